@@ -1,11 +1,15 @@
-# Writes OUTPUT: the reference expressions of ir/ElementwiseOps.td as C++ functions without MLIR, from RECORDS, which
-# mlir-tblgen --print-records wrote. A getter of a numeric attribute, getFactor().convertToDouble(), becomes
-# attribute("factor"), and so does double(getCount()) of an integer.
+# Writes OUTPUT: the reference expressions of ir/ElementwiseOps.td as C++ functions without MLIR,
+# from RECORDS, which mlir-tblgen --print-records wrote. A getter of a numeric attribute,
+# getFactor().convertToDouble(), becomes attribute("factor"), and so does double(getCount()) of an
+# integer.
 cmake_minimum_required(VERSION 3.25)
 file(STRINGS ${RECORDS} lines REGEX "string scalarReference = ")
 set(text "// Generated from ir/ElementwiseOps.td by cmake/ScalarReferences.cmake.\n")
-string(APPEND text "#include \"kernel/reference/ScalarReferences.h\"\n\n#include <cmath>\n#include <limits>\n\n")
-string(APPEND text "namespace weft::reference {\n\nconst std::map<std::string, ScalarReference> &scalarReferences() {\n")
+string(APPEND text
+    "#include \"kernel/reference/ScalarReferences.h\"\n\n#include <cmath>\n#include <limits>\n\n")
+string(APPEND text
+    "namespace weft::reference {\n\n"
+    "const std::map<std::string, ScalarReference> &scalarReferences() {\n")
 string(APPEND text "  static const std::map<std::string, ScalarReference> table = {\n")
 foreach(line IN LISTS lines)
   if(NOT line MATCHES "= \"([a-z_]+) = (.*)\";$")
@@ -13,16 +17,22 @@ foreach(line IN LISTS lines)
   endif()
   set(name ${CMAKE_MATCH_1})
   set(expression "${CMAKE_MATCH_2}")
-  foreach(getter IN ITEMS "get([A-Z])([A-Za-z]*)\\(\\)\\.convertToDouble\\(\\)" "double\\(get([A-Z])([A-Za-z]*)\\(\\)\\)")
+  foreach(getter IN ITEMS "get([A-Z])([A-Za-z]*)\\(\\)\\.convertToDouble\\(\\)"
+      "double\\(get([A-Z])([A-Za-z]*)\\(\\)\\)")
     while(expression MATCHES "${getter}")
       set(text_of_getter "${CMAKE_MATCH_0}")
       set(rest "${CMAKE_MATCH_2}")
       string(TOLOWER "${CMAKE_MATCH_1}" first)
-      string(REPLACE "${text_of_getter}" "attribute(\"${first}${rest}\")" expression "${expression}")
+      string(REPLACE "${text_of_getter}" "attribute(\"${first}${rest}\")" expression
+          "${expression}")
     endwhile()
   endforeach()
-  string(APPEND text "      {\"${name}\", [](double a, double b, double c, const NumericAttribute &attribute) -> double {\n")
-  string(APPEND text "         (void)a, (void)b, (void)c, (void)attribute;\n         return ${expression};\n       }},\n")
+  string(APPEND text
+      "      {\"${name}\", [](double a, double b, double c,\n"
+      "                        const NumericAttribute &attribute) -> double {\n")
+  string(APPEND text
+      "         (void)a, (void)b, (void)c, (void)attribute;\n"
+      "         return ${expression};\n       }},\n")
 endforeach()
 string(APPEND text "  };\n  return table;\n}\n\n}  // namespace weft::reference\n")
 file(WRITE ${OUTPUT} "${text}")

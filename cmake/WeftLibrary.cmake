@@ -1,5 +1,6 @@
-# weft_library(NAME [MLIR] SOURCES ... LINK ...): one static library rooted at the source folder, so that includes
-# read "ir/IterationSpace.h". MLIR libraries share one precompiled header (1 s instead of 5 s a file).
+# weft_library(NAME [MLIR] SOURCES ... LINK ...): one static library rooted at the source folder, so
+# that includes read "ir/IterationSpace.h". MLIR libraries share one precompiled header (1 s instead
+# of 5 s a file).
 function(weft_library name)
   cmake_parse_arguments(arg "MLIR" "" "SOURCES;LINK" ${ARGN})
   add_library(${name} STATIC ${arg_SOURCES})
@@ -29,10 +30,13 @@ endfunction()
 function(weft_use_mlir_header name)
   if(NOT TARGET weft_pch_mlir)
     weft_header_library(weft_pch_mlir LINK weft_mlir HEADERS
-      <algorithm> <cstdint> <functional> <map> <memory> <optional> <string> <string_view> <variant> <vector>
-      <mlir/IR/Builders.h> <mlir/IR/BuiltinOps.h> <mlir/IR/BuiltinTypes.h> <mlir/IR/DialectImplementation.h>
+      <algorithm> <cstdint> <functional> <map> <memory> <optional> <string> <string_view>
+          <variant> <vector>
+      <mlir/IR/Builders.h> <mlir/IR/BuiltinOps.h> <mlir/IR/BuiltinTypes.h>
+          <mlir/IR/DialectImplementation.h>
       <mlir/IR/OpImplementation.h> <mlir/IR/PatternMatch.h> <mlir/Interfaces/FunctionInterfaces.h>
-      <mlir/Interfaces/SideEffectInterfaces.h> <mlir/Parser/Parser.h> <mlir/Pass/Pass.h> <mlir/Pass/PassManager.h>
+      <mlir/Interfaces/SideEffectInterfaces.h> <mlir/Parser/Parser.h> <mlir/Pass/Pass.h>
+          <mlir/Pass/PassManager.h>
       <llvm/ADT/TypeSwitch.h>)
     weft_sanitize(weft_pch_mlir)
   endif()
@@ -42,31 +46,37 @@ endfunction()
 function(weft_use_plain_header name)
   if(NOT TARGET weft_pch_plain)
     weft_header_library(weft_pch_plain HEADERS
-      <algorithm> <cstdint> <filesystem> <functional> <map> <memory> <optional> <set> <string> <string_view>
+      <algorithm> <cstdint> <filesystem> <functional> <map> <memory> <optional> <set> <string>
+          <string_view>
       <variant> <vector> <fmt/format.h> <nlohmann/json.hpp>)
   endif()
   target_precompile_headers(${name} REUSE_FROM weft_pch_plain)
 endfunction()
 
-# weft_embed(TARGET NAME files...): text files as a generated C++ map, for device headers and device descriptions.
+# weft_embed(TARGET NAME files...): text files as a generated C++ map, for device headers and device
+# descriptions.
 function(weft_embed target name)
   set(output ${CMAKE_CURRENT_BINARY_DIR}/${name}.cpp)
   list(TRANSFORM ARGN REPLACE "^([^/])" "${CMAKE_CURRENT_SOURCE_DIR}/\\1" OUTPUT_VARIABLE files)
   list(JOIN files " " files)
   add_custom_command(OUTPUT ${output}
-    COMMAND ${CMAKE_COMMAND} -DOUTPUT=${output} -DNAME=${name} "-DFILES=${files}" -P ${CMAKE_SOURCE_DIR}/cmake/Embed.cmake
+    COMMAND ${CMAKE_COMMAND} -DOUTPUT=${output} -DNAME=${name} "-DFILES=${files}" -P
+        ${CMAKE_SOURCE_DIR}/cmake/Embed.cmake
     DEPENDS ${ARGN} ${CMAKE_SOURCE_DIR}/cmake/Embed.cmake VERBATIM)
   target_sources(${target} PRIVATE ${output})
   set_source_files_properties(${output} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
 endfunction()
 
-# weft_test(NAME LABEL SOURCES ... LINK ...): one Catch2 executable, registered with CTest under a tier label.
+# weft_test(NAME LABEL SOURCES ... LINK ...): one Catch2 executable, registered with CTest under a
+# tier label.
 function(weft_test name label)
   cmake_parse_arguments(arg "MLIR" "" "SOURCES;LINK" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
-  target_link_libraries(${name} PRIVATE weft_catch_main ${WEFT_FMT} nlohmann_json::nlohmann_json ${arg_LINK})
-  target_compile_definitions(${name} PRIVATE WEFT_SOURCE_DIR="${CMAKE_SOURCE_DIR}" WEFT_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  target_link_libraries(${name} PRIVATE weft_catch_main ${WEFT_FMT} nlohmann_json::nlohmann_json
+      ${arg_LINK})
+  target_compile_definitions(${name} PRIVATE WEFT_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
+      WEFT_BINARY_DIR="${CMAKE_BINARY_DIR}")
   if(arg_MLIR)
     target_link_libraries(${name} PRIVATE weft_mlir)
     weft_sanitize(${name})

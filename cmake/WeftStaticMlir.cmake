@@ -1,5 +1,5 @@
-# Debian's MLIR targets name the shared LLVM in their link interface. For a static binary each such mention is
-# replaced by the static components that the library was built from.
+# Debian's MLIR targets name the shared LLVM in their link interface. For a static binary each such
+# mention is replaced by the static components that the library was built from.
 if(NOT TARGET zstd::libzstd_shared)
   find_library(WEFT_ZSTD_STATIC libzstd.a)
   add_library(zstd::libzstd_shared STATIC IMPORTED)

@@ -1,8 +1,11 @@
 # Compiler launcher and linker: used when present, never required.
 find_program(WEFT_CCACHE ccache)
 if(WEFT_CCACHE)
-  # The sloppiness is what precompiled headers need; without the folder in the key, clones share entries.
-  set(launcher ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime CCACHE_NOHASHDIR=1
+  # The sloppiness is what precompiled headers need; without the folder in the key, clones share
+  # entries.
+  set(launcher ${CMAKE_COMMAND} -E env
+      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+      CCACHE_NOHASHDIR=1
       CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} ${WEFT_CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})

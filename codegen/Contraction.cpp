@@ -1,5 +1,5 @@
-// The plain contraction family: a skeleton program. The loops live in plain_contraction.cuh; the program names extents,
-// strides and tiles, and calls it.
+// The plain contraction family: a skeleton program. The loops live in plain_contraction.cuh; the
+// program names extents, strides and tiles, and calls it.
 #include "codegen/ContractionTexts.h"
 #include "codegen/Families.h"
 #include "codegen/LoopOps.h"
@@ -13,33 +13,44 @@ namespace weft::codegen {
 namespace {
 
 void checkTile(const Kernel &kernel, const ContractionKnobs &knobs) {
-  const bool divides = knobs.threadM > 0 && knobs.threadN > 0 && knobs.tileK > 0 && knobs.tileM % knobs.threadM == 0 &&
-                       knobs.tileN % knobs.threadN == 0;
+  const bool divides = knobs.threadM > 0 && knobs.threadN > 0 && knobs.tileK > 0 &&
+                       knobs.tileM % knobs.threadM == 0 && knobs.tileN % knobs.threadN == 0;
   const int threads = divides ? knobs.tileM / knobs.threadM * (knobs.tileN / knobs.threadN) : 0;
   if (threads < 1 || threads > 1024)
-    throw Error::unsupported("kernel '{}': a tile of {} x {} with {} x {} a thread takes no whole block of at most 1024 threads",
-                             kernel.name, knobs.tileM, knobs.tileN, knobs.threadM, knobs.threadN);
+    throw Error::unsupported(
+        "kernel '{}': a tile of {} x {} with {} x {} a thread takes no whole block of at most 1024 "
+        "threads",
+        kernel.name, knobs.tileM, knobs.tileN, knobs.threadM, knobs.threadN);
   // Whole lines of a slice for each pass of the block over it.
   const auto covered = [&](int side) {
     return threads % side == 0 && threads % knobs.tileK == 0 && side * knobs.tileK % threads == 0;
   };
   if (!covered(knobs.tileM) || !covered(knobs.tileN))
-    throw Error::unsupported("kernel '{}': {} threads do not copy slices of {} x {} and {} x {} line by line; take sides that "
-                             "divide the threads", kernel.name, threads, knobs.tileM, knobs.tileK, knobs.tileN, knobs.tileK);
+    throw Error::unsupported(
+        "kernel '{}': {} threads do not copy slices of {} x {} and {} x {} line by line; take "
+        "sides that "
+        "divide the threads",
+        kernel.name, threads, knobs.tileM, knobs.tileK, knobs.tileN, knobs.tileK);
   const int bytes = 4 * knobs.tileK * (knobs.tileM + knobs.tileN + 8);
   if (bytes > 48 * 1024)
-    throw Error::unsupported("kernel '{}': tile slices take {} bytes of shared memory; the limit is 49152", kernel.name, bytes);
+    throw Error::unsupported(
+        "kernel '{}': tile slices take {} bytes of shared memory; the limit is 49152", kernel.name,
+        bytes);
 }
 
 }  // namespace
 
-Program lowerContraction(const Kernel &kernel, const Configuration &configuration, const ContractionKnobs &knobs) {
+Program lowerContraction(const Kernel &kernel, const Configuration &configuration,
+                         const ContractionKnobs &knobs) {
   const auto values = contractionValues(kernel);
   if (!values || kernel.body.size() != 1)
-    throw Error::unsupported("kernel '{}': a plain contraction takes one contraction of two operands and nothing else", kernel.name);
+    throw Error::unsupported(
+        "kernel '{}': a plain contraction takes one contraction of two operands and nothing else",
+        kernel.name);
   const auto product = matrixProduct(kernel, configuration);
   if (!product)
-    throw Error::unsupported("kernel '{}': its layouts map to no batched strided matrix product", kernel.name);
+    throw Error::unsupported("kernel '{}': its layouts map to no batched strided matrix product",
+                             kernel.name);
   checkTile(kernel, knobs);
   Names names;
   Program program{.entry = names.claim(kernel.name), .headers = {"weft/plain_contraction.cuh"}};
@@ -50,7 +61,8 @@ Program lowerContraction(const Kernel &kernel, const Configuration &configuratio
     extents.entries.emplace_back(axes.back(), std::to_string(axis.extent));
   }
   const ContractionGroups groups = contractionGroups(kernel, *values);
-  const std::string shape = names.claim("shape"), tile = names.claim("Tile"), scale = names.claim("scale");
+  const std::string shape = names.claim("shape"), tile = names.claim("Tile"),
+                    scale = names.claim("scale");
   std::vector<std::string> pointers;
   for (size_t i = 0; i < kernel.inputs.size(); ++i) {
     const Value &value = kernel.values[kernel.inputs[i]];
@@ -60,7 +72,8 @@ Program lowerContraction(const Kernel &kernel, const Configuration &configuratio
   }
   const Value &result = kernel.values[kernel.outputs[0]];
   const std::string c = names.claim(result.name);
-  program.parameters.push_back({Parameter::Kind::output, 0, c, std::string(cudaNameOf(result.dtype))});
+  program.parameters.push_back(
+      {Parameter::Kind::output, 0, c, std::string(cudaNameOf(result.dtype))});
   program.constants = {extents};
   const size_t inputA = kernel.inputs[0] == (*values)[0] ? 0 : 1, inputB = 1 - inputA;
   const auto stridesOf = [&](int value, const Layout &layout, const std::string &name) {
@@ -69,35 +82,47 @@ Program lowerContraction(const Kernel &kernel, const Configuration &configuratio
   StrideTexts strideA = stridesOf((*values)[0], configuration.inputs[inputA], pointers[inputA]);
   StrideTexts strideB = stridesOf((*values)[1], configuration.inputs[inputB], pointers[inputB]);
   StrideTexts strideC = stridesOf((*values)[2], configuration.outputs[0], c);
-  const auto extent = [&](ContractionGroup group) { return extentText(kernel, groups[group], axes); };
+  const auto extent = [&](ContractionGroup group) {
+    return extentText(kernel, groups[group], axes);
+  };
   const std::string members = fmt::format(
-      "{{\n    .batch = {}, .m = {}, .n = {}, .k = {},\n    .batchStrideA = {}, .strideAm = {}, .strideAk = {},\n"
-      "    .batchStrideB = {}, .strideBk = {}, .strideBn = {},\n    .batchStrideC = {}, .strideCm = {}, .strideCn = {}}}",
-      extent(batchGroup), extent(mGroup), extent(nGroup), extent(kGroup), strideA(product->batchStrideA),
-      strideA(product->strideAm), strideA(product->strideAk), strideB(product->batchStrideB), strideB(product->strideBk),
-      strideB(product->strideBn), strideC(product->batchStrideC), strideC(product->strideCm), strideC(product->strideCn));
+      "{{\n    .batch = {}, .m = {}, .n = {}, .k = {},\n    .batchStrideA = {}, .strideAm = {}, "
+      ".strideAk = {},\n"
+      "    .batchStrideB = {}, .strideBk = {}, .strideBn = {},\n    .batchStrideC = {}, .strideCm "
+      "= {}, .strideCn = {}}}",
+      extent(batchGroup), extent(mGroup), extent(nGroup), extent(kGroup),
+      strideA(product->batchStrideA), strideA(product->strideAm), strideA(product->strideAk),
+      strideB(product->batchStrideB), strideB(product->strideBk), strideB(product->strideBn),
+      strideC(product->batchStrideC), strideC(product->strideCm), strideC(product->strideCn));
   const BodyOp &op = kernel.body[0];
   program.constants.push_back({"weft::ContractionShape", {{shape, members}}, ""});
   program.constants.push_back({"float", {{scale, floatLiteral(numberOf(op, "scale", 1.0))}}, ""});
-  const std::string tileType = fmt::format("weft::ContractionTile<{}, {}, {}, {}, {}>", knobs.tileM, knobs.tileN, knobs.tileK,
-                                           knobs.threadM, knobs.threadN);
+  const std::string tileType = fmt::format("weft::ContractionTile<{}, {}, {}, {}, {}>", knobs.tileM,
+                                           knobs.tileN, knobs.tileK, knobs.threadM, knobs.threadN);
   const std::string slices = names.claim("slices");
-  program.body = {comment("tile m x n x k, then elements of one thread along m and n"),
-                  {.kind = Statement::Kind::alias, .name = tile, .value = tileType},
-                  {.kind = Statement::Kind::shared, .type = fmt::format("weft::ContractionSlices<{}>", tile), .name = slices},
-                  evaluate(fmt::format("weft::plainContraction<{}, {}>({}, {}, {}, {}, {})", shape, tile, scale,
-                                       pointers[inputA], pointers[inputB], c, slices))};
+  program.body = {
+      comment("tile m x n x k, then elements of one thread along m and n"),
+      {.kind = Statement::Kind::alias, .name = tile, .value = tileType},
+      {.kind = Statement::Kind::shared,
+       .type = fmt::format("weft::ContractionSlices<{}>", tile),
+       .name = slices},
+      evaluate(fmt::format("weft::plainContraction<{}, {}>({}, {}, {}, {}, {})", shape, tile, scale,
+                           pointers[inputA], pointers[inputB], c, slices))};
   const int64_t threads = knobs.tileM / knobs.threadM * (knobs.tileN / knobs.threadN);
   const auto tiles = [](int64_t extent, int64_t side) { return (extent + side - 1) / side; };
-  const int64_t blocks = product->batch * tiles(product->m, knobs.tileM) * tiles(product->n, knobs.tileN);
+  const int64_t blocks =
+      product->batch * tiles(product->m, knobs.tileM) * tiles(product->n, knobs.tileN);
   if (blocks > std::numeric_limits<int32_t>::max())
-    throw Error::unsupported("kernel '{}': {} blocks; the limit is {}: take larger tiles", kernel.name, blocks,
-                             std::numeric_limits<int32_t>::max());
+    throw Error::unsupported("kernel '{}': {} blocks; the limit is {}: take larger tiles",
+                             kernel.name, blocks, std::numeric_limits<int32_t>::max());
   const Block checks = {
       extentChecks(shape, product->batch, product->m, product->n, product->k),
-      launchCheckOf({fmt::format("{0} * (({1} + {3}::tileM - 1) / {3}::tileM) * (({2} + {3}::tileN - 1) / {3}::tileN) == {4}", product->batch,
-                                 product->m, product->n, tile, blocks)}, fmt::format("{} blocks", blocks)),
-      launchCheckOf({fmt::format("{}::threads == {}", tile, threads)}, fmt::format("{} threads a block", threads))};
+      launchCheckOf({fmt::format("{0} * (({1} + {3}::tileM - 1) / {3}::tileM) * (({2} + {3}::tileN "
+                                 "- 1) / {3}::tileN) == {4}",
+                                 product->batch, product->m, product->n, tile, blocks)},
+                    fmt::format("{} blocks", blocks)),
+      launchCheckOf({fmt::format("{}::threads == {}", tile, threads)},
+                    fmt::format("{} threads a block", threads))};
   program.body.insert(program.body.end() - 2, checks.begin(), checks.end());
   program.launchBounds = std::to_string(threads);
   program.launch = {.grid = {blocks, 1, 1}, .block = {threads, 1, 1}};

@@ -1,4 +1,5 @@
-// Loads of what the epilogue reads, one loop over the eight elements with a statement an op, stores of further outputs, what is summed.
+// Loads of what the epilogue reads, one loop over the eight elements with a statement an op, stores
+// of further outputs, what is summed.
 #include "codegen/ContractionEpilogue.h"
 
 #include "codegen/LoopOps.h"
@@ -16,7 +17,8 @@ namespace {
 std::string filled(std::string text, const std::vector<std::string> &operands) {
   for (size_t i = 0; i < operands.size(); ++i) {
     const std::string hole = fmt::format("{{{}}}", i);
-    for (size_t at = text.find(hole); at != std::string::npos; at = text.find(hole, at + operands[i].size()))
+    for (size_t at = text.find(hole); at != std::string::npos;
+         at = text.find(hole, at + operands[i].size()))
       text.replace(at, hole.size(), operands[i]);
   }
   return text;
@@ -30,7 +32,8 @@ bool holdsPairs(const Kernel &kernel, int value, const Layout &layout) {
 class EpilogueBuilder {
 public:
   explicit EpilogueBuilder(const EpilogueContext &context)
-      : context(context), kernel(context.kernel),
+      : context(context),
+        kernel(context.kernel),
         groups(groupsAsLaidOut(kernel, context.region, context.configuration.outputs[0])),
         strides(productOfResult(kernel, context.configuration).value_or(MatrixProduct{})) {
     for (std::string *name : {&sums, &at, &e}) *name = context.names.claim(*name);
@@ -39,7 +42,9 @@ public:
 
   ContractionEpilogue run() {
     reference[size_t(context.region.c)] = product();
-    if (context.region.epilogue.empty() && context.region.sums.empty() && reference[size_t(context.region.c)] == element(sums)) return {};
+    if (context.region.epilogue.empty() && context.region.sums.empty() &&
+        reference[size_t(context.region.c)] == element(sums))
+      return {};
     std::string panel, vector;
     for (const EpilogueInput &input : context.region.inputs) {
       if (context.panelInput == input.input) panel = addHandedOver(input);
@@ -52,14 +57,21 @@ public:
     Block body = std::move(values);
     body.push_back(loop(e, std::to_string(count()), 0, std::move(elements)));
     body.insert(body.end(), stores.begin(), stores.end());
-    const std::string taken = fmt::format("float (&{})[{}]", sums, count()), place = fmt::format("const {} &{}", context.fragmentType, at);
+    const std::string taken = fmt::format("float (&{})[{}]", sums, count()),
+                      place = fmt::format("const {} &{}", context.fragmentType, at);
     if (isNarrow()) {
       const std::string finish = context.names.claim("finishSums");
-      body = {{.kind = Statement::Kind::function, .type = taken, .name = finish, .body = std::move(body)}, evaluate("return " + finish)};
+      body = {{.kind = Statement::Kind::function,
+               .type = taken,
+               .name = finish,
+               .body = std::move(body)},
+              evaluate("return " + finish)};
       if (!asking.empty()) loads.push_back(loop(e, std::to_string(count()), 0, std::move(asking)));
     }
     body.insert(body.begin(), loads.begin(), loads.end());
-    result.arguments = isNarrow() ? place : fmt::format("{}, {}{}{}{}{}", taken, panel, vector, second, summed, place);
+    result.arguments =
+        isNarrow() ? place
+                   : fmt::format("{}, {}{}{}{}{}", taken, panel, vector, second, summed, place);
     result.body = std::move(body);
     result.headers.assign(headers.begin(), headers.end());
     return std::move(result);
@@ -71,15 +83,20 @@ private:
   bool isNarrow() const { return context.sumsOfTile > 0; }
   int count() const { return isNarrow() ? context.sumsOfTile : 8; }
 
-  ContractionGroup rowGroup() const { return context.rowsAlongN != context.isTransposed ? nGroup : mGroup; }
-  ContractionGroup columnGroup() const { return context.rowsAlongN != context.isTransposed ? mGroup : nGroup; }
+  ContractionGroup rowGroup() const {
+    return context.rowsAlongN != context.isTransposed ? nGroup : mGroup;
+  }
+  ContractionGroup columnGroup() const {
+    return context.rowsAlongN != context.isTransposed ? mGroup : nGroup;
+  }
   /// Of the product that a fragment sees, or across where a narrow tile is transposed.
   std::string rows() const { return context.product + (context.isTransposed ? ".n" : ".m"); }
   std::string columns() const { return context.product + (context.isTransposed ? ".m" : ".n"); }
 
   int64_t extent(int axis) const { return kernel.axes[size_t(axis)].extent; }
 
-  /// The coordinate along an axis of the result: of the element of the loop, or of the fragment's first element.
+  /// The coordinate along an axis of the result: of the element of the loop, or of the fragment's
+  /// first element.
   std::string coordinate(int axis, bool ofElement) {
     if (extent(axis) == 1) return "0";
     for (ContractionGroup group : {batchGroup, rowGroup(), columnGroup()}) {
@@ -90,14 +107,15 @@ private:
                          : ofElement         ? elementIndex(group)
                                              : at + (group == rowGroup() ? ".row" : ".column");
       std::vector<std::string> faster;
-      for (auto other = found + 1; other != axes.end(); ++other) faster.push_back(context.axes[size_t(*other)]);
+      for (auto other = found + 1; other != axes.end(); ++other)
+        faster.push_back(context.axes[size_t(*other)]);
       if (faster.size() == 1) text = fmt::format("{} / {}", text, faster[0]);
       if (faster.size() > 1) text = fmt::format("{} / ({})", text, fmt::join(faster, " * "));
       if (found != axes.begin()) text = fmt::format("{} % {}", text, context.axes[size_t(axis)]);
       return text;
     }
-    throw Error::checkFailed("kernel '{}': axis '{}' is none of the contraction's result", kernel.name,
-                             kernel.axes[size_t(axis)].name);
+    throw Error::checkFailed("kernel '{}': axis '{}' is none of the contraction's result",
+                             kernel.name, kernel.axes[size_t(axis)].name);
   }
 
   /// "row": of the element of the loop, declared at its first use.
@@ -109,7 +127,8 @@ private:
       const std::string_view member = isRow ? "row" : "column";
       Block &block = isNarrow() ? asking : elements;
       block.insert(block.begin(),
-                   declare("const int", name, fmt::format("{}.{} + weft::{}InFragment({})", at, member, member, e)));
+                   declare("const int", name,
+                           fmt::format("{}.{} + weft::{}InFragment({})", at, member, member, e)));
     }
     return name;
   }
@@ -120,11 +139,15 @@ private:
 
   std::string product() {
     const double scale = numberOf(kernel.body[context.region.contraction], "scale", 1.0);
-    return scale == 1.0 ? element(sums) : fmt::format("{} * {}", element(sums), constant("float", "scale", floatLiteral(scale)));
+    return scale == 1.0 ? element(sums)
+                        : fmt::format("{} * {}", element(sums),
+                                      constant("float", "scale", floatLiteral(scale)));
   }
 
-  std::string constant(const std::string &type, const std::string &wish, const std::string &value, const std::string &note = "") {
-    const auto [found, isNew] = constantNames.try_emplace(fmt::format("{} {} {}", type, wish, value));
+  std::string constant(const std::string &type, const std::string &wish, const std::string &value,
+                       const std::string &note = "") {
+    const auto [found, isNew] =
+        constantNames.try_emplace(fmt::format("{} {} {}", type, wish, value));
     if (!isNew) return found->second;
     found->second = context.names.claim(wish);
     result.constants.push_back({type, {{found->second, value}}, note});
@@ -134,8 +157,9 @@ private:
   void checkType(int value) const {
     const DType type = kernel.values[size_t(value)].dtype;
     if (type != DType::f32 && type != DType::f16 && type != DType::bf16)
-      throw Error::unsupported("kernel '{}': '{}' is {}; the epilogue of a contraction takes f32, f16 and bf16", kernel.name,
-                               kernel.values[size_t(value)].name, nameOf(type));
+      throw Error::unsupported(
+          "kernel '{}': '{}' is {}; the epilogue of a contraction takes f32, f16 and bf16",
+          kernel.name, kernel.values[size_t(value)].name, nameOf(type));
   }
 
   std::string addHandedOver(const EpilogueInput &input) {
@@ -151,7 +175,8 @@ private:
     if (isNarrow()) return addAsked(input, pointer);
     if (input.role == EpilogueRole::scalar) {
       const std::string name = context.names.claim(value.name + "_v");
-      result.prologue.push_back(declare("const float", name, fmt::format("weft::loadOne({})", pointer)));  // once, and early
+      result.prologue.push_back(declare(
+          "const float", name, fmt::format("weft::loadOne({})", pointer)));  // once, and early
       reference[size_t(input.value)] = name;
       return;
     }
@@ -165,18 +190,23 @@ private:
 
   /// By a narrow tile, before it is multiplied.
   void addAsked(const EpilogueInput &input, const std::string &pointer) {
-    const std::string load = input.role == EpilogueRole::scalar ? fmt::format("weft::hopper::askScalar({})", pointer) : loadText(input, pointer);
+    const std::string load = input.role == EpilogueRole::scalar
+                                 ? fmt::format("weft::hopper::askScalar({})", pointer)
+                                 : loadText(input, pointer);
     const std::string name = context.names.claim(kernel.values[size_t(input.value)].name + "_v");
     reference[size_t(input.value)] = element(name);
     if (!load.empty()) {
       loads.push_back(declare("const auto", name, load));
       return;
     }
-    const std::string place = placeText(input), row = elementIndex(rowGroup()), column = elementIndex(columnGroup());
+    const std::string place = placeText(input), row = elementIndex(rowGroup()),
+                      column = elementIndex(columnGroup());
     const std::string_view type = cudaNameOf(kernel.values[size_t(input.value)].dtype);
-    loads.push_back(declare(fmt::format("weft::hopper::AskedElements<{}, {}>", type, count()), name));
+    loads.push_back(
+        declare(fmt::format("weft::hopper::AskedElements<{}, {}>", type, count()), name));
     asking.push_back(assign(fmt::format("{}.words[{}]", name, e),
-                            fmt::format("{} < {} && {} < {} ? weft::hopper::askFor({} + {}) : 0", row, rows(), column, columns(), pointer, place)));
+                            fmt::format("{} < {} && {} < {} ? weft::hopper::askFor({} + {}) : 0",
+                                        row, rows(), column, columns(), pointer, place)));
   }
 
   /// One load of the eight elements; empty where the operand does not lie so.
@@ -184,36 +214,50 @@ private:
     const Layout &layout = context.configuration.inputs[input.input];
     if (input.role == EpilogueRole::result) {
       if (!liesAsResult(input.value, layout)) return "";
-      return fmt::format("weft::{}<{}>({}, {})", isNarrow() ? "hopper::askTile" : "loadFragment", matrixArguments(input.value, layout), memberOf(pointer), at);
+      return fmt::format("weft::{}<{}>({}, {})", isNarrow() ? "hopper::askTile" : "loadFragment",
+                         matrixArguments(input.value, layout), memberOf(pointer), at);
     }
-    if (input.role == EpilogueRole::mixed || !isContiguous(kernel, groups, input, layout)) return "";
-    const bool isColumns = (input.role == EpilogueRole::n) == (columnGroup() == nGroup), isPaired = holdsPairs(kernel, input.value, layout);
-    if (isNarrow() && isColumns) return fmt::format("weft::hopper::askColumns<{}, {}>({}, {})", columns(), isPaired, pointer, at);
+    if (input.role == EpilogueRole::mixed || !isContiguous(kernel, groups, input, layout))
+      return "";
+    const bool isColumns = (input.role == EpilogueRole::n) == (columnGroup() == nGroup),
+               isPaired = holdsPairs(kernel, input.value, layout);
+    if (isNarrow() && isColumns)
+      return fmt::format("weft::hopper::askColumns<{}, {}>({}, {})", columns(), isPaired, pointer,
+                         at);
     if (isNarrow()) return fmt::format("weft::hopper::askRows<{}>({}, {})", rows(), pointer, at);
     if (!isPaired) return "";
-    return fmt::format("weft::fragment{}<{}.{}>({}, {})", isColumns ? "Columns" : "Rows", context.product, isColumns ? "n" : "m", pointer, at);
+    return fmt::format("weft::fragment{}<{}.{}>({}, {})", isColumns ? "Columns" : "Rows",
+                       context.product, isColumns ? "n" : "m", pointer, at);
   }
 
   std::string matrixArguments(int value, const Layout &layout) const {
     const int64_t pitch = context.rowsAlongN ? strides.strideCn : strides.strideCm;
-    const bool isPaired = holdsPairs(kernel, value, layout) && pitch % 2 == 0 && (strides.batch == 1 || strides.batchStrideC % 2 == 0);
-    if (context.isTransposed) return fmt::format("{0}.n, {0}.m, 1, {0}.strideCm, false", context.product);
-    if (isNarrow()) return fmt::format("{0}.m, {0}.n, {0}.strideCm, 1, {1}", context.product, isPaired);
+    const bool isPaired = holdsPairs(kernel, value, layout) && pitch % 2 == 0 &&
+                          (strides.batch == 1 || strides.batchStrideC % 2 == 0);
+    if (context.isTransposed)
+      return fmt::format("{0}.n, {0}.m, 1, {0}.strideCm, false", context.product);
+    if (isNarrow())
+      return fmt::format("{0}.m, {0}.n, {0}.strideCm, 1, {1}", context.product, isPaired);
     return fmt::format("{0}.m, {0}.n, {0}.strideCm, {1}", context.product, isPaired);
   }
   std::string memberOf(const std::string &pointer) const {
-    return strides.batch == 1 ? pointer : fmt::format("{} + {}.batch * {}.batchStrideC", pointer, at, context.product);
+    return strides.batch == 1
+               ? pointer
+               : fmt::format("{} + {}.batch * {}.batchStrideC", pointer, at, context.product);
   }
 
   bool liesAsResult(int value, const Layout &layout) const {
-    return stridesByAxis(kernel, value, layout) == stridesByAxis(kernel, kernel.outputs[0], context.configuration.outputs[0]);
+    return stridesByAxis(kernel, value, layout) ==
+           stridesByAxis(kernel, kernel.outputs[0], context.configuration.outputs[0]);
   }
   /// The sum of coordinates times strides.
   std::string placeText(const EpilogueInput &input) {
     std::vector<std::string> terms;
-    for (const auto &[axis, stride] : stridesByAxis(kernel, input.value, context.configuration.inputs[input.input])) {
+    for (const auto &[axis, stride] :
+         stridesByAxis(kernel, input.value, context.configuration.inputs[input.input])) {
       const std::string index = coordinate(axis, true);
-      terms.push_back(stride == 1 ? asOperand(index) : fmt::format("weft::Offset({}) * {}", index, stride));
+      terms.push_back(stride == 1 ? asOperand(index)
+                                  : fmt::format("weft::Offset({}) * {}", index, stride));
     }
     return fmt::format("{}", fmt::join(terms, " + "));
   }
@@ -222,10 +266,12 @@ private:
     const std::string place = placeText(input);
     usesFragments();
     const std::string row = elementIndex(rowGroup()), column = elementIndex(columnGroup());
-    const std::string inside = fmt::format("{0} < {2}.m && {1} < {2}.n", row, column, context.product);
+    const std::string inside =
+        fmt::format("{0} < {2}.m && {1} < {2}.n", row, column, context.product);
     const std::string name = context.names.claim(kernel.values[size_t(input.value)].name + "_v");
-    elements.push_back(declare("const float", name,
-                               fmt::format("{} ? weft::loadOne({} + {}) : 0.0f", inside, pointer, place)));
+    elements.push_back(
+        declare("const float", name,
+                fmt::format("{} ? weft::loadOne({} + {}) : 0.0f", inside, pointer, place)));
     reference[size_t(input.value)] = name;
   }
 
@@ -236,9 +282,11 @@ private:
     std::vector<std::string> operands;
     for (int operand : op.operands) operands.push_back(asOperand(reference[size_t(operand)]));
     const int value = op.results[0];
-    const std::string text = op.name == "dropout" ? dropout(op, index, operands[0]) : filled(withConstants(op), operands);
+    const std::string text = op.name == "dropout" ? dropout(op, index, operands[0])
+                                                  : filled(withConstants(op), operands);
     const std::string name = context.names.claim(kernel.values[size_t(value)].name);
-    elements.push_back(declare("const float", name, text, op.number >= 0 ? fmt::format("%{}", op.number) : ""));
+    elements.push_back(
+        declare("const float", name, text, op.number >= 0 ? fmt::format("%{}", op.number) : ""));
     reference[size_t(value)] = name;
   }
 
@@ -263,47 +311,58 @@ private:
     return name;
   }
 
-  /// The bits that SPEC.md fixes for the logical coordinates of the op's result: one mix of words for the eight elements where
-  /// the last two logical axes are the fastest of the fragment's columns and rows, two where they are so in the other order,
-  /// else one an element.
+  /// The bits that SPEC.md fixes for the logical coordinates of the op's result: one mix of words
+  /// for the eight elements where the last two logical axes are the fastest of the fragment's
+  /// columns and rows, two where they are so in the other order, else one an element.
   std::string dropout(const BodyOp &op, size_t index, const std::string &x) {
     headers.insert("weft/dropout.cuh");
     if (key.empty()) {
       const std::string pointer = context.names.claim("dropoutKey");
       key = context.names.claim("key");
-      result.parameters.push_back(
-          {.kind = Parameter::Kind::dropoutKey, .index = 0, .name = pointer, .type = "weft::DropoutKey"});
+      result.parameters.push_back({.kind = Parameter::Kind::dropoutKey,
+                                   .index = 0,
+                                   .name = pointer,
+                                   .type = "weft::DropoutKey"});
       result.prologue.push_back(declare("const weft::DropoutKey", key, "*" + pointer,
                                         "seed and step: a replay must not repeat masks"));
     }
     const double p = numberOf(op, "p");
     const std::string stream = argument(Parameter::Kind::dropoutStream, index);
-    const std::string threshold = constant("unsigned", "dropThreshold", fmt::format("{}u", std::llround(p * 65536)),
-                                           fmt::format("{} of 65536 draws", p));
+    const std::string threshold =
+        constant("unsigned", "dropThreshold", fmt::format("{}u", std::llround(p * 65536)),
+                 fmt::format("{} of 65536 draws", p));
     const std::string scale = keepScale(p);
     const std::vector<int> &own = kernel.values[size_t(op.results[0])].axes;
-    const bool isStraight = isFragmentOf(own, rowGroup(), columnGroup()), isWhole = isStraight || isFragmentOf(own, columnGroup(), rowGroup());
+    const bool isStraight = isFragmentOf(own, rowGroup(), columnGroup()),
+               isWhole = isStraight || isFragmentOf(own, columnGroup(), rowGroup());
     const auto indexOf = [&](size_t fromEnd) {
-      return own.size() >= fromEnd ? coordinate(own[own.size() - fromEnd], !isWhole) : std::string("0");
+      return own.size() >= fromEnd ? coordinate(own[own.size() - fromEnd], !isWhole)
+                                   : std::string("0");
     };
     const std::string column = indexOf(1), row = indexOf(2);
     std::string outer = outerText(own, !isWhole);
     if (op.attributes.contains("outer"))  // the rows before this part of an outer axis
       outer = (outer == "0" ? "" : outer + " + ") + argument(Parameter::Kind::dropoutOuter, index);
-    const std::string place = fmt::format("{}, {}, {}, {}, {}, {}", key, stream, outer, row, column, threshold);
+    const std::string place =
+        fmt::format("{}, {}, {}, {}, {}, {}", key, stream, outer, row, column, threshold);
     if (!isWhole) return fmt::format("(weft::kept({}) ? {} : 0.0f) * {}", place, x, scale);
     const std::string kept = context.names.claim("kept");
-    loads.push_back(declare("const auto", kept, fmt::format("weft::kept{}Fragment({})", isStraight ? "" : "Transposed", place)));
+    loads.push_back(
+        declare("const auto", kept,
+                fmt::format("weft::kept{}Fragment({})", isStraight ? "" : "Transposed", place)));
     return fmt::format("({}.at({}) ? {} : 0.0f) * {}", kept, e, x, scale);
   }
 
-  /// Behind the choice of what is kept, where a sum that follows takes the product in. The compiler would pull a constant forward.
+  /// Behind the choice of what is kept, where a sum that follows takes the product in. The compiler
+  /// would pull a constant forward.
   std::string keepScale(double p) {
-    const std::string value = constant("float", "keepScale", floatLiteral(p < 1 ? 1.0 / (1.0 - p) : 0.0));
+    const std::string value =
+        constant("float", "keepScale", floatLiteral(p < 1 ? 1.0 / (1.0 - p) : 0.0));
     const auto [found, isNew] = keepScales.try_emplace(value);
     if (!isNew) return found->second;
     found->second = context.names.claim("scaleOfKept");
-    result.prologue.push_back(declare("const float", found->second, fmt::format("weft::opaque({})", value)));
+    result.prologue.push_back(
+        declare("const float", found->second, fmt::format("weft::opaque({})", value)));
     return found->second;
   }
 
@@ -312,13 +371,17 @@ private:
     for (size_t i = 0; i + 2 < own.size(); ++i) {
       if (extent(own[i]) == 1) continue;
       const std::string text = coordinate(own[i], ofElement);
-      outer = outer == "0" ? text : fmt::format("{} * {} + {}", asOperand(outer), context.axes[size_t(own[i])], asOperand(text));
+      outer = outer == "0" ? text
+                           : fmt::format("{} * {} + {}", asOperand(outer),
+                                         context.axes[size_t(own[i])], asOperand(text));
     }
     return outer;
   }
 
-  /// Whether blocks of 16 x 16 of the fragments are blocks of the last two logical axes, which run along these groups.
-  bool isFragmentOf(const std::vector<int> &own, ContractionGroup rows, ContractionGroup columns) const {
+  /// Whether blocks of 16 x 16 of the fragments are blocks of the last two logical axes, which run
+  /// along these groups.
+  bool isFragmentOf(const std::vector<int> &own, ContractionGroup rows,
+                    ContractionGroup columns) const {
     return drawsByFragment(kernel, own, groups[rows], groups[columns]);
   }
 
@@ -336,25 +399,28 @@ private:
       checkType(value);
       if (!context.region.isWhole(output)) continue;
       if (!liesAsResult(value, context.configuration.outputs[output]))
-        throw Error::unsupported("kernel '{}': output '{}' does not lie as the first one does", kernel.name,
-                                 kernel.values[size_t(value)].name);
+        throw Error::unsupported("kernel '{}': output '{}' does not lie as the first one does",
+                                 kernel.name, kernel.values[size_t(value)].name);
       const std::string name = context.names.claim(kernel.values[size_t(value)].name + "_v");
       if (output == context.panelOutput) {
         second = fmt::format("float (&{})[8], ", name);
         elements.push_back(assign(element(name), reference[size_t(value)]));
         continue;
       }
-      const std::string arguments = matrixArguments(value, context.configuration.outputs[output]), to = memberOf(context.outputs.at(output));
+      const std::string arguments = matrixArguments(value, context.configuration.outputs[output]),
+                        to = memberOf(context.outputs.at(output));
       if (isNarrow()) {
         values.push_back(declare("float", fmt::format("{}[{}]", name, count())));
         elements.push_back(assign(element(name), reference[size_t(value)]));
-        stores.push_back(evaluate(fmt::format("weft::hopper::storeTileElements<{}>({}, {}, {})", arguments, to, name, at)));
+        stores.push_back(evaluate(fmt::format("weft::hopper::storeTileElements<{}>({}, {}, {})",
+                                              arguments, to, name, at)));
         continue;
       }
       usesFragments();
       loads.push_back(declare("weft::Vec<float, 8>", name));
       elements.push_back(assign(element(name + ".at"), reference[size_t(value)]));
-      stores.push_back(evaluate(fmt::format("weft::storeFragment<{}>({}, {}, {})", arguments, to, name, at)));
+      stores.push_back(
+          evaluate(fmt::format("weft::storeFragment<{}>({}, {}, {})", arguments, to, name, at)));
     }
     checkType(kernel.outputs[0]);
     const int end = context.region.softmax ? context.region.softmax->value : kernel.outputs[0];
@@ -369,7 +435,8 @@ private:
     summed = fmt::format("float (&{})[{}][8], ", name, context.region.sums.size());
     for (size_t sum = 0; sum < context.region.sums.size(); ++sum) {
       const int value = context.region.sums[sum].value;
-      elements.push_back(assign(element(fmt::format("{}[{}]", name, sum)), reference[size_t(value)]));
+      elements.push_back(
+          assign(element(fmt::format("{}[{}]", name, sum)), reference[size_t(value)]));
     }
   }
 
@@ -387,31 +454,39 @@ private:
 
 }  // namespace
 
-ContractionEpilogue contractionEpilogue(const EpilogueContext &context) { return EpilogueBuilder(context).run(); }
+ContractionEpilogue contractionEpilogue(const EpilogueContext &context) {
+  return EpilogueBuilder(context).run();
+}
 
-std::optional<VectorInput> vectorInputOf(const Kernel &kernel, const Configuration &configuration, const ContractionRegion &region, bool rowsAlongN) {
+std::optional<VectorInput> vectorInputOf(const Kernel &kernel, const Configuration &configuration,
+                                         const ContractionRegion &region, bool rowsAlongN) {
   const ContractionGroups groups = groupsAsLaidOut(kernel, region, configuration.outputs[0]);
   for (const EpilogueInput &input : region.inputs) {
     const Layout &layout = configuration.inputs[input.input];
-    if ((input.role != EpilogueRole::m && input.role != EpilogueRole::n) || sizeOf(kernel.values[size_t(input.value)].dtype) != 2 ||
+    if ((input.role != EpilogueRole::m && input.role != EpilogueRole::n) ||
+        sizeOf(kernel.values[size_t(input.value)].dtype) != 2 ||
         !isContiguous(kernel, groups, input, layout))
       continue;
     const bool isOfRows = (input.role == EpilogueRole::n) == rowsAlongN;
-    if (isOfRows || holdsPairs(kernel, input.value, layout)) return VectorInput{.input = input.input, .isOfRows = isOfRows};
+    if (isOfRows || holdsPairs(kernel, input.value, layout))
+      return VectorInput{.input = input.input, .isOfRows = isOfRows};
   }
   return std::nullopt;
 }
 
 std::optional<size_t> panelOutputOf(const Kernel &kernel, const ContractionRegion &region) {
   for (size_t output = 1; output < kernel.outputs.size(); ++output)
-    if (region.isWhole(output) && kernel.values[size_t(kernel.outputs[output])].dtype == kernel.values[size_t(kernel.outputs[0])].dtype) return output;
+    if (region.isWhole(output) && kernel.values[size_t(kernel.outputs[output])].dtype ==
+                                      kernel.values[size_t(kernel.outputs[0])].dtype)
+      return output;
   return std::nullopt;
 }
 
 std::optional<size_t> panelInputOf(const Kernel &kernel, const ContractionRegion &region) {
   const DType type = kernel.values[size_t(kernel.outputs[0])].dtype;
   for (const EpilogueInput &input : region.inputs)
-    if (input.role == EpilogueRole::result && kernel.values[size_t(input.value)].dtype == type) return input.input;
+    if (input.role == EpilogueRole::result && kernel.values[size_t(input.value)].dtype == type)
+      return input.input;
   return std::nullopt;
 }
 

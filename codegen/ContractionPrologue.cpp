@@ -13,13 +13,15 @@ constexpr int64_t vectorElements = 8;
 
 /// `text` with every `hole` replaced.
 std::string replaced(std::string text, const std::string &hole, const std::string &by) {
-  for (size_t at = text.find(hole); at != std::string::npos; at = text.find(hole, at + by.size())) text.replace(at, hole.size(), by);
+  for (size_t at = text.find(hole); at != std::string::npos; at = text.find(hole, at + by.size()))
+    text.replace(at, hole.size(), by);
   return text;
 }
 
 class PrologueBuilder {
 public:
-  explicit PrologueBuilder(const PrologueContext &context) : context(context), kernel(context.kernel), prologue(context.prologue) {
+  explicit PrologueBuilder(const PrologueContext &context)
+      : context(context), kernel(context.kernel), prologue(context.prologue) {
     x = context.names.claim(kernel.values[size_t(prologue.read)].name + "_v");
     for (std::string *name : {&at, &e}) *name = context.names.claim(*name);
     reference.resize(kernel.values.size());
@@ -30,7 +32,8 @@ public:
     for (const PrologueInput &input : prologue.inputs) addInput(input);
     for (size_t op = 0; op < prologue.contraction; ++op) addOp(kernel.body[op]);
     elements.push_back(assign(element(x), reference[size_t(prologue.made)]));
-    result.arguments = fmt::format("float (&{})[{}], const weft::OperandPlace &{}", x, vectorElements, at);
+    result.arguments =
+        fmt::format("float (&{})[{}], const weft::OperandPlace &{}", x, vectorElements, at);
     result.body = std::move(loads);
     result.body.push_back(loop(e, std::to_string(vectorElements), 0, std::move(elements)));
     return std::move(result);
@@ -44,22 +47,31 @@ private:
     const std::string name = context.names.claim(value.name + "_v");
     reference[size_t(input.value)] = name;
     const std::string &pointer = context.inputs.at(input.input);
-    const bool isScalar = !input.isOverBatch && !input.isOverOuter && !input.isOverK && input.subVector == 0;
+    const bool isScalar =
+        !input.isOverBatch && !input.isOverOuter && !input.isOverK && input.subVector == 0;
     if (isScalar) {
-      result.before.push_back(declare("const float", name, fmt::format("weft::loadOne({})", pointer)));  // once, and early
+      result.before.push_back(declare(
+          "const float", name, fmt::format("weft::loadOne({})", pointer)));  // once, and early
       return;
     }
-    const PrologueStrides strides = prologueStrides(kernel, context.configuration, prologue, input).value();
+    const PrologueStrides strides =
+        prologueStrides(kernel, context.configuration, prologue, input).value();
     const Layout &layout = context.configuration.inputs[input.input];
-    StrideTexts text(kernel, input.value, layout, context.axes, pointer, context.names, result.constants);
+    StrideTexts text(kernel, input.value, layout, context.axes, pointer, context.names,
+                     result.constants);
     std::string from = pointer;
     const auto addTerm = [&](const std::string &place, int64_t stride) {
       const std::string spelled = text(stride);
-      const bool isNumber = spelled.find_first_not_of("0123456789") == std::string::npos;  // of type int, as places are
+      const bool isNumber = spelled.find_first_not_of("0123456789") ==
+                            std::string::npos;  // of type int, as places are
       if (stride == 1) from += " + " + place;
-      else from += fmt::format(" + {} * {}", isNumber ? fmt::format("weft::Offset({})", place) : asOperand(place), asOperand(spelled));
+      else
+        from += fmt::format(" + {} * {}",
+                            isNumber ? fmt::format("weft::Offset({})", place) : asOperand(place),
+                            asOperand(spelled));
     };
-    const std::string outer = fmt::format("weft::insideOperand({}.outer, {})", at, context.outerExtent);
+    const std::string outer =
+        fmt::format("weft::insideOperand({}.outer, {})", at, context.outerExtent);
     const std::string k = fmt::format("weft::insideOperand({}.k, {})", at, context.kExtent);
     if (input.isOverBatch) addTerm(at + ".batch", strides.batch);
     if (input.subVector > 0) addTerm(fmt::format("{} / {}", k, input.subVector), strides.k);
@@ -71,22 +83,29 @@ private:
       return;
     }
     const int64_t stride = context.isAlongK ? strides.k : strides.outer;
-    const auto isWhole = [&](bool isOver, int64_t other) { return !isOver || other % vectorElements == 0; };
-    const bool isPacked = stride == 1 && layout.alignment % 16 == 0 && isWhole(input.isOverBatch, strides.batch) &&
+    const auto isWhole = [&](bool isOver, int64_t other) {
+      return !isOver || other % vectorElements == 0;
+    };
+    const bool isPacked = stride == 1 && layout.alignment % 16 == 0 &&
+                          isWhole(input.isOverBatch, strides.batch) &&
                           isWhole(input.subVector > 0, strides.k);
-    loads.push_back(declare("const auto", name,
-                            fmt::format("weft::alongOperand<{}, {}, {}>({}, {}.{})", context.isAlongK ? context.kExtent : context.outerExtent,
-                                        text(stride), isPacked, from, at, context.isAlongK ? "k" : "outer")));
+    loads.push_back(
+        declare("const auto", name,
+                fmt::format("weft::alongOperand<{}, {}, {}>({}, {}.{})",
+                            context.isAlongK ? context.kExtent : context.outerExtent, text(stride),
+                            isPacked, from, at, context.isAlongK ? "k" : "outer")));
     reference[size_t(input.value)] = element(name + ".at");
   }
 
   void addOp(const BodyOp &op) {
     std::string text = op.name == "global_scaling" ? "{0} * {1}" : withConstants(op);
     for (size_t i = 0; i < op.operands.size(); ++i)
-      text = replaced(std::move(text), fmt::format("{{{}}}", i), asOperand(reference[size_t(op.operands[i])]));
+      text = replaced(std::move(text), fmt::format("{{{}}}", i),
+                      asOperand(reference[size_t(op.operands[i])]));
     const int value = op.results[0];
     const std::string name = context.names.claim(kernel.values[size_t(value)].name);
-    elements.push_back(declare("const float", name, text, op.number >= 0 ? fmt::format("%{}", op.number) : ""));
+    elements.push_back(
+        declare("const float", name, text, op.number >= 0 ? fmt::format("%{}", op.number) : ""));
     reference[size_t(value)] = name;
   }
 
@@ -100,7 +119,8 @@ private:
       result.constants.push_back({"float", {{name, floatLiteral(numberOf(op, attribute))}}, ""});
       text = replaced(std::move(text), hole, name);
     }
-    const std::string header = text.find("weft::slope::") != std::string::npos ? "weft/slope.cuh" : "weft/math.cuh";
+    const std::string header =
+        text.find("weft::slope::") != std::string::npos ? "weft/slope.cuh" : "weft/math.cuh";
     const bool isKnown = std::ranges::find(result.headers, header) != result.headers.end();
     if (text.find("weft::") != std::string::npos && !isKnown) result.headers.push_back(header);
     return text;

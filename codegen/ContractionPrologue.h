@@ -1,5 +1,5 @@
-// The prologue of a fused contraction as statements: what becomes of eight neighbouring elements on their way to an operand. For every
-// family that makes operands so (codegen/device/prologue.cuh).
+// The prologue of a fused contraction as statements: what becomes of eight neighbouring elements on
+// their way to an operand. For every family that makes operands so (codegen/device/prologue.cuh).
 #pragma once
 
 #include "codegen/Names.h"
@@ -14,13 +14,15 @@ struct PrologueContext {
   const Configuration &configuration;
   const ContractionPrologue &prologue;
   Names &names;
-  std::vector<std::string> axes;    ///< constants with the extents of the kernel's axes
-  std::vector<std::string> inputs;  ///< pointers, one per Kernel::inputs; that of the tensor that the operand is made of is not used
+  std::vector<std::string> axes;     ///< constants with the extents of the kernel's axes
+  std::vector<std::string> inputs;   ///< pointers, one per Kernel::inputs; that of the tensor that
+                                     ///< the operand is made of is not used
   std::string outerExtent, kExtent;  ///< "product.m", "product.k": constants
   bool isAlongK = true;              ///< whether neighbours in memory run along k
 };
 
-/// A function `float (&x)[8], const weft::OperandPlace &at` that replaces eight elements by those of the operand.
+/// A function `float (&x)[8], const weft::OperandPlace &at` that replaces eight elements by those
+/// of the operand.
 struct PrologueText {
   std::vector<std::string> headers = {};
   std::vector<ConstantLine> constants = {};

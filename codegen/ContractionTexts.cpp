@@ -7,7 +7,8 @@
 
 namespace weft::codegen {
 
-std::string extentText(const Kernel &kernel, const std::vector<int> &axes, const std::vector<std::string> &names) {
+std::string extentText(const Kernel &kernel, const std::vector<int> &axes,
+                       const std::vector<std::string> &names) {
   std::vector<std::string> extents;
   for (int axis : axes)
     if (kernel.axes[axis].extent > 1) extents.push_back(names[axis]);
@@ -19,11 +20,13 @@ std::string StrideTexts::operator()(int64_t stride) {
   return layout.strides.empty() ? dense(stride) : named(stride);
 }
 
-/// The axes behind the one of this stride, slowest first. Extents above 1 make the products distinct.
+/// The axes behind the one of this stride, slowest first. Extents above 1 make the products
+/// distinct.
 std::string StrideTexts::dense(int64_t stride) const {
   std::vector<int> faster;
   int64_t product = 1;
-  for (auto dimension = layout.order.rbegin(); dimension != layout.order.rend() && product != stride; ++dimension) {
+  for (auto dimension = layout.order.rbegin();
+       dimension != layout.order.rend() && product != stride; ++dimension) {
     faster.insert(faster.begin(), value.axes[*dimension]);
     product *= kernel.axes[faster.front()].extent;
   }
@@ -37,32 +40,40 @@ std::string StrideTexts::named(int64_t stride) {
     if (layout.strides[d] != stride || kernel.axes[value.axes[d]].extent == 1) continue;
     const std::string &axis = axisNames[value.axes[d]];
     const std::string name = names.claim(fmt::format("{}_{}", tensorName, axis));
-    constants.push_back({"weft::Offset", {{name, std::to_string(stride)}},
+    constants.push_back({"weft::Offset",
+                         {{name, std::to_string(stride)}},
                          fmt::format("stride of {} along {}", tensorName, axis)});
     return constantNames[stride] = name;
   }
   return std::to_string(stride);
 }
 
-std::string subVectorsText(const Kernel &kernel, const Configuration &configuration, const ContractionRegion &region,
-                           const std::vector<std::string> &axisNames, const std::vector<std::string> &results, Names &names,
+std::string subVectorsText(const Kernel &kernel, const Configuration &configuration,
+                           const ContractionRegion &region,
+                           const std::vector<std::string> &axisNames,
+                           const std::vector<std::string> &results, Names &names,
                            std::vector<ConstantLine> &constants) {
   const EpilogueSoftmax &softmax = region.softmax.value();
   const auto strides = [&](size_t output) {
-    StrideTexts text(kernel, kernel.outputs[output], configuration.outputs[output], axisNames, results[output], names, constants);
+    StrideTexts text(kernel, kernel.outputs[output], configuration.outputs[output], axisNames,
+                     results[output], names, constants);
     const SubVectorStrides own = subVectorStrides(kernel, configuration, region, output).value();
     const std::string batch = text(own.batch), row = text(own.row), subVector = text(own.subVector);
     return fmt::format("{{.batch = {}, .row = {}, .subVector = {}}}", batch, row, subVector);
   };
-  const std::string name = names.claim("subVectors"), maxima = strides(softmax.maxima), sums = strides(softmax.sums);
-  const std::string members = fmt::format("{{.length = {},\n    .maxima = {},\n    .sums = {}}}", softmax.length, maxima, sums);
+  const std::string name = names.claim("subVectors"), maxima = strides(softmax.maxima),
+                    sums = strides(softmax.sums);
+  const std::string members = fmt::format("{{.length = {},\n    .maxima = {},\n    .sums = {}}}",
+                                          softmax.length, maxima, sums);
   constants.push_back({"weft::SubVectors", {{name, members}}, ""});
   return name;
 }
 
 Statement extentChecks(const std::string &product, int64_t batch, int64_t m, int64_t n, int64_t k) {
-  return launchCheckOf({fmt::format("{}.batch == {}", product, batch), fmt::format("{}.m == {}", product, m), fmt::format("{}.n == {}", product, n),
-                        fmt::format("{}.k == {}", product, k)}, "these extents");
+  return launchCheckOf(
+      {fmt::format("{}.batch == {}", product, batch), fmt::format("{}.m == {}", product, m),
+       fmt::format("{}.n == {}", product, n), fmt::format("{}.k == {}", product, k)},
+      "these extents");
 }
 
 }  // namespace weft::codegen

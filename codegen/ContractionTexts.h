@@ -1,4 +1,5 @@
-// Extents and strides of a contraction as the emitted text spells them: products of the kernel's axes.
+// Extents and strides of a contraction as the emitted text spells them: products of the kernel's
+// axes.
 #pragma once
 
 #include "codegen/Names.h"
@@ -12,15 +13,22 @@
 namespace weft::codegen {
 
 /// "b * j" or "1". `names`: of all axes of the kernel.
-std::string extentText(const Kernel &kernel, const std::vector<int> &axes, const std::vector<std::string> &names);
+std::string extentText(const Kernel &kernel, const std::vector<int> &axes,
+                       const std::vector<std::string> &names);
 
 /// Spells the strides of one tensor: products of extents of a dense one, named constants of a view.
 class StrideTexts {
 public:
-  StrideTexts(const Kernel &kernel, int value, const Layout &layout, const std::vector<std::string> &axisNames,
-              const std::string &tensorName, Names &names, std::vector<ConstantLine> &constants)
-      : kernel(kernel), value(kernel.values[value]), layout(layout), axisNames(axisNames), tensorName(tensorName),
-        names(names), constants(constants) {}
+  StrideTexts(const Kernel &kernel, int value, const Layout &layout,
+              const std::vector<std::string> &axisNames, const std::string &tensorName,
+              Names &names, std::vector<ConstantLine> &constants)
+      : kernel(kernel),
+        value(kernel.values[value]),
+        layout(layout),
+        axisNames(axisNames),
+        tensorName(tensorName),
+        names(names),
+        constants(constants) {}
 
   std::string operator()(int64_t stride);
 
@@ -38,12 +46,16 @@ private:
   std::map<int64_t, std::string> constantNames;
 };
 
-/// A constant that says how long sub-vectors are and where what is stored of each lies; returns its name. `results`: names of Kernel::outputs.
-std::string subVectorsText(const Kernel &kernel, const Configuration &configuration, const ContractionRegion &region,
-                           const std::vector<std::string> &axisNames, const std::vector<std::string> &results, Names &names,
+/// A constant that says how long sub-vectors are and where what is stored of each lies; returns its
+/// name. `results`: names of Kernel::outputs.
+std::string subVectorsText(const Kernel &kernel, const Configuration &configuration,
+                           const ContractionRegion &region,
+                           const std::vector<std::string> &axisNames,
+                           const std::vector<std::string> &results, Names &names,
                            std::vector<ConstantLine> &constants);
 
-/// The launch check that a skeleton's product has the extents that tiles, and maps of tensors, were made for.
+/// The launch check that a skeleton's product has the extents that tiles, and maps of tensors, were
+/// made for.
 Statement extentChecks(const std::string &product, int64_t batch, int64_t m, int64_t n, int64_t k);
 
 }  // namespace weft::codegen

@@ -1,5 +1,6 @@
-// Kernel + configuration in, CUDA text out. MLIR-free. Lowering makes loops, tiles, buffers and barriers explicit in a
-// kernel program (Program.h); emission prints it and decides nothing. One .cpp a family.
+// Kernel + configuration in, CUDA text out. MLIR-free. Lowering makes loops, tiles, buffers and
+// barriers explicit in a kernel program (Program.h); emission prints it and decides nothing. One
+// .cpp a family.
 #pragma once
 
 #include "kernel/Configuration.h"
@@ -14,16 +15,26 @@
 
 namespace weft::codegen {
 
-/// What a kernel parameter is bound to at launch. A tensor's pointer is the address of its element zero: whoever binds
-/// it has added the layout's offset.
+/// What a kernel parameter is bound to at launch. A tensor's pointer is the address of its element
+/// zero: whoever binds it has added the layout's offset.
 struct Parameter {
-  /// dropoutOuter: rows of the outer axes before this part of the whole tensor. inputMap, outputMap: in place of the address
-  /// of a tensor, `map` of it as the driver encodes it with that address.
-  enum class Kind : uint8_t { input, output, dropoutKey, dropoutStream, dropoutOuter, inputMap, outputMap };
+  /// dropoutOuter: rows of the outer axes before this part of the whole tensor. inputMap,
+  /// outputMap: in place of the address of a tensor, `map` of it as the driver encodes it with that
+  /// address.
+  enum class Kind : uint8_t {
+    input,
+    output,
+    dropoutKey,
+    dropoutStream,
+    dropoutOuter,
+    inputMap,
+    outputMap
+  };
   Kind kind = Kind::input;
-  int index = 0;        ///< input / output position of the kernel; body op index for dropoutStream and dropoutOuter
+  int index = 0;  ///< input / output position of the kernel; body op index for dropoutStream and
+                  ///< dropoutOuter
   std::string name{};
-  std::string type{};   ///< CUDA spelling
+  std::string type{};  ///< CUDA spelling
   std::optional<TensorMap> map{};
   bool operator==(const Parameter &) const = default;
 };
@@ -34,31 +45,36 @@ std::string_view nameOf(Parameter::Kind kind);
 bool isNumber(Parameter::Kind kind);
 /// Whether an argument is a tensor map, passed by value.
 bool isMap(Parameter::Kind kind);
-/// That number: an attribute of the body op that the parameter names. Throws Error(checkFailed) for addresses.
+/// That number: an attribute of the body op that the parameter names. Throws Error(checkFailed) for
+/// addresses.
 uint32_t numberOf(const Parameter &parameter, const Kernel &kernel);
 
 struct Launch {
   std::array<int64_t, 3> grid{1, 1, 1};
   std::array<int64_t, 3> block{1, 1, 1};
   int64_t sharedBytes = 0;  ///< dynamic
-  int64_t cluster = 1;      ///< blocks of a cluster along x; the text says so itself, so a launch need not
-  /// The text waits for the kernels before it by itself, so that its blocks may start while those end, and lets the next one do so.
+  int64_t cluster =
+      1;  ///< blocks of a cluster along x; the text says so itself, so a launch need not
+  /// The text waits for the kernels before it by itself, so that its blocks may start while those
+  /// end, and lets the next one do so.
   bool startsEarly = false;
   bool operator==(const Launch &) const = default;
 };
 
 /// What only people need; prepended as a comment and never hashed.
 struct Provenance {
-  std::string position;   ///< "kernel 6 of paper-encoder, forward"
+  std::string position;            ///< "kernel 6 of paper-encoder, forward"
   std::vector<std::string> ops;    ///< "%24 = add %22, %bias"
   std::vector<std::string> notes;  ///< "fused by ...", "not fused into ..."
 };
 
 struct EmittedKernel {
-  std::string entry{};     ///< the extern "C" name in `text`
-  std::string text{};      ///< hashed: without provenance; canonical names, so equal kernels give equal text
+  std::string entry{};  ///< the extern "C" name in `text`
+  std::string
+      text{};  ///< hashed: without provenance; canonical names, so equal kernels give equal text
   std::string readableEntry{};  ///< the extern "C" name in `readable`
-  std::string readable{};  ///< the same kernel with the header comment and the readable name: what kernels/*.cu holds
+  std::string readable{};  ///< the same kernel with the header comment and the readable name: what
+                           ///< kernels/*.cu holds
   std::vector<Parameter> parameters{};
   Launch launch{};
   std::vector<std::string> headers{};  ///< device headers included, e.g. "weft/vector.cuh"
@@ -66,13 +82,14 @@ struct EmittedKernel {
   double flop = 0;
 };
 
-/// `architecture` is "sm_80", "sm_86", "sm_89", "sm_90a". Throws Error(unsupported) naming the op when a family cannot
-/// take the kernel (a configuration from enumerate() never does).
-EmittedKernel emit(const Kernel &kernel, const Configuration &configuration, std::string_view architecture,
-                   const Provenance &provenance = {});
+/// `architecture` is "sm_80", "sm_86", "sm_89", "sm_90a". Throws Error(unsupported) naming the op
+/// when a family cannot take the kernel (a configuration from enumerate() never does).
+EmittedKernel emit(const Kernel &kernel, const Configuration &configuration,
+                   std::string_view architecture, const Provenance &provenance = {});
 
 /// The kernel program before printing, as text, for --stop-after lower.
-std::string lowerToText(const Kernel &kernel, const Configuration &configuration, std::string_view architecture);
+std::string lowerToText(const Kernel &kernel, const Configuration &configuration,
+                        std::string_view architecture);
 
 /// Device headers by include name ("weft/vector.cuh" -> text), embedded at build.
 const std::map<std::string, std::string_view> &deviceHeaders();

@@ -1,5 +1,5 @@
-// The iteration space of a loop kernel: axes of its outputs and reduced axes. A local softmax splits its axis into
-// sub-vectors and positions inside one; then rows are sub-vectors.
+// The iteration space of a loop kernel: axes of its outputs and reduced axes. A local softmax
+// splits its axis into sub-vectors and positions inside one; then rows are sub-vectors.
 #include "codegen/LoopGraph.h"
 #include "kernel/Error.h"
 
@@ -8,7 +8,9 @@
 namespace weft::codegen {
 namespace {
 
-bool contains(const std::vector<int> &axes, int axis) { return std::find(axes.begin(), axes.end(), axis) != axes.end(); }
+bool contains(const std::vector<int> &axes, int axis) {
+  return std::find(axes.begin(), axes.end(), axis) != axes.end();
+}
 
 /// Replaces the axis of a local softmax by (sub-vector, position).
 void splitSubVectors(IterationAxes &axes, const BodyOp &op) {
@@ -40,13 +42,18 @@ IterationAxes iterationAxes(const Kernel &kernel, const LoopKnobs &knobs) {
     std::set<int> own(op.reducedAxes.begin(), op.reducedAxes.end());
     if (own.erase(axes.splitAxis)) own.insert(axes.tileAxis);
     if (!reduced.empty() && reduced != own)
-      throw Error::unsupported("kernel '{}': op '{}' reduces over other axes than the op before it; one kernel reduces over "
-                               "one set of axes", kernel.name, op.name);
+      throw Error::unsupported(
+          "kernel '{}': op '{}' reduces over other axes than the op before it; one kernel reduces "
+          "over "
+          "one set of axes",
+          kernel.name, op.name);
     reduced = own;
-    for (int axis : kernel.values[op.operands[0]].axes) all.insert(axis == axes.splitAxis ? axes.tileAxis : axis);
+    for (int axis : kernel.values[op.operands[0]].axes)
+      all.insert(axis == axes.splitAxis ? axes.tileAxis : axis);
   }
   for (int output : kernel.outputs)
-    for (int axis : kernel.values[output].axes) all.insert(axis == axes.splitAxis ? axes.tileAxis : axis);
+    for (int axis : kernel.values[output].axes)
+      all.insert(axis == axes.splitAxis ? axes.tileAxis : axis);
   all.insert(reduced.begin(), reduced.end());
   if (axes.subVectorAxis >= 0) all.insert(axes.subVectorAxis);
   axes.reduced.assign(reduced.begin(), reduced.end());
@@ -55,10 +62,13 @@ IterationAxes iterationAxes(const Kernel &kernel, const LoopKnobs &knobs) {
   for (int output : kernel.outputs)
     for (int axis : axes.outer) {
       const std::vector<int> &own = kernel.values[output].axes;
-      const bool present = contains(own, axis) || (axis == axes.subVectorAxis && contains(own, axes.splitAxis));
+      const bool present =
+          contains(own, axis) || (axis == axes.subVectorAxis && contains(own, axes.splitAxis));
       if (!present && kernel.axes[axis].extent > 1)
-        throw Error::unsupported("kernel '{}': output '{}' lacks the axis '{}' of another output; fuse only ops of one space",
-                                 kernel.name, kernel.values[output].name, kernel.axes[axis].name);
+        throw Error::unsupported(
+            "kernel '{}': output '{}' lacks the axis '{}' of another output; fuse only ops of one "
+            "space",
+            kernel.name, kernel.values[output].name, kernel.axes[axis].name);
     }
   return axes;
 }

@@ -1,21 +1,32 @@
-// Columns of a loop kernel: sums over slow axes, where neighbouring threads lie along the fast axis that is kept.
+// Columns of a loop kernel: sums over slow axes, where neighbouring threads lie along the fast axis
+// that is kept.
 //
 //   warpColumns      32 / n lanes side by side, n lanes a column, joined by shuffles
 //   blockColumns     threads / n side by side, n threads a column, joined in shared memory
-//   clusterColumns   the same in every block of a cluster, joined through the shared memory of all its blocks
-//   gridColumns      the same in any number of blocks, joined through device memory by the last of them, which alone stores;
-//                    loads of several steps are issued before the first is used
+//   clusterColumns   the same in every block of a cluster, joined through the shared memory of all
+//                    its blocks
+//   gridColumns      the same in any number of blocks, joined through device memory by the last of
+//                    them, which alone stores; loads of several steps are issued before the first
+//                    is used
 //
-// A thread's share is every n-th point of the reduced axes, so that threads of a column stand at neighbouring points. Threads
-// beyond the last column stay for the reduction; they neither load nor store anything of a step.
+// A thread's share is every n-th point of the reduced axes, so that threads of a column stand at
+// neighbouring points. Threads beyond the last column stay for the reduction; they neither load nor
+// store anything of a step.
 #include "codegen/LoopSpace.h"
 
 namespace weft::codegen {
 
 void LoopSpace::claimColumnWords() {
-  words = {.row = names.claim("column"), .lane = names.claim("part"), .step = names.claim("v"), .element = names.claim("e"),
-           .width = names.claim("width"), .threads = names.claim("threads"), .threadsPerRow = names.claim("threadsPerColumn"),
-           .rowsPerBlock = names.claim("columnsPerBlock"), .steps = names.claim("steps"), .rows = names.claim("columns"),
+  words = {.row = names.claim("column"),
+           .lane = names.claim("part"),
+           .step = names.claim("v"),
+           .element = names.claim("e"),
+           .width = names.claim("width"),
+           .threads = names.claim("threads"),
+           .threadsPerRow = names.claim("threadsPerColumn"),
+           .rowsPerBlock = names.claim("columnsPerBlock"),
+           .steps = names.claim("steps"),
+           .rows = names.claim("columns"),
            .rowElements = names.claim("points")};
   words.columnsPerWarp = names.claim("columnsPerWarp");
   words.blocksPerColumn = names.claim("blocksPerColumn");
@@ -29,34 +40,51 @@ void LoopSpace::claimColumnWords() {
 }
 
 void LoopSpace::addColumnConstants(std::vector<ConstantLine> &lines) const {
-  lines.push_back({"int", {{words.columnsPerWarp, std::to_string(32 / threadsPerRow)}}, "neighbouring lanes"});
-  lines.push_back({"int", {{words.threadsPerRow, std::to_string(threadsPerRow)}, {words.rowsPerBlock, std::to_string(rowsPerBlock)}}, ""});
+  lines.push_back(
+      {"int", {{words.columnsPerWarp, std::to_string(32 / threadsPerRow)}}, "neighbouring lanes"});
+  lines.push_back({"int",
+                   {{words.threadsPerRow, std::to_string(threadsPerRow)},
+                    {words.rowsPerBlock, std::to_string(rowsPerBlock)}},
+                   ""});
   if (knobs.blocksPerRow == 1) return;
-  lines.push_back({"int", {{words.blocksPerColumn, std::to_string(knobs.blocksPerRow)}}, isCluster() ? "a cluster" : ""});
-  lines.push_back({"int", {{words.shares, fmt::format("{} * {}", words.threadsPerRow, words.blocksPerColumn)}}, isCluster() ? "threads of a cluster that share a column" : "threads of the grid that share a column"});
+  lines.push_back({"int",
+                   {{words.blocksPerColumn, std::to_string(knobs.blocksPerRow)}},
+                   isCluster() ? "a cluster" : ""});
+  lines.push_back(
+      {"int",
+       {{words.shares, fmt::format("{} * {}", words.threadsPerRow, words.blocksPerColumn)}},
+       isCluster() ? "threads of a cluster that share a column"
+                   : "threads of the grid that share a column"});
 }
 
 Block LoopSpace::columnPrologue() const {
-  const bool inWarp = knobs.reduction == ReductionMapping::warpColumns, severalBlocks = knobs.blocksPerRow > 1;
+  const bool inWarp = knobs.reduction == ReductionMapping::warpColumns,
+             severalBlocks = knobs.blocksPerRow > 1;
   std::string part = fmt::format("threadIdx.x / {}", words.rowsPerBlock);
   if (inWarp) part = fmt::format("threadIdx.x % 32 / {}", words.columnsPerWarp);
-  if (severalBlocks) part = fmt::format("blockIdx.x % {} * {} + {}", words.blocksPerColumn, words.threadsPerRow, part);
-  std::string block = severalBlocks ? fmt::format("blockIdx.x / {}", words.blocksPerColumn) : "blockIdx.x";
+  if (severalBlocks)
+    part =
+        fmt::format("blockIdx.x % {} * {} + {}", words.blocksPerColumn, words.threadsPerRow, part);
+  std::string block =
+      severalBlocks ? fmt::format("blockIdx.x / {}", words.blocksPerColumn) : "blockIdx.x";
   if (wideRows) block = fmt::format("weft::Offset({})", block);
   std::string column = fmt::format("threadIdx.x % {}", words.rowsPerBlock);
-  if (inWarp) column = fmt::format("threadIdx.x / 32 * {0} + threadIdx.x % {0}", words.columnsPerWarp);
+  if (inWarp)
+    column = fmt::format("threadIdx.x / 32 * {0} + threadIdx.x % {0}", words.columnsPerWarp);
   column = fmt::format("{} * {} + {}", block, words.rowsPerBlock, column);
 
   std::vector<std::string> axes;
   for (int axis : outer) axes.push_back(axisNames[axis]);
-  std::string note = fmt::format("({}){}", fmt::join(axes, ", "), outer.size() > 1 ? fmt::format(", {} slowest", axes[0]) : "");
+  std::string note = fmt::format("({}){}", fmt::join(axes, ", "),
+                                 outer.size() > 1 ? fmt::format(", {} slowest", axes[0]) : "");
   if (width > 1) note += fmt::format(", {} of {} at once", width, axisNames[knobs.vectorAxis]);
   const std::string type = wideRows ? "const weft::Offset" : "const int";
   Block result = {declare("const int", words.lane, part)};
   if (!isExact()) {
     const std::string beyond = words.row + "_or_beyond";
     result.push_back(declare(type, beyond, column));
-    result.push_back(declare("const bool", words.inside, fmt::format("{} < {}", beyond, words.rows)));
+    result.push_back(
+        declare("const bool", words.inside, fmt::format("{} < {}", beyond, words.rows)));
     column = fmt::format("{} ? {} : 0", words.inside, beyond);
   }
   result.push_back(declare(type, words.row, column, note));
@@ -65,15 +93,18 @@ Block LoopSpace::columnPrologue() const {
 
 std::string LoopSpace::storeGuard() const {
   if (!isShared()) return isColumns() && !isExact() ? words.inside : "";
-  const std::string first = isGrid() ? fmt::format("threadIdx.x < {}", words.rowsPerBlock) : words.lane + " == 0";
+  const std::string first =
+      isGrid() ? fmt::format("threadIdx.x < {}", words.rowsPerBlock) : words.lane + " == 0";
   return isColumns() && !isExact() ? fmt::format("{} && {}", words.inside, first) : first;
 }
 
 bool LoopSpace::pairsLanes() const {
-  if (outer.empty() || outer.back() != knobs.vectorAxis || countOf(outer.size() - 1) % 2 != 0 || !isExact() || knobs.threads % 32 != 0)
+  if (outer.empty() || outer.back() != knobs.vectorAxis || countOf(outer.size() - 1) % 2 != 0 ||
+      !isExact() || knobs.threads % 32 != 0)
     return false;
   if (!isColumns()) return threadsPerRow == 1;
-  const int sideBySide = knobs.reduction == ReductionMapping::warpColumns ? 32 / threadsPerRow : rowsPerBlock;
+  const int sideBySide =
+      knobs.reduction == ReductionMapping::warpColumns ? 32 / threadsPerRow : rowsPerBlock;
   return sideBySide % 2 == 0 && stepGuard().empty();
 }
 

@@ -1,4 +1,5 @@
-// Kernel body to graph of scalars: one function an op, each a few lines. An op without one is an error that names it.
+// Kernel body to graph of scalars: one function an op, each a few lines. An op without one is an
+// error that names it.
 #include "codegen/LoopGraph.h"
 #include "codegen/LoopOps.h"
 #include "kernel/Error.h"
@@ -20,7 +21,8 @@ double numberOf(const BodyOp &op, const std::string &attribute, std::optional<do
   if (found == op.attributes.end() && standard) return *standard;
   if (found != op.attributes.end()) {
     if (const auto *number = std::get_if<double>(&found->second)) return *number;
-    if (const auto *integer = std::get_if<int64_t>(&found->second)) return static_cast<double>(*integer);
+    if (const auto *integer = std::get_if<int64_t>(&found->second))
+      return static_cast<double>(*integer);
   }
   throw Error::checkFailed("op '{}' lacks the number attribute '{}'", op.name, attribute);
 }
@@ -59,15 +61,18 @@ GraphBuilder::GraphBuilder(const IterationAxes &axes, LoopSpace &space, Names &n
 /// The split axis stands at subVector * tile + position; the last sub-vector may be shorter.
 void GraphBuilder::splitHome() {
   const Index &position = home.at.at(axes.tileAxis), &subVector = home.at.at(axes.subVectorAxis);
-  const int64_t tile = kernel.axes[axes.tileAxis].extent, extent = kernel.axes[axes.splitAxis].extent;
+  const int64_t tile = kernel.axes[axes.tileAxis].extent,
+                extent = kernel.axes[axes.splitAxis].extent;
   Index index = position;
   index.outer = -1;
-  index.text = fmt::format("({} * {} + {})", baseText(subVector), space.axisName(axes.tileAxis), baseText(position));
+  index.text = fmt::format("({} * {} + {})", baseText(subVector), space.axisName(axes.tileAxis),
+                           baseText(position));
   index.multipleOf = std::gcd(position.multipleOf, tile);
   home.at[axes.splitAxis] = index;
   if (extent % tile == 0) return;
   const std::string name = space.axisName(axes.splitAxis);
-  if (!space.vectorIsReduced() || space.width == 1 || (extent % space.width == 0 && tile % space.width == 0)) {
+  if (!space.vectorIsReduced() || space.width == 1 ||
+      (extent % space.width == 0 && tile % space.width == 0)) {
     graph.extraStepGuard = fmt::format("{} < {}", index.text, name);
     return;
   }
@@ -75,20 +80,26 @@ void GraphBuilder::splitHome() {
   graph.validIsStep = true;
   graph.validText = fmt::format("{} - {}", name, index.text);
   if (space.isPartial())
-    graph.validText = fmt::format("weft::smaller({}, {} - {})", graph.validText, space.axisName(axes.tileAxis), position.text);
+    graph.validText = fmt::format("weft::smaller({}, {} - {})", graph.validText,
+                                  space.axisName(axes.tileAxis), position.text);
 }
 
 LoopGraph GraphBuilder::run() {
   for (size_t i = 0; i < kernel.outputs.size(); ++i) {
     OutputStore store{.output = static_cast<int>(i), .node = evaluate(kernel.outputs[i], home)};
     for (int axis : kernel.values[kernel.outputs[i]].axes) store.at.push_back(home.at.at(axis));
-    // Only a vector of its own can be stored: a copy collects gathered elements, and repeats what does not vary.
+    // Only a vector of its own can be stored: a copy collects gathered elements, and repeats what
+    // does not vary.
     const Node stored = graph.nodes[store.node];
     const auto isIrregular = [](const Index &index) { return index.irregular; };
-    const bool isGathered = stored.kind == Node::Kind::load && stored.perElement && std::any_of(stored.at.begin(), stored.at.end(), isIrregular);
-    const bool repeats = !stored.perElement && std::any_of(store.at.begin(), store.at.end(), [](const Index &index) { return index.varies(); });
+    const bool isGathered = stored.kind == Node::Kind::load && stored.perElement &&
+                            std::any_of(stored.at.begin(), stored.at.end(), isIrregular);
+    const bool repeats =
+        !stored.perElement && std::any_of(store.at.begin(), store.at.end(),
+                                          [](const Index &index) { return index.varies(); });
     if (isGathered || repeats) {
-      store.node = pointwise("{0}", {store.node}, stored.wish, repeats ? store.at : std::vector<Index>{});
+      store.node =
+          pointwise("{0}", {store.node}, stored.wish, repeats ? store.at : std::vector<Index>{});
       graph.nodes[store.node].type = stored.type;
     }
     graph.stores.push_back(store);
@@ -103,8 +114,9 @@ int GraphBuilder::add(Node node) {
     node.perElement |= from.perElement;
     node.depth = std::max(node.depth, from.depth);
   }
-  std::string content = fmt::format("{}|{}|{}|{}|{}|{}|{}", static_cast<int>(node.kind), node.text, fmt::join(node.operands, ","),
-                                    node.input, node.condition, static_cast<int>(node.reduction), node.perElement);
+  std::string content = fmt::format("{}|{}|{}|{}|{}|{}|{}", static_cast<int>(node.kind), node.text,
+                                    fmt::join(node.operands, ","), node.input, node.condition,
+                                    static_cast<int>(node.reduction), node.perElement);
   for (const Index &index : node.at) content += fmt::format("|{}#{}", index.text, index.node);
   const auto [found, isNew] = nodesByContent.emplace(content, static_cast<int>(graph.nodes.size()));
   if (isNew) graph.nodes.push_back(std::move(node));
@@ -122,8 +134,8 @@ std::string GraphBuilder::elementText(const Index &index) {
   return text == based.text ? text : fmt::format("({})", text);
 }
 
-std::string GraphBuilder::constant(const std::string &type, const std::string &wish, const std::string &value,
-                                   std::string note) {
+std::string GraphBuilder::constant(const std::string &type, const std::string &wish,
+                                   const std::string &value, std::string note) {
   std::string &name = constantNames[wish + "=" + value];
   if (name.empty()) {
     name = names.claim(wish);
@@ -132,18 +144,23 @@ std::string GraphBuilder::constant(const std::string &type, const std::string &w
   return name;
 }
 
-int GraphBuilder::pointwise(std::string text, std::vector<int> operands, std::string wish, const std::vector<Index> &uses) {
+int GraphBuilder::pointwise(std::string text, std::vector<int> operands, std::string wish,
+                            const std::vector<Index> &uses) {
   Node node{.text = std::move(text), .operands = std::move(operands), .wish = std::move(wish)};
   for (const Index &index : uses) {
     node.step |= index.step;
     node.perElement |= index.varies();
-    if (index.node >= 0) throw Error::unsupported("kernel '{}': a gathered coordinate in an expression", kernel.name);
+    if (index.node >= 0)
+      throw Error::unsupported("kernel '{}': a gathered coordinate in an expression", kernel.name);
   }
   return add(std::move(node));
 }
 
 int GraphBuilder::reduce(Reduction reduction, int operand, std::string wish) {
-  Node node{.kind = Node::Kind::reduction, .operands = {operand}, .reduction = reduction, .wish = std::move(wish)};
+  Node node{.kind = Node::Kind::reduction,
+            .operands = {operand},
+            .reduction = reduction,
+            .wish = std::move(wish)};
   const int index = add(std::move(node));
   const Node &from = graph.nodes[operand];
   graph.nodes[index].step = false;
@@ -156,14 +173,19 @@ int GraphBuilder::reduce(Reduction reduction, int operand, std::string wish) {
 int GraphBuilder::load(int input, const Coordinates &coordinates) {
   const Value &value = kernel.values[kernel.inputs[input]];
   if (value.dtype == DType::f64)
-    throw Error::unsupported("kernel '{}': input '{}' is f64; kernels take f32, f16, bf16, i32 and i1", kernel.name, value.name);
-  Node node{.kind = Node::Kind::load, .input = input, .condition = coordinates.condition, .wish = value.name};
+    throw Error::unsupported(
+        "kernel '{}': input '{}' is f64; kernels take f32, f16, bf16, i32 and i1", kernel.name,
+        value.name);
+  Node node{.kind = Node::Kind::load,
+            .input = input,
+            .condition = coordinates.condition,
+            .wish = value.name};
   if (value.dtype == DType::i32 || value.dtype == DType::i1) node.type = "int";
   for (int axis : value.axes) {
     const auto found = coordinates.at.find(axis);
     if (found == coordinates.at.end())
-      throw Error::unsupported("kernel '{}': nothing gives a coordinate along axis '{}' of '{}'", kernel.name,
-                               kernel.axes[axis].name, value.name);
+      throw Error::unsupported("kernel '{}': nothing gives a coordinate along axis '{}' of '{}'",
+                               kernel.name, kernel.axes[axis].name, value.name);
     const Index &index = found->second;
     node.at.push_back(index);
     node.step |= index.step;
@@ -185,7 +207,8 @@ int GraphBuilder::evaluate(int value, const Coordinates &coordinates) {
   } else {
     const BodyOp &op = kernel.body[definedBy[value]];
     node = evaluateOp(op, value, coordinates);
-    if (graph.nodes[node].number < 0 && graph.nodes[node].kind == Node::Kind::pointwise) graph.nodes[node].number = op.number;
+    if (graph.nodes[node].number < 0 && graph.nodes[node].kind == Node::Kind::pointwise)
+      graph.nodes[node].number = op.number;
   }
   return memo[key] = node;
 }
@@ -209,7 +232,8 @@ int GraphBuilder::evaluateOp(const BodyOp &op, int value, const Coordinates &coo
   if (op.name == "layer_norm_dx" || op.name == "rms_norm_dx") return normDx(op, name, coordinates);
   if (op.name == "layer_norm_dw" || op.name == "rms_norm_dw") return normDw(op, value, coordinates);
   if (op.name == "constant") return splat(op, name);
-  if (op.name == "identity" || op.name == "transpose" || op.name == "broadcast") return evaluate(op.operands[0], coordinates);
+  if (op.name == "identity" || op.name == "transpose" || op.name == "broadcast")
+    return evaluate(op.operands[0], coordinates);
   if (op.name == "slice") return slice(op, coordinates);
   if (op.name == "pad") return pad(op, name, coordinates);
   if (op.name == "concat") return concat(op, name, coordinates);
@@ -223,23 +247,28 @@ int GraphBuilder::evaluateOp(const BodyOp &op, int value, const Coordinates &coo
 int GraphBuilder::splat(const BodyOp &op, const std::string &name) {
   const DType dtype = kernel.values[op.results[0]].dtype;
   const bool isInteger = dtype == DType::i32 || dtype == DType::i1;
-  const std::string value = isInteger ? std::to_string(integerOf(op, "value")) : floatLiteral(numberOf(op, "value"));
-  const int node = pointwise(constant(isInteger ? "int" : "float", name + "_value", value), {}, name);
+  const std::string value =
+      isInteger ? std::to_string(integerOf(op, "value")) : floatLiteral(numberOf(op, "value"));
+  const int node =
+      pointwise(constant(isInteger ? "int" : "float", name + "_value", value), {}, name);
   graph.nodes[node].type = isInteger ? "int" : "float";
   return node;
 }
 
 /// The spelling with named constants for its attributes.
-int GraphBuilder::spelled(const BodyOp &op, const std::string &name, const Coordinates &coordinates) {
+int GraphBuilder::spelled(const BodyOp &op, const std::string &name,
+                          const Coordinates &coordinates) {
   std::string text = op.spelling;
   for (const auto &[attribute, value] : op.attributes) {
     const std::string hole = "{" + attribute + "}";
     if (text.find(hole) == std::string::npos) continue;
     const std::string name = constant("float", attribute, floatLiteral(numberOf(op, attribute)));
-    for (size_t at = text.find(hole); at != std::string::npos; at = text.find(hole)) text.replace(at, hole.size(), name);
+    for (size_t at = text.find(hole); at != std::string::npos; at = text.find(hole))
+      text.replace(at, hole.size(), name);
   }
   const bool isSlope = text.find("weft::slope::") != std::string::npos;
-  if (text.find("weft::") != std::string::npos) graph.headers.insert(isSlope ? "weft/slope.cuh" : "weft/math.cuh");
+  if (text.find("weft::") != std::string::npos)
+    graph.headers.insert(isSlope ? "weft/slope.cuh" : "weft/math.cuh");
   std::vector<int> operands;
   for (int operand : op.operands) operands.push_back(evaluate(operand, coordinates));
   return pointwise(text, operands, name);

@@ -6,11 +6,12 @@
 
 namespace weft::codegen {
 
-const Index &GraphBuilder::indexOf(int value, int64_t dimension, const Coordinates &coordinates) const {
+const Index &GraphBuilder::indexOf(int value, int64_t dimension,
+                                   const Coordinates &coordinates) const {
   const std::vector<int> &own = kernel.values[value].axes;
   if (dimension < 0 || dimension >= static_cast<int64_t>(own.size()))
-    throw Error::checkFailed("kernel '{}': dimension {} of '{}', which has {}", kernel.name, dimension,
-                             kernel.values[value].name, own.size());
+    throw Error::checkFailed("kernel '{}': dimension {} of '{}', which has {}", kernel.name,
+                             dimension, kernel.values[value].name, own.size());
   return coordinates.at.at(own[dimension]);
 }
 
@@ -21,7 +22,8 @@ int GraphBuilder::mask(const BodyOp &op, const std::string &name, const Coordina
   std::vector<int> operands = {evaluate(x, coordinates)};
   const int64_t keyDimension = integerOf(op, "key");
   const Index key = indexOf(x, keyDimension, coordinates);
-  const std::string fill = op.attributes.contains("fill") ? floatLiteral(numberOf(op, "fill")) : "weft::negativeInfinity";
+  const std::string fill = op.attributes.contains("fill") ? floatLiteral(numberOf(op, "fill"))
+                                                          : "weft::negativeInfinity";
   const std::string keyText = elementText(key), otherwise = " ? {0} : " + fill;
   if (kind == "padding") {
     operands.push_back(evaluate(op.operands[1], coordinates));
@@ -29,17 +31,25 @@ int GraphBuilder::mask(const BodyOp &op, const std::string &name, const Coordina
   }
   const int64_t queryDimension = integerOf(op, "query");
   const Index query = indexOf(x, queryDimension, coordinates);
-  const auto extentOf = [&](int64_t dimension) { return kernel.axes[kernel.values[x].axes[dimension]].extent; };
+  const auto extentOf = [&](int64_t dimension) {
+    return kernel.axes[kernel.values[x].axes[dimension]].extent;
+  };
   const int64_t shift = extentOf(keyDimension) - extentOf(queryDimension);
-  const std::string position = shift == 0 ? elementText(query) : fmt::format("{} + {}", elementText(query), shift);
-  if (kind == "causal") return pointwise(fmt::format("{} <= {}{}", keyText, position, otherwise), operands, name, {key, query});
+  const std::string position =
+      shift == 0 ? elementText(query) : fmt::format("{} + {}", elementText(query), shift);
+  if (kind == "causal")
+    return pointwise(fmt::format("{} <= {}{}", keyText, position, otherwise), operands, name,
+                     {key, query});
   if (kind == "window") {
-    const std::string text = fmt::format("{0} >= {1} - {2} && {0} <= {1} + {3}{4}", keyText, position,
-                                         integerOf(op, "left"), integerOf(op, "right"), otherwise);
+    const std::string text =
+        fmt::format("{0} >= {1} - {2} && {0} <= {1} + {3}{4}", keyText, position,
+                    integerOf(op, "left"), integerOf(op, "right"), otherwise);
     return pointwise(text, operands, name, {key, query});
   }
   if (kind != "block")
-    throw Error::unsupported("kernel '{}': mask of kind '{}'; there are causal, window, padding and block", kernel.name, kind);
+    throw Error::unsupported(
+        "kernel '{}': mask of kind '{}'; there are causal, window, padding and block", kernel.name,
+        kind);
   const std::vector<int> &table = kernel.values[op.operands[1]].axes;
   const int64_t size = integerOf(op, "size");
   Coordinates blocks = coordinates;
@@ -49,19 +59,25 @@ int GraphBuilder::mask(const BodyOp &op, const std::string &name, const Coordina
   return pointwise("{1} != 0" + otherwise, operands, name);
 }
 
-/// Whether lanes 2n and 2n + 1 of every warp hold the two halves of 16 aligned columns and none of them is ever idle.
+/// Whether lanes 2n and 2n + 1 of every warp hold the two halves of 16 aligned columns and none of
+/// them is ever idle.
 bool GraphBuilder::lanesHoldPairs(const Index &column) const {
-  if (space.width != 8 || column.multipleOf % 8 != 0 || column.irregular || !graph.extraStepGuard.empty()) return false;
-  if (!column.text.starts_with(home.at.at(space.knobs.vectorAxis).text) || space.isPartial()) return false;
+  if (space.width != 8 || column.multipleOf % 8 != 0 || column.irregular ||
+      !graph.extraStepGuard.empty())
+    return false;
+  if (!column.text.starts_with(home.at.at(space.knobs.vectorAxis).text) || space.isPartial())
+    return false;
   if (column.text != home.at.at(space.knobs.vectorAxis).text) return false;
   if (space.vectorIsReduced())
-    return space.reduced.size() == 1 && space.threadsPerRow % 2 == 0 && space.rowVectors % space.threadsPerRow == 0 &&
+    return space.reduced.size() == 1 && space.threadsPerRow % 2 == 0 &&
+           space.rowVectors % space.threadsPerRow == 0 &&
            (space.isExact() || space.threadsPerRow >= 32);
   return space.pairsLanes();
 }
 
 /// Bits as SPEC.md fixes them; where a vector runs along columns, neighbours share words of draws.
-int GraphBuilder::dropout(const BodyOp &op, const std::string &name, const Coordinates &coordinates) {
+int GraphBuilder::dropout(const BodyOp &op, const std::string &name,
+                          const Coordinates &coordinates) {
   const double p = numberOf(op, "p");
   const int x = evaluate(op.operands[0], coordinates);
   if (keyName.empty()) {
@@ -81,9 +97,11 @@ int GraphBuilder::dropout(const BodyOp &op, const std::string &name, const Coord
     return claimed;
   };
   const std::string stream = argument(Parameter::Kind::dropoutStream);
-  const std::string threshold = constant("unsigned", "dropThreshold", fmt::format("{}u", std::llround(p * 65536)),
-                                         fmt::format("{} of 65536 draws", p));
-  const std::string scale = constant("float", "keepScale", floatLiteral(p < 1 ? 1.0 / (1.0 - p) : 0.0));
+  const std::string threshold =
+      constant("unsigned", "dropThreshold", fmt::format("{}u", std::llround(p * 65536)),
+               fmt::format("{} of 65536 draws", p));
+  const std::string scale =
+      constant("float", "keepScale", floatLiteral(p < 1 ? 1.0 / (1.0 - p) : 0.0));
   const std::vector<int> &own = kernel.values[op.results[0]].axes;
   const size_t rank = own.size();
   const Index zero{.text = "0", .multipleOf = 0};
@@ -98,22 +116,28 @@ int GraphBuilder::dropout(const BodyOp &op, const std::string &name, const Coord
     outerVaries |= index.varies();
     if (space.extent(own[i]) == 1) continue;
     const std::string text = elementText(index);
-    outer = outer == "0" ? text : fmt::format("{} * {} + {}", asOperand(outer), space.axisName(own[i]), text);
+    outer = outer == "0"
+                ? text
+                : fmt::format("{} * {} + {}", asOperand(outer), space.axisName(own[i]), text);
   }
   if (op.attributes.contains("outer"))  // the rows before this part of an outer axis
     outer = (outer == "0" ? "" : outer + " + ") + argument(Parameter::Kind::dropoutOuter);
   outer = asArgument(outer);
-  const bool alongColumns = column.perElement == 1 && !column.irregular && !row.varies() && !outerVaries &&
-                            column.multipleOf % space.width == 0 && space.width <= 16;
+  const bool alongColumns = column.perElement == 1 && !column.irregular && !row.varies() &&
+                            !outerVaries && column.multipleOf % space.width == 0 &&
+                            space.width <= 16;
   if (!alongColumns) {
-    const std::string call = fmt::format("weft::kept({}, {}, {}, {}, {}, {})", keyName, stream, outer,
-                                         asArgument(elementText(row)), asArgument(elementText(column)), threshold);
-    const int dropped = pointwise(fmt::format("{} ? {{0}} * {} : 0.0f", call, scale), {x}, name, used);
+    const std::string call =
+        fmt::format("weft::kept({}, {}, {}, {}, {}, {})", keyName, stream, outer,
+                    asArgument(elementText(row)), asArgument(elementText(column)), threshold);
+    const int dropped =
+        pointwise(fmt::format("{} ? {{0}} * {} : 0.0f", call, scale), {x}, name, used);
     graph.nodes[size_t(dropped)].drawsAlone = true;
     return dropped;
   }
   const bool paired = lanesHoldPairs(column);
-  const std::string function = paired ? "keptColumnsPaired" : fmt::format("keptColumns<{}>", space.words.width);
+  const std::string function =
+      paired ? "keptColumnsPaired" : fmt::format("keptColumns<{}>", space.words.width);
   Node node{.kind = Node::Kind::kept, .wish = "kept"};
   node.text = fmt::format("weft::{}({}, {}, {}, {}, {}, {})", function, keyName, stream, outer,
                           asArgument(baseText(row)), asArgument(baseText(column)), threshold);
@@ -123,31 +147,40 @@ int GraphBuilder::dropout(const BodyOp &op, const std::string &name, const Coord
 }
 
 /// Rotates pairs: (i, i + half) if halved, (2i, 2i + 1) if interleaved.
-int GraphBuilder::rotary(const BodyOp &op, const std::string &name, const Coordinates &coordinates) {
+int GraphBuilder::rotary(const BodyOp &op, const std::string &name,
+                         const Coordinates &coordinates) {
   const int x = op.operands[0];
   const int64_t dimension = integerOf(op, "dim");
   const int axis = kernel.values[x].axes[dimension];
   const int64_t extent = kernel.axes[axis].extent, half = extent / 2;
-  const Index at = indexOf(x, dimension, coordinates), position = indexOf(x, integerOf(op, "position"), coordinates);
+  const Index at = indexOf(x, dimension, coordinates),
+              position = indexOf(x, integerOf(op, "position"), coordinates);
   const bool halved = textOf(op, "style") == "halved";
-  const bool linear = !at.varies() || (halved && half % space.width == 0 && at.multipleOf % space.width == 0 && !at.irregular);
+  const bool linear = !at.varies() || (halved && half % space.width == 0 &&
+                                       at.multipleOf % space.width == 0 && !at.irregular);
   Index partner = at;
   partner.outer = -1;
   const std::string own = linear ? baseText(at) : elementText(at), here = elementText(at);
-  partner.text = halved ? fmt::format("({0} < {1} ? {0} + {1} : {0} - {1})", own, half) : fmt::format("({} ^ 1)", own);
+  partner.text = halved ? fmt::format("({0} < {1} ? {0} + {1} : {0} - {1})", own, half)
+                        : fmt::format("({} ^ 1)", own);
   partner.multipleOf = halved ? std::gcd(at.multipleOf, half) : 1;
   partner.irregular = !linear;
   if (!linear) partner.perElement = 0;
   Coordinates other = coordinates;
   other.at[axis] = partner;
-  const std::string scale = constant("float", "frequencyScale", floatLiteral(-2.0 * std::log2(numberOf(op, "base", 10000.0)) / static_cast<double>(extent)),
-                                     fmt::format("-2 log2({}) / {}", numberOf(op, "base", 10000.0), extent));
-  const std::string pair = halved ? fmt::format("{} % {}", here, half) : fmt::format("{} / 2", here);
-  const int turn = pointwise(fmt::format("weft::rotation({}, weft::rotaryFrequency({}, {}))", elementText(position), pair, scale),
+  const std::string scale = constant(
+      "float", "frequencyScale",
+      floatLiteral(-2.0 * std::log2(numberOf(op, "base", 10000.0)) / static_cast<double>(extent)),
+      fmt::format("-2 log2({}) / {}", numberOf(op, "base", 10000.0), extent));
+  const std::string pair =
+      halved ? fmt::format("{} % {}", here, half) : fmt::format("{} / 2", here);
+  const int turn = pointwise(fmt::format("weft::rotation({}, weft::rotaryFrequency({}, {}))",
+                                         elementText(position), pair, scale),
                              {}, "turn", {at, position});
   graph.nodes[turn].type = "weft::Rotation";
   graph.headers.insert("weft/math.cuh");
-  const std::string first = halved ? fmt::format("{} < {}", here, half) : fmt::format("{} % 2 == 0", here);
+  const std::string first =
+      halved ? fmt::format("{} < {}", here, half) : fmt::format("{} % 2 == 0", here);
   const bool isReverse = op.attributes.contains("direction");
   const char *text = isReverse ? "{{0}} * {{2}}.cosine + ({} ? {{1}} : -{{1}}) * {{2}}.sine"
                                : "{{0}} * {{2}}.cosine + ({} ? -{{1}} : {{1}}) * {{2}}.sine";

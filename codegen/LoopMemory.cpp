@@ -1,4 +1,5 @@
-// Outer axes that lie one behind the other in memory, in the order of rows, are addressed by one product: row * i.
+// Outer axes that lie one behind the other in memory, in the order of rows, are addressed by one
+// product: row * i.
 #include "codegen/LoopMemory.h"
 
 #include "kernel/Error.h"
@@ -11,19 +12,23 @@ namespace weft::codegen {
 
 Operand LoopMemory::operand(const std::string &name, const Value &value, const Layout &layout,
                             std::vector<ConstantLine> &constants) const {
-  Operand result{.name = name, .dtype = value.dtype, .axes = value.axes, .alignment = layout.alignment};
+  Operand result{
+      .name = name, .dtype = value.dtype, .axes = value.axes, .alignment = layout.alignment};
   for (int axis : value.axes) result.extents.push_back(space.extent(axis));
   result.strides = stridesOf(layout, result.extents);
   if (result.strides.size() != result.extents.size())
-    throw Error::checkFailed("'{}' has {} dimensions, its layout {} strides", name, result.extents.size(), result.strides.size());
+    throw Error::checkFailed("'{}' has {} dimensions, its layout {} strides", name,
+                             result.extents.size(), result.strides.size());
   int64_t last = 0;
-  for (size_t d = 0; d < result.extents.size(); ++d) last += (result.extents[d] - 1) * result.strides[d];
+  for (size_t d = 0; d < result.extents.size(); ++d)
+    last += (result.extents[d] - 1) * result.strides[d];
   result.wide = last >= std::numeric_limits<int32_t>::max() - 64;
   for (size_t d = 0; d < result.strides.size(); ++d) {
     std::vector<std::string> faster;
     const auto position = std::find(layout.order.begin(), layout.order.end(), static_cast<int>(d));
     if (layout.strides.empty())
-      for (auto other = position == layout.order.end() ? position : position + 1; other != layout.order.end(); ++other)
+      for (auto other = position == layout.order.end() ? position : position + 1;
+           other != layout.order.end(); ++other)
         if (result.extents[*other] > 1) faster.push_back(space.axisName(value.axes[*other]));
     std::string text = faster.empty() ? "1" : fmt::format("{}", fmt::join(faster, " * "));
     if (faster.size() > 1) text = fmt::format("({})", text);
@@ -31,53 +36,71 @@ Operand LoopMemory::operand(const std::string &name, const Value &value, const L
     if (!layout.strides.empty() && result.strides[d] != 1 && result.extents[d] > 1) {
       const std::string constant = fmt::format("{}_{}", name, space.axisName(value.axes[d]));
       const bool wide = result.strides[d] > std::numeric_limits<int32_t>::max();
-      constants.push_back({wide ? "weft::Offset" : "int", {{names.claim(constant), text}},
-                           fmt::format("stride of {} along {}", name, space.axisName(value.axes[d]))});
+      constants.push_back(
+          {wide ? "weft::Offset" : "int",
+           {{names.claim(constant), text}},
+           fmt::format("stride of {} along {}", name, space.axisName(value.axes[d]))});
       text = constants.back().entries[0].first;
     } else if (result.wide && faster.size() > 1) {
-      text = fmt::format("(weft::Offset({}) * {})", faster[0], fmt::join(faster.begin() + 1, faster.end(), " * "));
+      text = fmt::format("(weft::Offset({}) * {})", faster[0],
+                         fmt::join(faster.begin() + 1, faster.end(), " * "));
     }
     result.strideTexts.push_back(text);
   }
   return result;
 }
 
-std::string LoopMemory::term(const Operand &operand, const std::string &index, const std::string &stride) const {
+std::string LoopMemory::term(const Operand &operand, const std::string &index,
+                             const std::string &stride) const {
   const std::string left = operand.wide ? fmt::format("weft::Offset({})", index) : index;
   return stride == "1" ? left : fmt::format("{} * {}", left, stride);
 }
 
 /// `dimensions`: (position in outer, dimension), ascending. Merges runs that one stride serves.
-std::string LoopMemory::outerTerms(const Operand &operand, const std::vector<std::pair<size_t, size_t>> &dimensions) {
+std::string LoopMemory::outerTerms(const Operand &operand,
+                                   const std::vector<std::pair<size_t, size_t>> &dimensions) {
   std::vector<std::string> terms;
-  const auto isVector = [&](size_t i) { return space.outer[dimensions[i].first] == space.knobs.vectorAxis && space.width > 1; };
-  const auto unit = [&](size_t i) { return operand.strides[dimensions[i].second] * (isVector(i) ? space.width : 1); };
+  const auto isVector = [&](size_t i) {
+    return space.outer[dimensions[i].first] == space.knobs.vectorAxis && space.width > 1;
+  };
+  const auto unit = [&](size_t i) {
+    return operand.strides[dimensions[i].second] * (isVector(i) ? space.width : 1);
+  };
   for (size_t first = 0; first < dimensions.size();) {
     size_t last = first;
-    while (last + 1 < dimensions.size() && dimensions[last + 1].first == dimensions[last].first + 1 &&
+    while (last + 1 < dimensions.size() &&
+           dimensions[last + 1].first == dimensions[last].first + 1 &&
            unit(last) == unit(last + 1) * space.countOf(dimensions[last + 1].first))
       ++last;
     const std::string index = space.range(dimensions[first].first, dimensions[last].first);
     std::string stride = operand.strideTexts[dimensions[last].second];
-    if (isVector(last) && last != first) stride = stride == "1" ? space.words.width : fmt::format("{} * {}", space.words.width, stride);
+    if (isVector(last) && last != first)
+      stride =
+          stride == "1" ? space.words.width : fmt::format("{} * {}", space.words.width, stride);
     terms.push_back(term(operand, index, stride));
     first = last + 1;
   }
   return fmt::format("{}", fmt::join(terms, " + "));
 }
 
-/// Columns walk their reduced axes by one index; where one stride serves all of them, the dimensions, slowest first.
-std::vector<size_t> LoopMemory::mergedStep(const Operand &operand, const std::vector<Index> &at) const {
+/// Columns walk their reduced axes by one index; where one stride serves all of them, the
+/// dimensions, slowest first.
+std::vector<size_t> LoopMemory::mergedStep(const Operand &operand,
+                                           const std::vector<Index> &at) const {
   if (!space.isColumns()) return {};
   std::vector<size_t> dimensions;
   for (int axis : space.reduced) {
     if (space.extent(axis) == 1) continue;
-    const auto dimension = std::find(operand.axes.begin(), operand.axes.end(), axis) - operand.axes.begin();
-    if (dimension == std::ssize(operand.axes) || at[size_t(dimension)] != space.coordinate(axis)) return {};
+    const auto dimension =
+        std::find(operand.axes.begin(), operand.axes.end(), axis) - operand.axes.begin();
+    if (dimension == std::ssize(operand.axes) || at[size_t(dimension)] != space.coordinate(axis))
+      return {};
     dimensions.push_back(size_t(dimension));
   }
   for (size_t i = 0; i + 1 < dimensions.size(); ++i)
-    if (operand.strides[dimensions[i]] != operand.strides[dimensions[i + 1]] * operand.extents[dimensions[i + 1]]) return {};
+    if (operand.strides[dimensions[i]] !=
+        operand.strides[dimensions[i + 1]] * operand.extents[dimensions[i + 1]])
+      return {};
   return dimensions.size() > 1 ? dimensions : std::vector<size_t>{};
 }
 
@@ -89,14 +112,19 @@ Address LoopMemory::address(const Operand &operand, const std::vector<Index> &at
   bool irregular = false;
   std::string strideText;
   const std::vector<size_t> merged = mergedStep(operand, at);
-  if (!merged.empty()) inner.push_back(term(operand, space.flatStep(), operand.strideTexts[merged.back()]));
+  if (!merged.empty())
+    inner.push_back(term(operand, space.flatStep(), operand.strideTexts[merged.back()]));
   for (size_t d = 0; d < at.size(); ++d) {
     const Index &index = at[d];
-    if (operand.extents[d] == 1 || (index.multipleOf == 0 && index.node < 0 && index.perElement == 0)) continue;
+    if (operand.extents[d] == 1 ||
+        (index.multipleOf == 0 && index.node < 0 && index.perElement == 0))
+      continue;
     irregular |= index.irregular;
     stride += index.perElement * operand.strides[d];
     if (index.perElement != 0)
-      strideText = index.perElement == 1 ? operand.strideTexts[d] : fmt::format("{} * {}", operand.strideTexts[d], index.perElement);
+      strideText = index.perElement == 1
+                       ? operand.strideTexts[d]
+                       : fmt::format("{} * {}", operand.strideTexts[d], index.perElement);
     multiple = std::gcd(multiple, index.multipleOf * operand.strides[d]);
     if (std::find(merged.begin(), merged.end(), d) != merged.end()) continue;
     if (index.outer >= 0) {
@@ -105,10 +133,12 @@ Address LoopMemory::address(const Operand &operand, const std::vector<Index> &at
       Index spelled = index;
       if (index.node >= 0) spelled.text = nodeText(index.node);
       std::string text = perElement ? space.atElement(spelled) : spelled.text;
-      if (text.find(' ') != std::string::npos && text.front() != '(') text = fmt::format("({})", text);
+      if (text.find(' ') != std::string::npos && text.front() != '(')
+        text = fmt::format("({})", text);
       inner.push_back(term(operand, text, operand.strideTexts[d]));
     }
-    if (index.outer >= 0 && perElement && index.perElement != 0) inner.push_back(term(operand, space.words.element, operand.strideTexts[d]));
+    if (index.outer >= 0 && perElement && index.perElement != 0)
+      inner.push_back(term(operand, space.words.element, operand.strideTexts[d]));
   }
   std::sort(outer.begin(), outer.end());
   std::string pointer = operand.name;
@@ -126,7 +156,9 @@ Address LoopMemory::address(const Operand &operand, const std::vector<Index> &at
   for (const std::string &text : inner) pointer += " + " + text;
   Address result{.pointer = pointer};
   if (perElement || (stride == 0 && !irregular)) return result;
-  if (irregular) throw Error::checkFailed("'{}': an irregular coordinate was addressed as a vector", operand.name);
+  if (irregular)
+    throw Error::checkFailed("'{}': an irregular coordinate was addressed as a vector",
+                             operand.name);
   const int64_t size = sizeOf(operand.dtype), granule = std::min<int64_t>(space.width * size, 16);
   const bool aligned = (multiple * size) % granule == 0 && operand.alignment % granule == 0;
   result.access = stride == 1 && aligned && valid.empty() ? Access::packed : Access::strided;

@@ -1,4 +1,5 @@
-// Addresses of a loop kernel: coordinates and layouts to pointer expressions, and how wide an access may be.
+// Addresses of a loop kernel: coordinates and layouts to pointer expressions, and how wide an
+// access may be.
 #pragma once
 
 #include "codegen/LoopGraph.h"
@@ -9,13 +10,13 @@ namespace weft::codegen {
 
 /// A tensor parameter with its layout.
 struct Operand {
-  std::string name{};           ///< of the parameter
+  std::string name{};  ///< of the parameter
   DType dtype = DType::f32;
   std::vector<int> axes{};
   std::vector<int64_t> extents{}, strides{};
   std::vector<std::string> strideTexts{};
   int64_t alignment = 16;
-  bool wide = false;            ///< offsets need 64 bits
+  bool wide = false;  ///< offsets need 64 bits
 };
 
 struct Address {
@@ -26,11 +27,14 @@ struct Address {
 
 class LoopMemory {
 public:
-  /// `valid` names the number of elements of a vector inside its tensor; empty if it is always the width.
-  LoopMemory(LoopSpace &space, Names &names, std::string valid) : space(space), names(names), valid(std::move(valid)) {}
+  /// `valid` names the number of elements of a vector inside its tensor; empty if it is always the
+  /// width.
+  LoopMemory(LoopSpace &space, Names &names, std::string valid)
+      : space(space), names(names), valid(std::move(valid)) {}
 
   /// Describes a tensor; `constants` receives named strides where a layout is not dense.
-  Operand operand(const std::string &name, const Value &value, const Layout &layout, std::vector<ConstantLine> &constants) const;
+  Operand operand(const std::string &name, const Value &value, const Layout &layout,
+                  std::vector<ConstantLine> &constants) const;
   /// `nodeText` spells gathered coordinates. `perElement`: the address of element e alone.
   Address address(const Operand &operand, const std::vector<Index> &at, bool perElement,
                   const std::function<std::string(int)> &nodeText);
@@ -39,8 +43,10 @@ public:
 
 private:
   std::vector<size_t> mergedStep(const Operand &operand, const std::vector<Index> &at) const;
-  std::string outerTerms(const Operand &operand, const std::vector<std::pair<size_t, size_t>> &dimensions);
-  std::string term(const Operand &operand, const std::string &index, const std::string &stride) const;
+  std::string outerTerms(const Operand &operand,
+                         const std::vector<std::pair<size_t, size_t>> &dimensions);
+  std::string term(const Operand &operand, const std::string &index,
+                   const std::string &stride) const;
 
   LoopSpace &space;
   Names &names;

@@ -1,5 +1,5 @@
-// The builder of a LoopGraph: one member function an op. Private to LoopGraph.cpp, LoopNormalization.cpp, LoopLoss.cpp,
-// LoopGradients.cpp, LoopMovement.cpp and LoopMasks.cpp.
+// The builder of a LoopGraph: one member function an op. Private to LoopGraph.cpp,
+// LoopNormalization.cpp, LoopLoss.cpp, LoopGradients.cpp, LoopMovement.cpp and LoopMasks.cpp.
 #pragma once
 
 #include "codegen/LoopGraph.h"
@@ -10,12 +10,14 @@
 namespace weft::codegen {
 
 int64_t integerOf(const BodyOp &op, const std::string &attribute);
-double numberOf(const BodyOp &op, const std::string &attribute, std::optional<double> standard = {});
+double numberOf(const BodyOp &op, const std::string &attribute,
+                std::optional<double> standard = {});
 std::string textOf(const BodyOp &op, const std::string &attribute);
 /// The nearest float as a literal.
 std::string floatLiteral(double value);
 
-/// Where a value is looked at: a coordinate for each kernel axis, and the condition under which it exists.
+/// Where a value is looked at: a coordinate for each kernel axis, and the condition under which it
+/// exists.
 struct Coordinates {
   std::map<int, Index> at;
   std::string condition;
@@ -23,7 +25,8 @@ struct Coordinates {
 
   std::string key() const {
     std::string text = condition;
-    for (const auto &[axis, index] : at) text += fmt::format("|{}={}#{}", axis, index.text, index.node);
+    for (const auto &[axis, index] : at)
+      text += fmt::format("|{}={}#{}", axis, index.text, index.node);
     return text;
   }
 };
@@ -37,21 +40,26 @@ private:
   void splitHome();
   /// The node, or an equal one that exists already.
   int add(Node node);
-  /// The coordinate as an expression, for element 0 of the vector or for element e; declares what it needs.
+  /// The coordinate as an expression, for element 0 of the vector or for element e; declares what
+  /// it needs.
   std::string baseText(const Index &index);
   std::string elementText(const Index &index);
-  int pointwise(std::string text, std::vector<int> operands, std::string wish, const std::vector<Index> &uses = {});
+  int pointwise(std::string text, std::vector<int> operands, std::string wish,
+                const std::vector<Index> &uses = {});
   int reduce(Reduction reduction, int operand, std::string wish);
   int load(int input, const Coordinates &coordinates);
   int evaluate(int value, const Coordinates &coordinates);
   int evaluateOp(const BodyOp &op, int value, const Coordinates &coordinates);
-  std::string constant(const std::string &type, const std::string &wish, const std::string &value, std::string note = "");
+  std::string constant(const std::string &type, const std::string &wish, const std::string &value,
+                       std::string note = "");
   int splat(const BodyOp &op, const std::string &name);
   int spelled(const BodyOp &op, const std::string &name, const Coordinates &coordinates);
 
   // LoopNormalization.cpp
   Coordinates overRow(const Coordinates &coordinates) const;
-  struct ShiftedExponentials { int shift, inRow, here; };
+  struct ShiftedExponentials {
+    int shift, inRow, here;
+  };
   ShiftedExponentials exponentials(int operand, const Coordinates &coordinates);
   int softmax(const BodyOp &op, const std::string &name, const Coordinates &coordinates);
   int layerNorm(const BodyOp &op, int value, const Coordinates &coordinates);
@@ -73,7 +81,6 @@ private:
   int normalized(int x, int mean, int rstd, const Coordinates &coordinates);
   int normDx(const BodyOp &op, const std::string &name, const Coordinates &coordinates);
   int normDw(const BodyOp &op, int value, const Coordinates &coordinates);
-
 
   // LoopMasks.cpp
   const Index &indexOf(int value, int64_t dimension, const Coordinates &coordinates) const;

@@ -1,5 +1,6 @@
-// The order of a loop kernel. A node is emitted in the section where its first user stands: a section is the row-level code
-// before a pass, or the pass itself. Names are handed out in node order, so equal graphs give equal text.
+// The order of a loop kernel. A node is emitted in the section where its first user stands: a
+// section is the row-level code before a pass, or the pass itself. Names are handed out in node
+// order, so equal graphs give equal text.
 #include "codegen/LoopPasses.h"
 
 #include "kernel/RowBudget.h"
@@ -10,14 +11,20 @@ namespace weft::codegen {
 namespace {
 
 bool isGathered(const Node &node) {
-  return std::any_of(node.at.begin(), node.at.end(), [](const Index &index) { return index.irregular; });
+  return std::any_of(node.at.begin(), node.at.end(),
+                     [](const Index &index) { return index.irregular; });
 }
 
 }  // namespace
 
-LoopPasses::LoopPasses(LoopGraph &graph, LoopSpace &space, LoopMemory &memory, Names &names, std::vector<Operand> inputs,
-                       std::vector<Operand> outputs)
-    : graph(graph), space(space), memory(memory), names(names), inputs(std::move(inputs)), outputs(std::move(outputs)) {}
+LoopPasses::LoopPasses(LoopGraph &graph, LoopSpace &space, LoopMemory &memory, Names &names,
+                       std::vector<Operand> inputs, std::vector<Operand> outputs)
+    : graph(graph),
+      space(space),
+      memory(memory),
+      names(names),
+      inputs(std::move(inputs)),
+      outputs(std::move(outputs)) {}
 
 bool LoopPasses::storeIsStep(const OutputStore &store) const {
   const Operand &output = outputs[store.output];
@@ -54,11 +61,13 @@ void LoopPasses::placeNodes() {
 
 bool LoopPasses::crosses(int node) const {
   const Node &own = graph.nodes[node];
-  return std::any_of(users[node].begin(), users[node].end(),
-                     [&](const Section &user) { return user != Section{own.depth, own.step}; });
+  return std::any_of(users[node].begin(), users[node].end(), [&](const Section &user) {
+    return user != Section{own.depth, own.step};
+  });
 }
 
-/// Rows stay in registers if each tensor and all of them together fit; else passes start from memory again.
+/// Rows stay in registers if each tensor and all of them together fit; else passes start from
+/// memory again.
 void LoopPasses::chooseKept() {
   const size_t count = graph.nodes.size();
   kept.assign(count, false);
@@ -68,27 +77,35 @@ void LoopPasses::chooseKept() {
   for (size_t n = 0; n < count; ++n) {
     const Node &node = graph.nodes[n];
     if (!reachable[n] || !node.step) continue;
-    const bool whole = node.kind == Node::Kind::load && node.condition.empty() && !isGathered(node) && node.operands.empty();
-    const bool hasOuter = std::any_of(node.at.begin(), node.at.end(), [](const Index &index) { return index.outer >= 0; });
+    const bool whole = node.kind == Node::Kind::load && node.condition.empty() &&
+                       !isGathered(node) && node.operands.empty();
+    const bool hasOuter = std::any_of(node.at.begin(), node.at.end(),
+                                      [](const Index &index) { return index.outer >= 0; });
     hoisted[n] = whole && hasOuter && node.depth == 0 && space.steps > 1;
     kept[n] = node.kind == Node::Kind::pointwise && crosses(static_cast<int>(n));
     if (hoisted[n]) floats += static_cast<double>(perTensor * sizeOf(inputs[node.input].dtype)) / 4;
     if (kept[n]) floats += static_cast<double>(perTensor);
-    if (node.drawsAlone) floats += static_cast<double>(2 * perTensor);  // words of draws that the compiler keeps in flight
+    if (node.drawsAlone)
+      floats +=
+          static_cast<double>(2 * perTensor);  // words of draws that the compiler keeps in flight
   }
-  inRegisters = space.steps == 1 || (perTensor <= rowFloatsPerTensor &&
-                                     floats <= static_cast<double>(rowFloatBudget(space.knobs.threads)));
+  inRegisters =
+      space.steps == 1 || (perTensor <= rowFloatsPerTensor &&
+                           floats <= static_cast<double>(rowFloatBudget(space.knobs.threads)));
   if (inRegisters) return chooseDraws(floats);
   kept.assign(count, false);
   hoisted.assign(count, false);
   if (space.isGrid()) chooseBatch();
 }
 
-/// Dropout draws that the first pass needs are drawn while its loads are on their way, if they fit: half a register each.
+/// Dropout draws that the first pass needs are drawn while its loads are on their way, if they fit:
+/// half a register each.
 void LoopPasses::chooseDraws(double floats) {
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
     const Node &node = graph.nodes[n];
-    if (!reachable[n] || node.kind != Node::Kind::kept || node.depth != 0 || !node.step || space.steps == 1) continue;
+    if (!reachable[n] || node.kind != Node::Kind::kept || node.depth != 0 || !node.step ||
+        space.steps == 1)
+      continue;
     floats += static_cast<double>(space.steps * space.width) / 2;
     hoisted[n] = floats <= static_cast<double>(rowFloatBudget(space.knobs.threads));
     drawsAhead |= hoisted[n];
@@ -112,8 +129,12 @@ void LoopPasses::nameNodes() {
     if (!reachable[n]) continue;
     const bool load = node.kind == Node::Kind::load;
     const bool irregular = isGathered(node) && node.perElement;
-    inVec[n] = node.perElement && (load ? !irregular : node.kind != Node::Kind::pointwise || stored[n] || crosses(static_cast<int>(n)));
-    nodeNames[n] = names.claim(load ? node.wish + (inVec[n] ? "_v" : "_e") : stored[n] ? node.wish + "_out" : node.wish);
+    inVec[n] = node.perElement && (load ? !irregular
+                                        : node.kind != Node::Kind::pointwise || stored[n] ||
+                                              crosses(static_cast<int>(n)));
+    nodeNames[n] = names.claim(load        ? node.wish + (inVec[n] ? "_v" : "_e")
+                               : stored[n] ? node.wish + "_out"
+                                           : node.wish);
     if (hoisted[n]) rowNames[static_cast<int>(n)] = names.claim(node.wish + "_row");
   }
 }
@@ -121,7 +142,8 @@ void LoopPasses::nameNodes() {
 std::vector<int> LoopPasses::reductionsOf(int depth) const {
   std::vector<int> result;
   for (size_t n = 0; n < graph.nodes.size(); ++n)
-    if (reachable[n] && graph.nodes[n].kind == Node::Kind::reduction && graph.nodes[n].depth == depth + 1)
+    if (reachable[n] && graph.nodes[n].kind == Node::Kind::reduction &&
+        graph.nodes[n].depth == depth + 1)
       result.push_back(static_cast<int>(n));
   return result;
 }
@@ -130,7 +152,8 @@ void LoopPasses::rowSection(int depth, Block &block) {
   std::set<int> nodes;
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
     const Node &node = graph.nodes[n];
-    if (reachable[n] && !node.step && node.depth == depth && node.kind != Node::Kind::reduction) nodes.insert(static_cast<int>(n));
+    if (reachable[n] && !node.step && node.depth == depth && node.kind != Node::Kind::reduction)
+      nodes.insert(static_cast<int>(n));
   }
   emit(nodes, {}, block);
   emitStores(depth, false, block);
@@ -160,7 +183,8 @@ std::set<int> LoopPasses::neededIn(int depth) const {
 
 Block LoopPasses::wrapInLoop(Block body) {
   std::string inside = space.stepGuard();
-  if (!graph.extraStepGuard.empty()) inside += (inside.empty() ? "" : " && ") + graph.extraStepGuard;
+  if (!graph.extraStepGuard.empty())
+    inside += (inside.empty() ? "" : " && ") + graph.extraStepGuard;
   if (!inside.empty()) body = {guard(inside, std::move(body))};
   Block coordinates;
   if (space.steps > 1 || !stepDeclared) coordinates = space.stepCoordinates();
@@ -169,11 +193,13 @@ Block LoopPasses::wrapInLoop(Block body) {
   stepDeclared = true;
   coordinates.insert(coordinates.end(), body.begin(), body.end());
   if (space.steps == 1) return coordinates;
-  return {loop(space.words.step, space.words.steps, inRegisters ? 0 : space.unroll(), std::move(coordinates))};
+  return {loop(space.words.step, space.words.steps, inRegisters ? 0 : space.unroll(),
+               std::move(coordinates))};
 }
 
 /// The load of a node into slot `slot` of an array of `slots`, which is declared in `declarations`.
-Statement LoopPasses::hoistedLoad(int index, const std::string &slot, const std::string &slots, Block &declarations) {
+Statement LoopPasses::hoistedLoad(int index, const std::string &slot, const std::string &slots,
+                                  Block &declarations) {
   const DType dtype = inputs[graph.nodes[index].input].dtype;
   const std::string &row = rowNames.at(index);
   Statement load = loadOf(index);
@@ -189,14 +215,16 @@ Statement LoopPasses::hoistedLoad(int index, const std::string &slot, const std:
   return load;
 }
 
-/// All loads of the row before the first use, so that they are in flight together; then what does not wait for them.
+/// All loads of the row before the first use, so that they are in flight together; then what does
+/// not wait for them.
 void LoopPasses::hoistLoads(Block &block) {
   Block body, draws;
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
     if (!hoisted[n]) continue;
     if (graph.nodes[n].kind == Node::Kind::kept) {
       const std::string &row = rowNames.at(static_cast<int>(n));
-      block.push_back(declare(fmt::format("weft::Kept<{}>", space.words.width), fmt::format("{}[{}]", row, space.words.steps)));
+      block.push_back(declare(fmt::format("weft::Kept<{}>", space.words.width),
+                              fmt::format("{}[{}]", row, space.words.steps)));
       nodeNames[n] = fmt::format("{}[{}]", row, space.words.step);
       draws.push_back(assign(nodeNames[n], graph.nodes[n].text));
       continue;
@@ -206,7 +234,8 @@ void LoopPasses::hoistLoads(Block &block) {
   for (Block *part : {&body, &draws}) {
     if (part->empty()) continue;
     if (part == &body && drawsAhead)
-      block.push_back(declare("const auto", seedName, fmt::format("weft::loadSeedInOrder({})", keyPointer)));
+      block.push_back(
+          declare("const auto", seedName, fmt::format("weft::loadSeedInOrder({})", keyPointer)));
     if (part == &draws) block.insert(block.end(), graph.prologue.begin(), graph.prologue.end());
     const Block wrapped = wrapInLoop(std::move(*part));
     block.insert(block.end(), wrapped.begin(), wrapped.end());
@@ -220,14 +249,17 @@ void LoopPasses::pass(int depth, Block &block) {
   Block body;
   for (size_t n = 0; n < graph.nodes.size(); ++n)
     if (kept[n] && graph.nodes[n].depth == depth)
-      block.push_back(declare(typeOf(static_cast<int>(n)), space.steps > 1 ? fmt::format("{}[{}]", nodeNames[n], space.words.steps)
-                                                                           : nodeNames[n], "", "kept on chip"));
+      block.push_back(declare(
+          typeOf(static_cast<int>(n)),
+          space.steps > 1 ? fmt::format("{}[{}]", nodeNames[n], space.words.steps) : nodeNames[n],
+          "", "kept on chip"));
   declareAccumulators(reductions, block);
   const Block loads = batchLoads();
   emit(nodes, reductions, body);
   emitStores(depth, true, body);
   if (body.empty()) return;
-  const Block wrapped = batch > 1 ? wrapInBatches(loads, std::move(body)) : wrapInLoop(std::move(body));
+  const Block wrapped =
+      batch > 1 ? wrapInBatches(loads, std::move(body)) : wrapInLoop(std::move(body));
   block.insert(block.end(), wrapped.begin(), wrapped.end());
   if (!scoped) done.insert(nodes.begin(), nodes.end());
   finishReductions(reductions, block);
@@ -246,11 +278,14 @@ Block LoopPasses::run() {
     pass(depth, passes);
   }
   Block block;
-  const auto append = [&](const Block &more) { block.insert(block.end(), more.begin(), more.end()); };
+  const auto append = [&](const Block &more) {
+    block.insert(block.end(), more.begin(), more.end());
+  };
   declareScratch(block);
   append(space.prologue());
   append(space.coordinates());
-  if (!graph.validIsStep && !graph.valid.empty()) block.push_back(declare("const int", graph.valid, graph.validText));
+  if (!graph.validIsStep && !graph.valid.empty())
+    block.push_back(declare("const int", graph.valid, graph.validText));
   append(memory.rowOffsets());
   if (!drawsAhead) append(graph.prologue);
   block.push_back(codegen::space());

@@ -1,8 +1,9 @@
-// The schedule of a loop kernel: its graph cut into passes over the row, one for each level of reductions.
+// The schedule of a loop kernel: its graph cut into passes over the row, one for each level of
+// reductions.
 //
 //   pass 0    loads, computes, stores what is ready, accumulates the reductions of level 1
-//   pass p    the same with those results; values of earlier passes are kept in registers if the row fits there,
-//             else loaded and computed again
+//   pass p    the same with those results; values of earlier passes are kept in registers if the
+//             row fits there, else loaded and computed again
 #pragma once
 
 #include "codegen/LoopMemory.h"
@@ -11,8 +12,8 @@ namespace weft::codegen {
 
 class LoopPasses {
 public:
-  LoopPasses(LoopGraph &graph, LoopSpace &space, LoopMemory &memory, Names &names, std::vector<Operand> inputs,
-             std::vector<Operand> outputs);
+  LoopPasses(LoopGraph &graph, LoopSpace &space, LoopMemory &memory, Names &names,
+             std::vector<Operand> inputs, std::vector<Operand> outputs);
   Block run();
   bool keepsRow() const { return inRegisters; }
   std::vector<Statement> globals() const { return gridPartials; }
@@ -41,7 +42,8 @@ private:
   void rowSection(int depth, Block &block);
   void pass(int depth, Block &block);
   Block wrapInLoop(Block body);
-  Statement hoistedLoad(int index, const std::string &slot, const std::string &slots, Block &declarations);
+  Statement hoistedLoad(int index, const std::string &slot, const std::string &slots,
+                        Block &declarations);
   Block batchLoads();
   Block wrapInBatches(const Block &loads, Block body);
 
@@ -74,20 +76,22 @@ private:
   std::vector<bool> reachable;
   std::vector<std::string> nodeNames;
   std::map<int, std::string> rowNames;  ///< of hoisted loads
-  std::map<int, std::string> packedRows;  ///< hoisted loads that keep the stored type: the element of this step
-  std::vector<bool> inVec;              ///< the name is a vector, indexed by element
-  std::vector<bool> kept;               ///< in registers from one pass to the next
-  std::vector<bool> hoisted;            ///< loaded or drawn before the first pass
-  std::set<int> done;                   ///< computed and still in scope
-  bool scoped = false;                  ///< each pass has a scope of its own
+  std::map<int, std::string>
+      packedRows;             ///< hoisted loads that keep the stored type: the element of this step
+  std::vector<bool> inVec;    ///< the name is a vector, indexed by element
+  std::vector<bool> kept;     ///< in registers from one pass to the next
+  std::vector<bool> hoisted;  ///< loaded or drawn before the first pass
+  std::set<int> done;         ///< computed and still in scope
+  bool scoped = false;        ///< each pass has a scope of its own
   std::string keyPointer, seedName;
-  bool drawsAhead = false;              ///< some draws are hoisted, and so is the key
+  bool drawsAhead = false;  ///< some draws are hoisted, and so is the key
   bool inRegisters = true, stepDeclared = false;
   int lastDepth = 0, scratchRows = 0;
-  int64_t batch = 1;                    ///< gridColumns: steps whose loads are in flight together
+  int64_t batch = 1;  ///< gridColumns: steps whose loads are in flight together
   std::vector<Statement> gridPartials;
   std::string scratchName;
-  std::vector<std::pair<std::string, size_t>> columnScratch;  ///< names, with the number of accumulators
+  std::vector<std::pair<std::string, size_t>>
+      columnScratch;  ///< names, with the number of accumulators
 };
 
 }  // namespace weft::codegen

@@ -14,7 +14,8 @@ constexpr int64_t limit32 = std::numeric_limits<int32_t>::max();
 int64_t ceilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /// Slowest first; `fastest`, if among them, last.
-std::vector<int> ordered(std::vector<int> axes, const std::map<int, int64_t> &strides, int fastest) {
+std::vector<int> ordered(std::vector<int> axes, const std::map<int, int64_t> &strides,
+                         int fastest) {
   const auto stride = [&](int axis) {
     const auto found = strides.find(axis);
     return found == strides.end() ? std::numeric_limits<int64_t>::max() : found->second;
@@ -28,23 +29,32 @@ std::vector<int> ordered(std::vector<int> axes, const std::map<int, int64_t> &st
 
 bool isPowerOfTwo(int value) { return value > 0 && (value & (value - 1)) == 0; }
 
-/// Columns of a block are a power of two, so that lanes of one column, or columns of one warp, lie regularly.
+/// Columns of a block are a power of two, so that lanes of one column, or columns of one warp, lie
+/// regularly.
 void checkColumnKnobs(const Kernel &kernel, const LoopKnobs &knobs, bool reduces) {
   const auto refuse = [&](const std::string &what) {
     throw Error::unsupported("kernel '{}': loop knobs: {}", kernel.name, what);
   };
   const bool inWarp = knobs.reduction == ReductionMapping::warpColumns;
-  const bool inCluster = knobs.reduction == ReductionMapping::clusterColumns, inGrid = knobs.reduction == ReductionMapping::gridColumns;
+  const bool inCluster = knobs.reduction == ReductionMapping::clusterColumns,
+             inGrid = knobs.reduction == ReductionMapping::gridColumns;
   if (!reduces) refuse("columns, but nothing is reduced");
-  if (knobs.laneAxis < 0 || knobs.laneAxis != knobs.vectorAxis) refuse("lanes of columns lie along the vector axis");
-  if (knobs.threadsPerRow < 1 || knobs.threads % 32 != 0 || knobs.threads % knobs.threadsPerRow != 0)
-    refuse(fmt::format("{} threads a column in blocks of {}, which must be whole warps", knobs.threadsPerRow, knobs.threads));
-  if (!isPowerOfTwo(knobs.threads / knobs.threadsPerRow)) refuse(fmt::format("{} columns a block are no power of two", knobs.threads / knobs.threadsPerRow));
+  if (knobs.laneAxis < 0 || knobs.laneAxis != knobs.vectorAxis)
+    refuse("lanes of columns lie along the vector axis");
+  if (knobs.threadsPerRow < 1 || knobs.threads % 32 != 0 ||
+      knobs.threads % knobs.threadsPerRow != 0)
+    refuse(fmt::format("{} threads a column in blocks of {}, which must be whole warps",
+                       knobs.threadsPerRow, knobs.threads));
+  if (!isPowerOfTwo(knobs.threads / knobs.threadsPerRow))
+    refuse(
+        fmt::format("{} columns a block are no power of two", knobs.threads / knobs.threadsPerRow));
   if (inWarp && (knobs.threadsPerRow > 32 || !isPowerOfTwo(knobs.threadsPerRow)))
     refuse(fmt::format("{} lanes a column; a warp has 32", knobs.threadsPerRow));
   const int most = inCluster ? 8 : inGrid ? 65535 : 1;
   if (knobs.blocksPerRow < (most > 1 ? 2 : 1) || knobs.blocksPerRow > most)
-    refuse(fmt::format("{} blocks a column; clusters have 2 to 8, grids up to 65535, other columns one", knobs.blocksPerRow));
+    refuse(fmt::format(
+        "{} blocks a column; clusters have 2 to 8, grids up to 65535, other columns one",
+        knobs.blocksPerRow));
 }
 
 void checkKnobs(const Kernel &kernel, const LoopKnobs &knobs, bool reduces) {
@@ -52,25 +62,34 @@ void checkKnobs(const Kernel &kernel, const LoopKnobs &knobs, bool reduces) {
     throw Error::unsupported("kernel '{}': loop knobs: {}", kernel.name, what);
   };
   const int axes = static_cast<int>(kernel.axes.size());
-  if (knobs.vectorAxis >= axes || knobs.laneAxis >= axes) refuse("the vector or lane axis does not exist");
+  if (knobs.vectorAxis >= axes || knobs.laneAxis >= axes)
+    refuse("the vector or lane axis does not exist");
   if (!isPowerOfTwo(knobs.vectorWidth) || knobs.vectorWidth > 16)
     refuse(fmt::format("vector width {} is not 1, 2, 4, 8 or 16", knobs.vectorWidth));
-  if (knobs.threads < 1 || knobs.threads > 1024) refuse(fmt::format("{} threads a block; the limit is 1024", knobs.threads));
+  if (knobs.threads < 1 || knobs.threads > 1024)
+    refuse(fmt::format("{} threads a block; the limit is 1024", knobs.threads));
   if (isColumnMapping(knobs.reduction)) return checkColumnKnobs(kernel, knobs, reduces);
-  if (knobs.blocksPerRow != 1) refuse("several blocks a row, whose mapping is neither cluster-columns nor grid-columns");
+  if (knobs.blocksPerRow != 1)
+    refuse("several blocks a row, whose mapping is neither cluster-columns nor grid-columns");
   const int perRow = std::max(1, knobs.threadsPerRow);
-  if (knobs.threads % perRow != 0) refuse(fmt::format("{} threads a row do not divide {} a block", perRow, knobs.threads));
+  if (knobs.threads % perRow != 0)
+    refuse(fmt::format("{} threads a row do not divide {} a block", perRow, knobs.threads));
   if (perRow > 1 && !reduces) refuse("several threads a row, but nothing is reduced");
-  if (perRow > 1 && perRow <= 32 && !isPowerOfTwo(perRow)) refuse(fmt::format("{} threads a row is no power of two", perRow));
-  if (perRow > 32 && perRow % 32 != 0) refuse(fmt::format("{} threads a row are no whole warps", perRow));
-  if (knobs.combine == BlockCombine::tree && !isPowerOfTwo(perRow)) refuse(fmt::format("a tree of {} threads is no power of two", perRow));
-  if (perRow > 1 && knobs.threads % 32 != 0) refuse(fmt::format("{} threads a block are no whole warps", knobs.threads));
+  if (perRow > 1 && perRow <= 32 && !isPowerOfTwo(perRow))
+    refuse(fmt::format("{} threads a row is no power of two", perRow));
+  if (perRow > 32 && perRow % 32 != 0)
+    refuse(fmt::format("{} threads a row are no whole warps", perRow));
+  if (knobs.combine == BlockCombine::tree && !isPowerOfTwo(perRow))
+    refuse(fmt::format("a tree of {} threads is no power of two", perRow));
+  if (perRow > 1 && knobs.threads % 32 != 0)
+    refuse(fmt::format("{} threads a block are no whole warps", knobs.threads));
 }
 
 }  // namespace
 
-LoopSpace::LoopSpace(const Kernel &kernel, const LoopKnobs &knobs, const std::vector<int> &outerAxes,
-                     const std::vector<int> &reducedAxes, const std::map<int, int64_t> &strides, Names &names)
+LoopSpace::LoopSpace(const Kernel &kernel, const LoopKnobs &knobs,
+                     const std::vector<int> &outerAxes, const std::vector<int> &reducedAxes,
+                     const std::map<int, int64_t> &strides, Names &names)
     : kernel(kernel), knobs(knobs), names(names) {
   if (!isRowMapping(knobs.reduction) && !isColumns()) this->knobs.threadsPerRow = 1;
   checkKnobs(kernel, this->knobs, !reducedAxes.empty());
@@ -78,10 +97,14 @@ LoopSpace::LoopSpace(const Kernel &kernel, const LoopKnobs &knobs, const std::ve
   for (int axis : outerAxes)
     if (extent(axis) > 1) moving.push_back(axis);
   outer = ordered(moving, strides, knobs.laneAxis);
-  const auto isReduced = [&](int axis) { return std::find(reducedAxes.begin(), reducedAxes.end(), axis) != reducedAxes.end(); };
-  reduced = ordered(reducedAxes, strides, isReduced(knobs.vectorAxis) ? knobs.vectorAxis : knobs.laneAxis);
-  const bool vectorExists = knobs.vectorAxis >= 0 && (isReduced(knobs.vectorAxis) || std::find(outer.begin(), outer.end(),
-                                                      knobs.vectorAxis) != outer.end());
+  const auto isReduced = [&](int axis) {
+    return std::find(reducedAxes.begin(), reducedAxes.end(), axis) != reducedAxes.end();
+  };
+  reduced = ordered(reducedAxes, strides,
+                    isReduced(knobs.vectorAxis) ? knobs.vectorAxis : knobs.laneAxis);
+  const bool vectorExists = knobs.vectorAxis >= 0 && (isReduced(knobs.vectorAxis) ||
+                                                      std::find(outer.begin(), outer.end(),
+                                                                knobs.vectorAxis) != outer.end());
   width = vectorExists ? knobs.vectorWidth : 1;
   vectorReduced = vectorExists && isReduced(knobs.vectorAxis);
   for (int axis : outer) rows *= count(axis);
@@ -97,15 +120,23 @@ LoopSpace::LoopSpace(const Kernel &kernel, const LoopKnobs &knobs, const std::ve
 }
 
 void LoopSpace::claimWords() {
-  words = {.row = names.claim(reduced.empty() ? "point" : "row"), .lane = names.claim("lane"), .step = names.claim("v"),
-           .element = names.claim("e"), .width = names.claim("width"), .threads = names.claim("threads"),
-           .threadsPerRow = names.claim("threadsPerRow"), .rowsPerBlock = names.claim("rowsPerBlock"),
-           .steps = names.claim("steps"), .rows = names.claim(reduced.empty() ? "points" : "rows"),
+  words = {.row = names.claim(reduced.empty() ? "point" : "row"),
+           .lane = names.claim("lane"),
+           .step = names.claim("v"),
+           .element = names.claim("e"),
+           .width = names.claim("width"),
+           .threads = names.claim("threads"),
+           .threadsPerRow = names.claim("threadsPerRow"),
+           .rowsPerBlock = names.claim("rowsPerBlock"),
+           .steps = names.claim("steps"),
+           .rows = names.claim(reduced.empty() ? "points" : "rows"),
            .rowElements = names.claim("share")};
   words.shares = words.threadsPerRow;
 }
 
-int64_t LoopSpace::count(int axis) const { return axis == knobs.vectorAxis ? ceilDivide(extent(axis), width) : extent(axis); }
+int64_t LoopSpace::count(int axis) const {
+  return axis == knobs.vectorAxis ? ceilDivide(extent(axis), width) : extent(axis);
+}
 int64_t LoopSpace::countOf(size_t position) const { return count(outer[position]); }
 
 std::string LoopSpace::countText(int axis) const {
@@ -126,13 +157,19 @@ Index LoopSpace::coordinate(int axis) const {
   if (extent(axis) == 1) return {.text = "0", .multipleOf = 0};
   const auto position = std::find(outer.begin(), outer.end(), axis);
   if (position != outer.end())
-    return {.text = coordinateNames[axis], .perElement = perElement, .multipleOf = multiple,
+    return {.text = coordinateNames[axis],
+            .perElement = perElement,
+            .multipleOf = multiple,
             .outer = static_cast<int>(position - outer.begin())};
-  return {.text = coordinateNames[axis], .perElement = perElement, .step = true, .multipleOf = multiple};
+  return {.text = coordinateNames[axis],
+          .perElement = perElement,
+          .step = true,
+          .multipleOf = multiple};
 }
 
 std::string LoopSpace::range(size_t first, size_t last) {
-  if (first == 0 && last + 1 == outer.size() && !(first == last && outer[first] == knobs.vectorAxis && width > 1))
+  if (first == 0 && last + 1 == outer.size() &&
+      !(first == last && outer[first] == knobs.vectorAxis && width > 1))
     return words.row;
   const auto found = ranges.find({first, last});
   if (found != ranges.end()) return found->second;
@@ -143,11 +180,14 @@ std::string LoopSpace::range(size_t first, size_t last) {
   std::string text = words.row;
   if (faster.size() == 1) text += fmt::format(" / {}", faster[0]);
   if (faster.size() > 1) text += fmt::format(" / ({})", fmt::join(faster, " * "));
-  if (first != 0) text += own.size() == 1 ? fmt::format(" % {}", own[0]) : fmt::format(" % ({})", fmt::join(own, " * "));
+  if (first != 0)
+    text += own.size() == 1 ? fmt::format(" % {}", own[0])
+                            : fmt::format(" % ({})", fmt::join(own, " * "));
   const bool isVector = first == last && outer[first] == knobs.vectorAxis && width > 1;
   if (isVector && text != words.row) text = fmt::format("{} * {}", text, words.width);
   if (isVector && text == words.row) text = fmt::format("{} * {}", text, words.width);
-  const std::string name = first == last ? coordinateNames[outer[first]] : names.claim(fmt::format("at_{}", fmt::join(wish, "_")));
+  const std::string name = first == last ? coordinateNames[outer[first]]
+                                         : names.claim(fmt::format("at_{}", fmt::join(wish, "_")));
   int64_t points = 1;
   for (size_t i = first; i <= last; ++i) points *= count(outer[i]) * (isVector ? width : 1);
   const bool wide = points > limit32;
@@ -166,33 +206,47 @@ std::vector<ConstantLine> LoopSpace::constants() const {
   std::vector<ConstantLine> lines;
   if (!extents.entries.empty()) lines.push_back(extents);
   if (width > 1)
-    lines.push_back({"int", {{words.width, std::to_string(width)}}, "elements a thread takes along " + axisNames[knobs.vectorAxis]});
+    lines.push_back({"int",
+                     {{words.width, std::to_string(width)}},
+                     "elements a thread takes along " + axisNames[knobs.vectorAxis]});
   if (isColumns()) {
     addColumnConstants(lines);
   } else if (threadsPerRow > 1) {
-    lines.push_back({"int", {{words.threadsPerRow, std::to_string(threadsPerRow)}, {words.rowsPerBlock, std::to_string(rowsPerBlock)}}, ""});
+    lines.push_back({"int",
+                     {{words.threadsPerRow, std::to_string(threadsPerRow)},
+                      {words.rowsPerBlock, std::to_string(rowsPerBlock)}},
+                     ""});
   } else {
-    lines.push_back({"int", {{words.threads, std::to_string(knobs.threads)}}, reduced.empty() ? "a block" : "a block, one for each row"});
+    lines.push_back({"int",
+                     {{words.threads, std::to_string(knobs.threads)}},
+                     reduced.empty() ? "a block" : "a block, one for each row"});
   }
   if (!isExact()) {
     std::vector<std::string> counts;
     for (int axis : outer) counts.push_back(countText(axis));
     if (wideRows && !counts.empty()) counts[0] = fmt::format("weft::Offset({})", counts[0]);
-    lines.push_back({wideRows ? "weft::Offset" : "int", {{words.rows, counts.empty() ? "1" : fmt::format("{}", fmt::join(counts, " * "))}}, ""});
+    lines.push_back(
+        {wideRows ? "weft::Offset" : "int",
+         {{words.rows, counts.empty() ? "1" : fmt::format("{}", fmt::join(counts, " * "))}},
+         ""});
   }
   if (reduced.empty()) return lines;
   std::vector<std::string> counts;
   for (int axis : reduced) counts.push_back(countText(axis));
   const std::string all = fmt::format("{}", fmt::join(counts, " * "));
   const bool needsTotal = reduced.size() > 1 && rowVectors % shares != 0;
-  if (needsTotal) lines.push_back({"int", {{words.rowElements, all}}, isColumns() ? "of a column" : "vectors of a row"});
+  if (needsTotal)
+    lines.push_back(
+        {"int", {{words.rowElements, all}}, isColumns() ? "of a column" : "vectors of a row"});
   if (steps > 1) {
     std::string text = all;
     if (isShared() && rowVectors % shares == 0) text = fmt::format("{} / {}", all, words.shares);
     if (isShared() && reduced.size() == 1 && vectorReduced && width > 1 && rowVectors % shares == 0)
       text = fmt::format("{} / ({} * {})", axisNames[reduced[0]], words.width, words.shares);
     if (rowVectors % shares != 0) text = fmt::format("({0} + {1} - 1) / {1}", all, words.shares);
-    lines.push_back({"int", {{words.steps, text}}, isColumns() ? "a thread's share of a column" : "a thread's share of a row"});
+    lines.push_back({"int",
+                     {{words.steps, text}},
+                     isColumns() ? "a thread's share of a column" : "a thread's share of a row"});
   }
   return lines;
 }
@@ -201,19 +255,26 @@ Block LoopSpace::prologue() {
   if (isColumns()) return columnPrologue();
   const bool shared = threadsPerRow > 1;
   Block block;
-  if (shared && threadsPerRow == knobs.threads) block.push_back(declare("const int", words.lane, "threadIdx.x"));
-  else if (shared) block.push_back(declare("const int", words.lane, fmt::format("threadIdx.x % {}", words.threadsPerRow)));
+  if (shared && threadsPerRow == knobs.threads)
+    block.push_back(declare("const int", words.lane, "threadIdx.x"));
+  else if (shared)
+    block.push_back(
+        declare("const int", words.lane, fmt::format("threadIdx.x % {}", words.threadsPerRow)));
   const std::string first = wideRows ? "weft::Offset(blockIdx.x)" : "blockIdx.x";
   std::string text = fmt::format("{} * {} + threadIdx.x", first, words.threads);
-  if (shared) text = fmt::format("{} * {} + threadIdx.x / {}", first, words.rowsPerBlock, words.threadsPerRow);
+  if (shared)
+    text =
+        fmt::format("{} * {} + threadIdx.x / {}", first, words.rowsPerBlock, words.threadsPerRow);
   if (shared && rowsPerBlock == 1) text = first;
   std::vector<std::string> axes;
   for (int axis : outer) axes.push_back(axisNames[axis]);
-  std::string note = fmt::format("({}){}", fmt::join(axes, ", "), outer.size() > 1 ? fmt::format(", {} slowest", axes[0]) : "");
-  if (width > 1 && !vectorReduced) note += fmt::format(", {} of {} at once", width, axisNames[knobs.vectorAxis]);
+  std::string note = fmt::format("({}){}", fmt::join(axes, ", "),
+                                 outer.size() > 1 ? fmt::format(", {} slowest", axes[0]) : "");
+  if (width > 1 && !vectorReduced)
+    note += fmt::format(", {} of {} at once", width, axisNames[knobs.vectorAxis]);
   const std::string type = wideRows ? "weft::Offset" : "int";
-  // Threads beyond the last row may leave only where no reduction waits for them; elsewhere they repeat the last row,
-  // which writes the same values twice.
+  // Threads beyond the last row may leave only where no reduction waits for them; elsewhere they
+  // repeat the last row, which writes the same values twice.
   const bool mayLeave = threadsPerRow == 1 || threadsPerRow == 32 || rowsPerBlock == 1;
   if (!isExact() && !mayLeave) {
     block.push_back(declare("const " + type, words.row + "_or_beyond", text));
@@ -221,7 +282,8 @@ Block LoopSpace::prologue() {
     note += "; the last row again where there is none";
   }
   block.push_back(declare("const " + type, words.row, text, note));
-  if (!isExact() && mayLeave) block.push_back(leave(fmt::format("{} >= {}", words.row, words.rows)));
+  if (!isExact() && mayLeave)
+    block.push_back(leave(fmt::format("{} >= {}", words.row, words.rows)));
   return block;
 }
 
@@ -235,7 +297,9 @@ Block LoopSpace::stepCoordinates() const {
   if (reduced.size() == 1) {
     const int axis = reduced[0];
     const bool isVector = axis == knobs.vectorAxis && width > 1;
-    if (isVector) flat = walks && shared ? fmt::format("({}) * {}", flat, words.width) : fmt::format("{} * {}", flat, words.width);
+    if (isVector)
+      flat = walks && shared ? fmt::format("({}) * {}", flat, words.width)
+                             : fmt::format("{} * {}", flat, words.width);
     block.push_back(declare("const int", coordinateNames[axis], flat));
     return block;
   }
@@ -258,34 +322,46 @@ std::string LoopSpace::stepGuard() const {
   const std::string own = isColumns() && !isExact() ? words.inside : "";
   if (reduced.empty() || rowVectors % shares == 0) return own;
   const std::string both = own.empty() ? "" : own + " && ";
-  if (reduced.size() == 1) return fmt::format("{}{} < {}", both, coordinateNames[reduced[0]], axisNames[reduced[0]]);
+  if (reduced.size() == 1)
+    return fmt::format("{}{} < {}", both, coordinateNames[reduced[0]], axisNames[reduced[0]]);
   return fmt::format("{}{} < {}", both, flatStep(), words.rowElements);
 }
 
 Launch LoopSpace::launch() const {
   const int64_t blocks = columnGroups() * knobs.blocksPerRow;
   if (blocks > limit32)
-    throw Error::unsupported("kernel '{}': {} blocks of {} threads; the limit is {} blocks: take more threads or wider vectors",
-                             kernel.name, blocks, knobs.threads, limit32);
-  return {.grid = {blocks, 1, 1}, .block = {knobs.threads, 1, 1}, .cluster = isCluster() ? knobs.blocksPerRow : 1};
+    throw Error::unsupported(
+        "kernel '{}': {} blocks of {} threads; the limit is {} blocks: take more threads or wider "
+        "vectors",
+        kernel.name, blocks, knobs.threads, limit32);
+  return {.grid = {blocks, 1, 1},
+          .block = {knobs.threads, 1, 1},
+          .cluster = isCluster() ? knobs.blocksPerRow : 1};
 }
 
 Block LoopSpace::launchChecks(const std::string &launchBounds) const {
   std::vector<std::string> extents, counts;
   int64_t others = 1;  // rows along all axes but the vector axis
-  for (size_t axis = 0; axis < kernel.axes.size(); ++axis) extents.push_back(fmt::format("{} == {}", axisNames[axis], kernel.axes[axis].extent));
+  for (size_t axis = 0; axis < kernel.axes.size(); ++axis)
+    extents.push_back(fmt::format("{} == {}", axisNames[axis], kernel.axes[axis].extent));
   for (const int axis : outer)
     if (axis != knobs.vectorAxis || width == 1) others *= count(axis);
-    else if (extent(axis) % width == 0) counts.push_back(fmt::format("{} / {}", extent(axis), words.width));
+    else if (extent(axis) % width == 0)
+      counts.push_back(fmt::format("{} / {}", extent(axis), words.width));
     else counts.push_back(fmt::format("({0} + {1} - 1) / {1}", extent(axis), words.width));
-  if (others > 1 || counts.empty()) counts.push_back(fmt::format("{}{}", others, wideRows ? "ll" : ""));
-  const std::string perBlock = threadsPerRow > 1 || isColumns() ? words.rowsPerBlock : words.threads;
+  if (others > 1 || counts.empty())
+    counts.push_back(fmt::format("{}{}", others, wideRows ? "ll" : ""));
+  const std::string perBlock =
+      threadsPerRow > 1 || isColumns() ? words.rowsPerBlock : words.threads;
   std::string blocks = fmt::format("({0} + {1} - 1) / {1}", fmt::join(counts, " * "), perBlock);
   if (isColumns() && knobs.blocksPerRow > 1) blocks += " * " + words.blocksPerColumn;
   const int64_t launched = columnGroups() * knobs.blocksPerRow;
-  Block checks = {launchCheckOf(extents, "these extents"), launchCheckOf({fmt::format("{} == {}", blocks, launched)}, fmt::format("{} blocks", launched))};
+  Block checks = {launchCheckOf(extents, "these extents"),
+                  launchCheckOf({fmt::format("{} == {}", blocks, launched)},
+                                fmt::format("{} blocks", launched))};
   if (!launchBounds.empty())
-    checks.push_back(launchCheckOf({fmt::format("{} == {}", launchBounds, knobs.threads)}, fmt::format("{} threads a block", knobs.threads)));
+    checks.push_back(launchCheckOf({fmt::format("{} == {}", launchBounds, knobs.threads)},
+                                   fmt::format("{} threads a block", knobs.threads)));
   return checks;
 }
 

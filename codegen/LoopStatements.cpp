@@ -1,5 +1,5 @@
-// Nodes of a loop kernel as statements: loads, expressions, reductions and stores, at the level of the row or of its
-// elements. Where each of them stands is decided in LoopPasses.cpp.
+// Nodes of a loop kernel as statements: loads, expressions, reductions and stores, at the level of
+// the row or of its elements. Where each of them stands is decided in LoopPasses.cpp.
 #include "codegen/LoopPasses.h"
 
 #include "kernel/Error.h"
@@ -21,15 +21,17 @@ std::string substitute(const std::string &text, const std::vector<std::string> &
   return result;
 }
 
-std::string noteOf(const Node &node) { return node.number >= 0 ? fmt::format("%{}", node.number) : ""; }
+std::string noteOf(const Node &node) {
+  return node.number >= 0 ? fmt::format("%{}", node.number) : "";
+}
 
 /// How the threads of a row join their partial results.
 Across acrossOf(const LoopSpace &space) {
   if (space.threadsPerRow <= 32) return Across::warp;
   switch (space.knobs.combine) {
-  case BlockCombine::shuffle: return Across::block;
-  case BlockCombine::tree: return Across::blockTree;
-  case BlockCombine::linear: return Across::blockLinear;
+    case BlockCombine::shuffle: return Across::block;
+    case BlockCombine::tree: return Across::blockTree;
+    case BlockCombine::linear: return Across::blockLinear;
   }
   return Across::block;
 }
@@ -37,13 +39,16 @@ Across acrossOf(const LoopSpace &space) {
 }  // namespace
 
 std::string LoopPasses::baseReference(int node) const {
-  if (kept[node] && space.steps > 1) return fmt::format("{}[{}]", nodeNames[node], space.words.step);
+  if (kept[node] && space.steps > 1)
+    return fmt::format("{}[{}]", nodeNames[node], space.words.step);
   return nodeNames[node];
 }
 
 std::string LoopPasses::reference(int node) const {
-  if (graph.nodes[node].kind == Node::Kind::kept) return fmt::format("{}.at({})", baseReference(node), space.words.element);
-  return inVec[node] ? fmt::format("{}.at[{}]", baseReference(node), space.words.element) : baseReference(node);
+  if (graph.nodes[node].kind == Node::Kind::kept)
+    return fmt::format("{}.at({})", baseReference(node), space.words.element);
+  return inVec[node] ? fmt::format("{}.at[{}]", baseReference(node), space.words.element)
+                     : baseReference(node);
 }
 
 std::string LoopPasses::expression(const Node &node) const {
@@ -60,17 +65,28 @@ std::string LoopPasses::typeOf(int node) const {
 Statement LoopPasses::loadOf(int index) {
   const Node &node = graph.nodes[index];
   const bool perElement = node.perElement && !inVec[index];
-  const Address address = memory.address(inputs[node.input], node.at, perElement, [&](int from) { return reference(from); });
-  Statement load{.kind = Statement::Kind::load, .name = nodeNames[index], .pointer = address.pointer,
-                 .access = address.access, .width = space.words.width, .stride = address.stride, .count = address.count,
+  const Address address = memory.address(inputs[node.input], node.at, perElement,
+                                         [&](int from) { return reference(from); });
+  Statement load{.kind = Statement::Kind::load,
+                 .name = nodeNames[index],
+                 .pointer = address.pointer,
+                 .access = address.access,
+                 .width = space.words.width,
+                 .stride = address.stride,
+                 .count = address.count,
                  .condition = node.condition};
-  // A vector that one address serves, where only the condition differs between elements, is one load of one element.
+  // A vector that one address serves, where only the condition differs between elements, is one
+  // load of one element.
   if (inVec[index] && address.access == Access::single)
-    throw Error::checkFailed("'{}': a vector without an address of its own", inputs[node.input].name);
-  load.value = inVec[index] ? fmt::format("weft::Vec<{}, {}>{{}}", node.type, space.words.width) : node.type == "int" ? "0" : "0.0f";
+    throw Error::checkFailed("'{}': a vector without an address of its own",
+                             inputs[node.input].name);
+  load.value = inVec[index] ? fmt::format("weft::Vec<{}, {}>{{}}", node.type, space.words.width)
+               : node.type == "int" ? "0"
+                                    : "0.0f";
   if (perElement && !graph.valid.empty()) {
     const std::string inside = fmt::format("{} < {}", space.words.element, graph.valid);
-    load.condition = load.condition.empty() ? inside : fmt::format("{} && {}", inside, load.condition);
+    load.condition =
+        load.condition.empty() ? inside : fmt::format("{} && {}", inside, load.condition);
   }
   return load;
 }
@@ -79,7 +95,8 @@ void LoopPasses::emitOutsideElements(int index, Block &block) {
   const Node &node = graph.nodes[index];
   if (hoisted[index]) {
     if (!packedRows.count(index)) return;  // its name is the row's
-    block.push_back(declare("const auto", nodeNames[index], fmt::format("weft::unpack({})", packedRows.at(index))));
+    block.push_back(declare("const auto", nodeNames[index],
+                            fmt::format("weft::unpack({})", packedRows.at(index))));
   } else if (node.kind == Node::Kind::load) {
     block.push_back(loadOf(index));
   } else if (node.kind == Node::Kind::kept) {
@@ -87,7 +104,8 @@ void LoopPasses::emitOutsideElements(int index, Block &block) {
   } else if (kept[index]) {
     block.push_back(assign(baseReference(index), expression(node), noteOf(node)));
   } else {
-    block.push_back(declare("const " + node.type, nodeNames[index], expression(node), noteOf(node)));
+    block.push_back(
+        declare("const " + node.type, nodeNames[index], expression(node), noteOf(node)));
   }
 }
 
@@ -101,28 +119,35 @@ void LoopPasses::emitInElements(int index, Block &outside, Block &inside) {
   } else if (kept[index]) {
     inside.push_back(assign(reference(index), expression(node), noteOf(node)));
   } else {
-    inside.push_back(declare("const " + node.type, nodeNames[index], expression(node), noteOf(node)));
+    inside.push_back(
+        declare("const " + node.type, nodeNames[index], expression(node), noteOf(node)));
   }
 }
 
 Statement LoopPasses::accumulation(int index) const {
   const Node &node = graph.nodes[index];
   const std::string value = reference(node.operands[0]), name = reference(index);
-  Statement add = node.reduction == Reduction::sum ? evaluate(fmt::format("{} += {}", name, value))
-                                                   : assign(name, fmt::format("weft::maximum({}, {})", name, value));
-  return !graph.valid.empty() && space.vectorIsReduced() ? guard(fmt::format("{} < {}", space.words.element, graph.valid), {add}) : add;
+  Statement add = node.reduction == Reduction::sum
+                      ? evaluate(fmt::format("{} += {}", name, value))
+                      : assign(name, fmt::format("weft::maximum({}, {})", name, value));
+  return !graph.valid.empty() && space.vectorIsReduced()
+             ? guard(fmt::format("{} < {}", space.words.element, graph.valid), {add})
+             : add;
 }
 
-void LoopPasses::emit(const std::set<int> &nodes, const std::vector<int> &reductions, Block &block) {
+void LoopPasses::emit(const std::set<int> &nodes, const std::vector<int> &reductions,
+                      Block &block) {
   Block outside, inside;
   for (int index : nodes) {
     const Node &node = graph.nodes[index];
-    const bool elements = node.perElement && !(node.kind == Node::Kind::load && inVec[index]) && node.kind != Node::Kind::kept;
+    const bool elements = node.perElement && !(node.kind == Node::Kind::load && inVec[index]) &&
+                          node.kind != Node::Kind::kept;
     if (elements) emitInElements(index, outside, inside);
     else emitOutsideElements(index, outside);
   }
   for (int index : reductions) {
-    const bool elements = graph.nodes[graph.nodes[index].operands[0]].perElement || (space.vectorIsReduced() && space.hasVector());
+    const bool elements = graph.nodes[graph.nodes[index].operands[0]].perElement ||
+                          (space.vectorIsReduced() && space.hasVector());
     (elements ? inside : outside).push_back(accumulation(index));
   }
   block.insert(block.end(), outside.begin(), outside.end());
@@ -131,20 +156,29 @@ void LoopPasses::emit(const std::set<int> &nodes, const std::vector<int> &reduct
 
 Statement LoopPasses::storeOf(const OutputStore &store) {
   const Operand &output = outputs[store.output];
-  const Address address = memory.address(output, store.at, false, [&](int node) { return reference(node); });
-  Statement statement{.kind = Statement::Kind::store, .value = baseReference(store.node), .pointer = address.pointer,
-                      .access = address.access, .width = space.words.width, .stride = address.stride, .count = address.count};
+  const Address address =
+      memory.address(output, store.at, false, [&](int node) { return reference(node); });
+  Statement statement{.kind = Statement::Kind::store,
+                      .value = baseReference(store.node),
+                      .pointer = address.pointer,
+                      .access = address.access,
+                      .width = space.words.width,
+                      .stride = address.stride,
+                      .count = address.count};
   if (address.access == Access::single && inVec[store.node])
-    throw Error::unsupported("kernel '{}': output '{}' lacks the vector axis of its value", space.kernel.name, output.name);
+    throw Error::unsupported("kernel '{}': output '{}' lacks the vector axis of its value",
+                             space.kernel.name, output.name);
   if (address.access != Access::single && !inVec[store.node])
-    throw Error::unsupported("kernel '{}': output '{}' repeats one value along the vector axis", space.kernel.name, output.name);
+    throw Error::unsupported("kernel '{}': output '{}' repeats one value along the vector axis",
+                             space.kernel.name, output.name);
   return statement;
 }
 
 void LoopPasses::emitStores(int depth, bool step, Block &block) {
   Block stores;
   for (const OutputStore &store : graph.stores)
-    if (graph.nodes[store.node].depth == depth && storeIsStep(store) == step) stores.push_back(storeOf(store));
+    if (graph.nodes[store.node].depth == depth && storeIsStep(store) == step)
+      stores.push_back(storeOf(store));
   if (stores.empty()) return;
   if (!step && !space.storeGuard().empty()) stores = {guard(space.storeGuard(), std::move(stores))};
   block.insert(block.end(), stores.begin(), stores.end());
@@ -160,12 +194,14 @@ void LoopPasses::declareAccumulators(const std::vector<int> &reductions, Block &
       block.push_back(declare(typeOf(index), nodeNames[index], "{}"));
     } else {
       block.push_back(declare(typeOf(index), nodeNames[index]));
-      block.push_back(loop(space.words.element, space.words.width, 0, {assign(reference(index), "weft::negativeInfinity")}));
+      block.push_back(loop(space.words.element, space.words.width, 0,
+                           {assign(reference(index), "weft::negativeInfinity")}));
     }
   }
 }
 
-/// One call for all accumulators of a kind: "weft::clusterColumnSums<blocksPerColumn>(scratch, dgamma, dbeta);".
+/// One call for all accumulators of a kind: "weft::clusterColumnSums<blocksPerColumn>(scratch,
+/// dgamma, dbeta);".
 void LoopPasses::finishColumns(const std::vector<int> &reductions, Block &block) {
   const ReductionMapping mapping = space.knobs.reduction;
   if (space.isGrid()) return finishGrid(reductions, block);
@@ -175,9 +211,11 @@ void LoopPasses::finishColumns(const std::vector<int> &reductions, Block &block)
       if (graph.nodes[index].reduction == kind) arguments.push_back(nodeNames[index]);
     if (arguments.empty()) continue;
     std::string function = kind == Reduction::sum ? "ColumnSums" : "ColumnMaxima";
-    if (mapping == ReductionMapping::warpColumns) function = fmt::format("warp{}<{}>", function, space.words.columnsPerWarp);
+    if (mapping == ReductionMapping::warpColumns)
+      function = fmt::format("warp{}<{}>", function, space.words.columnsPerWarp);
     if (mapping == ReductionMapping::blockColumns) function = fmt::format("block{}", function);
-    if (mapping == ReductionMapping::clusterColumns) function = fmt::format("cluster{}<{}>", function, space.words.blocksPerColumn);
+    if (mapping == ReductionMapping::clusterColumns)
+      function = fmt::format("cluster{}<{}>", function, space.words.blocksPerColumn);
     if (mapping != ReductionMapping::warpColumns) {
       columnScratch.emplace_back(names.claim("scratch"), arguments.size());
       arguments.insert(arguments.begin(), columnScratch.back().first);
@@ -192,29 +230,39 @@ void LoopPasses::finishReductions(const std::vector<int> &reductions, Block &blo
   const bool inBlock = space.threadsPerRow > 32;
   const Across across = acrossOf(space);
   for (int index : reductions) {
-    Statement reduce{.kind = Statement::Kind::reduce, .name = reference(index), .value = reference(index), .declares = false,
-                     .reduction = graph.nodes[index].reduction, .across = across,
+    Statement reduce{.kind = Statement::Kind::reduce,
+                     .name = reference(index),
+                     .value = reference(index),
+                     .declares = false,
+                     .reduction = graph.nodes[index].reduction,
+                     .across = across,
                      .threads = space.words.threadsPerRow};
     if (inBlock && scratchName.empty()) scratchName = names.claim("scratch");
     if (inBlock) reduce.scratch = fmt::format("{}[{}]", scratchName, scratchRows);
-    if (inBlock && inVec[index]) reduce.scratch = fmt::format("{}[{} + {}]", scratchName, scratchRows, space.words.element);
+    if (inBlock && inVec[index])
+      reduce.scratch = fmt::format("{}[{} + {}]", scratchName, scratchRows, space.words.element);
     if (inBlock) scratchRows += inVec[index] ? space.width : 1;
-    block.push_back(inVec[index] ? loop(space.words.element, space.words.width, 0, {reduce}) : reduce);
+    block.push_back(inVec[index] ? loop(space.words.element, space.words.width, 0, {reduce})
+                                 : reduce);
   }
 }
 
 void LoopPasses::declareScratch(Block &block) const {
   for (const auto &[name, results] : columnScratch)
-    block.push_back({.kind = Statement::Kind::shared,
-                     .type = fmt::format("weft::{}Scratch<{}, {}, {}, {}>", space.isGrid() ? "Grid" : "Column", space.words.rowsPerBlock, space.words.threadsPerRow,
-                                         space.hasVector() ? space.words.width : "1", results),
-                     .name = name});
+    block.push_back(
+        {.kind = Statement::Kind::shared,
+         .type = fmt::format("weft::{}Scratch<{}, {}, {}, {}>", space.isGrid() ? "Grid" : "Column",
+                             space.words.rowsPerBlock, space.words.threadsPerRow,
+                             space.hasVector() ? space.words.width : "1", results),
+         .name = name});
   if (scratchRows == 0) return;
   const bool perWarp = acrossOf(space) == Across::block;
-  block.push_back({.kind = Statement::Kind::shared, .type = "float",
-                   .name = fmt::format("{}[{}][{} * {}{}]", scratchName, scratchRows, space.words.rowsPerBlock,
-                                       space.words.threadsPerRow, perWarp ? " / 32" : ""),
-                   .note = fmt::format("a float a {} for each reduction", perWarp ? "warp" : "thread")});
+  block.push_back(
+      {.kind = Statement::Kind::shared,
+       .type = "float",
+       .name = fmt::format("{}[{}][{} * {}{}]", scratchName, scratchRows, space.words.rowsPerBlock,
+                           space.words.threadsPerRow, perWarp ? " / 32" : ""),
+       .note = fmt::format("a float a {} for each reduction", perWarp ? "warp" : "thread")});
 }
 
 }  // namespace weft::codegen

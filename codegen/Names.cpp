@@ -13,14 +13,16 @@ namespace {
 
 /// Words of C++ and CUDA that a model may well use as a name.
 constexpr std::array reserved = {
-    "and",      "asm",      "auto",      "bool",   "break",  "case",     "char",    "class",    "const",   "constexpr",
-    "continue", "default",  "delete",    "do",     "double", "else",     "enum",    "exp",      "extern",  "false",
-    "float",    "for",      "goto",      "half",   "if",     "inline",   "int",     "long",     "max",     "min",
-    "namespace", "new",     "not",       "operator", "or",   "private",  "public",  "register", "return",  "short",
-    "signed",   "sizeof",   "static",    "struct", "switch", "template", "this",    "true",     "typedef", "union",
-    "unsigned", "using",    "virtual",   "void",   "volatile", "weft",   "while",   "xor",      "tanh",    "y0",
-    "y1",       "yn",       "j0",        "j1",     "jn",     "threadIdx", "blockIdx", "blockDim", "gridDim", "main",
-    "bit_or",   "bit_and",  "compl",     "export", "import", "friend",   "mutable", "throw",    "try",     "catch"};
+    "and",     "asm",       "auto",     "bool",     "break",   "case",     "char",      "class",
+    "const",   "constexpr", "continue", "default",  "delete",  "do",       "double",    "else",
+    "enum",    "exp",       "extern",   "false",    "float",   "for",      "goto",      "half",
+    "if",      "inline",    "int",      "long",     "max",     "min",      "namespace", "new",
+    "not",     "operator",  "or",       "private",  "public",  "register", "return",    "short",
+    "signed",  "sizeof",    "static",   "struct",   "switch",  "template", "this",      "true",
+    "typedef", "union",     "unsigned", "using",    "virtual", "void",     "volatile",  "weft",
+    "while",   "xor",       "tanh",     "y0",       "y1",      "yn",       "j0",        "j1",
+    "jn",      "threadIdx", "blockIdx", "blockDim", "gridDim", "main",     "bit_or",    "bit_and",
+    "compl",   "export",    "import",   "friend",   "mutable", "throw",    "try",       "catch"};
 
 }  // namespace
 
@@ -40,14 +42,17 @@ Kernel withCanonicalNames(const Kernel &kernel) {
   Kernel canonical = kernel;
   canonical.name = "kernel";
   const CanonicalNames names(kernel);
-  for (size_t i = 0; i < canonical.axes.size(); ++i) canonical.axes[i].name = fmt::format("unused{}", i);
+  for (size_t i = 0; i < canonical.axes.size(); ++i)
+    canonical.axes[i].name = fmt::format("unused{}", i);
   for (int axis : names.axesInOrder()) canonical.axes[axis].name = names.axis(axis);
   for (size_t i = 0; i < canonical.values.size(); ++i) {
     canonical.values[i].name = names.value(static_cast<int>(i));
     canonical.values[i].number = -1;
   }
-  for (size_t i = 0; i < kernel.inputs.size(); ++i) canonical.values[kernel.inputs[i]].name = fmt::format("in{}", i);
-  for (size_t i = 0; i < kernel.outputs.size(); ++i) canonical.values[kernel.outputs[i]].name = fmt::format("out{}", i);
+  for (size_t i = 0; i < kernel.inputs.size(); ++i)
+    canonical.values[kernel.inputs[i]].name = fmt::format("in{}", i);
+  for (size_t i = 0; i < kernel.outputs.size(); ++i)
+    canonical.values[kernel.outputs[i]].name = fmt::format("out{}", i);
   for (BodyOp &op : canonical.body) op.number = -1;
   return canonical;
 }

@@ -19,7 +19,8 @@ private:
   std::set<std::string> taken;
 };
 
-/// The kernel with the names that hashed text uses: axes a0, a1, ..., inputs in0, ..., outputs out0, ..., other values v0,
+/// The kernel with the names that hashed text uses: axes a0, a1, ..., inputs in0, ..., outputs
+/// out0, ..., other values v0,
 /// ..., no numbers. Kernels that differ in names alone become equal.
 Kernel withCanonicalNames(const Kernel &kernel);
 

@@ -1,5 +1,6 @@
-// A kernel program: everything a CUDA kernel does, as plain data. Lowering (one .cpp a family) decides all of it; printing
-// (PrintCuda.cpp, and print() below for people) decides nothing. Expressions are C expressions over names declared before.
+// A kernel program: everything a CUDA kernel does, as plain data. Lowering (one .cpp a family)
+// decides all of it; printing (PrintCuda.cpp, and print() below for people) decides nothing.
+// Expressions are C expressions over names declared before.
 #pragma once
 
 #include "codegen/Emit.h"
@@ -40,34 +41,36 @@ struct Statement {
     alias,     ///< name for the type `value`
     function,  ///< name, a function of the parameters `type` that sees what stands before it
     barrier,
-    load,      ///< name = the vector or element at pointer, in compute type; raw keeps the stored type
-    store,     ///< the vector or element `value` to pointer
-    launchCheck, ///< what plan.json launches holds for the constants: value, terms joined by "&&"; note (kernel/LaunchCheck.h)
-    reduce,    ///< name = value joined across the threads of a row
+    load,   ///< name = the vector or element at pointer, in compute type; raw keeps the stored type
+    store,  ///< the vector or element `value` to pointer
+    launchCheck,  ///< what plan.json launches holds for the constants: value, terms joined by "&&";
+                  ///< note (kernel/LaunchCheck.h)
+    reduce,       ///< name = value joined across the threads of a row
   };
   Kind kind = Kind::comment;
   std::string type{}, name{}, value{};
-  std::string note{};            ///< trailing comment, without slashes
+  std::string note{};  ///< trailing comment, without slashes
   Block body{};
-  int unroll = 0;                ///< loop: copies of the body; 0: all
-  std::string pointer{};         ///< load, store
+  int unroll = 0;         ///< loop: copies of the body; 0: all
+  std::string pointer{};  ///< load, store
   Access access = Access::single;
-  std::string width{};           ///< load, store: elements of the vector
-  std::string stride{}, count{};   ///< strided; an empty count means all
-  std::string condition{};       ///< load of one element: zero where it does not hold
-  bool raw = false;              ///< load: keep the stored type (unpacked where it is used)
-  bool inOrder = false;          ///< raw load: stays in program order with others of its kind
-  bool declares = true;          ///< load, reduce: declare the name, or assign to it
+  std::string width{};            ///< load, store: elements of the vector
+  std::string stride{}, count{};  ///< strided; an empty count means all
+  std::string condition{};        ///< load of one element: zero where it does not hold
+  bool raw = false;               ///< load: keep the stored type (unpacked where it is used)
+  bool inOrder = false;           ///< raw load: stays in program order with others of its kind
+  bool declares = true;           ///< load, reduce: declare the name, or assign to it
   Reduction reduction = Reduction::sum;
   Across across = Across::warp;
-  std::string threads{};         ///< reduce: threads a row
-  std::string scratch{};         ///< reduce across a block: shared memory
+  std::string threads{};  ///< reduce: threads a row
+  std::string scratch{};  ///< reduce across a block: shared memory
   bool operator==(const Statement &) const = default;
 };
 
 Statement comment(std::string note);
 Statement space();
-Statement declare(std::string type, std::string name, std::string value = "", std::string note = "");
+Statement declare(std::string type, std::string name, std::string value = "",
+                  std::string note = "");
 Statement assign(std::string name, std::string value, std::string note = "");
 Statement evaluate(std::string value);
 Statement loop(std::string variable, std::string bound, int unroll, Block body);
@@ -93,13 +96,14 @@ struct Program {
   std::string entry{};
   std::vector<std::string> headers{};  ///< device headers, sorted
   std::vector<ConstantLine> constants{};
-  std::vector<Statement> globals{};    ///< device memory that a module keeps from launch to launch, zero at load: type, name, note
+  std::vector<Statement> globals{};  ///< device memory that a module keeps from launch to launch,
+                                     ///< zero at load: type, name, note
   std::vector<Parameter> parameters{};
-  std::string launchBounds{};          ///< threads a block
-  std::string clusterBlocks{};         ///< blocks a cluster; empty: no clusters
+  std::string launchBounds{};   ///< threads a block
+  std::string clusterBlocks{};  ///< blocks a cluster; empty: no clusters
   Block body{};
   Launch launch{};
-  std::string mapping{};               ///< for people: how work is spread
+  std::string mapping{};  ///< for people: how work is spread
 };
 
 /// Drops constants and declarations that nothing uses.

@@ -1,6 +1,6 @@
-// The transpose family: one tensor from one layout to another. A tile of it (TransposeTile.h) goes through shared memory, so
-// that both sides move whole vectors of neighbours in long runs; where both sides have long rows in common, a map kernel
-// copies them.
+// The transpose family: one tensor from one layout to another. A tile of it (TransposeTile.h) goes
+// through shared memory, so that both sides move whole vectors of neighbours in long runs; where
+// both sides have long rows in common, a map kernel copies them.
 #include "codegen/Families.h"
 #include "codegen/Names.h"
 #include "codegen/TransposeTile.h"
@@ -14,9 +14,9 @@ namespace {
 
 constexpr int64_t limit32 = std::numeric_limits<int32_t>::max();
 
-/// Builds the tiled program. In shared memory the tile is packed as the operand has it, with padding behind every `pitch`
-/// elements so that walking it as the result has it meets all banks; in units of vectors where both sides share the
-/// innermost dimension, of elements else.
+/// Builds the tiled program. In shared memory the tile is packed as the operand has it, with
+/// padding behind every `pitch` elements so that walking it as the result has it meets all banks;
+/// in units of vectors where both sides share the innermost dimension, of elements else.
 class TiledTranspose {
 public:
   TiledTranspose(const Kernel &kernel, const TransposeTile &tile, const TransposeKnobs &knobs)
@@ -28,7 +28,8 @@ public:
     type = std::string(cudaNameOf(kernel.values[kernel.inputs[0]].dtype));
     from = names.claim(kernel.values[kernel.inputs[0]].name);
     to = names.claim(kernel.values[kernel.outputs[0]].name);
-    program.parameters = {{Parameter::Kind::input, 0, from, type}, {Parameter::Kind::output, 0, to, type}};
+    program.parameters = {{Parameter::Kind::input, 0, from, type},
+                          {Parameter::Kind::output, 0, to, type}};
     for (const MergedDimension &dimension : tile.dimensions) {
       std::vector<std::string> axes;
       for (int axis : dimension.axes) axes.push_back(kernel.axes[axis].name);
@@ -40,7 +41,8 @@ public:
       sides.push_back(names.claim("tile_" + extent));
       counts.push_back(names.claim("tiles_" + extent));
     }
-    for (std::string *word : {&readName, &writeName, &threads, &shared, &vectors, &step, &element, &flat, &packed, &position, &slot, &pitch, &padding})
+    for (std::string *word : {&readName, &writeName, &threads, &shared, &vectors, &step, &element,
+                              &flat, &packed, &position, &slot, &pitch, &padding})
       *word = names.claim(*word);
     choosePitch();
     constants();
@@ -53,7 +55,9 @@ public:
 
 private:
   int rank() const { return static_cast<int>(tile.dimensions.size()); }
-  int64_t tilesAlong(int d) const { return (tile.dimensions[d].extent + tile.dimensions[d].tile - 1) / tile.dimensions[d].tile; }
+  int64_t tilesAlong(int d) const {
+    return (tile.dimensions[d].extent + tile.dimensions[d].tile - 1) / tile.dimensions[d].tile;
+  }
   const std::string &width(bool loads) const { return loads ? readName : writeName; }
   int64_t unit() const { return wholeVectors ? tile.readWidth : 1; }
 
@@ -73,7 +77,8 @@ private:
   }
 
   void constants() {
-    ConstantLine extentLine{.type = "int", .note = "extents"}, tileLine{.type = "int", .note = "of the tile"};
+    ConstantLine extentLine{.type = "int", .note = "extents"},
+        tileLine{.type = "int", .note = "of the tile"};
     ConstantLine countLine{.type = "int", .note = "along each axis"};
     for (int d = 0; d < rank(); ++d) {
       std::vector<int64_t> axes;
@@ -81,28 +86,39 @@ private:
       extentLine.entries.emplace_back(extents[d], fmt::format("{}", fmt::join(axes, " * ")));
       if (tile.dimensions[d].tile == 1) continue;
       tileLine.entries.emplace_back(sides[d], std::to_string(tile.dimensions[d].tile));
-      countLine.entries.emplace_back(counts[d], tile.dimensions[d].isCut() ? fmt::format("({0} + {1} - 1) / {1}", extents[d], sides[d])
-                                                                           : fmt::format("{} / {}", extents[d], sides[d]));
+      countLine.entries.emplace_back(
+          counts[d], tile.dimensions[d].isCut()
+                         ? fmt::format("({0} + {1} - 1) / {1}", extents[d], sides[d])
+                         : fmt::format("{} / {}", extents[d], sides[d]));
     }
-    program.constants = {extentLine, tileLine,
-                         {"int", {{readName, std::to_string(tile.readWidth)}, {writeName, std::to_string(tile.writeWidth)}}, "elements an access"},
-                         {"int", {{threads, std::to_string(knobs.threads)}}, "a block"},
-                         {"int", {{pitch, std::to_string(pitchUnits)}, {padding, std::to_string(paddingUnits)}},
-                          wholeVectors ? "vectors of the tile between gaps, of a gap" : "elements of the tile between gaps, of a gap"},
-                         countLine};
+    program.constants = {
+        extentLine,
+        tileLine,
+        {"int",
+         {{readName, std::to_string(tile.readWidth)}, {writeName, std::to_string(tile.writeWidth)}},
+         "elements an access"},
+        {"int", {{threads, std::to_string(knobs.threads)}}, "a block"},
+        {"int",
+         {{pitch, std::to_string(pitchUnits)}, {padding, std::to_string(paddingUnits)}},
+         wholeVectors ? "vectors of the tile between gaps, of a gap"
+                      : "elements of the tile between gaps, of a gap"},
+        countLine};
     addStrides(from, &MergedDimension::from);
     addStrides(to, &MergedDimension::to);
   }
 
   void addStrides(const std::string &tensor, int64_t MergedDimension::*stride) {
     int64_t last = 0;
-    for (const MergedDimension &dimension : tile.dimensions) last += (dimension.extent - 1) * (dimension.*stride);
+    for (const MergedDimension &dimension : tile.dimensions)
+      last += (dimension.extent - 1) * (dimension.*stride);
     wide |= last > limit32;
-    ConstantLine line{.type = last > limit32 ? "weft::Offset" : "int", .note = fmt::format("strides of {}", tensor)};
+    ConstantLine line{.type = last > limit32 ? "weft::Offset" : "int",
+                      .note = fmt::format("strides of {}", tensor)};
     for (int d = 0; d < rank(); ++d) {
       if (tile.dimensions[d].*stride == 1) continue;
       strideNames[{tensor, d}] = names.claim(fmt::format("{}_{}", tensor, extents[d]));
-      line.entries.emplace_back(strideNames[{tensor, d}], std::to_string(tile.dimensions[d].*stride));
+      line.entries.emplace_back(strideNames[{tensor, d}],
+                                std::to_string(tile.dimensions[d].*stride));
     }
     program.constants.push_back(line);
   }
@@ -112,23 +128,31 @@ private:
     std::string text = tensor;
     for (int d = 0; d < rank(); ++d) {
       const bool moves = tile.dimensions[d].tile > 1, stands = tilesAlong(d) > 1;
-      const std::string coordinate = moves && stands ? fmt::format("({} + {})", at[d], in[d]) : moves ? in[d] : at[d];
+      const std::string coordinate = moves && stands ? fmt::format("({} + {})", at[d], in[d])
+                                     : moves         ? in[d]
+                                                     : at[d];
       if (!moves && !stands) continue;
       const auto stride = strideNames.find({tensor, d});
-      text += " + " + (stride == strideNames.end() ? coordinate : fmt::format("{} * {}", coordinate, stride->second));
+      text += " + " + (stride == strideNames.end()
+                           ? coordinate
+                           : fmt::format("{} * {}", coordinate, stride->second));
     }
     return text;
   }
 
   void body() {
-    const std::string elementType = wholeVectors ? fmt::format("weft::Packed<{}, {}>", type, readName) : type;
+    const std::string elementType =
+        wholeVectors ? fmt::format("weft::Packed<{}, {}>", type, readName) : type;
     std::vector<std::string> factors;
     for (int d : tile.byOperand()) factors.push_back(sides[d]);
     std::string units = fmt::format("{}", fmt::join(factors, " * "));
     if (wholeVectors) units += " / " + readName;
-    program.constants.push_back({"int", {{vectors, units}}, wholeVectors ? "vectors of a tile" : "elements of a tile"});
-    program.body.push_back({.kind = Statement::Kind::shared, .type = elementType,
-                            .name = fmt::format("{}[{} + {} / {} * {}]", shared, vectors, vectors, pitch, padding)});
+    program.constants.push_back(
+        {"int", {{vectors, units}}, wholeVectors ? "vectors of a tile" : "elements of a tile"});
+    program.body.push_back(
+        {.kind = Statement::Kind::shared,
+         .type = elementType,
+         .name = fmt::format("{}[{} + {} / {} * {}]", shared, vectors, vectors, pitch, padding)});
     corner();
     program.body.push_back(space());
     half(true);
@@ -136,8 +160,8 @@ private:
     half(false);
   }
 
-  /// Where the tile of this block begins. Neighbouring blocks stand side by side in the operand, then in the result, whose
-  /// pages are the dearer ones to leave.
+  /// Where the tile of this block begins. Neighbouring blocks stand side by side in the operand,
+  /// then in the result, whose pages are the dearer ones to leave.
   void corner() {
     std::vector<int> order;
     for (int d = 0; d < rank(); ++d)
@@ -151,7 +175,8 @@ private:
     for (int d : order) {
       const int64_t count = tilesAlong(d);
       const bool tiled = tile.dimensions[d].tile > 1;
-      std::string text = divisor.empty() ? "blockIdx.x" : fmt::format("blockIdx.x / {}", asOperand(divisor));
+      std::string text =
+          divisor.empty() ? "blockIdx.x" : fmt::format("blockIdx.x / {}", asOperand(divisor));
       const std::string &countName = tiled ? counts[d] : extents[d];
       if (d != order.back()) text += " % " + countName;
       if (tiled) text += " * " + sides[d];
@@ -159,7 +184,9 @@ private:
       divisor = divisor.empty() ? countName : fmt::format("{} * {}", divisor, countName);
       blocks *= count;
     }
-    if (blocks > limit32) throw Error::unsupported("kernel '{}': {} tiles; the limit is {}", kernel.name, blocks, limit32);
+    if (blocks > limit32)
+      throw Error::unsupported("kernel '{}': {} tiles; the limit is {}", kernel.name, blocks,
+                               limit32);
     program.launch = {.grid = {blocks, 1, 1}, .block = {knobs.threads, 1, 1}};
     checkLaunch(blocks);
   }
@@ -170,12 +197,16 @@ private:
     for (int d = 0; d < rank(); ++d) {
       shape.push_back(fmt::format("{} == {}", extents[d], tile.dimensions[d].extent));
       if (tile.dimensions[d].tile == 1) others *= tilesAlong(d);
-      else tiles.push_back(fmt::format("(({0} + {1} - 1) / {1})", tile.dimensions[d].extent, sides[d]));
+      else
+        tiles.push_back(
+            fmt::format("(({0} + {1} - 1) / {1})", tile.dimensions[d].extent, sides[d]));
     }
     tiles.push_back(std::to_string(others));
     const Block checks = {launchCheckOf(shape, "these extents"),
-                          launchCheckOf({fmt::format("{} == {}", fmt::join(tiles, " * "), blocks)}, fmt::format("{} blocks", blocks)),
-                          launchCheckOf({fmt::format("{} == {}", threads, knobs.threads)}, fmt::format("{} threads a block", knobs.threads))};
+                          launchCheckOf({fmt::format("{} == {}", fmt::join(tiles, " * "), blocks)},
+                                        fmt::format("{} blocks", blocks)),
+                          launchCheckOf({fmt::format("{} == {}", threads, knobs.threads)},
+                                        fmt::format("{} threads a block", knobs.threads))};
     program.body.insert(program.body.begin(), checks.begin(), checks.end());
   }
 
@@ -183,11 +214,13 @@ private:
   void half(bool loads) {
     const std::vector<int> order = loads ? tile.byOperand() : tile.byResult();
     const int64_t own = loads ? tile.readWidth : tile.writeWidth, count = tile.elements() / own;
-    Block inside = {declare("const int", flat, fmt::format("{} * {} + threadIdx.x", step, threads))};
+    Block inside = {
+        declare("const int", flat, fmt::format("{} * {} + threadIdx.x", step, threads))};
     std::string divisor;
     for (size_t i = 0; i < order.size(); ++i) {
       const bool isVector = i == 0 && own > 1;
-      const std::string side = isVector ? fmt::format("({} / {})", sides[order[i]], width(loads)) : sides[order[i]];
+      const std::string side =
+          isVector ? fmt::format("({} / {})", sides[order[i]], width(loads)) : sides[order[i]];
       std::string text = divisor.empty() ? flat : fmt::format("{} / {}", flat, asOperand(divisor));
       if (i + 1 < order.size()) text += " % " + side;
       if (isVector) text += " * " + width(loads);
@@ -196,24 +229,33 @@ private:
     }
     Block moves = loads ? loadMoves() : storeMoves();
     std::vector<std::string> conditions;
-    if (count % knobs.threads != 0) conditions.push_back(fmt::format("{} < {}{}", flat, vectors, own > 1 && !wholeVectors ? " / " + width(loads) : ""));
+    if (count % knobs.threads != 0)
+      conditions.push_back(fmt::format("{} < {}{}", flat, vectors,
+                                       own > 1 && !wholeVectors ? " / " + width(loads) : ""));
     for (int d : tile.byOperand())
-      if (tile.dimensions[d].isCut()) conditions.push_back(fmt::format("{} + {} < {}", at[d], in[d], extents[d]));
+      if (tile.dimensions[d].isCut())
+        conditions.push_back(fmt::format("{} + {} < {}", at[d], in[d], extents[d]));
     if (conditions.empty()) inside.insert(inside.end(), moves.begin(), moves.end());
-    else inside.push_back(guard(fmt::format("{}", fmt::join(conditions, " && ")), std::move(moves)));
-    const std::string perThread = wholeVectors || own == 1 ? vectors : fmt::format("{} / {}", vectors, width(loads));
-    program.body.push_back(loop(step, fmt::format("({0} + {1} - 1) / {1}", perThread, threads), 0, std::move(inside)));
+    else
+      inside.push_back(guard(fmt::format("{}", fmt::join(conditions, " && ")), std::move(moves)));
+    const std::string perThread =
+        wholeVectors || own == 1 ? vectors : fmt::format("{} / {}", vectors, width(loads));
+    program.body.push_back(
+        loop(step, fmt::format("({0} + {1} - 1) / {1}", perThread, threads), 0, std::move(inside)));
   }
 
-  std::string slotText(const std::string &where) const { return fmt::format("{} + {} / {} * {}", where, where, pitch, padding); }
+  std::string slotText(const std::string &where) const {
+    return fmt::format("{} + {} / {} * {}", where, where, pitch, padding);
+  }
 
   Block loadMoves() const {
     const std::string call = fmt::format("weft::loadPacked<{}>({})", readName, pointer(from));
     if (wholeVectors) return {assign(fmt::format("{}[{}]", shared, slotText(flat)), call)};
     return {declare("const int", position, fmt::format("{} * {}", flat, readName)),
-            declare("const int", slot, slotText(position)),
-            declare("const auto", packed, call),
-            loop(element, readName, 0, {assign(fmt::format("{}[{} + {}]", shared, slot, element), fmt::format("{}.at[{}]", packed, element))})};
+            declare("const int", slot, slotText(position)), declare("const auto", packed, call),
+            loop(element, readName, 0,
+                 {assign(fmt::format("{}[{} + {}]", shared, slot, element),
+                         fmt::format("{}.at[{}]", packed, element))})};
   }
 
   Block storeMoves() const {
@@ -221,20 +263,26 @@ private:
     std::string stride;
     for (int d : tile.byOperand()) {
       const bool isVector = wholeVectors && d == tile.read;
-      terms.push_back(isVector ? fmt::format("{} / {}", in[d], readName) : stride.empty() ? in[d] : fmt::format("{} * {}", in[d], asOperand(stride)));
+      terms.push_back(isVector         ? fmt::format("{} / {}", in[d], readName)
+                      : stride.empty() ? in[d]
+                                       : fmt::format("{} * {}", in[d], asOperand(stride)));
       const std::string side = isVector ? fmt::format("{} / {}", sides[d], readName) : sides[d];
       stride = stride.empty() ? side : fmt::format("{} * {}", stride, side);
     }
     Block block = {declare("const int", position, fmt::format("{}", fmt::join(terms, " + ")))};
     if (wholeVectors) {
-      block.push_back(evaluate(fmt::format("weft::storePacked<{}>({}, {}[{}])", writeName, pointer(to), shared, slotText(position))));
+      block.push_back(evaluate(fmt::format("weft::storePacked<{}>({}, {}[{}])", writeName,
+                                           pointer(to), shared, slotText(position))));
       return block;
     }
     block.push_back(declare("const int", slot, slotText(position)));
     block.push_back(declare(fmt::format("weft::Packed<{}, {}>", type, writeName), packed));
-    block.push_back(loop(element, writeName, 0, {assign(fmt::format("{}.at[{}]", packed, element),
-                                                        fmt::format("{}[{} + {} * ({} + {})]", shared, slot, element, pitch, padding))}));
-    block.push_back(evaluate(fmt::format("weft::storePacked<{}>({}, {})", writeName, pointer(to), packed)));
+    block.push_back(loop(
+        element, writeName, 0,
+        {assign(fmt::format("{}.at[{}]", packed, element),
+                fmt::format("{}[{} + {} * ({} + {})]", shared, slot, element, pitch, padding))}));
+    block.push_back(
+        evaluate(fmt::format("weft::storePacked<{}>({}, {})", writeName, pointer(to), packed)));
     return block;
   }
 
@@ -249,17 +297,24 @@ private:
   std::vector<std::string> extents, at, in, sides, counts;
   std::map<std::pair<std::string, int>, std::string> strideNames;
   std::string type, from, to;
-  std::string readName = "readWidth", writeName = "writeWidth", threads = "threads", shared = "tile", vectors = "share", step = "s",
-              element = "e", flat = "flat", packed = "packed", position = "position", slot = "slot", pitch = "pitch", padding = "gap";
+  std::string readName = "readWidth", writeName = "writeWidth", threads = "threads",
+              shared = "tile", vectors = "share", step = "s", element = "e", flat = "flat",
+              packed = "packed", position = "position", slot = "slot", pitch = "pitch",
+              padding = "gap";
 };
 
 }  // namespace
 
-Program lowerTranspose(const Kernel &kernel, const Configuration &configuration, const TransposeKnobs &knobs) {
+Program lowerTranspose(const Kernel &kernel, const Configuration &configuration,
+                       const TransposeKnobs &knobs) {
   const TransposeTile tile = transposeTile(kernel, configuration, knobs);
   if (!tile.isCopy()) return TiledTranspose(kernel, tile, knobs).run();
   const int axis = tile.write >= 0 ? tile.dimensions[tile.write].axes.back() : -1;
-  return lowerLoop(kernel, configuration, {.vectorAxis = axis, .vectorWidth = knobs.vectorWidth, .laneAxis = axis, .threads = knobs.threads});
+  return lowerLoop(kernel, configuration,
+                   {.vectorAxis = axis,
+                    .vectorWidth = knobs.vectorWidth,
+                    .laneAxis = axis,
+                    .threads = knobs.threads});
 }
 
 }  // namespace weft::codegen

@@ -2,8 +2,8 @@
 #include "ir/LayoutSyntax.h"
 #include "ir/Weft.h"
 
-#include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "mlir/IR/DialectImplementation.h"
 
 #define GET_ATTRDEF_CLASSES
 #include "ir/WeftAttributes.cpp.inc"
@@ -17,12 +17,12 @@ void WeftDialect::registerAttributes() {
       >();
 }
 
-//===-- axes ----------------------------------------------------------------------------------------------------===//
+//===-- axes
+//---------------------------------------------------------------------------------------------===//
 
 AxesAttr AxesAttr::get(mlir::MLIRContext *context, llvm::ArrayRef<std::string> names) {
   llvm::SmallVector<mlir::StringAttr> attributes;
-  for (const std::string &name : names)
-    attributes.push_back(mlir::StringAttr::get(context, name));
+  for (const std::string &name : names) attributes.push_back(mlir::StringAttr::get(context, name));
   return get(context, attributes, llvm::ArrayRef<int64_t>{});
 }
 
@@ -31,8 +31,7 @@ mlir::Attribute AxesAttr::parse(mlir::AsmParser &parser, mlir::Type) {
   llvm::SmallVector<int64_t> ragged;
   const auto parseName = [&]() -> mlir::ParseResult {
     std::string name;
-    if (parser.parseKeywordOrString(&name))
-      return mlir::failure();
+    if (parser.parseKeywordOrString(&name)) return mlir::failure();
     std::string second;
     if (name == "ragged" && mlir::succeeded(parser.parseOptionalKeywordOrString(&second))) {
       ragged.push_back(names.size());
@@ -41,12 +40,10 @@ mlir::Attribute AxesAttr::parse(mlir::AsmParser &parser, mlir::Type) {
     names.push_back(mlir::StringAttr::get(parser.getContext(), name));
     return mlir::success();
   };
-  if (parser.parseLess())
-    return {};
+  if (parser.parseLess()) return {};
   if (mlir::succeeded(parser.parseOptionalGreater()))
     return get(parser.getContext(), names, ragged);
-  if (parser.parseCommaSeparatedList(parseName) || parser.parseGreater())
-    return {};
+  if (parser.parseCommaSeparatedList(parseName) || parser.parseGreater()) return {};
   return get(parser.getContext(), names, ragged);
 }
 
@@ -54,21 +51,23 @@ void AxesAttr::print(mlir::AsmPrinter &printer) const {
   printer << '<';
   for (auto [position, name] : llvm::enumerate(getNames())) {
     printer << (position ? ", " : "");
-    if (llvm::is_contained(getRagged(), static_cast<int64_t>(position)))
-      printer << "ragged ";
+    if (llvm::is_contained(getRagged(), static_cast<int64_t>(position))) printer << "ragged ";
     printer.printKeywordOrString(name.getValue());
   }
   printer << '>';
 }
 
-mlir::LogicalResult AxesAttr::verifyEncoding(llvm::ArrayRef<int64_t> shape, mlir::Type,
-                                             llvm::function_ref<mlir::InFlightDiagnostic()> emitError) const {
+mlir::LogicalResult AxesAttr::verifyEncoding(
+    llvm::ArrayRef<int64_t> shape, mlir::Type,
+    llvm::function_ref<mlir::InFlightDiagnostic()> emitError) const {
   if (shape.size() != getNames().size())
-    return emitError() << "type_c1: " << getNames().size() << " axis names on a tensor of rank " << shape.size();
+    return emitError() << "type_c1: " << getNames().size() << " axis names on a tensor of rank "
+                       << shape.size();
   return mlir::success();
 }
 
-//===-- layout --------------------------------------------------------------------------------------------------===//
+//===-- layout
+//---------------------------------------------------------------------------------------------===//
 
 namespace {
 
@@ -81,28 +80,30 @@ mlir::ParseResult parseIntegers(mlir::AsmParser &parser, llvm::SmallVectorImpl<i
 }
 
 /// The entries of an order: positions, or axis names of `type` where it is given.
-mlir::ParseResult parseOrder(mlir::AsmParser &parser, mlir::Type type, llvm::SmallVectorImpl<int64_t> &order) {
-  if (!type)
-    return parseIntegers(parser, order);
-  return parser.parseCommaSeparatedList(mlir::AsmParser::Delimiter::Square, [&]() -> mlir::ParseResult {
-    std::string name;
-    const llvm::SMLoc at = parser.getCurrentLocation();
-    if (mlir::failed(parser.parseOptionalKeywordOrString(&name)))
-      return parser.parseInteger(order.emplace_back());
-    const std::optional<int64_t> dimension = dimensionOf(type, name);
-    if (!dimension)
-      return parser.emitError(at) << "kernel_c4: '" << name << "' names no axis, or several, of " << type;
-    order.push_back(*dimension);
-    return mlir::success();
-  });
+mlir::ParseResult parseOrder(mlir::AsmParser &parser, mlir::Type type,
+                             llvm::SmallVectorImpl<int64_t> &order) {
+  if (!type) return parseIntegers(parser, order);
+  return parser.parseCommaSeparatedList(
+      mlir::AsmParser::Delimiter::Square, [&]() -> mlir::ParseResult {
+        std::string name;
+        const llvm::SMLoc at = parser.getCurrentLocation();
+        if (mlir::failed(parser.parseOptionalKeywordOrString(&name)))
+          return parser.parseInteger(order.emplace_back());
+        const std::optional<int64_t> dimension = dimensionOf(type, name);
+        if (!dimension)
+          return parser.emitError(at)
+                 << "kernel_c4: '" << name << "' names no axis, or several, of " << type;
+        order.push_back(*dimension);
+        return mlir::success();
+      });
 }
 
-/// [1, 0, 2] strides [64, 1, 8] offset 128 alignment 2; [h, b, j] where the type of the tensor is known.
+/// [1, 0, 2] strides [64, 1, 8] offset 128 alignment 2; [h, b, j] where the type of the tensor is
+/// known.
 LayoutAttr parseLayout(mlir::AsmParser &parser, mlir::Type type = {}) {
   llvm::SmallVector<int64_t> order, strides;
   int64_t offset = 0, alignment = defaultAlignment;
-  if (parseOrder(parser, type, order))
-    return {};
+  if (parseOrder(parser, type, order)) return {};
   if (mlir::succeeded(parser.parseOptionalKeyword("strides")) && parseIntegers(parser, strides))
     return {};
   if (mlir::succeeded(parser.parseOptionalKeyword("offset")) && parser.parseInteger(offset))
@@ -120,56 +121,52 @@ void printLayout(mlir::AsmPrinter &printer, LayoutAttr layout, mlir::Type type =
   };
   const std::vector<std::string> names = type ? axisNames(type) : std::vector<std::string>();
   const auto isNamed = [&](int64_t dimension) {
-    return dimension >= 0 && dimension < static_cast<int64_t>(names.size()) && dimensionOf(type, names[dimension]);
+    return dimension >= 0 && dimension < static_cast<int64_t>(names.size()) &&
+           dimensionOf(type, names[dimension]);
   };
   printer << '[';
   llvm::interleaveComma(layout.getOrder(), printer.getStream(), [&](int64_t dimension) {
-    if (isNamed(dimension))
-      printer.printKeywordOrString(names[dimension]);
-    else
-      printer << dimension;
+    if (isNamed(dimension)) printer.printKeywordOrString(names[dimension]);
+    else printer << dimension;
   });
   printer << ']';
   if (!layout.getStrides().empty()) {
     printer << " strides ";
     list(layout.getStrides());
   }
-  if (layout.getOffset() != 0)
-    printer << " offset " << layout.getOffset();
-  if (layout.getAlignment() != defaultAlignment)
-    printer << " alignment " << layout.getAlignment();
+  if (layout.getOffset() != 0) printer << " offset " << layout.getOffset();
+  if (layout.getAlignment() != defaultAlignment) printer << " alignment " << layout.getAlignment();
 }
 
 /// One side of a kernel's layouts, one per type.
 mlir::ParseResult parseLayoutsOf(mlir::AsmParser &parser, mlir::TypeRange types,
                                  llvm::SmallVectorImpl<LayoutAttr> &layouts) {
   for (mlir::Type type : types) {
-    if (!layouts.empty() && parser.parseComma())
-      return mlir::failure();
+    if (!layouts.empty() && parser.parseComma()) return mlir::failure();
     layouts.push_back(parseLayout(parser, type));
-    if (!layouts.back())
-      return mlir::failure();
+    if (!layouts.back()) return mlir::failure();
   }
   return mlir::success();
 }
 
-mlir::ParseResult parseLayoutList(mlir::AsmParser &parser, llvm::SmallVectorImpl<LayoutAttr> &layouts,
-                                  llvm::StringRef end) {
+mlir::ParseResult parseLayoutList(mlir::AsmParser &parser,
+                                  llvm::SmallVectorImpl<LayoutAttr> &layouts, llvm::StringRef end) {
   // An empty side is written as nothing.
-  if (end == "->" ? mlir::succeeded(parser.parseOptionalArrow()) : mlir::succeeded(parser.parseOptionalGreater()))
+  if (end == "->" ? mlir::succeeded(parser.parseOptionalArrow())
+                  : mlir::succeeded(parser.parseOptionalGreater()))
     return mlir::success();
   const auto parseOne = [&]() -> mlir::ParseResult {
     layouts.push_back(parseLayout(parser));
     return mlir::success(layouts.back() != nullptr);
   };
-  if (parser.parseCommaSeparatedList(parseOne))
-    return mlir::failure();
+  if (parser.parseCommaSeparatedList(parseOne)) return mlir::failure();
   return end == "->" ? parser.parseArrow() : parser.parseGreater();
 }
 
 }  // namespace
 
-LayoutsAttr parseKernelLayouts(mlir::AsmParser &parser, mlir::TypeRange inputs, mlir::TypeRange outputs) {
+LayoutsAttr parseKernelLayouts(mlir::AsmParser &parser, mlir::TypeRange inputs,
+                               mlir::TypeRange outputs) {
   llvm::SmallVector<LayoutAttr> in, out;
   if (parser.parseLParen() || parseLayoutsOf(parser, inputs, in) || parser.parseArrow() ||
       parseLayoutsOf(parser, outputs, out) || parser.parseRParen())
@@ -180,8 +177,9 @@ LayoutsAttr parseKernelLayouts(mlir::AsmParser &parser, mlir::TypeRange inputs, 
 void printKernelLayouts(mlir::AsmPrinter &printer, LayoutsAttr layouts, mlir::TypeRange inputs,
                         mlir::TypeRange outputs) {
   const auto side = [&](llvm::ArrayRef<LayoutAttr> list, mlir::TypeRange types) {
-    llvm::interleaveComma(llvm::zip(list, types), printer.getStream(),
-                          [&](auto pair) { printLayout(printer, std::get<0>(pair), std::get<1>(pair)); });
+    llvm::interleaveComma(llvm::zip(list, types), printer.getStream(), [&](auto pair) {
+      printLayout(printer, std::get<0>(pair), std::get<1>(pair));
+    });
   };
   printer << '(';
   side(layouts.getInputs(), inputs);
@@ -203,11 +201,9 @@ Layout LayoutAttr::toLayout() const {
 }
 
 mlir::Attribute LayoutAttr::parse(mlir::AsmParser &parser, mlir::Type) {
-  if (parser.parseLess())
-    return {};
+  if (parser.parseLess()) return {};
   LayoutAttr layout = parseLayout(parser);
-  if (!layout || parser.parseGreater())
-    return {};
+  if (!layout || parser.parseGreater()) return {};
   return layout;
 }
 
@@ -219,14 +215,16 @@ void LayoutAttr::print(mlir::AsmPrinter &printer) const {
 
 mlir::Attribute LayoutsAttr::parse(mlir::AsmParser &parser, mlir::Type) {
   llvm::SmallVector<LayoutAttr> inputs, outputs;
-  if (parser.parseLess() || parseLayoutList(parser, inputs, "->") || parseLayoutList(parser, outputs, ">"))
+  if (parser.parseLess() || parseLayoutList(parser, inputs, "->") ||
+      parseLayoutList(parser, outputs, ">"))
     return {};
   return get(parser.getContext(), inputs, outputs);
 }
 
 void LayoutsAttr::print(mlir::AsmPrinter &printer) const {
   const auto list = [&](llvm::ArrayRef<LayoutAttr> layouts) {
-    llvm::interleaveComma(layouts, printer.getStream(), [&](LayoutAttr layout) { printLayout(printer, layout); });
+    llvm::interleaveComma(layouts, printer.getStream(),
+                          [&](LayoutAttr layout) { printLayout(printer, layout); });
   };
   printer << '<';
   list(getInputs());

@@ -13,15 +13,14 @@ mlir::RankedTensorType statisticsOf(mlir::Type type, int64_t axis, int64_t tile)
   return withDType(withExtent(type, axis, extent / tile + (extent % tile != 0), "n"), DType::f32);
 }
 
-/// One axis of x in sub-vectors: `subvectors` lists tensors that have one element per sub-vector there. That axis and
-/// theirs are different axes of the space, both reduced or both independent.
+/// One axis of x in sub-vectors: `subvectors` lists tensors that have one element per sub-vector
+/// there. That axis and theirs are different axes of the space, both reduced or both independent.
 IterationSpace tiledSpace(mlir::Operation *op, int64_t axis, const std::vector<int> &whole,
                           const std::vector<int> &subvectors, bool reduced) {
   SpaceBuilder builder(op);
   const auto placesOf = [](const std::vector<int> &tensors, int dimension) {
     std::vector<Place> places;
-    for (int tensor : tensors)
-      places.push_back({tensor, dimension});
+    for (int tensor : tensors) places.push_back({tensor, dimension});
     return places;
   };
   for (int dimension = 0; dimension < rankOf(builder.type(whole.front())); ++dimension) {
@@ -32,10 +31,8 @@ IterationSpace tiledSpace(mlir::Operation *op, int64_t axis, const std::vector<i
       builder.independent(places);
     } else {
       builder.independent(others);
-      if (reduced)
-        builder.reduced(places);
-      else
-        builder.independent(places);
+      if (reduced) builder.reduced(places);
+      else builder.independent(places);
     }
   }
   return builder.take();
@@ -43,8 +40,8 @@ IterationSpace tiledSpace(mlir::Operation *op, int64_t axis, const std::vector<i
 
 }  // namespace
 
-void LocalSoftmaxOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, mlir::Value x, int64_t axis,
-                           int64_t tile) {
+void LocalSoftmaxOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, mlir::Value x,
+                           int64_t axis, int64_t tile) {
   const mlir::Type statistics = statisticsOf(x.getType(), axis, tile);
   buildElementwise(state, x);
   state.addTypes({statistics, statistics});
@@ -60,17 +57,22 @@ mlir::LogicalResult LocalSoftmaxOp::verifyConstraints() {
     return mlir::failure();
   const mlir::RankedTensorType statistics = statisticsOf(x, getAxis(), tile);
   for (mlir::Value statistic : {mlir::Value(getMaxima()), mlir::Value(getSums())})
-    if (mlir::failed(checkExtents(*this, "local_softmax_c4", "a statistic", statistic.getType(), extents(statistics))) ||
-        mlir::failed(checkElementType(*this, "local_softmax_c4", "a statistic", statistic.getType(), statistics)))
+    if (mlir::failed(checkExtents(*this, "local_softmax_c4", "a statistic", statistic.getType(),
+                                  extents(statistics))) ||
+        mlir::failed(checkElementType(*this, "local_softmax_c4", "a statistic", statistic.getType(),
+                                      statistics)))
       return mlir::failure();
-  return allOf(checkExtents(*this, "local_softmax_c3", "the result", getExponentials().getType(), extents(x)),
+  return allOf(checkExtents(*this, "local_softmax_c3", "the result", getExponentials().getType(),
+                            extents(x)),
                checkFloats(*this, "local_softmax_c5"));
 }
-IterationSpace LocalSoftmaxOp::iterationSpace() { return tiledSpace(*this, getAxis(), {0, 1}, {2, 3}, true); }
+IterationSpace LocalSoftmaxOp::iterationSpace() {
+  return tiledSpace(*this, getAxis(), {0, 1}, {2, 3}, true);
+}
 double LocalSoftmaxOp::flop() { return 4 * count(getX()); }
 
-void ReduceSubvectorsOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, mlir::Value maxima,
-                               mlir::Value sums, int64_t axis) {
+void ReduceSubvectorsOp::build(mlir::OpBuilder &builder, mlir::OperationState &state,
+                               mlir::Value maxima, mlir::Value sums, int64_t axis) {
   buildElementwise(state, {maxima, sums});
   state.getOrAddProperties<Properties>().axis = builder.getI64IntegerAttr(axis);
 }
@@ -78,8 +80,10 @@ mlir::LogicalResult ReduceSubvectorsOp::verifyConstraints() {
   const mlir::Type maxima = getMaxima().getType();
   if (mlir::failed(checkAxis(*this, "reduce_subvectors_c1", "axis", getAxis(), maxima)))
     return mlir::failure();
-  for (mlir::Type type : {maxima, mlir::Type(getSums().getType()), mlir::Type(getFactors().getType())})
-    if (mlir::failed(checkExtents(*this, "reduce_subvectors_c2", "an operand or result", type, extents(maxima))) ||
+  for (mlir::Type type :
+       {maxima, mlir::Type(getSums().getType()), mlir::Type(getFactors().getType())})
+    if (mlir::failed(checkExtents(*this, "reduce_subvectors_c2", "an operand or result", type,
+                                  extents(maxima))) ||
         mlir::failed(checkElementType(*this, "reduce_subvectors_c3", "an operand or result", type,
                                       fromDType(getContext(), DType::f32))))
       return mlir::failure();
@@ -90,8 +94,8 @@ IterationSpace ReduceSubvectorsOp::iterationSpace() {
 }
 double ReduceSubvectorsOp::flop() { return 6 * count(getMaxima()); }
 
-void GlobalScalingOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, mlir::Value x, mlir::Value factors,
-                            int64_t axis, int64_t tile) {
+void GlobalScalingOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, mlir::Value x,
+                            mlir::Value factors, int64_t axis, int64_t tile) {
   buildElementwise(state, {x, factors});
   Properties &properties = state.getOrAddProperties<Properties>();
   properties.axis = builder.getI64IntegerAttr(axis);
@@ -103,12 +107,15 @@ mlir::LogicalResult GlobalScalingOp::verifyConstraints() {
   if (mlir::failed(checkAxis(*this, "global_scaling_c1", "axis", getAxis(), x)) ||
       mlir::failed(checkRange(*this, "global_scaling_c2", "tile", tile, 1)))
     return mlir::failure();
-  return allOf(checkExtents(*this, "global_scaling_c3", "the tensor of factors", getFactors().getType(),
-                            extents(statisticsOf(x, getAxis(), tile))),
-               checkExtents(*this, "global_scaling_c4", "the result", getResult().getType(), extents(x)),
-               checkFloats(*this, "global_scaling_c5"));
+  return allOf(
+      checkExtents(*this, "global_scaling_c3", "the tensor of factors", getFactors().getType(),
+                   extents(statisticsOf(x, getAxis(), tile))),
+      checkExtents(*this, "global_scaling_c4", "the result", getResult().getType(), extents(x)),
+      checkFloats(*this, "global_scaling_c5"));
 }
-IterationSpace GlobalScalingOp::iterationSpace() { return tiledSpace(*this, getAxis(), {0, 2}, {1}, false); }
+IterationSpace GlobalScalingOp::iterationSpace() {
+  return tiledSpace(*this, getAxis(), {0, 2}, {1}, false);
+}
 double GlobalScalingOp::flop() { return count(getX()); }
 
 }  // namespace weft

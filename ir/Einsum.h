@@ -3,8 +3,8 @@
 // A letter is local to one spec. By where it appears it is one of four kinds:
 //   batch    in a, b and the result      m   in a and the result
 //   reduced  in a and b only             n   in b and the result
-// Nothing else is allowed: no letter twice in one term (no diagonals), none in the result that no operand has, none in
-// one operand alone (sum it first with weft.reduce).
+// Nothing else is allowed: no letter twice in one term (no diagonals), none in the result that no
+// operand has, none in one operand alone (sum it first with weft.reduce).
 #pragma once
 
 #include <cstdint>
@@ -33,10 +33,13 @@ struct Einsum {
 /// contract_c4 (letter in one operand only).
 Einsum parseEinsum(std::string_view text);
 
-/// Extent of every letter. Throws Error(badInput): contract_c5 (rank against letters), contract_c6 (unequal extents).
-std::map<char, int64_t> inferExtents(const Einsum &einsum, const std::vector<int64_t> &a, const std::vector<int64_t> &b);
+/// Extent of every letter. Throws Error(badInput): contract_c5 (rank against letters), contract_c6
+/// (unequal extents).
+std::map<char, int64_t> inferExtents(const Einsum &einsum, const std::vector<int64_t> &a,
+                                     const std::vector<int64_t> &b);
 
 /// Extents of the result, in its order.
-std::vector<int64_t> inferResult(const Einsum &einsum, const std::vector<int64_t> &a, const std::vector<int64_t> &b);
+std::vector<int64_t> inferResult(const Einsum &einsum, const std::vector<int64_t> &a,
+                                 const std::vector<int64_t> &b);
 
 }  // namespace weft

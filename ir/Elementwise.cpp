@@ -1,4 +1,5 @@
-// What all element-wise ops share: building, verification, space; and the constraints of single ops.
+// What all element-wise ops share: building, verification, space; and the constraints of single
+// ops.
 #include "ir/Constraints.h"
 
 namespace weft {
@@ -30,19 +31,21 @@ IterationSpace elementwiseSpace(mlir::Operation *op) {
 
 namespace {
 
-/// Every further operand against operand 0 by `along`: one dimension of operand 0 for each dimension of theirs.
+/// Every further operand against operand 0 by `along`: one dimension of operand 0 for each
+/// dimension of theirs.
 mlir::LogicalResult checkAlong(mlir::Operation *op, llvm::ArrayRef<int64_t> along) {
   const mlir::Type a = op->getOperand(0).getType();
-  if (mlir::failed(checkAxes(op, "elementwise_c3", "along", along, a)))
-    return mlir::failure();
+  if (mlir::failed(checkAxes(op, "elementwise_c3", "along", along, a))) return mlir::failure();
   std::vector<int64_t> expected;
-  for (int64_t dimension : along)
-    expected.push_back(extents(a)[dimension]);
+  for (int64_t dimension : along) expected.push_back(extents(a)[dimension]);
   for (unsigned operand = 1; operand < op->getNumOperands(); ++operand) {
     const mlir::Type type = op->getOperand(operand).getType();
     if (static_cast<int>(along.size()) != rankOf(type))
-      return broken(op, "elementwise_c3") << "'along' lists " << along.size() << " axes for " << type;
-    if (mlir::failed(checkExtents(op, "elementwise_c4", operand == 1 ? "the second operand" : "the third operand", type, expected)))
+      return broken(op, "elementwise_c3")
+             << "'along' lists " << along.size() << " axes for " << type;
+    if (mlir::failed(checkExtents(op, "elementwise_c4",
+                                  operand == 1 ? "the second operand" : "the third operand", type,
+                                  expected)))
       return mlir::failure();
   }
   return mlir::success();
@@ -54,48 +57,57 @@ mlir::LogicalResult verifyElementwise(mlir::Operation *op, bool ownTypes) {
   const mlir::Type first = op->getOperand(0).getType(), result = op->getResult(0).getType();
   if (mlir::failed(checkExtents(op, "elementwise_c1", "the result", result, extents(first))))
     return mlir::failure();
-  if (ownTypes)
-    return mlir::success();
+  if (ownTypes) return mlir::success();
   const auto along = op->getAttrOfType<mlir::DenseI64ArrayAttr>("along");
-  if (along && mlir::failed(checkAlong(op, along.asArrayRef())))
-    return mlir::failure();
+  if (along && mlir::failed(checkAlong(op, along.asArrayRef()))) return mlir::failure();
   for (mlir::Type type : op->getOperandTypes())
-    if (!along && mlir::failed(checkExtents(op, "elementwise_c2", "an operand", type, extents(first))))
+    if (!along &&
+        mlir::failed(checkExtents(op, "elementwise_c2", "an operand", type, extents(first))))
       return mlir::failure();
-  return allOf(checkFloats(op, "elementwise_c5"), checkElementType(op, "elementwise_c5", "the result", result, first));
+  return allOf(checkFloats(op, "elementwise_c5"),
+               checkElementType(op, "elementwise_c5", "the result", result, first));
 }
 
-//===-- Constraints of single ops -------------------------------------------------------------------------------===//
+//===-- Constraints of single ops
+//-------------------------------------------------------------------------------===//
 
 mlir::LogicalResult BiasOp::verifyOwnConstraints() {
-  return getAlong() ? mlir::success() : broken(*this, "bias_c1") << "needs 'along': the axes that the bias runs along";
+  return getAlong()
+             ? mlir::success()
+             : broken(*this, "bias_c1") << "needs 'along': the axes that the bias runs along";
 }
 
 mlir::LogicalResult ResidualOp::verifyOwnConstraints() {
-  return !getAlong() ? mlir::success() : broken(*this, "residual_c1") << "both operands are whole tensors; use weft.add";
+  return !getAlong()
+             ? mlir::success()
+             : broken(*this, "residual_c1") << "both operands are whole tensors; use weft.add";
 }
 
 mlir::LogicalResult ScaleOp::verifyOwnConstraints() {
-  return getFactor().isFinite() ? mlir::success() : broken(*this, "scale_c1") << "'factor' must be finite";
+  return getFactor().isFinite() ? mlir::success()
+                                : broken(*this, "scale_c1") << "'factor' must be finite";
 }
 
 mlir::LogicalResult AverageOp::verifyOwnConstraints() {
   const double weight = getWeight().convertToDouble();
-  if (weight >= 0 && weight <= 1)
-    return mlir::success();
+  if (weight >= 0 && weight <= 1) return mlir::success();
   return broken(*this, "average_c1") << "'weight' is " << weight << "; must be within 0 and 1";
 }
 
 namespace {
 
-mlir::LogicalResult checkNormalize(mlir::Operation *op, const std::string &name, llvm::ArrayRef<int64_t> along, int64_t count, double epsilon) {
+mlir::LogicalResult checkNormalize(mlir::Operation *op, const std::string &name,
+                                   llvm::ArrayRef<int64_t> along, int64_t count, double epsilon) {
   const mlir::Type f32 = fromDType(op->getContext(), DType::f32);
   for (unsigned operand = 1; operand < op->getNumOperands(); ++operand)
-    if (mlir::failed(checkElementType(op, name + "_c1", "a tensor of sums", op->getOperand(operand).getType(), f32)))
+    if (mlir::failed(checkElementType(op, name + "_c1", "a tensor of sums",
+                                      op->getOperand(operand).getType(), f32)))
       return mlir::failure();
   if (static_cast<int>(along.size()) == rankOf(op->getOperand(0).getType()))
-    return broken(op, name + "_c2") << "sums run along all axes of " << op->getOperand(0).getType() << "; the normalized ones are left out";
-  return allOf(checkRange(op, name + "_c3", "count", count, 1), checkPositive(op, name + "_c4", "epsilon", epsilon, true));
+    return broken(op, name + "_c2") << "sums run along all axes of " << op->getOperand(0).getType()
+                                    << "; the normalized ones are left out";
+  return allOf(checkRange(op, name + "_c3", "count", count, 1),
+               checkPositive(op, name + "_c4", "epsilon", epsilon, true));
 }
 
 }  // namespace
@@ -105,24 +117,28 @@ mlir::LogicalResult NormalizeOp::verifyOwnConstraints() {
 }
 
 mlir::LogicalResult RmsNormalizeOp::verifyOwnConstraints() {
-  return checkNormalize(*this, "rms_normalize", getAlong(), getCount(), getEpsilon().convertToDouble());
+  return checkNormalize(*this, "rms_normalize", getAlong(), getCount(),
+                        getEpsilon().convertToDouble());
 }
 
 mlir::LogicalResult SelectOp::verifyOwnConstraints() {
   const std::vector<int64_t> expected = extents(getCondition().getType());
-  return allOf(checkElementType(*this, "select_c1", "the condition", getCondition().getType(),
-                                fromDType(getContext(), DType::i1)),
-               checkExtents(*this, "select_c2", "a", getA().getType(), expected),
-               checkExtents(*this, "select_c2", "b", getB().getType(), expected),
-               checkElementType(*this, "select_c3", "b", getB().getType(), getA().getType()),
-               checkElementType(*this, "select_c3", "the result", getResult().getType(), getA().getType()));
+  return allOf(
+      checkElementType(*this, "select_c1", "the condition", getCondition().getType(),
+                       fromDType(getContext(), DType::i1)),
+      checkExtents(*this, "select_c2", "a", getA().getType(), expected),
+      checkExtents(*this, "select_c2", "b", getB().getType(), expected),
+      checkElementType(*this, "select_c3", "b", getB().getType(), getA().getType()),
+      checkElementType(*this, "select_c3", "the result", getResult().getType(), getA().getType()));
 }
 
 mlir::LogicalResult DropoutOp::verifyOwnConstraints() {
   const double p = getP().convertToDouble();
   if (!(p >= 0 && p < 1))
-    return broken(*this, "dropout_c1") << "'p' is " << std::to_string(p) << ", must be at least 0 and below 1";
-  return checkRange(*this, "dropout_c2", "stream", getStream(), 0, std::numeric_limits<uint32_t>::max());
+    return broken(*this, "dropout_c1")
+           << "'p' is " << std::to_string(p) << ", must be at least 0 and below 1";
+  return checkRange(*this, "dropout_c2", "stream", getStream(), 0,
+                    std::numeric_limits<uint32_t>::max());
 }
 
 mlir::LogicalResult RotaryOp::verifyOwnConstraints() {
@@ -134,12 +150,15 @@ mlir::LogicalResult RotaryOp::verifyOwnConstraints() {
   if (position == dim)
     return broken(*this, "rotary_c1") << "'position' and 'dim' are the same axis";
   if (extents(x)[dim] % 2 != 0)
-    return broken(*this, "rotary_c2") << "pairs of axis " << axisNames(x)[dim] << " are rotated; its extent "
-                                      << extents(x)[dim] << " is odd";
+    return broken(*this, "rotary_c2")
+           << "pairs of axis " << axisNames(x)[dim] << " are rotated; its extent "
+           << extents(x)[dim] << " is odd";
   if (getStyle() != "halved" && getStyle() != "interleaved")
-    return broken(*this, "rotary_c4") << "unknown style \"" << getStyle() << "\"; supported: halved, interleaved";
+    return broken(*this, "rotary_c4")
+           << "unknown style \"" << getStyle() << "\"; supported: halved, interleaved";
   if (getDirection() && getDirection() != "reverse")
-    return broken(*this, "rotary_c5") << "unknown direction \"" << *getDirection() << "\"; supported: reverse, or none";
+    return broken(*this, "rotary_c5")
+           << "unknown direction \"" << *getDirection() << "\"; supported: reverse, or none";
   return checkPositive(*this, "rotary_c3", "base", getBase().convertToDouble());
 }
 
@@ -149,7 +168,8 @@ mlir::LogicalResult checkPart(mlir::Operation *op, const std::string &name) {
   const mlir::Type x = op->getOperand(0).getType(), condition = op->getOperand(1).getType();
   if (!mlir::isa<mlir::FloatType>(mlir::getElementTypeOrSelf(x)))
     return broken(op, name + "_c1") << x << " is not a tensor of floats";
-  return allOf(checkElementType(op, name + "_c2", "the condition", condition, fromDType(op->getContext(), DType::i1)),
+  return allOf(checkElementType(op, name + "_c2", "the condition", condition,
+                                fromDType(op->getContext(), DType::i1)),
                checkExtents(op, name + "_c2", "the condition", condition, extents(x)),
                checkElementType(op, name + "_c3", "the result", op->getResult(0).getType(), x));
 }
@@ -160,5 +180,3 @@ mlir::LogicalResult KeepIfOp::verifyOwnConstraints() { return checkPart(*this, "
 mlir::LogicalResult ZeroIfOp::verifyOwnConstraints() { return checkPart(*this, "zero_if"); }
 
 }  // namespace weft
-
-

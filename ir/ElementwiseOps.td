@@ -1,44 +1,57 @@
-// Element-wise ops: ONE RECORD IS ONE OP. Its class, text form, verifier, builder, flop count, reference evaluation and
-// CUDA spelling all follow from the record; nothing else needs to change (device functions: codegen/device/math.cuh).
-//   spelling   CUDA expression over float: {0}, {1}, ... are the operands, {name} a numeric attribute
+// Element-wise ops: ONE RECORD IS ONE OP. Its class, text form, verifier, builder, flop count,
+// reference evaluation and CUDA spelling all follow from the record; nothing else needs to change
+// (device functions: codegen/device/math.cuh).
+//   spelling   CUDA expression over float: {0}, {1}, ... are the operands, {name} a numeric
+//              attribute
 //   flop       per result element
 //   reference  C++ expression in double over a, b, c (the operands) with getters of the op in scope
-//   derivative the gradient of each operand as a formula over dy, the operands a, b, c and the result y (ir/Derivation.h), "" for
+//   derivative the gradient of each operand as a formula over dy, the operands a, b, c and the
+//       result y (ir/Derivation.h), "" for
 //              an operand that has none; an empty list for an op that cannot be differentiated
-// An op with constraints beyond elementwise_c1 to c5 sets ownConstraints and defines verifyOwnConstraints() in C++; one
-// whose operands differ in type sets ownTypes and checks them there.
+// An op with constraints beyond elementwise_c1 to c5 sets ownConstraints and defines
+// verifyOwnConstraints() in C++; one whose operands differ in type sets ownTypes and checks them
+// there.
 #ifndef WEFT_ELEMENTWISE_OPS_TD
 #define WEFT_ELEMENTWISE_OPS_TD
 
-class Weft_Elementwise<string mnemonic, string spelling, int flopPerElement, string reference, list<string> derivative,
+class Weft_Elementwise<string mnemonic, string spelling, int flopPerElement, string reference,
+    list<string> derivative,
                        list<Trait> traits = []>
     : Weft_Op<mnemonic, !listconcat([Pure], traits)> {
   bit ownConstraints = 0;
   bit ownTypes = 0;
-  string scalarReference = mnemonic # " = " # reference;  // kernel/reference takes its table of scalar functions from here
+  string scalarReference = mnemonic # " = "
+      # reference;  // kernel/reference takes its table of scalar functions from here
   let results = (outs Weft_Tensor:$result);
   let skipDefaultBuilders = 1;
   code extraMembers = "";
-  let members = "::weft::OperatorClass operatorClass() { return ::weft::OperatorClass::elementwise; }\n"
+  let members = "::weft::OperatorClass operatorClass() { return "
+      "::weft::OperatorClass::elementwise; }\n"
       # "::weft::IterationSpace iterationSpace() { return ::weft::elementwiseSpace(*this); }\n"
-      # "double flop() { return " # flopPerElement # ".0 * static_cast<double>(elementsWritten()); }\n"
+      # "double flop() { return " # flopPerElement
+          # ".0 * static_cast<double>(elementsWritten()); }\n"
       # "::llvm::StringRef scalarSpelling() { return \"" # spelling # "\"; }\n"
       # "double evaluateScalar(::llvm::ArrayRef<double> values);\n"
       # "::llvm::LogicalResult verifyConstraints();\n"
-      # !if(!empty(derivative), "", "::llvm::LogicalResult differentiate(::weft::Derivation &derivation);\n")
+      # !if(!empty(derivative), "",
+          "::llvm::LogicalResult differentiate(::weft::Derivation &derivation);\n")
       # !if(ownConstraints, "::llvm::LogicalResult verifyOwnConstraints();\n", "") # extraMembers;
   let definitions = "double $cppClass::evaluateScalar(::llvm::ArrayRef<double> values) {\n"
-      # "[[maybe_unused]] const auto at = [&](size_t n) { return n < values.size() ? values[n] : 0.0; };\n"
+      # "[[maybe_unused]] const auto at = [&](size_t n) { return n < values.size() ? values[n] : "
+          "0.0; };\n"
       # "[[maybe_unused]] const double a = at(0), b = at(1), c = at(2);\n"
       # "return " # reference # ";\n}\n"
       # "::llvm::LogicalResult $cppClass::verifyConstraints() {\n"
-      # "if (::mlir::failed(::weft::verifyElementwise(*this, " # !if(ownTypes, "true", "false") # ")))"
+      # "if (::mlir::failed(::weft::verifyElementwise(*this, " # !if(ownTypes, "true", "false")
+          # ")))"
       # " return ::mlir::failure();\n"
       # "return " # !if(ownConstraints, "verifyOwnConstraints()", "::mlir::success()") # ";\n}\n"
       # !if(!empty(derivative), "",
             "::llvm::LogicalResult $cppClass::differentiate(::weft::Derivation &derivation) {\n"
-            # "[[maybe_unused]] const ::weft::Term dy = derivation.upstream(), y = derivation.result();\n"
-            # "[[maybe_unused]] const ::weft::Term a = derivation.operand(0), b = derivation.operand(1);\n"
+            # "[[maybe_unused]] const ::weft::Term dy = derivation.upstream(), y = "
+                "derivation.result();\n"
+            # "[[maybe_unused]] const ::weft::Term a = derivation.operand(0), b = "
+                "derivation.operand(1);\n"
             # "[[maybe_unused]] const ::weft::Term c = derivation.operand(2);\n"
             # !interleave(!foreach(n, !range(!size(derivative)),
                   !if(!empty(derivative[n]), "",
@@ -46,18 +59,23 @@ class Weft_Elementwise<string mnemonic, string spelling, int flopPerElement, str
             # "return ::mlir::success();\n}\n");
 }
 
-class Weft_Unary<string mnemonic, string spelling, int flopPerElement, string reference, list<string> derivative>
+class Weft_Unary<string mnemonic, string spelling, int flopPerElement, string reference,
+    list<string> derivative>
     : Weft_Elementwise<mnemonic, spelling, flopPerElement, reference, derivative> {
   let arguments = (ins Weft_Tensor:$x);
-  let builders = [OpBuilder<(ins "::mlir::Value":$x), [{ ::weft::buildElementwise($_state, {x}); }]>];
+  let builders = [OpBuilder<(ins "::mlir::Value":$x), [{ ::weft::buildElementwise($_state,
+                                 {x}); }]>];
 }
 
-// `along` lists, for each dimension of b, the dimension of a that it runs along; absent: equal extents.
-class Weft_Binary<string mnemonic, string spelling, int flopPerElement, string reference, list<string> derivative>
+// `along` lists, for each dimension of b, the dimension of a that it runs along; absent: equal
+// extents.
+class Weft_Binary<string mnemonic, string spelling, int flopPerElement, string reference,
+    list<string> derivative>
     : Weft_Elementwise<mnemonic, spelling, flopPerElement, reference, derivative> {
   let arguments = (ins Weft_Tensor:$a, Weft_Tensor:$b, OptionalAttr<DenseI64ArrayAttr>:$along);
   let builders = [
-    OpBuilder<(ins "::mlir::Value":$a, "::mlir::Value":$b), [{ ::weft::buildElementwise($_state, {a, b}); }]>,
+    OpBuilder<(ins "::mlir::Value":$a, "::mlir::Value":$b), [{ ::weft::buildElementwise($_state,
+                   {a, b}); }]>,
     OpBuilder<(ins "::mlir::Value":$a, "::mlir::Value":$b, "::llvm::ArrayRef<int64_t>":$along), [{
       ::weft::buildElementwise($_state, {a, b});
       $_state.getOrAddProperties<Properties>().along = $_builder.getDenseI64ArrayAttr(along);
@@ -73,48 +91,63 @@ class Weft_Dx<string mnemonic, string spelling, int flopPerElement, string refer
   }]>];
 }
 
-//===-- Activations and functions -------------------------------------------------------------------------------===//
+//===-- Activations and functions -------------------------------------------------------------===//
 
-def Weft_ReluOp     : Weft_Unary<"relu", "weft::relu({0})", 0, "a > 0 || std::isnan(a) ? a : 0.0", ["make<ReluDxOp>(dy, y)"]>;
-def Weft_GeluOp     : Weft_Unary<"gelu", "weft::gelu({0})", 5, "0.5 * a * std::erfc(-a / std::sqrt(2.0))",
+def Weft_ReluOp     : Weft_Unary<"relu", "weft::relu({0})", 0, "a > 0 || std::isnan(a) ? a : 0.0",
+    ["make<ReluDxOp>(dy, y)"]>;
+def Weft_GeluOp     : Weft_Unary<"gelu", "weft::gelu({0})", 5,
+    "0.5 * a * std::erfc(-a / std::sqrt(2.0))",
     ["make<GeluDxOp>(dy, a)"]>;
 def Weft_GeluTanhOp : Weft_Unary<"gelu_tanh", "weft::geluTanh({0})", 9,
     "a / (1 + std::exp(-2 * std::sqrt(2.0 / 3.14159265358979323846) * (a + 0.044715 * a * a * a)))",
     ["make<GeluTanhDxOp>(dy, a)"]>;
-def Weft_SiluOp     : Weft_Unary<"silu", "weft::silu({0})", 4, "a / (1 + std::exp(-a))", ["make<SiluDxOp>(dy, a)"]>;
-def Weft_TanhOp     : Weft_Unary<"tanh", "weft::tanh({0})", 1, "std::tanh(a)", ["make<TanhDxOp>(dy, y)"]>;
-def Weft_SigmoidOp  : Weft_Unary<"sigmoid", "weft::sigmoid({0})", 3, "1 / (1 + std::exp(-a))", ["make<SigmoidDxOp>(dy, y)"]>;
+def Weft_SiluOp     : Weft_Unary<"silu", "weft::silu({0})", 4, "a / (1 + std::exp(-a))",
+    ["make<SiluDxOp>(dy, a)"]>;
+def Weft_TanhOp     : Weft_Unary<"tanh", "weft::tanh({0})", 1, "std::tanh(a)",
+    ["make<TanhDxOp>(dy, y)"]>;
+def Weft_SigmoidOp  : Weft_Unary<"sigmoid", "weft::sigmoid({0})", 3, "1 / (1 + std::exp(-a))",
+    ["make<SigmoidDxOp>(dy, y)"]>;
 def Weft_ExpOp      : Weft_Unary<"exp", "weft::exp({0})", 1, "std::exp(a)", ["dy * y"]>;
-def Weft_RsqrtOp    : Weft_Unary<"rsqrt", "weft::rsqrt({0})", 2, "1 / std::sqrt(a)", ["make<RsqrtDxOp>(dy, y)"]>;
+def Weft_RsqrtOp    : Weft_Unary<"rsqrt", "weft::rsqrt({0})", 2, "1 / std::sqrt(a)",
+    ["make<RsqrtDxOp>(dy, y)"]>;
 
-def Weft_SqrtOp     : Weft_Unary<"sqrt", "weft::squareRoot({0})", 1, "std::sqrt(a)", ["dy / y * 0.5"]>;
+def Weft_SqrtOp     : Weft_Unary<"sqrt", "weft::squareRoot({0})", 1, "std::sqrt(a)",
+    ["dy / y * 0.5"]>;
 
-//===-- Their derivatives ---------------------------------------------------------------------------------------===//
+//===-- Their derivatives ---------------------------------------------------------------------===//
 
 def Weft_ReluDxOp     : Weft_Dx<"relu_dx", "{1} <= 0.0f ? 0.0f : {0}", 0, "b <= 0 ? 0.0 : a">;
 def Weft_GeluDxOp     : Weft_Dx<"gelu_dx", "{0} * weft::slope::gelu({1})", 11,
-    "a * (0.5 * std::erfc(-b / std::sqrt(2.0)) + b * std::exp(-0.5 * b * b) / std::sqrt(2 * 3.14159265358979323846))">;
+    "a * (0.5 * std::erfc(-b / std::sqrt(2.0)) + b * std::exp(-0.5 * b * b) / std::sqrt(2 * "
+        "3.14159265358979323846))">;
 def Weft_GeluTanhDxOp : Weft_Dx<"gelu_tanh_dx", "{0} * weft::slope::geluTanh({1})", 18,
-    "a * (0.5 * (1 + std::tanh(std::sqrt(2.0 / 3.14159265358979323846) * (b + 0.044715 * b * b * b)))"
+    "a * (0.5 * (1 + std::tanh(std::sqrt(2.0 / 3.14159265358979323846) * (b + 0.044715 * b * b * "
+        "b)))"
     " + 0.5 * b * std::sqrt(2.0 / 3.14159265358979323846) * (1 + 3 * 0.044715 * b * b)"
-    " / std::pow(std::cosh(std::sqrt(2.0 / 3.14159265358979323846) * (b + 0.044715 * b * b * b)), 2))">;
+    " / std::pow(std::cosh(std::sqrt(2.0 / 3.14159265358979323846) * (b + 0.044715 * b * b * b)), "
+        "2))">;
 def Weft_SiluDxOp     : Weft_Dx<"silu_dx", "{0} * weft::slope::silu({1})", 8,
     "a * (1 + b / (1 + std::exp(b))) / (1 + std::exp(-b))">;
 def Weft_TanhDxOp     : Weft_Dx<"tanh_dx", "{0} * (1.0f - {1} * {1})", 3, "a * (1 - b * b)">;
 def Weft_SigmoidDxOp  : Weft_Dx<"sigmoid_dx", "{0} * {1} * (1.0f - {1})", 3, "a * b * (1 - b)">;
-def Weft_RsqrtDxOp    : Weft_Dx<"rsqrt_dx", "-0.5f * {0} * {1} * {1} * {1}", 4, "-0.5 * a * b * b * b">;
+def Weft_RsqrtDxOp    : Weft_Dx<"rsqrt_dx", "-0.5f * {0} * {1} * {1} * {1}", 4,
+    "-0.5 * a * b * b * b">;
 
-//===-- Arithmetic ----------------------------------------------------------------------------------------------===//
+//===-- Arithmetic ----------------------------------------------------------------------------===//
 
 def Weft_AddOp      : Weft_Binary<"add", "{0} + {1}", 1, "a + b", ["dy", "dy"]>;
 def Weft_SubOp      : Weft_Binary<"sub", "{0} - {1}", 1, "a - b", ["dy", "dy * -1.0"]>;
 def Weft_MulOp      : Weft_Binary<"mul", "{0} * {1}", 1, "a * b", ["dy * b", "dy * a"]>;
 def Weft_DivOp      : Weft_Binary<"div", "{0} / {1}", 1, "a / b", ["dy / b", "dy * y / b * -1.0"]>;
-def Weft_EqualOp    : Weft_Binary<"equal", "{0} == {1} ? 1.0f : 0.0f", 0, "a == b ? 1.0 : 0.0", ["", ""]>;
-def Weft_BiasOp     : Weft_Binary<"bias", "{0} + {1}", 1, "a + b", ["dy", "dy"]> { let ownConstraints = 1; }
-def Weft_ResidualOp : Weft_Binary<"residual", "{0} + {1}", 1, "a + b", ["dy", "dy"]> { let ownConstraints = 1; }
+def Weft_EqualOp    : Weft_Binary<"equal", "{0} == {1} ? 1.0f : 0.0f", 0, "a == b ? 1.0 : 0.0",
+    ["", ""]>;
+def Weft_BiasOp     : Weft_Binary<"bias", "{0} + {1}", 1, "a + b", ["dy",
+    "dy"]> { let ownConstraints = 1; }
+def Weft_ResidualOp : Weft_Binary<"residual", "{0} + {1}", 1, "a + b", ["dy",
+    "dy"]> { let ownConstraints = 1; }
 
-def Weft_ScaleOp : Weft_Elementwise<"scale", "{0} * {factor}", 1, "a * getFactor().convertToDouble()",
+def Weft_ScaleOp : Weft_Elementwise<"scale", "{0} * {factor}", 1,
+    "a * getFactor().convertToDouble()",
     ["dy * getFactor().convertToDouble()"]> {
   let ownConstraints = 1;
   let arguments = (ins Weft_Tensor:$x, F64Attr:$factor);
@@ -124,7 +157,8 @@ def Weft_ScaleOp : Weft_Elementwise<"scale", "{0} * {factor}", 1, "a * getFactor
   }]>];
 }
 
-// A moving average takes in one more value: what AdamW keeps of gradients and of their squares. An update has no derivative.
+// A moving average takes in one more value: what AdamW keeps of gradients and of their squares. An
+// update has no derivative.
 def Weft_AverageOp : Weft_Elementwise<"average", "{0} + {weight} * ({1} - {0})", 3,
     "a + getWeight().convertToDouble() * (b - a)", []> {
   let ownConstraints = 1;
@@ -149,7 +183,8 @@ def Weft_SelectOp : Weft_Elementwise<"select", "{0} != 0.0f ? {1} : {2}", 0, "a 
   let ownConstraints = 1;
   let ownTypes = 1;
   let arguments = (ins Weft_Tensor:$condition, Weft_Tensor:$a, Weft_Tensor:$b);
-  let builders = [OpBuilder<(ins "::mlir::Value":$condition, "::mlir::Value":$a, "::mlir::Value":$b), [{
+  let builders = [OpBuilder<(ins "::mlir::Value":$condition, "::mlir::Value":$a,
+                                 "::mlir::Value":$b), [{
     $_state.addOperands({condition, a, b});
     $_state.addTypes(a.getType());
   }]>];
@@ -165,24 +200,32 @@ class Weft_Part<string mnemonic, string spelling, string reference, string deriv
     ::weft::buildElementwise($_state, {x, condition});
   }]>];
 }
-def Weft_KeepIfOp : Weft_Part<"keep_if", "{1} != 0.0f ? {0} : 0.0f", "b != 0 ? a : 0.0", "make<KeepIfOp>(dy, b)">;
-def Weft_ZeroIfOp : Weft_Part<"zero_if", "{1} != 0.0f ? 0.0f : {0}", "b != 0 ? 0.0 : a", "make<ZeroIfOp>(dy, b)">;
+def Weft_KeepIfOp : Weft_Part<"keep_if", "{1} != 0.0f ? {0} : 0.0f", "b != 0 ? a : 0.0",
+    "make<KeepIfOp>(dy, b)">;
+def Weft_ZeroIfOp : Weft_Part<"zero_if", "{1} != 0.0f ? 0.0f : {0}", "b != 0 ? 0.0 : a",
+    "make<ZeroIfOp>(dy, b)">;
 
-//===-- Application of norms whose sums over a row are tensors ----------------------------------------------------===//
+//===-- Application of norms whose sums over a row are tensors --------------------------------===//
 
-// What a norm is decomposed into behind its sums (passes/algebra/DecomposeNorms.cpp): `sum` and `squares` hold, for each row, the sum of its
-// `count` elements and that of their squares, and run `along` the axes of x that are not normalized. What is of a row alone counts no flop.
+// What a norm is decomposed into behind its sums (passes/algebra/DecomposeNorms.cpp): `sum` and
+// `squares` hold, for each row, the sum of its `count` elements and that of their squares, and run
+// `along` the axes of x that are not normalized. What is of a row alone counts no flop.
 class Weft_Normalize<string mnemonic, string spelling, int flopPerElement, string reference>
     : Weft_Elementwise<mnemonic, spelling, flopPerElement, reference, []> {
   let ownConstraints = 1;
 }
 def Weft_NormalizeOp : Weft_Normalize<"normalize",
-    "({0} - {1} / {count}) * weft::rsqrt(weft::relu({2} / {count} - {1} / {count} * ({1} / {count})) + {epsilon})", 2,
-    "(a - b / double(getCount())) / std::sqrt((c / double(getCount()) < b / double(getCount()) * (b / double(getCount())) ? 0.0"
-    " : c / double(getCount()) - b / double(getCount()) * (b / double(getCount()))) + getEpsilon().convertToDouble())"> {
-  let arguments = (ins Weft_Tensor:$x, Weft_Tensor:$sum, Weft_Tensor:$squares, DenseI64ArrayAttr:$along, I64Attr:$count,
+    "({0} - {1} / {count}) * weft::rsqrt(weft::relu({2} / {count} - {1} / {count} * ({1} / "
+        "{count})) + {epsilon})", 2,
+    "(a - b / double(getCount())) / std::sqrt((c / double(getCount()) < b / double(getCount()) * "
+        "(b / double(getCount())) ? 0.0"
+    " : c / double(getCount()) - b / double(getCount()) * (b / double(getCount()))) + "
+        "getEpsilon().convertToDouble())"> {
+  let arguments = (ins Weft_Tensor:$x, Weft_Tensor:$sum, Weft_Tensor:$squares,
+                       DenseI64ArrayAttr:$along, I64Attr:$count,
                        DefaultValuedAttr<F64Attr, "1e-5">:$epsilon);
-  let builders = [OpBuilder<(ins "::mlir::Value":$x, "::mlir::Value":$sum, "::mlir::Value":$squares, "::llvm::ArrayRef<int64_t>":$along,
+  let builders = [OpBuilder<(ins "::mlir::Value":$x, "::mlir::Value":$sum,
+                                 "::mlir::Value":$squares, "::llvm::ArrayRef<int64_t>":$along,
                                  "int64_t":$count, "double":$epsilon), [{
     ::weft::buildElementwise($_state, {x, sum, squares});
     Properties &properties = $_state.getOrAddProperties<Properties>();
@@ -191,11 +234,14 @@ def Weft_NormalizeOp : Weft_Normalize<"normalize",
     properties.epsilon = $_builder.getF64FloatAttr(epsilon);
   }]>];
 }
-def Weft_RmsNormalizeOp : Weft_Normalize<"rms_normalize", "{0} * weft::rsqrt({1} / {count} + {epsilon})", 1,
+def Weft_RmsNormalizeOp : Weft_Normalize<"rms_normalize",
+    "{0} * weft::rsqrt({1} / {count} + {epsilon})", 1,
     "a / std::sqrt(b / double(getCount()) + getEpsilon().convertToDouble())"> {
-  let arguments = (ins Weft_Tensor:$x, Weft_Tensor:$squares, DenseI64ArrayAttr:$along, I64Attr:$count,
+  let arguments = (ins Weft_Tensor:$x, Weft_Tensor:$squares, DenseI64ArrayAttr:$along,
+                       I64Attr:$count,
                        DefaultValuedAttr<F64Attr, "1e-5">:$epsilon);
-  let builders = [OpBuilder<(ins "::mlir::Value":$x, "::mlir::Value":$squares, "::llvm::ArrayRef<int64_t>":$along, "int64_t":$count,
+  let builders = [OpBuilder<(ins "::mlir::Value":$x, "::mlir::Value":$squares,
+                                 "::llvm::ArrayRef<int64_t>":$along, "int64_t":$count,
                                  "double":$epsilon), [{
     ::weft::buildElementwise($_state, {x, squares});
     Properties &properties = $_state.getOrAddProperties<Properties>();
@@ -205,7 +251,7 @@ def Weft_RmsNormalizeOp : Weft_Normalize<"rms_normalize", "{0} * weft::rsqrt({1}
   }]>];
 }
 
-//===-- Ops of coordinates: no scalar meaning by value alone ----------------------------------------------------===//
+//===-- Ops of coordinates: no scalar meaning by value alone ----------------------------------===//
 
 // Bits of the mask: SPEC.md, section Dropout bits.
 def Weft_DropoutOp : Weft_Elementwise<"dropout", "", 1, "std::numeric_limits<double>::quiet_NaN()",
@@ -221,13 +267,17 @@ def Weft_DropoutOp : Weft_Elementwise<"dropout", "", 1, "std::numeric_limits<dou
 
 // Rotates pairs of the `dim` axis by position * base^(-2 i / extent), or back by it.
 def Weft_RotaryOp : Weft_Elementwise<"rotary", "", 3, "std::numeric_limits<double>::quiet_NaN()",
-    ["make<RotaryOp>(dy, int64_t(getPosition()), int64_t(getDim()), getBase().convertToDouble(), getStyle(), !isReverse())"]> {
+    ["make<RotaryOp>(dy, int64_t(getPosition()), int64_t(getDim()), getBase().convertToDouble(), "
+        "getStyle(), !isReverse())"]> {
   let ownConstraints = 1;
-  let arguments = (ins Weft_Tensor:$x, I64Attr:$position, I64Attr:$dim, DefaultValuedAttr<F64Attr, "10000.0">:$base,
-                       DefaultValuedStrAttr<StrAttr, "halved">:$style, OptionalAttr<StrAttr>:$direction);
+  let arguments = (ins Weft_Tensor:$x, I64Attr:$position, I64Attr:$dim, DefaultValuedAttr<F64Attr,
+                       "10000.0">:$base,
+                       DefaultValuedStrAttr<StrAttr, "halved">:$style,
+                           OptionalAttr<StrAttr>:$direction);
   let extraMembers = "bool isReverse() { return getDirection() == \"reverse\"; }\n";
   let builders = [OpBuilder<(ins "::mlir::Value":$x, "int64_t":$position, "int64_t":$dim,
-                                 CArg<"double", "10000.0">:$base, CArg<"::llvm::StringRef", "\"halved\"">:$style,
+                                 CArg<"double", "10000.0">:$base, CArg<"::llvm::StringRef",
+                                     "\"halved\"">:$style,
                                  CArg<"bool", "false">:$isReverse), [{
     ::weft::buildElementwise($_state, {x});
     Properties &properties = $_state.getOrAddProperties<Properties>();
@@ -239,22 +289,31 @@ def Weft_RotaryOp : Weft_Elementwise<"rotary", "", 3, "std::numeric_limits<doubl
   }]>];
 }
 
-// Excluded elements become -inf, or `fill`. `aux`: lengths of a padding mask (one per position `along` an axis), table of a block mask.
-def Weft_MaskOp : Weft_Elementwise<"mask", "", 0, "std::numeric_limits<double>::quiet_NaN()", ["filledWithZeros(dy)", ""]> {
+// Excluded elements become -inf, or `fill`. `aux`: lengths of a padding mask (one per position
+// `along` an axis), table of a block mask.
+def Weft_MaskOp : Weft_Elementwise<"mask", "", 0, "std::numeric_limits<double>::quiet_NaN()",
+    ["filledWithZeros(dy)", ""]> {
   let ownConstraints = 1;
   let ownTypes = 1;
-  let arguments = (ins Weft_Tensor:$x, Optional<Weft_Tensor>:$aux, StrAttr:$kind, OptionalAttr<I64Attr>:$query,
-                       I64Attr:$key, OptionalAttr<DenseI64ArrayAttr>:$along, OptionalAttr<I64Attr>:$left,
-                       OptionalAttr<I64Attr>:$right, OptionalAttr<I64Attr>:$size, OptionalAttr<F64Attr>:$fill);
+  let arguments = (ins Weft_Tensor:$x, Optional<Weft_Tensor>:$aux, StrAttr:$kind,
+                       OptionalAttr<I64Attr>:$query,
+                       I64Attr:$key, OptionalAttr<DenseI64ArrayAttr>:$along,
+                           OptionalAttr<I64Attr>:$left,
+                       OptionalAttr<I64Attr>:$right, OptionalAttr<I64Attr>:$size,
+                           OptionalAttr<F64Attr>:$fill);
   let extraMembers = [{
     ::weft::Term filledWithZeros(const ::weft::Term &x);
-    static MaskOp causal(::mlir::OpBuilder &builder, ::mlir::Location location, ::mlir::Value x, int64_t query,
+    static MaskOp causal(::mlir::OpBuilder &builder, ::mlir::Location location, ::mlir::Value x,
+        int64_t query,
                          int64_t key);
-    static MaskOp window(::mlir::OpBuilder &builder, ::mlir::Location location, ::mlir::Value x, int64_t query,
+    static MaskOp window(::mlir::OpBuilder &builder, ::mlir::Location location, ::mlir::Value x,
+        int64_t query,
                          int64_t key, int64_t left, int64_t right);
-    static MaskOp padding(::mlir::OpBuilder &builder, ::mlir::Location location, ::mlir::Value x, int64_t key,
+    static MaskOp padding(::mlir::OpBuilder &builder, ::mlir::Location location, ::mlir::Value x,
+        int64_t key,
                           ::mlir::Value lengths, int64_t along);
-    static MaskOp block(::mlir::OpBuilder &builder, ::mlir::Location location, ::mlir::Value x, int64_t query,
+    static MaskOp block(::mlir::OpBuilder &builder, ::mlir::Location location, ::mlir::Value x,
+        int64_t query,
                         int64_t key, int64_t size, ::mlir::Value table);
     ::llvm::LogicalResult checkFloatResult();
     ::llvm::LogicalResult verifyAxesAndSizes();

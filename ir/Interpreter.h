@@ -1,4 +1,5 @@
-// The reference interpreter: slow, plain, every op. The oracle that passes, kernels and plans are checked against.
+// The reference interpreter: slow, plain, every op. The oracle that passes, kernels and plans are
+// checked against.
 #pragma once
 
 #include "ir/interpreter/Tensor.h"  // TensorValue, distance()
@@ -12,22 +13,26 @@
 
 namespace weft {
 
-/// Arithmetic of the evaluation. `storage` rounds every value to its element type after each op, as unfused kernels would.
+/// Arithmetic of the evaluation. `storage` rounds every value to its element type after each op, as
+/// unfused kernels would.
 enum class Precision { f32, f64 };
 struct InterpreterOptions {
   Precision precision = Precision::f64;
   bool roundToStorage = false;
-  /// Operands of contractions alone, to their element types: what products read where a kernel computes an operand itself.
+  /// Operands of contractions alone, to their element types: what products read where a kernel
+  /// computes an operand itself.
   bool roundFactors = false;
   uint64_t seed = 1, step = 0;  ///< of dropout
 };
 
-/// Evaluates a weft.graph (or weft.kernel) on the given arguments. On failure a diagnostic was emitted at the op.
-mlir::FailureOr<std::vector<TensorValue>> interpret(mlir::Operation *graph, const std::vector<TensorValue> &arguments,
+/// Evaluates a weft.graph (or weft.kernel) on the given arguments. On failure a diagnostic was
+/// emitted at the op.
+mlir::FailureOr<std::vector<TensorValue>> interpret(mlir::Operation *graph,
+                                                    const std::vector<TensorValue> &arguments,
                                                     const InterpreterOptions &options);
 
-/// Seeded random arguments for a graph: normal for floats (parameters scaled by 1/sqrt(reduced extent)), lengths and
-/// indices within range.
+/// Seeded random arguments for a graph: normal for floats (parameters scaled by 1/sqrt(reduced
+/// extent)), lengths and indices within range.
 std::vector<TensorValue> randomArguments(mlir::Operation *graph, uint64_t seed);
 
 }  // namespace weft

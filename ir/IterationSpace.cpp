@@ -13,13 +13,15 @@ using Axes = std::set<int>;
 
 Axes minus(const Axes &a, const Axes &b) {
   Axes difference;
-  std::set_difference(a.begin(), a.end(), b.begin(), b.end(), std::inserter(difference, difference.end()));
+  std::set_difference(a.begin(), a.end(), b.begin(), b.end(),
+                      std::inserter(difference, difference.end()));
   return difference;
 }
 
 Axes both(const Axes &a, const Axes &b) {
   Axes intersection;
-  std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::inserter(intersection, intersection.end()));
+  std::set_intersection(a.begin(), a.end(), b.begin(), b.end(),
+                        std::inserter(intersection, intersection.end()));
   return intersection;
 }
 
@@ -33,7 +35,8 @@ FusionVerdict verdict(Fusability fusability, std::string reason, const Axes &blo
   return {fusability, std::move(reason), {blocking.begin(), blocking.end()}};
 }
 
-/// The map runs inside the reducing op's loop if it covers that op's domain, or exactly the rows that remain after it.
+/// The map runs inside the reducing op's loop if it covers that op's domain, or exactly the rows
+/// that remain after it.
 bool differByOneReduction(const AxisSets &map, const AxisSets &reducing) {
   return map.reduced.empty() && !reducing.reduced.empty() &&
          (map.independent == reducing.domain() || map.independent == reducing.independent);
@@ -43,21 +46,21 @@ bool differByOneReduction(const AxisSets &map, const AxisSets &reducing) {
 
 std::string_view nameOf(AxisMapping mapping) {
   switch (mapping) {
-  case AxisMapping::unmapped: return "unmapped";
-  case AxisMapping::grid: return "grid";
-  case AxisMapping::block: return "block";
-  case AxisMapping::warp: return "warp";
-  case AxisMapping::sequential: return "sequential";
+    case AxisMapping::unmapped: return "unmapped";
+    case AxisMapping::grid: return "grid";
+    case AxisMapping::block: return "block";
+    case AxisMapping::warp: return "warp";
+    case AxisMapping::sequential: return "sequential";
   }
   return "?";
 }
 
 std::string_view nameOf(Fusability fusability) {
   switch (fusability) {
-  case Fusability::equal: return "equal";
-  case Fusability::oneReduction: return "one-reduction";
-  case Fusability::partial: return "partial";
-  case Fusability::none: return "none";
+    case Fusability::equal: return "equal";
+    case Fusability::oneReduction: return "one-reduction";
+    case Fusability::partial: return "partial";
+    case Fusability::none: return "none";
   }
   return "?";
 }
@@ -69,17 +72,15 @@ std::string print(const IterationSpace &space) {
       text += fmt::format("{}{}={}", text.empty() ? "" : " ", axis.name, axis.extent);
     return text;
   };
-  if (space.reduced.empty())
-    return list(space.independent);
-  return fmt::format("{}{}| {} (reduced)", list(space.independent), space.independent.empty() ? "" : " ",
-                     list(space.reduced));
+  if (space.reduced.empty()) return list(space.independent);
+  return fmt::format("{}{}| {} (reduced)", list(space.independent),
+                     space.independent.empty() ? "" : " ", list(space.reduced));
 }
 
 Axes AxisSets::domain() const { return either(independent, reduced); }
 
 FusionVerdict canFuse(const AxisSets &a, const AxisSets &b) {
-  if (a == b)
-    return verdict(Fusability::equal, "equal-spaces");
+  if (a == b) return verdict(Fusability::equal, "equal-spaces");
   if (differByOneReduction(a, b) || differByOneReduction(b, a))
     return verdict(Fusability::oneReduction, "one-reduction");
   const Axes mismatched = either(minus(a.reduced, b.reduced), minus(b.reduced, a.reduced));
@@ -87,9 +88,9 @@ FusionVerdict canFuse(const AxisSets &a, const AxisSets &b) {
   const Axes different = either(minus(a.domain(), b.domain()), minus(b.domain(), a.domain()));
   const bool reductionsDiffer = !a.reduced.empty() && !b.reduced.empty() && a.reduced != b.reduced;
   const Axes &blocking = reductionsDiffer || different.empty() ? mismatched : different;
-  if (!shared.empty())
-    return verdict(Fusability::partial, "shared-outer-axes", blocking);
-  return verdict(Fusability::none, reductionsDiffer ? "reduction-axis-mismatch" : "no-shared-axes", blocking);
+  if (!shared.empty()) return verdict(Fusability::partial, "shared-outer-axes", blocking);
+  return verdict(Fusability::none, reductionsDiffer ? "reduction-axis-mismatch" : "no-shared-axes",
+                 blocking);
 }
 
 AxisSets unite(const AxisSets &a, const AxisSets &b) {

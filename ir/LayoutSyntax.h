@@ -1,5 +1,6 @@
-// Layouts of a kernel in axis names, slowest first: ([h, b, j], [i] -> [b, j, i]). What weft.kernel prints instead of the
-// attribute's positions; a position stays where its name is not unique in the type.
+// Layouts of a kernel in axis names, slowest first: ([h, b, j], [i] -> [b, j, i]). What weft.kernel
+// prints instead of the attribute's positions; a position stays where its name is not unique in the
+// type.
 #pragma once
 
 #include "ir/Weft.h"
@@ -7,8 +8,10 @@
 namespace weft {
 
 /// Null after an error, which was emitted.
-LayoutsAttr parseKernelLayouts(mlir::AsmParser &parser, mlir::TypeRange inputs, mlir::TypeRange outputs);
+LayoutsAttr parseKernelLayouts(mlir::AsmParser &parser, mlir::TypeRange inputs,
+                               mlir::TypeRange outputs);
 /// One layout per type on each side.
-void printKernelLayouts(mlir::AsmPrinter &printer, LayoutsAttr layouts, mlir::TypeRange inputs, mlir::TypeRange outputs);
+void printKernelLayouts(mlir::AsmPrinter &printer, LayoutsAttr layouts, mlir::TypeRange inputs,
+                        mlir::TypeRange outputs);
 
 }  // namespace weft

@@ -4,42 +4,46 @@
 namespace weft {
 namespace {
 
-MaskOp makeMask(mlir::OpBuilder &builder, mlir::Location location, mlir::Value x, llvm::StringRef kind, int64_t key,
-                std::optional<int64_t> query = std::nullopt, mlir::Value aux = {}) {
+MaskOp makeMask(mlir::OpBuilder &builder, mlir::Location location, mlir::Value x,
+                llvm::StringRef kind, int64_t key, std::optional<int64_t> query = std::nullopt,
+                mlir::Value aux = {}) {
   return MaskOp::create(builder, location, x, kind, key, query, aux);
 }
 
 }  // namespace
 
-MaskOp MaskOp::causal(mlir::OpBuilder &builder, mlir::Location location, mlir::Value x, int64_t query, int64_t key) {
+MaskOp MaskOp::causal(mlir::OpBuilder &builder, mlir::Location location, mlir::Value x,
+                      int64_t query, int64_t key) {
   return makeMask(builder, location, x, "causal", key, query);
 }
 
-MaskOp MaskOp::window(mlir::OpBuilder &builder, mlir::Location location, mlir::Value x, int64_t query, int64_t key,
-                      int64_t left, int64_t right) {
+MaskOp MaskOp::window(mlir::OpBuilder &builder, mlir::Location location, mlir::Value x,
+                      int64_t query, int64_t key, int64_t left, int64_t right) {
   MaskOp op = makeMask(builder, location, x, "window", key, query);
   op.setLeft(left);
   op.setRight(right);
   return op;
 }
 
-MaskOp MaskOp::padding(mlir::OpBuilder &builder, mlir::Location location, mlir::Value x, int64_t key,
-                       mlir::Value lengths, int64_t along) {
+MaskOp MaskOp::padding(mlir::OpBuilder &builder, mlir::Location location, mlir::Value x,
+                       int64_t key, mlir::Value lengths, int64_t along) {
   MaskOp op = makeMask(builder, location, x, "padding", key, std::nullopt, lengths);
   op.setAlong(llvm::ArrayRef<int64_t>{along});
   return op;
 }
 
-MaskOp MaskOp::block(mlir::OpBuilder &builder, mlir::Location location, mlir::Value x, int64_t query, int64_t key,
-                     int64_t size, mlir::Value table) {
+MaskOp MaskOp::block(mlir::OpBuilder &builder, mlir::Location location, mlir::Value x,
+                     int64_t query, int64_t key, int64_t size, mlir::Value table) {
   MaskOp op = makeMask(builder, location, x, "block", key, query, table);
   op.setSize(size);
   return op;
 }
 
-//===-- Derivative ----------------------------------------------------------------------------------------------===//
+//===-- Derivative
+//---------------------------------------------------------------------------------------------===//
 
-/// The same mask of another tensor: gradients pass where elements do and are zero where they are excluded.
+/// The same mask of another tensor: gradients pass where elements do and are zero where they are
+/// excluded.
 Term MaskOp::filledWithZeros(const Term &x) {
   mlir::OpBuilder &builder = x.derivation->builder();
   auto op = mlir::cast<MaskOp>(builder.clone(*getOperation()));
@@ -50,7 +54,8 @@ Term MaskOp::filledWithZeros(const Term &x) {
   return {x.derivation, op.getResult(), {}};
 }
 
-//===-- Constraints ---------------------------------------------------------------------------------------------===//
+//===-- Constraints
+//---------------------------------------------------------------------------------------------===//
 
 namespace {
 
@@ -67,11 +72,11 @@ const std::map<llvm::StringRef, MaskForm> &maskForms() {
   return forms;
 }
 
-mlir::LogicalResult checkPresent(mlir::Operation *op, llvm::StringRef kind, llvm::StringRef name, bool present,
-                                 bool expected) {
-  if (present == expected)
-    return mlir::success();
-  return broken(op, "mask_c2") << "a " << kind << " mask " << (expected ? "needs" : "has no") << " '" << name << "'";
+mlir::LogicalResult checkPresent(mlir::Operation *op, llvm::StringRef kind, llvm::StringRef name,
+                                 bool present, bool expected) {
+  if (present == expected) return mlir::success();
+  return broken(op, "mask_c2") << "a " << kind << " mask " << (expected ? "needs" : "has no")
+                               << " '" << name << "'";
 }
 
 int64_t blocks(int64_t extent, int64_t size) { return extent / size + (extent % size != 0); }
@@ -81,14 +86,16 @@ int64_t blocks(int64_t extent, int64_t size) { return extent / size + (extent % 
 mlir::LogicalResult MaskOp::verifyOwnConstraints() {
   const auto form = maskForms().find(getKind());
   if (form == maskForms().end())
-    return broken(*this, "mask_c1") << "unknown kind \"" << getKind() << "\"; supported: causal, window, padding, block";
+    return broken(*this, "mask_c1")
+           << "unknown kind \"" << getKind() << "\"; supported: causal, window, padding, block";
   const MaskForm &has = form->second;
-  if (mlir::failed(allOf(checkPresent(*this, getKind(), "query", getQuery().has_value(), has.query),
-                         checkPresent(*this, getKind(), "left", getLeft().has_value(), has.window),
-                         checkPresent(*this, getKind(), "right", getRight().has_value(), has.window),
-                         checkPresent(*this, getKind(), "size", getSize().has_value(), has.size),
-                         checkPresent(*this, getKind(), "along", getAlong().has_value(), has.along),
-                         checkPresent(*this, getKind(), "second operand", getAux() != nullptr, has.aux))))
+  if (mlir::failed(
+          allOf(checkPresent(*this, getKind(), "query", getQuery().has_value(), has.query),
+                checkPresent(*this, getKind(), "left", getLeft().has_value(), has.window),
+                checkPresent(*this, getKind(), "right", getRight().has_value(), has.window),
+                checkPresent(*this, getKind(), "size", getSize().has_value(), has.size),
+                checkPresent(*this, getKind(), "along", getAlong().has_value(), has.along),
+                checkPresent(*this, getKind(), "second operand", getAux() != nullptr, has.aux))))
     return mlir::failure();
   if (getFill() && !getFill()->isFinite())
     return broken(*this, "mask_c7") << "'fill' must be finite; leave it out for -inf";
@@ -104,28 +111,30 @@ mlir::LogicalResult MaskOp::checkFloatResult() {
 mlir::LogicalResult MaskOp::verifyAxesAndSizes() {
   const mlir::Type x = getX().getType();
   const int64_t key = getKey(), query = getQuery().value_or(-1);
-  if (mlir::failed(checkAxis(*this, "mask_c3", "key", key, x)))
-    return mlir::failure();
+  if (mlir::failed(checkAxis(*this, "mask_c3", "key", key, x))) return mlir::failure();
   if (getQuery() && mlir::failed(checkAxes(*this, "mask_c3", "query", {query, key}, x)))
     return mlir::failure();
-  for (auto [name, value, least] : {std::tuple("left", getLeft(), 0), {"right", getRight(), 0}, {"size", getSize(), 1}})
-    if (value && mlir::failed(checkRange(*this, "mask_c4", name, static_cast<int64_t>(*value), least)))
+  for (auto [name, value, least] :
+       {std::tuple("left", getLeft(), 0), {"right", getRight(), 0}, {"size", getSize(), 1}})
+    if (value &&
+        mlir::failed(checkRange(*this, "mask_c4", name, static_cast<int64_t>(*value), least)))
       return mlir::failure();
-  if (!getAux())
-    return mlir::success();
+  if (!getAux()) return mlir::success();
   const mlir::Type aux = getAux().getType();
   if (getKind() == "block") {
     const int64_t size = *getSize();
-    return allOf(checkExtents(*this, "mask_c5", "the table", aux,
-                              {blocks(extents(x)[query], size), blocks(extents(x)[key], size)}),
-                 checkElementType(*this, "mask_c5", "the table", aux, fromDType(getContext(), DType::i1)));
+    return allOf(
+        checkExtents(*this, "mask_c5", "the table", aux,
+                     {blocks(extents(x)[query], size), blocks(extents(x)[key], size)}),
+        checkElementType(*this, "mask_c5", "the table", aux, fromDType(getContext(), DType::i1)));
   }
   if (getAlong()->size() != 1 || (*getAlong())[0] == key)
     return broken(*this, "mask_c5") << "'along' must be one axis other than the key axis";
-  if (mlir::failed(checkAxes(*this, "mask_c5", "along", *getAlong(), x)))
-    return mlir::failure();
-  return allOf(checkExtents(*this, "mask_c5", "the tensor of lengths", aux, {extents(x)[(*getAlong())[0]]}),
-               checkElementType(*this, "mask_c5", "the tensor of lengths", aux, fromDType(getContext(), DType::i32)));
+  if (mlir::failed(checkAxes(*this, "mask_c5", "along", *getAlong(), x))) return mlir::failure();
+  return allOf(
+      checkExtents(*this, "mask_c5", "the tensor of lengths", aux, {extents(x)[(*getAlong())[0]]}),
+      checkElementType(*this, "mask_c5", "the tensor of lengths", aux,
+                       fromDType(getContext(), DType::i32)));
 }
 
 }  // namespace weft

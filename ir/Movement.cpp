@@ -5,7 +5,8 @@
 
 namespace weft {
 
-//===-- transpose -----------------------------------------------------------------------------------------------===//
+//===-- transpose
+//---------------------------------------------------------------------------------------------===//
 
 void TransposeOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, mlir::Value x,
                         llvm::ArrayRef<int64_t> permutation) {
@@ -18,18 +19,19 @@ void TransposeOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, m
     permuted.push_back(all[dimension]);
   }
   state.addOperands(x);
-  state.addTypes(makeTensor(builder.getContext(), permutedNames, permuted, mlir::getElementTypeOrSelf(x.getType())));
+  state.addTypes(makeTensor(builder.getContext(), permutedNames, permuted,
+                            mlir::getElementTypeOrSelf(x.getType())));
   state.getOrAddProperties<Properties>().permutation = builder.getDenseI64ArrayAttr(permutation);
 }
 mlir::LogicalResult TransposeOp::verifyConstraints() {
   const mlir::Type x = getX().getType();
   if (static_cast<int>(getPermutation().size()) != rankOf(x))
-    return broken(*this, "transpose_c1") << "'permutation' has " << getPermutation().size() << " entries for " << x;
+    return broken(*this, "transpose_c1")
+           << "'permutation' has " << getPermutation().size() << " entries for " << x;
   if (mlir::failed(checkAxes(*this, "transpose_c1", "permutation", getPermutation(), x)))
     return mlir::failure();
   std::vector<int64_t> permuted;
-  for (int64_t dimension : getPermutation())
-    permuted.push_back(extents(x)[dimension]);
+  for (int64_t dimension : getPermutation()) permuted.push_back(extents(x)[dimension]);
   return allOf(checkExtents(*this, "transpose_c2", "the result", getResult().getType(), permuted),
                checkElementType(*this, "transpose_c3", "the result", getResult().getType(), x));
 }
@@ -44,11 +46,14 @@ mlir::LogicalResult TransposeOp::differentiate(Derivation &derivation) {
   llvm::SmallVector<int64_t> inverse(getPermutation().size());
   for (auto [dimension, source] : llvm::enumerate(getPermutation()))
     inverse[source] = static_cast<int64_t>(dimension);
-  derivation.give(0, [&] { return make<TransposeOp>(derivation.upstream(), llvm::ArrayRef<int64_t>(inverse)); });
+  derivation.give(0, [&] {
+    return make<TransposeOp>(derivation.upstream(), llvm::ArrayRef<int64_t>(inverse));
+  });
   return mlir::success();
 }
 
-//===-- slice and concat ----------------------------------------------------------------------------------------===//
+//===-- slice and concat
+//----------------------------------------------------------------------------------------===//
 
 namespace {
 
@@ -58,21 +63,18 @@ IterationSpace spaceExcept(mlir::Operation *op, int64_t axis) {
   for (int dimension = 0; dimension < rankOf(builder.type(0)); ++dimension) {
     std::vector<Place> places;
     for (int tensor = 0; tensor <= builder.result(0); ++tensor) {
-      if (dimension == axis)
-        builder.independent({{tensor, dimension}});
-      else
-        places.push_back({tensor, dimension});
+      if (dimension == axis) builder.independent({{tensor, dimension}});
+      else places.push_back({tensor, dimension});
     }
-    if (!places.empty())
-      builder.independent(places);
+    if (!places.empty()) builder.independent(places);
   }
   return builder.take();
 }
 
 }  // namespace
 
-void SliceOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, mlir::Value x, int64_t axis, int64_t start,
-                    int64_t size) {
+void SliceOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, mlir::Value x,
+                    int64_t axis, int64_t start, int64_t size) {
   state.addOperands(x);
   state.addTypes(withExtent(x.getType(), axis, size));
   Properties &properties = state.getOrAddProperties<Properties>();
@@ -83,8 +85,7 @@ void SliceOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, mlir:
 mlir::LogicalResult SliceOp::verifyConstraints() {
   const mlir::Type x = getX().getType();
   const int64_t start = getStart(), size = getSize();
-  if (mlir::failed(checkAxis(*this, "slice_c1", "axis", getAxis(), x)))
-    return mlir::failure();
+  if (mlir::failed(checkAxis(*this, "slice_c1", "axis", getAxis(), x))) return mlir::failure();
   const int64_t extent = extents(x)[getAxis()];
   if (mlir::failed(checkRange(*this, "slice_c2", "start", start, 0, extent - 1)) ||
       mlir::failed(checkRange(*this, "slice_c2", "size", size, 1, extent - start)))
@@ -98,31 +99,29 @@ double SliceOp::flop() { return 0; }
 mlir::LogicalResult SliceOp::differentiate(Derivation &derivation) {
   const int64_t axis = static_cast<int64_t>(getAxis());
   derivation.give(0, [&] {
-    return make<PadOp>(derivation.upstream(), axis, static_cast<int64_t>(getStart()), extents(getX().getType())[axis]);
+    return make<PadOp>(derivation.upstream(), axis, static_cast<int64_t>(getStart()),
+                       extents(getX().getType())[axis]);
   });
   return mlir::success();
 }
 
-void ConcatOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, mlir::ValueRange parts, int64_t axis) {
+void ConcatOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, mlir::ValueRange parts,
+                     int64_t axis) {
   int64_t extent = 0;
-  for (mlir::Value part : parts)
-    extent += extents(part.getType())[axis];
+  for (mlir::Value part : parts) extent += extents(part.getType())[axis];
   state.addOperands(parts);
   state.addTypes(withExtent(parts.front().getType(), axis, extent));
   state.getOrAddProperties<Properties>().axis = builder.getI64IntegerAttr(axis);
 }
 mlir::LogicalResult ConcatOp::verifyConstraints() {
-  if (getParts().empty())
-    return broken(*this, "concat_c2") << "nothing to concatenate";
+  if (getParts().empty()) return broken(*this, "concat_c2") << "nothing to concatenate";
   const mlir::Type first = getParts().front().getType();
-  if (mlir::failed(checkAxis(*this, "concat_c1", "axis", getAxis(), first)))
-    return mlir::failure();
+  if (mlir::failed(checkAxis(*this, "concat_c1", "axis", getAxis(), first))) return mlir::failure();
   std::vector<int64_t> total = extents(first);
   total[getAxis()] = 0;
   for (mlir::Type part : getParts().getTypes()) {
     std::vector<int64_t> expected = extents(first);
-    if (rankOf(part) == rankOf(first))
-      expected[getAxis()] = extents(part)[getAxis()];
+    if (rankOf(part) == rankOf(first)) expected[getAxis()] = extents(part)[getAxis()];
     if (mlir::failed(checkExtents(*this, "concat_c2", "a part", part, expected)) ||
         mlir::failed(checkElementType(*this, "concat_c4", "a part", part, first)))
       return mlir::failure();
@@ -138,34 +137,36 @@ mlir::LogicalResult ConcatOp::differentiate(Derivation &derivation) {
   int64_t start = 0;
   for (auto [number, part] : llvm::enumerate(getParts())) {
     const int64_t size = extents(part.getType())[axis];
-    derivation.give(static_cast<unsigned>(number), [&] { return make<SliceOp>(derivation.upstream(), axis, start, size); });
+    derivation.give(static_cast<unsigned>(number),
+                    [&] { return make<SliceOp>(derivation.upstream(), axis, start, size); });
     start += size;
   }
   return mlir::success();
 }
 
-//===-- split_axis and merge_axes -------------------------------------------------------------------------------===//
+//===-- split_axis and merge_axes
+//-------------------------------------------------------------------------------===//
 
 namespace {
 
-/// The axis at `axis` of tensor `whole` is `count` axes of tensor `split`; all others run through both.
+/// The axis at `axis` of tensor `whole` is `count` axes of tensor `split`; all others run through
+/// both.
 IterationSpace splitSpace(mlir::Operation *op, int whole, int split, int axis, int count) {
   SpaceBuilder builder(op);
   for (int dimension = 0; dimension < rankOf(builder.type(split)); ++dimension) {
     const bool inside = dimension >= axis && dimension < axis + count;
     const int other = dimension < axis ? dimension : dimension - count + 1;
-    if (inside)
-      builder.independent({{split, dimension}});
-    else
-      builder.independent({{split, dimension}, {whole, other}});
+    if (inside) builder.independent({{split, dimension}});
+    else builder.independent({{split, dimension}, {whole, other}});
   }
   return builder.independent({{whole, axis}}).take();
 }
 
 }  // namespace
 
-void SplitAxisOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, mlir::Value x, int64_t axis,
-                        llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<std::string> names) {
+void SplitAxisOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, mlir::Value x,
+                        int64_t axis, llvm::ArrayRef<int64_t> sizes,
+                        llvm::ArrayRef<std::string> names) {
   std::vector<std::string> allNames = axisNames(x.getType());
   std::vector<int64_t> all = extents(x.getType());
   allNames.erase(allNames.begin() + axis);
@@ -173,26 +174,27 @@ void SplitAxisOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, m
   allNames.insert(allNames.begin() + axis, names.begin(), names.end());
   all.insert(all.begin() + axis, sizes.begin(), sizes.end());
   state.addOperands(x);
-  state.addTypes(makeTensor(builder.getContext(), allNames, all, mlir::getElementTypeOrSelf(x.getType())));
+  state.addTypes(
+      makeTensor(builder.getContext(), allNames, all, mlir::getElementTypeOrSelf(x.getType())));
   Properties &properties = state.getOrAddProperties<Properties>();
   properties.axis = builder.getI64IntegerAttr(axis);
   properties.sizes = builder.getDenseI64ArrayAttr(sizes);
 }
 mlir::LogicalResult SplitAxisOp::verifyConstraints() {
   const mlir::Type x = getX().getType();
-  if (mlir::failed(checkAxis(*this, "split_axis_c1", "axis", getAxis(), x)))
-    return mlir::failure();
+  if (mlir::failed(checkAxis(*this, "split_axis_c1", "axis", getAxis(), x))) return mlir::failure();
   std::vector<int64_t> expected = extents(x);
   int64_t remaining = expected[getAxis()];
   for (int64_t size : getSizes()) {
     if (size < 1 || remaining % size != 0)
-      return broken(*this, "split_axis_c2") << "sizes [" << getSizes() << "] do not multiply to the extent "
-                                            << expected[getAxis()];
+      return broken(*this, "split_axis_c2")
+             << "sizes [" << getSizes() << "] do not multiply to the extent "
+             << expected[getAxis()];
     remaining /= size;
   }
   if (remaining != 1 || getSizes().empty())
-    return broken(*this, "split_axis_c2") << "sizes [" << getSizes() << "] do not multiply to the extent "
-                                          << expected[getAxis()];
+    return broken(*this, "split_axis_c2")
+           << "sizes [" << getSizes() << "] do not multiply to the extent " << expected[getAxis()];
   expected.erase(expected.begin() + getAxis());
   expected.insert(expected.begin() + getAxis(), getSizes().begin(), getSizes().end());
   return allOf(checkExtents(*this, "split_axis_c3", "the result", getResult().getType(), expected),
@@ -211,8 +213,8 @@ mlir::LogicalResult SplitAxisOp::differentiate(Derivation &derivation) {
   return mlir::success();
 }
 
-void MergeAxesOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, mlir::Value x, int64_t axis,
-                        int64_t count, llvm::StringRef name) {
+void MergeAxesOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, mlir::Value x,
+                        int64_t axis, int64_t count, llvm::StringRef name) {
   std::vector<std::string> names = axisNames(x.getType());
   std::vector<int64_t> all = extents(x.getType());
   for (int64_t merged = 1; merged < count; ++merged) {
@@ -222,7 +224,8 @@ void MergeAxesOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, m
   }
   names[axis] = name.str();
   state.addOperands(x);
-  state.addTypes(makeTensor(builder.getContext(), names, all, mlir::getElementTypeOrSelf(x.getType())));
+  state.addTypes(
+      makeTensor(builder.getContext(), names, all, mlir::getElementTypeOrSelf(x.getType())));
   Properties &properties = state.getOrAddProperties<Properties>();
   properties.axis = builder.getI64IntegerAttr(axis);
   properties.count = builder.getI64IntegerAttr(count);
@@ -249,27 +252,33 @@ mlir::LogicalResult MergeAxesOp::differentiate(Derivation &derivation) {
   const std::vector<int64_t> all = extents(getX().getType());
   const std::vector<std::string> names = axisNames(getX().getType());
   derivation.give(0, [&] {
-    return make<SplitAxisOp>(derivation.upstream(), static_cast<int64_t>(axis), llvm::ArrayRef<int64_t>(all).slice(axis, count),
+    return make<SplitAxisOp>(derivation.upstream(), static_cast<int64_t>(axis),
+                             llvm::ArrayRef<int64_t>(all).slice(axis, count),
                              llvm::ArrayRef<std::string>(names).slice(axis, count));
   });
   return mlir::success();
 }
 
-//===-- gather and identity -------------------------------------------------------------------------------------===//
+//===-- gather and identity
+//-------------------------------------------------------------------------------------===//
 
-void GatherOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, mlir::Value table, mlir::Value indices) {
-  std::vector<std::string> names = axisNames(indices.getType()), rowNames = axisNames(table.getType());
+void GatherOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, mlir::Value table,
+                     mlir::Value indices) {
+  std::vector<std::string> names = axisNames(indices.getType()),
+                           rowNames = axisNames(table.getType());
   std::vector<int64_t> all = extents(indices.getType()), row = extents(table.getType());
   names.insert(names.end(), rowNames.begin() + 1, rowNames.end());
   all.insert(all.end(), row.begin() + 1, row.end());
   state.addOperands({table, indices});
-  state.addTypes(makeTensor(builder.getContext(), names, all, mlir::getElementTypeOrSelf(table.getType())));
+  state.addTypes(
+      makeTensor(builder.getContext(), names, all, mlir::getElementTypeOrSelf(table.getType())));
 }
 mlir::LogicalResult GatherOp::verifyConstraints() {
   const mlir::Type table = getTable().getType(), indices = getIndices().getType();
   if (rankOf(table) < 1)
     return broken(*this, "gather_c1") << "the table has no axis to gather along: " << table;
-  if (mlir::failed(checkElementType(*this, "gather_c2", "the indices", indices, fromDType(getContext(), DType::i32))))
+  if (mlir::failed(checkElementType(*this, "gather_c2", "the indices", indices,
+                                    fromDType(getContext(), DType::i32))))
     return mlir::failure();
   std::vector<int64_t> expected = extents(indices), row = extents(table);
   expected.insert(expected.end(), row.begin() + 1, row.end());
@@ -287,15 +296,19 @@ IterationSpace GatherOp::iterationSpace() {
 }
 double GatherOp::flop() { return 0; }
 mlir::LogicalResult GatherOp::differentiate(Derivation &derivation) {
-  derivation.give(0, [&] { return make<ScatterAddOp>(derivation.upstream(), derivation.operand(1), getTable().getType()); });
+  derivation.give(0, [&] {
+    return make<ScatterAddOp>(derivation.upstream(), derivation.operand(1), getTable().getType());
+  });
   return mlir::success();
 }
 
-void IdentityOp::build(mlir::OpBuilder &, mlir::OperationState &state, mlir::Value x) { buildElementwise(state, x); }
+void IdentityOp::build(mlir::OpBuilder &, mlir::OperationState &state, mlir::Value x) {
+  buildElementwise(state, x);
+}
 mlir::LogicalResult IdentityOp::verifyConstraints() {
   if (getX().getType() != getResult().getType())
-    return broken(*this, "identity_c1") << "the result is " << getResult().getType() << ", the operand is "
-                                        << getX().getType();
+    return broken(*this, "identity_c1")
+           << "the result is " << getResult().getType() << ", the operand is " << getX().getType();
   return mlir::success();
 }
 IterationSpace IdentityOp::iterationSpace() { return alignedSpace(*this, {0, 1}); }

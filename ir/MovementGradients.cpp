@@ -1,12 +1,14 @@
-// What slices, sums and gathers turn into in a backward pass: padding, broadcasting, and adding up rows by index.
+// What slices, sums and gathers turn into in a backward pass: padding, broadcasting, and adding up
+// rows by index.
 #include "ir/Constraints.h"
 
 namespace weft {
 
-//===-- pad -----------------------------------------------------------------------------------------------------===//
+//===-- pad
+//---------------------------------------------------------------------------------------------===//
 
-void PadOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, mlir::Value x, int64_t axis, int64_t start,
-                  int64_t size) {
+void PadOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, mlir::Value x,
+                  int64_t axis, int64_t start, int64_t size) {
   state.addOperands(x);
   state.addTypes(withExtent(x.getType(), axis, size));
   Properties &properties = state.getOrAddProperties<Properties>();
@@ -17,13 +19,13 @@ void PadOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, mlir::V
 mlir::LogicalResult PadOp::verifyConstraints() {
   const mlir::Type x = getX().getType();
   const int64_t start = getStart(), size = getSize();
-  if (mlir::failed(checkAxis(*this, "pad_c1", "axis", getAxis(), x)))
-    return mlir::failure();
+  if (mlir::failed(checkAxis(*this, "pad_c1", "axis", getAxis(), x))) return mlir::failure();
   const int64_t extent = extents(x)[getAxis()];
   if (mlir::failed(checkRange(*this, "pad_c2", "start", start, 0)) ||
       mlir::failed(checkRange(*this, "pad_c2", "start", start, 0, size - extent)))
     return mlir::failure();
-  return allOf(checkExtents(*this, "pad_c3", "the result", getResult().getType(), extents(withExtent(x, getAxis(), size))),
+  return allOf(checkExtents(*this, "pad_c3", "the result", getResult().getType(),
+                            extents(withExtent(x, getAxis(), size))),
                checkElementType(*this, "pad_c4", "the result", getResult().getType(), x));
 }
 IterationSpace PadOp::iterationSpace() {
@@ -31,8 +33,7 @@ IterationSpace PadOp::iterationSpace() {
   for (int dimension = 0; dimension < rankOf(getX().getType()); ++dimension) {
     if (dimension == static_cast<int>(getAxis()))
       builder.independent({{1, dimension}}).independent({{0, dimension}});
-    else
-      builder.independent({{1, dimension}, {0, dimension}});
+    else builder.independent({{1, dimension}, {0, dimension}});
   }
   return builder.take();
 }
@@ -40,15 +41,17 @@ double PadOp::flop() { return 0; }
 mlir::LogicalResult PadOp::differentiate(Derivation &derivation) {
   const int64_t axis = static_cast<int64_t>(getAxis());
   derivation.give(0, [&] {
-    return make<SliceOp>(derivation.upstream(), axis, static_cast<int64_t>(getStart()), extents(getX().getType())[axis]);
+    return make<SliceOp>(derivation.upstream(), axis, static_cast<int64_t>(getStart()),
+                         extents(getX().getType())[axis]);
   });
   return mlir::success();
 }
 
-//===-- broadcast -----------------------------------------------------------------------------------------------===//
+//===-- broadcast
+//---------------------------------------------------------------------------------------------===//
 
-void BroadcastOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, mlir::Value x, llvm::ArrayRef<int64_t> into,
-                        mlir::Type like) {
+void BroadcastOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, mlir::Value x,
+                        llvm::ArrayRef<int64_t> into, mlir::Type like) {
   state.addOperands(x);
   state.addTypes(withDType(like, *toDType(x.getType())));
   state.getOrAddProperties<Properties>().into = builder.getDenseI64ArrayAttr(into);
@@ -56,12 +59,12 @@ void BroadcastOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, m
 mlir::LogicalResult BroadcastOp::verifyConstraints() {
   const mlir::Type x = getX().getType(), result = getResult().getType();
   if (static_cast<int>(getInto().size()) != rankOf(x))
-    return broken(*this, "broadcast_c1") << "'into' has " << getInto().size() << " entries for " << x;
+    return broken(*this, "broadcast_c1")
+           << "'into' has " << getInto().size() << " entries for " << x;
   if (mlir::failed(checkAxes(*this, "broadcast_c1", "into", getInto(), result)))
     return mlir::failure();
   std::vector<int64_t> expected;
-  for (int64_t dimension : getInto())
-    expected.push_back(extents(result)[dimension]);
+  for (int64_t dimension : getInto()) expected.push_back(extents(result)[dimension]);
   return allOf(checkExtents(*this, "broadcast_c2", "the operand", x, expected),
                checkElementType(*this, "broadcast_c3", "the result", result, x));
 }
@@ -83,26 +86,32 @@ mlir::LogicalResult BroadcastOp::differentiate(Derivation &derivation) {
       (llvm::is_contained(getInto(), dimension) ? kept : repeated).push_back(dimension);
     Term sum = derivation.upstream();
     if (!repeated.empty())
-      sum.value = ReduceOp::create(derivation.builder(), derivation.location(), "sum", sum.value, repeated);
+      sum.value =
+          ReduceOp::create(derivation.builder(), derivation.location(), "sum", sum.value, repeated);
     for (int64_t dimension : getInto())
       permutation.push_back(llvm::find(kept, dimension) - kept.begin());
-    return llvm::is_sorted(permutation) ? sum : make<TransposeOp>(sum, llvm::ArrayRef<int64_t>(permutation));
+    return llvm::is_sorted(permutation)
+               ? sum
+               : make<TransposeOp>(sum, llvm::ArrayRef<int64_t>(permutation));
   });
   return mlir::success();
 }
 
-//===-- scatter_add ---------------------------------------------------------------------------------------------===//
+//===-- scatter_add
+//---------------------------------------------------------------------------------------------===//
 
-void ScatterAddOp::build(mlir::OpBuilder &, mlir::OperationState &state, mlir::Value rows, mlir::Value indices,
-                         mlir::Type table) {
+void ScatterAddOp::build(mlir::OpBuilder &, mlir::OperationState &state, mlir::Value rows,
+                         mlir::Value indices, mlir::Type table) {
   state.addOperands({rows, indices});
   state.addTypes(table);
 }
 mlir::LogicalResult ScatterAddOp::verifyConstraints() {
-  const mlir::Type rows = getRows().getType(), indices = getIndices().getType(), table = getResult().getType();
+  const mlir::Type rows = getRows().getType(), indices = getIndices().getType(),
+                   table = getResult().getType();
   if (rankOf(table) < 1)
     return broken(*this, "scatter_add_c1") << "the result has no axis to scatter along: " << table;
-  if (mlir::failed(checkElementType(*this, "scatter_add_c2", "the indices", indices, fromDType(getContext(), DType::i32))))
+  if (mlir::failed(checkElementType(*this, "scatter_add_c2", "the indices", indices,
+                                    fromDType(getContext(), DType::i32))))
     return mlir::failure();
   std::vector<int64_t> expected = extents(indices), row = extents(table);
   expected.insert(expected.end(), row.begin() + 1, row.end());

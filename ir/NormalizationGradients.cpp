@@ -1,5 +1,5 @@
-// Gradients of softmax and of norms: building, verification, spaces, flop. A norm's gradient reads the statistics that the
-// forward op kept; gradients of its parameters reduce over all other axes.
+// Gradients of softmax and of norms: building, verification, spaces, flop. A norm's gradient reads
+// the statistics that the forward op kept; gradients of its parameters reduce over all other axes.
 #include "ir/Constraints.h"
 
 namespace weft {
@@ -10,59 +10,59 @@ double count(mlir::Value value) { return static_cast<double>(elementsOf(value.ge
 llvm::SmallVector<int64_t> allExcept(mlir::Type type, int64_t axis) {
   llvm::SmallVector<int64_t> axes;
   for (int64_t dimension = 0; dimension < rankOf(type); ++dimension)
-    if (dimension != axis)
-      axes.push_back(dimension);
+    if (dimension != axis) axes.push_back(dimension);
   return axes;
 }
 
-/// The tensors of a norm's gradient by what they run along: everything, the normalized axis, or the rows.
+/// The tensors of a norm's gradient by what they run along: everything, the normalized axis, or the
+/// rows.
 struct NormTensors {
   std::vector<int> whole, parameters, statistics;
 };
 
 /// `reducesRows`: the gradient of parameters; else the normalized axis is reduced.
-IterationSpace normGradientSpace(mlir::Operation *op, const NormTensors &tensors, int64_t normalized, bool reducesRows) {
+IterationSpace normGradientSpace(mlir::Operation *op, const NormTensors &tensors,
+                                 int64_t normalized, bool reducesRows) {
   SpaceBuilder builder(op);
   for (int dimension = 0, row = 0; dimension < rankOf(builder.type(0)); ++dimension) {
     std::vector<Place> places;
-    for (int tensor : tensors.whole)
-      places.push_back({tensor, dimension});
+    for (int tensor : tensors.whole) places.push_back({tensor, dimension});
     for (int tensor : dimension == normalized ? tensors.parameters : tensors.statistics)
       places.push_back({tensor, dimension == normalized ? 0 : row});
     row += dimension != normalized;
-    if ((dimension == normalized) != reducesRows)
-      builder.reduced(places);
-    else
-      builder.independent(places);
+    if ((dimension == normalized) != reducesRows) builder.reduced(places);
+    else builder.independent(places);
   }
   return builder.take();
 }
 
 /// Constraints c2 to c5 of the ops on norms; the axis is in range.
-mlir::LogicalResult checkTensors(mlir::Operation *op, const std::string &name, const NormTensors &tensors,
-                                 int64_t normalized) {
+mlir::LogicalResult checkTensors(mlir::Operation *op, const std::string &name,
+                                 const NormTensors &tensors, int64_t normalized) {
   const SpaceBuilder builder(op);
   const mlir::Type dy = builder.type(0);
   const mlir::RankedTensorType rows = withDType(withoutDimensions(dy, {normalized}), DType::f32);
   for (int tensor : tensors.whole)
-    if (mlir::failed(checkExtents(op, name + "_c2", "x or the result", builder.type(tensor), extents(dy))))
+    if (mlir::failed(
+            checkExtents(op, name + "_c2", "x or the result", builder.type(tensor), extents(dy))))
       return mlir::failure();
   for (int tensor : tensors.parameters)
-    if (mlir::failed(checkExtents(op, name + "_c3", "a parameter or its gradient", builder.type(tensor),
-                                  {extents(dy)[normalized]})))
+    if (mlir::failed(checkExtents(op, name + "_c3", "a parameter or its gradient",
+                                  builder.type(tensor), {extents(dy)[normalized]})))
       return mlir::failure();
   for (int tensor : tensors.statistics)
-    if (mlir::failed(checkExtents(op, name + "_c4", "a statistic", builder.type(tensor), extents(rows))) ||
+    if (mlir::failed(
+            checkExtents(op, name + "_c4", "a statistic", builder.type(tensor), extents(rows))) ||
         mlir::failed(checkElementType(op, name + "_c4", "a statistic", builder.type(tensor), rows)))
       return mlir::failure();
   return checkFloats(op, name + "_c5");
 }
 
 /// The axis that `axes` leaves, if it leaves exactly one.
-mlir::FailureOr<int64_t> normalizedAxis(mlir::Operation *op, const std::string &name, llvm::ArrayRef<int64_t> axes) {
+mlir::FailureOr<int64_t> normalizedAxis(mlir::Operation *op, const std::string &name,
+                                        llvm::ArrayRef<int64_t> axes) {
   const mlir::Type dy = op->getOperand(0).getType();
-  if (mlir::failed(checkAxes(op, name + "_c1", "axes", axes, dy)))
-    return mlir::failure();
+  if (mlir::failed(checkAxes(op, name + "_c1", "axes", axes, dy))) return mlir::failure();
   for (int64_t dimension = 0; dimension < rankOf(dy); ++dimension)
     if (!llvm::is_contained(axes, dimension) && static_cast<int>(axes.size()) == rankOf(dy) - 1)
       return dimension;
@@ -72,8 +72,7 @@ mlir::FailureOr<int64_t> normalizedAxis(mlir::Operation *op, const std::string &
 /// Of a verified op.
 int64_t normalizedAxisOf(mlir::Operation *op, llvm::ArrayRef<int64_t> axes) {
   int64_t dimension = 0;
-  while (llvm::is_contained(axes, dimension))
-    ++dimension;
+  while (llvm::is_contained(axes, dimension)) ++dimension;
   return dimension;
 }
 
@@ -84,10 +83,11 @@ const NormTensors rmsNormDw{.whole = {0, 1}, .parameters = {3}, .statistics = {2
 
 }  // namespace
 
-//===-- softmax_dx ----------------------------------------------------------------------------------------------===//
+//===-- softmax_dx
+//---------------------------------------------------------------------------------------------===//
 
-void SoftmaxDxOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, mlir::Value dy, mlir::Value y,
-                        int64_t axis) {
+void SoftmaxDxOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, mlir::Value dy,
+                        mlir::Value y, int64_t axis) {
   buildElementwise(state, {dy, y});
   state.getOrAddProperties<Properties>().axis = builder.getI64IntegerAttr(axis);
 }
@@ -103,10 +103,12 @@ IterationSpace SoftmaxDxOp::iterationSpace() {
 }
 double SoftmaxDxOp::flop() { return 4 * count(getDy()); }
 
-//===-- layer_norm_dx and layer_norm_dw -------------------------------------------------------------------------===//
+//===-- layer_norm_dx and layer_norm_dw
+//-------------------------------------------------------------------------===//
 
-void LayerNormDxOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, mlir::Value dy, mlir::Value x,
-                          mlir::Value gamma, mlir::Value mean, mlir::Value rstd, int64_t axis) {
+void LayerNormDxOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, mlir::Value dy,
+                          mlir::Value x, mlir::Value gamma, mlir::Value mean, mlir::Value rstd,
+                          int64_t axis) {
   state.addOperands({dy, x, gamma, mean, rstd});
   state.addTypes(x.getType());
   state.getOrAddProperties<Properties>().axis = builder.getI64IntegerAttr(axis);
@@ -116,28 +118,34 @@ mlir::LogicalResult LayerNormDxOp::verifyConstraints() {
     return mlir::failure();
   return checkTensors(*this, "layer_norm_dx", layerNormDx, getAxis());
 }
-IterationSpace LayerNormDxOp::iterationSpace() { return normGradientSpace(*this, layerNormDx, getAxis(), false); }
+IterationSpace LayerNormDxOp::iterationSpace() {
+  return normGradientSpace(*this, layerNormDx, getAxis(), false);
+}
 double LayerNormDxOp::flop() { return 9 * count(getDy()); }
 
-void LayerNormDwOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, mlir::Value dy, mlir::Value x,
-                          mlir::Value mean, mlir::Value rstd, int64_t normalized, mlir::Type gamma, mlir::Type beta) {
+void LayerNormDwOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, mlir::Value dy,
+                          mlir::Value x, mlir::Value mean, mlir::Value rstd, int64_t normalized,
+                          mlir::Type gamma, mlir::Type beta) {
   state.addOperands({dy, x, mean, rstd});
   state.addTypes({gamma, beta});
-  state.getOrAddProperties<Properties>().axes = builder.getDenseI64ArrayAttr(allExcept(dy.getType(), normalized));
+  state.getOrAddProperties<Properties>().axes =
+      builder.getDenseI64ArrayAttr(allExcept(dy.getType(), normalized));
 }
 mlir::LogicalResult LayerNormDwOp::verifyConstraints() {
   const mlir::FailureOr<int64_t> normalized = normalizedAxis(*this, "layer_norm_dw", getAxes());
-  return mlir::failed(normalized) ? mlir::failure() : checkTensors(*this, "layer_norm_dw", layerNormDw, *normalized);
+  return mlir::failed(normalized) ? mlir::failure()
+                                  : checkTensors(*this, "layer_norm_dw", layerNormDw, *normalized);
 }
 IterationSpace LayerNormDwOp::iterationSpace() {
   return normGradientSpace(*this, layerNormDw, normalizedAxisOf(*this, getAxes()), true);
 }
 double LayerNormDwOp::flop() { return 4 * count(getDy()); }
 
-//===-- rms_norm_dx and rms_norm_dw -----------------------------------------------------------------------------===//
+//===-- rms_norm_dx and rms_norm_dw
+//-----------------------------------------------------------------------------===//
 
-void RmsNormDxOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, mlir::Value dy, mlir::Value x,
-                        mlir::Value gamma, mlir::Value rstd, int64_t axis) {
+void RmsNormDxOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, mlir::Value dy,
+                        mlir::Value x, mlir::Value gamma, mlir::Value rstd, int64_t axis) {
   state.addOperands({dy, x, gamma, rstd});
   state.addTypes(x.getType());
   state.getOrAddProperties<Properties>().axis = builder.getI64IntegerAttr(axis);
@@ -147,18 +155,22 @@ mlir::LogicalResult RmsNormDxOp::verifyConstraints() {
     return mlir::failure();
   return checkTensors(*this, "rms_norm_dx", rmsNormDx, getAxis());
 }
-IterationSpace RmsNormDxOp::iterationSpace() { return normGradientSpace(*this, rmsNormDx, getAxis(), false); }
+IterationSpace RmsNormDxOp::iterationSpace() {
+  return normGradientSpace(*this, rmsNormDx, getAxis(), false);
+}
 double RmsNormDxOp::flop() { return 7 * count(getDy()); }
 
-void RmsNormDwOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, mlir::Value dy, mlir::Value x,
-                        mlir::Value rstd, int64_t normalized, mlir::Type gamma) {
+void RmsNormDwOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, mlir::Value dy,
+                        mlir::Value x, mlir::Value rstd, int64_t normalized, mlir::Type gamma) {
   state.addOperands({dy, x, rstd});
   state.addTypes(gamma);
-  state.getOrAddProperties<Properties>().axes = builder.getDenseI64ArrayAttr(allExcept(dy.getType(), normalized));
+  state.getOrAddProperties<Properties>().axes =
+      builder.getDenseI64ArrayAttr(allExcept(dy.getType(), normalized));
 }
 mlir::LogicalResult RmsNormDwOp::verifyConstraints() {
   const mlir::FailureOr<int64_t> normalized = normalizedAxis(*this, "rms_norm_dw", getAxes());
-  return mlir::failed(normalized) ? mlir::failure() : checkTensors(*this, "rms_norm_dw", rmsNormDw, *normalized);
+  return mlir::failed(normalized) ? mlir::failure()
+                                  : checkTensors(*this, "rms_norm_dw", rmsNormDw, *normalized);
 }
 IterationSpace RmsNormDwOp::iterationSpace() {
   return normGradientSpace(*this, rmsNormDw, normalizedAxisOf(*this, getAxes()), true);

@@ -12,15 +12,17 @@ struct PrintOpProperties : mlir::PassWrapper<PrintOpProperties, mlir::OperationP
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(PrintOpProperties)
 
   llvm::StringRef getArgument() const final { return "print-op-properties"; }
-  llvm::StringRef getDescription() const final { return "Prints class, iteration space, flop and elements of every op"; }
+  llvm::StringRef getDescription() const final {
+    return "Prints class, iteration space, flop and elements of every op";
+  }
 
   void runOnOperation() final {
     getOperation()->walk<mlir::WalkOrder::PreOrder>([](WeftOp op) {
-      llvm::outs() << fmt::format("{}: {}; space {}; {} flop; {} read, {} written", op->getName().getStringRef().str(),
-                                  nameOf(op.operatorClass()), weft::print(op.iterationSpace()), op.flop(),
-                                  op.elementsRead(), op.elementsWritten());
-      if (!op.scalarSpelling().empty())
-        llvm::outs() << "; " << op.scalarSpelling();
+      llvm::outs() << fmt::format("{}: {}; space {}; {} flop; {} read, {} written",
+                                  op->getName().getStringRef().str(), nameOf(op.operatorClass()),
+                                  weft::print(op.iterationSpace()), op.flop(), op.elementsRead(),
+                                  op.elementsWritten());
+      if (!op.scalarSpelling().empty()) llvm::outs() << "; " << op.scalarSpelling();
       llvm::outs() << '\n';
     });
     markAllAnalysesPreserved();

@@ -8,12 +8,9 @@ IterationSpace alignedSpace(mlir::Operation *op, const std::vector<int> &tensors
   SpaceBuilder builder(op);
   for (int dimension = 0; dimension < rankOf(builder.type(tensors.front())); ++dimension) {
     std::vector<Place> places;
-    for (int tensor : tensors)
-      places.push_back({tensor, dimension});
-    if (llvm::is_contained(reducedDimensions, dimension))
-      builder.reduced(places);
-    else
-      builder.independent(places);
+    for (int tensor : tensors) places.push_back({tensor, dimension});
+    if (llvm::is_contained(reducedDimensions, dimension)) builder.reduced(places);
+    else builder.independent(places);
   }
   return builder.take();
 }

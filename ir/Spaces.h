@@ -11,14 +11,17 @@ public:
   explicit SpaceBuilder(mlir::Operation *op) : op(op) {}
 
   /// An axis through the given places; label and extent are those of the first.
-  SpaceBuilder &independent(std::vector<Place> places) { return add(space.independent, std::move(places)); }
+  SpaceBuilder &independent(std::vector<Place> places) {
+    return add(space.independent, std::move(places));
+  }
   SpaceBuilder &reduced(std::vector<Place> places) { return add(space.reduced, std::move(places)); }
   IterationSpace take() { return std::move(space); }
 
   int result(int number) const { return static_cast<int>(op->getNumOperands()) + number; }
   mlir::Type type(int tensor) const {
     const int operands = static_cast<int>(op->getNumOperands());
-    return tensor < operands ? op->getOperand(tensor).getType() : op->getResult(tensor - operands).getType();
+    return tensor < operands ? op->getOperand(tensor).getType()
+                             : op->getResult(tensor - operands).getType();
   }
 
 private:
@@ -34,10 +37,13 @@ private:
   IterationSpace space;
 };
 
-/// All tensors listed have the same dimensions in the same order; those in `reducedDimensions` are reduced.
+/// All tensors listed have the same dimensions in the same order; those in `reducedDimensions` are
+/// reduced.
 IterationSpace alignedSpace(mlir::Operation *op, const std::vector<int> &tensors,
                             llvm::ArrayRef<int64_t> reducedDimensions = {});
 
-inline int rankOf(mlir::Type type) { return static_cast<int>(mlir::cast<mlir::RankedTensorType>(type).getRank()); }
+inline int rankOf(mlir::Type type) {
+  return static_cast<int>(mlir::cast<mlir::RankedTensorType>(type).getRank());
+}
 
 }  // namespace weft

@@ -1,9 +1,9 @@
 // weft.graph and weft.kernel, the ops that hold others, and the small ops around them.
-#include "ir/LayoutSyntax.h"
 #include "ir/Constraints.h"
+#include "ir/LayoutSyntax.h"
 
-#include "mlir/Interfaces/FunctionImplementation.h"
 #include "llvm/ADT/StringExtras.h"
+#include "mlir/Interfaces/FunctionImplementation.h"
 
 #define GET_OP_CLASSES
 #include "ir/WeftOps.cpp.inc"
@@ -22,8 +22,7 @@ void keepName(mlir::OpAsmParser &parser, Argument &argument, llvm::StringRef nam
 }
 
 void nameArguments(mlir::Region &region, mlir::OpAsmSetValueNameFn setName) {
-  if (region.empty())
-    return;
+  if (region.empty()) return;
   for (mlir::BlockArgument argument : region.getArguments())
     if (auto location = mlir::dyn_cast<mlir::NameLoc>(argument.getLoc()))
       setName(argument, location.getName());
@@ -32,7 +31,8 @@ void nameArguments(mlir::Region &region, mlir::OpAsmSetValueNameFn setName) {
 /// A body holds ops of this dialect only; a kernel stands in a graph, never in a kernel.
 mlir::LogicalResult checkBody(mlir::Operation *op, llvm::StringRef id) {
   for (mlir::Operation &inner : op->getRegion(0).front().without_terminator()) {
-    const bool allowed = mlir::isa<WeftOp>(inner) || (mlir::isa<GraphOp>(op) && mlir::isa<KernelOp>(inner));
+    const bool allowed =
+        mlir::isa<WeftOp>(inner) || (mlir::isa<GraphOp>(op) && mlir::isa<KernelOp>(inner));
     if (!allowed)
       return broken(&inner, id) << "'" << inner.getName() << "' cannot stand in " << op->getName();
   }
@@ -42,22 +42,24 @@ mlir::LogicalResult checkBody(mlir::Operation *op, llvm::StringRef id) {
 mlir::LogicalResult checkTerminator(mlir::Operation *op, llvm::StringRef id, mlir::Block &block,
                                     mlir::TypeRange expected) {
   mlir::Operation *terminator = block.getTerminator();
-  if (terminator->getOperandTypes() == expected)
-    return mlir::success();
-  return broken(terminator, id) << "returns (" << terminator->getOperandTypes() << "), " << op->getName()
-                                << " declares (" << expected << ")";
+  if (terminator->getOperandTypes() == expected) return mlir::success();
+  return broken(terminator, id) << "returns (" << terminator->getOperandTypes() << "), "
+                                << op->getName() << " declares (" << expected << ")";
 }
 
 }  // namespace
 
-//===-- graph ---------------------------------------------------------------------------------------------------===//
+//===-- graph
+//---------------------------------------------------------------------------------------------===//
 
 void GraphOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, llvm::StringRef name,
-                    llvm::ArrayRef<mlir::Type> argumentTypes, llvm::ArrayRef<mlir::Type> resultTypes,
+                    llvm::ArrayRef<mlir::Type> argumentTypes,
+                    llvm::ArrayRef<mlir::Type> resultTypes,
                     llvm::ArrayRef<std::string> argumentNames) {
   Properties &properties = state.getOrAddProperties<Properties>();
   properties.sym_name = builder.getStringAttr(name);
-  properties.function_type = mlir::TypeAttr::get(builder.getFunctionType(argumentTypes, resultTypes));
+  properties.function_type =
+      mlir::TypeAttr::get(builder.getFunctionType(argumentTypes, resultTypes));
   mlir::Block &block = state.addRegion()->emplaceBlock();
   for (auto [index, type] : llvm::enumerate(argumentTypes)) {
     mlir::Location location = state.location;
@@ -79,17 +81,17 @@ mlir::ParseResult GraphOp::parse(mlir::OpAsmParser &parser, mlir::OperationState
   bool isVariadic = false;
   mlir::Builder &builder = parser.getBuilder();
   if (parser.parseSymbolName(name, "sym_name", result.attributes) ||
-      mlir::function_interface_impl::parseFunctionSignatureWithArguments(parser, false, arguments, isVariadic,
-                                                                         resultTypes, resultAttributes))
+      mlir::function_interface_impl::parseFunctionSignatureWithArguments(
+          parser, false, arguments, isVariadic, resultTypes, resultAttributes))
     return mlir::failure();
   llvm::SmallVector<mlir::Type> argumentTypes;
   for (Argument &argument : arguments) {
     argumentTypes.push_back(argument.type);
     keepName(parser, argument, argument.ssaName.name.drop_front());
   }
-  result.addAttribute("function_type", mlir::TypeAttr::get(builder.getFunctionType(argumentTypes, resultTypes)));
-  if (parser.parseOptionalAttrDictWithKeyword(result.attributes))
-    return mlir::failure();
+  result.addAttribute("function_type",
+                      mlir::TypeAttr::get(builder.getFunctionType(argumentTypes, resultTypes)));
+  if (parser.parseOptionalAttrDictWithKeyword(result.attributes)) return mlir::failure();
   mlir::call_interface_impl::addArgAndResultAttrs(builder, result, arguments, resultAttributes,
                                                   builder.getStringAttr("arg_attrs"),
                                                   builder.getStringAttr("res_attrs"));
@@ -99,7 +101,8 @@ mlir::ParseResult GraphOp::parse(mlir::OpAsmParser &parser, mlir::OperationState
 void GraphOp::print(mlir::OpAsmPrinter &printer) {
   printer << ' ';
   printer.printSymbolName(getSymName());
-  mlir::function_interface_impl::printFunctionSignature(printer, *this, getArgumentTypes(), false, getResultTypes());
+  mlir::function_interface_impl::printFunctionSignature(printer, *this, getArgumentTypes(), false,
+                                                        getResultTypes());
   mlir::function_interface_impl::printFunctionAttributes(
       printer, *this, {"sym_name", "function_type", "arg_attrs", "res_attrs"});
   printer << ' ';
@@ -112,12 +115,13 @@ void GraphOp::getAsmBlockArgumentNames(mlir::Region &region, mlir::OpAsmSetValue
 
 mlir::LogicalResult GraphOp::verifyRegions() {
   for (mlir::Type type : getArgumentTypes())
-    if (mlir::failed(weft::verifyType(*this, type)))
-      return mlir::failure();
-  return allOf(checkBody(*this, "graph_c2"), checkTerminator(*this, "graph_c1", getBody().front(), getResultTypes()));
+    if (mlir::failed(weft::verifyType(*this, type))) return mlir::failure();
+  return allOf(checkBody(*this, "graph_c2"),
+               checkTerminator(*this, "graph_c1", getBody().front(), getResultTypes()));
 }
 
-//===-- kernel --------------------------------------------------------------------------------------------------===//
+//===-- kernel
+//---------------------------------------------------------------------------------------------===//
 
 void KernelOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, llvm::StringRef name,
                      mlir::ValueRange inputs, mlir::TypeRange outputTypes) {
@@ -125,23 +129,22 @@ void KernelOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, llvm
   state.addTypes(outputTypes);
   state.getOrAddProperties<Properties>().name = builder.getStringAttr(name);
   mlir::Block &block = state.addRegion()->emplaceBlock();
-  for (mlir::Value input : inputs)
-    block.addArgument(input.getType(), input.getLoc());
+  for (mlir::Value input : inputs) block.addArgument(input.getType(), input.getLoc());
 }
 
-// %r = weft.kernel @name (%a = %x : T, %b = %y : U) -> (V) [layouts ([j, i], [i] -> [i, j])] [attributes {...}] { ... }
+// %r = weft.kernel @name (%a = %x : T, %b = %y : U) -> (V) [layouts ([j, i], [i] -> [i, j])]
+// [attributes {...}] { ... }
 mlir::ParseResult KernelOp::parse(mlir::OpAsmParser &parser, mlir::OperationState &result) {
   mlir::StringAttr name;
   llvm::SmallVector<Argument> arguments;
   llvm::SmallVector<mlir::OpAsmParser::UnresolvedOperand> operands;
   llvm::SmallVector<mlir::Type> types;
-  if (parser.parseSymbolName(name, "name", result.attributes))
-    return mlir::failure();
+  if (parser.parseSymbolName(name, "name", result.attributes)) return mlir::failure();
   const llvm::SMLoc operandsAt = parser.getCurrentLocation();
   const auto parseOne = [&]() -> mlir::ParseResult {
     Argument &argument = arguments.emplace_back();
-    if (parser.parseArgument(argument) || parser.parseEqual() || parser.parseOperand(operands.emplace_back()) ||
-        parser.parseColonType(argument.type))
+    if (parser.parseArgument(argument) || parser.parseEqual() ||
+        parser.parseOperand(operands.emplace_back()) || parser.parseColonType(argument.type))
       return mlir::failure();
     types.push_back(argument.type);
     keepName(parser, argument, argument.ssaName.name.drop_front());
@@ -153,11 +156,11 @@ mlir::ParseResult KernelOp::parse(mlir::OpAsmParser &parser, mlir::OperationStat
     return mlir::failure();
   if (mlir::succeeded(parser.parseOptionalKeyword("layouts"))) {
     LayoutsAttr layouts = parseKernelLayouts(parser, types, result.types);
-    if (!layouts)
-      return mlir::failure();
+    if (!layouts) return mlir::failure();
     result.addAttribute("layouts", layouts);
   }
-  if (parser.parseOptionalAttrDictWithKeyword(result.attributes) || parser.parseRegion(*result.addRegion(), arguments))
+  if (parser.parseOptionalAttrDictWithKeyword(result.attributes) ||
+      parser.parseRegion(*result.addRegion(), arguments))
     return mlir::failure();
   keepResultNames(parser, result);
   return mlir::success();
@@ -181,17 +184,16 @@ void KernelOp::print(mlir::OpAsmPrinter &printer) {
     printer << " layouts ";
     printKernelLayouts(printer, layouts, getInputs().getTypes(), getResultTypes());
   }
-  printer.printOptionalAttrDictWithKeyword((*this)->getAttrs(), fits ? llvm::ArrayRef<llvm::StringRef>{"name", "layouts"}
-                                                                     : llvm::ArrayRef<llvm::StringRef>{"name"});
+  printer.printOptionalAttrDictWithKeyword((*this)->getAttrs(),
+                                           fits ? llvm::ArrayRef<llvm::StringRef>{"name", "layouts"}
+                                                : llvm::ArrayRef<llvm::StringRef>{"name"});
   printer << ' ';
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
 }
 
 void KernelOp::getAsmResultNames(mlir::OpAsmSetValueNameFn setName) {
-  if (mlir::isa<mlir::NameLoc>(getLoc()))
-    nameResults(*this, setName);
-  else if (getNumResults() > 0)
-    setName(getResult(0), getName());
+  if (mlir::isa<mlir::NameLoc>(getLoc())) nameResults(*this, setName);
+  else if (getNumResults() > 0) setName(getResult(0), getName());
 }
 
 void KernelOp::getAsmBlockArgumentNames(mlir::Region &region, mlir::OpAsmSetValueNameFn setName) {
@@ -200,13 +202,17 @@ void KernelOp::getAsmBlockArgumentNames(mlir::Region &region, mlir::OpAsmSetValu
 
 namespace {
 
-/// One layout per tensor, each a permutation of its dimensions, with no stride or one per dimension.
-mlir::LogicalResult checkLayouts(mlir::Operation *op, llvm::ArrayRef<LayoutAttr> layouts, mlir::TypeRange types) {
+/// One layout per tensor, each a permutation of its dimensions, with no stride or one per
+/// dimension.
+mlir::LogicalResult checkLayouts(mlir::Operation *op, llvm::ArrayRef<LayoutAttr> layouts,
+                                 mlir::TypeRange types) {
   if (layouts.size() != types.size())
-    return broken(op, "kernel_c3") << layouts.size() << " layouts for " << types.size() << " tensors";
+    return broken(op, "kernel_c3")
+           << layouts.size() << " layouts for " << types.size() << " tensors";
   for (auto [layout, type] : llvm::zip(layouts, types)) {
     const size_t rank = rankOf(type);
-    if (layout.getOrder().size() != rank || (!layout.getStrides().empty() && layout.getStrides().size() != rank))
+    if (layout.getOrder().size() != rank ||
+        (!layout.getStrides().empty() && layout.getStrides().size() != rank))
       return broken(op, "kernel_c4") << layout << " does not have one entry per axis of " << type;
     if (mlir::failed(checkAxes(op, "kernel_c4", "layouts", layout.getOrder(), type)))
       return mlir::failure();
@@ -220,15 +226,17 @@ mlir::LogicalResult KernelOp::verifyRegions() {
   if (getBody().getArgumentTypes() != getInputs().getTypes())
     return broken(*this, "kernel_c2") << "block arguments and operands differ in type";
   for (mlir::Type type : getOperandTypes())
-    if (mlir::failed(weft::verifyType(*this, type)))
-      return mlir::failure();
-  if (getLayouts() && mlir::failed(allOf(checkLayouts(*this, getLayouts()->getInputs(), getOperandTypes()),
-                                         checkLayouts(*this, getLayouts()->getOutputs(), getResultTypes()))))
+    if (mlir::failed(weft::verifyType(*this, type))) return mlir::failure();
+  if (getLayouts() &&
+      mlir::failed(allOf(checkLayouts(*this, getLayouts()->getInputs(), getOperandTypes()),
+                         checkLayouts(*this, getLayouts()->getOutputs(), getResultTypes()))))
     return mlir::failure();
-  return allOf(checkBody(*this, "kernel_c5"), checkTerminator(*this, "kernel_c1", getBody().front(), getResultTypes()));
+  return allOf(checkBody(*this, "kernel_c5"),
+               checkTerminator(*this, "kernel_c1", getBody().front(), getResultTypes()));
 }
 
-//===-- constant and expect_close -------------------------------------------------------------------------------===//
+//===-- constant and expect_close
+//-------------------------------------------------------------------------------===//
 
 mlir::LogicalResult ConstantOp::verifyConstraints() { return mlir::success(); }
 IterationSpace ConstantOp::iterationSpace() { return alignedSpace(*this, {0}); }

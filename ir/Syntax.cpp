@@ -1,10 +1,12 @@
 // The one text form of every statement of a graph:
 //
-//   %r = weft.name ["spec" | kind] %operands [over axes] [along (axes)] [{attributes}] : types [-> result types]
+//   %r = weft.name ["spec" | kind] %operands [over axes] [along (axes)] [{attributes}] : types [->
+//       result types]
 //
-// Invariants: what is printed parses to the same op. Dimensions print as axis names of operand 0 where that is
-// unambiguous, else as positions. One type stands for all operands and results if they are equal; results are left out
-// if each has the type of operand 0. SSA names live on as NameLoc, so that a graph keeps its names through every pass.
+// Invariants: what is printed parses to the same op. Dimensions print as axis names of operand 0
+// where that is unambiguous, else as positions. One type stands for all operands and results if
+// they are equal; results are left out if each has the type of operand 0. SSA names live on as
+// NameLoc, so that a graph keeps its names through every pass.
 #include "ir/Syntax.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -15,24 +17,29 @@ namespace weft {
 
 const std::map<llvm::StringRef, Notation> &vocabulary() {
   static const std::map<llvm::StringRef, Notation> words = {
-      {"axis", Notation::dimension},     {"position", Notation::dimension},  {"dim", Notation::dimension},
-      {"query", Notation::dimension},    {"key", Notation::dimension},       {"axes", Notation::dimensions},
-      {"along", Notation::dimensions},   {"permutation", Notation::dimensions},
-      {"scale", Notation::real},         {"factor", Notation::real},         {"p", Notation::real},
-      {"epsilon", Notation::real},       {"base", Notation::real},           {"absolute", Notation::real},
-      {"relative", Notation::real},      {"stream", Notation::integer},      {"tile", Notation::integer},
-      {"left", Notation::integer},       {"right", Notation::integer},       {"size", Notation::integer},
-      {"start", Notation::integer},      {"count", Notation::integer},       {"sizes", Notation::integers},
-      {"into", Notation::integers},      {"fill", Notation::real},           {"weight", Notation::real},
-      {"direction", Notation::word},     {"precision", Notation::word},
-      {"kind", Notation::word},          {"style", Notation::word},          {"empty_row", Notation::word},
-      {"spec", Notation::spec}};
+      {"axis", Notation::dimension},   {"position", Notation::dimension},
+      {"dim", Notation::dimension},    {"query", Notation::dimension},
+      {"key", Notation::dimension},    {"axes", Notation::dimensions},
+      {"along", Notation::dimensions}, {"permutation", Notation::dimensions},
+      {"scale", Notation::real},       {"factor", Notation::real},
+      {"p", Notation::real},           {"epsilon", Notation::real},
+      {"base", Notation::real},        {"absolute", Notation::real},
+      {"relative", Notation::real},    {"stream", Notation::integer},
+      {"tile", Notation::integer},     {"left", Notation::integer},
+      {"right", Notation::integer},    {"size", Notation::integer},
+      {"start", Notation::integer},    {"count", Notation::integer},
+      {"sizes", Notation::integers},   {"into", Notation::integers},
+      {"fill", Notation::real},        {"weight", Notation::real},
+      {"direction", Notation::word},   {"precision", Notation::word},
+      {"kind", Notation::word},        {"style", Notation::word},
+      {"empty_row", Notation::word},   {"spec", Notation::spec}};
   return words;
 }
 
 namespace {
 
-/// The shortest decimal text that reads back to the same double, with the point that MLIR's lexer asks for.
+/// The shortest decimal text that reads back to the same double, with the point that MLIR's lexer
+/// asks for.
 std::string shortest(double value) {
   std::string text = fmt::format("{}", value);
   const size_t exponent = text.find('e');
@@ -44,19 +51,16 @@ std::string shortest(double value) {
 class StatementPrinter {
 public:
   StatementPrinter(mlir::OpAsmPrinter &printer, mlir::Operation *op) : printer(printer), op(op) {
-    if (op->getNumOperands() > 0)
-      names = axisNames(op->getOperand(0).getType());
+    if (op->getNumOperands() > 0) names = axisNames(op->getOperand(0).getType());
   }
 
   void print() {
-    if (auto spec = op->getAttrOfType<mlir::StringAttr>("spec"))
-      printer << ' ' << spec;
+    if (auto spec = op->getAttrOfType<mlir::StringAttr>("spec")) printer << ' ' << spec;
     if (auto kind = op->getAttrOfType<mlir::StringAttr>("kind")) {
       printer << ' ';
       printer.printKeywordOrString(kind.getValue());
     }
-    if (op->getNumOperands() > 0)
-      printer << ' ';
+    if (op->getNumOperands() > 0) printer << ' ';
     printer.printOperands(op->getOperands());
     printAxes();
     printAttributes();
@@ -64,9 +68,12 @@ public:
   }
 
 private:
-  bool normalization() { return mlir::cast<WeftOp>(op).operatorClass() == OperatorClass::normalization; }
+  bool normalization() {
+    return mlir::cast<WeftOp>(op).operatorClass() == OperatorClass::normalization;
+  }
   bool inHeader(llvm::StringRef name) {
-    return name == "spec" || name == "kind" || name == "along" || name == "axes" || (name == "axis" && normalization());
+    return name == "spec" || name == "kind" || name == "along" || name == "axes" ||
+           (name == "axis" && normalization());
   }
 
   void printAxes() {
@@ -89,18 +96,18 @@ private:
     const bool inRange = dimension >= 0 && dimension < static_cast<int64_t>(names.size());
     if (inRange && std::count(names.begin(), names.end(), names[dimension]) == 1)
       printer.printKeywordOrString(names[dimension]);
-    else
-      printer << dimension;
+    else printer << dimension;
   }
   void printDimensions(llvm::ArrayRef<int64_t> dimensions) {
-    llvm::interleave(dimensions, printer.getStream(), [&](int64_t dimension) { printDimension(dimension); }, ", ");
+    llvm::interleave(
+        dimensions, printer.getStream(), [&](int64_t dimension) { printDimension(dimension); },
+        ", ");
   }
 
   void printAttributes() {
     const char *separator = " {";
     for (mlir::NamedAttribute attribute : op->getAttrs()) {
-      if (inHeader(attribute.getName()))
-        continue;
+      if (inHeader(attribute.getName())) continue;
       printer << separator;
       printer.printKeywordOrString(attribute.getName());
       if (!mlir::isa<mlir::UnitAttr>(attribute.getValue())) {
@@ -109,8 +116,7 @@ private:
       }
       separator = ", ";
     }
-    if (separator[0] == ',')
-      printer << '}';
+    if (separator[0] == ',') printer << '}';
   }
 
   void printValue(llvm::StringRef name, mlir::Attribute value) {
@@ -121,15 +127,14 @@ private:
     if (auto real = mlir::dyn_cast<mlir::FloatAttr>(value); real && real.getValue().isFinite())
       printer << shortest(real.getValueAsDouble());
     else if (auto integer = mlir::dyn_cast<mlir::IntegerAttr>(value))
-      word->second == Notation::dimension ? printDimension(integer.getInt()) : void(printer << integer.getInt());
+      word->second == Notation::dimension ? printDimension(integer.getInt())
+                                          : void(printer << integer.getInt());
     else if (auto text = mlir::dyn_cast<mlir::StringAttr>(value))
       printer.printKeywordOrString(text.getValue());
     else if (auto list = mlir::dyn_cast<mlir::DenseI64ArrayAttr>(value)) {
       printer << '[';
-      if (word->second == Notation::dimensions)
-        printDimensions(list.asArrayRef());
-      else
-        llvm::interleaveComma(list.asArrayRef(), printer.getStream());
+      if (word->second == Notation::dimensions) printDimensions(list.asArrayRef());
+      else llvm::interleaveComma(list.asArrayRef(), printer.getStream());
       printer << ']';
     } else {
       printer.printAttribute(value);
@@ -140,13 +145,11 @@ private:
     const auto operands = op->getOperandTypes();
     const auto results = op->getResultTypes();
     printer << " : ";
-    if (operands.empty() || !llvm::all_equal(operands))
-      llvm::interleaveComma(operands, printer);
-    else
-      printer << operands[0];
-    const bool inferred = llvm::all_of(results, [&](mlir::Type type) { return !operands.empty() && type == operands[0]; });
-    if (inferred && results.size() <= 1)
-      return;
+    if (operands.empty() || !llvm::all_equal(operands)) llvm::interleaveComma(operands, printer);
+    else printer << operands[0];
+    const bool inferred = llvm::all_of(
+        results, [&](mlir::Type type) { return !operands.empty() && type == operands[0]; });
+    if (inferred && results.size() <= 1) return;
     printer << " -> ";
     llvm::interleaveComma(results, printer);
   }
@@ -158,7 +161,9 @@ private:
 
 }  // namespace
 
-void printStatement(mlir::OpAsmPrinter &printer, mlir::Operation *op) { StatementPrinter(printer, op).print(); }
+void printStatement(mlir::OpAsmPrinter &printer, mlir::Operation *op) {
+  StatementPrinter(printer, op).print();
+}
 
 void nameResults(mlir::Operation *op, mlir::OpAsmSetValueNameFn setName) {
   llvm::SmallVector<llvm::StringRef> names;
@@ -166,10 +171,8 @@ void nameResults(mlir::Operation *op, mlir::OpAsmSetValueNameFn setName) {
     llvm::SplitString(location.getName(), names, ", ");
   for (mlir::OpResult result : op->getResults()) {
     const unsigned number = result.getResultNumber();
-    if (number < names.size())
-      setName(result, names[number]);
-    else if (number == 0)
-      setName(result, op->getName().stripDialect());
+    if (number < names.size()) setName(result, names[number]);
+    else if (number == 0) setName(result, op->getName().stripDialect());
   }
 }
 
@@ -178,8 +181,7 @@ KernelAttributes kernelAttributesOf(mlir::Operation *op) {
   KernelAttributes attributes;
   for (mlir::NamedAttribute named : op->getAttrs()) {
     const std::string name = named.getName().str();
-    if (vocabulary().count(name) == 0)
-      continue;
+    if (vocabulary().count(name) == 0) continue;
     if (auto real = mlir::dyn_cast<mlir::FloatAttr>(named.getValue()))
       attributes[name] = real.getValueAsDouble();
     else if (auto integer = mlir::dyn_cast<mlir::IntegerAttr>(named.getValue()))
@@ -189,10 +191,13 @@ KernelAttributes kernelAttributesOf(mlir::Operation *op) {
     else if (auto list = mlir::dyn_cast<mlir::DenseI64ArrayAttr>(named.getValue()))
       attributes[name] = list.asArrayRef().vec();
   }
-  // A constant that is one value everywhere; a table of several is no plain data, and no kernel takes it.
+  // A constant that is one value everywhere; a table of several is no plain data, and no kernel
+  // takes it.
   if (const auto splat = op->getAttrOfType<mlir::SplatElementsAttr>("value")) {
-    if (mlir::isa<mlir::FloatType>(splat.getElementType())) attributes["value"] = splat.getSplatValue<llvm::APFloat>().convertToDouble();
-    else if (mlir::isa<mlir::IntegerType>(splat.getElementType())) attributes["value"] = int64_t(splat.getSplatValue<llvm::APInt>().getZExtValue());
+    if (mlir::isa<mlir::FloatType>(splat.getElementType()))
+      attributes["value"] = splat.getSplatValue<llvm::APFloat>().convertToDouble();
+    else if (mlir::isa<mlir::IntegerType>(splat.getElementType()))
+      attributes["value"] = int64_t(splat.getSplatValue<llvm::APInt>().getZExtValue());
   }
   return attributes;
 }

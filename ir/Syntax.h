@@ -1,4 +1,5 @@
-// What printer and parser of statements share: how each attribute of the dialect is written. Private to ir/Syntax*.cpp.
+// What printer and parser of statements share: how each attribute of the dialect is written.
+// Private to ir/Syntax*.cpp.
 #pragma once
 
 #include "ir/Weft.h"

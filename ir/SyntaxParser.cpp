@@ -1,5 +1,5 @@
-// Statements of a graph from text; the grammar is in Syntax.cpp. Axis names are resolved to positions once the types are known,
-// and result names live on as NameLoc.
+// Statements of a graph from text; the grammar is in Syntax.cpp. Axis names are resolved to
+// positions once the types are known, and result names live on as NameLoc.
 #include "ir/Syntax.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -16,28 +16,30 @@ struct WrittenDimension {
 
 class StatementParser {
 public:
-  StatementParser(mlir::OpAsmParser &parser, mlir::OperationState &result) : parser(parser), result(result) {}
+  StatementParser(mlir::OpAsmParser &parser, mlir::OperationState &result)
+      : parser(parser), result(result) {}
 
   mlir::ParseResult parse() {
-    if (parseHeader() || parseOperands() || parseAxes() || parseAttributes() || parseTypes() || resolveDimensions())
+    if (parseHeader() || parseOperands() || parseAxes() || parseAttributes() || parseTypes() ||
+        resolveDimensions())
       return mlir::failure();
     keepResultNames(parser, result);
     return mlir::success();
   }
 
 private:
-  bool has(llvm::StringRef name) { return llvm::is_contained(result.name.getAttributeNames(), name); }
+  bool has(llvm::StringRef name) {
+    return llvm::is_contained(result.name.getAttributeNames(), name);
+  }
   mlir::Builder &builder() { return parser.getBuilder(); }
 
   mlir::ParseResult parseHeader() {
     std::string text;
     if (has("spec")) {
-      if (parser.parseString(&text))
-        return mlir::failure();
+      if (parser.parseString(&text)) return mlir::failure();
       result.addAttribute("spec", builder().getStringAttr(text));
     } else if (has("kind")) {
-      if (parser.parseKeywordOrString(&text))
-        return mlir::failure();
+      if (parser.parseKeywordOrString(&text)) return mlir::failure();
       result.addAttribute("kind", builder().getStringAttr(text));
     }
     return mlir::success();
@@ -49,12 +51,11 @@ private:
   }
 
   mlir::ParseResult parseAxes() {
-    if (mlir::succeeded(parser.parseOptionalKeyword("over")) && parseWritten(has("axes") ? "axes" : "axis", has("axes")))
+    if (mlir::succeeded(parser.parseOptionalKeyword("over")) &&
+        parseWritten(has("axes") ? "axes" : "axis", has("axes")))
       return mlir::failure();
-    if (mlir::failed(parser.parseOptionalKeyword("along")))
-      return mlir::success();
-    if (parser.parseLParen())
-      return mlir::failure();
+    if (mlir::failed(parser.parseOptionalKeyword("along"))) return mlir::success();
+    if (parser.parseLParen()) return mlir::failure();
     if (mlir::succeeded(parser.parseOptionalRParen())) {
       written["along"] = {};
       return mlir::success();
@@ -75,50 +76,48 @@ private:
   }
 
   mlir::ParseResult parseAttributes() {
-    return parser.parseCommaSeparatedList(mlir::AsmParser::Delimiter::OptionalBraces, [&]() -> mlir::ParseResult {
-      std::string name;
-      const llvm::SMLoc location = parser.getCurrentLocation();
-      if (parser.parseKeywordOrString(&name))
-        return mlir::failure();
-      if (result.attributes.get(name) || written.count(name))
-        return parser.emitError(location) << "attribute '" << name << "' is given twice";
-      if (mlir::failed(parser.parseOptionalEqual())) {
-        result.addAttribute(name, builder().getUnitAttr());
-        return mlir::success();
-      }
-      return parseValue(name);
-    });
+    return parser.parseCommaSeparatedList(
+        mlir::AsmParser::Delimiter::OptionalBraces, [&]() -> mlir::ParseResult {
+          std::string name;
+          const llvm::SMLoc location = parser.getCurrentLocation();
+          if (parser.parseKeywordOrString(&name)) return mlir::failure();
+          if (result.attributes.get(name) || written.count(name))
+            return parser.emitError(location) << "attribute '" << name << "' is given twice";
+          if (mlir::failed(parser.parseOptionalEqual())) {
+            result.addAttribute(name, builder().getUnitAttr());
+            return mlir::success();
+          }
+          return parseValue(name);
+        });
   }
 
   mlir::ParseResult parseValue(const std::string &name) {
     const auto word = vocabulary().find(name);
     if (word != vocabulary().end() && has(name)) {
       switch (word->second) {
-      case Notation::dimension: return parseWritten(name, false);
-      case Notation::dimensions:
-        return mlir::failure(parser.parseLSquare() || parseWritten(name, true) || parser.parseRSquare());
-      case Notation::word: {
-        std::string text;
-        if (parser.parseKeywordOrString(&text))
-          return mlir::failure();
-        result.addAttribute(name, builder().getStringAttr(text));
-        return mlir::success();
-      }
-      case Notation::integers: return parseIntegers(name);
-      case Notation::real: return parseReal(name);
-      case Notation::integer: {
-        int64_t value = 0;
-        if (parser.parseInteger(value))
-          return mlir::failure();
-        result.addAttribute(name, builder().getI64IntegerAttr(value));
-        return mlir::success();
-      }
-      case Notation::spec: break;
+        case Notation::dimension: return parseWritten(name, false);
+        case Notation::dimensions:
+          return mlir::failure(parser.parseLSquare() || parseWritten(name, true) ||
+                               parser.parseRSquare());
+        case Notation::word: {
+          std::string text;
+          if (parser.parseKeywordOrString(&text)) return mlir::failure();
+          result.addAttribute(name, builder().getStringAttr(text));
+          return mlir::success();
+        }
+        case Notation::integers: return parseIntegers(name);
+        case Notation::real: return parseReal(name);
+        case Notation::integer: {
+          int64_t value = 0;
+          if (parser.parseInteger(value)) return mlir::failure();
+          result.addAttribute(name, builder().getI64IntegerAttr(value));
+          return mlir::success();
+        }
+        case Notation::spec: break;
       }
     }
     mlir::Attribute value;
-    if (parser.parseAttribute(value))
-      return mlir::failure();
+    if (parser.parseAttribute(value)) return mlir::failure();
     result.addAttribute(name, value);
     return mlir::success();
   }
@@ -126,10 +125,10 @@ private:
   mlir::ParseResult parseReal(llvm::StringRef name) {
     const llvm::SMLoc location = parser.getCurrentLocation();
     mlir::Attribute value;
-    if (parser.parseAttribute(value, builder().getF64Type()))
-      return mlir::failure();
+    if (parser.parseAttribute(value, builder().getF64Type())) return mlir::failure();
     if (!mlir::isa<mlir::FloatAttr>(value))
-      return parser.emitError(location) << "attribute '" << name << "' must be a number such as 0.5";
+      return parser.emitError(location)
+             << "attribute '" << name << "' must be a number such as 0.5";
     result.addAttribute(name, value);
     return mlir::success();
   }
@@ -145,13 +144,10 @@ private:
 
   mlir::ParseResult parseTypes() {
     llvm::SmallVector<mlir::Type> types, resultTypes;
-    if (parser.parseColon() || parser.parseTypeList(types))
-      return mlir::failure();
-    if (types.size() == 1 && operands.size() > 1)
-      types.assign(operands.size(), types.front());
+    if (parser.parseColon() || parser.parseTypeList(types)) return mlir::failure();
+    if (types.size() == 1 && operands.size() > 1) types.assign(operands.size(), types.front());
     if (mlir::succeeded(parser.parseOptionalArrow())) {
-      if (parser.parseTypeList(resultTypes))
-        return mlir::failure();
+      if (parser.parseTypeList(resultTypes)) return mlir::failure();
     } else if (!types.empty() && !result.name.hasTrait<mlir::OpTrait::ZeroResults>()) {
       resultTypes.push_back(types.front());
     }
@@ -167,26 +163,28 @@ private:
           return mlir::failure();
       if (vocabulary().at(attribute) == Notation::dimensions)
         result.addAttribute(attribute, builder().getDenseI64ArrayAttr(positions));
-      else
-        result.addAttribute(attribute, builder().getI64IntegerAttr(positions.front()));
+      else result.addAttribute(attribute, builder().getI64IntegerAttr(positions.front()));
     }
     return mlir::success();
   }
 
-  mlir::ParseResult resolve(llvm::StringRef attribute, const WrittenDimension &dimension, int64_t &position) {
+  mlir::ParseResult resolve(llvm::StringRef attribute, const WrittenDimension &dimension,
+                            int64_t &position) {
     position = dimension.position;
-    if (dimension.name.empty())
-      return mlir::success();
-    auto tensor = result.operands.empty() ? mlir::RankedTensorType()
-                                          : mlir::dyn_cast<mlir::RankedTensorType>(result.operands[0].getType());
+    if (dimension.name.empty()) return mlir::success();
+    auto tensor = result.operands.empty()
+                      ? mlir::RankedTensorType()
+                      : mlir::dyn_cast<mlir::RankedTensorType>(result.operands[0].getType());
     if (!tensor)
-      return parser.emitError(dimension.location) << "an axis name needs a ranked tensor as first operand";
+      return parser.emitError(dimension.location)
+             << "an axis name needs a ranked tensor as first operand";
     const std::vector<std::string> names = axisNames(tensor);
     const int64_t times = std::count(names.begin(), names.end(), dimension.name);
     if (times != 1)
       return parser.emitError(dimension.location)
-             << "axis_c1: " << (times ? "ambiguous" : "unknown") << " axis '" << dimension.name << "' in '" << attribute
-             << "'; the operand has axes <" << llvm::join(names, ", ") << ">";
+             << "axis_c1: " << (times ? "ambiguous" : "unknown") << " axis '" << dimension.name
+             << "' in '" << attribute << "'; the operand has axes <" << llvm::join(names, ", ")
+             << ">";
     position = std::find(names.begin(), names.end(), dimension.name) - names.begin();
     return mlir::success();
   }
@@ -208,13 +206,12 @@ void keepResultNames(mlir::OpAsmParser &parser, mlir::OperationState &result) {
   llvm::SmallVector<llvm::StringRef> names;
   for (size_t index = 0; index < parser.getNumResults(); ++index) {
     const auto [name, sub] = parser.getResultName(index);
-    if (name.empty() || llvm::isDigit(name.front()))
-      return;
-    if (sub == 0)
-      names.push_back(name);
+    if (name.empty() || llvm::isDigit(name.front())) return;
+    if (sub == 0) names.push_back(name);
   }
   if (!names.empty())
-    result.location = mlir::NameLoc::get(parser.getBuilder().getStringAttr(llvm::join(names, ", ")), result.location);
+    result.location = mlir::NameLoc::get(parser.getBuilder().getStringAttr(llvm::join(names, ", ")),
+                                         result.location);
 }
 
 }  // namespace weft

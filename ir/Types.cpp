@@ -11,7 +11,8 @@ mlir::RankedTensorType makeTensor(mlir::MLIRContext *context, const std::vector<
 }
 
 mlir::RankedTensorType makeTensor(mlir::MLIRContext *context,
-                                  const std::vector<std::pair<std::string, int64_t>> &axes, DType dtype) {
+                                  const std::vector<std::pair<std::string, int64_t>> &axes,
+                                  DType dtype) {
   std::vector<std::string> names;
   std::vector<int64_t> extents;
   for (const auto &[name, extent] : axes) {
@@ -25,8 +26,7 @@ std::vector<std::string> axisNames(mlir::Type type) {
   auto tensor = mlir::cast<mlir::RankedTensorType>(type);
   std::vector<std::string> names;
   if (auto axes = mlir::dyn_cast_or_null<AxesAttr>(tensor.getEncoding())) {
-    for (mlir::StringAttr name : axes.getNames())
-      names.push_back(name.str());
+    for (mlir::StringAttr name : axes.getNames()) names.push_back(name.str());
     return names;
   }
   for (int64_t dimension = 0; dimension < tensor.getRank(); ++dimension)
@@ -34,12 +34,13 @@ std::vector<std::string> axisNames(mlir::Type type) {
   return names;
 }
 
-std::vector<int64_t> extents(mlir::Type type) { return mlir::cast<mlir::RankedTensorType>(type).getShape().vec(); }
+std::vector<int64_t> extents(mlir::Type type) {
+  return mlir::cast<mlir::RankedTensorType>(type).getShape().vec();
+}
 
 std::optional<int64_t> dimensionOf(mlir::Type type, llvm::StringRef name) {
   const std::vector<std::string> names = axisNames(type);
-  if (std::count(names.begin(), names.end(), name) != 1)
-    return std::nullopt;
+  if (std::count(names.begin(), names.end(), name) != 1) return std::nullopt;
   return std::find(names.begin(), names.end(), name) - names.begin();
 }
 
@@ -59,15 +60,15 @@ std::optional<DType> toDType(mlir::Type type) {
 mlir::Type fromDType(mlir::MLIRContext *context, DType dtype) {
   mlir::Builder builder(context);
   switch (dtype) {
-  case DType::f32: return builder.getF32Type();
-  case DType::f16: return builder.getF16Type();
-  case DType::bf16: return builder.getBF16Type();
-  case DType::f64: return builder.getF64Type();
-  case DType::i32: return builder.getI32Type();
-  case DType::i1: return builder.getI1Type();
-  case DType::f8e4m3: return mlir::Float8E4M3FNType::get(context);
-  case DType::f8e5m2: return mlir::Float8E5M2Type::get(context);
-  case DType::tf32: return builder.getF32Type();  // what it is stored as
+    case DType::f32: return builder.getF32Type();
+    case DType::f16: return builder.getF16Type();
+    case DType::bf16: return builder.getBF16Type();
+    case DType::f64: return builder.getF64Type();
+    case DType::i32: return builder.getI32Type();
+    case DType::i1: return builder.getI1Type();
+    case DType::f8e4m3: return mlir::Float8E4M3FNType::get(context);
+    case DType::f8e5m2: return mlir::Float8E5M2Type::get(context);
+    case DType::tf32: return builder.getF32Type();  // what it is stored as
   }
   llvm_unreachable("every DType has a type");
 }
@@ -83,34 +84,31 @@ mlir::RankedTensorType withoutDimensions(mlir::Type type, llvm::ArrayRef<int64_t
   std::vector<std::string> keptNames;
   std::vector<int64_t> kept;
   for (size_t dimension = 0; dimension < all.size(); ++dimension) {
-    if (llvm::is_contained(dimensions, static_cast<int64_t>(dimension)))
-      continue;
+    if (llvm::is_contained(dimensions, static_cast<int64_t>(dimension))) continue;
     keptNames.push_back(names[dimension]);
     kept.push_back(all[dimension]);
   }
   return makeTensor(type.getContext(), keptNames, kept, mlir::getElementTypeOrSelf(type));
 }
 
-mlir::RankedTensorType withExtent(mlir::Type type, int64_t dimension, int64_t extent, llvm::StringRef name) {
+mlir::RankedTensorType withExtent(mlir::Type type, int64_t dimension, int64_t extent,
+                                  llvm::StringRef name) {
   std::vector<std::string> names = axisNames(type);
   std::vector<int64_t> all = extents(type);
   all[dimension] = extent;
-  if (!name.empty())
-    names[dimension] = name.str();
+  if (!name.empty()) names[dimension] = name.str();
   return makeTensor(type.getContext(), names, all, mlir::getElementTypeOrSelf(type));
 }
 
 int64_t elementsOf(mlir::Type type) {
   int64_t product = 1;
-  for (int64_t extent : mlir::cast<mlir::ShapedType>(type).getShape())
-    product *= extent;
+  for (int64_t extent : mlir::cast<mlir::ShapedType>(type).getShape()) product *= extent;
   return product;
 }
 
 int64_t elementsOf(mlir::TypeRange types) {
   int64_t sum = 0;
-  for (mlir::Type type : types)
-    sum += elementsOf(type);
+  for (mlir::Type type : types) sum += elementsOf(type);
   return sum;
 }
 

@@ -20,7 +20,8 @@ using KernelAttributes = std::map<std::string, Attribute>;
 
 /// tensor<8x512xf16, #weft.axes<b, j>> from {{"b", 8}, {"j", 512}}.
 mlir::RankedTensorType makeTensor(mlir::MLIRContext *context,
-                                  const std::vector<std::pair<std::string, int64_t>> &axes, DType dtype);
+                                  const std::vector<std::pair<std::string, int64_t>> &axes,
+                                  DType dtype);
 mlir::RankedTensorType makeTensor(mlir::MLIRContext *context, const std::vector<std::string> &names,
                                   const std::vector<int64_t> &extents, mlir::Type elementType);
 
@@ -35,7 +36,8 @@ mlir::Type fromDType(mlir::MLIRContext *context, DType dtype);
 /// The same extents and axes with another element type, or without some dimensions.
 mlir::RankedTensorType withDType(mlir::Type type, DType dtype);
 mlir::RankedTensorType withoutDimensions(mlir::Type type, llvm::ArrayRef<int64_t> dimensions);
-mlir::RankedTensorType withExtent(mlir::Type type, int64_t dimension, int64_t extent, llvm::StringRef name = "");
+mlir::RankedTensorType withExtent(mlir::Type type, int64_t dimension, int64_t extent,
+                                  llvm::StringRef name = "");
 
 /// Product of all extents (64-bit; type_c3 excludes overflow).
 int64_t elementsOf(mlir::Type type);

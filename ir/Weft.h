@@ -1,4 +1,5 @@
-// The weft dialect in one header: attributes, ops and the interface every op answers. Meaning: SPEC.md.
+// The weft dialect in one header: attributes, ops and the interface every op answers. Meaning:
+// SPEC.md.
 #pragma once
 
 #include "ir/Derivation.h"
@@ -33,9 +34,11 @@ namespace weft {
 // What the generated op classes share; one definition each.
 mlir::ParseResult parseStatement(mlir::OpAsmParser &parser, mlir::OperationState &result);
 void printStatement(mlir::OpAsmPrinter &printer, mlir::Operation *op);
-/// The names that results were written with become the op's location (names that are numbers carry nothing).
+/// The names that results were written with become the op's location (names that are numbers carry
+/// nothing).
 void keepResultNames(mlir::OpAsmParser &parser, mlir::OperationState &result);
-/// Names of SSA results: those of the op's NameLoc ("y" or "y, mean, rstd") if it has one, else the op's own name.
+/// Names of SSA results: those of the op's NameLoc ("y" or "y, mean, rstd") if it has one, else the
+/// op's own name.
 void nameResults(mlir::Operation *op, mlir::OpAsmSetValueNameFn setName);
 /// type_c2 to type_c6 of SPEC.md, for one type or for all operands and results.
 mlir::LogicalResult verifyType(mlir::Operation *op, mlir::Type type);
@@ -47,7 +50,8 @@ void buildElementwise(mlir::OperationState &state, mlir::ValueRange operands);
 IterationSpace elementwiseSpace(mlir::Operation *op);
 KernelAttributes kernelAttributesOf(mlir::Operation *op);
 
-/// --print-op-properties: class, space, flop and elements of every op, one line each. Changes nothing.
+/// --print-op-properties: class, space, flop and elements of every op, one line each. Changes
+/// nothing.
 void registerPrintOpProperties();
 
 }  // namespace weft

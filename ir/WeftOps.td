@@ -1,5 +1,5 @@
-// Every op of the dialect: bases, contraction, normalization, movement and structure. Element-wise ops have their own
-// file, where one record is one op. Meaning and constraints: SPEC.md.
+// Every op of the dialect: bases, contraction, normalization, movement and structure. Element-wise
+// ops have their own file, where one record is one op. Meaning and constraints: SPEC.md.
 #ifndef WEFT_OPS_TD
 #define WEFT_OPS_TD
 
@@ -13,61 +13,72 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 
 def Weft_Tensor : Type<AnyRankedTensor.predicate, "ranked tensor", "::mlir::RankedTensorType">;
 
-// A statement: `weft.name [spec or kind] operands [over axes] [along (axes)] {attributes} : types [-> types]`.
-// Parsed and printed by Syntax.cpp for all ops alike; SSA names survive the round trip.
+// A statement: `weft.name [spec or kind] operands [over axes] [along (axes)] {attributes} : types
+// [-> types]`. Parsed and printed by Syntax.cpp for all ops alike; SSA names survive the round
+// trip.
 class Weft_Op<string mnemonic, list<Trait> traits = []>
     : Op<Weft_Dialect, mnemonic,
-         !listconcat([WeftOpInterface, DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>], traits)> {
+         !listconcat([WeftOpInterface, DeclareOpInterfaceMethods<OpAsmOpInterface,
+             ["getAsmResultNames"]>], traits)> {
   let hasCustomAssemblyFormat = 1;
   code members = "";
   code definitions = "";
   let extraClassDeclaration = members;
   let extraClassDefinition = definitions # [{
-    ::mlir::ParseResult $cppClass::parse(::mlir::OpAsmParser &parser, ::mlir::OperationState &result) {
+    ::mlir::ParseResult $cppClass::parse(::mlir::OpAsmParser &parser,
+        ::mlir::OperationState &result) {
       return ::weft::parseStatement(parser, result);
     }
     void $cppClass::print(::mlir::OpAsmPrinter &printer) { ::weft::printStatement(printer, *this); }
-    void $cppClass::getAsmResultNames(::mlir::OpAsmSetValueNameFn setName) { ::weft::nameResults(*this, setName); }
+    void $cppClass::getAsmResultNames(::mlir::OpAsmSetValueNameFn setName) {
+      ::weft::nameResults(*this, setName);
+    }
   }];
 }
 
-// An op with a class of its own members: space, flop and (if it has one) derivative are defined in the class's .cpp.
+// An op with a class of its own members: space, flop and (if it has one) derivative are defined in
+// the class's .cpp.
 class Weft_SpaceOp<string mnemonic, string operatorClass, list<Trait> traits = []>
     : Weft_Op<mnemonic, !listconcat([Pure], traits)> {
   bit isDifferentiable = 0;
   bit keepsMore = 0;  // its derivative reads results that the op need not have
-  let members = "::weft::OperatorClass operatorClass() { return ::weft::OperatorClass::" # operatorClass # [{; }
+  let members = "::weft::OperatorClass operatorClass() { return ::weft::OperatorClass::"
+      # operatorClass # [{; }
     ::weft::IterationSpace iterationSpace();
     double flop();
     ::llvm::LogicalResult verifyConstraints();
-  }] # !if(isDifferentiable, "::llvm::LogicalResult differentiate(::weft::Derivation &derivation);\n", "")
+  }] # !if(isDifferentiable,
+      "::llvm::LogicalResult differentiate(::weft::Derivation &derivation);\n", "")
      # !if(keepsMore, "::mlir::Operation *keepForBackward();\n", "");
 }
 
 include "ir/ElementwiseOps.td"
 
-//===-- Contraction ---------------------------------------------------------------------------------------------===//
+//===-- Contraction ---------------------------------------------------------------------------===//
 
 def Weft_ContractOp : Weft_SpaceOp<"contract", "contraction"> {
   let isDifferentiable = 1;
   let summary = "Einsum of two operands";
-  let arguments = (ins Weft_Tensor:$a, Weft_Tensor:$b, StrAttr:$spec, OptionalAttr<F64Attr>:$scale, OptionalAttr<StrAttr>:$precision);
+  let arguments = (ins Weft_Tensor:$a, Weft_Tensor:$b, StrAttr:$spec, OptionalAttr<F64Attr>:$scale,
+                       OptionalAttr<StrAttr>:$precision);
   let results = (outs Weft_Tensor:$result);
   let skipDefaultBuilders = 1;
   let builders = [
-    // The result's axis names follow the operands' by letter, unless given; its element type is that of `a`.
+    // The result's axis names follow the operands' by letter, unless given; its element type is
+    // that of `a`.
     OpBuilder<(ins "::llvm::StringRef":$spec, "::mlir::Value":$a, "::mlir::Value":$b,
                    CArg<"std::optional<double>", "std::nullopt">:$scale,
                    CArg<"::llvm::ArrayRef<std::string>", "{}">:$axisNames,
                    CArg<"std::optional<::weft::DType>", "std::nullopt">:$dtype)>];
 }
 
-//===-- Normalization -------------------------------------------------------------------------------------------===//
+//===-- Normalization -------------------------------------------------------------------------===//
 
 def Weft_SoftmaxOp : Weft_SpaceOp<"softmax", "normalization"> {
   let isDifferentiable = 1;
   let summary = "Softmax along one axis; a row of -inf gives zeros";
-  let arguments = (ins Weft_Tensor:$x, I64Attr:$axis, DefaultValuedStrAttr<StrAttr, "zero">:$empty_row);
+  let arguments = (ins Weft_Tensor:$x, I64Attr:$axis, DefaultValuedStrAttr<StrAttr,
+                       "zero">:$empty_row);
   let results = (outs Weft_Tensor:$result);
   let skipDefaultBuilders = 1;
   let builders = [OpBuilder<(ins "::mlir::Value":$x, "int64_t":$axis)>];
@@ -76,25 +87,30 @@ def Weft_SoftmaxOp : Weft_SpaceOp<"softmax", "normalization"> {
 def Weft_LayerNormOp : Weft_SpaceOp<"layer_norm", "normalization"> {
   let keepsMore = 1;
   let isDifferentiable = 1;
-  let summary = "(x - mean) * rstd * gamma + beta along one axis; mean and rstd as optional results in f32";
+  let summary = "(x - mean) * rstd * gamma + beta along one axis; mean and rstd as optional "
+      "results in f32";
   let arguments = (ins Weft_Tensor:$x, Weft_Tensor:$gamma, Weft_Tensor:$beta, I64Attr:$axis,
                        DefaultValuedAttr<F64Attr, "1e-5">:$epsilon);
   let results = (outs Weft_Tensor:$y, Variadic<Weft_Tensor>:$statistics);
   let skipDefaultBuilders = 1;
-  let builders = [OpBuilder<(ins "::mlir::Value":$x, "::mlir::Value":$gamma, "::mlir::Value":$beta, "int64_t":$axis,
-                                 CArg<"double", "1e-5">:$epsilon, CArg<"bool", "false">:$withStatistics)>];
+  let builders = [OpBuilder<(ins "::mlir::Value":$x, "::mlir::Value":$gamma, "::mlir::Value":$beta,
+                                 "int64_t":$axis,
+                                 CArg<"double", "1e-5">:$epsilon, CArg<"bool",
+                                     "false">:$withStatistics)>];
 }
 
 def Weft_RmsNormOp : Weft_SpaceOp<"rms_norm", "normalization"> {
   let keepsMore = 1;
   let isDifferentiable = 1;
-  let summary = "x / sqrt(mean(x^2) + epsilon) * gamma along one axis; rstd as optional result in f32";
+  let summary = "x / sqrt(mean(x^2) + epsilon) * gamma along one axis; rstd as optional result in "
+      "f32";
   let arguments = (ins Weft_Tensor:$x, Weft_Tensor:$gamma, I64Attr:$axis,
                        DefaultValuedAttr<F64Attr, "1e-5">:$epsilon);
   let results = (outs Weft_Tensor:$y, Variadic<Weft_Tensor>:$statistics);
   let skipDefaultBuilders = 1;
   let builders = [OpBuilder<(ins "::mlir::Value":$x, "::mlir::Value":$gamma, "int64_t":$axis,
-                                 CArg<"double", "1e-5">:$epsilon, CArg<"bool", "false">:$withStatistics)>];
+                                 CArg<"double", "1e-5">:$epsilon, CArg<"bool",
+                                     "false">:$withStatistics)>];
 }
 
 def Weft_ReduceOp : Weft_SpaceOp<"reduce", "normalization"> {
@@ -103,13 +119,15 @@ def Weft_ReduceOp : Weft_SpaceOp<"reduce", "normalization"> {
   let arguments = (ins Weft_Tensor:$x, StrAttr:$kind, DenseI64ArrayAttr:$axes);
   let results = (outs Weft_Tensor:$result);
   let skipDefaultBuilders = 1;
-  let builders = [OpBuilder<(ins "::llvm::StringRef":$kind, "::mlir::Value":$x, "::llvm::ArrayRef<int64_t>":$axes,
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$kind, "::mlir::Value":$x,
+                                 "::llvm::ArrayRef<int64_t>":$axes,
                                  CArg<"std::optional<::weft::DType>", "std::nullopt">:$dtype)>];
 }
 
 def Weft_CrossEntropyOp : Weft_SpaceOp<"cross_entropy", "normalization"> {
   let isDifferentiable = 1;
-  let summary = "log(sum(exp(x))) - x[label] along one axis, and the logarithms of the sums; labels outside the axis lose nothing";
+  let summary = "log(sum(exp(x))) - x[label] along one axis, and the logarithms of the sums; "
+      "labels outside the axis lose nothing";
   let arguments = (ins Weft_Tensor:$x, Weft_Tensor:$labels, I64Attr:$axis);
   let results = (outs Weft_Tensor:$losses, Weft_Tensor:$log_sums);
   let skipDefaultBuilders = 1;
@@ -137,10 +155,11 @@ def Weft_GlobalScalingOp : Weft_SpaceOp<"global_scaling", "elementwise"> {
   let arguments = (ins Weft_Tensor:$x, Weft_Tensor:$factors, I64Attr:$axis, I64Attr:$tile);
   let results = (outs Weft_Tensor:$result);
   let skipDefaultBuilders = 1;
-  let builders = [OpBuilder<(ins "::mlir::Value":$x, "::mlir::Value":$factors, "int64_t":$axis, "int64_t":$tile)>];
+  let builders = [OpBuilder<(ins "::mlir::Value":$x, "::mlir::Value":$factors, "int64_t":$axis,
+                                 "int64_t":$tile)>];
 }
 
-//===-- Movement ------------------------------------------------------------------------------------------------===//
+//===-- Movement ------------------------------------------------------------------------------===//
 
 def Weft_TransposeOp : Weft_SpaceOp<"transpose", "movement"> {
   let isDifferentiable = 1;
@@ -157,7 +176,8 @@ def Weft_SliceOp : Weft_SpaceOp<"slice", "movement"> {
   let arguments = (ins Weft_Tensor:$x, I64Attr:$axis, I64Attr:$start, I64Attr:$size);
   let results = (outs Weft_Tensor:$result);
   let skipDefaultBuilders = 1;
-  let builders = [OpBuilder<(ins "::mlir::Value":$x, "int64_t":$axis, "int64_t":$start, "int64_t":$size)>];
+  let builders = [OpBuilder<(ins "::mlir::Value":$x, "int64_t":$axis, "int64_t":$start,
+                                 "int64_t":$size)>];
 }
 
 def Weft_ConcatOp : Weft_SpaceOp<"concat", "movement"> {
@@ -175,7 +195,8 @@ def Weft_SplitAxisOp : Weft_SpaceOp<"split_axis", "movement"> {
   let arguments = (ins Weft_Tensor:$x, I64Attr:$axis, DenseI64ArrayAttr:$sizes);
   let results = (outs Weft_Tensor:$result);
   let skipDefaultBuilders = 1;
-  let builders = [OpBuilder<(ins "::mlir::Value":$x, "int64_t":$axis, "::llvm::ArrayRef<int64_t>":$sizes,
+  let builders = [OpBuilder<(ins "::mlir::Value":$x, "int64_t":$axis,
+                                 "::llvm::ArrayRef<int64_t>":$sizes,
                                  "::llvm::ArrayRef<std::string>":$axisNames)>];
 }
 
@@ -185,7 +206,8 @@ def Weft_MergeAxesOp : Weft_SpaceOp<"merge_axes", "movement"> {
   let arguments = (ins Weft_Tensor:$x, I64Attr:$axis, I64Attr:$count);
   let results = (outs Weft_Tensor:$result);
   let skipDefaultBuilders = 1;
-  let builders = [OpBuilder<(ins "::mlir::Value":$x, "int64_t":$axis, "int64_t":$count, "::llvm::StringRef":$axisName)>];
+  let builders = [OpBuilder<(ins "::mlir::Value":$x, "int64_t":$axis, "int64_t":$count,
+                                 "::llvm::StringRef":$axisName)>];
 }
 
 def Weft_GatherOp : Weft_SpaceOp<"gather", "movement"> {
@@ -208,7 +230,7 @@ def Weft_IdentityOp : Weft_SpaceOp<"identity", "movement"> {
 
 include "ir/GradientOps.td"
 
-//===-- Structure -----------------------------------------------------------------------------------------------===//
+//===-- Structure -----------------------------------------------------------------------------===//
 
 def Weft_GraphOp : Op<Weft_Dialect, "graph", [
     IsolatedFromAbove, FunctionOpInterface, OpAsmOpInterface,
@@ -217,7 +239,8 @@ def Weft_GraphOp : Op<Weft_Dialect, "graph", [
   let summary = "A dataflow graph; arguments marked weft.parameter are weights";
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type,
                        OptionalAttr<StrAttr>:$sym_visibility,
-                       OptionalAttr<DictArrayAttr>:$arg_attrs, OptionalAttr<DictArrayAttr>:$res_attrs);
+                       OptionalAttr<DictArrayAttr>:$arg_attrs,
+                           OptionalAttr<DictArrayAttr>:$res_attrs);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
   let hasRegionVerifier = 1;
@@ -229,7 +252,8 @@ def Weft_GraphOp : Op<Weft_Dialect, "graph", [
                    CArg<"::llvm::ArrayRef<std::string>", "{}">:$argumentNames)>];
   let extraClassDeclaration = [{
     static constexpr ::llvm::StringLiteral parameterAttribute = "weft.parameter";
-    bool isParameter(unsigned argument) { return static_cast<bool>(getArgAttr(argument, parameterAttribute)); }
+    bool isParameter(unsigned argument) { return static_cast<bool>(getArgAttr(argument,
+        parameterAttribute)); }
     void setParameter(unsigned argument);
     ::llvm::ArrayRef<::mlir::Type> getArgumentTypes() { return getFunctionType().getInputs(); }
     ::llvm::ArrayRef<::mlir::Type> getResultTypes() { return getFunctionType().getResults(); }
@@ -238,7 +262,8 @@ def Weft_GraphOp : Op<Weft_Dialect, "graph", [
   }];
 }
 
-def Weft_ReturnOp : Op<Weft_Dialect, "return", [Pure, Terminator, ReturnLike, HasParent<"::weft::GraphOp">]> {
+def Weft_ReturnOp : Op<Weft_Dialect, "return", [Pure, Terminator, ReturnLike,
+    HasParent<"::weft::GraphOp">]> {
   let summary = "The results of a graph";
   let arguments = (ins Variadic<AnyType>:$values);
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";
@@ -246,10 +271,12 @@ def Weft_ReturnOp : Op<Weft_Dialect, "return", [Pure, Terminator, ReturnLike, Ha
 }
 
 def Weft_KernelOp : Op<Weft_Dialect, "kernel", [
-    IsolatedFromAbove, DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames", "getAsmBlockArgumentNames"]>,
+    IsolatedFromAbove, DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames",
+        "getAsmBlockArgumentNames"]>,
     SingleBlockImplicitTerminator<"::weft::YieldOp">]> {
   let summary = "A fused region: the unit of configuration, emission and report";
-  let arguments = (ins Variadic<Weft_Tensor>:$inputs, StrAttr:$name, OptionalAttr<Weft_LayoutsAttr>:$layouts,
+  let arguments = (ins Variadic<Weft_Tensor>:$inputs, StrAttr:$name,
+                       OptionalAttr<Weft_LayoutsAttr>:$layouts,
                        OptionalAttr<DictionaryAttr>:$config);
   let results = (outs Variadic<Weft_Tensor>:$outputs);
   let regions = (region SizedRegion<1>:$body);
@@ -258,7 +285,8 @@ def Weft_KernelOp : Op<Weft_Dialect, "kernel", [
   let skipDefaultBuilders = 1;
   let builders = [
     // An entry block with one argument per input; the caller fills it and ends it with weft.yield.
-    OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::ValueRange":$inputs, "::mlir::TypeRange":$outputTypes)>];
+    OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::ValueRange":$inputs,
+                   "::mlir::TypeRange":$outputTypes)>];
   let extraClassDeclaration = [{
     ::mlir::Block *getBlock() { return &getBody().front(); }
   }];
@@ -271,7 +299,8 @@ def Weft_YieldOp : Op<Weft_Dialect, "yield", [Pure, Terminator, HasParent<"::wef
   let builders = [OpBuilder<(ins), [{ build($_builder, $_state, ::mlir::ValueRange()); }]>];
 }
 
-def Weft_ConstantOp : Op<Weft_Dialect, "constant", [Pure, ConstantLike, WeftOpInterface, AllTypesMatch<["value", "result"]>]> {
+def Weft_ConstantOp : Op<Weft_Dialect, "constant", [Pure, ConstantLike, WeftOpInterface,
+    AllTypesMatch<["value", "result"]>]> {
   let summary = "A small table of values";
   let arguments = (ins ElementsAttr:$value);
   let results = (outs Weft_Tensor:$result);

@@ -1,7 +1,8 @@
-// The tiles of the contraction skeleton from sm_80 on (codegen/device/ampere_contraction.cuh): which knobs it takes, and what they
-// need. The product it computes is that of HopperProduct.h: C contiguous along n, A and B along k or along their outer axis, and
-// `isByEngine` where rows start at multiples of 16 bytes, which asynchronous copies of a thread ask for, too. Operands of f32 that are read
-// as tf32 have elements of 4 bytes (ampere_tf32.cuh), which the functions are told.
+// The tiles of the contraction skeleton from sm_80 on (codegen/device/ampere_contraction.cuh):
+// which knobs it takes, and what they need. The product it computes is that of HopperProduct.h: C
+// contiguous along n, A and B along k or along their outer axis, and `isByEngine` where rows start
+// at multiples of 16 bytes, which asynchronous copies of a thread ask for, too. Operands of f32
+// that are read as tf32 have elements of 4 bytes (ampere_tf32.cuh), which the functions are told.
 #pragma once
 
 #include "kernel/ContractionRegion.h"
@@ -11,20 +12,26 @@
 
 namespace weft {
 
-/// Why no kernel of operands of so many bytes has such knobs, whatever it computes; empty if they are legal.
-std::string ampereKnobsRefusal(const AmpereContractionKnobs &knobs, int64_t sharedMemoryPerBlock, int64_t elementBytes = 2);
-/// Dynamic shared memory: stages of slices, or the tile of C that takes their place, which one of tf32 does not.
+/// Why no kernel of operands of so many bytes has such knobs, whatever it computes; empty if they
+/// are legal.
+std::string ampereKnobsRefusal(const AmpereContractionKnobs &knobs, int64_t sharedMemoryPerBlock,
+                               int64_t elementBytes = 2);
+/// Dynamic shared memory: stages of slices, or the tile of C that takes their place, which one of
+/// tf32 does not.
 int64_t ampereSharedBytes(const AmpereContractionKnobs &knobs, int64_t elementBytes = 2);
 int ampereThreads(const AmpereContractionKnobs &knobs);
 /// Tiles of C over all members of the batch, one a block.
 int64_t ampereTiles(const HopperProduct &product, const AmpereContractionKnobs &knobs);
 
-/// Why warps do not finish what follows the product, whatever the tile: they add up nothing that an epilogue computes, and end with no
-/// local softmax of tf32. Empty if they do.
+/// Why warps do not finish what follows the product, whatever the tile: they add up nothing that an
+/// epilogue computes, and end with no local softmax of tf32. Empty if they do.
 std::string warpEpilogueRefusal(const Kernel &kernel, const ContractionRegion &region);
-/// Why warps of a tile do not hold whole sub-vectors of a local softmax; empty if they do, or if there is none.
-std::string ampereSoftmaxRefusal(const AmpereContractionKnobs &knobs, const ContractionRegion &region);
-/// Why a tile leaves no registers for an epilogue that needs so many (epilogueRegisters); empty if it does.
+/// Why warps of a tile do not hold whole sub-vectors of a local softmax; empty if they do, or if
+/// there is none.
+std::string ampereSoftmaxRefusal(const AmpereContractionKnobs &knobs,
+                                 const ContractionRegion &region);
+/// Why a tile leaves no registers for an epilogue that needs so many (epilogueRegisters); empty if
+/// it does.
 std::string ampereRegistersRefusal(const AmpereContractionKnobs &knobs, int epilogueRegisters);
 
 }  // namespace weft

@@ -1,5 +1,6 @@
-// Names that do not depend on the model: axes a0, a1, ... in order of first use, values v0, v1, ... in order of
-// definition. Shared by the canonical text of kernels and of configurations, so that the two agree.
+// Names that do not depend on the model: axes a0, a1, ... in order of first use, values v0, v1, ...
+// in order of definition. Shared by the canonical text of kernels and of configurations, so that
+// the two agree.
 #pragma once
 
 #include "kernel/Kernel.h"

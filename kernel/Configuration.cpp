@@ -1,5 +1,6 @@
-// Layouts and knobs as text and as strides. canonicalText() decides which configurations are the same kernel: layouts are
-// compared by the strides they give, so that extents of 1 and strides that equal the dense ones make no difference.
+// Layouts and knobs as text and as strides. canonicalText() decides which configurations are the
+// same kernel: layouts are compared by the strides they give, so that extents of 1 and strides that
+// equal the dense ones make no difference.
 #include "kernel/Configuration.h"
 
 #include "kernel/CanonicalNames.h"
@@ -21,7 +22,8 @@ Layout rowMajor(size_t rank) {
 std::vector<int64_t> stridesOf(const Layout &layout, const std::vector<int64_t> &extents) {
   if (!layout.strides.empty()) return layout.strides;
   if (layout.order.size() != extents.size())
-    throw Error::checkFailed("a layout of {} dimensions was given to a tensor of {}", layout.order.size(), extents.size());
+    throw Error::checkFailed("a layout of {} dimensions was given to a tensor of {}",
+                             layout.order.size(), extents.size());
   std::vector<int64_t> strides(extents.size());
   int64_t stride = 1;
   for (size_t i = layout.order.size(); i-- > 0;) {
@@ -42,7 +44,8 @@ std::vector<Layout> allDenseLayouts(size_t rank) {
 std::string print(const Layout &layout, const Kernel &kernel, const Value &value) {
   std::vector<std::string> names;
   for (int dimension : layout.order) names.push_back(kernel.axes[value.axes[dimension]].name);
-  const bool letters = std::all_of(names.begin(), names.end(), [](const std::string &name) { return name.size() == 1; });
+  const bool letters = std::all_of(names.begin(), names.end(),
+                                   [](const std::string &name) { return name.size() == 1; });
   std::string text = fmt::format("{}", fmt::join(names, letters ? "" : ","));
   if (!layout.strides.empty()) text += fmt::format("[{}]", fmt::join(layout.strides, ","));
   if (layout.offset != 0) text += fmt::format("+{}", layout.offset);
@@ -51,19 +54,21 @@ std::string print(const Layout &layout, const Kernel &kernel, const Value &value
 
 std::string_view nameOf(ReductionMapping mapping) {
   switch (mapping) {
-  case ReductionMapping::none: return "none";
-  case ReductionMapping::sequential: return "sequential";
-  case ReductionMapping::warp: return "warp";
-  case ReductionMapping::block: return "block";
-  case ReductionMapping::warpColumns: return "warp-columns";
-  case ReductionMapping::blockColumns: return "block-columns";
-  case ReductionMapping::clusterColumns: return "cluster-columns";
-  case ReductionMapping::gridColumns: return "grid-columns";
+    case ReductionMapping::none: return "none";
+    case ReductionMapping::sequential: return "sequential";
+    case ReductionMapping::warp: return "warp";
+    case ReductionMapping::block: return "block";
+    case ReductionMapping::warpColumns: return "warp-columns";
+    case ReductionMapping::blockColumns: return "block-columns";
+    case ReductionMapping::clusterColumns: return "cluster-columns";
+    case ReductionMapping::gridColumns: return "grid-columns";
   }
   return "";
 }
 
-bool isRowMapping(ReductionMapping mapping) { return mapping == ReductionMapping::warp || mapping == ReductionMapping::block; }
+bool isRowMapping(ReductionMapping mapping) {
+  return mapping == ReductionMapping::warp || mapping == ReductionMapping::block;
+}
 
 bool isColumnMapping(ReductionMapping mapping) {
   return mapping == ReductionMapping::warpColumns || mapping == ReductionMapping::blockColumns ||
@@ -72,29 +77,34 @@ bool isColumnMapping(ReductionMapping mapping) {
 
 std::string_view nameOf(BlockCombine combine) {
   switch (combine) {
-  case BlockCombine::shuffle: return "shuffle";
-  case BlockCombine::tree: return "tree";
-  case BlockCombine::linear: return "linear";
+    case BlockCombine::shuffle: return "shuffle";
+    case BlockCombine::tree: return "tree";
+    case BlockCombine::linear: return "linear";
   }
   return "";
 }
 
 std::string_view nameOf(HopperSchedule schedule) {
   switch (schedule) {
-  case HopperSchedule::cooperative: return "cooperative";
-  case HopperSchedule::pingPong: return "ping-pong";
-  case HopperSchedule::narrow: return "narrow";
+    case HopperSchedule::cooperative: return "cooperative";
+    case HopperSchedule::pingPong: return "ping-pong";
+    case HopperSchedule::narrow: return "narrow";
   }
   return "";
 }
 
 std::span<const LibraryAttribute> libraryAttributes() {
   static constexpr LibraryAttribute attributes[] = {
-      {"libraryVersion", &LibraryKnobs::libraryVersion}, {"algorithm", &LibraryKnobs::algorithm},
-      {"tile", &LibraryKnobs::tile},                     {"stages", &LibraryKnobs::stages},
-      {"splitK", &LibraryKnobs::splitK},                 {"reductionScheme", &LibraryKnobs::reductionScheme},
-      {"swizzle", &LibraryKnobs::swizzle},               {"customOption", &LibraryKnobs::customOption},
-      {"innerShape", &LibraryKnobs::innerShape},         {"clusterShape", &LibraryKnobs::clusterShape},
+      {"libraryVersion", &LibraryKnobs::libraryVersion},
+      {"algorithm", &LibraryKnobs::algorithm},
+      {"tile", &LibraryKnobs::tile},
+      {"stages", &LibraryKnobs::stages},
+      {"splitK", &LibraryKnobs::splitK},
+      {"reductionScheme", &LibraryKnobs::reductionScheme},
+      {"swizzle", &LibraryKnobs::swizzle},
+      {"customOption", &LibraryKnobs::customOption},
+      {"innerShape", &LibraryKnobs::innerShape},
+      {"clusterShape", &LibraryKnobs::clusterShape},
       {"workspaceBytes", &LibraryKnobs::workspaceBytes}};
   return attributes;
 }
@@ -104,8 +114,9 @@ std::string libraryVersionText(int version) {
 }
 
 std::string_view familyOf(const Knobs &knobs) {
-  constexpr std::string_view names[] = {"loop", "transpose", "plain-contraction", "view", "cublaslt", "hopper-contraction",
-                                        "ampere-contraction"};
+  constexpr std::string_view names[] = {
+      "loop",     "transpose",          "plain-contraction", "view",
+      "cublaslt", "hopper-contraction", "ampere-contraction"};
   static_assert(std::size(names) == std::variant_size_v<Knobs>);
   return names[knobs.index()];
 }
@@ -115,8 +126,13 @@ bool hasText(const Knobs &knobs) {
 }
 
 int familyVersion(std::string_view family) {
-  static const std::map<std::string_view, int> versions = {
-      {"ampere-contraction", 1}, {"cublaslt", 1}, {"hopper-contraction", 1}, {"loop", 1}, {"plain-contraction", 1}, {"transpose", 1}, {"view", 1}};
+  static const std::map<std::string_view, int> versions = {{"ampere-contraction", 1},
+                                                           {"cublaslt", 1},
+                                                           {"hopper-contraction", 1},
+                                                           {"loop", 1},
+                                                           {"plain-contraction", 1},
+                                                           {"transpose", 1},
+                                                           {"view", 1}};
   const auto found = versions.find(family);
   if (found == versions.end()) throw Error::checkFailed("unknown kernel family '{}'", family);
   return found->second;
@@ -124,33 +140,42 @@ int familyVersion(std::string_view family) {
 
 namespace {
 
-std::string counted(int64_t count, std::string_view noun) { return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s"); }
+std::string counted(int64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
 
 std::string describeReduction(const LoopKnobs &knobs) {
-  const std::string rows = fmt::format("{} a block", counted(knobs.threads / std::max(1, knobs.threadsPerRow), "row"));
+  const std::string rows =
+      fmt::format("{} a block", counted(knobs.threads / std::max(1, knobs.threadsPerRow), "row"));
   switch (knobs.reduction) {
-  case ReductionMapping::none: return fmt::format("{} threads a block", knobs.threads);
-  case ReductionMapping::sequential: return fmt::format("one thread a row, {} threads a block", knobs.threads);
-  case ReductionMapping::warp:
-    if (knobs.threadsPerRow == 32) return fmt::format("one warp a row, {}", rows);
-    return fmt::format("{} of a warp a row, {}", counted(knobs.threadsPerRow, "lane"), rows);
-  case ReductionMapping::block: {
-    const std::string combined = knobs.combine == BlockCombine::shuffle ? "" : fmt::format(", {} combine", nameOf(knobs.combine));
-    if (knobs.threadsPerRow == knobs.threads) return fmt::format("one block of {} threads a row{}", knobs.threads, combined);
-    return fmt::format("{} threads a row, {}{}", knobs.threadsPerRow, rows, combined);
-  }
-  case ReductionMapping::warpColumns:
-    return fmt::format("{} a column, {} a block", counted(knobs.threadsPerRow, "lane"),
-                       counted(knobs.threads / knobs.threadsPerRow, "column"));
-  case ReductionMapping::blockColumns:
-  case ReductionMapping::clusterColumns:
-  case ReductionMapping::gridColumns: {
-    std::string shared;
-    if (knobs.reduction == ReductionMapping::clusterColumns) shared = fmt::format(", clusters of {}", counted(knobs.blocksPerRow, "block"));
-    if (knobs.reduction == ReductionMapping::gridColumns) shared = fmt::format(", {} of the grid a column", counted(knobs.blocksPerRow, "block"));
-    return fmt::format("{} a column, {} a block{}", counted(knobs.threadsPerRow, "thread"),
-                       counted(knobs.threads / knobs.threadsPerRow, "column"), shared);
-  }
+    case ReductionMapping::none: return fmt::format("{} threads a block", knobs.threads);
+    case ReductionMapping::sequential:
+      return fmt::format("one thread a row, {} threads a block", knobs.threads);
+    case ReductionMapping::warp:
+      if (knobs.threadsPerRow == 32) return fmt::format("one warp a row, {}", rows);
+      return fmt::format("{} of a warp a row, {}", counted(knobs.threadsPerRow, "lane"), rows);
+    case ReductionMapping::block: {
+      const std::string combined = knobs.combine == BlockCombine::shuffle
+                                       ? ""
+                                       : fmt::format(", {} combine", nameOf(knobs.combine));
+      if (knobs.threadsPerRow == knobs.threads)
+        return fmt::format("one block of {} threads a row{}", knobs.threads, combined);
+      return fmt::format("{} threads a row, {}{}", knobs.threadsPerRow, rows, combined);
+    }
+    case ReductionMapping::warpColumns:
+      return fmt::format("{} a column, {} a block", counted(knobs.threadsPerRow, "lane"),
+                         counted(knobs.threads / knobs.threadsPerRow, "column"));
+    case ReductionMapping::blockColumns:
+    case ReductionMapping::clusterColumns:
+    case ReductionMapping::gridColumns: {
+      std::string shared;
+      if (knobs.reduction == ReductionMapping::clusterColumns)
+        shared = fmt::format(", clusters of {}", counted(knobs.blocksPerRow, "block"));
+      if (knobs.reduction == ReductionMapping::gridColumns)
+        shared = fmt::format(", {} of the grid a column", counted(knobs.blocksPerRow, "block"));
+      return fmt::format("{} a column, {} a block{}", counted(knobs.threadsPerRow, "thread"),
+                         counted(knobs.threads / knobs.threadsPerRow, "column"), shared);
+    }
   }
   return "";
 }
@@ -172,32 +197,40 @@ struct Describe {
   std::string operator()(const LoopKnobs &knobs) const {
     std::string text = "scalar";
     if (knobs.vectorAxis >= 0 && knobs.vectorWidth > 1)
-      text = fmt::format("vector {} x {} along {}", knobs.vectorWidth,
-                         nameOf(kernel.values[kernel.outputs.front()].dtype), axis(knobs.vectorAxis));
+      text =
+          fmt::format("vector {} x {} along {}", knobs.vectorWidth,
+                      nameOf(kernel.values[kernel.outputs.front()].dtype), axis(knobs.vectorAxis));
     else if (knobs.vectorAxis >= 0)
       text = fmt::format("one element a thread along {}", axis(knobs.vectorAxis));
-    if (knobs.laneAxis >= 0 && knobs.laneAxis != knobs.vectorAxis) text += fmt::format(", lanes along {}", axis(knobs.laneAxis));
+    if (knobs.laneAxis >= 0 && knobs.laneAxis != knobs.vectorAxis)
+      text += fmt::format(", lanes along {}", axis(knobs.laneAxis));
     return text + ", " + describeReduction(knobs);
   }
   std::string operator()(const TransposeKnobs &knobs) const {
-    return fmt::format("tile {0} x {0}, vector {1}, {2} threads a block", knobs.tile, knobs.vectorWidth, knobs.threads);
+    return fmt::format("tile {0} x {0}, vector {1}, {2} threads a block", knobs.tile,
+                       knobs.vectorWidth, knobs.threads);
   }
   std::string operator()(const ContractionKnobs &knobs) const {
-    return fmt::format("plain FMA (placeholder), tile {} x {} x {}, {} x {} a thread", knobs.tileM, knobs.tileN, knobs.tileK,
-                       knobs.threadM, knobs.threadN);
+    return fmt::format("plain FMA (placeholder), tile {} x {} x {}, {} x {} a thread", knobs.tileM,
+                       knobs.tileN, knobs.tileK, knobs.threadM, knobs.threadN);
   }
   std::string operator()(const HopperContractionKnobs &knobs) const {
-    const std::string panels = knobs.schedule == HopperSchedule::narrow
-                                   ? ""
-                                   : fmt::format(", {} staged panels, raster {}", knobs.staging, knobs.rasterM);
-    return fmt::format("wgmma, {} tiles of {} x {}, {} stages{}{}{}{}", nameOf(knobs.schedule), knobs.tileM, knobs.tileN, knobs.stages, panels,
-                       knobs.splits == 1 ? "" : fmt::format(", k over {} blocks", knobs.splits),
-                       knobs.sharers == 1 ? "" : fmt::format(", slices of B for {} blocks", knobs.sharers),
-                       knobs.streams == 0 ? "" : fmt::format(", equal runs of slices for {} blocks", knobs.blocks));
+    const std::string panels =
+        knobs.schedule == HopperSchedule::narrow
+            ? ""
+            : fmt::format(", {} staged panels, raster {}", knobs.staging, knobs.rasterM);
+    return fmt::format(
+        "wgmma, {} tiles of {} x {}, {} stages{}{}{}{}", nameOf(knobs.schedule), knobs.tileM,
+        knobs.tileN, knobs.stages, panels,
+        knobs.splits == 1 ? "" : fmt::format(", k over {} blocks", knobs.splits),
+        knobs.sharers == 1 ? "" : fmt::format(", slices of B for {} blocks", knobs.sharers),
+        knobs.streams == 0 ? ""
+                           : fmt::format(", equal runs of slices for {} blocks", knobs.blocks));
   }
   std::string operator()(const AmpereContractionKnobs &knobs) const {
-    return fmt::format("mma.sync, tile {} x {} x {}, {} stages, {} x {} warps, raster {}", knobs.tileM, knobs.tileN, knobs.tileK,
-                       knobs.stages, knobs.warpsM, knobs.warpsN, knobs.rasterM);
+    return fmt::format("mma.sync, tile {} x {} x {}, {} stages, {} x {} warps, raster {}",
+                       knobs.tileM, knobs.tileN, knobs.tileK, knobs.stages, knobs.warpsM,
+                       knobs.warpsN, knobs.rasterM);
   }
   std::string operator()(const ViewKnobs &) const { return "view, no kernel"; }
   /// ", epilogue gelu_bias"; empty for the product alone.
@@ -208,10 +241,12 @@ struct Describe {
   }
   std::string operator()(const LibraryKnobs &knobs) const {
     const std::string with = epilogue();
-    if (knobs.algorithm < 0) return fmt::format("cuBLASLt{}, first candidate of its heuristic", with);
+    if (knobs.algorithm < 0)
+      return fmt::format("cuBLASLt{}, first candidate of its heuristic", with);
     LibraryKnobs attributes = knobs;
     attributes.libraryVersion = 0;
-    return fmt::format("cuBLASLt {}{}, {}", libraryVersionText(knobs.libraryVersion), with, libraryAttributesText(attributes, ", "));
+    return fmt::format("cuBLASLt {}{}, {}", libraryVersionText(knobs.libraryVersion), with,
+                       libraryAttributesText(attributes, ", "));
   }
 };
 
@@ -222,33 +257,44 @@ struct CanonicalKnobs {
   std::string axis(int index) const { return index < 0 ? "-" : names.axis(index); }
 
   std::string operator()(const LoopKnobs &knobs) const {
-    return fmt::format("vector {}x{} lanes {} reduction {} threads {} perRow {}{}{}", axis(knobs.vectorAxis), knobs.vectorWidth,
-                       axis(knobs.laneAxis), nameOf(knobs.reduction), knobs.threads, knobs.threadsPerRow,
-                       knobs.combine == BlockCombine::shuffle ? "" : fmt::format(" combine {}", nameOf(knobs.combine)),
-                       knobs.blocksPerRow == 1 ? "" : fmt::format(" blocks {}", knobs.blocksPerRow));
+    return fmt::format(
+        "vector {}x{} lanes {} reduction {} threads {} perRow {}{}{}", axis(knobs.vectorAxis),
+        knobs.vectorWidth, axis(knobs.laneAxis), nameOf(knobs.reduction), knobs.threads,
+        knobs.threadsPerRow,
+        knobs.combine == BlockCombine::shuffle ? ""
+                                               : fmt::format(" combine {}", nameOf(knobs.combine)),
+        knobs.blocksPerRow == 1 ? "" : fmt::format(" blocks {}", knobs.blocksPerRow));
   }
   std::string operator()(const TransposeKnobs &knobs) const {
-    return fmt::format("tile {} vector {} threads {}", knobs.tile, knobs.vectorWidth, knobs.threads);
+    return fmt::format("tile {} vector {} threads {}", knobs.tile, knobs.vectorWidth,
+                       knobs.threads);
   }
   std::string operator()(const ContractionKnobs &knobs) const {
-    return fmt::format("tile {}x{}x{} thread {}x{}", knobs.tileM, knobs.tileN, knobs.tileK, knobs.threadM, knobs.threadN);
+    return fmt::format("tile {}x{}x{} thread {}x{}", knobs.tileM, knobs.tileN, knobs.tileK,
+                       knobs.threadM, knobs.threadN);
   }
   std::string operator()(const HopperContractionKnobs &knobs) const {
-    return fmt::format("{} tile {}x{} stages {} staging {} raster {} blocks {}{}{}{}", nameOf(knobs.schedule), knobs.tileM, knobs.tileN,
-                       knobs.stages, knobs.staging, knobs.rasterM, knobs.blocks,
+    return fmt::format("{} tile {}x{} stages {} staging {} raster {} blocks {}{}{}{}",
+                       nameOf(knobs.schedule), knobs.tileM, knobs.tileN, knobs.stages,
+                       knobs.staging, knobs.rasterM, knobs.blocks,
                        knobs.splits == 1 ? "" : fmt::format(" splits {}", knobs.splits),
-                       knobs.sharers == 1 ? "" : fmt::format(" sharers {}", knobs.sharers), knobs.streams == 0 ? "" : " streams");
+                       knobs.sharers == 1 ? "" : fmt::format(" sharers {}", knobs.sharers),
+                       knobs.streams == 0 ? "" : " streams");
   }
   std::string operator()(const AmpereContractionKnobs &knobs) const {
-    return fmt::format("tile {}x{}x{} stages {} warps {}x{} raster {}", knobs.tileM, knobs.tileN, knobs.tileK, knobs.stages,
-                       knobs.warpsM, knobs.warpsN, knobs.rasterM);
+    return fmt::format("tile {}x{}x{} stages {} warps {}x{} raster {}", knobs.tileM, knobs.tileN,
+                       knobs.tileK, knobs.stages, knobs.warpsM, knobs.warpsN, knobs.rasterM);
   }
   std::string operator()(const ViewKnobs &) const { return "-"; }
-  std::string operator()(const LibraryKnobs &knobs) const { return libraryAttributesText(knobs, " "); }
+  std::string operator()(const LibraryKnobs &knobs) const {
+    return libraryAttributesText(knobs, " ");
+  }
 };
 
-/// The layout as groups of axes that one stride serves, slowest first: "a0.a1:64 a2:1". Axes of extent 1 vanish.
-std::string canonicalLayout(const Kernel &kernel, const CanonicalNames &names, int valueIndex, const Layout &layout) {
+/// The layout as groups of axes that one stride serves, slowest first: "a0.a1:64 a2:1". Axes of
+/// extent 1 vanish.
+std::string canonicalLayout(const Kernel &kernel, const CanonicalNames &names, int valueIndex,
+                            const Layout &layout) {
   const Value &value = kernel.values[valueIndex];
   std::vector<int64_t> extents;
   for (int axis : value.axes) extents.push_back(kernel.axes[axis].extent);
@@ -256,31 +302,41 @@ std::string canonicalLayout(const Kernel &kernel, const CanonicalNames &names, i
   std::vector<size_t> order;
   for (size_t i = 0; i < extents.size(); ++i)
     if (extents[i] > 1) order.push_back(i);
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return strides[a] > strides[b]; });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return strides[a] > strides[b]; });
   std::string text;
   for (size_t i = 0; i < order.size(); ++i) {
-    const bool mergesWithNext = i + 1 < order.size() && strides[order[i]] == strides[order[i + 1]] * extents[order[i + 1]];
+    const bool mergesWithNext =
+        i + 1 < order.size() && strides[order[i]] == strides[order[i + 1]] * extents[order[i + 1]];
     text += names.axis(value.axes[order[i]]);
     text += mergesWithNext ? "." : fmt::format(":{} ", strides[order[i]]);
   }
-  return fmt::format("{} {}offset {} align {}", names.value(valueIndex), text, layout.offset, layout.alignment);
+  return fmt::format("{} {}offset {} align {}", names.value(valueIndex), text, layout.offset,
+                     layout.alignment);
 }
 
 }  // namespace
 
-std::string describe(const Kernel &kernel, const Knobs &knobs) { return std::visit(Describe{kernel}, knobs); }
+std::string describe(const Kernel &kernel, const Knobs &knobs) {
+  return std::visit(Describe{kernel}, knobs);
+}
 
-std::string canonicalText(const Kernel &kernel, const Configuration &configuration, std::string_view architecture) {
-  if (configuration.inputs.size() != kernel.inputs.size() || configuration.outputs.size() != kernel.outputs.size())
-    throw Error::checkFailed("kernel '{}' has {} inputs and {} outputs, its configuration {} and {}", kernel.name,
-                             kernel.inputs.size(), kernel.outputs.size(), configuration.inputs.size(),
-                             configuration.outputs.size());
+std::string canonicalText(const Kernel &kernel, const Configuration &configuration,
+                          std::string_view architecture) {
+  if (configuration.inputs.size() != kernel.inputs.size() ||
+      configuration.outputs.size() != kernel.outputs.size())
+    throw Error::checkFailed(
+        "kernel '{}' has {} inputs and {} outputs, its configuration {} and {}", kernel.name,
+        kernel.inputs.size(), kernel.outputs.size(), configuration.inputs.size(),
+        configuration.outputs.size());
   const CanonicalNames names(kernel);
   std::string text = canonicalText(kernel);
   for (size_t i = 0; i < kernel.inputs.size(); ++i)
-    text += fmt::format("layout {}\n", canonicalLayout(kernel, names, kernel.inputs[i], configuration.inputs[i]));
+    text += fmt::format("layout {}\n",
+                        canonicalLayout(kernel, names, kernel.inputs[i], configuration.inputs[i]));
   for (size_t i = 0; i < kernel.outputs.size(); ++i)
-    text += fmt::format("layout {}\n", canonicalLayout(kernel, names, kernel.outputs[i], configuration.outputs[i]));
+    text += fmt::format(
+        "layout {}\n", canonicalLayout(kernel, names, kernel.outputs[i], configuration.outputs[i]));
   const std::string_view family = familyOf(configuration.knobs);
   text += fmt::format("family {} {}\n", family, familyVersion(family));
   text += fmt::format("knobs {}\n", std::visit(CanonicalKnobs{names}, configuration.knobs));

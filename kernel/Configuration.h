@@ -1,5 +1,5 @@
-// A configuration: a layout for every operand and result of a kernel, plus the knobs of one kernel family.
-// Plain data, compared member by member, printed one way; the plan stores exactly this.
+// A configuration: a layout for every operand and result of a kernel, plus the knobs of one kernel
+// family. Plain data, compared member by member, printed one way; the plan stores exactly this.
 #pragma once
 
 #include "kernel/Kernel.h"
@@ -11,8 +11,9 @@
 
 namespace weft {
 
-/// Where the elements of one tensor lie. `order` lists dimension positions of the value (not kernel axes), slowest first.
-/// Dense unless `strides` is given (elements, one per dimension in logical order; a view of a stacked tensor).
+/// Where the elements of one tensor lie. `order` lists dimension positions of the value (not kernel
+/// axes), slowest first. Dense unless `strides` is given (elements, one per dimension in logical
+/// order; a view of a stacked tensor).
 struct Layout {
   std::vector<int> order;
   std::vector<int64_t> strides = {};
@@ -24,7 +25,8 @@ struct Layout {
 
 /// Identity order, dense.
 Layout rowMajor(size_t rank);
-/// Element strides per dimension in logical order, given the extents per dimension in logical order.
+/// Element strides per dimension in logical order, given the extents per dimension in logical
+/// order.
 std::vector<int64_t> stridesOf(const Layout &layout, const std::vector<int64_t> &extents);
 /// The axis names in layout order: "h,b,j,k" (single letters are joined without commas: "hbjk").
 std::string print(const Layout &layout, const Kernel &kernel, const Value &value);
@@ -34,37 +36,54 @@ std::vector<Layout> allDenseLayouts(size_t rank);
 /// How a reduction is spread over the machine (section 4 of "Data Movement Is All You Need").
 ///   sequential    one thread walks the reduced axes
 ///   warp, block   neighbouring threads lie along a reduced axis and share one row
-///   ...Columns    neighbouring threads lie along a kept axis, and threads further apart share each column: lanes of one
-///                 warp, threads of one block, the blocks of one cluster (sm_90 and later), or any blocks of the grid, whose
-///                 partial results the last one adds
-enum class ReductionMapping : uint8_t { none, sequential, warp, block, warpColumns, blockColumns, clusterColumns, gridColumns };
+///   ...Columns    neighbouring threads lie along a kept axis, and threads further apart share each
+///                 column: lanes of one warp, threads of one block, the blocks of one cluster
+///                 (sm_90 and later), or any blocks of the grid, whose partial results the last one
+///                 adds
+enum class ReductionMapping : uint8_t {
+  none,
+  sequential,
+  warp,
+  block,
+  warpColumns,
+  blockColumns,
+  clusterColumns,
+  gridColumns
+};
 /// "none", "warp", "cluster-columns".
 std::string_view nameOf(ReductionMapping mapping);
 inline constexpr ReductionMapping reductionMappings[] = {
-    ReductionMapping::none,        ReductionMapping::sequential,   ReductionMapping::warp,          ReductionMapping::block,
-    ReductionMapping::warpColumns, ReductionMapping::blockColumns, ReductionMapping::clusterColumns, ReductionMapping::gridColumns};
+    ReductionMapping::none,           ReductionMapping::sequential,  ReductionMapping::warp,
+    ReductionMapping::block,          ReductionMapping::warpColumns, ReductionMapping::blockColumns,
+    ReductionMapping::clusterColumns, ReductionMapping::gridColumns};
 
-/// How a block-mapped reduction combines the partial results of its threads: warp shuffles and then shared memory, a tree
-/// in shared memory, or one thread that walks the shared array.
+/// How a block-mapped reduction combines the partial results of its threads: warp shuffles and then
+/// shared memory, a tree in shared memory, or one thread that walks the shared array.
 enum class BlockCombine : uint8_t { shuffle, tree, linear };
 std::string_view nameOf(BlockCombine combine);
-inline constexpr BlockCombine blockCombines[] = {BlockCombine::shuffle, BlockCombine::tree, BlockCombine::linear};
+inline constexpr BlockCombine blockCombines[] = {BlockCombine::shuffle, BlockCombine::tree,
+                                                 BlockCombine::linear};
 
 /// Loop family: element-wise, normalization, reduction kernels in any layout.
 struct LoopKnobs {
-  int vectorAxis = -1;  ///< kernel axis along which one thread takes `vectorWidth` neighbours; -1: scalar kernel (rank 0)
-  int vectorWidth = 1;  ///< elements a thread takes along vectorAxis: 1, 2, 4, 8 (at most 16 bytes an access)
-  int laneAxis = -1;    ///< kernel axis along which neighbouring threads lie (equal to vectorAxis, or another axis)
+  int vectorAxis = -1;  ///< kernel axis along which one thread takes `vectorWidth` neighbours; -1:
+                        ///< scalar kernel (rank 0)
+  int vectorWidth =
+      1;  ///< elements a thread takes along vectorAxis: 1, 2, 4, 8 (at most 16 bytes an access)
+  int laneAxis = -1;  ///< kernel axis along which neighbouring threads lie (equal to vectorAxis, or
+                      ///< another axis)
   ReductionMapping reduction = ReductionMapping::none;  ///< for the reduced axis
-  int threads = 128;    ///< threads a block
+  int threads = 128;                                    ///< threads a block
   int threadsPerRow = 1;  ///< threads of a block that share one row or column; 1 where none do
   BlockCombine combine = BlockCombine::shuffle;  ///< for block reductions; shuffle for every other
-  int blocksPerRow = 1;   ///< blocks that share one column when the reduction is clusterColumns or gridColumns, else 1
+  int blocksPerRow = 1;  ///< blocks that share one column when the reduction is clusterColumns or
+                         ///< gridColumns, else 1
   auto operator<=>(const LoopKnobs &) const = default;
 };
 
-bool isRowMapping(ReductionMapping mapping);     ///< warp, block
-bool isColumnMapping(ReductionMapping mapping);  ///< warpColumns, blockColumns, clusterColumns, gridColumns
+bool isRowMapping(ReductionMapping mapping);  ///< warp, block
+bool isColumnMapping(
+    ReductionMapping mapping);  ///< warpColumns, blockColumns, clusterColumns, gridColumns
 
 /// Transpose family: one tensor from one layout to another through a shared-memory tile.
 struct TransposeKnobs {
@@ -74,36 +93,46 @@ struct TransposeKnobs {
   auto operator<=>(const TransposeKnobs &) const = default;
 };
 
-/// Plain contraction family (placeholder until the tensor-core families exist): tiled FMA, correct everywhere.
+/// Plain contraction family (placeholder until the tensor-core families exist): tiled FMA, correct
+/// everywhere.
 struct ContractionKnobs {
   int tileM = 64, tileN = 64, tileK = 16;  ///< elements of the block's tile
   int threadM = 4, threadN = 4;            ///< elements a thread accumulates
   auto operator<=>(const ContractionKnobs &) const = default;
 };
 
-/// How the two consumer warpgroups of a block divide the work: both share a tile, half of its rows each; or each has a tile of
-/// its own and multiplies while the other stores. Narrow: one consumer, one tile a block, whose sums go straight to memory.
+/// How the two consumer warpgroups of a block divide the work: both share a tile, half of its rows
+/// each; or each has a tile of its own and multiplies while the other stores. Narrow: one consumer,
+/// one tile a block, whose sums go straight to memory.
 enum class HopperSchedule : uint8_t { cooperative, pingPong, narrow };
 /// "cooperative", "ping-pong", "narrow".
 std::string_view nameOf(HopperSchedule schedule);
-inline constexpr HopperSchedule hopperSchedules[] = {HopperSchedule::cooperative, HopperSchedule::pingPong, HopperSchedule::narrow};
+inline constexpr HopperSchedule hopperSchedules[] = {
+    HopperSchedule::cooperative, HopperSchedule::pingPong, HopperSchedule::narrow};
 
-/// Tensor-core contractions of sm_90a: one persistent kernel of a producer and two consumer warpgroups (hopper_contraction.cuh), or
-/// for few rows or few tiles a smaller one (hopper_narrow.cuh), to which staging, rasterM and blocks mean nothing.
+/// Tensor-core contractions of sm_90a: one persistent kernel of a producer and two consumer
+/// warpgroups (hopper_contraction.cuh), or for few rows or few tiles a smaller one
+/// (hopper_narrow.cuh), to which staging, rasterM and blocks mean nothing.
 struct HopperContractionKnobs {
   HopperSchedule schedule = HopperSchedule::cooperative;
-  int tileM = 128, tileN = 128;  ///< elements of C: 64, 128, 256 and 64, 128, 192, 256; narrow: 32 or 64 and 8, 16, .. 48, or those exchanged
+  int tileM = 128, tileN = 128;  ///< elements of C: 64, 128, 256 and 64, 128, 192, 256; narrow: 32
+                                 ///< or 64 and 8, 16, .. 48, or those exchanged
   int stages = 4;                ///< slices of A and B, 64 of k each, that shared memory holds
   int staging = 2;               ///< panels of 64 x 64 elements of C on their way out, a consumer
   int rasterM = 8;               ///< tiles along m that are taken together before the next along n
-  int blocks = 132;              ///< at most, each alone on its multiprocessor; a block takes every so manieth tile
-  int splits = 1;                ///< blocks of a cluster that share the k of one tile: 1, 2, 4, 8; above 1 every tile has a cluster
-  int sharers = 1;               ///< blocks of a cluster that take neighbouring tiles along m and load slices of B for each other: 1, 2
-  int streams = 0;               ///< 1: every block takes an equal run of the slices of all tiles, and shares those that it ends in (hopper_streams.cuh)
+  int blocks =
+      132;  ///< at most, each alone on its multiprocessor; a block takes every so manieth tile
+  int splits = 1;   ///< blocks of a cluster that share the k of one tile: 1, 2, 4, 8; above 1 every
+                    ///< tile has a cluster
+  int sharers = 1;  ///< blocks of a cluster that take neighbouring tiles along m and load slices of
+                    ///< B for each other: 1, 2
+  int streams = 0;  ///< 1: every block takes an equal run of the slices of all tiles, and shares
+                    ///< those that it ends in (hopper_streams.cuh)
   auto operator<=>(const HopperContractionKnobs &) const = default;
 };
 
-/// Tensor-core contractions from sm_80 on: one block a tile, copies into a ring of stages, products of a warp (ampere_contraction.cuh).
+/// Tensor-core contractions from sm_80 on: one block a tile, copies into a ring of stages, products
+/// of a warp (ampere_contraction.cuh).
 struct AmpereContractionKnobs {
   int tileM = 128, tileN = 128;  ///< elements of C a block: 32, 64, 128, 256
   int tileK = 32;                ///< of k in a slice of A and B: 32 or 64
@@ -113,16 +142,19 @@ struct AmpereContractionKnobs {
   auto operator<=>(const AmpereContractionKnobs &) const = default;
 };
 
-/// Zero-cost family: slices and concatenations that are views of one buffer, and parameters packed at load.
+/// Zero-cost family: slices and concatenations that are views of one buffer, and parameters packed
+/// at load.
 struct ViewKnobs {
   auto operator<=>(const ViewKnobs &) const = default;
 };
 
-/// cuBLASLt family: one matrix product by NVIDIA's library. The algorithm is kept as the attributes that the library names
-/// (cublasLtMatmulAlgoConfigAttributes_t), from which it is made again and checked at load; with algorithm -1 the library's
-/// heuristic is asked at load and its first candidate taken.
+/// cuBLASLt family: one matrix product by NVIDIA's library. The algorithm is kept as the attributes
+/// that the library names (cublasLtMatmulAlgoConfigAttributes_t), from which it is made again and
+/// checked at load; with algorithm -1 the library's heuristic is asked at load and its first
+/// candidate taken.
 struct LibraryKnobs {
-  int libraryVersion = 0;   ///< of the library that listed the algorithm, 130200 for 13.2.0; 0 with algorithm -1
+  int libraryVersion =
+      0;  ///< of the library that listed the algorithm, 130200 for 13.2.0; 0 with algorithm -1
   int algorithm = -1;       ///< algorithm id; -1: the heuristic's first candidate at load
   int tile = 0;             ///< id of the tile
   int stages = 0;           ///< id of the stages of the pipeline
@@ -136,7 +168,8 @@ struct LibraryKnobs {
   auto operator<=>(const LibraryKnobs &) const = default;
 };
 
-/// The attributes of LibraryKnobs by name: plan, graph and key text read and write them through this one list.
+/// The attributes of LibraryKnobs by name: plan, graph and key text read and write them through
+/// this one list.
 struct LibraryAttribute {
   const char *name;
   int LibraryKnobs::*member;
@@ -145,8 +178,8 @@ std::span<const LibraryAttribute> libraryAttributes();
 /// "13.2.0" for 130200.
 std::string libraryVersionText(int version);
 
-using Knobs = std::variant<LoopKnobs, TransposeKnobs, ContractionKnobs, ViewKnobs, LibraryKnobs, HopperContractionKnobs,
-                           AmpereContractionKnobs>;
+using Knobs = std::variant<LoopKnobs, TransposeKnobs, ContractionKnobs, ViewKnobs, LibraryKnobs,
+                           HopperContractionKnobs, AmpereContractionKnobs>;
 
 struct Configuration {
   std::vector<Layout> inputs = {};   ///< one per Kernel::inputs
@@ -155,17 +188,21 @@ struct Configuration {
   auto operator<=>(const Configuration &) const = default;
 };
 
-/// "loop", "transpose", "plain-contraction", "view", "cublaslt", "hopper-contraction", "ampere-contraction".
+/// "loop", "transpose", "plain-contraction", "view", "cublaslt", "hopper-contraction",
+/// "ampere-contraction".
 std::string_view familyOf(const Knobs &knobs);
-/// Whether kernels of the family are CUDA text of ours: not views, which run nothing, and not products of a library.
+/// Whether kernels of the family are CUDA text of ours: not views, which run nothing, and not
+/// products of a library.
 bool hasText(const Knobs &knobs);
 /// Bumped when the speed of a family's kernels changes; part of profile keys.
 int familyVersion(std::string_view family);
 /// Readable and unambiguous: "vector 8 x f16 along i, one warp a row, 4 rows a block".
 std::string describe(const Kernel &kernel, const Knobs &knobs);
 
-/// The full key text of kernel + configuration + target: canonical body, extents, dtypes, layouts after merging adjacent
-/// axes, knobs, architecture. What the cubin cache and the profile store hash.
-std::string canonicalText(const Kernel &kernel, const Configuration &configuration, std::string_view architecture);
+/// The full key text of kernel + configuration + target: canonical body, extents, dtypes, layouts
+/// after merging adjacent axes, knobs, architecture. What the cubin cache and the profile store
+/// hash.
+std::string canonicalText(const Kernel &kernel, const Configuration &configuration,
+                          std::string_view architecture);
 
 }  // namespace weft

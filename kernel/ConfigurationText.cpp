@@ -1,5 +1,5 @@
-// Lines of configurations. Fields that have their default value are left out, so that a field added later with a default
-// that means "as before" leaves older lines valid.
+// Lines of configurations. Fields that have their default value are left out, so that a field added
+// later with a default that means "as before" leaves older lines valid.
 #include "kernel/ConfigurationText.h"
 
 #include "kernel/CanonicalNames.h"
@@ -16,7 +16,8 @@ namespace weft {
 namespace {
 
 /// Visits the fields of a family's knobs by name; the one list that writing and reading share.
-template <typename Visitor> void visitFields(LoopKnobs &knobs, Visitor &visit) {
+template <typename Visitor>
+void visitFields(LoopKnobs &knobs, Visitor &visit) {
   visit.axis("vector", knobs.vectorAxis);
   visit.integer("width", knobs.vectorWidth, LoopKnobs{}.vectorWidth);
   visit.axis("lanes", knobs.laneAxis);
@@ -26,19 +27,22 @@ template <typename Visitor> void visitFields(LoopKnobs &knobs, Visitor &visit) {
   visit.choice("combine", knobs.combine, blockCombines);
   visit.integer("blocks", knobs.blocksPerRow, LoopKnobs{}.blocksPerRow);
 }
-template <typename Visitor> void visitFields(TransposeKnobs &knobs, Visitor &visit) {
+template <typename Visitor>
+void visitFields(TransposeKnobs &knobs, Visitor &visit) {
   visit.integer("tile", knobs.tile, TransposeKnobs{}.tile);
   visit.integer("width", knobs.vectorWidth, TransposeKnobs{}.vectorWidth);
   visit.integer("threads", knobs.threads, TransposeKnobs{}.threads);
 }
-template <typename Visitor> void visitFields(ContractionKnobs &knobs, Visitor &visit) {
+template <typename Visitor>
+void visitFields(ContractionKnobs &knobs, Visitor &visit) {
   visit.integer("tileM", knobs.tileM, ContractionKnobs{}.tileM);
   visit.integer("tileN", knobs.tileN, ContractionKnobs{}.tileN);
   visit.integer("tileK", knobs.tileK, ContractionKnobs{}.tileK);
   visit.integer("threadM", knobs.threadM, ContractionKnobs{}.threadM);
   visit.integer("threadN", knobs.threadN, ContractionKnobs{}.threadN);
 }
-template <typename Visitor> void visitFields(HopperContractionKnobs &knobs, Visitor &visit) {
+template <typename Visitor>
+void visitFields(HopperContractionKnobs &knobs, Visitor &visit) {
   visit.choice("schedule", knobs.schedule, hopperSchedules);
   visit.integer("tileM", knobs.tileM, HopperContractionKnobs{}.tileM);
   visit.integer("tileN", knobs.tileN, HopperContractionKnobs{}.tileN);
@@ -50,7 +54,8 @@ template <typename Visitor> void visitFields(HopperContractionKnobs &knobs, Visi
   visit.integer("sharers", knobs.sharers, HopperContractionKnobs{}.sharers);
   visit.integer("streams", knobs.streams, HopperContractionKnobs{}.streams);
 }
-template <typename Visitor> void visitFields(AmpereContractionKnobs &knobs, Visitor &visit) {
+template <typename Visitor>
+void visitFields(AmpereContractionKnobs &knobs, Visitor &visit) {
   visit.integer("tileM", knobs.tileM, AmpereContractionKnobs{}.tileM);
   visit.integer("tileN", knobs.tileN, AmpereContractionKnobs{}.tileN);
   visit.integer("tileK", knobs.tileK, AmpereContractionKnobs{}.tileK);
@@ -59,8 +64,10 @@ template <typename Visitor> void visitFields(AmpereContractionKnobs &knobs, Visi
   visit.integer("warpsN", knobs.warpsN, AmpereContractionKnobs{}.warpsN);
   visit.integer("raster", knobs.rasterM, AmpereContractionKnobs{}.rasterM);
 }
-template <typename Visitor> void visitFields(ViewKnobs &, Visitor &) {}
-template <typename Visitor> void visitFields(LibraryKnobs &knobs, Visitor &visit) {
+template <typename Visitor>
+void visitFields(ViewKnobs &, Visitor &) {}
+template <typename Visitor>
+void visitFields(LibraryKnobs &knobs, Visitor &visit) {
   for (const LibraryAttribute &attribute : libraryAttributes())
     visit.integer(attribute.name, knobs.*attribute.member, LibraryKnobs{}.*attribute.member);
 }
@@ -74,7 +81,9 @@ public:
   void axis(std::string_view name, int value) {
     if (value >= 0) text += fmt::format(" {}={}", name, names->axis(value));
   }
-  template <typename Choice> void choice(std::string_view name, Choice value, std::span<const std::type_identity_t<Choice>> all) {
+  template <typename Choice>
+  void choice(std::string_view name, Choice value,
+              std::span<const std::type_identity_t<Choice>> all) {
     if (value != *all.begin()) text += fmt::format(" {}={}", name, nameOf(value));
   }
   std::string text;
@@ -93,10 +102,12 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   return parts;
 }
 
-template <typename Integer> Integer parseInteger(std::string_view text, std::string_view what) {
+template <typename Integer>
+Integer parseInteger(std::string_view text, std::string_view what) {
   Integer value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) throw Error::badInput("'{}' is no number ({})", text, what);
+  if (error != std::errc() || end != text.data() + text.size())
+    throw Error::badInput("'{}' is no number ({})", text, what);
   return value;
 }
 
@@ -120,18 +131,23 @@ public:
     value = -1;
     if (!text) return;
     const bool isAxis = text->size() > 1 && text->front() == 'a';
-    if (!isAxis && !kernel) throw Error::badInput("knob '{}': '{}' is no axis; axes are a0, a1, ...", name, *text);
+    if (!isAxis && !kernel)
+      throw Error::badInput("knob '{}': '{}' is no axis; axes are a0, a1, ...", name, *text);
     const auto index = isAxis ? parseInteger<size_t>(text->substr(1), name) : size_t(-1);
     if (!kernel) return;
     const CanonicalNames names(*kernel);
-    if (index >= names.axesInOrder().size()) throw Error::badInput("knob '{}': '{}' is no axis of '{}'", name, *text, kernel->name);
+    if (index >= names.axesInOrder().size())
+      throw Error::badInput("knob '{}': '{}' is no axis of '{}'", name, *text, kernel->name);
     value = names.axesInOrder()[index];
   }
-  template <typename Choice> void choice(std::string_view name, Choice &value, std::span<const std::type_identity_t<Choice>> all) {
+  template <typename Choice>
+  void choice(std::string_view name, Choice &value,
+              std::span<const std::type_identity_t<Choice>> all) {
     const auto text = take(name);
     value = *all.begin();
     if (!text) return;
-    const auto found = std::find_if(all.begin(), all.end(), [&](Choice choice) { return nameOf(choice) == *text; });
+    const auto found = std::find_if(all.begin(), all.end(),
+                                    [&](Choice choice) { return nameOf(choice) == *text; });
     if (found == all.end()) throw Error::badInput("knob '{}': unknown value '{}'", name, *text);
     value = *found;
   }
@@ -151,7 +167,8 @@ private:
   std::map<std::string_view, std::string_view> fields;
 };
 
-template <typename Family> Knobs readKnobs(std::string_view text, const Kernel *kernel) {
+template <typename Family>
+Knobs readKnobs(std::string_view text, const Kernel *kernel) {
   FieldReader reader(text, kernel);
   Family knobs;
   visitFields(knobs, reader);
@@ -163,8 +180,10 @@ Knobs knobsOf(std::string_view family, std::string_view text, const Kernel *kern
   if (family == familyOf(LoopKnobs{})) return readKnobs<LoopKnobs>(text, kernel);
   if (family == familyOf(TransposeKnobs{})) return readKnobs<TransposeKnobs>(text, kernel);
   if (family == familyOf(ContractionKnobs{})) return readKnobs<ContractionKnobs>(text, kernel);
-  if (family == familyOf(HopperContractionKnobs{})) return readKnobs<HopperContractionKnobs>(text, kernel);
-  if (family == familyOf(AmpereContractionKnobs{})) return readKnobs<AmpereContractionKnobs>(text, kernel);
+  if (family == familyOf(HopperContractionKnobs{}))
+    return readKnobs<HopperContractionKnobs>(text, kernel);
+  if (family == familyOf(AmpereContractionKnobs{}))
+    return readKnobs<AmpereContractionKnobs>(text, kernel);
   if (family == familyOf(LibraryKnobs{})) return readKnobs<LibraryKnobs>(text, kernel);
   throw Error::badInput("unknown kernel family '{}'", family);
 }
@@ -177,7 +196,8 @@ std::string knobsText(const Knobs &knobs, const CanonicalNames *names) {
 
 constexpr std::string_view dimensionDigits = "0123456789abcdefghijklmnopqrstuvwxyz";
 
-/// Dimensions of extent 1 change no address: they come first, ascending, so that equal layouts have one text.
+/// Dimensions of extent 1 change no address: they come first, ascending, so that equal layouts have
+/// one text.
 std::string layoutText(const Layout &layout, const Kernel &kernel, int value) {
   const std::vector<int> &axes = kernel.values[static_cast<size_t>(value)].axes;
   std::vector<int> order = layout.order;
@@ -197,16 +217,20 @@ Layout parseLayout(std::string_view text, const Kernel &kernel, int value) {
   const size_t bracket = std::min(text.find('['), text.size());
   Layout layout;
   if (text.substr(0, bracket) != "-")
-    for (const char digit : text.substr(0, bracket)) layout.order.push_back(static_cast<int>(dimensionDigits.find(digit)));
+    for (const char digit : text.substr(0, bracket))
+      layout.order.push_back(static_cast<int>(dimensionDigits.find(digit)));
   std::vector<int> sorted = layout.order;
   std::sort(sorted.begin(), sorted.end());
   if (sorted != rowMajor(rank).order)
-    throw Error::badInput("layout '{}' does not order the {} dimensions of '{}'", text, rank, kernel.values[static_cast<size_t>(value)].name);
+    throw Error::badInput("layout '{}' does not order the {} dimensions of '{}'", text, rank,
+                          kernel.values[static_cast<size_t>(value)].name);
   if (bracket == text.size()) return layout;
   if (text.back() != ']') throw Error::badInput("layout '{}' lacks its closing bracket", text);
-  for (const std::string_view stride : split(text.substr(bracket + 1, text.size() - bracket - 2), '/'))
+  for (const std::string_view stride :
+       split(text.substr(bracket + 1, text.size() - bracket - 2), '/'))
     layout.strides.push_back(parseInteger<int64_t>(stride, "stride"));
-  if (layout.strides.size() != rank) throw Error::badInput("layout '{}' needs {} strides", text, rank);
+  if (layout.strides.size() != rank)
+    throw Error::badInput("layout '{}' needs {} strides", text, rank);
   return layout;
 }
 
@@ -215,7 +239,8 @@ void checkGroup(std::string_view text) {
   for (size_t slash = text.find('/'); slash != std::string_view::npos; slash = text.find('/')) {
     const std::string_view factor = text.substr(0, slash);
     const size_t times = factor.find('x');
-    if (times == std::string_view::npos) throw Error::badInput("stride '{}' lacks the extent that another one follows", factor);
+    if (times == std::string_view::npos)
+      throw Error::badInput("stride '{}' lacks the extent that another one follows", factor);
     parseInteger<int64_t>(factor.substr(0, times), "stride");
     parseInteger<int64_t>(factor.substr(times + 1), "extent of a stride");
     text.remove_prefix(slash + 1);
@@ -228,7 +253,8 @@ void checkStrides(std::string_view text) {
   std::string_view rest = text;
   for (const char separator : std::string_view(",:_,:>,:")) {
     const size_t end = rest.find(separator);
-    if (end == std::string_view::npos) throw Error::badInput("strides '{}' lack a '{}'", text, separator);
+    if (end == std::string_view::npos)
+      throw Error::badInput("strides '{}' lack a '{}'", text, separator);
     checkGroup(rest.substr(0, end));
     rest.remove_prefix(end + 1);
   }
@@ -238,7 +264,8 @@ void checkStrides(std::string_view text) {
 std::string groupText(const GroupFactors &group) {
   std::string text;
   for (size_t i = 0; i < group.size(); ++i)
-    text += i + 1 < group.size() ? fmt::format("{}x{}/", group[i].stride, group[i].extent) : fmt::to_string(group[i].stride);
+    text += i + 1 < group.size() ? fmt::format("{}x{}/", group[i].stride, group[i].extent)
+                                 : fmt::to_string(group[i].stride);
   return text.empty() ? "0" : text;
 }
 
@@ -249,10 +276,12 @@ struct TimedProduct {
 };
 /// Several strides along a group are taken on sm_90a alone.
 TimedProduct timedProduct(const Kernel &kernel, const Configuration &configuration) {
-  if (const auto product = matrixProduct(kernel, configuration)) return {.extents = *product, .place = strideText(*product)};
+  if (const auto product = matrixProduct(kernel, configuration))
+    return {.extents = *product, .place = strideText(*product)};
   const auto factored = factoredProduct(kernel, configuration);
   if (!factored || !std::holds_alternative<HopperContractionKnobs>(configuration.knobs))
-    throw Error::checkFailed("kernel '{}': these layouts are not one strided matrix product", kernel.name);
+    throw Error::checkFailed("kernel '{}': these layouts are not one strided matrix product",
+                             kernel.name);
   const auto &[batch, m, n, k] = factored->extents;
   return {.extents = {.batch = batch, .m = m, .n = n, .k = k}, .place = strideText(*factored)};
 }
@@ -260,18 +289,24 @@ TimedProduct timedProduct(const Kernel &kernel, const Configuration &configurati
 /// Every layout orders as many dimensions as it has.
 void checkLayouts(std::string_view text) {
   const size_t arrow = text.find('>');
-  if (arrow == std::string_view::npos) throw Error::badInput("layouts '{}' lack the '>' before the outputs", text);
+  if (arrow == std::string_view::npos)
+    throw Error::badInput("layouts '{}' lack the '>' before the outputs", text);
   for (const std::string_view operands : {text.substr(0, arrow), text.substr(arrow + 1)}) {
     for (const std::string_view layout : split(operands, ',')) {
       const size_t bracket = std::min(layout.find('['), layout.size());
       const std::string_view order = layout.substr(0, bracket);
       uint64_t seen = 0;
       for (const char digit : order == "-" ? std::string_view() : order)
-        if (const size_t dimension = dimensionDigits.find(digit); dimension < order.size()) seen |= uint64_t(1) << dimension;
-      if (order != "-" && (order.empty() || std::popcount(seen) != int(order.size()))) throw Error::badInput("layout '{}' orders no dimensions", layout);
+        if (const size_t dimension = dimensionDigits.find(digit); dimension < order.size())
+          seen |= uint64_t(1) << dimension;
+      if (order != "-" && (order.empty() || std::popcount(seen) != int(order.size())))
+        throw Error::badInput("layout '{}' orders no dimensions", layout);
       if (bracket == layout.size()) continue;
-      if (layout.back() != ']') throw Error::badInput("layout '{}' lacks its closing bracket", layout);
-      for (const std::string_view stride : split(layout.substr(bracket + 1, layout.size() - bracket - 2), '/')) parseInteger<int64_t>(stride, "stride");
+      if (layout.back() != ']')
+        throw Error::badInput("layout '{}' lacks its closing bracket", layout);
+      for (const std::string_view stride :
+           split(layout.substr(bracket + 1, layout.size() - bracket - 2), '/'))
+        parseInteger<int64_t>(stride, "stride");
     }
   }
 }
@@ -287,10 +322,13 @@ std::string layoutsText(const Kernel &kernel, const Configuration &configuration
 
 }  // namespace
 
-ProfileSubject kernelSubject(const Kernel &kernel) { return {.text = canonicalText(kernel), .name = kernel.name}; }
+ProfileSubject kernelSubject(const Kernel &kernel) {
+  return {.text = canonicalText(kernel), .name = kernel.name};
+}
 
 ProfileSubject productSubject(const ProductTypes &types, const MatrixProduct &product) {
-  const std::string text = fmt::format("product {} {} x {} x {} x {}", nameOf(types), product.batch, product.m, product.n, product.k);
+  const std::string text = fmt::format("product {} {} x {} x {} x {}", nameOf(types), product.batch,
+                                       product.m, product.n, product.k);
   return {.text = text, .name = text};
 }
 
@@ -300,34 +338,47 @@ bool isProductFamily(std::string_view family) {
 }
 
 std::string strideText(const MatrixProduct &product) {
-  return fmt::format("{},{}:{}_{},{}:{}>{},{}:{}", product.strideAm, product.strideAk, product.batchStrideA, product.strideBk,
-                     product.strideBn, product.batchStrideB, product.strideCm, product.strideCn, product.batchStrideC);
+  return fmt::format("{},{}:{}_{},{}:{}>{},{}:{}", product.strideAm, product.strideAk,
+                     product.batchStrideA, product.strideBk, product.strideBn, product.batchStrideB,
+                     product.strideCm, product.strideCn, product.batchStrideC);
 }
 
 std::string strideText(const FactoredProduct &product) {
   const auto &[a, b, c] = std::tie(product.a, product.b, product.c);
-  return fmt::format("{},{}:{}_{},{}:{}>{},{}:{}", groupText(a[mGroup]), groupText(a[kGroup]), groupText(a[batchGroup]), groupText(b[kGroup]),
-                     groupText(b[nGroup]), groupText(b[batchGroup]), groupText(c[mGroup]), groupText(c[nGroup]), groupText(c[batchGroup]));
+  return fmt::format("{},{}:{}_{},{}:{}>{},{}:{}", groupText(a[mGroup]), groupText(a[kGroup]),
+                     groupText(a[batchGroup]), groupText(b[kGroup]), groupText(b[nGroup]),
+                     groupText(b[batchGroup]), groupText(c[mGroup]), groupText(c[nGroup]),
+                     groupText(c[batchGroup]));
 }
 
-bool hasSeveralStrides(std::string_view place) { return place.find('_') != std::string_view::npos && place.find('x') != std::string_view::npos; }
+bool hasSeveralStrides(std::string_view place) {
+  return place.find('_') != std::string_view::npos && place.find('x') != std::string_view::npos;
+}
 
 std::string productLine(std::string_view place, const Knobs &knobs) {
   return fmt::format("{} {}{}", familyOf(knobs), place, knobsText(knobs, nullptr));
 }
-std::string productLine(const MatrixProduct &product, const Knobs &knobs) { return productLine(strideText(product), knobs); }
+std::string productLine(const MatrixProduct &product, const Knobs &knobs) {
+  return productLine(strideText(product), knobs);
+}
 
-bool isTimedAsProduct(const Kernel &kernel, std::string_view family) { return isProductFamily(family) && kernel.body.size() == 1; }
+bool isTimedAsProduct(const Kernel &kernel, std::string_view family) {
+  return isProductFamily(family) && kernel.body.size() == 1;
+}
 
 std::string placeText(const Kernel &kernel, const Configuration &configuration) {
-  return isTimedAsProduct(kernel, familyOf(configuration.knobs)) ? timedProduct(kernel, configuration).place : layoutsText(kernel, configuration);
+  return isTimedAsProduct(kernel, familyOf(configuration.knobs))
+             ? timedProduct(kernel, configuration).place
+             : layoutsText(kernel, configuration);
 }
 
 std::string configurationLine(const Kernel &kernel, const Configuration &configuration) {
   const std::string place = placeText(kernel, configuration);
-  if (isProductFamily(familyOf(configuration.knobs))) return productLine(place, configuration.knobs);
+  if (isProductFamily(familyOf(configuration.knobs)))
+    return productLine(place, configuration.knobs);
   const CanonicalNames names(kernel);
-  return fmt::format("{} {}{}", familyOf(configuration.knobs), place, knobsText(configuration.knobs, &names));
+  return fmt::format("{} {}{}", familyOf(configuration.knobs), place,
+                     knobsText(configuration.knobs, &names));
 }
 
 ProfileSubject subjectOf(const Kernel &kernel, const Configuration &configuration) {
@@ -337,7 +388,8 @@ ProfileSubject subjectOf(const Kernel &kernel, const Configuration &configuratio
 
 LineParts splitLine(std::string_view line) {
   const size_t first = line.find(' ');
-  if (first == std::string_view::npos) throw Error::badInput("'{}' is no configuration: family, layouts and knobs", line);
+  if (first == std::string_view::npos)
+    throw Error::badInput("'{}' is no configuration: family, layouts and knobs", line);
   const size_t second = std::min(line.find(' ', first + 1), line.size());
   return {.family = line.substr(0, first),
           .layouts = line.substr(first + 1, second - first - 1),
@@ -346,23 +398,30 @@ LineParts splitLine(std::string_view line) {
 
 std::vector<Layout> parseLayouts(std::string_view text, const Kernel &kernel) {
   const size_t arrow = text.find('>');
-  if (arrow == std::string_view::npos) throw Error::badInput("layouts '{}' lack the '>' before the outputs", text);
-  const auto inputs = split(text.substr(0, arrow), ','), outputs = split(text.substr(arrow + 1), ',');
+  if (arrow == std::string_view::npos)
+    throw Error::badInput("layouts '{}' lack the '>' before the outputs", text);
+  const auto inputs = split(text.substr(0, arrow), ','),
+             outputs = split(text.substr(arrow + 1), ',');
   if (inputs.size() != kernel.inputs.size() || outputs.size() != kernel.outputs.size())
-    throw Error::badInput("layouts '{}' do not fit the {} inputs and {} outputs of '{}'", text, kernel.inputs.size(),
-                          kernel.outputs.size(), kernel.name);
+    throw Error::badInput("layouts '{}' do not fit the {} inputs and {} outputs of '{}'", text,
+                          kernel.inputs.size(), kernel.outputs.size(), kernel.name);
   std::vector<Layout> layouts;
-  for (size_t i = 0; i < inputs.size(); ++i) layouts.push_back(parseLayout(inputs[i], kernel, kernel.inputs[i]));
-  for (size_t i = 0; i < outputs.size(); ++i) layouts.push_back(parseLayout(outputs[i], kernel, kernel.outputs[i]));
+  for (size_t i = 0; i < inputs.size(); ++i)
+    layouts.push_back(parseLayout(inputs[i], kernel, kernel.inputs[i]));
+  for (size_t i = 0; i < outputs.size(); ++i)
+    layouts.push_back(parseLayout(outputs[i], kernel, kernel.outputs[i]));
   return layouts;
 }
 
-Knobs parseKnobs(std::string_view family, std::string_view text, const Kernel &kernel) { return knobsOf(family, text, &kernel); }
+Knobs parseKnobs(std::string_view family, std::string_view text, const Kernel &kernel) {
+  return knobsOf(family, text, &kernel);
+}
 
 void checkLine(std::string_view line) {
   const LineParts parts = splitLine(line);
   knobsOf(parts.family, parts.knobs, nullptr);
-  if (isProductFamily(parts.family) && parts.layouts.find('_') != std::string_view::npos) checkStrides(parts.layouts);
+  if (isProductFamily(parts.family) && parts.layouts.find('_') != std::string_view::npos)
+    checkStrides(parts.layouts);
   else checkLayouts(parts.layouts);
 }
 
@@ -370,7 +429,9 @@ Configuration parseConfiguration(std::string_view line, const Kernel &kernel) {
   const LineParts parts = splitLine(line);
   const std::vector<Layout> layouts = parseLayouts(parts.layouts, kernel);
   const auto outputs = layouts.begin() + static_cast<ptrdiff_t>(kernel.inputs.size());
-  return {.inputs = {layouts.begin(), outputs}, .outputs = {outputs, layouts.end()}, .knobs = parseKnobs(parts.family, parts.knobs, kernel)};
+  return {.inputs = {layouts.begin(), outputs},
+          .outputs = {outputs, layouts.end()},
+          .knobs = parseKnobs(parts.family, parts.knobs, kernel)};
 }
 
 }  // namespace weft

@@ -1,12 +1,15 @@
-// A configuration as one line of text that people read and the profile parses back: layouts as orders of dimensions, knobs
-// as fields with canonical axis names, a library's algorithm as its attributes.
+// A configuration as one line of text that people read and the profile parses back: layouts as
+// orders of dimensions, knobs as fields with canonical axis names, a library's algorithm as its
+// attributes.
 //
 //   loop 0132,01>0132 vector=a3 width=8 lanes=a3 reduction=warp perRow=32
-//   cublaslt 64,1:32768_1,64:32768>512,1:262144 libraryVersion=130200 algorithm=66 tile=20 stages=36
+//   cublaslt 64,1:32768_1,64:32768>512,1:262144 libraryVersion=130200 algorithm=66 tile=20
+//       stages=36
 //   hopper-contraction 64x512/524288,1x64/32768:0_1,1024:0>1024,1:0 tileN=256
 //
-// A configuration is timed for its subject: a kernel in canonical form, or for matrix products the product, since nothing
-// but its extents and strides reaches the hardware. Equal subjects and equal lines are one measurement.
+// A configuration is timed for its subject: a kernel in canonical form, or for matrix products the
+// product, since nothing but its extents and strides reaches the hardware. Equal subjects and equal
+// lines are one measurement.
 #pragma once
 
 #include "kernel/Configuration.h"
@@ -30,11 +33,12 @@ ProfileSubject kernelSubject(const Kernel &kernel);
 ProfileSubject productSubject(const ProductTypes &types, const MatrixProduct &product);
 /// Whether the family's configurations of a contraction alone are timed as matrix products.
 bool isProductFamily(std::string_view family);
-/// Whether configurations of this kernel are: a contraction with an epilogue is a subject of its own.
+/// Whether configurations of this kernel are: a contraction with an epilogue is a subject of its
+/// own.
 bool isTimedAsProduct(const Kernel &kernel, std::string_view family);
 
-/// The line of a configuration. Offsets are left out: kernels are given the address of element zero.
-/// Throws Error(checkFailed) for a product family under layouts that are no product.
+/// The line of a configuration. Offsets are left out: kernels are given the address of element
+/// zero. Throws Error(checkFailed) for a product family under layouts that are no product.
 std::string configurationLine(const Kernel &kernel, const Configuration &configuration);
 /// The same for a product whose strides are known.
 std::string productLine(const MatrixProduct &product, const Knobs &knobs);
@@ -45,10 +49,11 @@ std::string placeText(const Kernel &kernel, const Configuration &configuration);
 /// The subject that the configuration is timed for.
 ProfileSubject subjectOf(const Kernel &kernel, const Configuration &configuration);
 
-/// "64,1:32768_1,64:32768>512,1:262144": strides of A along m and k, of B along k and n, of C along m and n, each with the
-/// batch's.
+/// "64,1:32768_1,64:32768>512,1:262144": strides of A along m and k, of B along k and n, of C along
+/// m and n, each with the batch's.
 std::string strideText(const MatrixProduct &product);
-/// The same with several strides along groups, fastest first, each but the last with its extent: "64x512/524288" for two.
+/// The same with several strides along groups, fastest first, each but the last with its extent:
+/// "64x512/524288" for two.
 std::string strideText(const FactoredProduct &product);
 /// Whether the middle part of a line has several strides along a group.
 bool hasSeveralStrides(std::string_view place);
@@ -59,8 +64,9 @@ struct LineParts {
 };
 LineParts splitLine(std::string_view line);
 
-/// Throws Error(badInput) naming what no kernel's line has: an unknown family, layouts that order no dimensions or strides that are
-/// none, a knob that the family lacks, or a value that it does not take. What depends on the kernel is seen when the line is read.
+/// Throws Error(badInput) naming what no kernel's line has: an unknown family, layouts that order
+/// no dimensions or strides that are none, a knob that the family lacks, or a value that it does
+/// not take. What depends on the kernel is seen when the line is read.
 void checkLine(std::string_view line);
 
 /// One layout an operand, inputs first. Throws Error(badInput) naming what does not fit the kernel.

@@ -1,4 +1,5 @@
-// Recognition: the computed operand first, then every op before the contraction in order, then what they read.
+// Recognition: the computed operand first, then every op before the contraction in order, then what
+// they read.
 #include "kernel/ContractionPrologue.h"
 
 #include <fmt/format.h>
@@ -9,24 +10,35 @@
 namespace weft {
 namespace {
 
-constexpr int64_t vectorElements = 8;  // neighbours along k or along the outer axis that kernels take together
+constexpr int64_t vectorElements =
+    8;  // neighbours along k or along the outer axis that kernels take together
 
-std::string cannotStand(const BodyOp &op, std::string_view why) { return fmt::format("'{}' {}", op.name, why); }
-template <typename List> bool holds(const List &list, int value) { return std::ranges::find(list, value) != list.end(); }
+std::string cannotStand(const BodyOp &op, std::string_view why) {
+  return fmt::format("'{}' {}", op.name, why);
+}
+template <typename List>
+bool holds(const List &list, int value) {
+  return std::ranges::find(list, value) != list.end();
+}
 bool isGlobalScaling(const BodyOp &op) { return op.name == "global_scaling"; }
 
 class Recognition {
 public:
   Recognition(const Kernel &kernel, size_t contraction)
-      : kernel(kernel), op(kernel.body[contraction]), values(*contractionValues(kernel)), groups(contractionGroups(kernel, values)) {
+      : kernel(kernel),
+        op(kernel.body[contraction]),
+        values(*contractionValues(kernel)),
+        groups(contractionGroups(kernel, values)) {
     prologue.contraction = contraction;
   }
 
   ContractionPrologueAnswer answer() {
     std::string refusal = findOperand();
-    for (size_t before = 0; refusal.empty() && before < prologue.contraction; ++before) refusal = addOp(kernel.body[before]);
+    for (size_t before = 0; refusal.empty() && before < prologue.contraction; ++before)
+      refusal = addOp(kernel.body[before]);
     if (refusal.empty()) refusal = checkReaders();
-    for (size_t input = 0; refusal.empty() && input < kernel.inputs.size(); ++input) refusal = addInput(input);
+    for (size_t input = 0; refusal.empty() && input < kernel.inputs.size(); ++input)
+      refusal = addInput(input);
     if (!refusal.empty()) return {.refusal = std::move(refusal)};
     return {.prologue = std::move(prologue)};
   }
@@ -35,21 +47,28 @@ private:
   const std::string &nameOfValue(int value) const { return kernel.values[size_t(value)].name; }
 
   std::string findOperand() {
-    const bool makesA = !holds(kernel.inputs, op.operands[0]), makesB = !holds(kernel.inputs, op.operands[1]);
+    const bool makesA = !holds(kernel.inputs, op.operands[0]),
+               makesB = !holds(kernel.inputs, op.operands[1]);
     if (makesA && makesB)
-      return fmt::format("'{}' and '{}', both operands of the contraction, are computed; one may be", nameOfValue(op.operands[0]),
-                         nameOfValue(op.operands[1]));
-    if (!makesA && !makesB) return cannotStand(kernel.body[0], "stands before the contraction and makes none of its operands");
+      return fmt::format(
+          "'{}' and '{}', both operands of the contraction, are computed; one may be",
+          nameOfValue(op.operands[0]), nameOfValue(op.operands[1]));
+    if (!makesA && !makesB)
+      return cannotStand(kernel.body[0],
+                         "stands before the contraction and makes none of its operands");
     prologue.isOfA = makesA;
     prologue.made = op.operands[makesA ? 0 : 1];
     prologue.read = values[makesA ? 0 : 1];
-    prologue.input = size_t(std::ranges::find(kernel.inputs, prologue.read) - kernel.inputs.begin());
+    prologue.input =
+        size_t(std::ranges::find(kernel.inputs, prologue.read) - kernel.inputs.begin());
     operandAxes = longAxes(prologue.made);
     if (holds(op.operands, prologue.read))
-      return fmt::format("'{}' is an operand of the contraction, and the other one is made of it", nameOfValue(prologue.read));
+      return fmt::format("'{}' is an operand of the contraction, and the other one is made of it",
+                         nameOfValue(prologue.read));
     const DType type = kernel.values[size_t(prologue.made)].dtype;
     if (type != DType::f16 && type != DType::bf16)
-      return fmt::format("'{}' is {}; operands of f16 and bf16 are made on load", nameOfValue(prologue.made), nameOf(type));
+      return fmt::format("'{}' is {}; operands of f16 and bf16 are made on load",
+                         nameOfValue(prologue.made), nameOf(type));
     return "";
   }
 
@@ -57,17 +76,24 @@ private:
     if (std::string refusal = prologueRefusal(before); !refusal.empty()) return refusal;
     const int result = before.results[0];
     if (longAxes(result) != operandAxes)
-      return cannotStand(before, fmt::format("gives '{}' over other axes than the contraction's operand", nameOfValue(result)));
+      return cannotStand(before,
+                         fmt::format("gives '{}' over other axes than the contraction's operand",
+                                     nameOfValue(result)));
     const auto isOnTheWay = [&](int value) { return value == prologue.read || holds(made, value); };
     if (std::ranges::none_of(before.operands, isOnTheWay))
-      return cannotStand(before, fmt::format("does not depend on '{}', of which the operand is made", nameOfValue(prologue.read)));
-    if (isGlobalScaling(before) && !isOnTheWay(before.operands[0])) return cannotStand(before, "scales by the operand");
-    if (holds(kernel.outputs, result)) return cannotStand(before, fmt::format("gives '{}', which is stored", nameOfValue(result)));
+      return cannotStand(before,
+                         fmt::format("does not depend on '{}', of which the operand is made",
+                                     nameOfValue(prologue.read)));
+    if (isGlobalScaling(before) && !isOnTheWay(before.operands[0]))
+      return cannotStand(before, "scales by the operand");
+    if (holds(kernel.outputs, result))
+      return cannotStand(before, fmt::format("gives '{}', which is stored", nameOfValue(result)));
     made.insert(result);
     return "";
   }
 
-  /// What is made is read on the way to the operand, and the operand by the contraction, and by nobody else.
+  /// What is made is read on the way to the operand, and the operand by the contraction, and by
+  /// nobody else.
   std::string checkReaders() const {
     for (const int value : made) {
       bool isRead = false;
@@ -76,9 +102,13 @@ private:
         isRead = true;
         const bool isContraction = reader == prologue.contraction;
         if (reader > prologue.contraction || (value == prologue.made) != isContraction)
-          return cannotStand(kernel.body[reader], fmt::format("reads '{}', which stays on its way into the contraction", nameOfValue(value)));
+          return cannotStand(kernel.body[reader],
+                             fmt::format("reads '{}', which stays on its way into the contraction",
+                                         nameOfValue(value)));
       }
-      if (!isRead) return fmt::format("'{}' stands before the contraction and is not read", nameOfValue(value));
+      if (!isRead)
+        return fmt::format("'{}' stands before the contraction and is not read",
+                           nameOfValue(value));
     }
     return "";
   }
@@ -91,16 +121,20 @@ private:
     if (!reader || value == prologue.read) return reader ? checkRead(*reader) : "";
     const std::string reads = fmt::format("reads '{}'", nameOfValue(value));
     for (size_t after = prologue.contraction; after < kernel.body.size(); ++after)
-      if (holds(kernel.body[after].operands, value)) return cannotStand(*reader, reads + ", which is read behind it, too");
-    if (const DType type = kernel.values[size_t(value)].dtype; type != DType::f32 && type != DType::f16 && type != DType::bf16)
-      return cannotStand(*reader, fmt::format("{} of {}; f32, f16 and bf16 are taken", reads, nameOf(type)));
+      if (holds(kernel.body[after].operands, value))
+        return cannotStand(*reader, reads + ", which is read behind it, too");
+    if (const DType type = kernel.values[size_t(value)].dtype;
+        type != DType::f32 && type != DType::f16 && type != DType::bf16)
+      return cannotStand(*reader,
+                         fmt::format("{} of {}; f32, f16 and bf16 are taken", reads, nameOf(type)));
     PrologueInput added{.input = input, .value = value};
     std::set<int> axes = longAxes(value);
     if (isGlobalScaling(*reader)) {
       const auto dimension = size_t(std::get<int64_t>(reader->attributes.at("axis")));
       const int scaled = kernel.values[size_t(reader->operands[0])].axes[dimension];
       if (groups[kGroup] != std::vector{scaled} || readers(value) != 1)
-        return cannotStand(*reader, fmt::format("{} along parts of '{}', which is not all of k", reads, kernel.axes[size_t(scaled)].name));
+        return cannotStand(*reader, fmt::format("{} along parts of '{}', which is not all of k",
+                                                reads, kernel.axes[size_t(scaled)].name));
       added.subVector = std::get<int64_t>(reader->attributes.at("tile"));
       added.subVectorAxis = kernel.values[size_t(value)].axes[dimension];
       axes.erase(added.subVectorAxis);
@@ -108,17 +142,23 @@ private:
     const ContractionGroup outer = prologue.isOfA ? mGroup : nGroup;
     const auto take = [&](ContractionGroup group, bool &isOver) {
       const std::vector<int> &own = groups[group];
-      const auto present = std::ranges::count_if(own, [&](int axis) { return axes.contains(axis); });
+      const auto present =
+          std::ranges::count_if(own, [&](int axis) { return axes.contains(axis); });
       for (const int axis : own) axes.erase(axis);
       isOver = present > 0;
       return present == 0 || present == std::ssize(own);
     };
-    if (!take(batchGroup, added.isOverBatch) || !take(outer, added.isOverOuter) || !take(kGroup, added.isOverK))
-      return cannotStand(*reader, reads + " along some axes of those that are one axis of the product");
+    if (!take(batchGroup, added.isOverBatch) || !take(outer, added.isOverOuter) ||
+        !take(kGroup, added.isOverK))
+      return cannotStand(*reader,
+                         reads + " along some axes of those that are one axis of the product");
     if (!axes.empty())
-      return cannotStand(*reader, fmt::format("{} along '{}', which the operand lacks", reads, kernel.axes[size_t(*axes.begin())].name));
+      return cannotStand(*reader, fmt::format("{} along '{}', which the operand lacks", reads,
+                                              kernel.axes[size_t(*axes.begin())].name));
     if (added.isOverOuter && added.isOverK)
-      return cannotStand(*reader, fmt::format("{}, a second tensor along rows and k of the operand; '{}' is one", reads, nameOfValue(prologue.read)));
+      return cannotStand(
+          *reader, fmt::format("{}, a second tensor along rows and k of the operand; '{}' is one",
+                               reads, nameOfValue(prologue.read)));
     prologue.inputs.push_back(added);
     return "";
   }
@@ -127,14 +167,21 @@ private:
     const DType type = kernel.values[size_t(prologue.read)].dtype;
     for (size_t after = prologue.contraction; after < kernel.body.size(); ++after)
       if (holds(kernel.body[after].operands, prologue.read))
-        return cannotStand(kernel.body[after], fmt::format("reads '{}', of which the operand is made", nameOfValue(prologue.read)));
-    if (isGlobalScaling(reader) && reader.operands[1] == prologue.read) return cannotStand(reader, "scales by the operand");
-    if (type == DType::f32 || type == DType::f16 || type == DType::bf16 || isFloat8(type)) return "";
-    return cannotStand(reader, fmt::format("reads '{}' of {}; floats of 8, 16 and 32 bits are taken", nameOfValue(prologue.read), nameOf(type)));
+        return cannotStand(
+            kernel.body[after],
+            fmt::format("reads '{}', of which the operand is made", nameOfValue(prologue.read)));
+    if (isGlobalScaling(reader) && reader.operands[1] == prologue.read)
+      return cannotStand(reader, "scales by the operand");
+    if (type == DType::f32 || type == DType::f16 || type == DType::bf16 || isFloat8(type))
+      return "";
+    return cannotStand(reader,
+                       fmt::format("reads '{}' of {}; floats of 8, 16 and 32 bits are taken",
+                                   nameOfValue(prologue.read), nameOf(type)));
   }
 
   int64_t readers(int value) const {
-    return std::ranges::count_if(kernel.body, [&](const BodyOp &reader) { return holds(reader.operands, value); });
+    return std::ranges::count_if(
+        kernel.body, [&](const BodyOp &reader) { return holds(reader.operands, value); });
   }
 
   /// Axes of extent above 1.
@@ -163,37 +210,46 @@ ContractionPrologueAnswer contractionPrologue(const Kernel &kernel) {
 
 std::string prologueRefusal(const BodyOp &op) {
   if (op.operatorClass != OperatorClass::elementwise)
-    return cannotStand(op, fmt::format("is of class {}; a prologue is element-wise", nameOf(op.operatorClass)));
+    return cannotStand(
+        op, fmt::format("is of class {}; a prologue is element-wise", nameOf(op.operatorClass)));
   if (op.results.size() != 1) return cannotStand(op, "has several results");
   if (isGlobalScaling(op)) {
     const int64_t tile = std::get<int64_t>(op.attributes.at("tile"));
     if (tile % vectorElements == 0) return "";
-    return cannotStand(op, fmt::format("has sub-vectors of {} elements; multiples of {} are taken", tile, vectorElements));
+    return cannotStand(op, fmt::format("has sub-vectors of {} elements; multiples of {} are taken",
+                                       tile, vectorElements));
   }
-  if (op.name == "dropout") return cannotStand(op, "draws; a prologue is a function of what it reads");
+  if (op.name == "dropout")
+    return cannotStand(op, "draws; a prologue is a function of what it reads");
   if (op.spelling.empty()) return cannotStand(op, "is no function of single elements");
   return "";
 }
 
-std::optional<PrologueStrides> prologueStrides(const Kernel &kernel, const Configuration &configuration, const ContractionPrologue &prologue,
+std::optional<PrologueStrides> prologueStrides(const Kernel &kernel,
+                                               const Configuration &configuration,
+                                               const ContractionPrologue &prologue,
                                                const PrologueInput &input) {
   const Layout &layout = configuration.inputs.at(input.input);
   const auto strides = groupStrides(kernel, configuration, input.value, layout);
   if (!strides) return std::nullopt;
-  PrologueStrides result{.batch = strides->batch, .outer = prologue.isOfA ? strides->m : strides->n, .k = strides->k};
+  PrologueStrides result{
+      .batch = strides->batch, .outer = prologue.isOfA ? strides->m : strides->n, .k = strides->k};
   if (input.subVector == 0) return result;
   const std::vector<int> &axes = kernel.values[size_t(input.value)].axes;
   std::vector<int64_t> extents;
   for (const int axis : axes) extents.push_back(kernel.axes[size_t(axis)].extent);
-  result.k = stridesOf(layout, extents)[size_t(std::ranges::find(axes, input.subVectorAxis) - axes.begin())];
+  result.k = stridesOf(
+      layout, extents)[size_t(std::ranges::find(axes, input.subVectorAxis) - axes.begin())];
   return result;
 }
 
-std::string prologueLayoutRefusal(const Kernel &kernel, const Configuration &configuration, const ContractionPrologue &prologue) {
+std::string prologueLayoutRefusal(const Kernel &kernel, const Configuration &configuration,
+                                  const ContractionPrologue &prologue) {
   for (const PrologueInput &input : prologue.inputs)
     if (!prologueStrides(kernel, configuration, prologue, input))
-      return fmt::format("'{}', which is read before the contraction, does not lie as the product's axes do",
-                         kernel.values[size_t(input.value)].name);
+      return fmt::format(
+          "'{}', which is read before the contraction, does not lie as the product's axes do",
+          kernel.values[size_t(input.value)].name);
   return "";
 }
 

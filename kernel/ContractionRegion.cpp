@@ -13,7 +13,9 @@
 namespace weft {
 namespace {
 
-std::string cannotStand(const BodyOp &op, std::string_view why) { return fmt::format("'{}' {}", op.name, why); }
+std::string cannotStand(const BodyOp &op, std::string_view why) {
+  return fmt::format("'{}' {}", op.name, why);
+}
 
 class Recognition {
 public:
@@ -21,7 +23,8 @@ public:
 
   ContractionRegionAnswer answer() {
     std::string refusal = refusalOfProduct();
-    for (size_t op = region.contraction + 1; refusal.empty() && op < kernel.body.size(); ++op) refusal = addOp(op);
+    for (size_t op = region.contraction + 1; refusal.empty() && op < kernel.body.size(); ++op)
+      refusal = addOp(op);
     if (refusal.empty()) refusal = addInputs();
     if (refusal.empty() && region.isSum(0)) refusal = refusalOfFirstOutput();
     if (refusal.empty() && region.softmax) refusal = refusalBesideSoftmax();
@@ -48,18 +51,25 @@ private:
 
   std::string addOp(size_t index) {
     const BodyOp &op = kernel.body[index];
-    const auto isOfSum = [&](int operand) { return std::ranges::any_of(region.sums, [&](const EpilogueSum &sum) { return kernel.body[sum.op].results[0] == operand; }); };
+    const auto isOfSum = [&](int operand) {
+      return std::ranges::any_of(region.sums, [&](const EpilogueSum &sum) {
+        return kernel.body[sum.op].results[0] == operand;
+      });
+    };
     if (const auto found = std::ranges::find_if(op.operands, isOfSum); found != op.operands.end())
-      return cannotStand(op, fmt::format("reads '{}', a sum over all tiles of the result", kernel.values[size_t(*found)].name));
+      return cannotStand(op, fmt::format("reads '{}', a sum over all tiles of the result",
+                                         kernel.values[size_t(*found)].name));
     if (region.softmax) return cannotStand(op, "follows a local softmax, which ends an epilogue");
     if (op.name == "reduce") return addSum(index);
     if (op.name == "local_softmax") return addSoftmax(index);
     if (std::string refusal = epilogueRefusal(op); !refusal.empty()) return refusal;
     const auto dependsOnProduct = [&](int operand) { return dependent.contains(operand); };
-    if (std::ranges::none_of(op.operands, dependsOnProduct)) return cannotStand(op, "does not depend on the contraction's result");
+    if (std::ranges::none_of(op.operands, dependsOnProduct))
+      return cannotStand(op, "does not depend on the contraction's result");
     const int result = op.results[0];
     if (longAxes(result) != resultAxes)
-      return cannotStand(op, fmt::format("gives '{}' over other axes than the contraction's result", kernel.values[result].name));
+      return cannotStand(op, fmt::format("gives '{}' over other axes than the contraction's result",
+                                         kernel.values[result].name));
     dependent.insert(result);
     region.epilogue.push_back(index);
     return "";
@@ -71,48 +81,67 @@ private:
     const std::string &name = kernel.values[size_t(result)].name;
     const auto kind = op.attributes.find("kind");
     if (kind == op.attributes.end() || std::get<std::string>(kind->second) != "sum")
-      return cannotStand(op, fmt::format("is of class {} and no sum; an epilogue is element-wise", nameOf(op.operatorClass)));
-    if (!dependent.contains(value)) return cannotStand(op, "does not depend on the contraction's result");
+      return cannotStand(op, fmt::format("is of class {} and no sum; an epilogue is element-wise",
+                                         nameOf(op.operatorClass)));
+    if (!dependent.contains(value))
+      return cannotStand(op, "does not depend on the contraction's result");
     const auto output = std::ranges::find(kernel.outputs, result);
-    if (output == kernel.outputs.end()) return cannotStand(op, fmt::format("to '{}' is not stored", name));
-    if (region.prologue) return cannotStand(op, fmt::format("to '{}' stands in one kernel with ops before the contraction", name));
+    if (output == kernel.outputs.end())
+      return cannotStand(op, fmt::format("to '{}' is not stored", name));
+    if (region.prologue)
+      return cannotStand(
+          op, fmt::format("to '{}' stands in one kernel with ops before the contraction", name));
     if (!contractionGroups(kernel, {region.a, region.b, region.c})[batchGroup].empty())
-      return cannotStand(op, fmt::format("to '{}' runs over the members of a batched product", name));
+      return cannotStand(op,
+                         fmt::format("to '{}' runs over the members of a batched product", name));
     const EpilogueRole role = roleOf(longAxes(result));
     if (role != EpilogueRole::m && role != EpilogueRole::n)
-      return cannotStand(op, fmt::format("to '{}' leaves not just the axes of one side of the product", name));
-    region.sums.push_back({.op = index, .output = size_t(output - kernel.outputs.begin()), .value = value, .role = role});
+      return cannotStand(
+          op, fmt::format("to '{}' leaves not just the axes of one side of the product", name));
+    region.sums.push_back({.op = index,
+                           .output = size_t(output - kernel.outputs.begin()),
+                           .value = value,
+                           .role = role});
     return "";
   }
 
   std::string addSoftmax(size_t index) {
     const BodyOp &op = kernel.body[index];
     const int value = op.operands[0];
-    if (!dependent.contains(value)) return cannotStand(op, "does not depend on the contraction's result");
-    if (region.prologue) return cannotStand(op, "stands in one kernel with ops before the contraction");
+    if (!dependent.contains(value))
+      return cannotStand(op, "does not depend on the contraction's result");
+    if (region.prologue)
+      return cannotStand(op, "stands in one kernel with ops before the contraction");
     const auto axis = size_t(std::get<int64_t>(op.attributes.at("axis")));
     const int divided = kernel.values[size_t(value)].axes[axis];
     const ContractionGroups groups = contractionGroups(kernel, {region.a, region.b, region.c});
-    const auto isAllOf = [&](ContractionGroup group) { return groups[group] == std::vector{divided}; };
+    const auto isAllOf = [&](ContractionGroup group) {
+      return groups[group] == std::vector{divided};
+    };
     const EpilogueRole role = isAllOf(mGroup) ? EpilogueRole::m : EpilogueRole::n;
     if (kernel.axes[size_t(divided)].extent == 1 || (role == EpilogueRole::n && !isAllOf(nGroup)))
-      return cannotStand(op, fmt::format("divides '{}', which is not all of one side of the product", kernel.axes[size_t(divided)].name));
+      return cannotStand(op,
+                         fmt::format("divides '{}', which is not all of one side of the product",
+                                     kernel.axes[size_t(divided)].name));
     std::array<size_t, 3> outputs{};
     for (size_t result = 0; result < outputs.size(); ++result) {
       const auto output = std::ranges::find(kernel.outputs, op.results[result]);
       if (output == kernel.outputs.end())
-        return cannotStand(op, fmt::format("gives '{}', which is not stored", kernel.values[size_t(op.results[result])].name));
+        return cannotStand(op, fmt::format("gives '{}', which is not stored",
+                                           kernel.values[size_t(op.results[result])].name));
       outputs[result] = size_t(output - kernel.outputs.begin());
     }
     if (outputs[0] != 0)
-      return cannotStand(op, fmt::format("gives '{}', which is not the first output", kernel.values[size_t(op.results[0])].name));
-    region.softmax = EpilogueSoftmax{.op = index,
-                                     .value = value,
-                                     .length = std::get<int64_t>(op.attributes.at("tile")),
-                                     .subVectorAxis = kernel.values[size_t(op.results[1])].axes[axis],
-                                     .role = role,
-                                     .maxima = outputs[1],
-                                     .sums = outputs[2]};
+      return cannotStand(op, fmt::format("gives '{}', which is not the first output",
+                                         kernel.values[size_t(op.results[0])].name));
+    region.softmax =
+        EpilogueSoftmax{.op = index,
+                        .value = value,
+                        .length = std::get<int64_t>(op.attributes.at("tile")),
+                        .subVectorAxis = kernel.values[size_t(op.results[1])].axes[axis],
+                        .role = role,
+                        .maxima = outputs[1],
+                        .sums = outputs[2]};
     return "";
   }
 
@@ -122,12 +151,15 @@ private:
     const auto isOther = [&](int output) { return std::ranges::find(own, output) == own.end(); };
     const auto other = std::ranges::find_if(kernel.outputs, isOther);
     if (other == kernel.outputs.end()) return "";
-    return cannotStand(kernel.body[region.softmax->op], fmt::format("stands beside '{}', another output", kernel.values[size_t(*other)].name));
+    return cannotStand(
+        kernel.body[region.softmax->op],
+        fmt::format("stands beside '{}', another output", kernel.values[size_t(*other)].name));
   }
 
   std::string refusalOfFirstOutput() const {
-    return fmt::format("'{}', a sum, is the first output; that has to have the axes of the contraction's result",
-                       kernel.values[size_t(kernel.outputs[0])].name);
+    return fmt::format(
+        "'{}', a sum, is the first output; that has to have the axes of the contraction's result",
+        kernel.values[size_t(kernel.outputs[0])].name);
   }
 
   std::string addInputs() {
@@ -136,11 +168,14 @@ private:
       const bool isOfProduct = value == region.a || value == region.b;
       const BodyOp *reader = readerInEpilogue(value);
       if (isOfProduct && reader)
-        return cannotStand(*reader, fmt::format("reads '{}', an operand of the contraction", kernel.values[value].name));
+        return cannotStand(*reader, fmt::format("reads '{}', an operand of the contraction",
+                                                kernel.values[value].name));
       if (isOfProduct || !reader) continue;
       const std::set<int> axes = longAxes(value);
       if (!std::ranges::includes(resultAxes, axes))
-        return cannotStand(*reader, fmt::format("reads '{}' along an axis that the contraction's result lacks", kernel.values[value].name));
+        return cannotStand(
+            *reader, fmt::format("reads '{}' along an axis that the contraction's result lacks",
+                                 kernel.values[value].name));
       region.inputs.push_back({.input = input, .value = value, .role = roleOf(axes)});
     }
     return "";
@@ -148,13 +183,16 @@ private:
 
   const BodyOp *readerInEpilogue(int value) const {
     for (size_t op : region.epilogue)
-      if (std::ranges::find(kernel.body[op].operands, value) != kernel.body[op].operands.end()) return &kernel.body[op];
+      if (std::ranges::find(kernel.body[op].operands, value) != kernel.body[op].operands.end())
+        return &kernel.body[op];
     return nullptr;
   }
 
   EpilogueRole roleOf(const std::set<int> &axes) const {
     const ContractionGroups groups = contractionGroups(kernel, {region.a, region.b, region.c});
-    const auto is = [&](ContractionGroup group) { return axes == std::set<int>(groups[group].begin(), groups[group].end()); };
+    const auto is = [&](ContractionGroup group) {
+      return axes == std::set<int>(groups[group].begin(), groups[group].end());
+    };
     if (axes == resultAxes) return EpilogueRole::result;
     if (axes.empty()) return EpilogueRole::scalar;
     return is(mGroup) ? EpilogueRole::m : is(nGroup) ? EpilogueRole::n : EpilogueRole::mixed;
@@ -185,15 +223,20 @@ bool ContractionRegion::isWhole(size_t output) const {
 
 size_t ContractionRegion::wholeOutputs(const Kernel &kernel) const {
   size_t count = 0;
-  for (size_t output = 0; output < kernel.outputs.size(); ++output) count += isWhole(output) ? 1 : 0;
+  for (size_t output = 0; output < kernel.outputs.size(); ++output)
+    count += isWhole(output) ? 1 : 0;
   return count;
 }
 
-std::optional<SubVectorStrides> subVectorStrides(const Kernel &kernel, const Configuration &configuration, const ContractionRegion &region, size_t output) {
+std::optional<SubVectorStrides> subVectorStrides(const Kernel &kernel,
+                                                 const Configuration &configuration,
+                                                 const ContractionRegion &region, size_t output) {
   const EpilogueSoftmax &softmax = region.softmax.value();
-  // In C's order, in which a kernel counts members and rows; operands may have another one where their groups have several strides.
+  // In C's order, in which a kernel counts members and rows; operands may have another one where
+  // their groups have several strides.
   const ContractionGroups groups = groupsAsLaidOut(kernel, region, configuration.outputs.at(0));
-  const std::map<int, int64_t> own = stridesByAxis(kernel, kernel.outputs[output], configuration.outputs.at(output));
+  const std::map<int, int64_t> own =
+      stridesByAxis(kernel, kernel.outputs[output], configuration.outputs.at(output));
   const auto merged = [&](const std::vector<int> &group) -> std::optional<int64_t> {
     int64_t stride = 0, expected = 0;
     for (auto axis = group.rbegin(); axis != group.rend(); ++axis) {
@@ -205,44 +248,55 @@ std::optional<SubVectorStrides> subVectorStrides(const Kernel &kernel, const Con
     }
     return stride;
   };
-  const auto batch = merged(groups[batchGroup]), row = merged(groups[softmax.role == EpilogueRole::n ? mGroup : nGroup]);
+  const auto batch = merged(groups[batchGroup]),
+             row = merged(groups[softmax.role == EpilogueRole::n ? mGroup : nGroup]);
   if (!batch || !row) return std::nullopt;
   const auto along = own.find(softmax.subVectorAxis);
-  return SubVectorStrides{.batch = *batch, .row = *row, .subVector = along == own.end() ? 0 : along->second};
+  return SubVectorStrides{
+      .batch = *batch, .row = *row, .subVector = along == own.end() ? 0 : along->second};
 }
 
-std::string softmaxRefusal(const Kernel &kernel, const Configuration &configuration, const ContractionRegion &region, bool columnsAreN) {
+std::string softmaxRefusal(const Kernel &kernel, const Configuration &configuration,
+                           const ContractionRegion &region, bool columnsAreN) {
   if (!region.softmax) return "";
   const EpilogueSoftmax &softmax = *region.softmax;
   const BodyOp &op = kernel.body[softmax.op];
-  if (softmax.length != fragmentBlockSide && softmax.length != 2 * fragmentBlockSide && softmax.length != 4 * fragmentBlockSide)
-    return cannotStand(op, fmt::format("has sub-vectors of {} elements; {}, {} and {} are taken behind a product", softmax.length, fragmentBlockSide,
-                                       2 * fragmentBlockSide, 4 * fragmentBlockSide));
+  if (softmax.length != fragmentBlockSide && softmax.length != 2 * fragmentBlockSide &&
+      softmax.length != 4 * fragmentBlockSide)
+    return cannotStand(
+        op, fmt::format("has sub-vectors of {} elements; {}, {} and {} are taken behind a product",
+                        softmax.length, fragmentBlockSide, 2 * fragmentBlockSide,
+                        4 * fragmentBlockSide));
   if ((softmax.role == EpilogueRole::n) != columnsAreN)
-    return cannotStand(op, fmt::format("runs along an axis in which '{}' is not contiguous", kernel.values[size_t(kernel.outputs[0])].name));
+    return cannotStand(op, fmt::format("runs along an axis in which '{}' is not contiguous",
+                                       kernel.values[size_t(kernel.outputs[0])].name));
   for (const size_t output : {softmax.maxima, softmax.sums})
     if (!subVectorStrides(kernel, configuration, region, output))
-      return cannotStand(op, fmt::format("gives '{}', which does not lie as the product's axes do", kernel.values[size_t(kernel.outputs[output])].name));
+      return cannotStand(op, fmt::format("gives '{}', which does not lie as the product's axes do",
+                                         kernel.values[size_t(kernel.outputs[output])].name));
   return "";
 }
 
 std::string_view nameOf(EpilogueRole role) {
   switch (role) {
-  case EpilogueRole::result: return "result";
-  case EpilogueRole::m: return "m";
-  case EpilogueRole::n: return "n";
-  case EpilogueRole::scalar: return "scalar";
-  case EpilogueRole::mixed: return "mixed";
+    case EpilogueRole::result: return "result";
+    case EpilogueRole::m: return "m";
+    case EpilogueRole::n: return "n";
+    case EpilogueRole::scalar: return "scalar";
+    case EpilogueRole::mixed: return "mixed";
   }
   return "?";
 }
 
-ContractionGroups groupsAsLaidOut(const Kernel &kernel, const ContractionRegion &region, const Layout &layout) {
+ContractionGroups groupsAsLaidOut(const Kernel &kernel, const ContractionRegion &region,
+                                  const Layout &layout) {
   ContractionGroups groups = contractionGroups(kernel, {region.a, region.b, region.c});
   const std::vector<int> &axes = kernel.values[size_t(kernel.outputs[0])].axes;
   std::vector<int> place(kernel.axes.size());
-  for (size_t i = 0; i < layout.order.size(); ++i) place[size_t(axes[size_t(layout.order[i])])] = int(i);
-  for (std::vector<int> &group : groups) std::ranges::sort(group, {}, [&](int axis) { return place[size_t(axis)]; });
+  for (size_t i = 0; i < layout.order.size(); ++i)
+    place[size_t(axes[size_t(layout.order[i])])] = int(i);
+  for (std::vector<int> &group : groups)
+    std::ranges::sort(group, {}, [&](int axis) { return place[size_t(axis)]; });
   return groups;
 }
 
@@ -257,15 +311,19 @@ std::map<int, int64_t> stridesByAxis(const Kernel &kernel, int value, const Layo
   return result;
 }
 
-bool isContiguous(const Kernel &kernel, const ContractionGroups &groups, const EpilogueSum &sum, const Layout &layout) {
-  return isContiguous(kernel, groups, EpilogueInput{.value = kernel.outputs[sum.output], .role = sum.role}, layout);
+bool isContiguous(const Kernel &kernel, const ContractionGroups &groups, const EpilogueSum &sum,
+                  const Layout &layout) {
+  return isContiguous(kernel, groups,
+                      EpilogueInput{.value = kernel.outputs[sum.output], .role = sum.role}, layout);
 }
 
-bool isContiguous(const Kernel &kernel, const ContractionGroups &groups, const EpilogueInput &input, const Layout &layout) {
+bool isContiguous(const Kernel &kernel, const ContractionGroups &groups, const EpilogueInput &input,
+                  const Layout &layout) {
   const std::map<int, int64_t> own = stridesByAxis(kernel, input.value, layout);
   const std::vector<int> &group = groups[input.role == EpilogueRole::n ? nGroup : mGroup];
   int64_t expected = 1;
-  for (auto axis = group.rbegin(); axis != group.rend(); expected *= kernel.axes[size_t(*axis++)].extent)
+  for (auto axis = group.rbegin(); axis != group.rend();
+       expected *= kernel.axes[size_t(*axis++)].extent)
     if (kernel.axes[size_t(*axis)].extent > 1 && own.at(*axis) != expected) return false;
   return true;
 }
@@ -275,27 +333,35 @@ std::string contractionForm(const Kernel &kernel, const Configuration &configura
   const auto product = matrixProduct(kernel, configuration);
   const auto factored = product ? std::nullopt : factoredProduct(kernel, configuration);
   if (!answer.region || (!product && !factored))
-    throw Error::checkFailed("kernel '{}': these layouts are no matrix product with an epilogue", kernel.name);
+    throw Error::checkFailed("kernel '{}': these layouts are no matrix product with an epilogue",
+                             kernel.name);
   const ContractionRegion &region = *answer.region;
   const ContractionGroups groups = groupsAsLaidOut(kernel, region, configuration.outputs[0]);
-  const std::map<int, int64_t> result = stridesByAxis(kernel, kernel.outputs[0], configuration.outputs[0]);
+  const std::map<int, int64_t> result =
+      stridesByAxis(kernel, kernel.outputs[0], configuration.outputs[0]);
   std::string text = product ? strideText(*product) : strideText(*factored);
   const auto addWhole = [&](int value, const Layout &layout) {
     const std::map<int, int64_t> own = stridesByAxis(kernel, value, layout);
     if (own == result) text += " as-result";
-    else for (const auto &[axis, stride] : own) text += fmt::format(" {}:{}/{}", axis, stride, result.contains(axis) ? result.at(axis) : 0);
+    else
+      for (const auto &[axis, stride] : own)
+        text += fmt::format(" {}:{}/{}", axis, stride, result.contains(axis) ? result.at(axis) : 0);
     text += fmt::format(",{}", layout.alignment);
   };
   if (region.prologue)
     for (const PrologueInput &input : region.prologue->inputs) {
       const auto strides = prologueStrides(kernel, configuration, *region.prologue, input);
-      if (!strides) throw Error::checkFailed("kernel '{}': {}", kernel.name, prologueLayoutRefusal(kernel, configuration, *region.prologue));
-      text += fmt::format(" made-of,{}:{}:{},{}", strides->batch, strides->outer, strides->k, configuration.inputs[input.input].alignment);
+      if (!strides)
+        throw Error::checkFailed("kernel '{}': {}", kernel.name,
+                                 prologueLayoutRefusal(kernel, configuration, *region.prologue));
+      text += fmt::format(" made-of,{}:{}:{},{}", strides->batch, strides->outer, strides->k,
+                          configuration.inputs[input.input].alignment);
     }
   for (const EpilogueInput &input : region.inputs) {
     const Layout &layout = configuration.inputs[input.input];
     const bool isVector = input.role == EpilogueRole::m || input.role == EpilogueRole::n;
-    if (isVector && isContiguous(kernel, groups, input, layout)) text += fmt::format(" vector,{}", layout.alignment);
+    if (isVector && isContiguous(kernel, groups, input, layout))
+      text += fmt::format(" vector,{}", layout.alignment);
     else if (input.role != EpilogueRole::scalar) addWhole(input.value, layout);
   }
   for (size_t output = 1; output < kernel.outputs.size(); ++output) {
@@ -304,46 +370,56 @@ std::string contractionForm(const Kernel &kernel, const Configuration &configura
     if (!region.isWhole(output) && sum == region.sums.end()) {
       const auto strides = subVectorStrides(kernel, configuration, region, output);
       if (!strides)
-        throw Error::checkFailed("kernel '{}': '{}' does not lie as the product's axes do", kernel.name, kernel.values[size_t(kernel.outputs[output])].name);
-      text += fmt::format(" sub-vectors,{}:{}:{},{}", strides->batch, strides->row, strides->subVector, layout.alignment);
-    } else if (sum != region.sums.end() && isContiguous(kernel, groups, *sum, layout)) text += fmt::format(" vector,{}", layout.alignment);
+        throw Error::checkFailed("kernel '{}': '{}' does not lie as the product's axes do",
+                                 kernel.name, kernel.values[size_t(kernel.outputs[output])].name);
+      text += fmt::format(" sub-vectors,{}:{}:{},{}", strides->batch, strides->row,
+                          strides->subVector, layout.alignment);
+    } else if (sum != region.sums.end() && isContiguous(kernel, groups, *sum, layout))
+      text += fmt::format(" vector,{}", layout.alignment);
     else addWhole(kernel.outputs[output], layout);
   }
   for (const size_t op : region.epilogue) {
     if (kernel.body[op].name != "dropout") continue;
     const std::vector<int> &axes = kernel.values[size_t(kernel.body[op].results[0])].axes;
-    const bool isMOnN = drawsByFragment(kernel, axes, groups[mGroup], groups[nGroup]), isNOnM = drawsByFragment(kernel, axes, groups[nGroup], groups[mGroup]);
+    const bool isMOnN = drawsByFragment(kernel, axes, groups[mGroup], groups[nGroup]),
+               isNOnM = drawsByFragment(kernel, axes, groups[nGroup], groups[mGroup]);
     text += isMOnN ? " draws-mn" : isNOnM ? " draws-nm" : " draws-each";
   }
   return text;
 }
 
-bool drawsByFragment(const Kernel &kernel, const std::vector<int> &axes, const std::vector<int> &rows, const std::vector<int> &columns) {
+bool drawsByFragment(const Kernel &kernel, const std::vector<int> &axes,
+                     const std::vector<int> &rows, const std::vector<int> &columns) {
   const auto isFastest = [&](const std::vector<int> &group, int axis) {
     return !group.empty() && group.back() == axis &&
            (group.size() == 1 || kernel.axes[size_t(axis)].extent % fragmentBlockSide == 0);
   };
-  return axes.size() >= 2 && isFastest(columns, axes[axes.size() - 1]) && isFastest(rows, axes[axes.size() - 2]);
+  return axes.size() >= 2 && isFastest(columns, axes[axes.size() - 1]) &&
+         isFastest(rows, axes[axes.size() - 2]);
 }
 
 std::string epilogueRefusal(const BodyOp &op) {
   if (op.operatorClass != OperatorClass::elementwise)
-    return cannotStand(op, fmt::format("is of class {}; an epilogue is element-wise", nameOf(op.operatorClass)));
+    return cannotStand(
+        op, fmt::format("is of class {}; an epilogue is element-wise", nameOf(op.operatorClass)));
   if (op.results.size() != 1) return cannotStand(op, "has several results");
-  if (op.name != "dropout" && op.spelling.empty()) return cannotStand(op, "is no function of single elements");
+  if (op.name != "dropout" && op.spelling.empty())
+    return cannotStand(op, "is no function of single elements");
   return "";
 }
 
 int epilogueRegisters(const Kernel &kernel, const ContractionRegion &region) {
   constexpr int fragment = 8, addresses = 4, vector = 4, draws = 4, partialSums = 20;
   constexpr int ofSubVectors = 16;  // places, maxima and sums, of two rows
-  constexpr int ofJoiners = 16;  // that other warps have instead, who join up to two sums: areSumsServed in hopper_store.cuh
+  constexpr int ofJoiners = 16;     // that other warps have instead, who join up to two sums:
+                                    // areSumsServed in hopper_store.cuh
   if (region.isPlain()) return 0;
   int registers = fragment + (fragment + 2 * addresses) * int(region.wholeOutputs(kernel) - 1);
   if (region.softmax) registers += ofSubVectors;
   registers += partialSums * int(region.sums.size());
   if (region.sums.size() == 1 || region.sums.size() == 2) registers += ofJoiners;
-  // The first tensor of the result's shape comes through shared memory, the first vector waits in registers.
+  // The first tensor of the result's shape comes through shared memory, the first vector waits in
+  // registers.
   bool isPanelSeen = false, isVectorSeen = false;
   for (const EpilogueInput &input : region.inputs) {
     const bool isVector = input.role == EpilogueRole::m || input.role == EpilogueRole::n;
@@ -353,10 +429,14 @@ int epilogueRegisters(const Kernel &kernel, const ContractionRegion &region) {
     if (input.role == EpilogueRole::scalar) registers += 1;
     else registers += isFirst ? isVector ? vector : fragment : fragment + addresses;
   }
-  if (std::ranges::any_of(region.epilogue, [&](size_t op) { return kernel.body[op].name == "dropout"; })) registers += draws;
+  if (std::ranges::any_of(region.epilogue,
+                          [&](size_t op) { return kernel.body[op].name == "dropout"; }))
+    registers += draws;
   return registers;
 }
 
-ContractionRegionAnswer contractionRegion(const Kernel &kernel) { return Recognition(kernel).answer(); }
+ContractionRegionAnswer contractionRegion(const Kernel &kernel) {
+  return Recognition(kernel).answer();
+}
 
 }  // namespace weft

@@ -1,12 +1,14 @@
-// A fused contraction: a kernel that opens with one contraction of two operands, or with element-wise ops on the way to one of them
-// (kernel/ContractionPrologue.h), and goes on with element-wise ops on what depends on its result C, and with sums of that down to the rows
-// or to the columns of C, or with a local softmax of it. Recognised here once, for the families that take such kernels and for the passes that
-// propose them.
+// A fused contraction: a kernel that opens with one contraction of two operands, or with
+// element-wise ops on the way to one of them (kernel/ContractionPrologue.h), and goes on with
+// element-wise ops on what depends on its result C, and with sums of that down to the rows or to
+// the columns of C, or with a local softmax of it. Recognised here once, for the families that take
+// such kernels and for the passes that propose them.
 //
-// Invariant: every op after the contraction but those sums and the local softmax reads C or a value computed from C and writes a tensor
-// over exactly the axes of C (perhaps in another logical order); what else it reads is an input over some of these axes. So a kernel that
-// has the sums of C in registers finishes them element by element. No op reads a sum: it is there when all of C is. A local softmax is the
-// last op.
+// Invariant: every op after the contraction but those sums and the local softmax reads C or a value
+// computed from C and writes a tensor over exactly the axes of C (perhaps in another logical
+// order); what else it reads is an input over some of these axes. So a kernel that has the sums of
+// C in registers finishes them element by element. No op reads a sum: it is there when all of C is.
+// A local softmax is the last op.
 #pragma once
 
 #include "kernel/ContractionPrologue.h"
@@ -20,7 +22,8 @@ namespace weft {
 
 /// Along which axes of C an input of the epilogue runs; axes of extent 1 do not count.
 enum class EpilogueRole : uint8_t {
-  result,  ///< all of them: one element for each of C (residual, the operand of a derivative, a mask)
+  result,  ///< all of them: one element for each of C (residual, the operand of a derivative, a
+           ///< mask)
   m,       ///< those of group m: one element a row of the product
   n,       ///< those of group n: one element a column
   scalar,  ///< none
@@ -37,18 +40,19 @@ struct EpilogueInput {
   bool operator==(const EpilogueInput &) const = default;
 };
 
-/// A sum of what the epilogue computes over all axes of C but those of one group: the gradient of a bias (n), the sums that the
-/// statistics of a norm are made of (m).
+/// A sum of what the epilogue computes over all axes of C but those of one group: the gradient of a
+/// bias (n), the sums that the statistics of a norm are made of (m).
 struct EpilogueSum {
-  size_t op = 0;      ///< in Kernel::body
-  size_t output = 0;  ///< position in Kernel::outputs, never the first
-  int value = -1;     ///< what is summed: C or a value of the epilogue
+  size_t op = 0;                        ///< in Kernel::body
+  size_t output = 0;                    ///< position in Kernel::outputs, never the first
+  int value = -1;                       ///< what is summed: C or a value of the epilogue
   EpilogueRole role = EpilogueRole::n;  ///< the group whose axes are kept: m or n
   bool operator==(const EpilogueSum &) const = default;
 };
 
-/// A local softmax at the end ("Recomposing Softmax Layers", section 3.2): the first output has exponentials, each against the maximum of
-/// its sub-vector; two others have one element a sub-vector.
+/// A local softmax at the end ("Recomposing Softmax Layers", section 3.2): the first output has
+/// exponentials, each against the maximum of its sub-vector; two others have one element a
+/// sub-vector.
 struct EpilogueSoftmax {
   size_t op = 0;           ///< in Kernel::body, the last one
   int value = -1;          ///< of which the exponentials are: C or a value of the epilogue
@@ -60,15 +64,18 @@ struct EpilogueSoftmax {
 };
 
 struct ContractionRegion {
-  size_t contraction = 0;   ///< in Kernel::body; the first op but those of the prologue
-  ProductInputs operands;   ///< positions of A and B in Kernel::inputs, of the one that the prologue makes that of what it is made of
-  int a = -1, b = -1, c = -1;           ///< their values
+  size_t contraction = 0;  ///< in Kernel::body; the first op but those of the prologue
+  ProductInputs operands;  ///< positions of A and B in Kernel::inputs, of the one that the prologue
+                           ///< makes that of what it is made of
+  int a = -1, b = -1, c = -1;  ///< their values
   std::optional<ContractionPrologue> prologue = {};
-  std::vector<size_t> epilogue;         ///< element-wise ops in Kernel::body, in order; empty for the contraction alone
-  std::vector<EpilogueInput> inputs;    ///< of the epilogue, in the order of Kernel::inputs
-  std::vector<EpilogueSum> sums;        ///< in the order of the body; the product is no batched one where there are any
+  std::vector<size_t>
+      epilogue;  ///< element-wise ops in Kernel::body, in order; empty for the contraction alone
+  std::vector<EpilogueInput> inputs;  ///< of the epilogue, in the order of Kernel::inputs
+  std::vector<EpilogueSum>
+      sums;  ///< in the order of the body; the product is no batched one where there are any
   std::optional<EpilogueSoftmax> softmax = {};  ///< nothing but its results is stored then
-  bool storesProduct = false;           ///< C itself is an output, beside what is made of it
+  bool storesProduct = false;  ///< C itself is an output, beside what is made of it
   bool operator==(const ContractionRegion &) const = default;
 
   /// Whether nothing follows the contraction.
@@ -85,49 +92,62 @@ struct ContractionRegionAnswer {
   std::optional<ContractionRegion> region = {};
   std::string refusal = {};  ///< why there is none: names the op or tensor
 };
-/// All of Kernel::outputs are C, values of the epilogue over the axes of C, or sums of these; the first is no sum.
+/// All of Kernel::outputs are C, values of the epilogue over the axes of C, or sums of these; the
+/// first is no sum.
 ContractionRegionAnswer contractionRegion(const Kernel &kernel);
 
-/// Registers of a thread that an epilogue needs for the eight elements of a fragment (codegen/device/fragment.cuh), by what it
-/// reads, draws and stores: an estimate, made so that tiles whose sums leave fewer do not spill (tests/nvrtc). 0 if plain.
+/// Registers of a thread that an epilogue needs for the eight elements of a fragment
+/// (codegen/device/fragment.cuh), by what it reads, draws and stores: an estimate, made so that
+/// tiles whose sums leave fewer do not spill (tests/nvrtc). 0 if plain.
 int epilogueRegisters(const Kernel &kernel, const ContractionRegion &region);
 
-/// The groups of axes of the region's product, each from slowest to fastest as the first output has them in `layout`.
-ContractionGroups groupsAsLaidOut(const Kernel &kernel, const ContractionRegion &region, const Layout &layout);
+/// The groups of axes of the region's product, each from slowest to fastest as the first output has
+/// them in `layout`.
+ContractionGroups groupsAsLaidOut(const Kernel &kernel, const ContractionRegion &region,
+                                  const Layout &layout);
 
 /// Strides of a value by axis, of axes longer than 1: values lie alike where theirs are equal.
 std::map<int, int64_t> stridesByAxis(const Kernel &kernel, int value, const Layout &layout);
-/// Whether the axes of an input of role m or n merge to one with stride 1, in the order that `groups` has them.
-bool isContiguous(const Kernel &kernel, const ContractionGroups &groups, const EpilogueInput &input, const Layout &layout);
+/// Whether the axes of an input of role m or n merge to one with stride 1, in the order that
+/// `groups` has them.
+bool isContiguous(const Kernel &kernel, const ContractionGroups &groups, const EpilogueInput &input,
+                  const Layout &layout);
 /// The same of a sum.
-bool isContiguous(const Kernel &kernel, const ContractionGroups &groups, const EpilogueSum &sum, const Layout &layout);
+bool isContiguous(const Kernel &kernel, const ContractionGroups &groups, const EpilogueSum &sum,
+                  const Layout &layout);
 
-/// Element strides of what a local softmax has of sub-vectors: along the batch, along the group that sub-vectors do not divide, and from
-/// one sub-vector of a row to the next. Nothing where a group does not merge.
+/// Element strides of what a local softmax has of sub-vectors: along the batch, along the group
+/// that sub-vectors do not divide, and from one sub-vector of a row to the next. Nothing where a
+/// group does not merge.
 struct SubVectorStrides {
   int64_t batch = 0, row = 0, subVector = 0;
   bool operator==(const SubVectorStrides &) const = default;
 };
-std::optional<SubVectorStrides> subVectorStrides(const Kernel &kernel, const Configuration &configuration, const ContractionRegion &region, size_t output);
-/// Why a kernel whose lanes hold blocks of 16 x 16 of C cannot end with the region's local softmax; empty if it can, or if there is none.
-/// columnsAreN: C is contiguous along group n.
-std::string softmaxRefusal(const Kernel &kernel, const Configuration &configuration, const ContractionRegion &region, bool columnsAreN);
+std::optional<SubVectorStrides> subVectorStrides(const Kernel &kernel,
+                                                 const Configuration &configuration,
+                                                 const ContractionRegion &region, size_t output);
+/// Why a kernel whose lanes hold blocks of 16 x 16 of C cannot end with the region's local softmax;
+/// empty if it can, or if there is none. columnsAreN: C is contiguous along group n.
+std::string softmaxRefusal(const Kernel &kernel, const Configuration &configuration,
+                           const ContractionRegion &region, bool columnsAreN);
 
-/// What layouts come to for a contraction with what stands before it and follows it: the strides of the product, how all else lies
-/// beside its result or the operand, how dropout draws. Configurations of one kernel with equal forms and knobs differ in names of
-/// axes alone, and take the same time.
-/// Throws Error(checkFailed) where the kernel is no such contraction or the layouts are no product.
+/// What layouts come to for a contraction with what stands before it and follows it: the strides of
+/// the product, how all else lies beside its result or the operand, how dropout draws.
+/// Configurations of one kernel with equal forms and knobs differ in names of axes alone, and take
+/// the same time. Throws Error(checkFailed) where the kernel is no such contraction or the layouts
+/// are no product.
 std::string contractionForm(const Kernel &kernel, const Configuration &configuration);
 
 /// Elements of a side of the block of C of which a lane of a tensor-core kernel holds eight.
 constexpr int64_t fragmentBlockSide = 16;
-/// Whether one mix of words draws for the eight elements that a lane holds (ir/SPEC.md, "Dropout bits"), where a dropout runs over
-/// `axes` and rows and columns of the block run along these groups. With the groups exchanged two do; else every element takes
-/// one of its own.
-bool drawsByFragment(const Kernel &kernel, const std::vector<int> &axes, const std::vector<int> &rows, const std::vector<int> &columns);
+/// Whether one mix of words draws for the eight elements that a lane holds (ir/SPEC.md, "Dropout
+/// bits"), where a dropout runs over `axes` and rows and columns of the block run along these
+/// groups. With the groups exchanged two do; else every element takes one of its own.
+bool drawsByFragment(const Kernel &kernel, const std::vector<int> &axes,
+                     const std::vector<int> &rows, const std::vector<int> &columns);
 
-/// Why an op cannot stand in an epilogue, by what it is alone; empty if it can. Dropout and the ops whose meaning is a scalar
-/// expression can.
+/// Why an op cannot stand in an epilogue, by what it is alone; empty if it can. Dropout and the ops
+/// whose meaning is a scalar expression can.
 std::string epilogueRefusal(const BodyOp &op);
 
 }  // namespace weft

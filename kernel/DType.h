@@ -7,10 +7,11 @@
 
 namespace weft {
 
-/// f8e4m3 and f8e5m2 are the two 8-bit formats of the Open Compute Project (OFP8): E4M3 without infinities and with one NaN, up to
-/// 448; E5M2 as IEEE would have it, up to 57344.
+/// f8e4m3 and f8e5m2 are the two 8-bit formats of the Open Compute Project (OFP8): E4M3 without
+/// infinities and with one NaN, up to 448; E5M2 as IEEE would have it, up to 57344.
 ///
-/// tf32 is no type of a tensor: it is what a product of precision "tf32" reads of an f32, the upper 19 of its bits (10 of fraction).
+/// tf32 is no type of a tensor: it is what a product of precision "tf32" reads of an f32, the upper
+/// 19 of its bits (10 of fraction).
 enum class DType : uint8_t { f32, f16, bf16, f64, i32, i1, f8e4m3, f8e5m2, tf32 };
 
 /// Bytes of one stored element (i1 is stored as one byte).
@@ -18,8 +19,8 @@ int64_t sizeOf(DType type);
 /// "f32", "f16", "bf16", "f64", "i32", "i1", "f8e4m3", "f8e5m2", "tf32".
 std::string_view nameOf(DType type);
 std::optional<DType> parseDType(std::string_view name);
-/// The CUDA spelling in emitted text: "float", "weft::half", "weft::bfloat16", "double", "int", "unsigned char", "weft::float8e4m3",
-/// "weft::float8e5m2", "weft::tfloat32".
+/// The CUDA spelling in emitted text: "float", "weft::half", "weft::bfloat16", "double", "int",
+/// "unsigned char", "weft::float8e4m3", "weft::float8e5m2", "weft::tfloat32".
 std::string_view cudaNameOf(DType type);
 
 /// Whether it is one of the 8-bit formats.

@@ -1,4 +1,5 @@
-// Device descriptions from JSON. Every figure must name its source: a figure that nobody can check is refused.
+// Device descriptions from JSON. Every figure must name its source: a figure that nobody can check
+// is refused.
 #include "kernel/Device.h"
 
 #include "kernel/Error.h"
@@ -22,7 +23,8 @@ using nlohmann::json;
 class DeviceReader {
 public:
   DeviceReader(const json &object, std::string_view where) : object(object), where(where) {
-    if (!object.is_object()) throw Error::badInput("{}: a device description is a JSON object", where);
+    if (!object.is_object())
+      throw Error::badInput("{}: a device description is a JSON object", where);
   }
 
   std::string text(const char *name) const {
@@ -33,7 +35,8 @@ public:
   }
 
   bool flag(const char *name) const {
-    if (!find(name).is_boolean()) throw Error::badInput("{}: '{}' must be true or false", where, name);
+    if (!find(name).is_boolean())
+      throw Error::badInput("{}: '{}' must be true or false", where, name);
     return find(name).get<bool>();
   }
 
@@ -47,7 +50,8 @@ public:
     std::map<DType, double> figures;
     for (const auto &[typeName, value] : find(name).items()) {
       const std::optional<DType> type = parseDType(typeName);
-      if (!type) throw Error::badInput("{}: '{}' names unknown element type '{}'", where, name, typeName);
+      if (!type)
+        throw Error::badInput("{}: '{}' names unknown element type '{}'", where, name, typeName);
       figures[*type] = positive(value, name);
     }
     return figures;
@@ -69,7 +73,8 @@ private:
 
   double positive(const json &value, const char *name) const {
     if (!value.is_number() || !(value.get<double>() > 0))
-      throw Error::badInput("{}: '{}' must be a positive number, not {}", where, name, value.dump());
+      throw Error::badInput("{}: '{}' must be a positive number, not {}", where, name,
+                            value.dump());
     return value.get<double>();
   }
 
@@ -86,7 +91,8 @@ private:
 std::vector<Device> parseEmbedded() {
   std::vector<Device> result;
   for (const auto &[file, text] : embedded::deviceFiles) result.push_back(parseDevice(text, file));
-  std::sort(result.begin(), result.end(), [](const Device &a, const Device &b) { return a.name < b.name; });
+  std::sort(result.begin(), result.end(),
+            [](const Device &a, const Device &b) { return a.name < b.name; });
   return result;
 }
 
@@ -122,7 +128,8 @@ namespace {
 /// 90 of "sm_90a".
 int numberOf(std::string_view architecture) {
   int number = 0;
-  if (architecture.starts_with("sm_")) std::from_chars(architecture.data() + 3, architecture.data() + architecture.size(), number);
+  if (architecture.starts_with("sm_"))
+    std::from_chars(architecture.data() + 3, architecture.data() + architecture.size(), number);
   return number;
 }
 

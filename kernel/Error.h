@@ -1,6 +1,7 @@
-// The one exception of the MLIR-free libraries. Its kind decides the exit code of the command line; its text names
-// what, where, the limit and the nearest supported alternative, and quotes files and arguments: it is made printable here, for
-// whoever shows it, and because what() would end at a zero byte.
+// The one exception of the MLIR-free libraries. Its kind decides the exit code of the command line;
+// its text names what, where, the limit and the nearest supported alternative, and quotes files and
+// arguments: it is made printable here, for whoever shows it, and because what() would end at a
+// zero byte.
 #pragma once
 
 #include "kernel/PlainText.h"
@@ -15,15 +16,16 @@ namespace weft {
 
 /// Exit codes of every weft command (design rule 11).
 enum class ErrorKind : int {
-  checkFailed = 1,   ///< a check failed: a test, a verification, a broken artifact
-  badInput = 2,      ///< usage, or input that contradicts itself
-  unsupported = 3,   ///< understood, but not supported
-  strictMiss = 4,    ///< would have fallen back, and --strict forbids it
+  checkFailed = 1,  ///< a check failed: a test, a verification, a broken artifact
+  badInput = 2,     ///< usage, or input that contradicts itself
+  unsupported = 3,  ///< understood, but not supported
+  strictMiss = 4,   ///< would have fallen back, and --strict forbids it
 };
 
 class Error : public std::runtime_error {
 public:
-  Error(ErrorKind kind, const std::string &text) : std::runtime_error(printable(text)), kind(kind) {}
+  Error(ErrorKind kind, const std::string &text)
+      : std::runtime_error(printable(text)), kind(kind) {}
 
   template <typename... Arguments>
   static Error badInput(fmt::format_string<Arguments...> text, Arguments &&...arguments) {

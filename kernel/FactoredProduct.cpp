@@ -16,11 +16,13 @@ std::vector<int> ordered(std::vector<int> group, const Strides &strides) {
 }
 
 /// `group`: slowest first.
-GroupFactors factorsOf(const Kernel &kernel, const std::vector<int> &group, const Strides &strides) {
+GroupFactors factorsOf(const Kernel &kernel, const std::vector<int> &group,
+                       const Strides &strides) {
   GroupFactors factors;
   for (auto axis = group.rbegin(); axis != group.rend(); ++axis) {
     const int64_t extent = kernel.axes[size_t(*axis)].extent, stride = strides.at(*axis);
-    if (factors.empty() || factors.back().stride * factors.back().extent != stride) factors.push_back({.extent = 1, .stride = stride});
+    if (factors.empty() || factors.back().stride * factors.back().extent != stride)
+      factors.push_back({.extent = 1, .stride = stride});
     factors.back().extent *= extent;
     factors.back().axes.insert(factors.back().axes.begin(), *axis);
   }
@@ -33,14 +35,19 @@ bool hasSeveralStrides(const TensorFactors &tensor) {
   return std::ranges::any_of(tensor, [](const GroupFactors &group) { return group.size() > 1; });
 }
 
-std::optional<FactoredProduct> factoredProduct(const Kernel &kernel, const Configuration &configuration) {
+std::optional<FactoredProduct> factoredProduct(const Kernel &kernel,
+                                               const Configuration &configuration) {
   const auto values = contractionValues(kernel);
   if (!values) return std::nullopt;
   const ProductInputs inputs = productInputs(kernel);
-  if (std::max(inputs.a, inputs.b) >= kernel.inputs.size() || inputs.a == inputs.b) return std::nullopt;
-  const Strides a = stridesByAxis(kernel, (*values)[0], configuration.inputs[inputs.a]), b = stridesByAxis(kernel, (*values)[1], configuration.inputs[inputs.b]),
+  if (std::max(inputs.a, inputs.b) >= kernel.inputs.size() || inputs.a == inputs.b)
+    return std::nullopt;
+  const Strides a = stridesByAxis(kernel, (*values)[0], configuration.inputs[inputs.a]),
+                b = stridesByAxis(kernel, (*values)[1], configuration.inputs[inputs.b]),
                 c = stridesByAxis(kernel, kernel.outputs[0], configuration.outputs[0]);
-  const auto isStored = [&](int axis) { return kernel.axes[size_t(axis)].extent == 1 || c.contains(axis); };
+  const auto isStored = [&](int axis) {
+    return kernel.axes[size_t(axis)].extent == 1 || c.contains(axis);
+  };
   if (!std::ranges::all_of(kernel.values[size_t((*values)[2])].axes, isStored)) return std::nullopt;
   const ContractionGroups groups = contractionGroups(kernel, *values);
   FactoredProduct product;
@@ -50,19 +57,30 @@ std::optional<FactoredProduct> factoredProduct(const Kernel &kernel, const Confi
     if (group != mGroup) product.b[group] = factorsOf(kernel, order, b);
     if (group != kGroup) product.c[group] = factorsOf(kernel, order, c);
   };
-  for (const ContractionGroup group : {batchGroup, mGroup, nGroup}) add(group, ordered(groups[group], c));
+  for (const ContractionGroup group : {batchGroup, mGroup, nGroup})
+    add(group, ordered(groups[group], c));
   const std::vector<int> asInA = ordered(groups[kGroup], a), asInB = ordered(groups[kGroup], b);
-  const auto stridesIn = [&](const std::vector<int> &order) { return factorsOf(kernel, order, a).size() + factorsOf(kernel, order, b).size(); };
+  const auto stridesIn = [&](const std::vector<int> &order) {
+    return factorsOf(kernel, order, a).size() + factorsOf(kernel, order, b).size();
+  };
   add(kGroup, stridesIn(asInB) < stridesIn(asInA) ? asInB : asInA);
   return product;
 }
 
-std::optional<MatrixProduct> productOfResult(const Kernel &kernel, const Configuration &configuration) {
+std::optional<MatrixProduct> productOfResult(const Kernel &kernel,
+                                             const Configuration &configuration) {
   const auto factored = factoredProduct(kernel, configuration);
   if (!factored || hasSeveralStrides(factored->c)) return std::nullopt;
-  const auto stride = [&](ContractionGroup group) { return factored->c[group].empty() ? 0 : factored->c[group].front().stride; };
-  return MatrixProduct{.batch = factored->extents[batchGroup], .m = factored->extents[mGroup], .n = factored->extents[nGroup],
-                       .k = factored->extents[kGroup], .batchStrideC = stride(batchGroup), .strideCm = stride(mGroup), .strideCn = stride(nGroup)};
+  const auto stride = [&](ContractionGroup group) {
+    return factored->c[group].empty() ? 0 : factored->c[group].front().stride;
+  };
+  return MatrixProduct{.batch = factored->extents[batchGroup],
+                       .m = factored->extents[mGroup],
+                       .n = factored->extents[nGroup],
+                       .k = factored->extents[kGroup],
+                       .batchStrideC = stride(batchGroup),
+                       .strideCm = stride(mGroup),
+                       .strideCn = stride(nGroup)};
 }
 
 std::optional<std::vector<int>> boxSides(const GroupFactors &factors, int64_t side) {

@@ -1,7 +1,9 @@
-// A contraction whose groups of axes (kernel/MatrixProduct.h) do not all merge: each operand has a short list of extents and strides for
-// each of its groups, and all count an index of a group in one order. What one stride each describes is a MatrixProduct.
+// A contraction whose groups of axes (kernel/MatrixProduct.h) do not all merge: each operand has a
+// short list of extents and strides for each of its groups, and all count an index of a group in
+// one order. What one stride each describes is a MatrixProduct.
 //
-// The order: batch, m and n count as the result lies; k as A or B lies, whichever gives fewer strides in both, A where they are equal.
+// The order: batch, m and n count as the result lies; k as A or B lies, whichever gives fewer
+// strides in both, A where they are equal.
 #pragma once
 
 #include "kernel/MatrixProduct.h"
@@ -14,7 +16,8 @@ struct StrideFactor {
   std::vector<int> axes = {};      ///< of the kernel, slowest first
   bool operator==(const StrideFactor &) const = default;
 };
-/// Of one group, fastest first: an index counts up in the first, and when that is through, in the next. Empty for a group of extent 1.
+/// Of one group, fastest first: an index counts up in the first, and when that is through, in the
+/// next. Empty for a group of extent 1.
 using GroupFactors = std::vector<StrideFactor>;
 
 /// By group; a tensor has none for the group that it lacks.
@@ -27,15 +30,19 @@ struct FactoredProduct {
 };
 bool hasSeveralStrides(const TensorFactors &tensor);
 
-/// Nothing where the kernel does not open with a contraction of two inputs whose result's axes are those of the first output. A group
-/// that merges in a tensor has one factor there.
-std::optional<FactoredProduct> factoredProduct(const Kernel &kernel, const Configuration &configuration);
+/// Nothing where the kernel does not open with a contraction of two inputs whose result's axes are
+/// those of the first output. A group that merges in a tensor has one factor there.
+std::optional<FactoredProduct> factoredProduct(const Kernel &kernel,
+                                               const Configuration &configuration);
 
-/// Extents, and strides of the result where that merges; those of A and B are 0. Nothing where it does not.
-std::optional<MatrixProduct> productOfResult(const Kernel &kernel, const Configuration &configuration);
+/// Extents, and strides of the result where that merges; those of A and B are 0. Nothing where it
+/// does not.
+std::optional<MatrixProduct> productOfResult(const Kernel &kernel,
+                                             const Configuration &configuration);
 
-/// One box that a copy engine moves, of so many neighbouring indices of a group: its side along each factor. Nothing where a range that
-/// begins at a multiple of `side` is no box, because neither divides the other, a factor that is not the slowest or what is left of the side.
+/// One box that a copy engine moves, of so many neighbouring indices of a group: its side along
+/// each factor. Nothing where a range that begins at a multiple of `side` is no box, because
+/// neither divides the other, a factor that is not the slowest or what is left of the side.
 std::optional<std::vector<int>> boxSides(const GroupFactors &factors, int64_t side);
 
 }  // namespace weft

@@ -1,8 +1,10 @@
-// Products of sm_90a whose groups of axes have several strides, through tensor maps with a dimension for each of them, so that no
-// transpose has to come first: attention's [b,h,j,p] as rows (b,j) and columns (h,p) of a projection, [b,j,h,p] as the members (b,h) of a batch.
+// Products of sm_90a whose groups of axes have several strides, through tensor maps with a
+// dimension for each of them, so that no transpose has to come first: attention's [b,h,j,p] as rows
+// (b,j) and columns (h,p) of a projection, [b,j,h,p] as the members (b,h) of a batch.
 //
-// Invariant: a box fills shared memory in the order that one of the merged group does. So along the contiguous group 64 neighbours, a row
-// of 128 bytes, lie in one factor, and 64 rows are a box; every tile is made of these.
+// Invariant: a box fills shared memory in the order that one of the merged group does. So along the
+// contiguous group 64 neighbours, a row of 128 bytes, lie in one factor, and 64 rows are a box;
+// every tile is made of these.
 #pragma once
 
 #include "kernel/HopperProduct.h"
@@ -10,8 +12,8 @@
 
 namespace weft {
 
-/// What a copy engine is told of the groups of a tensor, in the order of the map's dimensions: the contiguous group, the other one, the
-/// batch. Of a group of extent 1 there are none.
+/// What a copy engine is told of the groups of a tensor, in the order of the map's dimensions: the
+/// contiguous group, the other one, the batch. Of a group of extent 1 there are none.
 struct MapGroups {
   GroupFactors columns, rows, batch;
 };
@@ -24,8 +26,10 @@ int boxRows(const MapGroups &groups, int side);
 /// A map with boxes of 64 columns (elements of 16 bits) and so many rows.
 TensorMap mapOf(DType dtype, const MapGroups &groups, int rows);
 
-/// Why a kernel does not have several strides along a group: names the operand, the axes and the limit; or the product, if any tensor has.
-/// Elements of 16 bits, in tensors that the copy engine moves whole; sides and k longer than 1.
-HopperProductAnswer productOfSeveralStrides(const Kernel &kernel, const Configuration &configuration);
+/// Why a kernel does not have several strides along a group: names the operand, the axes and the
+/// limit; or the product, if any tensor has. Elements of 16 bits, in tensors that the copy engine
+/// moves whole; sides and k longer than 1.
+HopperProductAnswer productOfSeveralStrides(const Kernel &kernel,
+                                            const Configuration &configuration);
 
 }  // namespace weft

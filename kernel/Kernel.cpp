@@ -1,4 +1,5 @@
-// Questions about the canonical kernel, its invariants, and its text: the one spelling that caches and profiles key on.
+// Questions about the canonical kernel, its invariants, and its text: the one spelling that caches
+// and profiles key on.
 #include "kernel/Kernel.h"
 
 #include "kernel/CanonicalNames.h"
@@ -11,10 +12,10 @@ namespace weft {
 
 std::string_view nameOf(OperatorClass operatorClass) {
   switch (operatorClass) {
-  case OperatorClass::contraction: return "contraction";
-  case OperatorClass::normalization: return "normalization";
-  case OperatorClass::elementwise: return "elementwise";
-  case OperatorClass::movement: return "movement";
+    case OperatorClass::contraction: return "contraction";
+    case OperatorClass::normalization: return "normalization";
+    case OperatorClass::elementwise: return "elementwise";
+    case OperatorClass::movement: return "movement";
   }
   return "";
 }
@@ -23,7 +24,9 @@ OperatorClass Kernel::operatorClass() const {
   const auto any = [&](auto &&holds) { return std::any_of(body.begin(), body.end(), holds); };
   if (any([](const BodyOp &op) { return op.operatorClass == OperatorClass::contraction; }))
     return OperatorClass::contraction;
-  if (any([](const BodyOp &op) { return !op.reducedAxes.empty() || op.operatorClass == OperatorClass::normalization; }))
+  if (any([](const BodyOp &op) {
+        return !op.reducedAxes.empty() || op.operatorClass == OperatorClass::normalization;
+      }))
     return OperatorClass::normalization;
   if (any([](const BodyOp &op) { return op.operatorClass == OperatorClass::elementwise; }))
     return OperatorClass::elementwise;
@@ -77,13 +80,15 @@ public:
 private:
   template <typename... Arguments>
   Error broken(fmt::format_string<Arguments...> text, Arguments &&...arguments) const {
-    return Error::checkFailed("kernel '{}': {}", kernel.name, fmt::format(text, std::forward<Arguments>(arguments)...));
+    return Error::checkFailed("kernel '{}': {}", kernel.name,
+                              fmt::format(text, std::forward<Arguments>(arguments)...));
   }
 
   void checkAxes() const {
     std::set<std::string> names;
     for (const Axis &axis : kernel.axes) {
-      if (axis.extent < 1) throw broken("axis '{}' has extent {}, which must be at least 1", axis.name, axis.extent);
+      if (axis.extent < 1)
+        throw broken("axis '{}' has extent {}, which must be at least 1", axis.name, axis.extent);
       if (!names.insert(axis.name).second) throw broken("two axes are called '{}'", axis.name);
     }
   }
@@ -96,9 +101,11 @@ private:
     for (const Value &value : kernel.values) {
       if (!names.insert(value.name).second) throw broken("two values are called '{}'", value.name);
       const std::set<int> distinct(value.axes.begin(), value.axes.end());
-      if (distinct.size() != value.axes.size()) throw broken("value '{}' has one axis twice", value.name);
+      if (distinct.size() != value.axes.size())
+        throw broken("value '{}' has one axis twice", value.name);
       for (int axis : value.axes)
-        if (!isAxis(axis)) throw broken("value '{}' names axis {} of {}", value.name, axis, kernel.axes.size());
+        if (!isAxis(axis))
+          throw broken("value '{}' names axis {} of {}", value.name, axis, kernel.axes.size());
     }
   }
 
@@ -111,13 +118,16 @@ private:
 
   void checkOp(const BodyOp &op) {
     for (int operand : op.operands)
-      if (!isDefined(operand)) throw broken("op '{}' reads value {} before its definition", op.name, operand);
+      if (!isDefined(operand))
+        throw broken("op '{}' reads value {} before its definition", op.name, operand);
     for (int axis : op.reducedAxes)
-      if (!isAxis(axis)) throw broken("op '{}' reduces axis {} of {}", op.name, axis, kernel.axes.size());
+      if (!isAxis(axis))
+        throw broken("op '{}' reduces axis {} of {}", op.name, axis, kernel.axes.size());
     if (op.results.empty()) throw broken("op '{}' has no result", op.name);
     for (int result : op.results) {
       if (result != static_cast<int>(defined) || defined >= kernel.values.size())
-        throw broken("op '{}' defines value {}; values are numbered in order of definition", op.name, result);
+        throw broken("op '{}' defines value {}; values are numbered in order of definition",
+                     op.name, result);
       ++defined;
     }
     if (op.operatorClass == OperatorClass::elementwise) checkElementwise(op);
@@ -127,7 +137,8 @@ private:
     if (op.operands.empty()) throw broken("element-wise op '{}' has no operand", op.name);
     const Value &operand = kernel.values[op.operands[0]], &result = kernel.values[op.results[0]];
     if (operand.axes != result.axes)
-      throw broken("element-wise op '{}' turns the axes of '{}' into others in '{}'", op.name, operand.name, result.name);
+      throw broken("element-wise op '{}' turns the axes of '{}' into others in '{}'", op.name,
+                   operand.name, result.name);
   }
 
   void checkOutputs() const {
@@ -136,7 +147,8 @@ private:
       if (!isDefined(output)) throw broken("output value {} does not exist", output);
       if (output < static_cast<int>(kernel.inputs.size()))
         throw broken("output '{}' is an input; a copy needs an op", kernel.values[output].name);
-      if (!distinct.insert(output).second) throw broken("value '{}' is an output twice", kernel.values[output].name);
+      if (!distinct.insert(output).second)
+        throw broken("value '{}' is an output twice", kernel.values[output].name);
     }
     if (kernel.outputs.empty()) throw broken("no output");
   }
@@ -185,7 +197,8 @@ std::string printOp(const Kernel &kernel, const CanonicalNames &names, const Bod
   for (int axis : op.reducedAxes) reduced.push_back(names.axis(axis));
   for (const auto &[name, attribute] : op.attributes)
     if (isHashed(name)) attributes.push_back(printHashed(name, attribute));
-  std::string text = fmt::format("{} = {} {}", fmt::join(results, ", "), op.name, fmt::join(operands, ", "));
+  std::string text =
+      fmt::format("{} = {} {}", fmt::join(results, ", "), op.name, fmt::join(operands, ", "));
   if (!reduced.empty()) text += fmt::format(" over {}", fmt::join(reduced, ","));
   if (!attributes.empty()) text += fmt::format(" {{{}}}", fmt::join(attributes, ", "));
   if (!op.spelling.empty()) text += fmt::format(" : {}", op.spelling);
@@ -218,18 +231,22 @@ CanonicalNames::CanonicalNames(const Kernel &kernel)
 }
 
 std::string CanonicalNames::axis(int axis) const { return fmt::format("a{}", axisNumbers[axis]); }
-std::string CanonicalNames::value(int value) const { return fmt::format("v{}", valueNumbers[value]); }
+std::string CanonicalNames::value(int value) const {
+  return fmt::format("v{}", valueNumbers[value]);
+}
 
 std::string CanonicalNames::typed(const Kernel &kernel, int index) const {
   std::vector<std::string> axes;
   for (int axisIndex : kernel.values[index].axes) axes.push_back(axis(axisIndex));
-  return fmt::format("{} {}[{}]", value(index), nameOf(kernel.values[index].dtype), fmt::join(axes, ","));
+  return fmt::format("{} {}[{}]", value(index), nameOf(kernel.values[index].dtype),
+                     fmt::join(axes, ","));
 }
 
 std::string canonicalText(const Kernel &kernel) {
   const CanonicalNames names(kernel);
   std::string text = "axes";
-  for (int axis : names.axesInOrder()) text += fmt::format(" {}={}", names.axis(axis), kernel.axes[axis].extent);
+  for (int axis : names.axesInOrder())
+    text += fmt::format(" {}={}", names.axis(axis), kernel.axes[axis].extent);
   text += '\n';
   for (int value : kernel.inputs) text += fmt::format("in {}\n", names.typed(kernel, value));
   for (const BodyOp &op : kernel.body) text += printOp(kernel, names, op) + '\n';

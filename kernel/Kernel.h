@@ -1,14 +1,18 @@
 // The canonical kernel: a fused region in normal form, as plain data without MLIR.
 //
-// Everything after fusion works on this one structure: configurations are enumerated for it, the cost model prices it,
-// the selector chooses among its configurations, code generation lowers and prints it, the cache and the profile key on
-// its text. It is self-contained: axes are indices into `axes`, tensors are indices into `values`.
+// Everything after fusion works on this one structure: configurations are enumerated for it, the
+// cost model prices it, the selector chooses among its configurations, code generation lowers and
+// prints it, the cache and the profile key on its text. It is self-contained: axes are indices into
+// `axes`, tensors are indices into `values`.
 //
 // Invariants (checked by verify()):
-//   - values are numbered inputs first, then in order of definition; every non-input value has one defining body op;
+//   - values are numbered inputs first, then in order of definition; every non-input value has one
+//       defining body op;
 //   - body is in topological order;
-//   - a value's `axes` are in the logical order of its tensor type (its layout is not part of a kernel);
-//   - two tensor dimensions are the same kernel axis exactly if some body op identifies them; extents are then equal.
+//   - a value's `axes` are in the logical order of its tensor type (its layout is not part of a
+//       kernel);
+//   - two tensor dimensions are the same kernel axis exactly if some body op identifies them;
+//       extents are then equal.
 #pragma once
 
 #include "kernel/DType.h"
@@ -20,7 +24,8 @@
 
 namespace weft {
 
-/// Section 3.2 of "Data Movement Is All You Need". `movement` moves data and computes nothing (transpose, slice, concat).
+/// Section 3.2 of "Data Movement Is All You Need". `movement` moves data and computes nothing
+/// (transpose, slice, concat).
 enum class OperatorClass : uint8_t { contraction, normalization, elementwise, movement };
 std::string_view nameOf(OperatorClass operatorClass);
 
@@ -33,10 +38,12 @@ struct Axis {
 
 /// A tensor that enters, leaves, or lives inside a kernel.
 struct Value {
-  std::string name;       ///< readable, unique inside the kernel: an argument name of the emitted function
+  std::string
+      name;  ///< readable, unique inside the kernel: an argument name of the emitted function
   DType dtype = DType::f32;
-  std::vector<int> axes;  ///< kernel axis of each dimension, in the logical order of the tensor type
-  int number = -1;        ///< SSA number in the graph ("%24"), for comments only; never hashed
+  std::vector<int>
+      axes;         ///< kernel axis of each dimension, in the logical order of the tensor type
+  int number = -1;  ///< SSA number in the graph ("%24"), for comments only; never hashed
   bool operator==(const Value &) const = default;
 };
 
@@ -51,8 +58,9 @@ struct BodyOp {
   /// Kernel axes that the op reduces over (softmax, norms, reduce, contract); empty for maps.
   std::vector<int> reducedAxes;
   std::map<std::string, Attribute> attributes;
-  /// Element-wise ops: a CUDA expression over float with {0}, {1}, ... for the operands and {name} for attributes that
-  /// are numbers, e.g. "weft::relu({0})", "{0} * {factor}". Empty for every other op.
+  /// Element-wise ops: a CUDA expression over float with {0}, {1}, ... for the operands and {name}
+  /// for attributes that are numbers, e.g. "weft::relu({0})", "{0} * {factor}". Empty for every
+  /// other op.
   std::string spelling;
   double flop = 0;
   int number = -1;  ///< op number in the graph, for comments and reports only; never hashed
@@ -67,13 +75,14 @@ struct Kernel {
   std::vector<int> outputs;  ///< value indices, in result order
   std::vector<BodyOp> body;
 
-  /// The class that decides the kernel family: contraction if any body op is one, else normalization if any op reduces,
-  /// else elementwise, else movement.
+  /// The class that decides the kernel family: contraction if any body op is one, else
+  /// normalization if any op reduces, else elementwise, else movement.
   OperatorClass operatorClass() const;
   double flop() const;
   int64_t elements(int value) const;
   int64_t bytes(int value) const;
-  /// Bytes that any implementation must move: every input once plus every output once (Q of the MUE metric).
+  /// Bytes that any implementation must move: every input once plus every output once (Q of the MUE
+  /// metric).
   int64_t necessaryBytes() const;
   /// Axes over which some body op reduces, ascending.
   std::vector<int> reducedAxes() const;
@@ -83,8 +92,9 @@ struct Kernel {
 /// Throws Error(checkFailed) that names the first broken invariant.
 void verify(const Kernel &kernel);
 
-/// The text that is hashed and printed for people: body in normal form, axes renamed a0, a1, ... in order of first use,
-/// values v0, v1, ...; no names, op numbers, streams or seeds. Equal kernels of different models give equal text.
+/// The text that is hashed and printed for people: body in normal form, axes renamed a0, a1, ... in
+/// order of first use, values v0, v1, ...; no names, op numbers, streams or seeds. Equal kernels of
+/// different models give equal text.
 std::string canonicalText(const Kernel &kernel);
 
 }  // namespace weft

@@ -1,4 +1,5 @@
-// Matching of a body, op by op: sums that are added up first, then one function, then one sum over what was stored.
+// Matching of a body, op by op: sums that are added up first, then one function, then one sum over
+// what was stored.
 #include "kernel/LibraryEpilogue.h"
 
 #include "kernel/ContractionRegion.h"
@@ -20,14 +21,22 @@ constexpr std::array<LibraryEpilogueTraits, 12> allEpilogues = {{
     {.epilogue = Epilogue::gelu, .name = "gelu"},
     {.epilogue = Epilogue::geluBias, .name = "gelu_bias", .readsBias = true},
     {.epilogue = Epilogue::geluAux, .name = "gelu_aux", .writesAuxiliary = true},
-    {.epilogue = Epilogue::geluAuxBias, .name = "gelu_aux_bias", .readsBias = true, .writesAuxiliary = true},
+    {.epilogue = Epilogue::geluAuxBias,
+     .name = "gelu_aux_bias",
+     .readsBias = true,
+     .writesAuxiliary = true},
     {.epilogue = Epilogue::dgelu, .name = "dgelu", .readsAuxiliary = true},
-    {.epilogue = Epilogue::dgeluBgrad, .name = "dgelu_bgrad", .readsAuxiliary = true, .writesGradient = true},
+    {.epilogue = Epilogue::dgeluBgrad,
+     .name = "dgelu_bgrad",
+     .readsAuxiliary = true,
+     .writesGradient = true},
     {.epilogue = Epilogue::bgradA, .name = "bgrada", .writesGradient = true},
     {.epilogue = Epilogue::bgradB, .name = "bgradb", .writesGradient = true},
 }};
 
-std::string refused(const BodyOp &op, std::string_view why) { return fmt::format("'{}' {}", op.name, why); }
+std::string refused(const BodyOp &op, std::string_view why) {
+  return fmt::format("'{}' {}", op.name, why);
+}
 
 class Matching {
 public:
@@ -44,10 +53,16 @@ private:
     ContractionRegionAnswer recognised = contractionRegion(kernel);
     if (!recognised.region) return std::move(recognised.refusal);
     region = std::move(*recognised.region);
-    if (region.softmax) return refused(kernel.body[region.softmax->op], "follows the product; the library has no such epilogue");
-    if (region.prologue) return refused(kernel.body[0], "stands before the contraction; the library reads its operands as they are in memory");
+    if (region.softmax)
+      return refused(kernel.body[region.softmax->op],
+                     "follows the product; the library has no such epilogue");
+    if (region.prologue)
+      return refused(
+          kernel.body[0],
+          "stands before the contraction; the library reads its operands as they are in memory");
     const auto &attributes = kernel.body[0].attributes;
-    if (const auto scale = attributes.find("scale"); scale != attributes.end()) form.alpha = std::get<double>(scale->second);
+    if (const auto scale = attributes.find("scale"); scale != attributes.end())
+      form.alpha = std::get<double>(scale->second);
     form.result = region.c;
     for (const size_t op : region.epilogue)
       if (std::string refusal = absorb(kernel.body[op]); !refusal.empty()) return refusal;
@@ -64,13 +79,18 @@ private:
     const auto isReduction = [](const BodyOp &op) { return op.name == "reduce"; };
     const auto found = std::ranges::find_if(kernel.body, isReduction);
     if (found == kernel.body.end()) return "";
-    if (std::get<std::string>(found->attributes.at("kind")) != "sum") return refused(*found, "is no sum");
-    if (std::ranges::count_if(kernel.body, isReduction) > 1) return refused(*found, "stands twice; the library has one sum beside a product");
+    if (std::get<std::string>(found->attributes.at("kind")) != "sum")
+      return refused(*found, "is no sum");
+    if (std::ranges::count_if(kernel.body, isReduction) > 1)
+      return refused(*found, "stands twice; the library has one sum beside a product");
     reduction = *found;
     form.gradient = found->results[0];
     if (std::erase(kernel.outputs, form.gradient) == 0) return refused(reduction, "is not stored");
-    const auto readsSum = [&](const BodyOp &op) { return std::ranges::find(op.operands, form.gradient) != op.operands.end(); };
-    if (const auto reader = std::ranges::find_if(kernel.body, readsSum); reader != kernel.body.end())
+    const auto readsSum = [&](const BodyOp &op) {
+      return std::ranges::find(op.operands, form.gradient) != op.operands.end();
+    };
+    if (const auto reader = std::ranges::find_if(kernel.body, readsSum);
+        reader != kernel.body.end())
       return refused(*reader, "follows the sum");
     kernel.body.erase(found);
     return "";
@@ -82,12 +102,16 @@ private:
     const bool isOfA = summed == region.a, isOfB = summed == region.b;
     if (isOfA || isOfB) {
       if (form.epilogue != Epilogue::none || form.residual >= 0 || form.alpha != 1)
-        return refused(reduction, fmt::format("of '{}' stands beside a plain product only", nameOfValue(summed)));
+        return refused(reduction, fmt::format("of '{}' stands beside a plain product only",
+                                              nameOfValue(summed)));
       form.epilogue = isOfA ? Epilogue::bgradA : Epilogue::bgradB;
       return refusalOfVector(isOfA ? EpilogueRole::m : EpilogueRole::n);
     }
     if (summed != form.result || form.epilogue != Epilogue::dgelu)
-      return refused(reduction, fmt::format("is over '{}'; the library sums an operand, or the derivative of GELU", nameOfValue(summed)));
+      return refused(
+          reduction,
+          fmt::format("is over '{}'; the library sums an operand, or the derivative of GELU",
+                      nameOfValue(summed)));
     form.epilogue = Epilogue::dgeluBgrad;
     return refusalOfVector(roleOf(form.gradient));
   }
@@ -97,7 +121,9 @@ private:
     const bool isVector = wanted == EpilogueRole::m || wanted == EpilogueRole::n;
     const ContractionGroups groups = contractionGroups(kernel, {region.a, region.b, region.c});
     if (isVector && roleOf(form.gradient) == wanted && groups[batchGroup].empty()) return "";
-    return refused(reduction, fmt::format("to '{}' leaves not just the axes of one side of the product", nameOfValue(form.gradient)));
+    return refused(reduction,
+                   fmt::format("to '{}' leaves not just the axes of one side of the product",
+                               nameOfValue(form.gradient)));
   }
 
   EpilogueRole roleOf(int value) const {
@@ -105,8 +131,13 @@ private:
     std::set<int> axes;
     for (const int axis : kernel.values[size_t(value)].axes)
       if (kernel.axes[size_t(axis)].extent > 1) axes.insert(axis);
-    const auto is = [&](ContractionGroup group) { return axes == std::set<int>(groups[group].begin(), groups[group].end()); };
-    return axes.empty() ? EpilogueRole::scalar : is(mGroup) ? EpilogueRole::m : is(nGroup) ? EpilogueRole::n : EpilogueRole::mixed;
+    const auto is = [&](ContractionGroup group) {
+      return axes == std::set<int>(groups[group].begin(), groups[group].end());
+    };
+    return axes.empty() ? EpilogueRole::scalar
+           : is(mGroup) ? EpilogueRole::m
+           : is(nGroup) ? EpilogueRole::n
+                        : EpilogueRole::mixed;
   }
 
   // --- what is applied element by element ---
@@ -114,9 +145,10 @@ private:
   std::string absorb(const BodyOp &op) {
     if (hasFunction()) return refused(op, "follows the function; the library has one at the end");
     const auto isChain = [&](int operand) { return operand == form.result; };
-    if (std::ranges::count_if(op.operands, isChain) != 1) return refused(op, "reads not just the value before it");
-    std::string refusal = op.name == "scale"          ? multiply(op)
-                          : op.name == "gelu_tanh_dx" ? applySlope(op)
+    if (std::ranges::count_if(op.operands, isChain) != 1)
+      return refused(op, "reads not just the value before it");
+    std::string refusal = op.name == "scale"                            ? multiply(op)
+                          : op.name == "gelu_tanh_dx"                   ? applySlope(op)
                           : op.name == "relu" || op.name == "gelu_tanh" ? applyFunction(op)
                                                                         : add(op);
     operandOfFunction = form.result;
@@ -137,11 +169,13 @@ private:
   /// The product, or what was added to it, plus or minus a tensor of the kernel.
   std::string add(const BodyOp &op) {
     const bool isDifference = op.name == "sub";
-    if (!isDifference && op.name != "add" && op.name != "bias" && op.name != "residual") return noForm(op);
+    if (!isDifference && op.name != "add" && op.name != "bias" && op.name != "residual")
+      return noForm(op);
     const bool isFirst = op.operands[0] == form.result;
     const int other = op.operands[isFirst ? 1 : 0];
     const auto input = std::ranges::find(region.inputs, other, &EpilogueInput::value);
-    if (input == region.inputs.end()) return refused(op, fmt::format("adds '{}', which is no input", nameOfValue(other)));
+    if (input == region.inputs.end())
+      return refused(op, fmt::format("adds '{}', which is no input", nameOfValue(other)));
     if (isDifference && !isFirst) {
       if (form.bias >= 0) return refused(op, "subtracts a bias");
       form.alpha = -form.alpha;
@@ -150,15 +184,20 @@ private:
     const double sign = isDifference && isFirst ? -1 : 1;
     if (input->role == EpilogueRole::result) return addResidual(op, other, sign);
     if (input->role != EpilogueRole::m && input->role != EpilogueRole::n)
-      return refused(op, fmt::format("adds '{}', which runs along neither all axes of the result nor those of one operand alone", nameOfValue(other)));
+      return refused(op, fmt::format("adds '{}', which runs along neither all axes of the result "
+                                     "nor those of one operand alone",
+                                     nameOfValue(other)));
     if (sign < 0) return refused(op, "subtracts a bias");
-    if (form.bias >= 0) return refused(op, fmt::format("adds '{}', a second bias", nameOfValue(other)));
+    if (form.bias >= 0)
+      return refused(op, fmt::format("adds '{}', a second bias", nameOfValue(other)));
     form.bias = other;
     return "";
   }
 
   std::string addResidual(const BodyOp &op, int other, double sign) {
-    if (form.residual >= 0) return refused(op, fmt::format("adds '{}', a second tensor of the result's shape", nameOfValue(other)));
+    if (form.residual >= 0)
+      return refused(
+          op, fmt::format("adds '{}', a second tensor of the result's shape", nameOfValue(other)));
     form.residual = other;
     form.beta = sign;
     return "";
@@ -171,17 +210,21 @@ private:
 
   std::string applySlope(const BodyOp &op) {
     const auto input = std::ranges::find(region.inputs, op.operands[1], &EpilogueInput::value);
-    if (op.operands[0] != form.result || input == region.inputs.end() || input->role != EpilogueRole::result)
+    if (op.operands[0] != form.result || input == region.inputs.end() ||
+        input->role != EpilogueRole::result)
       return refused(op, "takes its gradient not from the product");
-    if (form.bias >= 0 || form.residual >= 0) return refused(op, "is of a sum; the library's derivative is of the product alone");
+    if (form.bias >= 0 || form.residual >= 0)
+      return refused(op, "is of a sum; the library's derivative is of the product alone");
     form.auxiliary = op.operands[1];
     isSlope = true;
     return "";
   }
 
   static std::string noForm(const BodyOp &op) {
-    if (op.name == "gelu" || op.name == "gelu_dx") return refused(op, "is of the error function; the library's GELU is the tanh approximation");
-    if (op.name == "relu_dx") return refused(op, "reads a tensor; the library's derivative of ReLU reads a mask of bits");
+    if (op.name == "gelu" || op.name == "gelu_dx")
+      return refused(op, "is of the error function; the library's GELU is the tanh approximation");
+    if (op.name == "relu_dx")
+      return refused(op, "reads a tensor; the library's derivative of ReLU reads a mask of bits");
     return refused(op, "is none of the library's epilogues");
   }
 
@@ -189,10 +232,14 @@ private:
     for (const int output : kernel.outputs) {
       if (output == form.result) continue;
       if (isGelu && output == operandOfFunction) form.auxiliary = output;
-      else return fmt::format("'{}' is stored beside '{}'{}", nameOfValue(output), nameOfValue(form.result),
-                              isRelu ? "; of ReLU the library keeps a mask of bits" : "; only the operand of GELU can be");
+      else
+        return fmt::format("'{}' is stored beside '{}'{}", nameOfValue(output),
+                           nameOfValue(form.result),
+                           isRelu ? "; of ReLU the library keeps a mask of bits"
+                                  : "; only the operand of GELU can be");
     }
-    if (std::ranges::find(kernel.outputs, form.result) == kernel.outputs.end()) return fmt::format("'{}' is not stored", nameOfValue(form.result));
+    if (std::ranges::find(kernel.outputs, form.result) == kernel.outputs.end())
+      return fmt::format("'{}' is not stored", nameOfValue(form.result));
     form.epilogue = epilogue();
     return "";
   }
@@ -230,7 +277,8 @@ std::optional<LibraryEpilogue> parseLibraryEpilogue(std::string_view name) {
 LibraryFormAnswer libraryForm(const Kernel &kernel) { return Matching(kernel).answer(); }
 
 std::string describe(const LibraryForm &form) {
-  std::string text = form.epilogue == LibraryEpilogue::none ? "" : std::string(traitsOf(form.epilogue).name);
+  std::string text =
+      form.epilogue == LibraryEpilogue::none ? "" : std::string(traitsOf(form.epilogue).name);
   if (form.residual >= 0) text += text.empty() ? "residual" : " + residual";
   return text;
 }

@@ -1,9 +1,11 @@
 // What cuBLASLt does to a product before it stores it, and which kernels ask for just that.
 //
-//   D = function(alpha A B + beta C + bias)        D contiguous along its rows (LibraryProduct.h), all of one element type
+//   D = function(alpha A B + beta C + bias)        D contiguous along its rows (LibraryProduct.h),
+//       all of one element type
 //
-// Invariant: a kernel has a form only where the library computes the same function of the same fp32 sums. Its GELU is the tanh
-// approximation; its vectors run along the rows of D; of ReLU it keeps bits, which no tensor of ours holds.
+// Invariant: a kernel has a form only where the library computes the same function of the same fp32
+// sums. Its GELU is the tanh approximation; its vectors run along the rows of D; of ReLU it keeps
+// bits, which no tensor of ours holds.
 #pragma once
 
 #include "kernel/Kernel.h"
@@ -15,18 +17,32 @@
 
 namespace weft {
 
-/// cublasLtEpilogue_t, as far as tensors of ours serve it. bgradA and bgradB sum the operands A and B of our product, not those
-/// of the library's, which may be swapped.
-enum class LibraryEpilogue : uint8_t { none, relu, bias, reluBias, gelu, geluBias, geluAux, geluAuxBias, dgelu, dgeluBgrad, bgradA, bgradB };
+/// cublasLtEpilogue_t, as far as tensors of ours serve it. bgradA and bgradB sum the operands A and
+/// B of our product, not those of the library's, which may be swapped.
+enum class LibraryEpilogue : uint8_t {
+  none,
+  relu,
+  bias,
+  reluBias,
+  gelu,
+  geluBias,
+  geluAux,
+  geluAuxBias,
+  dgelu,
+  dgeluBgrad,
+  bgradA,
+  bgradB
+};
 
 /// The library's name in lower case, and what it reads and writes beside A, B, C and D.
 struct LibraryEpilogueTraits {
   LibraryEpilogue epilogue;
-  std::string_view name;          ///< "gelu_aux_bias"
-  bool readsBias = false;         ///< a vector along the rows of D
-  bool readsAuxiliary = false;    ///< what GELU was applied to, as D lies
+  std::string_view name;        ///< "gelu_aux_bias"
+  bool readsBias = false;       ///< a vector along the rows of D
+  bool readsAuxiliary = false;  ///< what GELU was applied to, as D lies
   bool writesAuxiliary = false;
-  bool writesGradient = false;    ///< a vector along the rows of D, or what is summed of A or B over k
+  bool writesGradient =
+      false;  ///< a vector along the rows of D, or what is summed of A or B over k
 };
 std::span<const LibraryEpilogueTraits> libraryEpilogues();
 const LibraryEpilogueTraits &traitsOf(LibraryEpilogue epilogue);
@@ -36,13 +52,13 @@ std::optional<LibraryEpilogue> parseLibraryEpilogue(std::string_view name);
 /// A kernel in the library's terms: values of the kernel, -1 where there is none.
 struct LibraryForm {
   LibraryEpilogue epilogue = LibraryEpilogue::none;
-  double alpha = 1;       ///< of the contraction and of factors behind it
-  double beta = 0;        ///< of the residual
-  int result = -1;        ///< D, an output
-  int bias = -1;          ///< input: one element a row of the product (group m) or a column (group n)
-  int residual = -1;      ///< input: C, over the axes of D
-  int auxiliary = -1;     ///< over the axes of D: an output of geluAux, an input of dgelu
-  int gradient = -1;      ///< output: the sum of D, A or B over all axes but those of group m or n
+  double alpha = 1;    ///< of the contraction and of factors behind it
+  double beta = 0;     ///< of the residual
+  int result = -1;     ///< D, an output
+  int bias = -1;       ///< input: one element a row of the product (group m) or a column (group n)
+  int residual = -1;   ///< input: C, over the axes of D
+  int auxiliary = -1;  ///< over the axes of D: an output of geluAux, an input of dgelu
+  int gradient = -1;   ///< output: the sum of D, A or B over all axes but those of group m or n
   bool operator==(const LibraryForm &) const = default;
 };
 
@@ -50,7 +66,8 @@ struct LibraryFormAnswer {
   std::optional<LibraryForm> form = {};
   std::string refusal = {};  ///< why there is none: names the op or tensor
 };
-/// Of a kernel that opens with a contraction of two operands. Layouts, element types and precision are not looked at: LibraryProduct.h.
+/// Of a kernel that opens with a contraction of two operands. Layouts, element types and precision
+/// are not looked at: LibraryProduct.h.
 LibraryFormAnswer libraryForm(const Kernel &kernel);
 
 /// "gelu_aux_bias", "bias + residual"; empty for the product alone.

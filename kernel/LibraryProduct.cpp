@@ -19,7 +19,8 @@ bool isMatrix(int64_t rows, int64_t rowStride, int64_t columns, int64_t columnSt
          hasLeadingDimension(columns, columnStride, rows, rowStride);
 }
 
-constexpr int64_t auxiliaryAlignment = 8;  ///< elements between the rows, and between members of the batch (cublasLt.h)
+constexpr int64_t auxiliaryAlignment =
+    8;  ///< elements between the rows, and between members of the batch (cublasLt.h)
 
 struct Strided {
   int64_t rows, rowStride, columns, columnStride, batchStride;
@@ -28,7 +29,10 @@ struct Strided {
   bool isColumnMajor() const { return hasLeadingDimension(rows, rowStride, columns, columnStride); }
   /// A single column has no stride between columns: the smallest legal one is taken.
   ColumnMajorMatrix stored() const {
-    return {.rows = rows, .columns = columns, .leadingDimension = columns == 1 ? rows : columnStride, .batchStride = batchStride};
+    return {.rows = rows,
+            .columns = columns,
+            .leadingDimension = columns == 1 ? rows : columnStride,
+            .batchStride = batchStride};
   }
 };
 
@@ -43,36 +47,59 @@ ColumnMajorMatrix columnMajorOf(const Strided &matrix) {
 
 ColumnMajorProduct columnMajor(const MatrixProduct &shape) {
   const bool batched = shape.batch > 1;
-  const Strided a{shape.m, shape.strideAm, shape.k, shape.strideAk, batched ? shape.batchStrideA : 0};
-  const Strided b{shape.k, shape.strideBk, shape.n, shape.strideBn, batched ? shape.batchStrideB : 0};
-  const Strided c{shape.m, shape.strideCm, shape.n, shape.strideCn, batched ? shape.batchStrideC : 0};
+  const Strided a{shape.m, shape.strideAm, shape.k, shape.strideAk,
+                  batched ? shape.batchStrideA : 0};
+  const Strided b{shape.k, shape.strideBk, shape.n, shape.strideBn,
+                  batched ? shape.batchStrideB : 0};
+  const Strided c{shape.m, shape.strideCm, shape.n, shape.strideCn,
+                  batched ? shape.batchStrideC : 0};
   if (c.isColumnMajor())
-    return {.left = columnMajorOf(a), .right = columnMajorOf(b), .result = c.stored(), .isSwapped = false};
-  return {.left = columnMajorOf(b.transposed()), .right = columnMajorOf(a.transposed()), .result = c.transposed().stored(),
+    return {.left = columnMajorOf(a),
+            .right = columnMajorOf(b),
+            .result = c.stored(),
+            .isSwapped = false};
+  return {.left = columnMajorOf(b.transposed()),
+          .right = columnMajorOf(a.transposed()),
+          .result = c.transposed().stored(),
           .isSwapped = true};
 }
 
 namespace {
 
 /// Of a matrix of the result's shape: unit stride where the result has it.
-std::string placeRefusal(const MatrixProduct &shape, const GroupStrides &strides, std::string_view name) {
+std::string placeRefusal(const MatrixProduct &shape, const GroupStrides &strides,
+                         std::string_view name) {
   const Strided matrix{shape.m, strides.m, shape.n, strides.n, strides.batch};
-  const bool liesAsResult = columnMajor(shape).isSwapped ? matrix.transposed().isColumnMajor() : matrix.isColumnMajor();
-  return liesAsResult ? "" : fmt::format("the {} is not contiguous along the rows of the result", name);
+  const bool liesAsResult =
+      columnMajor(shape).isSwapped ? matrix.transposed().isColumnMajor() : matrix.isColumnMajor();
+  return liesAsResult ? ""
+                      : fmt::format("the {} is not contiguous along the rows of the result", name);
 }
 
 std::string epilogueRefusal(const LibraryProduct &product) {
   const LibraryEpilogueTraits &traits = traitsOf(product.epilogue);
   if (product.beta != 0)
-    if (std::string reason = placeRefusal(product.shape, product.residual, "residual"); !reason.empty()) return reason;
+    if (std::string reason = placeRefusal(product.shape, product.residual, "residual");
+        !reason.empty())
+      return reason;
   if (traits.writesGradient && product.shape.batch > 1) return "a sum over a batch of products";
-  const bool isAlongK = product.epilogue == LibraryEpilogue::bgradA ? product.shape.strideAm != 1 : product.epilogue == LibraryEpilogue::bgradB && product.shape.strideBn != 1;
-  if (isAlongK) return "an operand that is summed over k is contiguous along it; the library sums those that are contiguous along the other axis";
+  const bool isAlongK =
+      product.epilogue == LibraryEpilogue::bgradA
+          ? product.shape.strideAm != 1
+          : product.epilogue == LibraryEpilogue::bgradB && product.shape.strideBn != 1;
+  if (isAlongK)
+    return "an operand that is summed over k is contiguous along it; the library sums those that "
+           "are contiguous along the other axis";
   if (!traits.readsAuxiliary && !traits.writesAuxiliary) return "";
-  if (std::string reason = placeRefusal(product.shape, product.auxiliary, "operand of GELU"); !reason.empty()) return reason;
+  if (std::string reason = placeRefusal(product.shape, product.auxiliary, "operand of GELU");
+      !reason.empty())
+    return reason;
   const ColumnMajorMatrix auxiliary = columnMajorBeside(product.shape, product.auxiliary);
-  if (auxiliary.leadingDimension % auxiliaryAlignment != 0 || auxiliary.batchStride % auxiliaryAlignment != 0)
-    return fmt::format("the operand of GELU has rows of {} elements; the library takes multiples of {}", auxiliary.leadingDimension, auxiliaryAlignment);
+  if (auxiliary.leadingDimension % auxiliaryAlignment != 0 ||
+      auxiliary.batchStride % auxiliaryAlignment != 0)
+    return fmt::format(
+        "the operand of GELU has rows of {} elements; the library takes multiples of {}",
+        auxiliary.leadingDimension, auxiliaryAlignment);
   return "";
 }
 
@@ -97,13 +124,21 @@ std::string float8Refusal(const LibraryProduct &product) {
   const MatrixProduct &shape = product.shape;
   const auto [a, b, c] = product.types();
   if (!isFloat8(a) || !isFloat8(b))
-    return fmt::format("operands of {} and {}; a result of {} takes two of its own type, or two of 8 bits", nameOf(a), nameOf(b), nameOf(c));
-  if (a == DType::f8e5m2 && b == DType::f8e5m2) return "both operands are f8e5m2; the library takes one";
+    return fmt::format(
+        "operands of {} and {}; a result of {} takes two of its own type, or two of 8 bits",
+        nameOf(a), nameOf(b), nameOf(c));
+  if (a == DType::f8e5m2 && b == DType::f8e5m2)
+    return "both operands are f8e5m2; the library takes one";
   if (shape.k > 1 && (shape.strideAk != 1 || shape.strideBk != 1))
-    return fmt::format("operand {} is not contiguous along k; the library takes 8-bit floats in no other order", shape.strideAk == 1 ? "B" : "A");
-  const auto areWhole = [](std::initializer_list<int64_t> bytes) { return std::ranges::all_of(bytes, [](int64_t one) { return one % unit == 0; }); };
+    return fmt::format(
+        "operand {} is not contiguous along k; the library takes 8-bit floats in no other order",
+        shape.strideAk == 1 ? "B" : "A");
+  const auto areWhole = [](std::initializer_list<int64_t> bytes) {
+    return std::ranges::all_of(bytes, [](int64_t one) { return one % unit == 0; });
+  };
   const int64_t bytesC = sizeOf(c), pitchC = columnMajor(shape).result.leadingDimension;
-  if (!areWhole({shape.k, shape.strideAm, shape.strideBn, shape.batchStrideA, shape.batchStrideB, pitchC * bytesC, shape.batchStrideC * bytesC}))
+  if (!areWhole({shape.k, shape.strideAm, shape.strideBn, shape.batchStrideA, shape.batchStrideB,
+                 pitchC * bytesC, shape.batchStrideC * bytesC}))
     return "8-bit floats: k, or rows of an operand or of the result, are no multiple of 16 bytes";
   if (!product.isPlain()) return "8-bit floats with an epilogue";
   return "";
@@ -118,52 +153,71 @@ std::string libraryRefusal(const LibraryProduct &product) {
   if (std::min({shape.batch, shape.m, shape.n, shape.k}) < 1) return "an extent is less than 1";
   if (std::max({shape.batch, shape.m, shape.n, shape.k}) > std::numeric_limits<int32_t>::max())
     return fmt::format("an extent is more than {}", std::numeric_limits<int32_t>::max());
-  const auto refused = [](const char *operand) { return fmt::format("operand {} has no unit stride along either axis, or its rows overlap", operand); };
+  const auto refused = [](const char *operand) {
+    return fmt::format("operand {} has no unit stride along either axis, or its rows overlap",
+                       operand);
+  };
   if (!isMatrix(shape.m, shape.strideAm, shape.k, shape.strideAk)) return refused("A");
   if (!isMatrix(shape.k, shape.strideBk, shape.n, shape.strideBn)) return refused("B");
   if (!isMatrix(shape.m, shape.strideCm, shape.n, shape.strideCn)) return refused("C");
   if (shape.batch > 1 && shape.batchStrideC < 1) return "the members of the batch write one matrix";
   if (product.types().areTf32() && product.dtype != DType::f32)
-    return fmt::format("a result of {} of tf32 operands; the library stores f32 alone", nameOf(product.dtype));
+    return fmt::format("a result of {} of tf32 operands; the library stores f32 alone",
+                       nameOf(product.dtype));
   if (product.operands && !product.types().areTf32()) return float8Refusal(product);
   return epilogueRefusal(product);
 }
 
 namespace {
 
-/// Whether rows start at multiples of what the library's better kernels need; the unit stride itself is no pitch.
+/// Whether rows start at multiples of what the library's better kernels need; the unit stride
+/// itself is no pitch.
 bool hasAlignedRows(const LibraryProduct &product) {
   constexpr int64_t bytes = 16;
   const MatrixProduct &shape = product.shape;
-  const auto isAligned = [&](int64_t stride) { return stride <= 1 || stride * sizeOf(product.dtype) % bytes == 0; };
-  return std::ranges::all_of(std::initializer_list<int64_t>{shape.strideAm, shape.strideAk, shape.batchStrideA, shape.strideBk, shape.strideBn,
-                                                            shape.batchStrideB, shape.strideCm, shape.strideCn, shape.batchStrideC,
-                                                            product.residual.m, product.residual.n, product.residual.batch}, isAligned);
+  const auto isAligned = [&](int64_t stride) {
+    return stride <= 1 || stride * sizeOf(product.dtype) % bytes == 0;
+  };
+  return std::ranges::all_of(
+      std::initializer_list<int64_t>{
+          shape.strideAm, shape.strideAk, shape.batchStrideA, shape.strideBk, shape.strideBn,
+          shape.batchStrideB, shape.strideCm, shape.strideCn, shape.batchStrideC,
+          product.residual.m, product.residual.n, product.residual.batch},
+      isAligned);
 }
 
 }  // namespace
 
 std::string precisionRefusal(const LibraryProduct &product) {
   const LibraryEpilogueTraits &traits = traitsOf(product.epilogue);
-  if (traits.readsAuxiliary) return "the library rounds the product before it applies the derivative of GELU";
-  if (traits.writesAuxiliary || product.epilogue == LibraryEpilogue::gelu || product.epilogue == LibraryEpilogue::geluBias)
-    return "the library's GELU takes the hardware's tanh: its tails are off by up to 2^-12 of the operand";
-  const bool addsTwice = traits.readsBias || (product.beta != 0 && product.epilogue != LibraryEpilogue::none);
-  if (addsTwice && !hasAlignedRows(product)) return "the library rounds the product before its epilogue where rows do not start at multiples of 16 bytes";
+  if (traits.readsAuxiliary)
+    return "the library rounds the product before it applies the derivative of GELU";
+  if (traits.writesAuxiliary || product.epilogue == LibraryEpilogue::gelu ||
+      product.epilogue == LibraryEpilogue::geluBias)
+    return "the library's GELU takes the hardware's tanh: its tails are off by up to 2^-12 of the "
+           "operand";
+  const bool addsTwice =
+      traits.readsBias || (product.beta != 0 && product.epilogue != LibraryEpilogue::none);
+  if (addsTwice && !hasAlignedRows(product))
+    return "the library rounds the product before its epilogue where rows do not start at "
+           "multiples of 16 bytes";
   return "";
 }
 
 namespace {
 
-/// Why the values of a kernel are not of one element type, but for operands of 8-bit floats; empty if they are.
+/// Why the values of a kernel are not of one element type, but for operands of 8-bit floats; empty
+/// if they are.
 std::string typeRefusal(const Kernel &kernel) {
   const DType type = kernel.values[size_t(kernel.outputs.at(0))].dtype;
   const bool areFloat8 = productTypes(kernel).areFloat8();
   const auto refusalOf = [&](int value) {
     const Value &other = kernel.values[size_t(value)];
-    const bool isOperand = std::ranges::find(kernel.body[0].operands, value) != kernel.body[0].operands.end();
+    const bool isOperand =
+        std::ranges::find(kernel.body[0].operands, value) != kernel.body[0].operands.end();
     if (other.dtype == type || (areFloat8 && isOperand)) return std::string();
-    return fmt::format("'{}' is {}, the result {}; a library product has one element type", other.name, nameOf(other.dtype), nameOf(type));
+    return fmt::format("'{}' is {}, the result {}; a library product has one element type",
+                       other.name, nameOf(other.dtype), nameOf(type));
   };
   for (const std::vector<int> *values : {&kernel.inputs, &kernel.outputs})
     for (const int value : *values)
@@ -178,27 +232,40 @@ public:
       : kernel(kernel), form(form), configuration(configuration) {}
 
   LibraryProductAnswer answer() {
-    if (std::string refusal = typeRefusal(kernel); !refusal.empty()) return {.refusal = std::move(refusal)};
+    if (std::string refusal = typeRefusal(kernel); !refusal.empty())
+      return {.refusal = std::move(refusal)};
     const auto shape = matrixProduct(kernel, configuration);
     if (!shape) return {.refusal = "its layouts map to no batched strided matrix product"};
-    product = {.shape = *shape, .dtype = kernel.values[size_t(form.result)].dtype, .alpha = form.alpha, .epilogue = form.epilogue, .beta = form.beta};
+    product = {.shape = *shape,
+               .dtype = kernel.values[size_t(form.result)].dtype,
+               .alpha = form.alpha,
+               .epilogue = form.epilogue,
+               .beta = form.beta};
     if (const ProductTypes types = productTypes(kernel); types.areFloat8() || types.areTf32())
       product.setTypes({types.a, types.b, product.dtype});
-    for (const auto place : {&Placement::placeResult, &Placement::placeResidual, &Placement::placeAuxiliary})
-      if (!(this->*place)()) return {.refusal = "a tensor of the epilogue does not lie as the product's axes do"};
-    if (std::string refusal = libraryRefusal(product); !refusal.empty()) return {.refusal = std::move(refusal)};
+    for (const auto place :
+         {&Placement::placeResult, &Placement::placeResidual, &Placement::placeAuxiliary})
+      if (!(this->*place)())
+        return {.refusal = "a tensor of the epilogue does not lie as the product's axes do"};
+    if (std::string refusal = libraryRefusal(product); !refusal.empty())
+      return {.refusal = std::move(refusal)};
     for (const int vector : {form.bias, form.gradient})
-      if (std::string refusal = vectorRefusal(vector); !refusal.empty()) return {.refusal = std::move(refusal)};
+      if (std::string refusal = vectorRefusal(vector); !refusal.empty())
+        return {.refusal = std::move(refusal)};
     return {.product = product};
   }
 
 private:
   const Layout &layoutOf(int value) const {
     const auto input = std::ranges::find(kernel.inputs, value);
-    if (input != kernel.inputs.end()) return configuration.inputs.at(size_t(input - kernel.inputs.begin()));
-    return configuration.outputs.at(size_t(std::ranges::find(kernel.outputs, value) - kernel.outputs.begin()));
+    if (input != kernel.inputs.end())
+      return configuration.inputs.at(size_t(input - kernel.inputs.begin()));
+    return configuration.outputs.at(
+        size_t(std::ranges::find(kernel.outputs, value) - kernel.outputs.begin()));
   }
-  std::optional<GroupStrides> stridesOfValue(int value) const { return groupStrides(kernel, configuration, value, layoutOf(value)); }
+  std::optional<GroupStrides> stridesOfValue(int value) const {
+    return groupStrides(kernel, configuration, value, layoutOf(value));
+  }
 
   /// matrixProduct() takes the first output for the result.
   bool placeResult() {
@@ -222,12 +289,17 @@ private:
   std::string vectorRefusal(int value) const {
     if (value < 0) return "";
     const auto strides = stridesOfValue(value);
-    if (!strides) return fmt::format("'{}' does not lie as the product's axes do", kernel.values[size_t(value)].name);
-    const bool isOfOperand = form.epilogue == LibraryEpilogue::bgradA || form.epilogue == LibraryEpilogue::bgradB;
-    const bool isAlongN = isOfOperand ? form.epilogue == LibraryEpilogue::bgradB : columnMajor(product.shape).isSwapped;
+    if (!strides)
+      return fmt::format("'{}' does not lie as the product's axes do",
+                         kernel.values[size_t(value)].name);
+    const bool isOfOperand =
+        form.epilogue == LibraryEpilogue::bgradA || form.epilogue == LibraryEpilogue::bgradB;
+    const bool isAlongN = isOfOperand ? form.epilogue == LibraryEpilogue::bgradB
+                                      : columnMajor(product.shape).isSwapped;
     const int64_t stride = isAlongN ? strides->n : strides->m;
     if (stride == 1 && strides->batch == 0 && (isAlongN ? strides->m : strides->n) == 0) return "";
-    return fmt::format("'{}' does not run along the axis in which the result is contiguous", kernel.values[size_t(value)].name);
+    return fmt::format("'{}' does not run along the axis in which the result is contiguous",
+                       kernel.values[size_t(value)].name);
   }
 
   const Kernel &kernel;
@@ -238,16 +310,19 @@ private:
 
 }  // namespace
 
-LibraryProductAnswer asLibraryProduct(const Kernel &kernel, const LibraryForm &form, const Configuration &configuration) {
+LibraryProductAnswer asLibraryProduct(const Kernel &kernel, const LibraryForm &form,
+                                      const Configuration &configuration) {
   return Placement(kernel, form, configuration).answer();
 }
 
 LibraryProduct libraryProduct(const Kernel &kernel, const Configuration &configuration) {
   const LibraryFormAnswer form = libraryForm(kernel);
-  if (!form.form) throw Error::unsupported("kernel '{}': no library product: {}", kernel.name, form.refusal);
+  if (!form.form)
+    throw Error::unsupported("kernel '{}': no library product: {}", kernel.name, form.refusal);
   const LibraryProductAnswer answer = asLibraryProduct(kernel, *form.form, configuration);
   const std::string refusal = answer.product ? precisionRefusal(*answer.product) : answer.refusal;
-  if (!refusal.empty()) throw Error::unsupported("kernel '{}': no library product: {}", kernel.name, refusal);
+  if (!refusal.empty())
+    throw Error::unsupported("kernel '{}': no library product: {}", kernel.name, refusal);
   return *answer.product;
 }
 

@@ -1,9 +1,10 @@
-// One contraction as a library is asked for it: a batched strided matrix product whose operands have a unit stride along one of
-// their two axes, one element type (but for operands of 8-bit floats, or read as tf32), a factor, and an epilogue. Derived from kernel +
-// configuration, stored in the plan, run without either.
+// One contraction as a library is asked for it: a batched strided matrix product whose operands
+// have a unit stride along one of their two axes, one element type (but for operands of 8-bit
+// floats, or read as tf32), a factor, and an epilogue. Derived from kernel + configuration, stored
+// in the plan, run without either.
 //
-// Invariant: D, the residual and what GELU is applied to are contiguous along one axis, the rows of D in the library's terms, and
-// vectors run along these rows.
+// Invariant: D, the residual and what GELU is applied to are contiguous along one axis, the rows of
+// D in the library's terms, and vectors run along these rows.
 #pragma once
 
 #include "kernel/LibraryEpilogue.h"
@@ -14,27 +15,34 @@
 
 namespace weft {
 
-/// D = epilogue(alpha A B + beta R) for every member of the batch; A is m x k, B k x n, D m x n, accumulated in fp32. D is C of the
-/// shape; R, the residual, and the auxiliary tensor are m x n, too.
+/// D = epilogue(alpha A B + beta R) for every member of the batch; A is m x k, B k x n, D m x n,
+/// accumulated in fp32. D is C of the shape; R, the residual, and the auxiliary tensor are m x n,
+/// too.
 struct LibraryProduct {
   MatrixProduct shape;
-  DType dtype = DType::f32;  ///< of all tensors, but for operands that are 8-bit floats or read as tf32
-  double alpha = 1;          ///< `scale` of the contraction
+  DType dtype =
+      DType::f32;    ///< of all tensors, but for operands that are 8-bit floats or read as tf32
+  double alpha = 1;  ///< `scale` of the contraction
   LibraryEpilogue epilogue = LibraryEpilogue::none;
-  double beta = 0;           ///< 0: there is no residual
+  double beta = 0;                             ///< 0: there is no residual
   GroupStrides residual = {}, auxiliary = {};  ///< where there are such tensors
-  /// Of A and B where they are 8-bit floats, or f32 that the library may read as tf32. Without, f32 is multiplied as such.
+  /// Of A and B where they are 8-bit floats, or f32 that the library may read as tf32. Without, f32
+  /// is multiplied as such.
   struct Operands {
     DType a = DType::f8e4m3, b = DType::f8e4m3;
     bool operator==(const Operands &) const = default;
   };
   std::optional<Operands> operands = {};
-  /// Of 8-bit floats: sums are moved to fp32 registers every few products, which takes longer. Kernels of ours do not.
+  /// Of 8-bit floats: sums are moved to fp32 registers every few products, which takes longer.
+  /// Kernels of ours do not.
   bool promotesSums = false;
   bool operator==(const LibraryProduct &) const = default;
 
   bool isPlain() const { return epilogue == LibraryEpilogue::none && beta == 0; }
-  ProductTypes types() const { return operands ? ProductTypes{operands->a, operands->b, dtype} : ProductTypes{dtype, dtype, dtype}; }
+  ProductTypes types() const {
+    return operands ? ProductTypes{operands->a, operands->b, dtype}
+                    : ProductTypes{dtype, dtype, dtype};
+  }
   void setTypes(const ProductTypes &types) {
     dtype = types.c;
     operands = types.isUniform() ? std::nullopt : std::optional(Operands{types.a, types.b});
@@ -44,8 +52,9 @@ struct LibraryProduct {
 /// Why a library that takes one leading dimension an operand cannot compute it; empty if it can.
 std::string libraryRefusal(const LibraryProduct &product);
 
-/// Why the library's result is not what kernels of ours compute, which add up and apply everything in fp32 and round once; empty if it
-/// is. Seen on an H200 with version 13.1, tests/gpu/library_epilogues.cpp.
+/// Why the library's result is not what kernels of ours compute, which add up and apply everything
+/// in fp32 and round once; empty if it is. Seen on an H200 with version 13.1,
+/// tests/gpu/library_epilogues.cpp.
 std::string precisionRefusal(const LibraryProduct &product);
 
 /// The product that a kernel is under its layouts, whatever its precision, or why it is none.
@@ -53,18 +62,21 @@ struct LibraryProductAnswer {
   std::optional<LibraryProduct> product = {};
   std::string refusal = {};
 };
-LibraryProductAnswer asLibraryProduct(const Kernel &kernel, const LibraryForm &form, const Configuration &configuration);
-/// Throws Error(unsupported) naming the kernel and the reason when it is no single product under these layouts, or none as precise.
+LibraryProductAnswer asLibraryProduct(const Kernel &kernel, const LibraryForm &form,
+                                      const Configuration &configuration);
+/// Throws Error(unsupported) naming the kernel and the reason when it is no single product under
+/// these layouts, or none as precise.
 LibraryProduct libraryProduct(const Kernel &kernel, const Configuration &configuration);
 
-/// A matrix as BLAS describes it: column-major `rows` x `columns`, columns `leadingDimension` apart, read transposed or not.
+/// A matrix as BLAS describes it: column-major `rows` x `columns`, columns `leadingDimension`
+/// apart, read transposed or not.
 struct ColumnMajorMatrix {
   int64_t rows = 0, columns = 0, leadingDimension = 0, batchStride = 0;
   bool isTransposed = false;
   bool operator==(const ColumnMajorMatrix &) const = default;
 };
-/// The same product in BLAS's terms: result = left right, with a result that is never transposed. Where C is row-major,
-/// C^T = B^T A^T is computed, and left is B.
+/// The same product in BLAS's terms: result = left right, with a result that is never transposed.
+/// Where C is row-major, C^T = B^T A^T is computed, and left is B.
 struct ColumnMajorProduct {
   ColumnMajorMatrix left, right, result;
   bool isSwapped = false;  ///< left is B and right is A

@@ -1,5 +1,5 @@
-// A contraction seen as one batched strided matrix product: which axes are batch, m, n, k, and whether the layouts let each
-// group merge into one extent with one stride.
+// A contraction seen as one batched strided matrix product: which axes are batch, m, n, k, and
+// whether the layouts let each group merge into one extent with one stride.
 #pragma once
 
 #include "kernel/Configuration.h"
@@ -11,10 +11,12 @@
 
 namespace weft {
 
-/// Which op of the body is the contraction: the first one, or the first behind element-wise ops alone (kernel/ContractionPrologue.h).
+/// Which op of the body is the contraction: the first one, or the first behind element-wise ops
+/// alone (kernel/ContractionPrologue.h).
 std::optional<size_t> contractionIndex(const Kernel &kernel);
-/// The values A, B and C of the contraction of two operands that opens the body, or stands behind element-wise ops on the way to one
-/// of its operands: of that operand the input with its axes, which is what is read from memory. Nothing if there is no such contraction.
+/// The values A, B and C of the contraction of two operands that opens the body, or stands behind
+/// element-wise ops on the way to one of its operands: of that operand the input with its axes,
+/// which is what is read from memory. Nothing if there is no such contraction.
 std::optional<std::array<int, 3>> contractionValues(const Kernel &kernel);
 
 /// Which inputs of the kernel are A and B: they may stand in another order than the einsum's.
@@ -26,19 +28,23 @@ struct ProductInputs {
 ProductInputs productInputs(const Kernel &kernel);
 
 enum ContractionGroup : size_t { batchGroup, mGroup, nGroup, kGroup, contractionGroupCount };
-using ContractionGroups = std::array<std::vector<int>, contractionGroupCount>;  ///< kernel axes; those of extent 1 are left out
+using ContractionGroups =
+    std::array<std::vector<int>,
+               contractionGroupCount>;  ///< kernel axes; those of extent 1 are left out
 /// batch: in A, B, C; m: in A, C; n: in B, C; k: in A, B.
 ContractionGroups contractionGroups(const Kernel &kernel, const std::array<int, 3> &values);
 
-/// The batched strided matrix product that a contraction is under given layouts (extents and element strides).
+/// The batched strided matrix product that a contraction is under given layouts (extents and
+/// element strides).
 struct MatrixProduct {
   int64_t batch = 1, m = 1, n = 1, k = 1;
   int64_t batchStrideA = 0, batchStrideB = 0, batchStrideC = 0;
   int64_t strideAm = 0, strideAk = 0, strideBk = 0, strideBn = 0, strideCm = 0, strideCn = 0;
   auto operator<=>(const MatrixProduct &) const = default;
 };
-/// Element types of the operands of a product and of what it stores. One for all but where the operands are 8-bit floats, which may be
-/// of two formats and give wider results, or f32 that the product reads as tf32.
+/// Element types of the operands of a product and of what it stores. One for all but where the
+/// operands are 8-bit floats, which may be of two formats and give wider results, or f32 that the
+/// product reads as tf32.
 struct ProductTypes {
   DType a = DType::f32, b = DType::f32, c = DType::f32;
   auto operator<=>(const ProductTypes &) const = default;
@@ -48,22 +54,29 @@ struct ProductTypes {
 };
 /// Whether the contraction's f32 operands may be read as tf32 (ir/SPEC.md, "Contraction").
 bool isTf32(const BodyOp &contraction);
-/// Of a kernel that has contractionValues(): a and b as the contraction reads them; c is that of the kernel's first output.
+/// Of a kernel that has contractionValues(): a and b as the contraction reads them; c is that of
+/// the kernel's first output.
 ProductTypes productTypes(const Kernel &kernel);
 /// "f16", "f8e4m3,f8e5m2->f16", "tf32,tf32->f32".
 std::string nameOf(const ProductTypes &types);
 std::optional<ProductTypes> parseProductTypes(std::string_view text);
 
-/// Nothing if the layouts do not map to one product. The kernel has contractionValues(); what follows the contraction is over the axes of C (kernel/ContractionRegion.h), and C lies as the kernel's first output does.
-std::optional<MatrixProduct> matrixProduct(const Kernel &kernel, const Configuration &configuration);
+/// Nothing if the layouts do not map to one product. The kernel has contractionValues(); what
+/// follows the contraction is over the axes of C (kernel/ContractionRegion.h), and C lies as the
+/// kernel's first output does.
+std::optional<MatrixProduct> matrixProduct(const Kernel &kernel,
+                                           const Configuration &configuration);
 
-/// Element strides of a value along the merged groups of a product; 0 along those that it does not have.
+/// Element strides of a value along the merged groups of a product; 0 along those that it does not
+/// have.
 struct GroupStrides {
   int64_t batch = 0, m = 0, n = 0, k = 0;
   auto operator<=>(const GroupStrides &) const = default;
 };
-/// Of a value over axes of the product, under a layout of its own, in the order of axes that the product's operands have. Nothing where it
-/// has part of a group only, or where a group does not merge.
-std::optional<GroupStrides> groupStrides(const Kernel &kernel, const Configuration &configuration, int value, const Layout &layout);
+/// Of a value over axes of the product, under a layout of its own, in the order of axes that the
+/// product's operands have. Nothing where it has part of a group only, or where a group does not
+/// merge.
+std::optional<GroupStrides> groupStrides(const Kernel &kernel, const Configuration &configuration,
+                                         int value, const Layout &layout);
 
 }  // namespace weft

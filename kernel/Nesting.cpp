@@ -1,5 +1,6 @@
-// Scanning without a grammar: only what can hide a bracket (strings, comments) or nest without one (aliases, operators) is
-// told apart. A text that the scan misreads is one that its parser refuses at the same place.
+// Scanning without a grammar: only what can hide a bracket (strings, comments) or nest without one
+// (aliases, operators) is told apart. A text that the scan misreads is one that its parser refuses
+// at the same place.
 #include "kernel/Nesting.h"
 
 #include "kernel/Error.h"
@@ -22,7 +23,8 @@ public:
     levels.push_back({bracket});
     deepen(1, at);
   }
-  /// Closes the innermost bracket if it is of this kind; nothing else, so that no stray bracket makes a text look flat.
+  /// Closes the innermost bracket if it is of this kind; nothing else, so that no stray bracket
+  /// makes a text look flat.
   void close(char bracket) {
     if (levels.size() == 1 || levels.back().bracket != bracket) return;
     endExpression();
@@ -46,8 +48,8 @@ public:
     const std::string_view before = text.substr(0, at);
     const size_t lineStart = before.rfind('\n') + 1;  // npos + 1 is 0
     throw Error::badInput("{}:{}:{}: nests {} levels deep; at most {} are read", where,
-                          1 + std::count(before.begin(), before.end(), '\n'), at - lineStart + 1, depth + more,
-                          deepestNesting);
+                          1 + std::count(before.begin(), before.end(), '\n'), at - lineStart + 1,
+                          depth + more, deepestNesting);
   }
 
 private:
@@ -75,7 +77,9 @@ size_t endOfString(std::string_view text, size_t at, bool endsWithLine) {
   return text.size();
 }
 
-bool isWordLetter(char letter) { return std::isalnum(static_cast<unsigned char>(letter)) || letter == '_'; }
+bool isWordLetter(char letter) {
+  return std::isalnum(static_cast<unsigned char>(letter)) || letter == '_';
+}
 
 class MlirScan {
 public:
@@ -86,7 +90,8 @@ public:
       const char letter = text[at];
       if (letter == '"') at = endOfString(text, at, true);
       else if (startsWith("//")) at = std::min(text.find('\n', at), text.size());
-      else if (startsWith("->") || startsWith(">=") || startsWith("<=") || startsWith("==")) at += 2;
+      else if (startsWith("->") || startsWith(">=") || startsWith("<=") || startsWith("=="))
+        at += 2;
       else if (letter == '#' || letter == '!') alias();
       else if (isWordLetter(letter)) word();
       else bracket(letter);
@@ -94,20 +99,25 @@ public:
   }
 
 private:
-  bool startsWith(std::string_view beginning) const { return text.substr(at).starts_with(beginning); }
+  bool startsWith(std::string_view beginning) const {
+    return text.substr(at).starts_with(beginning);
+  }
 
-  template <typename Belongs> std::string_view take(Belongs belongs) {
+  template <typename Belongs>
+  std::string_view take(Belongs belongs) {
     const size_t start = at;
     while (at < text.size() && belongs(text[at])) ++at;
     return text.substr(start, at - start);
   }
 
   void bracket(char letter) {
-    const size_t opens = std::string_view("([{<").find(letter), closes = std::string_view(")]}>").find(letter);
+    const size_t opens = std::string_view("([{<").find(letter),
+                 closes = std::string_view(")]}>").find(letter);
     if (opens != std::string_view::npos) levels.open(letter, at);
     else if (closes != std::string_view::npos) levels.close("([{<"[closes]);
     else if (letter == '+' || letter == '-' || letter == '*') levels.addOperator(at);
-    else if (letter == ',' || letter == '=' || letter == '%') levels.endExpression();  // none of them is part of one
+    else if (letter == ',' || letter == '=' || letter == '%')
+      levels.endExpression();  // none of them is part of one
     ++at;
     note(levels.current());
   }
@@ -119,14 +129,17 @@ private:
     note(levels.current());
   }
 
-  /// "#name = ..." outside of brackets defines an alias; anywhere else it stands for what it was defined as.
+  /// "#name = ..." outside of brackets defines an alias; anywhere else it stands for what it was
+  /// defined as.
   void alias() {
     const size_t start = at++;
-    take([](char letter) { return isWordLetter(letter) || letter == '$' || letter == '.' || letter == '-'; });
+    take([](char letter) {
+      return isWordLetter(letter) || letter == '$' || letter == '.' || letter == '-';
+    });
     const std::string name(text.substr(start, at - start));
     const size_t next = text.find_first_not_of(" \t\r\n", at);
-    const bool isDefined = levels.isOutside() && next != std::string_view::npos && text[next] == '=' &&
-                           text.substr(next, 2) != "==";
+    const bool isDefined = levels.isOutside() && next != std::string_view::npos &&
+                           text[next] == '=' && text.substr(next, 2) != "==";
     if (isDefined) {
       defined = name;
       depths.emplace(name, 0);
@@ -169,7 +182,8 @@ void checkJsonNesting(std::string_view text, std::string_view where) {
 
 void checkMlirNesting(std::string_view text, std::string_view where) {
   if (text.starts_with("ML\xefR"))
-    throw Error::badInput("{}: is MLIR bytecode; weft reads the text form, which mlir-opt prints", where);
+    throw Error::badInput("{}: is MLIR bytecode; weft reads the text form, which mlir-opt prints",
+                          where);
   MlirScan(text, where).run();
 }
 

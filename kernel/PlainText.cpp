@@ -49,7 +49,9 @@ size_t characterLength(std::string_view text, uint32_t &point) {
 
 bool isShown(uint32_t point) {
   const bool isControl = point < 0x20 || (point >= 0x7F && point < 0xA0);
-  const bool turnsDirection = point == 0x200E || point == 0x200F || (point >= 0x202A && point <= 0x202E) || (point >= 0x2066 && point <= 0x2069);
+  const bool turnsDirection = point == 0x200E || point == 0x200F ||
+                              (point >= 0x202A && point <= 0x202E) ||
+                              (point >= 0x2066 && point <= 0x2069);
   return point == '\n' || !(isControl || turnsDirection);
 }
 
@@ -58,7 +60,8 @@ std::string shortened(std::string_view text, size_t most) {
   size_t head = most / 2, tail = text.size() - most / 2;
   while (head > 0 && isContinuation(uint8_t(text[head]))) --head;
   while (tail < text.size() && isContinuation(uint8_t(text[tail]))) ++tail;
-  return fmt::format("{} [... {} bytes ...] {}", text.substr(0, head), tail - head, text.substr(tail));
+  return fmt::format("{} [... {} bytes ...] {}", text.substr(0, head), tail - head,
+                     text.substr(tail));
 }
 
 /// All that is not shown as it is, by the byte.
@@ -94,9 +97,11 @@ std::string printableLine(std::string_view text, size_t most) {
 
 std::string lineComment(std::string_view text) {
   std::string line = oneLine(text);
-  // A backslash, or its trigraph, at the end would take in the next line; compilers look past blanks for it.
+  // A backslash, or its trigraph, at the end would take in the next line; compilers look past
+  // blanks for it.
   const size_t last = line.find_last_not_of(' ');
-  if (last != line.npos && (line[last] == '\\' || line.substr(0, last + 1).ends_with("?\?/"))) line.resize(last + 1), line += '.';
+  if (last != line.npos && (line[last] == '\\' || line.substr(0, last + 1).ends_with("?\?/")))
+    line.resize(last + 1), line += '.';
   return line;
 }
 
@@ -111,13 +116,13 @@ std::string dotLabel(std::string_view text) {
 std::string markup(std::string_view text) {
   return respelled(text, [](char c) -> std::string {
     switch (c) {
-    case '&': return "&amp;";
-    case '<': return "&lt;";
-    case '>': return "&gt;";
-    case '"': return "&quot;";
-    case '\'': return "&#39;";
-    case '\n': return "";
-    default: return isPlainCharacter(c) ? "" : hexadecimal(c);
+      case '&': return "&amp;";
+      case '<': return "&lt;";
+      case '>': return "&gt;";
+      case '"': return "&quot;";
+      case '\'': return "&#39;";
+      case '\n': return "";
+      default: return isPlainCharacter(c) ? "" : hexadecimal(c);
     }
   });
 }

@@ -24,6 +24,7 @@ inline constexpr ProductMember productMembers[] = {
     {"strideCm", &MatrixProduct::strideCm},
     {"strideCn", &MatrixProduct::strideCn},
 };
-static_assert(sizeof(MatrixProduct) == std::size(productMembers) * sizeof(int64_t), "every member has its name");
+static_assert(sizeof(MatrixProduct) == std::size(productMembers) * sizeof(int64_t),
+              "every member has its name");
 
 }  // namespace weft

@@ -1,5 +1,5 @@
-// Reading, writing, merging of profiles. A line that is not understood is refused with its number: a timing that silently
-// vanished would change plans without a word.
+// Reading, writing, merging of profiles. A line that is not understood is refused with its number:
+// a timing that silently vanished would change plans without a word.
 #include "kernel/Profile.h"
 
 #include "kernel/ConfigurationText.h"
@@ -49,7 +49,8 @@ public:
 private:
   template <typename... Arguments>
   Error broken(fmt::format_string<Arguments...> text, Arguments &&...arguments) const {
-    return Error::badInput("{}:{}: {}", where, number, fmt::format(text, std::forward<Arguments>(arguments)...));
+    return Error::badInput("{}:{}: {}", where, number,
+                           fmt::format(text, std::forward<Arguments>(arguments)...));
   }
 
   bool nextLine() {
@@ -76,11 +77,13 @@ private:
     return result;
   }
 
-  template <typename Number> Number numberWord(std::string_view what) {
+  template <typename Number>
+  Number numberWord(std::string_view what) {
     const std::string_view text = word(what);
     Number value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size()) throw broken("'{}' is no {}", text, what);
+    if (error != std::errc() || end != text.data() + text.size())
+      throw broken("'{}' is no {}", text, what);
     return value;
   }
 
@@ -100,7 +103,8 @@ private:
   }
 
   /// Problems that others find, with the place.
-  template <typename Check> void checked(Check &&check) const {
+  template <typename Check>
+  void checked(Check &&check) const {
     try {
       check();
     } catch (const Error &error) {
@@ -130,7 +134,8 @@ private:
       parseOrigin(row);
     }
     checked([&] { checkRow(line, row, profile.protocols); });
-    if (!kernel->rows.emplace(line, std::move(row)).second) throw broken("configuration '{}' occurs twice", line);
+    if (!kernel->rows.emplace(line, std::move(row)).second)
+      throw broken("configuration '{}' occurs twice", line);
   }
 
   void parseOrigin(ProfileRow &row) {
@@ -147,33 +152,38 @@ private:
 };
 
 std::string printRow(const std::string &configuration, const ProfileRow &row) {
-  const std::string origin = fmt::format("{} {} {} {}", row.protocol, row.source, row.familyVersion, configuration);
+  const std::string origin =
+      fmt::format("{} {} {} {}", row.protocol, row.source, row.familyVersion, configuration);
   switch (row.status) {
-  case RowStatus::measured: return fmt::format("  {:.2e} {} {:.3f} {}\n", row.seconds, row.n, row.spread, origin);
-  case RowStatus::slow: return fmt::format("  {:.2e} slow {}\n", row.seconds, origin);
-  case RowStatus::failed: return fmt::format("  failed {} ; {}\n", origin, oneLine(row.reason));
+    case RowStatus::measured:
+      return fmt::format("  {:.2e} {} {:.3f} {}\n", row.seconds, row.n, row.spread, origin);
+    case RowStatus::slow: return fmt::format("  {:.2e} slow {}\n", row.seconds, origin);
+    case RowStatus::failed: return fmt::format("  failed {} ; {}\n", origin, oneLine(row.reason));
   }
   return "";
 }
 
 bool isPreferred(const ProfileRow &offered, const ProfileRow &held) {
-  const auto rank = [](const ProfileRow &row) { return std::tuple(row.familyVersion, -static_cast<int>(row.status), row.n); };
+  const auto rank = [](const ProfileRow &row) {
+    return std::tuple(row.familyVersion, -static_cast<int>(row.status), row.n);
+  };
   return rank(offered) >= rank(held);
 }
 
 /// Family and layouts of a line.
 std::string_view placeOf(std::string_view line) {
   const LineParts parts = splitLine(line);
-  return line.substr(0, static_cast<size_t>(parts.layouts.data() + parts.layouts.size() - line.data()));
+  return line.substr(
+      0, static_cast<size_t>(parts.layouts.data() + parts.layouts.size() - line.data()));
 }
 
 }  // namespace
 
 std::string_view nameOf(RowStatus status) {
   switch (status) {
-  case RowStatus::measured: return "measured";
-  case RowStatus::slow: return "slow";
-  case RowStatus::failed: return "failed";
+    case RowStatus::measured: return "measured";
+    case RowStatus::slow: return "slow";
+    case RowStatus::failed: return "failed";
   }
   return "";
 }
@@ -198,7 +208,9 @@ std::string profileHash(std::string_view text) {
   return fmt::format("{:016x}", hash);
 }
 
-std::string sourceHash(std::string_view text) { return text.empty() ? "-" : profileHash(withoutLaunchChecks(text)); }
+std::string sourceHash(std::string_view text) {
+  return text.empty() ? "-" : profileHash(withoutLaunchChecks(text));
+}
 
 double quantized(double seconds) { return std::stod(fmt::format("{:.2e}", seconds)); }
 
@@ -207,37 +219,52 @@ void checkKernelHash(std::string_view hash) {
 }
 
 void checkProtocol(int64_t number, std::string_view text) {
-  if (number < 1 || number > std::numeric_limits<int>::max()) throw Error::badInput("protocol {}; they are numbered from 1", number);
-  if (text.empty() || text.find('\n') != std::string_view::npos) throw Error::badInput("protocol {} is no line of text", number);
+  if (number < 1 || number > std::numeric_limits<int>::max())
+    throw Error::badInput("protocol {}; they are numbered from 1", number);
+  if (text.empty() || text.find('\n') != std::string_view::npos)
+    throw Error::badInput("protocol {} is no line of text", number);
 }
 
-void checkRow(std::string_view configuration, const ProfileRow &row, const std::map<int, std::string> &protocols) {
+void checkRow(std::string_view configuration, const ProfileRow &row,
+              const std::map<int, std::string> &protocols) {
   const bool failed = row.status == RowStatus::failed;
   if (failed ? row.seconds != 0 : !(row.seconds > 0 && std::isfinite(row.seconds)))
-    throw Error::badInput("{} seconds; a time is positive{}", row.seconds, failed ? ", and a failure has none" : "");
-  if (row.status == RowStatus::measured ? row.n < 1 : row.n < 0) throw Error::badInput("{} repetitions; at least one is needed", row.n);
-  if (!(row.spread >= 0 && std::isfinite(row.spread))) throw Error::badInput("a spread of {}; it is at least 0", row.spread);
-  if (!protocols.contains(row.protocol)) throw Error::badInput("protocol {} is not among those of the profile", row.protocol);
-  if (row.source != "-" && !isHash(row.source)) throw Error::badInput("'{}' is no hash of a source", row.source);
-  if (row.familyVersion < 0) throw Error::badInput("family version {} is negative", row.familyVersion);
+    throw Error::badInput("{} seconds; a time is positive{}", row.seconds,
+                          failed ? ", and a failure has none" : "");
+  if (row.status == RowStatus::measured ? row.n < 1 : row.n < 0)
+    throw Error::badInput("{} repetitions; at least one is needed", row.n);
+  if (!(row.spread >= 0 && std::isfinite(row.spread)))
+    throw Error::badInput("a spread of {}; it is at least 0", row.spread);
+  if (!protocols.contains(row.protocol))
+    throw Error::badInput("protocol {} is not among those of the profile", row.protocol);
+  if (row.source != "-" && !isHash(row.source))
+    throw Error::badInput("'{}' is no hash of a source", row.source);
+  if (row.familyVersion < 0)
+    throw Error::badInput("family version {} is negative", row.familyVersion);
   if (failed == row.reason.empty() || row.reason.find('\n') != std::string::npos)
-    throw Error::badInput("{}", failed ? "a failure without its reason in one line" : "a reason of a failure that is none");
+    throw Error::badInput("{}", failed ? "a failure without its reason in one line"
+                                       : "a reason of a failure that is none");
   checkLine(configuration);
 }
 
-void addRow(Profile &profile, const Kernel &kernel, const Configuration &configuration, const ProfileRow &row) {
+void addRow(Profile &profile, const Kernel &kernel, const Configuration &configuration,
+            const ProfileRow &row) {
   const ProfileSubject subject = subjectOf(kernel, configuration);
   ProfileKernel &rows = profile.kernels[profileHash(subject.text)];
   rows.name = subject.name;
   const std::string line = configurationLine(kernel, configuration);
-  if (!rows.rows.emplace(line, row).second) throw Error::checkFailed("the profile has '{}' of '{}' already", line, subject.name);
+  if (!rows.rows.emplace(line, row).second)
+    throw Error::checkFailed("the profile has '{}' of '{}' already", line, subject.name);
 }
 
-Profile parseProfile(std::string_view text, const std::string &where) { return ProfileParser(text, where).run(); }
+Profile parseProfile(std::string_view text, const std::string &where) {
+  return ProfileParser(text, where).run();
+}
 
 std::string printProfile(const Profile &profile) {
   std::string text = fmt::format("{}\n# device {}\n", magic, profile.device);
-  for (const auto &[number, protocol] : profile.protocols) text += fmt::format("# protocol {} {}\n", number, oneLine(protocol));
+  for (const auto &[number, protocol] : profile.protocols)
+    text += fmt::format("# protocol {} {}\n", number, oneLine(protocol));
   for (const auto &[hash, kernel] : profile.kernels) {
     text += fmt::format("kernel {} {}\n", hash, oneLine(kernel.name));
     for (const auto &[configuration, row] : kernel.rows) text += printRow(configuration, row);
@@ -247,9 +274,12 @@ std::string printProfile(const Profile &profile) {
 
 void mergeProfile(Profile &profile, const Profile &other) {
   if (profile.device != other.device)
-    throw Error::badInput("profiles of '{}' and of '{}' cannot be merged: times belong to one device", profile.device, other.device);
+    throw Error::badInput(
+        "profiles of '{}' and of '{}' cannot be merged: times belong to one device", profile.device,
+        other.device);
   std::map<int, int> numberOf;
-  for (const auto &[number, protocol] : other.protocols) numberOf[number] = profile.protocolNumber(protocol);
+  for (const auto &[number, protocol] : other.protocols)
+    numberOf[number] = profile.protocolNumber(protocol);
   for (const auto &[hash, kernel] : other.kernels) {
     ProfileKernel &target = profile.kernels[hash];
     if (target.name.empty()) target.name = kernel.name;
@@ -266,12 +296,14 @@ Profile thinned(const Profile &profile, int perLayouts) {
   Profile result{.device = profile.device, .protocols = {}, .kernels = {}};
   std::set<int> used;
   for (const auto &[hash, kernel] : profile.kernels) {
-    std::map<std::string_view, std::vector<const std::pair<const std::string, ProfileRow> *>> byPlace;
+    std::map<std::string_view, std::vector<const std::pair<const std::string, ProfileRow> *>>
+        byPlace;
     for (const auto &entry : kernel.rows)
       if (entry.second.status != RowStatus::failed) byPlace[placeOf(entry.first)].push_back(&entry);
     for (auto &[place, rows] : byPlace) {
       std::stable_sort(rows.begin(), rows.end(), [](const auto *a, const auto *b) {
-        return std::tuple(a->second.status, a->second.seconds) < std::tuple(b->second.status, b->second.seconds);
+        return std::tuple(a->second.status, a->second.seconds) <
+               std::tuple(b->second.status, b->second.seconds);
       });
       const bool onlySlow = rows.front()->second.status == RowStatus::slow;
       for (size_t i = 0; i < rows.size() && i < static_cast<size_t>(perLayouts); ++i) {

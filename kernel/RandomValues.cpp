@@ -21,13 +21,17 @@ uint64_t hashOf(std::string_view text) {
 
 }  // namespace
 
-RandomValues::RandomValues(uint64_t seed, std::string_view tensor) : key(mix(seed ^ hashOf(tensor))) {}
+RandomValues::RandomValues(uint64_t seed, std::string_view tensor)
+    : key(mix(seed ^ hashOf(tensor))) {}
 
-uint64_t RandomValues::bits(int64_t index) const { return mix(key + (uint64_t(index) + 1) * 0x9E3779B97F4A7C15u); }
+uint64_t RandomValues::bits(int64_t index) const {
+  return mix(key + (uint64_t(index) + 1) * 0x9E3779B97F4A7C15u);
+}
 
 double RandomValues::real(int64_t index, double scale) const {
   const uint64_t all = bits(index);
-  const int64_t sum = int64_t((all & 0xFFFF) + (all >> 16 & 0xFFFF) + (all >> 32 & 0xFFFF) + (all >> 48));
+  const int64_t sum =
+      int64_t((all & 0xFFFF) + (all >> 16 & 0xFFFF) + (all >> 32 & 0xFFFF) + (all >> 48));
   return double(sum - 131070) / 65536 * std::numbers::sqrt3 * scale;
 }
 

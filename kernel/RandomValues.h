@@ -1,9 +1,13 @@
-// Random tensor elements, each a function of (seed, tensor name, index) alone: any program computes the same ones, in any order.
+// Random tensor elements, each a function of (seed, tensor name, index) alone: any program computes
+// the same ones, in any order.
 //
-//   mix(x):   x ^= x >> 30; x *= 0xBF58476D1CE4E5B9; x ^= x >> 27; x *= 0x94D049BB133111EB; x ^= x >> 31
+//   mix(x):   x ^= x >> 30; x *= 0xBF58476D1CE4E5B9; x ^= x >> 27; x *= 0x94D049BB133111EB; x ^= x
+//             >> 31
 //   key     = mix(seed xor FNV-1a of the name's bytes)
-//   bits(n) = mix(key + (n + 1) * 0x9E3779B97F4A7C15)              (SplitMix64; Steele, Lea, Flood, OOPSLA 2014)
-//   float   = (sum of the four 16-bit parts of bits - 131070) / 65536 * sqrt(3) * scale: mean 0, deviation `scale`, bell-shaped
+//   bits(n) = mix(key + (n + 1) * 0x9E3779B97F4A7C15)              (SplitMix64; Steele, Lea, Flood,
+//       OOPSLA 2014)
+//   float   = (sum of the four 16-bit parts of bits - 131070) / 65536 * sqrt(3) * scale: mean 0,
+//           deviation `scale`, bell-shaped
 //   integer = low + bits mod (high - low + 1)
 //
 // Arithmetic modulo 2^64; the float is computed in fp64 and then rounded to the tensor's type.

@@ -1,7 +1,9 @@
-// How the memory that a search may take (--search-memory) is shared out: as counts and bytes that each part of it is held to.
+// How the memory that a search may take (--search-memory) is shared out: as counts and bytes that
+// each part of it is held to.
 //
-// What is held are accounted bytes, estimates of what a part keeps while it works. Invariant: every share is a function of the memory and of what the
-// graph asks for, never of other threads or of what the machine does, so that equal input and equal --search-memory give equal plans.
+// What is held are accounted bytes, estimates of what a part keeps while it works. Invariant: every
+// share is a function of the memory and of what the graph asks for, never of other threads or of
+// what the machine does, so that equal input and equal --search-memory give equal plans.
 #pragma once
 
 #include <algorithm>
@@ -19,19 +21,30 @@ public:
   bool isLimited() const { return bytes < std::numeric_limits<int64_t>::max(); }
   int64_t limit() const { return bytes; }
   /// Variants of a graph of so many ops: half of the memory. At least one.
-  int64_t mostVariants(size_t ops) const { return std::max<int64_t>(1, bytes / 2 / (bytesOfOp * std::max<int64_t>(1, int64_t(ops)))); }
+  int64_t mostVariants(size_t ops) const {
+    return std::max<int64_t>(1, bytes / 2 / (bytesOfOp * std::max<int64_t>(1, int64_t(ops))));
+  }
   /// Fused candidates of each of so many variants: an eighth. At least eight.
   int mostCandidates(size_t variants) const {
-    return int(std::clamp<int64_t>(bytes / 8 / (bytesOfKernel + int64_t(variants) * bytesOfCandidate), 8, std::numeric_limits<int>::max()));
+    return int(
+        std::clamp<int64_t>(bytes / 8 / (bytesOfKernel + int64_t(variants) * bytesOfCandidate), 8,
+                            std::numeric_limits<int>::max()));
   }
   /// Records of attempts to fuse, of each of so many variants: a sixteenth.
-  int64_t bytesOfRecords(size_t variants) const { return bytes / 16 / std::max<int64_t>(1, int64_t(variants)); }
-  /// Tables, layers and states of each of so many variants: a quarter. Some are searched at once, the others leave little behind.
-  int64_t bytesOfSearch(size_t variants) const { return bytes / 4 / std::clamp<int64_t>(int64_t(variants), 1, atOnce); }
+  int64_t bytesOfRecords(size_t variants) const {
+    return bytes / 16 / std::max<int64_t>(1, int64_t(variants));
+  }
+  /// Tables, layers and states of each of so many variants: a quarter. Some are searched at once,
+  /// the others leave little behind.
+  int64_t bytesOfSearch(size_t variants) const {
+    return bytes / 4 / std::clamp<int64_t>(int64_t(variants), 1, atOnce);
+  }
 
 private:
-  static constexpr int64_t bytesOfOp = 100'000;        ///< of a variant, with candidates, tables and what is left of its search
-  static constexpr int64_t bytesOfKernel = 150'000;    ///< spaces and best times of a kernel, which variants share
+  static constexpr int64_t bytesOfOp =
+      100'000;  ///< of a variant, with candidates, tables and what is left of its search
+  static constexpr int64_t bytesOfKernel =
+      150'000;  ///< spaces and best times of a kernel, which variants share
   static constexpr int64_t bytesOfCandidate = 16'000;  ///< a candidate of one variant
   static constexpr int64_t atOnce = 8;
   int64_t bytes = std::numeric_limits<int64_t>::max();

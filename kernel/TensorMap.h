@@ -1,5 +1,6 @@
-// What a copy engine is told of a tensor (TMA): how it lies in memory and which box one copy moves. Plain data; with an address
-// the driver encodes it into the 128 bytes that a kernel is given (runtime/TensorMaps.h).
+// What a copy engine is told of a tensor (TMA): how it lies in memory and which box one copy moves.
+// Plain data; with an address the driver encodes it into the 128 bytes that a kernel is given
+// (runtime/TensorMaps.h).
 #pragma once
 
 #include "kernel/DType.h"
@@ -13,9 +14,12 @@ namespace weft {
 struct TensorMap {
   DType dtype = DType::f16;
   std::vector<int64_t> extents{};  ///< elements
-  std::vector<int64_t> strides{};  ///< elements, of all dimensions but the innermost; multiples of 16 bytes
-  std::vector<int> box{};          ///< elements of one copy; what is out of bounds is read as zero and not written
-  int swizzleBytes = 128;          ///< span within which shared memory is permuted; the box's innermost side at most
+  std::vector<int64_t>
+      strides{};  ///< elements, of all dimensions but the innermost; multiples of 16 bytes
+  std::vector<int>
+      box{};  ///< elements of one copy; what is out of bounds is read as zero and not written
+  int swizzleBytes =
+      128;  ///< span within which shared memory is permuted; the box's innermost side at most
   bool operator==(const TensorMap &) const = default;
 };
 

@@ -19,7 +19,8 @@ std::string wrappedLine(std::string_view line, size_t width, size_t hanging) {
   for (size_t at = indent; at < line.size();) {
     const size_t word = std::min(line.find_first_not_of(' ', at), line.size());
     const size_t end = std::min(line.find(' ', word), line.size());
-    const std::string_view spaces = line.substr(at, word - at), letters = line.substr(word, end - word);
+    const std::string_view spaces = line.substr(at, word - at),
+                           letters = line.substr(word, end - word);
     at = end;
     if (letters.empty()) break;
     const size_t columns = textColumns(letters);

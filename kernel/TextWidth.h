@@ -1,5 +1,6 @@
-// Text in a given number of columns: what every command prints stays within its width by these functions. Columns are
-// counted as terminals show UTF-8: a byte that continues a character takes none, and neither does a change of colour.
+// Text in a given number of columns: what every command prints stays within its width by these
+// functions. Columns are counted as terminals show UTF-8: a byte that continues a character takes
+// none, and neither does a change of colour.
 #pragma once
 
 #include <cstddef>
@@ -18,11 +19,13 @@ constexpr size_t unlimitedColumns = size_t(-1);
 /// Columns that the text takes on one line.
 size_t textColumns(std::string_view text);
 
-/// The text if it takes at most `width` columns, else its beginning and "...". At least the dots are left.
+/// The text if it takes at most `width` columns, else its beginning and "...". At least the dots
+/// are left.
 std::string shortened(std::string_view text, size_t width);
 
-/// Every line of at most `width` columns, broken at spaces. What is continued is indented as its line is, and by `hanging`
-/// more. Words are never broken: a path or a name longer than the width stays whole on a line of its own.
+/// Every line of at most `width` columns, broken at spaces. What is continued is indented as its
+/// line is, and by `hanging` more. Words are never broken: a path or a name longer than the width
+/// stays whole on a line of its own.
 std::string wrapped(std::string_view text, size_t width, size_t hanging = 2);
 
 }  // namespace weft

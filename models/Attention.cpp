@@ -1,12 +1,13 @@
-// Attention in two forms that share their middle: with projections from the embedding, and the bare core.
+// Attention in two forms that share their middle: with projections from the embedding, and the bare
+// core.
 #include "models/Families.h"
 
 #include <cmath>
 
 namespace weft::models {
 
-mlir::Value attend(LayerBuilder &layer, mlir::Value q, mlir::Value k, mlir::Value v, const std::string &scoreSpec,
-                   const std::string &sumSpec) {
+mlir::Value attend(LayerBuilder &layer, mlir::Value q, mlir::Value k, mlir::Value v,
+                   const std::string &scoreSpec, const std::string &sumSpec) {
   std::optional<double> scale;
   if (layer.specification().scaleScores) scale = 1.0 / std::sqrt(double(layer.dim('p')));
   const mlir::Value score = layer.mask("masked", layer.contract("score", scoreSpec, k, q, scale));
@@ -15,7 +16,8 @@ mlir::Value attend(LayerBuilder &layer, mlir::Value q, mlir::Value k, mlir::Valu
 }
 
 mlir::Value multiHeadAttention(LayerBuilder &layer, mlir::Value x, mlir::Value source) {
-  const bool bias = layer.specification().projectionBias, outputBias = layer.specification().outputBias;
+  const bool bias = layer.specification().projectionBias,
+             outputBias = layer.specification().outputBias;
   const mlir::Value q = layer.project("q", "phi,bji->phbj", "wq", x, bias ? "bq" : "");
   const mlir::Value k = layer.project("k", "phi,bki->phbk", "wk", source, bias ? "bk" : "");
   const mlir::Value v = layer.project("v", "whi,bki->whbk", "wv", source, bias ? "bv" : "");
@@ -32,7 +34,8 @@ mlir::Value buildAttention(LayerBuilder &layer) {
   }
   const mlir::Value k = layer.argument("k", "bgkp"), v = layer.argument("v", "bgkw");
   const mlir::Value grouped = layer.splitAxis("q_grouped", q, 'h', "gr");
-  const mlir::Value weighted = attend(layer, grouped, k, v, "bgkp,bgrjp->bgrjk", "bgkw,bgrjk->bgrjw");
+  const mlir::Value weighted =
+      attend(layer, grouped, k, v, "bgkp,bgrjp->bgrjk", "bgkw,bgrjk->bgrjw");
   return layer.mergeAxes("attention", weighted, 'g', 'h');
 }
 

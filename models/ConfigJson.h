@@ -1,5 +1,5 @@
-// Hugging Face config.json to a layer specification. `model_type` decides the family; keys that change the mathematics
-// are honoured or refused, never skipped.
+// Hugging Face config.json to a layer specification. `model_type` decides the family; keys that
+// change the mathematics are honoured or refused, never skipped.
 #pragma once
 
 #include "kernel/DType.h"
@@ -16,19 +16,25 @@ namespace weft::models {
 struct ConfigDescription {
   LayerSpecification specification;
   std::vector<std::string> ignoredKeys = {};  ///< present, known, and without influence on a layer
-  std::vector<std::string> dropoutKeys = {};  ///< present: dropout of training, which is not built from a config.json
-  std::vector<std::string> allowedKeys = {};  ///< present and not known, left out because the caller allows it
-  std::vector<std::string> assumed = {};      ///< "sliding_window = 4096": what the family takes for a missing key
-  std::string elementTypeKey = {};            ///< the key that names the elements' type; empty: none does
-  std::string elementTypeName = {};           ///< as that key has it: "bfloat16"
-  std::optional<DType> elementType = {};      ///< nothing if the name is not one of a type that layers are built with
-  std::string positionsKey = {};              ///< the key that sizes a learned table of positions; empty: no such table
-  int64_t positions = 0;                      ///< its rows: no more steps than that have an embedding
+  std::vector<std::string> dropoutKeys =
+      {};  ///< present: dropout of training, which is not built from a config.json
+  std::vector<std::string> allowedKeys =
+      {};  ///< present and not known, left out because the caller allows it
+  std::vector<std::string> assumed =
+      {};  ///< "sliding_window = 4096": what the family takes for a missing key
+  std::string elementTypeKey = {};   ///< the key that names the elements' type; empty: none does
+  std::string elementTypeName = {};  ///< as that key has it: "bfloat16"
+  std::optional<DType> elementType =
+      {};  ///< nothing if the name is not one of a type that layers are built with
+  std::string positionsKey =
+      {};                 ///< the key that sizes a learned table of positions; empty: no such table
+  int64_t positions = 0;  ///< its rows: no more steps than that have an embedding
 };
 
-/// `where` names the file in errors, and the layer unless the file is called config.json. `allowedKeys` may stand in it
-/// though nobody knows what they mean. Throws Error(badInput) for malformed, incomplete or contradictory text,
-/// Error(unsupported) for mathematics that no builder expresses and for unknown keys.
+/// `where` names the file in errors, and the layer unless the file is called config.json.
+/// `allowedKeys` may stand in it though nobody knows what they mean. Throws Error(badInput) for
+/// malformed, incomplete or contradictory text, Error(unsupported) for mathematics that no builder
+/// expresses and for unknown keys.
 ConfigDescription parseConfig(std::string_view text, const std::string &where,
                               const std::set<std::string> &allowedKeys = {});
 
@@ -36,7 +42,8 @@ ConfigDescription parseConfig(std::string_view text, const std::string &where,
 void checkPositions(const ConfigDescription &description, const Dims &dims);
 
 /// Reads the file first; Error(badInput) if that fails.
-ConfigDescription readConfig(const std::string &path, const std::set<std::string> &allowedKeys = {});
+ConfigDescription readConfig(const std::string &path,
+                             const std::set<std::string> &allowedKeys = {});
 
 /// Values of `model_type` that parseConfig understands, sorted.
 std::vector<std::string> supportedModelTypes();

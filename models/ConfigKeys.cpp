@@ -1,5 +1,6 @@
-// The lists follow what the `transformers` library writes for the families that ConfigJson.cpp reads: settings of every
-// model, of text generation, of weights' initialization, of embeddings, heads and poolers, which lie outside a layer.
+// The lists follow what the `transformers` library writes for the families that ConfigJson.cpp
+// reads: settings of every model, of text generation, of weights' initialization, of embeddings,
+// heads and poolers, which lie outside a layer.
 #include "models/ConfigKeys.h"
 
 #include <fmt/format.h>
@@ -13,90 +14,123 @@ namespace {
 
 using nlohmann::json;
 
-// clang-format off
 const std::set<std::string> dropoutKeys = {
-    "activation_dropout", "attention_dropout", "attention_probs_dropout_prob", "attn_pdrop", "classifier_dropout", "dropout",
-    "embd_pdrop", "hidden_dropout", "hidden_dropout_prob", "qa_dropout", "resid_pdrop", "seq_classif_dropout",
+    "activation_dropout",   "attention_dropout",  "attention_probs_dropout_prob",
+    "attn_pdrop",           "classifier_dropout", "dropout",
+    "embd_pdrop",           "hidden_dropout",     "hidden_dropout_prob",
+    "qa_dropout",           "resid_pdrop",        "seq_classif_dropout",
     "summary_first_dropout"};
 
 const std::set<std::string> neutralKeys = {
     // what the file is
-    "_commit_hash", "_from_model_config", "_name_or_path", "finetuning_task", "name_or_path", "prefix",
-    "task_specific_params", "tokenizer_class", "transformers_version",
+    "_commit_hash", "_from_model_config", "_name_or_path", "finetuning_task", "name_or_path",
+    "prefix", "task_specific_params", "tokenizer_class", "transformers_version",
     "transformers.js_config",
     // how it is computed: results are the same
     "_attn_implementation", "_attn_implementation_autoset", "_attn_implementation_internal",
-    "_flash_attn_2_enabled", "attn_implementation", "chunk_size_feed_forward", "gradient_checkpointing", "output_attentions",
-    "output_hidden_states", "output_past", "pretraining_tp", "return_dict",
-    "tf_legacy_loss", "torchscript", "use_cache",
+    "_flash_attn_2_enabled", "attn_implementation", "chunk_size_feed_forward",
+    "gradient_checkpointing", "output_attentions", "output_hidden_states", "output_past",
+    "pretraining_tp", "return_dict", "tf_legacy_loss", "torchscript", "use_cache",
     // tokens
-    "bos_token_id", "cls_token_id", "decoder_start_token_id", "eos_token_id", "mask_token_id", "pad_token_id",
-    "sep_token_id", "unk_token_id",
+    "bos_token_id", "cls_token_id", "decoder_start_token_id", "eos_token_id", "mask_token_id",
+    "pad_token_id", "sep_token_id", "unk_token_id",
     // generation of text
     "bad_words_ids", "begin_suppress_tokens", "diversity_penalty", "do_sample", "early_stopping",
-    "encoder_no_repeat_ngram_size", "exponential_decay_length_penalty", "forced_bos_token_id", "forced_eos_token_id",
-    "length_penalty", "max_length", "max_new_tokens", "min_length", "no_repeat_ngram_size", "num_beam_groups", "num_beams",
-    "num_return_sequences", "output_scores", "remove_invalid_values", "repetition_penalty", "return_dict_in_generate",
-    "suppress_tokens", "temperature", "top_k", "top_p", "typical_p",
+    "encoder_no_repeat_ngram_size", "exponential_decay_length_penalty", "forced_bos_token_id",
+    "forced_eos_token_id", "length_penalty", "max_length", "max_new_tokens", "min_length",
+    "no_repeat_ngram_size", "num_beam_groups", "num_beams", "num_return_sequences", "output_scores",
+    "remove_invalid_values", "repetition_penalty", "return_dict_in_generate", "suppress_tokens",
+    "temperature", "top_k", "top_p", "typical_p",
     // initial weights
     "init_std", "initializer_factor", "initializer_range",
     // the number of layers; embeddings before them, heads and poolers behind
-    "id2label", "label2id", "max_position_embeddings", "n_ctx", "n_layer", "n_layers", "n_positions", "num_hidden_layers",
-    "num_labels", "pooler_act", "pooler_fc_size", "pooler_hidden_size", "pooler_num_attention_heads", "pooler_num_fc_layers",
-    "pooler_size_per_head", "pooler_type", "directionality", "predict_special_tokens", "problem_type",
-    "sinusoidal_pos_embds", "summary_activation", "summary_proj_to_labels", "summary_type", "summary_use_proj",
-    "tie_encoder_decoder", "tie_weights_", "tie_word_embeddings", "type_vocab_size", "vocab_size"};
+    "id2label", "label2id", "max_position_embeddings", "n_ctx", "n_layer", "n_layers",
+    "n_positions", "num_hidden_layers", "num_labels", "pooler_act", "pooler_fc_size",
+    "pooler_hidden_size", "pooler_num_attention_heads", "pooler_num_fc_layers",
+    "pooler_size_per_head", "pooler_type", "directionality", "predict_special_tokens",
+    "problem_type", "sinusoidal_pos_embds", "summary_activation", "summary_proj_to_labels",
+    "summary_type", "summary_use_proj", "tie_encoder_decoder", "tie_weights_",
+    "tie_word_embeddings", "type_vocab_size", "vocab_size"};
 
 constexpr const char *architecturesKey = "architectures";
 
 /// Keys that are bookkeeping with the values of isDoubtful() excepted, and what these mean.
 const std::map<std::string, std::string> doubtfulKeys = {
     {architecturesKey, "names a class whose layer may be another than that of model_type"},
-    {"reorder_and_upcast_attn", "computes the scores in f32, which weft does within a kernel alone: results of 16-bit elements differ"}};
+    {"reorder_and_upcast_attn",
+     "computes the scores in f32, which weft does within a kernel alone: results of 16-bit "
+     "elements differ"}};
 
 /// Of one model type: in others they would be something else.
 const std::map<std::string, std::set<std::string>> neutralKeysOf = {
-    {"qwen2", {"max_window_layers", "sliding_window"}}};  // both wait for use_sliding_window, which is refused
+    {"qwen2",
+     {"max_window_layers",
+      "sliding_window"}}};  // both wait for use_sliding_window, which is refused
 
 /// How the classes of a model type begin; each goes on with one of architectureHeads.
 const std::map<std::string, std::vector<std::string>> architecturePrefixes = {
-    {"bert", {"Bert"}}, {"camembert", {"Camembert"}}, {"distilbert", {"DistilBert"}}, {"gpt2", {"GPT2"}}, {"llama", {"Llama", "LLaMA"}},
-    {"mistral", {"Mistral"}}, {"qwen2", {"Qwen2"}}, {"roberta", {"Roberta"}}, {"xlm-roberta", {"XLMRoberta"}}};
+    {"bert", {"Bert"}},   {"camembert", {"Camembert"}},  {"distilbert", {"DistilBert"}},
+    {"gpt2", {"GPT2"}},   {"llama", {"Llama", "LLaMA"}}, {"mistral", {"Mistral"}},
+    {"qwen2", {"Qwen2"}}, {"roberta", {"Roberta"}},      {"xlm-roberta", {"XLMRoberta"}}};
 
-const std::set<std::string> architectureHeads = {
-    "DoubleHeadsModel", "ForCausalLM", "ForMaskedLM", "ForMultipleChoice", "ForNextSentencePrediction", "ForPreTraining", "ForQuestionAnswering",
-    "ForSequenceClassification", "ForTokenClassification", "LMHeadModel", "Model"};
+const std::set<std::string> architectureHeads = {"DoubleHeadsModel",
+                                                 "ForCausalLM",
+                                                 "ForMaskedLM",
+                                                 "ForMultipleChoice",
+                                                 "ForNextSentencePrediction",
+                                                 "ForPreTraining",
+                                                 "ForQuestionAnswering",
+                                                 "ForSequenceClassification",
+                                                 "ForTokenClassification",
+                                                 "LMHeadModel",
+                                                 "Model"};
 
-const std::vector<json> layerNorm = {"layer_norm", "layernorm", "LayerNorm"}, rmsNorm = {"rms_norm", "rmsnorm", "RMSNorm"};
+const std::vector<json> layerNorm = {"layer_norm", "layernorm", "LayerNorm"},
+                        rmsNorm = {"rms_norm", "rmsnorm", "RMSNorm"};
 
 struct SettledKey {
   std::vector<json> encoder, decoder, llama;  ///< values that say what the family has anyway
 };
 
-/// Beside the values here, null, an empty list and an empty object settle every key, and false those without values.
+/// Beside the values here, null, an empty list and an empty object settle every key, and false
+/// those without values.
 const std::map<std::string, SettledKey> settledKeys = {
-    {"alibi", {}}, {"attention_multiplier", {}}, {"attention_window", {}},
-    {"attn_logit_softcapping", {}}, {"clip_qkv", {}}, {"cross_attention_hidden_size", {}},
+    {"alibi", {}},
+    {"attention_multiplier", {}},
+    {"attention_window", {}},
+    {"attn_logit_softcapping", {}},
+    {"clip_qkv", {}},
+    {"cross_attention_hidden_size", {}},
     {"embedding_multiplier", {{1, 1.0}, {1, 1.0}, {1, 1.0}}},
     {"gated_mlp", {{false}, {false}, {true}}},
     {"is_causal", {{false}, {true}, {true}}},
-    {"is_decoder", {{false}, {false, true}, {false, true}}},  // causal anyway; an encoder's reader asks for it
+    {"is_decoder",
+     {{false}, {false, true}, {false, true}}},  // causal anyway; an encoder's reader asks for it
     {"multi_query", {}},
     {"norm_first", {{false}, {true}, {true}}},
     {"norm_type", {layerNorm, layerNorm, rmsNorm}},
     {"normalization_type", {layerNorm, layerNorm, rmsNorm}},
-    {"num_experts", {{0}, {0}, {0}}}, {"num_local_experts", {{0}, {0}, {0}}},
+    {"num_experts", {{0}, {0}, {0}}},
+    {"num_local_experts", {{0}, {0}, {0}}},
     {"parallel_attn", {}},
     {"position_embedding_type", {{"absolute"}, {"absolute"}, {"rope", "rotary"}}},
-    {"pruned_heads", {}}, {"qk_layernorm", {}}, {"query_pre_attn_scalar", {}},
+    {"pruned_heads", {}},
+    {"qk_layernorm", {}},
+    {"query_pre_attn_scalar", {}},
     {"residual_multiplier", {{1, 1.0}, {1, 1.0}, {1, 1.0}}},
-    {"sliding_window", {}}, {"sparse_attention", {}}, {"use_bfloat16", {}},
+    {"sliding_window", {}},
+    {"sparse_attention", {}},
+    {"use_bfloat16", {}},
     {"use_gated_mlp", {{false}, {false}, {true}}},
-    {"use_mrope", {}}, {"use_parallel_residual", {}}, {"use_qk_norm", {}}, {"use_sliding_window", {}}};
-// clang-format on
+    {"use_mrope", {}},
+    {"use_parallel_residual", {}},
+    {"use_qk_norm", {}},
+    {"use_sliding_window", {}}};
 
 const std::vector<json> &ofFamily(const SettledKey &key, Family family) {
-  return family == Family::llama ? key.llama : family == Family::decoder ? key.decoder : key.encoder;
+  return family == Family::llama     ? key.llama
+         : family == Family::decoder ? key.decoder
+                                     : key.encoder;
 }
 
 /// "TF" and "Flax" before the name are the same model in another framework.
@@ -106,7 +140,9 @@ bool isArchitectureOf(const json &value, const std::string &modelType) {
   const std::string name = value.get<std::string>();
   for (const std::string &prefix : prefixes->second)
     for (const std::string &framework : {std::string(), std::string("TF"), std::string("Flax")})
-      if (const std::string begin = framework + prefix; name.starts_with(begin) && architectureHeads.contains(name.substr(begin.size()))) return true;
+      if (const std::string begin = framework + prefix;
+          name.starts_with(begin) && architectureHeads.contains(name.substr(begin.size())))
+        return true;
   return false;
 }
 
@@ -114,21 +150,28 @@ bool isArchitectureOf(const json &value, const std::string &modelType) {
 bool isDoubtful(const std::string &key, const json &value, const std::string &modelType) {
   if (key != architecturesKey) return !value.is_null() && value != false;
   if (value.is_null()) return false;
-  return !value.is_array() || !std::ranges::all_of(value, [&](const json &name) { return isArchitectureOf(name, modelType); });
+  return !value.is_array() || !std::ranges::all_of(value, [&](const json &name) {
+    return isArchitectureOf(name, modelType);
+  });
 }
 
-bool isEmpty(const json &value) { return value.is_null() || (value.is_structured() && value.empty()); }
+bool isEmpty(const json &value) {
+  return value.is_null() || (value.is_structured() && value.empty());
+}
 
 }  // namespace
 
-KeyMeaning meaningOf(const std::string &key, const json &value, const std::string &modelType, Family family) {
-  if (doubtfulKeys.contains(key)) return isDoubtful(key, value, modelType) ? KeyMeaning::doubtful : KeyMeaning::neutral;
+KeyMeaning meaningOf(const std::string &key, const json &value, const std::string &modelType,
+                     Family family) {
+  if (doubtfulKeys.contains(key))
+    return isDoubtful(key, value, modelType) ? KeyMeaning::doubtful : KeyMeaning::neutral;
   if (neutralKeys.contains(key)) return KeyMeaning::neutral;
   if (dropoutKeys.contains(key)) return KeyMeaning::dropout;
   const auto own = neutralKeysOf.find(modelType);
   if (own != neutralKeysOf.end() && own->second.contains(key)) return KeyMeaning::neutral;
   const auto found = settledKeys.find(key);
-  if (found == settledKeys.end()) return value.is_null() ? KeyMeaning::settled : KeyMeaning::unknown;
+  if (found == settledKeys.end())
+    return value.is_null() ? KeyMeaning::settled : KeyMeaning::unknown;
   if (isEmpty(value)) return KeyMeaning::settled;
   for (const json &settled : settledValues(key, family))
     if (value == settled) return KeyMeaning::settled;
@@ -138,7 +181,10 @@ KeyMeaning meaningOf(const std::string &key, const json &value, const std::strin
 std::string doubtAbout(const std::string &key, const std::string &modelType) {
   if (key != architecturesKey) return doubtfulKeys.at(key);
   const auto prefixes = architecturePrefixes.find(modelType);
-  const std::string known = prefixes == architecturePrefixes.end() ? "" : fmt::format(" (as {0}Model, {0}For...)", prefixes->second.front());
+  const std::string known =
+      prefixes == architecturePrefixes.end()
+          ? ""
+          : fmt::format(" (as {0}Model, {0}For...)", prefixes->second.front());
   return fmt::format("{} \"{}\"{}", doubtfulKeys.at(key), modelType, known);
 }
 

@@ -1,4 +1,5 @@
-// The GPT-2 layer: layer normalization before attention and feed-forward; the residual stream stays unnormalized.
+// The GPT-2 layer: layer normalization before attention and feed-forward; the residual stream stays
+// unnormalized.
 #include "models/Families.h"
 
 namespace weft::models {
@@ -8,7 +9,8 @@ mlir::Value buildDecoder(LayerBuilder &layer) {
   if (layer.specification().attentionOnly) return multiHeadAttention(layer, x, x);
 
   const mlir::Value normalized = layer.layerNorm("norm1", x, "1");
-  const mlir::Value attention = layer.dropout("attention_kept", multiHeadAttention(layer, normalized, normalized));
+  const mlir::Value attention =
+      layer.dropout("attention_kept", multiHeadAttention(layer, normalized, normalized));
   const mlir::Value attended = layer.residual("residual1", attention, x);
   const mlir::Value transformed = feedForward(layer, layer.layerNorm("norm2", attended, "2"));
   return layer.residual("residual2", layer.dropout("feed_forward_kept", transformed), attended);

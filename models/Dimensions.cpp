@@ -1,5 +1,5 @@
-// Overrides, derived extents and contradictions of a layer's dimensions. Invariant: what resolveDims returns holds
-// every axis that the layer's builder asks for, each in [1, 2^31 - 1].
+// Overrides, derived extents and contradictions of a layer's dimensions. Invariant: what
+// resolveDims returns holds every axis that the layer's builder asks for, each in [1, 2^31 - 1].
 #include "kernel/Error.h"
 #include "kernel/Nearest.h"
 #include "models/LayerSpecification.h"
@@ -16,7 +16,8 @@ bool hasGroups(const LayerSpecification &specification) {
   return specification.family == Family::llama || specification.family == Family::attention;
 }
 
-/// BERT and GPT-2 define the head dim as hidden size / heads; Llama-like models may choose it freely.
+/// BERT and GPT-2 define the head dim as hidden size / heads; Llama-like models may choose it
+/// freely.
 bool headsFillEmbedding(const LayerSpecification &specification) {
   return specification.family == Family::encoder || specification.family == Family::decoder ||
          specification.family == Family::maskedToken;
@@ -26,45 +27,51 @@ void checkOverrides(const LayerSpecification &specification, const Dims &overrid
   const std::vector<std::string> known = settableDims(specification);
   for (const auto &[name, extent] : overrides) {
     if (std::find(known.begin(), known.end(), name) == known.end())
-      throw Error::badInput("{}: unknown dimension '{}'{}", specification.name, name, nearestAndKnown(name, known));
+      throw Error::badInput("{}: unknown dimension '{}'{}", specification.name, name,
+                            nearestAndKnown(name, known));
     if (extent < 1 || extent > largestExtent)
-      throw Error::badInput("{}: dimension {}={} is outside 1..{}", specification.name, name, extent, largestExtent);
+      throw Error::badInput("{}: dimension {}={} is outside 1..{}", specification.name, name,
+                            extent, largestExtent);
   }
 }
 
-int64_t quotient(const LayerSpecification &specification, const Dims &dims, const std::string &dividend,
-                 const std::string &divisor, const char *meaning) {
+int64_t quotient(const LayerSpecification &specification, const Dims &dims,
+                 const std::string &dividend, const std::string &divisor, const char *meaning) {
   const int64_t a = dims.at(dividend), b = dims.at(divisor);
   if (a % b != 0)
-    throw Error::badInput("{}: {}: {}={} is not divisible by {}={}", specification.name, meaning, dividend, a, divisor,
-                          b);
+    throw Error::badInput("{}: {}: {}={} is not divisible by {}={}", specification.name, meaning,
+                          dividend, a, divisor, b);
   return a / b;
 }
 
 void deriveMissing(const LayerSpecification &specification, Dims &dims) {
   dims.try_emplace("k", dims.at("j"));
   if (!dims.count("p"))
-    dims["p"] = quotient(specification, dims, "i", "h", "the hidden size must be a multiple of the heads");
+    dims["p"] =
+        quotient(specification, dims, "i", "h", "the hidden size must be a multiple of the heads");
   dims.try_emplace("w", dims.at("p"));
   if (!hasGroups(specification)) return;
   dims.try_emplace("g", dims.at("h"));
-  dims["r"] = quotient(specification, dims, "h", "g", "key/value heads must divide the query heads");
+  dims["r"] =
+      quotient(specification, dims, "h", "g", "key/value heads must divide the query heads");
 }
 
 void checkContradictions(const LayerSpecification &specification, const Dims &dims) {
   if (headsFillEmbedding(specification) && dims.at("i") != dims.at("h") * dims.at("p"))
-    throw Error::badInput("{}: i={} must equal h * p = {} * {} = {}; leave p out to let it follow i / h",
-                          specification.name, dims.at("i"), dims.at("h"), dims.at("p"),
-                          dims.at("h") * dims.at("p"));
+    throw Error::badInput(
+        "{}: i={} must equal h * p = {} * {} = {}; leave p out to let it follow i / h",
+        specification.name, dims.at("i"), dims.at("h"), dims.at("p"), dims.at("h") * dims.at("p"));
   if (specification.family == Family::llama && dims.at("p") % 2 != 0)
-    throw Error::badInput("{}: rotary positions turn pairs, so p={} must be even", specification.name, dims.at("p"));
+    throw Error::badInput("{}: rotary positions turn pairs, so p={} must be even",
+                          specification.name, dims.at("p"));
   if (specification.family == Family::maskedToken && dims.at("k") != dims.at("j"))
-    throw Error::badInput("{}: k={} must equal j={}: every token attends to all of its sequence", specification.name,
-                          dims.at("k"), dims.at("j"));
+    throw Error::badInput("{}: k={} must equal j={}: every token attends to all of its sequence",
+                          specification.name, dims.at("k"), dims.at("j"));
   if (specification.causal && dims.at("k") != dims.at("j"))
-    throw Error::unsupported("{}: k={} differs from j={} in a causal layer (keys of earlier steps are not supported); "
-                             "nearest is the preset 'attention', whose j and k are free",
-                             specification.name, dims.at("k"), dims.at("j"));
+    throw Error::unsupported(
+        "{}: k={} differs from j={} in a causal layer (keys of earlier steps are not supported); "
+        "nearest is the preset 'attention', whose j and k are free",
+        specification.name, dims.at("k"), dims.at("j"));
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// The encoder layer: attention, then feed-forward, each followed by dropout, residual and layer normalization.
+// The encoder layer: attention, then feed-forward, each followed by dropout, residual and layer
+// normalization.
 #include "models/Families.h"
 
 namespace weft::models {
@@ -14,7 +15,8 @@ mlir::Value encoderLayer(LayerBuilder &layer, mlir::Value x, mlir::Value source)
   const mlir::Value attention = multiHeadAttention(layer, x, source);
   if (layer.specification().attentionOnly) return attention;
 
-  const mlir::Value attended = layer.residual("residual1", layer.dropout("attention_kept", attention), x);
+  const mlir::Value attended =
+      layer.residual("residual1", layer.dropout("attention_kept", attention), x);
   const mlir::Value middle = layer.layerNorm("norm1", attended, "1");
   const mlir::Value transformed = layer.dropout("feed_forward_kept", feedForward(layer, middle));
   return layer.layerNorm("norm2", layer.residual("residual2", transformed, middle), "2");
@@ -22,7 +24,8 @@ mlir::Value encoderLayer(LayerBuilder &layer, mlir::Value x, mlir::Value source)
 
 mlir::Value buildEncoder(LayerBuilder &layer) {
   const mlir::Value x = layer.argument("x", "bji");
-  return encoderLayer(layer, x, layer.dim('k') == layer.dim('j') ? x : layer.argument("context", "bki"));
+  return encoderLayer(layer, x,
+                      layer.dim('k') == layer.dim('j') ? x : layer.argument("context", "bki"));
 }
 
 }  // namespace weft::models

@@ -1,4 +1,5 @@
-// One builder a family of layers. Each takes an empty LayerBuilder and returns the results of the finished graph.
+// One builder a family of layers. Each takes an empty LayerBuilder and returns the results of the
+// finished graph.
 #pragma once
 
 #include "models/LayerBuilder.h"
@@ -8,31 +9,34 @@ namespace weft::models {
 /// q [b,h,j,p], k [b,g,k,p], v [b,g,k,w] -> [b,h,j,w]; h = g where heads are not grouped.
 mlir::Value buildAttention(LayerBuilder &layer);
 
-/// Devlin et al. 2019 / "Data Movement Is All You Need" Fig. 2: x [b,j,i] -> [b,j,i], normalized after each residual.
-/// With k different from j, keys and values come from a second argument, context [b,k,i].
+/// Devlin et al. 2019 / "Data Movement Is All You Need" Fig. 2: x [b,j,i] -> [b,j,i], normalized
+/// after each residual. With k different from j, keys and values come from a second argument,
+/// context [b,k,i].
 mlir::Value buildEncoder(LayerBuilder &layer);
 
 /// One encoder layer: x [b,j,i], source [b,k,i] -> [b,j,i].
 mlir::Value encoderLayer(LayerBuilder &layer, mlir::Value x, mlir::Value source);
 
-/// Devlin et al. 2019, section 3.1, task 1: token and position embeddings, normalized, encoder layers, logits over the
-/// vocabulary v, and the sum of the cross entropies of tokens [b,j] (i32) against labels [b,j] (i32; outside the
-/// vocabulary: none), each times its weight [b,j]. The output projection has weights of its own. The result is a scalar, the loss.
+/// Devlin et al. 2019, section 3.1, task 1: token and position embeddings, normalized, encoder
+/// layers, logits over the vocabulary v, and the sum of the cross entropies of tokens [b,j] (i32)
+/// against labels [b,j] (i32; outside the vocabulary: none), each times its weight [b,j]. The
+/// output projection has weights of its own. The result is a scalar, the loss.
 mlir::Value buildMaskedToken(LayerBuilder &layer);
 
 /// Radford et al. 2019: normalized before attention and feed-forward, causal.
 mlir::Value buildDecoder(LayerBuilder &layer);
 
-/// Touvron et al. 2023: RMS normalization, rotary positions, grouped key/value heads, gated feed-forward.
+/// Touvron et al. 2023: RMS normalization, rotary positions, grouped key/value heads, gated
+/// feed-forward.
 mlir::Value buildLlama(LayerBuilder &layer);
 
-/// Multi-head attention with its projections: x [b,j,i], source [b,k,i] -> [b,j,i] ("Data Movement Is All You Need",
-/// Fig. 1), heads as axis h.
+/// Multi-head attention with its projections: x [b,j,i], source [b,k,i] -> [b,j,i] ("Data Movement
+/// Is All You Need", Fig. 1), heads as axis h.
 mlir::Value multiHeadAttention(LayerBuilder &layer, mlir::Value x, mlir::Value source);
 
 /// Scores (scaled by 1/sqrt(p) in their contraction), mask, softmax over k, dropout, weighted sum.
-mlir::Value attend(LayerBuilder &layer, mlir::Value q, mlir::Value k, mlir::Value v, const std::string &scoreSpec,
-                   const std::string &sumSpec);
+mlir::Value attend(LayerBuilder &layer, mlir::Value q, mlir::Value k, mlir::Value v,
+                   const std::string &scoreSpec, const std::string &sumSpec);
 
 /// Two linear layers with the activation between them: x [b,j,i] -> [b,j,i].
 mlir::Value feedForward(LayerBuilder &layer, mlir::Value x);

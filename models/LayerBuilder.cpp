@@ -17,7 +17,8 @@ std::string symbolOf(const std::string &name) {
   std::string symbol = name;
   for (char &c : symbol)
     if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-  return symbol.empty() || std::isdigit(static_cast<unsigned char>(symbol[0])) ? "_" + symbol : symbol;
+  return symbol.empty() || std::isdigit(static_cast<unsigned char>(symbol[0])) ? "_" + symbol
+                                                                               : symbol;
 }
 
 std::vector<std::string> letters(const std::string &axes) {
@@ -26,7 +27,9 @@ std::vector<std::string> letters(const std::string &axes) {
   return names;
 }
 
-struct Terms { std::string a, b, result; };
+struct Terms {
+  std::string a, b, result;
+};
 
 Terms termsOf(const std::string &spec) {
   const size_t comma = spec.find(','), arrow = spec.find("->");
@@ -35,13 +38,16 @@ Terms termsOf(const std::string &spec) {
 
 }  // namespace
 
-LayerBuilder::LayerBuilder(mlir::MLIRContext &context, const LayerSpecification &specification, const Dims &dims,
-                           DType dtype)
-    : specification_(specification), dims_(dims), dtype_(dtype),
-      module_(mlir::ModuleOp::create(mlir::UnknownLoc::get(&context))), builder_(&context) {
+LayerBuilder::LayerBuilder(mlir::MLIRContext &context, const LayerSpecification &specification,
+                           const Dims &dims, DType dtype)
+    : specification_(specification),
+      dims_(dims),
+      dtype_(dtype),
+      module_(mlir::ModuleOp::create(mlir::UnknownLoc::get(&context))),
+      builder_(&context) {
   builder_.setInsertionPointToEnd(module_->getBody());
   auto graph = GraphOp::create(builder_, builder_.getUnknownLoc(), symbolOf(specification.name),
-                                        llvm::ArrayRef<mlir::Type>(), llvm::ArrayRef<mlir::Type>());
+                               llvm::ArrayRef<mlir::Type>(), llvm::ArrayRef<mlir::Type>());
   body_ = &graph.getBody().front();
   builder_.setInsertionPointToEnd(body_);
 }
@@ -69,17 +75,23 @@ void LayerBuilder::checkElements(const std::string &what, const std::string &axe
   for (char axis : axes) factors.push_back(fmt::format("{}={}", axis, dim(axis)));
   for (char axis : axes) {
     if (dim(axis) > largestProduct / product)
-      throw Error::badInput("{}: {} over {} has more than 2^62 points; make one of these dimensions smaller",
-                            specification_.name, what, fmt::join(factors, " * "));
+      throw Error::badInput(
+          "{}: {} over {} has more than 2^62 points; make one of these dimensions smaller",
+          specification_.name, what, fmt::join(factors, " * "));
     product *= dim(axis);
   }
 }
 
-mlir::Value LayerBuilder::argument(const std::string &name, const std::string &axes) { return argumentOf(name, axes, dtype_); }
+mlir::Value LayerBuilder::argument(const std::string &name, const std::string &axes) {
+  return argumentOf(name, axes, dtype_);
+}
 
-mlir::Value LayerBuilder::indices(const std::string &name, const std::string &axes) { return argumentOf(name, axes, DType::i32); }
+mlir::Value LayerBuilder::indices(const std::string &name, const std::string &axes) {
+  return argumentOf(name, axes, DType::i32);
+}
 
-mlir::Value LayerBuilder::argumentOf(const std::string &name, const std::string &axes, DType dtype) {
+mlir::Value LayerBuilder::argumentOf(const std::string &name, const std::string &axes,
+                                     DType dtype) {
   checkElements("argument " + name, axes);
   std::vector<std::pair<std::string, int64_t>> extents;
   for (char axis : axes) extents.emplace_back(std::string(1, axis), dim(axis));
@@ -93,8 +105,8 @@ mlir::Value LayerBuilder::parameter(const std::string &name, const std::string &
   return weight;
 }
 
-mlir::Value LayerBuilder::contract(const std::string &name, const std::string &spec, mlir::Value a, mlir::Value b,
-                                   std::optional<double> scale) {
+mlir::Value LayerBuilder::contract(const std::string &name, const std::string &spec, mlir::Value a,
+                                   mlir::Value b, std::optional<double> scale) {
   const Terms terms = termsOf(spec);
   std::string space = terms.a;
   for (char letter : terms.b)
@@ -103,8 +115,9 @@ mlir::Value LayerBuilder::contract(const std::string &name, const std::string &s
   return append<ContractOp>(name, spec, a, b, scale, letters(terms.result));
 }
 
-mlir::Value LayerBuilder::project(const std::string &name, const std::string &spec, const std::string &weightName,
-                                  mlir::Value x, const std::string &biasName) {
+mlir::Value LayerBuilder::project(const std::string &name, const std::string &spec,
+                                  const std::string &weightName, mlir::Value x,
+                                  const std::string &biasName) {
   const Terms terms = termsOf(spec);
   const mlir::Value weight = parameter(weightName, terms.a);
   if (biasName.empty()) return contract(name, spec, weight, x);
@@ -123,31 +136,41 @@ mlir::Value LayerBuilder::gather(const std::string &name, mlir::Value table, mli
   return append<GatherOp>(name, table, indices);
 }
 
-mlir::Value LayerBuilder::bias(const std::string &name, mlir::Value x, const std::string &biasName, const std::string &axes) {
+mlir::Value LayerBuilder::bias(const std::string &name, mlir::Value x, const std::string &biasName,
+                               const std::string &axes) {
   std::vector<int64_t> along;
   for (char axis : axes) along.push_back(position(x, axis));
   return append<BiasOp>(name, x, parameter(biasName, axes), along);
 }
 
-mlir::Value LayerBuilder::crossEntropy(const std::string &name, mlir::Value logits, mlir::Value labels, char axis) {
+mlir::Value LayerBuilder::crossEntropy(const std::string &name, mlir::Value logits,
+                                       mlir::Value labels, char axis) {
   return append<CrossEntropyOp>(name + ", log_sums", logits, labels, position(logits, axis));
 }
 
-mlir::Value LayerBuilder::weightedLoss(const std::string &name, mlir::Value losses, mlir::Value weights) {
+mlir::Value LayerBuilder::weightedLoss(const std::string &name, mlir::Value losses,
+                                       mlir::Value weights) {
   const mlir::Value weighted = multiply(name + "_terms", losses, weights);
   std::vector<int64_t> all;
-  for (int64_t axis = 0; axis < mlir::cast<mlir::RankedTensorType>(weighted.getType()).getRank(); ++axis) all.push_back(axis);
+  for (int64_t axis = 0; axis < mlir::cast<mlir::RankedTensorType>(weighted.getType()).getRank();
+       ++axis)
+    all.push_back(axis);
   return append<ReduceOp>(name, "sum", weighted, all);
 }
 
-mlir::Value LayerBuilder::layerNorm(const std::string &name, mlir::Value x, const std::string &suffix) {
-  const mlir::Value gamma = parameter("gamma" + suffix, "i"), beta = parameter("beta" + suffix, "i");
+mlir::Value LayerBuilder::layerNorm(const std::string &name, mlir::Value x,
+                                    const std::string &suffix) {
+  const mlir::Value gamma = parameter("gamma" + suffix, "i"),
+                    beta = parameter("beta" + suffix, "i");
   const bool statistics = specification_.normStatistics;
-  const std::string names = statistics ? fmt::format("{}, mean{}, rstd{}", name, suffix, suffix) : name;
-  return append<LayerNormOp>(names, x, gamma, beta, position(x, 'i'), specification_.epsilon, statistics);
+  const std::string names =
+      statistics ? fmt::format("{}, mean{}, rstd{}", name, suffix, suffix) : name;
+  return append<LayerNormOp>(names, x, gamma, beta, position(x, 'i'), specification_.epsilon,
+                             statistics);
 }
 
-mlir::Value LayerBuilder::rmsNorm(const std::string &name, mlir::Value x, const std::string &weightName) {
+mlir::Value LayerBuilder::rmsNorm(const std::string &name, mlir::Value x,
+                                  const std::string &weightName) {
   const mlir::Value gamma = parameter(weightName, "i");
   return append<RmsNormOp>(name, x, gamma, position(x, 'i'), specification_.epsilon);
 }
@@ -167,10 +190,10 @@ mlir::Value LayerBuilder::residual(const std::string &name, mlir::Value x, mlir:
 
 mlir::Value LayerBuilder::activate(const std::string &name, mlir::Value x) {
   switch (specification_.activation) {
-  case Activation::relu: return append<ReluOp>(name, x);
-  case Activation::gelu: return append<GeluOp>(name, x);
-  case Activation::geluTanh: return append<GeluTanhOp>(name, x);
-  case Activation::silu: return append<SiluOp>(name, x);
+    case Activation::relu: return append<ReluOp>(name, x);
+    case Activation::gelu: return append<GeluOp>(name, x);
+    case Activation::geluTanh: return append<GeluTanhOp>(name, x);
+    case Activation::silu: return append<SiluOp>(name, x);
   }
   llvm_unreachable("every activation is in the switch");
 }
@@ -179,9 +202,10 @@ mlir::Value LayerBuilder::multiply(const std::string &name, mlir::Value a, mlir:
   return append<MulOp>(name, a, b);
 }
 
-mlir::Value LayerBuilder::rotary(const std::string &name, mlir::Value x, char positionAxis, char headDim) {
+mlir::Value LayerBuilder::rotary(const std::string &name, mlir::Value x, char positionAxis,
+                                 char headDim) {
   return append<RotaryOp>(name, x, position(x, positionAxis), position(x, headDim),
-                                   specification_.rotaryBase);
+                          specification_.rotaryBase);
 }
 
 mlir::Value LayerBuilder::mask(const std::string &name, mlir::Value x) {
@@ -193,21 +217,23 @@ mlir::Value LayerBuilder::mask(const std::string &name, mlir::Value x) {
   return MaskOp::causal(builder_, named(name), x, query, key);
 }
 
-mlir::Value LayerBuilder::splitAxis(const std::string &name, mlir::Value x, char axis, const std::string &parts) {
+mlir::Value LayerBuilder::splitAxis(const std::string &name, mlir::Value x, char axis,
+                                    const std::string &parts) {
   std::vector<int64_t> sizes;
   for (char part : parts) sizes.push_back(dim(part));
   return append<SplitAxisOp>(name, x, position(x, axis), sizes, letters(parts));
 }
 
-mlir::Value LayerBuilder::mergeAxes(const std::string &name, mlir::Value x, char first, char merged) {
+mlir::Value LayerBuilder::mergeAxes(const std::string &name, mlir::Value x, char first,
+                                    char merged) {
   return append<MergeAxesOp>(name, x, position(x, first), 2, llvm::StringRef(&merged, 1));
 }
 
 mlir::OwningOpRef<mlir::ModuleOp> LayerBuilder::finish(const std::vector<mlir::Value> &results) {
   ReturnOp::create(builder_, builder_.getUnknownLoc(), mlir::ValueRange(results));
   auto graph = mlir::cast<GraphOp>(body_->getParentOp());
-  graph.setFunctionType(
-      builder_.getFunctionType(body_->getArgumentTypes(), mlir::TypeRange(mlir::ValueRange(results))));
+  graph.setFunctionType(builder_.getFunctionType(body_->getArgumentTypes(),
+                                                 mlir::TypeRange(mlir::ValueRange(results))));
   for (size_t index = 0; index < isParameter_.size(); ++index)
     if (isParameter_[index]) graph.setParameter(unsigned(index));
   return std::move(module_);

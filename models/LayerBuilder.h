@@ -1,6 +1,6 @@
-// The vocabulary in which layers are written: named parameters, projections, normalizations. One letter is one axis;
-// the letters of an einsum are the axis names of its result. Invariant: the graph under construction verifies once
-// finish() has added its results.
+// The vocabulary in which layers are written: named parameters, projections, normalizations. One
+// letter is one axis; the letters of an einsum are the axis names of its result. Invariant: the
+// graph under construction verifies once finish() has added its results.
 #pragma once
 
 #include "kernel/DType.h"
@@ -22,33 +22,39 @@ namespace weft::models {
 
 class LayerBuilder {
 public:
-  /// Starts an empty graph named after the specification. `dims` holds every axis letter (resolveDims).
-  LayerBuilder(mlir::MLIRContext &context, const LayerSpecification &specification, const Dims &dims, DType dtype);
+  /// Starts an empty graph named after the specification. `dims` holds every axis letter
+  /// (resolveDims).
+  LayerBuilder(mlir::MLIRContext &context, const LayerSpecification &specification,
+               const Dims &dims, DType dtype);
 
   const LayerSpecification &specification() const { return specification_; }
   int64_t dim(char axis) const { return dims_.at(std::string(1, axis)); }
 
-  /// A graph argument over the given axis letters. Throws Error(badInput) if it has more than 2^62 elements.
+  /// A graph argument over the given axis letters. Throws Error(badInput) if it has more than 2^62
+  /// elements.
   mlir::Value argument(const std::string &name, const std::string &axes);
   /// The same, of 32-bit integers.
   mlir::Value indices(const std::string &name, const std::string &axes);
   /// The same, marked as a weight.
   mlir::Value parameter(const std::string &name, const std::string &axes);
 
-  mlir::Value contract(const std::string &name, const std::string &spec, mlir::Value a, mlir::Value b,
-                       std::optional<double> scale = std::nullopt);
-  /// x times a new weight (the spec's first operand), plus a new bias over the axes that weight and result share.
-  /// Without a bias name there is no bias.
-  mlir::Value project(const std::string &name, const std::string &spec, const std::string &weightName, mlir::Value x,
+  mlir::Value contract(const std::string &name, const std::string &spec, mlir::Value a,
+                       mlir::Value b, std::optional<double> scale = std::nullopt);
+  /// x times a new weight (the spec's first operand), plus a new bias over the axes that weight and
+  /// result share. Without a bias name there is no bias.
+  mlir::Value project(const std::string &name, const std::string &spec,
+                      const std::string &weightName, mlir::Value x,
                       const std::string &biasName = "");
 
   /// What every further name starts with: "layer2_".
   void setPrefix(const std::string &text) { prefix_ = text; }
   mlir::Value gather(const std::string &name, mlir::Value table, mlir::Value indices);
   /// x plus a new parameter over some of its axes.
-  mlir::Value bias(const std::string &name, mlir::Value x, const std::string &biasName, const std::string &axes);
+  mlir::Value bias(const std::string &name, mlir::Value x, const std::string &biasName,
+                   const std::string &axes);
   /// The losses of rows along the axis.
-  mlir::Value crossEntropy(const std::string &name, mlir::Value logits, mlir::Value labels, char axis);
+  mlir::Value crossEntropy(const std::string &name, mlir::Value logits, mlir::Value labels,
+                           char axis);
   /// The sum of all elements of losses times weights: a scalar.
   mlir::Value weightedLoss(const std::string &name, mlir::Value losses, mlir::Value weights);
   mlir::Value layerNorm(const std::string &name, mlir::Value x, const std::string &suffix);
@@ -60,9 +66,11 @@ public:
   mlir::Value activate(const std::string &name, mlir::Value x);
   mlir::Value multiply(const std::string &name, mlir::Value a, mlir::Value b);
   mlir::Value rotary(const std::string &name, mlir::Value x, char position, char headDim);
-  /// The causal or window mask of the specification over query j and key k; x itself where it has none.
+  /// The causal or window mask of the specification over query j and key k; x itself where it has
+  /// none.
   mlir::Value mask(const std::string &name, mlir::Value x);
-  mlir::Value splitAxis(const std::string &name, mlir::Value x, char axis, const std::string &parts);
+  mlir::Value splitAxis(const std::string &name, mlir::Value x, char axis,
+                        const std::string &parts);
   mlir::Value mergeAxes(const std::string &name, mlir::Value x, char first, char merged);
 
   /// Ends the graph with its results and hands the module over.

@@ -1,5 +1,5 @@
-// What a layer builder needs to know, as plain data without MLIR. Presets and config.json both end here; nothing of a
-// model that changes the mathematics of one layer may live anywhere else.
+// What a layer builder needs to know, as plain data without MLIR. Presets and config.json both end
+// here; nothing of a model that changes the mathematics of one layer may live anywhere else.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace weft::models {
 
-/// Extents by axis letter: b batch, j query, k key, h query heads, g key/value heads, r heads per group, p query/key
-/// head dim, w value head dim, i embedding, u feed-forward, v vocabulary.
+/// Extents by axis letter: b batch, j query, k key, h query heads, g key/value heads, r heads per
+/// group, p query/key head dim, w value head dim, i embedding, u feed-forward, v vocabulary.
 using Dims = std::map<std::string, int64_t>;
 
 enum class Family : uint8_t {
@@ -19,7 +19,8 @@ enum class Family : uint8_t {
   encoder,    ///< BERT-like: attention and feed-forward, normalization after each residual
   decoder,    ///< GPT-2-like: causal, layer normalization before attention and feed-forward
   llama,      ///< RMS normalization, rotary positions, grouped key/value heads, gated feed-forward
-  maskedToken,  ///< a model with its loss: embeddings, encoder layers, cross entropy at masked positions
+  maskedToken,  ///< a model with its loss: embeddings, encoder layers, cross entropy at masked
+                ///< positions
 };
 
 enum class Activation : uint8_t { relu, gelu, geluTanh, silu };
@@ -27,31 +28,33 @@ enum class Activation : uint8_t { relu, gelu, geluTanh, silu };
 struct LayerSpecification {
   std::string name = {};
   Family family = Family::encoder;
-  bool attentionOnly = false;    ///< part=attention: projections, attention, output projection; no residual, no norm
-  Dims dims = {};                 ///< defaults; p, k, w, g may be absent and then follow others (resolveDims)
+  bool attentionOnly =
+      false;  ///< part=attention: projections, attention, output projection; no residual, no norm
+  Dims dims = {};  ///< defaults; p, k, w, g may be absent and then follow others (resolveDims)
   Activation activation = Activation::gelu;
-  double dropout = 0;            ///< probability; 0 leaves the dropout ops out
-  double epsilon = 1e-5;         ///< of every normalization
-  bool normStatistics = false;   ///< layer_norm also yields mean and rstd, which training needs
-  bool projectionBias = true;    ///< on q, k and v
-  bool outputBias = true;        ///< on the attention's output projection
+  double dropout = 0;           ///< probability; 0 leaves the dropout ops out
+  double epsilon = 1e-5;        ///< of every normalization
+  bool normStatistics = false;  ///< layer_norm also yields mean and rstd, which training needs
+  bool projectionBias = true;   ///< on q, k and v
+  bool outputBias = true;       ///< on the attention's output projection
   bool feedForwardBias = true;
   bool causal = false;
-  bool scaleScores = true;       ///< scores are multiplied by 1/sqrt(p)
-  std::optional<int64_t> window = {};  ///< causal families: keys that a query sees, its own included
-  double rotaryBase = 10000;     ///< llama only
-  int64_t layers = 1;            ///< maskedToken only
+  bool scaleScores = true;  ///< scores are multiplied by 1/sqrt(p)
+  std::optional<int64_t> window =
+      {};                     ///< causal families: keys that a query sees, its own included
+  double rotaryBase = 10000;  ///< llama only
+  int64_t layers = 1;         ///< maskedToken only
   bool operator==(const LayerSpecification &) const = default;
 };
 
 /// The axes that --dim may set for this layer, in the order people read them.
 std::vector<std::string> settableDims(const LayerSpecification &specification);
 
-/// Every extent after overrides. What is not given follows: k = j, p = i / h, w = p, g = h, and grouped layers get
-/// r = h / g.
-/// Throws Error(badInput) that names dimension, value and limit for unknown, non-positive or too large extents and for
-/// contradictions (h does not divide i, g does not divide h, i differs from h * p where heads fill the embedding), and
-/// Error(unsupported) for a causal layer whose k differs from j.
+/// Every extent after overrides. What is not given follows: k = j, p = i / h, w = p, g = h, and
+/// grouped layers get r = h / g. Throws Error(badInput) that names dimension, value and limit for
+/// unknown, non-positive or too large extents and for contradictions (h does not divide i, g does
+/// not divide h, i differs from h * p where heads fill the embedding), and Error(unsupported) for a
+/// causal layer whose k differs from j.
 Dims resolveDims(const LayerSpecification &specification, const Dims &overrides);
 
 }  // namespace weft::models

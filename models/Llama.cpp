@@ -1,16 +1,20 @@
-// The Llama layer: query heads are two axes, g key/value groups of r heads each, so that grouping needs no copies.
+// The Llama layer: query heads are two axes, g key/value groups of r heads each, so that grouping
+// needs no copies.
 #include "models/Families.h"
 
 namespace weft::models {
 namespace {
 
 mlir::Value groupedAttention(LayerBuilder &layer, mlir::Value x) {
-  const bool bias = layer.specification().projectionBias, outputBias = layer.specification().outputBias;
+  const bool bias = layer.specification().projectionBias,
+             outputBias = layer.specification().outputBias;
   const mlir::Value q = layer.project("q", "pgri,bji->pgrbj", "wq", x, bias ? "bq" : "");
   const mlir::Value k = layer.project("k", "pgi,bki->pgbk", "wk", x, bias ? "bk" : "");
   const mlir::Value v = layer.project("v", "wgi,bki->wgbk", "wv", x, bias ? "bv" : "");
-  const mlir::Value qTurned = layer.rotary("q_turned", q, 'j', 'p'), kTurned = layer.rotary("k_turned", k, 'k', 'p');
-  const mlir::Value weighted = attend(layer, qTurned, kTurned, v, "pgbk,pgrbj->grbjk", "wgbk,grbjk->wgrbj");
+  const mlir::Value qTurned = layer.rotary("q_turned", q, 'j', 'p'),
+                    kTurned = layer.rotary("k_turned", k, 'k', 'p');
+  const mlir::Value weighted =
+      attend(layer, qTurned, kTurned, v, "pgbk,pgrbj->grbjk", "wgbk,grbjk->wgrbj");
   return layer.project("attention", "wgri,wgrbj->bji", "wo", weighted, outputBias ? "bo" : "");
 }
 
@@ -29,8 +33,10 @@ mlir::Value buildLlama(LayerBuilder &layer) {
   if (layer.specification().attentionOnly) return groupedAttention(layer, x);
 
   const mlir::Value attention = groupedAttention(layer, layer.rmsNorm("norm1", x, "gamma1"));
-  const mlir::Value attended = layer.residual("residual1", layer.dropout("attention_kept", attention), x);
-  const mlir::Value transformed = gatedFeedForward(layer, layer.rmsNorm("norm2", attended, "gamma2"));
+  const mlir::Value attended =
+      layer.residual("residual1", layer.dropout("attention_kept", attention), x);
+  const mlir::Value transformed =
+      gatedFeedForward(layer, layer.rmsNorm("norm2", attended, "gamma2"));
   return layer.residual("residual2", layer.dropout("feed_forward_kept", transformed), attended);
 }
 

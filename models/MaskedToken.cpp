@@ -1,4 +1,5 @@
-// The masked-token model: embeddings, a stack of encoder layers, logits, and the loss at the masked positions.
+// The masked-token model: embeddings, a stack of encoder layers, logits, and the loss at the masked
+// positions.
 #include "models/Families.h"
 
 #include "kernel/Error.h"
@@ -8,7 +9,8 @@ namespace weft::models {
 mlir::Value buildMaskedToken(LayerBuilder &layer) {
   const mlir::Value tokens = layer.indices("tokens", "bj"), labels = layer.indices("labels", "bj");
   const mlir::Value weights = layer.argument("weights", "bj");
-  const mlir::Value embedded = layer.gather("embedded", layer.parameter("token_table", "vi"), tokens);
+  const mlir::Value embedded =
+      layer.gather("embedded", layer.parameter("token_table", "vi"), tokens);
   const mlir::Value positioned = layer.bias("positioned", embedded, "position_table", "ji");
   mlir::Value x = layer.dropout("embedding_kept", layer.layerNorm("norm0", positioned, "0"));
   for (int64_t number = 1; number <= layer.specification().layers; ++number) {
@@ -16,7 +18,8 @@ mlir::Value buildMaskedToken(LayerBuilder &layer) {
     x = encoderLayer(layer, x, x);
   }
   layer.setPrefix("");
-  const mlir::Value logits = layer.project("logits", "vi,bji->bjv", "output_weight", x, "output_bias");
+  const mlir::Value logits =
+      layer.project("logits", "vi,bji->bjv", "output_weight", x, "output_bias");
   return layer.weightedLoss("loss", layer.crossEntropy("losses", logits, labels, 'v'), weights);
 }
 

@@ -16,7 +16,8 @@ namespace weft::models {
 namespace {
 
 bool endsWith(const std::string &text, std::string_view ending) {
-  return text.size() > ending.size() && text.compare(text.size() - ending.size(), ending.size(), ending) == 0;
+  return text.size() > ending.size() &&
+         text.compare(text.size() - ending.size(), ending.size(), ending) == 0;
 }
 
 void checkRequest(const Request &request) {
@@ -24,13 +25,16 @@ void checkRequest(const Request &request) {
     throw Error::badInput("dropout {}: a probability is at least 0 and below 1", *request.dropout);
   const std::vector<std::string> parts = {"attention", "layer"};
   if (request.part == "model")
-    throw Error::unsupported("part 'model' is not supported yet; nearest is 'layer' (known: attention, layer)");
+    throw Error::unsupported(
+        "part 'model' is not supported yet; nearest is 'layer' (known: attention, layer)");
   if (request.part != "attention" && request.part != "layer")
-    throw Error::badInput("unknown part '{}'{}", request.part, nearestAndKnown(request.part, parts));
+    throw Error::badInput("unknown part '{}'{}", request.part,
+                          nearestAndKnown(request.part, parts));
   const std::optional<DType> dtype = request.dtype;
   if (dtype && dtype != DType::f32 && dtype != DType::f16 && dtype != DType::bf16)
-    throw Error::unsupported("dtype {} is not supported for models; nearest is f32 (known: f32, f16, bf16)",
-                             nameOf(*dtype));
+    throw Error::unsupported(
+        "dtype {} is not supported for models; nearest is f32 (known: f32, f16, bf16)",
+        nameOf(*dtype));
 }
 
 /// The layer that a preset's name, a config.json or a folder that holds one describes.
@@ -45,7 +49,8 @@ ConfigDescription describe(const std::string &model, const std::set<std::string>
   }
   std::error_code ignored;
   const std::filesystem::path inFolder = std::filesystem::path(model) / "config.json";
-  if (std::filesystem::is_regular_file(inFolder, ignored)) return readConfig(inFolder.string(), allowedKeys);
+  if (std::filesystem::is_regular_file(inFolder, ignored))
+    return readConfig(inFolder.string(), allowedKeys);
   if (endsWith(model, ".json")) return readConfig(model, allowedKeys);
   if (endsWith(model, ".onnx"))
     throw Error::unsupported("{}: ONNX files are not supported; known: .json, .mlir", model);
@@ -56,10 +61,12 @@ ConfigDescription describe(const std::string &model, const std::set<std::string>
 
 /// Its weights are what an optimizer updates, and embeddings and loss belong to no single layer.
 void checkMaskedToken(const Request &request, DType dtype) {
-  if (request.part != "layer") throw Error::unsupported("{}: has no part '{}'", request.model, request.part);
+  if (request.part != "layer")
+    throw Error::unsupported("{}: has no part '{}'", request.model, request.part);
   if (dtype != DType::f32)
-    throw Error::unsupported("{}: dtype {} is not supported, its weights are updated in place; nearest is --dtype f32",
-                             request.model, nameOf(dtype));
+    throw Error::unsupported(
+        "{}: dtype {} is not supported, its weights are updated in place; nearest is --dtype f32",
+        request.model, nameOf(dtype));
 }
 
 /// The request's, else the config.json's, else the first that is supported.
@@ -67,42 +74,50 @@ DType elementType(const Request &request, const ConfigDescription &described) {
   if (request.dtype) return *request.dtype;
   if (described.elementType) return *described.elementType;
   if (!described.elementTypeKey.empty())
-    throw Error::unsupported("{}: key '{}' = \"{}\": layers are built of float16, bfloat16 and float32; --dtype f16, bf16 "
-                             "or f32 chooses one of them", request.model, described.elementTypeKey, described.elementTypeName);
+    throw Error::unsupported(
+        "{}: key '{}' = \"{}\": layers are built of float16, bfloat16 and float32; --dtype f16, "
+        "bf16 "
+        "or f32 chooses one of them",
+        request.model, described.elementTypeKey, described.elementTypeName);
   return *parseDType(supportedTypes(described.specification).front());
 }
 
 /// What a config.json says of its elements beside what they are; empty for a preset.
 std::string elementTypeNote(const ConfigDescription &described, DType built, bool isConfig) {
   if (!isConfig) return "";
-  if (described.elementTypeKey.empty()) return fmt::format("config.json names no dtype; elements are {}", nameOf(built));
-  const std::string asked = fmt::format("config.json asks for {} elements ({})", described.elementTypeName,
-                                        described.elementTypeKey);
-  if (described.elementType != built) return fmt::format("{}; --dtype {} overrides it", asked, nameOf(built));
+  if (described.elementTypeKey.empty())
+    return fmt::format("config.json names no dtype; elements are {}", nameOf(built));
+  const std::string asked = fmt::format("config.json asks for {} elements ({})",
+                                        described.elementTypeName, described.elementTypeKey);
+  if (described.elementType != built)
+    return fmt::format("{}; --dtype {} overrides it", asked, nameOf(built));
   return fmt::format("{}, which are {} here", asked, nameOf(built));
 }
 
 mlir::Value buildFamily(LayerBuilder &layer) {
   switch (layer.specification().family) {
-  case Family::attention: return buildAttention(layer);
-  case Family::encoder: return buildEncoder(layer);
-  case Family::decoder: return buildDecoder(layer);
-  case Family::llama: return buildLlama(layer);
-  case Family::maskedToken: return buildMaskedToken(layer);
+    case Family::attention: return buildAttention(layer);
+    case Family::encoder: return buildEncoder(layer);
+    case Family::decoder: return buildDecoder(layer);
+    case Family::llama: return buildLlama(layer);
+    case Family::maskedToken: return buildMaskedToken(layer);
   }
   llvm_unreachable("every family is in the switch");
 }
 
 Model buildFromMlir(const Request &request, mlir::MLIRContext &context) {
   if (request.dropout)
-    throw Error::badInput("{}: --dropout cannot be set, a .mlir file holds its own dropout ops", request.model);
+    throw Error::badInput("{}: --dropout cannot be set, a .mlir file holds its own dropout ops",
+                          request.model);
   if (!request.allowedKeys.empty())
-    throw Error::badInput("--allow-key {}: '{}' is no config.json", *request.allowedKeys.begin(), request.model);
+    throw Error::badInput("--allow-key {}: '{}' is no config.json", *request.allowedKeys.begin(),
+                          request.model);
   if (!request.dims.empty())
-    throw Error::badInput("{}: dimension {}={} cannot be set, a .mlir file fixes its own extents", request.model,
-                          request.dims.begin()->first, request.dims.begin()->second);
+    throw Error::badInput("{}: dimension {}={} cannot be set, a .mlir file fixes its own extents",
+                          request.model, request.dims.begin()->first, request.dims.begin()->second);
   if (request.part != "layer")
-    throw Error::badInput("{}: part '{}' cannot be taken out of a .mlir file", request.model, request.part);
+    throw Error::badInput("{}: part '{}' cannot be taken out of a .mlir file", request.model,
+                          request.part);
   Model model;
   model.module = request.text.empty() ? readMlir(request.model, context)
                                       : parseMlir(request.text, request.model, context);
@@ -152,7 +167,8 @@ Model build(const Request &request, mlir::MLIRContext &context) {
   if (endsWith(request.model, ".mlir")) return buildFromMlir(request, context);
   try {
     return buildDescribed(request, context);
-  } catch (const Error &error) {  // about the mathematics of what a file describes, which know no file
+  } catch (
+      const Error &error) {  // about the mathematics of what a file describes, which know no file
     const std::string text = error.what();
     if (findPreset(request.model) || text.find(request.model) != std::string::npos) throw;
     throw Error(error.kind, fmt::format("{}: {}", request.model, text));

@@ -1,4 +1,5 @@
-// Model descriptions to graphs: presets and Hugging Face config.json. Op-preserving: decides nothing.
+// Model descriptions to graphs: presets and Hugging Face config.json. Op-preserving: decides
+// nothing.
 #pragma once
 
 #include "kernel/DType.h"
@@ -16,24 +17,31 @@
 namespace weft::models {
 
 struct Request {
-  std::string model;                     ///< preset name, or path of a config.json or .mlir
+  std::string model;                         ///< preset name, or path of a config.json or .mlir
   std::map<std::string, int64_t> dims = {};  ///< --dim overrides: b, j, k, h, g, p, w, i, u
-  std::optional<DType> dtype = {};       ///< nothing: what a config.json names, else the first that the model supports (Support.h)
-  std::string text = {};                 ///< of a .mlir model: what to read instead of the whole file
-  std::string part = "layer";            ///< "attention" or "layer"
-  std::set<std::string> allowedKeys = {};  ///< of a config.json: may stand there though nobody knows what they mean
-  std::optional<double> dropout = {};    ///< probability of every dropout, instead of the model's own; 0: none
+  std::optional<DType> dtype = {};  ///< nothing: what a config.json names, else the first that the
+                                    ///< model supports (Support.h)
+  std::string text = {};            ///< of a .mlir model: what to read instead of the whole file
+  std::string part = "layer";       ///< "attention" or "layer"
+  std::set<std::string> allowedKeys =
+      {};  ///< of a config.json: may stand there though nobody knows what they mean
+  std::optional<double> dropout =
+      {};  ///< probability of every dropout, instead of the model's own; 0: none
 };
 
 struct Description {
-  std::string name;                      ///< "paper-encoder"
-  std::map<std::string, int64_t> dims;   ///< every dimension after overrides
-  std::vector<std::string> ignoredKeys = {};  ///< config.json keys that do not change the mathematics
+  std::string name;                     ///< "paper-encoder"
+  std::map<std::string, int64_t> dims;  ///< every dimension after overrides
+  std::vector<std::string> ignoredKeys =
+      {};  ///< config.json keys that do not change the mathematics
   std::vector<std::string> dropoutKeys = {};  ///< of a config.json: dropout of training, not built
-  std::vector<std::string> allowedKeys = {};  ///< of a config.json: not known, left out because the request allows it
-  std::vector<std::string> assumed = {};      ///< of a config.json: "KEY = VALUE" that the family takes for a missing key
-  std::optional<DType> dtype = {};       ///< of the elements; nothing for a .mlir file, which has its own
-  std::string dtypeNote = {};            ///< of a config.json: what it asks for, and what it gets
+  std::vector<std::string> allowedKeys =
+      {};  ///< of a config.json: not known, left out because the request allows it
+  std::vector<std::string> assumed =
+      {};  ///< of a config.json: "KEY = VALUE" that the family takes for a missing key
+  std::optional<DType> dtype =
+      {};                      ///< of the elements; nothing for a .mlir file, which has its own
+  std::string dtypeNote = {};  ///< of a config.json: what it asks for, and what it gets
 };
 
 struct Model {
@@ -41,11 +49,15 @@ struct Model {
   mlir::OwningOpRef<mlir::ModuleOp> module;  ///< one weft.graph
 };
 
-struct Preset { std::string name, summary; std::map<std::string, int64_t> dims; };
+struct Preset {
+  std::string name, summary;
+  std::map<std::string, int64_t> dims;
+};
 const std::vector<Preset> &presets();
 
-/// Throws weft::Error: badInput for unknown presets (with the nearest), malformed or contradictory files and dims
-/// (with location and limit), unsupported for understood features that are not supported.
+/// Throws weft::Error: badInput for unknown presets (with the nearest), malformed or contradictory
+/// files and dims (with location and limit), unsupported for understood features that are not
+/// supported.
 Model build(const Request &request, mlir::MLIRContext &context);
 
 }  // namespace weft::models

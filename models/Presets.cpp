@@ -7,7 +7,8 @@
 namespace weft::models {
 namespace {
 
-/// "Data Movement Is All You Need", Figs. 1 and 2 and Table A.1: a BERT-large encoder layer in training, with ReLU.
+/// "Data Movement Is All You Need", Figs. 1 and 2 and Table A.1: a BERT-large encoder layer in
+/// training, with ReLU.
 LayerSpecification paperEncoder(std::string name, bool attentionOnly) {
   return {.name = std::move(name),
           .family = Family::encoder,
@@ -38,18 +39,20 @@ LayerSpecification gpt2() {
 
 /// Grattafiori et al. 2024, Table 3: 32 heads in 8 key/value groups, rotary base 500,000.
 LayerSpecification llama3() {
-  return {.name = "llama-3-8b",
-          .family = Family::llama,
-          .dims = {{"b", 1}, {"j", 2048}, {"h", 32}, {"g", 8}, {"p", 128}, {"i", 4096}, {"u", 14336}},
-          .activation = Activation::silu,
-          .projectionBias = false,
-          .outputBias = false,
-          .feedForwardBias = false,
-          .causal = true,
-          .rotaryBase = 500000};
+  return {
+      .name = "llama-3-8b",
+      .family = Family::llama,
+      .dims = {{"b", 1}, {"j", 2048}, {"h", 32}, {"g", 8}, {"p", 128}, {"i", 4096}, {"u", 14336}},
+      .activation = Activation::silu,
+      .projectionBias = false,
+      .outputBias = false,
+      .feedForwardBias = false,
+      .causal = true,
+      .rotaryBase = 500000};
 }
 
-/// A model small enough to be trained in minutes, of the layers of Devlin et al. 2019: bytes are its tokens.
+/// A model small enough to be trained in minutes, of the layers of Devlin et al. 2019: bytes are
+/// its tokens.
 LayerSpecification maskedToken() {
   return {.name = "masked-token",
           .family = Family::maskedToken,
@@ -61,7 +64,9 @@ LayerSpecification maskedToken() {
 }
 
 LayerSpecification attentionCore() {
-  return {.name = "attention", .family = Family::attention, .dims = {{"b", 8}, {"j", 512}, {"h", 16}, {"p", 64}}};
+  return {.name = "attention",
+          .family = Family::attention,
+          .dims = {{"b", 8}, {"j", 512}, {"h", 16}, {"p", 64}}};
 }
 
 }  // namespace
@@ -73,15 +78,19 @@ const std::vector<PresetRow> &presetRows() {
       {bert("bert-large", 16, 1024), "BERT-large encoder layer, inference: post-norm, exact GELU"},
       {gpt2(), "GPT-2 (124M) decoder layer, inference: pre-norm, causal, tanh GELU"},
       {llama3(), "Llama 3 8B decoder layer, inference: RMS norm, rotary, grouped queries, SwiGLU"},
-      {paperEncoder("paper-attention", true), "multi-head attention of paper-encoder with its biases and dropout"},
-      {paperEncoder("paper-encoder", false), "BERT-large encoder layer in training: ReLU, dropout 0.1, post-norm"},
+      {paperEncoder("paper-attention", true),
+       "multi-head attention of paper-encoder with its biases and dropout"},
+      {paperEncoder("paper-encoder", false),
+       "BERT-large encoder layer in training: ReLU, dropout 0.1, post-norm"},
   };
   return rows;
 }
 
 const std::vector<PresetRow> &modelRows() {
   static const std::vector<PresetRow> rows = {
-      {maskedToken(), "masked-token model with its loss, to be trained: byte embeddings, 4 encoder layers, cross entropy"},
+      {maskedToken(),
+       "masked-token model with its loss, to be trained: byte embeddings, 4 encoder layers, cross "
+       "entropy"},
   };
   return rows;
 }
@@ -97,7 +106,8 @@ void throwUnknownPreset(std::string_view name) {
   std::vector<std::string> names;
   for (const std::vector<PresetRow> *rows : {&presetRows(), &modelRows()})
     for (const PresetRow &row : *rows) names.push_back(row.specification.name);
-  throw Error::badInput("unknown preset '{}'{}; a path must end in .json or .mlir", name, nearestAndKnown(name, names));
+  throw Error::badInput("unknown preset '{}'{}; a path must end in .json or .mlir", name,
+                        nearestAndKnown(name, names));
 }
 
 }  // namespace weft::models

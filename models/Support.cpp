@@ -7,22 +7,26 @@ namespace weft::models {
 
 std::string_view nameOf(Family family) {
   switch (family) {
-  case Family::attention: return "attention";
-  case Family::encoder: return "encoder";
-  case Family::decoder: return "decoder";
-  case Family::llama: return "llama";
-  case Family::maskedToken: return "masked-token";
+    case Family::attention: return "attention";
+    case Family::encoder: return "encoder";
+    case Family::decoder: return "decoder";
+    case Family::llama: return "llama";
+    case Family::maskedToken: return "masked-token";
   }
   return "";
 }
 
 std::string_view summaryOf(Family family) {
   switch (family) {
-  case Family::attention: return "softmax(q k) v alone: no weights";
-  case Family::encoder: return "attention and feed-forward, normalization after each residual, as BERT";
-  case Family::decoder: return "causal, layer normalization before attention and feed-forward, as GPT-2";
-  case Family::llama: return "causal, RMS norm, rotary positions, grouped key/value heads, gated feed-forward";
-  case Family::maskedToken: return "a model with its loss: embeddings, encoder layers, cross entropy";
+    case Family::attention: return "softmax(q k) v alone: no weights";
+    case Family::encoder:
+      return "attention and feed-forward, normalization after each residual, as BERT";
+    case Family::decoder:
+      return "causal, layer normalization before attention and feed-forward, as GPT-2";
+    case Family::llama:
+      return "causal, RMS norm, rotary positions, grouped key/value heads, gated feed-forward";
+    case Family::maskedToken:
+      return "a model with its loss: embeddings, encoder layers, cross entropy";
   }
   return "";
 }
@@ -39,14 +43,24 @@ std::vector<std::string> supportedTypes(const LayerSpecification &specification)
 
 std::string_view meaningOfAxis(std::string_view axis) {
   static const std::map<std::string_view, std::string_view> meanings = {
-      {"b", "batch"}, {"g", "key/value heads"}, {"h", "query heads"}, {"i", "embedding"}, {"j", "query positions"}, {"k", "key positions"},
-      {"p", "size of a query or key head"}, {"r", "query heads of a group"}, {"u", "feed-forward"}, {"v", "vocabulary"}, {"w", "size of a value head"}};
+      {"b", "batch"},
+      {"g", "key/value heads"},
+      {"h", "query heads"},
+      {"i", "embedding"},
+      {"j", "query positions"},
+      {"k", "key positions"},
+      {"p", "size of a query or key head"},
+      {"r", "query heads of a group"},
+      {"u", "feed-forward"},
+      {"v", "vocabulary"},
+      {"w", "size of a value head"}};
   const auto found = meanings.find(axis);
   return found == meanings.end() ? std::string_view() : found->second;
 }
 
 std::string_view ruleOfAxis(std::string_view axis) {
-  static const std::map<std::string_view, std::string_view> rules = {{"g", "h"}, {"k", "j"}, {"p", "i / h"}, {"w", "p"}};
+  static const std::map<std::string_view, std::string_view> rules = {
+      {"g", "h"}, {"k", "j"}, {"p", "i / h"}, {"w", "p"}};
   const auto found = rules.find(axis);
   return found == rules.end() ? std::string_view() : found->second;
 }

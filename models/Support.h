@@ -1,5 +1,5 @@
-// What of a model can be asked for, as data: what `weft models` lists. A test asks for everything that stands here, and for
-// what does not.
+// What of a model can be asked for, as data: what `weft models` lists. A test asks for everything
+// that stands here, and for what does not.
 #pragma once
 
 #include "models/LayerSpecification.h"
@@ -20,7 +20,8 @@ std::vector<std::string> supportedTypes(const LayerSpecification &specification)
 
 /// What an axis is, for people: "batch".
 std::string_view meaningOfAxis(std::string_view axis);
-/// How an axis that a model leaves open follows from others: "j", "i / h"; empty for one that it never leaves open.
+/// How an axis that a model leaves open follows from others: "j", "i / h"; empty for one that it
+/// never leaves open.
 std::string_view ruleOfAxis(std::string_view axis);
 
 }  // namespace weft::models

@@ -1,4 +1,5 @@
-// From graphs to the plain data of the selector: numbered ops, canonical kernels, fusion candidates, selection problems.
+// From graphs to the plain data of the selector: numbered ops, canonical kernels, fusion
+// candidates, selection problems.
 #include "ir/Weft.h"
 #include "kernel/Error.h"
 #include "passes/Describe.h"
@@ -26,15 +27,18 @@ std::vector<int> tensorsOf(const DescribedOps &described, mlir::ValueRange value
   return indices;
 }
 
-/// A kernel region keeps the order of its arguments and of its yield, because layouts are positional.
+/// A kernel region keeps the order of its arguments and of its yield, because layouts are
+/// positional.
 Kernel regionKernel(KernelOp region, const std::string &name) {
   const DescribedOps described = describeGraph(region);
-  const KernelSignature signature{.inputs = tensorsOf(described, region.getBlock()->getArguments()),
-                                  .outputs = tensorsOf(described, region.getBlock()->getTerminator()->getOperands())};
+  const KernelSignature signature{
+      .inputs = tensorsOf(described, region.getBlock()->getArguments()),
+      .outputs = tensorsOf(described, region.getBlock()->getTerminator()->getOperands())};
   return bindKernel(described.flow, allOps(described), name, &signature).kernel;
 }
 
-/// Tensors in the order of the description; arguments and results keep the caller's order unless selection frees them.
+/// Tensors in the order of the description; arguments and results keep the caller's order unless
+/// selection frees them.
 std::vector<select::Tensor> problemTensors(const DescribedOps &described, mlir::Block &block) {
   std::vector<select::Tensor> tensors;
   for (size_t index = 0; index < described.tensors.size(); ++index) {
@@ -57,18 +61,17 @@ std::vector<select::Tensor> problemTensors(const DescribedOps &described, mlir::
 /// "prob = softmax score".
 std::string printable(const Dataflow &flow, const FlowOp &op) {
   std::vector<std::string> results, operands;
-  for (int tensor : op.results)
-    results.push_back(flow.tensors[tensor].name);
-  for (int tensor : op.operands)
-    operands.push_back(flow.tensors[tensor].name);
+  for (int tensor : op.results) results.push_back(flow.tensors[tensor].name);
+  for (int tensor : op.operands) operands.push_back(flow.tensors[tensor].name);
   return fmt::format("{} = {} {}", fmt::join(results, ", "), op.name, fmt::join(operands, ", "));
 }
 
-std::string proposedBy(const Dataflow &flow, const std::vector<int> &ops, const std::string &pattern) {
-  if (ops.size() > 1)
-    return "fuse: " + pattern;
+std::string proposedBy(const Dataflow &flow, const std::vector<int> &ops,
+                       const std::string &pattern) {
+  if (ops.size() > 1) return "fuse: " + pattern;
   const FlowOp &op = flow.ops[ops.front()];
-  const bool packed = op.operatorClass == OperatorClass::movement && flow.tensors[op.results.front()].isParameter;
+  const bool packed =
+      op.operatorClass == OperatorClass::movement && flow.tensors[op.results.front()].isParameter;
   return packed ? "pack: at load" : "alone";
 }
 
@@ -76,8 +79,7 @@ std::string proposedBy(const Dataflow &flow, const std::vector<int> &ops, const 
 
 std::vector<mlir::Operation *> numberedOps(mlir::Operation *graph) {
   std::vector<mlir::Operation *> ops;
-  for (mlir::Operation &op : graph->getRegion(0).front().without_terminator())
-    ops.push_back(&op);
+  for (mlir::Operation &op : graph->getRegion(0).front().without_terminator()) ops.push_back(&op);
   return ops;
 }
 
@@ -112,8 +114,7 @@ select::Problem toProblem(mlir::Operation *graph, const std::vector<std::string>
   problem.entryPoints = flow.entryPoints;
   for (const FusionCandidate &fusion : fusions.candidates) {
     select::Candidate candidate;
-    for (int number : fusion.ops)
-      candidate.ops.push_back(indexOfNumber.at(number));
+    for (int number : fusion.ops) candidate.ops.push_back(indexOfNumber.at(number));
     BoundKernel bound = bindKernel(flow, candidate.ops);
     candidate.name = bound.kernel.name;
     candidate.inputs = std::move(bound.inputs);

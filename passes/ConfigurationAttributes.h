@@ -1,4 +1,5 @@
-// A configuration as attributes of a weft.kernel and back: `layouts` and `config`. Everything needed to emit the kernel.
+// A configuration as attributes of a weft.kernel and back: `layouts` and `config`. Everything
+// needed to emit the kernel.
 #pragma once
 
 #include "kernel/Configuration.h"
@@ -8,13 +9,17 @@
 
 namespace weft {
 
-/// {family = "loop", vector_axis = "i", vector_width = 8, ...}; axes are names of the kernel, "" for none.
-mlir::DictionaryAttr knobsAttribute(mlir::MLIRContext *context, const Kernel &kernel, const Knobs &knobs);
+/// {family = "loop", vector_axis = "i", vector_width = 8, ...}; axes are names of the kernel, ""
+/// for none.
+mlir::DictionaryAttr knobsAttribute(mlir::MLIRContext *context, const Kernel &kernel,
+                                    const Knobs &knobs);
 
 /// Sets `layouts` and `config` of a weft.kernel.
-void setConfiguration(mlir::Operation *kernelOp, const Kernel &kernel, const Configuration &configuration);
+void setConfiguration(mlir::Operation *kernelOp, const Kernel &kernel,
+                      const Configuration &configuration);
 
-/// Reads them back. Throws Error(badInput) naming the kernel and the attribute that is missing or not understood.
+/// Reads them back. Throws Error(badInput) naming the kernel and the attribute that is missing or
+/// not understood.
 Configuration configurationOf(mlir::Operation *kernelOp);
 
 }  // namespace weft

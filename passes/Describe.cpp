@@ -1,4 +1,5 @@
-// From MLIR ops to plain data: tensors with names, ops with the axis behind each of their dimensions.
+// From MLIR ops to plain data: tensors with names, ops with the axis behind each of their
+// dimensions.
 #include "passes/Describe.h"
 
 #include "ir/Weft.h"
@@ -16,8 +17,7 @@ namespace weft {
 std::string identifier(llvm::StringRef text) {
   std::string name = text.str();
   for (char &c : name)
-    if (!std::isalnum(static_cast<unsigned char>(c)))
-      c = '_';
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
   if (!name.empty() && std::isdigit(static_cast<unsigned char>(name.front())))
     name.insert(name.begin(), 'v');
   return name;
@@ -31,18 +31,19 @@ constexpr int noEntryPoint = 3;
 /// "y, mean, rstd" names three results.
 std::string nameInLocation(mlir::Location location, unsigned index) {
   auto named = mlir::dyn_cast<mlir::NameLoc>(location);
-  if (!named)
-    return "";
+  if (!named) return "";
   llvm::SmallVector<llvm::StringRef> names;
   named.getName().getValue().split(names, ',');
   return index < names.size() ? identifier(names[index].trim()) : "";
 }
 
-/// An op belongs to the first entry point that returns what depends on it: `forward` returns the graph's own results,
-/// `backward` gradients, `update` the next values of parameters.
+/// An op belongs to the first entry point that returns what depends on it: `forward` returns the
+/// graph's own results, `backward` gradients, `update` the next values of parameters.
 llvm::DenseMap<mlir::Operation *, int> entriesOf(GraphOp graph) {
   const auto entryOf = [&](unsigned result) {
-    return graph.getResultAttr(result, updateOfName) ? 2 : graph.getResultAttr(result, gradientOfName) ? 1 : 0;
+    return graph.getResultAttr(result, updateOfName)     ? 2
+           : graph.getResultAttr(result, gradientOfName) ? 1
+                                                         : 0;
   };
   llvm::DenseMap<mlir::Operation *, int> entries;
   const auto reach = [&](mlir::Value value, int entry) {
@@ -54,8 +55,7 @@ llvm::DenseMap<mlir::Operation *, int> entriesOf(GraphOp graph) {
     reach(value, entryOf(static_cast<unsigned>(result)));
   for (mlir::Operation &op : llvm::reverse(body.without_terminator())) {
     const int entry = entries.try_emplace(&op, noEntryPoint).first->second;
-    for (mlir::Value operand : op.getOperands())
-      reach(operand, entry);
+    for (mlir::Value operand : op.getOperands()) reach(operand, entry);
   }
   return entries;
 }
@@ -64,30 +64,25 @@ class Describer {
 public:
   explicit Describer(const std::vector<mlir::Operation *> &chosen) {
     for (mlir::Operation *op : chosen)
-      if (op->getNumResults() > 0)
-        described.ops.push_back(op);
+      if (op->getNumResults() > 0) described.ops.push_back(op);
   }
 
   void addArguments(mlir::Block &block) {
-    for (mlir::BlockArgument argument : block.getArguments())
-      tensorOf(argument);
+    for (mlir::BlockArgument argument : block.getArguments()) tensorOf(argument);
   }
 
   void findEntryPoints(GraphOp graph) {
     const llvm::DenseMap<mlir::Operation *, int> entries = entriesOf(graph);
     std::set<int> present;
     for (const auto &[op, entry] : entries)
-      if (entry < noEntryPoint)
-        present.insert(entry);
-    if (present.size() >= 2)
-      nameEntryPoints(entries, present);
+      if (entry < noEntryPoint) present.insert(entry);
+    if (present.size() >= 2) nameEntryPoints(entries, present);
   }
 
   DescribedOps describe() {
     for (size_t index = 0; index < described.ops.size(); ++index)
       opIndex[described.ops[index]] = static_cast<int>(index);
-    for (mlir::Operation *op : described.ops)
-      describeOp(op);
+    for (mlir::Operation *op : described.ops) describeOp(op);
     for (size_t tensor = 0; tensor < described.tensors.size(); ++tensor)
       describeUses(static_cast<int>(tensor));
     markComputedParameters();
@@ -95,30 +90,42 @@ public:
   }
 
 private:
-  /// Numbers the entry points that there are. What nothing returned depends on stays with the ops before it.
-  void nameEntryPoints(const llvm::DenseMap<mlir::Operation *, int> &entries, const std::set<int> &present) {
+  /// Numbers the entry points that there are. What nothing returned depends on stays with the ops
+  /// before it.
+  void nameEntryPoints(const llvm::DenseMap<mlir::Operation *, int> &entries,
+                       const std::set<int> &present) {
     described.flow.entryPoints.clear();
     for (int entry : present)
       described.flow.entryPoints.emplace_back(entryPointNames[static_cast<size_t>(entry)]);
     int last = 0;
     for (mlir::Operation *op : described.ops) {
       const int entry = entries.lookup(op);
-      const int number = entry == noEntryPoint ? last : static_cast<int>(std::distance(present.begin(), present.find(entry)));
+      const int number =
+          entry == noEntryPoint
+              ? last
+              : static_cast<int>(std::distance(present.begin(), present.find(entry)));
       if (number < last)
-        throw Error::badInput("op '{}' of entry point {} stands behind ops of {}; it must stand in front of them", writtenName(op->getResult(0)),
-                              described.flow.entryPoints[static_cast<size_t>(number)], described.flow.entryPoints[static_cast<size_t>(last)]);
+        throw Error::badInput(
+            "op '{}' of entry point {} stands behind ops of {}; it must stand in front of them",
+            writtenName(op->getResult(0)), described.flow.entryPoints[static_cast<size_t>(number)],
+            described.flow.entryPoints[static_cast<size_t>(last)]);
       entryOf[op] = last = number;
     }
   }
 
   int tensorOf(mlir::Value value) {
-    auto [entry, isNew] = tensorIndex.try_emplace(value, static_cast<int>(described.tensors.size()));
-    if (!isNew)
-      return entry->second;
-    FlowTensor tensor{.name = uniqueName(value), .dtype = DType::f32, .axes = {}, .producer = -1, .consumers = {},
-                      .isParameter = isParameter(value), .isUpdated = isUpdated(value), .leaves = false};
-    if (const std::optional<DType> dtype = toDType(value.getType()))
-      tensor.dtype = *dtype;
+    auto [entry, isNew] =
+        tensorIndex.try_emplace(value, static_cast<int>(described.tensors.size()));
+    if (!isNew) return entry->second;
+    FlowTensor tensor{.name = uniqueName(value),
+                      .dtype = DType::f32,
+                      .axes = {},
+                      .producer = -1,
+                      .consumers = {},
+                      .isParameter = isParameter(value),
+                      .isUpdated = isUpdated(value),
+                      .leaves = false};
+    if (const std::optional<DType> dtype = toDType(value.getType())) tensor.dtype = *dtype;
     const std::vector<std::string> names = axisNames(value.getType());
     const std::vector<int64_t> sizes = extents(value.getType());
     for (size_t dimension = 0; dimension < sizes.size(); ++dimension)
@@ -140,7 +147,8 @@ private:
     auto argument = mlir::dyn_cast<mlir::BlockArgument>(value);
     auto graph = argument ? mlir::dyn_cast<GraphOp>(argument.getOwner()->getParentOp()) : GraphOp();
     for (unsigned result = 0; graph && result < graph.getNumResults(); ++result)
-      if (auto name = graph.getResultAttrOfType<mlir::StringAttr>(result, updateOfName); name && name.getValue() == writtenName(value))
+      if (auto name = graph.getResultAttrOfType<mlir::StringAttr>(result, updateOfName);
+          name && name.getValue() == writtenName(value))
         return true;
     return false;
   }
@@ -150,8 +158,7 @@ private:
     if (wanted.empty()) {
       if (auto argument = mlir::dyn_cast<mlir::BlockArgument>(value))
         wanted = "arg" + std::to_string(argument.getArgNumber());
-      else
-        wanted = identifier(value.getDefiningOp()->getName().stripDialect());
+      else wanted = identifier(value.getDefiningOp()->getName().stripDialect());
     }
     std::string name = wanted;
     for (int suffix = 2; !names.insert(name).second; ++suffix)
@@ -164,10 +171,8 @@ private:
     flowOp.name = op->getName().stripDialect().str();
     flowOp.number = static_cast<int>(std::distance(op->getBlock()->begin(), op->getIterator()));
     flowOp.entry = entryOf.lookup(op);
-    for (mlir::Value operand : op->getOperands())
-      flowOp.operands.push_back(tensorOf(operand));
-    for (mlir::Value result : op->getResults())
-      flowOp.results.push_back(tensorOf(result));
+    for (mlir::Value operand : op->getOperands()) flowOp.operands.push_back(tensorOf(operand));
+    for (mlir::Value result : op->getResults()) flowOp.results.push_back(tensorOf(result));
     const std::string written = writtenName(op->getResult(0));
     flowOp.label = written.empty() ? flowOp.name : written;
     if (auto kernel = mlir::dyn_cast<KernelOp>(op)) {
@@ -180,7 +185,8 @@ private:
     described.flow.ops.push_back(std::move(flowOp));
   }
 
-  /// Axes of the op in order: independent, reduced, then one for each dimension that the op indexes without walking it.
+  /// Axes of the op in order: independent, reduced, then one for each dimension that the op indexes
+  /// without walking it.
   static void describeSpace(WeftOp op, FlowOp &flowOp) {
     flowOp.operatorClass = op.operatorClass();
     flowOp.attributes = op.kernelAttributes();
@@ -197,57 +203,54 @@ private:
     const auto place = [&](const SpaceAxis &axis, std::vector<int> &list) {
       for (const Place &at : axis.places) {
         const size_t tensor = static_cast<size_t>(at.tensor);
-        auto &maps = tensor < flowOp.operandAxes.size() ? flowOp.operandAxes[tensor]
-                                                        : flowOp.resultAxes[tensor - flowOp.operandAxes.size()];
+        auto &maps = tensor < flowOp.operandAxes.size()
+                         ? flowOp.operandAxes[tensor]
+                         : flowOp.resultAxes[tensor - flowOp.operandAxes.size()];
         maps[at.dimension] = axes;
       }
       list.push_back(axes++);
     };
-    // Sub-vectors of a walked axis (results of local_softmax, factors of global_scaling) are indexed, not walked.
+    // Sub-vectors of a walked axis (results of local_softmax, factors of global_scaling) are
+    // indexed, not walked.
     const auto isWalked = [&](const SpaceAxis &axis) {
-      return flowOp.operatorClass == OperatorClass::movement || flowOp.operatorClass == OperatorClass::contraction ||
+      return flowOp.operatorClass == OperatorClass::movement ||
+             flowOp.operatorClass == OperatorClass::contraction ||
              llvm::any_of(axis.places, [](const Place &at) { return at.tensor == 0; });
     };
     for (const SpaceAxis &axis : space.independent)
-      if (isWalked(axis))
-        place(axis, flowOp.independent);
-    for (const SpaceAxis &axis : space.reduced)
-      place(axis, flowOp.reduced);
+      if (isWalked(axis)) place(axis, flowOp.independent);
+    for (const SpaceAxis &axis : space.reduced) place(axis, flowOp.reduced);
     std::vector<int> indexed;
     for (const SpaceAxis &axis : space.independent)
-      if (!isWalked(axis))
-        place(axis, indexed);
+      if (!isWalked(axis)) place(axis, indexed);
     for (auto *maps : {&flowOp.operandAxes, &flowOp.resultAxes})
       for (std::vector<int> &map : *maps)
         for (int &axis : map)
-          if (axis < 0)
-            axis = axes++;
+          if (axis < 0) axis = axes++;
   }
 
   void describeUses(int tensor) {
     FlowTensor &flowTensor = described.flow.tensors[tensor];
     for (mlir::Operation *user : described.tensors[tensor].getUsers()) {
       const auto consumer = opIndex.find(user);
-      if (consumer == opIndex.end())
-        flowTensor.leaves = true;
-      else
-        flowTensor.consumers.push_back(consumer->second);
+      if (consumer == opIndex.end()) flowTensor.leaves = true;
+      else flowTensor.consumers.push_back(consumer->second);
     }
     std::sort(flowTensor.consumers.begin(), flowTensor.consumers.end());
-    flowTensor.consumers.erase(std::unique(flowTensor.consumers.begin(), flowTensor.consumers.end()),
-                               flowTensor.consumers.end());
+    flowTensor.consumers.erase(
+        std::unique(flowTensor.consumers.begin(), flowTensor.consumers.end()),
+        flowTensor.consumers.end());
   }
 
   /// What only moves weights is a weight: it is packed once, at load, unless the graph updates it.
   void markComputedParameters() {
     std::vector<FlowTensor> &tensors = described.flow.tensors;
     for (const FlowOp &op : described.flow.ops) {
-      if (op.operatorClass != OperatorClass::movement || op.operands.empty() || op.region)
-        continue;
+      if (op.operatorClass != OperatorClass::movement || op.operands.empty() || op.region) continue;
       for (bool FlowTensor::*mark : {&FlowTensor::isParameter, &FlowTensor::isUpdated})
-        if (std::all_of(op.operands.begin(), op.operands.end(), [&](int operand) { return tensors[operand].*mark; }))
-          for (int result : op.results)
-            tensors[result].*mark = true;
+        if (std::all_of(op.operands.begin(), op.operands.end(),
+                        [&](int operand) { return tensors[operand].*mark; }))
+          for (int result : op.results) tensors[result].*mark = true;
     }
   }
 
@@ -263,18 +266,20 @@ private:
 std::string writtenName(mlir::Value value) {
   if (auto argument = mlir::dyn_cast<mlir::BlockArgument>(value))
     return nameInLocation(argument.getLoc(), 0);
-  return nameInLocation(value.getDefiningOp()->getLoc(), mlir::cast<mlir::OpResult>(value).getResultNumber());
+  return nameInLocation(value.getDefiningOp()->getLoc(),
+                        mlir::cast<mlir::OpResult>(value).getResultNumber());
 }
 
 std::map<mlir::Operation *, std::string> entryPointsOf(mlir::Operation *graph) {
   const llvm::DenseMap<mlir::Operation *, int> entries = entriesOf(mlir::cast<GraphOp>(graph));
   std::set<int> present;
   for (const auto &[op, entry] : entries)
-    if (entry < noEntryPoint)
-      present.insert(entry);
+    if (entry < noEntryPoint) present.insert(entry);
   std::map<mlir::Operation *, std::string> names;
   for (const auto &[op, entry] : entries)
-    names[op] = entry == noEntryPoint ? "" : entryPointNames[present.size() < 2 ? 0 : static_cast<size_t>(entry)];
+    names[op] = entry == noEntryPoint
+                    ? ""
+                    : entryPointNames[present.size() < 2 ? 0 : static_cast<size_t>(entry)];
   return names;
 }
 
@@ -282,18 +287,18 @@ std::vector<std::string> argumentNames(mlir::Operation *graph) {
   Describer describer({});
   describer.addArguments(graph->getRegion(0).front());
   std::vector<std::string> names;
-  for (const FlowTensor &tensor : describer.describe().flow.tensors)
-    names.push_back(tensor.name);
+  for (const FlowTensor &tensor : describer.describe().flow.tensors) names.push_back(tensor.name);
   return names;
 }
 
-DescribedOps describeOps(const std::vector<mlir::Operation *> &ops) { return Describer(ops).describe(); }
+DescribedOps describeOps(const std::vector<mlir::Operation *> &ops) {
+  return Describer(ops).describe();
+}
 
 DescribedOps describeGraph(mlir::Operation *graph) {
   Describer describer(numberedOps(graph));
   describer.addArguments(graph->getRegion(0).front());
-  if (auto whole = mlir::dyn_cast<GraphOp>(graph))
-    describer.findEntryPoints(whole);
+  if (auto whole = mlir::dyn_cast<GraphOp>(graph)) describer.findEntryPoints(whole);
   return describer.describe();
 }
 

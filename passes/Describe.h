@@ -1,4 +1,5 @@
-// A weft.graph (or some of its ops) as plain data. The only place that asks MLIR ops about themselves for the bridge.
+// A weft.graph (or some of its ops) as plain data. The only place that asks MLIR ops about
+// themselves for the bridge.
 #pragma once
 
 #include "passes/fuse/Dataflow.h"
@@ -11,20 +12,21 @@
 
 namespace weft {
 
-/// The ops with everything that leaves them marked. Ops without results (expect_close) are left out: what they read leaves.
-/// FlowOp::number is the position in the block.
+/// The ops with everything that leaves them marked. Ops without results (expect_close) are left
+/// out: what they read leaves. FlowOp::number is the position in the block.
 struct DescribedOps {
   Dataflow flow;
-  std::vector<mlir::Operation *> ops;    ///< per flow op
-  std::vector<mlir::Value> tensors;      ///< per flow tensor
+  std::vector<mlir::Operation *> ops;  ///< per flow op
+  std::vector<mlir::Value> tensors;    ///< per flow tensor
 };
 DescribedOps describeOps(const std::vector<mlir::Operation *> &ops);
 
 /// All ops of a graph, with every argument as a tensor even where nothing reads it.
 DescribedOps describeGraph(mlir::Operation *graph);
 
-/// The entry point that each op of a graph belongs to, by what the graph returns: the first that returns what depends on the op; "" for what
-/// nothing returned depends on. "forward" for all others where the graph has no other.
+/// The entry point that each op of a graph belongs to, by what the graph returns: the first that
+/// returns what depends on the op; "" for what nothing returned depends on. "forward" for all
+/// others where the graph has no other.
 std::map<mlir::Operation *, std::string> entryPointsOf(mlir::Operation *graph);
 
 /// The names that describeGraph() gives the arguments.

@@ -32,7 +32,8 @@ void addRecords(GraphOp graph, const std::vector<FusionRecord> &records) {
 }
 
 /// Our libraries throw; MLIR's pass manager must not see that.
-template <typename Body> bool reportErrors(mlir::Operation *at, Body body) {
+template <typename Body>
+bool reportErrors(mlir::Operation *at, Body body) {
   try {
     body();
     return true;
@@ -45,10 +46,10 @@ template <typename Body> bool reportErrors(mlir::Operation *at, Body body) {
 struct DifferentiateImpl : impl::DifferentiatePassBase<DifferentiateImpl> {
   using DifferentiatePassBase::DifferentiatePassBase;
   void runOnOperation() override {
-    const DifferentiateOptions options{.withRespectTo = {withRespectTo.begin(), withRespectTo.end()},
-                                       .recompute = {recompute.begin(), recompute.end()}};
-    if (mlir::failed(differentiate(getOperation(), options)))
-      signalPassFailure();
+    const DifferentiateOptions options{
+        .withRespectTo = {withRespectTo.begin(), withRespectTo.end()},
+        .recompute = {recompute.begin(), recompute.end()}};
+    if (mlir::failed(differentiate(getOperation(), options))) signalPassFailure();
   }
 };
 
@@ -68,18 +69,15 @@ struct StackProjectionsImpl : impl::StackProjectionsPassBase<StackProjectionsImp
     addRecords(getOperation(), records);
     for (const ProjectionGroup &group : groups) {
       const size_t last = group.projections.size() - 1;
-      if (mode == "three")
-        stackProjections(group, 0, last);
-      else if (mode == "two")
-        stackProjections(group, 0, 1);
-      else if (mode == "last-two")
-        stackProjections(group, last - 1, last);
-      else if (mode != "separate")
-        return fail();
+      if (mode == "three") stackProjections(group, 0, last);
+      else if (mode == "two") stackProjections(group, 0, 1);
+      else if (mode == "last-two") stackProjections(group, last - 1, last);
+      else if (mode != "separate") return fail();
     }
   }
   void fail() {
-    getOperation().emitError() << "mode '" << mode.getValue() << "' is not one of separate, two, last-two, three";
+    getOperation().emitError() << "mode '" << mode.getValue()
+                               << "' is not one of separate, two, last-two, three";
     signalPassFailure();
   }
 };
@@ -91,7 +89,8 @@ struct DecomposeSoftmaxImpl : impl::DecomposeSoftmaxPassBase<DecomposeSoftmaxImp
       getOperation().emitError() << "tile of " << tile.getValue() << " elements; the least is 1";
       return signalPassFailure();
     }
-    for (SoftmaxOp softmax : llvm::make_early_inc_range(getOperation().getBody().front().getOps<SoftmaxOp>()))
+    for (SoftmaxOp softmax :
+         llvm::make_early_inc_range(getOperation().getBody().front().getOps<SoftmaxOp>()))
       decomposeSoftmax(softmax, tile);
   }
 };
@@ -99,7 +98,8 @@ struct DecomposeSoftmaxImpl : impl::DecomposeSoftmaxPassBase<DecomposeSoftmaxImp
 struct DecomposeNormsImpl : impl::DecomposeNormsPassBase<DecomposeNormsImpl> {
   using DecomposeNormsPassBase::DecomposeNormsPassBase;
   void runOnOperation() override {
-    addRecords(getOperation(), decomposeNorms(getOperation(), deferred ? NormSteps::deferred : NormSteps::decomposed));
+    addRecords(getOperation(), decomposeNorms(getOperation(), deferred ? NormSteps::deferred
+                                                                       : NormSteps::decomposed));
   }
 };
 
@@ -108,7 +108,9 @@ struct FuseImpl : impl::FusePassBase<FuseImpl> {
   void runOnOperation() override {
     GraphOp graph = getOperation();
     const auto body = [&] {
-      FuseOptions options{.rules = parseFuseRules(rules), .forced = pairs("together", together), .forbidden = pairs("apart", apart)};
+      FuseOptions options{.rules = parseFuseRules(rules),
+                          .forced = pairs("together", together),
+                          .forbidden = pairs("apart", apart)};
       if (!device.empty()) {
         options.epilogueRefusal = epilogueRefusals(findDevice(device));
         options.prologueRefusal = prologueRefusals(findDevice(device));
@@ -116,11 +118,11 @@ struct FuseImpl : impl::FusePassBase<FuseImpl> {
       const FusionResult result = proposeFusions(graph, options);
       attachFusions(graph, result);
     };
-    if (!reportErrors(graph, body))
-      signalPassFailure();
+    if (!reportErrors(graph, body)) signalPassFailure();
   }
 
-  static std::set<std::pair<int, int>> pairs(std::string_view option, llvm::ArrayRef<int64_t> list) {
+  static std::set<std::pair<int, int>> pairs(std::string_view option,
+                                             llvm::ArrayRef<int64_t> list) {
     if (list.size() % 2 != 0)
       throw Error::badInput("{} lists {} op numbers; they come in pairs", option, list.size());
     std::set<std::pair<int, int>> result;

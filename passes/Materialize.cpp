@@ -1,5 +1,6 @@
-// A plan written into the graph: every step becomes one weft.kernel with `layouts` and `config`, in the order of the plan.
-// A transpose is a kernel whose body is weft.identity: operand and result types are equal, their layouts differ.
+// A plan written into the graph: every step becomes one weft.kernel with `layouts` and `config`, in
+// the order of the plan. A transpose is a kernel whose body is weft.identity: operand and result
+// types are equal, their layouts differ.
 #include "ir/Weft.h"
 #include "kernel/Error.h"
 #include "passes/ConfigurationAttributes.h"
@@ -17,12 +18,17 @@ namespace {
 class Materializer {
 public:
   Materializer(GraphOp graph, const select::Problem &problem)
-      : graph(graph), problem(problem), described(describeGraph(graph)), builder(graph.getBody().front().getTerminator()),
+      : graph(graph),
+        problem(problem),
+        described(describeGraph(graph)),
+        builder(graph.getBody().front().getTerminator()),
         current(described.tensors) {
-    if (described.tensors.size() != problem.tensors.size() || described.ops.size() != problem.ops.size())
-      throw Error::checkFailed("graph '{}' has {} ops and {} tensors, the problem '{}' was made for {} and {}",
-                               graph.getName().str(), described.ops.size(), described.tensors.size(), problem.name,
-                               problem.ops.size(), problem.tensors.size());
+    if (described.tensors.size() != problem.tensors.size() ||
+        described.ops.size() != problem.ops.size())
+      throw Error::checkFailed(
+          "graph '{}' has {} ops and {} tensors, the problem '{}' was made for {} and {}",
+          graph.getName().str(), described.ops.size(), described.tensors.size(), problem.name,
+          problem.ops.size(), problem.tensors.size());
   }
 
   void run(const select::Plan &plan) {
@@ -39,12 +45,12 @@ private:
     return name;
   }
 
-  KernelOp createKernel(const std::string &name, const std::vector<int> &inputs, const std::vector<int> &outputs) {
+  KernelOp createKernel(const std::string &name, const std::vector<int> &inputs,
+                        const std::vector<int> &outputs) {
     std::vector<mlir::Value> operands;
     std::vector<mlir::Type> types;
     std::vector<std::string> resultNames;
-    for (int tensor : inputs)
-      operands.push_back(current[tensor]);
+    for (int tensor : inputs) operands.push_back(current[tensor]);
     for (int tensor : outputs) {
       types.push_back(described.tensors[tensor].getType());
       resultNames.push_back(problem.tensors[tensor].name);
@@ -58,16 +64,17 @@ private:
     return kernel;
   }
 
-  /// Fills the body by the kernel's own numbering, so that an input read under two index maps is two arguments.
+  /// Fills the body by the kernel's own numbering, so that an input read under two index maps is
+  /// two arguments.
   void fillBody(KernelOp op, const select::Candidate &candidate) {
     const Kernel &kernel = candidate.kernel;
     std::vector<mlir::Value> values(kernel.values.size());
     for (size_t i = 0; i < kernel.inputs.size(); ++i)
       values[kernel.inputs[i]] = op.getBlock()->getArgument(i);
     mlir::OpBuilder inside = mlir::OpBuilder::atBlockEnd(op.getBlock());
-    std::map<int, mlir::Operation *> byNumber;  // the body's order may be another than the graph's: BindKernel's bodyOrder
-    for (const int op : candidate.ops)
-      byNumber[described.flow.ops[op].number] = described.ops[op];
+    std::map<int, mlir::Operation *>
+        byNumber;  // the body's order may be another than the graph's: BindKernel's bodyOrder
+    for (const int op : candidate.ops) byNumber[described.flow.ops[op].number] = described.ops[op];
     for (size_t i = 0; i < kernel.body.size(); ++i) {
       mlir::Operation *clone = inside.clone(*byNumber.at(kernel.body[i].number));
       for (size_t operand = 0; operand < kernel.body[i].operands.size(); ++operand)
@@ -76,16 +83,14 @@ private:
         values[kernel.body[i].results[result]] = clone->getResult(result);
     }
     std::vector<mlir::Value> yielded;
-    for (int output : kernel.outputs)
-      yielded.push_back(values[output]);
+    for (int output : kernel.outputs) yielded.push_back(values[output]);
     finishBody(op, yielded);
   }
 
   /// The builder of a kernel may or may not have put an empty terminator.
   static void finishBody(KernelOp op, const std::vector<mlir::Value> &yielded) {
     mlir::Block *block = op.getBlock();
-    if (!block->empty() && mlir::isa<YieldOp>(block->back()))
-      block->back().erase();
+    if (!block->empty() && mlir::isa<YieldOp>(block->back())) block->back().erase();
     mlir::OpBuilder inside = mlir::OpBuilder::atBlockEnd(block);
     YieldOp::create(inside, op.getLoc(), yielded);
   }
@@ -127,11 +132,9 @@ private:
       values.map(described.tensors[tensor], current[tensor]);
     std::vector<mlir::Operation *> readers{block.getTerminator()};
     for (mlir::Operation &op : block.without_terminator())
-      if (op.getNumResults() == 0)
-        readers.push_back(&op);
+      if (op.getNumResults() == 0) readers.push_back(&op);
     for (mlir::Operation *op : readers) {
-      if (op != block.getTerminator())
-        op->moveBefore(block.getTerminator());
+      if (op != block.getTerminator()) op->moveBefore(block.getTerminator());
       for (mlir::OpOperand &operand : op->getOpOperands())
         operand.set(values.lookupOrDefault(operand.get()));
     }
@@ -147,7 +150,8 @@ private:
   const select::Problem &problem;
   DescribedOps described;
   mlir::OpBuilder builder;
-  std::vector<mlir::Value> current;  ///< per tensor: its value in the layout that the plan last gave it
+  std::vector<mlir::Value>
+      current;  ///< per tensor: its value in the layout that the plan last gave it
   std::set<std::string> names;
 };
 

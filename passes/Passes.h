@@ -1,4 +1,5 @@
-// The graph passes and the bridge from graphs to selection problems. Pipeline.cpp is the ordered list.
+// The graph passes and the bridge from graphs to selection problems. Pipeline.cpp is the ordered
+// list.
 #pragma once
 
 #include "kernel/Kernel.h"
@@ -16,16 +17,20 @@
 
 namespace weft {
 
-/// Proposes candidates by the four structural patterns ("Data Movement Is All You Need", section 4, Fig. 3), to a fixed point.
+/// Proposes candidates by the four structural patterns ("Data Movement Is All You Need", section 4,
+/// Fig. 3), to a fixed point.
 FusionResult proposeFusions(mlir::Operation *graph, const FuseOptions &options);
 
-/// Whole variants of a graph: each is a rewritten clone with the names of its rewrites. The first is the graph unchanged.
+/// Whole variants of a graph: each is a rewritten clone with the names of its rewrites. The first
+/// is the graph unchanged.
 struct Variant {
   std::vector<std::string> rewrites;
   mlir::OwningOpRef<mlir::ModuleOp> module;
-  std::vector<FusionRecord> stackings = {};  ///< every attempt to stack two projections; op numbers of the graph before
-  std::vector<FusionRecord> norms = {};      ///< every attempt to decompose a norm, likewise
-  int64_t leftOut = 0;                       ///< variants that VariantOptions::most did not admit, of all; the same in each
+  std::vector<FusionRecord> stackings =
+      {};  ///< every attempt to stack two projections; op numbers of the graph before
+  std::vector<FusionRecord> norms = {};  ///< every attempt to decompose a norm, likewise
+  int64_t leftOut =
+      0;  ///< variants that VariantOptions::most did not admit, of all; the same in each
 };
 struct VariantOptions {
   std::string attention = "auto";  ///< auto | unfused | decomposed
@@ -33,7 +38,8 @@ struct VariantOptions {
   std::string stacking = "auto";   ///< auto | separate | two | three
   std::string recompute = "auto";  ///< auto | none
   int subVector = 64;              ///< T of the softmax decomposition
-  /// Where the ways to stack all groups of projections, with those of softmax, are more, all groups are stacked alike; and what is still more is left out.
+  /// Where the ways to stack all groups of projections, with those of softmax, are more, all groups
+  /// are stacked alike; and what is still more is left out.
   int64_t most = std::numeric_limits<int64_t>::max();
 };
 std::vector<Variant> proposeVariants(mlir::ModuleOp module, const VariantOptions &options);
@@ -41,14 +47,16 @@ std::vector<Variant> proposeVariants(mlir::ModuleOp module, const VariantOptions
 /// Op numbers of a graph: position of each op in its block (terminator excluded).
 std::vector<mlir::Operation *> numberedOps(mlir::Operation *graph);
 
-/// The canonical kernel of a set of ops (or of a weft.kernel region). Axes are unified through the dataflow.
+/// The canonical kernel of a set of ops (or of a weft.kernel region). Axes are unified through the
+/// dataflow.
 Kernel toKernel(const std::vector<mlir::Operation *> &ops, const std::string &name);
 
 /// The selection problem of one variant with its candidates.
-select::Problem toProblem(mlir::Operation *graph, const std::vector<std::string> &rewrites, const FusionResult &fusions);
+select::Problem toProblem(mlir::Operation *graph, const std::vector<std::string> &rewrites,
+                          const FusionResult &fusions);
 
-/// Writes a plan into the graph: chosen ops become weft.kernel regions with `layouts` and `config` attributes.
-/// Throws Error(checkFailed) if the plan leaves an op without a kernel.
+/// Writes a plan into the graph: chosen ops become weft.kernel regions with `layouts` and `config`
+/// attributes. Throws Error(checkFailed) if the plan leaves an op without a kernel.
 mlir::OwningOpRef<mlir::ModuleOp> materialize(mlir::ModuleOp module, const select::Problem &problem,
                                               const select::Plan &plan);
 
@@ -64,15 +72,18 @@ FuseRules parseFuseRules(const std::string &text);
 /// Candidates as a graph attribute: [{name, ops, pattern}].
 mlir::ArrayAttr candidatesAttribute(mlir::Operation *graph, const FusionResult &fusions);
 
-/// Writes a proposal into its graph as the attributes weft.candidates and weft.records; earlier records are kept.
+/// Writes a proposal into its graph as the attributes weft.candidates and weft.records; earlier
+/// records are kept.
 void attachFusions(mlir::Operation *graph, const FusionResult &fusions);
-/// Reads back what attachFusions wrote, edited or not. Throws Error(badInput) where the graph has no candidates, and for a
-/// candidate that no fusion rule admits (rules `standard`; of `target` what its families take).
+/// Reads back what attachFusions wrote, edited or not. Throws Error(badInput) where the graph has
+/// no candidates, and for a candidate that no fusion rule admits (rules `standard`; of `target`
+/// what its families take).
 FusionResult attachedFusions(mlir::Operation *graph, const FuseOptions &target = {});
 /// Takes both away: a graph that is proposed for again starts without them.
 void detachFusions(mlir::Operation *graph);
 
 void registerGraphPipeline();  ///< --graph-pipeline: all passes with their defaults
-void registerWeftPasses();     ///< for weft-opt: --fuse, --decompose-softmax, --decompose-norms, --stack-projections, ..
+void registerWeftPasses();     ///< for weft-opt: --fuse, --decompose-softmax, --decompose-norms,
+                               ///< --stack-projections, ..
 
 }  // namespace weft

@@ -1,5 +1,5 @@
-// The graph passes as MLIR passes, for weft-opt and for tests. Each works on one weft.graph; none decides whether a
-// rewrite pays: that is the selector's question.
+// The graph passes as MLIR passes, for weft-opt and for tests. Each works on one weft.graph; none
+// decides whether a rewrite pays: that is the selector's question.
 #ifndef WEFT_PASSES_TD
 #define WEFT_PASSES_TD
 
@@ -8,8 +8,10 @@ include "mlir/Pass/PassBase.td"
 def DifferentiatePass : Pass<"differentiate", "::weft::GraphOp"> {
   let summary = "Forward and backward in one graph";
   let description = [{
-    Reverse mode; each op states its own derivative. The gradient of a result is a new argument, unless the graph ends in a loss
-    (a scalar, or the result marked `weft.loss`). Everything that the backward ops read of the forward ones is saved, and
+    Reverse mode; each op states its own derivative. The gradient of a result is a new argument,
+        unless the graph ends in a loss
+    (a scalar, or the result marked `weft.loss`). Everything that the backward ops read of the
+    forward ones is saved, and
     listed, apart from what `recompute` names.
     ```mlir
     weft.graph @layer(%x: !bji, %w: !ui) -> !bju {
@@ -19,7 +21,8 @@ def DifferentiatePass : Pass<"differentiate", "::weft::GraphOp"> {
     }
     // becomes
     weft.graph @layer(%x: !bji, %w: !ui, %d_y: !bju {weft.gradient_of = "y"})
-        -> (!bju, !bji {weft.gradient_of = "x"}, !ui {weft.gradient_of = "w"}) attributes {weft.saved = ["y"]} {
+        -> (!bju, !bji {weft.gradient_of = "x"},
+            !ui {weft.gradient_of = "w"}) attributes {weft.saved = ["y"]} {
       %h = weft.contract "ui,bji->bju" %w, %x : !ui, !bji -> !bju
       %y = weft.relu %h : !bju
       %d_h = weft.relu_dx %d_y, %y : !bju
@@ -30,14 +33,17 @@ def DifferentiatePass : Pass<"differentiate", "::weft::GraphOp"> {
     ```
   }];
   let options = [
-    ListOption<"withRespectTo", "with-respect-to", "std::string", "names of arguments; default: all that hold floats">,
-    ListOption<"recompute", "recompute", "std::string", "element-wise results that the backward pass computes again">];
+    ListOption<"withRespectTo", "with-respect-to", "std::string",
+        "names of arguments; default: all that hold floats">,
+    ListOption<"recompute", "recompute", "std::string",
+        "element-wise results that the backward pass computes again">];
 }
 
 def FoldScalePass : Pass<"fold-scale", "::weft::GraphOp"> {
   let summary = "Fold a scale into the contraction that feeds it";
   let description = [{
-    The one fusion into contractions that the rules of "Data Movement Is All You Need" (section 4) allow.
+    The one fusion into contractions that the rules of "Data Movement Is All You Need" (section 4)
+        allow.
     ```mlir
     %s = weft.contract "phbk,phbj->hbjk" %k, %q : !phbk, !phbj -> !hbjk
     %t = weft.scale %s {factor = 0.125} : !hbjk
@@ -67,23 +73,28 @@ def ImpliedMasksPass : Pass<"implied-masks", "::weft::GraphOp"> {
 def StackProjectionsPass : Pass<"stack-projections", "::weft::GraphOp"> {
   let summary = "One contraction with stacked weights for projections of one tensor";
   let description = [{
-    "Data Movement Is All You Need", A.5.2. Weights are concatenated along the head axis (grouped-query: the axis whose
-    extents differ; query heads of two axes g, r are merged in the weight and split again in the result); biases that
+    "Data Movement Is All You Need",
+        A.5.2. Weights are concatenated along the head axis (grouped-query: the axis whose
+    extents differ; query heads of two axes g,
+        r are merged in the weight and split again in the result); biases that
     follow every projection likewise; results are slices.
     ```mlir
     %q = weft.contract "phi,bji->phbj" %wq, %x : ...
     %k = weft.contract "phi,bki->phbk" %wk, %x : ...
     // becomes, with mode=three
-    %w   = weft.concat %wq, %wk {axis = h} : ...                  // of parameters: packed once, at load
+    // of parameters: packed once, at load
+    %w   = weft.concat %wq, %wk {axis = h} : ...
     %q_k = weft.contract "phi,bji->phbj" %w, %x : ...
     %q   = weft.slice %q_k {axis = h, start = 0, size = 16} : ...
     %k   = weft.slice %q_k {axis = h, start = 16, size = 16} : ...
     ```
-    Every attempt is recorded in `weft.records` of the graph (codes A...: passes/fuse/ReasonCodes.h). Known downside: the
+    Every attempt is recorded in `weft.records` of the graph (codes A...:
+    passes/fuse/ReasonCodes.h). Known downside: the
     slices are free only in layouts whose slowest axis is the stacked one; in others each is a copy.
   }];
   let options = [
-    Option<"mode", "mode", "std::string", "\"three\"", "separate, two (the first two of a group), last-two, three (all)">];
+    Option<"mode", "mode", "std::string", "\"three\"",
+        "separate, two (the first two of a group), last-two, three (all)">];
 }
 
 def DecomposeSoftmaxPass : Pass<"decompose-softmax", "::weft::GraphOp"> {
@@ -93,7 +104,8 @@ def DecomposeSoftmaxPass : Pass<"decompose-softmax", "::weft::GraphOp"> {
     ```mlir
     %p = weft.softmax %x over k : !hbjk
     // becomes, with tile=64
-    %exponentials, %maxima, %sums = weft.local_softmax %x over k {tile = 64} : !hbjk -> !hbjk, !f32_hbjn, !f32_hbjn
+    %exponentials, %maxima, %sums = weft.local_softmax %x over k {tile = 64} : !hbjk -> !hbjk,
+        !f32_hbjn, !f32_hbjn
     %factors = weft.reduce_subvectors %maxima, %sums over n : !f32_hbjn
     %p = weft.global_scaling %exponentials, %factors over k {tile = 64} : !hbjk, !f32_hbjn -> !hbjk
     ```
@@ -104,7 +116,8 @@ def DecomposeSoftmaxPass : Pass<"decompose-softmax", "::weft::GraphOp"> {
 def DecomposeNormsPass : Pass<"decompose-norms", "::weft::GraphOp"> {
   let summary = "Norms as sums of rows and their application";
   let description = [{
-    The sums may stand in the epilogue of the contraction that computes x, the application in front of the one that reads y. Sums are fp32.
+    The sums may stand in the epilogue of the contraction that computes x,
+        the application in front of the one that reads y. Sums are fp32.
     ```mlir
     %y = weft.layer_norm %x, %gamma, %beta over i : !bji, !i, !i
     // becomes
@@ -112,45 +125,59 @@ def DecomposeNormsPass : Pass<"decompose-norms", "::weft::GraphOp"> {
     %y_wide    = weft.cast %x : !bji -> !f32_bji
     %y_square  = weft.mul %y_wide, %y_wide : !f32_bji
     %y_squares = weft.reduce sum %y_square over i : !f32_bji -> !f32_bj
-    %y_normal  = weft.normalize %x, %y_sum, %y_squares along (b, j) {count = 1024, epsilon = 1.0e-05} : !bji, !f32_bj, !f32_bj -> !bji
+    %y_normal  = weft.normalize %x, %y_sum, %y_squares along (b, j) {count = 1024,
+        epsilon = 1.0e-05} : !bji, !f32_bj, !f32_bj -> !bji
     %y_scaled  = weft.mul %y_normal, %gamma along (i) : !bji, !i
     %y         = weft.add %y_scaled, %beta along (i) : !bji, !i
     ```
-    An rms_norm has neither a sum nor a beta, and `rms_normalize`. With `deferred` it is that or nothing, where contractions alone read y:
+    An rms_norm has neither a sum nor a beta,
+        and `rms_normalize`. With `deferred` it is that or nothing, where contractions alone read y:
     ```mlir
     %y_gained  = weft.mul %x, %gamma along (i) : !bji, !i
     %z_raw     = weft.contract "bji,ui->bju" %y_gained, %w : !bji, !ui -> !bju
     %z         = weft.rms_normalize %z_raw, %y_squares along (b, j) {count = 1024} : !bju, !f32_bj
     ```
-    Known downside: where z is no part of the product's kernel, z_raw is stored as large as x makes it.
-    Every norm leaves a record (codes N...: passes/fuse/ReasonCodes.h): one whose mean or rstd is read stays whole. Known downsides:
-    a layer norm's variance is a difference, mean(x^2) - mean(x)^2 (ir/SPEC.md, "Element-wise class"); as kernels of their own the
+    Known downside: where z is no part of the product's kernel,
+        z_raw is stored as large as x makes it.
+    Every norm leaves a record (codes N...: passes/fuse/ReasonCodes.h): one whose mean or rstd is
+    read stays whole. Known downsides:
+    a layer norm's variance is a difference, mean(x^2) - mean(x)^2 (ir/SPEC.md,
+        "Element-wise class"); as kernels of their own the
     sums read x once more than a whole norm, which keeps the row.
   }];
-  let options = [Option<"deferred", "deferred", "bool", "false", "apply the factor of a row behind the contractions that read the norm">];
+  let options = [Option<"deferred", "deferred", "bool", "false",
+      "apply the factor of a row behind the contractions that read the norm">];
 }
 
 def FusePass : Pass<"fuse", "::weft::GraphOp"> {
   let summary = "Propose which ops may share a kernel";
   let description = [{
-    Changes no op: attaches `weft.candidates` (sets of op numbers with the kernel's name and pattern) and `weft.records` (one
-    per attempt) to the graph. The patterns are the four of Fig. 3 of "Data Movement Is All You Need"; the text names what
-    they have in common (equal iteration spaces, or spaces that differ by one reduction), the names are ours:
-      producer-consumer   two maps in sequence over one space: the intermediate stays in registers (BRD)
-      reduction-consumer  one of the two reduces: the map runs inside the loop of the reduction (SM, BDRLN)
+    Changes no op: attaches `weft.candidates` (sets of op numbers with the kernel's name and
+    pattern) and `weft.records` (one
+    per attempt) to the graph. The patterns are the four of Fig. 3 of "Data Movement Is All You "
+        "Need"; the text names what
+    they have in common (equal iteration spaces, or spaces that differ by one reduction),
+        the names are ours:
+      producer-consumer   two maps in sequence over one space: the intermediate stays in registers
+                          (BRD)
+      reduction-consumer  one of the two reduces: the map runs inside the loop of the reduction (SM,
+                          BDRLN)
       shared-input        two readers of one tensor over one space: it is read once (BSB, BLNRD)
       launch-merging      independent ops over one space: one launch instead of several (AIB)
     ```mlir
     %b = weft.bias %x, %beta along (i) : !bji, !i        // op 0
     %r = weft.relu %b : !bji                             // op 1
     // graph attributes after --fuse
-    weft.candidates = [ {name = "bias", ops = [0]}, ..., {name = "bias_relu", ops = [0, 1], pattern = "producer-consumer"} ]
-    weft.records = [ {accepted, ops = [0, 1], pass = "fuse", pattern = "producer-consumer", saved_bytes = ...} ]
+    weft.candidates = [ {name = "bias", ops = [0]}, ..., {name = "bias_relu", ops = [0, 1],
+        pattern = "producer-consumer"} ]
+    weft.records = [ {accepted, ops = [0, 1], pass = "fuse", pattern = "producer-consumer",
+        saved_bytes = ...} ]
     ```
   }];
   let options = [
     Option<"rules", "rules", "std::string", "\"default\"", "paper, default or none">,
-    Option<"device", "device", "std::string", "\"\"", "whose kernel families may fuse into contractions; default: none">,
+    Option<"device", "device", "std::string", "\"\"",
+        "whose kernel families may fuse into contractions; default: none">,
     ListOption<"together", "together", "int64_t", "pairs of op numbers that must share a kernel">,
     ListOption<"apart", "apart", "int64_t", "pairs of op numbers that must not">];
 }

@@ -1,5 +1,6 @@
-// THE ordered list of graph passes. Each line says why it stands after the one before it. `differentiate` stands before all of
-// them where it runs (weft --train): it needs ops that have derivatives, and the rewrites apply to the backward pass, too.
+// THE ordered list of graph passes. Each line says why it stands after the one before it.
+// `differentiate` stands before all of them where it runs (weft --train): it needs ops that have
+// derivatives, and the rewrites apply to the backward pass, too.
 #include "passes/Passes.h"
 #include "passes/Rewrites.h"
 
@@ -12,23 +13,31 @@ namespace weft {
 const std::vector<PipelineStep> &graphPipeline() {
   static const std::vector<PipelineStep> steps = {
       {"fold-scale", "first: a factor inside a contraction is part of what stacking compares"},
-      {"stack-projections", "after fold-scale: a scale between a projection and its bias would hide the bias"},
+      {"stack-projections",
+       "after fold-scale: a scale between a projection and its bias would hide the bias"},
       {"decompose-softmax", "after stacking only by convention: the two touch different ops"},
-      {"decompose-norms", "after stacking, whose groups are found by one input: y stays one tensor, so that either order would do"},
-      {"implied-masks", "after fold-scale, which would take the scale into the product; what the paper counts as a dropout is one until here"},
-      {"fuse", "last: it proposes over the ops that the rewrites leave, and op numbers must not change after it"},
+      {"decompose-norms",
+       "after stacking, whose groups are found by one input: y stays one tensor, so that either "
+       "order would do"},
+      {"implied-masks",
+       "after fold-scale, which would take the scale into the product; what the paper counts as a "
+       "dropout is one until here"},
+      {"fuse",
+       "last: it proposes over the ops that the rewrites leave, and op numbers must not change "
+       "after it"},
   };
   return steps;
 }
 
 void registerGraphPipeline() {
-  mlir::PassPipelineRegistration<>("graph-pipeline", "All graph passes with their defaults, in the order of Pipeline.cpp",
-                                   [](mlir::OpPassManager &manager) {
-                                     std::string text;
-                                     for (const PipelineStep &step : graphPipeline())
-                                       text += (text.empty() ? "" : ",") + std::string(step.pass);
-                                     (void)mlir::parsePassPipeline("weft.graph(" + text + ")", manager);
-                                   });
+  mlir::PassPipelineRegistration<>(
+      "graph-pipeline", "All graph passes with their defaults, in the order of Pipeline.cpp",
+      [](mlir::OpPassManager &manager) {
+        std::string text;
+        for (const PipelineStep &step : graphPipeline())
+          text += (text.empty() ? "" : ",") + std::string(step.pass);
+        (void)mlir::parsePassPipeline("weft.graph(" + text + ")", manager);
+      });
 }
 
 }  // namespace weft

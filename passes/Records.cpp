@@ -47,27 +47,32 @@ void readRejection(const std::string &text, FusionRecord &record) {
 }
 
 FusionRecord recordFrom(mlir::DictionaryAttr entry, const std::vector<mlir::Operation *> &ops) {
-  FusionRecord record{.pass = textOf(entry, "pass"), .pattern = textOf(entry, "pattern"), .ops = opsOf(entry, "weft.records"),
-                      .opNames = {}, .accepted = entry.contains("accepted"), .code = {}, .reason = {}, .detail = {},
+  FusionRecord record{.pass = textOf(entry, "pass"),
+                      .pattern = textOf(entry, "pattern"),
+                      .ops = opsOf(entry, "weft.records"),
+                      .opNames = {},
+                      .accepted = entry.contains("accepted"),
+                      .code = {},
+                      .reason = {},
+                      .detail = {},
                       .savedBytes = 0};
   for (int op : record.ops)
     if (op >= 0 && op < static_cast<int>(ops.size()))
       record.opNames.push_back(ops[static_cast<size_t>(op)]->getName().stripDialect().str());
   if (auto bytes = entry.getAs<mlir::IntegerAttr>("saved_bytes"))
     record.savedBytes = bytes.getInt();
-  if (!record.accepted)
-    readRejection(textOf(entry, "rejected"), record);
+  if (!record.accepted) readRejection(textOf(entry, "rejected"), record);
   return record;
 }
 
 /// Any set of ops that some rule admits; a file cannot make a kernel that the passes would not.
 void checkCandidate(const std::vector<int> &ops, const FusionResult &admitted) {
   const auto is = [&](const auto &other) { return other.ops == ops; };
-  if (std::any_of(admitted.candidates.begin(), admitted.candidates.end(), is))
-    return;
+  if (std::any_of(admitted.candidates.begin(), admitted.candidates.end(), is)) return;
   const auto refused = std::find_if(admitted.records.begin(), admitted.records.end(), is);
-  throw Error::badInput("weft.candidates: ops [{}] may not share a kernel: {}", fmt::join(ops, ", "),
-                        refused == admitted.records.end() ? "no fusion pattern joins them" : describe(*refused));
+  throw Error::badInput(
+      "weft.candidates: ops [{}] may not share a kernel: {}", fmt::join(ops, ", "),
+      refused == admitted.records.end() ? "no fusion pattern joins them" : describe(*refused));
 }
 
 }  // namespace
@@ -75,12 +80,17 @@ void checkCandidate(const std::vector<int> &ops, const FusionResult &admitted) {
 FusionResult attachedFusions(mlir::Operation *graph, const FuseOptions &target) {
   const auto candidates = graph->getAttrOfType<mlir::ArrayAttr>("weft.candidates");
   if (!candidates)
-    throw Error::badInput("the graph has no weft.candidates; --stop-after fuse writes them, --start-from fuse proposes them");
-  const FusionResult admitted = proposeFusions(graph, {.maxEpilogues = std::numeric_limits<int>::max(), .epilogueRefusal = target.epilogueRefusal,
-                                                       .prologueRefusal = target.prologueRefusal});
+    throw Error::badInput(
+        "the graph has no weft.candidates; --stop-after fuse writes them, --start-from fuse "
+        "proposes them");
+  const FusionResult admitted =
+      proposeFusions(graph, {.maxEpilogues = std::numeric_limits<int>::max(),
+                             .epilogueRefusal = target.epilogueRefusal,
+                             .prologueRefusal = target.prologueRefusal});
   FusionResult result;
   for (auto entry : candidates.getAsRange<mlir::DictionaryAttr>()) {
-    result.candidates.push_back({.ops = opsOf(entry, "weft.candidates"), .pattern = textOf(entry, "pattern")});
+    result.candidates.push_back(
+        {.ops = opsOf(entry, "weft.candidates"), .pattern = textOf(entry, "pattern")});
     checkCandidate(result.candidates.back().ops, admitted);
   }
   const std::vector<mlir::Operation *> ops = numberedOps(graph);
@@ -90,20 +100,19 @@ FusionResult attachedFusions(mlir::Operation *graph, const FuseOptions &target) 
   return result;
 }
 
-mlir::ArrayAttr recordsAttribute(mlir::MLIRContext *context, const std::vector<FusionRecord> &records) {
+mlir::ArrayAttr recordsAttribute(mlir::MLIRContext *context,
+                                 const std::vector<FusionRecord> &records) {
   mlir::Builder builder(context);
   std::vector<mlir::Attribute> list;
   for (const FusionRecord &record : records) {
     std::vector<mlir::NamedAttribute> entries;
-    if (record.accepted)
-      entries.push_back(builder.getNamedAttr("accepted", builder.getUnitAttr()));
-    else
-      entries.push_back(text(builder, "rejected", describe(record)));
+    if (record.accepted) entries.push_back(builder.getNamedAttr("accepted", builder.getUnitAttr()));
+    else entries.push_back(text(builder, "rejected", describe(record)));
     entries.push_back(builder.getNamedAttr("ops", numbers(builder, record.ops)));
     entries.push_back(text(builder, "pass", record.pass));
-    if (!record.pattern.empty())
-      entries.push_back(text(builder, "pattern", record.pattern));
-    entries.push_back(builder.getNamedAttr("saved_bytes", builder.getI64IntegerAttr(record.savedBytes)));
+    if (!record.pattern.empty()) entries.push_back(text(builder, "pattern", record.pattern));
+    entries.push_back(
+        builder.getNamedAttr("saved_bytes", builder.getI64IntegerAttr(record.savedBytes)));
     list.push_back(builder.getDictionaryAttr(entries));
   }
   return builder.getArrayAttr(list);
@@ -115,10 +124,10 @@ mlir::ArrayAttr candidatesAttribute(mlir::Operation *graph, const FusionResult &
   std::vector<mlir::Attribute> list;
   for (size_t index = 0; index < fusions.candidates.size(); ++index) {
     const FusionCandidate &candidate = fusions.candidates[index];
-    std::vector<mlir::NamedAttribute> entries{text(builder, "name", problem.candidates[index].name),
-                                              builder.getNamedAttr("ops", numbers(builder, candidate.ops))};
-    if (!candidate.pattern.empty())
-      entries.push_back(text(builder, "pattern", candidate.pattern));
+    std::vector<mlir::NamedAttribute> entries{
+        text(builder, "name", problem.candidates[index].name),
+        builder.getNamedAttr("ops", numbers(builder, candidate.ops))};
+    if (!candidate.pattern.empty()) entries.push_back(text(builder, "pattern", candidate.pattern));
     list.push_back(builder.getDictionaryAttr(entries));
   }
   return builder.getArrayAttr(list);

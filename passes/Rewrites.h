@@ -1,4 +1,5 @@
-// Graph rewrites that variants are made of. Each keeps what the graph computes; none decides whether it pays.
+// Graph rewrites that variants are made of. Each keeps what the graph computes; none decides
+// whether it pays.
 #pragma once
 
 #include "passes/fuse/Fusion.h"
@@ -12,57 +13,72 @@ namespace weft {
 
 struct DifferentiateOptions {
   std::vector<std::string> withRespectTo = {};  ///< names of arguments; empty: all that hold floats
-  std::vector<std::string> recompute = {};      ///< element-wise results that the backward pass computes again
-  bool scalesLoss = false;                      ///< the gradient of a loss is an argument, which scales all gradients; else it is 1
+  std::vector<std::string> recompute =
+      {};  ///< element-wise results that the backward pass computes again
+  bool scalesLoss =
+      false;  ///< the gradient of a loss is an argument, which scales all gradients; else it is 1
 };
 
-/// Appends the backward pass to a graph. Its results gain the gradient of every wanted argument (result attribute
-/// weft.gradient_of), its arguments the gradient of every result (d_NAME), unless the graph ends in a loss: a scalar, or the
-/// result marked weft.loss. Forward tensors that the backward ops read are listed in the graph's attribute weft.saved. Fails with
-/// a diagnostic at the op or argument: no derivative, an argument of integers, a loss that is no scalar, unknown names.
+/// Appends the backward pass to a graph. Its results gain the gradient of every wanted argument
+/// (result attribute weft.gradient_of), its arguments the gradient of every result (d_NAME), unless
+/// the graph ends in a loss: a scalar, or the result marked weft.loss. Forward tensors that the
+/// backward ops read are listed in the graph's attribute weft.saved. Fails with a diagnostic at the
+/// op or argument: no derivative, an argument of integers, a loss that is no scalar, unknown names.
 mlir::LogicalResult differentiate(GraphOp graph, const DifferentiateOptions &options);
 
-/// An element-wise result that the backward pass of a differentiated graph reads, and that it may compute again instead.
+/// An element-wise result that the backward pass of a differentiated graph reads, and that it may
+/// compute again instead.
 struct Recomputation {
-  std::vector<mlir::Operation *> chain;  ///< what is computed again, in graph order; the last one's result is saved now
-  int64_t bytesLess = 0;                 ///< moved, if forward need not store the result and every kernel can be fused
-  std::string name() const;              ///< "recompute-hidden"
+  std::vector<mlir::Operation *>
+      chain;  ///< what is computed again, in graph order; the last one's result is saved now
+  int64_t bytesLess =
+      0;  ///< moved, if forward need not store the result and every kernel can be fused
+  std::string name() const;  ///< "recompute-hidden"
 };
 
-/// Those that may pay, the one that moves least first: nothing stores the result but for the backward pass, and what it is
-/// computed from is stored anyway. Nothing for a graph without a backward pass.
+/// Those that may pay, the one that moves least first: nothing stores the result but for the
+/// backward pass, and what it is computed from is stored anyway. Nothing for a graph without a
+/// backward pass.
 std::vector<Recomputation> findRecomputations(GraphOp graph);
 
-/// Clones the chain in front of its first reader in the backward pass, and lists anew what is saved.
+/// Clones the chain in front of its first reader in the backward pass, and lists anew what is
+/// saved.
 void recompute(GraphOp graph, const Recomputation &recomputation);
 
 struct AdamWOptions {
   double beta1 = 0.9, beta2 = 0.999;
 };
 
-/// Replaces the gradient of every parameter among the results of a differentiated graph by one step of AdamW: parameters
-/// become arguments NAME, with arguments NAME_mean and NAME_square beside them, and the results NAME_next, NAME_mean_next and
-/// NAME_square_next, marked weft.update_of, are what the next step takes. Rate, decay and bias correction come as the scalars keep, step_size and
-/// epsilon (differentiate/AdamW.cpp). Fails with a diagnostic without gradients, and for parameters that are not f32.
+/// Replaces the gradient of every parameter among the results of a differentiated graph by one step
+/// of AdamW: parameters become arguments NAME, with arguments NAME_mean and NAME_square beside
+/// them, and the results NAME_next, NAME_mean_next and NAME_square_next, marked weft.update_of, are
+/// what the next step takes. Rate, decay and bias correction come as the scalars keep, step_size
+/// and epsilon (differentiate/AdamW.cpp). Fails with a diagnostic without gradients, and for
+/// parameters that are not f32.
 mlir::LogicalResult appendAdamW(GraphOp graph, const AdamWOptions &options);
 
-/// Contractions of one tensor with weights that could be one contraction with stacked weights, in graph order.
+/// Contractions of one tensor with weights that could be one contraction with stacked weights, in
+/// graph order.
 struct ProjectionGroup {
   mlir::Value data;
   std::vector<ContractOp> projections;
   std::string name() const;  ///< the names of the results: "q-k-v"
 };
 
-/// Groups of at least two. Projections that read a common tensor but cannot be stacked leave a record (codes A...).
-std::vector<ProjectionGroup> findProjectionGroups(GraphOp graph, std::vector<FusionRecord> &records);
+/// Groups of at least two. Projections that read a common tensor but cannot be stacked leave a
+/// record (codes A...).
+std::vector<ProjectionGroup> findProjectionGroups(GraphOp graph,
+                                                  std::vector<FusionRecord> &records);
 
-/// Replaces members `first` .. `last` of a group by one contraction ("Data Movement Is All You Need", A.5.2): weights are
-/// concatenated along the head axis (else along the slowest axis that stays; a pair of head axes is merged first, see
-/// algebra/Projection.h), results are slices. Biases that follow every
-/// member are concatenated too and added once, before slicing. Concatenations of parameters happen once, at load.
+/// Replaces members `first` .. `last` of a group by one contraction ("Data Movement Is All You
+/// Need", A.5.2): weights are concatenated along the head axis (else along the slowest axis that
+/// stays; a pair of head axes is merged first, see algebra/Projection.h), results are slices.
+/// Biases that follow every member are concatenated too and added once, before slicing.
+/// Concatenations of parameters happen once, at load.
 void stackProjections(const ProjectionGroup &group, size_t first, size_t last);
 
-/// One projection of a group in the backward pass: the gradient of its result, and the products that it is an operand of.
+/// One projection of a group in the backward pass: the gradient of its result, and the products
+/// that it is an operand of.
 struct GradientProjection {
   mlir::Value weight, gradient;
   ContractOp ofInput, ofWeight;
@@ -73,46 +89,55 @@ struct MemberRange {
   size_t first = 0, last = 0;
 };
 
-/// The backward pass of a group of projections, in their order. Gradients of the input are terms of one sum.
+/// The backward pass of a group of projections, in their order. Gradients of the input are terms of
+/// one sum.
 struct GradientGroup {
   std::vector<GradientProjection> members;
-  size_t weightDimension = 0, gradientDimension = 0;  ///< along which weights and gradients are stacked
-  std::string name(const MemberRange &range) const;   ///< the names of the weights: "wq-wk"
+  size_t weightDimension = 0,
+         gradientDimension = 0;  ///< along which weights and gradients are stacked
+  std::string name(const MemberRange &range) const;  ///< the names of the weights: "wq-wk"
 };
 
 /// Nothing where the graph has no backward pass, or its products cannot be stacked.
 std::optional<GradientGroup> gradientsOf(const ProjectionGroup &group);
 
-/// One product for the gradient of the common input of some members, and one for those of their weights. What is stacked
-/// both ways stands in one tensor.
-void stackGradients(const GradientGroup &group, const std::optional<MemberRange> &inputs, const std::optional<MemberRange> &weights);
+/// One product for the gradient of the common input of some members, and one for those of their
+/// weights. What is stacked both ways stands in one tensor.
+void stackGradients(const GradientGroup &group, const std::optional<MemberRange> &inputs,
+                    const std::optional<MemberRange> &weights);
 
-/// softmax -> local_softmax {tile}, reduce_subvectors, global_scaling ("Recomposing Softmax Layers", section 3.2).
+/// softmax -> local_softmax {tile}, reduce_subvectors, global_scaling ("Recomposing Softmax
+/// Layers", section 3.2).
 void decomposeSoftmax(SoftmaxOp softmax, int64_t tile);
 
-/// layer_norm -> sums of x and of its squares by rows, in fp32, and normalize with mul and add; rms_norm -> sums of squares, and
-/// rms_normalize with mul. The sums may join what computes x, the rest what reads y. A norm whose statistics are read stays as it is.
-/// `deferred`: RMS norms alone, of computed tensors that contractions read and sum along the rows. These read x * gamma, and the factor of
-/// each row is applied behind them: rms_normalize of their results. All others stay whole.
-/// One record a norm (codes N...), with op numbers of the graph before.
+/// layer_norm -> sums of x and of its squares by rows, in fp32, and normalize with mul and add;
+/// rms_norm -> sums of squares, and rms_normalize with mul. The sums may join what computes x, the
+/// rest what reads y. A norm whose statistics are read stays as it is. `deferred`: RMS norms alone,
+/// of computed tensors that contractions read and sum along the rows. These read x * gamma, and the
+/// factor of each row is applied behind them: rms_normalize of their results. All others stay
+/// whole. One record a norm (codes N...), with op numbers of the graph before.
 enum class NormSteps : uint8_t { decomposed, deferred };
 std::vector<FusionRecord> decomposeNorms(GraphOp graph, NormSteps steps = NormSteps::decomposed);
 /// Whether there is one that it takes.
 bool hasDecomposableNorm(GraphOp graph, NormSteps steps = NormSteps::decomposed);
 
-/// contract, then scale -> contract {scale}: the one fusion into contractions that the paper's rules allow.
-/// Returns how many were folded.
+/// contract, then scale -> contract {scale}: the one fusion into contractions that the paper's
+/// rules allow. Returns how many were folded.
 int foldScales(GraphOp graph);
 
-/// A dropout of the backward pass that became a scale, because what its only reader reads beside it holds the mask.
+/// A dropout of the backward pass that became a scale, because what its only reader reads beside it
+/// holds the mask.
 struct ImpliedMask {
   mlir::Value scaled, reader, dropped;
 };
 
-/// relu_dx(dropout g, dropout y), of one mask -> relu_dx(scale g, dropout y): ops keep their numbers and results their names.
+/// relu_dx(dropout g, dropout y), of one mask -> relu_dx(scale g, dropout y): ops keep their
+/// numbers and results their names.
 std::vector<ImpliedMask> leaveOutImpliedMasks(GraphOp graph);
 
-/// Records as an attribute for FileCheck and `explain`: [{pass, pattern, ops, accepted, code, ...}].
-mlir::ArrayAttr recordsAttribute(mlir::MLIRContext *context, const std::vector<FusionRecord> &records);
+/// Records as an attribute for FileCheck and `explain`: [{pass, pattern, ops, accepted, code,
+/// ...}].
+mlir::ArrayAttr recordsAttribute(mlir::MLIRContext *context,
+                                 const std::vector<FusionRecord> &records);
 
 }  // namespace weft

@@ -1,7 +1,8 @@
-// Whole variants: the product of the choices that reach across a graph. Each is a rewritten clone, so the selector solves
-// each alone and the cheapest wins. A few dozen at most: a group of projections has up to four ways, and in a backward pass
-// up to seven more beside each, attention two; saved tensors are recomputed one by one and all together; norms are decomposed where
-// that is asked for.
+// Whole variants: the product of the choices that reach across a graph. Each is a rewritten clone,
+// so the selector solves each alone and the cheapest wins. A few dozen at most: a group of
+// projections has up to four ways, and in a backward pass up to seven more beside each, attention
+// two; saved tensors are recomputed one by one and all together; norms are decomposed where that is
+// asked for.
 #include "kernel/Error.h"
 #include "passes/Passes.h"
 #include "passes/Rewrites.h"
@@ -20,25 +21,24 @@ struct Stacking {
 using Choice = std::optional<Stacking>;
 
 std::string rewriteName(const ProjectionGroup &group, size_t first, size_t last) {
-  ProjectionGroup part{.data = group.data, .projections = {group.projections.begin() + static_cast<long>(first),
-                                                           group.projections.begin() + static_cast<long>(last) + 1}};
+  ProjectionGroup part{.data = group.data,
+                       .projections = {group.projections.begin() + static_cast<long>(first),
+                                       group.projections.begin() + static_cast<long>(last) + 1}};
   return "stack-" + part.name();
 }
 
 /// separate; every two neighbours (q with k, k with v); all. A group of two has no third way.
-std::vector<Choice> stackingChoices(const ProjectionGroup &group, size_t index, const std::string &mode) {
+std::vector<Choice> stackingChoices(const ProjectionGroup &group, size_t index,
+                                    const std::string &mode) {
   const size_t size = group.projections.size();
   std::vector<Choice> choices;
   const auto stack = [&](size_t first, size_t last) {
     choices.push_back(Stacking{index, first, last, rewriteName(group, first, last)});
   };
-  if (mode == "auto" || mode == "separate")
-    choices.push_back(std::nullopt);
+  if (mode == "auto" || mode == "separate") choices.push_back(std::nullopt);
   if (mode == "auto" || mode == "two")
-    for (size_t first = 0; first + 1 < size; ++first)
-      stack(first, first + 1);
-  if (mode == "three" || (mode == "auto" && size > 2))
-    stack(0, size - 1);
+    for (size_t first = 0; first + 1 < size; ++first) stack(first, first + 1);
+  if (mode == "three" || (mode == "auto" && size > 2)) stack(0, size - 1);
   return choices;
 }
 
@@ -51,11 +51,11 @@ int64_t countProducts(const std::vector<std::vector<Choice>> &lists) {
   return count;
 }
 
-/// The first choice of every list, the second, ..: those whose lists are shorter stay at their last.
+/// The first choice of every list, the second, ..: those whose lists are shorter stay at their
+/// last.
 std::vector<std::vector<Choice>> alike(const std::vector<std::vector<Choice>> &lists) {
   size_t longest = 0;
-  for (const std::vector<Choice> &list : lists)
-    longest = std::max(longest, list.size());
+  for (const std::vector<Choice> &list : lists) longest = std::max(longest, list.size());
   std::vector<std::vector<Choice>> result(longest);
   for (size_t index = 0; index < longest; ++index)
     for (const std::vector<Choice> &list : lists)
@@ -79,8 +79,7 @@ std::vector<std::vector<Choice>> product(const std::vector<std::vector<Choice>> 
 
 GraphOp graphOf(mlir::ModuleOp module) {
   auto graphs = module.getOps<GraphOp>();
-  if (graphs.empty())
-    throw Error::badInput("module has no weft.graph");
+  if (graphs.empty()) throw Error::badInput("module has no weft.graph");
   return *graphs.begin();
 }
 
@@ -89,26 +88,23 @@ std::vector<SoftmaxOp> softmaxesOf(GraphOp graph) {
   return {ops.begin(), ops.end()};
 }
 
-/// How the backward pass of a group is stacked: nothing, two or all of its members, for the gradient of the input, for those of the
-/// weights, or for both.
+/// How the backward pass of a group is stacked: nothing, two or all of its members, for the
+/// gradient of the input, for those of the weights, or for both.
 struct GradientStacking {
   size_t group = 0;
   std::optional<MemberRange> inputs, weights;
 };
 
-std::vector<std::optional<GradientStacking>> gradientChoices(const std::vector<ProjectionGroup> &groups, const std::string &mode) {
+std::vector<std::optional<GradientStacking>> gradientChoices(
+    const std::vector<ProjectionGroup> &groups, const std::string &mode) {
   std::vector<std::optional<GradientStacking>> choices;
-  if (mode == "auto" || mode == "separate")
-    choices.push_back(std::nullopt);
+  if (mode == "auto" || mode == "separate") choices.push_back(std::nullopt);
   for (size_t index = 0; index < groups.size() && mode != "separate"; ++index) {
     const size_t size = groups[index].projections.size();
-    if (!gradientsOf(groups[index]))
-      continue;
+    if (!gradientsOf(groups[index])) continue;
     std::vector<MemberRange> ranges;
-    if (mode != "three")
-      ranges.push_back({0, 1});
-    if (mode != "two" && size > 2)
-      ranges.push_back({0, size - 1});
+    if (mode != "three") ranges.push_back({0, 1});
+    if (mode != "two" && size > 2) ranges.push_back({0, size - 1});
     for (const MemberRange &range : ranges) {
       if (mode == "auto") {
         choices.push_back(GradientStacking{index, range, std::nullopt});
@@ -117,8 +113,7 @@ std::vector<std::optional<GradientStacking>> gradientChoices(const std::vector<P
       choices.push_back(GradientStacking{index, range, range});
     }
   }
-  if (choices.empty())
-    choices.push_back(std::nullopt);
+  if (choices.empty()) choices.push_back(std::nullopt);
   return choices;
 }
 
@@ -128,29 +123,29 @@ constexpr size_t mostRecomputed = 3;
 /// Which of the graph's recomputations are made: none; each alone; all of them.
 std::vector<std::vector<size_t>> recomputeChoices(GraphOp graph, const std::string &mode) {
   std::vector<std::vector<size_t>> choices(1);
-  const size_t count = mode == "none" ? 0 : std::min(findRecomputations(graph).size(), mostRecomputed);
+  const size_t count =
+      mode == "none" ? 0 : std::min(findRecomputations(graph).size(), mostRecomputed);
   std::vector<size_t> all;
   for (size_t index = 0; index < count; ++index) {
     choices.push_back({index});
     all.push_back(index);
   }
-  if (count > 1)
-    choices.push_back(all);
+  if (count > 1) choices.push_back(all);
   return choices;
 }
 
 /// From the last op to the first: what is computed again may read what another one computes again.
-void recomputeAll(GraphOp graph, const std::vector<size_t> &chosen, std::vector<std::string> &rewrites) {
+void recomputeAll(GraphOp graph, const std::vector<size_t> &chosen,
+                  std::vector<std::string> &rewrites) {
   const std::vector<Recomputation> found = findRecomputations(graph);
   std::vector<Recomputation> recomputations;
-  for (size_t index : chosen)
-    recomputations.push_back(found[index]);
+  for (size_t index : chosen) recomputations.push_back(found[index]);
   std::sort(recomputations.begin(), recomputations.end(),
-            [](const Recomputation &a, const Recomputation &b) { return b.chain.back()->isBeforeInBlock(a.chain.back()); });
-  for (const Recomputation &one : recomputations)
-    rewrites.push_back(one.name());
-  for (const Recomputation &one : recomputations)
-    recompute(graph, one);
+            [](const Recomputation &a, const Recomputation &b) {
+              return b.chain.back()->isBeforeInBlock(a.chain.back());
+            });
+  for (const Recomputation &one : recomputations) rewrites.push_back(one.name());
+  for (const Recomputation &one : recomputations) recompute(graph, one);
 }
 
 /// Whether a group is stacked in part only.
@@ -160,15 +155,17 @@ bool isPart(const std::vector<Choice> &stackings, const std::vector<ProjectionGr
   });
 }
 
-Variant rewrite(mlir::ModuleOp module, const std::vector<Choice> &stackings, const std::optional<GradientStacking> &gradients,
-                const std::vector<size_t> &recomputed, bool decompose, std::optional<NormSteps> norms, int subVector) {
+Variant rewrite(mlir::ModuleOp module, const std::vector<Choice> &stackings,
+                const std::optional<GradientStacking> &gradients,
+                const std::vector<size_t> &recomputed, bool decompose,
+                std::optional<NormSteps> norms, int subVector) {
   Variant variant{.rewrites = {}, .module = mlir::OwningOpRef<mlir::ModuleOp>(module.clone())};
   GraphOp graph = graphOf(*variant.module);
-  if (!recomputed.empty())
-    recomputeAll(graph, recomputed, variant.rewrites);
+  if (!recomputed.empty()) recomputeAll(graph, recomputed, variant.rewrites);
   std::vector<FusionRecord> records;
   const std::vector<ProjectionGroup> groups = findProjectionGroups(graph, records);
-  const std::optional<GradientGroup> backward = gradients ? gradientsOf(groups[gradients->group]) : std::nullopt;
+  const std::optional<GradientGroup> backward =
+      gradients ? gradientsOf(groups[gradients->group]) : std::nullopt;
   for (const Choice &choice : stackings)
     if (choice) {
       stackProjections(groups[choice->group], choice->first, choice->last);
@@ -182,8 +179,7 @@ Variant rewrite(mlir::ModuleOp module, const std::vector<Choice> &stackings, con
     stackGradients(*backward, gradients->inputs, gradients->weights);
   }
   if (decompose) {
-    for (SoftmaxOp softmax : softmaxesOf(graph))
-      decomposeSoftmax(softmax, subVector);
+    for (SoftmaxOp softmax : softmaxesOf(graph)) decomposeSoftmax(softmax, subVector);
     variant.rewrites.push_back("decompose-softmax-" + std::to_string(subVector));
   }
   if (norms) {
@@ -195,7 +191,8 @@ Variant rewrite(mlir::ModuleOp module, const std::vector<Choice> &stackings, con
 }
 
 void check(const VariantOptions &options) {
-  const auto oneOf = [](const std::string &what, const std::string &value, const std::set<std::string> &known) {
+  const auto oneOf = [](const std::string &what, const std::string &value,
+                        const std::set<std::string> &known) {
     if (!known.count(value))
       throw Error::badInput("{} '{}' is not one of {}", what, value, fmt::join(known, ", "));
   };
@@ -219,51 +216,61 @@ std::vector<Variant> proposeVariants(mlir::ModuleOp module, const VariantOptions
     stackings.push_back(stackingChoices(groups[index], index, options.stacking));
   std::vector<bool> decompositions;
   const bool hasSoftmax = !softmaxesOf(graph).empty();
-  if (options.attention != "decomposed" || !hasSoftmax)
-    decompositions.push_back(false);
-  if (options.attention != "unfused" && hasSoftmax)
-    decompositions.push_back(true);
-  const std::vector<std::optional<GradientStacking>> gradients = gradientChoices(groups, options.stacking);
-  const std::vector<std::vector<size_t>> recomputations = recomputeChoices(graph, options.recompute);
-  const int64_t ways = countProducts(stackings), mostWays = options.most / static_cast<int64_t>(std::max<size_t>(1, decompositions.size()));
-  const std::vector<std::vector<Choice>> forward = ways > std::max<int64_t>(1, mostWays) ? alike(stackings) : product(stackings);
-  int64_t leftOut = ways > static_cast<int64_t>(forward.size()) ? (ways - static_cast<int64_t>(forward.size())) * static_cast<int64_t>(decompositions.size()) : 0;
+  if (options.attention != "decomposed" || !hasSoftmax) decompositions.push_back(false);
+  if (options.attention != "unfused" && hasSoftmax) decompositions.push_back(true);
+  const std::vector<std::optional<GradientStacking>> gradients =
+      gradientChoices(groups, options.stacking);
+  const std::vector<std::vector<size_t>> recomputations =
+      recomputeChoices(graph, options.recompute);
+  const int64_t ways = countProducts(stackings),
+                mostWays =
+                    options.most / static_cast<int64_t>(std::max<size_t>(1, decompositions.size()));
+  const std::vector<std::vector<Choice>> forward =
+      ways > std::max<int64_t>(1, mostWays) ? alike(stackings) : product(stackings);
+  int64_t leftOut = ways > static_cast<int64_t>(forward.size())
+                        ? (ways - static_cast<int64_t>(forward.size())) *
+                              static_cast<int64_t>(decompositions.size())
+                        : 0;
   std::optional<NormSteps> normSteps;
   if (options.norms == "decomposed" || options.norms == "deferred")
     normSteps = options.norms == "deferred" ? NormSteps::deferred : NormSteps::decomposed;
   std::vector<Variant> variants;
-  const auto add = [&](const std::vector<Choice> &choice, const std::optional<GradientStacking> &backward, const std::vector<size_t> &recomputed,
-                       bool decompose, std::optional<NormSteps> norms) {
-    if (static_cast<int64_t>(variants.size()) >= std::max<int64_t>(1, options.most)) {
-      ++leftOut;
-      return;
-    }
-    variants.push_back(rewrite(module, choice, backward, recomputed, decompose, norms, options.subVector));
-    variants.back().stackings = records;
-  };
+  const auto add =
+      [&](const std::vector<Choice> &choice, const std::optional<GradientStacking> &backward,
+          const std::vector<size_t> &recomputed, bool decompose, std::optional<NormSteps> norms) {
+        if (static_cast<int64_t>(variants.size()) >= std::max<int64_t>(1, options.most)) {
+          ++leftOut;
+          return;
+        }
+        variants.push_back(
+            rewrite(module, choice, backward, recomputed, decompose, norms, options.subVector));
+        variants.back().stackings = records;
+      };
   for (bool decompose : decompositions)
     for (const std::vector<Choice> &choice : forward)
       for (const std::optional<GradientStacking> &backward : gradients) {
-        // How softmax is computed changes nothing for the projections: they are stacked in all ways beside one of its forms.
-        if (decompose && decompositions.size() > 1 && &backward != &gradients.front())
-          continue;
-        // Nor does stacking some of them forward: their backward pass is stacked beside all and beside none.
-        if (&backward != &gradients.front() && isPart(choice, groups))
-          continue;
+        // How softmax is computed changes nothing for the projections: they are stacked in all ways
+        // beside one of its forms.
+        if (decompose && decompositions.size() > 1 && &backward != &gradients.front()) continue;
+        // Nor does stacking some of them forward: their backward pass is stacked beside all and
+        // beside none.
+        if (&backward != &gradients.front() && isPart(choice, groups)) continue;
         add(choice, backward, {}, decompose, normSteps);
       }
-  // What is saved changes little for the projections: tensors are recomputed beside none and beside all of them stacked.
+  // What is saved changes little for the projections: tensors are recomputed beside none and beside
+  // all of them stacked.
   std::set<size_t> beside = {0, forward.size() - 1};
   for (size_t index : beside)
     for (size_t recomputed = 1; recomputed < recomputations.size(); ++recomputed)
-      add(forward[index], gradients.front(), recomputations[recomputed], decompositions.front(), normSteps);
-  // Norms matter to those who read them: they are rewritten beside none and beside all of the projections stacked.
+      add(forward[index], gradients.front(), recomputations[recomputed], decompositions.front(),
+          normSteps);
+  // Norms matter to those who read them: they are rewritten beside none and beside all of the
+  // projections stacked.
   for (const NormSteps steps : {NormSteps::decomposed, NormSteps::deferred})
     if (options.norms == "auto" && hasDecomposableNorm(graph, steps))
       for (size_t index : beside)
         add(forward[index], gradients.front(), {}, decompositions.front(), steps);
-  for (Variant &variant : variants)
-    variant.leftOut = leftOut;
+  for (Variant &variant : variants) variant.leftOut = leftOut;
   return variants;
 }
 

@@ -1,4 +1,5 @@
-// BuildSession: looks every kernel up in the cache, gives the rest to worker processes, and keeps what they made.
+// BuildSession: looks every kernel up in the cache, gives the rest to worker processes, and keeps
+// what they made.
 #include "runtime/Build.h"
 
 #include "kernel/Error.h"
@@ -32,16 +33,18 @@ void describe(BuildResult &result, const std::string &entry) {
 }
 
 PoolOptions poolOptions(const BuildOptions &options) {
-  return {.executable = options.workerExecutable.empty() ? "/proc/self/exe" : options.workerExecutable,
-          .workers = options.workers > 0 ? options.workers : workerCount(),
-          .timeoutSeconds = options.timeoutSeconds,
-          .cancelled = options.cancelled};
+  return {
+      .executable = options.workerExecutable.empty() ? "/proc/self/exe" : options.workerExecutable,
+      .workers = options.workers > 0 ? options.workers : workerCount(),
+      .timeoutSeconds = options.timeoutSeconds,
+      .cancelled = options.cancelled};
 }
 
 }  // namespace
 
 struct BuildSession::State {
-  explicit State(BuildOptions given) : options(std::move(given)), nvrtc(requireNvrtc()), pool(poolOptions(options)) {
+  explicit State(BuildOptions given)
+      : options(std::move(given)), nvrtc(requireNvrtc()), pool(poolOptions(options)) {
     if (!options.useCache) return;
     const auto note = [this](const std::string &text) {
       if (options.note) options.note(text);
@@ -60,12 +63,16 @@ namespace {
 /// One lot: requests with equal keys share one job.
 class Lot {
 public:
-  Lot(const std::vector<BuildRequest> &requests, const BuildOptions &options, const NvrtcLocation &nvrtc, std::optional<Cache> &cache)
-      : requests(requests), options(options), nvrtc(nvrtc), cache(cache), results(requests.size()) {}
+  Lot(const std::vector<BuildRequest> &requests, const BuildOptions &options,
+      const NvrtcLocation &nvrtc, std::optional<Cache> &cache)
+      : requests(requests),
+        options(options),
+        nvrtc(nvrtc),
+        cache(cache),
+        results(requests.size()) {}
 
   std::vector<BuildResult> run(WorkerPool &pool) {
-    for (size_t i = 0; i < requests.size(); ++i)
-      lookUp(i);
+    for (size_t i = 0; i < requests.size(); ++i) lookUp(i);
     try {
       pool.run(jobs, [this](size_t job, JobOutcome outcome) { finish(job, std::move(outcome)); });
     } catch (const std::system_error &error) {
@@ -85,7 +92,8 @@ private:
     result.key = keyOf(parts);
     if (const auto same = jobOfKey.find(result.key); same != jobOfKey.end())
       return requestsOfJob[same->second].push_back(index);
-    if (std::optional<CacheEntry> entry = options.keepPtx || !cache ? std::nullopt : cache->find(result.key)) {
+    if (std::optional<CacheEntry> entry =
+            options.keepPtx || !cache ? std::nullopt : cache->find(result.key)) {
       result.cubin = std::move(entry->cubin);
       result.log = std::move(entry->log);
       result.fromCache = true;
@@ -130,11 +138,16 @@ private:
     result.seconds = outcome.reply->seconds;
     if (!outcome.reply->succeeded) {
       result.error = result.log;
-      // What the compiler came to, and where; the message of the header that stopped it says neither.
+      // What the compiler came to, and where; the message of the header that stopped it says
+      // neither.
       for (const std::string &name : refusedIn(result.log))
         for (const Include &include : includesOf(request.text))
           if (include.name == name)
-            result.error = fmt::format("kernel.cu({}): error: \"{}\" is neither a header of weft nor a file of the artifact, and is not included\n", include.line, name) + result.error;
+            result.error = fmt::format(
+                               "kernel.cu({}): error: \"{}\" is neither a header of weft nor a "
+                               "file of the artifact, and is not included\n",
+                               include.line, name) +
+                           result.error;
     } else if (const std::string warning = fatalWarning(result.log); !warning.empty()) {
       result.error = "ptxas gave up what the kernel relies on: " + warning;
     } else {
@@ -164,7 +177,8 @@ private:
 
 }  // namespace
 
-BuildSession::BuildSession(BuildOptions options) : state(std::make_unique<State>(std::move(options))) {}
+BuildSession::BuildSession(BuildOptions options)
+    : state(std::make_unique<State>(std::move(options))) {}
 BuildSession::~BuildSession() = default;
 
 std::vector<BuildResult> BuildSession::build(const std::vector<BuildRequest> &requests) {
@@ -173,11 +187,13 @@ std::vector<BuildResult> BuildSession::build(const std::vector<BuildRequest> &re
 
 size_t BuildSession::workersStarted() const { return state->pool.started(); }
 
-std::vector<BuildResult> build(const std::vector<BuildRequest> &requests, const BuildOptions &options) {
+std::vector<BuildResult> build(const std::vector<BuildRequest> &requests,
+                               const BuildOptions &options) {
   return BuildSession(options).build(requests);
 }
 
-std::map<std::string, std::string> cacheKeyParts(const BuildRequest &request, const BuildOptions &options) {
+std::map<std::string, std::string> cacheKeyParts(const BuildRequest &request,
+                                                 const BuildOptions &options) {
   const NvrtcLocation nvrtc = findNvrtc();
   return keyParts(workerRequest(request, options, nvrtc), request, nvrtc);
 }

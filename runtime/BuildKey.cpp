@@ -12,15 +12,17 @@ namespace weft::runtime {
 
 namespace {
 
-/// The flags of every kernel. -default-device: lambdas are device code. ptxas reports registers and spills in the log.
+/// The flags of every kernel. -default-device: lambdas are device code. ptxas reports registers and
+/// spills in the log.
 std::vector<std::string> flagsOf(const BuildRequest &request) {
-  std::vector<std::string> flags{"--gpu-architecture=" + request.architecture, "-default-device", "--std=c++20",
-                                 "--ptxas-options=-v"};
+  std::vector<std::string> flags{"--gpu-architecture=" + request.architecture, "-default-device",
+                                 "--std=c++20", "--ptxas-options=-v"};
   flags.insert(flags.end(), request.extraFlags.begin(), request.extraFlags.end());
   return flags;
 }
 
-/// NVRTC tells its version as 13.0 for every update of 13.0; the size of the library tells updates apart.
+/// NVRTC tells its version as 13.0 for every update of 13.0; the size of the library tells updates
+/// apart.
 std::string describe(const NvrtcLocation &nvrtc) {
   std::error_code none;
   const auto size = std::filesystem::file_size(nvrtc.library, none);
@@ -29,8 +31,12 @@ std::string describe(const NvrtcLocation &nvrtc) {
 
 }  // namespace
 
-WorkerRequest workerRequest(const BuildRequest &request, const BuildOptions &options, const NvrtcLocation &nvrtc) {
-  return {.library = nvrtc.library.string(), .text = request.text, .flags = flagsOf(request), .headers = includedHeaders(request.text, options.headers)};
+WorkerRequest workerRequest(const BuildRequest &request, const BuildOptions &options,
+                            const NvrtcLocation &nvrtc) {
+  return {.library = nvrtc.library.string(),
+          .text = request.text,
+          .flags = flagsOf(request),
+          .headers = includedHeaders(request.text, options.headers)};
 }
 
 std::map<std::string, std::string> keyParts(const WorkerRequest &job, const BuildRequest &request,
@@ -39,15 +45,13 @@ std::map<std::string, std::string> keyParts(const WorkerRequest &job, const Buil
                                            {"flags", fmt::format("{}", fmt::join(job.flags, " "))},
                                            {"nvrtc", describe(nvrtc)},
                                            {"text", sha256(job.text)}};
-  for (const auto &[name, text] : job.headers)
-    parts.emplace("header " + name, sha256(text));
+  for (const auto &[name, text] : job.headers) parts.emplace("header " + name, sha256(text));
   return parts;
 }
 
 std::string keyOf(const std::map<std::string, std::string> &parts) {
   Sha256 hash;
-  for (const auto &[name, value] : parts)
-    hash.updateField(name).updateField(value);
+  for (const auto &[name, value] : parts) hash.updateField(name).updateField(value);
   return hash.finish();
 }
 

@@ -21,16 +21,25 @@ constexpr const char *textFile = "kernel.cu";
 constexpr const char *cubinFile = "kernel.cubin";
 constexpr const char *metaFile = "meta.json";
 
-/// Of everything that an entry holds and of the key that it is found by: an entry under another key is damaged, too.
+/// Of everything that an entry holds and of the key that it is found by: an entry under another key
+/// is damaged, too.
 std::string hashOf(const std::string &key, const CacheEntry &entry) {
   Sha256 hash;
-  hash.updateField(key).updateField(entry.text).updateField(entry.cubin).updateField(entry.entry).updateField(entry.log);
+  hash.updateField(key)
+      .updateField(entry.text)
+      .updateField(entry.cubin)
+      .updateField(entry.entry)
+      .updateField(entry.log);
   for (const auto &[name, value] : entry.parts) hash.updateField(name).updateField(value);
   return hash.finish();
 }
 
 std::string metaText(const std::string &key, const CacheEntry &entry) {
-  return prettyText({{"key", key}, {"entry", entry.entry}, {"log", entry.log}, {"parts", entry.parts}, {"sha256", hashOf(key, entry)}});
+  return prettyText({{"key", key},
+                     {"entry", entry.entry},
+                     {"log", entry.log},
+                     {"parts", entry.parts},
+                     {"sha256", hashOf(key, entry)}});
 }
 
 /// An entry of a weft before the whole entry was hashed: built again without a word.
@@ -40,20 +49,28 @@ struct OlderEntry : std::runtime_error {
 
 std::string textIn(const json &meta, const char *name) {
   const auto found = meta.find(name);
-  if (found == meta.end() || !found->is_string()) throw Error::checkFailed("{}: \"{}\" is no text", metaFile, name);
+  if (found == meta.end() || !found->is_string())
+    throw Error::checkFailed("{}: \"{}\" is no text", metaFile, name);
   return found->get<std::string>();
 }
 
-/// Reads and checks one entry. Throws std::exception with the reason if anything is missing or is not, byte for byte, what was written.
+/// Reads and checks one entry. Throws std::exception with the reason if anything is missing or is
+/// not, byte for byte, what was written.
 CacheEntry readEntry(const fs::path &folder) {
   const std::string key = folder.filename().string(), text = readFile(folder / metaFile);
-  if (folder.parent_path().filename() != key.substr(0, 2)) throw Error::checkFailed("it lies in the folder of other keys");
+  if (folder.parent_path().filename() != key.substr(0, 2))
+    throw Error::checkFailed("it lies in the folder of other keys");
   const json meta = parseJson(text, metaFile);
   if (!meta.is_object()) throw Error::checkFailed("{} is no object", metaFile);
   if (meta.contains("sha256") && meta["sha256"].is_object()) throw OlderEntry();
-  CacheEntry entry{.text = readFile(folder / textFile), .cubin = readFile(folder / cubinFile), .entry = textIn(meta, "entry"), .log = textIn(meta, "log"), .parts = {}};
+  CacheEntry entry{.text = readFile(folder / textFile),
+                   .cubin = readFile(folder / cubinFile),
+                   .entry = textIn(meta, "entry"),
+                   .log = textIn(meta, "log"),
+                   .parts = {}};
   if (meta.contains("parts") && meta["parts"].is_object())
-    for (const auto &[name, value] : meta["parts"].items()) entry.parts[name] = textIn(meta["parts"], name.c_str());
+    for (const auto &[name, value] : meta["parts"].items())
+      entry.parts[name] = textIn(meta["parts"], name.c_str());
   if (textIn(meta, "key") != key) throw Error::checkFailed("{} is of another entry", metaFile);
   if (text != metaText(key, entry)) throw Error::checkFailed("it does not match its recorded hash");
   return entry;
@@ -62,7 +79,9 @@ CacheEntry readEntry(const fs::path &folder) {
 /// What is remembered lies in one folder, which is no shard of entries.
 constexpr const char *textsFolder = "times";
 
-std::string rememberedHash(const std::string &key, const std::string &text) { return Sha256().updateField(key).updateField(text).finish(); }
+std::string rememberedHash(const std::string &key, const std::string &text) {
+  return Sha256().updateField(key).updateField(text).finish();
+}
 
 /// Takes the entry away in one step, then deletes it: no reader sees a part of it.
 void removeEntry(const fs::path &folder) {
@@ -84,13 +103,15 @@ bool isEntryName(const std::string &name) {
   return name.size() == 64 && name.find_first_not_of("0123456789abcdef") == name.npos;
 }
 
-/// Folders of all entries, sorted by key. Only what has the shape ROOT/KK/KEY is ours to count or remove.
+/// Folders of all entries, sorted by key. Only what has the shape ROOT/KK/KEY is ours to count or
+/// remove.
 std::vector<fs::path> entriesIn(const fs::path &root) {
   std::vector<fs::path> entries;
   std::error_code none;
   for (const fs::directory_entry &shard : fs::directory_iterator(root, none))
     for (const fs::directory_entry &entry : fs::directory_iterator(shard.path(), none))
-      if (shard.path().filename() != textsFolder && isEntryName(entry.path().filename().string())) entries.push_back(entry.path());
+      if (shard.path().filename() != textsFolder && isEntryName(entry.path().filename().string()))
+        entries.push_back(entry.path());
   std::ranges::sort(entries);
   return entries;
 }
@@ -103,12 +124,15 @@ std::optional<CacheEntry> Cache::find(const std::string &key) const {
   if (!fs::exists(folder, none)) return std::nullopt;
   try {
     CacheEntry entry = readEntry(folder);
-    fs::last_write_time(folder, fs::file_time_type::clock::now(), none);  // for collect(): when it was last used
+    fs::last_write_time(folder, fs::file_time_type::clock::now(),
+                        none);  // for collect(): when it was last used
     return entry;
   } catch (const OlderEntry &) {
   } catch (const std::exception &error) {
-    if (!fs::exists(folder, none)) return std::nullopt;  // collected by another process while we read
-    note(fmt::format("cache entry {} is damaged ({}) and is built again", folder.string(), error.what()));
+    if (!fs::exists(folder, none))
+      return std::nullopt;  // collected by another process while we read
+    note(fmt::format("cache entry {} is damaged ({}) and is built again", folder.string(),
+                     error.what()));
   }
   try {
     removeEntry(folder);
@@ -130,7 +154,8 @@ void Cache::store(const std::string &key, const CacheEntry &entry) {
     temporary.publish();  // false: another process was first, with the same content
   } catch (const std::system_error &error) {
     writable = false;
-    note(fmt::format("the kernel cache cannot be written, so nothing is kept in it: {}", error.what()));
+    note(fmt::format("the kernel cache cannot be written, so nothing is kept in it: {}",
+                     error.what()));
   }
 }
 
@@ -158,7 +183,8 @@ std::vector<std::string> Cache::damaged() const {
     if (isEntryName(text.path().filename().string())) texts.push_back(text.path());
   std::ranges::sort(texts);
   for (const fs::path &text : texts)
-    if (!recall(text.filename().string())) found.push_back(fmt::format("{}: it does not match its recorded hash", text.string()));
+    if (!recall(text.filename().string()))
+      found.push_back(fmt::format("{}: it does not match its recorded hash", text.string()));
   return found;
 }
 
@@ -167,8 +193,7 @@ std::vector<std::map<std::string, std::string>> Cache::parts() const {
   for (const fs::path &entry : entriesIn(root)) {
     try {
       all.push_back(readEntry(entry).parts);
-    } catch (const std::exception &) {
-    }
+    } catch (const std::exception &) {}
   }
   return all;
 }
@@ -180,7 +205,9 @@ std::optional<std::string> Cache::recall(const std::string &key) const {
   try {
     const std::string content = readFile(file);
     const size_t end = content.find('\n');
-    if (end == content.npos || content.substr(0, end) != rememberedHash(key, content.substr(end + 1))) return std::nullopt;
+    if (end == content.npos ||
+        content.substr(0, end) != rememberedHash(key, content.substr(end + 1)))
+      return std::nullopt;
     return content.substr(end + 1);
   } catch (const std::system_error &) {
     return std::nullopt;
@@ -246,7 +273,8 @@ CacheStatistics cacheStatistics() { return theCache().statistics(); }
 std::vector<std::string> cacheVerify() { return theCache().damaged(); }
 int64_t cacheCollect(int64_t keepBytes) {
   try {
-    std::filesystem::remove_all(cacheFolder() / textsFolder);  // what selection remembers: a few bytes, soon found again
+    std::filesystem::remove_all(
+        cacheFolder() / textsFolder);  // what selection remembers: a few bytes, soon found again
     return theCache().collect(keepBytes);
   } catch (const std::system_error &error) {
     throw Error::badInput("cannot remove from the kernel cache: {}", error.what());

@@ -1,10 +1,11 @@
 // The kernel cache: a content-addressed store of cubins on disk, safe for any number of processes.
 //
-// An entry is the folder ROOT/KK/KEY (KK: the first two digits) with kernel.cu, kernel.cubin and meta.json. It appears by
-// renaming a finished folder, so a reader sees all of it or none; of two writers of one key, one wins and both are right.
-// meta.json holds a hash of the whole entry and its key; an entry that does not match it, byte for byte, is never used. So nothing is
-// flushed to disk: a torn write after a power cut is found like any other damage. Texts that are remembered by key (ROOT/times/KEY) begin with
-// such a hash, too.
+// An entry is the folder ROOT/KK/KEY (KK: the first two digits) with kernel.cu, kernel.cubin and
+// meta.json. It appears by renaming a finished folder, so a reader sees all of it or none; of two
+// writers of one key, one wins and both are right. meta.json holds a hash of the whole entry and
+// its key; an entry that does not match it, byte for byte, is never used. So nothing is flushed to
+// disk: a torn write after a power cut is found like any other damage. Texts that are remembered by
+// key (ROOT/times/KEY) begin with such a hash, too.
 #pragma once
 
 #include "runtime/Build.h"
@@ -36,9 +37,11 @@ public:
   /// Never throws for a folder that cannot be written: the first time, it is noted.
   void store(const std::string &key, const CacheEntry &entry);
 
-  /// A text that was remembered by this key; nothing where there is none, or where its file is damaged.
+  /// A text that was remembered by this key; nothing where there is none, or where its file is
+  /// damaged.
   std::optional<std::string> recall(const std::string &key) const;
-  /// Keeps a text for recall(). A folder that cannot be written is no error: what is remembered can be found again.
+  /// Keeps a text for recall(). A folder that cannot be written is no error: what is remembered can
+  /// be found again.
   void remember(const std::string &key, const std::string &text) const;
 
   /// The key parts of every entry that is whole.
@@ -48,7 +51,9 @@ public:
   std::vector<std::string> damaged() const;
   int64_t collect(int64_t keepBytes) const;
 
-  std::filesystem::path folderOf(const std::string &key) const { return root / key.substr(0, 2) / key; }
+  std::filesystem::path folderOf(const std::string &key) const {
+    return root / key.substr(0, 2) / key;
+  }
 
 private:
   std::filesystem::path root;

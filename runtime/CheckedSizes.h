@@ -1,5 +1,6 @@
-// Sizes and addresses computed from the numbers of a file: every product and sum is checked, so that no number that someone may have
-// written overflows. Nothing (nullopt): it overflows, or a part of it did.
+// Sizes and addresses computed from the numbers of a file: every product and sum is checked, so
+// that no number that someone may have written overflows. Nothing (nullopt): it overflows, or a
+// part of it did.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +10,8 @@
 
 namespace weft::runtime {
 
-/// Larger than any memory: what stays below it adds up, some ten thousand times over, without overflow.
+/// Larger than any memory: what stays below it adds up, some ten thousand times over, without
+/// overflow.
 inline constexpr int64_t mostBytes = int64_t(1) << 48;
 
 using Checked = std::optional<int64_t>;

@@ -16,13 +16,13 @@ void forEachLine(std::string_view text, const std::function<void(std::string_vie
   }
 }
 
-/// The number before `unit` in a line, or -1: numberBefore("Used 10 registers, ...", " registers") is 10.
+/// The number before `unit` in a line, or -1: numberBefore("Used 10 registers, ...", " registers")
+/// is 10.
 int numberBefore(std::string_view line, std::string_view unit) {
   const size_t end = line.find(unit);
   if (end == line.npos) return -1;
   size_t start = end;
-  while (start > 0 && line[start - 1] >= '0' && line[start - 1] <= '9')
-    --start;
+  while (start > 0 && line[start - 1] >= '0' && line[start - 1] <= '9') --start;
   int number = -1;
   std::from_chars(line.data() + start, line.data() + end, number);
   return number;
@@ -37,12 +37,15 @@ CompilerReport reportFrom(std::string_view log, std::string_view entry) {
     constexpr std::string_view opening = "Compiling entry function '";
     if (const size_t at = line.find(opening); at != line.npos)
       ofEntry = line.substr(at + opening.size()).starts_with(std::string(entry) + "'");
-    const int stored = numberBefore(line, " bytes spill stores"), loaded = numberBefore(line, " bytes spill loads");
-    if (stored >= 0 && loaded >= 0) report.spillBytes = std::max(report.spillBytes, 0) + stored + loaded;
+    const int stored = numberBefore(line, " bytes spill stores"),
+              loaded = numberBefore(line, " bytes spill loads");
+    if (stored >= 0 && loaded >= 0)
+      report.spillBytes = std::max(report.spillBytes, 0) + stored + loaded;
     const int registers = numberBefore(line, " registers");
     if (!ofEntry || registers < 0) return;
     report.registers = registers;
-    report.staticSharedBytes = std::max(0, numberBefore(line, " bytes smem"));  // not printed when there is none
+    report.staticSharedBytes =
+        std::max(0, numberBefore(line, " bytes smem"));  // not printed when there is none
   });
   return report;
 }

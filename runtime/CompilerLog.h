@@ -1,4 +1,5 @@
-// What NVRTC's log says beyond its words: registers, spills, shared memory, and warnings that mean a broken kernel.
+// What NVRTC's log says beyond its words: registers, spills, shared memory, and warnings that mean
+// a broken kernel.
 #pragma once
 
 #include <string>
@@ -16,8 +17,8 @@ struct CompilerReport {
 /// Reads the lines that ptxas prints for --ptxas-options=-v. What the log does not say stays -1.
 CompilerReport reportFrom(std::string_view log, std::string_view entry);
 
-/// The first line with a code C75xx other than C7519: ptxas serialized wgmma or ignored a register request, so the kernel
-/// is far slower than what was asked for, or hangs. Empty if there is none.
+/// The first line with a code C75xx other than C7519: ptxas serialized wgmma or ignored a register
+/// request, so the kernel is far slower than what was asked for, or hangs. Empty if there is none.
 std::string fatalWarning(std::string_view log);
 
 /// The log without the line that differs from run to run ("Compile time = ...").

@@ -16,7 +16,9 @@ using namespace cublaslt;
 namespace {
 
 /// nvidia/cu13/lib since CUDA 13, nvidia/cublas/lib before.
-const SearchedLibrary searched{.files = {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"}, .wheels = {"cu13", "cublas"}};
+const SearchedLibrary searched{
+    .files = {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"},
+    .wheels = {"cu13", "cublas"}};
 /// Every address is a multiple of it: views of a plan are cut at 16 bytes.
 constexpr uint32_t addressAlignment = 16;
 
@@ -40,33 +42,36 @@ constexpr AttributeOf attributesOf[] = {
 std::string textOf(const LibraryKnobs &knobs) {
   std::vector<std::string> texts;
   for (const LibraryAttribute &attribute : libraryAttributes())
-    if (attribute.member != &LibraryKnobs::libraryVersion && knobs.*attribute.member != LibraryKnobs{}.*attribute.member)
+    if (attribute.member != &LibraryKnobs::libraryVersion &&
+        knobs.*attribute.member != LibraryKnobs{}.*attribute.member)
       texts.push_back(fmt::format("{} {}", attribute.name, knobs.*attribute.member));
   return fmt::format("{}", fmt::join(texts, ", "));
 }
 
 std::string textOf(const LibraryProduct &product) {
   const MatrixProduct &shape = product.shape;
-  std::string text = fmt::format("{} x {} x {}, batch {}, {}", shape.m, shape.n, shape.k, shape.batch, nameOf(product.types()));
-  if (product.epilogue != LibraryEpilogue::none) text += fmt::format(", epilogue {}", traitsOf(product.epilogue).name);
+  std::string text = fmt::format("{} x {} x {}, batch {}, {}", shape.m, shape.n, shape.k,
+                                 shape.batch, nameOf(product.types()));
+  if (product.epilogue != LibraryEpilogue::none)
+    text += fmt::format(", epilogue {}", traitsOf(product.epilogue).name);
   return product.beta == 0 ? text : text + ", residual";
 }
 
 /// What the library calls it, whose A and B may be ours swapped.
 EpilogueKind kindOf(LibraryEpilogue epilogue, bool isSwapped) {
   switch (epilogue) {
-  case LibraryEpilogue::none: return kindNone;
-  case LibraryEpilogue::relu: return kindRelu;
-  case LibraryEpilogue::bias: return kindBias;
-  case LibraryEpilogue::reluBias: return kindReluBias;
-  case LibraryEpilogue::gelu: return kindGelu;
-  case LibraryEpilogue::geluBias: return kindGeluBias;
-  case LibraryEpilogue::geluAux: return kindGeluAux;
-  case LibraryEpilogue::geluAuxBias: return kindGeluAuxBias;
-  case LibraryEpilogue::dgelu: return kindDgelu;
-  case LibraryEpilogue::dgeluBgrad: return kindDgeluBgrad;
-  case LibraryEpilogue::bgradA: return isSwapped ? kindBgradRight : kindBgradLeft;
-  case LibraryEpilogue::bgradB: return isSwapped ? kindBgradLeft : kindBgradRight;
+    case LibraryEpilogue::none: return kindNone;
+    case LibraryEpilogue::relu: return kindRelu;
+    case LibraryEpilogue::bias: return kindBias;
+    case LibraryEpilogue::reluBias: return kindReluBias;
+    case LibraryEpilogue::gelu: return kindGelu;
+    case LibraryEpilogue::geluBias: return kindGeluBias;
+    case LibraryEpilogue::geluAux: return kindGeluAux;
+    case LibraryEpilogue::geluAuxBias: return kindGeluAuxBias;
+    case LibraryEpilogue::dgelu: return kindDgelu;
+    case LibraryEpilogue::dgeluBgrad: return kindDgeluBgrad;
+    case LibraryEpilogue::bgradA: return isSwapped ? kindBgradRight : kindBgradLeft;
+    case LibraryEpilogue::bgradB: return isSwapped ? kindBgradLeft : kindBgradRight;
   }
   return kindNone;
 }
@@ -80,7 +85,9 @@ struct CublasLt::Library {
     if (handle) call.destroy(handle);
   }
   void check(Status status, const char *what) const {
-    if (status != success) throw Error::checkFailed("cuBLASLt {}: {} fails: {}", libraryVersionText(version), what, call.statusName(status));
+    if (status != success)
+      throw Error::checkFailed("cuBLASLt {}: {} fails: {}", libraryVersionText(version), what,
+                               call.statusName(status));
   }
 
   const fs::path path;
@@ -95,9 +102,13 @@ namespace {
 class Descriptors {
 public:
   Descriptors(std::shared_ptr<const CublasLt::Library> library, const LibraryProduct &product)
-      : library(std::move(library)), type(dataType(product.dtype)), blas(columnMajor(product.shape)), traits(traitsOf(product.epilogue)),
+      : library(std::move(library)),
+        type(dataType(product.dtype)),
+        blas(columnMajor(product.shape)),
+        traits(traitsOf(product.epilogue)),
         leftType(dataType(blas.isSwapped ? product.types().b : product.types().a)),
-        rightType(dataType(blas.isSwapped ? product.types().a : product.types().b)), areFloat8(product.types().areFloat8()),
+        rightType(dataType(blas.isSwapped ? product.types().a : product.types().b)),
+        areFloat8(product.types().areFloat8()),
         compute(product.types().areTf32() ? compute32FFastTF32 : compute32F) {
     const Functions &call = this->library->call;
     check(call.createOperation(&operation, compute, real32F), "a product's descriptor");
@@ -107,7 +118,9 @@ public:
     create(left, leftType, blas.left, batch);
     create(right, rightType, blas.right, batch);
     create(result, type, blas.result, batch);
-    create(residual, type, product.beta == 0 ? blas.result : columnMajorBeside(product.shape, product.residual), batch);
+    create(residual, type,
+           product.beta == 0 ? blas.result : columnMajorBeside(product.shape, product.residual),
+           batch);
     if (areFloat8) set(fastAccumulation, int8_t(!product.promotesSums));
     if (product.epilogue != LibraryEpilogue::none) setEpilogue(product);
   }
@@ -124,24 +137,31 @@ public:
     const Functions &call = library->call;
     Preference preference = nullptr;
     check(call.createPreference(&preference), "a preference");
-    const std::unique_ptr<PreferenceData, Status (*)(Preference)> owner(preference, call.destroyPreference);
+    const std::unique_ptr<PreferenceData, Status (*)(Preference)> owner(preference,
+                                                                        call.destroyPreference);
     const auto prefer = [&](PreferenceAttribute attribute, auto value) {
       check(call.setPreference(preference, attribute, &value, sizeof value), "a preference");
     };
     prefer(maximumWorkspace, uint64_t(mostWorkspace));
-    // Partial sums in the result's type would round to it more than once: only f32 loses nothing by that.
-    prefer(reductionSchemes, type == real32F ? uint32_t(inPlace | inComputeType | inOutputType) : uint32_t(inComputeType));
-    for (const PreferenceAttribute alignment : {alignmentA, alignmentB, alignmentC, alignmentD}) prefer(alignment, addressAlignment);
+    // Partial sums in the result's type would round to it more than once: only f32 loses nothing by
+    // that.
+    prefer(reductionSchemes, type == real32F ? uint32_t(inPlace | inComputeType | inOutputType)
+                                             : uint32_t(inComputeType));
+    for (const PreferenceAttribute alignment : {alignmentA, alignmentB, alignmentC, alignmentD})
+      prefer(alignment, addressAlignment);
     std::vector<HeuristicResult> results(size_t(std::max(requested, 1)));
     int returned = 0;
-    const Status status = call.heuristic(library->handle, operation, left, right, residual, result, preference, int(results.size()),
-                                         results.data(), &returned);
+    const Status status =
+        call.heuristic(library->handle, operation, left, right, residual, result, preference,
+                       int(results.size()), results.data(), &returned);
     results.resize(status == success ? size_t(returned) : 0);  // "not supported" is an empty list
-    std::erase_if(results, [](const HeuristicResult &candidate) { return candidate.state != success; });
+    std::erase_if(results,
+                  [](const HeuristicResult &candidate) { return candidate.state != success; });
     return results;
   }
 
-  /// The algorithm of these attributes, checked; nothing, and the failed step in `problem`, if the library refuses.
+  /// The algorithm of these attributes, checked; nothing, and the failed step in `problem`, if the
+  /// library refuses.
   std::optional<HeuristicResult> make(const LibraryKnobs &knobs, std::string &problem) const {
     const Functions &call = library->call;
     const auto refuse = [&](const std::string &step, Status status) {
@@ -149,33 +169,39 @@ public:
       return std::nullopt;
     };
     Algorithm algorithm{};
-    Status status = call.initializeAlgorithm(library->handle, compute, real32F, leftType, rightType, type, type, knobs.algorithm, &algorithm);
+    Status status = call.initializeAlgorithm(library->handle, compute, real32F, leftType, rightType,
+                                             type, type, knobs.algorithm, &algorithm);
     if (status != success) return refuse(fmt::format("algorithm {}", knobs.algorithm), status);
     for (const AttributeOf &attribute : attributesOf) {
       const int value = knobs.*attribute.member;
       const auto narrow = uint16_t(value);
       const void *bytes = attribute.bytes == 2 ? static_cast<const void *>(&narrow) : &value;
       status = call.setAlgorithm(&algorithm, attribute.attribute, bytes, attribute.bytes);
-      if (status != success) return refuse(fmt::format("attribute {} = {}", int(attribute.attribute), value), status);
+      if (status != success)
+        return refuse(fmt::format("attribute {} = {}", int(attribute.attribute), value), status);
     }
     HeuristicResult checked{};
-    status = call.checkAlgorithm(library->handle, operation, left, right, residual, result, &algorithm, &checked);
+    status = call.checkAlgorithm(library->handle, operation, left, right, residual, result,
+                                 &algorithm, &checked);
     if (status != success) return refuse("its check", status);
     checked.algorithm = algorithm;
     return checked;
   }
 
   LibraryKnobs knobsOf(const HeuristicResult &candidate) const {
-    LibraryKnobs knobs{.libraryVersion = library->version, .workspaceBytes = int(candidate.workspaceBytes)};
+    LibraryKnobs knobs{.libraryVersion = library->version,
+                       .workspaceBytes = int(candidate.workspaceBytes)};
     size_t written = 0;
     int32_t id = -1;
-    check(library->call.getAlgorithm(&candidate.algorithm, identity, &id, sizeof id, &written), "an algorithm's id");
+    check(library->call.getAlgorithm(&candidate.algorithm, identity, &id, sizeof id, &written),
+          "an algorithm's id");
     knobs.algorithm = id;
     for (const AttributeOf &attribute : attributesOf) {
       int value = 0;
       uint16_t narrow = 0;
       void *bytes = attribute.bytes == 2 ? static_cast<void *>(&narrow) : &value;
-      check(library->call.getAlgorithm(&candidate.algorithm, attribute.attribute, bytes, attribute.bytes, &written),
+      check(library->call.getAlgorithm(&candidate.algorithm, attribute.attribute, bytes,
+                                       attribute.bytes, &written),
             "an algorithm's attribute");
       knobs.*attribute.member = attribute.bytes == 2 ? narrow : value;
     }
@@ -184,7 +210,8 @@ public:
 
   const std::shared_ptr<const CublasLt::Library> library;
   const DataType type;
-  /// Tells the library where the epilogue's tensors are. The descriptor keeps addresses by value, a captured launch has its own.
+  /// Tells the library where the epilogue's tensors are. The descriptor keeps addresses by value, a
+  /// captured launch has its own.
   void point(const ProductTensors &tensors) const {
     if (traits.readsBias || traits.writesGradient) set(biasPointer, tensors.vector);
     if (traits.readsAuxiliary || traits.writesAuxiliary) set(auxiliaryPointer, tensors.auxiliary);
@@ -205,7 +232,8 @@ private:
   void check(Status status, const char *what) const { library->check(status, what); }
   template <typename Value>
   void set(OperationAttribute attribute, Value value) const {
-    check(library->call.setOperation(operation, attribute, &value, sizeof value), "an attribute of a product");
+    check(library->call.setOperation(operation, attribute, &value, sizeof value),
+          "an attribute of a product");
   }
   /// From addresses the heuristic takes nothing but their alignment.
   void setEpilogue(const LibraryProduct &product) {
@@ -216,12 +244,16 @@ private:
     set(auxiliaryLeadingDimension, auxiliary.leadingDimension);
     if (product.shape.batch > 1) set(auxiliaryBatchStride, auxiliary.batchStride);
   }
-  void create(Layout &layout, DataType elementType, const ColumnMajorMatrix &matrix, int32_t batch) {
+  void create(Layout &layout, DataType elementType, const ColumnMajorMatrix &matrix,
+              int32_t batch) {
     const Functions &call = library->call;
-    check(call.createLayout(&layout, elementType, uint64_t(matrix.rows), uint64_t(matrix.columns), matrix.leadingDimension), "a layout");
+    check(call.createLayout(&layout, elementType, uint64_t(matrix.rows), uint64_t(matrix.columns),
+                            matrix.leadingDimension),
+          "a layout");
     if (batch == 1) return;
     check(call.setLayout(layout, batchCount, &batch, sizeof batch), "a batch");
-    check(call.setLayout(layout, batchOffset, &matrix.batchStride, sizeof matrix.batchStride), "a batch stride");
+    check(call.setLayout(layout, batchOffset, &matrix.batchStride, sizeof matrix.batchStride),
+          "a batch stride");
   }
 };
 
@@ -229,7 +261,9 @@ private:
 
 struct PreparedProduct::State {
   State(std::shared_ptr<const CublasLt::Library> library, const LibraryProduct &product)
-      : descriptors(std::move(library), product), alpha(float(product.alpha)), beta(float(product.beta)) {}
+      : descriptors(std::move(library), product),
+        alpha(float(product.alpha)),
+        beta(float(product.beta)) {}
 
   Descriptors descriptors;
   float alpha, beta;
@@ -247,19 +281,25 @@ const LibraryKnobs &PreparedProduct::algorithm() const { return state->knobs; }
 int64_t PreparedProduct::workspaceBytes() const { return int64_t(state->chosen.workspaceBytes); }
 const std::string &PreparedProduct::warning() const { return state->warning; }
 
-void PreparedProduct::enqueue(const ProductTensors &tensors, cuda::DevicePointer workspace, cuda::StreamHandle *stream) const {
+void PreparedProduct::enqueue(const ProductTensors &tensors, cuda::DevicePointer workspace,
+                              cuda::StreamHandle *stream) const {
   const Descriptors &product = state->descriptors;
-  const auto pointer = [](cuda::DevicePointer address) { return reinterpret_cast<void *>(address); };
+  const auto pointer = [](cuda::DevicePointer address) {
+    return reinterpret_cast<void *>(address);
+  };
   const bool isSwapped = product.blas.isSwapped;
-  const cuda::DevicePointer residual = state->beta == 0 ? tensors.result : tensors.residual;  // with beta 0 it is not read
+  const cuda::DevicePointer residual =
+      state->beta == 0 ? tensors.result : tensors.residual;  // with beta 0 it is not read
   product.point(tensors);
   const Status status = product.library->call.multiply(
-      product.library->handle, product.operation, &state->alpha, pointer(isSwapped ? tensors.b : tensors.a), product.left,
-      pointer(isSwapped ? tensors.a : tensors.b), product.right, &state->beta, pointer(residual), product.residual,
-      pointer(tensors.result), product.result, &state->chosen.algorithm, pointer(workspace), state->chosen.workspaceBytes, stream);
+      product.library->handle, product.operation, &state->alpha,
+      pointer(isSwapped ? tensors.b : tensors.a), product.left,
+      pointer(isSwapped ? tensors.a : tensors.b), product.right, &state->beta, pointer(residual),
+      product.residual, pointer(tensors.result), product.result, &state->chosen.algorithm,
+      pointer(workspace), state->chosen.workspaceBytes, stream);
   if (status != success)
-    throw Error::checkFailed("kernel '{}': cuBLASLt {} does not run: {}", state->kernel, textOf(state->knobs),
-                             product.library->call.statusName(status));
+    throw Error::checkFailed("kernel '{}': cuBLASLt {} does not run: {}", state->kernel,
+                             textOf(state->knobs), product.library->call.statusName(status));
 }
 
 CublasLtLocation findCublasLt() {
@@ -281,12 +321,16 @@ CublasLtLocation findCublasLt() {
 CublasLt::CublasLt() {
   const CublasLtLocation location = findCublasLt();
   if (location.library.empty())
-    throw Error::unsupported("the plan has products of cuBLASLt, and there is none; searched: {}; compile with --no-library does "
-                             "without", fmt::join(location.searched, ", "));
+    throw Error::unsupported(
+        "the plan has products of cuBLASLt, and there is none; searched: {}; compile with "
+        "--no-library does "
+        "without",
+        fmt::join(location.searched, ", "));
   auto loaded = std::make_shared<Library>(location.library);
   if (const Status status = loaded->call.create(&loaded->handle); status != success)
-    throw Error::unsupported("cuBLASLt {} ({}) does not start on this GPU: {}", libraryVersionText(loaded->version),
-                             loaded->path.string(), loaded->call.statusName(status));
+    throw Error::unsupported("cuBLASLt {} ({}) does not start on this GPU: {}",
+                             libraryVersionText(loaded->version), loaded->path.string(),
+                             loaded->call.statusName(status));
   library = std::move(loaded);
 }
 CublasLt::~CublasLt() = default;
@@ -294,7 +338,8 @@ CublasLt::~CublasLt() = default;
 int CublasLt::version() const { return library->version; }
 const fs::path &CublasLt::path() const { return library->path; }
 
-std::vector<LibraryKnobs> CublasLt::candidates(const LibraryProduct &product, int requested, int64_t mostWorkspace) const {
+std::vector<LibraryKnobs> CublasLt::candidates(const LibraryProduct &product, int requested,
+                                               int64_t mostWorkspace) const {
   const Descriptors descriptors(library, product);
   std::vector<LibraryKnobs> list;
   for (const HeuristicResult &candidate : descriptors.heuristic(requested, mostWorkspace)) {
@@ -304,8 +349,8 @@ std::vector<LibraryKnobs> CublasLt::candidates(const LibraryProduct &product, in
   return list;
 }
 
-PreparedProduct CublasLt::prepare(const LibraryProduct &product, const LibraryKnobs &knobs, const std::string &kernel,
-                                  int64_t mostWorkspace) const {
+PreparedProduct CublasLt::prepare(const LibraryProduct &product, const LibraryKnobs &knobs,
+                                  const std::string &kernel, int64_t mostWorkspace) const {
   if (const std::string reason = libraryRefusal(product); !reason.empty())
     throw Error::badInput("kernel '{}': no library product: {}", kernel, reason);
   auto state = std::make_unique<PreparedProduct::State>(library, product);
@@ -322,14 +367,17 @@ PreparedProduct CublasLt::prepare(const LibraryProduct &product, const LibraryKn
   constexpr int tried = 8;
   const std::vector<HeuristicResult> list = state->descriptors.heuristic(tried, mostWorkspace);
   if (list.empty())
-    throw Error::unsupported("kernel '{}': cuBLASLt {} has no algorithm for {} with {} bytes of workspace; compile with "
-                             "--no-library does without", kernel, libraryVersionText(library->version), textOf(product), mostWorkspace);
+    throw Error::unsupported(
+        "kernel '{}': cuBLASLt {} has no algorithm for {} with {} bytes of workspace; compile with "
+        "--no-library does without",
+        kernel, libraryVersionText(library->version), textOf(product), mostWorkspace);
   state->chosen = list.front();
   state->knobs = state->descriptors.knobsOf(list.front());
   if (knobs.algorithm >= 0)
-    state->warning = fmt::format("kernel '{}': cuBLASLt {} refuses {} (of {}; {}); it runs {} instead", kernel,
-                                 libraryVersionText(library->version), textOf(knobs), libraryVersionText(knobs.libraryVersion),
-                                 problem, textOf(state->knobs));
+    state->warning =
+        fmt::format("kernel '{}': cuBLASLt {} refuses {} (of {}; {}); it runs {} instead", kernel,
+                    libraryVersionText(library->version), textOf(knobs),
+                    libraryVersionText(knobs.libraryVersion), problem, textOf(state->knobs));
   return PreparedProduct(std::move(state));
 }
 

@@ -1,9 +1,10 @@
-// Matrix products by NVIDIA's cuBLASLt, opened at run time: its algorithms as readable attributes, and products made ready
-// from them. MLIR-free, without CUDA headers.
+// Matrix products by NVIDIA's cuBLASLt, opened at run time: its algorithms as readable attributes,
+// and products made ready from them. MLIR-free, without CUDA headers.
 //
-// Invariant: an algorithm is used only after the library of this machine has checked it for the product at hand; one that it
-// refuses is replaced by the next candidate of its heuristic, with a warning that names both, and never by anything else.
-// A context (Cuda.h) must be current on the calling thread throughout.
+// Invariant: an algorithm is used only after the library of this machine has checked it for the
+// product at hand; one that it refuses is replaced by the next candidate of its heuristic, with a
+// warning that names both, and never by anything else. A context (Cuda.h) must be current on the
+// calling thread throughout.
 #pragma once
 
 #include "kernel/LibraryProduct.h"
@@ -21,8 +22,8 @@ struct CublasLtLocation {
   int version = 0;                ///< 130200 for 13.2.0
   std::vector<std::string> searched;
 };
-/// $WEFT_CUBLASLT and nothing else if it is set; else where LibrarySearch.h says. Throws Error(badInput) if a library is found
-/// or named but does not load. Needs no GPU.
+/// $WEFT_CUBLASLT and nothing else if it is set; else where LibrarySearch.h says. Throws
+/// Error(badInput) if a library is found or named but does not load. Needs no GPU.
 CublasLtLocation findCublasLt();
 
 /// Addresses of the elements zero, multiples of 16 bytes; 0 where the product has no such tensor.
@@ -32,10 +33,13 @@ struct ProductTensors {
   cuda::DevicePointer residual = 0;   ///< R; may be the result
   cuda::DevicePointer auxiliary = 0;  ///< read or written (LibraryEpilogueTraits)
   cuda::DevicePointer vector = 0;     ///< the bias, or the sum that is written
-  cuda::DevicePointer scaleA = 0, scaleB = 0;  ///< of operands of 8-bit floats: floats that multiply them; 0 for 1
+  cuda::DevicePointer scaleA = 0,
+                      scaleB =
+                          0;  ///< of operands of 8-bit floats: floats that multiply them; 0 for 1
 };
 
-/// A product of known shape with its algorithm, ready to be enqueued any number of times, also while a stream is captured.
+/// A product of known shape with its algorithm, ready to be enqueued any number of times, also
+/// while a stream is captured.
 class PreparedProduct {
 public:
   ~PreparedProduct();
@@ -48,8 +52,10 @@ public:
   int64_t workspaceBytes() const;
   /// Why another algorithm than the one asked for is used; empty if it is that one.
   const std::string &warning() const;
-  /// The product and its epilogue on the stream. Throws Error(checkFailed) with the library's reason.
-  void enqueue(const ProductTensors &tensors, cuda::DevicePointer workspace, cuda::StreamHandle *stream) const;
+  /// The product and its epilogue on the stream. Throws Error(checkFailed) with the library's
+  /// reason.
+  void enqueue(const ProductTensors &tensors, cuda::DevicePointer workspace,
+               cuda::StreamHandle *stream) const;
 
 private:
   friend class CublasLt;
@@ -60,10 +66,12 @@ private:
 
 class CublasLt {
 public:
-  /// What an algorithm may ask for unless told otherwise: what PyTorch gives the library on compute capability 9.0.
+  /// What an algorithm may ask for unless told otherwise: what PyTorch gives the library on compute
+  /// capability 9.0.
   static constexpr int64_t standardWorkspace = int64_t(32) << 20;
 
-  /// Throws Error(unsupported) naming where it was searched if there is none, or if the GPU is not served.
+  /// Throws Error(unsupported) naming where it was searched if there is none, or if the GPU is not
+  /// served.
   CublasLt();
   ~CublasLt();
   CublasLt(const CublasLt &) = delete;
@@ -72,18 +80,20 @@ public:
   int version() const;
   const std::filesystem::path &path() const;
 
-  /// The heuristic's list for a product, best guess first, at most `requested`, without duplicates: algorithms that add up in
-  /// fp32 and need at most `mostWorkspace` bytes. Empty if the library has none.
-  /// Version 13.1 lists 8 for an H200, whatever number, workspace (0 to 256 MB), reduction schemes or alignment (16, 256) are asked for. Its
-  /// check takes over 11,000 other attributes a product, but 400 of them, evenly taken, held none more than 2% faster than the list's
-  /// best in ten products of encoder layers: the list is what is measured.
+  /// The heuristic's list for a product, best guess first, at most `requested`, without duplicates:
+  /// algorithms that add up in fp32 and need at most `mostWorkspace` bytes. Empty if the library
+  /// has none. Version 13.1 lists 8 for an H200, whatever number, workspace (0 to 256 MB),
+  /// reduction schemes or alignment (16, 256) are asked for. Its check takes over 11,000 other
+  /// attributes a product, but 400 of them, evenly taken, held none more than 2% faster than the
+  /// list's best in ten products of encoder layers: the list is what is measured.
   std::vector<LibraryKnobs> candidates(const LibraryProduct &product, int requested = 128,
                                        int64_t mostWorkspace = standardWorkspace) const;
 
-  /// Makes the algorithm again from its attributes and has the library check it; see warning() of the result. Algorithm -1
-  /// takes the first candidate. `kernel` is for messages. Throws Error(unsupported) naming the kernel where the library takes
-  /// no algorithm at all.
-  PreparedProduct prepare(const LibraryProduct &product, const LibraryKnobs &knobs, const std::string &kernel,
+  /// Makes the algorithm again from its attributes and has the library check it; see warning() of
+  /// the result. Algorithm -1 takes the first candidate. `kernel` is for messages. Throws
+  /// Error(unsupported) naming the kernel where the library takes no algorithm at all.
+  PreparedProduct prepare(const LibraryProduct &product, const LibraryKnobs &knobs,
+                          const std::string &kernel,
                           int64_t mostWorkspace = standardWorkspace) const;
 
   struct Library;

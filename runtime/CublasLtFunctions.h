@@ -1,5 +1,6 @@
-// The C interface of cuBLASLt as far as products need it: our own declarations of its functions, values and two structs,
-// which are part of the library's stable interface since CUDA 11. Internal to runtime/CublasLt*.cpp.
+// The C interface of cuBLASLt as far as products need it: our own declarations of its functions,
+// values and two structs, which are part of the library's stable interface since CUDA 11. Internal
+// to runtime/CublasLt*.cpp.
 #pragma once
 
 #include "kernel/DType.h"
@@ -37,14 +38,23 @@ struct HeuristicResult {
 };
 static_assert(sizeof(HeuristicResult) == 96);
 
-enum ComputeType : int { compute32F = 68, compute32FFastTF32 = 77 };  ///< cublasComputeType_t: fp32, no reduced precision; f32 read as tf32
-enum DataType : int { real32F = 0, real16F = 2, real16BF = 14, real8FE4M3 = 28, real8FE5M2 = 29 };  ///< cudaDataType_t
-enum Transpose : int32_t { plain = 0, transposed = 1 };    ///< cublasOperation_t
+enum ComputeType : int {
+  compute32F = 68,
+  compute32FFastTF32 = 77
+};  ///< cublasComputeType_t: fp32, no reduced precision; f32 read as tf32
+enum DataType : int {
+  real32F = 0,
+  real16F = 2,
+  real16BF = 14,
+  real8FE4M3 = 28,
+  real8FE5M2 = 29
+};                                                       ///< cudaDataType_t
+enum Transpose : int32_t { plain = 0, transposed = 1 };  ///< cublasOperation_t
 enum OperationAttribute : int {
   transposeA = 3,
   transposeB = 4,
-  epilogueKind = 7,     ///< uint32_t, cublasLtEpilogue_t
-  biasPointer = 8,      ///< of a bias, or of the sum that is written
+  epilogueKind = 7,  ///< uint32_t, cublasLtEpilogue_t
+  biasPointer = 8,   ///< of a bias, or of the sum that is written
   auxiliaryPointer = 11,
   auxiliaryLeadingDimension = 12,
   auxiliaryBatchStride = 13,
@@ -76,7 +86,8 @@ enum PreferenceAttribute : int {
   alignmentC = 7,
   alignmentD = 8,
 };
-/// How parts of k are added: one after another in the result's own type, in fp32, or in the result's type.
+/// How parts of k are added: one after another in the result's own type, in fp32, or in the
+/// result's type.
 enum ReductionScheme : uint32_t { inPlace = 1, inComputeType = 2, inOutputType = 4 };
 /// cublasLtMatmulAlgoConfigAttributes_t.
 enum AlgorithmAttribute : int {
@@ -105,28 +116,33 @@ public:
   Status (*createOperation)(Operation *, ComputeType, DataType scale) = nullptr;
   Status (*destroyOperation)(Operation) = nullptr;
   Status (*setOperation)(Operation, OperationAttribute, const void *, size_t) = nullptr;
-  Status (*createLayout)(Layout *, DataType, uint64_t rows, uint64_t columns, int64_t leadingDimension) = nullptr;
+  Status (*createLayout)(Layout *, DataType, uint64_t rows, uint64_t columns,
+                         int64_t leadingDimension) = nullptr;
   Status (*destroyLayout)(Layout) = nullptr;
   Status (*setLayout)(Layout, LayoutAttribute, const void *, size_t) = nullptr;
   Status (*createPreference)(Preference *) = nullptr;
   Status (*destroyPreference)(Preference) = nullptr;
   Status (*setPreference)(Preference, PreferenceAttribute, const void *, size_t) = nullptr;
-  Status (*heuristic)(Handle, Operation, Layout a, Layout b, Layout c, Layout d, Preference, int requested, HeuristicResult *,
-                      int *returned) = nullptr;
-  Status (*initializeAlgorithm)(Handle, ComputeType, DataType scale, DataType a, DataType b, DataType c, DataType d, int id,
-                                Algorithm *) = nullptr;
-  Status (*checkAlgorithm)(Handle, Operation, Layout a, Layout b, Layout c, Layout d, const Algorithm *, HeuristicResult *) = nullptr;
+  Status (*heuristic)(Handle, Operation, Layout a, Layout b, Layout c, Layout d, Preference,
+                      int requested, HeuristicResult *, int *returned) = nullptr;
+  Status (*initializeAlgorithm)(Handle, ComputeType, DataType scale, DataType a, DataType b,
+                                DataType c, DataType d, int id, Algorithm *) = nullptr;
+  Status (*checkAlgorithm)(Handle, Operation, Layout a, Layout b, Layout c, Layout d,
+                           const Algorithm *, HeuristicResult *) = nullptr;
   Status (*setAlgorithm)(Algorithm *, AlgorithmAttribute, const void *, size_t) = nullptr;
-  Status (*getAlgorithm)(const Algorithm *, AlgorithmAttribute, void *, size_t, size_t *written) = nullptr;
-  Status (*multiply)(Handle, Operation, const void *alpha, const void *a, Layout, const void *b, Layout, const void *beta,
-                     const void *c, Layout, void *d, Layout, const Algorithm *, void *workspace, size_t workspaceBytes,
+  Status (*getAlgorithm)(const Algorithm *, AlgorithmAttribute, void *, size_t,
+                         size_t *written) = nullptr;
+  Status (*multiply)(Handle, Operation, const void *alpha, const void *a, Layout, const void *b,
+                     Layout, const void *beta, const void *c, Layout, void *d, Layout,
+                     const Algorithm *, void *workspace, size_t workspaceBytes,
                      void *stream) = nullptr;
 
 private:
   SharedLibrary library;
 };
 
-/// The library's value for f32, f16, bf16 and 8-bit floats. Throws Error(unsupported) for every other.
+/// The library's value for f32, f16, bf16 and 8-bit floats. Throws Error(unsupported) for every
+/// other.
 DataType dataType(DType type);
 
 }  // namespace weft::runtime::cublaslt

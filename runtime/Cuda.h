@@ -1,7 +1,9 @@
-// The CUDA driver API as far as weft runs kernels through it: opened at run time, owned handles, errors that name the call.
+// The CUDA driver API as far as weft runs kernels through it: opened at run time, owned handles,
+// errors that name the call.
 //
-// Invariant: every object belongs to the primary context of the GPU that `Context` made current on this thread; cuBLASLt
-// and PyTorch use the same context. Nothing here synchronizes unless its name says so.
+// Invariant: every object belongs to the primary context of the GPU that `Context` made current on
+// this thread; cuBLASLt and PyTorch use the same context. Nothing here synchronizes unless its name
+// says so.
 #pragma once
 
 #include "kernel/Error.h"
@@ -27,11 +29,13 @@ struct GraphHandle;
 struct NodeHandle;
 struct ExecutableHandle;
 
-/// A failed driver call: what was asked, the driver's name and text of the error ("CUDA_ERROR_OUT_OF_MEMORY: ..."). Its exit
-/// code is 3 where this GPU or driver cannot do it (out of memory, wrong architecture), 1 where a kernel failed.
+/// A failed driver call: what was asked, the driver's name and text of the error
+/// ("CUDA_ERROR_OUT_OF_MEMORY: ..."). Its exit code is 3 where this GPU or driver cannot do it (out
+/// of memory, wrong architecture), 1 where a kernel failed.
 class DriverError : public Error {
 public:
-  DriverError(ErrorKind kind, int result, const std::string &text) : Error(kind, text), result(result) {}
+  DriverError(ErrorKind kind, int result, const std::string &text)
+      : Error(kind, text), result(result) {}
   bool isOutOfMemory() const { return result == 2; }
   /// After these the context is lost: nothing more can run in this process.
   bool isSticky() const;
@@ -41,10 +45,10 @@ public:
 /// What a GPU is, read from the driver.
 struct GpuProperties {
   int index = 0;
-  std::string name;          ///< "NVIDIA H200"
-  std::string architecture;  ///< "sm_90"
-  std::string driverVersion; ///< CUDA version that the driver supports: "13.0"
-  std::string uuid;          ///< 32 hexadecimal digits
+  std::string name;           ///< "NVIDIA H200"
+  std::string architecture;   ///< "sm_90"
+  std::string driverVersion;  ///< CUDA version that the driver supports: "13.0"
+  std::string uuid;           ///< 32 hexadecimal digits
   int multiprocessors = 0;
   int64_t memoryBytes = 0, l2Bytes = 0;
   int64_t sharedMemoryPerBlock = 0;  ///< the most that a kernel may ask for
@@ -110,7 +114,8 @@ private:
   StreamHandle *stream = nullptr;
 };
 
-/// Whether all work of any stream has finished, without waiting; throws DriverError if a kernel failed.
+/// Whether all work of any stream has finished, without waiting; throws DriverError if a kernel
+/// failed.
 bool isFinished(StreamHandle *stream);
 /// Whether the stream's work is being captured instead of run: nothing may wait for it then.
 bool isCapturing(StreamHandle *stream);
@@ -165,13 +170,16 @@ FunctionResources resourcesOf(FunctionHandle *function);
 struct LaunchShape {
   std::array<int64_t, 3> grid{1, 1, 1}, block{1, 1, 1};
   int64_t sharedBytes = 0;
-  /// Blocks may start while the kernel before it in the stream ends, if that one allows it; the kernel's text waits for it.
+  /// Blocks may start while the kernel before it in the stream ends, if that one allows it; the
+  /// kernel's text waits for it.
   bool startsEarly = false;
 };
 /// `arguments`: one pointer to each argument's bytes, in order; read before the call returns.
-void launch(FunctionHandle *function, const LaunchShape &shape, std::span<void *const> arguments, StreamHandle *stream);
+void launch(FunctionHandle *function, const LaunchShape &shape, std::span<void *const> arguments,
+            StreamHandle *stream);
 
-/// A captured, instantiated graph: everything that `record` enqueues on the stream, without running it.
+/// A captured, instantiated graph: everything that `record` enqueues on the stream, without running
+/// it.
 class Graph {
 public:
   template <typename Record>
@@ -203,9 +211,11 @@ private:
 
 /// Nodes of a graph that is being captured.
 using Nodes = std::vector<NodeHandle *>;
-/// What the next work of a captured stream will wait for: the nodes of its last work, unless it was told otherwise.
+/// What the next work of a captured stream will wait for: the nodes of its last work, unless it was
+/// told otherwise.
 Nodes capturedEnds(StreamHandle *stream);
-/// The next work of a captured stream waits for these nodes of its graph, and for nothing else. Duplicates are taken once.
+/// The next work of a captured stream waits for these nodes of its graph, and for nothing else.
+/// Duplicates are taken once.
 void continueAfter(StreamHandle *stream, Nodes nodes);
 
 }  // namespace weft::runtime::cuda

@@ -17,16 +17,21 @@ Driver::Driver() : library("libcuda.so.1") {
   const int result = init(0);
   driverVersion(&version);
   if (result == noDevice) problem = "the CUDA driver finds no GPU";
-  else if (result == systemDriverMismatch) problem = "the CUDA driver's library and kernel module are of different versions";
-  else if (result != success) problem = fmt::format("the CUDA driver does not start: {}", text(result));
+  else if (result == systemDriverMismatch)
+    problem = "the CUDA driver's library and kernel module are of different versions";
+  else if (result != success)
+    problem = fmt::format("the CUDA driver does not start: {}", text(result));
   else if (version < oldestDriver)
-    problem = fmt::format("the CUDA driver is too old: it supports CUDA {}.{}, weft needs 12.0", version / 1000, version % 1000 / 10);
+    problem = fmt::format("the CUDA driver is too old: it supports CUDA {}.{}, weft needs 12.0",
+                          version / 1000, version % 1000 / 10);
 }
 
 std::string Driver::text(int result) const {
   const char *name = nullptr, *description = nullptr;
   if (errorName(result, &name) != success || !name) return fmt::format("CUDA error {}", result);
-  return errorString(result, &description) == success && description ? fmt::format("{}: {}", name, description) : name;
+  return errorString(result, &description) == success && description
+             ? fmt::format("{}: {}", name, description)
+             : name;
 }
 
 void Driver::findAll() {
@@ -35,9 +40,11 @@ void Driver::findAll() {
   find("cuDeviceGetCount", deviceCount), find("cuDeviceGetName", deviceName);
   find("cuDeviceGetAttribute", deviceAttribute), find("cuDeviceGetUuid_v2", deviceUuid);
   find("cuDeviceTotalMem_v2", totalMemory);
-  find("cuDevicePrimaryCtxRetain", retainContext), find("cuDevicePrimaryCtxRelease_v2", releaseContext);
+  find("cuDevicePrimaryCtxRetain", retainContext),
+      find("cuDevicePrimaryCtxRelease_v2", releaseContext);
   find("cuCtxSetCurrent", setContext), find("cuCtxSynchronize", synchronizeContext);
-  find("cuMemGetInfo_v2", memoryInfo), find("cuMemAlloc_v2", allocate), find("cuMemFree_v2", release);
+  find("cuMemGetInfo_v2", memoryInfo), find("cuMemAlloc_v2", allocate),
+      find("cuMemFree_v2", release);
   find("cuMemcpyHtoD_v2", copyToDevice), find("cuMemcpyDtoH_v2", copyToHost);
   find("cuMemcpyDtoDAsync_v2", copyOnDevice);
   find("cuMemsetD8_v2", fillBytes), find("cuMemsetD8Async", fillBytesAsync);
@@ -45,7 +52,8 @@ void Driver::findAll() {
   find("cuStreamCreate", createStream), find("cuStreamDestroy_v2", destroyStream);
   find("cuStreamSynchronize", synchronizeStream), find("cuStreamQuery", queryStream);
   find("cuStreamWaitEvent", streamWait);
-  find("cuEventCreate", createEvent), find("cuEventDestroy_v2", destroyEvent), find("cuEventRecord", recordEvent);
+  find("cuEventCreate", createEvent), find("cuEventDestroy_v2", destroyEvent),
+      find("cuEventRecord", recordEvent);
   find("cuEventRecordWithFlags", recordEventWithFlags);
   find("cuEventSynchronize", synchronizeEvent), find("cuEventElapsedTime", elapsed);
   find("cuModuleLoadData", loadModule), find("cuModuleUnload", unloadModule);
@@ -53,7 +61,8 @@ void Driver::findAll() {
   find("cuFuncSetAttribute", setFunctionAttribute), find("cuLaunchKernel", launchKernel);
   find("cuLaunchKernelEx", launchKernelEx);
   find("cuTensorMapEncodeTiled", encodeTensorMap);
-  find("cuStreamGetCaptureInfo_v2", captureInfo), find("cuStreamUpdateCaptureDependencies", updateCapture);
+  find("cuStreamGetCaptureInfo_v2", captureInfo),
+      find("cuStreamUpdateCaptureDependencies", updateCapture);
   find("cuStreamBeginCapture_v2", beginCapture), find("cuStreamEndCapture", endCapture);
   find("cuGraphInstantiateWithFlags", instantiate), find("cuGraphGetNodes", graphNodes);
   find("cuGraphDestroy", destroyGraph), find("cuGraphExecDestroy", destroyExecutable);
@@ -69,12 +78,12 @@ namespace {
 
 ErrorKind kindOf(int result) {
   switch (result) {
-  case outOfMemory:
-  case noDevice:
-  case invalidDevice:
-  case noBinaryForGpu: return ErrorKind::unsupported;
-  case invalidImage: return ErrorKind::badInput;
-  default: return ErrorKind::checkFailed;
+    case outOfMemory:
+    case noDevice:
+    case invalidDevice:
+    case noBinaryForGpu: return ErrorKind::unsupported;
+    case invalidImage: return ErrorKind::badInput;
+    default: return ErrorKind::checkFailed;
   }
 }
 
@@ -82,10 +91,13 @@ ErrorKind kindOf(int result) {
 
 void check(int result, std::string_view what) {
   if (result == success) return;
-  throw DriverError(kindOf(result), result, fmt::format("cannot {}: {}", what, driver().text(result)));
+  throw DriverError(kindOf(result), result,
+                    fmt::format("cannot {}: {}", what, driver().text(result)));
 }
 
-std::string versionText(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
+std::string versionText(int version) {
+  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+}
 
 namespace {
 
@@ -105,15 +117,17 @@ GpuProperties propertiesOf(int gpu) {
   check(cuda.deviceName(name, sizeof(name) - 1, gpu), "read the GPU's name");
   check(cuda.totalMemory(&memory, gpu), "read the GPU's memory");
   check(cuda.deviceUuid(uuid, gpu), "read the GPU's identifier");
-  GpuProperties properties = {.index = gpu,
-                              .name = name,
-                              .architecture = fmt::format("sm_{}{}", attribute(capabilityMajor, gpu), attribute(capabilityMinor, gpu)),
-                              .driverVersion = versionText(cuda.version),
-                              .uuid = {},
-                              .multiprocessors = attribute(multiprocessorCount, gpu),
-                              .memoryBytes = int64_t(memory),
-                              .l2Bytes = attribute(l2CacheBytes, gpu),
-                              .sharedMemoryPerBlock = attribute(sharedMemoryPerBlockOptin, gpu)};
+  GpuProperties properties = {
+      .index = gpu,
+      .name = name,
+      .architecture =
+          fmt::format("sm_{}{}", attribute(capabilityMajor, gpu), attribute(capabilityMinor, gpu)),
+      .driverVersion = versionText(cuda.version),
+      .uuid = {},
+      .multiprocessors = attribute(multiprocessorCount, gpu),
+      .memoryBytes = int64_t(memory),
+      .l2Bytes = attribute(l2CacheBytes, gpu),
+      .sharedMemoryPerBlock = attribute(sharedMemoryPerBlockOptin, gpu)};
   for (const unsigned char byte : uuid) properties.uuid += fmt::format("{:02x}", byte);
   return properties;
 }
@@ -124,7 +138,9 @@ namespace weft::runtime {
 
 DriverReport inspectDriver() {
   const cuda::Driver &driver = cuda::driver();
-  DriverReport report{.version = driver.version > 0 ? cuda::versionText(driver.version) : "", .gpus = {}, .problem = driver.problem};
+  DriverReport report{.version = driver.version > 0 ? cuda::versionText(driver.version) : "",
+                      .gpus = {},
+                      .problem = driver.problem};
   if (!driver.problem.empty()) return report;
   try {
     int count = 0;

@@ -1,5 +1,6 @@
-// The driver's functions, found once in libcuda.so.1, for the owners of its handles: internal to runtime/Cuda*.cpp. Declarations are
-// our own; names with _v2 are those that the driver's public header maps the plain names to.
+// The driver's functions, found once in libcuda.so.1, for the owners of its handles: internal to
+// runtime/Cuda*.cpp. Declarations are our own; names with _v2 are those that the driver's public
+// header maps the plain names to.
 #pragma once
 
 #include "runtime/Cuda.h"
@@ -24,8 +25,20 @@ enum Result : int {
   lastContextLost = 719,
   systemDriverMismatch = 803,
 };
-enum Attribute : int { multiprocessorCount = 16, l2CacheBytes = 38, capabilityMajor = 75, capabilityMinor = 76, sharedMemoryPerBlockOptin = 97 };
-enum FunctionAttribute : int { maxThreads = 0, staticShared = 1, localBytes = 3, registerCount = 4, maxDynamicShared = 8 };
+enum Attribute : int {
+  multiprocessorCount = 16,
+  l2CacheBytes = 38,
+  capabilityMajor = 75,
+  capabilityMinor = 76,
+  sharedMemoryPerBlockOptin = 97
+};
+enum FunctionAttribute : int {
+  maxThreads = 0,
+  staticShared = 1,
+  localBytes = 3,
+  registerCount = 4,
+  maxDynamicShared = 8
+};
 constexpr unsigned nonBlockingStream = 1;
 constexpr int relaxedCapture = 2;  // other threads may allocate meanwhile
 constexpr int oldestDriver = 12000;
@@ -88,10 +101,13 @@ struct Driver {
   int (*moduleFunction)(FunctionHandle **, ModuleHandle *, const char *) = nullptr;
   int (*functionAttribute)(int *, int, FunctionHandle *) = nullptr;
   int (*setFunctionAttribute)(FunctionHandle *, int, int) = nullptr;
-  int (*launchKernel)(FunctionHandle *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, StreamHandle *, void **, void **) = nullptr;
+  int (*launchKernel)(FunctionHandle *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                      unsigned, StreamHandle *, void **, void **) = nullptr;
   int (*launchKernelEx)(const LaunchConfiguration *, FunctionHandle *, void **, void **) = nullptr;
-  int (*encodeTensorMap)(void *, int, uint32_t, void *, const uint64_t *, const uint64_t *, const uint32_t *, const uint32_t *, int, int, int, int) = nullptr;
-  int (*captureInfo)(StreamHandle *, int *, uint64_t *, GraphHandle **, NodeHandle *const **, size_t *) = nullptr;
+  int (*encodeTensorMap)(void *, int, uint32_t, void *, const uint64_t *, const uint64_t *,
+                         const uint32_t *, const uint32_t *, int, int, int, int) = nullptr;
+  int (*captureInfo)(StreamHandle *, int *, uint64_t *, GraphHandle **, NodeHandle *const **,
+                     size_t *) = nullptr;
   int (*updateCapture)(StreamHandle *, NodeHandle **, size_t, unsigned) = nullptr;
   int (*beginCapture)(StreamHandle *, int) = nullptr;
   int (*endCapture)(StreamHandle *, GraphHandle **) = nullptr;
@@ -109,7 +125,8 @@ private:
   void findAll();
   template <typename Function>
   void find(const char *name, Function *&function) {
-    if (!library.find(name, function) && problem.empty()) problem = std::string("the CUDA driver is too old: it has no ") + name;
+    if (!library.find(name, function) && problem.empty())
+      problem = std::string("the CUDA driver is too old: it has no ") + name;
   }
   const SharedLibrary library;
 };

@@ -21,7 +21,8 @@ namespace {
 
 std::vector<fs::path> programFolders() {
   std::vector<fs::path> folders;
-  if (const auto toolkit = environmentValue("CUDA_HOME")) folders.push_back(fs::path(*toolkit) / "bin");
+  if (const auto toolkit = environmentValue("CUDA_HOME"))
+    folders.push_back(fs::path(*toolkit) / "bin");
   folders.emplace_back("/usr/local/cuda/bin");
   const std::string path = environmentValue("PATH").value_or("");
   for (size_t start = 0; start <= path.size();) {
@@ -39,14 +40,16 @@ int runInto(const std::vector<std::string> &command, const fs::path &output) {
   arguments.push_back(nullptr);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, output.c_str(),
+                                   O_WRONLY | O_CREAT | O_TRUNC, 0600);
   pid_t child = 0;
-  const int failure = posix_spawn(&child, command.front().c_str(), &actions, nullptr, arguments.data(), environ);
+  const int failure =
+      posix_spawn(&child, command.front().c_str(), &actions, nullptr, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
-  if (failure != 0) throw Error::checkFailed("{} does not start: error {}", command.front(), failure);
+  if (failure != 0)
+    throw Error::checkFailed("{} does not start: error {}", command.front(), failure);
   int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
   return status;
 }
 

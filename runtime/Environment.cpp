@@ -21,22 +21,30 @@ namespace {
 constexpr std::array knobTable{
     EnvironmentKnob{"CUDA_HOME", KnobEffect::changesOutput,
                     "CUDA toolkit whose NVRTC compiles the kernels, unless WEFT_NVRTC names one."},
-    EnvironmentKnob{"HOME", KnobEffect::neutral, "Holds the kernel cache when no other folder is named."},
+    EnvironmentKnob{"HOME", KnobEffect::neutral,
+                    "Holds the kernel cache when no other folder is named."},
     EnvironmentKnob{"NO_COLOR", KnobEffect::neutral, "Set to anything: messages without colours."},
-    EnvironmentKnob{"NVTX_INJECTION64_PATH", KnobEffect::neutral, "Set by profilers: the library that hears of ranges named like kernels."},
-    EnvironmentKnob{"PATH", KnobEffect::changesOutput,
-                    "The python3 found on it is asked for an installed NVRTC wheel when no toolkit is found."},
+    EnvironmentKnob{"NVTX_INJECTION64_PATH", KnobEffect::neutral,
+                    "Set by profilers: the library that hears of ranges named like kernels."},
+    EnvironmentKnob{
+        "PATH", KnobEffect::changesOutput,
+        "The python3 found on it is asked for an installed NVRTC wheel when no toolkit is found."},
     EnvironmentKnob{"WEFT_CACHE_DIR", KnobEffect::neutral, "Folder of the kernel cache."},
-    EnvironmentKnob{"WEFT_CUBLASLT", KnobEffect::changesOutput,
-                    "cuBLASLt library (or its folder) to use and no other; `none` runs without cuBLASLt."},
-    EnvironmentKnob{"WEFT_NVRTC", KnobEffect::changesOutput,
-                    "NVRTC library (or its folder) to use and no other; `none` compiles without NVRTC."},
-    EnvironmentKnob{"WEFT_WORKERS", KnobEffect::neutral, "Number of compiler processes; default: the processors."},
-    EnvironmentKnob{"XDG_CACHE_HOME", KnobEffect::neutral, "Holds the kernel cache unless WEFT_CACHE_DIR names one."},
+    EnvironmentKnob{
+        "WEFT_CUBLASLT", KnobEffect::changesOutput,
+        "cuBLASLt library (or its folder) to use and no other; `none` runs without cuBLASLt."},
+    EnvironmentKnob{
+        "WEFT_NVRTC", KnobEffect::changesOutput,
+        "NVRTC library (or its folder) to use and no other; `none` compiles without NVRTC."},
+    EnvironmentKnob{"WEFT_WORKERS", KnobEffect::neutral,
+                    "Number of compiler processes; default: the processors."},
+    EnvironmentKnob{"XDG_CACHE_HOME", KnobEffect::neutral,
+                    "Holds the kernel cache unless WEFT_CACHE_DIR names one."},
 };
 static_assert(std::ranges::is_sorted(knobTable, {}, &EnvironmentKnob::name));
 
-/// Processors in this process's affinity mask: what a container or taskset leaves us, unlike the machine's count.
+/// Processors in this process's affinity mask: what a container or taskset leaves us, unlike the
+/// machine's count.
 int availableProcessors() {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -48,8 +56,8 @@ int availableProcessors() {
 
 std::string_view nameOf(KnobEffect effect) {
   switch (effect) {
-  case KnobEffect::changesOutput: return "changes output";
-  case KnobEffect::neutral: return "neutral";
+    case KnobEffect::changesOutput: return "changes output";
+    case KnobEffect::neutral: return "neutral";
   }
   throw std::logic_error("unknown KnobEffect");
 }
@@ -75,7 +83,9 @@ int workerCount() {
   return count;
 }
 
-bool colorWanted(int fileDescriptor) { return !environmentValue("NO_COLOR") && isatty(fileDescriptor) == 1; }
+bool colorWanted(int fileDescriptor) {
+  return !environmentValue("NO_COLOR") && isatty(fileDescriptor) == 1;
+}
 
 namespace {
 

@@ -1,9 +1,10 @@
 // Reuse distances over a plan's memory; see GraphPrediction.h.
 //
-// The constants were fitted to 38 encoder plans on an H200 (BERT-base, BERT-large, the paper's encoder; B=8 L=512, B=96 L=128, B=1
-// L=128..4096; whole, and in 2 to 16 parts), measured as whole graphs on cold inputs and parameters with rests between calls
-// (weft time --burst): with them every whole is within 4.3% of what that profile's rows predict, 1.9% in the root mean square. What other
-// profiles and plans give stands in bench/RESULTS.md.
+// The constants were fitted to 38 encoder plans on an H200 (BERT-base, BERT-large, the paper's
+// encoder; B=8 L=512, B=96 L=128, B=1 L=128..4096; whole, and in 2 to 16 parts), measured as whole
+// graphs on cold inputs and parameters with rests between calls (weft time --burst): with them
+// every whole is within 4.3% of what that profile's rows predict, 1.9% in the root mean square.
+// What other profiles and plans give stands in bench/RESULTS.md.
 #include "runtime/GraphPrediction.h"
 
 #include "kernel/Configuration.h"
@@ -16,19 +17,23 @@
 namespace weft::runtime {
 namespace {
 
-/// Data stay in the L2 for certain while less than the first share of its size went through since, and are gone after the second: its
-/// two partitions keep copies of what their multiprocessors read, and replacement is not least-recently-used.
+/// Data stay in the L2 for certain while less than the first share of its size went through since,
+/// and are gone after the second: its two partitions keep copies of what their multiprocessors
+/// read, and replacement is not least-recently-used.
 constexpr double keptShare = 0.5, goneShare = 1.1;
-/// Seconds saved per second that DRAM would take: most of it where a read is spared, little where a write-back is, for which no kernel waits.
+/// Seconds saved per second that DRAM would take: most of it where a read is spared, little where a
+/// write-back is, for which no kernel waits.
 constexpr double savedByReuse = 0.65, savedByOverwriting = 0.1;
 
-/// Share of a tensor that is still there after so many bytes, its own included, went through a cache of `l2Bytes`.
+/// Share of a tensor that is still there after so many bytes, its own included, went through a
+/// cache of `l2Bytes`.
 double stillThere(double distance, double l2Bytes) {
   if (distance <= keptShare * l2Bytes) return 1;
   return std::max(0.0, (goneShare * l2Bytes - distance) / ((goneShare - keptShare) * l2Bytes));
 }
 
-/// What of the plan's memory is in the cache, in a call that finds nothing of an earlier one: which bytes were touched, and how many went through since.
+/// What of the plan's memory is in the cache, in a call that finds nothing of an earlier one: which
+/// bytes were touched, and how many went through since.
 class ReuseDistance {
 public:
   ReuseDistance(const Plan &plan, double l2Bytes) : plan(plan), memory(plan), l2Bytes(l2Bytes) {}
@@ -55,23 +60,31 @@ private:
     MemoryRange range;
     double bytes = 0, passed = 0;  ///< of it; through the cache until it was touched last
     bool isWritten = false;        ///< by a kernel of this call
-    bool holds(const MemoryRange &other) const { return range.memory == other.memory && range.begin <= other.begin && other.end <= range.end; }
-    bool is(const MemoryRange &other) const { return holds(other) && range.begin == other.begin && range.end == other.end; }
+    bool holds(const MemoryRange &other) const {
+      return range.memory == other.memory && range.begin <= other.begin && other.end <= range.end;
+    }
+    bool is(const MemoryRange &other) const {
+      return holds(other) && range.begin == other.begin && range.end == other.end;
+    }
   };
 
   int bufferOf(int tensor) const { return plan.tensors[size_t(tensor)].buffer; }
   double bytesOf(int tensor) const { return double(plan.tensors[size_t(tensor)].bytes); }
   MemoryRange rangeOf(int tensor) const { return memory.rangeOf(plan.tensors[size_t(tensor)]); }
   /// Share of it that is still there, of the part that begins so many bytes before its end.
-  double share(const Touch &touch, double bytes) const { return l2Bytes > 0 ? stillThere(passed - touch.passed + bytes, l2Bytes) : 0; }
+  double share(const Touch &touch, double bytes) const {
+    return l2Bytes > 0 ? stillThere(passed - touch.passed + bytes, l2Bytes) : 0;
+  }
 
-  /// Of a range that was touched as a whole, or as part of a larger one; else of the parts that were touched.
+  /// Of a range that was touched as a whole, or as part of a larger one; else of the parts that
+  /// were touched.
   double residentBytes(const MemoryRange &range, double bytes) const {
     const Touch *latest = nullptr;
     for (const Touch &touch : touches)
       if (touch.holds(range) && (!latest || touch.passed > latest->passed)) latest = &touch;
     if (latest) {
-      const double toEnd = double(latest->range.end - range.begin) / double(latest->range.end - latest->range.begin) * latest->bytes;
+      const double toEnd = double(latest->range.end - range.begin) /
+                           double(latest->range.end - latest->range.begin) * latest->bytes;
       return bytes * share(*latest, toEnd);
     }
     double parts = 0;
@@ -83,7 +96,8 @@ private:
   double overwrittenBytes(const MemoryRange &range, double bytes) const {
     double sum = 0;
     for (const Touch &touch : touches)
-      if (touch.isWritten && touch.range.overlaps(range)) sum += touch.bytes * share(touch, touch.bytes);
+      if (touch.isWritten && touch.range.overlaps(range))
+        sum += touch.bytes * share(touch, touch.bytes);
     return std::min(sum, bytes);
   }
 
@@ -112,16 +126,22 @@ private:
 
 }  // namespace
 
-GraphPrediction predictGraph(const Plan &plan, const std::vector<int> &kernels, const Device &device) {
+GraphPrediction predictGraph(const Plan &plan, const std::vector<int> &kernels,
+                             const Device &device) {
   GraphPrediction prediction;
   ReuseDistance distance(plan, device.l2Bytes);
   for (const int index : kernels) {
     const PlanKernel &kernel = plan.kernels[size_t(index)];
     prediction.sumSeconds += kernel.seconds;
-    if (kernel.family == familyOf(ViewKnobs{})) continue;  // isView asks for text, which a plan that is priced may not have yet
+    if (kernel.family == familyOf(ViewKnobs{}))
+      continue;  // isView asks for text, which a plan that is priced may not have yet
     distance.run(kernel, prediction);
   }
-  prediction.reuseSeconds = device.copyBandwidth > 0 ? (savedByReuse * prediction.reusedBytes + savedByOverwriting * prediction.overwrittenBytes) / device.copyBandwidth : 0;
+  prediction.reuseSeconds = device.copyBandwidth > 0
+                                ? (savedByReuse * prediction.reusedBytes +
+                                   savedByOverwriting * prediction.overwrittenBytes) /
+                                      device.copyBandwidth
+                                : 0;
   return prediction;
 }
 

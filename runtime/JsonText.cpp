@@ -1,4 +1,5 @@
-// JSON text; nlohmann's own pretty printer gives every array element a line, which buries a plan in strides.
+// JSON text; nlohmann's own pretty printer gives every array element a line, which buries a plan in
+// strides.
 #include "runtime/JsonText.h"
 
 #include "kernel/Error.h"
@@ -26,12 +27,14 @@ std::string dumped(const json &value) {
   try {
     return value.dump();
   } catch (const json::type_error &) {  // a name of a file, as a rule
-    throw Error::badInput("{} is no UTF-8 text, and JSON holds no other", value.dump(-1, ' ', false, json::error_handler_t::replace));
+    throw Error::badInput("{} is no UTF-8 text, and JSON holds no other",
+                          value.dump(-1, ' ', false, json::error_handler_t::replace));
   }
 }
 
 bool fitsOneLine(const json &array, size_t column) {
-  const bool scalars = std::ranges::none_of(array, [](const json &item) { return item.is_structured(); });
+  const bool scalars =
+      std::ranges::none_of(array, [](const json &item) { return item.is_structured(); });
   return scalars && column + dumped(array).size() + array.size() <= lineWidth;
 }
 
@@ -76,7 +79,8 @@ public:
     if (event == json::parse_event_t::object_start) open.emplace_back();
     if (event == json::parse_event_t::object_end) open.pop_back();
     if (event == json::parse_event_t::key && !open.back().insert(parsed.get<std::string>()).second)
-      throw Error::badInput("{}: member \"{}\" stands twice in one object", where, parsed.get<std::string>());
+      throw Error::badInput("{}: member \"{}\" stands twice in one object", where,
+                            parsed.get<std::string>());
     return true;
   }
 

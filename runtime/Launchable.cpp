@@ -14,9 +14,15 @@ constexpr int64_t alwaysAllowedSharedBytes = 48 * 1024;
 class CubinKernel : public Launchable {
 public:
   CubinKernel(const Plan &plan, const PlanKernel &kernel, const cuda::Module &module)
-      : plan(plan), parameters(kernel.parameters), function(module.function(kernel.entry)),
-        shape{.grid = kernel.grid, .block = kernel.block, .sharedBytes = kernel.sharedBytes, .startsEarly = kernel.startsEarly} {
-    if (shape.sharedBytes > alwaysAllowedSharedBytes) cuda::allowSharedMemory(function, shape.sharedBytes);
+      : plan(plan),
+        parameters(kernel.parameters),
+        function(module.function(kernel.entry)),
+        shape{.grid = kernel.grid,
+              .block = kernel.block,
+              .sharedBytes = kernel.sharedBytes,
+              .startsEarly = kernel.startsEarly} {
+    if (shape.sharedBytes > alwaysAllowedSharedBytes)
+      cuda::allowSharedMemory(function, shape.sharedBytes);
   }
 
   void enqueue(const Bindings &bindings, cuda::StreamHandle *stream) const override {
@@ -28,9 +34,11 @@ public:
   }
 
 private:
-  void pass(const PlanParameter &parameter, const Bindings &bindings, cuda::ArgumentList &arguments) const {
+  void pass(const PlanParameter &parameter, const Bindings &bindings,
+            cuda::ArgumentList &arguments) const {
     if (parameter.kind == "dropoutKey") return arguments.passPointer(bindings.dropoutKey);
-    if (parameter.kind == "dropoutStream" || parameter.kind == "dropoutOuter") return arguments.passNumber(uint32_t(parameter.value));
+    if (parameter.kind == "dropoutStream" || parameter.kind == "dropoutOuter")
+      return arguments.passNumber(uint32_t(parameter.value));
     const cuda::DevicePointer address = bindings.addressOf(plan.tensors[size_t(parameter.tensor)]);
     if (parameter.map) arguments.passMap(*parameter.map, address);
     else arguments.passPointer(address);
@@ -45,12 +53,19 @@ private:
 class LibraryKernel : public Launchable {
 public:
   LibraryKernel(const Plan &plan, const PlanKernel &kernel, PreparedProduct product, bool isPlanned)
-      : plan(plan), operands(*kernel.library), workspaceBuffer(isPlanned ? kernel.workspaceBuffer : -1), product(std::move(product)) {}
+      : plan(plan),
+        operands(*kernel.library),
+        workspaceBuffer(isPlanned ? kernel.workspaceBuffer : -1),
+        product(std::move(product)) {}
 
   void enqueue(const Bindings &bindings, cuda::StreamHandle *stream) const override {
-    const auto address = [&](int tensor) { return tensor < 0 ? 0 : bindings.addressOf(plan.tensors[size_t(tensor)]); };
-    const cuda::DevicePointer workspace = workspaceBuffer < 0 ? bindings.libraryWorkspace : bindings.buffers[size_t(workspaceBuffer)];
-    ProductTensors tensors{.a = address(operands.a), .b = address(operands.b), .result = address(operands.c)};
+    const auto address = [&](int tensor) {
+      return tensor < 0 ? 0 : bindings.addressOf(plan.tensors[size_t(tensor)]);
+    };
+    const cuda::DevicePointer workspace =
+        workspaceBuffer < 0 ? bindings.libraryWorkspace : bindings.buffers[size_t(workspaceBuffer)];
+    ProductTensors tensors{
+        .a = address(operands.a), .b = address(operands.b), .result = address(operands.c)};
     if (const auto &epilogue = operands.epilogue) {
       tensors.residual = address(epilogue->residual);
       tensors.auxiliary = address(epilogue->auxiliary);
@@ -72,11 +87,13 @@ cuda::DevicePointer Bindings::addressOf(const PlanTensor &tensor) const {
   return buffers[size_t(tensor.buffer)] + cuda::DevicePointer(tensor.offset * elementBytes(tensor));
 }
 
-std::unique_ptr<Launchable> cubinKernel(const Plan &plan, const PlanKernel &kernel, const cuda::Module &module) {
+std::unique_ptr<Launchable> cubinKernel(const Plan &plan, const PlanKernel &kernel,
+                                        const cuda::Module &module) {
   return std::make_unique<CubinKernel>(plan, kernel, module);
 }
 
-std::unique_ptr<Launchable> libraryKernel(const Plan &plan, const PlanKernel &kernel, PreparedProduct product, bool isPlanned) {
+std::unique_ptr<Launchable> libraryKernel(const Plan &plan, const PlanKernel &kernel,
+                                          PreparedProduct product, bool isPlanned) {
   return std::make_unique<LibraryKernel>(plan, kernel, std::move(product), isPlanned);
 }
 

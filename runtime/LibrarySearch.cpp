@@ -29,13 +29,15 @@ fs::path executable() {
   return fs::read_symlink("/proc/self/exe", none);
 }
 
-/// The site-packages folders of the python3 on PATH. Only Python itself knows them (virtual environments, version
-/// managers, distributions with folders of their own), so it is asked; it is started only if no toolkit was found.
+/// The site-packages folders of the python3 on PATH. Only Python itself knows them (virtual
+/// environments, version managers, distributions with folders of their own), so it is asked; it is
+/// started only if no toolkit was found.
 std::vector<fs::path> pythonFolders() {
   std::vector<fs::path> folders;
-  FILE *pipe = popen("python3 -c 'import site, sys; "
-                     "print(\"\\n\".join(site.getsitepackages() + [site.getusersitepackages()]))' 2>/dev/null",
-                     "r");
+  FILE *pipe = popen(
+      "python3 -c 'import site, sys; "
+      "print(\"\\n\".join(site.getsitepackages() + [site.getusersitepackages()]))' 2>/dev/null",
+      "r");
   if (!pipe) return folders;
   std::string output;
   for (int character = fgetc(pipe); character != EOF; character = fgetc(pipe))
@@ -74,7 +76,8 @@ public:
 
 private:
   bool tryFolder(const fs::path &folder, const std::string &reason) {
-    searched.push_back(reason.empty() ? folder.string() : fmt::format("{} ({})", folder.string(), reason));
+    searched.push_back(reason.empty() ? folder.string()
+                                      : fmt::format("{} ({})", folder.string(), reason));
     const fs::path file = fileIn(folder, library);
     return !file.empty() && use(file);
   }
@@ -97,17 +100,22 @@ std::vector<fs::path> wheelFolders(const fs::path &sitePackages, const SearchedL
   std::vector<fs::path> folders;
   std::error_code none;
   for (const char *package : library.wheels)
-    if (const fs::path folder = sitePackages / "nvidia" / package / "lib"; fs::is_directory(folder, none))
+    if (const fs::path folder = sitePackages / "nvidia" / package / "lib";
+        fs::is_directory(folder, none))
       folders.push_back(folder);
   return folders;
 }
 
 std::vector<fs::path> environmentFolders(const fs::path &current, const fs::path &program) {
   std::vector<fs::path> roots{current}, folders;
-  for (fs::path folder = program.parent_path(); folder.has_relative_path(); folder = folder.parent_path()) roots.push_back(folder);
+  for (fs::path folder = program.parent_path(); folder.has_relative_path();
+       folder = folder.parent_path())
+    roots.push_back(folder);
   for (const fs::path &root : roots)
     for (const fs::path &python : subfolders(root / ".venv/lib"))
-      if (const fs::path packages = python / "site-packages"; std::ranges::find(folders, packages) == folders.end()) folders.push_back(packages);
+      if (const fs::path packages = python / "site-packages";
+          std::ranges::find(folders, packages) == folders.end())
+        folders.push_back(packages);
   return folders;
 }
 
@@ -115,7 +123,9 @@ bool searchLibrary(const SearchedLibrary &library, std::vector<std::string> &sea
                    const std::function<bool(const fs::path &)> &use) {
   Search search(library, searched, use);
   const auto toolkit = environmentValue("CUDA_HOME");
-  if ((toolkit && search.tryToolkit(*toolkit, "$CUDA_HOME")) || search.tryToolkit("/usr/local/cuda", "")) return true;
+  if ((toolkit && search.tryToolkit(*toolkit, "$CUDA_HOME")) ||
+      search.tryToolkit("/usr/local/cuda", ""))
+    return true;
   for (const fs::path &folder : environmentFolders(fs::current_path(), executable()))
     if (search.tryWheels(folder, ".venv")) return true;
   for (const fs::path &folder : pythonFolders())
@@ -123,13 +133,15 @@ bool searchLibrary(const SearchedLibrary &library, std::vector<std::string> &sea
   return search.tryLoader();
 }
 
-fs::path namedLibrary(const std::string &knob, const std::string &value, const SearchedLibrary &library,
-                      std::vector<std::string> &searched) {
+fs::path namedLibrary(const std::string &knob, const std::string &value,
+                      const SearchedLibrary &library, std::vector<std::string> &searched) {
   searched.push_back(fmt::format("${} = {}", knob, value));
   std::error_code none;
   if (value == "none" || !fs::exists(value, none)) return {};
-  const fs::path file = fs::is_directory(value, none) ? fileIn(value, library) : fs::absolute(value);
-  if (file.empty()) throw Error::badInput("${} names {}, a folder without {}", knob, value, library.files.back());
+  const fs::path file =
+      fs::is_directory(value, none) ? fileIn(value, library) : fs::absolute(value);
+  if (file.empty())
+    throw Error::badInput("${} names {}, a folder without {}", knob, value, library.files.back());
   return file;
 }
 

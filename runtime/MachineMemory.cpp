@@ -41,10 +41,13 @@ int64_t groupLimit(const std::filesystem::path &root) {
   const std::filesystem::path groups = root / "sys/fs/cgroup";
   std::ifstream stream(root / "proc/self/cgroup");
   for (std::string line; std::getline(stream, line);) {
-    const bool isSecond = line.starts_with("0::"), isMemory = line.find(":memory:") != std::string::npos;
+    const bool isSecond = line.starts_with("0::"),
+               isMemory = line.find(":memory:") != std::string::npos;
     if (!isSecond && !isMemory) continue;
     const std::filesystem::path folder = isSecond ? groups : groups / "memory";
-    for (std::filesystem::path group = std::filesystem::path(line.substr(line.find('/') + 1)).lexically_normal();; group = group.parent_path()) {
+    for (std::filesystem::path group =
+             std::filesystem::path(line.substr(line.find('/') + 1)).lexically_normal();
+         ; group = group.parent_path()) {
       take(folder / group / (isSecond ? "memory.max" : "memory.limit_in_bytes"));
       if (group.empty() || group == group.parent_path()) break;
     }
@@ -59,7 +62,8 @@ int64_t groupLimit(const std::filesystem::path &root) {
 int64_t machineMemoryBytes(const std::filesystem::path &root) {
   int64_t least = std::min(totalIn(root / "proc/meminfo").value_or(unlimited), groupLimit(root));
   rlimit limit{};
-  if (root == "/" && getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) least = std::min(least, int64_t(limit.rlim_cur));
+  if (root == "/" && getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+    least = std::min(least, int64_t(limit.rlim_cur));
   return least;
 }
 

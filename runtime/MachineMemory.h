@@ -6,7 +6,8 @@
 
 namespace weft::runtime {
 
-/// The least of what the machine has, what the control group allows and the limit of the address space; of what is known. `root`: for tests.
+/// The least of what the machine has, what the control group allows and the limit of the address
+/// space; of what is known. `root`: for tests.
 int64_t machineMemoryBytes(const std::filesystem::path &root = "/");
 
 }  // namespace weft::runtime

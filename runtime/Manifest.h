@@ -1,16 +1,19 @@
-// manifest.json: what weft wrote into an artifact, file by file and member by member. Two things follow from it: an edit shows
-// at once, without emitting anything, and a folder is replaced only as far as weft wrote it.
+// manifest.json: what weft wrote into an artifact, file by file and member by member. Two things
+// follow from it: an edit shows at once, without emitting anything, and a folder is replaced only
+// as far as weft wrote it.
 //
 //   {"files": {"kernels/NAME.cu": SHA-256, ...}, "formatVersion": "1",
 //    "plan": {...}}
 //
-//   files  every file of the artifact but manifest.json itself, with the hash of what weft wrote. Of a kernel or header that was
-//          edited by hand, and that `emit` kept, it is the hash of the generated text, so that the edit goes on showing.
-//   plan   plan.json as weft wrote it: what a member was before it was edited, which later derivation cannot tell once a choice
-//          has changed, too.
+//   files  every file of the artifact but manifest.json itself, with the hash of what weft wrote.
+//          Of a kernel or header that was edited by hand, and that `emit` kept, it is the hash of
+//          the generated text, so that the edit goes on showing.
+//   plan   plan.json as weft wrote it: what a member was before it was edited, which later
+//          derivation cannot tell once a choice has changed, too.
 //
-// It is no signature: who changes a file and the manifest alike is not found out. It protects people from their own edits, and
-// from claims that edits have outdated; what an artifact of a stranger does is checked elsewhere (readArtifact, `weft verify`).
+// It is no signature: who changes a file and the manifest alike is not found out. It protects
+// people from their own edits, and from claims that edits have outdated; what an artifact of a
+// stranger does is checked elsewhere (readArtifact, `weft verify`).
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -37,21 +40,25 @@ Manifest parseManifest(std::string_view text, const std::string &where);
 
 /// A member of plan.json that is not what weft wrote.
 struct PlanEdit {
-  std::string place;   ///< "kernel 'softmax': member \"grid\""
+  std::string place;            ///< "kernel 'softmax': member \"grid\""
   nlohmann::json written, now;  ///< discarded: not there
-  /// Whether weft computes the member: of what else stands in the plan, of the graph, or by measuring. A person edits what is left:
-  /// knobs, orders and strides of tensors, places in memory, dependencies, entry points, branches, device and target.
+  /// Whether weft computes the member: of what else stands in the plan, of the graph, or by
+  /// measuring. A person edits what is left: knobs, orders and strides of tensors, places in
+  /// memory, dependencies, entry points, branches, device and target.
   bool isDerived = false;
-  /// Whether `weft emit` computes it again, so that an edited value may turn out to be right (the grid of an edited knob).
+  /// Whether `weft emit` computes it again, so that an edited value may turn out to be right (the
+  /// grid of an edited knob).
   bool isDerivedAgain = false;
-  /// Whether only people read the member: a price, what was measured, built or verified. Readers take what weft wrote in its place.
+  /// Whether only people read the member: a price, what was measured, built or verified. Readers
+  /// take what weft wrote in its place.
   bool isClaim = false;
-  nlohmann::json::json_pointer pointer;  ///< into the plan as it is now; of a removed member, into the written one
+  nlohmann::json::json_pointer
+      pointer;  ///< into the plan as it is now; of a removed member, into the written one
   bool operator==(const PlanEdit &) const = default;
 };
 
-/// Sorted by place in the plan; tensors and kernels are paired by name. `written` and `now` are plans as JSON; anything else that
-/// stands there is one edit.
+/// Sorted by place in the plan; tensors and kernels are paired by name. `written` and `now` are
+/// plans as JSON; anything else that stands there is one edit.
 std::vector<PlanEdit> planEdits(const nlohmann::json &written, const nlohmann::json &now);
 /// The plan with what weft wrote in place of edited claims.
 nlohmann::json withoutEditedClaims(nlohmann::json now, const std::vector<PlanEdit> &edits);

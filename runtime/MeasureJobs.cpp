@@ -17,7 +17,8 @@ std::string pack(const json &object) {
 }
 
 /// Reads a body and turns whatever is wrong with it into one error.
-template <typename Message> Message unpack(std::string_view body, const char *what, Message (*read)(const json &)) {
+template <typename Message>
+Message unpack(std::string_view body, const char *what, Message (*read)(const json &)) {
   try {
     return read(json::from_cbor(body));
   } catch (const json::exception &error) {
@@ -33,49 +34,75 @@ std::string fromBinary(const json &value) {
 
 json toJson(const std::optional<TensorMap> &map) {
   if (!map) return {};
-  return {{"dtype", nameOf(map->dtype)}, {"extents", map->extents}, {"strides", map->strides}, {"box", map->box}, {"swizzle", map->swizzleBytes}};
+  return {{"dtype", nameOf(map->dtype)},
+          {"extents", map->extents},
+          {"strides", map->strides},
+          {"box", map->box},
+          {"swizzle", map->swizzleBytes}};
 }
 
 std::optional<TensorMap> tensorMapFrom(const json &object) {
   if (object.is_null()) return std::nullopt;
   const auto type = parseDType(object.at("dtype").get<std::string>());
   if (!type) throw Error::checkFailed("a map of a tensor of an unknown element type");
-  return TensorMap{.dtype = *type, .extents = object.at("extents"), .strides = object.at("strides"), .box = object.at("box"),
+  return TensorMap{.dtype = *type,
+                   .extents = object.at("extents"),
+                   .strides = object.at("strides"),
+                   .box = object.at("box"),
                    .swizzleBytes = object.at("swizzle")};
 }
 
 json toJson(const KernelJob &job) {
   json arguments = json::array();
   for (const KernelArgument &argument : job.arguments)
-    arguments.push_back({{"kind", argument.kind}, {"index", argument.index}, {"map", toJson(argument.map)}});
-  return {{"cubin", binary(job.cubin)}, {"entry", job.entry}, {"grid", job.grid}, {"block", job.block}, {"shared", job.sharedBytes},
-          {"arguments", arguments}, {"inputs", job.inputBytes}, {"outputs", job.outputBytes}, {"zeros", job.zeroInputs}, {"float8", job.readsFloat8}};
+    arguments.push_back(
+        {{"kind", argument.kind}, {"index", argument.index}, {"map", toJson(argument.map)}});
+  return {{"cubin", binary(job.cubin)}, {"entry", job.entry},         {"grid", job.grid},
+          {"block", job.block},         {"shared", job.sharedBytes},  {"arguments", arguments},
+          {"inputs", job.inputBytes},   {"outputs", job.outputBytes}, {"zeros", job.zeroInputs},
+          {"float8", job.readsFloat8}};
 }
 
 KernelJob kernelJobFrom(const json &object) {
-  KernelJob job{.cubin = fromBinary(object.at("cubin")), .entry = object.at("entry"), .grid = object.at("grid"),
-                .block = object.at("block"), .sharedBytes = object.at("shared"), .arguments = {},
-                .inputBytes = object.at("inputs"), .outputBytes = object.at("outputs"), .zeroInputs = object.at("zeros"),
+  KernelJob job{.cubin = fromBinary(object.at("cubin")),
+                .entry = object.at("entry"),
+                .grid = object.at("grid"),
+                .block = object.at("block"),
+                .sharedBytes = object.at("shared"),
+                .arguments = {},
+                .inputBytes = object.at("inputs"),
+                .outputBytes = object.at("outputs"),
+                .zeroInputs = object.at("zeros"),
                 .readsFloat8 = object.at("float8")};
   for (const json &argument : object.at("arguments"))
-    job.arguments.push_back({.kind = argument.at("kind"), .index = argument.at("index"), .map = tensorMapFrom(argument.at("map"))});
+    job.arguments.push_back({.kind = argument.at("kind"),
+                             .index = argument.at("index"),
+                             .map = tensorMapFrom(argument.at("map"))});
   return job;
 }
 
 json toJson(const GroupStrides &strides) { return {strides.batch, strides.m, strides.n}; }
-GroupStrides groupStridesFrom(const json &numbers) { return {.batch = numbers.at(0), .m = numbers.at(1), .n = numbers.at(2)}; }
+GroupStrides groupStridesFrom(const json &numbers) {
+  return {.batch = numbers.at(0), .m = numbers.at(1), .n = numbers.at(2)};
+}
 
 json toJson(const ProductJob &job) {
   json numbers = json::array();
   for (const ProductMember &one : productMembers) numbers.push_back(job.product.shape.*one.member);
-  return {{"shape", numbers}, {"types", nameOf(job.product.types())}, {"alpha", job.product.alpha}, {"candidates", job.candidates},
-          {"epilogue", traitsOf(job.product.epilogue).name}, {"beta", job.product.beta}, {"residual", toJson(job.product.residual)},
+  return {{"shape", numbers},
+          {"types", nameOf(job.product.types())},
+          {"alpha", job.product.alpha},
+          {"candidates", job.candidates},
+          {"epilogue", traitsOf(job.product.epilogue).name},
+          {"beta", job.product.beta},
+          {"residual", toJson(job.product.residual)},
           {"auxiliary", toJson(job.product.auxiliary)}};
 }
 
 ProductJob productJobFrom(const json &object) {
   ProductJob job{.product = {}, .candidates = object.at("candidates")};
-  for (size_t i = 0; i < std::size(productMembers); ++i) job.product.shape.*productMembers[i].member = object.at("shape").at(i);
+  for (size_t i = 0; i < std::size(productMembers); ++i)
+    job.product.shape.*productMembers[i].member = object.at("shape").at(i);
   const auto types = parseProductTypes(object.at("types").get<std::string>());
   if (!types) throw Error::checkFailed("a product of an unknown element type");
   job.product.setTypes(*types);
@@ -91,16 +118,25 @@ ProductJob productJobFrom(const json &object) {
 
 json toJson(const MeasureResult &result) {
   json knobs = json::array();
-  for (const LibraryAttribute &attribute : libraryAttributes()) knobs.push_back(result.knobs.*attribute.member);
-  return {{"job", result.job}, {"knobs", knobs}, {"status", static_cast<int>(result.status)}, {"seconds", result.seconds},
-          {"n", result.n}, {"spread", result.spread}, {"reason", result.reason}};
+  for (const LibraryAttribute &attribute : libraryAttributes())
+    knobs.push_back(result.knobs.*attribute.member);
+  return {
+      {"job", result.job},         {"knobs", knobs}, {"status", static_cast<int>(result.status)},
+      {"seconds", result.seconds}, {"n", result.n},  {"spread", result.spread},
+      {"reason", result.reason}};
 }
 
 MeasureResult resultFrom(const json &object) {
-  MeasureResult result{.job = object.at("job"), .knobs = {}, .status = static_cast<RowStatus>(object.at("status").get<int>()),
-                       .seconds = object.at("seconds"), .n = object.at("n"), .spread = object.at("spread"), .reason = object.at("reason")};
+  MeasureResult result{.job = object.at("job"),
+                       .knobs = {},
+                       .status = static_cast<RowStatus>(object.at("status").get<int>()),
+                       .seconds = object.at("seconds"),
+                       .n = object.at("n"),
+                       .spread = object.at("spread"),
+                       .reason = object.at("reason")};
   size_t position = 0;
-  for (const LibraryAttribute &attribute : libraryAttributes()) result.knobs.*attribute.member = object.at("knobs").at(position++);
+  for (const LibraryAttribute &attribute : libraryAttributes())
+    result.knobs.*attribute.member = object.at("knobs").at(position++);
   return result;
 }
 
@@ -109,7 +145,9 @@ MeasureResult resultFrom(const json &object) {
 std::string toBody(const MeasureGroup &group) {
   json kernels = json::array();
   for (const KernelJob &job : group.kernels) kernels.push_back(toJson(job));
-  return pack({{"best", group.bestFirstRun}, {"kernels", kernels}, {"product", group.product ? toJson(*group.product) : json()}});
+  return pack({{"best", group.bestFirstRun},
+               {"kernels", kernels},
+               {"product", group.product ? toJson(*group.product) : json()}});
 }
 
 std::string toBody(const MeasureReply &reply) {
@@ -119,8 +157,13 @@ std::string toBody(const MeasureReply &reply) {
 }
 
 std::string toBody(const MeasureGreeting &greeting) {
-  return pack({{"gpu", greeting.gpu}, {"architecture", greeting.architecture}, {"driver", greeting.driver},
-               {"protocol", greeting.protocol}, {"clocks", greeting.clocks}, {"error", greeting.error}, {"errorKind", greeting.errorKind}});
+  return pack({{"gpu", greeting.gpu},
+               {"architecture", greeting.architecture},
+               {"driver", greeting.driver},
+               {"protocol", greeting.protocol},
+               {"clocks", greeting.clocks},
+               {"error", greeting.error},
+               {"errorKind", greeting.errorKind}});
 }
 
 MeasureGroup measureGroupFrom(std::string_view body) {
@@ -143,8 +186,12 @@ MeasureReply measureReplyFrom(std::string_view body) {
 
 MeasureGreeting measureGreetingFrom(std::string_view body) {
   return unpack<MeasureGreeting>(body, "greeting of a measuring process", [](const json &object) {
-    return MeasureGreeting{.gpu = object.at("gpu"), .architecture = object.at("architecture"), .driver = object.at("driver"),
-                           .protocol = object.at("protocol"), .clocks = object.at("clocks"), .error = object.at("error"),
+    return MeasureGreeting{.gpu = object.at("gpu"),
+                           .architecture = object.at("architecture"),
+                           .driver = object.at("driver"),
+                           .protocol = object.at("protocol"),
+                           .clocks = object.at("clocks"),
+                           .error = object.at("error"),
                            .errorKind = object.at("errorKind")};
   });
 }

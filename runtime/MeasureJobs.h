@@ -1,7 +1,9 @@
-// What is asked of a measuring process, and its answers. Plain data with a CBOR form, so that measuring can run in another
-// process: a kernel that crashes or hangs takes that process down, never the profile.
+// What is asked of a measuring process, and its answers. Plain data with a CBOR form, so that
+// measuring can run in another process: a kernel that crashes or hangs takes that process down,
+// never the profile.
 //
-// A group holds configurations of one subject, which are measured against each other in interleaved rounds.
+// A group holds configurations of one subject, which are measured against each other in interleaved
+// rounds.
 #pragma once
 
 #include "kernel/LibraryProduct.h"
@@ -17,7 +19,8 @@
 namespace weft::runtime {
 
 struct KernelArgument {
-  std::string kind;  ///< "input", "output", "dropoutKey", "dropoutStream", "dropoutOuter", "inputMap", "outputMap"
+  std::string kind;  ///< "input", "output", "dropoutKey", "dropoutStream", "dropoutOuter",
+                     ///< "inputMap", "outputMap"
   int index = 0;     ///< of the input or output
   std::optional<TensorMap> map{};  ///< of inputMap and outputMap
   bool operator==(const KernelArgument &) const = default;
@@ -30,8 +33,9 @@ struct KernelJob {
   int64_t sharedBytes = 0;
   std::vector<KernelArgument> arguments;
   std::vector<int64_t> inputBytes, outputBytes;
-  std::vector<int> zeroInputs;  ///< inputs that are indices or flags: zeros instead of random numbers
-  bool readsFloat8 = false;     ///< whether an input is of 8-bit floats: the random bits are then such
+  std::vector<int>
+      zeroInputs;            ///< inputs that are indices or flags: zeros instead of random numbers
+  bool readsFloat8 = false;  ///< whether an input is of 8-bit floats: the random bits are then such
   bool operator==(const KernelJob &) const = default;
 };
 
@@ -50,7 +54,8 @@ struct MeasureGroup {
 };
 
 struct MeasureResult {
-  size_t job = 0;      ///< index into the group's kernels; position in the heuristic's list for a product
+  size_t job =
+      0;  ///< index into the group's kernels; position in the heuristic's list for a product
   LibraryKnobs knobs;  ///< of a product's candidate
   RowStatus status = RowStatus::measured;
   double seconds = 0;
@@ -63,7 +68,8 @@ struct MeasureResult {
 struct MeasureReply {
   double bestFirstRun = 0;
   std::vector<MeasureResult> results = {};
-  std::string fatal = {};  ///< the error that cost the process its GPU context; it ends after this reply
+  std::string fatal =
+      {};  ///< the error that cost the process its GPU context; it ends after this reply
   bool operator==(const MeasureReply &) const = default;
 };
 
@@ -77,10 +83,12 @@ struct MeasureGreeting {
   int errorKind = 0;
 };
 
-/// A configuration whose first run takes longer than this times the subject's best first run is given up as `slow`.
+/// A configuration whose first run takes longer than this times the subject's best first run is
+/// given up as `slow`.
 inline constexpr double slowFactor = 5;
 
-/// Bodies of frames (WorkerProtocol.h). Reading throws Error(checkFailed) for bytes that are no such message.
+/// Bodies of frames (WorkerProtocol.h). Reading throws Error(checkFailed) for bytes that are no
+/// such message.
 std::string toBody(const MeasureGroup &group);
 std::string toBody(const MeasureReply &reply);
 std::string toBody(const MeasureGreeting &greeting);

@@ -26,7 +26,8 @@ using Clock = std::chrono::steady_clock;
 /// One live process. Destruction kills it and waits for it.
 class Process {
 public:
-  explicit Process(const MeasureProcessOptions &options) : cancelled(options.cancelled), graceSeconds(options.graceSeconds) {
+  explicit Process(const MeasureProcessOptions &options)
+      : cancelled(options.cancelled), graceSeconds(options.graceSeconds) {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
       throw std::system_error(errno, std::generic_category(), "cannot start a measuring process");
@@ -35,7 +36,8 @@ public:
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, ends[1], STDIN_FILENO);
     posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
-    std::string program = options.executable.empty() ? "/proc/self/exe" : options.executable.string();
+    std::string program =
+        options.executable.empty() ? "/proc/self/exe" : options.executable.string();
     std::string argument = measureWorkerArgument, gpu = std::to_string(options.gpu);
     char *arguments[] = {program.data(), argument.data(), gpu.data(), nullptr};
     const int code = posix_spawn(&process, program.c_str(), &actions, nullptr, arguments, environ);
@@ -43,7 +45,8 @@ public:
     close(ends[1]);
     if (code == 0) return;
     close(socket);
-    throw std::system_error(code, std::generic_category(), "cannot start measuring process " + program);
+    throw std::system_error(code, std::generic_category(),
+                            "cannot start measuring process " + program);
   }
   ~Process() {
     close(socket);
@@ -68,7 +71,8 @@ public:
       }
       if (isCancelled() && !graceEnds) graceEnds = after(graceSeconds);
       if (graceEnds && Clock::now() > *graceEnds) return End::cancelled;
-      const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
+      const auto left =
+          std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
       if (left <= 0) return End::late;
       pollfd polled{socket, POLLIN, 0};
       poll(&polled, 1, int(std::min<int64_t>(left, 100)));
@@ -83,7 +87,9 @@ public:
 
   std::string describeEnd() {
     const int status = waitForExit();
-    if (WIFSIGNALED(status)) return fmt::format("the measuring process crashed (signal {}, {})", WTERMSIG(status), strsignal(WTERMSIG(status)));
+    if (WIFSIGNALED(status))
+      return fmt::format("the measuring process crashed (signal {}, {})", WTERMSIG(status),
+                         strsignal(WTERMSIG(status)));
     return fmt::format("the measuring process ended with exit code {}", WEXITSTATUS(status));
   }
 
@@ -91,13 +97,13 @@ public:
 
 private:
   static Clock::time_point after(double seconds) {
-    return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+    return Clock::now() +
+           std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
   }
 
   int waitForExit() {
     int status = 0;
-    while (waitpid(process, &status, 0) < 0 && errno == EINTR) {
-    }
+    while (waitpid(process, &status, 0) < 0 && errno == EINTR) {}
     process = -1;
     return status;
   }
@@ -128,33 +134,42 @@ private:
     std::string body;
     constexpr double startSeconds = 60;
     switch (process->receive(startSeconds, body)) {
-    case Process::End::answered: break;
-    case Process::End::died: throw Error::checkFailed("GPU {}: {} before it could measure", options.gpu, process->describeEnd());
-    case Process::End::cancelled: throw MeasureCancelled();
-    case Process::End::late: throw Error::checkFailed("GPU {} did not answer within {:g} s: it hangs or is taken", options.gpu, startSeconds);
+      case Process::End::answered: break;
+      case Process::End::died:
+        throw Error::checkFailed("GPU {}: {} before it could measure", options.gpu,
+                                 process->describeEnd());
+      case Process::End::cancelled: throw MeasureCancelled();
+      case Process::End::late:
+        throw Error::checkFailed("GPU {} did not answer within {:g} s: it hangs or is taken",
+                                 options.gpu, startSeconds);
     }
     hello = measureGreetingFrom(body);
     if (!hello.error.empty()) throw Error(static_cast<ErrorKind>(hello.errorKind), hello.error);
   }
 
-  /// Nothing if the process died or was late: `failure` says how, and a fresh process has taken its place.
+  /// Nothing if the process died or was late: `failure` says how, and a fresh process has taken its
+  /// place.
   std::optional<MeasureReply> ask(const MeasureGroup &group, std::string &failure, bool &died) {
     std::string body;
     Process::End end = Process::End::died;
     if (process->send(toBody(group))) end = process->receive(options.timeoutSeconds, body);
-    if (end == Process::End::cancelled || (end == Process::End::died && process->isCancelled())) throw MeasureCancelled();
+    if (end == Process::End::cancelled || (end == Process::End::died && process->isCancelled()))
+      throw MeasureCancelled();
     MeasureReply reply;
     if (end == Process::End::answered) reply = measureReplyFrom(body);
     if (end == Process::End::answered && reply.fatal.empty()) return reply;
-    failure = !reply.fatal.empty() ? reply.fatal : end == Process::End::died ? process->describeEnd() : fmt::format("did not finish within {:g} s", options.timeoutSeconds);
+    failure = !reply.fatal.empty() ? reply.fatal
+              : end == Process::End::died
+                  ? process->describeEnd()
+                  : fmt::format("did not finish within {:g} s", options.timeoutSeconds);
     died = end == Process::End::died;
     process.reset();
     start();
     return std::nullopt;
   }
 
-  /// One kernel or product that got no answer. A process that ended without a word may have been killed from outside: the work is
-  /// given once more before it is said to fail.
+  /// One kernel or product that got no answer. A process that ended without a word may have been
+  /// killed from outside: the work is given once more before it is said to fail.
   MeasureReply alone(const MeasureGroup &group, std::string failure, bool died) {
     if (died)
       if (std::optional<MeasureReply> reply = ask(group, failure, died)) return std::move(*reply);
@@ -166,12 +181,14 @@ private:
     for (size_t job = 0; job < group.kernels.size(); ++job) {
       std::string failure;
       bool died = false;
-      const MeasureGroup single{.bestFirstRun = all.bestFirstRun, .kernels = {group.kernels[job]}, .product = {}};
+      const MeasureGroup single{
+          .bestFirstRun = all.bestFirstRun, .kernels = {group.kernels[job]}, .product = {}};
       std::optional<MeasureReply> reply;
       try {
         reply = ask(single, failure, died);
         if (!reply) reply = alone(single, failure, died);
-      } catch (const Error &) {  // cancelled, or the GPU is gone: what was measured of the group is kept
+      } catch (
+          const Error &) {  // cancelled, or the GPU is gone: what was measured of the group is kept
         if (all.results.empty()) throw;
         return all;
       }
@@ -187,7 +204,8 @@ private:
   static MeasureReply failed(const MeasureGroup &group, const std::string &reason) {
     MeasureReply reply{.bestFirstRun = group.bestFirstRun};
     for (size_t job = 0; job < std::max<size_t>(1, group.kernels.size()); ++job)
-      reply.results.push_back({.job = job, .knobs = {}, .status = RowStatus::failed, .reason = reason});
+      reply.results.push_back(
+          {.job = job, .knobs = {}, .status = RowStatus::failed, .reason = reason});
     return reply;
   }
 

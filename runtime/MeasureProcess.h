@@ -1,5 +1,6 @@
-// A measuring process of one GPU, from both sides. The parent starts its own executable again, gives it groups and gets their
-// times; whatever happens to the process costs at most the group it had.
+// A measuring process of one GPU, from both sides. The parent starts its own executable again,
+// gives it groups and gets their times; whatever happens to the process costs at most the group it
+// had.
 #pragma once
 
 #include "kernel/Error.h"
@@ -25,28 +26,32 @@ class Measurer {
 public:
   virtual ~Measurer() = default;
   virtual const MeasureGreeting &greeting() const = 0;
-  /// One result a kernel, or one a candidate of the product. Never throws for a configuration that fails; throws Error when
-  /// the GPU is gone, MeasureCancelled as the measurer's maker asked.
+  /// One result a kernel, or one a candidate of the product. Never throws for a configuration that
+  /// fails; throws Error when the GPU is gone, MeasureCancelled as the measurer's maker asked.
   virtual MeasureReply measure(const MeasureGroup &group) = 0;
 };
 
-/// The hidden argument that makes an executable a measuring process; the next argument is the number of the GPU.
+/// The hidden argument that makes an executable a measuring process; the next argument is the
+/// number of the GPU.
 inline constexpr const char *measureWorkerArgument = "--weft-measure-worker";
-/// For mains, beside serveAsBuildWorker(): the exit code if this process was started to measure, else nothing.
+/// For mains, beside serveAsBuildWorker(): the exit code if this process was started to measure,
+/// else nothing.
 std::optional<int> serveAsMeasureWorker(int argumentCount, char **arguments);
 
 struct MeasureProcessOptions {
   int gpu = 0;
   double timeoutSeconds = 60;        ///< for one group; a GPU that hangs is left after it
   std::filesystem::path executable;  ///< empty: this one
-  /// Once true, work in hand gets `graceSeconds` to end; then its process is killed, and measure() returns what it has of the group or
-  /// throws MeasureCancelled. Nothing is said to have failed for that.
+  /// Once true, work in hand gets `graceSeconds` to end; then its process is killed, and measure()
+  /// returns what it has of the group or throws MeasureCancelled. Nothing is said to have failed
+  /// for that.
   const std::atomic<bool> *cancelled = nullptr;
   double graceSeconds = 2;
 };
 
-/// A measuring process as a Measurer. A group that kills the process, or exceeds its time, is measured again one by one in
-/// fresh processes, so that only the culprit fails. Throws Error when the GPU cannot be opened (again).
+/// A measuring process as a Measurer. A group that kills the process, or exceeds its time, is
+/// measured again one by one in fresh processes, so that only the culprit fails. Throws Error when
+/// the GPU cannot be opened (again).
 std::unique_ptr<Measurer> startMeasureProcess(const MeasureProcessOptions &options);
 
 }  // namespace weft::runtime

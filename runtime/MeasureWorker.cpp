@@ -1,7 +1,8 @@
 // The measuring process: loads kernels, times them, answers, until end of file.
 //
-// Inputs and outputs lie in two pools, each as many sets as cold measuring by rotation needs. Inputs are normal random
-// numbers that no kernel writes, so that times do not depend on what ran before; outputs start as NaN.
+// Inputs and outputs lie in two pools, each as many sets as cold measuring by rotation needs.
+// Inputs are normal random numbers that no kernel writes, so that times do not depend on what ran
+// before; outputs start as NaN.
 #include "kernel/Format.h"
 #include "runtime/CublasLt.h"
 #include "runtime/Measure.h"
@@ -27,8 +28,10 @@ namespace {
 
 constexpr int channel = STDIN_FILENO;
 constexpr int64_t alignment = 256;
-/// Rounds are shorter than those of `weft time`: thousands of configurations are ranked, few of them matter.
-constexpr Protocol profileProtocol{.l2 = L2State::cold, .rounds = 9, .warmUpRounds = 1, .secondsPerRound = 4e-4, .mostCalls = 200};
+/// Rounds are shorter than those of `weft time`: thousands of configurations are ranked, few of
+/// them matter.
+constexpr Protocol profileProtocol{
+    .l2 = L2State::cold, .rounds = 9, .warmUpRounds = 1, .secondsPerRound = 4e-4, .mostCalls = 200};
 
 int64_t aligned(int64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
@@ -60,15 +63,17 @@ std::vector<std::byte> randomBlock() {
   return block;
 }
 
-/// Random 8-bit floats of both signs: in E4M3 of 0.25 to 3.75, in E5M2 of 0.03 to 7. Read as wider floats they are finite numbers, too.
-/// Of a half's lower bytes one in a hundred would be NaN, and products of NaN toggle fewer bits.
+/// Random 8-bit floats of both signs: in E4M3 of 0.25 to 3.75, in E5M2 of 0.03 to 7. Read as wider
+/// floats they are finite numbers, too. Of a half's lower bytes one in a hundred would be NaN, and
+/// products of NaN toggle fewer bits.
 std::vector<std::byte> randomFloat8Block() {
   constexpr size_t count = size_t(1) << 23;
   std::mt19937 generator(2);
   std::vector<std::byte> block(count);
   for (size_t i = 0; i < count; i += 4) {
     uint32_t bits = generator();
-    for (size_t byte = i; byte < i + 4; ++byte, bits >>= 8) block[byte] = std::byte((bits & 0x80) | (0x28 + (bits & 0x1F)));
+    for (size_t byte = i; byte < i + 4; ++byte, bits >>= 8)
+      block[byte] = std::byte((bits & 0x80) | (0x28 + (bits & 0x1F)));
   }
   return block;
 }
@@ -76,7 +81,8 @@ std::vector<std::byte> randomFloat8Block() {
 class Pools {
 public:
   /// Room for `sets` of so many bytes; inputs are normal halves or 8-bit floats.
-  void reserve(int64_t inputBytes, int64_t outputBytes, int64_t zeroBytes, int sets, bool ofFloat8) {
+  void reserve(int64_t inputBytes, int64_t outputBytes, int64_t zeroBytes, int sets,
+               bool ofFloat8) {
     const int64_t bytes = std::max(alignment, inputBytes * sets);
     if (bytes > inputs.bytes()) {
       inputs = {};
@@ -106,7 +112,8 @@ private:
     const std::vector<std::byte> &block = ofFloat8 ? float8Block : halfBlock;
     for (int64_t done = 0; done < inputs.bytes(); done += int64_t(block.size()))
       cuda::upload(inputs.address() + uint64_t(done),
-                   std::span(block).first(size_t(std::min<int64_t>(int64_t(block.size()), inputs.bytes() - done))));
+                   std::span(block).first(
+                       size_t(std::min<int64_t>(int64_t(block.size()), inputs.bytes() - done))));
   }
   const std::vector<std::byte> halfBlock = randomBlock();
   std::vector<std::byte> float8Block;
@@ -117,8 +124,13 @@ private:
 class LoadedKernel {
 public:
   LoadedKernel(const KernelJob &job, const Pools &pools, cuda::DevicePointer dropoutKey)
-      : job(job), pools(pools), dropoutKey(dropoutKey), module(job.cubin), function(module.function(job.entry)),
-        inputStride(uint64_t(total(job.inputBytes))), outputStride(uint64_t(total(job.outputBytes))) {
+      : job(job),
+        pools(pools),
+        dropoutKey(dropoutKey),
+        module(job.cubin),
+        function(module.function(job.entry)),
+        inputStride(uint64_t(total(job.inputBytes))),
+        outputStride(uint64_t(total(job.outputBytes))) {
     if (job.sharedBytes > 0) cuda::allowSharedMemory(function, job.sharedBytes);
   }
 
@@ -126,13 +138,15 @@ public:
     cuda::ArgumentList arguments;
     for (const KernelArgument &argument : job.arguments) pass(argument, uint64_t(set), arguments);
     // None starts early: what stands before it in a plan seldom lets it, while it would let itself.
-    cuda::launch(function, {.grid = job.grid, .block = job.block, .sharedBytes = job.sharedBytes}, arguments.span(), stream);
+    cuda::launch(function, {.grid = job.grid, .block = job.block, .sharedBytes = job.sharedBytes},
+                 arguments.span(), stream);
   }
 
 private:
   void pass(const KernelArgument &argument, uint64_t set, cuda::ArgumentList &arguments) const {
     if (argument.kind == "dropoutKey") return arguments.passPointer(dropoutKey);
-    if (argument.kind == "dropoutStream" || argument.kind == "dropoutOuter") return arguments.passNumber(1);
+    if (argument.kind == "dropoutStream" || argument.kind == "dropoutOuter")
+      return arguments.passNumber(1);
     if (argument.map) arguments.passMap(*argument.map, addressOf(argument, set));
     else arguments.passPointer(addressOf(argument, set));
   }
@@ -141,9 +155,11 @@ private:
   cuda::DevicePointer addressOf(const KernelArgument &argument, uint64_t set) const {
     const auto index = size_t(argument.index);
     const bool isInput = argument.kind.starts_with("input");
-    if (isInput && std::ranges::find(job.zeroInputs, argument.index) != job.zeroInputs.end()) return pools.zeros.address();
+    if (isInput && std::ranges::find(job.zeroInputs, argument.index) != job.zeroInputs.end())
+      return pools.zeros.address();
     const std::vector<int64_t> &bytes = isInput ? job.inputBytes : job.outputBytes;
-    const cuda::DevicePointer base = isInput ? pools.inputs.address() + set * inputStride : pools.outputs.address() + set * outputStride;
+    const cuda::DevicePointer base = isInput ? pools.inputs.address() + set * inputStride
+                                             : pools.outputs.address() + set * outputStride;
     return base + uint64_t(total({bytes.begin(), bytes.begin() + ptrdiff_t(index)}));
   }
 
@@ -163,27 +179,40 @@ struct Entrant {
 
 class Worker {
 public:
-  explicit Worker(int gpu) : context(gpu), reference(context), dropoutKey(2 * sizeof(uint64_t)), monitor(context.gpu().uuid) {
+  explicit Worker(int gpu)
+      : context(gpu),
+        reference(context),
+        dropoutKey(2 * sizeof(uint64_t)),
+        monitor(context.gpu().uuid) {
     cuda::fill(dropoutKey.address(), 1, dropoutKey.bytes());
   }
 
   MeasureGreeting greeting() {
-    return {.gpu = context.gpu().name, .architecture = context.gpu().architecture,
-            .driver = fmt::format("{}, CUDA {}", monitor.driverVersion().empty() ? "driver" : "driver " + monitor.driverVersion(),
-                                  context.gpu().driverVersion),
-            .protocol = fmt::format("{}, reference copy {}", describe(profileProtocol), formatSeconds(referenceSeconds())),
+    return {.gpu = context.gpu().name,
+            .architecture = context.gpu().architecture,
+            .driver = fmt::format(
+                "{}, CUDA {}",
+                monitor.driverVersion().empty() ? "driver" : "driver " + monitor.driverVersion(),
+                context.gpu().driverVersion),
+            .protocol = fmt::format("{}, reference copy {}", describe(profileProtocol),
+                                    formatSeconds(referenceSeconds())),
             .clocks = describe(summarizeStates({monitor.read()}))};
   }
 
   MeasureReply measure(const MeasureGroup &group) {
     bestFirstRun = group.bestFirstRun;
-    MeasureReply reply = group.product ? measureProduct(*group.product) : measureKernels(group.kernels);
+    MeasureReply reply =
+        group.product ? measureProduct(*group.product) : measureKernels(group.kernels);
     reply.bestFirstRun = bestFirstRun;
     return reply;
   }
 
 private:
-  double referenceSeconds() { return runtime::measure(context, {reference.subject()}, profileProtocol).measurements[0].seconds.median; }
+  double referenceSeconds() {
+    return runtime::measure(context, {reference.subject()}, profileProtocol)
+        .measurements[0]
+        .seconds.median;
+  }
 
   MeasureReply measureKernels(const std::vector<KernelJob> &jobs) {
     MeasureReply reply;
@@ -194,18 +223,27 @@ private:
       MeasureResult &result = reply.results[i];
       result.job = i;
       const KernelJob &job = jobs[i];
-      attempt(result, [&] {
-        const int64_t bytes = total(job.inputBytes) + total(job.outputBytes);
-        const int sets = setsForColdL2(bytes, context.gpu().l2Bytes);
-        const int64_t zeroBytes = job.zeroInputs.empty() ? 0 : *std::ranges::max_element(job.inputBytes);
-        pools.reserve(total(job.inputBytes), total(job.outputBytes), zeroBytes, sets, job.readsFloat8);
-        loaded[i] = std::make_unique<LoadedKernel>(job, pools, dropoutKey.address());
-        entrants.push_back({.subject = {.name = job.entry,
-                                        .enqueue = [kernel = loaded[i].get()](cuda::StreamHandle *stream, int set) { kernel->enqueue(stream, set); },
-                                        .sets = sets, .bytesPerSet = bytes},
-                            .result = &result});
-        return firstRun(entrants.back());
-      }, entrants);
+      attempt(
+          result,
+          [&] {
+            const int64_t bytes = total(job.inputBytes) + total(job.outputBytes);
+            const int sets = setsForColdL2(bytes, context.gpu().l2Bytes);
+            const int64_t zeroBytes =
+                job.zeroInputs.empty() ? 0 : *std::ranges::max_element(job.inputBytes);
+            pools.reserve(total(job.inputBytes), total(job.outputBytes), zeroBytes, sets,
+                          job.readsFloat8);
+            loaded[i] = std::make_unique<LoadedKernel>(job, pools, dropoutKey.address());
+            entrants.push_back(
+                {.subject = {.name = job.entry,
+                             .enqueue = [kernel = loaded[i].get()](
+                                            cuda::StreamHandle *stream,
+                                            int set) { kernel->enqueue(stream, set); },
+                             .sets = sets,
+                             .bytesPerSet = bytes},
+                 .result = &result});
+            return firstRun(entrants.back());
+          },
+          entrants);
     }
     measureEntrants(entrants);
     return reply;
@@ -213,8 +251,10 @@ private:
 
   MeasureReply measureProduct(const ProductJob &job);
 
-  /// Runs what prepares and tries one entrant; a failure that leaves the context alive is the entrant's result.
-  template <typename Try> void attempt(MeasureResult &result, Try &&body, std::vector<Entrant> &entrants) {
+  /// Runs what prepares and tries one entrant; a failure that leaves the context alive is the
+  /// entrant's result.
+  template <typename Try>
+  void attempt(MeasureResult &result, Try &&body, std::vector<Entrant> &entrants) {
     const size_t before = entrants.size();
     try {
       if (body()) return;
@@ -236,10 +276,15 @@ private:
   bool firstRun(Entrant &entrant) {
     entrant.subject.enqueue(stream.handle(), 0);  // loads lazily loaded code
     stream.synchronize();
-    const double seconds = timeOnce(stream, [&](cuda::StreamHandle *handle) { entrant.subject.enqueue(handle, 0); });
+    const double seconds =
+        timeOnce(stream, [&](cuda::StreamHandle *handle) { entrant.subject.enqueue(handle, 0); });
     if (!(bestFirstRun > 0) || seconds < bestFirstRun) bestFirstRun = seconds;
     if (seconds <= slowFactor * bestFirstRun) return true;
-    *entrant.result = {.job = entrant.result->job, .knobs = entrant.result->knobs, .status = RowStatus::slow, .seconds = seconds, .n = 1};
+    *entrant.result = {.job = entrant.result->job,
+                       .knobs = entrant.result->knobs,
+                       .status = RowStatus::slow,
+                       .seconds = seconds,
+                       .n = 1};
     return false;
   }
 
@@ -254,7 +299,8 @@ private:
       result.seconds = seconds.median;
       result.n = seconds.n;
       result.spread = seconds.spread();
-      if (!(seconds.median > 0)) fail(result, "no time above that of the cache's eviction was measured");
+      if (!(seconds.median > 0))
+        fail(result, "no time above that of the cache's eviction was measured");
     }
   }
 
@@ -270,7 +316,8 @@ private:
 };
 
 /// Bytes from element zero to the last one of an operand with these extents and strides.
-int64_t spanBytes(std::initializer_list<std::pair<int64_t, int64_t>> extentsAndStrides, DType dtype) {
+int64_t spanBytes(std::initializer_list<std::pair<int64_t, int64_t>> extentsAndStrides,
+                  DType dtype) {
   int64_t last = 0;
   for (const auto &[extent, stride] : extentsAndStrides) last += (extent - 1) * stride;
   return (last + 1) * sizeOf(dtype);
@@ -282,22 +329,36 @@ struct ProductPlaces {
     const MatrixProduct &shape = product.shape;
     const LibraryEpilogueTraits &traits = traitsOf(product.epilogue);
     const auto bytesOf = [&](const GroupStrides &strides) {
-      return spanBytes({{shape.batch, strides.batch}, {shape.m, strides.m}, {shape.n, strides.n}}, product.dtype);
+      return spanBytes({{shape.batch, strides.batch}, {shape.m, strides.m}, {shape.n, strides.n}},
+                       product.dtype);
     };
     const int64_t vectorBytes = spanBytes({{vectorExtent(product), 1}}, product.dtype);
-    a = add(inputBytes, spanBytes({{shape.batch, shape.batchStrideA}, {shape.m, shape.strideAm}, {shape.k, shape.strideAk}}, product.types().a));
-    b = add(inputBytes, spanBytes({{shape.batch, shape.batchStrideB}, {shape.k, shape.strideBk}, {shape.n, shape.strideBn}}, product.types().b));
-    result = add(outputBytes, bytesOf({.batch = shape.batchStrideC, .m = shape.strideCm, .n = shape.strideCn}));
+    a = add(inputBytes, spanBytes({{shape.batch, shape.batchStrideA},
+                                   {shape.m, shape.strideAm},
+                                   {shape.k, shape.strideAk}},
+                                  product.types().a));
+    b = add(inputBytes, spanBytes({{shape.batch, shape.batchStrideB},
+                                   {shape.k, shape.strideBk},
+                                   {shape.n, shape.strideBn}},
+                                  product.types().b));
+    result = add(outputBytes,
+                 bytesOf({.batch = shape.batchStrideC, .m = shape.strideCm, .n = shape.strideCn}));
     if (product.beta != 0) residual = add(inputBytes, bytesOf(product.residual));
     isAuxiliaryWritten = traits.writesAuxiliary;
-    if (traits.readsAuxiliary || traits.writesAuxiliary) auxiliary = add(isAuxiliaryWritten ? outputBytes : inputBytes, bytesOf(product.auxiliary));
+    if (traits.readsAuxiliary || traits.writesAuxiliary)
+      auxiliary = add(isAuxiliaryWritten ? outputBytes : inputBytes, bytesOf(product.auxiliary));
     isVectorWritten = traits.writesGradient;
-    if (traits.readsBias || traits.writesGradient) vector = add(isVectorWritten ? outputBytes : inputBytes, vectorBytes);
+    if (traits.readsBias || traits.writesGradient)
+      vector = add(isVectorWritten ? outputBytes : inputBytes, vectorBytes);
   }
 
   ProductTensors at(cuda::DevicePointer inputs, cuda::DevicePointer outputs) const {
-    return {.a = inputs + uint64_t(a), .b = inputs + uint64_t(b), .result = outputs + uint64_t(result), .residual = inputs + uint64_t(residual),
-            .auxiliary = (isAuxiliaryWritten ? outputs : inputs) + uint64_t(auxiliary), .vector = (isVectorWritten ? outputs : inputs) + uint64_t(vector)};
+    return {.a = inputs + uint64_t(a),
+            .b = inputs + uint64_t(b),
+            .result = outputs + uint64_t(result),
+            .residual = inputs + uint64_t(residual),
+            .auxiliary = (isAuxiliaryWritten ? outputs : inputs) + uint64_t(auxiliary),
+            .vector = (isVectorWritten ? outputs : inputs) + uint64_t(vector)};
   }
 
   int64_t inputBytes = 0, outputBytes = 0;
@@ -313,7 +374,8 @@ private:
   bool isAuxiliaryWritten = false, isVectorWritten = false;
 };
 
-/// Every candidate is tried once; those that are not hopeless are measured against each other, best guesses first.
+/// Every candidate is tried once; those that are not hopeless are measured against each other, best
+/// guesses first.
 MeasureReply Worker::measureProduct(const ProductJob &job) {
   constexpr size_t together = 16;
   MeasureReply reply;
@@ -323,14 +385,17 @@ MeasureReply Worker::measureProduct(const ProductJob &job) {
   std::vector<LibraryKnobs> candidates;
   reply.results.resize(1);
   std::vector<Entrant> none;
-  attempt(reply.results[0], [&] {
-    if (!library) library = std::make_unique<CublasLt>();
-    if (!workspace.bytes()) workspace = cuda::Buffer(CublasLt::standardWorkspace);
-    pools.reserve(inputStride, outputStride, 0, sets, job.product.types().areFloat8());
-    candidates = library->candidates(job.product, job.candidates);
-    if (candidates.empty()) fail(reply.results[0], "cuBLASLt lists no candidate");
-    return true;
-  }, none);
+  attempt(
+      reply.results[0],
+      [&] {
+        if (!library) library = std::make_unique<CublasLt>();
+        if (!workspace.bytes()) workspace = cuda::Buffer(CublasLt::standardWorkspace);
+        pools.reserve(inputStride, outputStride, 0, sets, job.product.types().areFloat8());
+        candidates = library->candidates(job.product, job.candidates);
+        if (candidates.empty()) fail(reply.results[0], "cuBLASLt lists no candidate");
+        return true;
+      },
+      none);
   if (candidates.empty()) return reply;
 
   reply.results.assign(candidates.size(), {});
@@ -344,17 +409,27 @@ MeasureReply Worker::measureProduct(const ProductJob &job) {
     MeasureResult &result = reply.results[i];
     result.job = i;
     result.knobs = candidates[i];
-    attempt(result, [&] {
-      prepared[i] = std::make_unique<PreparedProduct>(library->prepare(job.product, candidates[i], "product"));
-      if (!prepared[i]->warning().empty()) throw Error::unsupported("{}", prepared[i]->warning());
-      const auto enqueue = [this, &places, product = prepared[i].get(), inputStride, outputStride](cuda::StreamHandle *handle, int set) {
-        product->enqueue(places.at(pools.inputs.address() + uint64_t(set * inputStride), pools.outputs.address() + uint64_t(set * outputStride)),
-                         workspace.address(), handle);
-      };
-      entrants.push_back({.subject = {.name = "product", .enqueue = enqueue, .sets = sets, .bytesPerSet = inputStride + outputStride},
-                          .result = &result});
-      return firstRun(entrants.back());
-    }, entrants);
+    attempt(
+        result,
+        [&] {
+          prepared[i] = std::make_unique<PreparedProduct>(
+              library->prepare(job.product, candidates[i], "product"));
+          if (!prepared[i]->warning().empty())
+            throw Error::unsupported("{}", prepared[i]->warning());
+          const auto enqueue = [this, &places, product = prepared[i].get(), inputStride,
+                                outputStride](cuda::StreamHandle *handle, int set) {
+            product->enqueue(places.at(pools.inputs.address() + uint64_t(set * inputStride),
+                                       pools.outputs.address() + uint64_t(set * outputStride)),
+                             workspace.address(), handle);
+          };
+          entrants.push_back({.subject = {.name = "product",
+                                          .enqueue = enqueue,
+                                          .sets = sets,
+                                          .bytesPerSet = inputStride + outputStride},
+                              .result = &result});
+          return firstRun(entrants.back());
+        },
+        entrants);
     if (entrants.size() == together) flush();
   }
   flush();
@@ -391,15 +466,19 @@ int serve(Worker &worker) {
 }  // namespace
 
 std::optional<int> serveAsMeasureWorker(int argumentCount, char **arguments) {
-  if (argumentCount < 3 || std::string_view(arguments[1]) != measureWorkerArgument) return std::nullopt;
+  if (argumentCount < 3 || std::string_view(arguments[1]) != measureWorkerArgument)
+    return std::nullopt;
   int type = 0;
   socklen_t size = sizeof(type);
   if (getsockopt(channel, SOL_SOCKET, SO_TYPE, &type, &size) != 0) {
-    std::fprintf(stderr, "%s: only weft itself starts its measuring processes\n", measureWorkerArgument);
+    std::fprintf(stderr, "%s: only weft itself starts its measuring processes\n",
+                 measureWorkerArgument);
     return int(ErrorKind::badInput);
   }
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  std::signal(SIGINT, SIG_IGN);  // the terminal's interrupt is for the parent, which keeps what was measured
+  std::signal(
+      SIGINT,
+      SIG_IGN);  // the terminal's interrupt is for the parent, which keeps what was measured
   const rlimit noCoreFile{0, 0};
   setrlimit(RLIMIT_CORE, &noCoreFile);
   std::unique_ptr<Worker> worker;

@@ -1,4 +1,5 @@
-// The few functions of libnvidia-ml.so.1 that are used, by our own declarations; enumerators are those of its stable interface.
+// The few functions of libnvidia-ml.so.1 that are used, by our own declarations; enumerators are
+// those of its stable interface.
 #include "runtime/Nvml.h"
 
 #include "runtime/SharedLibrary.h"
@@ -37,18 +38,22 @@ struct Library {
       return;
     }
     find("nvmlInit_v2", initialize), find("nvmlErrorString", errorText);
-    find("nvmlSystemGetDriverVersion", driverVersion), find("nvmlDeviceGetHandleByUUID", deviceByUuid);
+    find("nvmlSystemGetDriverVersion", driverVersion),
+        find("nvmlDeviceGetHandleByUUID", deviceByUuid);
     find("nvmlDeviceGetClockInfo", clock), find("nvmlDeviceGetPowerUsage", power);
-    find("nvmlDeviceGetEnforcedPowerLimit", powerLimit), find("nvmlDeviceGetTemperature", temperature);
+    find("nvmlDeviceGetEnforcedPowerLimit", powerLimit),
+        find("nvmlDeviceGetTemperature", temperature);
     find("nvmlDeviceGetCurrentClocksThrottleReasons", throttling);
     if (!problem.empty()) return;
-    if (const int result = initialize(); result != success) problem = fmt::format("NVML does not start: {}", errorText(result));
+    if (const int result = initialize(); result != success)
+      problem = fmt::format("NVML does not start: {}", errorText(result));
   }
 
 private:
   template <typename Function>
   void find(const char *name, Function *&function) {
-    if (!handle.find(name, function) && problem.empty()) problem = fmt::format("NVML has no {}", name);
+    if (!handle.find(name, function) && problem.empty())
+      problem = fmt::format("NVML has no {}", name);
   }
 };
 
@@ -73,14 +78,17 @@ std::optional<Value> ask(int (*function)(void *, Arguments...), void *device, au
   return function(device, arguments..., &value) == success ? std::optional(value) : std::nullopt;
 }
 
-std::optional<int> asInt(std::optional<unsigned> value) { return value ? std::optional(int(*value)) : std::nullopt; }
+std::optional<int> asInt(std::optional<unsigned> value) {
+  return value ? std::optional(int(*value)) : std::nullopt;
+}
 std::optional<double> asWatts(std::optional<unsigned> milliwatts) {
   return milliwatts ? std::optional(1e-3 * double(*milliwatts)) : std::nullopt;
 }
 
 /// The member's present values, sorted.
 template <typename Value>
-std::vector<Value> sortedValues(const std::vector<GpuState> &states, std::optional<Value> GpuState::*member) {
+std::vector<Value> sortedValues(const std::vector<GpuState> &states,
+                                std::optional<Value> GpuState::*member) {
   std::vector<Value> values;
   for (const GpuState &state : states)
     if (state.*member) values.push_back(*(state.*member));
@@ -99,13 +107,14 @@ std::optional<Value> last(const std::vector<Value> &sorted) {
 }  // namespace
 
 std::string describeThrottling(uint64_t reasons) {
-  static constexpr std::array<std::pair<uint64_t, const char *>, 7> names{{{0x4, "power cap"},
-                                                                          {0x8, "hardware slowdown"},
-                                                                          {0x10, "synchronized boost"},
-                                                                          {0x20, "thermal"},
-                                                                          {0x40, "hardware thermal"},
-                                                                          {0x80, "power brake"},
-                                                                          {0x100, "display clocks"}}};
+  static constexpr std::array<std::pair<uint64_t, const char *>, 7> names{
+      {{0x4, "power cap"},
+       {0x8, "hardware slowdown"},
+       {0x10, "synchronized boost"},
+       {0x20, "thermal"},
+       {0x40, "hardware thermal"},
+       {0x80, "power brake"},
+       {0x100, "display clocks"}}};
   std::vector<std::string> parts;
   for (const auto &[bit, name] : names)
     if (reasons & bit) parts.emplace_back(name);
@@ -116,7 +125,8 @@ GpuMonitor::GpuMonitor(std::string_view uuid) : problemText(library().problem) {
   if (!problemText.empty()) return;
   char text[96] = {};
   if (library().driverVersion(text, sizeof(text) - 1) == success) driverText = text;
-  if (const int result = library().deviceByUuid(spelledUuid(uuid).c_str(), &device); result != success)
+  if (const int result = library().deviceByUuid(spelledUuid(uuid).c_str(), &device);
+      result != success)
     problemText = fmt::format("NVML does not list GPU {}: {}", uuid, library().errorText(result));
 }
 
@@ -152,11 +162,13 @@ ClockSummary summarizeStates(const std::vector<GpuState> &states) {
 std::string describe(const ClockSummary &summary) {
   std::vector<std::string> parts;
   if (summary.medianSmMhz)
-    parts.push_back(fmt::format("SM {} ({}-{}) MHz", *summary.medianSmMhz, *summary.lowestSmMhz, *summary.highestSmMhz));
+    parts.push_back(fmt::format("SM {} ({}-{}) MHz", *summary.medianSmMhz, *summary.lowestSmMhz,
+                                *summary.highestSmMhz));
   if (summary.memoryMhz) parts.push_back(fmt::format("memory {} MHz", *summary.memoryMhz));
   if (summary.medianWatts)
-    parts.push_back(fmt::format("{:.0f} W{}", *summary.medianWatts,
-                                summary.limitWatts ? fmt::format(" of {:.0f} W", *summary.limitWatts) : ""));
+    parts.push_back(
+        fmt::format("{:.0f} W{}", *summary.medianWatts,
+                    summary.limitWatts ? fmt::format(" of {:.0f} W", *summary.limitWatts) : ""));
   if (summary.highestCelsius) parts.push_back(fmt::format("{} C", *summary.highestCelsius));
   if (parts.empty()) return "clocks: not readable";
   parts.push_back("throttled: " + describeThrottling(summary.throttleReasons));

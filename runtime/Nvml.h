@@ -1,5 +1,6 @@
-// Clocks, power and the reasons for throttling of one GPU, read through NVML, which is opened at run time. Reads only: no
-// setting of the card is ever changed. Where NVML is absent the monitor says so and every reading is empty.
+// Clocks, power and the reasons for throttling of one GPU, read through NVML, which is opened at
+// run time. Reads only: no setting of the card is ever changed. Where NVML is absent the monitor
+// says so and every reading is empty.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,8 @@ struct GpuState {
   std::optional<uint64_t> throttleReasons;  ///< bits of NVML
 };
 
-/// "power cap, thermal" of NVML's bits; "none" for none, idle and application clocks left out: they are no slowdown of work.
+/// "power cap, thermal" of NVML's bits; "none" for none, idle and application clocks left out: they
+/// are no slowdown of work.
 std::string describeThrottling(uint64_t reasons);
 
 /// Readings of one GPU. Never throws: `problem()` says why there are none.
@@ -43,14 +45,15 @@ private:
 
 /// Readings taken while something ran, in short.
 struct ClockSummary {
-  int n = 0;                                   ///< readings
+  int n = 0;  ///< readings
   std::optional<int> lowestSmMhz, medianSmMhz, highestSmMhz, memoryMhz;
   std::optional<double> medianWatts, highestWatts, limitWatts;
   std::optional<int> highestCelsius;
-  uint64_t throttleReasons = 0;                ///< all that were seen
+  uint64_t throttleReasons = 0;  ///< all that were seen
 };
 ClockSummary summarizeStates(const std::vector<GpuState> &states);
-/// "SM 1755 (1710-1980) MHz, memory 3201 MHz, 612 W of 700 W, 54 C, throttled: power cap"; "clocks: not readable" if empty.
+/// "SM 1755 (1710-1980) MHz, memory 3201 MHz, 612 W of 700 W, 54 C, throttled: power cap"; "clocks:
+/// not readable" if empty.
 std::string describe(const ClockSummary &summary);
 
 }  // namespace weft::runtime

@@ -7,13 +7,14 @@
 
 namespace weft::runtime {
 
-// The signatures are those of nvrtc.h, unchanged since CUDA 11.1; nvrtcResult is an int and 0 is success.
+// The signatures are those of nvrtc.h, unchanged since CUDA 11.1; nvrtcResult is an int and 0 is
+// success.
 struct Nvrtc::Functions {
   using Program = void *;
   int (*version)(int *major, int *minor);
   const char *(*errorText)(int result);
-  int (*create)(Program *, const char *text, const char *name, int headerCount, const char *const *headerTexts,
-                const char *const *headerNames);
+  int (*create)(Program *, const char *text, const char *name, int headerCount,
+                const char *const *headerTexts, const char *const *headerNames);
   int (*destroy)(Program *);
   int (*compile)(Program, int flagCount, const char *const *flags);
   int (*cubinSize)(Program, size_t *);
@@ -27,13 +28,17 @@ struct Nvrtc::Functions {
 namespace {
 
 template <typename Function>
-void resolve(void *handle, const std::filesystem::path &library, const char *name, Function &function) {
+void resolve(void *handle, const std::filesystem::path &library, const char *name,
+             Function &function) {
   function = reinterpret_cast<Function>(dlsym(handle, name));
-  if (!function) throw Error::badInput("{} is no NVRTC that weft can use: it has no {}", library.string(), name);
+  if (!function)
+    throw Error::badInput("{} is no NVRTC that weft can use: it has no {}", library.string(), name);
 }
 
-/// NVRTC hands out every text in two calls: its size, then its bytes. PTX and log end with a NUL, which is dropped.
-std::string fetch(void *program, int (*size)(void *, size_t *), int (*bytes)(void *, char *), bool isText) {
+/// NVRTC hands out every text in two calls: its size, then its bytes. PTX and log end with a NUL,
+/// which is dropped.
+std::string fetch(void *program, int (*size)(void *, size_t *), int (*bytes)(void *, char *),
+                  bool isText) {
   size_t count = 0;
   if (size(program, &count) != 0 || count == 0) return {};
   std::string content(count, '\0');
@@ -45,7 +50,8 @@ std::string fetch(void *program, int (*size)(void *, size_t *), int (*bytes)(voi
 }  // namespace
 
 Nvrtc::Nvrtc(const std::filesystem::path &library) : functions(std::make_unique<Functions>()) {
-  // The path is absolute or a bare name; its builtins library lies beside it and is found by NVRTC's own RUNPATH.
+  // The path is absolute or a bare name; its builtins library lies beside it and is found by
+  // NVRTC's own RUNPATH.
   handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!handle) throw Error::badInput("NVRTC does not load: {}", dlerror());
   resolve(handle, library, "nvrtcVersion", functions->version);
@@ -78,12 +84,13 @@ Compilation Nvrtc::compile(const std::string &text, const std::vector<std::strin
     names.push_back(name.c_str());
     texts.push_back(content.c_str());
   }
-  for (const std::string &flag : flags)
-    options.push_back(flag.c_str());
+  for (const std::string &flag : flags) options.push_back(flag.c_str());
 
-  // The program's name is fixed: it is part of every message, and equal kernels must have equal logs.
+  // The program's name is fixed: it is part of every message, and equal kernels must have equal
+  // logs.
   Functions::Program program = nullptr;
-  int result = functions->create(&program, text.c_str(), "kernel.cu", int(names.size()), texts.data(), names.data());
+  int result = functions->create(&program, text.c_str(), "kernel.cu", int(names.size()),
+                                 texts.data(), names.data());
   Compilation compilation;
   if (result != 0) {
     compilation.log = functions->errorText(result);

@@ -1,5 +1,6 @@
-// NVRTC, opened at run time. Only worker processes compile with it: bad text can crash it (kernels with a constant
-// shared-memory address in stmatrix do, in 13.0). The parent process opens it for its version alone.
+// NVRTC, opened at run time. Only worker processes compile with it: bad text can crash it (kernels
+// with a constant shared-memory address in stmatrix do, in 13.0). The parent process opens it for
+// its version alone.
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,6 @@
-// Where NVRTC may lie, in order; the first library found is used, and one that is named but broken is an error rather
-// than a reason to search on: silently compiling with another toolkit would be worse.
+// Where NVRTC may lie, in order; the first library found is used, and one that is named but broken
+// is an error rather than a reason to search on: silently compiling with another toolkit would be
+// worse.
 #include "runtime/Build.h"
 #include "runtime/Environment.h"
 #include "runtime/LibrarySearch.h"
@@ -12,13 +13,16 @@ namespace fs = std::filesystem;
 namespace {
 
 /// nvidia/cu13/lib since CUDA 13, nvidia/cuda_nvrtc/lib before.
-const SearchedLibrary nvrtc{.files = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"}, .wheels = {"cu13", "cuda_nvrtc"}};
+const SearchedLibrary nvrtc{.files = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"},
+                            .wheels = {"cu13", "cuda_nvrtc"}};
 
 }  // namespace
 
 fs::path nvrtcIn(const fs::path &folder) { return fileIn(folder, nvrtc); }
 
-std::vector<fs::path> wheelFolders(const fs::path &sitePackages) { return wheelFolders(sitePackages, nvrtc); }
+std::vector<fs::path> wheelFolders(const fs::path &sitePackages) {
+  return wheelFolders(sitePackages, nvrtc);
+}
 
 NvrtcLocation findNvrtc() {
   NvrtcLocation location;

@@ -1,13 +1,14 @@
-// A profiler's library exports InitializeInjectionNvtx2. We hand it a function that gives tables by number; from the table of callbacks it
-// takes the addresses of our function pointers, module by module, and overwrites those that it wants to hear of.
+// A profiler's library exports InitializeInjectionNvtx2. We hand it a function that gives tables by
+// number; from the table of callbacks it takes the addresses of our function pointers, module by
+// module, and overwrites those that it wants to hear of.
 #include "runtime/Nvtx.h"
 
 #include "runtime/Environment.h"
 
+#include <dlfcn.h>
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <dlfcn.h>
 #include <optional>
 
 namespace weft::runtime::nvtx {
@@ -23,7 +24,8 @@ constexpr uint32_t callbackTable = 1, versionTable = 3, version = 3;
 constexpr int coreModule = 1;
 constexpr size_t pushAscii = 9, pop = 11, callbackCount = 16;
 
-/// Functions of one module that the profiler wants to hear of, and where it may write them: a null stands behind the last.
+/// Functions of one module that the profiler wants to hear of, and where it may write them: a null
+/// stands behind the last.
 struct Callbacks {
   std::array<Callback, callbackCount> functions{};
   std::array<Callback *, callbackCount + 1> addresses{};
@@ -61,8 +63,10 @@ bool inject() {
   const std::optional<std::string> path = environmentValue("NVTX_INJECTION64_PATH");
   void *library = path ? dlopen(path->c_str(), RTLD_LAZY | RTLD_LOCAL) : nullptr;
   if (!library) return false;
-  const auto initialize = reinterpret_cast<int (*)(const void *(*)(uint32_t))>(dlsym(library, "InitializeInjectionNvtx2"));
-  return initialize && initialize(&exportTable) != 0 && core.functions[pushAscii] && core.functions[pop];
+  const auto initialize = reinterpret_cast<int (*)(const void *(*)(uint32_t))>(
+      dlsym(library, "InitializeInjectionNvtx2"));
+  return initialize && initialize(&exportTable) != 0 && core.functions[pushAscii] &&
+         core.functions[pop];
 }
 
 }  // namespace

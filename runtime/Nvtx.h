@@ -1,5 +1,6 @@
-// NVTX ranges named like kernels, for Nsight Systems and Nsight Compute (--nvtx). The protocol by which a profiler injects itself into a
-// process, by our own declarations: no header and no library of NVIDIA is needed. Without a profiler a range does nothing.
+// NVTX ranges named like kernels, for Nsight Systems and Nsight Compute (--nvtx). The protocol by
+// which a profiler injects itself into a process, by our own declarations: no header and no library
+// of NVIDIA is needed. Without a profiler a range does nothing.
 #pragma once
 
 #include <string>

@@ -12,7 +12,8 @@
 namespace weft::runtime {
 namespace {
 
-/// For each kernel of the plan the positions of launches that must finish before it, the nearest on every path.
+/// For each kernel of the plan the positions of launches that must finish before it, the nearest on
+/// every path.
 std::vector<std::set<int>> nearestLaunches(const Plan &plan, const std::vector<int> &positionOf) {
   std::vector<std::set<int>> nearest(plan.kernels.size());
   for (size_t kernel = 0; kernel < plan.kernels.size(); ++kernel)
@@ -25,7 +26,8 @@ std::vector<std::set<int>> nearestLaunches(const Plan &plan, const std::vector<i
 
 }  // namespace
 
-std::vector<Launch> launchesOf(const Plan &plan, const std::vector<int> &kernels, const std::function<bool(int)> &isLaunched,
+std::vector<Launch> launchesOf(const Plan &plan, const std::vector<int> &kernels,
+                               const std::function<bool(int)> &isLaunched,
                                const std::vector<int> &sharing) {
   std::vector<Launch> launches;
   std::vector<int> positionOf(plan.kernels.size(), -1);
@@ -57,18 +59,23 @@ std::vector<Launch> launchesOf(const Plan &plan, const std::vector<int> &kernels
 std::vector<Launch> launchesOf(const Plan &plan) {
   std::vector<int> kernels(plan.kernels.size());
   std::iota(kernels.begin(), kernels.end(), 0);
-  return launchesOf(plan, kernels, [&](int kernel) { return plan.kernels[size_t(kernel)].family != familyOf(ViewKnobs{}); });
+  return launchesOf(plan, kernels, [&](int kernel) {
+    return plan.kernels[size_t(kernel)].family != familyOf(ViewKnobs{});
+  });
 }
 
 void setBranches(Plan &plan, const std::string &choice) {
   if (choice.empty()) return;
-  if (choice != "on" && choice != "off") throw Error::badInput("--branches '{}': neither on nor off", choice);
+  if (choice != "on" && choice != "off")
+    throw Error::badInput("--branches '{}': neither on nor off", choice);
   plan.branches = choice == "on";
 }
 
 bool mayBranch(const std::vector<Launch> &launches) {
   for (size_t position = 1; position < launches.size(); ++position)
-    if (std::ranges::find(launches[position].after, int(position) - 1) == launches[position].after.end()) return true;
+    if (std::ranges::find(launches[position].after, int(position) - 1) ==
+        launches[position].after.end())
+      return true;
   return false;
 }
 

@@ -27,7 +27,8 @@ public:
           for (const int tensor : *tensors) unite(kernel.inputs.front(), tensor);
     std::map<int, int> packed;  // parameters are packed into one buffer without a kernel
     for (size_t tensor = 0; tensor < plan.tensors.size(); ++tensor)
-      if (const int buffer = plan.tensors[tensor].buffer; memory.buffers()[size_t(buffer)].kind == BufferKind::parameter)
+      if (const int buffer = plan.tensors[tensor].buffer;
+          memory.buffers()[size_t(buffer)].kind == BufferKind::parameter)
         unite(packed.try_emplace(buffer, int(tensor)).first->second, int(tensor));
     uniteParts(plan, memory);
   }
@@ -46,7 +47,8 @@ private:
       const std::string &role = plan.tensors[one].role;
       if (written.contains(int(one)) || (role != "temporary" && role != "result")) continue;
       for (size_t other = 0; other < plan.tensors.size(); ++other)
-        if (plan.tensors[one].buffer == plan.tensors[other].buffer && memory.rangeOf(plan.tensors[one]).overlaps(memory.rangeOf(plan.tensors[other])))
+        if (plan.tensors[one].buffer == plan.tensors[other].buffer &&
+            memory.rangeOf(plan.tensors[one]).overlaps(memory.rangeOf(plan.tensors[other])))
           unite(int(one), int(other));
     }
   }
@@ -64,10 +66,13 @@ void use(Life &life, int kernel, const MemoryRange &range, bool writes) {
   }
   life.touched.back().begin = std::min(life.touched.back().begin, range.begin);
   life.touched.back().end = std::max(life.touched.back().end, range.end);
-  if (writes && (life.writers.empty() || life.writers.back() != kernel)) life.writers.push_back(kernel);
+  if (writes && (life.writers.empty() || life.writers.back() != kernel))
+    life.writers.push_back(kernel);
 }
 
-bool holds(const std::vector<int> &sorted, int one) { return std::ranges::binary_search(sorted, one); }
+bool holds(const std::vector<int> &sorted, int one) {
+  return std::ranges::binary_search(sorted, one);
+}
 
 /// Every (kernel of a, kernel of b) of which one writes, the earlier first.
 template <typename Visit>
@@ -77,7 +82,8 @@ void forEachConflict(const Life &a, const Life &b, Visit &&visit) {
     for (size_t m = 0; m < b.users.size(); ++m) {
       const int one = a.users[n], other = b.users[m];
       const bool shares = &a != &b || a.touched[n].overlaps(b.touched[m]);
-      if (one != other && shares && (holds(a.writers, one) || holds(b.writers, other))) visit(std::min(one, other), std::max(one, other));
+      if (one != other && shares && (holds(a.writers, one) || holds(b.writers, other)))
+        visit(std::min(one, other), std::max(one, other));
     }
 }
 
@@ -90,14 +96,17 @@ public:
     for (size_t a = 0; a < lives.size(); ++a)
       for (size_t b = 0; b <= a; ++b) {
         forEachConflict(lives[a], lives[b], [&](int earlier, int later) {
-          if (!order.waits(later, earlier)) refuse(later, "it shares " + nameOf(lives[a], lives[b]) + " with", earlier, ", but does not wait for it");
+          if (!order.waits(later, earlier))
+            refuse(later, "it shares " + nameOf(lives[a], lives[b]) + " with", earlier,
+                   ", but does not wait for it");
         });
         if (a == b || !lives[a].range.overlaps(lives[b].range)) continue;
         checkWrites(lives[a], lives[b]);
         checkWrites(lives[b], lives[a]);
       }
     for (const auto &[earlier, later] : dataFlow(plan))  // through views
-      if (!order.waits(later, earlier)) refuse(later, "it reads what", earlier, " computes, but does not wait for it");
+      if (!order.waits(later, earlier))
+        refuse(later, "it reads what", earlier, " computes, but does not wait for it");
   }
 
   /// Who must wait for whom because of what it reads, views included.
@@ -106,39 +115,50 @@ public:
     std::map<int, int> producer;
     for (size_t kernel = 0; kernel < plan.kernels.size(); ++kernel) {
       for (const int input : plan.kernels[kernel].inputs)
-        if (const auto found = producer.find(input); found != producer.end()) pairs.emplace_back(found->second, int(kernel));
+        if (const auto found = producer.find(input); found != producer.end())
+          pairs.emplace_back(found->second, int(kernel));
       for (const int output : plan.kernels[kernel].outputs) producer[output] = int(kernel);
     }
     return pairs;
   }
 
 private:
-  std::string placeOf(int kernel) const { return fmt::format("{}: kernels[{}] ({})", where, kernel, plan.kernels[size_t(kernel)].name); }
+  std::string placeOf(int kernel) const {
+    return fmt::format("{}: kernels[{}] ({})", where, kernel, plan.kernels[size_t(kernel)].name);
+  }
 
   std::string nameOf(const Life &a, const Life &b) const {
     for (const PlanTensor &tensor : plan.tensors)
       if (tensor.name == a.name)
         for (const PlanTensor &other : plan.tensors)
-          if (other.name == b.name && other.buffer == tensor.buffer) return fmt::format("buffer {}", tensor.buffer);
-    return fmt::format("memory of '{}' and '{}' (bytes {} to {})", a.name, b.name, std::max(a.range.begin, b.range.begin),
-                       std::min(a.range.end, b.range.end));
+          if (other.name == b.name && other.buffer == tensor.buffer)
+            return fmt::format("buffer {}", tensor.buffer);
+    return fmt::format("memory of '{}' and '{}' (bytes {} to {})", a.name, b.name,
+                       std::max(a.range.begin, b.range.begin), std::min(a.range.end, b.range.end));
   }
 
   [[noreturn]] void refuse(int kernel, const std::string &what, int other, const char *why) const {
-    throw Error::badInput("{}: {} {}{}", placeOf(kernel), what, plan.kernels[size_t(other)].name, why);
+    throw Error::badInput("{}: {} {}{}", placeOf(kernel), what, plan.kernels[size_t(other)].name,
+                          why);
   }
 
   /// No write of b may fall into the life of a.
   void checkWrites(const Life &a, const Life &b) const {
     for (const int writer : b.writers) {
-      if (a.isGiven) throw Error::badInput("{}: it writes '{}' over '{}', which is given", placeOf(writer), b.name, a.name);
+      if (a.isGiven)
+        throw Error::badInput("{}: it writes '{}' over '{}', which is given", placeOf(writer),
+                              b.name, a.name);
       if (a.writers.empty()) continue;  // another name of what lies there
-      if (holds(a.writers, writer)) throw Error::badInput("{}: its results '{}' and '{}' share memory", placeOf(writer), a.name, b.name);
+      if (holds(a.writers, writer))
+        throw Error::badInput("{}: its results '{}' and '{}' share memory", placeOf(writer), a.name,
+                              b.name);
       if (a.isResult && a.writers.front() < writer)
-        throw Error::badInput("{}: it writes '{}' over the result '{}'", placeOf(writer), b.name, a.name);
+        throw Error::badInput("{}: it writes '{}' over the result '{}'", placeOf(writer), b.name,
+                              a.name);
       if (a.writers.front() < writer && a.users.back() > writer)
-        throw Error::badInput("{}: it uses '{}', over which {} has written '{}'", placeOf(a.users.back()), a.name,
-                              plan.kernels[size_t(writer)].name, b.name);
+        throw Error::badInput("{}: it uses '{}', over which {} has written '{}'",
+                              placeOf(a.users.back()), a.name, plan.kernels[size_t(writer)].name,
+                              b.name);
     }
   }
 
@@ -157,7 +177,8 @@ std::vector<Life> livesOf(const Plan &plan, const PlanMemory &memory) {
   for (size_t index = 0; index < plan.tensors.size(); ++index) {
     const PlanTensor &tensor = plan.tensors[index];
     const MemoryRange range = memory.rangeOf(tensor);
-    const auto [found, isNew] = byRoot.try_emplace(views.root(int(index)), Life{.name = tensor.name, .range = range});
+    const auto [found, isNew] =
+        byRoot.try_emplace(views.root(int(index)), Life{.name = tensor.name, .range = range});
     Life &life = found->second;
     life.range.begin = std::min(life.range.begin, range.begin);
     life.range.end = std::max(life.range.end, range.end);
@@ -169,12 +190,14 @@ std::vector<Life> livesOf(const Plan &plan, const PlanMemory &memory) {
     const PlanKernel &one = plan.kernels[kernel];
     if (touchesNothing(one)) continue;
     const auto useTensor = [&](int tensor, bool writes) {
-      use(byRoot.at(views.root(tensor)), int(kernel), memory.rangeOf(plan.tensors[size_t(tensor)]), writes);
+      use(byRoot.at(views.root(tensor)), int(kernel), memory.rangeOf(plan.tensors[size_t(tensor)]),
+          writes);
     };
     for (const int input : one.inputs) useTensor(input, false);
     for (const int output : one.outputs) useTensor(output, true);
     if (one.workspaceBuffer < 0) continue;
-    scratch.push_back({.name = one.name + "'s workspace", .range = memory.rangeOf(one.workspaceBuffer)});
+    scratch.push_back(
+        {.name = one.name + "'s workspace", .range = memory.rangeOf(one.workspaceBuffer)});
     use(scratch.back(), int(kernel), scratch.back().range, true);
   }
   std::vector<Life> lives;
@@ -188,17 +211,22 @@ std::vector<std::pair<int, int>> conflicts(const Plan &plan, const std::vector<L
   for (const auto &pair : LivesChecker::dataFlow(plan)) pairs.insert(pair);
   for (size_t a = 0; a < lives.size(); ++a)
     for (size_t b = 0; b <= a; ++b)
-      forEachConflict(lives[a], lives[b], [&](int earlier, int later) { pairs.emplace(earlier, later); });
+      forEachConflict(lives[a], lives[b],
+                      [&](int earlier, int later) { pairs.emplace(earlier, later); });
   return {pairs.begin(), pairs.end()};
 }
 
-KernelOrder::KernelOrder(size_t kernels, const std::vector<std::pair<int, int>> &pairs) : before(kernels, std::vector<bool>(kernels)) {
+KernelOrder::KernelOrder(size_t kernels, const std::vector<std::pair<int, int>> &pairs)
+    : before(kernels, std::vector<bool>(kernels)) {
   std::vector<std::pair<int, int>> sorted = pairs;
-  std::ranges::sort(sorted, {}, [](const auto &pair) { return pair.second; });  // what comes before the earlier one is known by then
+  std::ranges::sort(sorted, {}, [](const auto &pair) {
+    return pair.second;
+  });  // what comes before the earlier one is known by then
   for (const auto &[earlier, later] : sorted) follow(later, earlier);
 }
 
-KernelOrder::KernelOrder(const Plan &plan) : before(plan.kernels.size(), std::vector<bool>(plan.kernels.size())) {
+KernelOrder::KernelOrder(const Plan &plan)
+    : before(plan.kernels.size(), std::vector<bool>(plan.kernels.size())) {
   for (size_t kernel = 0; kernel < plan.kernels.size(); ++kernel)
     for (const int one : plan.kernels[kernel].after) follow(int(kernel), one);
 }
@@ -210,6 +238,8 @@ void KernelOrder::follow(int later, int earlier) {
     if (before[size_t(earlier)][kernel]) all[kernel] = true;
 }
 
-void checkLives(const Plan &plan, const PlanMemory &memory, const std::string &where) { LivesChecker(plan, memory, where).run(); }
+void checkLives(const Plan &plan, const PlanMemory &memory, const std::string &where) {
+  LivesChecker(plan, memory, where).run();
+}
 
 }  // namespace weft::runtime

@@ -1,9 +1,9 @@
 // Which kernels use which memory of a plan: what may share bytes, and what must wait for what.
 //
-// A life is a tensor with all its views, or the memory that an algorithm of a library works in; kernels may work on separate parts
-// of it in any order. Two lives may share bytes if
-// the dependencies (`after`) keep them apart, whatever order they leave open; a result may also lie over an operand of its own
-// kernel, which the kernel itself must allow (kernel/InPlace.h).
+// A life is a tensor with all its views, or the memory that an algorithm of a library works in;
+// kernels may work on separate parts of it in any order. Two lives may share bytes if the
+// dependencies (`after`) keep them apart, whatever order they leave open; a result may also lie
+// over an operand of its own kernel, which the kernel itself must allow (kernel/InPlace.h).
 #pragma once
 
 #include "runtime/PlanMemory.h"
@@ -11,18 +11,20 @@
 namespace weft::runtime {
 
 struct Life {
-  std::string name;          ///< of its first tensor
-  MemoryRange range;         ///< of all of it
-  bool isGiven = false;      ///< an argument or parameter: there from the start, and not to be written
-  bool isResult = false;     ///< to be kept once it is written
-  std::vector<int> users = {};    ///< kernels that read or write it, ascending; views touch no memory
+  std::string name;       ///< of its first tensor
+  MemoryRange range;      ///< of all of it
+  bool isGiven = false;   ///< an argument or parameter: there from the start, and not to be written
+  bool isResult = false;  ///< to be kept once it is written
+  std::vector<int> users = {};  ///< kernels that read or write it, ascending; views touch no memory
   std::vector<int> writers = {};  ///< those of them that write
-  std::vector<MemoryRange> touched = {};  ///< what each user reads and writes of the range, from its first byte to its last
+  std::vector<MemoryRange> touched =
+      {};  ///< what each user reads and writes of the range, from its first byte to its last
 };
 std::vector<Life> livesOf(const Plan &plan, const PlanMemory &memory);
 
-/// Pairs of kernels of which the second must wait for the first: it uses what the first computes, or one of them writes where the
-/// other reads or writes. Sorted; not every pair that others imply is left out.
+/// Pairs of kernels of which the second must wait for the first: it uses what the first computes,
+/// or one of them writes where the other reads or writes. Sorted; not every pair that others imply
+/// is left out.
 std::vector<std::pair<int, int>> conflicts(const Plan &plan, const std::vector<Life> &lives);
 
 /// Which kernels come before which.
@@ -40,8 +42,8 @@ private:
   std::vector<std::vector<bool>> before;
 };
 
-/// Throws Error(badInput) naming `where` and the kernel: two lives that share bytes and are not kept apart, or a write over an
-/// argument, a parameter or a finished result.
+/// Throws Error(badInput) naming `where` and the kernel: two lives that share bytes and are not
+/// kept apart, or a write over an argument, a parameter or a finished result.
 void checkLives(const Plan &plan, const PlanMemory &memory, const std::string &where);
 
 }  // namespace weft::runtime

@@ -15,14 +15,18 @@ namespace {
 
 constexpr int64_t alignment = 256;  // bytes; what the driver's own allocations have
 
-bool isExternal(const PlanTensor &tensor) { return tensor.role == "argument" || tensor.role == "result"; }
+bool isExternal(const PlanTensor &tensor) {
+  return tensor.role == "argument" || tensor.role == "result";
+}
 
 BufferKind kindOf(const PlanTensor &tensor) {
   if (tensor.role == "parameter") return BufferKind::parameter;
   return isExternal(tensor) ? BufferKind::external : BufferKind::temporary;
 }
 
-int64_t endOf(const PlanTensor &tensor) { return tensor.offset * elementBytes(tensor) + spanBytes(tensor); }
+int64_t endOf(const PlanTensor &tensor) {
+  return tensor.offset * elementBytes(tensor) + spanBytes(tensor);
+}
 
 int64_t libraryBytesOf(const PlanKernel &kernel) {
   return kernel.family == familyOf(LibraryKnobs{}) ? libraryKnobs(kernel).workspaceBytes : 0;
@@ -54,21 +58,25 @@ void PlanMemory::measureBuffers() {
     one.kind = std::min(one.kind, kind);  // a whole joined of parameters is "temporary" itself
   };
   for (const PlanTensor &tensor : plan.tensors) {
-    if (tensor.buffer < 0) throw Error::badInput("tensor '{}' of the plan has no buffer", tensor.name);
+    if (tensor.buffer < 0)
+      throw Error::badInput("tensor '{}' of the plan has no buffer", tensor.name);
     cover(tensor.buffer, endOf(tensor), kindOf(tensor));
   }
   for (const PlanKernel &kernel : plan.kernels)
-    if (kernel.workspaceBuffer >= 0) cover(kernel.workspaceBuffer, libraryBytesOf(kernel), BufferKind::temporary);
+    if (kernel.workspaceBuffer >= 0)
+      cover(kernel.workspaceBuffer, libraryBytesOf(kernel), BufferKind::temporary);
 }
 
 void PlanMemory::findDirect() {
   std::vector<int> externals(all.size());
-  for (const PlanTensor &tensor : plan.tensors) externals[size_t(tensor.buffer)] += isExternal(tensor);
+  for (const PlanTensor &tensor : plan.tensors)
+    externals[size_t(tensor.buffer)] += isExternal(tensor);
   for (size_t index = 0; index < plan.tensors.size(); ++index) {
     const PlanTensor &tensor = plan.tensors[index];
     const PlanBuffer &buffer = all[size_t(tensor.buffer)];
-    direct[index] = isExternal(tensor) && buffer.kind == BufferKind::external && externals[size_t(tensor.buffer)] == 1 &&
-                    tensor.offset == 0 && alignedBytes(spanBytes(tensor)) == buffer.bytes;
+    direct[index] = isExternal(tensor) && buffer.kind == BufferKind::external &&
+                    externals[size_t(tensor.buffer)] == 1 && tensor.offset == 0 &&
+                    alignedBytes(spanBytes(tensor)) == buffer.bytes;
   }
 }
 
@@ -78,8 +86,11 @@ void PlanMemory::place(const PlanPlacement &placement) {
     throw Error::badInput("nothing lies in buffer {}: it has no place", number);
   PlanBuffer &buffer = all[size_t(number)];
   if (buffer.kind != BufferKind::temporary) {
-    const auto isHeld = [&](const PlanTensor &tensor) { return tensor.buffer == number && kindOf(tensor) != BufferKind::temporary; };
-    throw Error::badInput("buffer {} holds {} '{}': it has memory of its own", number, std::ranges::find_if(plan.tensors, isHeld)->role,
+    const auto isHeld = [&](const PlanTensor &tensor) {
+      return tensor.buffer == number && kindOf(tensor) != BufferKind::temporary;
+    };
+    throw Error::badInput("buffer {} holds {} '{}': it has memory of its own", number,
+                          std::ranges::find_if(plan.tensors, isHeld)->role,
                           std::ranges::find_if(plan.tensors, isHeld)->name);
   }
   if (isPlaced[size_t(number)]) throw Error::badInput("buffer {} has a place already", number);
@@ -89,17 +100,20 @@ void PlanMemory::place(const PlanPlacement &placement) {
   buffer.offset = placement.offset;
   if (placement.in == "workspace") return;
   if (std::ranges::find(plan.kernels, number, &PlanKernel::workspaceBuffer) != plan.kernels.end())
-    throw Error::badInput("buffer {} is a library's: it lies in the workspace, which is aligned to {} bytes", number, alignment);
+    throw Error::badInput(
+        "buffer {} is a library's: it lies in the workspace, which is aligned to {} bytes", number,
+        alignment);
   for (size_t index = 0; index < plan.tensors.size(); ++index) {
     const PlanTensor &result = plan.tensors[index];
     if (result.name != placement.in || result.role != "result" || !direct[index]) continue;
     if (placement.offset + buffer.bytes > spanBytes(result))
-      throw Error::badInput("buffer {}, {} bytes at offset {}, reaches beyond the {} bytes of '{}'", number, buffer.bytes, placement.offset,
-                            spanBytes(result), result.name);
+      throw Error::badInput("buffer {}, {} bytes at offset {}, reaches beyond the {} bytes of '{}'",
+                            number, buffer.bytes, placement.offset, spanBytes(result), result.name);
     buffer.host = result.buffer;
     return;
   }
-  throw Error::badInput("\"{}\" is neither \"workspace\" nor a result that is alone in its buffer", placement.in);
+  throw Error::badInput("\"{}\" is neither \"workspace\" nor a result that is alone in its buffer",
+                        placement.in);
 }
 
 void PlanMemory::placeOthers() {
@@ -129,7 +143,9 @@ int64_t PlanMemory::bytes() const {
 
 MemoryRange PlanMemory::rangeOf(int buffer) const {
   const PlanBuffer &one = all[size_t(buffer)];
-  const int memory = one.kind != BufferKind::temporary ? buffer : one.host < 0 ? MemoryRange::workspace : one.host;
+  const int memory = one.kind != BufferKind::temporary ? buffer
+                     : one.host < 0                    ? MemoryRange::workspace
+                                                       : one.host;
   return {.memory = memory, .begin = one.offset, .end = one.offset + one.bytes};
 }
 
@@ -142,13 +158,17 @@ MemoryRange PlanMemory::rangeOf(const PlanTensor &tensor) const {
 
 bool PlanMemory::reads(const std::vector<int> &kernels, int buffer) const {
   return std::ranges::any_of(kernels, [&](int kernel) {
-    return std::ranges::any_of(plan.kernels[size_t(kernel)].inputs, [&](int tensor) { return rangeOf(plan.tensors[size_t(tensor)]).memory == buffer; });
+    return std::ranges::any_of(plan.kernels[size_t(kernel)].inputs, [&](int tensor) {
+      return rangeOf(plan.tensors[size_t(tensor)]).memory == buffer;
+    });
   });
 }
 
 bool PlanMemory::writes(const std::vector<int> &kernels, int buffer) const {
   return std::ranges::any_of(kernels, [&](int kernel) {
-    return std::ranges::any_of(plan.kernels[size_t(kernel)].outputs, [&](int tensor) { return rangeOf(plan.tensors[size_t(tensor)]).memory == buffer; });
+    return std::ranges::any_of(plan.kernels[size_t(kernel)].outputs, [&](int tensor) {
+      return rangeOf(plan.tensors[size_t(tensor)]).memory == buffer;
+    });
   });
 }
 
@@ -167,7 +187,8 @@ EntryPoint PlanMemory::entryPoint(const std::string &name, const std::vector<int
     const PlanKernel &one = plan.kernels[size_t(kernel)];
     for (const int input : one.inputs)
       for (const PlanKernel &other : plan.kernels)
-        if (!known.contains(input) && std::ranges::count(other.outputs, input) > 0) entry.continues = true;
+        if (!known.contains(input) && std::ranges::count(other.outputs, input) > 0)
+          entry.continues = true;
     known.insert(one.outputs.begin(), one.outputs.end());
   }
   return entry;
@@ -176,7 +197,9 @@ EntryPoint PlanMemory::entryPoint(const std::string &name, const std::vector<int
 std::vector<EntryPoint> PlanMemory::entryPoints() const {
   std::vector<EntryPoint> result;
   for (const auto &[name, kernels] : plan.entryPoints) result.push_back(entryPoint(name, kernels));
-  std::ranges::stable_sort(result, {}, [](const EntryPoint &entry) { return entry.kernels.empty() ? 0 : entry.kernels.front(); });
+  std::ranges::stable_sort(result, {}, [](const EntryPoint &entry) {
+    return entry.kernels.empty() ? 0 : entry.kernels.front();
+  });
   if (result.size() < 2) return result;
   std::set<int> all;
   for (const EntryPoint &entry : result) all.insert(entry.kernels.begin(), entry.kernels.end());
@@ -184,24 +207,32 @@ std::vector<EntryPoint> PlanMemory::entryPoints() const {
   return result;
 }
 
-std::string memoryRefusal(const Plan &plan, const PlanMemory &memory, int64_t libraryBytes, int64_t free, int64_t total) {
+std::string memoryRefusal(const Plan &plan, const PlanMemory &memory, int64_t libraryBytes,
+                          int64_t free, int64_t total) {
   int64_t planned = 0;  // what the plan's own algorithms ask for does not grow with the batch
   for (const PlanKernel &kernel : plan.kernels)
-    if (kernel.workspaceBuffer >= 0) planned = std::max(planned, alignedBytes(libraryBytesOf(kernel)));
+    if (kernel.workspaceBuffer >= 0)
+      planned = std::max(planned, alignedBytes(libraryBytesOf(kernel)));
   const int64_t parameters = memory.bytes(BufferKind::parameter), fixed = parameters + libraryBytes;
   const int64_t growing = memory.bytes() - parameters, needed = fixed + growing;
-  std::string text = fmt::format("out of GPU memory: {} needs {} ({} workspace, {} arguments and results, {} parameters",
-                                 plan.model, formatBytes(needed), formatBytes(memory.bytes(BufferKind::temporary)),
-                                 formatBytes(memory.bytes(BufferKind::external)), formatBytes(parameters));
+  std::string text = fmt::format(
+      "out of GPU memory: {} needs {} ({} workspace, {} arguments and results, {} parameters",
+      plan.model, formatBytes(needed), formatBytes(memory.bytes(BufferKind::temporary)),
+      formatBytes(memory.bytes(BufferKind::external)), formatBytes(parameters));
   if (libraryBytes > 0) text += fmt::format(", {} for cuBLASLt", formatBytes(libraryBytes));
-  else if (planned > 0) text += fmt::format("; the workspace lends cuBLASLt up to {}", formatBytes(planned));
+  else if (planned > 0)
+    text += fmt::format("; the workspace lends cuBLASLt up to {}", formatBytes(planned));
   text += fmt::format("), {} of {} are free", formatBytes(free), formatBytes(total));
   const auto batch = plan.dims.find("b");
-  if (fixed >= free) return text + "; the parameters alone do not fit: compile fewer layers, or free GPU memory";
-  if (batch == plan.dims.end() || batch->second <= 1) return text + "; free GPU memory, or compile a shorter sequence";
-  // The library's part of the workspace counts twice, as part of what grows and as part of what is left: `fitting` surely fits.
+  if (fixed >= free)
+    return text + "; the parameters alone do not fit: compile fewer layers, or free GPU memory";
+  if (batch == plan.dims.end() || batch->second <= 1)
+    return text + "; free GPU memory, or compile a shorter sequence";
+  // The library's part of the workspace counts twice, as part of what grows and as part of what is
+  // left: `fitting` surely fits.
   const int64_t left = free - fixed - planned;
-  const int64_t fitting = int64_t(double(batch->second) * double(std::max<int64_t>(left, 0)) / double(growing));
+  const int64_t fitting =
+      int64_t(double(batch->second) * double(std::max<int64_t>(left, 0)) / double(growing));
   if (fitting < 1) return text + "; not even --dim b=1 fits: compile a shorter sequence";
   return text + fmt::format("; --dim b={} would fit", std::min(fitting, batch->second - 1));
 }

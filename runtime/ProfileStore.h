@@ -1,7 +1,9 @@
-// The profile store: measured rows in one SQLite file, safe for several processes that measure at once.
+// The profile store: measured rows in one SQLite file, safe for several processes that measure at
+// once.
 //
-// The text form (kernel/Profile.h) is what ships; the store is what grows. Rows are committed in batches, so that a process
-// that is killed loses at most its last one. A file that is no store, or is damaged, is never written to.
+// The text form (kernel/Profile.h) is what ships; the store is what grows. Rows are committed in
+// batches, so that a process that is killed loses at most its last one. A file that is no store, or
+// is damaged, is never written to.
 #pragma once
 
 #include "kernel/Profile.h"
@@ -16,7 +18,7 @@ namespace weft::runtime {
 
 /// One row on its way into a store.
 struct StoredRow {
-  std::string kernel;         ///< hash of the subject
+  std::string kernel;  ///< hash of the subject
   std::string kernelName;
   std::string configuration;  ///< line
   ProfileRow row;             ///< its `protocol` is ignored
@@ -28,15 +30,16 @@ public:
     read,    ///< the file must be there
     create,  ///< made if there is none
   };
-  /// Throws Error(badInput): no such file, not a store (and what it is instead), a store of a newer weft, damaged, or
-  /// measured on another device than `device` (empty: any).
+  /// Throws Error(badInput): no such file, not a store (and what it is instead), a store of a newer
+  /// weft, damaged, or measured on another device than `device` (empty: any).
   ProfileStore(const std::filesystem::path &path, Mode mode, const std::string &device);
   ~ProfileStore();
   ProfileStore(ProfileStore &&) noexcept;
   ProfileStore &operator=(ProfileStore &&) noexcept;
 
   const std::string &device() const;
-  /// Adds or replaces rows in one transaction; waits for other writers. Throws Error(checkFailed) when it cannot be done.
+  /// Adds or replaces rows in one transaction; waits for other writers. Throws Error(checkFailed)
+  /// when it cannot be done.
   void write(const std::vector<StoredRow> &rows, const std::string &protocol);
   /// Everything. Protocols are numbered in the order in which they were first used.
   Profile read() const;
@@ -51,7 +54,8 @@ private:
 
 /// Whether the file begins as every SQLite database does.
 bool isDatabase(const std::filesystem::path &path);
-/// The rows of a text file or a store. Throws Error(badInput) as the constructor and parseProfile() do.
+/// The rows of a text file or a store. Throws Error(badInput) as the constructor and parseProfile()
+/// do.
 Profile readProfile(const std::filesystem::path &path);
 
 }  // namespace weft::runtime

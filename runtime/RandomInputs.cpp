@@ -18,7 +18,8 @@ std::vector<std::byte> randomElements(const PlanTensor &tensor, uint64_t seed) {
   const int64_t size = sizeOf(dtype), count = elementCount(tensor);
   std::vector<std::byte> elements(size_t(count * size));
   for (int64_t n = 0; n < count; ++n) {
-    const double value = isInteger ? double(values.integer(n, tensor.range[0], tensor.range[1])) : values.real(n, tensor.scale);
+    const double value = isInteger ? double(values.integer(n, tensor.range[0], tensor.range[1]))
+                                   : values.real(n, tensor.scale);
     reference::storeElement(dtype, elements.data() + n * size, reference::roundTo(dtype, value));
   }
   return elements;
@@ -28,7 +29,8 @@ void setRandomInputs(Executor &executor, const EntryPoint &entry, uint64_t seed)
   for (const std::string &name : executor.parameters())
     executor.setParameter(name, randomElements(executor.parameter(name), seed));
   for (const int input : entry.inputs)
-    if (const PlanTensor &tensor = executor.plan().tensors[size_t(input)]; tensor.role == "argument")
+    if (const PlanTensor &tensor = executor.plan().tensors[size_t(input)];
+        tensor.role == "argument")
       executor.write(input, randomElements(tensor, seed));
 }
 

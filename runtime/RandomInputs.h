@@ -1,4 +1,5 @@
-// Seeded random values for a plan's arguments and parameters (kernel/RandomValues.h), and summaries of tensors.
+// Seeded random values for a plan's arguments and parameters (kernel/RandomValues.h), and summaries
+// of tensors.
 #pragma once
 
 #include "runtime/Artifact.h"
@@ -11,8 +12,9 @@ namespace weft::runtime {
 class Executor;
 struct EntryPoint;
 
-/// Logical row-major elements of the tensor: floats with deviation tensor.scale, integers within tensor.range. Drawn by the
-/// tensor's logical name, so that every layout and every plan of a model gets the same values.
+/// Logical row-major elements of the tensor: floats with deviation tensor.scale, integers within
+/// tensor.range. Drawn by the tensor's logical name, so that every layout and every plan of a model
+/// gets the same values.
 std::vector<std::byte> randomElements(const PlanTensor &tensor, uint64_t seed);
 
 /// Random parameters, and random inputs of the entry point.

@@ -33,7 +33,9 @@ constexpr std::string_view text = R"(
 }  // namespace
 
 ReferenceCopy::ReferenceCopy(const cuda::Context &context)
-    : module(text), function(module.function("reference_copy")), sets(setsForColdL2(2 * bytesCopied, context.gpu().l2Bytes)) {}
+    : module(text),
+      function(module.function("reference_copy")),
+      sets(setsForColdL2(2 * bytesCopied, context.gpu().l2Bytes)) {}
 
 Subject ReferenceCopy::subject() {
   if (memory.bytes() == 0) {
@@ -41,11 +43,13 @@ Subject ReferenceCopy::subject() {
     cuda::fill(memory.address(), 0, memory.bytes());
   }
   const auto enqueue = [this](cuda::StreamHandle *stream, int set) {
-    cuda::DevicePointer from = memory.address() + cuda::DevicePointer(set) * 2 * bytesCopied, to = from + bytesCopied;
+    cuda::DevicePointer from = memory.address() + cuda::DevicePointer(set) * 2 * bytesCopied,
+                        to = from + bytesCopied;
     const std::array<void *, 2> arguments{&from, &to};
     cuda::launch(function, {.grid = {blocks, 1, 1}, .block = {threads, 1, 1}}, arguments, stream);
   };
-  return {.name = "reference copy", .enqueue = enqueue, .sets = sets, .bytesPerSet = 2 * bytesCopied};
+  return {
+      .name = "reference copy", .enqueue = enqueue, .sets = sets, .bytesPerSet = 2 * bytesCopied};
 }
 
 }  // namespace weft::runtime

@@ -15,7 +15,7 @@ struct RunRequest {
   std::string branches;         ///< "on" or "off"; empty: as the plan says
   uint64_t seed = 1, step = 0;
   int repeat = 1, gpu = 0;
-  double limitSeconds = 10;     ///< of every kernel's first launch
+  double limitSeconds = 10;  ///< of every kernel's first launch
   bool check = false, json = false;
   std::optional<int64_t> steps;  ///< train (TrainCommand.h)
   std::string data, state;
@@ -27,22 +27,45 @@ struct RunRequest {
 template <typename Command>
 void addRunFlags(Command &command, RunRequest &request) {
   command.add_option("DIR", request.folder, "the artifact's folder")->required();
-  command.add_option("--inputs", request.inputs, "arguments and parameters, a safetensors file; without, seeded random values");
+  command.add_option("--inputs", request.inputs,
+                     "arguments and parameters, a safetensors file; without, seeded random values");
   command.add_option("--outputs", request.outputs, "write the results to a safetensors file");
-  command.add_option("--entry", request.entry, "entry point (those that it continues run before it); default: all, one after the other");
+  command.add_option(
+      "--entry", request.entry,
+      "entry point (those that it continues run before it); default: all, one after the other");
   command.add_option("--kernel", request.kernel, "run one kernel alone, on random operands");
-  command.add_option("--branches", request.branches, "on, off: whether kernels that do not wait for each other run at once; default: as the plan says");
-  command.add_option("--seed", request.seed, "seed of random inputs and of dropout")->capture_default_str();
-  command.add_option("--step", request.step, "step of dropout's first launch; every repetition takes the next")->capture_default_str();
+  command.add_option("--branches", request.branches,
+                     "on, off: whether kernels that do not wait for each other run at once; "
+                     "default: as the plan says");
+  command.add_option("--seed", request.seed, "seed of random inputs and of dropout")
+      ->capture_default_str();
+  command
+      .add_option("--step", request.step,
+                  "step of dropout's first launch; every repetition takes the next")
+      ->capture_default_str();
   command.add_option("--repeat", request.repeat, "launches")->capture_default_str();
-  command.add_option("--gpu", request.gpu, "number of the GPU, as the driver counts")->capture_default_str();
-  command.add_option("--limit", request.limitSeconds, "seconds after which a kernel's first launch counts as hanging")->capture_default_str();
-  command.add_option("--steps", request.steps, "train for so many steps (compile with --train --optimizer adamw); loss per step");
-  command.add_option("--data", request.data, "with --steps: a text file; without, the text that ships");
-  command.add_option("--state", request.state, "with --steps: weights and averages, read if the file is there, written at the end");
-  command.add_option("--save-every", request.saveEvery, "with --steps: steps between writes of the state; 0: at the end")->capture_default_str();
-  command.add_option("--learning-rate", request.learningRate, "with --steps: of AdamW")->capture_default_str();
-  command.add_option("--weight-decay", request.weightDecay, "with --steps: of AdamW")->capture_default_str();
+  command.add_option("--gpu", request.gpu, "number of the GPU, as the driver counts")
+      ->capture_default_str();
+  command
+      .add_option("--limit", request.limitSeconds,
+                  "seconds after which a kernel's first launch counts as hanging")
+      ->capture_default_str();
+  command.add_option(
+      "--steps", request.steps,
+      "train for so many steps (compile with --train --optimizer adamw); loss per step");
+  command.add_option("--data", request.data,
+                     "with --steps: a text file; without, the text that ships");
+  command.add_option(
+      "--state", request.state,
+      "with --steps: weights and averages, read if the file is there, written at the end");
+  command
+      .add_option("--save-every", request.saveEvery,
+                  "with --steps: steps between writes of the state; 0: at the end")
+      ->capture_default_str();
+  command.add_option("--learning-rate", request.learningRate, "with --steps: of AdamW")
+      ->capture_default_str();
+  command.add_option("--weight-decay", request.weightDecay, "with --steps: of AdamW")
+      ->capture_default_str();
   command.add_flag("--check", request.check, "stop after the checks: needs no GPU");
 }
 

@@ -16,11 +16,14 @@ using namespace weft::runtime;
 struct weft_artifact {
   weft_artifact(const std::string &folder, const cuda::Context &context)
       : context(context),
-        executor(readRunnable(folder), context, {.ownExternals = false, .folder = folder, .onHang = [](const std::string &text) {
-                                                   throw Error::checkFailed("{}", text);
-                                                 }}) {
-    for (const std::string &warning : executor.warnings()) say(fmt::format("weft: warning: {}\n", warning));
-    for (const std::string &name : executor.parameters()) parameters.push_back(&executor.parameter(name));
+        executor(readRunnable(folder), context,
+                 {.ownExternals = false, .folder = folder, .onHang = [](const std::string &text) {
+                    throw Error::checkFailed("{}", text);
+                  }}) {
+    for (const std::string &warning : executor.warnings())
+      say(fmt::format("weft: warning: {}\n", warning));
+    for (const std::string &name : executor.parameters())
+      parameters.push_back(&executor.parameter(name));
   }
   static Artifact readRunnable(const std::string &folder) {
     Artifact artifact = readArtifact(folder);
@@ -96,11 +99,17 @@ int weft_tensor_count(weft_artifact *artifact, const char *entry, int kind) {
   return count;
 }
 
-int weft_describe_tensor(weft_artifact *artifact, const char *entry, int kind, int index, weft_tensor *tensor) {
+int weft_describe_tensor(weft_artifact *artifact, const char *entry, int kind, int index,
+                         weft_tensor *tensor) {
   return guarded([&] {
-    if (index < 0 || index >= weft_tensor_count(artifact, entry, kind)) throw Error::badInput("there is no tensor {} of that kind", index);
+    if (index < 0 || index >= weft_tensor_count(artifact, entry, kind))
+      throw Error::badInput("there is no tensor {} of that kind", index);
     const PlanTensor &one = tensorAt(*artifact, entry, kind, index);
-    *tensor = {.name = one.logical.c_str(), .dtype = one.dtype.c_str(), .rank = int(one.extents.size()), .extents = one.extents.data(), .order = one.order.data()};
+    *tensor = {.name = one.logical.c_str(),
+               .dtype = one.dtype.c_str(),
+               .rank = int(one.extents.size()),
+               .extents = one.extents.data(),
+               .order = one.order.data()};
   });
 }
 
@@ -118,16 +127,20 @@ int weft_set_dropout_key(weft_artifact *artifact, uint64_t seed, uint64_t step) 
   });
 }
 
-int weft_launch(weft_artifact *artifact, const char *entry, void *const *pointers, int count, void *stream) {
+int weft_launch(weft_artifact *artifact, const char *entry, void *const *pointers, int count,
+                void *stream) {
   return guarded([&] {
     artifact->context.makeCurrent();
     std::vector<cuda::DevicePointer> addresses;
-    for (int index = 0; index < count; ++index) addresses.push_back(reinterpret_cast<cuda::DevicePointer>(pointers[index]));
-    artifact->executor.launch(artifact->executor.entryPoint(entry), addresses, static_cast<cuda::StreamHandle *>(stream));
+    for (int index = 0; index < count; ++index)
+      addresses.push_back(reinterpret_cast<cuda::DevicePointer>(pointers[index]));
+    artifact->executor.launch(artifact->executor.entryPoint(entry), addresses,
+                              static_cast<cuda::StreamHandle *>(stream));
   });
 }
 
-int weft_launch_kernel(weft_artifact *artifact, const char *kernel, const int *buffers, void *const *pointers, int count, void *stream) {
+int weft_launch_kernel(weft_artifact *artifact, const char *kernel, const int *buffers,
+                       void *const *pointers, int count, void *stream) {
   return guarded([&] {
     artifact->context.makeCurrent();
     const Executor &executor = artifact->executor;
@@ -138,17 +151,22 @@ int weft_launch_kernel(weft_artifact *artifact, const char *kernel, const int *b
     std::vector<cuda::DevicePointer> addresses(bindings.buffers.begin(), bindings.buffers.end());
     for (int given = 0; given < count; ++given) {
       if (buffers[given] < 0 || size_t(buffers[given]) >= addresses.size())
-        throw Error::badInput("kernel {}: the plan has no buffer {}; it has {}", kernel, buffers[given], addresses.size());
+        throw Error::badInput("kernel {}: the plan has no buffer {}; it has {}", kernel,
+                              buffers[given], addresses.size());
       addresses[size_t(buffers[given])] = reinterpret_cast<cuda::DevicePointer>(pointers[given]);
     }
     const PlanKernel &one = executor.plan().kernels[size_t(index)];
     for (const std::vector<int> *tensors : {&one.inputs, &one.outputs})
       for (const int tensor : *tensors)
-        if (const PlanTensor &operand = executor.plan().tensors[size_t(tensor)]; addresses[size_t(operand.buffer)] == 0)
-          throw Error::badInput("kernel {}: {} lies in buffer {}, which only callers bring", kernel, operand.name, operand.buffer);
+        if (const PlanTensor &operand = executor.plan().tensors[size_t(tensor)];
+            addresses[size_t(operand.buffer)] == 0)
+          throw Error::badInput("kernel {}: {} lies in buffer {}, which only callers bring", kernel,
+                                operand.name, operand.buffer);
     bindings.buffers = addresses;
     launchable->enqueue(bindings, static_cast<cuda::StreamHandle *>(stream));
   });
 }
 
-int64_t weft_device_bytes(const weft_artifact *artifact) { return artifact->executor.deviceBytes(); }
+int64_t weft_device_bytes(const weft_artifact *artifact) {
+  return artifact->executor.deviceBytes();
+}

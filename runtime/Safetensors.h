@@ -1,8 +1,9 @@
-// Tensors in files: the safetensors format, read and written. A file is the length of its header (64 bits, little-endian), the
-// header (JSON: name -> dtype, shape, data_offsets), and the bytes of every tensor, logical row-major.
+// Tensors in files: the safetensors format, read and written. A file is the length of its header
+// (64 bits, little-endian), the header (JSON: name -> dtype, shape, data_offsets), and the bytes of
+// every tensor, logical row-major.
 //
-// Invariant: an open file was checked as a whole: every tensor lies inside it, has as many bytes as its shape asks for, and
-// overlaps no other.
+// Invariant: an open file was checked as a whole: every tensor lies inside it, has as many bytes as
+// its shape asks for, and overlaps no other.
 #pragma once
 
 #include "kernel/DType.h"
@@ -29,15 +30,17 @@ public:
   explicit SafetensorsFile(const std::filesystem::path &path);
 
   const std::map<std::string, Entry> &entries() const { return all; }
-  /// Throws Error(badInput) unless the file has exactly the `expected` tensors (by logical name), each with its dtype and
-  /// extents: what is missing, what is too much with the nearest name, what is there and what was expected.
+  /// Throws Error(badInput) unless the file has exactly the `expected` tensors (by logical name),
+  /// each with its dtype and extents: what is missing, what is too much with the nearest name, what
+  /// is there and what was expected.
   void requireExactly(const std::vector<const PlanTensor *> &expected) const;
   /// Throws Error(badInput) unless the file has this tensor, with its dtype and extents.
   void requireTensor(const PlanTensor &expected) const;
   std::vector<std::byte> read(const std::string &name) const;
 
 private:
-  void addEntry(const std::string &name, const nlohmann::json &described, int64_t dataStart, int64_t fileBytes);
+  void addEntry(const std::string &name, const nlohmann::json &described, int64_t dataStart,
+                int64_t fileBytes);
   void checkOverlaps() const;
   std::filesystem::path path;
   std::map<std::string, Entry> all;
@@ -49,7 +52,8 @@ struct TensorToWrite {
   std::vector<int64_t> shape;
   std::vector<std::byte> elements;  ///< logical row-major
 };
-/// Creates or replaces the file, in the tensors' order. Throws Error(badInput) when it cannot be written.
+/// Creates or replaces the file, in the tensors' order. Throws Error(badInput) when it cannot be
+/// written.
 void writeSafetensors(const std::filesystem::path &path, std::span<const TensorToWrite> tensors);
 
 }  // namespace weft::runtime

@@ -11,7 +11,8 @@ namespace weft::runtime {
 
 namespace {
 
-// Section 4.2.2: the first 32 bits of the fractional parts of the cube roots of the first 64 primes.
+// Section 4.2.2: the first 32 bits of the fractional parts of the cube roots of the first 64
+// primes.
 constexpr std::array<uint32_t, 64> roundConstants{
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
     0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
@@ -25,8 +26,8 @@ constexpr std::array<uint32_t, 64> roundConstants{
 std::array<uint32_t, 64> messageSchedule(const uint8_t *block) {
   std::array<uint32_t, 64> words{};
   for (size_t i = 0; i < 16; ++i)
-    words[i] = uint32_t(block[4 * i]) << 24 | uint32_t(block[4 * i + 1]) << 16 | uint32_t(block[4 * i + 2]) << 8 |
-               uint32_t(block[4 * i + 3]);
+    words[i] = uint32_t(block[4 * i]) << 24 | uint32_t(block[4 * i + 1]) << 16 |
+               uint32_t(block[4 * i + 2]) << 8 | uint32_t(block[4 * i + 3]);
   for (size_t i = 16; i < 64; ++i) {
     const uint32_t before15 = words[i - 15], before2 = words[i - 2];
     const uint32_t sigma0 = std::rotr(before15, 7) ^ std::rotr(before15, 18) ^ (before15 >> 3);
@@ -51,8 +52,7 @@ void Sha256::compress(const uint8_t *block) {
     d = c, c = b, b = a, a = first + sum0 + majority;
   }
   const std::array<uint32_t, 8> mixed{a, b, c, d, e, f, g, h};
-  for (size_t i = 0; i < 8; ++i)
-    state[i] += mixed[i];
+  for (size_t i = 0; i < 8; ++i) state[i] += mixed[i];
 }
 
 Sha256 &Sha256::update(std::string_view bytes) {
@@ -78,12 +78,10 @@ std::string Sha256::finish() {
   const uint64_t bits = totalBytes * 8;
   std::string padding("\x80");
   padding.append((pending.size() + 55 - pendingBytes) % pending.size(), '\0');
-  for (int shift = 56; shift >= 0; shift -= 8)
-    padding.push_back(char(bits >> shift));
+  for (int shift = 56; shift >= 0; shift -= 8) padding.push_back(char(bits >> shift));
   update(padding);
   std::string digest;
-  for (const uint32_t word : state)
-    digest += fmt::format("{:08x}", word);
+  for (const uint32_t word : state) digest += fmt::format("{:08x}", word);
   return digest;
 }
 

@@ -1,5 +1,5 @@
-// SHA-256 (FIPS 180-4), streaming. Own code because the portable binary links no crypto library; the test vectors of the
-// standard are in tests/unit/sha256_test.cpp.
+// SHA-256 (FIPS 180-4), streaming. Own code because the portable binary links no crypto library;
+// the test vectors of the standard are in tests/unit/sha256_test.cpp.
 #pragma once
 
 #include <array>
@@ -12,7 +12,8 @@ namespace weft::runtime {
 class Sha256 {
 public:
   Sha256 &update(std::string_view bytes);
-  /// Adds the length first, so that a sequence of fields has one reading: ("ab", "c") differs from ("a", "bc").
+  /// Adds the length first, so that a sequence of fields has one reading: ("ab", "c") differs from
+  /// ("a", "bc").
   Sha256 &updateField(std::string_view bytes);
   /// 64 lower-case hexadecimal digits. The object is spent afterwards.
   std::string finish();

@@ -5,7 +5,8 @@
 
 namespace weft::runtime {
 
-SharedLibrary::SharedLibrary(const std::string &name) : handle(dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL)) {
+SharedLibrary::SharedLibrary(const std::string &name)
+    : handle(dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL)) {
   if (!handle) problemText = dlerror();
 }
 

@@ -1,5 +1,5 @@
-// A library of NVIDIA's, opened at run time, and its functions by name. Never closed: they keep state per thread and context that
-// must not outlive their code.
+// A library of NVIDIA's, opened at run time, and its functions by name. Never closed: they keep
+// state per thread and context that must not outlive their code.
 #pragma once
 
 #include <string>

@@ -21,7 +21,8 @@ Statistics summarize(std::span<const double> samples) {
   std::vector<double> sorted(samples.begin(), samples.end());
   if (sorted.empty()) throw std::logic_error("statistics of no samples");
   for (const double sample : sorted)
-    if (!std::isfinite(sample)) throw Error::checkFailed("a measured value is not finite: {}", sample);
+    if (!std::isfinite(sample))
+      throw Error::checkFailed("a measured value is not finite: {}", sample);
   std::ranges::sort(sorted);
   return {.median = percentile(sorted, 0.5),
           .p10 = percentile(sorted, 0.1),

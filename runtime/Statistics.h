@@ -19,11 +19,13 @@ struct Statistics {
 /// Throws Error(checkFailed) if a sample is not finite, std::logic_error if there is none.
 Statistics summarize(std::span<const double> samples);
 
-/// The value below which `fraction` (0 to 1) of the sorted samples lie, interpolated linearly between neighbours.
+/// The value below which `fraction` (0 to 1) of the sorted samples lie, interpolated linearly
+/// between neighbours.
 double percentile(std::span<const double> sorted, double fraction);
 
-/// Statistics of a[i] / b[i]: pairs measured in the same round share clocks and temperature, so their ratio spreads less
-/// than the ratio of their medians. Throws std::logic_error unless both have as many samples.
+/// Statistics of a[i] / b[i]: pairs measured in the same round share clocks and temperature, so
+/// their ratio spreads less than the ratio of their medians. Throws std::logic_error unless both
+/// have as many samples.
 Statistics summarizeRatio(std::span<const double> a, std::span<const double> b);
 
 }  // namespace weft::runtime

@@ -27,7 +27,8 @@ Error outputError() {
 
 void prepareStreams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
-    if (fcntl(stream, F_GETFD) < 0 && errno == EBADF) open("/dev/null", O_RDONLY);  // takes the least number that is free: this one
+    if (fcntl(stream, F_GETFD) < 0 && errno == EBADF)
+      open("/dev/null", O_RDONLY);  // takes the least number that is free: this one
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
 }
@@ -52,8 +53,10 @@ Failure failureOf(const std::exception_ptr &exception) {
   } catch (const Error &error) {
     return {error.kind, error.what()};
   } catch (const std::bad_alloc &) {
-    return {ErrorKind::checkFailed, "out of memory: the host could not give what this command needs"};
-  } catch (const std::system_error &error) {  // files that nobody expected to fail; the text names them
+    return {ErrorKind::checkFailed,
+            "out of memory: the host could not give what this command needs"};
+  } catch (
+      const std::system_error &error) {  // files that nobody expected to fail; the text names them
     return {ErrorKind::badInput, printable(error.what())};
   } catch (const std::exception &error) {
     return {ErrorKind::checkFailed, fmt::format("internal error: {}", printable(error.what()))};

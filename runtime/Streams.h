@@ -1,5 +1,5 @@
-// The ends of a command: standard streams that may be closed, full or left by their reader, and exceptions as messages and exit codes.
-// `weft`, `weft-run` and the C interface end alike.
+// The ends of a command: standard streams that may be closed, full or left by their reader, and
+// exceptions as messages and exit codes. `weft`, `weft-run` and the C interface end alike.
 #pragma once
 
 #include "kernel/Error.h"
@@ -12,8 +12,9 @@
 
 namespace weft::runtime {
 
-/// The first line of every main. A stream that is closed is opened as one that cannot be written, so that no file takes its number; writing
-/// to a pipe that nobody reads, or beyond a limit of a file's size, is an error of the write and no signal.
+/// The first line of every main. A stream that is closed is opened as one that cannot be written,
+/// so that no file takes its number; writing to a pipe that nobody reads, or beyond a limit of a
+/// file's size, is an error of the write and no signal.
 void prepareStreams();
 
 /// To standard error. Never throws: where messages cannot be written, there is nobody to tell.
@@ -22,7 +23,8 @@ void say(std::string_view text) noexcept;
 /// To standard output. Throws Error(badInput) when it cannot be written.
 void printOut(std::string_view text);
 template <typename... Arguments>
-void printOut(fmt::format_string<Arguments...> text, Arguments &&...arguments) requires(sizeof...(Arguments) > 0) {
+void printOut(fmt::format_string<Arguments...> text,
+              Arguments &&...arguments) requires(sizeof...(Arguments) > 0) {
   printOut(std::string_view(fmt::format(text, std::forward<Arguments>(arguments)...)));
 }
 /// Everything that was printed is written. Throws Error(badInput) when it cannot be.
@@ -33,8 +35,9 @@ struct Failure {
   ErrorKind kind = ErrorKind::checkFailed;
   std::string message;
 };
-/// Of an exception that is being handled: an Error as it says; no memory; a file or stream that the system refuses, which is bad input; all
-/// else is a failure of the program itself. The message is printable (kernel/PlainText.h).
+/// Of an exception that is being handled: an Error as it says; no memory; a file or stream that the
+/// system refuses, which is bad input; all else is a failure of the program itself. The message is
+/// printable (kernel/PlainText.h).
 Failure failureOf(const std::exception_ptr &exception);
 
 }  // namespace weft::runtime

@@ -44,18 +44,20 @@ void copyAll(const PlanTensor &tensor, std::byte *logical, std::byte *memory, bo
     return;
   }
   switch (elementBytes(tensor)) {
-  case 1: return copyElements<1>(tensor, logical, memory, toMemory);
-  case 2: return copyElements<2>(tensor, logical, memory, toMemory);
-  case 4: return copyElements<4>(tensor, logical, memory, toMemory);
-  default: return copyElements<8>(tensor, logical, memory, toMemory);
+    case 1: return copyElements<1>(tensor, logical, memory, toMemory);
+    case 2: return copyElements<2>(tensor, logical, memory, toMemory);
+    case 4: return copyElements<4>(tensor, logical, memory, toMemory);
+    default: return copyElements<8>(tensor, logical, memory, toMemory);
   }
 }
 
 void requireBytes(const PlanTensor &tensor, size_t logical, size_t memory) {
   if (int64_t(logical) != logicalBytes(tensor))
-    throw Error::badInput("tensor '{}' holds {} bytes, {} were given", tensor.name, logicalBytes(tensor), logical);
+    throw Error::badInput("tensor '{}' holds {} bytes, {} were given", tensor.name,
+                          logicalBytes(tensor), logical);
   if (int64_t(memory) < spanBytes(tensor))
-    throw Error::checkFailed("tensor '{}' takes {} bytes in memory, there are {}", tensor.name, spanBytes(tensor), memory);
+    throw Error::checkFailed("tensor '{}' takes {} bytes in memory, there are {}", tensor.name,
+                             spanBytes(tensor), memory);
 }
 
 }  // namespace
@@ -68,15 +70,19 @@ int64_t elementCount(const PlanTensor &tensor) {
 
 int64_t elementBytes(const PlanTensor &tensor) {
   const auto dtype = parseDType(tensor.dtype);
-  if (!dtype) throw Error::badInput("tensor '{}' has the unknown dtype \"{}\"", tensor.name, tensor.dtype);
+  if (!dtype)
+    throw Error::badInput("tensor '{}' has the unknown dtype \"{}\"", tensor.name, tensor.dtype);
   return sizeOf(*dtype);
 }
 
-int64_t logicalBytes(const PlanTensor &tensor) { return elementCount(tensor) * elementBytes(tensor); }
+int64_t logicalBytes(const PlanTensor &tensor) {
+  return elementCount(tensor) * elementBytes(tensor);
+}
 
 int64_t spanBytes(const PlanTensor &tensor) {
   int64_t last = 0;
-  for (size_t axis = 0; axis < tensor.extents.size(); ++axis) last += (tensor.extents[axis] - 1) * tensor.strides[axis];
+  for (size_t axis = 0; axis < tensor.extents.size(); ++axis)
+    last += (tensor.extents[axis] - 1) * tensor.strides[axis];
   return (last + 1) * elementBytes(tensor);
 }
 
@@ -89,12 +95,14 @@ bool isRowMajor(const PlanTensor &tensor) {
   return true;
 }
 
-void scatter(const PlanTensor &tensor, std::span<const std::byte> logical, std::span<std::byte> memory) {
+void scatter(const PlanTensor &tensor, std::span<const std::byte> logical,
+             std::span<std::byte> memory) {
   requireBytes(tensor, logical.size(), memory.size());
   copyAll(tensor, const_cast<std::byte *>(logical.data()), memory.data(), true);
 }
 
-void gather(const PlanTensor &tensor, std::span<const std::byte> memory, std::span<std::byte> logical) {
+void gather(const PlanTensor &tensor, std::span<const std::byte> memory,
+            std::span<std::byte> logical) {
   requireBytes(tensor, logical.size(), memory.size());
   copyAll(tensor, logical.data(), const_cast<std::byte *>(memory.data()), false);
 }

@@ -1,4 +1,5 @@
-// The arguments of one launch: addresses, numbers, and maps of tensors for the copy engine, encoded by the driver.
+// The arguments of one launch: addresses, numbers, and maps of tensors for the copy engine, encoded
+// by the driver.
 #pragma once
 
 #include "kernel/TensorMap.h"
@@ -17,7 +18,8 @@ namespace weft::runtime::cuda {
 struct alignas(64) EncodedTensorMap {
   std::array<std::byte, 128> bytes{};
 };
-/// Throws Error(badInput) when the address is no multiple of tensorMapAlignment, DriverError when the driver refuses the map.
+/// Throws Error(badInput) when the address is no multiple of tensorMapAlignment, DriverError when
+/// the driver refuses the map.
 EncodedTensorMap encode(const TensorMap &map, DevicePointer address);
 
 /// Keeps the bytes of each argument until the launch has read them.
@@ -30,7 +32,10 @@ public:
   std::span<void *const> span() const { return addresses; }
 
 private:
-  template <typename Value> void pass(const Value &value) { addresses.push_back(&std::get<Value>(values.emplace_back(value))); }
+  template <typename Value>
+  void pass(const Value &value) {
+    addresses.push_back(&std::get<Value>(values.emplace_back(value)));
+  }
   std::deque<std::variant<DevicePointer, uint32_t, EncodedTensorMap>> values;
   std::vector<void *> addresses;
 };

@@ -22,24 +22,32 @@ constexpr int32_t maskToken = 0, noLabel = -1;
 
 }  // namespace
 
-TextBatches::TextBatches(std::string from, const std::string &where, int64_t sequences, int64_t length, int64_t vocabulary,
-                         uint64_t seed)
-    : text(std::move(from)), sequences(sequences), length(length), vocabulary(vocabulary), seed(seed),
+TextBatches::TextBatches(std::string from, const std::string &where, int64_t sequences,
+                         int64_t length, int64_t vocabulary, uint64_t seed)
+    : text(std::move(from)),
+      sequences(sequences),
+      length(length),
+      vocabulary(vocabulary),
+      seed(seed),
       predicted(std::max<int64_t>(1, (percentPredicted * length + 50) / 100)) {
   if (int64_t(text.size()) < length)
-    throw Error::badInput("{}: {} bytes are less than one sequence of {}", where, text.size(), length);
+    throw Error::badInput("{}: {} bytes are less than one sequence of {}", where, text.size(),
+                          length);
   for (size_t at = 0; at < text.size(); ++at)
     if (const int byte = uint8_t(text[at]); byte == maskToken || byte >= vocabulary)
-      throw Error::badInput("{}: byte {} is {}; tokens are 1 to {}, and 0 is the mask", where, at, byte, vocabulary - 1);
+      throw Error::badInput("{}: byte {} is {}; tokens are 1 to {}, and 0 is the mask", where, at,
+                            byte, vocabulary - 1);
 }
 
 TokenBatch TextBatches::at(int64_t step) const {
   const size_t count = size_t(sequences * length);
-  TokenBatch batch{.tokens = std::vector<int32_t>(count), .labels = std::vector<int32_t>(count, noLabel),
+  TokenBatch batch{.tokens = std::vector<int32_t>(count),
+                   .labels = std::vector<int32_t>(count, noLabel),
                    .weights = std::vector<float>(count)};
   for (int64_t sequence = 0; sequence < sequences; ++sequence) {
     const int64_t number = step * sequences + sequence;
-    const int64_t start = RandomValues(seed, "batch start").integer(number, 0, int64_t(text.size()) - length);
+    const int64_t start =
+        RandomValues(seed, "batch start").integer(number, 0, int64_t(text.size()) - length);
     for (int64_t position = 0; position < length; ++position)
       batch.tokens[size_t(sequence * length + position)] = uint8_t(text[size_t(start + position)]);
     fillSequence(number, batch);
@@ -64,7 +72,8 @@ std::vector<int64_t> TextBatches::predictedPositions(int64_t number) const {
   const RandomValues order(seed, "batch order");
   std::vector<int64_t> positions;
   for (int64_t position = 0; position < length; ++position) positions.push_back(position);
-  std::ranges::stable_sort(positions, {}, [&](int64_t position) { return order.bits(number * length + position); });
+  std::ranges::stable_sort(
+      positions, {}, [&](int64_t position) { return order.bits(number * length + position); });
   positions.resize(size_t(predicted));
   return positions;
 }

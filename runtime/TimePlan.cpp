@@ -9,30 +9,42 @@
 
 namespace weft::runtime {
 
-TimedPlan::TimedPlan(Artifact artifact, const std::string &folder, const cuda::Context &context, const std::string &entryName,
-                     const std::string &only, uint64_t seed)
-    : name(folder), context(context), artifact(std::move(artifact)), seed(seed), own(load()), executor(*own),
+TimedPlan::TimedPlan(Artifact artifact, const std::string &folder, const cuda::Context &context,
+                     const std::string &entryName, const std::string &only, uint64_t seed)
+    : name(folder),
+      context(context),
+      artifact(std::move(artifact)),
+      seed(seed),
+      own(load()),
+      executor(*own),
       entry(executor.entryPoint(entryName)) {
   if (!only.empty()) onlyKernel = executor.kernelIndex(only);
   for (const int kernel : entry.kernels)
-    if (executor.launchable(kernel) && (onlyKernel < 0 || kernel == onlyKernel)) timed.push_back(kernel);
+    if (executor.launchable(kernel) && (onlyKernel < 0 || kernel == onlyKernel))
+      timed.push_back(kernel);
   if (timed.empty() && onlyKernel >= 0)
     throw Error::badInput("{}: kernel {} {}", folder, only,
-                          executor.launchable(onlyKernel) ? fmt::format("is not of entry point {}", entry.name) : "is a view: nothing runs");
+                          executor.launchable(onlyKernel)
+                              ? fmt::format("is not of entry point {}", entry.name)
+                              : "is a view: nothing runs");
 }
 
 /// An executor with memory of its own and random parameters and inputs.
 std::unique_ptr<Executor> TimedPlan::load() const {
-  auto loaded = std::make_unique<Executor>(artifact, context, ExecutorOptions{.seed = seed, .folder = name});
+  auto loaded =
+      std::make_unique<Executor>(artifact, context, ExecutorOptions{.seed = seed, .folder = name});
   for (const EntryPoint &point : loaded->entryPoints()) setRandomInputs(*loaded, point, seed);
   return loaded;
 }
 
-void TimedPlan::launch(Executor &one, cuda::StreamHandle *on) const { one.launch(one.entryPoint(entry.name), on); }
+void TimedPlan::launch(Executor &one, cuda::StreamHandle *on) const {
+  one.launch(one.entryPoint(entry.name), on);
+}
 
 /// The values that the entry point finds where it continues another.
 void TimedPlan::launchBefore(Executor &one) const {
-  for (const EntryPoint *before : one.entryPointsBefore(one.entryPoint(entry.name))) one.launch(*before, stream.handle());
+  for (const EntryPoint *before : one.entryPointsBefore(one.entryPoint(entry.name)))
+    one.launch(*before, stream.handle());
 }
 
 void TimedPlan::copyWhole(int sets) {
@@ -54,20 +66,24 @@ std::vector<int> TimedPlan::buffersOf(int kernel) const {
 
 int64_t TimedPlan::alignedOperandBytes(int kernel) const {
   int64_t bytes = 0;
-  for (const int buffer : buffersOf(kernel)) bytes += alignedBytes(executor.memory().buffers()[size_t(buffer)].bytes);
+  for (const int buffer : buffersOf(kernel))
+    bytes += alignedBytes(executor.memory().buffers()[size_t(buffer)].bytes);
   return bytes;
 }
 
 int64_t TimedPlan::operandBytes(int kernel) const {
   int64_t bytes = 0;
-  for (const int buffer : buffersOf(kernel)) bytes += executor.memory().buffers()[size_t(buffer)].bytes;
+  for (const int buffer : buffersOf(kernel))
+    bytes += executor.memory().buffers()[size_t(buffer)].bytes;
   return bytes;
 }
 
 /// One allocation holds all sets: thousands of small ones take seconds.
 TimedPlan::Operands TimedPlan::copyOperands(int kernel, int sets) {
   const Bindings own = executor.ownBindings();
-  Operands copy{.memory = cuda::Buffer(sets * alignedOperandBytes(kernel)), .sets = {}, .bytesPerSet = operandBytes(kernel)};
+  Operands copy{.memory = cuda::Buffer(sets * alignedOperandBytes(kernel)),
+                .sets = {},
+                .bytesPerSet = operandBytes(kernel)};
   cuda::DevicePointer next = copy.memory.address();
   for (int set = 0; set < sets; ++set) {
     std::vector<cuda::DevicePointer> addresses(own.buffers.begin(), own.buffers.end());
@@ -103,16 +119,19 @@ void TimedPlan::prepare(L2State l2, int64_t mostBytes) {
 void TimedPlan::prepareWhole(L2State l2, int64_t mostBytes) {
   launchBefore(executor);
   launch(executor, stream.handle());
-  const int sets = l2 == L2State::cold ? setsForColdL2(executor.memory().bytes(), context.gpu().l2Bytes) : 1;
+  const int sets =
+      l2 == L2State::cold ? setsForColdL2(executor.memory().bytes(), context.gpu().l2Bytes) : 1;
   copyWhole(executor.memory().bytes() <= mostBytes / sets ? sets : 1);
   stream.synchronize();
 }
 
 Subject TimedPlan::whole() {
-  return {.name = "whole graph",
-          .enqueue = [this](cuda::StreamHandle *on, int set) { launch(set == 0 ? executor : *copies[size_t(set) - 1], on); },
-          .sets = 1 + int(copies.size()),
-          .bytesPerSet = executor.memory().bytes()};
+  return {
+      .name = "whole graph",
+      .enqueue = [this](cuda::StreamHandle *on,
+                        int set) { launch(set == 0 ? executor : *copies[size_t(set) - 1], on); },
+      .sets = 1 + int(copies.size()),
+      .bytesPerSet = executor.memory().bytes()};
 }
 
 std::vector<Subject> TimedPlan::subjects() {

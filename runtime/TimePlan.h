@@ -1,10 +1,12 @@
 // Timing a plan on a GPU: an entry point as a whole, and each of its kernels by itself.
 //
-// Calls of the whole stand in a row inside one graph, as layers of a model do. Between two calls on the same memory others
-// run on their own copies of everything (parameters too), so that a cold call finds neither inputs nor parameters in the L2 cache, but
-// its kernels what earlier kernels of the same call left there.
+// Calls of the whole stand in a row inside one graph, as layers of a model do. Between two calls on
+// the same memory others run on their own copies of everything (parameters too), so that a cold
+// call finds neither inputs nor parameters in the L2 cache, but its kernels what earlier kernels of
+// the same call left there.
 //
-// Invariant: a kernel is timed on the values that it gets in a run of the whole on random inputs, not on zeros, which draw less power.
+// Invariant: a kernel is timed on the values that it gets in a run of the whole on random inputs,
+// not on zeros, which draw less power.
 #pragma once
 
 #include "runtime/Executor.h"
@@ -18,14 +20,17 @@ namespace weft::runtime {
 /// An artifact loaded for timing, with sets of operands for every kernel.
 class TimedPlan {
 public:
-  /// `entry`: empty for all entry points, one after the other. `only`: the name of one kernel; empty for all and the whole. Throws Error(badInput) for unknown names, and what Executor throws.
-  TimedPlan(Artifact artifact, const std::string &folder, const cuda::Context &context, const std::string &entry,
-            const std::string &only, uint64_t seed);
+  /// `entry`: empty for all entry points, one after the other. `only`: the name of one kernel;
+  /// empty for all and the whole. Throws Error(badInput) for unknown names, and what Executor
+  /// throws.
+  TimedPlan(Artifact artifact, const std::string &folder, const cuda::Context &context,
+            const std::string &entry, const std::string &only, uint64_t seed);
 
-  /// Runs the entry point once and takes copies of each kernel's operands and of the whole, as many sets as cold calls need;
-  /// what would not fit into `mostBytes` with them gets one.
+  /// Runs the entry point once and takes copies of each kernel's operands and of the whole, as many
+  /// sets as cold calls need; what would not fit into `mostBytes` with them gets one.
   void prepare(L2State l2, int64_t mostBytes);
-  /// The whole entry point, unless one kernel was asked for, then its kernels in the plan's order, views left out.
+  /// The whole entry point, unless one kernel was asked for, then its kernels in the plan's order,
+  /// views left out.
   std::vector<Subject> subjects();
   /// The same of the whole alone.
   void prepareWhole(L2State l2, int64_t mostBytes);
@@ -39,7 +44,8 @@ public:
   const std::vector<int> &kernels() const { return timed; }
 
 private:
-  /// Own copies of a kernel's operands: one list of buffer addresses a set, indexed as Bindings are.
+  /// Own copies of a kernel's operands: one list of buffer addresses a set, indexed as Bindings
+  /// are.
   struct Operands {
     cuda::Buffer memory;
     std::vector<std::vector<cuda::DevicePointer>> sets;

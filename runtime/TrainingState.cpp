@@ -38,12 +38,19 @@ std::vector<std::byte> initialElements(const PlanTensor &tensor, uint64_t seed) 
   if (last.starts_with("gamma")) std::ranges::fill(values, 1.0f);
   if (last.starts_with("gamma") || last.starts_with("b")) return bytesOf(values);
   const RandomValues random(seed, name);
-  for (size_t index = 0; index < values.size(); ++index) values[index] = float(random.real(int64_t(index), initialDeviation));
+  for (size_t index = 0; index < values.size(); ++index)
+    values[index] = float(random.real(int64_t(index), initialDeviation));
   return bytesOf(values);
 }
 
 PlanTensor words(const std::string &name, int64_t count) {
-  return {.name = name, .logical = name, .dtype = "i32", .axes = {"word"}, .extents = {count}, .order = {0}, .strides = {1}};
+  return {.name = name,
+          .logical = name,
+          .dtype = "i32",
+          .axes = {"word"},
+          .extents = {count},
+          .order = {0},
+          .strides = {1}};
 }
 
 std::vector<std::byte> wordsOf(uint64_t value) {
@@ -68,13 +75,18 @@ std::vector<CarriedTensor> carriedTensors(const Plan &plan) {
     const int result = findTensor(plan, argument.logical + std::string(nextSuffix), "result");
     if (result < 0) continue;
     const PlanTensor &next = plan.tensors[size_t(result)];
-    if (argument.dtype != "f32" || next.dtype != argument.dtype || next.extents != argument.extents || next.strides != argument.strides)
-      throw Error::badInput("'{}' and '{}' differ in type, extents or layout: the next step could not read what this one wrote",
-                            argument.name, next.name);
+    if (argument.dtype != "f32" || next.dtype != argument.dtype ||
+        next.extents != argument.extents || next.strides != argument.strides)
+      throw Error::badInput(
+          "'{}' and '{}' differ in type, extents or layout: the next step could not read what this "
+          "one wrote",
+          argument.name, next.name);
     carried.push_back({.argument = int(index), .result = result});
   }
   if (carried.empty())
-    throw Error::badInput("the plan of {} has no optimizer; compile with --train --optimizer adamw to train", plan.model);
+    throw Error::badInput(
+        "the plan of {} has no optimizer; compile with --train --optimizer adamw to train",
+        plan.model);
   return carried;
 }
 
@@ -91,10 +103,12 @@ TrainingState readState(const Plan &plan, const std::filesystem::path &path) {
   const SafetensorsFile file(path);
   std::vector<const PlanTensor *> expected;
   const PlanTensor step = words("step", 2), seed = words("seed", 2);
-  for (const CarriedTensor &carried : carriedTensors(plan)) expected.push_back(&plan.tensors[size_t(carried.argument)]);
+  for (const CarriedTensor &carried : carriedTensors(plan))
+    expected.push_back(&plan.tensors[size_t(carried.argument)]);
   expected.insert(expected.end(), {&step, &seed});
   file.requireExactly(expected);
-  TrainingState state{.step = int64_t(fromWords(file.read("step"))), .seed = fromWords(file.read("seed"))};
+  TrainingState state{.step = int64_t(fromWords(file.read("step"))),
+                      .seed = fromWords(file.read("seed"))};
   for (const CarriedTensor &carried : carriedTensors(plan)) {
     const std::string &name = plan.tensors[size_t(carried.argument)].logical;
     state.tensors[name] = file.read(name);
@@ -106,10 +120,17 @@ void writeState(const Plan &plan, const TrainingState &state, const std::filesys
   std::vector<TensorToWrite> tensors;
   for (const CarriedTensor &carried : carriedTensors(plan)) {
     const PlanTensor &tensor = plan.tensors[size_t(carried.argument)];
-    tensors.push_back({.name = tensor.logical, .dtype = DType::f32, .shape = tensor.extents, .elements = state.tensors.at(tensor.logical)});
+    tensors.push_back({.name = tensor.logical,
+                       .dtype = DType::f32,
+                       .shape = tensor.extents,
+                       .elements = state.tensors.at(tensor.logical)});
   }
-  tensors.push_back({.name = "step", .dtype = DType::i32, .shape = {2}, .elements = wordsOf(uint64_t(state.step))});
-  tensors.push_back({.name = "seed", .dtype = DType::i32, .shape = {2}, .elements = wordsOf(state.seed)});
+  tensors.push_back({.name = "step",
+                     .dtype = DType::i32,
+                     .shape = {2},
+                     .elements = wordsOf(uint64_t(state.step))});
+  tensors.push_back(
+      {.name = "seed", .dtype = DType::i32, .shape = {2}, .elements = wordsOf(state.seed)});
   std::filesystem::path whole = path;
   whole.replace_filename("." + path.filename().string() + ".weft-tmp");
   writeSafetensors(whole, tensors);  // on the disk when it returns

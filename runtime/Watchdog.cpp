@@ -8,7 +8,8 @@
 
 namespace weft::runtime {
 
-void awaitWithin(cuda::StreamHandle *stream, std::chrono::milliseconds limit, const std::function<void()> &onHang) {
+void awaitWithin(cuda::StreamHandle *stream, std::chrono::milliseconds limit,
+                 const std::function<void()> &onHang) {
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::microseconds longestPause{2000};
   const Clock::time_point start = Clock::now();

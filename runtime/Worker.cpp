@@ -1,5 +1,6 @@
-// The worker process: reads requests from the socket that is its standard input, compiles, answers, until end of file.
-// Everything that NVRTC prints goes to standard error, which the parent keeps for the report of a crash.
+// The worker process: reads requests from the socket that is its standard input, compiles, answers,
+// until end of file. Everything that NVRTC prints goes to standard error, which the parent keeps
+// for the report of a crash.
 #include "kernel/Error.h"
 #include "runtime/Build.h"
 #include "runtime/Nvrtc.h"
@@ -35,13 +36,15 @@ double processorSeconds() {
   return double(now.tv_sec) + 1e-9 * double(now.tv_nsec);
 }
 
-WorkerReply compile(const WorkerRequest &request, std::map<std::string, std::unique_ptr<Nvrtc>> &libraries) {
+WorkerReply compile(const WorkerRequest &request,
+                    std::map<std::string, std::unique_ptr<Nvrtc>> &libraries) {
   try {
     std::unique_ptr<Nvrtc> &library = libraries[request.library];
     if (!library) library = std::make_unique<Nvrtc>(request.library);
     const double start = processorSeconds();
     Compilation result = library->compile(request.text, request.flags, request.headers);
-    return {result.succeeded, std::move(result.cubin), std::move(result.ptx), std::move(result.log), processorSeconds() - start};
+    return {result.succeeded, std::move(result.cubin), std::move(result.ptx), std::move(result.log),
+            processorSeconds() - start};
   } catch (const Error &error) {
     return {false, "", "", error.what(), 0};
   }
@@ -50,7 +53,8 @@ WorkerReply compile(const WorkerRequest &request, std::map<std::string, std::uni
 }  // namespace
 
 std::optional<int> serveAsBuildWorker(int argumentCount, char **arguments) {
-  if (argumentCount < 2 || std::string_view(arguments[1]) != buildWorkerArgument) return std::nullopt;
+  if (argumentCount < 2 || std::string_view(arguments[1]) != buildWorkerArgument)
+    return std::nullopt;
   return buildWorkerMain();
 }
 
@@ -59,7 +63,8 @@ int buildWorkerMain() {
     std::fprintf(stderr, "%s: only weft itself starts its build workers\n", buildWorkerArgument);
     return int(ErrorKind::badInput);
   }
-  prctl(PR_SET_PDEATHSIG, SIGKILL);  // a killed compile leaves no process behind, even in the middle of a kernel
+  prctl(PR_SET_PDEATHSIG,
+        SIGKILL);  // a killed compile leaves no process behind, even in the middle of a kernel
   const rlimit noCoreFile{0, 0};
   setrlimit(RLIMIT_CORE, &noCoreFile);
   dup2(STDERR_FILENO, STDOUT_FILENO);

@@ -49,7 +49,8 @@ public:
     if (code == 0) return;
     close(socket);
     close(messages);
-    throw std::system_error(code, std::generic_category(), "cannot start build worker " + executable.string());
+    throw std::system_error(code, std::generic_category(),
+                            "cannot start build worker " + executable.string());
   }
   ~WorkerProcess() {
     close(socket);
@@ -92,17 +93,20 @@ public:
     if (process > 0) kill(process, SIGKILL);
   }
 
-  /// Waits for a process that has closed its socket, and says how it ended, with the last words it printed.
+  /// Waits for a process that has closed its socket, and says how it ended, with the last words it
+  /// printed.
   std::string describeEnd() {
     const int status = waitForExit();
     std::string text;
     if (WIFSIGNALED(status))
-      text = fmt::format("worker crashed (signal {}, {})", WTERMSIG(status), strsignal(WTERMSIG(status)));
-    else if (greeted)
-      text = fmt::format("worker ended with exit code {}", WEXITSTATUS(status));
+      text = fmt::format("worker crashed (signal {}, {})", WTERMSIG(status),
+                         strsignal(WTERMSIG(status)));
+    else if (greeted) text = fmt::format("worker ended with exit code {}", WEXITSTATUS(status));
     else
-      text = fmt::format("worker did not start (exit code {}): the executable must call serveAsBuildWorker() first",
-                         WEXITSTATUS(status));
+      text = fmt::format(
+          "worker did not start (exit code {}): the executable must call serveAsBuildWorker() "
+          "first",
+          WEXITSTATUS(status));
     const std::string words = lastWords();
     return words.empty() ? text : text + ": " + words;
   }
@@ -128,8 +132,7 @@ private:
 
   int waitForExit() {
     int status = 0;
-    while (waitpid(process, &status, 0) < 0 && errno == EINTR) {
-    }
+    while (waitpid(process, &status, 0) < 0 && errno == EINTR) {}
     process = -1;
     return status;
   }
@@ -139,10 +142,10 @@ private:
     const off_t size = messages >= 0 ? lseek(messages, 0, SEEK_END) : 0;
     if (size <= 0) return {};
     std::string words(size_t(std::min(size, kept)), '\0');
-    const ssize_t count = pread(messages, words.data(), words.size(), std::max<off_t>(0, size - kept));
+    const ssize_t count =
+        pread(messages, words.data(), words.size(), std::max<off_t>(0, size - kept));
     words.resize(size_t(std::max<ssize_t>(0, count)));
-    while (!words.empty() && words.back() == '\n')
-      words.pop_back();
+    while (!words.empty() && words.back() == '\n') words.pop_back();
     return words;
   }
 
@@ -157,13 +160,15 @@ private:
 
 class WorkerPool::Crew {
 public:
-  explicit Crew(PoolOptions options) : options(std::move(options)), workers(size_t(std::max(1, this->options.workers))) {}
+  explicit Crew(PoolOptions options)
+      : options(std::move(options)), workers(size_t(std::max(1, this->options.workers))) {}
   ~Crew() { endAll(); }
   Crew(const Crew &) = delete;
   Crew &operator=(const Crew &) = delete;
 
   /// `jobs` and `finished` live until this returns.
-  void run(const std::vector<WorkerRequest> &newJobs, const std::function<void(size_t, JobOutcome)> &newFinished) {
+  void run(const std::vector<WorkerRequest> &newJobs,
+           const std::function<void(size_t, JobOutcome)> &newFinished) {
     jobs = &newJobs;
     finished = &newFinished;
     nextJob = 0;
@@ -182,20 +187,19 @@ private:
   void serveAll() {
     while (!isCancelled()) {
       for (std::unique_ptr<WorkerProcess> &worker : workers)
-        while (nextJob < jobs->size() && (!worker || !worker->job))
-          start(worker);
-      if (std::ranges::none_of(workers, [](const auto &worker) { return worker && worker->job; })) return;
+        while (nextJob < jobs->size() && (!worker || !worker->job)) start(worker);
+      if (std::ranges::none_of(workers, [](const auto &worker) { return worker && worker->job; }))
+        return;
       waitForEvents();
     }
   }
 
-  /// A worker in the middle of a job cannot take another run's. All are told before the first is waited for: memory of this size
-  /// takes a process a while to give back.
+  /// A worker in the middle of a job cannot take another run's. All are told before the first is
+  /// waited for: memory of this size takes a process a while to give back.
   void endAll() {
     for (const std::unique_ptr<WorkerProcess> &worker : workers)
       if (worker) worker->terminate();
-    for (std::unique_ptr<WorkerProcess> &worker : workers)
-      worker.reset();
+    for (std::unique_ptr<WorkerProcess> &worker : workers) worker.reset();
   }
 
   bool isCancelled() const { return options.cancelled && options.cancelled->load(); }
@@ -247,7 +251,8 @@ private:
   }
 
   const PoolOptions options;
-  std::vector<std::unique_ptr<WorkerProcess>> workers;  ///< a place each; empty until there is a job for it
+  std::vector<std::unique_ptr<WorkerProcess>>
+      workers;  ///< a place each; empty until there is a job for it
   const std::vector<WorkerRequest> *jobs = nullptr;
   const std::function<void(size_t, JobOutcome)> *finished = nullptr;
   size_t nextJob = 0;
@@ -256,7 +261,10 @@ private:
 WorkerPool::WorkerPool(PoolOptions options) : crew(std::make_unique<Crew>(std::move(options))) {}
 WorkerPool::~WorkerPool() = default;
 
-void WorkerPool::run(const std::vector<WorkerRequest> &jobs, const std::function<void(size_t, JobOutcome)> &finished) { crew->run(jobs, finished); }
+void WorkerPool::run(const std::vector<WorkerRequest> &jobs,
+                     const std::function<void(size_t, JobOutcome)> &finished) {
+  crew->run(jobs, finished);
+}
 
 size_t WorkerPool::started() const { return crew->started; }
 

@@ -16,7 +16,8 @@ using nlohmann::json;
 namespace {
 
 constexpr size_t lengthBytes = 8;
-constexpr uint64_t longestBody = uint64_t(1) << 30;  // far above any kernel; anything longer is another protocol
+constexpr uint64_t longestBody =
+    uint64_t(1) << 30;  // far above any kernel; anything longer is another protocol
 constexpr const char *greeting = "weft build worker 1";
 
 std::string frame(const json &message) {
@@ -25,7 +26,8 @@ std::string frame(const json &message) {
   return frameOfBody(body);
 }
 
-/// CBOR texts must be UTF-8; kernels edited by hand and logs need not be, so all contents travel as bytes.
+/// CBOR texts must be UTF-8; kernels edited by hand and logs need not be, so all contents travel as
+/// bytes.
 json bytesOf(std::string_view content) { return json::binary({content.begin(), content.end()}); }
 std::string contentOf(const json &bytes) {
   const json::binary_t &content = bytes.get_binary();
@@ -45,8 +47,7 @@ Message decode(std::string_view body, Decode &&from) {
 
 std::string frameOfBody(std::string_view body) {
   std::string bytes;
-  for (size_t i = 0; i < lengthBytes; ++i)
-    bytes.push_back(char(uint64_t(body.size()) >> (8 * i)));
+  for (size_t i = 0; i < lengthBytes; ++i) bytes.push_back(char(uint64_t(body.size()) >> (8 * i)));
   return bytes.append(body);
 }
 
@@ -58,8 +59,7 @@ bool isGreeting(std::string_view body) {
 
 std::string frameOf(const WorkerRequest &request) {
   json headers = json::object();
-  for (const auto &[name, text] : request.headers)
-    headers[name] = bytesOf(text);
+  for (const auto &[name, text] : request.headers) headers[name] = bytesOf(text);
   return frame({{"library", bytesOf(request.library)},
                 {"text", bytesOf(request.text)},
                 {"flags", request.flags},
@@ -99,9 +99,9 @@ WorkerReply replyFrom(std::string_view body) {
 std::optional<std::string> FrameBuffer::next() {
   if (pending.size() < lengthBytes) return std::nullopt;
   uint64_t length = 0;
-  for (size_t i = 0; i < lengthBytes; ++i)
-    length |= uint64_t(uint8_t(pending[i])) << (8 * i);
-  if (length > longestBody) throw Error::checkFailed("what the build worker sends is no message of a build worker");
+  for (size_t i = 0; i < lengthBytes; ++i) length |= uint64_t(uint8_t(pending[i])) << (8 * i);
+  if (length > longestBody)
+    throw Error::checkFailed("what the build worker sends is no message of a build worker");
   if (pending.size() < lengthBytes + length) return std::nullopt;
   std::string body = pending.substr(lengthBytes, length);
   pending.erase(0, lengthBytes + length);

@@ -1,5 +1,6 @@
-// What build() and its worker processes say to each other: frames of an 8-byte little-endian length and a CBOR object,
-// over one socket. The worker greets first, then answers each request with one reply.
+// What build() and its worker processes say to each other: frames of an 8-byte little-endian length
+// and a CBOR object, over one socket. The worker greets first, then answers each request with one
+// reply.
 #pragma once
 
 #include <cstdint>
@@ -41,14 +42,16 @@ WorkerReply replyFrom(std::string_view body);
 class FrameBuffer {
 public:
   void append(std::string_view bytes) { pending.append(bytes); }
-  /// The next whole body, without its length. Throws Error(checkFailed) for a length no message of ours has.
+  /// The next whole body, without its length. Throws Error(checkFailed) for a length no message of
+  /// ours has.
   std::optional<std::string> next();
 
 private:
   std::string pending;
 };
 
-/// Sends all bytes of a frame; false when the other side is gone or does not read. Raises no SIGPIPE.
+/// Sends all bytes of a frame; false when the other side is gone or does not read. Raises no
+/// SIGPIPE.
 bool sendAll(int socket, std::string_view frame);
 
 }  // namespace weft::runtime

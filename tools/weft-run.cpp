@@ -1,4 +1,5 @@
-// weft-run: runs an artifact without MLIR. The runtime's own small binary; `weft run` is the same command.
+// weft-run: runs an artifact without MLIR. The runtime's own small binary; `weft run` is the same
+// command.
 #include "kernel/Error.h"
 #include "runtime/Build.h"
 #include "runtime/Environment.h"
@@ -18,7 +19,8 @@ namespace {
 /// `weft-run time DIR ...` measures; every other command line runs.
 int dispatch(int argumentCount, char **arguments) {
   const bool times = argumentCount > 1 && std::string_view(arguments[1]) == "time";
-  CLI::App app(times ? "Times an artifact and its kernels on a GPU." : "Runs an artifact on a GPU, without MLIR; 'weft-run time DIR' measures it.",
+  CLI::App app(times ? "Times an artifact and its kernels on a GPU."
+                     : "Runs an artifact on a GPU, without MLIR; 'weft-run time DIR' measures it.",
                times ? "weft-run time" : "weft-run");
   runtime::RunRequest run;
   runtime::TimeRequest time;
@@ -26,7 +28,9 @@ int dispatch(int argumentCount, char **arguments) {
   else runtime::addRunFlags(app, run);
   bool json = false;
   app.add_flag("--json", json, "print one JSON object instead of text");
-  app.add_flag_callback("--wide", runtime::allowWide, "lines as long as they are, not wrapped or shortened to the terminal, or to 100 columns");
+  app.add_flag_callback(
+      "--wide", runtime::allowWide,
+      "lines as long as they are, not wrapped or shortened to the terminal, or to 100 columns");
   try {
     app.parse(argumentCount - (times ? 1 : 0), arguments + (times ? 1 : 0));
   } catch (const CLI::ParseError &error) {

@@ -26,7 +26,8 @@ Layout layoutOf(int64_t rows, int64_t inner, bool isLastInner, int64_t pad) {
   const int64_t pitch = roundedUp(inner, pad);
   Layout layout{.order = isLastInner ? std::vector<int>{0, 1, 2} : std::vector<int>{0, 2, 1}};
   if (pitch == inner) return layout;
-  layout.strides = isLastInner ? std::vector<int64_t>{rows * pitch, pitch, 1} : std::vector<int64_t>{rows * pitch, 1, pitch};
+  layout.strides = isLastInner ? std::vector<int64_t>{rows * pitch, pitch, 1}
+                               : std::vector<int64_t>{rows * pitch, 1, pitch};
   return layout;
 }
 
@@ -43,8 +44,10 @@ uint32_t hashOf(uint64_t position, uint32_t seed) {
   return state;
 }
 
-/// Uniform in [-1/2, 1/2), of 8-bit floats in [-4, 4), where they have more values; what lies between rows is NaN.
-std::vector<std::byte> operand(DType dtype, const std::vector<int64_t> &extents, const Layout &layout, uint32_t seed) {
+/// Uniform in [-1/2, 1/2), of 8-bit floats in [-4, 4), where they have more values; what lies
+/// between rows is NaN.
+std::vector<std::byte> operand(DType dtype, const std::vector<int64_t> &extents,
+                               const Layout &layout, uint32_t seed) {
   const double scale = isFloat8(dtype) ? 8 : 1;
   std::vector<std::byte> bytes(size_t(spanOf(layout, extents) * sizeOf(dtype)), std::byte(0xff));
   const std::vector<int64_t> strides = stridesOf(layout, extents);
@@ -53,7 +56,8 @@ std::vector<std::byte> operand(DType dtype, const std::vector<int64_t> &extents,
       for (int64_t z = 0; z < extents[2]; ++z) {
         const int64_t at = x * strides[0] + y * strides[1] + z * strides[2];
         const double value = scale * (double(hashOf(uint64_t(at), seed) & 0xffff) / 65536 - 0.5);
-        reference::storeElement(dtype, &bytes[size_t(at * sizeOf(dtype))], reference::roundTo(dtype, value));
+        reference::storeElement(dtype, &bytes[size_t(at * sizeOf(dtype))],
+                                reference::roundTo(dtype, value));
       }
   return bytes;
 }
@@ -78,7 +82,9 @@ double Shape::bytes() const {
 }
 
 std::string Shape::name() const {
-  const std::string text = fmt::format("{}x{}x{} ({}) {}{}{}", m, n, k, batch, isAlongKA ? 'k' : 'm', isAlongKB ? 'k' : 'n', pad > 1 ? " padded" : "");
+  const std::string text =
+      fmt::format("{}x{}x{} ({}) {}{}{}", m, n, k, batch, isAlongKA ? 'k' : 'm',
+                  isAlongKB ? 'k' : 'n', pad > 1 ? " padded" : "");
   return types ? fmt::format("{} {}", text, types) : text;
 }
 
@@ -88,49 +94,68 @@ Problem problemOf(const Shape &shape, DType dtype) {
   kernel.name = "product";
   kernel.axes = {{"b", shape.batch}, {"m", shape.m}, {"n", shape.n}, {"k", shape.k}};
   const ProductTypes types = typesOf(shape, dtype);
-  kernel.values = {{.name = "x", .dtype = storedAs(types.a), .axes = {0, 1, 3}}, {.name = "y", .dtype = storedAs(types.b), .axes = {0, 2, 3}},
+  kernel.values = {{.name = "x", .dtype = storedAs(types.a), .axes = {0, 1, 3}},
+                   {.name = "y", .dtype = storedAs(types.b), .axes = {0, 2, 3}},
                    {.name = "z", .dtype = types.c, .axes = {0, 1, 2}}};
   kernel.inputs = {0, 1};
   kernel.outputs = {2};
-  BodyOp contract{.name = "contract", .operatorClass = OperatorClass::contraction, .operands = {0, 1}, .results = {2}, .reducedAxes = {3}};
+  BodyOp contract{.name = "contract",
+                  .operatorClass = OperatorClass::contraction,
+                  .operands = {0, 1},
+                  .results = {2},
+                  .reducedAxes = {3}};
   contract.flop = shape.flop();
   if (types.areTf32()) contract.attributes["precision"] = std::string(nameOf(DType::tf32));
   kernel.body = {contract};
-  const Layout x = layoutOf(shape.isAlongKA ? shape.m : shape.k, shape.isAlongKA ? shape.k : shape.m, shape.isAlongKA, shape.pad);
-  const Layout y = layoutOf(shape.isAlongKB ? shape.n : shape.k, shape.isAlongKB ? shape.k : shape.n, shape.isAlongKB, shape.pad);
+  const Layout x = layoutOf(shape.isAlongKA ? shape.m : shape.k,
+                            shape.isAlongKA ? shape.k : shape.m, shape.isAlongKA, shape.pad);
+  const Layout y = layoutOf(shape.isAlongKB ? shape.n : shape.k,
+                            shape.isAlongKB ? shape.k : shape.n, shape.isAlongKB, shape.pad);
   const Layout z = layoutOf(shape.m, shape.n, true, shape.pad);
-  std::set<Knobs> knobs, ofWarps;  // those of the dense layouts: padding is no layout that a plan chooses
+  std::set<Knobs> knobs,
+      ofWarps;  // those of the dense layouts: padding is no layout that a plan chooses
   forEachConfiguration(kernel, findDevice("h200"), {}, [&](const Configuration &one) {
     if (std::holds_alternative<HopperContractionKnobs>(one.knobs)) knobs.insert(one.knobs);
     if (std::holds_alternative<AmpereContractionKnobs>(one.knobs)) ofWarps.insert(one.knobs);
     return true;
   });
   for (const Knobs &one : knobs) {
-    const Configuration configuration{.inputs = {x, y}, .outputs = {z}, .knobs = one};  // some tiles take other layouts alone
-    if (!hopperRefusal(kernel, configuration, std::get<HopperContractionKnobs>(one), findDevice("h200").sharedMemoryPerBlock).empty()) continue;
+    const Configuration configuration{
+        .inputs = {x, y}, .outputs = {z}, .knobs = one};  // some tiles take other layouts alone
+    if (!hopperRefusal(kernel, configuration, std::get<HopperContractionKnobs>(one),
+                       findDevice("h200").sharedMemoryPerBlock)
+             .empty())
+      continue;
     problem.configurations.push_back(configuration);
     problem.emitted.push_back(codegen::emit(kernel, problem.configurations.back(), "sm_90a"));
   }
-  if (problem.emitted.empty() && warpProduct(kernel, {.inputs = {x, y}, .outputs = {z}, .knobs = AmpereContractionKnobs{}}).product)
+  if (problem.emitted.empty() &&
+      warpProduct(kernel, {.inputs = {x, y}, .outputs = {z}, .knobs = AmpereContractionKnobs{}})
+          .product)
     for (const Knobs &one : ofWarps) {  // where the family of sm_90a takes no such operands
       problem.configurations.push_back({.inputs = {x, y}, .outputs = {z}, .knobs = one});
       problem.emitted.push_back(codegen::emit(kernel, problem.configurations.back(), "sm_90a"));
     }
-  if (problem.emitted.empty()) throw Error::checkFailed("{}: no configuration of ours", shape.name());
+  if (problem.emitted.empty())
+    throw Error::checkFailed("{}: no configuration of ours", shape.name());
   return problem;
 }
 
 Contenders::Contenders(const Problem &problem, const CublasLt &library, bool startsEarly)
-    : problem(problem), startsEarly(startsEarly), types(productTypes(problem.kernel)),
+    : problem(problem),
+      startsEarly(startsEarly),
+      types(productTypes(problem.kernel)),
       product(libraryProduct(problem.kernel, problem.configurations[0])) {
   const Shape &shape = problem.shape;
   const Configuration &layouts = problem.configurations[0];
   hostA = operand(storedAs(types.a), {shape.batch, shape.m, shape.k}, layouts.inputs[0], 1);
   hostB = operand(storedAs(types.b), {shape.batch, shape.n, shape.k}, layouts.inputs[1], 2);
-  const int64_t bytesC = sizeOf(types.c) * spanOf(layouts.outputs[0], {shape.batch, shape.m, shape.n});
+  const int64_t bytesC =
+      sizeOf(types.c) * spanOf(layouts.outputs[0], {shape.batch, shape.m, shape.n});
   constexpr int count = 3;
   for (int set = 0; set < count; ++set) {
-    memory.push_back({cuda::Buffer(int64_t(hostA.size())), cuda::Buffer(int64_t(hostB.size())), cuda::Buffer(bytesC)});
+    memory.push_back({cuda::Buffer(int64_t(hostA.size())), cuda::Buffer(int64_t(hostB.size())),
+                      cuda::Buffer(bytesC)});
     cuda::upload(memory.back().a.address(), hostA);
     cuda::upload(memory.back().b.address(), hostB);
   }
@@ -142,26 +167,39 @@ void Contenders::addOurs() {
   for (size_t i = 0; i < problem.emitted.size(); ++i) {
     const codegen::EmittedKernel &emitted = problem.emitted[i];
     const std::string name = describe(problem.kernel, problem.configurations[i].knobs);
-    if (!problem.built[i].error.empty()) throw Error::checkFailed("{}, {}: {}", problem.shape.name(), name, problem.built[i].error);
-    cuda::FunctionHandle *function = modules.emplace_back(problem.built[i].cubin).function(emitted.entry);
-    if (emitted.launch.sharedBytes > 48 << 10) cuda::allowSharedMemory(function, emitted.launch.sharedBytes);
-    contenders.push_back({.name = name, .isOurs = true, .enqueue = [this, &emitted, function](cuda::StreamHandle *stream, int set) {
-      const Set &buffers = memory[size_t(set)];
-      cuda::ArgumentList arguments;
-      for (const codegen::Parameter &parameter : emitted.parameters) {
-        const bool isInput = parameter.kind == codegen::Parameter::Kind::input || parameter.kind == codegen::Parameter::Kind::inputMap;
-        const cuda::DevicePointer address = !isInput ? buffers.c.address() : parameter.index == 0 ? buffers.a.address() : buffers.b.address();
-        if (parameter.map) arguments.passMap(*parameter.map, address);
-        else arguments.passPointer(address);
-      }
-      cuda::launch(function, {.grid = emitted.launch.grid, .block = emitted.launch.block, .sharedBytes = emitted.launch.sharedBytes,
-                              .startsEarly = emitted.launch.startsEarly && startsEarly},
-                   arguments.span(), stream);
-    }});
+    if (!problem.built[i].error.empty())
+      throw Error::checkFailed("{}, {}: {}", problem.shape.name(), name, problem.built[i].error);
+    cuda::FunctionHandle *function =
+        modules.emplace_back(problem.built[i].cubin).function(emitted.entry);
+    if (emitted.launch.sharedBytes > 48 << 10)
+      cuda::allowSharedMemory(function, emitted.launch.sharedBytes);
+    contenders.push_back(
+        {.name = name,
+         .isOurs = true,
+         .enqueue = [this, &emitted, function](cuda::StreamHandle *stream, int set) {
+           const Set &buffers = memory[size_t(set)];
+           cuda::ArgumentList arguments;
+           for (const codegen::Parameter &parameter : emitted.parameters) {
+             const bool isInput = parameter.kind == codegen::Parameter::Kind::input ||
+                                  parameter.kind == codegen::Parameter::Kind::inputMap;
+             const cuda::DevicePointer address = !isInput               ? buffers.c.address()
+                                                 : parameter.index == 0 ? buffers.a.address()
+                                                                        : buffers.b.address();
+             if (parameter.map) arguments.passMap(*parameter.map, address);
+             else arguments.passPointer(address);
+           }
+           cuda::launch(function,
+                        {.grid = emitted.launch.grid,
+                         .block = emitted.launch.block,
+                         .sharedBytes = emitted.launch.sharedBytes,
+                         .startsEarly = emitted.launch.startsEarly && startsEarly},
+                        arguments.span(), stream);
+         }});
   }
 }
 
-/// Of 8-bit floats both with sums that stay in the tensor cores, as ours do, and with sums that are moved to fp32 on the way.
+/// Of 8-bit floats both with sums that stay in the tensor cores, as ours do, and with sums that are
+/// moved to fp32 on the way.
 void Contenders::addLibrary(const CublasLt &library) {
   workspace = cuda::Buffer(CublasLt::standardWorkspace);
   addCandidates(library, product);
@@ -175,10 +213,18 @@ void Contenders::addCandidates(const CublasLt &library, const LibraryProduct &as
   for (const LibraryKnobs &knobs : library.candidates(asked)) {
     prepared.push_back(library.prepare(asked, knobs, "candidate"));
     if (!prepared.back().warning().empty()) continue;
-    contenders.push_back({.name = "cuBLASLt", .isOurs = false, .enqueue = [this, chosen = &prepared.back()](cuda::StreamHandle *stream, int set) {
-      const Set &buffers = memory[size_t(set)];
-      chosen->enqueue({.a = buffers.a.address(), .b = buffers.b.address(), .result = buffers.c.address()}, workspace.address(), stream);
-    }, .promotesSums = asked.promotesSums});
+    contenders.push_back(
+        {.name = "cuBLASLt",
+         .isOurs = false,
+         .enqueue =
+             [this, chosen = &prepared.back()](cuda::StreamHandle *stream, int set) {
+               const Set &buffers = memory[size_t(set)];
+               chosen->enqueue({.a = buffers.a.address(),
+                                .b = buffers.b.address(),
+                                .result = buffers.c.address()},
+                               workspace.address(), stream);
+             },
+         .promotesSums = asked.promotesSums});
   }
 }
 
@@ -192,26 +238,35 @@ std::string Contenders::check() {
   int64_t untouched = 0;  // all ones is NaN: what was not written
   const auto bytes = ptrdiff_t(sizeOf(types.c));
   const auto isPoison = [](std::byte one) { return one == std::byte(0xff); };
-  for (auto at = c.begin(); at != c.end(); at += bytes) untouched += std::all_of(at, at + bytes, isPoison);
+  for (auto at = c.begin(); at != c.end(); at += bytes)
+    untouched += std::all_of(at, at + bytes, isPoison);
   const int64_t between = int64_t(c.size()) / bytes - shape.batch * shape.m * shape.n;
-  if (untouched != between) return fmt::format("{} elements as poisoned, {} between rows", untouched, between);
+  if (untouched != between)
+    return fmt::format("{} elements as poisoned, {} between rows", untouched, between);
   constexpr int samples = 256;
   for (uint32_t sample = 0; sample < samples; ++sample) {
     const int64_t z = hashOf(sample, 3) % uint64_t(shape.batch);
-    const int64_t m = sample % 8 == 0 ? shape.m - 1 : hashOf(sample, 4) % uint64_t(shape.m), n = sample % 8 == 1 ? shape.n - 1 : hashOf(sample, 5) % uint64_t(shape.n);
+    const int64_t m = sample % 8 == 0 ? shape.m - 1 : hashOf(sample, 4) % uint64_t(shape.m),
+                  n = sample % 8 == 1 ? shape.n - 1 : hashOf(sample, 5) % uint64_t(shape.n);
     double sum = 0, magnitude = 0, squares = 0;
     for (int64_t k = 0; k < shape.k; ++k) {
-      const double term = valueAt(types.a, hostA, z * strides.batchStrideA + m * strides.strideAm + k * strides.strideAk) *
-                          valueAt(types.b, hostB, z * strides.batchStrideB + k * strides.strideBk + n * strides.strideBn);
+      const double term =
+          valueAt(types.a, hostA,
+                  z * strides.batchStrideA + m * strides.strideAm + k * strides.strideAk) *
+          valueAt(types.b, hostB,
+                  z * strides.batchStrideB + k * strides.strideBk + n * strides.strideBn);
       sum += term, magnitude += std::abs(term), squares += term * term;
     }
-    const double got = valueAt(types.c, c, z * strides.batchStrideC + m * strides.strideCm + n * strides.strideCn);
-    const double lost = types.areFloat8() ? reference::float8SumError(shape.k, sum, magnitude, squares)
+    const double got =
+        valueAt(types.c, c, z * strides.batchStrideC + m * strides.strideCm + n * strides.strideCn);
+    const double lost = types.areFloat8()
+                            ? reference::float8SumError(shape.k, sum, magnitude, squares)
                         : types.areTf32() ? reference::tf32SumError(sum, magnitude, squares)
                                           : 0;
     const double inSum = magnitude * 0x1p-22 + 1e-7 + lost;
     const double bound = inSum + reference::roundingError(types.c, std::abs(sum) + inSum);
-    if (!(std::abs(got - sum) <= bound)) return fmt::format("[{}, {}, {}] is {} instead of {}", z, m, n, got, sum);
+    if (!(std::abs(got - sum) <= bound))
+      return fmt::format("[{}, {}, {}] is {} instead of {}", z, m, n, got, sum);
   }
   return "";
 }

@@ -1,4 +1,5 @@
-// What takes part: the configurations of one product, built, and the candidates of a library, on one set of operands.
+// What takes part: the configurations of one product, built, and the candidates of a library, on
+// one set of operands.
 #pragma once
 
 #include "bench/contractions/TimedGraph.h"
@@ -15,8 +16,9 @@
 
 namespace weft::bench {
 
-/// A product of m x n x k; each operand with rows along k or along its outer axis. `pad`: elements from a row to the next are a
-/// multiple of it (1: dense). `types`: of A, B and C where they are not the element type of the run.
+/// A product of m x n x k; each operand with rows along k or along its outer axis. `pad`: elements
+/// from a row to the next are a multiple of it (1: dense). `types`: of A, B and C where they are
+/// not the element type of the run.
 struct Shape {
   const char *group;
   int64_t m, n, k, batch;
@@ -37,10 +39,12 @@ struct Problem {
   std::vector<codegen::EmittedKernel> emitted;
   std::vector<runtime::BuildResult> built;
 };
-/// Without cubins; of `dtype` where the shape says nothing else. Throws Error(checkFailed) when no configuration is legal.
+/// Without cubins; of `dtype` where the shape says nothing else. Throws Error(checkFailed) when no
+/// configuration is legal.
 Problem problemOf(const Shape &shape, DType dtype);
 
-/// Operands of one problem on the GPU, and everything that can compute it. Results are compared with fp64 at sampled places.
+/// Operands of one problem on the GPU, and everything that can compute it. Results are compared
+/// with fp64 at sampled places.
 class Contenders {
 public:
   /// startsEarly: kernels of ours that may, start while the one before them ends.
@@ -51,11 +55,12 @@ public:
     bool isOurs = true;
     Enqueue enqueue;
     bool promotesSums = false;  ///< of a library with 8-bit floats
-    double seconds = 0;  ///< filled in by whoever measures
+    double seconds = 0;         ///< filled in by whoever measures
   };
   std::vector<Contender> &all() { return contenders; }
   int sets() const { return int(memory.size()); }
-  /// Empty, or what is wrong with the last result in set 0: places that were not written, sampled elements that are wrong.
+  /// Empty, or what is wrong with the last result in set 0: places that were not written, sampled
+  /// elements that are wrong.
   std::string check();
   void poison();
 

@@ -16,9 +16,11 @@ namespace weft::bench {
 
 using namespace runtime;
 
-/// A part of a kernel as one of its own: ops [first, end), values that they read from outside as inputs.
+/// A part of a kernel as one of its own: ops [first, end), values that they read from outside as
+/// inputs.
 Kernel partOf(const Kernel &whole, size_t first, size_t end, const std::vector<int> &outputs) {
-  Kernel part{.name = whole.name, .axes = {}, .values = {}, .inputs = {}, .outputs = {}, .body = {}};
+  Kernel part{
+      .name = whole.name, .axes = {}, .values = {}, .inputs = {}, .outputs = {}, .body = {}};
   std::map<int, int> axes, values;
   const auto axisOf = [&](int axis) {
     const auto [found, isNew] = axes.try_emplace(axis, int(part.axes.size()));
@@ -32,10 +34,12 @@ Kernel partOf(const Kernel &whole, size_t first, size_t end, const std::vector<i
     return values[value];
   };
   std::vector<int> made;
-  for (size_t op = first; op < end; ++op) made.insert(made.end(), whole.body[op].results.begin(), whole.body[op].results.end());
+  for (size_t op = first; op < end; ++op)
+    made.insert(made.end(), whole.body[op].results.begin(), whole.body[op].results.end());
   for (size_t op = first; op < end; ++op)
     for (const int operand : whole.body[op].operands)
-      if (!values.contains(operand) && std::ranges::find(made, operand) == made.end()) part.inputs.push_back(add(operand));
+      if (!values.contains(operand) && std::ranges::find(made, operand) == made.end())
+        part.inputs.push_back(add(operand));
   for (size_t op = first; op < end; ++op) {
     BodyOp copy = whole.body[op];
     for (int &operand : copy.operands) operand = values.at(operand);
@@ -52,8 +56,10 @@ namespace {
 
 LayoutConstraints rowMajorLayouts(const Kernel &kernel) {
   LayoutConstraints constraints;
-  for (const int value : kernel.inputs) constraints.inputs.push_back(rowMajor(kernel.values[size_t(value)].axes.size()));
-  for (const int value : kernel.outputs) constraints.outputs.push_back(rowMajor(kernel.values[size_t(value)].axes.size()));
+  for (const int value : kernel.inputs)
+    constraints.inputs.push_back(rowMajor(kernel.values[size_t(value)].axes.size()));
+  for (const int value : kernel.outputs)
+    constraints.outputs.push_back(rowMajor(kernel.values[size_t(value)].axes.size()));
   return constraints;
 }
 
@@ -61,11 +67,15 @@ LayoutConstraints rowMajorLayouts(const Kernel &kernel) {
 
 namespace {
 
-std::vector<TimedKernel> fastestPriced(const Kernel &kernel, std::vector<std::pair<double, Configuration>> priced, size_t most) {
+std::vector<TimedKernel> fastestPriced(const Kernel &kernel,
+                                       std::vector<std::pair<double, Configuration>> priced,
+                                       size_t most) {
   std::ranges::sort(priced);
   std::vector<TimedKernel> contenders;
   for (size_t i = 0; i < std::min(most, priced.size()); ++i)
-    contenders.push_back({.kernel = kernel, .configuration = priced[i].second, .emitted = codegen::emit(kernel, priced[i].second, "sm_90a")});
+    contenders.push_back({.kernel = kernel,
+                          .configuration = priced[i].second,
+                          .emitted = codegen::emit(kernel, priced[i].second, "sm_90a")});
   return contenders;
 }
 
@@ -74,7 +84,8 @@ std::vector<TimedKernel> fastestPriced(const Kernel &kernel, std::vector<std::pa
 std::vector<TimedKernel> contendersOf(const Kernel &kernel, std::string_view family, size_t most) {
   const std::unique_ptr<CostModel> model = analyticCostModel(findDevice("h200"));
   std::vector<std::pair<double, Configuration>> priced;
-  const Device &offering = family == familyOf(AmpereContractionKnobs{}) ? findDevice("a100") : model->device();
+  const Device &offering =
+      family == familyOf(AmpereContractionKnobs{}) ? findDevice("a100") : model->device();
   forEachConfiguration(kernel, offering, rowMajorLayouts(kernel), [&](const Configuration &one) {
     if (familyOf(one.knobs) == family) priced.emplace_back(model->cost(kernel, one).seconds, one);
     return true;
@@ -82,7 +93,8 @@ std::vector<TimedKernel> contendersOf(const Kernel &kernel, std::string_view fam
   return fastestPriced(kernel, std::move(priced), most);
 }
 
-std::vector<TimedKernel> contendersOf(const Kernel &kernel, const std::vector<Configuration> &all, size_t most) {
+std::vector<TimedKernel> contendersOf(const Kernel &kernel, const std::vector<Configuration> &all,
+                                      size_t most) {
   const std::unique_ptr<CostModel> model = analyticCostModel(findDevice("h200"));
   std::vector<std::pair<double, Configuration>> priced;
   for (const Configuration &one : all) priced.emplace_back(model->cost(kernel, one).seconds, one);
@@ -92,14 +104,20 @@ std::vector<TimedKernel> contendersOf(const Kernel &kernel, const std::vector<Co
 void build(const std::vector<TimedKernel *> &contenders) {
   std::vector<BuildRequest> requests;
   for (const TimedKernel *one : contenders)
-    requests.push_back({.name = one->kernel.name, .text = one->emitted.text, .entry = one->emitted.entry, .architecture = "sm_90a", .extraFlags = {}});
+    requests.push_back({.name = one->kernel.name,
+                        .text = one->emitted.text,
+                        .entry = one->emitted.entry,
+                        .architecture = "sm_90a",
+                        .extraFlags = {}});
   BuildOptions options;
   options.headers = codegen::deviceHeaders();
   std::vector<BuildResult> results = runtime::build(requests, options);
   for (size_t i = 0; i < contenders.size(); ++i) contenders[i]->built = std::move(results[i]);
 }
 
-const TimedKernel &fastest(const std::vector<TimedKernel> &side) { return *std::ranges::min_element(side, {}, &TimedKernel::seconds); }
+const TimedKernel &fastest(const std::vector<TimedKernel> &side) {
+  return *std::ranges::min_element(side, {}, &TimedKernel::seconds);
+}
 
 Tensors::Tensors(const Kernel &kernel, int sets) : count(sets), key(16) {
   add(kernel);
@@ -114,32 +132,45 @@ void Tensors::add(const Kernel &kernel) {
     for (const int axis : value.axes) extent *= kernel.axes[size_t(axis)].extent;
     elements.resize(size_t(extent * sizeOf(value.dtype) + 1) / 2);  // of other widths: any numbers
     uint32_t state = uint32_t(buffers.size()) + 1;
-    for (uint16_t &element : elements) state = state * 1664525u + 1013904223u, element = uint16_t((value.dtype == DType::f16 ? 0x3700 : 0x3e80) + (state >> 24) + (state >> 8 & 0x8000));
+    for (uint16_t &element : elements)
+      state = state * 1664525u + 1013904223u,
+      element = uint16_t((value.dtype == DType::f16 ? 0x3700 : 0x3e80) + (state >> 24) +
+                         (state >> 8 & 0x8000));
     for (int set = 0; set < count; ++set)
-      cuda::upload(buffers[value.name].emplace_back(int64_t(2 * elements.size())).address(), std::as_bytes(std::span(elements)));
+      cuda::upload(buffers[value.name].emplace_back(int64_t(2 * elements.size())).address(),
+                   std::as_bytes(std::span(elements)));
   }
 }
 
 Enqueue Tensors::enqueueOf(const TimedKernel &one, bool startsEarly) {
-  if (!one.built.error.empty()) throw Error::checkFailed("{}: {}", one.kernel.name, one.built.error);
-  cuda::FunctionHandle *function = modules.emplace_back(one.built.cubin).function(one.emitted.entry);
-  if (one.emitted.launch.sharedBytes > 48 << 10) cuda::allowSharedMemory(function, one.emitted.launch.sharedBytes);
+  if (!one.built.error.empty())
+    throw Error::checkFailed("{}: {}", one.kernel.name, one.built.error);
+  cuda::FunctionHandle *function =
+      modules.emplace_back(one.built.cubin).function(one.emitted.entry);
+  if (one.emitted.launch.sharedBytes > 48 << 10)
+    cuda::allowSharedMemory(function, one.emitted.launch.sharedBytes);
   return [this, &one, function, startsEarly](cuda::StreamHandle *stream, int set) {
     cuda::ArgumentList arguments;
     for (const codegen::Parameter &parameter : one.emitted.parameters) {
       using enum codegen::Parameter::Kind;
       if (parameter.kind == dropoutKey) arguments.passPointer(key.address());
-      else if (parameter.kind == dropoutStream || parameter.kind == dropoutOuter) arguments.passNumber(numberOf(parameter, one.kernel));
+      else if (parameter.kind == dropoutStream || parameter.kind == dropoutOuter)
+        arguments.passNumber(numberOf(parameter, one.kernel));
       else {
         const bool isInput = parameter.kind == input || parameter.kind == inputMap;
-        const int value = (isInput ? one.kernel.inputs : one.kernel.outputs)[size_t(parameter.index)];
+        const int value =
+            (isInput ? one.kernel.inputs : one.kernel.outputs)[size_t(parameter.index)];
         const cuda::DevicePointer address = at(one.kernel.values[size_t(value)].name, set);
         if (parameter.map) arguments.passMap(*parameter.map, address);
         else arguments.passPointer(address);
       }
     }
     const codegen::Launch &launch = one.emitted.launch;
-    cuda::launch(function, {.grid = launch.grid, .block = launch.block, .sharedBytes = launch.sharedBytes, .startsEarly = launch.startsEarly && startsEarly},
+    cuda::launch(function,
+                 {.grid = launch.grid,
+                  .block = launch.block,
+                  .sharedBytes = launch.sharedBytes,
+                  .startsEarly = launch.startsEarly && startsEarly},
                  arguments.span(), stream);
   };
 }
@@ -147,7 +178,8 @@ Enqueue Tensors::enqueueOf(const TimedKernel &one, bool startsEarly) {
 void interleave(std::vector<Row> &rows, int rounds, const cuda::Stream &stream, int sets) {
   constexpr int leastCalls = 15;
   std::deque<TimedGraph> graphs;
-  for (const Row &row : rows) graphs.emplace_back(stream, row.enqueue, sets, std::max(leastCalls, sets));
+  for (const Row &row : rows)
+    graphs.emplace_back(stream, row.enqueue, sets, std::max(leastCalls, sets));
   std::vector<std::vector<double>> samples(rows.size());
   for (int round = 0; round <= rounds; ++round)
     for (size_t i = 0; i < rows.size(); ++i)
@@ -155,17 +187,27 @@ void interleave(std::vector<Row> &rows, int rounds, const cuda::Stream &stream, 
   for (size_t i = 0; i < rows.size(); ++i) *rows[i].seconds = median(samples[i]);
 }
 
-LibraryRows::LibraryRows(const LibraryProduct &product, const CublasLt &library, const Tensors &tensors, std::array<const Value *, 6> values,
+LibraryRows::LibraryRows(const LibraryProduct &product, const CublasLt &library,
+                         const Tensors &tensors, std::array<const Value *, 6> values,
                          cuda::DevicePointer workspace)
     : candidates(library.candidates(product)), seconds(candidates.size(), INFINITY) {
-  for (const LibraryKnobs &candidate : candidates) prepared.push_back(library.prepare(product, candidate, "candidate"));
+  for (const LibraryKnobs &candidate : candidates)
+    prepared.push_back(library.prepare(product, candidate, "candidate"));
   for (size_t i = 0; i < candidates.size(); ++i) {
     if (!prepared[i].warning().empty()) continue;
-    rows.push_back({&seconds[i], [this, i, &tensors, values, workspace](cuda::StreamHandle *on, int set) {
-      const auto at = [&](const Value *value) { return value ? tensors.at(value->name, set) : cuda::DevicePointer(0); };
-      prepared[i].enqueue({.a = at(values[0]), .b = at(values[1]), .result = at(values[2]), .residual = at(values[3]),
-                           .auxiliary = at(values[4]), .vector = at(values[5])}, workspace, on);
-    }});
+    rows.push_back(
+        {&seconds[i], [this, i, &tensors, values, workspace](cuda::StreamHandle *on, int set) {
+           const auto at = [&](const Value *value) {
+             return value ? tensors.at(value->name, set) : cuda::DevicePointer(0);
+           };
+           prepared[i].enqueue({.a = at(values[0]),
+                                .b = at(values[1]),
+                                .result = at(values[2]),
+                                .residual = at(values[3]),
+                                .auxiliary = at(values[4]),
+                                .vector = at(values[5])},
+                               workspace, on);
+         }});
   }
 }
 
@@ -180,21 +222,28 @@ Kernel asLibraryHas(Kernel kernel) {
 
 }  // namespace
 
-std::unique_ptr<LibraryRows> libraryEpilogueRows(const Kernel &kernel, Configuration configuration, const CublasLt &library, const Tensors &tensors,
+std::unique_ptr<LibraryRows> libraryEpilogueRows(const Kernel &kernel, Configuration configuration,
+                                                 const CublasLt &library, const Tensors &tensors,
                                                  cuda::DevicePointer workspace) {
   const std::optional<LibraryForm> form = libraryForm(asLibraryHas(kernel)).form;
   if (!form) return nullptr;
   configuration.knobs = LibraryKnobs{};
   const LibraryProductAnswer answer = asLibraryProduct(asLibraryHas(kernel), *form, configuration);
   if (!answer.product) return nullptr;
-  const auto value = [&](int number) { return number < 0 ? nullptr : &kernel.values[size_t(number)]; };
+  const auto value = [&](int number) {
+    return number < 0 ? nullptr : &kernel.values[size_t(number)];
+  };
   const BodyOp &contraction = kernel.body[0];
-  return std::make_unique<LibraryRows>(*answer.product, library, tensors,
-                                       std::array{value(contraction.operands[0]), value(contraction.operands[1]), value(form->result), value(form->residual),
-                                                  value(form->auxiliary), value(form->bias >= 0 ? form->bias : form->gradient)},
-                                       workspace);
+  return std::make_unique<LibraryRows>(
+      *answer.product, library, tensors,
+      std::array{value(contraction.operands[0]), value(contraction.operands[1]),
+                 value(form->result), value(form->residual), value(form->auxiliary),
+                 value(form->bias >= 0 ? form->bias : form->gradient)},
+      workspace);
 }
 
-double LibraryRows::fastest() const { return seconds.empty() ? INFINITY : *std::ranges::min_element(seconds); }
+double LibraryRows::fastest() const {
+  return seconds.empty() ? INFINITY : *std::ranges::min_element(seconds);
+}
 
 }  // namespace weft::bench

@@ -1,5 +1,5 @@
-// What benchmarks of several kernels share: parts of a kernel as kernels of their own, texts of several configurations, tensors by name, and
-// all contenders timed in turn.
+// What benchmarks of several kernels share: parts of a kernel as kernels of their own, texts of
+// several configurations, tensors by name, and all contenders timed in turn.
 #pragma once
 
 #include "bench/contractions/TimedGraph.h"
@@ -15,7 +15,8 @@
 
 namespace weft::bench {
 
-/// A part of a kernel as one of its own: ops [first, end), values that they read from outside as inputs.
+/// A part of a kernel as one of its own: ops [first, end), values that they read from outside as
+/// inputs.
 Kernel partOf(const Kernel &whole, size_t first, size_t end, const std::vector<int> &outputs);
 
 struct TimedKernel {
@@ -26,15 +27,18 @@ struct TimedKernel {
   double seconds = 0;
 };
 
-/// Of one family of ours, best first by the model, all tensors row-major; what warps multiply as an A100 is offered it.
+/// Of one family of ours, best first by the model, all tensors row-major; what warps multiply as an
+/// A100 is offered it.
 std::vector<TimedKernel> contendersOf(const Kernel &kernel, std::string_view family, size_t most);
 /// Of these configurations, best first by the model.
-std::vector<TimedKernel> contendersOf(const Kernel &kernel, const std::vector<Configuration> &all, size_t most);
+std::vector<TimedKernel> contendersOf(const Kernel &kernel, const std::vector<Configuration> &all,
+                                      size_t most);
 /// Compiles all of them.
 void build(const std::vector<TimedKernel *> &contenders);
 const TimedKernel &fastest(const std::vector<TimedKernel> &side);
 
-/// Every tensor of a kernel and of those that are timed beside it, by name, in several sets; all elements of 16 bits about one half.
+/// Every tensor of a kernel and of those that are timed beside it, by name, in several sets; all
+/// elements of 16 bits about one half.
 class Tensors {
 public:
   static constexpr int usualSets = 3;
@@ -42,7 +46,9 @@ public:
   explicit Tensors(const Kernel &kernel, int sets = usualSets);
   /// Those of another kernel that are not there yet.
   void add(const Kernel &kernel);
-  runtime::cuda::DevicePointer at(const std::string &name, int set) const { return buffers.at(name)[size_t(set)].address(); }
+  runtime::cuda::DevicePointer at(const std::string &name, int set) const {
+    return buffers.at(name)[size_t(set)].address();
+  }
   /// startsEarly: where its text waits for the kernel before it.
   Enqueue enqueueOf(const TimedKernel &one, bool startsEarly = false);
   int sets() const { return count; }
@@ -60,13 +66,15 @@ struct Row {
 };
 
 /// The median of each row over the rounds, in turn, around the sets of operands.
-void interleave(std::vector<Row> &rows, int rounds, const runtime::cuda::Stream &stream, int sets = Tensors::usualSets);
+void interleave(std::vector<Row> &rows, int rounds, const runtime::cuda::Stream &stream,
+                int sets = Tensors::usualSets);
 
 /// Candidates of cuBLASLt for one product, as rows to be timed.
 class LibraryRows {
 public:
   /// `values`: A, B, the result, the residual, the auxiliary tensor and the vector, or null.
-  LibraryRows(const LibraryProduct &product, const runtime::CublasLt &library, const Tensors &tensors, std::array<const Value *, 6> values,
+  LibraryRows(const LibraryProduct &product, const runtime::CublasLt &library,
+              const Tensors &tensors, std::array<const Value *, 6> values,
               runtime::cuda::DevicePointer workspace);
   double fastest() const;
 
@@ -78,8 +86,11 @@ private:
   std::deque<runtime::PreparedProduct> prepared;
 };
 
-/// cuBLASLt's product with an epilogue of its own for these layouts, in which GELU is an approximation; null if it has none.
-std::unique_ptr<LibraryRows> libraryEpilogueRows(const Kernel &kernel, Configuration configuration, const runtime::CublasLt &library, const Tensors &tensors,
+/// cuBLASLt's product with an epilogue of its own for these layouts, in which GELU is an
+/// approximation; null if it has none.
+std::unique_ptr<LibraryRows> libraryEpilogueRows(const Kernel &kernel, Configuration configuration,
+                                                 const runtime::CublasLt &library,
+                                                 const Tensors &tensors,
                                                  runtime::cuda::DevicePointer workspace);
 
 }  // namespace weft::bench

@@ -1,4 +1,5 @@
-// Kernels with prologues, their plain products, and loop kernels of what makes the operand, as texts; then all of them on one set of tensors.
+// Kernels with prologues, their plain products, and loop kernels of what makes the operand, as
+// texts; then all of them on one set of tensors.
 #include "bench/contractions/Prologues.h"
 
 #include "bench/contractions/Parts.h"
@@ -18,18 +19,22 @@ namespace {
 
 struct Problem {
   Kernel kernel;
-  std::vector<TimedKernel> fused, plain, made;  ///< plain: the product of the operand as it would be stored; made: the loop kernels that store it
+  std::vector<TimedKernel> fused, plain, made;  ///< plain: the product of the operand as it would
+                                                ///< be stored; made: the loop kernels that store it
 };
 
 Problem problemOf(const Kernel &kernel) {
   constexpr size_t mostTiles = 12, mostLoops = 8;
   const ContractionPrologue prologue = contractionPrologue(kernel).prologue.value();
-  const Kernel product = partOf(kernel, prologue.contraction, prologue.contraction + 1, kernel.body[prologue.contraction].results);
+  const Kernel product = partOf(kernel, prologue.contraction, prologue.contraction + 1,
+                                kernel.body[prologue.contraction].results);
   Problem problem{.kernel = kernel,
                   .fused = contendersOf(kernel, familyOf(HopperContractionKnobs{}), mostTiles),
                   .plain = contendersOf(product, familyOf(HopperContractionKnobs{}), mostTiles),
-                  .made = contendersOf(partOf(kernel, 0, prologue.contraction, {prologue.made}), familyOf(LoopKnobs{}), mostLoops)};
-  if (problem.fused.empty() || problem.plain.empty() || problem.made.empty()) throw Error::checkFailed("{}: no configuration of ours", kernel.name);
+                  .made = contendersOf(partOf(kernel, 0, prologue.contraction, {prologue.made}),
+                                       familyOf(LoopKnobs{}), mostLoops)};
+  if (problem.fused.empty() || problem.plain.empty() || problem.made.empty())
+    throw Error::checkFailed("{}: no configuration of ours", kernel.name);
   return problem;
 }
 
@@ -46,7 +51,8 @@ std::vector<Problem> problems(DType dtype) {
   for (const Extents &extents : attentions) {
     all.push_back(problemOf(samples::scaledContext(extents, dtype)));
     all.push_back(problemOf(samples::recomposedContext(extents, dtype)));
-    all.push_back(problemOf(samples::recomposedRows(extents, dtype, 64, false)));  // whose sums of products are scaled
+    all.push_back(problemOf(
+        samples::recomposedRows(extents, dtype, 64, false)));  // whose sums of products are scaled
   }
   for (const Extents &extents : projections) {
     all.push_back(problemOf(samples::normalizedProjection(extents, dtype)));
@@ -58,7 +64,8 @@ std::vector<Problem> problems(DType dtype) {
 }
 
 /// The loop kernel and the faster of both products, against ours.
-double measure(Problem &problem, int rounds, bool printsEveryTile, const CublasLt &library, const cuda::Stream &stream) {
+double measure(Problem &problem, int rounds, bool printsEveryTile, const CublasLt &library,
+               const cuda::Stream &stream) {
   Tensors tensors(problem.kernel);
   std::vector<Row> rows;
   for (std::vector<TimedKernel> *side : {&problem.fused, &problem.plain, &problem.made})
@@ -69,20 +76,28 @@ double measure(Problem &problem, int rounds, bool printsEveryTile, const CublasL
   const ProductInputs inputs = productInputs(product);
   Configuration configuration = problem.plain[0].configuration;
   configuration.knobs = LibraryKnobs{};
-  const std::array<const Value *, 6> operands = {value(product.inputs[inputs.a]), value(product.inputs[inputs.b]), value(product.outputs[0])};
-  LibraryRows theirs(libraryProduct(product, configuration), library, tensors, operands, workspace.address());
+  const std::array<const Value *, 6> operands = {
+      value(product.inputs[inputs.a]), value(product.inputs[inputs.b]), value(product.outputs[0])};
+  LibraryRows theirs(libraryProduct(product, configuration), library, tensors, operands,
+                     workspace.address());
   rows.insert(rows.end(), theirs.rows.begin(), theirs.rows.end());
   interleave(rows, rounds, stream);
-  const TimedKernel &best = fastest(problem.fused), &plain = fastest(problem.plain), &made = fastest(problem.made);
+  const TimedKernel &best = fastest(problem.fused), &plain = fastest(problem.plain),
+                    &made = fastest(problem.made);
   const MatrixProduct shape = matrixProduct(product, plain.configuration).value();
-  const double alone = std::min(plain.seconds, theirs.fastest()), ratio = (made.seconds + alone) / best.seconds;
-  fmt::print("{:<24}{:>4} x{:>6}x{:<5}x{:<5}{:>8.2f} us | {:>7.2f} {:>+6.1f}% | {:>7.2f} | {:>7.2f} | {:.3f} | {}\n", problem.kernel.name,
-             shape.batch, shape.m, shape.n, shape.k, 1e6 * best.seconds, 1e6 * plain.seconds, 100 * (best.seconds / plain.seconds - 1),
-             1e6 * theirs.fastest(), 1e6 * made.seconds, ratio, describe(best.kernel, best.configuration.knobs));
+  const double alone = std::min(plain.seconds, theirs.fastest()),
+               ratio = (made.seconds + alone) / best.seconds;
+  fmt::print(
+      "{:<24}{:>4} x{:>6}x{:<5}x{:<5}{:>8.2f} us | {:>7.2f} {:>+6.1f}% | {:>7.2f} | {:>7.2f} | "
+      "{:.3f} | {}\n",
+      problem.kernel.name, shape.batch, shape.m, shape.n, shape.k, 1e6 * best.seconds,
+      1e6 * plain.seconds, 100 * (best.seconds / plain.seconds - 1), 1e6 * theirs.fastest(),
+      1e6 * made.seconds, ratio, describe(best.kernel, best.configuration.knobs));
   if (printsEveryTile)
     for (const std::vector<TimedKernel> *side : {&problem.fused, &problem.plain})
       for (const TimedKernel &one : *side)
-        fmt::print("    {:>8.2f} us | {} {}\n", 1e6 * one.seconds, side == &problem.fused ? "made " : "plain",
+        fmt::print("    {:>8.2f} us | {} {}\n", 1e6 * one.seconds,
+                   side == &problem.fused ? "made " : "plain",
                    describe(one.kernel, one.configuration.knobs));
   std::fflush(stdout);
   return ratio;
@@ -90,18 +105,21 @@ double measure(Problem &problem, int rounds, bool printsEveryTile, const CublasL
 
 }  // namespace
 
-void benchPrologues(DType dtype, int rounds, bool printsEveryTile, const CublasLt &library, const cuda::Stream &stream) {
+void benchPrologues(DType dtype, int rounds, bool printsEveryTile, const CublasLt &library,
+                    const cuda::Stream &stream) {
   std::vector<Problem> all = problems(dtype);
   std::vector<TimedKernel *> contenders;
   for (Problem &problem : all)
     for (std::vector<TimedKernel> *side : {&problem.fused, &problem.plain, &problem.made})
       for (TimedKernel &one : *side) contenders.push_back(&one);
   build(contenders);
-  fmt::print("{:<24}{:>24}{:>11} | {:>15} | {:>7} | {:>7} | ratio\n", "operand made on load", "batch x m x n x k", "fused", "ours plain",
-             "library", "+ loop");
+  fmt::print("{:<24}{:>24}{:>11} | {:>15} | {:>7} | {:>7} | ratio\n", "operand made on load",
+             "batch x m x n x k", "fused", "ours plain", "library", "+ loop");
   double sum = 0;
-  for (Problem &problem : all) sum += std::log(measure(problem, rounds, printsEveryTile, library, stream));
-  fmt::print("{:.3f} of a loop kernel and the faster product (geometric mean)\n", std::exp(sum / double(all.size())));
+  for (Problem &problem : all)
+    sum += std::log(measure(problem, rounds, printsEveryTile, library, stream));
+  fmt::print("{:.3f} of a loop kernel and the faster product (geometric mean)\n",
+             std::exp(sum / double(all.size())));
 }
 
 }  // namespace weft::bench

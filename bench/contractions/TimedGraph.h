@@ -1,4 +1,5 @@
-// A captured graph of one thing called several times around the sets of operands, and the seconds of one call.
+// A captured graph of one thing called several times around the sets of operands, and the seconds
+// of one call.
 #pragma once
 
 #include "runtime/Cuda.h"
@@ -15,7 +16,9 @@ using Enqueue = std::function<void(runtime::cuda::StreamHandle *stream, int set)
 class TimedGraph {
 public:
   TimedGraph(const runtime::cuda::Stream &stream, const Enqueue &enqueue, int sets, int calls)
-      : stream(stream), calls(calls), graph(runtime::cuda::Graph::capture(stream, [&](runtime::cuda::StreamHandle *handle) {
+      : stream(stream),
+        calls(calls),
+        graph(runtime::cuda::Graph::capture(stream, [&](runtime::cuda::StreamHandle *handle) {
           for (int call = 0; call < calls; ++call) enqueue(handle, call % sets);
         })) {}
 

@@ -1,5 +1,6 @@
-// The backward loop kernels of "Data Movement Is All You Need" (Table A.1), each of the ops that its bracket joins, as
-// differentiation and fusion make them of paper-encoder: BERT-large, batch 96, sequences of 128.
+// The backward loop kernels of "Data Movement Is All You Need" (Table A.1), each of the ops that
+// its bracket joins, as differentiation and fusion make them of paper-encoder: BERT-large, batch
+// 96, sequences of 128.
 #include "bench/kernels/Cases.h"
 
 #include "tests/golden/ExampleKernels.h"
@@ -14,7 +15,9 @@ constexpr DType f16 = DType::f16;
 constexpr int64_t batch = 96, length = 128, hidden = 1024, inner = 4096, heads = 16, headWidth = 64;
 constexpr int64_t rows = batch * length;
 
-Case backwardCase(const std::string &name, Kernel kernel) { return rowMajorCase(name, "backward", std::move(kernel)); }
+Case backwardCase(const std::string &name, Kernel kernel) {
+  return rowMajorCase(name, "backward", std::move(kernel));
+}
 
 /// b, j, i, and the tensors that gradients of layer norm read.
 struct NormGradient {
@@ -28,8 +31,13 @@ struct NormGradient {
   }
   /// The gradients of gamma and beta: returns that of gamma, beta's is the value after it.
   int scaleAndBias(int dy, int x, int mean, int rstd) {
-    const int dgamma = builder.op({.name = "layer_norm_dw", .operatorClass = normalization, .operands = {dy, x, mean, rstd}, .results = {},
-                                   .reducedAxes = {b, j}, .attributes = {{"axes", std::vector<int64_t>{0, 1}}}, .spelling = {}},
+    const int dgamma = builder.op({.name = "layer_norm_dw",
+                                   .operatorClass = normalization,
+                                   .operands = {dy, x, mean, rstd},
+                                   .results = {},
+                                   .reducedAxes = {b, j},
+                                   .attributes = {{"axes", std::vector<int64_t>{0, 1}}},
+                                   .spelling = {}},
                                   "dgamma", f16, {i});
     builder.kernel.values.push_back({.name = "dbeta", .dtype = f16, .axes = {i}});
     builder.kernel.body.back().results.push_back(dgamma + 1);
@@ -47,7 +55,8 @@ void allowForSums(Case &one) { one.sumTolerance = 1e-6 * rows * 32; }
 /// BSB: the gradients of gamma and beta.
 Case scaleBias() {
   NormGradient norm("scale_bias");
-  const int dy = norm.tensor("dy"), x = norm.tensor("x"), mean = norm.statistic("mean"), rstd = norm.statistic("rstd");
+  const int dy = norm.tensor("dy"), x = norm.tensor("x"), mean = norm.statistic("mean"),
+            rstd = norm.statistic("rstd");
   const int dgamma = norm.scaleAndBias(dy, x, mean, rstd);
   Case result = backwardCase("BSB_12288x1024", norm.builder.finish({dgamma, dgamma + 1}));
   allowForSums(result);
@@ -66,15 +75,23 @@ Case residualScaleBias() {
   return result;
 }
 
-/// BLNRD: the gradient of layer norm's operand, and dropout of it; both are written, the first for the residual connection.
+/// BLNRD: the gradient of layer norm's operand, and dropout of it; both are written, the first for
+/// the residual connection.
 Case normDropout() {
   NormGradient norm("norm_dropout");
-  const int dy = norm.tensor("dy"), x = norm.tensor("x"), gamma = norm.builder.input("gamma", f16, {norm.i});
+  const int dy = norm.tensor("dy"), x = norm.tensor("x"),
+            gamma = norm.builder.input("gamma", f16, {norm.i});
   const int mean = norm.statistic("mean"), rstd = norm.statistic("rstd");
-  const int dx = norm.builder.op({.name = "layer_norm_dx", .operatorClass = normalization, .operands = {dy, x, gamma, mean, rstd}, .results = {},
-                                  .reducedAxes = {norm.i}, .attributes = {{"axis", int64_t(2)}}, .spelling = {}},
+  const int dx = norm.builder.op({.name = "layer_norm_dx",
+                                  .operatorClass = normalization,
+                                  .operands = {dy, x, gamma, mean, rstd},
+                                  .results = {},
+                                  .reducedAxes = {norm.i},
+                                  .attributes = {{"axis", int64_t(2)}},
+                                  .spelling = {}},
                                  "dx", f16, {norm.b, norm.j, norm.i});
-  Case result = backwardCase("BLNRD_12288x1024", norm.builder.finish({dx, norm.dropout(dx, "dropped")}));
+  Case result =
+      backwardCase("BLNRD_12288x1024", norm.builder.finish({dx, norm.dropout(dx, "dropped")}));
   result.rowTolerance = 1e-3;  // terms up to 2000 cancel
   return result;
 }
@@ -82,10 +99,14 @@ Case normDropout() {
 /// BDRB: dropout, the activation's gradient, and its sum over all rows, the gradient of the bias.
 Case dropoutActivationBias() {
   KernelBuilder builder("dropout_activation_bias");
-  const int b = builder.axis("b", batch), j = builder.axis("j", length), u = builder.axis("u", inner);
-  const int dy = builder.input("dy", f16, {b, j, u}), active = builder.input("active", f16, {b, j, u});
-  const int dropped = builder.elementwise("dropout", "", {dy}, "dropped", {{"p", 0.1}, {"stream", int64_t(2)}});
-  const int dx = builder.elementwise("relu_dx", "{1} <= 0.0f ? 0.0f : {0}", {dropped, active}, "dx");
+  const int b = builder.axis("b", batch), j = builder.axis("j", length),
+            u = builder.axis("u", inner);
+  const int dy = builder.input("dy", f16, {b, j, u}),
+            active = builder.input("active", f16, {b, j, u});
+  const int dropped =
+      builder.elementwise("dropout", "", {dy}, "dropped", {{"p", 0.1}, {"stream", int64_t(2)}});
+  const int dx =
+      builder.elementwise("relu_dx", "{1} <= 0.0f ? 0.0f : {0}", {dropped, active}, "dx");
   const int dbias = builder.op(sumOver(dx, {b, j}, {0, 1}), "dbias", f16, {u});
   Case result = backwardCase("BDRB_12288x4096", builder.finish({dx, dbias}));
   result.sumTolerance = 1e-6 * rows * 4;
@@ -95,24 +116,37 @@ Case dropoutActivationBias() {
 /// BS: dropout of the gradient of the probabilities, and that of the scores.
 Case dropoutSoftmax() {
   KernelBuilder builder("dropout_softmax");
-  const int h = builder.axis("h", heads), b = builder.axis("b", batch), j = builder.axis("j", length), k = builder.axis("k", length);
-  const int dy = builder.input("dy", f16, {h, b, j, k}), y = builder.input("probability", f16, {h, b, j, k});
-  const int dropped = builder.elementwise("dropout", "", {dy}, "dropped", {{"p", 0.1}, {"stream", int64_t(0)}});
-  const int dx = builder.op({.name = "softmax_dx", .operatorClass = normalization, .operands = {dropped, y}, .results = {}, .reducedAxes = {k},
-                             .attributes = {{"axis", int64_t(3)}}, .spelling = {}}, "dx", f16, {h, b, j, k});
+  const int h = builder.axis("h", heads), b = builder.axis("b", batch),
+            j = builder.axis("j", length), k = builder.axis("k", length);
+  const int dy = builder.input("dy", f16, {h, b, j, k}),
+            y = builder.input("probability", f16, {h, b, j, k});
+  const int dropped =
+      builder.elementwise("dropout", "", {dy}, "dropped", {{"p", 0.1}, {"stream", int64_t(0)}});
+  const int dx = builder.op({.name = "softmax_dx",
+                             .operatorClass = normalization,
+                             .operands = {dropped, y},
+                             .results = {},
+                             .reducedAxes = {k},
+                             .attributes = {{"axis", int64_t(3)}},
+                             .spelling = {}},
+                            "dx", f16, {h, b, j, k});
   Case result = backwardCase("BS_16x96x128x128", builder.finish({dx}));
   result.rowTolerance = 1e-3;
   return result;
 }
 
-/// BAIB: the gradients of the biases of Q, K and V, which lie as [p,h,b,j] (rows of 12288) or as [b,j,h,p] (columns).
+/// BAIB: the gradients of the biases of Q, K and V, which lie as [p,h,b,j] (rows of 12288) or as
+/// [b,j,h,p] (columns).
 Case inputBiases(const std::string &name, bool columns) {
   KernelBuilder builder("input_biases");
-  const int p = builder.axis("p", headWidth), h = builder.axis("h", heads), b = builder.axis("b", batch), j = builder.axis("j", length);
+  const int p = builder.axis("p", headWidth), h = builder.axis("h", heads),
+            b = builder.axis("b", batch), j = builder.axis("j", length);
   std::vector<int> gradients, sums;
-  for (const char *projection : {"dq", "dk", "dv"}) gradients.push_back(builder.input(projection, f16, {p, h, b, j}));
+  for (const char *projection : {"dq", "dk", "dv"})
+    gradients.push_back(builder.input(projection, f16, {p, h, b, j}));
   for (int gradient : gradients)
-    sums.push_back(builder.op(sumOver(gradient, {b, j}, {2, 3}), builder.kernel.values[gradient].name + "_bias", f16, {p, h}));
+    sums.push_back(builder.op(sumOver(gradient, {b, j}, {2, 3}),
+                              builder.kernel.values[gradient].name + "_bias", f16, {p, h}));
   Case result = backwardCase(name, builder.finish(sums));
   result.sumTolerance = 1e-6 * rows * 4;
   if (!columns) return result;
@@ -124,16 +158,25 @@ Case inputBiases(const std::string &name, bool columns) {
 /// BEI: where the residual connection of the encoder's input joins.
 Case residual() {
   KernelBuilder builder("residual");
-  const int b = builder.axis("b", batch), j = builder.axis("j", length), i = builder.axis("i", hidden);
-  const int x = builder.input("dresidual", f16, {b, j, i}), y = builder.input("dprojections", f16, {b, j, i});
-  return backwardCase("BEI_12288x1024", builder.finish({builder.elementwise("add", "{0} + {1}", {x, y}, "dx")}));
+  const int b = builder.axis("b", batch), j = builder.axis("j", length),
+            i = builder.axis("i", hidden);
+  const int x = builder.input("dresidual", f16, {b, j, i}),
+            y = builder.input("dprojections", f16, {b, j, i});
+  return backwardCase("BEI_12288x1024",
+                      builder.finish({builder.elementwise("add", "{0} + {1}", {x, y}, "dx")}));
 }
 
 }  // namespace
 
 std::vector<Case> backwardCases() {
-  return {scaleBias(),      normDropout(), dropoutActivationBias(), residualScaleBias(),
-          dropoutSoftmax(), inputBiases("BAIB_1024x12288", false), inputBiases("BAIB_12288x1024", true), residual()};
+  return {scaleBias(),
+          normDropout(),
+          dropoutActivationBias(),
+          residualScaleBias(),
+          dropoutSoftmax(),
+          inputBiases("BAIB_1024x12288", false),
+          inputBiases("BAIB_12288x1024", true),
+          residual()};
 }
 
 }  // namespace weft::bench

@@ -23,9 +23,9 @@ double median(const std::vector<double> &values) { return runtime::summarize(val
 /// Of the stored result: its rounding, and fp32 arithmetic against fp64.
 double relativeTolerance(DType type) {
   switch (type) {
-  case DType::f16: return 0x1p-10;
-  case DType::bf16: return 0x1p-7;
-  default: return 2e-5;
+    case DType::f16: return 0x1p-10;
+    case DType::bf16: return 0x1p-7;
+    default: return 2e-5;
   }
 }
 
@@ -48,11 +48,15 @@ Bench::Bench(const Protocol &protocol)
 std::vector<Bench::Set> Bench::setsFor(const Case &subject) const {
   const Kernel &kernel = subject.kernel;
   const int64_t bytes = footprint(kernel);
-  if (bytes > arenaBytes) throw Error::unsupported("case '{}' takes {} bytes; the bench has {}", subject.name, bytes, arenaBytes);
-  const int64_t count = std::clamp<int64_t>((protocol.coldBytes + bytes - 1) / bytes, 1, arenaBytes / bytes);
+  if (bytes > arenaBytes)
+    throw Error::unsupported("case '{}' takes {} bytes; the bench has {}", subject.name, bytes,
+                             arenaBytes);
+  const int64_t count =
+      std::clamp<int64_t>((protocol.coldBytes + bytes - 1) / bytes, 1, arenaBytes / bytes);
   std::vector<Set> sets;
   cuda::DevicePointer next = arena.address();
-  for (int64_t n = 0; n < std::max<int64_t>(count, 2) && next + bytes <= arena.address() + arenaBytes; ++n) {
+  for (int64_t n = 0;
+       n < std::max<int64_t>(count, 2) && next + bytes <= arena.address() + arenaBytes; ++n) {
     Set set;
     for (const std::vector<int> *values : {&kernel.inputs, &kernel.outputs})
       for (int value : *values) {
@@ -62,15 +66,16 @@ std::vector<Bench::Set> Bench::setsFor(const Case &subject) const {
     for (size_t i = 0; i < kernel.inputs.size(); ++i) {
       const int value = kernel.inputs[i];
       const auto limit = subject.limits.find(value);
-      probe.fillInput(set[i], kernel.values[value].dtype, kernel.elements(value), static_cast<uint32_t>(i),
-                      limit == subject.limits.end() ? 1 : limit->second);
+      probe.fillInput(set[i], kernel.values[value].dtype, kernel.elements(value),
+                      static_cast<uint32_t>(i), limit == subject.limits.end() ? 1 : limit->second);
     }
     sets.push_back(std::move(set));
   }
   return sets;
 }
 
-void Bench::launch(const Candidate &candidate, cuda::FunctionHandle *function, const Set &set, cuda::StreamHandle *on) const {
+void Bench::launch(const Candidate &candidate, cuda::FunctionHandle *function, const Set &set,
+                   cuda::StreamHandle *on) const {
   const Kernel &kernel = candidate.subject->kernel;
   cuda::ArgumentList arguments;
   for (const codegen::Parameter &parameter : candidate.emitted.parameters) {
@@ -86,11 +91,14 @@ void Bench::launch(const Candidate &candidate, cuda::FunctionHandle *function, c
     }
   }
   const codegen::Launch &shape = candidate.emitted.launch;
-  cuda::launch(function, {.grid = shape.grid, .block = shape.block, .sharedBytes = shape.sharedBytes}, arguments.span(), on);
+  cuda::launch(function,
+               {.grid = shape.grid, .block = shape.block, .sharedBytes = shape.sharedBytes},
+               arguments.span(), on);
 }
 
 /// Every element written, and the sampled ones right.
-void Bench::check(Candidate &candidate, cuda::FunctionHandle *function, const Set &set, const Expected &expected) {
+void Bench::check(Candidate &candidate, cuda::FunctionHandle *function, const Set &set,
+                  const Expected &expected) {
   const Kernel &kernel = candidate.subject->kernel;
   for (size_t n = 0; n < kernel.outputs.size(); ++n)
     cuda::fill(set[kernel.inputs.size() + n], 0xff, kernel.bytes(kernel.outputs[n]));
@@ -99,11 +107,15 @@ void Bench::check(Candidate &candidate, cuda::FunctionHandle *function, const Se
   for (size_t n = 0; n < kernel.outputs.size(); ++n) {
     const DType type = kernel.values[kernel.outputs[n]].dtype;
     const cuda::DevicePointer output = set[kernel.inputs.size() + n];
-    if (const int64_t poison = probe.countPoison(output, type, kernel.elements(kernel.outputs[n])); poison != 0)
-      candidate.failure = fmt::format("{} elements of '{}' are not written", poison, kernel.values[kernel.outputs[n]].name);
-    const std::vector<int> axes = kernel.values[kernel.outputs[n]].axes, reduced = kernel.reducedAxes();
+    if (const int64_t poison = probe.countPoison(output, type, kernel.elements(kernel.outputs[n]));
+        poison != 0)
+      candidate.failure = fmt::format("{} elements of '{}' are not written", poison,
+                                      kernel.values[kernel.outputs[n]].name);
+    const std::vector<int> axes = kernel.values[kernel.outputs[n]].axes,
+                           reduced = kernel.reducedAxes();
     const bool isSum = !reduced.empty() && std::ranges::find_first_of(axes, reduced) == axes.end();
-    const double absolute = isSum ? candidate.subject->sumTolerance : candidate.subject->rowTolerance;
+    const double absolute =
+        isSum ? candidate.subject->sumTolerance : candidate.subject->rowTolerance;
     std::vector<int64_t> positions;
     std::vector<double> values;
     for (size_t i = 0; i < expected.points.size(); ++i)
@@ -113,10 +125,13 @@ void Bench::check(Candidate &candidate, cuda::FunctionHandle *function, const Se
       }
     const std::vector<double> actual = probe.elementsAt(output, type, positions);
     for (size_t i = 0; i < actual.size(); ++i) {
-      const double error = reference::elementDistance(actual[i], values[i], absolute, relativeTolerance(type));
+      const double error =
+          reference::elementDistance(actual[i], values[i], absolute, relativeTolerance(type));
       candidate.worstError = std::max(candidate.worstError, error);
       if (!(error <= 1) && candidate.failure.empty())
-        candidate.failure = fmt::format("'{}' at {}: {} instead of {}", kernel.values[kernel.outputs[n]].name, positions[i], actual[i], values[i]);
+        candidate.failure =
+            fmt::format("'{}' at {}: {} instead of {}", kernel.values[kernel.outputs[n]].name,
+                        positions[i], actual[i], values[i]);
     }
   }
 }
@@ -131,10 +146,12 @@ double Bench::time(const cuda::Graph &graph) {
 
 /// Copies that move `bytes` each, over all of the memory for copies in turn.
 cuda::Graph Bench::copyGraph(int64_t bytes, int64_t count) {
-  const int64_t half = std::clamp<int64_t>((bytes / 2 + copyGranule - 1) / copyGranule * copyGranule, copyGranule, copyBytes);
+  const int64_t half = std::clamp<int64_t>(
+      (bytes / 2 + copyGranule - 1) / copyGranule * copyGranule, copyGranule, copyBytes);
   return cuda::Graph::capture(stream, [&](cuda::StreamHandle *on) {
     for (int64_t n = 0; n < count; ++n) {
-      const cuda::DevicePointer from = copied.address() + static_cast<uint64_t>(n % (copyBytes / half) * half);
+      const cuda::DevicePointer from =
+          copied.address() + static_cast<uint64_t>(n % (copyBytes / half) * half);
       probe.copy(from, from + copyBytes, half, on);
     }
   });
@@ -150,9 +167,11 @@ CopyRates Bench::measure(std::span<Candidate> candidates) {
     std::vector<double> seconds = {};
   };
   std::vector<Run> runs;
-  const auto record = [&](const Candidate &candidate, cuda::FunctionHandle *function, int64_t launches) {
+  const auto record = [&](const Candidate &candidate, cuda::FunctionHandle *function,
+                          int64_t launches) {
     return cuda::Graph::capture(stream, [&](cuda::StreamHandle *on) {
-      for (int64_t n = 0; n < launches; ++n) launch(candidate, function, sets[static_cast<size_t>(n) % sets.size()], on);
+      for (int64_t n = 0; n < launches; ++n)
+        launch(candidate, function, sets[static_cast<size_t>(n) % sets.size()], on);
     });
   };
   Reference reference(*candidates.front().subject, candidates.front().configuration);
@@ -168,11 +187,14 @@ CopyRates Bench::measure(std::span<Candidate> candidates) {
     time(trial);
     const double once = time(trial) / static_cast<double>(sets.size());
     const auto launches = std::clamp<int64_t>(std::llround(protocol.graphSeconds / once), 3, 400);
-    runs.push_back({&candidate, std::move(module), record(candidate, function, launches), launches});
+    runs.push_back(
+        {&candidate, std::move(module), record(candidate, function, launches), launches});
   }
   const int64_t bytes = candidates.front().subject->kernel.necessaryBytes();
-  const int64_t equalCount = std::clamp<int64_t>(std::llround(protocol.graphSeconds * 4e12 / static_cast<double>(bytes)), 3, 400);
-  const cuda::Graph copies = copyGraph(2 * copyBytes, copiesPerGraph), equalCopies = copyGraph(bytes, equalCount);
+  const int64_t equalCount = std::clamp<int64_t>(
+      std::llround(protocol.graphSeconds * 4e12 / static_cast<double>(bytes)), 3, 400);
+  const cuda::Graph copies = copyGraph(2 * copyBytes, copiesPerGraph),
+                    equalCopies = copyGraph(bytes, equalCount);
   std::vector<double> copySeconds, equalSeconds;
   for (int round = 0; round <= protocol.rounds; ++round) {  // the first warms up
     const double copy = time(copies) / copiesPerGraph;
@@ -183,11 +205,13 @@ CopyRates Bench::measure(std::span<Candidate> candidates) {
       if (round > 0) run.seconds.push_back(seconds);
     }
   }
-  const CopyRates rates{.large = 2.0 * copyBytes / median(copySeconds), .equal = static_cast<double>(bytes) / median(equalSeconds)};
+  const CopyRates rates{.large = 2.0 * copyBytes / median(copySeconds),
+                        .equal = static_cast<double>(bytes) / median(equalSeconds)};
   for (Run &run : runs) {
     run.candidate->seconds = median(run.seconds);
     run.candidate->copyShare = static_cast<double>(bytes) / run.candidate->seconds / rates.large;
-    run.candidate->equalCopyShare = static_cast<double>(bytes) / run.candidate->seconds / rates.equal;
+    run.candidate->equalCopyShare =
+        static_cast<double>(bytes) / run.candidate->seconds / rates.equal;
   }
   return rates;
 }

@@ -1,7 +1,7 @@
 // Timing of built kernels, interleaved with the reference copy, and the check of what they wrote.
 //
-// Protocol: a CUDA graph of several launches over rotating sets of tensors, so that nothing is in L2 when it is read; one
-// graph of each candidate and of the copy a round; medians over the rounds.
+// Protocol: a CUDA graph of several launches over rotating sets of tensors, so that nothing is in
+// L2 when it is read; one graph of each candidate and of the copy a round; medians over the rounds.
 #pragma once
 
 #include "bench/kernels/Probe.h"
@@ -16,12 +16,12 @@ struct Candidate {
   codegen::EmittedKernel emitted;
   std::string cubin = {};
   int registers = -1, spillBytes = -1, sharedBytes = -1;
-  std::string failure = {};  ///< why there is no figure: not built, wrong result
-  double seconds = 0;        ///< median
-  double worstError = 0;     ///< of the sampled elements, in units of the tolerance
-  double copyShare = 0;      ///< of the copy's rate in the same rounds
-  double equalCopyShare = 0; ///< of the rate of a copy that moves as many bytes
-  double modelSeconds = 0;   ///< by the analytic model
+  std::string failure = {};   ///< why there is no figure: not built, wrong result
+  double seconds = 0;         ///< median
+  double worstError = 0;      ///< of the sampled elements, in units of the tolerance
+  double copyShare = 0;       ///< of the copy's rate in the same rounds
+  double equalCopyShare = 0;  ///< of the rate of a copy that moves as many bytes
+  double modelSeconds = 0;    ///< by the analytic model
 };
 
 /// In bytes/s: of a copy much larger than the L2, and of one that moves as many bytes as the case.
@@ -31,7 +31,7 @@ struct CopyRates {
 
 struct Protocol {
   int rounds = 7;
-  double graphSeconds = 1e-3;   ///< launches of one graph together, about
+  double graphSeconds = 1e-3;     ///< launches of one graph together, about
   int64_t coldBytes = 256 << 20;  ///< of all sets together, at least: well beyond the L2
 };
 
@@ -39,8 +39,8 @@ class Bench {
 public:
   explicit Bench(const Protocol &protocol);
 
-  /// Fills in failure, seconds, worstError and shares of all candidates, which belong to one case. Returns the rates of the
-  /// copies in these rounds.
+  /// Fills in failure, seconds, worstError and shares of all candidates, which belong to one case.
+  /// Returns the rates of the copies in these rounds.
   CopyRates measure(std::span<Candidate> candidates);
   const runtime::cuda::GpuProperties &gpu() const { return context.gpu(); }
 
@@ -52,7 +52,8 @@ private:
     std::vector<Point> points;
     std::vector<double> values;
   };
-  void check(Candidate &candidate, runtime::cuda::FunctionHandle *function, const Set &set, const Expected &expected);
+  void check(Candidate &candidate, runtime::cuda::FunctionHandle *function, const Set &set,
+             const Expected &expected);
   void launch(const Candidate &candidate, runtime::cuda::FunctionHandle *function, const Set &set,
               runtime::cuda::StreamHandle *on) const;
   double time(const runtime::cuda::Graph &graph);

@@ -1,4 +1,5 @@
-// weft-kernel-bench: emitted loop and transpose kernels against the best copy kernel of the same run.
+// weft-kernel-bench: emitted loop and transpose kernels against the best copy kernel of the same
+// run.
 #include "bench/kernels/Table.h"
 #include "kernel/Error.h"
 #include "passes/configure/CostModel.h"
@@ -24,10 +25,13 @@ struct Arguments {
 
 Arguments parse(CLI::App &app) {
   Arguments arguments;
-  app.add_option("kernel", arguments.names, "cases whose name contains one of these; all if there is none");
-  app.add_option("--top", arguments.top, "configurations a case, cheapest first by the analytic model; 0: all");
+  app.add_option("kernel", arguments.names,
+                 "cases whose name contains one of these; all if there is none");
+  app.add_option("--top", arguments.top,
+                 "configurations a case, cheapest first by the analytic model; 0: all");
   app.add_option("--transpose-top", arguments.transposeTop, "the same for transposes");
-  app.add_option("--transposes", arguments.transposeStep, "every N-th of the 552 ordered pairs of layouts of four axes; 0: none");
+  app.add_option("--transposes", arguments.transposeStep,
+                 "every N-th of the 552 ordered pairs of layouts of four axes; 0: none");
   app.add_option("--extents", arguments.transposeExtents, "of the transposed tensor")->expected(4);
   app.add_option("--lines", arguments.lines, "configurations printed a case");
   app.add_option("--rounds", arguments.protocol.rounds, "interleaved rounds; the median counts");
@@ -43,17 +47,22 @@ std::vector<Candidate> candidatesOf(const Case &subject, size_t top) {
   const Device &device = findDevice("h200");
   const std::unique_ptr<CostModel> model = analyticCostModel(device);
   std::vector<std::pair<double, Configuration>> priced;
-  forEachConfiguration(subject.kernel, device, subject.layouts, [&](const Configuration &configuration) {
-    if (hasText(configuration.knobs))
-      priced.emplace_back(model->cost(subject.kernel, configuration).seconds, configuration);
-    return true;
-  });
-  std::stable_sort(priced.begin(), priced.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
+  forEachConfiguration(
+      subject.kernel, device, subject.layouts, [&](const Configuration &configuration) {
+        if (hasText(configuration.knobs))
+          priced.emplace_back(model->cost(subject.kernel, configuration).seconds, configuration);
+        return true;
+      });
+  std::stable_sort(priced.begin(), priced.end(),
+                   [](const auto &a, const auto &b) { return a.first < b.first; });
   if (top > 0 && priced.size() > top) priced.resize(top);
   std::vector<Candidate> candidates;
   for (auto &[seconds, configuration] : priced) {
     codegen::EmittedKernel emitted = codegen::emit(subject.kernel, configuration, "sm_90a");
-    candidates.push_back({.subject = &subject, .configuration = std::move(configuration), .emitted = std::move(emitted), .modelSeconds = seconds});
+    candidates.push_back({.subject = &subject,
+                          .configuration = std::move(configuration),
+                          .emitted = std::move(emitted),
+                          .modelSeconds = seconds});
   }
   return candidates;
 }
@@ -63,8 +72,11 @@ void buildAll(std::vector<std::vector<Candidate>> &cases) {
   std::vector<runtime::BuildRequest> requests;
   for (const std::vector<Candidate> &candidates : cases)
     for (const Candidate &candidate : candidates)
-      requests.push_back({.name = candidate.subject->name, .text = candidate.emitted.text, .entry = candidate.emitted.entry,
-                          .architecture = "sm_90a", .extraFlags = {}});
+      requests.push_back({.name = candidate.subject->name,
+                          .text = candidate.emitted.text,
+                          .entry = candidate.emitted.entry,
+                          .architecture = "sm_90a",
+                          .extraFlags = {}});
   runtime::BuildOptions options;
   options.useCache = false;
   options.headers = codegen::deviceHeaders();
@@ -85,10 +97,13 @@ std::vector<Case> casesFor(const Arguments &arguments) {
   std::vector<Case> cases = loopCases();
   if (!arguments.names.empty())
     std::erase_if(cases, [&](const Case &one) {
-      return std::none_of(arguments.names.begin(), arguments.names.end(), [&](const std::string &name) { return one.name.find(name) != std::string::npos; });
+      return std::none_of(
+          arguments.names.begin(), arguments.names.end(),
+          [&](const std::string &name) { return one.name.find(name) != std::string::npos; });
     });
   if (arguments.transposeStep > 0)
-    for (Case &one : transposeCases(arguments.transposeExtents, arguments.transposeStep)) cases.push_back(std::move(one));
+    for (Case &one : transposeCases(arguments.transposeExtents, arguments.transposeStep))
+      cases.push_back(std::move(one));
   return cases;
 }
 
@@ -100,7 +115,8 @@ int run(const Arguments &arguments) {
   }
   std::vector<std::vector<Candidate>> cases;
   for (const Case &subject : subjects)
-    cases.push_back(candidatesOf(subject, subject.group == "transpose" ? arguments.transposeTop : arguments.top));
+    cases.push_back(candidatesOf(
+        subject, subject.group == "transpose" ? arguments.transposeTop : arguments.top));
   if (!arguments.dump.empty()) {
     std::ofstream file(arguments.dump);
     for (const std::vector<Candidate> &candidates : cases)
@@ -110,7 +126,8 @@ int run(const Arguments &arguments) {
   std::optional<Bench> bench;
   if (!arguments.buildOnly) {
     bench.emplace(arguments.protocol);
-    fmt::print("{}, driver {}; {} rounds\n", bench->gpu().name, bench->gpu().driverVersion, arguments.protocol.rounds);
+    fmt::print("{}, driver {}; {} rounds\n", bench->gpu().name, bench->gpu().driverVersion,
+               arguments.protocol.rounds);
   }
   nlohmann::json all = nlohmann::json::array();
   bool failed = false;
@@ -118,7 +135,8 @@ int run(const Arguments &arguments) {
     const CopyRates copy = bench ? bench->measure(candidates) : CopyRates{};
     printCase(candidates, copy, arguments.lines);
     all.push_back(toJson(candidates, copy));
-    failed |= std::any_of(candidates.begin(), candidates.end(), [](const Candidate &one) { return !one.failure.empty(); });
+    failed |= std::any_of(candidates.begin(), candidates.end(),
+                          [](const Candidate &one) { return !one.failure.empty(); });
   }
   if (bench) printGroups(cases);
   if (!arguments.json.empty()) std::ofstream(arguments.json) << runtime::prettyText(all);

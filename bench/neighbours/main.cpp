@@ -1,15 +1,17 @@
-// weft-neighbour-bench: what instructions of one warpgroup cost the tensor cores that another keeps busy, on sm_90a. Ping-pong
-// tiles stand on this: while one consumer multiplies, the other computes its epilogue.
+// weft-neighbour-bench: what instructions of one warpgroup cost the tensor cores that another keeps
+// busy, on sm_90a. Ping-pong tiles stand on this: while one consumer multiplies, the other computes
+// its epilogue.
 //
-// In every block one warpgroup multiplies the same slices of shared memory without end (wgmma), another issues one instruction
-// in as many independent chains as asked for. Both are timed by the multiprocessor's clock, so that its frequency does not matter.
+// In every block one warpgroup multiplies the same slices of shared memory without end (wgmma),
+// another issues one instruction in as many independent chains as asked for. Both are timed by the
+// multiprocessor's clock, so that its frequency does not matter.
 #include "codegen/Emit.h"
 #include "kernel/Error.h"
 #include "runtime/Build.h"
 #include "runtime/Cuda.h"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <cstdio>
 
@@ -18,7 +20,8 @@ namespace {
 
 using namespace runtime;
 
-/// `text`: of one step on x (32 bits) or y (a float); c, d, g, h are operands that do not change, `at` an address in shared memory.
+/// `text`: of one step on x (32 bits) or y (a float); c, d, g, h are operands that do not change,
+/// `at` an address in shared memory.
 struct Instruction {
   const char *name, *text;
 };
@@ -29,27 +32,43 @@ constexpr Instruction instructions[] = {
     {"2 x fp16 fma", R"(asm volatile("fma.rn.f16x2 %0, %0, %1, %2;" : "+r"(x) : "r"(c), "r"(d));)"},
     {"logic", R"(asm volatile("lop3.b32 %0, %0, %1, %2, 0x9A;" : "+r"(x) : "r"(c), "r"(d));)"},
     {"permute bytes", R"(asm volatile("prmt.b32 %0, %0, %1, 0x2541;" : "+r"(x) : "r"(c));)"},
-    {"compare and select", R"(asm volatile("{.reg .pred p; setp.ge.u32 p, %0, 12345; selp.b32 %0, %1, %2, p;}" : "+r"(x) : "r"(c), "r"(d));)"},
-    {"pack to fp16", R"(asm volatile("{.reg .b32 p; cvt.rn.f16x2.f32 p, %0, %1; mov.b32 %0, p;}" : "+f"(y) : "f"(g));)"},
-    {"32-bit product, low half", R"(asm volatile("mad.lo.u32 %0, %0, 0xD2511F53, %1;" : "+r"(x) : "r"(c));)"},
+    {"compare and select",
+     R"(asm volatile("{.reg .pred p; setp.ge.u32 p, %0, 12345; selp.b32 %0, %1, %2, p;}"
+         : "+r"(x) : "r"(c), "r"(d));)"},
+    {"pack to fp16",
+     R"(asm volatile("{.reg .b32 p; cvt.rn.f16x2.f32 p, %0, %1; mov.b32 %0, p;}"
+         : "+f"(y) : "f"(g));)"},
+    {"32-bit product, low half",
+     R"(asm volatile("mad.lo.u32 %0, %0, 0xD2511F53, %1;" : "+r"(x) : "r"(c));)"},
     {"32-bit product, high half", R"(asm volatile("mul.hi.u32 %0, %0, 0xD2511F53;" : "+r"(x));)"},
-    {"64-bit product, halves xored", R"({ unsigned long long p; asm volatile("mul.wide.u32 %0, %1, 0xD2511F53;" : "=l"(p) : "r"(x)); x = unsigned(p) ^ unsigned(p >> 32); })"},
+    {"64-bit product, halves xored",
+     R"({ unsigned long long p; asm volatile("mul.wide.u32 %0, %1, 0xD2511F53;" : "=l"(p) : "r"(x));
+         x = unsigned(p) ^ unsigned(p >> 32); })"},
     {"exp2", R"(asm volatile("ex2.approx.ftz.f32 %0, %0;" : "+f"(y));)"},
     {"shuffle", R"(asm volatile("shfl.sync.bfly.b32 %0, %0, 1, 31, -1;" : "+r"(x));)"},
-    {"load 4 bytes (shared)", R"(asm volatile("ld.shared.u32 %0, [%1];" : "=r"(x) : "r"(at + (x & 12)) : "memory");)"},
-    {"store 8 x 8 x 4 (shared)", R"(asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %1, %2, %2};" :: "r"(at), "r"(x), "r"(c) : "memory");)"},
-    {"product, logic in turn", R"(if (i % 2) asm volatile("lop3.b32 %0, %0, %1, %2, 0x9A;" : "+r"(x) : "r"(c), "r"(d)); else asm volatile("mad.lo.u32 %0, %0, 0xD2511F53, %1;" : "+r"(x) : "r"(c));)"},
-    {"fp32 fma, logic in turn", R"(if (i % 2) asm volatile("lop3.b32 %0, %0, %1, %2, 0x9A;" : "+r"(x) : "r"(c), "r"(d)); else asm volatile("fma.rn.f32 %0, %0, %1, %2;" : "+f"(y) : "f"(g), "f"(h));)"},
+    {"load 4 bytes (shared)",
+     R"(asm volatile("ld.shared.u32 %0, [%1];" : "=r"(x) : "r"(at + (x & 12)) : "memory");)"},
+    {"store 8 x 8 x 4 (shared)",
+     R"(asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %1, %2, %2};"
+         :: "r"(at), "r"(x), "r"(c) : "memory");)"},
+    {"product, logic in turn",
+     R"(if (i % 2) asm volatile("lop3.b32 %0, %0, %1, %2, 0x9A;" : "+r"(x) : "r"(c), "r"(d)); else
+         asm volatile("mad.lo.u32 %0, %0, 0xD2511F53, %1;" : "+r"(x) : "r"(c));)"},
+    {"fp32 fma, logic in turn",
+     R"(if (i % 2) asm volatile("lop3.b32 %0, %0, %1, %2, 0x9A;" : "+r"(x) : "r"(c), "r"(d)); else
+         asm volatile("fma.rn.f32 %0, %0, %1, %2;" : "+f"(y) : "f"(g), "f"(h));)"},
 };
 
 constexpr const char *source = R"(#include "weft/hopper.cuh"
 #include "weft/wgmma.cuh"
 using namespace weft::hopper;
 
-extern "C" __global__ void __launch_bounds__(384, 1) neighbours(unsigned long long *result, int products) {
+extern "C" __global__ void __launch_bounds__(384, 1) neighbours(unsigned long long *result,
+    int products) {
   extern __shared__ __align__(1024) unsigned char memory[];
   __shared__ volatile int isDone;
-  for (int i = threadIdx.x; i < 32 * 1024 / 4; i += 384) reinterpret_cast<unsigned *>(memory)[i] = 0x3C003C00u + i * 77 % 1023;
+  for (int i = threadIdx.x; i < 32 * 1024 / 4; i += 384)
+      reinterpret_cast<unsigned *>(memory)[i] = 0x3C003C00u + i * 77 % 1023;
   if (threadIdx.x == 0) isDone = 0;
   __syncthreads();
   fenceForAsync();
@@ -58,7 +77,8 @@ extern "C" __global__ void __launch_bounds__(384, 1) neighbours(unsigned long lo
   const SharedAddress start = sharedAddress(memory);
   if (role == 1) {
     float sums[2][64] = {};
-    const unsigned long long a = describeOperand(start, 8192), b = describeOperand(start + 16384, 8192);
+    const unsigned long long a = describeOperand(start, 8192),
+        b = describeOperand(start + 16384, 8192);
     for (int pass = 0; pass < 2; ++pass) {  // the second counts
       const unsigned long long begin = clock64();
       for (int product = 0; product < products; product += 4) {
@@ -67,7 +87,8 @@ extern "C" __global__ void __launch_bounds__(384, 1) neighbours(unsigned long lo
         for (int step = 0; step < 4; ++step)
 #pragma unroll
           for (int block = 0; block < 2; ++block)
-            multiply<false, false>(static_cast<weft::half *>(nullptr), sums[block], a + (block * 8192 + step * 32 >> 4), b + (step * 32 >> 4), true);
+            multiply<false, false>(static_cast<weft::half *>(nullptr), sums[block],
+                               a + (block * 8192 + step * 32 >> 4), b + (step * 32 >> 4), true);
         commitProducts();
         waitForProducts<1>();
       }
@@ -114,7 +135,8 @@ extern "C" __global__ void __launch_bounds__(384, 1) neighbours(unsigned long lo
 std::string textOf(const char *step, int chains) {
   std::string text = source;
   text.replace(text.find("STEP"), 4, step);
-  for (size_t at = text.find("CHAINS"); at != std::string::npos; at = text.find("CHAINS")) text.replace(at, 6, std::to_string(chains));
+  for (size_t at = text.find("CHAINS"); at != std::string::npos; at = text.find("CHAINS"))
+    text.replace(at, 6, std::to_string(chains));
   return text;
 }
 
@@ -133,10 +155,13 @@ Row measure(const std::string &cubin, int multiprocessors, const cuda::Stream &s
   cuda::DevicePointer to = result.address();
   cuda::upload(to, std::as_bytes(std::span(counts)));
   std::array<void *, 2> arguments = {&to, &products};
-  cuda::launch(function, {.grid = {multiprocessors, 1, 1}, .block = {384, 1, 1}, .sharedBytes = sharedBytes}, arguments, stream.handle());
+  cuda::launch(function,
+               {.grid = {multiprocessors, 1, 1}, .block = {384, 1, 1}, .sharedBytes = sharedBytes},
+               arguments, stream.handle());
   stream.synchronize();
   cuda::download(std::as_writable_bytes(std::span(counts)), to);
-  if (counts[0] == 0 || counts[1] == 0) throw Error::checkFailed("the kernel of the bench left no counts");
+  if (counts[0] == 0 || counts[1] == 0)
+    throw Error::checkFailed("the kernel of the bench left no counts");
   return {double(counts[0]) / products, double(counts[2]) / double(counts[1])};
 }
 
@@ -144,25 +169,40 @@ int run() {
   const cuda::Context context;
   const cuda::Stream stream;
   constexpr int chains[] = {1, 2, 4, 8};
-  std::vector<BuildRequest> requests = {{.name = "alone", .text = textOf("", 0), .entry = "neighbours", .architecture = "sm_90a", .extraFlags = {}}};
+  std::vector<BuildRequest> requests = {{.name = "alone",
+                                         .text = textOf("", 0),
+                                         .entry = "neighbours",
+                                         .architecture = "sm_90a",
+                                         .extraFlags = {}}};
   for (const Instruction &one : instructions)
     for (int count : chains)
-      requests.push_back({.name = one.name, .text = textOf(one.text, count), .entry = "neighbours", .architecture = "sm_90a", .extraFlags = {}});
+      requests.push_back({.name = one.name,
+                          .text = textOf(one.text, count),
+                          .entry = "neighbours",
+                          .architecture = "sm_90a",
+                          .extraFlags = {}});
   BuildOptions options;
   options.useCache = false;
   options.headers = codegen::deviceHeaders();
   const std::vector<BuildResult> built = build(requests, options);
   for (size_t i = 0; i < built.size(); ++i)
-    if (!built[i].error.empty()) throw Error::checkFailed("{}: {}", requests[i].name, built[i].error);
-  const double alone = measure(built[0].cubin, context.gpu().multiprocessors, stream).cyclesPerProduct;
-  fmt::print("{}, a product of 64 x 256 x 16 takes {:.1f} cycles alone\n\n", context.gpu().name, alone);
-  fmt::print("| instruction | chains | a cycle | product slower by | cycles of the tensor cores lost an instruction |\n|---|---:|---:|---:|---:|\n");
+    if (!built[i].error.empty())
+      throw Error::checkFailed("{}: {}", requests[i].name, built[i].error);
+  const double alone =
+      measure(built[0].cubin, context.gpu().multiprocessors, stream).cyclesPerProduct;
+  fmt::print("{}, a product of 64 x 256 x 16 takes {:.1f} cycles alone\n\n", context.gpu().name,
+             alone);
+  fmt::print(
+      "| instruction | chains | a cycle | product slower by | cycles of the tensor cores lost an "
+      "instruction |\n|---|---:|---:|---:|---:|\n");
   size_t next = 1;
   for (const Instruction &one : instructions)
     for (int count : chains) {
       const Row row = measure(built[next++].cubin, context.gpu().multiprocessors, stream);
-      const double lost = (row.cyclesPerProduct - alone) / (row.stepsPerCycle * row.cyclesPerProduct);
-      fmt::print("| {} | {} | {:.3f} | {:.1f}% | {:.2f} |\n", one.name, count, row.stepsPerCycle, 100 * (row.cyclesPerProduct / alone - 1), lost);
+      const double lost =
+          (row.cyclesPerProduct - alone) / (row.stepsPerCycle * row.cyclesPerProduct);
+      fmt::print("| {} | {} | {:.3f} | {:.1f}% | {:.2f} |\n", one.name, count, row.stepsPerCycle,
+                 100 * (row.cyclesPerProduct / alone - 1), lost);
     }
   return 0;
 }
@@ -171,8 +211,11 @@ int run() {
 }  // namespace weft::bench
 
 int main(int argumentCount, char **arguments) {
-  if (const std::optional<int> code = weft::runtime::serveAsBuildWorker(argumentCount, arguments)) return *code;
-  CLI::App app("What instructions of one warpgroup cost the tensor cores that another keeps busy (sm_90a).", "weft-neighbour-bench");
+  if (const std::optional<int> code = weft::runtime::serveAsBuildWorker(argumentCount, arguments))
+    return *code;
+  CLI::App app(
+      "What instructions of one warpgroup cost the tensor cores that another keeps busy (sm_90a).",
+      "weft-neighbour-bench");
   CLI11_PARSE(app, argumentCount, arguments);
   try {
     return weft::bench::run();

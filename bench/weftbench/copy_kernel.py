@@ -13,4 +13,4 @@ def copy_block(source, target, count, block: tl.constexpr):
 
 def copy(source, target, block, warps):
     count = source.numel()
-    copy_block[(triton.cdiv(count, block),)](source, target, count, block=block, num_warps=warps)
+    copy_block[(triton.cdiv(count, block), )](source, target, count, block=block, num_warps=warps)

@@ -1,4 +1,5 @@
-"""Group `encoder`: whole layers, forward. paper-encoder and its attention with dropout, BERT-base and BERT-large in inference."""
+"""Group `encoder`: whole layers, forward. paper-encoder and its attention with dropout, BERT-base
+and BERT-large in inference."""
 import torch
 
 from . import layers, ours, reference, rivals, timing
@@ -9,7 +10,8 @@ LIMIT = 5e-3  # of the relative error: fp16 between kernels, fp32 within
 
 def our_contenders(result, settings, layer, module, x, batch, length):
     """Ours, after its result was compared with fp64 under its own dropout masks."""
-    artifacts = ours.artifacts(settings, layer.name(batch, length), layer.compile_arguments(batch, length), result)
+    artifacts = ours.artifacts(settings, layer.name(batch, length),
+                               layer.compile_arguments(batch, length), result)
     tensors = module.tensors()
     expected = None
     contenders = []
@@ -20,14 +22,17 @@ def our_contenders(result, settings, layer, module, x, batch, length):
         artifact.launch([x], out)
         torch.cuda.synchronize()
         if expected is None:
-            expected = reference.result_of(layer, {**tensors, 'x': x}, reference.Dropout(layer.dropout, seed=1, step=0))
+            expected = reference.result_of(layer, {**tensors, 'x': x},
+                                           reference.Dropout(layer.dropout, seed=1, step=0))
         try:
             result.errors[label] = reference.check(out[0], expected, LIMIT)
         except reference.WrongResult as error:
             result.failures[label] = str(error)
             continue
-        result.extra[f'{label} workspace'] = f'{(artifact.device_bytes() - artifact.parameter_bytes()) / 1e6:.1f} MB'
-        contenders.append(timing.GraphContender(label, lambda _, a=artifact, o=out: a.launch([x], o)))
+        workspace = artifact.device_bytes() - artifact.parameter_bytes()
+        result.extra[f'{label} workspace'] = f'{workspace / 1e6:.1f} MB'
+        contenders.append(
+            timing.GraphContender(label, lambda _, a=artifact, o=out: a.launch([x], o)))
     return contenders
 
 
@@ -37,8 +42,9 @@ def torch_contenders(settings, layer, module, x):
     for name, form in rivals.torch_forms(settings, module).items():
         if layer.dropout:
             contenders.append(timing.GraphContender(name, lambda _, f=form: f(x)))
-        contenders.append(timing.GraphContender(name + (' no_grad' if layer.dropout else ''),
-                                                lambda _, f=rivals.without_autograd(form): f(x)))
+        contenders.append(
+            timing.GraphContender(name + (' no_grad' if layer.dropout else ''),
+                                  lambda _, f=rivals.without_autograd(form): f(x)))
     return contenders
 
 
@@ -51,11 +57,14 @@ def run(settings):
         module = rivals.module_of(layer).to('cuda', torch.float16)
         module.train(layer.dropout > 0)
         x = torch.randn(batch, length, layer.hidden, device='cuda', dtype=torch.float16)
-        contenders = ours.guarded(result, lambda: our_contenders(result, settings, layer, module, x, batch, length))
+        contenders = ours.guarded(
+            result, lambda: our_contenders(result, settings, layer, module, x, batch, length))
         if layer.dropout:
             x = x.clone().requires_grad_()
-        contenders += ours.guarded(result, lambda: torch_contenders(settings, layer, module, x), 'torch')
-        contenders += ours.guarded(result, lambda: rivals.jax_contenders(settings, layer, module, x), 'jax')
+        contenders += ours.guarded(result, lambda: torch_contenders(settings, layer, module, x),
+                                   'torch')
+        contenders += ours.guarded(result,
+                                   lambda: rivals.jax_contenders(settings, layer, module, x), 'jax')
         timing.measure(result, contenders, settings.rounds)
         yield result
         del contenders, module, x

@@ -1,4 +1,5 @@
-"""The layers that are measured whole: presets of weft with the sizes that rivals, references and floors need. No packages: tested without a GPU."""
+"""The layers that are measured whole: presets of weft with the sizes that rivals, references and
+floors need. No packages: tested without a GPU."""
 from dataclasses import dataclass
 
 from .report import Workload
@@ -8,7 +9,8 @@ FP16 = 2  # bytes
 
 @dataclass(frozen=True)
 class Layer:
-    """A post-norm encoder layer, or its multi-head attention alone: projections with biases, softmax, dropout, output projection."""
+    """A post-norm encoder layer, or its multi-head attention alone: projections with biases,
+    softmax, dropout, output projection."""
     preset: str
     hidden: int
     heads: int
@@ -33,9 +35,11 @@ class Layer:
         return attention + (2 * hidden * inner + inner + 5 * hidden if inner else 0)
 
     def flop(self, batch, length):
-        """Of the products of a forward pass: projections, scores, weighted sum, output, and what feeds forward."""
+        """Of the products of a forward pass: projections, scores, weighted sum, output, and what
+        feeds forward."""
         tokens = batch * length
-        return 2 * tokens * self.hidden * (4 * self.hidden + 2 * self.feed_forward) + 4 * tokens * length * self.hidden
+        return 2 * tokens * self.hidden * (
+            4 * self.hidden + 2 * self.feed_forward) + 4 * tokens * length * self.hidden
 
     def workload(self, batch, length):
         """Bytes of input, output and weights once."""
@@ -44,16 +48,20 @@ class Layer:
         return Workload(self.name(batch, length), moved, self.flop(batch, length), note)
 
     def training_workload(self, batch, length):
-        """Three times the forward products; bytes of input, result, their gradients, weights read and their gradients written."""
+        """Three times the forward products; bytes of input, result, their gradients, weights read
+        and their gradients written."""
         forward = self.workload(batch, length)
-        return Workload(self.training_name(batch, length), 2 * forward.bytes_moved, 3 * forward.flop,
-                        f'forward and backward, dropout {self.dropout}')
+        return Workload(self.training_name(batch, length), 2 * forward.bytes_moved,
+                        3 * forward.flop, f'forward and backward, dropout {self.dropout}')
 
 
-PAPER = Layer('paper-encoder', hidden=1024, heads=16, feed_forward=4096, activation='relu', dropout=0.1, epsilon=1e-5)
+PAPER = Layer('paper-encoder', hidden=1024, heads=16, feed_forward=4096, activation='relu',
+              dropout=0.1, epsilon=1e-5)
 PAPER_ATTENTION = Layer('paper-attention', hidden=1024, heads=16, dropout=0.1)
-BERT_BASE = Layer('bert-base', hidden=768, heads=12, feed_forward=3072, activation='gelu', epsilon=1e-12)
-BERT_LARGE = Layer('bert-large', hidden=1024, heads=16, feed_forward=4096, activation='gelu', epsilon=1e-12)
+BERT_BASE = Layer('bert-base', hidden=768, heads=12, feed_forward=3072, activation='gelu',
+                  epsilon=1e-12)
+BERT_LARGE = Layer('bert-large', hidden=1024, heads=16, feed_forward=4096, activation='gelu',
+                   epsilon=1e-12)
 
 SHAPES = [(8, 512), (96, 128)]
 SWEEP = [(1, length) for length in (128, 256, 512, 1024, 2048, 4096)]

@@ -1,4 +1,5 @@
-"""What the figures were measured on: GPU, driver, versions, clocks, power. Reads only; no setting is ever changed."""
+"""What the figures were measured on: GPU, driver, versions, clocks, power. Reads only; no setting
+is ever changed."""
 import torch
 
 
@@ -21,7 +22,8 @@ class ClockMonitor:
         if self.nvml:
             uuid = str(torch.cuda.get_device_properties(0).uuid)
             try:
-                self.handle = self.nvml.nvmlDeviceGetHandleByUUID(uuid if uuid.startswith('GPU-') else 'GPU-' + uuid)
+                self.handle = self.nvml.nvmlDeviceGetHandleByUUID(
+                    uuid if uuid.startswith('GPU-') else 'GPU-' + uuid)
             except Exception:
                 self.handle = self.nvml.nvmlDeviceGetHandleByIndex(0)
 
@@ -32,7 +34,8 @@ class ClockMonitor:
         try:
             self.readings.append((nvml.nvmlDeviceGetClockInfo(self.handle, nvml.NVML_CLOCK_SM),
                                   nvml.nvmlDeviceGetPowerUsage(self.handle) / 1e3,
-                                  nvml.nvmlDeviceGetTemperature(self.handle, nvml.NVML_TEMPERATURE_GPU),
+                                  nvml.nvmlDeviceGetTemperature(self.handle,
+                                                                nvml.NVML_TEMPERATURE_GPU),
                                   nvml.nvmlDeviceGetCurrentClocksThrottleReasons(self.handle)))
         except nvml.NVMLError:
             self.handle = None
@@ -44,8 +47,10 @@ class ClockMonitor:
         capped = any(reason & 0x4 for reason in reasons)
         hot = any(reason & 0x60 for reason in reasons)
         middle = lambda values: sorted(values)[len(values) // 2]
-        return (f'SM {middle(clocks)} ({min(clocks)}-{max(clocks)}) MHz, {middle(watts):.0f} W, {max(celsius)} C'
-                + (', power capped' if capped else '') + (', thermally throttled' if hot else ''))
+        return (
+            f'SM {middle(clocks)} ({min(clocks)}-{max(clocks)}) MHz, {middle(watts):.0f} W, '
+            f'{max(celsius)} C'
+            + (', power capped' if capped else '') + (', thermally throttled' if hot else ''))
 
 
 def describe():
@@ -54,8 +59,10 @@ def describe():
     if ClockMonitor.nvml:
         driver = ClockMonitor.nvml.nvmlSystemGetDriverVersion()
         driver = driver.decode() if isinstance(driver, bytes) else driver
-    return (f'{torch.cuda.get_device_name(0)}, driver {driver}, torch {torch.__version__}, CUDA {torch.version.cuda}, '
-            f'cuDNN {torch.backends.cudnn.version()}')
+    return (
+        f'{torch.cuda.get_device_name(0)}, driver {driver}, torch {torch.__version__}, CUDA '
+        f'{torch.version.cuda}, '
+        f'cuDNN {torch.backends.cudnn.version()}')
 
 
 def median_seconds(call, repeats=7):
@@ -73,7 +80,8 @@ def median_seconds(call, repeats=7):
 
 
 def ceilings():
-    """(bytes/s of a large device-to-device copy, read plus written; flop/s of a large fp16 product), of this run."""
+    """(bytes/s of a large device-to-device copy, read plus written; flop/s of a large fp16
+    product), of this run."""
     source = torch.randn(2**30, dtype=torch.float32, device='cuda')
     target = torch.empty_like(source)
     bandwidth = 2 * 4 * source.numel() / median_seconds(lambda: target.copy_(source))

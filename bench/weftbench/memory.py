@@ -1,4 +1,5 @@
-"""Group `memory`: most device bytes in use during a forward call, parameters aside; input and output counted for everyone."""
+"""Group `memory`: most device bytes in use during a forward call, parameters aside; input and
+output counted for everyone."""
 import torch
 
 from . import layers, ours, rivals
@@ -25,7 +26,8 @@ def bytes_in_use(artifact):
 
 
 def within(settings, artifact, layer, batch, length, most):
-    """The plan that `--max-memory` finds for as much memory as the rival takes. The dropout key (16 bytes) is no part of a workspace."""
+    """The plan that `--max-memory` finds for as much memory as the rival takes. The dropout key (16
+    bytes) is no part of a workspace."""
     limit = most - artifact.external_bytes() - 16
     return ours.compile_artifact(settings, f'{layer.name(batch, length)} within {most}',
                                  [*layer.compile_arguments(batch, length), '--max-memory', limit])
@@ -45,19 +47,23 @@ def run(settings):
                 bytes_of[label] = peak_bytes(rivals.without_autograd(rivals.twin(module, sdpa)), x)
 
             def ours_bytes():
-                made = ours.artifacts(settings, layer.name(batch, length), layer.compile_arguments(batch, length), result)
+                made = ours.artifacts(settings, layer.name(batch, length),
+                                      layer.compile_arguments(batch, length), result)
                 for label, artifact in made.items():
                     bytes_of[label] = bytes_in_use(artifact)
                     if bytes_of[label] > bytes_of['eager + SDPA']:
-                        fitted = within(settings, artifact, layer, batch, length, bytes_of['eager + SDPA'])
+                        fitted = within(settings, artifact, layer, batch, length,
+                                        bytes_of['eager + SDPA'])
                         bytes_of[FITTED] = bytes_in_use(fitted)
                         result.extra[f'{FITTED} plan'] = fitted.summary()
                 return []
+
             ours.guarded(result, ours_bytes)
             result.extra = {label: f'{count / 1e6:.1f} MB' for label, count in bytes_of.items()}
             for label in ('weft', FITTED):
                 if label in bytes_of:
-                    result.extra[f'{label} / (eager + SDPA)'] = f'{bytes_of[label] / bytes_of["eager + SDPA"]:.3f}'
+                    ratio = bytes_of[label] / bytes_of['eager + SDPA']
+                    result.extra[f'{label} / (eager + SDPA)'] = f'{ratio:.3f}'
             yield result
             del module, x
             torch.cuda.empty_cache()

@@ -1,4 +1,5 @@
-"""Group `norm`: memory-bound kernels. Rates count the tensors that must move; the copies of the same run are the ceiling."""
+"""Group `norm`: memory-bound kernels. Rates count the tensors that must move; the copies of the
+same run are the ceiling."""
 import torch
 import torch.nn.functional as F
 
@@ -22,12 +23,16 @@ def copies(bytes_moved, sets):
     count = int(bytes_moved) // 4
     sources = [torch.randn(count, device='cuda', dtype=torch.float16) for _ in range(sets)]
     targets = [torch.empty_like(source) for source in sources]
-    contenders = [timing.GraphContender('copy by the driver', lambda s: targets[s].copy_(sources[s]), sets)]
+    contenders = [
+        timing.GraphContender('copy by the driver', lambda s: targets[s].copy_(sources[s]), sets)
+    ]
     try:
         from . import copy_kernel
         for block, warps in copy_kernel.VARIANTS:
-            contenders.append(timing.GraphContender(f'copy by Triton, {block} a block',
-                                                    lambda s, v=(block, warps): copy_kernel.copy(sources[s], targets[s], *v), sets))
+            contenders.append(
+                timing.GraphContender(
+                    f'copy by Triton, {block} a block',
+                    lambda s, v=(block, warps): copy_kernel.copy(sources[s], targets[s], *v), sets))
     except ImportError:  # the driver's copy stands alone
         pass
     return contenders
@@ -36,14 +41,18 @@ def copies(bytes_moved, sets):
 def our_contender(settings, result, file, values, inputs, parameters, expected):
     """`inputs`: one list of tensors a set. Ours is checked on the first set."""
     contenders = []
-    for label, artifact in ours.artifacts(settings, result.workload.name, [ours.workload_file(settings, file, values)], result).items():
+    for label, artifact in ours.artifacts(settings, result.workload.name,
+                                          [ours.workload_file(settings, file, values)],
+                                          result).items():
         artifact.set_parameters(parameters)
         artifact.set_dropout_key(seed=1, step=0)
         outputs = [artifact.poisoned_outputs() for _ in inputs]
         artifact.launch(inputs[0], outputs[0])
         torch.cuda.synchronize()
         result.errors[label] = reference.check(outputs[0][0], expected(), LIMIT)
-        contenders.append(timing.GraphContender(label, lambda s, a=artifact, o=outputs: a.launch(inputs[s], o[s]), len(inputs)))
+        contenders.append(
+            timing.GraphContender(label, lambda s, a=artifact, o=outputs: a.launch(inputs[s], o[s]),
+                                  len(inputs)))
     return contenders
 
 
@@ -54,8 +63,9 @@ def softmax(settings):
     x = torch.randn(*SOFTMAX, device='cuda', dtype=torch.float16)
     result = Result(Workload(name, 2 * 2 * x.numel(), note='fp16, 2 tensors'))
     values = dict(zip(('heads', 'rows', 'columns'), SOFTMAX))
-    contenders = ours.guarded(result, lambda: our_contender(settings, result, 'row_softmax', values, [[x]], {},
-                                                            lambda: torch.softmax(x.float(), -1)))
+    contenders = ours.guarded(
+        result, lambda: our_contender(settings, result, 'row_softmax', values, [[x]], {}, lambda:
+                                      torch.softmax(x.float(), -1)))
     contenders.append(timing.GraphContender('eager', lambda _: torch.softmax(x, -1)))
     if settings.torch_compile:
         compiled = rivals.compiled(lambda t: torch.softmax(t, -1))
@@ -70,7 +80,9 @@ def bias_dropout_residual_layernorm(settings, rows, columns):
         return
     bytes_moved = 3 * 2 * rows * columns
     sets = sets_for(bytes_moved)
-    tensors = lambda: [torch.randn(rows, columns, device='cuda', dtype=torch.float16) for _ in range(2)]
+    tensors = lambda: [
+        torch.randn(rows, columns, device='cuda', dtype=torch.float16) for _ in range(2)
+    ]
     inputs = [tensors() for _ in range(sets)]
     bias, gamma, beta = (torch.randn(columns, device='cuda', dtype=torch.float16) for _ in range(3))
 
@@ -80,16 +92,18 @@ def bias_dropout_residual_layernorm(settings, rows, columns):
         return reference.layer_norm(kept + x, gamma.double(), beta.double(), 1e-5)
 
     def eager(product, x):
-        return F.layer_norm(F.dropout(product + bias, PROBABILITY) + x, (columns,), gamma, beta)
+        return F.layer_norm(F.dropout(product + bias, PROBABILITY) + x, (columns, ), gamma, beta)
 
     result = Result(Workload(name, bytes_moved, note='fp16, 3 tensors'))
-    contenders = ours.guarded(result, lambda: our_contender(
-        settings, result, 'bias_dropout_residual_layernorm', dict(rows=rows, columns=columns), inputs,
-        dict(bias=bias, gamma=gamma, beta=beta), expected))
+    contenders = ours.guarded(
+        result, lambda: our_contender(settings, result, 'bias_dropout_residual_layernorm',
+                                      dict(rows=rows, columns=columns), inputs,
+                                      dict(bias=bias, gamma=gamma, beta=beta), expected))
     contenders.append(timing.GraphContender('eager', lambda s: eager(*inputs[s]), sets))
     if settings.torch_compile:
         compiled = rivals.compiled(eager)
-        contenders.append(timing.GraphContender('torch.compile', lambda s: compiled(*inputs[s]), sets))
+        contenders.append(
+            timing.GraphContender('torch.compile', lambda s: compiled(*inputs[s]), sets))
     timing.measure(result, contenders + copies(bytes_moved, sets), settings.rounds)
     yield result
 

@@ -1,4 +1,5 @@
-"""Ours: artifacts compiled on this machine by `weft compile`, run through libweft_runtime.so on torch's streams and tensors."""
+"""Ours: artifacts compiled on this machine by `weft compile`, run through libweft_runtime.so on
+torch's streams and tensors."""
 import json
 import math
 import pathlib
@@ -12,7 +13,10 @@ from . import artifact_graph, library
 from .report import OURS
 
 WORKLOADS = pathlib.Path(__file__).resolve().parents[1] / 'workloads'
-DTYPES = {'f16': torch.float16, 'bf16': torch.bfloat16, 'f32': torch.float32, 'i32': torch.int32, 'i1': torch.bool}
+DTYPES = {
+    'f16': torch.float16, 'bf16': torch.bfloat16, 'f32': torch.float32, 'i32': torch.int32,
+    'i1': torch.bool
+}
 
 
 class WeftFailed(RuntimeError):
@@ -20,9 +24,11 @@ class WeftFailed(RuntimeError):
 
 
 def weft(settings, *arguments):
-    done = subprocess.run([settings.weft, *map(str, arguments)], capture_output=True, text=True, check=False)
+    done = subprocess.run([settings.weft, *map(str, arguments)], capture_output=True, text=True,
+                          check=False)
     if done.returncode:
-        said = [line for line in done.stderr.splitlines() if line.startswith('weft: error: ')] or done.stderr.strip().splitlines()[-1:] or ['nothing']
+        said = [line for line in done.stderr.splitlines() if line.startswith('weft: error: ')
+                ] or done.stderr.strip().splitlines()[-1:] or ['nothing']
         raise WeftFailed(f'weft {arguments[0]}: exit {done.returncode}: {said[0][:300]}')
     return done.stdout
 
@@ -39,7 +45,8 @@ def workload_file(settings, name, values):
 
 
 def compile_artifact(settings, name, arguments, edit=None, entry=library.FORWARD):
-    """Compiles (once a run) and loads. `edit(plan)` changes plan.json before the kernels are emitted again."""
+    """Compiles (once a run) and loads. `edit(plan)` changes plan.json before the kernels are
+    emitted again."""
     folder = settings.folder / re.sub(r'[^A-Za-z0-9]+', '-', name).strip('-')
     if not (folder / 'plan.json').exists():
         weft(settings, 'compile', *arguments, *settings.weft_flags, '-o', folder)
@@ -50,7 +57,9 @@ def compile_artifact(settings, name, arguments, edit=None, entry=library.FORWARD
             try:
                 weft(settings, 'emit', folder)
             except WeftFailed:
-                shutil.rmtree(folder)  # an edited plan with the kernels of before must not be found by a later run
+                shutil.rmtree(
+                    folder
+                )  # an edited plan with the kernels of before must not be found by a later run
                 raise
     return Artifact(settings, folder, entry)
 
@@ -75,12 +84,12 @@ def guarded(result, make, label=OURS):
 
 class Artifact:
     """A loaded artifact. Launches go to torch's current stream, and can be captured there."""
-
     def __init__(self, settings, folder, entry=library.FORWARD):
         self.folder = folder
         self.plan = json.loads((folder / 'plan.json').read_text())
         self.handle = library.load(settings.library).open(folder, entry)
-        self.inputs, self.outputs = self.handle.tensors(library.INPUT), self.handle.tensors(library.OUTPUT)
+        self.inputs, self.outputs = self.handle.tensors(library.INPUT), self.handle.tensors(
+            library.OUTPUT)
 
     def input_names(self):
         return [tensor['name'] for tensor in self.inputs]
@@ -91,9 +100,13 @@ class Artifact:
         return [artifact_graph.gradient_of(by_result, tensor['name']) for tensor in self.outputs]
 
     def summary(self):
-        kernels = [kernel for kernel in self.plan['kernels'] if kernel['source'] or kernel.get('library')]
-        return (f'{len(kernels)} kernels, predicted {1e3 * self.plan["predictedSeconds"]:.4f} ms ({self.plan["costModel"]}), '
-                f'variant {self.plan["variant"]}')
+        kernels = [
+            kernel for kernel in self.plan['kernels'] if kernel['source'] or kernel.get('library')
+        ]
+        return (
+            f'{len(kernels)} kernels, predicted {1e3 * self.plan["predictedSeconds"]:.4f} ms '
+            f'({self.plan["costModel"]}), '
+            f'variant {self.plan["variant"]}')
 
     def set_parameters(self, tensors):
         """By name; logical row-major, in the graph's shapes."""
@@ -101,8 +114,12 @@ class Artifact:
         for parameter in self.handle.tensors(library.PARAMETER):
             name = parameter['name']
             given[name] = tensors[name].contiguous()
-            if list(given[name].shape) != parameter['extents'] or given[name].dtype != DTYPES[parameter['dtype']]:
-                raise ValueError(f'{name}: {list(given[name].shape)} {given[name].dtype}, the graph has {parameter}')
+            if list(given[name].shape) != parameter['extents'] or given[name].dtype != DTYPES[
+                    parameter['dtype']]:
+                raise ValueError(
+                    f'{name}: {list(given[name].shape)} {given[name].dtype}, the graph has '
+                    f'{parameter}'
+                )
         torch.cuda.synchronize()  # the copies below do not wait for torch's streams
         for name, tensor in given.items():
             self.handle.set_parameter(name, tensor)
@@ -116,30 +133,46 @@ class Artifact:
         for tensor in self.outputs:
             memory = torch.full([tensor['extents'][axis] for axis in tensor['order']], float('nan'),
                                 dtype=DTYPES[tensor['dtype']], device='cuda')
-            found.append(memory.permute([tensor['order'].index(axis) for axis in range(len(tensor['order']))]))
+            found.append(
+                memory.permute(
+                    [tensor['order'].index(axis) for axis in range(len(tensor['order']))]))
         return found
 
     def launch(self, inputs, outputs):
-        """Inputs by the artifact's order; contiguous, as plans have them unless compiled with --free."""
-        self.handle.launch([tensor.data_ptr() for tensor in [*inputs, *outputs]], torch.cuda.current_stream().cuda_stream)
+        """Inputs by the artifact's order; contiguous, as plans have them unless compiled with
+        --free."""
+        self.handle.launch([tensor.data_ptr() for tensor in [*inputs, *outputs]],
+                           torch.cuda.current_stream().cuda_stream)
 
     def launched(self):
         """Names of the kernels that run: views do not."""
-        return [kernel['name'] for kernel in self.plan['kernels'] if kernel['source'] or kernel.get('library')]
+        return [
+            kernel['name'] for kernel in self.plan['kernels']
+            if kernel['source'] or kernel.get('library')
+        ]
 
     def kernel_memory(self, name):
         """Fresh random memory for every buffer that holds an operand or a result of a kernel."""
         kernel = next(one for one in self.plan['kernels'] if one['name'] == name)
-        used = {self.plan['tensors'][index]['buffer'] for index in kernel['inputs'] + kernel['outputs']}
+        used = {
+            self.plan['tensors'][index]['buffer']
+            for index in kernel['inputs'] + kernel['outputs']
+        }
         sizes = dict.fromkeys(sorted(used), 0)
         for tensor in self.plan['tensors']:
             if tensor['buffer'] in sizes:
                 end = tensor['offset'] * DTYPES[tensor['dtype']].itemsize + tensor['bytes']
                 sizes[tensor['buffer']] = max(sizes[tensor['buffer']], end)
-        return {buffer: torch.randn(-(-size // 2), device='cuda', dtype=torch.float16) for buffer, size in sizes.items()}
+        return {
+            buffer: torch.randn(-(-size // 2), device='cuda', dtype=torch.float16)
+            for buffer, size in sizes.items()
+        }
 
     def launch_kernel(self, name, memory):
-        self.handle.launch_kernel(name, {buffer: tensor.data_ptr() for buffer, tensor in memory.items()}, torch.cuda.current_stream().cuda_stream)
+        self.handle.launch_kernel(name,
+                                  {buffer: tensor.data_ptr()
+                                   for buffer, tensor in memory.items()},
+                                  torch.cuda.current_stream().cuda_stream)
 
     def device_bytes(self):
         return self.handle.device_bytes()
@@ -155,4 +188,6 @@ class Artifact:
 
     def external_bytes(self):
         """Inputs and outputs that the caller holds."""
-        return sum(math.prod(tensor['extents']) * DTYPES[tensor['dtype']].itemsize for tensor in [*self.inputs, *self.outputs])
+        return sum(
+            math.prod(tensor['extents']) * DTYPES[tensor['dtype']].itemsize
+            for tensor in [*self.inputs, *self.outputs])

@@ -1,4 +1,5 @@
-"""What the layers compute, in fp64 with the same weights and the same dropout masks: a wrong kernel never has a speed."""
+"""What the layers compute, in fp64 with the same weights and the same dropout masks: a wrong kernel
+never has a speed."""
 import math
 
 import torch
@@ -19,7 +20,8 @@ def philox(counter, key, rounds=7):
 
 
 def mixed(x, y, z, w):
-    """Words of coordinates and key on int64 tensors that hold 32-bit words; products wrap modulo 2^64, which keeps the bits that are used."""
+    """Words of coordinates and key on int64 tensors that hold 32-bit words; products wrap modulo
+    2^64, which keeps the bits that are used."""
     for _ in range(2):
         x = (x + y * w) & MASK32
         y = (y + z * x) & MASK32
@@ -39,17 +41,19 @@ def dropout_kept(shape, p, stream, seed, step, device='cuda'):
     zero = torch.zeros_like(o)
     key = (seed & MASK32, ((seed >> 32) ^ (step * 0x9E3779B9)) & MASK32)
     common, apart = philox((0, 0, 0, stream), key), 0x9E3779B9
-    words = mixed(*((common[i] + part * apart) & MASK32 for i, part in enumerate((lane + 32 * c, r, o & MASK32, zero))))
+    words = mixed(*((common[i] + part * apart) & MASK32
+                    for i, part in enumerate((lane + 32 * c, r, o & MASK32, zero))))
     draws = torch.stack([(words[d // 2] >> (16 * (d % 2))) & 0xFFFF for d in range(8)], -1)
-    # lane = (row % 8) * 4 + (column % 8) / 2 and draw = column % 2 + 2 (row / 8) + 4 (column / 8), both within the tile.
-    tiles = draws.view(outer, tall, wide, 8, 4, 2, 2, 2)  # .., row % 8, column % 8 / 2, column / 8, row / 8, column % 2
+    # lane = (row % 8) * 4 + (column % 8) / 2 and draw = column % 2 + 2 (row / 8) + 4 (column / 8),
+    # both within the tile.
+    tiles = draws.view(outer, tall, wide, 8, 4, 2, 2,
+                       2)  # .., row % 8, column % 8 / 2, column / 8, row / 8, column % 2
     full = tiles.permute(0, 1, 6, 3, 2, 5, 4, 7).reshape(outer, 16 * tall, 16 * wide)
     return full[:, :rows, :columns].reshape(shape) >= round(p * 65536)
 
 
 class Dropout:
     """Applies the masks of one (seed, step); p = 0 keeps everything."""
-
     def __init__(self, p, seed=1, step=0):
         self.p, self.seed, self.step = p, seed, step
 
@@ -62,12 +66,13 @@ class Dropout:
 
 def layer_norm(x, gamma, beta, epsilon):
     mean = x.mean(-1, keepdim=True)
-    variance = ((x - mean) ** 2).mean(-1, keepdim=True)
+    variance = ((x - mean)**2).mean(-1, keepdim=True)
     return (x - mean) * torch.rsqrt(variance + epsilon) * gamma + beta
 
 
 def attention(t, dropout):
-    """Multi-head attention by the graph's names and axes (wq[p,h,i], wo[w,h,i], x[b,j,i]); dropout of probabilities is stream 0."""
+    """Multi-head attention by the graph's names and axes (wq[p,h,i], wo[w,h,i], x[b,j,i]); dropout
+    of probabilities is stream 0."""
     project = lambda w, b: torch.einsum('phi,bji->phbj', t[w], t['x']) + t[b][:, :, None, None]
     q, k, v = project('wq', 'bq'), project('wk', 'bk'), project('wv', 'bv')
     score = torch.einsum('phbk,phbj->hbjk', k, q) / math.sqrt(q.shape[0])
@@ -76,8 +81,10 @@ def attention(t, dropout):
 
 
 def encoder(t, activation, epsilon, dropout):
-    """The post-norm encoder layer by its own names: axes as in the graph (w1[u,i], w2[i,u], ...)."""
-    middle = layer_norm(dropout(attention(t, dropout), 1) + t['x'], t['gamma1'], t['beta1'], epsilon)
+    """The post-norm encoder layer by its own names: axes as in the graph (w1[u,i], w2[i,u],
+    ...)."""
+    middle = layer_norm(
+        dropout(attention(t, dropout), 1) + t['x'], t['gamma1'], t['beta1'], epsilon)
     hidden = torch.einsum('ui,bji->bju', t['w1'], middle) + t['b1']
     active = torch.relu(hidden) if activation == 'relu' else torch.nn.functional.gelu(hidden)
     result = torch.einsum('iu,bju->bji', t['w2'], dropout(active, 2)) + t['b2']
@@ -87,7 +94,8 @@ def encoder(t, activation, epsilon, dropout):
 def result_of(layer, tensors, dropout, dtype=torch.float64):
     """What a layers.Layer computes, all in `dtype`."""
     t = {name: value.to(dtype) for name, value in tensors.items()}
-    return encoder(t, layer.activation, layer.epsilon, dropout) if layer.feed_forward else attention(t, dropout)
+    return encoder(t, layer.activation, layer.epsilon,
+                   dropout) if layer.feed_forward else attention(t, dropout)
 
 
 class WrongResult(Exception):

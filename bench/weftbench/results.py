@@ -1,4 +1,5 @@
-"""The lines of one run (bench/run --json FILE) as Markdown tables: PYTHONPATH=bench python3 -m weftbench.results FILE. No packages."""
+"""The lines of one run (bench/run --json FILE) as Markdown tables: PYTHONPATH=bench python3 -m
+weftbench.results FILE. No packages."""
 import json
 import sys
 
@@ -6,7 +7,8 @@ OURS = 'weft'
 
 
 def column_of(contender):
-    """Several forms of one contender share a column, which shows the fastest: with and without autograd, copies of any kind."""
+    """Several forms of one contender share a column, which shows the fastest: with and without
+    autograd, copies of any kind."""
     if contender.startswith('copy'):
         return 'best copy'
     return contender.removesuffix(' no_grad')
@@ -17,7 +19,8 @@ def kind_of(line):
     name = line['workload']
     if ': ' in name:
         return name.split(': ')[0]
-    return {'attention': 'attention fp32, three kernels', 'softmax': 'softmax fp32, one kernel'}.get(name.split(' ')[0], line.get('group', ''))
+    return {'attention': 'attention fp32, three kernels',
+            'softmax': 'softmax fp32, one kernel'}.get(name.split(' ')[0], line.get('group', ''))
 
 
 def milliseconds(value):
@@ -31,7 +34,8 @@ def markdown(rows):
 
 
 def times(lines):
-    """One row a workload: milliseconds by column, the best of ours against the best rival, and over the floor."""
+    """One row a workload: milliseconds by column, the best of ours against the best rival, and over
+    the floor."""
     cells = []
     for line in lines:
         best = {}
@@ -39,21 +43,32 @@ def times(lines):
             column = column_of(name)
             best[column] = min(best.get(column, float('inf')), figures['ms'])
         cells.append(best)
-    columns = sorted({column for best in cells for column in best}, key=lambda name: (name.split(' ')[0] != OURS, name == 'best copy', name))
+    columns = sorted({column
+                      for best in cells
+                      for column in best}, key=lambda name:
+                     (name.split(' ')[0] != OURS, name == 'best copy', name))
     is_ours = lambda name: name.split(' ')[0] == OURS
     rows = [['ms'] + columns + ['best rival / weft', 'weft / floor']]
     for line, best in zip(lines, cells):
         ours = min((ms for name, ms in best.items() if is_ours(name)), default=None)
-        rival = min((ms for name, ms in best.items() if not is_ours(name) and name != 'best copy'), default=None)
-        rows.append([line['workload'].split(': ')[-1]] + [milliseconds(best.get(column)) for column in columns] +
-                    [f'{rival / ours:.2f}' if ours and rival else '-', f'{ours / line["floorMs"]:.2f}' if ours and line['floorMs'] else '-'])
+        rival = min((ms for name, ms in best.items() if not is_ours(name) and name != 'best copy'),
+                    default=None)
+        rows.append([line['workload'].split(': ')[-1]] +
+                    [milliseconds(best.get(column)) for column in columns] + [
+                        f'{rival / ours:.2f}' if ours and rival else '-',
+                        f'{ours / line["floorMs"]:.2f}' if ours and line['floorMs'] else '-'
+                    ])
     return markdown(rows)
 
 
 def extras(lines):
     """Workloads that are not timed: what they found."""
-    columns = sorted({name for line in lines for name in line['extra'] if name != 'weft plan'}, key=lambda name: (name != OURS, name))
-    return markdown([[''] + columns] + [[line['workload'].split(': ')[-1]] + [line['extra'].get(column, '-') for column in columns]
+    columns = sorted({name
+                      for line in lines
+                      for name in line['extra'] if name != 'weft plan'}, key=lambda name:
+                     (name != OURS, name))
+    return markdown([[''] + columns] + [[line['workload'].split(': ')[-1]] +
+                                        [line['extra'].get(column, '-') for column in columns]
                                         for line in lines])
 
 
@@ -66,11 +81,15 @@ def document(text):
             kinds.setdefault(kind_of(line), []).append(line)
     parts = [machine] if machine else []
     for kind, lines in kinds.items():
-        parts.append(f'## {kind}\n' + (times(lines) if any(line['contenders'] for line in lines) else extras(lines)))
+        parts.append(f'## {kind}\n' + (times(lines) if any(line['contenders']
+                                                           for line in lines) else extras(lines)))
         protocols = sorted({line['protocol'] for line in lines if line['protocol']})
         if protocols:
             parts.append(f'Protocol of the first: {lines[0]["protocol"]}; {lines[0]["clocks"]}.')
-        failures = [f'- {line["workload"]}: {name}: {reason}' for line in lines for name, reason in line['failures'].items()]
+        failures = [
+            f'- {line["workload"]}: {name}: {reason}' for line in lines
+            for name, reason in line['failures'].items()
+        ]
         if failures:
             parts.append('No figure:\n' + '\n'.join(failures))
     return '\n\n'.join(parts) + '\n'

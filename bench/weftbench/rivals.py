@@ -1,6 +1,6 @@
-"""The rivals: PyTorch modules as their users would write them, and JAX. Each in its best fair setting: fp16, CUDA-graph replay,
-training mode where dropout is part of the work, one product for the three projections, with and without autograd's bookkeeping.
-"""
+"""The rivals: PyTorch modules as their users would write them, and JAX. Each in its best fair
+setting: fp16, CUDA-graph replay, training mode where dropout is part of the work, one product for
+the three projections, with and without autograd's bookkeeping."""
 import math
 import os
 
@@ -11,8 +11,8 @@ from . import timing
 
 
 class Attention(torch.nn.Module):
-    """Multi-head attention with biases and dropout of the probabilities; `sdpa` chooses fused attention, else softmax between two products."""
-
+    """Multi-head attention with biases and dropout of the probabilities; `sdpa` chooses fused
+    attention, else softmax between two products."""
     def __init__(self, hidden, heads, dropout=0.0, sdpa=True):
         super().__init__()
         self.heads, self.dropout, self.sdpa = heads, dropout, sdpa
@@ -27,7 +27,8 @@ class Attention(torch.nn.Module):
         head = hidden // self.heads
         q, k, v = self.qkv(x).view(batch, length, 3, self.heads, head).permute(2, 0, 3, 1, 4)
         if self.sdpa:
-            mixed = F.scaled_dot_product_attention(q, k, v, dropout_p=self.dropout if self.training else 0.0)
+            mixed = F.scaled_dot_product_attention(q, k, v,
+                                                   dropout_p=self.dropout if self.training else 0.0)
         else:
             mixed = self.drop(torch.softmax((q @ k.transpose(-1, -2)) / math.sqrt(head), -1)) @ v
         return self.out(mixed.transpose(1, 2).reshape(batch, length, hidden))
@@ -50,8 +51,8 @@ class Attention(torch.nn.Module):
 
 class EncoderLayer(Attention):
     """Post-norm encoder layer."""
-
-    def __init__(self, hidden, heads, feed_forward, activation='relu', dropout=0.0, epsilon=1e-5, sdpa=True):
+    def __init__(self, hidden, heads, feed_forward, activation='relu', dropout=0.0, epsilon=1e-5,
+                 sdpa=True):
         super().__init__(hidden, heads, dropout, sdpa)
         self.activation = F.relu if activation == 'relu' else F.gelu
         self.up = torch.nn.Linear(hidden, feed_forward)
@@ -66,22 +67,30 @@ class EncoderLayer(Attention):
     def tensors(self):
         """Also w1[u,i], w2[i,u] and the norms."""
         more = dict(w1=self.up.weight, b1=self.up.bias, w2=self.down.weight, b2=self.down.bias,
-                    gamma1=self.norm1.weight, beta1=self.norm1.bias, gamma2=self.norm2.weight, beta2=self.norm2.bias)
-        return {**super().tensors(), **{name: tensor.detach().contiguous() for name, tensor in more.items()}}
+                    gamma1=self.norm1.weight, beta1=self.norm1.bias, gamma2=self.norm2.weight,
+                    beta2=self.norm2.bias)
+        return {
+            **super().tensors(),
+            **{name: tensor.detach().contiguous()
+               for name, tensor in more.items()}
+        }
 
 
 def module_of(layer):
     """The module of a layers.Layer."""
     if not layer.feed_forward:
         return Attention(layer.hidden, layer.heads, layer.dropout)
-    return EncoderLayer(layer.hidden, layer.heads, layer.feed_forward, layer.activation, layer.dropout, layer.epsilon)
+    return EncoderLayer(layer.hidden, layer.heads, layer.feed_forward, layer.activation,
+                        layer.dropout, layer.epsilon)
 
 
 def twin(module, sdpa):
     """The same weights with the other attention."""
     other = type(module).__new__(type(module))
     torch.nn.Module.__init__(other)
-    other.__dict__.update({name: value for name, value in module.__dict__.items() if not name.startswith('_')})
+    other.__dict__.update(
+        {name: value
+         for name, value in module.__dict__.items() if not name.startswith('_')})
     other._modules.update(module._modules)
     other.train(module.training)
     other.sdpa = sdpa
@@ -100,23 +109,28 @@ def without_autograd(call):
     def run(*arguments):
         with torch.no_grad():
             return call(*arguments)
+
     return run
 
 
 def compiled(function):
-    """Inductor's default mode: its slow search is no faster on these layers and takes minutes. What was compiled for earlier workloads
-    is forgotten, because after eight versions of one function Dynamo falls back to eager."""
+    """Inductor's default mode: its slow search is no faster on these layers and takes minutes. What
+    was compiled for earlier workloads is forgotten, because after eight versions of one function
+    Dynamo falls back to eager."""
     torch.compiler.reset()
     return torch.compile(function, dynamic=False)
 
 
 def jax_contenders(settings, layer, module, x, dy=None):
-    """The layer by JAX, with `dy` of its gradients too, where JAX takes part; raises ImportError where it is missing."""
-    return [timing.HostContender('jax', *jax_layer(layer, module.tensors(), x, dy))] if settings.jax else []
+    """The layer by JAX, with `dy` of its gradients too, where JAX takes part; raises ImportError
+    where it is missing."""
+    return [timing.HostContender('jax', *jax_layer(layer, module.tensors(), x, dy))
+            ] if settings.jax else []
 
 
 def jax_layer(layer, tensors, x, dy=None):
-    """(call, wait) of a layers.Layer under jax.jit, with `dy` of its gradients too; raises ImportError without JAX."""
+    """(call, wait) of a layers.Layer under jax.jit, with `dy` of its gradients too; raises
+    ImportError without JAX."""
     os.environ.setdefault('XLA_PYTHON_CLIENT_PREALLOCATE', 'false')
     import jax
     import jax.numpy as jnp
@@ -125,31 +139,38 @@ def jax_layer(layer, tensors, x, dy=None):
     head = hidden // heads
     array = lambda tensor: jnp.asarray(tensor.detach().float().cpu().numpy(), jnp.float16)
     given = {name: array(value) for name, value in tensors.items()}
-    pack = lambda name: given.pop(name).transpose(2, 1, 0).reshape(hidden, hidden)  # [p,h,i] to [i, h * p]
-    weights = {'wqkv': jnp.concatenate([pack('wq'), pack('wk'), pack('wv')], 1),
-               'bqkv': jnp.concatenate([given.pop(name).transpose(1, 0).reshape(-1) for name in ('bq', 'bk', 'bv')]),
-               'wout': given.pop('wo').transpose(1, 0, 2).reshape(hidden, hidden), **given}
+    pack = lambda name: given.pop(name).transpose(2, 1, 0).reshape(hidden, hidden
+                                                                   )  # [p,h,i] to [i, h * p]
+    weights = {
+        'wqkv': jnp.concatenate([pack('wq'), pack('wk'), pack('wv')], 1), 'bqkv': jnp.concatenate(
+            [given.pop(name).transpose(1, 0).reshape(-1) for name in ('bq', 'bk', 'bv')]),
+        'wout': given.pop('wo').transpose(1, 0, 2).reshape(hidden, hidden), **given
+    }
 
     def norm(y, gamma, beta):
         y32 = y.astype(jnp.float32)
         centered = y32 - y32.mean(-1, keepdims=True)
-        return (centered * jax.lax.rsqrt((centered**2).mean(-1, keepdims=True) + layer.epsilon)).astype(y.dtype) * gamma + beta
+        return (centered * jax.lax.rsqrt(
+            (centered**2).mean(-1, keepdims=True) + layer.epsilon)).astype(y.dtype) * gamma + beta
 
     def drop(y, key):
-        return jnp.where(jax.random.bernoulli(key, 1 - dropout, y.shape), y / (1 - dropout), 0).astype(y.dtype) if dropout else y
+        return jnp.where(jax.random.bernoulli(key, 1 - dropout, y.shape), y /
+                         (1 - dropout), 0).astype(y.dtype) if dropout else y
 
     def attention(w, y, key):
         batch, length, _ = y.shape
         qkv = (y @ w['wqkv'] + w['bqkv']).reshape(batch, length, 3, heads, head)
         score = jnp.einsum('blhd,bmhd->bhlm', qkv[:, :, 0], qkv[:, :, 1]) / math.sqrt(head)
         probability = drop(jax.nn.softmax(score.astype(jnp.float32), -1).astype(y.dtype), key)
-        mixed = jnp.einsum('bhlm,bmhd->blhd', probability, qkv[:, :, 2]).reshape(batch, length, hidden)
+        mixed = jnp.einsum('bhlm,bmhd->blhd', probability, qkv[:, :,
+                                                               2]).reshape(batch, length, hidden)
         return mixed @ w['wout'] + w['bo']
 
     def encoder(w, y, key):
         keys = jax.random.split(key, 4)
         y = norm(y + drop(attention(w, y, keys[0]), keys[1]), w['gamma1'], w['beta1'])
-        active = jax.nn.relu if layer.activation == 'relu' else (lambda z: jax.nn.gelu(z, approximate=False))
+        active = jax.nn.relu if layer.activation == 'relu' else (
+            lambda z: jax.nn.gelu(z, approximate=False))
         inner = drop(active(y @ w['w1'].T + w['b1']), keys[2]) @ w['w2'].T + w['b2']
         return norm(y + drop(inner, keys[3]), w['gamma2'], w['beta2'])
 

@@ -1,14 +1,17 @@
-"""Group `seed004`: unfused attention in fp32, one head, D = 64, as three kernels: score, softmax, weighted sum.
+"""Group `seed004`: unfused attention in fp32, one head, D = 64, as three kernels: score, softmax,
+weighted sum.
 
-The softmax kernel combines the partial results of a row's threads in three ways: `linear` (one thread walks the shared array), `tree` (halving
-steps in shared memory), `shuffle` (within warps, then across). Each is measured as the seed has it, one block a row and one element a thread at a
-time, and (`--softmax`) in the configuration that weft selects for it; `chosen` is what weft selects of all, products by cuBLASLt included.
-Then the softmax kernels alone, the tiles of the plain FMA products, and a batch of four as one call against four calls on four streams.
-"""
+The softmax kernel combines the partial results of a row's threads in three ways: `linear` (one
+thread walks the shared array), `tree` (halving steps in shared memory), `shuffle` (within warps,
+then across). Each is measured as the seed has it, one block a row and one element a thread at a
+time, and (`--softmax`) in the configuration that weft selects for it; `chosen` is what weft selects
+of all, products by cuBLASLt included. Then the softmax kernels alone, the tiles of the plain FMA
+products, and a batch of four as one call against four calls on four streams."""
 import torch
 
 from . import ours, reference, timing
-from .attention_plans import COMBINES, HEAD, LENGTHS, STREAM_LENGTHS, TILE_LENGTHS, TILES, arguments, tile_label, with_combine, with_tile
+from .attention_plans import (COMBINES, HEAD, LENGTHS, STREAM_LENGTHS, TILE_LENGTHS, TILES,
+                              arguments, tile_label, with_combine, with_tile)
 from .report import Result, Workload
 
 LIMIT = 1e-4
@@ -16,7 +19,8 @@ LIMIT = 1e-4
 
 def workload(length, batch, note):
     flop = 4 * batch * length * length * HEAD
-    return Workload(f'attention fp32 N={length} B={batch}', 4 * batch * 4 * length * HEAD, flop, note)
+    return Workload(f'attention fp32 N={length} B={batch}', 4 * batch * 4 * length * HEAD, flop,
+                    note)
 
 
 def random_inputs(length, batch):
@@ -33,9 +37,11 @@ def eager(q, k, v):
 
 
 def checked(settings, result, label, length, batch, inputs, edit=None, flags=()):
-    """A contender whose result was compared with fp64; none, with the reason in `result`, where that failed."""
+    """A contender whose result was compared with fp64; none, with the reason in `result`, where
+    that failed."""
     def make():
-        artifact = ours.compile_artifact(settings, f'seed004 {length} {batch} {label}', [*arguments(length, batch), *flags], edit)
+        artifact = ours.compile_artifact(settings, f'seed004 {length} {batch} {label}',
+                                         [*arguments(length, batch), *flags], edit)
         # The graph's own order of arguments is the caller's: by name.
         named = dict(zip('qkv', inputs))
         ordered = [named[name] for name in artifact.input_names()]
@@ -44,6 +50,7 @@ def checked(settings, result, label, length, batch, inputs, edit=None, flags=())
         torch.cuda.synchronize()
         result.errors[label] = reference.check(out[0], expected(*inputs), LIMIT)
         return [timing.GraphContender(label, lambda _: artifact.launch(ordered, out))]
+
     return ours.guarded(result, make, label) if settings.ours else []
 
 
@@ -56,9 +63,11 @@ def plans(settings):
             result, inputs = Result(work), random_inputs(length, batch)
             contenders = checked(settings, result, 'weft chosen', length, batch, inputs)
             for combine in COMBINES:
-                contenders += checked(settings, result, f'weft {combine}', length, batch, inputs, with_combine(combine))
+                contenders += checked(settings, result, f'weft {combine}', length, batch, inputs,
+                                      with_combine(combine))
             for combine in ('linear', 'tree'):
-                contenders += checked(settings, result, f'weft --softmax {combine}', length, batch, inputs, flags=['--softmax', combine])
+                contenders += checked(settings, result, f'weft --softmax {combine}', length, batch,
+                                      inputs, flags=['--softmax', combine])
             contenders.append(timing.GraphContender('eager', lambda _: eager(*inputs)))
             timing.measure(result, contenders, settings.rounds)
             yield result
@@ -68,21 +77,26 @@ def plans(settings):
 def softmaxes(settings):
     """The second kernel alone: linear against tree against shuffles."""
     for length in LENGTHS:
-        work = Workload(f'softmax fp32 {length}x{length}', 2 * 4 * length * length, note='one kernel')
+        work = Workload(f'softmax fp32 {length}x{length}', 2 * 4 * length * length,
+                        note='one kernel')
         if not settings.wants(work.name):
             continue
         result, contenders = Result(work), []
         score = torch.randn(length, length, device='cuda')
         graph = ours.workload_file(settings, 'softmax_f32', dict(rows=length, columns=length))
         for combine in COMBINES:
+
             def make(combine=combine):
                 label = f'weft {combine}'
-                artifact = ours.compile_artifact(settings, f'seed004 softmax {length} {combine}', [graph], with_combine(combine))
+                artifact = ours.compile_artifact(settings, f'seed004 softmax {length} {combine}',
+                                                 [graph], with_combine(combine))
                 out = artifact.poisoned_outputs()
                 artifact.launch([score], out)
                 torch.cuda.synchronize()
-                result.errors[label] = reference.check(out[0], torch.softmax(score.double(), -1), LIMIT)
+                result.errors[label] = reference.check(out[0], torch.softmax(score.double(), -1),
+                                                       LIMIT)
                 return [timing.GraphContender(label, lambda _: artifact.launch([score], out))]
+
             contenders += ours.guarded(result, make, f'weft {combine}')
         contenders.append(timing.GraphContender('eager', lambda _: torch.softmax(score, -1)))
         timing.measure(result, contenders, settings.rounds)
@@ -99,14 +113,16 @@ def tiles(settings):
             continue
         result, inputs, contenders = Result(work), random_inputs(length, 1), []
         for tile in TILES:
-            contenders += checked(settings, result, tile_label(tile), length, 1, inputs, with_tile(tile), ['--no-library'])
+            contenders += checked(settings, result, tile_label(tile), length, 1, inputs,
+                                  with_tile(tile), ['--no-library'])
         timing.measure(result, contenders, settings.rounds)
         yield result
         torch.cuda.empty_cache()
 
 
 def on_streams(calls):
-    """All calls at once, each on a stream of its own that forks from the current one and joins it again."""
+    """All calls at once, each on a stream of its own that forks from the current one and joins it
+    again."""
     side = [torch.cuda.Stream() for _ in calls]
 
     def call(_):
@@ -117,6 +133,7 @@ def on_streams(calls):
                 one()
         for stream in side:
             current.wait_stream(stream)
+
     return call
 
 
@@ -133,7 +150,8 @@ def pipelined(settings):
             calls = []
             for index in range(batch):
                 inputs = random_inputs(length, 1)
-                artifact = ours.compile_artifact(settings, f'seed004 {length} stream', arguments(length, 1))
+                artifact = ours.compile_artifact(settings, f'seed004 {length} stream',
+                                                 arguments(length, 1))
                 ordered = [dict(zip('qkv', inputs))[name] for name in artifact.input_names()]
                 out = artifact.poisoned_outputs()
                 artifact.launch(ordered, out)
@@ -141,10 +159,15 @@ def pipelined(settings):
                 error = reference.check(out[0], expected(*inputs), LIMIT)
                 calls.append(lambda a=artifact, i=ordered, o=out: a.launch(i, o))
             result.errors['weft four streams'] = error
-            return [timing.GraphContender('weft four streams', on_streams(calls)),
-                    timing.GraphContender('weft one stream, in turn', lambda _: [call() for call in calls])]
+            return [
+                timing.GraphContender('weft four streams', on_streams(calls)),
+                timing.GraphContender('weft one stream, in turn',
+                                      lambda _: [call() for call in calls])
+            ]
+
         contenders = ours.guarded(result, make)
-        contenders += checked(settings, result, 'weft one call of four', length, batch, random_inputs(length, batch))
+        contenders += checked(settings, result, 'weft one call of four', length, batch,
+                              random_inputs(length, batch))
         timing.measure(result, contenders, settings.rounds)
         yield result
         torch.cuda.empty_cache()

@@ -1,7 +1,7 @@
 """Medians, spreads and ratios of samples. No packages: tested without a GPU.
 
-A sample that is not a finite positive number is an error: a broken measurement never becomes a figure.
-"""
+A sample that is not a finite positive number is an error: a broken measurement never becomes a
+figure."""
 import math
 from dataclasses import dataclass
 
@@ -38,11 +38,13 @@ def summarize(samples):
     for sample in samples:
         if not (math.isfinite(sample) and sample > 0):
             raise BadSample(f'a measured time is {sample}')
-    return Summary(percentile(ordered, 0.5), percentile(ordered, 0.1), percentile(ordered, 0.9), len(ordered))
+    return Summary(percentile(ordered, 0.5), percentile(ordered, 0.1), percentile(ordered, 0.9),
+                   len(ordered))
 
 
 def ratio(theirs, ours):
-    """Summary of theirs[i] / ours[i]: above 1 where ours is faster. The samples are those of the same rounds."""
+    """Summary of theirs[i] / ours[i]: above 1 where ours is faster. The samples are those of the
+    same rounds."""
     if len(theirs) != len(ours):
         raise BadSample(f'{len(theirs)} samples against {len(ours)}')
     summarize(theirs), summarize(ours)

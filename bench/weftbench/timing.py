@@ -1,10 +1,11 @@
-"""The one way in which every contender is timed: CUDA graphs between CUDA events, contenders in turn, round after round.
+"""The one way in which every contender is timed: CUDA graphs between CUDA events, contenders in
+turn, round after round.
 
-A contender's calls are captured in a row: one, or as many as make the graph long enough that starting it is a small part, around all
-sets of buffers where there are several. A round replays the graph several times between two events, behind an untimed replay that keeps
-the GPU busy while the host enqueues. Every second round goes in reverse, so that
-drifting clocks meet all contenders alike. What cannot be captured (JAX) is timed by the host around many calls, and says so.
-"""
+A contender's calls are captured in a row: one, or as many as make the graph long enough that
+starting it is a small part, around all sets of buffers where there are several. A round replays the
+graph several times between two events, behind an untimed replay that keeps the GPU busy while the
+host enqueues. Every second round goes in reverse, so that drifting clocks meet all contenders
+alike. What cannot be captured (JAX) is timed by the host around many calls, and says so."""
 import time
 
 import torch
@@ -19,9 +20,9 @@ HOST_CALLS = 30
 
 class GraphContender:
     """`call(set)` enqueues one call on the current stream."""
-
     def __init__(self, name, call, sets=1):
-        self.name, self.call, self.sets, self.calls, self.replays = name, call, sets, max(1, sets), 1
+        self.name, self.call, self.sets, self.calls, self.replays = name, call, sets, max(1,
+                                                                                          sets), 1
         self.start, self.end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
 
     def prepare(self):
@@ -65,8 +66,8 @@ class GraphContender:
 
 
 class HostContender:
-    """`call()` dispatches one call, `wait(result)` blocks until it is done; timed on the host around many calls."""
-
+    """`call()` dispatches one call, `wait(result)` blocks until it is done; timed on the host
+    around many calls."""
     def __init__(self, name, call, wait, calls=HOST_CALLS):
         self.name, self.call, self.wait, self.calls = name, call, wait, calls
 
@@ -118,8 +119,10 @@ def measure(result, contenders, rounds=15, warm_up=3):
     if graphs:
         calls = sorted({contender.calls for contender in graphs})
         sets = max(contender.sets for contender in graphs)
-        buffers = f'{sets} sets of buffers in turn (cold L2)' if sets > 1 else 'the same buffers each time'
-        result.protocol = f'graphs of {calls[0]}{f"-{calls[-1]}" if len(calls) > 1 else ""} call{"s" if calls[-1] > 1 else ""}, {buffers}, 3 to 20 replays between events, '
+        cold = f'{sets} sets of buffers in turn (cold L2)'
+        buffers = cold if sets > 1 else 'the same buffers each time'
+        result.protocol = f'graphs of {calls[0]}{f"-{calls[-1]}" if len(calls) > 1 else ""} ' \
+            f'call{"s" if calls[-1] > 1 else ""}, {buffers}, 3 to 20 replays between events, '
     result.protocol += f'{rounds} rounds interleaved after {warm_up}, median, middle 80%'
     host = [contender.name for contender in ready if isinstance(contender, HostContender)]
     if host:

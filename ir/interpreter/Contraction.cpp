@@ -1,7 +1,8 @@
-// A contraction is brought to batched matrix form [batch][m][k] x [batch][k][n] by permuting the operands, multiplied in
-// blocks that stay in the cache, and permuted to the result's order. Each element sums k in ascending order, so the blocking
-// does not show in the result. This is the only routine of the interpreter where speed matters: the file is compiled
-// with -O2 in every build type.
+// A contraction is brought to batched matrix form [batch][m][k] x [batch][k][n] by permuting the
+// operands, multiplied in blocks that stay in the cache, and permuted to the result's order. Each
+// element sums k in ascending order, so the blocking does not show in the result. This is the only
+// routine of the interpreter where speed matters: the file is compiled with -O2 in every build
+// type.
 #include "ir/interpreter/Contraction.h"
 
 #include <algorithm>
@@ -10,7 +11,9 @@
 namespace weft::reference {
 namespace {
 
-bool contains(std::string_view term, char letter) { return term.find(letter) != std::string_view::npos; }
+bool contains(std::string_view term, char letter) {
+  return term.find(letter) != std::string_view::npos;
+}
 
 /// The letters of the four groups, each in the order of the term that comes first.
 struct Letters {
@@ -20,10 +23,8 @@ struct Letters {
 Letters classify(std::string_view a, std::string_view b, std::string_view result) {
   Letters letters;
   for (char letter : a) {
-    if (!contains(result, letter))
-      letters.k += letter;
-    else
-      (contains(b, letter) ? letters.batch : letters.m) += letter;
+    if (!contains(result, letter)) letters.k += letter;
+    else (contains(b, letter) ? letters.batch : letters.m) += letter;
   }
   for (char letter : b)
     if (!contains(a, letter)) letters.n += letter;
@@ -90,8 +91,8 @@ void multiply(const Real *a, const Real *b, Real *c, int64_t m, int64_t n, int64
   }
 }
 
-int64_t extentOf(const std::string &letters, std::string_view termA, const TensorValue &a, std::string_view termB,
-                 const TensorValue &b) {
+int64_t extentOf(const std::string &letters, std::string_view termA, const TensorValue &a,
+                 std::string_view termB, const TensorValue &b) {
   int64_t extent = 1;
   for (char letter : letters)
     extent *= contains(termA, letter) ? a.shape[termA.find(letter)] : b.shape[termB.find(letter)];
@@ -101,30 +102,35 @@ int64_t extentOf(const std::string &letters, std::string_view termA, const Tenso
 }  // namespace
 
 template <typename Real>
-TensorValue contract(std::string_view termA, std::string_view termB, std::string_view termResult, const TensorValue &a,
-                     const TensorValue &b, double scale) {
+TensorValue contract(std::string_view termA, std::string_view termB, std::string_view termResult,
+                     const TensorValue &a, const TensorValue &b, double scale) {
   const Letters letters = classify(termA, termB, termResult);
   const auto extent = [&](const std::string &group) { return extentOf(group, termA, a, termB, b); };
-  const int64_t batch = extent(letters.batch), m = extent(letters.m), n = extent(letters.n), k = extent(letters.k);
+  const int64_t batch = extent(letters.batch), m = extent(letters.m), n = extent(letters.n),
+                k = extent(letters.k);
 
-  const auto left = gather<Real>(Walk(letters.batch + letters.m + letters.k, termA, a.shape), a.elements);
-  const auto right = gather<Real>(Walk(letters.batch + letters.k + letters.n, termB, b.shape), b.elements);
+  const auto left =
+      gather<Real>(Walk(letters.batch + letters.m + letters.k, termA, a.shape), a.elements);
+  const auto right =
+      gather<Real>(Walk(letters.batch + letters.k + letters.n, termB, b.shape), b.elements);
   std::vector<Real> product(batch * m * n);
   for (int64_t entry = 0; entry < batch; ++entry)
-    multiply(left.data() + entry * m * k, right.data() + entry * k * n, product.data() + entry * m * n, m, n, k);
+    multiply(left.data() + entry * m * k, right.data() + entry * k * n,
+             product.data() + entry * m * n, m, n, k);
 
   Shape shape;
   for (char letter : termResult) shape.push_back(extent(std::string(1, letter)));
   TensorValue result = zeros(std::move(shape));
   size_t next = 0;
   const Walk walk(letters.batch + letters.m + letters.n, termResult, result.shape);
-  walk.forEach([&](int64_t position) { result.elements[position] = product[next++] * Real(scale); });
+  walk.forEach(
+      [&](int64_t position) { result.elements[position] = product[next++] * Real(scale); });
   return result;
 }
 
-template TensorValue contract<float>(std::string_view, std::string_view, std::string_view, const TensorValue &,
-                                     const TensorValue &, double);
-template TensorValue contract<double>(std::string_view, std::string_view, std::string_view, const TensorValue &,
-                                      const TensorValue &, double);
+template TensorValue contract<float>(std::string_view, std::string_view, std::string_view,
+                                     const TensorValue &, const TensorValue &, double);
+template TensorValue contract<double>(std::string_view, std::string_view, std::string_view,
+                                      const TensorValue &, const TensorValue &, double);
 
 }  // namespace weft::reference

@@ -6,7 +6,8 @@
 
 namespace weft::reference {
 
-/// Kept elements times 1 / (1 - p), the others zero. The factor is rounded to fp32 in either precision, as SPEC.md says.
+/// Kept elements times 1 / (1 - p), the others zero. The factor is rounded to fp32 in either
+/// precision, as SPEC.md says.
 template <typename Real>
 TensorValue dropout(const TensorValue &x, double p, const DropoutSource &source);
 

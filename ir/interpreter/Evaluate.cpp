@@ -1,4 +1,5 @@
-// The table from op class to numeric routine. Element-wise ops with a scalar meaning need no entry: their op carries it.
+// The table from op class to numeric routine. Element-wise ops with a scalar meaning need no entry:
+// their op carries it.
 #include "ir/interpreter/Evaluate.h"
 
 #include "ir/Einsum.h"
@@ -40,10 +41,13 @@ struct Evaluator {
   Results operator()(ContractOp contraction) const {
     const Einsum einsum = parseEinsum(contraction.getSpec().str());
     const double scale = contraction.getScale() ? contraction.getScale()->convertToDouble() : 1.0;
-    return results(contract<Real>(einsum.a, einsum.b, einsum.result, operand(0), operand(1), scale));
+    return results(
+        contract<Real>(einsum.a, einsum.b, einsum.result, operand(0), operand(1), scale));
   }
 
-  Results operator()(SoftmaxOp softmaxOp) const { return results(softmax<Real>(operand(0), softmaxOp.getAxis())); }
+  Results operator()(SoftmaxOp softmaxOp) const {
+    return results(softmax<Real>(operand(0), softmaxOp.getAxis()));
+  }
   Results operator()(LayerNormOp norm) const {
     Normalized all = layerNorm<Real>(operand(0), operand(1), operand(2), norm.getAxis(),
                                      norm.getEpsilon().convertToDouble());
@@ -51,7 +55,8 @@ struct Evaluator {
     return results(std::move(all.y), std::move(all.mean), std::move(all.rstd));
   }
   Results operator()(RmsNormOp norm) const {
-    Normalized all = rmsNorm<Real>(operand(0), operand(1), norm.getAxis(), norm.getEpsilon().convertToDouble());
+    Normalized all =
+        rmsNorm<Real>(operand(0), operand(1), norm.getAxis(), norm.getEpsilon().convertToDouble());
     if (op->getNumResults() == 1) return results(std::move(all.y));
     return results(std::move(all.y), std::move(all.rstd));
   }
@@ -67,7 +72,8 @@ struct Evaluator {
     return results(reduceSubvectors<Real>(operand(0), operand(1), reduction.getAxis()));
   }
   Results operator()(GlobalScalingOp scaling) const {
-    return results(globalScaling<Real>(operand(0), operand(1), scaling.getAxis(), scaling.getTile()));
+    return results(
+        globalScaling<Real>(operand(0), operand(1), scaling.getAxis(), scaling.getTile()));
   }
 
   Results operator()(CrossEntropyOp loss) const {
@@ -75,14 +81,16 @@ struct Evaluator {
     return results(std::move(all.losses), std::move(all.logSums));
   }
   Results operator()(CrossEntropyDxOp gradient) const {
-    return results(crossEntropyDx<Real>(operand(0), operand(1), operand(2), operand(3), gradient.getAxis()));
+    return results(
+        crossEntropyDx<Real>(operand(0), operand(1), operand(2), operand(3), gradient.getAxis()));
   }
 
   Results operator()(SoftmaxDxOp gradient) const {
     return results(softmaxDx<Real>(operand(0), operand(1), gradient.getAxis()));
   }
   Results operator()(LayerNormDxOp gradient) const {
-    return results(layerNormDx<Real>(operand(0), operand(1), operand(2), operand(3), operand(4), gradient.getAxis()));
+    return results(layerNormDx<Real>(operand(0), operand(1), operand(2), operand(3), operand(4),
+                                     gradient.getAxis()));
   }
   Results operator()(LayerNormDwOp gradient) const {
     const int64_t axis = normalizedAxis(gradient.getAxes());
@@ -90,13 +98,16 @@ struct Evaluator {
                    reduce<Real>(operand(0), Reduction::sum, gradient.getAxes()));
   }
   Results operator()(RmsNormDxOp gradient) const {
-    return results(rmsNormDx<Real>(operand(0), operand(1), operand(2), operand(3), gradient.getAxis()));
+    return results(
+        rmsNormDx<Real>(operand(0), operand(1), operand(2), operand(3), gradient.getAxis()));
   }
   Results operator()(RmsNormDwOp gradient) const {
-    return results(gammaGradient<Real>(operand(0), operand(1), nullptr, operand(2), normalizedAxis(gradient.getAxes())));
+    return results(gammaGradient<Real>(operand(0), operand(1), nullptr, operand(2),
+                                       normalizedAxis(gradient.getAxes())));
   }
   Results operator()(ScatterAddOp gradient) const {
-    return results(scatterAdd<Real>(operand(0), operand(1), extents(gradient.getResult().getType())));
+    return results(
+        scatterAdd<Real>(operand(0), operand(1), extents(gradient.getResult().getType())));
   }
 
   Results operator()(TransposeOp movement) const {
@@ -105,12 +116,15 @@ struct Evaluator {
   Results operator()(SliceOp movement) const {
     return results(slice(operand(0), movement.getAxis(), movement.getStart(), movement.getSize()));
   }
-  Results operator()(ConcatOp movement) const { return results(concat(operands, movement.getAxis())); }
+  Results operator()(ConcatOp movement) const {
+    return results(concat(operands, movement.getAxis()));
+  }
   Results operator()(PadOp movement) const {
     return results(pad(operand(0), movement.getAxis(), movement.getStart(), movement.getSize()));
   }
   Results operator()(BroadcastOp movement) const {
-    return results(broadcast(operand(0), extents(movement.getResult().getType()), movement.getInto()));
+    return results(
+        broadcast(operand(0), extents(movement.getResult().getType()), movement.getInto()));
   }
   Results operator()(SplitAxisOp) const { return reshaped(); }
   Results operator()(MergeAxesOp) const { return reshaped(); }
@@ -118,26 +132,34 @@ struct Evaluator {
   Results operator()(GatherOp op) const {
     const DType type = *toDType(op.getTable().getType());
     const bool isInteger = type == DType::i32 || type == DType::i1;
-    return results(gather(operand(0), operand(1), isInteger ? 0 : std::numeric_limits<double>::quiet_NaN()));
+    return results(
+        gather(operand(0), operand(1), isInteger ? 0 : std::numeric_limits<double>::quiet_NaN()));
   }
 
   Results operator()(DropoutOp dropoutOp) const {
-    const DropoutSource source{.seed = options.seed, .step = options.step, .stream = uint32_t(dropoutOp.getStream())};
+    const DropoutSource source{
+        .seed = options.seed, .step = options.step, .stream = uint32_t(dropoutOp.getStream())};
     return results(dropout<Real>(operand(0), dropoutOp.getP().convertToDouble(), source));
   }
   Results operator()(RotaryOp embedding) const {
-    const RotaryStyle style = embedding.getStyle() == "halved" ? RotaryStyle::halved : RotaryStyle::interleaved;
+    const RotaryStyle style =
+        embedding.getStyle() == "halved" ? RotaryStyle::halved : RotaryStyle::interleaved;
     return results(rotary<Real>(operand(0), embedding.getPosition(), embedding.getDim(),
-                                embedding.getBase().convertToDouble(), style, embedding.isReverse()));
+                                embedding.getBase().convertToDouble(), style,
+                                embedding.isReverse()));
   }
   Results operator()(MaskOp mask) const {
     const llvm::StringRef kind = mask.getKind();
     const int64_t key = mask.getKey(), query = mask.getQuery().value_or(0);
-    const double fill = mask.getFill() ? mask.getFill()->convertToDouble() : -std::numeric_limits<double>::infinity();
+    const double fill = mask.getFill() ? mask.getFill()->convertToDouble()
+                                       : -std::numeric_limits<double>::infinity();
     if (kind == "causal") return results(maskCausal(operand(0), query, key, fill));
-    if (kind == "window") return results(maskWindow(operand(0), query, key, *mask.getLeft(), *mask.getRight(), fill));
-    if (kind == "padding") return results(maskPadding(operand(0), key, operand(1), along()[0], fill));
-    if (kind == "block") return results(maskBlock(operand(0), query, key, *mask.getSize(), operand(1), fill));
+    if (kind == "window")
+      return results(maskWindow(operand(0), query, key, *mask.getLeft(), *mask.getRight(), fill));
+    if (kind == "padding")
+      return results(maskPadding(operand(0), key, operand(1), along()[0], fill));
+    if (kind == "block")
+      return results(maskBlock(operand(0), query, key, *mask.getSize(), operand(1), fill));
     throw Error::unsupported("mask of kind '{}' has no reference evaluation", kind.str());
   }
 
@@ -171,28 +193,33 @@ private:
   llvm::ArrayRef<int64_t> along() const {
     return op->getAttrOfType<mlir::DenseI64ArrayAttr>("along").asArrayRef();
   }
-  Results reshaped() const { return results(reshape(operand(0), extents(op->getResult(0).getType()))); }
+  Results reshaped() const {
+    return results(reshape(operand(0), extents(op->getResult(0).getType())));
+  }
 };
 
 template <typename Real>
 Results evaluateIn(mlir::Operation *op, Operands operands, const InterpreterOptions &options) {
   const Evaluator<Real> evaluator{op, operands, options};
   return llvm::TypeSwitch<mlir::Operation *, Results>(op)
-      .Case<ContractOp, SoftmaxOp, LayerNormOp, RmsNormOp, ReduceOp, LocalSoftmaxOp, ReduceSubvectorsOp,
-            GlobalScalingOp, TransposeOp, SliceOp, ConcatOp, SplitAxisOp, MergeAxesOp, IdentityOp, GatherOp, DropoutOp,
-            RotaryOp, MaskOp, CrossEntropyOp, CrossEntropyDxOp, SoftmaxDxOp, LayerNormDxOp, LayerNormDwOp, RmsNormDxOp, RmsNormDwOp, ScatterAddOp, PadOp,
-            BroadcastOp>([&](auto typed) { return evaluator(typed); })
+      .Case<ContractOp, SoftmaxOp, LayerNormOp, RmsNormOp, ReduceOp, LocalSoftmaxOp,
+            ReduceSubvectorsOp, GlobalScalingOp, TransposeOp, SliceOp, ConcatOp, SplitAxisOp,
+            MergeAxesOp, IdentityOp, GatherOp, DropoutOp, RotaryOp, MaskOp, CrossEntropyOp,
+            CrossEntropyDxOp, SoftmaxDxOp, LayerNormDxOp, LayerNormDwOp, RmsNormDxOp, RmsNormDwOp,
+            ScatterAddOp, PadOp, BroadcastOp>([&](auto typed) { return evaluator(typed); })
       .Default([&](mlir::Operation *other) {
         auto scalar = mlir::dyn_cast<WeftOp>(other);
         if (!scalar || scalar.scalarSpelling().empty())
-          throw Error::unsupported("'{}' has no reference evaluation", other->getName().getStringRef().str());
+          throw Error::unsupported("'{}' has no reference evaluation",
+                                   other->getName().getStringRef().str());
         return evaluator.elementwise(scalar);
       });
 }
 
 }  // namespace
 
-std::vector<TensorValue> evaluate(mlir::Operation *op, Operands operands, const InterpreterOptions &options) {
+std::vector<TensorValue> evaluate(mlir::Operation *op, Operands operands,
+                                  const InterpreterOptions &options) {
   return options.precision == Precision::f32 ? evaluateIn<float>(op, operands, options)
                                              : evaluateIn<double>(op, operands, options);
 }

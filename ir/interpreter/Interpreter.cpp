@@ -1,5 +1,6 @@
-// Walks a graph in order and keeps each value until its last use. Kernels are walked like graphs of their own. Errors of the
-// numeric routines become diagnostics at the op, so that no exception crosses MLIR.
+// Walks a graph in order and keeps each value until its last use. Kernels are walked like graphs of
+// their own. Errors of the numeric routines become diagnostics at the op, so that no exception
+// crosses MLIR.
 #include "ir/Interpreter.h"
 
 #include "ir/Weft.h"
@@ -25,10 +26,12 @@ FailureOr<TensorValue> valueOf(ConstantOp constant) {
   TensorValue value{.shape = extents(constant.getType()), .elements = {}};
   value.elements.reserve(table.getNumElements());
   if (mlir::isa<mlir::FloatType>(table.getElementType())) {
-    for (llvm::APFloat element : table.getValues<llvm::APFloat>()) value.elements.push_back(element.convertToDouble());
+    for (llvm::APFloat element : table.getValues<llvm::APFloat>())
+      value.elements.push_back(element.convertToDouble());
   } else {
     for (const llvm::APInt &element : table.getValues<llvm::APInt>())
-      value.elements.push_back(double(element.getBitWidth() == 1 ? element.getZExtValue() : element.getSExtValue()));
+      value.elements.push_back(
+          double(element.getBitWidth() == 1 ? element.getZExtValue() : element.getSExtValue()));
   }
   return value;
 }
@@ -39,12 +42,15 @@ std::string print(const std::vector<int64_t> &coordinates) {
 
 /// Names the element that is worst in units of the tolerance.
 mlir::LogicalResult expectClose(ExpectCloseOp op, const TensorValue &a, const TensorValue &b) {
-  const double absolute = op.getAbsolute().convertToDouble(), relative = op.getRelative().convertToDouble();
-  if (a.shape != b.shape) return op.emitOpError("shapes differ: ") << print(a.shape) << " and " << print(b.shape);
+  const double absolute = op.getAbsolute().convertToDouble(),
+               relative = op.getRelative().convertToDouble();
+  if (a.shape != b.shape)
+    return op.emitOpError("shapes differ: ") << print(a.shape) << " and " << print(b.shape);
   size_t worst = 0, failing = 0;
   double ratio = -1;
   for (size_t n = 0; n < a.elements.size(); ++n) {
-    const double here = reference::elementDistance(a.elements[n], b.elements[n], absolute, relative);
+    const double here =
+        reference::elementDistance(a.elements[n], b.elements[n], absolute, relative);
     failing += here > 1;
     if (here > ratio) {
       ratio = here;
@@ -53,9 +59,9 @@ mlir::LogicalResult expectClose(ExpectCloseOp op, const TensorValue &a, const Te
   }
   if (failing == 0) return mlir::success();
   return op.emitOpError() << fmt::format(
-             "{} of {} elements differ; worst at {}: {} instead of {} (absolute {}, relative {})", failing,
-             a.elements.size(), print(reference::coordinatesOf(int64_t(worst), a.shape)), a.elements[worst],
-             b.elements[worst], absolute, relative);
+             "{} of {} elements differ; worst at {}: {} instead of {} (absolute {}, relative {})",
+             failing, a.elements.size(), print(reference::coordinatesOf(int64_t(worst), a.shape)),
+             a.elements[worst], b.elements[worst], absolute, relative);
 }
 
 class Interpreter {
@@ -64,18 +70,18 @@ public:
 
   /// Results of a block, in the order of its terminator.
   FailureOr<std::vector<Shared>> run(mlir::Block &block, llvm::ArrayRef<Shared> arguments) {
-    for (auto [parameter, argument] : llvm::zip_equal(block.getArguments(), arguments)) define(parameter, argument);
+    for (auto [parameter, argument] : llvm::zip_equal(block.getArguments(), arguments))
+      define(parameter, argument);
     for (mlir::Operation &op : block.without_terminator())
       if (mlir::failed(step(op))) return failure();
     return take(*block.getTerminator());
   }
 
-  /// A value as its element type stores it, if the options ask for that; in fp32 otherwise, if they ask for that.
+  /// A value as its element type stores it, if the options ask for that; in fp32 otherwise, if they
+  /// ask for that.
   Shared stored(mlir::Type type, TensorValue value) const {
-    if (options.roundToStorage)
-      reference::roundTo(*toDType(type), value);
-    else if (options.precision == Precision::f32)
-      reference::roundTo(DType::f32, value);
+    if (options.roundToStorage) reference::roundTo(*toDType(type), value);
+    else if (options.precision == Precision::f32) reference::roundTo(DType::f32, value);
     return std::make_shared<const TensorValue>(std::move(value));
   }
 
@@ -94,7 +100,8 @@ private:
       define(op.getResult(0), stored(op.getResult(0).getType(), std::move(*value)));
       return mlir::success();
     }
-    if (auto check = mlir::dyn_cast<ExpectCloseOp>(op)) return expectClose(check, *operands[0], *operands[1]);
+    if (auto check = mlir::dyn_cast<ExpectCloseOp>(op))
+      return expectClose(check, *operands[0], *operands[1]);
     return compute(op, operands);
   }
 
@@ -113,7 +120,8 @@ private:
     try {
       std::vector<TensorValue> values = reference::evaluate(&op, plain, options);
       for (auto [result, value] : llvm::zip_equal(op.getResults(), values)) {
-        assert(value.shape == extents(result.getType()) && "a routine returned another shape than its op's type");
+        assert(value.shape == extents(result.getType()) &&
+               "a routine returned another shape than its op's type");
         define(result, stored(result.getType(), std::move(value)));
       }
       return mlir::success();
@@ -123,7 +131,8 @@ private:
   }
 
   void define(mlir::Value value, Shared tensor) {
-    if (!value.use_empty()) live[value] = {std::move(tensor), std::distance(value.use_begin(), value.use_end())};
+    if (!value.use_empty())
+      live[value] = {std::move(tensor), std::distance(value.use_begin(), value.use_end())};
   }
 
   /// The operands of an op; a value whose last use this is leaves the table.
@@ -149,8 +158,8 @@ private:
 mlir::LogicalResult checkArguments(mlir::Operation *graph, mlir::Block &block,
                                    const std::vector<TensorValue> &arguments) {
   if (block.getNumArguments() != arguments.size())
-    return graph->emitError() << fmt::format("takes {} arguments, {} were given", block.getNumArguments(),
-                                             arguments.size());
+    return graph->emitError() << fmt::format("takes {} arguments, {} were given",
+                                             block.getNumArguments(), arguments.size());
   for (size_t n = 0; n < arguments.size(); ++n) {
     const std::vector<int64_t> expected = extents(block.getArgument(unsigned(n)).getType());
     if (arguments[n].shape != expected)
@@ -162,7 +171,8 @@ mlir::LogicalResult checkArguments(mlir::Operation *graph, mlir::Block &block,
 
 }  // namespace
 
-FailureOr<std::vector<TensorValue>> interpret(mlir::Operation *graph, const std::vector<TensorValue> &arguments,
+FailureOr<std::vector<TensorValue>> interpret(mlir::Operation *graph,
+                                              const std::vector<TensorValue> &arguments,
                                               const InterpreterOptions &options) {
   mlir::Block &block = graph->getRegion(0).front();
   if (mlir::failed(checkArguments(graph, block, arguments))) return failure();

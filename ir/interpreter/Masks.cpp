@@ -15,7 +15,8 @@ TensorValue keepWhere(const TensorValue &x, double fill, Visible visible) {
 
 }  // namespace
 
-TensorValue maskWindow(const TensorValue &x, int64_t query, int64_t key, int64_t left, int64_t right, double fill) {
+TensorValue maskWindow(const TensorValue &x, int64_t query, int64_t key, int64_t left,
+                       int64_t right, double fill) {
   const int64_t shift = x.shape[key] - x.shape[query];
   return keepWhere(x, fill, [&](const Shape &at) {
     const int64_t distance = at[key] - (at[query] + shift);
@@ -27,12 +28,14 @@ TensorValue maskCausal(const TensorValue &x, int64_t query, int64_t key, double 
   return maskWindow(x, query, key, x.shape[key] + x.shape[query], 0, fill);
 }
 
-TensorValue maskPadding(const TensorValue &x, int64_t key, const TensorValue &lengths, int64_t along, double fill) {
-  return keepWhere(x, fill, [&](const Shape &at) { return double(at[key]) < lengths.elements[at[along]]; });
+TensorValue maskPadding(const TensorValue &x, int64_t key, const TensorValue &lengths,
+                        int64_t along, double fill) {
+  return keepWhere(x, fill,
+                   [&](const Shape &at) { return double(at[key]) < lengths.elements[at[along]]; });
 }
 
-TensorValue maskBlock(const TensorValue &x, int64_t query, int64_t key, int64_t size, const TensorValue &table,
-                      double fill) {
+TensorValue maskBlock(const TensorValue &x, int64_t query, int64_t key, int64_t size,
+                      const TensorValue &table, double fill) {
   return keepWhere(x, fill, [&](const Shape &at) {
     return table.elements[at[query] / size * table.shape[1] + at[key] / size] != 0;
   });

@@ -1,5 +1,6 @@
-// Attention masks: excluded elements become `fill`: -inf, or zero for gradients. With unequal extents queries are aligned to the end of the keys:
-// query row j of J stands at key position j + K - J.
+// Attention masks: excluded elements become `fill`: -inf, or zero for gradients. With unequal
+// extents queries are aligned to the end of the keys: query row j of J stands at key position j + K
+// - J.
 #pragma once
 
 #include "ir/interpreter/Tensor.h"
@@ -7,13 +8,16 @@
 namespace weft::reference {
 
 /// Query row sees key k iff position(query) - left <= k <= position(query) + right.
-TensorValue maskWindow(const TensorValue &x, int64_t query, int64_t key, int64_t left, int64_t right, double fill);
+TensorValue maskWindow(const TensorValue &x, int64_t query, int64_t key, int64_t left,
+                       int64_t right, double fill);
 /// The window that reaches from the first key to the query's own position.
 TensorValue maskCausal(const TensorValue &x, int64_t query, int64_t key, double fill);
 /// Keys from the length on are excluded; one length per coordinate of `along`.
-TensorValue maskPadding(const TensorValue &x, int64_t key, const TensorValue &lengths, int64_t along, double fill);
-/// Key k of query row j is seen iff table[j / size][k / size]: blocks of the score matrix, without end alignment.
-TensorValue maskBlock(const TensorValue &x, int64_t query, int64_t key, int64_t size, const TensorValue &table,
-                      double fill);
+TensorValue maskPadding(const TensorValue &x, int64_t key, const TensorValue &lengths,
+                        int64_t along, double fill);
+/// Key k of query row j is seen iff table[j / size][k / size]: blocks of the score matrix, without
+/// end alignment.
+TensorValue maskBlock(const TensorValue &x, int64_t query, int64_t key, int64_t size,
+                      const TensorValue &table, double fill);
 
 }  // namespace weft::reference

@@ -1,4 +1,5 @@
-// Transposes, slices, concatenations, reshapes, gathers and broadcasts over dense row-major tensors.
+// Transposes, slices, concatenations, reshapes, gathers and broadcasts over dense row-major
+// tensors.
 #include "ir/interpreter/Movement.h"
 
 #include <algorithm>
@@ -60,7 +61,9 @@ TensorValue concat(std::span<const TensorValue *const> parts, int64_t axis) {
   return result;
 }
 
-TensorValue reshape(const TensorValue &x, Shape shape) { return {.shape = std::move(shape), .elements = x.elements}; }
+TensorValue reshape(const TensorValue &x, Shape shape) {
+  return {.shape = std::move(shape), .elements = x.elements};
+}
 
 TensorValue gather(const TensorValue &table, const TensorValue &indices, double outside) {
   const int64_t rows = table.shape[0], run = elementCount(std::span(table.shape).subspan(1));
@@ -109,7 +112,8 @@ TensorValue scatterAdd(const TensorValue &rows, const TensorValue &indices, Shap
 template TensorValue scatterAdd<float>(const TensorValue &, const TensorValue &, Shape);
 template TensorValue scatterAdd<double>(const TensorValue &, const TensorValue &, Shape);
 
-TensorValue broadcast(const TensorValue &b, std::span<const int64_t> shape, std::span<const int64_t> along) {
+TensorValue broadcast(const TensorValue &b, std::span<const int64_t> shape,
+                      std::span<const int64_t> along) {
   const Shape all = stridesOf(b.shape);
   Shape strides(shape.size());
   for (size_t n = 0; n < along.size(); ++n) strides[along[n]] = all[n];

@@ -1,5 +1,6 @@
-// Every routine walks its tensor as [outer][extent][inner] and handles one row (o, i) at a time. A NaN in a row makes the
-// whole row NaN: the maximum propagates it, so that it cannot hide behind the rule for empty rows.
+// Every routine walks its tensor as [outer][extent][inner] and handles one row (o, i) at a time. A
+// NaN in a row makes the whole row NaN: the maximum propagates it, so that it cannot hide behind
+// the rule for empty rows.
 #include "ir/interpreter/Normalization.h"
 
 #include <algorithm>
@@ -59,14 +60,15 @@ TensorValue softmax(const TensorValue &x, int64_t axis) {
     std::vector<Real> row = rowOf<Real>(x, view, o, i);
     const Exponentials<Real> all{std::span<Real>(row)};
     for (int64_t e = 0; e < view.extent; ++e)
-      result.elements[view.at(o, e, i)] = all.maximum == minusInfinity<Real> ? Real(0) : row[e] / all.sum;
+      result.elements[view.at(o, e, i)] =
+          all.maximum == minusInfinity<Real> ? Real(0) : row[e] / all.sum;
   });
   return result;
 }
 
 template <typename Real>
-Normalized layerNorm(const TensorValue &x, const TensorValue &gamma, const TensorValue &beta, int64_t axis,
-                     double epsilon) {
+Normalized layerNorm(const TensorValue &x, const TensorValue &gamma, const TensorValue &beta,
+                     int64_t axis, double epsilon) {
   const AxisView view(x.shape, axis);
   Normalized result{.y = zeros(x.shape), .mean = statistics(x, axis), .rstd = statistics(x, axis)};
   forEachRow(view, [&](int64_t o, int64_t i) {
@@ -109,13 +111,15 @@ TensorValue reduce(const TensorValue &x, Reduction kind, std::span<const int64_t
   for (size_t d = 0, kept = 0; d < x.shape.size(); ++d)
     if (std::ranges::find(axes, int64_t(d)) == axes.end()) strides[d] = resultStrides[kept++];
 
-  std::vector<Real> totals(result.elements.size(), kind == Reduction::sum ? Real(0) : minusInfinity<Real>);
+  std::vector<Real> totals(result.elements.size(),
+                           kind == Reduction::sum ? Real(0) : minusInfinity<Real>);
   for (size_t n = 0; n < x.elements.size(); ++n) {
     const Shape coordinates = coordinatesOf(int64_t(n), x.shape);
     int64_t position = 0;
     for (size_t d = 0; d < coordinates.size(); ++d) position += coordinates[d] * strides[d];
     const Real value = Real(x.elements[n]);
-    totals[position] = kind == Reduction::sum ? totals[position] + value : larger(totals[position], value);
+    totals[position] =
+        kind == Reduction::sum ? totals[position] + value : larger(totals[position], value);
   }
   std::ranges::copy(totals, result.elements.begin());
   return result;
@@ -136,7 +140,8 @@ LocalSoftmax localSoftmax(const TensorValue &x, int64_t axis, int64_t tile) {
       result.maximum.elements[small.at(o, n, i)] = local.maximum;
       result.sum.elements[small.at(o, n, i)] = local.sum;
     }
-    for (int64_t e = 0; e < view.extent; ++e) result.exponentials.elements[view.at(o, e, i)] = row[e];
+    for (int64_t e = 0; e < view.extent; ++e)
+      result.exponentials.elements[view.at(o, e, i)] = row[e];
   });
   return result;
 }
@@ -149,15 +154,18 @@ TensorValue reduceSubvectors(const TensorValue &maximum, const TensorValue &sum,
     std::vector<Real> factors = rowOf<Real>(maximum, view, o, i);
     const Exponentials<Real> all{std::span<Real>(factors)};
     Real total = 0;
-    for (int64_t n = 0; n < view.extent; ++n) total += factors[n] * Real(sum.elements[view.at(o, n, i)]);
     for (int64_t n = 0; n < view.extent; ++n)
-      result.elements[view.at(o, n, i)] = all.maximum == minusInfinity<Real> ? Real(0) : factors[n] / total;
+      total += factors[n] * Real(sum.elements[view.at(o, n, i)]);
+    for (int64_t n = 0; n < view.extent; ++n)
+      result.elements[view.at(o, n, i)] =
+          all.maximum == minusInfinity<Real> ? Real(0) : factors[n] / total;
   });
   return result;
 }
 
 template <typename Real>
-TensorValue globalScaling(const TensorValue &exponentials, const TensorValue &factor, int64_t axis, int64_t tile) {
+TensorValue globalScaling(const TensorValue &exponentials, const TensorValue &factor, int64_t axis,
+                          int64_t tile) {
   const AxisView view(exponentials.shape, axis), small(factor.shape, axis);
   TensorValue result = zeros(exponentials.shape);
   forEachRow(view, [&](int64_t o, int64_t i) {
@@ -171,8 +179,10 @@ TensorValue globalScaling(const TensorValue &exponentials, const TensorValue &fa
 // The two precisions of InterpreterOptions.
 template TensorValue softmax<float>(const TensorValue &, int64_t);
 template TensorValue softmax<double>(const TensorValue &, int64_t);
-template Normalized layerNorm<float>(const TensorValue &, const TensorValue &, const TensorValue &, int64_t, double);
-template Normalized layerNorm<double>(const TensorValue &, const TensorValue &, const TensorValue &, int64_t, double);
+template Normalized layerNorm<float>(const TensorValue &, const TensorValue &, const TensorValue &,
+                                     int64_t, double);
+template Normalized layerNorm<double>(const TensorValue &, const TensorValue &, const TensorValue &,
+                                      int64_t, double);
 template Normalized rmsNorm<float>(const TensorValue &, const TensorValue &, int64_t, double);
 template Normalized rmsNorm<double>(const TensorValue &, const TensorValue &, int64_t, double);
 template TensorValue reduce<float>(const TensorValue &, Reduction, std::span<const int64_t>);
@@ -181,7 +191,9 @@ template LocalSoftmax localSoftmax<float>(const TensorValue &, int64_t, int64_t)
 template LocalSoftmax localSoftmax<double>(const TensorValue &, int64_t, int64_t);
 template TensorValue reduceSubvectors<float>(const TensorValue &, const TensorValue &, int64_t);
 template TensorValue reduceSubvectors<double>(const TensorValue &, const TensorValue &, int64_t);
-template TensorValue globalScaling<float>(const TensorValue &, const TensorValue &, int64_t, int64_t);
-template TensorValue globalScaling<double>(const TensorValue &, const TensorValue &, int64_t, int64_t);
+template TensorValue globalScaling<float>(const TensorValue &, const TensorValue &, int64_t,
+                                          int64_t);
+template TensorValue globalScaling<double>(const TensorValue &, const TensorValue &, int64_t,
+                                           int64_t);
 
 }  // namespace weft::reference

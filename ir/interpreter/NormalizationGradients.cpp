@@ -1,4 +1,5 @@
-// Every routine walks its tensors as [outer][extent][inner] around the normalized axis, one row (o, i) at a time.
+// Every routine walks its tensors as [outer][extent][inner] around the normalized axis, one row (o,
+// i) at a time.
 #include "ir/interpreter/NormalizationGradients.h"
 
 namespace weft::reference {
@@ -16,8 +17,8 @@ struct Row {
   std::vector<Real> g, n;
   Real meanOfG = 0, meanOfGn = 0;
 
-  Row(const TensorValue &dy, const TensorValue &x, const TensorValue &gamma, Real mean, Real rstd, const AxisView &view,
-      int64_t o, int64_t i) {
+  Row(const TensorValue &dy, const TensorValue &x, const TensorValue &gamma, Real mean, Real rstd,
+      const AxisView &view, int64_t o, int64_t i) {
     for (int64_t e = 0; e < view.extent; ++e) {
       const int64_t at = view.at(o, e, i);
       g.push_back(Real(dy.elements[at]) * Real(gamma.elements[e]));
@@ -48,22 +49,23 @@ TensorValue softmaxDx(const TensorValue &dy, const TensorValue &y, int64_t axis)
 }
 
 template <typename Real>
-TensorValue layerNormDx(const TensorValue &dy, const TensorValue &x, const TensorValue &gamma, const TensorValue &mean,
-                        const TensorValue &rstd, int64_t axis) {
+TensorValue layerNormDx(const TensorValue &dy, const TensorValue &x, const TensorValue &gamma,
+                        const TensorValue &mean, const TensorValue &rstd, int64_t axis) {
   const AxisView view(x.shape, axis);
   TensorValue result = zeros(x.shape);
   forEachRow(view, [&](int64_t o, int64_t i) {
     const Real scale = Real(rstd.elements[o * view.inner + i]);
     const Row<Real> row(dy, x, gamma, Real(mean.elements[o * view.inner + i]), scale, view, o, i);
     for (int64_t e = 0; e < view.extent; ++e)
-      result.elements[view.at(o, e, i)] = scale * (row.g[e] - row.meanOfG - row.n[e] * row.meanOfGn);
+      result.elements[view.at(o, e, i)] =
+          scale * (row.g[e] - row.meanOfG - row.n[e] * row.meanOfGn);
   });
   return result;
 }
 
 template <typename Real>
-TensorValue rmsNormDx(const TensorValue &dy, const TensorValue &x, const TensorValue &gamma, const TensorValue &rstd,
-                      int64_t axis) {
+TensorValue rmsNormDx(const TensorValue &dy, const TensorValue &x, const TensorValue &gamma,
+                      const TensorValue &rstd, int64_t axis) {
   const AxisView view(x.shape, axis);
   TensorValue result = zeros(x.shape);
   forEachRow(view, [&](int64_t o, int64_t i) {
@@ -76,13 +78,14 @@ TensorValue rmsNormDx(const TensorValue &dy, const TensorValue &x, const TensorV
 }
 
 template <typename Real>
-TensorValue gammaGradient(const TensorValue &dy, const TensorValue &x, const TensorValue *mean, const TensorValue &rstd,
-                          int64_t axis) {
+TensorValue gammaGradient(const TensorValue &dy, const TensorValue &x, const TensorValue *mean,
+                          const TensorValue &rstd, int64_t axis) {
   const AxisView view(x.shape, axis);
   std::vector<Real> sums(view.extent);
   forEachRow(view, [&](int64_t o, int64_t i) {
     const int64_t row = o * view.inner + i;
-    const Real center = mean ? Real(mean->elements[row]) : Real(0), scale = Real(rstd.elements[row]);
+    const Real center = mean ? Real(mean->elements[row]) : Real(0),
+               scale = Real(rstd.elements[row]);
     for (int64_t e = 0; e < view.extent; ++e) {
       const int64_t at = view.at(o, e, i);
       sums[e] += Real(dy.elements[at]) * ((Real(x.elements[at]) - center) * scale);
@@ -94,17 +97,19 @@ TensorValue gammaGradient(const TensorValue &dy, const TensorValue &x, const Ten
 // The two precisions of InterpreterOptions.
 template TensorValue softmaxDx<float>(const TensorValue &, const TensorValue &, int64_t);
 template TensorValue softmaxDx<double>(const TensorValue &, const TensorValue &, int64_t);
-template TensorValue layerNormDx<float>(const TensorValue &, const TensorValue &, const TensorValue &, const TensorValue &,
+template TensorValue layerNormDx<float>(const TensorValue &, const TensorValue &,
+                                        const TensorValue &, const TensorValue &,
                                         const TensorValue &, int64_t);
-template TensorValue layerNormDx<double>(const TensorValue &, const TensorValue &, const TensorValue &, const TensorValue &,
+template TensorValue layerNormDx<double>(const TensorValue &, const TensorValue &,
+                                         const TensorValue &, const TensorValue &,
                                          const TensorValue &, int64_t);
-template TensorValue rmsNormDx<float>(const TensorValue &, const TensorValue &, const TensorValue &, const TensorValue &,
-                                      int64_t);
-template TensorValue rmsNormDx<double>(const TensorValue &, const TensorValue &, const TensorValue &, const TensorValue &,
-                                       int64_t);
-template TensorValue gammaGradient<float>(const TensorValue &, const TensorValue &, const TensorValue *,
-                                          const TensorValue &, int64_t);
-template TensorValue gammaGradient<double>(const TensorValue &, const TensorValue &, const TensorValue *,
-                                           const TensorValue &, int64_t);
+template TensorValue rmsNormDx<float>(const TensorValue &, const TensorValue &, const TensorValue &,
+                                      const TensorValue &, int64_t);
+template TensorValue rmsNormDx<double>(const TensorValue &, const TensorValue &,
+                                       const TensorValue &, const TensorValue &, int64_t);
+template TensorValue gammaGradient<float>(const TensorValue &, const TensorValue &,
+                                          const TensorValue *, const TensorValue &, int64_t);
+template TensorValue gammaGradient<double>(const TensorValue &, const TensorValue &,
+                                           const TensorValue *, const TensorValue &, int64_t);
 
 }  // namespace weft::reference

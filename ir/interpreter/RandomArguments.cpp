@@ -1,5 +1,6 @@
-// Random arguments that make sense to the ops that read them: indices and lengths stay in range. Every value is one that
-// its element type can hold, so that graphs in f16 and kernels read the very same numbers.
+// Random arguments that make sense to the ops that read them: indices and lengths stay in range.
+// Every value is one that its element type can hold, so that graphs in f16 and kernels read the
+// very same numbers.
 #include "ir/Einsum.h"
 #include "ir/Interpreter.h"
 #include "ir/Weft.h"
@@ -23,7 +24,9 @@ public:
     return radius * std::cos(2 * std::numbers::pi * uniform());
   }
   /// In [low, high].
-  int64_t integer(int64_t low, int64_t high) { return low + int64_t(uniform() * double(high - low + 1)); }
+  int64_t integer(int64_t low, int64_t high) {
+    return low + int64_t(uniform() * double(high - low + 1));
+  }
 
 private:
   std::mt19937_64 engine;
@@ -34,8 +37,7 @@ void forEachReader(mlir::Value value, const std::function<void(mlir::OpOperand &
   for (mlir::OpOperand &use : value.getUses()) {
     if (auto kernel = mlir::dyn_cast<KernelOp>(use.getOwner()))
       forEachReader(kernel.getBlock()->getArgument(use.getOperandNumber()), visit);
-    else
-      visit(use);
+    else visit(use);
   }
 }
 
@@ -43,7 +45,8 @@ struct Range {
   int64_t low = 0, high = 0;
 };
 
-/// Indices address the table's rows; lengths go from none to all keys. Several readers: what suits all of them.
+/// Indices address the table's rows; lengths go from none to all keys. Several readers: what suits
+/// all of them.
 Range integerRange(mlir::Value value) {
   Range range{0, std::numeric_limits<int32_t>::max()};
   forEachReader(value, [&](mlir::OpOperand &use) {
@@ -55,8 +58,9 @@ Range integerRange(mlir::Value value) {
   return range.high == std::numeric_limits<int32_t>::max() ? Range{-8, 8} : range;
 }
 
-/// 1 / sqrt(extent of the letters that the first contraction reading the value sums over), so that layers keep their scale; 8-bit floats
-/// come with scales of their own, and use the range that they have.
+/// 1 / sqrt(extent of the letters that the first contraction reading the value sums over), so that
+/// layers keep their scale; 8-bit floats come with scales of their own, and use the range that they
+/// have.
 double contractionScale(mlir::Value value) {
   double scale = 1;
   if (isFloat8(*toDType(value.getType()))) return scale;
@@ -86,7 +90,8 @@ std::vector<TensorValue> randomArguments(mlir::Operation *graph, uint64_t seed) 
     const DType dtype = *toDType(argument.getType());
     const Range range = dtype == DType::i1 ? Range{0, 1} : integerRange(argument);
     const bool isInteger = dtype == DType::i1 || dtype == DType::i32;
-    const double scale = isParameter(graph, argument.getArgNumber()) ? contractionScale(argument) : 1;
+    const double scale =
+        isParameter(graph, argument.getArgNumber()) ? contractionScale(argument) : 1;
     for (double &element : value.elements)
       element = isInteger ? double(source.integer(range.low, range.high))
                           : reference::roundTo(dtype, scale * source.normal());

@@ -36,7 +36,9 @@ Shape coordinatesOf(int64_t position, std::span<const int64_t> shape) {
 }
 
 AxisView::AxisView(std::span<const int64_t> shape, int64_t axis)
-    : outer(elementCount(shape.first(axis))), extent(shape[axis]), inner(elementCount(shape.subspan(axis + 1))) {}
+    : outer(elementCount(shape.first(axis))),
+      extent(shape[axis]),
+      inner(elementCount(shape.subspan(axis + 1))) {}
 
 Shape withoutAxes(std::span<const int64_t> shape, std::span<const int64_t> axes) {
   Shape rest;
@@ -55,10 +57,12 @@ double elementDistance(double a, double b, double absolute, double relative) {
 
 }  // namespace weft::reference
 
-double weft::distance(const TensorValue &a, const TensorValue &b, double absolute, double relative) {
+double weft::distance(const TensorValue &a, const TensorValue &b, double absolute,
+                      double relative) {
   if (a.shape != b.shape) return std::numeric_limits<double>::infinity();
   double worst = 0;
   for (size_t n = 0; n < a.elements.size(); ++n)
-    worst = std::max(worst, reference::elementDistance(a.elements[n], b.elements[n], absolute, relative));
+    worst = std::max(worst,
+                     reference::elementDistance(a.elements[n], b.elements[n], absolute, relative));
   return worst;
 }

@@ -1,5 +1,6 @@
-// A dense tensor of the reference interpreter and the index arithmetic that every routine shares. No MLIR here: the
-// numeric routines, their tests and the kernel emulation use it alone. Invariant: elements.size() is the product of shape.
+// A dense tensor of the reference interpreter and the index arithmetic that every routine shares.
+// No MLIR here: the numeric routines, their tests and the kernel emulation use it alone. Invariant:
+// elements.size() is the product of shape.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +9,16 @@
 
 namespace weft {
 
-/// A dense tensor in logical row-major order. Values are kept as double (exact for every element type we store).
+/// A dense tensor in logical row-major order. Values are kept as double (exact for every element
+/// type we store).
 struct TensorValue {
   std::vector<int64_t> shape;
   std::vector<double> elements;
 };
 
-/// Largest |a - b| / (absolute + relative * |b|) over all elements; equal infinities agree. Infinity where a NaN meets
-/// anything (also another NaN: it never passes), where an infinity meets a finite value, and where shapes differ.
+/// Largest |a - b| / (absolute + relative * |b|) over all elements; equal infinities agree.
+/// Infinity where a NaN meets anything (also another NaN: it never passes), where an infinity meets
+/// a finite value, and where shapes differ.
 double distance(const TensorValue &a, const TensorValue &b, double absolute, double relative);
 
 }  // namespace weft
@@ -33,7 +36,8 @@ TensorValue zeros(Shape shape);
 /// Coordinates of a row-major position.
 Shape coordinatesOf(int64_t position, std::span<const int64_t> shape);
 
-/// A tensor seen as [outer][extent][inner] around one axis, which is how everything that works along an axis walks it.
+/// A tensor seen as [outer][extent][inner] around one axis, which is how everything that works
+/// along an axis walks it.
 struct AxisView {
   int64_t outer = 1, extent = 1, inner = 1;
   AxisView(std::span<const int64_t> shape, int64_t axis);

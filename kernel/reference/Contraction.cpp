@@ -9,15 +9,16 @@
 
 namespace weft::reference {
 
-/// An operand as it is stored, or as it would be where the kernel computes it: rounded to its element type. Whoever is off by the error may
-/// round to another neighbour, and only then.
+/// An operand as it is stored, or as it would be where the kernel computes it: rounded to its
+/// element type. Whoever is off by the error may round to another neighbour, and only then.
 Point PointEvaluator::factor(const BodyOp &op, size_t n, const Coordinates &at) {
   const Point exact = operand(op, n, at);
   const int value = op.operands[n];
   const DType type = kernel.values[size_t(value)].dtype;
   if (inputOf[size_t(value)] >= 0 || type == DType::f32) return exact;
   const auto rounded = [&](double element) { return roundTo(type, saturated(type, element)); };
-  const double nearest = rounded(exact.value), least = rounded(exact.value - exact.error), most = rounded(exact.value + exact.error);
+  const double nearest = rounded(exact.value), least = rounded(exact.value - exact.error),
+               most = rounded(exact.value + exact.error);
   return {.value = nearest, .error = std::max(nearest - least, most - nearest)};
 }
 
@@ -26,9 +27,11 @@ Point PointEvaluator::contract(const BodyOp &op, size_t, const Coordinates &at) 
   const size_t comma = spec.find(','), arrow = spec.find("->");
   const std::string terms[2] = {spec.substr(0, comma), spec.substr(comma + 1, arrow - comma - 1)};
   const std::string result = spec.substr(arrow + 2);
-  if (comma == std::string::npos || arrow == std::string::npos || terms[0].size() != rank(op.operands[0]) ||
-      terms[1].size() != rank(op.operands[1]) || result.size() != at.size())
-    throw Error::checkFailed("kernel '{}': contraction \"{}\" does not fit its operands", kernel.name, spec);
+  if (comma == std::string::npos || arrow == std::string::npos ||
+      terms[0].size() != rank(op.operands[0]) || terms[1].size() != rank(op.operands[1]) ||
+      result.size() != at.size())
+    throw Error::checkFailed("kernel '{}': contraction \"{}\" does not fit its operands",
+                             kernel.name, spec);
 
   Coordinates places[2] = {Coordinates(terms[0].size()), Coordinates(terms[1].size())};
   for (size_t side : {0, 1})
@@ -47,9 +50,11 @@ Point PointEvaluator::contract(const BodyOp &op, size_t, const Coordinates &at) 
 
   int64_t count = 1;
   for (const Reduced &one : reduced) count *= one.extent;
-  // An operand that is scaled by factors may stay as it is, and sums of products be scaled in its place: it is not rounded then.
+  // An operand that is scaled by factors may stay as it is, and sums of products be scaled in its
+  // place: it is not rounded then.
   const auto isScaled = [&](size_t side) {
-    const auto maker = std::ranges::find_if(kernel.body, [&](const BodyOp &other) { return other.results[0] == op.operands[side]; });
+    const auto maker = std::ranges::find_if(
+        kernel.body, [&](const BodyOp &other) { return other.results[0] == op.operands[side]; });
     return maker != kernel.body.end() && maker->name == "global_scaling";
   };
   const bool mayStay[2] = {isScaled(0), isScaled(1)};
@@ -57,25 +62,29 @@ Point PointEvaluator::contract(const BodyOp &op, size_t, const Coordinates &at) 
   for (int64_t n = 0; n < count; ++n) {
     int64_t rest = n;
     for (size_t r = reduced.size(); r-- > 0; rest /= reduced[r].extent)
-      for (size_t side : {0, 1}) places[side][reduced[r].dimensions[side]] = rest % reduced[r].extent;
+      for (size_t side : {0, 1})
+        places[side][reduced[r].dimensions[side]] = rest % reduced[r].extent;
     const Point a = factor(op, 0, places[0]), b = factor(op, 1, places[1]);
     total += a.value * b.value;
     magnitude += std::abs(a.value * b.value);
     squares += a.value * b.value * a.value * b.value;
     error += a.error * std::abs(b.value) + b.error * std::abs(a.value);
     if (!mayStay[0] && !mayStay[1]) continue;
-    const Point wholeA = mayStay[0] ? operand(op, 0, places[0]) : a, wholeB = mayStay[1] ? operand(op, 1, places[1]) : b;
+    const Point wholeA = mayStay[0] ? operand(op, 0, places[0]) : a,
+                wholeB = mayStay[1] ? operand(op, 1, places[1]) : b;
     unrounded += wholeA.value * wholeB.value;
     magnitude += std::max(0.0, std::abs(wholeA.value * wholeB.value) - std::abs(a.value * b.value));
     error += wholeA.error * std::abs(wholeB.value) + wholeB.error * std::abs(wholeA.value);
   }
   if (mayStay[0] || mayStay[1]) error += std::abs(total - unrounded);
   const auto isNarrow = [&](int value) { return isFloat8(kernel.values[size_t(value)].dtype); };
-  if (isNarrow(op.operands[0]) && isNarrow(op.operands[1])) error += float8SumError(count, total, magnitude, squares);
+  if (isNarrow(op.operands[0]) && isNarrow(op.operands[1]))
+    error += float8SumError(count, total, magnitude, squares);
   if (isTf32(op)) error += tf32SumError(total, magnitude, squares);
   const double scale = number(op, "scale", 1);
   return {.value = total * scale,
-          .error = std::abs(scale) * (error + sumError(count) * magnitude) + 2 * roundoff * std::abs(total * scale)};
+          .error = std::abs(scale) * (error + sumError(count) * magnitude) +
+                   2 * roundoff * std::abs(total * scale)};
 }
 
 }  // namespace weft::reference

@@ -9,7 +9,8 @@ namespace weft::reference {
 Point PointEvaluator::crossEntropy(const BodyOp &op, size_t result, const Coordinates &at) {
   const size_t axis = size_t(integer(op, "axis"));
   const int64_t classes = extent(op.operands[0], axis);
-  const Row &all = row(op, at, [&] { return exponentials(op, at.with(axis, 0), axis, 0, classes, -1); });
+  const Row &all =
+      row(op, at, [&] { return exponentials(op, at.with(axis, 0), axis, 0, classes, -1); });
   const double logarithm = std::log(all.second.value);
   Point logSum{.value = all.first.value + logarithm,
                .error = all.first.error + all.second.error / (all.second.value - all.second.error) +
@@ -19,7 +20,8 @@ Point PointEvaluator::crossEntropy(const BodyOp &op, size_t result, const Coordi
   if (label < 0 || label >= classes) return {};
   const Point chosen = operand(op, 0, at.with(axis, label));
   return {.value = logSum.value - chosen.value,
-          .error = logSum.error + chosen.error + roundoff * (std::abs(logSum.value) + std::abs(chosen.value))};
+          .error = logSum.error + chosen.error +
+                   roundoff * (std::abs(logSum.value) + std::abs(chosen.value))};
 }
 
 /// dy * (exp(x - logSum) - [label]).
@@ -28,12 +30,17 @@ Point PointEvaluator::crossEntropyDx(const BodyOp &op, size_t, const Coordinates
   const Coordinates rowPlace = at.without(axis);
   const int64_t label = int64_t(operand(op, 1, rowPlace).value);
   if (label < 0 || label >= extent(op.operands[0], axis)) return {};
-  const Point x = operand(op, 0, at), logSum = operand(op, 2, rowPlace), dy = operand(op, 3, rowPlace);
-  const double probability = std::exp(x.value - logSum.value), slope = probability - (at[axis] == label ? 1 : 0);
-  const double relative = x.error + logSum.error + 2 * roundoff * std::abs(x.value - logSum.value) + 4 * roundoff;
-  const double slopeError = probability * std::expm1(relative) + 0x1p-126 + roundoff * std::abs(slope);
+  const Point x = operand(op, 0, at), logSum = operand(op, 2, rowPlace),
+              dy = operand(op, 3, rowPlace);
+  const double probability = std::exp(x.value - logSum.value),
+               slope = probability - (at[axis] == label ? 1 : 0);
+  const double relative =
+      x.error + logSum.error + 2 * roundoff * std::abs(x.value - logSum.value) + 4 * roundoff;
+  const double slopeError =
+      probability * std::expm1(relative) + 0x1p-126 + roundoff * std::abs(slope);
   return {.value = dy.value * slope,
-          .error = dy.error * (std::abs(slope) + slopeError) + std::abs(dy.value) * (slopeError + roundoff * std::abs(slope))};
+          .error = dy.error * (std::abs(slope) + slopeError) +
+                   std::abs(dy.value) * (slopeError + roundoff * std::abs(slope))};
 }
 
 }  // namespace weft::reference

@@ -1,4 +1,5 @@
-// The draw of each element is computed by itself: slow, and with no assumption about who computes its neighbours.
+// The draw of each element is computed by itself: slow, and with no assumption about who computes
+// its neighbours.
 #include "kernel/reference/DropoutBits.h"
 
 #include <cmath>
@@ -16,9 +17,10 @@ uint32_t high(uint64_t product) { return uint32_t(product >> 32); }
 
 std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, std::array<uint32_t, 2> key) {
   for (int round = 0; round < rounds; ++round) {
-    const uint64_t first = uint64_t(multiplier0) * counter[0], second = uint64_t(multiplier1) * counter[2];
-    counter = {high(second) ^ counter[1] ^ key[0], uint32_t(second), high(first) ^ counter[3] ^ key[1],
-               uint32_t(first)};
+    const uint64_t first = uint64_t(multiplier0) * counter[0],
+                   second = uint64_t(multiplier1) * counter[2];
+    counter = {high(second) ^ counter[1] ^ key[0], uint32_t(second),
+               high(first) ^ counter[3] ^ key[1], uint32_t(first)};
     key = {key[0] + weyl0, key[1] + weyl1};
   }
   return counter;
@@ -38,12 +40,14 @@ std::array<uint32_t, 4> mixed(std::array<uint32_t, 4> words) {
 
 uint32_t dropoutDraw(const DropoutSource &source, int64_t outer, int64_t row, int64_t column) {
   const int64_t r = row % 16, c = column % 16;
-  const uint32_t lane = uint32_t((r % 8) * 4 + (c % 8) / 2), draw = uint32_t(c % 2 + 2 * (r / 8) + 4 * (c / 8));
-  const std::array<uint32_t, 2> key = {uint32_t(source.seed),
-                                       uint32_t(source.seed >> 32) ^ (uint32_t(source.step) * weyl0)};
+  const uint32_t lane = uint32_t((r % 8) * 4 + (c % 8) / 2),
+                 draw = uint32_t(c % 2 + 2 * (r / 8) + 4 * (c / 8));
+  const std::array<uint32_t, 2> key = {
+      uint32_t(source.seed), uint32_t(source.seed >> 32) ^ (uint32_t(source.step) * weyl0)};
   const std::array<uint32_t, 4> common = philox({0, 0, 0, source.stream}, key);
-  const std::array<uint32_t, 4> words = mixed({common[0] + (lane + 32 * uint32_t(column / 16)) * weyl0,
-                                               common[1] + uint32_t(row / 16) * weyl0, common[2] + uint32_t(outer) * weyl0, common[3]});
+  const std::array<uint32_t, 4> words = mixed(
+      {common[0] + (lane + 32 * uint32_t(column / 16)) * weyl0,
+       common[1] + uint32_t(row / 16) * weyl0, common[2] + uint32_t(outer) * weyl0, common[3]});
   return words[draw / 2] >> (16 * (draw % 2)) & 0xFFFF;
 }
 

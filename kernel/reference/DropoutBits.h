@@ -1,5 +1,6 @@
-// Dropout bits exactly as SPEC.md ("Dropout bits") fixes them: a function of (seed, stream, step, logical coordinates). The
-// one host implementation, used by the interpreter and by the point evaluator.
+// Dropout bits exactly as SPEC.md ("Dropout bits") fixes them: a function of (seed, stream, step,
+// logical coordinates). The one host implementation, used by the interpreter and by the point
+// evaluator.
 #pragma once
 
 #include "kernel/Dropout.h"
@@ -12,8 +13,9 @@ namespace weft::reference {
 /// Philox4x32 with 7 rounds ("Parallel Random Numbers: As Easy as 1, 2, 3", section 3.3).
 std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, std::array<uint32_t, 2> key);
 
-/// What four words of coordinates and key come to: every word takes in the product of two others, twice, with its high half
-/// folded into the low one each time (after pcg4d of "Hash Functions for GPU Rendering", JCGT 9(3), 2020).
+/// What four words of coordinates and key come to: every word takes in the product of two others,
+/// twice, with its high half folded into the low one each time (after pcg4d of "Hash Functions for
+/// GPU Rendering", JCGT 9(3), 2020).
 std::array<uint32_t, 4> mixed(std::array<uint32_t, 4> words);
 
 /// Seed and step are read from the device, the stream belongs to the op.

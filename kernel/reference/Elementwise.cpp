@@ -1,4 +1,5 @@
-// Maps: by the scalar meaning of the op's record, or by coordinates (dropout, masks, rotary embeddings).
+// Maps: by the scalar meaning of the op's record, or by coordinates (dropout, masks, rotary
+// embeddings).
 #include "kernel/Error.h"
 #include "kernel/ShortFunction.h"
 #include "kernel/reference/PointEvaluator.h"
@@ -13,21 +14,26 @@ constexpr double minusInfinity = -std::numeric_limits<double>::infinity();
 
 /// Device functions are a few ulp off and round their arguments on the way; +, -, *, / round once.
 constexpr double functionUlps = 8, arithmeticUlps = 4;
-/// What they compute on the way may be flushed to zero below this, the least normal number of fp32, before an operand multiplies it.
+/// What they compute on the way may be flushed to zero below this, the least normal number of fp32,
+/// before an operand multiplies it.
 constexpr double flushed = 0x1p-126;
 
 }  // namespace
 
-/// Errors are propagated by moving each operand by its error, which holds for functions of any slope.
+/// Errors are propagated by moving each operand by its error, which holds for functions of any
+/// slope.
 Point PointEvaluator::scalar(const BodyOp &op, size_t, const Coordinates &at) {
   const Definition &meaning = definition(op);
-  const auto attribute = [&](const char *name) { return number(op, name, std::numeric_limits<double>::quiet_NaN()); };
+  const auto attribute = [&](const char *name) {
+    return number(op, name, std::numeric_limits<double>::quiet_NaN());
+  };
   const bool isFunction = op.spelling.find("weft::") != std::string::npos;
   double values[3] = {}, errors[3] = {};
   for (size_t n = 0; n < op.operands.size(); ++n) {
     const Point operand = evaluate(op.operands[n], mapped(op, n, at));
     values[n] = operand.value;
-    errors[n] = operand.error + (isFunction ? functionUlps * roundoff * std::abs(operand.value) : 0);
+    errors[n] =
+        operand.error + (isFunction ? functionUlps * roundoff * std::abs(operand.value) : 0);
   }
   const auto function = [&] { return meaning.scalar(values[0], values[1], values[2], attribute); };
   Point result{.value = function(), .error = 0};
@@ -51,8 +57,10 @@ Point PointEvaluator::scalar(const BodyOp &op, size_t, const Coordinates &at) {
   }
   if (meaning.isShort) {
     const bool isSlope = op.operands.size() > 1;
-    const double factor = isSlope ? values[0] : 1, value = result.value / (factor == 0 ? 1 : factor);
-    result.error += std::abs(factor) * shortError(kernel.values[size_t(op.results[0])].dtype, value, isSlope ? values[1] : 0);
+    const double factor = isSlope ? values[0] : 1,
+                 value = result.value / (factor == 0 ? 1 : factor);
+    result.error += std::abs(factor) * shortError(kernel.values[size_t(op.results[0])].dtype, value,
+                                                  isSlope ? values[1] : 0);
   }
   return result;
 }
@@ -60,12 +68,14 @@ Point PointEvaluator::scalar(const BodyOp &op, size_t, const Coordinates &at) {
 Point PointEvaluator::dropout(const BodyOp &op, size_t, const Coordinates &at) {
   const int value = op.results[0];
   const size_t dimensions = rank(value);
-  const int64_t column = dimensions > 0 ? at[dimensions - 1] : 0, row = dimensions > 1 ? at[dimensions - 2] : 0;
+  const int64_t column = dimensions > 0 ? at[dimensions - 1] : 0,
+                row = dimensions > 1 ? at[dimensions - 2] : 0;
   int64_t outer = 0;
   for (size_t d = 0; d + 2 < dimensions; ++d) outer = outer * extent(value, d) + at[d];
   if (op.attributes.contains("outer")) outer += integer(op, "outer");  // part of an outer axis
   const double p = number(op, "p", 0);
-  const DropoutSource own{.seed = source.seed, .step = source.step, .stream = uint32_t(integer(op, "stream"))};
+  const DropoutSource own{
+      .seed = source.seed, .step = source.step, .stream = uint32_t(integer(op, "stream"))};
   if (dropoutDraw(own, outer, row, column) < dropoutThreshold(p)) return {};
   const Point x = evaluate(op.operands[0], mapped(op, 0, at));
   const double scale = dropoutScale(p);
@@ -83,7 +93,8 @@ Point PointEvaluator::mask(const BodyOp &op, size_t, const Coordinates &at) {
   } else {
     const size_t queryDimension = size_t(integer(op, "query"));
     const int64_t query = at[queryDimension];
-    const int64_t distance = key - (query + extent(op.results[0], keyDimension) - extent(op.results[0], queryDimension));
+    const int64_t distance =
+        key - (query + extent(op.results[0], keyDimension) - extent(op.results[0], queryDimension));
     if (kind == "causal") {
       visible = distance <= 0;
     } else if (kind == "window") {
@@ -93,10 +104,12 @@ Point PointEvaluator::mask(const BodyOp &op, size_t, const Coordinates &at) {
       const int64_t block[] = {query / size, key / size};
       visible = evaluate(op.operands[1], Coordinates(std::span(block))).value != 0;
     } else {
-      throw Error::unsupported("kernel '{}': mask of kind '{}' has no reference evaluation", kernel.name, kind);
+      throw Error::unsupported("kernel '{}': mask of kind '{}' has no reference evaluation",
+                               kernel.name, kind);
     }
   }
-  return visible ? evaluate(op.operands[0], mapped(op, 0, at)) : Point{.value = number(op, "fill", minusInfinity), .error = 0};
+  return visible ? evaluate(op.operands[0], mapped(op, 0, at))
+                 : Point{.value = number(op, "fill", minusInfinity), .error = 0};
 }
 
 Point PointEvaluator::rotary(const BodyOp &op, size_t, const Coordinates &at) {
@@ -108,14 +121,17 @@ Point PointEvaluator::rotary(const BodyOp &op, size_t, const Coordinates &at) {
   Coordinates partner = at;
   partner[dimension] = halved ? (isSecond ? here - half : here + half) : here ^ 1;
   const double base = number(op, "base", 10000.0);
-  const double angle = double(at[size_t(integer(op, "position"))]) * std::pow(base, -2.0 * double(pair) / double(size));
+  const double angle = double(at[size_t(integer(op, "position"))]) *
+                       std::pow(base, -2.0 * double(pair) / double(size));
   const Point own = operand(op, 0, at), other = operand(op, 0, partner);
   const double cosine = std::cos(angle);
   const double sine = op.attributes.contains("direction") ? -std::sin(angle) : std::sin(angle);
-  // The frequency is rounded to fp32, which turns by a part of the angle; its exponent loses as much again.
+  // The frequency is rounded to fp32, which turns by a part of the angle; its exponent loses as
+  // much again.
   const double turn = 16 * roundoff * (1 + std::abs(std::log2(base))) * angle + 4 * roundoff;
   return {.value = own.value * cosine + (isSecond ? other.value : -other.value) * sine,
-          .error = own.error + other.error + (std::abs(own.value) + std::abs(other.value)) * (turn + 2 * roundoff)};
+          .error = own.error + other.error +
+                   (std::abs(own.value) + std::abs(other.value)) * (turn + 2 * roundoff)};
 }
 
 }  // namespace weft::reference

@@ -12,7 +12,9 @@ Point PointEvaluator::constant(const BodyOp &op, size_t, const Coordinates &) {
   return {.value = number(op, "value", std::numeric_limits<double>::quiet_NaN())};
 }
 
-Point PointEvaluator::identity(const BodyOp &op, size_t, const Coordinates &at) { return operand(op, 0, at); }
+Point PointEvaluator::identity(const BodyOp &op, size_t, const Coordinates &at) {
+  return operand(op, 0, at);
+}
 
 Point PointEvaluator::transpose(const BodyOp &op, size_t, const Coordinates &at) {
   const std::vector<int64_t> permutation = list(op, "permutation");
@@ -35,7 +37,8 @@ Point PointEvaluator::concat(const BodyOp &op, size_t, const Coordinates &at) {
     if (from[axis] < size) return operand(op, part, from);
     from[axis] -= size;
   }
-  throw Error::checkFailed("kernel '{}': the parts of a concat are shorter than its result", kernel.name);
+  throw Error::checkFailed("kernel '{}': the parts of a concat are shorter than its result",
+                           kernel.name);
 }
 
 Point PointEvaluator::splitAxis(const BodyOp &op, size_t, const Coordinates &at) {
@@ -51,7 +54,8 @@ Point PointEvaluator::splitAxis(const BodyOp &op, size_t, const Coordinates &at)
 Point PointEvaluator::mergeAxes(const BodyOp &op, size_t, const Coordinates &at) {
   const size_t axis = size_t(integer(op, "axis")), parts = size_t(integer(op, "count"));
   Coordinates from(at.size() + parts - 1);
-  for (size_t d = 0; d < from.size(); ++d) from[d] = d < axis ? at[d] : d >= axis + parts ? at[d - parts + 1] : 0;
+  for (size_t d = 0; d < from.size(); ++d)
+    from[d] = d < axis ? at[d] : d >= axis + parts ? at[d - parts + 1] : 0;
   int64_t rest = at[axis];
   for (size_t part = parts; part-- > 0; rest /= extent(op.operands[0], axis + part))
     from[axis + part] = rest % extent(op.operands[0], axis + part);

@@ -1,5 +1,5 @@
-// Softmax, norms, reductions and the parts of a decomposed softmax. Statistics of a row are computed once and kept. A NaN
-// makes its whole row NaN; a row of -inf alone gives zeros.
+// Softmax, norms, reductions and the parts of a decomposed softmax. Statistics of a row are
+// computed once and kept. A NaN makes its whole row NaN; a row of -inf alone gives zeros.
 #include "kernel/Error.h"
 #include "kernel/reference/PointEvaluator.h"
 
@@ -21,7 +21,9 @@ Point larger(const Point &a, const Point &b) {
 
 Point quotient(const Point &a, const Point &b) {
   const double value = a.value / b.value, magnitude = std::abs(value), divisor = std::abs(b.value);
-  return {.value = value, .error = (a.error + magnitude * b.error) / (divisor - b.error) + 4 * roundoff * magnitude};
+  return {
+      .value = value,
+      .error = (a.error + magnitude * b.error) / (divisor - b.error) + 4 * roundoff * magnitude};
 }
 
 Point inverseRoot(const Point &x, double epsilon) {
@@ -41,8 +43,8 @@ Point PointEvaluator::exponential(const Point &x, const Point &maximum) const {
   return {.value = value, .error = value * std::expm1(relative) + smallestNormal};
 }
 
-PointEvaluator::Row PointEvaluator::exponentials(const BodyOp &op, Coordinates at, size_t dimension, int64_t begin,
-                                                 int64_t end, int weight) {
+PointEvaluator::Row PointEvaluator::exponentials(const BodyOp &op, Coordinates at, size_t dimension,
+                                                 int64_t begin, int64_t end, int weight) {
   std::vector<Point> elements;
   Row result{.first = {.value = minusInfinity, .error = 0}, .second = {}};
   for (at[dimension] = begin; at[dimension] < end; ++at[dimension]) {
@@ -69,8 +71,9 @@ PointEvaluator::Row PointEvaluator::exponentials(const BodyOp &op, Coordinates a
 
 Point PointEvaluator::softmax(const BodyOp &op, size_t, const Coordinates &at) {
   const size_t axis = size_t(integer(op, "axis"));
-  const Row &all = row(op, at.without(axis),
-                       [&] { return exponentials(op, at, axis, 0, extent(op.operands[0], axis), -1); });
+  const Row &all = row(op, at.without(axis), [&] {
+    return exponentials(op, at, axis, 0, extent(op.operands[0], axis), -1);
+  });
   if (all.first.value == minusInfinity) return {};
   return quotient(exponential(operand(op, 0, at), all.first), all.second);
 }
@@ -104,14 +107,16 @@ Point PointEvaluator::layerNorm(const BodyOp &op, size_t result, const Coordinat
   if (result == 2) return statistics.second;
   const int64_t along[] = {at[axis]};
   const Coordinates position{std::span<const int64_t>(along)};
-  const Point x = operand(op, 0, at), gamma = operand(op, 1, position), beta = operand(op, 2, position);
+  const Point x = operand(op, 0, at), gamma = operand(op, 1, position),
+              beta = operand(op, 2, position);
   const double difference = x.value - statistics.first.value, scale = statistics.second.value;
   const double value = difference * scale * gamma.value + beta.value;
   const double magnitude = std::abs(difference * scale * gamma.value);
   const double error = (x.error + statistics.first.error) * scale * std::abs(gamma.value) +
                        std::abs(difference) * statistics.second.error * std::abs(gamma.value) +
                        std::abs(difference * scale) * gamma.error + beta.error;
-  return {.value = value, .error = error + 6 * roundoff * magnitude + 2 * roundoff * std::abs(value)};
+  return {.value = value,
+          .error = error + 6 * roundoff * magnitude + 2 * roundoff * std::abs(value)};
 }
 
 Point PointEvaluator::rmsNorm(const BodyOp &op, size_t result, const Coordinates &at) {
@@ -130,57 +135,66 @@ Point PointEvaluator::rmsNorm(const BodyOp &op, size_t result, const Coordinates
   });
   if (result == 1) return statistics.second;
   const int64_t along[] = {at[axis]};
-  const Point x = operand(op, 0, at), gamma = operand(op, 1, Coordinates(std::span<const int64_t>(along)));
+  const Point x = operand(op, 0, at),
+              gamma = operand(op, 1, Coordinates(std::span<const int64_t>(along)));
   const double scale = statistics.second.value, value = x.value * scale * gamma.value;
-  return {.value = value, .error = x.error * scale * std::abs(gamma.value) + std::abs(x.value * gamma.value) * statistics.second.error +
-                                   std::abs(x.value * scale) * gamma.error + 4 * roundoff * std::abs(value)};
+  return {.value = value,
+          .error = x.error * scale * std::abs(gamma.value) +
+                   std::abs(x.value * gamma.value) * statistics.second.error +
+                   std::abs(x.value * scale) * gamma.error + 4 * roundoff * std::abs(value)};
 }
 
 Point PointEvaluator::reduce(const BodyOp &op, size_t, const Coordinates &at) {
   const std::string kind = text(op, "kind");
   if (kind != "sum" && kind != "max")
-    throw Error::unsupported("kernel '{}': reduce of kind '{}' has no reference evaluation", kernel.name, kind);
-  return row(op, at, [&] {
-    Coordinates from(rank(op.operands[0]));
-    std::vector<bool> isReduced(from.size());
-    int64_t count = 1;
-    for (int64_t axis : list(op, "axes")) {
-      isReduced[size_t(axis)] = true;
-      count *= extent(op.operands[0], size_t(axis));
-    }
-    for (size_t d = 0, kept = 0; d < from.size(); ++d)
-      if (!isReduced[d]) from[d] = at[kept++];
-    Point result{.value = kind == "sum" ? 0 : minusInfinity, .error = 0};
-    double magnitude = 0;
-    for (int64_t n = 0; n < count; ++n) {
-      int64_t rest = n;
-      for (size_t d = from.size(); d-- > 0;) {
-        if (!isReduced[d]) continue;
-        from[d] = rest % extent(op.operands[0], d);
-        rest /= extent(op.operands[0], d);
-      }
-      const Point x = operand(op, 0, from);
-      if (kind == "max") {
-        result = larger(result, x);
-        continue;
-      }
-      result.value += x.value;
-      result.error += x.error;
-      magnitude += std::abs(x.value);
-    }
-    if (kind == "sum" && std::isfinite(magnitude)) result.error += sumError(count) * magnitude;
-    return Row{.first = result, .second = {}};
-  }).first;
+    throw Error::unsupported("kernel '{}': reduce of kind '{}' has no reference evaluation",
+                             kernel.name, kind);
+  return row(op, at,
+             [&] {
+               Coordinates from(rank(op.operands[0]));
+               std::vector<bool> isReduced(from.size());
+               int64_t count = 1;
+               for (int64_t axis : list(op, "axes")) {
+                 isReduced[size_t(axis)] = true;
+                 count *= extent(op.operands[0], size_t(axis));
+               }
+               for (size_t d = 0, kept = 0; d < from.size(); ++d)
+                 if (!isReduced[d]) from[d] = at[kept++];
+               Point result{.value = kind == "sum" ? 0 : minusInfinity, .error = 0};
+               double magnitude = 0;
+               for (int64_t n = 0; n < count; ++n) {
+                 int64_t rest = n;
+                 for (size_t d = from.size(); d-- > 0;) {
+                   if (!isReduced[d]) continue;
+                   from[d] = rest % extent(op.operands[0], d);
+                   rest /= extent(op.operands[0], d);
+                 }
+                 const Point x = operand(op, 0, from);
+                 if (kind == "max") {
+                   result = larger(result, x);
+                   continue;
+                 }
+                 result.value += x.value;
+                 result.error += x.error;
+                 magnitude += std::abs(x.value);
+               }
+               if (kind == "sum" && std::isfinite(magnitude))
+                 result.error += sumError(count) * magnitude;
+               return Row{.first = result, .second = {}};
+             })
+      .first;
 }
 
-/// Section 3.2 of the paper on softmax recomposition: x' = exp(x - m'), m' and d' of each sub-vector.
+/// Section 3.2 of the paper on softmax recomposition: x' = exp(x - m'), m' and d' of each
+/// sub-vector.
 Point PointEvaluator::localSoftmax(const BodyOp &op, size_t result, const Coordinates &at) {
   const size_t axis = size_t(integer(op, "axis"));
   const int64_t tile = integer(op, "tile");
   Coordinates subVector = at;
   if (result == 0) subVector[axis] = at[axis] / tile;
   const Row &statistics = row(op, subVector, [&] {
-    const int64_t begin = subVector[axis] * tile, end = std::min(begin + tile, extent(op.operands[0], axis));
+    const int64_t begin = subVector[axis] * tile,
+                  end = std::min(begin + tile, extent(op.operands[0], axis));
     return exponentials(op, subVector, axis, begin, end, -1);
   });
   if (result == 1) return statistics.first;
@@ -194,7 +208,9 @@ Point PointEvaluator::localSoftmax(const BodyOp &op, size_t result, const Coordi
 /// r' = exp(m' - m) / sum of exp(m' - m) d'.
 Point PointEvaluator::reduceSubvectors(const BodyOp &op, size_t, const Coordinates &at) {
   const size_t axis = size_t(integer(op, "axis"));
-  const Row &all = row(op, at.without(axis), [&] { return exponentials(op, at, axis, 0, extent(op.operands[0], axis), 1); });
+  const Row &all = row(op, at.without(axis), [&] {
+    return exponentials(op, at, axis, 0, extent(op.operands[0], axis), 1);
+  });
   if (all.first.value == minusInfinity) return {};
   return quotient(exponential(operand(op, 0, at), all.first), all.second);
 }
@@ -205,7 +221,9 @@ Point PointEvaluator::globalScaling(const BodyOp &op, size_t, const Coordinates 
   subVector[axis] /= integer(op, "tile");
   const Point x = operand(op, 0, at), factor = operand(op, 1, subVector);
   const double value = x.value * factor.value;
-  return {.value = value, .error = x.error * std::abs(factor.value) + factor.error * std::abs(x.value) + 2 * roundoff * std::abs(value)};
+  return {.value = value,
+          .error = x.error * std::abs(factor.value) + factor.error * std::abs(x.value) +
+                   2 * roundoff * std::abs(value)};
 }
 
 }  // namespace weft::reference

@@ -1,4 +1,5 @@
-// Gradients of softmax and of norms, from SPEC.md's definitions. Sums over a row are computed once and kept.
+// Gradients of softmax and of norms, from SPEC.md's definitions. Sums over a row are computed once
+// and kept.
 #include "kernel/reference/PointEvaluator.h"
 
 #include <algorithm>
@@ -9,8 +10,9 @@ namespace {
 
 Point product(const Point &a, const Point &b) {
   const double value = a.value * b.value;
-  return {.value = value, .error = a.error * std::abs(b.value) + std::abs(a.value) * b.error + a.error * b.error +
-                                   roundoff * std::abs(value)};
+  return {.value = value,
+          .error = a.error * std::abs(b.value) + std::abs(a.value) * b.error + a.error * b.error +
+                   roundoff * std::abs(value)};
 }
 
 Point difference(const Point &a, const Point &b) {
@@ -29,7 +31,8 @@ struct Sum {
     magnitude += std::abs(term.value);
   }
   Point over(int64_t n, double divisor) const {
-    return {.value = total.value / divisor, .error = (total.error + (sumError(n) + 2 * roundoff) * magnitude) / divisor};
+    return {.value = total.value / divisor,
+            .error = (total.error + (sumError(n) + 2 * roundoff) * magnitude) / divisor};
   }
 };
 
@@ -41,14 +44,17 @@ Point PointEvaluator::softmaxDx(const BodyOp &op, size_t, const Coordinates &at)
   const Row &sums = row(op, at.without(axis), [&] {
     Sum sum;
     Coordinates place = at;
-    for (place[axis] = 0; place[axis] < count; ++place[axis]) sum.add(product(operand(op, 0, place), operand(op, 1, place)));
+    for (place[axis] = 0; place[axis] < count; ++place[axis])
+      sum.add(product(operand(op, 0, place), operand(op, 1, place)));
     return Row{.first = sum.over(count, 1), .second = {}};
   });
   return product(operand(op, 1, at), difference(operand(op, 0, at), sums.first));
 }
 
-/// (x - mean) * rstd, or x * rstd: x is operand 1, rstd the last one, a mean stands before it if `hasMean`.
-Point PointEvaluator::normalizedValue(const BodyOp &op, const Coordinates &at, size_t axis, bool hasMean) {
+/// (x - mean) * rstd, or x * rstd: x is operand 1, rstd the last one, a mean stands before it if
+/// `hasMean`.
+Point PointEvaluator::normalizedValue(const BodyOp &op, const Coordinates &at, size_t axis,
+                                      bool hasMean) {
   const Coordinates rowPlace = at.without(axis);
   const Point x = operand(op, 1, at), rstd = operand(op, op.operands.size() - 1, rowPlace);
   return product(hasMean ? difference(x, operand(op, op.operands.size() - 2, rowPlace)) : x, rstd);
@@ -62,7 +68,8 @@ Point PointEvaluator::normDx(const BodyOp &op, size_t, const Coordinates &at) {
   const Coordinates key = at.without(axis);
   const auto scaled = [&](const Coordinates &place) {
     const int64_t along[] = {place[axis]};
-    return product(operand(op, 0, place), operand(op, 2, Coordinates(std::span<const int64_t>(along))));
+    return product(operand(op, 0, place),
+                   operand(op, 2, Coordinates(std::span<const int64_t>(along))));
   };
   const Row &means = row(op, key, [&] {
     Sum gradients, products;
@@ -71,7 +78,8 @@ Point PointEvaluator::normDx(const BodyOp &op, size_t, const Coordinates &at) {
       gradients.add(scaled(place));
       products.add(product(scaled(place), normalizedValue(op, place, axis, hasMean)));
     }
-    return Row{.first = gradients.over(count, double(count)), .second = products.over(count, double(count))};
+    return Row{.first = gradients.over(count, double(count)),
+               .second = products.over(count, double(count))};
   });
   const Point along = product(normalizedValue(op, at, axis, hasMean), means.second);
   const Point centered = hasMean ? difference(scaled(at), means.first) : scaled(at);

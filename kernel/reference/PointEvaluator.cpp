@@ -1,4 +1,5 @@
-// The walk from an output to inputs, and what all ops share. One member function an op; handlerOf() is the table.
+// The walk from an output to inputs, and what all ops share. One member function an op; handlerOf()
+// is the table.
 #include "kernel/reference/PointEvaluator.h"
 
 #include "kernel/Error.h"
@@ -31,7 +32,8 @@ double float8SumError(int64_t n, double total, double magnitude, double squares)
   constexpr int64_t together = 32;
   const double running = std::abs(total) + 2 * std::sqrt(squares);
   const double oneWay = magnitude > 0 ? double(n) * std::abs(total) / magnitude : 0;
-  return lost * running * (double((n + together - 1) / together) + 2 * std::sqrt(double(n)) + oneWay);
+  return lost * running *
+         (double((n + together - 1) / together) + 2 * std::sqrt(double(n)) + oneWay);
 }
 
 double tf32SumError(double total, double magnitude, double squares) {
@@ -87,40 +89,53 @@ PointEvaluator::Handler PointEvaluator::handlerOf(const Kernel &kernel, const Bo
   };
   const auto found = handlers.find(op.name);
   if (found != handlers.end()) return found->second;
-  if (scalarReferences().contains(op.name) && op.operands.size() <= 3) return &PointEvaluator::scalar;
-  throw Error::unsupported("kernel '{}': op '{}' has no reference evaluation of single elements", kernel.name, op.name);
+  if (scalarReferences().contains(op.name) && op.operands.size() <= 3)
+    return &PointEvaluator::scalar;
+  throw Error::unsupported("kernel '{}': op '{}' has no reference evaluation of single elements",
+                           kernel.name, op.name);
 }
 
-PointEvaluator::PointEvaluator(const Kernel &from, std::vector<ElementReader> inputs, const DropoutSource &source)
-    : kernel(from), readers(std::move(inputs)), source(source), inputOf(from.values.size(), -1),
+PointEvaluator::PointEvaluator(const Kernel &from, std::vector<ElementReader> inputs,
+                               const DropoutSource &source)
+    : kernel(from),
+      readers(std::move(inputs)),
+      source(source),
+      inputOf(from.values.size(), -1),
       definitions(from.values.size()) {
   if (readers.size() != kernel.inputs.size())
-    throw Error::badInput("kernel '{}' has {} inputs, {} were given", kernel.name, kernel.inputs.size(), readers.size());
+    throw Error::badInput("kernel '{}' has {} inputs, {} were given", kernel.name,
+                          kernel.inputs.size(), readers.size());
   for (size_t n = 0; n < kernel.inputs.size(); ++n) inputOf[kernel.inputs[n]] = int(n);
   for (const Value &value : kernel.values)
     if (value.axes.size() >= Coordinates::maximumRank)
-      throw Error::unsupported("kernel '{}': '{}' has {} dimensions; single elements are evaluated up to {}", kernel.name,
-                               value.name, value.axes.size(), Coordinates::maximumRank - 1);
+      throw Error::unsupported(
+          "kernel '{}': '{}' has {} dimensions; single elements are evaluated up to {}",
+          kernel.name, value.name, value.axes.size(), Coordinates::maximumRank - 1);
   for (const BodyOp &op : kernel.body)
     for (size_t n = 0; n < op.results.size(); ++n) {
       Definition &definition = definitions[op.results[n]];
-      definition = {.op = &op, .result = n, .handler = handlerOf(kernel, op), .operandDimensions = {}};
+      definition = {
+          .op = &op, .result = n, .handler = handlerOf(kernel, op), .operandDimensions = {}};
       const auto meaning = scalarReferences().find(op.name);
       if (meaning == scalarReferences().end()) continue;
       definition.scalar = meaning->second;
       definition.isShort = shortSpelling(kernel, op).has_value();
-      for (int operand : op.operands) definition.operandDimensions.push_back(dimensionsAlong(op, operand));
+      for (int operand : op.operands)
+        definition.operandDimensions.push_back(dimensionsAlong(op, operand));
     }
 }
 
-/// Maps: where each dimension of an operand stands in the result. Dimensions that no axis identifies (the blocks of a mask's
-/// table) are -1.
+/// Maps: where each dimension of an operand stands in the result. Dimensions that no axis
+/// identifies (the blocks of a mask's table) are -1.
 std::vector<int> PointEvaluator::dimensionsAlong(const BodyOp &op, int operand) const {
-  const std::vector<int> &own = kernel.values[operand].axes, &result = kernel.values[op.results[0]].axes;
+  const std::vector<int> &own = kernel.values[operand].axes,
+                         &result = kernel.values[op.results[0]].axes;
   std::vector<int> dimensions;
   for (size_t d = 0; d < own.size(); ++d) {
     const auto found = std::find(result.begin(), result.end(), own[d]);
-    dimensions.push_back(own == result ? int(d) : found == result.end() ? -1 : int(found - result.begin()));
+    dimensions.push_back(own == result           ? int(d)
+                         : found == result.end() ? -1
+                                                 : int(found - result.begin()));
   }
   return dimensions;
 }
@@ -130,8 +145,9 @@ Coordinates PointEvaluator::mapped(const BodyOp &op, size_t operand, const Coord
   Coordinates result(dimensions.size());
   for (size_t d = 0; d < dimensions.size(); ++d) {
     if (dimensions[d] < 0)
-      throw Error::checkFailed("kernel '{}': op '{}' gives no coordinate for dimension {} of operand {}", kernel.name, op.name,
-                               d, operand);
+      throw Error::checkFailed(
+          "kernel '{}': op '{}' gives no coordinate for dimension {} of operand {}", kernel.name,
+          op.name, d, operand);
     result[d] = at[size_t(dimensions[d])];
   }
   return result;
@@ -150,7 +166,8 @@ Point PointEvaluator::evaluate(int value, const Coordinates &at) {
 int64_t PointEvaluator::integer(const BodyOp &op, const char *attribute) const {
   const auto found = op.attributes.find(attribute);
   if (found == op.attributes.end() || !std::holds_alternative<int64_t>(found->second))
-    throw Error::checkFailed("kernel '{}': op '{}' lacks the integer attribute '{}'", kernel.name, op.name, attribute);
+    throw Error::checkFailed("kernel '{}': op '{}' lacks the integer attribute '{}'", kernel.name,
+                             op.name, attribute);
   return std::get<int64_t>(found->second);
 }
 
@@ -159,20 +176,23 @@ double PointEvaluator::number(const BodyOp &op, const char *attribute, double st
   if (found == op.attributes.end()) return standard;
   if (const auto *integer = std::get_if<int64_t>(&found->second)) return double(*integer);
   if (const auto *real = std::get_if<double>(&found->second)) return *real;
-  throw Error::checkFailed("kernel '{}': attribute '{}' of op '{}' is no number", kernel.name, attribute, op.name);
+  throw Error::checkFailed("kernel '{}': attribute '{}' of op '{}' is no number", kernel.name,
+                           attribute, op.name);
 }
 
 std::string PointEvaluator::text(const BodyOp &op, const char *attribute) const {
   const auto found = op.attributes.find(attribute);
   if (found == op.attributes.end() || !std::holds_alternative<std::string>(found->second))
-    throw Error::checkFailed("kernel '{}': op '{}' lacks the text attribute '{}'", kernel.name, op.name, attribute);
+    throw Error::checkFailed("kernel '{}': op '{}' lacks the text attribute '{}'", kernel.name,
+                             op.name, attribute);
   return std::get<std::string>(found->second);
 }
 
 std::vector<int64_t> PointEvaluator::list(const BodyOp &op, const char *attribute) const {
   const auto found = op.attributes.find(attribute);
   if (found == op.attributes.end() || !std::holds_alternative<std::vector<int64_t>>(found->second))
-    throw Error::checkFailed("kernel '{}': op '{}' lacks the list attribute '{}'", kernel.name, op.name, attribute);
+    throw Error::checkFailed("kernel '{}': op '{}' lacks the list attribute '{}'", kernel.name,
+                             op.name, attribute);
   return std::get<std::vector<int64_t>>(found->second);
 }
 

@@ -1,10 +1,11 @@
-// Single elements of a kernel's values in fp64, straight from SPEC.md's definitions: an oracle for tensors too large to be
-// interpreted whole, and independent of the interpreter. No MLIR.
+// Single elements of a kernel's values in fp64, straight from SPEC.md's definitions: an oracle for
+// tensors too large to be interpreted whole, and independent of the interpreter. No MLIR.
 //
-// With each value comes a bound of how far a kernel that computes in fp32 may be from it: errors of operands are propagated,
-// every operation adds its own rounding, and a sum of n terms of magnitude sum|x| adds (8 + 2 sqrt(n)) 2^-24 sum|x| (the
-// probabilistic bound of Higham and Mary, "A new approach to probabilistic rounding error analysis", SIAM J. Sci. Comput.
-// 2019, with lambda = 2). Storing the result adds half a unit in its last place: see tolerance().
+// With each value comes a bound of how far a kernel that computes in fp32 may be from it: errors of
+// operands are propagated, every operation adds its own rounding, and a sum of n terms of magnitude
+// sum|x| adds (8 + 2 sqrt(n)) 2^-24 sum|x| (the probabilistic bound of Higham and Mary, "A new
+// approach to probabilistic rounding error analysis", SIAM J. Sci. Comput. 2019, with lambda = 2).
+// Storing the result adds half a unit in its last place: see tolerance().
 #pragma once
 
 #include "kernel/Kernel.h"
@@ -49,13 +50,14 @@ private:
 /// The element of an input at logical coordinates.
 using ElementReader = std::function<double(std::span<const int64_t> coordinates)>;
 
-/// Evaluates any element of any value. Statistics of rows are kept, so that elements of one row are cheap; not thread-safe:
-/// one evaluator a thread.
+/// Evaluates any element of any value. Statistics of rows are kept, so that elements of one row are
+/// cheap; not thread-safe: one evaluator a thread.
 class PointEvaluator {
 public:
-  /// `inputs` in the order of Kernel::inputs; the stream of `source` is ignored, each op has its own. Throws
-  /// Error(unsupported) naming an op that has no evaluation here.
-  PointEvaluator(const Kernel &kernel, std::vector<ElementReader> inputs, const DropoutSource &source);
+  /// `inputs` in the order of Kernel::inputs; the stream of `source` is ignored, each op has its
+  /// own. Throws Error(unsupported) naming an op that has no evaluation here.
+  PointEvaluator(const Kernel &kernel, std::vector<ElementReader> inputs,
+                 const DropoutSource &source);
 
   /// Element of Kernel::outputs[output]; NaN for a gather whose index is outside the table.
   Point output(size_t output, std::span<const int64_t> coordinates);
@@ -71,15 +73,20 @@ private:
     size_t result = 0;
     Handler handler = nullptr;
     double (*scalar)(double, double, double, const std::function<double(const char *)> &) = nullptr;
-    std::vector<std::vector<int>> operandDimensions;  ///< maps: per operand and dimension, the dimension of the result
-    bool isShort = false;                             ///< kernels may compute it in its short form (kernel/ShortFunction.h)
+    std::vector<std::vector<int>>
+        operandDimensions;  ///< maps: per operand and dimension, the dimension of the result
+    bool isShort = false;   ///< kernels may compute it in its short form (kernel/ShortFunction.h)
   };
 
   static Handler handlerOf(const Kernel &kernel, const BodyOp &op);
   std::vector<int> dimensionsAlong(const BodyOp &op, int operand) const;
   Point evaluate(int value, const Coordinates &at);
-  Point operand(const BodyOp &op, size_t n, const Coordinates &at) { return evaluate(op.operands[n], at); }
-  int64_t extent(int value, size_t dimension) const { return kernel.axes[kernel.values[value].axes[dimension]].extent; }
+  Point operand(const BodyOp &op, size_t n, const Coordinates &at) {
+    return evaluate(op.operands[n], at);
+  }
+  int64_t extent(int value, size_t dimension) const {
+    return kernel.axes[kernel.values[value].axes[dimension]].extent;
+  }
   size_t rank(int value) const { return kernel.values[value].axes.size(); }
   int64_t integer(const BodyOp &op, const char *attribute) const;
   double number(const BodyOp &op, const char *attribute, double standard) const;
@@ -98,9 +105,10 @@ private:
   /// What `compute` gave for this op and key the first time.
   template <typename Compute>
   const Row &row(const BodyOp &op, const Coordinates &key, Compute compute);
-  /// Maximum and sum of exponentials of elements [begin, end) along `dimension` at a place; `weight` is the operand that
-  /// multiplies the exponentials, -1 for none.
-  Row exponentials(const BodyOp &op, Coordinates at, size_t dimension, int64_t begin, int64_t end, int weight);
+  /// Maximum and sum of exponentials of elements [begin, end) along `dimension` at a place;
+  /// `weight` is the operand that multiplies the exponentials, -1 for none.
+  Row exponentials(const BodyOp &op, Coordinates at, size_t dimension, int64_t begin, int64_t end,
+                   int weight);
   Point exponential(const Point &x, const Point &maximum) const;
   Point softmax(const BodyOp &op, size_t result, const Coordinates &at);
   Point layerNorm(const BodyOp &op, size_t result, const Coordinates &at);
@@ -140,13 +148,14 @@ private:
   Kernel kernel;  ///< a copy: definitions point into it
   std::vector<ElementReader> readers;
   DropoutSource source;
-  std::vector<int> inputOf;  ///< per value: position in readers, or -1
+  std::vector<int> inputOf;             ///< per value: position in readers, or -1
   std::vector<Definition> definitions;  ///< per value
   std::map<std::pair<const BodyOp *, std::vector<int64_t>>, Row> rows;
 };
 
 template <typename Compute>
-const PointEvaluator::Row &PointEvaluator::row(const BodyOp &op, const Coordinates &key, Compute compute) {
+const PointEvaluator::Row &PointEvaluator::row(const BodyOp &op, const Coordinates &key,
+                                               Compute compute) {
   const std::span<const int64_t> span = key;
   auto place = std::make_pair(&op, std::vector<int64_t>(span.begin(), span.end()));
   const auto found = rows.find(place);
@@ -158,21 +167,26 @@ const PointEvaluator::Row &PointEvaluator::row(const BodyOp &op, const Coordinat
 inline constexpr double roundoff = 0x1p-24;
 /// Error of a sum of n terms in units of the sum of their magnitudes.
 double sumError(int64_t n);
-/// Error of a sum of n products of 8-bit floats with this total, sum of magnitudes and sum of squares, as sm_90's tensor cores add it up: 32 products and
-/// the sum before them are aligned to the largest of these 33, and what is below 13 bits of its fraction is cut off (seen on
-/// this hardware by DeepSeek-AI, "DeepSeek-V3 technical report", section 3.3.2, and Zhang et al., "SageAttention2"). Running sums are
-/// taken to stay below |total| + 2 sqrt(squares), as those of a random walk do. Cutting moves everything towards zero: a running sum at
-/// every step, hence n / 32; products either way, hence 2 sqrt(n) as above, and where most have one sign, that way, hence
+/// Error of a sum of n products of 8-bit floats with this total, sum of magnitudes and sum of
+/// squares, as sm_90's tensor cores add it up: 32 products and the sum before them are aligned to
+/// the largest of these 33, and what is below 13 bits of its fraction is cut off (seen on this
+/// hardware by DeepSeek-AI, "DeepSeek-V3 technical report", section 3.3.2, and Zhang et al.,
+/// "SageAttention2"). Running sums are taken to stay below |total| + 2 sqrt(squares), as those of a
+/// random walk do. Cutting moves everything towards zero: a running sum at every step, hence n /
+/// 32; products either way, hence 2 sqrt(n) as above, and where most have one sign, that way, hence
 /// n |total| / magnitude (small products then vanish in a large sum, up to all of them).
 double float8SumError(int64_t n, double total, double magnitude, double squares);
-/// Error of a sum of n products of f32 numbers that are read as tf32, with this total, sum of magnitudes and sum of squares. Every
-/// operand loses up to 2^-10 of itself where its lower bits are cut off and half of that where it is rounded to nearest, so a product
-/// loses less than 2^-9. Cutting moves all products towards zero, hence |total|; what differs from one to the next adds up as
-/// in float8SumError, hence 2 sqrt(squares), and no sum is further off than all products in one direction.
+/// Error of a sum of n products of f32 numbers that are read as tf32, with this total, sum of
+/// magnitudes and sum of squares. Every operand loses up to 2^-10 of itself where its lower bits
+/// are cut off and half of that where it is rounded to nearest, so a product loses less than 2^-9.
+/// Cutting moves all products towards zero, hence |total|; what differs from one to the next adds
+/// up as in float8SumError, hence 2 sqrt(squares), and no sum is further off than all products in
+/// one direction.
 double tf32SumError(double total, double magnitude, double squares);
 /// How far a stored element of a type may be from `point`: its error, and the rounding of the type.
 double tolerance(const Point &point, DType type);
-/// Whether a stored element agrees: within a finite tolerance, or the same infinity. NaN never does.
+/// Whether a stored element agrees: within a finite tolerance, or the same infinity. NaN never
+/// does.
 bool agrees(double stored, const Point &point, DType type);
 
 }  // namespace weft::reference

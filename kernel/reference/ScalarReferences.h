@@ -1,5 +1,6 @@
-// What every element-wise op means in fp64, by op name. Generated from ir/ElementwiseOps.td, so that one record stays one
-// op; free of MLIR. Ops of coordinates (dropout, mask, rotary) are in the table with NaN: they have no meaning by value.
+// What every element-wise op means in fp64, by op name. Generated from ir/ElementwiseOps.td, so
+// that one record stays one op; free of MLIR. Ops of coordinates (dropout, mask, rotary) are in the
+// table with NaN: they have no meaning by value.
 #pragma once
 
 #include <functional>

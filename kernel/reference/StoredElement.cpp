@@ -1,4 +1,5 @@
-// IEEE 754 binary16 and the two formats of OFP8 by sign, exponent and fraction; bfloat16 as the upper half of binary32.
+// IEEE 754 binary16 and the two formats of OFP8 by sign, exponent and fraction; bfloat16 as the
+// upper half of binary32.
 #include "kernel/reference/StoredElement.h"
 
 #include <algorithm>
@@ -27,7 +28,8 @@ uint16_t halfBits(double value) {
   const double magnitude = std::abs(value);
   if (std::isnan(value)) return 0x7E00;
   if (std::isinf(value)) return sign | 0x7C00;
-  if (magnitude < 0x1p-14) return sign | uint16_t(magnitude * 0x1p24);  // subnormal: multiples of 2^-24
+  if (magnitude < 0x1p-14)
+    return sign | uint16_t(magnitude * 0x1p24);  // subnormal: multiples of 2^-24
   const int exponent = std::ilogb(magnitude);
   const uint16_t fraction = uint16_t(std::ldexp(magnitude, 10 - exponent)) & 0x3FF;
   return sign | uint16_t(exponent + 15) << 10 | fraction;
@@ -37,11 +39,13 @@ double halfValue(uint16_t bits) {
   const int exponent = bits >> 10 & 31, fraction = bits & 0x3FF;
   const double sign = bits & 0x8000 ? -1 : 1;
   if (exponent == 31)
-    return fraction ? std::numeric_limits<double>::quiet_NaN() : sign * std::numeric_limits<double>::infinity();
+    return fraction ? std::numeric_limits<double>::quiet_NaN()
+                    : sign * std::numeric_limits<double>::infinity();
   return sign * (exponent ? std::ldexp(1024 + fraction, exponent - 25) : std::ldexp(fraction, -24));
 }
 
-/// An 8-bit format: the rest of the byte is its sign and its exponent, whose smallest normal value is 2^(1 - bias).
+/// An 8-bit format: the rest of the byte is its sign and its exponent, whose smallest normal value
+/// is 2^(1 - bias).
 struct Float8 {
   int fractionBits, bias;
   uint8_t infinity, notANumber;  ///< of positive sign; equal where there is no infinity
@@ -53,63 +57,53 @@ uint8_t float8Bits(const Float8 &format, double value) {
   const double magnitude = std::abs(value);
   if (std::isnan(value)) return format.notANumber;
   if (std::isinf(value)) return sign | format.infinity;
-  const int exponent = magnitude == 0 ? 1 - format.bias : std::max(std::ilogb(magnitude), 1 - format.bias);
-  const int units = int(std::ldexp(magnitude, format.fractionBits - exponent));  // the leading bit is there unless it is subnormal
+  const int exponent =
+      magnitude == 0 ? 1 - format.bias : std::max(std::ilogb(magnitude), 1 - format.bias);
+  const int units =
+      int(std::ldexp(magnitude, format.fractionBits -
+                                    exponent));  // the leading bit is there unless it is subnormal
   return sign | uint8_t(((exponent + format.bias - 1) << format.fractionBits) + units);
 }
 
 double float8Value(const Float8 &format, uint8_t bits) {
-  const int magnitude = bits & 0x7F, fraction = magnitude & ((1 << format.fractionBits) - 1), exponent = magnitude >> format.fractionBits;
+  const int magnitude = bits & 0x7F, fraction = magnitude & ((1 << format.fractionBits) - 1),
+            exponent = magnitude >> format.fractionBits;
   const double sign = bits & 0x80 ? -1 : 1;
-  if (magnitude == format.infinity && format.infinity != format.notANumber) return sign * std::numeric_limits<double>::infinity();
+  if (magnitude == format.infinity && format.infinity != format.notANumber)
+    return sign * std::numeric_limits<double>::infinity();
   if (magnitude >= format.infinity) return std::numeric_limits<double>::quiet_NaN();
   if (exponent == 0) return sign * std::ldexp(fraction, 1 - format.bias - format.fractionBits);
-  return sign * std::ldexp((1 << format.fractionBits) + fraction, exponent - format.bias - format.fractionBits);
+  return sign * std::ldexp((1 << format.fractionBits) + fraction,
+                           exponent - format.bias - format.fractionBits);
 }
 
 }  // namespace
 
 void storeElement(DType type, std::byte *at, double value) {
   switch (type) {
-  case DType::f64:
-    return put(at, value);
-  case DType::f32:
-  case DType::tf32:
-    return put(at, float(value));
-  case DType::f16:
-    return put(at, halfBits(value));
-  case DType::bf16:
-    return put(at, uint16_t(std::bit_cast<uint32_t>(float(value)) >> 16));
-  case DType::i32:
-    return put(at, int32_t(value));
-  case DType::i1:
-    return put(at, uint8_t(value));
-  case DType::f8e4m3:
-    return put(at, float8Bits(e4m3, value));
-  case DType::f8e5m2:
-    return put(at, float8Bits(e5m2, value));
+    case DType::f64: return put(at, value);
+    case DType::f32:
+    case DType::tf32: return put(at, float(value));
+    case DType::f16: return put(at, halfBits(value));
+    case DType::bf16: return put(at, uint16_t(std::bit_cast<uint32_t>(float(value)) >> 16));
+    case DType::i32: return put(at, int32_t(value));
+    case DType::i1: return put(at, uint8_t(value));
+    case DType::f8e4m3: return put(at, float8Bits(e4m3, value));
+    case DType::f8e5m2: return put(at, float8Bits(e5m2, value));
   }
 }
 
 double loadElement(DType type, const std::byte *at) {
   switch (type) {
-  case DType::f64:
-    return get<double>(at);
-  case DType::f32:
-  case DType::tf32:
-    return get<float>(at);
-  case DType::f16:
-    return halfValue(get<uint16_t>(at));
-  case DType::bf16:
-    return std::bit_cast<float>(uint32_t(get<uint16_t>(at)) << 16);
-  case DType::i32:
-    return get<int32_t>(at);
-  case DType::i1:
-    return get<uint8_t>(at);
-  case DType::f8e4m3:
-    return float8Value(e4m3, get<uint8_t>(at));
-  case DType::f8e5m2:
-    return float8Value(e5m2, get<uint8_t>(at));
+    case DType::f64: return get<double>(at);
+    case DType::f32:
+    case DType::tf32: return get<float>(at);
+    case DType::f16: return halfValue(get<uint16_t>(at));
+    case DType::bf16: return std::bit_cast<float>(uint32_t(get<uint16_t>(at)) << 16);
+    case DType::i32: return get<int32_t>(at);
+    case DType::i1: return get<uint8_t>(at);
+    case DType::f8e4m3: return float8Value(e4m3, get<uint8_t>(at));
+    case DType::f8e5m2: return float8Value(e5m2, get<uint8_t>(at));
   }
   return std::numeric_limits<double>::quiet_NaN();
 }

@@ -1,5 +1,5 @@
-// One stored element of any type. Bit patterns are made here from the formats' definitions, and not with the conversion
-// functions of the device headers, which are under test.
+// One stored element of any type. Bit patterns are made here from the formats' definitions, and not
+// with the conversion functions of the device headers, which are under test.
 #pragma once
 
 #include "kernel/DType.h"

@@ -12,7 +12,10 @@ namespace {
 
 class Grouping {
 public:
-  explicit Grouping(const Dataflow &flow) : flow(flow), after(flow), accounted{.flow = flow, .ops = std::vector<AccountedOp>(flow.ops.size())} {
+  explicit Grouping(const Dataflow &flow)
+      : flow(flow),
+        after(flow),
+        accounted{.flow = flow, .ops = std::vector<AccountedOp>(flow.ops.size())} {
     for (size_t op = 0; op < flow.ops.size(); ++op) {
       AccountedOp &entry = accounted.ops[op];
       entry.group = int(op);
@@ -31,7 +34,8 @@ public:
     joinSoftmax();
     countMasks();
     for (size_t op = 0; op < accounted.ops.size(); ++op)
-      for (const int tensor : accounted.ops[op].operands) accounted.readers[tensor].push_back(int(op));
+      for (const int tensor : accounted.ops[op].operands)
+        accounted.readers[tensor].push_back(int(op));
     return std::move(accounted);
   }
 
@@ -40,10 +44,15 @@ private:
   const FlowTensor &tensor(int index) const { return flow.tensors[size_t(index)]; }
   bool isKind(int index, const char *name) const { return index >= 0 && op(index).name == name; }
   bool isAdd(int index) const { return isKind(index, "add") || isKind(index, "residual"); }
-  bool isContraction(int index) const { return index >= 0 && op(index).operatorClass == OperatorClass::contraction; }
-  bool hasOneReader(int tensorIndex) const { return tensor(tensorIndex).consumers.size() == 1 && !tensor(tensorIndex).leaves; }
+  bool isContraction(int index) const {
+    return index >= 0 && op(index).operatorClass == OperatorClass::contraction;
+  }
+  bool hasOneReader(int tensorIndex) const {
+    return tensor(tensorIndex).consumers.size() == 1 && !tensor(tensorIndex).leaves;
+  }
   bool readsParameter(int index) const {
-    return std::any_of(op(index).operands.begin(), op(index).operands.end(), [&](int operand) { return tensor(operand).isParameter; });
+    return std::any_of(op(index).operands.begin(), op(index).operands.end(),
+                       [&](int operand) { return tensor(operand).isParameter; });
   }
 
   void join(int a, int b) {
@@ -60,7 +69,8 @@ private:
     return list;
   }
 
-  /// Dimensions of the operand that the contraction sums over; nothing if the op does not read the tensor.
+  /// Dimensions of the operand that the contraction sums over; nothing if the op does not read the
+  /// tensor.
   std::optional<std::vector<size_t>> summedDimensions(int index, int tensorIndex) const {
     const FlowOp &contraction = op(index);
     for (size_t operand = 0; operand < contraction.operands.size(); ++operand) {
@@ -68,7 +78,8 @@ private:
       std::vector<size_t> dimensions;
       const std::vector<int> &axes = contraction.operandAxes[operand];
       for (size_t dimension = 0; dimension < axes.size(); ++dimension)
-        if (std::find(contraction.reduced.begin(), contraction.reduced.end(), axes[dimension]) != contraction.reduced.end())
+        if (std::find(contraction.reduced.begin(), contraction.reduced.end(), axes[dimension]) !=
+            contraction.reduced.end())
           dimensions.push_back(dimension);
       return dimensions;
     }
@@ -86,29 +97,35 @@ private:
   void joinStacked() {
     for (size_t a = 0; a < contractions.size(); ++a)
       for (size_t b = a + 1; b < contractions.size(); ++b)
-        if (couldBeStacked(contractions[a], contractions[b])) join(contractions[a], contractions[b]);
+        if (couldBeStacked(contractions[a], contractions[b]))
+          join(contractions[a], contractions[b]);
   }
 
   /// Ops of one kind, each of which stands alone at another member of a group of contractions.
   void joinAlike() {
     std::set<int> groups;
-    for (const int contraction : contractions) groups.insert(accounted.ops[size_t(contraction)].group);
+    for (const int contraction : contractions)
+      groups.insert(accounted.ops[size_t(contraction)].group);
     for (const int group : groups) {
       std::map<std::string, std::map<int, std::set<int>>> kinds;  // kind -> member -> ops
       const std::vector<int> list = members(group);
       if (list.size() < 2) continue;
       for (const int member : list)
-        for (const int neighbour : neighbours(member, list)) kinds[op(neighbour).name][member].insert(neighbour);
+        for (const int neighbour : neighbours(member, list))
+          kinds[op(neighbour).name][member].insert(neighbour);
       for (const auto &[kind, byMember] : kinds)
         if (byMember.size() == list.size())
-          for (const auto &[member, ops] : byMember) join(*byMember.begin()->second.begin(), *ops.begin());
+          for (const auto &[member, ops] : byMember)
+            join(*byMember.begin()->second.begin(), *ops.begin());
     }
     for (const int contraction : contractions)
       for (const int operand : op(contraction).operands)
-        if (isKind(tensor(operand).producer, "concat")) joinAlikeParts(op(tensor(operand).producer).operands);
+        if (isKind(tensor(operand).producer, "concat"))
+          joinAlikeParts(op(tensor(operand).producer).operands);
   }
 
-  /// The same, where the group is one contraction already: each stands alone at another part of its stacked operand.
+  /// The same, where the group is one contraction already: each stands alone at another part of its
+  /// stacked operand.
   void joinAlikeParts(const std::vector<int> &parts) {
     std::map<std::string, std::map<int, int>> kinds;  // kind -> part -> op
     for (const int part : parts) {
@@ -124,7 +141,9 @@ private:
   std::vector<int> readersFirst(int tensorIndex) const {
     std::vector<int> found;
     for (const int reader : tensor(tensorIndex).consumers)
-      if (!isContraction(reader) && !isAdd(reader) && op(reader).operatorClass != OperatorClass::movement && op(reader).operands[0] == tensorIndex)
+      if (!isContraction(reader) && !isAdd(reader) &&
+          op(reader).operatorClass != OperatorClass::movement &&
+          op(reader).operands[0] == tensorIndex)
         found.push_back(reader);
     return found;
   }
@@ -135,25 +154,32 @@ private:
     for (const int reader : readersFirst(parts[0])) {
       const auto hasAlike = [&](int part) {
         const std::vector<int> readers = readersFirst(part);
-        return std::any_of(readers.begin(), readers.end(), [&](int other) { return op(other).name == op(reader).name; });
+        return std::any_of(readers.begin(), readers.end(),
+                           [&](int other) { return op(other).name == op(reader).name; });
       };
       if (std::all_of(parts.begin(), parts.end(), hasAlike)) found.push_back(reader);
     }
     return found;
   }
 
-  /// What else reads a member's result, or, as its first operand, that operand of it which the other members do not share.
+  /// What else reads a member's result, or, as its first operand, that operand of it which the
+  /// other members do not share.
   std::vector<int> neighbours(int member, const std::vector<int> &list) const {
     std::vector<int> found;
     const auto add = [&](int tensorIndex) {
       const int producer = tensor(tensorIndex).producer;
-      const std::vector<int> readers = isKind(producer, "concat") ? readersOfAll(op(producer).operands) : readersFirst(tensorIndex);
+      const std::vector<int> readers = isKind(producer, "concat")
+                                           ? readersOfAll(op(producer).operands)
+                                           : readersFirst(tensorIndex);
       found.insert(found.end(), readers.begin(), readers.end());
     };
     for (const int result : op(member).results) add(result);
     for (const int operand : op(member).operands) {
-      const auto reads = [&](int other) { return std::count(op(other).operands.begin(), op(other).operands.end(), operand) > 0; };
-      if (!tensor(operand).isParameter && std::count_if(list.begin(), list.end(), reads) == 1) add(operand);
+      const auto reads = [&](int other) {
+        return std::count(op(other).operands.begin(), op(other).operands.end(), operand) > 0;
+      };
+      if (!tensor(operand).isParameter && std::count_if(list.begin(), list.end(), reads) == 1)
+        add(operand);
     }
     return found;
   }
@@ -175,13 +201,15 @@ private:
     for (int add = 0; add < int(flow.ops.size()); ++add) {
       if (!isAdd(add)) continue;
       const int result = op(add).results[0];
-      if (hasOneReader(result) && isAdd(tensor(result).consumers[0])) continue;  // not the end of its sum
+      if (hasOneReader(result) && isAdd(tensor(result).consumers[0]))
+        continue;  // not the end of its sum
       Sum sum;
       collect(add, sum);
       std::vector<int> products, others;
       for (const int leaf : sum.leaves) {
         const int producer = tensor(leaf).producer;
-        const bool isProduct = isContraction(producer) && hasOneReader(leaf) && readsParameter(producer);
+        const bool isProduct =
+            isContraction(producer) && hasOneReader(leaf) && readsParameter(producer);
         if (isProduct) products.push_back(producer);
         else others.push_back(leaf);
       }
@@ -190,7 +218,8 @@ private:
   }
 
   /// The products write their sum; what is left of the adds reads it.
-  void accountSum(const Sum &sum, const std::vector<int> &products, std::vector<int> others, int result) {
+  void accountSum(const Sum &sum, const std::vector<int> &products, std::vector<int> others,
+                  int result) {
     int total = result;
     const size_t inside = products.size() - 1;
     if (!others.empty()) {
@@ -245,7 +274,8 @@ private:
       if (uses.size() < 2) continue;
       for (const int use : uses) {
         AccountedOp &entry = accounted.ops[size_t(use)];
-        (use == uses.front() ? entry.masksWritten : entry.masksRead) += elements(op(use).results[0]);
+        (use == uses.front() ? entry.masksWritten : entry.masksRead) +=
+            elements(op(use).results[0]);
       }
     }
   }

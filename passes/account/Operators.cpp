@@ -1,4 +1,5 @@
-// Operators and what they count; see Operators.h. The rules that find them are in OperatorGroups.cpp.
+// Operators and what they count; see Operators.h. The rules that find them are in
+// OperatorGroups.cpp.
 #include "passes/account/Operators.h"
 
 #include "passes/account/OperatorGroups.h"
@@ -21,10 +22,13 @@ bool leaves(const AccountedOps &accounted, int tensor, const std::set<int> &insi
   if (accounted.returned.contains(tensor)) return true;
   const auto readers = accounted.readers.find(tensor);
   return readers == accounted.readers.end() ||
-         std::any_of(readers->second.begin(), readers->second.end(), [&](int op) { return !inside.contains(op); });
+         std::any_of(readers->second.begin(), readers->second.end(),
+                     [&](int op) { return !inside.contains(op); });
 }
 
-OperatorClass heavier(OperatorClass a, OperatorClass b) { return std::min(a, b); }  // in order of the enumeration
+OperatorClass heavier(OperatorClass a, OperatorClass b) {
+  return std::min(a, b);
+}  // in order of the enumeration
 
 /// The factor of the contraction that feeds a softmax: 1 flop an element, counted with the softmax.
 double foldedFactor(const Dataflow &flow, const FlowOp &op) {
@@ -41,13 +45,17 @@ std::string joinedKinds(const Dataflow &flow, const std::vector<int> &ops) {
   std::string text;
   std::set<std::string> seen;
   for (const int op : ops)
-    if (const std::string &name = flow.ops[size_t(op)].name; seen.insert(name).second) text += (text.empty() ? "" : " + ") + name;
+    if (const std::string &name = flow.ops[size_t(op)].name; seen.insert(name).second)
+      text += (text.empty() ? "" : " + ") + name;
   return text;
 }
 
 Operator accountFor(const AccountedOps &accounted, const std::vector<int> &ops) {
   const Dataflow &flow = accounted.flow;
-  Operator result{.kind = joinedKinds(flow, ops), .results = {}, .operatorClass = OperatorClass::elementwise, .ops = ops};
+  Operator result{.kind = joinedKinds(flow, ops),
+                  .results = {},
+                  .operatorClass = OperatorClass::elementwise,
+                  .ops = ops};
   const std::set<int> inside(ops.begin(), ops.end());
   std::set<int> written, read;
   for (const int op : ops) {
@@ -56,7 +64,8 @@ Operator accountFor(const AccountedOps &accounted, const std::vector<int> &ops) 
     result.operatorClass = heavier(result.operatorClass, flowOp.operatorClass);
     if (!view.isInsideSum) {
       result.flop += flowOp.flop + foldedFactor(flow, flowOp);
-      for (const int tensor : flowOp.results) result.results.push_back(flow.tensors[size_t(tensor)].name);
+      for (const int tensor : flowOp.results)
+        result.results.push_back(flow.tensors[size_t(tensor)].name);
     }
     written.insert(view.results.begin(), view.results.end());
     read.insert(view.operands.begin(), view.operands.end());
@@ -66,7 +75,8 @@ Operator accountFor(const AccountedOps &accounted, const std::vector<int> &ops) 
   for (const int tensor : read)
     if (!written.contains(tensor)) result.elementsRead += elementsOf(accounted.tensor(tensor));
   for (const int tensor : written)
-    if (leaves(accounted, tensor, inside)) result.elementsWritten += elementsOf(accounted.tensor(tensor));
+    if (leaves(accounted, tensor, inside))
+      result.elementsWritten += elementsOf(accounted.tensor(tensor));
   return result;
 }
 
@@ -76,7 +86,8 @@ std::vector<Operator> operatorsOf(const Dataflow &flow) {
   const AccountedOps accounted = groupOps(flow);
   std::map<int, std::vector<int>> groups;  // by the first op of each
   for (size_t op = 0; op < flow.ops.size(); ++op)
-    if (flow.ops[op].operatorClass != OperatorClass::movement) groups[accounted.ops[op].group].push_back(int(op));
+    if (flow.ops[op].operatorClass != OperatorClass::movement)
+      groups[accounted.ops[op].group].push_back(int(op));
   std::vector<Operator> operators;
   for (const auto &[first, ops] : groups) operators.push_back(accountFor(accounted, ops));
   return operators;
@@ -103,7 +114,8 @@ int64_t bytesOfKernel(const Dataflow &flow, const std::vector<int> &ops) {
       if (!inside.contains(flow.tensors[size_t(tensor)].producer)) moved.insert(tensor);
     for (const int tensor : flow.ops[size_t(op)].results) {
       const FlowTensor &result = flow.tensors[size_t(tensor)];
-      const bool isRead = std::any_of(result.consumers.begin(), result.consumers.end(), [&](int reader) { return !inside.contains(reader); });
+      const bool isRead = std::any_of(result.consumers.begin(), result.consumers.end(),
+                                      [&](int reader) { return !inside.contains(reader); });
       if (result.leaves || isRead || result.consumers.empty()) moved.insert(tensor);
     }
   }
@@ -115,7 +127,8 @@ int64_t bytesOfKernel(const Dataflow &flow, const std::vector<int> &ops) {
 int64_t separateBytes(const Dataflow &flow) {
   int64_t bytes = 0;
   for (size_t op = 0; op < flow.ops.size(); ++op)
-    if (flow.ops[op].operatorClass != OperatorClass::movement) bytes += bytesOfKernel(flow, {int(op)});
+    if (flow.ops[op].operatorClass != OperatorClass::movement)
+      bytes += bytesOfKernel(flow, {int(op)});
   return bytes;
 }
 

@@ -1,9 +1,12 @@
-// Norms as sums of their rows and an application that is element-wise, so that no kernel needs the whole row of x at once: the sums may be those
-// of an epilogue, and the application may make the operand of the next contraction on load. Sums and squares are fp32 whatever x is: the
-// square of an f16 beyond 255 is none. Known downside: as kernels of their own, sums and application read x twice.
+// Norms as sums of their rows and an application that is element-wise, so that no kernel needs the
+// whole row of x at once: the sums may be those of an epilogue, and the application may make the
+// operand of the next contraction on load. Sums and squares are fp32 whatever x is: the square of
+// an f16 beyond 255 is none. Known downside: as kernels of their own, sums and application read x
+// twice.
 //
-// A row's factor is one number, so a contraction that sums along the row may apply it to its result instead (deferred): no kernel reads x
-// but the contractions. Known downside: where a result is stored before its factor is applied, it is as large as x makes it.
+// A row's factor is one number, so a contraction that sums along the row may apply it to its result
+// instead (deferred): no kernel reads x but the contractions. Known downside: where a result is
+// stored before its factor is applied, it is as large as x makes it.
 #include "passes/Describe.h"
 #include "passes/Passes.h"
 #include "passes/Rewrites.h"
@@ -19,31 +22,45 @@ namespace {
 class Decomposition {
 public:
   explicit Decomposition(mlir::Operation *norm, int64_t axis)
-      : norm(norm), axis(axis), builder(norm), name(writtenName(norm->getResult(0))), x(norm->getOperand(0)) {
+      : norm(norm),
+        axis(axis),
+        builder(norm),
+        name(writtenName(norm->getResult(0))),
+        x(norm->getOperand(0)) {
     for (int64_t dimension = 0; dimension < rank(); ++dimension)
       if (dimension != axis) rows.push_back(dimension);
   }
 
-  mlir::Value sum() { return ReduceOp::create(builder, named("sum"), "sum", x, std::vector{axis}, DType::f32); }
+  mlir::Value sum() {
+    return ReduceOp::create(builder, named("sum"), "sum", x, std::vector{axis}, DType::f32);
+  }
 
   mlir::Value squares() {
     mlir::Value wide = x;
-    if (*toDType(x.getType()) != DType::f32) wide = CastOp::create(builder, named("wide"), x, DType::f32);
+    if (*toDType(x.getType()) != DType::f32)
+      wide = CastOp::create(builder, named("wide"), x, DType::f32);
     const mlir::Value square = MulOp::create(builder, named("square"), wide, wide);
-    return ReduceOp::create(builder, named("squares"), "sum", square, std::vector{axis}, DType::f32);
+    return ReduceOp::create(builder, named("squares"), "sum", square, std::vector{axis},
+                            DType::f32);
   }
 
   mlir::Value normalized(mlir::Value sum, mlir::Value squares, double epsilon) {
-    if (!sum) return RmsNormalizeOp::create(builder, named("normal"), applied(), squares, rows, count(), epsilon);
-    return NormalizeOp::create(builder, named("normal"), applied(), sum, squares, rows, count(), epsilon);
+    if (!sum)
+      return RmsNormalizeOp::create(builder, named("normal"), applied(), squares, rows, count(),
+                                    epsilon);
+    return NormalizeOp::create(builder, named("normal"), applied(), sum, squares, rows, count(),
+                               epsilon);
   }
 
   /// y, in the norm's type, by gamma and perhaps beta.
   void finish(mlir::Value normal, mlir::Value gamma, mlir::Value beta) {
     const mlir::Type type = norm->getResult(0).getType();
     const bool isCast = *toDType(type) != *toDType(normal.getType());
-    const auto last = [&](bool isLast, llvm::StringRef otherwise) { return isLast ? resultLocation() : named(otherwise); };
-    mlir::Value y = MulOp::create(builder, last(!beta && !isCast, "scaled"), normal, gamma, std::vector{axis});
+    const auto last = [&](bool isLast, llvm::StringRef otherwise) {
+      return isLast ? resultLocation() : named(otherwise);
+    };
+    mlir::Value y =
+        MulOp::create(builder, last(!beta && !isCast, "scaled"), normal, gamma, std::vector{axis});
     if (beta) y = AddOp::create(builder, last(!isCast, "shifted"), y, beta, std::vector{axis});
     if (isCast) y = CastOp::create(builder, resultLocation(), y, *toDType(type));
     y.setType(type);  // its names of axes
@@ -51,40 +68,51 @@ public:
     norm->erase();
   }
 
-  /// The readers of y read x * gamma, and their results are multiplied by the factors of their rows.
+  /// The readers of y read x * gamma, and their results are multiplied by the factors of their
+  /// rows.
   void defer(mlir::Value gamma, mlir::Value squares, double epsilon) {
     mlir::Value gained = MulOp::create(builder, named("gained"), x, gamma, std::vector{axis});
     const mlir::Value y = norm->getResult(0);
-    if (*toDType(y.getType()) != *toDType(x.getType())) gained = CastOp::create(builder, named("narrow"), gained, *toDType(y.getType()));
+    if (*toDType(y.getType()) != *toDType(x.getType()))
+      gained = CastOp::create(builder, named("narrow"), gained, *toDType(y.getType()));
     for (mlir::Operation *reader : llvm::make_early_inc_range(y.getUsers())) {
       auto contraction = mlir::cast<ContractOp>(reader);
       const Einsum einsum = parseEinsum(contraction.getSpec().str());
       const std::string &letters = contraction.getA() == y ? einsum.a : einsum.b;
       std::vector<int64_t> along;
-      for (const int64_t row : rows) along.push_back(static_cast<int64_t>(einsum.result.find(letters[size_t(row)])));
+      for (const int64_t row : rows)
+        along.push_back(static_cast<int64_t>(einsum.result.find(letters[size_t(row)])));
       reader->replaceUsesOfWith(y, gained);
       mlir::Value raw = contraction.getResult();
       builder.setInsertionPointAfter(reader);
-      auto scaled = RmsNormalizeOp::create(builder, reader->getLoc(), raw, squares, along, count(), epsilon);
+      auto scaled =
+          RmsNormalizeOp::create(builder, reader->getLoc(), raw, squares, along, count(), epsilon);
       raw.replaceAllUsesExcept(scaled.getResult(), scaled);
-      if (const std::string own = writtenName(scaled.getResult()); !own.empty()) reader->setLoc(located(own + "_raw"));
+      if (const std::string own = writtenName(scaled.getResult()); !own.empty())
+        reader->setLoc(located(own + "_raw"));
     }
     norm->erase();
   }
 
 private:
   int64_t rank() const { return mlir::cast<mlir::RankedTensorType>(x.getType()).getRank(); }
-  int64_t count() const { return mlir::cast<mlir::RankedTensorType>(x.getType()).getDimSize(static_cast<unsigned>(axis)); }
+  int64_t count() const {
+    return mlir::cast<mlir::RankedTensorType>(x.getType()).getDimSize(static_cast<unsigned>(axis));
+  }
 
   /// A step on the way would be rounded to 8 bits where nothing is fused.
   mlir::Value applied() {
-    return isFloat8(*toDType(x.getType())) ? CastOp::create(builder, named("applied"), x, DType::f32).getResult() : x;
+    return isFloat8(*toDType(x.getType()))
+               ? CastOp::create(builder, named("applied"), x, DType::f32).getResult()
+               : x;
   }
 
   mlir::Location located(const std::string &text) const {
     return mlir::NameLoc::get(mlir::StringAttr::get(norm->getContext(), text), norm->getLoc());
   }
-  mlir::Location named(llvm::StringRef step) const { return located(name.empty() ? step.str() : name + "_" + step.str()); }
+  mlir::Location named(llvm::StringRef step) const {
+    return located(name.empty() ? step.str() : name + "_" + step.str());
+  }
   mlir::Location resultLocation() const { return name.empty() ? norm->getLoc() : located(name); }
 
   mlir::Operation *norm;
@@ -101,17 +129,21 @@ std::string deferringRefusal(mlir::Operation *op) {
   if (!norm) return "a layer norm takes the mean away, too";
   const mlir::Value y = norm.getY();
   if (!norm.getX().getDefiningOp()) return "nothing computes its operand";
-  if (isFloat8(*toDType(norm.getX().getType())) || isFloat8(*toDType(y.getType()))) return "8 bits are too few without the factor";
+  if (isFloat8(*toDType(norm.getX().getType())) || isFloat8(*toDType(y.getType())))
+    return "8 bits are too few without the factor";
   if (y.use_empty()) return "nobody reads it";
   for (mlir::Operation *reader : y.getUsers()) {
     auto contraction = mlir::dyn_cast<ContractOp>(reader);
-    if (!contraction || contraction.getA() == contraction.getB()) return "it is read by no contraction alone";
+    if (!contraction || contraction.getA() == contraction.getB())
+      return "it is read by no contraction alone";
     if (isFloat8(*toDType(contraction.getType()))) return "8 bits are too few without the factor";
     const Einsum einsum = parseEinsum(contraction.getSpec().str());
     const std::string &letters = contraction.getA() == y ? einsum.a : einsum.b;
     for (size_t dimension = 0; dimension < letters.size(); ++dimension)
-      if ((einsum.result.find(letters[dimension]) == std::string::npos) != (dimension == size_t(norm.getAxis())))
-        return fmt::format("'{}' sums along other axes than its rows", writtenName(contraction.getResult()));
+      if ((einsum.result.find(letters[dimension]) == std::string::npos) !=
+          (dimension == size_t(norm.getAxis())))
+        return fmt::format("'{}' sums along other axes than its rows",
+                           writtenName(contraction.getResult()));
   }
   return "";
 }
@@ -127,11 +159,13 @@ void decompose(mlir::Operation *op) {
   if (auto norm = mlir::dyn_cast<LayerNormOp>(op)) {
     Decomposition steps(op, static_cast<int64_t>(norm.getAxis()));
     const mlir::Value sum = steps.sum(), squares = steps.squares();
-    steps.finish(steps.normalized(sum, squares, norm.getEpsilon().convertToDouble()), norm.getGamma(), norm.getBeta());
+    steps.finish(steps.normalized(sum, squares, norm.getEpsilon().convertToDouble()),
+                 norm.getGamma(), norm.getBeta());
   } else if (auto norm = mlir::dyn_cast<RmsNormOp>(op)) {
     Decomposition steps(op, static_cast<int64_t>(norm.getAxis()));
     const mlir::Value squares = steps.squares();
-    steps.finish(steps.normalized({}, squares, norm.getEpsilon().convertToDouble()), norm.getGamma(), {});
+    steps.finish(steps.normalized({}, squares, norm.getEpsilon().convertToDouble()),
+                 norm.getGamma(), {});
   }
 }
 
@@ -150,7 +184,8 @@ struct NormRefusal {
 };
 
 NormRefusal refusalOf(mlir::Operation *norm, NormSteps steps) {
-  if (const mlir::Value statistic = readStatistic(norm)) return {&reasons::normStatisticsAreRead, writtenName(statistic)};
+  if (const mlir::Value statistic = readStatistic(norm))
+    return {&reasons::normStatisticsAreRead, writtenName(statistic)};
   if (steps == NormSteps::decomposed) return {};
   std::string detail = deferringRefusal(norm);
   return detail.empty() ? NormRefusal{} : NormRefusal{&reasons::normFactorStays, std::move(detail)};
@@ -159,7 +194,9 @@ NormRefusal refusalOf(mlir::Operation *norm, NormSteps steps) {
 }  // namespace
 
 bool hasDecomposableNorm(GraphOp graph, NormSteps steps) {
-  return llvm::any_of(graph.getBody().front(), [&](mlir::Operation &op) { return isNorm(&op) && !refusalOf(&op, steps).code; });
+  return llvm::any_of(graph.getBody().front(), [&](mlir::Operation &op) {
+    return isNorm(&op) && !refusalOf(&op, steps).code;
+  });
 }
 
 std::vector<FusionRecord> decomposeNorms(GraphOp graph, NormSteps steps) {
@@ -167,9 +204,15 @@ std::vector<FusionRecord> decomposeNorms(GraphOp graph, NormSteps steps) {
   std::vector<mlir::Operation *> norms;
   for (const auto &[number, op] : llvm::enumerate(numberedOps(graph))) {
     if (!isNorm(op)) continue;
-    FusionRecord record{.pass = steps == NormSteps::deferred ? "defer-norms" : "decompose-norms", .pattern = "",
-                        .ops = {static_cast<int>(number)}, .opNames = {writtenName(op->getResult(0))}, .accepted = true, .code = {},
-                        .reason = {}, .detail = {}, .savedBytes = 0};
+    FusionRecord record{.pass = steps == NormSteps::deferred ? "defer-norms" : "decompose-norms",
+                        .pattern = "",
+                        .ops = {static_cast<int>(number)},
+                        .opNames = {writtenName(op->getResult(0))},
+                        .accepted = true,
+                        .code = {},
+                        .reason = {},
+                        .detail = {},
+                        .savedBytes = 0};
     if (const NormRefusal refusal = refusalOf(op, steps); refusal.code) {
       record.accepted = false;
       record.code = refusal.code->code;

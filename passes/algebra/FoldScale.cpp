@@ -1,4 +1,5 @@
-// A scale that only a contraction feeds becomes the contraction's own factor: no pass over memory is left of it.
+// A scale that only a contraction feeds becomes the contraction's own factor: no pass over memory
+// is left of it.
 #include "passes/Rewrites.h"
 
 namespace weft {
@@ -10,7 +11,8 @@ int foldScales(GraphOp graph) {
     if (!contract || !contract.getResult().hasOneUse() || contract.getType() != scale.getType())
       continue;
     const double before = contract.getScale() ? contract.getScale()->convertToDouble() : 1.0;
-    contract.setScaleAttr(mlir::Builder(graph).getF64FloatAttr(before * scale.getFactor().convertToDouble()));
+    contract.setScaleAttr(
+        mlir::Builder(graph).getF64FloatAttr(before * scale.getFactor().convertToDouble()));
     contract->setLoc(scale.getLoc());
     scale.getResult().replaceAllUsesWith(contract.getResult());
     scale.erase();

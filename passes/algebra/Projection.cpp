@@ -13,21 +13,23 @@ std::string normalLetters(const std::string &spec) {
   std::string normal;
   for (char c : spec) {
     const bool isLetter = std::isalpha(static_cast<unsigned char>(c)) != 0;
-    normal += isLetter ? renamed.emplace(c, static_cast<char>('a' + renamed.size())).first->second : c;
+    normal +=
+        isLetter ? renamed.emplace(c, static_cast<char>('a' + renamed.size())).first->second : c;
   }
   return normal;
 }
 
-/// Equal exactly for equal products. The weight stands first, so which operand it is counts by itself.
+/// Equal exactly for equal products. The weight stands first, so which operand it is counts by
+/// itself.
 bool areSameProduct(const Projection &a, const Projection &b) {
   return a.weightOperand == b.weightOperand && normalLetters(a.spec()) == normalLetters(b.spec());
 }
 
-/// Both axes at `position` and after it as one; nothing if they are not neighbours in the result as well.
+/// Both axes at `position` and after it as one; nothing if they are not neighbours in the result as
+/// well.
 std::optional<Projection> mergedAt(const Projection &projection, size_t position) {
   const size_t result = projection.resultTerm.find(projection.weightTerm.substr(position, 2));
-  if (result == std::string::npos)
-    return std::nullopt;
+  if (result == std::string::npos) return std::nullopt;
   Projection merged = projection;
   merged.merged = MergedPair{.weight = position, .result = result};
   merged.weightTerm.erase(position + 1, 1);
@@ -39,19 +41,16 @@ std::optional<Projection> mergedAt(const Projection &projection, size_t position
   return merged;
 }
 
-/// The projection as the product that `wanted` is; of several pairs the first that can be stacked with it.
+/// The projection as the product that `wanted` is; of several pairs the first that can be stacked
+/// with it.
 std::optional<Projection> asProductOf(const Projection &projection, const Projection &wanted) {
-  if (areSameProduct(projection, wanted))
-    return projection;
+  if (areSameProduct(projection, wanted)) return projection;
   std::optional<Projection> same;
   for (size_t position = 0; position + 1 < projection.weightTerm.size(); ++position) {
     const std::optional<Projection> merged = mergedAt(projection, position);
-    if (!merged || !areSameProduct(*merged, wanted))
-      continue;
-    if (stackedDimension({wanted, *merged}))
-      return merged;
-    if (!same)
-      same = merged;
+    if (!merged || !areSameProduct(*merged, wanted)) continue;
+    if (stackedDimension({wanted, *merged})) return merged;
+    if (!same) same = merged;
   }
   return same;
 }
@@ -59,7 +58,8 @@ std::optional<Projection> asProductOf(const Projection &projection, const Projec
 }  // namespace
 
 std::string Projection::spec() const {
-  const std::string operands = weightOperand ? dataTerm + "," + weightTerm : weightTerm + "," + dataTerm;
+  const std::string operands =
+      weightOperand ? dataTerm + "," + weightTerm : weightTerm + "," + dataTerm;
   return operands + "->" + resultTerm;
 }
 
@@ -71,8 +71,7 @@ bool isParameter(mlir::Value value) {
 
 std::optional<unsigned> weightOperandOf(ContractOp op) {
   const bool first = isParameter(op.getA()), second = isParameter(op.getB());
-  if (first == second)
-    return std::nullopt;
+  if (first == second) return std::nullopt;
   return first ? 0u : 1u;
 }
 
@@ -80,21 +79,24 @@ Projection projectionOf(ContractOp op, unsigned weightOperand) {
   const auto [operands, result] = op.getSpec().split("->");
   const auto [a, b] = operands.split(',');
   const mlir::Type weight = op->getOperand(weightOperand).getType();
-  return Projection{.op = op, .weightOperand = weightOperand, .weightTerm = (weightOperand ? b : a).str(),
-                    .dataTerm = (weightOperand ? a : b).str(), .resultTerm = result.str(),
-                    .weightExtents = extents(weight), .weightAxes = axisNames(weight)};
+  return Projection{.op = op,
+                    .weightOperand = weightOperand,
+                    .weightTerm = (weightOperand ? b : a).str(),
+                    .dataTerm = (weightOperand ? a : b).str(),
+                    .resultTerm = result.str(),
+                    .weightExtents = extents(weight),
+                    .weightAxes = axisNames(weight)};
 }
 
 std::optional<std::vector<Projection>> asOneProduct(const std::vector<Projection> &members) {
-  const Projection &simplest = *std::min_element(members.begin(), members.end(), [](const auto &a, const auto &b) {
-    return a.weightTerm.size() < b.weightTerm.size();
-  });
+  const Projection &simplest = *std::min_element(
+      members.begin(), members.end(),
+      [](const auto &a, const auto &b) { return a.weightTerm.size() < b.weightTerm.size(); });
   std::vector<Projection> result;
   for (const Projection &member : members)
     if (const std::optional<Projection> same = asProductOf(member, simplest))
       result.push_back(*same);
-    else
-      return std::nullopt;
+    else return std::nullopt;
   return result;
 }
 
@@ -106,14 +108,10 @@ std::optional<size_t> stackedDimension(const std::vector<Projection> &members) {
     const bool differs = std::any_of(members.begin(), members.end(), [&](const Projection &member) {
       return member.weightExtents[d] != first.weightExtents[d];
     });
-    if (differs && (differing || !stays))
-      return std::nullopt;
-    if (differs)
-      differing = d;
-    if (stays && !slowest)
-      slowest = d;
-    if (stays && !heads && (first.weightAxes[d] == "h" || first.weightAxes[d] == "g"))
-      heads = d;
+    if (differs && (differing || !stays)) return std::nullopt;
+    if (differs) differing = d;
+    if (stays && !slowest) slowest = d;
+    if (stays && !heads && (first.weightAxes[d] == "h" || first.weightAxes[d] == "g")) heads = d;
   }
   return differing ? differing : heads ? heads : slowest;
 }

@@ -1,7 +1,8 @@
-// Stacking in the backward pass of projections that read one tensor (Table A.2 of "Data Movement Is All You Need"). The gradients
-// dQ, dK and dV stand in one tensor, one part after the other: then the gradient of the common input is one product
-// [Wq Wk Wv]^T [dQ dK dV] in place of three products and their sum, and the gradients of the weights are parts of one product.
-// The price is that the parts stand next to each other in memory, or are copied there.
+// Stacking in the backward pass of projections that read one tensor (Table A.2 of "Data Movement Is
+// All You Need"). The gradients dQ, dK and dV stand in one tensor, one part after the other: then
+// the gradient of the common input is one product [Wq Wk Wv]^T [dQ dK dV] in place of three
+// products and their sum, and the gradients of the weights are parts of one product. The price is
+// that the parts stand next to each other in memory, or are copied there.
 #include "ir/Einsum.h"
 #include "passes/Describe.h"
 #include "passes/algebra/Projection.h"
@@ -15,7 +16,8 @@
 namespace weft {
 namespace {
 
-/// Letters in the order in which they occur: two specs are one product if this is the same for both.
+/// Letters in the order in which they occur: two specs are one product if this is the same for
+/// both.
 std::string renamed(llvm::StringRef spec) {
   std::string letters, text;
   for (const char c : spec) {
@@ -23,15 +25,15 @@ std::string renamed(llvm::StringRef spec) {
       text += c;
       continue;
     }
-    if (letters.find(c) == std::string::npos)
-      letters += c;
+    if (letters.find(c) == std::string::npos) letters += c;
     text += static_cast<char>('a' + letters.find(c));
   }
   return text;
 }
 
 bool isSameProduct(ContractOp a, ContractOp b) {
-  return renamed(a.getSpec()) == renamed(b.getSpec()) && a.getScaleAttr() == b.getScaleAttr() && a.getPrecisionAttr() == b.getPrecisionAttr() &&
+  return renamed(a.getSpec()) == renamed(b.getSpec()) && a.getScaleAttr() == b.getScaleAttr() &&
+         a.getPrecisionAttr() == b.getPrecisionAttr() &&
          mlir::getElementTypeOrSelf(a.getType()) == mlir::getElementTypeOrSelf(b.getType());
 }
 
@@ -44,9 +46,9 @@ std::string termOf(ContractOp op, mlir::Value operand) {
 ContractOp contractionOf(mlir::Value a, mlir::Value b, mlir::Operation *except) {
   ContractOp found;
   for (mlir::Operation *user : a.getUsers())
-    if (auto op = mlir::dyn_cast<ContractOp>(user); op && op != except && op.getA() != op.getB() && llvm::is_contained(op->getOperands(), b)) {
-      if (found && found != op)
-        return {};
+    if (auto op = mlir::dyn_cast<ContractOp>(user);
+        op && op != except && op.getA() != op.getB() && llvm::is_contained(op->getOperands(), b)) {
+      if (found && found != op) return {};
       found = op;
     }
   return found;
@@ -57,13 +59,12 @@ std::optional<GradientProjection> gradientsOf(ContractOp forward, mlir::Value da
   const mlir::Value weight = forward.getA() == data ? forward.getB() : forward.getA();
   for (mlir::Operation *user : weight.getUsers()) {
     auto input = mlir::dyn_cast<ContractOp>(user);
-    if (!input || input == forward)
-      continue;
+    if (!input || input == forward) continue;
     const mlir::Value gradient = input.getA() == weight ? input.getB() : input.getA();
-    if (gradient == data || !gradient.getDefiningOp())
-      continue;
+    if (gradient == data || !gradient.getDefiningOp()) continue;
     if (ContractOp ofWeight = contractionOf(gradient, data, input))
-      return GradientProjection{.weight = weight, .gradient = gradient, .ofInput = input, .ofWeight = ofWeight};
+      return GradientProjection{
+          .weight = weight, .gradient = gradient, .ofInput = input, .ofWeight = ofWeight};
   }
   return std::nullopt;
 }
@@ -80,7 +81,8 @@ std::vector<mlir::Operation *> sumsOf(mlir::Value value) {
 
 /// Whether all are terms of one sum, so that they may be added up before.
 bool areTermsOfOneSum(const GradientGroup &group) {
-  std::vector<mlir::Operation *> common = sumsOf(ContractOp(group.members.front().ofInput).getResult());
+  std::vector<mlir::Operation *> common =
+      sumsOf(ContractOp(group.members.front().ofInput).getResult());
   for (const GradientProjection &member : group.members) {
     const std::vector<mlir::Operation *> sums = sumsOf(ContractOp(member.ofInput).getResult());
     llvm::erase_if(common, [&](mlir::Operation *sum) { return !llvm::is_contained(sums, sum); });
@@ -89,20 +91,24 @@ bool areTermsOfOneSum(const GradientGroup &group) {
 }
 
 mlir::Operation *lastOf(llvm::ArrayRef<mlir::Operation *> ops) {
-  return *std::max_element(ops.begin(), ops.end(), [](mlir::Operation *a, mlir::Operation *b) { return a->isBeforeInBlock(b); });
+  return *std::max_element(ops.begin(), ops.end(), [](mlir::Operation *a, mlir::Operation *b) {
+    return a->isBeforeInBlock(b);
+  });
 }
 
 class GradientStacker {
 public:
-  explicit GradientStacker(const GradientGroup &group) : group(group), builder(group.members.front().ofInput) {}
+  explicit GradientStacker(const GradientGroup &group)
+      : group(group), builder(group.members.front().ofInput) {}
 
   void stackInputs(const MemberRange &range) {
     ContractOp product = stackedProduct(range, group.members[range.first].ofInput, true);
-    mlir::Operation *carrier = lastOf(ops(range, [](const GradientProjection &member) { return ContractOp(member.ofInput).getOperation(); }));
+    mlir::Operation *carrier = lastOf(ops(range, [](const GradientProjection &member) {
+      return ContractOp(member.ofInput).getOperation();
+    }));
     for (size_t index = range.first; index <= range.last; ++index) {
       ContractOp old = group.members[index].ofInput;
-      if (old.getOperation() == carrier)
-        continue;
+      if (old.getOperation() == carrier) continue;
       mlir::Operation *sum = *old.getResult().user_begin();
       const mlir::Value other = sum->getOperand(sum->getOperand(0) == old.getResult() ? 1 : 0);
       if (isGraphResult(sum->getResult(0)) && other.getDefiningOp())
@@ -112,8 +118,11 @@ public:
     }
     product->setLoc(isGraphResult(carrier->getResult(0))
                         ? carrier->getLoc()
-                        : named("", range, [](const GradientProjection &member) { return ContractOp(member.ofInput).getResult(); }));
-    product.getResult().setType(mlir::cast<mlir::RankedTensorType>(carrier->getResult(0).getType()));
+                        : named("", range, [](const GradientProjection &member) {
+                            return ContractOp(member.ofInput).getResult();
+                          }));
+    product.getResult().setType(
+        mlir::cast<mlir::RankedTensorType>(carrier->getResult(0).getType()));
     carrier->getResult(0).replaceAllUsesWith(product.getResult());
     for (size_t index = range.first; index <= range.last; ++index)
       ContractOp(group.members[index].ofInput).erase();
@@ -121,12 +130,15 @@ public:
 
   void stackWeights(const MemberRange &range) {
     const GradientProjection &first = group.members[range.first];
-    const std::string term = termOf(first.ofWeight, first.gradient), result = parseEinsum(ContractOp(first.ofWeight).getSpec()).result;
+    const std::string term = termOf(first.ofWeight, first.gradient),
+                      result = parseEinsum(ContractOp(first.ofWeight).getSpec()).result;
     const auto axis = static_cast<int64_t>(result.find(term[group.gradientDimension]));
     ContractOp product = stackedProduct(range, first.ofWeight, false);
     const int64_t whole = extents(gradients(range).getType())[group.gradientDimension];
     product.getResult().setType(withExtent(product.getType(), axis, whole));
-    product->setLoc(named("", range, [](const GradientProjection &member) { return ContractOp(member.ofWeight).getResult(); }));
+    product->setLoc(named("", range, [](const GradientProjection &member) {
+      return ContractOp(member.ofWeight).getResult();
+    }));
     int64_t start = 0;
     for (size_t index = range.first; index <= range.last; ++index) {
       const GradientProjection &member = group.members[index];
@@ -137,29 +149,33 @@ public:
       old.getResult().replaceAllUsesWith(part.getResult());
       start += size;
     }
-    // Only now: the builder stands before whatever follows the stacked product, which may be one of them.
+    // Only now: the builder stands before whatever follows the stacked product, which may be one of
+    // them.
     for (size_t index = range.first; index <= range.last; ++index)
       ContractOp(group.members[index].ofWeight).erase();
   }
 
 private:
   static bool isGraphResult(mlir::Value value) {
-    return llvm::any_of(value.getUsers(), [](mlir::Operation *user) { return user->hasTrait<mlir::OpTrait::IsTerminator>(); });
+    return llvm::any_of(value.getUsers(), [](mlir::Operation *user) {
+      return user->hasTrait<mlir::OpTrait::IsTerminator>();
+    });
   }
 
-  template <typename Pick> std::vector<mlir::Operation *> ops(const MemberRange &range, Pick pick) const {
+  template <typename Pick>
+  std::vector<mlir::Operation *> ops(const MemberRange &range, Pick pick) const {
     std::vector<mlir::Operation *> result;
     for (size_t index = range.first; index <= range.last; ++index)
       result.push_back(pick(group.members[index]));
     return result;
   }
 
-  template <typename Pick> mlir::Location named(const std::string &prefix, const MemberRange &range, Pick pick) {
+  template <typename Pick>
+  mlir::Location named(const std::string &prefix, const MemberRange &range, Pick pick) {
     std::string text = prefix;
     for (size_t index = range.first; index <= range.last; ++index) {
       const std::string name = writtenName(pick(group.members[index]));
-      if (name.empty())
-        return builder.getUnknownLoc();
+      if (name.empty()) return builder.getUnknownLoc();
       text += (text.empty() ? "" : "_") + name;
     }
     return mlir::NameLoc::get(builder.getStringAttr(text));
@@ -168,18 +184,20 @@ private:
   /// The gradients one after the other; made once for a range, behind the last of them.
   mlir::Value gradients(const MemberRange &range) {
     mlir::Value &stacked = stackedGradients[{range.first, range.last}];
-    if (stacked)
-      return stacked;
+    if (stacked) return stacked;
     std::vector<mlir::Value> parts;
     for (size_t index = range.first; index <= range.last; ++index)
       parts.push_back(group.members[index].gradient);
-    builder.setInsertionPointAfter(lastOf(ops(range, [](const GradientProjection &member) { return member.gradient.getDefiningOp(); })));
-    stacked = ConcatOp::create(builder, named("", range, [](const GradientProjection &member) { return member.gradient; }), parts,
-                               static_cast<int64_t>(group.gradientDimension));
+    builder.setInsertionPointAfter(lastOf(ops(
+        range, [](const GradientProjection &member) { return member.gradient.getDefiningOp(); })));
+    stacked = ConcatOp::create(
+        builder, named("", range, [](const GradientProjection &member) { return member.gradient; }),
+        parts, static_cast<int64_t>(group.gradientDimension));
     return stacked;
   }
 
-  /// The first member's product with stacked operands, where the gradients are there; the builder stands behind it.
+  /// The first member's product with stacked operands, where the gradients are there; the builder
+  /// stands behind it.
   ContractOp stackedProduct(const MemberRange &range, ContractOp like, bool withWeights) {
     const GradientProjection &first = group.members[range.first];
     mlir::Value stacked = gradients(range);
@@ -190,8 +208,9 @@ private:
       std::vector<mlir::Value> weights;
       for (size_t index = range.first; index <= range.last; ++index)
         weights.push_back(group.members[index].weight);
-      auto weight = ConcatOp::create(builder, named("", range, [](const GradientProjection &member) { return member.weight; }), weights,
-                                     static_cast<int64_t>(group.weightDimension));
+      auto weight = ConcatOp::create(
+          builder, named("", range, [](const GradientProjection &member) { return member.weight; }),
+          weights, static_cast<int64_t>(group.weightDimension));
       mapping.map(first.weight, weight.getResult());
     }
     auto product = mlir::cast<ContractOp>(builder.clone(*like.getOperation(), mapping));
@@ -211,9 +230,9 @@ std::optional<GradientGroup> gradientsOf(const ProjectionGroup &group) {
   std::vector<Projection> projections;
   for (ContractOp forward : group.projections) {
     const std::optional<GradientProjection> member = gradientsOf(forward, group.data);
-    if (!member)
-      return std::nullopt;
-    for (const GradientProjection &other : result.members)  // projections by one weight have one set of gradients
+    if (!member) return std::nullopt;
+    for (const GradientProjection &other :
+         result.members)  // projections by one weight have one set of gradients
       if (other.ofInput == member->ofInput || other.ofWeight == member->ofWeight)
         return std::nullopt;
     result.members.push_back(*member);
@@ -222,22 +241,21 @@ std::optional<GradientGroup> gradientsOf(const ProjectionGroup &group) {
       return std::nullopt;  // a pair of axes that would have to be merged
   }
   const std::optional<size_t> dimension = stackedDimension(projections);
-  if (!dimension)
-    return std::nullopt;
+  if (!dimension) return std::nullopt;
   result.weightDimension = *dimension;
   for (const GradientProjection &member : result.members) {
     const char letter = termOf(member.ofInput, member.weight)[*dimension];
     const size_t position = termOf(member.ofInput, member.gradient).find(letter);
     const Einsum ofWeight = parseEinsum(ContractOp(member.ofWeight).getSpec());
-    if (&member == &result.members.front())
-      result.gradientDimension = position;
+    if (&member == &result.members.front()) result.gradientDimension = position;
     const std::string term = termOf(member.ofWeight, member.gradient);
-    if (position == std::string::npos || position != result.gradientDimension || ofWeight.result.find(term[position]) == std::string::npos ||
-        !isSameProduct(member.ofInput, result.members.front().ofInput) || !isSameProduct(member.ofWeight, result.members.front().ofWeight))
+    if (position == std::string::npos || position != result.gradientDimension ||
+        ofWeight.result.find(term[position]) == std::string::npos ||
+        !isSameProduct(member.ofInput, result.members.front().ofInput) ||
+        !isSameProduct(member.ofWeight, result.members.front().ofWeight))
       return std::nullopt;
   }
-  if (!areTermsOfOneSum(result))
-    return std::nullopt;
+  if (!areTermsOfOneSum(result)) return std::nullopt;
   return result;
 }
 
@@ -248,12 +266,11 @@ std::string GradientGroup::name(const MemberRange &range) const {
   return text;
 }
 
-void stackGradients(const GradientGroup &group, const std::optional<MemberRange> &inputs, const std::optional<MemberRange> &weights) {
+void stackGradients(const GradientGroup &group, const std::optional<MemberRange> &inputs,
+                    const std::optional<MemberRange> &weights) {
   GradientStacker stacker(group);
-  if (inputs)
-    stacker.stackInputs(*inputs);
-  if (weights)
-    stacker.stackWeights(*weights);
+  if (inputs) stacker.stackInputs(*inputs);
+  if (weights) stacker.stackWeights(*weights);
 }
 
 }  // namespace weft

@@ -1,6 +1,6 @@
-// Stacking of projections that read one tensor: [Wq Wk Wv] X instead of three products. X is read once and one larger
-// product uses the machine better; the price is that its three parts become slices, which is free only where the stacked
-// axis can be the slowest of the layout.
+// Stacking of projections that read one tensor: [Wq Wk Wv] X instead of three products. X is read
+// once and one larger product uses the machine better; the price is that its three parts become
+// slices, which is free only where the stacked axis can be the slowest of the layout.
 #include "passes/Describe.h"
 #include "passes/algebra/Projection.h"
 
@@ -14,7 +14,9 @@ namespace {
 
 std::string_view dtypeName(mlir::Type type) { return nameOf(*toDType(type)); }
 
-std::string precisionOf(ContractOp op) { return op.getPrecision().value_or(dtypeName(op.getA().getType())).str(); }
+std::string precisionOf(ContractOp op) {
+  return op.getPrecision().value_or(dtypeName(op.getA().getType())).str();
+}
 
 struct Refusal {
   ReasonCode code;
@@ -29,15 +31,20 @@ std::optional<Refusal> refuse(std::vector<Projection> members, const Projection 
   const std::optional<std::vector<Projection>> same = asOneProduct(members);
   if (!same || a.getScaleAttr() != b.getScaleAttr())
     return Refusal{reasons::stackEinsumDiffers, (a.getSpec() + " against " + b.getSpec()).str()};
-  const mlir::Type storedA = mlir::getElementTypeOrSelf(a.getType()), storedB = mlir::getElementTypeOrSelf(b.getType());
+  const mlir::Type storedA = mlir::getElementTypeOrSelf(a.getType()),
+                   storedB = mlir::getElementTypeOrSelf(b.getType());
   if (a.getPrecisionAttr() != b.getPrecisionAttr())
-    return Refusal{reasons::stackTypeDiffers, fmt::format("precision {} against {}", precisionOf(a), precisionOf(b))};
-  if (storedA != storedB || mlir::getElementTypeOrSelf(weightA) != mlir::getElementTypeOrSelf(weightB))
-    return Refusal{reasons::stackTypeDiffers, fmt::format("{} and {} against {} and {}", dtypeName(weightA), dtypeName(storedA),
-                                                          dtypeName(weightB), dtypeName(storedB))};
+    return Refusal{reasons::stackTypeDiffers,
+                   fmt::format("precision {} against {}", precisionOf(a), precisionOf(b))};
+  if (storedA != storedB ||
+      mlir::getElementTypeOrSelf(weightA) != mlir::getElementTypeOrSelf(weightB))
+    return Refusal{reasons::stackTypeDiffers,
+                   fmt::format("{} and {} against {} and {}", dtypeName(weightA),
+                               dtypeName(storedA), dtypeName(weightB), dtypeName(storedB))};
   if (!stackedDimension(*same))
-    return Refusal{reasons::stackExtentsDiffer, fmt::format("[{}] against [{}]", fmt::join(extents(weightA), ","),
-                                                            fmt::join(extents(weightB), ","))};
+    return Refusal{reasons::stackExtentsDiffer,
+                   fmt::format("[{}] against [{}]", fmt::join(extents(weightA), ","),
+                               fmt::join(extents(weightB), ","))};
   return std::nullopt;
 }
 
@@ -49,8 +56,14 @@ FusionRecord recordOf(ContractOp a, ContractOp b, const std::optional<Refusal> &
     const std::string name = writtenName(op.getResult());
     return name.empty() ? std::string("contract") : name;
   };
-  FusionRecord record{.pass = "stack-projections", .pattern = "", .ops = {number(a), number(b)},
-                      .opNames = {label(a), label(b)}, .accepted = !refusal, .code = {}, .reason = {}, .detail = {},
+  FusionRecord record{.pass = "stack-projections",
+                      .pattern = "",
+                      .ops = {number(a), number(b)},
+                      .opNames = {label(a), label(b)},
+                      .accepted = !refusal,
+                      .code = {},
+                      .reason = {},
+                      .detail = {},
                       .savedBytes = 0};
   mlir::Value data = llvm::is_contained(a->getOperands(), b.getA()) ? b.getA() : b.getB();
   record.savedBytes = elementsOf(data.getType()) * sizeOf(*toDType(data.getType()));
@@ -67,20 +80,17 @@ std::vector<std::pair<mlir::Value, std::vector<ContractOp>>> sharedOperands(Grap
   std::vector<std::pair<mlir::Value, std::vector<ContractOp>>> shared;
   for (ContractOp op : graph.getBody().front().getOps<ContractOp>())
     for (mlir::Value operand : op->getOperands()) {
-      if (isParameter(operand))
-        continue;
+      if (isParameter(operand)) continue;
       auto entry = llvm::find_if(shared, [&](const auto &pair) { return pair.first == operand; });
-      if (entry == shared.end())
-        entry = shared.insert(shared.end(), {operand, {}});
-      if (!llvm::is_contained(entry->second, op))
-        entry->second.push_back(op);
+      if (entry == shared.end()) entry = shared.insert(shared.end(), {operand, {}});
+      if (!llvm::is_contained(entry->second, op)) entry->second.push_back(op);
     }
   llvm::erase_if(shared, [](const auto &pair) { return pair.second.size() < 2; });
   return shared;
 }
 
-/// The bias right after a projection: its only reader adds a parameter. `along` and `dimension` (the one that runs along
-/// the stacked axis) are those after a pair of axes was merged.
+/// The bias right after a projection: its only reader adds a parameter. `along` and `dimension`
+/// (the one that runs along the stacked axis) are those after a pair of axes was merged.
 struct FollowingBias {
   mlir::Operation *op = nullptr;
   mlir::Value parameter;
@@ -92,18 +102,17 @@ struct FollowingBias {
 /// A pair of result axes as one; false if the bias does not run along both, in their order.
 bool mergePair(FollowingBias &bias, int64_t pair) {
   const auto first = llvm::find(bias.along, pair), second = llvm::find(bias.along, pair + 1);
-  if (first == bias.along.end() || second != first + 1)
-    return false;
+  if (first == bias.along.end() || second != first + 1) return false;
   bias.merged = first - bias.along.begin();
   bias.extents[*bias.merged] *= bias.extents[*bias.merged + 1];
   bias.extents.erase(bias.extents.begin() + *bias.merged + 1);
   bias.along.erase(second);
-  for (int64_t &axis : bias.along)
-    axis -= axis > pair;
+  for (int64_t &axis : bias.along) axis -= axis > pair;
   return true;
 }
 
-template <typename Op> FollowingBias biasBy(mlir::Operation *user, const Projection &projection, int64_t axis) {
+template <typename Op>
+FollowingBias biasBy(mlir::Operation *user, const Projection &projection, int64_t axis) {
   FollowingBias bias;
   auto op = mlir::dyn_cast<Op>(user);
   ContractOp product = projection.op;
@@ -115,8 +124,7 @@ template <typename Op> FollowingBias biasBy(mlir::Operation *user, const Project
   if (projection.merged && !mergePair(bias, static_cast<int64_t>(projection.merged->result)))
     return {};
   const auto at = llvm::find(bias.along, axis);
-  if (at == bias.along.end())
-    return {};
+  if (at == bias.along.end()) return {};
   bias.op = user;
   bias.dimension = at - bias.along.begin();
   return bias;
@@ -124,8 +132,7 @@ template <typename Op> FollowingBias biasBy(mlir::Operation *user, const Project
 
 FollowingBias followingBias(const Projection &projection, int64_t axis) {
   ContractOp op = projection.op;
-  if (!op.getResult().hasOneUse())
-    return {};
+  if (!op.getResult().hasOneUse()) return {};
   mlir::Operation *user = *op.getResult().user_begin();
   const FollowingBias bias = biasBy<BiasOp>(user, projection, axis);
   return bias.op ? bias : biasBy<AddOp>(user, projection, axis);
@@ -133,8 +140,7 @@ FollowingBias followingBias(const Projection &projection, int64_t axis) {
 
 /// Concatenations need equal extents outside the stacked dimension.
 bool alignWith(const FollowingBias &a, const FollowingBias &b) {
-  if (!a.op || !b.op || a.op->getName() != b.op->getName() || a.along != b.along)
-    return false;
+  if (!a.op || !b.op || a.op->getName() != b.op->getName() || a.along != b.along) return false;
   std::vector<int64_t> left = a.extents, right = b.extents;
   left[a.dimension] = right[a.dimension] = 0;
   return left == right && mlir::getElementTypeOrSelf(a.parameter.getType()) ==
@@ -152,27 +158,22 @@ public:
   void run() {
     mlir::Value stacked = product();
     std::vector<mlir::Operation *> parts;
-    for (const Projection &member : members)
-      parts.push_back(member.op);
+    for (const Projection &member : members) parts.push_back(member.op);
     const std::vector<FollowingBias> biases = commonBiases();
     if (!biases.empty()) {
       stacked = addBiases(stacked, biases);
       parts.clear();
-      for (const FollowingBias &bias : biases)
-        parts.push_back(bias.op);
+      for (const FollowingBias &bias : biases) parts.push_back(bias.op);
     }
     slice(stacked, parts);
-    for (const FollowingBias &bias : biases)
-      bias.op->erase();
-    for (const Projection &member : members)
-      member.op->erase();
+    for (const FollowingBias &bias : biases) bias.op->erase();
+    for (const Projection &member : members) member.op->erase();
   }
 
 private:
   mlir::Location named(const std::vector<mlir::Value> &values) {
     std::vector<std::string> names;
-    for (mlir::Value value : values)
-      names.push_back(writtenName(value));
+    for (mlir::Value value : values) names.push_back(writtenName(value));
     if (llvm::any_of(names, [](const std::string &name) { return name.empty(); }))
       return builder.getUnknownLoc();
     return mlir::NameLoc::get(builder.getStringAttr(llvm::join(names, "_")));
@@ -181,9 +182,11 @@ private:
   /// A parameter with two axes from `position` on as one: free, the order of its elements stays.
   mlir::Value mergeParameter(mlir::Value parameter, size_t position, llvm::StringRef axisName) {
     const std::string name = writtenName(parameter);
-    const mlir::Location location = name.empty() ? builder.getUnknownLoc()
-                                                 : mlir::NameLoc::get(builder.getStringAttr(name + "_merged"));
-    return MergeAxesOp::create(builder, location, parameter, static_cast<int64_t>(position), 2, axisName);
+    const mlir::Location location =
+        name.empty() ? builder.getUnknownLoc()
+                     : mlir::NameLoc::get(builder.getStringAttr(name + "_merged"));
+    return MergeAxesOp::create(builder, location, parameter, static_cast<int64_t>(position), 2,
+                               axisName);
   }
 
   mlir::Value product() {
@@ -195,8 +198,7 @@ private:
                                                        member.weightAxes[member.merged->weight])
                                       : member.weight());
       results.push_back(member.op->getResult(0));
-      if (simplest->merged && !member.merged)
-        simplest = &member;
+      if (simplest->merged && !member.merged) simplest = &member;
     }
     auto weight = ConcatOp::create(builder, named(given), weights, static_cast<int64_t>(dimension));
     auto op = mlir::cast<ContractOp>(builder.clone(*simplest->op));
@@ -211,8 +213,7 @@ private:
     std::vector<FollowingBias> biases;
     for (const Projection &member : members) {
       biases.push_back(followingBias(member, axis));
-      if (!alignWith(biases.front(), biases.back()))
-        return {};
+      if (!alignWith(biases.front(), biases.back())) return {};
     }
     return biases;
   }
@@ -224,11 +225,11 @@ private:
       const FollowingBias &bias = biases[index];
       const Projection &member = members[index];
       given.push_back(bias.parameter);
-      parameters.push_back(bias.merged ? mergeParameter(bias.parameter, *bias.merged, member.weightAxes[member.merged->weight])
+      parameters.push_back(bias.merged ? mergeParameter(bias.parameter, *bias.merged,
+                                                        member.weightAxes[member.merged->weight])
                                        : bias.parameter);
       results.push_back(bias.op->getResult(0));
-      if (simplest->merged && !bias.merged)
-        simplest = &bias;
+      if (simplest->merged && !bias.merged) simplest = &bias;
     }
     auto parameter = ConcatOp::create(builder, named(given), parameters, biases.front().dimension);
     mlir::Operation *op = builder.clone(*simplest->op);
@@ -246,11 +247,11 @@ private:
       mlir::Value old = replaced[index]->getResult(0);
       const auto type = mlir::cast<mlir::RankedTensorType>(old.getType());
       const int64_t size = member.weightExtents[dimension];
-      mlir::Value part = SliceOp::create(builder, replaced[index]->getLoc(), stacked, axis, start, size);
+      mlir::Value part =
+          SliceOp::create(builder, replaced[index]->getLoc(), stacked, axis, start, size);
       if (member.merged) {
         const std::string name = writtenName(old);
-        if (!name.empty())
-          part.setLoc(mlir::NameLoc::get(builder.getStringAttr(name + "_merged")));
+        if (!name.empty()) part.setLoc(mlir::NameLoc::get(builder.getStringAttr(name + "_merged")));
         part = split(part, member, old);
       }
       part.setType(type);
@@ -274,8 +275,10 @@ private:
   mlir::OpBuilder builder;
 };
 
-/// Adds a projection to the first group that takes it, else starts one. Every attempt leaves a record.
-void join(std::vector<std::vector<Projection>> &groups, const Projection &next, std::vector<FusionRecord> &records) {
+/// Adds a projection to the first group that takes it, else starts one. Every attempt leaves a
+/// record.
+void join(std::vector<std::vector<Projection>> &groups, const Projection &next,
+          std::vector<FusionRecord> &records) {
   for (std::vector<Projection> &members : groups) {
     const std::optional<Refusal> refusal = refuse(members, next);
     records.push_back(recordOf(members.front().op, next.op, refusal));
@@ -298,7 +301,8 @@ std::string ProjectionGroup::name() const {
   return text;
 }
 
-std::vector<ProjectionGroup> findProjectionGroups(GraphOp graph, std::vector<FusionRecord> &records) {
+std::vector<ProjectionGroup> findProjectionGroups(GraphOp graph,
+                                                  std::vector<FusionRecord> &records) {
   std::vector<ProjectionGroup> groups;
   for (const auto &[data, readers] : sharedOperands(graph)) {
     std::vector<std::vector<Projection>> found;
@@ -306,14 +310,13 @@ std::vector<ProjectionGroup> findProjectionGroups(GraphOp graph, std::vector<Fus
       if (const std::optional<unsigned> weight = weightOperandOf(reader))
         join(found, projectionOf(reader, *weight), records);
       else if (reader != readers.front())
-        records.push_back(recordOf(readers.front(), reader,
-                                   Refusal{reasons::stackWeightIsNotParameter, writtenName(reader.getResult())}));
+        records.push_back(
+            recordOf(readers.front(), reader,
+                     Refusal{reasons::stackWeightIsNotParameter, writtenName(reader.getResult())}));
     for (const std::vector<Projection> &members : found) {
-      if (members.size() < 2)
-        continue;
+      if (members.size() < 2) continue;
       ProjectionGroup group{.data = data, .projections = {}};
-      for (const Projection &member : members)
-        group.projections.push_back(member.op);
+      for (const Projection &member : members) group.projections.push_back(member.op);
       groups.push_back(std::move(group));
     }
   }
@@ -323,7 +326,8 @@ std::vector<ProjectionGroup> findProjectionGroups(GraphOp graph, std::vector<Fus
 void stackProjections(const ProjectionGroup &group, size_t first, size_t last) {
   std::vector<Projection> members;
   for (size_t index = first; index <= last; ++index)
-    members.push_back(projectionOf(group.projections[index], *weightOperandOf(group.projections[index])));
+    members.push_back(
+        projectionOf(group.projections[index], *weightOperandOf(group.projections[index])));
   const std::optional<std::vector<Projection>> same = asOneProduct(members);
   if (const std::optional<size_t> dimension = same ? stackedDimension(*same) : std::nullopt)
     Stacker(*same, *dimension).run();

@@ -1,6 +1,6 @@
-// Softmax in three steps with the access pattern of the products around it: LS per sub-vector, IR over the sub-vectors of
-// a row, GS per element. Known downside: run as three kernels it moves the matrix twice more than a fused softmax; it pays
-// where LS and GS join the neighbouring products.
+// Softmax in three steps with the access pattern of the products around it: LS per sub-vector, IR
+// over the sub-vectors of a row, GS per element. Known downside: run as three kernels it moves the
+// matrix twice more than a fused softmax; it pays where LS and GS join the neighbouring products.
 #include "passes/Rewrites.h"
 
 namespace weft {
@@ -12,9 +12,12 @@ void decomposeSoftmax(SoftmaxOp softmax, int64_t tile) {
     return mlir::NameLoc::get(builder.getStringAttr(name), location);
   };
   const int64_t axis = static_cast<int64_t>(softmax.getAxis());
-  auto local = LocalSoftmaxOp::create(builder, named("exponentials, maxima, sums"), softmax.getX(), axis, tile);
-  auto factors = ReduceSubvectorsOp::create(builder, named("factors"), local.getMaxima(), local.getSums(), axis);
-  auto scaled = GlobalScalingOp::create(builder, location, local.getExponentials(), factors.getResult(), axis, tile);
+  auto local = LocalSoftmaxOp::create(builder, named("exponentials, maxima, sums"), softmax.getX(),
+                                      axis, tile);
+  auto factors = ReduceSubvectorsOp::create(builder, named("factors"), local.getMaxima(),
+                                            local.getSums(), axis);
+  auto scaled = GlobalScalingOp::create(builder, location, local.getExponentials(),
+                                        factors.getResult(), axis, tile);
   softmax.getResult().replaceAllUsesWith(scaled.getResult());
   softmax.erase();
 }

@@ -2,9 +2,10 @@
 //
 //   t = launch + start + max(memory, tensor) + share x min(memory, tensor) x (one slice of k) / k
 //
-// as that of the skeleton of sm_90a (HopperCost.h), with the share of the peak that products of a warp reach. Until the family has
-// been measured it is no cheaper than the library's first candidate, where there is a library: a plan takes it by default where it is
-// the alternative to plain FMA, and else by rows of a profile.
+// as that of the skeleton of sm_90a (HopperCost.h), with the share of the peak that products of a
+// warp reach. Until the family has been measured it is no cheaper than the library's first
+// candidate, where there is a library: a plan takes it by default where it is the alternative to
+// plain FMA, and else by rows of a profile.
 #pragma once
 
 #include "kernel/AmpereTile.h"
@@ -13,9 +14,12 @@
 namespace weft {
 
 /// Seconds of the products: tiles in waves over the multiprocessors, edges padded.
-double ampereTensorSeconds(const HopperProduct &product, const AmpereContractionKnobs &knobs, DType dtype, const Device &device);
+double ampereTensorSeconds(const HopperProduct &product, const AmpereContractionKnobs &knobs,
+                           DType dtype, const Device &device);
 
-/// Bytes and flop are left to the caller. Throws Error(unsupported) where the layouts are no such product.
-Cost ampereCost(const Kernel &kernel, const Configuration &configuration, const AmpereContractionKnobs &knobs, const Device &device);
+/// Bytes and flop are left to the caller. Throws Error(unsupported) where the layouts are no such
+/// product.
+Cost ampereCost(const Kernel &kernel, const Configuration &configuration,
+                const AmpereContractionKnobs &knobs, const Device &device);
 
 }  // namespace weft

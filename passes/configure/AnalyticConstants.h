@@ -1,5 +1,5 @@
-// Constants of the analytic cost model, each with where it is from. "H200 runs" are the streaming kernels measured on an
-// H200 that profiles/devices/h200.json cites.
+// Constants of the analytic cost model, each with where it is from. "H200 runs" are the streaming
+// kernels measured on an H200 that profiles/devices/h200.json cites.
 #pragma once
 
 #include "kernel/Device.h"
@@ -10,19 +10,23 @@ namespace weft::analytic {
 
 constexpr int64_t warpSize = 32;
 constexpr int64_t sectorBytes = 32;  ///< unit of L1 and L2 traffic
-constexpr double threadsPerMultiprocessor = 2048, registersPerMultiprocessor = 65536, registersPerThread = 255;
+constexpr double threadsPerMultiprocessor = 2048, registersPerMultiprocessor = 65536,
+                 registersPerThread = 255;
 
-/// L2 over DRAM bandwidth: about 5.5 TB/s from L2 to the multiprocessors of an H200, whose best copy moves 4.29 TB/s.
+/// L2 over DRAM bandwidth: about 5.5 TB/s from L2 to the multiprocessors of an H200, whose best
+/// copy moves 4.29 TB/s.
 constexpr double l2Speedup = 5.5 / 4.29;
 
-/// Share of the instruction time that memory time does not hide, or the other way round (estimate): rows of narrow loads
-/// must not tie with rows of wide ones where memory is the bound.
+/// Share of the instruction time that memory time does not hide, or the other way round (estimate):
+/// rows of narrow loads must not tie with rows of wide ones where memory is the bound.
 constexpr double exposedShare = 0.1;
-/// Prices are rounded to it, so that what no measurement could tell apart is equal, and equality is transitive.
+/// Prices are rounded to it, so that what no measurement could tell apart is equal, and equality is
+/// transitive.
 constexpr double resolutionSeconds = 1e-9;
 
-/// Reads in flight per multiprocessor, in bytes, after which a share 1 - 1/e of the bandwidth is reached: fits 16, 32,
-/// 48 KB -> 0.79, 0.94, 0.97 for copies, and 16, 32, 48, 80 KB -> 0.46, 0.75, 0.86, 0.98 for rows (H200 runs).
+/// Reads in flight per multiprocessor, in bytes, after which a share 1 - 1/e of the bandwidth is
+/// reached: fits 16, 32, 48 KB -> 0.79, 0.94, 0.97 for copies, and 16, 32, 48, 80 KB -> 0.46, 0.75,
+/// 0.86, 0.98 for rows (H200 runs).
 constexpr double mapBytesInFlight = 8 * 1024, rowBytesInFlight = 20 * 1024;
 /// Little's law: slower memory needs proportionally fewer bytes in flight.
 inline double referenceBandwidth(const Device &device) {
@@ -30,99 +34,129 @@ inline double referenceBandwidth(const Device &device) {
   return h200BytesPerMultiprocessor / (device.copyBandwidth / device.multiprocessors);
 }
 
-/// A row reduction by one thread of the block, for each thread it asks, and by a tree, for each step; of one multiprocessor
-/// (H200 runs: softmax of 65536 rows of 512, blocks of 64 threads: 41.8 us by shuffles, 42.6 by a tree, 56.5 linearly).
+/// A row reduction by one thread of the block, for each thread it asks, and by a tree, for each
+/// step; of one multiprocessor (H200 runs: softmax of 65536 rows of 512, blocks of 64 threads: 41.8
+/// us by shuffles, 42.6 by a tree, 56.5 linearly).
 constexpr double linearCombineSeconds = 0.23e-9, treeStepSeconds = 0.13e-9;
 
-/// Registers before the row or vector itself: layer norm with 32 elements a lane of two tensors takes about 104.
+/// Registers before the row or vector itself: layer norm with 32 elements a lane of two tensors
+/// takes about 104.
 constexpr double mapRegisters = 24, rowRegisters = 40;
-/// Columns (H200 runs, sums of 12288 and 4096 rows of 1024 f16 in 212 configurations, within 18% on average): steps of a thread
-/// in flight together; bytes in flight as above; joining the threads of a block, for each sum, and of a cluster; and strips of
-/// fewer bytes than DRAM moves at once, whose other half comes later: 64, 32, 16 bytes -> 9.0, 12.3, 17.5 us.
-constexpr double columnUnroll = 8, columnBytesInFlight = 12000, columnCombineSeconds = 0.3e-6, clusterCombineSeconds = 0.3e-6;
-/// Columns that blocks of the grid share: writing, the ticket, and reading by the last block (H200 runs: sums of 25, 50 and 75 MB
-/// take 1.5, 2.2 and 2.8 us more than their bytes and a launch). Without batches of loads, columns of several tensors reach this share
-/// of what those of one do (H200 runs: 74 -> 91 to 125 us and 15.5 -> 18 to 25 us).
+/// Columns (H200 runs, sums of 12288 and 4096 rows of 1024 f16 in 212 configurations, within 18% on
+/// average): steps of a thread in flight together; bytes in flight as above; joining the threads of
+/// a block, for each sum, and of a cluster; and strips of fewer bytes than DRAM moves at once,
+/// whose other half comes later: 64, 32, 16 bytes -> 9.0, 12.3, 17.5 us.
+constexpr double columnUnroll = 8, columnBytesInFlight = 12000, columnCombineSeconds = 0.3e-6,
+                 clusterCombineSeconds = 0.3e-6;
+/// Columns that blocks of the grid share: writing, the ticket, and reading by the last block (H200
+/// runs: sums of 25, 50 and 75 MB take 1.5, 2.2 and 2.8 us more than their bytes and a launch).
+/// Without batches of loads, columns of several tensors reach this share of what those of one do
+/// (H200 runs: 74 -> 91 to 125 us and 15.5 -> 18 to 25 us).
 constexpr double gridCombineSeconds = 0.9e-6, unbatchedColumnShare = 0.75;
-/// Where most multiprocessors have no block, each of the others moves this much more than its part (16 blocks: 43 us).
+/// Where most multiprocessors have no block, each of the others moves this much more than its part
+/// (16 blocks: 43 us).
 constexpr double loneMultiprocessorGain = 1.2;
 constexpr double columnStripBytes = 64, columnStripExponent = 0.45;
-constexpr int sequentialUnroll = 4;  ///< loads that the compiler keeps in flight in a sequential loop
+constexpr int sequentialUnroll =
+    4;  ///< loads that the compiler keeps in flight in a sequential loop
 
-/// Estimates: coordinates from a thread index (divisions by constants) and the guard; converting, computing and rounding.
+/// Estimates: coordinates from a thread index (divisions by constants) and the guard; converting,
+/// computing and rounding.
 constexpr double indexInstructions = 24, instructionsPerFlop = 2;
 /// Threads per multiprocessor that fill its four schedulers (estimate: 4 warps each).
 constexpr double threadsToFillIssue = 512;
 
-// Library products. "cuBLASLt runs" are products of f16 on an H200 (CUDA 13.0), all candidates of a shape interleaved.
+// Library products. "cuBLASLt runs" are products of f16 on an H200 (CUDA 13.0), all candidates of a
+// shape interleaved.
 
-/// The heuristic's first candidate against the best of its list: 0.87 to 1.00, mean 0.95, of 23 shapes x 4 orientations
-/// (cuBLASLt runs: 586 of 639 TFLOP/s at 4096x3072x1024, 641 of 649 at 4096x1024x4096).
+/// The heuristic's first candidate against the best of its list: 0.87 to 1.00, mean 0.95, of 23
+/// shapes x 4 orientations (cuBLASLt runs: 586 of 639 TFLOP/s at 4096x3072x1024, 641 of 649 at
+/// 4096x1024x4096).
 constexpr double libraryFirstCandidateShare = 0.95;
-/// Share of the peak where rows are no multiple of 16 bytes: 94 TFLOP/s at 4096x4095x1000; reached by tiles of 64 x 64, which
-/// fits 300x1000x520 at 33 TFLOP/s (cuBLASLt runs).
+/// Share of the peak where rows are no multiple of 16 bytes: 94 TFLOP/s at 4096x4095x1000; reached
+/// by tiles of 64 x 64, which fits 300x1000x520 at 33 TFLOP/s (cuBLASLt runs).
 constexpr double libraryUnalignedShare = 94.0 / 690, libraryUnalignedIntensity = 32;
-constexpr int64_t libraryAlignment = 16;  ///< bytes: what the tensor memory accelerator and 16-byte copies need
-/// One step of k in a block, in elements, which does not overlap with the stores of its result: fits 512x512x64 x 128 in
-/// 27.7 us (memory 19.6, tensor 6.8) and 512x64x512 x 128 in 23.2 us with the same bytes and flop (cuBLASLt runs).
+constexpr int64_t libraryAlignment =
+    16;  ///< bytes: what the tensor memory accelerator and 16-byte copies need
+/// One step of k in a block, in elements, which does not overlap with the stores of its result:
+/// fits 512x512x64 x 128 in 27.7 us (memory 19.6, tensor 6.8) and 512x64x512 x 128 in 23.2 us with
+/// the same bytes and flop (cuBLASLt runs).
 constexpr double libraryDepthStep = 64;
-/// An epilogue that was not measured costs this much more than the product and a kernel behind it at the copy rate: what it saves is
-/// not counted before it was seen.
+/// An epilogue that was not measured costs this much more than the product and a kernel behind it
+/// at the copy rate: what it saves is not counted before it was seen.
 constexpr double libraryEpilogueUntriedFactor = 1.05;
 constexpr double libraryDepthUnit = 16;  ///< k of one tensor-core instruction
-/// m n / (m + n) of the smallest tile that reaches the peak: 128 x 128, one wave of which makes 2640x768x768 in 7.2 us
-/// (cuBLASLt runs). In proportion below (estimate).
+/// m n / (m + n) of the smallest tile that reaches the peak: 128 x 128, one wave of which makes
+/// 2640x768x768 in 7.2 us (cuBLASLt runs). In proportion below (estimate).
 constexpr double libraryTensorIntensity = 64;
-/// The shortest part of k worth splitting (estimate): 8x4096x4096 runs at the memory's speed, 10.3 us; 300x1000x520 does not
-/// profit (cuBLASLt runs).
+/// The shortest part of k worth splitting (estimate): 8x4096x4096 runs at the memory's speed, 10.3
+/// us; 300x1000x520 does not profit (cuBLASLt runs).
 constexpr int64_t libraryShortestSplit = 512;
-/// The skeleton kernel of sm_90a ("skeleton runs": 23 shapes x 4 orientations, interleaved with cuBLASLt). Share of the peak that a
-/// tile reaches by m n / (m + n): 128 x 128 (64) 1.0, 64 x 256 (51) 0.90, 64 x 128 (43) 0.86, 128 x 64 0.79 to 0.80.
+/// The skeleton kernel of sm_90a ("skeleton runs": 23 shapes x 4 orientations, interleaved with
+/// cuBLASLt). Share of the peak that a tile reaches by m n / (m + n): 128 x 128 (64) 1.0, 64 x 256
+/// (51) 0.90, 64 x 128 (43) 0.86, 128 x 64 0.79 to 0.80.
 constexpr double hopperLeastEfficiency = 0.55, hopperEfficiencyPerIntensity = 0.007;
-/// What a cooperative tile of 128 x 256 does not multiply while it is stored: 127 against 115 us of 9 waves (12288x3072x1024).
+/// What a cooperative tile of 128 x 256 does not multiply while it is stored: 127 against 115 us of
+/// 9 waves (12288x3072x1024).
 constexpr double hopperStoreSeconds = 1.3e-6;
 /// Barriers, maps and the first slices of a block (estimate).
 constexpr double hopperStartSeconds = 0.2e-6;
-/// Share of the lesser of memory and tensor time that shows where k is one slice: fits 24.0 us of 512x512x64 x 128.
+/// Share of the lesser of memory and tensor time that shows where k is one slice: fits 24.0 us of
+/// 512x512x64 x 128.
 constexpr double hopperExposedShare = 0.5;
-/// Rows that start anywhere are brought by threads: 28 us of 1000x777x555 with tiles of 128 x 64, 4.9 us with padded rows.
+/// Rows that start anywhere are brought by threads: 28 us of 1000x777x555 with tiles of 128 x
+/// 64, 4.9 us with padded rows.
 constexpr double hopperGuardedShare = 0.1;
-/// Products of f16 in the time of a byte of slices: 64 bytes a cycle arrive at a multiprocessor, and half as many of rows that start at odd
-/// multiples of 16 bytes: 4096 x 4088 x 1000 takes 99.9 us with such rows on both sides (128 x 128), 72.8 with them in A, 50.3 with none.
+/// Products of f16 in the time of a byte of slices: 64 bytes a cycle arrive at a multiprocessor,
+/// and half as many of rows that start at odd multiples of 16 bytes: 4096 x 4088 x 1000 takes 99.9
+/// us with such rows on both sides (128 x 128), 72.8 with them in A, 50.3 with none.
 constexpr double hopperFlopsOfLoadedByte = 64, hopperStraddlingFactor = 2;
-/// Blocks of a cluster that share k: the wait for the last of them, and bytes of sums that a block receives a second (estimates).
+/// Blocks of a cluster that share k: the wait for the last of them, and bytes of sums that a block
+/// receives a second (estimates).
 constexpr double hopperJoinSeconds = 0.4e-6, hopperJoinBandwidth = 60e9;
-/// What a block draws from memory at most, in shares of a multiprocessor (estimate; 64 of 132 blocks do not reach the bandwidth).
+/// What a block draws from memory at most, in shares of a multiprocessor (estimate; 64 of 132
+/// blocks do not reach the bandwidth).
 constexpr double hopperShareOfMemory = 1.6;
-/// Blocks that take equal runs of slices: what one waits for to leave its sums of a tile and to read those of others, twice (estimate).
+/// Blocks that take equal runs of slices: what one waits for to leave its sums of a tile and to
+/// read those of others, twice (estimate).
 constexpr double hopperStreamSeconds = 1.5e-6;
-/// On the price of kernels whose blocks share k: others are preferred while few of them are measured.
+/// On the price of kernels whose blocks share k: others are preferred while few of them are
+/// measured.
 constexpr double hopperSplitUnmeasured = 1.05;
-/// On the price of kernels with several strides along a group of axes, while none are measured: less than any transpose before them costs,
-/// and more than what tells plans of one stride apart, which `compile --measure` is to compare.
+/// On the price of kernels with several strides along a group of axes, while none are measured:
+/// less than any transpose before them costs, and more than what tells plans of one stride apart,
+/// which `compile --measure` is to compare.
 constexpr double hopperStridesSeconds = 1e-6;
-/// Sums of what an epilogue computes: the last tile of a strip reads what the others left, over L2 (estimate). On the price of such
-/// kernels as on that of those whose blocks share k.
+/// Sums of what an epilogue computes: the last tile of a strip reads what the others left, over L2
+/// (estimate). On the price of such kernels as on that of those whose blocks share k.
 constexpr double hopperSumSeconds = 1.5e-6, hopperSumsUnmeasured = 1.05;
-/// Narrow tiles: share of the peak that one consumer reaches (estimate), and the columns below which a product of 64 rows waits for them
-/// and not for the tensor cores (16 cycles for 2 KB of shared memory). On their price as on that of kernels whose blocks share k.
-constexpr double hopperNarrowEfficiency = 0.6, hopperNarrowColumns = 32, hopperNarrowUnmeasured = 1.04;
+/// Narrow tiles: share of the peak that one consumer reaches (estimate), and the columns below
+/// which a product of 64 rows waits for them and not for the tensor cores (16 cycles for 2 KB of
+/// shared memory). On their price as on that of kernels whose blocks share k.
+constexpr double hopperNarrowEfficiency = 0.6, hopperNarrowColumns = 32,
+                 hopperNarrowUnmeasured = 1.04;
 
-/// The skeleton kernel from sm_80 on (estimates, no run yet): share of the peak of its own products, and of the peak of wgmma on
-/// sm_90a; by m n / (m + n) of a tile: 128 x 128 (64) all of it, 64 x 64 (32) 0.75.
+/// The skeleton kernel from sm_80 on (estimates, no run yet): share of the peak of its own
+/// products, and of the peak of wgmma on sm_90a; by m n / (m + n) of a tile: 128 x 128 (64) all of
+/// it, 64 x 64 (32) 0.75.
 constexpr double ampereShare = 0.85, ampereShareOfWarpgroups = 0.55;
 constexpr double ampereLeastEfficiency = 0.5, ampereEfficiencyPerIntensity = 0.5 / 64;
-/// Rows that start anywhere come through registers, and the first slices of a block wait for nothing to hide them.
+/// Rows that start anywhere come through registers, and the first slices of a block wait for
+/// nothing to hide them.
 constexpr double ampereGuardedShare = 0.2, ampereStartSeconds = 0.5e-6;
 /// Against the library's first candidate at least, until there are measured rows.
 constexpr double ampereUnmeasured = 1.05;
 
-/// Operands that are made on load: what an element costs beside its arithmetic, as instructions, rewritten in place in shared memory or
-/// made by threads that copy (H200: 0.14 to 0.2 and 0.26 to 0.28 ns an element and multiprocessor; accesses to shared memory beside
-/// products take 60 cycles a warp); the share of a multiprocessor's arithmetic that three warps of a block on sm_90a have, and the warps that
-/// multiply before sm_90 (estimates). On the price of such kernels as on that of those whose blocks share k.
-constexpr double makingInstructions = 20, copyingInstructions = 34, hopperMakingShare = 0.5, ampereMakingShare = 0.6, prologueUnmeasured = 1.05;
-/// The same where sums of products are scaled in the place of an operand (H200: 7% over the plain product).
+/// Operands that are made on load: what an element costs beside its arithmetic, as instructions,
+/// rewritten in place in shared memory or made by threads that copy (H200: 0.14 to 0.2 and 0.26 to
+/// 0.28 ns an element and multiprocessor; accesses to shared memory beside products take 60 cycles
+/// a warp); the share of a multiprocessor's arithmetic that three warps of a block on sm_90a have,
+/// and the warps that multiply before sm_90 (estimates). On the price of such kernels as on that of
+/// those whose blocks share k.
+constexpr double makingInstructions = 20, copyingInstructions = 34, hopperMakingShare = 0.5,
+                 ampereMakingShare = 0.6, prologueUnmeasured = 1.05;
+/// The same where sums of products are scaled in the place of an operand (H200: 7% over the plain
+/// product).
 constexpr double scaledUnmeasured = 1.07;
 
 /// fp32 products without tensor cores, against the peak of the FMA units (estimate).

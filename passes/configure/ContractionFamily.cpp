@@ -1,5 +1,5 @@
-// Plain contraction family: one einsum of two operands by tiled FMA, under every layout that makes it one batched strided
-// matrix product. The last resort: it is taken where no library product is.
+// Plain contraction family: one einsum of two operands by tiled FMA, under every layout that makes
+// it one batched strided matrix product. The last resort: it is taken where no library product is.
 #include "passes/configure/Family.h"
 
 namespace weft {
@@ -17,7 +17,8 @@ constexpr ContractionKnobs tiles[] = {
 }  // namespace
 
 FamilyAnswer contractionSpace(const Kernel &kernel, const Device &) {
-  if (std::string reason = contractionRefusal(kernel); !reason.empty()) return {.reason = std::move(reason)};
+  if (std::string reason = contractionRefusal(kernel); !reason.empty())
+    return {.reason = std::move(reason)};
   return {.space = ConfigurationSpace{.family = "plain-contraction",
                                       .tuples = contractionTuples(kernel),
                                       .knobs = {std::begin(tiles), std::end(tiles)}}};

@@ -1,10 +1,12 @@
-// Layouts under which one einsum of two operands is one batched strided matrix product C[m,n] = A[m,k] B[k,n].
+// Layouts under which one einsum of two operands is one batched strided matrix product C[m,n] =
+// A[m,k] B[k,n].
 //
-// The axes fall into four groups by where they occur: batch (A, B, C), m (A, C), n (B, C), k (A, B). A layout is legal if
-// each group merges to one extent with one stride in every operand that has it, in one common order of its axes, and the
-// fastest axis of each operand is not of the batch group. Everything else about the permutation is free. What an epilogue reads
-// and stores has the order of C's axes, statistics of sub-vectors one of their own; what a prologue reads, that of the operand's. Layouts
-// in which an operand's groups do not merge are a list of their own.
+// The axes fall into four groups by where they occur: batch (A, B, C), m (A, C), n (B, C), k (A,
+// B). A layout is legal if each group merges to one extent with one stride in every operand that
+// has it, in one common order of its axes, and the fastest axis of each operand is not of the batch
+// group. Everything else about the permutation is free. What an epilogue reads and stores has the
+// order of C's axes, statistics of sub-vectors one of their own; what a prologue reads, that of the
+// operand's. Layouts in which an operand's groups do not merge are a list of their own.
 #include "kernel/ContractionPrologue.h"
 #include "kernel/ContractionRegion.h"
 #include "passes/configure/Family.h"
@@ -26,7 +28,8 @@ constexpr std::array<std::array<Group, 3>, 3> groupsOfOperand = {
     {{batchGroup, mGroup, kGroup}, {batchGroup, kGroup, nGroup}, {batchGroup, mGroup, nGroup}}};
 
 /// All layouts of one operand under fixed orders inside the groups.
-std::vector<Layout> arrangements(const Kernel &kernel, int value, const std::array<Group, 3> &present, const Groups &groups) {
+std::vector<Layout> arrangements(const Kernel &kernel, int value,
+                                 const std::array<Group, 3> &present, const Groups &groups) {
   std::vector<Group> order;
   for (Group group : present)
     if (!groups[group].empty()) order.push_back(group);
@@ -40,7 +43,8 @@ std::vector<Layout> arrangements(const Kernel &kernel, int value, const std::arr
       if (kernel.axes[axes[i]].extent == 1) layout.order.push_back(static_cast<int>(i));
     for (Group group : order)
       for (int axis : groups[group])
-        layout.order.push_back(static_cast<int>(std::find(axes.begin(), axes.end(), axis) - axes.begin()));
+        layout.order.push_back(
+            static_cast<int>(std::find(axes.begin(), axes.end(), axis) - axes.begin()));
     layouts.push_back(layout);
   } while (std::next_permutation(order.begin(), order.end()));
   return layouts;
@@ -49,7 +53,8 @@ std::vector<Layout> arrangements(const Kernel &kernel, int value, const std::arr
 /// The axes of a value from slowest to fastest.
 std::vector<int> axesInOrder(const Kernel &kernel, int value, const Layout &layout) {
   std::vector<int> axes;
-  for (int dimension : layout.order) axes.push_back(kernel.values[value].axes[static_cast<size_t>(dimension)]);
+  for (int dimension : layout.order)
+    axes.push_back(kernel.values[value].axes[static_cast<size_t>(dimension)]);
   return axes;
 }
 
@@ -60,33 +65,42 @@ std::vector<int> longAxesInOrder(const Kernel &kernel, int value, const Layout &
   return axes;
 }
 
-/// Every dense layout of an operand whose fastest axis is not of the batch group, and in which some group does not merge in the given order.
-std::vector<Layout> scattered(const Kernel &kernel, int value, const std::array<Group, 3> &present, const Groups &groups) {
+/// Every dense layout of an operand whose fastest axis is not of the batch group, and in which some
+/// group does not merge in the given order.
+std::vector<Layout> scattered(const Kernel &kernel, int value, const std::array<Group, 3> &present,
+                              const Groups &groups) {
   const std::vector<Layout> merged = arrangements(kernel, value, present, groups);
   std::vector<Layout> layouts = distinctLayouts(extentsOf(kernel, value));
   std::erase_if(layouts, [&](const Layout &layout) {
     const std::vector<int> axes = longAxesInOrder(kernel, value, layout);
-    return axes.empty() || std::ranges::find(groups[batchGroup], axes.back()) != groups[batchGroup].end() || std::ranges::find(merged, layout) != merged.end();
+    return axes.empty() ||
+           std::ranges::find(groups[batchGroup], axes.back()) != groups[batchGroup].end() ||
+           std::ranges::find(merged, layout) != merged.end();
   });
   return layouts;
 }
 
 /// The long axes of an operand from slowest to fastest; those of its outer group are one.
-std::vector<int> pattern(const Kernel &kernel, int value, const Layout &layout, const std::vector<int> &outer) {
+std::vector<int> pattern(const Kernel &kernel, int value, const Layout &layout,
+                         const std::vector<int> &outer) {
   std::vector<int> axes = longAxesInOrder(kernel, value, layout);
   for (int &axis : axes)
     if (std::ranges::find(outer, axis) != outer.end()) axis = -1;
   return axes;
 }
 
-void addSeveralStrides(const Kernel &kernel, const std::array<int, 3> &values, const Groups &groups, std::set<LayoutTuple> &tuples) {
+void addSeveralStrides(const Kernel &kernel, const std::array<int, 3> &values, const Groups &groups,
+                       std::set<LayoutTuple> &tuples) {
   std::array<std::vector<Layout>, 3> plain;
   for (size_t operand = 0; operand < 3; ++operand) {
     plain[operand] = arrangements(kernel, values[operand], groupsOfOperand[operand], groups);
     if (groups[batchGroup].empty()) continue;
-    std::erase_if(plain[operand], [&](const Layout &layout) { return longAxesInOrder(kernel, values[operand], layout).front() != groups[batchGroup].front(); });
+    std::erase_if(plain[operand], [&](const Layout &layout) {
+      return longAxesInOrder(kernel, values[operand], layout).front() != groups[batchGroup].front();
+    });
   }
-  const std::vector<Layout> a = scattered(kernel, values[0], groupsOfOperand[0], groups), b = scattered(kernel, values[1], groupsOfOperand[1], groups);
+  const std::vector<Layout> a = scattered(kernel, values[0], groupsOfOperand[0], groups),
+                            b = scattered(kernel, values[1], groupsOfOperand[1], groups);
   for (const Layout &c : plain[2]) {
     for (const Layout &ofA : a)
       for (const Layout &ofB : plain[1]) tuples.insert({ofA, ofB, c});
@@ -94,23 +108,34 @@ void addSeveralStrides(const Kernel &kernel, const std::array<int, 3> &values, c
       for (const Layout &ofB : b) tuples.insert({ofA, ofB, c});
     for (const Layout &ofA : a)
       for (const Layout &ofB : b)
-        if (pattern(kernel, values[0], ofA, groups[mGroup]) == pattern(kernel, values[1], ofB, groups[nGroup])) tuples.insert({ofA, ofB, c});
+        if (pattern(kernel, values[0], ofA, groups[mGroup]) ==
+            pattern(kernel, values[1], ofB, groups[nGroup]))
+          tuples.insert({ofA, ofB, c});
   }
 }
 
 /// Of a result that is fixed; operands as they are fixed, or as they are for one stride.
-void addOfStridedResult(const Kernel &kernel, const std::array<int, 3> &values, const Groups &groups, const FixedLayouts &fixed, std::set<LayoutTuple> &tuples) {
+void addOfStridedResult(const Kernel &kernel, const std::array<int, 3> &values,
+                        const Groups &groups, const FixedLayouts &fixed,
+                        std::set<LayoutTuple> &tuples) {
   const std::vector<int> operands = operandValues(kernel);
-  const auto fixedOf = [&](size_t which) { return fixed[size_t(std::ranges::find(operands, values[which]) - operands.begin())]; };
-  if (!fixedOf(2) || std::ranges::count(scattered(kernel, values[2], groupsOfOperand[2], groups), *fixedOf(2)) == 0) return;
+  const auto fixedOf = [&](size_t which) {
+    return fixed[size_t(std::ranges::find(operands, values[which]) - operands.begin())];
+  };
+  if (!fixedOf(2) || std::ranges::count(scattered(kernel, values[2], groupsOfOperand[2], groups),
+                                        *fixedOf(2)) == 0)
+    return;
   std::array<std::vector<Layout>, 2> layouts;
   for (size_t operand = 0; operand < 2; ++operand)
-    layouts[operand] = fixedOf(operand) ? std::vector{*fixedOf(operand)} : arrangements(kernel, values[operand], groupsOfOperand[operand], groups);
+    layouts[operand] =
+        fixedOf(operand) ? std::vector{*fixedOf(operand)}
+                         : arrangements(kernel, values[operand], groupsOfOperand[operand], groups);
   for (const Layout &a : layouts[0])
     for (const Layout &b : layouts[1]) tuples.insert({a, b, *fixedOf(2)});
 }
 
-void addTuples(const Kernel &kernel, const std::array<int, 3> &values, const Groups &groups, std::set<LayoutTuple> &tuples) {
+void addTuples(const Kernel &kernel, const std::array<int, 3> &values, const Groups &groups,
+               std::set<LayoutTuple> &tuples) {
   std::array<std::vector<Layout>, 3> layouts;
   for (size_t operand = 0; operand < 3; ++operand)
     layouts[operand] = arrangements(kernel, values[operand], groupsOfOperand[operand], groups);
@@ -119,7 +144,8 @@ void addTuples(const Kernel &kernel, const std::array<int, 3> &values, const Gro
       for (const Layout &c : layouts[2]) tuples.insert({a, b, c});
 }
 
-/// Orders of the axes inside all groups, beyond which only the order of the kernel's axes is considered.
+/// Orders of the axes inside all groups, beyond which only the order of the kernel's axes is
+/// considered.
 constexpr double mostOrders = 120;
 
 double countOrders(const Groups &groups) {
@@ -141,39 +167,50 @@ void forEachOrder(Groups groups, size_t group, const std::function<void(const Gr
   while (std::next_permutation(groups[group].begin(), groups[group].end()));
 }
 
-/// A value that runs along some of the ordered axes, in their order; dimensions of extent 1 come first.
+/// A value that runs along some of the ordered axes, in their order; dimensions of extent 1 come
+/// first.
 Layout layoutAlong(const Kernel &kernel, int value, const std::vector<int> &order) {
   const std::vector<int> &axes = kernel.values[value].axes;
   const auto placeOf = [&](int dimension) {
     const int axis = axes[static_cast<size_t>(dimension)];
-    return kernel.axes[axis].extent == 1 ? -1 : std::find(order.begin(), order.end(), axis) - order.begin();
+    return kernel.axes[axis].extent == 1
+               ? -1
+               : std::find(order.begin(), order.end(), axis) - order.begin();
   };
   Layout layout = rowMajor(axes.size());
-  std::stable_sort(layout.order.begin(), layout.order.end(), [&](int a, int b) { return placeOf(a) < placeOf(b); });
+  std::stable_sort(layout.order.begin(), layout.order.end(),
+                   [&](int a, int b) { return placeOf(a) < placeOf(b); });
   return layout;
 }
 
 }  // namespace
 
 std::string contractionRefusal(const Kernel &kernel) {
-  if (!contractionValues(kernel)) return "the body does not open with a contraction of two operands";
+  if (!contractionValues(kernel))
+    return "the body does not open with a contraction of two operands";
   if (*contractionIndex(kernel) > 0)
-    return "'" + kernel.body[0].name + "' stands before the contraction, whose operands are read as they are in memory";
-  if (kernel.body.size() != 1) return "'" + kernel.body[1].name + "' follows the contraction; no fused epilogues";
+    return "'" + kernel.body[0].name +
+           "' stands before the contraction, whose operands are read as they are in memory";
+  if (kernel.body.size() != 1)
+    return "'" + kernel.body[1].name + "' follows the contraction; no fused epilogues";
   if (kernel.inputs.size() != 2) return "both operands of the contraction are one tensor";
   return "";
 }
 
 namespace {
 
-using AddTuples = std::function<void(const Kernel &, const std::array<int, 3> &, const Groups &, std::set<LayoutTuple> &)>;
+using AddTuples = std::function<void(const Kernel &, const std::array<int, 3> &, const Groups &,
+                                     std::set<LayoutTuple> &)>;
 
-/// The axes of what there is of sub-vectors along one group: as those of the tensor that they divide, sub-vector after sub-vector, so that
-/// neighbouring rows are neighbours.
-std::vector<int> subVectorOrder(const Kernel &kernel, int subVectorAxis, const std::vector<int> &divided, const std::vector<int> &rows,
+/// The axes of what there is of sub-vectors along one group: as those of the tensor that they
+/// divide, sub-vector after sub-vector, so that neighbouring rows are neighbours.
+std::vector<int> subVectorOrder(const Kernel &kernel, int subVectorAxis,
+                                const std::vector<int> &divided, const std::vector<int> &rows,
                                 std::vector<int> order) {
   std::erase_if(order, [&](int axis) { return std::ranges::find(divided, axis) != divided.end(); });
-  const auto isOfRows = [&](int axis) { return kernel.axes[size_t(axis)].extent > 1 && std::ranges::find(rows, axis) != rows.end(); };
+  const auto isOfRows = [&](int axis) {
+    return kernel.axes[size_t(axis)].extent > 1 && std::ranges::find(rows, axis) != rows.end();
+  };
   order.insert(std::ranges::find_if(order, isOfRows), subVectorAxis);
   return order;
 }
@@ -185,24 +222,31 @@ std::vector<LayoutTuple> allTuples(const Kernel &kernel, const AddTuples &add) {
   const std::optional<ContractionPrologue> prologue = contractionPrologue(kernel).prologue;
   const ContractionRegionAnswer recognised = contractionRegion(kernel);
   std::set<LayoutTuple> tuples;
-  forEachOrder(contractionGroups(kernel, values), 0, [&](const Groups &groups) { add(kernel, values, groups, tuples); });
+  forEachOrder(contractionGroups(kernel, values), 0,
+               [&](const Groups &groups) { add(kernel, values, groups, tuples); });
   std::vector<LayoutTuple> result;
   for (const LayoutTuple &tuple : tuples) {
     const std::vector<int> order = axesInOrder(kernel, values[2], tuple[2]);
     LayoutTuple operands;
-    for (int value : operandValues(kernel)) operands.push_back(value == values[2] ? tuple[2] : layoutAlong(kernel, value, order));
+    for (int value : operandValues(kernel))
+      operands.push_back(value == values[2] ? tuple[2] : layoutAlong(kernel, value, order));
     if (prologue) {
-      const std::vector<int> orderOfRead = axesInOrder(kernel, prologue->read, tuple[prologue->isOfA ? 0 : 1]);
-      for (const PrologueInput &input : prologue->inputs) operands[input.input] = layoutAlong(kernel, input.value, orderOfRead);
+      const std::vector<int> orderOfRead =
+          axesInOrder(kernel, prologue->read, tuple[prologue->isOfA ? 0 : 1]);
+      for (const PrologueInput &input : prologue->inputs)
+        operands[input.input] = layoutAlong(kernel, input.value, orderOfRead);
     }
     if (recognised.region && recognised.region->softmax) {
       const EpilogueSoftmax &softmax = *recognised.region->softmax;
       const Groups groups = contractionGroups(kernel, values);
       const bool isOfN = softmax.role == EpilogueRole::n;
-      const std::vector<int> &divided = groups[isOfN ? nGroup : mGroup], &rows = groups[isOfN ? mGroup : nGroup];
-      const std::vector<int> orderOfSubVectors = subVectorOrder(kernel, softmax.subVectorAxis, divided, rows, order);
+      const std::vector<int> &divided = groups[isOfN ? nGroup : mGroup],
+                             &rows = groups[isOfN ? mGroup : nGroup];
+      const std::vector<int> orderOfSubVectors =
+          subVectorOrder(kernel, softmax.subVectorAxis, divided, rows, order);
       for (const size_t output : {softmax.maxima, softmax.sums})
-        operands[kernel.inputs.size() + output] = layoutAlong(kernel, kernel.outputs[output], orderOfSubVectors);
+        operands[kernel.inputs.size() + output] =
+            layoutAlong(kernel, kernel.outputs[output], orderOfSubVectors);
     }
     // Kernel operands may stand in another order than the einsum's.
     operands[inputs.a] = tuple[0];
@@ -213,9 +257,11 @@ std::vector<LayoutTuple> allTuples(const Kernel &kernel, const AddTuples &add) {
     const Groups groups = contractionGroups(kernel, values);
     for (const PrologueInput &input : prologue->inputs) {
       if (input.subVector == 0) continue;
-      const std::vector<int> orderOfRead = axesInOrder(kernel, prologue->read, tuple[prologue->isOfA ? 0 : 1]);
+      const std::vector<int> orderOfRead =
+          axesInOrder(kernel, prologue->read, tuple[prologue->isOfA ? 0 : 1]);
       const std::vector<int> &rows = groups[prologue->isOfA ? mGroup : nGroup];
-      const std::vector<int> ordered = subVectorOrder(kernel, input.subVectorAxis, groups[kGroup], rows, orderOfRead);
+      const std::vector<int> ordered =
+          subVectorOrder(kernel, input.subVectorAxis, groups[kGroup], rows, orderOfRead);
       operands[input.input] = layoutAlong(kernel, input.value, ordered);
     }
     if (operands != result.back()) result.push_back(std::move(operands));
@@ -225,16 +271,23 @@ std::vector<LayoutTuple> allTuples(const Kernel &kernel, const AddTuples &add) {
 
 }  // namespace
 
-std::vector<LayoutTuple> contractionTuples(const Kernel &kernel) { return allTuples(kernel, addTuples); }
+std::vector<LayoutTuple> contractionTuples(const Kernel &kernel) {
+  return allTuples(kernel, addTuples);
+}
 
-std::vector<LayoutTuple> severalStridesTuples(const Kernel &kernel) { return allTuples(kernel, addSeveralStrides); }
+std::vector<LayoutTuple> severalStridesTuples(const Kernel &kernel) {
+  return allTuples(kernel, addSeveralStrides);
+}
 
 std::vector<LayoutTuple> stridedResultTuples(const Kernel &kernel, const FixedLayouts &fixed) {
   if (kernel.body.size() > 1) return {};  // an epilogue takes a result of one stride
   const size_t result = kernel.inputs.size();
-  const auto isResultAsFixed = [&](const LayoutTuple &tuple) { return *fixed[result] == tuple[result]; };
+  const auto isResultAsFixed = [&](const LayoutTuple &tuple) {
+    return *fixed[result] == tuple[result];
+  };
   if (!fixed[result] || std::ranges::any_of(contractionTuples(kernel), isResultAsFixed)) return {};
-  return allTuples(kernel, [&](const Kernel &one, const std::array<int, 3> &values, const Groups &groups, std::set<LayoutTuple> &tuples) {
+  return allTuples(kernel, [&](const Kernel &one, const std::array<int, 3> &values,
+                               const Groups &groups, std::set<LayoutTuple> &tuples) {
     addOfStridedResult(one, values, groups, fixed, tuples);
   });
 }

@@ -1,5 +1,5 @@
-// The price of one kernel in one configuration. Two implementations behind one interface: the analytic roofline, and
-// measured rows of a profile file with the roofline where a row is missing.
+// The price of one kernel in one configuration. Two implementations behind one interface: the
+// analytic roofline, and measured rows of a profile file with the roofline where a row is missing.
 #pragma once
 
 #include "kernel/Configuration.h"
@@ -21,7 +21,8 @@ struct Cost {
   Bound bound = Bound::memory;
   bool measured = false;  ///< false: modelled
   bool stale = false;     ///< measured, but with an older version of its family
-  std::string source = "-";  ///< sourceHash() of the text that was measured; "-": unknown, or no text of ours
+  std::string source =
+      "-";  ///< sourceHash() of the text that was measured; "-": unknown, or no text of ours
 };
 
 struct PricedConfiguration {
@@ -32,11 +33,13 @@ struct PricedConfiguration {
 /// MUE = Q/D * B/Bpeak * 100 ("Data Movement Is All You Need", section 3.3); B = D / seconds.
 double memoryUsageEfficiency(const Cost &cost, const Device &device);
 
-/// Flop/s that the kernel's units could do: tensor cores for contractions where the device has them for the element type, else FMA units.
+/// Flop/s that the kernel's units could do: tensor cores for contractions where the device has them
+/// for the element type, else FMA units.
 double peakFlops(const Kernel &kernel, const Device &device);
 /// Achieved over peak flop/s, in percent.
 double percentOfPeak(const Cost &cost, const Kernel &kernel, const Device &device);
-/// Memory where MUE exceeds the percentage of peak, else the units that compute (section 4.1 there).
+/// Memory where MUE exceeds the percentage of peak, else the units that compute (section 4.1
+/// there).
 Bound boundOf(const Cost &cost, const Kernel &kernel, const Device &device);
 
 class CostModel {
@@ -44,19 +47,24 @@ public:
   virtual ~CostModel() = default;
   virtual Cost cost(const Kernel &kernel, const Configuration &configuration) const = 0;
   virtual const Device &device() const = 0;
-  /// Whether every loop configuration of the kernel is priced by LoopPricer (LoopCost.h), so that selection may add up
-  /// operands instead of asking for each configuration.
+  /// Whether every loop configuration of the kernel is priced by LoopPricer (LoopCost.h), so that
+  /// selection may add up operands instead of asking for each configuration.
   virtual bool isSeparable(const Kernel &kernel) const { return false; }
-  /// What prices kernels of which nothing was measured: as this model does, but without looking for rows. Lives as long as this one.
+  /// What prices kernels of which nothing was measured: as this model does, but without looking for
+  /// rows. Lives as long as this one.
   virtual const CostModel &modelled() const { return *this; }
-  /// The configurations of a kernel, without gaps (Gaps.h), that were measured: where there are any, selection chooses among them alone. Of those with
-  /// equal layouts and family only the fastest few. Lives as long as the model; may be asked from several threads.
+  /// The configurations of a kernel, without gaps (Gaps.h), that were measured: where there are
+  /// any, selection chooses among them alone. Of those with equal layouts and family only the
+  /// fastest few. Lives as long as the model; may be asked from several threads.
   virtual const std::vector<PricedConfiguration> &measured(const Kernel &) const {
     static const std::vector<PricedConfiguration> none;
     return none;
   }
-  /// Of those, the ones in the configuration's family under its layouts, which may be views: each with its own knobs, fastest first.
-  virtual std::vector<PricedConfiguration> measuredAs(const Kernel &, const Configuration &) const { return {}; }
+  /// Of those, the ones in the configuration's family under its layouts, which may be views: each
+  /// with its own knobs, fastest first.
+  virtual std::vector<PricedConfiguration> measuredAs(const Kernel &, const Configuration &) const {
+    return {};
+  }
   /// Whether there are measurements at all, so that a kernel without one is worth a note.
   virtual bool hasMeasurements() const { return false; }
   /// Whether kernels without measurements may be priced by the model (not with --strict).
@@ -68,8 +76,10 @@ public:
 /// Roofline: max(bytes / bandwidth x coalescing, flop / peak x tile efficiency) + launch.
 std::unique_ptr<CostModel> analyticCostModel(const Device &device);
 
-/// Rows of a profile; a missing row is priced by the analytic model, or, with `strict`, throws Error(strictMiss) naming the
-/// kernel. A profile of another device throws Error(badInput). `name`: "profile FILE".
-std::unique_ptr<CostModel> measuredCostModel(const Device &device, Profile profile, const std::string &name, bool strict);
+/// Rows of a profile; a missing row is priced by the analytic model, or, with `strict`, throws
+/// Error(strictMiss) naming the kernel. A profile of another device throws Error(badInput). `name`:
+/// "profile FILE".
+std::unique_ptr<CostModel> measuredCostModel(const Device &device, Profile profile,
+                                             const std::string &name, bool strict);
 
 }  // namespace weft

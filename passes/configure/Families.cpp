@@ -24,7 +24,8 @@ struct FamilyEntry {
   bool takesPrologues = false;
 };
 
-/// The order is the order of enumeration, and ties of prices go to the first: cheapest family first.
+/// The order is the order of enumeration, and ties of prices go to the first: cheapest family
+/// first.
 constexpr std::array<FamilyEntry, 7> families = {{
     {"view", viewSpace},
     {"transpose", transposeSpace},
@@ -35,41 +36,52 @@ constexpr std::array<FamilyEntry, 7> families = {{
     {"plain-contraction", contractionSpace},
 }};
 
-/// Offsets do not count: kernels are given the address of element zero. Kernels that run take any strides in an order that they
-/// take; of a view they are what makes it one.
+/// Offsets do not count: kernels are given the address of element zero. Kernels that run take any
+/// strides in an order that they take; of a view they are what makes it one.
 bool takes(const Layout &choice, const Layout &wanted, bool isView) {
-  return choice.order == wanted.order && (choice.strides == wanted.strides || (!isView && choice.strides.empty()));
+  return choice.order == wanted.order &&
+         (choice.strides == wanted.strides || (!isView && choice.strides.empty()));
 }
 
 /// Keeps the tuples that meet the constraints, with the strides that these give.
-void constrain(ConfigurationSpace &space, const Kernel &kernel, const LayoutConstraints &constraints) {
+void constrain(ConfigurationSpace &space, const Kernel &kernel,
+               const LayoutConstraints &constraints) {
   bool isStrided = false;
-  const auto constrainOperand = [&](size_t operand, int value, const std::optional<Layout> &wanted) {
+  const auto constrainOperand = [&](size_t operand, int value,
+                                    const std::optional<Layout> &wanted) {
     if (!wanted) return;
     const Layout layout = normalized(*wanted, extentsOf(kernel, value));
     const bool isView = space.family == familyOf(ViewKnobs{});
     isStrided = isStrided || (!isView && !layout.strides.empty());
     if (!space.choices.empty())
-      std::erase_if(space.choices[operand], [&](const Layout &choice) { return !takes(choice, layout, isView); });
-    std::erase_if(space.tuples, [&](const LayoutTuple &tuple) { return !takes(tuple[operand], layout, isView); });
+      std::erase_if(space.choices[operand],
+                    [&](const Layout &choice) { return !takes(choice, layout, isView); });
+    std::erase_if(space.tuples,
+                  [&](const LayoutTuple &tuple) { return !takes(tuple[operand], layout, isView); });
     if (!space.choices.empty())
       for (Layout &choice : space.choices[operand]) choice.strides = layout.strides;
     for (LayoutTuple &tuple : space.tuples) tuple[operand].strides = layout.strides;
   };
-  for (size_t i = 0; i < constraints.inputs.size(); ++i) constrainOperand(i, kernel.inputs[i], constraints.inputs[i]);
+  for (size_t i = 0; i < constraints.inputs.size(); ++i)
+    constrainOperand(i, kernel.inputs[i], constraints.inputs[i]);
   for (size_t i = 0; i < constraints.outputs.size(); ++i)
     constrainOperand(kernel.inputs.size() + i, kernel.outputs[i], constraints.outputs[i]);
   if (isStrided && contractionValues(kernel))  // axes may no longer merge
     std::erase_if(space.tuples, [&](const LayoutTuple &tuple) {
       const Configuration configuration = toConfiguration(kernel, tuple, space.knobs.front());
-      return space.hasSeveralStrides ? !hopperProduct(kernel, configuration).product : !matrixProduct(kernel, configuration);
+      return space.hasSeveralStrides ? !hopperProduct(kernel, configuration).product
+                                     : !matrixProduct(kernel, configuration);
     });
 }
 
-/// Layouts with several strides along a group are many: they are for callers that know which ones they ask for.
+/// Layouts with several strides along a group are many: they are for callers that know which ones
+/// they ask for.
 bool fixesEveryLayout(const Kernel &kernel, const LayoutConstraints &constraints) {
   const auto isFixed = [](const std::optional<Layout> &layout) { return layout.has_value(); };
-  return constraints.inputs.size() == kernel.inputs.size() && constraints.outputs.size() == kernel.outputs.size() && std::ranges::all_of(constraints.inputs, isFixed) && std::ranges::all_of(constraints.outputs, isFixed);
+  return constraints.inputs.size() == kernel.inputs.size() &&
+         constraints.outputs.size() == kernel.outputs.size() &&
+         std::ranges::all_of(constraints.inputs, isFixed) &&
+         std::ranges::all_of(constraints.outputs, isFixed);
 }
 
 }  // namespace
@@ -84,32 +96,46 @@ bool isUseful(const Kernel &kernel, const LayoutTuple &layouts, const Knobs &kno
   if (const auto *loop = std::get_if<LoopKnobs>(&knobs)) {
     if (loop->vectorWidth == 1) return true;
     for (size_t i = 0; i < values.size(); ++i)
-      if (isVectorAccessed(kernel, values[i], layouts[i], loop->vectorAxis, loop->vectorWidth)) return true;
+      if (isVectorAccessed(kernel, values[i], layouts[i], loop->vectorAxis, loop->vectorWidth))
+        return true;
     return false;
   }
-  if (const auto *hopper = std::get_if<HopperContractionKnobs>(&knobs); hopper && hopper->schedule == HopperSchedule::narrow) {
+  if (const auto *hopper = std::get_if<HopperContractionKnobs>(&knobs);
+      hopper && hopper->schedule == HopperSchedule::narrow) {
     // A kernel has knobs of several layouts: those of operands along k are not for the others.
-    const HopperProductAnswer answer = hopperProduct(kernel, toConfiguration(kernel, layouts, knobs));
+    const HopperProductAnswer answer =
+        hopperProduct(kernel, toConfiguration(kernel, layouts, knobs));
     return answer.product && hopperTileRefusal(*answer.product, *hopper, 0).empty();
   }
-  if (const auto *hopper = std::get_if<HopperContractionKnobs>(&knobs); hopper && hopper->sharers > 1) {
-    // For slices that arrive slowly alone, and for an even number of tiles: both depend on the layouts.
-    const HopperProductAnswer answer = hopperProduct(kernel, toConfiguration(kernel, layouts, knobs));
+  if (const auto *hopper = std::get_if<HopperContractionKnobs>(&knobs);
+      hopper && hopper->sharers > 1) {
+    // For slices that arrive slowly alone, and for an even number of tiles: both depend on the
+    // layouts.
+    const HopperProductAnswer answer =
+        hopperProduct(kernel, toConfiguration(kernel, layouts, knobs));
     if (!answer.product || !hopperTileRefusal(*answer.product, *hopper, 0).empty()) return false;
     const int64_t bytes = sizeOf(answer.product->operandType);
     return answer.product->a.straddlesSectors(bytes) || answer.product->b.straddlesSectors(bytes);
   }
-  if (const auto *hopper = std::get_if<HopperContractionKnobs>(&knobs); hopper && contractionIndex(kernel).value_or(0) > 0) {
-    // Whether sums of products are scaled or an operand is made on load depends on the layouts, and what fits registers on that.
-    const HopperProductAnswer answer = hopperProduct(kernel, toConfiguration(kernel, layouts, knobs));
+  if (const auto *hopper = std::get_if<HopperContractionKnobs>(&knobs);
+      hopper && contractionIndex(kernel).value_or(0) > 0) {
+    // Whether sums of products are scaled or an operand is made on load depends on the layouts, and
+    // what fits registers on that.
+    const HopperProductAnswer answer =
+        hopperProduct(kernel, toConfiguration(kernel, layouts, knobs));
     const ContractionRegionAnswer recognised = contractionRegion(kernel);
-    return answer.product && recognised.region && hopperTileRefusal(*answer.product, *hopper, epilogueRegisters(kernel, *recognised.region)).empty();
+    return answer.product && recognised.region &&
+           hopperTileRefusal(*answer.product, *hopper,
+                             epilogueRegisters(kernel, *recognised.region))
+               .empty();
   }
   if (const auto *transpose = std::get_if<TransposeKnobs>(&knobs)) {
     if (transpose->vectorWidth == 1) return true;
     for (size_t i = 0; i < values.size(); ++i) {
-      const int fastest = kernel.values[values[i]].axes[static_cast<size_t>(layouts[i].order.back())];
-      if (!isVectorAccessed(kernel, values[i], layouts[i], fastest, transpose->vectorWidth)) return false;
+      const int fastest =
+          kernel.values[values[i]].axes[static_cast<size_t>(layouts[i].order.back())];
+      if (!isVectorAccessed(kernel, values[i], layouts[i], fastest, transpose->vectorWidth))
+        return false;
       if (kernel.axes[fastest].extent % transpose->vectorWidth != 0) return false;
     }
   }
@@ -135,7 +161,8 @@ std::vector<ConfigurationSpace> everySpace(const Kernel &kernel, const Device &d
 
 namespace {
 
-std::function<std::string(const Kernel &)> refusals(const Device &device, bool FamilyEntry::*takes) {
+std::function<std::string(const Kernel &)> refusals(const Device &device,
+                                                    bool FamilyEntry::*takes) {
   if (std::ranges::none_of(families, takes)) return {};
   // Layers repeat: most kernels are equal to one that was taken before.
   return [device, takes, taken = std::make_shared<std::set<std::string>>()](const Kernel &kernel) {
@@ -157,8 +184,12 @@ std::function<std::string(const Kernel &)> refusals(const Device &device, bool F
 
 }  // namespace
 
-std::function<std::string(const Kernel &)> epilogueRefusals(const Device &device) { return refusals(device, &FamilyEntry::takesEpilogues); }
-std::function<std::string(const Kernel &)> prologueRefusals(const Device &device) { return refusals(device, &FamilyEntry::takesPrologues); }
+std::function<std::string(const Kernel &)> epilogueRefusals(const Device &device) {
+  return refusals(device, &FamilyEntry::takesEpilogues);
+}
+std::function<std::string(const Kernel &)> prologueRefusals(const Device &device) {
+  return refusals(device, &FamilyEntry::takesPrologues);
+}
 
 double countConfigurations(const Kernel &kernel, const ConfigurationSpace &space) {
   double count = 0;
@@ -169,17 +200,21 @@ double countConfigurations(const Kernel &kernel, const ConfigurationSpace &space
   }
   const std::vector<int> values = operandValues(kernel);
   double combinations = 1;
-  for (const std::vector<Layout> &choices : space.choices) combinations *= static_cast<double>(choices.size());
+  for (const std::vector<Layout> &choices : space.choices)
+    combinations *= static_cast<double>(choices.size());
   std::map<std::pair<int, int>, double> countOf;  // per vector axis and width
   for (const Knobs &knobs : space.knobs) {
     const auto &loop = std::get<LoopKnobs>(knobs);
-    const auto [found, isNew] = countOf.try_emplace({loop.vectorAxis, loop.vectorWidth}, combinations);
+    const auto [found, isNew] =
+        countOf.try_emplace({loop.vectorAxis, loop.vectorWidth}, combinations);
     if (isNew && loop.vectorWidth > 1) {
       double without = 1;
       for (size_t i = 0; i < values.size(); ++i)
-        without *= static_cast<double>(std::count_if(space.choices[i].begin(), space.choices[i].end(), [&](const Layout &layout) {
-          return !isVectorAccessed(kernel, values[i], layout, loop.vectorAxis, loop.vectorWidth);
-        }));
+        without *= static_cast<double>(std::count_if(
+            space.choices[i].begin(), space.choices[i].end(), [&](const Layout &layout) {
+              return !isVectorAccessed(kernel, values[i], layout, loop.vectorAxis,
+                                       loop.vectorWidth);
+            }));
       found->second -= without;
     }
     count += found->second;
@@ -187,7 +222,8 @@ double countConfigurations(const Kernel &kernel, const ConfigurationSpace &space
   return count;
 }
 
-bool forEachTuple(const ConfigurationSpace &space, const std::function<bool(const LayoutTuple &)> &visit) {
+bool forEachTuple(const ConfigurationSpace &space,
+                  const std::function<bool(const LayoutTuple &)> &visit) {
   for (const LayoutTuple &tuple : space.tuples)
     if (!visit(tuple)) return false;
   if (space.choices.empty()) return true;
@@ -203,20 +239,25 @@ bool forEachTuple(const ConfigurationSpace &space, const std::function<bool(cons
   return descend(0);
 }
 
-void forEachConfiguration(const Kernel &kernel, const Device &device, const LayoutConstraints &constraints,
+void forEachConfiguration(const Kernel &kernel, const Device &device,
+                          const LayoutConstraints &constraints,
                           const std::function<bool(const Configuration &)> &visit) {
-  for (ConfigurationSpace &space : fixesEveryLayout(kernel, constraints) ? everySpace(kernel, device) : configurationSpaces(kernel, device)) {
+  for (ConfigurationSpace &space : fixesEveryLayout(kernel, constraints)
+                                       ? everySpace(kernel, device)
+                                       : configurationSpaces(kernel, device)) {
     constrain(space, kernel, constraints);
     const bool finished = forEachTuple(space, [&](const LayoutTuple &tuple) {
       for (const Knobs &knobs : space.knobs)
-        if (isUseful(kernel, tuple, knobs) && !visit(toConfiguration(kernel, tuple, knobs))) return false;
+        if (isUseful(kernel, tuple, knobs) && !visit(toConfiguration(kernel, tuple, knobs)))
+          return false;
       return true;
     });
     if (!finished) return;
   }
 }
 
-Configurations enumerate(const Kernel &kernel, const Device &device, const LayoutConstraints &constraints) {
+Configurations enumerate(const Kernel &kernel, const Device &device,
+                         const LayoutConstraints &constraints) {
   Configurations result;
   configurationSpaces(kernel, device, &result.excluded);
   forEachConfiguration(kernel, device, constraints, [&](const Configuration &configuration) {

@@ -1,6 +1,7 @@
 // Which configurations a kernel may take. MLIR-free. One .cpp a family; Families.cpp is the table.
 //
-// A configuration returned here is legal: code generation accepts it without further checks, or there is a bug.
+// A configuration returned here is legal: code generation accepts it without further checks, or
+// there is a bug.
 #pragma once
 
 #include "kernel/Configuration.h"
@@ -13,7 +14,8 @@
 
 namespace weft {
 
-/// Layouts a caller fixes beforehand: one entry per input / output of the kernel; an empty optional leaves it free.
+/// Layouts a caller fixes beforehand: one entry per input / output of the kernel; an empty optional
+/// leaves it free.
 struct LayoutConstraints {
   std::vector<std::optional<Layout>> inputs, outputs;
 };
@@ -29,23 +31,29 @@ struct Configurations {
   std::vector<Exclusion> excluded;
 };
 
-/// All legal layouts x knobs of every family that accepts the kernel (design: "Selection, precisely").
-/// A contraction's layouts are every permutation that maps to one batched strided matrix product; where all layouts are fixed, those with
-/// several strides along a group of axes, too.
-Configurations enumerate(const Kernel &kernel, const Device &device, const LayoutConstraints &constraints = {});
+/// All legal layouts x knobs of every family that accepts the kernel (design: "Selection,
+/// precisely"). A contraction's layouts are every permutation that maps to one batched strided
+/// matrix product; where all layouts are fixed, those with several strides along a group of axes,
+/// too.
+Configurations enumerate(const Kernel &kernel, const Device &device,
+                         const LayoutConstraints &constraints = {});
 
-/// The same, handed out one by one without keeping them; `visit` returns false to stop. Order is deterministic.
-void forEachConfiguration(const Kernel &kernel, const Device &device, const LayoutConstraints &constraints,
+/// The same, handed out one by one without keeping them; `visit` returns false to stop. Order is
+/// deterministic.
+void forEachConfiguration(const Kernel &kernel, const Device &device,
+                          const LayoutConstraints &constraints,
                           const std::function<bool(const Configuration &)> &visit);
 
-/// Asks the families that take contractions with an epilogue: the function gives each family's reason, or nothing if one takes
-/// the kernel. No function where no family does. Remembers what was taken: for one thread.
+/// Asks the families that take contractions with an epilogue: the function gives each family's
+/// reason, or nothing if one takes the kernel. No function where no family does. Remembers what was
+/// taken: for one thread.
 std::function<std::string(const Kernel &)> epilogueRefusals(const Device &device);
 /// The same of those that take contractions with a prologue (kernel/ContractionPrologue.h).
 std::function<std::string(const Kernel &)> prologueRefusals(const Device &device);
 
-/// Why a slice or a concatenation moves elements in this configuration, by a stable code, V001 to V005: "V001
-/// part-axis-not-slowest (h in [p,h,b,j])". Nothing for views, for other kernels, and where elements move because the layouts differ.
+/// Why a slice or a concatenation moves elements in this configuration, by a stable code, V001 to
+/// V005: "V001 part-axis-not-slowest (h in [p,h,b,j])". Nothing for views, for other kernels, and
+/// where elements move because the layouts differ.
 std::optional<std::string> whyCopied(const Kernel &kernel, const Configuration &configuration);
 
 }  // namespace weft

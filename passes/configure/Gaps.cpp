@@ -18,20 +18,27 @@ std::vector<int> dimensionsInOrder(const Layout &layout, const std::vector<int64
   return order;
 }
 
-/// Calls `visit` for neighbours in memory between which there are gaps: (slower, faster) dimension. False if it returned false.
-template <typename Visit> bool forEachGap(const Layout &layout, const std::vector<int64_t> &extents, Visit &&visit) {
+/// Calls `visit` for neighbours in memory between which there are gaps: (slower, faster) dimension.
+/// False if it returned false.
+template <typename Visit>
+bool forEachGap(const Layout &layout, const std::vector<int64_t> &extents, Visit &&visit) {
   if (layout.strides.empty()) return true;
   const std::vector<int> order = dimensionsInOrder(layout, extents);
   for (size_t i = 0; i + 1 < order.size(); ++i) {
     const auto slower = static_cast<size_t>(order[i]), faster = static_cast<size_t>(order[i + 1]);
-    if (layout.strides[slower] != layout.strides[faster] * extents[faster] && !visit(order[i], order[i + 1])) return false;
+    if (layout.strides[slower] != layout.strides[faster] * extents[faster] &&
+        !visit(order[i], order[i + 1]))
+      return false;
   }
   return true;
 }
 
-template <typename Visit> void forEachOperand(const Kernel &kernel, Configuration &configuration, Visit &&visit) {
-  for (size_t i = 0; i < configuration.inputs.size(); ++i) visit(kernel.inputs[i], configuration.inputs[i]);
-  for (size_t i = 0; i < configuration.outputs.size(); ++i) visit(kernel.outputs[i], configuration.outputs[i]);
+template <typename Visit>
+void forEachOperand(const Kernel &kernel, Configuration &configuration, Visit &&visit) {
+  for (size_t i = 0; i < configuration.inputs.size(); ++i)
+    visit(kernel.inputs[i], configuration.inputs[i]);
+  for (size_t i = 0; i < configuration.outputs.size(); ++i)
+    visit(kernel.outputs[i], configuration.outputs[i]);
 }
 
 }  // namespace
@@ -43,12 +50,15 @@ bool hasGaps(const Layout &layout, const std::vector<int64_t> &extents) {
 bool hasGaps(const Kernel &kernel, const Configuration &configuration) {
   bool found = false;
   Configuration copy = configuration;
-  forEachOperand(kernel, copy, [&](int value, const Layout &layout) { found = found || hasGaps(layout, extentsOf(kernel, value)); });
+  forEachOperand(kernel, copy, [&](int value, const Layout &layout) {
+    found = found || hasGaps(layout, extentsOf(kernel, value));
+  });
   return found;
 }
 
 int64_t spanBytes(const Kernel &kernel, int value, const Layout &layout) {
-  const std::vector<int64_t> extents = extentsOf(kernel, value), strides = stridesOf(layout, extents);
+  const std::vector<int64_t> extents = extentsOf(kernel, value),
+                             strides = stridesOf(layout, extents);
   int64_t last = 0;
   for (size_t d = 0; d < extents.size(); ++d) last += (extents[d] - 1) * strides[d];
   return (last + 1) * sizeOf(kernel.values[static_cast<size_t>(value)].dtype);
@@ -63,7 +73,9 @@ std::string gapsRefusal(const Kernel &kernel, size_t operand, const Layout &layo
     return fmt::format("'{}' may be a view itself", first.name);
   const auto values = contractionValues(kernel);
   if (!values) return "";
-  const auto isOf = [&](const std::vector<int> &some) { return std::find(some.begin(), some.end(), value) != some.end(); };
+  const auto isOf = [&](const std::vector<int> &some) {
+    return std::find(some.begin(), some.end(), value) != some.end();
+  };
   const bool isFactor = value == (*values)[0] || value == (*values)[1];
   const size_t contraction = *contractionIndex(kernel);
   for (size_t op = 0; op < contraction; ++op)
@@ -75,10 +87,14 @@ std::string gapsRefusal(const Kernel &kernel, size_t operand, const Layout &layo
   std::string reason;
   forEachGap(layout, extents, [&](int slower, int faster) {
     const int a = axes[static_cast<size_t>(slower)], b = axes[static_cast<size_t>(faster)];
-    const auto holds = [](const std::vector<int> &group, int axis) { return std::find(group.begin(), group.end(), axis) != group.end(); };
+    const auto holds = [](const std::vector<int> &group, int axis) {
+      return std::find(group.begin(), group.end(), axis) != group.end();
+    };
     for (const std::vector<int> &group : groups)
       if (holds(group, a) && holds(group, b))
-        reason = fmt::format("{} and {} are one axis of the product", kernel.axes[static_cast<size_t>(a)].name, kernel.axes[static_cast<size_t>(b)].name);
+        reason = fmt::format("{} and {} are one axis of the product",
+                             kernel.axes[static_cast<size_t>(a)].name,
+                             kernel.axes[static_cast<size_t>(b)].name);
     return reason.empty();
   });
   return reason;
@@ -91,7 +107,8 @@ Configuration withoutGaps(const Kernel &kernel, Configuration configuration) {
   return configuration;
 }
 
-Cost costWithGaps(const CostModel &model, const Kernel &kernel, const Configuration &configuration) {
+Cost costWithGaps(const CostModel &model, const Kernel &kernel,
+                  const Configuration &configuration) {
   if (!hasGaps(kernel, configuration)) return model.cost(kernel, configuration);
   for (const PricedConfiguration &row : model.measuredAs(kernel, configuration))
     if (row.configuration.knobs == configuration.knobs) return row.cost;

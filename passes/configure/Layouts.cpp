@@ -19,22 +19,26 @@ std::vector<int64_t> extentsOf(const Kernel &kernel, int value) {
 
 Layout normalized(const Layout &layout, const std::vector<int64_t> &extents) {
   Layout result = layout;
-  std::stable_partition(result.order.begin(), result.order.end(), [&](int dimension) { return extents[dimension] == 1; });
-  const auto large = std::find_if(result.order.begin(), result.order.end(), [&](int dimension) { return extents[dimension] > 1; });
+  std::stable_partition(result.order.begin(), result.order.end(),
+                        [&](int dimension) { return extents[dimension] == 1; });
+  const auto large = std::find_if(result.order.begin(), result.order.end(),
+                                  [&](int dimension) { return extents[dimension] > 1; });
   std::sort(result.order.begin(), large);
   return result;
 }
 
 std::vector<Layout> distinctLayouts(const std::vector<int64_t> &extents) {
   Layout layout = normalized(rowMajor(extents.size()), extents);
-  const auto large = std::find_if(layout.order.begin(), layout.order.end(), [&](int dimension) { return extents[dimension] > 1; });
+  const auto large = std::find_if(layout.order.begin(), layout.order.end(),
+                                  [&](int dimension) { return extents[dimension] > 1; });
   std::vector<Layout> layouts;
   if (layout.order.end() - large <= mostPermuted) {
     do layouts.push_back(layout);
     while (std::next_permutation(large, layout.order.end()));
     return layouts;
   }
-  // Many axes: those orders that differ from the logical one by one run of neighbours that stands elsewhere.
+  // Many axes: those orders that differ from the logical one by one run of neighbours that stands
+  // elsewhere.
   const Layout logical = layout;
   const auto first = large - layout.order.begin(), count = layout.order.end() - large;
   layouts.push_back(logical);
@@ -52,14 +56,19 @@ std::vector<Layout> distinctLayouts(const std::vector<int64_t> &extents) {
 
 double countLayouts(const std::vector<int64_t> &extents) {
   double count = 1;
-  for (int64_t n = std::count_if(extents.begin(), extents.end(), [](int64_t extent) { return extent > 1; }); n > 1; --n) count *= static_cast<double>(n);
+  for (int64_t n =
+           std::count_if(extents.begin(), extents.end(), [](int64_t extent) { return extent > 1; });
+       n > 1; --n)
+    count *= static_cast<double>(n);
   return count;
 }
 
 bool isVectorAccessed(const Kernel &kernel, int value, const Layout &layout, int axis, int width) {
   const std::vector<int> &axes = kernel.values[value].axes;
-  const std::vector<int64_t> extents = extentsOf(kernel, value), strides = stridesOf(layout, extents);
-  const int64_t size = sizeOf(kernel.values[value].dtype), whole = std::min<int64_t>(width, maximumAccessBytes / size);
+  const std::vector<int64_t> extents = extentsOf(kernel, value),
+                             strides = stridesOf(layout, extents);
+  const int64_t size = sizeOf(kernel.values[value].dtype),
+                whole = std::min<int64_t>(width, maximumAccessBytes / size);
   if (layout.offset % whole != 0 || layout.alignment < whole * size) return false;
   bool isFastest = false;
   for (size_t i = 0; i < axes.size(); ++i) {

@@ -14,13 +14,14 @@ namespace {
 struct Tile {
   double m, n;
 };
-constexpr Tile tiles[] = {{128, 256}, {256, 128}, {128, 192}, {192, 128}, {128, 128}, {64, 256}, {256, 64},
-                          {128, 64},  {64, 128},  {64, 64},   {64, 32},   {32, 64},   {32, 32}};
+constexpr Tile tiles[] = {{128, 256}, {256, 128}, {128, 192}, {192, 128}, {128, 128},
+                          {64, 256},  {256, 64},  {128, 64},  {64, 128},  {64, 64},
+                          {64, 32},   {32, 64},   {32, 32}};
 
 /// The units that compute, and the share of their peak that a tile reaches.
 struct Units {
-  double flops = 0;              ///< of all multiprocessors
-  double busyIntensity = 0;      ///< m n / (m + n) of the smallest tile that keeps them busy
+  double flops = 0;          ///< of all multiprocessors
+  double busyIntensity = 0;  ///< m n / (m + n) of the smallest tile that keeps them busy
   double mostEfficient = 1;
 
   double efficiency(const Tile &tile) const {
@@ -28,10 +29,12 @@ struct Units {
   }
 };
 
-/// The strides between vectors of an operand, which decide the alignment of all its rows; the unit stride itself is no pitch.
+/// The strides between vectors of an operand, which decide the alignment of all its rows; the unit
+/// stride itself is no pitch.
 bool isAligned(std::initializer_list<int64_t> strides, int64_t elementBytes) {
-  return std::all_of(strides.begin(), strides.end(),
-                     [&](int64_t stride) { return stride <= 1 || stride * elementBytes % analytic::libraryAlignment == 0; });
+  return std::all_of(strides.begin(), strides.end(), [&](int64_t stride) {
+    return stride <= 1 || stride * elementBytes % analytic::libraryAlignment == 0;
+  });
 }
 
 bool isAligned(const LibraryProduct &product) {
@@ -44,33 +47,45 @@ bool isAligned(const LibraryProduct &product) {
 
 Units unitsOf(const LibraryProduct &product, const LibraryKnobs &knobs, const Device &device) {
   Units units;
-  if (const auto peak = device.tensorFlops.find(product.types().a); peak != device.tensorFlops.end()) {
+  if (const auto peak = device.tensorFlops.find(product.types().a);
+      peak != device.tensorFlops.end()) {
     units = {.flops = peak->second, .busyIntensity = analytic::libraryTensorIntensity};
     if (!isAligned(product))
-      units = {.flops = peak->second, .busyIntensity = analytic::libraryUnalignedIntensity, .mostEfficient = analytic::libraryUnalignedShare};
+      units = {.flops = peak->second,
+               .busyIntensity = analytic::libraryUnalignedIntensity,
+               .mostEfficient = analytic::libraryUnalignedShare};
   } else {
-    units = {.flops = device.fmaFlops, .busyIntensity = analytic::libraryFmaIntensity, .mostEfficient = analytic::libraryFmaShare};
+    units = {.flops = device.fmaFlops,
+             .busyIntensity = analytic::libraryFmaIntensity,
+             .mostEfficient = analytic::libraryFmaShare};
   }
   if (knobs.algorithm < 0) units.flops *= analytic::libraryFirstCandidateShare;
   return units;
 }
 
 /// Seconds of one tile and split of k: whole waves of blocks, and the partial sums.
-double secondsOf(const MatrixProduct &shape, const Tile &tile, int64_t splits, const Units &units, const Device &device) {
-  const auto m = static_cast<double>(shape.m), n = static_cast<double>(shape.n), batch = static_cast<double>(shape.batch);
-  const double blocks = batch * std::ceil(m / tile.m) * std::ceil(n / tile.n) * static_cast<double>(splits);
-  const double depth = std::ceil(static_cast<double>(shape.k) / static_cast<double>(splits) / analytic::libraryDepthUnit) *
+double secondsOf(const MatrixProduct &shape, const Tile &tile, int64_t splits, const Units &units,
+                 const Device &device) {
+  const auto m = static_cast<double>(shape.m), n = static_cast<double>(shape.n),
+             batch = static_cast<double>(shape.batch);
+  const double blocks =
+      batch * std::ceil(m / tile.m) * std::ceil(n / tile.n) * static_cast<double>(splits);
+  const double depth = std::ceil(static_cast<double>(shape.k) / static_cast<double>(splits) /
+                                 analytic::libraryDepthUnit) *
                        analytic::libraryDepthUnit;
   const double waves = std::ceil(blocks / device.multiprocessors);
-  const double blockSeconds = 2 * tile.m * tile.n * depth / (units.flops / device.multiprocessors * units.efficiency(tile));
-  const double partialBytes = splits == 1 ? 0 : 2 * sizeof(float) * batch * m * n * static_cast<double>(splits);
+  const double blockSeconds =
+      2 * tile.m * tile.n * depth / (units.flops / device.multiprocessors * units.efficiency(tile));
+  const double partialBytes =
+      splits == 1 ? 0 : 2 * sizeof(float) * batch * m * n * static_cast<double>(splits);
   return waves * blockSeconds + partialBytes / device.copyBandwidth;
 }
 
 double bestSeconds(const MatrixProduct &shape, const Units &units, const Device &device) {
   double best = std::numeric_limits<double>::infinity();
   for (const Tile &tile : tiles)
-    for (int64_t splits = 1; splits == 1 || shape.k / splits >= analytic::libraryShortestSplit; splits *= 2)
+    for (int64_t splits = 1; splits == 1 || shape.k / splits >= analytic::libraryShortestSplit;
+         splits *= 2)
       best = std::min(best, secondsOf(shape, tile, splits, units, device));
   return best;
 }
@@ -81,38 +96,50 @@ namespace {
 
 /// Bytes that the product alone moves: A, B and D once.
 double productBytes(const LibraryProduct &product) {
-  const auto batch = [&](int64_t stride) { return stride == 0 ? 1.0 : static_cast<double>(product.shape.batch); };
-  const auto m = static_cast<double>(product.shape.m), n = static_cast<double>(product.shape.n), k = static_cast<double>(product.shape.k);
+  const auto batch = [&](int64_t stride) {
+    return stride == 0 ? 1.0 : static_cast<double>(product.shape.batch);
+  };
+  const auto m = static_cast<double>(product.shape.m), n = static_cast<double>(product.shape.n),
+             k = static_cast<double>(product.shape.k);
   const auto [a, b, c] = product.types();
   return static_cast<double>(sizeOf(a)) * batch(product.shape.batchStrideA) * m * k +
          static_cast<double>(sizeOf(b)) * batch(product.shape.batchStrideB) * k * n +
          static_cast<double>(sizeOf(c)) * static_cast<double>(product.shape.batch) * m * n;
 }
 
-/// The kernel behind the product that the epilogue stands for: it reads D again, and everything else that the fused one moves.
+/// The kernel behind the product that the epilogue stands for: it reads D again, and everything
+/// else that the fused one moves.
 double secondsBehind(const Kernel &kernel, const LibraryProduct &product, const Device &device) {
-  const double result = static_cast<double>(sizeOf(product.dtype)) * static_cast<double>(product.shape.batch) * static_cast<double>(product.shape.m) *
-                        static_cast<double>(product.shape.n);
+  const double result = static_cast<double>(sizeOf(product.dtype)) *
+                        static_cast<double>(product.shape.batch) *
+                        static_cast<double>(product.shape.m) * static_cast<double>(product.shape.n);
   const double others = static_cast<double>(kernel.necessaryBytes()) - productBytes(product);
   return device.launchSeconds + (2 * result + std::max(0.0, others)) / device.copyBandwidth;
 }
 
 }  // namespace
 
-Cost libraryCost(const Kernel &kernel, const Configuration &configuration, const LibraryKnobs &knobs, const Device &device) {
+Cost libraryCost(const Kernel &kernel, const Configuration &configuration,
+                 const LibraryKnobs &knobs, const Device &device) {
   const LibraryProduct product = libraryProduct(kernel, configuration);
   const Units units = unitsOf(product, knobs, device);
   const double computeSeconds = bestSeconds(product.shape, units, device);
   const auto necessary = static_cast<double>(kernel.necessaryBytes());
-  const double memorySeconds = (product.isPlain() ? necessary : productBytes(product)) / device.copyBandwidth;
-  const double exposed = std::min(1.0, analytic::libraryDepthStep / static_cast<double>(product.shape.k));
+  const double memorySeconds =
+      (product.isPlain() ? necessary : productBytes(product)) / device.copyBandwidth;
+  const double exposed =
+      std::min(1.0, analytic::libraryDepthStep / static_cast<double>(product.shape.k));
   const double busySeconds = std::max(memorySeconds, computeSeconds);
-  Cost cost{.seconds = device.launchSeconds + busySeconds + exposed * std::min(memorySeconds, computeSeconds),
+  Cost cost{.seconds = device.launchSeconds + busySeconds +
+                       exposed * std::min(memorySeconds, computeSeconds),
             .bytesMoved = static_cast<int64_t>(necessary),
             .bound = Bound::memory};
-  if (!product.isPlain()) cost.seconds = analytic::libraryEpilogueUntriedFactor * (cost.seconds + secondsBehind(kernel, product, device));
+  if (!product.isPlain())
+    cost.seconds = analytic::libraryEpilogueUntriedFactor *
+                   (cost.seconds + secondsBehind(kernel, product, device));
   if (device.launchSeconds > busySeconds) cost.bound = Bound::launch;
-  else if (computeSeconds > memorySeconds) cost.bound = device.tensorFlops.contains(product.types().a) ? Bound::tensor : Bound::fma;
+  else if (computeSeconds > memorySeconds)
+    cost.bound = device.tensorFlops.contains(product.types().a) ? Bound::tensor : Bound::fma;
   return cost;
 }
 

@@ -1,5 +1,6 @@
-// The price of loop kernels, in the separable form that selection needs: for fixed knobs, the time of a kernel is a sum of
-// one term an operand, and each term depends on that operand's layout alone. See AnalyticCost.cpp for the essay.
+// The price of loop kernels, in the separable form that selection needs: for fixed knobs, the time
+// of a kernel is a sum of one term an operand, and each term depends on that operand's layout
+// alone. See AnalyticCost.cpp for the essay.
 #pragma once
 
 #include "kernel/Configuration.h"
@@ -11,9 +12,10 @@ namespace weft {
 
 /// One operand in one layout, ready to be priced under many knobs.
 struct PlacedOperand {
-  std::vector<int64_t> strides;  ///< elements, per kernel axis; 0 where the operand does not run along it
+  std::vector<int64_t>
+      strides;  ///< elements, per kernel axis; 0 where the operand does not run along it
   int64_t elementBytes = 1, bytes = 0;
-  int64_t alignedElements = 1;   ///< element zero lies at a multiple of so many elements
+  int64_t alignedElements = 1;  ///< element zero lies at a multiple of so many elements
   bool isInput = true;
 };
 
@@ -49,21 +51,24 @@ private:
   int64_t lanesAlong(const LoopKnobs &knobs) const;
   double registersOf(const LoopKnobs &knobs, double elementsPerThread) const;
   double elementsPerThread(const LoopKnobs &knobs) const;
-  /// Whether a thread keeps its share of the row in registers between passes (the rule of lowering).
+  /// Whether a thread keeps its share of the row in registers between passes (the rule of
+  /// lowering).
   bool keepsRow(const LoopKnobs &knobs) const;
 
   const Kernel &kernel;
   const Device &device;
   std::vector<int> reduced;
-  double points = 1;         ///< of the whole iteration space
-  double rowElements = 1;    ///< of the reduced axes
-  double passes = 1;         ///< over a row that is not kept: one a reduction, one more to write full outputs
+  double points = 1;       ///< of the whole iteration space
+  double rowElements = 1;  ///< of the reduced axes
+  double passes =
+      1;  ///< over a row that is not kept: one a reduction, one more to write full outputs
   double inputBytesPerPoint = 0;  ///< of inputs that run over most of the space
-  double fullElementBytes = 1;  ///< of the widest of these
-  int fullOperands = 0;      ///< operands that run over most of the space
+  double fullElementBytes = 1;    ///< of the widest of these
+  int fullOperands = 0;           ///< operands that run over most of the space
 };
 
-/// The time of a loop kernel from its parts: the longer one, and the share of the shorter one that stays exposed.
+/// The time of a loop kernel from its parts: the longer one, and the share of the shorter one that
+/// stays exposed.
 double loopSeconds(double launchSeconds, double memorySeconds, double issueSeconds);
 
 }  // namespace weft

@@ -8,7 +8,9 @@
 namespace weft {
 namespace {
 
-const Attribute &attribute(const Kernel &kernel, const std::string &name) { return kernel.body[0].attributes.at(name); }
+const Attribute &attribute(const Kernel &kernel, const std::string &name) {
+  return kernel.body[0].attributes.at(name);
+}
 
 /// The parts follow each other along the joined axis.
 std::vector<Layout> concatOperands(const Kernel &kernel, Layout part) {
@@ -26,7 +28,8 @@ Layout mergeOperand(const Kernel &kernel, const Layout &result) {
   const auto axis = static_cast<int>(std::get<int64_t>(attribute(kernel, "axis")));
   const auto count = static_cast<int>(std::get<int64_t>(attribute(kernel, "count")));
   const std::vector<int64_t> extents = extentsOf(kernel, kernel.inputs[0]);
-  Layout operand{.order = {}, .strides = std::vector<int64_t>(extents.size()), .offset = result.offset};
+  Layout operand{
+      .order = {}, .strides = std::vector<int64_t>(extents.size()), .offset = result.offset};
   for (int dimension : result.order)
     for (int part = 0; part < (dimension == axis ? count : 1); ++part)
       operand.order.push_back(dimension > axis ? dimension + count - 1 : dimension + part);
@@ -34,7 +37,8 @@ Layout mergeOperand(const Kernel &kernel, const Layout &result) {
     const auto d = static_cast<size_t>(dimension);
     const bool isFasterPartNext = dimension >= axis && dimension < axis + count - 1;
     const int whole = dimension < axis ? dimension : std::max(axis, dimension - count + 1);
-    operand.strides[d] = isFasterPartNext ? operand.strides[d + 1] * extents[d + 1] : result.strides[static_cast<size_t>(whole)];
+    operand.strides[d] = isFasterPartNext ? operand.strides[d + 1] * extents[d + 1]
+                                          : result.strides[static_cast<size_t>(whole)];
   }
   return operand;
 }
@@ -42,9 +46,12 @@ Layout mergeOperand(const Kernel &kernel, const Layout &result) {
 /// Dimension i of the result is dimension permutation[i] of the operand.
 Layout transposeOperand(const Kernel &kernel, const Layout &result) {
   const auto &permutation = std::get<std::vector<int64_t>>(attribute(kernel, "permutation"));
-  Layout operand{.order = {}, .strides = std::vector<int64_t>(permutation.size()), .offset = result.offset};
-  for (int dimension : result.order) operand.order.push_back(static_cast<int>(permutation[static_cast<size_t>(dimension)]));
-  for (size_t i = 0; i < permutation.size(); ++i) operand.strides[static_cast<size_t>(permutation[i])] = result.strides[i];
+  Layout operand{
+      .order = {}, .strides = std::vector<int64_t>(permutation.size()), .offset = result.offset};
+  for (int dimension : result.order)
+    operand.order.push_back(static_cast<int>(permutation[static_cast<size_t>(dimension)]));
+  for (size_t i = 0; i < permutation.size(); ++i)
+    operand.strides[static_cast<size_t>(permutation[i])] = result.strides[i];
   return operand;
 }
 
@@ -52,13 +59,15 @@ Layout transposeOperand(const Kernel &kernel, const Layout &result) {
 
 bool isPackedAtLoad(const Kernel &kernel) {
   if (kernel.body.size() != 1 || kernel.outputs.size() != 1) return false;
-  if (kernel.inputs.size() != kernel.body[0].operands.size()) return false;  // an operand twice has no place of its own
+  if (kernel.inputs.size() != kernel.body[0].operands.size())
+    return false;  // an operand twice has no place of its own
   const std::string &op = kernel.body[0].name;
   return op == "concat" || op == "merge_axes" || op == "transpose" || op == "identity";
 }
 
 std::vector<Layout> packedOperands(const Kernel &kernel, const Layout &result) {
-  const Layout whole{.order = result.order, .strides = stridesOf(result, extentsOf(kernel, kernel.outputs[0])),
+  const Layout whole{.order = result.order,
+                     .strides = stridesOf(result, extentsOf(kernel, kernel.outputs[0])),
                      .offset = result.offset};
   const std::string &op = kernel.body[0].name;
   if (op == "concat") return concatOperands(kernel, whole);

@@ -1,4 +1,5 @@
-// Transpose family: a pure layout change of one tensor through a shared-memory tile, between any two layouts.
+// Transpose family: a pure layout change of one tensor through a shared-memory tile, between any
+// two layouts.
 #include "passes/configure/Family.h"
 
 namespace weft {
@@ -8,7 +9,8 @@ constexpr int tiles[] = {32, 64};
 constexpr int widths[] = {1, 2, 4, 8};
 
 bool isIdentity(const Kernel &kernel) {
-  return kernel.body.size() == 1 && kernel.body[0].name == "identity" && kernel.inputs.size() == 1 && kernel.outputs.size() == 1;
+  return kernel.body.size() == 1 && kernel.body[0].name == "identity" &&
+         kernel.inputs.size() == 1 && kernel.outputs.size() == 1;
 }
 
 }  // namespace
@@ -16,7 +18,8 @@ bool isIdentity(const Kernel &kernel) {
 FamilyAnswer transposeSpace(const Kernel &kernel, const Device &) {
   if (!isIdentity(kernel)) return {.reason = "the body is not one identity"};
   const Value &value = kernel.values[kernel.inputs[0]];
-  if (kernel.values[kernel.outputs[0]].axes != value.axes || kernel.values[kernel.outputs[0]].dtype != value.dtype)
+  if (kernel.values[kernel.outputs[0]].axes != value.axes ||
+      kernel.values[kernel.outputs[0]].dtype != value.dtype)
     return {.reason = "operand and result types differ"};
   ConfigurationSpace space{.family = "transpose"};
   const std::vector<Layout> layouts = distinctLayouts(extentsOf(kernel, kernel.inputs[0]));

@@ -1,9 +1,12 @@
-// View family: movement ops that cost nothing because the result's elements already lie where its layout says.
+// View family: movement ops that cost nothing because the result's elements already lie where its
+// layout says.
 //
-//   slice         the result is part of the operand, at an offset: a dense block where the sliced axis is slowest, else runs with gaps,
-//                 which selection admits where whatever reads the result takes them
-//   concat        the operands are parts of the result's buffer, and whoever writes them writes there (selection admits this
-//                 only where the operands are free to move): blocks where the joined axis is slowest, else runs with gaps
+//   slice         the result is part of the operand, at an offset: a dense block where the sliced
+//                 axis is slowest, else runs with gaps, which selection admits where whatever reads
+//                 the result takes them
+//   concat        the operands are parts of the result's buffer, and whoever writes them writes
+//                 there (selection admits this only where the operands are free to move): blocks
+//                 where the joined axis is slowest, else runs with gaps
 //   split, merge  the parts of the axis stay adjacent, in order
 //   transpose     the physical order stays, the logical order changes; identity: both stay
 #include "kernel/ReasonCodes.h"
@@ -20,11 +23,14 @@ namespace {
 std::vector<int> physicalAxes(const Kernel &kernel, int value, const Layout &layout) {
   std::vector<int> axes;
   for (int dimension : layout.order)
-    if (const int axis = kernel.values[value].axes[dimension]; kernel.axes[axis].extent > 1) axes.push_back(axis);
+    if (const int axis = kernel.values[value].axes[dimension]; kernel.axes[axis].extent > 1)
+      axes.push_back(axis);
   return axes;
 }
 
-int64_t integerAttribute(const BodyOp &op, const std::string &name) { return std::get<int64_t>(op.attributes.at(name)); }
+int64_t integerAttribute(const BodyOp &op, const std::string &name) {
+  return std::get<int64_t>(op.attributes.at(name));
+}
 
 /// The dimension that varies slowest among those of extent above 1; -1 if there is none.
 int slowestDimension(const Layout &layout, const std::vector<int64_t> &extents) {
@@ -33,21 +39,27 @@ int slowestDimension(const Layout &layout, const std::vector<int64_t> &extents) 
   return -1;
 }
 
-/// Runs of other lengths would share lines of memory with their neighbours, and cost more than dense operands do.
+/// Runs of other lengths would share lines of memory with their neighbours, and cost more than
+/// dense operands do.
 constexpr int64_t lineBytes = 128;
 
-/// The result as part of an operand in this layout; nothing where it is not aligned or has gaps between odd runs.
+/// The result as part of an operand in this layout; nothing where it is not aligned or has gaps
+/// between odd runs.
 std::optional<LayoutTuple> cutFrom(const Kernel &kernel, const Layout &from) {
   const BodyOp &op = kernel.body[0];
   const auto axis = static_cast<size_t>(integerAttribute(op, "axis"));
-  const std::vector<int64_t> extents = extentsOf(kernel, kernel.inputs[0]), resultExtents = extentsOf(kernel, kernel.outputs[0]);
+  const std::vector<int64_t> extents = extentsOf(kernel, kernel.inputs[0]),
+                             resultExtents = extentsOf(kernel, kernel.outputs[0]);
   const std::vector<int64_t> strides = stridesOf(from, extents);
   const int64_t size = sizeOf(kernel.values[kernel.outputs[0]].dtype);
-  const bool isBlock = extents == resultExtents || slowestDimension(from, extents) == static_cast<int>(axis);
+  const bool isBlock =
+      extents == resultExtents || slowestDimension(from, extents) == static_cast<int>(axis);
   Layout to = normalized(from, resultExtents);
   to.offset = integerAttribute(op, "start") * strides[axis];
   if (to.offset * size % (isBlock ? to.alignment : lineBytes) != 0) return std::nullopt;
-  if (!isBlock && (extents[axis] * strides[axis] * size % lineBytes != 0 || resultExtents[axis] * strides[axis] * size % lineBytes != 0)) return std::nullopt;
+  if (!isBlock && (extents[axis] * strides[axis] * size % lineBytes != 0 ||
+                   resultExtents[axis] * strides[axis] * size % lineBytes != 0))
+    return std::nullopt;
   if (!isBlock) to.strides = strides;
   return LayoutTuple{from, to};
 }
@@ -55,14 +67,17 @@ std::optional<LayoutTuple> cutFrom(const Kernel &kernel, const Layout &from) {
 std::vector<LayoutTuple> sliceTuples(const Kernel &kernel) {
   std::vector<LayoutTuple> tuples;
   for (const Layout &from : distinctLayouts(extentsOf(kernel, kernel.inputs[0])))
-    if (std::optional<LayoutTuple> tuple = cutFrom(kernel, from)) tuples.push_back(std::move(*tuple));
+    if (std::optional<LayoutTuple> tuple = cutFrom(kernel, from))
+      tuples.push_back(std::move(*tuple));
   return tuples;
 }
 
-/// Every operand as part of a result in this layout; nothing where a part is not aligned or has gaps between odd runs.
+/// Every operand as part of a result in this layout; nothing where a part is not aligned or has
+/// gaps between odd runs.
 std::optional<LayoutTuple> joinedIn(const Kernel &kernel, const Layout &layout) {
   const int output = kernel.outputs[0];
-  const std::vector<int64_t> extents = extentsOf(kernel, output), strides = stridesOf(layout, extents);
+  const std::vector<int64_t> extents = extentsOf(kernel, output),
+                             strides = stridesOf(layout, extents);
   const auto axis = static_cast<size_t>(integerAttribute(kernel.body[0], "axis"));
   const int64_t size = sizeOf(kernel.values[output].dtype);
   const bool isBlocks = slowestDimension(layout, extents) == static_cast<int>(axis);
@@ -72,7 +87,8 @@ std::optional<LayoutTuple> joinedIn(const Kernel &kernel, const Layout &layout) 
     const std::vector<int64_t> partExtents = extentsOf(kernel, input);
     const int64_t run = partExtents[axis] * strides[axis];
     Layout part = normalized(layout, partExtents);
-    if (offset * size % part.alignment != 0 || (!isBlocks && run * size % lineBytes != 0)) return std::nullopt;
+    if (offset * size % part.alignment != 0 || (!isBlocks && run * size % lineBytes != 0))
+      return std::nullopt;
     part.offset = offset;
     if (!isBlocks && partExtents != extents) part.strides = strides;
     offset += run;
@@ -82,17 +98,21 @@ std::optional<LayoutTuple> joinedIn(const Kernel &kernel, const Layout &layout) 
   return tuple;
 }
 
-/// All operands and the result in one order of dimensions. An operand that is joined twice has no place of its own.
+/// All operands and the result in one order of dimensions. An operand that is joined twice has no
+/// place of its own.
 std::vector<LayoutTuple> concatTuples(const Kernel &kernel) {
   std::vector<LayoutTuple> tuples;
   if (kernel.inputs != kernel.body[0].operands) return tuples;
   for (const Layout &layout : distinctLayouts(extentsOf(kernel, kernel.outputs[0])))
-    if (std::optional<LayoutTuple> tuple = joinedIn(kernel, layout)) tuples.push_back(std::move(*tuple));
+    if (std::optional<LayoutTuple> tuple = joinedIn(kernel, layout))
+      tuples.push_back(std::move(*tuple));
   return tuples;
 }
 
-/// `whole` in the layout order of a value whose axis `axis` was split into `parts`, or nothing if they are not adjacent.
-std::optional<std::vector<int>> joined(const std::vector<int> &physical, const std::vector<int> &parts, int axis) {
+/// `whole` in the layout order of a value whose axis `axis` was split into `parts`, or nothing if
+/// they are not adjacent.
+std::optional<std::vector<int>> joined(const std::vector<int> &physical,
+                                       const std::vector<int> &parts, int axis) {
   if (parts.empty()) return physical;
   const auto found = std::search(physical.begin(), physical.end(), parts.begin(), parts.end());
   if (found == physical.end()) return std::nullopt;
@@ -106,23 +126,29 @@ std::vector<int> absentFrom(const Kernel &kernel, int value, int other) {
   std::vector<int> absent;
   const std::vector<int> &others = kernel.values[other].axes;
   for (int axis : kernel.values[value].axes)
-    if (kernel.axes[axis].extent > 1 && std::find(others.begin(), others.end(), axis) == others.end()) absent.push_back(axis);
+    if (kernel.axes[axis].extent > 1 &&
+        std::find(others.begin(), others.end(), axis) == others.end())
+      absent.push_back(axis);
   return absent;
 }
 
-/// split_axis, merge_axes, transpose, identity: the same elements in the same physical order under other names.
+/// split_axis, merge_axes, transpose, identity: the same elements in the same physical order under
+/// other names.
 std::vector<LayoutTuple> regroupTuples(const Kernel &kernel) {
   const int input = kernel.inputs[0], output = kernel.outputs[0];
-  const std::vector<int> inputOnly = absentFrom(kernel, input, output), outputOnly = absentFrom(kernel, output, input);
+  const std::vector<int> inputOnly = absentFrom(kernel, input, output),
+                         outputOnly = absentFrom(kernel, output, input);
   if (inputOnly.size() > 1 && outputOnly.size() > 1) return {};
   const std::vector<Layout> outputLayouts = distinctLayouts(extentsOf(kernel, output));
   std::vector<LayoutTuple> tuples;
   for (const Layout &from : distinctLayouts(extentsOf(kernel, input)))
     for (const Layout &to : outputLayouts) {
       const auto a = physicalAxes(kernel, input, from), b = physicalAxes(kernel, output, to);
-      // One side names the axis once, the other as adjacent parts; bring both to the side with one name.
+      // One side names the axis once, the other as adjacent parts; bring both to the side with one
+      // name.
       const bool merges = inputOnly.size() >= outputOnly.size();
-      const int whole = merges ? (outputOnly.empty() ? -1 : outputOnly[0]) : (inputOnly.empty() ? -1 : inputOnly[0]);
+      const int whole = merges ? (outputOnly.empty() ? -1 : outputOnly[0])
+                               : (inputOnly.empty() ? -1 : inputOnly[0]);
       const auto joinedInput = merges ? joined(a, inputOnly, whole) : std::optional(a);
       const auto joinedOutput = merges ? std::optional(b) : joined(b, outputOnly, whole);
       if (joinedInput && joinedInput == joinedOutput) tuples.push_back({from, to});
@@ -131,7 +157,9 @@ std::vector<LayoutTuple> regroupTuples(const Kernel &kernel) {
 }
 
 /// "V003 callers-buffer (detail)".
-std::string describe(const ReasonCode &reason, std::string_view detail) { return fmt::format("{} {} ({})", reason.code, reason.reason, detail); }
+std::string describe(const ReasonCode &reason, std::string_view detail) {
+  return fmt::format("{} {} ({})", reason.code, reason.reason, detail);
+}
 
 }  // namespace
 
@@ -142,23 +170,28 @@ FamilyAnswer viewSpace(const Kernel &kernel, const Device &) {
   ConfigurationSpace space{.family = "view", .knobs = {ViewKnobs{}}};
   if (op == "slice") space.tuples = sliceTuples(kernel);
   else if (op == "concat") space.tuples = concatTuples(kernel);
-  else if (op == "split_axis" || op == "merge_axes" || op == "transpose" || op == "identity") space.tuples = regroupTuples(kernel);
+  else if (op == "split_axis" || op == "merge_axes" || op == "transpose" || op == "identity")
+    space.tuples = regroupTuples(kernel);
   else return {.reason = "'" + op + "' moves elements in every layout"};
   if (space.isEmpty()) return {.reason = "no layout makes '" + op + "' free"};
   return {.space = std::move(space)};
 }
 
 std::optional<std::string> whyCopied(const Kernel &kernel, const Configuration &configuration) {
-  if (kernel.body.size() != 1 || std::holds_alternative<ViewKnobs>(configuration.knobs)) return std::nullopt;
+  if (kernel.body.size() != 1 || std::holds_alternative<ViewKnobs>(configuration.knobs))
+    return std::nullopt;
   const std::string &op = kernel.body[0].name;
   if (op != "slice" && op != "concat") return std::nullopt;
   const bool isSlice = op == "slice";
   const Layout &whole = isSlice ? configuration.inputs[0] : configuration.outputs[0];
   const int wholeValue = isSlice ? kernel.inputs[0] : kernel.outputs[0];
   const std::vector<Layout> &parts = isSlice ? configuration.outputs : configuration.inputs;
-  if (std::any_of(parts.begin(), parts.end(), [&](const Layout &part) { return part.order != whole.order; })) return std::nullopt;
+  if (std::any_of(parts.begin(), parts.end(),
+                  [&](const Layout &part) { return part.order != whole.order; }))
+    return std::nullopt;
   const int64_t axis = integerAttribute(kernel.body[0], "axis");
-  const std::string axisName = kernel.axes[kernel.values[wholeValue].axes[static_cast<size_t>(axis)]].name;
+  const std::string axisName =
+      kernel.axes[kernel.values[wholeValue].axes[static_cast<size_t>(axis)]].name;
   const bool joinsTwice = !isSlice && kernel.inputs != kernel.body[0].operands;
   const std::vector<LayoutTuple> tuples = isSlice ? sliceTuples(kernel) : concatTuples(kernel);
   const auto free = std::find_if(tuples.begin(), tuples.end(), [&](const LayoutTuple &tuple) {
@@ -168,14 +201,20 @@ std::optional<std::string> whyCopied(const Kernel &kernel, const Configuration &
     return describe(reasons::callersBuffer, reasons::callersBuffer.meaning);
   if (free != tuples.end() && isSlice)
     return describe(reasons::stridedViewNotTaken,
-                    "a kernel that may read the part takes no gaps, --strict wants rows with them, or the part is the caller's");
+                    "a kernel that may read the part takes no gaps, --strict wants rows with them, "
+                    "or the part is the caller's");
   if (free != tuples.end() || joinsTwice)
-    return describe(reasons::viewNotFree, "a part is given, kept for another entry point, part of something else or used as its place does not "
-                                          "allow, or the whole is the caller's");
+    return describe(reasons::viewNotFree,
+                    "a part is given, kept for another entry point, part of something else or used "
+                    "as its place does not "
+                    "allow, or the whole is the caller's");
   if (slowestDimension(whole, extentsOf(kernel, wholeValue)) != axis)
-    return describe(reasons::viewNotWholeLines, fmt::format("runs along {} in {} are no multiples of {} bytes", axisName,
-                                                            print(whole, kernel, kernel.values[wholeValue]), lineBytes));
-  return describe(reasons::viewNotAligned, fmt::format("a part along {} does not start at a multiple of {} bytes", axisName, whole.alignment));
+    return describe(reasons::viewNotWholeLines,
+                    fmt::format("runs along {} in {} are no multiples of {} bytes", axisName,
+                                print(whole, kernel, kernel.values[wholeValue]), lineBytes));
+  return describe(reasons::viewNotAligned,
+                  fmt::format("a part along {} does not start at a multiple of {} bytes", axisName,
+                              whole.alignment));
 }
 
 }  // namespace weft

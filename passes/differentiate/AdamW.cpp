@@ -1,12 +1,16 @@
-// One step of AdamW (Loshchilov and Hutter, "Decoupled weight decay regularization", ICLR 2019, Algorithm 2) for every parameter
-// whose gradient a graph returns. With t the step, from 1 on, and three scalars that the caller brings,
+// One step of AdamW (Loshchilov and Hutter, "Decoupled weight decay regularization", ICLR 2019,
+// Algorithm 2) for every parameter whose gradient a graph returns. With t the step, from 1 on, and
+// three scalars that the caller brings,
 //
-//   keep = 1 - rate * decay    step_size = rate * sqrt(1 - beta2^t) / (1 - beta1^t)    epsilon = eps * sqrt(1 - beta2^t),
+//   keep = 1 - rate * decay
+//   step_size = rate * sqrt(1 - beta2^t) / (1 - beta1^t)
+//   epsilon = eps * sqrt(1 - beta2^t),
 //
-// p_next = keep * p - step_size * mean_next / (sqrt(square_next) + epsilon) is the paper's line 12: both bias corrections are
-// multiplied out of the fraction.
+// p_next = keep * p - step_size * mean_next / (sqrt(square_next) + epsilon) is the paper's line 12:
+// both bias corrections are multiplied out of the fraction.
 //
-// Invariant: a parameter is an ordinary argument afterwards, and results NAME_next have the types of the arguments NAME.
+// Invariant: a parameter is an ordinary argument afterwards, and results NAME_next have the types
+// of the arguments NAME.
 #include "passes/Describe.h"
 #include "passes/Rewrites.h"
 #include "passes/differentiate/SavedTensors.h"
@@ -17,20 +21,22 @@ namespace {
 class Updater {
 public:
   Updater(GraphOp graph, const AdamWOptions &options)
-      : graph(graph), body(graph.getBody().front()), options(options), builder(body.getTerminator()) {}
+      : graph(graph),
+        body(graph.getBody().front()),
+        options(options),
+        builder(body.getTerminator()) {}
 
   mlir::LogicalResult run() {
     const llvm::SmallVector<Update> updates = findUpdates();
     if (updates.empty())
-      return mlir::emitError(graph.getLoc()) << "no result is the gradient of a parameter; an optimizer has nothing to update";
+      return mlir::emitError(graph.getLoc())
+             << "no result is the gradient of a parameter; an optimizer has nothing to update";
     for (const Update &update : updates)
-      if (mlir::failed(checkElements(update)))
-        return mlir::failure();
+      if (mlir::failed(checkElements(update))) return mlir::failure();
     keep = addScalar("keep");
     stepSize = addScalar("step_size");
     epsilon = addScalar("epsilon");
-    for (const Update &update : updates)
-      addUpdate(update);
+    for (const Update &update : updates) addUpdate(update);
     return mlir::success();
   }
 
@@ -43,7 +49,8 @@ private:
   llvm::SmallVector<Update> findUpdates() {
     llvm::SmallVector<Update> updates;
     for (mlir::BlockArgument argument : body.getArguments())
-      for (unsigned result = 0; graph.isParameter(argument.getArgNumber()) && result < graph.getNumResults(); ++result)
+      for (unsigned result = 0;
+           graph.isParameter(argument.getArgNumber()) && result < graph.getNumResults(); ++result)
         if (auto name = graph.getResultAttrOfType<mlir::StringAttr>(result, gradientOfName);
             name && name.getValue() == writtenName(argument))
           updates.push_back({argument, result});
@@ -51,17 +58,18 @@ private:
   }
 
   mlir::LogicalResult checkElements(const Update &update) const {
-    if (toDType(update.parameter.getType()) == DType::f32)
-      return mlir::success();
+    if (toDType(update.parameter.getType()) == DType::f32) return mlir::success();
     return mlir::emitError(update.parameter.getLoc())
-           << "'" << writtenName(update.parameter) << "' holds " << mlir::getElementTypeOrSelf(update.parameter.getType())
+           << "'" << writtenName(update.parameter) << "' holds "
+           << mlir::getElementTypeOrSelf(update.parameter.getType())
            << "; an optimizer updates parameters of f32";
   }
 
   mlir::Location named(const std::string &name) {
     return mlir::NameLoc::get(builder.getStringAttr(name), graph.getLoc());
   }
-  template <typename Op, typename... Arguments> mlir::Value make(const std::string &name, Arguments &&...arguments) {
+  template <typename Op, typename... Arguments>
+  mlir::Value make(const std::string &name, Arguments &&...arguments) {
     return Op::create(builder, named(name), std::forward<Arguments>(arguments)...)->getResult(0);
   }
   mlir::Value addArgument(const std::string &name, mlir::Type type) {
@@ -70,18 +78,23 @@ private:
     return body.getArgument(position);
   }
   mlir::Value addScalar(const std::string &name) {
-    return addArgument(name, makeTensor(graph.getContext(), std::vector<std::pair<std::string, int64_t>>(), DType::f32));
+    return addArgument(
+        name,
+        makeTensor(graph.getContext(), std::vector<std::pair<std::string, int64_t>>(), DType::f32));
   }
 
   void addUpdate(const Update &update) {
     const std::string name = writtenName(update.parameter);
     const mlir::Type type = update.parameter.getType();
     const mlir::Value gradient = body.getTerminator()->getOperand(update.gradient);
-    const mlir::Value mean = addArgument(name + "_mean", type), square = addArgument(name + "_square", type);
+    const mlir::Value mean = addArgument(name + "_mean", type),
+                      square = addArgument(name + "_square", type);
     const llvm::ArrayRef<int64_t> everywhere;
-    const mlir::Value nextMean = make<AverageOp>(name + "_mean_next", mean, gradient, 1 - options.beta1);
+    const mlir::Value nextMean =
+        make<AverageOp>(name + "_mean_next", mean, gradient, 1 - options.beta1);
     const mlir::Value power = make<MulOp>(name + "_power", gradient, gradient);
-    const mlir::Value nextSquare = make<AverageOp>(name + "_square_next", square, power, 1 - options.beta2);
+    const mlir::Value nextSquare =
+        make<AverageOp>(name + "_square_next", square, power, 1 - options.beta2);
     const mlir::Value root = make<SqrtOp>(name + "_root", nextSquare);
     const mlir::Value divisor = make<AddOp>(name + "_divisor", root, epsilon, everywhere);
     const mlir::Value direction = make<DivOp>(name + "_direction", nextMean, divisor);
@@ -96,7 +109,8 @@ private:
   }
 
   mlir::DictionaryAttr updateOf(const std::string &argument) {
-    return builder.getDictionaryAttr(builder.getNamedAttr(updateOfName, builder.getStringAttr(argument)));
+    return builder.getDictionaryAttr(
+        builder.getNamedAttr(updateOfName, builder.getStringAttr(argument)));
   }
 
   void addResult(mlir::Value value, const std::string &argument) {

@@ -1,8 +1,10 @@
-// Reverse-mode differentiation: forward and backward in one graph. Ops are visited from last to first; when an op is reached,
-// every reader of its results has contributed to their gradients. What an op's derivative is, the op says itself
-// (ir/Derivation.h); here are activity, accumulation, names, and what the backward ops read of the forward ones.
+// Reverse-mode differentiation: forward and backward in one graph. Ops are visited from last to
+// first; when an op is reached, every reader of its results has contributed to their gradients.
+// What an op's derivative is, the op says itself (ir/Derivation.h); here are activity,
+// accumulation, names, and what the backward ops read of the forward ones.
 //
-// Invariant: forward ops stay as they are and in front, apart from statistics that norms now return; backward ops follow.
+// Invariant: forward ops stay as they are and in front, apart from statistics that norms now
+// return; backward ops follow.
 #include "kernel/Nearest.h"
 #include "passes/Describe.h"
 #include "passes/Rewrites.h"
@@ -14,26 +16,29 @@
 namespace weft {
 namespace {
 
-bool isFloat(mlir::Value value) { return mlir::isa<mlir::FloatType>(mlir::getElementTypeOrSelf(value.getType())); }
-bool isScalar(mlir::Value value) { return mlir::cast<mlir::RankedTensorType>(value.getType()).getRank() == 0; }
+bool isFloat(mlir::Value value) {
+  return mlir::isa<mlir::FloatType>(mlir::getElementTypeOrSelf(value.getType()));
+}
+bool isScalar(mlir::Value value) {
+  return mlir::cast<mlir::RankedTensorType>(value.getType()).getRank() == 0;
+}
 
 class Differentiator {
 public:
   Differentiator(GraphOp graph, const DifferentiateOptions &options)
-      : graph(graph), body(graph.getBody().front()), options(options), builder(body.getTerminator()) {}
+      : graph(graph),
+        body(graph.getBody().front()),
+        options(options),
+        builder(body.getTerminator()) {}
 
   mlir::LogicalResult run() {
-    if (mlir::failed(checkGraph()) || mlir::failed(chooseArguments()))
-      return mlir::failure();
+    if (mlir::failed(checkGraph()) || mlir::failed(chooseArguments())) return mlir::failure();
     findActiveValues();
     keepStatistics();
-    for (mlir::Operation &op : body.without_terminator())
-      forward.push_back(&op);
-    if (mlir::failed(seedResults()))
-      return mlir::failure();
+    for (mlir::Operation &op : body.without_terminator()) forward.push_back(&op);
+    if (mlir::failed(seedResults())) return mlir::failure();
     for (mlir::Operation *op : llvm::reverse(forward))
-      if (mlir::failed(differentiateOp(op)))
-        return mlir::failure();
+      if (mlir::failed(differentiateOp(op))) return mlir::failure();
     returnGradients();
     nameOps();
     return saveTensors(graph, forward, options);
@@ -46,7 +51,8 @@ private:
     if (graph->hasAttr(savedName))
       return mlir::emitError(graph.getLoc()) << "has a backward pass already";
     for (KernelOp kernel : body.getOps<KernelOp>())
-      return kernel.emitOpError() << "cannot be differentiated: its ops are fused already; differentiate before fuse";
+      return kernel.emitOpError()
+             << "cannot be differentiated: its ops are fused already; differentiate before fuse";
     return mlir::success();
   }
 
@@ -54,18 +60,19 @@ private:
     std::vector<std::string> known;
     for (mlir::BlockArgument argument : body.getArguments()) {
       known.push_back(writtenName(argument));
-      if (options.withRespectTo.empty() && isFloat(argument))
-        wanted.insert(argument);
+      if (options.withRespectTo.empty() && isFloat(argument)) wanted.insert(argument);
     }
     for (const std::string &name : options.withRespectTo) {
       const auto at = std::find(known.begin(), known.end(), name);
       if (at == known.end())
-        return mlir::emitError(graph.getLoc()) << "gradient of '" << name << "': no such argument" << nearestAndKnown(name, known);
+        return mlir::emitError(graph.getLoc())
+               << "gradient of '" << name << "': no such argument" << nearestAndKnown(name, known);
       mlir::BlockArgument argument = body.getArgument(static_cast<unsigned>(at - known.begin()));
       if (!isFloat(argument))
-        return mlir::emitError(argument.getLoc()) << "gradient of '" << name << "': its elements are "
-                                                  << mlir::getElementTypeOrSelf(argument.getType())
-                                                  << "; only tensors of floats have gradients";
+        return mlir::emitError(argument.getLoc())
+               << "gradient of '" << name << "': its elements are "
+               << mlir::getElementTypeOrSelf(argument.getType())
+               << "; only tensors of floats have gradients";
       wanted.insert(argument);
     }
     return mlir::success();
@@ -75,15 +82,16 @@ private:
   void findActiveValues() {
     active.insert(wanted.begin(), wanted.end());
     for (mlir::Operation &op : body.without_terminator())
-      if (llvm::any_of(op.getOperands(), [&](mlir::Value operand) { return active.contains(operand); }))
+      if (llvm::any_of(op.getOperands(),
+                       [&](mlir::Value operand) { return active.contains(operand); }))
         for (mlir::Value result : op.getResults())
-          if (isFloat(result))
-            active.insert(result);
+          if (isFloat(result)) active.insert(result);
   }
 
   void keepStatistics() {
     for (mlir::Operation &op : llvm::make_early_inc_range(body.without_terminator())) {
-      if (!llvm::any_of(op.getResults(), [&](mlir::Value result) { return active.contains(result); }))
+      if (!llvm::any_of(op.getResults(),
+                        [&](mlir::Value result) { return active.contains(result); }))
         continue;
       mlir::Operation *kept = mlir::cast<WeftOp>(op).keepForBackward();
       active.insert(kept->result_begin(), kept->result_end());
@@ -104,16 +112,17 @@ private:
       floats += active.contains(results[result]);
     }
     if (floats == 0)
-      return mlir::emitError(graph.getLoc()) << "no result depends on an argument that has a gradient";
+      return mlir::emitError(graph.getLoc())
+             << "no result depends on an argument that has a gradient";
     for (size_t result = 0; result < results.size(); ++result) {
       if (!active.contains(results[result])) {
         if (isMarked(result))
-          return mlir::emitError(results[result].getLoc()) << "the loss does not depend on an argument that has a gradient";
+          return mlir::emitError(results[result].getLoc())
+                 << "the loss does not depend on an argument that has a gradient";
         continue;
       }
       if (isMarked(result) || (!hasLoss && floats == 1 && isScalar(results[result]))) {
-        if (mlir::failed(seedLoss(results[result])))
-          return mlir::failure();
+        if (mlir::failed(seedLoss(results[result]))) return mlir::failure();
       } else if (!hasLoss) {
         addUpstream(results[result]);
       }
@@ -128,16 +137,18 @@ private:
       return mlir::success();
     }
     if (type.getRank() != 0)
-      return mlir::emitError(loss.getLoc()) << "the loss is " << type << ", not a scalar; sum or average it with weft.reduce";
-    const auto one = mlir::DenseElementsAttr::get(type, builder.getFloatAttr(type.getElementType(), 1.0));
+      return mlir::emitError(loss.getLoc())
+             << "the loss is " << type << ", not a scalar; sum or average it with weft.reduce";
+    const auto one =
+        mlir::DenseElementsAttr::get(type, builder.getFloatAttr(type.getElementType(), 1.0));
     contribute(loss, ConstantOp::create(builder, graph.getLoc(), type, one), nullptr);
     return mlir::success();
   }
 
   void addUpstream(mlir::Value result) {
     const std::string name = gradientName(result, "result");
-    const auto attributes = builder.getDictionaryAttr(
-        builder.getNamedAttr(gradientOfName, builder.getStringAttr(name.substr(gradientPrefix.size()))));
+    const auto attributes = builder.getDictionaryAttr(builder.getNamedAttr(
+        gradientOfName, builder.getStringAttr(name.substr(gradientPrefix.size()))));
     const unsigned position = body.getNumArguments();
     (void)graph.insertArgument(position, result.getType(), attributes,
                                mlir::NameLoc::get(builder.getStringAttr(name), graph.getLoc()));
@@ -149,19 +160,15 @@ private:
   mlir::LogicalResult differentiateOp(mlir::Operation *op) {
     llvm::SmallVector<mlir::Value> upstream;
     llvm::SmallVector<bool> isWanted;
-    for (mlir::Value result : op->getResults())
-      upstream.push_back(gradientOf(result));
-    for (mlir::Value operand : op->getOperands())
-      isWanted.push_back(active.contains(operand));
+    for (mlir::Value result : op->getResults()) upstream.push_back(gradientOf(result));
+    for (mlir::Value operand : op->getOperands()) isWanted.push_back(active.contains(operand));
     if (!llvm::any_of(upstream, [](mlir::Value gradient) { return gradient != nullptr; }) ||
         !llvm::is_contained(isWanted, true))
       return mlir::success();
     Derivation derivation(op, builder, upstream, isWanted);
-    if (mlir::failed(mlir::cast<WeftOp>(op).differentiate(derivation)))
-      return mlir::failure();
+    if (mlir::failed(mlir::cast<WeftOp>(op).differentiate(derivation))) return mlir::failure();
     for (auto [operand, gradient] : llvm::zip_equal(op->getOperands(), derivation.given()))
-      if (gradient)
-        contribute(operand, gradient, op);
+      if (gradient) contribute(operand, gradient, op);
     return mlir::success();
   }
 
@@ -174,11 +181,11 @@ private:
     contributions[value].push_back({gradient, reader});
   }
 
-  /// The sum of all contributions, the last reader's first; null without any. Asked once for each value.
+  /// The sum of all contributions, the last reader's first; null without any. Asked once for each
+  /// value.
   mlir::Value gradientOf(mlir::Value value) {
     const auto found = contributions.find(value);
-    if (found == contributions.end())
-      return {};
+    if (found == contributions.end()) return {};
     const std::vector<Contribution> &parts = found->second;
     const std::string name = gradientName(value, "");
     if (parts.size() == 1) {
@@ -201,19 +208,19 @@ private:
 
   static std::string gradientName(mlir::Value value, const std::string &otherwise) {
     const std::string name = writtenName(value);
-    if (name.empty() && otherwise.empty())
-      return "";
+    if (name.empty() && otherwise.empty()) return "";
     return gradientPrefix.str() + (name.empty() ? otherwise : name);
   }
 
-  /// The first suggestion holds: a gradient that is passed on unchanged keeps the name it got where it was made.
+  /// The first suggestion holds: a gradient that is passed on unchanged keeps the name it got where
+  /// it was made.
   void suggestName(mlir::Value value, const std::string &name) {
-    if (!name.empty() && value.getDefiningOp())
-      nameOf.try_emplace(value, name);
+    if (!name.empty() && value.getDefiningOp()) nameOf.try_emplace(value, name);
   }
 
   void nameOps() {
-    for (mlir::Operation &op : llvm::make_range(std::next(forward.back()->getIterator()), body.getTerminator()->getIterator())) {
+    for (mlir::Operation &op : llvm::make_range(std::next(forward.back()->getIterator()),
+                                                body.getTerminator()->getIterator())) {
       std::vector<std::string> all;
       for (mlir::Value result : op.getResults()) {
         const auto found = nameOf.find(result);
@@ -222,34 +229,35 @@ private:
       if (all.empty() || llvm::all_of(all, [](const std::string &name) { return name.empty(); }))
         continue;
       for (size_t n = 0; n < all.size(); ++n)
-        if (all[n].empty())
-          all[n] = op.getName().stripDialect().str() + "_" + std::to_string(n);
+        if (all[n].empty()) all[n] = op.getName().stripDialect().str() + "_" + std::to_string(n);
       op.setLoc(mlir::NameLoc::get(builder.getStringAttr(llvm::join(all, ", ")), op.getLoc()));
     }
   }
 
   // --- results ---
 
-  /// One gradient for each wanted argument, in their order. No two results are one value, and none is an argument.
+  /// One gradient for each wanted argument, in their order. No two results are one value, and none
+  /// is an argument.
   void returnGradients() {
     mlir::Operation *terminator = body.getTerminator();
     llvm::SmallVector<mlir::Value> results(terminator->getOperands());
     for (mlir::BlockArgument argument : body.getArguments()) {
-      if (!wanted.contains(argument))
-        continue;
+      if (!wanted.contains(argument)) continue;
       mlir::Value gradient = gradientOf(argument);
       const std::string name = writtenName(argument);
       if (!gradient) {
-        mlir::emitWarning(argument.getLoc()) << "no result depends on '" << name << "'; it has no gradient";
+        mlir::emitWarning(argument.getLoc())
+            << "no result depends on '" << name << "'; it has no gradient";
         continue;
       }
       if (mlir::isa<mlir::BlockArgument>(gradient) || llvm::is_contained(results, gradient)) {
         gradient = IdentityOp::create(builder, graph.getLoc(), gradient);
         suggestName(gradient, gradientName(argument, ""));
       }
-      const auto attributes =
-          builder.getDictionaryAttr(builder.getNamedAttr(gradientOfName, builder.getStringAttr(name)));
-      (void)graph.insertResult(static_cast<unsigned>(results.size()), gradient.getType(), attributes);
+      const auto attributes = builder.getDictionaryAttr(
+          builder.getNamedAttr(gradientOfName, builder.getStringAttr(name)));
+      (void)graph.insertResult(static_cast<unsigned>(results.size()), gradient.getType(),
+                               attributes);
       results.push_back(gradient);
     }
     terminator->setOperands(results);

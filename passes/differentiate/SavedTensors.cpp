@@ -1,5 +1,5 @@
-// Kept or recomputed tensors. Recomputation clones the op in front of its first backward reader; the operands of the clone are
-// then read by the backward part instead.
+// Kept or recomputed tensors. Recomputation clones the op in front of its first backward reader;
+// the operands of the clone are then read by the backward part instead.
 #include "passes/differentiate/SavedTensors.h"
 
 #include "kernel/Nearest.h"
@@ -18,56 +18,56 @@ public:
   mlir::LogicalResult recompute(const std::vector<std::string> &names) {
     std::map<int, mlir::Value> chosen;  // by position of the op
     for (const std::string &name : names) {
-      const auto at = llvm::find_if(ordered, [&](mlir::Operation *op) { return writtenName(op->getResult(0)) == name; });
-      if (at == ordered.end())
-        return unknown(name);
+      const auto at = llvm::find_if(
+          ordered, [&](mlir::Operation *op) { return writtenName(op->getResult(0)) == name; });
+      if (at == ordered.end()) return unknown(name);
       mlir::Operation *op = *at;
       if (mlir::cast<WeftOp>(op).operatorClass() != OperatorClass::elementwise)
-        return op->emitOpError() << "recompute '" << name << "': only element-wise ops are computed again, to save the "
+        return op->emitOpError() << "recompute '" << name
+                                 << "': only element-wise ops are computed again, to save the "
                                  << "result of others costs less";
       chosen[static_cast<int>(at - ordered.begin())] = op->getResult(0);
     }
     // From last to first: a clone may read what another name recomputes.
     for (const auto &[position, value] : llvm::reverse(chosen))
-      if (mlir::failed(cloneFor(value)))
-        return mlir::failure();
+      if (mlir::failed(cloneFor(value))) return mlir::failure();
     return mlir::success();
   }
 
-  /// The chain that computes a result again from what is stored anyway; nothing if there is none, or if it cannot pay.
+  /// The chain that computes a result again from what is stored anyway; nothing if there is none,
+  /// or if it cannot pay.
   std::optional<Recomputation> recomputationOf(mlir::Operation *op) const {
     if (!isElementwise(op) || !isSaved(op->getResult(0)) || isStoredForward(op->getResult(0)))
       return std::nullopt;
     llvm::SetVector<mlir::Operation *> chain;
     llvm::SetVector<mlir::Value> leaves;
-    if (!collect(op, chain, leaves))
-      return std::nullopt;
-    Recomputation found{.chain = {chain.begin(), chain.end()}, .bytesLess = 2 * bytesOf(op->getResult(0))};
-    llvm::sort(found.chain, [](mlir::Operation *a, mlir::Operation *b) { return a->isBeforeInBlock(b); });
+    if (!collect(op, chain, leaves)) return std::nullopt;
+    Recomputation found{.chain = {chain.begin(), chain.end()},
+                        .bytesLess = 2 * bytesOf(op->getResult(0))};
+    llvm::sort(found.chain,
+               [](mlir::Operation *a, mlir::Operation *b) { return a->isBeforeInBlock(b); });
     for (mlir::Value leaf : leaves)
-      if (!isReadWith(leaf, op->getResult(0)))
-        found.bytesLess -= bytesOf(leaf);
+      if (!isReadWith(leaf, op->getResult(0))) found.bytesLess -= bytesOf(leaf);
     return found.bytesLess > 0 ? std::optional(found) : std::nullopt;
   }
 
   void computeAgain(const Recomputation &recomputation) {
     for (mlir::Operation *op : llvm::reverse(recomputation.chain))
-      if (isSaved(op->getResult(0)))
-        (void)cloneFor(op->getResult(0));
+      if (isSaved(op->getResult(0))) (void)cloneFor(op->getResult(0));
     listSaved();
   }
 
-  /// relu_dx of a gradient that dropout masked may read the dropped activation instead of the activation: they differ in sign
-  /// only where the gradient is zero. The forward pass stores that one anyway, for the product that follows.
+  /// relu_dx of a gradient that dropout masked may read the dropped activation instead of the
+  /// activation: they differ in sign only where the gradient is zero. The forward pass stores that
+  /// one anyway, for the product that follows.
   void readDroppedActivations() {
     graph.walk([&](ReluDxOp gradient) {
       auto masked = gradient.getDy().getDefiningOp<DropoutOp>();
-      if (!masked || forward.contains(masked))
-        return;
+      if (!masked || forward.contains(masked)) return;
       for (mlir::Operation *user : gradient.getFrom().getUsers())
-        if (auto dropped = mlir::dyn_cast<DropoutOp>(user); dropped && forward.contains(dropped) &&
-                                                            dropped.getStream() == masked.getStream() &&
-                                                            dropped.getP() == masked.getP()) {
+        if (auto dropped = mlir::dyn_cast<DropoutOp>(user);
+            dropped && forward.contains(dropped) && dropped.getStream() == masked.getStream() &&
+            dropped.getP() == masked.getP()) {
           gradient.getFromMutable().assign(dropped.getResult());
           return;
         }
@@ -81,66 +81,76 @@ public:
       for (mlir::Value result : op->getResults())
         if (isSaved(result)) {
           const std::string name = writtenName(result);
-          names.push_back(builder.getStringAttr(name.empty() ? "%" + std::to_string(number) : name));
+          names.push_back(
+              builder.getStringAttr(name.empty() ? "%" + std::to_string(number) : name));
         }
     graph->setAttr(savedName, builder.getArrayAttr(names));
   }
 
 private:
-  bool isBackward(mlir::Operation *op) const { return !forward.contains(op) && !mlir::isa<ReturnOp>(op); }
-  bool isSaved(mlir::Value value) const { return llvm::any_of(value.getUsers(), [&](auto *user) { return isBackward(user); }); }
+  bool isBackward(mlir::Operation *op) const {
+    return !forward.contains(op) && !mlir::isa<ReturnOp>(op);
+  }
+  bool isSaved(mlir::Value value) const {
+    return llvm::any_of(value.getUsers(), [&](auto *user) { return isBackward(user); });
+  }
 
   static bool isElementwise(mlir::Operation *op) {
-    return op->getNumResults() == 1 && mlir::cast<WeftOp>(op).operatorClass() == OperatorClass::elementwise && op->getNumOperands() > 0;
+    return op->getNumResults() == 1 &&
+           mlir::cast<WeftOp>(op).operatorClass() == OperatorClass::elementwise &&
+           op->getNumOperands() > 0;
   }
   static int64_t bytesOf(mlir::Value value) {
     const auto type = mlir::cast<mlir::RankedTensorType>(value.getType());
     return type.getNumElements() * static_cast<int64_t>((type.getElementTypeBitWidth() + 7) / 8);
   }
 
-  /// Whether the forward pass stores a value for itself: no kernel holds its producer together with all of its readers there.
+  /// Whether the forward pass stores a value for itself: no kernel holds its producer together with
+  /// all of its readers there.
   bool isStoredForward(mlir::Value value) const {
     mlir::Operation *producer = value.getDefiningOp();
     const auto standsAlone = [](mlir::Operation *op) {
       const OperatorClass kind = mlir::cast<WeftOp>(op).operatorClass();
       return kind == OperatorClass::contraction || kind == OperatorClass::movement;
     };
-    return !producer || standsAlone(producer) || llvm::any_of(value.getUsers(), [&](mlir::Operation *user) {
-      return mlir::isa<ReturnOp>(user) || (forward.contains(user) && standsAlone(user));
-    });
+    return !producer || standsAlone(producer) ||
+           llvm::any_of(value.getUsers(), [&](mlir::Operation *user) {
+             return mlir::isa<ReturnOp>(user) || (forward.contains(user) && standsAlone(user));
+           });
   }
 
-  /// Adds an op and those element-wise ones whose results nothing stores; false if one needs another kind of op again.
-  bool collect(mlir::Operation *op, llvm::SetVector<mlir::Operation *> &chain, llvm::SetVector<mlir::Value> &leaves) const {
+  /// Adds an op and those element-wise ones whose results nothing stores; false if one needs
+  /// another kind of op again.
+  bool collect(mlir::Operation *op, llvm::SetVector<mlir::Operation *> &chain,
+               llvm::SetVector<mlir::Value> &leaves) const {
     chain.insert(op);
     for (mlir::Value operand : op->getOperands()) {
       mlir::Operation *producer = operand.getDefiningOp();
-      if (isStoredForward(operand) || isSaved(operand))
-        leaves.insert(operand);
-      else if (!isElementwise(producer) || !collect(producer, chain, leaves))
-        return false;
+      if (isStoredForward(operand) || isSaved(operand)) leaves.insert(operand);
+      else if (!isElementwise(producer) || !collect(producer, chain, leaves)) return false;
     }
     return true;
   }
 
   /// Whether a backward reader of `value` reads `leaf` as well.
   bool isReadWith(mlir::Value leaf, mlir::Value value) const {
-    return llvm::any_of(value.getUsers(), [&](mlir::Operation *user) { return isBackward(user) && llvm::is_contained(user->getOperands(), leaf); });
+    return llvm::any_of(value.getUsers(), [&](mlir::Operation *user) {
+      return isBackward(user) && llvm::is_contained(user->getOperands(), leaf);
+    });
   }
 
   mlir::LogicalResult unknown(const std::string &name) {
     std::vector<std::string> known;
     for (mlir::Operation *op : ordered)
-      if (isSaved(op->getResult(0)))
-        known.push_back(writtenName(op->getResult(0)));
-    return mlir::emitError(graph.getLoc()) << "recompute '" << name << "': no such tensor" << nearestAndKnown(name, known);
+      if (isSaved(op->getResult(0))) known.push_back(writtenName(op->getResult(0)));
+    return mlir::emitError(graph.getLoc())
+           << "recompute '" << name << "': no such tensor" << nearestAndKnown(name, known);
   }
 
   mlir::LogicalResult cloneFor(mlir::Value value) {
     mlir::Operation *first = nullptr;
     for (mlir::Operation *user : value.getUsers())
-      if (isBackward(user) && (!first || user->isBeforeInBlock(first)))
-        first = user;
+      if (isBackward(user) && (!first || user->isBeforeInBlock(first))) first = user;
     if (!first)
       return value.getDefiningOp()->emitOpError()
              << "recompute '" << writtenName(value) << "': the backward pass does not read it";
@@ -165,8 +175,7 @@ mlir::LogicalResult saveTensors(GraphOp graph, llvm::ArrayRef<mlir::Operation *>
                                 const DifferentiateOptions &options) {
   Saver saver(graph, forward);
   saver.readDroppedActivations();
-  if (mlir::failed(saver.recompute(options.recompute)))
-    return mlir::failure();
+  if (mlir::failed(saver.recompute(options.recompute))) return mlir::failure();
   saver.listSaved();
   return mlir::success();
 }
@@ -175,7 +184,8 @@ std::string Recomputation::name() const {
   mlir::Operation *op = chain.back();
   const std::string name = writtenName(op->getResult(0));
   const auto number = std::distance(op->getBlock()->begin(), op->getIterator());
-  return "recompute-" + (name.empty() ? op->getName().stripDialect().str() + std::to_string(number) : name);
+  return "recompute-" +
+         (name.empty() ? op->getName().stripDialect().str() + std::to_string(number) : name);
 }
 
 namespace {
@@ -184,8 +194,7 @@ std::vector<mlir::Operation *> forwardOps(GraphOp graph) {
   const DescribedOps described = describeGraph(graph);
   std::vector<mlir::Operation *> forward;
   for (size_t op = 0; op < described.ops.size(); ++op)
-    if (described.flow.ops[op].entry == 0)
-      forward.push_back(described.ops[op]);
+    if (described.flow.ops[op].entry == 0) forward.push_back(described.ops[op]);
   return forward;
 }
 
@@ -200,7 +209,9 @@ std::vector<Recomputation> findRecomputations(GraphOp graph) {
   for (mlir::Operation *op : forward)
     if (std::optional<Recomputation> one = saver.recomputationOf(op))
       found.push_back(std::move(*one));
-  llvm::stable_sort(found, [](const Recomputation &a, const Recomputation &b) { return a.bytesLess > b.bytesLess; });
+  llvm::stable_sort(found, [](const Recomputation &a, const Recomputation &b) {
+    return a.bytesLess > b.bytesLess;
+  });
   return found;
 }
 

@@ -1,17 +1,20 @@
-// What the backward ops of a differentiated graph read of the forward ones: kept, or computed again.
+// What the backward ops of a differentiated graph read of the forward ones: kept, or computed
+// again.
 #pragma once
 
 #include "passes/Rewrites.h"
 
 namespace weft {
 
-/// Attributes of a differentiated graph: the saved tensors (graph), whose gradient an argument or result is, and whose next
-/// value a result is. A result marked as the loss is what is differentiated.
-inline constexpr llvm::StringLiteral savedName = "weft.saved", gradientOfName = "weft.gradient_of", updateOfName = "weft.update_of",
-                                     lossName = "weft.loss";
+/// Attributes of a differentiated graph: the saved tensors (graph), whose gradient an argument or
+/// result is, and whose next value a result is. A result marked as the loss is what is
+/// differentiated.
+inline constexpr llvm::StringLiteral savedName = "weft.saved", gradientOfName = "weft.gradient_of",
+                                     updateOfName = "weft.update_of", lossName = "weft.loss";
 
-/// Clones the ops of `options.recompute` into the backward part, and lists in the graph's attribute `weft.saved` what is read
-/// of the others. A diagnostic for a name that is no saved tensor, or whose op is not element-wise.
+/// Clones the ops of `options.recompute` into the backward part, and lists in the graph's attribute
+/// `weft.saved` what is read of the others. A diagnostic for a name that is no saved tensor, or
+/// whose op is not element-wise.
 mlir::LogicalResult saveTensors(GraphOp graph, llvm::ArrayRef<mlir::Operation *> forward,
                                 const DifferentiateOptions &options);
 

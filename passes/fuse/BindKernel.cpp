@@ -1,6 +1,7 @@
-// From ops of a dataflow graph to the canonical kernel. The only question of substance is which tensor dimensions are one
-// kernel axis: two dimensions are, exactly if some op walks both along one of its axes (union-find over uses). Ops without
-// any tensor in common ("launch merging") correspond axis by axis, by position.
+// From ops of a dataflow graph to the canonical kernel. The only question of substance is which
+// tensor dimensions are one kernel axis: two dimensions are, exactly if some op walks both along
+// one of its axes (union-find over uses). Ops without any tensor in common ("launch merging")
+// correspond axis by axis, by position.
 #include "kernel/Error.h"
 #include "passes/fuse/Dataflow.h"
 
@@ -20,8 +21,7 @@ public:
     return parent.back();
   }
   int find(int node) const {
-    while (parent[node] != node)
-      node = parent[node];
+    while (parent[node] != node) node = parent[node];
     return node;
   }
   void unite(int a, int b) {
@@ -44,16 +44,13 @@ public:
   Binder(const Dataflow &flow, std::vector<int> chosen) : flow(flow), ops(std::move(chosen)) {
     std::sort(ops.begin(), ops.end());
     for (int op : ops)
-      for (int tensor : flow.ops[op].results)
-        defined.insert(tensor);
+      for (int tensor : flow.ops[op].results) defined.insert(tensor);
   }
 
   BoundKernel bind(const std::string &name, const KernelSignature *signature) {
-    for (int op : ops)
-      addOp(op);
+    for (int op : ops) addOp(op);
     mergeComponents();
-    if (signature)
-      orderInputs(*signature);
+    if (signature) orderInputs(*signature);
     return build(name, signature ? signature->outputs : leavingTensors());
   }
 
@@ -81,8 +78,7 @@ private:
     for (const auto &[op, bound] : boundOps) {
       std::set<int> classes;
       for (int node : bound.axes)
-        if (!classes.insert(partition.find(node)).second)
-          return false;
+        if (!classes.insert(partition.find(node)).second) return false;
     }
     return true;
   }
@@ -92,13 +88,12 @@ private:
     int localAxes = 0;
     for (const auto *maps : {&flowOp.operandAxes, &flowOp.resultAxes})
       for (const std::vector<int> &map : *maps)
-        for (int axis : map)
-          localAxes = std::max(localAxes, axis + 1);
+        for (int axis : map) localAxes = std::max(localAxes, axis + 1);
     BoundOp &bound = boundOps[op];
-    for (int axis = 0; axis < localAxes; ++axis)
-      bound.axes.push_back(partition.add());
+    for (int axis = 0; axis < localAxes; ++axis) bound.axes.push_back(partition.add());
     for (size_t operand = 0; operand < flowOp.operands.size(); ++operand)
-      bound.operands.push_back(bindOperand(bound, flowOp.operands[operand], flowOp.operandAxes[operand]));
+      bound.operands.push_back(
+          bindOperand(bound, flowOp.operands[operand], flowOp.operandAxes[operand]));
     for (size_t result = 0; result < flowOp.results.size(); ++result) {
       const int use = addUse(flowOp.results[result]);
       produced[flowOp.results[result]] = use;
@@ -114,8 +109,7 @@ private:
     for (int use : earlier) {
       const Partition before = partition;
       tie(bound, use, localAxes);
-      if (axesStayDistinct())
-        return use;
+      if (axesStayDistinct()) return use;
       partition = before;
     }
     if (internal)
@@ -128,38 +122,34 @@ private:
     return use;
   }
 
-  /// The dimensions that independent ops share by position: those of the widest tensor, results first, first in order. Only
-  /// a reduction has an operand that is wider than its results.
+  /// The dimensions that independent ops share by position: those of the widest tensor, results
+  /// first, first in order. Only a reduction has an operand that is wider than its results.
   const Use &widestTensor(const std::vector<int> &component) const {
     const Use *widest = &uses[boundOps.at(component.front()).results.front()];
     for (const auto tensors : {&BoundOp::results, &BoundOp::operands})
       for (int op : component)
         for (int use : boundOps.at(op).*tensors)
-          if (uses[use].nodes.size() > widest->nodes.size())
-            widest = &uses[use];
+          if (uses[use].nodes.size() > widest->nodes.size()) widest = &uses[use];
     return *widest;
   }
 
   std::vector<std::vector<int>> connectedComponents() const {
     std::map<int, int> ownerOfUse;
     Partition groups;
-    for (size_t i = 0; i < ops.size(); ++i)
-      groups.add();
+    for (size_t i = 0; i < ops.size(); ++i) groups.add();
     for (size_t i = 0; i < ops.size(); ++i) {
       const BoundOp &bound = boundOps.at(ops[i]);
       for (const auto *list : {&bound.operands, &bound.results})
         for (int use : *list) {
           auto [owner, isNew] = ownerOfUse.emplace(use, static_cast<int>(i));
-          if (!isNew)
-            groups.unite(owner->second, static_cast<int>(i));
+          if (!isNew) groups.unite(owner->second, static_cast<int>(i));
         }
     }
     std::map<int, std::vector<int>> members;
     for (size_t i = 0; i < ops.size(); ++i)
       members[groups.find(static_cast<int>(i))].push_back(ops[i]);
     std::vector<std::vector<int>> result;
-    for (auto &[root, component] : members)
-      result.push_back(std::move(component));
+    for (auto &[root, component] : members) result.push_back(std::move(component));
     return result;
   }
 
@@ -167,16 +157,16 @@ private:
     const std::vector<std::vector<int>> components = connectedComponents();
     for (size_t i = 1; i < components.size(); ++i) {
       const Use &first = widestTensor(components.front()), &other = widestTensor(components[i]);
-      if (first.nodes.size() != other.nodes.size())
-        continue;
-      const std::vector<Axis> &a = flow.tensors[first.tensor].axes, &b = flow.tensors[other.tensor].axes;
-      if (!std::equal(a.begin(), a.end(), b.begin(), [](const Axis &x, const Axis &y) { return x.extent == y.extent; }))
+      if (first.nodes.size() != other.nodes.size()) continue;
+      const std::vector<Axis> &a = flow.tensors[first.tensor].axes,
+                              &b = flow.tensors[other.tensor].axes;
+      if (!std::equal(a.begin(), a.end(), b.begin(),
+                      [](const Axis &x, const Axis &y) { return x.extent == y.extent; }))
         continue;
       const Partition before = partition;
       for (size_t dimension = 0; dimension < first.nodes.size(); ++dimension)
         partition.unite(first.nodes[dimension], other.nodes[dimension]);
-      if (!axesStayDistinct())
-        partition = before;
+      if (!axesStayDistinct()) partition = before;
     }
   }
 
@@ -185,8 +175,9 @@ private:
     const int root = partition.find(node);
     auto [entry, isNew] = axisOfClass.emplace(root, static_cast<int>(kernel.axes.size()));
     if (isNew)
-      kernel.axes.push_back(Axis{.name = uniqueName(label.name.empty() ? "n" : label.name, axisNames),
-                                 .extent = label.extent});
+      kernel.axes.push_back(
+          Axis{.name = uniqueName(label.name.empty() ? "n" : label.name, axisNames),
+               .extent = label.extent});
     return entry->second;
   }
 
@@ -199,9 +190,11 @@ private:
 
   int addValue(int use) {
     const FlowTensor &tensor = flow.tensors[uses[use].tensor];
-    Value value{.name = uniqueName(tensor.name, valueNames), .dtype = tensor.dtype, .axes = {}, .number = -1};
-    if (tensor.producer >= 0)
-      value.number = flow.ops[tensor.producer].number;
+    Value value{.name = uniqueName(tensor.name, valueNames),
+                .dtype = tensor.dtype,
+                .axes = {},
+                .number = -1};
+    if (tensor.producer >= 0) value.number = flow.ops[tensor.producer].number;
     for (size_t dimension = 0; dimension < tensor.axes.size(); ++dimension)
       value.axes.push_back(axisOf(uses[use].nodes[dimension], tensor.axes[dimension]));
     kernel.values.push_back(std::move(value));
@@ -212,13 +205,17 @@ private:
   BodyOp bodyOf(int op) {
     const FlowOp &flowOp = flow.ops[op];
     const BoundOp &bound = boundOps.at(op);
-    BodyOp body{.name = flowOp.name, .operatorClass = flowOp.operatorClass, .operands = {}, .results = {},
-                .reducedAxes = {}, .attributes = flowOp.attributes, .spelling = flowOp.spelling, .flop = flowOp.flop,
+    BodyOp body{.name = flowOp.name,
+                .operatorClass = flowOp.operatorClass,
+                .operands = {},
+                .results = {},
+                .reducedAxes = {},
+                .attributes = flowOp.attributes,
+                .spelling = flowOp.spelling,
+                .flop = flowOp.flop,
                 .number = flowOp.number};
-    for (int use : bound.operands)
-      body.operands.push_back(valueOfUse.at(use));
-    for (int use : bound.results)
-      body.results.push_back(addValue(use));
+    for (int use : bound.operands) body.operands.push_back(valueOfUse.at(use));
+    for (int use : bound.results) body.results.push_back(addValue(use));
     for (int axis : flowOp.reduced)
       body.reducedAxes.push_back(axisOfClass.at(partition.find(bound.axes[axis])));
     std::sort(body.reducedAxes.begin(), body.reducedAxes.end());
@@ -232,35 +229,43 @@ private:
         axes.insert(axisOfClass.at(partition.find(boundOps.at(op).axes[axis])));
       return axes;
     };
-    return {.independent = kernelAxes(flow.ops[op].independent), .reduced = kernelAxes(flow.ops[op].reduced)};
+    return {.independent = kernelAxes(flow.ops[op].independent),
+            .reduced = kernelAxes(flow.ops[op].reduced)};
   }
 
   bool leavesKernel(int tensor) const {
     const FlowTensor &flowTensor = flow.tensors[tensor];
-    const auto inside = [&](int consumer) { return std::binary_search(ops.begin(), ops.end(), consumer); };
+    const auto inside = [&](int consumer) {
+      return std::binary_search(ops.begin(), ops.end(), consumer);
+    };
     return flowTensor.leaves || flowTensor.consumers.empty() ||
            !std::all_of(flowTensor.consumers.begin(), flowTensor.consumers.end(), inside);
   }
 
-  /// The graph's order, but a contraction that needs no other op goes first: families know its kernels by that.
+  /// The graph's order, but a contraction that needs no other op goes first: families know its
+  /// kernels by that.
   std::vector<int> bodyOrder() const {
     std::vector<int> order = ops;
     const auto isDefined = [&](int tensor) { return defined.contains(tensor); };
     std::ranges::stable_partition(order, [&](int op) {
-      return flow.ops[op].operatorClass == OperatorClass::contraction && std::ranges::none_of(flow.ops[op].operands, isDefined);
+      return flow.ops[op].operatorClass == OperatorClass::contraction &&
+             std::ranges::none_of(flow.ops[op].operands, isDefined);
     });
     return order;
   }
 
-  /// In the order of the body, but behind a contraction sums come last: families know its result by the first.
+  /// In the order of the body, but behind a contraction sums come last: families know its result by
+  /// the first.
   std::vector<int> leavingTensors() const {
     std::vector<int> tensors;
     for (int op : bodyOrder())
       for (int tensor : flow.ops[op].results)
-        if (leavesKernel(tensor))
-          tensors.push_back(tensor);
-    const bool isContraction = flow.ops[bodyOrder().front()].operatorClass == OperatorClass::contraction;
-    std::ranges::stable_partition(tensors, [&](int tensor) { return !isContraction || flow.ops[flow.tensors[tensor].producer].name != "reduce"; });
+        if (leavesKernel(tensor)) tensors.push_back(tensor);
+    const bool isContraction =
+        flow.ops[bodyOrder().front()].operatorClass == OperatorClass::contraction;
+    std::ranges::stable_partition(tensors, [&](int tensor) {
+      return !isContraction || flow.ops[flow.tensors[tensor].producer].name != "reduce";
+    });
     return tensors;
   }
 
@@ -269,11 +274,11 @@ private:
     inputOrder.clear();
     for (int tensor : signature.inputs) {
       std::vector<int> &readers = inputUses[tensor];
-      if (readers.empty())
-        readers.push_back(addUse(tensor));
+      if (readers.empty()) readers.push_back(addUse(tensor));
       if (readers.size() > 1)
-        throw Error::unsupported("kernel region reads its argument '{}' under two index maps; pass the tensor twice",
-                                 flow.tensors[tensor].name);
+        throw Error::unsupported(
+            "kernel region reads its argument '{}' under two index maps; pass the tensor twice",
+            flow.tensors[tensor].name);
       inputOrder.push_back(readers.front());
     }
   }
@@ -292,7 +297,8 @@ private:
     for (int tensor : outputs) {
       const auto use = produced.find(tensor);
       if (use == produced.end())
-        throw Error::unsupported("kernel '{}' returns its input '{}'", name, flow.tensors[tensor].name);
+        throw Error::unsupported("kernel '{}' returns its input '{}'", name,
+                                 flow.tensors[tensor].name);
       kernel.outputs.push_back(valueOfUse.at(use->second));
       result.outputs.push_back(tensor);
     }
@@ -306,10 +312,10 @@ private:
   std::set<int> defined;  ///< tensors produced inside
   Partition partition;
   std::vector<Use> uses;
-  std::map<int, BoundOp> boundOps;           ///< by op index
-  std::map<int, int> produced;               ///< tensor -> use, for results
+  std::map<int, BoundOp> boundOps;            ///< by op index
+  std::map<int, int> produced;                ///< tensor -> use, for results
   std::map<int, std::vector<int>> inputUses;  ///< tensor -> uses, for inputs
-  std::vector<int> inputOrder;               ///< uses, in order of first read
+  std::vector<int> inputOrder;                ///< uses, in order of first read
 
   Kernel kernel;
   std::map<int, int> axisOfClass, valueOfUse;
@@ -320,11 +326,13 @@ std::string countedName(const std::string &name, int count) {
   return count == 1 ? name : name + "_x" + std::to_string(count);
 }
 
-/// "q_projection" with a weight, "score_contraction" without, "contract_phbj" where the graph gives no name.
+/// "q_projection" with a weight, "score_contraction" without, "contract_phbj" where the graph gives
+/// no name.
 std::string contractionName(const Dataflow &flow, const FlowOp &op) {
   if (op.label.rfind(op.name, 0) != 0) {
-    const bool hasWeight = std::any_of(op.operands.begin(), op.operands.end(),
-                                       [&](int operand) { return flow.tensors[operand].isParameter; });
+    const bool hasWeight = std::any_of(op.operands.begin(), op.operands.end(), [&](int operand) {
+      return flow.tensors[operand].isParameter;
+    });
     const std::string product = "_product";
     std::string what = op.label;
     if (what.size() > product.size() && what.ends_with(product))
@@ -332,8 +340,7 @@ std::string contractionName(const Dataflow &flow, const FlowOp &op) {
     return what + (hasWeight ? "_projection" : "_contraction");
   }
   std::string name = op.name + "_";
-  for (const Axis &axis : flow.tensors[op.results.front()].axes)
-    name += axis.name;
+  for (const Axis &axis : flow.tensors[op.results.front()].axes) name += axis.name;
   return name;
 }
 
@@ -341,8 +348,7 @@ std::string contractionName(const Dataflow &flow, const FlowOp &op) {
 
 int64_t FlowTensor::bytes() const {
   int64_t elements = 1;
-  for (const Axis &axis : axes)
-    elements *= axis.extent;
+  for (const Axis &axis : axes) elements *= axis.extent;
   return elements * sizeOf(dtype);
 }
 
@@ -352,12 +358,11 @@ std::string kernelName(const Dataflow &flow, const std::vector<int> &ops) {
   std::vector<std::pair<std::string, int>> runs;
   for (int op : sorted) {
     const FlowOp &flowOp = flow.ops[op];
-    const std::string part = flowOp.operatorClass == OperatorClass::contraction ? contractionName(flow, flowOp)
-                                                                                : flowOp.name;
-    if (!runs.empty() && runs.back().first == part)
-      ++runs.back().second;
-    else
-      runs.emplace_back(part, 1);
+    const std::string part = flowOp.operatorClass == OperatorClass::contraction
+                                 ? contractionName(flow, flowOp)
+                                 : flowOp.name;
+    if (!runs.empty() && runs.back().first == part) ++runs.back().second;
+    else runs.emplace_back(part, 1);
   }
   std::string name;
   for (const auto &[part, count] : runs)
@@ -369,7 +374,8 @@ BoundKernel bindKernel(const Dataflow &flow, const std::vector<int> &ops, const 
                        const KernelSignature *signature) {
   if (ops.size() == 1 && flow.ops[ops.front()].region) {
     const FlowOp &op = flow.ops[ops.front()];
-    return BoundKernel{.kernel = *op.region, .inputs = op.operands, .outputs = op.results, .spaces = {}};
+    return BoundKernel{
+        .kernel = *op.region, .inputs = op.operands, .outputs = op.results, .spaces = {}};
   }
   return Binder(flow, ops).bind(name.empty() ? kernelName(flow, ops) : name, signature);
 }

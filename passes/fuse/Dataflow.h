@@ -1,5 +1,6 @@
-// A dataflow graph as plain data: what the fusion rules and the bridge need of each op, without MLIR. Describe.cpp fills
-// it from a weft.graph; everything that reasons about iteration spaces works on this.
+// A dataflow graph as plain data: what the fusion rules and the bridge need of each op, without
+// MLIR. Describe.cpp fills it from a weft.graph; everything that reasons about iteration spaces
+// works on this.
 //
 // Invariant: ops are in topological order; a tensor has at most one producer.
 #pragma once
@@ -22,33 +23,38 @@ struct FlowTensor {
   int producer = -1;       ///< op index, -1: an argument of the graph
   std::vector<int> consumers;  ///< op indices, ascending, each once
   bool isParameter = false;    ///< a weight, or computed from weights alone
-  bool isUpdated = false;      ///< an argument that an optimizer gives a next value (a weight or its averages), or moved from such alone
-  bool leaves = false;         ///< returned, or read by an op outside the described set
+  bool isUpdated = false;  ///< an argument that an optimizer gives a next value (a weight or its
+                           ///< averages), or moved from such alone
+  bool leaves = false;     ///< returned, or read by an op outside the described set
   int64_t bytes() const;
 };
 
-/// An op with its access maps: every dimension of every operand and result runs along one local axis of the op.
+/// An op with its access maps: every dimension of every operand and result runs along one local
+/// axis of the op.
 struct FlowOp {
   std::string name;   ///< without dialect prefix
   std::string label;  ///< readable: the name location if the graph gives one, else the name
   OperatorClass operatorClass = OperatorClass::elementwise;
-  std::vector<int> operands, results;  ///< tensor indices
+  std::vector<int> operands, results;                     ///< tensor indices
   std::vector<std::vector<int>> operandAxes, resultAxes;  ///< local axis of each dimension
-  std::vector<int> independent, reduced;  ///< local axes that the op walks; the others are indexed only
+  std::vector<int> independent,
+      reduced;  ///< local axes that the op walks; the others are indexed only
   std::map<std::string, Attribute> attributes;
   std::string spelling;
   double flop = 0;
   int number = -1;
-  int entry = 0;  ///< which of Dataflow::entryPoints it belongs to
+  int entry = 0;              ///< which of Dataflow::entryPoints it belongs to
   bool readsPartner = false;  ///< reads elements other than its own along a walked axis (rotary)
-  bool reducesTiles = false;  ///< reduces sub-vectors of an axis, not the whole axis (local softmax)
+  bool reducesTiles =
+      false;  ///< reduces sub-vectors of an axis, not the whole axis (local softmax)
   std::shared_ptr<const Kernel> region;  ///< the body, if the op is a weft.kernel
 };
 
 struct Dataflow {
   std::vector<FlowTensor> tensors;
   std::vector<FlowOp> ops;
-  std::vector<std::string> entryPoints = {"forward"};  ///< of a plan, in the order in which they are called
+  std::vector<std::string> entryPoints = {
+      "forward"};  ///< of a plan, in the order in which they are called
 };
 
 /// A kernel with the graph tensor behind each of its inputs and outputs.
@@ -63,14 +69,16 @@ struct KernelSignature {
   std::vector<int> inputs, outputs;
 };
 
-/// The canonical kernel of a set of ops (indices, any order). Axes are unified through the dataflow by union-find; an
-/// input that is read under two index maps becomes two inputs. Inputs are in order of first read and outputs in order of
-/// definition, unless a signature gives them. Throws Error(unsupported) where an intermediate tensor is read under two
-/// index maps, and Error(checkFailed) if the result breaks an invariant of Kernel.h.
-BoundKernel bindKernel(const Dataflow &flow, const std::vector<int> &ops, const std::string &name = "",
-                       const KernelSignature *signature = nullptr);
+/// The canonical kernel of a set of ops (indices, any order). Axes are unified through the dataflow
+/// by union-find; an input that is read under two index maps becomes two inputs. Inputs are in
+/// order of first read and outputs in order of definition, unless a signature gives them. Throws
+/// Error(unsupported) where an intermediate tensor is read under two index maps, and
+/// Error(checkFailed) if the result breaks an invariant of Kernel.h.
+BoundKernel bindKernel(const Dataflow &flow, const std::vector<int> &ops,
+                       const std::string &name = "", const KernelSignature *signature = nullptr);
 
-/// "bias_dropout_residual_layer_norm"; repeated ops are counted ("bias_x3"); contractions are named by what they compute.
+/// "bias_dropout_residual_layer_norm"; repeated ops are counted ("bias_x3"); contractions are named
+/// by what they compute.
 std::string kernelName(const Dataflow &flow, const std::vector<int> &ops);
 
 }  // namespace weft

@@ -1,4 +1,5 @@
-// Breadth first from every contraction over the readers of what the set computes, and sums beside it, so that pairs come first.
+// Breadth first from every contraction over the readers of what the set computes, and sums beside
+// it, so that pairs come first.
 #include "passes/fuse/Epilogues.h"
 
 #include "kernel/ContractionRegion.h"
@@ -11,7 +12,8 @@
 namespace weft {
 namespace {
 
-/// Accepted sets of one contraction at which the search ends: a long chain has fewer, optimizers behind gradients have more.
+/// Accepted sets of one contraction at which the search ends: a long chain has fewer, optimizers
+/// behind gradients have more.
 constexpr size_t searchedEpilogues = 16;
 
 class EpilogueSearch {
@@ -37,12 +39,11 @@ private:
       work.pop_front();
       for (int reader : neighboursOf(set)) {
         OpSet both = unite(set, withSums(reader));
-        if (!tried.insert(both).second)
-          continue;
-        std::optional<Rejection> rejection = accepted < searchedEpilogues ? reject(both) : bound(searchedEpilogues);
+        if (!tried.insert(both).second) continue;
+        std::optional<Rejection> rejection =
+            accepted < searchedEpilogues ? reject(both) : bound(searchedEpilogues);
         attempts.push_back({both, rejection});
-        if (rejection)
-          continue;
+        if (rejection) continue;
         ++accepted;
         work.push_back(std::move(both));
       }
@@ -50,24 +51,25 @@ private:
     keepBest(firstAttempt);
   }
 
-  /// Readers of what the set computes, and sums of what its contraction alone reads: the gradient of a bias beside that of weights.
+  /// Readers of what the set computes, and sums of what its contraction alone reads: the gradient
+  /// of a bias beside that of weights.
   std::set<int> neighboursOf(const OpSet &set) const {
     std::set<int> neighbours;
     const auto addReaders = [&](int tensor, bool sumsOnly) {
       for (int consumer : flow.tensors[tensor].consumers)
-        if (!contains(set, consumer) && (!sumsOnly || isSum(flow.ops[consumer].name, flow.ops[consumer].attributes)))
+        if (!contains(set, consumer) &&
+            (!sumsOnly || isSum(flow.ops[consumer].name, flow.ops[consumer].attributes)))
           neighbours.insert(consumer);
     };
     for (int op : set)
-      for (int tensor : flow.ops[op].results)
-        addReaders(tensor, false);
+      for (int tensor : flow.ops[op].results) addReaders(tensor, false);
     if (set.size() == 1)
-      for (int tensor : flow.ops[set.front()].operands)
-        addReaders(tensor, true);
+      for (int tensor : flow.ops[set.front()].operands) addReaders(tensor, true);
     return neighbours;
   }
 
-  /// The op; and what it leads to, if that is nothing but sums, since a tensor that is only made to be summed is no result of a kernel.
+  /// The op; and what it leads to, if that is nothing but sums, since a tensor that is only made to
+  /// be summed is no result of a kernel.
   OpSet withSums(int op) const {
     std::set<int> all = {op};
     if (!leadsToSums(op, all)) return {op};
@@ -75,16 +77,12 @@ private:
   }
 
   bool leadsToSums(int op, std::set<int> &all) const {
-    if (isSum(flow.ops[op].name, flow.ops[op].attributes))
-      return true;
-    if (flow.ops[op].operatorClass != OperatorClass::elementwise)
-      return false;
+    if (isSum(flow.ops[op].name, flow.ops[op].attributes)) return true;
+    if (flow.ops[op].operatorClass != OperatorClass::elementwise) return false;
     for (int tensor : flow.ops[op].results) {
-      if (flow.tensors[tensor].leaves || flow.tensors[tensor].consumers.empty())
-        return false;
+      if (flow.tensors[tensor].leaves || flow.tensors[tensor].consumers.empty()) return false;
       for (int consumer : flow.tensors[tensor].consumers) {
-        if (all.insert(consumer).second && !leadsToSums(consumer, all))
-          return false;
+        if (all.insert(consumer).second && !leadsToSums(consumer, all)) return false;
       }
     }
     return true;
@@ -92,18 +90,20 @@ private:
 
   static bool isSum(const std::string &name, const std::map<std::string, Attribute> &attributes) {
     const auto kind = attributes.find("kind");
-    return name == "reduce" && kind != attributes.end() && std::get<std::string>(kind->second) == "sum";
+    return name == "reduce" && kind != attributes.end() &&
+           std::get<std::string>(kind->second) == "sum";
   }
 
   /// Without sums: what a family takes beside an epilogue, it says itself.
   static Kernel elementwisePart(Kernel kernel) {
-    std::erase_if(kernel.body, [&](const BodyOp &op) { return isSum(op.name, op.attributes) && std::erase(kernel.outputs, op.results[0]) > 0; });
+    std::erase_if(kernel.body, [&](const BodyOp &op) {
+      return isSum(op.name, op.attributes) && std::erase(kernel.outputs, op.results[0]) > 0;
+    });
     return kernel;
   }
 
   std::optional<Rejection> reject(const OpSet &both) const {
-    if (std::optional<Rejection> chosen = rules.rejectByChoice(both))
-      return chosen;
+    if (std::optional<Rejection> chosen = rules.rejectByChoice(both)) return chosen;
     if (std::optional<int> between = rules.opBetween(both))
       return Rejection{reasons::wouldCreateCycle, flow.ops[*between].label};
     Kernel kernel;
@@ -112,7 +112,8 @@ private:
     } catch (const Error &error) {
       return Rejection{reasons::accessTwice, error.what()};
     }
-    if (const ContractionRegionAnswer answer = contractionRegion(elementwisePart(kernel)); !answer.region)
+    if (const ContractionRegionAnswer answer = contractionRegion(elementwisePart(kernel));
+        !answer.region)
       return Rejection{reasons::noEpilogue, answer.refusal};
     if (std::string refusal = options.epilogueRefusal(kernel); !refusal.empty())
       return Rejection{reasons::contractionEpilogueOff, std::move(refusal)};
@@ -127,19 +128,18 @@ private:
   void keepBest(size_t firstAttempt) {
     std::vector<EpilogueAttempt *> accepted;
     for (size_t attempt = firstAttempt; attempt < attempts.size(); ++attempt)
-      if (!attempts[attempt].rejection)
-        accepted.push_back(&attempts[attempt]);
+      if (!attempts[attempt].rejection) accepted.push_back(&attempts[attempt]);
     const auto isInside = [](const OpSet &set, const OpSet &other) {
       return set.size() < other.size() && std::ranges::includes(other, set);
     };
     const auto rank = [&](const EpilogueAttempt *attempt) {
       const OpSet &ops = attempt->ops;
-      const bool isWhole = std::ranges::none_of(accepted, [&](const EpilogueAttempt *other) { return isInside(ops, other->ops); });
+      const bool isWhole = std::ranges::none_of(
+          accepted, [&](const EpilogueAttempt *other) { return isInside(ops, other->ops); });
       return std::tuple(!rules.isForced(ops), !isWhole, ops.size() > 2, -std::ssize(ops));
     };
     std::vector<std::pair<decltype(rank(nullptr)), EpilogueAttempt *>> ranked;
-    for (EpilogueAttempt *attempt : accepted)
-      ranked.emplace_back(rank(attempt), attempt);
+    for (EpilogueAttempt *attempt : accepted) ranked.emplace_back(rank(attempt), attempt);
     std::ranges::stable_sort(ranked, {}, [](const auto &entry) { return entry.first; });
     for (size_t place = static_cast<size_t>(options.maxEpilogues); place < ranked.size(); ++place)
       ranked[place].second->rejection = bound(static_cast<size_t>(options.maxEpilogues));
@@ -153,7 +153,8 @@ private:
 
 }  // namespace
 
-std::vector<EpilogueAttempt> proposeEpilogues(const Dataflow &flow, const FuseOptions &options, const FusionRules &rules) {
+std::vector<EpilogueAttempt> proposeEpilogues(const Dataflow &flow, const FuseOptions &options,
+                                              const FusionRules &rules) {
   return EpilogueSearch(flow, options, rules).run();
 }
 

@@ -11,8 +11,7 @@ namespace {
 
 std::string joinNames(const Kernel &kernel, const std::set<int> &axes) {
   std::string text;
-  for (int axis : axes)
-    text += (text.empty() ? "" : ",") + kernel.axes[axis].name;
+  for (int axis : axes) text += (text.empty() ? "" : ",") + kernel.axes[axis].name;
   return text.empty() ? "nothing" : text;
 }
 
@@ -27,33 +26,39 @@ OpSet unite(const OpSet &a, const OpSet &b) {
 bool contains(const OpSet &set, int op) { return std::binary_search(set.begin(), set.end(), op); }
 
 bool sharesTensor(const std::vector<int> &a, const std::vector<int> &b) {
-  return std::any_of(a.begin(), a.end(), [&](int tensor) { return std::find(b.begin(), b.end(), tensor) != b.end(); });
+  return std::any_of(a.begin(), a.end(),
+                     [&](int tensor) { return std::find(b.begin(), b.end(), tensor) != b.end(); });
 }
 
 std::optional<ReasonCode> FusionRules::opForbids(int op) const {
   const FlowOp &flowOp = flow.ops[op];
-  if (flowOp.region)
-    return reasons::alreadyFused;
+  if (flowOp.region) return reasons::alreadyFused;
   if (flowOp.operatorClass == OperatorClass::contraction)
-    return options.rules == FuseRules::paper ? reasons::contractionRule : reasons::contractionEpilogueOff;
-  if (flowOp.operatorClass == OperatorClass::movement)
-    return reasons::movementOp;
+    return options.rules == FuseRules::paper ? reasons::contractionRule
+                                             : reasons::contractionEpilogueOff;
+  if (flowOp.operatorClass == OperatorClass::movement) return reasons::movementOp;
   return std::nullopt;
 }
 
 std::optional<Rejection> FusionRules::rejectOps(const OpSet &both) const {
   for (int op : both)
     if (std::optional<ReasonCode> code = opForbids(op))
-      return Rejection{code->code == reasons::contractionEpilogueOff.code ? relationToContraction(both, op) : *code, flow.ops[op].label};
+      return Rejection{code->code == reasons::contractionEpilogueOff.code
+                           ? relationToContraction(both, op)
+                           : *code,
+                       flow.ops[op].label};
   return rejectByChoice(both);
 }
 
-/// Why a contraction does not join ops that are not its epilogue: those were tried before (Epilogues.h) if the target is known.
+/// Why a contraction does not join ops that are not its epilogue: those were tried before
+/// (Epilogues.h) if the target is known.
 ReasonCode FusionRules::relationToContraction(const OpSet &both, int contraction) const {
-  if (!options.epilogueRefusal)
-    return reasons::contractionEpilogueOff;
-  const auto feeds = [&](int op) { return op != contraction && reachability.reaches(op, contraction); };
-  return std::any_of(both.begin(), both.end(), feeds) ? reasons::contractionPrologue : reasons::besideContraction;
+  if (!options.epilogueRefusal) return reasons::contractionEpilogueOff;
+  const auto feeds = [&](int op) {
+    return op != contraction && reachability.reaches(op, contraction);
+  };
+  return std::any_of(both.begin(), both.end(), feeds) ? reasons::contractionPrologue
+                                                      : reasons::besideContraction;
 }
 
 std::optional<Rejection> FusionRules::rejectByChoice(const OpSet &both) const {
@@ -66,14 +71,14 @@ std::optional<Rejection> FusionRules::rejectByChoice(const OpSet &both) const {
   return rejectEntryPoints(both);
 }
 
-std::optional<std::pair<int, int>> FusionRules::holdsPair(const OpSet &set,
-                                                          const std::set<std::pair<int, int>> &pairs) const {
+std::optional<std::pair<int, int>> FusionRules::holdsPair(
+    const OpSet &set, const std::set<std::pair<int, int>> &pairs) const {
   const auto holds = [&](int number) {
-    return std::any_of(set.begin(), set.end(), [&](int op) { return flow.ops[op].number == number; });
+    return std::any_of(set.begin(), set.end(),
+                       [&](int op) { return flow.ops[op].number == number; });
   };
   for (const auto &pair : pairs)
-    if (holds(pair.first) && holds(pair.second))
-      return pair;
+    if (holds(pair.first) && holds(pair.second)) return pair;
   return std::nullopt;
 }
 
@@ -81,9 +86,9 @@ std::optional<std::pair<int, int>> FusionRules::holdsPair(const OpSet &set,
 std::optional<Rejection> FusionRules::rejectEntryPoints(const OpSet &both) const {
   const auto entryOf = [&](int op) { return flow.ops[op].entry; };
   const auto [first, last] = std::ranges::minmax_element(both, {}, entryOf);
-  if (entryOf(*first) == entryOf(*last))
-    return std::nullopt;
-  return Rejection{reasons::forwardAndBackward, flow.ops[*first].label + ", " + flow.ops[*last].label};
+  if (entryOf(*first) == entryOf(*last)) return std::nullopt;
+  return Rejection{reasons::forwardAndBackward,
+                   flow.ops[*first].label + ", " + flow.ops[*last].label};
 }
 
 std::optional<Rejection> FusionRules::rejectAccess(const OpSet &both) const {
@@ -94,14 +99,15 @@ std::optional<Rejection> FusionRules::rejectAccess(const OpSet &both) const {
   for (int op : both)
     if (flow.ops[op].readsPartner)
       for (int tensor : flow.ops[op].operands)
-        if (const int producer = flow.tensors[tensor].producer; producer >= 0 && contains(both, producer))
+        if (const int producer = flow.tensors[tensor].producer;
+            producer >= 0 && contains(both, producer))
           return Rejection{reasons::partnerAccess, flow.tensors[tensor].name};
   return std::nullopt;
 }
 
-std::optional<Rejection> FusionRules::rejectSpaces(const OpSet &a, const OpSet &b, const OpSet &both) const {
-  if (std::optional<Rejection> access = rejectAccess(both))
-    return access;
+std::optional<Rejection> FusionRules::rejectSpaces(const OpSet &a, const OpSet &b,
+                                                   const OpSet &both) const {
+  if (std::optional<Rejection> access = rejectAccess(both)) return access;
   BoundKernel bound;
   try {
     bound = bindKernel(flow, both);
@@ -111,8 +117,7 @@ std::optional<Rejection> FusionRules::rejectSpaces(const OpSet &a, const OpSet &
   const auto spaceOf = [&](const OpSet &side) {
     std::optional<AxisSets> space;
     for (size_t i = 0; i < both.size(); ++i)
-      if (contains(side, both[i]))
-        space = space ? unite(*space, bound.spaces[i]) : bound.spaces[i];
+      if (contains(side, both[i])) space = space ? unite(*space, bound.spaces[i]) : bound.spaces[i];
     return *space;
   };
   const AxisSets left = spaceOf(a), right = spaceOf(b);
@@ -122,26 +127,29 @@ std::optional<Rejection> FusionRules::rejectSpaces(const OpSet &a, const OpSet &
   return explainSpaces(a, b, bound.kernel, left, right);
 }
 
-Rejection FusionRules::explainSpaces(const OpSet &a, const OpSet &b, const Kernel &kernel, const AxisSets &left,
-                                     const AxisSets &right) const {
+Rejection FusionRules::explainSpaces(const OpSet &a, const OpSet &b, const Kernel &kernel,
+                                     const AxisSets &left, const AxisSets &right) const {
   if (!left.reduced.empty() && !right.reduced.empty() && left.reduced != right.reduced)
     return {reasons::reductionAxisMismatch,
             joinNames(kernel, left.reduced) + " against " + joinNames(kernel, right.reduced)};
   if (areIndependent(a, b))
     if (std::optional<std::string> extents = differingExtents(a, b))
       return {reasons::extentMismatch, *extents};
-  return {reasons::spaceMismatch, joinNames(kernel, left.domain()) + " against " + joinNames(kernel, right.domain())};
+  return {reasons::spaceMismatch,
+          joinNames(kernel, left.domain()) + " against " + joinNames(kernel, right.domain())};
 }
 
 /// Independent ops of equal rank: the first axis, by position, whose extents differ.
 std::optional<std::string> FusionRules::differingExtents(const OpSet &a, const OpSet &b) const {
-  const auto axesOf = [&](const OpSet &set) { return flow.tensors[flow.ops[set.front()].results.front()].axes; };
+  const auto axesOf = [&](const OpSet &set) {
+    return flow.tensors[flow.ops[set.front()].results.front()].axes;
+  };
   const std::vector<Axis> left = axesOf(a), right = axesOf(b);
-  if (left.size() != right.size())
-    return std::nullopt;
+  if (left.size() != right.size()) return std::nullopt;
   for (size_t i = 0; i < left.size(); ++i)
     if (left[i].extent != right[i].extent)
-      return fmt::format("{}={} against {}={}", left[i].name, left[i].extent, right[i].name, right[i].extent);
+      return fmt::format("{}={} against {}={}", left[i].name, left[i].extent, right[i].name,
+                         right[i].extent);
   return std::nullopt;
 }
 
@@ -166,12 +174,10 @@ std::set<int> FusionRules::readByContractionsBeside(const OpSet &set) const {
       read.insert(flow.ops[op].operands.begin(), flow.ops[op].operands.end());
   };
   for (int op : set) {
-    for (int tensor : flow.ops[op].operands)
-      add(flow.tensors[tensor].producer);
+    for (int tensor : flow.ops[op].operands) add(flow.tensors[tensor].producer);
     for (const std::vector<int> *tensors : {&flow.ops[op].operands, &flow.ops[op].results})
       for (int tensor : *tensors)
-        for (int consumer : flow.tensors[tensor].consumers)
-          add(consumer);
+        for (int consumer : flow.tensors[tensor].consumers) add(consumer);
   }
   return read;
 }

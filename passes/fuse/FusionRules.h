@@ -1,4 +1,5 @@
-// Whether two sets of ops may share a kernel, and if not, why: the rules of fusion, without the search for sets.
+// Whether two sets of ops may share a kernel, and if not, why: the rules of fusion, without the
+// search for sets.
 #pragma once
 
 #include "passes/fuse/Fusion.h"
@@ -21,7 +22,8 @@ struct Rejection {
 
 class FusionRules {
 public:
-  FusionRules(const Dataflow &flow, const FuseOptions &options) : flow(flow), options(options), reachability(flow) {}
+  FusionRules(const Dataflow &flow, const FuseOptions &options)
+      : flow(flow), options(options), reachability(flow) {}
 
   /// Why no candidate of several ops may hold this op.
   std::optional<ReasonCode> opForbids(int op) const;
@@ -31,23 +33,26 @@ public:
   std::optional<Rejection> rejectByChoice(const OpSet &both) const;
   /// An op outside the set on a path between two of its ops.
   std::optional<int> opBetween(const OpSet &both) const { return reachability.opBetween(both); }
-  /// By how the ops reach their elements, and the iteration spaces of the two sides in the axes of their common kernel.
+  /// By how the ops reach their elements, and the iteration spaces of the two sides in the axes of
+  /// their common kernel.
   std::optional<Rejection> rejectSpaces(const OpSet &a, const OpSet &b, const OpSet &both) const;
 
   /// No path leads from one to the other, and they read no tensor in common.
   bool areIndependent(const OpSet &a, const OpSet &b) const;
-  /// Whether the sets stand beside contractions that read one tensor: the projections of one input are siblings, and so
-  /// are their gradients with respect to the weights.
+  /// Whether the sets stand beside contractions that read one tensor: the projections of one input
+  /// are siblings, and so are their gradients with respect to the weights.
   bool areSiblings(const OpSet &a, const OpSet &b) const;
   /// Whether the set holds a pair of the option --fuse.
   bool isForced(const OpSet &set) const { return holdsPair(set, options.forced).has_value(); }
 
 private:
-  std::optional<std::pair<int, int>> holdsPair(const OpSet &set, const std::set<std::pair<int, int>> &pairs) const;
+  std::optional<std::pair<int, int>> holdsPair(const OpSet &set,
+                                               const std::set<std::pair<int, int>> &pairs) const;
   std::optional<Rejection> rejectEntryPoints(const OpSet &both) const;
   ReasonCode relationToContraction(const OpSet &both, int contraction) const;
   std::optional<Rejection> rejectAccess(const OpSet &both) const;
-  Rejection explainSpaces(const OpSet &a, const OpSet &b, const Kernel &kernel, const AxisSets &left, const AxisSets &right) const;
+  Rejection explainSpaces(const OpSet &a, const OpSet &b, const Kernel &kernel,
+                          const AxisSets &left, const AxisSets &right) const;
   std::optional<std::string> differingExtents(const OpSet &a, const OpSet &b) const;
   std::set<int> readByContractionsBeside(const OpSet &set) const;
 

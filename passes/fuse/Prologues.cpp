@@ -1,4 +1,5 @@
-// Backward from every operand of every contraction, as long as one tensor of the operand's shape leads on.
+// Backward from every operand of every contraction, as long as one tensor of the operand's shape
+// leads on.
 #include "passes/fuse/Prologues.h"
 
 #include "kernel/ContractionRegion.h"
@@ -14,13 +15,15 @@ constexpr size_t longestPrologue = 6;
 
 class PrologueSearch {
 public:
-  PrologueSearch(const Dataflow &flow, const FuseOptions &options, const FusionRules &rules, const std::vector<EpilogueAttempt> &epilogues)
+  PrologueSearch(const Dataflow &flow, const FuseOptions &options, const FusionRules &rules,
+                 const std::vector<EpilogueAttempt> &epilogues)
       : flow(flow), options(options), rules(rules), epilogues(epilogues) {}
 
   std::vector<EpilogueAttempt> run() {
     for (int op = 0; op < static_cast<int>(flow.ops.size()); ++op)
       if (flow.ops[op].operatorClass == OperatorClass::contraction && !flow.ops[op].region)
-        for (int operand : std::set<int>(flow.ops[op].operands.begin(), flow.ops[op].operands.end()))
+        for (int operand :
+             std::set<int>(flow.ops[op].operands.begin(), flow.ops[op].operands.end()))
           propose(op, chainTo(operand, op));
     return std::move(attempts);
   }
@@ -34,11 +37,10 @@ private:
       reader = flow.tensors[tensor].producer;
       chain.push_back(reader);
       std::vector<int> further;
-      for (int operand : std::set<int>(flow.ops[reader].operands.begin(), flow.ops[reader].operands.end()))
-        if (elementsOf(operand) == elements)
-          further.push_back(operand);
-      if (further.size() != 1)
-        break;
+      for (int operand :
+           std::set<int>(flow.ops[reader].operands.begin(), flow.ops[reader].operands.end()))
+        if (elementsOf(operand) == elements) further.push_back(operand);
+      if (further.size() != 1) break;
       tensor = further.front();
     }
     return chain;
@@ -47,15 +49,23 @@ private:
   /// Whether an op before a contraction may make this tensor, which is read by `reader` alone.
   bool mayStand(int tensor, int reader) const {
     const FlowTensor &made = flow.tensors[tensor];
-    if (made.producer < 0 || made.leaves || made.isParameter || made.consumers != std::vector{reader})
+    if (made.producer < 0 || made.leaves || made.isParameter ||
+        made.consumers != std::vector{reader})
       return false;
     const FlowOp &op = flow.ops[made.producer];
-    const BodyOp alone{.name = op.name, .operatorClass = op.operatorClass, .operands = {}, .results = std::vector(op.results.size(), 0),
-                       .reducedAxes = {}, .attributes = op.attributes, .spelling = op.spelling};
+    const BodyOp alone{.name = op.name,
+                       .operatorClass = op.operatorClass,
+                       .operands = {},
+                       .results = std::vector(op.results.size(), 0),
+                       .reducedAxes = {},
+                       .attributes = op.attributes,
+                       .spelling = op.spelling};
     return !op.region && prologueRefusal(alone).empty();
   }
 
-  size_t elementsOf(int tensor) const { return static_cast<size_t>(flow.tensors[tensor].bytes() / sizeOf(flow.tensors[tensor].dtype)); }
+  size_t elementsOf(int tensor) const {
+    return static_cast<size_t>(flow.tensors[tensor].bytes() / sizeOf(flow.tensors[tensor].dtype));
+  }
 
   void propose(int contraction, std::vector<int> chain) {
     const auto setOf = [&](size_t length) {
@@ -65,12 +75,9 @@ private:
       return set;
     };
     size_t taken = chain.size();
-    while (taken > 0 && !attempt(setOf(taken)))
-      --taken;
-    if (taken == 0)
-      return;
-    if (taken > 1)
-      attempt(setOf(1));
+    while (taken > 0 && !attempt(setOf(taken))) --taken;
+    if (taken == 0) return;
+    if (taken > 1) attempt(setOf(1));
     if (const OpSet epilogue = largestEpilogue(contraction); !epilogue.empty())
       attempt(unite(setOf(taken), epilogue));
   }
@@ -79,8 +86,11 @@ private:
   OpSet largestEpilogue(int contraction) const {
     OpSet best;
     for (const EpilogueAttempt &one : epilogues) {
-      const auto isElementwise = [&](int op) { return op == contraction || flow.ops[op].operatorClass == OperatorClass::elementwise; };
-      if (!one.rejection && contains(one.ops, contraction) && one.ops.size() > best.size() && std::ranges::all_of(one.ops, isElementwise))
+      const auto isElementwise = [&](int op) {
+        return op == contraction || flow.ops[op].operatorClass == OperatorClass::elementwise;
+      };
+      if (!one.rejection && contains(one.ops, contraction) && one.ops.size() > best.size() &&
+          std::ranges::all_of(one.ops, isElementwise))
         best = one.ops;
     }
     return best;
@@ -94,8 +104,7 @@ private:
   }
 
   std::optional<Rejection> reject(const OpSet &set) const {
-    if (std::optional<Rejection> chosen = rules.rejectByChoice(set))
-      return chosen;
+    if (std::optional<Rejection> chosen = rules.rejectByChoice(set)) return chosen;
     if (std::optional<int> between = rules.opBetween(set))
       return Rejection{reasons::wouldCreateCycle, flow.ops[*between].label};
     Kernel kernel;
@@ -120,7 +129,8 @@ private:
 
 }  // namespace
 
-std::vector<EpilogueAttempt> proposePrologues(const Dataflow &flow, const FuseOptions &options, const FusionRules &rules,
+std::vector<EpilogueAttempt> proposePrologues(const Dataflow &flow, const FuseOptions &options,
+                                              const FusionRules &rules,
                                               const std::vector<EpilogueAttempt> &epilogues) {
   return PrologueSearch(flow, options, rules, epilogues).run();
 }

@@ -1,17 +1,20 @@
-// Contractions with what stands before them: chains of element-wise ops whose results nobody else reads, on the way to one operand, for
-// the families of the target that make operands on load (kernel/ContractionPrologue.h). The kernels of the same ops and the contraction
-// alone stay candidates.
+// Contractions with what stands before them: chains of element-wise ops whose results nobody else
+// reads, on the way to one operand, for the families of the target that make operands on load
+// (kernel/ContractionPrologue.h). The kernels of the same ops and the contraction alone stay
+// candidates.
 #pragma once
 
 #include "passes/fuse/Epilogues.h"
 
 namespace weft {
 
-/// Every attempt, contraction by contraction in the order of the ops: the whole chain of each operand, or as much of it next to the
-/// contraction as is taken; its last op alone; and the whole chain together with the largest accepted epilogue. `epilogues`: of the same graph.
-/// Ops that cannot stand in a prologue by what they are, and results with other readers, are not tried (F022). Expects
-/// FuseOptions::prologueRefusal to be set.
-std::vector<EpilogueAttempt> proposePrologues(const Dataflow &flow, const FuseOptions &options, const FusionRules &rules,
+/// Every attempt, contraction by contraction in the order of the ops: the whole chain of each
+/// operand, or as much of it next to the contraction as is taken; its last op alone; and the whole
+/// chain together with the largest accepted epilogue. `epilogues`: of the same graph. Ops that
+/// cannot stand in a prologue by what they are, and results with other readers, are not tried
+/// (F022). Expects FuseOptions::prologueRefusal to be set.
+std::vector<EpilogueAttempt> proposePrologues(const Dataflow &flow, const FuseOptions &options,
+                                              const FusionRules &rules,
                                               const std::vector<EpilogueAttempt> &epilogues);
 
 }  // namespace weft

@@ -1,12 +1,15 @@
-// Fusion by iteration spaces, to a fixed point. Rules `default`: a worklist of op sets starts with each op alone; every set
-// is offered its neighbours (producers, consumers, readers of a common tensor) one at a time, and an accepted union joins the
-// worklist; maximal sets that nothing connects are then merged when they run over one iteration space. Rules `paper`: groups
-// start with each op alone and are merged for good, in the order of the ops, until nothing merges. Every union is tried once
-// and leaves one record, up to the first that the bound on candidates turns away, so the records of a graph are a function of the graph and the options alone. Contractions are not
+// Fusion by iteration spaces, to a fixed point. Rules `default`: a worklist of op sets starts with
+// each op alone; every set is offered its neighbours (producers, consumers, readers of a common
+// tensor) one at a time, and an accepted union joins the worklist; maximal sets that nothing
+// connects are then merged when they run over one iteration space. Rules `paper`: groups start with
+// each op alone and are merged for good, in the order of the ops, until nothing merges. Every union
+// is tried once and leaves one record, up to the first that the bound on candidates turns away, so
+// the records of a graph are a function of the graph and the options alone. Contractions are not
 // part of that search: Epilogues.cpp and Prologues.cpp have theirs.
 //
-// A graph with more connected sets than may become candidates (hundreds of ops of an optimizer that all read its scalars) would get its
-// smallest sets alone. Its search begins anew with whole kernels: each op is joined by the neighbour that saves most, again and again.
+// A graph with more connected sets than may become candidates (hundreds of ops of an optimizer that
+// all read its scalars) would get its smallest sets alone. Its search begins anew with whole
+// kernels: each op is joined by the neighbour that saves most, again and again.
 #include "passes/fuse/Prologues.h"
 
 #include <algorithm>
@@ -22,19 +25,19 @@ public:
   Proposer(const Dataflow &flow, const FuseOptions &options, bool beginsWhole)
       : flow(flow), options(options), rules(flow, options), beginsWhole(beginsWhole) {}
 
-  bool isFull() const { return static_cast<int>(accepted.size()) >= options.maxCandidates || recordBytes >= options.maxRecordBytes; }
+  bool isFull() const {
+    return static_cast<int>(accepted.size()) >= options.maxCandidates ||
+           recordBytes >= options.maxRecordBytes;
+  }
 
   FusionResult run() {
-    if (options.rules != FuseRules::paper)
-      fuseIntoContractions();
+    if (options.rules != FuseRules::paper) fuseIntoContractions();
     if (options.rules != FuseRules::paper || !options.forced.empty()) {
-      if (beginsWhole)
-        growWhole();
+      if (beginsWhole) growWhole();
       grow();
       mergeLaunches();
     }
-    if (options.rules == FuseRules::paper)
-      partition();
+    if (options.rules == FuseRules::paper) partition();
     return result();
   }
 
@@ -42,25 +45,24 @@ private:
   // --- search ---
 
   void fuseIntoContractions() {
-    const std::vector<EpilogueAttempt> epilogues = options.epilogueRefusal ? proposeEpilogues(flow, options, rules) : std::vector<EpilogueAttempt>{};
+    const std::vector<EpilogueAttempt> epilogues = options.epilogueRefusal
+                                                       ? proposeEpilogues(flow, options, rules)
+                                                       : std::vector<EpilogueAttempt>{};
     takeAttempts(epilogues);
-    if (options.prologueRefusal)
-      takeAttempts(proposePrologues(flow, options, rules, epilogues));
+    if (options.prologueRefusal) takeAttempts(proposePrologues(flow, options, rules, epilogues));
   }
 
   void takeAttempts(const std::vector<EpilogueAttempt> &attempts) {
     for (const EpilogueAttempt &attempt : attempts) {
       tried.insert(attempt.ops);
       record(attempt.ops, attempt.rejection);
-      if (!attempt.rejection)
-        withContraction.push_back(attempt.ops);
+      if (!attempt.rejection) withContraction.push_back(attempt.ops);
     }
   }
 
   void grow() {
     std::deque<OpSet> work;
-    for (int op = 0; op < static_cast<int>(flow.ops.size()); ++op)
-      work.push_back({op});
+    for (int op = 0; op < static_cast<int>(flow.ops.size()); ++op) work.push_back({op});
     while (!work.empty()) {
       const OpSet set = std::move(work.front());
       work.pop_front();
@@ -70,20 +72,20 @@ private:
     }
   }
 
-  /// Kernels as large as they pay, and the sets on the way to them; each op that is in none yet begins one.
+  /// Kernels as large as they pay, and the sets on the way to them; each op that is in none yet
+  /// begins one.
   void growWhole() {
     std::set<int> taken;
     for (int op = 0; op < static_cast<int>(flow.ops.size()); ++op) {
-      if (taken.contains(op))
-        continue;
+      if (taken.contains(op)) continue;
       OpSet set = {op};
-      while (std::optional<OpSet> grown = joinedByBest(set))
-        set = std::move(*grown);
+      while (std::optional<OpSet> grown = joinedByBest(set)) set = std::move(*grown);
       taken.insert(set.begin(), set.end());
     }
   }
 
-  /// With the neighbour that saves most, if that is as much as the largest of the neighbour's results.
+  /// With the neighbour that saves most, if that is as much as the largest of the neighbour's
+  /// results.
   std::optional<OpSet> joinedByBest(const OpSet &set) {
     const int64_t before = savedBytes(flow, set);
     std::vector<std::pair<int64_t, int>> ranked;  // minus the bytes saved, neighbour
@@ -92,14 +94,12 @@ private:
       for (int tensor : flow.ops[neighbour].results)
         largest = std::max(largest, flow.tensors[tensor].bytes());
       const int64_t gain = savedBytes(flow, unite(set, {neighbour})) - before;
-      if (gain >= largest)
-        ranked.emplace_back(-gain, neighbour);
+      if (gain >= largest) ranked.emplace_back(-gain, neighbour);
     }
     std::sort(ranked.begin(), ranked.end());
     for (const auto &[gain, neighbour] : ranked) {
       OpSet both = unite(set, {neighbour});
-      if (attempt(set, {neighbour}) || accepted.contains(both))
-        return both;
+      if (attempt(set, {neighbour}) || accepted.contains(both)) return both;
     }
     return std::nullopt;
   }
@@ -108,15 +108,13 @@ private:
     std::set<int> found;
     for (int op : set) {
       for (int tensor : flow.ops[op].operands) {
-        if (flow.tensors[tensor].producer >= 0)
-          found.insert(flow.tensors[tensor].producer);
+        if (flow.tensors[tensor].producer >= 0) found.insert(flow.tensors[tensor].producer);
         found.insert(flow.tensors[tensor].consumers.begin(), flow.tensors[tensor].consumers.end());
       }
       for (int tensor : flow.ops[op].results)
         found.insert(flow.tensors[tensor].consumers.begin(), flow.tensors[tensor].consumers.end());
     }
-    for (int op : set)
-      found.erase(op);
+    for (int op : set) found.erase(op);
     return found;
   }
 
@@ -129,29 +127,24 @@ private:
       work.pop_front();
       for (const OpSet &other : groups)
         if (rules.areIndependent(set, other))
-          if (std::optional<OpSet> merged = attempt(set, other))
-            work.push_back(std::move(*merged));
+          if (std::optional<OpSet> merged = attempt(set, other)) work.push_back(std::move(*merged));
     }
   }
 
-  /// Rules `paper`: "we fuse two adjacent operators whenever we detect these patterns and continue until we cannot fuse
-  /// further". An op that fits two groups goes to the one that comes first, so the groups are disjoint.
+  /// Rules `paper`: "we fuse two adjacent operators whenever we detect these patterns and continue
+  /// until we cannot fuse further". An op that fits two groups goes to the one that comes first, so
+  /// the groups are disjoint.
   void partition() {
-    for (int op = 0; op < static_cast<int>(flow.ops.size()); ++op)
-      groups.push_back({op});
-    while (mergeNeighbours() || mergeSiblings()) {
-    }
+    for (int op = 0; op < static_cast<int>(flow.ops.size()); ++op) groups.push_back({op});
+    while (mergeNeighbours() || mergeSiblings()) {}
   }
 
   bool mergeNeighbours() {
     for (int op = 0; op < static_cast<int>(flow.ops.size()); ++op)
       for (int neighbour : neighbours({op})) {
-        if (neighbour > op)
-          break;
-        if (rules.opForbids(op) || rules.opForbids(neighbour))
-          attempt({neighbour}, {op});
-        else if (mergeGroups(groupOf(neighbour), groupOf(op)))
-          return true;
+        if (neighbour > op) break;
+        if (rules.opForbids(op) || rules.opForbids(neighbour)) attempt({neighbour}, {op});
+        else if (mergeGroups(groupOf(neighbour), groupOf(op))) return true;
       }
     return false;
   }
@@ -160,22 +153,23 @@ private:
   bool mergeSiblings() {
     for (size_t i = 0; i < groups.size(); ++i)
       for (size_t j = i + 1; j < groups.size(); ++j)
-        if (rules.areSiblings(groups[i], groups[j]) && rules.areIndependent(groups[i], groups[j]) && mergeGroups(i, j))
+        if (rules.areSiblings(groups[i], groups[j]) && rules.areIndependent(groups[i], groups[j]) &&
+            mergeGroups(i, j))
           return true;
     return false;
   }
 
   size_t groupOf(int op) const {
-    return std::find_if(groups.begin(), groups.end(), [&](const OpSet &group) { return contains(group, op); }) - groups.begin();
+    return std::find_if(groups.begin(), groups.end(),
+                        [&](const OpSet &group) { return contains(group, op); }) -
+           groups.begin();
   }
 
   bool mergeGroups(size_t first, size_t second) {
-    if (first == second)
-      return false;
+    if (first == second) return false;
     const OpSet both = unite(groups[first], groups[second]);
     attempt(groups[first], groups[second]);
-    if (!accepted.contains(both))
-      return false;
+    if (!accepted.contains(both)) return false;
     groups[std::min(first, second)] = both;
     groups.erase(groups.begin() + static_cast<std::ptrdiff_t>(std::max(first, second)));
     return true;
@@ -190,12 +184,10 @@ private:
       open.pop_back();
       for (int tensor : flow.ops[op].results)
         for (int consumer : flow.tensors[tensor].consumers) {
-          if (contains(both, consumer) && !contains(both, op))
-            return op;
+          if (contains(both, consumer) && !contains(both, op)) return op;
           if (!contains(both, consumer))
             for (int member : groups[groupOf(consumer)])
-              if (reached.insert(member).second)
-                open.push_back(member);
+              if (reached.insert(member).second) open.push_back(member);
         }
     }
     return std::nullopt;
@@ -205,45 +197,41 @@ private:
   std::vector<OpSet> maximalSets() const {
     std::vector<OpSet> sets;
     for (int op = 0; op < static_cast<int>(flow.ops.size()); ++op)
-      if (!rules.opForbids(op))
-        sets.push_back({op});
+      if (!rules.opForbids(op)) sets.push_back({op});
     sets.insert(sets.end(), accepted.begin(), accepted.end());
     std::vector<OpSet> maximal;
     for (const OpSet &set : sets)
-      if (!isInsideAnother(set))
-        maximal.push_back(set);
+      if (!isInsideAnother(set)) maximal.push_back(set);
     return maximal;
   }
 
   bool isInsideAnother(const OpSet &set) const {
     return std::any_of(accepted.begin(), accepted.end(), [&](const OpSet &other) {
-      return other.size() > set.size() && std::includes(other.begin(), other.end(), set.begin(), set.end());
+      return other.size() > set.size() &&
+             std::includes(other.begin(), other.end(), set.begin(), set.end());
     });
   }
 
   /// Tries a union once; the union if it is a new candidate.
   std::optional<OpSet> attempt(const OpSet &a, const OpSet &b) {
     OpSet both = unite(a, b);
-    if (wasCut && both.size() > 2)
-      return std::nullopt;  // a record says that the search ended
-    if (!tried.insert(both).second)
-      return std::nullopt;
+    if (wasCut && both.size() > 2) return std::nullopt;  // a record says that the search ended
+    if (!tried.insert(both).second) return std::nullopt;
     const std::optional<Rejection> rejection = reject(a, b, both);
     if (rejection && both.size() > 2 && rules.opForbids(b.front()))
       return std::nullopt;  // the pair of the two neighbouring ops has the record already
     record(both, rejection);
     wasCut = wasCut || (isFull() && both.size() > 2);
-    if (rejection)
-      return std::nullopt;
+    if (rejection) return std::nullopt;
     accepted.insert(both);
     return both;
   }
 
   std::optional<Rejection> reject(const OpSet &a, const OpSet &b, const OpSet &both) const {
-    if (std::optional<Rejection> ops = rules.rejectOps(both))
-      return ops;
+    if (std::optional<Rejection> ops = rules.rejectOps(both)) return ops;
     if (isFull())
-      return Rejection{reasons::candidateBound, std::to_string(options.maxCandidates) + " candidates"};
+      return Rejection{reasons::candidateBound,
+                       std::to_string(options.maxCandidates) + " candidates"};
     if (std::optional<int> between = groups.empty() ? rules.opBetween(both) : opBetweenGroups(both))
       return Rejection{reasons::wouldCreateCycle, flow.ops[*between].label};
     return rules.rejectSpaces(a, b, both);
@@ -251,7 +239,8 @@ private:
 
   // --- results ---
 
-  /// The structural patterns between the ops of a set, in the order of the paper's list, joined by " + ".
+  /// The structural patterns between the ops of a set, in the order of the paper's list, joined by
+  /// " + ".
   std::string patternOf(const OpSet &set) const {
     bool producerConsumer = false, reduction = false, sharedInput = false;
     std::vector<size_t> component(set.size());
@@ -266,13 +255,14 @@ private:
         reduction |= feeds && reduces;
         sharedInput |= siblings;
         if (feeds || siblings)
-          std::replace(component.begin(), component.end(), size_t(component[j]), size_t(component[i]));
+          std::replace(component.begin(), component.end(), size_t(component[j]),
+                       size_t(component[i]));
       }
-    const bool connected = std::all_of(component.begin(), component.end(), [&](size_t c) { return c == component[0]; });
+    const bool connected = std::all_of(component.begin(), component.end(),
+                                       [&](size_t c) { return c == component[0]; });
     std::string text;
     const auto add = [&](bool present, std::string_view name) {
-      if (present)
-        text += (text.empty() ? "" : " + ") + std::string(name);
+      if (present) text += (text.empty() ? "" : " + ") + std::string(name);
     };
     add(producerConsumer, "producer-consumer");
     add(reduction, "reduction-consumer");
@@ -282,8 +272,15 @@ private:
   }
 
   void record(const OpSet &set, const std::optional<Rejection> &rejection) {
-    FusionRecord entry{.pass = "fuse", .pattern = patternOf(set), .ops = {}, .opNames = {}, .accepted = !rejection,
-                       .code = {}, .reason = {}, .detail = {}, .savedBytes = savedBytes(flow, set)};
+    FusionRecord entry{.pass = "fuse",
+                       .pattern = patternOf(set),
+                       .ops = {},
+                       .opNames = {},
+                       .accepted = !rejection,
+                       .code = {},
+                       .reason = {},
+                       .detail = {},
+                       .savedBytes = savedBytes(flow, set)};
     for (int op : set) {
       entry.ops.push_back(flow.ops[op].number);
       entry.opNames.push_back(flow.ops[op].name);
@@ -293,7 +290,8 @@ private:
       entry.reason = rejection->code.reason;
       entry.detail = rejection->detail;
     }
-    recordBytes += static_cast<int64_t>(sizeof entry + entry.pattern.size() + entry.reason.size() + entry.detail.size() + 160 +
+    recordBytes += static_cast<int64_t>(sizeof entry + entry.pattern.size() + entry.reason.size() +
+                                        entry.detail.size() + 160 +
                                         set.size() * (2 * sizeof(int) + sizeof(std::string) + 24));
     records.push_back(std::move(entry));
   }
@@ -310,13 +308,12 @@ private:
       result.candidates.push_back({.ops = {op.number}, .pattern = ""});
     std::vector<OpSet> fused(accepted.begin(), accepted.end());
     fused.insert(fused.end(), withContraction.begin(), withContraction.end());
-    std::stable_sort(fused.begin(), fused.end(), [](const OpSet &a, const OpSet &b) { return a.size() < b.size(); });
+    std::stable_sort(fused.begin(), fused.end(),
+                     [](const OpSet &a, const OpSet &b) { return a.size() < b.size(); });
     for (const OpSet &set : fused) {
-      if (!isKept(set))
-        continue;
+      if (!isKept(set)) continue;
       FusionCandidate candidate{.ops = {}, .pattern = patternOf(set)};
-      for (int op : set)
-        candidate.ops.push_back(flow.ops[op].number);
+      for (int op : set) candidate.ops.push_back(flow.ops[op].number);
       result.candidates.push_back(std::move(candidate));
     }
     result.records = std::move(records);
@@ -331,7 +328,7 @@ private:
   bool wasCut = false;  ///< at the bound on candidates
   std::set<OpSet> tried, accepted;
   std::vector<OpSet> withContraction;  ///< accepted sets that hold a contraction
-  std::vector<OpSet> groups;  ///< rules `paper`: disjoint, in the order of their first ops
+  std::vector<OpSet> groups;           ///< rules `paper`: disjoint, in the order of their first ops
   std::vector<FusionRecord> records;
   int64_t recordBytes = 0;  ///< with what remembers that a set was tried
 };
@@ -340,8 +337,7 @@ int64_t traffic(const Dataflow &flow, const FlowOp &op) {
   int64_t bytes = 0;
   for (int tensor : std::set<int>(op.operands.begin(), op.operands.end()))
     bytes += flow.tensors[tensor].bytes();
-  for (int tensor : op.results)
-    bytes += flow.tensors[tensor].bytes();
+  for (int tensor : op.results) bytes += flow.tensors[tensor].bytes();
   return bytes;
 }
 
@@ -355,26 +351,24 @@ int64_t savedBytes(const Dataflow &flow, const std::vector<int> &ops) {
     const FlowOp &flowOp = flow.ops[op];
     before += traffic(flow, flowOp);
     for (int tensor : flowOp.operands)
-      if (!inside.count(flow.tensors[tensor].producer))
-        moved.insert(tensor);
+      if (!inside.count(flow.tensors[tensor].producer)) moved.insert(tensor);
     for (int tensor : flowOp.results) {
       const FlowTensor &result = flow.tensors[tensor];
-      const bool onlyInside = !result.leaves && !result.consumers.empty() &&
-                              std::all_of(result.consumers.begin(), result.consumers.end(),
-                                          [&](int consumer) { return inside.count(consumer) != 0; });
-      if (!onlyInside)
-        moved.insert(tensor);
+      const bool onlyInside =
+          !result.leaves && !result.consumers.empty() &&
+          std::all_of(result.consumers.begin(), result.consumers.end(),
+                      [&](int consumer) { return inside.count(consumer) != 0; });
+      if (!onlyInside) moved.insert(tensor);
     }
   }
-  for (int tensor : moved)
-    before -= flow.tensors[tensor].bytes();
+  for (int tensor : moved) before -= flow.tensors[tensor].bytes();
   return before;
 }
 
 std::string describe(const FusionRecord &record) {
-  if (record.accepted)
-    return "accepted";
-  return record.code + " " + record.reason + (record.detail.empty() ? "" : " (" + record.detail + ")");
+  if (record.accepted) return "accepted";
+  return record.code + " " + record.reason +
+         (record.detail.empty() ? "" : " (" + record.detail + ")");
 }
 
 FusionResult proposeFusions(const Dataflow &flow, const FuseOptions &options) {

@@ -7,8 +7,10 @@
 namespace weft::select {
 namespace {
 
-/// Per operand and layout of its tensor: the best of the table in which the operand has the layout, less the table's best.
-std::vector<std::vector<double>> lossesOf(const CandidatePrices &prices, const std::vector<size_t> &layoutCounts) {
+/// Per operand and layout of its tensor: the best of the table in which the operand has the layout,
+/// less the table's best.
+std::vector<std::vector<double>> lossesOf(const CandidatePrices &prices,
+                                          const std::vector<size_t> &layoutCounts) {
   std::vector<std::vector<double>> losses;
   for (const size_t count : layoutCounts) losses.emplace_back(count, infinite);
   double best = infinite;
@@ -16,10 +18,12 @@ std::vector<std::vector<double>> lossesOf(const CandidatePrices &prices, const s
   for (const Price &price : prices.table) {
     best = std::min(best, price.seconds);
     for (size_t operand = 0; operand < choice.size(); ++operand) {
-      double &least = losses[operand][static_cast<size_t>(prices.choices[operand][choice[operand]])];
+      double &least =
+          losses[operand][static_cast<size_t>(prices.choices[operand][choice[operand]])];
       least = std::min(least, price.seconds);
     }
-    for (size_t operand = choice.size(); operand-- > 0;) {  // the next entry: the last operand fastest
+    for (size_t operand = choice.size();
+         operand-- > 0;) {  // the next entry: the last operand fastest
       if (++choice[operand] < prices.choices[operand].size()) break;
       choice[operand] = 0;
     }
@@ -39,7 +43,10 @@ Claims::Claims(const Problem &problem, const Prices &prices) : problem(problem),
     std::vector<double> &out = transposesOut.emplace_back(count, infinite);
     for (int from = 0; from < count; ++from)
       for (int to = 0; to < count; ++to)
-        if (from != to) out[static_cast<size_t>(from)] = std::min(out[static_cast<size_t>(from)], prices.transposeSeconds(static_cast<int>(tensor), from, to));
+        if (from != to)
+          out[static_cast<size_t>(from)] =
+              std::min(out[static_cast<size_t>(from)],
+                       prices.transposeSeconds(static_cast<int>(tensor), from, to));
   }
   findConflicts();
 }
@@ -71,7 +78,9 @@ void Claims::findUses() {
     std::vector<size_t> counts;
     for (const int tensor : table.operands) counts.push_back(prices.layouts(tensor).size());
     const std::vector<std::vector<double>> losses = lossesOf(table, counts);
-    writeLosses[c].assign(losses.begin() + static_cast<std::ptrdiff_t>(problem.candidates[c].inputs.size()), losses.end());
+    writeLosses[c].assign(
+        losses.begin() + static_cast<std::ptrdiff_t>(problem.candidates[c].inputs.size()),
+        losses.end());
     for (size_t operand = 0; operand < problem.candidates[c].inputs.size(); ++operand) {
       const int tensor = problem.candidates[c].inputs[operand];
       for (const int op : problem.candidates[c].ops) {
@@ -89,8 +98,10 @@ void Claims::findConflicts() {
   for (size_t op = 0; op < problem.ops.size(); ++op)
     for (const int tensor : problem.opOutputs[op]) {
       Conflict conflict{.producer = static_cast<int>(op)};
-      conflict.seconds = prices.isFreeToPack(tensor) ? 0 : conflictOf(tensor, conflict.producer, conflict.groups);
-      if (conflict.seconds > 0 && conflict.seconds < infinite) conflicts.push_back(std::move(conflict));
+      conflict.seconds =
+          prices.isFreeToPack(tensor) ? 0 : conflictOf(tensor, conflict.producer, conflict.groups);
+      if (conflict.seconds > 0 && conflict.seconds < infinite)
+        conflicts.push_back(std::move(conflict));
     }
   std::ranges::stable_sort(conflicts, std::ranges::greater(), &Conflict::seconds);
 }
@@ -108,15 +119,20 @@ double Claims::conflictOf(int tensor, int producer, std::set<int> &members) cons
   for (size_t c = 0; c < problem.candidates.size(); ++c) {
     if (!opsOf[c].contains(producer) || !prices.isUsable(static_cast<int>(c))) continue;
     const auto output = std::ranges::find(problem.candidates[c].outputs, tensor);
-    if (output == problem.candidates[c].outputs.end() || prices.candidate(static_cast<int>(c)).isFolded) return 0;
+    if (output == problem.candidates[c].outputs.end() ||
+        prices.candidate(static_cast<int>(c)).isFolded)
+      return 0;
     if (writeLosses[c].empty()) continue;
-    const std::vector<double> &own = writeLosses[c][static_cast<size_t>(output - problem.candidates[c].outputs.begin())];
+    const std::vector<double> &own =
+        writeLosses[c][static_cast<size_t>(output - problem.candidates[c].outputs.begin())];
     for (size_t l = 0; l < layouts; ++l) written[l] = std::min(written[l], own[l]);
   }
   add(producer, written);
   for (const Use &use : uses[t]) {
     bool isOnChip = false;  // perhaps, in the kernel that writes it
-    for (size_t c = 0; c < opsOf.size(); ++c) isOnChip = isOnChip || (prices.isUsable(static_cast<int>(c)) && opsOf[c].contains(producer) && opsOf[c].contains(use.op));
+    for (size_t c = 0; c < opsOf.size(); ++c)
+      isOnChip = isOnChip || (prices.isUsable(static_cast<int>(c)) && opsOf[c].contains(producer) &&
+                              opsOf[c].contains(use.op));
     if (isOnChip) continue;
     std::vector<double> least(layouts, infinite);
     for (const Way &way : use.ways)
@@ -126,7 +142,8 @@ double Claims::conflictOf(int tensor, int producer, std::set<int> &members) cons
   double cheapest = std::ranges::min(transposesOut[t]);  // that of some transpose
   const std::optional<int> pin = prices.pinned(tensor);
   for (size_t l = 0; l < layouts; ++l) {
-    if (problem.tensors[t].isResult && pin && static_cast<size_t>(*pin) != l) continue;  // not without a transpose
+    if (problem.tensors[t].isResult && pin && static_cast<size_t>(*pin) != l)
+      continue;  // not without a transpose
     double sum = 0;
     for (const auto &[group, most] : losses) sum += most[l];
     cheapest = std::min(cheapest, sum);
@@ -147,7 +164,8 @@ LayerClaims Claims::of(const Layer &layer) const {
       const int group = groups.try_emplace(key, static_cast<int>(groups.size())).first->second;
       auto reader = std::ranges::find(tracked.readers, group, &LayerClaims::Reader::group);
       if (reader == tracked.readers.end())
-        reader = tracked.readers.insert(tracked.readers.end(), {.group = group, .losses = std::vector<double>(layouts, 0)});
+        reader = tracked.readers.insert(
+            tracked.readers.end(), {.group = group, .losses = std::vector<double>(layouts, 0)});
       return *reader;
     };
     for (const Use &use : uses[t]) {
@@ -159,18 +177,24 @@ LayerClaims Claims::of(const Layer &layer) const {
       LayerClaims::Reader &reader = readerOf(groupOf(use.op));
       for (size_t l = 0; l < layouts; ++l) reader.losses[l] = std::max(reader.losses[l], least[l]);
     }
-    if (const std::optional<int> pin = prices.pinned(tensor); pin && problem.tensors[t].isResult) {  // the caller is a reader too
+    if (const std::optional<int> pin = prices.pinned(tensor);
+        pin && problem.tensors[t].isResult) {  // the caller is a reader too
       LayerClaims::Reader &caller = readerOf(-1 - tensor);
-      for (size_t l = 0; l < layouts; ++l) caller.losses[l] = prices.transposeSeconds(tensor, static_cast<int>(l), *pin);
+      for (size_t l = 0; l < layouts; ++l)
+        caller.losses[l] = prices.transposeSeconds(tensor, static_cast<int>(l), *pin);
     }
   }
   std::set<int> taken;
   for (const Conflict &conflict : conflicts) {
     if (layer.finished.contains(conflict.producer)) continue;
-    if (std::ranges::any_of(conflict.groups, [&](int group) { return taken.contains(group); })) continue;
+    if (std::ranges::any_of(conflict.groups, [&](int group) { return taken.contains(group); }))
+      continue;
     taken.insert(conflict.groups.begin(), conflict.groups.end());
-    LayerClaims::Pending &pending = claims.pending.emplace_back(LayerClaims::Pending{.seconds = conflict.seconds});
-    for (const int group : conflict.groups) pending.groups.push_back(groups.try_emplace(group, static_cast<int>(groups.size())).first->second);
+    LayerClaims::Pending &pending =
+        claims.pending.emplace_back(LayerClaims::Pending{.seconds = conflict.seconds});
+    for (const int group : conflict.groups)
+      pending.groups.push_back(
+          groups.try_emplace(group, static_cast<int>(groups.size())).first->second);
   }
   claims.groups = static_cast<int>(groups.size());
   return claims;
@@ -196,7 +220,9 @@ const LayerClaims::Share &LayerClaims::shareOf(const Tracked &tracked, LayoutMas
   share.cost = std::min(sum, transpose);
   // What one transpose may pay for is shared among the readers, so that no part of it counts twice.
   for (size_t r = 0; r < losses.size(); ++r)
-    share.ofReaders.push_back(sum < infinite ? losses[r] * (share.cost / sum) : r == 0 ? share.cost : 0);
+    share.ofReaders.push_back(sum < infinite ? losses[r] * (share.cost / sum)
+                              : r == 0       ? share.cost
+                                             : 0);
   return share;
 }
 

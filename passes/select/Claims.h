@@ -1,14 +1,19 @@
-// What the layouts of live tensors will cost those who have yet to read them: a bound for the search.
+// What the layouts of live tensors will cost those who have yet to read them: a bound for the
+// search.
 //
-// A reader claims the layouts that its best configurations take. Where a tensor has none of them, the reader's kernel is slower
-// than its best, or a transpose comes first, and one transpose may serve all readers of the tensor. So a tensor costs at least
-// the lesser of what all its readers lose and its cheapest transpose. Readers are groups of ops that may share kernels; of the tensors
-// that one group reads only the dearest counts, because one slow kernel may be slow for all of them.
+// A reader claims the layouts that its best configurations take. Where a tensor has none of them,
+// the reader's kernel is slower than its best, or a transpose comes first, and one transpose may
+// serve all readers of the tensor. So a tensor costs at least the lesser of what all its readers
+// lose and its cheapest transpose. Readers are groups of ops that may share kernels; of the tensors
+// that one group reads only the dearest counts, because one slow kernel may be slow for all of
+// them.
 //
-// A tensor that is yet to be computed costs something where its writer and its readers are not all at their best in one layout: the least
-// that they lose together, or its cheapest transpose. Which of them loses depends on the layout, so of such tensors those count whose groups
-// differ, and what their groups claim beside is part of it, not added to it: of all that is paid in these groups, and for transposes of the
-// live tensors' shares in them and of the pending tensor, no part belongs to two pending tensors.
+// A tensor that is yet to be computed costs something where its writer and its readers are not all
+// at their best in one layout: the least that they lose together, or its cheapest transpose. Which
+// of them loses depends on the layout, so of such tensors those count whose groups differ, and what
+// their groups claim beside is part of it, not added to it: of all that is paid in these groups,
+// and for transposes of the live tensors' shares in them and of the pending tensor, no part belongs
+// to two pending tensors.
 #pragma once
 
 #include "passes/select/Cover.h"
@@ -43,7 +48,7 @@ private:
   };
   struct Tracked {
     std::vector<Reader> readers = {};
-    std::vector<double> transposes = {};  ///< by layout: the cheapest transpose out of it
+    std::vector<double> transposes = {};     ///< by layout: the cheapest transpose out of it
     mutable std::vector<Share> shares = {};  ///< by mask, as they are asked for
   };
   static const Share &shareOf(const Tracked &tracked, LayoutMask mask);
@@ -76,17 +81,18 @@ private:
 
   const Problem &problem;
   const Prices &prices;
-  std::vector<OpSet> opsOf;                        ///< candidate
-  std::vector<int> parent;                         ///< op
-  std::vector<std::vector<Use>> uses;              ///< tensor
+  std::vector<OpSet> opsOf;            ///< candidate
+  std::vector<int> parent;             ///< op
+  std::vector<std::vector<Use>> uses;  ///< tensor
   /// A tensor whose writer and readers do not all have the layout that is best for each.
   struct Conflict {
-    double seconds = 0;  ///< that they lose together, at least
-    int producer = -1;   ///< op
+    double seconds = 0;         ///< that they lose together, at least
+    int producer = -1;          ///< op
     std::set<int> groups = {};  ///< that the loss may fall to
   };
-  std::vector<Conflict> conflicts;                 ///< dearest first
-  std::vector<std::vector<std::vector<double>>> writeLosses;  ///< candidate, output, layout of its tensor
+  std::vector<Conflict> conflicts;  ///< dearest first
+  std::vector<std::vector<std::vector<double>>>
+      writeLosses;                                 ///< candidate, output, layout of its tensor
   std::vector<std::vector<double>> transposesOut;  ///< tensor, layout
 };
 

@@ -1,7 +1,9 @@
-// The layers of the selection graph: sets of finished ops, and the kernels that lead from one to another. Layouts are
-// ignored here, so the cheapest way from a layer to the end is a lower bound for every state of that layer.
+// The layers of the selection graph: sets of finished ops, and the kernels that lead from one to
+// another. Layouts are ignored here, so the cheapest way from a layer to the end is a lower bound
+// for every state of that layer.
 //
-// Invariant: layers are sorted by the number of finished ops, the empty set first; transitions go forward.
+// Invariant: layers are sorted by the number of finished ops, the empty set first; transitions go
+// forward.
 #pragma once
 
 #include "passes/select/OpSet.h"
@@ -21,24 +23,29 @@ struct Transition {
 struct Layer {
   OpSet finished;
   std::vector<Transition> next = {};  ///< ascending by candidate
-  double after = infinite;       ///< seconds from here to the end, at least
+  double after = infinite;            ///< seconds from here to the end, at least
   std::vector<int> tracked = {};      ///< live tensors with a choice of layouts
-  int64_t untrackedBytes = 0;    ///< live temporaries without
+  int64_t untrackedBytes = 0;         ///< live temporaries without
 };
 
 class Cover {
 public:
-  /// Throws Error(unsupported) if the problem has more ops than an OpSet holds. Where the layers would take more than `most` bytes, fused candidates
-  /// are left out, those that gain least first; every op alone remains.
-  Cover(const Problem &problem, const Prices &prices, int64_t most = std::numeric_limits<int64_t>::max());
+  /// Throws Error(unsupported) if the problem has more ops than an OpSet holds. Where the layers
+  /// would take more than `most` bytes, fused candidates are left out, those that gain least first;
+  /// every op alone remains.
+  Cover(const Problem &problem, const Prices &prices,
+        int64_t most = std::numeric_limits<int64_t>::max());
 
   /// Fused candidates that were left out.
   int64_t leftOut() const { return leftOutCount; }
-  /// Seconds that no plan of all candidates, those left out among them, takes less than: every op's part of the cheapest kernel that has it.
+  /// Seconds that no plan of all candidates, those left out among them, takes less than: every op's
+  /// part of the cheapest kernel that has it.
   double boundOfAll() const;
 
   const std::vector<Layer> &layers() const { return all; }
-  bool isComplete(const Layer &layer) const { return layer.finished.size() == static_cast<int>(problem.ops.size()); }
+  bool isComplete(const Layer &layer) const {
+    return layer.finished.size() == static_cast<int>(problem.ops.size());
+  }
   /// Whether the bytes of a tensor count as the plan's own.
   bool isTemporary(int tensor) const;
 

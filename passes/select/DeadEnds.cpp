@@ -1,4 +1,5 @@
-// What is left of a search: edges are in the order in which they were made, in which no edge of a node comes before those that lead to it.
+// What is left of a search: edges are in the order in which they were made, in which no edge of a
+// node comes before those that lead to it.
 #include "passes/select/Graph.h"
 
 namespace weft::select {
@@ -22,7 +23,8 @@ void dropDeadEnds(Selection::Graph &graph) {
   for (size_t e = 0; e < graph.edges.size(); ++e) {
     if (!isUsed[e]) continue;
     Edge &edge = graph.edges[edges++] = graph.edges[e];
-    edge.source = numbers[static_cast<size_t>(edge.source)], edge.target = numbers[static_cast<size_t>(edge.target)];
+    edge.source = numbers[static_cast<size_t>(edge.source)],
+    edge.target = numbers[static_cast<size_t>(edge.target)];
   }
   graph.edges.resize(edges);
   graph.nodes.shrink_to_fit();

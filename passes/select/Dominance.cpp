@@ -1,4 +1,5 @@
-// Most pairs of states differ in some tensor and by less than the cheapest transpose, so layouts are compared eight tensors at once first.
+// Most pairs of states differ in some tensor and by less than the cheapest transpose, so layouts
+// are compared eight tensors at once first.
 #include "passes/select/Dominance.h"
 
 #include <algorithm>
@@ -25,7 +26,8 @@ Dominance::Dominance(const Layer &layer, const Prices &prices) : layer(layer), p
     const int count = static_cast<int>(prices.layouts(tensor).size());
     for (int from = 0; from < count; ++from)
       for (int to = 0; to < count; ++to)
-        if (from != to) leastTranspose = std::min(leastTranspose, prices.transposeSeconds(tensor, from, to));
+        if (from != to)
+          leastTranspose = std::min(leastTranspose, prices.transposeSeconds(tensor, from, to));
   }
 }
 
@@ -37,7 +39,8 @@ bool Dominance::reaches(MaskView from, MaskView to, double seconds) const {
     for (size_t i = word; i < std::min(word + wordLength, from.size()); ++i) {
       const LayoutMask missing = to[i] & ~from[i];
       for (int l = 0; missing >> l && seconds >= 0; ++l)
-        if (missing >> l & 1) seconds -= prices.cheapestTranspose(layer.tracked[i], from[i], l).second;
+        if (missing >> l & 1)
+          seconds -= prices.cheapestTranspose(layer.tracked[i], from[i], l).second;
     }
     if (seconds < 0) return false;
   }

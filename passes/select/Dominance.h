@@ -10,7 +10,8 @@ class Dominance {
 public:
   Dominance(const Layer &layer, const Prices &prices);
 
-  /// Whether a state with `from` can be brought to the layouts `to` within `seconds`, which may be negative.
+  /// Whether a state with `from` can be brought to the layouts `to` within `seconds`, which may be
+  /// negative.
   bool reaches(MaskView from, MaskView to, double seconds) const;
 
 private:

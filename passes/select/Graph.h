@@ -1,6 +1,8 @@
-// The selection graph: nodes are (finished ops, layouts of live tensors), edges are kernels and transposes.
+// The selection graph: nodes are (finished ops, layouts of live tensors), edges are kernels and
+// transposes.
 //
-// Invariant: edges are sorted by source, and `order` lists the nodes so that every edge goes forward.
+// Invariant: edges are sorted by source, and `order` lists the nodes so that every edge goes
+// forward.
 #pragma once
 
 #include "passes/select/Cover.h"
@@ -19,10 +21,10 @@ struct Node {
 struct Edge {
   int source = -1, target = -1;
   double seconds = 0;
-  int candidate = -1;        ///< -1: a transpose, or (if tensor is -1 too) the way in or out
-  size_t entry = 0;          ///< of the candidate's table
-  int tensor = -1;           ///< of a transpose
-  int from = -1, to = -1;    ///< its layouts
+  int candidate = -1;          ///< -1: a transpose, or (if tensor is -1 too) the way in or out
+  size_t entry = 0;            ///< of the candidate's table
+  int tensor = -1;             ///< of a transpose
+  int from = -1, to = -1;      ///< its layouts
   int64_t temporaryBytes = 0;  ///< live while it runs
 };
 
@@ -35,8 +37,8 @@ struct Selection::Graph {
   std::unique_ptr<Cover> cover;
   std::unique_ptr<Potentials> potentials;
 
-  double roughSeconds = infinite;                 ///< of the plan that the first pass found
-  std::set<std::pair<int, Masks>> roughStates;    ///< its states: (layer, masks)
+  double roughSeconds = infinite;               ///< of the plan that the first pass found
+  std::set<std::pair<int, Masks>> roughStates;  ///< its states: (layer, masks)
 
   std::vector<Node> nodes;
   std::vector<Edge> edges;
@@ -44,12 +46,12 @@ struct Selection::Graph {
   double lowerBound = infinite;
   int64_t smallestPeak = -1;  ///< over all paths, before the memory limit
 
-  std::vector<int> order;                    ///< nodes, topological
-  std::vector<size_t> firstEdge;             ///< per node, into edges
-  std::vector<std::vector<int>> incoming;    ///< per node, edge indices
-  std::vector<double> forward, backward;     ///< shortest distances from the start and to the goal
+  std::vector<int> order;                  ///< nodes, topological
+  std::vector<size_t> firstEdge;           ///< per node, into edges
+  std::vector<std::vector<int>> incoming;  ///< per node, edge indices
+  std::vector<double> forward, backward;   ///< shortest distances from the start and to the goal
   Plan best;
-  std::vector<int> bestPath;                 ///< edge indices
+  std::vector<int> bestPath;  ///< edge indices
 };
 
 /// Sums in another order differ by less.
@@ -59,10 +61,12 @@ constexpr double rounding = 1 - 1e-12;
 void openCover(Selection::Graph &graph);
 /// First pass: fills nodes, edges, the rough plan and the counts of `statistics`.
 void searchRoughly(Selection::Graph &graph);
-/// Raises the bound of the potentials as far as that says more: up to the rough plan, or beyond `rival` seconds.
+/// Raises the bound of the potentials as far as that says more: up to the rough plan, or beyond
+/// `rival` seconds.
 void raiseBound(Selection::Graph &graph, double rival);
-/// Second pass: replaces nodes and edges by those that are left within the rough plan's time, if that is needed to prove
-/// that no plan is faster than `rival` seconds, which some plan takes, perhaps of another variant; or by those around it, if it is that plan.
+/// Second pass: replaces nodes and edges by those that are left within the rough plan's time, if
+/// that is needed to prove that no plan is faster than `rival` seconds, which some plan takes,
+/// perhaps of another variant; or by those around it, if it is that plan.
 void searchExactly(Selection::Graph &graph, double rival);
 
 /// Where memory was short: takes back what would be proven otherwise.
@@ -71,13 +75,17 @@ void claimLittle(Selection::Graph &graph);
 /// Drops what leads nowhere: states that were cut, and all that leads to them alone.
 void dropDeadEnds(Selection::Graph &graph);
 
-/// Sorts edges, orders nodes, runs the shortest paths. Throws Error(unsupported) if the goal is not reached.
+/// Sorts edges, orders nodes, runs the shortest paths. Throws Error(unsupported) if the goal is not
+/// reached.
 void solve(Selection::Graph &graph);
 
-/// Shortest distance from start to goal over the edges that `isAllowed`; infinite if there is no path.
-double shortestOver(const Selection::Graph &graph, const std::function<bool(const Edge &)> &isAllowed);
+/// Shortest distance from start to goal over the edges that `isAllowed`; infinite if there is no
+/// path.
+double shortestOver(const Selection::Graph &graph,
+                    const std::function<bool(const Edge &)> &isAllowed);
 /// The edges of that path; empty where there is none.
-std::vector<int> pathOver(const Selection::Graph &graph, const std::function<bool(const Edge &)> &isAllowed);
+std::vector<int> pathOver(const Selection::Graph &graph,
+                          const std::function<bool(const Edge &)> &isAllowed);
 Plan planOf(const Selection::Graph &graph, const std::vector<int> &path);
 /// Adds the runner-up of every step to the best plan.
 void addRunnersUp(Selection::Graph &graph);

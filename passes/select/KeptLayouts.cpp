@@ -1,7 +1,9 @@
-// Which layouts a tensor keeps: those of configurations near the best of some kernel, at most `maximumLayouts`.
+// Which layouts a tensor keeps: those of configurations near the best of some kernel, at most
+// `maximumLayouts`.
 //
-// Where kernels have rows their layouts are those of the rows, so what is kept was measured. A layout that only views take
-// leads to no kernel that runs in it; it is kept where nothing but views touches the tensor.
+// Where kernels have rows their layouts are those of the rows, so what is kept was measured. A
+// layout that only views take leads to no kernel that runs in it; it is kept where nothing but
+// views touches the tensor.
 #include "passes/select/Prices.h"
 
 #include <fmt/format.h>
@@ -26,9 +28,11 @@ void Prices::keepLayouts(SharedSpaces &shared) {
     const Candidate &candidate = problem.candidates[c];
     CandidatePrices &prices = candidates[c];
     prices.operands = candidate.inputs;
-    prices.operands.insert(prices.operands.end(), candidate.outputs.begin(), candidate.outputs.end());
+    prices.operands.insert(prices.operands.end(), candidate.outputs.begin(),
+                           candidate.outputs.end());
     if (prices.isFolded) {
-      bests[c] = std::make_shared<Bests>(Bests{.byLayout = std::vector<std::map<Layout, Bests::Best>>(prices.operands.size())});
+      bests[c] = std::make_shared<Bests>(
+          Bests{.byLayout = std::vector<std::map<Layout, Bests::Best>>(prices.operands.size())});
       prices.bestSeconds = 0;
       continue;
     }
@@ -47,38 +51,48 @@ void Prices::weigh(int index, std::vector<Worths> &worths) const {
   for (size_t operand = 0; operand < prices.operands.size(); ++operand)
     for (const auto &[layout, best] : bests[c]->byLayout[operand]) {
       Worth &entry = worths[static_cast<size_t>(prices.operands[operand])][layout];
-      const double ratio = prices.bestSeconds > 0 ? best.seconds / prices.bestSeconds : (best.seconds > 0 ? farRatio : 1);
+      const double ratio = prices.bestSeconds > 0 ? best.seconds / prices.bestSeconds
+                                                  : (best.seconds > 0 ? farRatio : 1);
       entry.bestRatio = std::min(entry.bestRatio, ratio);
       entry.sum += std::min(ratio, farRatio);
       ++entry.kernels;
       entry.isRun = entry.isRun || best.isRun;
-      if (!bests[c]->tuple.empty() && withoutPlace(bests[c]->tuple[operand]) == layout) entry.isSomeBest = true;
+      if (!bests[c]->tuple.empty() && withoutPlace(bests[c]->tuple[operand]) == layout)
+        entry.isSomeBest = true;
     }
 }
 
 void Prices::keepOf(int index, const Worths &worths, int kernels) {
   const auto t = static_cast<size_t>(index);
   const Tensor &tensor = problem.tensors[t];
-  const bool runs = std::any_of(worths.begin(), worths.end(), [](const auto &entry) { return entry.second.isRun; });
+  const bool runs = std::any_of(worths.begin(), worths.end(),
+                                [](const auto &entry) { return entry.second.isRun; });
   std::vector<std::tuple<bool, double, Layout>> ranked;  // cut last, by sum, by layout
   for (const auto &[layout, entry] : worths) {
     if (entry.bestRatio > options.nearBest && !entry.isSomeBest) continue;
     if (runs && !entry.isRun) continue;
-    ranked.emplace_back(!entry.isSomeBest, entry.sum + farRatio * (kernels - entry.kernels), layout);
+    ranked.emplace_back(!entry.isSomeBest, entry.sum + farRatio * (kernels - entry.kernels),
+                        layout);
   }
   std::sort(ranked.begin(), ranked.end());
   std::vector<Layout> kept;
   if (pins[t]) kept.push_back(*pins[t]);
-  const bool isFixed = pins[t] && (fixed[t] || (!freeToPack[t] && !tensor.isArgument && !tensor.isResult));
+  const bool isFixed =
+      pins[t] && (fixed[t] || (!freeToPack[t] && !tensor.isArgument && !tensor.isResult));
   for (const auto &[cutLast, sum, layout] : ranked)
-    if (!isFixed && kept.size() < maximumLayouts && std::find(kept.begin(), kept.end(), layout) == kept.end()) kept.push_back(layout);
+    if (!isFixed && kept.size() < maximumLayouts &&
+        std::find(kept.begin(), kept.end(), layout) == kept.end())
+      kept.push_back(layout);
   if (kept.empty()) kept.push_back(normalized(rowMajor(tensor.axes.size()), tensor.extents()));
   std::sort(kept.begin(), kept.end());
   const double all = countLayouts(tensor.extents());
   if (static_cast<double>(kept.size()) < all)
-    statistics.layoutCuts.push_back(isFixed ? fmt::format("tensor {}: pinned to 1 of {:.0f} layouts", tensor.name, all)
-                                            : fmt::format("tensor {}: kept {} of {:.0f} layouts (within {}x of the best of some kernel)",
-                                                          tensor.name, kept.size(), all, options.nearBest));
+    statistics.layoutCuts.push_back(
+        isFixed
+            ? fmt::format("tensor {}: pinned to 1 of {:.0f} layouts", tensor.name, all)
+            : fmt::format(
+                  "tensor {}: kept {} of {:.0f} layouts (within {}x of the best of some kernel)",
+                  tensor.name, kept.size(), all, options.nearBest));
   keptLayouts.push_back(std::move(kept));
 }
 

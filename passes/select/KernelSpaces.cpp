@@ -22,21 +22,26 @@ double combinations(const std::vector<std::vector<Layout>> &choices) {
   return product;
 }
 
-/// Leaves the knobs of block reductions that combine as asked, if the kernel has a softmax and there are any.
+/// Leaves the knobs of block reductions that combine as asked, if the kernel has a softmax and
+/// there are any.
 void combineSoftmax(const Kernel &kernel, BlockCombine combine, ConfigurationSpace &space) {
-  const auto isSoftmax = [](const BodyOp &op) { return op.name == "softmax" || op.name == "local_softmax"; };
+  const auto isSoftmax = [](const BodyOp &op) {
+    return op.name == "softmax" || op.name == "local_softmax";
+  };
   if (std::none_of(kernel.body.begin(), kernel.body.end(), isSoftmax)) return;
   std::vector<Knobs> asked;
   for (const Knobs &knobs : space.knobs) {
     const auto *loop = std::get_if<LoopKnobs>(&knobs);
-    if (loop && loop->reduction == ReductionMapping::block && loop->combine == combine) asked.push_back(knobs);
+    if (loop && loop->reduction == ReductionMapping::block && loop->combine == combine)
+      asked.push_back(knobs);
   }
   if (!asked.empty()) space.knobs = std::move(asked);
 }
 
-/// How many configurations of the space have no row. The algorithms of a library are of the GPU, not of the space: its
-/// layouts count.
-double withoutRows(const KernelSpaces &spaces, const ConfigurationSpace &space, double configurations) {
+/// How many configurations of the space have no row. The algorithms of a library are of the GPU,
+/// not of the space: its layouts count.
+double withoutRows(const KernelSpaces &spaces, const ConfigurationSpace &space,
+                   double configurations) {
   std::set<int> tuples;
   double count = 0;
   for (const MeasuredPoint &point : spaces.points) {
@@ -49,43 +54,60 @@ double withoutRows(const KernelSpaces &spaces, const ConfigurationSpace &space, 
 }
 
 /// Rows become spaces of tuples, one a family.
-void addMeasured(const Kernel &kernel, const std::vector<PricedConfiguration> &rows, const std::set<Knobs> &loopKnobs, KernelSpaces &result) {
+void addMeasured(const Kernel &kernel, const std::vector<PricedConfiguration> &rows,
+                 const std::set<Knobs> &loopKnobs, KernelSpaces &result) {
   std::vector<ConfigurationSpace> spaces;
   std::map<std::string_view, int> spaceOf;
   std::map<std::pair<int, LayoutTuple>, int> tupleOf;
   std::map<std::pair<int, Knobs>, int> knobsOf;
   for (const PricedConfiguration &row : rows) {
     const Knobs &rowKnobs = row.configuration.knobs;
-    if (std::holds_alternative<LoopKnobs>(rowKnobs) && !loopKnobs.contains(rowKnobs)) continue;  // what is asked for now, and still legal
+    if (std::holds_alternative<LoopKnobs>(rowKnobs) && !loopKnobs.contains(rowKnobs))
+      continue;  // what is asked for now, and still legal
     const std::string_view family = familyOf(rowKnobs);
     const auto [space, isNewSpace] = spaceOf.try_emplace(family, static_cast<int>(spaces.size()));
     if (isNewSpace) spaces.push_back({.family = std::string(family)});
     ConfigurationSpace &target = spaces[static_cast<size_t>(space->second)];
     LayoutTuple layouts = row.configuration.inputs;
-    layouts.insert(layouts.end(), row.configuration.outputs.begin(), row.configuration.outputs.end());
-    const auto [tuple, isNewTuple] = tupleOf.try_emplace({space->second, layouts}, static_cast<int>(target.tuples.size()));
+    layouts.insert(layouts.end(), row.configuration.outputs.begin(),
+                   row.configuration.outputs.end());
+    const auto [tuple, isNewTuple] =
+        tupleOf.try_emplace({space->second, layouts}, static_cast<int>(target.tuples.size()));
     if (isNewTuple) target.tuples.push_back(std::move(layouts));
-    const auto [knobs, isNewKnobs] = knobsOf.try_emplace({space->second, rowKnobs}, static_cast<int>(target.knobs.size()));
+    const auto [knobs, isNewKnobs] =
+        knobsOf.try_emplace({space->second, rowKnobs}, static_cast<int>(target.knobs.size()));
     if (isNewKnobs) target.knobs.push_back(rowKnobs);
-    const bool hasSeveralStrides = std::holds_alternative<HopperContractionKnobs>(rowKnobs) && !matrixProduct(kernel, row.configuration);
-    result.points.push_back({.space = space->second, .tuple = tuple->second, .knobs = knobs->second, .seconds = row.cost.seconds,
+    const bool hasSeveralStrides = std::holds_alternative<HopperContractionKnobs>(rowKnobs) &&
+                                   !matrixProduct(kernel, row.configuration);
+    result.points.push_back({.space = space->second,
+                             .tuple = tuple->second,
+                             .knobs = knobs->second,
+                             .seconds = row.cost.seconds,
                              .hasSeveralStrides = hasSeveralStrides});
   }
-  for (ConfigurationSpace &space : spaces) result.measured.push_back(std::make_shared<ConfigurationSpace>(std::move(space)));
+  for (ConfigurationSpace &space : spaces)
+    result.measured.push_back(std::make_shared<ConfigurationSpace>(std::move(space)));
 }
 
-/// What an epilogue of a library saves, one that sums what it computes or ends with a local softmax, or an operand that is made on load, only
-/// measurements say: beside those of others they are offered by their own rows alone.
+/// What an epilogue of a library saves, one that sums what it computes or ends with a local
+/// softmax, or an operand that is made on load, only measurements say: beside those of others they
+/// are offered by their own rows alone.
 bool waitsForRows(const Kernel &kernel, const ConfigurationSpace &space, const CostModel &model) {
-  if (!model.hasMeasurements() || !isProductFamily(space.family) || kernel.body.size() == 1) return false;
-  const bool leavesStatistics = std::ranges::any_of(kernel.body, [](const BodyOp &op) { return op.name == "reduce" || op.name == "local_softmax"; });
-  return space.family == familyOf(LibraryKnobs{}) || leavesStatistics || contractionIndex(kernel).value_or(0) > 0;
+  if (!model.hasMeasurements() || !isProductFamily(space.family) || kernel.body.size() == 1)
+    return false;
+  const bool leavesStatistics = std::ranges::any_of(kernel.body, [](const BodyOp &op) {
+    return op.name == "reduce" || op.name == "local_softmax";
+  });
+  return space.family == familyOf(LibraryKnobs{}) || leavesStatistics ||
+         contractionIndex(kernel).value_or(0) > 0;
 }
 
 Bests measuredBestsOf(const Kernel &kernel, const KernelSpaces &spaces) {
   Bests bests{.byLayout = std::vector<std::map<Layout, Bests::Best>>(operandValues(kernel).size())};
   for (const MeasuredPoint &point : spaces.points)
-    bests.offer(spaces.measured[static_cast<size_t>(point.space)]->tuples[static_cast<size_t>(point.tuple)], point.seconds, true);
+    bests.offer(
+        spaces.measured[static_cast<size_t>(point.space)]->tuples[static_cast<size_t>(point.tuple)],
+        point.seconds, true);
   return bests;
 }
 
@@ -99,32 +121,40 @@ void Bests::offer(size_t operand, const Layout &layout, double offered, bool isR
 
 void Bests::offer(const LayoutTuple &layouts, double offered, bool isRun) {
   if (offered < seconds) seconds = offered, tuple = layouts;
-  for (size_t operand = 0; operand < layouts.size(); ++operand) offer(operand, layouts[operand], offered, isRun);
+  for (size_t operand = 0; operand < layouts.size(); ++operand)
+    offer(operand, layouts[operand], offered, isRun);
 }
 
 void Bests::offer(const Bests &others) {
   if (others.seconds < seconds) seconds = others.seconds, tuple = others.tuple;
   for (size_t operand = 0; operand < byLayout.size(); ++operand)
-    for (const auto &[layout, best] : others.byLayout[operand]) offer(operand, layout, best.seconds, best.isRun);
+    for (const auto &[layout, best] : others.byLayout[operand])
+      offer(operand, layout, best.seconds, best.isRun);
 }
 
-void Bests::offerModelled(const Kernel &kernel, const ConfigurationSpace &space, const CostModel &model) {
+void Bests::offerModelled(const Kernel &kernel, const ConfigurationSpace &space,
+                          const CostModel &model) {
   const CostModel &pricer = model.modelled();
-  const double configurations = combinations(space.choices) * static_cast<double>(space.knobs.size());
-  if (space.tuples.empty() && (pricer.isSeparable(kernel) || configurations > maximumPricedOneByOne)) {
+  const double configurations =
+      combinations(space.choices) * static_cast<double>(space.knobs.size());
+  if (space.tuples.empty() &&
+      (pricer.isSeparable(kernel) || configurations > maximumPricedOneByOne)) {
     const LoopTable table(kernel, model.device(), space, space.choices);
     for (size_t row = 0; row < table.knobsCount(); ++row) {
       seconds = std::min(seconds, table.best(row, -1, 0));
       for (size_t operand = 0; operand < space.choices.size(); ++operand)
         for (size_t l = 0; l < space.choices[operand].size(); ++l)
-          offer(operand, space.choices[operand][l], table.best(row, static_cast<int>(operand), static_cast<int>(l)), true);
+          offer(operand, space.choices[operand][l],
+                table.best(row, static_cast<int>(operand), static_cast<int>(l)), true);
     }
     return;
   }
   forEachTuple(space, [&](const LayoutTuple &layouts) {
     double least = infinite;
     for (const Knobs &knobs : space.knobs)
-      if (isUseful(kernel, layouts, knobs)) least = std::min(least, pricer.cost(kernel, toConfiguration(kernel, layouts, knobs)).seconds);
+      if (isUseful(kernel, layouts, knobs))
+        least =
+            std::min(least, pricer.cost(kernel, toConfiguration(kernel, layouts, knobs)).seconds);
     offer(layouts, least, space.family != familyOf(ViewKnobs{}));
     return true;
   });
@@ -141,11 +171,15 @@ Bests modelledBestsOf(const Kernel &kernel, const CostModel &model, const Kernel
 
 }  // namespace
 
-KernelSpaces spacesOf(const Kernel &kernel, const CostModel &model, std::optional<BlockCombine> softmax) {
+KernelSpaces spacesOf(const Kernel &kernel, const CostModel &model,
+                      std::optional<BlockCombine> softmax) {
   KernelSpaces result;
   std::set<Knobs> loopKnobs;
-  // Beside measurements, layouts with several strides along a group are offered by their own rows alone, and are no part of what lacks rows.
-  std::vector<ConfigurationSpace> spaces = model.hasMeasurements() ? configurationSpaces(kernel, model.device()) : everySpace(kernel, model.device());
+  // Beside measurements, layouts with several strides along a group are offered by their own rows
+  // alone, and are no part of what lacks rows.
+  std::vector<ConfigurationSpace> spaces = model.hasMeasurements()
+                                               ? configurationSpaces(kernel, model.device())
+                                               : everySpace(kernel, model.device());
   for (ConfigurationSpace &space : spaces) {
     if (softmax) combineSoftmax(kernel, *softmax, space);
     if (space.family == "loop") loopKnobs.insert(space.knobs.begin(), space.knobs.end());
@@ -154,17 +188,23 @@ KernelSpaces spacesOf(const Kernel &kernel, const CostModel &model, std::optiona
   for (ConfigurationSpace &space : spaces) {
     const double configurations = countConfigurations(kernel, space);
     const double unmeasured = withoutRows(result, space, configurations);
-    const bool isView = space.family == familyOf(ViewKnobs{}), waits = waitsForRows(kernel, space, model);
-    result.legal.push_back({.space = std::make_shared<ConfigurationSpace>(std::move(space)), .configurations = configurations,
-                            .withoutRows = unmeasured, .isView = isView, .waitsForRows = waits});
+    const bool isView = space.family == familyOf(ViewKnobs{}),
+               waits = waitsForRows(kernel, space, model);
+    result.legal.push_back({.space = std::make_shared<ConfigurationSpace>(std::move(space)),
+                            .configurations = configurations,
+                            .withoutRows = unmeasured,
+                            .isView = isView,
+                            .waitsForRows = waits});
   }
   result.measuredBests = std::make_shared<Bests>(measuredBestsOf(kernel, result));
   return result;
 }
 
 SharedSpaces::Entry &SharedSpaces::of(const Kernel &kernel, std::optional<BlockCombine> softmax) {
-  // Configurations name a kernel's axes by their numbers, which equal texts may give in another order; a model may know kernels by their names.
-  const std::string key = fmt::format("{}\n{}{} {}", kernel.name, canonicalText(kernel), fmt::join(CanonicalNames(kernel).axesInOrder(), ","),
+  // Configurations name a kernel's axes by their numbers, which equal texts may give in another
+  // order; a model may know kernels by their names.
+  const std::string key = fmt::format("{}\n{}{} {}", kernel.name, canonicalText(kernel),
+                                      fmt::join(CanonicalNames(kernel).axesInOrder(), ","),
                                       softmax ? nameOf(*softmax) : "");
   Entry &entry = [&]() -> Entry & {
     const std::lock_guard lock(mutex);
@@ -174,8 +214,11 @@ SharedSpaces::Entry &SharedSpaces::of(const Kernel &kernel, std::optional<BlockC
   return entry;
 }
 
-const std::shared_ptr<const Bests> &SharedSpaces::modelledBests(const Kernel &kernel, Entry &entry) {
-  std::call_once(entry.modelled, [&] { entry.modelledBests = std::make_shared<Bests>(modelledBestsOf(kernel, model, entry.spaces)); });
+const std::shared_ptr<const Bests> &SharedSpaces::modelledBests(const Kernel &kernel,
+                                                                Entry &entry) {
+  std::call_once(entry.modelled, [&] {
+    entry.modelledBests = std::make_shared<Bests>(modelledBestsOf(kernel, model, entry.spaces));
+  });
   return entry.modelledBests;
 }
 

@@ -1,6 +1,8 @@
-// What a kernel is chosen among, whatever graph it stands in: its legal spaces, and its measured rows as spaces of their own.
+// What a kernel is chosen among, whatever graph it stands in: its legal spaces, and its measured
+// rows as spaces of their own.
 //
-// Invariant: equal for equal kernels, so that the variants of a graph, most of whose kernels are the same, share it.
+// Invariant: equal for equal kernels, so that the variants of a graph, most of whose kernels are
+// the same, share it.
 #pragma once
 
 #include "passes/configure/CostModel.h"
@@ -15,7 +17,8 @@ namespace weft::select {
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
 
-/// Kernels are handed the address of element zero, and take gaps where there are any: neither is part of a tensor's layout here.
+/// Kernels are handed the address of element zero, and take gaps where there are any: neither is
+/// part of a tensor's layout here.
 inline Layout withoutPlace(Layout layout) {
   layout.offset = 0;
   layout.strides.clear();
@@ -63,7 +66,8 @@ struct KernelSpaces {
 };
 
 /// `softmax`: as Options::softmax.
-KernelSpaces spacesOf(const Kernel &kernel, const CostModel &model, std::optional<BlockCombine> softmax);
+KernelSpaces spacesOf(const Kernel &kernel, const CostModel &model,
+                      std::optional<BlockCombine> softmax);
 
 /// The spaces of every kernel, found once. May be asked from several threads.
 class SharedSpaces {

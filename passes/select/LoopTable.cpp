@@ -1,4 +1,5 @@
-// Sums instead of configurations: a loop kernel with six operands of 24 layouts has 10^8 combinations, but only 6 x 24 terms.
+// Sums instead of configurations: a loop kernel with six operands of 24 layouts has 10^8
+// combinations, but only 6 x 24 terms.
 #include "passes/select/Prices.h"
 
 #include "passes/configure/LoopCost.h"
@@ -12,27 +13,35 @@ LoopTable::LoopTable(const Kernel &kernel, const Device &device, const Configura
   const LoopPricer pricer(kernel, device);
   std::vector<std::vector<PlacedOperand>> placed(layouts.size());
   for (size_t operand = 0; operand < layouts.size(); ++operand)
-    for (const Layout &layout : layouts[operand]) placed[operand].push_back(pricer.place(operand, layout));
+    for (const Layout &layout : layouts[operand])
+      placed[operand].push_back(pricer.place(operand, layout));
 
   // Rows that differ only in threads share their terms; among them only the fastest ever wins.
   std::map<std::array<int, 5>, size_t> sameTraffic;
   for (size_t k = 0; k < space.knobs.size(); ++k) {
     const auto &knobs = std::get<LoopKnobs>(space.knobs[k]);
     const KnobPrice price = pricer.price(knobs);
-    Row row{.knobs = static_cast<int>(k), .width = knobs.vectorWidth, .share = price.share,
-            .issueSeconds = price.issueSeconds, .launchSeconds = device.launchSeconds};
-    const std::array<int, 5> key = {knobs.vectorAxis, knobs.vectorWidth, knobs.laneAxis, static_cast<int>(knobs.reduction),
-                                    knobs.reduction == ReductionMapping::warp || knobs.reduction == ReductionMapping::block
-                                        ? knobs.threadsPerRow : 1};
+    Row row{.knobs = static_cast<int>(k),
+            .width = knobs.vectorWidth,
+            .share = price.share,
+            .issueSeconds = price.issueSeconds,
+            .launchSeconds = device.launchSeconds};
+    const std::array<int, 5> key = {
+        knobs.vectorAxis, knobs.vectorWidth, knobs.laneAxis, static_cast<int>(knobs.reduction),
+        knobs.reduction == ReductionMapping::warp || knobs.reduction == ReductionMapping::block
+            ? knobs.threadsPerRow
+            : 1};
     const auto found = sameTraffic.find(key);
-    if (found != sameTraffic.end() && rows[found->second].share >= row.share && rows[found->second].issueSeconds <= row.issueSeconds)
+    if (found != sameTraffic.end() && rows[found->second].share >= row.share &&
+        rows[found->second].issueSeconds <= row.issueSeconds)
       continue;
     for (size_t operand = 0; operand < placed.size(); ++operand) {
       std::vector<Term> terms;
       const double repeats = operand < kernel.inputs.size() ? price.rereads : 1;
       for (size_t l = 0; l < placed[operand].size(); ++l) {
         const int value = operandValues(kernel)[operand];
-        const bool isVector = row.width > 1 && isVectorAccessed(kernel, value, layouts[operand][l], knobs.vectorAxis, row.width);
+        const bool isVector = row.width > 1 && isVectorAccessed(kernel, value, layouts[operand][l],
+                                                                knobs.vectorAxis, row.width);
         terms.push_back({pricer.price(placed[operand][l], knobs).seconds * repeats, isVector});
       }
       double cheapest = infinite;
@@ -62,7 +71,8 @@ double LoopTable::best(size_t index, int fixed, int choice) const {
   double sum = 0;
   for (size_t operand = 0; operand < row.terms.size(); ++operand) {
     const bool isFixed = static_cast<int>(operand) == fixed;
-    sum += isFixed ? row.terms[operand][static_cast<size_t>(choice)].seconds : row.cheapest[operand];
+    sum +=
+        isFixed ? row.terms[operand][static_cast<size_t>(choice)].seconds : row.cheapest[operand];
   }
   return row.total(sum);
 }

@@ -1,6 +1,7 @@
-// Choices are counted as open ops: unfinished ones that share a candidate with a finished one. To find an order with few of them is vertex
-// separation, which is NP-hard; the way here is that of pebble games: from every op that is ready, follow what its kernels lead to until
-// fewer ops are open than before, and take the way that needs the fewest open meanwhile.
+// Choices are counted as open ops: unfinished ones that share a candidate with a finished one. To
+// find an order with few of them is vertex separation, which is NP-hard; the way here is that of
+// pebble games: from every op that is ready, follow what its kernels lead to until fewer ops are
+// open than before, and take the way that needs the fewest open meanwhile.
 #include "passes/select/OpOrder.h"
 
 #include <algorithm>
@@ -10,7 +11,8 @@
 namespace weft::select {
 namespace {
 
-/// Ops after which a way that has not closed anything is given up: layers of a model are longer than kernels.
+/// Ops after which a way that has not closed anything is given up: layers of a model are longer
+/// than kernels.
 constexpr size_t longestWay = 64;
 
 struct Progress {
@@ -20,17 +22,21 @@ struct Progress {
 /// Ops one after another, up to where the fewest are open.
 struct Way {
   std::vector<int> ops = {};
-  int growth = 0;  ///< of the open ops, from the first op's start to the last op's end; negative: choices are closed
+  int growth = 0;  ///< of the open ops, from the first op's start to the last op's end; negative:
+                   ///< choices are closed
   int peak = 0;    ///< the largest growth on the way
-  /// Smaller is better: what closes choices first, with the fewest open meanwhile, then what opens the fewest.
+  /// Smaller is better: what closes choices first, with the fewest open meanwhile, then what opens
+  /// the fewest.
   auto rank() const { return growth < 0 ? std::tuple(0, peak, 0) : std::tuple(1, growth, peak); }
 };
 
 class Arrangement {
 public:
-  Arrangement(const std::vector<OpSet> &kernels, const std::vector<OpSet> &producers) : producers(producers), neighbours(producers.size()) {
+  Arrangement(const std::vector<OpSet> &kernels, const std::vector<OpSet> &producers)
+      : producers(producers), neighbours(producers.size()) {
     for (const OpSet &kernel : kernels)
-      for (const int op : kernel.members()) neighbours[static_cast<size_t>(op)] = neighbours[static_cast<size_t>(op)] | kernel;
+      for (const int op : kernel.members())
+        neighbours[static_cast<size_t>(op)] = neighbours[static_cast<size_t>(op)] | kernel;
   }
 
   std::vector<int> find() const {
@@ -50,7 +56,9 @@ public:
   }
 
 private:
-  bool isReady(int op, const Progress &progress) const { return progress.finished.containsAll(producers[static_cast<size_t>(op)]); }
+  bool isReady(int op, const Progress &progress) const {
+    return progress.finished.containsAll(producers[static_cast<size_t>(op)]);
+  }
 
   void finish(int op, Progress &progress) const {
     progress.finished.insert(op);
@@ -101,7 +109,8 @@ private:
 
 }  // namespace
 
-std::vector<int> compactOrder(const std::vector<OpSet> &kernels, const std::vector<OpSet> &producers) {
+std::vector<int> compactOrder(const std::vector<OpSet> &kernels,
+                              const std::vector<OpSet> &producers) {
   return Arrangement(kernels, producers).find();
 }
 

@@ -25,7 +25,9 @@ public:
   }
 
   void insert(int op) { words[static_cast<std::size_t>(op) / 64] |= uint64_t(1) << (op % 64); }
-  bool contains(int op) const { return (words[static_cast<std::size_t>(op) / 64] >> (op % 64)) & 1; }
+  bool contains(int op) const {
+    return (words[static_cast<std::size_t>(op) / 64] >> (op % 64)) & 1;
+  }
   bool containsAll(const OpSet &other) const {
     for (std::size_t i = 0; i < words.size(); ++i)
       if (other.words[i] & ~words[i]) return false;
@@ -52,18 +54,24 @@ public:
   std::vector<int> members() const {
     std::vector<int> found;
     for (std::size_t i = 0; i < words.size(); ++i)
-      for (uint64_t rest = words[i]; rest; rest &= rest - 1) found.push_back(static_cast<int>(i * 64) + std::countr_zero(rest));
+      for (uint64_t rest = words[i]; rest; rest &= rest - 1)
+        found.push_back(static_cast<int>(i * 64) + std::countr_zero(rest));
     return found;
   }
-  OpSet operator|(const OpSet &other) const { return combined(other, [](uint64_t a, uint64_t b) { return a | b; }); }
-  OpSet operator-(const OpSet &other) const { return combined(other, [](uint64_t a, uint64_t b) { return a & ~b; }); }
+  OpSet operator|(const OpSet &other) const {
+    return combined(other, [](uint64_t a, uint64_t b) { return a | b; });
+  }
+  OpSet operator-(const OpSet &other) const {
+    return combined(other, [](uint64_t a, uint64_t b) { return a & ~b; });
+  }
   auto operator<=>(const OpSet &) const = default;
 
 private:
   template <typename Combine>
   OpSet combined(const OpSet &other, Combine combine) const {
     OpSet result;
-    for (std::size_t i = 0; i < words.size(); ++i) result.words[i] = combine(words[i], other.words[i]);
+    for (std::size_t i = 0; i < words.size(); ++i)
+      result.words[i] = combine(words[i], other.words[i]);
     return result;
   }
   std::array<uint64_t, capacity / 64> words{};

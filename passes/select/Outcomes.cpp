@@ -6,7 +6,8 @@
 
 namespace weft::select {
 
-const Outcomes::Ranked &Outcomes::of(int candidate, const Masks &inputs, const std::vector<bool> &matters) {
+const Outcomes::Ranked &Outcomes::of(int candidate, const Masks &inputs,
+                                     const std::vector<bool> &matters) {
   key.assign(reinterpret_cast<const char *>(&candidate), sizeof candidate);
   key.append(inputs.begin(), inputs.end());
   for (const bool one : matters) key.push_back(one ? 1 : 0);
@@ -19,17 +20,20 @@ const Outcomes::Ranked &Outcomes::of(int candidate, const Masks &inputs, const s
   return entry->second;
 }
 
-Outcomes::Ranked Outcomes::find(int candidate, const Masks &inputs, const std::vector<bool> &matters) const {
+Outcomes::Ranked Outcomes::find(int candidate, const Masks &inputs,
+                                const std::vector<bool> &matters) const {
   const CandidatePrices &table = prices.candidate(candidate);
   const size_t operands = table.choices.size();
-  /// Per operand and choice: seconds of the transpose it needs, and its part of the key: which layout must be told apart.
+  /// Per operand and choice: seconds of the transpose it needs, and its part of the key: which
+  /// layout must be told apart.
   std::vector<std::vector<double>> penalty(operands);
   std::vector<std::vector<int>> part(operands);
   for (size_t i = 0; i < operands; ++i)
     for (size_t c = 0; c < table.choices[i].size(); ++c) {
       const int layout = table.choices[i][c];
       const bool isMissing = i < inputs.size() && !(inputs[i] >> layout & 1);
-      penalty[i].push_back(isMissing ? prices.cheapestTranspose(table.operands[i], inputs[i], layout).second : 0);
+      penalty[i].push_back(
+          isMissing ? prices.cheapestTranspose(table.operands[i], inputs[i], layout).second : 0);
       part[i].push_back(matters[i] && (isMissing || i >= inputs.size()) ? layout : -1);
     }
   std::map<std::vector<int>, Outcome> best;
@@ -54,10 +58,12 @@ Outcomes::Ranked Outcomes::find(int candidate, const Masks &inputs, const std::v
     complete(outcome, candidate, inputs);
     result.all.push_back(std::move(outcome));
   }
-  std::stable_sort(result.all.begin(), result.all.end(), [](const Outcome &a, const Outcome &b) { return a.forecast < b.forecast; });
+  std::stable_sort(result.all.begin(), result.all.end(),
+                   [](const Outcome &a, const Outcome &b) { return a.forecast < b.forecast; });
   result.leastFrom.resize(result.all.size());
   for (size_t i = result.all.size(); i-- > 0;)
-    result.leastFrom[i] = std::min(result.all[i].seconds, i + 1 < result.all.size() ? result.leastFrom[i + 1] : infinite);
+    result.leastFrom[i] = std::min(result.all[i].seconds,
+                                   i + 1 < result.all.size() ? result.leastFrom[i + 1] : infinite);
   return result;
 }
 

@@ -1,4 +1,5 @@
-// The ways to run one candidate from given layouts of its inputs, cheapest first and without those that nobody would take.
+// The ways to run one candidate from given layouts of its inputs, cheapest first and without those
+// that nobody would take.
 #pragma once
 
 #include "passes/select/Prices.h"
@@ -15,9 +16,9 @@ using MaskView = std::span<const LayoutMask>;
 struct Outcome {
   double seconds = infinite;  ///< kernel and transposes
   double kernelSeconds = infinite;
-  double forecast = infinite;  ///< with what the readers of the outputs lose
-  size_t entry = 0;           ///< of the candidate's table
-  std::vector<int> outputLayouts;  ///< per output, numbers of the tensor's layouts
+  double forecast = infinite;                   ///< with what the readers of the outputs lose
+  size_t entry = 0;                             ///< of the candidate's table
+  std::vector<int> outputLayouts;               ///< per output, numbers of the tensor's layouts
   std::vector<std::pair<int, int>> transposes;  ///< (tensor, layout) to be made first, ascending
 };
 
@@ -26,11 +27,13 @@ public:
   Outcomes(const Problem &problem, const Prices &prices) : problem(problem), prices(prices) {}
 
   struct Ranked {
-    std::vector<Outcome> all;            ///< sorted by forecast
-    std::vector<double> leastFrom = {};  ///< per outcome: the least seconds of it and those behind it
+    std::vector<Outcome> all;  ///< sorted by forecast
+    std::vector<double> leastFrom =
+        {};  ///< per outcome: the least seconds of it and those behind it
   };
-  /// The cheapest way for every combination of output layouts and of copies that outlive the kernel.
-  /// `inputs`: layouts in which each input exists; `matters`: per operand, whether its layout is remembered afterwards.
+  /// The cheapest way for every combination of output layouts and of copies that outlive the
+  /// kernel. `inputs`: layouts in which each input exists; `matters`: per operand, whether its
+  /// layout is remembered afterwards.
   const Ranked &of(int candidate, const Masks &inputs, const std::vector<bool> &matters);
   /// That all answers take, as accounted.
   int64_t bytes() const { return held; }
@@ -41,7 +44,7 @@ private:
 
   const Problem &problem;
   const Prices &prices;
-  std::string key;                                ///< of the last question; kept for its memory
+  std::string key;  ///< of the last question; kept for its memory
   int64_t held = 0;
   std::unordered_map<std::string, Ranked> found;  ///< by candidate, masks and what matters
 };

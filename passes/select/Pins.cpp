@@ -1,4 +1,5 @@
-// What is settled before anything is priced: layouts that callers fix, kernels that run at load, candidates that flags exclude.
+// What is settled before anything is priced: layouts that callers fix, kernels that run at load,
+// candidates that flags exclude.
 #include "passes/select/Prices.h"
 
 #include "kernel/Error.h"
@@ -15,8 +16,8 @@ void Prices::choosePins() {
     std::optional<Layout> pin;
     if (tensor.pinned) {
       if (tensor.pinned->order.size() != extents.size())
-        throw Error::badInput("tensor '{}' has {} dimensions, its pinned layout {}", tensor.name, extents.size(),
-                              tensor.pinned->order.size());
+        throw Error::badInput("tensor '{}' has {} dimensions, its pinned layout {}", tensor.name,
+                              extents.size(), tensor.pinned->order.size());
       pin = normalized(*tensor.pinned, extents);
     } else if ((tensor.isArgument || tensor.isResult) && (!options.free || tensor.isParameter)) {
       pin = normalized(rowMajor(extents.size()), extents);
@@ -26,8 +27,10 @@ void Prices::choosePins() {
   for (const auto &[a, b] : problem.tiedTensors) {
     auto &first = pins[static_cast<size_t>(a)], &second = pins[static_cast<size_t>(b)];
     if (first && second && *first != *second)
-      throw Error::badInput("tensors '{}' and '{}' share one layout but are pinned to different ones",
-                            problem.tensors[static_cast<size_t>(a)].name, problem.tensors[static_cast<size_t>(b)].name);
+      throw Error::badInput(
+          "tensors '{}' and '{}' share one layout but are pinned to different ones",
+          problem.tensors[static_cast<size_t>(a)].name,
+          problem.tensors[static_cast<size_t>(b)].name);
     if (!first) first = second;
     if (!second) second = first;
   }
@@ -36,43 +39,57 @@ void Prices::choosePins() {
 void Prices::findFolded() {
   for (const Tensor &tensor : problem.tensors) {
     freeToPack.push_back(tensor.isArgument && tensor.isParameter);
-    fixed.push_back(tensor.mustBeStored && tensor.pinned && !tensor.isResult && (!tensor.isArgument || tensor.isParameter));
+    fixed.push_back(tensor.mustBeStored && tensor.pinned && !tensor.isResult &&
+                    (!tensor.isArgument || tensor.isParameter));
   }
-  for (const auto &[a, b] : problem.tiedTensors) freeToPack[static_cast<size_t>(a)] = freeToPack[static_cast<size_t>(b)] = false;
+  for (const auto &[a, b] : problem.tiedTensors)
+    freeToPack[static_cast<size_t>(a)] = freeToPack[static_cast<size_t>(b)] = false;
   std::vector<int> order(problem.candidates.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
-    return problem.candidates[static_cast<size_t>(a)].ops < problem.candidates[static_cast<size_t>(b)].ops;
+    return problem.candidates[static_cast<size_t>(a)].ops <
+           problem.candidates[static_cast<size_t>(b)].ops;
   });
   candidates.resize(problem.candidates.size());
   for (int index : order) {
     const Candidate &candidate = problem.candidates[static_cast<size_t>(index)];
-    if (candidate.ops.size() != 1 || candidate.inputs.empty() || !isPackedAtLoad(candidate.kernel)) continue;
-    const bool fromParameters = std::all_of(candidate.inputs.begin(), candidate.inputs.end(), [&](int t) { return freeToPack[static_cast<size_t>(t)]; });
-    const bool leaves = std::any_of(candidate.outputs.begin(), candidate.outputs.end(), [&](int t) { return problem.tensors[static_cast<size_t>(t)].isResult; });
+    if (candidate.ops.size() != 1 || candidate.inputs.empty() || !isPackedAtLoad(candidate.kernel))
+      continue;
+    const bool fromParameters =
+        std::all_of(candidate.inputs.begin(), candidate.inputs.end(),
+                    [&](int t) { return freeToPack[static_cast<size_t>(t)]; });
+    const bool leaves = std::any_of(candidate.outputs.begin(), candidate.outputs.end(), [&](int t) {
+      return problem.tensors[static_cast<size_t>(t)].isResult;
+    });
     // A part of a packed tensor lies as the whole does: a pinned one is packed with no other.
-    const bool isFixed = std::any_of(candidate.inputs.begin(), candidate.inputs.end(), [&](int t) { return fixed[static_cast<size_t>(t)]; });
+    const bool isFixed = std::any_of(candidate.inputs.begin(), candidate.inputs.end(),
+                                     [&](int t) { return fixed[static_cast<size_t>(t)]; });
     if (!fromParameters || leaves || isFixed) continue;
     candidates[static_cast<size_t>(index)].isFolded = true;
     for (int tensor : candidate.outputs) {
       freeToPack[static_cast<size_t>(tensor)] = true;
       const std::vector<int64_t> extents = tensorOf(tensor).extents();
-      if (!pins[static_cast<size_t>(tensor)]) pins[static_cast<size_t>(tensor)] = normalized(rowMajor(extents.size()), extents);
+      if (!pins[static_cast<size_t>(tensor)])
+        pins[static_cast<size_t>(tensor)] = normalized(rowMajor(extents.size()), extents);
     }
   }
 }
 
-/// A tensor that must be stored and that the candidate computes for itself alone; -1 if there is none.
+/// A tensor that must be stored and that the candidate computes for itself alone; -1 if there is
+/// none.
 int Prices::keptInside(const Candidate &candidate) const {
   for (const int op : candidate.ops)
     for (const int tensor : problem.opOutputs[static_cast<size_t>(op)])
-      if (tensorOf(tensor).mustBeStored && std::ranges::count(candidate.outputs, tensor) == 0) return tensor;
+      if (tensorOf(tensor).mustBeStored && std::ranges::count(candidate.outputs, tensor) == 0)
+        return tensor;
   return -1;
 }
 
 void Prices::filterCandidates() {
   for (const Candidate &candidate : problem.candidates) {
-    const auto has = [&](int op) { return std::find(candidate.ops.begin(), candidate.ops.end(), op) != candidate.ops.end(); };
+    const auto has = [&](int op) {
+      return std::find(candidate.ops.begin(), candidate.ops.end(), op) != candidate.ops.end();
+    };
     bool isAllowed = keptInside(candidate) < 0;
     for (const auto &[a, b] : options.forbidFused) isAllowed = isAllowed && !(has(a) && has(b));
     for (const auto &[a, b] : options.forceFused) isAllowed = isAllowed && has(a) == has(b);

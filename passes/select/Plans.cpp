@@ -1,4 +1,5 @@
-// Shortest paths over the selection graph, and what can be asked of them: the plan, its runners-up, the k best, what-ifs.
+// Shortest paths over the selection graph, and what can be asked of them: the plan, its runners-up,
+// the k best, what-ifs.
 #include "passes/select/Graph.h"
 
 #include "kernel/Error.h"
@@ -20,20 +21,24 @@ void orderNodes(Selection::Graph &graph) {
   std::vector<int> finished;
   for (const Layer &layer : graph.cover->layers()) finished.push_back(layer.finished.size());
   std::vector<std::pair<int, int>> rank;
-  for (const Node &node : graph.nodes) rank.emplace_back(finished[static_cast<size_t>(node.layer)], node.transposes);
+  for (const Node &node : graph.nodes)
+    rank.emplace_back(finished[static_cast<size_t>(node.layer)], node.transposes);
   rank[static_cast<size_t>(graph.start)] = {-1, 0};
   rank[static_cast<size_t>(graph.goal)] = {OpSet::capacity + 1, 0};
-  std::stable_sort(graph.order.begin(), graph.order.end(),
-                   [&](int a, int b) { return rank[static_cast<size_t>(a)] < rank[static_cast<size_t>(b)]; });
+  std::stable_sort(graph.order.begin(), graph.order.end(), [&](int a, int b) {
+    return rank[static_cast<size_t>(a)] < rank[static_cast<size_t>(b)];
+  });
 }
 
 void indexEdges(Selection::Graph &graph) {
-  std::stable_sort(graph.edges.begin(), graph.edges.end(), [](const Edge &a, const Edge &b) { return a.source < b.source; });
+  std::stable_sort(graph.edges.begin(), graph.edges.end(),
+                   [](const Edge &a, const Edge &b) { return a.source < b.source; });
   graph.firstEdge.assign(graph.nodes.size() + 1, 0);
   for (const Edge &edge : graph.edges) ++graph.firstEdge[static_cast<size_t>(edge.source) + 1];
   std::partial_sum(graph.firstEdge.begin(), graph.firstEdge.end(), graph.firstEdge.begin());
   graph.incoming.assign(graph.nodes.size(), {});
-  for (size_t e = 0; e < graph.edges.size(); ++e) graph.incoming[static_cast<size_t>(graph.edges[e].target)].push_back(static_cast<int>(e));
+  for (size_t e = 0; e < graph.edges.size(); ++e)
+    graph.incoming[static_cast<size_t>(graph.edges[e].target)].push_back(static_cast<int>(e));
 }
 
 /// The least peak of temporaries over all paths.
@@ -57,8 +62,9 @@ void limitMemory(Selection::Graph &graph) {
   if (!graph.options.maxMemory) return;
   const int64_t limit = *graph.options.maxMemory;
   if (graph.smallestPeak > limit)
-    throw Error::unsupported("'{}': no plan keeps its temporaries within {} bytes; the smallest peak found is {} bytes",
-                             graph.problem.name, limit, graph.smallestPeak);
+    throw Error::unsupported(
+        "'{}': no plan keeps its temporaries within {} bytes; the smallest peak found is {} bytes",
+        graph.problem.name, limit, graph.smallestPeak);
   std::erase_if(graph.edges, [&](const Edge &edge) { return edge.temporaryBytes > limit; });
   indexEdges(graph);
 }
@@ -69,18 +75,23 @@ struct Weight {
 
 /// Forward distances from the start.
 std::vector<double> forwardDistances(const Selection::Graph &graph) {
-  using CsrGraph = boost::compressed_sparse_row_graph<boost::directedS, boost::no_property, Weight, boost::no_property, size_t, size_t>;
+  using CsrGraph = boost::compressed_sparse_row_graph<boost::directedS, boost::no_property, Weight,
+                                                      boost::no_property, size_t, size_t>;
   std::vector<std::pair<size_t, size_t>> ends;
   std::vector<Weight> weights;
   for (const Edge &edge : graph.edges) {
     ends.emplace_back(static_cast<size_t>(edge.source), static_cast<size_t>(edge.target));
     weights.push_back({edge.seconds});
   }
-  const CsrGraph csr(boost::edges_are_sorted, ends.begin(), ends.end(), weights.begin(), graph.nodes.size());
+  const CsrGraph csr(boost::edges_are_sorted, ends.begin(), ends.end(), weights.begin(),
+                     graph.nodes.size());
   std::vector<double> distances(graph.nodes.size(), infinite);
-  const auto distanceMap = boost::make_iterator_property_map(distances.begin(), boost::get(boost::vertex_index, csr));
+  const auto distanceMap =
+      boost::make_iterator_property_map(distances.begin(), boost::get(boost::vertex_index, csr));
   boost::dag_shortest_paths(csr, static_cast<size_t>(graph.start),
-                            boost::weight_map(boost::get(&Weight::seconds, csr)).distance_map(distanceMap).distance_inf(infinite));
+                            boost::weight_map(boost::get(&Weight::seconds, csr))
+                                .distance_map(distanceMap)
+                                .distance_inf(infinite));
   return distances;
 }
 
@@ -88,9 +99,11 @@ std::vector<double> backwardDistances(const Selection::Graph &graph) {
   std::vector<double> distances(graph.nodes.size(), infinite);
   distances[static_cast<size_t>(graph.goal)] = 0;
   for (auto node = graph.order.rbegin(); node != graph.order.rend(); ++node)
-    for (auto e = graph.firstEdge[static_cast<size_t>(*node)]; e < graph.firstEdge[static_cast<size_t>(*node) + 1]; ++e) {
+    for (auto e = graph.firstEdge[static_cast<size_t>(*node)];
+         e < graph.firstEdge[static_cast<size_t>(*node) + 1]; ++e) {
       double &distance = distances[static_cast<size_t>(*node)];
-      distance = std::min(distance, graph.edges[e].seconds + distances[static_cast<size_t>(graph.edges[e].target)]);
+      distance = std::min(
+          distance, graph.edges[e].seconds + distances[static_cast<size_t>(graph.edges[e].target)]);
     }
   return distances;
 }
@@ -102,7 +115,8 @@ std::vector<int> shortestPath(const Selection::Graph &graph) {
     const auto &incoming = graph.incoming[static_cast<size_t>(node)];
     const auto attains = std::find_if(incoming.begin(), incoming.end(), [&](int e) {
       const Edge &edge = graph.edges[static_cast<size_t>(e)];
-      return graph.forward[static_cast<size_t>(edge.source)] + edge.seconds == graph.forward[static_cast<size_t>(node)];
+      return graph.forward[static_cast<size_t>(edge.source)] + edge.seconds ==
+             graph.forward[static_cast<size_t>(node)];
     });
     path.push_back(*attains);
     node = graph.edges[static_cast<size_t>(*attains)].source;
@@ -114,13 +128,16 @@ std::vector<int> shortestPath(const Selection::Graph &graph) {
 [[noreturn]] void reportUnreached(const Selection::Graph &graph) {
   OpSet furthest;
   for (size_t node = 0; node < graph.nodes.size(); ++node) {
-    const OpSet &finished = graph.cover->layers()[static_cast<size_t>(graph.nodes[node].layer)].finished;
+    const OpSet &finished =
+        graph.cover->layers()[static_cast<size_t>(graph.nodes[node].layer)].finished;
     if (graph.forward[node] < infinite && finished.size() > furthest.size()) furthest = finished;
   }
   const int op = (OpSet::firstOps(static_cast<int>(graph.problem.ops.size())) - furthest).lowest();
-  if (op < 0) throw Error::unsupported("'{}': no transpose brings the results into the asked layouts", graph.problem.name);
-  throw Error::unsupported("'{}': no kernel takes op {} '{}' under these pins and fusions", graph.problem.name, op,
-                           graph.problem.ops[static_cast<size_t>(op)]);
+  if (op < 0)
+    throw Error::unsupported("'{}': no transpose brings the results into the asked layouts",
+                             graph.problem.name);
+  throw Error::unsupported("'{}': no kernel takes op {} '{}' under these pins and fusions",
+                           graph.problem.name, op, graph.problem.ops[static_cast<size_t>(op)]);
 }
 
 }  // namespace
@@ -135,13 +152,15 @@ void solve(Selection::Graph &graph) {
   graph.bestPath = shortestPath(graph);
   // Bound and plan may be the same kernels, added up in another order.
   const double seconds = graph.forward[static_cast<size_t>(graph.goal)];
-  if (graph.lowerBound > seconds && graph.lowerBound * (1 - 1e-12) < seconds) graph.lowerBound = seconds;
+  if (graph.lowerBound > seconds && graph.lowerBound * (1 - 1e-12) < seconds)
+    graph.lowerBound = seconds;
   graph.best = planOf(graph, graph.bestPath);
 }
 
 namespace {
 
-/// Distances of all nodes from the start over the edges that are allowed, and the last edge to each.
+/// Distances of all nodes from the start over the edges that are allowed, and the last edge to
+/// each.
 struct Distances {
   std::vector<double> seconds;
   std::vector<int> last;
@@ -155,7 +174,8 @@ struct Distances {
       for (size_t e = graph.firstEdge[n]; e < graph.firstEdge[n + 1]; ++e) {
         const Edge &edge = graph.edges[e];
         const auto target = static_cast<size_t>(edge.target);
-        if (seconds[n] + edge.seconds < seconds[target] && isAllowed(edge)) seconds[target] = seconds[n] + edge.seconds, last[target] = int(e);
+        if (seconds[n] + edge.seconds < seconds[target] && isAllowed(edge))
+          seconds[target] = seconds[n] + edge.seconds, last[target] = int(e);
       }
     }
   }
@@ -163,14 +183,17 @@ struct Distances {
 
 }  // namespace
 
-double shortestOver(const Selection::Graph &graph, const std::function<bool(const Edge &)> &isAllowed) {
+double shortestOver(const Selection::Graph &graph,
+                    const std::function<bool(const Edge &)> &isAllowed) {
   return Distances(graph, isAllowed).seconds[static_cast<size_t>(graph.goal)];
 }
 
-std::vector<int> pathOver(const Selection::Graph &graph, const std::function<bool(const Edge &)> &isAllowed) {
+std::vector<int> pathOver(const Selection::Graph &graph,
+                          const std::function<bool(const Edge &)> &isAllowed) {
   const Distances distances(graph, isAllowed);
   std::vector<int> path;
-  for (int edge = distances.last[static_cast<size_t>(graph.goal)]; edge >= 0; edge = distances.last[static_cast<size_t>(graph.edges[static_cast<size_t>(edge)].source)])
+  for (int edge = distances.last[static_cast<size_t>(graph.goal)]; edge >= 0;
+       edge = distances.last[static_cast<size_t>(graph.edges[static_cast<size_t>(edge)].source)])
     path.push_back(edge);
   std::ranges::reverse(path);
   return path;
@@ -178,29 +201,37 @@ std::vector<int> pathOver(const Selection::Graph &graph, const std::function<boo
 
 namespace {
 
-/// A transpose belongs to the entry point of the kernel that it is made for; at the end, where results are brought into the
-/// caller's layouts, to that of the kernel which computes the result. Steps of one entry point stay in their order.
+/// A transpose belongs to the entry point of the kernel that it is made for; at the end, where
+/// results are brought into the caller's layouts, to that of the kernel which computes the result.
+/// Steps of one entry point stay in their order.
 void orderByEntryPoint(const Problem &problem, Plan &plan) {
   if (problem.entryPoints.size() < 2) return;
-  const auto entryOf = [&](const std::vector<int> &ops) { return problem.opEntries[static_cast<size_t>(ops.front())]; };
+  const auto entryOf = [&](const std::vector<int> &ops) {
+    return problem.opEntries[static_cast<size_t>(ops.front())];
+  };
   int next = -1;
   for (auto step = plan.steps.rbegin(); step != plan.steps.rend(); ++step) {
-    if (step->candidate >= 0) next = entryOf(problem.candidates[static_cast<size_t>(step->candidate)].ops);
+    if (step->candidate >= 0)
+      next = entryOf(problem.candidates[static_cast<size_t>(step->candidate)].ops);
     if (next >= 0) step->entry = next;
     for (size_t op = 0; next < 0 && op < problem.ops.size(); ++op)
-      if (std::ranges::count(problem.opOutputs[op], step->tensor) > 0) step->entry = problem.opEntries[op];
+      if (std::ranges::count(problem.opOutputs[op], step->tensor) > 0)
+        step->entry = problem.opEntries[op];
   }
   std::ranges::stable_sort(plan.steps, {}, &Step::entry);
 }
 
-/// Every step that writes or reads a part of a joined or sliced tensor, in the order of the whole, does so with the part's gaps.
+/// Every step that writes or reads a part of a joined or sliced tensor, in the order of the whole,
+/// does so with the part's gaps.
 void openGaps(const Problem &problem, Plan &plan) {
   const auto operandsOf = [&](Step &step) {
     std::vector<std::pair<int, Layout *>> operands;
     const auto add = [&](const std::vector<int> &tensors, std::vector<Layout> &layouts) {
-      for (size_t i = 0; i < layouts.size(); ++i) operands.emplace_back(step.candidate < 0 ? step.tensor : tensors[i], &layouts[i]);
+      for (size_t i = 0; i < layouts.size(); ++i)
+        operands.emplace_back(step.candidate < 0 ? step.tensor : tensors[i], &layouts[i]);
     };
-    const Candidate *candidate = step.candidate < 0 ? nullptr : &problem.candidates[static_cast<size_t>(step.candidate)];
+    const Candidate *candidate =
+        step.candidate < 0 ? nullptr : &problem.candidates[static_cast<size_t>(step.candidate)];
     add(candidate ? candidate->inputs : std::vector<int>{}, step.configuration.inputs);
     add(candidate ? candidate->outputs : std::vector<int>{}, step.configuration.outputs);
     return operands;
@@ -208,10 +239,12 @@ void openGaps(const Problem &problem, Plan &plan) {
   std::map<std::pair<int, std::vector<int>>, std::vector<int64_t>> strides;  // tensor, order
   for (Step &step : plan.steps)
     for (const auto &[tensor, layout] : operandsOf(step))
-      if (!layout->strides.empty()) strides.emplace(std::pair(tensor, layout->order), layout->strides);
+      if (!layout->strides.empty())
+        strides.emplace(std::pair(tensor, layout->order), layout->strides);
   for (Step &step : plan.steps)
     for (const auto &[tensor, layout] : operandsOf(step))
-      if (const auto found = strides.find({tensor, layout->order}); found != strides.end()) layout->strides = found->second;
+      if (const auto found = strides.find({tensor, layout->order}); found != strides.end())
+        layout->strides = found->second;
 }
 
 }  // namespace
@@ -226,15 +259,22 @@ Plan planOf(const Selection::Graph &graph, const std::vector<int> &path) {
     plan.seconds += edge.seconds;
     plan.peakTemporaryBytes = std::max(plan.peakTemporaryBytes, edge.temporaryBytes);
     if (edge.candidate >= 0) {
-      Step step{.candidate = edge.candidate, .configuration = graph.prices->configuration(edge.candidate, edge.entry)};
+      Step step{.candidate = edge.candidate,
+                .configuration = graph.prices->configuration(edge.candidate, edge.entry)};
       const Kernel &kernel = graph.problem.candidates[static_cast<size_t>(edge.candidate)].kernel;
-      if (!graph.prices->candidate(edge.candidate).isFolded) step.cost = graph.model->cost(kernel, step.configuration);
+      if (!graph.prices->candidate(edge.candidate).isFolded)
+        step.cost = graph.model->cost(kernel, step.configuration);
       plan.steps.push_back(std::move(step));
     } else if (edge.tensor >= 0) {
       const bool isPacking = graph.prices->isFreeToPack(edge.tensor);
       if (isPacking && !packed.insert({edge.tensor, edge.to}).second) continue;
-      Step step{.tensor = edge.tensor, .configuration = graph.prices->transposeConfiguration(edge.tensor, edge.from, edge.to)};
-      if (!isPacking) step.cost = graph.model->cost(transposeKernel(graph.problem.tensors[static_cast<size_t>(edge.tensor)]), step.configuration);
+      Step step{
+          .tensor = edge.tensor,
+          .configuration = graph.prices->transposeConfiguration(edge.tensor, edge.from, edge.to)};
+      if (!isPacking)
+        step.cost = graph.model->cost(
+            transposeKernel(graph.problem.tensors[static_cast<size_t>(edge.tensor)]),
+            step.configuration);
       plan.steps.push_back(std::move(step));
     }
   }
@@ -245,21 +285,26 @@ Plan planOf(const Selection::Graph &graph, const std::vector<int> &path) {
 
 namespace {
 
-/// "layouts hbjp ph -> hbpj": of operands with several axes, by the names that their tensors have in the graph.
-std::string printLayouts(const Problem &problem, const Candidate &candidate, const Configuration &configuration) {
+/// "layouts hbjp ph -> hbpj": of operands with several axes, by the names that their tensors have
+/// in the graph.
+std::string printLayouts(const Problem &problem, const Candidate &candidate,
+                         const Configuration &configuration) {
   const auto print = [&](const std::vector<int> &tensors, const std::vector<Layout> &layouts) {
     std::string text;
     for (size_t i = 0; i < tensors.size(); ++i) {
       const Tensor &tensor = problem.tensors[static_cast<size_t>(tensors[i])];
       if (tensor.axes.size() < 2) continue;
       std::vector<std::string> names;
-      for (int dimension : layouts[i].order) names.push_back(tensor.axes[static_cast<size_t>(dimension)].name);
-      const bool letters = std::ranges::all_of(names, [](const std::string &name) { return name.size() == 1; });
+      for (int dimension : layouts[i].order)
+        names.push_back(tensor.axes[static_cast<size_t>(dimension)].name);
+      const bool letters =
+          std::ranges::all_of(names, [](const std::string &name) { return name.size() == 1; });
       text += fmt::format(" {}", fmt::join(names, letters ? "" : ","));
     }
     return text;
   };
-  return "layouts" + print(candidate.inputs, configuration.inputs) + " ->" + print(candidate.outputs, configuration.outputs);
+  return "layouts" + print(candidate.inputs, configuration.inputs) + " ->" +
+         print(candidate.outputs, configuration.outputs);
 }
 
 /// "split: bias | gelu", "fused: bias_gelu", or the name of a kernel that shares some ops.
@@ -279,20 +324,26 @@ std::vector<std::map<size_t, double>> bestThrough(const Selection::Graph &graph)
   std::vector<std::map<size_t, double>> through(graph.problem.candidates.size());
   for (const Edge &edge : graph.edges) {
     if (edge.candidate < 0) continue;
-    const double seconds = graph.forward[static_cast<size_t>(edge.source)] + edge.seconds + graph.backward[static_cast<size_t>(edge.target)];
-    double &best = through[static_cast<size_t>(edge.candidate)].try_emplace(edge.entry, infinite).first->second;
+    const double seconds = graph.forward[static_cast<size_t>(edge.source)] + edge.seconds +
+                           graph.backward[static_cast<size_t>(edge.target)];
+    double &best = through[static_cast<size_t>(edge.candidate)]
+                       .try_emplace(edge.entry, infinite)
+                       .first->second;
     best = std::min(best, seconds);
   }
   return through;
 }
 
 /// The alternative to one step that loses least, ties with the step left out.
-void addRunnerUp(const Selection::Graph &graph, const std::vector<std::map<size_t, double>> &through, const Edge &edge, Step &step) {
+void addRunnerUp(const Selection::Graph &graph,
+                 const std::vector<std::map<size_t, double>> &through, const Edge &edge,
+                 Step &step) {
   const Problem &problem = graph.problem;
   const Candidate &chosen = problem.candidates[static_cast<size_t>(edge.candidate)];
   const Price &price = graph.prices->candidate(edge.candidate).table[edge.entry];
   const OpSet own(chosen.ops);
-  // Views cost nothing, and sums of the same prices differ in their last bits: a share of a launch is not measurable either.
+  // Views cost nothing, and sums of the same prices differ in their last bits: a share of a launch
+  // is not measurable either.
   const double unmeasurable = noise * std::max(price.seconds, graph.model->device().launchSeconds);
   double best = price.secondSeconds - price.seconds;
   int ties = 0;
@@ -308,7 +359,9 @@ void addRunnerUp(const Selection::Graph &graph, const std::vector<std::map<size_
       ties += isTie;
       if (isTie || !(loss < best)) continue;
       best = loss;
-      step.runnerUp = isSame ? printLayouts(problem, other, graph.prices->configuration(edge.candidate, entry)) : printFusion(problem, chosen, other);
+      step.runnerUp =
+          isSame ? printLayouts(problem, other, graph.prices->configuration(edge.candidate, entry))
+                 : printFusion(problem, chosen, other);
     }
   }
   step.runnerUpLoss = best < infinite ? best : 0;
@@ -322,7 +375,8 @@ void addRunnersUp(Selection::Graph &graph) {
   for (int e : graph.bestPath) {
     const Edge &edge = graph.edges[static_cast<size_t>(e)];
     if (edge.candidate < 0) continue;
-    addRunnerUp(graph, through, edge, *std::ranges::find(graph.best.steps, edge.candidate, &Step::candidate));
+    addRunnerUp(graph, through, edge,
+                *std::ranges::find(graph.best.steps, edge.candidate, &Step::candidate));
   }
 }
 
@@ -342,9 +396,11 @@ std::vector<Plan> Selection::kBest(int k) const {
     for (int e : graph->incoming[static_cast<size_t>(node)]) {
       const Edge &edge = graph->edges[static_cast<size_t>(e)];
       const auto &before = paths[static_cast<size_t>(edge.source)];
-      for (size_t r = 0; r < before.size(); ++r) own.push_back({before[r].seconds + edge.seconds, e, static_cast<int>(r)});
+      for (size_t r = 0; r < before.size(); ++r)
+        own.push_back({before[r].seconds + edge.seconds, e, static_cast<int>(r)});
     }
-    std::stable_sort(own.begin(), own.end(), [](const Path &a, const Path &b) { return a.seconds < b.seconds; });
+    std::stable_sort(own.begin(), own.end(),
+                     [](const Path &a, const Path &b) { return a.seconds < b.seconds; });
     if (own.size() > limit) own.resize(limit);
   }
   std::vector<Plan> plans;
@@ -358,7 +414,8 @@ std::vector<Plan> Selection::kBest(int k) const {
       const Path &path = paths[node][rank];
       const Edge &edge = graph->edges[static_cast<size_t>(path.edge)];
       edges.push_back(path.edge);
-      signature.insert({edge.candidate, static_cast<int64_t>(edge.entry), edge.tensor, edge.from, edge.to});
+      signature.insert(
+          {edge.candidate, static_cast<int64_t>(edge.entry), edge.tensor, edge.from, edge.to});
       node = static_cast<size_t>(edge.source);
       rank = static_cast<size_t>(path.rank);
     }

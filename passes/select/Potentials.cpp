@@ -15,18 +15,25 @@ constexpr int mostSteps = 400, patience = 12, mostShrinks = 6;
 /// Of the last direction that the next one keeps.
 constexpr double momentum = 0.6;
 constexpr double shrink = 0.5;
-/// Where no plan is known the best one is taken to be so much above the bound, and more so, as long as it proves to be.
+/// Where no plan is known the best one is taken to be so much above the bound, and more so, as long
+/// as it proves to be.
 constexpr double guess = 1.05;
 constexpr int mostGuesses = 20;
 /// Potentials stay below what transposes cost by more than sums are rounded.
 constexpr double margin = 1 - 1e-9;
 
-bool contains(const std::vector<int> &list, int value) { return std::find(list.begin(), list.end(), value) != list.end(); }
+bool contains(const std::vector<int> &list, int value) {
+  return std::find(list.begin(), list.end(), value) != list.end();
+}
 
 }  // namespace
 
 Potentials::Potentials(const Problem &problem, const Prices &prices, const Cover &cover)
-    : problem(problem), prices(prices), cover(cover), readersOf(problem.tensors.size()), tables(problem.candidates.size()) {
+    : problem(problem),
+      prices(prices),
+      cover(cover),
+      readersOf(problem.tensors.size()),
+      tables(problem.candidates.size()) {
   findReaders();
   for (size_t candidate = 0; candidate < tables.size(); ++candidate)
     if (prices.isUsable(static_cast<int>(candidate))) buildTable(static_cast<int>(candidate));
@@ -42,12 +49,15 @@ void Potentials::findReaders() {
     count += layoutsOf(tensor);
   };
   for (size_t op = 0; op < problem.ops.size(); ++op)
-    for (const int tensor : std::set<int>(problem.opInputs[op].begin(), problem.opInputs[op].end())) add(tensor, static_cast<int>(op));
+    for (const int tensor : std::set<int>(problem.opInputs[op].begin(), problem.opInputs[op].end()))
+      add(tensor, static_cast<int>(op));
   for (size_t tensor = 0; tensor < problem.tensors.size(); ++tensor)
-    if (problem.tensors[tensor].isResult && prices.pinned(static_cast<int>(tensor))) add(static_cast<int>(tensor), -1);
+    if (problem.tensors[tensor].isResult && prices.pinned(static_cast<int>(tensor)))
+      add(static_cast<int>(tensor), -1);
 }
 
-void Potentials::addTerms(int candidate, int tensor, bool isOutput, size_t operand, Table &table) const {
+void Potentials::addTerms(int candidate, int tensor, bool isOutput, size_t operand,
+                          Table &table) const {
   const std::vector<int> &ops = problem.candidates[static_cast<size_t>(candidate)].ops;
   for (const int reader : readersOf[static_cast<size_t>(tensor)])
     if (contains(ops, readers[static_cast<size_t>(reader)].op) != isOutput)
@@ -60,10 +70,14 @@ void Potentials::buildTable(int index) {
   Table &table = tables[static_cast<size_t>(index)];
   std::vector<size_t> operands;  // that have terms
   for (size_t operand = 0; operand < from.operands.size(); ++operand) {
-    const bool isRepeated = std::find(from.operands.begin(), from.operands.begin() + static_cast<std::ptrdiff_t>(operand), from.operands[operand]) !=
+    const bool isRepeated = std::find(from.operands.begin(),
+                                      from.operands.begin() + static_cast<std::ptrdiff_t>(operand),
+                                      from.operands[operand]) !=
                             from.operands.begin() + static_cast<std::ptrdiff_t>(operand);
     const size_t before = table.terms.size();
-    if (!isRepeated) addTerms(index, from.operands[operand], operand >= candidate.inputs.size(), operands.size(), table);
+    if (!isRepeated)
+      addTerms(index, from.operands[operand], operand >= candidate.inputs.size(), operands.size(),
+               table);
     if (table.terms.size() == before) continue;
     operands.push_back(operand);
     table.counts.push_back(layoutsOf(from.operands[operand]));
@@ -73,16 +87,19 @@ void Potentials::buildTable(int index) {
 }
 
 /// The table without the operands that have no terms.
-void Potentials::addCombinations(const CandidatePrices &from, const std::vector<size_t> &operands, Table &table) const {
+void Potentials::addCombinations(const CandidatePrices &from, const std::vector<size_t> &operands,
+                                 Table &table) const {
   std::vector<size_t> strides(from.choices.size(), 0);
   size_t size = 1;
-  for (const size_t operand : operands) strides[operand] = std::exchange(size, size * from.choices[operand].size());
+  for (const size_t operand : operands)
+    strides[operand] = std::exchange(size, size * from.choices[operand].size());
   std::vector<double> bests(size, infinite);
   std::vector<size_t> choice(from.choices.size(), 0);
   size_t place = 0;
   for (const Price &price : from.table) {
     bests[place] = std::min(bests[place], price.seconds);
-    for (size_t operand = choice.size(); operand-- > 0;) {  // the next entry: the last operand fastest
+    for (size_t operand = choice.size();
+         operand-- > 0;) {  // the next entry: the last operand fastest
       place += strides[operand];
       if (++choice[operand] < from.choices[operand].size()) break;
       place -= strides[operand] * choice[operand];
@@ -93,12 +110,14 @@ void Potentials::addCombinations(const CandidatePrices &from, const std::vector<
     if (!(bests[place] < infinite)) continue;
     table.seconds.push_back(bests[place]);
     for (const size_t operand : operands)
-      table.layouts.push_back(static_cast<uint8_t>(from.choices[operand][place / strides[operand] % from.choices[operand].size()]));
+      table.layouts.push_back(static_cast<uint8_t>(
+          from.choices[operand][place / strides[operand] % from.choices[operand].size()]));
   }
 }
 
 LayoutMask Potentials::atStart(int tensor) const {
-  if (const std::optional<int> pin = prices.pinned(tensor)) return static_cast<LayoutMask>(1U << *pin);
+  if (const std::optional<int> pin = prices.pinned(tensor))
+    return static_cast<LayoutMask>(1U << *pin);
   return static_cast<LayoutMask>((1U << layoutsOf(tensor)) - 1);
 }
 
@@ -108,39 +127,47 @@ double Potentials::least(int tensor, LayoutMask mask, const std::vector<double> 
   for (const int index : readersOf[static_cast<size_t>(tensor)]) {
     double lowest = infinite;
     for (size_t layout = 0; layout < layoutsOf(tensor); ++layout)
-      if (mask >> layout & 1) lowest = std::min(lowest, potentials[readers[static_cast<size_t>(index)].first + layout]);
+      if (mask >> layout & 1)
+        lowest = std::min(lowest, potentials[readers[static_cast<size_t>(index)].first + layout]);
     sum += lowest;
   }
   return sum;
 }
 
-double Potentials::cheapest(const Table &table, const std::vector<double> &potentials, size_t &combination) const {
+double Potentials::cheapest(const Table &table, const std::vector<double> &potentials,
+                            size_t &combination) const {
   thread_local std::vector<double> paid;  // operand x maximumLayouts
   paid.assign(table.operands * maximumLayouts, 0);
   for (const Table::Term &term : table.terms) {
     const double *values = &potentials[readers[static_cast<size_t>(term.reader)].first];
-    for (size_t layout = 0; layout < table.counts[term.operand]; ++layout) paid[term.operand * maximumLayouts + layout] += term.sign * values[layout];
+    for (size_t layout = 0; layout < table.counts[term.operand]; ++layout)
+      paid[term.operand * maximumLayouts + layout] += term.sign * values[layout];
   }
   double lowest = infinite;
   const uint8_t *layouts = table.layouts.data();
   for (size_t one = 0; one < table.seconds.size(); ++one, layouts += table.operands) {
     double seconds = table.seconds[one];
-    for (size_t operand = 0; operand < table.operands; ++operand) seconds += paid[operand * maximumLayouts + layouts[operand]];
+    for (size_t operand = 0; operand < table.operands; ++operand)
+      seconds += paid[operand * maximumLayouts + layouts[operand]];
     if (seconds < lowest) lowest = seconds, combination = one;
   }
   return lowest;
 }
 
-void Potentials::addSlopes(const Table &table, size_t combination, std::vector<double> &slopes) const {
+void Potentials::addSlopes(const Table &table, size_t combination,
+                           std::vector<double> &slopes) const {
   for (const Table::Term &term : table.terms)
-    slopes[readers[static_cast<size_t>(term.reader)].first + table.layouts[combination * table.operands + term.operand]] += term.sign;
+    slopes[readers[static_cast<size_t>(term.reader)].first +
+           table.layouts[combination * table.operands + term.operand]] += term.sign;
 }
 
-Potentials::Solution Potentials::solve(const std::vector<double> &potentials, std::vector<double> &slopes) const {
+Potentials::Solution Potentials::solve(const std::vector<double> &potentials,
+                                       std::vector<double> &slopes) const {
   const std::vector<Layer> &layers = cover.layers();
   std::vector<double> lowest(tables.size(), infinite);
   std::vector<size_t> combinations(tables.size(), 0);
-  for (size_t candidate = 0; candidate < tables.size(); ++candidate) lowest[candidate] = cheapest(tables[candidate], potentials, combinations[candidate]);
+  for (size_t candidate = 0; candidate < tables.size(); ++candidate)
+    lowest[candidate] = cheapest(tables[candidate], potentials, combinations[candidate]);
   double callers = 0;
   slopes.assign(count, 0);
   for (const Reader &reader : readers)
@@ -149,13 +176,16 @@ Potentials::Solution Potentials::solve(const std::vector<double> &potentials, st
       callers -= potentials[wanted];
       slopes[wanted] -= 1;
     }
-  Solution solution{.potentials = potentials, .after = std::vector<double>(layers.size(), infinite)};
+  Solution solution{.potentials = potentials,
+                    .after = std::vector<double>(layers.size(), infinite)};
   std::vector<const Transition *> way(layers.size(), nullptr);
   for (size_t layer = layers.size(); layer-- > 0;) {
     if (cover.isComplete(layers[layer])) solution.after[layer] = callers;
     for (const Transition &transition : layers[layer].next) {
-      const double seconds = lowest[static_cast<size_t>(transition.candidate)] + solution.after[static_cast<size_t>(transition.target)];
-      if (seconds < solution.after[layer]) solution.after[layer] = seconds, way[layer] = &transition;
+      const double seconds = lowest[static_cast<size_t>(transition.candidate)] +
+                             solution.after[static_cast<size_t>(transition.target)];
+      if (seconds < solution.after[layer])
+        solution.after[layer] = seconds, way[layer] = &transition;
     }
   }
   solution.bound = solution.after[0];
@@ -163,28 +193,36 @@ Potentials::Solution Potentials::solve(const std::vector<double> &potentials, st
     const LayoutMask mask = atStart(tensor);
     solution.bound += least(tensor, mask, potentials);
     for (const int reader : readersOf[static_cast<size_t>(tensor)])
-      if (std::has_single_bit(mask)) slopes[readers[static_cast<size_t>(reader)].first + static_cast<size_t>(std::countr_zero(mask))] += 1;
+      if (std::has_single_bit(mask))
+        slopes[readers[static_cast<size_t>(reader)].first +
+               static_cast<size_t>(std::countr_zero(mask))] += 1;
   }
   for (size_t layer = 0; way[layer]; layer = static_cast<size_t>(way[layer]->target))
-    addSlopes(tables[static_cast<size_t>(way[layer]->candidate)], combinations[static_cast<size_t>(way[layer]->candidate)], slopes);
+    addSlopes(tables[static_cast<size_t>(way[layer]->candidate)],
+              combinations[static_cast<size_t>(way[layer]->candidate)], slopes);
   return solution;
 }
 
-/// By how much, between any two layouts, the potentials of all readers together fall too far; at most 1: nowhere. `lowers` those that do.
+/// By how much, between any two layouts, the potentials of all readers together fall too far; at
+/// most 1: nowhere. `lowers` those that do.
 double Potentials::excess(int tensor, bool lowers, std::vector<double> &potentials) const {
   const std::vector<int> &own = readersOf[static_cast<size_t>(tensor)];
-  const auto at = [&](int reader, size_t layout) -> double & { return potentials[readers[static_cast<size_t>(reader)].first + layout]; };
+  const auto at = [&](int reader, size_t layout) -> double & {
+    return potentials[readers[static_cast<size_t>(reader)].first + layout];
+  };
   double most = 0;
   for (size_t from = 0; from < layoutsOf(tensor); ++from)
     for (size_t to = 0; to < layoutsOf(tensor); ++to) {
       if (from == to) continue;
-      const double allowed = prices.transposeSeconds(tensor, static_cast<int>(from), static_cast<int>(to)) * margin;
+      const double allowed =
+          prices.transposeSeconds(tensor, static_cast<int>(from), static_cast<int>(to)) * margin;
       double falls = 0;
       for (const int reader : own) falls += std::max(0.0, at(reader, from) - at(reader, to));
       if (falls <= allowed) continue;
       most = std::max(most, allowed > 0 ? falls / allowed : infinite);
       for (const int reader : own)
-        if (const double fall = at(reader, from) - at(reader, to); lowers && fall > 0) at(reader, from) = at(reader, to) + fall * (allowed / falls);
+        if (const double fall = at(reader, from) - at(reader, to); lowers && fall > 0)
+          at(reader, from) = at(reader, to) + fall * (allowed / falls);
     }
   return most;
 }
@@ -194,7 +232,8 @@ void Potentials::obeyTransposes(int tensor, std::vector<double> &potentials) con
   for (int pass = 0; pass < 4 && excess(tensor, true, potentials) > 1; ++pass) {}
   const double left = std::max(1.0, excess(tensor, false, potentials));
   for (const int index : readersOf[static_cast<size_t>(tensor)]) {
-    const std::span<double> own(&potentials[readers[static_cast<size_t>(index)].first], layoutsOf(tensor));
+    const std::span<double> own(&potentials[readers[static_cast<size_t>(index)].first],
+                                layoutsOf(tensor));
     const double lowest = *std::min_element(own.begin(), own.end());
     for (double &value : own) value = left > 1 ? (value - lowest) / left * margin : value - lowest;
   }
@@ -205,7 +244,8 @@ void Potentials::raise() {
     raise(target);
     return best.bound >= target;
   };
-  for (int tries = 0; tries < mostGuesses && best.bound > 0 && isRisenBy(best.bound * guess); ++tries) {}
+  for (int tries = 0; tries < mostGuesses && best.bound > 0 && isRisenBy(best.bound * guess);
+       ++tries) {}
 }
 
 void Potentials::raise(double target) {
@@ -253,10 +293,13 @@ double Potentials::of(int layer, MaskView masks) const {
       one = 0;
       for (const int index : readersOf[static_cast<size_t>(tracked[i])]) {
         const Reader &reader = readers[static_cast<size_t>(index)];
-        if (reader.op >= 0 && cover.layers()[static_cast<size_t>(layer)].finished.contains(reader.op)) continue;
+        if (reader.op >= 0 &&
+            cover.layers()[static_cast<size_t>(layer)].finished.contains(reader.op))
+          continue;
         double lowest = infinite;
         for (size_t layout = 0; layout < layoutsOf(reader.tensor); ++layout)
-          if (masks[i] >> layout & 1) lowest = std::min(lowest, best.potentials[reader.first + layout]);
+          if (masks[i] >> layout & 1)
+            lowest = std::min(lowest, best.potentials[reader.first + layout]);
         one += lowest;
       }
     }

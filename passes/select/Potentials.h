@@ -1,10 +1,14 @@
-// A lower bound on whole plans, and on what is left of one from a state, that knows of layouts: a Lagrangian dual of selection.
+// A lower bound on whole plans, and on what is left of one from a state, that knows of layouts: a
+// Lagrangian dual of selection.
 //
-// The bound of a cover prices every kernel at its best, as if each could choose the layouts of its operands alone. Here every reader of a tensor
-// has a potential by layout: the kernel that writes the tensor pays it for the layout that it writes, the kernel that reads is given it back for the
-// layout that it reads. Where both agree it cancels, so no plan changes its price; but kernels that would disagree are no longer both at their best, and the
-// cheapest cover rises towards the best plan. Where they disagree a transpose is paid, and the potentials of a tensor's readers together
-// never differ by more than that. Any potentials with this property give a bound; subgradient steps (Polyak's) find good ones.
+// The bound of a cover prices every kernel at its best, as if each could choose the layouts of its
+// operands alone. Here every reader of a tensor has a potential by layout: the kernel that writes
+// the tensor pays it for the layout that it writes, the kernel that reads is given it back for the
+// layout that it reads. Where both agree it cancels, so no plan changes its price; but kernels that
+// would disagree are no longer both at their best, and the cheapest cover rises towards the best
+// plan. Where they disagree a transpose is paid, and the potentials of a tensor's readers together
+// never differ by more than that. Any potentials with this property give a bound; subgradient steps
+// (Polyak's) find good ones.
 //
 // Invariant: potentials are not negative, and obey the transposes.
 #pragma once
@@ -40,7 +44,7 @@ private:
     struct Term {
       size_t operand = 0;  ///< of `layouts`
       int reader = -1;
-      double sign = 1;     ///< paid; -1: given
+      double sign = 1;  ///< paid; -1: given
     };
     size_t operands = 0;
     std::vector<double> seconds = {};
@@ -54,7 +58,8 @@ private:
   };
   void findReaders();
   void buildTable(int candidate);
-  void addCombinations(const CandidatePrices &from, const std::vector<size_t> &operands, Table &table) const;
+  void addCombinations(const CandidatePrices &from, const std::vector<size_t> &operands,
+                       Table &table) const;
   void addTerms(int candidate, int tensor, bool isOutput, size_t operand, Table &table) const;
   size_t layoutsOf(int tensor) const { return prices.layouts(tensor).size(); }
   /// The layouts of an argument at the start.
@@ -62,7 +67,8 @@ private:
   double least(int tensor, LayoutMask mask, const std::vector<double> &potentials) const;
   /// Bound and slopes at the potentials.
   Solution solve(const std::vector<double> &potentials, std::vector<double> &slopes) const;
-  double cheapest(const Table &table, const std::vector<double> &potentials, size_t &combination) const;
+  double cheapest(const Table &table, const std::vector<double> &potentials,
+                  size_t &combination) const;
   void addSlopes(const Table &table, size_t combination, std::vector<double> &slopes) const;
   double excess(int tensor, bool lowers, std::vector<double> &potentials) const;
   void obeyTransposes(int tensor, std::vector<double> &potentials) const;
@@ -75,7 +81,8 @@ private:
   std::vector<Table> tables;                ///< candidate
   size_t count = 0;                         ///< of potentials
   Solution best;
-  mutable std::vector<std::vector<double>> sums;  ///< layer, tracked tensor x mask; negative: not asked yet
+  mutable std::vector<std::vector<double>>
+      sums;  ///< layer, tracked tensor x mask; negative: not asked yet
 };
 
 }  // namespace weft::select

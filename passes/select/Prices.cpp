@@ -7,7 +7,8 @@
 
 namespace weft::select {
 
-Prices::Prices(const Problem &problem, const CostModel &model, const Options &options, Statistics &statistics, SharedSpaces &shared)
+Prices::Prices(const Problem &problem, const CostModel &model, const Options &options,
+               Statistics &statistics, SharedSpaces &shared)
     : problem(problem), model(model), options(options), statistics(statistics) {
   choosePins();
   findFolded();
@@ -15,22 +16,28 @@ Prices::Prices(const Problem &problem, const CostModel &model, const Options &op
   keepLayouts(shared);
   for (size_t c = 0; c < problem.candidates.size(); ++c)
     if (usable[c]) buildTable(static_cast<int>(c));
-  if (cutTables) statistics.memoryCuts.push_back(fmt::format("kernels of '{}' keep {} combinations of layouts each", problem.name, mostCombinations()));
+  if (cutTables)
+    statistics.memoryCuts.push_back(fmt::format(
+        "kernels of '{}' keep {} combinations of layouts each", problem.name, mostCombinations()));
   checkCover();
   for (size_t t = 0; t < problem.tensors.size(); ++t) priceTransposes(static_cast<int>(t));
   findRegrets();
   countCoverage();
 }
 
-Prices::Prices(const Problem &problem, const CostModel &model, const Options &options, Statistics &statistics)
+Prices::Prices(const Problem &problem, const CostModel &model, const Options &options,
+               Statistics &statistics)
     : Prices(problem, model, options, statistics, *std::make_unique<SharedSpaces>(model)) {}
 
 void Prices::countCoverage() {
-  statistics.coverageMeasured =
-      statistics.configurations > 0 ? static_cast<double>(statistics.measured) / static_cast<double>(statistics.configurations) : 0;
+  statistics.coverageMeasured = statistics.configurations > 0
+                                    ? static_cast<double>(statistics.measured) /
+                                          static_cast<double>(statistics.configurations)
+                                    : 0;
 }
 
-/// Per layout, seconds that the best reader without a transpose loses by it; zero where the tensor is wanted so.
+/// Per layout, seconds that the best reader without a transpose loses by it; zero where the tensor
+/// is wanted so.
 std::vector<double> Prices::directLosses(int tensor) const {
   const auto t = static_cast<size_t>(tensor);
   const size_t count = keptLayouts[t].size();
@@ -39,11 +46,13 @@ std::vector<double> Prices::directLosses(int tensor) const {
     for (size_t i = 0; usable[c] && i < problem.candidates[c].inputs.size(); ++i) {
       if (problem.candidates[c].inputs[i] != tensor) continue;
       for (size_t l = 0; l < count; ++l)
-        if (const auto found = bests[c]->byLayout[i].find(keptLayouts[t][l]); found != bests[c]->byLayout[i].end())
+        if (const auto found = bests[c]->byLayout[i].find(keptLayouts[t][l]);
+            found != bests[c]->byLayout[i].end())
           losses[l] = std::min(losses[l], found->second.seconds - candidates[c].bestSeconds);
     }
   if (problem.tensors[t].isResult && !pins[t]) losses.assign(count, 0);
-  if (problem.tensors[t].isResult && pins[t]) losses[static_cast<size_t>(numberOf(tensor, *pins[t]))] = 0;
+  if (problem.tensors[t].isResult && pins[t])
+    losses[static_cast<size_t>(numberOf(tensor, *pins[t]))] = 0;
   return losses;
 }
 
@@ -56,7 +65,10 @@ void Prices::findRegrets() {
     for (size_t from = 0; from < count; ++from)
       for (size_t to = 0; to < count; ++to)
         if (direct[to] < regret[from])
-          regret[from] = std::min(regret[from], direct[to] + transposeSeconds(static_cast<int>(t), static_cast<int>(from), static_cast<int>(to)));
+          regret[from] =
+              std::min(regret[from],
+                       direct[to] + transposeSeconds(static_cast<int>(t), static_cast<int>(from),
+                                                     static_cast<int>(to)));
     for (double &seconds : regret)
       if (!(seconds < infinite)) seconds = 0;
     regrets.push_back(std::move(regret));
@@ -69,24 +81,32 @@ void Prices::checkCover() const {
     std::string reasons;
     for (size_t c = 0; c < problem.candidates.size(); ++c) {
       const Candidate &candidate = problem.candidates[c];
-      if (std::find(candidate.ops.begin(), candidate.ops.end(), static_cast<int>(op)) == candidate.ops.end()) continue;
+      if (std::find(candidate.ops.begin(), candidate.ops.end(), static_cast<int>(op)) ==
+          candidate.ops.end())
+        continue;
       if (!usable[c]) {
         const int inside = keptInside(candidate);
-        reasons += inside < 0 ? fmt::format("; '{}' is excluded by --fuse or --no-fuse", candidate.name)
-                              : fmt::format("; '{}' keeps '{}' inside, which --pin wants stored", candidate.name, tensorOf(inside).name);
+        reasons += inside < 0
+                       ? fmt::format("; '{}' is excluded by --fuse or --no-fuse", candidate.name)
+                       : fmt::format("; '{}' keeps '{}' inside, which --pin wants stored",
+                                     candidate.name, tensorOf(inside).name);
         continue;
       }
       const auto &table = candidates[c].table;
-      if (std::any_of(table.begin(), table.end(), [](const Price &price) { return price.seconds < infinite; })) isCovered = true;
+      if (std::any_of(table.begin(), table.end(),
+                      [](const Price &price) { return price.seconds < infinite; }))
+        isCovered = true;
       else if (candidates[c].spaces.empty()) {
         for (const std::string &family : candidates[c].waiting)
           reasons += fmt::format("; '{}', {}: {}", candidate.name, family, waitingReason);
         for (const Exclusion &exclusion : enumerate(candidate.kernel, model.device()).excluded)
-          reasons += fmt::format("; '{}', {}: {}", candidate.name, exclusion.family, exclusion.reason);
+          reasons +=
+              fmt::format("; '{}', {}: {}", candidate.name, exclusion.family, exclusion.reason);
       }
     }
     if (!isCovered)
-      throw Error::unsupported("op {} '{}' of '{}' fits no kernel{}", op, problem.ops[op], problem.name, reasons);
+      throw Error::unsupported("op {} '{}' of '{}' fits no kernel{}", op, problem.ops[op],
+                               problem.name, reasons);
   }
 }
 
@@ -106,8 +126,10 @@ Configuration Prices::configuration(int index, size_t entry) const {
   const CandidatePrices &prices = candidates[static_cast<size_t>(index)];
   const Price &price = prices.table[entry];
   const ConfigurationSpace &space = prices.space(price.space);
-  const LayoutTuple tuple = price.tuple >= 0 ? space.tuples[static_cast<size_t>(price.tuple)] : tupleOf(prices, entry);
-  return toConfiguration(problem.candidates[static_cast<size_t>(index)].kernel, tuple, space.knobs[static_cast<size_t>(price.knobs)]);
+  const LayoutTuple tuple =
+      price.tuple >= 0 ? space.tuples[static_cast<size_t>(price.tuple)] : tupleOf(prices, entry);
+  return toConfiguration(problem.candidates[static_cast<size_t>(index)].kernel, tuple,
+                         space.knobs[static_cast<size_t>(price.knobs)]);
 }
 
 std::string Prices::runnerUpKnobs(int index, size_t entry) const {
@@ -115,7 +137,8 @@ std::string Prices::runnerUpKnobs(int index, size_t entry) const {
   const Price &price = prices.table[entry];
   if (price.secondSpace < 0) return "";
   const ConfigurationSpace &space = prices.space(price.secondSpace);
-  return describe(problem.candidates[static_cast<size_t>(index)].kernel, space.knobs[static_cast<size_t>(price.secondKnobs)]);
+  return describe(problem.candidates[static_cast<size_t>(index)].kernel,
+                  space.knobs[static_cast<size_t>(price.secondKnobs)]);
 }
 
 }  // namespace weft::select

@@ -1,5 +1,5 @@
-// Everything the search needs to know of kernels and tensors, as tables: the layouts a tensor may have, the price of every
-// candidate under every combination of them, the price of every transpose.
+// Everything the search needs to know of kernels and tensors, as tables: the layouts a tensor may
+// have, the price of every candidate under every combination of them, the price of every transpose.
 //
 // Layouts are numbered per tensor; the tables speak of numbers only.
 #pragma once
@@ -20,26 +20,31 @@ constexpr size_t maximumLayouts = 8;
 /// Prices nearer to each other than this share are ties: nobody could measure the difference.
 constexpr double noise = 0.005;
 
-/// The best way to run a candidate under one combination of layouts, and the next best that is no tie with it.
+/// The best way to run a candidate under one combination of layouts, and the next best that is no
+/// tie with it.
 struct Price {
   double seconds = infinite, secondSeconds = infinite;
-  int16_t space = -1, knobs = -1, secondSpace = -1, secondKnobs = -1;  ///< indices into `spaces` and its knobs
-  int32_t tuple = -1;  ///< of the best space, where that has tuples (a view's offsets)
+  int16_t space = -1, knobs = -1, secondSpace = -1,
+          secondKnobs = -1;  ///< indices into `spaces` and its knobs
+  int32_t tuple = -1;        ///< of the best space, where that has tuples (a view's offsets)
 
   void offer(double seconds, int space, int knobs, int tuple);
 };
 
-/// One candidate under every combination of kept layouts of its operands: a dense table, the last operand fastest.
+/// One candidate under every combination of kept layouts of its operands: a dense table, the last
+/// operand fastest.
 struct CandidatePrices {
   std::vector<int> operands;              ///< tensors: inputs, then outputs
   std::vector<std::vector<int>> choices;  ///< per operand: numbers of the tensor's kept layouts
   std::vector<Price> table;
   std::vector<SharedSpace> spaces;
-  size_t pricedSpaces = 0;                ///< the first of `spaces` are priced by the model, the others hold what was measured
-  std::vector<MeasuredPoint> measured;    ///< of `spaces`
-  double bestSeconds = infinite;          ///< over all layouts, also those that were cut
-  bool isFolded = false;                  ///< runs once, when parameters are loaded
-  std::vector<std::string> waiting;       ///< families that only rows of the profile would offer: there are none, or none takes the pinned layouts
+  size_t pricedSpaces =
+      0;  ///< the first of `spaces` are priced by the model, the others hold what was measured
+  std::vector<MeasuredPoint> measured;  ///< of `spaces`
+  double bestSeconds = infinite;        ///< over all layouts, also those that were cut
+  bool isFolded = false;                ///< runs once, when parameters are loaded
+  std::vector<std::string> waiting;  ///< families that only rows of the profile would offer: there
+                                     ///< are none, or none takes the pinned layouts
 
   const ConfigurationSpace &space(int index) const { return *spaces[static_cast<size_t>(index)]; }
   size_t indexOf(const std::vector<int> &choice) const;
@@ -48,39 +53,53 @@ struct CandidatePrices {
 
 class Prices {
 public:
-  /// Throws Error(unsupported) naming the op if an op has no candidate with any configuration, Error(badInput) when pins
-  /// contradict. `shared`, of the model: for several problems with the same kernels.
-  Prices(const Problem &problem, const CostModel &model, const Options &options, Statistics &statistics, SharedSpaces &shared);
-  Prices(const Problem &problem, const CostModel &model, const Options &options, Statistics &statistics);
+  /// Throws Error(unsupported) naming the op if an op has no candidate with any configuration,
+  /// Error(badInput) when pins contradict. `shared`, of the model: for several problems with the
+  /// same kernels.
+  Prices(const Problem &problem, const CostModel &model, const Options &options,
+         Statistics &statistics, SharedSpaces &shared);
+  Prices(const Problem &problem, const CostModel &model, const Options &options,
+         Statistics &statistics);
 
   /// Whether any layouts of a candidate have a price.
   bool isPriced(int candidate) const {
-    return std::ranges::any_of(candidates[static_cast<size_t>(candidate)].table, [](const Price &price) { return price.seconds < infinite; });
+    return std::ranges::any_of(candidates[static_cast<size_t>(candidate)].table,
+                               [](const Price &price) { return price.seconds < infinite; });
   }
   /// Whether rows of its own would offer it.
-  bool waitsForRows(int candidate) const { return !candidates[static_cast<size_t>(candidate)].waiting.empty(); }
-  const std::vector<Layout> &layouts(int tensor) const { return keptLayouts[static_cast<size_t>(tensor)]; }
+  bool waitsForRows(int candidate) const {
+    return !candidates[static_cast<size_t>(candidate)].waiting.empty();
+  }
+  const std::vector<Layout> &layouts(int tensor) const {
+    return keptLayouts[static_cast<size_t>(tensor)];
+  }
   int numberOf(int tensor, const Layout &layout) const;  ///< -1: not kept
   bool isFreeToPack(int tensor) const { return freeToPack[static_cast<size_t>(tensor)]; }
   /// The layout that the caller hands over or wants; nothing if it is free.
   std::optional<int> pinned(int tensor) const;
-  const CandidatePrices &candidate(int index) const { return candidates[static_cast<size_t>(index)]; }
+  const CandidatePrices &candidate(int index) const {
+    return candidates[static_cast<size_t>(index)];
+  }
   bool isUsable(int candidate) const { return usable[static_cast<size_t>(candidate)]; }
 
   /// Seconds of a transpose between two kept layouts of a tensor.
   double transposeSeconds(int tensor, int from, int to) const;
-  /// The cheapest source among the layouts of a mask. Remembered: not to be asked from several threads.
+  /// The cheapest source among the layouts of a mask. Remembered: not to be asked from several
+  /// threads.
   const std::pair<int, double> &cheapestTranspose(int tensor, LayoutMask available, int to) const;
 
-  /// Seconds that the kernel which reads the tensor next loses, at least, because it comes in this layout.
-  double regret(int tensor, int layout) const { return regrets[static_cast<size_t>(tensor)][static_cast<size_t>(layout)]; }
+  /// Seconds that the kernel which reads the tensor next loses, at least, because it comes in this
+  /// layout.
+  double regret(int tensor, int layout) const {
+    return regrets[static_cast<size_t>(tensor)][static_cast<size_t>(layout)];
+  }
 
   Configuration configuration(int candidate, size_t index) const;
   std::string runnerUpKnobs(int candidate, size_t index) const;
   Configuration transposeConfiguration(int tensor, int from, int to) const;
 
-  /// Offers by the model the transposes that were pruned because no row has them. False if there are none, or if the cost
-  /// model admits measurements only.
+  /// Offers by the model the transposes that were pruned because no row has them. False if there
+  /// are none, or if the cost model admits measurements only.
   bool admitModelledTransposes();
 
 private:
@@ -91,13 +110,16 @@ private:
   int keptInside(const Candidate &candidate) const;
   // Spaces.cpp: what a candidate is chosen among
   void openSpaces(int candidate, SharedSpaces &shared);
-  void openSeveralStrides(const Candidate &candidate, const KernelSpaces &known, CandidatePrices &prices);
+  void openSeveralStrides(const Candidate &candidate, const KernelSpaces &known,
+                          CandidatePrices &prices);
   void openViews(const Candidate &candidate, ConfigurationSpace space, CandidatePrices &prices);
-  void findBests(int candidate, const KernelSpaces &known, const std::shared_ptr<const Bests> &others);
+  void findBests(int candidate, const KernelSpaces &known,
+                 const std::shared_ptr<const Bests> &others);
   static void addMeasured(const KernelSpaces &known, CandidatePrices &prices);
   bool reachesPins(const std::vector<int> &operands, const LayoutTuple &layouts) const;
   // KeptLayouts.cpp
-  /// A layout's worth for one tensor: the best ratio over kernels decides whether it is kept, the sum which go first.
+  /// A layout's worth for one tensor: the best ratio over kernels decides whether it is kept, the
+  /// sum which go first.
   struct Worth {
     double bestRatio = infinite, sum = 0;
     int kernels = 0;
@@ -119,8 +141,10 @@ private:
   /// By entry of a table and knobs.
   using KnownSeconds = std::map<std::pair<size_t, Knobs>, double>;
   KnownSeconds knownSeconds(const Kernel &kernel, const CandidatePrices &prices) const;
-  void offerSums(const Kernel &kernel, CandidatePrices &prices, size_t space, const KnownSeconds &known);
-  void offerOneByOne(const Kernel &kernel, CandidatePrices &prices, size_t space, const KnownSeconds &known);
+  void offerSums(const Kernel &kernel, CandidatePrices &prices, size_t space,
+                 const KnownSeconds &known);
+  void offerOneByOne(const Kernel &kernel, CandidatePrices &prices, size_t space,
+                     const KnownSeconds &known);
   // Transposes.cpp
   void priceTransposes(int tensor);
   bool offerMeasuredTransposes(int tensor);
@@ -133,7 +157,9 @@ private:
 
   const Tensor &tensorOf(int index) const { return problem.tensors[static_cast<size_t>(index)]; }
   /// Whether loading parameters may bring it into any layout.
-  bool takesAnyLayout(int tensor) const { return isFreeToPack(tensor) && !fixed[static_cast<size_t>(tensor)]; }
+  bool takesAnyLayout(int tensor) const {
+    return isFreeToPack(tensor) && !fixed[static_cast<size_t>(tensor)];
+  }
 
   const Problem &problem;
   const CostModel &model;
@@ -141,8 +167,9 @@ private:
   Statistics &statistics;
   std::vector<std::optional<Layout>> pins;
   std::vector<bool> freeToPack, usable;
-  bool cutTables = false;   ///< for the memory of the search
-  std::vector<bool> fixed;  ///< tensor: exists in its pinned layout alone, though it were free to pack
+  bool cutTables = false;  ///< for the memory of the search
+  std::vector<bool>
+      fixed;  ///< tensor: exists in its pinned layout alone, though it were free to pack
   std::vector<std::vector<Layout>> keptLayouts;
   std::vector<std::vector<double>> regrets;  ///< tensor, layout
   std::vector<CandidatePrices> candidates;
@@ -154,10 +181,12 @@ private:
   };
   std::vector<std::vector<TransposePrice>> transposes;  ///< tensor, from x to
   std::vector<int64_t> prunedPairs;                     ///< tensor
-  mutable std::vector<std::vector<std::pair<int, double>>> cheapest;  ///< tensor, mask x to; a negative time: not asked yet
+  mutable std::vector<std::vector<std::pair<int, double>>>
+      cheapest;  ///< tensor, mask x to; a negative time: not asked yet
   const TransposePrice &transpose(int tensor, int from, int to) const {
     const size_t count = layouts(tensor).size();
-    return transposes[static_cast<size_t>(tensor)][static_cast<size_t>(from) * count + static_cast<size_t>(to)];
+    return transposes[static_cast<size_t>(tensor)]
+                     [static_cast<size_t>(from) * count + static_cast<size_t>(to)];
   }
 };
 
@@ -186,7 +215,9 @@ private:
     double share, issueSeconds, launchSeconds;
     std::vector<std::vector<Term>> terms = {};  ///< operand, layout
     std::vector<double> cheapest = {};          ///< operand
-    double total(double operandSeconds) const { return loopSeconds(launchSeconds, operandSeconds / share, issueSeconds); }
+    double total(double operandSeconds) const {
+      return loopSeconds(launchSeconds, operandSeconds / share, issueSeconds);
+    }
   };
   std::vector<Row> rows;
 };

@@ -1,17 +1,20 @@
-// Builds the selection graph layer by layer. A layer is a set of finished ops (Cover.h); its states are the layouts in which
-// the live tensors exist (a mask a tensor: a transposed copy adds a bit).
+// Builds the selection graph layer by layer. A layer is a set of finished ops (Cover.h); its states
+// are the layouts in which the live tensors exist (a mask a tensor: a transposed copy adds a bit).
 //
-// Bounds. No completion of a state costs less than its cost so far, plus the cheapest kernels for the ops that are left, plus
-// what readers of its tensors lose by where these lie (Claims.h); nor less than the potentials say (Potentials.h), which mostly say more. A
-// first pass keeps the most promising states of every layer and finds a plan; if nothing that it cut could have been cheaper, or no plan
-// at all, that plan is the shortest path. Otherwise a second pass keeps every
-// state whose bound is below that plan, so what it finds is the shortest path. Of a large graph (forward and backward) the second pass
-// is left out where the bounds leave less to gain than could be measured. States that cannot better the plan are kept
-// too, `alternativeStates` of them a layer, because runners-up and what-if questions are answered from them: for their sake there is a second
+// Bounds. No completion of a state costs less than its cost so far, plus the cheapest kernels for
+// the ops that are left, plus what readers of its tensors lose by where these lie (Claims.h); nor
+// less than the potentials say (Potentials.h), which mostly say more. A first pass keeps the most
+// promising states of every layer and finds a plan; if nothing that it cut could have been cheaper,
+// or no plan at all, that plan is the shortest path. Otherwise a second pass keeps every state
+// whose bound is below that plan, so what it finds is the shortest path. Of a large graph (forward
+// and backward) the second pass is left out where the bounds leave less to gain than could be
+// measured. States that cannot better the plan are kept too, `alternativeStates` of them a layer,
+// because runners-up and what-if questions are answered from them: for their sake there is a second
 // pass around the best plan of all variants, though it be proven.
 //
-// Transposes. A state that equals another one plus transposes is dominated by it, so transposes are made only where a kernel
-// asks for a layout that is not there: at the kernel, from the cheapest copy.
+// Transposes. A state that equals another one plus transposes is dominated by it, so transposes are
+// made only where a kernel asks for a layout that is not there: at the kernel, from the cheapest
+// copy.
 #include "passes/select/Claims.h"
 #include "passes/select/Cover.h"
 #include "passes/select/Dominance.h"
@@ -26,13 +29,16 @@
 namespace weft::select {
 namespace {
 
-/// Dominated states are kept while a layer has fewer states than this, so that prices of alternatives are exact.
+/// Dominated states are kept while a layer has fewer states than this, so that prices of
+/// alternatives are exact.
 constexpr int roomyLayer = 32;
-/// Layers beyond which a second pass is worth its time only where it may gain what could be measured.
+/// Layers beyond which a second pass is worth its time only where it may gain what could be
+/// measured.
 constexpr size_t largeCover = 256;
 /// However many layers there are.
 constexpr int64_t fewestAlternatives = 8;
-/// What a layer may hold of all states, as a part: of those that could better the plan; and around a plan that is proven, of those within noise of it.
+/// What a layer may hold of all states, as a part: of those that could better the plan; and around
+/// a plan that is proven, of those within noise of it.
 constexpr int64_t sharers = 3, sharersAround = 10;
 /// As accounted: what is kept of each, and what paths over them take.
 constexpr int64_t bytesOfNode = sizeof(Node) + 200, bytesOfEdge = sizeof(Edge) + 60;
@@ -40,7 +46,8 @@ constexpr int64_t bytesOfNode = sizeof(Node) + 200, bytesOfEdge = sizeof(Edge) +
 using Path = std::set<std::pair<int, Masks>>;
 
 bool isStateOf(const Path &path, int layer, MaskView masks) {
-  for (auto state = path.lower_bound({layer, {}}); state != path.end() && state->first == layer; ++state)
+  for (auto state = path.lower_bound({layer, {}}); state != path.end() && state->first == layer;
+       ++state)
     if (std::ranges::equal(state->second, masks)) return true;
   return false;
 }
@@ -52,12 +59,24 @@ int slotIn(const std::vector<int> &tracked, int tensor) {
 
 class Search {
 public:
-  /// `known`: what states must promise to be kept: seconds of a plan that is known, infinite in a first pass; `path`: its states.
+  /// `known`: what states must promise to be kept: seconds of a plan that is known, infinite in a
+  /// first pass; `path`: its states.
   Search(Selection::Graph &graph, const Cover &cover, double known, Path path, int64_t sharers)
-      : graph(graph), problem(graph.problem), prices(*graph.prices), cover(cover), potentials(*graph.potentials), outcomes(problem, prices),
-        claims(problem, prices), known(known), path(std::move(path)), states(cover.layers().size()), layerClaims(cover.layers().size()),
-        alternativesHere(std::clamp<int64_t>(share(graph.options.states) / 35, fewestAlternatives, graph.options.alternativeStates)),
-        beam(std::clamp<int64_t>(share(graph.options.states) / sharers, alternativesHere, graph.options.beam)) {}
+      : graph(graph),
+        problem(graph.problem),
+        prices(*graph.prices),
+        cover(cover),
+        potentials(*graph.potentials),
+        outcomes(problem, prices),
+        claims(problem, prices),
+        known(known),
+        path(std::move(path)),
+        states(cover.layers().size()),
+        layerClaims(cover.layers().size()),
+        alternativesHere(std::clamp<int64_t>(share(graph.options.states) / 35, fewestAlternatives,
+                                             graph.options.alternativeStates)),
+        beam(std::clamp<int64_t>(share(graph.options.states) / sharers, alternativesHere,
+                                 graph.options.beam)) {}
 
   void run() {
     graph.nodes.assign(2, {});  // start, goal
@@ -95,17 +114,21 @@ public:
     Path result;
     for (size_t l = 0; l < states.size(); ++l)
       for (const auto &[masks, state] : states[l].all())
-        if (nodes.contains(state.node)) result.insert({static_cast<int>(l), Masks(masks.begin(), masks.end())});
+        if (nodes.contains(state.node))
+          result.insert({static_cast<int>(l), Masks(masks.begin(), masks.end())});
     return result;
   }
 
 private:
   /// What falls to one layer.
-  int64_t share(int64_t states) const { return states / std::max<int64_t>(1, static_cast<int64_t>(cover.layers().size())); }
+  int64_t share(int64_t states) const {
+    return states / std::max<int64_t>(1, static_cast<int64_t>(cover.layers().size()));
+  }
   bool isFirstPass() const { return path.empty(); }
   const Tensor &tensor(int index) const { return problem.tensors[static_cast<size_t>(index)]; }
 
-  /// From here on each layer keeps its most promising state, and goes on by the best outcome of every kernel, where memory is short.
+  /// From here on each layer keeps its most promising state, and goes on by the best outcome of
+  /// every kernel, where memory is short.
   void account(int64_t more) {
     bytes += more;
     if (isShort || bytes + outcomes.bytes() <= graph.options.searchBytes / 3) return;
@@ -126,7 +149,9 @@ private:
     return static_cast<int>(graph.edges.size()) - 1;
   }
 
-  bool fitsMemory(int64_t bytes) const { return !isFirstPass() || !graph.options.maxMemory || bytes <= *graph.options.maxMemory; }
+  bool fitsMemory(int64_t bytes) const {
+    return !isFirstPass() || !graph.options.maxMemory || bytes <= *graph.options.maxMemory;
+  }
 
   /// Every free argument may come in any of its layouts.
   void openFirstLayer() {
@@ -156,7 +181,9 @@ private:
   }
 
   /// No way from a state to the end takes less.
-  double leastAfter(int layer, MaskView masks) const { return potentials.after(layer) + potentials.of(layer, masks); }
+  double leastAfter(int layer, MaskView masks) const {
+    return potentials.after(layer) + potentials.of(layer, masks);
+  }
 
   const LayerClaims &claimsOn(int layer) {
     std::optional<LayerClaims> &one = layerClaims[static_cast<size_t>(layer)];
@@ -175,9 +202,11 @@ private:
     std::vector<Ranked> ranked;
     for (const auto &[masks, state] : here.all()) {
       const double claimed = claimsOn(number).of(masks) + layer.after;
-      ranked.push_back({state.seconds + std::max(claimed, leastAfter(number, masks)), state.seconds, ranked.size()});
+      ranked.push_back({state.seconds + std::max(claimed, leastAfter(number, masks)), state.seconds,
+                        ranked.size()});
     }
-    std::stable_sort(ranked.begin(), ranked.end(), [](const Ranked &a, const Ranked &b) { return a.bound < b.bound; });
+    std::stable_sort(ranked.begin(), ranked.end(),
+                     [](const Ranked &a, const Ranked &b) { return a.bound < b.bound; });
     const Dominance dominance(layer, prices);
     struct Kept {
       double seconds;
@@ -196,7 +225,9 @@ private:
         continue;
       }
       const bool isRoomy = static_cast<int>(kept.size()) < roomyLayer || graph.options.maxMemory;
-      if (!isOnPath && !isRoomy && std::any_of(kept.begin(), kept.end(), [&](const Kept &by) { return dominance.reaches(by.masks, masks, state.seconds - by.seconds); })) {
+      if (!isOnPath && !isRoomy && std::any_of(kept.begin(), kept.end(), [&](const Kept &by) {
+            return dominance.reaches(by.masks, masks, state.seconds - by.seconds);
+          })) {
         ++graph.statistics.dominated;
         continue;
       }
@@ -211,7 +242,8 @@ private:
   struct Context {
     int layer = -1;
     Transition transition;
-    std::vector<int> targetFrom = {};    ///< per tensor tracked afterwards: its slot before; -1: an output
+    std::vector<int> targetFrom =
+        {};  ///< per tensor tracked afterwards: its slot before; -1: an output
     std::vector<int> targetOutput = {};  ///< or which output it is
     std::vector<int> inputSlots = {};
     std::vector<bool> matters = {};  ///< per operand: whether its layout is remembered afterwards
@@ -237,14 +269,17 @@ private:
   void expand(int number, const Transition &transition) {
     const Context context = contextOf(number, transition);
     const Candidate &candidate = problem.candidates[static_cast<size_t>(transition.candidate)];
-    const double after = std::max(cover.layers()[static_cast<size_t>(transition.target)].after, potentials.after(transition.target));
+    const double after = std::max(cover.layers()[static_cast<size_t>(transition.target)].after,
+                                  potentials.after(transition.target));
     const double covered = cover.layers()[static_cast<size_t>(transition.target)].after;
     Masks inputs;
     size_t index = 0;
     for (const auto &[masks, state] : states[static_cast<size_t>(number)].all()) {
       inputs.clear();
       for (size_t i = 0; i < candidate.inputs.size(); ++i)
-        inputs.push_back(context.inputSlots[i] < 0 ? available(candidate.inputs[i]) : masks[static_cast<size_t>(context.inputSlots[i])]);
+        inputs.push_back(context.inputSlots[i] < 0
+                             ? available(candidate.inputs[i])
+                             : masks[static_cast<size_t>(context.inputSlots[i])]);
       const Outcomes::Ranked &ranked = outcomes.of(transition.candidate, inputs, context.matters);
       const int64_t bytes = bytesOf[index++];
       for (size_t tried = 0; tried < ranked.all.size(); ++tried) {
@@ -261,7 +296,8 @@ private:
         bool mayImprove = !isFirstPass() && bound < known * rounding;
         if (isAlternative || mayImprove) findTarget(context, masks, outcome);
         if (!isAlternative && mayImprove) {
-          const double left = std::max(covered + claimsOn(transition.target).of(target), leastAfter(transition.target, target));
+          const double left = std::max(covered + claimsOn(transition.target).of(target),
+                                       leastAfter(transition.target, target));
           bound = state.seconds + outcome.seconds + left;
           mayImprove = bound < known * rounding;
         }
@@ -271,8 +307,11 @@ private:
     }
   }
 
-  /// Layouts of a tensor that is not tracked: its only one, or the one a parameter is handed over in.
-  LayoutMask available(int index) const { return LayoutMask(1) << prices.pinned(index).value_or(0); }
+  /// Layouts of a tensor that is not tracked: its only one, or the one a parameter is handed over
+  /// in.
+  LayoutMask available(int index) const {
+    return LayoutMask(1) << prices.pinned(index).value_or(0);
+  }
 
   int64_t copyBytes(const Layer &layer, MaskView masks) const {
     int64_t bytes = layer.untrackedBytes;
@@ -287,17 +326,22 @@ private:
   void findTarget(const Context &context, MaskView masks, const Outcome &outcome) {
     target.resize(context.targetFrom.size());
     for (size_t i = 0; i < target.size(); ++i)
-      target[i] = context.targetOutput[i] >= 0 ? LayoutMask(1) << outcome.outputLayouts[static_cast<size_t>(context.targetOutput[i])]
-                                               : masks[static_cast<size_t>(context.targetFrom[i])];
+      target[i] = context.targetOutput[i] >= 0
+                      ? LayoutMask(1)
+                            << outcome.outputLayouts[static_cast<size_t>(context.targetOutput[i])]
+                      : masks[static_cast<size_t>(context.targetFrom[i])];
     const Layer &next = cover.layers()[static_cast<size_t>(context.transition.target)];
     for (const auto &[index, to] : outcome.transposes)
-      if (const int slot = slotIn(next.tracked, index); slot >= 0) target[static_cast<size_t>(slot)] |= LayoutMask(1) << to;
+      if (const int slot = slotIn(next.tracked, index); slot >= 0)
+        target[static_cast<size_t>(slot)] |= LayoutMask(1) << to;
   }
 
   /// `bytes`: of the state's temporaries. To the layouts in `target`.
-  void connect(const Context &context, MaskView masks, const State &state, const Outcome &outcome, int64_t bytes) {
+  void connect(const Context &context, MaskView masks, const State &state, const Outcome &outcome,
+               int64_t bytes) {
     const Layer &layer = cover.layers()[static_cast<size_t>(context.layer)];
-    const Candidate &candidate = problem.candidates[static_cast<size_t>(context.transition.candidate)];
+    const Candidate &candidate =
+        problem.candidates[static_cast<size_t>(context.transition.candidate)];
     double seconds = state.seconds;
     int node = state.node, made = 0;
     for (const auto &[index, to] : outcome.transposes) {
@@ -311,23 +355,34 @@ private:
     if (!fitsMemory(bytes)) return;
     State &reached = states[static_cast<size_t>(context.transition.target)].at(target);
     if (reached.node < 0) reached.node = addNode(context.transition.target, 0);
-    const int edge = addEdge({.source = node, .target = reached.node, .seconds = outcome.kernelSeconds,
-                              .candidate = context.transition.candidate, .entry = outcome.entry, .temporaryBytes = bytes});
+    const int edge = addEdge({.source = node,
+                              .target = reached.node,
+                              .seconds = outcome.kernelSeconds,
+                              .candidate = context.transition.candidate,
+                              .entry = outcome.entry,
+                              .temporaryBytes = bytes});
     if (seconds + outcome.kernelSeconds >= reached.seconds) return;
     reached.seconds = seconds + outcome.kernelSeconds;
     cameFrom[static_cast<size_t>(reached.node)] = edge;
   }
 
-  /// The node after one more transpose, the `made`-th of its state; transposes of one state that start alike share nodes.
-  int transposed(int layer, int node, int made, std::pair<int, int> transpose, LayoutMask present, int64_t bytes, double &seconds) {
+  /// The node after one more transpose, the `made`-th of its state; transposes of one state that
+  /// start alike share nodes.
+  int transposed(int layer, int node, int made, std::pair<int, int> transpose, LayoutMask present,
+                 int64_t bytes, double &seconds) {
     const auto [index, to] = transpose;
     const auto [from, price] = prices.cheapestTranspose(index, present, to);
     seconds += price;
     const auto [found, isNew] = transposedNodes.try_emplace(Transposed{node, index, to}, -1);
     if (!isNew) return found->second;
     found->second = addNode(layer, made);
-    cameFrom[static_cast<size_t>(found->second)] = addEdge(
-        {.source = node, .target = found->second, .seconds = price, .tensor = index, .from = from, .to = to, .temporaryBytes = bytes});
+    cameFrom[static_cast<size_t>(found->second)] = addEdge({.source = node,
+                                                            .target = found->second,
+                                                            .seconds = price,
+                                                            .tensor = index,
+                                                            .from = from,
+                                                            .to = to,
+                                                            .temporaryBytes = bytes});
     return found->second;
   }
 
@@ -363,14 +418,15 @@ private:
   Claims claims;
   double known, best = infinite, cut = infinite;
   Path path;
-  std::vector<States> states;  ///< per layer
+  std::vector<States> states;                           ///< per layer
   std::vector<std::optional<LayerClaims>> layerClaims;  ///< per layer, of those that have states
-  int64_t alternativesHere = 0;  ///< states of a layer that are kept though they cannot, and outcomes of a kernel
-  int64_t beam = 0;              ///< states of a layer that could better the plan known
-  int64_t bytes = 0;             ///< of nodes and edges, and of what shortest paths over them take later
-  bool isShort = false;          ///< of memory
-  Masks target;                ///< of the outcome at hand; kept for its memory
-  std::vector<int> cameFrom;   ///< per node: the edge of the shortest way to it
+  int64_t alternativesHere =
+      0;  ///< states of a layer that are kept though they cannot, and outcomes of a kernel
+  int64_t beam = 0;      ///< states of a layer that could better the plan known
+  int64_t bytes = 0;     ///< of nodes and edges, and of what shortest paths over them take later
+  bool isShort = false;  ///< of memory
+  Masks target;          ///< of the outcome at hand; kept for its memory
+  std::vector<int> cameFrom;     ///< per node: the edge of the shortest way to it
   std::vector<int64_t> bytesOf;  ///< per state of the layer that is expanded
   struct Transposed {
     int node, tensor, layout;
@@ -378,7 +434,9 @@ private:
   };
   struct TransposedHash {
     size_t operator()(const Transposed &one) const {
-      return (static_cast<size_t>(one.node) * 1000003 + static_cast<size_t>(one.tensor)) * maximumLayouts + static_cast<size_t>(one.layout);
+      return (static_cast<size_t>(one.node) * 1000003 + static_cast<size_t>(one.tensor)) *
+                 maximumLayouts +
+             static_cast<size_t>(one.layout);
     }
   };
   std::unordered_map<Transposed, int, TransposedHash> transposedNodes;  ///< of that layer
@@ -396,14 +454,19 @@ void count(Selection::Graph &graph, double best, double cut) {
 }  // namespace
 
 void openCover(Selection::Graph &graph) {
-  graph.cover = std::make_unique<Cover>(graph.problem, *graph.prices, graph.options.searchBytes / 3);
+  graph.cover =
+      std::make_unique<Cover>(graph.problem, *graph.prices, graph.options.searchBytes / 3);
   graph.potentials = std::make_unique<Potentials>(graph.problem, *graph.prices, *graph.cover);
-  graph.lowerBound = graph.cover->leftOut() > 0 ? graph.cover->boundOfAll() : graph.cover->layers().front().after;
+  graph.lowerBound =
+      graph.cover->leftOut() > 0 ? graph.cover->boundOfAll() : graph.cover->layers().front().after;
   if (graph.cover->leftOut() > 0)
-    graph.statistics.memoryCuts.push_back(fmt::format("{} fused candidates of '{}', those that gain least, were left out", graph.cover->leftOut(), graph.problem.name));
+    graph.statistics.memoryCuts.push_back(
+        fmt::format("{} fused candidates of '{}', those that gain least, were left out",
+                    graph.cover->leftOut(), graph.problem.name));
 }
 
-/// What was left out for want of memory may be in a faster plan: only the bound of all candidates holds.
+/// What was left out for want of memory may be in a faster plan: only the bound of all candidates
+/// holds.
 void claimLittle(Selection::Graph &graph) {
   Statistics &statistics = graph.statistics;
   if (statistics.memoryCuts.empty() || !(graph.roughSeconds < infinite)) return;
@@ -416,7 +479,8 @@ namespace {
 
 void noteShort(Selection::Graph &graph, const Search &search) {
   if (!search.isMemoryShort()) return;
-  graph.statistics.memoryCuts.push_back(fmt::format("the states of '{}' were cut to the most promising", graph.problem.name));
+  graph.statistics.memoryCuts.push_back(
+      fmt::format("the states of '{}' were cut to the most promising", graph.problem.name));
 }
 
 }  // namespace
@@ -445,15 +509,20 @@ void searchExactly(Selection::Graph &graph, double rival) {
   const bool isCut = graph.statistics.beamCut + graph.statistics.dominated > 0;
   if (isProven && (graph.roughSeconds > rival || !isCut)) return;
   if (graph.statistics.mostGain < noise && graph.cover->layers().size() > largeCover) return;
-  if (!graph.statistics.memoryCuts.empty() && graph.roughSeconds < infinite) return;  // the rough plan is what there is memory for
+  if (!graph.statistics.memoryCuts.empty() && graph.roughSeconds < infinite)
+    return;  // the rough plan is what there is memory for
   graph.statistics.beamCut = graph.statistics.dominated = 0;
-  if (graph.roughStates.empty()) graph.roughStates.insert({-1, {}});  // no plan is known: every state may be on the way to one
-  const double known = std::min(graph.roughSeconds, rival), reach = isProven ? known * (1 + noise) : known;
-  Search search(graph, *graph.cover, reach, std::move(graph.roughStates), isProven ? sharersAround : sharers);
+  if (graph.roughStates.empty())
+    graph.roughStates.insert({-1, {}});  // no plan is known: every state may be on the way to one
+  const double known = std::min(graph.roughSeconds, rival),
+               reach = isProven ? known * (1 + noise) : known;
+  Search search(graph, *graph.cover, reach, std::move(graph.roughStates),
+                isProven ? sharersAround : sharers);
   search.run();
   noteShort(graph, search);
   count(graph, search.seconds(), search.cutBound());
-  graph.statistics.isBeyondBest = !graph.statistics.isProven && !(search.cutBound() < known * rounding);
+  graph.statistics.isBeyondBest =
+      !graph.statistics.isProven && !(search.cutBound() < known * rounding);
 }
 
 }  // namespace weft::select

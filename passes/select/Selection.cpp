@@ -37,13 +37,15 @@ const Statistics &Selection::statistics() const { return graph->statistics; }
 
 namespace {
 
-Selection open(Problem problem, const CostModel &model, const Options &options, SharedSpaces &shared) {
+Selection open(Problem problem, const CostModel &model, const Options &options,
+               SharedSpaces &shared) {
   Selection selection;
   Selection::Graph &graph = *selection.graph;
   graph.problem = std::move(problem);
   graph.options = options;
   graph.model = &model;
-  graph.prices = std::make_unique<Prices>(graph.problem, model, graph.options, graph.statistics, shared);
+  graph.prices =
+      std::make_unique<Prices>(graph.problem, model, graph.options, graph.statistics, shared);
   openCover(graph);
   return selection;
 }
@@ -58,7 +60,8 @@ void searchOnce(Selection::Graph &graph) {
 /// `rival`: seconds of the best plan known of any variant.
 void finishOnce(Selection::Graph &graph, double rival) {
   raiseBound(graph, rival);
-  const bool isBeyond = graph.roughSeconds * (1 - graph.statistics.mostGain) > rival && graph.roughSeconds < infinite;
+  const bool isBeyond =
+      graph.roughSeconds * (1 - graph.statistics.mostGain) > rival && graph.roughSeconds < infinite;
   graph.statistics.isBeyondBest = isBeyond && !graph.statistics.isProven;
   if (!isBeyond) searchExactly(graph, rival);
   claimLittle(graph);
@@ -66,7 +69,8 @@ void finishOnce(Selection::Graph &graph, double rival) {
   addRunnersUp(graph);
 }
 
-Selection solveOnce(Problem problem, const CostModel &model, const Options &options, SharedSpaces &shared) {
+Selection solveOnce(Problem problem, const CostModel &model, const Options &options,
+                    SharedSpaces &shared) {
   Selection selection = open(std::move(problem), model, options, shared);
   searchOnce(*selection.graph);
   finishOnce(*selection.graph, infinite);
@@ -75,7 +79,9 @@ Selection solveOnce(Problem problem, const CostModel &model, const Options &opti
 
 class Stopwatch {
 public:
-  double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); }
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  }
 
 private:
   std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
@@ -95,7 +101,9 @@ void forEachInParallel(size_t count, const std::function<void(size_t)> &work) {
     }
   };
   std::vector<std::jthread> threads;
-  for (size_t t = 1; t < std::min<size_t>(count, std::max(1u, std::thread::hardware_concurrency())); ++t) threads.emplace_back(worker);
+  for (size_t t = 1; t < std::min<size_t>(count, std::max(1u, std::thread::hardware_concurrency()));
+       ++t)
+    threads.emplace_back(worker);
   worker();
   threads.clear();
   for (const std::exception_ptr &failure : failures)
@@ -115,20 +123,24 @@ bool hasFreeTies(const Problem &problem, const Options &options) {
 }
 
 /// Tied tensors that nothing pins: every layout of the pair is pinned in turn, and the best wins.
-Selection solveTied(const Problem &problem, const CostModel &model, const Options &options, SharedSpaces &shared) {
+Selection solveTied(const Problem &problem, const CostModel &model, const Options &options,
+                    SharedSpaces &shared) {
   for (const auto &[a, b] : problem.tiedTensors) {
     const Tensor &tensor = problem.tensors[static_cast<size_t>(a)];
-    if (!isFree(tensor, options) || !isFree(problem.tensors[static_cast<size_t>(b)], options)) continue;
+    if (!isFree(tensor, options) || !isFree(problem.tensors[static_cast<size_t>(b)], options))
+      continue;
     std::optional<Selection> best;
     std::optional<Error> failure;
     double lowerBound = infinite;  // over all layouts, not of the best one alone
     for (const Layout &layout : distinctLayouts(tensor.extents())) {
       Problem pinned = problem;
-      pinned.tensors[static_cast<size_t>(a)].pinned = pinned.tensors[static_cast<size_t>(b)].pinned = layout;
+      pinned.tensors[static_cast<size_t>(a)].pinned =
+          pinned.tensors[static_cast<size_t>(b)].pinned = layout;
       try {
         Selection selection = solveTied(pinned, model, options, shared);
         lowerBound = std::min(lowerBound, selection.best().lowerBound);
-        if (!best || selection.best().seconds < best->best().seconds) best.emplace(std::move(selection));
+        if (!best || selection.best().seconds < best->best().seconds)
+          best.emplace(std::move(selection));
       } catch (const Error &error) {
         if (error.kind != ErrorKind::unsupported) throw;
         failure.emplace(error);
@@ -141,8 +153,8 @@ Selection solveTied(const Problem &problem, const CostModel &model, const Option
   return solveOnce(problem, model, options, shared);
 }
 
-/// Position of a tensor among the operands of every candidate that decides its layout: the producers, or for arguments and
-/// parameters the consumers; -1 elsewhere.
+/// Position of a tensor among the operands of every candidate that decides its layout: the
+/// producers, or for arguments and parameters the consumers; -1 elsewhere.
 std::vector<int> decidingOperand(const Selection::Graph &graph, int tensor) {
   const Tensor &facts = graph.problem.tensors[static_cast<size_t>(tensor)];
   const bool byConsumers = facts.isArgument || graph.prices->isFreeToPack(tensor);
@@ -151,7 +163,10 @@ std::vector<int> decidingOperand(const Selection::Graph &graph, int tensor) {
     const auto &tensors = byConsumers ? candidate.inputs : candidate.outputs;
     const auto found = std::find(tensors.begin(), tensors.end(), tensor);
     const auto first = byConsumers ? 0 : candidate.inputs.size();
-    positions.push_back(found == tensors.end() ? -1 : static_cast<int>(first + static_cast<size_t>(found - tensors.begin())));
+    positions.push_back(
+        found == tensors.end()
+            ? -1
+            : static_cast<int>(first + static_cast<size_t>(found - tensors.begin())));
   }
   return positions;
 }
@@ -160,7 +175,8 @@ std::vector<int> decidingOperand(const Selection::Graph &graph, int tensor) {
 
 namespace {
 
-Selection selectTimed(const Problem &problem, const CostModel &model, const Options &options, SharedSpaces &shared) {
+Selection selectTimed(const Problem &problem, const CostModel &model, const Options &options,
+                      SharedSpaces &shared) {
   const Stopwatch stopwatch;
   Selection selection = solveTied(problem, model, options, shared);
   selection.graph->statistics.seconds = stopwatch.seconds();
@@ -176,7 +192,8 @@ Selection select(Problem problem, const CostModel &model, const Options &options
 
 namespace {
 
-/// Runs the work of every variant that has no reason yet; an Error(unsupported) becomes the variant's reason.
+/// Runs the work of every variant that has no reason yet; an Error(unsupported) becomes the
+/// variant's reason.
 void forEachSolvable(std::vector<std::string> &reasons, const std::function<void(size_t)> &work) {
   forEachInParallel(reasons.size(), [&](size_t v) {
     if (!reasons[v].empty()) return;
@@ -190,7 +207,8 @@ void forEachSolvable(std::vector<std::string> &reasons, const std::function<void
 }
 
 void requireOne(const std::vector<std::string> &reasons) {
-  if (reasons.empty() || std::any_of(reasons.begin(), reasons.end(), [](const std::string &reason) { return reason.empty(); }))
+  if (reasons.empty() || std::any_of(reasons.begin(), reasons.end(),
+                                     [](const std::string &reason) { return reason.empty(); }))
     return;
   const std::set<std::string> distinct(reasons.begin(), reasons.end());
   std::string text;
@@ -198,11 +216,14 @@ void requireOne(const std::vector<std::string> &reasons) {
   throw Error::unsupported("{}", text);
 }
 
-/// The rough search of a variant; nothing where its bound excludes a plan in at most `slowest` seconds.
-std::optional<Selection> startUnlessSlower(VariantProblem &variant, const CostModel &model, SharedSpaces &shared, double slowest) {
+/// The rough search of a variant; nothing where its bound excludes a plan in at most `slowest`
+/// seconds.
+std::optional<Selection> startUnlessSlower(VariantProblem &variant, const CostModel &model,
+                                           SharedSpaces &shared, double slowest) {
   Selection selection = open(std::move(variant.problem), model, variant.options, shared);
   Selection::Graph &graph = *selection.graph;
-  if (slowest < infinite && graph.statistics.prunedTransposes == 0 && graph.statistics.memoryCuts.empty()) {  // else there may be plans beyond the bound
+  if (slowest < infinite && graph.statistics.prunedTransposes == 0 &&
+      graph.statistics.memoryCuts.empty()) {  // else there may be plans beyond the bound
     graph.potentials->raise(slowest / rounding);
     if (graph.potentials->bound() > slowest) return std::nullopt;
   }
@@ -214,14 +235,17 @@ std::optional<Selection> startUnlessSlower(VariantProblem &variant, const CostMo
 double slowestOf(const Selection &selection, const Compared &compared) {
   const double limit = selection.best().seconds * (1 + compared.within);
   const auto last = static_cast<size_t>(compared.plans) - 1;
-  const std::vector<Plan> plans = compared.within > 0 ? selection.kBest(2 * compared.plans) : std::vector<Plan>();  // some may be one plan in another order
+  const std::vector<Plan> plans =
+      compared.within > 0 ? selection.kBest(2 * compared.plans)
+                          : std::vector<Plan>();  // some may be one plan in another order
   return plans.size() <= last ? limit : std::min(limit, plans[last].seconds);
 }
 
-/// Solves the variant that is fastest without pins, and skips those that are slower without than its plans with them. Returns the seconds of these,
-/// infinite where nothing is known without pins.
-double skipSlower(const std::vector<VariantProblem> &variants, const CostModel &model, SharedSpaces &shared, const Compared &compared, std::vector<Selection> &selections,
-                  VariantSelections &result) {
+/// Solves the variant that is fastest without pins, and skips those that are slower without than
+/// its plans with them. Returns the seconds of these, infinite where nothing is known without pins.
+double skipSlower(const std::vector<VariantProblem> &variants, const CostModel &model,
+                  SharedSpaces &shared, const Compared &compared,
+                  std::vector<Selection> &selections, VariantSelections &result) {
   const auto fastest = std::ranges::min_element(variants, {}, &VariantProblem::withoutPins);
   if (fastest == variants.end() || fastest->withoutPins <= 0) return infinite;
   const auto first = static_cast<size_t>(fastest - variants.begin());
@@ -242,28 +266,40 @@ double skipSlower(const std::vector<VariantProblem> &variants, const CostModel &
 
 }  // namespace
 
-VariantSelections selectVariants(std::vector<VariantProblem> variants, const CostModel &model, const Compared &compared) {
+VariantSelections selectVariants(std::vector<VariantProblem> variants, const CostModel &model,
+                                 const Compared &compared) {
   const Stopwatch whole;
-  VariantSelections result{.solved = {}, .reasons = std::vector<std::string>(variants.size()), .skipped = std::vector<bool>(variants.size(), false), .lowerBound = infinite};
+  VariantSelections result{.solved = {},
+                           .reasons = std::vector<std::string>(variants.size()),
+                           .skipped = std::vector<bool>(variants.size(), false),
+                           .lowerBound = infinite};
   std::vector<Selection> selections(variants.size());
   SharedSpaces shared(model);
   const double slowest = skipSlower(variants, model, shared, compared, selections, result);
-  // First every variant's rough plan, then every exact one: what is skipped must not depend on which thread was faster.
-  std::vector<char> isSlower(variants.size(), false);  // each by one thread, which bits of a vector<bool> do not allow
+  // First every variant's rough plan, then every exact one: what is skipped must not depend on
+  // which thread was faster.
+  std::vector<char> isSlower(
+      variants.size(), false);  // each by one thread, which bits of a vector<bool> do not allow
   forEachSolvable(result.reasons, [&](size_t v) {
     if (!selections[v].graph->bestPath.empty()) return;
     const Stopwatch stopwatch;
     const bool isTied = hasFreeTies(variants[v].problem, variants[v].options);
     if (isTied) selections[v] = solveTied(variants[v].problem, model, variants[v].options, shared);
-    else if (std::optional<Selection> opened = startUnlessSlower(variants[v], model, shared, slowest)) selections[v] = std::move(*opened);
-    else isSlower[v] = true, result.reasons[v] = "none of its plans is as fast as those of another variant";
+    else if (std::optional<Selection> opened =
+                 startUnlessSlower(variants[v], model, shared, slowest))
+      selections[v] = std::move(*opened);
+    else
+      isSlower[v] = true,
+      result.reasons[v] = "none of its plans is as fast as those of another variant";
     if (!isSlower[v]) selections[v].graph->statistics.seconds = stopwatch.seconds();
   });
   for (size_t v = 0; v < variants.size(); ++v) result.skipped[v] = result.skipped[v] || isSlower[v];
   double rival = infinite;
   for (size_t v = 0; v < variants.size(); ++v)
     if (result.reasons[v].empty())
-      rival = std::min(rival, selections[v].graph->bestPath.empty() ? selections[v].graph->roughSeconds : selections[v].best().seconds);
+      rival =
+          std::min(rival, selections[v].graph->bestPath.empty() ? selections[v].graph->roughSeconds
+                                                                : selections[v].best().seconds);
   forEachSolvable(result.reasons, [&](size_t v) {
     const Stopwatch stopwatch;
     if (selections[v].graph->bestPath.empty()) finishOnce(*selections[v].graph, rival);
@@ -284,7 +320,8 @@ VariantSelections selectVariants(std::vector<VariantProblem> variants, const Cos
 }
 
 std::optional<double> Selection::whatIfLayout(int tensor, const Layout &layout) const {
-  const int number = graph->prices->numberOf(tensor, normalized(layout, graph->problem.tensors[static_cast<size_t>(tensor)].extents()));
+  const int number = graph->prices->numberOf(
+      tensor, normalized(layout, graph->problem.tensors[static_cast<size_t>(tensor)].extents()));
   if (number < 0) return std::nullopt;
   const std::vector<int> positions = decidingOperand(*graph, tensor);
   const double seconds = shortestOver(*graph, [&](const Edge &edge) {
@@ -293,7 +330,8 @@ std::optional<double> Selection::whatIfLayout(int tensor, const Layout &layout) 
     const CandidatePrices &prices = graph->prices->candidate(edge.candidate);
     if (prices.isFolded) return true;
     const std::vector<int> choice = prices.choiceOf(edge.entry);
-    return prices.choices[static_cast<size_t>(position)][static_cast<size_t>(choice[static_cast<size_t>(position)])] == number;
+    return prices.choices[static_cast<size_t>(position)]
+                         [static_cast<size_t>(choice[static_cast<size_t>(position)])] == number;
   });
   if (!(seconds < infinite)) return std::nullopt;
   return std::max(0.0, seconds - graph->best.seconds);
@@ -321,18 +359,23 @@ bool Selection::waitsForRows(int opA, int opB) const {
   for (size_t c = 0; c < graph->problem.candidates.size(); ++c) {
     const OpSet ops(graph->problem.candidates[c].ops);
     const int candidate = static_cast<int>(c);
-    if (ops.contains(opA) && ops.contains(opB) && !graph->prices->isPriced(candidate) && graph->prices->waitsForRows(candidate)) return true;
+    if (ops.contains(opA) && ops.contains(opB) && !graph->prices->isPriced(candidate) &&
+        graph->prices->waitsForRows(candidate))
+      return true;
   }
   return false;
 }
 
-const std::vector<Layout> &Selection::layouts(int tensor) const { return graph->prices->layouts(tensor); }
+const std::vector<Layout> &Selection::layouts(int tensor) const {
+  return graph->prices->layouts(tensor);
+}
 
 std::vector<std::pair<Layout, double>> Selection::layoutPrices(int tensor) const {
   std::vector<std::pair<Layout, double>> prices;
   for (const Layout &layout : graph->prices->layouts(tensor))
     if (const auto loss = whatIfLayout(tensor, layout)) prices.emplace_back(layout, *loss);
-  std::stable_sort(prices.begin(), prices.end(), [](const auto &a, const auto &b) { return a.second < b.second; });
+  std::stable_sort(prices.begin(), prices.end(),
+                   [](const auto &a, const auto &b) { return a.second < b.second; });
   return prices;
 }
 

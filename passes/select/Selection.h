@@ -1,9 +1,11 @@
-// Layout, fusion and algorithm selection as one shortest path (design: "Selection, precisely"). MLIR-free.
+// Layout, fusion and algorithm selection as one shortest path (design: "Selection, precisely").
+// MLIR-free.
 //
-// A Problem is one variant of the graph. Nodes of the selection graph are (set of finished ops, layout of every live
-// tensor); an edge is a candidate kernel in a configuration, or a transpose; weights are seconds. The shortest path from
-// (nothing finished, arguments in the caller's layouts) to (everything finished, results in the caller's layouts) is the
-// plan. Selection keeps the graph, so that the k best plans, the regret of a pin and "what if" queries need no new search.
+// A Problem is one variant of the graph. Nodes of the selection graph are (set of finished ops,
+// layout of every live tensor); an edge is a candidate kernel in a configuration, or a transpose;
+// weights are seconds. The shortest path from (nothing finished, arguments in the caller's layouts)
+// to (everything finished, results in the caller's layouts) is the plan. Selection keeps the graph,
+// so that the k best plans, the regret of a pin and "what if" queries need no new search.
 #pragma once
 
 #include "passes/configure/CostModel.h"
@@ -23,10 +25,12 @@ struct Tensor {
   DType dtype = DType::f16;
   std::vector<Axis> axes;
   bool isArgument = false;   ///< live at the start
-  bool isParameter = false;  ///< an argument that may be packed at load (inference): layout changes are priced zero
+  bool isParameter = false;  ///< an argument that may be packed at load (inference): layout changes
+                             ///< are priced zero
   bool isResult = false;     ///< live at the end
   std::optional<Layout> pinned;  ///< the caller's order, or --pin
-  /// By --pin: no kernel may keep it inside, and whoever writes or reads it takes the pinned layout, also of a parameter.
+  /// By --pin: no kernel may keep it inside, and whoever writes or reads it takes the pinned
+  /// layout, also of a parameter.
   bool mustBeStored = false;
   int64_t bytes() const;
   int64_t elements() const;
@@ -43,47 +47,57 @@ struct Candidate {
   std::vector<int> inputs;   ///< tensor per Kernel::inputs
   std::vector<int> outputs;  ///< tensor per Kernel::outputs
   Kernel kernel;
-  std::string proposedBy;    ///< pass and pattern, e.g. "fuse: producer-consumer"
+  std::string proposedBy;  ///< pass and pattern, e.g. "fuse: producer-consumer"
 };
 
 struct Problem {
-  std::string name;                          ///< variant name: rewrites joined by '+', e.g. "qkv-stacked+softmax-fused"
-  std::vector<std::string> rewrites;         ///< in order
+  std::string name;  ///< variant name: rewrites joined by '+', e.g. "qkv-stacked+softmax-fused"
+  std::vector<std::string> rewrites;  ///< in order
   std::vector<Tensor> tensors;
-  std::vector<std::string> ops;              ///< printable name per op; index = topological position in the graph
-  std::vector<std::vector<int>> opInputs;    ///< tensors read, per op
-  std::vector<std::vector<int>> opOutputs;   ///< tensors written, per op
-  std::vector<std::string> entryPoints = {"forward"};  ///< of the plan, in the order in which they are called
-  std::vector<int> opEntries;                ///< per op, which of these it belongs to; empty: all to the first
-  std::vector<Candidate> candidates;         ///< of ops of one entry point each
+  std::vector<std::string>
+      ops;  ///< printable name per op; index = topological position in the graph
+  std::vector<std::vector<int>> opInputs;   ///< tensors read, per op
+  std::vector<std::vector<int>> opOutputs;  ///< tensors written, per op
+  std::vector<std::string> entryPoints = {
+      "forward"};              ///< of the plan, in the order in which they are called
+  std::vector<int> opEntries;  ///< per op, which of these it belongs to; empty: all to the first
+  std::vector<Candidate> candidates;             ///< of ops of one entry point each
   std::vector<std::pair<int, int>> tiedTensors;  ///< pairs that share one layout variable
 };
 
 struct Options {
-  double nearBest = 1.5;   ///< a tensor keeps layouts of configurations within this factor of some kernel's best
-  int beam = 4096;         ///< states kept per set of finished ops of those that could better the best plan known,
-  int64_t states = 200000; ///< but of all sets together about as many, those that lead nowhere included
-  int alternativeStates = 24;  ///< and of the others, for runners-up and what-if answers; also kernel outcomes per state
-  int alternatives = 8;    ///< k of the k best plans
+  double nearBest =
+      1.5;  ///< a tensor keeps layouts of configurations within this factor of some kernel's best
+  int beam = 4096;  ///< states kept per set of finished ops of those that could better the best
+                    ///< plan known,
+  int64_t states =
+      200000;  ///< but of all sets together about as many, those that lead nowhere included
+  int alternativeStates = 24;  ///< and of the others, for runners-up and what-if answers; also
+                               ///< kernel outcomes per state
+  int alternatives = 8;        ///< k of the k best plans
   std::set<std::pair<int, int>> forceFused, forbidFused;  ///< op pairs (--fuse, --no-fuse)
-  bool free = false;       ///< arguments and results are not pinned (--free)
+  bool free = false;                 ///< arguments and results are not pinned (--free)
   std::optional<int64_t> maxMemory;  ///< bytes of live temporaries; filters paths
-  int64_t searchBytes = std::numeric_limits<int64_t>::max();  ///< that the tables, layers and states of the search may take, as accounted
-  /// Kernels with a softmax reduce each row by a block that combines so (--softmax); those whose rows are too short for a block
-  /// stay as they are.
+  int64_t searchBytes =
+      std::numeric_limits<int64_t>::max();  ///< that the tables, layers and states of the search
+                                            ///< may take, as accounted
+  /// Kernels with a softmax reduce each row by a block that combines so (--softmax); those whose
+  /// rows are too short for a block stay as they are.
   std::optional<BlockCombine> softmax = {};
 };
 
-/// One step of a plan. A "transpose" of a parameter has ViewKnobs and costs nothing: it is packed at load. Layouts of view
-/// configurations carry the offset into the operand (slice) or result (concat); other configurations never do. Where a concat's
-/// parts have gaps, all steps that write or read them carry the strides. `cost` is that without gaps.
+/// One step of a plan. A "transpose" of a parameter has ViewKnobs and costs nothing: it is packed
+/// at load. Layouts of view configurations carry the offset into the operand (slice) or result
+/// (concat); other configurations never do. Where a concat's parts have gaps, all steps that write
+/// or read them carry the strides. `cost` is that without gaps.
 struct Step {
-  int candidate = -1;  ///< index into Problem::candidates; -1: a transpose
-  int tensor = -1;     ///< the transposed tensor
-  int entry = 0;       ///< which of Problem::entryPoints it belongs to
+  int candidate = -1;           ///< index into Problem::candidates; -1: a transpose
+  int tensor = -1;              ///< the transposed tensor
+  int entry = 0;                ///< which of Problem::entryPoints it belongs to
   Configuration configuration;  ///< of the candidate, or of the transpose kernel
   Cost cost = {};
-  /// The best step that would do the same work in another way (other knobs, layouts or fusion) and what it loses.
+  /// The best step that would do the same work in another way (other knobs, layouts or fusion) and
+  /// what it loses.
   std::string runnerUp = {};
   double runnerUpLoss = 0;  ///< seconds, whole plan
 };
@@ -91,40 +105,52 @@ struct Step {
 struct Plan {
   std::string variant;
   std::vector<Step> steps;  ///< by entry point
-  double seconds = 0;     ///< sum of step costs
-  double lowerBound = 0;  ///< of its variant: the cheapest cover by each kernel's best time ignoring layouts
+  double seconds = 0;       ///< sum of step costs
+  double lowerBound =
+      0;  ///< of its variant: the cheapest cover by each kernel's best time ignoring layouts
   int64_t peakTemporaryBytes = 0;
 };
 
 struct Statistics {
-  /// Rows (kernel, layouts of all operands, knobs) that were offered to the search with a price of their own: measured, or
-  /// modelled one by one or as a sum over operands. Not counted: rows that a bound over all layouts excluded, rows under
-  /// layouts that a tensor does not keep, and views, which run nothing.
+  /// Rows (kernel, layouts of all operands, knobs) that were offered to the search with a price of
+  /// their own: measured, or modelled one by one or as a sum over operands. Not counted: rows that
+  /// a bound over all layouts excluded, rows under layouts that a tensor does not keep, and views,
+  /// which run nothing.
   int64_t configurations = 0;
-  double legalConfigurations = 0;  ///< size of the space they are from: all legal layouts x knobs of all candidates
-  int64_t kernels = 0;             ///< candidates
-  int64_t states = 0, edges = 0;   ///< of the selection graph
+  double legalConfigurations =
+      0;  ///< size of the space they are from: all legal layouts x knobs of all candidates
+  int64_t kernels = 0;            ///< candidates
+  int64_t states = 0, edges = 0;  ///< of the selection graph
   int64_t dominated = 0, beamCut = 0;
-  bool isProven = false;     ///< no plan that was cut is faster, by its lower bound: the plan is the shortest path
-  double mostGain = 0;       ///< share of the plan's time by which one that was cut may be faster; 0 where it is proven
-  bool isBeyondBest = false; ///< one pass only: even the bound of what it cut is slower than another variant's plan
-  std::vector<std::string> layoutCuts;  ///< "tensor q: kept 6 of 24 layouts (within 1.5x of the best)"
-  double seconds = 0;              ///< wall time; of several variants, each one's share of it
-  int64_t measured = 0;            ///< of `configurations`: those whose time was measured
-  double coverageMeasured = 0;     ///< measured / configurations
-  int64_t unmeasuredKernels = 0;   ///< candidates that were modelled although the model has measurements
-  /// Pruned because what has rows is chosen among its rows: legal configurations without one, and ordered pairs of a tensor's
-  /// kept layouts between which no transpose was measured.
+  bool isProven =
+      false;  ///< no plan that was cut is faster, by its lower bound: the plan is the shortest path
+  double mostGain = 0;  ///< share of the plan's time by which one that was cut may be faster; 0
+                        ///< where it is proven
+  bool isBeyondBest = false;  ///< one pass only: even the bound of what it cut is slower than
+                              ///< another variant's plan
+  std::vector<std::string>
+      layoutCuts;               ///< "tensor q: kept 6 of 24 layouts (within 1.5x of the best)"
+  double seconds = 0;           ///< wall time; of several variants, each one's share of it
+  int64_t measured = 0;         ///< of `configurations`: those whose time was measured
+  double coverageMeasured = 0;  ///< measured / configurations
+  int64_t unmeasuredKernels =
+      0;  ///< candidates that were modelled although the model has measurements
+  /// Pruned because what has rows is chosen among its rows: legal configurations without one, and
+  /// ordered pairs of a tensor's kept layouts between which no transpose was measured.
   double prunedConfigurations = 0;
   int64_t prunedTransposes = 0;
-  int64_t modelledTransposes = 0;  ///< pairs that were offered by the model although it has measurements
-  std::vector<std::string> memoryCuts;  ///< what Options::searchBytes left out of the search: then the plan is the best found, and nothing is proven
-  std::vector<std::string> notes;  ///< by name: kernels measured, but not in the pinned layouts; transposes pruned or modelled
+  int64_t modelledTransposes =
+      0;  ///< pairs that were offered by the model although it has measurements
+  std::vector<std::string> memoryCuts;  ///< what Options::searchBytes left out of the search: then
+                                        ///< the plan is the best found, and nothing is proven
+  std::vector<std::string> notes;  ///< by name: kernels measured, but not in the pinned layouts;
+                                   ///< transposes pruned or modelled
 };
 
 /// Why a kernel has no price although its family takes it (Selection::waitsForRows).
 inline constexpr const char *waitingReason =
-    "beside a profile it is offered by rows of its own alone, of which there are none, or none in the pinned layouts (weft profile)";
+    "beside a profile it is offered by rows of its own alone, of which there are none, or none in "
+    "the pinned layouts (weft profile)";
 
 /// A path to draw, and what became of it in the plan: chunks, and with them other times.
 struct DrawnPlan {
@@ -151,19 +177,23 @@ public:
   const Statistics &statistics() const;
   /// k best distinct plans, best first.
   std::vector<Plan> kBest(int k) const;
-  /// Seconds lost by the best plan in which `tensor` has `layout` when it is produced; nothing if no such path exists.
+  /// Seconds lost by the best plan in which `tensor` has `layout` when it is produced; nothing if
+  /// no such path exists.
   std::optional<double> whatIfLayout(int tensor, const Layout &layout) const;
-  /// The best plan in which the ops share one kernel (fused) or do not; nothing if no such path exists.
+  /// The best plan in which the ops share one kernel (fused) or do not; nothing if no such path
+  /// exists.
   std::optional<Plan> planIfFused(int opA, int opB, bool fused) const;
   /// Seconds that it loses.
   std::optional<double> whatIfFused(int opA, int opB, bool fused) const;
-  /// Whether a candidate would let the ops share one kernel if the profile had rows of it: families offer some by their own rows alone.
+  /// Whether a candidate would let the ops share one kernel if the profile had rows of it: families
+  /// offer some by their own rows alone.
   bool waitsForRows(int opA, int opB) const;
   /// The layouts that a tensor may have in the graph.
   const std::vector<Layout> &layouts(int tensor) const;
   /// All layouts of a tensor that occur in the graph, with the loss of each, best first.
   std::vector<std::pair<Layout, double>> layoutPrices(int tensor) const;
-  /// Graphviz text of the selection graph along one of its paths, as Fig. 6 of "Data Movement Is All You Need".
+  /// Graphviz text of the selection graph along one of its paths, as Fig. 6 of "Data Movement Is
+  /// All You Need".
   std::string dot(const DrawnPlan &drawn) const;
   std::string dot() const;  ///< along the best one
 
@@ -171,34 +201,40 @@ public:
   std::unique_ptr<Graph> graph;
 };
 
-/// Throws Error(unsupported) naming the op when no path exists, Error(badInput) when pins contradict.
-/// The result refers to the model, which must outlive it.
+/// Throws Error(unsupported) naming the op when no path exists, Error(badInput) when pins
+/// contradict. The result refers to the model, which must outlive it.
 Selection select(Problem problem, const CostModel &model, const Options &options);
 
 /// A variant and what its user asked of it.
 struct VariantProblem {
   Problem problem;
   Options options;
-  double withoutPins = 0;  ///< seconds that no plan of it beats even if no tensor is pinned; 0: not known
+  double withoutPins =
+      0;  ///< seconds that no plan of it beats even if no tensor is pinned; 0: not known
 };
-/// Which plans of all variants together are compared afterwards, by other measures: so many of the best, as far as they are within so
-/// large a share of the best one's time.
+/// Which plans of all variants together are compared afterwards, by other measures: so many of the
+/// best, as far as they are within so large a share of the best one's time.
 struct Compared {
   int plans = 1;
   double within = 0;
 };
-/// Selects in every variant, on all processors; results in the order given, as select() gives them, except that a variant
-/// that cannot be faster than the best plan of another, by the bound of what was cut, is only searched roughly (Statistics::isBeyondBest).
-/// A variant without any plan (a memory limit, a pin, a forced fusion that it cannot take) does not stop the others: its
-/// entry is empty and `reasons` says why. So is that of a variant of which the variant that is best without pins, solved first, shows that it has no plan
-/// to be compared: what it takes without pins, or its bound with them, is slower. It is `skipped`. Only when no variant has a plan, Error(unsupported) lists all reasons.
+/// Selects in every variant, on all processors; results in the order given, as select() gives them,
+/// except that a variant that cannot be faster than the best plan of another, by the bound of what
+/// was cut, is only searched roughly (Statistics::isBeyondBest). A variant without any plan (a
+/// memory limit, a pin, a forced fusion that it cannot take) does not stop the others: its entry is
+/// empty and `reasons` says why. So is that of a variant of which the variant that is best without
+/// pins, solved first, shows that it has no plan to be compared: what it takes without pins, or its
+/// bound with them, is slower. It is `skipped`. Only when no variant has a plan, Error(unsupported)
+/// lists all reasons.
 struct VariantSelections {
   std::vector<std::optional<Selection>> solved;  ///< one per variant
   std::vector<std::string> reasons;              ///< one per variant; empty where solved
   std::vector<bool> skipped;                     ///< one per variant
-  /// No plan of any variant takes less: the least bound of those solved. What is known of a skipped variant's plans lies above the best plan.
+  /// No plan of any variant takes less: the least bound of those solved. What is known of a skipped
+  /// variant's plans lies above the best plan.
   double lowerBound = 0;
 };
-VariantSelections selectVariants(std::vector<VariantProblem> variants, const CostModel &model, const Compared &compared = {});
+VariantSelections selectVariants(std::vector<VariantProblem> variants, const CostModel &model,
+                                 const Compared &compared = {});
 
 }  // namespace weft::select

@@ -1,4 +1,5 @@
-// What a candidate is chosen among: its measured rows where it has any that reach the pins, else all that is legal.
+// What a candidate is chosen among: its measured rows where it has any that reach the pins, else
+// all that is legal.
 #include "passes/select/Prices.h"
 
 #include "kernel/Error.h"
@@ -12,27 +13,36 @@ namespace {
 /// Which entry point computes a tensor.
 int entryOf(const Problem &problem, int tensor) {
   for (size_t op = 0; op < problem.opOutputs.size(); ++op)
-    if (std::count(problem.opOutputs[op].begin(), problem.opOutputs[op].end(), tensor) > 0) return problem.opEntries.empty() ? 0 : problem.opEntries[op];
+    if (std::count(problem.opOutputs[op].begin(), problem.opOutputs[op].end(), tensor) > 0)
+      return problem.opEntries.empty() ? 0 : problem.opEntries[op];
   return -1;
 }
 
-/// Whether the operands of a concatenation may be computed in their places in the result: each is the result of a kernel that runs,
-/// in the same entry point (what is kept for another should not keep room for the whole), and part of this concatenation only.
+/// Whether the operands of a concatenation may be computed in their places in the result: each is
+/// the result of a kernel that runs, in the same entry point (what is kept for another should not
+/// keep room for the whole), and part of this concatenation only.
 bool mayLieInResult(const Problem &problem, const Candidate &concat) {
   for (const int input : concat.inputs) {
     const Tensor &tensor = problem.tensors[static_cast<size_t>(input)];
-    if (tensor.isArgument || tensor.isParameter || tensor.isResult || std::count(concat.inputs.begin(), concat.inputs.end(), input) > 1) return false;
+    if (tensor.isArgument || tensor.isParameter || tensor.isResult ||
+        std::count(concat.inputs.begin(), concat.inputs.end(), input) > 1)
+      return false;
     if (entryOf(problem, input) != entryOf(problem, concat.outputs.front())) return false;
     for (const Candidate &other : problem.candidates) {
-      if (&other == &concat || other.ops.size() > 1 || other.kernel.body[0].operatorClass != OperatorClass::movement) continue;
+      if (&other == &concat || other.ops.size() > 1 ||
+          other.kernel.body[0].operatorClass != OperatorClass::movement)
+        continue;
       const bool reads = std::count(other.inputs.begin(), other.inputs.end(), input) > 0;
-      if (std::count(other.outputs.begin(), other.outputs.end(), input) > 0 || (reads && other.kernel.body[0].name == "concat")) return false;
+      if (std::count(other.outputs.begin(), other.outputs.end(), input) > 0 ||
+          (reads && other.kernel.body[0].name == "concat"))
+        return false;
     }
   }
   return true;
 }
 
-/// Whether whatever else may write or read the parts of a concatenation or slice takes them with the gaps that they have in their places.
+/// Whether whatever else may write or read the parts of a concatenation or slice takes them with
+/// the gaps that they have in their places.
 bool mayHaveGaps(const Problem &problem, const Candidate &view, const LayoutTuple &places) {
   const auto operandsOf = [](const Candidate &candidate) {
     std::vector<int> operands = candidate.inputs;
@@ -42,24 +52,31 @@ bool mayHaveGaps(const Problem &problem, const Candidate &view, const LayoutTupl
   const auto agrees = [&](const Candidate &other, int tensor, const Layout &place) {
     const std::vector<int> operands = operandsOf(other);
     for (size_t operand = 0; operand < operands.size(); ++operand)
-      if (operands[operand] == tensor && !gapsRefusal(other.kernel, operand, place).empty()) return false;
+      if (operands[operand] == tensor && !gapsRefusal(other.kernel, operand, place).empty())
+        return false;
     return true;
   };
   const std::vector<int> parts = operandsOf(view);
   for (size_t part = 0; part < parts.size(); ++part)
     for (const Candidate &other : problem.candidates)
-      if (&other != &view && !places[part].strides.empty() && !agrees(other, parts[part], places[part])) return false;
+      if (&other != &view && !places[part].strides.empty() &&
+          !agrees(other, parts[part], places[part]))
+        return false;
   return true;
 }
 
-/// Leaves the views that the rest of the problem admits. A result lies in the caller's buffer: no view there. With --strict no
-/// operand has gaps: its kernels would be priced by rows without.
-void leaveViews(const Problem &problem, const Candidate &candidate, bool isStrict, ConfigurationSpace &space) {
-  const bool leaves = std::any_of(candidate.outputs.begin(), candidate.outputs.end(), [&](int t) { return problem.tensors[static_cast<size_t>(t)].isResult; });
+/// Leaves the views that the rest of the problem admits. A result lies in the caller's buffer: no
+/// view there. With --strict no operand has gaps: its kernels would be priced by rows without.
+void leaveViews(const Problem &problem, const Candidate &candidate, bool isStrict,
+                ConfigurationSpace &space) {
+  const bool leaves = std::any_of(candidate.outputs.begin(), candidate.outputs.end(), [&](int t) {
+    return problem.tensors[static_cast<size_t>(t)].isResult;
+  });
   const bool isConcat = candidate.kernel.body[0].name == "concat";
   if (leaves || (isConcat && !mayLieInResult(problem, candidate))) space.tuples.clear();
   std::erase_if(space.tuples, [&](const LayoutTuple &places) {
-    const bool isStrided = std::any_of(places.begin(), places.end(), [](const Layout &place) { return !place.strides.empty(); });
+    const bool isStrided = std::any_of(places.begin(), places.end(),
+                                       [](const Layout &place) { return !place.strides.empty(); });
     return isStrided && (isStrict || !mayHaveGaps(problem, candidate, places));
   });
 }
@@ -71,9 +88,11 @@ void Prices::openSpaces(int index, SharedSpaces &shared) {
   CandidatePrices &prices = candidates[static_cast<size_t>(index)];
   SharedSpaces::Entry &entry = shared.of(candidate.kernel, options.softmax);
   const KernelSpaces &known = entry.spaces;
-  const bool fits = std::any_of(known.points.begin(), known.points.end(), [&](const MeasuredPoint &point) {
-    return reachesPins(prices.operands, known.measured[static_cast<size_t>(point.space)]->tuples[static_cast<size_t>(point.tuple)]);
-  });
+  const bool fits =
+      std::any_of(known.points.begin(), known.points.end(), [&](const MeasuredPoint &point) {
+        return reachesPins(prices.operands, known.measured[static_cast<size_t>(point.space)]
+                                                ->tuples[static_cast<size_t>(point.tuple)]);
+      });
   bool isModelled = false;
   for (const KernelSpaces::Legal &legal : known.legal) {
     if (legal.isView) {
@@ -91,31 +110,45 @@ void Prices::openSpaces(int index, SharedSpaces &shared) {
   }
   if (isModelled) openSeveralStrides(candidate, known, prices);
   prices.pricedSpaces = prices.spaces.size();
-  findBests(index, known, fits ? known.measuredBests : shared.modelledBests(candidate.kernel, entry));
+  findBests(index, known,
+            fits ? known.measuredBests : shared.modelledBests(candidate.kernel, entry));
   if (fits) addMeasured(known, prices);
   if (!isModelled || !model.hasMeasurements()) return;
-  const std::string reason = known.points.empty() ? "no configuration was measured" : "no measured configuration takes the pinned layouts";
+  const std::string reason = known.points.empty()
+                                 ? "no configuration was measured"
+                                 : "no measured configuration takes the pinned layouts";
   if (!model.admitsModelled())
-    throw Error::strictMiss("kernel '{}' of '{}': {} ({})", candidate.name, problem.name, reason, model.description());
+    throw Error::strictMiss("kernel '{}' of '{}': {} ({})", candidate.name, problem.name, reason,
+                            model.description());
   ++statistics.unmeasuredKernels;
-  if (!known.points.empty()) statistics.notes.push_back(fmt::format("kernel {}: {}; priced by the model", candidate.name, reason));
+  if (!known.points.empty())
+    statistics.notes.push_back(
+        fmt::format("kernel {}: {}; priced by the model", candidate.name, reason));
 }
 
-/// Layouts with several strides along a group of axes have no rows here, and those of a result are offered to nobody: they are for pins that
-/// no other layout of the contraction meets.
-void Prices::openSeveralStrides(const Candidate &candidate, const KernelSpaces &known, CandidatePrices &prices) {
+/// Layouts with several strides along a group of axes have no rows here, and those of a result are
+/// offered to nobody: they are for pins that no other layout of the contraction meets.
+void Prices::openSeveralStrides(const Candidate &candidate, const KernelSpaces &known,
+                                CandidatePrices &prices) {
   if (!contractionValues(candidate.kernel)) return;
-  const auto reaches = [&](const LayoutTuple &tuple) { return reachesPins(prices.operands, tuple); };
-  if (std::ranges::any_of(known.legal, [&](const KernelSpaces::Legal &legal) { return std::ranges::any_of(legal.space->tuples, reaches); })) return;
+  const auto reaches = [&](const LayoutTuple &tuple) {
+    return reachesPins(prices.operands, tuple);
+  };
+  if (std::ranges::any_of(known.legal, [&](const KernelSpaces::Legal &legal) {
+        return std::ranges::any_of(legal.space->tuples, reaches);
+      }))
+    return;
   FixedLayouts wanted;
-  for (const int operand : prices.operands) wanted.push_back(takesAnyLayout(operand) ? std::nullopt : pins[static_cast<size_t>(operand)]);
+  for (const int operand : prices.operands)
+    wanted.push_back(takesAnyLayout(operand) ? std::nullopt : pins[static_cast<size_t>(operand)]);
   auto space = severalStridesSpace(candidate.kernel, model.device(), wanted);
   if (!space) return;
   statistics.legalConfigurations += countConfigurations(candidate.kernel, *space);
   prices.spaces.push_back(std::make_shared<ConfigurationSpace>(std::move(*space)));
 }
 
-void Prices::openViews(const Candidate &candidate, ConfigurationSpace space, CandidatePrices &prices) {
+void Prices::openViews(const Candidate &candidate, ConfigurationSpace space,
+                       CandidatePrices &prices) {
   leaveViews(problem, candidate, !model.admitsModelled(), space);
   if (space.isEmpty()) return;
   statistics.legalConfigurations += countConfigurations(candidate.kernel, space);
@@ -123,12 +156,14 @@ void Prices::openViews(const Candidate &candidate, ConfigurationSpace space, Can
 }
 
 /// `others`: of all spaces but the views and what pins alone have opened.
-void Prices::findBests(int index, const KernelSpaces &known, const std::shared_ptr<const Bests> &others) {
+void Prices::findBests(int index, const KernelSpaces &known,
+                       const std::shared_ptr<const Bests> &others) {
   const Candidate &candidate = problem.candidates[static_cast<size_t>(index)];
   std::shared_ptr<const Bests> &result = bests[static_cast<size_t>(index)];
   result = others;
   for (const SharedSpace &space : candidates[static_cast<size_t>(index)].spaces) {
-    if (std::ranges::find(known.legal, space, &KernelSpaces::Legal::space) != known.legal.end()) continue;
+    if (std::ranges::find(known.legal, space, &KernelSpaces::Legal::space) != known.legal.end())
+      continue;
     Bests own{.byLayout = std::vector<std::map<Layout, Bests::Best>>(others->byLayout.size())};
     own.offerModelled(candidate.kernel, *space, model);
     own.offer(*others);
@@ -139,7 +174,9 @@ void Prices::findBests(int index, const KernelSpaces &known, const std::shared_p
 /// Whether layouts of the operands leave every pinned one as it is pinned.
 bool Prices::reachesPins(const std::vector<int> &operands, const LayoutTuple &layouts) const {
   for (size_t i = 0; i < operands.size(); ++i)
-    if (const auto &pin = pins[static_cast<size_t>(operands[i])]; pin && !takesAnyLayout(operands[i]) && layouts[i] != *pin) return false;
+    if (const auto &pin = pins[static_cast<size_t>(operands[i])];
+        pin && !takesAnyLayout(operands[i]) && layouts[i] != *pin)
+      return false;
   return true;
 }
 

@@ -1,7 +1,8 @@
-// The states of one layer of the search: masks of layouts, one a tracked tensor, with the cheapest way there that is known.
+// The states of one layer of the search: masks of layouts, one a tracked tensor, with the cheapest
+// way there that is known.
 //
-// Invariant: all masks of a layer are equally long and stand one after another in one piece of memory; states are found by a table of
-// their numbers with open addressing.
+// Invariant: all masks of a layer are equally long and stand one after another in one piece of
+// memory; states are found by a table of their numbers with open addressing.
 #pragma once
 
 #include "passes/select/Outcomes.h"
@@ -40,8 +41,11 @@ public:
 
   void sort() {
     sorted.reserve(found.size());
-    for (size_t number = 0; number < found.size(); ++number) sorted.push_back({masksOf(number), found[number]});
-    std::ranges::sort(sorted, [](const Entry &a, const Entry &b) { return std::ranges::lexicographical_compare(a.masks, b.masks); });
+    for (size_t number = 0; number < found.size(); ++number)
+      sorted.push_back({masksOf(number), found[number]});
+    std::ranges::sort(sorted, [](const Entry &a, const Entry &b) {
+      return std::ranges::lexicographical_compare(a.masks, b.masks);
+    });
     slots = {};
     found = {};
   }
@@ -56,16 +60,22 @@ public:
 private:
   MaskView masksOf(size_t number) const { return MaskView(bytes).subspan(number * stride, stride); }
 
-  /// Where the masks stand, or where they would. The table's length is a power of two, and it has empty slots.
+  /// Where the masks stand, or where they would. The table's length is a power of two, and it has
+  /// empty slots.
   size_t slotOf(MaskView masks) const {
-    size_t slot = std::hash<std::string_view>()({reinterpret_cast<const char *>(masks.data()), masks.size()}) & (slots.size() - 1);
-    while (slots[slot] >= 0 && !std::ranges::equal(masksOf(static_cast<size_t>(slots[slot])), masks)) slot = (slot + 1) & (slots.size() - 1);
+    size_t slot = std::hash<std::string_view>()(
+                      {reinterpret_cast<const char *>(masks.data()), masks.size()}) &
+                  (slots.size() - 1);
+    while (slots[slot] >= 0 &&
+           !std::ranges::equal(masksOf(static_cast<size_t>(slots[slot])), masks))
+      slot = (slot + 1) & (slots.size() - 1);
     return slot;
   }
 
   void grow() {
     slots.assign(std::max<size_t>(16, 2 * slots.size()), -1);
-    for (size_t number = 0; number < found.size(); ++number) slots[slotOf(masksOf(number))] = static_cast<int>(number);
+    for (size_t number = 0; number < found.size(); ++number)
+      slots[slotOf(masksOf(number))] = static_cast<int>(number);
   }
 
   size_t stride = 0;

@@ -1,5 +1,5 @@
-// The price of a candidate under every combination of kept layouts. What is offered here is what the search chooses among,
-// so it is counted here.
+// The price of a candidate under every combination of kept layouts. What is offered here is what
+// the search chooses among, so it is counted here.
 #include "passes/select/Prices.h"
 
 #include <algorithm>
@@ -7,25 +7,29 @@
 namespace weft::select {
 namespace {
 
-/// Combinations of one candidate's table; above it, the candidate's own worst layouts go. Fewer where memory is short.
+/// Combinations of one candidate's table; above it, the candidate's own worst layouts go. Fewer
+/// where memory is short.
 constexpr size_t maximumTable = 8192, shortestTable = 16;
 
 }  // namespace
 
 void Price::offer(double offered, int offeredSpace, int offeredKnobs, int offeredTuple) {
   if (offered < seconds) {
-    if (seconds > offered * (1 + noise)) secondSeconds = seconds, secondSpace = space, secondKnobs = knobs;
+    if (seconds > offered * (1 + noise))
+      secondSeconds = seconds, secondSpace = space, secondKnobs = knobs;
     seconds = offered, tuple = offeredTuple;
     space = static_cast<int16_t>(offeredSpace), knobs = static_cast<int16_t>(offeredKnobs);
   } else if (offered > seconds * (1 + noise) && offered < secondSeconds) {
     secondSeconds = offered;
-    secondSpace = static_cast<int16_t>(offeredSpace), secondKnobs = static_cast<int16_t>(offeredKnobs);
+    secondSpace = static_cast<int16_t>(offeredSpace),
+    secondKnobs = static_cast<int16_t>(offeredKnobs);
   }
 }
 
 size_t CandidatePrices::indexOf(const std::vector<int> &choice) const {
   size_t index = 0;
-  for (size_t i = 0; i < choices.size(); ++i) index = index * choices[i].size() + static_cast<size_t>(choice[i]);
+  for (size_t i = 0; i < choices.size(); ++i)
+    index = index * choices[i].size() + static_cast<size_t>(choice[i]);
   return index;
 }
 
@@ -48,19 +52,24 @@ void Prices::buildTable(int index) {
   chooseLayouts(index);
   if (prices.table.empty()) return;
   offerMeasured(prices);
-  const KnownSeconds known = prices.measured.empty() ? knownSeconds(kernel, prices) : KnownSeconds();
+  const KnownSeconds known =
+      prices.measured.empty() ? knownSeconds(kernel, prices) : KnownSeconds();
   for (size_t s = 0; s < prices.pricedSpaces; ++s)
-    if (prices.spaces[s]->tuples.empty() && model.modelled().isSeparable(kernel)) offerSums(kernel, prices, s, known);
+    if (prices.spaces[s]->tuples.empty() && model.modelled().isSeparable(kernel))
+      offerSums(kernel, prices, s, known);
     else offerOneByOne(kernel, prices, s, known);
 }
 
-/// Rows of a kernel that is priced by the model because none of them leaves the pinned operands as they are.
-Prices::KnownSeconds Prices::knownSeconds(const Kernel &kernel, const CandidatePrices &prices) const {
+/// Rows of a kernel that is priced by the model because none of them leaves the pinned operands as
+/// they are.
+Prices::KnownSeconds Prices::knownSeconds(const Kernel &kernel,
+                                          const CandidatePrices &prices) const {
   KnownSeconds known;
   for (const PricedConfiguration &row : model.measured(kernel)) {
     LayoutTuple tuple = row.configuration.inputs;
     tuple.insert(tuple.end(), row.configuration.outputs.begin(), row.configuration.outputs.end());
-    if (const auto entry = entryOf(prices, tuple)) known[{*entry, row.configuration.knobs}] = row.cost.seconds;
+    if (const auto entry = entryOf(prices, tuple))
+      known[{*entry, row.configuration.knobs}] = row.cost.seconds;
   }
   return known;
 }
@@ -71,7 +80,8 @@ void Prices::buildFolded(CandidatePrices &prices) const {
     tuple.push_back(*pins[static_cast<size_t>(tensor)]);
     prices.choices.push_back({numberOf(tensor, tuple.back())});
   }
-  prices.spaces = {std::make_shared<ConfigurationSpace>(ConfigurationSpace{.family = "view", .tuples = {tuple}, .knobs = {ViewKnobs{}}})};
+  prices.spaces = {std::make_shared<ConfigurationSpace>(
+      ConfigurationSpace{.family = "view", .tuples = {tuple}, .knobs = {ViewKnobs{}}})};
   prices.pricedSpaces = 1;
   prices.table.resize(1);
   prices.table[0].offer(0, 0, 0, 0);
@@ -79,11 +89,13 @@ void Prices::buildFolded(CandidatePrices &prices) const {
 
 /// What a table may hold: an equal part of what all tables may take.
 size_t Prices::mostCombinations() const {
-  const auto all = options.searchBytes / 3 / static_cast<int64_t>(sizeof(Price)) / std::max<int64_t>(1, static_cast<int64_t>(problem.candidates.size()));
+  const auto all = options.searchBytes / 3 / static_cast<int64_t>(sizeof(Price)) /
+                   std::max<int64_t>(1, static_cast<int64_t>(problem.candidates.size()));
   return static_cast<size_t>(std::clamp<int64_t>(all, shortestTable, maximumTable));
 }
 
-/// Per operand the kept layouts that the candidate can take, its best first, and a table for all combinations.
+/// Per operand the kept layouts that the candidate can take, its best first, and a table for all
+/// combinations.
 void Prices::chooseLayouts(int index) {
   CandidatePrices &prices = candidates[static_cast<size_t>(index)];
   size_t size = 1;
@@ -92,7 +104,8 @@ void Prices::chooseLayouts(int index) {
     const std::vector<Layout> &kept = layouts(prices.operands[operand]);
     std::vector<std::pair<double, int>> ranked;
     for (size_t l = 0; l < kept.size(); ++l)
-      if (const auto found = best.find(kept[l]); found != best.end()) ranked.emplace_back(found->second.seconds, static_cast<int>(l));
+      if (const auto found = best.find(kept[l]); found != best.end())
+        ranked.emplace_back(found->second.seconds, static_cast<int>(l));
     std::sort(ranked.begin(), ranked.end());
     std::vector<int> numbers;
     for (const auto &[seconds, number] : ranked) numbers.push_back(number);
@@ -102,7 +115,9 @@ void Prices::chooseLayouts(int index) {
   const size_t most = mostCombinations();
   if (size > most && most < maximumTable) cutTables = true;
   while (size > most) {
-    const auto longest = std::max_element(prices.choices.begin(), prices.choices.end(), [](const auto &a, const auto &b) { return a.size() < b.size(); });
+    const auto longest =
+        std::max_element(prices.choices.begin(), prices.choices.end(),
+                         [](const auto &a, const auto &b) { return a.size() < b.size(); });
     size = size / longest->size() * (longest->size() - 1);
     longest->pop_back();
   }
@@ -110,7 +125,8 @@ void Prices::chooseLayouts(int index) {
 }
 
 /// The entry of a combination of layouts; nothing if the table lacks one of them.
-std::optional<size_t> Prices::entryOf(const CandidatePrices &prices, const LayoutTuple &tuple) const {
+std::optional<size_t> Prices::entryOf(const CandidatePrices &prices,
+                                      const LayoutTuple &tuple) const {
   std::vector<int> choice;
   for (size_t operand = 0; operand < prices.operands.size(); ++operand) {
     const int number = numberOf(prices.operands[operand], withoutPlace(tuple[operand]));
@@ -126,13 +142,15 @@ LayoutTuple Prices::tupleOf(const CandidatePrices &prices, size_t entry) const {
   LayoutTuple tuple;
   const std::vector<int> choice = prices.choiceOf(entry);
   for (size_t operand = 0; operand < choice.size(); ++operand)
-    tuple.push_back(layouts(prices.operands[operand])[static_cast<size_t>(prices.choices[operand][static_cast<size_t>(choice[operand])])]);
+    tuple.push_back(layouts(prices.operands[operand])[static_cast<size_t>(
+        prices.choices[operand][static_cast<size_t>(choice[operand])])]);
   return tuple;
 }
 
 void Prices::offerMeasured(CandidatePrices &prices) {
   for (const MeasuredPoint &point : prices.measured) {
-    const auto entry = entryOf(prices, prices.space(point.space).tuples[static_cast<size_t>(point.tuple)]);
+    const auto entry =
+        entryOf(prices, prices.space(point.space).tuples[static_cast<size_t>(point.tuple)]);
     if (!entry) continue;
     ++statistics.configurations;
     ++statistics.measured;
@@ -140,32 +158,39 @@ void Prices::offerMeasured(CandidatePrices &prices) {
   }
 }
 
-void Prices::offerSums(const Kernel &kernel, CandidatePrices &prices, size_t s, const KnownSeconds &known) {
+void Prices::offerSums(const Kernel &kernel, CandidatePrices &prices, size_t s,
+                       const KnownSeconds &known) {
   std::vector<std::vector<Layout>> lists;
   for (size_t operand = 0; operand < prices.choices.size(); ++operand) {
     lists.emplace_back();
-    for (int number : prices.choices[operand]) lists.back().push_back(layouts(prices.operands[operand])[static_cast<size_t>(number)]);
+    for (int number : prices.choices[operand])
+      lists.back().push_back(layouts(prices.operands[operand])[static_cast<size_t>(number)]);
   }
   const LoopTable table(kernel, model.device(), *prices.spaces[s], lists);
   std::vector<std::pair<double, size_t>> rows;
-  for (size_t row = 0; row < table.knobsCount(); ++row) rows.emplace_back(table.best(row, -1, 0), row);
+  for (size_t row = 0; row < table.knobsCount(); ++row)
+    rows.emplace_back(table.best(row, -1, 0), row);
   std::sort(rows.begin(), rows.end());
   const std::vector<Knobs> &knobs = prices.spaces[s]->knobs;
   for (size_t k = 0; k < knobs.size() && !known.empty(); ++k)
     for (const auto &[place, seconds] : known)
-      if (place.second == knobs[k]) prices.table[place.first].offer(seconds, static_cast<int>(s), static_cast<int>(k), -1);
+      if (place.second == knobs[k])
+        prices.table[place.first].offer(seconds, static_cast<int>(s), static_cast<int>(k), -1);
   for (size_t entry = 0; entry < prices.table.size(); ++entry) {
     const std::vector<int> choice = prices.choiceOf(entry);
     for (const auto &[bound, row] : rows) {
       if (bound >= prices.table[entry].secondSeconds) break;
       ++statistics.configurations;
-      if (!known.empty() && known.contains({entry, knobs[static_cast<size_t>(table.knobsOf(row))]})) continue;
-      prices.table[entry].offer(table.seconds(row, choice), static_cast<int>(s), table.knobsOf(row), -1);
+      if (!known.empty() && known.contains({entry, knobs[static_cast<size_t>(table.knobsOf(row))]}))
+        continue;
+      prices.table[entry].offer(table.seconds(row, choice), static_cast<int>(s), table.knobsOf(row),
+                                -1);
     }
   }
 }
 
-void Prices::offerOneByOne(const Kernel &kernel, CandidatePrices &prices, size_t s, const KnownSeconds &known) {
+void Prices::offerOneByOne(const Kernel &kernel, CandidatePrices &prices, size_t s,
+                           const KnownSeconds &known) {
   const ConfigurationSpace &space = *prices.spaces[s];
   const bool isView = space.family == familyOf(ViewKnobs{});
   const auto offerTuple = [&](const LayoutTuple &tuple, size_t entry, int tupleIndex) {
@@ -173,13 +198,19 @@ void Prices::offerOneByOne(const Kernel &kernel, CandidatePrices &prices, size_t
       if (!isUseful(kernel, tuple, space.knobs[k])) continue;
       statistics.configurations += isView ? 0 : 1;
       const auto row = known.empty() ? known.end() : known.find({entry, space.knobs[k]});
-      const double seconds = row != known.end() ? row->second : model.modelled().cost(kernel, toConfiguration(kernel, tuple, space.knobs[k])).seconds;
+      const double seconds = row != known.end()
+                                 ? row->second
+                                 : model.modelled()
+                                       .cost(kernel, toConfiguration(kernel, tuple, space.knobs[k]))
+                                       .seconds;
       prices.table[entry].offer(seconds, static_cast<int>(s), static_cast<int>(k), tupleIndex);
     }
   };
   for (size_t i = 0; i < space.tuples.size(); ++i)
-    if (const auto entry = entryOf(prices, space.tuples[i])) offerTuple(space.tuples[i], *entry, static_cast<int>(i));
-  for (size_t entry = 0; space.tuples.empty() && entry < prices.table.size(); ++entry) offerTuple(tupleOf(prices, entry), entry, -1);
+    if (const auto entry = entryOf(prices, space.tuples[i]))
+      offerTuple(space.tuples[i], *entry, static_cast<int>(i));
+  for (size_t entry = 0; space.tuples.empty() && entry < prices.table.size(); ++entry)
+    offerTuple(tupleOf(prices, entry), entry, -1);
 }
 
 }  // namespace weft::select

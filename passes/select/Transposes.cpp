@@ -1,6 +1,7 @@
-// Prices of transposes. A tensor some of whose transposes were measured is transposed along measured pairs of layouts alone,
-// as kernels with rows are chosen among their rows; a tensor without any is transposed by the model. Should no plan be found
-// without a pair that was pruned, admitModelledTransposes() brings them all back and says so.
+// Prices of transposes. A tensor some of whose transposes were measured is transposed along
+// measured pairs of layouts alone, as kernels with rows are chosen among their rows; a tensor
+// without any is transposed by the model. Should no plan be found without a pair that was pruned,
+// admitModelledTransposes() brings them all back and says so.
 #include "passes/select/Prices.h"
 
 #include <fmt/format.h>
@@ -11,7 +12,12 @@
 namespace weft::select {
 
 Kernel transposeKernel(const Tensor &tensor) {
-  Kernel kernel{.name = "transpose_" + tensor.name, .axes = tensor.axes, .values = {}, .inputs = {0}, .outputs = {1}, .body = {}};
+  Kernel kernel{.name = "transpose_" + tensor.name,
+                .axes = tensor.axes,
+                .values = {},
+                .inputs = {0},
+                .outputs = {1},
+                .body = {}};
   std::vector<int> axes(tensor.axes.size());
   std::iota(axes.begin(), axes.end(), 0);
   kernel.values = {{.name = tensor.name, .dtype = tensor.dtype, .axes = axes},
@@ -40,13 +46,17 @@ void Prices::priceTransposes(int tensor) {
     if (model.hasMeasurements()) statistics.modelledTransposes += pairs;
     return;
   }
-  const auto measured = std::count_if(prices.begin(), prices.end(), [](const TransposePrice &price) { return price.seconds < infinite; });
+  const auto measured =
+      std::count_if(prices.begin(), prices.end(),
+                    [](const TransposePrice &price) { return price.seconds < infinite; });
   const auto pruned = static_cast<int64_t>(count * (count - 1)) - measured;
   if (pruned == 0) return;
   prunedPairs.back() = pruned;
   statistics.prunedTransposes += pruned;
-  statistics.notes.push_back(fmt::format("tensor {}: {} of {} transposes between its {} layouts were not measured and are not considered",
-                                         tensorOf(tensor).name, pruned, count * (count - 1), count));
+  statistics.notes.push_back(
+      fmt::format("tensor {}: {} of {} transposes between its {} layouts were not measured and are "
+                  "not considered",
+                  tensorOf(tensor).name, pruned, count * (count - 1), count));
 }
 
 /// False if the tensor's transposes have no rows at all.
@@ -54,12 +64,15 @@ bool Prices::offerMeasuredTransposes(int tensor) {
   const size_t count = layouts(tensor).size();
   const std::vector<PricedConfiguration> &rows = model.measured(transposeKernel(tensorOf(tensor)));
   for (const PricedConfiguration &row : rows) {
-    const int from = numberOf(tensor, row.configuration.inputs[0]), to = numberOf(tensor, row.configuration.outputs[0]);
+    const int from = numberOf(tensor, row.configuration.inputs[0]),
+              to = numberOf(tensor, row.configuration.outputs[0]);
     if (from < 0 || to < 0 || from == to) continue;
     ++statistics.configurations;
     ++statistics.measured;
-    TransposePrice &price = transposes[static_cast<size_t>(tensor)][static_cast<size_t>(from) * count + static_cast<size_t>(to)];
-    if (row.cost.seconds < price.seconds) price = {.seconds = row.cost.seconds, .knobs = row.configuration.knobs};
+    TransposePrice &price = transposes[static_cast<size_t>(tensor)]
+                                      [static_cast<size_t>(from) * count + static_cast<size_t>(to)];
+    if (row.cost.seconds < price.seconds)
+      price = {.seconds = row.cost.seconds, .knobs = row.configuration.knobs};
   }
   return !rows.empty();
 }
@@ -91,9 +104,12 @@ int64_t Prices::offerModelledTransposes(int tensor) {
 bool Prices::admitModelledTransposes() {
   if (statistics.prunedTransposes == 0 || !model.admitsModelled()) return false;
   for (size_t t = 0; t < prunedPairs.size(); ++t)
-    if (prunedPairs[t] > 0) statistics.modelledTransposes += offerModelledTransposes(static_cast<int>(t));
-  statistics.notes.push_back(fmt::format("no plan was found with measured transposes alone: the {} that were not measured are priced by the model",
-                                         statistics.prunedTransposes));
+    if (prunedPairs[t] > 0)
+      statistics.modelledTransposes += offerModelledTransposes(static_cast<int>(t));
+  statistics.notes.push_back(
+      fmt::format("no plan was found with measured transposes alone: the {} that were not measured "
+                  "are priced by the model",
+                  statistics.prunedTransposes));
   statistics.prunedTransposes = 0;
   cheapest.clear();
   prunedPairs.assign(prunedPairs.size(), 0);
@@ -106,7 +122,8 @@ double Prices::transposeSeconds(int tensor, int from, int to) const {
   return from == to ? 0 : transpose(tensor, from, to).seconds;
 }
 
-const std::pair<int, double> &Prices::cheapestTranspose(int tensor, LayoutMask available, int to) const {
+const std::pair<int, double> &Prices::cheapestTranspose(int tensor, LayoutMask available,
+                                                        int to) const {
   const size_t count = layouts(tensor).size();
   cheapest.resize(transposes.size());
   std::vector<std::pair<int, double>> &known = cheapest[static_cast<size_t>(tensor)];
@@ -116,7 +133,8 @@ const std::pair<int, double> &Prices::cheapestTranspose(int tensor, LayoutMask a
   best = {-1, infinite};
   for (int from = 0; from < static_cast<int>(count); ++from) {
     if (!(available >> from & 1)) continue;
-    if (const double seconds = transposeSeconds(tensor, from, to); seconds < best.second) best = {from, seconds};
+    if (const double seconds = transposeSeconds(tensor, from, to); seconds < best.second)
+      best = {from, seconds};
   }
   return best;
 }

@@ -15,7 +15,8 @@ uint64_t mixed(uint64_t x) {
 
 /// Mean 0, deviation 1: the sum of four uniform 16-bit numbers.
 double bellShaped(uint64_t bits) {
-  const double sum = double((bits & 0xffff) + (bits >> 16 & 0xffff) + (bits >> 32 & 0xffff) + (bits >> 48));
+  const double sum =
+      double((bits & 0xffff) + (bits >> 16 & 0xffff) + (bits >> 32 & 0xffff) + (bits >> 48));
   return (sum - 131070) / 65536 * std::sqrt(3.0);
 }
 
@@ -27,12 +28,18 @@ InputRule ruleOf(const Kernel &kernel, int value) {
   for (const BodyOp &op : kernel.body)
     for (size_t n = 0; n < op.operands.size(); ++n) {
       if (op.operands[n] != value) continue;
-      if (op.name == "scatter_add" && n == 1) rule.high = kernel.axes[kernel.values[op.results[0]].axes[0]].extent - 1;
-      if (op.name == "gather" && n == 1) rule.high = kernel.axes[kernel.values[op.operands[0]].axes[0]].extent - 1;
+      if (op.name == "scatter_add" && n == 1)
+        rule.high = kernel.axes[kernel.values[op.results[0]].axes[0]].extent - 1;
+      if (op.name == "gather" && n == 1)
+        rule.high = kernel.axes[kernel.values[op.operands[0]].axes[0]].extent - 1;
       if (op.name == "mask" && n == 1)
-        rule.high = kernel.axes[kernel.values[op.operands[0]].axes[size_t(std::get<int64_t>(op.attributes.at("key")))]].extent;
-      if ((op.name == "div" && n == 1) || (op.name == "reduce_subvectors" && n == 1) || op.name == "rsqrt" ||
-          (op.name == "normalize" && n == 2) || (op.name == "rms_normalize" && n == 1))
+        rule.high = kernel
+                        .axes[kernel.values[op.operands[0]]
+                                  .axes[size_t(std::get<int64_t>(op.attributes.at("key")))]]
+                        .extent;
+      if ((op.name == "div" && n == 1) || (op.name == "reduce_subvectors" && n == 1) ||
+          op.name == "rsqrt" || (op.name == "normalize" && n == 2) ||
+          (op.name == "rms_normalize" && n == 1))
         rule.kind = InputRule::Kind::positive;
     }
   return rule;
@@ -46,20 +53,21 @@ std::vector<InputRule> inputRules(const Kernel &kernel) {
   return rules;
 }
 
-void fillInput(TensorImage &image, const InputRule &rule, uint64_t seed, size_t position, int threads) {
+void fillInput(TensorImage &image, const InputRule &rule, uint64_t seed, size_t position,
+               int threads) {
   const uint64_t key = mixed(seed ^ mixed(position + 1));
-  image.fill([&](int64_t n) -> double {
-    const uint64_t bits = mixed(key + uint64_t(n + 1) * 0x9E3779B97F4A7C15);
-    switch (rule.kind) {
-    case InputRule::Kind::real:
-      return bellShaped(bits);
-    case InputRule::Kind::positive:
-      return 0.5 + std::abs(bellShaped(bits));
-    case InputRule::Kind::integer:
-      return double(rule.low + int64_t(bits % uint64_t(rule.high - rule.low + 1)));
-    }
-    return 0;
-  }, threads);
+  image.fill(
+      [&](int64_t n) -> double {
+        const uint64_t bits = mixed(key + uint64_t(n + 1) * 0x9E3779B97F4A7C15);
+        switch (rule.kind) {
+          case InputRule::Kind::real: return bellShaped(bits);
+          case InputRule::Kind::positive: return 0.5 + std::abs(bellShaped(bits));
+          case InputRule::Kind::integer:
+            return double(rule.low + int64_t(bits % uint64_t(rule.high - rule.low + 1)));
+        }
+        return 0;
+      },
+      threads);
 }
 
 }  // namespace weft::runtime

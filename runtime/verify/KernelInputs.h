@@ -1,5 +1,5 @@
-// Seeded inputs that make sense to the ops that read them: indices and lengths in range, divisors away from zero, what a
-// root is taken of positive. All other floats are bell-shaped around zero.
+// Seeded inputs that make sense to the ops that read them: indices and lengths in range, divisors
+// away from zero, what a root is taken of positive. All other floats are bell-shaped around zero.
 #pragma once
 
 #include "runtime/verify/TensorImage.h"
@@ -19,6 +19,7 @@ struct InputRule {
 std::vector<InputRule> inputRules(const Kernel &kernel);
 
 /// Fills the image of input `position`; a function of seed, position and logical element alone.
-void fillInput(TensorImage &image, const InputRule &rule, uint64_t seed, size_t position, int threads = 1);
+void fillInput(TensorImage &image, const InputRule &rule, uint64_t seed, size_t position,
+               int threads = 1);
 
 }  // namespace weft::runtime

@@ -36,7 +36,8 @@ public:
       cuda::upload(buffer.device.address(), buffer.bytes);
     }
   }
-  /// Of all buffers of the plan: those of the kernel are these, the others (a library's workspace) as they were.
+  /// Of all buffers of the plan: those of the kernel are these, the others (a library's workspace)
+  /// as they were.
   std::vector<cuda::DevicePointer> addresses(std::span<const cuda::DevicePointer> others) const {
     std::vector<cuda::DevicePointer> result(others.begin(), others.end());
     for (const auto &[number, buffer] : buffers) {
@@ -67,8 +68,10 @@ private:
   }
   void cover(const PlanTensor &tensor) {
     int64_t last = 0;
-    for (size_t d = 0; d < tensor.extents.size(); ++d) last += (tensor.extents[d] - 1) * tensor.strides[d];
-    const int64_t end = firstByte(tensor) + (last + 1) * sizeOf(*parseDType(tensor.dtype)) + TensorImage::margin;
+    for (size_t d = 0; d < tensor.extents.size(); ++d)
+      last += (tensor.extents[d] - 1) * tensor.strides[d];
+    const int64_t end =
+        firstByte(tensor) + (last + 1) * sizeOf(*parseDType(tensor.dtype)) + TensorImage::margin;
     std::vector<std::byte> &bytes = buffers[tensor.buffer].bytes;
     if (int64_t(bytes.size()) < end) bytes.resize(size_t(end), TensorImage::poison);
   }
@@ -80,8 +83,8 @@ private:
 
 }  // namespace
 
-std::optional<CheckResult> verifyKernel(const Executor &executor, int index, const Kernel &kernel, const CheckOptions &options,
-                                        const cuda::Stream &stream) {
+std::optional<CheckResult> verifyKernel(const Executor &executor, int index, const Kernel &kernel,
+                                        const CheckOptions &options, const cuda::Stream &stream) {
   const PlanKernel &entry = executor.plan().kernels[size_t(index)];
   const Launchable *launchable = executor.launchable(index);
   if (!launchable) return std::nullopt;
@@ -93,8 +96,10 @@ std::optional<CheckResult> verifyKernel(const Executor &executor, int index, con
     fillInput(inputs[n], rules[n], options.seed, n, options.threads);
     inputs[n].copyTo(memory.memoryOf(entry.inputs[n]));
   }
-  // Two operands may be one tensor, or views that overlap: what lies in memory last is what the kernel reads.
-  for (size_t n = 0; n < entry.inputs.size(); ++n) inputs[n].copyFrom(memory.memoryOf(entry.inputs[n]));
+  // Two operands may be one tensor, or views that overlap: what lies in memory last is what the
+  // kernel reads.
+  for (size_t n = 0; n < entry.inputs.size(); ++n)
+    inputs[n].copyFrom(memory.memoryOf(entry.inputs[n]));
   for (int tensor : entry.outputs) outputs.push_back(memory.imageOf(tensor));
   const uint64_t dropout[] = {options.dropout.seed, options.dropout.step};
   const cuda::Buffer key(sizeof dropout);
@@ -102,8 +107,9 @@ std::optional<CheckResult> verifyKernel(const Executor &executor, int index, con
   memory.upload();
   const Bindings own = executor.ownBindings();
   const std::vector<cuda::DevicePointer> addresses = memory.addresses(own.buffers);
-  launchable->enqueue({.buffers = addresses, .dropoutKey = key.address(), .libraryWorkspace = own.libraryWorkspace},
-                      stream.handle());
+  launchable->enqueue(
+      {.buffers = addresses, .dropoutKey = key.address(), .libraryWorkspace = own.libraryWorkspace},
+      stream.handle());
   stream.synchronize();
   const std::string problem = memory.download(outputs);
   CheckResult result = checkOutputs(kernel, inputs, outputs, options);

@@ -1,5 +1,6 @@
-// One kernel of a loaded plan at its true extents, on memory of its own: seeded inputs, poisoned outputs, the result compared
-// with fp64 on a sample of points. What runs is what the plan runs: its cubin, or the library's product.
+// One kernel of a loaded plan at its true extents, on memory of its own: seeded inputs, poisoned
+// outputs, the result compared with fp64 on a sample of points. What runs is what the plan runs:
+// its cubin, or the library's product.
 #pragma once
 
 #include "runtime/Executor.h"
@@ -7,9 +8,9 @@
 
 namespace weft::runtime {
 
-/// `kernel` is what the plan's kernel computes, its inputs and outputs in the plan's order. Nothing for a view, which runs
-/// nothing. Throws DriverError if the kernel fails.
-std::optional<CheckResult> verifyKernel(const Executor &executor, int index, const Kernel &kernel, const CheckOptions &options,
-                                        const cuda::Stream &stream);
+/// `kernel` is what the plan's kernel computes, its inputs and outputs in the plan's order. Nothing
+/// for a view, which runs nothing. Throws DriverError if the kernel fails.
+std::optional<CheckResult> verifyKernel(const Executor &executor, int index, const Kernel &kernel,
+                                        const CheckOptions &options, const cuda::Stream &stream);
 
 }  // namespace weft::runtime

@@ -36,7 +36,8 @@ int64_t termsOfPoint(const Kernel &kernel, const std::vector<int> &axes) {
 /// Collects places without repeating one.
 class Sample {
 public:
-  Sample(const std::vector<int64_t> &extents, int64_t limit, uint64_t seed) : extents(extents), limit(limit), random(seed) {}
+  Sample(const std::vector<int64_t> &extents, int64_t limit, uint64_t seed)
+      : extents(extents), limit(limit), random(seed) {}
 
   bool isFull() const { return int64_t(places.size()) >= limit; }
   void add(const Place &place) {
@@ -91,10 +92,12 @@ std::vector<Place> allPlaces(const std::vector<int64_t> &extents, int64_t count)
 }
 
 /// Compares some places of one output.
-CheckResult comparePlaces(const Kernel &kernel, size_t output, std::span<const Place> places, const std::vector<TensorImage> &inputs,
-                          const TensorImage &stored, const CheckOptions &options) {
+CheckResult comparePlaces(const Kernel &kernel, size_t output, std::span<const Place> places,
+                          const std::vector<TensorImage> &inputs, const TensorImage &stored,
+                          const CheckOptions &options) {
   std::vector<reference::ElementReader> readers;
-  for (const TensorImage &input : inputs) readers.push_back([&input](std::span<const int64_t> at) { return input.at(at); });
+  for (const TensorImage &input : inputs)
+    readers.push_back([&input](std::span<const int64_t> at) { return input.at(at); });
   reference::PointEvaluator points(kernel, std::move(readers), options.dropout);
   CheckResult result;
   for (const Place &place : places) {
@@ -109,7 +112,9 @@ CheckResult comparePlaces(const Kernel &kernel, size_t output, std::span<const P
     }
     if (reference::agrees(got, want, stored.type())) continue;
     ++result.failing;
-    if (!result.worst) result.worst = {.output = output, .coordinates = place, .got = got, .want = want.value, .bound = bound};
+    if (!result.worst)
+      result.worst = {
+          .output = output, .coordinates = place, .got = got, .want = want.value, .bound = bound};
   }
   return result;
 }
@@ -128,15 +133,19 @@ std::vector<Place> samplePoints(const Kernel &kernel, size_t output, const Check
   const int value = kernel.outputs[output];
   const std::vector<int64_t> extents = extentsOf(kernel, value);
   const int64_t elements = kernel.elements(value);
-  const int64_t limit = std::max<int64_t>(32, std::min(options.points, termsPerOutput / termsOfPoint(kernel, kernel.values[value].axes)));
+  const int64_t limit = std::max<int64_t>(
+      32,
+      std::min(options.points, termsPerOutput / termsOfPoint(kernel, kernel.values[value].axes)));
   if (elements <= limit) return allPlaces(extents, elements);
   Sample sample(extents, limit, options.seed + output);
   sample.addCorners();
-  // Lines lie along the reduced dimension, whose statistics their points share; the others lie along any dimension in turn.
+  // Lines lie along the reduced dimension, whose statistics their points share; the others lie
+  // along any dimension in turn.
   std::vector<size_t> dimensions;
   const std::vector<int> reduced = kernel.reducedAxes();
   for (size_t d = 0; d < extents.size(); ++d)
-    if (std::find(reduced.begin(), reduced.end(), kernel.values[value].axes[d]) != reduced.end()) dimensions.push_back(d);
+    if (std::find(reduced.begin(), reduced.end(), kernel.values[value].axes[d]) != reduced.end())
+      dimensions.push_back(d);
   if (dimensions.empty())
     for (size_t d = 0; d < extents.size(); ++d) dimensions.push_back(d);
   for (int64_t line = 0; !sample.isFull() && line < limit; ++line)
@@ -144,12 +153,13 @@ std::vector<Place> samplePoints(const Kernel &kernel, size_t output, const Check
   return std::move(sample.places);
 }
 
-CheckResult checkOutputs(const Kernel &kernel, const std::vector<TensorImage> &inputs, const std::vector<TensorImage> &outputs,
-                         const CheckOptions &options) {
+CheckResult checkOutputs(const Kernel &kernel, const std::vector<TensorImage> &inputs,
+                         const std::vector<TensorImage> &outputs, const CheckOptions &options) {
   CheckResult result;
   for (size_t output = 0; output < outputs.size(); ++output) {
     const std::vector<Place> places = samplePoints(kernel, output, options);
-    const size_t threads = std::clamp<size_t>(places.size() / 64, 1, size_t(std::max(1, options.threads)));
+    const size_t threads =
+        std::clamp<size_t>(places.size() / 64, 1, size_t(std::max(1, options.threads)));
     std::vector<CheckResult> parts(threads);
     std::vector<std::string> failures(threads);
     std::vector<std::thread> workers;
@@ -157,7 +167,8 @@ CheckResult checkOutputs(const Kernel &kernel, const std::vector<TensorImage> &i
       workers.emplace_back([&, t] {
         const size_t begin = places.size() * t / threads, end = places.size() * (t + 1) / threads;
         try {
-          parts[t] = comparePlaces(kernel, output, std::span(places).subspan(begin, end - begin), inputs, outputs[output], options);
+          parts[t] = comparePlaces(kernel, output, std::span(places).subspan(begin, end - begin),
+                                   inputs, outputs[output], options);
         } catch (const Error &error) {
           failures[t] = error.what();
         }
@@ -176,8 +187,10 @@ std::string describe(const CheckResult &result) {
   std::string text = result.problem;
   if (!result.worst) return text;
   const Mismatch &worst = *result.worst;
-  return fmt::format("{}{}output {} at [{}]: {} instead of {} (bound {:.3g}); {} of {} points fail", text, text.empty() ? "" : "; ",
-                     worst.output, fmt::join(worst.coordinates, ", "), worst.got, worst.want, worst.bound, result.failing, result.points);
+  return fmt::format("{}{}output {} at [{}]: {} instead of {} (bound {:.3g}); {} of {} points fail",
+                     text, text.empty() ? "" : "; ", worst.output,
+                     fmt::join(worst.coordinates, ", "), worst.got, worst.want, worst.bound,
+                     result.failing, result.points);
 }
 
 }  // namespace weft::runtime

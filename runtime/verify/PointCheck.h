@@ -1,5 +1,5 @@
-// What a kernel wrote against fp64, element by element or on a sample: corners, edges, runs of neighbours and whole rows
-// spread over each output. Needs no GPU: it compares images.
+// What a kernel wrote against fp64, element by element or on a sample: corners, edges, runs of
+// neighbours and whole rows spread over each output. Needs no GPU: it compares images.
 #pragma once
 
 #include "kernel/reference/PointEvaluator.h"
@@ -26,20 +26,21 @@ struct Mismatch {
 
 struct CheckResult {
   int64_t points = 0, failing = 0;
-  double worstError = 0;   ///< largest |got - want| of finite elements
-  double worstRatio = 0;   ///< largest error in units of its bound; above 1 fails
+  double worstError = 0;          ///< largest |got - want| of finite elements
+  double worstRatio = 0;          ///< largest error in units of its bound; above 1 fails
   std::optional<Mismatch> worst;  ///< the first failing element
-  std::string problem;     ///< writes beside elements, an input changed
+  std::string problem;            ///< writes beside elements, an input changed
   bool passed() const { return failing == 0 && problem.empty(); }
 };
 
-/// The elements of one output to look at, deterministic. Their number is bounded by options.points, and by the work of
-/// evaluating them where each needs a long sum of its own.
-std::vector<std::vector<int64_t>> samplePoints(const Kernel &kernel, size_t output, const CheckOptions &options);
+/// The elements of one output to look at, deterministic. Their number is bounded by options.points,
+/// and by the work of evaluating them where each needs a long sum of its own.
+std::vector<std::vector<int64_t>> samplePoints(const Kernel &kernel, size_t output,
+                                               const CheckOptions &options);
 
 /// `outputs`: as downloaded after the kernel ran on `inputs`.
-CheckResult checkOutputs(const Kernel &kernel, const std::vector<TensorImage> &inputs, const std::vector<TensorImage> &outputs,
-                         const CheckOptions &options);
+CheckResult checkOutputs(const Kernel &kernel, const std::vector<TensorImage> &inputs,
+                         const std::vector<TensorImage> &outputs, const CheckOptions &options);
 
 /// "output 0 at [1, 4]: 3.25 instead of 3 (bound 0.001); 12 of 4096 points fail".
 std::string describe(const CheckResult &result);

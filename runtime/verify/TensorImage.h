@@ -1,6 +1,6 @@
-// A tensor as bytes in one layout, between two margins: what is uploaded before a kernel runs and downloaded after it.
-// Every byte that is not an element's is poison (0xff), so that writes beside elements are found; elements start as poison,
-// too, which is NaN in every floating type.
+// A tensor as bytes in one layout, between two margins: what is uploaded before a kernel runs and
+// downloaded after it. Every byte that is not an element's is poison (0xff), so that writes beside
+// elements are found; elements start as poison, too, which is NaN in every floating type.
 #pragma once
 
 #include "kernel/Configuration.h"
@@ -19,11 +19,13 @@ public:
   static constexpr int64_t margin = 256;
 
   /// Element zero stands `offset` elements behind the margin.
-  TensorImage(DType dtype, std::vector<int64_t> extents, std::vector<int64_t> strides, int64_t offset = 0);
+  TensorImage(DType dtype, std::vector<int64_t> extents, std::vector<int64_t> strides,
+              int64_t offset = 0);
   /// A value of a kernel in a layout.
   TensorImage(const Kernel &kernel, int value, const Layout &layout);
 
-  /// Element n of the logical row-major order becomes value(n), rounded to the type. Asked from several threads where there are more than one.
+  /// Element n of the logical row-major order becomes value(n), rounded to the type. Asked from
+  /// several threads where there are more than one.
   void fill(const std::function<double(int64_t n)> &value, int threads = 1);
   double at(std::span<const int64_t> coordinates) const;
   void set(std::span<const int64_t> coordinates, double value);

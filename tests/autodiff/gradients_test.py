@@ -1,8 +1,9 @@
-"""weft's gradients against JAX's: every preset with --train, and every op of ops.mlir. Forward graphs become JAX functions
-(graph_in_jax.py); JAX differentiates them in fp64; weft-interpret evaluates weft's backward graph and compares all results.
+"""weft's gradients against JAX's: every preset with --train, and every op of ops.mlir. Forward
+graphs become JAX functions (graph_in_jax.py); JAX differentiates them in fp64; weft-interpret
+evaluates weft's backward graph and compares all results.
 
-WEFT_BIN names the folder of weft, weft-opt and weft-interpret. Exits with 77 (skipped) where there is no JAX.
-"""
+WEFT_BIN names the folder of weft, weft-opt and weft-interpret. Exits with 77 (skipped) where there
+is no JAX."""
 import json
 import os
 import pathlib
@@ -28,15 +29,23 @@ SEED, STEP = 5, 3
 STORED = {'f32': ('F32', np.float32), 'i32': ('I32', np.int32), 'i1': ('BOOL', np.bool_)}
 
 ENCODER = 'b=2 j=5 h=2 p=3 i=6 u=7'
-PRESETS = {'attention': ['b=2 j=3 k=5 h=2 p=4 w=3', 'b=1 j=3 k=5 h=6 g=2 p=3 w=2'], 'paper-attention': ['b=2 j=5 h=2 p=3 i=6'],
-           'paper-encoder': [ENCODER, 'b=1 j=17 k=19 h=3 p=5 i=15 u=11'], 'bert-base': [ENCODER], 'bert-large': [ENCODER],
-           'masked-token': ['b=2 j=3 h=2 i=4 u=5 v=7'], 'gpt2': [ENCODER], 'llama-3-8b': ['b=2 j=5 h=6 g=2 p=4 i=7 u=9']}
+PRESETS = {
+    'attention': ['b=2 j=3 k=5 h=2 p=4 w=3',
+                  'b=1 j=3 k=5 h=6 g=2 p=3 w=2'], 'paper-attention': ['b=2 j=5 h=2 p=3 i=6'],
+    'paper-encoder': [ENCODER, 'b=1 j=17 k=19 h=3 p=5 i=15 u=11'], 'bert-base': [ENCODER],
+    'bert-large': [ENCODER], 'masked-token': ['b=2 j=3 h=2 i=4 u=5 v=7'], 'gpt2': [ENCODER],
+    'llama-3-8b': ['b=2 j=5 h=6 g=2 p=4 i=7 u=9']
+}
 
 
 def run(*command):
-    done = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    done = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True)
     if done.returncode != 0:
-        raise AssertionError(f'{" ".join(map(str, command))}: exit status {done.returncode}\n{done.stdout}{done.stderr}')
+        raise AssertionError(
+            f'{" ".join(map(str, command))}: exit status '
+            f'{done.returncode}\n{done.stdout}{done.stderr}'
+        )
     return done.stdout
 
 
@@ -44,7 +53,10 @@ def write_safetensors(path, tensors):
     header, blobs, at = {}, [], 0
     for name, (dtype, value) in tensors.items():
         blob = np.ascontiguousarray(value, STORED[dtype][1]).tobytes()
-        header[name] = {'dtype': STORED[dtype][0], 'shape': list(np.shape(value)), 'data_offsets': [at, at + len(blob)]}
+        header[name] = {
+            'dtype': STORED[dtype][0], 'shape': list(np.shape(value)),
+            'data_offsets': [at, at + len(blob)]
+        }
         blobs.append(blob)
         at += len(blob)
     text = json.dumps(header).encode()
@@ -64,10 +76,22 @@ class Gradients(unittest.TestCase):
         forward = Graph(forward_text, name, SEED, STEP)
         both = Graph(both_text, name, SEED, STEP)
         random = np.random.default_rng(7)
-        inputs = {argument: random_value(random, argument, type_) for argument, type_ in both.arguments.items()}
-        plain = {argument: inputs[argument] for argument, type_ in forward.arguments.items() if type_.dtype != 'f32'}
-        floats = {argument: inputs[argument].astype(np.float64) for argument in forward.arguments if argument not in plain}
-        upstream = [inputs[argument].astype(np.float64) for argument in both.arguments if argument not in forward.arguments]
+        inputs = {
+            argument: random_value(random, argument, type_)
+            for argument, type_ in both.arguments.items()
+        }
+        plain = {
+            argument: inputs[argument]
+            for argument, type_ in forward.arguments.items() if type_.dtype != 'f32'
+        }
+        floats = {
+            argument: inputs[argument].astype(np.float64)
+            for argument in forward.arguments if argument not in plain
+        }
+        upstream = [
+            inputs[argument].astype(np.float64) for argument in both.arguments
+            if argument not in forward.arguments
+        ]
         upstream = upstream or [np.float64(1)]  # the graph ends in a loss
 
         @jax.jit  # compiled once as a whole, not op by op
@@ -76,15 +100,23 @@ class Gradients(unittest.TestCase):
             return results, pull(upstream)[0]
 
         results, gradients = pulled(floats, upstream)
-        expected = dict(zip(both.results, [*results, *(gradients[argument] for argument in floats)], strict=True))
+        expected = dict(
+            zip(both.results, [*results, *(gradients[argument] for argument in floats)],
+                strict=True))
         with tempfile.TemporaryDirectory() as folder:
             folder = pathlib.Path(folder)
             (folder / 'graph.mlir').write_text(both_text)
-            write_safetensors(folder / 'inputs', {key: (both.arguments[key].dtype, value) for key, value in inputs.items()})
-            write_safetensors(folder / 'expected', {key: ('f32', value) for key, value in expected.items()})
+            write_safetensors(
+                folder / 'inputs',
+                {key: (both.arguments[key].dtype, value)
+                 for key, value in inputs.items()})
+            write_safetensors(folder / 'expected',
+                              {key: ('f32', value)
+                               for key, value in expected.items()})
             graph = ['--graph', name] if name else []
-            out = run(BIN / 'weft-interpret', folder / 'graph.mlir', *graph, '--inputs', folder / 'inputs', '--expect',
-                      folder / 'expected', '--dropout-seed', SEED, '--dropout-step', STEP, '--absolute', 1e-6, '--relative', 2e-6)
+            out = run(BIN / 'weft-interpret', folder / 'graph.mlir', *graph, '--inputs',
+                      folder / 'inputs', '--expect', folder / 'expected', '--dropout-seed', SEED,
+                      '--dropout-step', STEP, '--absolute', 1e-6, '--relative', 2e-6)
         self.assertEqual(len(re.findall(': equal:', out)), len(both.results), out)
 
     def test_every_preset(self):
@@ -92,15 +124,20 @@ class Gradients(unittest.TestCase):
         for preset, extents in PRESETS.items():
             for dims in extents:
                 with self.subTest(preset=preset, dims=dims):
-                    flags = ['--dtype', 'f32', *(flag for dim in dims.split() for flag in ('--dim', dim))]
-                    self.compare(run(BIN / 'weft', 'import', preset, *flags), run(BIN / 'weft', 'import', preset, '--train', *flags))
+                    flags = [
+                        '--dtype', 'f32', *(flag for dim in dims.split() for flag in ('--dim', dim))
+                    ]
+                    self.compare(run(BIN / 'weft', 'import', preset, *flags),
+                                 run(BIN / 'weft', 'import', preset, '--train', *flags))
                     seen.add(preset)
-        unknown = subprocess.run([BIN / 'weft', 'import', 'no such preset'], stderr=subprocess.PIPE, text=True, check=False)
+        unknown = subprocess.run([BIN / 'weft', 'import', 'no such preset'], stderr=subprocess.PIPE,
+                                 text=True, check=False)
         self.assertEqual(seen, set(re.search(r'\(known: ([^)]*)\)', unknown.stderr)[1].split(', ')))
 
     def test_every_op(self):
         text = run(BIN / 'weft-opt', HERE / 'ops.mlir')
-        both = run(BIN / 'weft-opt', '--pass-pipeline=builtin.module(weft.graph(differentiate))', HERE / 'ops.mlir')
+        both = run(BIN / 'weft-opt', '--pass-pipeline=builtin.module(weft.graph(differentiate))',
+                   HERE / 'ops.mlir')
         names = re.findall(r'weft\.graph @(\w+)', text)
         self.assertGreater(len(names), 4)
         for name in names:

@@ -1,7 +1,7 @@
-"""Forward graphs in their text form as JAX functions, written from ir/SPEC.md alone: nothing here knows how weft differentiates.
+"""Forward graphs in their text form as JAX functions, written from ir/SPEC.md alone: nothing here
+knows how weft differentiates.
 
-Statements are those of ir/Syntax.cpp. Everything is computed in fp64.
-"""
+Statements are those of ir/Syntax.cpp. Everything is computed in fp64."""
 import re
 
 import jax
@@ -10,15 +10,16 @@ import numpy as np
 
 jax.config.update('jax_enable_x64', True)
 
-STATEMENT = re.compile(r'''^\s*(?P<results>%[\w, %]+)\s=\sweft\.(?P<op>\w+)
+STATEMENT = re.compile(
+    r'''^\s*(?P<results>%[\w, %]+)\s=\sweft\.(?P<op>\w+)
     (?:\s"(?P<spec>[^"]*)")?(?:\s(?P<kind>causal|window|padding|block|sum|max))?
-    \s(?P<operands>%\w+(?:,\s%\w+)*)(?:\sover\s(?P<over>[\w, ]+?))?(?:\salong\s\((?P<along>[^)]*)\))?
+    \s(?P<operands>%\w+(?:,\s%\w+)*)(?:\sover\s(?P<over>[\w, ]+?))?
+    (?:\salong\s\((?P<along>[^)]*)\))?
     (?:\s\{(?P<attributes>.*?)\})?\s:\s(?P<types>.*)$''', re.VERBOSE)
 
 
 class Type:
     """tensor<2x3xf32, #weft.axes<b, j>>"""
-
     def __init__(self, text):
         body, axes = re.fullmatch(r'tensor<(.*), #weft\.axes<(.*)>>', text).groups()
         *extents, self.dtype = body.split('x')
@@ -33,11 +34,13 @@ class Type:
 
 
 def philox(counter, key, rounds=7):
-    """Philox4x32 of SPEC.md, section Dropout bits: four words and two keys to four words, as Python's integers."""
+    """Philox4x32 of SPEC.md, section Dropout bits: four words and two keys to four words, as
+    Python's integers."""
     c, k = list(counter), list(key)
     for _ in range(rounds):
         product0, product1 = 0xD2511F53 * c[0], 0xCD9E8D57 * c[2]
-        c = [(product1 >> 32) ^ c[1] ^ k[0], product1 % 2**32, (product0 >> 32) ^ c[3] ^ k[1], product0 % 2**32]
+        c = [(product1 >> 32) ^ c[1] ^ k[0], product1 % 2**32, (product0 >> 32) ^ c[3] ^ k[1],
+             product0 % 2**32]
         k = [(k[0] + 0x9E3779B9) % 2**32, (k[1] + 0xBB67AE85) % 2**32]
     return c
 
@@ -61,7 +64,11 @@ def kept(shape, p, stream, seed, step):
     draw = c % 2 + 2 * (r % 16 // 8) + 4 * (c % 16 // 8)
     common = philox((0, 0, 0, stream), (seed % 2**32, (seed >> 32) ^ (step * 0x9E3779B9 % 2**32)))
     parts = [lane + 32 * (c // 16), r // 16, o % 2**32, np.zeros_like(o)]
-    words = np.stack(mixed([np.uint32(word) + part.astype(np.uint32) * np.uint32(0x9E3779B9) for word, part in zip(common, parts)]))
+    words = np.stack(
+        mixed([
+            np.uint32(word) + part.astype(np.uint32) * np.uint32(0x9E3779B9)
+            for word, part in zip(common, parts)
+        ]))
     word = np.take_along_axis(words, (draw // 2)[None], axis=0)[0]
     bits = (word >> (16 * (draw % 2)).astype(np.uint32)) & np.uint32(0xFFFF)
     return (bits >= round(p * 65536)).reshape(shape)
@@ -69,15 +76,16 @@ def kept(shape, p, stream, seed, step):
 
 class Graph:
     """One weft.graph of a module's text."""
-
     def __init__(self, text, name=None, seed=1, step=0):
         self.seed, self.step = seed, step
         self.aliases = dict(re.findall(r'^(!\w+)\s*=\s*(tensor<.*>)$', text, re.MULTILINE))
         header = re.search(rf'weft\.graph @({name or r"[^(]+"})\((.*?)\) ->.*$', text, re.MULTILINE)
         self.name = header.group(1)
         body = text[header.end():text.index('weft.return', header.end())]
-        self.arguments = {argument: self.type(type_text) for argument, type_text in
-                          re.findall(r'%(\w+): (!\w+|tensor<[^>]*>>)', header.group(2))}
+        self.arguments = {
+            argument: self.type(type_text)
+            for argument, type_text in re.findall(r'%(\w+): (!\w+|tensor<[^>]*>>)', header.group(2))
+        }
         self.lines = [line for line in body.splitlines() if ' = weft.' in line]
         ending = text[text.index('weft.return', header.end()):].splitlines()[0]
         names, types = ending[len('weft.return '):].split(' : ')
@@ -100,7 +108,7 @@ class Graph:
             statement = Statement(self, matched)
             operands = [values[name.strip().lstrip('%')] for name in matched['operands'].split(',')]
             produced = getattr(statement, 'op_' + matched['op'])(*operands)
-            produced = produced if isinstance(produced, tuple) else (produced,)
+            produced = produced if isinstance(produced, tuple) else (produced, )
             for name, value in zip(matched['results'].split(','), produced):
                 values[name.strip().lstrip('%')] = value
         return [values[name] for name in self.results]
@@ -108,15 +116,16 @@ class Graph:
 
 class Statement:
     """One op: its attributes, and what it means."""
-
     def __init__(self, graph, matched):
         self.graph, self.spec, self.kind = graph, matched['spec'], matched['kind']
         operand_text, _, result_text = matched['types'].partition(' -> ')
         self.operands, self.result_types = graph.types(operand_text), graph.types(result_text)
         self.first = self.operands[0]
         self.over = self.first.dimensions(matched['over']) if matched['over'] else None
-        self.along = self.first.dimensions(matched['along']) if matched['along'] is not None else None
-        self.attributes = dict(re.findall(r'(\w+) = (\[[^\]]*\]|[^,\]]+)', matched['attributes'] or ''))
+        self.along = self.first.dimensions(
+            matched['along']) if matched['along'] is not None else None
+        self.attributes = dict(
+            re.findall(r'(\w+) = (\[[^\]]*\]|[^,\]]+)', matched['attributes'] or ''))
 
     def number(self, name, otherwise=None):
         return float(self.attributes[name]) if name in self.attributes else otherwise
@@ -128,7 +137,9 @@ class Statement:
         return self.first.dimension(self.attributes[name])
 
     def listed(self, name):
-        return [part.strip() for part in self.attributes[name].strip('[]').split(',') if part.strip()]
+        return [
+            part.strip() for part in self.attributes[name].strip('[]').split(',') if part.strip()
+        ]
 
     def spread(self, a, b):
         """b against a: dimension n of b runs along dimension along[n]."""
@@ -139,24 +150,58 @@ class Statement:
         return jnp.transpose(b, order).reshape(shape)
 
     # Maps.
-    def op_relu(self, x): return jnp.where(x > 0, x, 0.0)
-    def op_gelu(self, x): return jax.nn.gelu(x, approximate=False)
-    def op_gelu_tanh(self, x): return jax.nn.gelu(x, approximate=True)
-    def op_silu(self, x): return x * jax.nn.sigmoid(x)
-    def op_tanh(self, x): return jnp.tanh(x)
-    def op_sigmoid(self, x): return jax.nn.sigmoid(x)
-    def op_exp(self, x): return jnp.exp(x)
-    def op_sqrt(self, x): return jnp.sqrt(x)
-    def op_rsqrt(self, x): return jax.lax.rsqrt(x)
-    def op_scale(self, x): return x * self.number('factor')
-    def op_cast(self, x): return x
-    def op_identity(self, x): return x
-    def op_add(self, a, b): return a + self.spread(a, b)
-    def op_sub(self, a, b): return a - self.spread(a, b)
-    def op_mul(self, a, b): return a * self.spread(a, b)
-    def op_div(self, a, b): return a / self.spread(a, b)
+    def op_relu(self, x):
+        return jnp.where(x > 0, x, 0.0)
+
+    def op_gelu(self, x):
+        return jax.nn.gelu(x, approximate=False)
+
+    def op_gelu_tanh(self, x):
+        return jax.nn.gelu(x, approximate=True)
+
+    def op_silu(self, x):
+        return x * jax.nn.sigmoid(x)
+
+    def op_tanh(self, x):
+        return jnp.tanh(x)
+
+    def op_sigmoid(self, x):
+        return jax.nn.sigmoid(x)
+
+    def op_exp(self, x):
+        return jnp.exp(x)
+
+    def op_sqrt(self, x):
+        return jnp.sqrt(x)
+
+    def op_rsqrt(self, x):
+        return jax.lax.rsqrt(x)
+
+    def op_scale(self, x):
+        return x * self.number('factor')
+
+    def op_cast(self, x):
+        return x
+
+    def op_identity(self, x):
+        return x
+
+    def op_add(self, a, b):
+        return a + self.spread(a, b)
+
+    def op_sub(self, a, b):
+        return a - self.spread(a, b)
+
+    def op_mul(self, a, b):
+        return a * self.spread(a, b)
+
+    def op_div(self, a, b):
+        return a / self.spread(a, b)
+
     op_bias = op_residual = op_add
-    def op_select(self, condition, a, b): return jnp.where(condition != 0, a, b)
+
+    def op_select(self, condition, a, b):
+        return jnp.where(condition != 0, a, b)
 
     def op_dropout(self, x):
         p = self.number('p')
@@ -167,9 +212,10 @@ class Statement:
         axis, position = self.dimension('dim'), self.dimension('position')
         extent, base = x.shape[axis], self.number('base', 10000.0)
         x = jnp.moveaxis(x, (position, axis), (-2, -1))
-        angle = np.arange(x.shape[-2])[:, None] * base ** (-2.0 * np.arange(extent // 2) / extent)
+        angle = np.arange(x.shape[-2])[:, None] * base**(-2.0 * np.arange(extent // 2) / extent)
         halved = self.attributes.get('style', 'halved') == 'halved'
-        a, b = (x[..., :extent // 2], x[..., extent // 2:]) if halved else (x[..., 0::2], x[..., 1::2])
+        a, b = (x[..., :extent // 2], x[..., extent // 2:]) if halved else (x[..., 0::2], x[...,
+                                                                                            1::2])
         turned = a * np.cos(angle) - b * np.sin(angle), b * np.cos(angle) + a * np.sin(angle)
         y = jnp.concatenate(turned, -1) if halved else jnp.stack(turned, -1).reshape(x.shape)
         return jnp.moveaxis(y, (-2, -1), (position, axis))
@@ -178,14 +224,16 @@ class Statement:
         key = self.dimension('key')
         at = lambda d: np.arange(x.shape[d]).reshape([-1 if n == d else 1 for n in range(x.ndim)])
         if self.kind == 'padding':
-            visible = at(key) < np.asarray(aux).reshape([-1 if n == self.along[0] else 1 for n in range(x.ndim)])
+            visible = at(key) < np.asarray(aux).reshape(
+                [-1 if n == self.along[0] else 1 for n in range(x.ndim)])
         elif self.kind == 'block':
             query, size = self.dimension('query'), self.integer('size')
             visible = np.asarray(aux)[at(query) // size, at(key) // size] != 0
         else:
             query = self.dimension('query')
             distance = at(key) - (at(query) + x.shape[key] - x.shape[query])
-            left, right = (self.integer('left'), self.integer('right')) if self.kind == 'window' else (np.inf, 0)
+            left, right = (self.integer('left'),
+                           self.integer('right')) if self.kind == 'window' else (np.inf, 0)
             visible = (-left <= distance) & (distance <= right)
         return jnp.where(visible, x, -jnp.inf)
 
@@ -196,13 +244,15 @@ class Statement:
     def op_softmax(self, x):
         largest = jax.lax.stop_gradient(jnp.max(x, self.over[0], keepdims=True))
         is_empty = largest == -jnp.inf
-        e = jnp.where(is_empty, 0.0, jnp.exp(jnp.where(is_empty, 0.0, x - jnp.where(is_empty, 0.0, largest))))
+        e = jnp.where(is_empty, 0.0,
+                      jnp.exp(jnp.where(is_empty, 0.0, x - jnp.where(is_empty, 0.0, largest))))
         total = jnp.sum(e, self.over[0], keepdims=True)
         return e / jnp.where(total == 0, 1.0, total)
 
     def norm(self, x, centered, gamma):
         axis = self.over[0]
-        rstd = 1 / jnp.sqrt(jnp.mean(centered ** 2, axis, keepdims=True) + self.number('epsilon', 1e-5))
+        rstd = 1 / jnp.sqrt(
+            jnp.mean(centered**2, axis, keepdims=True) + self.number('epsilon', 1e-5))
         shape = [-1 if d == axis else 1 for d in range(x.ndim)]
         return centered * rstd * gamma.reshape(shape), jnp.squeeze(rstd, axis), shape
 
@@ -228,15 +278,24 @@ class Statement:
         return (jnp.sum if self.kind == 'sum' else jnp.max)(x, tuple(self.over))
 
     # Movement.
-    def op_transpose(self, x): return jnp.transpose(x, [self.first.dimension(name) for name in self.listed('permutation')])
-    def op_concat(self, *parts): return jnp.concatenate(parts, self.dimension('axis'))
-    def op_split_axis(self, x): return x.reshape(self.result_types[0].shape)
+    def op_transpose(self, x):
+        return jnp.transpose(x, [self.first.dimension(name) for name in self.listed('permutation')])
+
+    def op_concat(self, *parts):
+        return jnp.concatenate(parts, self.dimension('axis'))
+
+    def op_split_axis(self, x):
+        return x.reshape(self.result_types[0].shape)
+
     op_merge_axes = op_split_axis
-    def op_gather(self, table, indices): return table[jnp.asarray(indices, int)]
+
+    def op_gather(self, table, indices):
+        return table[jnp.asarray(indices, int)]
 
     def op_slice(self, x):
         start = self.integer('start')
-        return jax.lax.slice_in_dim(x, start, start + self.integer('size'), axis=self.dimension('axis'))
+        return jax.lax.slice_in_dim(x, start, start + self.integer('size'),
+                                    axis=self.dimension('axis'))
 
     def op_pad(self, x):
         axis, start = self.dimension('axis'), self.integer('start')
@@ -245,4 +304,5 @@ class Statement:
         return jnp.pad(x, widths)
 
     def op_broadcast(self, x):
-        return jax.lax.broadcast_in_dim(x, self.result_types[0].shape, [int(d) for d in self.listed('into')])
+        return jax.lax.broadcast_in_dim(x, self.result_types[0].shape,
+                                        [int(d) for d in self.listed('into')])

@@ -1,8 +1,9 @@
-"""Training steps of the preset masked-token, evaluated by weft-interpret from the graph that `weft compile --train --optimizer
-adamw` starts from, against the same model trained by JAX (masked_token.py): equal weights, equal batches, 200 losses.
+"""Training steps of the preset masked-token, evaluated by weft-interpret from the graph that `weft
+compile --train --optimizer adamw` starts from, against the same model trained by JAX
+(masked_token.py): equal weights, equal batches, 200 losses.
 
-WEFT_BIN names the folder of weft and weft-interpret; WEFT_TEXT the text. Exits with 77 (skipped) where there is no JAX.
-"""
+WEFT_BIN names the folder of weft and weft-interpret; WEFT_TEXT the text. Exits with 77 (skipped)
+where there is no JAX."""
 import os
 import pathlib
 import subprocess
@@ -25,7 +26,10 @@ BIN = pathlib.Path(os.environ.get('WEFT_BIN', 'build/dev/bin')).resolve()
 TEXT = pathlib.Path(os.environ.get('WEFT_TEXT', 'runtime/text/documentation.txt')).read_bytes()
 STEPS = int(os.environ.get('WEFT_STEPS', '200'))
 SEED, SEQUENCES, LENGTH, RATE, DECAY = 3, 2, 8, 1e-2, 0.01
-DIMS = [f'{name}={extent}' for name, extent in {'b': SEQUENCES, 'j': LENGTH, 'h': 2, 'i': 8, 'u': 12, 'v': 128}.items()]
+DIMS = [
+    f'{name}={extent}'
+    for name, extent in {'b': SEQUENCES, 'j': LENGTH, 'h': 2, 'i': 8, 'u': 12, 'v': 128}.items()
+]
 
 
 def initial(graph):
@@ -47,7 +51,8 @@ def initial(graph):
 class Training(unittest.TestCase):
     def losses(self, folder, dropout, steps):
         """Of the interpreter, and the weights at the start."""
-        text = run(BIN / 'weft', 'import', 'masked-token', '--dtype', 'f32', '--dropout', dropout, '--train', '--optimizer', 'adamw',
+        text = run(BIN / 'weft', 'import', 'masked-token', '--dtype', 'f32', '--dropout', dropout,
+                   '--train', '--optimizer', 'adamw',
                    *(flag for dim in DIMS for flag in ('--dim', dim)))
         (folder / 'step.mlir').write_text(text)
         graph = Graph(text)
@@ -55,14 +60,17 @@ class Training(unittest.TestCase):
         losses = []
         for step in range(steps):
             tokens, labels, weights = masked_token.batch(TEXT, SEED, step, SEQUENCES, LENGTH, 128)
-            corrected = np.sqrt(1 - 0.999 ** (step + 1))
+            corrected = np.sqrt(1 - 0.999**(step + 1))
             inputs = {name: ('f32', value) for name, value in state.items()}
-            inputs |= {'tokens': ('i32', tokens), 'labels': ('i32', labels), 'weights': ('f32', weights), 'd_loss': ('f32', np.float32(1)),
-                       'keep': ('f32', np.float32(1 - RATE * DECAY)), 'epsilon': ('f32', np.float32(1e-8 * corrected)),
-                       'step_size': ('f32', np.float32(RATE * corrected / (1 - 0.9 ** (step + 1))))}
+            inputs |= {
+                'tokens': ('i32', tokens), 'labels': ('i32', labels), 'weights': ('f32', weights),
+                'd_loss': ('f32', np.float32(1)), 'keep': ('f32', np.float32(1 - RATE * DECAY)),
+                'epsilon': ('f32', np.float32(1e-8 * corrected)),
+                'step_size': ('f32', np.float32(RATE * corrected / (1 - 0.9**(step + 1))))
+            }
             write_safetensors(folder / 'inputs', inputs)
-            run(BIN / 'weft-interpret', folder / 'step.mlir', '--inputs', folder / 'inputs', '--outputs', folder / 'outputs',
-                '--dropout-seed', SEED, '--dropout-step', step)
+            run(BIN / 'weft-interpret', folder / 'step.mlir', '--inputs', folder / 'inputs',
+                '--outputs', folder / 'outputs', '--dropout-seed', SEED, '--dropout-step', step)
             outputs = masked_token.read_safetensors(folder / 'outputs')
             losses.append(float(outputs['loss']))
             state = {name: outputs[name + '_next'] for name in state}
@@ -73,7 +81,10 @@ class Training(unittest.TestCase):
             ours, start = self.losses(pathlib.Path(folder), 0, STEPS)
         theirs = masked_token.train(start, TEXT, SEED, STEPS, SEQUENCES, LENGTH, RATE, DECAY)
         difference = masked_token.compare(ours, theirs)
-        print(f'{STEPS} steps: loss {theirs[0]:.4f} to {np.mean(theirs[-20:]):.4f}, largest relative difference {difference:.2e}')
+        print(
+            f'{STEPS} steps: loss {theirs[0]:.4f} to {np.mean(theirs[-20:]):.4f}, largest '
+            f'relative difference {difference:.2e}'
+        )
         self.assertLess(difference, 0.01)
         if STEPS >= 100:
             self.assertLess(np.mean(ours[-20:]), 0.8 * ours[0])

@@ -1,4 +1,5 @@
-"""The suites of the graph-level passes hold under AddressSanitizer and UndefinedBehaviorSanitizer (preset asan)."""
+"""The suites of the graph-level passes hold under AddressSanitizer and UndefinedBehaviorSanitizer
+(preset asan)."""
 import re
 import sys
 

@@ -1,5 +1,5 @@
-"""Preset portable: weft and weft-run of a static LLVM start from any folder, need libc and the C++ runtime alone, and make the
-same artifact as the build that is developed with."""
+"""Preset portable: weft and weft-run of a static LLVM start from any folder, need libc and the C++
+runtime alone, and make the same artifact as the build that is developed with."""
 import json
 import os
 import pathlib
@@ -12,7 +12,10 @@ import unittest
 import preset_build
 
 DEV = os.environ.get('WEFT', str(preset_build.ROOT / 'build/dev/bin/weft'))
-RUNTIME = {'libc', 'libm', 'libdl', 'libpthread', 'librt', 'libgcc_s', 'libstdc++', 'linux-vdso', 'ld-linux-x86-64', 'ld-linux-aarch64'}
+RUNTIME = {
+    'libc', 'libm', 'libdl', 'libpthread', 'librt', 'libgcc_s', 'libstdc++', 'linux-vdso',
+    'ld-linux-x86-64', 'ld-linux-aarch64'
+}
 MODEL = ['attention', '--dim', 'b=2', '--dim', 'j=16', '--dim', 'h=2', '--dim', 'p=16']
 
 
@@ -33,21 +36,24 @@ class Portable(unittest.TestCase):
 
     def run_here(self, program, *arguments):
         environment = {'PATH': '/usr/bin:/bin', 'HOME': str(self.folder), 'WEFT_NVRTC': 'none'}
-        result = subprocess.run([program, *arguments], cwd=self.folder, env=environment, capture_output=True, text=True, timeout=120,
-                                check=False)
+        result = subprocess.run([program, *arguments], cwd=self.folder, env=environment,
+                                capture_output=True, text=True, timeout=120, check=False)
         self.assertEqual(result.returncode, 0, result.stderr)
         return result.stdout
 
     def test_needs_the_runtime_alone(self):
         for name in ('weft', 'weft-run'):
-            libraries = re.findall(r'^\s*(?:\S*/)?([^\s/]+?)\.so', self.run_here('ldd', self.folder / name), re.MULTILINE)
+            libraries = re.findall(r'^\s*(?:\S*/)?([^\s/]+?)\.so',
+                                   self.run_here('ldd', self.folder / name), re.MULTILINE)
             self.assertIn('libc', libraries)
             self.assertEqual(set(libraries) - RUNTIME, set(), name)
 
     def test_compiles_as_the_other_build_does(self):
         self.run_here(self.folder / 'weft', 'compile', *MODEL, '-o', 'here')
         self.run_here(DEV, 'compile', *MODEL, '-o', 'there')
-        files = sorted(path.relative_to(self.folder / 'there') for path in (self.folder / 'there').rglob('*') if path.is_file())
+        files = sorted(
+            path.relative_to(self.folder / 'there') for path in (self.folder / 'there').rglob('*')
+            if path.is_file())
         self.assertIn(pathlib.Path('plan.json'), files)
         self.assertTrue([path for path in files if path.suffix == '.cu'])
         for path in files:

@@ -11,14 +11,18 @@ CTEST = os.environ.get('WEFT_CTEST', 'ctest')
 
 def run(*command):
     """In the source folder; ends the test with the tail of what it said if it fails."""
-    result = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors='replace', check=False)
+    result = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                            text=True, errors='replace', check=False)
     if result.returncode != 0:
-        sys.exit(f'{" ".join(map(str, command))}: exit {result.returncode}\n{result.stdout[-8000:]}')
+        sys.exit(
+            f'{" ".join(map(str, command))}: exit {result.returncode}\n{result.stdout[-8000:]}')
     return result.stdout
 
 
 def build(preset, *targets):
-    """The folder of the preset, built. With the generator's own number of jobs: as many as there are processors."""
+    """The folder of the preset, built. With the generator's own number of jobs: as many as there
+    are processors."""
     run(CMAKE, '--preset', preset)
-    run(CMAKE, '--build', '--preset', preset, *(word for target in targets for word in ('--target', target)))
+    run(CMAKE, '--build', '--preset', preset,
+        *(word for target in targets for word in ('--target', target)))
     return ROOT / 'build' / preset

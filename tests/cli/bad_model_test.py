@@ -4,9 +4,11 @@ import unittest
 
 from weft_command import CommandTest, TINY
 
-BERT = {'model_type': 'bert', 'hidden_size': 64, 'num_attention_heads': 4, 'intermediate_size': 128,
-        'hidden_act': 'gelu', 'max_position_embeddings': 128, 'layer_norm_eps': 1e-12,
-        'hidden_dropout_prob': 0.1, 'attention_probs_dropout_prob': 0.1}
+BERT = {
+    'model_type': 'bert', 'hidden_size': 64, 'num_attention_heads': 4, 'intermediate_size': 128,
+    'hidden_act': 'gelu', 'max_position_embeddings': 128, 'layer_norm_eps': 1e-12,
+    'hidden_dropout_prob': 0.1, 'attention_probs_dropout_prob': 0.1
+}
 
 
 class BadModel(CommandTest):
@@ -17,7 +19,10 @@ class BadModel(CommandTest):
 
     def config(self, **changes):
         values = {**BERT, **changes}
-        return self.write('config.json', json.dumps({key: value for key, value in values.items() if value is not None}))
+        return self.write(
+            'config.json',
+            json.dumps({key: value
+                        for key, value in values.items() if value is not None}))
 
     def test_unknown_preset_names_the_nearest(self):
         self.refuses(2, 'bert-larg', says=["unknown preset 'bert-larg'", "nearest is 'bert-large'"])
@@ -39,13 +44,18 @@ class BadModel(CommandTest):
         self.refuses(2, 'config.json', says=['config.json', 'hidden_size', '64', '5'])
 
     def test_other_contradictions(self):
-        llama = {'model_type': 'llama', 'hidden_size': 64, 'num_attention_heads': 4, 'intermediate_size': 128}
-        for changes, says in (({'num_key_value_heads': 3}, ["'num_attention_heads' = 4", "'num_key_value_heads' = 3"]),
-                              ({'num_key_value_heads': 0}, ["'num_key_value_heads' = 0", '1..']),
-                              ({'head_dim': 15}, ['p=15', 'even']),
+        llama = {
+            'model_type': 'llama', 'hidden_size': 64, 'num_attention_heads': 4,
+            'intermediate_size': 128
+        }
+        for changes, says in (({'num_key_value_heads': 3}, [
+                "'num_attention_heads' = 4", "'num_key_value_heads' = 3"
+        ]), ({'num_key_value_heads': 0}, ["'num_key_value_heads' = 0",
+                                          '1..']), ({'head_dim': 15}, ['p=15', 'even']),
                               ({'hidden_size': -64}, ["'hidden_size' = -64", '1..']),
-                              ({'hidden_size': 1 << 62}, ["'hidden_size' = 4611686018427387904", '1..']),
-                              ({'hidden_size': 64.5}, ["'hidden_size' = 64.5", 'integer'])):
+                              ({'hidden_size': 1 << 62},
+                               ["'hidden_size' = 4611686018427387904", '1..'
+                                ]), ({'hidden_size': 64.5}, ["'hidden_size' = 64.5", 'integer'])):
             self.write('config.json', json.dumps({**llama, **changes}))
             with self.subTest(changes):
                 self.refuses(2, 'config.json', says=says)
@@ -78,34 +88,43 @@ class BadModel(CommandTest):
         self.refuses(3, 'config.json', says=["key 'frobnicate' = 3", '--allow-key frobnicate'])
         lines = self.weft('import', 'config.json', '--allow-key', 'frobnicate').err.splitlines()
         self.assertIn('weft: note: keys left out by --allow-key: frobnicate', lines)
-        self.refuses(2, 'config.json', '--allow-key', 'frobnicate', '--allow-key', 'frobnicat', says=['--allow-key frobnicat:', "'frobnicate'"])
-        self.refuses(2, 'bert-base', '--allow-key', 'frobnicate', says=['bert-base', 'no config.json'])
+        self.refuses(2, 'config.json', '--allow-key', 'frobnicate', '--allow-key', 'frobnicat',
+                     says=['--allow-key frobnicat:', "'frobnicate'"])
+        self.refuses(2, 'bert-base', '--allow-key', 'frobnicate',
+                     says=['bert-base', 'no config.json'])
 
     def test_mathematics_that_a_family_has_not(self):
         for key, value in {'norm_type': 'rms', 'use_gated_mlp': True, 'alibi': True}.items():
             self.config(**{key: value})
             with self.subTest(key):
-                self.refuses(3, 'config.json', says=[f"key '{key}' = ", 'changes the mathematics of a layer'])
+                self.refuses(3, 'config.json',
+                             says=[f"key '{key}' = ", 'changes the mathematics of a layer'])
 
     def test_element_type_is_obeyed_or_overridden_aloud(self):
         def imported(*flags):
             result = self.weft('import', 'config.json', *flags)
             kind = {'f16': 'xf16,', 'bf16': 'xbf16,', 'f32': 'xf32,'}
             return [name for name, text in kind.items() if text in result.out], result.err
+
         for asked, built in {'bfloat16': 'bf16', 'float16': 'f16', 'float32': 'f32'}.items():
             self.config(torch_dtype=asked)
             with self.subTest(asked):
                 types, notes = imported()
                 self.assertEqual(types, [built])
-                self.assertIn(f'config.json asks for {asked} elements (torch_dtype), which are {built} here', notes)
+                self.assertIn(
+                    f'config.json asks for {asked} elements (torch_dtype), which are {built} here',
+                    notes)
                 self.assertNotIn('do not change the mathematics: torch_dtype', notes)
         types, notes = imported('--dtype', 'bf16')
         self.assertEqual(types, ['bf16'])
-        self.assertIn('config.json asks for float32 elements (torch_dtype); --dtype bf16 overrides it', notes)
-        self.weft('compile', 'config.json', '-o', 'out', '--stop-after', 'emit', '--tf32', '--profile', 'none')
+        self.assertIn(
+            'config.json asks for float32 elements (torch_dtype); --dtype bf16 overrides it', notes)
+        self.weft('compile', 'config.json', '-o', 'out', '--stop-after', 'emit', '--tf32',
+                  '--profile', 'none')
         self.assertEqual(json.loads((self.folder / 'out/plan.json').read_text())['dtype'], 'f32')
         self.config(torch_dtype='bfloat16')
-        self.fails(2, 'import', 'config.json', '--tf32', says=["elements of 'config.json' are bf16"])
+        self.fails(2, 'import', 'config.json', '--tf32',
+                   says=["elements of 'config.json' are bf16"])
         self.config(torch_dtype='float64')
         self.fails(3, 'import', 'config.json', says=["key 'torch_dtype' = \"float64\"", '--dtype'])
         self.assertEqual(imported('--dtype', 'f16')[0], ['f16'])
@@ -114,18 +133,25 @@ class BadModel(CommandTest):
         self.config(vocab_size=100)
         lines = self.weft('import', 'config.json').err.splitlines()
         self.assertIn('weft: note: keys that do not change the mathematics: vocab_size', lines)
-        self.assertIn('weft: note: dropout of training, not built: attention_probs_dropout_prob, hidden_dropout_prob', lines)
+        self.assertIn(
+            'weft: note: dropout of training, not built: attention_probs_dropout_prob, '
+            'hidden_dropout_prob',
+            lines)
 
     def test_more_steps_than_learned_positions(self):
         self.config()
-        self.refuses(2, 'config.json', '--dim', 'j=256', says=['j=256', "'max_position_embeddings' = 128"])
+        self.refuses(2, 'config.json', '--dim', 'j=256',
+                     says=['j=256', "'max_position_embeddings' = 128"])
         self.assertEqual(self.weft('import', 'config.json', '--json').json()['dims']['j'], 128)
         gpt2 = {'model_type': 'gpt2', 'n_embd': 64, 'n_head': 4, 'n_positions': 32}
         self.write('gpt2.json', json.dumps(gpt2))
         self.refuses(2, 'gpt2.json', '--dim', 'j=64', says=['j=64', "'n_positions' = 32"])
 
     def test_window_of_a_family_without_one(self):
-        llama = {'model_type': 'llama', 'hidden_size': 64, 'num_attention_heads': 4, 'intermediate_size': 128}
+        llama = {
+            'model_type': 'llama', 'hidden_size': 64, 'num_attention_heads': 4,
+            'intermediate_size': 128
+        }
         self.write('llama.json', json.dumps({**llama, 'sliding_window': 16}))
         self.refuses(3, 'llama.json', says=["'sliding_window' = 16", 'mistral'])
         self.write('llama.json', json.dumps({**llama, 'sliding_window': None}))
@@ -209,15 +235,18 @@ class Unsupported(CommandTest):
         self.fails(3, 'compile', *TINY, '--dtype', 'f64', '-o', 'out', says=['f64', 'f16'])
 
     def test_target(self):
-        self.fails(3, 'compile', *TINY, '--target', 'sm_91', '-o', 'out', says=["'sm_91'", 'sm_90a'])
+        self.fails(3, 'compile', *TINY, '--target', 'sm_91', '-o', 'out',
+                   says=["'sm_91'", 'sm_90a'])
 
     def test_device(self):
         self.fails(2, 'compile', *TINY, '--device', 'h20', '-o', 'out', says=['h20', 'h200'])
 
     def test_model_only_devices_select_but_do_not_emit(self):
         for device in ('v100', 't4'):
-            for target in ([], ['--target', 'sm_80'], ['--target', 'sm_80', '--stop-after', 'emit']):
-                self.fails(3, 'compile', *TINY, '--device', device, *target, '-o', 'out', says=[device, 'model-only'])
+            for target in ([], ['--target', 'sm_80'], ['--target', 'sm_80', '--stop-after',
+                                                       'emit']):
+                self.fails(3, 'compile', *TINY, '--device', device, *target, '-o', 'out',
+                           says=[device, 'model-only'])
             self.assertIn('candidate kernels', self.weft('select', *TINY, '--device', device).out)
         self.assertNothingLeft({})
 

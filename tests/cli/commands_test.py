@@ -1,4 +1,5 @@
-"""Every command: --help, --json, exit codes of usage errors, and what the views say about one artifact."""
+"""Every command: --help, --json, exit codes of usage errors, and what the views say about one
+artifact."""
 import hashlib
 import json
 import re
@@ -6,7 +7,8 @@ import unittest
 
 from weft_command import CommandTest, CORE, LAYER, TINY, record_hash
 
-COMMANDS = ('compile', 'import', 'opt', 'select', 'emit', 'verify', 'explain', 'diff', 'cache', 'env', 'devices')
+COMMANDS = ('compile', 'import', 'opt', 'select', 'emit', 'verify', 'explain', 'diff', 'cache',
+            'env', 'devices')
 
 
 class Usage(CommandTest):
@@ -21,14 +23,18 @@ class Usage(CommandTest):
         self.fails(2, says=['--help'])
         self.fails(2, 'compile', says=['model'])
         self.fails(2, 'compile', *TINY, '--no-such-flag', '-o', 'out', says=['--no-such-flag'])
-        self.fails(2, 'compile', *TINY, '--no-fus', 'a,b', '-o', 'out', says=["unknown option '--no-fus'", "'--no-fuse'"])
+        self.fails(2, 'compile', *TINY, '--no-fus', 'a,b', '-o', 'out',
+                   says=["unknown option '--no-fus'", "'--no-fuse'"])
         self.fails(2, 'devices', '--jsn', says=["'--jsn'", "'--json'", 'weft devices --help'])
         self.fails(2, 'compile', *LAYER, '--attention', 'flush', '-o', 'out', says=['flush'])
-        self.fails(2, 'compile', *LAYER, '--norms', 'decompose', '-o', 'out', says=['--norms decompose: unknown value', "'decomposed'"])
+        self.fails(2, 'compile', *LAYER, '--norms', 'decompose', '-o', 'out',
+                   says=['--norms decompose: unknown value', "'decomposed'"])
         self.fails(2, 'compile', *LAYER, '--softmax', 'bush', '-o', 'out', says=['bush'])
         self.fails(2, 'compile', *TINY, '--stop-after', 'fused', says=["'fused'", "'fuse'"])
-        self.fails(2, 'compile', *TINY, '--start-from', 'emit', '--stop-after', 'import', '-o', 'x', says=['before'])
-        self.fails(2, 'compile', *TINY, '--max-memory', 'lots', '-o', 'out', says=['--max-memory lots'])
+        self.fails(2, 'compile', *TINY, '--start-from', 'emit', '--stop-after', 'import', '-o', 'x',
+                   says=['before'])
+        self.fails(2, 'compile', *TINY, '--max-memory', 'lots', '-o', 'out',
+                   says=['--max-memory lots'])
         self.fails(2, 'compile', *TINY, '--fuse', 'q', '-o', 'out', says=['--fuse q', 'A,B'])
         self.fails(2, 'compile', *TINY, '--pin', 'nothing=bj', '-o', 'out', says=['nothing'])
         self.fails(2, 'select', *TINY, '--start-from', 'emit', says=['lies after select'])
@@ -37,7 +43,8 @@ class Usage(CommandTest):
         """The message stays on standard error; standard output holds the same as an object."""
         for code, kind, arguments in ((2, 'bad-input', ['compile', 'bert-larg', '-o', 'out']),
                                       (2, 'bad-input', ['compile', '--no-such-flag']),
-                                      (3, 'unsupported', ['compile', *TINY, '--target', 'sm_91', '-o', 'out'])):
+                                      (3, 'unsupported',
+                                       ['compile', *TINY, '--target', 'sm_91', '-o', 'out'])):
             result = self.weft(*arguments, '--json', code=code)
             error = result.json()['error']
             self.assertEqual((error['kind'], error['exitCode']), (kind, code))
@@ -50,7 +57,10 @@ class Usage(CommandTest):
         names = [knob['name'] for knob in self.weft('env', '--json').json()['variables']]
         self.assertIn('WEFT_CACHE_DIR', names)
         self.assertEqual(names, sorted(names))
-        devices = {device['name']: device for device in self.weft('devices', '--json').json()['devices']}
+        devices = {
+            device['name']: device
+            for device in self.weft('devices', '--json').json()['devices']
+        }
         self.assertFalse(devices['v100']['canEmit'])
         self.assertEqual(devices['h200']['architecture'], 'sm_90a')
         self.assertTrue(devices['h200']['sources']['copyBandwidth'])
@@ -59,14 +69,15 @@ class Usage(CommandTest):
 
 class Phases(CommandTest):
     def test_graph_between_phases(self):
-        """What every phase prints, the next one reads; the choice is that of one run from the start."""
+        """What every phase prints, the next one reads; the choice is that of one run from the
+        start."""
         direct = self.weft('select', *LAYER, '--json').json()['variants']
         self.write('import.mlir', self.weft('compile', *LAYER, '--stop-after', 'import').out)
         self.assertEqual(self.weft('import', 'import.mlir').out, self.weft('import', *LAYER).out)
         previous = 'import'
         for phase in ('algebra', 'attention', 'fuse'):
-            text = self.weft('compile', f'{previous}.mlir', '--start-from', 'import' if previous == 'import' else phase,
-                             '--stop-after', phase).out
+            text = self.weft('compile', f'{previous}.mlir', '--start-from',
+                             'import' if previous == 'import' else phase, '--stop-after', phase).out
             self.assertGreater(text.count('// variant: '), 1)
             self.assertEqual(text.count('// variant: '), text.count('// -----') + 1)
             self.write(f'{phase}.mlir', text)
@@ -75,50 +86,63 @@ class Phases(CommandTest):
         self.assertIn('weft.records', text)
         names = {variant['name'] for variant in direct}
         for phase in ('attention', 'fuse'):
-            resumed = self.weft('select', f'{phase}.mlir', '--start-from', 'fuse', '--json').json()['variants']
+            resumed = self.weft('select', f'{phase}.mlir', '--start-from', 'fuse',
+                                '--json').json()['variants']
             self.assertEqual({variant['name'] for variant in resumed}, names)
             self.assertEqual(resumed[0]['seconds'], direct[0]['seconds'])
-        self.weft('compile', 'fuse.mlir', '--start-from', 'fuse', '--variant', direct[0]['name'], '--stop-after', 'emit',
-                  '-o', 'out')
-        self.assertEqual(json.loads((self.folder / 'out/plan.json').read_text())['variant'], direct[0]['name'])
+        self.weft('compile', 'fuse.mlir', '--start-from', 'fuse', '--variant', direct[0]['name'],
+                  '--stop-after', 'emit', '-o', 'out')
+        self.assertEqual(
+            json.loads((self.folder / 'out/plan.json').read_text())['variant'], direct[0]['name'])
         self.weft('emit', 'out')
 
     def test_candidates_are_taken_from_the_file(self):
-        """From configure or select on, exactly the candidates of the file are used, and no others are admitted."""
+        """From configure or select on, exactly the candidates of the file are used, and no others
+        are admitted."""
         direct = self.weft('select', *TINY, '--json').json()['variants'][0]['seconds']
         text = self.weft('compile', *TINY, '--stop-after', 'fuse').out
         self.write('fuse.mlir', text)
         for phase in ('configure', 'select'):
             again = self.weft('select', 'fuse.mlir', '--start-from', phase, '--json').json()
             self.assertEqual(again['variants'][0]['seconds'], direct)
-        self.weft('compile', 'fuse.mlir', '--start-from', 'select', '--stop-after', 'emit', '-o', 'out')
+        self.weft('compile', 'fuse.mlir', '--start-from', 'select', '--stop-after', 'emit', '-o',
+                  'out')
         alone = re.sub(r', \{name = "[^"]*", ops = \[\d+, [^}]*\}', '', text)
         self.assertLess(len(alone), len(text))
         self.write('alone.mlir', alone)
-        slower = self.weft('select', 'alone.mlir', '--start-from', 'select', '--json').json()['variants'][0]
+        slower = self.weft('select', 'alone.mlir', '--start-from', 'select',
+                           '--json').json()['variants'][0]
         self.assertGreater(slower['seconds'], direct)
-        self.write('more.mlir', text.replace('weft.candidates = [', 'weft.candidates = [{ops = [0, 999]}, '))
-        self.fails(2, 'select', 'more.mlir', '--start-from', 'select', says=['[0, 999]', 'may not share a kernel'])
+        self.write('more.mlir',
+                   text.replace('weft.candidates = [', 'weft.candidates = [{ops = [0, 999]}, '))
+        self.fails(2, 'select', 'more.mlir', '--start-from', 'select',
+                   says=['[0, 999]', 'may not share a kernel'])
         self.write('plain.mlir', self.weft('compile', *TINY, '--stop-after', 'attention').out)
-        self.fails(2, 'select', 'plain.mlir', '--start-from', 'select', says=['no weft.candidates', '--stop-after fuse'])
+        self.fails(2, 'select', 'plain.mlir', '--start-from', 'select',
+                   says=['no weft.candidates', '--stop-after fuse'])
 
     def test_files_of_several_variants(self):
         self.write('several.mlir', self.weft('compile', *LAYER, '--stop-after', 'attention').out)
         self.fails(2, 'import', 'several.mlir', says=['several.mlir', 'unchanged', '--variant'])
-        self.fails(2, 'compile', 'several.mlir', '--start-from', 'fuse', '--variant', 'unchange', '-o', 'out',
-                   says=["'unchange'", "'unchanged'"])
-        one = self.weft('compile', 'several.mlir', '--start-from', 'fuse', '--stop-after', 'fuse', '--variant', 'unchanged').out
+        self.fails(2, 'compile', 'several.mlir', '--start-from', 'fuse', '--variant', 'unchange',
+                   '-o', 'out', says=["'unchange'", "'unchanged'"])
+        one = self.weft('compile', 'several.mlir', '--start-from', 'fuse', '--stop-after', 'fuse',
+                        '--variant', 'unchanged').out
         self.assertEqual(one.count('// variant: '), 1)
         text = (self.folder / 'several.mlir').read_text()
         line = text[:text.rindex('weft.contract')].count('\n') + 1
-        self.write('several.mlir', text[:text.rindex('weft.contract')] + 'weft.contrakt' + text[text.rindex('weft.contract') + 13:])
-        self.fails(2, 'select', 'several.mlir', '--start-from', 'fuse', says=[f'several.mlir:{line}:'])
+        self.write(
+            'several.mlir', text[:text.rindex('weft.contract')] + 'weft.contrakt' +
+            text[text.rindex('weft.contract') + 13:])
+        self.fails(2, 'select', 'several.mlir', '--start-from', 'fuse',
+                   says=[f'several.mlir:{line}:'])
 
     def test_a_selected_graph_is_not_selected_again(self):
         self.write('selected.mlir', self.weft('compile', *TINY, '--stop-after', 'select').out)
         self.assertIn('weft.kernel', (self.folder / 'selected.mlir').read_text())
         self.weft('import', 'selected.mlir')
-        self.fails(2, 'select', 'selected.mlir', '--start-from', 'fuse', says=['weft.kernel', 'weft emit'])
+        self.fails(2, 'select', 'selected.mlir', '--start-from', 'fuse',
+                   says=['weft.kernel', 'weft emit'])
 
     def test_candidates_of_the_whole_model_are_counted_at_once(self):
         text = self.weft('opt', 'paper-encoder', '--candidates', timeout=60).out
@@ -126,10 +150,13 @@ class Phases(CommandTest):
 
     def test_forced_fusion_says_why_not(self):
         records = self.weft('compile', *TINY, '--stop-after', 'fuse', '--json').json()
-        refused = next(record for variant in records['variants'] for record in variant['records']
-                       if not record['accepted'] and len(record['ops']) == 2 and record['code'] in ('F021', 'F022'))
+        refused = next(
+            record for variant in records['variants'] for record in variant['records']
+            if not record['accepted'] and len(record['ops']) == 2 and record['code'] in ('F021',
+                                                                                         'F022'))
         pair = '{},{}'.format(*refused['ops'])
-        self.fails(3, 'select', *TINY, '--fuse', pair, says=['--fuse ' + pair, refused['code'] + ' ' + refused['reason']])
+        self.fails(3, 'select', *TINY, '--fuse', pair,
+                   says=['--fuse ' + pair, refused['code'] + ' ' + refused['reason']])
 
     def test_records_and_candidates(self):
         records = self.weft('compile', *TINY, '--stop-after', 'fuse', '--json').json()
@@ -137,9 +164,12 @@ class Phases(CommandTest):
         self.assertTrue(any(record['accepted'] for record in attempts))
         refused = [record for record in attempts if not record['accepted']]
         self.assertTrue(refused)
-        self.assertTrue(all(record['code'].startswith('F') and record['reason'] for record in refused))
+        self.assertTrue(
+            all(record['code'].startswith('F') and record['reason'] for record in refused))
         kernels = self.weft('compile', *TINY, '--stop-after', 'configure', '--json').json()
-        self.assertTrue(all(kernel['configurations'] > 0 for variant in kernels['variants'] for kernel in variant['kernels']))
+        self.assertTrue(
+            all(kernel['configurations'] > 0 for variant in kernels['variants']
+                for kernel in variant['kernels']))
 
     def test_lowering_prints_programs(self):
         self.assertTrue(self.weft('compile', *TINY, '--stop-after', 'lower').out.strip())
@@ -152,7 +182,9 @@ class Phases(CommandTest):
         self.weft('compile', *TINY, '-o', 'direct')
         again, direct = self.files('again'), self.files('direct')
         self.assertEqual({name for name in again}, {name for name in direct})
-        self.assertEqual([name for name in again if name.startswith('kernels/') and again[name] != direct[name]], [])
+        self.assertEqual(
+            [name for name in again if name.startswith('kernels/') and again[name] != direct[name]],
+            [])
 
 
 class Choices(CommandTest):
@@ -164,35 +196,58 @@ class Choices(CommandTest):
 
     def test_every_restriction_costs(self):
         free = self.best()['seconds']
-        for flags in (['--fuse-rules', 'none'], ['--attention', 'decomposed'], ['--attention', 'unfused']):
+        for flags in (['--fuse-rules', 'none'], ['--attention',
+                                                 'decomposed'], ['--attention', 'unfused']):
             self.assertGreaterEqual(self.best(*flags)['seconds'], free * (1 - 1e-9), flags)
         self.assertLessEqual(self.best('--free')['seconds'], free * (1 + 1e-9))
 
     def test_norms(self):
-        """Whole by default; decomposed, a projection leaves the sums of its rows; auto takes the better one and has the price of the other."""
-        layer = ['gpt2', '--dim', 'b=1', '--dim', 'j=128', '--profile', 'none', '--attention', 'unfused', '--stacking', 'three', '--no-library']
+        """Whole by default; decomposed, a projection leaves the sums of its rows; auto takes the
+        better one and has the price of the other."""
+        layer = [
+            'gpt2', '--dim', 'b=1', '--dim', 'j=128', '--profile', 'none', '--attention', 'unfused',
+            '--stacking', 'three', '--no-library'
+        ]
         seconds = {}
         for norms in ('fused', 'decomposed', 'auto'):
             self.weft('compile', *layer, '--stop-after', 'emit', '--norms', norms, '-o', norms)
             plan = json.loads((self.folder / norms / 'plan.json').read_text())
             seconds[norms] = plan['predictedSeconds']
-            self.assertEqual('decompose-norms' in plan['variant'], norms == 'decomposed' or
-                             norms == 'auto' and seconds['decomposed'] < seconds['fused'], norms)
-        self.assertAlmostEqual(seconds['auto'], min(seconds['fused'], seconds['decomposed']), delta=1e-9)
-        ops = [op for kernel in json.loads((self.folder / 'decomposed/plan.json').read_text())['kernels'] for op in kernel['ops']]
+            self.assertEqual(
+                'decompose-norms' in plan['variant'], norms == 'decomposed'
+                or norms == 'auto' and seconds['decomposed'] < seconds['fused'], norms)
+        self.assertAlmostEqual(seconds['auto'], min(seconds['fused'], seconds['decomposed']),
+                               delta=1e-9)
+        ops = [
+            op
+            for kernel in json.loads((self.folder / 'decomposed/plan.json').read_text())['kernels']
+            for op in kernel['ops']
+        ]
         self.assertFalse([op for op in ops if 'layer_norm' in op])
         self.assertTrue([op for op in ops if 'normalize' in op])
-        self.assertIn('norm norm2: decomposed; --norms auto prices the others', self.weft('explain', 'decomposed', '--fusion', 'norm2,norm2_normal').out)
-        llama = ['llama-3-8b', '--dim', 'b=1', '--dim', 'j=256', '--profile', 'none', '--attention', 'unfused', '--stacking', 'separate', '--no-library']
+        self.assertIn('norm norm2: decomposed; --norms auto prices the others',
+                      self.weft('explain', 'decomposed', '--fusion', 'norm2,norm2_normal').out)
+        llama = [
+            'llama-3-8b', '--dim', 'b=1', '--dim', 'j=256', '--profile', 'none', '--attention',
+            'unfused', '--stacking', 'separate', '--no-library'
+        ]
         self.weft('compile', *llama, '--stop-after', 'emit', '--norms', 'auto', '-o', 'llama')
-        self.assertRegex(self.weft('explain', 'llama', '--fusion', 'norm2,gate').out, r'norm norm2: (whole|decomposed|deferred); .* slower, whole plan')
-        self.weft('compile', *llama, '--stop-after', 'emit', '--norms', 'deferred', '--fuse', 'attention,norm2_squares', '-o', 'deferred')
+        self.assertRegex(
+            self.weft('explain', 'llama', '--fusion', 'norm2,gate').out,
+            r'norm norm2: (whole|decomposed|deferred); .* slower, whole plan')
+        self.weft('compile', *llama, '--stop-after', 'emit', '--norms', 'deferred', '--fuse',
+                  'attention,norm2_squares', '-o', 'deferred')
         kernels = json.loads((self.folder / 'deferred/plan.json').read_text())['kernels']
-        before, behind = (next(kernel for kernel in kernels if all(part in kernel['name'] for part in parts))
-                          for parts in (('attention_projection', 'reduce'), ('gate_raw_projection', 'rms_normalize')))
+        before, behind = (next(kernel for kernel in kernels if all(part in kernel['name']
+                                                                   for part in parts))
+                          for parts in (('attention_projection', 'reduce'), ('gate_raw_projection',
+                                                                             'rms_normalize')))
         self.assertEqual({before['family'], behind['family']}, {'hopper-contraction'})
-        self.weft('compile', *LAYER, '--train', '--norms', 'decomposed', '-o', 'train', '--stop-after', 'emit')
-        self.assertRegex(self.weft('explain', 'train', '--all').out, 'note: norm .* stays whole: N010 statistics-are-read')
+        self.weft('compile', *LAYER, '--train', '--norms', 'decomposed', '-o', 'train',
+                  '--stop-after', 'emit')
+        self.assertRegex(
+            self.weft('explain', 'train', '--all').out,
+            'note: norm .* stays whole: N010 statistics-are-read')
 
     def test_alternatives_are_sorted(self):
         seconds = [plan['seconds'] for plan in self.select('--alternatives', '4')['alternatives']]
@@ -203,7 +258,8 @@ class Choices(CommandTest):
         tensor, layouts = next((name, entry['prices']) for name, entry in sorted(prices.items())
                                if len(entry['prices']) > 1 and not entry['pinned'])
         worst = layouts[-1]
-        self.weft('compile', *CORE, '--attention', 'unfused', '--pin', f"{tensor}={worst['layout']}", '-o', 'pinned')
+        self.weft('compile', *CORE, '--attention', 'unfused', '--pin',
+                  f"{tensor}={worst['layout']}", '-o', 'pinned')
         result = self.weft('explain', 'pinned', '--layout', tensor).out
         self.assertIn('the pin costs', result)
 
@@ -213,15 +269,20 @@ class Choices(CommandTest):
 
     def test_memory_limit(self):
         for size, unit in (('100', ''), ('0.1Ki', 'Ki'), ('0.0001M', 'M')):
-            result = self.fails(3, 'select', *CORE, '--max-memory', size, '--attention', 'unfused', '--parts', '2')
+            result = self.fails(3, 'select', *CORE, '--max-memory', size, '--attention', 'unfused',
+                                '--parts', '2')
             self.assertTrue(all(len(line) <= 100 for line in result.err.splitlines()), result.err)
-            least = re.search(rf'the smallest found,\nof variant \S+, takes --max-memory ([0-9.]+{unit})\n', result.err).group(1)
-            self.weft('select', *CORE, '--max-memory', least, '--attention', 'unfused', '--parts', '2')
+            least = re.search(
+                rf'the smallest found,\nof variant \S+, takes --max-memory ([0-9.]+{unit})\n',
+                result.err).group(1)
+            self.weft('select', *CORE, '--max-memory', least, '--attention', 'unfused', '--parts',
+                      '2')
 
     def test_memory_limit_in_parts(self):
         self.weft('compile', *CORE, '--attention', 'unfused', '-o', 'whole')
         whole = json.loads((self.folder / 'whole/plan.json').read_text())
-        self.weft('compile', *CORE, '--attention', 'unfused', '--max-memory', str(whole['workspaceBytes'] - 1), '-o', 'parts')
+        self.weft('compile', *CORE, '--attention', 'unfused', '--max-memory',
+                  str(whole['workspaceBytes'] - 1), '-o', 'parts')
         parts = json.loads((self.folder / 'parts/plan.json').read_text())
         self.assertLess(parts['workspaceBytes'], whole['workspaceBytes'])
         cut = [kernel for kernel in parts['kernels'] if kernel['part']]
@@ -229,46 +290,64 @@ class Choices(CommandTest):
         self.assertEqual({kernel['part']['region'] for kernel in cut}, {0, 1, 2})
         self.assertIn('note: \'score\' is computed in ', self.weft('explain', 'parts', '--all').out)
         self.weft('emit', 'parts')  # reads back what it wrote
-        self.assertEqual(json.loads((self.folder / 'parts/plan.json').read_text())['kernels'], parts['kernels'])
+        self.assertEqual(
+            json.loads((self.folder / 'parts/plan.json').read_text())['kernels'], parts['kernels'])
         cut[0]['part']['start'] = 7
         (self.folder / 'parts/plan.json').write_text(json.dumps(parts))
-        self.fails(2, 'emit', 'parts', says=[cut[0]['name'].split('__')[0], 'member "part.start" is 7'])
-        self.assertRegex(self.weft('select', *CORE, '--max-memory', '1K').out, r'unchanged, [0-9]+ chunks')
+        self.fails(2, 'emit', 'parts',
+                   says=[cut[0]['name'].split('__')[0], 'member "part.start" is 7'])
+        self.assertRegex(
+            self.weft('select', *CORE, '--max-memory', '1K').out, r'unchanged, [0-9]+ chunks')
 
     def test_memory_limit_that_one_variant_meets(self):
         core = ['attention', '--dim', 'b=1', '--dim', 'h=2', '--dim', 'j=7', '--dim', 'p=5']
         unlimited = self.weft('select', *core, '--json').json()['variants']
-        free, bounds = {variant['name'] for variant in unlimited}, [variant['lowerBound'] for variant in unlimited]
+        free, bounds = {variant['name']
+                        for variant in unlimited}, [variant['lowerBound'] for variant in unlimited]
         result = self.weft('select', *core, '--max-memory', '450')
         self.assertIn('variant decompose-softmax-64 has no plan: ', result.out)
         self.assertIn('the smallest found takes', result.prose())
         limited = self.weft('select', *core, '--max-memory', '450', '--json').json()
-        self.assertEqual(limited['lowerBound'], min(bounds))  # also of what has no plan in so little memory
+        self.assertEqual(limited['lowerBound'],
+                         min(bounds))  # also of what has no plan in so little memory
         kept = {variant['name'] for variant in limited['variants']}
         self.assertEqual((free, kept), ({'unchanged', 'decompose-softmax-64'}, {'unchanged'}))
 
     def test_infeasible_pin_names_the_nearest(self):
-        message = self.fails(3, 'select', *CORE, '--pin', 'score=kjbh', says=['--pin score=kjbh', 'legal and nearest: ']).err
+        message = self.fails(3, 'select', *CORE, '--pin', 'score=kjbh',
+                             says=['--pin score=kjbh', 'legal and nearest: ']).err
         nearest = message.split('legal and nearest: ')[1].split(',')[0]
         self.weft('select', *CORE, '--pin', f'score={nearest}')
 
     def test_what_variants_take_without_pins_is_remembered(self):
         def pinned():
             plan = self.weft('select', *CORE, '--pin', 'score=bhjk', '--json').json()
-            return {variant['name']: variant['seconds'] for variant in plan['variants']}, plan['pins']
+            return {variant['name']: variant['seconds']
+                    for variant in plan['variants']}, plan['pins']
+
         first = pinned()
+
         def text(file):
             return json.loads(file.read_text().split('\n', 1)[1])
-        def remember(file, times):  # as weft does: under a hash of key and text, each with its length
+
+        def remember(file,
+                     times):  # as weft does: under a hash of key and text, each with its length
             content = json.dumps(times)
-            fields = b''.join(b'%d:' % len(field) + field for field in (file.name.encode(), content.encode()))
+            fields = b''.join(b'%d:' % len(field) + field
+                              for field in (file.name.encode(), content.encode()))
             file.write_text(hashlib.sha256(fields).hexdigest() + '\n' + content)
+
         files = {tuple(text(file)): file for file in self.cache.glob('times/*')}
         self.assertEqual(len(files), 2)
-        plan = text(files.pop(('plan',)))['plan']
-        self.assertAlmostEqual(plan, self.weft('select', *CORE, '--json').json()['plan']['seconds'], delta=1e-12)
+        plan = text(files.pop(('plan', )))['plan']
+        self.assertAlmostEqual(plan,
+                               self.weft('select', *CORE, '--json').json()['plan']['seconds'],
+                               delta=1e-12)
         known = list(files.values())
-        without = {variant['name']: variant['seconds'] for variant in self.weft('select', *CORE, '--json').json()['variants']}
+        without = {
+            variant['name']: variant['seconds']
+            for variant in self.weft('select', *CORE, '--json').json()['variants']
+        }
         times = text(known[0])
         fastest = min(without, key=without.get)
         self.assertEqual(times[fastest], without[fastest])
@@ -276,15 +355,21 @@ class Choices(CommandTest):
         for name, seconds in self.some(without.items()):  # of others what their bound leaves
             self.assertLessEqual(times[name], seconds)
             self.assertGreater(times[name], max(0.98 * seconds, without[fastest] * (1 - 1e-9)))
-        self.assertAlmostEqual(first[1][0]['regret'], min(first[0].values()) - min(without.values()), delta=1e-12)
+        self.assertAlmostEqual(first[1][0]['regret'],
+                               min(first[0].values()) - min(without.values()), delta=1e-12)
         self.assertEqual(pinned(), first)
         remember(known[0], {'unchanged': 'soon'})  # of another form: found again
         self.assertEqual(pinned(), first)
-        known[0].write_text(known[0].read_text().replace('unchanged', 'unchanger'))  # damaged: found again
+        known[0].write_text(known[0].read_text().replace('unchanged',
+                                                         'unchanger'))  # damaged: found again
         self.assertEqual(pinned(), first)
         self.assertEqual(text(known[0]), times)
         # What is known decides which variants are searched.
-        remember(known[0], {name: seconds if name == min(without, key=without.get) else 1 for name, seconds in without.items()})
+        remember(
+            known[0], {
+                name: seconds if name == min(without, key=without.get) else 1
+                for name, seconds in without.items()
+            })
         self.assertEqual(list(pinned()[0]), [min(without, key=without.get)])
         self.assertIn('were not searched', self.weft('select', *CORE, '--pin', 'score=bhjk').out)
 
@@ -303,9 +388,12 @@ class Views(CommandTest):
 
     def test_kernels(self):
         rows = self.weft('explain', 'out', '--json').json()['kernels']
-        self.assertEqual([row['name'] for row in rows], [kernel['name'] for kernel in self.plan['kernels']])
+        self.assertEqual([row['name'] for row in rows],
+                         [kernel['name'] for kernel in self.plan['kernels']])
         self.assertAlmostEqual(sum(row['share'] for row in rows), 1, places=6)
-        self.assertTrue(all(row['bytesMoved'] >= row['bytesNecessary'] for row in rows if row['family'] != 'view'))
+        self.assertTrue(
+            all(row['bytesMoved'] >= row['bytesNecessary'] for row in rows
+                if row['family'] != 'view'))
         text = self.weft('explain', 'out', '--all').out
         self.assertIn('estimated', text)
         self.assertIn('best weft could choose', text)
@@ -314,9 +402,12 @@ class Views(CommandTest):
             self.assertIn(row['name'], self.weft('explain', 'out', '--kernel', row['name']).out)
 
     def test_views_are_neither_measured_nor_estimated(self):
-        views = [row for row in self.weft('explain', 'out', '--json').json()['kernels'] if row['view']]
+        views = [
+            row for row in self.weft('explain', 'out', '--json').json()['kernels'] if row['view']
+        ]
         self.assertEqual({row['family'] for row in views}, {'view'})
-        self.assertIn('nothing is launched for a view', self.weft('explain', 'out', '--kernel', views[0]['name']).out)
+        self.assertIn('nothing is launched for a view',
+                      self.weft('explain', 'out', '--kernel', views[0]['name']).out)
         for kernel in self.plan['kernels']:
             kernel['measured'] = kernel['family'] != 'view'
         self.write_plan('out', self.plan)
@@ -326,16 +417,19 @@ class Views(CommandTest):
         self.assertNotIn('estimated', text)
         self.plan['kernels'][0]['measured'] = False
         self.write_plan('out', self.plan)
-        self.assertIn(f'{launched - 1} of {launched} kernels measured', self.weft('explain', 'out').out)
+        self.assertIn(f'{launched - 1} of {launched} kernels measured',
+                      self.weft('explain', 'out').out)
         self.assertIn(f'! 1 of {launched} kernels estimated', self.weft('explain', 'out').out)
 
     def test_contractions_are_library_products_unless_switched_off(self):
         products = [kernel for kernel in self.plan['kernels'] if kernel['library']]
         self.assertTrue(products)
         for kernel in products:
-            self.assertEqual((kernel['family'], kernel['source'], kernel['cubin']), ('cublaslt', '', ''))
+            self.assertEqual((kernel['family'], kernel['source'], kernel['cubin']),
+                             ('cublaslt', '', ''))
             self.assertEqual(kernel['knobs']['algorithm'], -1)
-            self.assertIn('product    C', self.weft('explain', 'out', '--kernel', kernel['name']).out)
+            self.assertIn('product    C',
+                          self.weft('explain', 'out', '--kernel', kernel['name']).out)
         self.weft('compile', *TINY, '--no-library', '-o', 'plain')
         plan = json.loads((self.folder / 'plain/plan.json').read_text())
         self.assertEqual([kernel['name'] for kernel in plan['kernels'] if kernel['library']], [])
@@ -343,7 +437,10 @@ class Views(CommandTest):
 
     def test_a_library_product_keeps_its_algorithm_when_emitted_again(self):
         path = self.folder / 'out/plan.json'
-        named = {'libraryVersion': 130200, 'algorithm': 66, 'tile': 20, 'stages': 36, 'workspaceBytes': 4 << 20}
+        named = {
+            'libraryVersion': 130200, 'algorithm': 66, 'tile': 20, 'stages': 36,
+            'workspaceBytes': 4 << 20
+        }
         product = next(kernel for kernel in self.plan['kernels'] if kernel['library'])
         product['knobs'].update(named)
         path.write_text(json.dumps(self.plan))
@@ -361,10 +458,15 @@ class Views(CommandTest):
         self.fails(2, 'explain', 'out', says=[product['name'], 'library: operand'])
 
     def test_why_knobs_are_not_legal(self):
-        product = next(kernel for kernel in self.plan['kernels'] if kernel['family'] == 'hopper-contraction')
+        product = next(kernel for kernel in self.plan['kernels']
+                       if kernel['family'] == 'hopper-contraction')
         product['knobs']['stages'] = 99
         (self.folder / 'out/plan.json').write_text(json.dumps(self.plan))
-        self.fails(2, 'emit', 'out', says=[product['name'], 'is not legal with these layouts: ', 'bytes of shared memory', 'legal are, for example'])
+        self.fails(
+            2, 'emit', 'out', says=[
+                product['name'], 'is not legal with these layouts: ', 'bytes of shared memory',
+                'legal are, for example'
+            ])
 
     def test_unknown_kernel_names_the_nearest(self):
         name = self.plan['kernels'][0]['name']
@@ -373,15 +475,25 @@ class Views(CommandTest):
     def test_fusion(self):
         report = json.loads((self.folder / 'out/report.json').read_text())
         kernel, ops = next((name, ops) for name, ops in report['kernelOps'].items() if len(ops) > 1)
-        self.assertIn('fused: both are in ' + kernel, self.weft('explain', 'out', '--fusion', f'{ops[0]},{ops[1]}').out)
-        # Of every pair inside a kernel: what separating it costs, by the kernels of both plans, whose difference it is where nothing else differs.
-        priced = [price for price in report['fusionPrices'] if price['fused'] and price.get('steps') and price.get('otherSteps')]
+        self.assertIn('fused: both are in ' + kernel,
+                      self.weft('explain', 'out', '--fusion', f'{ops[0]},{ops[1]}').out)
+        # Of every pair inside a kernel: what separating it costs, by the kernels of both plans,
+        # whose difference it is where nothing else differs.
+        priced = [
+            price for price in report['fusionPrices']
+            if price['fused'] and price.get('steps') and price.get('otherSteps')
+        ]
         self.assertTrue(priced)
         for price in priced:
-            total = {side: sum(step['seconds'] for step in price[side]) for side in ('steps', 'otherSteps')}
-            self.assertAlmostEqual(total['otherSteps'] - total['steps'], price['lossOfOther'], delta=1e-9)
+            total = {
+                side: sum(step['seconds'] for step in price[side])
+                for side in ('steps', 'otherSteps')
+            }
+            self.assertAlmostEqual(total['otherSteps'] - total['steps'], price['lossOfOther'],
+                                   delta=1e-9)
             # One kernel at one price on both sides is no difference.
-            own, others = ({(step['step'].split(':')[0], step['seconds']) for step in price[side]} for side in ('steps', 'otherSteps'))
+            own, others = ({(step['step'].split(':')[0], step['seconds'])
+                            for step in price[side]} for side in ('steps', 'otherSteps'))
             self.assertFalse(own & others)
         text = self.weft('explain', 'out', '--fusion', '{},{}'.format(*priced[0]['ops'])).prose()
         for side in ('steps', 'otherSteps'):
@@ -391,37 +503,51 @@ class Views(CommandTest):
         ends = next(ops for ops in report['kernelOps'].values() if len(ops) > 2)
         text = self.weft('explain', 'out', '--fusion', f'{ends[0]},{ends[-1]}').out
         self.assertRegex(text, r'are fused; separating them: (.* slower, whole plan|no plan does)')
-        # What waits for rows of its own beside a profile says so; no shipped workload has 384 positions.
-        self.weft('compile', 'bert-large', '--dim', 'b=8', '--dim', 'j=384', '--attention', 'decomposed', '--stop-after', 'emit', '-o', 'decomposed')
+        # What waits for rows of its own beside a profile says so; no shipped workload has 384
+        # positions.
+        self.weft('compile', 'bert-large', '--dim', 'b=8', '--dim', 'j=384', '--attention',
+                  'decomposed', '--stop-after', 'emit', '-o', 'decomposed')
         text = self.weft('explain', 'decomposed', '--fusion', 'score,exponentials').prose()
-        self.assertIn('fusing them: no plan does: beside a profile it is offered by rows of its own alone', text)
+        self.assertIn(
+            'fusing them: no plan does: beside a profile it is offered by rows of its own alone',
+            text)
         # Without one the model prices it.
-        self.weft('compile', 'bert-large', '--dim', 'b=8', '--dim', 'j=384', '--attention', 'decomposed', '--profile', 'none', '--stop-after', 'emit',
-                  '-o', 'modelled')
-        self.assertIn('fused: both are in score_contraction_local_softmax', self.weft('explain', 'modelled', '--fusion', 'score,exponentials').out)
+        self.weft('compile', 'bert-large', '--dim', 'b=8', '--dim', 'j=384', '--attention',
+                  'decomposed', '--profile', 'none', '--stop-after', 'emit', '-o', 'modelled')
+        self.assertIn('fused: both are in score_contraction_local_softmax',
+                      self.weft('explain', 'modelled', '--fusion', 'score,exponentials').out)
         # Ops of two kernels that exchange nothing have no price.
         first, last = ends[0], max(op for ops in report['kernelOps'].values() for op in ops)
         self.assertNotIn(last, ends)
-        self.assertNotIn('whole plan', self.weft('explain', 'out', '--fusion', f'{first},{last}').out)
-        refused = next(record for record in report['fusions'] if not record['accepted'] and len(record['ops']) == 2)
+        self.assertNotIn('whole plan',
+                         self.weft('explain', 'out', '--fusion', f'{first},{last}').out)
+        refused = next(record for record in report['fusions']
+                       if not record['accepted'] and len(record['ops']) == 2)
         text = self.weft('explain', 'out', '--fusion', '{},{}'.format(*refused['ops'])).out
         self.assertIn(f"{refused['code']} {refused['reason']}", text)
         self.assertIn('would save', text)
         self.fails(2, 'explain', 'out', '--fusion', 'nothing,0', says=["'nothing'"])
 
     def test_stacking(self):
-        """Attempts to stack are told by the names that the projections had before they were stacked."""
+        """Attempts to stack are told by the names that the projections had before they were
+        stacked."""
         text = self.weft('explain', 'out', '--fusion', 'q_product,k_product').out
         self.assertIn('stacking q_product, k_product: allowed', text)
         self.assertIn(self.plan['variant'], text)
 
     def test_copied_slices_say_why(self):
-        self.write('slices.mlir', '!x = tensor<64x64xf16, #weft.axes<j, i>>\n!s = tensor<64x32xf16, #weft.axes<j, i>>\n'
-                   'weft.graph @g(%x: !x) -> (!x, !s) {\n  %r = weft.relu %x : !x\n'
-                   '  %s = weft.slice %r {axis = i, start = 32, size = 32} : !x -> !s\n  %t = weft.exp %s : !s\n'
-                   '  weft.return %r, %t : !x, !s\n}\n')
+        self.write(
+            'slices.mlir',
+            '!x = tensor<64x64xf16, #weft.axes<j, i>>\n!s = tensor<64x32xf16, #weft.axes<j, i>>\n'
+            'weft.graph @g(%x: !x) -> (!x, !s) {\n  %r = weft.relu %x : !x\n'
+            '  %s = weft.slice %r {axis = i, start = 32, size = 32} : !x -> !s\n  %t = weft.exp '
+            '%s : !s\n'
+            '  weft.return %r, %t : !x, !s\n}\n')
         self.weft('compile', 'slices.mlir', '--stop-after', 'emit', '--pin', 's=ji', '-o', 'slices')
-        self.assertIn('is a copy: V005 parts-not-whole-lines (runs along i in ji are no multiples of 128 bytes)', self.weft('explain', 'slices', '--all').prose())
+        self.assertIn(
+            'is a copy: V005 parts-not-whole-lines (runs along i in ji are no multiples of 128 '
+            'bytes)',
+            self.weft('explain', 'slices', '--all').prose())
 
     def test_movement(self):
         ledger = self.weft('explain', 'out', '--movement', '--json').json()
@@ -454,19 +580,31 @@ class Verified(CommandTest):
         self.assertIn('; 0 verified', self.weft('explain', 'a').out)
         self.cache.mkdir(exist_ok=True)
         store = self.cache / 'verified.txt'
-        store.write_text(f"# weft verified 2\n{record_hash(recorded)} agrees 2 8192 {recorded['name']} NVIDIA H200\n")
+        store.write_text(
+            f"# weft verified 2\n{record_hash(recorded)} agrees 2 8192 {recorded['name']} NVIDIA "
+            f"H200\n"
+        )
         same = [kernel for kernel in others if record_hash(kernel) == record_hash(recorded)]
         self.assertIn(f'; {1 + len(same)} verified', self.weft('explain', 'a').out)
         text = self.weft('explain', 'a', '--all').out
         self.assertIn(f'verified on a GPU: {1 + len(same)} of', text)
         never = text.split('never: ')[1]
         self.assertNotIn(recorded['name'] + ',', never)
-        self.assertIn('NVIDIA H200, at 8192 points', self.weft('explain', 'a', '--kernel', recorded['name']).out)
-        verification = {kernel['name']: kernel['verification'] for kernel in self.weft('explain', 'a', '--json').json()['kernels']}
-        self.assertEqual(verification[recorded['name']], {'state': 'agrees', 'gpu': 'NVIDIA H200', 'verifier': 2, 'points': 8192})
+        self.assertIn('NVIDIA H200, at 8192 points',
+                      self.weft('explain', 'a', '--kernel', recorded['name']).out)
+        verification = {
+            kernel['name']: kernel['verification']
+            for kernel in self.weft('explain', 'a', '--json').json()['kernels']
+        }
+        self.assertEqual(verification[recorded['name']],
+                         {'state': 'agrees', 'gpu': 'NVIDIA H200', 'verifier': 2, 'points': 8192})
         self.assertEqual(verification[others[0]['name']], {'state': 'never'})
-        store.write_text(f"# weft verified 2\n{record_hash(recorded)} fails 2 8192 {recorded['name']} NVIDIA H200\n")
-        self.assertRegex(self.weft('explain', 'a').out, '! [0-9]+ of [0-9]+ kernels FAILED when last verified')
+        store.write_text(
+            f"# weft verified 2\n{record_hash(recorded)} fails 2 8192 {recorded['name']} NVIDIA "
+            f"H200\n"
+        )
+        self.assertRegex(
+            self.weft('explain', 'a').out, '! [0-9]+ of [0-9]+ kernels FAILED when last verified')
         text = self.weft('explain', 'a', '--all').out
         self.assertIn('verified on a GPU: 0 of', text)
         self.assertIn(f"FAILED: {recorded['name']}", text)
@@ -475,16 +613,20 @@ class Verified(CommandTest):
 
     def test_records_of_an_older_verifier_are_shown_as_such_and_do_not_count(self):
         self.weft('compile', *TINY, '-o', 'a', env={'WEFT_NVRTC': 'none'})
-        recorded = next(kernel for kernel in json.loads((self.folder / 'a/plan.json').read_text())['kernels'] if kernel['textHash'])
+        recorded = next(kernel for kernel in json.loads((self.folder /
+                                                         'a/plan.json').read_text())['kernels']
+                        if kernel['textHash'])
         self.cache.mkdir(exist_ok=True)
-        (self.cache / 'verified.txt').write_text(f"# weft verified 1\n{recorded['textHash']} {recorded['name']} 0.1.0 NVIDIA H200\n")
+        (self.cache / 'verified.txt').write_text(
+            f"# weft verified 1\n{recorded['textHash']} {recorded['name']} 0.1.0 NVIDIA H200\n")
         first = self.weft('explain', 'a').out
         self.assertRegex(first, '; 0 verified, [0-9]+ by an older verifier')
         self.assertRegex(first, '! [0-9]+ of [0-9]+ kernels verified by an older verifier alone')
         text = self.weft('explain', 'a', '--all').prose()
         self.assertIn('verified on a GPU: 0 of', text)
         self.assertIn(f"by an older verifier: {recorded['name']}", text)
-        self.assertIn('by an older verifier, 1, on NVIDIA H200', self.weft('explain', 'a', '--kernel', recorded['name']).out)
+        self.assertIn('by an older verifier, 1, on NVIDIA H200',
+                      self.weft('explain', 'a', '--kernel', recorded['name']).out)
 
     def test_what_a_plan_claims_of_itself_is_refused_by_name(self):
         self.weft('compile', *TINY, '-o', 'a', env={'WEFT_NVRTC': 'none'})
@@ -493,14 +635,16 @@ class Verified(CommandTest):
         edited['kernels'][1]['verifiedOn'] = 'NVIDIA H200'
         plan.write_text(json.dumps(edited))
         for command in ('explain', 'emit'):
-            self.fails(2, command, 'a', says=['plan.json', 'kernels[1].verifiedOn', 'no plan claims what was verified'])
+            self.fails(
+                2, command, 'a',
+                says=['plan.json', 'kernels[1].verifiedOn', 'no plan claims what was verified'])
 
 
 class LargeTensor(CommandTest):
     def test_more_than_2_to_the_31_elements(self):
         # scores: 4 x 16 x 8192 x 8192 elements = 2^32
-        result = self.weft('compile', 'attention', '--dim', 'b=4', '--dim', 'h=16', '--dim', 'j=8192', '--dim', 'k=8192',
-                           '--parts', '1', '-o', 'out')
+        result = self.weft('compile', 'attention', '--dim', 'b=4', '--dim', 'h=16', '--dim',
+                           'j=8192', '--dim', 'k=8192', '--parts', '1', '-o', 'out')
         self.assertIn('wrote out', result.out)
         plan = self.assertWholeArtifact('out')
         elements = []

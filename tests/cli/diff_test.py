@@ -1,4 +1,5 @@
-"""weft diff: kernels are paired by what they compute, and every difference names the decision that it comes from."""
+"""weft diff: kernels are paired by what they compute, and every difference names the decision that
+it comes from."""
 import json
 import unittest
 
@@ -34,14 +35,17 @@ class DiffTest(CommandTest):
         change = sum(group['seconds']['b'] - group['seconds']['a'] for group in said['groups'])
         self.assertAlmostEqual(change, b['predictedSeconds'] - a['predictedSeconds'], delta=1e-12)
         self.assertEqual(said['seconds'], {'a': a['predictedSeconds'], 'b': b['predictedSeconds']})
-        self.assertEqual(said['workspaceBytes'], {'a': a['workspaceBytes'], 'b': b['workspaceBytes']})
-        self.assertAlmostEqual(sum(share['seconds'] for share in said['why']), b['predictedSeconds'] - a['predictedSeconds'], delta=1e-12)
+        self.assertEqual(said['workspaceBytes'],
+                         {'a': a['workspaceBytes'], 'b': b['workspaceBytes']})
+        self.assertAlmostEqual(sum(share['seconds'] for share in said['why']),
+                               b['predictedSeconds'] - a['predictedSeconds'], delta=1e-12)
 
     def test_equal(self):
         self.compiled('a', CORE, '--attention', 'unfused')
         self.compiled('b', CORE, '--attention', 'unfused')
         said = self.diff(code=0)
-        self.assertEqual((said['groups'], said['others'], said['graph'], said['decisions']), ([], [], [], []))
+        self.assertEqual((said['groups'], said['others'], said['graph'], said['decisions']),
+                         ([], [], [], []))
         self.assertEqual(self.text, 'equal')
 
     def test_names_of_kernels_do_not_matter(self):
@@ -52,7 +56,8 @@ class DiffTest(CommandTest):
         renamed = [kernel['name'] for kernel in plan['kernels'] if not kernel['source']]
         self.assertTrue(renamed)
         for name in renamed:
-            text, report = text.replace(f'"{name}"', f'"another_{name}"'), report.replace(f'"{name}"', f'"another_{name}"')
+            text, report = text.replace(f'"{name}"', f'"another_{name}"'), report.replace(
+                f'"{name}"', f'"another_{name}"')
         (self.folder / 'b/plan.json').write_text(text)
         (self.folder / 'b/report.json').write_text(report)
         said = self.diff()
@@ -61,11 +66,13 @@ class DiffTest(CommandTest):
 
     def test_one_kernel_here_two_there(self):
         a = self.compiled('a', TINY)
-        fused = next(kernel for kernel in a['kernels'] if kernel['name'].startswith('softmax_dropout'))
+        fused = next(kernel for kernel in a['kernels']
+                     if kernel['name'].startswith('softmax_dropout'))
         b = self.compiled('b', TINY, '--no-fuse', 'probability,kept')
         said = self.diff()
         self.assertComplete(said, a, b)
-        group = next(group for group in said['groups'] if fused['name'] in [kernel['name'] for kernel in group['kernels']['a']])
+        group = next(group for group in said['groups']
+                     if fused['name'] in [kernel['name'] for kernel in group['kernels']['a']])
         self.assertEqual(group['why'][0], 'fusion')
         self.assertEqual(len(group['kernels']['b']), len(group['kernels']['a']) + 1)
         ops = lambda side: sorted(op for kernel in group['kernels'][side] for op in kernel['ops'])
@@ -79,14 +86,19 @@ class DiffTest(CommandTest):
         b = self.compiled('b', LAYER, '--stacking', 'separate', '--attention', 'unfused')
         said = self.diff()
         self.assertComplete(said, a, b)
-        stacked = next(kernel['name'] for kernel in a['kernels'] if kernel['name'].startswith('q_product_k_product_v'))
-        group = next(group for group in said['groups'] if stacked in [kernel['name'] for kernel in group['kernels']['a']])
+        stacked = next(kernel['name'] for kernel in a['kernels']
+                       if kernel['name'].startswith('q_product_k_product_v'))
+        group = next(group for group in said['groups']
+                     if stacked in [kernel['name'] for kernel in group['kernels']['a']])
         self.assertEqual(group['why'][0], 'rewrite')
         self.assertLessEqual({'q', 'k', 'v'}, set(group['computes'].split(', ')))
         self.assertEqual(len([kernel for kernel in group['kernels']['b'] if not kernel['view']]), 3)
         self.assertIn('variant', [change['what'] for change in said['decisions']])
         # What lies far from the projections is not touched by it.
-        self.assertFalse([group for group in said['groups'] if 'norm2' in group['computes'].split(', ') and 'rewrite' in group['why']])
+        self.assertFalse([
+            group for group in said['groups']
+            if 'norm2' in group['computes'].split(', ') and 'rewrite' in group['why']
+        ])
 
     def test_layouts_and_pins(self):
         a = self.compiled('a', CORE, '--attention', 'unfused')
@@ -96,12 +108,17 @@ class DiffTest(CommandTest):
         b = self.compiled('b', CORE, '--attention', 'unfused', '--pin', 'score=' + ','.join(axes))
         said = self.diff()
         self.assertComplete(said, a, b)
-        changed = [layout for group in said['groups'] for layout in group['layouts'] if layout['tensor'] == 'score']
+        changed = [
+            layout for group in said['groups'] for layout in group['layouts']
+            if layout['tensor'] == 'score'
+        ]
         self.assertTrue(changed)
-        self.assertTrue(all(layout['pinned'] and layout['b'] == ''.join(axes) for layout in changed))
+        self.assertTrue(all(layout['pinned'] and layout['b'] == ''.join(axes)
+                            for layout in changed))
         self.assertIn('pin', self.decisions(said))
         self.assertIn('pins', [change['what'] for change in said['decisions']])
-        self.assertIn(f"layout of score: {changed[0]['a']} -> {changed[0]['b']} (pinned)", self.text)
+        self.assertIn(f"layout of score: {changed[0]['a']} -> {changed[0]['b']} (pinned)",
+                      self.text)
 
     def test_chunks_are_folded(self):
         a = self.compiled('a', CORE, '--attention', 'unfused', '--parts', '1')
@@ -125,16 +142,19 @@ class DiffTest(CommandTest):
 
     def test_prices_and_devices(self):
         a = self.compiled('a', CORE, '--attention', 'unfused', '--profile', 'none')
-        b = self.compiled('b', CORE, '--attention', 'unfused', '--profile', 'none', '--device', 'a100')
+        b = self.compiled('b', CORE, '--attention', 'unfused', '--profile', 'none', '--device',
+                          'a100')
         said = self.diff()
         self.assertComplete(said, a, b)
         self.assertIn('device', [change['what'] for change in said['decisions']])
         self.assertTrue(said['groups'])
-        self.assertTrue(all(group['why'][0] == 'device' for group in said['groups']), said['groups'])
+        self.assertTrue(all(group['why'][0] == 'device' for group in said['groups']),
+                        said['groups'])
 
     def test_graphs_that_differ_are_said_to_first(self):
         a = self.compiled('a', CORE, '--attention', 'unfused')
-        b = self.compiled('b', ['j=32' if flag == 'j=16' else flag for flag in CORE], '--attention', 'unfused')
+        b = self.compiled('b', ['j=32' if flag == 'j=16' else flag for flag in CORE], '--attention',
+                          'unfused')
         said = self.diff()
         self.assertComplete(said, a, b)
         self.assertIn({'what': 'j', 'a': '16', 'b': '32'}, said['graph'])
@@ -156,7 +176,9 @@ class DiffTest(CommandTest):
         self.compiled('a', CORE, '--attention', 'unfused')
         self.compiled('b', CORE, '--attention', 'unfused', '--train')
         said = self.diff()
-        paired = [group for group in said['groups'] if group['kernels']['a'] and group['kernels']['b']]
+        paired = [
+            group for group in said['groups'] if group['kernels']['a'] and group['kernels']['b']
+        ]
         added = [group for group in said['groups'] if not group['kernels']['a']]
         self.assertTrue(len(paired) + said['equalGroups'] > 0)
         self.assertTrue(added)

@@ -7,11 +7,17 @@ import unittest
 from weft_command import CommandTest, LAYER, TINY, record_hash
 
 # Of one member of each kind that weft derives, a value that it never has.
-FORGED_MEMBERS = {'grid': [7, 1, 1], 'block': [33, 1, 1], 'sharedBytes': 12345, 'seconds': 4.1e-7, 'measured': True, 'bytesMoved': 1,
-                  'flop': 1e15, 'mue': 100.0, 'textHash': 'f' * 64, 'configuration': 'perfect', 'registers': 1,
-                  'runnerUp': 'nothing', 'key': '0' * 64}
-FORGED_TOTALS = {'predictedSeconds': 1e-6, 'lowerBoundSeconds': 1e-6, 'workspaceBytes': 7, 'costModel': 'measured by me', 'model': 'another', 'notes': [],
-                 'measurement': {'seconds': 1e-6, 'spread': 0.0, 'ratio': 1.0, 'gpu': 'NVIDIA H200', 'protocol': 'mine'}}
+FORGED_MEMBERS = {
+    'grid': [7, 1, 1], 'block': [33, 1, 1], 'sharedBytes': 12345, 'seconds': 4.1e-7,
+    'measured': True, 'bytesMoved': 1, 'flop': 1e15, 'mue': 100.0, 'textHash': 'f' * 64,
+    'configuration': 'perfect', 'registers': 1, 'runnerUp': 'nothing', 'key': '0' * 64
+}
+FORGED_TOTALS = {
+    'predictedSeconds': 1e-6, 'lowerBoundSeconds': 1e-6, 'workspaceBytes': 7,
+    'costModel': 'measured by me', 'model': 'another', 'notes': [], 'measurement': {
+        'seconds': 1e-6, 'spread': 0.0, 'ratio': 1.0, 'gpu': 'NVIDIA H200', 'protocol': 'mine'
+    }
+}
 
 
 class Edited(CommandTest):
@@ -28,7 +34,8 @@ class Edited(CommandTest):
         (self.folder / 'out/plan.json').write_text(json.dumps(self.plan))
 
     def explained(self, name):
-        return next(row for row in self.weft('explain', 'out', '--json').json()['kernels'] if row['name'] == name)
+        return next(row for row in self.weft('explain', 'out', '--json').json()['kernels']
+                    if row['name'] == name)
 
 
 class Claims(Edited):
@@ -41,15 +48,20 @@ class Claims(Edited):
         self.plan['kernels'] = [{**kernel, 'measured': True} for kernel in self.plan['kernels']]
         self.write_plan('out', self.plan)  # as if all had been measured and verified
         self.cache.mkdir(exist_ok=True)
-        hashes = sorted({record_hash(kernel) for kernel in self.plan['kernels'] if kernel['textHash']})
-        (self.cache / 'verified.txt').write_text('# weft verified 2\n' + ''.join(f'{one} agrees 2 8192 kernel NVIDIA H200\n' for one in hashes))
+        hashes = sorted(
+            {record_hash(kernel)
+             for kernel in self.plan['kernels'] if kernel['textHash']})
+        (self.cache / 'verified.txt').write_text('# weft verified 2\n' +
+                                                 ''.join(f'{one} agrees 2 8192 kernel NVIDIA H200\n'
+                                                         for one in hashes))
         self.weft('compile', *TINY, '-o', 'other', env=self.QUIET)
         self.source.write_text(self.source.read_text() + '// tuned by hand\n')
         for emitted in (False, True):
             if emitted:
                 self.weft('emit', 'out', env=self.QUIET)
             row = self.explained(self.kernel['name'])
-            self.assertEqual((row['timeSource'], row['measured'], row['verification']), ('edited', False, {'state': 'never'}))
+            self.assertEqual((row['timeSource'], row['measured'], row['verification']),
+                             ('edited', False, {'state': 'never'}))
             text = self.weft('explain', 'out').out
             self.assertIn(f"edit: {self.kernel['source']} was edited by hand", text)
             table = self.weft('explain', 'out', '--wide').out
@@ -60,7 +72,9 @@ class Claims(Edited):
             self.assertRegex(one, 'time .* edited')
             self.assertRegex(one, 'verified +no: its text was edited')
             self.assertIn('edited', self.weft('diff', 'other', 'out', code=1).out)
-            self.assertEqual(self.weft('emit', 'out', '--check', code=1).out, f"edited: {self.kernel['source']}\n")
+            self.assertEqual(
+                self.weft('emit', 'out', '--check', code=1).out,
+                f"edited: {self.kernel['source']}\n")
         self.weft('emit', 'out', '--discard-edits', env=self.QUIET)
         self.weft('emit', 'out', '--check')
 
@@ -81,7 +95,8 @@ class Claims(Edited):
 
     def test_an_artifact_without_a_manifest_is_said_to_be_old(self):
         (self.folder / 'out/manifest.json').unlink()
-        self.assertIn('no manifest.json: an older weft wrote this artifact', self.weft('explain', 'out').out)
+        self.assertIn('no manifest.json: an older weft wrote this artifact',
+                      self.weft('explain', 'out').out)
         self.assertIn('no manifest.json', self.weft('emit', 'out', '--check', code=1).out)
         before = self.files('out')
         for command in (['emit', 'out'], ['compile', *TINY, '-o', 'out']):
@@ -100,7 +115,8 @@ class DerivedMembers(Edited):
         self.fails(2, 'emit', 'out', says=says, env=self.QUIET)
         self.assertEqual(self.files('out'), before)
         check = self.weft('emit', 'out', '--check', code=1).prose()
-        explained, diffed = self.weft('explain', 'out').prose(), self.weft('diff', 'out', 'out').prose()
+        explained, diffed = self.weft('explain', 'out').prose(), self.weft('diff', 'out',
+                                                                           'out').prose()
         for text in says:
             for output in (check, explained, diffed):
                 self.assertIn(text, output)
@@ -111,10 +127,12 @@ class DerivedMembers(Edited):
         for member, value in FORGED_MEMBERS.items():
             with self.subTest(member):
                 self.plan = json.loads(good)
-                kernel = next(kernel for kernel in self.plan['kernels'] if kernel['name'] == self.kernel['name'])
+                kernel = next(kernel for kernel in self.plan['kernels']
+                              if kernel['name'] == self.kernel['name'])
                 self.assertNotEqual(kernel[member], value)
                 kernel[member] = value
-                self.refused(f"kernel '{self.kernel['name']}': member \"{member}\" is ", 'weft wrote')
+                self.refused(f"kernel '{self.kernel['name']}': member \"{member}\" is ",
+                             'weft wrote')
 
     def test_every_total_is_refused_by_name(self):
         good = json.dumps(self.plan)
@@ -125,16 +143,19 @@ class DerivedMembers(Edited):
                 self.refused(f'member "{member}" is ')
 
     def test_forged_times_are_not_shown(self):
-        kernel = next(kernel for kernel in self.plan['kernels'] if kernel['name'] == self.kernel['name'])
+        kernel = next(kernel for kernel in self.plan['kernels']
+                      if kernel['name'] == self.kernel['name'])
         kernel.update(seconds=4.1e-7, measured=True)
         self.save()
         row = self.explained(self.kernel['name'])
-        self.assertEqual((row['timeSource'], row['verification']), ('estimated', {'state': 'never'}))
+        self.assertEqual((row['timeSource'], row['verification']),
+                         ('estimated', {'state': 'never'}))
         self.assertNotEqual(row['seconds'], 4.1e-7)
         self.assertNotRegex(self.weft('explain', 'out').out.split('edit: ')[0], '0.410 us|410 ns')
 
     def test_what_follows_from_an_edited_knob_is_derived_without_refusal(self):
-        kernel = next(kernel for kernel in self.plan['kernels'] if kernel['name'] == self.kernel['name'])
+        kernel = next(kernel for kernel in self.plan['kernels']
+                      if kernel['name'] == self.kernel['name'])
         kernel['knobs']['threads'] = 256 if kernel['knobs']['threads'] != 256 else 128
         self.save()
         said = self.weft('emit', 'out', '--check', code=1).out
@@ -152,7 +173,9 @@ class DerivedMembers(Edited):
         self.assertEqual(self.files('again'), self.files('edited'))
         kernel['grid'] = [1, 1, 1]
         self.save()
-        self.fails(2, 'emit', 'out', '-o', 'again', says=['member "grid" is [1,1,1]', json.dumps(edited['grid']).replace(' ', '')], env=self.QUIET)
+        self.fails(2, 'emit', 'out', '-o', 'again',
+                   says=['member "grid" is [1,1,1]',
+                         json.dumps(edited['grid']).replace(' ', '')], env=self.QUIET)
 
 
 class DataLoss(Edited):
@@ -162,7 +185,8 @@ class DataLoss(Edited):
         self.write('travel/tickets.txt', 'paid')
         before = self.files('travel')
         for flags in ([], ['--overwrite']):
-            self.fails(2, 'compile', *TINY, *flags, '-o', 'travel', says=['travel holds plan.json, tickets.txt'], env=self.QUIET)
+            self.fails(2, 'compile', *TINY, *flags, '-o', 'travel',
+                       says=['travel holds plan.json, tickets.txt'], env=self.QUIET)
         self.assertEqual(self.files('travel'), before)
 
     def test_compiling_again_replaces_what_nobody_edited_and_keeps_the_rest(self):
@@ -172,20 +196,23 @@ class DataLoss(Edited):
         self.assertEqual(self.files('out'), before)
         self.weft('compile', *TINY, '--fuse-rules', 'none', '-o', 'out', env=self.QUIET)
         self.assertEqual((self.folder / 'out/notes.txt').read_text(), 'mine')
-        self.assertEqual([path.name for path in self.folder.iterdir() if path != self.cache], ['out'])
+        self.assertEqual([path.name for path in self.folder.iterdir() if path != self.cache],
+                         ['out'])
 
     def test_emit_in_place_keeps_its_owners_files(self):
         self.write('out/notes.txt', 'mine')
         self.write('out/kernels/mine.cu', '// no kernel of the plan\n')
         self.weft('emit', 'out', env=self.QUIET)
         self.assertEqual((self.folder / 'out/notes.txt').read_text(), 'mine')
-        self.assertEqual((self.folder / 'out/kernels/mine.cu').read_text(), '// no kernel of the plan\n')
+        self.assertEqual((self.folder / 'out/kernels/mine.cu').read_text(),
+                         '// no kernel of the plan\n')
         self.weft('emit', 'out', '--check')
 
     def test_compile_does_not_replace_edits_unless_told_to(self):
         self.source.write_text('// hours of tuning\n')
         before = self.files('out')
-        self.fails(2, 'compile', *TINY, '-o', 'out', says=[self.kernel['source'], '--overwrite'], env=self.QUIET)
+        self.fails(2, 'compile', *TINY, '-o', 'out', says=[self.kernel['source'], '--overwrite'],
+                   env=self.QUIET)
         self.assertEqual(self.files('out'), before)
         self.weft('compile', *TINY, '--overwrite', '-o', 'out', env=self.QUIET)
         self.assertNotIn('hours', self.source.read_text())
@@ -209,7 +236,8 @@ class DataLoss(Edited):
         self.assertTrue((self.folder / 'latest').is_symlink())
         self.assertNotEqual(json.loads((self.folder / 'out/plan.json').read_text()), self.plan)
         (self.folder / 'dangling').symlink_to('nowhere')
-        self.fails(2, 'compile', *TINY, '-o', 'dangling', says=['symbolic link to nothing'], env=self.QUIET)
+        self.fails(2, 'compile', *TINY, '-o', 'dangling', says=['symbolic link to nothing'],
+                   env=self.QUIET)
         self.assertTrue((self.folder / 'dangling').is_symlink())
 
     def test_files_that_are_written_appear_whole_or_not_at_all(self):
@@ -225,12 +253,14 @@ class DataLoss(Edited):
             (self.folder / 'locked').chmod(0o500)
             self.fails(2, 'import', *TINY, '-o', 'locked/file', says=['locked/file'])
             self.assertEqual((self.folder / 'locked/file').read_text(), 'old')
-        self.assertEqual([path.name for path in self.folder.iterdir() if 'weft-tmp' in path.name or path.name.endswith('.next')], [])
+        self.assertEqual([
+            path.name for path in self.folder.iterdir()
+            if 'weft-tmp' in path.name or path.name.endswith('.next')
+        ], [])
 
 
 class Building(CommandTest):
     """What the compiler says of edited kernels, and what it may open."""
-
     def setUp(self):
         super().setUp()
         self.weft('compile', *TINY, '-o', 'out')
@@ -247,7 +277,8 @@ class Building(CommandTest):
         return path, text
 
     def refused(self, kernel, change, *says, code=1):
-        """The edit is refused with these texts, at the line of the artifact's file where it stands, and nothing is written."""
+        """The edit is refused with these texts, at the line of the artifact's file where it stands,
+        and nothing is written."""
         path, text = self.edit(kernel, change)
         before = self.files('out')
         result = self.fails(code, 'emit', 'out', says=[kernel['name'], *says])
@@ -256,31 +287,44 @@ class Building(CommandTest):
         return result.err
 
     def test_launch_constants_are_held_to_the_plan(self):
-        """The example of rowsPerBlock, and whatever else a launch was made of, in every kernel of the plan."""
-        softmax = next(kernel for kernel in self.plan['kernels'] if any('softmax' in op for op in kernel['ops']))
+        """The example of rowsPerBlock, and whatever else a launch was made of, in every kernel of
+        the plan."""
+        softmax = next(kernel for kernel in self.plan['kernels']
+                       if any('softmax' in op for op in kernel['ops']))
         text = (self.folder / 'out' / softmax['source']).read_text()
         rows = re.search(r'rowsPerBlock = (\d+)', text).group(1)
-        said = self.refused(softmax, lambda text: text.replace(f'rowsPerBlock = {rows}', f'rowsPerBlock = {2 * int(rows)}'), 'plan.json: ', 'knobs', 'weft emit')
-        line = next(number for number, line in enumerate(text.splitlines(), 1) if 'blocks");' in line)
+        said = self.refused(
+            softmax,
+            lambda text: text.replace(f'rowsPerBlock = {rows}', f'rowsPerBlock = {2 * int(rows)}'),
+            'plan.json: ', 'knobs', 'weft emit')
+        line = next(number for number, line in enumerate(text.splitlines(), 1)
+                    if 'blocks");' in line)
         self.assertIn(f"out/{softmax['source']}:{line}: error", said)
         changed = 0
         for kernel in self.plan['kernels']:
             if not kernel['source']:
                 continue
             text = (self.folder / 'out' / kernel['source']).read_text()
-            checks = [line for line in text.splitlines() if line.strip().startswith('static_assert(') and '"plan.json: ' in line]
+            checks = [
+                line for line in text.splitlines()
+                if line.strip().startswith('static_assert(') and '"plan.json: ' in line
+            ]
             self.assertTrue(checks, kernel['name'])
-            constant = re.search(r'(threadsPerRow|threads|rowsPerBlock|Tile tile = {\.m) = (\d+)', text)
+            constant = re.search(r'(threadsPerRow|threads|rowsPerBlock|Tile tile = {\.m) = (\d+)',
+                                 text)
             self.assertTrue(constant, kernel['name'])
             name, value = constant.group(1), int(constant.group(2))
-            self.refused(kernel, lambda text, name=name, value=value: text.replace(f'{name} = {value}', f'{name} = {2 * value}'))
+            self.refused(
+                kernel, lambda text, name=name, value=value: text.replace(
+                    f'{name} = {value}', f'{name} = {2 * value}'))
             changed += 1
         self.assertGreater(changed, 2)
 
     def test_messages_name_file_and_line_of_the_artifact(self):
         kernel = next(kernel for kernel in self.plan['kernels'] if kernel['family'] == 'loop')
         lines = (self.folder / 'out' / kernel['source']).read_text().count('\n')
-        said = self.refused(kernel, lambda text: text + 'int broken = nonsense;\n', f"out/{kernel['source']}:{lines + 1}: error", 'nonsense')
+        said = self.refused(kernel, lambda text: text + 'int broken = nonsense;\n',
+                            f"out/{kernel['source']}:{lines + 1}: error", 'nonsense')
         self.assertNotIn('kernel.cu', said)
 
     def test_headers_lie_in_the_artifact_and_may_be_edited(self):
@@ -293,7 +337,10 @@ class Building(CommandTest):
         header = self.folder / 'out/kernels' / names[0]
         good = header.read_text()
         header.write_text(good + '// mine\n')
-        rows = {row['name']: row['timeSource'] for row in self.weft('explain', 'out', '--json').json()['kernels']}
+        rows = {
+            row['name']: row['timeSource']
+            for row in self.weft('explain', 'out', '--json').json()['kernels']
+        }
         self.assertEqual(rows[kernel['name']], 'edited')
         hashes = {kernel['name']: kernel['textHash'] for kernel in self.plan['kernels']}
         self.weft('emit', 'out')
@@ -322,15 +369,24 @@ class Building(CommandTest):
     def test_nothing_else_is_opened(self):
         secret = self.write('secret.txt', 'int my_secret_word = ;\n')
         kernel = next(kernel for kernel in self.plan['kernels'] if kernel['family'] == 'loop')
-        line = next(number for number, line in enumerate((self.folder / 'out' / kernel['source']).read_text().splitlines(), 1) if line.startswith('#include'))
-        for name in (f'"{secret}"', f'<{secret}>', '"../../secret.txt"', '"secret.txt"', '"weft/../../../secret.txt"'):
+        line = next(number
+                    for number, line in enumerate((self.folder / 'out' /
+                                                   kernel['source']).read_text().splitlines(), 1)
+                    if line.startswith('#include'))
+        for name in (f'"{secret}"', f'<{secret}>', '"../../secret.txt"', '"secret.txt"',
+                     '"weft/../../../secret.txt"'):
             with self.subTest(name):
-                said = self.refused(kernel, lambda text, name=name: text.replace('#include', f'#include {name}\n#include', 1),
-                                    f"out/{kernel['source']}:{line}: error", name[1:-1])
+                said = self.refused(
+                    kernel, lambda text, name=name: text.replace('#include',
+                                                                 f'#include {name}\n#include', 1),
+                    f"out/{kernel['source']}:{line}: error", name[1:-1])
                 self.assertNotIn('my_secret_word', said)
-        for directive in ('#define S <secret.txt>\n#include S\n', '#include_next "secret.txt"\n', '#inc\\\nlude "secret.txt"\n'):
+        for directive in ('#define S <secret.txt>\n#include S\n', '#include_next "secret.txt"\n',
+                          '#inc\\\nlude "secret.txt"\n'):
             with self.subTest(directive):
-                said = self.refused(kernel, lambda text, directive=directive: text.replace('#include', directive + '#include', 1), 'include')
+                said = self.refused(
+                    kernel, lambda text, directive=directive: text.replace(
+                        '#include', directive + '#include', 1), 'include')
                 self.assertNotIn('my_secret_word', said)
 
     def test_links_out_of_the_artifact_are_not_read(self):
@@ -340,7 +396,8 @@ class Building(CommandTest):
         source.unlink()
         source.symlink_to(secret)
         for command in ('emit', 'explain'):
-            said = self.fails(2, command, 'out', says=[kernel['source'], 'leads out of the artifact'])
+            said = self.fails(2, command, 'out',
+                              says=[kernel['source'], 'leads out of the artifact'])
             self.assertNotIn('my_secret_word', said.err)
 
 
@@ -349,10 +406,13 @@ class Texts(Edited):
 
     def test_control_characters_in_a_plan_are_refused_by_place(self):
         good = json.dumps(self.plan)
-        places = {'kernels[0].ops[0]': lambda plan, text: plan['kernels'][0]['ops'].__setitem__(0, text),
-                  'model': lambda plan, text: plan.update(model=text), 'notes[0]': lambda plan, text: plan.update(notes=[text]),
-                  'tensors[0].name': lambda plan, text: plan['tensors'][0].update(name=text),
-                  'kernels[0].name': lambda plan, text: plan['kernels'][0].update(name=text)}
+        places = {
+            'kernels[0].ops[0]': lambda plan, text: plan['kernels'][0]['ops'].__setitem__(0, text),
+            'model': lambda plan, text: plan.update(model=text),
+            'notes[0]': lambda plan, text: plan.update(notes=[text]),
+            'tensors[0].name': lambda plan, text: plan['tensors'][0].update(name=text),
+            'kernels[0].name': lambda plan, text: plan['kernels'][0].update(name=text)
+        }
         for place, edit in places.items():
             for text in self.HOSTILE:
                 with self.subTest(place=place, text=text):
@@ -382,7 +442,8 @@ class Texts(Edited):
         name = re.search(r'weft\.graph @(\w+)', graph).group(1)
         self.write('graph.mlir', graph.replace(f'@{name}', r'@"a\0Aint evil; //"', 1))
         self.fails(2, 'import', 'graph.mlir', says=['graph.mlir', 'letters, digits'])
-        self.fails(2, 'compile', 'graph.mlir', '-o', 'other', says=['letters, digits'], env=self.QUIET)
+        self.fails(2, 'compile', 'graph.mlir', '-o', 'other', says=['letters, digits'],
+                   env=self.QUIET)
 
 
 if __name__ == '__main__':

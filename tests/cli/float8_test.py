@@ -1,4 +1,5 @@
-"""8-bit floats from a graph to cubins: scales fused into the product, boxes of 128 elements, casts by loop kernels."""
+"""8-bit floats from a graph to cubins: scales fused into the product, boxes of 128 elements, casts
+by loop kernels."""
 import json
 import re
 import unittest
@@ -12,7 +13,8 @@ GRAPH = '''!bji = tensor<4x512x1024xf8E4M3FN, #weft.axes<b, j, i>>
 !wide = tensor<4x512x1024xf16, #weft.axes<b, j, i>>
 !s = tensor<f32, #weft.axes<>>
 module {
-  weft.graph @scaled(%x: !wide, %w: !ui {weft.parameter}, %x_scale: !s, %w_scale: !s {weft.parameter}) -> !half {
+  weft.graph @scaled(%x: !wide, %w: !ui {weft.parameter}, %x_scale: !s,
+                      %w_scale: !s {weft.parameter}) -> !half {
     %q = weft.cast %x : !wide -> !bji
     %c = weft.contract "bji,ui->bju" %q, %w : !bji, !ui -> !bju
     %d = weft.mul %c, %x_scale along () : !bju, !s
@@ -27,7 +29,8 @@ module {
 class Float8(CommandTest):
     def compile(self, second, *flags, device='h200'):
         self.write('float8.mlir', GRAPH.replace('TYPE', second))
-        self.weft('compile', 'float8.mlir', '--device', device, '--profile', 'none', *flags, '-o', 'out')
+        self.weft('compile', 'float8.mlir', '--device', device, '--profile', 'none', *flags, '-o',
+                  'out')
         plan = json.loads((self.folder / 'out/plan.json').read_text())
         return plan, {kernel['family']: kernel for kernel in plan['kernels']}
 
@@ -39,11 +42,19 @@ class Float8(CommandTest):
             self.assertEqual(types['q'], 'f8e4m3')
             self.assertEqual(types['w'], 'f8e4m3' if second == 'f8E4M3FN' else 'f8e5m2')
             text = (self.folder / 'out' / kernels['hopper-contraction']['source']).read_text()
-            self.assertRegex(text, r'weft::hopper::Elements<weft::float8e(4m3|5m2), weft::float8e(4m3|5m2), weft::half>')
+            self.assertRegex(
+                text,
+                r'weft::hopper::Elements<weft::float8e(4m3|5m2), weft::float8e(4m3|5m2), '
+                r'weft::half>'
+            )
             self.assertEqual(len(re.findall(r'const float \w+ = weft::loadOne', text)), 2)
-            maps = [parameter['map'] for parameter in kernels['hopper-contraction']['parameters'] if parameter['map']]
+            maps = [
+                parameter['map'] for parameter in kernels['hopper-contraction']['parameters']
+                if parameter['map']
+            ]
             self.assertEqual(sorted(map['box'][0] for map in maps), [64, 128, 128])
-            self.assertTrue(kernels['hopper-contraction']['cubin'], 'built, unless there is no NVRTC')
+            self.assertTrue(kernels['hopper-contraction']['cubin'],
+                            'built, unless there is no NVRTC')
 
     def test_a_target_without_products_of_8_bits_takes_plain_kernels(self):
         plan, kernels = self.compile('f8E5M2', '--no-library', device='a100')

@@ -1,4 +1,5 @@
-"""Help, widths and colours: every command has its place, its groups and examples that run; nothing is wider than its columns."""
+"""Help, widths and colours: every command has its place, its groups and examples that run; nothing
+is wider than its columns."""
 import fcntl
 import os
 import pty
@@ -15,7 +16,8 @@ NO_NVRTC = {'WEFT_NVRTC': 'none'}
 
 
 def commands(text):
-    """Group -> names, of `weft --help`: headings stand at the margin, commands are indented by two."""
+    """Group -> names, of `weft --help`: headings stand at the margin, commands are indented by
+    two."""
     groups, heading = {}, None
     for line in text.splitlines():
         if re.match(r'^\S', line):
@@ -32,7 +34,8 @@ def examples(text):
 
 
 def too_long(text, columns):
-    """Lines wider than the columns that could have been broken: a single word may be as long as it is."""
+    """Lines wider than the columns that could have been broken: a single word may be as long as it
+    is."""
     return [line for line in text.splitlines() if len(line) > columns and len(line.split()) > 1]
 
 
@@ -56,8 +59,9 @@ class HelpTest(CommandTest):
         headings = re.findall(r'^[A-Z]\w+$', text, re.MULTILINE)
         self.assertEqual(headings, ['Model', 'Choices', 'Target', 'Phases', 'Output', 'Examples'])
         below = lambda heading: text.split(f'\n{heading}\n')[1].split('\n\n')[0]
-        for heading, option in (('Model', '--dim'), ('Choices', '--pin'), ('Target', '--device'), ('Phases', '--stop-after'), ('Output', '--json'),
-                                ('Output', '--output')):
+        for heading, option in (('Model', '--dim'), ('Choices', '--pin'), ('Target', '--device'),
+                                ('Phases', '--stop-after'), ('Output', '--json'), ('Output',
+                                                                                   '--output')):
             self.assertIn(option, below(heading))
 
     def test_every_option_is_explained(self):
@@ -67,11 +71,13 @@ class HelpTest(CommandTest):
             for match in re.finditer(r'^  (-\S+)(.*)\n?(.*)$', text, re.MULTILINE):
                 options += 1
                 same, following = match.group(2), match.group(3)
-                self.assertTrue(re.search(r' {2,}\S', same) or following.startswith(' ' * 20), match.group(0))
+                self.assertTrue(
+                    re.search(r' {2,}\S', same) or following.startswith(' ' * 20), match.group(0))
         self.assertGreater(options, 100)
 
     def test_examples_run(self):
-        """All of them, in one folder, in the order of `weft --help`; those that need a GPU stop where it is asked for."""
+        """All of them, in one folder, in the order of `weft --help`; those that need a GPU stop
+        where it is asked for."""
         ran, on_gpu = 0, 0
         self.weft('profile', 'import', 'h200.db', ROOT / 'profiles/h200/norms.txt')
         for name in self.names():
@@ -81,10 +87,12 @@ class HelpTest(CommandTest):
                 words = shlex.split(line)
                 self.assertEqual(words[:2], ['weft', name])
                 with self.subTest(line):
-                    done = subprocess.run([WEFT, *words[1:]], cwd=self.folder, env=self.environment(**NO_NVRTC), capture_output=True, text=True,
-                                          timeout=300, check=False)
+                    done = subprocess.run([WEFT, *words[1:]], cwd=self.folder,
+                                          env=self.environment(**NO_NVRTC), capture_output=True,
+                                          text=True, timeout=300, check=False)
                     ran += 1
-                    needs_gpu = name in ('run', 'time', 'verify', 'profile') and done.returncode in (2, 3)
+                    needs_gpu = name in ('run', 'time', 'verify',
+                                         'profile') and done.returncode in (2, 3)
                     if needs_gpu:
                         on_gpu += 1
                         self.assertRegex(done.stderr, 'driver|GPU|cubin|NVRTC')
@@ -97,7 +105,8 @@ class HelpTest(CommandTest):
         self.fails(2, 'selct', says=["unknown command 'selct'", "'select'"])
         self.fails(2, 'models', 'bert-lage', says=["unknown model 'bert-lage'", "'bert-large'"])
         self.fails(2, 'import', 'bert-lage', says=["'bert-lage'", "'bert-large'"])
-        self.fails(2, 'select', 'bert-large', '--alternative', '3', says=["'--alternative'", "'--alternatives'"])
+        self.fails(2, 'select', 'bert-large', '--alternative', '3',
+                   says=["'--alternative'", "'--alternatives'"])
 
 
 class WidthTest(CommandTest):
@@ -106,13 +115,23 @@ class WidthTest(CommandTest):
         self.weft('compile', *TINY, '-o', 'a', env=NO_NVRTC)
         self.weft('compile', *TINY, '--fuse-rules', 'none', '-o', 'b', env=NO_NVRTC)
         self.weft('compile', *TINY, '--train', '-o', 'train', env=NO_NVRTC)
-        self.weft('compile', *CORE, '--attention', 'unfused', '--parts', '2', '-o', 'chunks', env=NO_NVRTC)
-        helps = [[*words, '--help'] for words in ([], *([name] for group in commands(self.weft('--help').out).values() for name in group))]
+        self.weft('compile', *CORE, '--attention', 'unfused', '--parts', '2', '-o', 'chunks',
+                  env=NO_NVRTC)
+        helps = [[*words, '--help']
+                 for words in ([], *([name] for group in commands(self.weft('--help').out).values()
+                                     for name in group))]
         views = [['explain', folder, *view] for folder in ('a', 'train')
-                 for view in ([], ['--movement'], ['--fusion', 'score,kept'], ['--fusion', 'q,score'], ['--layout', 'score'], ['--kernel', 'softmax'])]
-        return [*helps, *views, ['compile', *TINY, '-o', 'a'], ['emit', 'a'], ['select', *TINY], ['opt', *TINY, '--records'], ['opt', *TINY, '--candidates'],
-                ['diff', 'a', 'b'], ['diff', 'a', 'train'], ['explain', 'chunks'], ['models'], ['models', 'gpt2'], ['models', 'llama'], ['devices'], ['devices', 'h200'], ['env'],
-                ['cache', 'stat'], ['explain', *TINY, '--movement'], ['explain', 'bert', '--distributions'], ['profile', *TINY, '--dry-run']]
+                 for view in ([], ['--movement'], ['--fusion', 'score,kept'],
+                              ['--fusion', 'q,score'], ['--layout', 'score'],
+                              ['--kernel', 'softmax'])]
+        return [
+            *helps, *views, ['compile', *TINY, '-o', 'a'], ['emit', 'a'], ['select', *TINY],
+            ['opt', *TINY, '--records'], ['opt', *TINY, '--candidates'], ['diff', 'a', 'b'],
+            ['diff', 'a', 'train'], ['explain', 'chunks'], ['models'], ['models', 'gpt2'],
+            ['models', 'llama'], ['devices'], ['devices', 'h200'], ['env'], ['cache', 'stat'],
+            ['explain', *TINY, '--movement'], ['explain', 'bert', '--distributions'],
+            ['profile', *TINY, '--dry-run']
+        ]
 
     def test_nothing_is_wider_than_100_columns_in_a_pipe(self):
         self.weft('compile', 'bert-large', '--dim', 'b=1', '-o', 'bert', env=NO_NVRTC)
@@ -120,8 +139,11 @@ class WidthTest(CommandTest):
         self.assertGreater(len(outputs), 40)
         for arguments in outputs:
             with self.subTest(' '.join(map(str, arguments))):
-                completed = subprocess.run([WEFT, *arguments], cwd=self.folder, env=self.environment(**NO_NVRTC), capture_output=True, text=True, timeout=300, check=False)
-                self.assertIn(completed.returncode, (0, 1) if arguments[0] == 'diff' else (0,), completed.stderr)
+                completed = subprocess.run([WEFT, *arguments], cwd=self.folder,
+                                           env=self.environment(**NO_NVRTC), capture_output=True,
+                                           text=True, timeout=300, check=False)
+                self.assertIn(completed.returncode, (0, 1) if arguments[0] == 'diff' else (0, ),
+                              completed.stderr)
                 self.assertTrue(completed.stdout)
                 self.assertEqual(too_long(completed.stdout, 100), [])
                 self.assertNotIn('\033', completed.stdout)
@@ -137,7 +159,9 @@ class WidthTest(CommandTest):
         """What the command prints on a terminal of so many columns."""
         ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack('HHHH', 50, columns, 0, 0))
-        with subprocess.Popen([WEFT, *arguments], cwd=self.folder, env=self.environment(**environment), stdout=theirs, stderr=theirs, stdin=subprocess.DEVNULL) as process:
+        with subprocess.Popen([WEFT, *arguments], cwd=self.folder,
+                              env=self.environment(**environment), stdout=theirs, stderr=theirs,
+                              stdin=subprocess.DEVNULL) as process:
             os.close(theirs)
             chunks = []
             while True:
@@ -158,16 +182,24 @@ class WidthTest(CommandTest):
                 text = re.sub(r'\033\[\d*m', '', self.on_terminal(arguments, columns))
                 with self.subTest(f'{arguments} in {columns}'):
                     # An example is a command to copy: it stays on its line.
-                    self.assertEqual([line for line in too_long(text, columns) if 'weft ' not in line], [])
-        self.assertGreater(max(map(len, self.on_terminal(['compile', '--help'], 100, NO_COLOR='1').splitlines())), 80)
-        self.assertLessEqual(max(map(len, self.on_terminal(['compile', '--help'], 400, NO_COLOR='1').splitlines())), 100)
+                    self.assertEqual(
+                        [line for line in too_long(text, columns) if 'weft ' not in line], [])
+        self.assertGreater(
+            max(map(len,
+                    self.on_terminal(['compile', '--help'], 100, NO_COLOR='1').splitlines())), 80)
+        self.assertLessEqual(
+            max(map(len,
+                    self.on_terminal(['compile', '--help'], 400, NO_COLOR='1').splitlines())), 100)
         # A terminal that says nothing sensible gets a sensible minimum.
-        self.assertGreater(max(map(len, self.on_terminal(['models'], 5, NO_COLOR='1').splitlines())), 20)
+        self.assertGreater(
+            max(map(len,
+                    self.on_terminal(['models'], 5, NO_COLOR='1').splitlines())), 20)
 
     def test_no_color(self):
         self.assertIn('\033[1m', self.on_terminal(['devices'], 100, NO_COLOR=None, TERM='xterm'))
         self.assertNotIn('\033', self.on_terminal(['devices'], 100, NO_COLOR='1', TERM='xterm'))
-        self.assertNotIn('\033', self.on_terminal(['compile', '--help'], 100, NO_COLOR='1', TERM='xterm'))
+        self.assertNotIn('\033',
+                         self.on_terminal(['compile', '--help'], 100, NO_COLOR='1', TERM='xterm'))
 
 
 if __name__ == '__main__':

@@ -1,4 +1,5 @@
-"""What is cut short, killed or raced: nothing half-written, nothing lost, and the next command works."""
+"""What is cut short, killed or raced: nothing half-written, nothing lost, and the next command
+works."""
 import json
 import shutil
 import signal
@@ -26,10 +27,13 @@ class CutShort(CommandTest):
         self.weft(*command, code=whole)
 
     def test_config(self):
-        self.refuses_every_cut('config.json', json.dumps(bad_model_test.BERT), 'compile', 'config.json', '-o', 'out')
+        self.refuses_every_cut('config.json', json.dumps(bad_model_test.BERT), 'compile',
+                               'config.json', '-o', 'out')
 
     def test_graph(self):
-        self.refuses_every_cut('graph.mlir', bad_model_test.BadGraph.GRAPH.replace('SPEC', 'ik,kj->ij').rstrip(), 'compile', 'graph.mlir', '-o', 'out')
+        self.refuses_every_cut('graph.mlir',
+                               bad_model_test.BadGraph.GRAPH.replace('SPEC', 'ik,kj->ij').rstrip(),
+                               'compile', 'graph.mlir', '-o', 'out')
 
     def test_graph_of_a_model(self):
         text = self.weft('import', *TINY[:13]).out
@@ -37,18 +41,21 @@ class CutShort(CommandTest):
 
     def test_plan(self):
         self.weft('compile', *TINY, '-o', 'out')
-        self.refuses_every_cut('out/plan.json', (self.folder / 'out/plan.json').read_text().rstrip(), 'emit', 'out')
+        self.refuses_every_cut('out/plan.json',
+                               (self.folder / 'out/plan.json').read_text().rstrip(), 'emit', 'out')
 
     def test_candidates(self):
         text = self.weft('compile', *TINY, '--stop-after', 'fuse').out
-        self.refuses_every_cut('fuse.mlir', text.rstrip(), 'select', 'fuse.mlir', '--start-from', 'select')
+        self.refuses_every_cut('fuse.mlir', text.rstrip(), 'select', 'fuse.mlir', '--start-from',
+                               'select')
 
 
 class Interrupted(CommandTest):
     def test_killed_compile_leaves_no_artifact_and_the_next_one_works(self):
         for delay in (0.05, 0.3, 1.0):
             process = subprocess.Popen([WEFT, 'compile', *TINY, '-o', 'out'], cwd=self.folder,
-                                       env=self.environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                                       env=self.environment(), stdout=subprocess.DEVNULL,
+                                       stderr=subprocess.DEVNULL)
             time.sleep(delay)
             process.send_signal(signal.SIGKILL)
             process.wait()
@@ -61,8 +68,11 @@ class Interrupted(CommandTest):
 
     def test_two_compiles_into_one_cache(self):
         command = [WEFT, 'compile', *TINY, '-o']
-        running = [subprocess.Popen([*command, name], cwd=self.folder, env=self.environment(),
-                                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for name in ('a', 'b')]
+        running = [
+            subprocess.Popen([*command, name], cwd=self.folder, env=self.environment(),
+                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            for name in ('a', 'b')
+        ]
         for process in running:
             _, message = process.communicate(timeout=300)
             self.assertEqual(process.returncode, 0, message)
@@ -78,8 +88,11 @@ class Interrupted(CommandTest):
     def test_two_compiles_into_one_folder(self):
         """Each replaces the folder as a whole: what is there at the end is one of them."""
         for _ in range(3):
-            running = [subprocess.Popen([WEFT, 'compile', *TINY, '--dtype', dtype, '-o', 'out'], cwd=self.folder, env=self.environment(),
-                                        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for dtype in ('f16', 'f32')]
+            running = [
+                subprocess.Popen([WEFT, 'compile', *TINY, '--dtype', dtype, '-o', 'out'],
+                                 cwd=self.folder, env=self.environment(), stdout=subprocess.DEVNULL,
+                                 stderr=subprocess.PIPE) for dtype in ('f16', 'f32')
+            ]
             for process in running:
                 _, message = process.communicate(timeout=300)
                 self.assertEqual(process.returncode, 0, message)
@@ -87,7 +100,8 @@ class Interrupted(CommandTest):
             self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ['cache', 'out'])
 
     def test_crashing_worker_costs_its_kernel_only(self):
-        """The other kernels of the build are in the cache afterwards, and the repaired kernel builds."""
+        """The other kernels of the build are in the cache afterwards, and the repaired kernel
+        builds."""
         self.weft('compile', *TINY, '-o', 'out')
         plan = json.loads((self.folder / 'out/plan.json').read_text())
         if not any(kernel['cubin'] for kernel in plan['kernels']):

@@ -1,12 +1,15 @@
-"""Checks JSON against the schemas of docs/schema. Of JSON Schema (draft 2020-12) it knows what these use; any other keyword is
-an error, so that no schema can state what is not checked."""
+"""Checks JSON against the schemas of docs/schema. Of JSON Schema (draft 2020-12) it knows what
+these use; any other keyword is an error, so that no schema can state what is not checked."""
 import json
 import pathlib
 
 SCHEMAS = pathlib.Path(__file__).resolve().parents[2] / 'docs/schema'
 TYPES = {'object': dict, 'array': list, 'string': str, 'boolean': bool, 'null': type(None)}
 NOTES = {'$schema', '$id', '$defs', 'title', 'description', 'examples'}
-CHECKS = {'type', 'enum', 'const', 'properties', 'required', 'additionalProperties', 'items', 'minItems', 'maxItems', 'minimum', '$ref', 'anyOf'}
+CHECKS = {
+    'type', 'enum', 'const', 'properties', 'required', 'additionalProperties', 'items', 'minItems',
+    'maxItems', 'minimum', '$ref', 'anyOf'
+}
 
 
 class Mismatch(Exception):
@@ -21,12 +24,14 @@ def is_type(value, name):
     if name == 'number':
         return isinstance(value, (int, float)) and not isinstance(value, bool)
     if name == 'integer':
-        return isinstance(value, int) and not isinstance(value, bool) or isinstance(value, float) and value.is_integer()
+        return isinstance(value, int) and not isinstance(value, bool) or isinstance(
+            value, float) and value.is_integer()
     return isinstance(value, TYPES[name]) and not (name != 'boolean' and isinstance(value, bool))
 
 
 def resolve(reference, file):
-    """The schema that a reference means, and the file it stands in: "#/$defs/step", "common.json#/$defs/step"."""
+    """The schema that a reference means, and the file it stands in: "#/$defs/step",
+    "common.json#/$defs/step"."""
     other, _, path = reference.partition('#')
     file = other or file
     schema = load(file)
@@ -53,7 +58,8 @@ def check(value, schema, file, place='$'):
         else:
             raise Mismatch(f'{place}: none of the alternatives: ' + '; '.join(problems))
     types = schema.get('type')
-    if types is not None and not any(is_type(value, name) for name in ([types] if isinstance(types, str) else types)):
+    if types is not None and not any(
+            is_type(value, name) for name in ([types] if isinstance(types, str) else types)):
         raise Mismatch(f'{place}: {json.dumps(value)[:60]} is no {types}')
     if 'const' in schema and value != schema['const']:
         raise Mismatch(f'{place}: {value!r} is not {schema["const"]!r}')

@@ -1,5 +1,5 @@
-"""--json of every command: an object with a version that fits its schema (docs/schema), and holds every price that the text shows.
-The examples of docs/json.md fit the schemas, too."""
+"""--json of every command: an object with a version that fits its schema (docs/schema), and holds
+every price that the text shows. The examples of docs/json.md fit the schemas, too."""
 import json
 import pathlib
 import re
@@ -17,25 +17,33 @@ QUANTITY = re.compile(r'(?<![\w.])(\d+(?:\.\d+)?) (us|ms|s|B|kB|MB|GB|TB)(?![\w/
 
 
 def numbers(value):
-    """Every number in a JSON value, wherever it stands; differences of a pair, too, as diff shows them."""
+    """Every number in a JSON value, wherever it stands; differences of a pair, too, as diff shows
+    them."""
     if isinstance(value, bool):
         return []
     if isinstance(value, (int, float)):
         return [value]
-    found = [number for item in (value.values() if isinstance(value, dict) else value if isinstance(value, list) else []) for number in numbers(item)]
-    if isinstance(value, dict) and set(value) == {'a', 'b'} and all(isinstance(value[side], (int, float)) for side in 'ab'):
+    found = [
+        number for item in (
+            value.values() if isinstance(value, dict) else value if isinstance(value, list) else [])
+        for number in numbers(item)
+    ]
+    if isinstance(value, dict) and set(value) == {'a', 'b'} and all(
+            isinstance(value[side], (int, float)) for side in 'ab'):
         found.append(value['b'] - value['a'])
     return found
 
 
 def missing(text, said):
-    """Times and sizes of the text that no number of the JSON is, to the digits that the text shows, and that no string of it says."""
+    """Times and sizes of the text that no number of the JSON is, to the digits that the text shows,
+    and that no string of it says."""
     known, strings = numbers(said), json.dumps(said)
     absent = []
     for match in QUANTITY.finditer(' '.join(text.split())):
         shown, unit = match.group(1), match.group(2)
-        half = 0.5 * 10 ** -len(shown.partition('.')[2]) * UNITS[unit] * (1 + 1e-6)
-        if float(shown) and match.group(0) not in strings and not any(abs(abs(number) - float(shown) * UNITS[unit]) <= half for number in known):
+        half = 0.5 * 10**-len(shown.partition('.')[2]) * UNITS[unit] * (1 + 1e-6)
+        if float(shown) and match.group(0) not in strings and not any(
+                abs(abs(number) - float(shown) * UNITS[unit]) <= half for number in known):
             absent.append(match.group(0))
     return absent
 
@@ -58,14 +66,16 @@ class JsonTest(CommandTest):
         return value
 
     def with_driver(self, **settings):
-        (self.driver / 'fakecuda.txt').write_text(''.join(f'{name} {value}\n' for name, value in settings.items()))
+        (self.driver / 'fakecuda.txt').write_text(''.join(f'{name} {value}\n'
+                                                          for name, value in settings.items()))
         return {'LD_LIBRARY_PATH': str(self.driver)}
 
     def artifacts(self):
         self.weft('compile', *LAYER, '-o', 'a', env=NO_NVRTC)
         self.weft('compile', *TINY, '--fuse-rules', 'none', '-o', 'b', env=NO_NVRTC)
         self.weft('compile', *TINY, '--train', '--norms', 'decomposed', '-o', 'train', env=NO_NVRTC)
-        self.weft('compile', *CORE, '--attention', 'unfused', '--parts', '2', '-o', 'chunks', env=NO_NVRTC)
+        self.weft('compile', *CORE, '--attention', 'unfused', '--parts', '2', '-o', 'chunks',
+                  env=NO_NVRTC)
 
 
 class SchemaTest(JsonTest):
@@ -75,9 +85,11 @@ class SchemaTest(JsonTest):
             self.said('explain', name, schema='explain')
             self.said('explain', name, '--movement', schema='explain-movement')
             self.said('explain', name, '--fusion', 'score,probability', schema='explain-fusion')
-            self.said('explain', name, '--fusion', 'score,weighted' if name == 'chunks' else 'q,score', schema='explain-fusion')
+            self.said('explain', name, '--fusion',
+                      'score,weighted' if name == 'chunks' else 'q,score', schema='explain-fusion')
             self.said('explain', name, '--layout', 'score', schema='explain-layout')
-            kernel = json.loads((self.folder / name / 'plan.json').read_text())['kernels'][-1]['name']
+            kernel = json.loads(
+                (self.folder / name / 'plan.json').read_text())['kernels'][-1]['name']
             self.said('explain', name, '--kernel', kernel, schema='explain-kernel')
         self.said('explain', 'train', '--fusion', 'norm1,norm1_normal', schema='explain-fusion')
         self.said('explain', *TINY, '--movement', schema='explain-movement')
@@ -104,16 +116,22 @@ class SchemaTest(JsonTest):
         self.said('cache', 'verify', schema='cache')
         self.said('cache', 'gc', schema='cache')
         self.said('profile', *TINY, '--dry-run', schema='profile-dry-run')
-        self.said('profile', 'import', 'some.db', ROOT / 'profiles/h200/norms.txt', schema='profile-import')
+        self.said('profile', 'import', 'some.db', ROOT / 'profiles/h200/norms.txt',
+                  schema='profile-import')
 
     def test_all_models_in_inference_and_training(self):
-        """The members whose types vary with the model: kept tensors with and without a price, stages, absent facts."""
+        """The members whose types vary with the model: kept tensors with and without a price,
+        stages, absent facts."""
         small = {'b': 1, 'j': 16, 'h': 2, 'i': 64, 'u': 96, 'p': 16, 'g': 1, 'v': 16}
         shown = set()
         for model in self.some(self.weft('models', '--json').json()['models']):
-            dims = [word for dim in model['dims'] if not dim['follows'] for word in ('--dim', f"{dim['name']}={small[dim['name']]}")]
+            dims = [
+                word for dim in model['dims'] if not dim['follows']
+                for word in ('--dim', f"{dim['name']}={small[dim['name']]}")
+            ]
             for flags in ([], ['--train']):
-                self.said('compile', model['name'], *dims, *flags, '--stacking', 'separate', '--stop-after', 'emit', '-o', 'out', schema='compile')
+                self.said('compile', model['name'], *dims, *flags, '--stacking', 'separate',
+                          '--stop-after', 'emit', '-o', 'out', schema='compile')
                 said = self.said('explain', 'out', schema='explain')
                 shown |= {type(one['lossOfOther']).__name__ for one in said['saved']}
         self.assertEqual(shown, {'NoneType', 'float'})
@@ -137,7 +155,8 @@ class SchemaTest(JsonTest):
         self.said('time', 'plan', '--rounds', '2', '--against', 'plan', schema='time', env=env)
         self.weft('compile', *ALONE, '--measure=2', '-o', 'timed', env=env)
         self.said('explain', 'timed', schema='explain')
-        self.said('verify', 'plan', '--samples', '4', '--kernels-only', schema='verify', code=1, env=env)
+        self.said('verify', 'plan', '--samples', '4', '--kernels-only', schema='verify', code=1,
+                  env=env)
 
     def test_errors(self):
         self.said('compile', 'bert-larg', '-o', 'out', schema='error', code=2)
@@ -147,23 +166,32 @@ class SchemaTest(JsonTest):
 
 class PricesTest(JsonTest):
     """What the text prints is in the JSON."""
-
     def test_every_price_of_the_text(self):
         self.artifacts()
         self.weft('compile', 'bert-large', '--dim', 'b=1', '-o', 'bert', env=NO_NVRTC)
-        self.weft('compile', 'bert-large', '--dim', 'b=1', '--pin', 'q=hbpj', '-o', 'pinned', env=NO_NVRTC)
-        cases = [['explain', name, *view] for name in ('a', 'train', 'bert', 'pinned')
-                 for view in ([], ['--fusion', 'score,q'], ['--fusion', 'q_product,k_product'], ['--layout', 'score'], ['--layout', 'q'], ['--layout', 'x'],
-                              ['--movement'], ['--kernel', 'softmax' if name != 'bert' and name != 'pinned' else 'q_product'])]
-        cases += [['select', 'bert-large', '--dim', 'b=1'], ['select', *LAYER], ['select', *CORE, '--pin', 'score=bhjk'], ['diff', 'a', 'b'], ['diff', 'bert', 'pinned'],
-                  ['opt', *TINY, '--records'], ['compile', *TINY, '-o', 'again'], ['cache', 'stat'], ['devices'], ['explain', 'bert', '--distributions']]
+        self.weft('compile', 'bert-large', '--dim', 'b=1', '--pin', 'q=hbpj', '-o', 'pinned',
+                  env=NO_NVRTC)
+        cases = [['explain', name, *view] for name in ('a', 'train', 'bert', 'pinned') for view in (
+            [], ['--fusion', 'score,q'], ['--fusion', 'q_product,k_product'], ['--layout', 'score'],
+            ['--layout', 'q'], ['--layout', 'x'], ['--movement'],
+            ['--kernel', 'softmax' if name != 'bert' and name != 'pinned' else 'q_product'])]
+        cases += [['select', 'bert-large', '--dim', 'b=1'], ['select', *LAYER],
+                  ['select', *CORE, '--pin', 'score=bhjk'], ['diff', 'a', 'b'],
+                  ['diff', 'bert', 'pinned'], ['opt', *TINY, '--records'],
+                  ['compile', *TINY, '-o', 'again'], ['cache', 'stat'], ['devices'],
+                  ['explain', 'bert', '--distributions']]
         shown = 0
         for arguments in cases:
             with self.subTest(' '.join(map(str, arguments))):
-                completed = [subprocess.run([WEFT, *arguments, *flags], cwd=self.folder, env=self.environment(**NO_NVRTC), capture_output=True, text=True, timeout=300,
-                                            check=False) for flags in (['--wide'], ['--json'])]
-                self.assertEqual([one.returncode for one in completed], [1, 1] if arguments[0] == 'diff' else [0, 0], completed[0].stderr)
-                text = re.sub(r'selected in [\d.]+ \w+', '', completed[0].stdout)  # a time of the host, another each time
+                completed = [
+                    subprocess.run([WEFT, *arguments, *flags], cwd=self.folder,
+                                   env=self.environment(**NO_NVRTC), capture_output=True, text=True,
+                                   timeout=300, check=False) for flags in (['--wide'], ['--json'])
+                ]
+                self.assertEqual([one.returncode for one in completed],
+                                 [1, 1] if arguments[0] == 'diff' else [0, 0], completed[0].stderr)
+                text = re.sub(r'selected in [\d.]+ \w+', '',
+                              completed[0].stdout)  # a time of the host, another each time
                 shown += len(QUANTITY.findall(text))
                 self.assertEqual(missing(text, json.loads(completed[1].stdout)), [])
         self.assertGreater(shown, 500)
@@ -173,7 +201,8 @@ class DocumentTest(unittest.TestCase):
     TEXT = (ROOT / 'docs/json.md').read_text(encoding='utf-8')
 
     def test_examples_fit_the_schemas(self):
-        examples = re.findall(r'^```json schema=(\S+)\n(.*?)^```$', self.TEXT, re.MULTILINE | re.DOTALL)
+        examples = re.findall(r'^```json schema=(\S+)\n(.*?)^```$', self.TEXT,
+                              re.MULTILINE | re.DOTALL)
         self.assertGreater(len(examples), 4)
         self.assertEqual(len(examples), self.TEXT.count('```json'))
         for name, text in examples:
@@ -181,7 +210,8 @@ class DocumentTest(unittest.TestCase):
                 json_schema.validate(json.loads(text), name)
 
     def test_every_schema_is_listed_and_closed(self):
-        """Each stands in the page, describes an object with a version, and lets no member in that it does not name."""
+        """Each stands in the page, describes an object with a version, and lets no member in that
+        it does not name."""
         files = sorted(path.name for path in json_schema.SCHEMAS.glob('*.json'))
         self.assertGreater(len(files), 20)
         for name in files:
@@ -204,13 +234,18 @@ class DocumentTest(unittest.TestCase):
 
 class ValidatorTest(unittest.TestCase):
     """A validator that lets everything pass would make the tests above worthless."""
-
     def test_mismatches_are_found(self):
-        schema = {'type': 'object', 'required': ['a'], 'additionalProperties': False,
-                  'properties': {'a': {'type': 'integer', 'minimum': 1}, 'b': {'type': ['string', 'null']}, 'c': {'type': 'array', 'items': {'enum': ['x']}},
-                                 'd': {'anyOf': [{'type': 'boolean'}, {'const': 7}]}}}
+        schema = {
+            'type': 'object', 'required': ['a'], 'additionalProperties': False, 'properties': {
+                'a': {'type': 'integer', 'minimum': 1}, 'b': {'type': ['string', 'null']},
+                'c': {'type': 'array', 'items': {'enum': ['x']}},
+                'd': {'anyOf': [{'type': 'boolean'}, {'const': 7}]}
+            }
+        }
         json_schema.check({'a': 1, 'b': None, 'c': ['x'], 'd': True}, schema, '')
-        for wrong in ({}, {'a': 0}, {'a': 1.5}, {'a': True}, {'a': '1'}, {'a': 1, 'z': 1}, {'a': 1, 'b': 3}, {'a': 1, 'c': ['y']}, {'a': 1, 'c': {}}, {'a': 1, 'd': 8}, []):
+        for wrong in ({}, {'a': 0}, {'a': 1.5}, {'a': True}, {'a': '1'}, {'a': 1, 'z': 1},
+                      {'a': 1, 'b': 3}, {'a': 1, 'c': ['y']}, {'a': 1, 'c': {}}, {'a': 1,
+                                                                                  'd': 8}, []):
             with self.assertRaises(json_schema.Mismatch, msg=wrong):
                 json_schema.check(wrong, schema, '')
 

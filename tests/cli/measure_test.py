@@ -1,4 +1,5 @@
-"""weft compile --measure on the stand-in for the driver, whose kernels take the time that its settings say."""
+"""weft compile --measure on the stand-in for the driver, whose kernels take the time that its
+settings say."""
 import json
 import pathlib
 import unittest
@@ -18,12 +19,14 @@ class MeasureTest(CommandTest):
 
     def with_driver(self, **settings):
         """The environment of a machine whose driver has these settings."""
-        (self.driver / 'fakecuda.txt').write_text(''.join(f'{name} {value}\n' for name, value in settings.items()))
+        (self.driver / 'fakecuda.txt').write_text(''.join(f'{name} {value}\n'
+                                                          for name, value in settings.items()))
         return {'LD_LIBRARY_PATH': str(self.driver)}
 
     def measure(self, *flags, **settings):
         self.weft('compile', *PLAIN, '-o', 'plan', *flags, env=self.with_driver(**settings))
-        return self.assertWholeArtifact('plan'), json.loads((self.folder / 'plan/report.json').read_text())['measuredPlans']
+        return self.assertWholeArtifact('plan'), json.loads(
+            (self.folder / 'plan/report.json').read_text())['measuredPlans']
 
     def assertRefused(self, code, flags, says, env):
         before = self.files()
@@ -34,20 +37,24 @@ class MeasureTest(CommandTest):
 class ChoiceTest(MeasureTest):
     def test_the_fastest_is_kept_and_its_time_is_its_own(self):
         launch, block = 2000, 50000
-        plan, timed = self.measure('--measure=6', '--parts', '1', '--attention', 'unfused', launchNanoseconds=launch, blockNanoseconds=block)
+        plan, timed = self.measure('--measure=6', '--parts', '1', '--attention', 'unfused',
+                                   launchNanoseconds=launch, blockNanoseconds=block)
         self.assertEqual(len(timed), 6)
         others = [one['predictedGraph'] for one in timed[1:]]  # the first is what selection chose
         self.assertEqual(others, sorted(others))
         chosen = [one for one in timed if one['chosen']]
         self.assertEqual(len(chosen), 1)
-        self.assertFalse(timed[0]['chosen'], 'the predicted best has more blocks than another: nothing was decided here')
+        self.assertFalse(
+            timed[0]['chosen'],
+            'the predicted best has more blocks than another: nothing was decided here')
         self.assertEqual(chosen[0]['measured'], min(one['measured'] for one in timed))
         # What is written is what was timed.
         grids = [kernel['grid'] for kernel in plan['kernels'] if kernel['cubin']]
         seconds = sum(1e-9 * (launch + block * x * y * z) for x, y, z in grids)
         self.assertAlmostEqual(plan['measurement']['seconds'], seconds, delta=1e-4 * seconds)
         self.assertEqual(plan['measurement']['seconds'], chosen[0]['measured'])
-        self.assertAlmostEqual(plan['measurement']['ratio'] * plan['predictedSeconds'], seconds, delta=1e-4 * seconds)
+        self.assertAlmostEqual(plan['measurement']['ratio'] * plan['predictedSeconds'], seconds,
+                               delta=1e-4 * seconds)
         self.assertEqual(plan['variant'], chosen[0]['variant'])
         self.assertIn('n=25 rounds', plan['measurement']['protocol'])
         # And so is the graph: taken together with the plan, it gives the same artifact again.
@@ -70,7 +77,9 @@ class ChoiceTest(MeasureTest):
         self.assertIn('timed as whole graphs: Stand-in', said)
         self.assertEqual(self.weft('explain', 'plan', '--json').json()['measuredPlans'], timed)
         self.weft('emit', 'plan')
-        self.assertEqual(json.loads((self.folder / 'plan/plan.json').read_text())['measurement'], plan['measurement'])
+        self.assertEqual(
+            json.loads((self.folder / 'plan/plan.json').read_text())['measurement'],
+            plan['measurement'])
 
     def test_parts_are_compared_with_the_whole(self):
         unfused = ['--attention', 'unfused']  # whose scores are what parts are of
@@ -82,10 +91,13 @@ class ChoiceTest(MeasureTest):
         self.assertEqual([one['parts'] for one in timed if one['chosen']], [1])
         # Within a limit that only parts meet, the whole is not among them.
         limit = whole['workspaceBytes'] - 1
-        plan, timed = self.measure('--measure', '--parts', '0', *unfused, '--max-memory', str(limit), launchNanoseconds=5000)
+        plan, timed = self.measure('--measure', '--parts', '0', *unfused, '--max-memory',
+                                   str(limit), launchNanoseconds=5000)
         self.assertLessEqual(plan['workspaceBytes'], limit)
-        self.assertTrue(all(one['parts'] > 1 or one['variant'] != whole['variant'] for one in timed), timed)
-        self.assertEqual(plan['measurement']['seconds'], min(one['measured'] for one in timed if 'measured' in one))
+        self.assertTrue(
+            all(one['parts'] > 1 or one['variant'] != whole['variant'] for one in timed), timed)
+        self.assertEqual(plan['measurement']['seconds'],
+                         min(one['measured'] for one in timed if 'measured' in one))
 
     def test_an_unmeasured_plan_says_so(self):
         self.weft('compile', *PLAIN, '-o', 'plan')
@@ -95,11 +107,16 @@ class ChoiceTest(MeasureTest):
 
 
 class BranchesTest(MeasureTest):
-    PROJECTIONS = [*CORE[1:], '--dim', 'w=16', '--dim', 'i=32', '--dim', 'u=32', '--dtype', 'f32', '--no-library', '--profile', 'none', '--parts', '1', '--stacking', 'separate']
+    PROJECTIONS = [
+        *CORE[1:], '--dim', 'w=16', '--dim', 'i=32', '--dim', 'u=32', '--dtype', 'f32',
+        '--no-library', '--profile', 'none', '--parts', '1', '--stacking', 'separate'
+    ]
 
     def compile(self, *flags, **settings):
-        self.weft('compile', 'paper-encoder', *self.PROJECTIONS, '-o', 'plan', *flags, env=self.with_driver(**settings))
-        return self.assertWholeArtifact('plan'), json.loads((self.folder / 'plan/report.json').read_text())['measuredPlans']
+        self.weft('compile', 'paper-encoder', *self.PROJECTIONS, '-o', 'plan', *flags,
+                  env=self.with_driver(**settings))
+        return self.assertWholeArtifact('plan'), json.loads(
+            (self.folder / 'plan/report.json').read_text())['measuredPlans']
 
     def test_the_kept_plan_is_timed_with_branches(self):
         plan, timed = self.compile('--measure=2', launchNanoseconds=2000)
@@ -115,19 +132,28 @@ class BranchesTest(MeasureTest):
         plan, timed = self.compile('--branches', 'on', '--measure=2', launchNanoseconds=2000)
         self.assertTrue(plan['branches'])
         self.assertTrue(all(one['branches'] for one in timed))
-        self.assertRegex(self.weft('explain', 'plan', '--all').prose(), 'branches: .* the longest chain of those that do takes')
+        self.assertRegex(
+            self.weft('explain', 'plan', '--all').prose(),
+            'branches: .* the longest chain of those that do takes')
         self.assertGreaterEqual(plan['workspaceBytes'], in_order['workspaceBytes'])
+
         def chain_length(one):
             ends = []
             for kernel in one['kernels']:
                 ends.append(1 + max((ends[before] for before in kernel['after']), default=0))
             return max(ends)
+
         self.assertLessEqual(chain_length(plan), chain_length(in_order))
         self.assertLess(chain_length(plan), len(plan['kernels']), 'nothing may run at once')
         for choice in ('on', 'off'):
-            self.assertIn('whole graph', self.weft('time', 'plan', '--rounds', '3', '--branches', choice, env=self.with_driver(launchNanoseconds=2000)).out)
-        self.fails(2, 'time', 'plan', '--branches', 'many', says=["--branches 'many': neither on nor off"], env=self.with_driver())
-        self.fails(2, 'compile', 'paper-encoder', '--branches', 'many', '-o', 'other', says=['--branches'], env=self.with_driver())
+            self.assertIn(
+                'whole graph',
+                self.weft('time', 'plan', '--rounds', '3', '--branches', choice,
+                          env=self.with_driver(launchNanoseconds=2000)).out)
+        self.fails(2, 'time', 'plan', '--branches', 'many',
+                   says=["--branches 'many': neither on nor off"], env=self.with_driver())
+        self.fails(2, 'compile', 'paper-encoder', '--branches', 'many', '-o', 'other',
+                   says=['--branches'], env=self.with_driver())
 
 
 class RefusalTest(MeasureTest):
@@ -138,24 +164,32 @@ class RefusalTest(MeasureTest):
         self.assertRefused(2, ['--measure', '--stop-after', 'emit'], ['without --stop-after'], env)
 
     def test_no_gpu(self):
-        self.assertRefused(3, ['--measure'], ['--measure times plans on a GPU: the CUDA driver finds no GPU'], self.with_driver(gpus=0))
-        self.assertRefused(3, ['--measure'], ['--measure times plans on a GPU', 'too old'], self.with_driver(version=11080))
+        self.assertRefused(3, ['--measure'],
+                           ['--measure times plans on a GPU: the CUDA driver finds no GPU'],
+                           self.with_driver(gpus=0))
+        self.assertRefused(3, ['--measure'], ['--measure times plans on a GPU', 'too old'],
+                           self.with_driver(version=11080))
 
     def test_no_compiler(self):
-        self.assertRefused(3, ['--measure'], ['--measure needs NVRTC'], {**self.with_driver(), 'WEFT_NVRTC': 'none'})
+        self.assertRefused(3, ['--measure'], ['--measure needs NVRTC'],
+                           {**self.with_driver(), 'WEFT_NVRTC': 'none'})
 
     def test_another_architecture(self):
-        self.assertRefused(3, ['--measure'], ['no plan can be timed on Stand-in', 'sm_90a', 'sm_80'], self.with_driver(capability=80))
+        self.assertRefused(3, ['--measure'],
+                           ['no plan can be timed on Stand-in', 'sm_90a', 'sm_80'],
+                           self.with_driver(capability=80))
 
     def test_no_memory(self):
-        self.assertRefused(3, ['--measure'], ['no plan can be timed on Stand-in', 'memory'], self.with_driver(memoryBytes=1000))
+        self.assertRefused(3, ['--measure'], ['no plan can be timed on Stand-in', 'memory'],
+                           self.with_driver(memoryBytes=1000))
 
 
 class MemoryTest(MeasureTest):
     def test_a_plan_that_does_not_fit_beside_the_others_is_named(self):
         plan = self.measure('--measure=2', launchNanoseconds=2000)[0]
         buffers = {tensor['buffer']: tensor['bytes'] for tensor in plan['tensors']}
-        timed = self.measure('--measure=2', launchNanoseconds=2000, memoryBytes=int(1.5 * sum(buffers.values())))[1]
+        timed = self.measure('--measure=2', launchNanoseconds=2000,
+                             memoryBytes=int(1.5 * sum(buffers.values())))[1]
         self.assertIn('measured', timed[0])
         self.assertIn('memory', timed[1]['notMeasured'])
         self.assertTrue(timed[0]['chosen'])

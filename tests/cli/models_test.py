@@ -37,7 +37,8 @@ class ModelsTest(CommandTest):
 
     def test_shapes_are_those_of_the_graphs(self):
         for model in self.models:
-            dims = self.weft('import', model['name'], '--dtype', model['dtypes'][0], '--json').json()['dims']
+            dims = self.weft('import', model['name'], '--dtype', model['dtypes'][0],
+                             '--json').json()['dims']
             for dim in model['dims']:
                 self.assertEqual(dim['default'], dims[dim['name']], (model['name'], dim))
 
@@ -47,18 +48,25 @@ class ModelsTest(CommandTest):
             small = [word for name in known for word in ('--dim', f'{name}={SMALL[name]}')]
             for part in PARTS:
                 listed = part in model['parts']
-                flags = [name for name in small] if part != 'attention' else [word for name in known if name != 'u' for word in ('--dim', f'{name}={SMALL[name]}')]
-                self.weft('import', model['name'], *flags, '--part', part, '--dtype', model['dtypes'][0], code=0 if listed else 3)
+                flags = [name for name in small] if part != 'attention' else [
+                    word for name in known if name != 'u'
+                    for word in ('--dim', f'{name}={SMALL[name]}')
+                ]
+                self.weft('import', model['name'], *flags, '--part', part, '--dtype',
+                          model['dtypes'][0], code=0 if listed else 3)
             for dtype in TYPES:
-                self.weft('import', model['name'], *small, '--dtype', dtype, code=0 if dtype in model['dtypes'] else 3)
+                self.weft('import', model['name'], *small, '--dtype', dtype,
+                          code=0 if dtype in model['dtypes'] else 3)
             self.assertTrue(model['train'])
-            self.weft('compile', model['name'], *small, '--train', '--dtype', model['dtypes'][0], '--stop-after', 'differentiate')
+            self.weft('compile', model['name'], *small, '--train', '--dtype', model['dtypes'][0],
+                      '--stop-after', 'differentiate')
 
     def test_dims_are_the_settable_ones(self):
         for model in self.models:
             names = [dim['name'] for dim in model['dims']]
             for name in set('bjkhgpwiuv') - set(names):
-                self.fails(2, 'import', model['name'], '--dim', f'{name}=8', '--dtype', model['dtypes'][0], says=[f"unknown dimension '{name}'"])
+                self.fails(2, 'import', model['name'], '--dim', f'{name}=8', '--dtype',
+                           model['dtypes'][0], says=[f"unknown dimension '{name}'"])
 
     def test_keys_of_config_json_are_those_that_are_read(self):
         """A file of the required keys compiles; without one of them it does not."""
@@ -67,7 +75,11 @@ class ModelsTest(CommandTest):
             self.assertTrue(required, family)
             values = {name: 32 if 'head' in name else 64 for name in required}
             for missing in [None, *required]:
-                config = {'model_type': family['modelType'], **{name: value for name, value in values.items() if name != missing}}
+                config = {
+                    'model_type': family['modelType'],
+                    **{name: value
+                       for name, value in values.items() if name != missing}
+                }
                 self.write('config.json', json.dumps(config))
                 result = self.weft('import', 'config.json', code=2 if missing else 0)
                 if missing:
@@ -75,7 +87,10 @@ class ModelsTest(CommandTest):
 
     def test_a_model_and_a_model_type_of_one_name(self):
         said = self.weft('models', 'gpt2', '--json').json()
-        self.assertEqual(([one['name'] for one in said['models']], [one['modelType'] for one in said['modelTypes']]), (['gpt2'], ['gpt2']))
+        self.assertEqual(
+            ([one['name']
+              for one in said['models']], [one['modelType'] for one in said['modelTypes']]),
+            (['gpt2'], ['gpt2']))
 
 
 if __name__ == '__main__':

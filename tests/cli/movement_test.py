@@ -1,4 +1,5 @@
-"""explain --movement: Table A.1 and Table 1 of "Data Movement Is All You Need" from the graph alone, and the ledger of bytes."""
+"""explain --movement: Table A.1 and Table 1 of "Data Movement Is All You Need" from the graph
+alone, and the ledger of bytes."""
 import sys
 import unittest
 
@@ -11,25 +12,34 @@ PAPER = ['paper-encoder', '--dim', 'b=8', '--dim', 'j=512', '--train']
 
 # Rows of the table that contradict any graph: what is compared with our value instead, and why.
 CONTRADICTIONS = {
-    ('norm2 mean2 rstd2', 'input'): (4.20, 'the second norm reads one tensor of 4.19 as the first does; the table has two'),
-    ('d_weighted', 'input'): (5.24, 'dX of the output projection reads dY (4.19) and the weight (1.05); 4.33 is neither'),
-    ('d_v', 'input'): (37.75, 'dX2 of gamma reads dY (4.19) and the scores (33.55); the table has the scores twice'),
+    ('norm2 mean2 rstd2', 'input'): (
+        4.20, 'the second norm reads one tensor of 4.19 as the first does; the table has two'),
+    ('d_weighted', 'input'): (
+        5.24, 'dX of the output projection reads dY (4.19) and the weight (1.05); 4.33 is neither'),
+    ('d_v', 'input'): (
+        37.75,
+        'dX2 of gamma reads dY (4.19) and the scores (33.55); the table has the scores twice'),
     ('d_v', 'output'): (4.19, 'the gradient of the values has the extents of the values'),
     ('d_probability d_score', 'input'): (100.66, 'dY, the mask and the softmax are 33.55 each'),
-    ('d_probability d_score', 'output'): (33.55, 'the gradient of the scores has the extents of the scores'),
+    ('d_probability d_score', 'output'): (
+        33.55, 'the gradient of the scores has the extents of the scores'),
     ('d_wq d_wk d_wv', 'input'): (16.78, 'three gradients (12.58) and x (4.19)'),
     ('d_wq d_wk d_wv', 'output'): (3.15, 'three weights of 1.05'),
 }
 
 
 class TableA1(CommandTest):
-    """A figure is ours if, with as many digits as the table prints, it is within 0.01 of the table's (flop: 0.001)."""
-
+    """A figure is ours if, with as many digits as the table prints, it is within 0.01 of the
+    table's (flop: 0.001)."""
     def account(self, *flags):
-        return self.weft('explain', *PAPER, '--fuse-rules', 'paper', *flags, '--movement', '--json').json()
+        return self.weft('explain', *PAPER, '--fuse-rules', 'paper', *flags, '--movement',
+                         '--json').json()
 
     def matched(self, operators, result):
-        found = [one for one in operators if operator_table.is_stack_of('_'.join(one['results']), result.split())]
+        found = [
+            one for one in operators
+            if operator_table.is_stack_of('_'.join(one['results']), result.split())
+        ]
         self.assertEqual(len(found), 1, result)
         return found[0]
 
@@ -41,14 +51,18 @@ class TableA1(CommandTest):
             with self.subTest(row=row['row'], result=row['result']):
                 ours = self.matched(operators, row['result'])
                 self.assertEqual(ours['class'], row['class'])
-                self.assertLessEqual(abs(round(ours['flop'] / 1e9, 3) - float(row['gflop'])), 0.001 + 1e-9)
-                for column, elements in (('input', ours['elementsRead']), ('output', ours['elementsWritten'])):
-                    value, printed = round(elements / 1e6, 2), float(row[column].replace('<0.01', '0'))
+                self.assertLessEqual(abs(round(ours['flop'] / 1e9, 3) - float(row['gflop'])),
+                                     0.001 + 1e-9)
+                for column, elements in (('input', ours['elementsRead']),
+                                         ('output', ours['elementsWritten'])):
+                    value, printed = round(elements / 1e6,
+                                           2), float(row[column].replace('<0.01', '0'))
                     if (row['result'], column) in CONTRADICTIONS:
                         seen.add((row['result'], column))
                         expected, reason = CONTRADICTIONS[row['result'], column]
                         self.assertAlmostEqual(value, expected, delta=0.005, msg=reason)
-                        self.assertGreater(abs(value - printed), 0.01, f'no contradiction any more: {reason}')
+                        self.assertGreater(abs(value - printed), 0.01,
+                                           f'no contradiction any more: {reason}')
                     else:
                         self.assertLessEqual(abs(value - printed), 0.01 + 1e-9, column)
         self.assertEqual(seen, set(CONTRADICTIONS))
@@ -58,7 +72,8 @@ class TableA1(CommandTest):
     def test_every_row_from_the_graph_alone(self):
         account = self.account('--stacking', 'separate', '--attention', 'unfused')
         self.assertEqual(account['variant'], 'unchanged')
-        self.assertEqual(self.compare(account['operators']), 46, 'operators that the table does not have')
+        self.assertEqual(self.compare(account['operators']), 46,
+                         'operators that the table does not have')
 
     def test_stacked_projections_are_the_same_operators(self):
         for stacking in ('two', 'three'):
@@ -68,40 +83,52 @@ class TableA1(CommandTest):
 
     def test_shares_of_the_classes(self):
         shares = {share['class']: share['percentOfFlop'] for share in self.account()['shares']}
-        for name, percent in (('contraction', 99.80), ('normalization', 0.17), ('elementwise', 0.03)):  # Table 1
+        for name, percent in (('contraction', 99.80), ('normalization', 0.17), ('elementwise',
+                                                                                0.03)):  # Table 1
             self.assertAlmostEqual(shares[name], percent, delta=0.005)
 
     def test_reduction_of_bytes(self):
-        """The paper: 22.91% against an implementation that fuses softmax and dropout; here every operator is separate before."""
+        """The paper: 22.91% against an implementation that fuses softmax and dropout; here every
+        operator is separate before."""
         for rules in ('paper', 'default'):
-            account = self.weft('explain', *PAPER, '--fuse-rules', rules, '--movement', '--json').json()
+            account = self.weft('explain', *PAPER, '--fuse-rules', rules, '--movement',
+                                '--json').json()
             phases = {phase['phase']: phase['bytes'] for phase in account['phases']}
-            self.assertEqual([phase['phase'] for phase in account['phases']], ['import', 'differentiate', 'algebra', 'attention', 'fuse'])
+            self.assertEqual([phase['phase'] for phase in account['phases']],
+                             ['import', 'differentiate', 'algebra', 'attention', 'fuse'])
             self.assertLess(phases['import'], phases['differentiate'])
             self.assertLessEqual(phases['algebra'], phases['differentiate'])
             self.assertEqual(account['separateBytes'], phases['differentiate'])
             self.assertGreaterEqual(account['reduction'], 0.229, rules)
             self.assertLess(account['reduction'], 0.6, rules)
-            self.assertAlmostEqual(account['reduction'], 1 - phases['fuse'] / phases['differentiate'])
+            self.assertAlmostEqual(account['reduction'],
+                                   1 - phases['fuse'] / phases['differentiate'])
 
     def test_operators_are_found_by_structure(self):
-        """Grouped heads, a gated feed-forward, norms of another kind: no name of the paper's layer is known to the account."""
-        account = self.weft('explain', 'llama-3-8b', '--dim', 'b=1', '--dim', 'j=128', '--train', '--stacking', 'separate', '--attention', 'unfused',
-                            '--movement', '--json').json()
+        """Grouped heads, a gated feed-forward, norms of another kind: no name of the paper's layer
+        is known to the account."""
+        account = self.weft('explain', 'llama-3-8b', '--dim', 'b=1', '--dim', 'j=128', '--train',
+                            '--stacking', 'separate', '--attention', 'unfused', '--movement',
+                            '--json').json()
         operators = {frozenset(one['results']): one for one in account['operators']}
         x, kv, width, gate = 128 * 4096, 128 * 1024, 4096, 14336
         projections = operators[frozenset(['q', 'k', 'v'])]
-        self.assertEqual((projections['elementsRead'], projections['elementsWritten']), (x + width * (width + 2 * 1024), x + 2 * kv))
+        self.assertEqual((projections['elementsRead'], projections['elementsWritten']),
+                         (x + width * (width + 2 * 1024), x + 2 * kv))
         gates = operators[frozenset(['gate', 'up'])]
-        self.assertEqual((gates['elementsRead'], gates['elementsWritten']), (x + 2 * width * gate, 2 * 128 * gate))
+        self.assertEqual((gates['elementsRead'], gates['elementsWritten']),
+                         (x + 2 * width * gate, 2 * 128 * gate))
         summed = operators[frozenset(['d_norm2_gate', 'd_norm2_up'])]
-        self.assertEqual((summed['elementsRead'], summed['elementsWritten']), (2 * 128 * gate + 2 * width * gate, x))
+        self.assertEqual((summed['elementsRead'], summed['elementsWritten']),
+                         (2 * 128 * gate + 2 * width * gate, x))
         self.assertEqual(summed['flop'], 2 * 2 * 128 * gate * width)
-        self.assertAlmostEqual(sum(one['flop'] for one in account['operators']), sum(share['flop'] for share in account['shares']), delta=1)
+        self.assertAlmostEqual(sum(one['flop'] for one in account['operators']),
+                               sum(share['flop'] for share in account['shares']), delta=1)
 
     def test_text(self):
         text = self.weft('explain', *PAPER, '--movement').out
-        for part in ('softmax + dropout', 'Gflop', '25.770', '<0.01', 'contraction', '99.80', 'differentiate'):
+        for part in ('softmax + dropout', 'Gflop', '25.770', '<0.01', 'contraction', '99.80',
+                     'differentiate'):
             self.assertIn(part, text)
 
 
@@ -110,7 +137,10 @@ class Artifacts(CommandTest):
         """An artifact's account: its own kernels, what they move, and where its time goes."""
         self.weft('compile', *TINY, '--stop-after', 'emit', '-o', 'out')
         account = self.weft('explain', 'out', '--movement', '--json').json()
-        names = {kernel['name'] for kernel in self.weft('explain', 'out', '--json').json()['kernels']}
+        names = {
+            kernel['name']
+            for kernel in self.weft('explain', 'out', '--json').json()['kernels']
+        }
         for operator in self.some(account['operators']):
             self.assertTrue(operator['kernels'], operator)
             self.assertLessEqual(set(operator['kernels']), names)
@@ -118,8 +148,10 @@ class Artifacts(CommandTest):
         self.assertEqual(phases, ['import', 'algebra', 'attention', 'fuse', 'select'])
         fused, moved = account['phases'][-2:]
         self.assertGreaterEqual(moved['bytes'], fused['bytes'])
-        for kernel in self.some(kernel for kernel in account['kernels'].values() if kernel['seconds'] > 0):
-            self.assertEqual(kernel['bound'] == 'memory', kernel['mue'] > kernel['percentOfPeak'], kernel)
+        for kernel in self.some(kernel for kernel in account['kernels'].values()
+                                if kernel['seconds'] > 0):
+            self.assertEqual(kernel['bound'] == 'memory', kernel['mue'] > kernel['percentOfPeak'],
+                             kernel)
         self.assertIn('% time', self.weft('explain', 'out', '--movement').out)
 
     def test_other_views_need_an_artifact(self):

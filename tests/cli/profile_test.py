@@ -1,4 +1,5 @@
-"""weft profile on the stand-in for the driver: what it keeps when a GPU hangs or goes, when it is interrupted, when two run at once."""
+"""weft profile on the stand-in for the driver: what it keeps when a GPU hangs or goes, when it is
+interrupted, when two run at once."""
 import collections
 import pathlib
 import signal
@@ -23,31 +24,39 @@ class ProfileTest(CommandTest):
         self.rewrite(launchNanoseconds=100000)
 
     def rewrite(self, **settings):
-        (self.driver / 'fakecuda.txt').write_text(''.join(f'{name} {value}\n' for name, value in settings.items()))
+        (self.driver / 'fakecuda.txt').write_text(''.join(f'{name} {value}\n'
+                                                          for name, value in settings.items()))
 
     def env(self, **changes):
         return {'LD_LIBRARY_PATH': str(self.driver), 'WEFT_CUBLASLT': 'none', **changes}
 
     def profile(self, *flags, code=0, store='a.db'):
-        return self.weft('profile', *SPACE, '--store', store, '--json', *flags, code=code, env=self.env())
+        return self.weft('profile', *SPACE, '--store', store, '--json', *flags, code=code,
+                         env=self.env())
 
     def start(self, *flags, store='a.db'):
         """In the background, in a process group of its own, as a shell would."""
-        process = subprocess.Popen([WEFT, 'profile', *SPACE, '--store', store, *flags], cwd=self.folder, env=self.environment(**self.env()),
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        process = subprocess.Popen([WEFT, 'profile', *SPACE, '--store', store, *flags],
+                                   cwd=self.folder, env=self.environment(**self.env()),
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   start_new_session=True)
         self.addCleanup(process.kill)
         return process
 
     def statuses(self, store='a.db'):
         """How many rows of the store were measured, failed, ..."""
         text = self.weft('profile', 'export', store).out
-        return collections.Counter(status for line in text.splitlines() for status in line.split() if status in ('measured', 'slow', 'failed'))
+        return collections.Counter(status for line in text.splitlines() for status in line.split()
+                                   if status in ('measured', 'slow', 'failed'))
 
     def rows(self, store='a.db'):
         import sqlite3
         with sqlite3.connect(self.folder / store) as database:
-            self.assertEqual(database.execute('PRAGMA integrity_check').fetchone(), ('ok',))
-            return database.execute('SELECT kernel, configuration, status, reason FROM rows ORDER BY kernel, configuration').fetchall()
+            self.assertEqual(database.execute('PRAGMA integrity_check').fetchone(), ('ok', ))
+            return database.execute(
+                'SELECT kernel, configuration, status, reason FROM rows ORDER BY kernel, '
+                'configuration'
+            ).fetchall()
 
     def await_rows(self, store='a.db'):
         """Until the store has some rows, seen as another process sees it."""
@@ -67,8 +76,13 @@ class ProfileTest(CommandTest):
 
 class SpaceTest(ProfileTest):
     def test_only_kernels_of_a_name(self):
-        train = ['paper-encoder', '--train', '--stacking', 'separate', '--dim', 'b=1', '--dim', 'j=32', '--layouts', '1', '--knobs', '1', '--dry-run', '--store', 'a.db']
-        whole = self.weft('profile', *train, '--only', 'd_w1,softmax').out  # sums of operands beside products have no form, and are measured
+        train = [
+            'paper-encoder', '--train', '--stacking', 'separate', '--dim', 'b=1', '--dim', 'j=32',
+            '--layouts', '1', '--knobs', '1', '--dry-run', '--store', 'a.db'
+        ]
+        whole = self.weft(
+            'profile', *train, '--only',
+            'd_w1,softmax').out  # sums of operands beside products have no form, and are measured
         self.assertIn('reduce_d_w1_contraction', whole)
         self.assertIn('softmax', whole)
         self.assertNotIn('layer_norm', whole)
@@ -90,7 +104,8 @@ class LostTest(ProfileTest):
         rest = self.profile().json()
         self.assertEqual(rest['skipped'], len(kept))
         self.assertEqual(rest['left'], 0)
-        self.assertEqual([row[:2] for row in self.rows()], [row[:2] for row in self.rows('whole.db')])
+        self.assertEqual([row[:2] for row in self.rows()],
+                         [row[:2] for row in self.rows('whole.db')])
 
     def test_a_gpu_that_hangs_costs_rows_their_time_limit(self):
         self.rewrite(launchNanoseconds=100000, hangAtLaunch=300)
@@ -102,11 +117,13 @@ class LostTest(ProfileTest):
         self.assertEqual(result['failed'], len(failed))
 
     def test_no_gpu_and_old_drivers(self):
-        for settings, text in (({'gpus': 0}, 'the CUDA driver finds no GPU'), ({'version': 11040}, 'too old: it supports CUDA 11.4')):
+        for settings, text in (({'gpus': 0}, 'the CUDA driver finds no GPU'),
+                               ({'version': 11040}, 'too old: it supports CUDA 11.4')):
             self.rewrite(**settings)
             self.fails(3, 'profile', *SPACE, '--store', 'a.db', says=[text], env=self.env())
         self.rewrite(capability=80)
-        self.fails(3, 'profile', *SPACE, '--store', 'a.db', says=['sm_80', 'sm_90a'], env=self.env())
+        self.fails(3, 'profile', *SPACE, '--store', 'a.db', says=['sm_80', 'sm_90a'],
+                   env=self.env())
 
 
 class EndTest(ProfileTest):
@@ -157,23 +174,28 @@ class StoreTest(ProfileTest):
         self.assertEqual(len(self.rows()), alone['measured'] + alone['slow'] + alone['failed'])
 
     def test_a_store_that_is_none(self):
-        for content, text in ((b'\x00' * 5000, 'is no SQLite database; nothing was written to it'), (b'notes\n', 'is no SQLite database')):
+        for content, text in ((b'\x00' * 5000, 'is no SQLite database; nothing was written to it'),
+                              (b'notes\n', 'is no SQLite database')):
             path = self.folder / 'a.db'
             path.write_bytes(content)
             for more in ([], ['--dry-run']):
-                self.fails(2, 'profile', *SPACE, '--store', 'a.db', *more, says=[text], env=self.env())
+                self.fails(2, 'profile', *SPACE, '--store', 'a.db', *more, says=[text],
+                           env=self.env())
                 self.assertEqual(path.read_bytes(), content)
 
     def test_a_budget_that_is_none(self):
         for text in ('-3', '0', 'nan', '3m'):
-            self.fails(2, 'profile', *SPACE, f'--budget={text}', says=['--budget', f"'{text}' is no number of seconds above 0"], env=self.env())
+            self.fails(2, 'profile', *SPACE, f'--budget={text}',
+                       says=['--budget',
+                             f"'{text}' is no number of seconds above 0"], env=self.env())
 
     def test_a_store_of_another_program(self):
         import sqlite3
         with sqlite3.connect(self.folder / 'a.db') as database:
             database.execute('CREATE TABLE notes (text TEXT)')
         before = (self.folder / 'a.db').read_bytes()
-        self.fails(2, 'profile', *SPACE, '--store', 'a.db', says=['is a database of another program'], env=self.env())
+        self.fails(2, 'profile', *SPACE, '--store', 'a.db',
+                   says=['is a database of another program'], env=self.env())
         self.assertEqual((self.folder / 'a.db').read_bytes(), before)
 
     def test_a_damaged_store(self):
@@ -182,7 +204,8 @@ class StoreTest(ProfileTest):
         whole = path.read_bytes()
         damaged = whole[:4096] + bytes(len(whole) - 4096)
         path.write_bytes(damaged)
-        self.fails(2, 'profile', *SPACE, '--store', 'a.db', says=['is damaged', 'nothing was written to it'], env=self.env())
+        self.fails(2, 'profile', *SPACE, '--store', 'a.db',
+                   says=['is damaged', 'nothing was written to it'], env=self.env())
         self.assertEqual(path.read_bytes(), damaged)
 
 

@@ -1,5 +1,6 @@
-"""Reason codes come from one table: `weft explain CODE` prints an entry of it, docs/reason-codes.md holds all of them, and no other
-code is given anywhere. `reason_codes_test.py --update` writes the page anew."""
+"""Reason codes come from one table: `weft explain CODE` prints an entry of it, docs/reason-codes.md
+holds all of them, and no other code is given anywhere. `reason_codes_test.py --update` writes the
+page anew."""
 import os
 import re
 import subprocess
@@ -13,14 +14,17 @@ CODE = re.compile(r'\b[AFNV]\d{3}\b')
 GPUS = {'V100', 'A100'}  # named like codes
 HEAD = """# Reason codes
 
-Why two ops do not share a kernel (F), projections are not stacked (A), a norm stays whole (N), or a slice or concatenation copies (V).
-`weft explain CODE` prints an entry. Made by `tests/cli/reason_codes_test.py --update` from `kernel/ReasonCodes.h`.
+Why two ops do not share a kernel (F), projections are not stacked (A), a norm stays whole (N), or a
+slice or concatenation copies (V).
+`weft explain CODE` prints an entry. Made by `tests/cli/reason_codes_test.py --update` from
+`kernel/ReasonCodes.h`.
 """
 
 
 def page(codes):
-    entries = (f"\n## {one['code']} {one['reason']}\n{one['meaning'][0].upper()}{one['meaning'][1:]}.\n\n"
-               f"- Example: {one['example']}\n- Remedy: {one['remedy']}\n" for one in codes)
+    entries = (
+        f"\n## {one['code']} {one['reason']}\n{one['meaning'][0].upper()}{one['meaning'][1:]}.\n\n"
+        f"- Example: {one['example']}\n- Remedy: {one['remedy']}\n" for one in codes)
     return HEAD + ''.join(entries)
 
 
@@ -29,7 +33,8 @@ class ReasonCodes(CommandTest):
         return self.weft('explain', 'codes', '--json').json()['codes']
 
     def test_the_page_is_the_table(self):
-        self.assertEqual(PAGE.read_text(), page(self.codes()), 'tests/cli/reason_codes_test.py --update writes the page anew')
+        self.assertEqual(PAGE.read_text(), page(self.codes()),
+                         'tests/cli/reason_codes_test.py --update writes the page anew')
 
     def test_every_code_has_meaning_example_and_remedy(self):
         codes = self.codes()
@@ -48,9 +53,12 @@ class ReasonCodes(CommandTest):
             for part in ('F024 no-epilogue: ', 'example ', 'remedy ', '--norms decomposed'):
                 self.assertIn(part, text)
         self.assertEqual(self.weft('explain', 'V003', '--json').json()['reason'], 'callers-buffer')
-        self.fails(2, 'explain', 'F025x', says=['F025x'])  # no code's form: a folder that is not there
+        self.fails(2, 'explain', 'F025x',
+                   says=['F025x'])  # no code's form: a folder that is not there
         for typed, near in (('f029', r'F0\d\d'), ('f999', r'F\d\d\d'), ('z001', r'[A-Z]\d\d\d')):
-            self.assertRegex(self.fails(2, 'explain', typed).err, rf"no reason code '{typed}'; nearest is {near} \(weft explain codes lists all\)")
+            self.assertRegex(
+                self.fails(2, 'explain', typed).err,
+                rf"no reason code '{typed}'; nearest is {near} \(weft explain codes lists all\)")
 
     def test_a_folder_of_that_name_is_an_artifact(self):
         (self.folder / 'F024').mkdir()
@@ -59,18 +67,22 @@ class ReasonCodes(CommandTest):
     def test_sources_and_pages_name_no_other_code(self):
         known = {one['code'] for one in self.codes()}
         named = {}
-        for folder in ('passes', 'tools/driver', 'kernel', 'docs', 'tests/lit', 'tests/unit', 'tests/cli'):
+        for folder in ('passes', 'tools/driver', 'kernel', 'docs', 'tests/lit', 'tests/unit',
+                       'tests/cli'):
             for path in (ROOT / folder).rglob('*.*'):
                 if path.suffix in ('.cpp', '.h', '.mlir', '.md', '.py'):
                     for line in path.read_text().splitlines():
                         if 'explain' not in line:  # of codes that do not exist
                             named.update({code: path for code in CODE.findall(line)})
         self.assertGreater(len(named), 25)
-        self.assertEqual({code: path for code, path in named.items() if code not in known | GPUS}, {})
+        self.assertEqual({code: path
+                          for code, path in named.items() if code not in known | GPUS}, {})
 
     def test_codes_of_a_compilation_stand_in_the_table(self):
         reasons = {one['code']: one['reason'] for one in self.codes()}
-        given = {(one['code'], one['reason']) for variant in self.weft('compile', *LAYER, '--stop-after', 'fuse', '--json').json()['variants']
+        given = {(one['code'], one['reason'])
+                 for variant in self.weft('compile', *LAYER, '--stop-after', 'fuse',
+                                          '--json').json()['variants']
                  for one in variant['records'] if one['code']}
         self.assertGreater(len(given), 2)
         for code, reason in given:
@@ -80,7 +92,8 @@ class ReasonCodes(CommandTest):
 def update():
     """The page with the entries of this build."""
     import json
-    codes = subprocess.run([WEFT, 'explain', 'codes', '--json'], env=os.environ, capture_output=True, text=True, check=True).stdout
+    codes = subprocess.run([WEFT, 'explain', 'codes', '--json'], env=os.environ,
+                           capture_output=True, text=True, check=True).stdout
     PAGE.parent.mkdir(exist_ok=True)
     PAGE.write_text(page(json.loads(codes)['codes']))
 

@@ -23,15 +23,16 @@ class RunTest(CommandTest):
         self.fails(2, 'run', says=['DIR'])
         self.fails(2, 'run', 'nowhere', says=['nowhere is no artifact'])
         self.fails(2, 'run', 'plan', '--repeat', '0', says=['--repeat 0: at least one launch'])
-        self.fails(2, 'run', 'plan', '--kernel', 'x', '--outputs', 'f', says=['--kernel runs on random operands'])
+        self.fails(2, 'run', 'plan', '--kernel', 'x', '--outputs', 'f',
+                   says=['--kernel runs on random operands'])
 
     def test_inputs_make_sense(self):
         """Weights are scaled by what they are summed over, so that layers keep their scale."""
         plan = json.loads((self.folder / 'plan/plan.json').read_text())
         scales = {tensor['logical']: tensor['scale'] for tensor in plan['tensors']}
-        self.assertAlmostEqual(scales['w1'], 32 ** -0.5)
-        self.assertAlmostEqual(scales['w2'], 64 ** -0.5)
-        self.assertAlmostEqual(scales['wq'], 32 ** -0.5)  # also where it is read as part of a stack
+        self.assertAlmostEqual(scales['w1'], 32**-0.5)
+        self.assertAlmostEqual(scales['w2'], 64**-0.5)
+        self.assertAlmostEqual(scales['wq'], 32**-0.5)  # also where it is read as part of a stack
         self.assertEqual(scales['x'], 1)
 
     def test_racing_plan(self):
@@ -47,9 +48,11 @@ class RunTest(CommandTest):
     def test_no_driver(self):
         self.fails(3, 'run', 'plan', says=['no CUDA driver'])
 
-    @unittest.skipUnless((STAND_IN / 'libcuda.so.1').exists(), 'the stand-in for the driver is not built')
+    @unittest.skipUnless((STAND_IN / 'libcuda.so.1').exists(),
+                         'the stand-in for the driver is not built')
     def test_not_built(self):
-        self.fails(3, 'run', 'plan', says=['was not built', 'weft emit plan'], env={'LD_LIBRARY_PATH': str(STAND_IN)})
+        self.fails(3, 'run', 'plan', says=['was not built', 'weft emit plan'],
+                   env={'LD_LIBRARY_PATH': str(STAND_IN)})
 
 
 if __name__ == '__main__':

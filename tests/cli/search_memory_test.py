@@ -1,4 +1,5 @@
-"""--search-memory: a search that would take more ends with its best plan and says so, never by the out-of-memory killer."""
+"""--search-memory: a search that would take more ends with its best plan and says so, never by the
+out-of-memory killer."""
 import json
 import re
 import resource
@@ -15,15 +16,21 @@ MOST_SECONDS = 20
 
 def relu_of_rank(rank):
     tensor = f'tensor<{"x".join(["2"] * rank)}xf16, #weft.axes<{", ".join(AXES[:rank])}>>'
-    return f'!s = {tensor}\nmodule {{\n weft.graph @g(%x: !s) -> !s {{\n %y = weft.relu %x : !s\n weft.return %y : !s\n }}\n}}\n'
+    return (f'!s = {tensor}\nmodule {{\n weft.graph @g(%x: !s) -> !s {{\n'
+            ' %y = weft.relu %x : !s\n weft.return %y : !s\n }\n}\n')
 
 
 def contraction_of_rank(rank):
     outer = AXES[:rank - 1]
     axes = {'s': outer + 'y', 'w': 'yz', 'o': outer + 'z'}
-    types = ''.join(f'!{name} = tensor<{"x".join(["4"] * len(of))}xf16, #weft.axes<{", ".join(of)}>>\n' for name, of in axes.items())
-    return (f'{types}module {{\n weft.graph @g(%x: !s, %w: !w) -> !o {{\n'
-            f' %y = weft.contract "{axes["s"]},{axes["w"]}->{axes["o"]}" %x, %w : !s, !w -> !o\n weft.return %y : !o\n }}\n}}\n')
+    types = ''.join(
+        f'!{name} = tensor<{"x".join(["4"] * len(of))}xf16, #weft.axes<{", ".join(of)}>>\n'
+        for name, of in axes.items())
+    return (
+        f'{types}module {{\n weft.graph @g(%x: !s, %w: !w) -> !o {{\n'
+        f' %y = weft.contract "{axes["s"]},{axes["w"]}->{axes["o"]}" %x, %w : !s, !w -> !o\n '
+        f'weft.return %y : !o\n }}\n}}\n'
+    )
 
 
 def independent(count):
@@ -31,32 +38,40 @@ def independent(count):
     results = ', '.join(f'%y{n}' for n in range(count))
     types = ', '.join(['!t'] * count)
     ops = ''.join(f'    %y{n} = weft.relu %x : !t\n' for n in range(count))
-    return (f'!t = tensor<8x64xf16, #weft.axes<b, i>>\nmodule {{\n  weft.graph @g(%x: !t) -> ({types}) {{\n{ops}'
-            f'    weft.return {results} : {types}\n  }}\n}}\n')
+    return (
+        f'!t = tensor<8x64xf16, #weft.axes<b, i>>\nmodule '
+        f'{{\n  weft.graph @g(%x: !t) -> ({types}) {{\n{ops}'
+        f'    weft.return {results} : {types}\n  }}\n}}\n')
 
 
 def chain(source, count):
     """A layer so many times, the result of one the argument of the next."""
     head, rest = source.split('module {', 1)
-    arguments, result_type, body, result = re.search(r'weft\.graph @\w+\((.*?)\) -> (\S+) \{\n(.*?)\n    weft\.return %(\w+) :', rest, re.DOTALL).groups()
+    arguments, result_type, body, result = re.search(
+        r'weft\.graph @\w+\((.*?)\) -> (\S+) \{\n(.*?)\n    weft\.return %(\w+) :', rest,
+        re.DOTALL).groups()
     parameters = re.findall(r'(%\w+)(: !\w+(?: \{[^}]*\})?)', arguments)
     first = parameters[0][0]
     lines, names, current = [], [first + parameters[0][1]], first
     for layer in range(count):
-        rename = lambda found, layer=layer, current=current: current if found[0] == first else f'{found[0]}_l{layer}'
+        rename = lambda found, layer=layer, current=current: current if found[
+            0] == first else f'{found[0]}_l{layer}'
         names += [f'{name}_l{layer}{kind}' for name, kind in parameters[1:]]
         lines.append(re.sub(r'%\w+', rename, body))
         current = f'%{result}_l{layer}'
-    return (f'{head}module {{\n  weft.graph @g({", ".join(names)}) -> {result_type} {{\n' + '\n'.join(lines) +
-            f'\n    weft.return {current} : {result_type}\n  }}\n}}\n')
+    return (f'{head}module {{\n  weft.graph @g({", ".join(names)}) -> {result_type} {{\n' +
+            '\n'.join(lines) + f'\n    weft.return {current} : {result_type}\n  }}\n}}\n')
 
 
 class SearchMemory(CommandTest):
     def bounded(self, *arguments):
         """Runs within an address space, which the default would take into account."""
         begin = time.monotonic()
-        result = subprocess.run([WEFT, *arguments], cwd=self.folder, env=self.environment(), capture_output=True, text=True, timeout=120, check=False,
-                                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE)))
+        result = subprocess.run(
+            [WEFT, *arguments], cwd=self.folder, env=self.environment(), capture_output=True,
+            text=True, timeout=120, check=False,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS,
+                                                  (ADDRESS_SPACE, ADDRESS_SPACE)))
         self.assertEqual(result.returncode, 0, f'{arguments}\n{result.stdout}\n{result.stderr}')
         self.assertLess(time.monotonic() - begin, MOST_SECONDS, arguments)
         return json.loads(result.stdout)
@@ -64,16 +79,22 @@ class SearchMemory(CommandTest):
     def test_graphs_whose_search_explodes(self):
         self.weft('import', 'bert-base', '--dim', 'b=2', '--dim', 'j=128', '-o', 'layer.mlir')
         layer = (self.folder / 'layer.mlir').read_text()
-        graphs = {'rank': relu_of_rank(12), 'contraction': contraction_of_rank(7), 'wide': independent(16), 'deep': chain(layer, 6)}
+        graphs = {
+            'rank': relu_of_rank(12), 'contraction': contraction_of_rank(7),
+            'wide': independent(16), 'deep': chain(layer, 6)
+        }
         reached = set()
         for name, text in graphs.items():
             self.write(f'{name}.mlir', text)
             for memory in ('1G', '256M'):
                 with self.subTest(name, memory=memory):
-                    answer = self.bounded('select', f'{name}.mlir', '--search-memory', memory, '--json')
+                    answer = self.bounded('select', f'{name}.mlir', '--search-memory', memory,
+                                          '--json')
                     self.assertGreater(answer['plan']['seconds'], 0)
-                    self.assertGreaterEqual(answer['plan']['seconds'], answer['lowerBound'] * (1 - 1e-9))
-                    self.assertEqual(answer['searchMemory']['reached'], bool(answer['searchMemory']['leftOut']))
+                    self.assertGreaterEqual(answer['plan']['seconds'],
+                                            answer['lowerBound'] * (1 - 1e-9))
+                    self.assertEqual(answer['searchMemory']['reached'],
+                                     bool(answer['searchMemory']['leftOut']))
                     if answer['searchMemory']['reached']:
                         reached.add(name)
         self.assertGreaterEqual(reached, {'wide', 'deep'})
@@ -88,12 +109,14 @@ class SearchMemory(CommandTest):
         self.assertEqual(cut['lowerBound'], 0)  # variants were left out, of which nothing is known
         listing = self.weft('select', *TINY, '--train', *small)
         self.assertEqual(listing.prose().count('reached its memory'), 1)
-        self.assertIn('ended with the best plan found: ' + cut['searchMemory']['leftOut'][0], listing.prose())
+        self.assertIn('ended with the best plan found: ' + cut['searchMemory']['leftOut'][0],
+                      listing.prose())
         self.assertNotIn('proven', listing.out)
         self.weft('compile', *TINY, '--train', *small, '--stop-after', 'emit', '-o', 'out')
         report = json.loads((self.folder / 'out/report.json').read_text())
         self.assertEqual(report['searchMemory'], cut['searchMemory'])
-        self.fails(4, 'select', *TINY, '--train', *small, '--strict', says=['--strict', 'search reached its memory', '--search-memory'])
+        self.fails(4, 'select', *TINY, '--train', *small, '--strict',
+                   says=['--strict', 'search reached its memory', '--search-memory'])
         self.fails(2, 'select', *TINY, '--search-memory', 'much', says=['--search-memory much'])
 
     def test_the_same_memory_gives_the_same_plan(self):
@@ -103,9 +126,13 @@ class SearchMemory(CommandTest):
 
 class Limits(CommandTest):
     def test_a_kernel_that_is_refused_for_its_grid_is_named(self):
-        self.write('rows.mlir', '!t = tensor<80000000000x512xf16, #weft.axes<b, i>>\nmodule {\n  weft.graph @g(%x: !t) -> !t {\n'
-                   '    %y = weft.softmax %x over i : !t\n    weft.return %y : !t\n  }\n}\n')
-        self.fails(3, 'compile', 'rows.mlir', '--stop-after', 'emit', '-o', 'out', says=["kernel 'softmax__b_i'", 'blocks', 'the limit is 2147483647'])
+        self.write(
+            'rows.mlir',
+            '!t = tensor<80000000000x512xf16, #weft.axes<b, i>>\nmodule {\n  weft.graph @g(%x: '
+            '!t) -> !t {\n'
+            '    %y = weft.softmax %x over i : !t\n    weft.return %y : !t\n  }\n}\n')
+        self.fails(3, 'compile', 'rows.mlir', '--stop-after', 'emit', '-o', 'out',
+                   says=["kernel 'softmax__b_i'", 'blocks', 'the limit is 2147483647'])
 
 
 if __name__ == '__main__':

@@ -21,17 +21,20 @@ def end_of(tests):
     with tempfile.TemporaryDirectory() as folder:
         (pathlib.Path(folder) / 'CTestTestfile.cmake').write_text(tests)
         results = pathlib.Path(folder) / 'results.xml'
-        subprocess.run(['ctest', '--output-junit', results], cwd=folder, capture_output=True, check=False)
-        return subprocess.run([sys.executable, ROOT / 'tools/skipped-tests', results], capture_output=True, text=True, check=True).stdout
+        subprocess.run(['ctest', '--output-junit', results], cwd=folder, capture_output=True,
+                       check=False)
+        return subprocess.run([sys.executable, ROOT / 'tools/skipped-tests', results],
+                              capture_output=True, text=True, check=True).stdout
 
 
 class SkippedTests(unittest.TestCase):
     def test_gpu_tests_are_told_apart_with_their_reasons(self):
-        self.assertEqual(end_of(TESTS).splitlines(), [
-            'GPU tests that could not run here: 2',
-            '  gpu_one, gpu_two: no driver for any GPU',
-            'other tests that were skipped: 1',
-            '  nvrtc-build: no NVRTC; looked in <nowhere> & elsewhere'])
+        self.assertEqual(
+            end_of(TESTS).splitlines(), [
+                'GPU tests that could not run here: 2', '  gpu_one, gpu_two: no driver for any GPU',
+                'other tests that were skipped: 1',
+                '  nvrtc-build: no NVRTC; looked in <nowhere> & elsewhere'
+            ])
 
     def test_where_all_ran_nothing_is_said(self):
         self.assertEqual(end_of('add_test(gpu_ran "/bin/true")'), '')

@@ -16,11 +16,13 @@ def has_driver():
 class TimeTest(CommandTest):
     def setUp(self):
         super().setUp()
-        self.weft('compile', *CORE, '--attention', 'unfused', '-o', 'plan', env={'WEFT_NVRTC': 'none'})
+        self.weft('compile', *CORE, '--attention', 'unfused', '-o', 'plan',
+                  env={'WEFT_NVRTC': 'none'})
 
     def test_usage(self):
         self.fails(2, 'time', says=['DIR'])
-        self.fails(2, 'time', 'plan', '--cold', '--warm', says=['--cold and --warm exclude each other'])
+        self.fails(2, 'time', 'plan', '--cold', '--warm',
+                   says=['--cold and --warm exclude each other'])
         self.fails(2, 'time', 'plan', '--rounds', '0', says=['--rounds 0: at least one round'])
 
     def test_no_artifact(self):
@@ -36,7 +38,8 @@ class TimeTest(CommandTest):
 
 class KeepTest(CommandTest):
     def test_unknown_kind(self):
-        self.fails(2, 'compile', *CORE, '-o', 'plan', '--keep', 'ptx,sas', says=["--keep sas: unknown value", 'sass'])
+        self.fails(2, 'compile', *CORE, '-o', 'plan', '--keep', 'ptx,sas',
+                   says=["--keep sas: unknown value", 'sass'])
         self.assertNothingLeft({})
 
     def test_listings_lie_beside_the_kernels(self):
@@ -44,7 +47,8 @@ class KeepTest(CommandTest):
         disassembler.parent.mkdir()
         disassembler.write_text('#!/bin/sh\necho "code of $2"\n')
         disassembler.chmod(0o755)
-        self.weft('compile', *CORE, '--attention', 'unfused', '-o', 'plan', '--keep', 'ptx,sass', env={'CUDA_HOME': str(self.folder)})
+        self.weft('compile', *CORE, '--attention', 'unfused', '-o', 'plan', '--keep', 'ptx,sass',
+                  env={'CUDA_HOME': str(self.folder)})
         plan = self.assertWholeArtifact('plan')
         built = [kernel['name'] for kernel in plan['kernels'] if kernel['cubin']]
         if not built:

@@ -11,44 +11,68 @@ class Train(CommandTest):
         self.assertIn('%d_hidden = weft.relu_dx %d_active, %active_kept', text)
         self.assertIn('%d_x = weft.add', text)
         self.assertIn('{weft.gradient_of = "wq"}', text)
-        self.assertEqual(self.weft('import', *LAYER, '--train').out, text.removeprefix('// variant: unchanged\n'))
+        self.assertEqual(
+            self.weft('import', *LAYER, '--train').out,
+            text.removeprefix('// variant: unchanged\n'))
         self.assertNotIn('d_hidden', self.weft('import', *LAYER).out)
 
     def test_a_differentiated_graph_is_a_model(self):
         (self.folder / 'both.mlir').write_text(self.weft('import', *LAYER, '--train').out)
-        fused = self.weft('compile', 'both.mlir', '--start-from', 'algebra', '--stacking', 'separate', '--attention', 'unfused',
-                          '--stop-after', 'fuse').out
+        fused = self.weft('compile', 'both.mlir', '--start-from', 'algebra', '--stacking',
+                          'separate', '--attention', 'unfused', '--stop-after', 'fuse').out
         self.assertIn('weft.softmax_dx', fused)
-        again = self.weft('compile', 'both.mlir', '--train', '--stop-after', 'differentiate', code=2)
+        again = self.weft('compile', 'both.mlir', '--train', '--stop-after', 'differentiate',
+                          code=2)
         self.assertIn('has a backward pass already', again.err)
 
     def test_a_sum_beside_a_product_keeps_its_ops(self):
-        """The kernel's product comes first, the graph's sum: each op of the chosen graph still reads its own operands."""
-        text = self.weft('compile', 'paper-encoder', '--dim', 'b=1', '--dim', 'j=32', '--train', '--profile', 'none', '--parts', '1',
-                         '--fuse', 'd_b1,d_w1', '--stop-after', 'select').out
+        """The kernel's product comes first, the graph's sum: each op of the chosen graph still
+        reads its own operands."""
+        text = self.weft('compile', 'paper-encoder', '--dim', 'b=1', '--dim', 'j=32', '--train',
+                         '--profile', 'none', '--parts', '1', '--fuse', 'd_b1,d_w1', '--stop-after',
+                         'select').out
         kernel = text[text.index('@reduce_d_w1_contraction'):].split('weft.yield')[0]
         self.assertIn('weft.contract', kernel)
         self.assertIn('weft.reduce', kernel)
 
     def test_a_gradient_behind_dropout_draws_no_mask_that_the_activation_holds(self):
-        layer = ['paper-encoder', '--dim', 'b=1', '--dim', 'j=32', '--train', '--profile', 'none', '--stacking', 'separate', '--attention', 'unfused']
-        self.assertIn('%d_active = weft.dropout', self.weft('compile', *layer, '--stop-after', 'attention').out)
-        self.assertIn('%d_active = weft.scale', self.weft('compile', *layer, '--stop-after', 'fuse').out)
-        self.assertIn('%d_active = weft.dropout', self.weft('compile', *layer, '--fuse-rules', 'paper', '--stop-after', 'fuse').out)
+        layer = [
+            'paper-encoder', '--dim', 'b=1', '--dim', 'j=32', '--train', '--profile', 'none',
+            '--stacking', 'separate', '--attention', 'unfused'
+        ]
+        self.assertIn('%d_active = weft.dropout',
+                      self.weft('compile', *layer, '--stop-after', 'attention').out)
+        self.assertIn('%d_active = weft.scale',
+                      self.weft('compile', *layer, '--stop-after', 'fuse').out)
+        self.assertIn(
+            '%d_active = weft.dropout',
+            self.weft('compile', *layer, '--fuse-rules', 'paper', '--stop-after', 'fuse').out)
         self.weft('compile', *layer, '--stop-after', 'emit', '-o', 'out')
-        self.assertIn('note: d_active draws no mask: d_hidden reads active_kept', self.weft('explain', 'out', '--all').out)
-        kinds = [row['kind'] for row in self.weft('explain', 'out', '--movement', '--json').json()['operators'] if 'd_active' in row['results']]
+        self.assertIn('note: d_active draws no mask: d_hidden reads active_kept',
+                      self.weft('explain', 'out', '--all').out)
+        kinds = [
+            row['kind']
+            for row in self.weft('explain', 'out', '--movement', '--json').json()['operators']
+            if 'd_active' in row['results']
+        ]
         self.assertEqual(kinds, ['dropout'], 'operators are counted as the paper has them')
 
     def test_gradients_and_recomputed_tensors_are_chosen_by_name(self):
-        text = self.weft('import', *LAYER, '--train', '--gradients-of', 'w1,b1', '--recompute', 'active_kept,active').out
+        text = self.weft('import', *LAYER, '--train', '--gradients-of', 'w1,b1', '--recompute',
+                         'active_kept,active').out
         self.assertIn('%active_kept_again = weft.dropout %active_again', text)
         self.assertIn('weft.saved = ["norm1", "hidden", "residual2", "mean2", "rstd2"]', text)
         self.assertNotIn('d_wq', text)
 
     def test_what_may_be_recomputed_is_a_choice(self):
-        gelu = ['bert-base', *LAYER[1:], '--train', '--stacking', 'separate', '--attention', 'unfused', '--profile', 'none']
-        names = lambda *arguments: [v['name'] for v in json.loads(self.weft('select', *gelu, *arguments, '--json').out)['variants']]
+        gelu = [
+            'bert-base', *LAYER[1:], '--train', '--stacking', 'separate', '--attention', 'unfused',
+            '--profile', 'none'
+        ]
+        names = lambda *arguments: [
+            v['name']
+            for v in json.loads(self.weft('select', *gelu, *arguments, '--json').out)['variants']
+        ]
         variants = names()
         self.assertEqual(sorted(variants), sorted(names('--recompute', 'auto')))
         recomputed = [name for name in variants if name.startswith('recompute-')]
@@ -58,17 +82,24 @@ class Train(CommandTest):
         tensor = recomputed[0].split('+')[0].removeprefix('recompute-')
         self.assertEqual(names('--recompute', tensor), ['unchanged'])  # it is in the graph already
         self.weft('compile', *gelu, '--recompute', tensor, '--stop-after', 'emit', '-o', 'asked')
-        saved = {one['tensor']: one['recomputed'] for one in self.weft('explain', 'asked', '--json').json()['saved']}
+        saved = {
+            one['tensor']: one['recomputed']
+            for one in self.weft('explain', 'asked', '--json').json()['saved']
+        }
         self.assertTrue(saved[tensor], 'explain says that it is computed again')
         self.assertIn(f'{tensor} ', self.weft('explain', 'asked', '--all').out)
         self.weft('compile', *gelu, '--stop-after', 'emit', '-o', 'out')
-        saved = {one['tensor']: one for one in json.loads(self.weft('explain', 'out', '--json').out)['saved']}
+        saved = {
+            one['tensor']: one
+            for one in json.loads(self.weft('explain', 'out', '--json').out)['saved']
+        }
         self.assertIsNotNone(saved[tensor]['lossOfOther'])
         self.assertGreater(saved[tensor]['bytes'], 0)
         self.assertIn('price of the other', self.weft('explain', 'out', '--all').out)
 
     def test_an_optimizer_updates_every_parameter(self):
-        text = self.weft('import', 'masked-token', '--dtype', 'f32', '--train', '--optimizer', 'adamw').out
+        text = self.weft('import', 'masked-token', '--dtype', 'f32', '--train', '--optimizer',
+                         'adamw').out
         header = text[text.index('weft.graph @'):].splitlines()[0]
         self.assertNotIn('weft.parameter', header)
         self.assertNotIn('weft.gradient_of = "layer', header.split(' -> ')[1])
@@ -83,40 +114,55 @@ class Train(CommandTest):
         self.assertIn('{weft.parameter}', plain)
 
     def test_a_whole_model_with_its_optimizer_compiles(self):
-        self.weft('compile', 'masked-token', '--dtype', 'f32', '--train', '--optimizer', 'adamw', '--stop-after', 'emit', '-o', 'out')
+        self.weft('compile', 'masked-token', '--dtype', 'f32', '--train', '--optimizer', 'adamw',
+                  '--stop-after', 'emit', '-o', 'out')
         plan = self.assertWholeArtifact('out')
-        ops = self.weft('import', 'masked-token', '--dtype', 'f32', '--train', '--optimizer', 'adamw').out.count(' = weft.')
+        ops = self.weft('import', 'masked-token', '--dtype', 'f32', '--train', '--optimizer',
+                        'adamw').out.count(' = weft.')
         self.assertLess(len(plan['kernels']), ops / 2)  # most ops share kernels
         results = {tensor['logical'] for tensor in plan['tensors'] if tensor['role'] == 'result'}
-        self.assertEqual(len([name for name in results if name.endswith('_next')]), 3 * (4 * 16 + 6))
+        self.assertEqual(len([name for name in results if name.endswith('_next')]),
+                         3 * (4 * 16 + 6))
 
     def test_optimizers_that_are_refused(self):
         for arguments, code, message in [
-                (['masked-token', '--dtype', 'f16', '--train', '--optimizer', 'adamw'], 3, 'nearest is --dtype f32'),
-                (['masked-token', '--dtype', 'f32', '--optimizer', 'adamw'], 2, 'a step takes gradients; add --train'),
-                (['masked-token', '--dtype', 'f32', '--train', '--optimizer', 'adam'], 2, "unknown value; nearest is 'adamw'"),
-                (['masked-token', '--dtype', 'f32', '--dropout', '1'], 2, 'at least 0 and below 1'),
-                (['masked-token', '--dtype', 'f32', '--dim', 'k=3'], 2, 'every token attends to all of its sequence'),
-                (['attention', '--dtype', 'f32', '--train', '--optimizer', 'adamw'], 2, 'an optimizer has nothing to update')]:
+            (['masked-token', '--dtype', 'f16', '--train', '--optimizer',
+              'adamw'], 3, 'nearest is --dtype f32'),
+            (['masked-token', '--dtype', 'f32', '--optimizer',
+              'adamw'], 2, 'a step takes gradients; add --train'),
+            (['masked-token', '--dtype', 'f32', '--train', '--optimizer',
+              'adam'], 2, "unknown value; nearest is 'adamw'"),
+            (['masked-token', '--dtype', 'f32', '--dropout', '1'], 2, 'at least 0 and below 1'),
+            (['masked-token', '--dtype', 'f32', '--dim',
+              'k=3'], 2, 'every token attends to all of its sequence'),
+            (['attention', '--dtype', 'f32', '--train', '--optimizer',
+              'adamw'], 2, 'an optimizer has nothing to update')
+        ]:
             with self.subTest(arguments=arguments):
                 self.assertIn(message, self.weft('import', *arguments, code=code).err)
 
     def test_what_is_refused(self):
         for arguments, message in [
-                (['--stop-after', 'differentiate'], '--stop-after differentiate: there is a backward pass with --train only'),
-                (['--recompute', 'active'], '--recompute: chooses among gradients; add --train'),
-                (['--train', '--recompute', 'active_kep'], "recompute 'active_kep': no such tensor; nearest is 'active_kept'"),
-                (['--train', '--recompute', 'score'], "recompute 'score': only element-wise ops are computed again"),
-                (['--train', '--gradients-of', 'gamma3'], "gradient of 'gamma3': no such argument; nearest is 'gamma1'")]:
+            (['--stop-after', 'differentiate'],
+             '--stop-after differentiate: there is a backward pass with --train only'),
+            (['--recompute', 'active'], '--recompute: chooses among gradients; add --train'),
+            (['--train', '--recompute',
+              'active_kep'], "recompute 'active_kep': no such tensor; nearest is 'active_kept'"),
+            (['--train', '--recompute',
+              'score'], "recompute 'score': only element-wise ops are computed again"),
+            (['--train', '--gradients-of',
+              'gamma3'], "gradient of 'gamma3': no such argument; nearest is 'gamma1'")
+        ]:
             with self.subTest(arguments=arguments):
-                result = self.weft('compile', *LAYER, *arguments, *([] if '--stop-after' in arguments else ['--stop-after', 'fuse']), code=2)
+                result = self.weft(
+                    'compile', *LAYER, *arguments,
+                    *([] if '--stop-after' in arguments else ['--stop-after', 'fuse']), code=2)
                 self.assertIn(message, result.err)
                 self.assertLess(len(result.err), 1000)
 
 
 class Artifact(CommandTest):
     """A compiled backward pass: its entry points, and what every other command says of it."""
-
     def compile(self, folder='out', *arguments):
         self.weft('compile', *TINY, '--train', '--stop-after', 'emit', *arguments, '-o', folder)
         return self.assertWholeArtifact(folder)
@@ -131,30 +177,49 @@ class Artifact(CommandTest):
             if needs & set(kernel['inputs']):
                 needs |= set(kernel['outputs'])
                 self.assertIn(number, backward, kernel['name'])
-        results = {tensor['logical']: n for n, tensor in enumerate(plan['tensors']) if tensor['role'] == 'result'}
-        writers = {output: number for number, kernel in enumerate(plan['kernels']) for output in kernel['outputs']}
+        results = {
+            tensor['logical']: n
+            for n, tensor in enumerate(plan['tensors']) if tensor['role'] == 'result'
+        }
+        writers = {
+            output: number
+            for number, kernel in enumerate(plan['kernels'])
+            for output in kernel['outputs']
+        }
         self.assertIn(writers[results['norm2']], forward)
         self.assertIn(writers[results['d_wq']], backward)
 
     def test_saved_tensors_lie_where_no_other_kernel_of_their_time_does(self):
         plan = self.compile()
-        writers = {output: number for number, kernel in enumerate(plan['kernels']) for output in kernel['outputs']}
-        saved = {tensor for number in plan['entryPoints']['backward'] for tensor in plan['kernels'][number]['inputs']
-                 if writers.get(tensor) in plan['entryPoints']['forward']}
+        writers = {
+            output: number
+            for number, kernel in enumerate(plan['kernels'])
+            for output in kernel['outputs']
+        }
+        saved = {
+            tensor
+            for number in plan['entryPoints']['backward']
+            for tensor in plan['kernels'][number]['inputs']
+            if writers.get(tensor) in plan['entryPoints']['forward']
+        }
         self.assertIn('residual1', {plan['tensors'][tensor]['logical'] for tensor in saved})
         places = {place['buffer']: place['in'] for place in plan['placements']}
         for tensor in self.some(saved):
-            self.assertEqual(places.get(plan['tensors'][tensor]['buffer'], 'workspace'), 'workspace', plan['tensors'][tensor]['name'])
+            self.assertEqual(places.get(plan['tensors'][tensor]['buffer'], 'workspace'),
+                             'workspace', plan['tensors'][tensor]['name'])
 
     def test_every_command_reads_it(self):
         self.compile()
         self.assertIn('entry point backward', self.weft('run', 'out', '--check').out)
-        self.assertIn('forward-and-backward', self.weft('explain', 'out', '--fusion', 'norm2,d_residual2').out)
+        self.assertIn('forward-and-backward',
+                      self.weft('explain', 'out', '--fusion', 'norm2,d_residual2').out)
         self.weft('explain', 'out', '--layout', 'residual1')
         before = self.files('out')
         self.weft('emit', 'out', '-o', 'again')
         self.weft('emit', 'again')
-        plans = [json.loads((self.folder / name / 'plan.json').read_text()) for name in ('out', 'again')]
+        plans = [
+            json.loads((self.folder / name / 'plan.json').read_text()) for name in ('out', 'again')
+        ]
         self.assertEqual(plans[0]['entryPoints'], plans[1]['entryPoints'])
         self.assertEqual(plans[0]['placements'], plans[1]['placements'])
         self.assertEqual(self.files('out'), before)
@@ -175,7 +240,8 @@ class Artifact(CommandTest):
     def test_a_folder_that_is_no_artifact_is_refused_before_work(self):
         (self.folder / 'precious').mkdir()
         self.write('precious/thesis.txt', 'years of work')
-        self.fails(2, 'compile', 'no-such-model', '-o', 'precious', says=['precious', 'is no artifact'])
+        self.fails(2, 'compile', 'no-such-model', '-o', 'precious',
+                   says=['precious', 'is no artifact'])
 
 
 if __name__ == '__main__':

@@ -1,4 +1,5 @@
-"""tests/gpu/verify-plans with a stand-in for `weft`: what it runs, goes on with, counts, and exits with."""
+"""tests/gpu/verify-plans with a stand-in for `weft`: what it runs, goes on with, counts, and exits
+with."""
 import importlib.machinery
 import importlib.util
 import json
@@ -23,14 +24,17 @@ if sys.argv[1] == 'verify':
     print(json.dumps(said.get(name, said['default'])))
     sys.exit(said.get('exit', 0))
 '''
-WHOLE = {'checked': True, 'passed': True, 'reason': '', 'problem': '', 'results': [], 'otherKnobs': []}
+WHOLE = {
+    'checked': True, 'passed': True, 'reason': '', 'problem': '', 'results': [], 'otherKnobs': []
+}
 AGREES = {'agreed': 12, 'failed': 0, 'unchecked': [], 'whole': WHOLE, 'kernels': []}
 PLANS = ('bert-base-b8-j512', 'paper-encoder-train-b8-j512')
 
 
 def workloads():
     loader = importlib.machinery.SourceFileLoader('verify_plans', str(SCRIPT))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader('verify_plans', loader))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(
+        'verify_plans', loader))
     loader.exec_module(module)
     return module.WORKLOADS
 
@@ -47,12 +51,15 @@ class VerifyPlans(unittest.TestCase):
 
     def run_plans(self, code, *more, **said):
         (self.bin / 'said.json').write_text(json.dumps({'default': AGREES, **said}))
-        done = subprocess.run([sys.executable, SCRIPT, self.bin, '-o', self.out, '--only', *PLANS, '--jobs', '1', *more], capture_output=True, text=True, check=False)
+        done = subprocess.run([
+            sys.executable, SCRIPT, self.bin, '-o', self.out, '--only', *PLANS, '--jobs', '1', *more
+        ], capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         return done.stdout
 
     def calls(self):
-        return (self.bin / 'calls').read_text().splitlines() if (self.bin / 'calls').is_file() else []
+        return (self.bin / 'calls').read_text().splitlines() if (self.bin /
+                                                                 'calls').is_file() else []
 
     def test_every_plan_is_compiled_and_verified_into_one_store(self):
         text = self.run_plans(0)
@@ -61,8 +68,11 @@ class VerifyPlans(unittest.TestCase):
         for name in PLANS:
             self.assertEqual(sum(line.startswith(name) for line in text.splitlines()), 1)
         self.assertEqual(len(self.calls()), 4)
-        self.assertTrue(all('--store ' + str(self.out / 'verified.txt') in call for call in self.calls() if call.startswith('verify')))
-        self.assertIn('compile paper-encoder --train --dim b=8 --dim j=512', '\n'.join(self.calls()))
+        self.assertTrue(
+            all('--store ' + str(self.out / 'verified.txt') in call for call in self.calls()
+                if call.startswith('verify')))
+        self.assertIn('compile paper-encoder --train --dim b=8 --dim j=512',
+                      '\n'.join(self.calls()))
 
     def test_it_goes_on_where_it_ended(self):
         self.assertIn('0 of 2 plans', self.run_plans(75, '--limit', '-1'))
@@ -73,16 +83,25 @@ class VerifyPlans(unittest.TestCase):
         self.assertEqual(self.calls(), before)
 
     def test_failures_and_what_was_not_checked_are_named(self):
-        text = self.run_plans(1, exit=1, **{
-            PLANS[0]: {**AGREES, 'agreed': 11, 'failed': 1, 'kernels': [{'name': 'softmax', 'passed': False, 'problem': 'output 0 at [1]'}]},
-            PLANS[1]: {**AGREES, 'unchecked': ['the whole plan: no NVRTC'], 'whole': {**WHOLE, 'checked': False, 'passed': False, 'reason': 'no NVRTC'}}})
+        text = self.run_plans(
+            1, exit=1, **{
+                PLANS[0]: {
+                    **AGREES, 'agreed': 11, 'failed': 1,
+                    'kernels': [{'name': 'softmax', 'passed': False, 'problem': 'output 0 at [1]'}]
+                }, PLANS[1]: {
+                    **AGREES, 'unchecked': ['the whole plan: no NVRTC'],
+                    'whole': {**WHOLE, 'checked': False, 'passed': False, 'reason': 'no NVRTC'}
+                }
+            })
         self.assertIn('softmax: output 0 at [1]', text)
         self.assertIn('not checked: the whole plan: no NVRTC', text)
         self.assertIn('23 kernels agree, 1 failed, 1 not checked', text)
 
     def test_a_whole_plan_that_fails_is_a_failure(self):
         results = [{'name': 'norm2', 'passed': False}]
-        text = self.run_plans(1, exit=1, **{PLANS[0]: {**AGREES, 'whole': {**WHOLE, 'passed': False, 'results': results}}})
+        text = self.run_plans(
+            1, exit=1,
+            **{PLANS[0]: {**AGREES, 'whole': {**WHOLE, 'passed': False, 'results': results}}})
         self.assertIn('whole plan FAILED: norm2', text)
         self.assertIn('1 whole plans failed', text)
 

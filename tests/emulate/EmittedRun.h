@@ -1,4 +1,5 @@
-// Emitted kernels with inputs of known elements in guarded memory, every element of their outputs compared with fp64. Outputs are poisoned.
+// Emitted kernels with inputs of known elements in guarded memory, every element of their outputs
+// compared with fp64. Outputs are poisoned.
 #pragma once
 
 #include "codegen/Emit.h"
@@ -22,17 +23,23 @@
 
 namespace weft::emulate {
 
-/// Multiples of 1 / 16, zeros among them; or odd multiples of 1 / 32, for kernels that divide; or numbers from 64 on, for sums of squares.
+/// Multiples of 1 / 16, zeros among them; or odd multiples of 1 / 32, for kernels that divide; or
+/// numbers from 64 on, for sums of squares.
 inline double elementOf(size_t input, int64_t place, bool hasZeros, bool isOfSquares) {
   const int64_t number = (place * 7 + int64_t(input) * 5 + place / 11) % 31;
-  return isOfSquares ? double(64 + number) : hasZeros ? double(number - 15) / 16 : double(2 * number - 31) / 32;
+  return isOfSquares ? double(64 + number)
+         : hasZeros  ? double(number - 15) / 16
+                     : double(2 * number - 31) / 32;
 }
 
 /// A tensor in memory under its layout.
 class Tensor {
 public:
   Tensor(const Kernel &kernel, int value, const Layout &layout)
-      : type(kernel.values[size_t(value)].dtype), extents(extentsOf(kernel, value)), strides(stridesOf(layout, extents)), buffer(size_t(kernel.bytes(value))) {}
+      : type(kernel.values[size_t(value)].dtype),
+        extents(extentsOf(kernel, value)),
+        strides(stridesOf(layout, extents)),
+        buffer(size_t(kernel.bytes(value))) {}
 
   std::byte *at(std::span<const int64_t> coordinates) const {
     int64_t offset = 0;
@@ -41,15 +48,23 @@ public:
   }
   void fillMask() const {
     forEach([&](std::span<const int64_t> coordinates) {
-      reference::storeElement(type, at(coordinates), samples::isSeen(coordinates.back()) ? 0.0 : -std::numeric_limits<double>::infinity());
+      reference::storeElement(
+          type, at(coordinates),
+          samples::isSeen(coordinates.back()) ? 0.0 : -std::numeric_limits<double>::infinity());
     });
   }
   void fill(size_t input, bool hasZeros = true, bool isOfSquares = false) const {
     int64_t place = 0;
-    forEach([&](std::span<const int64_t> coordinates) { reference::storeElement(type, at(coordinates), elementOf(input, place++, hasZeros, isOfSquares)); });
+    forEach([&](std::span<const int64_t> coordinates) {
+      reference::storeElement(type, at(coordinates),
+                              elementOf(input, place++, hasZeros, isOfSquares));
+    });
   }
-  double operator()(std::span<const int64_t> coordinates) const { return reference::loadElement(type, at(coordinates)); }
-  template <typename Visit> void forEach(Visit visit) const {
+  double operator()(std::span<const int64_t> coordinates) const {
+    return reference::loadElement(type, at(coordinates));
+  }
+  template <typename Visit>
+  void forEach(Visit visit) const {
     std::vector<int64_t> coordinates(extents.size());
     while (true) {
       visit(std::span<const int64_t>(coordinates));
@@ -64,10 +79,12 @@ public:
 };
 
 /// Every element of every output against fp64.
-inline int64_t countWrong(const Kernel &kernel, const std::vector<std::unique_ptr<Tensor>> &tensors, const reference::DropoutSource &source) {
+inline int64_t countWrong(const Kernel &kernel, const std::vector<std::unique_ptr<Tensor>> &tensors,
+                          const reference::DropoutSource &source) {
   std::vector<reference::ElementReader> readers;
   for (size_t i = 0; i < kernel.inputs.size(); ++i)
-    readers.push_back([tensor = tensors[i].get()](std::span<const int64_t> at) { return (*tensor)(at); });
+    readers.push_back(
+        [tensor = tensors[i].get()](std::span<const int64_t> at) { return (*tensor)(at); });
   reference::PointEvaluator evaluator(kernel, readers, source);
   int64_t wrong = 0;
   for (size_t output = 0; output < kernel.outputs.size(); ++output) {
@@ -79,7 +96,8 @@ inline int64_t countWrong(const Kernel &kernel, const std::vector<std::unique_pt
   return wrong;
 }
 
-/// A driver's map as the emulator has it; one address a parameter. The first members are those of rows, the others of any boxes.
+/// A driver's map as the emulator has it; one address a parameter. The first members are those of
+/// rows, the others of any boxes.
 struct alignas(64) EmulatedMap {
   std::byte *start;
   int64_t columns, rows, pitch, batchStride;
@@ -88,7 +106,11 @@ struct alignas(64) EmulatedMap {
 
   EmulatedMap() = default;
   EmulatedMap(std::byte *start, const TensorMap &map)
-      : start(start), columns(map.extents[0]), rows(map.extents[1]), pitch(map.strides[0]), batchStride(map.strides.size() > 1 ? map.strides[1] : 0),
+      : start(start),
+        columns(map.extents[0]),
+        rows(map.extents[1]),
+        pitch(map.strides[0]),
+        batchStride(map.strides.size() > 1 ? map.strides[1] : 0),
         dimensions(int32_t(map.extents.size())) {
     std::ranges::copy(map.extents, extents);
     std::ranges::copy(map.box, box);
@@ -97,8 +119,10 @@ struct alignas(64) EmulatedMap {
 };
 
 /// Launches twice in one module and compares the bits; then with fp64.
-inline void checkEmitted(const Kernel &kernel, const Configuration &configuration, const codegen::EmittedKernel &emitted, const HostKernel &host,
-                         const std::array<int64_t, 3> &blocks, const std::array<int64_t, 3> &threads) {
+inline void checkEmitted(const Kernel &kernel, const Configuration &configuration,
+                         const codegen::EmittedKernel &emitted, const HostKernel &host,
+                         const std::array<int64_t, 3> &blocks,
+                         const std::array<int64_t, 3> &threads) {
   const bool isMade = contractionRegion(kernel).region.value().prologue.has_value();
   std::vector<std::unique_ptr<Tensor>> tensors;
   for (size_t i = 0; i < kernel.inputs.size(); ++i) {
@@ -108,7 +132,8 @@ inline void checkEmitted(const Kernel &kernel, const Configuration &configuratio
     else tensors.back()->fill(i, !isMade, name == "squares");
   }
   for (size_t i = 0; i < kernel.outputs.size(); ++i)
-    tensors.push_back(std::make_unique<Tensor>(kernel, kernel.outputs[i], configuration.outputs[i]));
+    tensors.push_back(
+        std::make_unique<Tensor>(kernel, kernel.outputs[i], configuration.outputs[i]));
   const uint64_t key[2] = {11, 5};
   const void *keyPointer = key;
   uint32_t stream = 3;
@@ -116,21 +141,28 @@ inline void checkEmitted(const Kernel &kernel, const Configuration &configuratio
   std::vector<void *> pointers(emitted.parameters.size()), arguments;
   for (size_t p = 0; p < pointers.size(); ++p) {
     const codegen::Parameter &parameter = emitted.parameters[p];
-    const bool isInput = parameter.kind == codegen::Parameter::Kind::input || parameter.kind == codegen::Parameter::Kind::inputMap;
+    const bool isInput = parameter.kind == codegen::Parameter::Kind::input ||
+                         parameter.kind == codegen::Parameter::Kind::inputMap;
     if (parameter.kind == codegen::Parameter::Kind::dropoutKey) arguments.push_back(&keyPointer);
     else if (isNumber(parameter.kind)) arguments.push_back(&stream);
     else {
-      std::byte *start = tensors[size_t(parameter.index) + (isInput ? 0 : kernel.inputs.size())]->buffer.bytes().data();
+      std::byte *start = tensors[size_t(parameter.index) + (isInput ? 0 : kernel.inputs.size())]
+                             ->buffer.bytes()
+                             .data();
       pointers[p] = start;
       if (const auto &map = parameter.map) maps[p] = EmulatedMap(start, *map);
       arguments.push_back(parameter.map ? static_cast<void *>(&maps[p]) : &pointers[p]);
     }
   }
   const GuardedBuffer dynamic(size_t(emitted.launch.sharedBytes));
-  const Grid grid{.blocks = blocks, .threads = threads, .shared = host.shared, .dynamicShared = dynamic.bytes()};
+  const Grid grid{.blocks = blocks,
+                  .threads = threads,
+                  .shared = host.shared,
+                  .dynamicShared = dynamic.bytes()};
   std::vector<std::vector<std::byte>> first;
   for (const Schedule schedule : {Schedule::ascending, Schedule::descending}) {
-    for (size_t i = 0; i < kernel.outputs.size(); ++i) std::ranges::fill(tensors[kernel.inputs.size() + i]->buffer.bytes(), std::byte{0xFF});
+    for (size_t i = 0; i < kernel.outputs.size(); ++i)
+      std::ranges::fill(tensors[kernel.inputs.size() + i]->buffer.bytes(), std::byte{0xFF});
     REQUIRE(run(grid, schedule, [&] { host.call(arguments.data()); }) == "");
     for (size_t i = 0; i < kernel.outputs.size(); ++i) {
       const std::span<std::byte> bytes = tensors[kernel.inputs.size() + i]->buffer.bytes();

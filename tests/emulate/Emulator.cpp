@@ -1,5 +1,6 @@
-// Fibers and their scheduler. A fiber starts on a stack of its own by ucontext and then switches by _setjmp/_longjmp,
-// which save no signal mask and so make no system call. Invariant: a switch happens only through Block::yield().
+// Fibers and their scheduler. A fiber starts on a stack of its own by ucontext and then switches by
+// _setjmp/_longjmp, which save no signal mask and so make no system call. Invariant: a switch
+// happens only through Block::yield().
 #include "tests/emulate/Emulator.h"
 
 #include <fmt/format.h>
@@ -22,8 +23,8 @@ namespace {
 constexpr size_t stackBytes = 128 << 10, slotBytes = 16;
 constexpr int warpSize = 32;
 
-/// Lanes that exchange values under one mask. Two buffers: the fastest lane may give its next value before the slowest
-/// has read the previous one.
+/// Lanes that exchange values under one mask. Two buffers: the fastest lane may give its next value
+/// before the slowest has read the previous one.
 struct Channel {
   uint64_t generation = 0;
   unsigned arrived = 0;
@@ -47,7 +48,8 @@ struct Warp {
   std::map<unsigned, Channel> channels;  ///< by mask
 };
 
-/// The running block. One instance at a time: kernels call free functions that have no other way to find it.
+/// The running block. One instance at a time: kernels call free functions that have no other way to
+/// find it.
 class Block {
 public:
   Block(int threads, const std::function<void()> &body);
@@ -58,7 +60,8 @@ public:
   void leaveClusterBarrier();
   bool hasEnded() const { return finished == int(threads.size()); }
   bool waitsForCluster() const { return atClusterBarrier == int(threads.size()); }
-  void exchange(unsigned mask, const void *mine, size_t size, void *all, const char *file, int line);
+  void exchange(unsigned mask, const void *mine, size_t size, void *all, const char *file,
+                int line);
   void reset();
 
   static Block *running;
@@ -159,8 +162,8 @@ void Block::barrier(const char *file, int line) {
   if (++atBarrier == int(threads.size())) {
     for (const Thread &other : threads)
       if (&other != current && (other.line != line || std::string_view(other.file) != file))
-        error = fmt::format("diverged barrier: thread {} waits at {}:{}, thread {} at {}:{}", other.number, other.file,
-                            other.line, current->number, file, line);
+        error = fmt::format("diverged barrier: thread {} waits at {}:{}, thread {} at {}:{}",
+                            other.number, other.file, other.line, current->number, file, line);
     atBarrier = 0;
     ++barrierGeneration;
   }
@@ -179,12 +182,14 @@ void Block::leaveClusterBarrier() {
   ++clusterGeneration;
 }
 
-void Block::exchange(unsigned mask, const void *mine, size_t size, void *all, const char *file, int line) {
+void Block::exchange(unsigned mask, const void *mine, size_t size, void *all, const char *file,
+                     int line) {
   Thread &self = *current;
   Warp &warp = warps[self.number / warpSize];
   const int lane = self.number % warpSize;
   if (size > slotBytes || !(mask >> lane & 1)) {
-    error = fmt::format("thread {} at {}:{}: exchange of {} bytes with mask {:#x}", self.number, file, line, size, mask);
+    error = fmt::format("thread {} at {}:{}: exchange of {} bytes with mask {:#x}", self.number,
+                        file, line, size, mask);
     wait("exchange", file, line);
   }
   Channel &channel = warp.channels[mask];
@@ -211,14 +216,17 @@ std::string Block::describeDeadlock() const {
   std::string text = fmt::format("diverged: {} of {} threads finished", finished, threads.size());
   std::map<std::string, std::vector<int>> waiting;
   for (const Thread &thread : threads)
-    if (!thread.finished) waiting[fmt::format("{} {}:{}", thread.waiting, thread.file, thread.line)].push_back(thread.number);
+    if (!thread.finished)
+      waiting[fmt::format("{} {}:{}", thread.waiting, thread.file, thread.line)].push_back(
+          thread.number);
   for (const auto &[place, numbers] : waiting)
-    text += fmt::format(", {} wait at {} (first thread {})", numbers.size(), place, numbers.front());
+    text +=
+        fmt::format(", {} wait at {} (first thread {})", numbers.size(), place, numbers.front());
   return text;
 }
 
-/// An access outside every buffer hits a protected page, and what the sanitizers find ends in an illegal instruction; the
-/// handler leaves the fiber and ends the launch.
+/// An access outside every buffer hits a protected page, and what the sanitizers find ends in an
+/// illegal instruction; the handler leaves the fiber and ends the launch.
 sigjmp_buf accessFault;
 void onFault(int signal) { siglongjmp(accessFault, signal); }
 
@@ -255,13 +263,15 @@ Dim3 dim3(const std::array<int64_t, 3> &extents) {
   return {unsigned(extents[0]), unsigned(extents[1]), unsigned(extents[2])};
 }
 
-/// Neighbouring blocks along x that run together (one, where there are no clusters). The running block's shared memory lies
-/// where the kernel's variables are, that of the others in `images`.
+/// Neighbouring blocks along x that run together (one, where there are no clusters). The running
+/// block's shared memory lies where the kernel's variables are, that of the others in `images`.
 class Cluster {
 public:
-  Cluster(const Grid &grid, const std::function<void()> &thread) : shared(grid.shared), dynamic(grid.dynamicShared) {
+  Cluster(const Grid &grid, const std::function<void()> &thread)
+      : shared(grid.shared), dynamic(grid.dynamicShared) {
     const int threads = int(grid.threads[0] * grid.threads[1] * grid.threads[2]);
-    for (int64_t rank = 0; rank < grid.cluster; ++rank) blocks.push_back(std::make_unique<Block>(threads, thread));
+    for (int64_t rank = 0; rank < grid.cluster; ++rank)
+      blocks.push_back(std::make_unique<Block>(threads, thread));
     images.assign(blocks.size(), std::vector<std::byte>(shared.size()));
   }
 
@@ -310,21 +320,27 @@ std::string Cluster::run(Schedule schedule, Dim3 first) {
       const int rank = schedule == Schedule::ascending ? n : count() - 1 - n;
       currentBlock = {first.x + unsigned(rank), first.y, first.z};
       if (std::string error = runBlock(rank, schedule); !error.empty())
-        return fmt::format("block ({}, {}, {}): {}", currentBlock.x, currentBlock.y, currentBlock.z, error);
+        return fmt::format("block ({}, {}, {}): {}", currentBlock.x, currentBlock.y, currentBlock.z,
+                           error);
     }
     if (std::none_of(blocks.begin(), blocks.end(), waits)) return {};
     if (!std::all_of(blocks.begin(), blocks.end(), waits))
-      return fmt::format("cluster at block ({}, {}, {}): some blocks ended while others wait for them", first.x, first.y, first.z);
+      return fmt::format(
+          "cluster at block ({}, {}, {}): some blocks ended while others wait for them", first.x,
+          first.y, first.z);
     for (const auto &block : blocks) block->leaveClusterBarrier();
   }
 }
 
 std::string runBlocks(const Grid &grid, Schedule schedule, Cluster &cluster) {
-  if (grid.cluster > 1 && !grid.dynamicShared.empty()) return "blocks of a cluster have no dynamic shared memory here";
+  if (grid.cluster > 1 && !grid.dynamicShared.empty())
+    return "blocks of a cluster have no dynamic shared memory here";
   if (blocksPerGrid.x % grid.cluster != 0)
     return fmt::format("{} blocks are no whole clusters of {}", blocksPerGrid.x, grid.cluster);
   for (const auto &[x, y, z] : grid.only)
-    if (std::string error = cluster.run(schedule, {x - x % unsigned(grid.cluster), y, z}); !error.empty()) return error;
+    if (std::string error = cluster.run(schedule, {x - x % unsigned(grid.cluster), y, z});
+        !error.empty())
+      return error;
   if (!grid.only.empty()) return {};
   for (unsigned z = 0; z < blocksPerGrid.z; ++z)
     for (unsigned y = 0; y < blocksPerGrid.y; ++y)
@@ -355,8 +371,9 @@ std::string run(const Grid &grid, Schedule schedule, const std::function<void()>
   Cluster cluster(grid, thread);
   const FaultHandler handler;
   if (const int signal = sigsetjmp(accessFault, 1))
-    return fmt::format("block ({}, {}, {}) thread ({}, {}, {}): {}", currentBlock.x, currentBlock.y, currentBlock.z,
-                       currentThread.x, currentThread.y, currentThread.z, describeSignal(signal));
+    return fmt::format("block ({}, {}, {}) thread ({}, {}, {}): {}", currentBlock.x, currentBlock.y,
+                       currentBlock.z, currentThread.x, currentThread.y, currentThread.z,
+                       describeSignal(signal));
   return runBlocks(grid, schedule, cluster);
 }
 

@@ -1,6 +1,6 @@
-// Memory of one kernel argument between two protected ranges. The bytes end at the upper one (but for the last few that
-// 16-byte alignment costs), so that an access beyond them faults; every byte that the argument does not own is 0xFF:
-// reading it gives NaN, and writing it is found afterwards.
+// Memory of one kernel argument between two protected ranges. The bytes end at the upper one (but
+// for the last few that 16-byte alignment costs), so that an access beyond them faults; every byte
+// that the argument does not own is 0xFF: reading it gives NaN, and writing it is found afterwards.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// Writes the translation unit and the device headers, runs the host compiler that built this test, loads the result.
+// Writes the translation unit and the device headers, runs the host compiler that built this test,
+// loads the result.
 #include "tests/emulate/HostCompiler.h"
 
 #include "kernel/Error.h"
@@ -13,8 +14,10 @@
 namespace weft::emulate {
 namespace {
 
-/// A misaligned vector access, which x86 would allow, and an index beyond a local array end in a trap.
-constexpr std::string_view sanitizers = "-fsanitize=alignment,bounds -fsanitize-undefined-trap-on-error";
+/// A misaligned vector access, which x86 would allow, and an index beyond a local array end in a
+/// trap.
+constexpr std::string_view sanitizers =
+    "-fsanitize=alignment,bounds -fsanitize-undefined-trap-on-error";
 
 std::string readFile(const std::filesystem::path &file) {
   std::ostringstream text;
@@ -27,11 +30,12 @@ void collectIncludes(const std::string &text, std::set<std::string> &includes) {
   std::istringstream lines(text);
   const std::string start = "#include \"";
   for (std::string line; std::getline(lines, line);)
-    if (line.starts_with(start)) includes.insert(line.substr(start.size(), line.find('"', start.size()) - start.size()));
+    if (line.starts_with(start))
+      includes.insert(line.substr(start.size(), line.find('"', start.size()) - start.size()));
 }
 
-/// Headers first: inside a namespace they would declare their functions there. `#pragma once` then makes the kernel's own
-/// include lines empty.
+/// Headers first: inside a namespace they would declare their functions there. `#pragma once` then
+/// makes the kernel's own include lines empty.
 std::string translationUnit(const std::vector<Source> &sources) {
   std::set<std::string> includes;
   for (const Source &source : sources) collectIncludes(source.text, includes);
@@ -40,13 +44,17 @@ std::string translationUnit(const std::vector<Source> &sources) {
   for (size_t n = 0; n < sources.size(); ++n) {
     const Source &source = sources[n];
     text += fmt::format("\n#define __shared__ static __attribute__((section(\"shared_{}\")))\n", n);
-    text += fmt::format("#define {0} kernel_{1}\nnamespace text_{1} {{\n{2}\n}}\n#undef {0}\n#undef __shared__\n",
-                        source.entry, n, source.text);
-    text += fmt::format("extern \"C\" void call_{0}(void* const* arguments) {{\n"
-                        "  weft::emulate::call(text_{0}::kernel_{0}, arguments);\n}}\n"
-                        "extern \"C\" char __start_shared_{0}[] __attribute__((weak)), __stop_shared_{0}[] "
-                        "__attribute__((weak));\nextern \"C\" char *sharedStart_{0}() {{ return __start_shared_{0}; }}\n"
-                        "extern \"C\" char *sharedStop_{0}() {{ return __stop_shared_{0}; }}\n", n);
+    text += fmt::format(
+        "#define {0} kernel_{1}\nnamespace text_{1} {{\n{2}\n}}\n#undef {0}\n#undef __shared__\n",
+        source.entry, n, source.text);
+    text += fmt::format(
+        "extern \"C\" void call_{0}(void* const* arguments) {{\n"
+        "  weft::emulate::call(text_{0}::kernel_{0}, arguments);\n}}\n"
+        "extern \"C\" char __start_shared_{0}[] __attribute__((weak)), __stop_shared_{0}[] "
+        "__attribute__((weak));\nextern \"C\" char *sharedStart_{0}() {{ return "
+        "__start_shared_{0}; }}\n"
+        "extern \"C\" char *sharedStop_{0}() {{ return __stop_shared_{0}; }}\n",
+        n);
   }
   return text;
 }
@@ -73,11 +81,14 @@ HostLibrary::HostLibrary(const std::string &name, const std::vector<Source> &sou
   const auto file = [&](const char *leaf) { return (folder / leaf).string(); };
   std::ofstream(file("kernels.cpp")) << translationUnit(sources);
   const std::string command = fmt::format(
-      "'{}' -std=c++20 -O1 -w -fPIC -shared -ffp-contract=off -fno-gnu-unique {} -DWEFT_EMULATE -I '{}' -I '{}' -I '{}' "
+      "'{}' -std=c++20 -O1 -w -fPIC -shared -ffp-contract=off -fno-gnu-unique {} -DWEFT_EMULATE -I "
+      "'{}' -I '{}' -I '{}' "
       "-o '{}' '{}' > '{}' 2>&1",
-      WEFT_HOST_COMPILER, sanitizers, WEFT_EMULATED_HEADERS, WEFT_SOURCE_DIR "/tests/emulate/host", WEFT_SOURCE_DIR, file("kernels.so"), file("kernels.cpp"), file("log"));
+      WEFT_HOST_COMPILER, sanitizers, WEFT_EMULATED_HEADERS, WEFT_SOURCE_DIR "/tests/emulate/host",
+      WEFT_SOURCE_DIR, file("kernels.so"), file("kernels.cpp"), file("log"));
   if (std::system(command.c_str()) != 0)
-    throw Error::checkFailed("the host compiler refuses emitted text:\n{}\n{}", command, readFile(file("log")).substr(0, 4000));
+    throw Error::checkFailed("the host compiler refuses emitted text:\n{}\n{}", command,
+                             readFile(file("log")).substr(0, 4000));
   handle = dlopen(file("kernels.so").c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!handle) throw Error::checkFailed("cannot load emulated kernels: {}", dlerror());
   for (size_t n = 0; n < sources.size(); ++n) kernels.push_back(load(handle, n));

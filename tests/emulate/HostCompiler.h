@@ -1,5 +1,6 @@
-// Compiles many emitted kernels into one shared object of the host and loads it. Each kernel's text stands unchanged in a
-// namespace of its own; only its extern "C" name is made unique, because texts of equal kernels have equal names.
+// Compiles many emitted kernels into one shared object of the host and loads it. Each kernel's text
+// stands unchanged in a namespace of its own; only its extern "C" name is made unique, because
+// texts of equal kernels have equal names.
 #pragma once
 
 #include "tests/emulate/Emulator.h"
@@ -24,8 +25,8 @@ struct HostKernel {
 /// The shared object stays loaded while this lives.
 class HostLibrary {
 public:
-  /// `name` names the folder of the generated files, below the build folder. Throws Error(checkFailed) with the compiler's
-  /// messages.
+  /// `name` names the folder of the generated files, below the build folder. Throws
+  /// Error(checkFailed) with the compiler's messages.
   HostLibrary(const std::string &name, const std::vector<Source> &sources);
   ~HostLibrary();
   HostLibrary(const HostLibrary &) = delete;

@@ -1,5 +1,5 @@
-// One emitted kernel on given arguments: stores them in the configuration's layouts, runs every thread, reads the results
-// back in logical order. Outputs are poisoned with NaN first.
+// One emitted kernel on given arguments: stores them in the configuration's layouts, runs every
+// thread, reads the results back in logical order. Outputs are poisoned with NaN first.
 #pragma once
 
 #include "codegen/Emit.h"
@@ -21,10 +21,11 @@ struct LaunchResult {
   std::vector<TensorValue> outputs;  ///< in the order of Kernel::outputs
 };
 
-/// `arguments` in the order of Kernel::inputs. `overwritten`: the position of an input in whose memory output 0 lies; that input may
-/// change.
-LaunchResult launch(const Kernel &kernel, const Configuration &configuration, const codegen::EmittedKernel &emitted,
-                    const HostKernel &host, const std::vector<TensorValue> &arguments, DropoutBits bits,
-                    Schedule schedule, std::optional<size_t> overwritten = {});
+/// `arguments` in the order of Kernel::inputs. `overwritten`: the position of an input in whose
+/// memory output 0 lies; that input may change.
+LaunchResult launch(const Kernel &kernel, const Configuration &configuration,
+                    const codegen::EmittedKernel &emitted, const HostKernel &host,
+                    const std::vector<TensorValue> &arguments, DropoutBits bits, Schedule schedule,
+                    std::optional<size_t> overwritten = {});
 
 }  // namespace weft::emulate

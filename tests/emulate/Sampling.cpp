@@ -21,13 +21,15 @@ struct CoarseClass {
     return fmt::format("transpose tile {} vector {}", knobs.tile, knobs.vectorWidth);
   }
   std::string operator()(const ContractionKnobs &knobs) const {
-    return fmt::format("contraction {}x{}x{} by {}x{}", knobs.tileM, knobs.tileN, knobs.tileK, knobs.threadM, knobs.threadN);
+    return fmt::format("contraction {}x{}x{} by {}x{}", knobs.tileM, knobs.tileN, knobs.tileK,
+                       knobs.threadM, knobs.threadN);
   }
   std::string operator()(const HopperContractionKnobs &knobs) const {
     return fmt::format("{} tile {}x{}", nameOf(knobs.schedule), knobs.tileM, knobs.tileN);
   }
   std::string operator()(const AmpereContractionKnobs &knobs) const {
-    return fmt::format("mma.sync tile {}x{}x{} warps {}x{}", knobs.tileM, knobs.tileN, knobs.tileK, knobs.warpsM, knobs.warpsN);
+    return fmt::format("mma.sync tile {}x{}x{} warps {}x{}", knobs.tileM, knobs.tileN, knobs.tileK,
+                       knobs.warpsM, knobs.warpsN);
   }
   std::string operator()(const ViewKnobs &) const { return "view"; }
   std::string operator()(const LibraryKnobs &) const { return "library"; }
@@ -41,7 +43,8 @@ int fastestAxis(const Kernel &kernel, int value, const Layout &layout) {
 
 Layout asView(const Kernel &kernel, int value, const Layout &layout, int64_t padding) {
   const std::vector<int> &axes = kernel.values[value].axes;
-  Layout view{.order = layout.order, .strides = std::vector<int64_t>(axes.size(), 0), .offset = padding};
+  Layout view{
+      .order = layout.order, .strides = std::vector<int64_t>(axes.size(), 0), .offset = padding};
   int64_t stride = 1;
   for (auto dimension = layout.order.rbegin(); dimension != layout.order.rend(); ++dimension) {
     view.strides[*dimension] = stride;
@@ -71,22 +74,28 @@ std::string fineClass(const Kernel &kernel, const Configuration &configuration) 
   std::string text = coarseClass(configuration.knobs) + ":";
   const auto add = [&](int value, const Layout &layout) {
     const int fastest = fastestAxis(kernel, value, layout);
-    if (loop) text += fastest == loop->vectorAxis ? " along" : fastest == loop->laneAxis ? " lanes" : " across";
+    if (loop)
+      text += fastest == loop->vectorAxis ? " along"
+              : fastest == loop->laneAxis ? " lanes"
+                                          : " across";
     else text += fmt::format(" {}", fastest);
     if (!layout.strides.empty()) text += " strided";
   };
   for (size_t n = 0; n < kernel.inputs.size(); ++n) add(kernel.inputs[n], configuration.inputs[n]);
-  for (size_t n = 0; n < kernel.outputs.size(); ++n) add(kernel.outputs[n], configuration.outputs[n]);
+  for (size_t n = 0; n < kernel.outputs.size(); ++n)
+    add(kernel.outputs[n], configuration.outputs[n]);
   return text;
 }
 
-std::vector<Configuration> sample(const Kernel &kernel, const Device &device, const LayoutConstraints &constraints,
-                                  size_t limit) {
+std::vector<Configuration> sample(const Kernel &kernel, const Device &device,
+                                  const LayoutConstraints &constraints, size_t limit) {
   std::mt19937_64 random(17);
   std::map<std::string, Reservoir> coarse, fine;
   forEachConfiguration(kernel, device, constraints, [&](const Configuration &configuration) {
     // Copy engines and products of warpgroups are not emulated.
-    if (!hasText(configuration.knobs) || std::holds_alternative<HopperContractionKnobs>(configuration.knobs)) return true;
+    if (!hasText(configuration.knobs) ||
+        std::holds_alternative<HopperContractionKnobs>(configuration.knobs))
+      return true;
     coarse[coarseClass(configuration.knobs)].offer(configuration, random);
     fine[fineClass(kernel, configuration)].offer(configuration, random);
     return true;

@@ -1,5 +1,5 @@
-// Contractions of warps with epilogues in every tile of the family, on extents that cut it on both sides: sums, masks and operands of every warp
-// and block of it lie where they belong.
+// Contractions of warps with epilogues in every tile of the family, on extents that cut it on both
+// sides: sums, masks and operands of every warp and block of it lie where they belong.
 #include "kernel/AmpereTile.h"
 #include "kernel/Device.h"
 #include "kernel/HopperProduct.h"
@@ -24,8 +24,15 @@ struct Subject {
 /// What the family tries for products of any shape.
 std::set<Knobs> tiles(DType type) {
   std::set<Knobs> found;
-  for (const auto &[m, n] : {std::pair<int64_t, int64_t>{4096, 4096}, {1024, 3072}, {304, 1000}, {8, 4096}, {24, 24}, {4096, 64}, {512, 3072}}) {
-    const Kernel sample = samples::productBias({.b = 1, .j = m, .i = 1024, .u = n}, type), kernel = type == DType::f32 ? samples::inTf32(sample) : sample;
+  for (const auto &[m, n] : {std::pair<int64_t, int64_t>{4096, 4096},
+                             {1024, 3072},
+                             {304, 1000},
+                             {8, 4096},
+                             {24, 24},
+                             {4096, 64},
+                             {512, 3072}}) {
+    const Kernel sample = samples::productBias({.b = 1, .j = m, .i = 1024, .u = n}, type),
+                 kernel = type == DType::f32 ? samples::inTf32(sample) : sample;
     forEachConfiguration(kernel, findDevice("a100"), {}, [&](const Configuration &one) {
       if (std::holds_alternative<AmpereContractionKnobs>(one.knobs)) found.insert(one.knobs);
       return true;
@@ -36,12 +43,14 @@ std::set<Knobs> tiles(DType type) {
 
 void checkAll(const std::string &library, const std::vector<Subject> &subjects) {
   std::vector<emulate::Source> sources;
-  for (const Subject &subject : subjects) sources.push_back({subject.emitted.text, subject.emitted.entry});
+  for (const Subject &subject : subjects)
+    sources.push_back({subject.emitted.text, subject.emitted.entry});
   const emulate::HostLibrary built(library, sources);
   for (size_t i = 0; i < subjects.size(); ++i) {
     const auto &[kernel, configuration, emitted] = subjects[i];
     INFO(kernel.name << ", " << describe(kernel, configuration.knobs) << "\n" << emitted.readable);
-    emulate::checkEmitted(kernel, configuration, emitted, built.kernel(i), emitted.launch.grid, emitted.launch.block);
+    emulate::checkEmitted(kernel, configuration, emitted, built.kernel(i), emitted.launch.grid,
+                          emitted.launch.block);
   }
 }
 
@@ -51,18 +60,24 @@ TEST_CASE("every tile finishes its sums as the ops say, results in both orders")
   std::vector<Subject> subjects;
   std::set<std::string> seen;
   for (const DType type : {DType::f16, DType::f32})
-    for (const samples::ContractionExtents &extents : {samples::ContractionExtents{.b = 3, .j = 50, .i = 16, .u = 331}, {.b = 2, .j = 80, .i = 8, .u = 264}})
-      for (const Kernel &sample : {samples::productBiasGelu(extents, type, true), samples::productBiasDropoutResidual(extents, type), samples::productScaleRowsGate(extents, type)}) {
+    for (const samples::ContractionExtents &extents :
+         {samples::ContractionExtents{.b = 3, .j = 50, .i = 16, .u = 331},
+          {.b = 2, .j = 80, .i = 8, .u = 264}})
+      for (const Kernel &sample : {samples::productBiasGelu(extents, type, true),
+                                   samples::productBiasDropoutResidual(extents, type),
+                                   samples::productScaleRowsGate(extents, type)}) {
         const Kernel kernel = type == DType::f32 ? samples::inTf32(sample) : sample;
         for (const Knobs &tile : tiles(type)) {
           const std::vector<LayoutTuple> tuples = contractionTuples(kernel);
           for (const bool isSwapped : {false, true})
             for (size_t n = 0; n < tuples.size(); ++n) {
-              const Configuration configuration = toConfiguration(kernel, tuples[(n + 5 * subjects.size()) % tuples.size()], tile);
+              const Configuration configuration =
+                  toConfiguration(kernel, tuples[(n + 5 * subjects.size()) % tuples.size()], tile);
               const auto product = warpProduct(kernel, configuration).product;
               if (!product || product->isSwapped != isSwapped) continue;
               seen.insert(fmt::format("{} {}", nameOf(type), describe(kernel, tile)));
-              subjects.push_back({kernel, configuration, codegen::emit(kernel, configuration, "sm_80")});
+              subjects.push_back(
+                  {kernel, configuration, codegen::emit(kernel, configuration, "sm_80")});
               break;
             }
         }
@@ -72,22 +87,29 @@ TEST_CASE("every tile finishes its sums as the ops say, results in both orders")
 }
 
 TEST_CASE("every tile that holds whole sub-vectors ends with a local softmax") {
-  const samples::ScoreExtents several[] = {{.b = 2, .h = 2, .j = 72, .k = 200, .p = 16}, {.b = 1, .h = 3, .j = 20, .k = 136, .p = 8, .length = 32},
-                                           {.b = 1, .h = 1, .j = 130, .k = 89, .p = 8, .length = 16}};
+  const samples::ScoreExtents several[] = {
+      {.b = 2, .h = 2, .j = 72, .k = 200, .p = 16},
+      {.b = 1, .h = 3, .j = 20, .k = 136, .p = 8, .length = 32},
+      {.b = 1, .h = 1, .j = 130, .k = 89, .p = 8, .length = 16}};
   std::vector<Subject> subjects;
   std::set<std::pair<std::string, int64_t>> seen;
   for (const samples::ScoreExtents &extents : several)
-    for (const Kernel &kernel : samples::localSoftmaxes(extents, extents.length == 32 ? DType::bf16 : DType::f16))
+    for (const Kernel &kernel :
+         samples::localSoftmaxes(extents, extents.length == 32 ? DType::bf16 : DType::f16))
       for (const Knobs &tile : tiles(DType::f16)) {
         const ContractionRegion region = contractionRegion(kernel).region.value();
         if (!ampereSoftmaxRefusal(std::get<AmpereContractionKnobs>(tile), region).empty()) continue;
         const std::vector<LayoutTuple> tuples = contractionTuples(kernel);
         for (size_t n = 0; n < tuples.size(); ++n) {
-          const Configuration configuration = toConfiguration(kernel, tuples[(n + 5 * subjects.size()) % tuples.size()], tile);
+          const Configuration configuration =
+              toConfiguration(kernel, tuples[(n + 5 * subjects.size()) % tuples.size()], tile);
           const auto product = warpProduct(kernel, configuration).product;
-          if (!product || !softmaxRefusal(kernel, configuration, region, !product->isSwapped).empty()) continue;
+          if (!product ||
+              !softmaxRefusal(kernel, configuration, region, !product->isSwapped).empty())
+            continue;
           seen.emplace(describe(kernel, tile), extents.length);
-          subjects.push_back({kernel, configuration, codegen::emit(kernel, configuration, "sm_80")});
+          subjects.push_back(
+              {kernel, configuration, codegen::emit(kernel, configuration, "sm_80")});
           break;
         }
       }

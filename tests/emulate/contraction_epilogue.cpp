@@ -1,5 +1,6 @@
-// Epilogues of contractions on the host: one warp a block of 16 x 16 computes the sums of its fragments by a plain loop and hands
-// them to the emitted function, in every layout of the result. Compared with single elements in fp64.
+// Epilogues of contractions on the host: one warp a block of 16 x 16 computes the sums of its
+// fragments by a plain loop and hands them to the emitted function, in every layout of the result.
+// Compared with single elements in fp64.
 #include "codegen/ContractionEpilogue.h"
 #include "codegen/Emit.h"
 #include "passes/configure/Family.h"
@@ -24,14 +25,17 @@ namespace {
 using emulate::Tensor;
 using samples::KernelBuilder;
 
-int map(KernelBuilder &builder, const std::string &name, const std::string &spelling, std::vector<int> operands, const std::string &result,
-        const std::string &letters, DType type) {
-  const int value = builder.op(name, OperatorClass::elementwise, std::move(operands), result, letters, "", type);
+int map(KernelBuilder &builder, const std::string &name, const std::string &spelling,
+        std::vector<int> operands, const std::string &result, const std::string &letters,
+        DType type) {
+  const int value =
+      builder.op(name, OperatorClass::elementwise, std::move(operands), result, letters, "", type);
   builder.last().spelling = spelling;
   return value;
 }
 
-int dropout(KernelBuilder &builder, int x, const std::string &result, const std::string &letters, DType type) {
+int dropout(KernelBuilder &builder, int x, const std::string &result, const std::string &letters,
+            DType type) {
   const int value = map(builder, "dropout", "", {x}, result, letters, type);
   builder.last().attributes = {{"p", 0.25}, {"stream", int64_t(3)}};
   return value;
@@ -40,10 +44,13 @@ int dropout(KernelBuilder &builder, int x, const std::string &result, const std:
 /// All roles of inputs, two outputs, and a mask.
 Kernel projection(int64_t j, DType type) {
   KernelBuilder builder("projection", {{'b', 2}, {'j', j}, {'i', 5}, {'u', 10}});
-  const int bias = builder.input("bias", "u", type), w = builder.input("w", "iu", type), x = builder.input("x", "bji", type);
-  const int rows = builder.input("rows", "bj", type), rest = builder.input("rest", "bju", type), some = builder.input("some", "bu", type);
+  const int bias = builder.input("bias", "u", type), w = builder.input("w", "iu", type),
+            x = builder.input("x", "bji", type);
+  const int rows = builder.input("rows", "bj", type), rest = builder.input("rest", "bju", type),
+            some = builder.input("some", "bu", type);
   const int factor = builder.input("factor", "", type), other = builder.input("other", "ujb", type);
-  const int product = builder.op("contract", OperatorClass::contraction, {x, w}, "product", "bju", "i", type);
+  const int product =
+      builder.op("contract", OperatorClass::contraction, {x, w}, "product", "bju", "i", type);
   builder.last().attributes = {{"spec", std::string("bji,iu->bju")}, {"scale", 0.5}};
   const int biased = map(builder, "bias", "{0} + {1}", {product, bias}, "biased", "bju", type);
   const int kept = dropout(builder, biased, "kept", "bju", type);
@@ -63,30 +70,39 @@ int sum(KernelBuilder &builder, int x, const std::string &result, const std::str
   std::string others;
   std::vector<int64_t> axes;
   for (size_t axis = 0; axis < all.size(); ++axis)
-    if (letters.find(all[axis]) == std::string::npos) others += all[axis], axes.push_back(int64_t(axis));
-  const int value = builder.op("reduce", OperatorClass::normalization, {x}, result, letters, others, DType::f32);
+    if (letters.find(all[axis]) == std::string::npos)
+      others += all[axis], axes.push_back(int64_t(axis));
+  const int value =
+      builder.op("reduce", OperatorClass::normalization, {x}, result, letters, others, DType::f32);
   builder.last().attributes = {{"kind", std::string("sum")}, {"axes", axes}};
   return value;
 }
 
-/// Sums of what is stored, of what is not, and of the product; C itself is a second output behind a first that takes its place.
+/// Sums of what is stored, of what is not, and of the product; C itself is a second output behind a
+/// first that takes its place.
 Kernel summed(DType type) {
   KernelBuilder builder("summed", {{'b', 2}, {'j', 12}, {'i', 5}, {'u', 22}});
-  const int bias = builder.input("bias", "u", type), w = builder.input("w", "iu", type), x = builder.input("x", "bji", type);
+  const int bias = builder.input("bias", "u", type), w = builder.input("w", "iu", type),
+            x = builder.input("x", "bji", type);
   const int rest = builder.input("rest", "bju", type);
-  const int product = builder.op("contract", OperatorClass::contraction, {x, w}, "product", "bju", "i", type);
+  const int product =
+      builder.op("contract", OperatorClass::contraction, {x, w}, "product", "bju", "i", type);
   builder.last().attributes = {{"spec", std::string("bji,iu->bju")}};
   const int biased = map(builder, "bias", "{0} + {1}", {product, bias}, "biased", "bju", type);
   const int end = map(builder, "residual", "{0} + {1}", {biased, rest}, "end", "bju", type);
   const int square = map(builder, "mul", "{0} * {1}", {end, end}, "square", "bju", type);
-  return builder.build({end, product, sum(builder, biased, "of_columns", "u"), sum(builder, square, "of_rows", "bj"), sum(builder, product, "of_product", "u")});
+  return builder.build({end, product, sum(builder, biased, "of_columns", "u"),
+                        sum(builder, square, "of_rows", "bj"),
+                        sum(builder, product, "of_product", "u")});
 }
 
 /// Members of a batch.
 Kernel scores(DType type) {
   KernelBuilder builder("scores", {{'h', 2}, {'j', 20}, {'k', 18}, {'p', 4}});
-  const int q = builder.input("q", "hjp", type), key = builder.input("keys", "hkp", type), rest = builder.input("rest", "hjk", type);
-  const int product = builder.op("contract", OperatorClass::contraction, {q, key}, "product", "hjk", "p", type);
+  const int q = builder.input("q", "hjp", type), key = builder.input("keys", "hkp", type),
+            rest = builder.input("rest", "hjk", type);
+  const int product =
+      builder.op("contract", OperatorClass::contraction, {q, key}, "product", "hjk", "p", type);
   builder.last().attributes = {{"spec", std::string("hjp,hkp->hjk")}};
   const int active = map(builder, "gelu", "weft::gelu({0})", {product}, "active", "hjk", type);
   const int kept = dropout(builder, active, "kept", "hjk", type);
@@ -108,31 +124,45 @@ struct Subject {
 
 constexpr const char *skeleton = R"(
 struct Fragment { int batch, row, column; };
-struct Product { weft::Offset m, n, k, strideRow, strideAk, batchA, strideBk, strideColumn, batchB, strideCm, batchStrideC; };
+struct Product { weft::Offset m, n, k, strideRow, strideAk, batchA, strideBk, strideColumn, batchB,
+    strideCm, batchStrideC; };
 )";
 
 std::string productText(const Subject &subject) {
   const MatrixProduct &p = subject.product;
   const bool n = subject.rowsAlongN;
-  const std::vector<int64_t> members = {subject.rows(), subject.columns(), p.k, n ? p.strideBn : p.strideAm, n ? p.strideBk : p.strideAk,
-                                        n ? p.batchStrideB : p.batchStrideA, n ? p.strideAk : p.strideBk, n ? p.strideAm : p.strideBn,
-                                        n ? p.batchStrideA : p.batchStrideB, n ? p.strideCn : p.strideCm, p.batchStrideC};
+  const std::vector<int64_t> members = {subject.rows(),
+                                        subject.columns(),
+                                        p.k,
+                                        n ? p.strideBn : p.strideAm,
+                                        n ? p.strideBk : p.strideAk,
+                                        n ? p.batchStrideB : p.batchStrideA,
+                                        n ? p.strideAk : p.strideBk,
+                                        n ? p.strideAm : p.strideBn,
+                                        n ? p.batchStrideA : p.batchStrideB,
+                                        n ? p.strideCn : p.strideCm,
+                                        p.batchStrideC};
   return fmt::format("constexpr Product product{{{}}};\n", fmt::join(members, ", "));
 }
 
 /// The sums of a fragment, the epilogue, and the first output.
 /// Threads run one after the other: sums are added in memory, which is zero at first.
-std::string bodyText(const Subject &subject, const std::vector<std::string> &outputs, const std::string &rows, const std::string &columns, const std::string &panel, const std::string &result) {
+std::string bodyText(const Subject &subject, const std::vector<std::string> &outputs,
+                     const std::string &rows, const std::string &columns, const std::string &panel,
+                     const std::string &result) {
   std::string text = R"(  const int lane = threadIdx.x;
-  const Fragment at{int(blockIdx.z), int(blockIdx.y) * 16 + lane / 4, int(blockIdx.x) * 16 + lane % 4 * 2};
+  const Fragment at{int(blockIdx.z), int(blockIdx.y) * 16 + lane / 4, int(blockIdx.x) *
+      16 + lane % 4 * 2};
   float sums[8], operand[8], summed[SUMS][8];
   for (int e = 0; e < 8; ++e) {
     const int row = at.row + weft::rowInFragment(e), column = at.column + weft::columnInFragment(e);
     const bool inside = row < product.m && column < product.n;
     sums[e] = operand[e] = 0;
     for (int depth = 0; inside && depth < product.k; ++depth)
-      sums[e] += weft::loadOne(ROWS + at.batch * product.batchA + row * product.strideRow + depth * product.strideAk) *
-                 weft::loadOne(COLUMNS + at.batch * product.batchB + column * product.strideColumn + depth * product.strideBk);
+      sums[e] += weft::loadOne(ROWS + at.batch * product.batchA + row * product.strideRow + depth *
+          product.strideAk) *
+                 weft::loadOne(COLUMNS + at.batch * product.batchB + column *
+                     product.strideColumn + depth * product.strideBk);
     if (inside) operand[e] = PANEL;
   }
   finish(CALL);
@@ -147,12 +177,21 @@ std::string bodyText(const Subject &subject, const std::vector<std::string> &out
   std::string added;
   for (size_t n = 0; n < region.sums.size(); ++n) {
     const bool isOfRows = (region.sums[n].role == EpilogueRole::n) == subject.rowsAlongN;
-    added += fmt::format("{}[{}] += summed[{}][e]; ", outputs[region.sums[n].output], isOfRows ? "row" : "column", n);
+    added += fmt::format("{}[{}] += summed[{}][e]; ", outputs[region.sums[n].output],
+                         isOfRows ? "row" : "column", n);
   }
-  const std::string call = fmt::format("sums, {}{}at", panel.empty() ? "" : "operand, ", region.sums.empty() ? "" : "summed, ");
-  const std::vector<std::pair<std::string, std::string>> words = {{"SUMS", std::to_string(std::max<size_t>(1, region.sums.size()))}, {"ADDED", added}, {"ROWS", subject.rowsAlongN ? columns : rows}, {"COLUMNS", subject.rowsAlongN ? rows : columns},
-                                                       {"PANEL", panel.empty() ? std::string("0") : fmt::format("weft::loadOne({} + {})", panel, place)},
-                                                       {"CALL", call}, {"RESULT", result}, {"PLACE", place}};
+  const std::string call = fmt::format("sums, {}{}at", panel.empty() ? "" : "operand, ",
+                                       region.sums.empty() ? "" : "summed, ");
+  const std::vector<std::pair<std::string, std::string>> words = {
+      {"SUMS", std::to_string(std::max<size_t>(1, region.sums.size()))},
+      {"ADDED", added},
+      {"ROWS", subject.rowsAlongN ? columns : rows},
+      {"COLUMNS", subject.rowsAlongN ? rows : columns},
+      {"PANEL",
+       panel.empty() ? std::string("0") : fmt::format("weft::loadOne({} + {})", panel, place)},
+      {"CALL", call},
+      {"RESULT", result},
+      {"PLACE", place}};
   for (const auto &[word, by] : words) text.replace(text.find(word), word.size(), by);
   return text;
 }
@@ -161,8 +200,10 @@ void emitText(Subject &subject) {
   const Kernel &kernel = subject.kernel;
   const ContractionRegion region = contractionRegion(kernel).region.value();
   Names names;
-  for (const char *word : {"product", "lane", "operand", "finish", "Fragment", "Product"}) names.claim(word);
-  Program program{.entry = names.claim(kernel.name), .headers = {"weft/fragment.cuh", "weft/types.cuh"}};
+  for (const char *word : {"product", "lane", "operand", "finish", "Fragment", "Product"})
+    names.claim(word);
+  Program program{.entry = names.claim(kernel.name),
+                  .headers = {"weft/fragment.cuh", "weft/types.cuh"}};
   std::vector<std::string> axes, inputs, outputs;
   ConstantLine extents{.type = "weft::Offset", .entries = {}, .note = "extents"};
   for (const Axis &axis : kernel.axes) {
@@ -171,25 +212,43 @@ void emitText(Subject &subject) {
   }
   program.constants = {extents};
   const auto addTensor = [&](Parameter::Kind kind, size_t index, int value) {
-    program.parameters.push_back({kind, int(index), names.claim(kernel.values[size_t(value)].name), std::string(cudaNameOf(kernel.values[size_t(value)].dtype))});
+    program.parameters.push_back({kind, int(index), names.claim(kernel.values[size_t(value)].name),
+                                  std::string(cudaNameOf(kernel.values[size_t(value)].dtype))});
     return program.parameters.back().name;
   };
-  for (size_t i = 0; i < kernel.inputs.size(); ++i) inputs.push_back(addTensor(Parameter::Kind::input, i, kernel.inputs[i]));
-  for (size_t i = 0; i < kernel.outputs.size(); ++i) outputs.push_back(addTensor(Parameter::Kind::output, i, kernel.outputs[i]));
+  for (size_t i = 0; i < kernel.inputs.size(); ++i)
+    inputs.push_back(addTensor(Parameter::Kind::input, i, kernel.inputs[i]));
+  for (size_t i = 0; i < kernel.outputs.size(); ++i)
+    outputs.push_back(addTensor(Parameter::Kind::output, i, kernel.outputs[i]));
   const auto panel = panelInputOf(kernel, region);
-  const ContractionEpilogue epilogue = contractionEpilogue({.kernel = kernel, .configuration = subject.configuration, .region = region, .names = names,
-                                                            .axes = axes, .inputs = inputs, .outputs = outputs, .product = "product",
-                                                            .rowsAlongN = subject.rowsAlongN, .fragmentType = "Fragment", .panelInput = panel});
+  const ContractionEpilogue epilogue = contractionEpilogue({.kernel = kernel,
+                                                            .configuration = subject.configuration,
+                                                            .region = region,
+                                                            .names = names,
+                                                            .axes = axes,
+                                                            .inputs = inputs,
+                                                            .outputs = outputs,
+                                                            .product = "product",
+                                                            .rowsAlongN = subject.rowsAlongN,
+                                                            .fragmentType = "Fragment",
+                                                            .panelInput = panel});
   program.headers.insert(program.headers.end(), epilogue.headers.begin(), epilogue.headers.end());
-  program.constants.insert(program.constants.end(), epilogue.constants.begin(), epilogue.constants.end());
-  program.parameters.insert(program.parameters.end(), epilogue.parameters.begin(), epilogue.parameters.end());
+  program.constants.insert(program.constants.end(), epilogue.constants.begin(),
+                           epilogue.constants.end());
+  program.parameters.insert(program.parameters.end(), epilogue.parameters.begin(),
+                            epilogue.parameters.end());
   program.body = epilogue.prologue;
-  program.body.push_back({.kind = Statement::Kind::function, .type = epilogue.arguments, .name = "finish", .body = epilogue.body});
+  program.body.push_back({.kind = Statement::Kind::function,
+                          .type = epilogue.arguments,
+                          .name = "finish",
+                          .body = epilogue.body});
   program.body.push_back(evaluate("BODY"));
   program.launchBounds = "32";
   std::string text = printCuda(program);
   const std::string call = "  BODY;\n";
-  text.replace(text.find(call), call.size(), bodyText(subject, outputs, inputs[region.operands.a], inputs[region.operands.b], panel ? inputs[*panel] : "", outputs[0]));
+  text.replace(text.find(call), call.size(),
+               bodyText(subject, outputs, inputs[region.operands.a], inputs[region.operands.b],
+                        panel ? inputs[*panel] : "", outputs[0]));
   text.insert(text.find("namespace {"), skeleton + productText(subject));
   subject.source = {text, program.entry};
   subject.parameters = epilogue.parameters;
@@ -202,7 +261,10 @@ void addSubjects(const Kernel &kernel, std::vector<Subject> &subjects) {
     const Configuration configuration = toConfiguration(kernel, tuple, ContractionKnobs{});
     if (!results.insert(configuration.outputs[0]).second) continue;
     const MatrixProduct product = matrixProduct(kernel, configuration).value();
-    subjects.push_back({.kernel = kernel, .configuration = configuration, .product = product, .rowsAlongN = product.strideCn != 1});
+    subjects.push_back({.kernel = kernel,
+                        .configuration = configuration,
+                        .product = product,
+                        .rowsAlongN = product.strideCn != 1});
     emitText(subjects.back());
   }
 }
@@ -212,12 +274,15 @@ void check(const Subject &subject, const emulate::HostKernel &host) {
   std::vector<std::unique_ptr<Tensor>> tensors;
   std::vector<reference::ElementReader> readers;
   for (size_t i = 0; i < kernel.inputs.size(); ++i) {
-    tensors.push_back(std::make_unique<Tensor>(kernel, kernel.inputs[i], subject.configuration.inputs[i]));
+    tensors.push_back(
+        std::make_unique<Tensor>(kernel, kernel.inputs[i], subject.configuration.inputs[i]));
     tensors.back()->fill(i);
-    readers.push_back([tensor = tensors.back().get()](std::span<const int64_t> at) { return (*tensor)(at); });
+    readers.push_back(
+        [tensor = tensors.back().get()](std::span<const int64_t> at) { return (*tensor)(at); });
   }
   for (size_t i = 0; i < kernel.outputs.size(); ++i)
-    tensors.push_back(std::make_unique<Tensor>(kernel, kernel.outputs[i], subject.configuration.outputs[i]));
+    tensors.push_back(
+        std::make_unique<Tensor>(kernel, kernel.outputs[i], subject.configuration.outputs[i]));
   const uint64_t key[2] = {11, 5};
   const void *keyPointer = key;
   uint32_t stream = 3;
@@ -228,9 +293,15 @@ void check(const Subject &subject, const emulate::HostKernel &host) {
     std::ranges::fill(tensors[kernel.inputs.size() + sum.output]->buffer.bytes(), std::byte{0});
   for (void *&pointer : pointers) arguments.push_back(&pointer);
   for (const Parameter &parameter : subject.parameters)
-    arguments.push_back(parameter.kind == Parameter::Kind::dropoutKey ? static_cast<void *>(&keyPointer) : static_cast<void *>(&stream));
-  const emulate::Grid grid{.blocks = {(subject.columns() + 15) / 16, (subject.rows() + 15) / 16, subject.product.batch}, .threads = {32, 1, 1}, .shared = host.shared};
-  REQUIRE(emulate::run(grid, emulate::Schedule::ascending, [&] { host.call(arguments.data()); }) == "");
+    arguments.push_back(parameter.kind == Parameter::Kind::dropoutKey
+                            ? static_cast<void *>(&keyPointer)
+                            : static_cast<void *>(&stream));
+  const emulate::Grid grid{
+      .blocks = {(subject.columns() + 15) / 16, (subject.rows() + 15) / 16, subject.product.batch},
+      .threads = {32, 1, 1},
+      .shared = host.shared};
+  REQUIRE(emulate::run(grid, emulate::Schedule::ascending, [&] { host.call(arguments.data()); }) ==
+          "");
   reference::PointEvaluator evaluator(kernel, readers, {.seed = 11, .step = 5});
   for (size_t output = 0; output < kernel.outputs.size(); ++output) {
     const Tensor &tensor = *tensors[kernel.inputs.size() + output];
@@ -247,8 +318,9 @@ void check(const Subject &subject, const emulate::HostKernel &host) {
 
 TEST_CASE("epilogues compute what their ops say, wherever the result's axes lie") {
   std::vector<Subject> subjects;
-  addSubjects(projection(16, DType::f32), subjects);  // masks by whole fragments where j is faster than b
-  addSubjects(projection(6, DType::f32), subjects);   // masks element by element
+  addSubjects(projection(16, DType::f32),
+              subjects);  // masks by whole fragments where j is faster than b
+  addSubjects(projection(6, DType::f32), subjects);  // masks element by element
   addSubjects(scores(DType::f16), subjects);
   addSubjects(summed(DType::f32), subjects);
   std::vector<emulate::Source> sources;
@@ -259,7 +331,8 @@ TEST_CASE("epilogues compute what their ops say, wherever the result's axes lie"
   for (size_t i = 0; i < subjects.size(); ++i) {
     INFO(subjects[i].source.text);
     whole += subjects[i].source.text.find("weft::keptFragment(") != std::string::npos ? 1 : 0;
-    transposed += subjects[i].source.text.find("weft::keptTransposedFragment(") != std::string::npos ? 1 : 0;
+    transposed +=
+        subjects[i].source.text.find("weft::keptTransposedFragment(") != std::string::npos ? 1 : 0;
     check(subjects[i], library.kernel(i));
   }
   CHECK(whole > 0);
@@ -269,10 +342,18 @@ TEST_CASE("epilogues compute what their ops say, wherever the result's axes lie"
 
 TEST_CASE("a contraction without an epilogue leaves its sums as they are") {
   const Kernel kernel = samples::contractKernel({{'m', 4}, {'n', 5}, {'k', 6}}, "mk", "kn", "mn");
-  const Configuration configuration{.inputs = {rowMajor(2), rowMajor(2)}, .outputs = {rowMajor(2)}, .knobs = ContractionKnobs{}};
+  const Configuration configuration{
+      .inputs = {rowMajor(2), rowMajor(2)}, .outputs = {rowMajor(2)}, .knobs = ContractionKnobs{}};
   Names names;
   const ContractionRegion region = contractionRegion(kernel).region.value();
-  const EpilogueContext context{.kernel = kernel, .configuration = configuration, .region = region, .names = names, .axes = {"m", "n", "k"},
-                                .inputs = {"a", "b"}, .outputs = {"c"}, .product = "product", .fragmentType = "Fragment"};
+  const EpilogueContext context{.kernel = kernel,
+                                .configuration = configuration,
+                                .region = region,
+                                .names = names,
+                                .axes = {"m", "n", "k"},
+                                .inputs = {"a", "b"},
+                                .outputs = {"c"},
+                                .product = "product",
+                                .fragmentType = "Fragment"};
   CHECK(contractionEpilogue(context).isEmpty());
 }

@@ -1,5 +1,6 @@
-// The CUDA vocabulary of emitted kernels as host C++: enough for tests/emulate to compile their exact text. Threads are
-// fibers (Emulator.cpp); a __shared__ variable is a static in a section of its own that is poisoned before every block.
+// The CUDA vocabulary of emitted kernels as host C++: enough for tests/emulate to compile their
+// exact text. Threads are fibers (Emulator.cpp); a __shared__ variable is a static in a section of
+// its own that is poisoned before every block.
 #pragma once
 
 #include <cmath>
@@ -24,19 +25,21 @@ void barrier(const char *file, int line);
 /// Waits for every thread of every block of the cluster.
 void clusterBarrier(const char *file, int line);
 
-/// What the shared memory of block `rank` of the cluster holds at the place that `own` has in this block's.
+/// What the shared memory of block `rank` of the cluster holds at the place that `own` has in this
+/// block's.
 void loadFromBlock(const void *own, int rank, void *value, size_t size);
 
 /// The running block's dynamic shared memory.
 void *dynamicShared();
 
-/// Gives `size` (at most 16) bytes to the lanes of `mask` and collects theirs: 32 slots of `size` bytes. Slots of lanes that
-/// exited, do not exist or are not in the mask hold 0xFF.
+/// Gives `size` (at most 16) bytes to the lanes of `mask` and collects theirs: 32 slots of `size`
+/// bytes. Slots of lanes that exited, do not exist or are not in the mask hold 0xFF.
 void exchange(unsigned mask, const void *mine, size_t size, void *all, const char *file, int line);
 
 /// The value that lane `source` gave; a source beyond the warp gives the own value.
 template <typename T>
-T shuffle(unsigned mask, T value, unsigned source, const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
+T shuffle(unsigned mask, T value, unsigned source, const char *file = __builtin_FILE(),
+          int line = __builtin_LINE()) {
   T all[32];
   exchange(mask, &value, sizeof(T), all, file, line);
   return source < 32 ? all[source] : value;
@@ -44,7 +47,8 @@ T shuffle(unsigned mask, T value, unsigned source, const char *file = __builtin_
 
 /// Calls a kernel with arguments given by address.
 template <typename... Parameters, size_t... Positions>
-void call(void (*kernel)(Parameters...), void *const *arguments, std::index_sequence<Positions...>) {
+void call(void (*kernel)(Parameters...), void *const *arguments,
+          std::index_sequence<Positions...>) {
   kernel(*static_cast<std::remove_cv_t<Parameters> *>(arguments[Positions])...);
 }
 template <typename... Parameters>

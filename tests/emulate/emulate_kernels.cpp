@@ -1,10 +1,11 @@
-// emulate_kernels FILE.mlir.in: every weft.kernel of the file, in f32, f16 and bf16 (the word FLOAT, if it is there, stands for the type), in
-// a sample of its configurations: emits, compiles for the host, runs in two thread orders, also in place of operands, and compares
-// with the interpreter.
+// emulate_kernels FILE.mlir.in: every weft.kernel of the file, in f32, f16 and bf16 (the word
+// FLOAT, if it is there, stands for the type), in a sample of its configurations: emits, compiles
+// for the host, runs in two thread orders, also in place of operands, and compares with the
+// interpreter.
 #include "ir/Interpreter.h"
 #include "ir/Weft.h"
-#include "kernel/Error.h"
 #include "kernel/ContractionPrologue.h"
+#include "kernel/Error.h"
 #include "kernel/HopperProduct.h"
 #include "kernel/InPlace.h"
 #include "kernel/reference/Rounding.h"
@@ -53,41 +54,46 @@ std::string readFile(const std::string &path) {
 /// Of the stored result: its rounding, and fp32 arithmetic against the interpreter's fp64.
 double relativeTolerance(DType type) {
   switch (type) {
-  case DType::f16:
-    return 0x1p-10;
-  case DType::bf16:
-    return 0x1p-7;
-  case DType::f8e4m3:
-    return 0x1p-4;
-  case DType::f8e5m2:
-    return 0x1p-3;
-  default:
-    return 1e-5;
+    case DType::f16: return 0x1p-10;
+    case DType::bf16: return 0x1p-7;
+    case DType::f8e4m3: return 0x1p-4;
+    case DType::f8e5m2: return 0x1p-3;
+    default: return 1e-5;
   }
 }
 /// And of results near zero: half of the smallest 8-bit float.
-double absoluteTolerance(DType type) { return type == DType::f8e4m3 ? 0x1p-10 : 1e-5 + (type == DType::f8e5m2 ? 0x1p-17 : 0); }
+double absoluteTolerance(DType type) {
+  return type == DType::f8e4m3 ? 0x1p-10 : 1e-5 + (type == DType::f8e5m2 ? 0x1p-17 : 0);
+}
 
-/// What tensor cores see of a kernel's arguments: of precision tf32 A and B rounded to it, for which the results are then as exact as those
-/// of fp32.
+/// What tensor cores see of a kernel's arguments: of precision tf32 A and B rounded to it, for
+/// which the results are then as exact as those of fp32.
 std::vector<TensorValue> asRead(const Kernel &kernel, std::vector<TensorValue> arguments) {
   if (!contractionValues(kernel) || !productTypes(kernel).areTf32()) return arguments;
   const ProductInputs operands = productInputs(kernel);
   for (const size_t input : {operands.a, operands.b})
-    for (double &element : arguments[input].elements) element = reference::roundTo(DType::tf32, element);
+    for (double &element : arguments[input].elements)
+      element = reference::roundTo(DType::tf32, element);
   return arguments;
 }
 
 std::vector<Subject> subjectsOf(mlir::ModuleOp module, const std::string &dtype) {
   std::vector<Subject> subjects;
   module.walk([&](KernelOp op) {
-    Subject subject{.name = fmt::format("{} in {}", op.getName().str(), dtype), .kernel = toKernel({op}, ""),
-                    .arguments = randomArguments(op, 7), .expected = {}, .onTensorCores = {}};
-    // An operand that the kernel makes in fp32 is rounded as fp32 has it: near a tie fp64 may have the other neighbour.
+    Subject subject{.name = fmt::format("{} in {}", op.getName().str(), dtype),
+                    .kernel = toKernel({op}, ""),
+                    .arguments = randomArguments(op, 7),
+                    .expected = {},
+                    .onTensorCores = {}};
+    // An operand that the kernel makes in fp32 is rounded as fp32 has it: near a tie fp64 may have
+    // the other neighbour.
     const bool makesOperand = contractionIndex(subject.kernel).value_or(0) > 0;
-    const InterpreterOptions options{.precision = makesOperand ? Precision::f32 : Precision::f64, .roundFactors = makesOperand};
-    auto expected = interpret(op, subject.arguments, {}), onTensorCores = interpret(op, asRead(subject.kernel, subject.arguments), options);
-    if (mlir::failed(expected) || mlir::failed(onTensorCores)) throw Error::checkFailed("{} cannot be interpreted", subject.name);
+    const InterpreterOptions options{.precision = makesOperand ? Precision::f32 : Precision::f64,
+                                     .roundFactors = makesOperand};
+    auto expected = interpret(op, subject.arguments, {}),
+         onTensorCores = interpret(op, asRead(subject.kernel, subject.arguments), options);
+    if (mlir::failed(expected) || mlir::failed(onTensorCores))
+      throw Error::checkFailed("{} cannot be interpreted", subject.name);
     subject.expected = std::move(*expected);
     subject.onTensorCores = std::move(*onTensorCores);
     subjects.push_back(std::move(subject));
@@ -103,7 +109,8 @@ std::string describeCase(const Case &one) {
   layouts += "->";
   for (size_t n = 0; n < kernel.outputs.size(); ++n)
     layouts += " " + print(one.configuration.outputs[n], kernel, kernel.values[kernel.outputs[n]]);
-  return fmt::format("{}, {}, {}", one.subject->name, layouts, describe(kernel, one.configuration.knobs));
+  return fmt::format("{}, {}, {}", one.subject->name, layouts,
+                     describe(kernel, one.configuration.knobs));
 }
 
 bool readsPrologue(const Kernel &kernel, const Configuration &configuration) {
@@ -111,32 +118,40 @@ bool readsPrologue(const Kernel &kernel, const Configuration &configuration) {
   return !prologue || prologueLayoutRefusal(kernel, configuration, *prologue).empty();
 }
 
-/// Some of the configurations again, with every tensor a view: unaligned, aligned to 4 elements, and to 8. Matrix products
-/// need axes that merge, which views break.
+/// Some of the configurations again, with every tensor a view: unaligned, aligned to 4 elements,
+/// and to 8. Matrix products need axes that merge, which views break.
 void addViews(const Kernel &kernel, std::vector<Configuration> &configurations) {
   const size_t count = configurations.size(), some = std::max<size_t>(1, count / viewsPerKernel);
   const int64_t paddings[] = {3, 4, 8};
   for (size_t n = 0; n < count; n += some)
     if (const Configuration views = asViews(kernel, configurations[n], paddings[n / some % 3]);
-        !contractionValues(kernel) || (std::holds_alternative<AmpereContractionKnobs>(views.knobs) && warpProduct(kernel, views).product && readsPrologue(kernel, views)))
+        !contractionValues(kernel) ||
+        (std::holds_alternative<AmpereContractionKnobs>(views.knobs) &&
+         warpProduct(kernel, views).product && readsPrologue(kernel, views)))
       configurations.push_back(views);
 }
 
 /// Contractions of warps, which an H200 is offered for few layouts, as an A100 is.
 std::vector<Configuration> warpContractions(const Kernel &kernel) {
   if (!contractionValues(kernel)) return {};
-  std::vector<Configuration> configurations = sample(kernel, findDevice("a100"), {}, configurationsPerKernel);
-  std::erase_if(configurations, [](const Configuration &one) { return !std::holds_alternative<AmpereContractionKnobs>(one.knobs); });
+  std::vector<Configuration> configurations =
+      sample(kernel, findDevice("a100"), {}, configurationsPerKernel);
+  std::erase_if(configurations, [](const Configuration &one) {
+    return !std::holds_alternative<AmpereContractionKnobs>(one.knobs);
+  });
   return configurations;
 }
 
-/// Every configuration of a subject's sample that emits; one that does not is a failure, since enumeration offered it.
+/// Every configuration of a subject's sample that emits; one that does not is a failure, since
+/// enumeration offered it.
 std::vector<Case> casesOf(const std::vector<Subject> &subjects, int &failures) {
   std::vector<Case> cases;
   for (const Subject &subject : subjects) {
     auto configurations = sample(subject.kernel, findDevice("h200"), {}, configurationsPerKernel);
-    for (Configuration &one : warpContractions(subject.kernel)) configurations.push_back(std::move(one));
-    if (configurations.empty()) throw Error::checkFailed("{} has no configuration to run", subject.name);
+    for (Configuration &one : warpContractions(subject.kernel))
+      configurations.push_back(std::move(one));
+    if (configurations.empty())
+      throw Error::checkFailed("{} has no configuration to run", subject.name);
     addViews(subject.kernel, configurations);
     for (const Configuration &configuration : configurations) {
       Case one{&subject, configuration, {}};
@@ -153,28 +168,36 @@ std::vector<Case> casesOf(const std::vector<Subject> &subjects, int &failures) {
 }
 
 /// Empty, or what is wrong with the result.
-std::string check(const Case &one, const HostKernel &host, Schedule schedule, std::optional<size_t> overwritten) {
+std::string check(const Case &one, const HostKernel &host, Schedule schedule,
+                  std::optional<size_t> overwritten) {
   const Subject &subject = *one.subject;
-  const LaunchResult result = launch(subject.kernel, one.configuration, one.emitted, host, subject.arguments, {}, schedule, overwritten);
+  const LaunchResult result = launch(subject.kernel, one.configuration, one.emitted, host,
+                                     subject.arguments, {}, schedule, overwritten);
   if (!result.error.empty()) return result.error;
   for (size_t n = 0; n < result.outputs.size(); ++n) {
-    const bool isOnTensorCores = std::holds_alternative<AmpereContractionKnobs>(one.configuration.knobs);
-    const TensorValue &actual = result.outputs[n], &expected = (isOnTensorCores ? subject.onTensorCores : subject.expected)[n];
+    const bool isOnTensorCores =
+        std::holds_alternative<AmpereContractionKnobs>(one.configuration.knobs);
+    const TensorValue &actual = result.outputs[n],
+                      &expected = (isOnTensorCores ? subject.onTensorCores : subject.expected)[n];
     const DType type = subject.kernel.values[subject.kernel.outputs[n]].dtype;
     const double relative = relativeTolerance(type), absolute = absoluteTolerance(type);
     for (size_t at = 0; at < expected.elements.size(); ++at)
-      if (!(reference::elementDistance(actual.elements[at], reference::saturated(type, expected.elements[at]), absolute, relative) <= 1))
+      if (!(reference::elementDistance(actual.elements[at],
+                                       reference::saturated(type, expected.elements[at]), absolute,
+                                       relative) <= 1))
         return fmt::format("output {} at [{}]: {} instead of {}", n,
-                           fmt::join(reference::coordinatesOf(int64_t(at), expected.shape), ", "), actual.elements[at],
-                           expected.elements[at]);
+                           fmt::join(reference::coordinatesOf(int64_t(at), expected.shape), ", "),
+                           actual.elements[at], expected.elements[at]);
   }
   return {};
 }
 
-/// Output 0 in memory of its own, then over every input that it may be written over (kernel/InPlace.h).
+/// Output 0 in memory of its own, then over every input that it may be written over
+/// (kernel/InPlace.h).
 std::vector<std::optional<size_t>> placesOf(const Case &one) {
   std::vector<std::optional<size_t>> places{std::nullopt};
-  for (const size_t input : overwritableInputs(one.subject->kernel, one.configuration)) places.emplace_back(input);
+  for (const size_t input : overwritableInputs(one.subject->kernel, one.configuration))
+    places.emplace_back(input);
   return places;
 }
 
@@ -184,7 +207,8 @@ std::string checkAll(const Case &one, const HostKernel &host, size_t &inPlace) {
     inPlace += overwritten.has_value();
     for (Schedule schedule : {Schedule::ascending, Schedule::descending})
       if (const std::string wrong = check(one, host, schedule, overwritten); !wrong.empty())
-        return fmt::format("({} threads{}): {}", schedule == Schedule::ascending ? "ascending" : "descending",
+        return fmt::format("({} threads{}): {}",
+                           schedule == Schedule::ascending ? "ascending" : "descending",
                            overwritten ? fmt::format(", over input {}", *overwritten) : "", wrong);
   }
   return {};
@@ -223,13 +247,16 @@ int runFile(const std::string &file) {
     const std::vector<Subject> subjects = subjectsOf(*module, dtype);
     int refused = 0;
     const std::vector<Case> cases = casesOf(subjects, refused);
-    failures += refused + (cases.empty() ? 0 : runAll(fmt::format("{}.{}", name, dtype), cases, inPlace));
+    failures +=
+        refused + (cases.empty() ? 0 : runAll(fmt::format("{}.{}", name, dtype), cases, inPlace));
     count += cases.size() + refused;
     for (const Case &one : cases) classes.insert(coarseClass(one.configuration.knobs));
   }
   if (count == 0) throw Error::checkFailed("{}: holds no kernel to run", file);
-  fmt::print("{} of {} kernels agree with the interpreter; {} kinds of configuration; {} runs over an operand\n", count - failures, count,
-             classes.size(), inPlace);
+  fmt::print(
+      "{} of {} kernels agree with the interpreter; {} kinds of configuration; {} runs over an "
+      "operand\n",
+      count - failures, count, classes.size(), inPlace);
   return failures == 0 ? 0 : 1;
 }
 

@@ -1,9 +1,10 @@
-// The emulator itself on small hand-written kernels: correct ones pass, and each kind of mistake it exists to find is found.
+// The emulator itself on small hand-written kernels: correct ones pass, and each kind of mistake it
+// exists to find is found.
 #include "tests/emulate/GuardedBuffer.h"
 #include "tests/emulate/HostCompiler.h"
 
-#include <catch2/catch.hpp>
 #include <fmt/format.h>
+#include <catch2/catch.hpp>
 
 #include <cmath>
 #include <cstring>
@@ -12,10 +13,12 @@ using namespace weft::emulate;
 
 namespace {
 
-/// Sums of 64 neighbours by a shared-memory tree; `barrier` stands between writing and reading the neighbours' values.
+/// Sums of 64 neighbours by a shared-memory tree; `barrier` stands between writing and reading the
+/// neighbours' values.
 std::string treeSum(const std::string &name, const std::string &barrier) {
   return fmt::format(R"(
-extern "C" __global__ void __launch_bounds__(64) {0}(const float* __restrict__ x, float* __restrict__ y) {{
+extern "C" __global__ void __launch_bounds__(64) {0}(const float* __restrict__ x, float*
+    __restrict__ y) {{
   __shared__ float partial[64];
   partial[threadIdx.x] = x[blockIdx.x * 64 + threadIdx.x];
   for (int half = 32; half > 0; half /= 2) {{
@@ -23,44 +26,58 @@ extern "C" __global__ void __launch_bounds__(64) {0}(const float* __restrict__ x
     if (threadIdx.x < half) partial[threadIdx.x] += partial[threadIdx.x + half];
   }}
   if (threadIdx.x == 0) y[blockIdx.x] = partial[0];
-}})", name, barrier);
+}})",
+                     name, barrier);
 }
 
-/// Each block of a cluster of two adds the sums of both, the first block's first; `last` stands behind the reads.
+/// Each block of a cluster of two adds the sums of both, the first block's first; `last` stands
+/// behind the reads.
 std::string clusterSum(const std::string &name, const std::string &first, const std::string &last) {
   return fmt::format(R"(
 #include "weft/cluster.cuh"
-extern "C" __global__ void __cluster_dims__(2) {0}(const float* __restrict__ x, float* __restrict__ y) {{
+extern "C" __global__ void __cluster_dims__(2) {0}(const float* __restrict__ x, float*
+    __restrict__ y) {{
   __shared__ float total;
   if (threadIdx.x == 0) total = x[blockIdx.x];
   {1};
-  if (threadIdx.x == 0) y[blockIdx.x] = weft::ptx::loadFromBlock(&total, 0) + weft::ptx::loadFromBlock(&total, 1);
+  if (threadIdx.x == 0) y[blockIdx.x] = weft::ptx::loadFromBlock(&total,
+      0) + weft::ptx::loadFromBlock(&total, 1);
   {2};
-}})", name, first, last);
+}})",
+                     name, first, last);
 }
 
 const std::vector<Source> sources = {
     {treeSum("tree_sum", "__syncthreads()"), "tree_sum"},
     {treeSum("racing_sum", ""), "racing_sum"},
     {"extern \"C\" __global__ void early_exit(const float* x, float* y) {\n"
-     "  if (threadIdx.x >= 40) return;\n  __syncthreads();\n  y[0] = x[0];\n}", "early_exit"},
+     "  if (threadIdx.x >= 40) return;\n  __syncthreads();\n  y[0] = x[0];\n}",
+     "early_exit"},
     {"extern \"C\" __global__ void two_barriers(const float* x, float* y) {\n"
-     "  if (threadIdx.x < 32)\n    __syncthreads();\n  else\n    __syncthreads();\n  y[0] = x[0];\n}", "two_barriers"},
-    {"extern \"C\" __global__ void reads_beyond(const float* x, float* y) { y[0] = x[4096]; }", "reads_beyond"},
-    {"extern \"C\" __global__ void writes_before(const float* x, float* y) { y[-1] = x[0]; }", "writes_before"},
+     "  if (threadIdx.x < 32)\n    __syncthreads();\n  else\n    __syncthreads();\n  y[0] = "
+     "x[0];\n}",
+     "two_barriers"},
+    {"extern \"C\" __global__ void reads_beyond(const float* x, float* y) { y[0] = x[4096]; }",
+     "reads_beyond"},
+    {"extern \"C\" __global__ void writes_before(const float* x, float* y) { y[-1] = x[0]; }",
+     "writes_before"},
     {"struct alignas(16) Four { float at[4]; };\n"
      "extern \"C\" __global__ void misaligned(const float* x, float* y) {\n"
-     "  y[0] = reinterpret_cast<const Four*>(x + 1 + threadIdx.x)->at[0];\n}", "misaligned"},
+     "  y[0] = reinterpret_cast<const Four*>(x + 1 + threadIdx.x)->at[0];\n}",
+     "misaligned"},
     {"extern \"C\" __global__ void butterfly(const float* x, float* y) {\n"
      "  float total = x[threadIdx.x];\n"
      "  for (int distance = 16; distance > 0; distance /= 2)\n"
      "    total += weft::emulate::shuffle(~0u, total, (threadIdx.x % 32) ^ distance);\n"
-     "  y[threadIdx.x / 32] = total;\n}", "butterfly"},
+     "  y[threadIdx.x / 32] = total;\n}",
+     "butterfly"},
     {"extern \"C\" __global__ void exited_lane(const float* x, float* y) {\n"
      "  if (threadIdx.x == 5) return;\n"
      "  const float other = weft::emulate::shuffle(~0u, x[threadIdx.x], (threadIdx.x + 1) % 32);\n"
-     "  if (threadIdx.x < 2 || threadIdx.x == 4) y[threadIdx.x / 4] = other;\n}", "exited_lane"},
-    {clusterSum("cluster_sum", "weft::ptx::clusterBarrier()", "weft::ptx::clusterBarrier()"), "cluster_sum"},
+     "  if (threadIdx.x < 2 || threadIdx.x == 4) y[threadIdx.x / 4] = other;\n}",
+     "exited_lane"},
+    {clusterSum("cluster_sum", "weft::ptx::clusterBarrier()", "weft::ptx::clusterBarrier()"),
+     "cluster_sum"},
     {clusterSum("early_end", "weft::ptx::clusterBarrier()", ""), "early_end"},
     {clusterSum("racing_blocks", "", "weft::ptx::clusterBarrier()"), "racing_blocks"},
     {clusterSum("one_waits", "if (blockIdx.x == 0) weft::ptx::clusterBarrier()", ""), "one_waits"},
@@ -81,9 +98,15 @@ Outcome launch(size_t n, int64_t blocks, int64_t threads, Schedule schedule, int
     const float value = float(at + 1);
     std::memcpy(&x.bytes()[at * sizeof(float)], &value, sizeof value);
   }
-  void *pointers[] = {x.bytes().data(), y.bytes().data()}, *arguments[] = {&pointers[0], &pointers[1]};
-  const Grid grid{.blocks = {blocks, 1, 1}, .threads = {threads, 1, 1}, .cluster = cluster, .shared = kernel.shared};
-  Outcome outcome{.error = run(grid, schedule, [&] { kernel.call(arguments); }), .intact = x.intact() && y.intact(), .y = {}};
+  void *pointers[] = {x.bytes().data(), y.bytes().data()},
+       *arguments[] = {&pointers[0], &pointers[1]};
+  const Grid grid{.blocks = {blocks, 1, 1},
+                  .threads = {threads, 1, 1},
+                  .cluster = cluster,
+                  .shared = kernel.shared};
+  Outcome outcome{.error = run(grid, schedule, [&] { kernel.call(arguments); }),
+                  .intact = x.intact() && y.intact(),
+                  .y = {}};
   std::memcpy(outcome.y, y.bytes().data(), sizeof outcome.y);
   return outcome;
 }
@@ -113,7 +136,8 @@ TEST_CASE("divergence is an error that names the places") {
 }
 
 TEST_CASE("accesses outside an argument are found") {
-  CHECK_THAT(launch(4, 1, 32, Schedule::ascending).error, Catch::Contains("access outside every buffer"));
+  CHECK_THAT(launch(4, 1, 32, Schedule::ascending).error,
+             Catch::Contains("access outside every buffer"));
   CHECK_FALSE(launch(5, 1, 32, Schedule::ascending).intact);
 }
 
@@ -153,6 +177,7 @@ TEST_CASE("the shared memory of a block that ended, or has not begun, is NaN") {
 }
 
 TEST_CASE("a block that nobody joins at the cluster's barrier is an error") {
-  CHECK_THAT(launch(12, 2, 32, Schedule::ascending, 2).error, Catch::Contains("ended while others wait"));
+  CHECK_THAT(launch(12, 2, 32, Schedule::ascending, 2).error,
+             Catch::Contains("ended while others wait"));
   CHECK_THAT(launch(9, 3, 32, Schedule::ascending, 2).error, Catch::Contains("no whole clusters"));
 }

@@ -1,6 +1,7 @@
-// Whole kernels of sm_90a on the host, whose way out of registers is emulated behind sums of plain loops (host/emulate_hopper_contraction.h and
-// its siblings): what follows a product, narrow tiles, several strides, tiles that blocks share, operands that are made on load. Compared with
-// single elements in fp64.
+// Whole kernels of sm_90a on the host, whose way out of registers is emulated behind sums of plain
+// loops (host/emulate_hopper_contraction.h and its siblings): what follows a product, narrow tiles,
+// several strides, tiles that blocks share, operands that are made on load. Compared with single
+// elements in fp64.
 #include "codegen/Emit.h"
 #include "kernel/ContractionPrologue.h"
 #include "kernel/Device.h"
@@ -33,50 +34,78 @@ struct HopperSubject {
   Configuration configuration;
   EmittedKernel emitted = {};
 
-  const HopperContractionKnobs &tile() const { return std::get<HopperContractionKnobs>(configuration.knobs); }
+  const HopperContractionKnobs &tile() const {
+    return std::get<HopperContractionKnobs>(configuration.knobs);
+  }
 };
 
 /// As consumers alone, in two launches.
 void checkHopper(const HopperSubject &subject, const emulate::HostKernel &host, int64_t blocks) {
   const bool isNarrow = subject.tile().schedule == HopperSchedule::narrow;
-  const int64_t threads = isNarrow ? hopperThreads(subject.tile()) : subject.tile().schedule == HopperSchedule::pingPong ? 128 : 256;
-  const std::array<int64_t, 3> grid{isNarrow ? subject.emitted.launch.grid[0] : subject.tile().streams ? subject.tile().blocks : blocks, 1, 1};
-  emulate::checkEmitted(subject.kernel, subject.configuration, subject.emitted, host, grid, {threads, 1, 1});
+  const int64_t threads = isNarrow ? hopperThreads(subject.tile())
+                          : subject.tile().schedule == HopperSchedule::pingPong ? 128
+                                                                                : 256;
+  const std::array<int64_t, 3> grid{isNarrow                 ? subject.emitted.launch.grid[0]
+                                    : subject.tile().streams ? subject.tile().blocks
+                                                             : blocks,
+                                    1, 1};
+  emulate::checkEmitted(subject.kernel, subject.configuration, subject.emitted, host, grid,
+                        {threads, 1, 1});
 }
 
 /// All of them, built at once.
-void checkAll(const std::string &library, const std::vector<HopperSubject> &subjects, int64_t blocks = 3) {
+void checkAll(const std::string &library, const std::vector<HopperSubject> &subjects,
+              int64_t blocks = 3) {
   std::vector<emulate::Source> sources;
-  for (const HopperSubject &subject : subjects) sources.push_back({subject.emitted.text, subject.emitted.entry});
+  for (const HopperSubject &subject : subjects)
+    sources.push_back({subject.emitted.text, subject.emitted.entry});
   const emulate::HostLibrary built(library, sources);
   for (size_t i = 0; i < subjects.size(); ++i) {
-    INFO(subjects[i].kernel.name << ", " << describe(subjects[i].kernel, subjects[i].configuration.knobs) << "\n" << subjects[i].emitted.readable);
+    INFO(subjects[i].kernel.name << ", "
+                                 << describe(subjects[i].kernel, subjects[i].configuration.knobs)
+                                 << "\n"
+                                 << subjects[i].emitted.readable);
     checkHopper(subjects[i], built.kernel(i), blocks);
   }
 }
 
 /// Both orientations of the result with every tile that the kernel takes.
-void addHopper(const Kernel &kernel, std::span<const HopperContractionKnobs> tiles, std::vector<HopperSubject> &subjects) {
+void addHopper(const Kernel &kernel, std::span<const HopperContractionKnobs> tiles,
+               std::vector<HopperSubject> &subjects) {
   std::set<std::string> seen;
   for (const LayoutTuple &tuple : contractionTuples(kernel))
     for (const HopperContractionKnobs &tile : tiles) {
-      HopperSubject subject{.kernel = kernel, .configuration = toConfiguration(kernel, tuple, tile)};
+      HopperSubject subject{.kernel = kernel,
+                            .configuration = toConfiguration(kernel, tuple, tile)};
       const auto product = hopperProduct(kernel, subject.configuration).product;
-      if (!product || !hopperRefusal(kernel, subject.configuration, tile, findDevice("h200").sharedMemoryPerBlock).empty()) continue;
-      if (!seen.insert(fmt::format("{} {}", describe(kernel, tile), product->isSwapped)).second) continue;
+      if (!product || !hopperRefusal(kernel, subject.configuration, tile,
+                                     findDevice("h200").sharedMemoryPerBlock)
+                           .empty())
+        continue;
+      if (!seen.insert(fmt::format("{} {}", describe(kernel, tile), product->isSwapped)).second)
+        continue;
       subject.emitted = emit(kernel, subject.configuration, "sm_90a");
       subjects.push_back(std::move(subject));
     }
 }
 
 /// Of every orientation of operands and result one tile, one after the other.
-void addMade(const Kernel &kernel, std::span<const HopperContractionKnobs> tiles, std::vector<HopperSubject> &subjects) {
+void addMade(const Kernel &kernel, std::span<const HopperContractionKnobs> tiles,
+             std::vector<HopperSubject> &subjects) {
   std::set<std::string> seen;
   for (const LayoutTuple &tuple : contractionTuples(kernel)) {
-    HopperSubject subject{.kernel = kernel, .configuration = toConfiguration(kernel, tuple, tiles[seen.size() % tiles.size()])};
+    HopperSubject subject{
+        .kernel = kernel,
+        .configuration = toConfiguration(kernel, tuple, tiles[seen.size() % tiles.size()])};
     const auto product = hopperProduct(kernel, subject.configuration).product;
-    if (!product || !hopperRefusal(kernel, subject.configuration, subject.tile(), findDevice("h200").sharedMemoryPerBlock).empty()) continue;
-    if (!seen.insert(fmt::format("{}{}{}", product->isSwapped, product->a.isAlongK(), product->b.isAlongK())).second) continue;
+    if (!product || !hopperRefusal(kernel, subject.configuration, subject.tile(),
+                                   findDevice("h200").sharedMemoryPerBlock)
+                         .empty())
+      continue;
+    if (!seen.insert(fmt::format("{}{}{}", product->isSwapped, product->a.isAlongK(),
+                                 product->b.isAlongK()))
+             .second)
+      continue;
     subject.emitted = emit(kernel, subject.configuration, "sm_90a");
     subjects.push_back(std::move(subject));
   }
@@ -84,50 +113,78 @@ void addMade(const Kernel &kernel, std::span<const HopperContractionKnobs> tiles
 
 }  // namespace
 
-TEST_CASE("kernels of sm_90a leave registers as their ops say: panels, vectors, second outputs, and sums by rows and columns") {
+TEST_CASE(
+    "kernels of sm_90a leave registers as their ops say: panels, vectors, second outputs, and sums "
+    "by rows and columns") {
   using enum HopperSchedule;
   constexpr HopperContractionKnobs tiles[] = {
       {.schedule = pingPong, .tileM = 128, .tileN = 128, .stages = 2, .staging = 4, .rasterM = 2},
       {.schedule = pingPong, .tileM = 64, .tileN = 192, .stages = 2, .staging = 2, .rasterM = 1},
       {.schedule = cooperative, .tileM = 128, .tileN = 256, .stages = 2, .staging = 3},
-      {.schedule = cooperative, .tileM = 256, .tileN = 64, .stages = 2, .staging = 1, .rasterM = 1}};
-  const samples::ContractionExtents several[] = {{.b = 3, .j = 50, .i = 16, .u = 331}, {.b = 2, .j = 128, .i = 8, .u = 264}, {.b = 1, .j = 9, .i = 24, .u = 40}};
+      {.schedule = cooperative,
+       .tileM = 256,
+       .tileN = 64,
+       .stages = 2,
+       .staging = 1,
+       .rasterM = 1}};
+  const samples::ContractionExtents several[] = {{.b = 3, .j = 50, .i = 16, .u = 331},
+                                                 {.b = 2, .j = 128, .i = 8, .u = 264},
+                                                 {.b = 1, .j = 9, .i = 24, .u = 40}};
   std::vector<HopperSubject> subjects;
   for (const samples::ContractionExtents &extents : several) {
-    for (const Kernel &kernel : samples::fusedSums(extents, DType::f16)) addHopper(kernel, tiles, subjects);
-    addHopper(samples::productBiasGelu(extents, DType::bf16, true), std::span(tiles).first(1), subjects);
-    addHopper(samples::productBiasDropoutResidual(extents, DType::f16), std::span(tiles).first(1), subjects);
+    for (const Kernel &kernel : samples::fusedSums(extents, DType::f16))
+      addHopper(kernel, tiles, subjects);
+    addHopper(samples::productBiasGelu(extents, DType::bf16, true), std::span(tiles).first(1),
+              subjects);
+    addHopper(samples::productBiasDropoutResidual(extents, DType::f16), std::span(tiles).first(1),
+              subjects);
   }
   CHECK(subjects.size() > 80);
   checkAll("hopper_epilogue", subjects);
 }
 
-/// Sub-vectors of every length, whole and short, seen and not; rows that start at multiples of 16 bytes and anywhere.
+/// Sub-vectors of every length, whole and short, seen and not; rows that start at multiples of 16
+/// bytes and anywhere.
 TEST_CASE("kernels of sm_90a end with a local softmax") {
   using enum HopperSchedule;
-  constexpr HopperContractionKnobs tiles[] = {{.schedule = pingPong, .tileM = 128, .tileN = 128, .stages = 2, .staging = 4, .rasterM = 2},
-                                              {.schedule = pingPong, .tileM = 64, .tileN = 192, .stages = 2, .staging = 2, .rasterM = 1},
-                                              {.schedule = cooperative, .tileM = 128, .tileN = 256, .stages = 2, .staging = 3}};
-  const samples::ScoreExtents several[] = {{.b = 2, .h = 2, .j = 72, .k = 200, .p = 16}, {.b = 1, .h = 3, .j = 20, .k = 136, .p = 8, .length = 32},
-                                           {.b = 1, .h = 1, .j = 130, .k = 89, .p = 8, .length = 16}, {.b = 2, .h = 1, .j = 9, .k = 40, .p = 8},
-                                           {.b = 2, .h = 3, .j = 1, .k = 200, .p = 8}};
+  constexpr HopperContractionKnobs tiles[] = {
+      {.schedule = pingPong, .tileM = 128, .tileN = 128, .stages = 2, .staging = 4, .rasterM = 2},
+      {.schedule = pingPong, .tileM = 64, .tileN = 192, .stages = 2, .staging = 2, .rasterM = 1},
+      {.schedule = cooperative, .tileM = 128, .tileN = 256, .stages = 2, .staging = 3}};
+  const samples::ScoreExtents several[] = {
+      {.b = 2, .h = 2, .j = 72, .k = 200, .p = 16},
+      {.b = 1, .h = 3, .j = 20, .k = 136, .p = 8, .length = 32},
+      {.b = 1, .h = 1, .j = 130, .k = 89, .p = 8, .length = 16},
+      {.b = 2, .h = 1, .j = 9, .k = 40, .p = 8},
+      {.b = 2, .h = 3, .j = 1, .k = 200, .p = 8}};
   std::vector<HopperSubject> subjects;
   for (const samples::ScoreExtents &extents : several)
-    for (const Kernel &kernel : samples::localSoftmaxes(extents, extents.length == 32 ? DType::bf16 : DType::f16)) addHopper(kernel, tiles, subjects);
+    for (const Kernel &kernel :
+         samples::localSoftmaxes(extents, extents.length == 32 ? DType::bf16 : DType::f16))
+      addHopper(kernel, tiles, subjects);
   CHECK(subjects.size() == 5 * 5 * 3);
-  // Operands with several strides along the batch, which have its axes in another order than the result.
-  const Kernel kernel = samples::scoresLocalSoftmax({.b = 2, .h = 3, .j = 64, .k = 128, .p = 64}, DType::f16);
+  // Operands with several strides along the batch, which have its axes in another order than the
+  // result.
+  const Kernel kernel =
+      samples::scoresLocalSoftmax({.b = 2, .h = 3, .j = 64, .k = 128, .p = 64}, DType::f16);
   std::set<std::pair<std::vector<int>, std::vector<int>>> orders;
   size_t exchanged = 0;
   for (const LayoutTuple &tuple : severalStridesTuples(kernel)) {
-    HopperSubject subject{.kernel = kernel, .configuration = toConfiguration(kernel, tuple, tiles[orders.size() % std::size(tiles)])};
+    HopperSubject subject{
+        .kernel = kernel,
+        .configuration = toConfiguration(kernel, tuple, tiles[orders.size() % std::size(tiles)])};
     const auto product = hopperProduct(kernel, subject.configuration).product;
     const std::pair order{tuple[0].order, tuple[2].order};
-    if (orders.size() == 12 || !product || !product->a.hasSeveralStrides() || orders.contains(order) ||
-        !hopperRefusal(kernel, subject.configuration, subject.tile(), findDevice("h200").sharedMemoryPerBlock).empty())
+    if (orders.size() == 12 || !product || !product->a.hasSeveralStrides() ||
+        orders.contains(order) ||
+        !hopperRefusal(kernel, subject.configuration, subject.tile(),
+                       findDevice("h200").sharedMemoryPerBlock)
+             .empty())
       continue;
     orders.insert(order);
-    const auto isHeadFirst = [](const std::vector<int> &axes, int h, int b) { return std::ranges::find(axes, h) < std::ranges::find(axes, b); };
+    const auto isHeadFirst = [](const std::vector<int> &axes, int h, int b) {
+      return std::ranges::find(axes, h) < std::ranges::find(axes, b);
+    };
     exchanged += isHeadFirst(tuple[0].order, 1, 2) != isHeadFirst(tuple[2].order, 0, 1) ? 1 : 0;
     subject.emitted = emit(kernel, subject.configuration, "sm_90a");
     subjects.push_back(std::move(subject));
@@ -142,12 +199,20 @@ TEST_CASE("kernels of sm_90a end with a local softmax") {
   checkAll("hopper_softmax", subjects);
 }
 
-/// Rows that end inside of a tile, runs of one slice and of two, short last ones; factors of rows that no tile has are not read.
+/// Rows that end inside of a tile, runs of one slice and of two, short last ones; factors of rows
+/// that no tile has are not read.
 TEST_CASE("kernels of sm_90a scale the sums of products in the place of an operand") {
   using enum HopperSchedule;
-  constexpr HopperContractionKnobs tiles[] = {{.schedule = pingPong, .tileM = 64, .tileN = 128, .stages = 2, .staging = 4, .rasterM = 2},
-                                              {.schedule = cooperative, .tileM = 128, .tileN = 64, .stages = 2, .staging = 2, .rasterM = 1}};
-  const samples::PrologueExtents several[] = {{.b = 2, .h = 2, .j = 72, .k = 200, .p = 64}, {.b = 1, .h = 3, .j = 20, .k = 328, .p = 40}};
+  constexpr HopperContractionKnobs tiles[] = {
+      {.schedule = pingPong, .tileM = 64, .tileN = 128, .stages = 2, .staging = 4, .rasterM = 2},
+      {.schedule = cooperative,
+       .tileM = 128,
+       .tileN = 64,
+       .stages = 2,
+       .staging = 2,
+       .rasterM = 1}};
+  const samples::PrologueExtents several[] = {{.b = 2, .h = 2, .j = 72, .k = 200, .p = 64},
+                                              {.b = 1, .h = 3, .j = 20, .k = 328, .p = 40}};
   std::vector<HopperSubject> subjects;
   for (const samples::PrologueExtents &extents : several) {
     // One of each order of the factors and side of C; the others differ in where v lies alone.
@@ -155,11 +220,16 @@ TEST_CASE("kernels of sm_90a scale the sums of products in the place of an opera
     for (const DType type : {DType::f16, DType::bf16})
       for (const Kernel &kernel : nonEmpty(samples::scaledSlices(extents, type)))
         for (const LayoutTuple &tuple : nonEmpty(contractionTuples(kernel))) {
-          HopperSubject subject{.kernel = kernel, .configuration = toConfiguration(kernel, tuple, tiles[seen.size() % std::size(tiles)])};
+          HopperSubject subject{.kernel = kernel,
+                                .configuration = toConfiguration(
+                                    kernel, tuple, tiles[seen.size() % std::size(tiles)])};
           const auto product = hopperProduct(kernel, subject.configuration).product;
           if (!product || !product->isScaled()) continue;
           const int factors = contractionPrologue(kernel).prologue->inputs.at(0).input;
-          if (!seen.insert(fmt::format("{} {} {} {}", kernel.name, nameOf(type), product->isSwapped, fmt::join(tuple[size_t(factors)].order, ""))).second) continue;
+          if (!seen.insert(fmt::format("{} {} {} {}", kernel.name, nameOf(type), product->isSwapped,
+                                       fmt::join(tuple[size_t(factors)].order, "")))
+                   .second)
+            continue;
           subject.emitted = emit(kernel, subject.configuration, "sm_90a");
           subjects.push_back(std::move(subject));
         }
@@ -168,65 +238,87 @@ TEST_CASE("kernels of sm_90a scale the sums of products in the place of an opera
   checkAll("hopper_scaled", subjects);
 }
 
-/// Tiles of every width along either side of C, clipped and whole, C contiguous along either of its axes, one block and four for the k of a
-/// tile, members of a batch. Every tensor ends where memory that may be read does.
+/// Tiles of every width along either side of C, clipped and whole, C contiguous along either of its
+/// axes, one block and four for the k of a tile, members of a batch. Every tensor ends where memory
+/// that may be read does.
 TEST_CASE("narrow tiles of sm_90a read and store beside their sums what their ops say") {
   using enum HopperSchedule;
   std::vector<HopperContractionKnobs> tiles;
   for (int width = 8; width <= 48; width += 8)
     for (const bool isAlongM : {false, true}) {
       const int side = width % 16 == 0 || width > 32 ? 64 : 32;
-      tiles.push_back({.schedule = narrow, .tileM = isAlongM ? side : width, .tileN = isAlongM ? width : side, .stages = 8, .splits = width == 16 ? 4 : 1});
+      tiles.push_back({.schedule = narrow,
+                       .tileM = isAlongM ? side : width,
+                       .tileN = isAlongM ? width : side,
+                       .stages = 8,
+                       .splits = width == 16 ? 4 : 1});
     }
-  const samples::ContractionExtents several[] = {{.b = 1, .j = 8, .i = 256, .u = 40}, {.b = 3, .j = 7, .i = 256, .u = 51}, {.b = 1, .j = 1, .i = 264, .u = 70},
+  const samples::ContractionExtents several[] = {{.b = 1, .j = 8, .i = 256, .u = 40},
+                                                 {.b = 3, .j = 7, .i = 256, .u = 51},
+                                                 {.b = 1, .j = 1, .i = 264, .u = 70},
                                                  {.b = 2, .j = 30, .i = 328, .u = 9}};
   std::vector<HopperSubject> subjects;
   for (const samples::ContractionExtents &extents : several) {
-    for (const Kernel &kernel : samples::narrowEpilogues(extents, extents.b == 3 ? DType::bf16 : DType::f16)) addHopper(kernel, tiles, subjects);
-    Kernel scaled = samples::contractKernel({{'k', extents.i}, {'m', extents.b * extents.j}, {'n', extents.u}}, "mk", "nk", "mn");
+    for (const Kernel &kernel :
+         samples::narrowEpilogues(extents, extents.b == 3 ? DType::bf16 : DType::f16))
+      addHopper(kernel, tiles, subjects);
+    Kernel scaled = samples::contractKernel(
+        {{'k', extents.i}, {'m', extents.b * extents.j}, {'n', extents.u}}, "mk", "nk", "mn");
     scaled.body[0].attributes["scale"] = 0.125;
     addHopper(scaled, tiles, subjects);
   }
   std::set<std::pair<bool, bool>> orientations;
   for (const HopperSubject &subject : subjects) {
-    orientations.emplace(narrowSides(subject.tile()).isAlongM, hopperProduct(subject.kernel, subject.configuration).product->isSwapped);
+    orientations.emplace(narrowSides(subject.tile()).isAlongM,
+                         hopperProduct(subject.kernel, subject.configuration).product->isSwapped);
   }
   CHECK(subjects.size() > 200);
   CHECK(orientations.size() == 4);
   checkAll("hopper_narrow", subjects);
 }
 
-/// Copies of operands are emulated here: every element of a slice lies where products read it, and where it is out of bounds zeros do.
+/// Copies of operands are emulated here: every element of a slice lies where products read it, and
+/// where it is out of bounds zeros do.
 TEST_CASE("kernels of sm_90a load and store tensors with several strides along a group of axes") {
   using enum HopperSchedule;
-  constexpr HopperContractionKnobs tiles[] = {{.schedule = pingPong, .tileM = 128, .tileN = 128, .stages = 2, .staging = 2, .rasterM = 2},
-                                              {.schedule = cooperative, .tileM = 256, .tileN = 64, .stages = 2, .staging = 2, .rasterM = 1},
-                                              {.schedule = pingPong, .tileM = 64, .tileN = 192, .stages = 2, .staging = 2}};
-  // Positions that a box of 64 rows holds several of, that hold several boxes, and that hold boxes of 64 rows but not whole tiles.
-  const std::map<char, int64_t> several[] = {{{'b', 3}, {'h', 2}, {'i', 72}, {'j', 32}, {'k', 40}, {'p', 64}, {'w', 2}},
-                                             {{'b', 2}, {'h', 3}, {'i', 136}, {'j', 192}, {'k', 72}, {'p', 128}, {'w', 2}},
-                                             {{'b', 5}, {'h', 1}, {'i', 200}, {'j', 16}, {'k', 128}, {'p', 64}, {'w', 4}}};
+  constexpr HopperContractionKnobs tiles[] = {
+      {.schedule = pingPong, .tileM = 128, .tileN = 128, .stages = 2, .staging = 2, .rasterM = 2},
+      {.schedule = cooperative, .tileM = 256, .tileN = 64, .stages = 2, .staging = 2, .rasterM = 1},
+      {.schedule = pingPong, .tileM = 64, .tileN = 192, .stages = 2, .staging = 2}};
+  // Positions that a box of 64 rows holds several of, that hold several boxes, and that hold boxes
+  // of 64 rows but not whole tiles.
+  const std::map<char, int64_t> several[] = {
+      {{'b', 3}, {'h', 2}, {'i', 72}, {'j', 32}, {'k', 40}, {'p', 64}, {'w', 2}},
+      {{'b', 2}, {'h', 3}, {'i', 136}, {'j', 192}, {'k', 72}, {'p', 128}, {'w', 2}},
+      {{'b', 5}, {'h', 1}, {'i', 200}, {'j', 16}, {'k', 128}, {'p', 64}, {'w', 4}}};
   std::vector<HopperSubject> subjects;
   for (const auto &extents : several) {
     std::vector<Kernel> kernels = {samples::stridedProjection(extents)};
-    for (const samples::StridedProduct &product : samples::stridedProducts) kernels.push_back(samples::stridedKernel(product, extents));
+    for (const samples::StridedProduct &product : samples::stridedProducts)
+      kernels.push_back(samples::stridedKernel(product, extents));
     for (const Kernel &kernel : kernels) {
       const HopperContractionKnobs &tile = tiles[subjects.size() % std::size(tiles)];
-      HopperSubject subject{.kernel = kernel, .configuration = samples::stridedConfiguration(kernel, tile)};
-      INFO(kernel.body[0].name << " " << std::get<std::string>(kernel.body[0].attributes.at("spec")));
+      HopperSubject subject{.kernel = kernel,
+                            .configuration = samples::stridedConfiguration(kernel, tile)};
+      INFO(kernel.body[0].name << " "
+                               << std::get<std::string>(kernel.body[0].attributes.at("spec")));
       const bool mayMerge = extents.at('h') == 1;
-      CHECK((mayMerge || hopperProduct(kernel, subject.configuration).product->hasSeveralStrides()));
+      CHECK(
+          (mayMerge || hopperProduct(kernel, subject.configuration).product->hasSeveralStrides()));
       subject.emitted = emit(kernel, subject.configuration, "sm_90a");
       subjects.push_back(std::move(subject));
     }
   }
   size_t strided = 0;
-  for (const HopperSubject &subject : subjects) strided += hopperProduct(subject.kernel, subject.configuration).product->hasSeveralStrides() ? 1 : 0;
+  for (const HopperSubject &subject : subjects)
+    strided +=
+        hopperProduct(subject.kernel, subject.configuration).product->hasSeveralStrides() ? 1 : 0;
   checkAll("hopper_strides", subjects);
   CHECK(strided > subjects.size() / 2);
 }
 
-/// Runs of slices that end inside of tiles: one tile for all blocks, tiles that two or three blocks share, blocks with whole tiles in between.
+/// Runs of slices that end inside of tiles: one tile for all blocks, tiles that two or three blocks
+/// share, blocks with whole tiles in between.
 TEST_CASE("blocks of sm_90a that share tiles add the sums of all in one order, whoever is last") {
   using enum HopperSchedule;
   struct Case {
@@ -234,18 +326,33 @@ TEST_CASE("blocks of sm_90a that share tiles add the sums of all in one order, w
     HopperContractionKnobs tile;
   };
   const auto tile = [](int m, int n, int blocks) {
-    return HopperContractionKnobs{.schedule = cooperative, .tileM = m, .tileN = n, .stages = 2, .staging = 2, .rasterM = 2, .blocks = blocks, .streams = 1};
+    return HopperContractionKnobs{.schedule = cooperative,
+                                  .tileM = m,
+                                  .tileN = n,
+                                  .stages = 2,
+                                  .staging = 2,
+                                  .rasterM = 2,
+                                  .blocks = blocks,
+                                  .streams = 1};
   };
-  const Case cases[] = {{1, 100, 120, 1000, tile(128, 128, 5)}, {1, 300, 200, 200, tile(128, 128, 5)}, {1, 300, 200, 264, tile(128, 128, 4)},
-                        {3, 130, 72, 320, tile(128, 128, 4)},   {1, 520, 136, 136, tile(256, 64, 7)},  {1, 129, 260, 136, tile(128, 256, 3)},
-                        {2, 200, 331, 192, tile(128, 64, 11)}};
+  const Case cases[] = {
+      {1, 100, 120, 1000, tile(128, 128, 5)}, {1, 300, 200, 200, tile(128, 128, 5)},
+      {1, 300, 200, 264, tile(128, 128, 4)},  {3, 130, 72, 320, tile(128, 128, 4)},
+      {1, 520, 136, 136, tile(256, 64, 7)},   {1, 129, 260, 136, tile(128, 256, 3)},
+      {2, 200, 331, 192, tile(128, 64, 11)}};
   std::vector<HopperSubject> subjects;
   for (const Case &one : cases)
     for (const bool isScaled : {false, true}) {
-      Kernel kernel = samples::contractKernel({{'b', one.b}, {'k', one.k}, {'m', one.m}, {'n', one.n}}, "bmk", "bnk", isScaled ? "bnm" : "bmn");
+      Kernel kernel =
+          samples::contractKernel({{'b', one.b}, {'k', one.k}, {'m', one.m}, {'n', one.n}}, "bmk",
+                                  "bnk", isScaled ? "bnm" : "bmn");
       if (isScaled) kernel.body[0].attributes["scale"] = 0.125;
-      HopperSubject subject{.kernel = kernel, .configuration = samples::stridedConfiguration(kernel, one.tile)};
-      if (!hopperRefusal(kernel, subject.configuration, one.tile, findDevice("h200").sharedMemoryPerBlock).empty()) continue;
+      HopperSubject subject{.kernel = kernel,
+                            .configuration = samples::stridedConfiguration(kernel, one.tile)};
+      if (!hopperRefusal(kernel, subject.configuration, one.tile,
+                         findDevice("h200").sharedMemoryPerBlock)
+               .empty())
+        continue;
       subject.emitted = emit(kernel, subject.configuration, "sm_90a");
       CHECK(subject.emitted.launch.grid[0] == one.tile.blocks);
       subjects.push_back(std::move(subject));
@@ -256,8 +363,14 @@ TEST_CASE("blocks of sm_90a that share tiles add the sums of all in one order, w
 
 TEST_CASE("a consumer joins the sums of many tiles") {
   using enum HopperSchedule;
-  constexpr HopperContractionKnobs tiles[] = {{.schedule = pingPong, .tileM = 64, .tileN = 64, .stages = 2, .staging = 2, .rasterM = 3},
-                                              {.schedule = cooperative, .tileM = 128, .tileN = 64, .stages = 2, .staging = 2, .rasterM = 1}};
+  constexpr HopperContractionKnobs tiles[] = {
+      {.schedule = pingPong, .tileM = 64, .tileN = 64, .stages = 2, .staging = 2, .rasterM = 3},
+      {.schedule = cooperative,
+       .tileM = 128,
+       .tileN = 64,
+       .stages = 2,
+       .staging = 2,
+       .rasterM = 1}};
   std::vector<HopperSubject> subjects;
   for (const Kernel &kernel : samples::fusedSums({.b = 1, .j = 500, .i = 8, .u = 584}, DType::f16))
     for (const HopperContractionKnobs &tile : tiles) {
@@ -266,21 +379,33 @@ TEST_CASE("a consumer joins the sums of many tiles") {
       if (!all.empty()) subjects.push_back(std::move(all.front()));
     }
   CHECK(subjects.size() > 5);
-  for (const HopperSubject &subject : nonEmpty(subjects)) CHECK(hopperTiles(hopperProduct(subject.kernel, subject.configuration).product.value(), subject.tile()) > 32);
+  for (const HopperSubject &subject : nonEmpty(subjects))
+    CHECK(hopperTiles(hopperProduct(subject.kernel, subject.configuration).product.value(),
+                      subject.tile()) > 32);
   checkAll("hopper_arrivals", subjects, 1);
 }
 
-TEST_CASE("kernels of sm_90a make operands on load: slices of the copy engine in place, all others on their way, with zeros beyond the end of k") {
+TEST_CASE(
+    "kernels of sm_90a make operands on load: slices of the copy engine in place, all others on "
+    "their way, with zeros beyond the end of k") {
   using enum HopperSchedule;
-  constexpr HopperContractionKnobs tiles[] = {{.schedule = pingPong, .tileM = 64, .tileN = 64, .stages = 2, .staging = 2, .rasterM = 2},
-                                              {.schedule = cooperative, .tileM = 128, .tileN = 192, .stages = 2, .staging = 2},
-                                              {.schedule = cooperative, .tileM = 256, .tileN = 64, .stages = 2, .staging = 1, .rasterM = 1}};
-  const samples::PrologueExtents several[] = {{.b = 2, .h = 1, .j = 40, .k = 72, .i = 72, .p = 16, .u = 72},
-                                              {.b = 1, .h = 2, .j = 9, .k = 65, .i = 67, .p = 17, .u = 70}};
+  constexpr HopperContractionKnobs tiles[] = {
+      {.schedule = pingPong, .tileM = 64, .tileN = 64, .stages = 2, .staging = 2, .rasterM = 2},
+      {.schedule = cooperative, .tileM = 128, .tileN = 192, .stages = 2, .staging = 2},
+      {.schedule = cooperative,
+       .tileM = 256,
+       .tileN = 64,
+       .stages = 2,
+       .staging = 1,
+       .rasterM = 1}};
+  const samples::PrologueExtents several[] = {
+      {.b = 2, .h = 1, .j = 40, .k = 72, .i = 72, .p = 16, .u = 72},
+      {.b = 1, .h = 2, .j = 9, .k = 65, .i = 67, .p = 17, .u = 70}};
   std::vector<HopperSubject> subjects;
   for (const samples::PrologueExtents &extents : several)
     for (const DType type : {DType::f16, DType::bf16})
-      for (const Kernel &kernel : samples::madeContractions(extents, type)) addMade(kernel, tiles, subjects);
+      for (const Kernel &kernel : samples::madeContractions(extents, type))
+        addMade(kernel, tiles, subjects);
   size_t inPlace = 0;
   for (const HopperSubject &subject : subjects) {
     inPlace += isMadeByEngine(hopperProduct(subject.kernel, subject.configuration).product.value());

@@ -1,5 +1,6 @@
-// The short forms of activations on the host: within the error that the reference grants them (kernel/ShortFunction.h), at every number
-// of the type that they are stored in, beyond it, at infinities and at NaN.
+// The short forms of activations on the host: within the error that the reference grants them
+// (kernel/ShortFunction.h), at every number of the type that they are stored in, beyond it, at
+// infinities and at NaN.
 #include "tests/emulate/host/emulate_keywords.h"
 
 #include "weft/slope.cuh"
@@ -25,17 +26,22 @@ double exactSlope(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)) + x * 
 void forEachNumber(DType type, const std::function<void(float)> &visit) {
   for (unsigned bits = 0; bits < 0x10000; ++bits) {
     const unsigned short pattern = (unsigned short)bits;
-    if (const double value = reference::loadElement(type, reinterpret_cast<const std::byte *>(&pattern)); std::isfinite(value)) visit(float(value));
+    if (const double value =
+            reference::loadElement(type, reinterpret_cast<const std::byte *>(&pattern));
+        std::isfinite(value))
+      visit(float(value));
   }
 }
 
 /// The worst error in units of what is granted.
-double worst(DType type, const std::function<float(float)> &function, const std::function<double(double)> &exact, bool isSlope) {
+double worst(DType type, const std::function<float(float)> &function,
+             const std::function<double(double)> &exact, bool isSlope) {
   double most = 0;
   forEachNumber(type, [&](float x) {
     const double want = exact(x), got = function(x);
     REQUIRE(std::isfinite(got));
-    // The arguments of fp32 functions are off by some units in their last place, and so is the result (PointEvaluator).
+    // The arguments of fp32 functions are off by some units in their last place, and so is the
+    // result (PointEvaluator).
     const double moved = std::abs(exact(x * (1 + 0x1p-21)) - want) + 0x1p-21 * std::abs(want);
     most = std::max(most, std::abs(got - want) / (shortError(type, want, isSlope ? x : 0) + moved));
   });
@@ -45,8 +51,10 @@ double worst(DType type, const std::function<float(float)> &function, const std:
 }  // namespace
 
 TEST_CASE("short forms of gelu and its derivative stay within what the reference grants") {
-  const double half = worst(DType::f16, geluForHalf, exactGelu, false), brain = worst(DType::bf16, geluForBfloat16, exactGelu, false);
-  const double halfSlope = worst(DType::f16, slope::geluForHalf, exactSlope, true), brainSlope = worst(DType::bf16, slope::geluForBfloat16, exactSlope, true);
+  const double half = worst(DType::f16, geluForHalf, exactGelu, false),
+               brain = worst(DType::bf16, geluForBfloat16, exactGelu, false);
+  const double halfSlope = worst(DType::f16, slope::geluForHalf, exactSlope, true),
+               brainSlope = worst(DType::bf16, slope::geluForBfloat16, exactSlope, true);
   CAPTURE(half, brain, halfSlope, brainSlope);
   for (double one : {half, brain, halfSlope, brainSlope}) {
     CHECK(one <= 1.0);
@@ -55,14 +63,16 @@ TEST_CASE("short forms of gelu and its derivative stay within what the reference
 }
 
 TEST_CASE("short forms pass NaN and infinities on") {
-  constexpr float infinity = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  constexpr float infinity = std::numeric_limits<float>::infinity(),
+                  nan = std::numeric_limits<float>::quiet_NaN();
   for (float (*function)(float) : {geluForHalf, geluForBfloat16}) {
     CHECK(std::isnan(function(nan)));
     CHECK(function(infinity) == infinity);
     CHECK(std::abs(function(-infinity)) < 1e-7f);
     CHECK(function(3e38f) == 3e38f);
   }
-  for (float (*function)(float) : {slope::geluForHalf, slope::geluForBfloat16}) CHECK(std::isnan(function(nan)));
+  for (float (*function)(float) : {slope::geluForHalf, slope::geluForBfloat16})
+    CHECK(std::isnan(function(nan)));
   CHECK(slope::geluForBfloat16(infinity) == 1.0f);
   CHECK(slope::geluForBfloat16(-3e38f) == 0.0f);
 }

@@ -1,4 +1,5 @@
-// Artifacts with a stand-in for cubins, which the stand-in for the driver (tests/support/fakecuda) loads; see BaseArtifacts.h.
+// Artifacts with a stand-in for cubins, which the stand-in for the driver (tests/support/fakecuda)
+// loads; see BaseArtifacts.h.
 #include "tests/fuzz/BaseArtifacts.h"
 
 #include "runtime/Artifact.h"
@@ -15,7 +16,9 @@ namespace fs = std::filesystem;
 namespace {
 
 /// Every function of it exists and does nothing.
-constexpr const char *standInCubin = "\x7f" "ELF stand-in";
+constexpr const char *standInCubin =
+    "\x7f"
+    "ELF stand-in";
 
 void compile(std::vector<std::string> arguments) {
   std::vector<char *> pointers;
@@ -31,9 +34,11 @@ void addCubins(const fs::path &folder) {
   for (runtime::PlanKernel &kernel : artifact.plan.kernels)
     if (!kernel.source.empty()) kernel.cubin = name;
   artifact.cubins[name] = standInCubin;
-  // Hundreds of records of fusions: to read them again in every command would take most of the time.
+  // Hundreds of records of fusions: to read them again in every command would take most of the
+  // time.
   constexpr size_t mostFusions = 40;
-  if (nlohmann::json &fusions = artifact.report["fusions"]; fusions.size() > mostFusions) fusions.erase(fusions.begin() + mostFusions, fusions.end());
+  if (nlohmann::json &fusions = artifact.report["fusions"]; fusions.size() > mostFusions)
+    fusions.erase(fusions.begin() + mostFusions, fusions.end());
   runtime::writeArtifact(artifact, folder);
 }
 
@@ -48,19 +53,26 @@ std::vector<BaseArtifact> makeBaseArtifacts(const fs::path &corpus, const fs::pa
   const auto graph = [&](const char *name) { return (corpus / "mlir" / name).string(); };
   const std::vector<Row> rows = {
       {"attention", {graph("attention.mlir"), "--attention", "unfused"}},
-      {"encoder", {graph("encoder.mlir"), "--stacking", "three", "--attention", "unfused", "--no-library"}},
-      {"chunks", {graph("attention.mlir"), "--attention", "unfused", "--parts", "2", "--no-library"}},
-      {"backward", {graph("feed_forward.mlir"), "--train", "--stacking", "separate", "--no-library"}},
-      {"training", {graph("tokens.mlir"), "--dtype", "f32", "--train", "--optimizer", "adamw", "--no-library"}, true},
+      {"encoder",
+       {graph("encoder.mlir"), "--stacking", "three", "--attention", "unfused", "--no-library"}},
+      {"chunks",
+       {graph("attention.mlir"), "--attention", "unfused", "--parts", "2", "--no-library"}},
+      {"backward",
+       {graph("feed_forward.mlir"), "--train", "--stacking", "separate", "--no-library"}},
+      {"training",
+       {graph("tokens.mlir"), "--dtype", "f32", "--train", "--optimizer", "adamw", "--no-library"},
+       true},
   };
   std::vector<BaseArtifact> artifacts;
   for (const Row &row : rows) {
-    const BaseArtifact artifact{.name = row.name, .folder = scratch / row.name, .isTraining = row.isTraining};
+    const BaseArtifact artifact{
+        .name = row.name, .folder = scratch / row.name, .isTraining = row.isTraining};
     artifacts.push_back(artifact);
     if (fs::exists(artifact.folder)) continue;  // two kinds of input ask for them
     std::vector<std::string> arguments = {"weft", "compile"};
     arguments.insert(arguments.end(), row.arguments.begin(), row.arguments.end());
-    for (const char *flag : {"--profile", "none", "--stop-after", "emit", "-o"}) arguments.emplace_back(flag);
+    for (const char *flag : {"--profile", "none", "--stop-after", "emit", "-o"})
+      arguments.emplace_back(flag);
     arguments.push_back(artifact.folder.string());
     compile(arguments);
     addCubins(artifact.folder);
@@ -75,9 +87,11 @@ std::string makeBaseProfile(const fs::path &graph) {
   target.profile = "none";
   driver::Compilation compilation(model, {}, target);
   compilation.import(driver::Phase::import);
-  const std::vector<select::Problem> problems = compilation.problems(compilation.propose(driver::Phase::import));
+  const std::vector<select::Problem> problems =
+      compilation.problems(compilation.propose(driver::Phase::import));
   const driver::ProfileSpaceOptions few{.mostLayouts = 2, .mostStrided = 1, .mostKnobs = 1};
-  return printProfile(samples::completeProfile(driver::profileSpace(problems, {}, compilation.costModel(), few)));
+  return printProfile(
+      samples::completeProfile(driver::profileSpace(problems, {}, compilation.costModel(), few)));
 }
 
 }  // namespace weft::fuzz

@@ -21,7 +21,8 @@ using nlohmann::json;
 namespace {
 
 CountedRuns runsFromJson(const json &object) {
-  CountedRuns runs{.inputs = object.at("inputs"), .findings = object.at("findings"), .commands = {}};
+  CountedRuns runs{
+      .inputs = object.at("inputs"), .findings = object.at("findings"), .commands = {}};
   for (const auto &[verb, commands] : object.at("commands").items())
     runs.commands[verb] = {.run = commands.at("run"), .succeeded = commands.at("succeeded")};
   return runs;
@@ -29,7 +30,8 @@ CountedRuns runsFromJson(const json &object) {
 
 json toJson(const CountedRuns &runs) {
   json commands = json::object();
-  for (const auto &[verb, count] : runs.commands) commands[verb] = {{"run", count.run}, {"succeeded", count.succeeded}};
+  for (const auto &[verb, count] : runs.commands)
+    commands[verb] = {{"run", count.run}, {"succeeded", count.succeeded}};
   return {{"inputs", runs.inputs}, {"findings", runs.findings}, {"commands", commands}};
 }
 
@@ -41,10 +43,12 @@ uint64_t Count::total() const {
   return sum;
 }
 
-CountsFile::CountsFile(const fs::path &corpus) : path(corpus / "counts.json"), lock(open(corpus.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+CountsFile::CountsFile(const fs::path &corpus)
+    : path(corpus / "counts.json"), lock(open(corpus.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
   if (lock < 0 || flock(lock, LOCK_EX | LOCK_NB) != 0) {
     if (lock >= 0) close(lock);
-    throw std::runtime_error("another weft-fuzz counts into " + corpus.string() + "; --jobs gives one more processes");
+    throw std::runtime_error("another weft-fuzz counts into " + corpus.string() +
+                             "; --jobs gives one more processes");
   }
   std::ifstream file(path);
   if (!file) return;
@@ -53,7 +57,8 @@ CountsFile::CountsFile(const fs::path &corpus) : path(corpus / "counts.json"), l
     for (const auto &[kind, object] : document.items()) {
       Count &count = counts[kind];
       count.nextSeed = object.at("nextSeed");
-      for (const auto &[version, runs] : object.at("runs").items()) count.runs[version] = runsFromJson(runs);
+      for (const auto &[version, runs] : object.at("runs").items())
+        count.runs[version] = runsFromJson(runs);
     }
   } catch (const json::exception &error) {
     close(lock);

@@ -1,5 +1,5 @@
-// How many inputs of each kind were ever run, on which code, and which seed is next: one file beside the corpus, so that every
-// later run goes on where the last one ended.
+// How many inputs of each kind were ever run, on which code, and which seed is next: one file
+// beside the corpus, so that every later run goes on where the last one ended.
 #pragma once
 
 #include "tests/fuzz/Workers.h"
@@ -26,7 +26,8 @@ struct Count {
 /// The counts of a corpus, which one process at a time may add to.
 class CountsFile {
 public:
-  /// Throws std::runtime_error where another process counts into this corpus, or for a file that is none of ours. No file: no counts.
+  /// Throws std::runtime_error where another process counts into this corpus, or for a file that is
+  /// none of ours. No file: no counts.
   explicit CountsFile(const std::filesystem::path &corpus);
   ~CountsFile();
   CountsFile(const CountsFile &) = delete;

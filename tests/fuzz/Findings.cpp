@@ -9,9 +9,11 @@ namespace weft::fuzz {
 
 namespace fs = std::filesystem;
 
-bool keepFinding(const fs::path &folder, const Finding &finding, const Kind &kind, const Files &files) {
+bool keepFinding(const fs::path &folder, const Finding &finding, const Kind &kind,
+                 const Files &files) {
   char hash[20];
-  std::snprintf(hash, sizeof hash, "%08zx", std::hash<std::string>()(signatureOf(finding.problem)) & 0xFFFFFFFFu);
+  std::snprintf(hash, sizeof hash, "%08zx",
+                std::hash<std::string>()(signatureOf(finding.problem)) & 0xFFFFFFFFu);
   const fs::path own = folder / (finding.kind + "-" + hash);
   const bool isNew = fs::create_directories(own);
   std::ofstream text(own / "finding.txt", std::ios::app);
@@ -19,7 +21,9 @@ bool keepFinding(const fs::path &folder, const Finding &finding, const Kind &kin
     text << "also seed " << finding.seed << "\n";
     return false;
   }
-  text << finding.problem.promise << "\n" << finding.problem.detail << "\n\nkind " << finding.kind << ", seed " << finding.seed << "\n";
+  text << finding.problem.promise << "\n"
+       << finding.problem.detail << "\n\nkind " << finding.kind << ", seed " << finding.seed
+       << "\n";
   for (const std::string &command : finding.commands) text << "  " << command << "\n";
   std::ofstream(own / "input", std::ios::binary) << kind.kept(files);
   for (const auto &[name, bytes] : files) {

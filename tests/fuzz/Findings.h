@@ -16,8 +16,10 @@ struct Finding {
   std::vector<std::string> commands;  ///< the last one broke it
 };
 
-/// Writes FOLDER/KIND-HASH: what broke and by which commands (`finding.txt`), what `Kind::regression` takes (`input`), and the
-/// files. The first input of its way is kept, later ones add a line. True for the first.
-bool keepFinding(const std::filesystem::path &folder, const Finding &finding, const Kind &kind, const Files &files);
+/// Writes FOLDER/KIND-HASH: what broke and by which commands (`finding.txt`), what
+/// `Kind::regression` takes (`input`), and the files. The first input of its way is kept, later
+/// ones add a line. True for the first.
+bool keepFinding(const std::filesystem::path &folder, const Finding &finding, const Kind &kind,
+                 const Files &files);
 
 }  // namespace weft::fuzz

@@ -1,5 +1,6 @@
-// Mutations of a graph's text that mostly leave it a graph: operands, extents, dtypes, axes, einsums, attributes, ops and results
-// are changed where they stand and wherever they occur, so that verifiers and passes are tried and not only the parser.
+// Mutations of a graph's text that mostly leave it a graph: operands, extents, dtypes, axes,
+// einsums, attributes, ops and results are changed where they stand and wherever they occur, so
+// that verifiers and passes are tried and not only the parser.
 #pragma once
 
 #include "tests/fuzz/Random.h"

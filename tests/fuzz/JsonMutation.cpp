@@ -37,15 +37,15 @@ json &someNode(json &document, Random &random) {
 
 json ofAnyType(Random &random) {
   switch (random.below(9)) {
-  case 0: return nullptr;
-  case 1: return random.oneIn(2);
-  case 2: return json::array();
-  case 3: return json::object();
-  case 4: return hostileName(random);
-  case 5: return 0.5;
-  case 6: return json::array({json::array()});
-  case 7: return int64_t(random.next());
-  default: return uint64_t(random.next());
+    case 0: return nullptr;
+    case 1: return random.oneIn(2);
+    case 2: return json::array();
+    case 3: return json::object();
+    case 4: return hostileName(random);
+    case 5: return 0.5;
+    case 6: return json::array({json::array()});
+    case 7: return int64_t(random.next());
+    default: return uint64_t(random.next());
   }
 }
 
@@ -58,14 +58,16 @@ json hostileNumberValue(Random &random) {
 
 json changedScalar(const json &value, Random &random, const std::vector<std::string> &words) {
   if (value.is_boolean()) return random.oneIn(4) ? ofAnyType(random) : json(!value.get<bool>());
-  if (value.is_number_integer() && random.oneIn(2)) {  // a near one: an index of another element, an extent that almost fits
-    const int64_t number = value.is_number_unsigned() ? int64_t(value.get<uint64_t>()) : value.get<int64_t>();
+  if (value.is_number_integer() &&
+      random.oneIn(2)) {  // a near one: an index of another element, an extent that almost fits
+    const int64_t number =
+        value.is_number_unsigned() ? int64_t(value.get<uint64_t>()) : value.get<int64_t>();
     const int64_t step = int64_t(1 + random.below(4));
     switch (random.below(4)) {
-    case 0: return int64_t(uint64_t(number) + uint64_t(step));
-    case 1: return int64_t(uint64_t(number) - uint64_t(step));
-    case 2: return int64_t(uint64_t(number) * uint64_t(1 + step));
-    default: return number / (1 + step);
+      case 0: return int64_t(uint64_t(number) + uint64_t(step));
+      case 1: return int64_t(uint64_t(number) - uint64_t(step));
+      case 2: return int64_t(uint64_t(number) * uint64_t(1 + step));
+      default: return number / (1 + step);
     }
   }
   if (value.is_number()) return hostileNumberValue(random);
@@ -83,23 +85,23 @@ void changeChildren(json &parent, Random &random, const std::vector<std::string>
   if (parent.is_array()) {
     const json copy = parent[index];
     switch (random.below(4)) {
-    case 0: parent.erase(index); return;
-    case 1: parent.insert(parent.begin() + ptrdiff_t(other), copy); return;
-    case 2: parent[other] = copy; return;
-    default: std::swap(parent[index], parent[other]); return;
+      case 0: parent.erase(index); return;
+      case 1: parent.insert(parent.begin() + ptrdiff_t(other), copy); return;
+      case 2: parent[other] = copy; return;
+      default: std::swap(parent[index], parent[other]); return;
     }
   }
   const std::string name = std::next(parent.begin(), ptrdiff_t(index)).key();
   switch (random.below(5)) {
-  case 0: parent.erase(name); return;
-  case 1: parent[words.empty() ? hostileName(random) : random.pick(words)] = parent[name]; return;
-  case 2: parent[hostileName(random)] = ofAnyType(random); return;
-  case 3: std::swap(childOf(parent, index), childOf(parent, other)); return;
-  default: {
-    json value = std::move(parent[name]);
-    parent.erase(name);
-    parent[hostileName(random)] = std::move(value);
-  }
+    case 0: parent.erase(name); return;
+    case 1: parent[words.empty() ? hostileName(random) : random.pick(words)] = parent[name]; return;
+    case 2: parent[hostileName(random)] = ofAnyType(random); return;
+    case 3: std::swap(childOf(parent, index), childOf(parent, other)); return;
+    default: {
+      json value = std::move(parent[name]);
+      parent.erase(name);
+      parent[hostileName(random)] = std::move(value);
+    }
   }
 }
 
@@ -111,23 +113,23 @@ void mutateJson(json &document, Random &random, const std::vector<std::string> &
     return;
   }
   switch (random.below(8)) {
-  case 0:
-  case 1: return changeChildren(someParent(document, random), random, words);
-  case 2: {  // a node in place of another of its type
-    const json from = someNode(document, random);
-    for (int attempt = 0; attempt < 20; ++attempt)
-      if (json &to = someNode(document, random); to.type() == from.type()) {
-        to = from;
-        return;
-      }
-    return;
-  }
-  case 3: someNode(document, random) = ofAnyType(random); return;
-  default: {
-    json &node = someNode(document, random);
-    if (node.is_structured() && !node.empty()) return changeChildren(node, random, words);
-    node = changedScalar(node, random, words);
-  }
+    case 0:
+    case 1: return changeChildren(someParent(document, random), random, words);
+    case 2: {  // a node in place of another of its type
+      const json from = someNode(document, random);
+      for (int attempt = 0; attempt < 20; ++attempt)
+        if (json &to = someNode(document, random); to.type() == from.type()) {
+          to = from;
+          return;
+        }
+      return;
+    }
+    case 3: someNode(document, random) = ofAnyType(random); return;
+    default: {
+      json &node = someNode(document, random);
+      if (node.is_structured() && !node.empty()) return changeChildren(node, random, words);
+      node = changedScalar(node, random, words);
+    }
   }
 }
 
@@ -146,11 +148,11 @@ std::string nestedDeeply(const json &document, Random &random, size_t depth) {
 }
 
 std::string textOf(const json &document) {
-  // nlohmann writes no string that is no UTF-8; such strings are rare, so that the document is walked only for those.
+  // nlohmann writes no string that is no UTF-8; such strings are rare, so that the document is
+  // walked only for those.
   try {
     return document.dump(1);
-  } catch (const json::type_error &) {
-  }
+  } catch (const json::type_error &) {}
   if (document.is_string()) return "\"" + document.get<std::string>() + "\"";
   if (!document.is_structured()) return document.dump();
   std::string text = document.is_array() ? "[" : "{";

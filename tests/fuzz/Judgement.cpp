@@ -20,7 +20,8 @@ namespace fs = std::filesystem;
 constexpr std::string_view errorMark = "weft: error: ";
 constexpr size_t longestMessage = 16 << 10;
 
-/// The sequence that starts here is one character of UTF-8, and no control character; its length, else 0.
+/// The sequence that starts here is one character of UTF-8, and no control character; its length,
+/// else 0.
 size_t printableLength(std::string_view text) {
   const uint8_t first = uint8_t(text[0]);
   if (first < 0x80) return first == '\n' || (first >= 0x20 && first != 0x7f) ? 1 : 0;
@@ -32,7 +33,8 @@ size_t printableLength(std::string_view text) {
     point = point << 6 | (uint8_t(text[i]) & 0x3F);
   }
   static constexpr uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-  const bool isValid = point >= least[length] && point <= 0x10FFFF && (point < 0xD800 || point > 0xDFFF);
+  const bool isValid =
+      point >= least[length] && point <= 0x10FFFF && (point < 0xD800 || point > 0xDFFF);
   return isValid && point >= 0xA0 ? length : 0;
 }
 
@@ -55,7 +57,8 @@ bool namesPlace(const std::string &message, const std::vector<std::string> &name
     return open != std::string::npos && message.find(quote, open + 1) != std::string::npos;
   };
   static const std::regex kernel("kernel [A-Za-z_0-9]+( |:)");
-  return quoted('\'') || quoted('"') || message.find("--") != std::string::npos || std::regex_search(message, kernel);
+  return quoted('\'') || quoted('"') || message.find("--") != std::string::npos ||
+         std::regex_search(message, kernel);
 }
 
 /// Words of letters: a reason has at least three.
@@ -77,20 +80,24 @@ std::string shortened(std::string text, size_t most = 600) {
 Problem judgeStream(const std::string &err, size_t errorAt) {
   std::istringstream lines(err.substr(0, errorAt));
   for (std::string line; std::getline(lines, line);)
-    if (!line.starts_with("weft: ") && !line.starts_with(" ")) return {"a line of standard error that is none of weft's", line};
+    if (!line.starts_with("weft: ") && !line.starts_with(" "))
+      return {"a line of standard error that is none of weft's", line};
   return {};
 }
 
 Problem judgeMessage(const std::string &message, const std::vector<std::string> &names) {
   if (message.size() > longestMessage) return {"a message longer than 16 KiB", shortened(message)};
-  if (message.find("internal error") != std::string::npos) return {"an internal error", shortened(message)};
-  if (message.find("out of memory") != std::string::npos) return {"memory over the limit", shortened(message)};
+  if (message.find("internal error") != std::string::npos)
+    return {"an internal error", shortened(message)};
+  if (message.find("out of memory") != std::string::npos)
+    return {"memory over the limit", shortened(message)};
   if (!namesPlace(message, names)) return {"a message without a place", shortened(message)};
   if (wordsOf(message) < 3) return {"a message without a reason", shortened(message)};
   return {};
 }
 
-/// As much as a file holds, through one buffer: folders of an artifact are read before and after every command.
+/// As much as a file holds, through one buffer: folders of an artifact are read before and after
+/// every command.
 std::string hashOfFile(const std::string &path) {
   static thread_local std::string buffer(size_t(1) << 16, '\0');
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -103,52 +110,68 @@ std::string hashOfFile(const std::string &path) {
 }
 
 bool isBelow(const std::string &path, const std::vector<std::string> &roots) {
-  return std::ranges::any_of(roots, [&](const std::string &root) { return path == root || path.starts_with(root + "/"); });
+  return std::ranges::any_of(
+      roots, [&](const std::string &root) { return path == root || path.starts_with(root + "/"); });
 }
 
 }  // namespace
 
-Problem judge(const Outcome &outcome, const CommandTraits &traits, const std::vector<std::string> &names) {
-  if (outcome.code < 0 || outcome.code > 4) return {"an exit code outside 0 to 4", std::to_string(outcome.code)};
+Problem judge(const Outcome &outcome, const CommandTraits &traits,
+              const std::vector<std::string> &names) {
+  if (outcome.code < 0 || outcome.code > 4)
+    return {"an exit code outside 0 to 4", std::to_string(outcome.code)};
   const size_t errorAt = outcome.err.find(errorMark);
   const bool hasError = errorAt != std::string::npos;
   for (const std::string *stream : {&outcome.err, &outcome.out})
     if (const size_t length = printablePrefix(*stream); length < stream->size())
-      return {"a stream that is not printable UTF-8", shortened(stream->substr(length > 80 ? length - 80 : 0, 160))};
-  if (const Problem problem = judgeStream(outcome.err, hasError ? errorAt : outcome.err.size())) return problem;
-  if (traits.json && !nlohmann::json::accept(outcome.out)) return {"--json printed no JSON value", shortened(outcome.out)};
+      return {"a stream that is not printable UTF-8",
+              shortened(stream->substr(length > 80 ? length - 80 : 0, 160))};
+  if (const Problem problem = judgeStream(outcome.err, hasError ? errorAt : outcome.err.size()))
+    return problem;
+  if (traits.json && !nlohmann::json::accept(outcome.out))
+    return {"--json printed no JSON value", shortened(outcome.out)};
   if (outcome.code == 0 || (outcome.code == 1 && traits.oneIsAnswer && !hasError))
     return hasError ? Problem{"an error with exit code 0", shortened(outcome.err)} : Problem{};
-  if (!hasError) return {"a failure without a message", "exit code " + std::to_string(outcome.code) + ": " + shortened(outcome.err)};
+  if (!hasError)
+    return {"a failure without a message",
+            "exit code " + std::to_string(outcome.code) + ": " + shortened(outcome.err)};
   return judgeMessage(outcome.err.substr(errorAt + errorMark.size()), names);
 }
 
-std::string hashOfBytes(std::string_view bytes) { return std::to_string(std::hash<std::string_view>()(bytes)); }
+std::string hashOfBytes(std::string_view bytes) {
+  return std::to_string(std::hash<std::string_view>()(bytes));
+}
 
 Snapshot snapshotOf(const std::string &folder) {
   Snapshot snapshot;
   std::error_code ignored;
-  for (fs::recursive_directory_iterator entry(folder, ignored), end; entry != end; entry.increment(ignored)) {
+  for (fs::recursive_directory_iterator entry(folder, ignored), end; entry != end;
+       entry.increment(ignored)) {
     const std::string &path = entry->path().native();
     std::string &content = snapshot[path.substr(folder.size() + 1)];
-    if (entry->is_symlink()) content = "link to " + fs::read_symlink(entry->path(), ignored).string();
+    if (entry->is_symlink())
+      content = "link to " + fs::read_symlink(entry->path(), ignored).string();
     else if (entry->is_directory()) content = folderContent;
     else content = hashOfFile(path);
   }
   return snapshot;
 }
 
-Problem judgeFiles(const Snapshot &before, const Snapshot &after, const Outcome &outcome, const CommandTraits &traits) {
+Problem judgeFiles(const Snapshot &before, const Snapshot &after, const Outcome &outcome,
+                   const CommandTraits &traits) {
   const bool succeeded = outcome.code == 0;
   for (const auto &[name, content] : after) {
     if (name.find(".weft-") != std::string::npos) return {"a temporary file left behind", name};
     const auto old = before.find(name);
     if (old != before.end() && old->second == content) continue;
     if (isBelow(name, traits.mayTouch) || (succeeded && isBelow(name, traits.writes))) continue;
-    return {succeeded ? "a file written that nobody asked for" : "a file written by a command that failed", name};
+    return {succeeded ? "a file written that nobody asked for"
+                      : "a file written by a command that failed",
+            name};
   }
   for (const auto &[name, content] : before)
-    if (!after.contains(name) && !isBelow(name, traits.mayTouch) && !(succeeded && isBelow(name, traits.writes)))
+    if (!after.contains(name) && !isBelow(name, traits.mayTouch) &&
+        !(succeeded && isBelow(name, traits.writes)))
       return {"a file removed", name};
   if (succeeded && traits.mustWrite)
     for (const std::string &name : traits.writes)

@@ -1,4 +1,5 @@
-// The kinds of input that are fuzzed: how each is made from a seed, and which commands it is given to.
+// The kinds of input that are fuzzed: how each is made from a seed, and which commands it is given
+// to.
 #pragma once
 
 #include "tests/fuzz/Random.h"
@@ -29,16 +30,20 @@ public:
   virtual void run(Session &session, const Files &files, Random &random, bool everything) const = 0;
 };
 
-/// The kinds that are named, or all. `corpus`: tests/fuzz/corpus; `scratch`: an existing folder, where plans and files of tensors get
-/// artifacts to start from. Throws std::runtime_error for a name of no kind.
-std::vector<std::unique_ptr<Kind>> makeKinds(const std::vector<std::string> &names, const std::filesystem::path &corpus,
+/// The kinds that are named, or all. `corpus`: tests/fuzz/corpus; `scratch`: an existing folder,
+/// where plans and files of tensors get artifacts to start from. Throws std::runtime_error for a
+/// name of no kind.
+std::vector<std::unique_ptr<Kind>> makeKinds(const std::vector<std::string> &names,
+                                             const std::filesystem::path &corpus,
                                              const std::filesystem::path &scratch);
 
 std::unique_ptr<Kind> graphKind(const std::filesystem::path &corpus);
 std::unique_ptr<Kind> configKind(const std::filesystem::path &corpus);
 std::unique_ptr<Kind> profileKind(const std::filesystem::path &corpus);
-std::unique_ptr<Kind> planKind(const std::filesystem::path &corpus, const std::filesystem::path &scratch);
-std::unique_ptr<Kind> safetensorsKind(const std::filesystem::path &corpus, const std::filesystem::path &scratch);
+std::unique_ptr<Kind> planKind(const std::filesystem::path &corpus,
+                               const std::filesystem::path &scratch);
+std::unique_ptr<Kind> safetensorsKind(const std::filesystem::path &corpus,
+                                      const std::filesystem::path &scratch);
 
 /// Every file of a folder in the order of names; throws std::runtime_error if there is none.
 std::vector<std::string> textsOf(const std::filesystem::path &folder, const std::string &extension);

@@ -1,4 +1,5 @@
-// Random choices of the fuzzer: the same seed gives the same choices on every machine, whatever the standard library does.
+// Random choices of the fuzzer: the same seed gives the same choices on every machine, whatever the
+// standard library does.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Commands of weft run inside this process on the files of one input, each judged. A session belongs to a worker process, whose
-// standard streams it redirects.
+// Commands of weft run inside this process on the files of one input, each judged. A session
+// belongs to a worker process, whose standard streams it redirects.
 #pragma once
 
 #include "tests/fuzz/Judgement.h"
@@ -13,7 +13,8 @@ namespace weft::fuzz {
 
 class Session {
 public:
-  /// `folder`: a scratch folder, emptied for every input. `out`, `err`: descriptors of files that take the streams.
+  /// `folder`: a scratch folder, emptied for every input. `out`, `err`: descriptors of files that
+  /// take the streams.
   Session(std::string folder, int out, int err, Slot &slot);
 
   /// A new input: its files replace all others, and earlier problems are forgotten.
@@ -32,7 +33,8 @@ public:
   const Outcome &last() const { return outcome; }
 
 private:
-  /// Brings the scratch folder from what it holds to these files alone, and writes only what differs.
+  /// Brings the scratch folder from what it holds to these files alone, and writes only what
+  /// differs.
   void hold(const std::map<std::string, std::string> &files);
   void run(const std::vector<std::string> &arguments);
 

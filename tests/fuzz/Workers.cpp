@@ -37,7 +37,8 @@ struct Shared {
 
 template <typename T>
 T *sharedMemory() {
-  void *memory = mmap(nullptr, sizeof(T), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  void *memory =
+      mmap(nullptr, sizeof(T), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) throw std::runtime_error("no shared memory");
   return new (memory) T;
 }
@@ -50,7 +51,8 @@ int memoryFile(const char *name) {
 
 Slot *ownSlot = nullptr;
 
-/// Only what is allowed in a signal's handler: the stack's addresses go into the shared page, the parent prints them.
+/// Only what is allowed in a signal's handler: the stack's addresses go into the shared page, the
+/// parent prints them.
 void onCrash(int signal) {
   if (ownSlot) ownSlot->frameCount = backtrace(ownSlot->frames.data(), int(ownSlot->frames.size()));
   std::signal(signal, SIG_DFL);
@@ -65,21 +67,25 @@ void watchCrashes(Slot &slot) {
   stack.ss_size = 256 << 10;
   stack.ss_sp = std::malloc(stack.ss_size);
   sigaltstack(&stack, nullptr);
-  struct sigaction action{};
+  struct sigaction action {};
   action.sa_handler = onCrash;
   action.sa_flags = SA_ONSTACK | SA_RESETHAND;
-  for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) sigaction(signal, &action, nullptr);
+  for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT})
+    sigaction(signal, &action, nullptr);
 }
 
-/// "function (library)" or "library+offset" of every frame, without addresses, so that equal crashes have equal texts.
+/// "function (library)" or "library+offset" of every frame, without addresses, so that equal
+/// crashes have equal texts.
 std::string framesText(const Slot &slot) {
   std::string text;
   for (int frame = 0; frame < slot.frameCount; ++frame) {
     Dl_info info{};
     if (!dladdr(slot.frames[size_t(frame)], &info) || !info.dli_fname) continue;
     char offset[32];
-    std::snprintf(offset, sizeof offset, "+0x%zx", size_t(slot.frames[size_t(frame)]) - size_t(info.dli_fbase));
-    text += std::string("\n  ") + fs::path(info.dli_fname).filename().string() + offset + (info.dli_sname ? std::string(" ") + info.dli_sname : "");
+    std::snprintf(offset, sizeof offset, "+0x%zx",
+                  size_t(slot.frames[size_t(frame)]) - size_t(info.dli_fbase));
+    text += std::string("\n  ") + fs::path(info.dli_fname).filename().string() + offset +
+            (info.dli_sname ? std::string(" ") + info.dli_sname : "");
   }
   return text;
 }
@@ -100,7 +106,8 @@ std::string readAll(int descriptor) {
 
 class Worker {
 public:
-  Worker(fs::path folder, Slot *slot) : slot(slot), out(memoryFile("out")), err(memoryFile("err")), folder(std::move(folder)) {}
+  Worker(fs::path folder, Slot *slot)
+      : slot(slot), out(memoryFile("out")), err(memoryFile("err")), folder(std::move(folder)) {}
   ~Worker() {
     close(out);
     close(err);
@@ -121,15 +128,22 @@ public:
 
 class Crew {
 public:
-  Crew(const Kind &kind, const std::function<Work(uint64_t)> &work, uint64_t end, Clock::time_point deadline, const WorkLimits &limits,
-       fs::path findings)
-      : kind(kind), work(work), end(end), deadline(deadline), limits(limits), findings(std::move(findings)), shared(sharedMemory<Shared>()) {}
+  Crew(const Kind &kind, const std::function<Work(uint64_t)> &work, uint64_t end,
+       Clock::time_point deadline, const WorkLimits &limits, fs::path findings)
+      : kind(kind),
+        work(work),
+        end(end),
+        deadline(deadline),
+        limits(limits),
+        findings(std::move(findings)),
+        shared(sharedMemory<Shared>()) {}
 
   Tally run(uint64_t first, int jobs, const fs::path &scratch) {
     shared->next = first;
     std::vector<std::unique_ptr<Worker>> workers;
     for (int index = 0; index < jobs; ++index) {
-      workers.push_back(std::make_unique<Worker>(scratch / ("worker-" + std::to_string(index)), sharedMemory<Slot>()));
+      workers.push_back(std::make_unique<Worker>(scratch / ("worker-" + std::to_string(index)),
+                                                 sharedMemory<Slot>()));
       start(*workers.back());
     }
     for (bool isBusy = true; isBusy;) {
@@ -205,7 +219,11 @@ private:
     slot.isIdle = true;
     ++slot.finished;
     if (session.problem())
-      keep({.kind = kind.name(), .seed = number, .problem = session.problem(), .commands = session.commandLines()}, work(number).files);
+      keep({.kind = kind.name(),
+            .seed = number,
+            .problem = session.problem(),
+            .commands = session.commandLines()},
+           work(number).files);
     return true;
   }
 
@@ -224,7 +242,9 @@ private:
     }
     worker.process = -1;
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-      if (worker.slot->isIdle) throw std::runtime_error("a worker died between two inputs, near number " + std::to_string(worker.slot->seed));
+      if (worker.slot->isIdle)
+        throw std::runtime_error("a worker died between two inputs, near number " +
+                                 std::to_string(worker.slot->seed));
       bury(worker, status);
     }
     if (!hasWork()) return false;
@@ -243,7 +263,8 @@ private:
       return;
     }
     if (cpu - worker.cpuAtStart > limits.cpuSeconds) worker.hang = "of processor time";
-    else if (std::chrono::duration<double>(now - worker.wallAtStart).count() > limits.wallSeconds) worker.hang = "of time";
+    else if (std::chrono::duration<double>(now - worker.wallAtStart).count() > limits.wallSeconds)
+      worker.hang = "of time";
     if (!worker.hang.empty()) kill(worker.process, SIGKILL);
   }
 
@@ -251,16 +272,22 @@ private:
     const uint64_t number = worker.slot->seed;
     Problem problem{"a crash", ""};
     if (!worker.hang.empty()) problem.promise = "more than 20 s " + worker.hang;
-    else if (WIFSIGNALED(status)) problem.promise = std::string("a crash: ") + strsignal(WTERMSIG(status));
+    else if (WIFSIGNALED(status))
+      problem.promise = std::string("a crash: ") + strsignal(WTERMSIG(status));
     else problem.promise = "the process ended: exit code " + std::to_string(WEXITSTATUS(status));
     std::string err = readAll(worker.err);
     if (err.size() > 400) err = err.substr(err.size() - 400);
     problem.detail = framesText(*worker.slot) + "\n" + err;
-    if (ftruncate(worker.err, 0) != 0 || ftruncate(worker.out, 0) != 0) throw std::runtime_error("a stream cannot be emptied");
+    if (ftruncate(worker.err, 0) != 0 || ftruncate(worker.out, 0) != 0)
+      throw std::runtime_error("a stream cannot be emptied");
     lseek(worker.err, 0, SEEK_SET);
     lseek(worker.out, 0, SEEK_SET);
     ++worker.slot->finished;
-    keep({.kind = kind.name(), .seed = number, .problem = problem, .commands = {worker.slot->command.data()}}, work(number).files);
+    keep({.kind = kind.name(),
+          .seed = number,
+          .problem = problem,
+          .commands = {worker.slot->command.data()}},
+         work(number).files);
   }
 
   const Kind &kind;
@@ -274,8 +301,9 @@ private:
 
 }  // namespace
 
-Tally tryInputs(const Kind &kind, const std::function<Work(uint64_t)> &work, uint64_t first, uint64_t end, int jobs,
-                Clock::time_point deadline, const WorkLimits &limits, const fs::path &scratch, const fs::path &findings) {
+Tally tryInputs(const Kind &kind, const std::function<Work(uint64_t)> &work, uint64_t first,
+                uint64_t end, int jobs, Clock::time_point deadline, const WorkLimits &limits,
+                const fs::path &scratch, const fs::path &findings) {
   return Crew(kind, work, end, deadline, limits, findings).run(first, jobs, scratch);
 }
 

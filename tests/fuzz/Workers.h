@@ -1,5 +1,6 @@
-// Worker processes that try inputs, and the parent that outlives them: a crash, a hang or too much memory costs one worker and one
-// input. Workers are forked from the parent, which has loaded everything and runs no thread.
+// Worker processes that try inputs, and the parent that outlives them: a crash, a hang or too much
+// memory costs one worker and one input. Workers are forked from the parent, which has loaded
+// everything and runs no thread.
 #pragma once
 
 #include "tests/fuzz/Findings.h"
@@ -12,10 +13,10 @@
 namespace weft::fuzz {
 
 struct WorkLimits {
-  double cpuSeconds = 20;          ///< of one command
-  double wallSeconds = 240;        ///< of one command: waits count as hangs, a busy machine does not
+  double cpuSeconds = 20;    ///< of one command
+  double wallSeconds = 240;  ///< of one command: waits count as hangs, a busy machine does not
   int64_t memoryBytes = int64_t(2) << 30;  ///< of a worker; 0: none, as AddressSanitizer needs
-  uint64_t inputsPerWorker = 300;  ///< then a fresh one takes over
+  uint64_t inputsPerWorker = 300;          ///< then a fresh one takes over
 };
 
 /// An input by its number: its files, and the choices that follow.
@@ -38,8 +39,9 @@ struct Tally {
 };
 
 /// Tries inputs `first` to `end` - 1 until the deadline, in `jobs` processes.
-Tally tryInputs(const Kind &kind, const std::function<Work(uint64_t)> &work, uint64_t first, uint64_t end, int jobs,
-                std::chrono::steady_clock::time_point deadline, const WorkLimits &limits, const std::filesystem::path &scratch,
+Tally tryInputs(const Kind &kind, const std::function<Work(uint64_t)> &work, uint64_t first,
+                uint64_t end, int jobs, std::chrono::steady_clock::time_point deadline,
+                const WorkLimits &limits, const std::filesystem::path &scratch,
                 const std::filesystem::path &findings);
 
 }  // namespace weft::fuzz

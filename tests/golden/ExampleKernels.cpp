@@ -25,11 +25,15 @@ int KernelBuilder::op(BodyOp op, const std::string &name, DType dtype, std::vect
   return value;
 }
 
-int KernelBuilder::elementwise(const std::string &name, const std::string &spelling, std::vector<int> operands,
-                               const std::string &result, std::map<std::string, Attribute> attributes) {
+int KernelBuilder::elementwise(const std::string &name, const std::string &spelling,
+                               std::vector<int> operands, const std::string &result,
+                               std::map<std::string, Attribute> attributes) {
   const Value first = kernel.values[operands[0]];
-  return op({.name = name, .operands = operands, .attributes = std::move(attributes), .spelling = spelling}, result, first.dtype,
-            first.axes);
+  return op({.name = name,
+             .operands = operands,
+             .attributes = std::move(attributes),
+             .spelling = spelling},
+            result, first.dtype, first.axes);
 }
 
 Kernel KernelBuilder::finish(std::vector<int> outputs) {
@@ -40,7 +44,8 @@ Kernel KernelBuilder::finish(std::vector<int> outputs) {
 
 namespace {
 
-constexpr OperatorClass normalization = OperatorClass::normalization, movement = OperatorClass::movement;
+constexpr OperatorClass normalization = OperatorClass::normalization,
+                        movement = OperatorClass::movement;
 
 Extents extentsOf(int scale) {
   return scale == 0 ? Extents{.b = 2, .j = 5, .k = 19, .h = 3, .p = 8, .i = 24, .u = 21}
@@ -50,31 +55,46 @@ Extents extentsOf(int scale) {
 Example biasDropoutResidualLayerNorm(DType dtype, const Extents &e) {
   KernelBuilder builder("bias_dropout_residual_layernorm");
   const int b = builder.axis("b", e.b), j = builder.axis("j", e.j), i = builder.axis("i", e.i);
-  const int product = builder.input("product", dtype, {b, j, i}), x = builder.input("x", dtype, {b, j, i});
+  const int product = builder.input("product", dtype, {b, j, i}),
+            x = builder.input("x", dtype, {b, j, i});
   const int bias = builder.input("bias", dtype, {i}), gamma = builder.input("gamma", dtype, {i});
   const int beta = builder.input("beta", dtype, {i});
   const int biased = builder.elementwise("bias", "{0} + {1}", {product, bias}, "biased");
-  const int dropped = builder.elementwise("dropout", "", {biased}, "dropped", {{"p", 0.1}, {"stream", int64_t(3)}});
+  const int dropped =
+      builder.elementwise("dropout", "", {biased}, "dropped", {{"p", 0.1}, {"stream", int64_t(3)}});
   const int residual = builder.elementwise("residual", "{0} + {1}", {dropped, x}, "residual");
-  const int y = builder.op({.name = "layer_norm", .operatorClass = normalization, .operands = {residual, gamma, beta},
-                            .reducedAxes = {i}, .attributes = {{"axis", int64_t(2)}, {"epsilon", 1e-5}}}, "y", dtype, {b, j, i});
+  const int y = builder.op({.name = "layer_norm",
+                            .operatorClass = normalization,
+                            .operands = {residual, gamma, beta},
+                            .reducedAxes = {i},
+                            .attributes = {{"axis", int64_t(2)}, {"epsilon", 1e-5}}},
+                           "y", dtype, {b, j, i});
   for (const char *name : {"mean", "rstd"}) {
     builder.kernel.values.push_back({.name = name, .dtype = DType::f32, .axes = {b, j}});
-    builder.kernel.body.back().results.push_back(static_cast<int>(builder.kernel.values.size()) - 1);
+    builder.kernel.body.back().results.push_back(static_cast<int>(builder.kernel.values.size()) -
+                                                 1);
   }
   return {"bias_dropout_residual_layernorm", builder.finish({residual, y, y + 1, y + 2}), i};
 }
 
 Example scaleMaskSoftmaxDropout(DType dtype, const Extents &e) {
   KernelBuilder builder("scale_mask_softmax_dropout");
-  const int h = builder.axis("h", e.h), b = builder.axis("b", e.b), j = builder.axis("j", e.j), k = builder.axis("k", e.k);
+  const int h = builder.axis("h", e.h), b = builder.axis("b", e.b), j = builder.axis("j", e.j),
+            k = builder.axis("k", e.k);
   const int score = builder.input("score", dtype, {h, b, j, k});
-  const int scaled = builder.elementwise("scale", "{0} * {factor}", {score}, "scaled", {{"factor", 0.125}});
-  const int masked = builder.elementwise("mask", "", {scaled}, "masked",
-                                         {{"kind", std::string("causal")}, {"query", int64_t(2)}, {"key", int64_t(3)}});
-  const int probability = builder.op({.name = "softmax", .operatorClass = normalization, .operands = {masked}, .reducedAxes = {k},
-                                      .attributes = {{"axis", int64_t(3)}}}, "probability", dtype, {h, b, j, k});
-  const int kept = builder.elementwise("dropout", "", {probability}, "kept_probability", {{"p", 0.1}, {"stream", int64_t(1)}});
+  const int scaled =
+      builder.elementwise("scale", "{0} * {factor}", {score}, "scaled", {{"factor", 0.125}});
+  const int masked = builder.elementwise(
+      "mask", "", {scaled}, "masked",
+      {{"kind", std::string("causal")}, {"query", int64_t(2)}, {"key", int64_t(3)}});
+  const int probability = builder.op({.name = "softmax",
+                                      .operatorClass = normalization,
+                                      .operands = {masked},
+                                      .reducedAxes = {k},
+                                      .attributes = {{"axis", int64_t(3)}}},
+                                     "probability", dtype, {h, b, j, k});
+  const int kept = builder.elementwise("dropout", "", {probability}, "kept_probability",
+                                       {{"p", 0.1}, {"stream", int64_t(1)}});
   return {"scale_mask_softmax_dropout", builder.finish({probability, kept}), k};
 }
 
@@ -84,7 +104,8 @@ Example biasReluDropout(DType dtype, const Extents &e) {
   const int x = builder.input("x", dtype, {b, j, u}), bias = builder.input("bias", dtype, {u});
   const int biased = builder.elementwise("bias", "{0} + {1}", {x, bias}, "biased");
   const int active = builder.elementwise("relu", "weft::relu({0})", {biased}, "active");
-  const int dropped = builder.elementwise("dropout", "", {active}, "dropped", {{"p", 0.1}, {"stream", int64_t(2)}});
+  const int dropped =
+      builder.elementwise("dropout", "", {active}, "dropped", {{"p", 0.1}, {"stream", int64_t(2)}});
   return {"bias_relu_dropout", builder.finish({active, dropped}), u};
 }
 
@@ -93,7 +114,8 @@ Example biasGelu(DType dtype, const Extents &e) {
   const int b = builder.axis("b", e.b), j = builder.axis("j", e.j), u = builder.axis("u", e.u);
   const int x = builder.input("x", dtype, {b, j, u}), bias = builder.input("bias", dtype, {u});
   const int biased = builder.elementwise("bias", "{0} + {1}", {x, bias}, "biased");
-  return {"bias_gelu", builder.finish({builder.elementwise("gelu", "weft::gelu({0})", {biased}, "y")}), u};
+  return {"bias_gelu",
+          builder.finish({builder.elementwise("gelu", "weft::gelu({0})", {biased}, "y")}), u};
 }
 
 Example rmsNorm(DType dtype, const Extents &e) {
@@ -102,8 +124,12 @@ Example rmsNorm(DType dtype, const Extents &e) {
   const int x = builder.input("x", dtype, {b, j, i}), r = builder.input("r", dtype, {b, j, i});
   const int gamma = builder.input("gamma", dtype, {i});
   const int sum = builder.elementwise("residual", "{0} + {1}", {x, r}, "sum");
-  const int y = builder.op({.name = "rms_norm", .operatorClass = normalization, .operands = {sum, gamma}, .reducedAxes = {i},
-                            .attributes = {{"axis", int64_t(2)}, {"epsilon", 1e-6}}}, "y", dtype, {b, j, i});
+  const int y = builder.op({.name = "rms_norm",
+                            .operatorClass = normalization,
+                            .operands = {sum, gamma},
+                            .reducedAxes = {i},
+                            .attributes = {{"axis", int64_t(2)}, {"epsilon", 1e-6}}},
+                           "y", dtype, {b, j, i});
   return {"residual_rms_norm", builder.finish({sum, y}), i};
 }
 
@@ -111,14 +137,24 @@ Example biasGradient(DType dtype, const Extents &e) {
   KernelBuilder builder("bias_gradient");
   const int b = builder.axis("b", e.b), j = builder.axis("j", e.j), i = builder.axis("i", e.i);
   const int dy = builder.input("dy", dtype, {b, j, i});
-  const int sum = builder.op({.name = "reduce", .operatorClass = normalization, .operands = {dy}, .reducedAxes = {b, j},
-                              .attributes = {{"kind", std::string("sum")}, {"axes", std::vector<int64_t>{0, 1}}}}, "dbias", dtype, {i});
+  const int sum = builder.op(
+      {.name = "reduce",
+       .operatorClass = normalization,
+       .operands = {dy},
+       .reducedAxes = {b, j},
+       .attributes = {{"kind", std::string("sum")}, {"axes", std::vector<int64_t>{0, 1}}}},
+      "dbias", dtype, {i});
   return {"bias_gradient", builder.finish({sum}), i};
 }
 
 BodyOp sumOf(int operand, std::vector<int> reducedAxes) {
-  BodyOp op{.name = "reduce", .operatorClass = normalization, .operands = {operand}, .results = {}, .reducedAxes = std::move(reducedAxes),
-            .attributes = {{"kind", std::string("sum")}}, .spelling = {}};
+  BodyOp op{.name = "reduce",
+            .operatorClass = normalization,
+            .operands = {operand},
+            .results = {},
+            .reducedAxes = std::move(reducedAxes),
+            .attributes = {{"kind", std::string("sum")}},
+            .spelling = {}};
   op.attributes["axes"] = std::vector<int64_t>{0, 1};
   return op;
 }
@@ -126,38 +162,51 @@ BodyOp sumOf(int operand, std::vector<int> reducedAxes) {
 Example dropoutActivationBias(DType dtype, const Extents &e) {
   KernelBuilder builder("dropout_activation_bias");
   const int b = builder.axis("b", e.b), j = builder.axis("j", e.j), u = builder.axis("u", e.u);
-  const int dy = builder.input("dy", dtype, {b, j, u}), slope = builder.input("slope", dtype, {b, j, u});
-  const int dropped = builder.elementwise("dropout", "", {dy}, "dropped", {{"p", 0.1}, {"stream", int64_t(2)}});
+  const int dy = builder.input("dy", dtype, {b, j, u}),
+            slope = builder.input("slope", dtype, {b, j, u});
+  const int dropped =
+      builder.elementwise("dropout", "", {dy}, "dropped", {{"p", 0.1}, {"stream", int64_t(2)}});
   const int dx = builder.elementwise("mul", "{0} * {1}", {dropped, slope}, "dx");
-  return {"dropout_activation_bias", builder.finish({dx, builder.op(sumOf(dx, {b, j}), "dbias", dtype, {u})}), u};
+  return {"dropout_activation_bias",
+          builder.finish({dx, builder.op(sumOf(dx, {b, j}), "dbias", dtype, {u})}), u};
 }
 
 Example scaleBias(DType dtype, const Extents &e) {
   KernelBuilder builder("scale_bias");
   const int b = builder.axis("b", e.b), j = builder.axis("j", e.j), i = builder.axis("i", e.i);
   const int dy = builder.input("dy", dtype, {b, j, i}), x = builder.input("x", dtype, {b, j, i});
-  const int mean = builder.input("mean", DType::f32, {b, j}), rstd = builder.input("rstd", DType::f32, {b, j});
+  const int mean = builder.input("mean", DType::f32, {b, j}),
+            rstd = builder.input("rstd", DType::f32, {b, j});
   const int centred = builder.elementwise("sub", "{0} - {1}", {x, mean}, "centred");
   const int normalized = builder.elementwise("mul", "{0} * {1}", {centred, rstd}, "normalized");
   const int product = builder.elementwise("mul", "{0} * {1}", {dy, normalized}, "product");
   const int dgamma = builder.op(sumOf(product, {b, j}), "dgamma", dtype, {i});
-  return {"scale_bias", builder.finish({dgamma, builder.op(sumOf(dy, {b, j}), "dbeta", dtype, {i})}), i};
+  return {"scale_bias",
+          builder.finish({dgamma, builder.op(sumOf(dy, {b, j}), "dbeta", dtype, {i})}), i};
 }
 
 Example rowMaximum(DType dtype, const Extents &e) {
   KernelBuilder builder("row_maximum");
   const int b = builder.axis("b", e.b), j = builder.axis("j", e.j), i = builder.axis("i", e.i);
   const int x = builder.input("x", dtype, {b, j, i});
-  const int largest = builder.op({.name = "reduce", .operatorClass = normalization, .operands = {x}, .reducedAxes = {i},
-                                  .attributes = {{"kind", std::string("max")}, {"axes", std::vector<int64_t>{2}}}}, "largest_x", dtype, {b, j});
+  const int largest =
+      builder.op({.name = "reduce",
+                  .operatorClass = normalization,
+                  .operands = {x},
+                  .reducedAxes = {i},
+                  .attributes = {{"kind", std::string("max")}, {"axes", std::vector<int64_t>{2}}}},
+                 "largest_x", dtype, {b, j});
   return {"row_maximum", builder.finish({largest}), i};
 }
 
 Example rotary(DType dtype, const Extents &e, const std::string &style) {
   KernelBuilder builder("rotary_" + style);
-  const int b = builder.axis("b", e.b), j = builder.axis("j", e.j), h = builder.axis("h", e.h), p = builder.axis("p", e.p);
+  const int b = builder.axis("b", e.b), j = builder.axis("j", e.j), h = builder.axis("h", e.h),
+            p = builder.axis("p", e.p);
   const int x = builder.input("x", dtype, {b, j, h, p});
-  const int y = builder.elementwise("rotary", "", {x}, "y", {{"position", int64_t(1)}, {"dim", int64_t(3)}, {"base", 10000.0}, {"style", style}});
+  const int y = builder.elementwise(
+      "rotary", "", {x}, "y",
+      {{"position", int64_t(1)}, {"dim", int64_t(3)}, {"base", 10000.0}, {"style", style}});
   return {"rotary_" + style, builder.finish({y}), p};
 }
 
@@ -166,22 +215,34 @@ Example localSoftmax(DType dtype, const Extents &e, int64_t tile) {
   const int h = builder.axis("h", e.h), j = builder.axis("j", e.j), k = builder.axis("k", e.k);
   const int n = builder.axis("n", (e.k + tile - 1) / tile);
   const int x = builder.input("x", dtype, {h, j, k});
-  const int scaled = builder.elementwise("scale", "{0} * {factor}", {x}, "scaled", {{"factor", 0.5}});
-  const int y = builder.op({.name = "local_softmax", .operatorClass = normalization, .operands = {scaled}, .reducedAxes = {k},
-                            .attributes = {{"axis", int64_t(2)}, {"tile", tile}}}, "y", dtype, {h, j, k});
+  const int scaled =
+      builder.elementwise("scale", "{0} * {factor}", {x}, "scaled", {{"factor", 0.5}});
+  const int y = builder.op({.name = "local_softmax",
+                            .operatorClass = normalization,
+                            .operands = {scaled},
+                            .reducedAxes = {k},
+                            .attributes = {{"axis", int64_t(2)}, {"tile", tile}}},
+                           "y", dtype, {h, j, k});
   for (const char *name : {"m", "d"}) {
     builder.kernel.values.push_back({.name = name, .dtype = DType::f32, .axes = {h, j, n}});
-    builder.kernel.body.back().results.push_back(static_cast<int>(builder.kernel.values.size()) - 1);
+    builder.kernel.body.back().results.push_back(static_cast<int>(builder.kernel.values.size()) -
+                                                 1);
   }
   return {"scale_local_softmax", builder.finish({y, y + 1, y + 2}), k};
 }
 
 Example reduceSubVectors(DType, const Extents &e, int64_t tile) {
   KernelBuilder builder("reduce_subvectors");
-  const int h = builder.axis("h", e.h), j = builder.axis("j", e.j), n = builder.axis("n", (e.k + tile - 1) / tile);
-  const int m = builder.input("m", DType::f32, {h, j, n}), d = builder.input("d", DType::f32, {h, j, n});
-  const int r = builder.op({.name = "reduce_subvectors", .operatorClass = normalization, .operands = {m, d}, .reducedAxes = {n},
-                            .attributes = {{"axis", int64_t(2)}}}, "r", DType::f32, {h, j, n});
+  const int h = builder.axis("h", e.h), j = builder.axis("j", e.j),
+            n = builder.axis("n", (e.k + tile - 1) / tile);
+  const int m = builder.input("m", DType::f32, {h, j, n}),
+            d = builder.input("d", DType::f32, {h, j, n});
+  const int r = builder.op({.name = "reduce_subvectors",
+                            .operatorClass = normalization,
+                            .operands = {m, d},
+                            .reducedAxes = {n},
+                            .attributes = {{"axis", int64_t(2)}}},
+                           "r", DType::f32, {h, j, n});
   return {"reduce_subvectors", builder.finish({r}), n};
 }
 
@@ -190,8 +251,11 @@ Example globalScaling(DType dtype, const Extents &e, int64_t tile) {
   const int h = builder.axis("h", e.h), j = builder.axis("j", e.j), k = builder.axis("k", e.k);
   const int n = builder.axis("n", (e.k + tile - 1) / tile);
   const int x = builder.input("x", dtype, {h, j, k}), r = builder.input("r", DType::f32, {h, j, n});
-  const int y = builder.op({.name = "global_scaling", .operatorClass = normalization, .operands = {x, r},
-                            .attributes = {{"axis", int64_t(2)}, {"tile", tile}}}, "y", dtype, {h, j, k});
+  const int y = builder.op({.name = "global_scaling",
+                            .operatorClass = normalization,
+                            .operands = {x, r},
+                            .attributes = {{"axis", int64_t(2)}, {"tile", tile}}},
+                           "y", dtype, {h, j, k});
   return {"global_scaling", builder.finish({y}), k};
 }
 
@@ -199,53 +263,80 @@ Example slice(DType dtype, const Extents &e) {
   KernelBuilder builder("slice");
   const int b = builder.axis("b", e.b), c = builder.axis("c", 3 * e.i), i = builder.axis("i", e.i);
   const int x = builder.input("x", dtype, {b, c});
-  const int y = builder.op({.name = "slice", .operatorClass = movement, .operands = {x},
-                            .attributes = {{"axis", int64_t(1)}, {"start", e.i}, {"size", e.i}}}, "y", dtype, {b, i});
+  const int y = builder.op({.name = "slice",
+                            .operatorClass = movement,
+                            .operands = {x},
+                            .attributes = {{"axis", int64_t(1)}, {"start", e.i}, {"size", e.i}}},
+                           "y", dtype, {b, i});
   return {"slice", builder.finish({y}), i};
 }
 
 Example concat(DType dtype, const Extents &e) {
   KernelBuilder builder("concat");
-  const int b = builder.axis("b", e.b), p = builder.axis("p", e.p), i = builder.axis("i", e.i), c = builder.axis("c", e.i + e.p);
-  const int first = builder.input("first", dtype, {b, i}), second = builder.input("second", dtype, {b, p});
-  const int y = builder.op({.name = "concat", .operatorClass = movement, .operands = {first, second},
-                            .attributes = {{"axis", int64_t(1)}}}, "y", dtype, {b, c});
+  const int b = builder.axis("b", e.b), p = builder.axis("p", e.p), i = builder.axis("i", e.i),
+            c = builder.axis("c", e.i + e.p);
+  const int first = builder.input("first", dtype, {b, i}),
+            second = builder.input("second", dtype, {b, p});
+  const int y = builder.op({.name = "concat",
+                            .operatorClass = movement,
+                            .operands = {first, second},
+                            .attributes = {{"axis", int64_t(1)}}},
+                           "y", dtype, {b, c});
   return {"concat", builder.finish({y}), c};
 }
 
 Example splitAxis(DType dtype, const Extents &e) {
   KernelBuilder builder("split_axis");
-  const int b = builder.axis("b", e.b), c = builder.axis("c", e.h * e.p), h = builder.axis("h", e.h), p = builder.axis("p", e.p);
+  const int b = builder.axis("b", e.b), c = builder.axis("c", e.h * e.p),
+            h = builder.axis("h", e.h), p = builder.axis("p", e.p);
   const int x = builder.input("x", dtype, {b, c});
-  const int y = builder.op({.name = "split_axis", .operatorClass = movement, .operands = {x},
-                            .attributes = {{"axis", int64_t(1)}, {"sizes", std::vector<int64_t>{e.h, e.p}}}}, "y", dtype, {b, h, p});
+  const int y =
+      builder.op({.name = "split_axis",
+                  .operatorClass = movement,
+                  .operands = {x},
+                  .attributes = {{"axis", int64_t(1)}, {"sizes", std::vector<int64_t>{e.h, e.p}}}},
+                 "y", dtype, {b, h, p});
   return {"split_axis", builder.finish({y}), p};
 }
 
 Example mergeAxes(DType dtype, const Extents &e) {
   KernelBuilder builder("merge_axes");
-  const int b = builder.axis("b", e.b), h = builder.axis("h", e.h), p = builder.axis("p", e.p), c = builder.axis("c", e.h * e.p);
+  const int b = builder.axis("b", e.b), h = builder.axis("h", e.h), p = builder.axis("p", e.p),
+            c = builder.axis("c", e.h * e.p);
   const int x = builder.input("x", dtype, {b, h, p});
-  const int y = builder.op({.name = "merge_axes", .operatorClass = movement, .operands = {x},
-                            .attributes = {{"axis", int64_t(1)}, {"count", int64_t(2)}}}, "y", dtype, {b, c});
+  const int y = builder.op({.name = "merge_axes",
+                            .operatorClass = movement,
+                            .operands = {x},
+                            .attributes = {{"axis", int64_t(1)}, {"count", int64_t(2)}}},
+                           "y", dtype, {b, c});
   return {"merge_axes", builder.finish({y}), c};
 }
 
 Example gather(DType dtype, const Extents &e) {
   KernelBuilder builder("gather");
-  const int w = builder.axis("w", 40), b = builder.axis("b", e.b), j = builder.axis("j", e.j), i = builder.axis("i", e.i);
-  const int table = builder.input("table", dtype, {w, i}), ids = builder.input("ids", DType::i32, {b, j});
-  const int y = builder.op({.name = "gather", .operatorClass = movement, .operands = {table, ids}}, "y", dtype, {b, j, i});
+  const int w = builder.axis("w", 40), b = builder.axis("b", e.b), j = builder.axis("j", e.j),
+            i = builder.axis("i", e.i);
+  const int table = builder.input("table", dtype, {w, i}),
+            ids = builder.input("ids", DType::i32, {b, j});
+  const int y = builder.op({.name = "gather", .operatorClass = movement, .operands = {table, ids}},
+                           "y", dtype, {b, j, i});
   return {"gather", builder.finish({y}), i};
 }
 
 Example paddingMaskSoftmax(DType dtype, const Extents &e) {
   KernelBuilder builder("padding_mask_softmax");
-  const int b = builder.axis("b", e.b), h = builder.axis("h", e.h), j = builder.axis("j", e.j), k = builder.axis("k", e.k);
-  const int score = builder.input("score", dtype, {b, h, j, k}), lengths = builder.input("lengths", DType::i32, {b});
-  const int masked = builder.elementwise("mask", "", {score, lengths}, "masked", {{"kind", std::string("padding")}, {"key", int64_t(3)}});
-  const int y = builder.op({.name = "softmax", .operatorClass = normalization, .operands = {masked}, .reducedAxes = {k},
-                            .attributes = {{"axis", int64_t(3)}}}, "y", dtype, {b, h, j, k});
+  const int b = builder.axis("b", e.b), h = builder.axis("h", e.h), j = builder.axis("j", e.j),
+            k = builder.axis("k", e.k);
+  const int score = builder.input("score", dtype, {b, h, j, k}),
+            lengths = builder.input("lengths", DType::i32, {b});
+  const int masked = builder.elementwise("mask", "", {score, lengths}, "masked",
+                                         {{"kind", std::string("padding")}, {"key", int64_t(3)}});
+  const int y = builder.op({.name = "softmax",
+                            .operatorClass = normalization,
+                            .operands = {masked},
+                            .reducedAxes = {k},
+                            .attributes = {{"axis", int64_t(3)}}},
+                           "y", dtype, {b, h, j, k});
   return {"padding_mask_softmax", builder.finish({y}), k};
 }
 
@@ -253,11 +344,19 @@ Example blockWindowMask(DType dtype, const Extents &e) {
   KernelBuilder builder("block_window_mask");
   const int h = builder.axis("h", e.h), j = builder.axis("j", e.j), k = builder.axis("k", e.k);
   const int q = builder.axis("q", (e.j + 3) / 4), n = builder.axis("n", (e.k + 3) / 4);
-  const int score = builder.input("score", dtype, {h, j, k}), table = builder.input("table", DType::i1, {q, n});
+  const int score = builder.input("score", dtype, {h, j, k}),
+            table = builder.input("table", DType::i1, {q, n});
   const int blocks = builder.elementwise("mask", "", {score, table}, "blocks",
-                                         {{"kind", std::string("block")}, {"query", int64_t(1)}, {"key", int64_t(2)}, {"size", int64_t(4)}});
-  const int y = builder.elementwise("mask", "", {blocks}, "y", {{"kind", std::string("window")}, {"query", int64_t(1)},
-                                    {"key", int64_t(2)}, {"left", int64_t(7)}, {"right", int64_t(2)}});
+                                         {{"kind", std::string("block")},
+                                          {"query", int64_t(1)},
+                                          {"key", int64_t(2)},
+                                          {"size", int64_t(4)}});
+  const int y = builder.elementwise("mask", "", {blocks}, "y",
+                                    {{"kind", std::string("window")},
+                                     {"query", int64_t(1)},
+                                     {"key", int64_t(2)},
+                                     {"left", int64_t(7)},
+                                     {"right", int64_t(2)}});
   return {"block_window_mask", builder.finish({y}), k};
 }
 
@@ -266,9 +365,11 @@ Example selectExample(DType dtype, const Extents &e) {
   const int b = builder.axis("b", e.b), i = builder.axis("i", e.i);
   const int a = builder.input("a", dtype, {b, i}), other = builder.input("other", dtype, {b, i});
   const int condition = builder.input("condition", DType::i1, {b, i});
-  const int chosen = builder.elementwise("select", "{0} ? {1} : {2}", {condition, a, other}, "chosen");
+  const int chosen =
+      builder.elementwise("select", "{0} ? {1} : {2}", {condition, a, other}, "chosen");
   builder.kernel.values[chosen].dtype = dtype;
-  const int y = builder.op({.name = "cast", .operands = {chosen}, .spelling = "{0}"}, "y", DType::f32, {b, i});
+  const int y = builder.op({.name = "cast", .operands = {chosen}, .spelling = "{0}"}, "y",
+                           DType::f32, {b, i});
   return {"select_cast", builder.finish({y}), i};
 }
 
@@ -276,20 +377,41 @@ Example selectExample(DType dtype, const Extents &e) {
 
 Example scatterAdd(DType dtype, const Extents &e, int64_t tableRows) {
   KernelBuilder builder("scatter_add");
-  const int w = builder.axis("w", tableRows), i = builder.axis("i", e.i), b = builder.axis("b", e.b), j = builder.axis("j", e.j);
-  const int rows = builder.input("rows", dtype, {b, j, i}), ids = builder.input("ids", DType::i32, {b, j});
-  const int table = builder.op({.name = "scatter_add", .operatorClass = normalization, .operands = {rows, ids}, .reducedAxes = {b, j}},
+  const int w = builder.axis("w", tableRows), i = builder.axis("i", e.i),
+            b = builder.axis("b", e.b), j = builder.axis("j", e.j);
+  const int rows = builder.input("rows", dtype, {b, j, i}),
+            ids = builder.input("ids", DType::i32, {b, j});
+  const int table = builder.op({.name = "scatter_add",
+                                .operatorClass = normalization,
+                                .operands = {rows, ids},
+                                .reducedAxes = {b, j}},
                                "table", dtype, {w, i});
   return {"scatter_add", builder.finish({table}), i};
 }
 
 std::vector<Example> loopExamples(DType dtype, const Extents &e, int64_t tile) {
-  return {biasDropoutResidualLayerNorm(dtype, e), scaleMaskSoftmaxDropout(dtype, e), biasReluDropout(dtype, e), biasGelu(dtype, e),
-          rmsNorm(dtype, e), biasGradient(dtype, e), rowMaximum(dtype, e), rotary(dtype, e, "halved"),
-          rotary(dtype, e, "interleaved"), localSoftmax(dtype, e, tile), reduceSubVectors(dtype, e, tile),
-          globalScaling(dtype, e, tile), slice(dtype, e), concat(dtype, e), splitAxis(dtype, e), mergeAxes(dtype, e),
-          gather(dtype, e), paddingMaskSoftmax(dtype, e), blockWindowMask(dtype, e), selectExample(dtype, e),
-          dropoutActivationBias(dtype, e), scaleBias(dtype, e)};
+  return {biasDropoutResidualLayerNorm(dtype, e),
+          scaleMaskSoftmaxDropout(dtype, e),
+          biasReluDropout(dtype, e),
+          biasGelu(dtype, e),
+          rmsNorm(dtype, e),
+          biasGradient(dtype, e),
+          rowMaximum(dtype, e),
+          rotary(dtype, e, "halved"),
+          rotary(dtype, e, "interleaved"),
+          localSoftmax(dtype, e, tile),
+          reduceSubVectors(dtype, e, tile),
+          globalScaling(dtype, e, tile),
+          slice(dtype, e),
+          concat(dtype, e),
+          splitAxis(dtype, e),
+          mergeAxes(dtype, e),
+          gather(dtype, e),
+          paddingMaskSoftmax(dtype, e),
+          blockWindowMask(dtype, e),
+          selectExample(dtype, e),
+          dropoutActivationBias(dtype, e),
+          scaleBias(dtype, e)};
 }
 
 std::vector<Example> loopExamples(DType dtype, int scale) {
@@ -304,8 +426,10 @@ Example findLoopExample(const std::string &name, DType dtype, int scale) {
 
 Configuration rowMajorConfiguration(const Kernel &kernel, Knobs knobs) {
   Configuration configuration{.knobs = std::move(knobs)};
-  for (int value : kernel.inputs) configuration.inputs.push_back(rowMajor(kernel.values[value].axes.size()));
-  for (int value : kernel.outputs) configuration.outputs.push_back(rowMajor(kernel.values[value].axes.size()));
+  for (int value : kernel.inputs)
+    configuration.inputs.push_back(rowMajor(kernel.values[value].axes.size()));
+  for (int value : kernel.outputs)
+    configuration.outputs.push_back(rowMajor(kernel.values[value].axes.size()));
   return configuration;
 }
 

@@ -1,4 +1,5 @@
-// Kernels that tests emit: a small builder, and the fused kernels that transformer layers need, at given extents.
+// Kernels that tests emit: a small builder, and the fused kernels that transformer layers need, at
+// given extents.
 #pragma once
 
 #include "kernel/Configuration.h"
@@ -15,8 +16,8 @@ public:
   int input(const std::string &name, DType dtype, std::vector<int> axes);
   int op(BodyOp op, const std::string &name, DType dtype, std::vector<int> axes);
   /// An element-wise op on values of equal axes (operands after the first may lack some).
-  int elementwise(const std::string &op, const std::string &spelling, std::vector<int> operands, const std::string &name,
-                  std::map<std::string, Attribute> attributes = {});
+  int elementwise(const std::string &op, const std::string &spelling, std::vector<int> operands,
+                  const std::string &name, std::map<std::string, Attribute> attributes = {});
   /// Numbers ops and values as a graph would, and checks the kernel.
   Kernel finish(std::vector<int> outputs);
 

@@ -1,12 +1,13 @@
-// golden-kernels [--update]: emits one kernel of each kind and compares its readable text, byte by byte, with the file of
-// its name beside this one. A difference is a change of generated code: read it, then run with --update.
+// golden-kernels [--update]: emits one kernel of each kind and compares its readable text, byte by
+// byte, with the file of its name beside this one. A difference is a change of generated code: read
+// it, then run with --update.
 #include "codegen/Emit.h"
 #include "kernel/Error.h"
 #include "tests/golden/ExampleKernels.h"
 #include "tests/unit/SampleContractions.h"
 #include "tests/unit/SampleFloat8.h"
-#include "tests/unit/SampleStrides.h"
 #include "tests/unit/SamplePrologues.h"
+#include "tests/unit/SampleStrides.h"
 #include "tests/unit/SampleTf32.h"
 
 #include <fmt/format.h>
@@ -24,18 +25,21 @@ struct Golden {
   Configuration configuration;
 };
 
-/// One example at the extents of a BERT-large layer (or tiny odd ones), row-major, the vector along its natural axis.
+/// One example at the extents of a BERT-large layer (or tiny odd ones), row-major, the vector along
+/// its natural axis.
 Golden loopGolden(const std::string &name, DType dtype, LoopKnobs knobs, bool large = true) {
   const examples::Example example = examples::findLoopExample(name, dtype, large ? 1 : 0);
   if (knobs.vectorAxis < 0) knobs.vectorAxis = knobs.laneAxis = example.vectorAxis;
-  return {fmt::format("{}_{}", name, nameOf(dtype)), example.kernel, examples::rowMajorConfiguration(example.kernel, knobs)};
+  return {fmt::format("{}_{}", name, nameOf(dtype)), example.kernel,
+          examples::rowMajorConfiguration(example.kernel, knobs)};
 }
 
 /// [b,h,j,p] read with h inside j, written with j inside h.
 Golden transposeGolden() {
   Kernel kernel = samples::identityKernel({{'b', 8}, {'h', 16}, {'j', 512}, {'p', 64}}, "bhjp");
   kernel.name = "transpose";
-  Configuration configuration = examples::rowMajorConfiguration(kernel, TransposeKnobs{.tile = 64, .vectorWidth = 8, .threads = 256});
+  Configuration configuration = examples::rowMajorConfiguration(
+      kernel, TransposeKnobs{.tile = 64, .vectorWidth = 8, .threads = 256});
   configuration.inputs[0].order = {0, 1, 3, 2};
   return {"transpose_f16", kernel, configuration};
 }
@@ -48,31 +52,47 @@ Golden contractionGolden() {
   return {"projection_f16", kernel, examples::rowMajorConfiguration(kernel, knobs)};
 }
 
-/// The same projection on tensor cores, scaled, and with a result whose last columns are no multiple of 16 bytes.
+/// The same projection on tensor cores, scaled, and with a result whose last columns are no
+/// multiple of 16 bytes.
 Golden hopperGolden(bool isOdd) {
-  const std::map<char, int64_t> extents{{'b', isOdd ? 7 : 8}, {'h', 16}, {'i', 1024}, {'j', isOdd ? 511 : 512}, {'p', 64}};
+  const std::map<char, int64_t> extents{
+      {'b', isOdd ? 7 : 8}, {'h', 16}, {'i', 1024}, {'j', isOdd ? 511 : 512}, {'p', 64}};
   Kernel kernel = samples::contractKernel(extents, "phi", "bji", "phbj");
   kernel.name = "projection";
   if (!isOdd) kernel.body[0].attributes["scale"] = 0.125;
-  const HopperContractionKnobs knobs{.schedule = HopperSchedule::pingPong, .tileM = 128, .tileN = 128, .stages = 6, .staging = 2};
-  return {isOdd ? "projection_hopper_odd_f16" : "projection_hopper_f16", kernel, examples::rowMajorConfiguration(kernel, knobs)};
-}
-
-/// The projection behind attention, whose rows (b,j) and k (h,p) have two strides each; and one before it, whose result has.
-Golden hopperStridesGolden(bool isOfResult) {
-  const std::map<char, int64_t> extents{{'b', 8}, {'h', 16}, {'i', 1024}, {'j', 512}, {'k', 512}, {'p', 64}};
-  Kernel kernel = isOfResult ? samples::stridedKernel({"bji", "hpi", "bhjp", ""}, extents) : samples::stridedProjection(extents, DType::bf16);
-  if (isOfResult) kernel.name = "projection";
-  const HopperContractionKnobs knobs{.schedule = HopperSchedule::pingPong, .tileM = 128, .tileN = 128, .stages = 6, .staging = 2};
-  return {isOfResult ? "projection_hopper_strided_result_f16" : "projection_bias_residual_hopper_strides_bf16", kernel,
+  const HopperContractionKnobs knobs{
+      .schedule = HopperSchedule::pingPong, .tileM = 128, .tileN = 128, .stages = 6, .staging = 2};
+  return {isOdd ? "projection_hopper_odd_f16" : "projection_hopper_f16", kernel,
           examples::rowMajorConfiguration(kernel, knobs)};
 }
 
-/// The gradient of a projection's weights: 192 tiles for 132 blocks, which take equal runs of their slices.
+/// The projection behind attention, whose rows (b,j) and k (h,p) have two strides each; and one
+/// before it, whose result has.
+Golden hopperStridesGolden(bool isOfResult) {
+  const std::map<char, int64_t> extents{{'b', 8},   {'h', 16},  {'i', 1024},
+                                        {'j', 512}, {'k', 512}, {'p', 64}};
+  Kernel kernel = isOfResult ? samples::stridedKernel({"bji", "hpi", "bhjp", ""}, extents)
+                             : samples::stridedProjection(extents, DType::bf16);
+  if (isOfResult) kernel.name = "projection";
+  const HopperContractionKnobs knobs{
+      .schedule = HopperSchedule::pingPong, .tileM = 128, .tileN = 128, .stages = 6, .staging = 2};
+  return {isOfResult ? "projection_hopper_strided_result_f16"
+                     : "projection_bias_residual_hopper_strides_bf16",
+          kernel, examples::rowMajorConfiguration(kernel, knobs)};
+}
+
+/// The gradient of a projection's weights: 192 tiles for 132 blocks, which take equal runs of their
+/// slices.
 Golden hopperStreamsGolden() {
-  Kernel kernel = samples::contractKernel({{'i', 1024}, {'m', 4096}, {'u', 3072}}, "mi", "mu", "iu");
+  Kernel kernel =
+      samples::contractKernel({{'i', 1024}, {'m', 4096}, {'u', 3072}}, "mi", "mu", "iu");
   kernel.name = "d_w";
-  const HopperContractionKnobs knobs{.schedule = HopperSchedule::cooperative, .tileM = 128, .tileN = 128, .stages = 6, .staging = 2, .streams = 1};
+  const HopperContractionKnobs knobs{.schedule = HopperSchedule::cooperative,
+                                     .tileM = 128,
+                                     .tileN = 128,
+                                     .stages = 6,
+                                     .staging = 2,
+                                     .streams = 1};
   return {"d_w_hopper_streams_f16", kernel, examples::rowMajorConfiguration(kernel, knobs)};
 }
 
@@ -80,65 +100,101 @@ Golden hopperStreamsGolden() {
 Golden hopperSplitGolden() {
   Kernel kernel = samples::contractKernel({{'m', 8}, {'n', 4096}, {'k', 4096}}, "mk", "nk", "mn");
   kernel.name = "projection";
-  const HopperContractionKnobs knobs{.schedule = HopperSchedule::pingPong, .tileM = 64, .tileN = 128, .stages = 6, .staging = 2, .splits = 4};
+  const HopperContractionKnobs knobs{.schedule = HopperSchedule::pingPong,
+                                     .tileM = 64,
+                                     .tileN = 128,
+                                     .stages = 6,
+                                     .staging = 2,
+                                     .splits = 4};
   return {"projection_hopper_split_f16", kernel, examples::rowMajorConfiguration(kernel, knobs)};
 }
 
-/// The same by narrow tiles: 32 rows of the matrix a block; in the other golden text two blocks share the k of 64 rows along n.
+/// The same by narrow tiles: 32 rows of the matrix a block; in the other golden text two blocks
+/// share the k of 64 rows along n.
 Golden hopperNarrowGolden(bool isSplit) {
-  Kernel kernel = samples::contractKernel({{'m', 8}, {'n', 4096}, {'k', 4096}}, "mk", isSplit ? "kn" : "nk", "mn");
+  Kernel kernel = samples::contractKernel({{'m', 8}, {'n', 4096}, {'k', 4096}}, "mk",
+                                          isSplit ? "kn" : "nk", "mn");
   kernel.name = "projection";
   if (isSplit) kernel.body[0].attributes["scale"] = 0.125;
-  const HopperContractionKnobs knobs{.schedule = HopperSchedule::narrow, .tileM = 8, .tileN = isSplit ? 64 : 32, .stages = isSplit ? 24 : 44, .splits = isSplit ? 2 : 1};
-  return {isSplit ? "projection_hopper_narrow_split_f16" : "projection_hopper_narrow_f16", kernel, examples::rowMajorConfiguration(kernel, knobs)};
+  const HopperContractionKnobs knobs{.schedule = HopperSchedule::narrow,
+                                     .tileM = 8,
+                                     .tileN = isSplit ? 64 : 32,
+                                     .stages = isSplit ? 24 : 44,
+                                     .splits = isSplit ? 2 : 1};
+  return {isSplit ? "projection_hopper_narrow_split_f16" : "projection_hopper_narrow_f16", kernel,
+          examples::rowMajorConfiguration(kernel, knobs)};
 }
 
 /// With what follows it in a feed-forward layer.
 Golden hopperNarrowFusedGolden() {
-  const Kernel kernel = samples::productBiasGelu({.b = 1, .j = 8, .i = 1024, .u = 4096}, DType::f16, false);
-  const HopperContractionKnobs knobs{.schedule = HopperSchedule::narrow, .tileM = 8, .tileN = 64, .stages = 8, .splits = 2};
-  return {"product_bias_gelu_hopper_narrow_f16", kernel, examples::rowMajorConfiguration(kernel, knobs)};
+  const Kernel kernel =
+      samples::productBiasGelu({.b = 1, .j = 8, .i = 1024, .u = 4096}, DType::f16, false);
+  const HopperContractionKnobs knobs{
+      .schedule = HopperSchedule::narrow, .tileM = 8, .tileN = 64, .stages = 8, .splits = 2};
+  return {"product_bias_gelu_hopper_narrow_f16", kernel,
+          examples::rowMajorConfiguration(kernel, knobs)};
 }
 
 /// What ends an attention layer, in one kernel.
 Golden hopperFusedGolden() {
-  const Kernel kernel = samples::productBiasDropoutResidual({.b = 8, .j = 512, .i = 1024, .u = 1024}, DType::bf16);
-  const HopperContractionKnobs knobs{.schedule = HopperSchedule::pingPong, .tileM = 128, .tileN = 128, .stages = 6, .staging = 2};
-  return {"product_bias_dropout_residual_hopper_bf16", kernel, examples::rowMajorConfiguration(kernel, knobs)};
+  const Kernel kernel =
+      samples::productBiasDropoutResidual({.b = 8, .j = 512, .i = 1024, .u = 1024}, DType::bf16);
+  const HopperContractionKnobs knobs{
+      .schedule = HopperSchedule::pingPong, .tileM = 128, .tileN = 128, .stages = 6, .staging = 2};
+  return {"product_bias_dropout_residual_hopper_bf16", kernel,
+          examples::rowMajorConfiguration(kernel, knobs)};
 }
 
 /// What begins a feed-forward layer in training: what GELU reads is a second output.
 Golden hopperKeptGolden() {
-  const Kernel kernel = samples::productBiasGelu({.b = 8, .j = 512, .i = 1024, .u = 4096}, DType::f16, true);
-  const HopperContractionKnobs knobs{.schedule = HopperSchedule::pingPong, .tileM = 128, .tileN = 128, .stages = 5, .staging = 4};
-  return {"product_bias_gelu_kept_hopper_f16", kernel, examples::rowMajorConfiguration(kernel, knobs)};
+  const Kernel kernel =
+      samples::productBiasGelu({.b = 8, .j = 512, .i = 1024, .u = 4096}, DType::f16, true);
+  const HopperContractionKnobs knobs{
+      .schedule = HopperSchedule::pingPong, .tileM = 128, .tileN = 128, .stages = 5, .staging = 4};
+  return {"product_bias_gelu_kept_hopper_f16", kernel,
+          examples::rowMajorConfiguration(kernel, knobs)};
 }
 
-/// What ends the first half of a feed-forward layer's backward pass, with the gradient of its bias; and what a norm needs of its rows.
+/// What ends the first half of a feed-forward layer's backward pass, with the gradient of its bias;
+/// and what a norm needs of its rows.
 Golden hopperColumnSumGolden() {
-  const Kernel kernel = samples::productGeluGradientColumnSum({.b = 8, .j = 512, .i = 1024, .u = 4096}, DType::f16);
-  const HopperContractionKnobs knobs{.schedule = HopperSchedule::pingPong, .tileM = 128, .tileN = 128, .stages = 5, .staging = 4};
-  return {"product_gelu_dx_column_sum_hopper_f16", kernel, examples::rowMajorConfiguration(kernel, knobs)};
+  const Kernel kernel =
+      samples::productGeluGradientColumnSum({.b = 8, .j = 512, .i = 1024, .u = 4096}, DType::f16);
+  const HopperContractionKnobs knobs{
+      .schedule = HopperSchedule::pingPong, .tileM = 128, .tileN = 128, .stages = 5, .staging = 4};
+  return {"product_gelu_dx_column_sum_hopper_f16", kernel,
+          examples::rowMajorConfiguration(kernel, knobs)};
 }
 Golden hopperRowSumsGolden() {
-  const Kernel kernel = samples::productResidualRowSums({.b = 8, .j = 512, .i = 1024, .u = 1024}, DType::bf16);
-  const HopperContractionKnobs knobs{.schedule = HopperSchedule::cooperative, .tileM = 128, .tileN = 256, .stages = 3, .staging = 4};
-  return {"product_residual_row_sums_hopper_bf16", kernel, examples::rowMajorConfiguration(kernel, knobs)};
+  const Kernel kernel =
+      samples::productResidualRowSums({.b = 8, .j = 512, .i = 1024, .u = 1024}, DType::bf16);
+  const HopperContractionKnobs knobs{.schedule = HopperSchedule::cooperative,
+                                     .tileM = 128,
+                                     .tileN = 256,
+                                     .stages = 3,
+                                     .staging = 4};
+  return {"product_residual_row_sums_hopper_bf16", kernel,
+          examples::rowMajorConfiguration(kernel, knobs)};
 }
 
 /// Operands of 8 bits in two formats, with their scales and a bias.
 Golden hopperFloat8Golden() {
-  const Kernel kernel = samples::scaledFloat8Product({.m = 4096, .n = 1024, .k = 2048}, {DType::f8e4m3, DType::f8e5m2, DType::f16});
-  const HopperContractionKnobs knobs{.schedule = HopperSchedule::pingPong, .tileM = 128, .tileN = 128, .stages = 6, .staging = 2};
+  const Kernel kernel = samples::scaledFloat8Product({.m = 4096, .n = 1024, .k = 2048},
+                                                     {DType::f8e4m3, DType::f8e5m2, DType::f16});
+  const HopperContractionKnobs knobs{
+      .schedule = HopperSchedule::pingPong, .tileM = 128, .tileN = 128, .stages = 6, .staging = 2};
   return {"scaled_product_hopper_f8", kernel, examples::rowMajorConfiguration(kernel, knobs)};
 }
 
 /// f32 that is read as tf32, with a bias; rows of one operand start anywhere.
 Golden hopperTf32Golden(bool isOdd) {
   const Kernel kernel = isOdd ? samples::tf32Product({.b = 3, .m = 1000, .n = 777, .k = 555})
-                              : samples::inTf32(samples::productBias({.b = 8, .j = 512, .i = 1024, .u = 1024}, DType::f32));
-  const HopperContractionKnobs knobs{.schedule = HopperSchedule::pingPong, .tileM = 128, .tileN = 128, .stages = 6, .staging = 2};
-  Golden golden{isOdd ? "product_hopper_odd_tf32" : "product_bias_hopper_tf32", kernel, examples::rowMajorConfiguration(kernel, knobs)};
+                              : samples::inTf32(samples::productBias(
+                                    {.b = 8, .j = 512, .i = 1024, .u = 1024}, DType::f32));
+  const HopperContractionKnobs knobs{
+      .schedule = HopperSchedule::pingPong, .tileM = 128, .tileN = 128, .stages = 6, .staging = 2};
+  Golden golden{isOdd ? "product_hopper_odd_tf32" : "product_bias_hopper_tf32", kernel,
+                examples::rowMajorConfiguration(kernel, knobs)};
   if (!isOdd) golden.configuration.inputs[0].order = {1, 0};  // the weights along k
   return golden;
 }
@@ -149,53 +205,79 @@ Golden ampereGolden() {
   Kernel kernel = samples::contractKernel(extents, "phi", "bji", "phbj");
   kernel.name = "projection";
   kernel.body[0].attributes["scale"] = 0.125;
-  return {"projection_ampere_f16", kernel, examples::rowMajorConfiguration(kernel, AmpereContractionKnobs{})};
+  return {"projection_ampere_f16", kernel,
+          examples::rowMajorConfiguration(kernel, AmpereContractionKnobs{})};
 }
 
 /// Of f32 that is read as tf32: one operand along k, one along n.
 Golden ampereTf32Golden() {
-  Kernel kernel = samples::inTf32(samples::contractKernel({{'m', 1000}, {'n', 777}, {'k', 512}}, "mk", "kn", "mn"));
+  Kernel kernel = samples::inTf32(
+      samples::contractKernel({{'m', 1000}, {'n', 777}, {'k', 512}}, "mk", "kn", "mn"));
   for (Value &value : kernel.values) value.dtype = DType::f32;
   kernel.name = "projection";
-  return {"projection_ampere_tf32", kernel, examples::rowMajorConfiguration(kernel, AmpereContractionKnobs{.stages = 3})};
+  return {"projection_ampere_tf32", kernel,
+          examples::rowMajorConfiguration(kernel, AmpereContractionKnobs{.stages = 3})};
 }
 
 /// With a bias and GELU, on fragments of the sums.
 Golden ampereEpilogueGolden() {
-  const Kernel kernel = samples::productBiasGelu({.b = 8, .j = 512, .i = 1024, .u = 4096}, DType::f16, false);
-  return {"product_bias_gelu_ampere_f16", kernel, examples::rowMajorConfiguration(kernel, AmpereContractionKnobs{})};
+  const Kernel kernel =
+      samples::productBiasGelu({.b = 8, .j = 512, .i = 1024, .u = 4096}, DType::f16, false);
+  return {"product_bias_gelu_ampere_f16", kernel,
+          examples::rowMajorConfiguration(kernel, AmpereContractionKnobs{})};
 }
 
-/// Operands that are made on load: probabilities finished by rows, rewritten in place by spare warps; a norm applied by the warps that multiply.
+/// Operands that are made on load: probabilities finished by rows, rewritten in place by spare
+/// warps; a norm applied by the warps that multiply.
 Golden hopperPrologueGolden() {
-  const Kernel kernel = samples::scaledContext({.b = 8, .h = 16, .j = 512, .k = 512, .p = 64}, DType::f16);
-  const HopperContractionKnobs knobs{.schedule = HopperSchedule::pingPong, .tileM = 64, .tileN = 128, .stages = 8, .staging = 2};
+  const Kernel kernel =
+      samples::scaledContext({.b = 8, .h = 16, .j = 512, .k = 512, .p = 64}, DType::f16);
+  const HopperContractionKnobs knobs{
+      .schedule = HopperSchedule::pingPong, .tileM = 64, .tileN = 128, .stages = 8, .staging = 2};
   return {"scaled_context_hopper_f16", kernel, examples::rowMajorConfiguration(kernel, knobs)};
 }
 Golden amperePrologueGolden() {
-  const Kernel kernel = samples::normalizedProjection({.b = 8, .j = 512, .i = 1024, .u = 3072}, DType::bf16);
-  return {"normalized_projection_ampere_bf16", kernel, examples::rowMajorConfiguration(kernel, AmpereContractionKnobs{})};
+  const Kernel kernel =
+      samples::normalizedProjection({.b = 8, .j = 512, .i = 1024, .u = 3072}, DType::bf16);
+  return {"normalized_projection_ampere_bf16", kernel,
+          examples::rowMajorConfiguration(kernel, AmpereContractionKnobs{})};
 }
-/// An RMS norm behind a projection, whose sums of squares an epilogue left (product_residual_row_sums has them), on the way into the next.
+/// An RMS norm behind a projection, whose sums of squares an epilogue left
+/// (product_residual_row_sums has them), on the way into the next.
 Golden hopperNormGolden() {
-  const Kernel kernel = samples::summedProjection({.b = 8, .j = 512, .i = 1024, .u = 3072}, DType::bf16, true);
-  const HopperContractionKnobs knobs{.schedule = HopperSchedule::pingPong, .tileM = 128, .tileN = 128, .stages = 6, .staging = 2};
-  return {"rms_summed_projection_hopper_bf16", kernel, examples::rowMajorConfiguration(kernel, knobs)};
+  const Kernel kernel =
+      samples::summedProjection({.b = 8, .j = 512, .i = 1024, .u = 3072}, DType::bf16, true);
+  const HopperContractionKnobs knobs{
+      .schedule = HopperSchedule::pingPong, .tileM = 128, .tileN = 128, .stages = 6, .staging = 2};
+  return {"rms_summed_projection_hopper_bf16", kernel,
+          examples::rowMajorConfiguration(kernel, knobs)};
 }
 
 /// Gradients of gamma and beta whose columns blocks of the grid share.
 Golden gridGolden() {
   const examples::Example example = examples::findLoopExample("scale_bias", DType::f16, 1);
-  const LoopKnobs knobs{.vectorAxis = example.vectorAxis, .vectorWidth = 8, .laneAxis = example.vectorAxis,
-                        .reduction = ReductionMapping::gridColumns, .threads = 256, .threadsPerRow = 16, .blocksPerRow = 32};
-  return {"scale_bias_grid_f16", example.kernel, examples::rowMajorConfiguration(example.kernel, knobs)};
+  const LoopKnobs knobs{.vectorAxis = example.vectorAxis,
+                        .vectorWidth = 8,
+                        .laneAxis = example.vectorAxis,
+                        .reduction = ReductionMapping::gridColumns,
+                        .threads = 256,
+                        .threadsPerRow = 16,
+                        .blocksPerRow = 32};
+  return {"scale_bias_grid_f16", example.kernel,
+          examples::rowMajorConfiguration(example.kernel, knobs)};
 }
 
 Golden scatterGolden() {
-  const examples::Example example = examples::scatterAdd(DType::f16, {.b = 8, .j = 512, .i = 1024}, 30522);
-  const LoopKnobs knobs{.vectorAxis = example.vectorAxis, .vectorWidth = 8, .laneAxis = example.vectorAxis,
-                        .reduction = ReductionMapping::warp, .threads = 256, .threadsPerRow = 32};
-  return {"scatter_add_f16", example.kernel, examples::rowMajorConfiguration(example.kernel, knobs)};
+  const examples::Example example =
+      examples::scatterAdd(DType::f16, {.b = 8, .j = 512, .i = 1024}, 30522);
+  const LoopKnobs knobs{.vectorAxis = example.vectorAxis,
+                        .vectorWidth = 8,
+                        .laneAxis = example.vectorAxis,
+                        .reduction = ReductionMapping::warp,
+                        .threads = 256,
+                        .threadsPerRow = 32};
+  return {"scatter_add_f16", example.kernel,
+          examples::rowMajorConfiguration(example.kernel, knobs)};
 }
 
 std::vector<Golden> goldens() {
@@ -208,11 +290,17 @@ std::vector<Golden> goldens() {
       loopGolden("bias_relu_dropout", DType::f16, {.vectorWidth = 8, .threads = 256}),
       loopGolden("residual_rms_norm", DType::bf16,
                  {.vectorWidth = 8, .reduction = block, .threads = 128, .threadsPerRow = 128}),
-      loopGolden("bias_gradient", DType::f16, {.vectorWidth = 2, .reduction = sequential, .threads = 64}),
-      loopGolden("dropout_activation_bias", DType::f16,
-                 {.vectorWidth = 8, .reduction = blockColumns, .threads = 256, .threadsPerRow = 16}),
+      loopGolden("bias_gradient", DType::f16,
+                 {.vectorWidth = 2, .reduction = sequential, .threads = 64}),
+      loopGolden(
+          "dropout_activation_bias", DType::f16,
+          {.vectorWidth = 8, .reduction = blockColumns, .threads = 256, .threadsPerRow = 16}),
       loopGolden("scale_bias", DType::f16,
-                 {.vectorWidth = 8, .reduction = clusterColumns, .threads = 256, .threadsPerRow = 16, .blocksPerRow = 8}),
+                 {.vectorWidth = 8,
+                  .reduction = clusterColumns,
+                  .threads = 256,
+                  .threadsPerRow = 16,
+                  .blocksPerRow = 8}),
       gridGolden(),
       scatterGolden(),
       loopGolden("rotary_halved", DType::f16, {.vectorWidth = 8, .threads = 256}),
@@ -266,13 +354,15 @@ std::string firstDifference(const std::string &actual, const std::string &expect
 int run(bool update) {
   int differing = 0;
   for (const Golden &golden : goldens()) {
-    const std::filesystem::path path = std::filesystem::path(WEFT_GOLDEN_FOLDER) / (golden.name + ".cu");
+    const std::filesystem::path path =
+        std::filesystem::path(WEFT_GOLDEN_FOLDER) / (golden.name + ".cu");
     const std::string text = codegen::emit(golden.kernel, golden.configuration, "sm_90a").readable;
     const std::string expected = readFile(path);
     if (text == expected) continue;
     ++differing;
     if (update) std::ofstream(path, std::ios::binary) << text;
-    fmt::print("{} {}: {}\n", update ? "updated" : "FAILED", golden.name, firstDifference(text, expected));
+    fmt::print("{} {}: {}\n", update ? "updated" : "FAILED", golden.name,
+               firstDifference(text, expected));
   }
   if (differing == 0) fmt::print("{} kernels as recorded\n", goldens().size());
   return differing == 0 || update ? 0 : 1;

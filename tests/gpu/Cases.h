@@ -1,4 +1,5 @@
-// What the gpu tests run: a kernel in one configuration each. Deterministic; grouped by what they cover.
+// What the gpu tests run: a kernel in one configuration each. Deterministic; grouped by what they
+// cover.
 #pragma once
 
 #include "kernel/Configuration.h"
@@ -10,7 +11,8 @@ namespace weft::gputest {
 
 /// What inputs hold.
 ///   usual   what the ops ask for (runtime/verify/KernelInputs.h)
-///   whole   whole numbers from -2 to 2: sums of some hundred products of them are exact, and so must the result be
+///   whole   whole numbers from -2 to 2: sums of some hundred products of them are exact, and so
+///           must the result be
 ///   spread  of every order of magnitude that the type has, beyond it too
 ///   masked  as usual, but "mask" is 0 or -inf (samples::isSeen)
 enum class Inputs { usual, whole, spread, masked };
@@ -22,30 +24,40 @@ struct Case {
   Inputs inputs = Inputs::usual;
 };
 
-/// Every case, in an order that mixes the groups, so that a run that stops early has seen something of each.
-///   examples      every loop kernel kind at tiny odd extents, each kind of configuration, also as views of larger tensors
+/// Every case, in an order that mixes the groups, so that a run that stops early has seen something
+/// of each.
+///   examples      every loop kernel kind at tiny odd extents, each kind of configuration, also as
+///                 views of larger tensors
 ///   extents       the same with rows of 1, 3, 5, 7, 17, 33, 65, 127 and 1000 elements
 ///   large         the same at the extents of a layer, on sampled elements
 ///   transposes    every pair of layouts of tensors of two to four axes
 ///   maps          every pair of layouts of an element-wise kernel
 ///   contractions  plain contractions at odd extents in many layouts
-///   hopper        tensor-core contractions of sm_90a, every tile in every orientation; hopper-views: with padded rows
+///   hopper        tensor-core contractions of sm_90a, every tile in every orientation;
+///                 hopper-views: with padded rows
 ///   split         of sm_90a with k over the blocks of a cluster
-///   sharers       of sm_90a whose blocks load slices of B for each other; sharers-fused: with what follows them
-///   narrow        of sm_90a with one short side, or few tiles; narrow-views: with padded rows; narrow-fused: with what follows them
+///   sharers       of sm_90a whose blocks load slices of B for each other; sharers-fused: with what
+///                 follows them
+///   narrow        of sm_90a with one short side, or few tiles; narrow-views: with padded rows;
+///                 narrow-fused: with what follows them
 ///   fused         of sm_90a with what follows a contraction
-///   warps-fused   the same from sm_80 on by products of a warp, also of f32 read as tf32; warps-fused-views: padded
+///   warps-fused   the same from sm_80 on by products of a warp, also of f32 read as tf32;
+///                 warps-fused-views: padded
 ///   fused-sums    with sums of that down to rows or columns of the result
-///   local-softmax  contractions that end with one, of sm_90a and by products of a warp; with masks of -inf
-///   prologue      with operands that are made on load, in place and by threads that copy; prologue-views: padded; prologue-warps and
-///                 prologue-warps-views: by products of a warp
+///   local-softmax  contractions that end with one, of sm_90a and by products of a warp; with masks
+///       of -inf
+///   prologue      with operands that are made on load, in place and by threads that copy;
+///                 prologue-views: padded; prologue-warps and prologue-warps-views: by products of
+///                 a warp
 ///   ampere        the same from sm_80 on, ampere-views likewise
 ///   casts         to and from 8-bit floats, of all orders of magnitude
-///   float8        products of 8-bit floats: every tile, pair of formats and result; odd and tiny extents, with scales; float8-views: padded
+///   float8        products of 8-bit floats: every tile, pair of formats and result; odd and tiny
+///                 extents, with scales; float8-views: padded
 ///   float8-whole  the same on small whole numbers, exactly
 ///   float8-deep   k of 16384 and more, also over the blocks of a cluster
-///   tf32          products of f32 read as tf32, as float8; tf32-views, tf32-whole, and tf32-fused with what follows them; tf32-warps: by
-///                 products of a warp, in every orientation, also as views; tf32-tiles: every tile of both
+///   tf32          products of f32 read as tf32, as float8; tf32-views, tf32-whole, and tf32-fused
+///                 with what follows them; tf32-warps: by products of a warp, in every orientation,
+///                 also as views; tf32-tiles: every tile of both
 std::vector<Case> allCases();
 
 }  // namespace weft::gputest

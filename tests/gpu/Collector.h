@@ -1,5 +1,6 @@
-// What draws cases of GPU tests: configurations of a kernel, drawn from the spaces that it is offered, with names that say what they are.
-// Invariant: cases follow from the seed and the order of the calls alone, so that shares of a run are the same everywhere.
+// What draws cases of GPU tests: configurations of a kernel, drawn from the spaces that it is
+// offered, with names that say what they are. Invariant: cases follow from the seed and the order
+// of the calls alone, so that shares of a run are the same everywhere.
 #pragma once
 
 #include "tests/gpu/Cases.h"
@@ -32,7 +33,8 @@ inline std::string layoutsText(const Kernel &kernel, const Configuration &config
 
 inline std::string extentsText(const Kernel &kernel) {
   std::string text;
-  for (const Axis &axis : kernel.axes) text += fmt::format("{}{}{}", text.empty() ? "" : " ", axis.name, axis.extent);
+  for (const Axis &axis : kernel.axes)
+    text += fmt::format("{}{}{}", text.empty() ? "" : " ", axis.name, axis.extent);
   return text;
 }
 
@@ -40,13 +42,15 @@ class Collector {
 public:
   explicit Collector(std::vector<Case> &cases) : cases(cases) {}
 
-  void add(const std::string &group, const Kernel &kernel, std::string_view types, const Configuration &configuration,
-           Inputs inputs = Inputs::usual) {
-    cases.push_back({fmt::format("{}/{}_{} [{}] {}, {}", group, kernel.name, types, extentsText(kernel),
-                                 layoutsText(kernel, configuration), weft::describe(kernel, configuration.knobs)),
+  void add(const std::string &group, const Kernel &kernel, std::string_view types,
+           const Configuration &configuration, Inputs inputs = Inputs::usual) {
+    cases.push_back({fmt::format("{}/{}_{} [{}] {}, {}", group, kernel.name, types,
+                                 extentsText(kernel), layoutsText(kernel, configuration),
+                                 weft::describe(kernel, configuration.knobs)),
                      kernel, configuration, inputs});
   }
-  void add(const std::string &group, const Kernel &kernel, DType dtype, const Configuration &configuration, Inputs inputs = Inputs::usual) {
+  void add(const std::string &group, const Kernel &kernel, DType dtype,
+           const Configuration &configuration, Inputs inputs = Inputs::usual) {
     add(group, kernel, nameOf(dtype), configuration, inputs);
   }
 
@@ -62,11 +66,13 @@ public:
       for (const Knobs &knobs : space.knobs)
         if (hasText(knobs)) kinds[emulate::coarseClass(knobs)].push_back({&space, &knobs});
     std::set<Configuration> chosen;
-    for (size_t attempt = 0; attempt < 8 * count && chosen.size() < count && !kinds.empty(); ++attempt) {
+    for (size_t attempt = 0; attempt < 8 * count && chosen.size() < count && !kinds.empty();
+         ++attempt) {
       const auto kind = std::next(kinds.begin(), long(attempt % kinds.size()));
       const Choice &choice = kind->second[below(kind->second.size())];
       const LayoutTuple layouts = drawLayouts(*choice.space);
-      if (isUseful(kernel, layouts, *choice.knobs)) chosen.insert(configurationOf(kernel, layouts, *choice.knobs));
+      if (isUseful(kernel, layouts, *choice.knobs))
+        chosen.insert(configurationOf(kernel, layouts, *choice.knobs));
     }
     return {chosen.begin(), chosen.end()};
   }
@@ -76,19 +82,22 @@ public:
     std::set<Configuration> chosen;
     // What warps multiply runs on every target from sm_80 on, but an H200 is offered little of it.
     const bool isOfWarps = std::holds_alternative<AmpereContractionKnobs>(family);
-    for (const ConfigurationSpace &space : configurationSpaces(kernel, isOfWarps ? findDevice("a100") : device)) {
+    for (const ConfigurationSpace &space :
+         configurationSpaces(kernel, isOfWarps ? findDevice("a100") : device)) {
       if (space.family != familyOf(family)) continue;
       for (size_t attempt = 0; attempt < 4 * count && chosen.size() < count; ++attempt) {
         const LayoutTuple layouts = drawLayouts(space);
         const Knobs &knobs = space.knobs[attempt % space.knobs.size()];
-        if (isUseful(kernel, layouts, knobs)) chosen.insert(configurationOf(kernel, layouts, knobs));
+        if (isUseful(kernel, layouts, knobs))
+          chosen.insert(configurationOf(kernel, layouts, knobs));
       }
     }
     return {chosen.begin(), chosen.end()};
   }
 
   void addDrawn(const std::string &group, const Kernel &kernel, DType dtype, size_t count) {
-    for (const Configuration &configuration : draw(kernel, count)) add(group, kernel, dtype, configuration);
+    for (const Configuration &configuration : draw(kernel, count))
+      add(group, kernel, dtype, configuration);
   }
 
   /// One drawn configuration for every pair of an input's and an output's layouts.
@@ -97,7 +106,8 @@ public:
     for (const Layout &input : allDenseLayouts(rank))
       for (const Layout &output : allDenseLayouts(rank)) {
         std::vector<Configuration> legal;
-        for (const Configuration &one : enumerate(kernel, device, {.inputs = {input}, .outputs = {output}}).legal)
+        for (const Configuration &one :
+             enumerate(kernel, device, {.inputs = {input}, .outputs = {output}}).legal)
           if (hasText(one.knobs)) legal.push_back(one);
         if (!legal.empty()) add(group, kernel, dtype, legal[below(legal.size())]);
       }
@@ -110,12 +120,15 @@ private:
   LayoutTuple drawLayouts(const ConfigurationSpace &space) {
     if (!space.tuples.empty()) return space.tuples[below(space.tuples.size())];
     LayoutTuple layouts;
-    for (const std::vector<Layout> &choices : space.choices) layouts.push_back(choices[below(choices.size())]);
+    for (const std::vector<Layout> &choices : space.choices)
+      layouts.push_back(choices[below(choices.size())]);
     return layouts;
   }
-  static Configuration configurationOf(const Kernel &kernel, const LayoutTuple &layouts, const Knobs &knobs) {
+  static Configuration configurationOf(const Kernel &kernel, const LayoutTuple &layouts,
+                                       const Knobs &knobs) {
     const auto outputs = layouts.begin() + long(kernel.inputs.size());
-    return {.inputs = {layouts.begin(), outputs}, .outputs = {outputs, layouts.end()}, .knobs = knobs};
+    return {
+        .inputs = {layouts.begin(), outputs}, .outputs = {outputs, layouts.end()}, .knobs = knobs};
   }
 
   std::vector<Case> &cases;

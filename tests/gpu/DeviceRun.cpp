@@ -17,12 +17,14 @@ std::span<std::byte> elementsOf(TensorImage &image) {
   return image.bytes().subspan(size_t(image.elementZero()), size_t(image.spanBytes()));
 }
 
-/// The elements, and what shares the widest access (16 bytes, aligned) with the first and the last of them. Copies of rows that start
-/// anywhere read whole accesses and select in registers; none reaches farther, which the uninitialized bytes around show.
+/// The elements, and what shares the widest access (16 bytes, aligned) with the first and the last
+/// of them. Copies of rows that start anywhere read whole accesses and select in registers; none
+/// reaches farther, which the uninitialized bytes around show.
 std::span<std::byte> accessedBytes(TensorImage &image) {
   constexpr size_t access = 16;
   const size_t begin = size_t(image.elementZero()) / access * access;
-  const size_t end = (size_t(image.elementZero() + image.spanBytes()) + access - 1) / access * access;
+  const size_t end =
+      (size_t(image.elementZero() + image.spanBytes()) + access - 1) / access * access;
   return image.bytes().subspan(begin, std::min(end, image.bytes().size()) - begin);
 }
 
@@ -31,25 +33,27 @@ struct DeviceImage {
   TensorImage &host;
   cuda::Buffer buffer;
 
-  DeviceImage(TensorImage &host, bool isInput, const RunOptions &options) : host(host), buffer(int64_t(host.bytes().size())) {
-    if (!options.leaveUninitialized)
-      cuda::upload(buffer.address(), host.bytes());
+  DeviceImage(TensorImage &host, bool isInput, const RunOptions &options)
+      : host(host), buffer(int64_t(host.bytes().size())) {
+    if (!options.leaveUninitialized) cuda::upload(buffer.address(), host.bytes());
     else if (isInput)
-      cuda::upload(buffer.address() + uint64_t(accessedBytes(host).data() - host.bytes().data()), accessedBytes(host));
+      cuda::upload(buffer.address() + uint64_t(accessedBytes(host).data() - host.bytes().data()),
+                   accessedBytes(host));
   }
-  cuda::DevicePointer elementZero() const { return buffer.address() + uint64_t(host.elementZero()); }
+  cuda::DevicePointer elementZero() const {
+    return buffer.address() + uint64_t(host.elementZero());
+  }
   void download(const RunOptions &options) const {
-    if (options.leaveUninitialized)
-      cuda::download(elementsOf(host), elementZero());
-    else
-      cuda::download(host.bytes(), buffer.address());
+    if (options.leaveUninitialized) cuda::download(elementsOf(host), elementZero());
+    else cuda::download(host.bytes(), buffer.address());
   }
 };
 
 }  // namespace
 
-void runOnDevice(const Kernel &kernel, const codegen::EmittedKernel &emitted, const std::string &cubin,
-                 std::vector<TensorImage> &inputs, std::vector<TensorImage> &outputs, const RunOptions &options,
+void runOnDevice(const Kernel &kernel, const codegen::EmittedKernel &emitted,
+                 const std::string &cubin, std::vector<TensorImage> &inputs,
+                 std::vector<TensorImage> &outputs, const RunOptions &options,
                  const cuda::Stream &stream) {
   std::list<DeviceImage> images;
   std::vector<const DeviceImage *> in, out;
@@ -62,32 +66,28 @@ void runOnDevice(const Kernel &kernel, const codegen::EmittedKernel &emitted, co
   for (const codegen::Parameter &parameter : emitted.parameters) {
     using enum codegen::Parameter::Kind;
     switch (parameter.kind) {
-    case input:
-      arguments.passPointer(in[size_t(parameter.index)]->elementZero());
-      break;
-    case output:
-      arguments.passPointer(out[size_t(parameter.index)]->elementZero());
-      break;
-    case inputMap:
-      arguments.passMap(*parameter.map, in[size_t(parameter.index)]->elementZero());
-      break;
-    case outputMap:
-      arguments.passMap(*parameter.map, out[size_t(parameter.index)]->elementZero());
-      break;
-    case dropoutKey:
-      arguments.passPointer(key.address());
-      break;
-    case dropoutStream:
-    case dropoutOuter:
-      arguments.passNumber(numberOf(parameter, kernel));
-      break;
+      case input: arguments.passPointer(in[size_t(parameter.index)]->elementZero()); break;
+      case output: arguments.passPointer(out[size_t(parameter.index)]->elementZero()); break;
+      case inputMap:
+        arguments.passMap(*parameter.map, in[size_t(parameter.index)]->elementZero());
+        break;
+      case outputMap:
+        arguments.passMap(*parameter.map, out[size_t(parameter.index)]->elementZero());
+        break;
+      case dropoutKey: arguments.passPointer(key.address()); break;
+      case dropoutStream:
+      case dropoutOuter: arguments.passNumber(numberOf(parameter, kernel)); break;
     }
   }
   const cuda::Module module(cubin);
   cuda::FunctionHandle *function = module.function(emitted.entry);
-  if (emitted.launch.sharedBytes > 48 << 10) cuda::allowSharedMemory(function, emitted.launch.sharedBytes);
+  if (emitted.launch.sharedBytes > 48 << 10)
+    cuda::allowSharedMemory(function, emitted.launch.sharedBytes);
   const auto launch = [&] {
-    cuda::launch(function, {.grid = emitted.launch.grid, .block = emitted.launch.block, .sharedBytes = emitted.launch.sharedBytes},
+    cuda::launch(function,
+                 {.grid = emitted.launch.grid,
+                  .block = emitted.launch.block,
+                  .sharedBytes = emitted.launch.sharedBytes},
                  arguments.span(), stream.handle());
     stream.synchronize();
     for (const DeviceImage &image : images) image.download(options);
@@ -98,11 +98,13 @@ void runOnDevice(const Kernel &kernel, const codegen::EmittedKernel &emitted, co
   std::vector<TensorImage> first = outputs;
   std::ranges::copy(poisoned, outputs.begin());  // in place: the images on the GPU refer to them
   if (!options.leaveUninitialized)
-    for (size_t n = 0; n < outputs.size(); ++n) cuda::upload(out[n]->buffer.address(), outputs[n].bytes());
+    for (size_t n = 0; n < outputs.size(); ++n)
+      cuda::upload(out[n]->buffer.address(), outputs[n].bytes());
   launch();
   for (size_t n = 0; n < outputs.size(); ++n)
     if (!std::ranges::equal(elementsOf(outputs[n]), elementsOf(first[n])))
-      throw Error::checkFailed("kernel '{}': a second launch leaves other bits in output {}", kernel.name, n);
+      throw Error::checkFailed("kernel '{}': a second launch leaves other bits in output {}",
+                               kernel.name, n);
 }
 
 }  // namespace weft::gputest

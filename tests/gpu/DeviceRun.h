@@ -1,4 +1,5 @@
-// One built kernel on a GPU: inputs uploaded, outputs poisoned, launched, everything downloaded again.
+// One built kernel on a GPU: inputs uploaded, outputs poisoned, launched, everything downloaded
+// again.
 #pragma once
 
 #include "codegen/Emit.h"
@@ -13,14 +14,17 @@ struct DropoutKey {
 
 struct RunOptions {
   DropoutKey dropout{};
-  /// Upload elements of inputs and nothing else, for initcheck: what a kernel should not read stays uninitialized.
+  /// Upload elements of inputs and nothing else, for initcheck: what a kernel should not read stays
+  /// uninitialized.
   bool leaveUninitialized = false;
 };
 
-/// `inputs` and `outputs` come back as the GPU left them. Throws DriverError if the kernel fails. A kernel that keeps device memory of
-/// its own is launched twice; throws Error(checkFailed) where the second launch leaves other bits in an output.
-void runOnDevice(const Kernel &kernel, const codegen::EmittedKernel &emitted, const std::string &cubin,
-                 std::vector<runtime::TensorImage> &inputs, std::vector<runtime::TensorImage> &outputs,
-                 const RunOptions &options, const runtime::cuda::Stream &stream);
+/// `inputs` and `outputs` come back as the GPU left them. Throws DriverError if the kernel fails. A
+/// kernel that keeps device memory of its own is launched twice; throws Error(checkFailed) where
+/// the second launch leaves other bits in an output.
+void runOnDevice(const Kernel &kernel, const codegen::EmittedKernel &emitted,
+                 const std::string &cubin, std::vector<runtime::TensorImage> &inputs,
+                 std::vector<runtime::TensorImage> &outputs, const RunOptions &options,
+                 const runtime::cuda::Stream &stream);
 
 }  // namespace weft::gputest

@@ -1,4 +1,5 @@
-// The main of every GPU test: makes the context of the first GPU current, or says why the test is skipped.
+// The main of every GPU test: makes the context of the first GPU current, or says why the test is
+// skipped.
 #define CATCH_CONFIG_RUNNER
 #include <catch2/catch.hpp>
 
@@ -23,7 +24,8 @@ int main(int argumentCount, char **arguments) {
     std::printf("skipped: %s\n", error.what());
     return skipped;
   }
-  std::printf("on %s, driver %s\n", context->gpu().name.c_str(), context->gpu().driverVersion.c_str());
+  std::printf("on %s, driver %s\n", context->gpu().name.c_str(),
+              context->gpu().driverVersion.c_str());
   const int failed = Catch::Session().run(argumentCount, arguments);
   context.reset();
   return failed == 0 ? 0 : 1;

@@ -1,7 +1,9 @@
-"""A whole artifact on a GPU equals the interpreter on the same inputs, dropout masks included: `weft compile`, `weft-run`,
-`weft-interpret`. Inputs are written here, by kernel/RandomValues.h's description. Skipped (77) where there is no GPU or no NVRTC.
+"""A whole artifact on a GPU equals the interpreter on the same inputs, dropout masks included:
+`weft compile`, `weft-run`, `weft-interpret`. Inputs are written here, by kernel/RandomValues.h's
+description. Skipped (77) where there is no GPU or no NVRTC.
 
-  executor_test.py FOLDER_OF_COMMANDS [--keep FOLDER] [--artifacts FOLDER]   (--artifacts: run what was compiled elsewhere)"""
+  executor_test.py FOLDER_OF_COMMANDS [--keep FOLDER] [--artifacts FOLDER]   (--artifacts: run what
+  was compiled elsewhere)"""
 import argparse
 import json
 import math
@@ -15,7 +17,9 @@ SKIPPED = 77
 SEED, STEP = 20210521, 3
 ENCODER = {'b': 3, 'j': 24, 'i': 48, 'h': 3, 'p': 16, 'w': 16, 'u': 80}
 CASES = {
-    'encoder-even': ['paper-encoder', {'b': 2, 'j': 32, 'i': 64, 'h': 2, 'p': 32, 'w': 32, 'u': 128}, []],
+    'encoder-even': [
+        'paper-encoder', {'b': 2, 'j': 32, 'i': 64, 'h': 2, 'p': 32, 'w': 32, 'u': 128}, []
+    ],
     'encoder-odd': ['paper-encoder', ENCODER, []],
     'encoder-no-library': ['paper-encoder', ENCODER, ['--no-library']],
     'encoder-unfused': ['paper-encoder', ENCODER, ['--fuse-rules', 'none']],
@@ -27,7 +31,9 @@ CASES = {
     'encoder-parts': ['paper-encoder', {**ENCODER, 'j': 64}, ['--max-memory', '80K']],
 }
 TOLERANCE = {'f16': 0.01, 'bf16': 0.06, 'f32': 1e-5}  # of values up to 10 after two layer norms
-STORED = {'f16': ('F16', 2), 'bf16': ('BF16', 2), 'f32': ('F32', 4), 'i32': ('I32', 4), 'i1': ('BOOL', 1)}
+STORED = {
+    'f16': ('F16', 2), 'bf16': ('BF16', 2), 'f32': ('F32', 4), 'i32': ('I32', 4), 'i1': ('BOOL', 1)
+}
 MASK = (1 << 64) - 1
 
 
@@ -50,7 +56,8 @@ def random_bytes(tensor, seed):
         if tensor['dtype'] in ('i32', 'i1'):
             out += (low + bits % (high - low + 1)).to_bytes(STORED[tensor['dtype']][1], 'little')
             continue
-        value = (sum(bits >> shift & 0xFFFF for shift in (0, 16, 32, 48)) - 131070) / 65536 * math.sqrt(3) * tensor['scale']
+        value = (sum(bits >> shift & 0xFFFF for shift in (0, 16, 32, 48)) -
+                 131070) / 65536 * math.sqrt(3) * tensor['scale']
         if tensor['dtype'] == 'bf16':
             word = struct.unpack('<I', struct.pack('<f', value))[0]
             out += ((word + 0x7FFF + (word >> 16 & 1)) >> 16).to_bytes(2, 'little')
@@ -66,17 +73,23 @@ def write_inputs(plan, path):
             continue
         written.add(tensor['logical'])
         stored = random_bytes(tensor, SEED)
-        header[tensor['logical']] = {'dtype': STORED[tensor['dtype']][0], 'shape': tensor['extents'],
-                                     'data_offsets': [len(data), len(data) + len(stored)]}
+        header[tensor['logical']] = {
+            'dtype': STORED[tensor['dtype']][0], 'shape': tensor['extents'],
+            'data_offsets': [len(data), len(data) + len(stored)]
+        }
         data += stored
     text = json.dumps(header).encode()
     path.write_bytes(len(text).to_bytes(8, 'little') + text + data)
 
 
 # Forward and backward: weight gradients beside the gradients of activations.
-TRAINING = ['paper-encoder', '--train', '--branches', 'on', *[flag for name, extent in ENCODER.items() for flag in ('--dim', f'{name}={extent}')]]
+TRAINING = [
+    'paper-encoder', '--train', '--branches', 'on',
+    *[flag for name, extent in ENCODER.items() for flag in ('--dim', f'{name}={extent}')]
+]
 
-# Few rows past which weights stream: kernels that start while those end whose results they read. Another step is another result.
+# Few rows past which weights stream: kernels that start while those end whose results they read.
+# Another step is another result.
 CHAIN = """
 !x = tensor<8x1024xf16, #weft.axes<b, i>>
 !h = tensor<8x2048xf16, #weft.axes<b, u>>
@@ -100,15 +113,17 @@ class Runner:
         self.commands, self.work, self.artifacts = commands, work, artifacts
 
     def call(self, command, *arguments):
-        done = subprocess.run([self.commands / command, *map(str, arguments)], capture_output=True, text=True, check=False)
+        done = subprocess.run([self.commands / command, *map(str, arguments)], capture_output=True,
+                              text=True, check=False)
         return done.returncode, done.stdout + done.stderr
 
     def compile(self, case):
         model, dims, flags = CASES[case]
         folder = (self.artifacts or self.work) / case
         if not self.artifacts:
-            code, text = self.call('weft', 'compile', model, '-o', folder, *flags,
-                                   *[flag for name, extent in dims.items() for flag in ('--dim', f'{name}={extent}')])
+            code, text = self.call(
+                'weft', 'compile', model, '-o', folder, *flags,
+                *[flag for name, extent in dims.items() for flag in ('--dim', f'{name}={extent}')])
             assert code == 0, f'{case}: weft compile: exit {code}: {text}'
         return folder
 
@@ -122,26 +137,33 @@ class Runner:
         """Runs one case; returns a failure's text or None."""
         folder, plan = self.prepare(case)
         files = ['--inputs', self.work / f'{case}.in']
-        for launches in (1, 3):  # kernel by kernel, then as a graph; the last launch takes step STEP
-            code, text = self.call('weft-run', folder, *files, '--outputs', self.work / f'{case}.out', '--seed', SEED,
-                                   '--step', STEP - launches + 1, '--repeat', launches)
+        for launches in (1,
+                         3):  # kernel by kernel, then as a graph; the last launch takes step STEP
+            code, text = self.call('weft-run', folder, *files, '--outputs',
+                                   self.work / f'{case}.out', '--seed', SEED, '--step',
+                                   STEP - launches + 1, '--repeat', launches)
             if code:
                 return f'{case}: weft-run: exit {code}: {text}'
             tolerance = TOLERANCE[plan['dtype']]
-            code, text = self.call('weft-interpret', folder / 'graph.mlir', *files, '--expect', self.work / f'{case}.out', '--round',
-                                   '--dropout-seed', SEED, '--dropout-step', STEP, '--absolute', tolerance, '--relative', tolerance)
+            code, text = self.call('weft-interpret', folder / 'graph.mlir', *files, '--expect',
+                                   self.work / f'{case}.out', '--round', '--dropout-seed', SEED,
+                                   '--dropout-step', STEP, '--absolute', tolerance, '--relative',
+                                   tolerance)
             print(f'{case}, launch {launches}: {text.strip()}')
             if code:
                 return f'{case}: launch {launches} differs from the interpreter'
-            code, text = self.call('weft-interpret', folder / 'graph.mlir', *files, '--expect', self.work / f'{case}.out', '--round',
-                                   '--dropout-seed', SEED, '--dropout-step', STEP + 1, '--absolute', tolerance, '--relative', tolerance)
+            code, text = self.call('weft-interpret', folder / 'graph.mlir', *files, '--expect',
+                                   self.work / f'{case}.out', '--round', '--dropout-seed', SEED,
+                                   '--dropout-step', STEP + 1, '--absolute', tolerance,
+                                   '--relative', tolerance)
             if code != 1:
                 return f'{case}: another step of dropout agrees as well: nothing was compared'
         return None
 
 
 def check_branches(runner):
-    """On branches and one after the other the same kernels leave the same bits, launch after launch."""
+    """On branches and one after the other the same kernels leave the same bits, launch after
+    launch."""
     folder = (runner.artifacts or runner.work) / 'training-branches'
     if not runner.artifacts:
         code, text = runner.call('weft', 'compile', *TRAINING, '-o', folder)
@@ -149,24 +171,29 @@ def check_branches(runner):
     results = {}
     for branches in ('off', 'on', 'on'):
         path = runner.work / f'training-{branches}.out'
-        code, text = runner.call('weft-run', folder, '--branches', branches, '--outputs', path, '--seed', SEED, '--step', STEP, '--repeat', 5)
+        code, text = runner.call('weft-run', folder, '--branches', branches, '--outputs', path,
+                                 '--seed', SEED, '--step', STEP, '--repeat', 5)
         if code:
             return f'training-branches, {branches}: weft-run: exit {code}: {text}'
         stored = path.read_bytes()
         if results and stored != results['off']:
             return 'training-branches: the results with branches differ from those without'
         results[branches] = stored
-    print(f'training-branches: {len(results["on"])} bytes of results, equal with and without branches')
+    print(
+        f'training-branches: {len(results["on"])} bytes of results, equal with and without branches'
+    )
     return None
 
 
 def check_early(runner):
-    """Kernels that start early, as they do one after the other and not on branches, agree with the interpreter and leave the same bits."""
+    """Kernels that start early, as they do one after the other and not on branches, agree with the
+    interpreter and leave the same bits."""
     folder = (runner.artifacts or runner.work) / 'chain'
     if not runner.artifacts:
         model = runner.work / 'chain.mlir'
         model.write_text(CHAIN)
-        code, text = runner.call('weft', 'compile', model, '--device', 'h200', '--no-library', '-o', folder)
+        code, text = runner.call('weft', 'compile', model, '--device', 'h200', '--no-library', '-o',
+                                 folder)
         assert code == 0, f'chain: weft compile: exit {code}: {text}'
     plan = json.loads((folder / 'plan.json').read_text())
     early = sum(kernel.get('startsEarly', False) for kernel in plan['kernels'])
@@ -175,8 +202,9 @@ def check_early(runner):
     files, repeats, results = ['--inputs', runner.work / 'chain.in'], 50, {}
     for branches in ('on', 'off'):
         path = runner.work / f'chain-{branches}.out'
-        code, text = runner.call('weft-run', folder, *files, '--branches', branches, '--outputs', path, '--seed', SEED,
-                                 '--step', STEP - repeats + 1 + 100, '--repeat', repeats)
+        code, text = runner.call('weft-run', folder, *files, '--branches', branches, '--outputs',
+                                 path, '--seed', SEED, '--step', STEP - repeats + 1 + 100,
+                                 '--repeat', repeats)
         if code == 3:
             print(f'chain: {text.strip()}')
             return None
@@ -185,8 +213,10 @@ def check_early(runner):
         results[branches] = path.read_bytes()
     if results['on'] != results['off']:
         return 'chain: the results of kernels that start early differ'
-    code, text = runner.call('weft-interpret', folder / 'graph.mlir', *files, '--expect', runner.work / 'chain-off.out', '--round', '--dropout-seed', SEED,
-                             '--dropout-step', STEP + 100, '--absolute', TOLERANCE['f16'], '--relative', TOLERANCE['f16'])
+    code, text = runner.call('weft-interpret', folder / 'graph.mlir', *files, '--expect',
+                             runner.work / 'chain-off.out', '--round', '--dropout-seed', SEED,
+                             '--dropout-step', STEP + 100, '--absolute', TOLERANCE['f16'],
+                             '--relative', TOLERANCE['f16'])
     print(f'chain: {early} kernels that start early, {repeats} launches: {text.strip()}')
     return 'chain: it differs from the interpreter' if code else None
 
@@ -206,8 +236,12 @@ def main():
         if code == 3:
             print(f'skipped: {text.strip()}')
             return SKIPPED
-        failures = list(filter(None, [*map(runner.check, CASES), check_branches(runner), check_early(runner)]))
-    print('\n'.join(failures) or f'{len(CASES)} artifacts agree with the interpreter, one with itself, one with both')
+        failures = list(
+            filter(None, [*map(runner.check, CASES),
+                          check_branches(runner),
+                          check_early(runner)]))
+    print('\n'.join(failures)
+          or f'{len(CASES)} artifacts agree with the interpreter, one with itself, one with both')
     return 1 if failures else 0
 
 

@@ -1,6 +1,7 @@
-// Epilogues of cuBLASLt on a GPU: every form that kernel/LibraryEpilogue.h matches, in every layout, with even and odd extents and
-// batches, against the fp64 meaning of the fused kernel. Outputs are poisoned with NaN first. Forms that are offered must agree as
-// kernels of ours do; what is less precise (precisionRefusal) must still be the same function.
+// Epilogues of cuBLASLt on a GPU: every form that kernel/LibraryEpilogue.h matches, in every
+// layout, with even and odd extents and batches, against the fp64 meaning of the fused kernel.
+// Outputs are poisoned with NaN first. Forms that are offered must agree as kernels of ours do;
+// what is less precise (precisionRefusal) must still be the same function.
 #include "tests/gpu/LibrarySubject.h"
 #include "tests/support/NonEmpty.h"
 #include "tests/unit/FusedProducts.h"
@@ -21,7 +22,8 @@ const DType types[] = {DType::f16, DType::bf16, DType::f32};
 
 std::string textOf(const FusedProduct &product) {
   const Kernel kernel = fusedProduct(product);
-  return fmt::format("{} {}{}", nameOf(product.type), describe(*libraryForm(kernel).form), product.bias.empty() ? "" : " " + product.bias);
+  return fmt::format("{} {}{}", nameOf(product.type), describe(*libraryForm(kernel).form),
+                     product.bias.empty() ? "" : " " + product.bias);
 }
 
 /// What becomes of a product, whatever its extents.
@@ -31,12 +33,19 @@ std::vector<FusedProduct> forms() {
     all.push_back({.extents = {}, .bias = bias});
     all.push_back({.extents = {}, .alpha = 0.5, .bias = bias, .function = "relu"});
     all.push_back({.extents = {}, .bias = bias, .function = "gelu_tanh"});
-    all.push_back({.extents = {}, .alpha = 0.5, .bias = bias, .function = "gelu_tanh", .keepsOperand = true});
+    all.push_back(
+        {.extents = {}, .alpha = 0.5, .bias = bias, .function = "gelu_tanh", .keepsOperand = true});
     all.push_back({.extents = {}, .residual = "add", .bias = bias});
-    all.push_back({.extents = {}, .residual = "sub", .factor = 0.25, .bias = bias, .function = "relu"});
+    all.push_back(
+        {.extents = {}, .residual = "sub", .factor = 0.25, .bias = bias, .function = "relu"});
     all.push_back({.extents = {}, .residual = "add", .bias = bias, .function = "gelu_tanh"});
-    all.push_back({.extents = {}, .residual = "add", .bias = bias, .function = "gelu_tanh", .keepsOperand = true});
-    all.push_back({.extents = {}, .alpha = 0.5, .function = "gelu_tanh_dx", .summed = "y", .gradient = bias});
+    all.push_back({.extents = {},
+                   .residual = "add",
+                   .bias = bias,
+                   .function = "gelu_tanh",
+                   .keepsOperand = true});
+    all.push_back(
+        {.extents = {}, .alpha = 0.5, .function = "gelu_tanh_dx", .summed = "y", .gradient = bias});
     all.push_back({.extents = {}, .summed = *bias == 'm' ? "a" : "b", .gradient = bias});
   }
   all.push_back({.extents = {}, .residual = "add"});
@@ -53,7 +62,8 @@ std::vector<Configuration> allConfigurations(const Subject &subject) {
   std::vector<Configuration> result;
   for (const LayoutTuple &tuple : contractionTuples(subject.kernel)) {
     const Configuration configuration = toConfiguration(subject.kernel, tuple, LibraryKnobs{});
-    if (asLibraryProduct(subject.kernel, subject.form, configuration).product) result.push_back(configuration);
+    if (asLibraryProduct(subject.kernel, subject.form, configuration).product)
+      result.push_back(configuration);
   }
   return result;
 }
@@ -75,7 +85,8 @@ void tryAll(const FusedProduct &product, Tally &tally) {
   for (const Configuration &configuration : nonEmpty(allConfigurations(subject))) {
     INFO(textOf(product) << " " << layoutsText(configuration));
     ++tally.layouts;
-    const LibraryProduct asked = *asLibraryProduct(subject.kernel, subject.form, configuration).product;
+    const LibraryProduct asked =
+        *asLibraryProduct(subject.kernel, subject.form, configuration).product;
     const bool isOffered = precisionRefusal(asked).empty();
     tally.offered += isOffered;
     const PreparedProduct prepared = library().prepare(asked, LibraryKnobs{}, subject.kernel.name);
@@ -84,7 +95,9 @@ void tryAll(const FusedProduct &product, Tally &tally) {
     for (size_t output = 0; output < results.size(); ++output) {
       const Layout &layout = configuration.outputs[output];
       tally.worst = std::max(tally.worst, subject.worst(output, results[output], layout));
-      if (isOffered) tally.worstOffered = std::max(tally.worstOffered, subject.worst(output, results[output], layout));
+      if (isOffered)
+        tally.worstOffered =
+            std::max(tally.worstOffered, subject.worst(output, results[output], layout));
       const double slack = isOffered ? 0 : looseBound(product.type, subject.expectedOf(output));
       const int64_t wrong = subject.wrong(output, results[output], layout, slack);
       tally.wrong += wrong;
@@ -94,14 +107,19 @@ void tryAll(const FusedProduct &product, Tally &tally) {
 }
 
 void print(const std::string &what, const Tally &tally) {
-  std::printf("%-46s %3ld layouts, %3ld offered, %ld wrong; worst over what is allowed: offered %.3g, all %.3g\n", what.c_str(), long(tally.layouts),
-              long(tally.offered), long(tally.wrong), tally.worstOffered, tally.worst);
+  std::printf(
+      "%-46s %3ld layouts, %3ld offered, %ld wrong; worst over what is allowed: offered %.3g, all "
+      "%.3g\n",
+      what.c_str(), long(tally.layouts), long(tally.offered), long(tally.wrong), tally.worstOffered,
+      tally.worst);
 }
 
 }  // namespace
 
 TEST_CASE("every epilogue in every layout agrees with fp64") {
-  const std::map<char, int64_t> shapes[] = {{{'m', 64}, {'n', 40}, {'k', 96}}, {{'m', 136}, {'n', 72}, {'k', 64}}, {{'m', 33}, {'n', 65}, {'k', 129}}};
+  const std::map<char, int64_t> shapes[] = {{{'m', 64}, {'n', 40}, {'k', 96}},
+                                            {{'m', 136}, {'n', 72}, {'k', 64}},
+                                            {{'m', 33}, {'n', 65}, {'k', 129}}};
   for (const DType type : types)
     for (FusedProduct product : forms()) {
       product.type = type;
@@ -116,10 +134,13 @@ TEST_CASE("every epilogue in every layout agrees with fp64") {
 
 TEST_CASE("batches share one bias, and residuals and operands of GELU have their own members") {
   for (const DType type : types)
-    for (const auto &extents : {std::map<char, int64_t>{{'g', 3}, {'m', 48}, {'n', 56}, {'k', 64}}, {{'g', 2}, {'m', 7}, {'n', 9}, {'k', 5}}})
-      for (FusedProduct product : {FusedProduct{.extents = {}, .bias = "n"}, FusedProduct{.extents = {}, .residual = "add", .bias = "n", .function = "relu"},
-                                   FusedProduct{.extents = {}, .bias = "n", .function = "gelu_tanh", .keepsOperand = true},
-                                   FusedProduct{.extents = {}, .function = "gelu_tanh_dx"}}) {
+    for (const auto &extents : {std::map<char, int64_t>{{'g', 3}, {'m', 48}, {'n', 56}, {'k', 64}},
+                                {{'g', 2}, {'m', 7}, {'n', 9}, {'k', 5}}})
+      for (FusedProduct product :
+           {FusedProduct{.extents = {}, .bias = "n"},
+            FusedProduct{.extents = {}, .residual = "add", .bias = "n", .function = "relu"},
+            FusedProduct{.extents = {}, .bias = "n", .function = "gelu_tanh", .keepsOperand = true},
+            FusedProduct{.extents = {}, .function = "gelu_tanh_dx"}}) {
         product.a = "gmk", product.b = "gkn", product.c = "gmn";
         product.type = type;
         product.extents = extents;
@@ -130,7 +151,8 @@ TEST_CASE("batches share one bias, and residuals and operands of GELU have their
       }
 }
 
-TEST_CASE("every algorithm that is listed with an epilogue is made again, repeats itself, and is right") {
+TEST_CASE(
+    "every algorithm that is listed with an epilogue is made again, repeats itself, and is right") {
   for (const DType type : types)
     for (FusedProduct product : nonEmpty(forms())) {
       product.type = type;
@@ -139,7 +161,8 @@ TEST_CASE("every algorithm that is listed with an epilogue is made again, repeat
       const std::vector<Configuration> all = allConfigurations(subject);
       REQUIRE(!all.empty());
       const Configuration &configuration = all.front();
-      const LibraryProduct asked = *asLibraryProduct(subject.kernel, subject.form, configuration).product;
+      const LibraryProduct asked =
+          *asLibraryProduct(subject.kernel, subject.form, configuration).product;
       const bool isOffered = precisionRefusal(asked).empty();
       Placed placed(subject, configuration);
       const std::vector<LibraryKnobs> list = library().candidates(asked);
@@ -158,30 +181,42 @@ TEST_CASE("every algorithm that is listed with an epilogue is made again, repeat
         CHECK(placed.run(prepared) == first);
         CHECK(placed.run(prepared, true) == first);
       }
-      std::printf("%-32s %zu algorithms, %ld wrong\n", textOf(product).c_str(), list.size(), long(wrong));
+      std::printf("%-32s %zu algorithms, %ld wrong\n", textOf(product).c_str(), list.size(),
+                  long(wrong));
     }
 }
 
-TEST_CASE("NaN of an operand and of a bias reaches the result through every function, and nothing else") {
+TEST_CASE(
+    "NaN of an operand and of a bias reaches the result through every function, and nothing else") {
   for (const DType type : types)
     for (const char *function : {"", "relu", "gelu_tanh"}) {
-      const FusedProduct product{.extents = {{'m', 64}, {'n', 48}, {'k', 32}}, .type = type, .bias = "n", .function = function};
+      const FusedProduct product{.extents = {{'m', 64}, {'n', 48}, {'k', 32}},
+                                 .type = type,
+                                 .bias = "n",
+                                 .function = function};
       const Kernel kernel = fusedProduct(product);
       Subject subject(kernel);
       subject.set(0, 5 * 32 + 7, std::numeric_limits<double>::quiet_NaN());
       subject.set(2, 9, std::numeric_limits<double>::quiet_NaN());
-      const Configuration configuration{.inputs = {rowMajor(2), rowMajor(2), rowMajor(1)}, .outputs = {rowMajor(2)}, .knobs = LibraryKnobs{}};
-      const PreparedProduct prepared = library().prepare(*asLibraryProduct(kernel, subject.form, configuration).product, LibraryKnobs{}, kernel.name);
+      const Configuration configuration{.inputs = {rowMajor(2), rowMajor(2), rowMajor(1)},
+                                        .outputs = {rowMajor(2)},
+                                        .knobs = LibraryKnobs{}};
+      const PreparedProduct prepared =
+          library().prepare(*asLibraryProduct(kernel, subject.form, configuration).product,
+                            LibraryKnobs{}, kernel.name);
       const auto results = Placed(subject, configuration).run(prepared);
       int64_t missing = 0, strange = 0;
       for (int64_t m = 0; m < 64; ++m)
         for (int64_t n = 0; n < 48; ++n) {
-          const bool isNan = std::isnan(reference::loadElement(type, &results[0][size_t((m * 48 + n) * sizeOf(type))]));
+          const bool isNan = std::isnan(
+              reference::loadElement(type, &results[0][size_t((m * 48 + n) * sizeOf(type))]));
           const bool mustBe = m == 5 || n == 9;
           missing += mustBe && !isNan;
           strange += !mustBe && isNan;
         }
-      std::printf("NaN, %s bias %s: %ld of %d lost, %ld where there is none\n", std::string(nameOf(type)).c_str(), function, long(missing), 64 + 47, long(strange));
+      std::printf("NaN, %s bias %s: %ld of %d lost, %ld where there is none\n",
+                  std::string(nameOf(type)).c_str(), function, long(missing), 64 + 47,
+                  long(strange));
       CHECK(strange == 0);
       CHECK(missing == 0);
     }

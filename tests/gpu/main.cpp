@@ -1,5 +1,5 @@
-// weft-gpu-tests: emitted kernels of every loop family, transposes and plain contractions on a GPU, each against fp64.
-// Exit code 0: all that ran agree; 1: some do not; 77: skipped, with the reason.
+// weft-gpu-tests: emitted kernels of every loop family, transposes and plain contractions on a GPU,
+// each against fp64. Exit code 0: all that ran agree; 1: some do not; 77: skipped, with the reason.
 #include "kernel/Device.h"
 #include "kernel/Error.h"
 #include "kernel/reference/Rounding.h"
@@ -11,8 +11,8 @@
 #include "tests/gpu/DeviceRun.h"
 #include "tests/unit/SampleSoftmaxes.h"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <chrono>
 #include <cmath>
@@ -65,7 +65,11 @@ std::vector<Built> buildBatch(std::span<const Case> cases, const std::string &ar
     } catch (const Error &error) {
       built.problem = fmt::format("not emitted: {}", error.what());
     }
-    requests.push_back({.name = one.name, .text = built.emitted.text, .entry = built.emitted.entry, .architecture = architecture, .extraFlags = {}});
+    requests.push_back({.name = one.name,
+                        .text = built.emitted.text,
+                        .entry = built.emitted.entry,
+                        .architecture = architecture,
+                        .extraFlags = {}});
     batch.push_back(std::move(built));
   }
   runtime::BuildOptions options;
@@ -89,12 +93,16 @@ void plantNotNumbers(std::vector<TensorImage> &inputs) {
   }
 }
 
-/// The first sampled element that `admits` (what fp64 has, what is there, the type stored) refuses; empty if there is none.
+/// The first sampled element that `admits` (what fp64 has, what is there, the type stored) refuses;
+/// empty if there is none.
 template <typename Admits>
-std::string firstRefused(const Kernel &kernel, const std::vector<TensorImage> &inputs, const std::vector<TensorImage> &outputs,
-                         const runtime::CheckOptions &options, int64_t &count, const Admits &admits) {
+std::string firstRefused(const Kernel &kernel, const std::vector<TensorImage> &inputs,
+                         const std::vector<TensorImage> &outputs,
+                         const runtime::CheckOptions &options, int64_t &count,
+                         const Admits &admits) {
   std::vector<reference::ElementReader> readers;
-  for (const TensorImage &input : inputs) readers.push_back([&input](std::span<const int64_t> at) { return input.at(at); });
+  for (const TensorImage &input : inputs)
+    readers.push_back([&input](std::span<const int64_t> at) { return input.at(at); });
   reference::PointEvaluator points(kernel, std::move(readers), options.dropout);
   for (size_t output = 0; output < outputs.size(); ++output)
     for (const std::vector<int64_t> &place : runtime::samplePoints(kernel, output, options)) {
@@ -102,7 +110,8 @@ std::string firstRefused(const Kernel &kernel, const std::vector<TensorImage> &i
       const double got = outputs[output].at(place);
       ++count;
       if (!admits(want, got, outputs[output].type()))
-        return fmt::format("output {} at [{}]: {} instead of {}", output, fmt::join(place, ", "), got, want.value);
+        return fmt::format("output {} at [{}]: {} instead of {}", output, fmt::join(place, ", "),
+                           got, want.value);
     }
   return {};
 }
@@ -113,7 +122,9 @@ bool hasSameNotNumbers(const reference::Point &want, double got, DType type) {
 }
 
 /// Of whole numbers: each result is the exact one, rounded once.
-bool isExact(const reference::Point &want, double got, DType type) { return got == reference::roundTo(type, want.value); }
+bool isExact(const reference::Point &want, double got, DType type) {
+  return got == reference::roundTo(type, want.value);
+}
 
 std::string writtenAround(const std::vector<TensorImage> &outputs) {
   for (size_t output = 0; output < outputs.size(); ++output)
@@ -127,10 +138,14 @@ void fillInputs(const Kernel &kernel, Inputs kind, std::vector<TensorImage> &inp
   const std::vector<runtime::InputRule> rules = runtime::inputRules(kernel);
   for (size_t n = 0; n < inputs.size(); ++n) {
     const bool isWhole = kind == Inputs::whole && rules[n].kind == runtime::InputRule::Kind::real;
-    runtime::fillInput(inputs[n], isWhole ? runtime::InputRule{runtime::InputRule::Kind::integer, -2, 2} : rules[n], seed, n);
+    runtime::fillInput(
+        inputs[n],
+        isWhole ? runtime::InputRule{runtime::InputRule::Kind::integer, -2, 2} : rules[n], seed, n);
     if (kind == Inputs::masked && kernel.values[size_t(kernel.inputs[n])].name == "mask") {
       const int64_t keys = inputs[n].shape().back();
-      inputs[n].fill([&](int64_t at) { return samples::isSeen(at % keys) ? 0.0 : -std::numeric_limits<double>::infinity(); });
+      inputs[n].fill([&](int64_t at) {
+        return samples::isSeen(at % keys) ? 0.0 : -std::numeric_limits<double>::infinity();
+      });
     }
     if (kind != Inputs::spread) continue;
     const TensorImage bells = inputs[n];
@@ -146,19 +161,26 @@ void fillInputs(const Kernel &kernel, Inputs kind, std::vector<TensorImage> &inp
 }
 
 /// Empty, or what is wrong.
-std::string runCase(const Built &built, const Options &options, const runtime::cuda::Stream &stream, runtime::CheckResult &result) {
+std::string runCase(const Built &built, const Options &options, const runtime::cuda::Stream &stream,
+                    runtime::CheckResult &result) {
   const Kernel &kernel = built.one->kernel;
   const Configuration &configuration = built.one->configuration;
   std::vector<TensorImage> inputs, outputs;
-  for (size_t n = 0; n < kernel.inputs.size(); ++n) inputs.emplace_back(kernel, kernel.inputs[n], configuration.inputs[n]);
+  for (size_t n = 0; n < kernel.inputs.size(); ++n)
+    inputs.emplace_back(kernel, kernel.inputs[n], configuration.inputs[n]);
   fillInputs(kernel, built.one->inputs, inputs);
-  for (size_t n = 0; n < kernel.outputs.size(); ++n) outputs.emplace_back(kernel, kernel.outputs[n], configuration.outputs[n]);
+  for (size_t n = 0; n < kernel.outputs.size(); ++n)
+    outputs.emplace_back(kernel, kernel.outputs[n], configuration.outputs[n]);
   if (options.notNumbers) plantNotNumbers(inputs);
-  const RunOptions run{.dropout = {.seed = 0x123456789abcdefull, .step = 3}, .leaveUninitialized = options.leaveUninitialized};
+  const RunOptions run{.dropout = {.seed = 0x123456789abcdefull, .step = 3},
+                       .leaveUninitialized = options.leaveUninitialized};
   std::vector<TensorImage> after = inputs;
   runOnDevice(kernel, built.emitted, built.result.cubin, after, outputs, run, stream);
-  const runtime::CheckOptions check{.points = options.points, .seed = 5, .dropout = {.seed = run.dropout.seed, .step = run.dropout.step, .stream = 0},
-                                    .threads = int(std::thread::hardware_concurrency())};
+  const runtime::CheckOptions check{
+      .points = options.points,
+      .seed = 5,
+      .dropout = {.seed = run.dropout.seed, .step = run.dropout.step, .stream = 0},
+      .threads = int(std::thread::hardware_concurrency())};
   for (size_t n = 0; n < inputs.size(); ++n)
     if (!std::equal(inputs[n].bytes().begin(), inputs[n].bytes().end(), after[n].bytes().begin()))
       return fmt::format("input {} or the bytes around it changed", n);
@@ -180,14 +202,14 @@ struct Tally {
 void printTally(const std::map<std::string, Tally> &groups, size_t selected, double seconds) {
   Tally all;
   for (const auto &[group, tally] : groups) {
-    fmt::print("{:14} {:6} kernels {:10} points, worst error {:.3f} of its bound, {} failed\n", group, tally.ran, tally.points, tally.worstRatio,
-               tally.failed);
+    fmt::print("{:14} {:6} kernels {:10} points, worst error {:.3f} of its bound, {} failed\n",
+               group, tally.ran, tally.points, tally.worstRatio, tally.failed);
     all.ran += tally.ran;
     all.failed += tally.failed;
     all.points += tally.points;
   }
-  fmt::print("{} of {} kernels agree with fp64 on {} points, {} failed, {} not run; {:.1f} s\n", all.ran - all.failed, selected, all.points,
-             all.failed, selected - all.ran, seconds);
+  fmt::print("{} of {} kernels agree with fp64 on {} points, {} failed, {} not run; {:.1f} s\n",
+             all.ran - all.failed, selected, all.points, all.failed, selected - all.ran, seconds);
 }
 
 std::vector<Case> selectCases(const Options &options, const std::string &architecture) {
@@ -195,10 +217,14 @@ std::vector<Case> selectCases(const Options &options, const std::string &archite
   const std::regex pattern(options.filter);
   size_t found = 0;
   for (Case &one : allCases()) {
-    // The gaps between the elements of a view cannot be told from what a kernel should have written.
+    // The gaps between the elements of a view cannot be told from what a kernel should have
+    // written.
     if (options.leaveUninitialized && one.name.find("views/") != std::string::npos) continue;
-    if (std::holds_alternative<HopperContractionKnobs>(one.configuration.knobs) && !hasWarpgroupProducts(architecture)) continue;
-    if (!std::regex_search(one.name, pattern) || found++ % options.shares != options.share) continue;
+    if (std::holds_alternative<HopperContractionKnobs>(one.configuration.knobs) &&
+        !hasWarpgroupProducts(architecture))
+      continue;
+    if (!std::regex_search(one.name, pattern) || found++ % options.shares != options.share)
+      continue;
     if (selected.size() < options.most) selected.push_back(std::move(one));
   }
   return selected;
@@ -206,20 +232,25 @@ std::vector<Case> selectCases(const Options &options, const std::string &archite
 
 int runAll(const Options &options, const std::string &architecture) {
   const auto start = std::chrono::steady_clock::now();
-  const auto elapsed = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
+  const auto elapsed = [&] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
   const std::vector<Case> cases = selectCases(options, architecture);
   if (cases.empty()) throw Error::badInput("no test matches '{}'", options.filter);
   const runtime::cuda::Context context;
   const runtime::cuda::Stream stream;
-  fmt::print("{} kernels for {} ({}), chosen after {:.1f} s\n", cases.size(), context.gpu().name, architecture, elapsed());
+  fmt::print("{} kernels for {} ({}), chosen after {:.1f} s\n", cases.size(), context.gpu().name,
+             architecture, elapsed());
   const auto batchAt = [&](size_t begin) {
     return std::async(std::launch::async, [&, begin] {
-      return buildBatch(std::span(cases).subspan(begin, std::min(batchSize, cases.size() - begin)), architecture);
+      return buildBatch(std::span(cases).subspan(begin, std::min(batchSize, cases.size() - begin)),
+                        architecture);
     });
   };
   std::map<std::string, Tally> groups;
   std::future<std::vector<Built>> next = batchAt(0);
-  for (size_t begin = 0; begin < cases.size() && elapsed() < options.limitSeconds; begin += batchSize) {
+  for (size_t begin = 0; begin < cases.size() && elapsed() < options.limitSeconds;
+       begin += batchSize) {
     const std::vector<Built> batch = next.get();
     if (begin + batchSize < cases.size()) next = batchAt(begin + batchSize);
     for (const Built &built : batch) {
@@ -230,7 +261,8 @@ int runAll(const Options &options, const std::string &architecture) {
       std::string problem = built.problem;
       try {
         if (problem.empty()) problem = runCase(built, options, stream, result);
-      } catch (const Error &error) {  // a kernel that crashed takes the context with it: nothing runs behind it
+      } catch (const Error &error) {  // a kernel that crashed takes the context with it: nothing
+                                      // runs behind it
         fmt::print("FAILED {}\n  {}\n", built.one->name, error.what());
         throw;
       }
@@ -278,15 +310,18 @@ int main(int argumentCount, char **arguments) {
   app.add_option("--points", options.points, "elements looked at of each output");
   app.add_option("--most", options.most, "kernels to run at most");
   app.add_option("--share", options.share, "which of --shares parts of the tests to run, from 0");
-  app.add_option("--shares", options.shares, "deal the tests out to so many runs, on several GPUs of a host or at once on one");
+  app.add_option("--shares", options.shares,
+                 "deal the tests out to so many runs, on several GPUs of a host or at once on one");
   app.add_flag("--list", options.list, "print the names and run nothing");
   app.add_flag("--verbose", options.verbose, "print each name before it runs");
-  app.add_flag("--uninitialized", options.leaveUninitialized, "upload nothing but inputs, for initcheck");
+  app.add_flag("--uninitialized", options.leaveUninitialized,
+               "upload nothing but inputs, for initcheck");
   app.add_flag("--nan", options.notNumbers, "one NaN in every float input: it must pass through");
   CLI11_PARSE(app, argumentCount, arguments);
   try {
     if (options.share >= options.shares)
-      throw weft::Error::badInput("--share {}: of {} shares, counted from 0", options.share, options.shares);
+      throw weft::Error::badInput("--share {}: of {} shares, counted from 0", options.share,
+                                  options.shares);
     return weft::gputest::runTests(options);
   } catch (const weft::Error &error) {
     fmt::print(stderr, "error: {}\n", error.what());

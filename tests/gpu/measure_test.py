@@ -1,4 +1,5 @@
-"""compile --measure on a GPU: the plan that is kept is one that runs and verifies, and `weft time` finds the time it was kept for.
+"""compile --measure on a GPU: the plan that is kept is one that runs and verifies, and `weft time`
+finds the time it was kept for.
 
   measure_test.py FOLDER_OF_COMMANDS      Skipped (77) where there is no GPU or no NVRTC."""
 import json
@@ -13,7 +14,8 @@ AGREES = 0.1  # two processes, other addresses, other clocks
 
 
 def weft(folder, *arguments):
-    done = subprocess.run([folder / 'weft', *map(str, arguments)], capture_output=True, text=True, check=False)
+    done = subprocess.run([folder / 'weft', *map(str, arguments)], capture_output=True, text=True,
+                          check=False)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -31,7 +33,10 @@ def check(folder, artifact):
     if code:
         return f'weft time: exit {code}: {err}'
     whole = json.loads(out)['plans'][0]['whole']['median']
-    print(f'kept for {1e6 * kept["seconds"]:.1f} us, weft time: {1e6 * whole:.1f} us, predicted {1e6 * plan["predictedSeconds"]:.1f} us')
+    print(
+        f'kept for {1e6 * kept["seconds"]:.1f} us, weft time: {1e6 * whole:.1f} us, predicted '
+        f'{1e6 * plan["predictedSeconds"]:.1f} us'
+    )
     if not abs(whole / kept['seconds'] - 1) < AGREES:
         return f'kept for {kept["seconds"]} s, weft time finds {whole} s'
     code, out, err = weft(folder, 'verify', artifact)

@@ -1,5 +1,6 @@
-// Profiling on a GPU: kernels are built, timed in measuring processes and kept; a kernel that crashes or hangs costs no other
-// its row. Starts itself again as build worker and as measuring process.
+// Profiling on a GPU: kernels are built, timed in measuring processes and kept; a kernel that
+// crashes or hangs costs no other its row. Starts itself again as build worker and as measuring
+// process.
 #define CATCH_CONFIG_RUNNER
 #include "codegen/Emit.h"
 #include "kernel/Error.h"
@@ -21,7 +22,11 @@ using namespace weft::samples;
 
 namespace {
 
-std::string architecture() { return runtime::inspectDriver().gpus.front().architecture == "sm_90" ? "sm_90a" : runtime::inspectDriver().gpus.front().architecture; }
+std::string architecture() {
+  return runtime::inspectDriver().gpus.front().architecture == "sm_90"
+             ? "sm_90a"
+             : runtime::inspectDriver().gpus.front().architecture;
+}
 
 std::vector<runtime::BuildResult> buildAll(const std::vector<runtime::BuildRequest> &requests) {
   runtime::BuildOptions options;
@@ -31,18 +36,31 @@ std::vector<runtime::BuildResult> buildAll(const std::vector<runtime::BuildReque
 
 ProfileRunOptions gpuOptions() {
   ProfileRunOptions options{.architecture = architecture()};
-  options.startMeasurer = [](int gpu, const std::atomic<bool> &cancelled) { return runtime::startMeasureProcess({.gpu = gpu, .cancelled = &cancelled}); };
-  options.build = [](const auto &requests, const std::atomic<bool> &) { return buildAll(requests); };
+  options.startMeasurer = [](int gpu, const std::atomic<bool> &cancelled) {
+    return runtime::startMeasureProcess({.gpu = gpu, .cancelled = &cancelled});
+  };
+  options.build = [](const auto &requests, const std::atomic<bool> &) {
+    return buildAll(requests);
+  };
   return options;
 }
 
 select::Problem chain() { return profiledChain(2048, 4096); }
 
 runtime::KernelJob jobOf(const std::string &entry, const std::string &text) {
-  const std::vector<runtime::BuildResult> built = buildAll({{.name = entry, .text = text, .entry = entry, .architecture = architecture(), .extraFlags = {}}});
+  const std::vector<runtime::BuildResult> built = buildAll({{.name = entry,
+                                                             .text = text,
+                                                             .entry = entry,
+                                                             .architecture = architecture(),
+                                                             .extraFlags = {}}});
   INFO(built[0].log);
   REQUIRE(built[0].error.empty());
-  return {.cubin = built[0].cubin, .entry = entry, .arguments = {{.kind = "output", .index = 0}}, .inputBytes = {}, .outputBytes = {1024}, .zeroInputs = {}};
+  return {.cubin = built[0].cubin,
+          .entry = entry,
+          .arguments = {{.kind = "output", .index = 0}},
+          .inputBytes = {},
+          .outputBytes = {1024},
+          .zeroInputs = {}};
 }
 
 }  // namespace
@@ -53,8 +71,9 @@ TEST_CASE("a chain of kernels is profiled, plausibly and only once") {
   TestStore test;
   const ProfileOutcome outcome = runProfile(space, test.store, gpuOptions());
   const ProfileReport report = reportOf(space, test.store.read());
-  std::printf("%s\n%zu measured, %zu slow, %zu failed in %.1f s\n%s", outcome.protocol.c_str(), outcome.progress.measured, outcome.progress.slow,
-              outcome.progress.failed, outcome.progress.seconds, print(report).c_str());
+  std::printf("%s\n%zu measured, %zu slow, %zu failed in %.1f s\n%s", outcome.protocol.c_str(),
+              outcome.progress.measured, outcome.progress.slow, outcome.progress.failed,
+              outcome.progress.seconds, print(report).c_str());
   CHECK(outcome.end == ProfileEnd::finished);
   CHECK(report.failures.empty());
   CHECK(outcome.progress.measured > outcome.progress.slow);
@@ -82,19 +101,27 @@ TEST_CASE("a product's candidates are measured in every orientation") {
     for (const int axis : value.axes) tensor.axes.push_back(kernel.axes[size_t(axis)]);
     problem.tensors.push_back(tensor);
   }
-  problem.tensors[0].isArgument = problem.tensors[1].isArgument = problem.tensors[2].isResult = true;
+  problem.tensors[0].isArgument = problem.tensors[1].isArgument = problem.tensors[2].isResult =
+      true;
   problem.ops = {"contract"};
   problem.opInputs = {{0, 1}};
   problem.opOutputs = {{2}};
-  problem.candidates = {{.name = "contract", .ops = {0}, .inputs = {0, 1}, .outputs = {2}, .kernel = kernel, .proposedBy = "test"}};
+  problem.candidates = {{.name = "contract",
+                         .ops = {0},
+                         .inputs = {0, 1},
+                         .outputs = {2},
+                         .kernel = kernel,
+                         .proposedBy = "test"}};
   select::Options options;
   options.free = true;
-  const ProfileSpace space = profileSpace({problem}, options, *analyticCostModel(findDevice("h200")), {});
+  const ProfileSpace space =
+      profileSpace({problem}, options, *analyticCostModel(findDevice("h200")), {});
   CHECK(space.products.size() == 8);
   TestStore test;
   const ProfileOutcome outcome = runProfile(space, test.store, gpuOptions());
-  std::printf("products: %zu measured, %zu slow, %zu failed in %.1f s\n%s", outcome.progress.measured, outcome.progress.slow,
-              outcome.progress.failed, outcome.progress.seconds, print(reportOf(space, test.store.read())).c_str());
+  std::printf("products: %zu measured, %zu slow, %zu failed in %.1f s\n%s",
+              outcome.progress.measured, outcome.progress.slow, outcome.progress.failed,
+              outcome.progress.seconds, print(reportOf(space, test.store.read())).c_str());
   CHECK(outcome.progress.measured >= 8 * 4);
   const Profile profile = test.store.read();
   const auto model = measuredCostModel(findDevice("h200"), profile, "test", false);
@@ -102,12 +129,14 @@ TEST_CASE("a product's candidates are measured in every orientation") {
   const select::Selection selection = select::select(problem, *model, options);
   CHECK(selection.best().steps.back().cost.measured);
   CHECK(2.0 * 1024 * 1024 * 512 / selection.best().seconds > 50e12);
-  CHECK(runProfile(space, test.store, gpuOptions()).skipped == space.items.size() + space.products.size());
+  CHECK(runProfile(space, test.store, gpuOptions()).skipped ==
+        space.items.size() + space.products.size());
 }
 
 TEST_CASE("a kernel that crashes fails alone") {
   const std::string good = "extern \"C\" __global__ void good(float *x) { x[threadIdx.x] = 1; }";
-  const std::string bad = "extern \"C\" __global__ void bad(float *x) { *reinterpret_cast<volatile int *>(16) = 1; }";
+  const std::string bad =
+      "extern \"C\" __global__ void bad(float *x) { *reinterpret_cast<volatile int *>(16) = 1; }";
   const auto measurer = runtime::startMeasureProcess({.gpu = 0});
   runtime::MeasureGroup group;
   group.kernels = {jobOf("good", good), jobOf("bad", bad), jobOf("good", good)};
@@ -121,7 +150,9 @@ TEST_CASE("a kernel that crashes fails alone") {
 }
 
 TEST_CASE("a kernel that hangs is given up") {
-  const std::string text = "extern \"C\" __global__ void hang(float *x) { while (*reinterpret_cast<volatile float *>(x) != 3) {} }";
+  const std::string text =
+      "extern \"C\" __global__ void hang(float *x) { while (*reinterpret_cast<volatile float *>(x) "
+      "!= 3) {} }";
   const std::string good = "extern \"C\" __global__ void good(float *x) { x[threadIdx.x] = 1; }";
   const auto measurer = runtime::startMeasureProcess({.gpu = 0, .timeoutSeconds = 5});
   runtime::MeasureGroup group;
@@ -136,7 +167,8 @@ TEST_CASE("a kernel that hangs is given up") {
 
 int main(int argumentCount, char **arguments) {
   if (const auto exitCode = runtime::serveAsBuildWorker(argumentCount, arguments)) return *exitCode;
-  if (const auto exitCode = runtime::serveAsMeasureWorker(argumentCount, arguments)) return *exitCode;
+  if (const auto exitCode = runtime::serveAsMeasureWorker(argumentCount, arguments))
+    return *exitCode;
   const runtime::DriverReport driver = runtime::inspectDriver();
   constexpr int skipped = 77;
   if (driver.gpus.empty() || runtime::findNvrtc().library.empty()) {

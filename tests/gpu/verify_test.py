@@ -1,4 +1,5 @@
-"""weft verify on a GPU of artifacts that no preset describes: a .mlir model, its variants, a config.json, other extents.
+"""weft verify on a GPU of artifacts that no preset describes: a .mlir model, its variants, a
+config.json, other extents.
 
   verify_test.py FOLDER_OF_COMMANDS      Skipped (77) where there is no GPU or no NVRTC."""
 import json
@@ -11,10 +12,15 @@ SKIPPED = 77
 SMALL = '--dim b=2 --dim j=64 --dim h=4 --dim p=16 --dim i=64 --dim u=128'
 ENCODER = ['paper-encoder', *SMALL.split()]
 DECOMPOSED = '--norms decomposed --attention unfused --stacking three --profile none'.split()
-# Norms by sums: as the plan has them; with sums in the epilogue before, with the norm applied where the next product loads.
-NORMS = (('gpt2', '', 'attention_product', 'hidden_product'), ('llama-3-8b', '--dim g=2', 'attention', 'gate_up'))
-CONFIG = {'model_type': 'bert', 'hidden_size': 128, 'num_attention_heads': 4, 'intermediate_size': 256, 'hidden_act': 'gelu',
-          'num_hidden_layers': 2, 'max_position_embeddings': 128, 'layer_norm_eps': 1e-12, 'type_vocab_size': 2, 'vocab_size': 1000}
+# Norms by sums: as the plan has them; with sums in the epilogue before, with the norm applied where
+# the next product loads.
+NORMS = (('gpt2', '', 'attention_product', 'hidden_product'), ('llama-3-8b', '--dim g=2',
+                                                               'attention', 'gate_up'))
+CONFIG = {
+    'model_type': 'bert', 'hidden_size': 128, 'num_attention_heads': 4, 'intermediate_size': 256,
+    'hidden_act': 'gelu', 'num_hidden_layers': 2, 'max_position_embeddings': 128,
+    'layer_norm_eps': 1e-12, 'type_vocab_size': 2, 'vocab_size': 1000
+}
 # Its axes are known to nobody, and their extents cannot be made smaller: small enough as they are.
 UNKNOWN = '''!xy = tensor<24x40xf16, #weft.axes<x, y>>
 !yz = tensor<40x16xf16, #weft.axes<y, z>>
@@ -37,7 +43,9 @@ FLOAT8 = '''!bji = tensor<2x40x64xf8E4M3FN, #weft.axes<b, j, i>>
 !half = tensor<2x40x48xf16, #weft.axes<b, j, u>>
 !s = tensor<f32, #weft.axes<>>
 module {
-  weft.graph @scaled(%x: !bji, %w: !ui {weft.parameter}, %x_scale: !s, %w_scale: !s {weft.parameter}, %bias: !u {weft.parameter}) -> (!half, !narrow) {
+  weft.graph @scaled(%x: !bji, %w: !ui {weft.parameter}, %x_scale: !s,
+                      %w_scale: !s {weft.parameter}, %bias: !u {weft.parameter})
+      -> (!half, !narrow) {
     %c = weft.contract "bji,ui->bju" %x, %w : !bji, !ui -> !bju
     %d = weft.mul %c, %x_scale along () : !bju, !s
     %e = weft.mul %d, %w_scale along () : !bju, !s
@@ -56,7 +64,8 @@ class Runner:
         self.commands, self.folder = commands, folder
 
     def weft(self, *arguments):
-        return subprocess.run([self.commands / 'weft', *map(str, arguments)], cwd=self.folder, capture_output=True, text=True, check=False)
+        return subprocess.run([self.commands / 'weft', *map(str, arguments)], cwd=self.folder,
+                              capture_output=True, text=True, check=False)
 
     def check(self, name, *compile_flags):
         """A failure's text, or None."""
@@ -68,7 +77,10 @@ class Runner:
             raise SystemExit(self.skip(done.stderr or done.stdout))
         result = json.loads(done.stdout)
         whole = result['whole']
-        print(f'{name}: {result["agreed"]} kernels agree, {result["failed"]} failed; whole at {whole["dims"]}: {whole["results"] or whole["reason"]}')
+        print(
+            f'{name}: {result["agreed"]} kernels agree, {result["failed"]} failed; whole at '
+            f'{whole["dims"]}: {whole["results"] or whole["reason"]}'
+        )
         if done.returncode or not whole['checked'] or not whole['results']:
             return f'{name}: exit {done.returncode}, whole plan: {whole}'
         return None
@@ -86,23 +98,31 @@ def main():
         (runner.folder / 'config.json').write_text(json.dumps(CONFIG))
         (runner.folder / 'unknown.mlir').write_text(UNKNOWN)
         (runner.folder / 'float8.mlir').write_text(FLOAT8)
-        failures = list(filter(None, [
-            runner.check('mlir', 'layer.mlir'),
-            runner.check('stacked', 'layer.mlir', '--stacking', 'three', '--no-library'),
-            runner.check('config', 'config.json', '--dim', 'b=2', '--dim', 'j=64'),
-            runner.check('preset', *ENCODER),
-            runner.check('decomposed', *ENCODER, '--attention', 'decomposed'),
-            *(runner.check(f'norms-{model}-{len(fuse)}-{dtype}', model, '--dtype', dtype, *f'{SMALL} {more}'.split(), *DECOMPOSED, *fuse)
-              for model, more, before, behind in NORMS for dtype in ('f16', 'bf16')
-              for fuse in ((), ('--fuse', f'{before},norm2_squares'), ('--fuse', f'{before},norm2_squares', '--fuse', f'norm2_normal,{behind}'))),
-            *(runner.check(f'norms-deferred-{dtype}-{len(fuse)}', 'llama-3-8b', '--dtype', dtype, *f'{SMALL} --dim g=2 --norms deferred'.split(), *DECOMPOSED[2:], *fuse)
-              for dtype in ('f16', 'bf16') for fuse in ((), ('--fuse', 'attention,norm2_squares', '--fuse', 'gate_up_raw,gate_up'))),
-            runner.check('unknown', 'unknown.mlir'),
-            runner.check('float8', 'float8.mlir'),
-            runner.check('float8-ours', 'float8.mlir', '--no-library'),
-            runner.check('tf32', *ENCODER, '--dtype', 'f32', '--tf32'),
-            runner.check('tf32-train', *ENCODER, '--dtype', 'f32', '--tf32', '--train', '--no-library'),
-        ]))
+        failures = list(
+            filter(None, [
+                runner.check('mlir', 'layer.mlir'),
+                runner.check('stacked', 'layer.mlir', '--stacking', 'three', '--no-library'),
+                runner.check('config', 'config.json', '--dim', 'b=2', '--dim', 'j=64'),
+                runner.check('preset', *ENCODER),
+                runner.check('decomposed', *ENCODER, '--attention', 'decomposed'),
+                *(runner.check(f'norms-{model}-{len(fuse)}-{dtype}', model, '--dtype', dtype, *
+                               f'{SMALL} {more}'.split(), *DECOMPOSED, *fuse)
+                  for model, more, before, behind in NORMS for dtype in ('f16', 'bf16')
+                  for fuse in (
+                      (), ('--fuse', f'{before},norm2_squares'),
+                      ('--fuse', f'{before},norm2_squares', '--fuse', f'norm2_normal,{behind}'))),
+                *(runner.check(f'norms-deferred-{dtype}-{len(fuse)}', 'llama-3-8b', '--dtype',
+                               dtype, *f'{SMALL} --dim g=2 --norms deferred'.split(), *
+                               DECOMPOSED[2:], *fuse) for dtype in ('f16', 'bf16')
+                  for fuse in (
+                      (), ('--fuse', 'attention,norm2_squares', '--fuse', 'gate_up_raw,gate_up'))),
+                runner.check('unknown', 'unknown.mlir'),
+                runner.check('float8', 'float8.mlir'),
+                runner.check('float8-ours', 'float8.mlir', '--no-library'),
+                runner.check('tf32', *ENCODER, '--dtype', 'f32', '--tf32'),
+                runner.check('tf32-train', *ENCODER, '--dtype', 'f32', '--tf32', '--train',
+                             '--no-library'),
+            ]))
     print('\n'.join(failures) or 'every kernel and every whole plan agrees')
     return 1 if failures else 0
 

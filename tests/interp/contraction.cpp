@@ -1,4 +1,5 @@
-// Einsum against the definition: a sum over every coordinate of the joint iteration space, written without permutations.
+// Einsum against the definition: a sum over every coordinate of the joint iteration space, written
+// without permutations.
 #include "ir/interpreter/Contraction.h"
 
 #include <catch2/catch.hpp>
@@ -38,7 +39,8 @@ bool advance(Extents &point, const Extents &extents) {
   return false;
 }
 
-void check(const std::string &a, const std::string &b, const std::string &result, const Extents &extents) {
+void check(const std::string &a, const std::string &b, const std::string &result,
+           const Extents &extents) {
   INFO(a << "," << b << "->" << result);
   const TensorValue x = filled(a, extents, 3), y = filled(b, extents, 5);
   TensorValue expected = filled(result, extents, 0);
@@ -47,7 +49,8 @@ void check(const std::string &a, const std::string &b, const std::string &result
   for (auto &[letter, coordinate] : point) coordinate = 0;
   do {
     int64_t position = 0;
-    for (size_t d = 0; d < result.size(); ++d) position = position * expected.shape[d] + point.at(result[d]);
+    for (size_t d = 0; d < result.size(); ++d)
+      position = position * expected.shape[d] + point.at(result[d]);
     expected.elements[position] += 0.5 * at(x, a, point) * at(y, b, point);
   } while (advance(point, extents));
   CHECK(weft::distance(contract<float>(a, b, result, x, y, 0.5), expected, 0, 0) == 0);
@@ -60,10 +63,13 @@ TEST_CASE("contractions of a transformer in any order of letters") {
   check("phi", "bji", "phbj", {{'p', 3}, {'h', 2}, {'i', 7}, {'b', 2}, {'j', 5}});
   check("phbk", "phbj", "hbjk", {{'p', 3}, {'h', 2}, {'b', 2}, {'j', 5}, {'k', 4}});
   check("whbk", "hbjk", "whbj", {{'w', 3}, {'h', 2}, {'b', 2}, {'j', 5}, {'k', 7}});
-  check("pgbk", "pgrbj", "grbjk", {{'p', 3}, {'g', 2}, {'r', 3}, {'b', 1}, {'j', 2}, {'k', 5}});  // grouped query
+  check("pgbk", "pgrbj", "grbjk",
+        {{'p', 3}, {'g', 2}, {'r', 3}, {'b', 1}, {'j', 2}, {'k', 5}});  // grouped query
 }
 
-TEST_CASE("degenerate groups: outer product, matrix-vector, full reduction, batch only, capital letters") {
+TEST_CASE(
+    "degenerate groups: outer product, matrix-vector, full reduction, batch only, capital "
+    "letters") {
   check("a", "b", "ba", {{'a', 3}, {'b', 4}});
   check("ab", "b", "a", {{'a', 3}, {'b', 4}});
   check("ab", "ba", "", {{'a', 3}, {'b', 4}});

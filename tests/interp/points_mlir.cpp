@@ -1,6 +1,6 @@
-// The point evaluator against the interpreter: every kernel of tests/emulate, every element of every output. The two share
-// the dropout bits and the rounding of stored types, nothing else. Then its error bounds: the interpreter's fp32 arithmetic
-// must lie within them.
+// The point evaluator against the interpreter: every kernel of tests/emulate, every element of
+// every output. The two share the dropout bits and the rounding of stored types, nothing else. Then
+// its error bounds: the interpreter's fp32 arithmetic must lie within them.
 #include "ir/Interpreter.h"
 #include "ir/Weft.h"
 #include "kernel/reference/PointEvaluator.h"
@@ -10,9 +10,9 @@
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
 
-#include <catch2/catch.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <catch2/catch.hpp>
 
 #include <filesystem>
 #include <fstream>
@@ -56,23 +56,31 @@ struct Counts {
 void compare(KernelOp op, Counts &counts) {
   const Kernel kernel = toKernel({op}, "");
   const std::vector<TensorValue> arguments = randomArguments(op, 11);
-  const InterpreterOptions options{.precision = Precision::f64, .roundToStorage = false, .roundFactors = true, .seed = 0x123456789abcdefull, .step = 5};
+  const InterpreterOptions options{.precision = Precision::f64,
+                                   .roundToStorage = false,
+                                   .roundFactors = true,
+                                   .seed = 0x123456789abcdefull,
+                                   .step = 5};
   InterpreterOptions inSingle = options;
   inSingle.precision = Precision::f32;
-  const auto exact = interpret(op, arguments, options), rounded = interpret(op, arguments, inSingle);
+  const auto exact = interpret(op, arguments, options),
+             rounded = interpret(op, arguments, inSingle);
   REQUIRE(mlir::succeeded(exact));
   REQUIRE(mlir::succeeded(rounded));
-  reference::PointEvaluator points(kernel, readersOf(arguments), {.seed = options.seed, .step = options.step, .stream = 0});
+  reference::PointEvaluator points(kernel, readersOf(arguments),
+                                   {.seed = options.seed, .step = options.step, .stream = 0});
   for (size_t output = 0; output < exact->size(); ++output) {
     const TensorValue &expected = (*exact)[output];
     for (size_t n = 0; n < expected.elements.size(); ++n) {
       const reference::Shape at = reference::coordinatesOf(int64_t(n), expected.shape);
       const reference::Point point = points.output(output, at);
-      const double difference = reference::elementDistance(point.value, expected.elements[n], 1e-12, 1e-9);
+      const double difference =
+          reference::elementDistance(point.value, expected.elements[n], 1e-12, 1e-9);
       const double single = (*rounded)[output].elements[n];
       if (difference <= 1 && reference::agrees(single, point, DType::f32)) continue;
-      FAIL(fmt::format("{} output {} at [{}]: {} instead of {}; fp32 gives {}, bound {}", kernel.name, output,
-                       fmt::join(at, ", "), point.value, expected.elements[n], single, point.error));
+      FAIL(fmt::format("{} output {} at [{}]: {} instead of {}; fp32 gives {}, bound {}",
+                       kernel.name, output, fmt::join(at, ", "), point.value, expected.elements[n],
+                       single, point.error));
     }
     counts.elements += expected.elements.size();
   }
@@ -91,7 +99,8 @@ TEST_CASE("single elements agree with the interpreter") {
     for (const char *dtype : {"f32", "f16"}) {
       INFO(path);
       const std::string text = std::regex_replace(readFile(path), std::regex("FLOAT"), dtype);
-      mlir::OwningOpRef<mlir::ModuleOp> module = mlir::parseSourceString<mlir::ModuleOp>(text, &context, path.string());
+      mlir::OwningOpRef<mlir::ModuleOp> module =
+          mlir::parseSourceString<mlir::ModuleOp>(text, &context, path.string());
       REQUIRE(module);
       module->walk([&](KernelOp op) { compare(op, counts); });
     }
@@ -101,7 +110,8 @@ TEST_CASE("single elements agree with the interpreter") {
 }
 
 TEST_CASE("NaN never agrees, infinities agree with themselves") {
-  const double nan = std::numeric_limits<double>::quiet_NaN(), infinity = std::numeric_limits<double>::infinity();
+  const double nan = std::numeric_limits<double>::quiet_NaN(),
+               infinity = std::numeric_limits<double>::infinity();
   CHECK_FALSE(reference::agrees(nan, {.value = nan, .error = infinity}, DType::f32));
   CHECK_FALSE(reference::agrees(nan, {.value = 1, .error = 1}, DType::f32));
   CHECK_FALSE(reference::agrees(1, {.value = 1, .error = nan}, DType::f32));

@@ -1,5 +1,6 @@
-// Rounding to f16 and bf16 against bit patterns from the formats' definitions (IEEE 754-2008 binary16; bfloat16 is the
-// upper half of binary32). The 8-bit floats, and how they are stored, against tables that are counted up from zero (OFP8, table 1).
+// Rounding to f16 and bf16 against bit patterns from the formats' definitions (IEEE 754-2008
+// binary16; bfloat16 is the upper half of binary32). The 8-bit floats, and how they are stored,
+// against tables that are counted up from zero (OFP8, table 1).
 #include "ir/interpreter/Rounding.h"
 #include "kernel/reference/StoredElement.h"
 
@@ -30,7 +31,8 @@ double halfValue(int bits) {
   return sign * (exponent ? std::ldexp(1024 + fraction, exponent - 25) : std::ldexp(fraction, -24));
 }
 
-/// The values of the patterns 0 to `last`: steps of the smallest one, which double with every binade from the second normal one on.
+/// The values of the patterns 0 to `last`: steps of the smallest one, which double with every
+/// binade from the second normal one on.
 std::vector<double> float8Values(int fractionBits, double smallest, int last) {
   std::vector<double> values{0};
   double step = smallest;
@@ -46,7 +48,8 @@ struct Float8 {
   DType type;
   std::vector<double> values;  ///< finite ones that are not negative, by pattern
 };
-const Float8 float8s[] = {{DType::f8e4m3, float8Values(3, 0x1p-9, 0x7E)}, {DType::f8e5m2, float8Values(2, 0x1p-16, 0x7B)}};
+const Float8 float8s[] = {{DType::f8e4m3, float8Values(3, 0x1p-9, 0x7E)},
+                          {DType::f8e5m2, float8Values(2, 0x1p-16, 0x7B)}};
 
 double loaded(DType type, int pattern) {
   const auto byte = std::byte(pattern);
@@ -71,7 +74,8 @@ TEST_CASE("every 8-bit pattern is its value, and the value is stored as the patt
       INFO(nameOf(type) << " " << pattern);
       if (magnitude >= values.size()) {  // of E5M2 0x7C is infinity, of E4M3 there is NaN alone
         const bool isInfinity = type == DType::f8e5m2 && magnitude == 0x7C;
-        CHECK((isInfinity ? loaded(type, pattern) == (pattern & 0x80 ? -infinity : infinity) : std::isnan(loaded(type, pattern))));
+        CHECK((isInfinity ? loaded(type, pattern) == (pattern & 0x80 ? -infinity : infinity)
+                          : std::isnan(loaded(type, pattern))));
         if (isInfinity) CHECK(stored(type, loaded(type, pattern)) == pattern);
         continue;
       }
@@ -87,7 +91,8 @@ TEST_CASE("every 8-bit pattern is its value, and the value is stored as the patt
 TEST_CASE("8-bit floats are rounded to the nearest, ties to the even pattern, and saturate") {
   for (const auto &[type, values] : float8s) {
     for (size_t pattern = 0; pattern + 1 < values.size(); ++pattern) {
-      const double lower = values[pattern], upper = values[pattern + 1], middle = (lower + upper) / 2;
+      const double lower = values[pattern], upper = values[pattern + 1],
+                   middle = (lower + upper) / 2;
       REQUIRE(roundTo(type, middle) == (pattern % 2 ? upper : lower));
       REQUIRE(roundTo(type, std::nextafter(middle, 0)) == lower);
       REQUIRE(roundTo(type, -std::nextafter(middle, infinity)) == -upper);

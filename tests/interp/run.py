@@ -1,8 +1,7 @@
 """run.py WEFT-INTERPRET FILE.mlir: runs a self-checking graph as the first line of its file says.
 
-"// FAILS: regex" expects exit status 1 and that message, "// REFUSED: regex" exit status 2 and that message; any other
-file must exit with 0. "// ARGS: ..." adds arguments.
-"""
+"// FAILS: regex" expects exit status 1 and that message, "// REFUSED: regex" exit status 2 and that
+message; any other file must exit with 0. "// ARGS: ..." adds arguments."""
 import pathlib
 import re
 import shlex
@@ -20,8 +19,8 @@ def main(interpreter: str, file: str) -> str:
     if not directive and re.match(r'// *[A-Z]+:', first):
         return f'{file}: no such directive: {first}'
     arguments = shlex.split(text) if keyword == 'ARGS' else []
-    done = subprocess.run([interpreter, file, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          encoding='utf-8', errors='replace', timeout=120)
+    done = subprocess.run([interpreter, file, *arguments], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, encoding='utf-8', errors='replace', timeout=120)
     print(done.stdout, end='')
     expected = STATUS.get(keyword, 0)
     if done.returncode != expected:

@@ -38,7 +38,8 @@ TEST_CASE("NaN never passes, whatever stands behind it") {
 }
 
 TEST_CASE("shapes must agree, not only counts") {
-  const TensorValue row{.shape = {1, 2}, .elements = {1, 2}}, column{.shape = {2, 1}, .elements = {1, 2}};
+  const TensorValue row{.shape = {1, 2}, .elements = {1, 2}},
+      column{.shape = {2, 1}, .elements = {1, 2}};
   CHECK(weft::distance(row, column, 1, 1) == infinity);
 }
 

@@ -1,4 +1,5 @@
-# lit tests of weft-opt: one file a subject; negative tests carry the id of the constraint they break.
+# lit tests of weft-opt: one file a subject; negative tests carry the id of the constraint they
+# break.
 import os
 import lit.formats
 
@@ -8,4 +9,5 @@ config.suffixes = [".mlir"]
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(config.weft_binary, "tests", "lit", "out")
 config.environment["PATH"] = os.pathsep.join(
-    [os.path.join(config.weft_binary, "bin"), config.filecheck_folder, os.environ.get("PATH", "")])
+    [os.path.join(config.weft_binary, "bin"), config.filecheck_folder,
+     os.environ.get("PATH", "")])

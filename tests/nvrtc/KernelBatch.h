@@ -1,4 +1,5 @@
-// What builds samples of configurations with NVRTC and checks each: no spills, no warnings, for the targets that it is asked for.
+// What builds samples of configurations with NVRTC and checks each: no spills, no warnings, for the
+// targets that it is asked for.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -20,7 +21,8 @@ namespace weft::nvrtctest {
 
 inline constexpr std::array architectures{"sm_80", "sm_86", "sm_89", "sm_90a"};
 
-/// What distinguishes configurations for the emitter: knobs, and which dimension of each tensor lies innermost.
+/// What distinguishes configurations for the emitter: knobs, and which dimension of each tensor
+/// lies innermost.
 inline std::string stratumOf(const Kernel &kernel, const Configuration &configuration) {
   std::string stratum = describe(kernel, configuration.knobs);
   for (const std::vector<Layout> *layouts : {&configuration.inputs, &configuration.outputs})
@@ -29,7 +31,8 @@ inline std::string stratumOf(const Kernel &kernel, const Configuration &configur
   return stratum;
 }
 
-/// At most `count` configurations, drawn evenly over the strata; within a stratum one at random, the same every time.
+/// At most `count` configurations, drawn evenly over the strata; within a stratum one at random,
+/// the same every time.
 inline std::vector<Configuration> sample(const Kernel &kernel, const Device &device, size_t count) {
   struct Stratum {
     Configuration chosen;
@@ -60,7 +63,8 @@ class Batch {
 public:
   void add(const std::string &name, const Kernel &kernel, const Configuration &configuration,
            std::string_view architecture) {
-    const std::string title = fmt::format("{}, {}, {}", name, describe(kernel, configuration.knobs), architecture);
+    const std::string title =
+        fmt::format("{}, {}, {}", name, describe(kernel, configuration.knobs), architecture);
     try {
       codegen::EmittedKernel emitted = codegen::emit(kernel, configuration, architecture);
       if (emitted.text.empty()) return;  // a view: nothing runs
@@ -75,7 +79,8 @@ public:
   }
 
   /// `count` configurations of one kernel, over the architectures in turn.
-  void addSamples(const std::string &name, const Kernel &kernel, const Device &device, size_t count) {
+  void addSamples(const std::string &name, const Kernel &kernel, const Device &device,
+                  size_t count) {
     const std::vector<Configuration> configurations = sample(kernel, device, count);
     INFO(name);
     CHECK_FALSE(configurations.empty());
@@ -83,7 +88,8 @@ public:
       const auto *loop = std::get_if<LoopKnobs>(&configuration.knobs);
       const bool needsHopper = (loop && loop->reduction == ReductionMapping::clusterColumns) ||
                                std::holds_alternative<HopperContractionKnobs>(configuration.knobs);
-      add(name, kernel, configuration, needsHopper ? architectures.back() : architectures[turn++ % architectures.size()]);
+      add(name, kernel, configuration,
+          needsHopper ? architectures.back() : architectures[turn++ % architectures.size()]);
     }
   }
 

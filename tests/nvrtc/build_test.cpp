@@ -29,19 +29,23 @@ namespace {
 
 /// Adds a constant; different constants give different cubins.
 BuildRequest addition(int constant, const std::string &architecture = "sm_80") {
-  return {.name = fmt::format("add{}", constant),
-          .text = fmt::format("extern \"C\" __global__ void add(float *x) {{ x[threadIdx.x] += {}.f; }}\n", constant),
-          .entry = "add",
-          .architecture = architecture,
-          .extraFlags = {}};
+  return {
+      .name = fmt::format("add{}", constant),
+      .text = fmt::format(
+          "extern \"C\" __global__ void add(float *x) {{ x[threadIdx.x] += {}.f; }}\n", constant),
+      .entry = "add",
+      .architecture = architecture,
+      .extraFlags = {}};
 }
 
 /// stmatrix to a constant shared-memory address: NVRTC 13.0 dies of it.
 BuildRequest crashing() {
   return {.name = "crashing",
-          .text = "extern \"C\" __global__ void crash(unsigned *x) {\n"
-                  "  asm volatile(\"stmatrix.sync.aligned.m8n8.x1.shared.b16 [%0], {%1};\" :: \"r\"(0), \"r\"(x[0]));\n"
-                  "}\n",
+          .text =
+              "extern \"C\" __global__ void crash(unsigned *x) {\n"
+              "  asm volatile(\"stmatrix.sync.aligned.m8n8.x1.shared.b16 [%0], {%1};\" :: "
+              "\"r\"(0), \"r\"(x[0]));\n"
+              "}\n",
           .entry = "crash",
           .architecture = "sm_90a",
           .extraFlags = {}};
@@ -50,12 +54,15 @@ BuildRequest crashing() {
 /// Compiles for minutes: the front end must evaluate a long constant expression.
 BuildRequest endless() {
   return {.name = "endless",
-          .text = "constexpr unsigned spin(unsigned n) { unsigned s = 0; for (unsigned i = 0; i < n; ++i) s += i * s + 1; "
-                  "return s; }\n"
-                  "template <unsigned n> struct Chain { static constexpr unsigned value = spin(900000 + n) + "
-                  "Chain<n - 1>::value; };\n"
-                  "template <> struct Chain<0> { static constexpr unsigned value = 0; };\n"
-                  "extern \"C\" __global__ void endless(unsigned *x) { x[0] = Chain<190>::value; }\n",
+          .text =
+              "constexpr unsigned spin(unsigned n) { unsigned s = 0; for (unsigned i = 0; i < n; "
+              "++i) s += i * s + 1; "
+              "return s; }\n"
+              "template <unsigned n> struct Chain { static constexpr unsigned value = spin(900000 "
+              "+ n) + "
+              "Chain<n - 1>::value; };\n"
+              "template <> struct Chain<0> { static constexpr unsigned value = 0; };\n"
+              "extern \"C\" __global__ void endless(unsigned *x) { x[0] = Chain<190>::value; }\n",
           .entry = "endless",
           .architecture = "sm_80",
           .extraFlags = {}};
@@ -85,30 +92,33 @@ TEST_CASE("kernels are built for every target, with registers and spills recorde
   for (size_t i = 0; i < results.size(); ++i) {
     INFO(requests[i].architecture << ": " << results[i].error);
     CHECK(results[i].error.empty());
-    CHECK(results[i].cubin.substr(0, 4) == "\x7f"
-                                           "ELF");
+    CHECK(results[i].cubin.substr(0, 4) ==
+          "\x7f"
+          "ELF");
     CHECK(results[i].registers > 0);
     CHECK(results[i].spillBytes == 0);
     CHECK(results[i].staticSharedBytes == 0);
-    for (size_t j = 0; j < i; ++j)
-      CHECK(results[i].key != results[j].key);
+    for (size_t j = 0; j < i; ++j) CHECK(results[i].key != results[j].key);
   }
 }
 
 TEST_CASE("spills and static shared memory are seen") {
-  const BuildRequest request{.name = "spilling",
-                             .text = "extern \"C\" __global__ void __launch_bounds__(1024) spill(float *x) {\n"
-                                     "  __shared__ float tile[256];\n"
-                                     "  float v[128];\n"
-                                     "#pragma unroll\n"
-                                     "  for (int i = 0; i < 128; ++i) v[i] = x[i * 1024 + threadIdx.x];\n"
-                                     "  tile[threadIdx.x % 256] = v[3]; __syncthreads();\n"
-                                     "#pragma unroll\n"
-                                     "  for (int i = 0; i < 128; ++i) x[i * 1024 + threadIdx.x] = v[i] * v[127 - i] + tile[0];\n"
-                                     "}\n",
-                             .entry = "spill",
-                             .architecture = "sm_80",
-                             .extraFlags = {}};
+  const BuildRequest request{
+      .name = "spilling",
+      .text =
+          "extern \"C\" __global__ void __launch_bounds__(1024) spill(float *x) {\n"
+          "  __shared__ float tile[256];\n"
+          "  float v[128];\n"
+          "#pragma unroll\n"
+          "  for (int i = 0; i < 128; ++i) v[i] = x[i * 1024 + threadIdx.x];\n"
+          "  tile[threadIdx.x % 256] = v[3]; __syncthreads();\n"
+          "#pragma unroll\n"
+          "  for (int i = 0; i < 128; ++i) x[i * 1024 + threadIdx.x] = v[i] * v[127 - i] + "
+          "tile[0];\n"
+          "}\n",
+      .entry = "spill",
+      .architecture = "sm_80",
+      .extraFlags = {}};
   const BuildResult result = build({request}, withoutCache()).front();
   REQUIRE(result.error.empty());
   CHECK(result.spillBytes > 0);
@@ -116,11 +126,12 @@ TEST_CASE("spills and static shared memory are seen") {
 }
 
 TEST_CASE("headers are found by name, and only those included enter the key") {
-  BuildRequest request{.name = "header",
-                       .text = "#include \"weft/one.cuh\"\nextern \"C\" __global__ void k(int *x) { *x = two(); }\n",
-                       .entry = "k",
-                       .architecture = "sm_80",
-                       .extraFlags = {}};
+  BuildRequest request{
+      .name = "header",
+      .text = "#include \"weft/one.cuh\"\nextern \"C\" __global__ void k(int *x) { *x = two(); }\n",
+      .entry = "k",
+      .architecture = "sm_80",
+      .extraFlags = {}};
   BuildOptions options = withoutCache();
   options.headers = {{"weft/one.cuh", "#include \"weft/two.cuh\"\n"},
                      {"weft/two.cuh", "__device__ inline int two() { return 2; }\n"},
@@ -138,7 +149,8 @@ TEST_CASE("bad text fails its own kernel, with NVRTC's words") {
   bad.text = "extern \"C\" __global__ void add(float *x) {\n  x[0] = nowhere;\n}\n";
   const std::vector<BuildResult> results = build({addition(2), bad, addition(4)}, withoutCache());
   CHECK(results[0].error.empty());
-  CHECK_THAT(results[1].error, Catch::Contains("kernel.cu(2): error") && Catch::Contains("nowhere"));
+  CHECK_THAT(results[1].error,
+             Catch::Contains("kernel.cu(2): error") && Catch::Contains("nowhere"));
   CHECK(results[1].cubin.empty());
   CHECK(results[2].error.empty());
 }
@@ -149,19 +161,17 @@ TEST_CASE("an unknown architecture is an error of NVRTC, not of the worker") {
 }
 
 TEST_CASE("a crash of NVRTC fails one kernel and no other") {
-  if (!fs::path(findNvrtc().library).empty() && findNvrtc().version != "13.0") WARN("the crash was seen with NVRTC 13.0");
+  if (!fs::path(findNvrtc().library).empty() && findNvrtc().version != "13.0")
+    WARN("the crash was seen with NVRTC 13.0");
   std::vector<BuildRequest> requests;
-  for (int i = 0; i < 6; ++i)
-    requests.push_back(i % 3 == 1 ? crashing() : addition(i));
+  for (int i = 0; i < 6; ++i) requests.push_back(i % 3 == 1 ? crashing() : addition(i));
   requests[4].text += "// another text, so that it is another job\n";
   const std::vector<BuildResult> results = build(requests, withoutCache());
   REQUIRE(results.size() == requests.size());
   for (size_t i = 0; i < results.size(); ++i) {
     INFO(requests[i].name << ": " << results[i].error);
-    if (i % 3 == 1)
-      CHECK_THAT(results[i].error, Catch::StartsWith("worker crashed (signal 11"));
-    else
-      CHECK(results[i].error.empty());
+    if (i % 3 == 1) CHECK_THAT(results[i].error, Catch::StartsWith("worker crashed (signal 11"));
+    else CHECK(results[i].error.empty());
   }
   CHECK_THAT(results[1].log, Catch::Contains("crashing"));
 }
@@ -180,13 +190,15 @@ TEST_CASE("a session keeps its workers from lot to lot, and replaces those that 
   options.timeoutSeconds = 2;
   BuildSession session(options);
   for (int lot = 0; lot < 3; ++lot)
-    for (const BuildResult &result : nonEmpty(session.build({addition(3 * lot), addition(3 * lot + 1), addition(3 * lot + 2)})))
+    for (const BuildResult &result :
+         nonEmpty(session.build({addition(3 * lot), addition(3 * lot + 1), addition(3 * lot + 2)})))
       CHECK(result.error.empty());
   CHECK(session.workersStarted() == 2);
   const std::vector<BuildResult> mixed = session.build({endless(), addition(9)});
   CHECK(mixed[0].error == "timed out after 2 s");
   CHECK(mixed[1].error.empty());
-  for (const BuildResult &result : nonEmpty(session.build({addition(1), addition(2), addition(10), addition(11)})))
+  for (const BuildResult &result :
+       nonEmpty(session.build({addition(1), addition(2), addition(10), addition(11)})))
     CHECK(result.error.empty());
   CHECK(session.workersStarted() == 3);
 }
@@ -243,7 +255,8 @@ TEST_CASE("the second build comes from the cache with the same content") {
   }
   CHECK(cacheStatistics().entries == 2);
   CHECK(cacheVerify().empty());
-  CHECK(readFile(onlyEntry(folder / "cache") / "kernel.cu").find("__global__") != std::string::npos);
+  CHECK(readFile(onlyEntry(folder / "cache") / "kernel.cu").find("__global__") !=
+        std::string::npos);
 }
 
 TEST_CASE("a damaged entry is never used, and is built again") {
@@ -253,10 +266,8 @@ TEST_CASE("a damaged entry is never used, and is built again") {
   const fs::path entry = onlyEntry(folder / "cache");
   const std::string file = GENERATE("kernel.cubin", "kernel.cu", "meta.json");
   const bool missing = GENERATE(false, true);
-  if (missing)
-    fs::remove(entry / file);
-  else
-    std::ofstream(entry / file, std::ios::app) << "x";
+  if (missing) fs::remove(entry / file);
+  else std::ofstream(entry / file, std::ios::app) << "x";
   CHECK(cacheVerify().size() == 1);
   std::vector<std::string> notes;
   BuildOptions options;
@@ -274,7 +285,8 @@ TEST_CASE("a cache that cannot be written is noted once, and the build goes on")
   const TemporaryTestFolder folder;
   writeFile(folder / "file", "");
   const std::string place = GENERATE(as<std::string>(), "below a file", "proc");
-  const ScopedVariable cache("WEFT_CACHE_DIR", place == "proc" ? "/proc/weft" : (folder / "file").string() + "/cache");
+  const ScopedVariable cache(
+      "WEFT_CACHE_DIR", place == "proc" ? "/proc/weft" : (folder / "file").string() + "/cache");
   std::vector<std::string> notes;
   BuildOptions options;
   options.note = [&](const std::string &text) { notes.push_back(text); };
@@ -288,16 +300,14 @@ TEST_CASE("two processes that build into one cache both succeed, and leave whole
   const TemporaryTestFolder folder;
   const ScopedVariable cache("WEFT_CACHE_DIR", (folder / "cache").string());
   std::vector<BuildRequest> requests;
-  for (int i = 0; i < 12; ++i)
-    requests.push_back(addition(i));
+  for (int i = 0; i < 12; ++i) requests.push_back(addition(i));
   std::vector<pid_t> children;
   for (int i = 0; i < 2; ++i) {
     const pid_t child = fork();
     REQUIRE(child >= 0);
     if (child == 0) {
       bool built = true;
-      for (const BuildResult &result : build(requests, {}))
-        built = built && result.error.empty();
+      for (const BuildResult &result : build(requests, {})) built = built && result.error.empty();
       _exit(built ? 0 : 1);
     }
     children.push_back(child);
@@ -317,22 +327,19 @@ TEST_CASE("a build that is killed leaves a cache that works") {
   const TemporaryTestFolder folder;
   const ScopedVariable cache("WEFT_CACHE_DIR", (folder / "cache").string());
   std::vector<BuildRequest> requests;
-  for (int i = 0; i < 40; ++i)
-    requests.push_back(addition(i));
+  for (int i = 0; i < 40; ++i) requests.push_back(addition(i));
   const pid_t child = fork();
   REQUIRE(child >= 0);
   if (child == 0) {
     build(requests, {});
     _exit(0);
   }
-  for (int i = 0; i < 200 && cacheStatistics().entries == 0; ++i)
-    usleep(20000);
+  for (int i = 0; i < 200 && cacheStatistics().entries == 0; ++i) usleep(20000);
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
   CHECK(cacheStatistics().entries > 0);
   CHECK(cacheVerify().empty());
-  for (const BuildResult &result : nonEmpty(build(requests, {})))
-    CHECK(result.error.empty());
+  for (const BuildResult &result : nonEmpty(build(requests, {}))) CHECK(result.error.empty());
   cacheCollect(int64_t(1) << 40);
   CHECK(cacheStatistics().entries == 40);
   for (const fs::directory_entry &entry : fs::recursive_directory_iterator(folder / "cache"))
@@ -347,7 +354,8 @@ TEST_CASE("PTX is kept when asked for") {
 }
 
 TEST_CASE("the parts of a key tell what changed") {
-  const auto parts = cacheKeyParts(addition(1), {}), other = cacheKeyParts(addition(1, "sm_90a"), {});
+  const auto parts = cacheKeyParts(addition(1), {}),
+             other = cacheKeyParts(addition(1, "sm_90a"), {});
   CHECK(parts.at("text") == other.at("text"));
   CHECK(parts.at("nvrtc") == other.at("nvrtc"));
   CHECK(parts.at("architecture") == "sm_80");
@@ -361,12 +369,14 @@ TEST_CASE("missing and broken NVRTC") {
     const ScopedVariable nvrtc("WEFT_NVRTC", "/nowhere/libnvrtc.so");
     CHECK(findNvrtc().library.empty());
     CHECK_THAT(findNvrtc().searched.front(), Catch::Contains("/nowhere/libnvrtc.so"));
-    CHECK_THROWS_WITH(build({addition(1)}, {}), Catch::Contains("no NVRTC") && Catch::Contains("/nowhere"));
+    CHECK_THROWS_WITH(build({addition(1)}, {}),
+                      Catch::Contains("no NVRTC") && Catch::Contains("/nowhere"));
   }
   {
     writeFile(folder / "libnvrtc.so", "this is no library");
     const ScopedVariable nvrtc("WEFT_NVRTC", (folder / "libnvrtc.so").string());
-    CHECK_THROWS_WITH(findNvrtc(), Catch::Contains("does not load") && Catch::Contains("libnvrtc.so"));
+    CHECK_THROWS_WITH(findNvrtc(),
+                      Catch::Contains("does not load") && Catch::Contains("libnvrtc.so"));
   }
   {
     const std::string library = findNvrtc().library.string();

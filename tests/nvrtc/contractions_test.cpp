@@ -1,5 +1,5 @@
-// Every kind of contraction on tensor cores compiles for its targets without spills and warnings (design rule 4): every tile of a family, in
-// orientations and with what stands around the product.
+// Every kind of contraction on tensor cores compiles for its targets without spills and warnings
+// (design rule 4): every tile of a family, in orientations and with what stands around the product.
 #include "kernel/HopperProduct.h"
 #include "tests/nvrtc/KernelBatch.h"
 #include "tests/unit/SampleContractions.h"
@@ -10,22 +10,26 @@
 #include "tests/unit/SampleTf32.h"
 
 using namespace weft;
-using nvrtctest::Batch;
 using nvrtctest::architectures;
+using nvrtctest::Batch;
 
 namespace {
 
-/// One configuration for every pair of knobs and orientation of the operands; of those whose k blocks share, or of the others. Tiles that share
-/// slices of B have a case of their own.
-void addOrientations(Batch &batch, const std::string &name, const Kernel &kernel, std::set<std::string> &seen, bool isSplit = false) {
+/// One configuration for every pair of knobs and orientation of the operands; of those whose k
+/// blocks share, or of the others. Tiles that share slices of B have a case of their own.
+void addOrientations(Batch &batch, const std::string &name, const Kernel &kernel,
+                     std::set<std::string> &seen, bool isSplit = false) {
   forEachConfiguration(kernel, findDevice("h200"), {}, [&](const Configuration &configuration) {
     const auto *knobs = std::get_if<HopperContractionKnobs>(&configuration.knobs);
-    if (!knobs || knobs->schedule == HopperSchedule::narrow || knobs->rasterM != HopperContractionKnobs{}.rasterM || knobs->sharers > 1 ||
+    if (!knobs || knobs->schedule == HopperSchedule::narrow ||
+        knobs->rasterM != HopperContractionKnobs{}.rasterM || knobs->sharers > 1 ||
         (knobs->splits > 1) != isSplit)
       return true;
     const HopperProduct product = *hopperProduct(kernel, configuration).product;
-    const std::string text = fmt::format("{} {}{} {} {}{}{}", describe(kernel, *knobs), product.a.isAlongK() ? 'k' : 'o', product.b.isAlongK() ? 'k' : 'o',
-                                         nameOf(kernel.values[0].dtype), product.a.isByEngine, product.b.isByEngine, product.isByEngine);
+    const std::string text =
+        fmt::format("{} {}{} {} {}{}{}", describe(kernel, *knobs), product.a.isAlongK() ? 'k' : 'o',
+                    product.b.isAlongK() ? 'k' : 'o', nameOf(kernel.values[0].dtype),
+                    product.a.isByEngine, product.b.isByEngine, product.isByEngine);
     if (seen.insert(text).second) batch.add(name, kernel, configuration, "sm_90a");
     return true;
   });
@@ -35,34 +39,40 @@ void addOrientations(Batch &batch, const std::string &name, const Kernel &kernel
 void addHopper(Batch &batch, const std::string &name, const Kernel &kernel, size_t count) {
   std::vector<Configuration> all;
   forEachConfiguration(kernel, findDevice("h200"), {}, [&](const Configuration &configuration) {
-    if (std::holds_alternative<HopperContractionKnobs>(configuration.knobs)) all.push_back(configuration);
+    if (std::holds_alternative<HopperContractionKnobs>(configuration.knobs))
+      all.push_back(configuration);
     return true;
   });
-  const size_t step = std::max<size_t>(1, all.size() / count) | 1;  // odd: other knobs with other layouts
+  const size_t step =
+      std::max<size_t>(1, all.size() / count) | 1;  // odd: other knobs with other layouts
   for (size_t i = 0; i < all.size(); i += step) batch.add(name, kernel, all[i], "sm_90a");
 }
 
-/// One configuration for every tile from sm_80 on and each order of the result, each in an orientation of the operands of its own; `tiles` gains
-/// what they are.
-void addEachWarpTile(Batch &batch, const std::string &name, const Kernel &kernel, std::set<std::string> &tiles) {
+/// One configuration for every tile from sm_80 on and each order of the result, each in an
+/// orientation of the operands of its own; `tiles` gains what they are.
+void addEachWarpTile(Batch &batch, const std::string &name, const Kernel &kernel,
+                     std::set<std::string> &tiles) {
   std::map<std::string, std::vector<Configuration>> found;
   std::set<std::string> seen;
   forEachConfiguration(kernel, findDevice("a100"), {}, [&](const Configuration &configuration) {
     if (!std::holds_alternative<AmpereContractionKnobs>(configuration.knobs)) return true;
     const HopperProduct product = *warpProduct(kernel, configuration).product;
-    const std::string tile = describe(kernel, configuration.knobs), key = fmt::format("{} {}", tile, product.isSwapped);
-    if (seen.insert(fmt::format("{} {}{}", key, product.a.isAlongK(), product.b.isAlongK())).second) found[key].push_back(configuration);
+    const std::string tile = describe(kernel, configuration.knobs),
+                      key = fmt::format("{} {}", tile, product.isSwapped);
+    if (seen.insert(fmt::format("{} {}{}", key, product.a.isAlongK(), product.b.isAlongK())).second)
+      found[key].push_back(configuration);
     tiles.insert(tile);
     return true;
   });
   static size_t turn = 0;
   for (const auto &[key, orientations] : found) {
-    batch.add(name, kernel, orientations[turn % orientations.size()], architectures[turn / 2 % architectures.size()]);
+    batch.add(name, kernel, orientations[turn % orientations.size()],
+              architectures[turn / 2 % architectures.size()]);
     ++turn;
   }
 }
-/// One configuration for every tile of sm_90a and each order of the result, of scaled sums also for each operand that is along k; `tiles` gains
-/// what they are. Returns how many scale sums.
+/// One configuration for every tile of sm_90a and each order of the result, of scaled sums also for
+/// each operand that is along k; `tiles` gains what they are. Returns how many scale sums.
 size_t addEachTile(Batch &batch, const Kernel &kernel, std::set<std::string> &tiles) {
   size_t scaled = 0;
   std::set<std::string> seen;
@@ -70,8 +80,12 @@ size_t addEachTile(Batch &batch, const Kernel &kernel, std::set<std::string> &ti
     const auto *knobs = std::get_if<HopperContractionKnobs>(&configuration.knobs);
     if (!knobs || knobs->rasterM != HopperContractionKnobs{}.rasterM) return true;
     const HopperProduct product = *hopperProduct(kernel, configuration).product;
-    const std::string way = product.isScaled() ? fmt::format(", scaled, {}{}", product.a.isAlongK(), product.b.isAlongK()) : "";
-    if (!seen.insert(fmt::format("{} {}{}", describe(kernel, *knobs), product.isSwapped, way)).second) return true;
+    const std::string way = product.isScaled() ? fmt::format(", scaled, {}{}", product.a.isAlongK(),
+                                                             product.b.isAlongK())
+                                               : "";
+    if (!seen.insert(fmt::format("{} {}{}", describe(kernel, *knobs), product.isSwapped, way))
+             .second)
+      return true;
     tiles.insert(describe(kernel, *knobs));
     batch.add(kernel.name, kernel, configuration, "sm_90a");
     scaled += product.isScaled();
@@ -82,28 +96,39 @@ size_t addEachTile(Batch &batch, const Kernel &kernel, std::set<std::string> &ti
 
 }  // namespace
 
-TEST_CASE("tensor-core contractions from sm_80 on: every tile in every orientation for every target") {
+TEST_CASE(
+    "tensor-core contractions from sm_80 on: every tile in every orientation for every target") {
   Batch batch;
   std::set<std::string> seen;
-  for (const auto &[m, n, k] : {std::array<int64_t, 3>{4096, 4096, 1024}, {1024, 3072, 1024}, {304, 1000, 1024}, {8, 4096, 1024}, {24, 24, 64},
-                                {4096, 64, 1024}, {1001, 777, 555}})
+  for (const auto &[m, n, k] : {std::array<int64_t, 3>{4096, 4096, 1024},
+                                {1024, 3072, 1024},
+                                {304, 1000, 1024},
+                                {8, 4096, 1024},
+                                {24, 24, 64},
+                                {4096, 64, 1024},
+                                {1001, 777, 555}})
     for (const DType dtype : {DType::f16, DType::bf16}) {
       Kernel kernel = samples::contractKernel({{'i', m}, {'k', k}, {'n', n}}, "ik", "kn", "in");
       for (Value &value : kernel.values) value.dtype = dtype;
       forEachConfiguration(kernel, findDevice("a100"), {}, [&](const Configuration &configuration) {
         if (!std::holds_alternative<AmpereContractionKnobs>(configuration.knobs)) return true;
         const HopperProduct product = *hopperProduct(kernel, configuration).product;
-        const std::string text = fmt::format("{} {}{} {}", describe(kernel, configuration.knobs), product.a.isAlongK(), product.b.isAlongK(),
-                                             product.a.isByEngine && product.b.isByEngine);
+        const std::string text =
+            fmt::format("{} {}{} {}", describe(kernel, configuration.knobs), product.a.isAlongK(),
+                        product.b.isAlongK(), product.a.isByEngine && product.b.isByEngine);
         // All targets in turn; one tile of every orientation for all of them would take long.
-        if (seen.insert(text).second) batch.add("product", kernel, configuration, architectures[seen.size() % architectures.size()]);
+        if (seen.insert(text).second)
+          batch.add("product", kernel, configuration,
+                    architectures[seen.size() % architectures.size()]);
         return true;
       });
     }
   batch.buildAndCheck(8 * 4);
 }
 
-TEST_CASE("tensor-core contractions of sm_90a: every tile in every orientation, and rows that start anywhere") {
+TEST_CASE(
+    "tensor-core contractions of sm_90a: every tile in every orientation, and rows that start "
+    "anywhere") {
   Batch batch;
   std::set<std::string> seen;
   const auto product = [](int64_t m, int64_t n, int64_t k, DType dtype) {
@@ -111,13 +136,19 @@ TEST_CASE("tensor-core contractions of sm_90a: every tile in every orientation, 
     for (Value &value : kernel.values) value.dtype = dtype;
     return kernel;
   };
-  for (const auto &[m, n] : {std::pair<int64_t, int64_t>{4096, 4096}, {1024, 3072}, {2640, 768}, {512, 3072}, {4096, 64}, {304, 1000}})
+  for (const auto &[m, n] : {std::pair<int64_t, int64_t>{4096, 4096},
+                             {1024, 3072},
+                             {2640, 768},
+                             {512, 3072},
+                             {4096, 64},
+                             {304, 1000}})
     addOrientations(batch, "product", product(m, n, 1024, DType::f16), seen);
   const size_t aligned = seen.size();
   CHECK(aligned == 10 * 4);  // tiles, orientations
   addOrientations(batch, "bf16", product(1000, 64, 520, DType::bf16), seen);
   addOrientations(batch, "odd", product(1001, 777, 555, DType::f16), seen);
-  Kernel scaled = samples::contractKernel({{'b', 2}, {'i', 129}, {'k', 64}, {'n', 40}}, "bik", "bkn", "bin");
+  Kernel scaled =
+      samples::contractKernel({{'b', 2}, {'i', 129}, {'k', 64}, {'n', 40}}, "bik", "bkn", "bin");
   scaled.body[0].attributes["scale"] = 0.125;
   batch.addSamples("scaled batch", scaled, findDevice("h200"), 8);
   batch.buildAndCheck(aligned + 16, 1);
@@ -126,17 +157,32 @@ TEST_CASE("tensor-core contractions of sm_90a: every tile in every orientation, 
 TEST_CASE("tensor-core contractions of sm_90a whose k the blocks of a cluster share") {
   Batch batch;
   std::set<std::string> seen;
-  for (const auto &[m, n, k] : {std::array<int64_t, 3>{512, 3072, 1024}, {304, 1000, 1024}, {8, 4096, 4096}, {128, 256, 1024}})
-    addOrientations(batch, "product", samples::contractKernel({{'i', m}, {'k', k}, {'n', n}}, "ik", "kn", "in"), seen, true);
-  batch.addSamples("residual", samples::productBiasDropoutResidual({.b = 2, .j = 72, .i = 1000, .u = 264}, DType::f16), findDevice("h200"), 4);
+  for (const auto &[m, n, k] : {std::array<int64_t, 3>{512, 3072, 1024},
+                                {304, 1000, 1024},
+                                {8, 4096, 4096},
+                                {128, 256, 1024}})
+    addOrientations(batch, "product",
+                    samples::contractKernel({{'i', m}, {'k', k}, {'n', n}}, "ik", "kn", "in"), seen,
+                    true);
+  batch.addSamples(
+      "residual",
+      samples::productBiasDropoutResidual({.b = 2, .j = 72, .i = 1000, .u = 264}, DType::f16),
+      findDevice("h200"), 4);
   batch.buildAndCheck(24, 1);
 }
 
 TEST_CASE("narrow tiles of sm_90a: every width, both sides, k of a block and of a cluster") {
   Batch batch;
   std::set<std::string> seen;
-  for (const auto &[m, n, k] : {std::array<int64_t, 3>{8, 4096, 4096}, {16, 1024, 1024}, {21, 2000, 648}, {32, 4096, 512}, {40, 1000, 1024},
-                                {48, 4096, 4096}, {520, 520, 520}, {304, 1000, 520}, {200, 70, 64}})
+  for (const auto &[m, n, k] : {std::array<int64_t, 3>{8, 4096, 4096},
+                                {16, 1024, 1024},
+                                {21, 2000, 648},
+                                {32, 4096, 512},
+                                {40, 1000, 1024},
+                                {48, 4096, 4096},
+                                {520, 520, 520},
+                                {304, 1000, 520},
+                                {200, 70, 64}})
     for (const DType dtype : {DType::f16, DType::bf16}) {
       Kernel kernel = samples::contractKernel({{'i', m}, {'k', k}, {'n', n}}, "ik", "kn", "in");
       for (Value &value : kernel.values) value.dtype = dtype;
@@ -144,7 +190,9 @@ TEST_CASE("narrow tiles of sm_90a: every width, both sides, k of a block and of 
         const auto *knobs = std::get_if<HopperContractionKnobs>(&configuration.knobs);
         if (!knobs || knobs->schedule != HopperSchedule::narrow) return true;
         const HopperProduct product = *hopperProduct(kernel, configuration).product;
-        const std::string text = fmt::format("{} {}{} {}{}", knobs->tileM, knobs->tileN, nameOf(dtype), product.a.isAlongK(), product.b.isAlongK());
+        const std::string text =
+            fmt::format("{} {}{} {}{}", knobs->tileM, knobs->tileN, nameOf(dtype),
+                        product.a.isAlongK(), product.b.isAlongK());
         if (seen.insert(text).second) batch.add("narrow", kernel, configuration, "sm_90a");
         return true;
       });
@@ -152,74 +200,126 @@ TEST_CASE("narrow tiles of sm_90a: every width, both sides, k of a block and of 
   batch.buildAndCheck(2 * 2 * 6, 1);
 }
 
-TEST_CASE("narrow tiles of sm_90a with what follows a product: every width, both orientations of C, k of a block and of a cluster") {
+TEST_CASE(
+    "narrow tiles of sm_90a with what follows a product: every width, both orientations of C, k of "
+    "a block and of a cluster") {
   Batch batch;
   std::set<std::string> seen;
-  for (const samples::ContractionExtents &extents : {samples::ContractionExtents{.b = 1, .j = 8, .i = 1024, .u = 4096}, {.b = 3, .j = 5, .i = 512, .u = 2000},
-                                                     {.b = 1, .j = 21, .i = 648, .u = 1001}, {.b = 2, .j = 16, .i = 1024, .u = 1024},
-                                                     {.b = 1, .j = 37, .i = 1024, .u = 777}, {.b = 2, .j = 24, .i = 4096, .u = 4096}})
+  for (const samples::ContractionExtents &extents :
+       {samples::ContractionExtents{.b = 1, .j = 8, .i = 1024, .u = 4096},
+        {.b = 3, .j = 5, .i = 512, .u = 2000},
+        {.b = 1, .j = 21, .i = 648, .u = 1001},
+        {.b = 2, .j = 16, .i = 1024, .u = 1024},
+        {.b = 1, .j = 37, .i = 1024, .u = 777},
+        {.b = 2, .j = 24, .i = 4096, .u = 4096}})
     for (const DType dtype : {DType::f16, DType::bf16})
       for (const Kernel &kernel : samples::narrowEpilogues(extents, dtype))
-        forEachConfiguration(kernel, findDevice("h200"), {}, [&](const Configuration &configuration) {
-          const auto *knobs = std::get_if<HopperContractionKnobs>(&configuration.knobs);
-          if (!knobs || knobs->schedule != HopperSchedule::narrow) return true;
-          const NarrowSides sides = narrowSides(*knobs);
-          const std::string text = fmt::format("{} {} {} {}", kernel.name, sides.columns, sides.isAlongM, sides.columns == 8 ? nameOf(dtype) : "");
-          if (seen.insert(text).second) batch.add(kernel.name, kernel, configuration, "sm_90a");
-          return true;
-        });
+        forEachConfiguration(
+            kernel, findDevice("h200"), {}, [&](const Configuration &configuration) {
+              const auto *knobs = std::get_if<HopperContractionKnobs>(&configuration.knobs);
+              if (!knobs || knobs->schedule != HopperSchedule::narrow) return true;
+              const NarrowSides sides = narrowSides(*knobs);
+              const std::string text =
+                  fmt::format("{} {} {} {}", kernel.name, sides.columns, sides.isAlongM,
+                              sides.columns == 8 ? nameOf(dtype) : "");
+              if (seen.insert(text).second) batch.add(kernel.name, kernel, configuration, "sm_90a");
+              return true;
+            });
   batch.buildAndCheck(8 * 2 * 6, 1);
 }
 
-TEST_CASE("products of 8-bit floats on sm_90a: every tile, every pair of formats, results of 16 and 32 bits, rows that start anywhere") {
+TEST_CASE(
+    "products of 8-bit floats on sm_90a: every tile, every pair of formats, results of 16 and 32 "
+    "bits, rows that start anywhere") {
   Batch batch;
   std::set<std::string> seen;
-  for (const auto &[m, n] : {std::pair<int64_t, int64_t>{4096, 4096}, {1024, 3072}, {2640, 768}, {512, 3072}, {4096, 64}, {304, 1000}})
-    addOrientations(batch, "product", samples::float8Product({.m = m, .n = n, .k = 2048}, samples::float8Types[0]), seen);
+  for (const auto &[m, n] : {std::pair<int64_t, int64_t>{4096, 4096},
+                             {1024, 3072},
+                             {2640, 768},
+                             {512, 3072},
+                             {4096, 64},
+                             {304, 1000}})
+    addOrientations(batch, "product",
+                    samples::float8Product({.m = m, .n = n, .k = 2048}, samples::float8Types[0]),
+                    seen);
   CHECK(seen.size() == 10);  // tiles: both operands lie along k
   for (const ProductTypes &types : samples::float8Types) {
     const std::string name = nameOf(types);
-    addOrientations(batch, name, samples::float8Product({.m = 4096, .n = 4096, .k = 4096}, types), seen);
-    batch.addSamples(name + " odd", samples::float8Product({.b = 2, .m = 1001, .n = 777, .k = 555}, types), findDevice("h200"), 6);
-    batch.addSamples(name + " scaled", samples::scaledFloat8Product({.b = 3, .m = 1000, .n = 784, .k = 560}, types), findDevice("h200"), 4);
+    addOrientations(batch, name, samples::float8Product({.m = 4096, .n = 4096, .k = 4096}, types),
+                    seen);
+    batch.addSamples(name + " odd",
+                     samples::float8Product({.b = 2, .m = 1001, .n = 777, .k = 555}, types),
+                     findDevice("h200"), 6);
+    batch.addSamples(name + " scaled",
+                     samples::scaledFloat8Product({.b = 3, .m = 1000, .n = 784, .k = 560}, types),
+                     findDevice("h200"), 4);
   }
   std::set<std::string> split;
-  addOrientations(batch, "split", samples::float8Product({.m = 128, .n = 256, .k = 4096}, samples::float8Types[0]), split, true);
-  addOrientations(batch, "split", samples::float8Product({.m = 128, .n = 256, .k = 4096}, samples::float8Types[2]), split, true);
+  addOrientations(batch, "split",
+                  samples::float8Product({.m = 128, .n = 256, .k = 4096}, samples::float8Types[0]),
+                  split, true);
+  addOrientations(batch, "split",
+                  samples::float8Product({.m = 128, .n = 256, .k = 4096}, samples::float8Types[2]),
+                  split, true);
   batch.buildAndCheck(50, 1);
 }
 
-TEST_CASE("products of tf32 on sm_90a: every tile, results of 16 and 32 bits, rows that start anywhere, epilogues, shared k") {
+TEST_CASE(
+    "products of tf32 on sm_90a: every tile, results of 16 and 32 bits, rows that start anywhere, "
+    "epilogues, shared k") {
   Batch batch;
   std::set<std::string> seen;
-  for (const auto &[m, n] : {std::pair<int64_t, int64_t>{4096, 4096}, {1024, 3072}, {2640, 768}, {512, 3072}, {4096, 64}, {304, 1000}})
+  for (const auto &[m, n] : {std::pair<int64_t, int64_t>{4096, 4096},
+                             {1024, 3072},
+                             {2640, 768},
+                             {512, 3072},
+                             {4096, 64},
+                             {304, 1000}})
     addOrientations(batch, "product", samples::tf32Product({.m = m, .n = n, .k = 2048}), seen);
   CHECK(seen.size() == 10);  // tiles: both operands lie along k
   for (const DType result : {DType::f32, DType::f16, DType::bf16})
-    batch.addSamples("odd", samples::tf32Product({.b = 2, .m = 1001, .n = 777, .k = 555}, result), findDevice("h200"), 6);
-  for (const samples::ContractionExtents &extents : {samples::ContractionExtents{}, {.b = 3, .j = 50, .i = 71, .u = 331}})
-    for (const Kernel &kernel : samples::fusedContractions(extents, DType::f32)) addHopper(batch, kernel.name, samples::inTf32(kernel), 4);
+    batch.addSamples("odd", samples::tf32Product({.b = 2, .m = 1001, .n = 777, .k = 555}, result),
+                     findDevice("h200"), 6);
+  for (const samples::ContractionExtents &extents :
+       {samples::ContractionExtents{}, {.b = 3, .j = 50, .i = 71, .u = 331}})
+    for (const Kernel &kernel : samples::fusedContractions(extents, DType::f32))
+      addHopper(batch, kernel.name, samples::inTf32(kernel), 4);
   std::set<std::string> anywhere, split;
-  for (const auto &[m, n] : {std::pair<int64_t, int64_t>{4096, 4096}, {1024, 3072}, {2640, 768}, {512, 3072}, {4096, 64}, {304, 1000}})
+  for (const auto &[m, n] : {std::pair<int64_t, int64_t>{4096, 4096},
+                             {1024, 3072},
+                             {2640, 768},
+                             {512, 3072},
+                             {4096, 64},
+                             {304, 1000}})
     addOrientations(batch, "anywhere", samples::tf32Product({.m = m, .n = n, .k = 2047}), anywhere);
   CHECK(anywhere.size() >= 8);
-  addOrientations(batch, "split", samples::tf32Product({.m = 128, .n = 256, .k = 4096}), split, true);
+  addOrientations(batch, "split", samples::tf32Product({.m = 128, .n = 256, .k = 4096}), split,
+                  true);
   batch.buildAndCheck(50, 1);
 }
 
 TEST_CASE("products of tf32 from sm_80 on: every tile in every orientation for every target") {
   Batch batch;
   std::set<std::string> seen;
-  for (const auto &[m, n, k] : {std::array<int64_t, 3>{4096, 4096, 1024}, {1024, 3072, 1024}, {304, 1000, 1024}, {8, 4096, 1024}, {24, 24, 64},
-                                {4096, 64, 1024}, {1001, 777, 555}}) {
-    Kernel kernel = samples::inTf32(samples::contractKernel({{'i', m}, {'k', k}, {'n', n}}, "ik", "kn", "in"));
+  for (const auto &[m, n, k] : {std::array<int64_t, 3>{4096, 4096, 1024},
+                                {1024, 3072, 1024},
+                                {304, 1000, 1024},
+                                {8, 4096, 1024},
+                                {24, 24, 64},
+                                {4096, 64, 1024},
+                                {1001, 777, 555}}) {
+    Kernel kernel =
+        samples::inTf32(samples::contractKernel({{'i', m}, {'k', k}, {'n', n}}, "ik", "kn", "in"));
     for (Value &value : kernel.values) value.dtype = DType::f32;
     forEachConfiguration(kernel, findDevice("a100"), {}, [&](const Configuration &configuration) {
       if (!std::holds_alternative<AmpereContractionKnobs>(configuration.knobs)) return true;
       const HopperProduct product = *warpProduct(kernel, configuration).product;
-      const std::string text = fmt::format("{} {}{} {}{}", describe(kernel, configuration.knobs), product.a.isAlongK(), product.b.isAlongK(),
-                                           product.a.isByEngine, product.b.isByEngine);
-      if (seen.insert(text).second) batch.add("warps", kernel, configuration, architectures[seen.size() % architectures.size()]);
+      const std::string text =
+          fmt::format("{} {}{} {}{}", describe(kernel, configuration.knobs), product.a.isAlongK(),
+                      product.b.isAlongK(), product.a.isByEngine, product.b.isByEngine);
+      if (seen.insert(text).second)
+        batch.add("warps", kernel, configuration,
+                  architectures[seen.size() % architectures.size()]);
       return true;
     });
   }
@@ -230,9 +330,11 @@ TEST_CASE("products of tf32 from sm_80 on: every tile in every orientation for e
 TEST_CASE("tensor-core contractions of sm_90a with epilogues") {
   Batch batch;
   std::set<std::string> tiles;
-  for (const Kernel &kernel : samples::fusedContractions({.b = 8, .j = 512, .i = 1024, .u = 3072}, DType::f16))
+  for (const Kernel &kernel :
+       samples::fusedContractions({.b = 8, .j = 512, .i = 1024, .u = 3072}, DType::f16))
     addEachTile(batch, kernel, tiles);
-  for (const Kernel &kernel : samples::fusedContractions({.b = 3, .j = 50, .i = 72, .u = 331}, DType::bf16))
+  for (const Kernel &kernel :
+       samples::fusedContractions({.b = 3, .j = 50, .i = 72, .u = 331}, DType::bf16))
     batch.addSamples(kernel.name, kernel, findDevice("h200"), 3);
   CHECK(tiles.size() >= 4);
   batch.buildAndCheck(50, 1);
@@ -241,29 +343,40 @@ TEST_CASE("tensor-core contractions of sm_90a with epilogues") {
 /// As many tensors as an epilogue takes beside 128 sums a thread, and a mask.
 static Kernel mostRegisters(const samples::ContractionExtents &extents) {
   samples::FusedContraction fused("most_registers", extents, DType::f16);
-  const int bias = fused.input("bias", "u"), rest = fused.input("rest", "bju"), gate = fused.input("gate", "bju"), other = fused.input("other", "bju");
-  const int kept = fused.dropout(fused.bias(fused.product(0.5), bias)), sum = fused.map("residual", "{0} + {1}", {kept, rest}, "sum");
+  const int bias = fused.input("bias", "u"), rest = fused.input("rest", "bju"),
+            gate = fused.input("gate", "bju"), other = fused.input("other", "bju");
+  const int kept = fused.dropout(fused.bias(fused.product(0.5), bias)),
+            sum = fused.map("residual", "{0} + {1}", {kept, rest}, "sum");
   const int gated = fused.map("mul", "{0} * {1}", {sum, gate}, "gated");
   return fused.build({fused.map("add", "{0} + {1}", {gated, other}, "end"), sum, gated});
 }
 
-TEST_CASE("tensor-core contractions from sm_80 on with epilogues: every tile, results in both orders, rows that start anywhere, tf32") {
+TEST_CASE(
+    "tensor-core contractions from sm_80 on with epilogues: every tile, results in both orders, "
+    "rows that start anywhere, tf32") {
   Batch batch;
   std::set<std::string> tiles, odd, tf32;
-  const samples::ContractionExtents large{.b = 8, .j = 512, .i = 1024, .u = 3072}, small{.b = 1, .j = 304, .i = 1024, .u = 1000},
-      tall{.b = 8, .j = 512, .i = 64, .u = 64}, few{.b = 1, .j = 8, .i = 1024, .u = 4096}, anywhere{.b = 3, .j = 331, .i = 555, .u = 777};
+  const samples::ContractionExtents large{.b = 8, .j = 512, .i = 1024, .u = 3072},
+      small{.b = 1, .j = 304, .i = 1024, .u = 1000}, tall{.b = 8, .j = 512, .i = 64, .u = 64},
+      few{.b = 1, .j = 8, .i = 1024, .u = 4096}, anywhere{.b = 3, .j = 331, .i = 555, .u = 777};
   for (const samples::ContractionExtents &extents : {large, small, tall, few})
-    for (const Kernel &kernel : samples::fusedContractions(extents, DType::f16)) addEachWarpTile(batch, kernel.name, kernel, tiles);
-  for (const samples::ContractionExtents &extents : {large, anywhere}) addEachWarpTile(batch, "most registers", mostRegisters(extents), extents.j == 331 ? odd : tiles);
-  for (const Kernel &kernel : samples::fusedContractions(anywhere, DType::bf16)) addEachWarpTile(batch, kernel.name + " anywhere", kernel, odd);
-  for (const Kernel &kernel : samples::fusedContractions(large, DType::f32)) addEachWarpTile(batch, kernel.name + " tf32", samples::inTf32(kernel), tf32);
+    for (const Kernel &kernel : samples::fusedContractions(extents, DType::f16))
+      addEachWarpTile(batch, kernel.name, kernel, tiles);
+  for (const samples::ContractionExtents &extents : {large, anywhere})
+    addEachWarpTile(batch, "most registers", mostRegisters(extents),
+                    extents.j == 331 ? odd : tiles);
+  for (const Kernel &kernel : samples::fusedContractions(anywhere, DType::bf16))
+    addEachWarpTile(batch, kernel.name + " anywhere", kernel, odd);
+  for (const Kernel &kernel : samples::fusedContractions(large, DType::f32))
+    addEachWarpTile(batch, kernel.name + " tf32", samples::inTf32(kernel), tf32);
   CHECK(tiles.size() >= 7);
   CHECK(odd.size() >= 3);
   CHECK(tf32.size() >= 2);
   batch.buildAndCheck(200);
 }
 
-TEST_CASE("tensor-core contractions of sm_90a whose epilogues sum: every tile, results in both orders") {
+TEST_CASE(
+    "tensor-core contractions of sm_90a whose epilogues sum: every tile, results in both orders") {
   Batch batch;
   std::set<std::string> tiles;
   for (const DType dtype : {DType::f16, DType::bf16})
@@ -275,16 +388,22 @@ TEST_CASE("tensor-core contractions of sm_90a whose epilogues sum: every tile, r
   batch.buildAndCheck(40, 1);
 }
 
-TEST_CASE("tensor-core contractions that end with a local softmax: every tile, sub-vectors of every length, results in both orders") {
+TEST_CASE(
+    "tensor-core contractions that end with a local softmax: every tile, sub-vectors of every "
+    "length, results in both orders") {
   Batch batch;
   std::set<std::string> tiles, ofWarps;
   for (const DType dtype : {DType::f16, DType::bf16})
-    for (const samples::ScoreExtents &extents : {samples::ScoreExtents{.b = 8, .h = 16, .j = 512, .k = 512, .length = dtype == DType::f16 ? 64 : 16}, {.b = 2, .h = 3, .j = 77, .k = 203, .length = 32}})
+    for (const samples::ScoreExtents &extents :
+         {samples::ScoreExtents{
+              .b = 8, .h = 16, .j = 512, .k = 512, .length = dtype == DType::f16 ? 64 : 16},
+          {.b = 2, .h = 3, .j = 77, .k = 203, .length = 32}})
       for (const Kernel &kernel : samples::localSoftmaxes(extents, dtype)) {
         addEachTile(batch, kernel, tiles);
         addEachWarpTile(batch, kernel.name, kernel, ofWarps);
       }
-  for (const Kernel &kernel : samples::localSoftmaxes({.b = 2, .h = 3, .j = 77, .k = 203}, DType::f32)) {  // stored by threads, in f32
+  for (const Kernel &kernel : samples::localSoftmaxes({.b = 2, .h = 3, .j = 77, .k = 203},
+                                                      DType::f32)) {  // stored by threads, in f32
     const Kernel read = samples::inTf32(kernel);
     addEachTile(batch, read, tiles);
   }
@@ -294,23 +413,28 @@ TEST_CASE("tensor-core contractions that end with a local softmax: every tile, s
 }
 
 TEST_CASE("contractions with several strides along a group of axes") {
-  const std::map<char, int64_t> large{{'b', 8}, {'h', 16}, {'i', 1024}, {'j', 512}, {'k', 512}, {'p', 64}, {'w', 2}},
+  const std::map<char, int64_t> large{{'b', 8},   {'h', 16}, {'i', 1024}, {'j', 512},
+                                      {'k', 512}, {'p', 64}, {'w', 2}},
       odd{{'b', 3}, {'h', 5}, {'i', 1000}, {'j', 192}, {'k', 328}, {'p', 64}, {'w', 4}};
   Batch batch;
   size_t strided = 0, turn = 0;
   for (const DType dtype : {DType::f16, DType::bf16})
     for (const auto &extents : {large, odd}) {
       std::vector<Kernel> kernels = {samples::stridedProjection(extents, dtype)};
-      for (const samples::StridedProduct &product : samples::stridedProducts) kernels.push_back(samples::stridedKernel(product, extents, dtype));
+      for (const samples::StridedProduct &product : samples::stridedProducts)
+        kernels.push_back(samples::stridedKernel(product, extents, dtype));
       for (const Kernel &kernel : kernels) {
         const auto space = severalStridesSpace(kernel, findDevice("h200"));
         REQUIRE(space);
         for (const size_t step : {size_t(0), space->knobs.size() / 2}) {
-          const Configuration configuration = samples::stridedConfiguration(kernel, space->knobs[(turn++ + step) % space->knobs.size()]);
+          const Configuration configuration = samples::stridedConfiguration(
+              kernel, space->knobs[(turn++ + step) % space->knobs.size()]);
           INFO(fmt::to_string(turn));
           REQUIRE(hopperProduct(kernel, configuration).refusal == "");
           strided += hopperProduct(kernel, configuration).product->hasSeveralStrides() ? 1 : 0;
-          batch.add(fmt::format("strides {} {}", kernel.name, std::get<std::string>(kernel.body[0].attributes.at("spec"))), kernel, configuration, "sm_90a");
+          batch.add(fmt::format("strides {} {}", kernel.name,
+                                std::get<std::string>(kernel.body[0].attributes.at("spec"))),
+                    kernel, configuration, "sm_90a");
         }
       }
     }
@@ -322,13 +446,17 @@ TEST_CASE("contractions whose blocks take equal runs of slices") {
   Batch batch;
   size_t tiles = 0;
   for (const DType dtype : {DType::f16, DType::bf16})
-    for (const auto &[a, b, c] : {std::tuple("mk", "nk", "mn"), {"mk", "kn", "nm"}, {"km", "nk", "mn"}, {"km", "kn", "mn"}})
-      for (const auto &extents : {std::map<char, int64_t>{{'m', 1024}, {'n', 3072}, {'k', 4096}}, {{'m', 2640}, {'n', 2308}, {'k', 776}}}) {
+    for (const auto &[a, b, c] :
+         {std::tuple("mk", "nk", "mn"), {"mk", "kn", "nm"}, {"km", "nk", "mn"}, {"km", "kn", "mn"}})
+      for (const auto &extents : {std::map<char, int64_t>{{'m', 1024}, {'n', 3072}, {'k', 4096}},
+                                  {{'m', 2640}, {'n', 2308}, {'k', 776}}}) {
         Kernel kernel = samples::contractKernel(extents, a, b, c);
         for (Value &value : kernel.values) value.dtype = dtype;
         if (tiles % 2 == 1) kernel.body[0].attributes["scale"] = 0.125;
-        const Configuration configuration = samples::stridedConfiguration(kernel, HopperContractionKnobs{});
-        for (const HopperContractionKnobs &tile : streamedTiles(kernel, {rowMajor(2), rowMajor(2), rowMajor(2)}, findDevice("h200"))) {
+        const Configuration configuration =
+            samples::stridedConfiguration(kernel, HopperContractionKnobs{});
+        for (const HopperContractionKnobs &tile :
+             streamedTiles(kernel, {rowMajor(2), rowMajor(2), rowMajor(2)}, findDevice("h200"))) {
           Configuration one = configuration;
           one.knobs = tile;
           batch.add("streams", kernel, one, "sm_90a");
@@ -343,49 +471,73 @@ TEST_CASE("contractions whose blocks load slices of B for each other") {
   Batch batch;
   std::set<std::string> seen;
   for (const DType dtype : {DType::f16, DType::bf16})
-    for (const auto &[m, n, k] : {std::array<int64_t, 3>{4096, 4088, 1000}, {512, 1000, 1016}, {2048, 264, 520}}) {
+    for (const auto &[m, n, k] :
+         {std::array<int64_t, 3>{4096, 4088, 1000}, {512, 1000, 1016}, {2048, 264, 520}}) {
       Kernel kernel = samples::contractKernel({{'i', m}, {'k', k}, {'n', n}}, "ik", "kn", "in");
       for (Value &value : kernel.values) value.dtype = dtype;
       forEachConfiguration(kernel, findDevice("h200"), {}, [&](const Configuration &configuration) {
         const auto *knobs = std::get_if<HopperContractionKnobs>(&configuration.knobs);
         if (!knobs || knobs->sharers == 1) return true;
         const HopperProduct product = *hopperProduct(kernel, configuration).product;
-        if (seen.insert(fmt::format("{} {}{}", describe(kernel, configuration.knobs), product.a.isAlongK(), product.b.isAlongK())).second)
+        if (seen.insert(fmt::format("{} {}{}", describe(kernel, configuration.knobs),
+                                    product.a.isAlongK(), product.b.isAlongK()))
+                .second)
           batch.add("sharers", kernel, configuration, "sm_90a");
         return true;
       });
     }
-  for (const Kernel &kernel : samples::fusedSums({.b = 4, .j = 128, .i = 1000, .u = 1016}, DType::bf16))
+  for (const Kernel &kernel :
+       samples::fusedSums({.b = 4, .j = 128, .i = 1000, .u = 1016}, DType::bf16))
     for (const int tileN : {128, 256}) {
-      const HopperContractionKnobs tile{.schedule = tileN == 128 ? HopperSchedule::pingPong : HopperSchedule::cooperative, .tileM = 128, .tileN = tileN,
-                                        .stages = tileN == 128 ? 5 : 3, .staging = 4, .sharers = 2};
+      const HopperContractionKnobs tile{
+          .schedule = tileN == 128 ? HopperSchedule::pingPong : HopperSchedule::cooperative,
+          .tileM = 128,
+          .tileN = tileN,
+          .stages = tileN == 128 ? 5 : 3,
+          .staging = 4,
+          .sharers = 2};
       const Configuration configuration = samples::stridedConfiguration(kernel, tile);
-      if (hopperRefusal(kernel, configuration, tile, findDevice("h200").sharedMemoryPerBlock).empty()) batch.add("sharers", kernel, configuration, "sm_90a");
+      if (hopperRefusal(kernel, configuration, tile, findDevice("h200").sharedMemoryPerBlock)
+              .empty())
+        batch.add("sharers", kernel, configuration, "sm_90a");
     }
   CHECK(seen.size() >= 12);
   batch.buildAndCheck(seen.size() + 4, 1);
 }
 
-TEST_CASE("operands that are made on load, on sm_90a: every tile, both operands, in place and by threads that copy") {
+TEST_CASE(
+    "operands that are made on load, on sm_90a: every tile, both operands, in place and by threads "
+    "that copy") {
   Batch batch;
   std::set<std::string> seen, tiles;
-  const samples::PrologueExtents large{.b = 8, .h = 16, .j = 512, .k = 512, .i = 1024, .p = 64, .u = 3072}, odd{.b = 3, .h = 2, .j = 50, .k = 203, .i = 203, .p = 40, .u = 331};
-  for (const Kernel &kernel : samples::madeContractions(large, DType::f16)) addEachTile(batch, kernel, tiles);
-  for (const samples::PrologueExtents &extents : {samples::PrologueExtents{.b = 8, .j = 512, .i = 1024, .u = 3072}, {.b = 8, .j = 512, .i = 1024, .u = 64}, {.b = 1, .j = 304, .i = 1024, .u = 1000}})
+  const samples::PrologueExtents large{
+      .b = 8, .h = 16, .j = 512, .k = 512, .i = 1024, .p = 64, .u = 3072},
+      odd{.b = 3, .h = 2, .j = 50, .k = 203, .i = 203, .p = 40, .u = 331};
+  for (const Kernel &kernel : samples::madeContractions(large, DType::f16))
+    addEachTile(batch, kernel, tiles);
+  for (const samples::PrologueExtents &extents :
+       {samples::PrologueExtents{.b = 8, .j = 512, .i = 1024, .u = 3072},
+        {.b = 8, .j = 512, .i = 1024, .u = 64},
+        {.b = 1, .j = 304, .i = 1024, .u = 1000}})
     addOrientations(batch, "normalized", samples::normalizedProjection(extents, DType::bf16), seen);
-  for (const Kernel &kernel : samples::madeContractions(odd, DType::bf16)) batch.addSamples(kernel.name, kernel, findDevice("h200"), 4);
+  for (const Kernel &kernel : samples::madeContractions(odd, DType::bf16))
+    batch.addSamples(kernel.name, kernel, findDevice("h200"), 4);
   CHECK(tiles.size() >= 5);
   batch.buildAndCheck(100, 1);
 }
 
-TEST_CASE("products that are scaled in the place of an operand, on sm_90a: every tile, results in both orders") {
+TEST_CASE(
+    "products that are scaled in the place of an operand, on sm_90a: every tile, results in both "
+    "orders") {
   Batch batch;
   std::set<std::string> tiles;
-  const samples::PrologueExtents several[] = {{.b = 8, .h = 16, .j = 512, .k = 512, .p = 64}, {.b = 2, .h = 3, .j = 1000, .k = 200, .p = 264}};
+  const samples::PrologueExtents several[] = {{.b = 8, .h = 16, .j = 512, .k = 512, .p = 64},
+                                              {.b = 2, .h = 3, .j = 1000, .k = 200, .p = 264}};
   size_t scaled = 0;
   for (const DType dtype : {DType::f16, DType::bf16})
     for (const samples::PrologueExtents &extents : several)
-      for (const Kernel &kernel : samples::scaledSlices(extents, dtype)) scaled += addEachTile(batch, kernel, tiles);
+      for (const Kernel &kernel : samples::scaledSlices(extents, dtype))
+        scaled += addEachTile(batch, kernel, tiles);
   CHECK(tiles.size() >= 4);
   CHECK(scaled >= 60);
   batch.buildAndCheck(scaled + 20, 1);
@@ -393,9 +545,12 @@ TEST_CASE("products that are scaled in the place of an operand, on sm_90a: every
 
 TEST_CASE("operands that are made on load, from sm_80 on") {
   Batch batch;
-  const samples::PrologueExtents large{.b = 8, .h = 16, .j = 512, .k = 512, .i = 1024, .p = 64, .u = 3072}, odd{.b = 3, .h = 2, .j = 50, .k = 203, .i = 203, .p = 40, .u = 331};
+  const samples::PrologueExtents large{
+      .b = 8, .h = 16, .j = 512, .k = 512, .i = 1024, .p = 64, .u = 3072},
+      odd{.b = 3, .h = 2, .j = 50, .k = 203, .i = 203, .p = 40, .u = 331};
   for (const DType dtype : {DType::f16, DType::bf16})
     for (const samples::PrologueExtents &extents : {large, odd})
-      for (const Kernel &kernel : samples::madeContractions(extents, dtype)) batch.addSamples(kernel.name, kernel, findDevice("a100"), 6);
+      for (const Kernel &kernel : samples::madeContractions(extents, dtype))
+        batch.addSamples(kernel.name, kernel, findDevice("a100"), 6);
   batch.buildAndCheck(100);
 }

@@ -1,4 +1,5 @@
-// The main of tests that build kernels: first a worker if started as one, then a skip (exit code 77) if there is no NVRTC.
+// The main of tests that build kernels: first a worker if started as one, then a skip (exit code
+// 77) if there is no NVRTC.
 #define CATCH_CONFIG_RUNNER
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,5 @@
-// A small artifact whose plan satisfies every rule: two kernels in a row, with sources and a stand-in for a cubin.
+// A small artifact whose plan satisfies every rule: two kernels in a row, with sources and a
+// stand-in for a cubin.
 #pragma once
 
 #include "runtime/Artifact.h"
@@ -8,8 +9,17 @@
 namespace weft::test {
 
 inline runtime::PlanTensor tensorOf(const std::string &name, const std::string &role, int buffer) {
-  return {.name = name, .logical = name, .dtype = "f16", .axes = {"b", "i"}, .extents = {8, 64}, .order = {1, 0}, .strides = {1, 8},
-          .role = role, .buffer = buffer, .offset = 0, .bytes = 1024};
+  return {.name = name,
+          .logical = name,
+          .dtype = "f16",
+          .axes = {"b", "i"},
+          .extents = {8, 64},
+          .order = {1, 0},
+          .strides = {1, 8},
+          .role = role,
+          .buffer = buffer,
+          .offset = 0,
+          .bytes = 1024};
 }
 
 inline runtime::PlanKernel kernelOf(const std::string &name, int input, int output) {
@@ -22,8 +32,9 @@ inline runtime::PlanKernel kernelOf(const std::string &name, int input, int outp
   kernel.inputLayouts = kernel.outputLayouts = {"ib"};
   kernel.knobs = {{"vectorWidth", 8}};
   kernel.source = "kernels/" + name + ".cu";
-  kernel.parameters = {{.kind = "input", .name = "x", .type = "const half *", .tensor = input, .value = 0},
-                       {.kind = "output", .name = "y", .type = "half *", .tensor = output, .value = 0}};
+  kernel.parameters = {
+      {.kind = "input", .name = "x", .type = "const half *", .tensor = input, .value = 0},
+      {.kind = "output", .name = "y", .type = "half *", .tensor = output, .value = 0}};
   kernel.seconds = 1.0 / 3;
   return kernel;
 }
@@ -33,7 +44,8 @@ inline runtime::Artifact exampleArtifact() {
   runtime::Plan &plan = artifact.plan;
   plan.model = "example";
   plan.dims = {{"b", 8}, {"i", 64}};
-  plan.tensors = {tensorOf("x", "argument", 0), tensorOf("t", "temporary", 1), tensorOf("y", "result", 2)};
+  plan.tensors = {tensorOf("x", "argument", 0), tensorOf("t", "temporary", 1),
+                  tensorOf("y", "result", 2)};
   plan.kernels = {kernelOf("first", 0, 1), kernelOf("second", 1, 2)};
   plan.kernels[1].after = {0};
   plan.kernels[1].bytesMoved = int64_t(3) << 40;  // more than 32 bits

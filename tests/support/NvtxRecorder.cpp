@@ -1,4 +1,5 @@
-// A profiler's side of NVTX injection, by declarations of its own: takes the callbacks of ranges and keeps what it hears.
+// A profiler's side of NVTX injection, by declarations of its own: takes the callbacks of ranges
+// and keeps what it hears.
 #include <cstdint>
 #include <string>
 
@@ -26,7 +27,9 @@ extern "C" int InitializeInjectionNvtx2(const void *(*exportTable)(uint32_t)) {
   const auto *callbacks = static_cast<const CallbackTable *>(exportTable(1));
   Callback **table = nullptr;
   unsigned size = 0;
-  if (!callbacks || callbacks->bytes < sizeof(CallbackTable) || !callbacks->moduleTable(1, &table, &size) || size <= 11) return 0;
+  if (!callbacks || callbacks->bytes < sizeof(CallbackTable) ||
+      !callbacks->moduleTable(1, &table, &size) || size <= 11)
+    return 0;
   *table[9] = reinterpret_cast<Callback>(&push);
   *table[11] = reinterpret_cast<Callback>(&pop);
   return 1;

@@ -1,8 +1,9 @@
-// Plans broken by hand, one member at a time: what a reader of artifacts must refuse, and what its message names. For tests of the checks, and
-// for whoever feeds broken artifacts to the commands.
+// Plans broken by hand, one member at a time: what a reader of artifacts must refuse, and what its
+// message names. For tests of the checks, and for whoever feeds broken artifacts to the commands.
 //
-// A mutation changes plan.json and nothing else. Every member of plan.json has a mutation, or is one of `toldMembers`: texts and figures
-// that no kernel's work depends on, and members of the launch, which are held to the kernels' texts elsewhere.
+// A mutation changes plan.json and nothing else. Every member of plan.json has a mutation, or is
+// one of `toldMembers`: texts and figures that no kernel's work depends on, and members of the
+// launch, which are held to the kernels' texts elsewhere.
 #pragma once
 
 #include <fmt/format.h>
@@ -20,32 +21,68 @@ namespace weft::test {
 struct PlanMutation {
   std::string member;  ///< "tensors.buffer"
   std::string name;
-  /// Breaks the plan and returns what the refusal must name; empty: there is nothing in this plan to break.
+  /// Breaks the plan and returns what the refusal must name; empty: there is nothing in this plan
+  /// to break.
   std::function<std::string(nlohmann::json &plan)> apply;
 };
 
-inline const std::set<std::string> toldMembers = {
-    "model", "variant", "rewrites", "costModel", "predictedSeconds", "lowerBoundSeconds", "measurement", "branches", "notes", "device", "target",
-    "kernels.entry", "kernels.familyVersion", "kernels.source", "kernels.cubin", "kernels.grid", "kernels.block", "kernels.sharedBytes",
-    "kernels.startsEarly", "kernels.seconds", "kernels.measured", "kernels.bytesMoved", "kernels.bytesNecessary", "kernels.flop", "kernels.mue",
-    "kernels.bound", "kernels.registers", "kernels.spillBytes", "kernels.staticSharedBytes", "kernels.runnerUp", "kernels.runnerUpLoss",
-    "kernels.textHash"};
+inline const std::set<std::string> toldMembers = {"model",
+                                                  "variant",
+                                                  "rewrites",
+                                                  "costModel",
+                                                  "predictedSeconds",
+                                                  "lowerBoundSeconds",
+                                                  "measurement",
+                                                  "branches",
+                                                  "notes",
+                                                  "device",
+                                                  "target",
+                                                  "kernels.entry",
+                                                  "kernels.familyVersion",
+                                                  "kernels.source",
+                                                  "kernels.cubin",
+                                                  "kernels.grid",
+                                                  "kernels.block",
+                                                  "kernels.sharedBytes",
+                                                  "kernels.startsEarly",
+                                                  "kernels.seconds",
+                                                  "kernels.measured",
+                                                  "kernels.bytesMoved",
+                                                  "kernels.bytesNecessary",
+                                                  "kernels.flop",
+                                                  "kernels.mue",
+                                                  "kernels.bound",
+                                                  "kernels.registers",
+                                                  "kernels.spillBytes",
+                                                  "kernels.staticSharedBytes",
+                                                  "kernels.runnerUp",
+                                                  "kernels.runnerUpLoss",
+                                                  "kernels.textHash"};
 
 namespace mutations {
 
 using nlohmann::json;
 
-inline constexpr int64_t farOut = std::numeric_limits<int64_t>::max() - 255;  // 2^63 - 256: with any size behind it, it overflows
+inline constexpr int64_t farOut =
+    std::numeric_limits<int64_t>::max() - 255;  // 2^63 - 256: with any size behind it, it overflows
 
-inline bool isAlike(const json &a, const json &b) { return a["extents"] == b["extents"] && a["dtype"] == b["dtype"] && a["axes"] == b["axes"]; }
+inline bool isAlike(const json &a, const json &b) {
+  return a["extents"] == b["extents"] && a["dtype"] == b["dtype"] && a["axes"] == b["axes"];
+}
 
 /// The first pair of tensors of a role that could be taken for each other; {} if there is none.
 inline std::vector<size_t> pairOf(const json &plan, const std::string &role) {
   const json &tensors = plan["tensors"];
   for (size_t a = 0; a < tensors.size(); ++a)
     for (size_t b = a + 1; b < tensors.size(); ++b)
-      if (tensors[a]["role"] == role && tensors[b]["role"] == role && isAlike(tensors[a], tensors[b]) && tensors[a]["logical"] != tensors[b]["logical"]) return {a, b};
+      if (tensors[a]["role"] == role && tensors[b]["role"] == role &&
+          isAlike(tensors[a], tensors[b]) && tensors[a]["logical"] != tensors[b]["logical"])
+        return {a, b};
   return {};
+}
+
+inline auto hasRole(const char *role) {
+  return [role](const json &tensor) { return tensor["role"] == role; };
 }
 
 /// The first tensor for which a predicate holds; the number of tensors if there is none.
@@ -56,7 +93,8 @@ size_t tensorWhere(const json &plan, Predicate &&holds) {
   return index;
 }
 
-inline std::function<std::string(json &)> onTensor(std::function<bool(const json &)> which, std::function<void(json &)> change) {
+inline std::function<std::string(json &)> onTensor(std::function<bool(const json &)> which,
+                                                   std::function<void(json &)> change) {
   return [which, change](json &plan) -> std::string {
     const size_t index = tensorWhere(plan, which);
     if (index == plan["tensors"].size()) return "";
@@ -67,7 +105,8 @@ inline std::function<std::string(json &)> onTensor(std::function<bool(const json
 }
 
 /// The change may refuse a kernel by returning false.
-inline std::function<std::string(json &)> onKernel(std::function<bool(json &kernel, json &plan)> change) {
+inline std::function<std::string(json &)> onKernel(
+    std::function<bool(json &kernel, json &plan)> change) {
   return [change](json &plan) -> std::string {
     for (json &kernel : plan["kernels"]) {
       const std::string name = kernel["name"];
@@ -79,7 +118,8 @@ inline std::function<std::string(json &)> onKernel(std::function<bool(json &kern
 
 inline bool always(const json &) { return true; }
 inline bool isMatrix(const json &tensor) {
-  return tensor["extents"].size() >= 2 && std::ranges::none_of(tensor["extents"], [](const json &extent) { return extent == 1; });
+  return tensor["extents"].size() >= 2 &&
+         std::ranges::none_of(tensor["extents"], [](const json &extent) { return extent == 1; });
 }
 
 /// Reads another tensor wherever the kernel names it, as someone would who edits with care.
@@ -102,7 +142,8 @@ inline bool swapInputs(json &kernel, json &plan) {
   for (size_t a = 0; a < inputs.size(); ++a)
     for (size_t b = a + 1; b < inputs.size(); ++b) {
       const int one = inputs[a], other = inputs[b];
-      if (one == other || !isAlike(plan["tensors"][size_t(one)], plan["tensors"][size_t(other)])) continue;
+      if (one == other || !isAlike(plan["tensors"][size_t(one)], plan["tensors"][size_t(other)]))
+        continue;
       constexpr int neither = 1 << 30;
       replaceTensor(kernel, "inputs", a, neither);
       replaceTensor(kernel, "inputs", b, one);
@@ -112,7 +153,8 @@ inline bool swapInputs(json &kernel, json &plan) {
   return false;
 }
 
-/// An operand that is read from another tensor of its shape, which is there by then: a residual that reads what it should be added to.
+/// An operand that is read from another tensor of its shape, which is there by then: a residual
+/// that reads what it should be added to.
 inline bool readAnother(json &kernel, json &plan) {
   std::set<int> written;
   for (const json &earlier : plan["kernels"]) {
@@ -121,8 +163,11 @@ inline bool readAnother(json &kernel, json &plan) {
   }
   for (size_t position = 0; position < kernel["inputs"].size(); ++position)
     for (const int other : written) {
-      const json &read = plan["tensors"][kernel["inputs"][position].get<size_t>()], &tensor = plan["tensors"][size_t(other)];
-      if (!isAlike(read, tensor) || read["logical"] == tensor["logical"] || std::ranges::count(kernel["inputs"], json(other)) > 0) continue;
+      const json &read = plan["tensors"][kernel["inputs"][position].get<size_t>()],
+                 &tensor = plan["tensors"][size_t(other)];
+      if (!isAlike(read, tensor) || read["logical"] == tensor["logical"] ||
+          std::ranges::count(kernel["inputs"], json(other)) > 0)
+        continue;
       replaceTensor(kernel, "inputs", position, other);
       return true;
     }
@@ -134,7 +179,9 @@ inline bool readAnother(json &kernel, json &plan) {
 inline std::vector<PlanMutation> planMutations() {
   using namespace mutations;
   std::vector<PlanMutation> all;
-  const auto isRole = [](const char *role) { return [role](const json &tensor) { return tensor["role"] == role; }; };
+  const auto isRole = [](const char *role) {
+    return [role](const json &tensor) { return tensor["role"] == role; };
+  };
   const auto swapMember = [](const char *role, const char *member) {
     return [role, member](json &plan) -> std::string {
       const std::vector<size_t> pair = pairOf(plan, role);
@@ -149,7 +196,7 @@ inline std::vector<PlanMutation> planMutations() {
       return names;
     };
   };
-  const auto onPart = [](std::function<void(json &part)> change) {
+  const auto onPart = [](std::function<void(json & part)> change) {
     return [change](json &plan) -> std::string {
       for (json &kernel : plan["kernels"])
         if (kernel["part"].is_object()) {
@@ -159,14 +206,14 @@ inline std::vector<PlanMutation> planMutations() {
       return "";
     };
   };
-  const auto onPlacement = [](std::function<void(json &placement)> change) {
+  const auto onPlacement = [](std::function<void(json & placement)> change) {
     return [change](json &plan) -> std::string {
       if (plan["placements"].empty()) return "";
       change(plan["placements"].back());
       return "placements[";
     };
   };
-  const auto onMap = [](std::function<void(json &map)> change) {
+  const auto onMap = [](std::function<void(json & map)> change) {
     return onKernel([change](json &kernel, json &) {
       for (json &parameter : kernel["parameters"])
         if (parameter["map"].is_object()) {
@@ -176,74 +223,112 @@ inline std::vector<PlanMutation> planMutations() {
       return false;
     });
   };
-  const auto onLibrary = [](std::function<bool(json &library)> change) {
-    return onKernel([change](json &kernel, json &) { return kernel["library"].is_object() && change(kernel["library"]); });
+  const auto onLibrary = [](std::function<bool(json & library)> change) {
+    return onKernel([change](json &kernel, json &) {
+      return kernel["library"].is_object() && change(kernel["library"]);
+    });
   };
-  const auto onEpilogue = [onLibrary](std::function<bool(json &epilogue)> change) {
-    return onLibrary([change](json &library) { return library["epilogue"].is_object() && change(library["epilogue"]); });
+  const auto onEpilogue = [onLibrary](std::function<bool(json & epilogue)> change) {
+    return onLibrary([change](json &library) {
+      return library["epilogue"].is_object() && change(library["epilogue"]);
+    });
   };
   const auto hasText = [](const json &kernel) { return kernel["source"] != ""; };
   for (const char *member : {"residual", "auxiliary", "bias", "gradient"})
-    all.push_back({std::string("kernels.library.epilogue.") + member, "another", onEpilogue([member](json &epilogue) {
-                     epilogue[member] = epilogue[member] == -1 ? 0 : epilogue[member].get<int>() + 1;
+    all.push_back({std::string("kernels.library.epilogue.") + member, "another",
+                   onEpilogue([member](json &epilogue) {
+                     epilogue[member] =
+                         epilogue[member] == -1 ? 0 : epilogue[member].get<int>() + 1;
                      return true;
                    })});
   for (const char *member : {"residualStrides", "auxiliaryStrides"})
     for (const char *group : {"batch", "m", "n"})
-      all.push_back({fmt::format("kernels.library.epilogue.{}.{}", member, group), "another", onEpilogue([member, group](json &epilogue) {
+      all.push_back({fmt::format("kernels.library.epilogue.{}.{}", member, group), "another",
+                     onEpilogue([member, group](json &epilogue) {
                        epilogue[member][group] = epilogue[member][group].get<int64_t>() + 7;
                        return true;
                      })});
   const std::vector<PlanMutation> others = {
-      {"formatVersion", "another format", onPlan("formatVersion", [](json &plan) { plan["formatVersion"] = "0"; })},
+      {"formatVersion", "another format",
+       onPlan("formatVersion", [](json &plan) { plan["formatVersion"] = "0"; })},
       {"dims", "another extent", onPlan("dims", [](json &plan) { plan["dims"]["b"] = 1000003; })},
-      {"dtype", "another element type", onPlan("dtype", [](json &plan) { plan["dtype"] = plan["dtype"] == "f16" ? "f32" : "f16"; })},
-      {"workspaceBytes", "negative", onPlan("workspaceBytes", [](json &plan) { plan["workspaceBytes"] = -1; })},
-      {"workspaceBytes", "too few", onPlan("workspaceBytes", [](json &plan) { plan["workspaceBytes"] = plan["workspaceBytes"].get<int64_t>() - 256; })},
+      {"dtype", "another element type",
+       onPlan("dtype", [](json &plan) { plan["dtype"] = plan["dtype"] == "f16" ? "f32" : "f16"; })},
+      {"workspaceBytes", "negative",
+       onPlan("workspaceBytes", [](json &plan) { plan["workspaceBytes"] = -1; })},
+      {"workspaceBytes", "too few",
+       onPlan("workspaceBytes", [](json &plan) {
+         plan["workspaceBytes"] = plan["workspaceBytes"].get<int64_t>() - 256;
+       })},
 
       {"tensors.name", "taken", [](json &plan) {
          plan["tensors"][1]["name"] = plan["tensors"][0]["name"];
          return plan["tensors"][0]["name"].get<std::string>();
        }},
-      {"tensors.name", "of another", onTensor(always, [](json &tensor) { tensor["name"] = "another"; })},
+      {"tensors.name", "of another",
+       onTensor(always, [](json &tensor) { tensor["name"] = "another"; })},
       {"tensors.logical", "parameters exchanged", swapMember("parameter", "logical")},
       {"tensors.logical", "results exchanged", swapMember("result", "logical")},
-      {"tensors.logical", "a parameter that there is not", onTensor(isRole("parameter"), [](json &tensor) { tensor["logical"] = "omega"; })},
-      {"tensors.dtype", "another", onTensor(isRole("argument"), [](json &tensor) { tensor["dtype"] = tensor["dtype"] == "f32" ? "i32" : "f32"; })},
+      {"tensors.logical", "a parameter that there is not",
+       onTensor(isRole("parameter"), [](json &tensor) { tensor["logical"] = "omega"; })},
+      {"tensors.dtype", "another",
+       onTensor(isRole("argument"), [](json &tensor) {
+         tensor["dtype"] = tensor["dtype"] == "f32" ? "i32" : "f32";
+       })},
       {"tensors.dtype", "unknown", onTensor(always, [](json &tensor) { tensor["dtype"] = "f17"; })},
       {"tensors.axes", "renamed", onTensor(always, [](json &tensor) { tensor["axes"][0] = "zz"; })},
-      {"tensors.extents", "more", onTensor(isRole("argument"), [](json &tensor) { tensor["extents"][0] = tensor["extents"][0].get<int64_t>() + 1; })},
+      {"tensors.extents", "more",
+       onTensor(isRole("argument"), [](json &tensor) {
+         tensor["extents"][0] = tensor["extents"][0].get<int64_t>() + 1;
+       })},
       {"tensors.extents", "none", onTensor(always, [](json &tensor) { tensor["extents"][0] = 0; })},
-      {"tensors.extents", "overflow", onTensor(isMatrix, [](json &tensor) { tensor["extents"] = json::array_t(tensor["extents"].size(), int64_t(1) << 62); })},
-      {"tensors.order", "no permutation", onTensor(isMatrix, [](json &tensor) { tensor["order"][0] = tensor["order"][1]; })},
+      {"tensors.extents", "overflow",
+       onTensor(isMatrix, [](json &tensor) {
+         tensor["extents"] = json::array_t(tensor["extents"].size(), int64_t(1) << 62);
+       })},
+      {"tensors.order", "no permutation",
+       onTensor(isMatrix, [](json &tensor) { tensor["order"][0] = tensor["order"][1]; })},
       {"tensors.order", "edited, not emitted", [](json &plan) {
          json &tensor = plan["tensors"][tensorWhere(plan, isMatrix)];
          std::swap(tensor["order"][0], tensor["order"][1]);
          return std::string("edited after it was emitted");
        }},
-      {"tensors.strides", "negative", onTensor(isMatrix, [](json &tensor) { tensor["strides"][0] = -tensor["strides"][0].get<int64_t>(); })},
-      {"tensors.strides", "one place for two elements", onTensor(isMatrix, [](json &tensor) { tensor["strides"][0] = tensor["strides"][1]; })},
-      {"tensors.strides", "overflow", onTensor(isMatrix, [](json &tensor) { tensor["strides"][0] = farOut; })},
-      {"tensors.role", "a parameter as argument", onTensor(isRole("parameter"), [](json &tensor) { tensor["role"] = "argument"; })},
-      {"tensors.role", "a result as temporary", onTensor(isRole("result"), [](json &tensor) { tensor["role"] = "temporary"; })},
-      {"tensors.role", "a temporary as result", onTensor(isRole("temporary"), [](json &tensor) { tensor["role"] = "result"; })},
+      {"tensors.strides", "negative",
+       onTensor(isMatrix, [](json &tensor) {
+         tensor["strides"][0] = -tensor["strides"][0].get<int64_t>();
+       })},
+      {"tensors.strides", "one place for two elements",
+       onTensor(isMatrix, [](json &tensor) { tensor["strides"][0] = tensor["strides"][1]; })},
+      {"tensors.strides", "overflow",
+       onTensor(isMatrix, [](json &tensor) { tensor["strides"][0] = farOut; })},
+      {"tensors.role", "a parameter as argument",
+       onTensor(isRole("parameter"), [](json &tensor) { tensor["role"] = "argument"; })},
+      {"tensors.role", "a result as temporary",
+       onTensor(isRole("result"), [](json &tensor) { tensor["role"] = "temporary"; })},
+      {"tensors.role", "a temporary as result",
+       onTensor(isRole("temporary"), [](json &tensor) { tensor["role"] = "result"; })},
       {"tensors.buffer", "none", onTensor(always, [](json &tensor) { tensor["buffer"] = -1; })},
-      {"tensors.buffer", "far beyond all", onTensor(always, [](json &tensor) { tensor["buffer"] = std::numeric_limits<int>::max(); })},
+      {"tensors.buffer", "far beyond all",
+       onTensor(always, [](json &tensor) { tensor["buffer"] = std::numeric_limits<int>::max(); })},
       {"tensors.buffer", "two parameters in one", [](json &plan) -> std::string {
          const std::vector<size_t> pair = pairOf(plan, "parameter");
          if (pair.empty()) return "";
-         for (const char *member : {"buffer", "offset"}) plan["tensors"][pair[1]][member] = plan["tensors"][pair[0]][member];
+         for (const char *member : {"buffer", "offset"})
+            plan["tensors"][pair[1]][member] = plan["tensors"][pair[0]][member];
          return plan["tensors"][pair[1]]["name"];
        }},
       {"tensors.buffer", "an argument over a parameter", [](json &plan) -> std::string {
-         const size_t argument = tensorWhere(plan, [](const json &tensor) { return tensor["role"] == "argument"; });
-         const size_t parameter = tensorWhere(plan, [](const json &tensor) { return tensor["role"] == "parameter"; });
+         const size_t argument = tensorWhere(plan, hasRole("argument"));
+         const size_t parameter = tensorWhere(plan, hasRole("parameter"));
          plan["tensors"][argument]["buffer"] = plan["tensors"][parameter]["buffer"];
          return plan["tensors"][argument]["name"];
        }},
-      {"tensors.offset", "negative", onTensor(isRole("argument"), [](json &tensor) { tensor["offset"] = -256; })},
-      {"tensors.offset", "negative, of a temporary", onTensor(isRole("temporary"), [](json &tensor) { tensor["offset"] = -1; })},
-      {"tensors.offset", "overflow", onTensor(isRole("result"), [](json &tensor) { tensor["offset"] = farOut; })},
+      {"tensors.offset", "negative",
+       onTensor(isRole("argument"), [](json &tensor) { tensor["offset"] = -256; })},
+      {"tensors.offset", "negative, of a temporary",
+       onTensor(isRole("temporary"), [](json &tensor) { tensor["offset"] = -1; })},
+      {"tensors.offset", "overflow",
+       onTensor(isRole("result"), [](json &tensor) { tensor["offset"] = farOut; })},
       {"tensors.offset", "of a view", [](json &plan) -> std::string {
          for (const json &kernel : plan["kernels"])
            if (kernel["family"] == "view" && kernel["inputs"].size() == 1) {
@@ -261,7 +346,10 @@ inline std::vector<PlanMutation> planMutations() {
            }
          return "";
        }},
-      {"tensors.bytes", "others", onTensor(always, [](json &tensor) { tensor["bytes"] = 2 * tensor["bytes"].get<int64_t>(); })},
+      {"tensors.bytes", "others",
+       onTensor(always, [](json &tensor) {
+         tensor["bytes"] = 2 * tensor["bytes"].get<int64_t>();
+       })},
       {"tensors.scale", "negative", onTensor(always, [](json &tensor) { tensor["scale"] = -1; })},
       {"tensors.range", "empty", onTensor(always, [](json &tensor) { tensor["range"] = {5, 2}; })},
 
@@ -308,7 +396,9 @@ inline std::vector<PlanMutation> planMutations() {
       {"kernels.outputs", "exchanged", [](json &plan) -> std::string {
          const auto isOne = [&](const json &kernel) {
            const json &outputs = kernel["outputs"];
-           return kernel["family"] != "view" && outputs.size() >= 2 && isAlike(plan["tensors"][outputs[0].get<size_t>()], plan["tensors"][outputs[1].get<size_t>()]);
+           return kernel["family"] != "view" && outputs.size() >= 2 &&
+                   isAlike(plan["tensors"][outputs[0].get<size_t>()],
+                           plan["tensors"][outputs[1].get<size_t>()]);
          };
          const auto found = std::ranges::find_if(plan["kernels"], isOne);
          if (found == plan["kernels"].end()) return "";
@@ -323,7 +413,8 @@ inline std::vector<PlanMutation> planMutations() {
       {"kernels.outputs", "of an earlier kernel", [](json &plan) -> std::string {
          for (size_t later = 1; later < plan["kernels"].size(); ++later)
            for (size_t earlier = 0; earlier < later; ++earlier) {
-             const int one = plan["kernels"][earlier]["outputs"][0], other = plan["kernels"][later]["outputs"][0];
+             const int one = plan["kernels"][earlier]["outputs"][0],
+                        other = plan["kernels"][later]["outputs"][0];
              if (!isAlike(plan["tensors"][size_t(one)], plan["tensors"][size_t(other)])) continue;
              replaceTensor(plan["kernels"][later], "outputs", 0, one);
              return plan["kernels"][later]["name"];
@@ -331,7 +422,7 @@ inline std::vector<PlanMutation> planMutations() {
          return "";
        }},
       {"kernels.outputs", "an argument", onKernel([](json &kernel, json &plan) {
-         replaceTensor(kernel, "outputs", 0, int(tensorWhere(plan, [](const json &tensor) { return tensor["role"] == "argument"; })));
+         replaceTensor(kernel, "outputs", 0, int(tensorWhere(plan, hasRole("argument"))));
          return true;
        })},
       {"kernels.inputLayouts", "others", onKernel([](json &kernel, json &plan) {
@@ -366,7 +457,8 @@ inline std::vector<PlanMutation> planMutations() {
          json &all = kernel["parameters"];
          for (size_t a = 0; a < all.size(); ++a)
            for (size_t b = a + 1; b < all.size(); ++b)
-             if (all[a]["kind"] == "input" && all[b]["kind"] == "input" && all[a]["tensor"] != all[b]["tensor"]) {
+             if (all[a]["kind"] == "input" && all[b]["kind"] == "input" &&
+                  all[a]["tensor"] != all[b]["tensor"]) {
                std::swap(all[a]["tensor"], all[b]["tensor"]);
                return true;
              }
@@ -398,17 +490,24 @@ inline std::vector<PlanMutation> planMutations() {
        })},
       {"kernels.parameters.map", "missing", onMap([](json &map) { map = nullptr; })},
       {"kernels.parameters.map.dtype", "another", onMap([](json &map) { map["dtype"] = "f32"; })},
-      {"kernels.parameters.map.extents", "overflow", onMap([](json &map) { map["extents"][0] = farOut; })},
-      {"kernels.parameters.map.strides", "overflow", onMap([](json &map) { map["strides"][0] = farOut; })},
-      {"kernels.parameters.map.box", "another", onMap([](json &map) { map["box"][0] = 2 * map["box"][0].get<int64_t>(); })},
-      {"kernels.parameters.map.swizzleBytes", "another", onMap([](json &map) { map["swizzleBytes"] = 32; })},
+      {"kernels.parameters.map.extents", "overflow",
+       onMap([](json &map) { map["extents"][0] = farOut; })},
+      {"kernels.parameters.map.strides", "overflow",
+       onMap([](json &map) { map["strides"][0] = farOut; })},
+      {"kernels.parameters.map.box", "another",
+       onMap([](json &map) { map["box"][0] = 2 * map["box"][0].get<int64_t>(); })},
+      {"kernels.parameters.map.swizzleBytes", "another",
+       onMap([](json &map) { map["swizzleBytes"] = 32; })},
 
       {"kernels.part.region", "of none", onPart([](json &part) { part["region"] = 100'000; })},
       {"kernels.part.axis", "unknown", onPart([](json &part) { part["axis"] = "zz"; })},
       {"kernels.part.start", "negative", onPart([](json &part) { part["start"] = -1; })},
-      {"kernels.part.start", "overflow", onPart([](json &part) { part["start"] = std::numeric_limits<int64_t>::max(); })},
-      {"kernels.part.size", "fewer", onPart([](json &part) { part["size"] = part["size"].get<int64_t>() - 1; })},
-      {"kernels.part.size", "more", onPart([](json &part) { part["size"] = part["size"].get<int64_t>() + 1; })},
+      {"kernels.part.start", "overflow",
+       onPart([](json &part) { part["start"] = std::numeric_limits<int64_t>::max(); })},
+      {"kernels.part.size", "fewer",
+       onPart([](json &part) { part["size"] = part["size"].get<int64_t>() - 1; })},
+      {"kernels.part.size", "more",
+       onPart([](json &part) { part["size"] = part["size"].get<int64_t>() + 1; })},
       {"kernels.part", "the whole", [](json &plan) -> std::string {
          for (json &kernel : plan["kernels"])
            if (kernel["part"].is_object()) {
@@ -465,15 +564,22 @@ inline std::vector<PlanMutation> planMutations() {
          return true;
        })},
 
-      {"placements.buffer", "of none", onPlacement([](json &placement) { placement["buffer"] = std::numeric_limits<int>::max(); })},
-      {"placements.buffer", "negative", onPlacement([](json &placement) { placement["buffer"] = -1; })},
-      {"placements.in", "in nothing", onPlacement([](json &placement) { placement["in"] = "nowhere"; })},
-      {"placements.offset", "negative", onPlacement([](json &placement) { placement["offset"] = -256; })},
-      {"placements.offset", "overflow", onPlacement([](json &placement) { placement["offset"] = farOut; })},
-      {"placements.offset", "not aligned", onPlacement([](json &placement) { placement["offset"] = 7; })},
+      {"placements.buffer", "of none",
+       onPlacement([](json &placement) { placement["buffer"] = std::numeric_limits<int>::max(); })},
+      {"placements.buffer", "negative",
+       onPlacement([](json &placement) { placement["buffer"] = -1; })},
+      {"placements.in", "in nothing",
+       onPlacement([](json &placement) { placement["in"] = "nowhere"; })},
+      {"placements.offset", "negative",
+       onPlacement([](json &placement) { placement["offset"] = -256; })},
+      {"placements.offset", "overflow",
+       onPlacement([](json &placement) { placement["offset"] = farOut; })},
+      {"placements.offset", "not aligned",
+       onPlacement([](json &placement) { placement["offset"] = 7; })},
       {"placements", "all at one place", [](json &plan) -> std::string {
          if (plan["placements"].size() < 2) return "";
-         for (json &placement : plan["placements"]) placement["in"] = "workspace", placement["offset"] = 0;
+         for (json &placement : plan["placements"])
+            placement["in"] = "workspace", placement["offset"] = 0;
          return "kernels[";
        }},
 
@@ -500,7 +606,8 @@ inline std::vector<PlanMutation> planMutations() {
          backward.erase(0);
          return "forward";
        }},
-      {"kernels", "one is missing", onPlan("", [](json &plan) { plan["kernels"].erase(plan["kernels"].size() - 1); })},
+      {"kernels", "one is missing",
+       onPlan("", [](json &plan) { plan["kernels"].erase(plan["kernels"].size() - 1); })},
       {"tensors", "one that nobody uses", [](json &plan) {
          json tensor = plan["tensors"].back();
          tensor["name"] = "nobodys";
@@ -514,7 +621,8 @@ inline std::vector<PlanMutation> planMutations() {
 }
 
 /// Every member of a plan's objects, by its path without numbers: "kernels.part.axis".
-inline void addMembers(const nlohmann::json &value, const std::string &path, std::set<std::string> &members) {
+inline void addMembers(const nlohmann::json &value, const std::string &path,
+                       std::set<std::string> &members) {
   if (value.is_array())
     for (const nlohmann::json &item : value) addMembers(item, path, members);
   if (!value.is_object()) return;
@@ -522,7 +630,9 @@ inline void addMembers(const nlohmann::json &value, const std::string &path, std
     const std::string place = path.empty() ? name : path + "." + name;
     members.insert(place);
     // Members of these are names and numbers of one kind.
-    if (place != "dims" && place != "entryPoints" && place != "kernels.knobs" && place != "kernels.library.shape" && place != "measurement") addMembers(member, place, members);
+    if (place != "dims" && place != "entryPoints" && place != "kernels.knobs" &&
+        place != "kernels.library.shape" && place != "measurement")
+      addMembers(member, place, members);
   }
 }
 

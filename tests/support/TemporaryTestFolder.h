@@ -37,10 +37,8 @@ public:
     setenv(this->name.c_str(), value.c_str(), 1);
   }
   ~ScopedVariable() {
-    if (before)
-      setenv(name.c_str(), before->c_str(), 1);
-    else
-      unsetenv(name.c_str());
+    if (before) setenv(name.c_str(), before->c_str(), 1);
+    else unsetenv(name.c_str());
   }
   ScopedVariable(const ScopedVariable &) = delete;
   ScopedVariable &operator=(const ScopedVariable &) = delete;

@@ -1,5 +1,5 @@
-// Contractions with what may follow them, for tests: a b -> c, plus a bias, plus a residual, times a factor, then a function,
-// then a sum.
+// Contractions with what may follow them, for tests: a b -> c, plus a bias, plus a residual, times
+// a factor, then a function, then a sum.
 #pragma once
 
 #include "tests/unit/SampleKernels.h"
@@ -16,7 +16,8 @@ struct FusedProduct {
   std::string residual = "";  ///< the op that adds it: add, sub, residual; empty: none
   double factor = 1;          ///< of a scale behind it
   std::string bias = "";      ///< its letters; empty: none
-  std::string function = "";  ///< relu, gelu, gelu_tanh, silu; or a derivative, whose second operand is an input
+  std::string function =
+      "";  ///< relu, gelu, gelu_tanh, silu; or a derivative, whose second operand is an input
   bool keepsOperand = false;  ///< of the function
   std::string summed = "";    ///< "a", "b", or "y": what is summed
   std::string gradient = "";  ///< letters of the sum
@@ -24,28 +25,41 @@ struct FusedProduct {
 
 inline std::string spellingOf(const std::string &op) {
   static const std::map<std::string, std::string> spellings = {
-      {"add", "{0} + {1}"},   {"sub", "{0} - {1}"},        {"bias", "{0} + {1}"},           {"residual", "{0} + {1}"},
-      {"mul", "{0} * {1}"},   {"scale", "{0} * {factor}"}, {"relu", "weft::relu({0})"},     {"gelu", "weft::gelu({0})"},
-      {"silu", "weft::silu({0})"}, {"gelu_tanh", "weft::geluTanh({0})"}, {"gelu_tanh_dx", "{0} * weft::slope::geluTanh({1})"},
-      {"gelu_dx", "{0} * weft::slope::gelu({1})"}, {"relu_dx", "{1} <= 0.0f ? 0.0f : {0}"}};
+      {"add", "{0} + {1}"},
+      {"sub", "{0} - {1}"},
+      {"bias", "{0} + {1}"},
+      {"residual", "{0} + {1}"},
+      {"mul", "{0} * {1}"},
+      {"scale", "{0} * {factor}"},
+      {"relu", "weft::relu({0})"},
+      {"gelu", "weft::gelu({0})"},
+      {"silu", "weft::silu({0})"},
+      {"gelu_tanh", "weft::geluTanh({0})"},
+      {"gelu_tanh_dx", "{0} * weft::slope::geluTanh({1})"},
+      {"gelu_dx", "{0} * weft::slope::gelu({1})"},
+      {"relu_dx", "{1} <= 0.0f ? 0.0f : {0}"}};
   return spellings.at(op);
 }
 
 inline Kernel fusedProduct(const FusedProduct &product) {
   KernelBuilder builder("product", product.extents);
   const bool isSlope = product.function.ends_with("_dx");
-  const int a = builder.input("a", product.a, product.type), b = builder.input("b", product.b, product.type);
-  const int residual = product.residual.empty() ? -1 : builder.input("residual", product.c, product.type);
+  const int a = builder.input("a", product.a, product.type),
+            b = builder.input("b", product.b, product.type);
+  const int residual =
+      product.residual.empty() ? -1 : builder.input("residual", product.c, product.type);
   const int bias = product.bias.empty() ? -1 : builder.input("bias", product.bias, product.type);
   const int operand = isSlope ? builder.input("operand", product.c, product.type) : -1;
   std::string reduced;
   for (char letter : product.a)
     if (product.c.find(letter) == std::string::npos) reduced += letter;
-  int value = builder.op("contract", OperatorClass::contraction, {a, b}, "c", product.c, reduced, product.type);
+  int value = builder.op("contract", OperatorClass::contraction, {a, b}, "c", product.c, reduced,
+                         product.type);
   builder.last().attributes["spec"] = product.a + "," + product.b + "->" + product.c;
   if (product.alpha != 1) builder.last().attributes["scale"] = product.alpha;
   const auto map = [&](const std::string &op, std::vector<int> operands, const std::string &name) {
-    value = builder.op(op, OperatorClass::elementwise, std::move(operands), name, product.c, "", product.type);
+    value = builder.op(op, OperatorClass::elementwise, std::move(operands), name, product.c, "",
+                       product.type);
     builder.last().spelling = spellingOf(op);
   };
   if (residual >= 0) map(product.residual, {value, residual}, "sum");
@@ -55,13 +69,16 @@ inline Kernel fusedProduct(const FusedProduct &product) {
   }
   if (bias >= 0) map("bias", {value, bias}, "biased");
   const int before = value;
-  if (!product.function.empty()) map(product.function, isSlope ? std::vector{value, operand} : std::vector{value}, "y");
+  if (!product.function.empty())
+    map(product.function, isSlope ? std::vector{value, operand} : std::vector{value}, "y");
   std::vector<int> outputs;
   if (product.keepsOperand) outputs.push_back(before);
   outputs.push_back(value);
   if (!product.summed.empty()) {
     const int summed = product.summed == "a" ? a : product.summed == "b" ? b : value;
-    const std::string letters = product.summed == "a" ? product.a : product.summed == "b" ? product.b : product.c;
+    const std::string letters = product.summed == "a"   ? product.a
+                                : product.summed == "b" ? product.b
+                                                        : product.c;
     std::string others;
     std::vector<int64_t> axes;
     for (size_t i = 0; i < letters.size(); ++i)
@@ -69,7 +86,8 @@ inline Kernel fusedProduct(const FusedProduct &product) {
         others += letters[i];
         axes.push_back(int64_t(i));
       }
-    outputs.push_back(builder.op("reduce", OperatorClass::normalization, {summed}, "gradient", product.gradient, others, product.type));
+    outputs.push_back(builder.op("reduce", OperatorClass::normalization, {summed}, "gradient",
+                                 product.gradient, others, product.type));
     builder.last().attributes["kind"] = std::string("sum");
     builder.last().attributes["axes"] = axes;
   }

@@ -1,4 +1,5 @@
-// What tests of tensor-core contractions of sm_90a ask of a kernel: the configurations that it is offered, why it is offered none, their price.
+// What tests of tensor-core contractions of sm_90a ask of a kernel: the configurations that it is
+// offered, why it is offered none, their price.
 #pragma once
 
 #include "passes/configure/CostModel.h"
@@ -16,7 +17,8 @@ inline const Device &h200() { return findDevice("h200"); }
 inline std::vector<Configuration> ofFamily(const Kernel &kernel, const Device &device = h200()) {
   std::vector<Configuration> result;
   for (const Configuration &configuration : enumerate(kernel, device).legal)
-    if (std::holds_alternative<HopperContractionKnobs>(configuration.knobs)) result.push_back(configuration);
+    if (std::holds_alternative<HopperContractionKnobs>(configuration.knobs))
+      result.push_back(configuration);
   return result;
 }
 

@@ -1,5 +1,6 @@
-// A whole plan computed without a device: every kernel element by element in fp64, in the memory that the plan lays out. What
-// overwrites a life, reads another tensor's place or does not wait for what it reads gives other results or NaN.
+// A whole plan computed without a device: every kernel element by element in fp64, in the memory
+// that the plan lays out. What overwrites a life, reads another tensor's place or does not wait for
+// what it reads gives other results or NaN.
 #pragma once
 
 #include "ir/interpreter/Tensor.h"
@@ -21,18 +22,21 @@ public:
     for (const runtime::PlanTensor &tensor : plan.tensors) {
       const runtime::MemoryRange range = memory.rangeOf(tensor);
       std::vector<double> &bytes = held[range.memory];
-      bytes.resize(std::max(bytes.size(), size_t(range.end)), std::numeric_limits<double>::quiet_NaN());
+      bytes.resize(std::max(bytes.size(), size_t(range.end)),
+                   std::numeric_limits<double>::quiet_NaN());
     }
   }
 
   /// `logical`: row-major.
   void write(const runtime::PlanTensor &tensor, const std::vector<double> &logical) {
     size_t next = 0;
-    forEachElement(tensor, [&](const std::vector<int64_t> &at) { store(tensor, at, logical.at(next++)); });
+    forEachElement(tensor,
+                   [&](const std::vector<int64_t> &at) { store(tensor, at, logical.at(next++)); });
   }
   std::vector<double> read(const runtime::PlanTensor &tensor) const {
     std::vector<double> logical;
-    forEachElement(tensor, [&](const std::vector<int64_t> &at) { logical.push_back(load(tensor, at)); });
+    forEachElement(tensor,
+                   [&](const std::vector<int64_t> &at) { logical.push_back(load(tensor, at)); });
     return logical;
   }
 
@@ -43,7 +47,9 @@ public:
       int next = -1;
       for (int kernel = 0; kernel < int(plan.kernels.size()); ++kernel) {
         const std::vector<int> &after = plan.kernels[size_t(kernel)].after;
-        const bool mayStart = !finished.contains(kernel) && std::all_of(after.begin(), after.end(), [&](int one) { return finished.contains(one); });
+        const bool mayStart = !finished.contains(kernel) &&
+                              std::all_of(after.begin(), after.end(),
+                                          [&](int one) { return finished.contains(one); });
         if (mayStart && (next < 0 || latestFirst)) next = kernel;
       }
       runKernel(size_t(next));
@@ -52,7 +58,8 @@ public:
   }
 
 private:
-  template <typename Visit> static void forEachElement(const runtime::PlanTensor &tensor, Visit &&visit) {
+  template <typename Visit>
+  static void forEachElement(const runtime::PlanTensor &tensor, Visit &&visit) {
     std::vector<int64_t> at(tensor.extents.size(), 0);
     for (bool more = true; more;) {
       visit(at);
@@ -71,12 +78,14 @@ private:
   double load(const runtime::PlanTensor &tensor, std::span<const int64_t> at) const {
     return held.at(memory.rangeOf(tensor).memory).at(addressOf(tensor, at));
   }
-  /// The value stands at the first byte; the others hold NaN, so that elements that overlap are found.
+  /// The value stands at the first byte; the others hold NaN, so that elements that overlap are
+  /// found.
   void store(const runtime::PlanTensor &tensor, std::span<const int64_t> at, double value) {
     std::vector<double> &bytes = held.at(memory.rangeOf(tensor).memory);
     const size_t address = addressOf(tensor, at);
     for (int64_t byte = 0; byte < sizeOf(*parseDType(tensor.dtype)); ++byte)
-      bytes.at(address + size_t(byte)) = byte == 0 ? value : std::numeric_limits<double>::quiet_NaN();
+      bytes.at(address + size_t(byte)) =
+          byte == 0 ? value : std::numeric_limits<double>::quiet_NaN();
   }
 
   void runKernel(size_t index) {
@@ -84,13 +93,20 @@ private:
     if (entry.family == familyOf(ViewKnobs{})) return;
     std::vector<reference::ElementReader> inputs;
     for (const int input : entry.inputs)
-      inputs.push_back([this, input](std::span<const int64_t> at) { return load(plan.tensors[size_t(input)], at); });
-    reference::PointEvaluator evaluator(planned.kernels[index].kernel, inputs, {.seed = seed, .step = 0});
-    std::vector<std::vector<double>> results(entry.outputs.size());  // written when all is read: kernels may work in place
+      inputs.push_back([this, input](std::span<const int64_t> at) {
+        return load(plan.tensors[size_t(input)], at);
+      });
+    reference::PointEvaluator evaluator(planned.kernels[index].kernel, inputs,
+                                        {.seed = seed, .step = 0});
+    std::vector<std::vector<double>> results(
+        entry.outputs.size());  // written when all is read: kernels may work in place
     for (size_t output = 0; output < results.size(); ++output)
       forEachElement(plan.tensors[size_t(entry.outputs[output])],
-                     [&](const std::vector<int64_t> &at) { results[output].push_back(evaluator.output(output, at).value); });
-    for (size_t output = 0; output < results.size(); ++output) write(plan.tensors[size_t(entry.outputs[output])], results[output]);
+                     [&](const std::vector<int64_t> &at) {
+                       results[output].push_back(evaluator.output(output, at).value);
+                     });
+    for (size_t output = 0; output < results.size(); ++output)
+      write(plan.tensors[size_t(entry.outputs[output])], results[output]);
   }
 
   const driver::PlannedKernels &planned;

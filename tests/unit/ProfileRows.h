@@ -1,4 +1,5 @@
-// Rows without a GPU: times drawn around the model's from a hash of what is timed, the same in every run.
+// Rows without a GPU: times drawn around the model's from a hash of what is timed, the same in
+// every run.
 #pragma once
 
 #include "kernel/Profile.h"
@@ -7,7 +8,8 @@
 namespace weft::samples {
 
 /// The modelled time times 0.8 to 1.25.
-inline double pretendedSeconds(double modelled, const std::string &subject, const std::string &line) {
+inline double pretendedSeconds(double modelled, const std::string &subject,
+                               const std::string &line) {
   const uint64_t hash = std::stoull(profileHash(subject + line), nullptr, 16);
   return quantized(modelled * (0.8 + 0.45 * double(hash >> 11) / double(uint64_t(1) << 53)));
 }
@@ -16,12 +18,14 @@ inline double pretendedSeconds(double modelled, const std::string &subject, cons
 inline Profile completeProfile(const driver::ProfileSpace &space) {
   Profile profile{.device = "h200", .protocols = {{1, "pretended"}}, .kernels = {}};
   const auto row = [](double seconds, std::string_view family) {
-    return ProfileRow{.seconds = seconds, .n = 9, .spread = 0.01, .familyVersion = familyVersion(family)};
+    return ProfileRow{
+        .seconds = seconds, .n = 9, .spread = 0.01, .familyVersion = familyVersion(family)};
   };
   for (const driver::ProfileItem &item : space.items) {
     const Kernel &kernel = space.kernels[item.kernel].kernel;
     addRow(profile, kernel, item.configuration,
-           row(pretendedSeconds(item.modelled, item.subject, item.line), familyOf(item.configuration.knobs)));
+           row(pretendedSeconds(item.modelled, item.subject, item.line),
+               familyOf(item.configuration.knobs)));
   }
   for (const driver::ProfileProduct &product : space.products)
     for (const int tile : {17, 20, 35}) {
@@ -29,7 +33,8 @@ inline Profile completeProfile(const driver::ProfileSpace &space) {
       const std::string line = productLine(product.place, knobs);
       ProfileKernel &kernel = profile.kernels[product.subject];
       kernel.name = product.name;
-      kernel.rows.emplace(line, row(pretendedSeconds(product.modelled, product.subject, line), familyOf(knobs)));
+      kernel.rows.emplace(
+          line, row(pretendedSeconds(product.modelled, product.subject, line), familyOf(knobs)));
     }
   return profile;
 }

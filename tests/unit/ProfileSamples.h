@@ -1,4 +1,5 @@
-// What tests of profiling share, with a GPU and without: a problem to profile, and a store to keep its rows.
+// What tests of profiling share, with a GPU and without: a problem to profile, and a store to keep
+// its rows.
 #pragma once
 
 #include "runtime/ProfileStore.h"

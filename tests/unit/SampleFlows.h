@@ -12,14 +12,19 @@ class FlowBuilder {
 public:
   explicit FlowBuilder(std::map<char, int64_t> extents) : extents(std::move(extents)) {}
 
-  int argument(const std::string &name, const std::string &letters) { return tensor(name, letters, -1); }
+  int argument(const std::string &name, const std::string &letters) {
+    return tensor(name, letters, -1);
+  }
 
-  int contract(const std::string &name, int a, const std::string &lettersA, int b, const std::string &lettersB, const std::string &letters) {
-    const int result = op("contract", OperatorClass::contraction, {{a, lettersA}, {b, lettersB}}, name, letters);
+  int contract(const std::string &name, int a, const std::string &lettersA, int b,
+               const std::string &lettersB, const std::string &letters) {
+    const int result =
+        op("contract", OperatorClass::contraction, {{a, lettersA}, {b, lettersB}}, name, letters);
     flow.ops.back().attributes["spec"] = lettersA + "," + lettersB + "->" + letters;
     return result;
   }
-  int map(const std::string &op, const std::string &name, const std::vector<std::pair<int, std::string>> &operands, const std::string &letters) {
+  int map(const std::string &op, const std::string &name,
+          const std::vector<std::pair<int, std::string>> &operands, const std::string &letters) {
     const int result = this->op(op, OperatorClass::elementwise, operands, name, letters);
     flow.ops.back().spelling = "{0}";
     return result;
@@ -45,13 +50,15 @@ public:
 
 private:
   int tensor(const std::string &name, const std::string &letters, int producer) {
-    FlowTensor added{.name = name, .dtype = DType::f16, .axes = {}, .producer = producer, .consumers = {}};
+    FlowTensor added{
+        .name = name, .dtype = DType::f16, .axes = {}, .producer = producer, .consumers = {}};
     for (char letter : letters) added.axes.push_back({std::string(1, letter), extents.at(letter)});
     flow.tensors.push_back(added);
     return static_cast<int>(flow.tensors.size()) - 1;
   }
-  int op(const std::string &name, OperatorClass operatorClass, const std::vector<std::pair<int, std::string>> &operands,
-         const std::string &result, const std::string &letters) {
+  int op(const std::string &name, OperatorClass operatorClass,
+         const std::vector<std::pair<int, std::string>> &operands, const std::string &result,
+         const std::string &letters) {
     const int number = static_cast<int>(flow.ops.size());
     std::string axes = letters;
     for (const auto &[operand, own] : operands)
@@ -88,7 +95,8 @@ private:
 inline std::vector<std::vector<int>> candidatesWith(const FusionResult &result, int op) {
   std::vector<std::vector<int>> found;
   for (const FusionCandidate &candidate : result.candidates)
-    if (candidate.ops.size() > 1 && std::ranges::find(candidate.ops, op) != candidate.ops.end()) found.push_back(candidate.ops);
+    if (candidate.ops.size() > 1 && std::ranges::find(candidate.ops, op) != candidate.ops.end())
+      found.push_back(candidate.ops);
   return found;
 }
 

@@ -1,4 +1,5 @@
-// Small graphs for tests of passes: presets of small extents, graphs from text, and the oracle that two graphs compute the same.
+// Small graphs for tests of passes: presets of small extents, graphs from text, and the oracle that
+// two graphs compute the same.
 #pragma once
 
 #include "ir/Interpreter.h"
@@ -21,7 +22,8 @@ using Dims = std::map<std::string, int64_t>;
 
 inline const Dims smallEncoder{{"b", 2}, {"j", 8}, {"h", 2}, {"p", 4}, {"i", 8}, {"u", 12}};
 
-inline const Dims smallLlama{{"b", 1}, {"j", 6}, {"h", 4}, {"g", 2}, {"p", 4}, {"i", 16}, {"u", 12}};
+inline const Dims smallLlama{{"b", 1}, {"j", 6},  {"h", 4}, {"g", 2},
+                             {"p", 4}, {"i", 16}, {"u", 12}};
 
 struct Loaded {
   mlir::MLIRContext context;

@@ -26,8 +26,9 @@ public:
   }
 
   /// One op with one result.
-  int op(const std::string &name, OperatorClass operatorClass, std::vector<int> operands, const std::string &result,
-         const std::string &letters, const std::string &reduced = "", DType type = DType::f16) {
+  int op(const std::string &name, OperatorClass operatorClass, std::vector<int> operands,
+         const std::string &result, const std::string &letters, const std::string &reduced = "",
+         DType type = DType::f16) {
     BodyOp body;
     body.name = name;
     body.operatorClass = operatorClass;
@@ -67,7 +68,8 @@ private:
 };
 
 /// r = relu(x) over the given axes.
-inline Kernel reluKernel(const std::map<char, int64_t> &extents, const std::string &letters, DType type = DType::f16) {
+inline Kernel reluKernel(const std::map<char, int64_t> &extents, const std::string &letters,
+                         DType type = DType::f16) {
   KernelBuilder builder("relu", extents);
   const int x = builder.input("x", letters, type);
   const int y = builder.op("relu", OperatorClass::elementwise, {x}, "y", letters, "", type);
@@ -79,19 +81,22 @@ inline Kernel reluKernel(const std::map<char, int64_t> &extents, const std::stri
 inline Kernel softmaxKernel(const std::map<char, int64_t> &extents, const std::string &letters) {
   KernelBuilder builder("softmax", extents);
   const int x = builder.input("x", letters);
-  const int y = builder.op("softmax", OperatorClass::normalization, {x}, "y", letters, letters.substr(letters.size() - 1));
+  const int y = builder.op("softmax", OperatorClass::normalization, {x}, "y", letters,
+                           letters.substr(letters.size() - 1));
   builder.last().attributes["axis"] = static_cast<int64_t>(letters.size() - 1);
   return builder.build({y});
 }
 
 /// c = contract "a,b->c" with the letters as einsum letters.
-inline Kernel contractKernel(const std::map<char, int64_t> &extents, const std::string &a, const std::string &b, const std::string &c) {
+inline Kernel contractKernel(const std::map<char, int64_t> &extents, const std::string &a,
+                             const std::string &b, const std::string &c) {
   KernelBuilder builder("contract", extents);
   const int left = builder.input("a", a), right = builder.input("b", b);
   std::string reduced;
   for (char letter : a)
     if (c.find(letter) == std::string::npos) reduced += letter;
-  const int result = builder.op("contract", OperatorClass::contraction, {left, right}, "c", c, reduced);
+  const int result =
+      builder.op("contract", OperatorClass::contraction, {left, right}, "c", c, reduced);
   double points = 2;
   for (const auto &[letter, extent] : extents) points *= static_cast<double>(extent);
   builder.last().flop = points;

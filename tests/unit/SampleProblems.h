@@ -1,5 +1,6 @@
-// Small selection problems, built op by op: every tensor runs over the axes j and i. And a price list that depends on
-// nothing but a kernel's name and layouts, so that an exhaustive search can be written in a few lines.
+// Small selection problems, built op by op: every tensor runs over the axes j and i. And a price
+// list that depends on nothing but a kernel's name and layouts, so that an exhaustive search can be
+// written in a few lines.
 #pragma once
 
 #include "passes/select/Selection.h"
@@ -12,7 +13,8 @@ namespace weft::samples {
 
 class ProblemBuilder {
 public:
-  explicit ProblemBuilder(std::map<char, int64_t> extents = {{'j', 4}, {'i', 8}}) : extents(std::move(extents)) {
+  explicit ProblemBuilder(std::map<char, int64_t> extents = {{'j', 4}, {'i', 8}})
+      : extents(std::move(extents)) {
     problem.name = "sample";
   }
 
@@ -37,7 +39,9 @@ public:
   void candidate(const std::vector<int> &ops) {
     select::Candidate candidate;
     candidate.ops = ops;
-    const auto isInside = [&](int op) { return std::find(ops.begin(), ops.end(), op) != ops.end(); };
+    const auto isInside = [&](int op) {
+      return std::find(ops.begin(), ops.end(), op) != ops.end();
+    };
     std::set<int> produced, read, leaving;
     for (int op : ops) produced.insert(problem.opOutputs[static_cast<size_t>(op)][0]);
     for (int op : ops)
@@ -46,10 +50,12 @@ public:
     for (int output : produced) {
       bool leaves = problem.tensors[static_cast<size_t>(output)].isResult;
       for (size_t op = 0; op < problem.ops.size(); ++op)
-        for (int input : problem.opInputs[op]) leaves = leaves || (input == output && !isInside(static_cast<int>(op)));
+        for (int input : problem.opInputs[op])
+          leaves = leaves || (input == output && !isInside(static_cast<int>(op)));
       if (leaves) leaving.insert(output);
     }
-    for (int op : ops) candidate.name += (candidate.name.empty() ? "" : "_") + problem.ops[static_cast<size_t>(op)];
+    for (int op : ops)
+      candidate.name += (candidate.name.empty() ? "" : "_") + problem.ops[static_cast<size_t>(op)];
     candidate.inputs.assign(read.begin(), read.end());
     candidate.outputs.assign(leaving.begin(), leaving.end());
     candidate.kernel = kernelOf(candidate);
@@ -66,7 +72,8 @@ private:
   int tensor(const std::string &name) {
     select::Tensor tensor;
     tensor.name = name;
-    for (char letter : letters()) tensor.axes.push_back({std::string(1, letter), extents.at(letter)});
+    for (char letter : letters())
+      tensor.axes.push_back({std::string(1, letter), extents.at(letter)});
     problem.tensors.push_back(tensor);
     return static_cast<int>(problem.tensors.size()) - 1;
   }
@@ -80,13 +87,16 @@ private:
   Kernel kernelOf(const select::Candidate &candidate) const {
     KernelBuilder builder(candidate.name, extents);
     std::map<int, int> valueOf;
-    for (int input : candidate.inputs) valueOf[input] = builder.input(problem.tensors[static_cast<size_t>(input)].name, letters());
+    for (int input : candidate.inputs)
+      valueOf[input] = builder.input(problem.tensors[static_cast<size_t>(input)].name, letters());
     for (int op : candidate.ops) {
       std::vector<int> operands;
-      for (int input : problem.opInputs[static_cast<size_t>(op)]) operands.push_back(valueOf.at(input));
+      for (int input : problem.opInputs[static_cast<size_t>(op)])
+        operands.push_back(valueOf.at(input));
       const int output = problem.opOutputs[static_cast<size_t>(op)][0];
-      valueOf[output] = builder.op(operands.size() == 1 ? "relu" : "add", OperatorClass::elementwise, operands,
-                                   problem.tensors[static_cast<size_t>(output)].name, letters());
+      valueOf[output] =
+          builder.op(operands.size() == 1 ? "relu" : "add", OperatorClass::elementwise, operands,
+                     problem.tensors[static_cast<size_t>(output)].name, letters());
       builder.last().spelling = operands.size() == 1 ? "weft::relu({0})" : "{0} + {1}";
     }
     std::vector<int> outputs;
@@ -97,8 +107,8 @@ private:
   std::map<char, int64_t> extents;
 };
 
-/// Prices drawn from a hash of the kernel's name and the orders of its operands: 1 to 3 us a kernel, 0.6 to 1 us a
-/// transpose (so that two transposes never beat one).
+/// Prices drawn from a hash of the kernel's name and the orders of its operands: 1 to 3 us a
+/// kernel, 0.6 to 1 us a transpose (so that two transposes never beat one).
 class HashedPrices : public CostModel {
 public:
   explicit HashedPrices(uint64_t seed) : seed(seed) {}
@@ -119,7 +129,8 @@ public:
 
 private:
   static uint64_t mix(uint64_t hash, const std::string &text) {
-    for (char c : text + "|") hash = (hash ^ static_cast<unsigned char>(c)) * 0x9E3779B97F4A7C15u, hash ^= hash >> 29;
+    for (char c : text + "|")
+      hash = (hash ^ static_cast<unsigned char>(c)) * 0x9E3779B97F4A7C15u, hash ^= hash >> 29;
     return hash;
   }
   uint64_t seed;

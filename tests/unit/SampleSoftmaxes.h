@@ -1,4 +1,5 @@
-// Contractions that end with a local softmax, as attention decomposed into sub-vectors has them: for tests of families that take such epilogues.
+// Contractions that end with a local softmax, as attention decomposed into sub-vectors has them:
+// for tests of families that take such epilogues.
 #pragma once
 
 #include "tests/unit/SampleKernels.h"
@@ -13,27 +14,44 @@ struct ScoreExtents {
 class Scores {
 public:
   Scores(std::string name, const ScoreExtents &e, DType type, bool startsWithKeys = true)
-      : builder(std::move(name), {{'b', e.b}, {'h', e.h}, {'j', e.j}, {'k', e.k}, {'n', (e.k + e.length - 1) / e.length}, {'p', e.p}}), type(type), length(e.length), startsWithKeys(startsWithKeys) {
-    for (const bool areKeys : {startsWithKeys, !startsWithKeys}) operands.push_back(input(areKeys ? "keys" : "q", areKeys ? "phbk" : "phbj"));
+      : builder(std::move(name), {{'b', e.b},
+                                  {'h', e.h},
+                                  {'j', e.j},
+                                  {'k', e.k},
+                                  {'n', (e.k + e.length - 1) / e.length},
+                                  {'p', e.p}}),
+        type(type),
+        length(e.length),
+        startsWithKeys(startsWithKeys) {
+    for (const bool areKeys : {startsWithKeys, !startsWithKeys})
+      operands.push_back(input(areKeys ? "keys" : "q", areKeys ? "phbk" : "phbj"));
   }
 
-  int input(const std::string &name, const std::string &letters) { return builder.input(name, letters, type); }
+  int input(const std::string &name, const std::string &letters) {
+    return builder.input(name, letters, type);
+  }
   int product(double scale) {
-    const int value = builder.op("contract", OperatorClass::contraction, operands, "score", "hbjk", "p", type);
-    builder.last().attributes = {{"spec", std::string(startsWithKeys ? "phbk,phbj->hbjk" : "phbj,phbk->hbjk")}};
+    const int value =
+        builder.op("contract", OperatorClass::contraction, operands, "score", "hbjk", "p", type);
+    builder.last().attributes = {
+        {"spec", std::string(startsWithKeys ? "phbk,phbj->hbjk" : "phbj,phbk->hbjk")}};
     if (scale != 1) builder.last().attributes["scale"] = scale;
     return value;
   }
-  int map(const std::string &name, const std::string &spelling, std::vector<int> operands, const std::string &result) {
-    const int value = builder.op(name, OperatorClass::elementwise, std::move(operands), result, "hbjk", "", type);
+  int map(const std::string &name, const std::string &spelling, std::vector<int> operands,
+          const std::string &result) {
+    const int value =
+        builder.op(name, OperatorClass::elementwise, std::move(operands), result, "hbjk", "", type);
     builder.last().spelling = spelling;
     return value;
   }
   /// Over k.
   Kernel build(int of) {
-    const int exponentials = builder.op("local_softmax", OperatorClass::normalization, {of}, "exponentials", "hbjk", "k", type);
+    const int exponentials = builder.op("local_softmax", OperatorClass::normalization, {of},
+                                        "exponentials", "hbjk", "k", type);
     builder.last().attributes = {{"axis", int64_t(3)}, {"tile", length}};
-    const int maxima = builder.also("maxima", "hbjn", DType::f32), sums = builder.also("sums", "hbjn", DType::f32);
+    const int maxima = builder.also("maxima", "hbjn", DType::f32),
+              sums = builder.also("sums", "hbjn", DType::f32);
     return builder.build({exponentials, maxima, sums});
   }
 
@@ -46,7 +64,8 @@ private:
 };
 
 inline Kernel scoresLocalSoftmax(const ScoreExtents &e, DType type, bool startsWithKeys = true) {
-  Scores scores(startsWithKeys ? "scores_local_softmax" : "scores_of_queries_local_softmax", e, type, startsWithKeys);
+  Scores scores(startsWithKeys ? "scores_local_softmax" : "scores_of_queries_local_softmax", e,
+                type, startsWithKeys);
   return scores.build(scores.product(0.125));
 }
 /// Nothing between the product and its exponentials.
@@ -54,8 +73,8 @@ inline Kernel plainLocalSoftmax(const ScoreExtents &e, DType type) {
   Scores scores("plain_local_softmax", e, type, false);
   return scores.build(scores.product(1));
 }
-/// Whether a key counts where "mask" is added, which is 0 there and else -inf: of every second run of 64 none does, and of the others not
-/// every third run of 16.
+/// Whether a key counts where "mask" is added, which is 0 there and else -inf: of every second run
+/// of 64 none does, and of the others not every third run of 16.
 inline bool isSeen(int64_t key) { return key / 64 % 2 == 0 && key / 16 % 3 != 1; }
 /// "mask" is added, one row a member of the batch.
 inline Kernel maskedLocalSoftmax(const ScoreExtents &e, DType type) {
@@ -66,12 +85,16 @@ inline Kernel maskedLocalSoftmax(const ScoreExtents &e, DType type) {
 /// With a tensor of the result's shape, which comes in panels, and one element a column.
 inline Kernel biasedLocalSoftmax(const ScoreExtents &e, DType type) {
   Scores scores("biased_local_softmax", e, type);
-  const int bias = scores.input("bias", "hbjk"), column = scores.input("column", "k"), score = scores.product(0.5);
-  return scores.build(scores.map("add", "{0} + {1}", {scores.map("add", "{0} + {1}", {score, bias}, "biased"), column}, "moved"));
+  const int bias = scores.input("bias", "hbjk"), column = scores.input("column", "k"),
+            score = scores.product(0.5);
+  return scores.build(scores.map("add", "{0} + {1}",
+                                 {scores.map("add", "{0} + {1}", {score, bias}, "biased"), column},
+                                 "moved"));
 }
 
 inline std::vector<Kernel> localSoftmaxes(const ScoreExtents &extents, DType type) {
-  return {scoresLocalSoftmax(extents, type), scoresLocalSoftmax(extents, type, false), plainLocalSoftmax(extents, type), maskedLocalSoftmax(extents, type),
+  return {scoresLocalSoftmax(extents, type), scoresLocalSoftmax(extents, type, false),
+          plainLocalSoftmax(extents, type), maskedLocalSoftmax(extents, type),
           biasedLocalSoftmax(extents, type)};
 }
 

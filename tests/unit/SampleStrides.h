@@ -1,4 +1,5 @@
-// Products whose operands or results, row-major, have several strides along a group of axes: for tests of them.
+// Products whose operands or results, row-major, have several strides along a group of axes: for
+// tests of them.
 #pragma once
 
 #include "kernel/Configuration.h"
@@ -26,7 +27,8 @@ inline constexpr StridedProduct stridedProducts[] = {
     {"bjhp", "bkhp", "bjhk", "members (b,h) of all"},
 };
 
-inline Kernel stridedKernel(const StridedProduct &product, const std::map<char, int64_t> &extents, DType type = DType::f16) {
+inline Kernel stridedKernel(const StridedProduct &product, const std::map<char, int64_t> &extents,
+                            DType type = DType::f16) {
   std::map<char, int64_t> used;
   for (const std::string_view letters : {product.a, product.b, product.c})
     for (const char letter : letters) used[letter] = extents.at(letter);
@@ -35,18 +37,23 @@ inline Kernel stridedKernel(const StridedProduct &product, const std::map<char, 
   return kernel;
 }
 
-/// [b,h,j,p] w [h,p,i] with a bias along i and a residual: what follows attention, with rows (b,j) and k (h,p).
+/// [b,h,j,p] w [h,p,i] with a bias along i and a residual: what follows attention, with rows (b,j)
+/// and k (h,p).
 inline Kernel stridedProjection(const std::map<char, int64_t> &extents, DType type = DType::f16) {
   std::map<char, int64_t> used;
   for (const char letter : std::string_view("bhjpi")) used[letter] = extents.at(letter);
   KernelBuilder builder("projection_bias_residual", used);
-  const int x = builder.input("x", "bhjp", type), w = builder.input("w", "hpi", type), bias = builder.input("bias", "i", type),
+  const int x = builder.input("x", "bhjp", type), w = builder.input("w", "hpi", type),
+            bias = builder.input("bias", "i", type),
             residual = builder.input("residual", "bji", type);
-  const int product = builder.op("contract", OperatorClass::contraction, {x, w}, "product", "bji", "hp", type);
+  const int product =
+      builder.op("contract", OperatorClass::contraction, {x, w}, "product", "bji", "hp", type);
   builder.last().attributes = {{"spec", std::string("bhjp,hpi->bji")}};
-  const int biased = builder.op("add", OperatorClass::elementwise, {product, bias}, "biased", "bji", "", type);
+  const int biased =
+      builder.op("add", OperatorClass::elementwise, {product, bias}, "biased", "bji", "", type);
   builder.last().spelling = "{0} + {1}";
-  const int sum = builder.op("add", OperatorClass::elementwise, {biased, residual}, "y", "bji", "", type);
+  const int sum =
+      builder.op("add", OperatorClass::elementwise, {biased, residual}, "y", "bji", "", type);
   builder.last().spelling = "{0} + {1}";
   return builder.build({sum});
 }
@@ -54,8 +61,10 @@ inline Kernel stridedProjection(const std::map<char, int64_t> &extents, DType ty
 /// Row-major everywhere.
 inline Configuration stridedConfiguration(const Kernel &kernel, const Knobs &knobs) {
   Configuration configuration{.knobs = knobs};
-  for (const int value : kernel.inputs) configuration.inputs.push_back(rowMajor(kernel.values[size_t(value)].axes.size()));
-  for (const int value : kernel.outputs) configuration.outputs.push_back(rowMajor(kernel.values[size_t(value)].axes.size()));
+  for (const int value : kernel.inputs)
+    configuration.inputs.push_back(rowMajor(kernel.values[size_t(value)].axes.size()));
+  for (const int value : kernel.outputs)
+    configuration.outputs.push_back(rowMajor(kernel.values[size_t(value)].axes.size()));
   return configuration;
 }
 

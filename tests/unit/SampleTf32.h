@@ -1,4 +1,5 @@
-// Contractions whose f32 operands are read as tf32, alone and with what follows them: for tests of families that take them.
+// Contractions whose f32 operands are read as tf32, alone and with what follows them: for tests of
+// families that take them.
 #pragma once
 
 #include "kernel/MatrixProduct.h"
@@ -12,14 +13,17 @@ inline const ProductTypes tf32Types{DType::tf32, DType::tf32, DType::f32};
 /// The same with precision "tf32" for its contractions.
 inline Kernel inTf32(Kernel kernel) {
   for (BodyOp &op : kernel.body)
-    if (op.operatorClass == OperatorClass::contraction) op.attributes["precision"] = std::string(nameOf(DType::tf32));
+    if (op.operatorClass == OperatorClass::contraction)
+      op.attributes["precision"] = std::string(nameOf(DType::tf32));
   return kernel;
 }
 
 using Tf32Extents = Float8Extents;
 
 /// c = a b^T over the members of a batch, in f32; row-major operands are contiguous along k.
-inline Kernel fullProduct(const Tf32Extents &extents) { return float8Product(extents, {DType::f32, DType::f32, DType::f32}); }
+inline Kernel fullProduct(const Tf32Extents &extents) {
+  return float8Product(extents, {DType::f32, DType::f32, DType::f32});
+}
 /// The same of operands that are read as tf32; `result` may be narrower.
 inline Kernel tf32Product(const Tf32Extents &extents, DType result = DType::f32) {
   return inTf32(float8Product(extents, {DType::f32, DType::f32, result}));

@@ -38,7 +38,8 @@ std::vector<std::string> namesIn(const fs::path &folder) {
 std::map<std::string, std::string> contentOf(const fs::path &folder) {
   std::map<std::string, std::string> content;
   for (const fs::directory_entry &entry : fs::recursive_directory_iterator(folder))
-    if (entry.is_regular_file()) content[fs::relative(entry.path(), folder)] = readFile(entry.path());
+    if (entry.is_regular_file())
+      content[fs::relative(entry.path(), folder)] = readFile(entry.path());
   return content;
 }
 
@@ -96,9 +97,9 @@ TEST_CASE("plan.json is sorted, and a change of one stride changes one line") {
 
 TEST_CASE("every member is required, and named when it is missing") {
   const json plan = toJson(exampleArtifact().plan);
-  const std::vector<json::json_pointer> objects{json::json_pointer(""), json::json_pointer("/tensors/1"),
-                                                json::json_pointer("/kernels/1"),
-                                                json::json_pointer("/kernels/1/parameters/0")};
+  const std::vector<json::json_pointer> objects{
+      json::json_pointer(""), json::json_pointer("/tensors/1"), json::json_pointer("/kernels/1"),
+      json::json_pointer("/kernels/1/parameters/0")};
   for (const json::json_pointer &place : objects)
     for (const auto &[name, value] : nonEmpty(plan[place].items())) {
       json broken = plan;
@@ -107,18 +108,23 @@ TEST_CASE("every member is required, and named when it is missing") {
         CHECK_FALSE(planFromJson(broken, "some/plan.json").branches);
         continue;
       }
-      const std::string message = errorOf(ErrorKind::badInput, [&] { planFromJson(broken, "some/plan.json"); });
-      CHECK_THAT(message, Catch::StartsWith("some/plan.json: ") && Catch::Contains(name) && Catch::Contains("missing"));
+      const std::string message =
+          errorOf(ErrorKind::badInput, [&] { planFromJson(broken, "some/plan.json"); });
+      CHECK_THAT(message, Catch::StartsWith("some/plan.json: ") && Catch::Contains(name) &&
+                              Catch::Contains("missing"));
     }
 }
 
-TEST_CASE("kernels that start early are those of narrow tiles, and the member is written for them alone") {
+TEST_CASE(
+    "kernels that start early are those of narrow tiles, and the member is written for them "
+    "alone") {
   Plan plan = exampleArtifact().plan;
   CHECK(prettyText(toJson(plan)).find("startsEarly") == std::string::npos);
   plan.kernels[1].startsEarly = true;
   CHECK(planFromJson(toJson(plan), "p") == plan);
   CHECK(toJson(plan)["kernels"][1]["startsEarly"] == true);
-  CHECK_THAT(errorOf(ErrorKind::badInput, [&] { verify(plan, "p"); }), Catch::Contains("kernels[1] (second): it starts early"));
+  CHECK_THAT(errorOf(ErrorKind::badInput, [&] { verify(plan, "p"); }),
+             Catch::Contains("kernels[1] (second): it starts early"));
   plan.kernels[1].family = "hopper-contraction";
   plan.kernels[1].knobs = {{"family", "hopper-contraction"}, {"schedule", "narrow"}};
   CHECK_NOTHROW(verify(plan, "p"));
@@ -133,7 +139,8 @@ TEST_CASE("every member is checked for its type") {
     if (place.find("/knobs") != std::string::npos) continue;  // belongs to the family
     json broken = plan;
     broken[json::json_pointer(place)] = json{{"wrong", 1}};
-    CHECK_THAT(errorOf(ErrorKind::badInput, [&] { planFromJson(broken, "p"); }), Catch::StartsWith("p: "));
+    CHECK_THAT(errorOf(ErrorKind::badInput, [&] { planFromJson(broken, "p"); }),
+               Catch::StartsWith("p: "));
   }
 }
 
@@ -146,23 +153,27 @@ TEST_CASE("messages of the reader") {
   }
   SECTION("too large for the member") {
     plan["kernels"][0]["registers"] = int64_t(1) << 40;
-    CHECK_THAT(errorOf(ErrorKind::badInput, [&] { planFromJson(plan, "p"); }), Catch::Contains("a 32-bit integer"));
+    CHECK_THAT(errorOf(ErrorKind::badInput, [&] { planFromJson(plan, "p"); }),
+               Catch::Contains("a 32-bit integer"));
   }
   SECTION("unknown member") {
     plan["tensors"][0]["colour"] = "red";
-    CHECK_THAT(errorOf(ErrorKind::badInput, [&] { planFromJson(plan, "p"); }), Catch::Contains("tensors[0].colour"));
+    CHECK_THAT(errorOf(ErrorKind::badInput, [&] { planFromJson(plan, "p"); }),
+               Catch::Contains("tensors[0].colour"));
   }
   SECTION("another format") {
     plan["formatVersion"] = "2";
     plan.erase("model");
-    CHECK_THAT(errorOf(ErrorKind::badInput, [&] { planFromJson(plan, "p"); }), Catch::Contains("formatVersion"));
+    CHECK_THAT(errorOf(ErrorKind::badInput, [&] { planFromJson(plan, "p"); }),
+               Catch::Contains("formatVersion"));
   }
 }
 
 TEST_CASE("text that is no JSON is reported with its line") {
   CHECK_THAT(errorOf(ErrorKind::badInput, [] { parseJson("{\n \"a\": 1,\n oops\n}", "f.json"); }),
              Catch::StartsWith("f.json:3: "));
-  CHECK_THAT(errorOf(ErrorKind::badInput, [] { parseJson("{\"a\": 1", "f.json"); }), Catch::StartsWith("f.json:1: "));
+  CHECK_THAT(errorOf(ErrorKind::badInput, [] { parseJson("{\"a\": 1", "f.json"); }),
+             Catch::StartsWith("f.json:1: "));
   CHECK_THAT(errorOf(ErrorKind::badInput, [] { parseJson("{\"a\": 1, \"a\": 2}", "f.json"); }),
              Catch::Contains("stands twice"));
   CHECK_THROWS_AS(prettyText(json(std::nan(""))), std::logic_error);
@@ -175,11 +186,20 @@ TEST_CASE("plans that contradict themselves") {
   SECTION("lengths") { plan.tensors[2].strides = {1}, expected = "tensors[2] (y)"; }
   SECTION("unknown dtype") { plan.tensors[2].dtype = "f17", expected = "f17"; }
   SECTION("unknown role") { plan.tensors[2].role = "guest", expected = "guest"; }
-  SECTION("input out of range") { plan.kernels[0].inputs = {9}, expected = "kernels[0] (first): input 9"; }
-  SECTION("parameter of another kernel") { plan.kernels[0].parameters[0].tensor = 2, expected = "parameter x"; }
-  SECTION("parameter of unknown kind") { plan.kernels[0].parameters[0].kind = "seed", expected = "seed"; }
+  SECTION("input out of range") {
+    plan.kernels[0].inputs = {9}, expected = "kernels[0] (first): input 9";
+  }
+  SECTION("parameter of another kernel") {
+    plan.kernels[0].parameters[0].tensor = 2, expected = "parameter x";
+  }
+  SECTION("parameter of unknown kind") {
+    plan.kernels[0].parameters[0].kind = "seed", expected = "seed";
+  }
   SECTION("waits for itself") { plan.kernels[1].after = {1}, expected = "waits for kernel 1"; }
-  SECTION("read without waiting") { plan.kernels[1].after.clear(), expected = "(second): it shares buffer 1 with first, but does not wait"; }
+  SECTION("read without waiting") {
+    plan.kernels[1].after.clear(),
+        expected = "(second): it shares buffer 1 with first, but does not wait";
+  }
   SECTION("written while read") {
     plan.tensors.push_back(tensorOf("again", "temporary", 1));
     plan.kernels.push_back(kernelOf("third", 2, 3));
@@ -193,29 +213,63 @@ TEST_CASE("plans that contradict themselves") {
     expected = "it reads t, which nothing before it writes";
   }
   SECTION("same name") { plan.kernels[1].name = "first", expected = "taken"; }
-  SECTION("entry point order") { plan.entryPoints["forward"] = {1, 0}, expected = "entryPoints.forward"; }
-  SECTION("entry point range") { plan.entryPoints["forward"] = {0, 7}, expected = "7 is no kernel"; }
-  SECTION("entry point without a kernel of the plan") { plan.entryPoints["forward"] = {0}, expected = "kernel 1 (second) belongs to none"; }
-  SECTION("kernel twice in an entry point") { plan.entryPoints["forward"] = {0, 1, 1}, expected = "kernel 1 does not stand after kernel 1"; }
-  SECTION("written twice") { plan.kernels[1].outputs = {1}, plan.kernels[1].parameters[1].tensor = 1, expected = "(second): it writes 't', which first writes"; }
+  SECTION("entry point order") {
+    plan.entryPoints["forward"] = {1, 0}, expected = "entryPoints.forward";
+  }
+  SECTION("entry point range") {
+    plan.entryPoints["forward"] = {0, 7}, expected = "7 is no kernel";
+  }
+  SECTION("entry point without a kernel of the plan") {
+    plan.entryPoints["forward"] = {0}, expected = "kernel 1 (second) belongs to none";
+  }
+  SECTION("kernel twice in an entry point") {
+    plan.entryPoints["forward"] = {0, 1, 1}, expected = "kernel 1 does not stand after kernel 1";
+  }
+  SECTION("written twice") {
+    plan.kernels[1].outputs = {1}, plan.kernels[1].parameters[1].tensor = 1,
+    expected = "(second): it writes 't', which first writes";
+  }
   SECTION("result that nothing writes") {
     plan.kernels.pop_back();
     plan.entryPoints["forward"] = {0};
     expected = "tensors[2] (y): it is a result, which no kernel writes";
   }
-  SECTION("address that is not passed") { plan.kernels[0].parameters.erase(plan.kernels[0].parameters.begin()), expected = "no parameter takes its input 'x'"; }
-  SECTION("offset before the buffer") { plan.tensors[0].offset = -256, expected = "tensors[0] (x): offset -256"; }
-  SECTION("offset that overflows") { plan.tensors[0].offset = std::numeric_limits<int64_t>::max() - 255, expected = "tensors[0] (x): from offset"; }
-  SECTION("extents that overflow") { plan.tensors[1].extents = {int64_t(1) << 32, int64_t(1) << 32}, expected = "tensors[1] (t): strides"; }
-  SECTION("stride that overflows") { plan.tensors[1].strides = {1, std::numeric_limits<int64_t>::max()}, expected = "tensors[1] (t): stride"; }
-  SECTION("negative stride") { plan.tensors[1].strides = {1, -8}, expected = "tensors[1] (t): stride -8 is negative"; }
-  SECTION("two elements in one place") { plan.tensors[1].strides = {1, 4}, expected = "put two of its elements in one place"; }
-  SECTION("buffer beyond all") { plan.tensors[1].buffer = std::numeric_limits<int>::max(), expected = "tensors[1] (t): nothing lies in buffer"; }
+  SECTION("address that is not passed") {
+    plan.kernels[0].parameters.erase(plan.kernels[0].parameters.begin()),
+        expected = "no parameter takes its input 'x'";
+  }
+  SECTION("offset before the buffer") {
+    plan.tensors[0].offset = -256, expected = "tensors[0] (x): offset -256";
+  }
+  SECTION("offset that overflows") {
+    plan.tensors[0].offset = std::numeric_limits<int64_t>::max() - 255,
+    expected = "tensors[0] (x): from offset";
+  }
+  SECTION("extents that overflow") {
+    plan.tensors[1].extents = {int64_t(1) << 32, int64_t(1) << 32},
+    expected = "tensors[1] (t): strides";
+  }
+  SECTION("stride that overflows") {
+    plan.tensors[1].strides = {1, std::numeric_limits<int64_t>::max()},
+    expected = "tensors[1] (t): stride";
+  }
+  SECTION("negative stride") {
+    plan.tensors[1].strides = {1, -8}, expected = "tensors[1] (t): stride -8 is negative";
+  }
+  SECTION("two elements in one place") {
+    plan.tensors[1].strides = {1, 4}, expected = "put two of its elements in one place";
+  }
+  SECTION("buffer beyond all") {
+    plan.tensors[1].buffer = std::numeric_limits<int>::max(),
+    expected = "tensors[1] (t): nothing lies in buffer";
+  }
   SECTION("placement that overflows") {
     plan.placements = {{.buffer = 1, .offset = std::numeric_limits<int64_t>::max() - 255}};
     expected = "placements[0]: offset 9223372036854775552 of buffer 1 lies beyond any memory";
   }
-  SECTION("workspace of a tensor") { plan.kernels[1].workspaceBuffer = 1, expected = "(second): its workspaceBuffer 1 holds 't'"; }
+  SECTION("workspace of a tensor") {
+    plan.kernels[1].workspaceBuffer = 1, expected = "(second): its workspaceBuffer 1 holds 't'";
+  }
   SECTION("argument over argument") {
     plan.tensors.push_back(tensorOf("other", "argument", 0));
     expected = "argument 'x' and argument 'other' share buffer 0";
@@ -252,18 +306,31 @@ TEST_CASE("what emission derives must stand in a plan that runs") {
   REQUIRE_NOTHROW(verifyDerived(plan, "p"));
   std::string expected;
   SECTION("bytes") { plan.tensors[0].bytes = 7, expected = "tensors[0] (x): 7 bytes"; }
-  SECTION("order") { plan.tensors[1].order = {0, 1}, expected = "tensors[1] (t): strides [1, 8] are not in the order [0, 1]"; }
-  SECTION("workspace") { plan.workspaceBytes = 512, expected = "workspaceBytes: 512 bytes, but its temporaries take 1024"; }
-  SECTION("view") { plan.kernels[0].source.clear(), expected = "kernels[0] (first): it has neither source nor library product"; }
-  SECTION("family") { plan.kernels[0].knobs["family"] = "view", expected = "kernels[0] (first): its family is loop"; }
+  SECTION("order") {
+    plan.tensors[1].order = {0, 1},
+    expected = "tensors[1] (t): strides [1, 8] are not in the order [0, 1]";
+  }
+  SECTION("workspace") {
+    plan.workspaceBytes = 512,
+    expected = "workspaceBytes: 512 bytes, but its temporaries take 1024";
+  }
+  SECTION("view") {
+    plan.kernels[0].source.clear(),
+        expected = "kernels[0] (first): it has neither source nor library product";
+  }
+  SECTION("family") {
+    plan.kernels[0].knobs["family"] = "view", expected = "kernels[0] (first): its family is loop";
+  }
   REQUIRE_NOTHROW(verify(plan, "p"));
-  CHECK_THAT(errorOf(ErrorKind::badInput, [&] { verifyDerived(plan, "p"); }), Catch::StartsWith("p: ") && Catch::Contains(expected));
+  CHECK_THAT(errorOf(ErrorKind::badInput, [&] { verifyDerived(plan, "p"); }),
+             Catch::StartsWith("p: ") && Catch::Contains(expected));
 }
 
 TEST_CASE("waiting through others is waiting") {
   Plan plan = exampleArtifact().plan;
   plan.tensors.push_back(tensorOf("again", "temporary", 1));
-  plan.kernels.push_back(kernelOf("third", 2, 3));  // writes where "second" has read and "first" had written
+  plan.kernels.push_back(
+      kernelOf("third", 2, 3));  // writes where "second" has read and "first" had written
   plan.kernels[2].after = {1};
   plan.entryPoints["forward"].push_back(2);
   CHECK_NOTHROW(verify(plan, "p"));
@@ -279,11 +346,13 @@ TEST_CASE("a view of a written buffer may be read") {
 
 TEST_CASE("folders that are no artifact are refused") {
   const TemporaryTestFolder folder;
-  CHECK_THAT(errorOf(ErrorKind::badInput, [&] { readArtifact(folder / "none"); }), Catch::Contains("no artifact"));
+  CHECK_THAT(errorOf(ErrorKind::badInput, [&] { readArtifact(folder / "none"); }),
+             Catch::Contains("no artifact"));
   writeFile(folder / "thesis.tex", "years of work");
   CHECK_THAT(errorOf(ErrorKind::badInput, [&] { writeArtifact(exampleArtifact(), folder.path()); }),
              Catch::Contains("not overwritten"));
-  CHECK_THAT(errorOf(ErrorKind::badInput, [&] { writeArtifact(exampleArtifact(), folder / "thesis.tex"); }),
+  CHECK_THAT(errorOf(ErrorKind::badInput,
+                     [&] { writeArtifact(exampleArtifact(), folder / "thesis.tex"); }),
              Catch::Contains("no folder"));
   CHECK(readFile(folder / "thesis.tex") == "years of work");
   CHECK(namesIn(folder.path()) == std::vector<std::string>{"thesis.tex"});
@@ -292,10 +361,12 @@ TEST_CASE("folders that are no artifact are refused") {
 TEST_CASE("folders that cannot be written") {
   const TemporaryTestFolder folder;
   writeFile(folder / "file", "");
-  CHECK_THAT(errorOf(ErrorKind::badInput, [&] { writeArtifact(exampleArtifact(), folder / "file/out"); }),
-             Catch::Contains("cannot write") && Catch::Contains("file/out"));
-  CHECK_THAT(errorOf(ErrorKind::badInput, [&] { writeArtifact(exampleArtifact(), "/proc/weft-out"); }),
-             Catch::Contains("/proc/weft-out"));
+  CHECK_THAT(
+      errorOf(ErrorKind::badInput, [&] { writeArtifact(exampleArtifact(), folder / "file/out"); }),
+      Catch::Contains("cannot write") && Catch::Contains("file/out"));
+  CHECK_THAT(
+      errorOf(ErrorKind::badInput, [&] { writeArtifact(exampleArtifact(), "/proc/weft-out"); }),
+      Catch::Contains("/proc/weft-out"));
   CHECK(namesIn(folder.path()) == std::vector<std::string>{"file"});
 }
 
@@ -349,7 +420,8 @@ TEST_CASE("a broken artifact is refused, naming the file") {
     plan["kernels"][0]["source"] = file;
     writeFile(folder / "out/plan.json", prettyText(plan));
   }
-  CHECK_THAT(errorOf(ErrorKind::badInput, [&] { readArtifact(folder / "out"); }), Catch::Contains(file));
+  CHECK_THAT(errorOf(ErrorKind::badInput, [&] { readArtifact(folder / "out"); }),
+             Catch::Contains(file));
 }
 
 TEST_CASE("who only looks at an artifact needs no cubins; who runs it is told how to get them") {
@@ -360,7 +432,8 @@ TEST_CASE("who only looks at an artifact needs no cubins; who runs it is told ho
   CHECK(read.plan == exampleArtifact().plan);
   CHECK(read.sources == exampleArtifact().sources);
   CHECK(read.cubins.empty());
-  CHECK_THAT(errorOf(ErrorKind::badInput, [&] { readArtifact(folder / "out"); }), Catch::Contains("'weft emit " + (folder / "out").string() + "' builds it again"));
+  CHECK_THAT(errorOf(ErrorKind::badInput, [&] { readArtifact(folder / "out"); }),
+             Catch::Contains("'weft emit " + (folder / "out").string() + "' builds it again"));
 }
 
 TEST_CASE("hand edits of a kernel are read") {
@@ -379,11 +452,9 @@ TEST_CASE("a killed writer leaves the old artifact, and its remains go with the 
   const pid_t child = fork();
   REQUIRE(child >= 0);
   if (child == 0) {
-    while (true)
-      writeArtifact(large, folder / "out");
+    while (true) writeArtifact(large, folder / "out");
   }
-  while (namesIn(folder.path()).size() < 2)
-    usleep(100);
+  while (namesIn(folder.path()).size() < 2) usleep(100);
   CHECK(kill(child, SIGKILL) == 0);
   waitpid(child, nullptr, 0);
   const std::string model = readArtifact(folder / "out").plan.model;
@@ -418,8 +489,7 @@ TEST_CASE("two writers of one folder: one of the two artifacts stands") {
     if (child == 0) {
       Artifact artifact = exampleArtifact();
       artifact.plan.model = name;
-      for (int i = 0; i < 20; ++i)
-        writeArtifact(artifact, folder / "out");
+      for (int i = 0; i < 20; ++i) writeArtifact(artifact, folder / "out");
       _exit(0);
     }
     children.push_back(child);

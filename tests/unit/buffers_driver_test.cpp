@@ -1,4 +1,5 @@
-// Buffers of plans: who lies where operands were, how buffers are packed, and what a plan edited by hand may not do.
+// Buffers of plans: who lies where operands were, how buffers are packed, and what a plan edited by
+// hand may not do.
 #include "kernel/Error.h"
 #include "runtime/PlanLives.h"
 #include "tests/support/NonEmpty.h"
@@ -24,13 +25,24 @@ using runtime::PlanTensor;
 
 namespace {
 
-int addTensor(Plan &plan, const std::string &name, const std::string &role, int64_t elements = 256) {
-  plan.tensors.push_back({.name = name, .logical = name, .dtype = "f16", .axes = {"x"}, .extents = {elements}, .order = {0}, .strides = {1},
-                          .role = role, .buffer = -1, .offset = 0, .bytes = 2 * elements});
+int addTensor(Plan &plan, const std::string &name, const std::string &role,
+              int64_t elements = 256) {
+  plan.tensors.push_back({.name = name,
+                          .logical = name,
+                          .dtype = "f16",
+                          .axes = {"x"},
+                          .extents = {elements},
+                          .order = {0},
+                          .strides = {1},
+                          .role = role,
+                          .buffer = -1,
+                          .offset = 0,
+                          .bytes = 2 * elements});
   return int(plan.tensors.size()) - 1;
 }
 
-void addKernel(Plan &plan, std::vector<int> inputs, std::vector<int> outputs, const std::string &family = "loop") {
+void addKernel(Plan &plan, std::vector<int> inputs, std::vector<int> outputs,
+               const std::string &family = "loop") {
   PlanKernel kernel;
   kernel.name = fmt::format("k{}", plan.kernels.size());
   kernel.family = family;
@@ -44,7 +56,8 @@ void addKernel(Plan &plan, std::vector<int> inputs, std::vector<int> outputs, co
 
 /// Every tensor a root of its own, nothing in place.
 void assign(Plan &plan) {
-  assignBuffers(plan, std::vector<int>(plan.tensors.size(), -1), std::vector<std::vector<int>>(plan.kernels.size()));
+  assignBuffers(plan, std::vector<int>(plan.tensors.size(), -1),
+                std::vector<std::vector<int>>(plan.kernels.size()));
   orderKernels(plan);
 }
 
@@ -73,40 +86,51 @@ Plan randomPlan(uint64_t seed) {
     for (int reads = 1 + below(3); reads > 0; --reads) inputs.insert(below(plan.tensors.size()));
     std::vector<int> outputs;
     for (int writes = 1 + below(2); writes > 0; --writes)
-      outputs.push_back(addTensor(plan, fmt::format("t{}_{}", n, writes), below(5) == 0 ? "result" : "temporary", 16 << below(9)));
+      outputs.push_back(addTensor(plan, fmt::format("t{}_{}", n, writes),
+                                  below(5) == 0 ? "result" : "temporary", 16 << below(9)));
     const bool isLibrarys = below(4) == 0;
     addKernel(plan, {inputs.begin(), inputs.end()}, outputs, isLibrarys ? "cublaslt" : "loop");
     if (!isLibrarys) continue;
     plan.kernels.back().knobs = {{"family", "cublaslt"}};
-    for (const LibraryAttribute &attribute : libraryAttributes()) plan.kernels.back().knobs[attribute.name] = LibraryKnobs{}.*attribute.member;
+    for (const LibraryAttribute &attribute : libraryAttributes())
+      plan.kernels.back().knobs[attribute.name] = LibraryKnobs{}.*attribute.member;
     plan.kernels.back().knobs["workspaceBytes"] = 1 << below(14);
   }
   return plan;
 }
 
-/// Runs the plan in an order that its dependencies allow, on memory whose bytes remember who wrote them last: every read must find what
-/// the tensor's writer left, and every result must be there in the end.
+/// Runs the plan in an order that its dependencies allow, on memory whose bytes remember who wrote
+/// them last: every read must find what the tensor's writer left, and every result must be there in
+/// the end.
 std::string runInOrder(const Plan &plan, const std::vector<int> &order) {
   const runtime::PlanMemory memory(plan);
-  std::map<std::pair<int, int64_t>, int> content;  // (memory, unit of 16 bytes) -> tensor; a library's workspace is -1
+  std::map<std::pair<int, int64_t>, int>
+      content;  // (memory, unit of 16 bytes) -> tensor; a library's workspace is -1
   const auto units = [](const runtime::MemoryRange &range, auto &&visit) {
-    for (int64_t unit = range.begin / 16; unit < (range.end + 15) / 16; ++unit) visit(std::pair(range.memory, unit));
+    for (int64_t unit = range.begin / 16; unit < (range.end + 15) / 16; ++unit)
+      visit(std::pair(range.memory, unit));
   };
-  const auto write = [&](const runtime::MemoryRange &range, int tensor) { units(range, [&](auto at) { content[at] = tensor; }); };
+  const auto write = [&](const runtime::MemoryRange &range, int tensor) {
+    units(range, [&](auto at) { content[at] = tensor; });
+  };
   std::string wrong;
   const auto read = [&](int tensor, const std::string &who) {
     units(memory.rangeOf(plan.tensors[size_t(tensor)]), [&](auto at) {
       const auto found = content.find(at);
-      if (found == content.end() || found->second != tensor) wrong = fmt::format("{} finds something else than {}", who, plan.tensors[size_t(tensor)].name);
+      if (found == content.end() || found->second != tensor)
+        wrong =
+            fmt::format("{} finds something else than {}", who, plan.tensors[size_t(tensor)].name);
     });
   };
   for (size_t tensor = 0; tensor < plan.tensors.size(); ++tensor)
-    if (plan.tensors[tensor].role == "argument") write(memory.rangeOf(plan.tensors[tensor]), int(tensor));
+    if (plan.tensors[tensor].role == "argument")
+      write(memory.rangeOf(plan.tensors[tensor]), int(tensor));
   for (const int kernel : order) {
     const PlanKernel &one = plan.kernels[size_t(kernel)];
     if (one.workspaceBuffer >= 0) write(memory.rangeOf(one.workspaceBuffer), -1);
     for (const int input : one.inputs) read(input, one.name);
-    for (const int output : one.outputs) write(memory.rangeOf(plan.tensors[size_t(output)]), output);
+    for (const int output : one.outputs)
+      write(memory.rangeOf(plan.tensors[size_t(output)]), output);
   }
   for (size_t tensor = 0; tensor < plan.tensors.size(); ++tensor)
     if (plan.tensors[tensor].role == "result") read(int(tensor), "the caller");
@@ -121,7 +145,9 @@ std::vector<int> anyOrder(const Plan &plan, std::mt19937_64 &random) {
   while (!open.empty()) {
     std::vector<int> ready;
     for (const int kernel : open)
-      if (std::ranges::none_of(plan.kernels[size_t(kernel)].after, [&](int before) { return open.contains(before); })) ready.push_back(kernel);
+      if (std::ranges::none_of(plan.kernels[size_t(kernel)].after,
+                               [&](int before) { return open.contains(before); }))
+        ready.push_back(kernel);
     order.push_back(ready[random() % ready.size()]);
     open.erase(order.back());
   }
@@ -143,7 +169,8 @@ constexpr const char *where = "plan.json";
 
 }  // namespace
 
-TEST_CASE("whatever order the dependencies leave open, every kernel finds what was written for it") {
+TEST_CASE(
+    "whatever order the dependencies leave open, every kernel finds what was written for it") {
   int packed = 0, hosted = 0;
   const bool branches = GENERATE(false, true);
   for (uint64_t seed = 0; seed < 300; ++seed) {
@@ -179,7 +206,8 @@ TEST_CASE("with branches, memory makes no kernels wait that stand near each othe
     separate.placements.clear();
     orderKernels(separate);
     const runtime::KernelOrder order(branched), sequential(inOrder), data(separate);
-    constexpr int near = 2;  // of nearly all pairs; what lies further apart may share, and others come to wait through it
+    constexpr int near = 2;  // of nearly all pairs; what lies further apart may share, and others
+                             // come to wait through it
     for (int later = 1; later < int(branched.kernels.size()); ++later)
       for (int earlier = std::max(0, later - near); earlier < later; ++earlier) {
         freer += sequential.waits(later, earlier) && !order.waits(later, earlier);
@@ -189,19 +217,23 @@ TEST_CASE("with branches, memory makes no kernels wait that stand near each othe
   CHECK(freer > 50);
 }
 
-TEST_CASE("two products beside each other have workspaces of their own, and write over nothing that the other reads") {
+TEST_CASE(
+    "two products beside each other have workspaces of their own, and write over nothing that the "
+    "other reads") {
   const bool branches = GENERATE(false, true);
   Plan plan;
   plan.branches = branches;
   const int x = addTensor(plan, "x", "argument"), t = addTensor(plan, "t", "temporary", 1024);
-  const int a = addTensor(plan, "a", "result"), b = addTensor(plan, "b", "temporary", 1024), y = addTensor(plan, "y", "result");
+  const int a = addTensor(plan, "a", "result"), b = addTensor(plan, "b", "temporary", 1024),
+            y = addTensor(plan, "y", "result");
   addKernel(plan, {x}, {t});
   addKernel(plan, {t}, {a}, "cublaslt");
   addKernel(plan, {t}, {b}, "cublaslt");
   addKernel(plan, {b}, {y});
   for (const size_t kernel : {1, 2}) {
     plan.kernels[kernel].knobs = {{"family", "cublaslt"}};
-    for (const LibraryAttribute &attribute : libraryAttributes()) plan.kernels[kernel].knobs[attribute.name] = LibraryKnobs{}.*attribute.member;
+    for (const LibraryAttribute &attribute : libraryAttributes())
+      plan.kernels[kernel].knobs[attribute.name] = LibraryKnobs{}.*attribute.member;
     plan.kernels[kernel].knobs["workspaceBytes"] = 4096;
   }
   assignBuffers(plan, std::vector<int>(plan.tensors.size(), -1), {{}, {}, {t}, {}});
@@ -212,9 +244,11 @@ TEST_CASE("two products beside each other have workspaces of their own, and writ
   CHECK(plan.workspaceBytes == (branches ? 2 * 4096 + 2 * 2048 : 4096 + 2048));
 }
 
-TEST_CASE("kernels that write separate parts of a tensor wait for each other no more than data ask") {
+TEST_CASE(
+    "kernels that write separate parts of a tensor wait for each other no more than data ask") {
   Plan plan;
-  const int x = addTensor(plan, "x", "argument"), whole = addTensor(plan, "whole", "temporary", 512);
+  const int x = addTensor(plan, "x", "argument"),
+            whole = addTensor(plan, "whole", "temporary", 512);
   std::vector<int> viewOf(2, -1), parts;
   for (const char *name : {"first", "second"}) {
     parts.push_back(addTensor(plan, name, "temporary"));
@@ -230,7 +264,9 @@ TEST_CASE("kernels that write separate parts of a tensor wait for each other no 
   CHECK(plan.kernels[1].after.empty());
   CHECK(plan.kernels[2].after == std::vector{0, 1});
   plan.tensors[size_t(parts[1])].offset = 255;
-  CHECK_THAT(errorOf([&] { runtime::verify(plan, where); }), Catch::Contains("kernels[1] (k1): it shares buffer") && Catch::Contains("does not wait for it"));
+  CHECK_THAT(errorOf([&] { runtime::verify(plan, where); }),
+             Catch::Contains("kernels[1] (k1): it shares buffer") &&
+                 Catch::Contains("does not wait for it"));
 }
 
 TEST_CASE("a missing dependency lets a kernel find something else, and is refused") {
@@ -242,7 +278,8 @@ TEST_CASE("a missing dependency lets a kernel find something else, and is refuse
       for (size_t n = 0; n < plan.kernels[kernel].after.size(); ++n, ++found) {
         Plan racing = plan;
         racing.kernels[kernel].after.erase(racing.kernels[kernel].after.begin() + long(n));
-        CHECK_THAT(errorOf([&] { runtime::verify(racing, where); }), Catch::Contains("does not wait for it"));
+        CHECK_THAT(errorOf([&] { runtime::verify(racing, where); }),
+                   Catch::Contains("does not wait for it"));
       }
   }
   CHECK(found > 300);
@@ -250,8 +287,10 @@ TEST_CASE("a missing dependency lets a kernel find something else, and is refuse
 
 TEST_CASE("the place of a large tensor is shared by several small ones") {
   Plan plan;
-  const int x = addTensor(plan, "x", "argument"), large = addTensor(plan, "large", "temporary", 4096);
-  const int sum = addTensor(plan, "sum", "temporary"), a = addTensor(plan, "a", "temporary", 2048), b = addTensor(plan, "b", "temporary", 2048);
+  const int x = addTensor(plan, "x", "argument"),
+            large = addTensor(plan, "large", "temporary", 4096);
+  const int sum = addTensor(plan, "sum", "temporary"), a = addTensor(plan, "a", "temporary", 2048),
+            b = addTensor(plan, "b", "temporary", 2048);
   addKernel(plan, {x}, {large});
   addKernel(plan, {large}, {sum});
   addKernel(plan, {sum}, {a});
@@ -260,8 +299,10 @@ TEST_CASE("the place of a large tensor is shared by several small ones") {
   assign(plan);
   const runtime::PlanMemory memory(plan);
   CHECK(plan.workspaceBytes == 8192 + 512);
-  CHECK(memory.rangeOf(plan.tensors[size_t(a)]).overlaps(memory.rangeOf(plan.tensors[size_t(large)])));
-  CHECK(memory.rangeOf(plan.tensors[size_t(b)]).overlaps(memory.rangeOf(plan.tensors[size_t(large)])));
+  CHECK(memory.rangeOf(plan.tensors[size_t(a)])
+            .overlaps(memory.rangeOf(plan.tensors[size_t(large)])));
+  CHECK(memory.rangeOf(plan.tensors[size_t(b)])
+            .overlaps(memory.rangeOf(plan.tensors[size_t(large)])));
   CHECK(std::ranges::max(liveBytes(plan)) == plan.workspaceBytes);
 }
 
@@ -283,20 +324,24 @@ TEST_CASE("a library's workspace lives as long as its kernel") {
   for (const size_t kernel : {1, 3}) {
     plan.kernels[kernel].family = "cublaslt";
     plan.kernels[kernel].knobs = {{"family", "cublaslt"}};
-    for (const LibraryAttribute &attribute : libraryAttributes()) plan.kernels[kernel].knobs[attribute.name] = LibraryKnobs{}.*attribute.member;
+    for (const LibraryAttribute &attribute : libraryAttributes())
+      plan.kernels[kernel].knobs[attribute.name] = LibraryKnobs{}.*attribute.member;
     plan.kernels[kernel].knobs["workspaceBytes"] = 4096;
   }
   assign(plan);
   CHECK(plan.workspaceBytes == 4096 + 512);  // the two share; of the temporaries one lies in y
   const auto isOfLibrary = [&](const runtime::PlanPlacement &one) {
-    return one.buffer == plan.kernels[1].workspaceBuffer || one.buffer == plan.kernels[3].workspaceBuffer;
+    return one.buffer == plan.kernels[1].workspaceBuffer ||
+           one.buffer == plan.kernels[3].workspaceBuffer;
   };
-  for (const runtime::PlanPlacement &one : nonEmpty(plan.placements, isOfLibrary)) CHECK(one.in == "workspace");
+  for (const runtime::PlanPlacement &one : nonEmpty(plan.placements, isOfLibrary))
+    CHECK(one.in == "workspace");
 }
 
 TEST_CASE("a result lies over an operand that nothing else reads") {
   const auto buffersOf = [](Plan plan, const std::vector<int> &viewOf = {}) {
-    assignBuffers(plan, viewOf.empty() ? std::vector<int>(plan.tensors.size(), -1) : viewOf, {{}, {1}, {}});
+    assignBuffers(plan, viewOf.empty() ? std::vector<int>(plan.tensors.size(), -1) : viewOf,
+                  {{}, {1}, {}});
     return std::pair(plan.tensors[1].buffer, plan.tensors[2].buffer);
   };
   Plan plan = chain({256, 256});  // x -> t0 -> t1 -> y; k1 may write t1 over t0
@@ -327,19 +372,22 @@ TEST_CASE("lives that share bytes by hand") {
   REQUIRE_NOTHROW(runtime::verify(plan, where));
   const auto refusal = [&] { return errorOf([&] { runtime::verify(plan, where); }); };
   const auto place = [&](int tensor) -> runtime::PlanPlacement & {
-    return *std::ranges::find(plan.placements, plan.tensors[size_t(tensor)].buffer, &runtime::PlanPlacement::buffer);
+    return *std::ranges::find(plan.placements, plan.tensors[size_t(tensor)].buffer,
+                              &runtime::PlanPlacement::buffer);
   };
   SECTION("over an operand that is read later") {
     plan.kernels[3].inputs.push_back(1);  // t0 again
     plan.kernels[3].inputLayouts.emplace_back("x");
     plan.placements.erase(plan.placements.begin() + (&place(2) - plan.placements.data()));
     plan.tensors[2].buffer = plan.tensors[1].buffer;
-    CHECK_THAT(refusal(), Catch::Contains("kernels[3] (k3): it uses 't0', over which k1 has written 't1'"));
+    CHECK_THAT(refusal(),
+               Catch::Contains("kernels[3] (k3): it uses 't0', over which k1 has written 't1'"));
   }
   SECTION("over an argument") {
     plan.placements.erase(plan.placements.begin() + (&place(3) - plan.placements.data()));
     plan.tensors[3].buffer = plan.tensors[0].buffer;
-    CHECK_THAT(refusal(), Catch::Contains("kernels[2] (k2)") && Catch::Contains("'t2' over 'x', which is given"));
+    CHECK_THAT(refusal(), Catch::Contains("kernels[2] (k2)") &&
+                              Catch::Contains("'t2' over 'x', which is given"));
   }
   SECTION("over a finished result") {
     plan.kernels.push_back(plan.kernels[0]);
@@ -383,7 +431,10 @@ TEST_CASE("a plan edited by hand may overwrite an operand only as its kernel all
   const Kernel relu = samples::reluKernel(extents, "hjk");
   PlannedKernels planned;
   for (const char *name : {"x", "t", "u", "y"}) {
-    addTensor(planned.plan, name, *name == 'x' ? "argument" : *name == 'y' ? "result" : "temporary");
+    addTensor(planned.plan, name,
+              *name == 'x'   ? "argument"
+              : *name == 'y' ? "result"
+                             : "temporary");
     PlanTensor &tensor = planned.plan.tensors.back();
     tensor.axes = {"h", "j", "k"};
     tensor.extents = {2, 8, 16};
@@ -392,8 +443,12 @@ TEST_CASE("a plan edited by hand may overwrite an operand only as its kernel all
   }
   for (int n = 0; n < 3; ++n) {
     addKernel(planned.plan, {n}, {n + 1});
-    planned.kernels.push_back({.kernel = relu, .configuration = {.inputs = {rowMajor(3)}, .outputs = {rowMajor(3)}, .knobs = LoopKnobs{}}, .cost = {},
-                               .proposedBy = {}, .graphOps = {}});
+    planned.kernels.push_back(
+        {.kernel = relu,
+         .configuration = {.inputs = {rowMajor(3)}, .outputs = {rowMajor(3)}, .knobs = LoopKnobs{}},
+         .cost = {},
+         .proposedBy = {},
+         .graphOps = {}});
   }
   assign(planned.plan);
   planned.plan.placements.clear();
@@ -403,7 +458,8 @@ TEST_CASE("a plan edited by hand may overwrite an operand only as its kernel all
   CHECK(refusal() == "no error");
   SECTION("in another layout") {
     planned.kernels[1].configuration.outputs[0].order = {1, 0, 2};
-    CHECK_THAT(refusal(), Catch::Contains("kernel 'k1' writes 'u' over its input 't'") && Catch::Contains("needs memory of its own"));
+    CHECK_THAT(refusal(), Catch::Contains("kernel 'k1' writes 'u' over its input 't'") &&
+                              Catch::Contains("needs memory of its own"));
   }
   SECTION("by a family that reads elsewhere") {
     planned.kernels[1].configuration.knobs = TransposeKnobs{};
@@ -415,7 +471,8 @@ TEST_CASE("a plan edited by hand may overwrite an operand only as its kernel all
   }
   SECTION("places that overlap") {
     planned.plan.tensors[2].buffer = 3;
-    planned.plan.placements = {{.buffer = planned.plan.tensors[1].buffer, .offset = 0}, {.buffer = 3, .offset = 256}};
+    planned.plan.placements = {{.buffer = planned.plan.tensors[1].buffer, .offset = 0},
+                               {.buffer = 3, .offset = 256}};
     CHECK_THAT(refusal(), Catch::Contains("kernel 'k1' writes 'u' over its input 't'"));
   }
 }
@@ -426,16 +483,23 @@ TEST_CASE("what does not fit says what cuBLASLt needs, and the batch that fits")
   plan.dims = {{"b", 16}};
   plan.kernels[1].family = "cublaslt";
   plan.kernels[1].knobs = {{"family", "cublaslt"}};
-  for (const LibraryAttribute &attribute : libraryAttributes()) plan.kernels[1].knobs[attribute.name] = LibraryKnobs{}.*attribute.member;
+  for (const LibraryAttribute &attribute : libraryAttributes())
+    plan.kernels[1].knobs[attribute.name] = LibraryKnobs{}.*attribute.member;
   plan.kernels[1].knobs["workspaceBytes"] = 1 << 20;
   assign(plan);
   const runtime::PlanMemory memory(plan);
   const int64_t needed = memory.bytes();
   REQUIRE(plan.workspaceBytes == (5 << 20));
   const std::string planned = memoryRefusal(plan, memory, 0, needed / 2, needed);
-  CHECK_THAT(planned, Catch::Contains("model needs 5.24 MB (5.24 MB workspace") && Catch::Contains("the workspace lends cuBLASLt up to 1.05 MB") &&
-                          Catch::Contains("2.62 MB of 5.24 MB are free; --dim b=4 would fit"));  // (2.5 - 1) / 5 of 16
+  CHECK_THAT(planned,
+             Catch::Contains("model needs 5.24 MB (5.24 MB workspace") &&
+                 Catch::Contains("the workspace lends cuBLASLt up to 1.05 MB") &&
+                 Catch::Contains(
+                     "2.62 MB of 5.24 MB are free; --dim b=4 would fit"));  // (2.5 - 1) / 5 of 16
   const std::string more = memoryRefusal(plan, memory, 32 << 20, 33 << 20, 40 << 20);
-  CHECK_THAT(more, Catch::Contains("model needs 38.8 MB") && Catch::Contains("33.6 MB for cuBLASLt") && Catch::Contains("not even --dim b=1 fits"));
-  CHECK_THAT(memoryRefusal(plan, memory, 32 << 20, 32 << 20, 40 << 20), Catch::Contains("parameters alone do not fit"));
+  CHECK_THAT(more, Catch::Contains("model needs 38.8 MB") &&
+                       Catch::Contains("33.6 MB for cuBLASLt") &&
+                       Catch::Contains("not even --dim b=1 fits"));
+  CHECK_THAT(memoryRefusal(plan, memory, 32 << 20, 32 << 20, 40 << 20),
+             Catch::Contains("parameters alone do not fit"));
 }

@@ -17,7 +17,11 @@ namespace fs = std::filesystem;
 namespace {
 
 CacheEntry entryOf(const std::string &name) {
-  return {.text = "text of " + name, .cubin = std::string("\0\x7f", 2) + name, .entry = name, .log = "", .parts = {{"text", name}}};
+  return {.text = "text of " + name,
+          .cubin = std::string("\0\x7f", 2) + name,
+          .entry = name,
+          .log = "",
+          .parts = {{"text", name}}};
 }
 
 struct Fixture {
@@ -87,7 +91,8 @@ TEST_CASE_METHOD(Fixture, "collection removes those unused longest first") {
   CHECK(notes.empty());
 }
 
-TEST_CASE_METHOD(Fixture, "collection leaves alone what is no entry, and takes what dead writers left") {
+TEST_CASE_METHOD(Fixture,
+                 "collection leaves alone what is no entry, and takes what dead writers left") {
   const std::string key = store("one");
   const fs::path shard = cache.folderOf(key).parent_path();
   writeFile(folder / "cache/README", "mine");
@@ -109,7 +114,9 @@ TEST_CASE_METHOD(Fixture, "a cache that does not exist is empty") {
   CHECK(cache.collect(0) == 0);
 }
 
-TEST_CASE_METHOD(Fixture, "any flipped byte of an entry is a miss, which the next store replaces, and verify sees each") {
+TEST_CASE_METHOD(
+    Fixture,
+    "any flipped byte of an entry is a miss, which the next store replaces, and verify sees each") {
   const std::string key = store("one");
   size_t flips = 0;
   for (const char *file : {"kernel.cubin", "kernel.cu", "meta.json"}) {
@@ -133,7 +140,8 @@ TEST_CASE_METHOD(Fixture, "any flipped byte of an entry is a miss, which the nex
   CHECK(cache.damaged().empty());
 }
 
-TEST_CASE_METHOD(Fixture, "an entry whose log, entry or parts were exchanged for another's is refused") {
+TEST_CASE_METHOD(Fixture,
+                 "an entry whose log, entry or parts were exchanged for another's is refused") {
   const std::string one = store("one"), two = store("two");
   const std::string meta = readFile(cache.folderOf(two) / "meta.json");
   std::string adopted = meta;
@@ -154,14 +162,19 @@ TEST_CASE_METHOD(Fixture, "an entry in the folder of other keys is damage") {
 
 TEST_CASE_METHOD(Fixture, "an entry of an older weft is built again without a word") {
   const std::string key = store("one");
-  writeFile(cache.folderOf(key) / "meta.json", R"({"key": ")" + key + R"(", "entry": "one", "log": "", "parts": {}, "sha256": {"kernel.cu": "0", "kernel.cubin": "0"}})");
+  writeFile(
+      cache.folderOf(key) / "meta.json",
+      R"({"key": ")" + key +
+          R"(", "entry": "one", "log": "", "parts": {}, "sha256": {"kernel.cu": "0", "kernel.cubin":
+          "0"}})");
   CHECK_FALSE(cache.find(key).has_value());
   CHECK(notes.empty());
   store("one");
   CHECK(cache.find(key) == entryOf("one"));
 }
 
-TEST_CASE_METHOD(Fixture, "a remembered text is recalled by its key alone, and a damaged one is forgotten") {
+TEST_CASE_METHOD(Fixture,
+                 "a remembered text is recalled by its key alone, and a damaged one is forgotten") {
   const std::string key = sha256("question"), other = sha256("other question");
   CHECK_FALSE(cache.recall(key).has_value());
   cache.remember(key, R"({"fused": 1e-05})");

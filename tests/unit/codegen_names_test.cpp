@@ -1,8 +1,9 @@
-// Identifiers of emitted text are valid, unique and free of reserved words; canonical kernels differ in structure alone.
+// Identifiers of emitted text are valid, unique and free of reserved words; canonical kernels
+// differ in structure alone.
 #include <catch2/catch.hpp>
 
-#include "codegen/Names.h"
 #include "codegen/Emit.h"
+#include "codegen/Names.h"
 #include "tests/golden/ExampleKernels.h"
 #include "tests/unit/SampleKernels.h"
 
@@ -38,7 +39,12 @@ TEST_CASE("kernels that differ in names emit equal hashed text") {
   second.name = "another";
   second.axes[0].name = "sentences";
   second.values[0].name = "logits";
-  const LoopKnobs knobs{.vectorAxis = 1, .vectorWidth = 8, .laneAxis = 1, .reduction = ReductionMapping::warp, .threads = 64, .threadsPerRow = 8};
+  const LoopKnobs knobs{.vectorAxis = 1,
+                        .vectorWidth = 8,
+                        .laneAxis = 1,
+                        .reduction = ReductionMapping::warp,
+                        .threads = 64,
+                        .threadsPerRow = 8};
   const auto one = codegen::emit(first, {{rowMajor(2)}, {rowMajor(2)}, knobs}, "sm_90a");
   const auto other = codegen::emit(second, {{rowMajor(2)}, {rowMajor(2)}, knobs}, "sm_90a");
   CHECK(one.text == other.text);

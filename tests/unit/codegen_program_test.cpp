@@ -9,19 +9,32 @@ namespace {
 
 Program sample() {
   Program program{.entry = "sample", .headers = {"weft/vector.cuh"}};
-  program.constants = {{"int", {{"i", "64"}, {"unused", "3"}}, "extents"}, {"int", {{"width", "8"}, {"twice", "2 * i"}}, ""}};
-  program.parameters = {{Parameter::Kind::input, 0, "x", "weft::half"}, {Parameter::Kind::output, 0, "y", "float"}};
+  program.constants = {{"int", {{"i", "64"}, {"unused", "3"}}, "extents"},
+                       {"int", {{"width", "8"}, {"twice", "2 * i"}}, ""}};
+  program.parameters = {{Parameter::Kind::input, 0, "x", "weft::half"},
+                        {Parameter::Kind::output, 0, "y", "float"}};
   program.launchBounds = "twice";
   program.launch = {.grid = {3, 1, 1}, .block = {128, 1, 1}};
-  Statement load{.kind = Statement::Kind::load, .name = "x_v", .pointer = "x + at", .access = Access::packed, .width = "width"};
+  Statement load{.kind = Statement::Kind::load,
+                 .name = "x_v",
+                 .pointer = "x + at",
+                 .access = Access::packed,
+                 .width = "width"};
   Statement unusedLoad = load;
   unusedLoad.name = "other_v";
-  Statement store{.kind = Statement::Kind::store, .value = "x_v", .pointer = "y + at", .access = Access::packed, .width = "width"};
-  program.body = {declare("const int", "at", "threadIdx.x * width", "(i)"), declare("const int", "idle", "at + 1"), unusedLoad, load, store};
+  Statement store{.kind = Statement::Kind::store,
+                  .value = "x_v",
+                  .pointer = "y + at",
+                  .access = Access::packed,
+                  .width = "width"};
+  program.body = {declare("const int", "at", "threadIdx.x * width", "(i)"),
+                  declare("const int", "idle", "at + 1"), unusedLoad, load, store};
   return program;
 }
 
-bool contains(const std::string &text, const std::string &part) { return text.find(part) != std::string::npos; }
+bool contains(const std::string &text, const std::string &part) {
+  return text.find(part) != std::string::npos;
+}
 
 }  // namespace
 
@@ -38,8 +51,9 @@ TEST_CASE("pruning drops constants, declarations and loads that nothing uses") {
 
 TEST_CASE("pruning follows chains inside loops") {
   Program program = sample();
-  program.body = {declare("const int", "a", "1"), declare("const int", "b", "a"),
-                  loop("s", "i", 0, {declare("const int", "c", "b"), evaluate("weft::storeOne(y + s, 0.0f)")})};
+  program.body = {
+      declare("const int", "a", "1"), declare("const int", "b", "a"),
+      loop("s", "i", 0, {declare("const int", "c", "b"), evaluate("weft::storeOne(y + s, 0.0f)")})};
   pruneUnused(program);
   REQUIRE(program.body.size() == 1);
   CHECK(program.body[0].body.size() == 1);
@@ -49,20 +63,38 @@ TEST_CASE("CUDA text of a program") {
   Program program = sample();
   pruneUnused(program);
   const std::string text = printCuda(program);
-  CHECK(contains(text, "extern \"C\" __global__ void __launch_bounds__(twice)\nsample(const weft::half *__restrict__ x, float *__restrict__ y) {"));
+  CHECK(contains(text,
+                 "extern \"C\" __global__ void __launch_bounds__(twice)\nsample(const weft::half "
+                 "*__restrict__ x, float *__restrict__ y) {"));
   CHECK(contains(text, "  const auto x_v = weft::loadVector<width>(x + at);\n"));
   CHECK(contains(text, "  weft::storeVector<width>(y + at, x_v);\n"));
 }
 
 TEST_CASE("accesses and reductions are spelled by kind") {
   Program program{.entry = "k"};
-  program.body = {
-      {.kind = Statement::Kind::load, .name = "a", .value = "0.0f", .pointer = "x", .access = Access::single, .condition = "e < 3"},
-      {.kind = Statement::Kind::load, .name = "b", .pointer = "x", .access = Access::strided, .width = "4", .stride = "i", .count = "valid"},
-      {.kind = Statement::Kind::reduce, .name = "m", .value = "m", .declares = false, .reduction = Reduction::maximum,
-       .across = Across::block, .threads = "128", .scratch = "scratch[0]"},
-      {.kind = Statement::Kind::barrier},
-      leave("row >= 5")};
+  program.body = {{.kind = Statement::Kind::load,
+                   .name = "a",
+                   .value = "0.0f",
+                   .pointer = "x",
+                   .access = Access::single,
+                   .condition = "e < 3"},
+                  {.kind = Statement::Kind::load,
+                   .name = "b",
+                   .pointer = "x",
+                   .access = Access::strided,
+                   .width = "4",
+                   .stride = "i",
+                   .count = "valid"},
+                  {.kind = Statement::Kind::reduce,
+                   .name = "m",
+                   .value = "m",
+                   .declares = false,
+                   .reduction = Reduction::maximum,
+                   .across = Across::block,
+                   .threads = "128",
+                   .scratch = "scratch[0]"},
+                  {.kind = Statement::Kind::barrier},
+                  leave("row >= 5")};
   const std::string text = printCuda(program);
   CHECK(contains(text, "const auto a = e < 3 ? weft::loadOne(x) : 0.0f;"));
   CHECK(contains(text, "const auto b = weft::loadStrided<4>(x, i, valid);"));

@@ -1,8 +1,8 @@
 // The loop nest: rows, steps, guards and coordinates of loop kernels, and how wide accesses may be.
 #include <catch2/catch.hpp>
 
-#include "codegen/LoopSpace.h"
 #include "codegen/Emit.h"
+#include "codegen/LoopSpace.h"
 #include "kernel/Error.h"
 #include "tests/unit/SampleKernels.h"
 
@@ -16,7 +16,9 @@ const std::map<int, int64_t> rowMajorStrides{{0, 5 * 70}, {1, 70}, {2, 1}};
 
 Kernel softmax() { return samples::softmaxKernel({{'b', 3}, {'j', 5}, {'k', 70}}, "bjk"); }
 
-bool contains(const std::string &text, const std::string &part) { return text.find(part) != std::string::npos; }
+bool contains(const std::string &text, const std::string &part) {
+  return text.find(part) != std::string::npos;
+}
 
 std::string emitCopy(Layout input, int width) {
   const Kernel kernel = samples::reluKernel({{'j', 6}, {'k', 64}}, "jk");
@@ -29,7 +31,12 @@ std::string emitCopy(Layout input, int width) {
 TEST_CASE("a warp a row walks its row in steps") {
   const Kernel kernel = softmax();
   Names names;
-  const LoopKnobs knobs{.vectorAxis = 2, .vectorWidth = 2, .laneAxis = 2, .reduction = ReductionMapping::warp, .threads = 128, .threadsPerRow = 32};
+  const LoopKnobs knobs{.vectorAxis = 2,
+                        .vectorWidth = 2,
+                        .laneAxis = 2,
+                        .reduction = ReductionMapping::warp,
+                        .threads = 128,
+                        .threadsPerRow = 32};
   LoopSpace space(kernel, knobs, {0, 1}, {2}, rowMajorStrides, names);
   CHECK(space.rows == 15);
   CHECK(space.rowVectors == 35);
@@ -45,8 +52,13 @@ TEST_CASE("a warp a row walks its row in steps") {
 TEST_CASE("vectors that do not divide their axis are cut") {
   const Kernel kernel = softmax();
   Names names;
-  LoopSpace space(kernel, {.vectorAxis = 2, .vectorWidth = 4, .laneAxis = 2, .reduction = ReductionMapping::sequential, .threads = 64}, {0, 1}, {2},
-                  rowMajorStrides, names);
+  LoopSpace space(kernel,
+                  {.vectorAxis = 2,
+                   .vectorWidth = 4,
+                   .laneAxis = 2,
+                   .reduction = ReductionMapping::sequential,
+                   .threads = 64},
+                  {0, 1}, {2}, rowMajorStrides, names);
   CHECK(space.isPartial());
   CHECK(space.rowVectors == 18);
   CHECK(space.steps == 18);
@@ -55,7 +67,8 @@ TEST_CASE("vectors that do not divide their axis are cut") {
 TEST_CASE("coordinates of a row are divided out of it once") {
   const Kernel kernel = samples::reluKernel({{'b', 3}, {'j', 5}, {'k', 70}}, "bjk");
   Names names;
-  LoopSpace space(kernel, {.vectorAxis = 2, .vectorWidth = 2, .laneAxis = 2, .threads = 128}, {0, 1, 2}, {}, rowMajorStrides, names);
+  LoopSpace space(kernel, {.vectorAxis = 2, .vectorWidth = 2, .laneAxis = 2, .threads = 128},
+                  {0, 1, 2}, {}, rowMajorStrides, names);
   CHECK(space.rows == 3 * 5 * 35);
   CHECK(space.coordinate(2).perElement == 1);
   CHECK(space.coordinate(2).multipleOf == 2);
@@ -70,7 +83,8 @@ TEST_CASE("coordinates of a row are divided out of it once") {
 TEST_CASE("elements of an index") {
   const Kernel kernel = softmax();
   Names names;
-  LoopSpace space(kernel, {.vectorAxis = 2, .vectorWidth = 2, .laneAxis = 2, .threads = 128}, {0, 1, 2}, {}, rowMajorStrides, names);
+  LoopSpace space(kernel, {.vectorAxis = 2, .vectorWidth = 2, .laneAxis = 2, .threads = 128},
+                  {0, 1, 2}, {}, rowMajorStrides, names);
   CHECK(space.atElement({.text = "at", .perElement = 1}) == "at + e");
   CHECK(space.atElement({.text = "at", .perElement = 3}) == "at + 3 * e");
   CHECK(space.atElement({.text = "at"}) == "at");
@@ -79,9 +93,16 @@ TEST_CASE("elements of an index") {
 TEST_CASE("impossible knobs are refused by name") {
   const Kernel kernel = softmax();
   Names names;
-  CHECK_THROWS_AS(LoopSpace(kernel, {.vectorAxis = 2, .vectorWidth = 3, .laneAxis = 2}, {0, 1}, {2}, rowMajorStrides, names), Error);
-  CHECK_THROWS_AS(LoopSpace(kernel, {.vectorAxis = 2, .laneAxis = 2, .reduction = ReductionMapping::warp, .threads = 96, .threadsPerRow = 12}, {0, 1},
-                            {2}, rowMajorStrides, names),
+  CHECK_THROWS_AS(LoopSpace(kernel, {.vectorAxis = 2, .vectorWidth = 3, .laneAxis = 2}, {0, 1}, {2},
+                            rowMajorStrides, names),
+                  Error);
+  CHECK_THROWS_AS(LoopSpace(kernel,
+                            {.vectorAxis = 2,
+                             .laneAxis = 2,
+                             .reduction = ReductionMapping::warp,
+                             .threads = 96,
+                             .threadsPerRow = 12},
+                            {0, 1}, {2}, rowMajorStrides, names),
                   Error);
 }
 

@@ -12,7 +12,8 @@ namespace {
 /// Rounds whose common drift does not matter: each plan's factor times 1, 1.1, 1.2, ...
 std::vector<double> drifting(double factor, double jitter = 0) {
   std::vector<double> samples;
-  for (int round = 0; round < 20; ++round) samples.push_back(factor * (1 + 0.1 * round) * (1 + (round % 2 == 0 ? jitter : -jitter)));
+  for (int round = 0; round < 20; ++round)
+    samples.push_back(factor * (1 + 0.1 * round) * (1 + (round % 2 == 0 ? jitter : -jitter)));
   return samples;
 }
 

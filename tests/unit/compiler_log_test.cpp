@@ -21,7 +21,8 @@ constexpr const char *sampleLog =
 }
 
 TEST_CASE("registers, spills and shared memory of the entry function") {
-  CHECK(reportFrom(sampleLog, "softmax") == CompilerReport{.registers = 40, .spillBytes = 20, .staticSharedBytes = 512});
+  CHECK(reportFrom(sampleLog, "softmax") ==
+        CompilerReport{.registers = 40, .spillBytes = 20, .staticSharedBytes = 512});
   CHECK(reportFrom(sampleLog, "soft").registers == -1);
   CHECK(reportFrom("", "softmax") == CompilerReport{});
 }
@@ -33,7 +34,10 @@ TEST_CASE("what differs from run to run is dropped") {
 
 TEST_CASE("warnings that mean a broken kernel") {
   CHECK(fatalWarning(sampleLog).empty());
-  CHECK(fatalWarning("ptxas info : (C7519) Potential Performance Loss: warpgroup.arrive is injected\n").empty());
-  const std::string serialized = "ptxas info : (C7510) Potential Performance Loss: wgmma.mma_async is serialized";
+  CHECK(fatalWarning(
+            "ptxas info : (C7519) Potential Performance Loss: warpgroup.arrive is injected\n")
+            .empty());
+  const std::string serialized =
+      "ptxas info : (C7510) Potential Performance Loss: wgmma.mma_async is serialized";
   CHECK(fatalWarning("first\n" + serialized + "\nlast\n") == serialized);
 }

@@ -1,4 +1,5 @@
-// config.json to layer specifications: what is honoured, what is refused, and what every error says.
+// config.json to layer specifications: what is honoured, what is refused, and what every error
+// says.
 #include "kernel/Error.h"
 #include "models/ConfigJson.h"
 #include "models/Presets.h"
@@ -21,10 +22,8 @@ std::string changed(const std::string &file, const nlohmann::json &changes) {
   std::ifstream stream(configs + file);
   nlohmann::json object = nlohmann::json::parse(stream);
   for (const auto &[key, value] : changes.items()) {
-    if (value.is_null())
-      object.erase(key);
-    else
-      object[key] = value;
+    if (value.is_null()) object.erase(key);
+    else object[key] = value;
   }
   return object.dump();
 }
@@ -34,14 +33,18 @@ std::string errorOf(const std::string &text) {
   try {
     parseConfig(text, "config.json");
   } catch (const Error &error) {
-    return (error.kind == ErrorKind::badInput ? "badInput: " : "unsupported: ") + std::string(error.what());
+    return (error.kind == ErrorKind::badInput ? "badInput: " : "unsupported: ") +
+           std::string(error.what());
   }
   return "no error";
 }
 
-std::string errorOf(const std::string &file, const nlohmann::json &changes) { return errorOf(changed(file, changes)); }
+std::string errorOf(const std::string &file, const nlohmann::json &changes) {
+  return errorOf(changed(file, changes));
+}
 
-LayerSpecification parsed(const std::string &file, const nlohmann::json &changes = nlohmann::json::object()) {
+LayerSpecification parsed(const std::string &file,
+                          const nlohmann::json &changes = nlohmann::json::object()) {
   return parseConfig(changed(file, changes), "config.json").specification;
 }
 
@@ -63,28 +66,43 @@ TEST_CASE("shipped configurations describe the presets of the same name") {
 TEST_CASE("the model type names a layer whose file is called config.json") {
   CHECK(parsed("bert-base.json").name == "bert");
   CHECK(parsed("gpt2.json").name == "gpt2");
-  CHECK(parseConfig(changed("gpt2.json", {}), "/tmp/tiny-gpt.json").specification.name == "tiny-gpt");
+  CHECK(parseConfig(changed("gpt2.json", {}), "/tmp/tiny-gpt.json").specification.name ==
+        "tiny-gpt");
 }
 
 TEST_CASE("what a family takes for missing keys is built and said") {
-  const auto read = [](const nlohmann::json &changes) { return parseConfig(changed("llama-3-8b.json", changes), "config.json"); };
-  const auto assumes = [](const ConfigDescription &description, const std::string &text) { return std::ranges::count(description.assumed, text) == 1; };
+  const auto read = [](const nlohmann::json &changes) {
+    return parseConfig(changed("llama-3-8b.json", changes), "config.json");
+  };
+  const auto assumes = [](const ConfigDescription &description, const std::string &text) {
+    return std::ranges::count(description.assumed, text) == 1;
+  };
   CHECK(read({}).assumed.empty());
-  const ConfigDescription mistral = read({{"model_type", "mistral"}, {"architectures", nullptr}, {"num_key_value_heads", nullptr}});
+  const ConfigDescription mistral = read(
+      {{"model_type", "mistral"}, {"architectures", nullptr}, {"num_key_value_heads", nullptr}});
   CHECK(mistral.specification.window == 4096);
   CHECK(mistral.specification.dims.at("g") == 8);
   CHECK(assumes(mistral, "sliding_window = 4096"));
   CHECK(assumes(mistral, "num_key_value_heads = 8"));
-  const nlohmann::json wide = {{"model_type", "qwen2"}, {"architectures", nullptr}, {"attention_bias", nullptr}, {"num_key_value_heads", nullptr}, {"num_attention_heads", 64}};
+  const nlohmann::json wide = {{"model_type", "qwen2"},
+                               {"architectures", nullptr},
+                               {"attention_bias", nullptr},
+                               {"num_key_value_heads", nullptr},
+                               {"num_attention_heads", 64}};
   CHECK(read(wide).specification.dims.at("g") == 32);
   CHECK(assumes(read(wide), "num_key_value_heads = 32"));
-  const ConfigDescription llama = read({{"num_key_value_heads", nullptr}, {"rms_norm_eps", nullptr}, {"rope_theta", nullptr}, {"hidden_act", nullptr}});
+  const ConfigDescription llama = read({{"num_key_value_heads", nullptr},
+                                        {"rms_norm_eps", nullptr},
+                                        {"rope_theta", nullptr},
+                                        {"hidden_act", nullptr}});
   CHECK(llama.specification.dims.at("g") == 32);
-  CHECK(llama.assumed == std::vector<std::string>{"num_key_value_heads = 32", "hidden_act = silu", "rms_norm_eps = 1e-06", "rope_theta = 10000"});
+  CHECK(llama.assumed == std::vector<std::string>{"num_key_value_heads = 32", "hidden_act = silu",
+                                                  "rms_norm_eps = 1e-06", "rope_theta = 10000"});
 }
 
 TEST_CASE("a null means none where the family has it so, and is refused where it means nothing") {
-  nlohmann::json file = nlohmann::json::parse(changed("llama-3-8b.json", {{"model_type", "mistral"}, {"architectures", nullptr}}));
+  nlohmann::json file = nlohmann::json::parse(
+      changed("llama-3-8b.json", {{"model_type", "mistral"}, {"architectures", nullptr}}));
   file["sliding_window"] = nullptr;
   file["num_key_value_heads"] = nullptr;
   const ConfigDescription read = parseConfig(file.dump(), "config.json");
@@ -92,29 +110,37 @@ TEST_CASE("a null means none where the family has it so, and is refused where it
   CHECK(read.specification.dims.at("g") == 32);
   CHECK(read.assumed.empty());
   file["hidden_act"] = nullptr;
-  CHECK(errorOf(file.dump()) == "badInput: config.json: key 'hidden_act' = null: must name an activation, as \"silu\"");
+  CHECK(errorOf(file.dump()) ==
+        "badInput: config.json: key 'hidden_act' = null: must name an activation, as \"silu\"");
 }
 
 TEST_CASE("qwen2 has its biases whatever a file says, so a file that says it is refused") {
   for (const bool bias : {true, false})
-    CHECK(errorOf("llama-3-8b.json", {{"model_type", "qwen2"}, {"architectures", nullptr}, {"attention_bias", bias}}).starts_with(
-        "unsupported: config.json: key 'attention_bias'"));
+    CHECK(errorOf("llama-3-8b.json",
+                  {{"model_type", "qwen2"}, {"architectures", nullptr}, {"attention_bias", bias}})
+              .starts_with("unsupported: config.json: key 'attention_bias'"));
 }
 
 TEST_CASE("keys without influence are listed, those of dropout apart") {
   const ConfigDescription read = parseConfig(changed("gpt2.json", {}), "config.json");
-  const std::vector<std::string> expected = {"architectures", "bos_token_id", "eos_token_id", "initializer_range",
-                                             "n_ctx", "n_layer", "summary_type", "vocab_size"};
+  const std::vector<std::string> expected = {"architectures",     "bos_token_id", "eos_token_id",
+                                             "initializer_range", "n_ctx",        "n_layer",
+                                             "summary_type",      "vocab_size"};
   CHECK(read.ignoredKeys == expected);
   CHECK(read.dropoutKeys == std::vector<std::string>{"attn_pdrop", "embd_pdrop", "resid_pdrop"});
 }
 
-TEST_CASE("an unknown key is an error with its name, its value and the nearest known one, unless it is allowed") {
+TEST_CASE(
+    "an unknown key is an error with its name, its value and the nearest known one, unless it is "
+    "allowed") {
   CHECK(errorOf("gpt2.json", {{"layer_norm_epsilom", 3}}) ==
-        "unsupported: config.json: key 'layer_norm_epsilom' = 3: is not a known key and may change the mathematics of a "
-        "layer; nearest is 'layer_norm_epsilon'; --allow-key layer_norm_epsilom builds the layer without it");
+        "unsupported: config.json: key 'layer_norm_epsilom' = 3: is not a known key and may change "
+        "the mathematics of a "
+        "layer; nearest is 'layer_norm_epsilon'; --allow-key layer_norm_epsilom builds the layer "
+        "without it");
   CHECK(errorOf("gpt2.json", {{"zzz", {1, 2}}}) ==
-        "unsupported: config.json: key 'zzz' = [1,2]: is not a known key and may change the mathematics of a layer; "
+        "unsupported: config.json: key 'zzz' = [1,2]: is not a known key and may change the "
+        "mathematics of a layer; "
         "--allow-key zzz builds the layer without it");
   const std::string text = changed("gpt2.json", {{"frobnicate", 3}});
   const ConfigDescription read = parseConfig(text, "config.json", {"frobnicate"});
@@ -129,12 +155,17 @@ TEST_CASE("an unknown key is an error with its name, its value and the nearest k
     }
     return std::string();
   };
-  CHECK(refusal("frobnicat").starts_with("--allow-key frobnicat: config.json has no such key; nearest is 'frobnicate'"));
-  CHECK(refusal("n_embd") == "--allow-key n_embd: 'n_embd' is a key that weft knows; it is honoured or refused");
+  CHECK(refusal("frobnicat")
+            .starts_with(
+                "--allow-key frobnicat: config.json has no such key; nearest is 'frobnicate'"));
+  CHECK(refusal("n_embd") ==
+        "--allow-key n_embd: 'n_embd' is a key that weft knows; it is honoured or refused");
 }
 
 TEST_CASE("the element type is the file's, in PyTorch's spelling") {
-  const auto elementType = [](const nlohmann::json &changes) { return parseConfig(changed("gpt2.json", changes), "config.json"); };
+  const auto elementType = [](const nlohmann::json &changes) {
+    return parseConfig(changed("gpt2.json", changes), "config.json");
+  };
   for (const char *key : {"dtype", "torch_dtype"}) {
     CHECK(elementType({{key, "float16"}}).elementType == DType::f16);
     CHECK(elementType({{key, "bfloat16"}}).elementType == DType::bf16);
@@ -144,8 +175,9 @@ TEST_CASE("the element type is the file's, in PyTorch's spelling") {
     CHECK((other.elementTypeKey == key && other.elementTypeName == "float64"));
   }
   CHECK(elementType({}).elementTypeKey.empty());
-  CHECK(errorOf("gpt2.json", {{"dtype", "float16"}, {"torch_dtype", "bfloat16"}}) ==
-        "badInput: config.json: key 'torch_dtype' = \"bfloat16\": contradicts 'dtype' = \"float16\"");
+  CHECK(
+      errorOf("gpt2.json", {{"dtype", "float16"}, {"torch_dtype", "bfloat16"}}) ==
+      "badInput: config.json: key 'torch_dtype' = \"bfloat16\": contradicts 'dtype' = \"float16\"");
 }
 
 TEST_CASE("settings that change the mathematics reach the specification") {
@@ -153,35 +185,48 @@ TEST_CASE("settings that change the mathematics reach the specification") {
   CHECK(parsed("bert-base.json", {{"hidden_act", "gelu_new"}}).activation == Activation::geluTanh);
   CHECK(parsed("bert-base.json", {{"layer_norm_eps", 0.25}}).epsilon == 0.25);
   CHECK(parsed("bert-base.json", {{"is_decoder", true}}).causal);
-  CHECK(parsed("bert-base.json", {{"model_type", "roberta"}, {"architectures", nullptr}}).family == Family::encoder);
+  CHECK(parsed("bert-base.json", {{"model_type", "roberta"}, {"architectures", nullptr}}).family ==
+        Family::encoder);
   CHECK(parsed("gpt2.json", {{"n_inner", 100}}).dims.at("u") == 100);
   CHECK_FALSE(parsed("gpt2.json", {{"scale_attn_weights", false}}).scaleScores);
   CHECK(parsed("llama-3-8b.json", {{"rope_theta", 1234}}).rotaryBase == 1234);
   CHECK(parsed("llama-3-8b.json", {{"head_dim", 64}}).dims.at("p") == 64);
   CHECK(parsed("llama-3-8b.json", {{"num_key_value_heads", nullptr}}).dims.at("g") == 32);
-  const LayerSpecification biased = parsed("llama-3-8b.json", {{"attention_bias", true}, {"mlp_bias", true}});
+  const LayerSpecification biased =
+      parsed("llama-3-8b.json", {{"attention_bias", true}, {"mlp_bias", true}});
   CHECK((biased.projectionBias && biased.outputBias && biased.feedForwardBias));
-  CHECK(parsed("llama-3-8b.json", {{"model_type", "mistral"}, {"architectures", nullptr}, {"sliding_window", 512}}).window == 512);
-  const LayerSpecification qwen = parsed("llama-3-8b.json", {{"model_type", "qwen2"}, {"architectures", nullptr}, {"attention_bias", nullptr}});
+  CHECK(parsed("llama-3-8b.json",
+               {{"model_type", "mistral"}, {"architectures", nullptr}, {"sliding_window", 512}})
+            .window == 512);
+  const LayerSpecification qwen =
+      parsed("llama-3-8b.json",
+             {{"model_type", "qwen2"}, {"architectures", nullptr}, {"attention_bias", nullptr}});
   CHECK((qwen.projectionBias && !qwen.outputBias));
   const nlohmann::json rope = {{"rope_type", "default"}, {"rope_theta", 7.5}};
-  CHECK(parsed("llama-3-8b.json", {{"rope_theta", nullptr}, {"rope_parameters", rope}}).rotaryBase == 7.5);
+  CHECK(
+      parsed("llama-3-8b.json", {{"rope_theta", nullptr}, {"rope_parameters", rope}}).rotaryBase ==
+      7.5);
 }
 
 TEST_CASE("DistilBERT spells the same layer differently") {
-  const auto read = parseConfig(R"({"model_type": "distilbert", "dim": 768, "n_heads": 12, "hidden_dim": 3072,
-                                    "activation": "gelu", "n_layers": 6, "sinusoidal_pos_embds": false})",
-                                "config.json");
+  const auto read =
+      parseConfig(R"({"model_type": "distilbert", "dim": 768, "n_heads": 12, "hidden_dim": 3072,
+                                    "activation": "gelu", "n_layers": 6, "sinusoidal_pos_embds":
+                                    false})",
+                  "config.json");
   LayerSpecification expected = findPreset("bert-base")->specification;
   expected.name = "distilbert";
   CHECK(read.specification == expected);
 }
 
 TEST_CASE("malformed and truncated files say line and column") {
-  CHECK(errorOf("{\n  \"a\": 1,\n  \"b\" 2\n}").rfind("badInput: config.json:3:7: not valid JSON: ", 0) == 0);
+  CHECK(errorOf("{\n  \"a\": 1,\n  \"b\" 2\n}")
+            .rfind("badInput: config.json:3:7: not valid JSON: ", 0) == 0);
   CHECK(errorOf("").rfind("badInput: config.json:1:1: not valid JSON: ", 0) == 0);
-  CHECK(errorOf("[1, 2]") == "badInput: config.json: the root must be an object of settings, not array");
-  CHECK(errorOf(R"({"n_embd": 1, "n_embd": 2})") == "badInput: config.json: key 'n_embd' occurs twice");
+  CHECK(errorOf("[1, 2]") ==
+        "badInput: config.json: the root must be an object of settings, not array");
+  CHECK(errorOf(R"({"n_embd": 1, "n_embd": 2})") ==
+        "badInput: config.json: key 'n_embd' occurs twice");
   CHECK(errorOf(R"({"nested": {"a": 1}, "other": {"a": 2}})") ==
         "badInput: config.json: key 'model_type' is missing; it must be a string");
   const std::string whole = changed("bert-base.json", {});
@@ -192,15 +237,18 @@ TEST_CASE("malformed and truncated files say line and column") {
 }
 
 TEST_CASE("a file that cannot be read is bad input") {
-  CHECK_THROWS_WITH(readConfig("/no/such/config.json"), "/no/such/config.json: there is no such file");
+  CHECK_THROWS_WITH(readConfig("/no/such/config.json"),
+                    "/no/such/config.json: there is no such file");
   CHECK_THROWS_WITH(readConfig("/"), "/: is a folder, not a config.json");
 }
 
 TEST_CASE("missing, mistyped and out-of-range values") {
   CHECK(errorOf("bert-base.json", {{"hidden_size", nullptr}}) ==
-        "badInput: config.json: key 'hidden_size' is missing; it must be an integer in 1..2147483647");
-  CHECK(errorOf("gpt2.json", {{"n_head", nullptr}}) == "badInput: config.json: key 'n_head' or 'num_attention_heads' "
-                                                       "is missing; it must be an integer in 1..2147483647");
+        "badInput: config.json: key 'hidden_size' is missing; it must be an integer in "
+        "1..2147483647");
+  CHECK(errorOf("gpt2.json", {{"n_head", nullptr}}) ==
+        "badInput: config.json: key 'n_head' or 'num_attention_heads' "
+        "is missing; it must be an integer in 1..2147483647");
   CHECK(errorOf("bert-base.json", {{"hidden_size", "768"}}) ==
         "badInput: config.json: key 'hidden_size' = \"768\": must be an integer, not string");
   CHECK(errorOf("bert-base.json", {{"hidden_size", 768.5}}) ==
@@ -209,8 +257,9 @@ TEST_CASE("missing, mistyped and out-of-range values") {
         "badInput: config.json: key 'intermediate_size' = 0: is outside 1..2147483647");
   CHECK(errorOf("bert-base.json", {{"intermediate_size", -4}}) ==
         "badInput: config.json: key 'intermediate_size' = -4: is outside 1..2147483647");
-  CHECK(errorOf("bert-base.json", {{"hidden_size", 18446744073709551615u}}) ==
-        "badInput: config.json: key 'hidden_size' = 18446744073709551615: is outside 1..2147483647");
+  CHECK(
+      errorOf("bert-base.json", {{"hidden_size", 18446744073709551615u}}) ==
+      "badInput: config.json: key 'hidden_size' = 18446744073709551615: is outside 1..2147483647");
   CHECK(errorOf("bert-base.json", {{"layer_norm_eps", 0}}) ==
         "badInput: config.json: key 'layer_norm_eps' = 0: must be finite and above 0");
   CHECK(errorOf("llama-3-8b.json", {{"attention_bias", 1}}) ==
@@ -221,21 +270,25 @@ TEST_CASE("missing, mistyped and out-of-range values") {
 
 TEST_CASE("contradictions name both sides") {
   CHECK(errorOf("bert-base.json", {{"hidden_size", 770}}) ==
-        "badInput: config.json: key 'hidden_size' = 770: is not divisible by 'num_attention_heads' = 12");
+        "badInput: config.json: key 'hidden_size' = 770: is not divisible by 'num_attention_heads' "
+        "= 12");
   CHECK(errorOf("gpt2.json", {{"n_head", 7}}) ==
         "badInput: config.json: key 'n_embd' = 768: is not divisible by 'n_head' = 7");
   CHECK(errorOf("gpt2.json", {{"hidden_size", 512}}) ==
         "badInput: config.json: key 'hidden_size' = 512: contradicts 'n_embd' = 768");
   CHECK(errorOf("llama-3-8b.json", {{"num_key_value_heads", 5}}) ==
-        "badInput: config.json: key 'num_attention_heads' = 32: is not divisible by 'num_key_value_heads' = 5");
+        "badInput: config.json: key 'num_attention_heads' = 32: is not divisible by "
+        "'num_key_value_heads' = 5");
 }
 
 TEST_CASE("mathematics that no builder expresses is unsupported") {
   CHECK(errorOf("bert-base.json", {{"model_type", "berd"}}) ==
-        "unsupported: config.json: key 'model_type' = \"berd\": unsupported model; nearest is 'bert' (known: bert, "
+        "unsupported: config.json: key 'model_type' = \"berd\": unsupported model; nearest is "
+        "'bert' (known: bert, "
         "camembert, distilbert, gpt2, llama, mistral, qwen2, roberta, xlm-roberta)");
   CHECK(errorOf("bert-base.json", {{"hidden_act", "gelu_neww"}}) ==
-        "unsupported: config.json: key 'hidden_act' = \"gelu_neww\": unknown activation; nearest is 'gelu_new' (known: "
+        "unsupported: config.json: key 'hidden_act' = \"gelu_neww\": unknown activation; nearest "
+        "is 'gelu_new' (known: "
         "gelu, gelu_fast, gelu_new, gelu_pytorch_tanh, relu, silu, swish)");
   const std::vector<std::pair<std::string, nlohmann::json>> refused = {
       {"bert-base.json", {{"position_embedding_type", "relative_key"}}},
@@ -255,5 +308,6 @@ TEST_CASE("mathematics that no builder expresses is unsupported") {
     INFO(file << " " << changes.dump());
     CHECK(errorOf(file, changes).rfind("unsupported: config.json: key '" + key + "' = ", 0) == 0);
   }
-  CHECK(errorOf("bert-base.json", {{"quantization_config", nlohmann::json::object()}}) == "no error");
+  CHECK(errorOf("bert-base.json", {{"quantization_config", nlohmann::json::object()}}) ==
+        "no error");
 }

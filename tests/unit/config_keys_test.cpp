@@ -1,5 +1,6 @@
-// Every key of config.json files as `transformers` writes them: changed, it changes the layer, is refused by name, or stands
-// among those that are listed as without influence. And keys that other models have never pass in silence.
+// Every key of config.json files as `transformers` writes them: changed, it changes the layer, is
+// refused by name, or stands among those that are listed as without influence. And keys that other
+// models have never pass in silence.
 #include "kernel/Error.h"
 #include "models/ConfigJson.h"
 #include "models/ConfigKeys.h"
@@ -12,63 +13,109 @@
 
 using namespace weft;
 using namespace weft::models;
-using weft::test::nonEmpty;
 using nlohmann::json;
+using weft::test::nonEmpty;
 
 namespace {
 
 /// What files of every family may have beside their own settings.
 const json everyModel = json::parse(R"({
   "_name_or_path": "some/model", "_attn_implementation_autoset": true, "add_cross_attention": false,
-  "bad_words_ids": null, "begin_suppress_tokens": null, "bos_token_id": 1, "chunk_size_feed_forward": 0,
-  "cross_attention_hidden_size": null, "decoder_start_token_id": null, "diversity_penalty": 0.0, "do_sample": false,
-  "early_stopping": false, "encoder_no_repeat_ngram_size": 0, "eos_token_id": 2, "exponential_decay_length_penalty": null,
-  "finetuning_task": null, "forced_bos_token_id": null, "forced_eos_token_id": null, "id2label": {"0": "A", "1": "B"},
-  "is_decoder": false, "is_encoder_decoder": false, "label2id": {"A": 0, "B": 1}, "length_penalty": 1.0, "max_length": 20,
-  "min_length": 0, "no_repeat_ngram_size": 0, "num_beam_groups": 1, "num_beams": 1, "num_return_sequences": 1,
-  "output_attentions": false, "output_hidden_states": false, "output_scores": false, "pad_token_id": 0, "prefix": null,
-  "problem_type": null, "pruned_heads": {}, "remove_invalid_values": false, "repetition_penalty": 1.0, "return_dict": true,
-  "return_dict_in_generate": false, "sep_token_id": null, "suppress_tokens": null, "task_specific_params": null,
-  "temperature": 1.0, "tf_legacy_loss": false, "tie_encoder_decoder": false, "tie_word_embeddings": true,
-  "tokenizer_class": null, "top_k": 50, "top_p": 1.0, "torch_dtype": "float16", "torchscript": false,
+  "bad_words_ids": null, "begin_suppress_tokens": null, "bos_token_id": 1,
+  "chunk_size_feed_forward": 0,
+  "cross_attention_hidden_size": null, "decoder_start_token_id": null, "diversity_penalty": 0.0,
+  "do_sample": false,
+  "early_stopping": false, "encoder_no_repeat_ngram_size": 0, "eos_token_id": 2,
+  "exponential_decay_length_penalty": null,
+  "finetuning_task": null, "forced_bos_token_id": null, "forced_eos_token_id": null, "id2label":
+  {"0": "A", "1": "B"},
+  "is_decoder": false, "is_encoder_decoder": false, "label2id": {"A": 0, "B": 1}, "length_penalty":
+  1.0, "max_length": 20,
+  "min_length": 0, "no_repeat_ngram_size": 0, "num_beam_groups": 1, "num_beams": 1,
+  "num_return_sequences": 1,
+  "output_attentions": false, "output_hidden_states": false, "output_scores": false, "pad_token_id":
+  0, "prefix": null,
+  "problem_type": null, "pruned_heads": {}, "remove_invalid_values": false, "repetition_penalty":
+  1.0, "return_dict": true,
+  "return_dict_in_generate": false, "sep_token_id": null, "suppress_tokens": null,
+  "task_specific_params": null,
+  "temperature": 1.0, "tf_legacy_loss": false, "tie_encoder_decoder": false, "tie_word_embeddings":
+  true,
+  "tokenizer_class": null, "top_k": 50, "top_p": 1.0, "torch_dtype": "float16", "torchscript":
+  false,
   "transformers_version": "4.46.0", "typical_p": 1.0, "use_bfloat16": false, "use_cache": true})");
 
 const std::map<std::string, json> families = {
-    {"bert", json::parse(R"({"model_type": "bert", "attention_probs_dropout_prob": 0.1, "classifier_dropout": null,
-      "directionality": "bidi", "gradient_checkpointing": false, "hidden_act": "gelu", "hidden_dropout_prob": 0.1,
-      "hidden_size": 768, "initializer_range": 0.02, "intermediate_size": 3072, "layer_norm_eps": 1e-12,
-      "max_position_embeddings": 512, "num_attention_heads": 12, "num_hidden_layers": 12, "pooler_fc_size": 768,
+    {"bert",
+     json::parse(
+         R"({"model_type": "bert", "attention_probs_dropout_prob": 0.1, "classifier_dropout": null,
+      "directionality": "bidi", "gradient_checkpointing": false, "hidden_act": "gelu",
+      "hidden_dropout_prob": 0.1,
+      "hidden_size": 768, "initializer_range": 0.02, "intermediate_size": 3072, "layer_norm_eps":
+      1e-12,
+      "max_position_embeddings": 512, "num_attention_heads": 12, "num_hidden_layers": 12,
+      "pooler_fc_size": 768,
       "pooler_num_attention_heads": 12, "pooler_num_fc_layers": 3, "pooler_size_per_head": 128,
-      "pooler_type": "first_token_transform", "position_embedding_type": "absolute", "type_vocab_size": 2,
+      "pooler_type": "first_token_transform", "position_embedding_type": "absolute",
+      "type_vocab_size": 2,
       "vocab_size": 30522})")},
-    {"distilbert", json::parse(R"({"model_type": "distilbert", "activation": "gelu", "attention_dropout": 0.1, "dim": 768,
-      "dropout": 0.1, "hidden_dim": 3072, "initializer_range": 0.02, "max_position_embeddings": 512, "n_heads": 12,
-      "n_layers": 6, "qa_dropout": 0.1, "seq_classif_dropout": 0.2, "sinusoidal_pos_embds": false, "tie_weights_": true,
+    {"distilbert",
+     json::parse(
+         R"({"model_type": "distilbert", "activation": "gelu", "attention_dropout": 0.1, "dim": 768,
+      "dropout": 0.1, "hidden_dim": 3072, "initializer_range": 0.02, "max_position_embeddings": 512,
+      "n_heads": 12,
+      "n_layers": 6, "qa_dropout": 0.1, "seq_classif_dropout": 0.2, "sinusoidal_pos_embds": false,
+      "tie_weights_": true,
       "vocab_size": 30522})")},
-    {"gpt2", json::parse(R"({"model_type": "gpt2", "activation_function": "gelu_new", "attn_pdrop": 0.1, "embd_pdrop": 0.1,
-      "initializer_range": 0.02, "layer_norm_epsilon": 1e-05, "n_ctx": 1024, "n_embd": 768, "n_head": 12, "n_inner": null,
+    {"gpt2", json::parse(
+                 R"({"model_type": "gpt2", "activation_function": "gelu_new", "attn_pdrop": 0.1,
+         "embd_pdrop": 0.1,
+      "initializer_range": 0.02, "layer_norm_epsilon": 1e-05, "n_ctx": 1024, "n_embd": 768,
+      "n_head": 12, "n_inner": null,
       "n_layer": 12, "n_positions": 1024, "reorder_and_upcast_attn": false, "resid_pdrop": 0.1,
-      "scale_attn_by_inverse_layer_idx": false, "scale_attn_weights": true, "summary_activation": null,
-      "summary_first_dropout": 0.1, "summary_proj_to_labels": true, "summary_type": "cls_index", "summary_use_proj": true,
+      "scale_attn_by_inverse_layer_idx": false, "scale_attn_weights": true, "summary_activation":
+      null,
+      "summary_first_dropout": 0.1, "summary_proj_to_labels": true, "summary_type": "cls_index",
+      "summary_use_proj": true,
       "vocab_size": 50257})")},
-    {"llama", json::parse(R"({"model_type": "llama", "attention_bias": false, "attention_dropout": 0.0, "head_dim": 128,
-      "hidden_act": "silu", "hidden_size": 4096, "initializer_range": 0.02, "intermediate_size": 14336,
-      "max_position_embeddings": 8192, "mlp_bias": false, "num_attention_heads": 32, "num_hidden_layers": 32,
-      "num_key_value_heads": 8, "pretraining_tp": 1, "rms_norm_eps": 1e-05, "rope_scaling": null, "rope_theta": 500000.0,
+    {"llama",
+     json::parse(
+         R"({"model_type": "llama", "attention_bias": false, "attention_dropout": 0.0, "head_dim":
+         128,
+      "hidden_act": "silu", "hidden_size": 4096, "initializer_range": 0.02, "intermediate_size":
+      14336,
+      "max_position_embeddings": 8192, "mlp_bias": false, "num_attention_heads": 32,
+      "num_hidden_layers": 32,
+      "num_key_value_heads": 8, "pretraining_tp": 1, "rms_norm_eps": 1e-05, "rope_scaling": null,
+      "rope_theta": 500000.0,
       "vocab_size": 128256})")},
-    {"mistral", json::parse(R"({"model_type": "mistral", "attention_dropout": 0.0, "head_dim": 128, "hidden_act": "silu",
-      "hidden_size": 4096, "initializer_range": 0.02, "intermediate_size": 14336, "max_position_embeddings": 32768,
-      "num_attention_heads": 32, "num_hidden_layers": 32, "num_key_value_heads": 8, "rms_norm_eps": 1e-05,
+    {"mistral",
+     json::parse(
+         R"({"model_type": "mistral", "attention_dropout": 0.0, "head_dim": 128, "hidden_act":
+         "silu",
+      "hidden_size": 4096, "initializer_range": 0.02, "intermediate_size": 14336,
+      "max_position_embeddings": 32768,
+      "num_attention_heads": 32, "num_hidden_layers": 32, "num_key_value_heads": 8, "rms_norm_eps":
+      1e-05,
       "rope_theta": 10000.0, "sliding_window": 4096, "vocab_size": 32000})")},
-    {"qwen2", json::parse(R"({"model_type": "qwen2", "attention_dropout": 0.0, "hidden_act": "silu", "hidden_size": 3584,
-      "initializer_range": 0.02, "intermediate_size": 18944, "layer_types": ["full_attention", "full_attention"],
-      "max_position_embeddings": 32768, "max_window_layers": 28, "num_attention_heads": 28, "num_hidden_layers": 28,
-      "num_key_value_heads": 4, "rms_norm_eps": 1e-06, "rope_parameters": {"rope_type": "default", "rope_theta": 1000000.0},
-      "sliding_window": 131072, "use_mrope": false, "use_sliding_window": false, "vocab_size": 152064})")}};
+    {"qwen2",
+     json::parse(
+         R"({"model_type": "qwen2", "attention_dropout": 0.0, "hidden_act": "silu", "hidden_size":
+         3584,
+      "initializer_range": 0.02, "intermediate_size": 18944, "layer_types": ["full_attention",
+      "full_attention"],
+      "max_position_embeddings": 32768, "max_window_layers": 28, "num_attention_heads": 28,
+      "num_hidden_layers": 28,
+      "num_key_value_heads": 4, "rms_norm_eps": 1e-06, "rope_parameters": {"rope_type": "default",
+      "rope_theta": 1000000.0},
+      "sliding_window": 131072, "use_mrope": false, "use_sliding_window": false, "vocab_size":
+      152064})")}};
 
 json fileOf(const std::string &family) {
-  static const std::map<std::string, const char *> classes = {{"bert", "BertForMaskedLM"}, {"distilbert", "DistilBertModel"}, {"gpt2", "GPT2LMHeadModel"},
-                                                              {"llama", "LlamaForCausalLM"}, {"mistral", "MistralForCausalLM"}, {"qwen2", "Qwen2ForCausalLM"}};
+  static const std::map<std::string, const char *> classes = {
+      {"bert", "BertForMaskedLM"},       {"distilbert", "DistilBertModel"},
+      {"gpt2", "GPT2LMHeadModel"},       {"llama", "LlamaForCausalLM"},
+      {"mistral", "MistralForCausalLM"}, {"qwen2", "Qwen2ForCausalLM"}};
   json file = everyModel;
   file["architectures"] = {classes.at(family)};
   file.update(families.at(family));
@@ -78,9 +125,14 @@ json fileOf(const std::string &family) {
 /// Other values of the same kind, legal ones among them, and one of another kind.
 std::vector<json> mutations(const std::string &key, const json &value) {
   if (value.is_boolean()) return {!value.get<bool>(), "other"};
-  if (value.is_number_integer()) return {2 * value.get<int64_t>() + 2, value.get<int64_t>() + 1, 0, "other"};
+  if (value.is_number_integer())
+    return {2 * value.get<int64_t>() + 2, value.get<int64_t>() + 1, 0, "other"};
   if (value.is_number()) return {value.get<double>() / 2 + 0.125, "other"};
-  if (value.is_string()) return {key.ends_with("dtype") ? "bfloat16" : key.starts_with("hidden_act") || key.starts_with("activation") ? "relu" : "other", 3};
+  if (value.is_string())
+    return {key.ends_with("dtype")                                           ? "bfloat16"
+            : key.starts_with("hidden_act") || key.starts_with("activation") ? "relu"
+                                                                             : "other",
+            3};
   if (value.is_null()) return {true, 64, "other", {{"factor", 2.0}, {"rope_type", "yarn"}}};
   return {{{"other", 1}}, {"other"}};
 }
@@ -91,19 +143,22 @@ bool isListed(const ConfigDescription &read, const std::string &key) {
 
 /// What a file says of a layer, without the lists.
 bool isSameLayer(const ConfigDescription &a, const ConfigDescription &b) {
-  return a.specification == b.specification && a.elementTypeName == b.elementTypeName && a.positions == b.positions;
+  return a.specification == b.specification && a.elementTypeName == b.elementTypeName &&
+         a.positions == b.positions;
 }
 
-/// How a file that differs in one key is taken: "same" if the key is listed and nothing changed, "changed", "refused", or what is
-/// wrong with it.
+/// How a file that differs in one key is taken: "same" if the key is listed and nothing changed,
+/// "changed", "refused", or what is wrong with it.
 std::string outcome(const json &file, const ConfigDescription &before, const std::string &key) {
   try {
     const ConfigDescription after = parseConfig(file.dump(), "config.json");
     const bool same = isSameLayer(before, after);
-    if (isListed(after, key)) return same ? "same" : "listed as without influence, and changes the layer";
+    if (isListed(after, key))
+      return same ? "same" : "listed as without influence, and changes the layer";
     return same ? "read, and without influence" : "changed";
   } catch (const Error &error) {
-    return std::string(error.what()).find("'" + key + "'") != std::string::npos ? "refused" : error.what();
+    return std::string(error.what()).find("'" + key + "'") != std::string::npos ? "refused"
+                                                                                : error.what();
   }
 }
 
@@ -143,13 +198,23 @@ TEST_CASE("each key that is changed changes the layer, is refused by name, or is
 
 TEST_CASE("settings of the mathematics of a layer are never listed as without influence") {
   const std::map<std::string, std::set<std::string>> mathematics = {
-      {"bert", {"hidden_act", "hidden_size", "intermediate_size", "is_decoder", "layer_norm_eps", "num_attention_heads", "position_embedding_type"}},
+      {"bert",
+       {"hidden_act", "hidden_size", "intermediate_size", "is_decoder", "layer_norm_eps",
+        "num_attention_heads", "position_embedding_type"}},
       {"distilbert", {"activation", "dim", "hidden_dim", "n_heads", "is_decoder"}},
-      {"gpt2", {"activation_function", "layer_norm_epsilon", "n_embd", "n_head", "n_inner", "scale_attn_by_inverse_layer_idx", "scale_attn_weights"}},
-      {"llama", {"attention_bias", "head_dim", "hidden_act", "hidden_size", "intermediate_size", "mlp_bias", "num_attention_heads", "num_key_value_heads",
-                 "rms_norm_eps", "rope_scaling", "rope_theta"}},
-      {"mistral", {"head_dim", "hidden_act", "num_key_value_heads", "rms_norm_eps", "rope_theta", "sliding_window"}},
-      {"qwen2", {"hidden_act", "layer_types", "num_key_value_heads", "rms_norm_eps", "rope_parameters", "use_mrope", "use_sliding_window"}}};
+      {"gpt2",
+       {"activation_function", "layer_norm_epsilon", "n_embd", "n_head", "n_inner",
+        "scale_attn_by_inverse_layer_idx", "scale_attn_weights"}},
+      {"llama",
+       {"attention_bias", "head_dim", "hidden_act", "hidden_size", "intermediate_size", "mlp_bias",
+        "num_attention_heads", "num_key_value_heads", "rms_norm_eps", "rope_scaling",
+        "rope_theta"}},
+      {"mistral",
+       {"head_dim", "hidden_act", "num_key_value_heads", "rms_norm_eps", "rope_theta",
+        "sliding_window"}},
+      {"qwen2",
+       {"hidden_act", "layer_types", "num_key_value_heads", "rms_norm_eps", "rope_parameters",
+        "use_mrope", "use_sliding_window"}}};
   REQUIRE(mathematics.size() == families.size());
   for (const auto &[name, keys] : mathematics) {
     const json file = fileOf(name);
@@ -160,19 +225,36 @@ TEST_CASE("settings of the mathematics of a layer are never listed as without in
         json mutated = file;
         mutated[key] = other;
         INFO(name << ": " << key << " = " << other.dump());
-        CHECK_THAT(outcome(mutated, before, key), Catch::Equals("changed") || Catch::Equals("refused"));
+        CHECK_THAT(outcome(mutated, before, key),
+                   Catch::Equals("changed") || Catch::Equals("refused"));
       }
     }
   }
 }
 
-TEST_CASE("what other models set is refused by name in every family, or is what the family has anyway") {
+TEST_CASE(
+    "what other models set is refused by name in every family, or is what the family has anyway") {
   const std::vector<std::pair<std::string, json>> foreign = {
-      {"norm_type", "rms"}, {"use_gated_mlp", "yes"}, {"alibi", true}, {"attn_logit_softcapping", 50.0}, {"clip_qkv", 8},
-      {"query_pre_attn_scalar", 256}, {"residual_multiplier", 0.22}, {"use_qk_norm", true}, {"qk_layernorm", true},
-      {"num_local_experts", 8}, {"parallel_attn", true}, {"use_parallel_residual", true}, {"rotary_pct", 0.25},
-      {"attention_multiplier", 0.0078125}, {"pruned_heads", {{"1", {2}}}}, {"sparse_attention", {{"block", 16}}},
-      {"auto_map", {{"AutoModel", "modeling_other.OtherModel"}}}, {"logit_scale", 2}, {"use_mrope", true}, {"frobnicate", 0}};
+      {"norm_type", "rms"},
+      {"use_gated_mlp", "yes"},
+      {"alibi", true},
+      {"attn_logit_softcapping", 50.0},
+      {"clip_qkv", 8},
+      {"query_pre_attn_scalar", 256},
+      {"residual_multiplier", 0.22},
+      {"use_qk_norm", true},
+      {"qk_layernorm", true},
+      {"num_local_experts", 8},
+      {"parallel_attn", true},
+      {"use_parallel_residual", true},
+      {"rotary_pct", 0.25},
+      {"attention_multiplier", 0.0078125},
+      {"pruned_heads", {{"1", {2}}}},
+      {"sparse_attention", {{"block", 16}}},
+      {"auto_map", {{"AutoModel", "modeling_other.OtherModel"}}},
+      {"logit_scale", 2},
+      {"use_mrope", true},
+      {"frobnicate", 0}};
   for (const auto &[name, own] : families) {
     const ConfigDescription before = parseConfig(fileOf(name).dump(), "config.json");
     for (const auto &[key, value] : foreign) {
@@ -202,17 +284,22 @@ TEST_CASE("what other models set is refused by name in every family, or is what 
 
 TEST_CASE("a class of another model is refused unless its key is allowed") {
   const std::vector<std::pair<std::string, json>> foreign = {
-      {"bert", {"NomicBertModel"}}, {"bert", {"BertForMaskedLM", "NomicBertModel"}}, {"bert", {"RobertaModel"}}, {"llama", {"InternLMForCausalLM"}},
-      {"llama", "LlamaForCausalLM"}, {"llama", {7}}, {"qwen2", {"Qwen2MoeForCausalLM"}}};
+      {"bert", {"NomicBertModel"}},      {"bert", {"BertForMaskedLM", "NomicBertModel"}},
+      {"bert", {"RobertaModel"}},        {"llama", {"InternLMForCausalLM"}},
+      {"llama", "LlamaForCausalLM"},     {"llama", {7}},
+      {"qwen2", {"Qwen2MoeForCausalLM"}}};
   for (const auto &[family, names] : foreign) {
     INFO(family << " " << names.dump());
     json file = fileOf(family);
     file["architectures"] = names;
-    CHECK_THROWS_WITH(parseConfig(file.dump(), "config.json"), Catch::Contains("key 'architectures' = " + names.dump()) &&
-                                                                   Catch::Contains("--allow-key architectures builds the layer without it"));
-    CHECK(parseConfig(file.dump(), "config.json", {"architectures"}).allowedKeys == std::vector<std::string>{"architectures"});
+    CHECK_THROWS_WITH(parseConfig(file.dump(), "config.json"),
+                      Catch::Contains("key 'architectures' = " + names.dump()) &&
+                          Catch::Contains("--allow-key architectures builds the layer without it"));
+    CHECK(parseConfig(file.dump(), "config.json", {"architectures"}).allowedKeys ==
+          std::vector<std::string>{"architectures"});
   }
-  for (const json &names : {json(nullptr), json::array(), json({"TFBertModel"}), json({"BertForPreTraining", "BertModel"})}) {
+  for (const json &names : {json(nullptr), json::array(), json({"TFBertModel"}),
+                            json({"BertForPreTraining", "BertModel"})}) {
     json file = fileOf("bert");
     file["architectures"] = names;
     CHECK_NOTHROW(parseConfig(file.dump(), "config.json"));
@@ -222,17 +309,22 @@ TEST_CASE("a class of another model is refused unless its key is allowed") {
 TEST_CASE("scores in f32 are refused unless they are allowed to be what they are") {
   json file = fileOf("gpt2");
   file["reorder_and_upcast_attn"] = true;
-  CHECK_THROWS_WITH(parseConfig(file.dump(), "config.json"), Catch::Contains("key 'reorder_and_upcast_attn' = true") && Catch::Contains("--allow-key"));
+  CHECK_THROWS_WITH(
+      parseConfig(file.dump(), "config.json"),
+      Catch::Contains("key 'reorder_and_upcast_attn' = true") && Catch::Contains("--allow-key"));
   CHECK_NOTHROW(parseConfig(file.dump(), "config.json", {"reorder_and_upcast_attn"}));
 }
 
 TEST_CASE("a dropout that is no probability is refused") {
-  const std::vector<std::pair<std::string, std::string>> keys = {{"bert", "hidden_dropout_prob"}, {"gpt2", "attn_pdrop"}, {"llama", "attention_dropout"}};
+  const std::vector<std::pair<std::string, std::string>> keys = {
+      {"bert", "hidden_dropout_prob"}, {"gpt2", "attn_pdrop"}, {"llama", "attention_dropout"}};
   for (const auto &[family, key] : keys)
     for (const json &value : {json(2.0), json(1), json(-0.5), json("a"), json(true)}) {
       json file = fileOf(family);
       file[key] = value;
-      CHECK_THROWS_WITH(parseConfig(file.dump(), "config.json"), Catch::Contains("key '" + key + "'") && Catch::Contains("at least 0 and below 1"));
+      CHECK_THROWS_WITH(
+          parseConfig(file.dump(), "config.json"),
+          Catch::Contains("key '" + key + "'") && Catch::Contains("at least 0 and below 1"));
     }
 }
 
@@ -240,10 +332,12 @@ TEST_CASE("the error for a value that a layer cannot have says which it has") {
   json file = fileOf("bert");
   file["norm_type"] = "rms";
   CHECK_THROWS_WITH(parseConfig(file.dump(), "config.json"),
-                    "config.json: key 'norm_type' = \"rms\": changes the mathematics of a layer and is not supported; supported is "
+                    "config.json: key 'norm_type' = \"rms\": changes the mathematics of a layer "
+                    "and is not supported; supported is "
                     "\"layer_norm\" or \"layernorm\" or \"LayerNorm\"");
   file["norm_type"] = "layer_norm";
   file["use_gated_mlp"] = true;
   CHECK_THROWS_WITH(parseConfig(file.dump(), "config.json"),
-                    "config.json: key 'use_gated_mlp' = true: changes the mathematics of a layer and is not supported; supported is false");
+                    "config.json: key 'use_gated_mlp' = true: changes the mathematics of a layer "
+                    "and is not supported; supported is false");
 }

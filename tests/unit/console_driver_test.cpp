@@ -45,7 +45,9 @@ TEST_CASE("a shortened text keeps its beginning and says that it was cut") {
 }
 
 TEST_CASE("wrapping keeps every word, in order, within the width") {
-  const std::string text = "note: one two three four five six seven eight nine ten\n  indented eleven twelve thirteen fourteen\n\nlast\n";
+  const std::string text =
+      "note: one two three four five six seven eight nine ten\n  indented eleven twelve thirteen "
+      "fourteen\n\nlast\n";
   for (const size_t width : {12, 20, 40, 100}) {
     CAPTURE(width);
     const std::string result = wrapped(text, width);
@@ -55,7 +57,8 @@ TEST_CASE("wrapping keeps every word, in order, within the width") {
   }
   CHECK(wrapped(text, 100) == text);
   CHECK(wrapped(text, unlimitedColumns) == text);
-  CHECK(wrapped("  aa bb cc", 7) == "  aa bb\n   cc");  // the indent of what is continued takes half of the width at most
+  CHECK(wrapped("  aa bb cc", 7) ==
+        "  aa bb\n   cc");  // the indent of what is continued takes half of the width at most
   CHECK(wrapped("kernel:  12 us   of all", 16) == "kernel:  12 us\n  of all");
 }
 
@@ -73,7 +76,8 @@ TEST_CASE("a table that fits is printed as it is") {
 
 TEST_CASE("a table gives way where nothing is a figure") {
   Table table({{"kernel", left}, {"time", right}, {"why", text}});
-  table.addRow({std::string(50, 'k'), "123.4 us", "one two three four five six seven eight nine ten eleven twelve"});
+  table.addRow({std::string(50, 'k'), "123.4 us",
+                "one two three four five six seven eight nine ten eleven twelve"});
   for (const size_t width : {48, 60, 80, 100}) {
     CAPTURE(width);
     const std::string result = table.print(width);
@@ -85,19 +89,24 @@ TEST_CASE("a table gives way where nothing is a figure") {
   CHECK(table.print(unlimitedColumns).find("...") == std::string::npos);
 }
 
-TEST_CASE("figures that do not fit side by side stand in several tables, each with the first column") {
+TEST_CASE(
+    "figures that do not fit side by side stand in several tables, each with the first column") {
   std::vector<std::pair<std::string, Table::Align>> columns = {{"kernel", left}};
   std::vector<std::string> row = {"softmax"};
-  for (int column = 0; column < 12; ++column) columns.emplace_back("figure " + std::to_string(column), right), row.push_back("12345.678");
+  for (int column = 0; column < 12; ++column)
+    columns.emplace_back("figure " + std::to_string(column), right), row.push_back("12345.678");
   Table table(columns);
   table.addRow(row);
   const std::string result = table.print(60);
   CHECK(widest(result) <= 60);
-  for (int column = 0; column < 12; ++column) CHECK(result.find("figure " + std::to_string(column)) != std::string::npos);
+  for (int column = 0; column < 12; ++column)
+    CHECK(result.find("figure " + std::to_string(column)) != std::string::npos);
   size_t figures = 0, names = 0;
   for (const std::string &line : linesOf(result)) {
     names += line.starts_with("softmax");
-    for (size_t at = line.find("12345.678"); at != std::string::npos; at = line.find("12345.678", at + 1)) ++figures;
+    for (size_t at = line.find("12345.678"); at != std::string::npos;
+         at = line.find("12345.678", at + 1))
+      ++figures;
   }
   CHECK(figures == 12);
   CHECK(names == 3);

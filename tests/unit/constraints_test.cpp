@@ -1,4 +1,5 @@
-// Every constraint id of ir/SPEC.md has a negative test that breaks it, and every negative test names a real constraint.
+// Every constraint id of ir/SPEC.md has a negative test that breaks it, and every negative test
+// names a real constraint.
 #include "tests/support/NonEmpty.h"
 
 #include <catch2/catch.hpp>
@@ -23,7 +24,8 @@ std::string read(const std::filesystem::path &path) {
 std::set<std::string> idsIn(const std::string &text) {
   const std::regex id("\\b([a-z]+(?:_[a-z]+)*_c[0-9]+)\\b");
   std::set<std::string> ids;
-  for (std::sregex_iterator at(text.begin(), text.end(), id), end; at != end; ++at) ids.insert((*at)[1]);
+  for (std::sregex_iterator at(text.begin(), text.end(), id), end; at != end; ++at)
+    ids.insert((*at)[1]);
   return ids;
 }
 
@@ -34,9 +36,11 @@ TEST_CASE("constraints of the specification and negative tests agree") {
   const std::set<std::string> specified = idsIn(read(source / "ir" / "SPEC.md"));
   std::set<std::string> tested;
   const std::regex message("expected-error(?:-re)? @\\+1 \\{\\{([a-z_]+_c[0-9]+): ");
-  for (const auto &entry : std::filesystem::directory_iterator(source / "tests" / "lit" / "invalid")) {
+  for (const auto &entry :
+       std::filesystem::directory_iterator(source / "tests" / "lit" / "invalid")) {
     const std::string text = read(entry.path());
-    for (std::sregex_iterator at(text.begin(), text.end(), message), end; at != end; ++at) tested.insert((*at)[1]);
+    for (std::sregex_iterator at(text.begin(), text.end(), message), end; at != end; ++at)
+      tested.insert((*at)[1]);
   }
   CHECK(specified.size() > 80);
   for (const std::string &id : nonEmpty(specified)) {

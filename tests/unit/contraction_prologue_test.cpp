@@ -1,5 +1,5 @@
-// Operands that are made on load: which kernels have a prologue, the roles of what it reads, every refusal, how it must lie, and which
-// families take it.
+// Operands that are made on load: which kernels have a prologue, the roles of what it reads, every
+// refusal, how it must lie, and which families take it.
 #include "codegen/Emit.h"
 #include "kernel/AmpereTile.h"
 #include "kernel/ConfigurationText.h"
@@ -26,7 +26,8 @@ using namespace weft::samples;
 
 namespace {
 
-const std::map<char, int64_t> letters = {{'b', 2}, {'j', 6}, {'i', 16}, {'u', 10}, {'n', 2}, {'q', 7}};
+const std::map<char, int64_t> letters = {{'b', 2},  {'j', 6}, {'i', 16},
+                                         {'u', 10}, {'n', 2}, {'q', 7}};
 
 /// x[b,j,i] is to become an operand of c[b,j,u].
 struct Projection {
@@ -48,7 +49,8 @@ std::string refusalWith(const std::string &name, const std::string &axes, DType 
   return refusalOf(p.build(p.times(p.x, read)));
 }
 
-template <typename Family> std::vector<Configuration> ofFamily(const Kernel &kernel, const char *device) {
+template <typename Family>
+std::vector<Configuration> ofFamily(const Kernel &kernel, const char *device) {
   std::vector<Configuration> result;
   for (const Configuration &configuration : enumerate(kernel, findDevice(device)).legal)
     if (std::holds_alternative<Family>(configuration.knobs)) result.push_back(configuration);
@@ -57,8 +59,10 @@ template <typename Family> std::vector<Configuration> ofFamily(const Kernel &ker
 
 Configuration rowMajorConfiguration(const Kernel &kernel, const Knobs &knobs) {
   Configuration configuration{.inputs = {}, .outputs = {}, .knobs = knobs};
-  for (const int value : kernel.inputs) configuration.inputs.push_back(rowMajor(kernel.values[size_t(value)].axes.size()));
-  for (const int value : kernel.outputs) configuration.outputs.push_back(rowMajor(kernel.values[size_t(value)].axes.size()));
+  for (const int value : kernel.inputs)
+    configuration.inputs.push_back(rowMajor(kernel.values[size_t(value)].axes.size()));
+  for (const int value : kernel.outputs)
+    configuration.outputs.push_back(rowMajor(kernel.values[size_t(value)].axes.size()));
   return configuration;
 }
 
@@ -78,21 +82,30 @@ TEST_CASE("a normalization applied on load: what becomes the operand, and the ro
   CHECK(answer.region->a == kernel.inputs[0]);
   CHECK(answer.region->operands == ProductInputs{0, 5});
   CHECK(prologue.made == kernel.body[4].operands[0]);
-  const std::vector<PrologueInput> expected = {{.input = 1, .value = kernel.inputs[1], .isOverOuter = true}, {.input = 2, .value = kernel.inputs[2], .isOverOuter = true},
-                                               {.input = 3, .value = kernel.inputs[3], .isOverK = true}, {.input = 4, .value = kernel.inputs[4], .isOverK = true}};
+  const std::vector<PrologueInput> expected = {
+      {.input = 1, .value = kernel.inputs[1], .isOverOuter = true},
+      {.input = 2, .value = kernel.inputs[2], .isOverOuter = true},
+      {.input = 3, .value = kernel.inputs[3], .isOverK = true},
+      {.input = 4, .value = kernel.inputs[4], .isOverK = true}};
   CHECK(prologue.inputs == expected);
   CHECK(productTypes(kernel) == ProductTypes{DType::bf16, DType::bf16, DType::bf16});
 }
 
-TEST_CASE("rows of every member of a batch, sub-vectors of k, scalars; the second operand; a cast") {
-  const Kernel scaled = scaledContext({}, DType::f16), recomposed = recomposedContext({}, DType::f16), cast = castProjection({}, DType::f16, DType::f8e4m3);
-  const ContractionPrologue ofScaled = contractionPrologue(scaled).prologue.value(), ofRecomposed = contractionPrologue(recomposed).prologue.value(),
+TEST_CASE(
+    "rows of every member of a batch, sub-vectors of k, scalars; the second operand; a cast") {
+  const Kernel scaled = scaledContext({}, DType::f16),
+               recomposed = recomposedContext({}, DType::f16),
+               cast = castProjection({}, DType::f16, DType::f8e4m3);
+  const ContractionPrologue ofScaled = contractionPrologue(scaled).prologue.value(),
+                            ofRecomposed = contractionPrologue(recomposed).prologue.value(),
                             ofCast = contractionPrologue(cast).prologue.value();
-  CHECK(ofScaled.inputs == std::vector<PrologueInput>{{.input = 1, .value = 1, .isOverBatch = true, .isOverOuter = true}});
+  CHECK(ofScaled.inputs == std::vector<PrologueInput>{
+                               {.input = 1, .value = 1, .isOverBatch = true, .isOverOuter = true}});
   CHECK_FALSE(ofRecomposed.isOfA);
   CHECK(ofRecomposed.inputs.at(0).subVector == 32);
   CHECK(recomposed.axes[size_t(ofRecomposed.inputs.at(0).subVectorAxis)].name == "n");
-  CHECK((ofRecomposed.inputs.at(0).isOverBatch && ofRecomposed.inputs.at(0).isOverOuter && !ofRecomposed.inputs.at(0).isOverK));
+  CHECK((ofRecomposed.inputs.at(0).isOverBatch && ofRecomposed.inputs.at(0).isOverOuter &&
+         !ofRecomposed.inputs.at(0).isOverK));
   CHECK_FALSE(ofCast.isOfA);
   CHECK(ofCast.inputs == std::vector<PrologueInput>{{.input = 2, .value = 2}});
   CHECK(productTypes(cast) == ProductTypes{DType::f16, DType::f16, DType::f16});
@@ -101,10 +114,12 @@ TEST_CASE("rows of every member of a batch, sub-vectors of k, scalars; the secon
 TEST_CASE("a single row: gains along k are no second tensor of the operand's shape") {
   MadeContraction made("decode", {{'b', 1}, {'i', 64}, {'u', 8}}, DType::f16);
   const int gain = made.input("gain", "i"), x = made.input("x", "bi"), w = made.input("w", "iu");
-  const Kernel kernel = made.build(made.contract(made.map("mul", "{0} * {1}", {x, gain}, "y", "bi"), w, "bi,iu->bu", "i"));
+  const Kernel kernel = made.build(
+      made.contract(made.map("mul", "{0} * {1}", {x, gain}, "y", "bi"), w, "bi,iu->bu", "i"));
   const auto prologue = contractionRegion(kernel).region.value().prologue.value();
   CHECK(prologue.read == x);
-  CHECK(prologue.inputs == std::vector<PrologueInput>{{.input = 0, .value = gain, .isOverK = true}});
+  CHECK(prologue.inputs ==
+        std::vector<PrologueInput>{{.input = 0, .value = gain, .isOverK = true}});
 }
 
 TEST_CASE("what stands behind the contraction still does") {
@@ -118,10 +133,14 @@ TEST_CASE("what stands behind the contraction still does") {
 
 TEST_CASE("why other ops before a contraction are no prologue") {
   CHECK(refusalWith("rows", "bj").empty());
-  CHECK(refusalWith("rows", "bj", DType::f8e4m3) == "'mul' reads 'rows' of f8e4m3; f32, f16 and bf16 are taken");
-  CHECK(refusalWith("rows", "j") == "'mul' reads 'rows' along some axes of those that are one axis of the product");
-  CHECK(refusalWith("some", "ji") == "'mul' reads 'some' along some axes of those that are one axis of the product");
-  CHECK(refusalWith("rest", "bji") == "'mul' reads 'rest', a second tensor along rows and k of the operand; 'x' is one");
+  CHECK(refusalWith("rows", "bj", DType::f8e4m3) ==
+        "'mul' reads 'rows' of f8e4m3; f32, f16 and bf16 are taken");
+  CHECK(refusalWith("rows", "j") ==
+        "'mul' reads 'rows' along some axes of those that are one axis of the product");
+  CHECK(refusalWith("some", "ji") ==
+        "'mul' reads 'some' along some axes of those that are one axis of the product");
+  CHECK(refusalWith("rest", "bji") ==
+        "'mul' reads 'rest', a second tensor along rows and k of the operand; 'x' is one");
   CHECK(refusalWith("other", "q") == "'mul' reads 'other' along 'q', which the operand lacks");
   {
     Projection p;
@@ -130,26 +149,32 @@ TEST_CASE("why other ops before a contraction are no prologue") {
   {
     Projection p;
     const int drawn = p.made.map("dropout", "", {p.x}, "kept", "bji");
-    CHECK(refusalOf(p.build(drawn)) == "'dropout' draws; a prologue is a function of what it reads");
+    CHECK(refusalOf(p.build(drawn)) ==
+          "'dropout' draws; a prologue is a function of what it reads");
   }
   {
     Projection p;
-    CHECK(refusalOf(p.build(p.made.map("rotary", "", {p.x}, "turned", "bji"))) == "'rotary' is no function of single elements");
+    CHECK(refusalOf(p.build(p.made.map("rotary", "", {p.x}, "turned", "bji"))) ==
+          "'rotary' is no function of single elements");
   }
   {
     Projection p;
-    const int rows = p.made.input("rows", "bj"), twice = p.made.map("add", "{0} + {0}", {rows}, "twice", "bj");
-    CHECK(refusalOf(p.build(p.times(p.x, twice))) == "'add' gives 'twice' over other axes than the contraction's operand");
+    const int rows = p.made.input("rows", "bj"),
+              twice = p.made.map("add", "{0} + {0}", {rows}, "twice", "bj");
+    CHECK(refusalOf(p.build(p.times(p.x, twice))) ==
+          "'add' gives 'twice' over other axes than the contraction's operand");
   }
   {
     Projection p;
     const int factors = p.made.input("factors", "bjn");
-    CHECK(refusalOf(p.build(p.made.globalScaling(p.x, factors, "bji", 12))) == "'global_scaling' has sub-vectors of 12 elements; multiples of 8 are taken");
+    CHECK(refusalOf(p.build(p.made.globalScaling(p.x, factors, "bji", 12))) ==
+          "'global_scaling' has sub-vectors of 12 elements; multiples of 8 are taken");
   }
   {
     MadeContraction made("wide", letters, DType::f32);
     const int x = made.input("x", "bji"), w = made.input("w", "iu");
-    CHECK(refusalOf(made.build(made.contract(made.map("relu", "weft::relu({0})", {x}, "y", "bji"), w, "bji,iu->bju", "i"))) ==
+    CHECK(refusalOf(made.build(made.contract(made.map("relu", "weft::relu({0})", {x}, "y", "bji"),
+                                             w, "bji,iu->bju", "i"))) ==
           "'y' is f32; operands of f16 and bf16 are made on load");
   }
 }
@@ -161,7 +186,8 @@ TEST_CASE("who else may read and store what a prologue makes and reads: nobody")
     builder.last().spelling = "weft::relu({0})";
     return value;
   };
-  const int x = builder.input("x", "bji"), w = builder.input("w", "iu"), rows = builder.input("rows", "bj");
+  const int x = builder.input("x", "bji"), w = builder.input("w", "iu"),
+            rows = builder.input("rows", "bj");
   const int y = relu(x, "y", "bji");
   const int scaled = builder.op("mul", OperatorClass::elementwise, {y, rows}, "scaled", "bji");
   builder.last().spelling = "{0} * {1}";
@@ -175,7 +201,8 @@ TEST_CASE("who else may read and store what a prologue makes and reads: nobody")
   builder.last().spelling = "{0} * {1}";
   CHECK(refusalOf(builder.build({end})) == "'mul' reads 'rows', which is read behind it, too");
   Projection both;
-  const int first = both.made.map("relu", "weft::relu({0})", {both.x}, "first", "bji"), second = both.made.map("relu", "weft::relu({0})", {both.w}, "second", "iu");
+  const int first = both.made.map("relu", "weft::relu({0})", {both.x}, "first", "bji"),
+            second = both.made.map("relu", "weft::relu({0})", {both.w}, "second", "iu");
   CHECK(refusalOf(both.made.build(both.made.contract(first, second, "bji,iu->bju", "i"))) ==
         "'first' and 'second', both operands of the contraction, are computed; one may be");
   Kernel late = plain;
@@ -187,23 +214,35 @@ TEST_CASE("sums of what follows stand in other kernels") {
   Projection p;
   const int c = p.contract(p.made.map("relu", "weft::relu({0})", {p.x}, "y", "bji"));
   Kernel kernel = p.made.build(c);
-  kernel.values.push_back({.name = "total", .dtype = DType::f16, .axes = kernel.values[size_t(c)].axes, .number = -1});
+  kernel.values.push_back(
+      {.name = "total", .dtype = DType::f16, .axes = kernel.values[size_t(c)].axes, .number = -1});
   kernel.values.back().axes = {kernel.values[size_t(c)].axes.back()};
-  BodyOp sum{.name = "reduce", .operatorClass = OperatorClass::normalization, .operands = {c}, .results = {int(kernel.values.size()) - 1}};
+  BodyOp sum{.name = "reduce",
+             .operatorClass = OperatorClass::normalization,
+             .operands = {c},
+             .results = {int(kernel.values.size()) - 1}};
   sum.reducedAxes = {kernel.values[size_t(c)].axes[0], kernel.values[size_t(c)].axes[1]};
   sum.attributes = {{"kind", std::string("sum")}};
   kernel.body.push_back(sum);
   kernel.outputs.push_back(int(kernel.values.size()) - 1);
-  CHECK(refusalOf(kernel) == "'reduce' to 'total' stands in one kernel with ops before the contraction");
+  CHECK(refusalOf(kernel) ==
+        "'reduce' to 'total' stands in one kernel with ops before the contraction");
 }
 
 TEST_CASE("a tile whose products ptxas serializes beside threads that copy and make is refused") {
-  const Kernel aligned = normalizedProjection({}, DType::f16), odd = normalizedProjection({.b = 3, .j = 50, .i = 203, .u = 331}, DType::f16);
+  const Kernel aligned = normalizedProjection({}, DType::f16),
+               odd = normalizedProjection({.b = 3, .j = 50, .i = 203, .u = 331}, DType::f16);
   const auto refusal = [](const Kernel &kernel, int tileM, int tileN) {
-    const HopperContractionKnobs tile{.schedule = HopperSchedule::pingPong, .tileM = tileM, .tileN = tileN, .stages = 4, .staging = 2};
+    const HopperContractionKnobs tile{.schedule = HopperSchedule::pingPong,
+                                      .tileM = tileM,
+                                      .tileN = tileN,
+                                      .stages = 4,
+                                      .staging = 2};
     Configuration one{.knobs = tile};
-    for (const int value : kernel.inputs) one.inputs.push_back(rowMajor(kernel.values[size_t(value)].axes.size()));
-    for (const int value : kernel.outputs) one.outputs.push_back(rowMajor(kernel.values[size_t(value)].axes.size()));
+    for (const int value : kernel.inputs)
+      one.inputs.push_back(rowMajor(kernel.values[size_t(value)].axes.size()));
+    for (const int value : kernel.outputs)
+      one.outputs.push_back(rowMajor(kernel.values[size_t(value)].axes.size()));
     return hopperRefusal(kernel, one, tile, findDevice("h200").sharedMemoryPerBlock);
   };
   CHECK(refusal(aligned, 64, 128) == "");
@@ -213,7 +252,8 @@ TEST_CASE("a tile whose products ptxas serializes beside threads that copy and m
 
 TEST_CASE("families: two take operands that are made on load, the others say why not") {
   const Kernel kernel = normalizedProjection({}, DType::f16);
-  const Configurations h200 = enumerate(kernel, findDevice("h200")), a100 = enumerate(kernel, findDevice("a100"));
+  const Configurations h200 = enumerate(kernel, findDevice("h200")),
+                       a100 = enumerate(kernel, findDevice("a100"));
   std::set<std::string> families;
   for (const Configuration &one : nonEmpty(h200.legal)) {
     families.emplace(familyOf(one.knobs));
@@ -229,8 +269,11 @@ TEST_CASE("families: two take operands that are made on load, the others say why
       if (excluded.family == family) return excluded.reason;
     return std::string();
   };
-  CHECK(reasonOf(h200, "cublaslt") == "'sub' stands before the contraction; the library reads its operands as they are in memory");
-  CHECK(reasonOf(h200, "plain-contraction") == "'sub' stands before the contraction, whose operands are read as they are in memory");
+  CHECK(
+      reasonOf(h200, "cublaslt") ==
+      "'sub' stands before the contraction; the library reads its operands as they are in memory");
+  CHECK(reasonOf(h200, "plain-contraction") ==
+        "'sub' stands before the contraction, whose operands are read as they are in memory");
   CHECK(prologueRefusals(findDevice("a100"))(kernel).empty());
   CHECK(prologueRefusals(findDevice("v100"))(kernel).find("sm_80 and later") != std::string::npos);
   CHECK(!ofFamily<AmpereContractionKnobs>(scaledBiasedProjection({}, DType::f16), "a100").empty());
@@ -244,7 +287,9 @@ TEST_CASE("a norm applied on load by sums of its rows") {
     REQUIRE(answer.region);
     REQUIRE(answer.region->prologue);
     CHECK(answer.region->prologue->read == kernel.inputs[0]);
-    std::vector<PrologueInput> expected = {{.input = 1, .value = kernel.inputs[1], .isOverOuter = true}, {.input = 2, .value = kernel.inputs[2], .isOverK = true}};
+    std::vector<PrologueInput> expected = {
+        {.input = 1, .value = kernel.inputs[1], .isOverOuter = true},
+        {.input = 2, .value = kernel.inputs[2], .isOverK = true}};
     if (!isRms) {
       expected[1] = {.input = 2, .value = kernel.inputs[2], .isOverOuter = true};
       expected.push_back({.input = 3, .value = kernel.inputs[3], .isOverK = true});
@@ -254,12 +299,17 @@ TEST_CASE("a norm applied on load by sums of its rows") {
 }
 
 TEST_CASE("row-major tensors are taken, by every kind of prologue") {
-  for (const PrologueExtents &extents : {PrologueExtents{}, {.b = 8, .h = 16, .j = 512, .k = 512, .i = 1024, .p = 64, .u = 1024}, {.b = 3, .h = 2, .j = 50, .k = 203, .i = 203, .p = 40, .u = 331}})
+  for (const PrologueExtents &extents :
+       {PrologueExtents{},
+        {.b = 8, .h = 16, .j = 512, .k = 512, .i = 1024, .p = 64, .u = 1024},
+        {.b = 3, .h = 2, .j = 50, .k = 203, .i = 203, .p = 40, .u = 331}})
     for (const Kernel &kernel : nonEmpty(madeContractions(extents, DType::bf16))) {
       INFO(kernel.name);
       LayoutConstraints rows;
-      for (const int value : kernel.inputs) rows.inputs.push_back(rowMajor(kernel.values[size_t(value)].axes.size()));
-      for (const int value : kernel.outputs) rows.outputs.push_back(rowMajor(kernel.values[size_t(value)].axes.size()));
+      for (const int value : kernel.inputs)
+        rows.inputs.push_back(rowMajor(kernel.values[size_t(value)].axes.size()));
+      for (const int value : kernel.outputs)
+        rows.outputs.push_back(rowMajor(kernel.values[size_t(value)].axes.size()));
       CHECK(!enumerate(kernel, findDevice("h200"), rows).legal.empty());
       CHECK(!enumerate(kernel, findDevice("a100"), rows).legal.empty());
     }
@@ -270,26 +320,38 @@ TEST_CASE("how what a prologue reads must lie") {
   const ContractionPrologue prologue = contractionPrologue(kernel).prologue.value();
   Configuration configuration = rowMajorConfiguration(kernel, AmpereContractionKnobs{});
   CHECK(prologueLayoutRefusal(kernel, configuration, prologue).empty());
-  CHECK(prologueStrides(kernel, configuration, prologue, prologue.inputs[0]) == PrologueStrides{.batch = 72, .outer = 1});
+  CHECK(prologueStrides(kernel, configuration, prologue, prologue.inputs[0]) ==
+        PrologueStrides{.batch = 72, .outer = 1});
   configuration.inputs[1].order = {2, 0, 1};  // j slowest
-  CHECK(prologueStrides(kernel, configuration, prologue, prologue.inputs[0]) == PrologueStrides{.batch = 1, .outer = 6});
+  CHECK(prologueStrides(kernel, configuration, prologue, prologue.inputs[0]) ==
+        PrologueStrides{.batch = 1, .outer = 6});
   configuration.inputs[1].order = {0, 2, 1};  // between the axes of the batch
-  CHECK(prologueLayoutRefusal(kernel, configuration, prologue) == "'inverse', which is read before the contraction, does not lie as the product's axes do");
-  CHECK_THROWS_WITH(codegen::emit(kernel, configuration, "sm_80"), Catch::Contains("does not lie as the product's axes do"));
-  configuration.knobs = HopperContractionKnobs{.schedule = HopperSchedule::pingPong, .tileM = 64, .tileN = 128, .stages = 4};
-  CHECK_THROWS_WITH(codegen::emit(kernel, configuration, "sm_90a"), Catch::Contains("does not lie as the product's axes do"));
+  CHECK(prologueLayoutRefusal(kernel, configuration, prologue) ==
+        "'inverse', which is read before the contraction, does not lie as the product's axes do");
+  CHECK_THROWS_WITH(codegen::emit(kernel, configuration, "sm_80"),
+                    Catch::Contains("does not lie as the product's axes do"));
+  configuration.knobs = HopperContractionKnobs{
+      .schedule = HopperSchedule::pingPong, .tileM = 64, .tileN = 128, .stages = 4};
+  CHECK_THROWS_WITH(codegen::emit(kernel, configuration, "sm_90a"),
+                    Catch::Contains("does not lie as the product's axes do"));
   const Kernel recomposed = recomposedContext({}, DType::f16);
   const ContractionPrologue subVectors = contractionPrologue(recomposed).prologue.value();
-  CHECK(prologueStrides(recomposed, rowMajorConfiguration(recomposed, AmpereContractionKnobs{}), subVectors, subVectors.inputs[0]) ==
+  CHECK(prologueStrides(recomposed, rowMajorConfiguration(recomposed, AmpereContractionKnobs{}),
+                        subVectors, subVectors.inputs[0]) ==
         PrologueStrides{.batch = 72 * 5, .outer = 5, .k = 1});
 }
 
-TEST_CASE("who makes the operand of sm_90a: the copy engine's slices are rewritten, all else is made by threads that copy") {
+TEST_CASE(
+    "who makes the operand of sm_90a: the copy engine's slices are rewritten, all else is made by "
+    "threads that copy") {
   const auto productOf = [](const Kernel &kernel) {
-    return hopperProduct(kernel, rowMajorConfiguration(kernel, HopperContractionKnobs{})).product.value();
+    return hopperProduct(kernel, rowMajorConfiguration(kernel, HopperContractionKnobs{}))
+        .product.value();
   };
-  const HopperProduct aligned = productOf(normalizedProjection({}, DType::f16)), odd = productOf(normalizedProjection({.i = 135}, DType::f16)),
-                      oddOther = productOf(normalizedProjection({.u = 263}, DType::f16)), cast = productOf(castProjection({}, DType::f16, DType::f32)),
+  const HopperProduct aligned = productOf(normalizedProjection({}, DType::f16)),
+                      odd = productOf(normalizedProjection({.i = 135}, DType::f16)),
+                      oddOther = productOf(normalizedProjection({.u = 263}, DType::f16)),
+                      cast = productOf(castProjection({}, DType::f16, DType::f32)),
                       sameWidth = productOf(castProjection({}, DType::f16, DType::bf16));
   CHECK((aligned.a.isMade && !aligned.b.isMade && aligned.a.isByEngine && aligned.b.isByEngine));
   CHECK(isMadeByEngine(aligned));
@@ -297,48 +359,71 @@ TEST_CASE("who makes the operand of sm_90a: the copy engine's slices are rewritt
   CHECK((oddOther.a.isMade && !oddOther.a.isByEngine && !oddOther.b.isByEngine));
   CHECK((cast.b.isMade && !cast.b.isByEngine && cast.a.isByEngine));
   CHECK(isMadeByEngine(sameWidth));
-  const HopperContractionKnobs tile{.schedule = HopperSchedule::pingPong, .tileM = 128, .tileN = 128, .stages = 4};
+  const HopperContractionKnobs tile{
+      .schedule = HopperSchedule::pingPong, .tileM = 128, .tileN = 128, .stages = 4};
   CHECK(hopperSharedBytes(tile, true) - hopperSharedBytes(tile) == 8 * 4);
   HopperContractionKnobs split = tile;
   split.splits = 2;
   CHECK(hopperTileRefusal(aligned, tile, 0).empty());
-  CHECK(hopperTileRefusal(aligned, split, 0) == "blocks share the k of a tile whose operand is made on load or scaled; one does");
-  CHECK(hopperTileRefusal(aligned, {.schedule = HopperSchedule::narrow, .tileM = 64, .tileN = 8}, 0) == "narrow tiles take operands as they are in memory");
+  CHECK(hopperTileRefusal(aligned, split, 0) ==
+        "blocks share the k of a tile whose operand is made on load or scaled; one does");
+  CHECK(hopperTileRefusal(aligned, {.schedule = HopperSchedule::narrow, .tileM = 64, .tileN = 8},
+                          0) == "narrow tiles take operands as they are in memory");
 }
 
-TEST_CASE("sums of products are scaled in the place of an operand: rows of the skeleton's A, runs of whole slices, nothing else before") {
+TEST_CASE(
+    "sums of products are scaled in the place of an operand: rows of the skeleton's A, runs of "
+    "whole slices, nothing else before") {
   const auto productOf = [](const Kernel &kernel, bool isSwapped) {
     Configuration configuration = rowMajorConfiguration(kernel, HopperContractionKnobs{});
-    if (isSwapped) std::ranges::swap(configuration.outputs[0].order[2], configuration.outputs[0].order[3]);
+    if (isSwapped)
+      std::ranges::swap(configuration.outputs[0].order[2], configuration.outputs[0].order[3]);
     return hopperProduct(kernel, configuration).product.value();
   };
   const PrologueExtents extents{.b = 2, .h = 2, .j = 72, .k = 192, .p = 64};
   const HopperProduct rows = productOf(recomposedRows(extents, DType::f16, 64, true), false);
   CHECK((rows.isScaled() && !rows.isAnyMade() && !rows.isSwapped));
-  CHECK(productOf(recomposedRows(extents, DType::bf16, 128, false), false).isScaled());  // runs of two slices, the last one short
+  CHECK(productOf(recomposedRows(extents, DType::bf16, 128, false), false)
+            .isScaled());  // runs of two slices, the last one short
   // The result contiguous along the rows of the scaled operand: the skeleton's A is the other one.
   CHECK((productOf(recomposedRows(extents, DType::f16, 64, true), true).isAnyMade()));
-  for (const Kernel &made : {recomposedRows(extents, DType::f16, 32, true), recomposedRows({.b = 2, .h = 2, .j = 72, .k = 196, .p = 64}, DType::f16, 64, true),
-                             scaledContext(extents, DType::f16)}) {
+  for (const Kernel &made :
+       {recomposedRows(extents, DType::f16, 32, true),
+        recomposedRows({.b = 2, .h = 2, .j = 72, .k = 196, .p = 64}, DType::f16, 64, true),
+        scaledContext(extents, DType::f16)}) {
     INFO(made.name);
     const HopperProduct product = productOf(made, false);
     CHECK((product.isAnyMade() && !product.isScaled()));
   }
-  MadeContraction half("half", {{'h', 1}, {'b', 2}, {'j', 64}, {'k', 128}, {'n', 2}, {'p', 64}}, DType::f16);
-  const int halfX = half.input("x", "hbjk"), halfFactors = half.input("factors", "hbjn"), halfV = half.input("v", "phbk");
-  CHECK(productOf(half.build(half.contract(half.globalScaling(halfX, halfFactors, "hbjk", 64), halfV, "hbjk,phbk->hbjp", "k")), false).isAnyMade());
-  MadeContraction longer("longer", {{'h', 1}, {'b', 2}, {'j', 64}, {'k', 128}, {'n', 2}, {'p', 64}}, DType::f16);
-  const int x = longer.input("x", "hbjk"), factors = longer.input("factors", "hbjn", DType::f32), v = longer.input("v", "phbk");
-  const int doubled = longer.map("scale", "2.0f * {0}", {longer.globalScaling(x, factors, "hbjk", 64)}, "doubled", "hbjk");
-  CHECK(productOf(longer.build(longer.contract(doubled, v, "hbjk,phbk->hbjp", "k")), false).isAnyMade());
+  MadeContraction half("half", {{'h', 1}, {'b', 2}, {'j', 64}, {'k', 128}, {'n', 2}, {'p', 64}},
+                       DType::f16);
+  const int halfX = half.input("x", "hbjk"), halfFactors = half.input("factors", "hbjn"),
+            halfV = half.input("v", "phbk");
+  CHECK(productOf(half.build(half.contract(half.globalScaling(halfX, halfFactors, "hbjk", 64),
+                                           halfV, "hbjk,phbk->hbjp", "k")),
+                  false)
+            .isAnyMade());
+  MadeContraction longer("longer", {{'h', 1}, {'b', 2}, {'j', 64}, {'k', 128}, {'n', 2}, {'p', 64}},
+                         DType::f16);
+  const int x = longer.input("x", "hbjk"), factors = longer.input("factors", "hbjn", DType::f32),
+            v = longer.input("v", "phbk");
+  const int doubled = longer.map("scale", "2.0f * {0}",
+                                 {longer.globalScaling(x, factors, "hbjk", 64)}, "doubled", "hbjk");
+  CHECK(productOf(longer.build(longer.contract(doubled, v, "hbjk,phbk->hbjp", "k")), false)
+            .isAnyMade());
 
-  HopperContractionKnobs tile{.schedule = HopperSchedule::pingPong, .tileM = 128, .tileN = 64, .stages = 8};
+  HopperContractionKnobs tile{
+      .schedule = HopperSchedule::pingPong, .tileM = 128, .tileN = 64, .stages = 8};
   CHECK(hopperTileRefusal(rows, tile, 0).empty());
   tile.splits = 2;
-  CHECK(hopperTileRefusal(rows, tile, 0) == "blocks share the k of a tile whose operand is made on load or scaled; one does");
-  CHECK(hopperTileRefusal(rows, {.schedule = HopperSchedule::narrow, .tileM = 64, .tileN = 8}, 0) == "narrow tiles take operands as they are in memory");
-  CHECK_THAT(hopperTileRefusal(rows, {.schedule = HopperSchedule::pingPong, .tileM = 128, .tileN = 128, .stages = 4}, 0),
-             Catch::StartsWith("268 sums and factors a thread and 0 registers of the epilogue"));
+  CHECK(hopperTileRefusal(rows, tile, 0) ==
+        "blocks share the k of a tile whose operand is made on load or scaled; one does");
+  CHECK(hopperTileRefusal(rows, {.schedule = HopperSchedule::narrow, .tileM = 64, .tileN = 8}, 0) ==
+        "narrow tiles take operands as they are in memory");
+  CHECK_THAT(
+      hopperTileRefusal(
+          rows, {.schedule = HopperSchedule::pingPong, .tileM = 128, .tileN = 128, .stages = 4}, 0),
+      Catch::StartsWith("268 sums and factors a thread and 0 registers of the epilogue"));
 }
 
 TEST_CASE("factors of sub-vectors lie in the order of the operand, or row beside row") {
@@ -356,7 +441,9 @@ TEST_CASE("an operand that is made on load has one stride along each group of ax
   configuration.outputs[0].order = {1, 0, 2};  // rows (b,j) of x do not merge in it
   const HopperProductAnswer answer = hopperProduct(kernel, configuration);
   CHECK_FALSE(answer.product);
-  CHECK(answer.refusal == "the layouts give a group of axes several strides, which an operand that is made on load does not take");
+  CHECK(answer.refusal ==
+        "the layouts give a group of axes several strides, which an operand that is made on load "
+        "does not take");
 }
 
 TEST_CASE("a row is of the kernel, and of every layout of one form") {
@@ -365,12 +452,14 @@ TEST_CASE("a row is of the kernel, and of every layout of one form") {
   Configuration configuration = rowMajorConfiguration(kernel, HopperContractionKnobs{});
   const std::string form = contractionForm(kernel, configuration);
   configuration.inputs[1].order = {1, 0}, configuration.inputs[2].order = {1, 0};
-  CHECK_THROWS_AS(contractionForm(kernel, configuration), Error);  // j and b are one axis of the product
+  CHECK_THROWS_AS(contractionForm(kernel, configuration),
+                  Error);  // j and b are one axis of the product
   configuration.inputs[0].order = {1, 0, 2}, configuration.outputs[0].order = {1, 0, 2};
   CHECK(contractionForm(kernel, configuration) == form);
 }
 
-TEST_CASE("operands may have gaps as those of a contraction alone, what else a prologue reads has none") {
+TEST_CASE(
+    "operands may have gaps as those of a contraction alone, what else a prologue reads has none") {
   const Kernel kernel = normalizedProjection({}, DType::f16);
   Layout gaps = rowMajor(3);
   gaps.strides = {72 * 200, 200, 1};
@@ -380,19 +469,25 @@ TEST_CASE("operands may have gaps as those of a contraction alone, what else a p
   CHECK(gapsRefusal(kernel, 1, ofRows) == "ops before the contraction read it");
 }
 
-TEST_CASE("unmeasured, a prologue costs more than the product alone; less than a kernel of its own only where few tiles make the operand") {
+TEST_CASE(
+    "unmeasured, a prologue costs more than the product alone; less than a kernel of its own only "
+    "where few tiles make the operand") {
   const auto best = [](const Kernel &kernel, const char *device) {
     const auto model = analyticCostModel(findDevice(device));
     double seconds = 1;
-    for (const Configuration &one : enumerate(kernel, findDevice(device)).legal) seconds = std::min(seconds, model->cost(kernel, one).seconds);
+    for (const Configuration &one : enumerate(kernel, findDevice(device)).legal)
+      seconds = std::min(seconds, model->cost(kernel, one).seconds);
     return seconds;
   };
   // One tile along p makes probabilities once. Measured: 141 us of 198.
   const std::map<char, int64_t> context{{'b', 2}, {'h', 16}, {'j', 2048}, {'k', 2048}, {'p', 64}};
   MadeContraction scale("scale", context, DType::f16);
-  const int exponentials = scale.input("exponentials", "hbjk"), inverse = scale.input("inverse", "hbj", DType::f32);
-  const Kernel scaled = scale.build(scale.map("mul", "{0} * {1}", {exponentials, inverse}, "prob", "hbjk"));
-  const double made = best(scaledContext({.b = 2, .h = 16, .j = 2048, .k = 2048, .p = 64}, DType::f16), "h200");
+  const int exponentials = scale.input("exponentials", "hbjk"),
+            inverse = scale.input("inverse", "hbj", DType::f32);
+  const Kernel scaled =
+      scale.build(scale.map("mul", "{0} * {1}", {exponentials, inverse}, "prob", "hbjk"));
+  const double made =
+      best(scaledContext({.b = 2, .h = 16, .j = 2048, .k = 2048, .p = 64}, DType::f16), "h200");
   const double product = best(contractKernel(context, "phbk", "hbjk", "phbj"), "h200");
   CHECK(made > product);
   CHECK(made < product + best(scaled, "h200"));
@@ -403,17 +498,25 @@ TEST_CASE("unmeasured, a prologue costs more than the product alone; less than a
     MadeContraction gain("gain", {{'b', 8}, {'j', 512}, {'i', 1024}}, DType::f16);
     const int x = gain.input("x", "bji"), of = gain.input("gain", "i");
     const Kernel alone = gain.build(gain.map("mul", "{0} * {1}", {x, of}, "y", "bji"));
-    const double projection = best(contractKernel({{'b', 8}, {'j', 512}, {'i', 1024}, {'u', extents.u}}, "bji", "iu", "bju"), device);
+    const double projection = best(
+        contractKernel({{'b', 8}, {'j', 512}, {'i', 1024}, {'u', extents.u}}, "bji", "iu", "bju"),
+        device);
     CHECK(best(gained, device) > projection + best(alone, device));
   }
 }
 
-TEST_CASE("single elements in fp64: the operand is rounded to its type, and off by a neighbour only near a tie") {
+TEST_CASE(
+    "single elements in fp64: the operand is rounded to its type, and off by a neighbour only near "
+    "a tie") {
   MadeContraction made("rounded", {{'m', 1}, {'k', 1}, {'n', 1}}, DType::f16);
   const int x = made.input("x", "mk", DType::f32), w = made.input("w", "kn");
-  const Kernel kernel = made.build(made.contract(made.map("cast", "{0}", {x}, "narrow", "mk"), w, "mk,kn->mn", "k"));
+  const Kernel kernel =
+      made.build(made.contract(made.map("cast", "{0}", {x}, "narrow", "mk"), w, "mk,kn->mn", "k"));
   const auto at = [&](double element) {
-    reference::PointEvaluator evaluator(kernel, {[&](std::span<const int64_t>) { return element; }, [](std::span<const int64_t>) { return 1.0; }}, {});
+    reference::PointEvaluator evaluator(kernel,
+                                        {[&](std::span<const int64_t>) { return element; },
+                                         [](std::span<const int64_t>) { return 1.0; }},
+                                        {});
     const std::vector<int64_t> origin = {0, 0};
     return evaluator.output(0, origin);
   };
@@ -422,17 +525,25 @@ TEST_CASE("single elements in fp64: the operand is rounded to its type, and off 
   CHECK(at(1 + 0x1.8p-11).value == 1 + 0x1p-10);
 }
 
-TEST_CASE("an operand that is scaled may stay unrounded: that sum is admitted, and nothing like a run's factor for another's") {
-  const Kernel kernel = recomposedRows({.b = 1, .h = 1, .j = 1, .k = 128, .p = 1}, DType::f16, 64, false);
+TEST_CASE(
+    "an operand that is scaled may stay unrounded: that sum is admitted, and nothing like a run's "
+    "factor for another's") {
+  const Kernel kernel =
+      recomposedRows({.b = 1, .h = 1, .j = 1, .k = 128, .p = 1}, DType::f16, 64, false);
   const auto at = [&](double x, double first, double second) {
-    reference::PointEvaluator evaluator(kernel, {[&](std::span<const int64_t>) { return x; },
-                                                 [&](std::span<const int64_t> place) { return place[3] == 0 ? first : second; },
-                                                 [](std::span<const int64_t>) { return 1.0; }}, {});
+    reference::PointEvaluator evaluator(
+        kernel,
+        {[&](std::span<const int64_t>) { return x; },
+         [&](std::span<const int64_t> place) { return place[3] == 0 ? first : second; },
+         [](std::span<const int64_t>) { return 1.0; }},
+        {});
     return evaluator.output(0, std::vector<int64_t>(4, 0));
   };
-  const double x = 1 + 0x1p-10, factor = 1 + 0x1p-11;  // whose product is rounded by nearly half a unit
+  const double x = 1 + 0x1p-10,
+               factor = 1 + 0x1p-11;  // whose product is rounded by nearly half a unit
   const reference::Point point = at(x, factor, factor);
-  const double unrounded = 64 * x * factor, rounded = 64 * (1 + 0x1p-9);  // times 0.5 for 128 elements
+  const double unrounded = 64 * x * factor,
+               rounded = 64 * (1 + 0x1p-9);  // times 0.5 for 128 elements
   CHECK(std::abs(point.value - rounded) < 1e-9);
   CHECK(std::abs(unrounded - rounded) > 0.01);
   CHECK(std::abs(point.value - unrounded) <= point.error);

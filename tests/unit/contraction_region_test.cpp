@@ -1,4 +1,5 @@
-// Fused contractions: which kernels are one, the role of what their epilogues read, and every refusal.
+// Fused contractions: which kernels are one, the role of what their epilogues read, and every
+// refusal.
 #include "kernel/ContractionRegion.h"
 #include "tests/unit/SampleKernels.h"
 #include "tests/unit/SampleSoftmaxes.h"
@@ -10,7 +11,8 @@ using namespace weft::samples;
 
 namespace {
 
-const std::map<char, int64_t> extents = {{'b', 2}, {'j', 6}, {'i', 16}, {'u', 10}, {'h', 3}, {'o', 1}, {'r', 4}};
+const std::map<char, int64_t> extents = {{'b', 2}, {'j', 6}, {'i', 16}, {'u', 10},
+                                         {'h', 3}, {'o', 1}, {'r', 4}};
 
 /// c[b,j,u] = x[b,j,i] w[i,u], to be continued.
 struct Projection {
@@ -19,22 +21,28 @@ struct Projection {
 
   /// What the epilogue reads must be added before the first op.
   Projection() : x(builder.input("x", "bji")), w(builder.input("w", "iu")) {}
-  int input(const std::string &name, const std::string &letters) { return builder.input(name, letters); }
+  int input(const std::string &name, const std::string &letters) {
+    return builder.input(name, letters);
+  }
   int contract() {
     c = builder.op("contract", OperatorClass::contraction, {x, w}, "c", "bju", "i");
     builder.last().attributes["spec"] = std::string("bji,iu->bju");
     return c;
   }
-  int map(const std::string &name, std::vector<int> operands, const std::string &result, const std::string &letters = "bju") {
-    const int value = builder.op(name, OperatorClass::elementwise, std::move(operands), result, letters);
+  int map(const std::string &name, std::vector<int> operands, const std::string &result,
+          const std::string &letters = "bju") {
+    const int value =
+        builder.op(name, OperatorClass::elementwise, std::move(operands), result, letters);
     builder.last().spelling = "{0}";
     return value;
   }
 };
 
 /// A reduction of p's result, or of what follows it, to `letters`.
-int reduce(Projection &p, int of, const std::string &kind, const std::string &letters, const std::string &reduced, const std::string &result = "total") {
-  const int value = p.builder.op("reduce", OperatorClass::normalization, {of}, result, letters, reduced);
+int reduce(Projection &p, int of, const std::string &kind, const std::string &letters,
+           const std::string &reduced, const std::string &result = "total") {
+  const int value =
+      p.builder.op("reduce", OperatorClass::normalization, {of}, result, letters, reduced);
   p.builder.last().attributes["kind"] = kind;
   return value;
 }
@@ -48,7 +56,8 @@ std::string refusalOf(const Kernel &kernel) {
 }  // namespace
 
 TEST_CASE("a contraction alone is a region without an epilogue") {
-  const auto answer = contractionRegion(contractKernel({{'m', 4}, {'n', 5}, {'k', 6}}, "mk", "kn", "mn"));
+  const auto answer =
+      contractionRegion(contractKernel({{'m', 4}, {'n', 5}, {'k', 6}}, "mk", "kn", "mn"));
   REQUIRE(answer.region);
   CHECK(answer.region->isPlain());
   CHECK(answer.region->inputs.empty());
@@ -58,13 +67,17 @@ TEST_CASE("a contraction alone is a region without an epilogue") {
 
 TEST_CASE("inputs of an epilogue have roles, outputs may be intermediate") {
   Projection p;
-  const int bias = p.input("bias", "u"), rows = p.input("rows", "bj"), residual = p.input("residual", "ubj"),
-            some = p.input("some", "bu"), factor = p.input("factor", "o"), row = p.input("row", "j");
+  const int bias = p.input("bias", "u"), rows = p.input("rows", "bj"),
+            residual = p.input("residual", "ubj"), some = p.input("some", "bu"),
+            factor = p.input("factor", "o"), row = p.input("row", "j");
   p.contract();
-  const int biased = p.map("bias", {p.c, bias}, "biased"), kept = p.map("dropout", {biased}, "kept");
+  const int biased = p.map("bias", {p.c, bias}, "biased"),
+            kept = p.map("dropout", {biased}, "kept");
   p.builder.last().spelling.clear();  // the bits are a function of coordinates
-  const int sum = p.map("add", {kept, residual}, "sum"), scaled = p.map("mul", {sum, rows}, "scaled");
-  const int masked = p.map("mul", {scaled, some}, "masked"), last = p.map("mul", {masked, factor}, "last");
+  const int sum = p.map("add", {kept, residual}, "sum"),
+            scaled = p.map("mul", {sum, rows}, "scaled");
+  const int masked = p.map("mul", {scaled, some}, "masked"),
+            last = p.map("mul", {masked, factor}, "last");
   const int end = p.map("sub", {last, row}, "end");
   const auto answer = contractionRegion(p.builder.build({biased, end}));
   REQUIRE(answer.region);
@@ -73,8 +86,9 @@ TEST_CASE("inputs of an epilogue have roles, outputs may be intermediate") {
   CHECK_FALSE(region.storesProduct);
   CHECK(region.c == p.c);
   const std::vector<EpilogueInput> expected = {
-      {2, bias, EpilogueRole::n},     {3, rows, EpilogueRole::m},        {4, residual, EpilogueRole::result},
-      {5, some, EpilogueRole::mixed}, {6, factor, EpilogueRole::scalar}, {7, row, EpilogueRole::mixed}};
+      {2, bias, EpilogueRole::n},          {3, rows, EpilogueRole::m},
+      {4, residual, EpilogueRole::result}, {5, some, EpilogueRole::mixed},
+      {6, factor, EpilogueRole::scalar},   {7, row, EpilogueRole::mixed}};
   CHECK(region.inputs == expected);
 }
 
@@ -91,7 +105,8 @@ TEST_CASE("the product itself may be stored; results may lie in another logical 
 
 TEST_CASE("operands stand in any place among the inputs") {
   KernelBuilder builder("projection", extents);
-  const int bias = builder.input("bias", "u"), w = builder.input("w", "iu"), x = builder.input("x", "bji");
+  const int bias = builder.input("bias", "u"), w = builder.input("w", "iu"),
+            x = builder.input("x", "bji");
   const int c = builder.op("contract", OperatorClass::contraction, {x, w}, "c", "bju", "i");
   const int biased = builder.op("bias", OperatorClass::elementwise, {c, bias}, "biased", "bju");
   builder.last().spelling = "{0} + {1}";
@@ -99,7 +114,9 @@ TEST_CASE("operands stand in any place among the inputs") {
   const auto answer = contractionRegion(kernel);
   REQUIRE(answer.region);
   CHECK(answer.region->operands == ProductInputs{2, 1});
-  const Configuration configuration{.inputs = {rowMajor(1), rowMajor(2), rowMajor(3)}, .outputs = {rowMajor(3)}, .knobs = ContractionKnobs{}};
+  const Configuration configuration{.inputs = {rowMajor(1), rowMajor(2), rowMajor(3)},
+                                    .outputs = {rowMajor(3)},
+                                    .knobs = ContractionKnobs{}};
   const auto product = matrixProduct(kernel, configuration);
   REQUIRE(product);
   CHECK(product->m == 12);
@@ -110,7 +127,8 @@ TEST_CASE("operands stand in any place among the inputs") {
 }
 
 TEST_CASE("what is no region says why") {
-  CHECK(refusalOf(reluKernel({{'i', 4}}, "i")) == "the body does not open with a contraction of two operands");
+  CHECK(refusalOf(reluKernel({{'i', 4}}, "i")) ==
+        "the body does not open with a contraction of two operands");
   {
     KernelBuilder builder("square", {{'i', 4}, {'j', 4}, {'k', 4}});
     const int x = builder.input("x", "ik");
@@ -121,7 +139,8 @@ TEST_CASE("what is no region says why") {
     Projection p;
     p.contract();
     const int y = p.builder.op("softmax", OperatorClass::normalization, {p.c}, "y", "bju", "u");
-    CHECK(refusalOf(p.builder.build({y})) == "'softmax' is of class normalization; an epilogue is element-wise");
+    CHECK(refusalOf(p.builder.build({y})) ==
+          "'softmax' is of class normalization; an epilogue is element-wise");
   }
   {
     Projection p;
@@ -142,14 +161,16 @@ TEST_CASE("what is no region says why") {
     const int table = p.input("table", "bjur");
     p.contract();
     const int y = p.map("mul", {table, p.c}, "y", "bjur");
-    CHECK(refusalOf(p.builder.build({y})) == "'mul' gives 'y' over other axes than the contraction's result");
+    CHECK(refusalOf(p.builder.build({y})) ==
+          "'mul' gives 'y' over other axes than the contraction's result");
   }
   {
     Projection p;
     const int other = p.input("other", "bjr");
     p.contract();
     const int y = p.map("mul", {p.c, other}, "y");
-    CHECK(refusalOf(p.builder.build({y})) == "'mul' reads 'other' along an axis that the contraction's result lacks");
+    CHECK(refusalOf(p.builder.build({y})) ==
+          "'mul' reads 'other' along an axis that the contraction's result lacks");
   }
   {
     KernelBuilder builder("outer", {{'m', 4}, {'n', 5}});
@@ -163,7 +184,8 @@ TEST_CASE("what is no region says why") {
     Projection p;
     p.contract();
     const int y = p.builder.op("contract", OperatorClass::contraction, {p.c, p.w}, "y", "bji", "u");
-    CHECK(refusalOf(p.builder.build({y})) == "'contract' is of class contraction; an epilogue is element-wise");
+    CHECK(refusalOf(p.builder.build({y})) ==
+          "'contract' is of class contraction; an epilogue is element-wise");
   }
 }
 
@@ -171,13 +193,16 @@ TEST_CASE("sums of what follows a contraction keep the axes of one side of the p
   Projection p;
   const int bias = p.input("bias", "u");
   p.contract();
-  const int biased = p.map("bias", {p.c, bias}, "biased"), square = p.map("mul", {biased, biased}, "square");
-  const int columns = reduce(p, biased, "sum", "u", "bj", "columns"), rows = reduce(p, square, "sum", "jb", "u", "rows");
+  const int biased = p.map("bias", {p.c, bias}, "biased"),
+            square = p.map("mul", {biased, biased}, "square");
+  const int columns = reduce(p, biased, "sum", "u", "bj", "columns"),
+            rows = reduce(p, square, "sum", "jb", "u", "rows");
   const auto answer = contractionRegion(p.builder.build({biased, rows, columns}));
   REQUIRE(answer.region);
   const ContractionRegion &region = *answer.region;
   CHECK(region.epilogue == std::vector<size_t>{1, 2});
-  CHECK(region.sums == std::vector<EpilogueSum>{{3, 2, biased, EpilogueRole::n}, {4, 1, square, EpilogueRole::m}});
+  CHECK(region.sums ==
+        std::vector<EpilogueSum>{{3, 2, biased, EpilogueRole::n}, {4, 1, square, EpilogueRole::m}});
   CHECK_FALSE(region.isPlain());
   CHECK_FALSE(region.isSum(0));
   CHECK((region.isSum(1) && region.isSum(2)));
@@ -196,12 +221,16 @@ TEST_CASE("a sum of the product alone makes its region no plain one, and takes r
   CHECK(epilogueRegisters(kernel, *answer.region) > 0);
 }
 
-TEST_CASE("one sum or two take the registers of those who join them, more are joined by the epilogue's own threads") {
+TEST_CASE(
+    "one sum or two take the registers of those who join them, more are joined by the epilogue's "
+    "own threads") {
   const auto registersOf = [](int sums) {
     Projection p;
     p.contract();
     std::vector<int> outputs = {p.c};
-    for (int n = 0; n < sums; ++n) outputs.push_back(reduce(p, p.c, "sum", n % 2 ? "bj" : "u", n % 2 ? "u" : "bj", "sum" + std::to_string(n)));
+    for (int n = 0; n < sums; ++n)
+      outputs.push_back(
+          reduce(p, p.c, "sum", n % 2 ? "bj" : "u", n % 2 ? "u" : "bj", "sum" + std::to_string(n)));
     const Kernel kernel = p.builder.build(outputs);
     const auto answer = contractionRegion(kernel);
     REQUIRE(answer.region);
@@ -212,7 +241,8 @@ TEST_CASE("one sum or two take the registers of those who join them, more are jo
 }
 
 TEST_CASE("sums that are no part of a region say why") {
-  const auto refused = [](const std::string &kind, const std::string &letters, const std::string &reduced, bool isFirst = false) {
+  const auto refused = [](const std::string &kind, const std::string &letters,
+                          const std::string &reduced, bool isFirst = false) {
     Projection p;
     p.contract();
     const int total = reduce(p, p.c, kind, letters, reduced);
@@ -220,22 +250,29 @@ TEST_CASE("sums that are no part of a region say why") {
   };
   CHECK(refused("sum", "u", "bj") == "");
   CHECK(refused("sum", "bj", "u") == "");
-  CHECK(refused("max", "bj", "u") == "'reduce' is of class normalization and no sum; an epilogue is element-wise");
-  CHECK(refused("sum", "bu", "j") == "'reduce' to 'total' leaves not just the axes of one side of the product");
-  CHECK(refused("sum", "", "bju") == "'reduce' to 'total' leaves not just the axes of one side of the product");
-  CHECK(refused("sum", "u", "bj", true) == "'total', a sum, is the first output; that has to have the axes of the contraction's result");
+  CHECK(refused("max", "bj", "u") ==
+        "'reduce' is of class normalization and no sum; an epilogue is element-wise");
+  CHECK(refused("sum", "bu", "j") ==
+        "'reduce' to 'total' leaves not just the axes of one side of the product");
+  CHECK(refused("sum", "", "bju") ==
+        "'reduce' to 'total' leaves not just the axes of one side of the product");
+  CHECK(
+      refused("sum", "u", "bj", true) ==
+      "'total', a sum, is the first output; that has to have the axes of the contraction's result");
   {
     Projection p;
     p.contract();
     const int total = reduce(p, p.c, "sum", "u", "bj"), y = p.map("sub", {p.c, total}, "y");
-    CHECK(refusalOf(p.builder.build({y, total})) == "'sub' reads 'total', a sum over all tiles of the result");
+    CHECK(refusalOf(p.builder.build({y, total})) ==
+          "'sub' reads 'total', a sum over all tiles of the result");
     CHECK(refusalOf(p.builder.build({y})) == "'reduce' to 'total' is not stored");
   }
   {
     Projection p;
     p.contract();
     const int total = reduce(p, p.x, "sum", "bj", "i");
-    CHECK(refusalOf(p.builder.build({p.c, total})) == "'reduce' does not depend on the contraction's result");
+    CHECK(refusalOf(p.builder.build({p.c, total})) ==
+          "'reduce' does not depend on the contraction's result");
   }
   {
     KernelBuilder builder("scores", extents);
@@ -243,7 +280,8 @@ TEST_CASE("sums that are no part of a region say why") {
     const int c = builder.op("contract", OperatorClass::contraction, {q, k}, "c", "hju", "i");
     const int total = builder.op("reduce", OperatorClass::normalization, {c}, "total", "u", "hj");
     builder.last().attributes["kind"] = std::string("sum");
-    CHECK(refusalOf(builder.build({c, total})) == "'reduce' to 'total' runs over the members of a batched product");
+    CHECK(refusalOf(builder.build({c, total})) ==
+          "'reduce' to 'total' runs over the members of a batched product");
   }
 }
 
@@ -252,7 +290,9 @@ TEST_CASE("the form of a contraction with sums tells contiguous ones from others
   p.contract();
   const int rows = reduce(p, p.c, "sum", "bj", "u");
   const Kernel kernel = p.builder.build({p.c, rows});
-  Configuration one{.inputs = {rowMajor(3), rowMajor(2)}, .outputs = {rowMajor(3), rowMajor(2)}, .knobs = ContractionKnobs{}};
+  Configuration one{.inputs = {rowMajor(3), rowMajor(2)},
+                    .outputs = {rowMajor(3), rowMajor(2)},
+                    .knobs = ContractionKnobs{}};
   CHECK_THAT(contractionForm(kernel, one), Catch::EndsWith(" vector,16"));
   one.outputs[1].order = {1, 0};
   CHECK_THAT(contractionForm(kernel, one), !Catch::Contains("vector"));
@@ -265,30 +305,47 @@ TEST_CASE("a local softmax ends an epilogue: its group, its sub-vectors, its out
     const auto answer = contractionRegion(kernel);
     REQUIRE(answer.region);
     const ContractionRegion &region = *answer.region;
-    const int score = kernel.body[0].results[0], subVectors = kernel.values[size_t(kernel.outputs[1])].axes[3];
-    CHECK(region.softmax == EpilogueSoftmax{.op = 1, .value = score, .length = 32, .subVectorAxis = subVectors,
-                                            .role = startsWithKeys ? EpilogueRole::m : EpilogueRole::n, .maxima = 1, .sums = 2});
+    const int score = kernel.body[0].results[0],
+              subVectors = kernel.values[size_t(kernel.outputs[1])].axes[3];
+    CHECK(region.softmax ==
+          EpilogueSoftmax{.op = 1,
+                          .value = score,
+                          .length = 32,
+                          .subVectorAxis = subVectors,
+                          .role = startsWithKeys ? EpilogueRole::m : EpilogueRole::n,
+                          .maxima = 1,
+                          .sums = 2});
     CHECK_FALSE(region.isPlain());
     CHECK((region.isWhole(0) && !region.isWhole(1) && !region.isWhole(2) && !region.isSum(1)));
     CHECK(region.wholeOutputs(kernel) == 1);
     // Neighbouring rows are neighbours: [h, b, n, j] beside [h, b, j, k].
-    Configuration one{.inputs = {rowMajor(4), rowMajor(4)}, .outputs = {rowMajor(4), {.order = {0, 1, 3, 2}}, {.order = {3, 0, 1, 2}}}, .knobs = ContractionKnobs{}};
-    CHECK(subVectorStrides(kernel, one, region, 1) == SubVectorStrides{.batch = 60, .row = 1, .subVector = 20});
-    CHECK(subVectorStrides(kernel, one, region, 2) == SubVectorStrides{.batch = 20, .row = 1, .subVector = 120});
+    Configuration one{.inputs = {rowMajor(4), rowMajor(4)},
+                      .outputs = {rowMajor(4), {.order = {0, 1, 3, 2}}, {.order = {3, 0, 1, 2}}},
+                      .knobs = ContractionKnobs{}};
+    CHECK(subVectorStrides(kernel, one, region, 1) ==
+          SubVectorStrides{.batch = 60, .row = 1, .subVector = 20});
+    CHECK(subVectorStrides(kernel, one, region, 2) ==
+          SubVectorStrides{.batch = 20, .row = 1, .subVector = 120});
     CHECK(softmaxRefusal(kernel, one, region, !startsWithKeys).empty());
-    CHECK(softmaxRefusal(kernel, one, region, startsWithKeys) == "'local_softmax' runs along an axis in which 'exponentials' is not contiguous");
-    CHECK_THAT(contractionForm(kernel, one), Catch::EndsWith(" sub-vectors,60:1:20,16 sub-vectors,20:1:120,16"));
+    CHECK(softmaxRefusal(kernel, one, region, startsWithKeys) ==
+          "'local_softmax' runs along an axis in which 'exponentials' is not contiguous");
+    CHECK_THAT(contractionForm(kernel, one),
+               Catch::EndsWith(" sub-vectors,60:1:20,16 sub-vectors,20:1:120,16"));
     // Members and rows are counted as C has them, whatever the operands do.
     Configuration apart = one;
     apart.inputs = {{.order = {2, 3, 1, 0}}, {.order = {2, 3, 1, 0}}};  // b before h
-    CHECK(subVectorStrides(kernel, apart, region, 1) == SubVectorStrides{.batch = 60, .row = 1, .subVector = 20});
+    CHECK(subVectorStrides(kernel, apart, region, 1) ==
+          SubVectorStrides{.batch = 60, .row = 1, .subVector = 20});
     apart.outputs[1].order = {1, 0, 3, 2};
     CHECK_FALSE(subVectorStrides(kernel, apart, region, 1));
     one.outputs[2].order = {0, 3, 1, 2};  // the batch of h and b does not merge
-    CHECK(softmaxRefusal(kernel, one, region, !startsWithKeys) == "'local_softmax' gives 'sums', which does not lie as the product's axes do");
+    CHECK(softmaxRefusal(kernel, one, region, !startsWithKeys) ==
+          "'local_softmax' gives 'sums', which does not lie as the product's axes do");
   }
   const Kernel kernel = samples::plainLocalSoftmax({.length = 24}, DType::f16);
-  const Configuration one{.inputs = {rowMajor(4), rowMajor(4)}, .outputs = {rowMajor(4), rowMajor(4), rowMajor(4)}, .knobs = ContractionKnobs{}};
+  const Configuration one{.inputs = {rowMajor(4), rowMajor(4)},
+                          .outputs = {rowMajor(4), rowMajor(4), rowMajor(4)},
+                          .knobs = ContractionKnobs{}};
   CHECK(softmaxRefusal(kernel, one, *contractionRegion(kernel).region, true) ==
         "'local_softmax' has sub-vectors of 24 elements; 16, 32 and 64 are taken behind a product");
 }
@@ -301,15 +358,29 @@ TEST_CASE("where a local softmax cannot end an epilogue") {
     return refusalOf(kernel);
   };
   CHECK(changed([](Kernel &) {}).empty());
-  CHECK(changed([](Kernel &kernel) { kernel.outputs.pop_back(); }) == "'local_softmax' gives 'sums', which is not stored");
-  CHECK(changed([](Kernel &kernel) { std::swap(kernel.outputs[0], kernel.outputs[2]); }) == "'local_softmax' gives 'exponentials', which is not the first output");
-  CHECK(changed([](Kernel &kernel) { kernel.outputs.push_back(kernel.body[0].results[0]); }) == "'local_softmax' stands beside 'score', another output");
-  CHECK(changed([](Kernel &kernel) { kernel.body.push_back({.name = "relu", .operatorClass = OperatorClass::elementwise, .operands = {kernel.body.back().results[0]}, .results = {0}, .reducedAxes = {}, .attributes = {}, .spelling = {}}); }) ==
-        "'relu' follows a local softmax, which ends an epilogue");
-  CHECK(changed([](Kernel &kernel) { kernel.body.back().operands = {kernel.inputs[2]}; }) == "'local_softmax' does not depend on the contraction's result");
+  CHECK(changed([](Kernel &kernel) { kernel.outputs.pop_back(); }) ==
+        "'local_softmax' gives 'sums', which is not stored");
+  CHECK(changed([](Kernel &kernel) { std::swap(kernel.outputs[0], kernel.outputs[2]); }) ==
+        "'local_softmax' gives 'exponentials', which is not the first output");
+  CHECK(changed([](Kernel &kernel) { kernel.outputs.push_back(kernel.body[0].results[0]); }) ==
+        "'local_softmax' stands beside 'score', another output");
+  CHECK(changed([](Kernel &kernel) {
+          kernel.body.push_back({.name = "relu",
+                                 .operatorClass = OperatorClass::elementwise,
+                                 .operands = {kernel.body.back().results[0]},
+                                 .results = {0},
+                                 .reducedAxes = {},
+                                 .attributes = {},
+                                 .spelling = {}});
+        }) == "'relu' follows a local softmax, which ends an epilogue");
+  CHECK(changed([](Kernel &kernel) { kernel.body.back().operands = {kernel.inputs[2]}; }) ==
+        "'local_softmax' does not depend on the contraction's result");
   // One key: nothing to divide.
   Kernel rows = samples::scoresLocalSoftmax({.b = 1, .h = 2, .j = 4, .k = 1, .p = 8}, DType::f16);
-  CHECK(refusalOf(rows) == "'local_softmax' divides 'k', which is not all of one side of the product");
+  CHECK(refusalOf(rows) ==
+        "'local_softmax' divides 'k', which is not all of one side of the product");
   // One query of one head: k is all that C has, and one side of the product.
-  CHECK(refusalOf(samples::scoresLocalSoftmax({.b = 1, .h = 1, .j = 1, .k = 200, .p = 8}, DType::f16)).empty());
+  CHECK(
+      refusalOf(samples::scoresLocalSoftmax({.b = 1, .h = 1, .j = 1, .k = 200, .p = 8}, DType::f16))
+          .empty());
 }

@@ -1,7 +1,7 @@
-// The layers of the selection graph: no partition of the ops into kernels is lost by the order in which kernels are taken, and independent
-// work does not multiply them.
-#include "passes/select/Claims.h"
+// The layers of the selection graph: no partition of the ops into kernels is lost by the order in
+// which kernels are taken, and independent work does not multiply them.
 #include "passes/select/Cover.h"
+#include "passes/select/Claims.h"
 #include "passes/select/OpOrder.h"
 #include "passes/select/Potentials.h"
 #include "tests/support/NonEmpty.h"
@@ -19,7 +19,8 @@ using select::Problem;
 
 namespace {
 
-/// Ops 0 to count - 1 with one or two inputs each, alone and in random sets, some of which no plan can take.
+/// Ops 0 to count - 1 with one or two inputs each, alone and in random sets, some of which no plan
+/// can take.
 Problem randomGraph(std::mt19937_64 &random, int count) {
   ProblemBuilder builder;
   const auto pick = [&](size_t below) { return static_cast<int>(random() % below); };
@@ -36,25 +37,30 @@ Problem randomGraph(std::mt19937_64 &random, int count) {
   for (int extra = 0; extra < 2 * count; ++extra) {
     std::set<int> members;
     for (int i = 0; i < 2 + pick(3); ++i) members.insert(pick(static_cast<size_t>(count)));
-    if (members.size() > 1 && fused.insert(members).second) builder.candidate({members.begin(), members.end()});
+    if (members.size() > 1 && fused.insert(members).second)
+      builder.candidate({members.begin(), members.end()});
   }
   return builder.problem;
 }
 
-/// Gradients first, then the updates that read them, any of which may share a kernel with its gradient or stand in two parts.
+/// Gradients first, then the updates that read them, any of which may share a kernel with its
+/// gradient or stand in two parts.
 Problem updates(int count) {
   ProblemBuilder builder;
   const int x = builder.argument("x");
   std::vector<int> gradients;
-  for (int i = 0; i < count; ++i) gradients.push_back(builder.op("gradient" + std::to_string(i), {x}));
+  for (int i = 0; i < count; ++i)
+    gradients.push_back(builder.op("gradient" + std::to_string(i), {x}));
   for (int i = 0; i < count; ++i) {
     const int mean = builder.op("mean" + std::to_string(i), {gradients[static_cast<size_t>(i)]});
-    builder.result(builder.op("next" + std::to_string(i), {mean, gradients[static_cast<size_t>(i)]}));
+    builder.result(
+        builder.op("next" + std::to_string(i), {mean, gradients[static_cast<size_t>(i)]}));
   }
   builder.everyOpAlone();
   for (int i = 0; i < count; ++i) {
     const int mean = count + 2 * i, next = mean + 1;
-    for (const std::vector<int> &ops : {std::vector{i, mean}, {i, mean, next}, {mean, next}}) builder.candidate(ops);
+    for (const std::vector<int> &ops : {std::vector{i, mean}, {i, mean, next}, {mean, next}})
+      builder.candidate(ops);
   }
   return builder.problem;
 }
@@ -82,7 +88,8 @@ private:
     if (std::ranges::any_of(candidate.ops, isDone)) return false;
     for (size_t op = 0; op < problem.ops.size(); ++op)
       for (int output : problem.opOutputs[op])
-        if (std::ranges::count(candidate.inputs, output) > 0 && !isDone(static_cast<int>(op))) return false;
+        if (std::ranges::count(candidate.inputs, output) > 0 && !isDone(static_cast<int>(op)))
+          return false;
     return true;
   }
   void extend(const std::set<int> &finished, const Partition &partition) {
@@ -102,7 +109,8 @@ private:
   std::set<Partition> seen, found;
 };
 
-void follow(const select::Cover &cover, const select::Layer &layer, const Partition &partition, std::multiset<Partition> &found) {
+void follow(const select::Cover &cover, const select::Layer &layer, const Partition &partition,
+            std::multiset<Partition> &found) {
   if (cover.isComplete(layer)) found.insert(partition);
   for (const select::Transition &transition : layer.next) {
     Partition longer = partition;
@@ -113,7 +121,8 @@ void follow(const select::Cover &cover, const select::Layer &layer, const Partit
 
 }  // namespace
 
-TEST_CASE("every partition into kernels is a way through the layers, and the bound is its cheapest") {
+TEST_CASE(
+    "every partition into kernels is a way through the layers, and the bound is its cheapest") {
   std::mt19937_64 random(5);
   size_t partitions = 0;
   for (int round = 0; round < 40; ++round) {
@@ -157,10 +166,12 @@ TEST_CASE("the order of ops is topological, and without kernels to share the giv
   std::mt19937_64 random(9);
   const Problem problem = randomGraph(random, 30);
   std::vector<OpSet> kernels, alone, producers(problem.ops.size());
-  for (const select::Candidate &candidate : problem.candidates) (candidate.ops.size() > 1 ? kernels : alone).emplace_back(candidate.ops);
+  for (const select::Candidate &candidate : problem.candidates)
+    (candidate.ops.size() > 1 ? kernels : alone).emplace_back(candidate.ops);
   for (size_t op = 0; op < problem.ops.size(); ++op)
     for (size_t before = 0; before < op; ++before)
-      if (std::ranges::count(problem.opInputs[op], problem.opOutputs[before].front()) > 0) producers[op].insert(static_cast<int>(before));
+      if (std::ranges::count(problem.opInputs[op], problem.opOutputs[before].front()) > 0)
+        producers[op].insert(static_cast<int>(before));
   OpSet finished;
   for (int op : nonEmpty(select::compactOrder(kernels, producers))) {
     CHECK(finished.containsAll(producers[static_cast<size_t>(op)]));
@@ -178,7 +189,9 @@ TEST_CASE("what live and pending tensors cost is a bound, and more than the kern
   for (int round = 0; round < 60; ++round) {
     INFO("round " << round);
     Problem problem = randomGraph(random, 4 + round % 4);
-    if (round % 2) std::erase_if(problem.candidates, [](const select::Candidate &candidate) { return candidate.ops.size() > 1; });
+    if (round % 2)
+      std::erase_if(problem.candidates,
+                    [](const select::Candidate &candidate) { return candidate.ops.size() > 1; });
     const HashedPrices model(random());
     select::Statistics statistics;
     select::Options options = everything();
@@ -187,7 +200,8 @@ TEST_CASE("what live and pending tensors cost is a bound, and more than the kern
     const select::Cover cover(problem, prices);
     const select::Layer &first = cover.layers().front();
     select::Masks arriving;
-    for (int tensor : first.tracked) arriving.push_back(select::LayoutMask(1 << *prices.pinned(tensor)));
+    for (int tensor : first.tracked)
+      arriving.push_back(select::LayoutMask(1 << *prices.pinned(tensor)));
     const double least = select::Claims(problem, prices).of(first).of(arriving);
     const select::Selection selection = select::select(problem, model, options);
     REQUIRE(selection.statistics().isProven);
@@ -197,7 +211,8 @@ TEST_CASE("what live and pending tensors cost is a bound, and more than the kern
   CHECK(tighter > 40);
 }
 
-TEST_CASE("potentials give a bound that rises towards the best plan, and says what is asked of it") {
+TEST_CASE(
+    "potentials give a bound that rises towards the best plan, and says what is asked of it") {
   std::mt19937_64 random(23);
   int risen = 0, reached = 0, obeyed = 0;
   for (int round = 0; round < 60; ++round) {
@@ -210,8 +225,10 @@ TEST_CASE("potentials give a bound that rises towards the best plan, and says wh
     const select::Prices prices(problem, model, options, statistics);
     const select::Cover cover(problem, prices);
     select::Potentials potentials(problem, prices, cover);
-    const double before = potentials.bound(), best = select::select(problem, model, options).best().seconds;
-    CHECK(before >= cover.layers().front().after * (1 - 1e-12));  // each kernel among its kept layouts
+    const double before = potentials.bound(),
+                 best = select::select(problem, model, options).best().seconds;
+    CHECK(before >=
+          cover.layers().front().after * (1 - 1e-12));  // each kernel among its kept layouts
     potentials.raise((before + best) / 2);
     const double halfway = potentials.bound();
     CHECK(halfway >= before);
@@ -222,8 +239,10 @@ TEST_CASE("potentials give a bound that rises towards the best plan, and says wh
     risen += potentials.bound() > before * (1 + 1e-9);
     reached += potentials.bound() > best * 0.99;
     select::Masks arriving;
-    for (int tensor : cover.layers().front().tracked) arriving.push_back(select::LayoutMask(1 << *prices.pinned(tensor)));
-    CHECK(potentials.after(0) + potentials.of(0, arriving) == Approx(potentials.bound()).epsilon(1e-12));
+    for (int tensor : cover.layers().front().tracked)
+      arriving.push_back(select::LayoutMask(1 << *prices.pinned(tensor)));
+    CHECK(potentials.after(0) + potentials.of(0, arriving) ==
+          Approx(potentials.bound()).epsilon(1e-12));
   }
   CHECK(risen > 40);
   CHECK(obeyed > 40);

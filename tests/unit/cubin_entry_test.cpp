@@ -1,4 +1,5 @@
-// What a cubin says of a kernel is held against the launch of the plan; a damaged file is an error and nothing worse.
+// What a cubin says of a kernel is held against the launch of the plan; a damaged file is an error
+// and nothing worse.
 #include <catch2/catch.hpp>
 
 #include "kernel/Error.h"
@@ -31,25 +32,40 @@ struct SampleCubin {
   uint32_t mostThreads = 128, registers = 64;
 
   std::string bytes() const {
-    std::string attributes = attribute(0x05, raw(mostThreads) + raw(uint32_t(1)) + raw(uint32_t(1)));
-    for (size_t position = parameterBytes.size(); position-- > 0;)  // as ptxas has them: the last one first
-      attributes += attribute(0x17, raw(uint32_t(0)) + raw(uint16_t(position)) + raw(uint16_t(0)) + raw(parameterBytes[position] << 18 | 0x1f000));
-    const std::string symbol = raw(uint32_t(1)) + char(info) + char(other) + raw(uint16_t(5)) + raw(uint64_t(0)) + raw(uint64_t(0));
-    const std::string names[] = {"", ".shstrtab", ".strtab", ".symtab", ".nv.info", ".nv.info." + name};
+    std::string attributes =
+        attribute(0x05, raw(mostThreads) + raw(uint32_t(1)) + raw(uint32_t(1)));
+    for (size_t position = parameterBytes.size();
+         position-- > 0;)  // as ptxas has them: the last one first
+      attributes += attribute(0x17, raw(uint32_t(0)) + raw(uint16_t(position)) + raw(uint16_t(0)) +
+                                        raw(parameterBytes[position] << 18 | 0x1f000));
+    const std::string symbol = raw(uint32_t(1)) + char(info) + char(other) + raw(uint16_t(5)) +
+                               raw(uint64_t(0)) + raw(uint64_t(0));
+    const std::string names[] = {"",        ".shstrtab", ".strtab",
+                                 ".symtab", ".nv.info",  ".nv.info." + name};
     std::string sectionNames;
     for (const std::string &one : names) sectionNames += one + '\0';
-    const std::string contents[] = {"", sectionNames, std::string(1, '\0') + name + '\0', std::string(24, '\0') + symbol,
-                                    attribute(0x2f, raw(uint32_t(1)) + raw(registers)), attributes};
+    const std::string contents[] = {"",
+                                    sectionNames,
+                                    std::string(1, '\0') + name + '\0',
+                                    std::string(24, '\0') + symbol,
+                                    attribute(0x2f, raw(uint32_t(1)) + raw(registers)),
+                                    attributes};
     const uint32_t types[] = {0, 3, 3, 2, 0x70000000, 0x70000000};
     std::string body, table;
     uint32_t nameAt = 0;
     for (size_t index = 0; index < std::size(names); ++index) {
-      table += raw(nameAt) + raw(types[index]) + raw(uint64_t(0)) + raw(uint64_t(0)) + raw(uint64_t(64 + body.size())) + raw(uint64_t(contents[index].size())) +
+      table += raw(nameAt) + raw(types[index]) + raw(uint64_t(0)) + raw(uint64_t(0)) +
+               raw(uint64_t(64 + body.size())) + raw(uint64_t(contents[index].size())) +
                raw(uint32_t(2)) + raw(uint32_t(0)) + raw(uint64_t(1)) + raw(uint64_t(0));
       body += contents[index];
       nameAt += uint32_t(names[index].size() + 1);
     }
-    std::string header = std::string("\x7f" "ELF\x02\x01", 6) + std::string(34, '\0') + raw(uint64_t(64 + body.size())) + std::string(10, '\0') + raw(uint16_t(64)) +
+    std::string header = std::string(
+                             "\x7f"
+                             "ELF\x02\x01",
+                             6) +
+                         std::string(34, '\0') + raw(uint64_t(64 + body.size())) +
+                         std::string(10, '\0') + raw(uint16_t(64)) +
                          raw(uint16_t(std::size(names))) + raw(uint16_t(1));
     REQUIRE(header.size() == 64);
     return header + body + table;
@@ -60,7 +76,8 @@ PlanKernel launched() {
   PlanKernel kernel;
   kernel.name = kernel.entry = "norm";
   kernel.block = {128, 1, 1};
-  kernel.parameters = {{.kind = "input"}, {.kind = "inputMap", .map = TensorMap{}}, {.kind = "dropoutStream"}};
+  kernel.parameters = {
+      {.kind = "input"}, {.kind = "inputMap", .map = TensorMap{}}, {.kind = "dropoutStream"}};
   return kernel;
 }
 
@@ -78,17 +95,25 @@ TEST_CASE("a cubin whose kernel the plan can launch has nothing against it") {
 }
 
 TEST_CASE("a cubin that the plan would launch wrongly is refused with what differs") {
-  const auto refusal = [](const SampleCubin &cubin) { return launchRefusal(launched(), cubin.bytes()); };
+  const auto refusal = [](const SampleCubin &cubin) {
+    return launchRefusal(launched(), cubin.bytes());
+  };
   CHECK(refusal({.name = "evil"}) == "its cubin has no kernel 'norm'; it has 'evil'");
   CHECK(refusal({.other = 0}) == "its cubin has no kernel 'norm'; it has none");
   CHECK(refusal({.info = 0x02}) == "'norm' is no global symbol of its cubin");
-  CHECK(refusal({.parameterBytes = {8, 128}}) == "'norm' takes parameters of [8, 128] bytes in its cubin, and the plan passes [8, 128, 4]");
-  CHECK(refusal({.parameterBytes = {8, 128, 8}}) == "'norm' takes parameters of [8, 128, 8] bytes in its cubin, and the plan passes [8, 128, 4]");
-  CHECK(refusal({.parameterBytes = {}}) == "'norm' takes parameters of [] bytes in its cubin, and the plan passes [8, 128, 4]");
-  CHECK(refusal({.mostThreads = 64}) == "'norm' was built for blocks of at most 64 threads, and the plan launches 128");
+  CHECK(refusal({.parameterBytes = {8, 128}}) ==
+        "'norm' takes parameters of [8, 128] bytes in its cubin, and the plan passes [8, 128, 4]");
+  CHECK(
+      refusal({.parameterBytes = {8, 128, 8}}) ==
+      "'norm' takes parameters of [8, 128, 8] bytes in its cubin, and the plan passes [8, 128, 4]");
+  CHECK(refusal({.parameterBytes = {}}) ==
+        "'norm' takes parameters of [] bytes in its cubin, and the plan passes [8, 128, 4]");
+  CHECK(refusal({.mostThreads = 64}) ==
+        "'norm' was built for blocks of at most 64 threads, and the plan launches 128");
   PlanKernel wide = launched();
   wide.block = {1024, 1, 1};
-  CHECK_THAT(launchRefusal(wide, SampleCubin{.mostThreads = 1024, .registers = 65}.bytes()), Catch::Contains("65 registers a thread: 1024 threads"));
+  CHECK_THAT(launchRefusal(wide, SampleCubin{.mostThreads = 1024, .registers = 65}.bytes()),
+             Catch::Contains("65 registers a thread: 1024 threads"));
 }
 
 TEST_CASE("a damaged cubin is an error with a reason") {

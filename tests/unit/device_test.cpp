@@ -9,8 +9,8 @@
 #include <functional>
 
 using namespace weft;
-using weft::test::nonEmpty;
 using nlohmann::json;
+using weft::test::nonEmpty;
 
 namespace {
 
@@ -18,9 +18,20 @@ json goodDevice() {
   const Device &h200 = findDevice("h200");
   json sources = json::object();
   for (const auto &[figure, source] : h200.sources) sources[figure] = source;
-  return {{"name", "toy"}, {"title", "a toy"}, {"architecture", "sm_80"}, {"canEmit", true}, {"multiprocessors", 4},
-          {"copyBandwidth", 8e11}, {"peakBandwidth", 9e11}, {"memoryBytes", 8e9}, {"l2Bytes", 4e6}, {"tensorFlops", {{"f16", 1e14}}},
-          {"fmaFlops", 1e13}, {"launchSeconds", 2e-6}, {"sharedMemoryPerBlock", 65536}, {"sources", sources}};
+  return {{"name", "toy"},
+          {"title", "a toy"},
+          {"architecture", "sm_80"},
+          {"canEmit", true},
+          {"multiprocessors", 4},
+          {"copyBandwidth", 8e11},
+          {"peakBandwidth", 9e11},
+          {"memoryBytes", 8e9},
+          {"l2Bytes", 4e6},
+          {"tensorFlops", {{"f16", 1e14}}},
+          {"fmaFlops", 1e13},
+          {"launchSeconds", 2e-6},
+          {"sharedMemoryPerBlock", 65536},
+          {"sources", sources}};
 }
 
 /// The message of the Error(badInput) that an edit provokes; it must name the file.
@@ -37,7 +48,9 @@ std::string refusalOf(const std::function<void(json &)> &edit) {
   return "";
 }
 
-bool says(const std::string &message, const std::string &text) { return message.find(text) != std::string::npos; }
+bool says(const std::string &message, const std::string &text) {
+  return message.find(text) != std::string::npos;
+}
 
 }  // namespace
 
@@ -50,19 +63,27 @@ TEST_CASE("a device description is read whole") {
 }
 
 TEST_CASE("broken device descriptions name the file and the member") {
-  for (const char *text : {"", "{", "not json"}) CHECK_THROWS_WITH(parseDevice(text, "toy.json"), Catch::Contains("toy.json: not JSON"));
-  for (const char *text : {"[]", "3", "null"}) CHECK_THROWS_AS(parseDevice(text, "toy.json"), Error);
-  for (const char *member : {"name", "architecture", "canEmit", "multiprocessors", "copyBandwidth", "memoryBytes", "tensorFlops", "fmaFlops",
-                             "launchSeconds", "sharedMemoryPerBlock", "sources"}) {
+  for (const char *text : {"", "{", "not json"})
+    CHECK_THROWS_WITH(parseDevice(text, "toy.json"), Catch::Contains("toy.json: not JSON"));
+  for (const char *text : {"[]", "3", "null"})
+    CHECK_THROWS_AS(parseDevice(text, "toy.json"), Error);
+  for (const char *member :
+       {"name", "architecture", "canEmit", "multiprocessors", "copyBandwidth", "memoryBytes",
+        "tensorFlops", "fmaFlops", "launchSeconds", "sharedMemoryPerBlock", "sources"}) {
     INFO(member);
     CHECK(says(refusalOf([&](json &device) { device.erase(member); }), member));
   }
   for (const json &value : {json(0), json(-1), json("many"), json(nullptr)})
-    CHECK(says(refusalOf([&](json &device) { device["copyBandwidth"] = value; }), "'copyBandwidth' must be a positive number"));
-  CHECK(says(refusalOf([](json &device) { device["sources"].erase("l2Bytes"); }), "'l2Bytes' names no source"));
-  CHECK(says(refusalOf([](json &device) { device["sources"]["l2Bytes"] = 7; }), "'l2Bytes' names no source"));
-  CHECK(says(refusalOf([](json &device) { device["tensorFlops"]["f17"] = 1e12; }), "unknown element type 'f17'"));
-  CHECK(says(refusalOf([](json &device) { device["tensorFlops"]["bf16"] = -1e12; }), "'tensorFlops' must be a positive number"));
+    CHECK(says(refusalOf([&](json &device) { device["copyBandwidth"] = value; }),
+               "'copyBandwidth' must be a positive number"));
+  CHECK(says(refusalOf([](json &device) { device["sources"].erase("l2Bytes"); }),
+             "'l2Bytes' names no source"));
+  CHECK(says(refusalOf([](json &device) { device["sources"]["l2Bytes"] = 7; }),
+             "'l2Bytes' names no source"));
+  CHECK(says(refusalOf([](json &device) { device["tensorFlops"]["f17"] = 1e12; }),
+             "unknown element type 'f17'"));
+  CHECK(says(refusalOf([](json &device) { device["tensorFlops"]["bf16"] = -1e12; }),
+             "'tensorFlops' must be a positive number"));
 }
 
 TEST_CASE("every embedded device is plausible and names the source of each figure") {
@@ -72,10 +93,12 @@ TEST_CASE("every embedded device is plausible and names the source of each figur
     CHECK(&findDevice(device.name) == &device);
     CHECK(device.copyBandwidth < device.peakBandwidth);
     CHECK(device.architecture.starts_with("sm_"));
-    for (const char *figure : {"multiprocessors", "copyBandwidth", "peakBandwidth", "memoryBytes", "l2Bytes", "tensorFlops", "fmaFlops",
-                               "launchSeconds", "sharedMemoryPerBlock"})
+    for (const char *figure :
+         {"multiprocessors", "copyBandwidth", "peakBandwidth", "memoryBytes", "l2Bytes",
+          "tensorFlops", "fmaFlops", "launchSeconds", "sharedMemoryPerBlock"})
       CHECK(device.sources.contains(figure));
     for (const auto &[type, flops] : nonEmpty(device.tensorFlops)) CHECK(flops > device.fmaFlops);
   }
-  CHECK_THROWS_WITH(findDevice("h20"), Catch::Contains("unknown device 'h20'") && Catch::Contains("nearest is 'h200'"));
+  CHECK_THROWS_WITH(findDevice("h20"), Catch::Contains("unknown device 'h20'") &&
+                                           Catch::Contains("nearest is 'h200'"));
 }

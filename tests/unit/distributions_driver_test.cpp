@@ -16,12 +16,19 @@ namespace {
 
 size_t count(const std::string &text, const std::string &part) {
   size_t found = 0;
-  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size())) ++found;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size()))
+    ++found;
   return found;
 }
 
-Distribution sample(const std::string &name, std::vector<double> seconds, std::optional<double> chosen = {}) {
-  return {.kernel = name, .subject = "softmax", .seconds = std::move(seconds), .best = "loop 01>01", .chosen = "loop 10>01", .chosenSeconds = chosen};
+Distribution sample(const std::string &name, std::vector<double> seconds,
+                    std::optional<double> chosen = {}) {
+  return {.kernel = name,
+          .subject = "softmax",
+          .seconds = std::move(seconds),
+          .best = "loop 01>01",
+          .chosen = "loop 10>01",
+          .chosenSeconds = chosen};
 }
 
 /// Tags that are opened are closed, in order; text holds no bare markup.
@@ -29,7 +36,8 @@ bool isWellFormed(const std::string &svg) {
   std::vector<std::string> open;
   for (size_t at = svg.find('<'); at != std::string::npos; at = svg.find('<', at + 1)) {
     const size_t end = svg.find('>', at);
-    if (end == std::string::npos || svg.substr(at + 1, end - at - 1).find('<') != std::string::npos) return false;
+    if (end == std::string::npos || svg.substr(at + 1, end - at - 1).find('<') != std::string::npos)
+      return false;
     const std::string tag = svg.substr(at + 1, end - at - 1);
     if (tag.ends_with("/")) continue;
     if (!tag.starts_with("/")) {
@@ -76,7 +84,8 @@ TEST_CASE("one configuration still has a density") {
 }
 
 TEST_CASE("a figure has one violin a kernel, and the marks") {
-  const std::vector<Distribution> distributions{sample("scaled<softmax>", {1e-6, 2e-6, 9e-6}, 2e-6), sample("bias & relu", {3e-6, 4e-5})};
+  const std::vector<Distribution> distributions{sample("scaled<softmax>", {1e-6, 2e-6, 9e-6}, 2e-6),
+                                                sample("bias & relu", {3e-6, 4e-5})};
   const std::string svg = drawViolins(distributions, "title", {"cold L2", "rows of 5 of 7"});
   CHECK(isWellFormed(svg));
   CHECK(count(svg, "class=\"violin\"") == 2);
@@ -92,21 +101,29 @@ TEST_CASE("a figure has one violin a kernel, and the marks") {
   CHECK(isWellFormed(drawViolins({}, "title", {})));
 }
 
-TEST_CASE("what ships says that it keeps the rows near the best, other profiles say how many rows they have") {
+TEST_CASE(
+    "what ships says that it keeps the rows near the best, other profiles say how many rows they "
+    "have") {
   Distribution one = sample("a", {1e-6, 2e-6}), other = sample("b", {1e-6});
   one.legal = 40;
   one.failed = 1;
   other.legal = 2e9;
   const RowCoverage own = coverageOf({one, other}, false), shipped = coverageOf({one, other}, true);
-  CHECK(own.lines() == std::vector<std::string>{"rows of 4 of 2.0e+09 legal configurations; the others are not shown"});
+  CHECK(own.lines() == std::vector<std::string>{
+                           "rows of 4 of 2.0e+09 legal configurations; the others are not shown"});
   REQUIRE(shipped.lines().size() == 2);
   CHECK(shipped.lines().front() ==
-        "rows of 4 of 2.0e+09 legal configurations: the profile that ships keeps only the best rows of each kernel, so slow tails are missing");
-  CHECK(shipped.lines().back().find("--layouts 1000000 --layout-factor 1000000 --knobs 1") != std::string::npos);
+        "rows of 4 of 2.0e+09 legal configurations: the profile that ships keeps only the best "
+        "rows of each kernel, so slow tails are missing");
+  CHECK(shipped.lines().back().find("--layouts 1000000 --layout-factor 1000000 --knobs 1") !=
+        std::string::npos);
   CHECK(toJson(shipped)["legal"] == 2e9 + 40);
 }
 
 TEST_CASE("csv marks the best and the chosen time once") {
-  const std::string text = printCsv({sample("a", {1e-6, 2e-6, 2e-6}, 2e-6), sample("b", {1e-6}, 1e-6)});
-  CHECK(text == "kernel,subject,seconds,mark\na,softmax,1e-06,best\na,softmax,2e-06,chosen\na,softmax,2e-06,\nb,softmax,1e-06,best chosen\n");
+  const std::string text =
+      printCsv({sample("a", {1e-6, 2e-6, 2e-6}, 2e-6), sample("b", {1e-6}, 1e-6)});
+  CHECK(text ==
+        "kernel,subject,seconds,mark\na,softmax,1e-06,best\na,softmax,2e-06,chosen\na,softmax,2e-"
+        "06,\nb,softmax,1e-06,best chosen\n");
 }

@@ -60,7 +60,10 @@ TEST_CASE("repeated, unknown and lonely letters are refused") {
 
 TEST_CASE("sizes are inferred and checked") {
   const Einsum einsum = parseEinsum("phi,bji->phbj");
-  CHECK(inferResult(einsum, {64, 16, 1024}, {8, 512, 1024}) == std::vector<int64_t>{64, 16, 8, 512});
-  CHECK_THROWS_WITH(inferResult(einsum, {64, 16}, {8, 512, 1024}), Catch::StartsWith("contract_c5"));
-  CHECK_THROWS_WITH(inferResult(einsum, {64, 16, 1024}, {8, 512, 1000}), Catch::StartsWith("contract_c6"));
+  CHECK(inferResult(einsum, {64, 16, 1024}, {8, 512, 1024}) ==
+        std::vector<int64_t>{64, 16, 8, 512});
+  CHECK_THROWS_WITH(inferResult(einsum, {64, 16}, {8, 512, 1024}),
+                    Catch::StartsWith("contract_c5"));
+  CHECK_THROWS_WITH(inferResult(einsum, {64, 16, 1024}, {8, 512, 1000}),
+                    Catch::StartsWith("contract_c6"));
 }

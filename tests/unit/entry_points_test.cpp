@@ -1,4 +1,5 @@
-// Plans with several entry points on a stand-in for the driver: who saves what for whom, and the steps of dropout.
+// Plans with several entry points on a stand-in for the driver: who saves what for whom, and the
+// steps of dropout.
 #include <catch2/catch.hpp>
 
 #include "kernel/Error.h"
@@ -15,7 +16,8 @@ using namespace weft::runtime;
 namespace {
 
 const cuda::Context &context() {
-  static void *library = dlopen(WEFT_BINARY_DIR "/tests/fakecuda/libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
+  static void *library =
+      dlopen(WEFT_BINARY_DIR "/tests/fakecuda/libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
   REQUIRE(library);
   static const cuda::Context one(0);
   return one;
@@ -103,15 +105,19 @@ TEST_CASE("what one entry point saves is there when the next is called") {
 
 TEST_CASE("forward and backward of a call take one step of dropout") {
   Artifact artifact = forwardAndBackward();
-  for (const int kernel : {0, 2}) artifact.plan.kernels[size_t(kernel)].parameters.push_back({.kind = "dropoutKey", .name = "key", .type = "const weft::DropoutKey *"});
-  const std::string cubin = "first key\nsecond copy 1024\nthird key\n";  // the key instead of what would be computed
+  for (const int kernel : {0, 2})
+    artifact.plan.kernels[size_t(kernel)].parameters.push_back(
+        {.kind = "dropoutKey", .name = "key", .type = "const weft::DropoutKey *"});
+  const std::string cubin =
+      "first key\nsecond copy 1024\nthird key\n";  // the key instead of what would be computed
   artifact.cubins = {{cubinName(cubin), cubin}};
   for (PlanKernel &kernel : artifact.plan.kernels) kernel.cubin = cubinName(cubin);
   Executor executor(artifact, context(), {.seed = 7, .step = 40, .advanceStep = true});
   cuda::Stream stream;
   const auto stepIn = [&](int tensor) {
     std::array<uint64_t, 2> key{};
-    cuda::download(std::as_writable_bytes(std::span(key)), executor.ownBindings().addressOf(executor.plan().tensors[size_t(tensor)]));
+    cuda::download(std::as_writable_bytes(std::span(key)),
+                   executor.ownBindings().addressOf(executor.plan().tensors[size_t(tensor)]));
     CHECK(key[0] == 7);
     return key[1];
   };
@@ -135,7 +141,8 @@ TEST_CASE("cuts that callers could not live with are refused") {
   SECTION("the name of the whole") {
     plan.entryPoints["all"] = {2};
     plan.entryPoints.erase("backward");
-    CHECK_THAT(refusalOf(plan), Catch::Contains("entryPoints.all: the name stands for all entry points together"));
+    CHECK_THAT(refusalOf(plan),
+               Catch::Contains("entryPoints.all: the name stands for all entry points together"));
   }
   SECTION("a saved tensor in a result that only the next entry point's caller brings") {
     plan.kernels[2] = weft::test::kernelOf("third", 1, 4);
@@ -146,6 +153,8 @@ TEST_CASE("cuts that callers could not live with are refused") {
     plan.entryPoints["backward"] = {2, 3};
     REQUIRE(refusalOf(plan) == "none");
     plan.placements = {{.buffer = 1, .in = "d_x"}};
-    CHECK_THAT(refusalOf(plan), Catch::Contains("buffer 1 lies in 'd_x', but entry points backward, forward use them"));
+    CHECK_THAT(
+        refusalOf(plan),
+        Catch::Contains("buffer 1 lies in 'd_x', but entry points backward, forward use them"));
   }
 }

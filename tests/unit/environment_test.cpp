@@ -34,9 +34,12 @@ TEST_CASE("empty is unset") {
 TEST_CASE("only one file reads the environment") {
   for (const char *folder : {"kernel", "ir", "passes", "codegen", "runtime", "models", "tools"}) {
     size_t filesRead = 0;
-    for (const fs::directory_entry &entry : fs::recursive_directory_iterator(fs::path(WEFT_SOURCE_DIR) / folder)) {
+    for (const fs::directory_entry &entry :
+         fs::recursive_directory_iterator(fs::path(WEFT_SOURCE_DIR) / folder)) {
       const std::string extension = entry.path().extension();
-      if ((extension != ".cpp" && extension != ".h") || entry.path().filename() == "Environment.cpp") continue;
+      if ((extension != ".cpp" && extension != ".h") ||
+          entry.path().filename() == "Environment.cpp")
+        continue;
       INFO(entry.path());
       const std::string text = readFile(entry.path());
       CHECK(text.find("getenv(") == std::string::npos);
@@ -63,7 +66,8 @@ TEST_CASE("the number of workers") {
 }
 
 TEST_CASE("the cache folder follows the first variable that is set") {
-  const ScopedVariable home("HOME", "/home/someone"), xdg("XDG_CACHE_HOME", ""), own("WEFT_CACHE_DIR", "");
+  const ScopedVariable home("HOME", "/home/someone"), xdg("XDG_CACHE_HOME", ""),
+      own("WEFT_CACHE_DIR", "");
   CHECK(cacheFolder() == "/home/someone/.cache/weft");
   const ScopedVariable xdgSet("XDG_CACHE_HOME", "/x");
   CHECK(cacheFolder() == "/x/weft");
@@ -86,12 +90,16 @@ TEST_CASE("wheels: the newest layout first") {
 
 TEST_CASE("Python environments: of the current folder, then around the executable, each once") {
   const TemporaryTestFolder root;
-  for (const char *folder : {"here/.venv/lib/python3.11", "repository/.venv/lib/python3.12", "repository/.venv/lib/python3.11", "elsewhere/.venv/lib/python3.9"})
+  for (const char *folder : {"here/.venv/lib/python3.11", "repository/.venv/lib/python3.12",
+                             "repository/.venv/lib/python3.11", "elsewhere/.venv/lib/python3.9"})
     fs::create_directories(root / folder);
-  const fs::path own = root / "repository/.venv/lib", program = root / "repository/build/portable/bin/weft";
-  CHECK(environmentFolders(root / "here", program) == std::vector<fs::path>{root / "here/.venv/lib/python3.11/site-packages", own / "python3.11/site-packages",
-                                                                           own / "python3.12/site-packages"});
-  CHECK(environmentFolders(root / "repository", program) == std::vector<fs::path>{own / "python3.11/site-packages", own / "python3.12/site-packages"});
+  const fs::path own = root / "repository/.venv/lib",
+                 program = root / "repository/build/portable/bin/weft";
+  CHECK(environmentFolders(root / "here", program) ==
+        std::vector<fs::path>{root / "here/.venv/lib/python3.11/site-packages",
+                              own / "python3.11/site-packages", own / "python3.12/site-packages"});
+  CHECK(environmentFolders(root / "repository", program) ==
+        std::vector<fs::path>{own / "python3.11/site-packages", own / "python3.12/site-packages"});
   CHECK(environmentFolders(root / "elsewhere/inner", "").empty());
 }
 

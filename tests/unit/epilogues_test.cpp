@@ -1,5 +1,5 @@
-// Proposals of contractions with what follows them, on plain dataflow graphs: which sets, which reasons, and that loop kernels of
-// the same ops stay as they are.
+// Proposals of contractions with what follows them, on plain dataflow graphs: which sets, which
+// reasons, and that loop kernels of the same ops stay as they are.
 #include "kernel/ContractionRegion.h"
 #include "kernel/Device.h"
 #include "kernel/LibraryEpilogue.h"
@@ -20,7 +20,8 @@ namespace {
 /// x w -> bias -> dropout -> residual -> softmax, as the end of an attention layer.
 Dataflow attentionEnd() {
   FlowBuilder graph({{'j', 6}, {'i', 8}, {'u', 8}});
-  const int x = graph.argument("x", "ji"), w = graph.argument("w", "iu"), beta = graph.argument("beta", "u"), rest = graph.argument("rest", "ju");
+  const int x = graph.argument("x", "ji"), w = graph.argument("w", "iu"),
+            beta = graph.argument("beta", "u"), rest = graph.argument("rest", "ju");
   const int product = graph.contract("product", x, "ji", w, "iu", "ju");
   const int biased = graph.map("bias", "biased", {{product, "ju"}, {beta, "u"}}, "ju");
   const int kept = graph.map("tanh", "kept", {{biased, "ju"}}, "ju");
@@ -45,10 +46,12 @@ TEST_CASE("without a target nothing is fused into a contraction") {
 
 TEST_CASE("a target that takes epilogues gets every prefix, and loop kernels stay") {
   const Dataflow flow = attentionEnd();
-  const FusionResult before = proposeFusions(flow, FuseOptions{}), after = proposeFusions(flow, takingAll());
+  const FusionResult before = proposeFusions(flow, FuseOptions{}),
+                     after = proposeFusions(flow, takingAll());
   CHECK(candidatesWith(after, 0) == std::vector<std::vector<int>>{{0, 1}, {0, 1, 2}, {0, 1, 2, 3}});
   CHECK(verdict(after, {0, 1, 2, 3}) == "accepted");
-  CHECK(verdict(after, {0, 1, 2, 3, 4}) == "F024 no-epilogue ('softmax' is of class normalization; an epilogue is element-wise)");
+  CHECK(verdict(after, {0, 1, 2, 3, 4}) ==
+        "F024 no-epilogue ('softmax' is of class normalization; an epilogue is element-wise)");
   std::vector<std::vector<int>> loops;
   for (const FusionCandidate &candidate : after.candidates)
     if (candidate.ops.size() == 1 || candidate.ops.front() != 0) loops.push_back(candidate.ops);
@@ -86,22 +89,28 @@ TEST_CASE("rules and options hold for contractions") {
   CHECK(verdict(proposeFusions(attentionEnd(), paper), {0, 1}) == "F020 contraction (product)");
   FuseOptions apart = takingAll();
   apart.forbidden = {{0, 2}};
-  CHECK(candidatesWith(proposeFusions(attentionEnd(), apart), 0) == std::vector<std::vector<int>>{{0, 1}});
-  CHECK(verdict(proposeFusions(attentionEnd(), apart), {0, 1, 2}) == "F050 forbidden-by-option (0,2)");
+  CHECK(candidatesWith(proposeFusions(attentionEnd(), apart), 0) ==
+        std::vector<std::vector<int>>{{0, 1}});
+  CHECK(verdict(proposeFusions(attentionEnd(), apart), {0, 1, 2}) ==
+        "F050 forbidden-by-option (0,2)");
   FuseOptions none = takingAll();
   none.rules = FuseRules::none;
   CHECK(candidatesWith(proposeFusions(attentionEnd(), none), 0).empty());
   none.forced = {{0, 1}};
-  CHECK(candidatesWith(proposeFusions(attentionEnd(), none), 0) == std::vector<std::vector<int>>{{0, 1}, {0, 1, 2}, {0, 1, 2, 3}});
+  CHECK(candidatesWith(proposeFusions(attentionEnd(), none), 0) ==
+        std::vector<std::vector<int>>{{0, 1}, {0, 1, 2}, {0, 1, 2, 3}});
   FuseOptions few = takingAll();
   few.maxEpilogues = 1;
-  CHECK(candidatesWith(proposeFusions(attentionEnd(), few), 0) == std::vector<std::vector<int>>{{0, 1, 2, 3}});
-  CHECK(verdict(proposeFusions(attentionEnd(), few), {0, 1}) == "F070 candidate-bound (1 epilogues of a contraction)");
+  CHECK(candidatesWith(proposeFusions(attentionEnd(), few), 0) ==
+        std::vector<std::vector<int>>{{0, 1, 2, 3}});
+  CHECK(verdict(proposeFusions(attentionEnd(), few), {0, 1}) ==
+        "F070 candidate-bound (1 epilogues of a contraction)");
 }
 
 TEST_CASE("what a contraction reads, and what stands beside it, is no part of its kernel") {
   FlowBuilder graph({{'j', 6}, {'i', 8}, {'u', 8}});
-  const int x = graph.argument("x", "ji"), w = graph.argument("w", "iu"), v = graph.argument("v", "iu");
+  const int x = graph.argument("x", "ji"), w = graph.argument("w", "iu"),
+            v = graph.argument("v", "iu");
   const int before = graph.map("relu", "before", {{x, "ji"}}, "ji");
   const int first = graph.contract("first", before, "ji", w, "iu", "ju");
   const int second = graph.contract("second", before, "ji", v, "iu", "ju");
@@ -125,14 +134,17 @@ TEST_CASE("a path that leaves the set forbids it") {
   CHECK(candidatesWith(result, 0).empty());
 }
 
-TEST_CASE("sums join a contraction where a family takes them: of its result, behind an epilogue, or of an operand") {
+TEST_CASE(
+    "sums join a contraction where a family takes them: of its result, behind an epilogue, or of "
+    "an operand") {
   FlowBuilder graph({{'j', 6}, {'i', 8}, {'u', 8}});
-  const int dy = graph.argument("dy", "ju"), w = graph.argument("w", "iu"), x = graph.argument("x", "ji"), kept = graph.argument("kept", "ji");
-  const int dbias = graph.sum("dbias", dy, "ju", "u");                             // 0, before the contraction that reads dy
-  const int dw = graph.contract("dw", x, "ji", dy, "ju", "iu");                    // 1
-  const int dx = graph.contract("dx", dy, "ju", w, "iu", "ji");                    // 2
+  const int dy = graph.argument("dy", "ju"), w = graph.argument("w", "iu"),
+            x = graph.argument("x", "ji"), kept = graph.argument("kept", "ji");
+  const int dbias = graph.sum("dbias", dy, "ju", "u");  // 0, before the contraction that reads dy
+  const int dw = graph.contract("dw", x, "ji", dy, "ju", "iu");                            // 1
+  const int dx = graph.contract("dx", dy, "ju", w, "iu", "ji");                            // 2
   const int slope = graph.map("gelu_tanh_dx", "slope", {{dx, "ji"}, {kept, "ji"}}, "ji");  // 3
-  const int before = graph.sum("before", slope, "ji", "i");                        // 4
+  const int before = graph.sum("before", slope, "ji", "i");                                // 4
   const Dataflow flow = graph.build({dbias, dw, slope, before});
   std::vector<Kernel> asked;
   FuseOptions options;
@@ -149,19 +161,25 @@ TEST_CASE("sums join a contraction where a family takes them: of its result, beh
     CHECK(kernel.body[0].name == "contract");
     CHECK(kernel.values[size_t(kernel.outputs[0])].axes.size() == 2);
   }
-  options.epilogueRefusal = [](const Kernel &kernel) { return kernel.body.back().name == "reduce" ? "no sums" : ""; };
+  options.epilogueRefusal = [](const Kernel &kernel) {
+    return kernel.body.back().name == "reduce" ? "no sums" : "";
+  };
   CHECK(candidatesWith(proposeFusions(flow, options), 1).empty());
-  CHECK(verdict(proposeFusions(flow, options), {0, 1}) == "F021 contraction-epilogue-off (no sums)");
+  CHECK(verdict(proposeFusions(flow, options), {0, 1}) ==
+        "F021 contraction-epilogue-off (no sums)");
 }
 
-TEST_CASE("sums of what an epilogue computes join it on sm_90a, behind its other results whatever the order of the graph") {
+TEST_CASE(
+    "sums of what an epilogue computes join it on sm_90a, behind its other results whatever the "
+    "order of the graph") {
   FlowBuilder graph({{'b', 2}, {'j', 64}, {'i', 128}, {'u', 64}});
-  const int dy = graph.argument("dy", "bju"), w = graph.argument("w", "iu"), kept = graph.argument("kept", "bji");
-  const int dx = graph.contract("dx", dy, "bju", w, "iu", "bji");                              // 0
-  const int early = graph.sum("early", dx, "bji", "i");                                       // 1, before the next result
-  const int slope = graph.map("gelu_dx", "slope", {{dx, "bji"}, {kept, "bji"}}, "bji");        // 2
-  const int bias = graph.sum("bias", slope, "bji", "i");                                      // 3
-  const int part = graph.sum("part", slope, "bji", "bi");                                     // 4
+  const int dy = graph.argument("dy", "bju"), w = graph.argument("w", "iu"),
+            kept = graph.argument("kept", "bji");
+  const int dx = graph.contract("dx", dy, "bju", w, "iu", "bji");  // 0
+  const int early = graph.sum("early", dx, "bji", "i");            // 1, before the next result
+  const int slope = graph.map("gelu_dx", "slope", {{dx, "bji"}, {kept, "bji"}}, "bji");  // 2
+  const int bias = graph.sum("bias", slope, "bji", "i");                                 // 3
+  const int part = graph.sum("part", slope, "bji", "bi");                                // 4
   const Dataflow flow = graph.build({early, slope, bias, part});
   FuseOptions options;
   const auto refusals = epilogueRefusals(findDevice("h200"));
@@ -174,7 +192,9 @@ TEST_CASE("sums of what an epilogue computes join it on sm_90a, behind its other
   const FusionResult result = proposeFusions(flow, options);
   CHECK(verdict(result, {0, 2, 3}) == "accepted");
   CHECK(verdict(result, {0, 1, 2, 3}) == "accepted");
-  CHECK_THAT(verdict(result, {0, 2, 4}), Catch::StartsWith("F021 contraction-epilogue-off (hopper-contraction: 'reduce' to 'part' leaves not just the axes"));
+  CHECK_THAT(verdict(result, {0, 2, 4}),
+             Catch::StartsWith("F021 contraction-epilogue-off (hopper-contraction: 'reduce' to "
+                               "'part' leaves not just the axes"));
   REQUIRE(!taken.empty());
   for (const Kernel &kernel : nonEmpty(taken)) {
     CHECK(contractionRegion(kernel).region);
@@ -182,21 +202,26 @@ TEST_CASE("sums of what an epilogue computes join it on sm_90a, behind its other
   }
 }
 
-TEST_CASE("what is made for sums alone joins with them: no candidate stores squares, and the epilogue without sums keeps its place") {
+TEST_CASE(
+    "what is made for sums alone joins with them: no candidate stores squares, and the epilogue "
+    "without sums keeps its place") {
   FlowBuilder graph({{'b', 2}, {'j', 64}, {'i', 128}, {'u', 64}});
-  const int x = graph.argument("x", "bju"), w = graph.argument("w", "iu"), beta = graph.argument("beta", "i"), rest = graph.argument("rest", "bji");
-  const int product = graph.contract("product", x, "bju", w, "iu", "bji");                             // 0
-  const int biased = graph.map("bias", "biased", {{product, "bji"}, {beta, "i"}}, "bji");              // 1
-  const int residual = graph.map("residual", "residual", {{biased, "bji"}, {rest, "bji"}}, "bji");     // 2
-  const int sum = graph.sum("sum", residual, "bji", "bj");                                            // 3
-  const int size = graph.map("relu", "size", {{residual, "bji"}}, "bji");                              // 4
-  const int square = graph.map("mul", "square", {{size, "bji"}, {size, "bji"}}, "bji");                // 5
-  const int squares = graph.sum("squares", square, "bji", "bj");                                      // 6
+  const int x = graph.argument("x", "bju"), w = graph.argument("w", "iu"),
+            beta = graph.argument("beta", "i"), rest = graph.argument("rest", "bji");
+  const int product = graph.contract("product", x, "bju", w, "iu", "bji");                 // 0
+  const int biased = graph.map("bias", "biased", {{product, "bji"}, {beta, "i"}}, "bji");  // 1
+  const int residual =
+      graph.map("residual", "residual", {{biased, "bji"}, {rest, "bji"}}, "bji");        // 2
+  const int sum = graph.sum("sum", residual, "bji", "bj");                               // 3
+  const int size = graph.map("relu", "size", {{residual, "bji"}}, "bji");                // 4
+  const int square = graph.map("mul", "square", {{size, "bji"}, {size, "bji"}}, "bji");  // 5
+  const int squares = graph.sum("squares", square, "bji", "bj");                         // 6
   const Dataflow flow = graph.build({residual, sum, squares});
   FuseOptions options;
   options.epilogueRefusal = epilogueRefusals(findDevice("h200"));
   CHECK(candidatesWith(proposeFusions(flow, options), 0) ==
-        std::vector<std::vector<int>>{{0, 1}, {0, 1, 2}, {0, 1, 2, 3}, {0, 1, 2, 4, 5, 6}, {0, 1, 2, 3, 4, 5, 6}});
+        std::vector<std::vector<int>>{
+            {0, 1}, {0, 1, 2}, {0, 1, 2, 3}, {0, 1, 2, 4, 5, 6}, {0, 1, 2, 3, 4, 5, 6}});
   // A result of the graph is no step to a sum.
   const Dataflow kept = graph.build({residual, sum, squares, square});
   CHECK(verdict(proposeFusions(kept, options), {0, 1, 2, 4, 5}) == "accepted");

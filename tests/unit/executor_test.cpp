@@ -1,4 +1,5 @@
-// The executor on a stand-in for the driver: layouts, graphs, memory, and every way to fail that needs no real GPU.
+// The executor on a stand-in for the driver: layouts, graphs, memory, and every way to fail that
+// needs no real GPU.
 #include <catch2/catch.hpp>
 
 #include "kernel/Error.h"
@@ -18,7 +19,10 @@ namespace {
 
 /// Loaded first, by its path: the runtime's search for libcuda.so.1 then finds it by that name.
 struct StandIn {
-  StandIn() : library(dlopen(WEFT_BINARY_DIR "/tests/fakecuda/libcuda.so.1", RTLD_NOW | RTLD_GLOBAL)) { REQUIRE(library); }
+  StandIn()
+      : library(dlopen(WEFT_BINARY_DIR "/tests/fakecuda/libcuda.so.1", RTLD_NOW | RTLD_GLOBAL)) {
+    REQUIRE(library);
+  }
   template <typename Result>
   Result *call(const char *name) const {
     return reinterpret_cast<Result *(*)()>(dlsym(library, name))();
@@ -40,7 +44,8 @@ struct Driver {
   std::optional<cuda::Context> context;
 };
 
-/// x -> t -> y, every tensor f16 [8, 64] stored with b fastest; both kernels copy memory as it lies.
+/// x -> t -> y, every tensor f16 [8, 64] stored with b fastest; both kernels copy memory as it
+/// lies.
 Artifact copies(const std::string &first = "copy 1024", const std::string &second = "copy 1024") {
   Artifact artifact = exampleArtifact();
   artifact.plan.target = "sm_90a";
@@ -52,7 +57,9 @@ Artifact copies(const std::string &first = "copy 1024", const std::string &secon
   return artifact;
 }
 
-std::vector<std::byte> inputFor(const Executor &executor, uint64_t seed) { return randomElements(executor.plan().tensors[0], seed); }
+std::vector<std::byte> inputFor(const Executor &executor, uint64_t seed) {
+  return randomElements(executor.plan().tensors[0], seed);
+}
 
 template <typename Action>
 std::string errorOf(ErrorKind kind, Action &&action) {
@@ -70,7 +77,8 @@ std::string errorOf(ErrorKind kind, Action &&action) {
 TEST_CASE("a run moves logical elements through every layout") {
   Driver driver;
   Artifact artifact = copies();
-  artifact.plan.tensors[2].order = {0, 1};  // y is row-major: the copied bytes are another tensor's elements
+  artifact.plan.tensors[2].order = {
+      0, 1};  // y is row-major: the copied bytes are another tensor's elements
   artifact.plan.tensors[2].strides = {64, 1};
   Executor executor(artifact, *driver.context);
   executor.poison();
@@ -86,7 +94,9 @@ TEST_CASE("a run moves logical elements through every layout") {
   CHECK(memory != input);
 }
 
-TEST_CASE("the first launch runs kernel by kernel, later ones are a graph that neither allocates nor waits") {
+TEST_CASE(
+    "the first launch runs kernel by kernel, later ones are a graph that neither allocates nor "
+    "waits") {
   Driver driver;
   Executor executor(copies(), *driver.context);
   cuda::Stream stream;
@@ -109,7 +119,8 @@ TEST_CASE("the first launch runs kernel by kernel, later ones are a graph that n
   CHECK(executor.read(2) == inputFor(executor, 1));
 }
 
-TEST_CASE("a kernel that may start early does so right behind another such kernel, and not on branches") {
+TEST_CASE(
+    "a kernel that may start early does so right behind another such kernel, and not on branches") {
   Driver driver;
   Artifact artifact = copies();
   artifact.plan.kernels[1].startsEarly = true;
@@ -135,13 +146,18 @@ Artifact twoPaths() {
   Artifact artifact = copies();
   Plan &plan = artifact.plan;
   plan.tensors = {weft::test::tensorOf("x", "argument", 0)};
-  for (const char *name : {"a", "b", "c"}) plan.tensors.push_back(weft::test::tensorOf(name, "temporary", int(plan.tensors.size())));
+  for (const char *name : {"a", "b", "c"})
+    plan.tensors.push_back(weft::test::tensorOf(name, "temporary", int(plan.tensors.size())));
   plan.tensors.push_back(weft::test::tensorOf("y", "result", 4));
-  plan.kernels = {weft::test::kernelOf("toA", 0, 1), weft::test::kernelOf("toB", 0, 2), weft::test::kernelOf("toC", 2, 3), weft::test::kernelOf("toY", 3, 4)};
+  plan.kernels = {weft::test::kernelOf("toA", 0, 1), weft::test::kernelOf("toB", 0, 2),
+                  weft::test::kernelOf("toC", 2, 3), weft::test::kernelOf("toY", 3, 4)};
   plan.kernels[2].after = {1};
   plan.kernels[3].inputs = {3, 1};
   plan.kernels[3].inputLayouts = {"ib", "ib"};
-  plan.kernels[3].parameters.push_back({.kind = "input", .name = "a", .type = "const half *", .tensor = 1});  // waited for, and not copied
+  plan.kernels[3].parameters.push_back({.kind = "input",
+                                        .name = "a",
+                                        .type = "const half *",
+                                        .tensor = 1});  // waited for, and not copied
   plan.kernels[3].after = {0, 2};
   plan.entryPoints = {{"forward", {0, 1, 2, 3}}};
   std::string cubin;
@@ -184,7 +200,8 @@ TEST_CASE("a graph with branches waits for what it must wait for, and no more") 
   }
   REQUIRE_NOTHROW(verify(artifact.plan, "plan.json"));
   Executor executor(artifact, *driver.context);
-  const int y = int(std::ranges::find(executor.plan().tensors, "y", &PlanTensor::name) - executor.plan().tensors.begin());
+  const int y = int(std::ranges::find(executor.plan().tensors, "y", &PlanTensor::name) -
+                    executor.plan().tensors.begin());
   cuda::Stream stream;
   const std::vector<std::byte> input = inputFor(executor, 5);
   executor.write(0, input);
@@ -204,7 +221,8 @@ TEST_CASE("calls of a graph with branches, captured in a row, do not mix") {
   Executor executor(artifact, *driver.context);
   executor.write(0, inputFor(executor, 1));
   cuda::Stream stream, capturing;
-  executor.launch(executor.entryPoint("forward"), stream.handle());  // the first of every kernel is not captured
+  executor.launch(executor.entryPoint("forward"),
+                  stream.handle());  // the first of every kernel is not captured
   *driver.counters = {.allocatedBytes = driver.counters->allocatedBytes};
   const cuda::Graph graph = cuda::Graph::capture(capturing, [&](cuda::StreamHandle *on) {
     for (int call = 0; call < 3; ++call) executor.launch(executor.entryPoint("forward"), on);
@@ -241,10 +259,14 @@ TEST_CASE("graphs are kept by pointer tuple, the least recently used goes first"
   CHECK(launchInto(2) == 1);  // 1 goes
   CHECK(launchInto(0) == 0);
   CHECK(launchInto(1) == 1);
-  CHECK_THAT(errorOf(ErrorKind::badInput, [&] { executor.launch(entry, stream.handle()); }), Catch::Contains("the caller brings the memory of 'x'"));
-  const std::vector<cuda::DevicePointer> odd{x.address() + 2, results[0].address()}, few{x.address()};
-  CHECK_THAT(errorOf(ErrorKind::badInput, [&] { executor.launch(entry, odd, stream.handle()); }), Catch::Contains("'x'") && Catch::Contains("16"));
-  CHECK_THAT(errorOf(ErrorKind::badInput, [&] { executor.launch(entry, few, stream.handle()); }), Catch::Contains("1 pointers"));
+  CHECK_THAT(errorOf(ErrorKind::badInput, [&] { executor.launch(entry, stream.handle()); }),
+             Catch::Contains("the caller brings the memory of 'x'"));
+  const std::vector<cuda::DevicePointer> odd{x.address() + 2, results[0].address()},
+      few{x.address()};
+  CHECK_THAT(errorOf(ErrorKind::badInput, [&] { executor.launch(entry, odd, stream.handle()); }),
+             Catch::Contains("'x'") && Catch::Contains("16"));
+  CHECK_THAT(errorOf(ErrorKind::badInput, [&] { executor.launch(entry, few, stream.handle()); }),
+             Catch::Contains("1 pointers"));
 }
 
 TEST_CASE("parameters are packed into the plan's layout, also as parts of a stacked buffer") {
@@ -270,24 +292,31 @@ TEST_CASE("parameters are packed into the plan's layout, also as parts of a stac
   executor.setParameter("value", v);
   CHECK(executor.read(3) == w);
   CHECK(executor.read(4) == v);
-  CHECK(executor.ownBindings().addressOf(executor.plan().tensors[4]) == executor.ownBindings().addressOf(executor.plan().tensors[3]) + 1024);
+  CHECK(executor.ownBindings().addressOf(executor.plan().tensors[4]) ==
+        executor.ownBindings().addressOf(executor.plan().tensors[3]) + 1024);
   CHECK(errorOf(ErrorKind::badInput, launch) == "no error");
-  CHECK_THAT(errorOf(ErrorKind::badInput, [&] { executor.setParameter("values", v); }), Catch::Contains("nearest is 'value'"));
-  CHECK_THAT(errorOf(ErrorKind::badInput, [&] { executor.setParameter("value", std::vector<std::byte>(7)); }), Catch::Contains("1024 bytes, 7"));
+  CHECK_THAT(errorOf(ErrorKind::badInput, [&] { executor.setParameter("values", v); }),
+             Catch::Contains("nearest is 'value'"));
+  CHECK_THAT(errorOf(ErrorKind::badInput,
+                     [&] { executor.setParameter("value", std::vector<std::byte>(7)); }),
+             Catch::Contains("1024 bytes, 7"));
 }
 
 TEST_CASE("every launch takes the next step of dropout when asked") {
   Driver driver;
   const bool advance = GENERATE(true, false);
   Artifact artifact = copies("copy 1024", "key");
-  artifact.plan.kernels[1].parameters.push_back({.kind = "dropoutKey", .name = "key", .type = "weft::DropoutKey"});
-  Executor executor(artifact, *driver.context, {.seed = 0x1234567890, .step = 41, .advanceStep = advance});
+  artifact.plan.kernels[1].parameters.push_back(
+      {.kind = "dropoutKey", .name = "key", .type = "weft::DropoutKey"});
+  Executor executor(artifact, *driver.context,
+                    {.seed = 0x1234567890, .step = 41, .advanceStep = advance});
   cuda::Stream stream;
   executor.write(0, inputFor(executor, 1));
   for (uint64_t launch = 0; launch < 3; ++launch) {
     executor.launch(executor.entryPoint("forward"), stream.handle());
     std::array<uint64_t, 2> key{};
-    cuda::download(std::as_writable_bytes(std::span(key)), executor.ownBindings().addressOf(executor.plan().tensors[2]));
+    cuda::download(std::as_writable_bytes(std::span(key)),
+                   executor.ownBindings().addressOf(executor.plan().tensors[2]));
     CHECK(key[0] == 0x1234567890);
     CHECK(key[1] == 41 + (advance ? launch : 0));
   }
@@ -295,15 +324,20 @@ TEST_CASE("every launch takes the next step of dropout when asked") {
 
 TEST_CASE("a kernel that hangs or fails is named, with the command that runs it alone") {
   Driver driver;
-  const ExecutorOptions options{.folder = "out/bert", .firstLaunchLimit = std::chrono::milliseconds(20),
-                                .onHang = [](const std::string &text) { throw Error::checkFailed("{}", text); }};
+  const ExecutorOptions options{
+      .folder = "out/bert",
+      .firstLaunchLimit = std::chrono::milliseconds(20),
+      .onHang = [](const std::string &text) { throw Error::checkFailed("{}", text); }};
   const auto run = [&](const std::string &second) {
     cuda::Stream stream;
     Executor executor(copies("copy 1024", second), *driver.context, options);
-    return errorOf(ErrorKind::checkFailed, [&] { executor.launch(executor.entryPoint("forward"), stream.handle()); });
+    return errorOf(ErrorKind::checkFailed,
+                   [&] { executor.launch(executor.entryPoint("forward"), stream.handle()); });
   };
-  CHECK_THAT(run("hang"), Catch::Contains("kernel second hangs") && Catch::Contains("weft-run out/bert --kernel second"));
-  CHECK_THAT(run("fault"), Catch::Contains("kernel second") && Catch::Contains("ILLEGAL_ADDRESS") && Catch::Contains("weft-run out/bert --kernel second"));
+  CHECK_THAT(run("hang"), Catch::Contains("kernel second hangs") &&
+                              Catch::Contains("weft-run out/bert --kernel second"));
+  CHECK_THAT(run("fault"), Catch::Contains("kernel second") && Catch::Contains("ILLEGAL_ADDRESS") &&
+                               Catch::Contains("weft-run out/bert --kernel second"));
 }
 
 TEST_CASE("an artifact for another architecture, or that was not built, is refused") {
@@ -315,21 +349,28 @@ TEST_CASE("an artifact for another architecture, or that was not built, is refus
     return errorOf(ErrorKind::unsupported, [&] { Executor executor(artifact, *driver.context); });
   };
   CHECK(load("sm_90a") == "no error");
-  CHECK_THAT(load("sm_80"), Catch::Contains("sm_80") && Catch::Contains("sm_90") && Catch::Contains("--target sm_90a"));
+  CHECK_THAT(load("sm_80"), Catch::Contains("sm_80") && Catch::Contains("sm_90") &&
+                                Catch::Contains("--target sm_90a"));
   CHECK_THAT(load("sm_100a"), Catch::Contains("sm_100a"));
-  CHECK_THAT(load("sm_90a", false), Catch::Contains("kernel second was not built") && Catch::Contains("weft emit"));
+  CHECK_THAT(load("sm_90a", false),
+             Catch::Contains("kernel second was not built") && Catch::Contains("weft emit"));
 }
 
-TEST_CASE("a GPU with less shared memory than a kernel asks for, or a driver that does not take its cubin, is told") {
+TEST_CASE(
+    "a GPU with less shared memory than a kernel asks for, or a driver that does not take its "
+    "cubin, is told") {
   Driver driver;
   Artifact artifact = copies();
   artifact.plan.kernels[1].sharedBytes = 100000;
-  CHECK(errorOf(ErrorKind::unsupported, [&] { Executor executor(artifact, *driver.context); }) == "no error");
+  CHECK(errorOf(ErrorKind::unsupported, [&] { Executor executor(artifact, *driver.context); }) ==
+        "no error");
   artifact.plan.kernels[1].sharedBytes = 232449;
   CHECK_THAT(errorOf(ErrorKind::unsupported, [&] { Executor executor(artifact, *driver.context); }),
-             Catch::Contains("kernel second asks for 232449 bytes of shared memory") && Catch::Contains("has 232448"));
+             Catch::Contains("kernel second asks for 232449 bytes of shared memory") &&
+                 Catch::Contains("has 232448"));
   const auto load = [] { cuda::Module module(std::string_view("")); };
-  CHECK_THAT(errorOf(ErrorKind::badInput, load), Catch::Contains("load a cubin of 0 bytes with a driver for CUDA 13.0, which takes"));
+  CHECK_THAT(errorOf(ErrorKind::badInput, load),
+             Catch::Contains("load a cubin of 0 bytes with a driver for CUDA 13.0, which takes"));
 }
 
 TEST_CASE("out of memory says what is needed, what is free and what would fit") {
@@ -338,8 +379,10 @@ TEST_CASE("out of memory says what is needed, what is free and what would fit") 
   const int64_t needed = PlanMemory(artifact.plan).bytes();
   CHECK(needed == 3 * 1024);
   driver.settings->memoryBytes = driver.counters->allocatedBytes + needed / 2;
-  const std::string text = errorOf(ErrorKind::unsupported, [&] { Executor executor(artifact, *driver.context); });
-  CHECK_THAT(text, Catch::Contains("3.07 kB") && Catch::Contains("1.54 kB") && Catch::Contains("--dim b=4 would fit"));
+  const std::string text =
+      errorOf(ErrorKind::unsupported, [&] { Executor executor(artifact, *driver.context); });
+  CHECK_THAT(text, Catch::Contains("3.07 kB") && Catch::Contains("1.54 kB") &&
+                       Catch::Contains("--dim b=4 would fit"));
 }
 
 TEST_CASE("temporaries lie in the caller's result until it is written") {
@@ -373,9 +416,13 @@ TEST_CASE("temporaries lie in the caller's result until it is written") {
     CHECK(output == input);
   }
   const cuda::Buffer both(2048);
-  const std::vector<cuda::DevicePointer> same{x.address(), x.address()}, overlapping{both.address(), both.address() + 512};
+  const std::vector<cuda::DevicePointer> same{x.address(), x.address()},
+      overlapping{both.address(), both.address() + 512};
   for (const auto &pointers : {same, overlapping})
-    CHECK_THAT(errorOf(ErrorKind::badInput, [&] { executor.launch(executor.entryPoint("forward"), pointers, stream.handle()); }),
+    CHECK_THAT(errorOf(ErrorKind::badInput,
+                       [&] {
+                         executor.launch(executor.entryPoint("forward"), pointers, stream.handle());
+                       }),
                Catch::Contains("the memory of the result 'y' overlaps that of 'x'"));
   Executor own(artifact, *driver.context);
   own.poison();

@@ -1,5 +1,6 @@
-// The admitted error of sums of products of 8-bit floats against a model of the hardware in which they are made: 32 products and
-// the sum before them, aligned to the largest of them, cut towards zero below 13 bits of its fraction.
+// The admitted error of sums of products of 8-bit floats against a model of the hardware in which
+// they are made: 32 products and the sum before them, aligned to the largest of them, cut towards
+// zero below 13 bits of its fraction.
 #include "kernel/reference/PointEvaluator.h"
 #include "kernel/reference/Rounding.h"
 
@@ -39,10 +40,13 @@ double hardwareSum(const std::vector<double> &products) {
 
 struct Sums {
   double exact = 0, magnitude = 0, squares = 0, hardware = 0;
-  double bound(size_t n) const { return reference::float8SumError(int64_t(n), exact, magnitude, squares); }
+  double bound(size_t n) const {
+    return reference::float8SumError(int64_t(n), exact, magnitude, squares);
+  }
 };
 
-template <typename Draw> Sums sumsOf(size_t n, DType a, DType b, Draw draw) {
+template <typename Draw>
+Sums sumsOf(size_t n, DType a, DType b, Draw draw) {
   std::vector<double> products;
   Sums sums;
   for (size_t i = 0; i < n; ++i) {
@@ -71,14 +75,17 @@ TEST_CASE("the bound holds for random operands of both formats, around zero and 
       }
 }
 
-TEST_CASE("the bound tells a sum of 32 other products from a sum of thousands, and one other product from a sum of some") {
+TEST_CASE(
+    "the bound tells a sum of 32 other products from a sum of thousands, and one other product "
+    "from a sum of some") {
   std::mt19937 random(4);
   std::normal_distribution<double> normal(0, 1);
   const auto found = [&](size_t n, size_t missing) {
     int count = 0;
     for (int repeat = 0; repeat < 200; ++repeat) {
       const Sums sums = sumsOf(n, DType::f8e4m3, DType::f8e4m3, [&] { return normal(random); });
-      const Sums lost = sumsOf(missing, DType::f8e4m3, DType::f8e4m3, [&] { return normal(random); });
+      const Sums lost =
+          sumsOf(missing, DType::f8e4m3, DType::f8e4m3, [&] { return normal(random); });
       count += std::abs(sums.hardware - lost.exact - sums.exact) > sums.bound(n);
     }
     return count;
@@ -91,7 +98,8 @@ TEST_CASE("whole numbers are added up exactly, which an exact comparison may rel
   std::mt19937 random(5);
   for (const size_t n : {1, 31, 32, 560, 1000})
     for (int repeat = 0; repeat < 20; ++repeat) {
-      const Sums sums = sumsOf(n, DType::f8e4m3, DType::f8e5m2, [&] { return double(int(random() % 5) - 2); });
+      const Sums sums =
+          sumsOf(n, DType::f8e4m3, DType::f8e5m2, [&] { return double(int(random() % 5) - 2); });
       CHECK(sums.hardware == sums.exact);
     }
 }

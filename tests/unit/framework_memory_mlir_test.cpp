@@ -1,4 +1,5 @@
-// What a framework that runs op by op keeps of an encoder, with a fused attention: counted by hand. And which parts it makes plans run in.
+// What a framework that runs op by op keeps of an encoder, with a fused attention: counted by hand.
+// And which parts it makes plans run in.
 #include "tools/driver/Compilation.h"
 #include "tools/driver/FrameworkMemory.h"
 #include "tools/driver/PartsChoice.h"
@@ -10,8 +11,9 @@ using namespace weft::driver;
 
 namespace {
 
-select::Problem problemOf(const std::string &model, std::vector<std::string> dims, const std::string &stacking, const std::string &attention = "unfused",
-                         const std::string &norms = "fused") {
+select::Problem problemOf(const std::string &model, std::vector<std::string> dims,
+                          const std::string &stacking, const std::string &attention = "unfused",
+                          const std::string &norms = "fused") {
   ModelFlags flags;
   flags.model = model;
   flags.dims = std::move(dims);
@@ -29,23 +31,29 @@ select::Problem problemOf(const std::string &model, std::vector<std::string> dim
 }  // namespace
 
 TEST_CASE("scores and what is made of them are not stored") {
-  // BERT-base, 8 x 512: units of 8 * 512 * 768 * 2 bytes. While GELU runs: the residual, its operand and its result of 4 units each.
+  // BERT-base, 8 x 512: units of 8 * 512 * 768 * 2 bytes. While GELU runs: the residual, its
+  // operand and its result of 4 units each.
   const double unit = 8.0 * 512 * 768 * 2;
   const select::Problem separate = problemOf("bert-base", {"b=8", "j=512"}, "separate");
-  CHECK(double(frameworkBytes(separate)) == Approx(9 * unit).epsilon(0.002));  // and the statistics of layer norm
+  CHECK(double(frameworkBytes(separate)) ==
+        Approx(9 * unit).epsilon(0.002));  // and the statistics of layer norm
   CHECK(double(frameworkWorkspaceBytes(separate)) == Approx(8 * unit).epsilon(0.002));
   // Slices of a stacked projection are views.
-  CHECK(frameworkBytes(problemOf("bert-base", {"b=8", "j=512"}, "three")) == frameworkBytes(separate));
+  CHECK(frameworkBytes(problemOf("bert-base", {"b=8", "j=512"}, "three")) ==
+        frameworkBytes(separate));
 }
 
 TEST_CASE("neither are they where the softmax is decomposed, masked or followed by dropout") {
   const double unit = 4096.0 * 1024 * 2;
   for (const char *attention : {"unfused", "decomposed"}) {
     INFO(attention);
-    CHECK(double(frameworkBytes(problemOf("bert-large", {"b=1", "j=4096"}, "separate", attention))) == Approx(9 * unit).epsilon(0.01));
+    CHECK(double(frameworkBytes(problemOf("bert-large", {"b=1", "j=4096"}, "separate",
+                                          attention))) == Approx(9 * unit).epsilon(0.01));
     // Dropout and its operand beside the residual.
-    CHECK(double(frameworkBytes(problemOf("paper-encoder", {"b=1", "j=4096"}, "separate", attention))) == Approx(9 * unit).epsilon(0.01));
-    CHECK(double(frameworkBytes(problemOf("gpt2", {"b=1", "j=4096"}, "separate", attention))) < 10 * 4096.0 * 768 * 2 * 1.01);
+    CHECK(double(frameworkBytes(problemOf("paper-encoder", {"b=1", "j=4096"}, "separate",
+                                          attention))) == Approx(9 * unit).epsilon(0.01));
+    CHECK(double(frameworkBytes(problemOf("gpt2", {"b=1", "j=4096"}, "separate", attention))) <
+          10 * 4096.0 * 768 * 2 * 1.01);
   }
 }
 
@@ -54,25 +62,34 @@ TEST_CASE("a norm stores its result, in one piece or decomposed") {
     INFO(model);
     const double whole = double(frameworkBytes(problemOf(model, {"b=1", "j=512"}, "separate")));
     for (const char *norms : {"decomposed", "deferred"})
-      CHECK(double(frameworkBytes(problemOf(model, {"b=1", "j=512"}, "separate", "unfused", norms))) == Approx(whole).epsilon(0.002));
+      CHECK(double(frameworkBytes(problemOf(model, {"b=1", "j=512"}, "separate", "unfused",
+                                            norms))) == Approx(whole).epsilon(0.002));
   }
 }
 
 TEST_CASE("a longer sequence takes no more for each of its positions") {
-  const auto bytes = [](const std::string &length) { return double(frameworkBytes(problemOf("bert-large", {"b=1", "j=" + length}, "separate"))); };
+  const auto bytes = [](const std::string &length) {
+    return double(frameworkBytes(problemOf("bert-large", {"b=1", "j=" + length}, "separate")));
+  };
   CHECK(bytes("4096") == Approx(8 * bytes("512")).epsilon(0.001));
 }
 
 TEST_CASE("the fastest plan within the limit is taken, if it is not much slower than any") {
-  const auto chosen = [](std::vector<PricedParts> priced, double freeBytes) { return priced[preferred(priced, freeBytes)].parts; };
-  const PricedParts whole{.parts = 1, .seconds = 100e-6, .workspaceBytes = 400'000'000, .isMeasured = true}, two{.parts = 2, .seconds = 104e-6, .workspaceBytes = 220'000'000, .isMeasured = true},
-      four{.parts = 4, .seconds = 110e-6, .workspaceBytes = 130'000'000, .isMeasured = true}, eight{.parts = 8, .seconds = 108e-6, .workspaceBytes = 90'000'000, .isMeasured = true},
+  const auto chosen = [](std::vector<PricedParts> priced, double freeBytes) {
+    return priced[preferred(priced, freeBytes)].parts;
+  };
+  const PricedParts whole{
+      .parts = 1, .seconds = 100e-6, .workspaceBytes = 400'000'000, .isMeasured = true},
+      two{.parts = 2, .seconds = 104e-6, .workspaceBytes = 220'000'000, .isMeasured = true},
+      four{.parts = 4, .seconds = 110e-6, .workspaceBytes = 130'000'000, .isMeasured = true},
+      eight{.parts = 8, .seconds = 108e-6, .workspaceBytes = 90'000'000, .isMeasured = true},
       sixteen{.parts = 16, .seconds = 150e-6, .workspaceBytes = 60'000'000, .isMeasured = true};
   const std::vector<PricedParts> all = {whole, two, four, eight, sixteen};
   CHECK(chosen(all, 500e6) == 1);
   CHECK(chosen(all, 250e6) == 2);
   CHECK(chosen(all, 150e6) == 8);  // faster than four
-  CHECK(chosen(all, 70e6) == 8);   // sixteen fit, half as slow again: the smallest of those that are offered
+  CHECK(chosen(all, 70e6) ==
+        8);  // sixteen fit, half as slow again: the smallest of those that are offered
   PricedParts modelled = two;
   modelled.seconds = 90e-6, modelled.isMeasured = false;
   CHECK(chosen({whole, modelled, four}, 250e6) == 4);  // no match for what is measured

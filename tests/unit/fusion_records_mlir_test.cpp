@@ -1,4 +1,5 @@
-// What every attempt to fuse leaves: bytes saved, pattern, and for a rejection its code and what blocks.
+// What every attempt to fuse leaves: bytes saved, pattern, and for a rejection its code and what
+// blocks.
 #include "passes/Describe.h"
 #include "passes/Passes.h"
 #include "tests/unit/SampleGraphs.h"
@@ -14,12 +15,12 @@ namespace {
 
 const FusionRecord *recordOf(const FusionResult &result, const std::vector<int> &ops) {
   for (const FusionRecord &record : result.records)
-    if (record.ops == ops)
-      return &record;
+    if (record.ops == ops) return &record;
   return nullptr;
 }
 
-std::string verdictOf(const std::string &body, const std::vector<int> &ops, FuseOptions options = {}) {
+std::string verdictOf(const std::string &body, const std::vector<int> &ops,
+                      FuseOptions options = {}) {
   const auto loaded = parse(body);
   const FusionResult result = proposeFusions(loaded->graph(), options);
   const FusionRecord *record = recordOf(result, ops);
@@ -100,7 +101,8 @@ weft.graph @g(%q: !hji, %k: !hki) -> !hjk {
   taking.epilogueRefusal = [](const Kernel &) { return std::string(); };
   CHECK(verdictOf(scores, {0, 1}) == "F021 contraction-epilogue-off (s)");
   CHECK(verdictOf(scores, {0, 1}, taking) == "accepted");
-  CHECK(verdictOf(scores, {0, 1, 2}, taking) == "F024 no-epilogue ('local_softmax' gives 'm', which is not stored)");
+  CHECK(verdictOf(scores, {0, 1, 2}, taking) ==
+        "F024 no-epilogue ('local_softmax' gives 'm', which is not stored)");
 
   const std::string around = types + R"(
 !ii = tensor<8x8xf32, #weft.axes<u, i>>
@@ -143,7 +145,8 @@ weft.graph @g(%x: !bji) -> !bji {
   const std::string movement = types + R"(
 weft.graph @g(%x: !bji) -> tensor<2x3x4xf32, #weft.axes<b, j, i>> {
   %a = weft.relu %x : !bji
-  %s = weft.slice %a {axis = i, start = 0, size = 4} : !bji -> tensor<2x3x4xf32, #weft.axes<b, j, i>>
+  %s = weft.slice %a {axis = i, start = 0, size = 4}
+      : !bji -> tensor<2x3x4xf32, #weft.axes<b, j, i>>
   weft.return %s : tensor<2x3x4xf32, #weft.axes<b, j, i>>
 })";
   CHECK(verdictOf(movement, {0, 1}) == "F060 movement-op (s)");
@@ -155,7 +158,8 @@ weft.graph @g(%x: !bjk) -> !bjk {
   %y = weft.add %r, %r along (b, k, j) : !bjk, !bjk
   weft.return %y : !bjk
 })";
-  CHECK(verdictOf(twice, {0, 1}) == "F002 axis-identified-twice (tensor 'r' is read under two index maps inside one kernel)");
+  CHECK(verdictOf(twice, {0, 1}) ==
+        "F002 axis-identified-twice (tensor 'r' is read under two index maps inside one kernel)");
 
   const std::string subVectors = types + R"(
 !bjn = tensor<2x3x2xf32, #weft.axes<b, j, n>>
@@ -180,7 +184,8 @@ weft.graph @g(%x: !bji) -> !bji {
   CHECK(verdictOf(region, {0, 1}).starts_with("F061 already-fused"));
 
   const std::string independent = types + R"(
-weft.graph @g(%x: !bji, %y: tensor<2x3x9xf32, #weft.axes<b, j, u>>) -> (!bji, tensor<2x3x9xf32, #weft.axes<b, j, u>>) {
+weft.graph @g(%x: !bji, %y: tensor<2x3x9xf32, #weft.axes<b, j, u>>) 
+    -> (!bji, tensor<2x3x9xf32, #weft.axes<b, j, u>>) {
   %a = weft.relu %x : !bji
   %c = weft.relu %y : tensor<2x3x9xf32, #weft.axes<b, j, u>>
   weft.return %a, %c : !bji, tensor<2x3x9xf32, #weft.axes<b, j, u>>
@@ -193,26 +198,35 @@ TEST_CASE("where not every set may be a candidate, whole kernels are") {
   for (int i = 0; i < 6; ++i) body += fmt::format(", %x{}: !bji", i);
   body += ") -> (!bji, !bji, !bji, !bji, !bji, !bji) {\n";
   for (int i = 0; i < 6; ++i)
-    body += fmt::format("  %a{0} = weft.mul %x{0}, %s along (b, j) : !bji, !bj\n  %b{0} = weft.tanh %a{0} : !bji\n"
-                        "  %c{0} = weft.mul %b{0}, %s along (b, j) : !bji, !bj\n", i);
+    body += fmt::format(
+        "  %a{0} = weft.mul %x{0}, %s along (b, j) : !bji, !bj\n  %b{0} = weft.tanh %a{0} : !bji\n"
+        "  %c{0} = weft.mul %b{0}, %s along (b, j) : !bji, !bj\n",
+        i);
   body += "  weft.return %c0, %c1, %c2, %c3, %c4, %c5 : !bji, !bji, !bji, !bji, !bji, !bji\n}";
   const auto loaded = parse(types + body);
   FuseOptions few;
-  few.maxCandidates = 14;  // six whole kernels, and each by way of a pair; all twelve pairs would come first
+  few.maxCandidates =
+      14;  // six whole kernels, and each by way of a pair; all twelve pairs would come first
   const FusionResult result = proposeFusions(loaded->graph(), few);
   CHECK(result.candidates.size() == 18 + 14);
   const auto proposes = [&](const std::vector<int> &ops) {
-    return std::ranges::any_of(result.candidates, [&](const FusionCandidate &candidate) { return candidate.ops == ops; });
+    return std::ranges::any_of(
+        result.candidates, [&](const FusionCandidate &candidate) { return candidate.ops == ops; });
   };
   for (int i = 0; i < 6; ++i) CHECK(proposes({3 * i, 3 * i + 1, 3 * i + 2}));
-  const auto isCut = [](const FusionRecord &record) { return record.code == reasons::candidateBound.code && record.detail == "14 candidates"; };
+  const auto isCut = [](const FusionRecord &record) {
+    return record.code == reasons::candidateBound.code && record.detail == "14 candidates";
+  };
   CHECK(std::ranges::any_of(result.records, isCut));
-  CHECK(std::ranges::count_if(result.records, [&](const FusionRecord &record) { return isCut(record) && record.ops.size() > 2; }) <= 1);
+  CHECK(std::ranges::count_if(result.records, [&](const FusionRecord &record) {
+          return isCut(record) && record.ops.size() > 2;
+        }) <= 1);
 }
 
 TEST_CASE("no kernel belongs to both passes; what the backward pass computes again belongs to it") {
   const std::string body = types + R"(
-weft.graph @g(%x: !bji, %d_y: !bji {weft.gradient_of = "y"}) -> (!bji, !bji {weft.gradient_of = "x"}) {
+weft.graph @g(%x: !bji, %d_y: !bji {weft.gradient_of = "y"})
+    -> (!bji, !bji {weft.gradient_of = "x"}) {
   %y = weft.tanh %x : !bji
   %again = weft.tanh %x : !bji
   %d = weft.tanh_dx %d_y, %again : !bji
@@ -239,8 +253,7 @@ weft.graph @g(%x: !bji) -> (!one {weft.loss}, !bji {weft.gradient_of = "x"}) {
   const Dataflow flow = describeGraph(loaded->graph()).flow;
   std::vector<std::string> backward;
   for (const FlowOp &op : flow.ops)
-    if (op.entry > 0)
-      backward.push_back(op.label);
+    if (op.entry > 0) backward.push_back(op.label);
   CHECK(backward == std::vector<std::string>{"constant", "d_y", "d_x"});
 }
 

@@ -1,8 +1,9 @@
-// Operands with gaps: where a concatenation leaves them, which kernels take them, and what such kernels cost.
+// Operands with gaps: where a concatenation leaves them, which kernels take them, and what such
+// kernels cost.
+#include "passes/configure/Gaps.h"
 #include "kernel/Error.h"
 #include "kernel/MatrixProduct.h"
 #include "passes/configure/Family.h"
-#include "passes/configure/Gaps.h"
 #include "passes/configure/Packing.h"
 #include "tests/support/NonEmpty.h"
 #include "tests/unit/SampleKernels.h"
@@ -41,26 +42,31 @@ std::set<std::vector<int>> ordersOf(const std::vector<LayoutTuple> &tuples) {
 }
 
 /// [p, h, ...] of `heads` heads among all: the layout of one part.
-Layout partOfHeads(int64_t heads, int64_t inner) { return {.order = {0, 1, 2}, .strides = {heads * inner, inner, 1}}; }
+Layout partOfHeads(int64_t heads, int64_t inner) {
+  return {.order = {0, 1, 2}, .strides = {heads * inner, inner, 1}};
+}
 
 }  // namespace
 
 TEST_CASE("every element of a joined tensor is one of one part, whatever the order") {
   const Kernel kernel = joinHeads(2, 3, 64);
   const std::vector<LayoutTuple> tuples = viewsOf(kernel);
-  // 64 or 8 heads' elements of 2 bytes behind each head make lines, a single head's element does not.
+  // 64 or 8 heads' elements of 2 bytes behind each head make lines, a single head's element does
+  // not.
   CHECK(ordersOf(tuples) == std::set<std::vector<int>>{{0, 1, 2}, {1, 0, 2}, {1, 2, 0}});
   for (const LayoutTuple &tuple : nonEmpty(tuples)) {
     std::multiset<int64_t> places;
     const std::vector<int64_t> whole = extentsOf(kernel, kernel.outputs[0]);
     for (size_t part = 0; part < 2; ++part) {
-      const std::vector<int64_t> extents = extentsOf(kernel, kernel.inputs[part]), strides = stridesOf(tuple[part], extents);
+      const std::vector<int64_t> extents = extentsOf(kernel, kernel.inputs[part]),
+                                 strides = stridesOf(tuple[part], extents);
       CHECK(tuple[part].offset * 2 % 16 == 0);
       CHECK(hasGaps(tuple[part], extents) == (tuple.back().order.front() != 1));
       CHECK(tuple[part].strides.empty() == !hasGaps(tuple[part], extents));
       for (int64_t p = 0; p < extents[0]; ++p)
         for (int64_t h = 0; h < extents[1]; ++h)
-          for (int64_t j = 0; j < extents[2]; ++j) places.insert(tuple[part].offset + p * strides[0] + h * strides[1] + j * strides[2]);
+          for (int64_t j = 0; j < extents[2]; ++j)
+            places.insert(tuple[part].offset + p * strides[0] + h * strides[1] + j * strides[2]);
     }
     CHECK(places.size() == size_t(whole[0] * whole[1] * whole[2]));
     CHECK(std::set<int64_t>(places.begin(), places.end()).size() == places.size());
@@ -69,7 +75,9 @@ TEST_CASE("every element of a joined tensor is one of one part, whatever the ord
 }
 
 TEST_CASE("runs are whole lines, blocks need their alignment only") {
-  const auto has = [](const Kernel &kernel, std::vector<int> order) { return ordersOf(viewsOf(kernel)).contains(order); };
+  const auto has = [](const Kernel &kernel, std::vector<int> order) {
+    return ordersOf(viewsOf(kernel)).contains(order);
+  };
   CHECK(has(joinHeads(2, 3, 64), {0, 1, 2}));
   CHECK(has(joinHeads(2, 4, 32), {0, 1, 2}));
   CHECK_FALSE(has(joinHeads(2, 3, 32), {0, 1, 2}));  // 192 bytes
@@ -90,7 +98,8 @@ TEST_CASE("a part that is read as one axis of a product has no gap within it") {
   const Kernel projection = contractKernel(extents, "phk", "kj", "phj");
   CHECK(gapsRefusal(projection, 2, part) == "p and h are one axis of the product");
   CHECK(gapsRefusal(projection, 2, rowMajor(3)).empty());
-  CHECK(gapsRefusal(projection, 2, {.order = {0, 1, 2}, .strides = {128, 64, 1}}).empty());  // dense
+  CHECK(
+      gapsRefusal(projection, 2, {.order = {0, 1, 2}, .strides = {128, 64, 1}}).empty());  // dense
   CHECK(gapsRefusal(reluKernel(extents, "phj"), 0, part).empty());
   CHECK(gapsRefusal(softmaxKernel(extents, "phj"), 1, part).empty());
   CHECK(gapsRefusal(identityKernel(extents, "phj"), 0, part) == "'identity' may be a view itself");
@@ -100,10 +109,15 @@ TEST_CASE("a part that is read as one axis of a product has no gap within it") {
 TEST_CASE("a configuration has a twin with gaps exactly where the kernel takes them") {
   const std::map<char, int64_t> extents = {{'p', 8}, {'h', 2}, {'j', 64}, {'k', 32}};
   const Layout part = partOfHeads(5, 64);
-  const auto count = [&](const Kernel &kernel, LayoutConstraints layouts) { return enumerate(kernel, device(), layouts).legal.size(); };
-  LayoutConstraints dense{.inputs = std::vector<std::optional<Layout>>(2), .outputs = {rowMajor(3)}}, strided = dense;
+  const auto count = [&](const Kernel &kernel, LayoutConstraints layouts) {
+    return enumerate(kernel, device(), layouts).legal.size();
+  };
+  LayoutConstraints dense{.inputs = std::vector<std::optional<Layout>>(2),
+                          .outputs = {rowMajor(3)}},
+      strided = dense;
   strided.outputs = {part};
-  const Kernel byHeads = contractKernel(extents, "phk", "hkj", "phj"), projection = contractKernel(extents, "phk", "kj", "phj");
+  const Kernel byHeads = contractKernel(extents, "phk", "hkj", "phj"),
+               projection = contractKernel(extents, "phk", "kj", "phj");
   CHECK(count(byHeads, dense) > 0);
   CHECK(count(byHeads, strided) == count(byHeads, dense));
   CHECK(count(projection, dense) > 0);
@@ -114,7 +128,9 @@ TEST_CASE("a configuration has a twin with gaps exactly where the kernel takes t
     CHECK(withoutGaps(byHeads, configuration).outputs[0] == rowMajor(3));
   }
   const Kernel relu = reluKernel(extents, "phj");
-  const auto reluTwins = [&](const Layout &in) { return enumerate(relu, device(), {.inputs = {in}, .outputs = {rowMajor(3)}}).legal; };
+  const auto reluTwins = [&](const Layout &in) {
+    return enumerate(relu, device(), {.inputs = {in}, .outputs = {rowMajor(3)}}).legal;
+  };
   CHECK(reluTwins(part).size() == reluTwins(rowMajor(3)).size());
   CHECK(spanBytes(relu, relu.inputs[0], part) == 2 * (7 * 320 + 64 + 63 + 1));
   CHECK(spanBytes(relu, relu.inputs[0], rowMajor(3)) == relu.bytes(relu.inputs[0]));
@@ -122,10 +138,13 @@ TEST_CASE("a configuration has a twin with gaps exactly where the kernel takes t
 
 TEST_CASE("a view has its own strides only") {
   const Kernel kernel = joinHeads(2, 3, 64);
-  LayoutConstraints layouts{.inputs = {partOfHeads(5, 64), partOfHeads(5, 64)}, .outputs = {rowMajor(3)}};
+  LayoutConstraints layouts{.inputs = {partOfHeads(5, 64), partOfHeads(5, 64)},
+                            .outputs = {rowMajor(3)}};
   const auto views = [&] {
     const std::vector<Configuration> legal = enumerate(kernel, device(), layouts).legal;
-    return std::count_if(legal.begin(), legal.end(), [](const Configuration &one) { return std::holds_alternative<ViewKnobs>(one.knobs); });
+    return std::count_if(legal.begin(), legal.end(), [](const Configuration &one) {
+      return std::holds_alternative<ViewKnobs>(one.knobs);
+    });
   };
   CHECK(views() == 1);
   layouts.inputs[1]->strides = {384, 64, 1};
@@ -137,10 +156,14 @@ TEST_CASE("a view has its own strides only") {
 TEST_CASE("a joined tensor is copied for a reason") {
   const auto reason = [](const Kernel &kernel, std::vector<int> order) {
     const Layout layout{.order = std::move(order)};
-    return whyCopied(kernel, {.inputs = std::vector(kernel.inputs.size(), layout), .outputs = {layout}, .knobs = LoopKnobs{}}).value_or("");
+    return whyCopied(kernel, {.inputs = std::vector(kernel.inputs.size(), layout),
+                              .outputs = {layout},
+                              .knobs = LoopKnobs{}})
+        .value_or("");
   };
   CHECK(reason(joinHeads(2, 3, 64), {0, 1, 2}).starts_with("V004 part-not-free"));
-  CHECK(reason(joinHeads(2, 3, 32), {0, 1, 2}) == "V005 parts-not-whole-lines (runs along s in psj are no multiples of 128 bytes)");
+  CHECK(reason(joinHeads(2, 3, 32), {0, 1, 2}) ==
+        "V005 parts-not-whole-lines (runs along s in psj are no multiples of 128 bytes)");
   KernelBuilder builder("concat", {{'q', 64}, {'s', 128}});
   const int x = builder.input("x", "q");
   const int y = builder.op("concat", OperatorClass::movement, {x, x}, "y", "s");
@@ -148,22 +171,27 @@ TEST_CASE("a joined tensor is copied for a reason") {
   const Kernel twice = builder.build({y});
   CHECK(viewsOf(twice).empty());
   CHECK(reason(twice, {0}).starts_with("V004 part-not-free"));
-  CHECK(whyCopied(joinHeads(2, 3, 64), {.inputs = {rowMajor(3), rowMajor(3)}, .outputs = {rowMajor(3)}, .knobs = ViewKnobs{}}) == std::nullopt);
+  CHECK(whyCopied(joinHeads(2, 3, 64), {.inputs = {rowMajor(3), rowMajor(3)},
+                                        .outputs = {rowMajor(3)},
+                                        .knobs = ViewKnobs{}}) == std::nullopt);
 }
 
 TEST_CASE("gaps cost what their rows say, and without rows what there is without gaps") {
   const std::map<char, int64_t> extents = {{'p', 8}, {'h', 2}, {'j', 64}};
   const Kernel relu = reluKernel(extents, "phj");
-  const Configuration dense = enumerate(relu, device(), {.inputs = {rowMajor(3)}, .outputs = {rowMajor(3)}}).legal.front();
+  const Configuration dense =
+      enumerate(relu, device(), {.inputs = {rowMajor(3)}, .outputs = {rowMajor(3)}}).legal.front();
   Configuration strided = dense;
   strided.inputs[0] = partOfHeads(5, 64);
   Profile profile{.device = "h200", .protocols = {{1, "pretended"}}, .kernels = {}};
-  addRow(profile, relu, dense, {.seconds = 3e-6, .n = 9, .spread = 0.01, .familyVersion = familyVersion("loop")});
+  addRow(profile, relu, dense,
+         {.seconds = 3e-6, .n = 9, .spread = 0.01, .familyVersion = familyVersion("loop")});
   const auto before = measuredCostModel(device(), profile, "profile p", false);
   CHECK(costWithGaps(*before, relu, dense).seconds == 3e-6);
   CHECK(costWithGaps(*before, relu, strided).seconds == 3e-6);
   CHECK(costWithGaps(*before, relu, strided).source == "-");
-  addRow(profile, relu, strided, {.seconds = 4e-6, .n = 9, .spread = 0.01, .familyVersion = familyVersion("loop")});
+  addRow(profile, relu, strided,
+         {.seconds = 4e-6, .n = 9, .spread = 0.01, .familyVersion = familyVersion("loop")});
   const auto after = measuredCostModel(device(), profile, "profile p", false);
   CHECK(costWithGaps(*after, relu, strided).seconds == 4e-6);
   CHECK(costWithGaps(*after, relu, dense).seconds == 3e-6);

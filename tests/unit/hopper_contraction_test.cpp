@@ -1,5 +1,6 @@
-// Tensor-core contractions of sm_90a: which contractions, layouts and targets they take, the product and maps derived from them, and
-// their price against cuBLASLt's and against figures measured on an H200.
+// Tensor-core contractions of sm_90a: which contractions, layouts and targets they take, the
+// product and maps derived from them, and their price against cuBLASLt's and against figures
+// measured on an H200.
 #include "codegen/Emit.h"
 #include "kernel/ConfigurationText.h"
 #include "kernel/ContractionRegion.h"
@@ -25,7 +26,9 @@ using codegen::Parameter;
 
 namespace {
 
-Kernel product(int64_t m, int64_t n, int64_t k) { return contractKernel({{'i', m}, {'k', k}, {'n', n}}, "ik", "kn", "in"); }
+Kernel product(int64_t m, int64_t n, int64_t k) {
+  return contractKernel({{'i', m}, {'k', k}, {'n', n}}, "ik", "kn", "in");
+}
 
 Configuration rowMajorProduct(const HopperContractionKnobs &knobs = {}) {
   return {.inputs = {rowMajor(2), rowMajor(2)}, .outputs = {rowMajor(2)}, .knobs = knobs};
@@ -33,22 +36,28 @@ Configuration rowMajorProduct(const HopperContractionKnobs &knobs = {}) {
 
 /// The family's best by the model; A and B along k.
 double bestMicroseconds(int64_t m, int64_t n, int64_t k, int64_t batch = 1) {
-  const Kernel kernel = contractKernel({{'b', batch}, {'m', m}, {'n', n}, {'k', k}}, "bmk", "bnk", "bmn");
+  const Kernel kernel =
+      contractKernel({{'b', batch}, {'m', m}, {'n', n}, {'k', k}}, "bmk", "bnk", "bmn");
   double best = 1e9;
   for (const Configuration &one : ofFamily(kernel))
-    if (one.inputs[0] == rowMajor(3) && one.inputs[1] == rowMajor(3) && one.outputs[0] == rowMajor(3)) best = std::min(best, microseconds(kernel, one));
+    if (one.inputs[0] == rowMajor(3) && one.inputs[1] == rowMajor(3) &&
+        one.outputs[0] == rowMajor(3))
+      best = std::min(best, microseconds(kernel, one));
   return best;
 }
 
 }  // namespace
 
 TEST_CASE("tensor-core contractions take every layout that a library product takes") {
-  for (const Kernel &kernel : {contractKernel({{'p', 4}, {'h', 2}, {'b', 3}, {'k', 6}, {'j', 5}}, "phbk", "phbj", "hbjk"),
-                               contractKernel({{'p', 4}, {'h', 2}, {'i', 16}, {'b', 3}, {'j', 5}}, "phi", "bji", "phbj")}) {
+  for (const Kernel &kernel :
+       {contractKernel({{'p', 4}, {'h', 2}, {'b', 3}, {'k', 6}, {'j', 5}}, "phbk", "phbj", "hbjk"),
+        contractKernel({{'p', 4}, {'h', 2}, {'i', 16}, {'b', 3}, {'j', 5}}, "phi", "bji",
+                       "phbj")}) {
     std::set<std::pair<std::vector<Layout>, std::vector<Layout>>> library, own;
     for (const Configuration &one : enumerate(kernel, h200()).legal) {
       if (std::holds_alternative<LibraryKnobs>(one.knobs)) library.emplace(one.inputs, one.outputs);
-      if (std::holds_alternative<HopperContractionKnobs>(one.knobs)) own.emplace(one.inputs, one.outputs);
+      if (std::holds_alternative<HopperContractionKnobs>(one.knobs))
+        own.emplace(one.inputs, one.outputs);
     }
     CHECK(!own.empty());
     CHECK(own == library);
@@ -62,11 +71,14 @@ TEST_CASE("why other contractions and targets have none") {
   CHECK(ofFamily(plain, findDevice("a100")).empty());
   Kernel f32 = plain;
   for (Value &value : f32.values) value.dtype = DType::f32;
-  CHECK(exclusion(f32) == "element type f32; f16, bf16, f32 at precision tf32, and products of f8e4m3 and f8e5m2 are taken");
+  CHECK(exclusion(f32) ==
+        "element type f32; f16, bf16, f32 at precision tf32, and products of f8e4m3 and f8e5m2 are "
+        "taken");
   Kernel mixed = plain;
   mixed.values[2].dtype = DType::f32;
   CHECK(exclusion(mixed).find("one element type") != std::string::npos);
-  CHECK_THROWS_WITH(codegen::emit(plain, rowMajorProduct(), "sm_80"), Catch::Contains("target 'sm_80' has no WGMMA"));
+  CHECK_THROWS_WITH(codegen::emit(plain, rowMajorProduct(), "sm_80"),
+                    Catch::Contains("target 'sm_80' has no WGMMA"));
 }
 
 TEST_CASE("a result contiguous along m is computed transposed") {
@@ -74,17 +86,21 @@ TEST_CASE("a result contiguous along m is computed transposed") {
   Configuration configuration = rowMajorProduct();
   const HopperProduct straight = *hopperProduct(kernel, configuration).product;
   CHECK((!straight.isSwapped && straight.m == 48 && straight.n == 32 && straight.strideCm == 32));
-  CHECK((straight.a.isAlongK() && straight.a.outer == 16 && !straight.b.isAlongK() && straight.b.k == 32 && straight.b.outer == 1));
+  CHECK((straight.a.isAlongK() && straight.a.outer == 16 && !straight.b.isAlongK() &&
+         straight.b.k == 32 && straight.b.outer == 1));
   configuration.outputs[0].order = {1, 0};
   const HopperProduct swapped = *hopperProduct(kernel, configuration).product;
   CHECK((swapped.isSwapped && swapped.m == 32 && swapped.n == 48 && swapped.strideCm == 48));
-  CHECK((swapped.a.input == 1 && swapped.b.input == 0 && !swapped.a.isAlongK() && swapped.b.isAlongK()));
+  CHECK((swapped.a.input == 1 && swapped.b.input == 0 && !swapped.a.isAlongK() &&
+         swapped.b.isAlongK()));
 }
 
 TEST_CASE("the copy engine moves what starts at multiples of 16 bytes, threads the rest") {
-  const auto engines = [](int64_t m, int64_t n, int64_t k, const Configuration &configuration = rowMajorProduct()) {
+  const auto engines = [](int64_t m, int64_t n, int64_t k,
+                          const Configuration &configuration = rowMajorProduct()) {
     const HopperProduct one = *hopperProduct(product(m, n, k), configuration).product;
-    return std::vector<bool>{one.a.isByEngine, one.b.isByEngine, one.isByEngine, one.isWhollyByEngine()};
+    return std::vector<bool>{one.a.isByEngine, one.b.isByEngine, one.isByEngine,
+                             one.isWhollyByEngine()};
   };
   CHECK(engines(33, 40, 24) == std::vector<bool>{true, true, true, true});
   CHECK(engines(33, 40, 7) == std::vector<bool>{false, true, true, true});
@@ -111,7 +127,9 @@ TEST_CASE("extents of 1 have a pitch") {
 }
 
 TEST_CASE("knobs that no kernel has") {
-  const auto refusal = [](HopperContractionKnobs knobs) { return hopperKnobsRefusal(knobs, h200().sharedMemoryPerBlock); };
+  const auto refusal = [](HopperContractionKnobs knobs) {
+    return hopperKnobsRefusal(knobs, h200().sharedMemoryPerBlock);
+  };
   CHECK(refusal({}) == "");
   CHECK(refusal({.tileM = 64}).find("64 rows") != std::string::npos);
   CHECK(refusal({.tileN = 96}).find("96 columns") != std::string::npos);
@@ -125,19 +143,26 @@ TEST_CASE("knobs that no kernel has") {
   CHECK(refusal({.sharers = 4}).find("1 and 2 are taken") != std::string::npos);
   CHECK(refusal({.splits = 2, .sharers = 2}).find("whole tiles") != std::string::npos);
   CHECK(refusal({.sharers = 2, .streams = 1}).find("whole tiles") != std::string::npos);
-  for (const HopperContractionKnobs &knobs : {HopperContractionKnobs{.tileN = 64, .sharers = 2}, {.tileN = 192, .sharers = 2}, {.rasterM = 3, .sharers = 2}, {.blocks = 131, .sharers = 2}})
+  for (const HopperContractionKnobs &knobs : {HopperContractionKnobs{.tileN = 64, .sharers = 2},
+                                              {.tileN = 192, .sharers = 2},
+                                              {.rasterM = 3, .sharers = 2},
+                                              {.blocks = 131, .sharers = 2}})
     CHECK(refusal(knobs).find("64 columns or a multiple") != std::string::npos);
-  CHECK_THROWS_WITH(codegen::emit(product(64, 64, 64), rowMajorProduct({.tileN = 96}), "sm_90a"), Catch::Contains("96 columns"));
+  CHECK_THROWS_WITH(codegen::emit(product(64, 64, 64), rowMajorProduct({.tileN = 96}), "sm_90a"),
+                    Catch::Contains("96 columns"));
 }
 
 TEST_CASE("every configuration is emitted, with a map for each tensor that the copy engine moves") {
   for (const Kernel &kernel : {product(512, 3072, 1024), product(33, 65, 7),
-                               contractKernel({{'p', 64}, {'h', 2}, {'b', 3}, {'k', 40}, {'j', 72}}, "phbk", "phbj", "hbjk")})
+                               contractKernel({{'p', 64}, {'h', 2}, {'b', 3}, {'k', 40}, {'j', 72}},
+                                              "phbk", "phbj", "hbjk")})
     for (const Configuration &one : nonEmpty(ofFamily(kernel))) {
       const auto &knobs = std::get<HopperContractionKnobs>(one.knobs);
       const codegen::EmittedKernel emitted = codegen::emit(kernel, one, "sm_90a");
       const HopperProduct shape = *hopperProduct(kernel, one).product;
-      const auto count = [&](Parameter::Kind kind) { return std::ranges::count(emitted.parameters, kind, &Parameter::kind); };
+      const auto count = [&](Parameter::Kind kind) {
+        return std::ranges::count(emitted.parameters, kind, &Parameter::kind);
+      };
       CHECK(count(Parameter::Kind::inputMap) == shape.a.isByEngine + shape.b.isByEngine);
       CHECK(count(Parameter::Kind::input) == !shape.a.isByEngine + !shape.b.isByEngine);
       const bool isNarrow = knobs.schedule == HopperSchedule::narrow;  // stored from registers
@@ -159,10 +184,12 @@ TEST_CASE("every configuration is emitted, with a map for each tensor that the c
 }
 
 TEST_CASE("a configuration is one line of a product's subject, and is read back") {
-  const HopperContractionKnobs knobs{.schedule = HopperSchedule::pingPong, .stages = 6, .rasterM = 4};
+  const HopperContractionKnobs knobs{
+      .schedule = HopperSchedule::pingPong, .stages = 6, .rasterM = 4};
   const Kernel kernel = product(512, 3072, 1024);
   const std::string line = configurationLine(kernel, rowMajorProduct(knobs));
-  CHECK(line == "hopper-contraction 1024,1:0_3072,1:0>3072,1:0 schedule=ping-pong stages=6 raster=4");
+  CHECK(line ==
+        "hopper-contraction 1024,1:0_3072,1:0>3072,1:0 schedule=ping-pong stages=6 raster=4");
   CHECK(subjectOf(kernel, rowMajorProduct(knobs)).text == "product f16 1 x 512 x 3072 x 1024");
   const LineParts parts = splitLine(line);
   CHECK(std::get<HopperContractionKnobs>(parseKnobs(parts.family, parts.knobs, kernel)) == knobs);
@@ -170,7 +197,8 @@ TEST_CASE("a configuration is one line of a product's subject, and is read back"
 }
 
 TEST_CASE("few tiles are tried: those of the shape") {
-  for (const auto &[m, n] : {std::pair<int64_t, int64_t>{4096, 4096}, {300, 1000}, {4096, 64}, {8, 4096}, {1, 1}}) {
+  for (const auto &[m, n] :
+       {std::pair<int64_t, int64_t>{4096, 4096}, {300, 1000}, {4096, 64}, {8, 4096}, {1, 1}}) {
     std::set<Knobs> knobs;
     for (const Configuration &one : ofFamily(product(m, n, 1024))) knobs.insert(one.knobs);
     INFO(m << " x " << n);
@@ -186,7 +214,8 @@ TEST_CASE("blocks share k where tiles are few and k is long") {
       const auto &knobs = std::get<HopperContractionKnobs>(one.knobs);
       const HopperProduct shape = *hopperProduct(product(m, n, k), one).product;
       CHECK(knobs.splits <= hopperSlices(shape));
-      if (knobs.splits > 1) CHECK(hopperBlocks(shape, knobs) == hopperTiles(shape, knobs) * knobs.splits);
+      if (knobs.splits > 1)
+        CHECK(hopperBlocks(shape, knobs) == hopperTiles(shape, knobs) * knobs.splits);
       splits = std::max(splits, knobs.splits);
     }
     return splits;
@@ -196,9 +225,11 @@ TEST_CASE("blocks share k where tiles are few and k is long") {
   CHECK(most(512, 1024, 4096) == 4);
   CHECK(most(8, 4096, 4096) >= 4);
   // Sums of the others for every panel that a block finishes: half of 128 x 128 in fp32.
-  const HopperContractionKnobs one{.schedule = HopperSchedule::pingPong, .stages = 4}, two{.schedule = HopperSchedule::pingPong, .stages = 4, .splits = 2};
+  const HopperContractionKnobs one{.schedule = HopperSchedule::pingPong, .stages = 4},
+      two{.schedule = HopperSchedule::pingPong, .stages = 4, .splits = 2};
   CHECK(hopperSharedBytes(two) - hopperSharedBytes(one) == 128 * 128 * 4 / 2);
-  CHECK_THROWS_WITH(codegen::emit(product(64, 64, 64), rowMajorProduct(two), "sm_90a"), Catch::Contains("each takes 64 at least"));
+  CHECK_THROWS_WITH(codegen::emit(product(64, 64, 64), rowMajorProduct(two), "sm_90a"),
+                    Catch::Contains("each takes 64 at least"));
 }
 
 TEST_CASE("blocks load slices of B for each other where rows start at odd multiples of 16 bytes") {
@@ -214,8 +245,10 @@ TEST_CASE("blocks load slices of B for each other where rows start at odd multip
   CHECK(!tiles(4096, 4088, 1024).empty());
   CHECK(tiles(4096, 4095, 1024).empty());  // by threads
   CHECK(tiles(100, 4088, 1000).empty());   // one tile along m
-  // Of few slices, where the raster is that of stores; beside as many tiles that share nothing as there are without.
-  for (const auto &[m, n, k] : {std::array<int64_t, 3>{8192, 4096, 120}, {8192, 4096, 72}, {4096, 4088, 1000}}) {
+  // Of few slices, where the raster is that of stores; beside as many tiles that share nothing as
+  // there are without.
+  for (const auto &[m, n, k] :
+       {std::array<int64_t, 3>{8192, 4096, 120}, {8192, 4096, 72}, {4096, 4088, 1000}}) {
     const Kernel few = contractKernel({{'m', m}, {'n', n}, {'k', k}}, "mk", "nk", "mn");
     std::set<Knobs> alone;
     for (const Configuration &one : nonEmpty(ofFamily(few))) {
@@ -226,9 +259,12 @@ TEST_CASE("blocks load slices of B for each other where rows start at odd multip
     CHECK(alone.size() >= 4);
   }
   const Kernel kernel = product(640, 1000, 1000);
-  const HopperContractionKnobs tile{.schedule = HopperSchedule::pingPong, .stages = 6, .sharers = 2};
-  CHECK(hopperRefusal(kernel, rowMajorProduct(tile), tile, h200().sharedMemoryPerBlock) == "5 tiles along m for 2 blocks that share slices of B; they take a multiple");
-  const HopperProduct shape = *hopperProduct(product(1280, 1000, 1000), rowMajorProduct(tile)).product;
+  const HopperContractionKnobs tile{
+      .schedule = HopperSchedule::pingPong, .stages = 6, .sharers = 2};
+  CHECK(hopperRefusal(kernel, rowMajorProduct(tile), tile, h200().sharedMemoryPerBlock) ==
+        "5 tiles along m for 2 blocks that share slices of B; they take a multiple");
+  const HopperProduct shape =
+      *hopperProduct(product(1280, 1000, 1000), rowMajorProduct(tile)).product;
   CHECK(hopperBlocks(shape, tile) == 80);
   const Kernel alongK = contractKernel({{'i', 1280}, {'k', 1000}, {'n', 1000}}, "ik", "nk", "in");
   const codegen::EmittedKernel emitted = codegen::emit(alongK, rowMajorProduct(tile), "sm_90a");
@@ -244,40 +280,58 @@ TEST_CASE("blocks load slices of B for each other where rows start at odd multip
   CHECK(std::get<HopperContractionKnobs>(parseKnobs(parts.family, parts.knobs, kernel)) == tile);
 }
 
-TEST_CASE("rows that straddle sectors arrive half as fast, which blocks that share slices of B make up for") {
+TEST_CASE(
+    "rows that straddle sectors arrive half as fast, which blocks that share slices of B make up "
+    "for") {
   const Device &device = h200();
-  const HopperContractionKnobs pingPong{.schedule = HopperSchedule::pingPong, .stages = 6}, wide{.tileN = 256};
+  const HopperContractionKnobs pingPong{.schedule = HopperSchedule::pingPong, .stages = 6},
+      wide{.tileN = 256};
   const auto seconds = [&](int64_t n, int64_t k, HopperContractionKnobs tile, int sharers) {
     tile.sharers = sharers;
-    return hopperTensorSeconds(*hopperProduct(product(4096, n, k), rowMajorProduct(tile)).product, tile, device);
+    return hopperTensorSeconds(*hopperProduct(product(4096, n, k), rowMajorProduct(tile)).product,
+                               tile, device);
   };
   // Measured, us: 50.3; 74.9 and 53.0; 99.9 and 75.8; 64.0 and 54.0 (128 x 256).
   CHECK(seconds(4096, 1024, pingPong, 1) == seconds(4096, 1024, pingPong, 2));
-  CHECK(seconds(4088, 1024, pingPong, 1) == Approx(1.5 * seconds(4096, 1024, pingPong, 1)).epsilon(0.02));
+  CHECK(seconds(4088, 1024, pingPong, 1) ==
+        Approx(1.5 * seconds(4096, 1024, pingPong, 1)).epsilon(0.02));
   CHECK(seconds(4088, 1024, pingPong, 2) == Approx(seconds(4096, 1024, pingPong, 1)).epsilon(0.02));
-  CHECK(seconds(4088, 1000, pingPong, 1) == Approx(2 * seconds(4096, 1024, pingPong, 1)).epsilon(0.02));
+  CHECK(seconds(4088, 1000, pingPong, 1) ==
+        Approx(2 * seconds(4096, 1024, pingPong, 1)).epsilon(0.02));
   CHECK(seconds(4088, 1000, wide, 2) < 0.85 * seconds(4088, 1000, wide, 1));
 }
 
 namespace {
 
-/// The narrow tiles of a product, with the layouts as they are written: C[m,n], A[m,k], B[n,k] or B[k,n].
+/// The narrow tiles of a product, with the layouts as they are written: C[m,n], A[m,k], B[n,k] or
+/// B[k,n].
 std::set<Knobs> narrowTiles(int64_t m, int64_t n, int64_t k, const char *b = "nk") {
   const Kernel kernel = contractKernel({{'m', m}, {'n', n}, {'k', k}}, "mk", b, "mn");
   std::set<Knobs> tiles;
   for (const Configuration &one : ofFamily(kernel)) {
-    const bool isRowMajor = std::ranges::all_of(one.inputs, [](const Layout &layout) { return layout == rowMajor(2); }) && one.outputs[0] == rowMajor(2);
-    if (isRowMajor && std::get<HopperContractionKnobs>(one.knobs).schedule == HopperSchedule::narrow) tiles.insert(one.knobs);
+    const bool isRowMajor =
+        std::ranges::all_of(one.inputs,
+                            [](const Layout &layout) { return layout == rowMajor(2); }) &&
+        one.outputs[0] == rowMajor(2);
+    if (isRowMajor &&
+        std::get<HopperContractionKnobs>(one.knobs).schedule == HopperSchedule::narrow)
+      tiles.insert(one.knobs);
   }
   return tiles;
 }
 HopperContractionKnobs narrow(int tileM, int tileN, int stages, int splits = 1) {
-  return {.schedule = HopperSchedule::narrow, .tileM = tileM, .tileN = tileN, .stages = stages, .splits = splits};
+  return {.schedule = HopperSchedule::narrow,
+          .tileM = tileM,
+          .tileN = tileN,
+          .stages = stages,
+          .splits = splits};
 }
 
 }  // namespace
 
-TEST_CASE("narrow tiles are offered where one side is short or tiles are few, and k is along what has few columns") {
+TEST_CASE(
+    "narrow tiles are offered where one side is short or tiles are few, and k is along what has "
+    "few columns") {
   // The matrix streams past 8 rows: 32 rows of it a block, or 64 and half of k.
   const std::set<Knobs> decode = narrowTiles(8, 4096, 4096);
   CHECK(decode.contains(narrow(8, 32, 45)));
@@ -286,7 +340,8 @@ TEST_CASE("narrow tiles are offered where one side is short or tiles are few, an
   CHECK(narrowTiles(8, 4096, 4096, "kn").contains(narrow(8, 64, 24, 2)));
   CHECK(narrowTiles(13, 4096, 4096).contains(narrow(16, 32, 37)));
   CHECK(narrowTiles(1, 1024, 4096).contains(narrow(8, 32, 16, 4)));
-  CHECK(narrowTiles(8, 12288, 4096).contains(narrow(8, 32, 14)));  // three blocks on a multiprocessor
+  CHECK(
+      narrowTiles(8, 12288, 4096).contains(narrow(8, 32, 14)));  // three blocks on a multiprocessor
   // One wave of 117 and of 125 blocks.
   CHECK(narrowTiles(520, 520, 520) == std::set<Knobs>{narrow(40, 64, 9), narrow(64, 40, 9)});
   CHECK(narrowTiles(300, 1000, 520).contains(narrow(64, 40, 9)));
@@ -298,25 +353,33 @@ TEST_CASE("narrow tiles are offered where one side is short or tiles are few, an
   CHECK(narrowTiles(520, 520, 519).empty());
 }
 
-TEST_CASE("narrow tiles take element-wise epilogues, and neither dropout nor sums behind a product") {
+TEST_CASE(
+    "narrow tiles take element-wise epilogues, and neither dropout nor sums behind a product") {
   const ContractionExtents decode{.b = 1, .j = 8, .i = 4096, .u = 4096};
   const auto tilesOf = [](const Kernel &kernel) {
     std::set<Knobs> tiles;
     for (const Configuration &one : ofFamily(kernel))
-      if (std::get<HopperContractionKnobs>(one.knobs).schedule == HopperSchedule::narrow) tiles.insert(one.knobs);
+      if (std::get<HopperContractionKnobs>(one.knobs).schedule == HopperSchedule::narrow)
+        tiles.insert(one.knobs);
     return tiles;
   };
   for (const Kernel &kernel : nonEmpty(narrowEpilogues(decode, DType::f16))) {
     INFO(kernel.name);
-    CHECK(tilesOf(kernel) == std::set<Knobs>{narrow(8, 32, 45), narrow(8, 64, 24, 2), narrow(32, 8, 45), narrow(64, 8, 24, 2)});
+    CHECK(tilesOf(kernel) == std::set<Knobs>{narrow(8, 32, 45), narrow(8, 64, 24, 2),
+                                             narrow(32, 8, 45), narrow(64, 8, 24, 2)});
   }
   CHECK(tilesOf(productBias({.b = 8, .j = 512, .i = 4096, .u = 4096}, DType::f16)).empty());
-  for (const Kernel &kernel : {productBiasReluDropout(decode, DType::f16), productBiasDropoutResidual(decode, DType::f16), productColumnSum(decode, DType::f16)})
+  for (const Kernel &kernel :
+       {productBiasReluDropout(decode, DType::f16), productBiasDropoutResidual(decode, DType::f16),
+        productColumnSum(decode, DType::f16)})
     CHECK(tilesOf(kernel).empty());
-  // Whichever side of the instruction and of C an operand runs along; nothing of C's shape is staged.
+  // Whichever side of the instruction and of C an operand runs along; nothing of C's shape is
+  // staged.
   const Kernel kernel = productOfAllRoles(decode, DType::f16);
   std::set<std::pair<bool, bool>> orientations;
-  const auto isNarrow = [](const Configuration &one) { return std::get<HopperContractionKnobs>(one.knobs).schedule == HopperSchedule::narrow; };
+  const auto isNarrow = [](const Configuration &one) {
+    return std::get<HopperContractionKnobs>(one.knobs).schedule == HopperSchedule::narrow;
+  };
   for (const Configuration &one : nonEmpty(ofFamily(kernel), isNarrow)) {
     const auto &tile = std::get<HopperContractionKnobs>(one.knobs);
     const codegen::EmittedKernel text = codegen::emit(kernel, one, "sm_90a");
@@ -330,20 +393,26 @@ TEST_CASE("narrow tiles take element-wise epilogues, and neither dropout nor sum
   CHECK(orientations.size() == 4);
 }
 
-TEST_CASE("an epilogue of narrow tiles costs what it reads and stores, and less than a second kernel") {
+TEST_CASE(
+    "an epilogue of narrow tiles costs what it reads and stores, and less than a second kernel") {
   const auto best = [](const Kernel &kernel, bool isNarrow) {
     Cost least{.seconds = 1};
     for (const Configuration &one : ofFamily(kernel))
-      if ((std::get<HopperContractionKnobs>(one.knobs).schedule == HopperSchedule::narrow) == isNarrow)
-        if (const Cost cost = analyticCostModel(h200())->cost(kernel, one); cost.seconds < least.seconds) least = cost;
+      if ((std::get<HopperContractionKnobs>(one.knobs).schedule == HopperSchedule::narrow) ==
+          isNarrow)
+        if (const Cost cost = analyticCostModel(h200())->cost(kernel, one);
+            cost.seconds < least.seconds)
+          least = cost;
     return least;
   };
   for (const auto &[n, k] : {std::pair<int64_t, int64_t>{4096, 1024}, {1024, 4096}, {4096, 4096}})
     for (const int64_t m : {1, 8, 32}) {
       INFO(m << " x " << n << " x " << k);
       const ContractionExtents decode{.b = 1, .j = m, .i = k, .u = n};
-      const Cost plain = best(contractKernel({{'m', m}, {'n', n}, {'k', k}}, "mk", "nk", "mn"), true);
-      const Cost biased = best(productBias(decode, DType::f16), true), whole = best(productBiasResidual(decode, DType::f16), true);
+      const Cost plain =
+          best(contractKernel({{'m', m}, {'n', n}, {'k', k}}, "mk", "nk", "mn"), true);
+      const Cost biased = best(productBias(decode, DType::f16), true),
+                 whole = best(productBiasResidual(decode, DType::f16), true);
       CHECK(biased.bytesMoved - plain.bytesMoved == 2 * n);
       CHECK(whole.bytesMoved - biased.bytesMoved == 2 * m * n);
       CHECK((plain.seconds < biased.seconds && biased.seconds < whole.seconds));
@@ -353,7 +422,9 @@ TEST_CASE("an epilogue of narrow tiles costs what it reads and stores, and less 
 }
 
 TEST_CASE("narrow tiles that no kernel has, and products that take none") {
-  const auto refusal = [](const HopperContractionKnobs &knobs) { return hopperKnobsRefusal(knobs, h200().sharedMemoryPerBlock); };
+  const auto refusal = [](const HopperContractionKnobs &knobs) {
+    return hopperKnobsRefusal(knobs, h200().sharedMemoryPerBlock);
+  };
   CHECK(refusal(narrow(64, 40, 9)) == "");
   CHECK(refusal(narrow(32, 32, 9)) == "");
   CHECK(refusal(narrow(64, 64, 9)).find("one side is 32 or 64") != std::string::npos);
@@ -364,18 +435,26 @@ TEST_CASE("narrow tiles that no kernel has, and products that take none") {
   HopperContractionKnobs staged = narrow(8, 32, 20);
   staged.staging = 1;
   CHECK(refusal(staged).find("1 staged panels") != std::string::npos);
-  CHECK(hopperSharedBytes(narrow(8, 64, 24, 2)) - hopperSharedBytes(narrow(8, 64, 24)) == 8 * 64 * 4);
+  CHECK(hopperSharedBytes(narrow(8, 64, 24, 2)) - hopperSharedBytes(narrow(8, 64, 24)) ==
+        8 * 64 * 4);
   CHECK(narrowSides(narrow(8, 32, 20)) == NarrowSides{.rows = 32, .columns = 8, .isAlongM = false});
-  CHECK(narrowSides(narrow(32, 32, 20)) == NarrowSides{.rows = 32, .columns = 32, .isAlongM = true});
-  const auto emitted = [](int64_t m, int64_t n, int64_t k, const HopperContractionKnobs &knobs) { codegen::emit(product(m, n, k), rowMajorProduct(knobs), "sm_90a"); };
+  CHECK(narrowSides(narrow(32, 32, 20)) ==
+        NarrowSides{.rows = 32, .columns = 32, .isAlongM = true});
+  const auto emitted = [](int64_t m, int64_t n, int64_t k, const HopperContractionKnobs &knobs) {
+    codegen::emit(product(m, n, k), rowMajorProduct(knobs), "sm_90a");
+  };
   CHECK_NOTHROW(emitted(8, 4096, 64, narrow(8, 64, 4)));
-  CHECK_THROWS_WITH(emitted(8, 4096, 64, narrow(8, 32, 4)), Catch::Contains("a narrow tile takes 64"));
-  CHECK_THROWS_WITH(emitted(4096, 8, 64, narrow(64, 8, 4)), Catch::Contains("8 columns of an operand that lies along k"));
-  CHECK_THROWS_WITH(emitted(8, 4096, 63, narrow(8, 64, 4)), Catch::Contains("multiples of 16 bytes"));
+  CHECK_THROWS_WITH(emitted(8, 4096, 64, narrow(8, 32, 4)),
+                    Catch::Contains("a narrow tile takes 64"));
+  CHECK_THROWS_WITH(emitted(4096, 8, 64, narrow(64, 8, 4)),
+                    Catch::Contains("8 columns of an operand that lies along k"));
+  CHECK_THROWS_WITH(emitted(8, 4096, 63, narrow(8, 64, 4)),
+                    Catch::Contains("multiples of 16 bytes"));
   const Kernel dropped = productBiasReluDropout({.b = 1, .j = 8, .i = 4096, .u = 4096}, DType::f16);
   Configuration fused = ofFamily(dropped).front();
   fused.knobs = narrow(8, 64, 4);
-  CHECK_THROWS_WITH(codegen::emit(dropped, fused, "sm_90a"), Catch::Contains("narrow tiles draw no dropout"));
+  CHECK_THROWS_WITH(codegen::emit(dropped, fused, "sm_90a"),
+                    Catch::Contains("narrow tiles draw no dropout"));
 }
 
 TEST_CASE("8-bit floats: operands along k alone, results of 16 and 32 bits") {
@@ -388,15 +467,21 @@ TEST_CASE("8-bit floats: operands along k alone, results of 16 and 32 bits") {
     std::set<bool> orders;
     for (const Configuration &one : nonEmpty(all)) {
       const HopperProduct product = *hopperProduct(kernel, one).product;
-      CHECK((product.a.isAlongK() && product.b.isAlongK() && product.a.isByEngine && product.b.isByEngine));
+      CHECK((product.a.isAlongK() && product.b.isAlongK() && product.a.isByEngine &&
+             product.b.isByEngine));
       CHECK(product.isByEngine == (types.c != DType::f32));
       CHECK((product.depth() == 128 && hopperSlices(product) == 1));
       orders.insert(product.isSwapped);
       const codegen::EmittedKernel emitted = codegen::emit(kernel, one, "sm_90a");
       requireAllTensors(emitted, kernel);
-      if (one.inputs == all.front().inputs && one.outputs == all.front().outputs && one.knobs == all.front().knobs) texts.insert(emitted.text);
-      const auto isFloat8Map = [](const Parameter &parameter) { return parameter.map && isFloat8(parameter.map->dtype); };
-      for (const Parameter &parameter : nonEmpty(emitted.parameters, isFloat8Map)) CHECK(parameter.map->box[0] == 128);
+      if (one.inputs == all.front().inputs && one.outputs == all.front().outputs &&
+          one.knobs == all.front().knobs)
+        texts.insert(emitted.text);
+      const auto isFloat8Map = [](const Parameter &parameter) {
+        return parameter.map && isFloat8(parameter.map->dtype);
+      };
+      for (const Parameter &parameter : nonEmpty(emitted.parameters, isFloat8Map))
+        CHECK(parameter.map->box[0] == 128);
     }
     CHECK(orders.size() == 2);
   }
@@ -405,24 +490,33 @@ TEST_CASE("8-bit floats: operands along k alone, results of 16 and 32 bits") {
 
 TEST_CASE("why other contractions of 8-bit floats have none") {
   const Kernel kernel = float8Product({.m = 64, .n = 48, .k = 80}, float8Types[0]);
-  Configuration outer{.inputs = {rowMajor(3), rowMajor(3)}, .outputs = {rowMajor(3)}, .knobs = HopperContractionKnobs{}};
+  Configuration outer{.inputs = {rowMajor(3), rowMajor(3)},
+                      .outputs = {rowMajor(3)},
+                      .knobs = HopperContractionKnobs{}};
   outer.inputs[1].order = {0, 2, 1};
-  CHECK(hopperProduct(kernel, outer).refusal == "operand B is not contiguous along k; products of a warpgroup take f8e4m3 in no other order");
-  CHECK_THROWS_WITH(codegen::emit(kernel, outer, "sm_90a"), Catch::Contains("operand B is not contiguous along k"));
-  CHECK(exclusion(float8Product({}, {DType::f8e4m3, DType::f8e4m3, DType::f8e4m3})) == "'c' is f8e4m3; an epilogue takes f32, f16 and bf16");
+  CHECK(
+      hopperProduct(kernel, outer).refusal ==
+      "operand B is not contiguous along k; products of a warpgroup take f8e4m3 in no other order");
+  CHECK_THROWS_WITH(codegen::emit(kernel, outer, "sm_90a"),
+                    Catch::Contains("operand B is not contiguous along k"));
+  CHECK(exclusion(float8Product({}, {DType::f8e4m3, DType::f8e4m3, DType::f8e4m3})) ==
+        "'c' is f8e4m3; an epilogue takes f32, f16 and bf16");
   CHECK(exclusion(float8Product({}, {DType::f8e4m3, DType::f16, DType::f16})) ==
         "'a' is f8e4m3, the result f16; a product of a warpgroup has one element type here");
   CHECK(exclusion(kernel, findDevice("a100")) == "sm_80 has no WGMMA; sm_90a has");
-  const bool isPlainThere = std::ranges::any_of(enumerate(kernel, findDevice("a100")).legal, [](const Configuration &one) {
-    return std::holds_alternative<ContractionKnobs>(one.knobs);
-  });
+  const bool isPlainThere = std::ranges::any_of(
+      enumerate(kernel, findDevice("a100")).legal,
+      [](const Configuration &one) { return std::holds_alternative<ContractionKnobs>(one.knobs); });
   CHECK(isPlainThere);
 }
 
 TEST_CASE("8-bit rows that start anywhere, and single columns of k, are copied by threads") {
   const auto engines = [](int64_t m, int64_t n, int64_t k, const ProductTypes &types) {
-    const Configuration one{.inputs = {rowMajor(3), rowMajor(3)}, .outputs = {rowMajor(3)}, .knobs = HopperContractionKnobs{}};
-    const HopperProduct product = *hopperProduct(float8Product({.m = m, .n = n, .k = k}, types), one).product;
+    const Configuration one{.inputs = {rowMajor(3), rowMajor(3)},
+                            .outputs = {rowMajor(3)},
+                            .knobs = HopperContractionKnobs{}};
+    const HopperProduct product =
+        *hopperProduct(float8Product({.m = m, .n = n, .k = k}, types), one).product;
     return std::vector<bool>{product.a.isByEngine, product.b.isByEngine, product.isByEngine};
   };
   CHECK(engines(33, 40, 48, float8Types[0]) == std::vector<bool>{true, true, true});
@@ -436,25 +530,31 @@ TEST_CASE("scales of 8-bit floats are scalars of the epilogue, read once") {
   const Kernel kernel = scaledFloat8Product({.m = 256, .n = 512, .k = 1024}, float8Types[1]);
   const ContractionRegion region = *contractionRegion(kernel).region;
   REQUIRE(region.inputs.size() == 3);
-  CHECK((region.inputs[0].role == EpilogueRole::scalar && region.inputs[1].role == EpilogueRole::scalar));
+  CHECK((region.inputs[0].role == EpilogueRole::scalar &&
+         region.inputs[1].role == EpilogueRole::scalar));
   for (const Configuration &one : nonEmpty(ofFamily(kernel))) {
     const std::string text = codegen::emit(kernel, one, "sm_90a").readable;
-    for (const char *scale : {"scale_a", "scale_b"}) CHECK(occurrences(text, scale) == 2);  // the parameter, and where it is read
+    for (const char *scale : {"scale_a", "scale_b"})
+      CHECK(occurrences(text, scale) == 2);  // the parameter, and where it is read
   }
 }
 
-TEST_CASE("products of 8-bit floats take half the time of as many halves, and have rows of their own") {
+TEST_CASE(
+    "products of 8-bit floats take half the time of as many halves, and have rows of their own") {
   const auto best = [](const Kernel &kernel) {
     double least = 1e9;
-    for (const Configuration &one : ofFamily(kernel)) least = std::min(least, microseconds(kernel, one));
+    for (const Configuration &one : ofFamily(kernel))
+      least = std::min(least, microseconds(kernel, one));
     return least;
   };
   const Kernel narrow = float8Product({.m = 4096, .n = 4096, .k = 4096}, float8Types[0]);
   CHECK(best(narrow) == Approx(bestMicroseconds(4096, 4096, 4096) / 2).epsilon(0.1));
-  CHECK(subjectOf(narrow, ofFamily(narrow).front()).text == "product f8e4m3,f8e4m3->f16 1 x 4096 x 4096 x 4096");
+  CHECK(subjectOf(narrow, ofFamily(narrow).front()).text ==
+        "product f8e4m3,f8e4m3->f16 1 x 4096 x 4096 x 4096");
   for (const ProductTypes &types : float8Types) CHECK(parseProductTypes(nameOf(types)) == types);
   CHECK(parseProductTypes("f16") == ProductTypes{DType::f16, DType::f16, DType::f16});
-  for (const char *text : {"f8e4m3,f16", "f8e4m3->f16", "", "f8,f8->f16"}) CHECK(!parseProductTypes(text));
+  for (const char *text : {"f8e4m3,f16", "f8e4m3->f16", "", "f8,f8->f16"})
+    CHECK(!parseProductTypes(text));
 }
 
 TEST_CASE("modelled times against an H200's") {
@@ -462,16 +562,20 @@ TEST_CASE("modelled times against an H200's") {
   CHECK(bestMicroseconds(4096, 4096, 4096) == Approx(204).epsilon(0.1));
   CHECK(bestMicroseconds(4096, 3072, 1024) == Approx(40.0).epsilon(0.15));
   CHECK(bestMicroseconds(4096, 1024, 1024) == Approx(15.2).epsilon(0.15));
-  CHECK(bestMicroseconds(1024, 3072, 4096) == Approx(38.1).epsilon(0.15));  // mean of four orientations, 36.2 (this one) to 39.3
+  CHECK(bestMicroseconds(1024, 3072, 4096) ==
+        Approx(38.1).epsilon(0.15));  // mean of four orientations, 36.2 (this one) to 39.3
   CHECK(bestMicroseconds(512, 512, 64, 128) == Approx(24.0).epsilon(0.15));
   CHECK(bestMicroseconds(512, 3072, 1024) == Approx(8.0).epsilon(0.25));
-  // Against a library whose algorithm nobody chose it wins where its tiles fit, and not where rows start anywhere.
+  // Against a library whose algorithm nobody chose it wins where its tiles fit, and not where rows
+  // start anywhere.
   const auto wins = [](int64_t m, int64_t n, int64_t k) {
     const Kernel kernel = product(m, n, k);
     double own = 1e9, library = 1e9;
     for (const Configuration &one : enumerate(kernel, h200()).legal) {
-      if (std::holds_alternative<HopperContractionKnobs>(one.knobs)) own = std::min(own, microseconds(kernel, one));
-      if (std::holds_alternative<LibraryKnobs>(one.knobs)) library = std::min(library, microseconds(kernel, one));
+      if (std::holds_alternative<HopperContractionKnobs>(one.knobs))
+        own = std::min(own, microseconds(kernel, one));
+      if (std::holds_alternative<LibraryKnobs>(one.knobs))
+        library = std::min(library, microseconds(kernel, one));
     }
     return own < library;
   };

@@ -1,4 +1,5 @@
-// What follows a tensor-core contraction of sm_90a: which epilogues tiles have room for, sums and local softmaxes, what is refused and why.
+// What follows a tensor-core contraction of sm_90a: which epilogues tiles have room for, sums and
+// local softmaxes, what is refused and why.
 #include "codegen/Emit.h"
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
@@ -23,16 +24,23 @@ TEST_CASE("epilogues that the registers have no room for") {
     int sums = 0;
     for (const Configuration &one : ofFamily(kernel)) {
       const auto &knobs = std::get<HopperContractionKnobs>(one.knobs);
-      sums = std::max(sums, (knobs.schedule == HopperSchedule::pingPong ? knobs.tileM : knobs.tileM / 2) * knobs.tileN / 128);
+      sums = std::max(sums,
+                      (knobs.schedule == HopperSchedule::pingPong ? knobs.tileM : knobs.tileM / 2) *
+                          knobs.tileN / 128);
     }
     return sums;
   };
   // The more registers an epilogue takes, the fewer sums a thread keeps beside it.
-  const int alone = widest(contractKernel({{'m', 4096}, {'n', 3072}, {'k', 1024}}, "mk", "nk", "mn"));
+  const int alone =
+      widest(contractKernel({{'m', 4096}, {'n', 3072}, {'k', 1024}}, "mk", "nk", "mn"));
   std::multimap<int, int> byRegisters;
-  for (const Kernel &kernel : {productBias(extents, DType::f16), productGeluGradient(extents, DType::f16), productBiasReluDropout(extents, DType::f16),
-                               productBiasDropoutResidual(extents, DType::f16), productBiasGelu(extents, DType::f16, true), productScaleRowsGate(extents, DType::f16)})
-    byRegisters.emplace(epilogueRegisters(kernel, *contractionRegion(kernel).region), widest(kernel));
+  for (const Kernel &kernel :
+       {productBias(extents, DType::f16), productGeluGradient(extents, DType::f16),
+        productBiasReluDropout(extents, DType::f16),
+        productBiasDropoutResidual(extents, DType::f16), productBiasGelu(extents, DType::f16, true),
+        productScaleRowsGate(extents, DType::f16)})
+    byRegisters.emplace(epilogueRegisters(kernel, *contractionRegion(kernel).region),
+                        widest(kernel));
   int before = alone;
   for (const auto &[registers, sums] : nonEmpty(byRegisters)) {
     INFO(registers << " registers, " << sums << " sums");
@@ -44,7 +52,11 @@ TEST_CASE("epilogues that the registers have no room for") {
   const auto emitted = [&] {
     const Kernel kernel = productBiasGelu(extents, DType::f16, true);
     for (Configuration one : ofFamily(kernel)) {
-      one.knobs = HopperContractionKnobs{.schedule = HopperSchedule::pingPong, .tileM = 128, .tileN = 192, .stages = 4, .staging = 4};
+      one.knobs = HopperContractionKnobs{.schedule = HopperSchedule::pingPong,
+                                         .tileM = 128,
+                                         .tileN = 192,
+                                         .stages = 4,
+                                         .staging = 4};
       codegen::emit(kernel, one, "sm_90a");
     }
   };
@@ -52,9 +64,11 @@ TEST_CASE("epilogues that the registers have no room for") {
 }
 
 TEST_CASE("an operand of the result's shape takes two staged panels") {
-  const Kernel kernel = productBiasDropoutResidual({.b = 8, .j = 512, .i = 1024, .u = 3072}, DType::f16);
+  const Kernel kernel =
+      productBiasDropoutResidual({.b = 8, .j = 512, .i = 1024, .u = 3072}, DType::f16);
   Configuration one = ofFamily(kernel).front();
-  one.knobs = HopperContractionKnobs{.schedule = HopperSchedule::pingPong, .tileM = 128, .tileN = 128, .stages = 4, .staging = 1};
+  one.knobs = HopperContractionKnobs{
+      .schedule = HopperSchedule::pingPong, .tileM = 128, .tileN = 128, .stages = 4, .staging = 1};
   CHECK_THROWS_WITH(codegen::emit(kernel, one, "sm_90a"), Catch::Contains("1 staged panel"));
   std::get<HopperContractionKnobs>(one.knobs).staging = 2;
   CHECK_NOTHROW(codegen::emit(kernel, one, "sm_90a"));
@@ -66,7 +80,9 @@ TEST_CASE("epilogues of many tensors are refused") {
     std::vector<int> inputs, results;
     for (int i = 0; i < tensors; ++i) inputs.push_back(fused.input("t" + std::to_string(i), "bju"));
     int sum = fused.product();
-    for (int input : inputs) results.push_back(sum = fused.map("add", "{0} + {1}", {sum, input}, "sum" + std::to_string(input)));
+    for (int input : inputs)
+      results.push_back(
+          sum = fused.map("add", "{0} + {1}", {sum, input}, "sum" + std::to_string(input)));
     std::reverse(results.begin(), results.end());
     results.resize(size_t(outputs));
     return fused.build(results);
@@ -77,7 +93,8 @@ TEST_CASE("epilogues of many tensors are refused") {
   CHECK(exclusion(sumOf(3, 2)) == "");
 }
 
-TEST_CASE("sums of what an epilogue computes take whole tiles, at the price of their partial sums") {
+TEST_CASE(
+    "sums of what an epilogue computes take whole tiles, at the price of their partial sums") {
   const ContractionExtents extents{.b = 2, .j = 72, .i = 4096, .u = 264};
   for (const Kernel &kernel : nonEmpty(fusedSums(extents, DType::f16))) {
     INFO(kernel.name);
@@ -91,42 +108,61 @@ TEST_CASE("sums of what an epilogue computes take whole tiles, at the price of t
   }
   const Kernel with = productColumnSum(extents, DType::f16);
   const std::vector<Configuration> tiles = ofFamily(with);
-  Configuration split = *std::ranges::find_if(tiles, [](const Configuration &one) { return std::get<HopperContractionKnobs>(one.knobs).sharers == 1; });
+  Configuration split = *std::ranges::find_if(tiles, [](const Configuration &one) {
+    return std::get<HopperContractionKnobs>(one.knobs).sharers == 1;
+  });
   auto &tile = std::get<HopperContractionKnobs>(split.knobs);
   tile.splits = 2, tile.stages = 2;
-  CHECK_THROWS_WITH(codegen::emit(with, split, "sm_90a"), Catch::Contains("beside sums of the result; they take whole tiles"));
+  CHECK_THROWS_WITH(codegen::emit(with, split, "sm_90a"),
+                    Catch::Contains("beside sums of the result; they take whole tiles"));
   split.knobs = HopperContractionKnobs{.schedule = HopperSchedule::narrow, .tileM = 64, .tileN = 8};
-  CHECK_THROWS_WITH(codegen::emit(with, split, "sm_90a"), Catch::Contains("narrow tiles sum nothing"));
+  CHECK_THROWS_WITH(codegen::emit(with, split, "sm_90a"),
+                    Catch::Contains("narrow tiles sum nothing"));
   Configuration moved = ofFamily(productResidualRowSums(extents, DType::f16)).front();
   std::swap(moved.outputs[1].order[0], moved.outputs[1].order[1]);
-  CHECK_THROWS_WITH(codegen::emit(productResidualRowSums(extents, DType::f16), moved, "sm_90a"), Catch::Contains("a sum, does not lie as its axes do in the result"));
+  CHECK_THROWS_WITH(codegen::emit(productResidualRowSums(extents, DType::f16), moved, "sm_90a"),
+                    Catch::Contains("a sum, does not lie as its axes do in the result"));
 }
 
 TEST_CASE("tiles end with a local softmax of sub-vectors that are contiguous in the result") {
   for (const bool startsWithKeys : {false, true}) {
-    const Kernel kernel = scoresLocalSoftmax({.b = 8, .h = 16, .j = 512, .k = 520}, DType::f16, startsWithKeys);
+    const Kernel kernel =
+        scoresLocalSoftmax({.b = 8, .h = 16, .j = 512, .k = 520}, DType::f16, startsWithKeys);
     const std::vector<Configuration> all = ofFamily(kernel);
     CHECK(!all.empty());
     for (const Configuration &one : nonEmpty(all)) {
       const auto &tile = std::get<HopperContractionKnobs>(one.knobs);
       CHECK((tile.splits == 1 && tile.schedule != HopperSchedule::narrow));
       CHECK(hopperProduct(kernel, one).product->isSwapped == startsWithKeys);
-      requireAllTensors(codegen::emit(kernel, one, "sm_90a"), kernel);  // exponentials, maxima and sums
+      requireAllTensors(codegen::emit(kernel, one, "sm_90a"),
+                        kernel);  // exponentials, maxima and sums
     }
     const auto refusal = [&](const auto &change) {
-      Configuration one = *std::ranges::find_if(all, [](const Configuration &other) { return std::get<HopperContractionKnobs>(other.knobs).sharers == 1; });
+      Configuration one = *std::ranges::find_if(all, [](const Configuration &other) {
+        return std::get<HopperContractionKnobs>(other.knobs).sharers == 1;
+      });
       change(one);
-      return hopperRefusal(kernel, one, std::get<HopperContractionKnobs>(one.knobs), findDevice("h200").sharedMemoryPerBlock);
+      return hopperRefusal(kernel, one, std::get<HopperContractionKnobs>(one.knobs),
+                           findDevice("h200").sharedMemoryPerBlock);
     };
     CHECK(refusal([](Configuration &) {}).empty());
-    CHECK(refusal([](Configuration &one) { std::get<HopperContractionKnobs>(one.knobs) = {.schedule = HopperSchedule::pingPong, .tileM = 64, .tileN = 64, .stages = 4, .splits = 2}; }) ==
-          "k over 2 blocks beside a local softmax of the result; it takes whole tiles");
-    CHECK(refusal([](Configuration &one) { one.knobs = HopperContractionKnobs{.schedule = HopperSchedule::narrow, .tileM = 64, .tileN = 8, .stages = 8}; }) ==
-          "narrow tiles end with no local softmax: take others");
-    CHECK(refusal([](Configuration &one) { std::swap(one.outputs[0].order[2], one.outputs[0].order[3]); }) ==
-          "'local_softmax' runs along an axis in which 'exponentials' is not contiguous");
+    CHECK(refusal([](Configuration &one) {
+            std::get<HopperContractionKnobs>(one.knobs) = {.schedule = HopperSchedule::pingPong,
+                                                           .tileM = 64,
+                                                           .tileN = 64,
+                                                           .stages = 4,
+                                                           .splits = 2};
+          }) == "k over 2 blocks beside a local softmax of the result; it takes whole tiles");
+    CHECK(refusal([](Configuration &one) {
+            one.knobs = HopperContractionKnobs{
+                .schedule = HopperSchedule::narrow, .tileM = 64, .tileN = 8, .stages = 8};
+          }) == "narrow tiles end with no local softmax: take others");
+    CHECK(refusal([](Configuration &one) {
+            std::swap(one.outputs[0].order[2], one.outputs[0].order[3]);
+          }) == "'local_softmax' runs along an axis in which 'exponentials' is not contiguous");
   }
-  CHECK(exclusion(plainLocalSoftmax({.length = 8}, DType::f16)) == "'local_softmax' has sub-vectors of 8 elements; 16, 32 and 64 are taken behind a product");
+  CHECK(exclusion(plainLocalSoftmax({.length = 8}, DType::f16)) ==
+        "'local_softmax' has sub-vectors of 8 elements; 16, 32 and 64 are taken behind a product");
 }
 
 TEST_CASE("which side a sum keeps follows from the orientation of the product") {
@@ -144,30 +180,42 @@ TEST_CASE("which side a sum keeps follows from the orientation of the product") 
 
 TEST_CASE("partial sums of many rows of tiles are refused, and small ones are priced") {
   const Kernel large = productColumnSum({.b = 256, .j = 1024, .i = 64, .u = 4096}, DType::f16);
-  CHECK_THAT(exclusion(large), Catch::Contains("bytes of partial sums; a kernel keeps 4194304 for itself"));
+  CHECK_THAT(exclusion(large),
+             Catch::Contains("bytes of partial sums; a kernel keeps 4194304 for itself"));
   const ContractionExtents extents{.b = 8, .j = 512, .i = 1024, .u = 3072};
-  const Kernel with = productGeluGradientColumnSum(extents, DType::f16), without = productGeluGradient(extents, DType::f16);
+  const Kernel with = productGeluGradientColumnSum(extents, DType::f16),
+               without = productGeluGradient(extents, DType::f16);
   const auto best = [](const Kernel &kernel) {
     double least = 1e9;
-    for (const Configuration &one : ofFamily(kernel)) least = std::min(least, microseconds(kernel, one));
+    for (const Configuration &one : ofFamily(kernel))
+      least = std::min(least, microseconds(kernel, one));
     return least;
   };
   CHECK(best(with) > best(without) + 1.5);
   CHECK(best(with) < best(without) * 1.2);
 }
 
-// That the skeleton asks for boxes of just so many rows is what tests/emulate finds: it copies the boxes of these maps.
+// That the skeleton asks for boxes of just so many rows is what tests/emulate finds: it copies the
+// boxes of these maps.
 TEST_CASE("a panel that is read comes in several boxes, the result leaves in one") {
-  const Kernel kernel = productBiasDropoutResidual({.b = 8, .j = 512, .i = 1024, .u = 1024}, DType::f16);
-  Configuration configuration{.inputs = {}, .outputs = {rowMajor(3)}, .knobs = HopperContractionKnobs{.schedule = HopperSchedule::pingPong, .staging = 4}};
-  for (int input : kernel.inputs) configuration.inputs.push_back(rowMajor(kernel.values[size_t(input)].axes.size()));
+  const Kernel kernel =
+      productBiasDropoutResidual({.b = 8, .j = 512, .i = 1024, .u = 1024}, DType::f16);
+  Configuration configuration{
+      .inputs = {},
+      .outputs = {rowMajor(3)},
+      .knobs = HopperContractionKnobs{.schedule = HopperSchedule::pingPong, .staging = 4}};
+  for (int input : kernel.inputs)
+    configuration.inputs.push_back(rowMajor(kernel.values[size_t(input)].axes.size()));
   const codegen::EmittedKernel emitted = codegen::emit(kernel, configuration, "sm_90a");
   const auto boxOf = [&](Parameter::Kind kind, int index) {
-    const auto found = std::ranges::find_if(emitted.parameters, [&](const Parameter &one) { return one.kind == kind && one.index == index; });
+    const auto found = std::ranges::find_if(emitted.parameters, [&](const Parameter &one) {
+      return one.kind == kind && one.index == index;
+    });
     REQUIRE((found != emitted.parameters.end() && found->map));
     return std::vector<int>(found->map->box.begin(), found->map->box.end());
   };
-  const std::vector<int> read = boxOf(Parameter::Kind::inputMap, int(kernel.inputs.size()) - 1), written = boxOf(Parameter::Kind::outputMap, 0);
+  const std::vector<int> read = boxOf(Parameter::Kind::inputMap, int(kernel.inputs.size()) - 1),
+                         written = boxOf(Parameter::Kind::outputMap, 0);
   CHECK(read[0] == written[0]);
   CHECK((read[1] < written[1] && written[1] % read[1] == 0));
 }

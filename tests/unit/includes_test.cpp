@@ -1,4 +1,5 @@
-// What kernels may include: however a directive is spelled it is found, and what is not available never reaches the file system.
+// What kernels may include: however a directive is spelled it is found, and what is not available
+// never reaches the file system.
 #include <catch2/catch.hpp>
 
 #include "runtime/Includes.h"
@@ -16,10 +17,14 @@ std::string nameIn(const std::string &text) {
 }  // namespace
 
 TEST_CASE("a directive is found in every spelling") {
-  for (const char *text : {"#include \"/etc/passwd\"\n", "  #  include </etc/passwd>", "\t#\tinclude\t\"/etc/passwd\"", "#inc\\\nlude \"/etc/passwd\"\n",
-                           "#inc\\  \nlude \"/etc/passwd\"\n", "#/**/include/* a\nb */\"/etc/passwd\"", "/* x\n*/ #include \"/etc/passwd\"", "%:include \"/etc/passwd\"",
-                           "?\?=include \"/etc/passwd\"", "\?\?=inc?\?/\nlude \"/etc/pas\\\nswd\"", "int x;\r\n#include \"/etc/passwd\"\r\n",
-                           "#if 0\n#include \"/etc/passwd\"\n#endif", "const char *s = R\"(/*\n)\";\n#include \"/etc/passwd\"\n"}) {
+  for (const char *text :
+       {"#include \"/etc/passwd\"\n", "  #  include </etc/passwd>", "\t#\tinclude\t\"/etc/passwd\"",
+        "#inc\\\nlude \"/etc/passwd\"\n", "#inc\\  \nlude \"/etc/passwd\"\n",
+        "#/**/include/* a\nb */\"/etc/passwd\"", "/* x\n*/ #include \"/etc/passwd\"",
+        "%:include \"/etc/passwd\"", "?\?=include \"/etc/passwd\"",
+        "\?\?=inc?\?/\nlude \"/etc/pas\\\nswd\"", "int x;\r\n#include \"/etc/passwd\"\r\n",
+        "#if 0\n#include \"/etc/passwd\"\n#endif",
+        "const char *s = R\"(/*\n)\";\n#include \"/etc/passwd\"\n"}) {
     INFO(text);
     CHECK(nameIn(text) == "/etc/passwd");
   }
@@ -30,16 +35,20 @@ TEST_CASE("a directive is found in every spelling") {
 }
 
 TEST_CASE("what begins no line, or is another word, is no directive") {
-  for (const char *text : {"// #include \"a\"\n", "int x; #include \"a\"", "#included \"a\"", "#pragma unroll", "include \"a\"", ""}) {
+  for (const char *text : {"// #include \"a\"\n", "int x; #include \"a\"", "#included \"a\"",
+                           "#pragma unroll", "include \"a\"", ""}) {
     INFO(text);
     CHECK(includesOf(text).empty());
   }
 }
 
-TEST_CASE("headers are followed through headers, and unavailable names become headers that stop the compiler") {
-  const std::map<std::string, std::string_view> available{{"weft/a.cuh", "#include \"weft/b.cuh\"\n#include \"weft/a.cuh\"\n"},
-                                                          {"weft/b.cuh", "#include \"../secret\"\n"},
-                                                          {"weft/c.cuh", ""}};
+TEST_CASE(
+    "headers are followed through headers, and unavailable names become headers that stop the "
+    "compiler") {
+  const std::map<std::string, std::string_view> available{
+      {"weft/a.cuh", "#include \"weft/b.cuh\"\n#include \"weft/a.cuh\"\n"},
+      {"weft/b.cuh", "#include \"../secret\"\n"},
+      {"weft/c.cuh", ""}};
   const std::string text = "#include \"weft/a.cuh\"\n#include </etc/passwd>\n";
   const auto headers = includedHeaders(text, available);
   CHECK(headers.size() == 2);
@@ -58,24 +67,30 @@ TEST_CASE("headers are followed through headers, and unavailable names become he
 TEST_CASE("asking for a file is held to the files that may be included, however it is spelled") {
   const std::map<std::string, std::string> headers{{"weft/a.cuh", ""}};
   CHECK(includeRefusal("#if __has_include(\"weft/a.cuh\")\n#endif\n", headers).empty());
-  for (const char *text : {"#if __has_include(\"/etc/passwd\")\n", "#if __has_include ( <weft/b.cuh> )\n", "#if __has_\\\ninclude(\"/etc/passwd\")\n",
-                           "#define ASKS __has_include\n", "#if __has_include(NAME)\n", "#if __has_include_next(\"weft/a.cuh\")\n",
-                           "#if __has_embed(\"weft/a.cuh\")\n", "#define P(a, b) a##b\n", "#define P(b) __has_##b\n", "#define P(a, b) a /*\n*/ ## b\n",
-                           "#define P(a, b) a%:%:b\n"}) {
+  for (const char *text :
+       {"#if __has_include(\"/etc/passwd\")\n", "#if __has_include ( <weft/b.cuh> )\n",
+        "#if __has_\\\ninclude(\"/etc/passwd\")\n", "#define ASKS __has_include\n",
+        "#if __has_include(NAME)\n", "#if __has_include_next(\"weft/a.cuh\")\n",
+        "#if __has_embed(\"weft/a.cuh\")\n", "#define P(a, b) a##b\n", "#define P(b) __has_##b\n",
+        "#define P(a, b) a /*\n*/ ## b\n", "#define P(a, b) a%:%:b\n"}) {
     INFO(text);
     CHECK(includeRefusal(text, headers).starts_with("kernel.cu(1): error: "));
   }
-  CHECK(includeRefusal("#define NUMBERED(n) NUMBER_##n\n#if __has_builtin(f)\n#endif\n", headers).empty());
+  CHECK(includeRefusal("#define NUMBERED(n) NUMBER_##n\n#if __has_builtin(f)\n#endif\n", headers)
+            .empty());
   const std::map<std::string, std::string_view> available{{"weft/a.cuh", "int a;"}};
-  CHECK(includedHeaders("#if __has_include(\"weft/a.cuh\")\n", available).size() == 1);  // its text is part of the key
+  CHECK(includedHeaders("#if __has_include(\"weft/a.cuh\")\n", available).size() ==
+        1);  // its text is part of the key
 }
 
 TEST_CASE("names that only the compiler could compute are refused with their line") {
   const std::map<std::string, std::string> none;
   CHECK(includeRefusal("#include \"a\"\n", none).empty());
-  for (const char *text : {"\n#include HEADER\n", "\n#include L\"a\"\n", "\n#include \"a\n", "\n#include_next <a>\n", "\n#embed \"a\"\n"}) {
+  for (const char *text : {"\n#include HEADER\n", "\n#include L\"a\"\n", "\n#include \"a\n",
+                           "\n#include_next <a>\n", "\n#embed \"a\"\n"}) {
     INFO(text);
     CHECK_THAT(includeRefusal(text, none), Catch::StartsWith("kernel.cu(2): error: #"));
   }
-  CHECK_THAT(includeRefusal("#include \"weft/a.cuh\"", {{"weft/a.cuh", "#include X\n"}}), Catch::StartsWith("weft/a.cuh(1): error: "));
+  CHECK_THAT(includeRefusal("#include \"weft/a.cuh\"", {{"weft/a.cuh", "#include X\n"}}),
+             Catch::StartsWith("weft/a.cuh(1): error: "));
 }

@@ -1,4 +1,5 @@
-// The mathematics of iteration spaces: every verdict of canFuse, its blocking axes, and its laws over all small spaces.
+// The mathematics of iteration spaces: every verdict of canFuse, its blocking axes, and its laws
+// over all small spaces.
 #include "ir/IterationSpace.h"
 #include "tests/support/NonEmpty.h"
 
@@ -70,12 +71,14 @@ TEST_CASE("laws of canFuse and unite over all pairs of spaces on three axes") {
       CHECK(verdict == canFuse(c, a));
       CHECK((verdict.fusability == Fusability::equal) == (a == c));
       // Whole fusion names no blocking axis; anything less names at least one.
-      const bool whole = verdict.fusability == Fusability::equal || verdict.fusability == Fusability::oneReduction;
+      const bool whole =
+          verdict.fusability == Fusability::equal || verdict.fusability == Fusability::oneReduction;
       CHECK(verdict.blockingAxes.empty() == whole);
       const AxisSets united = unite(a, c);
       CHECK(united == unite(c, a));
       CHECK(unite(united, a) == united);
-      for (int axis : united.independent) CHECK(united.reduced.count(axis) == 0);  // may be empty: all are reduced
+      for (int axis : united.independent)
+        CHECK(united.reduced.count(axis) == 0);  // may be empty: all are reduced
     }
 }
 
@@ -84,5 +87,6 @@ TEST_CASE("spaces print as in emitted headers") {
                              .reduced = {{"i", 1024, {{0, 2}}}}};
   CHECK(print(space) == "b=8 j=512 | i=1024 (reduced)");
   CHECK(print(IterationSpace{.independent = {{"b", 8, {{0, 0}}}}, .reduced = {}}) == "b=8");
-  CHECK(print(IterationSpace{.independent = {}, .reduced = {{"b", 8, {{0, 0}}}}}) == "| b=8 (reduced)");
+  CHECK(print(IterationSpace{.independent = {}, .reduced = {{"b", 8, {{0, 0}}}}}) ==
+        "| b=8 (reduced)");
 }

@@ -1,5 +1,5 @@
-// Concatenations of what a plan computes: where they are views, where they are copies, and that the whole plan computes the
-// same either way.
+// Concatenations of what a plan computes: where they are views, where they are copies, and that the
+// whole plan computes the same either way.
 #include "passes/configure/Gaps.h"
 #include "runtime/Files.h"
 #include "runtime/TensorLayout.h"
@@ -9,8 +9,8 @@
 #include "tools/driver/PartsSpace.h"
 #include "tools/driver/Planning.h"
 
-#include <catch2/catch.hpp>
 #include <fmt/ranges.h>
+#include <catch2/catch.hpp>
 
 using namespace weft;
 using weft::test::nonEmpty;
@@ -18,7 +18,8 @@ using namespace weft::driver;
 
 namespace {
 
-const std::string stacked = "stack-q_product-k_product-v_product+stack-dX-wq-wk-wv+stack-dW-wq-wk-wv";
+const std::string stacked =
+    "stack-q_product-k_product-v_product+stack-dX-wq-wk-wv+stack-dW-wq-wk-wv";
 
 ChoiceFlags choices(const std::string &variant, const std::vector<std::string> &pins) {
   ChoiceFlags flags;
@@ -30,7 +31,8 @@ ChoiceFlags choices(const std::string &variant, const std::vector<std::string> &
 
 /// A compiled model.
 struct Compiled {
-  Compiled(const ModelFlags &model, const ChoiceFlags &flags, int parts, const std::string &profile = "none")
+  Compiled(const ModelFlags &model, const ChoiceFlags &flags, int parts,
+           const std::string &profile = "none")
       : compilation(model, flags, {.profile = profile}) {
     compilation.import();
     const Selected selected = compilation.select(compilation.propose(Phase::import));
@@ -43,7 +45,8 @@ struct Compiled {
     return *found;
   }
   const runtime::PlanKernel &joining() const {
-    return *std::ranges::find_if(planned.plan.kernels, [](const auto &kernel) { return kernel.name.starts_with("concat"); });
+    return *std::ranges::find_if(
+        planned.plan.kernels, [](const auto &kernel) { return kernel.name.starts_with("concat"); });
   }
   bool isView() const { return joining().family == "view"; }
 
@@ -54,16 +57,21 @@ struct Compiled {
 /// A training step of a small encoder with stacked projections, forward and backward.
 struct Step : Compiled {
   Step(const std::string &length, const std::vector<std::string> &pins)
-      : Compiled({.model = "paper-encoder", .train = true, .dims = {"b=2", "h=2", "p=4", "i=8", "u=12", length}}, choices(stacked, pins), 1) {}
+      : Compiled({.model = "paper-encoder",
+                  .train = true,
+                  .dims = {"b=2", "h=2", "p=4", "i=8", "u=12", length}},
+                 choices(stacked, pins), 1) {}
 };
 
 /// A graph from text: its types, then arguments, body and result types as the text form has them.
 struct Written : Compiled {
-  explicit Written(const std::string &text, const std::vector<std::string> &pins = {}, int parts = 1, const Profile *profile = nullptr)
+  explicit Written(const std::string &text, const std::vector<std::string> &pins = {},
+                   int parts = 1, const Profile *profile = nullptr)
       : Written(test::TemporaryTestFolder(), text, pins, parts, profile) {}
 
 private:
-  Written(const test::TemporaryTestFolder &folder, const std::string &text, const std::vector<std::string> &pins, int parts, const Profile *profile)
+  Written(const test::TemporaryTestFolder &folder, const std::string &text,
+          const std::vector<std::string> &pins, int parts, const Profile *profile)
       : Compiled({.model = written(folder.path() / "graph.mlir", text)}, choices("", pins), parts,
                  profile ? written(folder.path() / "rows.txt", printProfile(*profile)) : "none") {}
   static std::string written(const std::filesystem::path &path, const std::string &text) {
@@ -90,7 +98,8 @@ void checkTiling(const Step &step) {
       for (int64_t b = 0; b < part.extents[1]; ++b)
         for (int64_t c = 0; c < part.extents[2]; ++c)
           for (int64_t d = 0; d < part.extents[3]; ++d)
-            places.insert(part.offset + a * part.strides[0] + b * part.strides[1] + c * part.strides[2] + d * part.strides[3]);
+            places.insert(part.offset + a * part.strides[0] + b * part.strides[1] +
+                          c * part.strides[2] + d * part.strides[3]);
   }
   CHECK(places.size() == size_t(whole.bytes / 2));
   CHECK(std::set<int64_t>(places.begin(), places.end()).size() == places.size());
@@ -99,7 +108,9 @@ void checkTiling(const Step &step) {
 }
 
 bool hasNote(const Compiled &step, const std::string &text) {
-  return std::ranges::any_of(step.planned.plan.notes, [&](const std::string &note) { return note.find(text) != std::string::npos; });
+  return std::ranges::any_of(step.planned.plan.notes, [&](const std::string &note) {
+    return note.find(text) != std::string::npos;
+  });
 }
 
 }  // namespace
@@ -137,33 +148,45 @@ TEST_CASE("whatever layouts selection takes, the plan computes what the graph do
 }
 
 TEST_CASE("the best plan of every variant computes what the graph does") {
-  const auto [model, dims] = GENERATE(std::pair<std::string, std::vector<std::string>>("paper-encoder", {"b=2", "h=2", "p=4", "i=8", "u=12", "j=16"}),
-                                      std::pair<std::string, std::vector<std::string>>("llama-3-8b", {"b=1", "h=4", "g=2", "p=8", "i=32", "u=24", "j=16"}));
-  Compilation compilation({.model = model, .train = true, .dims = dims}, choices("", {}), {.profile = "none"});
+  const auto [model, dims] =
+      GENERATE(std::pair<std::string, std::vector<std::string>>(
+                   "paper-encoder", {"b=2", "h=2", "p=4", "i=8", "u=12", "j=16"}),
+               std::pair<std::string, std::vector<std::string>>(
+                   "llama-3-8b", {"b=1", "h=4", "g=2", "p=8", "i=32", "u=24", "j=16"}));
+  Compilation compilation({.model = model, .train = true, .dims = dims}, choices("", {}),
+                          {.profile = "none"});
   compilation.import();
   size_t views = 0;
-  for (const SelectedVariant &variant : nonEmpty(compilation.select(compilation.propose(Phase::import)).variants)) {
+  for (const SelectedVariant &variant :
+       nonEmpty(compilation.select(compilation.propose(Phase::import)).variants)) {
     INFO(model << ": " << variant.selection.problem().name);
     const PlannedKernels planned = planOf(compilation, variant, variant.path(), 1);
     REQUIRE_NOTHROW(runtime::verify(planned.plan, "plan.json"));
     test::checkResults(compilation, planned, true);
     for (const ChosenKernel &chosen : planned.kernels)
-      views += chosen.kernel.body[0].name == "concat" && std::holds_alternative<ViewKnobs>(chosen.configuration.knobs);
+      views += chosen.kernel.body[0].name == "concat" &&
+               std::holds_alternative<ViewKnobs>(chosen.configuration.knobs);
   }
   CHECK(views > 0);
 }
 
-/// Where only one of both backward products is stacked, the others take the gradients one by one, with p and h as one axis.
+/// Where only one of both backward products is stacked, the others take the gradients one by one,
+/// with p and h as one axis.
 TEST_CASE("no plan of a training step copies gradients into a stack that all products read") {
-  Compilation compilation({.model = "paper-encoder", .train = true, .dims = {"b=8", "j=512"}}, choices("", {}), {.profile = "none"});
+  Compilation compilation({.model = "paper-encoder", .train = true, .dims = {"b=8", "j=512"}},
+                          choices("", {}), {.profile = "none"});
   compilation.import();
   size_t joined = 0;
-  for (const SelectedVariant &variant : nonEmpty(compilation.select(compilation.propose(Phase::import)).variants)) {
+  for (const SelectedVariant &variant :
+       nonEmpty(compilation.select(compilation.propose(Phase::import)).variants)) {
     const select::Problem &problem = variant.selection.problem();
     INFO(problem.name);
-    if (problem.name.find("stack-dX") == std::string::npos || problem.name.find("stack-dW") == std::string::npos) continue;
+    if (problem.name.find("stack-dX") == std::string::npos ||
+        problem.name.find("stack-dW") == std::string::npos)
+      continue;
     for (const select::Step &step : nonEmpty(variant.path().steps))
-      if (step.candidate >= 0 && problem.candidates[size_t(step.candidate)].kernel.body[0].name == "concat") {
+      if (step.candidate >= 0 &&
+          problem.candidates[size_t(step.candidate)].kernel.body[0].name == "concat") {
         ++joined;
         CHECK(std::holds_alternative<ViewKnobs>(step.configuration.knobs));
       }
@@ -192,7 +215,8 @@ const Body bodies[] = {
   %b = weft.gelu %a : !ji
   %c = weft.concat %a, %b {axis = j} : !ji, !ji -> !both
   %y = weft.tanh %c : !both
-  weft.return %y : !both)", true},
+  weft.return %y : !both)",
+     true},
     {"views of a part", "%x: !ji", "!both, !half, !quarter", R"(%a = weft.relu %x : !ji
   %b = weft.gelu %a : !ji
   %c = weft.concat %a, %b {axis = j} : !ji, !ji -> !both
@@ -201,62 +225,85 @@ const Body bodies[] = {
   %y = weft.tanh %c : !both
   %z = weft.tanh %d : !half
   %w = weft.sigmoid %e : !quarter
-  weft.return %y, %z, %w : !both, !half, !quarter)", true},
-    {"views of a part, along the inner axis", "%x: !ji", "!wide, !half", R"(%a = weft.relu %x : !ji
+  weft.return %y, %z, %w : !both, !half, !quarter)",
+     true},
+    {"views of a part, along the inner axis",
+     "%x: !ji",
+     "!wide, !half",
+     R"(%a = weft.relu %x : !ji
   %b = weft.gelu %a : !ji
   %c = weft.concat %a, %b {axis = i} : !ji, !ji -> !wide
   %d = weft.slice %b {axis = j, start = 8, size = 8} : !ji -> !half
   %y = weft.tanh %c : !wide
   %z = weft.tanh %d : !half
-  weft.return %y, %z : !wide, !half)", false, {"c=ji", "b=ji"}},
-    {"part of another view, along the inner axis", "%x: !ji", "!wide, !ji", R"(%a = weft.relu %x : !ji
+  weft.return %y, %z : !wide, !half)",
+     false,
+     {"c=ji", "b=ji"}},
+    {"part of another view, along the inner axis",
+     "%x: !ji",
+     "!wide, !ji",
+     R"(%a = weft.relu %x : !ji
   %b = weft.gelu %a : !ji
   %c = weft.concat %a, %b {axis = i} : !ji, !ji -> !wide
   %d = weft.identity %b : !ji
   %y = weft.tanh %c : !wide
   %z = weft.sigmoid %d : !ji
-  weft.return %y, %z : !wide, !ji)", false, {"c=ji"}},
-    {"along the inner axis", "%x: !ji", "!wide, !ji", R"(%a = weft.relu %x : !ji
+  weft.return %y, %z : !wide, !ji)",
+     false,
+     {"c=ji"}},
+    {"along the inner axis",
+     "%x: !ji",
+     "!wide, !ji",
+     R"(%a = weft.relu %x : !ji
   %b = weft.gelu %a : !ji
   %c = weft.concat %a, %b {axis = i} : !ji, !ji -> !wide
   %y = weft.tanh %c : !wide
   %z = weft.sigmoid %b : !ji
-  weft.return %y, %z : !wide, !ji)", true, {"c=ji"}},
+  weft.return %y, %z : !wide, !ji)",
+     true,
+     {"c=ji"}},
     {"an argument", "%x: !ji", "!both", R"(%a = weft.relu %x : !ji
   %c = weft.concat %a, %x {axis = j} : !ji, !ji -> !both
   %y = weft.tanh %c : !both
-  weft.return %y : !both)", false},
+  weft.return %y : !both)",
+     false},
     {"a result", "%x: !ji", "!both, !ji", R"(%a = weft.relu %x : !ji
   %b = weft.gelu %a : !ji
   %c = weft.concat %a, %b {axis = j} : !ji, !ji -> !both
   %y = weft.tanh %c : !both
-  weft.return %y, %b : !both, !ji)", false},
+  weft.return %y, %b : !both, !ji)",
+     false},
     {"into a result", "%x: !ji", "!both", R"(%a = weft.relu %x : !ji
   %b = weft.gelu %a : !ji
   %c = weft.concat %a, %b {axis = j} : !ji, !ji -> !both
-  weft.return %c : !both)", false},
+  weft.return %c : !both)",
+     false},
     {"one tensor twice", "%x: !ji", "!both", R"(%a = weft.relu %x : !ji
   %c = weft.concat %a, %a {axis = j} : !ji, !ji -> !both
   %y = weft.tanh %c : !both
-  weft.return %y : !both)", false},
+  weft.return %y : !both)",
+     false},
     {"one tensor in two stacks", "%x: !ji", "!both, !both", R"(%a = weft.relu %x : !ji
   %b = weft.gelu %a : !ji
   %c = weft.concat %a, %b {axis = j} : !ji, !ji -> !both
   %d = weft.concat %b, %a {axis = j} : !ji, !ji -> !both
   %y = weft.tanh %c : !both
   %z = weft.sigmoid %d : !both
-  weft.return %y, %z : !both, !both)", false},
+  weft.return %y, %z : !both, !both)",
+     false},
     {"part of another tensor", "%x: !ji", "!ji, !both", R"(%a = weft.relu %x : !ji
   %l = weft.slice %a {axis = j, start = 0, size = 8} : !ji -> !half
   %h = weft.gelu %l : !half
   %b = weft.concat %l, %h {axis = j} : !half, !half -> !ji
   %y = weft.tanh %b : !ji
   %z = weft.concat %x, %x {axis = j} : !ji, !ji -> !both
-  weft.return %y, %z : !ji, !both)", false},
+  weft.return %y, %z : !ji, !both)",
+     false},
 };
 
 std::string textOf(const Body &body) {
-  return types + "module {\n weft.graph @g(" + body.arguments + ") -> (" + body.results + ") {\n  " + body.statements + "\n }\n}\n";
+  return types + "module {\n weft.graph @g(" + body.arguments + ") -> (" + body.results +
+         ") {\n  " + body.statements + "\n }\n}\n";
 }
 
 }  // namespace
@@ -291,11 +338,13 @@ module {
   weft.return %y : !bji
  }
 }
-)", {"c=whbj"}, parts);
+)",
+                        {"c=whbj"}, parts);
   REQUIRE(written.isView());
   CHECK(runtime::spanBytes(written.tensor("a")) > runtime::logicalBytes(written.tensor("a")));
   const auto isPart = [](const runtime::PlanKernel &kernel) { return kernel.part.has_value(); };
-  CHECK(std::ranges::count_if(written.planned.plan.kernels, isPart) == (parts == 1 ? 0 : 3 * parts));
+  CHECK(std::ranges::count_if(written.planned.plan.kernels, isPart) ==
+        (parts == 1 ? 0 : 3 * parts));
   checkResults(written);
 }
 
@@ -323,20 +372,25 @@ module {
   weft.return %y : !whbj
  }
 }
-)", {"s=bjhp"}, parts);
+)",
+                        {"s=bjhp"}, parts);
   for (const char *name : {"q", "k", "v"}) {
     CHECK(written.tensor(name).buffer == written.tensor("s").buffer);
     CHECK(runtime::spanBytes(written.tensor(name)) > runtime::logicalBytes(written.tensor(name)));
   }
   CHECK(written.tensor("v").strides == std::vector<int64_t>{1, 64, 32 * 6 * 64, 6 * 64});
   CHECK(written.tensor("v").offset == 4 * 64);
-  const auto isSlice = [](const runtime::PlanKernel &kernel) { return kernel.name.starts_with("slice"); };
-  for (const runtime::PlanKernel &kernel : nonEmpty(written.planned.plan.kernels, isSlice)) CHECK(kernel.family == "view");
+  const auto isSlice = [](const runtime::PlanKernel &kernel) {
+    return kernel.name.starts_with("slice");
+  };
+  for (const runtime::PlanKernel &kernel : nonEmpty(written.planned.plan.kernels, isSlice))
+    CHECK(kernel.family == "view");
   checkResults(written);
 }
 
 TEST_CASE("parts are copied where a reader takes no gaps, or runs are no whole lines") {
-  const auto [pin, reason] = GENERATE(std::pair("s=ji", "V001 part-with-gaps-not-taken"), std::pair("s=ij", "V005 parts-not-whole-lines"));
+  const auto [pin, reason] = GENERATE(std::pair("s=ji", "V001 part-with-gaps-not-taken"),
+                                      std::pair("s=ij", "V005 parts-not-whole-lines"));
   const Written written(R"(
 !ji = tensor<64x128xf16, #weft.axes<j, i>>
 !half = tensor<64x64xf16, #weft.axes<j, i>>
@@ -350,7 +404,9 @@ module {
   weft.return %y : !rows
  }
 }
-)", {pin, std::string(pin) == "s=ji" ? "a=ji" : "a=ij", std::string(pin) == "s=ji" ? "b=ji" : "b=ij"});
+)",
+                        {pin, std::string(pin) == "s=ji" ? "a=ji" : "a=ij",
+                         std::string(pin) == "s=ji" ? "b=ji" : "b=ij"});
   INFO(pin << ' ' << fmt::format("{}", fmt::join(written.planned.plan.notes, "; ")));
   CHECK(hasNote(written, reason));
   checkResults(written);
@@ -361,15 +417,19 @@ namespace {
 /// The analytic model, for people who want nothing modelled.
 struct Strict : CostModel {
   explicit Strict(const CostModel &model) : model(model) {}
-  Cost cost(const Kernel &kernel, const Configuration &configuration) const override { return model.cost(kernel, configuration); }
+  Cost cost(const Kernel &kernel, const Configuration &configuration) const override {
+    return model.cost(kernel, configuration);
+  }
   const Device &device() const override { return model.device(); }
   std::string description() const override { return "strict"; }
   bool admitsModelled() const override { return false; }
   const CostModel &model;
 };
 
-/// How the plan of two joined results of kernels joins them, the joined tensor in the caller's order.
-template <typename Change> Knobs joiningOf(const Body &body, const CostModel &model, Change &&change) {
+/// How the plan of two joined results of kernels joins them, the joined tensor in the caller's
+/// order.
+template <typename Change>
+Knobs joiningOf(const Body &body, const CostModel &model, Change &&change) {
   const test::TemporaryTestFolder folder;
   runtime::writeFile(folder.path() / "graph.mlir", textOf(body));
   Compilation compilation({.model = (folder.path() / "graph.mlir").string()}, choices("", {}), {});
@@ -380,7 +440,9 @@ template <typename Change> Knobs joiningOf(const Body &body, const CostModel &mo
   change(problem);
   const select::Selection selection = select::select(problem, model, {});
   for (const select::Step &step : selection.best().steps)
-    if (step.candidate >= 0 && problem.candidates[size_t(step.candidate)].kernel.body[0].name == "concat") return step.configuration.knobs;
+    if (step.candidate >= 0 &&
+        problem.candidates[size_t(step.candidate)].kernel.body[0].name == "concat")
+      return step.configuration.knobs;
   throw std::runtime_error("no concatenation");
 }
 
@@ -396,7 +458,9 @@ TEST_CASE("what is kept for another entry point does not keep the room of a stac
       problem.entryPoints = {"forward", "backward"};
       problem.opEntries = entries;
       std::erase_if(problem.candidates, [&](const select::Candidate &candidate) {
-        return std::ranges::any_of(candidate.ops, [&](int op) { return entries[size_t(op)] != entries[size_t(candidate.ops.front())]; });
+        return std::ranges::any_of(candidate.ops, [&](int op) {
+          return entries[size_t(op)] != entries[size_t(candidate.ops.front())];
+        });
       });
     }));
   };
@@ -409,7 +473,8 @@ TEST_CASE("what is kept for another entry point does not keep the room of a stac
 TEST_CASE("nothing has gaps where every kernel must have a row of its own") {
   const auto model = analyticCostModel(findDevice("h200"));
   const auto unchanged = [](select::Problem &) {};
-  const Body &inner = *std::ranges::find(bodies, std::string("along the inner axis"), &Body::name), &outer = bodies[0];
+  const Body &inner = *std::ranges::find(bodies, std::string("along the inner axis"), &Body::name),
+             &outer = bodies[0];
   CHECK(isView(joiningOf(inner, *model, unchanged)));
   CHECK(isView(joiningOf(outer, *model, unchanged)));
   CHECK_FALSE(isView(joiningOf(inner, Strict(*model), unchanged)));
@@ -419,13 +484,15 @@ TEST_CASE("nothing has gaps where every kernel must have a row of its own") {
 TEST_CASE("a profile has rows of kernels with gaps, and a plan takes them") {
   const Body &body = *std::ranges::find(bodies, std::string("along the inner axis"), &Body::name);
   const Written before(textOf(body), body.pins);
-  const ProfileSpace space = partsSpace({before.planned}, *analyticCostModel(findDevice("h200")), {}, "sm_90a");
+  const ProfileSpace space =
+      partsSpace({before.planned}, *analyticCostModel(findDevice("h200")), {}, "sm_90a");
   REQUIRE_FALSE(space.items.empty());
   Profile profile{.device = "h200", .protocols = {{1, "pretended"}}, .kernels = {}};
   for (const ProfileItem &item : nonEmpty(space.items)) {
     const Kernel &kernel = space.kernels[item.kernel].kernel;
     CHECK(hasGaps(kernel, item.configuration));
-    addRow(profile, kernel, item.configuration, {.seconds = 5e-5, .n = 9, .spread = 0.01, .familyVersion = familyVersion("loop")});
+    addRow(profile, kernel, item.configuration,
+           {.seconds = 5e-5, .n = 9, .spread = 0.01, .familyVersion = familyVersion("loop")});
   }
   const Written after(textOf(body), body.pins, 1, &profile);
   double sum = 0;
@@ -433,7 +500,9 @@ TEST_CASE("a profile has rows of kernels with gaps, and a plan takes them") {
   REQUIRE(!after.planned.kernels.empty());
   for (size_t index = 0; index < after.planned.kernels.size(); ++index) {
     const runtime::PlanKernel &entry = after.planned.plan.kernels[index];
-    const bool isStrided = entry.family != "view" && hasGaps(after.planned.kernels[index].kernel, after.planned.kernels[index].configuration);
+    const bool isStrided =
+        entry.family != "view" &&
+        hasGaps(after.planned.kernels[index].kernel, after.planned.kernels[index].configuration);
     CHECK(entry.measured == isStrided);
     CHECK((entry.seconds == 5e-5) == isStrided);
     measured += entry.measured;

@@ -1,5 +1,5 @@
-// Canonical text: what is in the key and what is not. Lines of configurations and profile texts: round trips, refusals with line
-// numbers, merging, thinning.
+// Canonical text: what is in the key and what is not. Lines of configurations and profile texts:
+// round trips, refusals with line numbers, merging, thinning.
 #include "kernel/Error.h"
 #include "kernel/Profile.h"
 #include "tests/unit/SampleKernels.h"
@@ -23,7 +23,9 @@ std::string refusal(const std::string &text) {
 const std::string head = "# weft profile 2\n# device h200\n# protocol 1 cold L2\n";
 const std::string hash = "0123456789abcdef";
 
-ProfileRow measuredRow(double seconds, int64_t n = 9) { return {.seconds = seconds, .n = n, .spread = 0.01, .familyVersion = 1}; }
+ProfileRow measuredRow(double seconds, int64_t n = 9) {
+  return {.seconds = seconds, .n = n, .spread = 0.01, .familyVersion = 1};
+}
 
 Configuration reluConfiguration(std::vector<int> order, LoopKnobs knobs) {
   return {.inputs = {Layout{.order = order}}, .outputs = {Layout{.order = order}}, .knobs = knobs};
@@ -51,9 +53,13 @@ TEST_CASE("broken kernels are refused") {
 
 TEST_CASE("lines of configurations are read back as they were") {
   const Kernel kernel = reluKernel({{'j', 4}, {'i', 8}, {'b', 2}}, "bji");
-  for (const LoopKnobs &knobs : {LoopKnobs{}, LoopKnobs{.vectorAxis = 1, .vectorWidth = 8, .laneAxis = 1, .threads = 256},
-                                 LoopKnobs{.vectorAxis = 2, .laneAxis = 0, .reduction = ReductionMapping::block, .threadsPerRow = 64,
-                                           .combine = BlockCombine::tree}}) {
+  for (const LoopKnobs &knobs :
+       {LoopKnobs{}, LoopKnobs{.vectorAxis = 1, .vectorWidth = 8, .laneAxis = 1, .threads = 256},
+        LoopKnobs{.vectorAxis = 2,
+        .laneAxis = 0,
+        .reduction = ReductionMapping::block,
+        .threadsPerRow = 64,
+        .combine = BlockCombine::tree}}) {
     const Configuration configuration = reluConfiguration({2, 0, 1}, knobs);
     const std::string line = configurationLine(kernel, configuration);
     CHECK(line.starts_with("loop 201>201"));
@@ -66,29 +72,37 @@ TEST_CASE("lines of configurations are read back as they were") {
 }
 
 TEST_CASE("equal kernels of other axis order have equal lines, and each reads its own axes") {
-  const Kernel a = reluKernel({{'i', 8}, {'j', 4}}, "ji"), b = reluKernel({{'x', 4}, {'y', 8}}, "xy");
+  const Kernel a = reluKernel({{'i', 8}, {'j', 4}}, "ji"),
+               b = reluKernel({{'x', 4}, {'y', 8}}, "xy");
   REQUIRE(canonicalText(a) == canonicalText(b));
   const auto along = [](const Kernel &kernel, const char *name) {
     for (size_t axis = 0; axis < kernel.axes.size(); ++axis)
       if (kernel.axes[axis].name == name) return int(axis);
     return -1;
   };
-  const std::string line = configurationLine(a, reluConfiguration({0, 1}, {.vectorAxis = along(a, "i"), .laneAxis = along(a, "j")}));
-  CHECK(line == configurationLine(b, reluConfiguration({0, 1}, {.vectorAxis = along(b, "y"), .laneAxis = along(b, "x")})));
+  const std::string line = configurationLine(
+      a, reluConfiguration({0, 1}, {.vectorAxis = along(a, "i"), .laneAxis = along(a, "j")}));
+  CHECK(line == configurationLine(b, reluConfiguration({0, 1}, {.vectorAxis = along(b, "y"),
+                                                                .laneAxis = along(b, "x")})));
   CHECK(std::get<LoopKnobs>(parseConfiguration(line, b).knobs).vectorAxis == along(b, "y"));
 }
 
 TEST_CASE("dimensions of extent 1 do not make another configuration") {
   const Kernel kernel = reluKernel({{'b', 1}, {'i', 8}}, "bi");
-  CHECK(configurationLine(kernel, reluConfiguration({0, 1}, {})) == configurationLine(kernel, reluConfiguration({1, 0}, {})));
+  CHECK(configurationLine(kernel, reluConfiguration({0, 1}, {})) ==
+        configurationLine(kernel, reluConfiguration({1, 0}, {})));
 }
 
-TEST_CASE("matrix products are one subject whatever their axes are called, and their strides are the line") {
+TEST_CASE(
+    "matrix products are one subject whatever their axes are called, and their strides are the "
+    "line") {
   const Kernel ab = contractKernel({{'a', 2}, {'b', 3}, {'c', 4}}, "ab", "bc", "ac");
   const Kernel split = contractKernel({{'p', 2}, {'q', 1}, {'k', 3}, {'n', 4}}, "pqk", "kn", "pqn");
   const LibraryKnobs algorithm{.libraryVersion = 130200, .algorithm = 66, .tile = 20, .stages = 36};
-  const Configuration plain{.inputs = {rowMajor(2), rowMajor(2)}, .outputs = {rowMajor(2)}, .knobs = algorithm};
-  const Configuration merged{.inputs = {rowMajor(3), rowMajor(2)}, .outputs = {rowMajor(3)}, .knobs = algorithm};
+  const Configuration plain{
+      .inputs = {rowMajor(2), rowMajor(2)}, .outputs = {rowMajor(2)}, .knobs = algorithm};
+  const Configuration merged{
+      .inputs = {rowMajor(3), rowMajor(2)}, .outputs = {rowMajor(3)}, .knobs = algorithm};
   CHECK(subjectOf(ab, plain).text == subjectOf(split, merged).text);
   CHECK(configurationLine(ab, plain) == configurationLine(split, merged));
   const std::string line = configurationLine(ab, plain);
@@ -103,9 +117,13 @@ TEST_CASE("profiles survive a round trip with all kinds of rows") {
   const Kernel kernel = reluKernel({{'j', 4}, {'i', 8}}, "ji");
   Profile profile{.device = "h200", .protocols = {{1, "cold L2, n=9"}}, .kernels = {}};
   addRow(profile, kernel, reluConfiguration({0, 1}, {}), measuredRow(quantized(1.23456e-6)));
-  addRow(profile, kernel, reluConfiguration({1, 0}, {}), {.status = RowStatus::slow, .seconds = 5e-5, .n = 1, .familyVersion = 1});
+  addRow(profile, kernel, reluConfiguration({1, 0}, {}),
+         {.status = RowStatus::slow, .seconds = 5e-5, .n = 1, .familyVersion = 1});
   addRow(profile, kernel, reluConfiguration({0, 1}, {.threads = 64}),
-         {.status = RowStatus::failed, .source = hash, .familyVersion = 1, .reason = "build: ptxas ; gave up"});
+         {.status = RowStatus::failed,
+          .source = hash,
+          .familyVersion = 1,
+          .reason = "build: ptxas ; gave up"});
   CHECK(parseProfile(printProfile(profile), "p") == profile);
   CHECK_THROWS_AS(addRow(profile, kernel, reluConfiguration({0, 1}, {}), measuredRow(1e-6)), Error);
 }
@@ -114,11 +132,13 @@ TEST_CASE("a broken line is named") {
   const std::string kernel = "kernel " + hash + " relu\n";
   CHECK(refusal("nonsense").starts_with("p.txt:1:"));
   CHECK(refusal("# weft profile 1\n# device h200\n").starts_with("p.txt:1:"));
-  CHECK(refusal(head + "  1e-6 9 0.1 1 - 1 loop 0>0\n").starts_with("p.txt:4:"));  // a row before any kernel
+  CHECK(refusal(head + "  1e-6 9 0.1 1 - 1 loop 0>0\n")
+            .starts_with("p.txt:4:"));  // a row before any kernel
   CHECK(refusal(head + kernel + "  nan 9 0.1 1 - 1 loop 0>0\n").starts_with("p.txt:5:"));
   CHECK(refusal(head + kernel + "  -1e-6 9 0.1 1 - 1 loop 0>0\n").starts_with("p.txt:5:"));
   CHECK(refusal(head + kernel + "  1e-6 0 0.1 1 - 1 loop 0>0\n").starts_with("p.txt:5:"));
-  CHECK(refusal(head + kernel + "  1e-6 9 0.1 2 - 1 loop 0>0\n").find("protocol 2") != std::string::npos);
+  CHECK(refusal(head + kernel + "  1e-6 9 0.1 2 - 1 loop 0>0\n").find("protocol 2") !=
+        std::string::npos);
   CHECK(refusal(head + kernel + "  failed 1 - 1 loop 0>0\n").starts_with("p.txt:5:"));
   const std::string row = "  1e-6 9 0.1 1 - 1 loop 0>0\n";
   CHECK(refusal(head + kernel + row).empty());
@@ -129,15 +149,21 @@ TEST_CASE("a broken line is named") {
 }
 
 TEST_CASE("a line that no kernel has is refused before anything is measured against it") {
-  for (const char *line : {"loop 0132,01>0132 vector=a3 width=8 lanes=a3 reduction=warp perRow=32", "loop 0,-,10[1/64]>01", "view 01>01",
-                           "cublaslt 64,1:32768_1,64:32768>512,1:262144 algorithm=66", "hopper-contraction 01,10>01 tileM=128 schedule=ping-pong"}) {
+  for (const char *line : {"loop 0132,01>0132 vector=a3 width=8 lanes=a3 reduction=warp perRow=32",
+                           "loop 0,-,10[1/64]>01", "view 01>01",
+                           "cublaslt 64,1:32768_1,64:32768>512,1:262144 algorithm=66",
+                           "hopper-contraction 01,10>01 tileM=128 schedule=ping-pong"}) {
     INFO(line);
-    if (std::string_view(line).starts_with("view")) CHECK_THROWS_AS(checkLine(line), Error);  // a view takes no time
+    if (std::string_view(line).starts_with("view"))
+      CHECK_THROWS_AS(checkLine(line), Error);  // a view takes no time
     else CHECK_NOTHROW(checkLine(line));
   }
-  for (const char *line : {"lop 01>01", "loop 09,01>01", "loop 011>01", "loop 01", "loop 01,>0A", "loop 01>01 vector=z9", "loop 01>01 vector=a", "loop 01>01 width=8x",
-                           "loop 01>01 schedul2=1", "loop 01>01 cu", "loop 01>01 reduction=warpp", "loop 01[1/64>01", "loop 01[1/y]>01",
-                           "cublaslt 64,1:32768_1,64:32768>512,1 algorithm=66", "cublaslt 64,1:32768_1,6.4:32768>512,1:262144"}) {
+  for (const char *line :
+       {"lop 01>01", "loop 09,01>01", "loop 011>01", "loop 01", "loop 01,>0A",
+        "loop 01>01 vector=z9", "loop 01>01 vector=a", "loop 01>01 width=8x",
+        "loop 01>01 schedul2=1", "loop 01>01 cu", "loop 01>01 reduction=warpp", "loop 01[1/64>01",
+        "loop 01[1/y]>01", "cublaslt 64,1:32768_1,64:32768>512,1 algorithm=66",
+        "cublaslt 64,1:32768_1,6.4:32768>512,1:262144"}) {
     INFO(line);
     CHECK_THROWS_AS(checkLine(line), Error);
   }
@@ -161,7 +187,9 @@ TEST_CASE("merging keeps the newer version, then what was measured, then more re
   newer.familyVersion = 2;
   CHECK(winner(newer, measuredRow(1e-6)).seconds == 2e-6);
   CHECK(winner(measuredRow(1e-6), newer).protocol == 2);
-  CHECK(winner(measuredRow(1e-6), {.status = RowStatus::failed, .n = 99, .familyVersion = 1, .reason = "x"}).seconds == 1e-6);
+  CHECK(winner(measuredRow(1e-6),
+               {.status = RowStatus::failed, .n = 99, .familyVersion = 1, .reason = "x"})
+            .seconds == 1e-6);
   CHECK(winner(measuredRow(1e-6, 25), measuredRow(2e-6, 9)).seconds == 1e-6);
   Profile other = profileWith(newer, "b");
   other.device = "a100";
@@ -172,10 +200,15 @@ TEST_CASE("merging keeps the newer version, then what was measured, then more re
 TEST_CASE("thinning keeps the fastest of every layouts, and every layouts") {
   const Kernel kernel = reluKernel({{'j', 4}, {'i', 8}}, "ji");
   Profile profile{.device = "h200", .protocols = {{1, "a"}, {2, "unused"}}, .kernels = {}};
-  for (const int threads : {64, 128, 256}) addRow(profile, kernel, reluConfiguration({0, 1}, {.threads = threads}), measuredRow(threads * 1e-8));
-  addRow(profile, kernel, reluConfiguration({0, 1}, {.threads = 32}), {.status = RowStatus::slow, .seconds = 1e-9, .n = 1, .familyVersion = 1});
-  addRow(profile, kernel, reluConfiguration({1, 0}, {}), {.status = RowStatus::slow, .seconds = 1e-3, .n = 1, .familyVersion = 1});
-  addRow(profile, kernel, reluConfiguration({1, 0}, {.threads = 64}), {.status = RowStatus::failed, .familyVersion = 1, .reason = "x"});
+  for (const int threads : {64, 128, 256})
+    addRow(profile, kernel, reluConfiguration({0, 1}, {.threads = threads}),
+           measuredRow(threads * 1e-8));
+  addRow(profile, kernel, reluConfiguration({0, 1}, {.threads = 32}),
+         {.status = RowStatus::slow, .seconds = 1e-9, .n = 1, .familyVersion = 1});
+  addRow(profile, kernel, reluConfiguration({1, 0}, {}),
+         {.status = RowStatus::slow, .seconds = 1e-3, .n = 1, .familyVersion = 1});
+  addRow(profile, kernel, reluConfiguration({1, 0}, {.threads = 64}),
+         {.status = RowStatus::failed, .familyVersion = 1, .reason = "x"});
   const Profile thin = thinned(profile, 1);
   REQUIRE(thin.rowCount() == 2);
   CHECK(thin.protocols.size() == 1);

@@ -1,12 +1,13 @@
-// The memory that a process may take is the least of what its machine, its control group and its own limit allow.
+// The memory that a process may take is the least of what its machine, its control group and its
+// own limit allow.
 #include "kernel/SearchMemory.h"
 #include "runtime/MachineMemory.h"
 
 #include <catch2/catch.hpp>
 
+#include <unistd.h>
 #include <filesystem>
 #include <fstream>
-#include <unistd.h>
 
 using namespace weft;
 namespace fs = std::filesystem;
@@ -16,7 +17,9 @@ namespace {
 /// A root of files as the kernel shows them.
 class Root {
 public:
-  Root() : path(fs::temp_directory_path() / ("weft-machine-memory-" + std::to_string(getpid()))) { fs::create_directories(path); }
+  Root() : path(fs::temp_directory_path() / ("weft-machine-memory-" + std::to_string(getpid()))) {
+    fs::create_directories(path);
+  }
   ~Root() { fs::remove_all(path); }
   void write(const std::string &file, const std::string &text) const {
     fs::create_directories((path / file).parent_path());
@@ -48,7 +51,9 @@ TEST_CASE("shares of the search's memory fit into it, and shrink with it") {
   for (const int64_t bytes : {int64_t(1'000'000), int64_t(100'000'000), int64_t(10'000'000'000)})
     for (const size_t variants : {1, 8, 100}) {
       const SearchMemory memory(bytes), half(bytes / 2);
-      CHECK(memory.bytesOfRecords(variants) * int64_t(variants) + memory.bytesOfSearch(variants) * int64_t(std::min<size_t>(variants, 8)) <= bytes);
+      CHECK(memory.bytesOfRecords(variants) * int64_t(variants) +
+                memory.bytesOfSearch(variants) * int64_t(std::min<size_t>(variants, 8)) <=
+            bytes);
       CHECK(half.bytesOfSearch(variants) <= memory.bytesOfSearch(variants));
       CHECK(half.mostCandidates(variants) <= memory.mostCandidates(variants));
       CHECK(half.mostVariants(100) <= memory.mostVariants(100));

@@ -8,23 +8,29 @@ using namespace weft;
 using namespace weft::models;
 
 namespace {
-const LayerSpecification &preset(const std::string &name) { return findPreset(name)->specification; }
+const LayerSpecification &preset(const std::string &name) {
+  return findPreset(name)->specification;
+}
 
-Dims resolved(const std::string &name, const Dims &overrides = {}) { return resolveDims(preset(name), overrides); }
+Dims resolved(const std::string &name, const Dims &overrides = {}) {
+  return resolveDims(preset(name), overrides);
+}
 
 /// "badInput: text" of the error that resolving throws, or "no error".
 std::string errorOf(const std::string &name, const Dims &overrides) {
   try {
     resolved(name, overrides);
   } catch (const Error &error) {
-    return (error.kind == ErrorKind::badInput ? "badInput: " : "unsupported: ") + std::string(error.what());
+    return (error.kind == ErrorKind::badInput ? "badInput: " : "unsupported: ") +
+           std::string(error.what());
   }
   return "no error";
 }
 }  // namespace
 
 TEST_CASE("the presets have the published dimensions") {
-  const Dims paper = {{"b", 8}, {"h", 16}, {"i", 1024}, {"j", 512}, {"k", 512}, {"p", 64}, {"u", 4096}, {"w", 64}};
+  const Dims paper = {{"b", 8},   {"h", 16}, {"i", 1024}, {"j", 512},
+                      {"k", 512}, {"p", 64}, {"u", 4096}, {"w", 64}};
   CHECK(resolved("paper-encoder") == paper);
   Dims withoutFeedForward = paper;
   withoutFeedForward.erase("u");
@@ -52,35 +58,42 @@ TEST_CASE("a tensor of more than 2^31 elements is no contradiction") {
 }
 
 TEST_CASE("unknown, zero, negative and overflowing dimensions") {
-  CHECK(errorOf("bert-base", {{"J", 5}}) ==
-        "badInput: bert-base: unknown dimension 'J'; nearest is 'j' (known: b, j, k, h, p, w, i, u)");
+  CHECK(
+      errorOf("bert-base", {{"J", 5}}) ==
+      "badInput: bert-base: unknown dimension 'J'; nearest is 'j' (known: b, j, k, h, p, w, i, u)");
   CHECK(errorOf("bert-base", {{"g", 2}}) ==
         "badInput: bert-base: unknown dimension 'g' (known: b, j, k, h, p, w, i, u)");
   CHECK(errorOf("paper-attention", {{"u", 2}}) ==
         "badInput: paper-attention: unknown dimension 'u' (known: b, j, k, h, p, w, i)");
   CHECK(errorOf("gpt2", {{"b", 0}}) == "badInput: gpt2: dimension b=0 is outside 1..2147483647");
   CHECK(errorOf("gpt2", {{"b", -3}}) == "badInput: gpt2: dimension b=-3 is outside 1..2147483647");
-  CHECK(errorOf("gpt2", {{"j", 2147483648}}) == "badInput: gpt2: dimension j=2147483648 is outside 1..2147483647");
+  CHECK(errorOf("gpt2", {{"j", 2147483648}}) ==
+        "badInput: gpt2: dimension j=2147483648 is outside 1..2147483647");
 }
 
 TEST_CASE("contradicting dimensions") {
   CHECK(errorOf("bert-base", {{"h", 5}}) ==
-        "badInput: bert-base: the hidden size must be a multiple of the heads: i=768 is not divisible by h=5");
+        "badInput: bert-base: the hidden size must be a multiple of the heads: i=768 is not "
+        "divisible by h=5");
   CHECK(errorOf("paper-encoder", {{"p", 32}}) ==
-        "badInput: paper-encoder: i=1024 must equal h * p = 16 * 32 = 512; leave p out to let it follow i / h");
+        "badInput: paper-encoder: i=1024 must equal h * p = 16 * 32 = 512; leave p out to let it "
+        "follow i / h");
   CHECK(errorOf("llama-3-8b", {{"g", 5}}) ==
-        "badInput: llama-3-8b: key/value heads must divide the query heads: h=32 is not divisible by g=5");
+        "badInput: llama-3-8b: key/value heads must divide the query heads: h=32 is not divisible "
+        "by g=5");
   CHECK(errorOf("llama-3-8b", {{"p", 65}}) ==
         "badInput: llama-3-8b: rotary positions turn pairs, so p=65 must be even");
   CHECK(errorOf("gpt2", {{"k", 5}}) ==
-        "unsupported: gpt2: k=5 differs from j=1024 in a causal layer (keys of earlier steps are not supported); "
+        "unsupported: gpt2: k=5 differs from j=1024 in a causal layer (keys of earlier steps are "
+        "not supported); "
         "nearest is the preset 'attention', whose j and k are free");
   CHECK(errorOf("paper-encoder", {{"k", 5}}) == "no error");
 }
 
 TEST_CASE("an unknown preset names the nearest") {
-  CHECK_THROWS_WITH(
-      throwUnknownPreset("bert-larg"),
-      "unknown preset 'bert-larg'; nearest is 'bert-large' (known: attention, bert-base, bert-large, gpt2, "
-      "llama-3-8b, paper-attention, paper-encoder, masked-token); a path must end in .json or .mlir");
+  CHECK_THROWS_WITH(throwUnknownPreset("bert-larg"),
+                    "unknown preset 'bert-larg'; nearest is 'bert-large' (known: attention, "
+                    "bert-base, bert-large, gpt2, "
+                    "llama-3-8b, paper-attention, paper-encoder, masked-token); a path must end in "
+                    ".json or .mlir");
 }

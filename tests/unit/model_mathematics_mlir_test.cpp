@@ -1,5 +1,6 @@
-// Layers evaluated by the reference interpreter against the same mathematics written down again, as row matrices and
-// plain loops that share nothing with the builders: each family, biases, masks, grouping, rotary positions.
+// Layers evaluated by the reference interpreter against the same mathematics written down again, as
+// row matrices and plain loops that share nothing with the builders: each family, biases, masks,
+// grouping, rotary positions.
 #include "ir/Interpreter.h"
 #include "ir/Weft.h"
 #include "models/Models.h"
@@ -13,9 +14,9 @@
 #include <functional>
 
 using namespace weft;
-using weft::test::nonEmpty;
 using models::Model;
 using models::Request;
+using weft::test::nonEmpty;
 
 namespace {
 
@@ -23,9 +24,12 @@ using Dims = std::map<std::string, int64_t>;
 using Row = std::vector<double>;
 using Rows = std::vector<Row>;  // one row a token, b slowest
 
-GraphOp graphOf(const Model &model) { return *mlir::ModuleOp(*model.module).getOps<GraphOp>().begin(); }
+GraphOp graphOf(const Model &model) {
+  return *mlir::ModuleOp(*model.module).getOps<GraphOp>().begin();
+}
 
-std::vector<double> evaluate(const Model &model, const std::vector<TensorValue> &arguments, uint64_t seed = 1) {
+std::vector<double> evaluate(const Model &model, const std::vector<TensorValue> &arguments,
+                             uint64_t seed = 1) {
   InterpreterOptions options;
   options.seed = seed;
   const auto results = interpret(graphOf(model), arguments, options);
@@ -34,13 +38,16 @@ std::vector<double> evaluate(const Model &model, const std::vector<TensorValue> 
   return results->front().elements;
 }
 
-/// The layer's mathematics by its textbook definition. Weights are looked up by the graph's argument names.
+/// The layer's mathematics by its textbook definition. Weights are looked up by the graph's
+/// argument names.
 class Reference {
 public:
-  Reference(const Model &model, const std::vector<TensorValue> &arguments) : dims(model.description.dims) {
+  Reference(const Model &model, const std::vector<TensorValue> &arguments)
+      : dims(model.description.dims) {
     for (const auto &[index, value] : llvm::enumerate(arguments))
-      weights[mlir::cast<mlir::NameLoc>(graphOf(model).getArgument(unsigned(index)).getLoc()).getName().str()] =
-          value.elements;
+      weights[mlir::cast<mlir::NameLoc>(graphOf(model).getArgument(unsigned(index)).getLoc())
+                  .getName()
+                  .str()] = value.elements;
   }
 
   int64_t dim(const char *name) const { return dims.at(name); }
@@ -55,7 +62,8 @@ public:
   }
 
   /// y[o] = sum_n weight(o, n) x[n] + bias(o).
-  static Rows linear(const Rows &x, int64_t outputs, const std::function<double(int64_t, int64_t)> &weight,
+  static Rows linear(const Rows &x, int64_t outputs,
+                     const std::function<double(int64_t, int64_t)> &weight,
                      const std::function<double(int64_t)> &bias) {
     Rows result;
     for (const Row &row : x) {
@@ -69,7 +77,8 @@ public:
   }
 
   /// weight [outputs][inputs].
-  Rows plainLinear(const Rows &x, const std::string &weight, const std::string &bias, int64_t outputs) const {
+  Rows plainLinear(const Rows &x, const std::string &weight, const std::string &bias,
+                   int64_t outputs) const {
     const Row &w = weights.at(weight);
     const int64_t inputs = int64_t(x[0].size());
     return linear(
@@ -78,7 +87,8 @@ public:
   }
 
   /// weight [head dim][heads][i], bias [head dim][heads]; columns of the result are head-major.
-  Rows toHeads(const Rows &x, const std::string &weight, const std::string &bias, int64_t heads) const {
+  Rows toHeads(const Rows &x, const std::string &weight, const std::string &bias,
+               int64_t heads) const {
     const Row &w = weights.at(weight);
     const int64_t inputs = dim("i"), size = dim("p");
     const auto slot = [=](int64_t o) { return (o % size) * heads + o / size; };
@@ -91,7 +101,8 @@ public:
     const Row &w = weights.at("wo");
     const int64_t heads = dim("h"), size = dim("p"), outputs = dim("i");
     return linear(
-        x, outputs, [&](int64_t o, int64_t n) { return w[((n % size) * heads + n / size) * outputs + o]; },
+        x, outputs,
+        [&](int64_t o, int64_t n) { return w[((n % size) * heads + n / size) * outputs + o]; },
         [&](int64_t o) { return has("bo") ? weights.at("bo")[o] : 0.0; });
   }
 
@@ -101,7 +112,8 @@ public:
     for (size_t token = 0; token < x.size(); ++token)
       for (int64_t head = 0; head < heads; ++head)
         for (int64_t d = 0; d < half; ++d) {
-          const double angle = double(int64_t(token) % dim("j")) * std::pow(base, -2.0 * double(d) / double(size));
+          const double angle =
+              double(int64_t(token) % dim("j")) * std::pow(base, -2.0 * double(d) / double(size));
           double &first = x[token][head * size + d], &second = x[token][head * size + d + half];
           const double a = first, b = second;
           first = a * std::cos(angle) - b * std::sin(angle);
@@ -110,9 +122,12 @@ public:
   }
 
   /// `sees(query, key)` decides the mask.
-  Rows attention(const Rows &x, const std::function<bool(int64_t, int64_t)> &sees, double rotaryBase = 0) const {
-    const int64_t heads = dim("h"), groups = dims.count("g") ? dim("g") : heads, size = dim("p"), length = dim("j");
-    Rows q = toHeads(x, "wq", "bq", heads), k = toHeads(x, "wk", "bk", groups), v = toHeads(x, "wv", "bv", groups);
+  Rows attention(const Rows &x, const std::function<bool(int64_t, int64_t)> &sees,
+                 double rotaryBase = 0) const {
+    const int64_t heads = dim("h"), groups = dims.count("g") ? dim("g") : heads, size = dim("p"),
+                  length = dim("j");
+    Rows q = toHeads(x, "wq", "bq", heads), k = toHeads(x, "wk", "bk", groups),
+         v = toHeads(x, "wv", "bv", groups);
     if (rotaryBase > 0) {
       turn(q, heads, rotaryBase);
       turn(k, groups, rotaryBase);
@@ -125,7 +140,8 @@ public:
         double total = 0;
         for (int64_t key = 0; key < length; ++key) {
           double score = 0;
-          for (int64_t d = 0; d < size; ++d) score += q[token][head * size + d] * k[first + key][group * size + d];
+          for (int64_t d = 0; d < size; ++d)
+            score += q[token][head * size + d] * k[first + key][group * size + d];
           weight[key] = sees(token % length, key) ? std::exp(score / std::sqrt(double(size))) : 0;
           total += weight[key];
         }
@@ -152,12 +168,14 @@ public:
     for (Row &row : x) {
       double square = 0;
       for (double value : row) square += value * value / double(row.size());
-      for (size_t n = 0; n < row.size(); ++n) row[n] = row[n] / std::sqrt(square + epsilon) * weights.at(weight)[n];
+      for (size_t n = 0; n < row.size(); ++n)
+        row[n] = row[n] / std::sqrt(square + epsilon) * weights.at(weight)[n];
     }
     return x;
   }
 
-  static Rows zip(const Rows &a, const Rows &b, const std::function<double(double, double)> &function) {
+  static Rows zip(const Rows &a, const Rows &b,
+                  const std::function<double(double, double)> &function) {
     Rows result = a;
     for (size_t r = 0; r < a.size(); ++r)
       for (size_t n = 0; n < a[r].size(); ++n) result[r][n] = function(a[r][n], b[r][n]);
@@ -178,7 +196,9 @@ private:
 };
 
 double gelu(double x) { return x * 0.5 * std::erfc(-x / std::sqrt(2.0)); }
-double geluTanh(double x) { return x / (1 + std::exp(-2 * std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); }
+double geluTanh(double x) {
+  return x / (1 + std::exp(-2 * std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+}
 double silu(double x) { return x / (1 + std::exp(-x)); }
 bool all(int64_t, int64_t) { return true; }
 bool causal(int64_t query, int64_t key) { return key <= query; }
@@ -200,12 +220,15 @@ void compare(const std::vector<double> &actual, const Rows &expected) {
 Rows llamaLayer(const Reference &reference, double base, double epsilon,
                 const std::function<bool(int64_t, int64_t)> &sees) {
   const Rows x = reference.input();
-  const Rows attended = Reference::add(reference.attention(reference.rmsNorm(x, "gamma1", epsilon), sees, base), x);
+  const Rows attended =
+      Reference::add(reference.attention(reference.rmsNorm(x, "gamma1", epsilon), sees, base), x);
   const Rows normalized = reference.rmsNorm(attended, "gamma2", epsilon);
-  const Rows gate = Reference::map(reference.plainLinear(normalized, "w_gate", "b_gate", reference.dim("u")), silu);
+  const Rows gate = Reference::map(
+      reference.plainLinear(normalized, "w_gate", "b_gate", reference.dim("u")), silu);
   const Rows up = reference.plainLinear(normalized, "w_up", "b_up", reference.dim("u"));
   const Rows gated = Reference::zip(gate, up, std::multiplies<>());
-  return Reference::add(reference.plainLinear(gated, "w_down", "b_down", reference.dim("i")), attended);
+  return Reference::add(reference.plainLinear(gated, "w_down", "b_down", reference.dim("i")),
+                        attended);
 }
 
 Model buildConfig(const std::string &text, const Dims &dims, mlir::MLIRContext &context) {
@@ -222,12 +245,15 @@ const Dims tiny = {{"b", 2}, {"j", 5}, {"h", 3}, {"i", 12}, {"u", 7}};
 
 TEST_CASE("a tiny BERT layer equals its definition") {
   mlir::MLIRContext context;
-  const Model model = models::build({.model = "bert-base", .dims = tiny, .dtype = DType::f32}, context);
+  const Model model =
+      models::build({.model = "bert-base", .dims = tiny, .dtype = DType::f32}, context);
   const auto arguments = randomArguments(graphOf(model), 7);
   const Reference reference(model, arguments);
   const Rows x = reference.input();
-  const Rows middle = reference.layerNorm(Reference::add(reference.attention(x, all), x), "1", 1e-12);
-  const Rows expected = reference.layerNorm(Reference::add(reference.feedForward(middle, gelu), middle), "2", 1e-12);
+  const Rows middle =
+      reference.layerNorm(Reference::add(reference.attention(x, all), x), "1", 1e-12);
+  const Rows expected =
+      reference.layerNorm(Reference::add(reference.feedForward(middle, gelu), middle), "2", 1e-12);
   compare(evaluate(model, arguments), expected);
 }
 
@@ -237,7 +263,8 @@ TEST_CASE("a tiny GPT-2 layer equals its definition") {
   const auto arguments = randomArguments(graphOf(model), 8);
   const Reference reference(model, arguments);
   const Rows x = reference.input();
-  const Rows attended = Reference::add(reference.attention(reference.layerNorm(x, "1", 1e-5), causal), x);
+  const Rows attended =
+      Reference::add(reference.attention(reference.layerNorm(x, "1", 1e-5), causal), x);
   const Rows fed = reference.feedForward(reference.layerNorm(attended, "2", 1e-5), geluTanh);
   compare(evaluate(model, arguments), Reference::add(fed, attended));
 }
@@ -245,7 +272,8 @@ TEST_CASE("a tiny GPT-2 layer equals its definition") {
 TEST_CASE("a tiny Llama layer equals its definition") {
   mlir::MLIRContext context;
   const Dims dims = {{"b", 2}, {"j", 5}, {"h", 6}, {"g", 2}, {"p", 4}, {"i", 10}, {"u", 7}};
-  const Model model = models::build({.model = "llama-3-8b", .dims = dims, .dtype = DType::f32}, context);
+  const Model model =
+      models::build({.model = "llama-3-8b", .dims = dims, .dtype = DType::f32}, context);
   const auto arguments = randomArguments(graphOf(model), 9);
   const Reference reference(model, arguments);
   compare(evaluate(model, arguments), llamaLayer(reference, 500000, 1e-5, causal));
@@ -253,10 +281,11 @@ TEST_CASE("a tiny Llama layer equals its definition") {
 
 TEST_CASE("windows and biases of Llama's relatives equal their definition") {
   mlir::MLIRContext context;
-  const std::string sizes = R"(, "hidden_size": 10, "num_attention_heads": 6, "num_key_value_heads": 3, "head_dim": 4,
+  const std::string sizes =
+      R"(, "hidden_size": 10, "num_attention_heads": 6, "num_key_value_heads": 3, "head_dim": 4,
                                 "intermediate_size": 7, "rope_theta": 100, "rms_norm_eps": 0.01)";
-  const Model mistral =
-      buildConfig(R"({"model_type": "mistral", "sliding_window": 3)" + sizes + "}", {{"j", 6}}, context);
+  const Model mistral = buildConfig(
+      R"({"model_type": "mistral", "sliding_window": 3)" + sizes + "}", {{"j", 6}}, context);
   const auto forMistral = randomArguments(graphOf(mistral), 10);
   compare(evaluate(mistral, forMistral),
           llamaLayer(Reference(mistral, forMistral), 100, 0.01,
@@ -268,8 +297,9 @@ TEST_CASE("windows and biases of Llama's relatives equal their definition") {
   CHECK_FALSE(Reference(qwen, forQwen).has("bo"));
   compare(evaluate(qwen, forQwen), llamaLayer(Reference(qwen, forQwen), 100, 0.01, causal));
 
-  const Model biased = buildConfig(R"({"model_type": "llama", "attention_bias": true, "mlp_bias": true)" + sizes + "}",
-                                   {{"j", 4}}, context);
+  const Model biased = buildConfig(
+      R"({"model_type": "llama", "attention_bias": true, "mlp_bias": true)" + sizes + "}",
+      {{"j", 4}}, context);
   const auto forBiased = randomArguments(graphOf(biased), 12);
   CHECK(Reference(biased, forBiased).has("b_down"));
   compare(evaluate(biased, forBiased), llamaLayer(Reference(biased, forBiased), 100, 0.01, causal));
@@ -277,9 +307,11 @@ TEST_CASE("windows and biases of Llama's relatives equal their definition") {
 
 TEST_CASE("attention of equal values gives those values: its rows sum to one") {
   mlir::MLIRContext context;
-  for (const Dims &dims : {Dims{{"b", 2}, {"h", 4}, {"j", 3}, {"k", 5}, {"p", 6}},
-                           Dims{{"b", 2}, {"h", 4}, {"g", 2}, {"j", 3}, {"k", 5}, {"p", 6}, {"w", 1}}}) {
-    const Model model = models::build({.model = "attention", .dims = dims, .dtype = DType::f32}, context);
+  for (const Dims &dims :
+       {Dims{{"b", 2}, {"h", 4}, {"j", 3}, {"k", 5}, {"p", 6}},
+        Dims{{"b", 2}, {"h", 4}, {"g", 2}, {"j", 3}, {"k", 5}, {"p", 6}, {"w", 1}}}) {
+    const Model model =
+        models::build({.model = "attention", .dims = dims, .dtype = DType::f32}, context);
     auto arguments = randomArguments(graphOf(model), 13);
     for (double &value : arguments[2].elements) value = 2.5;
     const std::vector<double> result = evaluate(model, arguments);
@@ -293,8 +325,10 @@ TEST_CASE("grouped attention equals attention whose keys and values are repeated
   const Dims shared = {{"b", 2}, {"h", 4}, {"j", 3}, {"k", 5}, {"p", 6}};
   Dims grouped = shared;
   grouped["g"] = 2;
-  const Model few = models::build({.model = "attention", .dims = grouped, .dtype = DType::f32}, context);
-  const Model many = models::build({.model = "attention", .dims = shared, .dtype = DType::f32}, context);
+  const Model few =
+      models::build({.model = "attention", .dims = grouped, .dtype = DType::f32}, context);
+  const Model many =
+      models::build({.model = "attention", .dims = shared, .dtype = DType::f32}, context);
   const auto fewArguments = randomArguments(graphOf(few), 14);
   auto manyArguments = randomArguments(graphOf(many), 14);
   manyArguments[0] = fewArguments[0];
@@ -312,7 +346,8 @@ TEST_CASE("grouped attention equals attention whose keys and values are repeated
 
 TEST_CASE("the paper's encoder ends normalized, and its dropout follows the seed") {
   mlir::MLIRContext context;
-  const Model model = models::build({.model = "paper-encoder", .dims = tiny, .dtype = DType::f32}, context);
+  const Model model =
+      models::build({.model = "paper-encoder", .dims = tiny, .dtype = DType::f32}, context);
   auto arguments = randomArguments(graphOf(model), 15);
   const size_t last = arguments.size() - 1;  // gamma2, beta2
   std::fill(arguments[last - 1].elements.begin(), arguments[last - 1].elements.end(), 1.0);

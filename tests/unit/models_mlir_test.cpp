@@ -16,20 +16,23 @@
 #include <unistd.h>
 
 using namespace weft;
-using weft::test::nonEmpty;
 using models::Model;
 using models::Request;
+using weft::test::nonEmpty;
 
 namespace {
 
 Model build(mlir::MLIRContext &context, Request request) { return models::build(request, context); }
 
-GraphOp graphOf(const Model &model) { return *mlir::ModuleOp(*model.module).getOps<GraphOp>().begin(); }
+GraphOp graphOf(const Model &model) {
+  return *mlir::ModuleOp(*model.module).getOps<GraphOp>().begin();
+}
 
 /// How often each op occurs in the graph, without the dialect's prefix.
 std::map<std::string, int> histogram(const Model &model) {
   std::map<std::string, int> counts;
-  for (mlir::Operation &op : graphOf(model).getBody().front()) ++counts[op.getName().stripDialect().str()];
+  for (mlir::Operation &op : graphOf(model).getBody().front())
+    ++counts[op.getName().stripDialect().str()];
   return counts;
 }
 
@@ -46,7 +49,8 @@ std::string errorOf(const Request &request) {
   try {
     models::build(request, context);
   } catch (const Error &error) {
-    return (error.kind == ErrorKind::badInput ? "badInput: " : "unsupported: ") + std::string(error.what());
+    return (error.kind == ErrorKind::badInput ? "badInput: " : "unsupported: ") +
+           std::string(error.what());
   }
   return "no error";
 }
@@ -71,7 +75,8 @@ TEST_CASE("every preset builds, verifies and survives printing and parsing") {
       for (DType dtype : {DType::f32, DType::f16, DType::bf16}) {
         INFO(preset.name << " " << part << " " << nameOf(dtype));
         mlir::MLIRContext context;
-        const Model model = build(context, {.model = preset.name, .dims = {}, .dtype = dtype, .part = part});
+        const Model model =
+            build(context, {.model = preset.name, .dims = {}, .dtype = dtype, .part = part});
         CHECK(mlir::succeeded(mlir::verify(*model.module)));
         const std::string text = textOf(*model.module);
         CHECK(text.find(nameOf(dtype)) != std::string::npos);
@@ -90,13 +95,15 @@ TEST_CASE("the paper's encoder has the operators of its Table A.1") {
   // Q, K, V; QK^T (its scale is a factor of the product, no flop); Gamma; Out; two linear layers.
   std::vector<double> gigaflop;
   for (ContractOp op : graphOf(model).getOps<ContractOp>()) gigaflop.push_back(op.flop() / 1e9);
-  const std::vector<double> table = {25.770 / 3, 25.770 / 3, 25.770 / 3, 4.295, 4.295, 8.590, 34.360, 34.360};
+  const std::vector<double> table = {25.770 / 3, 25.770 / 3, 25.770 / 3, 4.295,
+                                     4.295,      8.590,      34.360,     34.360};
   REQUIRE(gigaflop.size() == table.size());
   for (size_t op = 0; op < table.size(); ++op) CHECK(std::abs(gigaflop[op] - table[op]) <= 0.001);
   std::set<int64_t> streams;
   for (DropoutOp op : graphOf(model).getOps<DropoutOp>()) streams.insert(op.getStream());
   CHECK(streams.size() == 4);
-  for (LayerNormOp op : nonEmpty(graphOf(model).getOps<LayerNormOp>())) CHECK(op->getNumResults() == 3);
+  for (LayerNormOp op : nonEmpty(graphOf(model).getOps<LayerNormOp>()))
+    CHECK(op->getNumResults() == 3);
 }
 
 TEST_CASE("weights are parameters, activations are not, and names are readable") {
@@ -109,8 +116,9 @@ TEST_CASE("weights are parameters, activations are not, and names are readable")
     (graph.isParameter(index) ? parameters : activations).push_back(name);
   }
   CHECK(activations == std::vector<std::string>{"x"});
-  CHECK(parameters == std::vector<std::string>{"wq", "bq", "wk", "bk", "wv", "bv", "wo", "bo", "gamma1", "beta1", "w1",
-                                               "b1", "w2", "b2", "gamma2", "beta2"});
+  CHECK(parameters == std::vector<std::string>{"wq", "bq", "wk", "bk", "wv", "bv", "wo", "bo",
+                                               "gamma1", "beta1", "w1", "b1", "w2", "b2", "gamma2",
+                                               "beta2"});
   const std::string text = textOf(graph);
   CHECK(text.find("weft.contract \"phbk,phbj->hbjk\" %k, %q {scale = 0.125}") != std::string::npos);
   CHECK(text.find("weft.graph @paper_encoder(") != std::string::npos);
@@ -142,9 +150,11 @@ TEST_CASE("families differ where their mathematics does") {
                                                                      {"rotary", 2},
                                                                      {"mask", 1},
                                                                      {"return", 1}});
-  CHECK(histogram(build(context, {.model = "attention"})) == Counts{{"contract", 2}, {"softmax", 1}, {"return", 1}});
-  CHECK(histogram(build(context, {.model = "attention", .dims = {{"g", 4}}})) ==
-        Counts{{"contract", 2}, {"softmax", 1}, {"split_axis", 1}, {"merge_axes", 1}, {"return", 1}});
+  CHECK(histogram(build(context, {.model = "attention"})) ==
+        Counts{{"contract", 2}, {"softmax", 1}, {"return", 1}});
+  CHECK(
+      histogram(build(context, {.model = "attention", .dims = {{"g", 4}}})) ==
+      Counts{{"contract", 2}, {"softmax", 1}, {"split_axis", 1}, {"merge_axes", 1}, {"return", 1}});
   CHECK(histogram(build(context, {.model = "paper-attention"})) ==
         Counts{{"contract", 6}, {"bias", 4}, {"softmax", 1}, {"dropout", 1}, {"return", 1}});
   CHECK(histogram(build(context, {.model = "paper-encoder", .part = "attention"})) ==
@@ -152,7 +162,8 @@ TEST_CASE("families differ where their mathematics does") {
 }
 
 TEST_CASE("a sliding window narrows the mask only where it is shorter than the sequence") {
-  const TemporaryFile file("window.json", R"({"model_type": "mistral", "hidden_size": 64, "num_attention_heads": 4,
+  const TemporaryFile file("window.json",
+                           R"({"model_type": "mistral", "hidden_size": 64, "num_attention_heads": 4,
       "num_key_value_heads": 2, "intermediate_size": 128, "sliding_window": 16})");
   mlir::MLIRContext context;
   for (const auto &[j, kind] : std::map<int64_t, std::string>{{16, "causal"}, {17, "window"}}) {
@@ -166,7 +177,8 @@ TEST_CASE("a sliding window narrows the mask only where it is shorter than the s
 TEST_CASE("keys of another length come from a context argument") {
   mlir::MLIRContext context;
   const Model model = build(context, {.model = "paper-attention", .dims = {{"j", 6}, {"k", 10}}});
-  CHECK(textOf(graphOf(model)).find("%context: tensor<8x10x1024xf16, #weft.axes<b, k, i>>") != std::string::npos);
+  CHECK(textOf(graphOf(model)).find("%context: tensor<8x10x1024xf16, #weft.axes<b, k, i>>") !=
+        std::string::npos);
 }
 
 TEST_CASE("tensors of more than 2^31 elements are built") {
@@ -177,25 +189,29 @@ TEST_CASE("tensors of more than 2^31 elements are built") {
 }
 
 TEST_CASE("dimensions whose product overflows are refused") {
-  CHECK(
-      errorOf({.model = "attention", .dims = {{"b", 2147483647}, {"h", 2147483647}}}) ==
-      "badInput: attention: argument q over b=2147483647 * h=2147483647 * j=512 * p=64 has more than 2^62 points; make "
-      "one of these dimensions smaller");
-  CHECK(
-      errorOf({.model = "attention", .dims = {{"j", 2147483647}}}) ==
-      "badInput: attention: contraction score over b=8 * h=16 * k=2147483647 * p=64 * j=2147483647 has more than 2^62 "
-      "points; make one of these dimensions smaller");
+  CHECK(errorOf({.model = "attention", .dims = {{"b", 2147483647}, {"h", 2147483647}}}) ==
+        "badInput: attention: argument q over b=2147483647 * h=2147483647 * j=512 * p=64 has more "
+        "than 2^62 points; make "
+        "one of these dimensions smaller");
+  CHECK(errorOf({.model = "attention", .dims = {{"j", 2147483647}}}) ==
+        "badInput: attention: contraction score over b=8 * h=16 * k=2147483647 * p=64 * "
+        "j=2147483647 has more than 2^62 "
+        "points; make one of these dimensions smaller");
 }
 
 TEST_CASE("requests that name nothing") {
-  CHECK(errorOf({.model = "bert-larg"}).rfind("badInput: unknown preset 'bert-larg'; nearest is 'bert-large'", 0) == 0);
+  CHECK(errorOf({.model = "bert-larg"})
+            .rfind("badInput: unknown preset 'bert-larg'; nearest is 'bert-large'", 0) == 0);
   CHECK(errorOf({.model = "bert-base", .part = "atention"}) ==
         "badInput: unknown part 'atention'; nearest is 'attention' (known: attention, layer)");
   CHECK(errorOf({.model = "bert-base", .part = "model"}).rfind("unsupported: ", 0) == 0);
-  CHECK(errorOf({.model = "bert-base", .dtype = DType::i32}) ==
-        "unsupported: dtype i32 is not supported for models; nearest is f32 (known: f32, f16, bf16)");
-  CHECK(errorOf({.model = "/no/such/config.json"}) == "badInput: /no/such/config.json: there is no such file");
-  CHECK(errorOf({.model = "/no/such/graph.mlir"}) == "badInput: /no/such/graph.mlir: is not a readable file");
+  CHECK(
+      errorOf({.model = "bert-base", .dtype = DType::i32}) ==
+      "unsupported: dtype i32 is not supported for models; nearest is f32 (known: f32, f16, bf16)");
+  CHECK(errorOf({.model = "/no/such/config.json"}) ==
+        "badInput: /no/such/config.json: there is no such file");
+  CHECK(errorOf({.model = "/no/such/graph.mlir"}) ==
+        "badInput: /no/such/graph.mlir: is not a readable file");
   CHECK(errorOf({.model = "/etc/hostname"}) ==
         "badInput: /etc/hostname: neither a preset nor a config.json or .mlir file");
   CHECK(errorOf({.model = "net.onnx"}).rfind("unsupported: net.onnx: ONNX", 0) == 0);
@@ -219,25 +235,42 @@ TEST_CASE("a config.json gives the graph of the preset, and a folder that holds 
 
 TEST_CASE("the element type of a config.json is obeyed, or what overrides it is said") {
   mlir::MLIRContext context;
-  const auto path = (std::filesystem::temp_directory_path() / fmt::format("weft-models-test-{}.json", getpid())).string();
+  const auto path =
+      (std::filesystem::temp_directory_path() / fmt::format("weft-models-test-{}.json", getpid()))
+          .string();
   const auto built = [&](const std::string &key, std::optional<DType> dtype) {
-    std::ofstream(path) << R"({"model_type": "gpt2", "n_embd": 64, "n_head": 4, "n_positions": 8)" << key << "}";
+    std::ofstream(path) << R"({"model_type": "gpt2", "n_embd": 64, "n_head": 4, "n_positions": 8)"
+                        << key << "}";
     Model model = build(context, {.model = path, .dtype = dtype});
-    CHECK(textOf(*model.module) == textOf(*build(context, {.model = path, .dtype = model.description.dtype}).module));
+    CHECK(textOf(*model.module) ==
+          textOf(*build(context, {.model = path, .dtype = model.description.dtype}).module));
     return std::pair(*model.description.dtype, model.description.dtypeNote);
   };
-  CHECK(built(R"(, "torch_dtype": "bfloat16")", {}) ==
-        std::pair(DType::bf16, std::string("config.json asks for bfloat16 elements (torch_dtype), which are bf16 here")));
-  CHECK(built(R"(, "dtype": "float32")", {}) ==
-        std::pair(DType::f32, std::string("config.json asks for float32 elements (dtype), which are f32 here")));
+  CHECK(
+      built(R"(, "torch_dtype": "bfloat16")", {}) ==
+      std::pair(DType::bf16,
+                std::string(
+                    "config.json asks for bfloat16 elements (torch_dtype), which are bf16 here")));
+  CHECK(
+      built(R"(, "dtype": "float32")", {}) ==
+      std::pair(DType::f32,
+                std::string("config.json asks for float32 elements (dtype), which are f32 here")));
   CHECK(built(R"(, "torch_dtype": "bfloat16")", DType::f16) ==
-        std::pair(DType::f16, std::string("config.json asks for bfloat16 elements (torch_dtype); --dtype f16 overrides it")));
+        std::pair(
+            DType::f16,
+            std::string(
+                "config.json asks for bfloat16 elements (torch_dtype); --dtype f16 overrides it")));
   CHECK(built(R"(, "dtype": "float64")", DType::f16) ==
-        std::pair(DType::f16, std::string("config.json asks for float64 elements (dtype); --dtype f16 overrides it")));
-  CHECK(built("", {}) == std::pair(DType::f16, std::string("config.json names no dtype; elements are f16")));
+        std::pair(DType::f16,
+                  std::string(
+                      "config.json asks for float64 elements (dtype); --dtype f16 overrides it")));
+  CHECK(built("", {}) ==
+        std::pair(DType::f16, std::string("config.json names no dtype; elements are f16")));
   std::ofstream(path) << R"({"model_type": "gpt2", "n_embd": 64, "n_head": 4, "dtype": "float64"})";
-  CHECK(errorOf({.model = path}) == "unsupported: " + path + ": key 'dtype' = \"float64\": layers are built of float16, bfloat16 and "
-                                    "float32; --dtype f16, bf16 or f32 chooses one of them");
+  CHECK(errorOf({.model = path}) ==
+        "unsupported: " + path +
+            ": key 'dtype' = \"float64\": layers are built of float16, bfloat16 and "
+            "float32; --dtype f16, bf16 or f32 chooses one of them");
   std::filesystem::remove(path);
   CHECK(build(context, {.model = "gpt2"}).description.dtypeNote.empty());
 }
@@ -250,16 +283,19 @@ TEST_CASE("a .mlir file is read back") {
   CHECK(textOf(*model.module) == text);
   CHECK(model.description.name == "weft-models-test-paper");
   CHECK(model.description.dims ==
-        std::map<std::string, int64_t>{{"b", 8}, {"h", 16}, {"i", 1024}, {"j", 512}, {"p", 64}, {"w", 64}});
+        std::map<std::string, int64_t>{
+            {"b", 8}, {"h", 16}, {"i", 1024}, {"j", 512}, {"p", 64}, {"w", 64}});
 }
 
 TEST_CASE("a .mlir file that does not parse, verify or hold one graph") {
-  const std::string graph = "weft.graph @a(%x: tensor<4xf32, #weft.axes<i>>) -> (tensor<4xf32, #weft.axes<i>>) {\n"
-                            "  weft.return %x : tensor<4xf32, #weft.axes<i>>\n}\n";
+  const std::string graph =
+      "weft.graph @a(%x: tensor<4xf32, #weft.axes<i>>) -> (tensor<4xf32, #weft.axes<i>>) {\n"
+      "  weft.return %x : tensor<4xf32, #weft.axes<i>>\n}\n";
   const TemporaryFile truncated("truncated.mlir", graph.substr(0, graph.size() - 4));
   CHECK(errorOf({.model = truncated.path}).rfind("badInput: " + truncated.path + ":2:", 0) == 0);
   const TemporaryFile empty("empty.mlir", "");
-  CHECK(errorOf({.model = empty.path}) == "badInput: " + empty.path + ": holds no weft.graph; exactly one is needed");
+  CHECK(errorOf({.model = empty.path}) ==
+        "badInput: " + empty.path + ": holds no weft.graph; exactly one is needed");
   std::string second = graph;
   second.replace(second.find("@a"), 2, "@b");
   const TemporaryFile two("two.mlir", graph + second);
@@ -277,7 +313,8 @@ TEST_CASE("a .mlir file that does not parse, verify or hold one graph") {
   const TemporaryFile whole("whole.mlir", graph);
   CHECK(errorOf({.model = whole.path}) == "no error");
   CHECK(errorOf({.model = whole.path, .dims = {{"b", 3}}}) ==
-        "badInput: " + whole.path + ": dimension b=3 cannot be set, a .mlir file fixes its own extents");
+        "badInput: " + whole.path +
+            ": dimension b=3 cannot be set, a .mlir file fixes its own extents");
   CHECK(errorOf({.model = whole.path, .part = "attention"}) ==
         "badInput: " + whole.path + ": part 'attention' cannot be taken out of a .mlir file");
 }

@@ -1,6 +1,7 @@
-// Depth of texts, found before a parser recurses: what counts as a level, what hides a bracket, and where the error points.
-#include "kernel/Error.h"
+// Depth of texts, found before a parser recurses: what counts as a level, what hides a bracket, and
+// where the error points.
 #include "kernel/Nesting.h"
+#include "kernel/Error.h"
 
 #include <catch2/catch.hpp>
 
@@ -16,7 +17,8 @@ std::string repeated(const std::string &text, int times) {
   return all;
 }
 
-template <typename Check> std::string refusal(Check check, const std::string &text) {
+template <typename Check>
+std::string refusal(Check check, const std::string &text) {
   try {
     check(text, "file");
   } catch (const Error &error) {
@@ -30,9 +32,12 @@ std::string ofJson(const std::string &text) { return refusal(checkJsonNesting, t
 std::string ofMlir(const std::string &text) { return refusal(checkMlirNesting, text); }
 
 /// Aliases of which each nests the one before, so many.
-std::string chain(int length, const std::string &opening = "tuple<", const std::string &closing = ">") {
+std::string chain(int length, const std::string &opening = "tuple<",
+                  const std::string &closing = ">") {
   std::string text = "!a0 = f32\n";
-  for (int n = 1; n < length; ++n) text += "!a" + std::to_string(n) + " = " + opening + "!a" + std::to_string(n - 1) + closing + "\n";
+  for (int n = 1; n < length; ++n)
+    text +=
+        "!a" + std::to_string(n) + " = " + opening + "!a" + std::to_string(n - 1) + closing + "\n";
   return text;
 }
 
@@ -41,11 +46,13 @@ std::string chain(int length, const std::string &opening = "tuple<", const std::
 TEST_CASE("as many levels as the limit are read, one more is refused where it opens") {
   for (const std::string bracket : {"[", "{"}) {
     CHECK(ofJson(repeated(bracket, deepestNesting)) == "");
-    CHECK(ofJson("\n\n  " + repeated(bracket, deepestNesting + 1)) == "file:3:1003: nests 1001 levels deep; at most 1000 are read");
+    CHECK(ofJson("\n\n  " + repeated(bracket, deepestNesting + 1)) ==
+          "file:3:1003: nests 1001 levels deep; at most 1000 are read");
   }
   for (const std::string bracket : {"(", "[", "{", "<"}) {
     CHECK(ofMlir(repeated(bracket, deepestNesting)) == "");
-    CHECK(ofMlir("\n\n  " + repeated(bracket, deepestNesting + 1)) == "file:3:1003: nests 1001 levels deep; at most 1000 are read");
+    CHECK(ofMlir("\n\n  " + repeated(bracket, deepestNesting + 1)) ==
+          "file:3:1003: nests 1001 levels deep; at most 1000 are read");
   }
   CHECK(ofMlir(repeated("([{<", deepestNesting)).starts_with("file:1:1001: "));
 }
@@ -68,7 +75,8 @@ TEST_CASE("strings and comments hold no levels") {
 
 TEST_CASE("arrows and comparisons are no brackets") {
   CHECK(ofMlir(repeated("(f32) -> f32 ", 3 * deepestNesting)) == "");
-  CHECK(ofMlir(repeated("(", deepestNesting - 1) + repeated("d0 <= 1, d0 >= 0, d0 == 0, ", 3 * deepestNesting)) == "");
+  CHECK(ofMlir(repeated("(", deepestNesting - 1) +
+               repeated("d0 <= 1, d0 >= 0, d0 == 0, ", 3 * deepestNesting)) == "");
 }
 
 TEST_CASE("an alias has the levels of what it stands for") {
@@ -81,7 +89,8 @@ TEST_CASE("an alias has the levels of what it stands for") {
 }
 
 TEST_CASE("using the same alias often is no depth") {
-  CHECK(ofMlir("!a = tensor<2xf32, #weft.axes<i>>\nmodule {\n" + repeated("  %x = weft.relu %y : !a\n", 3 * deepestNesting) + "}\n") == "");
+  CHECK(ofMlir("!a = tensor<2xf32, #weft.axes<i>>\nmodule {\n" +
+               repeated("  %x = weft.relu %y : !a\n", 3 * deepestNesting) + "}\n") == "");
 }
 
 TEST_CASE("each operator of an affine expression is a level") {
@@ -90,11 +99,13 @@ TEST_CASE("each operator of an affine expression is a level") {
     CHECK(ofMlir("#m = affine_map<(d0) -> (" + repeated(text, deepestNesting + 1) + "d0)>") != "");
     CHECK(ofMlir("#m = affine_map<(d0) -> (" + repeated(text, deepestNesting - 10) + "d0)>") == "");
   }
-  CHECK(ofMlir("#m = affine_map<(d0) -> (" + repeated("d0 + (", deepestNesting / 2 + 1) + ")>") != "");
+  CHECK(ofMlir("#m = affine_map<(d0) -> (" + repeated("d0 + (", deepestNesting / 2 + 1) + ")>") !=
+        "");
   CHECK(ofMlir("dense<[" + repeated("-1, ", 3 * deepestNesting) + "]>") == "");
   CHECK(ofMlir(repeated("  %a = weft.scale %b {factor = -1.0e+3}\n", 3 * deepestNesting)) == "");
 }
 
 TEST_CASE("bytecode is no text") {
-  CHECK(ofMlir("ML\xefR\x06") == "file: is MLIR bytecode; weft reads the text form, which mlir-opt prints");
+  CHECK(ofMlir("ML\xefR\x06") ==
+        "file: is MLIR bytecode; weft reads the text form, which mlir-opt prints");
 }

@@ -3,8 +3,8 @@
 
 #include <catch2/catch.hpp>
 
-#include <cstdlib>
 #include <dlfcn.h>
+#include <cstdlib>
 
 using namespace weft::runtime;
 

@@ -14,8 +14,7 @@ using Names = std::vector<std::string>;
 Names candidateNames(const select::Problem &problem, size_t leastOps) {
   std::set<std::string> names;
   for (const select::Candidate &candidate : problem.candidates)
-    if (candidate.ops.size() >= leastOps)
-      names.insert(candidate.name);
+    if (candidate.ops.size() >= leastOps) names.insert(candidate.name);
   return {names.begin(), names.end()};
 }
 
@@ -78,20 +77,21 @@ TEST_CASE("rules paper find the fused kernels of the paper's forward encoder") {
   const FusionResult fusions = proposeFusions(loaded->graph(), options);
   const select::Problem problem = toProblem(loaded->graph(), {}, fusions);
   // AIB, BDRLN (twice), BRD, SM
-  CHECK(candidateNames(problem, 2) ==
-        Names{"bias_dropout_residual_layer_norm", "bias_relu_dropout", "bias_x3", "softmax_dropout"});
+  CHECK(candidateNames(problem, 2) == Names{"bias_dropout_residual_layer_norm", "bias_relu_dropout",
+                                            "bias_x3", "softmax_dropout"});
   int maximal = 0;
-  for (const select::Candidate &candidate : problem.candidates)
-    maximal += candidate.ops.size() > 1;
+  for (const select::Candidate &candidate : problem.candidates) maximal += candidate.ops.size() > 1;
   CHECK(maximal == 5);
 }
 
 TEST_CASE("default rules add every connected subset of a maximal set") {
   const auto loaded = preset("paper-encoder", smallEncoder);
-  const select::Problem problem = toProblem(loaded->graph(), {}, proposeFusions(loaded->graph(), FuseOptions{}));
+  const select::Problem problem =
+      toProblem(loaded->graph(), {}, proposeFusions(loaded->graph(), FuseOptions{}));
   const Names names = candidateNames(problem, 2);
-  for (const char *wanted : {"bias_dropout", "dropout_residual", "residual_layer_norm", "bias_dropout_residual",
-                             "dropout_residual_layer_norm", "bias_relu", "relu_dropout", "bias_x2", "bias_x3"})
+  for (const char *wanted :
+       {"bias_dropout", "dropout_residual", "residual_layer_norm", "bias_dropout_residual",
+        "dropout_residual_layer_norm", "bias_relu", "relu_dropout", "bias_x2", "bias_x3"})
     CHECK(std::count(names.begin(), names.end(), wanted) == 1);
   for (const select::Candidate &candidate : nonEmpty(problem.candidates)) {
     CHECK(std::is_sorted(candidate.ops.begin(), candidate.ops.end()));

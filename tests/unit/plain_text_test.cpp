@@ -1,4 +1,5 @@
-// Names and notes in files of other languages: nothing that they hold becomes code, and plain text stays as it is.
+// Names and notes in files of other languages: nothing that they hold becomes code, and plain text
+// stays as it is.
 #include <catch2/catch.hpp>
 
 #include "kernel/Error.h"
@@ -11,8 +12,11 @@ using namespace weft;
 namespace {
 
 /// Texts that mean something to some reader.
-const std::vector<std::string> hostile{"a\nint x;", "a\r\nb", "a \\", "a \\  ", "a ?\?/", "*/ int x; /*", "\"quoted\"", "<b>&'</b>", "tab\tzero\x01",
-                                       std::string("nul\0end", 7), "caf\xc3\xa9", "\xe2\x80\xa8line", "\xff", "\\x0a", "\x7f", "\x1b[31m"};
+const std::vector<std::string> hostile{
+    "a\nint x;",    "a\r\nb",           "a \\",      "a \\  ",        "a ?\?/",
+    "*/ int x; /*", "\"quoted\"",       "<b>&'</b>", "tab\tzero\x01", std::string("nul\0end", 7),
+    "caf\xc3\xa9",  "\xe2\x80\xa8line", "\xff",      "\\x0a",         "\x7f",
+    "\x1b[31m"};
 
 }  // namespace
 
@@ -64,20 +68,25 @@ TEST_CASE("markup holds no tags and no quotes") {
 }
 
 TEST_CASE("a message shows what can be shown") {
-  for (const char *text : {"", "plain", "two\nlines", "\xc3\xa4 \xe2\x82\xac \xf0\x9f\x98\x80", "C:\\x1b"}) CHECK(printable(text) == text);
+  for (const char *text :
+       {"", "plain", "two\nlines", "\xc3\xa4 \xe2\x82\xac \xf0\x9f\x98\x80", "C:\\x1b"})
+    CHECK(printable(text) == text);
 }
 
 TEST_CASE("a message spells out control characters, broken UTF-8 and turned writing") {
   CHECK(printable("a\x1b[31mb") == "a\\x1b[31mb");
   CHECK(printable(std::string_view("\0\t\r\x7f", 4)) == "\\x00\\x09\\x0d\\x7f");
   CHECK(printable("\xff\xfe") == "\\xff\\xfe");
-  CHECK(printable("\xc3(") == "\\xc3(");          // a character without its end
+  CHECK(printable("\xc3(") == "\\xc3(");  // a character without its end
   CHECK(printable("\xc3") == "\\xc3");
-  CHECK(printable("\xc0\xaf") == "\\xc0\\xaf");   // '/' in too many bytes
+  CHECK(printable("\xc0\xaf") == "\\xc0\\xaf");           // '/' in too many bytes
   CHECK(printable("\xed\xa0\x80") == "\\xed\\xa0\\x80");  // half of a pair
   CHECK(printable("\xf4\x90\x80\x80") == "\\xf4\\x90\\x80\\x80");
-  CHECK(printable("\xc2\x9b") == "\\xc2\\x9b");   // the same escape in one character
-  CHECK(printable("\xe2\x80\xae" "exe.txt") == "\\xe2\\x80\\xae" "exe.txt");
+  CHECK(printable("\xc2\x9b") == "\\xc2\\x9b");  // the same escape in one character
+  CHECK(printable("\xe2\x80\xae"
+                  "exe.txt") ==
+        "\\xe2\\x80\\xae"
+        "exe.txt");
 }
 
 TEST_CASE("every byte of a message becomes something that is shown as it is") {
@@ -95,7 +104,8 @@ TEST_CASE("a note stays one line") {
 }
 
 TEST_CASE("a long message keeps its ends and says what is missing") {
-  const std::string text = "begin " + std::string(100000, 'x') + " end", shown = printable(text, 1000);
+  const std::string text = "begin " + std::string(100000, 'x') + " end",
+                    shown = printable(text, 1000);
   CHECK(shown.size() < 1100);
   CHECK(shown.starts_with("begin xxx"));
   CHECK(shown.ends_with("xxx end"));

@@ -1,7 +1,8 @@
-// Kernels of two plans paired by graph position: ops by name and by structure, groups of fusions and rewrites, folded chunks.
+// Kernels of two plans paired by graph position: ops by name and by structure, groups of fusions
+// and rewrites, folded chunks.
+#include "tests/support/NonEmpty.h"
 #include "tools/driver/KernelPositions.h"
 #include "tools/driver/PlanDifference.h"
-#include "tests/support/NonEmpty.h"
 
 #include <catch2/catch.hpp>
 
@@ -38,7 +39,8 @@ struct Plan {
   }
 
   /// `ops`: as printed; each defines the next number of the graph.
-  Plan &kernel(const std::string &name, const Names &reads, const Names &writes, const Names &ops, double seconds = 1e-6) {
+  Plan &kernel(const std::string &name, const Names &reads, const Names &writes, const Names &ops,
+               double seconds = 1e-6) {
     runtime::PlanKernel kernel;
     kernel.name = name;
     kernel.family = "loop";
@@ -68,7 +70,8 @@ Names namesOf(const std::vector<PairedKernel> &kernels) {
 
 size_t countOf(const PlanDifference &difference) {
   size_t count = 0;
-  for (const KernelGroup &group : difference.groups) count += group.before.size() + group.after.size();
+  for (const KernelGroup &group : difference.groups)
+    count += group.before.size() + group.after.size();
   return count;
 }
 
@@ -93,14 +96,19 @@ TEST_CASE("values of other names are the same op of the same operands") {
     return parsed;
   };
   const Names lines = {"%0 = relu %x", "%1 = exp %0", "%2 = relu %1"};
-  const Positions same = positionsOf(ops(lines, {"a", "b", "c"}), ops(lines, {"first", "second", "third"}));
+  const Positions same =
+      positionsOf(ops(lines, {"a", "b", "c"}), ops(lines, {"first", "second", "third"}));
   CHECK(same.before == same.after);
-  const Positions other = positionsOf(ops(lines, {"a", "b", "c"}), ops({"%0 = relu %y", "%1 = exp %0", "%2 = relu %1"}, {"first", "second", "third"}));
-  for (const int position : nonEmpty(other.after)) CHECK(std::ranges::count(other.before, position) == 0);
+  const Positions other = positionsOf(
+      ops(lines, {"a", "b", "c"}),
+      ops({"%0 = relu %y", "%1 = exp %0", "%2 = relu %1"}, {"first", "second", "third"}));
+  for (const int position : nonEmpty(other.after))
+    CHECK(std::ranges::count(other.before, position) == 0);
 }
 
 TEST_CASE("equal ops of one operand stay apart") {
-  const std::vector<PrintedOp> twice = {parseOp("%0 = relu %x", {"a", "a"}), parseOp("%1 = relu %x", {"a", "a"})};
+  const std::vector<PrintedOp> twice = {parseOp("%0 = relu %x", {"a", "a"}),
+                                        parseOp("%1 = relu %x", {"a", "a"})};
   const Positions positions = positionsOf(twice, twice);
   CHECK(positions.before == positions.after);
   CHECK(positions.before[0] != positions.before[1]);
@@ -108,8 +116,13 @@ TEST_CASE("equal ops of one operand stay apart") {
 
 TEST_CASE("one kernel here against two there is a group, the rest is not in it") {
   Plan a, b;
-  a.kernel("both", {"x"}, {"t"}, {"%0 = relu %x", "%1 = exp %0"}, 3e-6).kernel("last", {"t"}, {"y"}, {"%2 = relu %1"}).named({"s", "t", "y"});
-  b.kernel("one", {"x"}, {"s"}, {"%0 = relu %x"}, 2e-6).kernel("two", {"s"}, {"t"}, {"%1 = exp %0"}, 2e-6).kernel("renamed", {"t"}, {"y"}, {"%2 = relu %1"}).named({"s", "t", "y"});
+  a.kernel("both", {"x"}, {"t"}, {"%0 = relu %x", "%1 = exp %0"}, 3e-6)
+      .kernel("last", {"t"}, {"y"}, {"%2 = relu %1"})
+      .named({"s", "t", "y"});
+  b.kernel("one", {"x"}, {"s"}, {"%0 = relu %x"}, 2e-6)
+      .kernel("two", {"s"}, {"t"}, {"%1 = exp %0"}, 2e-6)
+      .kernel("renamed", {"t"}, {"y"}, {"%2 = relu %1"})
+      .named({"s", "t", "y"});
   const PlanDifference difference = differenceOf(a.artifact, b.artifact);
   CHECK(countOf(difference) == 5);
   REQUIRE(difference.groups.size() == 2);
@@ -125,8 +138,13 @@ TEST_CASE("one kernel here against two there is a group, the rest is not in it")
 
 TEST_CASE("kernels that exchange what the other graph lacks are one group") {
   Plan a, b;
-  a.kernel("stacked", {"x"}, {"qk"}, {"%0 = exp %x"}).kernel("slice q", {"qk"}, {"q"}, {"%1 = slice %0"}).kernel("slice k", {"qk"}, {"k"}, {"%2 = slice %0"}).named({"qk", "q", "k"});
-  b.kernel("project q", {"x"}, {"q"}, {"%0 = relu %x"}).kernel("project k", {"x"}, {"k"}, {"%1 = relu %x"}).named({"q", "k"});
+  a.kernel("stacked", {"x"}, {"qk"}, {"%0 = exp %x"})
+      .kernel("slice q", {"qk"}, {"q"}, {"%1 = slice %0"})
+      .kernel("slice k", {"qk"}, {"k"}, {"%2 = slice %0"})
+      .named({"qk", "q", "k"});
+  b.kernel("project q", {"x"}, {"q"}, {"%0 = relu %x"})
+      .kernel("project k", {"x"}, {"k"}, {"%1 = relu %x"})
+      .named({"q", "k"});
   const PlanDifference difference = differenceOf(a.artifact, b.artifact);
   REQUIRE(difference.groups.size() == 1);
   CHECK(difference.groups[0].why.front() == Decision::rewrite);
@@ -140,7 +158,8 @@ TEST_CASE("chunks of a kernel are one") {
   b.named({"y"});
   for (int chunk = 0; chunk < 2; ++chunk) {
     b.kernel("work__i" + std::to_string(4 * chunk), {"x"}, {"y"}, {"%0 = relu %x"}, 3e-6);
-    b.artifact.plan.kernels.back().part = runtime::PlanPart{.region = 0, .axis = "i", .start = 4 * chunk, .size = 4};
+    b.artifact.plan.kernels.back().part =
+        runtime::PlanPart{.region = 0, .axis = "i", .start = 4 * chunk, .size = 4};
   }
   const PlanDifference difference = differenceOf(a.artifact, b.artifact);
   REQUIRE(difference.groups.size() == 1);
@@ -150,7 +169,9 @@ TEST_CASE("chunks of a kernel are one") {
 }
 
 TEST_CASE("what differs always has a reason, or stands among the others") {
-  const auto one = [] { return Plan().kernel("work", {"x"}, {"y"}, {"%0 = relu %x"}).named({"y"}); };
+  const auto one = [] {
+    return Plan().kernel("work", {"x"}, {"y"}, {"%0 = relu %x"}).named({"y"});
+  };
   Plan a = one();
   CHECK(differenceOf(a.artifact, one().artifact).isEqual);
   const auto decisions = [&](auto change) {
@@ -158,19 +179,28 @@ TEST_CASE("what differs always has a reason, or stands among the others") {
     change(b.artifact);
     const PlanDifference difference = differenceOf(a.artifact, b.artifact);
     CHECK_FALSE(difference.isEqual);
-    CHECK(difference.groups[0].why.size() + difference.others.size() + difference.decisions.size() + difference.graph.size() > 0);
+    CHECK(difference.groups[0].why.size() + difference.others.size() + difference.decisions.size() +
+              difference.graph.size() >
+          0);
     return difference.groups[0].why;
   };
   using enum Decision;
-  CHECK(decisions([](Artifact &b) { b.plan.kernels[0].configuration = "another"; }) == std::vector{schedule});
+  CHECK(decisions([](Artifact &b) { b.plan.kernels[0].configuration = "another"; }) ==
+        std::vector{schedule});
   CHECK(decisions([](Artifact &b) { b.plan.kernels[0].seconds = 9; }) == std::vector{prices});
-  CHECK(decisions([](Artifact &b) { b.plan.device = "a100", b.plan.kernels[0].seconds = 9; }) == std::vector{device});
-  CHECK(decisions([](Artifact &b) { b.plan.dims["j"] = 3, b.plan.kernels[0].seconds = 9; }) == std::vector{graph});
+  CHECK(decisions([](Artifact &b) { b.plan.device = "a100", b.plan.kernels[0].seconds = 9; }) ==
+        std::vector{device});
+  CHECK(decisions([](Artifact &b) { b.plan.dims["j"] = 3, b.plan.kernels[0].seconds = 9; }) ==
+        std::vector{graph});
   CHECK(decisions([](Artifact &b) { b.plan.kernels[0].textHash = "1234"; }) == std::vector{text});
   CHECK(decisions([](Artifact &b) { b.plan.kernels[0].registers = 9; }).empty());
   a.artifact.sources["kernels/work.cu"] = "text";
-  CHECK(decisions([](Artifact &b) { b.sources["kernels/work.cu"] = "edited", b.plan.kernels[0].edited = true; }) == std::vector{edit});
-  CHECK(decisions([](Artifact &b) { b.sources["kernels/work.cu"] = "text", b.plan.notes = {"a note"}; }).empty());
+  CHECK(decisions([](Artifact &b) {
+          b.sources["kernels/work.cu"] = "edited", b.plan.kernels[0].edited = true;
+        }) == std::vector{edit});
+  CHECK(decisions([](Artifact &b) {
+          b.sources["kernels/work.cu"] = "text", b.plan.notes = {"a note"};
+        }).empty());
   a = one();
   CHECK(decisions([](Artifact &b) { b.plan.notes = {"a note"}; }).empty());
   CHECK(decisions([](Artifact &b) { b.graph = "other"; }).empty());

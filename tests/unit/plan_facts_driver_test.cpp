@@ -1,4 +1,5 @@
-// What is said first of a plan: facts from plan and report, worked out by hand, and lines that keep within their screen whatever the plan.
+// What is said first of a plan: facts from plan and report, worked out by hand, and lines that keep
+// within their screen whatever the plan.
 #include "kernel/Device.h"
 #include "kernel/TextWidth.h"
 #include "tests/support/NonEmpty.h"
@@ -6,8 +7,8 @@
 #include "tools/driver/FirstLines.h"
 #include "tools/driver/PlanFacts.h"
 
-#include <catch2/catch.hpp>
 #include <fmt/format.h>
+#include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <functional>
@@ -21,12 +22,22 @@ using runtime::Plan, runtime::PlanKernel, runtime::PlanTensor;
 
 namespace {
 
-PlanTensor tensor(const std::string &name, int64_t bytes, int buffer, const std::string &role = "temporary") {
-  return {.name = name, .logical = name, .dtype = "f16", .axes = {"b", "j"}, .extents = {2, bytes / 4}, .order = {0, 1}, .strides = {bytes / 4, 1},
-          .role = role, .buffer = buffer, .bytes = bytes};
+PlanTensor tensor(const std::string &name, int64_t bytes, int buffer,
+                  const std::string &role = "temporary") {
+  return {.name = name,
+          .logical = name,
+          .dtype = "f16",
+          .axes = {"b", "j"},
+          .extents = {2, bytes / 4},
+          .order = {0, 1},
+          .strides = {bytes / 4, 1},
+          .role = role,
+          .buffer = buffer,
+          .bytes = bytes};
 }
 
-PlanKernel kernel(const std::string &name, const std::string &op, std::vector<int> inputs, int output, double microseconds, bool measured = true) {
+PlanKernel kernel(const std::string &name, const std::string &op, std::vector<int> inputs,
+                  int output, double microseconds, bool measured = true) {
   PlanKernel kernel;
   kernel.name = name;
   kernel.family = op == "slice" ? "view" : "loop";
@@ -64,8 +75,11 @@ Plan chain() {
   plan.costModel = "shipped profile (h200, 9 rows)";
   plan.dims = {{"b", 2}, {"j", 4}};
   plan.entryPoints = {{"forward", {0, 1, 2}}};
-  plan.tensors = {tensor("x", 4'000'000, 0, "argument"), tensor("y", 8'000'000, 1), tensor("s", 6'000'000, 1), tensor("z", 4'000'000, 2, "result")};
-  plan.kernels = {kernel("product__b_j", "contract", {0}, 1, 30), kernel("slice__b_j", "slice", {1}, 2, 0), kernel("norm__b_j", "layer_norm", {2}, 3, 10)};
+  plan.tensors = {tensor("x", 4'000'000, 0, "argument"), tensor("y", 8'000'000, 1),
+                  tensor("s", 6'000'000, 1), tensor("z", 4'000'000, 2, "result")};
+  plan.kernels = {kernel("product__b_j", "contract", {0}, 1, 30),
+                  kernel("slice__b_j", "slice", {1}, 2, 0),
+                  kernel("norm__b_j", "layer_norm", {2}, 3, 10)};
   plan.predictedSeconds = 40e-6;
   plan.lowerBoundSeconds = 36e-6;
   return plan;
@@ -74,14 +88,21 @@ Plan chain() {
 /// Ops 0 contract, 1 slice, 2 layer_norm; no plan fuses the first and the last.
 json report() {
   return {{"kernelOps", {{"product__b_j", {0}}, {"slice__b_j", {1}}, {"norm__b_j", {2}}}},
-          {"stages", {{"product__b_j", "projections"}, {"norm__b_j", "norms"}, {"slice__b_j", "other"}}},
+          {"stages",
+           {{"product__b_j", "projections"}, {"norm__b_j", "norms"}, {"slice__b_j", "other"}}},
           {"fusionPrices", {{{"ops", {0, 2}}, {"fused", false}, {"lossOfOther", nullptr}}}},
-          {"fusions", {{{"ops", {0, 1, 2}}, {"accepted", false}, {"code", "F060"}, {"reason", "movement-op"}},
-                       {{"ops", {0, 2}}, {"accepted", false}, {"code", "F024"}, {"reason", "no-epilogue"}},
-                       {{"ops", {0, 2}}, {"accepted", true}, {"code", ""}, {"reason", ""}}}},
+          {"fusions",
+           {{{"ops", {0, 1, 2}}, {"accepted", false}, {"code", "F060"}, {"reason", "movement-op"}},
+            {{"ops", {0, 2}}, {"accepted", false}, {"code", "F024"}, {"reason", "no-epilogue"}},
+            {{"ops", {0, 2}}, {"accepted", true}, {"code", ""}, {"reason", ""}}}},
           {"rooflineSeconds", 20e-6},
-          {"variants", {{{"name", "a"}, {"statistics", {{"configurations", 60}, {"legalConfigurations", 1000.0}, {"measured", 60}}}},
-                        {{"name", "b"}, {"statistics", {{"configurations", 40}, {"legalConfigurations", 500.0}, {"measured", 30}}}}}}};
+          {"variants",
+           {{{"name", "a"},
+             {"statistics",
+              {{"configurations", 60}, {"legalConfigurations", 1000.0}, {"measured", 60}}}},
+            {{"name", "b"},
+             {"statistics",
+              {{"configurations", 40}, {"legalConfigurations", 500.0}, {"measured", 30}}}}}}};
 }
 
 std::vector<std::string> linesOf(const std::string &text) {
@@ -92,7 +113,8 @@ std::vector<std::string> linesOf(const std::string &text) {
 }
 
 bool hasLine(const std::string &text, const std::string &part) {
-  return std::ranges::any_of(linesOf(text), [&](const std::string &line) { return line.find(part) != std::string::npos; });
+  return std::ranges::any_of(
+      linesOf(text), [&](const std::string &line) { return line.find(part) != std::string::npos; });
 }
 
 }  // namespace
@@ -103,8 +125,10 @@ TEST_CASE("coverage is of all variants, and says it when nothing was measured") 
   CHECK(coverage.measured == 90);
   CHECK(coverage.legal == 1500);
   CHECK(describe(coverage) == "100 of 1,500 legal configurations offered, 90 measured");
-  CHECK(describe({.legal = 10, .offered = 5, .measured = 5}) == "5 of 10 legal configurations offered, all measured");
-  CHECK(describe({.legal = 1e9, .offered = 5, .measured = 0}) == "5 of 1.0e+09 legal configurations offered, none measured");
+  CHECK(describe({.legal = 10, .offered = 5, .measured = 5}) ==
+        "5 of 10 legal configurations offered, all measured");
+  CHECK(describe({.legal = 1e9, .offered = 5, .measured = 0}) ==
+        "5 of 1.0e+09 legal configurations offered, none measured");
   CHECK_FALSE(coverageOf(json::object()));
 }
 
@@ -130,12 +154,15 @@ TEST_CASE("chunks and repeats are one row, other kernels are not") {
   CHECK(foldedKernels(plan).size() == 4);
 }
 
-TEST_CASE("the loss not fused is what two kernels exchange, through views, with the code of the smallest refused attempt") {
+TEST_CASE(
+    "the loss not fused is what two kernels exchange, through views, with the code of the smallest "
+    "refused attempt") {
   const UnfusedLoss loss = largestUnfused(chain(), report()).value();
   CHECK(loss.tensor == "y");
   CHECK(loss.writer == "product");
   CHECK(loss.reader == "norm");
-  CHECK(loss.bytes == 6'000'000 + 8'000'000);  // the view is read, all of y is written, and nobody else needs it
+  CHECK(loss.bytes ==
+        6'000'000 + 8'000'000);  // the view is read, all of y is written, and nobody else needs it
   CHECK(loss.seconds == Approx(14e6 / findDevice("h200").copyBandwidth));
   CHECK(loss.code == "F024");
   json given = report();
@@ -166,10 +193,13 @@ TEST_CASE("the loss not fused is what two kernels exchange, through views, with 
   }
 }
 
-TEST_CASE("layouts to ask for: what would save first, else the dearest alternative where no transposes are") {
+TEST_CASE(
+    "layouts to ask for: what would save first, else the dearest alternative where no transposes "
+    "are") {
   Plan plan = chain();
-  json layouts = {{"y", {{"prices", {{{"layout", "bj"}, {"loss", 0.0}}, {{"layout", "jb"}, {"loss", 3e-6}}}}}},
-                  {"s", {{"prices", {{{"layout", "bj"}, {"loss", 0.0}}, {{"layout", "jb"}, {"loss", 0.0}}}}}}};
+  json layouts = {
+      {"y", {{"prices", {{{"layout", "bj"}, {"loss", 0.0}}, {{"layout", "jb"}, {"loss", 3e-6}}}}}},
+      {"s", {{"prices", {{{"layout", "bj"}, {"loss", 0.0}}, {{"layout", "jb"}, {"loss", 0.0}}}}}}};
   CHECK(layoutChanges(plan, json::object()).empty());
   REQUIRE(layoutChanges(plan, layouts).size() == 1);
   CHECK(layoutChanges(plan, layouts)[0].tensor == "y");
@@ -185,46 +215,69 @@ TEST_CASE("layouts to ask for: what would save first, else the dearest alternati
   CHECK(layoutChanges(plan, layouts).size() == 2);
 }
 
-TEST_CASE("the costliest layout: what would save first, else transposes, else what another layout costs") {
+TEST_CASE(
+    "the costliest layout: what would save first, else transposes, else what another layout "
+    "costs") {
   Plan plan = chain();
   json given = report();
   CHECK(costliestLayout(plan, given).text.empty());
   const auto with = [&](double seconds, int64_t more = 0) {
-    given["layoutChange"] = {{"tensor", "y"}, {"layout", "bj"}, {"other", "jb"}, {"seconds", seconds}, {"workspaceBytes", plan.workspaceBytes + more}};
+    given["layoutChange"] = {{"tensor", "y"},
+                             {"layout", "bj"},
+                             {"other", "jb"},
+                             {"seconds", seconds},
+                             {"workspaceBytes", plan.workspaceBytes + more}};
     return costliestLayout(plan, given).text;
   };
   CHECK(with(3e-6).starts_with("y lies as bj; jb would cost +3.00 us"));
-  CHECK(with(3e-6, 1'000'000).starts_with("y lies as bj; jb would cost +3.00 us in a workspace of 1.00 MB"));
+  CHECK(with(3e-6, 1'000'000)
+            .starts_with("y lies as bj; jb would cost +3.00 us in a workspace of 1.00 MB"));
   plan.kernels[2].family = "transpose";
   CHECK(with(3e-6) == "1 transpose between layouts: 10.0 us, 25.0% of the time");
   CHECK(with(-2e-6).starts_with("y lies as bj; jb would save 2.00 us"));
 }
 
-TEST_CASE("the memory trade names the fastest plan that takes less, and a faster one that takes more") {
+TEST_CASE(
+    "the memory trade names the fastest plan that takes less, and a faster one that takes more") {
   Plan plan = chain();
   plan.workspaceBytes = 60'000'000;
   json given = report();
   CHECK(memoryTrade(plan, given).text.ends_with("no plan in chunks was weighed"));
   const auto priced = [](int parts, double microseconds, int64_t bytes, bool chosen) {
-    return json{{"parts", parts}, {"seconds", microseconds * 1e-6}, {"workspace", bytes}, {"chosen", chosen}};
+    return json{{"parts", parts},
+                {"seconds", microseconds * 1e-6},
+                {"workspace", bytes},
+                {"chosen", chosen}};
   };
-  given["parts"] = {priced(1, 38, 90'000'000, false), priced(2, 40, 60'000'000, true), priced(4, 45, 40'000'000, false), priced(8, 60, 30'000'000, false)};
-  CHECK(memoryTrade(plan, given).text == "workspace 60.0 MB; 90.0 MB takes -2.00 us (--chunks 1); 40.0 MB takes +5.00 us (--chunks 4)");
+  given["parts"] = {priced(1, 38, 90'000'000, false), priced(2, 40, 60'000'000, true),
+                    priced(4, 45, 40'000'000, false), priced(8, 60, 30'000'000, false)};
+  CHECK(memoryTrade(plan, given).text ==
+        "workspace 60.0 MB; 90.0 MB takes -2.00 us (--chunks 1); 40.0 MB takes +5.00 us (--chunks "
+        "4)");
 }
 
 TEST_CASE("estimates, edits, missing plans and unverified texts are warnings") {
   Plan plan = chain();
-  CHECK(warningsOf(plan, report(), recorded({agreement(plan.kernels[0]), agreement(plan.kernels[2])})).empty());
+  CHECK(
+      warningsOf(plan, report(), recorded({agreement(plan.kernels[0]), agreement(plan.kernels[2])}))
+          .empty());
   plan.kernels[2].measured = false;
-  plan.notes = {"cubins: skipped, no NVRTC", "slice__b_j is a copy: V001 part-with-gaps-not-taken (why)", "slice__b_j_2 is a copy: V001 part-with-gaps-not-taken (why)", "parameter w is packed at load as ij"};
+  plan.notes = {"cubins: skipped, no NVRTC",
+                "slice__b_j is a copy: V001 part-with-gaps-not-taken (why)",
+                "slice__b_j_2 is a copy: V001 part-with-gaps-not-taken (why)",
+                "parameter w is packed at load as ij"};
   json given = report();
   given["variants"].push_back({{"name", "c"}, {"noPlan", "too large"}});
-  const std::vector<std::string> warnings = warningsOf(plan, given, recorded({agreement(plan.kernels[0])}));
+  const std::vector<std::string> warnings =
+      warningsOf(plan, given, recorded({agreement(plan.kernels[0])}));
   REQUIRE(warnings.size() == 5);
-  CHECK(warnings[1] == fmt::format("1 of 2 kernels estimated, typical error {:.0f}% of f16 kernels profiled on h200 (weft profile DIR)", 100 * typicalEstimateError.kernel));
+  CHECK(warnings[1] == fmt::format("1 of 2 kernels estimated, typical error {:.0f}% of f16 kernels "
+                                   "profiled on h200 (weft profile DIR)",
+                                   100 * typicalEstimateError.kernel));
   CHECK(warnings[0] == "cubins: skipped, no NVRTC");
   CHECK(warnings[2] == "variant c has no plan: too large");
-  CHECK(warnings[3] == "2 kernels are there to move a part of a tensor, which could be no view [V001]");
+  CHECK(warnings[3] ==
+        "2 kernels are there to move a part of a tensor, which could be no view [V001]");
   CHECK(warnings[4] == "1 of 2 kernels never verified on a GPU (weft verify DIR)");
 }
 
@@ -236,7 +289,8 @@ TEST_CASE("the error of an estimate is said of the kernels alone of which it is 
   Plan plan = chain();
   plan.kernels[0].measured = false;
   CHECK(warning(plan).find("typical error") != std::string::npos);
-  for (const auto &change : std::vector<std::function<void(Plan &)>>{[](Plan &other) { other.device = "a100"; }, [](Plan &other) { other.dtype = "f32"; }}) {
+  for (const auto &change : std::vector<std::function<void(Plan &)>>{
+           [](Plan &other) { other.device = "a100"; }, [](Plan &other) { other.dtype = "f32"; }}) {
     Plan other = plan;
     change(other);
     CHECK(warning(other).find("error unknown") != std::string::npos);
@@ -248,20 +302,23 @@ TEST_CASE("a plan that is larger than its GPU says so, with both sizes") {
   Plan plan = chain();
   plan.tensors[0] = tensor("x", 200'000'000'000, 0, "argument");
   const std::vector<std::string> warnings = warningsOf(plan, report(), none);
-  CHECK(nonEmpty(warnings).front() == "takes 200 GB (parameters, arguments, results, workspace); h200 has 141 GB");
+  CHECK(nonEmpty(warnings).front() ==
+        "takes 200 GB (parameters, arguments, results, workspace); h200 has 141 GB");
   plan.device = "a100";
   CHECK(warningsOf(plan, report(), none).front().find("a100 has 80.0 GB") != std::string::npos);
 }
 
 TEST_CASE("records of an older verifier and failures are neither verified nor never verified") {
   Plan plan = chain();
-  runtime::VerificationRecord old = agreement(plan.kernels[0]), failure = agreement(plan.kernels[2]);
+  runtime::VerificationRecord old = agreement(plan.kernels[0]),
+                              failure = agreement(plan.kernels[2]);
   old.verifier = runtime::verifierVersion - 1;
   failure.verdict = GENERATE(runtime::Verdict::fails, runtime::Verdict::planFails);
   const runtime::BelievedRecords records = recorded({old, failure});
   CHECK(warningsOf(plan, report(), records) ==
-        std::vector<std::string>{"1 of 2 kernels FAILED when last verified on a GPU (weft verify DIR)",
-                                 "1 of 2 kernels verified by an older verifier alone (weft verify DIR)"});
+        std::vector<std::string>{
+            "1 of 2 kernels FAILED when last verified on a GPU (weft verify DIR)",
+            "1 of 2 kernels verified by an older verifier alone (weft verify DIR)"});
   CHECK(hasLine(headLines(plan, report(), records, 100), "; 0 verified, 1 by an older verifier"));
   const json head = headJson(plan, report(), records);
   CHECK(head["verifiedKernels"] == 0);
@@ -272,7 +329,8 @@ TEST_CASE("records of an older verifier and failures are neither verified nor ne
 TEST_CASE("an edited kernel is not verified, whatever is recorded of the text that it had") {
   Plan plan = chain();
   plan.kernels[0].edited = true;
-  const Evidence evidence = evidenceOf(plan, recorded({agreement(plan.kernels[0]), agreement(plan.kernels[2])}));
+  const Evidence evidence =
+      evidenceOf(plan, recorded({agreement(plan.kernels[0]), agreement(plan.kernels[2])}));
   CHECK(evidence.verified == 1);
   CHECK(evidence.edited == 1);
 }
@@ -282,20 +340,26 @@ TEST_CASE("first lines keep within their screen, whatever the plan") {
   json given = report();
   INFO(summaryText(plan, given, none, {}, "out"));
   CHECK(hasLine(summaryText(plan, given, none, {}, "out"), "shape        batch b=2, sequence j=4"));
-  CHECK(hasLine(summaryText(plan, given, none, {}, "out"), "  by kernel: best weft could choose 36.0 us (10.0% less), roofline 20.0 us"));
-  CHECK(hasLine(summaryText(plan, given, none, {}, "out"), "where        projections 75% norms 25%"));
+  CHECK(hasLine(summaryText(plan, given, none, {}, "out"),
+                "  by kernel: best weft could choose 36.0 us (10.0% less), roofline 20.0 us"));
+  CHECK(
+      hasLine(summaryText(plan, given, none, {}, "out"), "where        projections 75% norms 25%"));
   CHECK(hasLine(summaryText(plan, given, none, {}, "out"), "[F024]"));
   plan.model = std::string(120, 'm');
   plan.costModel = "profile " + std::string(150, 'p') + " (h200, 3 rows)";
-  for (int axis = 0; axis < 26; ++axis) plan.dims[std::string(1, char('a' + axis))] = 1'000'000 + axis;
+  for (int axis = 0; axis < 26; ++axis)
+    plan.dims[std::string(1, char('a' + axis))] = 1'000'000 + axis;
   plan.tensors[1].logical = std::string(90, 't');
-  for (int count = 0; count < 40; ++count) given["variants"].push_back({{"name", std::string(60, 'v')}, {"noPlan", std::string(90, 'r')}});
+  for (int count = 0; count < 40; ++count)
+    given["variants"].push_back({{"name", std::string(60, 'v')}, {"noPlan", std::string(90, 'r')}});
   plan.kernels[0].measured = false;
   for (const size_t columns : {size_t(80), size_t(100)})
-    for (const std::string &line : nonEmpty(linesOf(headLines(plan, given, none, columns)))) CHECK(textColumns(line) <= columns);
+    for (const std::string &line : nonEmpty(linesOf(headLines(plan, given, none, columns))))
+      CHECK(textColumns(line) <= columns);
   const std::string text = summaryText(plan, given, none, {}, "out");
   CHECK(linesOf(text).size() <= summaryLines);
-  for (const std::string &line : nonEmpty(linesOf(text))) CHECK(textColumns(line) <= summaryColumns);
+  for (const std::string &line : nonEmpty(linesOf(text)))
+    CHECK(textColumns(line) <= summaryColumns);
   CHECK(hasLine(text, "more: weft explain DIR --all"));
   CHECK(hasLine(text, "1 of 2 kernels estimated"));
   CHECK(hasLine(text, "[F024]"));  // the figure and the code are never cut

@@ -1,4 +1,5 @@
-// Plans held to their graphs: whatever is broken in plan.json is refused by name before it runs, whatever tensors are exchanged.
+// Plans held to their graphs: whatever is broken in plan.json is refused by name before it runs,
+// whatever tensors are exchanged.
 #include "kernel/Error.h"
 #include "tests/support/NonEmpty.h"
 #include "tests/support/PlanMutations.h"
@@ -17,24 +18,37 @@ using weft::test::nonEmpty;
 
 namespace {
 
-runtime::Artifact artifactOf(const ModelFlags &model, const ChoiceFlags &choices, const std::string &device, int parts = 0) {
+runtime::Artifact artifactOf(const ModelFlags &model, const ChoiceFlags &choices,
+                             const std::string &device, int parts = 0) {
   Compilation compilation(model, choices, {.deviceName = device, .profile = "none"});
   compilation.import();
   const Selected selected = compilation.select(compilation.propose(Phase::import));
-  PlannedKernels planned = parts ? planOf(compilation, selected.best(), selected.path(), parts) : chosenPlan(compilation, selected);
-  const EmittedPlan emitted = emitKernels(planned, findDevice(device).architecture, [](const ChosenKernel &) { return std::vector<std::string>(); });
-  runtime::Artifact artifact{.plan = planned.plan, .graph = compilation.materialized(selected.best(), selected.path()), .sources = emitted.sources, .cubins = {}, .report = {}};
+  PlannedKernels planned = parts ? planOf(compilation, selected.best(), selected.path(), parts)
+                                 : chosenPlan(compilation, selected);
+  const EmittedPlan emitted =
+      emitKernels(planned, findDevice(device).architecture,
+                  [](const ChosenKernel &) { return std::vector<std::string>(); });
+  runtime::Artifact artifact{.plan = planned.plan,
+                             .graph = compilation.materialized(selected.best(), selected.path()),
+                             .sources = emitted.sources,
+                             .cubins = {},
+                             .report = {}};
   artifact.report["numbers"] = numbersReport(planned);
   return artifact;
 }
 
-/// Together they have packed parameters, views, a backward pass, parts, maps, dropout and library products.
+/// Together they have packed parameters, views, a backward pass, parts, maps, dropout and library
+/// products.
 const std::vector<runtime::Artifact> &samples() {
-  const std::vector<std::string> small = {"b=2", "j=16", "h=2", "p=16", "i=32", "u=64"}, tiles = {"b=2", "j=64", "h=2", "p=64", "i=128", "u=256"};
+  const std::vector<std::string> small = {"b=2", "j=16", "h=2", "p=16", "i=32", "u=64"},
+                                 tiles = {"b=2", "j=64", "h=2", "p=64", "i=128", "u=256"};
   static const std::vector<runtime::Artifact> artifacts = {
-      artifactOf({.model = "paper-encoder", .train = true, .dims = small}, {.attention = "unfused", .stacking = "three"}, "h200"),
-      artifactOf({.model = "paper-encoder", .dims = small}, {.attention = "unfused", .stacking = "separate"}, "a100", 2),
-      artifactOf({.model = "paper-encoder", .dims = tiles}, {.attention = "unfused", .stacking = "three"}, "h200")};
+      artifactOf({.model = "paper-encoder", .train = true, .dims = small},
+                 {.attention = "unfused", .stacking = "three"}, "h200"),
+      artifactOf({.model = "paper-encoder", .dims = small},
+                 {.attention = "unfused", .stacking = "separate"}, "a100", 2),
+      artifactOf({.model = "paper-encoder", .dims = tiles},
+                 {.attention = "unfused", .stacking = "three"}, "h200")};
   return artifacts;
 }
 
@@ -55,8 +69,11 @@ std::string refusalOf(const runtime::Artifact &artifact, const json &plan) {
 
 }  // namespace
 
-TEST_CASE("plans as they are compiled are accepted, with and without parts, packed parameters and a backward pass") {
-  for (const runtime::Artifact &artifact : nonEmpty(samples())) CHECK(refusalOf(artifact, runtime::toJson(artifact.plan)) == "");
+TEST_CASE(
+    "plans as they are compiled are accepted, with and without parts, packed parameters and a "
+    "backward pass") {
+  for (const runtime::Artifact &artifact : nonEmpty(samples()))
+    CHECK(refusalOf(artifact, runtime::toJson(artifact.plan)) == "");
 }
 
 TEST_CASE("a broken member of plan.json is refused, and named") {
@@ -81,13 +98,17 @@ TEST_CASE("a broken member of plan.json is refused, and named") {
 
 TEST_CASE("every member of plan.json has a mutation, or is told and no more") {
   std::set<std::string> broken, members;
-  for (const test::PlanMutation &mutation : nonEmpty(test::planMutations())) broken.insert(mutation.member);
-  for (const runtime::Artifact &artifact : nonEmpty(samples())) test::addMembers(runtime::toJson(artifact.plan), "", members);
+  for (const test::PlanMutation &mutation : nonEmpty(test::planMutations()))
+    broken.insert(mutation.member);
+  for (const runtime::Artifact &artifact : nonEmpty(samples()))
+    test::addMembers(runtime::toJson(artifact.plan), "", members);
   REQUIRE(members.size() > 70);
   for (const std::string &member : members) {
     INFO(member);
     const bool isTold = test::toldMembers.contains(member);
-    const bool hasPartsBroken = std::ranges::any_of(broken, [&](const std::string &other) { return other == member || other.starts_with(member + "."); });
+    const bool hasPartsBroken = std::ranges::any_of(broken, [&](const std::string &other) {
+      return other == member || other.starts_with(member + ".");
+    });
     CHECK((isTold || hasPartsBroken));
     CHECK_FALSE((isTold && broken.contains(member)));
   }
@@ -121,7 +142,9 @@ TEST_CASE("a kernel that is given any other tensor is refused, unless that holds
               ++refused;
               continue;
             }
-            INFO("kernel " << kernel << " " << list << "[" << position << "]: " << good["tensors"][held]["name"] << " -> " << good["tensors"][other]["name"]);
+            INFO("kernel " << kernel << " " << list << "[" << position
+                           << "]: " << good["tensors"][held]["name"] << " -> "
+                           << good["tensors"][other]["name"]);
             CHECK(good["tensors"][other]["logical"] == good["tensors"][held]["logical"]);
             CHECK(std::string(list) == "inputs");
             ++harmless;
@@ -131,7 +154,9 @@ TEST_CASE("a kernel that is given any other tensor is refused, unless that holds
   CHECK(harmless < refused / 100);
 }
 
-TEST_CASE("what is edited as the override path has it stays legal to look at, and to emit, but not to run") {
+TEST_CASE(
+    "what is edited as the override path has it stays legal to look at, and to emit, but not to "
+    "run") {
   const runtime::Artifact &artifact = samples()[1];
   json plan = runtime::toJson(artifact.plan);
   for (json &kernel : plan["kernels"])

@@ -1,4 +1,5 @@
-// The check of what a GPU wrote finds what it exists to find, without a GPU: images are filled here, and broken.
+// The check of what a GPU wrote finds what it exists to find, without a GPU: images are filled
+// here, and broken.
 #include "runtime/verify/KernelInputs.h"
 #include "runtime/verify/PointCheck.h"
 #include "tests/unit/SampleKernels.h"
@@ -22,7 +23,8 @@ struct Run {
   explicit Run(Kernel given, std::vector<int> outputOrder = {}) : kernel(std::move(given)) {
     const std::vector<InputRule> rules = inputRules(kernel);
     for (size_t n = 0; n < kernel.inputs.size(); ++n) {
-      inputs.emplace_back(kernel, kernel.inputs[n], rowMajor(kernel.values[kernel.inputs[n]].axes.size()));
+      inputs.emplace_back(kernel, kernel.inputs[n],
+                          rowMajor(kernel.values[kernel.inputs[n]].axes.size()));
       fillInput(inputs.back(), rules[n], 3, n);
     }
     for (int value : kernel.outputs) {
@@ -30,7 +32,8 @@ struct Run {
       if (!outputOrder.empty()) layout.order = outputOrder;
       outputs.emplace_back(kernel, value, layout);
       std::vector<reference::ElementReader> readers;
-      for (const TensorImage &input : inputs) readers.push_back([&input](std::span<const int64_t> at) { return input.at(at); });
+      for (const TensorImage &input : inputs)
+        readers.push_back([&input](std::span<const int64_t> at) { return input.at(at); });
       reference::PointEvaluator points(kernel, readers, {});
       const std::vector<int64_t> shape = outputs.back().shape();
       outputs.back().fill([&](int64_t n) {
@@ -40,10 +43,14 @@ struct Run {
       });
     }
   }
-  CheckResult check(int64_t points = 4096) const { return checkOutputs(kernel, inputs, outputs, {.points = points, .seed = 1}); }
+  CheckResult check(int64_t points = 4096) const {
+    return checkOutputs(kernel, inputs, outputs, {.points = points, .seed = 1});
+  }
 };
 
-Run softmax() { return Run(samples::softmaxKernel({{'b', 3}, {'j', 5}, {'k', 33}}, "bjk"), {2, 0, 1}); }
+Run softmax() {
+  return Run(samples::softmaxKernel({{'b', 3}, {'j', 5}, {'k', 33}}, "bjk"), {2, 0, 1});
+}
 
 }  // namespace
 
@@ -89,7 +96,9 @@ TEST_CASE("writes beside the elements are found, before, behind and in the gaps 
   CHECK_FALSE(view.intactAround());
 }
 
-TEST_CASE("samples of large outputs hold corners and whole runs, without repeats, and are the same every time") {
+TEST_CASE(
+    "samples of large outputs hold corners and whole runs, without repeats, and are the same every "
+    "time") {
   const Kernel kernel = samples::softmaxKernel({{'b', 8}, {'j', 512}, {'k', 1024}}, "bjk");
   const auto places = samplePoints(kernel, 0, {.points = 2000, .seed = 9});
   CHECK(places.size() == 2000);
@@ -103,7 +112,8 @@ TEST_CASE("samples of large outputs hold corners and whole runs, without repeats
 }
 
 TEST_CASE("elements that need long sums of their own are fewer, but never none") {
-  const Kernel product = samples::contractKernel({{'i', 1024}, {'k', 65536}, {'n', 1024}}, "ik", "kn", "in");
+  const Kernel product =
+      samples::contractKernel({{'i', 1024}, {'k', 65536}, {'n', 1024}}, "ik", "kn", "in");
   const size_t count = samplePoints(product, 0, {.points = 100000, .seed = 1}).size();
   CHECK(count == (1 << 24) / 65536);
 }
@@ -111,6 +121,7 @@ TEST_CASE("elements that need long sums of their own are fewer, but never none")
 TEST_CASE("a product in f16 is held to its bound") {
   Run run(samples::contractKernel({{'i', 7}, {'k', 65}, {'n', 9}}, "ik", "kn", "in"));
   CHECK(run.check().passed());
-  run.outputs[0].set(std::vector<int64_t>{6, 8}, run.outputs[0].at(std::vector<int64_t>{6, 8}) + 0.05);
+  run.outputs[0].set(std::vector<int64_t>{6, 8},
+                     run.outputs[0].at(std::vector<int64_t>{6, 8}) + 0.05);
   CHECK(run.check().failing == 1);
 }

@@ -1,5 +1,5 @@
-// What selection from rows is offered: all of a complete profile and nothing else; what was pruned and what had to be modelled
-// is counted and named.
+// What selection from rows is offered: all of a complete profile and nothing else; what was pruned
+// and what had to be modelled is counted and named.
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
 #include "tests/support/NonEmpty.h"
@@ -40,33 +40,42 @@ select::Problem pair() {
   return builder.problem;
 }
 
-Profile profileOf(const select::Problem &problem) { return completeProfile(profileSpace({problem}, {}, *analyticCostModel(device()), {})); }
+Profile profileOf(const select::Problem &problem) {
+  return completeProfile(profileSpace({problem}, {}, *analyticCostModel(device()), {}));
+}
 
 std::unique_ptr<CostModel> modelOf(Profile profile, bool strict = false) {
   return measuredCostModel(device(), std::move(profile), "profile p", strict);
 }
 
-ProfileKernel &rowsOf(Profile &profile, const Kernel &kernel) { return profile.kernels.at(profileHash(kernelSubject(kernel).text)); }
+ProfileKernel &rowsOf(Profile &profile, const Kernel &kernel) {
+  return profile.kernels.at(profileHash(kernelSubject(kernel).text));
+}
 
 void keepRows(ProfileKernel &kernel, std::string_view layouts) {
-  std::erase_if(kernel.rows, [&](const auto &entry) { return splitLine(entry.first).layouts != layouts; });
+  std::erase_if(kernel.rows,
+                [&](const auto &entry) { return splitLine(entry.first).layouts != layouts; });
   REQUIRE_FALSE(kernel.rows.empty());
 }
 
 bool mentions(const std::vector<std::string> &notes, const std::string &part) {
-  return std::any_of(notes.begin(), notes.end(), [&](const std::string &note) { return note.find(part) != std::string::npos; });
+  return std::any_of(notes.begin(), notes.end(),
+                     [&](const std::string &note) { return note.find(part) != std::string::npos; });
 }
 
 size_t transposesIn(const select::Plan &plan) {
-  return size_t(std::count_if(plan.steps.begin(), plan.steps.end(), [](const select::Step &step) { return step.candidate < 0; }));
+  return size_t(std::count_if(plan.steps.begin(), plan.steps.end(),
+                              [](const select::Step &step) { return step.candidate < 0; }));
 }
 
 }  // namespace
 
 TEST_CASE("every pair of layouts that a tensor keeps is an item of the space") {
-  const ProfileSpace space = profileSpace({chain()}, {}, *analyticCostModel(device()), {.layoutFactor = 1, .mostLayouts = 1, .mostKnobs = 1});
+  const ProfileSpace space = profileSpace({chain()}, {}, *analyticCostModel(device()),
+                                          {.layoutFactor = 1, .mostLayouts = 1, .mostKnobs = 1});
   const select::Problem problem = chain();
-  const std::string subject = profileHash(kernelSubject(select::transposeKernel(problem.tensors.at(2))).text);
+  const std::string subject =
+      profileHash(kernelSubject(select::transposeKernel(problem.tensors.at(2))).text);
   std::set<std::string> pairs;
   for (const ProfileItem &item : space.items)
     if (item.subject == subject) pairs.insert(std::string(splitLine(item.line).layouts));
@@ -74,7 +83,8 @@ TEST_CASE("every pair of layouts that a tensor keeps is an item of the space") {
 }
 
 TEST_CASE("a complete profile leaves nothing to the model") {
-  const select::Selection selection = select::select(chain(), *modelOf(profileOf(chain()), true), {});
+  const select::Selection selection =
+      select::select(chain(), *modelOf(profileOf(chain()), true), {});
   const select::Statistics &statistics = selection.statistics();
   CHECK(statistics.coverageMeasured == 1);
   CHECK(statistics.measured > 0);
@@ -94,12 +104,14 @@ TEST_CASE("transposes without rows are pruned by name where the tensor has other
   CHECK(selection.statistics().coverageMeasured == 1);
   CHECK(selection.statistics().prunedTransposes > 0);
   CHECK(selection.statistics().modelledTransposes == 0);
-  CHECK(mentions(selection.statistics().notes, "1 of 2 transposes between its 2 layouts were not measured"));
+  CHECK(mentions(selection.statistics().notes,
+                 "1 of 2 transposes between its 2 layouts were not measured"));
 }
 
 TEST_CASE("transposes of a tensor that has no rows at all are modelled and counted") {
   Profile profile = profileOf(chain());
-  profile.kernels.erase(profileHash(kernelSubject(select::transposeKernel(chain().tensors.at(2))).text));
+  profile.kernels.erase(
+      profileHash(kernelSubject(select::transposeKernel(chain().tensors.at(2))).text));
   const auto model = modelOf(profile);
   const select::Selection selection = select::select(chain(), *model, {});
   CHECK(selection.statistics().coverageMeasured < 1);
@@ -107,9 +119,11 @@ TEST_CASE("transposes of a tensor that has no rows at all are modelled and count
   CHECK(selection.statistics().prunedTransposes == 0);
 }
 
-TEST_CASE("a transpose that every plan needs is modelled although it has no row, and the plan says so") {
+TEST_CASE(
+    "a transpose that every plan needs is modelled although it has no row, and the plan says so") {
   Profile profile = profileOf(pair());
-  // The first kernel leaves its result in one layout, the second reads the other; only the way back was measured.
+  // The first kernel leaves its result in one layout, the second reads the other; only the way back
+  // was measured.
   keepRows(rowsOf(profile, pair().candidates.at(0).kernel), "01>01");
   keepRows(rowsOf(profile, pair().candidates.at(1).kernel), "01,10>01");
   keepRows(rowsOf(profile, select::transposeKernel(pair().tensors.at(2))), "10>01");
@@ -121,11 +135,13 @@ TEST_CASE("a transpose that every plan needs is modelled although it has no row,
   CHECK(selection.statistics().coverageMeasured < 1);
   CHECK(selection.statistics().coverageMeasured > 0);
   CHECK(mentions(selection.statistics().notes, "no plan was found with measured transposes alone"));
-  for (const select::Step &step : nonEmpty(selection.best().steps)) CHECK(step.cost.measured == (step.candidate >= 0));
+  for (const select::Step &step : nonEmpty(selection.best().steps))
+    CHECK(step.cost.measured == (step.candidate >= 0));
   // Measured, it is taken from its row, and nothing is modelled.
   const auto complete = profileOf(pair());
   Profile whole = profile;
-  rowsOf(whole, select::transposeKernel(pair().tensors.at(2))) = complete.kernels.at(profileHash(kernelSubject(select::transposeKernel(pair().tensors.at(2))).text));
+  rowsOf(whole, select::transposeKernel(pair().tensors.at(2))) = complete.kernels.at(
+      profileHash(kernelSubject(select::transposeKernel(pair().tensors.at(2))).text));
   const auto wholeModel = modelOf(whole, true);
   const select::Selection measured = select::select(pair(), *wholeModel, {});
   CHECK(transposesIn(measured.best()) == 1);
@@ -137,7 +153,9 @@ TEST_CASE("layouts without rows are not kept, and a pin to one of them brings th
   Profile profile = profileOf(pair());
   for (const size_t candidate : {0u, 1u})
     std::erase_if(rowsOf(profile, pair().candidates.at(candidate).kernel).rows,
-                  [](const auto &entry) { return splitLine(entry.first).layouts.find("10") != std::string_view::npos; });
+                  [](const auto &entry) {
+                    return splitLine(entry.first).layouts.find("10") != std::string_view::npos;
+                  });
   const auto model = modelOf(profile);
   const select::Selection selection = select::select(pair(), *model, {});
   CHECK(selection.layoutPrices(2).size() == 1);
@@ -154,7 +172,8 @@ TEST_CASE("the fastest row of every kernel and layouts is enough for the same pl
   const Profile thin = parseProfile(printProfile(thinned(profile, 1)), "thin.txt");
   CHECK(thin.rowCount() < profile.rowCount());
   const auto whole = modelOf(profile), small = modelOf(thin);
-  const select::Selection a = select::select(chain(), *whole, {}), b = select::select(chain(), *small, {});
+  const select::Selection a = select::select(chain(), *whole, {}),
+                          b = select::select(chain(), *small, {});
   CHECK(b.best().seconds == Approx(a.best().seconds).epsilon(1e-9));
   CHECK(b.best().lowerBound == Approx(a.best().lowerBound).epsilon(1e-9));
   CHECK(b.statistics().coverageMeasured == 1);
@@ -166,16 +185,27 @@ TEST_CASE("rows of a tile that is not emitted any more are no offer") {
   Configuration configuration;
   for (const Configuration &one : enumerate(kernel, device()).legal)
     if (std::holds_alternative<HopperContractionKnobs>(one.knobs)) configuration = one;
-  Configuration refused = configuration;  // 192 sums a thread leave no registers for an epilogue with two results
-  refused.knobs = HopperContractionKnobs{.schedule = HopperSchedule::pingPong, .tileM = 128, .tileN = 192, .stages = 4, .staging = 4, .blocks = 132};
+  Configuration refused =
+      configuration;  // 192 sums a thread leave no registers for an epilogue with two results
+  refused.knobs = HopperContractionKnobs{.schedule = HopperSchedule::pingPong,
+                                         .tileM = 128,
+                                         .tileN = 192,
+                                         .stages = 4,
+                                         .staging = 4,
+                                         .blocks = 132};
   Profile profile{.device = "h200", .protocols = {{1, "pretended"}}, .kernels = {}};
   for (const Configuration &one : {configuration, refused})
-    addRow(profile, kernel, one, {.seconds = 1e-5, .n = 9, .spread = 0.01, .familyVersion = familyVersion(familyOf(one.knobs))});
+    addRow(profile, kernel, one,
+           {.seconds = 1e-5,
+            .n = 9,
+            .spread = 0.01,
+            .familyVersion = familyVersion(familyOf(one.knobs))});
   CHECK(rowsOf(profile, kernel).rows.size() == 2);
   const auto model = modelOf(profile);
   const std::vector<PricedConfiguration> &offered = model->measured(kernel);
   CHECK(offered.size() >= 1);
-  for (const PricedConfiguration &one : nonEmpty(offered)) CHECK(one.configuration.knobs == configuration.knobs);
+  for (const PricedConfiguration &one : nonEmpty(offered))
+    CHECK(one.configuration.knobs == configuration.knobs);
 }
 
 TEST_CASE("rows of a fused contraction serve every layout of the same form, and no other") {
@@ -186,7 +216,11 @@ TEST_CASE("rows of a fused contraction serve every layout of the same form, and 
   REQUIRE(all.size() > 2);
   Profile profile{.device = "h200", .protocols = {{1, "pretended"}}, .kernels = {}};
   const Configuration &row = all.front();
-  addRow(profile, kernel, row, {.seconds = 7e-5, .n = 9, .spread = 0.01, .familyVersion = familyVersion(familyOf(row.knobs))});
+  addRow(profile, kernel, row,
+         {.seconds = 7e-5,
+          .n = 9,
+          .spread = 0.01,
+          .familyVersion = familyVersion(familyOf(row.knobs))});
   const auto model = modelOf(profile);
   size_t same = 0, others = 0;
   for (const Configuration &one : nonEmpty(all)) {
@@ -200,7 +234,8 @@ TEST_CASE("rows of a fused contraction serve every layout of the same form, and 
   CHECK(same > 1);  // b and j merge in either order where x has them in the same one
   CHECK(others > 1);
   std::set<std::string> offered;
-  for (const PricedConfiguration &one : model->measured(kernel)) offered.insert(contractionForm(kernel, one.configuration));
+  for (const PricedConfiguration &one : model->measured(kernel))
+    offered.insert(contractionForm(kernel, one.configuration));
   CHECK(offered == std::set{contractionForm(kernel, row)});
   CHECK(model->measured(kernel).size() == same);
 }

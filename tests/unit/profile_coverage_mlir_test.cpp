@@ -1,4 +1,5 @@
-// What weft profile measures of a real layer is all that selection from those rows is offered, whatever the times are.
+// What weft profile measures of a real layer is all that selection from those rows is offered,
+// whatever the times are.
 #include "tests/support/NonEmpty.h"
 #include "tests/unit/ProfileRows.h"
 #include "tools/driver/Compilation.h"
@@ -17,7 +18,8 @@ void checkCovered(const std::string &preset, std::vector<std::string> dims) {
   target.profile = "none";
   Compilation compilation({.model = preset, .dims = std::move(dims)}, {}, target);
   compilation.import();
-  const std::vector<select::Problem> problems = compilation.problems(compilation.propose(Phase::import));
+  const std::vector<select::Problem> problems =
+      compilation.problems(compilation.propose(Phase::import));
   const ProfileSpace space = profileSpace(problems, {}, compilation.costModel(), {});
   const Profile profile = completeProfile(space);
   const auto whole = measuredCostModel(findDevice("h200"), profile, "profile p", true);
@@ -39,4 +41,6 @@ void checkCovered(const std::string &preset, std::vector<std::string> dims) {
 }  // namespace
 
 TEST_CASE("a complete profile covers bert-base") { checkCovered("bert-base", {"b=8", "j=512"}); }
-TEST_CASE("a complete profile covers one sequence of paper-encoder") { checkCovered("paper-encoder", {"b=1", "j=128"}); }
+TEST_CASE("a complete profile covers one sequence of paper-encoder") {
+  checkCovered("paper-encoder", {"b=1", "j=128"});
+}

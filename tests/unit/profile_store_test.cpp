@@ -1,10 +1,11 @@
-// The store: round trip with the text form, two writers, and files that are no store or are damaged.
+// The store: round trip with the text form, two writers, and files that are no store or are
+// damaged.
 #include "kernel/Error.h"
 #include "runtime/ProfileStore.h"
 #include "tests/support/TemporaryTestFolder.h"
 
-#include <catch2/catch.hpp>
 #include <sqlite3.h>
+#include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <fstream>
@@ -16,10 +17,18 @@ using weft::test::TemporaryTestFolder;
 
 namespace {
 
-StoredRow row(const std::string &configuration, double seconds, RowStatus status = RowStatus::measured) {
-  ProfileRow row{.status = status, .seconds = status == RowStatus::failed ? 0 : seconds, .n = 9, .spread = 0.01, .familyVersion = 1};
+StoredRow row(const std::string &configuration, double seconds,
+              RowStatus status = RowStatus::measured) {
+  ProfileRow row{.status = status,
+                 .seconds = status == RowStatus::failed ? 0 : seconds,
+                 .n = 9,
+                 .spread = 0.01,
+                 .familyVersion = 1};
   if (status == RowStatus::failed) row.reason = "it failed", row.n = 0, row.spread = 0;
-  return {.kernel = "0123456789abcdef", .kernelName = "relu", .configuration = configuration, .row = row};
+  return {.kernel = "0123456789abcdef",
+          .kernelName = "relu",
+          .configuration = configuration,
+          .row = row};
 }
 
 std::string refusal(const std::filesystem::path &path, const std::string &device = "h200") {
@@ -44,7 +53,8 @@ TEST_CASE("what is written is read, in the text form and again") {
   const auto path = folder.path() / "a.db";
   {
     ProfileStore store(path, ProfileStore::Mode::create, "h200");
-    store.write({row("loop 01>01", 1.23456e-6), row("loop 10>10", 2e-6, RowStatus::slow)}, "cold, 1980 MHz");
+    store.write({row("loop 01>01", 1.23456e-6), row("loop 10>10", 2e-6, RowStatus::slow)},
+                "cold, 1980 MHz");
     store.write({row("loop 01>10", 0, RowStatus::failed)}, "cold, 1755 MHz");
     store.write({row("loop 01>01", 3e-6)}, "cold, 1755 MHz");  // measured again
   }
@@ -66,7 +76,8 @@ TEST_CASE("what is written is read, in the text form and again") {
 TEST_CASE("two writers do not lose each other's rows") {
   const TemporaryTestFolder folder;
   const auto path = folder.path() / "a.db";
-  ProfileStore first(path, ProfileStore::Mode::create, "h200"), second(path, ProfileStore::Mode::create, "h200");
+  ProfileStore first(path, ProfileStore::Mode::create, "h200"),
+      second(path, ProfileStore::Mode::create, "h200");
   for (int i = 0; i < 20; ++i) {
     first.write({row(fmt::format("loop 01>01 threads={}", 2 * i + 1), 1e-6)}, "one");
     second.write({row(fmt::format("loop 01>01 threads={}", 2 * i + 2), 1e-6)}, "two");
@@ -86,7 +97,8 @@ TEST_CASE("what is no store, damaged, or of another device is refused and left a
   {
     ProfileStore store(path, ProfileStore::Mode::create, "h200");
     std::vector<StoredRow> rows;
-    for (int i = 0; i < 2000; ++i) rows.push_back(row(fmt::format("loop 01>01 threads={}", i), 1e-6));
+    for (int i = 0; i < 2000; ++i)
+      rows.push_back(row(fmt::format("loop 01>01 threads={}", i), 1e-6));
     store.write(rows, "cold");
   }
   CHECK(refusal(path).empty());
@@ -102,7 +114,8 @@ TEST_CASE("what is no store, damaged, or of another device is refused and left a
 
   const auto foreign = folder.path() / "foreign.db";
   std::string other = contentOf(path);
-  other[68] = 0, other[69] = 0, other[70] = 0, other[71] = 1;  // the application's id in SQLite's header
+  other[68] = 0, other[69] = 0, other[70] = 0,
+  other[71] = 1;  // the application's id in SQLite's header
   std::ofstream(foreign, std::ios::binary) << other;
   CHECK(refusal(foreign).find("another program") != std::string::npos);
 
@@ -185,11 +198,12 @@ TEST_CASE("rows of a store pass the checks of rows of a text") {
 TEST_CASE("a store that lacks a table or a column is bad input, named, and left as it is") {
   const TemporaryTestFolder folder;
   const auto good = storeOf(folder, "good.db");
-  for (const auto &[edit, lacks] : std::vector<std::pair<std::string, std::string>>{{"DROP TABLE rows", "no such table: rows"},
-                                                                                    {"DROP TABLE kernels", "no such table: kernels"},
-                                                                                    {"DROP TABLE protocols", "no such table: protocols"},
-                                                                                    {"DROP TABLE device", "no such table: device"},
-                                                                                    {"ALTER TABLE rows RENAME COLUMN seconds TO minutes", "no such column: seconds"}}) {
+  for (const auto &[edit, lacks] : std::vector<std::pair<std::string, std::string>>{
+           {"DROP TABLE rows", "no such table: rows"},
+           {"DROP TABLE kernels", "no such table: kernels"},
+           {"DROP TABLE protocols", "no such table: protocols"},
+           {"DROP TABLE device", "no such table: device"},
+           {"ALTER TABLE rows RENAME COLUMN seconds TO minutes", "no such column: seconds"}}) {
     const auto path = folder.path() / "edited.db";
     std::filesystem::copy_file(good, path, std::filesystem::copy_options::overwrite_existing);
     execute(path, edit);
@@ -206,7 +220,8 @@ TEST_CASE("a closed store is one file, after writers, readers and writers that w
   const TemporaryTestFolder folder;
   const auto files = [&] {
     std::vector<std::string> names;
-    for (const auto &entry : std::filesystem::directory_iterator(folder.path())) names.push_back(entry.path().filename());
+    for (const auto &entry : std::filesystem::directory_iterator(folder.path()))
+      names.push_back(entry.path().filename());
     std::sort(names.begin(), names.end());
     return names;
   };
@@ -223,7 +238,9 @@ TEST_CASE("a closed store is one file, after writers, readers and writers that w
     first.write({row("loop 10>10", 1e-6)}, "cold");
     CHECK(readProfile(path).rowCount() == 4);
     // What a writer that is killed now would leave.
-    for (const char *suffix : {"", "-wal", "-shm"}) std::filesystem::copy_file(path.string() + suffix, (folder.path() / "killed.db").string() + suffix);
+    for (const char *suffix : {"", "-wal", "-shm"})
+      std::filesystem::copy_file(path.string() + suffix,
+                                 (folder.path() / "killed.db").string() + suffix);
   }
   CHECK(files() == std::vector<std::string>{"a.db", "killed.db", "killed.db-shm", "killed.db-wal"});
   CHECK(readProfile(folder.path() / "killed.db").rowCount() == 4);

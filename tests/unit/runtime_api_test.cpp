@@ -1,4 +1,5 @@
-// The C interface on the stand-in for the driver: what a caller is told, launches on its pointers and in its captures, errors as text.
+// The C interface on the stand-in for the driver: what a caller is told, launches on its pointers
+// and in its captures, errors as text.
 #include "runtime/Artifact.h"
 #include "runtime/Files.h"
 #include "runtime/weft_runtime.h"
@@ -8,9 +9,9 @@
 
 #include <catch2/catch.hpp>
 
+#include <dlfcn.h>
 #include <array>
 #include <cstring>
-#include <dlfcn.h>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,8 @@ namespace {
 /// The stand-in, under the name by which the runtime asks for the driver.
 template <typename Function>
 Function driverFunction(const char *name) {
-  static void *const library = dlopen(WEFT_BINARY_DIR "/tests/fakecuda/libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
+  static void *const library =
+      dlopen(WEFT_BINARY_DIR "/tests/fakecuda/libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
   REQUIRE(library);
   return reinterpret_cast<Function>(dlsym(library, name));
 }
@@ -34,7 +36,8 @@ std::string writeExample(const TemporaryTestFolder &folder) {
   const std::string cubin = "first copy 1024\nsecond copy 1024\n";
   artifact.plan.target = "sm_90a";
   artifact.cubins = {{runtime::cubinName(cubin), cubin}};
-  for (runtime::PlanKernel &kernel : artifact.plan.kernels) kernel.cubin = runtime::cubinName(cubin);
+  for (runtime::PlanKernel &kernel : artifact.plan.kernels)
+    kernel.cubin = runtime::cubinName(cubin);
   runtime::writeArtifact(artifact, folder / "out");
   return (folder / "out").string();
 }
@@ -81,12 +84,15 @@ TEST_CASE("the C interface names tensors and launches on the caller's memory") {
   CHECK(weft_device_bytes(opened.artifact) > 0);
 }
 
-TEST_CASE("in the caller's capture kernels stand in its graph, also where a graph of ours is there already") {
+TEST_CASE(
+    "in the caller's capture kernels stand in its graph, also where a graph of ours is there "
+    "already") {
   const Opened opened;
   const auto counters = driverFunction<FakeCudaCounters *(*)()>("fakeCudaCounters");
   Elements in, out;
   void *const pointers[] = {in.bytes.data(), out.bytes.data()};
-  for (int launch = 0; launch < 2; ++launch) REQUIRE(weft_launch(opened.artifact, "forward", pointers, 2, nullptr) == 0);
+  for (int launch = 0; launch < 2; ++launch)
+    REQUIRE(weft_launch(opened.artifact, "forward", pointers, 2, nullptr) == 0);
   void *stream = nullptr, *graph = nullptr;
   driverFunction<int (*)(void **, unsigned)>("cuStreamCreate")(&stream, 0);
   driverFunction<int (*)(void *, int)>("cuStreamBeginCapture_v2")(stream, 0);
@@ -109,7 +115,8 @@ TEST_CASE("errors of the C interface are codes with a text") {
   const Opened opened;
   void *const none[] = {nullptr, nullptr};
   CHECK(weft_launch(opened.artifact, "forward", none, 1, nullptr) == 2);
-  CHECK_THAT(weft_last_error(), Catch::Contains("takes 1 inputs and 1 outputs, 1 pointers were given"));
+  CHECK_THAT(weft_last_error(),
+             Catch::Contains("takes 1 inputs and 1 outputs, 1 pointers were given"));
   CHECK(weft_launch(opened.artifact, "forward", none, 2, nullptr) == 2);
   CHECK(weft_launch(opened.artifact, "backward", none, 2, nullptr) == 2);
   CHECK(weft_set_parameter(opened.artifact, "wq", none) == 2);

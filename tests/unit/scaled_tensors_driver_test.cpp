@@ -13,10 +13,19 @@ using namespace weft::runtime;
 
 namespace {
 
-PlanTensor tensorOf(const std::string &name, std::vector<std::string> axes, std::vector<int64_t> extents, std::vector<int> order, std::vector<int64_t> strides,
-                    int buffer, int64_t offset = 0) {
-  PlanTensor tensor{.name = name, .logical = name, .dtype = "f16", .axes = std::move(axes), .extents = std::move(extents), .order = std::move(order),
-                    .strides = std::move(strides), .role = "temporary", .buffer = buffer, .offset = offset};
+PlanTensor tensorOf(const std::string &name, std::vector<std::string> axes,
+                    std::vector<int64_t> extents, std::vector<int> order,
+                    std::vector<int64_t> strides, int buffer, int64_t offset = 0) {
+  PlanTensor tensor{.name = name,
+                    .logical = name,
+                    .dtype = "f16",
+                    .axes = std::move(axes),
+                    .extents = std::move(extents),
+                    .order = std::move(order),
+                    .strides = std::move(strides),
+                    .role = "temporary",
+                    .buffer = buffer,
+                    .offset = offset};
   tensor.bytes = logicalBytes(tensor);
   return tensor;
 }
@@ -35,7 +44,9 @@ std::set<int64_t> placesOf(const PlanTensor &tensor) {
 
 }  // namespace
 
-TEST_CASE("parts of a stack cover the smaller stack as they covered the larger, in every order of its axes") {
+TEST_CASE(
+    "parts of a stack cover the smaller stack as they covered the larger, in every order of its "
+    "axes") {
   std::vector<int> order = {0, 1, 2};
   int orders = 0;
   do {
@@ -43,7 +54,9 @@ TEST_CASE("parts of a stack cover the smaller stack as they covered the larger, 
     const std::vector<int64_t> strides = stridesOf(Layout{.order = order}, extents);
     Plan plan;
     plan.tensors.push_back(tensorOf("all", {"p", "h", "i"}, extents, order, strides, 0));
-    for (int n = 0; n < 3; ++n) plan.tensors.push_back(tensorOf("q", {"p", "h", "i"}, part, order, strides, 0, 16 * n * strides[1]));
+    for (int n = 0; n < 3; ++n)
+      plan.tensors.push_back(
+          tensorOf("q", {"p", "h", "i"}, part, order, strides, 0, 16 * n * strides[1]));
     const std::vector<int64_t> small = {3, 9, 5}, smallPart = {3, 3, 5};
     scaleTensors(plan, {small, smallPart, smallPart, smallPart});
     CHECK(plan.tensors[0].strides == stridesOf(Layout{.order = order}, small));
@@ -76,15 +89,20 @@ TEST_CASE("an axis in two pieces stays in two pieces, and a chunk stays a chunk"
 
 TEST_CASE("a view that is no whole part any more is named") {
   Plan plan;
-  plan.tensors = {tensorOf("all", {"h", "j"}, {4, 32}, {0, 1}, {32, 1}, 0), tensorOf("chunk", {"h", "j"}, {1, 32}, {0, 1}, {32, 1}, 0, 3 * 32)};
-  CHECK_THROWS_WITH(scaleTensors(plan, {{2, 5}, {1, 5}}), Catch::Contains("'chunk'") && Catch::Contains("axis h of 'all'"));
+  plan.tensors = {tensorOf("all", {"h", "j"}, {4, 32}, {0, 1}, {32, 1}, 0),
+                  tensorOf("chunk", {"h", "j"}, {1, 32}, {0, 1}, {32, 1}, 0, 3 * 32)};
+  CHECK_THROWS_WITH(scaleTensors(plan, {{2, 5}, {1, 5}}),
+                    Catch::Contains("'chunk'") && Catch::Contains("axis h of 'all'"));
 }
 
 TEST_CASE("what shared memory keeps its place, unless a result is too small for it now") {
   Plan plan;
-  plan.tensors = {tensorOf("a", {"j"}, {1024}, {0}, {1}, 0), tensorOf("b", {"j"}, {1024}, {0}, {1}, 1), tensorOf("y", {"i"}, {4096}, {0}, {1}, 2)};
+  plan.tensors = {tensorOf("a", {"j"}, {1024}, {0}, {1}, 0),
+                  tensorOf("b", {"j"}, {1024}, {0}, {1}, 1),
+                  tensorOf("y", {"i"}, {4096}, {0}, {1}, 2)};
   plan.tensors[2].role = "result";
-  plan.placements = {{.buffer = 0, .in = "workspace", .offset = 4096}, {.buffer = 1, .in = "y", .offset = 2048}};
+  plan.placements = {{.buffer = 0, .in = "workspace", .offset = 4096},
+                     {.buffer = 1, .in = "y", .offset = 2048}};
   scaleTensors(plan, {{200}, {200}, {4096}});
   CHECK(plan.placements.size() == 2);
   scaleTensors(plan, {{200}, {200}, {512}});

@@ -1,12 +1,12 @@
-// Selection at full size: the forward encoder layer of "Data Movement Is All You Need" (B=8, L=512, I=1024), written down op
-// by op. Checks what holds whatever the prices are; prints what it took.
+// Selection at full size: the forward encoder layer of "Data Movement Is All You Need" (B=8, L=512,
+// I=1024), written down op by op. Checks what holds whatever the prices are; prints what it took.
 #include "passes/configure/Family.h"
 #include "passes/select/Selection.h"
 #include "tests/support/NonEmpty.h"
 #include "tests/unit/SampleKernels.h"
 
-#include <catch2/catch.hpp>
 #include <fmt/format.h>
+#include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <iostream>
@@ -18,7 +18,8 @@ using select::Problem;
 
 namespace {
 
-const std::map<char, int64_t> extents = {{'b', 8}, {'j', 512}, {'k', 512}, {'h', 16}, {'p', 64}, {'w', 64}, {'i', 1024}, {'u', 4096}};
+const std::map<char, int64_t> extents = {{'b', 8},  {'j', 512}, {'k', 512},  {'h', 16},
+                                         {'p', 64}, {'w', 64},  {'i', 1024}, {'u', 4096}};
 
 /// One use of a tensor: its name and the letters it has in this op.
 struct Use {
@@ -58,8 +59,9 @@ const std::vector<Line> lines = {
 };
 
 const std::vector<std::vector<int>> fusedSets = {
-    {7, 8}, {11, 12}, {12, 13}, {13, 14}, {11, 12, 13}, {12, 13, 14}, {11, 12, 13, 14}, {16, 17}, {17, 18}, {16, 17, 18},
-    {20, 21}, {21, 22}, {22, 23}, {20, 21, 22}, {21, 22, 23}, {20, 21, 22, 23}};
+    {7, 8},           {11, 12},     {12, 13},     {13, 14},        {11, 12, 13}, {12, 13, 14},
+    {11, 12, 13, 14}, {16, 17},     {17, 18},     {16, 17, 18},    {20, 21},     {21, 22},
+    {22, 23},         {20, 21, 22}, {21, 22, 23}, {20, 21, 22, 23}};
 
 class EncoderBuilder {
 public:
@@ -91,7 +93,8 @@ private:
     if (found != numbers.end()) return found->second;
     select::Tensor fresh;
     fresh.name = use.tensor;
-    for (char letter : use.letters) fresh.axes.push_back({std::string(1, letter), extents.at(letter)});
+    for (char letter : use.letters)
+      fresh.axes.push_back({std::string(1, letter), extents.at(letter)});
     problem.tensors.push_back(fresh);
     return numbers[use.tensor] = static_cast<int>(problem.tensors.size()) - 1;
   }
@@ -118,7 +121,8 @@ private:
       }
     for (int op : ops) addOp(builder, lines[static_cast<size_t>(op)], valueOf);
     result.outputs = {numbers.at(lines[static_cast<size_t>(ops.back())].output.tensor)};
-    result.kernel = builder.build({valueOf.at(lines[static_cast<size_t>(ops.back())].output.tensor)});
+    result.kernel =
+        builder.build({valueOf.at(lines[static_cast<size_t>(ops.back())].output.tensor)});
     problem.candidates.push_back(result);
   }
 
@@ -135,9 +139,11 @@ private:
       for (char letter : line.inputs[0].letters)
         if (line.output.letters.find(letter) == std::string::npos) reduced += letter;
     }
-    valueOf[line.output.tensor] = builder.op(line.op, operatorClass, operands, line.output.tensor, line.output.letters, reduced);
+    valueOf[line.output.tensor] = builder.op(line.op, operatorClass, operands, line.output.tensor,
+                                             line.output.letters, reduced);
     double points = 2;
-    for (char letter : line.output.letters + (line.op == "contract" ? reduced : "")) points *= static_cast<double>(extents.at(letter));
+    for (char letter : line.output.letters + (line.op == "contract" ? reduced : ""))
+      points *= static_cast<double>(extents.at(letter));
     builder.last().flop = points;
   }
 
@@ -153,21 +159,29 @@ TEST_CASE("an encoder layer: many configurations, fused kernels, a plan near its
   const select::Selection selection = select::select(problem, *model, {});
   const select::Plan &best = selection.best();
   const select::Statistics &statistics = selection.statistics();
-  std::cout << fmt::format("{} configurations of {} kernels, {} states, {} edges, {} dominated, {} beyond the beam, {:.3f} s; plan "
-                           "{:.1f} us of {} steps, bound {:.1f} us\n",
-                           statistics.configurations, statistics.kernels, statistics.states, statistics.edges, statistics.dominated,
-                           statistics.beamCut, statistics.seconds, best.seconds * 1e6, best.steps.size(), best.lowerBound * 1e6);
+  std::cout << fmt::format(
+      "{} configurations of {} kernels, {} states, {} edges, {} dominated, {} beyond the beam, "
+      "{:.3f} s; plan "
+      "{:.1f} us of {} steps, bound {:.1f} us\n",
+      statistics.configurations, statistics.kernels, statistics.states, statistics.edges,
+      statistics.dominated, statistics.beamCut, statistics.seconds, best.seconds * 1e6,
+      best.steps.size(), best.lowerBound * 1e6);
   for (const select::Step &step : best.steps) {
     if (step.candidate < 0) {
-      std::cout << fmt::format("  transpose {}\n", problem.tensors[static_cast<size_t>(step.tensor)].name);
+      std::cout << fmt::format("  transpose {}\n",
+                               problem.tensors[static_cast<size_t>(step.tensor)].name);
       continue;
     }
     const Kernel &kernel = problem.candidates[static_cast<size_t>(step.candidate)].kernel;
     std::string layouts;
-    for (size_t i = 0; i < kernel.inputs.size(); ++i) layouts += " " + print(step.configuration.inputs[i], kernel, kernel.values[kernel.inputs[i]]);
-    layouts += " -> " + print(step.configuration.outputs[0], kernel, kernel.values[kernel.outputs[0]]);
-    std::cout << fmt::format("  {:42} {:8.2f} us {} | {} | runner-up {} +{:.2f} us\n", kernel.name, step.cost.seconds * 1e6, layouts,
-                             describe(kernel, step.configuration.knobs), step.runnerUp, step.runnerUpLoss * 1e6);
+    for (size_t i = 0; i < kernel.inputs.size(); ++i)
+      layouts += " " + print(step.configuration.inputs[i], kernel, kernel.values[kernel.inputs[i]]);
+    layouts +=
+        " -> " + print(step.configuration.outputs[0], kernel, kernel.values[kernel.outputs[0]]);
+    std::cout << fmt::format("  {:42} {:8.2f} us {} | {} | runner-up {} +{:.2f} us\n", kernel.name,
+                             step.cost.seconds * 1e6, layouts,
+                             describe(kernel, step.configuration.knobs), step.runnerUp,
+                             step.runnerUpLoss * 1e6);
   }
   CHECK(statistics.configurations >= 2000);
   CHECK(best.lowerBound <= best.seconds);
@@ -175,7 +189,8 @@ TEST_CASE("an encoder layer: many configurations, fused kernels, a plan near its
   // Memory-bound chains are worth fusing on any device.
   const auto isChosen = [&](const std::string &name) {
     return std::any_of(best.steps.begin(), best.steps.end(), [&](const select::Step &step) {
-      return step.candidate >= 0 && problem.candidates[static_cast<size_t>(step.candidate)].name == name;
+      return step.candidate >= 0 &&
+             problem.candidates[static_cast<size_t>(step.candidate)].name == name;
     });
   };
   CHECK(isChosen("bias_dropout_residual_layer_norm"));
@@ -185,7 +200,9 @@ TEST_CASE("an encoder layer: many configurations, fused kernels, a plan near its
   for (const select::Step &step : nonEmpty(best.steps)) {
     if (step.candidate < 0) continue;
     const std::string &name = problem.candidates[static_cast<size_t>(step.candidate)].name;
-    if (name != "bias_relu_dropout" && name != "softmax_dropout" && name != "bias_dropout_residual_layer_norm") continue;
+    if (name != "bias_relu_dropout" && name != "softmax_dropout" &&
+        name != "bias_dropout_residual_layer_norm")
+      continue;
     const auto &knobs = std::get<LoopKnobs>(step.configuration.knobs);
     CHECK(knobs.vectorWidth >= 8);
     CHECK(knobs.laneAxis == knobs.vectorAxis);

@@ -1,4 +1,5 @@
-// Selection against an exhaustive search on random small problems, and its answers on problems made by hand.
+// Selection against an exhaustive search on random small problems, and its answers on problems made
+// by hand.
 #include "kernel/Error.h"
 #include "passes/configure/Family.h"
 #include "tests/support/NonEmpty.h"
@@ -29,7 +30,8 @@ Options everything() {
 /// Every order of kernels, every layout, every transpose, with memory of what is left to do.
 class ExhaustiveSearch {
 public:
-  ExhaustiveSearch(const Problem &problem, const CostModel &model) : problem(problem), model(model) {
+  ExhaustiveSearch(const Problem &problem, const CostModel &model)
+      : problem(problem), model(model) {
     for (const auto &tensor : problem.tensors) {
       std::vector<int64_t> extents;
       for (const Axis &axis : tensor.axes) extents.push_back(axis.extent);
@@ -55,8 +57,10 @@ private:
     for (size_t t = 0; t < problem.tensors.size(); ++t)
       if (problem.tensors[t].isResult && !(state.second[t] & 1)) isDone = false;
     if (isDone) best = 0;
-    for (const auto &candidate : problem.candidates) best = std::min(best, withKernel(state, candidate));
-    for (size_t t = 0; t < problem.tensors.size(); ++t) best = std::min(best, withTranspose(state, t));
+    for (const auto &candidate : problem.candidates)
+      best = std::min(best, withKernel(state, candidate));
+    for (size_t t = 0; t < problem.tensors.size(); ++t)
+      best = std::min(best, withTranspose(state, t));
     return memory[state] = best;
   }
 
@@ -84,11 +88,13 @@ private:
       const size_t inputs = candidate.inputs.size();
       if (operand == inputs + candidate.outputs.size()) {
         next.first |= ops;
-        best = std::min(best, model.cost(candidate.kernel, configuration).seconds + remaining(next));
+        best =
+            std::min(best, model.cost(candidate.kernel, configuration).seconds + remaining(next));
         return;
       }
       const bool isInput = operand < inputs;
-      const auto tensor = static_cast<size_t>(isInput ? candidate.inputs[operand] : candidate.outputs[operand - inputs]);
+      const auto tensor = static_cast<size_t>(isInput ? candidate.inputs[operand]
+                                                      : candidate.outputs[operand - inputs]);
       for (unsigned l = 0; l < layouts[tensor].size(); ++l) {
         if (isInput && !(state.second[tensor] >> l & 1)) continue;
         State chosen = next;
@@ -105,7 +111,11 @@ private:
   double transposeSeconds(size_t t, unsigned from, unsigned to) const {
     Kernel kernel = identityKernel({{'j', 4}, {'i', 8}}, "ji");
     kernel.name = "transpose_" + problem.tensors[t].name;
-    return model.cost(kernel, {.inputs = {layouts[t][from]}, .outputs = {layouts[t][to]}, .knobs = TransposeKnobs{}}).seconds;
+    return model
+        .cost(
+            kernel,
+            {.inputs = {layouts[t][from]}, .outputs = {layouts[t][to]}, .knobs = TransposeKnobs{}})
+        .seconds;
   }
 
   const Problem &problem;
@@ -127,7 +137,8 @@ Problem randomProblem(std::mt19937_64 &random) {
   std::set<int> used;
   for (const auto &inputs : builder.problem.opInputs) used.insert(inputs.begin(), inputs.end());
   for (int tensor : tensors)
-    if (!used.contains(tensor) && !builder.problem.tensors[static_cast<size_t>(tensor)].isArgument) builder.result(tensor);
+    if (!used.contains(tensor) && !builder.problem.tensors[static_cast<size_t>(tensor)].isArgument)
+      builder.result(tensor);
   builder.everyOpAlone();
   for (int extra = 0; extra < 3; ++extra) {
     std::set<int> members;
@@ -137,7 +148,8 @@ Problem randomProblem(std::mt19937_64 &random) {
   return builder.problem;
 }
 
-/// Replays a plan: every operand is there in the layout that the kernel reads, every op runs once, results end row-major.
+/// Replays a plan: every operand is there in the layout that the kernel reads, every op runs once,
+/// results end row-major.
 void checkValid(const Problem &problem, const Plan &plan) {
   std::vector<std::set<Layout>> present(problem.tensors.size());
   for (size_t t = 0; t < problem.tensors.size(); ++t)
@@ -153,7 +165,8 @@ void checkValid(const Problem &problem, const Plan &plan) {
     }
     const select::Candidate &candidate = problem.candidates[static_cast<size_t>(step.candidate)];
     for (size_t i = 0; i < candidate.inputs.size(); ++i)
-      CHECK(present[static_cast<size_t>(candidate.inputs[i])].contains(step.configuration.inputs[i]));
+      CHECK(
+          present[static_cast<size_t>(candidate.inputs[i])].contains(step.configuration.inputs[i]));
     for (size_t o = 0; o < candidate.outputs.size(); ++o)
       present[static_cast<size_t>(candidate.outputs[o])].insert(step.configuration.outputs[o]);
     for (int op : candidate.ops) ++timesRun[static_cast<size_t>(op)];
@@ -185,7 +198,8 @@ TEST_CASE("the shortest path is the exhaustive minimum, its plan is valid, the b
     const HashedPrices prices(random());
     const Selection selection = select::select(problem, prices, everything());
     INFO("round " << round);
-    CHECK(selection.best().seconds == Approx(ExhaustiveSearch(problem, prices).best()).epsilon(1e-12));
+    CHECK(selection.best().seconds ==
+          Approx(ExhaustiveSearch(problem, prices).best()).epsilon(1e-12));
     checkValid(problem, selection.best());
     CHECK(selection.best().lowerBound <= selection.best().seconds * (1 + 1e-12));
     CHECK(selection.best().lowerBound > 0);
@@ -236,18 +250,21 @@ TEST_CASE("what-if answers equal new selections under the same restriction") {
     for (const Layout &layout : nonEmpty(allDenseLayouts(2))) {
       Problem pinned = chain();
       pinned.tensors[1].pinned = layout;
-      // The pin holds where the tensor exists; a plan that fuses it away meets it too, in both answers.
+      // The pin holds where the tensor exists; a plan that fuses it away meets it too, in both
+      // answers.
       const double seconds = select::select(pinned, prices, everything()).best().seconds;
       const auto loss = selection.whatIfLayout(1, layout);
       REQUIRE(loss);
-      CHECK(selection.best().seconds + *loss <= seconds * (1 + 1e-12));  // a pinned tensor may not be transposed either
+      CHECK(selection.best().seconds + *loss <=
+            seconds * (1 + 1e-12));  // a pinned tensor may not be transposed either
     }
     for (bool fused : {false, true}) {
       Options options = everything();
       (fused ? options.forceFused : options.forbidFused).insert({0, 1});
       const auto loss = selection.whatIfFused(0, 1, fused);
       REQUIRE(loss);
-      CHECK(selection.best().seconds + *loss == Approx(select::select(chain(), prices, options).best().seconds).epsilon(1e-12));
+      CHECK(selection.best().seconds + *loss ==
+            Approx(select::select(chain(), prices, options).best().seconds).epsilon(1e-12));
     }
     const auto layouts = selection.layoutPrices(1);
     REQUIRE(!layouts.empty());
@@ -255,7 +272,9 @@ TEST_CASE("what-if answers equal new selections under the same restriction") {
   }
 }
 
-TEST_CASE("what must be stored is an operand of every kernel that computes it, in its pinned layout, as if the others were no candidates") {
+TEST_CASE(
+    "what must be stored is an operand of every kernel that computes it, in its pinned layout, as "
+    "if the others were no candidates") {
   std::mt19937_64 random(19);
   int stored = 0, changed = 0;
   for (int round = 0; round < 30; ++round) {
@@ -267,20 +286,29 @@ TEST_CASE("what must be stored is an operand of every kernel that computes it, i
       pinned.tensors[t].pinned = Layout{.order = {1, 0}};
       filtered = pinned;
       pinned.tensors[t].mustBeStored = true;
-      const auto writer = std::ranges::find_if(free.opOutputs, [&](const std::vector<int> &outputs) { return outputs.front() == static_cast<int>(t); }) - free.opOutputs.begin();
+      const auto writer = std::ranges::find_if(free.opOutputs,
+                                               [&](const std::vector<int> &outputs) {
+                                                 return outputs.front() == static_cast<int>(t);
+                                               }) -
+                          free.opOutputs.begin();
       std::erase_if(filtered.candidates, [&](const select::Candidate &candidate) {
-        return std::ranges::count(candidate.ops, static_cast<int>(writer)) > 0 && std::ranges::count(candidate.outputs, static_cast<int>(t)) == 0;
+        return std::ranges::count(candidate.ops, static_cast<int>(writer)) > 0 &&
+               std::ranges::count(candidate.outputs, static_cast<int>(t)) == 0;
       });
-      if (std::ranges::none_of(filtered.candidates, [&](const select::Candidate &one) { return std::ranges::count(one.outputs, static_cast<int>(t)) > 0; })) {
+      if (std::ranges::none_of(filtered.candidates, [&](const select::Candidate &one) {
+            return std::ranges::count(one.outputs, static_cast<int>(t)) > 0;
+          })) {
         CHECK_THROWS_AS(select::select(pinned, prices, everything()), Error);  // nobody reads it
         continue;
       }
       const Selection selection = select::select(pinned, prices, everything());
-      CHECK(selection.best().seconds == Approx(select::select(filtered, prices, everything()).best().seconds).epsilon(1e-12));
+      CHECK(selection.best().seconds ==
+            Approx(select::select(filtered, prices, everything()).best().seconds).epsilon(1e-12));
       int writers = 0;
       for (const Step &step : nonEmpty(selection.best().steps)) {
         if (step.candidate < 0) continue;
-        const select::Candidate &candidate = selection.problem().candidates[static_cast<size_t>(step.candidate)];
+        const select::Candidate &candidate =
+            selection.problem().candidates[static_cast<size_t>(step.candidate)];
         for (size_t n = 0; n < candidate.outputs.size(); ++n) {
           if (candidate.outputs[n] != static_cast<int>(t)) continue;
           ++writers;
@@ -291,14 +319,17 @@ TEST_CASE("what must be stored is an operand of every kernel that computes it, i
       stored += writers;
       Problem asBefore = pinned;
       asBefore.tensors[t].mustBeStored = false;
-      changed += selection.best().seconds > select::select(asBefore, prices, everything()).best().seconds * (1 + 1e-9);
+      changed += selection.best().seconds >
+                 select::select(asBefore, prices, everything()).best().seconds * (1 + 1e-9);
     }
   }
   CHECK(stored > 10);
   CHECK(changed > 5);  // else it would have been stored anyway
 }
 
-TEST_CASE("a search that is short of memory finds a plan, holds what it is given, and claims no more than is so") {
+TEST_CASE(
+    "a search that is short of memory finds a plan, holds what it is given, and claims no more "
+    "than is so") {
   std::mt19937_64 random(31);
   int cut = 0, worse = 0;
   for (int round = 0; round < 20; ++round) {
@@ -326,21 +357,27 @@ TEST_CASE("a search that is short of memory finds a plan, holds what it is given
   CHECK(worse > 0);
 }
 
-TEST_CASE("with pins, variants that are slower without or by their bound are not searched, and the best plan is the same") {
+TEST_CASE(
+    "with pins, variants that are slower without or by their bound are not searched, and the best "
+    "plan is the same") {
   std::mt19937_64 random(17);
   int skipped = 0, byBound = 0;
   for (int round = 0; round < 20; ++round) {
     const HashedPrices prices(random());
     std::vector<select::VariantProblem> free, pinned;
-    for (int variant = 0; variant < 4; ++variant) free.push_back({.problem = randomProblem(random), .options = everything()});
+    for (int variant = 0; variant < 4; ++variant)
+      free.push_back({.problem = randomProblem(random), .options = everything()});
     pinned = free;
     for (size_t v = 0; v < free.size(); ++v) {
       pinned[v].withoutPins = select::select(free[v].problem, prices, everything()).best().seconds;
-      const auto temporary = std::ranges::find_if(pinned[v].problem.tensors, [](const select::Tensor &one) { return !one.isArgument && !one.isResult; });
+      const auto temporary = std::ranges::find_if(
+          pinned[v].problem.tensors,
+          [](const select::Tensor &one) { return !one.isArgument && !one.isResult; });
       if (temporary != pinned[v].problem.tensors.end()) temporary->pinned = Layout{.order = {1, 0}};
     }
     std::vector<double> bests;
-    for (const select::VariantProblem &one : pinned) bests.push_back(select::select(one.problem, prices, everything()).best().seconds);
+    for (const select::VariantProblem &one : pinned)
+      bests.push_back(select::select(one.problem, prices, everything()).best().seconds);
     const double best = std::ranges::min(bests);
     const select::VariantSelections selections = select::selectVariants(pinned, prices);
     double found = INFINITY;
@@ -357,26 +394,31 @@ TEST_CASE("with pins, variants that are slower without or by their bound are not
   CHECK(byBound > 0);
 }
 
-TEST_CASE("the bound of several variants is the least of all, also where another variant has the best plan") {
+TEST_CASE(
+    "the bound of several variants is the least of all, also where another variant has the best "
+    "plan") {
   std::mt19937_64 random(23);
   int ofAnother = 0, skipped = 0;
   for (int round = 0; round < 40; ++round) {
     INFO("round " << round);
     const HashedPrices prices(random());
     std::vector<select::VariantProblem> variants;
-    for (int variant = 0; variant < 3; ++variant) variants.push_back({.problem = randomProblem(random), .options = everything()});
+    for (int variant = 0; variant < 3; ++variant)
+      variants.push_back({.problem = randomProblem(random), .options = everything()});
     std::vector<Plan> bests;
     for (select::VariantProblem &one : variants) {
       bests.push_back(select::select(one.problem, prices, everything()).best());
       if (round % 2) one.withoutPins = bests.back().seconds;  // then variants may be skipped
     }
-    const Plan &best = std::ranges::min(bests, {}, &Plan::seconds), &lowest = std::ranges::min(bests, {}, &Plan::lowerBound);
+    const Plan &best = std::ranges::min(bests, {}, &Plan::seconds),
+               &lowest = std::ranges::min(bests, {}, &Plan::lowerBound);
     const select::VariantSelections selections = select::selectVariants(variants, prices);
     for (size_t v = 0; v < variants.size(); ++v) {
       CHECK(selections.lowerBound <= bests[v].seconds * (1 + 1e-12));
       skipped += selections.skipped[v];
       if (selections.solved[v]) {
-        CHECK(selections.solved[v]->best().lowerBound == Approx(bests[v].lowerBound).epsilon(1e-12));  // each keeps its own
+        CHECK(selections.solved[v]->best().lowerBound ==
+              Approx(bests[v].lowerBound).epsilon(1e-12));  // each keeps its own
         CHECK(selections.lowerBound <= bests[v].lowerBound);
       }
     }
@@ -400,18 +442,22 @@ TEST_CASE("with pins, no variant is left out that has one of the plans to be com
     std::vector<double> all;
     for (int variant = 0; variant < 5; ++variant) {
       variants.push_back({.problem = randomProblem(random), .options = everything()});
-      variants.back().withoutPins = select::select(variants.back().problem, prices, everything()).best().seconds;
+      variants.back().withoutPins =
+          select::select(variants.back().problem, prices, everything()).best().seconds;
       auto &tensors = variants.back().problem.tensors;
-      const auto temporary = std::ranges::find_if(tensors, [](const select::Tensor &one) { return !one.isArgument && !one.isResult; });
+      const auto temporary = std::ranges::find_if(
+          tensors, [](const select::Tensor &one) { return !one.isArgument && !one.isResult; });
       if (temporary != tensors.end()) temporary->pinned = Layout{.order = {1, 0}};
-      plans.push_back(select::select(variants.back().problem, prices, everything()).kBest(compared.plans));
+      plans.push_back(
+          select::select(variants.back().problem, prices, everything()).kBest(compared.plans));
       for (const Plan &plan : plans.back()) all.push_back(plan.seconds);
     }
     std::ranges::sort(all);
     const select::VariantSelections selections = select::selectVariants(variants, prices, compared);
     for (size_t v = 0; v < variants.size(); ++v) {
       skipped += selections.skipped[v];
-      if (selections.skipped[v]) CHECK(plans[v].front().seconds > std::min(all[2], all[0] * 1.5) * (1 - 1e-12));
+      if (selections.skipped[v])
+        CHECK(plans[v].front().seconds > std::min(all[2], all[0] * 1.5) * (1 - 1e-12));
     }
   }
   CHECK(skipped > 5);
@@ -461,7 +507,11 @@ TEST_CASE("a parameter is packed at no cost, and the packing is in the plan") {
     CHECK(selection.best().seconds <= asArgument);
     double cheapest = INFINITY;  // over all layouts of w; the result is row-major or transposed
     for (const Layout &layout : allDenseLayouts(2))
-      cheapest = std::min(cheapest, prices.cost(builder.problem.candidates[0].kernel, {.inputs = {layout}, .outputs = {rowMajor(2)}, .knobs = LoopKnobs{}}).seconds);
+      cheapest = std::min(
+          cheapest, prices
+                        .cost(builder.problem.candidates[0].kernel,
+                              {.inputs = {layout}, .outputs = {rowMajor(2)}, .knobs = LoopKnobs{}})
+                        .seconds);
     CHECK(selection.best().seconds <= cheapest * (1 + 1e-12));
     for (const Step &step : nonEmpty(selection.best().steps)) {
       if (step.candidate >= 0 || step.tensor != 0) continue;
@@ -487,7 +537,8 @@ TEST_CASE("the memory limit filters plans and names the smallest peak") {
     FAIL("one temporary is always needed");
   } catch (const Error &error) {
     CHECK(error.kind == ErrorKind::unsupported);
-    CHECK(std::string(error.what()).find(fmt::format("{} bytes", tensorBytes)) != std::string::npos);
+    CHECK(std::string(error.what()).find(fmt::format("{} bytes", tensorBytes)) !=
+          std::string::npos);
   }
 }
 
@@ -514,24 +565,28 @@ TEST_CASE("free tied tensors get one layout") {
     const HashedPrices prices(seed);
     const Selection selection = select::select(problem, prices, options);
     const Step &first = selection.best().steps.front();
-    const Layout arrives = first.configuration.inputs[0], leaves = selection.best().steps.back().configuration.outputs[0];
+    const Layout arrives = first.configuration.inputs[0],
+                 leaves = selection.best().steps.back().configuration.outputs[0];
     CHECK(arrives == leaves);
   }
 }
 
 TEST_CASE("selection is deterministic, drawing included") {
   const HashedPrices prices(17);
-  const Selection a = select::select(chain(), prices, everything()), b = select::select(chain(), prices, everything());
+  const Selection a = select::select(chain(), prices, everything()),
+                  b = select::select(chain(), prices, everything());
   CHECK(a.dot() == b.dot());
   REQUIRE(a.best().steps.size() == b.best().steps.size());
-  for (size_t i = 0; i < a.best().steps.size(); ++i) CHECK(a.best().steps[i].configuration == b.best().steps[i].configuration);
+  for (size_t i = 0; i < a.best().steps.size(); ++i)
+    CHECK(a.best().steps[i].configuration == b.best().steps[i].configuration);
   CHECK(a.dot().find("digraph") == 0);
 }
 
 TEST_CASE("every kernel step has a runner-up that loses time") {
   const HashedPrices prices(19);
   const Selection selection = select::select(chain(), prices, everything());
-  for (const Step &step : nonEmpty(selection.best().steps, [](const Step &one) { return one.candidate >= 0; })) {
+  for (const Step &step :
+       nonEmpty(selection.best().steps, [](const Step &one) { return one.candidate >= 0; })) {
     CHECK(!step.runnerUp.empty());
     CHECK(step.runnerUpLoss >= 0);
   }
@@ -541,7 +596,9 @@ TEST_CASE("the analytic model agrees with itself when it is asked one configurat
   /// The same prices without the promise that they may be added up.
   class OneByOne : public CostModel {
   public:
-    Cost cost(const Kernel &kernel, const Configuration &configuration) const override { return model->cost(kernel, configuration); }
+    Cost cost(const Kernel &kernel, const Configuration &configuration) const override {
+      return model->cost(kernel, configuration);
+    }
     const Device &device() const override { return model->device(); }
     std::string description() const override { return "one by one"; }
     std::unique_ptr<CostModel> model = analyticCostModel(findDevice("h200"));
@@ -555,5 +612,6 @@ TEST_CASE("the analytic model agrees with itself when it is asked one configurat
   const OneByOne slow;
   const auto fast = analyticCostModel(findDevice("h200"));
   const double bySum = select::select(builder.problem, *fast, everything()).best().seconds;
-  CHECK(bySum == Approx(select::select(builder.problem, slow, everything()).best().seconds).epsilon(1e-9));
+  CHECK(bySum ==
+        Approx(select::select(builder.problem, slow, everything()).best().seconds).epsilon(1e-9));
 }

@@ -1,15 +1,16 @@
-// The profile that ships is enough for what it is said to cover: every profiled workload's prices are measured, what compile chooses for it
-// by default is as near to the best that weft could choose as profiles/gaps.txt says, and estimates are as far from measurements as
-// tools/driver/EstimateError.h says. Gaps only shrink: a larger one fails, a smaller one asks for a new figure in the table, which
-// `unit-shipped_profile '[update]'` writes, keeping the causes.
+// The profile that ships is enough for what it is said to cover: every profiled workload's prices
+// are measured, what compile chooses for it by default is as near to the best that weft could
+// choose as profiles/gaps.txt says, and estimates are as far from measurements as
+// tools/driver/EstimateError.h says. Gaps only shrink: a larger one fails, a smaller one asks for a
+// new figure in the table, which `unit-shipped_profile '[update]'` writes, keeping the causes.
 #include "tests/support/NonEmpty.h"
 #include "tools/driver/Compilation.h"
 #include "tools/driver/EstimateError.h"
 #include "tools/driver/Planning.h"
 #include "tools/driver/ProfileModel.h"
 
-#include <catch2/catch.hpp>
 #include <fmt/format.h>
+#include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -28,18 +29,27 @@ constexpr double namedGap = 2;  // percent above which a gap has a cause
 struct Workload {
   std::string preset, batch, length;
   bool train = false;
-  std::string name() const { return fmt::format("{}{} {} {}", preset, train ? " --train" : "", batch, length); }
+  std::string name() const {
+    return fmt::format("{}{} {} {}", preset, train ? " --train" : "", batch, length);
+  }
 };
 
 std::vector<Workload> workloads(const std::string &preset = "") {
   std::vector<Workload> all;
   for (const std::string one : {"bert-base", "bert-large", "paper-encoder"})
-    for (const auto &[batch, length] : {std::pair("b=8", "j=512"), {"b=96", "j=128"}, {"b=1", "j=128"}, {"b=1", "j=256"},
-                                        {"b=1", "j=512"}, {"b=1", "j=1024"}, {"b=1", "j=2048"}, {"b=1", "j=4096"}})
+    for (const auto &[batch, length] : {std::pair("b=8", "j=512"),
+                                        {"b=96", "j=128"},
+                                        {"b=1", "j=128"},
+                                        {"b=1", "j=256"},
+                                        {"b=1", "j=512"},
+                                        {"b=1", "j=1024"},
+                                        {"b=1", "j=2048"},
+                                        {"b=1", "j=4096"}})
       all.push_back({.preset = one, .batch = batch, .length = length});
   all.push_back({.preset = "paper-encoder", .batch = "b=8", .length = "j=512", .train = true});
   all.push_back({.preset = "paper-encoder", .batch = "b=96", .length = "j=128", .train = true});
-  if (!preset.empty()) std::erase_if(all, [&](const Workload &one) { return one.preset != preset || one.train; });
+  if (!preset.empty())
+    std::erase_if(all, [&](const Workload &one) { return one.preset != preset || one.train; });
   return all;
 }
 
@@ -64,7 +74,10 @@ Chosen choose(const Workload &workload, const std::string &profile = "") {
   compilation->import();
   Selected selected = compilation->select(compilation->propose(Phase::import));
   PlannedKernels planned = chosenPlan(*compilation, selected);
-  return {.compilation = std::move(compilation), .selected = std::move(selected), .plan = std::move(planned.plan), .kernels = std::move(planned.kernels)};
+  return {.compilation = std::move(compilation),
+          .selected = std::move(selected),
+          .plan = std::move(planned.plan),
+          .kernels = std::move(planned.kernels)};
 }
 
 void checkMeasured(const Chosen &chosen) {
@@ -79,7 +92,9 @@ void checkMeasured(const Chosen &chosen) {
   CHECK(priced > 1000);
   CHECK(double(measured) >= 0.95 * double(priced));
   CHECK(chosen.selected.best().selection.statistics().mostGain <= 0.01);
-  const auto isMeasured = [](const ChosenKernel &kernel) { return kernel.cost.measured || std::holds_alternative<ViewKnobs>(kernel.configuration.knobs); };
+  const auto isMeasured = [](const ChosenKernel &kernel) {
+    return kernel.cost.measured || std::holds_alternative<ViewKnobs>(kernel.configuration.knobs);
+  };
   REQUIRE_FALSE(chosen.kernels.empty());
   CHECK(std::ranges::all_of(chosen.kernels, isMeasured));
 }
@@ -88,9 +103,10 @@ void checkMeasured(const Chosen &chosen) {
 struct Gap {
   std::string workload;
   double microseconds = 0, bound = 0;
-  double gap = 0;      ///< of the plan over the bound
-  double chunks = 0;   ///< of it: by running in chunks
-  double views = 0;    ///< of it: by strided views at their own prices, and by a dearer path for the sake of memory
+  double gap = 0;     ///< of the plan over the bound
+  double chunks = 0;  ///< of it: by running in chunks
+  double views = 0;   ///< of it: by strided views at their own prices, and by a dearer path for the
+                      ///< sake of memory
   double layouts = 0;  ///< of it: because kernels want different layouts
   std::string cause;
 };
@@ -99,16 +115,26 @@ double rounded(double value) { return std::round(value * 100) / 100; }
 
 Gap gapOf(const Workload &workload, const Chosen &chosen) {
   const double bound = chosen.selected.lowerBound, plan = chosen.plan.predictedSeconds;
-  const double whole = planOf(*chosen.compilation, chosen.selected.best(), chosen.selected.path(), 1, false).plan.predictedSeconds;
-  const double searched = chosen.selected.variants.front().selection.best().seconds;  // the best of all variants, as the search adds it up
-  return {.workload = workload.name(), .microseconds = rounded(plan * 1e6), .bound = rounded(bound * 1e6), .gap = rounded(100 * (plan / bound - 1)),
-          .chunks = rounded(100 * (plan - whole) / bound), .views = rounded(100 * (whole - searched) / bound),
-          .layouts = rounded(100 * (searched - bound) / bound), .cause = {}};
+  const double whole =
+      planOf(*chosen.compilation, chosen.selected.best(), chosen.selected.path(), 1, false)
+          .plan.predictedSeconds;
+  const double searched =
+      chosen.selected.variants.front().selection.best().seconds;  // the best of all variants, as
+                                                                  // the search adds it up
+  return {.workload = workload.name(),
+          .microseconds = rounded(plan * 1e6),
+          .bound = rounded(bound * 1e6),
+          .gap = rounded(100 * (plan / bound - 1)),
+          .chunks = rounded(100 * (plan - whole) / bound),
+          .views = rounded(100 * (whole - searched) / bound),
+          .layouts = rounded(100 * (searched - bound) / bound),
+          .cause = {}};
 }
 
 std::string print(const Gap &gap) {
-  return fmt::format("{:<33} {:>8.2f} {:>8.2f} {:>6.2f} {:>6.2f} {:>6.2f} {:>7.2f}  {}", gap.workload, gap.microseconds, gap.bound, gap.gap, gap.chunks, gap.views, gap.layouts,
-                     gap.cause.empty() ? "-" : gap.cause);
+  return fmt::format("{:<33} {:>8.2f} {:>8.2f} {:>6.2f} {:>6.2f} {:>6.2f} {:>7.2f}  {}",
+                     gap.workload, gap.microseconds, gap.bound, gap.gap, gap.chunks, gap.views,
+                     gap.layouts, gap.cause.empty() ? "-" : gap.cause);
 }
 
 std::vector<Gap> readTable() {
@@ -121,7 +147,8 @@ std::vector<Gap> readTable() {
     std::string word;
     while (words >> word && !word.starts_with("j=")) gap.workload += word + " ";
     gap.workload += word;
-    words >> gap.microseconds >> gap.bound >> gap.gap >> gap.chunks >> gap.views >> gap.layouts >> std::ws;
+    words >> gap.microseconds >> gap.bound >> gap.gap >> gap.chunks >> gap.views >> gap.layouts >>
+        std::ws;
     std::getline(words, gap.cause);
     if (gap.cause == "-") gap.cause.clear();
     table.push_back(std::move(gap));
@@ -138,7 +165,8 @@ Gap known(const Workload &workload) {
 /// A figure of the table: it may not grow, and a smaller one belongs into the table.
 void checkShrunk(const std::string &what, double found, double said) {
   INFO(what << ": " << found << ", the table says " << said);
-  if (found < said) FAIL("smaller: run unit-shipped_profile '[update]' to put it into profiles/gaps.txt");
+  if (found < said)
+    FAIL("smaller: run unit-shipped_profile '[update]' to put it into profiles/gaps.txt");
   CHECK(found <= said);
 }
 
@@ -168,11 +196,14 @@ double medianOf(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-/// The fastest measurement of the kernel in the layouts of a configuration, whatever its knobs; nothing if there is none.
-std::optional<double> measuredLikeThis(const CostModel &model, const Kernel &kernel, const Configuration &configuration) {
+/// The fastest measurement of the kernel in the layouts of a configuration, whatever its knobs;
+/// nothing if there is none.
+std::optional<double> measuredLikeThis(const CostModel &model, const Kernel &kernel,
+                                       const Configuration &configuration) {
   std::optional<double> best;
   for (const PricedConfiguration &one : model.measured(kernel))
-    if (one.configuration.inputs == configuration.inputs && one.configuration.outputs == configuration.outputs && (!best || one.cost.seconds < *best))
+    if (one.configuration.inputs == configuration.inputs &&
+        one.configuration.outputs == configuration.outputs && (!best || one.cost.seconds < *best))
       best = one.cost.seconds;
   return best;
 }
@@ -188,7 +219,8 @@ EstimateError errorOfEstimates(size_t &kernelsFound) {
     double estimate = 0, measurement = 0;
     for (const select::Step &step : chosen.selected.path().steps) {
       if (step.candidate < 0 || step.cost.seconds <= 0) continue;
-      const std::optional<double> known = measuredLikeThis(*measured, problem.candidates[size_t(step.candidate)].kernel, step.configuration);
+      const std::optional<double> known = measuredLikeThis(
+          *measured, problem.candidates[size_t(step.candidate)].kernel, step.configuration);
       if (!known) continue;
       kernels.push_back(std::abs(step.cost.seconds / *known - 1));
       estimate += step.cost.seconds;
@@ -202,10 +234,17 @@ EstimateError errorOfEstimates(size_t &kernelsFound) {
 
 }  // namespace
 
-TEST_CASE("bert-base is measured, and its plans are as near to the bound as the table says") { checkPreset("bert-base"); }
-TEST_CASE("bert-large is measured, and its plans are as near to the bound as the table says") { checkPreset("bert-large"); }
-TEST_CASE("paper-encoder is measured, and its plans are as near to the bound as the table says") { checkPreset("paper-encoder"); }
-TEST_CASE("training steps of paper-encoder are measured, and as near to the bound as the table says") {
+TEST_CASE("bert-base is measured, and its plans are as near to the bound as the table says") {
+  checkPreset("bert-base");
+}
+TEST_CASE("bert-large is measured, and its plans are as near to the bound as the table says") {
+  checkPreset("bert-large");
+}
+TEST_CASE("paper-encoder is measured, and its plans are as near to the bound as the table says") {
+  checkPreset("paper-encoder");
+}
+TEST_CASE(
+    "training steps of paper-encoder are measured, and as near to the bound as the table says") {
   size_t checked = 0;
   for (const Workload &workload : workloads())
     if (workload.train) checkShipped(workload), ++checked;
@@ -221,15 +260,18 @@ TEST_CASE("the table has every profiled workload once, with a cause for every ga
     INFO(all[index].name());
     CHECK(table[index].workload == all[index].name());
     CHECK((table[index].gap > namedGap) == !table[index].cause.empty());
-    CHECK(std::abs(table[index].chunks + table[index].views + table[index].layouts - table[index].gap) < 0.025);
-    CHECK(std::abs(100 * (table[index].microseconds / table[index].bound - 1) - table[index].gap) < 0.03);
+    CHECK(std::abs(table[index].chunks + table[index].views + table[index].layouts -
+                   table[index].gap) < 0.025);
+    CHECK(std::abs(100 * (table[index].microseconds / table[index].bound - 1) - table[index].gap) <
+          0.03);
   }
 }
 
 TEST_CASE("estimates are as far from measurements as is said of them") {
   size_t kernels = 0;
   const EstimateError error = errorOfEstimates(kernels);
-  INFO(fmt::format("{} kernels, median error {:.4f}, of plans {:.4f}", kernels, error.kernel, error.plan));
+  INFO(fmt::format("{} kernels, median error {:.4f}, of plans {:.4f}", kernels, error.kernel,
+                   error.plan));
   CHECK(kernels > 100);
   CHECK(std::abs(error.kernel - typicalEstimateError.kernel) < 0.005);
   CHECK(std::abs(error.plan - typicalEstimateError.plan) < 0.005);
@@ -238,12 +280,14 @@ TEST_CASE("estimates are as far from measurements as is said of them") {
 TEST_CASE("writes smaller gaps into the table", "[.][update]") {
   std::string text;
   std::ifstream file(tablePath);
-  for (std::string line; std::getline(file, line) && (line.empty() || line.starts_with('#'));) text += line + "\n";
+  for (std::string line; std::getline(file, line) && (line.empty() || line.starts_with('#'));)
+    text += line + "\n";
   for (const Workload &workload : nonEmpty(workloads())) {
     Gap gap = gapOf(workload, choose(workload));
     const Gap before = known(workload);
     INFO(print(gap));
-    if (!before.workload.empty()) CHECK(gap.gap <= before.gap);  // write a larger one by hand, with its reason
+    if (!before.workload.empty())
+      CHECK(gap.gap <= before.gap);  // write a larger one by hand, with its reason
     gap.cause = gap.gap > namedGap ? (before.cause.empty() ? "?" : before.cause) : "";
     text += print(gap) + "\n";
   }

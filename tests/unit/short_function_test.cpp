@@ -1,4 +1,5 @@
-// Which ops of a fused contraction are computed in their short forms, and that the reference grants their errors to these alone.
+// Which ops of a fused contraction are computed in their short forms, and that the reference grants
+// their errors to these alone.
 #include "kernel/ShortFunction.h"
 #include "kernel/reference/PointEvaluator.h"
 #include "tests/unit/SampleContractions.h"
@@ -23,30 +24,39 @@ std::optional<std::string> spelled(const Kernel &kernel) {
 
 TEST_CASE("results of 16 bits that nobody but sums reads come in short form") {
   CHECK(spelled(samples::productBiasGelu(extents, DType::f16, true)) == "weft::geluForHalf({0})");
-  CHECK(spelled(samples::productBiasGelu(extents, DType::bf16, false)) == "weft::geluForBfloat16({0})");
+  CHECK(spelled(samples::productBiasGelu(extents, DType::bf16, false)) ==
+        "weft::geluForBfloat16({0})");
   CHECK_FALSE(spelled(samples::productBiasGelu(extents, DType::f32, false)));
-  CHECK(spelled(samples::productGeluGradient(extents, DType::f16)) == "{0} * weft::slope::geluForHalf({1})");
-  CHECK(spelled(samples::productGeluGradientColumnSum(extents, DType::bf16)) == "{0} * weft::slope::geluForBfloat16({1})");
+  CHECK(spelled(samples::productGeluGradient(extents, DType::f16)) ==
+        "{0} * weft::slope::geluForHalf({1})");
+  CHECK(spelled(samples::productGeluGradientColumnSum(extents, DType::bf16)) ==
+        "{0} * weft::slope::geluForBfloat16({1})");
   CHECK_FALSE(spelled(samples::productGeluGradient(extents, DType::f32)));
 
   // A gate behind it reads more than 16 bits of it.
   samples::FusedContraction gated("gated", extents, DType::f16);
   const int gate = gated.input("gate", "bju"), active = gated.gelu(gated.product());
-  CHECK_FALSE(spelled(gated.build({gated.map("mul", "{0} * {1}", {active, gate}, "gated"), active})));
+  CHECK_FALSE(
+      spelled(gated.build({gated.map("mul", "{0} * {1}", {active, gate}, "gated"), active})));
 
-  // A derivative at what is not stored may be at any number of fp32, which a short form of f16 does not hold.
+  // A derivative at what is not stored may be at any number of fp32, which a short form of f16 does
+  // not hold.
   samples::FusedContraction recomputed("recomputed", extents, DType::f16);
   const int dy = recomputed.input("dy", "bju");
-  CHECK_FALSE(spelled(recomputed.build({recomputed.map("gelu_dx", "{0} * weft::slope::gelu({1})", {dy, recomputed.product()}, "d_biased")})));
+  CHECK_FALSE(spelled(recomputed.build({recomputed.map("gelu_dx", "{0} * weft::slope::gelu({1})",
+                                                       {dy, recomputed.product()}, "d_biased")})));
 
   Kernel other = samples::productGeluGradient(extents, DType::f16);
   other.values[size_t(other.body.back().operands[1])].dtype = DType::f32;
   CHECK_FALSE(spelled(other));
 }
 
-TEST_CASE("without a contraction, and of sums that leave in more bits, nothing comes in short form") {
+TEST_CASE(
+    "without a contraction, and of sums that leave in more bits, nothing comes in short form") {
   samples::KernelBuilder loop("loop", {{'b', 2}, {'u', 8}});
-  const int x = loop.input("x", "bu", DType::f16), active = loop.op("gelu", OperatorClass::elementwise, {x}, "active", "bu", "", DType::f16);
+  const int x = loop.input("x", "bu", DType::f16),
+            active =
+                loop.op("gelu", OperatorClass::elementwise, {x}, "active", "bu", "", DType::f16);
   loop.last().spelling = "weft::gelu({0})";
   CHECK_FALSE(spelled(loop.build({active})));
 
@@ -57,20 +67,24 @@ TEST_CASE("without a contraction, and of sums that leave in more bits, nothing c
 
 TEST_CASE("the reference grants short forms their errors, and nothing else") {
   const auto errorOf = [&](const Kernel &kernel) {
-    std::vector<reference::ElementReader> readers(kernel.inputs.size(), [](std::span<const int64_t>) { return 0.5; });
+    std::vector<reference::ElementReader> readers(kernel.inputs.size(),
+                                                  [](std::span<const int64_t>) { return 0.5; });
     reference::PointEvaluator evaluator(kernel, readers, {.seed = 1, .step = 0, .stream = 0});
     const std::array<int64_t, 3> at = {0, 0, 0};
     return evaluator.output(0, at);
   };
-  const reference::Point half = errorOf(samples::productGeluGradient(extents, DType::f16)), whole = errorOf(samples::productGeluGradient(extents, DType::f32));
+  const reference::Point half = errorOf(samples::productGeluGradient(extents, DType::f16)),
+                         whole = errorOf(samples::productGeluGradient(extents, DType::f32));
   CHECK(half.value == whole.value);
   const double granted = shortError(DType::f16, half.value, 0.5);  // times the product, which is 1
   CHECK(half.error - whole.error == Approx(granted));
   CHECK(granted > 10 * whole.error);
 
-  samples::FusedContraction gated("gated", extents, DType::f16), alone("alone", extents, DType::f16);
+  samples::FusedContraction gated("gated", extents, DType::f16),
+      alone("alone", extents, DType::f16);
   const int active = gated.gelu(gated.product());
-  const reference::Point long16 = errorOf(gated.build({active, gated.map("mul", "{0} * {1}", {active, active}, "square")}));
+  const reference::Point long16 =
+      errorOf(gated.build({active, gated.map("mul", "{0} * {1}", {active, active}, "square")}));
   const reference::Point short16 = errorOf(alone.build({alone.gelu(alone.product())}));
   CHECK(short16.value == long16.value);
   CHECK(short16.error - long16.error == Approx(shortError(DType::f16, short16.value, 0)));

@@ -1,5 +1,5 @@
-// A stacked result is views without copies: in the best plan of every variant of every preset, no slice and no concatenation
-// of a stacked projection runs a kernel.
+// A stacked result is views without copies: in the best plan of every variant of every preset, no
+// slice and no concatenation of a stacked projection runs a kernel.
 #include "kernel/Device.h"
 #include "passes/Passes.h"
 #include "passes/select/Selection.h"
@@ -41,8 +41,8 @@ TEST_CASE("no plan of a preset copies the parts of a stacked result") {
     options.attention = "unfused";
     for (const Variant &variant : nonEmpty(proposeVariants(*loaded->module, options))) {
       GraphOp graph = graphOf(*variant.module);
-      const select::Selection selection =
-          select::select(toProblem(graph, variant.rewrites, proposeFusions(graph, FuseOptions{})), *model, {});
+      const select::Selection selection = select::select(
+          toProblem(graph, variant.rewrites, proposeFusions(graph, FuseOptions{})), *model, {});
       const Parts parts = partsOf(selection.problem(), selection.best());
       INFO(known.name << ": " << selection.problem().name);
       CHECK(parts.copies == std::vector<std::string>{});

@@ -1,5 +1,6 @@
-// Contractions with several strides along a group of axes: factors and boxes, every element of a map, what is refused and why, keys, the
-// layouts that are offered, and that a profile offers them by their rows alone.
+// Contractions with several strides along a group of axes: factors and boxes, every element of a
+// map, what is refused and why, keys, the layouts that are offered, and that a profile offers them
+// by their rows alone.
 #include "codegen/Emit.h"
 #include "kernel/ConfigurationText.h"
 #include "kernel/ContractionRegion.h"
@@ -16,20 +17,25 @@
 #include <set>
 
 using namespace weft;
+using samples::stridedConfiguration, samples::stridedKernel, samples::stridedProducts,
+    samples::stridedProjection;
 using weft::test::nonEmpty;
-using samples::stridedConfiguration, samples::stridedKernel, samples::stridedProducts, samples::stridedProjection;
 
 namespace {
 
-const std::map<char, int64_t> layer{{'b', 8}, {'h', 16}, {'i', 1024}, {'j', 512}, {'k', 512}, {'p', 64}, {'w', 2}},
+const std::map<char, int64_t> layer{{'b', 8},   {'h', 16}, {'i', 1024}, {'j', 512},
+                                    {'k', 512}, {'p', 64}, {'w', 2}},
     small{{'b', 3}, {'h', 2}, {'i', 72}, {'j', 32}, {'k', 40}, {'p', 64}, {'w', 2}},
     wide{{'b', 2}, {'h', 3}, {'i', 136}, {'j', 192}, {'k', 72}, {'p', 128}, {'w', 4}};
 
 const Device &device() { return findDevice("h200"); }
 
 /// The projection behind attention: rows (b,j) and k (h,p) of a [b,h,j,p].
-Kernel projection(const std::map<char, int64_t> &extents = layer) { return stridedKernel(stridedProducts[0], extents); }
-constexpr HopperContractionKnobs usual{.schedule = HopperSchedule::pingPong, .tileM = 128, .tileN = 128, .stages = 6, .staging = 2};
+Kernel projection(const std::map<char, int64_t> &extents = layer) {
+  return stridedKernel(stridedProducts[0], extents);
+}
+constexpr HopperContractionKnobs usual{
+    .schedule = HopperSchedule::pingPong, .tileM = 128, .tileN = 128, .stages = 6, .staging = 2};
 
 std::vector<std::pair<int64_t, int64_t>> pairs(const GroupFactors &group) {
   std::vector<std::pair<int64_t, int64_t>> result;
@@ -39,14 +45,17 @@ std::vector<std::pair<int64_t, int64_t>> pairs(const GroupFactors &group) {
 using Pairs = std::vector<std::pair<int64_t, int64_t>>;
 
 std::string refusalOf(const Kernel &kernel, const Configuration &configuration) {
-  return hopperRefusal(kernel, configuration, std::get<HopperContractionKnobs>(configuration.knobs), device().sharedMemoryPerBlock);
+  return hopperRefusal(kernel, configuration, std::get<HopperContractionKnobs>(configuration.knobs),
+                       device().sharedMemoryPerBlock);
 }
-std::string refusalOf(const samples::StridedProduct &product, const std::map<char, int64_t> &extents, DType type = DType::f16) {
+std::string refusalOf(const samples::StridedProduct &product,
+                      const std::map<char, int64_t> &extents, DType type = DType::f16) {
   const Kernel kernel = stridedKernel(product, extents, type);
   return refusalOf(kernel, stridedConfiguration(kernel, usual));
 }
 
-/// Offset of an index along the group's factors, as memory has it; nothing where it is out of bounds.
+/// Offset of an index along the group's factors, as memory has it; nothing where it is out of
+/// bounds.
 std::optional<int64_t> offsetOf(const GroupFactors &group, int64_t index) {
   int64_t offset = 0;
   for (size_t i = 0; i < group.size(); ++i) {
@@ -58,8 +67,10 @@ std::optional<int64_t> offsetOf(const GroupFactors &group, int64_t index) {
   return offset;
 }
 
-/// Offset of a box's element, as the copy engine finds it: coordinates of the box's first index along each group, then the place in the box.
-std::optional<int64_t> offsetInBox(const TensorMap &map, const std::vector<int64_t> &at, int64_t element) {
+/// Offset of a box's element, as the copy engine finds it: coordinates of the box's first index
+/// along each group, then the place in the box.
+std::optional<int64_t> offsetInBox(const TensorMap &map, const std::vector<int64_t> &at,
+                                   int64_t element) {
   int64_t offset = 0;
   for (size_t d = 0; d < map.box.size(); ++d) {
     const int64_t index = at[d] + element % map.box[d];
@@ -71,7 +82,8 @@ std::optional<int64_t> offsetInBox(const TensorMap &map, const std::vector<int64
 }
 
 void addCoordinates(std::vector<int64_t> &at, const GroupFactors &group, int64_t index) {
-  for (size_t i = 0; i < group.size(); index /= group[i++].extent) at.push_back(i + 1 < group.size() ? index % group[i].extent : index);
+  for (size_t i = 0; i < group.size(); index /= group[i++].extent)
+    at.push_back(i + 1 < group.size() ? index % group[i].extent : index);
 }
 
 int64_t extentOf(const GroupFactors &group) {
@@ -80,7 +92,8 @@ int64_t extentOf(const GroupFactors &group) {
   return extent;
 }
 
-/// Every element of every box of a map: where 64 columns and `rows` rows of the merged groups would lie, in that order.
+/// Every element of every box of a map: where 64 columns and `rows` rows of the merged groups would
+/// lie, in that order.
 void checkBoxes(const MapGroups &groups, int rows) {
   const TensorMap map = mapOf(DType::f16, groups, rows);
   REQUIRE(map.box.size() == map.extents.size());
@@ -103,9 +116,12 @@ void checkBoxes(const MapGroups &groups, int rows) {
         addCoordinates(at, groups.rows, row);
         addCoordinates(at, groups.batch, batch);
         for (int64_t element = 0; element < elements; ++element) {
-          const auto ofColumn = offsetOf(groups.columns, column + element % 64), ofRow = offsetOf(groups.rows, row + element / 64);
+          const auto ofColumn = offsetOf(groups.columns, column + element % 64),
+                     ofRow = offsetOf(groups.rows, row + element / 64);
           const std::optional<int64_t> wanted =
-              ofColumn && ofRow ? std::optional(*ofColumn + *ofRow + offsetOf(groups.batch, batch).value()) : std::nullopt;
+              ofColumn && ofRow
+                  ? std::optional(*ofColumn + *ofRow + offsetOf(groups.batch, batch).value())
+                  : std::nullopt;
           wrong += wanted == offsetInBox(map, at, element) ? 0 : 1;
         }
       }
@@ -116,7 +132,8 @@ void checkBoxes(const MapGroups &groups, int rows) {
 
 TEST_CASE("groups have the fewest strides that every operand allows, in the order of the result") {
   const Kernel kernel = projection();
-  const FactoredProduct product = factoredProduct(kernel, stridedConfiguration(kernel, usual)).value();
+  const FactoredProduct product =
+      factoredProduct(kernel, stridedConfiguration(kernel, usual)).value();
   CHECK(product.extents == std::array<int64_t, 4>{1, 4096, 1024, 1024});
   CHECK(pairs(product.a[mGroup]) == Pairs{{512, 64}, {8, 16 * 512 * 64}});
   CHECK(pairs(product.a[kGroup]) == Pairs{{64, 1}, {16, 512 * 64}});
@@ -132,9 +149,11 @@ TEST_CASE("groups have the fewest strides that every operand allows, in the orde
   const FactoredProduct plain = factoredProduct(kernel, merged).value();
   CHECK_FALSE(hasSeveralStrides(plain.a));
   CHECK(matrixProduct(kernel, merged)->strideAm == plain.a[mGroup].front().stride);
-  CHECK(*productOfResult(kernel, merged) == MatrixProduct{.m = 4096, .n = 1024, .k = 1024, .strideCm = 1024, .strideCn = 1});
+  CHECK(*productOfResult(kernel, merged) ==
+        MatrixProduct{.m = 4096, .n = 1024, .k = 1024, .strideCm = 1024, .strideCn = 1});
   CHECK(productOfResult(kernel, merged)->strideCm == matrixProduct(kernel, merged)->strideCm);
-  // Of k the order is that of the operand which leaves fewer strides: w [p,h,i] counts h fastest, a [b,j,h,p] p.
+  // Of k the order is that of the operand which leaves fewer strides: w [p,h,i] counts h fastest, a
+  // [b,j,h,p] p.
   Configuration other = merged;
   other.inputs[1].order = {1, 0, 2};
   const FactoredProduct both = factoredProduct(kernel, other).value();
@@ -143,7 +162,8 @@ TEST_CASE("groups have the fewest strides that every operand allows, in the orde
 }
 
 TEST_CASE("a range of a group is a box where factors and side divide each other") {
-  const GroupFactors positions{{.extent = 32, .stride = 64}, {.extent = 6, .stride = 4096}, {.extent = 5, .stride = 65536}};
+  const GroupFactors positions{
+      {.extent = 32, .stride = 64}, {.extent = 6, .stride = 4096}, {.extent = 5, .stride = 65536}};
   CHECK(boxSides(positions, 16) == std::vector{16, 1, 1});
   CHECK(boxSides(positions, 64) == std::vector{32, 2, 1});
   CHECK(boxSides(positions, 192) == std::vector{32, 6, 1});
@@ -158,12 +178,15 @@ TEST_CASE("boxes hold the elements of merged groups in their order, and nothing 
   for (const auto &extents : {small, wide})
     for (const samples::StridedProduct &one : stridedProducts) {
       const Kernel kernel = stridedKernel(one, extents);
-      const HopperProduct product = *hopperProduct(kernel, stridedConfiguration(kernel, usual)).product;
+      const HopperProduct product =
+          *hopperProduct(kernel, stridedConfiguration(kernel, usual)).product;
       INFO(one.what);
       CHECK(product.hasSeveralStrides());
       for (const HopperOperand *operand : {&product.a, &product.b})
         if (operand->hasSeveralStrides())
-          for (const int side : {64, 128, 192, 256}) checkBoxes(mapGroups(*operand), operand->isAlongK() ? boxRows(mapGroups(*operand), side) : 64);
+          for (const int side : {64, 128, 192, 256})
+            checkBoxes(mapGroups(*operand),
+                       operand->isAlongK() ? boxRows(mapGroups(*operand), side) : 64);
       if (product.resultHasSeveralStrides()) checkBoxes(mapGroups(product), 64);
     }
   const Kernel kernel = projection(wide);  // 192 rows are no tiles of 128, but three boxes of 64
@@ -175,7 +198,8 @@ TEST_CASE("boxes hold the elements of merged groups in their order, and nothing 
 
 TEST_CASE("the map of a parameter and the text name the same dimensions") {
   const Kernel kernel = projection();
-  const codegen::EmittedKernel emitted = codegen::emit(kernel, stridedConfiguration(kernel, usual), "sm_90a");
+  const codegen::EmittedKernel emitted =
+      codegen::emit(kernel, stridedConfiguration(kernel, usual), "sm_90a");
   const auto &map = emitted.parameters.at(0).map;
   REQUIRE(map);
   CHECK(map->extents == std::vector<int64_t>{64, 16, 512, 8});
@@ -199,53 +223,81 @@ TEST_CASE("what a tensor map does not take is refused with the axis and the limi
   };
   CHECK(refusalOf(stridedProducts[0], layer) == "");
   CHECK(refusalOf(stridedProducts[0], with(layer, 'p', 72)) ==
-        "operand A: 72 of p in a row; with several strides along that group rows of whole 64 are taken");
+        "operand A: 72 of p in a row; with several strides along that group rows of whole 64 are "
+        "taken");
   CHECK(refusalOf(stridedProducts[0], with(layer, 'p', 32)) ==
-        "operand A: 32 of p in a row; with several strides along that group rows of whole 64 are taken");
+        "operand A: 32 of p in a row; with several strides along that group rows of whole 64 are "
+        "taken");
   CHECK(refusalOf(stridedProducts[0], with(layer, 'j', 48)) ==
-        "operand A: 64 rows along j are no box; factors that divide them or that they divide are taken");
+        "operand A: 64 rows along j are no box; factors that divide them or that they divide are "
+        "taken");
   const samples::StridedProduct byBatch = stridedProducts[3];  // rows of p elements
-  CHECK_THAT(refusalOf(byBatch, with(layer, 'p', 36)), Catch::StartsWith("operand A: stride 36 of h; a tensor map with several strides along a group takes multiples of 8 below"));
+  CHECK_THAT(refusalOf(byBatch, with(layer, 'p', 36)),
+             Catch::StartsWith("operand A: stride 36 of h; a tensor map with several strides along "
+                               "a group takes multiples of 8 below"));
   CHECK(refusalOf(byBatch, with(layer, 'p', 40)) == "");
-  CHECK(refusalOf({"bhgjp", "hgpi", "bjgi", ""}, {{'b', 2}, {'h', 4}, {'g', 2}, {'j', 64}, {'p', 64}, {'i', 64}}) == "");
-  CHECK(refusalOf({"wbhgjp", "whgpi", "wbjgi", ""}, {{'b', 2}, {'h', 4}, {'g', 2}, {'j', 64}, {'p', 64}, {'i', 64}, {'w', 3}}) ==
+  CHECK(refusalOf({"bhgjp", "hgpi", "bjgi", ""},
+                  {{'b', 2}, {'h', 4}, {'g', 2}, {'j', 64}, {'p', 64}, {'i', 64}}) == "");
+  CHECK(refusalOf({"wbhgjp", "whgpi", "wbjgi", ""},
+                  {{'b', 2}, {'h', 4}, {'g', 2}, {'j', 64}, {'p', 64}, {'i', 64}, {'w', 3}}) ==
         "operand A has 6 strides; a tensor map has 5 dimensions");
-  CHECK(refusalOf({"bhjp", "hpi", "bji", ""}, with(layer, 'i', 1)) == "a group of axes has several strides, and a side of the product or k is less than 2");
-  CHECK(refusalOf({"bjhp", "bkhp", "hjkb", ""}, layer) == "the result is contiguous along neither of its axes");
-  CHECK(refusalOf(stridedProducts[0], layer, DType::f32) == "a group of axes has several strides; products of f32 take one, of f16 and bf16 several");
+  CHECK(refusalOf({"bhjp", "hpi", "bji", ""}, with(layer, 'i', 1)) ==
+        "a group of axes has several strides, and a side of the product or k is less than 2");
+  CHECK(refusalOf({"bjhp", "bkhp", "hjkb", ""}, layer) ==
+        "the result is contiguous along neither of its axes");
+  CHECK(refusalOf(stridedProducts[0], layer, DType::f32) ==
+        "a group of axes has several strides; products of f32 take one, of f16 and bf16 several");
   CHECK(refusalOf({"bji", "hpi", "bhjp", ""}, with(layer, 'p', 68)) ==
-        "the result: stride 68 of j; a tensor map with several strides along a group takes multiples of 8 below 549755813888");
+        "the result: stride 68 of j; a tensor map with several strides along a group takes "
+        "multiples of 8 below 549755813888");
   const Kernel kernel = projection();
   Configuration configuration = stridedConfiguration(kernel, usual);
   configuration.inputs[0].alignment = 8;
-  CHECK(refusalOf(kernel, configuration) == "operand A has several strides along a group and starts at a multiple of 8 bytes; 16 are taken");
-  configuration = stridedConfiguration(kernel, HopperContractionKnobs{.schedule = HopperSchedule::narrow, .tileM = 64, .tileN = 48});
-  CHECK(refusalOf(kernel, configuration) == "narrow tiles take one stride along each group of axes: take others where there are several");
+  CHECK(refusalOf(kernel, configuration) ==
+        "operand A has several strides along a group and starts at a multiple of 8 bytes; 16 are "
+        "taken");
+  configuration = stridedConfiguration(
+      kernel, HopperContractionKnobs{.schedule = HopperSchedule::narrow, .tileM = 64, .tileN = 48});
+  CHECK(
+      refusalOf(kernel, configuration) ==
+      "narrow tiles take one stride along each group of axes: take others where there are several");
 }
 
 TEST_CASE("other families and an epilogue on such a result say that they take one stride") {
-  samples::KernelBuilder builder("projection_relu", {{'b', 8}, {'h', 16}, {'i', 1024}, {'j', 512}, {'p', 64}});
+  samples::KernelBuilder builder("projection_relu",
+                                 {{'b', 8}, {'h', 16}, {'i', 1024}, {'j', 512}, {'p', 64}});
   const int x = builder.input("x", "bji"), w = builder.input("w", "hpi");
-  const int product = builder.op("contract", OperatorClass::contraction, {x, w}, "product", "bhjp", "i");
+  const int product =
+      builder.op("contract", OperatorClass::contraction, {x, w}, "product", "bhjp", "i");
   const int y = builder.op("relu", OperatorClass::elementwise, {product}, "y", "bhjp");
   builder.last().spelling = "weft::relu({0})";
   const Kernel fused = builder.build({y});
-  CHECK(refusalOf(fused, stridedConfiguration(fused, usual)) == "the result has several strides along a group of its axes; an epilogue takes one of one stride");
+  CHECK(refusalOf(fused, stridedConfiguration(fused, usual)) ==
+        "the result has several strides along a group of its axes; an epilogue takes one of one "
+        "stride");
   const Kernel kernel = projection();
-  CHECK_THROWS_WITH(libraryProduct(kernel, stridedConfiguration(kernel, LibraryKnobs{})), Catch::Contains("its layouts map to no batched strided matrix product"));
-  CHECK(warpProduct(kernel, stridedConfiguration(kernel, AmpereContractionKnobs{})).refusal == "the layouts map to no batched strided matrix product");
-  CHECK_THROWS_WITH(configurationLine(kernel, stridedConfiguration(kernel, ContractionKnobs{})), Catch::Contains("not one strided matrix product"));
+  CHECK_THROWS_WITH(libraryProduct(kernel, stridedConfiguration(kernel, LibraryKnobs{})),
+                    Catch::Contains("its layouts map to no batched strided matrix product"));
+  CHECK(warpProduct(kernel, stridedConfiguration(kernel, AmpereContractionKnobs{})).refusal ==
+        "the layouts map to no batched strided matrix product");
+  CHECK_THROWS_WITH(configurationLine(kernel, stridedConfiguration(kernel, ContractionKnobs{})),
+                    Catch::Contains("not one strided matrix product"));
 }
 
 TEST_CASE("lines of products name all strides, and the subject is that of one stride") {
   const Kernel kernel = projection();
   const Configuration configuration = stridedConfiguration(kernel, usual);
   const std::string line = configurationLine(kernel, configuration);
-  CHECK_THAT(line, Catch::StartsWith("hopper-contraction 64x512/524288,1x64/32768:0_1024,1:0>1024,1:0 schedule=ping-pong"));
+  CHECK_THAT(
+      line,
+      Catch::StartsWith(
+          "hopper-contraction 64x512/524288,1x64/32768:0_1024,1:0>1024,1:0 schedule=ping-pong"));
   CHECK(hasSeveralStrides(splitLine(line).layouts));
   CHECK_NOTHROW(checkLine(line));
-  CHECK_THROWS_WITH(checkLine("hopper-contraction 64/524288,1:0_1024,1:0>1024,1:0"), Catch::Contains("'64' lacks the extent"));
-  CHECK_THROWS_WITH(checkLine("hopper-contraction 64xj/524288,1:0_1024,1:0>1024,1:0"), Catch::Contains("'j' is no number"));
+  CHECK_THROWS_WITH(checkLine("hopper-contraction 64/524288,1:0_1024,1:0>1024,1:0"),
+                    Catch::Contains("'64' lacks the extent"));
+  CHECK_THROWS_WITH(checkLine("hopper-contraction 64xj/524288,1:0_1024,1:0>1024,1:0"),
+                    Catch::Contains("'j' is no number"));
   Configuration merged = configuration;
   merged.inputs[0].order = {0, 2, 1, 3};
   CHECK(subjectOf(kernel, configuration).text == subjectOf(kernel, merged).text);
@@ -259,7 +311,9 @@ TEST_CASE("lines of products name all strides, and the subject is that of one st
   CHECK(contractionForm(fused, one) != contractionForm(fused, other));
 }
 
-TEST_CASE("layouts that are offered: one operand has several strides, or both alike, and every tile takes them") {
+TEST_CASE(
+    "layouts that are offered: one operand has several strides, or both alike, and every tile "
+    "takes them") {
   for (const auto &extents : {layer, wide})
     for (const samples::StridedProduct &one : stridedProducts) {
       const Kernel kernel = stridedKernel(one, extents);
@@ -274,56 +328,72 @@ TEST_CASE("layouts that are offered: one operand has several strides, or both al
       merged.insert(plain.begin(), plain.end());
       for (const LayoutTuple &tuple : nonEmpty(space->tuples)) {
         CHECK_FALSE(merged.contains(tuple));
-        const HopperProduct product = *hopperProduct(kernel, toConfiguration(kernel, tuple, usual)).product;
+        const HopperProduct product =
+            *hopperProduct(kernel, toConfiguration(kernel, tuple, usual)).product;
         CHECK((product.a.hasSeveralStrides() || product.b.hasSeveralStrides()));
         CHECK_FALSE(product.resultHasSeveralStrides());
         CHECK((product.a.isByEngine && product.b.isByEngine));
         both += product.a.hasSeveralStrides() && product.b.hasSeveralStrides() ? 1 : 0;
-        for (const Knobs &knobs : nonEmpty(space->knobs)) CHECK(refusalOf(kernel, toConfiguration(kernel, tuple, knobs)) == "");
+        for (const Knobs &knobs : nonEmpty(space->knobs))
+          CHECK(refusalOf(kernel, toConfiguration(kernel, tuple, knobs)) == "");
       }
       CHECK(both < space->tuples.size());
     }
   // [b,h,j,p] is what attention leaves; no other family takes it.
   const Kernel kernel = projection();
   const Layout rows = rowMajor(4);
-  const auto takes = [&](const ConfigurationSpace &space) { return std::ranges::any_of(space.tuples, [&](const LayoutTuple &tuple) { return tuple[0] == rows; }); };
+  const auto takes = [&](const ConfigurationSpace &space) {
+    return std::ranges::any_of(space.tuples,
+                               [&](const LayoutTuple &tuple) { return tuple[0] == rows; });
+  };
   CHECK(takes(*severalStridesSpace(kernel, device())));
   CHECK(std::ranges::none_of(configurationSpaces(kernel, device()), takes));
   CHECK_FALSE(severalStridesSpace(kernel, findDevice("a100")));
   CHECK_FALSE(severalStridesSpace(stridedKernel(stridedProducts[0], layer, DType::f32), device()));
   const LayoutConstraints fixed{.inputs = {rows, rowMajor(3)}, .outputs = {rowMajor(3)}};
   CHECK_FALSE(enumerate(kernel, device(), fixed).legal.empty());
-  CHECK(enumerate(kernel, device(), {.inputs = {rows, std::nullopt}, .outputs = {std::nullopt}}).legal.empty());
+  CHECK(enumerate(kernel, device(), {.inputs = {rows, std::nullopt}, .outputs = {std::nullopt}})
+            .legal.empty());
 }
 
 TEST_CASE("a result of several strides is for whoever fixes it") {
-  const Kernel kernel = samples::contractKernel({{'b', 4}, {'h', 8}, {'j', 256}, {'k', 192}, {'w', 64}}, "bhjk", "bkhw", "bjhw");
+  const Kernel kernel = samples::contractKernel(
+      {{'b', 4}, {'h', 8}, {'j', 256}, {'k', 192}, {'w', 64}}, "bhjk", "bkhw", "bjhw");
   const Layout rows = rowMajor(4);
   const FixedLayouts free(3), fixed = {std::nullopt, rows, rows};
   CHECK(stridedResultTuples(kernel, free).empty());
-  CHECK(stridedResultTuples(kernel, {rows, std::nullopt, Layout{.order = {0, 2, 1, 3}}}).empty());  // [b,h,j,w]: one stride
-  CHECK_FALSE(severalStridesSpace(kernel, device(), {rows, rows, Layout{.order = {1, 3, 2, 0}}}));  // b fastest
+  CHECK(stridedResultTuples(kernel, {rows, std::nullopt, Layout{.order = {0, 2, 1, 3}}})
+            .empty());  // [b,h,j,w]: one stride
+  CHECK_FALSE(severalStridesSpace(kernel, device(),
+                                  {rows, rows, Layout{.order = {1, 3, 2, 0}}}));  // b fastest
   const auto space = severalStridesSpace(kernel, device(), fixed);
   REQUIRE(space);
   CHECK(space->hasSeveralStrides);
   for (const LayoutTuple &tuple : nonEmpty(space->tuples)) {
     CHECK((tuple[1] == rows && tuple[2] == rows));
-    CHECK(hopperProduct(kernel, toConfiguration(kernel, tuple, usual)).product->resultHasSeveralStrides());
-    for (const Knobs &knobs : nonEmpty(space->knobs)) CHECK(refusalOf(kernel, toConfiguration(kernel, tuple, knobs)) == "");
+    CHECK(hopperProduct(kernel, toConfiguration(kernel, tuple, usual))
+              .product->resultHasSeveralStrides());
+    for (const Knobs &knobs : nonEmpty(space->knobs))
+      CHECK(refusalOf(kernel, toConfiguration(kernel, tuple, knobs)) == "");
   }
-  CHECK(std::ranges::any_of(space->tuples, [&](const LayoutTuple &tuple) { return tuple[0] == rows; }));
+  CHECK(std::ranges::any_of(space->tuples,
+                            [&](const LayoutTuple &tuple) { return tuple[0] == rows; }));
   const Kernel fused = stridedProjection(layer);
-  CHECK(stridedResultTuples(fused, FixedLayouts(operandValues(fused).size(), rows)).empty());  // an epilogue takes one stride
+  CHECK(stridedResultTuples(fused, FixedLayouts(operandValues(fused).size(), rows))
+            .empty());  // an epilogue takes one stride
   // With a free result the fixed operand's own layouts are left, as they are offered without.
   const auto ofOperand = severalStridesSpace(kernel, device(), {std::nullopt, rows, std::nullopt});
   REQUIRE(ofOperand);
   for (const LayoutTuple &tuple : nonEmpty(ofOperand->tuples)) {
     CHECK(tuple[1] == rows);
-    CHECK_FALSE(hopperProduct(kernel, toConfiguration(kernel, tuple, usual)).product->resultHasSeveralStrides());
+    CHECK_FALSE(hopperProduct(kernel, toConfiguration(kernel, tuple, usual))
+                    .product->resultHasSeveralStrides());
   }
 }
 
-TEST_CASE("without rows the model prices them above one stride; beside rows they are offered by their own alone") {
+TEST_CASE(
+    "without rows the model prices them above one stride; beside rows they are offered by their "
+    "own alone") {
   for (const bool isFused : {false, true}) {
     const Kernel kernel = isFused ? stridedProjection(layer) : projection();
     const Configuration strided = stridedConfiguration(kernel, usual);
@@ -332,12 +402,16 @@ TEST_CASE("without rows the model prices them above one stride; beside rows they
     const auto analytic = analyticCostModel(device());
     CHECK(analytic->cost(kernel, strided).seconds > analytic->cost(kernel, merged).seconds);
     const auto spaceOf = [](const select::KernelSpaces &spaces) {
-      return std::ranges::count_if(spaces.legal, [](const auto &legal) { return legal.space->hasSeveralStrides; });
+      return std::ranges::count_if(
+          spaces.legal, [](const auto &legal) { return legal.space->hasSeveralStrides; });
     };
     CHECK(spaceOf(select::spacesOf(kernel, *analytic, std::nullopt)) == 1);
     Profile profile{.device = "h200", .protocols = {{1, "pretended"}}, .kernels = {}};
     const auto row = [](double seconds) {
-      return ProfileRow{.seconds = seconds, .n = 9, .spread = 0.01, .familyVersion = familyVersion(familyOf(HopperContractionKnobs{}))};
+      return ProfileRow{.seconds = seconds,
+                        .n = 9,
+                        .spread = 0.01,
+                        .familyVersion = familyVersion(familyOf(HopperContractionKnobs{}))};
     };
     addRow(profile, kernel, merged, row(2e-5));
     const auto offered = [&](const CostModel &model) {
@@ -362,13 +436,16 @@ TEST_CASE("without rows the model prices them above one stride; beside rows they
     CHECK(tuples.contains(own));
     for (const LayoutTuple &tuple : nonEmpty(tuples)) {  // other names of axes, the same strides
       const Configuration one = toConfiguration(kernel, tuple, usual);
-      CHECK((isFused ? contractionForm(kernel, one) == contractionForm(kernel, strided) : placeText(kernel, one) == placeText(kernel, strided)));
+      CHECK((isFused ? contractionForm(kernel, one) == contractionForm(kernel, strided)
+                     : placeText(kernel, one) == placeText(kernel, strided)));
     }
     const select::KernelSpaces found = select::spacesOf(kernel, *with, std::nullopt);
     CHECK(spaceOf(found) == 0);
-    CHECK(std::ranges::count_if(found.points, &select::MeasuredPoint::hasSeveralStrides) == std::ssize(tuples));
+    CHECK(std::ranges::count_if(found.points, &select::MeasuredPoint::hasSeveralStrides) ==
+          std::ssize(tuples));
     // What lacks rows is counted as before.
     REQUIRE((!spaces.legal.empty() && found.legal.size() == spaces.legal.size()));
-    for (size_t i = 0; i < spaces.legal.size(); ++i) CHECK(found.legal[i].withoutRows == spaces.legal[i].withoutRows);
+    for (size_t i = 0; i < spaces.legal.size(); ++i)
+      CHECK(found.legal[i].withoutRows == spaces.legal[i].withoutRows);
   }
 }

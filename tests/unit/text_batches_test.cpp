@@ -1,4 +1,5 @@
-// Batches of masked tokens: what they hold, that they are a function of seed and step, and what is refused.
+// Batches of masked tokens: what they hold, that they are a function of seed and step, and what is
+// refused.
 #include "kernel/Error.h"
 #include "runtime/TextBatches.h"
 
@@ -55,7 +56,8 @@ TEST_CASE("a batch holds pieces of the text with a fixed number of predicted pos
 }
 
 TEST_CASE("batches are a function of seed and step") {
-  const TextBatches one(text(), "text", sequences, length, 128, 7), same(text(), "text", sequences, length, 128, 7),
+  const TextBatches one(text(), "text", sequences, length, 128, 7),
+      same(text(), "text", sequences, length, 128, 7),
       other(text(), "text", sequences, length, 128, 8);
   CHECK(one.at(31) == same.at(31));
   CHECK_FALSE(one.at(31) == one.at(32));
@@ -63,10 +65,13 @@ TEST_CASE("batches are a function of seed and step") {
 }
 
 TEST_CASE("a text that cannot be cut into tokens is refused") {
-  CHECK_THROWS_WITH(TextBatches("short", "FILE", sequences, length, 128, 1), Catch::Contains("FILE: 5 bytes") && Catch::Contains("20"));
+  CHECK_THROWS_WITH(TextBatches("short", "FILE", sequences, length, 128, 1),
+                    Catch::Contains("FILE: 5 bytes") && Catch::Contains("20"));
   std::string zero = text();
   zero[100] = '\0';
-  CHECK_THROWS_WITH(TextBatches(zero, "FILE", sequences, length, 128, 1), Catch::Contains("byte 100 is 0"));
-  CHECK_THROWS_WITH(TextBatches(text(), "FILE", sequences, length, 110, 1), Catch::Contains("tokens are 1 to 109"));
+  CHECK_THROWS_WITH(TextBatches(zero, "FILE", sequences, length, 128, 1),
+                    Catch::Contains("byte 100 is 0"));
+  CHECK_THROWS_WITH(TextBatches(text(), "FILE", sequences, length, 110, 1),
+                    Catch::Contains("tokens are 1 to 109"));
   CHECK_NOTHROW(TextBatches(runtime::shippedText(), "shipped", sequences, length, 128, 1));
 }

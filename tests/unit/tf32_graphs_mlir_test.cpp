@@ -1,4 +1,5 @@
-// Precision tf32 in graphs: every pass keeps it, and what a contraction computes in fp64 does not depend on it.
+// Precision tf32 in graphs: every pass keeps it, and what a contraction computes in fp64 does not
+// depend on it.
 #include "kernel/MatrixProduct.h"
 #include "passes/Describe.h"
 #include "passes/Passes.h"
@@ -27,7 +28,8 @@ std::pair<int, int> counted(GraphOp graph) {
 }  // namespace
 
 TEST_CASE("gradients, stacked projections and folded scales keep the precision; kernels say it") {
-  for (const auto &[name, dims] : {std::pair<const char *, Dims>{"paper-encoder", smallEncoder}, {"llama-3-8b", smallLlama}}) {
+  for (const auto &[name, dims] :
+       {std::pair<const char *, Dims>{"paper-encoder", smallEncoder}, {"llama-3-8b", smallLlama}}) {
     INFO(name);
     const auto plain = preset(name, dims), loaded = preset(name, dims);
     mark(loaded->graph());
@@ -41,7 +43,8 @@ TEST_CASE("gradients, stacked projections and folded scales keep the precision; 
       CHECK(counted(graph).first > 10);
       CHECK(counted(graph).second == 0);
       const auto isProduct = [](mlir::Operation *op) { return mlir::isa<ContractOp>(op); };
-      for (mlir::Operation *op : nonEmpty(numberedOps(graph), isProduct)) CHECK(productTypes(toKernel({op}, "product")).areTf32());
+      for (mlir::Operation *op : nonEmpty(numberedOps(graph), isProduct))
+        CHECK(productTypes(toKernel({op}, "product")).areTf32());
     }
   }
 }
@@ -49,7 +52,8 @@ TEST_CASE("gradients, stacked projections and folded scales keep the precision; 
 TEST_CASE("a graph without the precision gets none") {
   const auto loaded = preset("paper-encoder", smallEncoder);
   REQUIRE(mlir::succeeded(differentiate(loaded->graph(), {})));
-  for (const Variant &variant : nonEmpty(proposeVariants(*loaded->module, {}))) CHECK(counted(graphOf(*variant.module)).first == 0);
+  for (const Variant &variant : nonEmpty(proposeVariants(*loaded->module, {})))
+    CHECK(counted(graphOf(*variant.module)).first == 0);
 }
 
 TEST_CASE("a gradient of other operands than f32 has none") {

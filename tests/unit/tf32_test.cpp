@@ -1,5 +1,6 @@
-// Products of f32 operands that are read as tf32: what names them, which families take them and why not, that no other product becomes
-// one, and that the admitted error covers both roundings and little else.
+// Products of f32 operands that are read as tf32: what names them, which families take them and why
+// not, that no other product becomes one, and that the admitted error covers both roundings and
+// little else.
 #include "codegen/Emit.h"
 #include "kernel/ConfigurationText.h"
 #include "kernel/Error.h"
@@ -28,7 +29,8 @@ namespace {
 
 const Device &h200() { return findDevice("h200"); }
 
-template <typename Family> std::vector<Configuration> ofFamily(const Kernel &kernel, const Device &device = h200()) {
+template <typename Family>
+std::vector<Configuration> ofFamily(const Kernel &kernel, const Device &device = h200()) {
   std::vector<Configuration> result;
   for (const Configuration &configuration : enumerate(kernel, device).legal)
     if (std::holds_alternative<Family>(configuration.knobs)) result.push_back(configuration);
@@ -41,17 +43,21 @@ std::string exclusion(const Kernel &kernel, const char *family, const Device &de
   return "";
 }
 
-Configuration rowMajorProduct(const Knobs &knobs) { return {.inputs = {rowMajor(3), rowMajor(3)}, .outputs = {rowMajor(3)}, .knobs = knobs}; }
+Configuration rowMajorProduct(const Knobs &knobs) {
+  return {.inputs = {rowMajor(3), rowMajor(3)}, .outputs = {rowMajor(3)}, .knobs = knobs};
+}
 
 double bestMicroseconds(const Kernel &kernel) {
   double best = 1e9;
-  for (const Configuration &one : ofFamily<HopperContractionKnobs>(kernel)) best = std::min(best, 1e6 * analyticCostModel(h200())->cost(kernel, one).seconds);
+  for (const Configuration &one : ofFamily<HopperContractionKnobs>(kernel))
+    best = std::min(best, 1e6 * analyticCostModel(h200())->cost(kernel, one).seconds);
   return best;
 }
 
 /// With the lower 13 bits cut off.
 double truncated(double value) {
-  const double nearest = reference::roundTo(DType::tf32, value), unit = std::ldexp(1.0, std::ilogb(value) - 10);
+  const double nearest = reference::roundTo(DType::tf32, value),
+               unit = std::ldexp(1.0, std::ilogb(value) - 10);
   return std::abs(nearest) > std::abs(value) ? nearest - std::copysign(unit, value) : nearest;
 }
 
@@ -60,10 +66,12 @@ struct Sums {
   double bound() const { return reference::tf32SumError(exact, magnitude, squares); }
 };
 
-template <typename Draw> Sums sumsOf(size_t n, Draw draw) {
+template <typename Draw>
+Sums sumsOf(size_t n, Draw draw) {
   Sums sums;
   for (size_t i = 0; i < n; ++i) {
-    const double a = reference::roundTo(DType::f32, draw()), b = reference::roundTo(DType::f32, draw());
+    const double a = reference::roundTo(DType::f32, draw()),
+                 b = reference::roundTo(DType::f32, draw());
     sums.exact += a * b;
     sums.magnitude += std::abs(a * b);
     sums.squares += a * b * a * b;
@@ -83,15 +91,19 @@ TEST_CASE("the precision is in the key of a kernel and of its product, and only 
   CHECK(productTypes(tf32) == tf32Types);
   CHECK(nameOf(tf32Types) == "tf32,tf32->f32");
   CHECK(parseProductTypes("tf32,tf32->f32") == tf32Types);
-  const Configuration ours = rowMajorProduct(HopperContractionKnobs{}), theirs = rowMajorProduct(LibraryKnobs{});
+  const Configuration ours = rowMajorProduct(HopperContractionKnobs{}),
+                      theirs = rowMajorProduct(LibraryKnobs{});
   CHECK(subjectOf(tf32, ours).text == "product tf32,tf32->f32 1 x 64 x 64 x 64");
   CHECK(subjectOf(tf32, theirs).text == subjectOf(tf32, ours).text);
   CHECK(subjectOf(full, theirs).text == "product f32 1 x 64 x 64 x 64");
   // Of operands that are no f32 it says nothing.
-  CHECK(productTypes(inTf32(float8Product({}, {DType::f16, DType::f16, DType::f32}))) == ProductTypes{DType::f16, DType::f16, DType::f32});
+  CHECK(productTypes(inTf32(float8Product({}, {DType::f16, DType::f16, DType::f32}))) ==
+        ProductTypes{DType::f16, DType::f16, DType::f32});
 }
 
-TEST_CASE("tf32 on sm_90a: operands along k alone, slices of 32, maps of tf32, results that threads store where they are f32") {
+TEST_CASE(
+    "tf32 on sm_90a: operands along k alone, slices of 32, maps of tf32, results that threads "
+    "store where they are f32") {
   for (const DType result : {DType::f32, DType::f16, DType::bf16}) {
     const Kernel kernel = tf32Product({.b = 2, .m = 40, .n = 48, .k = 80}, result);
     const std::vector<Configuration> all = ofFamily<HopperContractionKnobs>(kernel);
@@ -100,7 +112,8 @@ TEST_CASE("tf32 on sm_90a: operands along k alone, slices of 32, maps of tf32, r
     std::set<bool> orders;
     for (const Configuration &one : nonEmpty(all)) {
       const HopperProduct product = *hopperProduct(kernel, one).product;
-      CHECK((product.a.isAlongK() && product.b.isAlongK() && product.a.isByEngine && product.b.isByEngine));
+      CHECK((product.a.isAlongK() && product.b.isAlongK() && product.a.isByEngine &&
+             product.b.isByEngine));
       CHECK(product.isByEngine == (result != DType::f32));
       CHECK((product.depth() == 32 && hopperSlices(product) == 3));
       orders.insert(product.isSwapped);
@@ -108,14 +121,16 @@ TEST_CASE("tf32 on sm_90a: operands along k alone, slices of 32, maps of tf32, r
       requireAllTensors(emitted, kernel);
       size_t maps = 0;
       for (const codegen::Parameter &parameter : nonEmpty(emitted.parameters))
-        if (parameter.map && parameter.map->dtype == DType::tf32) CHECK((++maps > 0 && parameter.map->box[0] == 32));
+        if (parameter.map && parameter.map->dtype == DType::tf32)
+          CHECK((++maps > 0 && parameter.map->box[0] == 32));
       CHECK(maps == 2);
     }
     CHECK(orders.size() == 2);
   }
   const Configuration one = rowMajorProduct(HopperContractionKnobs{});
   const auto engines = [&](int64_t k) {
-    const HopperProduct product = *hopperProduct(tf32Product({.m = 33, .n = 40, .k = k}), one).product;
+    const HopperProduct product =
+        *hopperProduct(tf32Product({.m = 33, .n = 40, .k = k}), one).product;
     return product.a.isByEngine && product.b.isByEngine;
   };
   CHECK(engines(36));
@@ -127,18 +142,25 @@ TEST_CASE("tf32 on sm_90a: operands along k alone, slices of 32, maps of tf32, r
 }
 
 TEST_CASE("why other products of f32 have none there") {
-  CHECK(exclusion(fullProduct({}), "hopper-contraction") == "element type f32; f16, bf16, f32 at precision tf32, and products of f8e4m3 and f8e5m2 are taken");
+  CHECK(exclusion(fullProduct({}), "hopper-contraction") ==
+        "element type f32; f16, bf16, f32 at precision tf32, and products of f8e4m3 and f8e5m2 are "
+        "taken");
   CHECK(exclusion(tf32Product({}), "hopper-contraction") == "");
-  CHECK(exclusion(tf32Product({}), "hopper-contraction", findDevice("a100")) == "sm_80 has no WGMMA; sm_90a has");
-  CHECK(exclusion(tf32Product({}, DType::f8e4m3), "hopper-contraction") == "'c' is f8e4m3; an epilogue takes f32, f16 and bf16");
+  CHECK(exclusion(tf32Product({}), "hopper-contraction", findDevice("a100")) ==
+        "sm_80 has no WGMMA; sm_90a has");
+  CHECK(exclusion(tf32Product({}, DType::f8e4m3), "hopper-contraction") ==
+        "'c' is f8e4m3; an epilogue takes f32, f16 and bf16");
   Configuration outer = rowMajorProduct(HopperContractionKnobs{});
   outer.inputs[1].order = {0, 2, 1};
   const Kernel kernel = tf32Product({.m = 64, .n = 48, .k = 80});
-  CHECK(hopperProduct(kernel, outer).refusal == "operand B is not contiguous along k; products of a warpgroup take tf32 in no other order");
-  CHECK_THROWS_WITH(codegen::emit(kernel, outer, "sm_90a"), Catch::Contains("operand B is not contiguous along k"));
+  CHECK(hopperProduct(kernel, outer).refusal ==
+        "operand B is not contiguous along k; products of a warpgroup take tf32 in no other order");
+  CHECK_THROWS_WITH(codegen::emit(kernel, outer, "sm_90a"),
+                    Catch::Contains("operand B is not contiguous along k"));
   Device unknown = h200();
   unknown.tensorFlops.erase(DType::tf32);
-  CHECK(exclusion(kernel, "hopper-contraction", unknown) == "h200 names no flop rate of products of tf32");
+  CHECK(exclusion(kernel, "hopper-contraction", unknown) ==
+        "h200 names no flop rate of products of tf32");
   for (const Configuration &one : nonEmpty(ofFamily<HopperContractionKnobs>(kernel)))
     CHECK(std::get<HopperContractionKnobs>(one.knobs).schedule != HopperSchedule::narrow);
 }
@@ -146,31 +168,39 @@ TEST_CASE("why other products of f32 have none there") {
 TEST_CASE("the library multiplies in tf32 where it is asked for, and nowhere else") {
   const auto typesOf = [](const Kernel &kernel) {
     std::set<ProductTypes> found;
-    for (const Configuration &one : ofFamily<LibraryKnobs>(kernel)) found.insert(libraryProduct(kernel, one).types());
+    for (const Configuration &one : ofFamily<LibraryKnobs>(kernel))
+      found.insert(libraryProduct(kernel, one).types());
     return found;
   };
   CHECK(typesOf(tf32Product({})) == std::set{tf32Types});
   CHECK(typesOf(fullProduct({})) == std::set{ProductTypes{}});
   // In every layout, with its epilogues.
-  CHECK(ofFamily<LibraryKnobs>(tf32Product({})).size() == ofFamily<LibraryKnobs>(fullProduct({})).size());
+  CHECK(ofFamily<LibraryKnobs>(tf32Product({})).size() ==
+        ofFamily<LibraryKnobs>(fullProduct({})).size());
   const Kernel biased = productBias({}, DType::f32);
   CHECK(typesOf(inTf32(biased)) == std::set{tf32Types});
   CHECK(typesOf(biased) == std::set{ProductTypes{}});
   CHECK(ofFamily<LibraryKnobs>(inTf32(biased)).size() == ofFamily<LibraryKnobs>(biased).size());
-  CHECK(exclusion(tf32Product({}, DType::f16), "cublaslt") == "'a' is f32, the result f16; a library product has one element type");
+  CHECK(exclusion(tf32Product({}, DType::f16), "cublaslt") ==
+        "'a' is f32, the result f16; a library product has one element type");
   LibraryProduct product = libraryProduct(tf32Product({}), rowMajorProduct(LibraryKnobs{}));
   CHECK(product.dtype == DType::f32);
   product.dtype = DType::f16;
-  CHECK(libraryRefusal(product) == "a result of f16 of tf32 operands; the library stores f32 alone");
+  CHECK(libraryRefusal(product) ==
+        "a result of f16 of tf32 operands; the library stores f32 alone");
 }
 
 TEST_CASE("tf32 takes twice the time of halves, and a fraction of that of f32") {
   const Tf32Extents square{.m = 4096, .n = 4096, .k = 4096};
-  const Kernel halves = contractKernel({{'b', 1}, {'m', 4096}, {'n', 4096}, {'k', 4096}}, "bmk", "bnk", "bmn"), tf32 = tf32Product(square);
+  const Kernel halves = contractKernel({{'b', 1}, {'m', 4096}, {'n', 4096}, {'k', 4096}}, "bmk",
+                                       "bnk", "bmn"),
+               tf32 = tf32Product(square);
   CHECK(bestMicroseconds(tf32) == Approx(2 * bestMicroseconds(halves)).epsilon(0.1));
   CHECK(peakFlops(tf32, h200()) == h200().tensorFlops.at(DType::tf32));
   CHECK(peakFlops(fullProduct(square), h200()) == h200().fmaFlops);
-  const auto library = [](const Kernel &kernel) { return analyticCostModel(h200())->cost(kernel, rowMajorProduct(LibraryKnobs{})); };
+  const auto library = [](const Kernel &kernel) {
+    return analyticCostModel(h200())->cost(kernel, rowMajorProduct(LibraryKnobs{}));
+  };
   CHECK(library(tf32).seconds < library(fullProduct(square)).seconds / 3);
   CHECK(library(tf32).bound == Bound::tensor);
   CHECK(library(fullProduct(square)).bound == Bound::fma);
@@ -205,7 +235,9 @@ TEST_CASE("the admitted error covers rounding and cutting, around zero and not")
   CHECK(std::abs(sums.cut - sums.exact) <= sums.bound());
 }
 
-TEST_CASE("the admitted error is no more than some tens of fp32's, and tells a wrong product from a right one") {
+TEST_CASE(
+    "the admitted error is no more than some tens of fp32's, and tells a wrong product from a "
+    "right one") {
   std::mt19937 random(4);
   std::normal_distribution<double> normal(0, 1);
   size_t found = 0;
@@ -220,7 +252,9 @@ TEST_CASE("the admitted error is no more than some tens of fp32's, and tells a w
 
 TEST_CASE("single elements of a tf32 contraction have the exact value and the wider bound") {
   const auto point = [](const Kernel &kernel) {
-    const auto reader = [](std::span<const int64_t> at) { return 1 + 0.001 * double(at[1] + 3 * at[2]); };
+    const auto reader = [](std::span<const int64_t> at) {
+      return 1 + 0.001 * double(at[1] + 3 * at[2]);
+    };
     reference::PointEvaluator points(kernel, {reader, reader}, {});
     const std::vector<int64_t> place{0, 3, 5};
     return points.output(0, place);

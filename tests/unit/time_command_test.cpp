@@ -1,12 +1,13 @@
-// weft-run time on the stand-in for the driver, whose events are always a millisecond apart: what is measured, how it is reported, what is refused.
+// weft-run time on the stand-in for the driver, whose events are always a millisecond apart: what
+// is measured, how it is reported, what is refused.
 #include "runtime/Artifact.h"
 #include "runtime/Files.h"
 #include "runtime/JsonText.h"
 #include "tests/support/ExampleArtifact.h"
 #include "tests/support/TemporaryTestFolder.h"
 
-#include <catch2/catch.hpp>
 #include <fmt/format.h>
+#include <catch2/catch.hpp>
 
 #include <cstdio>
 
@@ -28,21 +29,26 @@ class Timing {
 public:
   Timing() {
     std::filesystem::create_directory(folder / "driver");
-    std::filesystem::create_symlink(WEFT_BINARY_DIR "/tests/fakecuda/libcuda.so.1", folder / "driver/libcuda.so.1");
+    std::filesystem::create_symlink(WEFT_BINARY_DIR "/tests/fakecuda/libcuda.so.1",
+                                    folder / "driver/libcuda.so.1");
     runtime::writeFile(folder / "driver/fakecuda.txt", "");
     runtime::Artifact artifact = exampleArtifact();
     const std::string cubin = "first copy 1024\nsecond copy 1024\n";
     artifact.plan.target = "sm_90a";
     artifact.cubins = {{runtime::cubinName(cubin), cubin}};
-    for (runtime::PlanKernel &kernel : artifact.plan.kernels) kernel.cubin = runtime::cubinName(cubin);
+    for (runtime::PlanKernel &kernel : artifact.plan.kernels)
+      kernel.cubin = runtime::cubinName(cubin);
     runtime::writeArtifact(artifact, folder / "out");
   }
   Outcome operator()(const std::string &flags) const {
-    const std::string command = fmt::format("cd {} && LD_LIBRARY_PATH=driver {}/bin/weft-run time {} 2>&1", folder.path().string(), WEFT_BINARY_DIR, flags);
+    const std::string command =
+        fmt::format("cd {} && LD_LIBRARY_PATH=driver {}/bin/weft-run time {} 2>&1",
+                    folder.path().string(), WEFT_BINARY_DIR, flags);
     FILE *pipe = popen(command.c_str(), "r");
     REQUIRE(pipe);
     Outcome outcome;
-    for (int character = fgetc(pipe); character != EOF; character = fgetc(pipe)) outcome.output.push_back(char(character));
+    for (int character = fgetc(pipe); character != EOF; character = fgetc(pipe))
+      outcome.output.push_back(char(character));
     outcome.code = WEXITSTATUS(pclose(pipe));
     INFO(outcome.output);
     return outcome;
@@ -54,7 +60,9 @@ public:
     return nlohmann::json::parse(outcome.output);
   }
 
-  void edit(const std::string &file) const { runtime::writeFile(folder / "out" / file, "// tuned by hand\n"); }
+  void edit(const std::string &file) const {
+    runtime::writeFile(folder / "out" / file, "// tuned by hand\n");
+  }
 
 private:
   const TemporaryTestFolder folder;
@@ -67,8 +75,10 @@ TEST_CASE("the whole and every kernel: medians over rounds of several calls") {
   const nlohmann::json &plan = report["plans"].at(0);
   REQUIRE(plan["kernels"].size() == 2);
   CHECK(plan["kernels"][0]["name"] == "first");
-  // A trial of 3 calls takes the stand-in's millisecond, a round should take two: 6 calls in its millisecond.
-  for (const nlohmann::json *one : {&plan["whole"], &plan["kernels"][0]["seconds"], &plan["kernels"][1]["seconds"]}) {
+  // A trial of 3 calls takes the stand-in's millisecond, a round should take two: 6 calls in its
+  // millisecond.
+  for (const nlohmann::json *one :
+       {&plan["whole"], &plan["kernels"][0]["seconds"], &plan["kernels"][1]["seconds"]}) {
     CHECK((*one)["callsPerRound"] == 6);
     CHECK((*one)["median"].get<double>() == Approx(1e-3 / 6));
     CHECK((*one)["n"] == 5);
@@ -85,14 +95,16 @@ TEST_CASE("one kernel alone, and against another artifact in the same rounds") {
   CHECK(report["plans"][1]["whole"].is_null());
   CHECK(report["timesAsFast"]["median"].get<double>() == Approx(1));
   const Outcome text = time("out --against out --warm --rounds 3");
-  CHECK_THAT(text.output, Catch::Contains("out is 1.000x as fast as out") && Catch::Contains("sum of kernels") && Catch::Contains("whole graph") &&
+  CHECK_THAT(text.output, Catch::Contains("out is 1.000x as fast as out") &&
+                              Catch::Contains("sum of kernels") && Catch::Contains("whole graph") &&
                               Catch::Contains("warm L2, n=3 rounds"));
 }
 
 TEST_CASE("cold calls of small kernels go around sets of operands") {
   const nlohmann::json report = Timing().json("out --kernel first --rounds 1");
   const nlohmann::json &seconds = report["plans"].at(0)["kernels"].at(0)["seconds"];
-  // The stand-in has an L2 of 132 bytes; one set of two operands is larger than what must be touched between two uses.
+  // The stand-in has an L2 of 132 bytes; one set of two operands is larger than what must be
+  // touched between two uses.
   CHECK(seconds["eviction"] == "rotation");
   CHECK(seconds["sets"] == 2);
 }
@@ -113,7 +125,8 @@ TEST_CASE("the price of a kernel's generated text is not held against the text t
   CHECK(kernels[0]["timeSource"] == "edited");
   CHECK(kernels[1]["timeSource"] == "estimated");
   const std::string text = time("out --warm --rounds 1").output;
-  const std::string row = text.substr(text.find("\nfirst ") + 1, text.find("\nsecond ") - text.find("\nfirst "));
+  const std::string row =
+      text.substr(text.find("\nfirst ") + 1, text.find("\nsecond ") - text.find("\nfirst "));
   CHECK_THAT(row, Catch::Contains(" edited "));
   CHECK_THAT(text.substr(text.find("\nsecond ")), !Catch::Contains("edited"));
 }

@@ -1,4 +1,5 @@
-// The plan of a whole model's training step, forward, backward and update, computes what its graph does.
+// The plan of a whole model's training step, forward, backward and update, computes what its graph
+// does.
 #include "tests/unit/PlanResults.h"
 #include "tools/driver/Planning.h"
 
@@ -28,7 +29,8 @@ Layout pinOf(const select::Tensor &tensor, const std::string &order) {
   Layout layout;
   for (const char axis : order)
     for (size_t dimension = 0; dimension < tensor.axes.size(); ++dimension)
-      if (tensor.axes[dimension].name == std::string(1, axis)) layout.order.push_back(int(dimension));
+      if (tensor.axes[dimension].name == std::string(1, axis))
+        layout.order.push_back(int(dimension));
   return layout;
 }
 
@@ -36,21 +38,27 @@ Layout pinOf(const select::Tensor &tensor, const std::string &order) {
 std::pair<size_t, select::Plan> bestOf(const select::VariantSelections &selections) {
   std::pair<size_t, select::Plan> best;
   for (size_t v = 0; v < selections.solved.size(); ++v)
-    if (selections.solved[v] && (best.second.steps.empty() || selections.solved[v]->best().seconds < best.second.seconds))
+    if (selections.solved[v] &&
+        (best.second.steps.empty() || selections.solved[v]->best().seconds < best.second.seconds))
       best = {v, selections.solved[v]->best()};
   return best;
 }
 
 }  // namespace
 
-TEST_CASE("what a pinned layout leads to is found without searching all variants, and is the plan that they all together have") {
-  Compilation compilation({.model = "paper-encoder", .train = true, .dims = {"b=8", "j=512"}}, {}, {});
+TEST_CASE(
+    "what a pinned layout leads to is found without searching all variants, and is the plan that "
+    "they all together have") {
+  Compilation compilation({.model = "paper-encoder", .train = true, .dims = {"b=8", "j=512"}}, {},
+                          {});
   compilation.import();
   std::vector<select::VariantProblem> free;
-  for (select::Problem &problem : compilation.problems(compilation.propose(Phase::import))) free.push_back({.problem = std::move(problem), .options = {}});
+  for (select::Problem &problem : compilation.problems(compilation.propose(Phase::import)))
+    free.push_back({.problem = std::move(problem), .options = {}});
   REQUIRE(free.size() > 10);
   const select::VariantSelections unpinned = select::selectVariants(free, compilation.costModel());
-  const std::vector<std::pair<std::string, std::string>> pins = {{"q", "phbj"}, {"score", "bhjk"}, {"norm1", "jbi"}, {"d_hidden", "ujb"}};
+  const std::vector<std::pair<std::string, std::string>> pins = {
+      {"q", "phbj"}, {"score", "bhjk"}, {"norm1", "jbi"}, {"d_hidden", "ujb"}};
   for (const auto &[name, order] : pins) {
     INFO(name << '=' << order);
     std::vector<select::VariantProblem> pinned = free;
@@ -58,7 +66,9 @@ TEST_CASE("what a pinned layout leads to is found without searching all variants
       for (select::Tensor &tensor : variant.problem.tensors)
         if (tensor.name == name) tensor.pinned = pinOf(tensor, order);
     const auto [variant, plan] = bestOf(select::selectVariants(pinned, compilation.costModel()));
-    for (size_t v = 0; v < pinned.size(); ++v) pinned[v].withoutPins = unpinned.solved[v]->best().seconds * (1 - unpinned.solved[v]->statistics().mostGain);
+    for (size_t v = 0; v < pinned.size(); ++v)
+      pinned[v].withoutPins =
+          unpinned.solved[v]->best().seconds * (1 - unpinned.solved[v]->statistics().mostGain);
     const select::VariantSelections quick = select::selectVariants(pinned, compilation.costModel());
     CHECK(std::ranges::count(quick.skipped, true) > 10);
     const auto [quickVariant, quickPlan] = bestOf(quick);

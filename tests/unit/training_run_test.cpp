@@ -1,4 +1,5 @@
-// The loop of training steps on a stand-in for the driver: a state that training cannot go on from never replaces one that it can.
+// The loop of training steps on a stand-in for the driver: a state that training cannot go on from
+// never replaces one that it can.
 #include <catch2/catch.hpp>
 
 #include "kernel/Error.h"
@@ -21,32 +22,48 @@ namespace {
 
 /// Loaded first, by its path: the runtime's search for libcuda.so.1 then finds it by that name.
 void useStandIn() {
-  static void *library = dlopen(WEFT_BINARY_DIR "/tests/fakecuda/libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
+  static void *library =
+      dlopen(WEFT_BINARY_DIR "/tests/fakecuda/libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
   REQUIRE(library);
 }
 
-PlanTensor tensorOf(const std::string &name, const std::string &role, int buffer, const std::string &dtype, std::vector<int64_t> extents) {
-  PlanTensor tensor{.name = name, .logical = name, .dtype = dtype, .axes = {}, .extents = std::move(extents), .order = {}, .strides = {},
-                    .role = role, .buffer = buffer, .offset = 0, .bytes = 4};
+PlanTensor tensorOf(const std::string &name, const std::string &role, int buffer,
+                    const std::string &dtype, std::vector<int64_t> extents) {
+  PlanTensor tensor{.name = name,
+                    .logical = name,
+                    .dtype = dtype,
+                    .axes = {},
+                    .extents = std::move(extents),
+                    .order = {},
+                    .strides = {},
+                    .role = role,
+                    .buffer = buffer,
+                    .offset = 0,
+                    .bytes = 4};
   for (size_t axis = 0; axis < tensor.extents.size(); ++axis) {
     tensor.axes.push_back(std::string(1, char('a' + axis)));
     tensor.order.push_back(int(axis));
-    tensor.strides.insert(tensor.strides.begin(), axis == 0 ? 1 : tensor.strides.front() * tensor.extents[tensor.extents.size() - axis]);
+    tensor.strides.insert(
+        tensor.strides.begin(),
+        axis == 0 ? 1 : tensor.strides.front() * tensor.extents[tensor.extents.size() - axis]);
     tensor.bytes *= tensor.extents[axis];
   }
   if (dtype == "i32") tensor.range = {0, 255};
   return tensor;
 }
 
-/// loss = w, w_next = epsilon: with an epsilon that is no number the first loss is finite, the weight after it is not.
+/// loss = w, w_next = epsilon: with an epsilon that is no number the first loss is finite, the
+/// weight after it is not.
 Artifact steppingOnto() {
   Artifact artifact = test::exampleArtifact();
   Plan &plan = artifact.plan;
   plan.target = "sm_90a";
   plan.workspaceBytes = 0;
   plan.tensors.clear();
-  const auto add = [&](const char *name, const char *role, const char *dtype, std::vector<int64_t> extents) {
-    plan.tensors.push_back(tensorOf(name, role, int(plan.tensors.size()), dtype, std::move(extents)));
+  const auto add = [&](const char *name, const char *role, const char *dtype,
+                       std::vector<int64_t> extents) {
+    plan.tensors.push_back(
+        tensorOf(name, role, int(plan.tensors.size()), dtype, std::move(extents)));
     return int(plan.tensors.size()) - 1;
   };
   for (const char *name : {"tokens", "labels"}) add(name, "argument", "i32", {2, 8});
@@ -100,12 +117,15 @@ bool isFinite(const TrainingState &state) {
 
 }  // namespace
 
-TEST_CASE("a NaN that an update wrote is told with the update's step, and the file keeps the last state without") {
+TEST_CASE(
+    "a NaN that an update wrote is told with the update's step, and the file keeps the last state "
+    "without") {
   Run run;
   run.request.steps = 2;
   run.request.saveEvery = 0;
   const std::string error = run.error();
-  CHECK_THAT(error, Catch::Contains("step 1: the loss is NaN; 'w' holds a NaN before the step, written by the update of step 0"));
+  CHECK_THAT(error, Catch::Contains("step 1: the loss is NaN; 'w' holds a NaN before the step, "
+                                    "written by the update of step 0"));
   CHECK_THAT(error, Catch::Contains("holds the state after 0 steps"));
   CHECK(run.kept().step == 0);
   CHECK(isFinite(run.kept()));
@@ -115,7 +135,8 @@ TEST_CASE("a state with a NaN is not saved on the way either") {
   Run run;
   run.request.steps = 5;
   run.request.saveEvery = 1;
-  CHECK_THAT(run.error(), Catch::Contains("after step 0: 'w' holds a NaN, written by the update of step 0"));
+  CHECK_THAT(run.error(),
+             Catch::Contains("after step 0: 'w' holds a NaN, written by the update of step 0"));
   CHECK(run.kept().step == 0);
   CHECK(isFinite(run.kept()));
 }

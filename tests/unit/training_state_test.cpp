@@ -14,9 +14,17 @@ using namespace weft::runtime;
 namespace {
 
 PlanTensor tensor(const std::string &name, const std::string &role, std::vector<int64_t> extents) {
-  PlanTensor result{.name = name, .logical = name, .dtype = "f32", .axes = {}, .extents = extents, .order = {}, .strides = {}, .role = role};
+  PlanTensor result{.name = name,
+                    .logical = name,
+                    .dtype = "f32",
+                    .axes = {},
+                    .extents = extents,
+                    .order = {},
+                    .strides = {},
+                    .role = role};
   int64_t stride = 1;
-  for (size_t d = extents.size(); d-- > 0; stride *= extents[d]) result.strides.insert(result.strides.begin(), stride);
+  for (size_t d = extents.size(); d-- > 0; stride *= extents[d])
+    result.strides.insert(result.strides.begin(), stride);
   for (size_t d = 0; d < extents.size(); ++d) {
     result.axes.push_back(std::string(1, char('i' + d)));
     result.order.push_back(int(d));
@@ -55,7 +63,8 @@ TEST_CASE("arguments and their next values are found, and must agree") {
   CHECK(carriedTensors(plan()).size() == 12);
   Plan turned = plan();
   turned.tensors[1].strides = {1, 3};
-  CHECK_THROWS_WITH(carriedTensors(turned), Catch::Contains("'layer1_wq' and 'layer1_wq_next' differ"));
+  CHECK_THROWS_WITH(carriedTensors(turned),
+                    Catch::Contains("'layer1_wq' and 'layer1_wq_next' differ"));
   CHECK_THROWS_WITH(carriedTensors(Plan{.model = "toy"}), Catch::Contains("--optimizer adamw"));
 }
 
@@ -80,14 +89,16 @@ TEST_CASE("a state file holds every tensor, the step and the seed") {
   CHECK(again.step == state.step);
   CHECK(again.seed == state.seed);
   CHECK(again.tensors == state.tensors);
-  CHECK(std::distance(std::filesystem::directory_iterator(folder.path), {}) == 1);  // nothing temporary is left
+  CHECK(std::distance(std::filesystem::directory_iterator(folder.path), {}) ==
+        1);  // nothing temporary is left
 }
 
 TEST_CASE("a state that cannot be written leaves the one before") {
   const Folder folder;
   const TrainingState state = initialState(plan(), 3);
   writeState(plan(), state, folder.path / "state");
-  std::filesystem::create_directory(folder.path / ".state.weft-tmp");  // where the new one would be written
+  std::filesystem::create_directory(folder.path /
+                                    ".state.weft-tmp");  // where the new one would be written
   TrainingState later = state;
   later.step = 9;
   CHECK_THROWS_AS(writeState(plan(), later, folder.path / "state"), Error);

@@ -1,4 +1,5 @@
-// Variants and plans compute what their graph computes, stay what they are through the text form, and stack as asked.
+// Variants and plans compute what their graph computes, stay what they are through the text form,
+// and stack as asked.
 #include "kernel/Error.h"
 #include "passes/ConfigurationAttributes.h"
 #include "passes/Describe.h"
@@ -16,7 +17,8 @@ TEST_CASE("variants compute what the graph computes") {
       {"paper-encoder", smallEncoder},
       {"gpt2", {{"b", 1}, {"j", 6}, {"h", 2}, {"p", 4}, {"i", 8}, {"u", 12}}},
       {"llama-3-8b", smallLlama}};
-  const std::map<std::string, size_t> expected{{"paper-encoder", 8}, {"gpt2", 8}, {"llama-3-8b", 16}};
+  const std::map<std::string, size_t> expected{
+      {"paper-encoder", 8}, {"gpt2", 8}, {"llama-3-8b", 16}};
   for (const auto &[name, dims] : sizes) {
     INFO(name);
     const auto loaded = preset(name, dims);
@@ -57,7 +59,8 @@ TEST_CASE("gradients of stacked projections are those of separate ones") {
   };
   const auto before = contractions(loaded->graph());
   const std::vector<Variant> variants = proposeVariants(*loaded->module, {.attention = "unfused"});
-  CHECK(variants.size() == 4 + 2 * 6);  // beside all and beside none stacked forward: two or three for dX, dW or both
+  CHECK(variants.size() ==
+        4 + 2 * 6);  // beside all and beside none stacked forward: two or three for dX, dW or both
   std::set<std::vector<std::string>> distinct;
   for (const Variant &variant : nonEmpty(variants)) {
     INFO(fmt::format("{}", fmt::join(variant.rewrites, "+")));
@@ -65,7 +68,9 @@ TEST_CASE("gradients of stacked projections are those of separate ones") {
     requireSame(loaded->graph(), graphOf(*variant.module));
   }
   const auto find = [&](const std::vector<std::string> &rewrites) {
-    const auto found = std::find_if(variants.begin(), variants.end(), [&](const Variant &variant) { return variant.rewrites == rewrites; });
+    const auto found = std::find_if(variants.begin(), variants.end(), [&](const Variant &variant) {
+      return variant.rewrites == rewrites;
+    });
     REQUIRE(found != variants.end());
     return graphOf(*found->module);
   };
@@ -73,18 +78,25 @@ TEST_CASE("gradients of stacked projections are those of separate ones") {
   GraphOp both = find({"stack-dX-wq-wk-wv", "stack-dW-wq-wk-wv"});
   CHECK(contractions(both) == before - 4);
   const auto concats = both.getBody().front().getOps<ConcatOp>();
-  CHECK(std::distance(concats.begin(), concats.end()) == 2);  // of the weights, and of the gradients for both products
-  CHECK(proposeVariants(*loaded->module, {.attention = "unfused", .stacking = "three"}).size() == 1);
-  CHECK(proposeVariants(*loaded->module, {.attention = "unfused", .stacking = "separate"}).size() == 1);
+  CHECK(std::distance(concats.begin(), concats.end()) ==
+        2);  // of the weights, and of the gradients for both products
+  CHECK(proposeVariants(*loaded->module, {.attention = "unfused", .stacking = "three"}).size() ==
+        1);
+  CHECK(proposeVariants(*loaded->module, {.attention = "unfused", .stacking = "separate"}).size() ==
+        1);
 }
 
-TEST_CASE("gradients of stacked projections are those of separate ones where a projection is a result, too") {
-  // The products of the weights' gradients then stand right behind the stacked one, which replaces them.
+TEST_CASE(
+    "gradients of stacked projections are those of separate ones where a projection is a result, "
+    "too") {
+  // The products of the weights' gradients then stand right behind the stacked one, which replaces
+  // them.
   const auto loaded = parse(R"(
 !bji = tensor<2x3x8xf32, #weft.axes<b, j, i>>
 !phi = tensor<4x2x8xf32, #weft.axes<p, h, i>>
 !phbj = tensor<4x2x2x3xf32, #weft.axes<p, h, b, j>>
-weft.graph @returned(%x: !bji, %wq: !phi {weft.parameter}, %wk: !phi {weft.parameter}, %wv: !phi {weft.parameter}) -> (!phbj, !phbj, !phbj) {
+weft.graph @returned(%x: !bji, %wq: !phi {weft.parameter}, %wk: !phi {weft.parameter},
+                     %wv: !phi {weft.parameter}) -> (!phbj, !phbj, !phbj) {
   %q = weft.contract "phi,bji->phbj" %wq, %x : !phi, !bji -> !phbj
   %k = weft.contract "phi,bji->phbj" %wk, %x : !phi, !bji -> !phbj
   %v = weft.contract "phi,bji->phbj" %wv, %x : !phi, !bji -> !phbj
@@ -100,14 +112,16 @@ weft.graph @returned(%x: !bji, %wq: !phi {weft.parameter}, %wk: !phi {weft.param
   size_t stacked = 0;
   for (const Variant &variant : nonEmpty(variants)) {
     INFO(fmt::format("{}", fmt::join(variant.rewrites, "+")));
-    stacked += std::ranges::any_of(variant.rewrites, [](const std::string &name) { return name.starts_with("stack-dW"); });
+    stacked += std::ranges::any_of(
+        variant.rewrites, [](const std::string &name) { return name.starts_with("stack-dW"); });
     requireSame(loaded->graph(), graphOf(*variant.module));
   }
   CHECK(stacked > 0);
 }
 
 TEST_CASE("projections by one weight have their gradients apart") {
-  for (const std::string result : {"%both", "%a"}) {  // the second leaves one of the projections without a gradient
+  for (const std::string result :
+       {"%both", "%a"}) {  // the second leaves one of the projections without a gradient
     INFO(result);
     const auto loaded = parse(R"(
 !ji = tensor<3x8xf32, #weft.axes<j, i>>
@@ -135,11 +149,13 @@ TEST_CASE("a result has its name in every variant") {
     REQUIRE(mlir::succeeded(differentiate(loaded->graph(), {})));
     const auto resultNames = [](GraphOp graph) {
       std::vector<std::string> names;
-      for (mlir::Value result : graph.getBody().front().getTerminator()->getOperands()) names.push_back(writtenName(result));
+      for (mlir::Value result : graph.getBody().front().getTerminator()->getOperands())
+        names.push_back(writtenName(result));
       return names;
     };
     const std::vector<std::string> expected = resultNames(loaded->graph());
-    const std::vector<Variant> variants = proposeVariants(*loaded->module, {.attention = "unfused"});
+    const std::vector<Variant> variants =
+        proposeVariants(*loaded->module, {.attention = "unfused"});
     CHECK(variants.size() > 4);
     for (const Variant &variant : nonEmpty(variants)) {
       INFO(fmt::format("{}", fmt::join(variant.rewrites, "+")));
@@ -157,7 +173,8 @@ TEST_CASE("saved tensors that cost little to compute again are offered as recomp
     REQUIRE(mlir::succeeded(differentiate(loaded->graph(), {})));
     const std::vector<Recomputation> found = findRecomputations(loaded->graph());
     REQUIRE(!found.empty());
-    const std::vector<Variant> variants = proposeVariants(*loaded->module, {.attention = "unfused", .stacking = "separate"});
+    const std::vector<Variant> variants =
+        proposeVariants(*loaded->module, {.attention = "unfused", .stacking = "separate"});
     const size_t offered = std::min<size_t>(found.size(), 3);
     REQUIRE(variants.size() == 1 + offered + (offered > 1));
     std::set<std::vector<std::string>> distinct;
@@ -167,17 +184,21 @@ TEST_CASE("saved tensors that cost little to compute again are offered as recomp
       requireSame(loaded->graph(), graphOf(*variant.module));
       const auto saved = graphOf(*variant.module)->getAttrOfType<mlir::ArrayAttr>("weft.saved");
       for (mlir::Attribute tensor : nonEmpty(saved))
-        CHECK(std::count(variant.rewrites.begin(), variant.rewrites.end(), "recompute-" + mlir::cast<mlir::StringAttr>(tensor).str()) == 0);
+        CHECK(std::count(variant.rewrites.begin(), variant.rewrites.end(),
+                         "recompute-" + mlir::cast<mlir::StringAttr>(tensor).str()) == 0);
     }
     CHECK(variants.back().rewrites.size() == offered);
-    CHECK(proposeVariants(*loaded->module, {.attention = "unfused", .stacking = "separate", .recompute = "none"}).size() == 1);
+    CHECK(proposeVariants(*loaded->module,
+                          {.attention = "unfused", .stacking = "separate", .recompute = "none"})
+              .size() == 1);
   }
 }
 
 TEST_CASE("what the forward pass stores anyway is not offered as recomputed") {
   const auto loaded = preset("paper-encoder", smallEncoder);
   REQUIRE(mlir::succeeded(differentiate(loaded->graph(), {})));
-  CHECK(findRecomputations(loaded->graph()).empty());  // products read active_kept; the sums before norms are as large as what they add
+  CHECK(findRecomputations(loaded->graph()).empty());  // products read active_kept; the sums before
+                                                       // norms are as large as what they add
 }
 
 TEST_CASE("stacking options choose how many projections share a product") {
@@ -209,7 +230,8 @@ TEST_CASE("packed parameters are parameters, and biases are added before slicing
   options.attention = "unfused";
   const std::vector<Variant> variants = proposeVariants(*loaded->module, options);
   GraphOp graph = graphOf(*variants.front().module);
-  const select::Problem problem = toProblem(graph, variants.front().rewrites, proposeFusions(graph, FuseOptions{}));
+  const select::Problem problem =
+      toProblem(graph, variants.front().rewrites, proposeFusions(graph, FuseOptions{}));
   int packed = 0;
   for (const select::Candidate &candidate : nonEmpty(problem.candidates))
     if (candidate.proposedBy == "pack: at load") {
@@ -220,7 +242,8 @@ TEST_CASE("packed parameters are parameters, and biases are added before slicing
   CHECK(packed == 2);  // weights and biases
   const auto biases = graph.getBody().front().getOps<BiasOp>();
   const auto original = loaded->graph().getBody().front().getOps<BiasOp>();
-  CHECK(std::distance(biases.begin(), biases.end()) == std::distance(original.begin(), original.end()) - 2);
+  CHECK(std::distance(biases.begin(), biases.end()) ==
+        std::distance(original.begin(), original.end()) - 2);
 }
 
 namespace {
@@ -238,15 +261,17 @@ TEST_CASE("a plan written into the graph computes the same, reads back, and keep
   for (const char *name : {"paper-encoder", "llama-3-8b"}) {
     INFO(name);
     Dims dims = smallEncoder;
-    if (std::string(name) == "llama-3-8b")
-      dims = smallLlama;
+    if (std::string(name) == "llama-3-8b") dims = smallLlama;
     const auto loaded = preset(name, dims);
-    const select::Problem problem = toProblem(loaded->graph(), {}, proposeFusions(loaded->graph(), FuseOptions{}));
+    const select::Problem problem =
+        toProblem(loaded->graph(), {}, proposeFusions(loaded->graph(), FuseOptions{}));
     select::Plan plan = planInOrder(problem, largestFirst(problem));
     const int result = problem.candidates[plan.steps.back().candidate].outputs.front();
     select::Step transpose;
     transpose.tensor = result;
-    transpose.configuration = {.inputs = {rowMajor(3)}, .outputs = {Layout{.order = {2, 0, 1}}}, .knobs = TransposeKnobs{}};
+    transpose.configuration = {.inputs = {rowMajor(3)},
+                               .outputs = {Layout{.order = {2, 0, 1}}},
+                               .knobs = TransposeKnobs{}};
     plan.steps.push_back(transpose);
 
     const auto module = materialize(*loaded->module, problem, plan);
@@ -258,8 +283,7 @@ TEST_CASE("a plan written into the graph computes the same, reads back, and keep
       auto op = mlir::cast<KernelOp>(kernels[index]);
       INFO(op.getName().str());
       CHECK(configurationOf(op) == plan.steps[index].configuration);
-      if (plan.steps[index].candidate < 0)
-        continue;
+      if (plan.steps[index].candidate < 0) continue;
       const Kernel &kernel = problem.candidates[plan.steps[index].candidate].kernel;
       CHECK(canonicalText(toKernel({op}, "")) == canonicalText(kernel));
       CHECK(toKernel({op}, "").axes == kernel.axes);

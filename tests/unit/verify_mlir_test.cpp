@@ -1,5 +1,6 @@
-// weft verify on stand-ins for compiler and driver, with host functions as kernels: what passes, what fails, what was not checked, and
-// what is recorded of it; the plan on small extents is the plan that was chosen.
+// weft verify on stand-ins for compiler and driver, with host functions as kernels: what passes,
+// what fails, what was not checked, and what is recorded of it; the plan on small extents is the
+// plan that was chosen.
 #define CATCH_CONFIG_RUNNER
 #include <catch2/catch.hpp>
 
@@ -19,18 +20,18 @@
 
 #include <sstream>
 
-#include <fcntl.h>
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 using namespace weft;
 using namespace weft::driver;
 using namespace weft::runtime;
+using nlohmann::json;
 using weft::test::Fault;
 using weft::test::HostKernels;
 using weft::test::nonEmpty;
 using weft::test::ScopedVariable;
-using nlohmann::json;
 namespace fs = std::filesystem;
 
 int main(int argumentCount, char **arguments) {
@@ -41,8 +42,10 @@ int main(int argumentCount, char **arguments) {
 namespace {
 
 constexpr int64_t length = 24;  ///< axis j of the artifact
-const std::vector<std::string> layer = {"paper-encoder", "--dim", "b=2", "--dim", "j=24", "--dim", "h=4", "--dim", "p=8", "--dim", "i=32", "--dim", "u=40",
-                                        "--stacking", "three", "--attention", "unfused", "--no-library", "--profile", "none"};
+const std::vector<std::string> layer = {
+    "paper-encoder", "--dim",       "b=2",     "--dim",        "j=24",      "--dim", "h=4",
+    "--dim",         "p=8",         "--dim",   "i=32",         "--dim",     "u=40",  "--stacking",
+    "three",         "--attention", "unfused", "--no-library", "--profile", "none"};
 
 /// The command in this process; its standard output.
 struct Said {
@@ -67,7 +70,8 @@ Said command(std::vector<std::string> words) {
 
 struct StandIns {
   StandIns() {
-    void *const driver = dlopen(WEFT_BINARY_DIR "/tests/fakecuda/libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
+    void *const driver =
+        dlopen(WEFT_BINARY_DIR "/tests/fakecuda/libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
     REQUIRE(driver);
     kernels = reinterpret_cast<FakeCudaKernels *(*)()>(dlsym(driver, "fakeCudaKernels"))();
   }
@@ -77,11 +81,14 @@ struct StandIns {
 /// Environment of a machine whose cache lies below the folder.
 struct Environment {
   explicit Environment(const fs::path &folder)
-      : cache("WEFT_CACHE_DIR", folder / "cache"), compiler("WEFT_NVRTC", WEFT_BINARY_DIR "/tests/fakenvrtc/libnvrtc.so"), workers("WEFT_WORKERS", "1") {}
+      : cache("WEFT_CACHE_DIR", folder / "cache"),
+        compiler("WEFT_NVRTC", WEFT_BINARY_DIR "/tests/fakenvrtc/libnvrtc.so"),
+        workers("WEFT_WORKERS", "1") {}
   const ScopedVariable cache, compiler, workers;
 };
 
-/// An artifact, its cache, and host functions for all its kernels and those of its small plan; made once for each list of flags.
+/// An artifact, its cache, and host functions for all its kernels and those of its small plan; made
+/// once for each list of flags.
 struct Prepared {
   explicit Prepared(const std::vector<std::string> &more) {
     const Environment environment(folder.path());
@@ -114,7 +121,8 @@ public:
     fs::copy(one->folder.path(), folder.path(), fs::copy_options::recursive);
     kernels = one->kernels;
     smallLength = one->smallLength;
-    *standIns().kernels = [this](const std::string &cubin, const std::string &entry, void **arguments) { return kernels(cubin, entry, arguments); };
+    *standIns().kernels = [this](const std::string &cubin, const std::string &entry,
+                                 void **arguments) { return kernels(cubin, entry, arguments); };
   }
   ~Machine() { *standIns().kernels = nullptr; }
 
@@ -129,7 +137,8 @@ public:
   Plan plan() const { return readArtifact(artifact(), Cubins::left).plan; }
   const PlanKernel &kernel(const std::string &name) {
     held = plan();
-    const auto found = std::ranges::find_if(held.kernels, [&](const PlanKernel &one) { return one.name.starts_with(name); });
+    const auto found = std::ranges::find_if(
+        held.kernels, [&](const PlanKernel &one) { return one.name.starts_with(name); });
     REQUIRE(found != held.kernels.end());
     return *found;
   }
@@ -142,7 +151,9 @@ public:
     CHECK(said.code == code);
     return json::parse(said.out);
   }
-  Verification recorded(const PlanKernel &kernel) const { return BelievedRecords({}, readRecords(machineRecordsFile())).of(kernel); }
+  Verification recorded(const PlanKernel &kernel) const {
+    return BelievedRecords({}, readRecords(machineRecordsFile())).of(kernel);
+  }
   /// Names of kernels that launch something, and whose record is in this state.
   std::set<std::string> launched() const {
     std::set<std::string> names;
@@ -152,7 +163,8 @@ public:
   }
   std::set<std::string> ofSameText(const std::string &kernel) const {
     const Plan now = plan();
-    const std::string hash = recordHashOf(*std::ranges::find(now.kernels, kernel, &PlanKernel::name));
+    const std::string hash =
+        recordHashOf(*std::ranges::find(now.kernels, kernel, &PlanKernel::name));
     std::set<std::string> names;
     for (const PlanKernel &one : now.kernels)
       if (recordHashOf(one) == hash) names.insert(one.name);
@@ -189,7 +201,8 @@ json rowOf(const json &said, const std::string &kernel) {
 
 using State = Verification::State;
 
-TEST_CASE("kernels that compute what the graph says agree, alone and as a whole, and are recorded") {
+TEST_CASE(
+    "kernels that compute what the graph says agree, alone and as a whole, and are recorded") {
   Machine machine;
   const std::string store = machine.folder / "store.txt";
   const json said = machine.verify(0, {"--store", store});
@@ -214,10 +227,11 @@ TEST_CASE("kernels that compute what the graph says agree, alone and as a whole,
 
 TEST_CASE("a kernel with a fault fails, is named, and loses the record of the run before") {
   Machine machine;
-  const auto &[name, fault] = GENERATE(table<std::string, Fault>({{"softmax", Fault::wrongElement},
-                                                                   {"attention_projection", Fault::unwrittenElement},
-                                                                   {"score", Fault::notANumber},
-                                                                   {"dropout_residual_layer_norm__b_j_i_2", Fault::otherTensor}}));
+  const auto &[name, fault] = GENERATE(
+      table<std::string, Fault>({{"softmax", Fault::wrongElement},
+                                 {"attention_projection", Fault::unwrittenElement},
+                                 {"score", Fault::notANumber},
+                                 {"dropout_residual_layer_norm__b_j_i_2", Fault::otherTensor}}));
   const std::string store = machine.folder / "store.txt", kernel = machine.kernel(name).name;
   machine.verify(0, {"--store", store});
   const size_t before = readRecords(store).size();
@@ -238,7 +252,10 @@ TEST_CASE("a plan that fails as a whole leaves no record, and takes those of its
   Machine machine;
   const bool wasVerified = GENERATE(true, false);
   if (wasVerified) machine.verify(0);
-  machine.kernels.plant("dropout_residual_layer_norm", GENERATE(Fault::wrongElement, Fault::unwrittenElement, Fault::notANumber, Fault::otherTensor), machine.smallLength);
+  machine.kernels.plant(
+      "dropout_residual_layer_norm",
+      GENERATE(Fault::wrongElement, Fault::unwrittenElement, Fault::notANumber, Fault::otherTensor),
+      machine.smallLength);
   const json said = machine.verify(1);
   CHECK(said["failed"] == 0);
   CHECK(said["whole"]["checked"] == true);
@@ -246,7 +263,8 @@ TEST_CASE("a plan that fails as a whole leaves no record, and takes those of its
   CHECK(machine.inState(State::planFails) == machine.launched());
   machine.kernels.heal();
   machine.verify(0, {"--kernels-only"});
-  CHECK(machine.inState(State::planFails) == machine.launched());  // the whole was in doubt, and was not checked
+  CHECK(machine.inState(State::planFails) ==
+        machine.launched());  // the whole was in doubt, and was not checked
   machine.verify(0);
   CHECK(machine.inState(State::agrees) == machine.launched());
 }
@@ -272,7 +290,8 @@ TEST_CASE("what was not checked is named and is no success unless it is allowed"
   CHECK(said["failed"] == 0);
   CHECK(said["agreed"] == machine.launched().size() - 1);
   REQUIRE(said["unchecked"].size() == 1);
-  CHECK_THAT(said["unchecked"][0].get<std::string>(), Catch::StartsWith(softmax.name + ": " + reason) && Catch::Contains("weft emit"));
+  CHECK_THAT(said["unchecked"][0].get<std::string>(),
+             Catch::StartsWith(softmax.name + ": " + reason) && Catch::Contains("weft emit"));
   CHECK(machine.inState(State::never) == std::set{softmax.name});
   machine.verify(0, {"--allow-unchecked"});
   machine.kernels.plant("score", Fault::wrongElement);
@@ -296,7 +315,8 @@ TEST_CASE("a plan whose small texts do not build was not checked as a whole") {
   const BuiltPlan built = buildScaled(scaled, artifact.plan.target);
   // A line of a small text that no text of the artifact has.
   std::string all, refused;
-  for (const BuildRequest &request : exactTexts(artifact, machine.artifact()).emitted.requests) all += request.text;
+  for (const BuildRequest &request : exactTexts(artifact, machine.artifact()).emitted.requests)
+    all += request.text;
   std::istringstream text(built.emitted.requests.front().text);
   for (std::string line; refused.empty() && std::getline(text, line);)
     if (line.size() > 20 && all.find(line) == std::string::npos) refused = line;
@@ -305,7 +325,8 @@ TEST_CASE("a plan whose small texts do not build was not checked as a whole") {
   const ScopedVariable refuses("FAKE_NVRTC_REFUSES", refused);
   const json said = machine.verify(1);
   REQUIRE(said["unchecked"].size() == 1);
-  CHECK_THAT(said["unchecked"][0].get<std::string>(), Catch::StartsWith("the whole plan: ") && Catch::Contains("does not build"));
+  CHECK_THAT(said["unchecked"][0].get<std::string>(),
+             Catch::StartsWith("the whole plan: ") && Catch::Contains("does not build"));
   CHECK(said["agreed"] == machine.launched().size());
   CHECK(machine.verify(0, {"--allow-unchecked"})["whole"]["checked"] == false);
 }
@@ -330,13 +351,15 @@ TEST_CASE("a whole plan that is wired wrongly fails") {
     return int(found - plan.tensors.begin());
   };
   const auto kernelOf = [&](const std::string &name) -> PlanKernel & {
-    const auto found = std::ranges::find_if(plan.kernels, [&](const PlanKernel &one) { return one.name.starts_with(name); });
+    const auto found = std::ranges::find_if(
+        plan.kernels, [&](const PlanKernel &one) { return one.name.starts_with(name); });
     REQUIRE(found != plan.kernels.end());
     return *found;
   };
   SECTION("gamma and beta are exchanged") {
     std::vector<int> &inputs = kernelOf("dropout_residual_layer_norm__b_j_i").inputs;
-    const auto gamma = std::ranges::find(inputs, tensorOf("gamma1")), beta = std::ranges::find(inputs, tensorOf("beta1"));
+    const auto gamma = std::ranges::find(inputs, tensorOf("gamma1")),
+               beta = std::ranges::find(inputs, tensorOf("beta1"));
     REQUIRE((gamma != inputs.end() && beta != inputs.end()));
     std::iter_swap(gamma, beta);
   }
@@ -347,9 +370,11 @@ TEST_CASE("a whole plan that is wired wrongly fails") {
     *residual = tensorOf("x");
   }
   SECTION("two parameters lie in one buffer") {
-    plan.tensors[size_t(tensorOf("beta2"))].buffer = plan.tensors[size_t(tensorOf("gamma2"))].buffer;
+    plan.tensors[size_t(tensorOf("beta2"))].buffer =
+        plan.tensors[size_t(tensorOf("gamma2"))].buffer;
     const cuda::Context context(0);
-    const WholeVerdict verdict = verifyWhole(artifact, {}, context, 1);  // it is no plan: nothing runs
+    const WholeVerdict verdict =
+        verifyWhole(artifact, {}, context, 1);  // it is no plan: nothing runs
     CHECK(verdict.failed());
     CHECK_THAT(verdict.problem, Catch::Contains("'gamma2'") && Catch::Contains("'beta2'"));
     return;
@@ -366,7 +391,8 @@ TEST_CASE("a whole plan that is wired wrongly fails") {
 
 TEST_CASE("the small plan is the plan that was chosen") {
   const bool isChunked = GENERATE(false, true);
-  Machine machine(isChunked ? std::vector<std::string>{"--parts", "2", "--branches", "on"} : std::vector<std::string>{});
+  Machine machine(isChunked ? std::vector<std::string>{"--parts", "2", "--branches", "on"}
+                            : std::vector<std::string>{});
   const Artifact artifact = readArtifact(machine.artifact());
   const Plan &plan = artifact.plan;
   const ScaledPlan scaled = scaledPlan(artifact);
@@ -410,7 +436,8 @@ TEST_CASE("every preset has a small plan, with most kernels as they were chosen"
   for (const std::vector<std::string> &model : nonEmpty(models)) {
     std::vector<std::string> words = {"compile"};
     words.insert(words.end(), model.begin(), model.end());
-    words.insert(words.end(), {"--device", "h200", "--stop-after", "emit", "--overwrite", "-o", folder / "artifact"});
+    words.insert(words.end(), {"--device", "h200", "--stop-after", "emit", "--overwrite", "-o",
+                               folder / "artifact"});
     INFO(fmt::format("{}", fmt::join(words, " ")));
     REQUIRE(command(words).code == 0);
     const Artifact artifact = readArtifact(folder / "artifact", Cubins::left);
@@ -418,14 +445,16 @@ TEST_CASE("every preset has a small plan, with most kernels as they were chosen"
     CHECK(scaled.unscaled.empty());
     CHECK(scaled.dims.at("j") < artifact.plan.dims.at("j"));
     CHECK(2 * scaled.others.size() < scaled.planned.kernels.size());
-    CHECK_NOTHROW(emitKernels(scaled.planned, artifact.plan.target, [](const ChosenKernel &) { return std::vector<std::string>(); }));
+    CHECK_NOTHROW(emitKernels(scaled.planned, artifact.plan.target,
+                              [](const ChosenKernel &) { return std::vector<std::string>(); }));
     CHECK_NOTHROW(runtime::verify(scaled.planned.plan, "the plan on small extents"));
   }
 }
 
 TEST_CASE("small extents end within tiles and vectors, and chunks stay chunks") {
   Plan plan;
-  plan.dims = {{"b", 8}, {"j", 512}, {"k", 512}, {"h", 16}, {"p", 64}, {"w", 64}, {"i", 1024}, {"u", 4096}};
+  plan.dims = {{"b", 8},  {"j", 512}, {"k", 512},  {"h", 16},
+               {"p", 64}, {"w", 64},  {"i", 1024}, {"u", 4096}};
   for (const int64_t step : {1, 8, 16, 32, 64}) {
     const Dims small = smallDims(plan, step, 128);
     for (const char *axis : {"j", "p", "u"}) {

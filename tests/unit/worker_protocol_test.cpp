@@ -12,13 +12,18 @@ TEST_CASE("messages survive the way, byte by byte, with any content") {
                               .text = std::string("not UTF-8: \xc3\x28\0 end", 18),
                               .flags = {"-a", "--b=c"},
                               .headers = {{"weft/x.cuh", "\x80"}}};
-  const WorkerReply reply{.succeeded = true, .cubin = std::string("\0\x7f" "ELF\xff", 6), .ptx = "", .log = "\xe9", .seconds = 0.25};
+  const WorkerReply reply{.succeeded = true,
+                          .cubin = std::string("\0\x7f"
+                                               "ELF\xff",
+                                               6),
+                          .ptx = "",
+                          .log = "\xe9",
+                          .seconds = 0.25};
   FrameBuffer frames;
   std::vector<std::string> bodies;
   for (const char byte : greetingFrame() + frameOf(request) + frameOf(reply)) {
     frames.append({&byte, 1});
-    while (const auto body = frames.next())
-      bodies.push_back(*body);
+    while (const auto body = frames.next()) bodies.push_back(*body);
   }
   REQUIRE(bodies.size() == 3);
   CHECK(isGreeting(bodies[0]));

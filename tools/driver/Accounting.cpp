@@ -16,12 +16,14 @@ json kernelsOf(const Operator &one, const std::vector<AccountedKernel> &kernels)
   for (const int op : one.ops)
     for (const AccountedKernel &kernel : kernels) {
       const bool holds = std::find(kernel.ops.begin(), kernel.ops.end(), op) != kernel.ops.end();
-      if (holds && std::find(names.begin(), names.end(), kernel.name) == names.end()) names.push_back(kernel.name);
+      if (holds && std::find(names.begin(), names.end(), kernel.name) == names.end())
+        names.push_back(kernel.name);
     }
   return names;
 }
 
-json operatorsReport(const std::vector<Operator> &operators, const std::vector<AccountedKernel> &kernels) {
+json operatorsReport(const std::vector<Operator> &operators,
+                     const std::vector<AccountedKernel> &kernels) {
   json list = json::array();
   for (const Operator &one : operators)
     list.push_back({{"kind", one.kind},
@@ -40,7 +42,9 @@ json sharesReport(const std::vector<Operator> &operators) {
   for (const ClassShare &share : shares) total += share.flop;
   json list = json::array();
   for (const ClassShare &share : shares)
-    list.push_back({{"class", nameOf(share.operatorClass)}, {"operators", share.operators}, {"flop", share.flop},
+    list.push_back({{"class", nameOf(share.operatorClass)},
+                    {"operators", share.operators},
+                    {"flop", share.flop},
                     {"percentOfFlop", total > 0 ? 100 * share.flop / total : 0}});
   return list;
 }
@@ -48,8 +52,11 @@ json sharesReport(const std::vector<Operator> &operators) {
 PhaseBytes afterFusion(const Dataflow &flow, const std::vector<AccountedKernel> &kernels) {
   PhaseBytes fused{.phase = "fuse", .ops = 0, .bytes = 0};
   for (const AccountedKernel &kernel : kernels) {
-    const auto computes = [&](int op) { return flow.ops[size_t(op)].operatorClass != OperatorClass::movement; };
-    if (!std::any_of(kernel.ops.begin(), kernel.ops.end(), computes)) continue;  // a view, or a copy of the plan
+    const auto computes = [&](int op) {
+      return flow.ops[size_t(op)].operatorClass != OperatorClass::movement;
+    };
+    if (!std::any_of(kernel.ops.begin(), kernel.ops.end(), computes))
+      continue;  // a view, or a copy of the plan
     ++fused.ops;
     fused.bytes += bytesOfKernel(flow, kernel.ops);
   }
@@ -58,14 +65,18 @@ PhaseBytes afterFusion(const Dataflow &flow, const std::vector<AccountedKernel> 
 
 }  // namespace
 
-json toJson(const PhaseBytes &phase) { return {{"phase", phase.phase}, {"kernels", phase.ops}, {"bytes", phase.bytes}}; }
+json toJson(const PhaseBytes &phase) {
+  return {{"phase", phase.phase}, {"kernels", phase.ops}, {"bytes", phase.bytes}};
+}
 
 json accountReport(const Account &account, const std::vector<AccountedKernel> &kernels) {
   const std::vector<Operator> operators = operatorsOf(account.flow);
   json phases = json::array();
   for (const PhaseBytes &phase : account.phases) phases.push_back(toJson(phase));
   phases.push_back(toJson(afterFusion(account.flow, kernels)));
-  return {{"operators", operatorsReport(operators, kernels)}, {"shares", sharesReport(operators)}, {"phases", phases}};
+  return {{"operators", operatorsReport(operators, kernels)},
+          {"shares", sharesReport(operators)},
+          {"phases", phases}};
 }
 
 }  // namespace weft::driver

@@ -1,5 +1,6 @@
-// What a graph computes and moves, for report.json and `weft explain --movement`: operators as Table A.1 of "Data Movement Is All
-// You Need" lists them, shares of their classes (Table 1), and the ledger of bytes from phase to phase. No MLIR.
+// What a graph computes and moves, for report.json and `weft explain --movement`: operators as
+// Table A.1 of "Data Movement Is All You Need" lists them, shares of their classes (Table 1), and
+// the ledger of bytes from phase to phase. No MLIR.
 #pragma once
 
 #include "passes/fuse/Dataflow.h"
@@ -14,7 +15,7 @@ namespace weft::driver {
 /// What there is to move after a phase: up to attention, if every op is a kernel of its own.
 struct PhaseBytes {
   std::string phase;
-  size_t ops = 0;     ///< that compute; after fuse and select, kernels
+  size_t ops = 0;  ///< that compute; after fuse and select, kernels
   int64_t bytes = 0;
 };
 

@@ -21,15 +21,18 @@ std::string lowered(const PlannedKernels &planned, const std::string &architectu
 
 std::string measurementLine(const runtime::Plan &plan) {
   if (!plan.measurement) return "";
-  return fmt::format("whole graph {} (+-{:.1f}%), {:.3f}x of the predicted sum, on {}\n", formatSeconds(plan.measurement->seconds),
-                     50 * plan.measurement->spread, plan.measurement->ratio, plan.measurement->gpu);
+  return fmt::format("whole graph {} (+-{:.1f}%), {:.3f}x of the predicted sum, on {}\n",
+                     formatSeconds(plan.measurement->seconds), 50 * plan.measurement->spread,
+                     plan.measurement->ratio, plan.measurement->gpu);
 }
 
 nlohmann::json graphJson(const runtime::Plan &plan) {
   std::vector<int> inOrder(plan.kernels.size());
   std::iota(inOrder.begin(), inOrder.end(), 0);
   const runtime::GraphPrediction graph = runtime::predictGraph(plan, inOrder);
-  return {{"seconds", graph.seconds()}, {"reusedBytes", graph.reusedBytes}, {"overwrittenBytes", graph.overwrittenBytes}};
+  return {{"seconds", graph.seconds()},
+          {"reusedBytes", graph.reusedBytes},
+          {"overwrittenBytes", graph.overwrittenBytes}};
 }
 
 std::string graphLine(const runtime::Plan &plan) {
@@ -37,8 +40,10 @@ std::string graphLine(const runtime::Plan &plan) {
   std::iota(inOrder.begin(), inOrder.end(), 0);
   const runtime::GraphPrediction graph = runtime::predictGraph(plan, inOrder);
   if (graph.reuseSeconds <= 0) return "";
-  return fmt::format("as one graph {}: kernels find {} in L2 that others left there, and {} never leave it\n", formatSeconds(graph.seconds()),
-                     formatBytes(int64_t(graph.reusedBytes)), formatBytes(int64_t(graph.overwrittenBytes)));
+  return fmt::format(
+      "as one graph {}: kernels find {} in L2 that others left there, and {} never leave it\n",
+      formatSeconds(graph.seconds()), formatBytes(int64_t(graph.reusedBytes)),
+      formatBytes(int64_t(graph.overwrittenBytes)));
 }
 
 }  // namespace weft::driver

@@ -22,28 +22,35 @@ struct Block {
   int64_t bytes = 0;
   int first = std::numeric_limits<int>::max(), last = -1;
   std::set<std::string> entryPoints = {};  ///< that use it
-  bool isLibrarys = false;  ///< aligned as the workspace is, not as a caller's result
+  bool isLibrarys = false;      ///< aligned as the workspace is, not as a caller's result
   std::vector<int> users = {};  ///< ascending
   bool isUsed() const { return last >= 0; }
   bool meets(const Block &other) const { return first <= other.last && other.first <= last; }
 };
 
-/// Which buffers must not share bytes: those that are in use at one time and, of a plan with branches, those that would make kernels wait for
-/// each other that stand near each other and otherwise might run at once. A table, because packing asks for every pair many times.
+/// Which buffers must not share bytes: those that are in use at one time and, of a plan with
+/// branches, those that would make kernels wait for each other that stand near each other and
+/// otherwise might run at once. A table, because packing asks for every pair many times.
 class Neighbours {
 public:
-  Neighbours(const runtime::Plan &plan, const runtime::PlanMemory &memory, const std::vector<Block> &blocks)
+  Neighbours(const runtime::Plan &plan, const runtime::PlanMemory &memory,
+             const std::vector<Block> &blocks)
       : count(blocks.size()), areApart(count * count, false) {
     std::optional<runtime::KernelOrder> order;  // what data ask for, without shared memory
-    if (plan.branches) order.emplace(plan.kernels.size(), runtime::conflicts(plan, runtime::livesOf(plan, memory)));
+    if (plan.branches)
+      order.emplace(plan.kernels.size(), runtime::conflicts(plan, runtime::livesOf(plan, memory)));
     for (const Block &a : blocks)
       for (const Block &b : blocks)
-        if (a.isUsed() && b.isUsed()) areApart[place(a, b)] = a.meets(b) || (order && (a.last < b.first ? delays(*order, a, b) : delays(*order, b, a)));
+        if (a.isUsed() && b.isUsed())
+          areApart[place(a, b)] =
+              a.meets(b) ||
+              (order && (a.last < b.first ? delays(*order, a, b) : delays(*order, b, a)));
   }
   bool apart(const Block &a, const Block &b) const { return areApart[place(a, b)]; }
 
 private:
-  /// Places between kernels that run at about the same time. Sharing between kernels further apart costs no time, and saves most of the memory.
+  /// Places between kernels that run at about the same time. Sharing between kernels further apart
+  /// costs no time, and saves most of the memory.
   static constexpr int reach = 8;
 
   static bool delays(const runtime::KernelOrder &order, const Block &earlier, const Block &later) {
@@ -52,7 +59,9 @@ private:
         if (second - first < reach && !order.waits(second, first)) return true;
     return false;
   }
-  size_t place(const Block &a, const Block &b) const { return size_t(a.buffer) * count + size_t(b.buffer); }
+  size_t place(const Block &a, const Block &b) const {
+    return size_t(a.buffer) * count + size_t(b.buffer);
+  }
 
   size_t count;
   std::vector<bool> areApart;
@@ -65,24 +74,28 @@ struct Placed {
 /// Ascending by offset.
 using Placements = std::vector<Placed>;
 
-void insert(Placements &placed, Placed one) { placed.insert(std::ranges::upper_bound(placed, one.offset, {}, &Placed::offset), one); }
+void insert(Placements &placed, Placed one) {
+  placed.insert(std::ranges::upper_bound(placed, one.offset, {}, &Placed::offset), one);
+}
 
 /// A result that may hold temporaries until its first use.
 struct Host {
   std::string name;
   Block own;
   Placements placed = {};
-  /// Callers bring a result where it is computed, so what lies in it must not be used anywhere else.
+  /// Callers bring a result where it is computed, so what lies in it must not be used anywhere
+  /// else.
   bool mayHold(const Block &block, const Neighbours &neighbours) const {
-    return !block.isLibrarys && block.last < own.first && block.entryPoints.size() <= 1 && block.entryPoints == own.entryPoints &&
-           !neighbours.apart(block, own);
+    return !block.isLibrarys && block.last < own.first && block.entryPoints.size() <= 1 &&
+           block.entryPoints == own.entryPoints && !neighbours.apart(block, own);
   }
 };
 
 /// Blocks by buffer, of all buffers that kernels use.
 std::vector<Block> allBlocks(const runtime::Plan &plan, const runtime::PlanMemory &memory) {
   std::vector<Block> blocks(memory.buffers().size());
-  for (size_t index = 0; index < blocks.size(); ++index) blocks[index] = {.buffer = int(index), .bytes = memory.buffers()[index].bytes};
+  for (size_t index = 0; index < blocks.size(); ++index)
+    blocks[index] = {.buffer = int(index), .bytes = memory.buffers()[index].bytes};
   std::vector<std::string> entryOf(plan.kernels.size());
   for (const auto &[name, kernels] : plan.entryPoints)
     for (const int kernel : kernels) entryOf[size_t(kernel)] = name;
@@ -92,7 +105,8 @@ std::vector<Block> allBlocks(const runtime::Plan &plan, const runtime::PlanMemor
       Block &block = blocks[size_t(buffer)];
       block.first = std::min(block.first, int(kernel));
       block.last = int(kernel);
-      if (block.users.empty() || block.users.back() != int(kernel)) block.users.push_back(int(kernel));
+      if (block.users.empty() || block.users.back() != int(kernel))
+        block.users.push_back(int(kernel));
       block.entryPoints.insert(entryOf[kernel]);
     };
     if (one.family == familyOf(ViewKnobs{})) continue;
@@ -110,20 +124,25 @@ using Blocks = std::vector<const Block *>;
 Blocks temporaries(const std::vector<Block> &blocks, const runtime::PlanMemory &memory) {
   Blocks found;
   for (const Block &block : blocks)
-    if (block.isUsed() && memory.buffers()[size_t(block.buffer)].kind == runtime::BufferKind::temporary) found.push_back(&block);
+    if (block.isUsed() &&
+        memory.buffers()[size_t(block.buffer)].kind == runtime::BufferKind::temporary)
+      found.push_back(&block);
   return found;
 }
 
 std::vector<int64_t> liveBytes(const Blocks &blocks, size_t kernels) {
   std::vector<int64_t> live(kernels);
   for (const Block *block : blocks)
-    for (int kernel = block->first; kernel <= block->last; ++kernel) live[size_t(kernel)] += block->bytes;
+    for (int kernel = block->first; kernel <= block->last; ++kernel)
+      live[size_t(kernel)] += block->bytes;
   return live;
 }
 
-/// The offset within `limit` bytes where the block overlaps none that it must stay apart from and the gap it leaves is smallest; behind all
-/// of those if no gap takes it; -1 if that is beyond the limit.
-int64_t bestFit(const Block &block, const Placements &placed, const Neighbours &neighbours, int64_t limit = std::numeric_limits<int64_t>::max()) {
+/// The offset within `limit` bytes where the block overlaps none that it must stay apart from and
+/// the gap it leaves is smallest; behind all of those if no gap takes it; -1 if that is beyond the
+/// limit.
+int64_t bestFit(const Block &block, const Placements &placed, const Neighbours &neighbours,
+                int64_t limit = std::numeric_limits<int64_t>::max()) {
   int64_t end = 0, best = -1, bestGap = std::numeric_limits<int64_t>::max();
   for (const Placed &other : placed) {
     if (!neighbours.apart(*other.block, block)) continue;
@@ -150,12 +169,15 @@ Packing packInOrder(const Blocks &blocks, const Neighbours &neighbours) {
   return packing;
 }
 
-/// The best of several orders: by size, by size times length of life, as the kernels come, and backwards.
+/// The best of several orders: by size, by size times length of life, as the kernels come, and
+/// backwards.
 Packing pack(Blocks blocks, const Neighbours &neighbours) {
   using Key = std::tuple<int64_t, int, int>;
   const std::function<Key(const Block *)> keys[] = {
       [](const Block *block) { return Key(-block->bytes, block->first, block->buffer); },
-      [](const Block *block) { return Key(-block->bytes * (block->last - block->first + 1), block->first, block->buffer); },
+      [](const Block *block) {
+        return Key(-block->bytes * (block->last - block->first + 1), block->first, block->buffer);
+      },
       [](const Block *block) { return Key(block->first, -block->last, block->buffer); },
       [](const Block *block) { return Key(-block->last, block->first, block->buffer); },
   };
@@ -169,20 +191,24 @@ Packing pack(Blocks blocks, const Neighbours &neighbours) {
 }
 
 /// Results that a caller brings and that are alone in their buffers.
-std::vector<Host> hostsOf(const runtime::Plan &plan, const runtime::PlanMemory &memory, const std::vector<Block> &blocks) {
+std::vector<Host> hostsOf(const runtime::Plan &plan, const runtime::PlanMemory &memory,
+                          const std::vector<Block> &blocks) {
   std::vector<Host> hosts;
   for (size_t index = 0; index < plan.tensors.size(); ++index) {
     const runtime::PlanTensor &tensor = plan.tensors[index];
-    if (tensor.role != "result" || !memory.isDirect(int(index)) || !blocks[size_t(tensor.buffer)].isUsed()) continue;
+    if (tensor.role != "result" || !memory.isDirect(int(index)) ||
+        !blocks[size_t(tensor.buffer)].isUsed())
+      continue;
     hosts.push_back({.name = tensor.name, .own = blocks[size_t(tensor.buffer)]});
     hosts.back().own.bytes = runtime::spanBytes(tensor);
   }
   return hosts;
 }
 
-/// Moves blocks into results, first those that are in use when most is, and longest so, and back again those that do not make the workspace
-/// smaller. Returns what stays.
-Blocks fillHosts(Blocks blocks, std::vector<Host> &hosts, const Neighbours &neighbours, size_t kernels) {
+/// Moves blocks into results, first those that are in use when most is, and longest so, and back
+/// again those that do not make the workspace smaller. Returns what stays.
+Blocks fillHosts(Blocks blocks, std::vector<Host> &hosts, const Neighbours &neighbours,
+                 size_t kernels) {
   const std::vector<int64_t> live = liveBytes(blocks, kernels);
   const auto key = [&](const Block *block) {
     const auto begin = live.begin() + block->first, end = live.begin() + block->last + 1;
@@ -193,8 +219,12 @@ Blocks fillHosts(Blocks blocks, std::vector<Host> &hosts, const Neighbours &neig
   std::vector<std::pair<const Block *, Host *>> moved;
   Blocks kept;
   for (const Block *block : blocks) {
-    const auto fit = [&](const Host &host) { return bestFit(*block, host.placed, neighbours, host.own.bytes); };
-    const auto takes = [&](const Host &host) { return host.mayHold(*block, neighbours) && fit(host) >= 0; };
+    const auto fit = [&](const Host &host) {
+      return bestFit(*block, host.placed, neighbours, host.own.bytes);
+    };
+    const auto takes = [&](const Host &host) {
+      return host.mayHold(*block, neighbours) && fit(host) >= 0;
+    };
     const auto host = std::ranges::find_if(hosts, takes);
     if (host == hosts.end()) {
       kept.push_back(block);
@@ -207,7 +237,9 @@ Blocks fillHosts(Blocks blocks, std::vector<Host> &hosts, const Neighbours &neig
   for (const auto &[block, host] : moved) {
     kept.push_back(block);
     if (const int64_t with = pack(kept, neighbours).bytes; with > bytes) kept.pop_back();
-    else std::erase_if(host->placed, [&](const Placed &one) { return one.block == block; }), bytes = with;
+    else
+      std::erase_if(host->placed, [&](const Placed &one) { return one.block == block; }),
+          bytes = with;
   }
   return kept;
 }
@@ -220,10 +252,15 @@ void packBuffers(runtime::Plan &plan) {
   const std::vector<Block> blocks = allBlocks(plan, memory);
   std::vector<Host> hosts = hostsOf(plan, memory, blocks);
   const Neighbours neighbours(plan, memory, blocks);
-  const Packing packing = pack(fillHosts(temporaries(blocks, memory), hosts, neighbours, plan.kernels.size()), neighbours);
-  for (const Placed &one : packing.placed) plan.placements.push_back({.buffer = one.block->buffer, .in = "workspace", .offset = one.offset});
+  const Packing packing = pack(
+      fillHosts(temporaries(blocks, memory), hosts, neighbours, plan.kernels.size()), neighbours);
+  for (const Placed &one : packing.placed)
+    plan.placements.push_back(
+        {.buffer = one.block->buffer, .in = "workspace", .offset = one.offset});
   for (const Host &host : hosts)
-    for (const Placed &one : host.placed) plan.placements.push_back({.buffer = one.block->buffer, .in = host.name, .offset = one.offset});
+    for (const Placed &one : host.placed)
+      plan.placements.push_back(
+          {.buffer = one.block->buffer, .in = host.name, .offset = one.offset});
   std::ranges::sort(plan.placements, {}, &runtime::PlanPlacement::buffer);
   plan.workspaceBytes = packing.bytes;
 }

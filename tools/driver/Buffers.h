@@ -1,4 +1,5 @@
-// Which tensors of a plan share a buffer, and which kernels must wait for which. Where buffers lie: BufferPacking.h. No MLIR.
+// Which tensors of a plan share a buffer, and which kernels must wait for which. Where buffers lie:
+// BufferPacking.h. No MLIR.
 #pragma once
 
 #include "runtime/Artifact.h"
@@ -7,14 +8,17 @@
 
 namespace weft::driver {
 
-/// Gives every tensor a buffer: arguments, results and temporaries their own, views that of the tensor in `viewOf` (-1: no
-/// view), and every library product that needs one a workspace. `overwritable` lists for each kernel the input tensors that its
-/// first output may be written over: it is, if that is a temporary with memory of its own that nothing else reads then or later.
-/// Then packs them.
-void assignBuffers(runtime::Plan &plan, const std::vector<int> &viewOf, const std::vector<std::vector<int>> &overwritable);
+/// Gives every tensor a buffer: arguments, results and temporaries their own, views that of the
+/// tensor in `viewOf` (-1: no view), and every library product that needs one a workspace.
+/// `overwritable` lists for each kernel the input tensors that its first output may be written
+/// over: it is, if that is a temporary with memory of its own that nothing else reads then or
+/// later. Then packs them.
+void assignBuffers(runtime::Plan &plan, const std::vector<int> &viewOf,
+                   const std::vector<std::vector<int>> &overwritable);
 
-/// Fills `after` of every kernel from what it reads and from the memory it shares with kernels before it (runtime/PlanLives.h).
-/// Only direct predecessors that no other predecessor implies are kept.
+/// Fills `after` of every kernel from what it reads and from the memory it shares with kernels
+/// before it (runtime/PlanLives.h). Only direct predecessors that no other predecessor implies are
+/// kept.
 void orderKernels(runtime::Plan &plan);
 
 }  // namespace weft::driver

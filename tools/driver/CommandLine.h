@@ -3,7 +3,8 @@
 
 namespace weft::driver {
 
-/// Runs one command. Exit codes: 0 done, 1 a check failed, 2 usage or bad input, 3 not supported, 4 a miss under
+/// Runs one command. Exit codes: 0 done, 1 a check failed, 2 usage or bad input, 3 not supported, 4
+/// a miss under
 /// --strict. Messages go to standard error as "weft: error: ...".
 int runCommandLine(int argumentCount, char **arguments);
 

@@ -5,9 +5,9 @@
 #include "kernel/Error.h"
 #include "kernel/Nearest.h"
 #include "passes/Describe.h"
+#include "passes/Rewrites.h"
 #include "passes/account/Operators.h"
 #include "passes/configure/Families.h"
-#include "passes/Rewrites.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/Diagnostics.h"
 #include "tools/driver/ProfileModel.h"
@@ -30,7 +30,8 @@ mlir::Operation *graphOf(mlir::ModuleOp module) {
   return *graphs.begin();
 }
 
-/// The op that a person means by its number ("7", "%7") or by the name it was written with; nothing if the graph has none.
+/// The op that a person means by its number ("7", "%7") or by the name it was written with; nothing
+/// if the graph has none.
 std::optional<int> resolveOp(const std::string &name, const std::vector<FlowOp> &ops) {
   const std::string digits = name.starts_with('%') ? name.substr(1) : name;
   int number = 0;
@@ -40,8 +41,8 @@ std::optional<int> resolveOp(const std::string &name, const std::vector<FlowOp> 
   for (const FlowOp &op : ops)
     if (isNumber ? op.number == number : op.label == name) found.push_back(op.number);
   if (found.size() > 1)
-    throw Error::badInput("'{}' names {} ops (numbers {}); name one by its number", name, found.size(),
-                          fmt::join(found, ", "));
+    throw Error::badInput("'{}' names {} ops (numbers {}); name one by its number", name,
+                          found.size(), fmt::join(found, ", "));
   return found.empty() ? std::nullopt : std::optional(found.front());
 }
 
@@ -62,9 +63,7 @@ void keepVariant(std::vector<ProposedVariant> &variants, const std::string &name
 
 }  // namespace
 
-std::string ProposedVariant::name() const {
-  return variantName(rewrites);
-}
+std::string ProposedVariant::name() const { return variantName(rewrites); }
 
 void noteConfig(const models::Description &description) {
   if (!description.dtypeNote.empty()) printNote(description.dtypeNote);
@@ -78,7 +77,10 @@ void noteConfig(const models::Description &description) {
 }
 
 Compilation::Compilation(ModelFlags model, ChoiceFlags choices, TargetFlags target)
-    : modelFlags(std::move(model)), choices(std::move(choices)), targetFlags(std::move(target)), context(std::make_unique<mlir::MLIRContext>()) {
+    : modelFlags(std::move(model)),
+      choices(std::move(choices)),
+      targetFlags(std::move(target)),
+      context(std::make_unique<mlir::MLIRContext>()) {
   this->choices.check();
   memory = this->choices.memoryOfSearch();
   modelFlags.check();
@@ -93,7 +95,8 @@ Compilation::Compilation(ModelFlags model, ChoiceFlags choices, TargetFlags targ
 Compilation::~Compilation() = default;
 
 std::string Compilation::elementType() const {
-  return std::string(nameOf(described.dtype.value_or(modelFlags.elementType().value_or(DType::f16))));
+  return std::string(
+      nameOf(described.dtype.value_or(modelFlags.elementType().value_or(DType::f16))));
 }
 
 void Compilation::import(Phase first, Phase last) {
@@ -110,29 +113,39 @@ namespace {
 
 PhaseBytes bytesAfter(Phase phase, mlir::Operation *graph) {
   const Dataflow flow = describeGraph(graph).flow;
-  const auto computes = [](const FlowOp &op) { return op.operatorClass != OperatorClass::movement; };
-  return {.phase = std::string(nameOf(phase)), .ops = size_t(std::count_if(flow.ops.begin(), flow.ops.end(), computes)),
+  const auto computes = [](const FlowOp &op) {
+    return op.operatorClass != OperatorClass::movement;
+  };
+  return {.phase = std::string(nameOf(phase)),
+          .ops = size_t(std::count_if(flow.ops.begin(), flow.ops.end(), computes)),
           .bytes = separateBytes(flow)};
 }
 
 }  // namespace
 
-void Compilation::noteBytes(Phase phase) { importedBytes.push_back(bytesAfter(phase, graphOf(*imported.front().module))); }
+void Compilation::noteBytes(Phase phase) {
+  importedBytes.push_back(bytesAfter(phase, graphOf(*imported.front().module)));
+}
 
 Account Compilation::account(const ProposedVariant &variant) const {
   mlir::Operation *graph = graphOf(mlir::ModuleOp(variant.module.get()));
   Account result{.flow = variant.counted, .phases = importedBytes};
   if (firstPhase > Phase::attention) return result;
-  const ProposedVariant *nearest = nullptr;  // the variant before attention: of those whose rewrites begin this one's, the longest
+  const ProposedVariant *nearest = nullptr;  // the variant before attention: of those whose
+                                             // rewrites begin this one's, the longest
   std::vector<ProposedVariant> stacked;
   for (const Variant &one : imported)
-    for (ProposedVariant &proposed : rewriteOne(one, choices, firstPhase, Phase::algebra)) stacked.push_back(std::move(proposed));
+    for (ProposedVariant &proposed : rewriteOne(one, choices, firstPhase, Phase::algebra))
+      stacked.push_back(std::move(proposed));
   for (const ProposedVariant &proposed : stacked) {
     const auto &rewrites = proposed.rewrites;
-    const bool begins = rewrites.size() <= variant.rewrites.size() && std::equal(rewrites.begin(), rewrites.end(), variant.rewrites.begin());
+    const bool begins = rewrites.size() <= variant.rewrites.size() &&
+                        std::equal(rewrites.begin(), rewrites.end(), variant.rewrites.begin());
     if (begins && (!nearest || rewrites.size() > nearest->rewrites.size())) nearest = &proposed;
   }
-  if (nearest) result.phases.push_back(bytesAfter(Phase::algebra, graphOf(mlir::ModuleOp(nearest->module.get()))));
+  if (nearest)
+    result.phases.push_back(
+        bytesAfter(Phase::algebra, graphOf(mlir::ModuleOp(nearest->module.get()))));
   result.phases.push_back(bytesAfter(Phase::attention, graph));
   return result;
 }
@@ -141,9 +154,11 @@ void Compilation::differentiateImported() {
   CapturedDiagnostics diagnostics(*context);
   for (const Variant &variant : imported) {
     auto graph = mlir::cast<GraphOp>(graphOf(*variant.module));
-    DifferentiateOptions options{.withRespectTo = modelFlags.gradientsOf, .recompute = modelFlags.recomputedNames(),
+    DifferentiateOptions options{.withRespectTo = modelFlags.gradientsOf,
+                                 .recompute = modelFlags.recomputedNames(),
                                  .scalesLoss = !modelFlags.optimizer.empty()};
-    if (!modelFlags.optimizer.empty() && options.withRespectTo.empty()) options.withRespectTo = parametersOf(graph);
+    if (!modelFlags.optimizer.empty() && options.withRespectTo.empty())
+      options.withRespectTo = parametersOf(graph);
     if (mlir::failed(differentiate(graph, options)))
       throw diagnostics.error(ErrorKind::badInput, "the graph could not be differentiated");
     if (!modelFlags.optimizer.empty() && mlir::failed(appendAdamW(graph, {})))
@@ -164,9 +179,12 @@ void Compilation::markTf32() {
       op.setPrecision(nameOf(DType::tf32));
       ++marked;
     });
-  if (marked == 0 && other.empty()) throw Error::badInput("--tf32: '{}' has no contraction", modelFlags.model);
+  if (marked == 0 && other.empty())
+    throw Error::badInput("--tf32: '{}' has no contraction", modelFlags.model);
   if (marked == 0)
-    throw Error::badInput("--tf32: is a precision of products of f32, and contractions of '{}' have operands of {}", modelFlags.model, other);
+    throw Error::badInput(
+        "--tf32: is a precision of products of f32, and contractions of '{}' have operands of {}",
+        modelFlags.model, other);
 }
 
 void Compilation::importModel(Phase first) {
@@ -174,10 +192,13 @@ void Compilation::importModel(Phase first) {
     importVariants(first);
     return;
   }
-  const models::Request request{.model = modelFlags.model, .dims = modelFlags.dimensions(),
-                                .dtype = modelFlags.elementType(), .part = modelFlags.part,
-                                .allowedKeys = {modelFlags.allowedKeys.begin(), modelFlags.allowedKeys.end()},
-                                .dropout = modelFlags.dropoutProbability()};
+  const models::Request request{
+      .model = modelFlags.model,
+      .dims = modelFlags.dimensions(),
+      .dtype = modelFlags.elementType(),
+      .part = modelFlags.part,
+      .allowedKeys = {modelFlags.allowedKeys.begin(), modelFlags.allowedKeys.end()},
+      .dropout = modelFlags.dropoutProbability()};
   CapturedDiagnostics diagnostics(*context);
   models::Model model = models::build(request, *context);
   if (!model.module) throw diagnostics.error(ErrorKind::badInput, "the model could not be built");
@@ -196,16 +217,21 @@ void Compilation::importTexts(const std::vector<VariantText> &texts, Phase first
 
 std::vector<std::pair<std::vector<std::string>, std::string>> Compilation::importedTexts() const {
   std::vector<std::pair<std::vector<std::string>, std::string>> texts;
-  for (const Variant &variant : imported) texts.emplace_back(variant.rewrites, print(mlir::ModuleOp(variant.module.get())));
+  for (const Variant &variant : imported)
+    texts.emplace_back(variant.rewrites, print(mlir::ModuleOp(variant.module.get())));
   return texts;
 }
 
 void Compilation::importText(const VariantText &variant) {
-  models::Model model = models::build({.model = modelFlags.model, .dims = modelFlags.dimensions(),
-                                       .dtype = modelFlags.elementType(), .text = variant.text,
-                                       .part = modelFlags.part,
-                                       .allowedKeys = {modelFlags.allowedKeys.begin(), modelFlags.allowedKeys.end()},
-                                       .dropout = modelFlags.dropoutProbability()}, *context);
+  models::Model model =
+      models::build({.model = modelFlags.model,
+                     .dims = modelFlags.dimensions(),
+                     .dtype = modelFlags.elementType(),
+                     .text = variant.text,
+                     .part = modelFlags.part,
+                     .allowedKeys = {modelFlags.allowedKeys.begin(), modelFlags.allowedKeys.end()},
+                     .dropout = modelFlags.dropoutProbability()},
+                    *context);
   graphOf(*model.module);
   if (imported.empty()) described = std::move(model.description);
   imported.push_back({.rewrites = variant.rewrites, .module = std::move(model.module)});
@@ -220,14 +246,18 @@ void Compilation::importVariants(Phase first) {
     throw Error::badInput("{}: no variant '{}'{}", modelFlags.model, choices.variant,
                           nearestAndKnown(choices.variant, names));
   if (several && !chosen && first < Phase::attention)
-    throw Error::badInput("{}: holds {} variants ({}); name one with --variant, or go on with all by --start-from "
-                          "attention or fuse", modelFlags.model, texts.size(), fmt::join(names, ", "));
+    throw Error::badInput(
+        "{}: holds {} variants ({}); name one with --variant, or go on with all by --start-from "
+        "attention or fuse",
+        modelFlags.model, texts.size(), fmt::join(names, ", "));
   for (size_t index = 0; index < texts.size(); ++index)
     if (!chosen || names[index] == choices.variant) importText(texts[index]);
   isVariantChosen = chosen;
 }
 
-std::vector<ProposedVariant> Compilation::rewriteOne(const Variant &variant, const ChoiceFlags &asked, Phase first, Phase last) const {
+std::vector<ProposedVariant> Compilation::rewriteOne(const Variant &variant,
+                                                     const ChoiceFlags &asked, Phase first,
+                                                     Phase last) const {
   std::vector<ProposedVariant> result;
   if (first >= Phase::fuse || last < Phase::algebra) {
     ProposedVariant whole;
@@ -237,26 +267,31 @@ std::vector<ProposedVariant> Compilation::rewriteOne(const Variant &variant, con
     result.push_back(std::move(whole));
     return result;
   }
-  VariantOptions options{.attention = asked.attention, .norms = asked.norms, .stacking = asked.stacking};
+  VariantOptions options{
+      .attention = asked.attention, .norms = asked.norms, .stacking = asked.stacking};
   options.recompute = modelFlags.choosesRecomputed() ? "auto" : "none";
   if (!modelFlags.optimizer.empty()) {  // weights change every step: to stack them is not free
     if (options.stacking == "auto") options.stacking = "separate";
     if (options.attention == "auto") options.attention = "unfused";
     options.recompute = "none";
   }
-  options.most = memory.mostVariants(size_t(std::ranges::distance(graphOf(mlir::ModuleOp(variant.module.get()))->getRegion(0).front())));
+  options.most = memory.mostVariants(size_t(
+      std::ranges::distance(graphOf(mlir::ModuleOp(variant.module.get()))->getRegion(0).front())));
   if (last < Phase::attention) options.attention = "unfused", options.norms = "fused";
   if (first >= Phase::attention) options.recompute = "none";
   if (first >= Phase::attention) options.stacking = "separate";
   for (Variant &rewritten : proposeVariants(*variant.module, options)) {
     ProposedVariant proposed;
     proposed.rewrites = variant.rewrites;
-    proposed.rewrites.insert(proposed.rewrites.end(), rewritten.rewrites.begin(), rewritten.rewrites.end());
+    proposed.rewrites.insert(proposed.rewrites.end(), rewritten.rewrites.begin(),
+                             rewritten.rewrites.end());
     proposed.module = std::move(rewritten.module);
     proposed.leftOut = rewritten.leftOut;
     proposed.stackings = std::move(rewritten.stackings);
     for (const FusionRecord &record : rewritten.norms)
-      if (!record.accepted) proposed.notes.push_back(fmt::format("norm {} stays whole: {}", record.opNames.front(), describe(record)));
+      if (!record.accepted)
+        proposed.notes.push_back(
+            fmt::format("norm {} stays whole: {}", record.opNames.front(), describe(record)));
     proposed.norms = std::move(rewritten.norms);
     result.push_back(std::move(proposed));
   }
@@ -268,23 +303,30 @@ std::vector<ProposedVariant> Compilation::rewrite(Phase first, Phase last) const
   CapturedDiagnostics diagnostics(*context);
   for (const Variant &variant : imported) {
     if (!graphOf(*variant.module)->getRegion(0).getOps<KernelOp>().empty())
-      throw Error::badInput("{}: its kernels are chosen already (weft.kernel); go on from the graph before selection, or "
-                            "from the artifact with weft emit", modelFlags.model);
-    for (ProposedVariant &proposed : rewriteOne(variant, choices, first, last)) result.push_back(std::move(proposed));
+      throw Error::badInput(
+          "{}: its kernels are chosen already (weft.kernel); go on from the graph before "
+          "selection, or "
+          "from the artifact with weft emit",
+          modelFlags.model);
+    for (ProposedVariant &proposed : rewriteOne(variant, choices, first, last))
+      result.push_back(std::move(proposed));
   }
   if (result.empty())
-    throw diagnostics.error(ErrorKind::unsupported,
-                            fmt::format("no variant of the graph has --attention {} and --stacking {}",
-                                        choices.attention, choices.stacking));
+    throw diagnostics.error(
+        ErrorKind::unsupported,
+        fmt::format("no variant of the graph has --attention {} and --stacking {}",
+                    choices.attention, choices.stacking));
   if (!choices.variant.empty() && !isVariantChosen) keepVariant(result, choices.variant);
   return result;
 }
 
-FuseOptions Compilation::fuseOptions(ProposedVariant &variant, size_t variants, std::vector<std::string> &missing) const {
+FuseOptions Compilation::fuseOptions(ProposedVariant &variant, size_t variants,
+                                     std::vector<std::string> &missing) const {
   const DescribedOps described = describeGraph(graphOf(*variant.module));
   const auto resolve = [&](const std::vector<OpPair> &pairs, std::set<std::pair<int, int>> &into) {
     for (const auto &[first, second] : pairs) {
-      const std::optional<int> a = resolveOp(first, described.flow.ops), b = resolveOp(second, described.flow.ops);
+      const std::optional<int> a = resolveOp(first, described.flow.ops),
+                               b = resolveOp(second, described.flow.ops);
       if (!a) missing.push_back(first);
       if (!b) missing.push_back(second);
       if (a && b) into.insert(std::minmax(*a, *b));
@@ -294,9 +336,13 @@ FuseOptions Compilation::fuseOptions(ProposedVariant &variant, size_t variants, 
   missing.clear();  // a graph without the op does not fuse it
   resolve(choices.fused(), variant.forced);
   const FuseOptions unlimited;
-  return {.rules = parseFuseRules(choices.fuseRules), .forced = variant.forced, .forbidden = variant.forbidden,
-          .maxCandidates = std::min(unlimited.maxCandidates, memory.mostCandidates(variants)), .maxRecordBytes = memory.bytesOfRecords(variants),
-          .epilogueRefusal = epilogueRefusal, .prologueRefusal = prologueRefusal};
+  return {.rules = parseFuseRules(choices.fuseRules),
+          .forced = variant.forced,
+          .forbidden = variant.forbidden,
+          .maxCandidates = std::min(unlimited.maxCandidates, memory.mostCandidates(variants)),
+          .maxRecordBytes = memory.bytesOfRecords(variants),
+          .epilogueRefusal = epilogueRefusal,
+          .prologueRefusal = prologueRefusal};
 }
 
 namespace {
@@ -306,11 +352,14 @@ bool holdsBoth(const std::vector<int> &ops, const std::pair<int, int> &pair) {
   return holds(pair.first) && holds(pair.second);
 }
 
-/// The attempt that says most about a pair: that of the two alone, else the smallest that held both.
+/// The attempt that says most about a pair: that of the two alone, else the smallest that held
+/// both.
 const FusionRecord *refusalOf(const std::pair<int, int> &pair, const FusionResult &fusions) {
   const FusionRecord *best = nullptr;
   for (const FusionRecord &record : fusions.records)
-    if (!record.accepted && holdsBoth(record.ops, pair) && (!best || record.ops.size() < best->ops.size())) best = &record;
+    if (!record.accepted && holdsBoth(record.ops, pair) &&
+        (!best || record.ops.size() < best->ops.size()))
+      best = &record;
   return best;
 }
 
@@ -318,12 +367,13 @@ const FusionRecord *refusalOf(const std::pair<int, int> &pair, const FusionResul
 std::string refusedPair(const ProposedVariant &variant) {
   for (const std::pair<int, int> &pair : variant.forced) {
     const auto &candidates = variant.fusions.candidates;
-    if (std::any_of(candidates.begin(), candidates.end(),
-                    [&](const FusionCandidate &candidate) { return holdsBoth(candidate.ops, pair); }))
+    if (std::any_of(candidates.begin(), candidates.end(), [&](const FusionCandidate &candidate) {
+          return holdsBoth(candidate.ops, pair);
+        }))
       continue;
     const FusionRecord *record = refusalOf(pair, variant.fusions);
-    return fmt::format("variant {}: ops {} and {} are not fused: {}", variant.name(), pair.first, pair.second,
-                       record ? describe(*record) : "no fusion pattern joins them");
+    return fmt::format("variant {}: ops {} and {} are not fused: {}", variant.name(), pair.first,
+                       pair.second, record ? describe(*record) : "no fusion pattern joins them");
   }
   return "";
 }
@@ -347,30 +397,36 @@ std::vector<ProposedVariant> Compilation::propose(Phase first) const {
     mlir::Operation *graph = graphOf(*variant.module);
     if (first <= Phase::fuse && options.rules == FuseRules::standard)
       for (const ImpliedMask &mask : leaveOutImpliedMasks(mlir::cast<GraphOp>(graph)))
-        variant.notes.push_back(fmt::format("{} draws no mask: {} reads {}, which is zero where it would drop", writtenName(mask.scaled),
-                                            writtenName(mask.reader), writtenName(mask.dropped)));
-    variant.fusions = first >= Phase::configure ? attachedFusions(graph, options) : proposeFusions(graph, options);
+        variant.notes.push_back(fmt::format(
+            "{} draws no mask: {} reads {}, which is zero where it would drop",
+            writtenName(mask.scaled), writtenName(mask.reader), writtenName(mask.dropped)));
+    variant.fusions = first >= Phase::configure ? attachedFusions(graph, options)
+                                                : proposeFusions(graph, options);
     detachFusions(graph);
     if (const std::string reason = refusedPair(variant); !reason.empty()) refused.push_back(reason);
     else kept.push_back(std::move(variant));
   }
   const std::vector<std::string> names(labels.begin(), labels.end());
   if (kept.empty() && !refused.empty())
-    throw Error::unsupported("--fuse {}: {}", fmt::join(choices.fuse, " --fuse "), fmt::join(refused, "\n  "));
+    throw Error::unsupported("--fuse {}: {}", fmt::join(choices.fuse, " --fuse "),
+                             fmt::join(refused, "\n  "));
   if (kept.empty())
-    throw Error::badInput("--fuse: no variant of the graph has an op '{}'{}", missingSomewhere.front(),
+    throw Error::badInput("--fuse: no variant of the graph has an op '{}'{}",
+                          missingSomewhere.front(),
                           nearestAndKnown(missingSomewhere.front(), names));
   for (const auto &[first, second] : choices.notFused())
     for (const std::string &name : {first, second})
       if (std::none_of(kept.begin(), kept.end(), [&](ProposedVariant &variant) {
             return resolveOp(name, describeGraph(graphOf(*variant.module)).flow.ops).has_value();
           }))
-        throw Error::badInput("--no-fuse: no variant of the graph has an op '{}'{}", name, nearestAndKnown(name, names));
+        throw Error::badInput("--no-fuse: no variant of the graph has an op '{}'{}", name,
+                              nearestAndKnown(name, names));
   return kept;
 }
 
 select::Problem Compilation::problemOf(const ProposedVariant &variant) const {
-  return toProblem(graphOf(mlir::ModuleOp(variant.module.get())), variant.rewrites, variant.fusions);
+  return toProblem(graphOf(mlir::ModuleOp(variant.module.get())), variant.rewrites,
+                   variant.fusions);
 }
 
 bool Compilation::variantHasTensor(const ProposedVariant &variant, const std::string &name) const {
@@ -383,14 +439,17 @@ std::vector<select::Problem> Compilation::everyProblem() const {
   all.attention = all.norms = all.stacking = "auto";
   std::vector<select::Problem> result;
   for (const Variant &variant : imported)
-    for (const ProposedVariant &proposed : rewriteOne(variant, all, firstPhase, Phase::attention)) result.push_back(problemOf(proposed));
+    for (const ProposedVariant &proposed : rewriteOne(variant, all, firstPhase, Phase::attention))
+      result.push_back(problemOf(proposed));
   return result;
 }
 
-std::string Compilation::materialized(const SelectedVariant &variant, const select::Plan &path) const {
+std::string Compilation::materialized(const SelectedVariant &variant,
+                                      const select::Plan &path) const {
   CapturedDiagnostics diagnostics(*context);
   const auto module = materialize(*variant.proposed.module, variant.selection.problem(), path);
-  if (!module) throw diagnostics.error(ErrorKind::checkFailed, "the plan could not be written into the graph");
+  if (!module)
+    throw diagnostics.error(ErrorKind::checkFailed, "the plan could not be written into the graph");
   return print(*module);
 }
 

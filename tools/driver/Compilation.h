@@ -1,6 +1,7 @@
-// The decisions of one compilation, from a model description to the best path of the best variant: import, the proposing
-// passes, selection. Emission and build follow in Emission.h. This and its two .cpp (Compilation, Decisions) are the only files of the driver that know
-// MLIR, beside Diagnostics.
+// The decisions of one compilation, from a model description to the best path of the best variant:
+// import, the proposing passes, selection. Emission and build follow in Emission.h. This and its
+// two .cpp (Compilation, Decisions) are the only files of the driver that know MLIR, beside
+// Diagnostics.
 #pragma once
 
 #include "models/Models.h"
@@ -29,13 +30,16 @@ struct ProposedVariant {
   std::vector<std::string> rewrites;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   FusionResult fusions;
-  std::vector<FusionRecord> stackings = {};         ///< attempts to stack projections; op numbers of the imported graph
-  std::vector<FusionRecord> norms = {};             ///< attempts to decompose norms, likewise
-  std::vector<std::string> notes = {};              ///< what was rewritten in every variant
-  Dataflow counted = {};                            ///< the ops as they are accounted for: before rewrites that the paper does not have
-  int64_t leftOut = 0;                              ///< variants that the memory of the search did not admit
-  std::set<std::pair<int, int>> forced, forbidden;  ///< ops of this graph that --fuse and --no-fuse name
-  std::string name() const;                         ///< rewrites joined by '+'; "unchanged" for none
+  std::vector<FusionRecord> stackings =
+      {};  ///< attempts to stack projections; op numbers of the imported graph
+  std::vector<FusionRecord> norms = {};  ///< attempts to decompose norms, likewise
+  std::vector<std::string> notes = {};   ///< what was rewritten in every variant
+  Dataflow counted =
+      {};  ///< the ops as they are accounted for: before rewrites that the paper does not have
+  int64_t leftOut = 0;  ///< variants that the memory of the search did not admit
+  std::set<std::pair<int, int>> forced,
+      forbidden;             ///< ops of this graph that --fuse and --no-fuse name
+  std::string name() const;  ///< rewrites joined by '+'; "unchanged" for none
 };
 
 /// The fastest plan of a variant that --max-memory admits.
@@ -73,12 +77,13 @@ struct TimedPath {
   std::string variant;
   int parts = 1;
   bool branches = false;
-  double predicted = 0;   ///< seconds, of its kernels one by one
+  double predicted = 0;       ///< seconds, of its kernels one by one
   double predictedGraph = 0;  ///< seconds, of the whole graph, by which plans are ordered
   bool chosen = false;
   std::optional<runtime::PlanMeasurement> measurement = {};
-  std::string problem = {};                 ///< why there is no measurement
-  std::vector<std::string> different = {};  ///< steps that the predicted best plan of the same variant lacks
+  std::string problem = {};  ///< why there is no measurement
+  std::vector<std::string> different =
+      {};  ///< steps that the predicted best plan of the same variant lacks
 };
 
 /// A path whose kernels around its largest temporary run in so many parts (PartsChoice.h).
@@ -94,27 +99,34 @@ struct PricedParts {
 using VariantTimes = std::map<std::string, double>;
 
 struct Selected {
-  std::vector<SelectedVariant> variants;   ///< by predicted time, best first; ties in the order of proposal
+  std::vector<SelectedVariant>
+      variants;  ///< by predicted time, best first; ties in the order of proposal
   std::vector<DroppedVariant> dropped;
-  VariantTimes skipped;                    ///< variants that were not searched, none of their plans with pins being as fast: what they take without
-  std::vector<std::string> memoryCuts;     ///< what --search-memory left out; then the plan is the best found
-  double plannedSeconds = 0;               ///< of the chosen plan, all its chunks: the total that every command says
-  std::vector<Pin> asked;                  ///< pins, which the chosen plan honours
+  VariantTimes skipped;  ///< variants that were not searched, none of their plans with pins being
+                         ///< as fast: what they take without
+  std::vector<std::string>
+      memoryCuts;  ///< what --search-memory left out; then the plan is the best found
+  double plannedSeconds =
+      0;  ///< of the chosen plan, all its chunks: the total that every command says
+  std::vector<Pin> asked;  ///< pins, which the chosen plan honours
   std::vector<PinRegret> pins;
-  std::vector<TimedPath> timed;            ///< by predicted time; empty unless plans were timed
-  double lowerBound = 0;                   ///< seconds that no plan of any variant beats, those dropped for their memory among them
-  size_t chosen = 0;                       ///< the variant that the artifact holds
-  std::optional<select::Plan> chosenPath;  ///< its path, where measuring, parts or a limit of memory chose it
-  bool branches = false;                   ///< its kernels may run at once (runtime::Plan::branches)
-  int parts = 1;                           ///< in how many its largest temporary is computed (PlanParts.h)
-  std::vector<PricedParts> pricedParts;    ///< what these were chosen from; empty where there was no choice
-  double freeWorkspaceBytes = 0;           ///< workspace that any plan may take (PartsChoice.h)
+  std::vector<TimedPath> timed;  ///< by predicted time; empty unless plans were timed
+  double lowerBound =
+      0;  ///< seconds that no plan of any variant beats, those dropped for their memory among them
+  size_t chosen = 0;  ///< the variant that the artifact holds
+  std::optional<select::Plan>
+      chosenPath;         ///< its path, where measuring, parts or a limit of memory chose it
+  bool branches = false;  ///< its kernels may run at once (runtime::Plan::branches)
+  int parts = 1;          ///< in how many its largest temporary is computed (PlanParts.h)
+  std::vector<PricedParts>
+      pricedParts;                ///< what these were chosen from; empty where there was no choice
+  double freeWorkspaceBytes = 0;  ///< workspace that any plan may take (PartsChoice.h)
   const SelectedVariant &best() const { return variants[chosen]; }
   const select::Plan &path() const { return chosenPath ? *chosenPath : best().selection.best(); }
 };
 
-/// Says on standard error what a config.json asks of the elements and gets, and which keys did not influence the graph, and
-/// why, one line a reason.
+/// Says on standard error what a config.json asks of the elements and gets, and which keys did not
+/// influence the graph, and why, one line a reason.
 void noteConfig(const models::Description &description);
 
 class Compilation {
@@ -122,11 +134,13 @@ public:
   Compilation(ModelFlags model, ChoiceFlags choices, TargetFlags target);
   ~Compilation();
 
-  /// Builds the graph of the model. `Error(badInput)` or `Error(unsupported)`, with locations where there are any.
-  /// A file may hold several variants (VariantFile.h): all are kept when `first` takes several, else --variant must name one.
-  /// With --train the backward pass is appended, where `first` and `last` hold the phase between them.
+  /// Builds the graph of the model. `Error(badInput)` or `Error(unsupported)`, with locations where
+  /// there are any. A file may hold several variants (VariantFile.h): all are kept when `first`
+  /// takes several, else --variant must name one. With --train the backward pass is appended, where
+  /// `first` and `last` hold the phase between them.
   void import(Phase first = Phase::import, Phase last = Phase::build);
-  /// The graphs of one or several variants from their texts, in place of import(); `first`: with which phase to go on.
+  /// The graphs of one or several variants from their texts, in place of import(); `first`: with
+  /// which phase to go on.
   void importTexts(const std::vector<VariantText> &texts, Phase first);
   /// What was imported, and differentiated where that was asked for.
   std::vector<std::pair<std::vector<std::string>, std::string>> importedTexts() const;
@@ -136,15 +150,16 @@ public:
   const models::Description &description() const { return described; }
   mlir::ModuleOp graph() const { return *imported.front().module; }
 
-  /// Runs the proposing passes. From Phase::fuse on, the imported variants are taken as they are; from Phase::configure
-  /// on, so are the candidates that they carry.
+  /// Runs the proposing passes. From Phase::fuse on, the imported variants are taken as they are;
+  /// from Phase::configure on, so are the candidates that they carry.
   std::vector<ProposedVariant> propose(Phase first) const;
   /// Rewrites alone, without fusions: what --stop-after algebra and attention print.
   std::vector<ProposedVariant> rewrite(Phase first, Phase last) const;
   /// The selection problems of variants, without pins.
   std::vector<select::Problem> problems(const std::vector<ProposedVariant> &proposed) const;
-  /// Selects in every variant, orders them, and decides what lies outside of the shortest path: chunks and memory. With the price of each --pin.
-  /// Throws Error(unsupported) for a pin that no plan honours, saying why and what could be pinned instead.
+  /// Selects in every variant, orders them, and decides what lies outside of the shortest path:
+  /// chunks and memory. With the price of each --pin. Throws Error(unsupported) for a pin that no
+  /// plan honours, saying why and what could be pinned instead.
   Selected select(std::vector<ProposedVariant> proposed) const;
   /// What select() would choose with these pins in place of --pin, without their prices.
   Selected decide(const std::vector<ProposedVariant> &proposed, const std::vector<Pin> &pins) const;
@@ -158,9 +173,14 @@ public:
   const CostModel &costModel() const { return *prices; }
   /// What the model was built with; of a .mlir file, which has its own types, what --dtype says.
   std::string elementType() const;
-  /// What of the model was built: "layer", "attention"; "graph" of a .mlir file, "model" with its embeddings and loss (of a vocabulary v); the core of attention
-  /// is one whatever --part says.
-  std::string part() const { return modelFlags.model.ends_with(".mlir") ? "graph" : described.dims.contains("v") ? "model" : !described.dims.contains("i") ? "attention" : modelFlags.part; }
+  /// What of the model was built: "layer", "attention"; "graph" of a .mlir file, "model" with its
+  /// embeddings and loss (of a vocabulary v); the core of attention is one whatever --part says.
+  std::string part() const {
+    return modelFlags.model.ends_with(".mlir") ? "graph"
+           : described.dims.contains("v")      ? "model"
+           : !described.dims.contains("i")     ? "attention"
+                                               : modelFlags.part;
+  }
   /// By --recompute NAME: computed again in every variant.
   std::vector<std::string> recomputedNames() const { return modelFlags.recomputedNames(); }
   int alternatives() const { return choices.alternatives; }
@@ -175,27 +195,32 @@ public:
 
 private:
   void importModel(Phase first);
-  /// Gives all contractions of f32 operands precision tf32. Throws Error(badInput) if there are none.
+  /// Gives all contractions of f32 operands precision tf32. Throws Error(badInput) if there are
+  /// none.
   void markTf32();
   void importVariants(Phase first);
   void importText(const VariantText &variant);
   void differentiateImported();
   void noteBytes(Phase phase);
-  std::vector<ProposedVariant> rewriteOne(const Variant &variant, const ChoiceFlags &asked, Phase first, Phase last) const;
-  FuseOptions fuseOptions(ProposedVariant &variant, size_t variants, std::vector<std::string> &missing) const;
+  std::vector<ProposedVariant> rewriteOne(const Variant &variant, const ChoiceFlags &asked,
+                                          Phase first, Phase last) const;
+  FuseOptions fuseOptions(ProposedVariant &variant, size_t variants,
+                          std::vector<std::string> &missing) const;
   select::Problem problemOf(const ProposedVariant &variant) const;
   // Decisions.cpp
   std::string adviceOn(std::vector<Pin> pins, const std::vector<ProposedVariant> &proposed) const;
   void checkPins(const std::vector<select::Problem> &problems, const std::vector<Pin> &pins) const;
-  /// Of all variants that the graph has, whatever the flags leave of them, without candidates; for messages.
+  /// Of all variants that the graph has, whatever the flags leave of them, without candidates; for
+  /// messages.
   std::vector<select::Problem> everyProblem() const;
   /// `problems`: of the variants, without pins.
-  Selected selectAll(std::vector<ProposedVariant> proposed, std::vector<select::Problem> problems, const std::vector<Pin> &pins,
-                     const VariantTimes &withoutPins) const;
-  Selected decideAmong(std::vector<ProposedVariant> proposed, std::vector<select::Problem> problems, const std::vector<Pin> &pins,
-                       const VariantTimes &withoutPins) const;
+  Selected selectAll(std::vector<ProposedVariant> proposed, std::vector<select::Problem> problems,
+                     const std::vector<Pin> &pins, const VariantTimes &withoutPins) const;
+  Selected decideAmong(std::vector<ProposedVariant> proposed, std::vector<select::Problem> problems,
+                       const std::vector<Pin> &pins, const VariantTimes &withoutPins) const;
   void decideMemory(Selected &selected) const;
-  /// What the variants and the chosen plan take without pins: remembered, since every question with pins asks for it.
+  /// What the variants and the chosen plan take without pins: remembered, since every question with
+  /// pins asks for it.
   struct WithoutPins {
     VariantTimes times;
     double seconds = 0;
@@ -204,8 +229,10 @@ private:
     KnownTimes variants, plan;
   };
   KnownWithoutPins knownWithoutPins(const std::vector<ProposedVariant> &proposed) const;
-  std::pair<Selected, WithoutPins> decideWithoutPins(std::vector<ProposedVariant> proposed, std::vector<select::Problem> problems) const;
-  WithoutPins withoutPins(const std::vector<ProposedVariant> &proposed, const std::vector<select::Problem> &problems) const;
+  std::pair<Selected, WithoutPins> decideWithoutPins(std::vector<ProposedVariant> proposed,
+                                                     std::vector<select::Problem> problems) const;
+  WithoutPins withoutPins(const std::vector<ProposedVariant> &proposed,
+                          const std::vector<select::Problem> &problems) const;
 
   ModelFlags modelFlags;
   ChoiceFlags choices;
@@ -213,7 +240,8 @@ private:
   TargetFlags targetFlags;
   std::unique_ptr<CostModel> prices;
   std::string pricesKey;  ///< equal for equal prices
-  std::function<std::string(const Kernel &)> epilogueRefusal, prologueRefusal;  ///< of the target's families; see FuseOptions
+  std::function<std::string(const Kernel &)> epilogueRefusal,
+      prologueRefusal;  ///< of the target's families; see FuseOptions
   std::unique_ptr<mlir::MLIRContext> context;
   models::Description described;
   std::vector<PhaseBytes> importedBytes;  ///< after import, and after differentiate

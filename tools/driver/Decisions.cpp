@@ -1,5 +1,6 @@
-// From proposed variants to the one plan that every command speaks of: selection in each variant under the pins, then what lies outside of the
-// shortest path (chunks, a limit of memory), then the price of each pin; the part of Compilation that decides.
+// From proposed variants to the one plan that every command speaks of: selection in each variant
+// under the pins, then what lies outside of the shortest path (chunks, a limit of memory), then the
+// price of each pin; the part of Compilation that decides.
 #include "tools/driver/Compilation.h"
 
 #include "kernel/Error.h"
@@ -17,13 +18,14 @@
 namespace weft::driver {
 namespace {
 
-/// Ops of a graph from which on its tensors keep the order of their axes. The states of an exact search are layouts of all that
-/// is live, and a backward pass keeps everything live.
+/// Ops of a graph from which on its tensors keep the order of their axes. The states of an exact
+/// search are layouts of all that is live, and a backward pass keeps everything live.
 constexpr size_t manyOps = 100;
 
 void keepLogicalLayouts(select::Problem &problem) {
   for (select::Tensor &tensor : problem.tensors)
-    if (!tensor.isParameter && !tensor.pinned && !tensor.mustBeStored && tensor.axes.size() > 1) tensor.pinned = rowMajor(tensor.axes.size());
+    if (!tensor.isParameter && !tensor.pinned && !tensor.mustBeStored && tensor.axes.size() > 1)
+      tensor.pinned = rowMajor(tensor.axes.size());
 }
 
 /// By variant: of others than the best what their bound leaves, for none was searched to its end.
@@ -32,7 +34,10 @@ VariantTimes timesOf(const Selected &selected) {
   const SelectedVariant &best = selected.variants.front();
   for (const SelectedVariant &variant : selected.variants) {
     const double seconds = variant.selection.best().seconds;
-    times[variant.proposed.name()] = &variant == &best ? seconds : std::max(best.selection.best().seconds, seconds * (1 - variant.selection.statistics().mostGain));
+    times[variant.proposed.name()] =
+        &variant == &best ? seconds
+                          : std::max(best.selection.best().seconds,
+                                     seconds * (1 - variant.selection.statistics().mostGain));
   }
   return times;
 }
@@ -44,14 +49,23 @@ constexpr const char *wholePlan = "plan";
 std::vector<ProposedVariant> copyOf(const std::vector<ProposedVariant> &variants) {
   std::vector<ProposedVariant> result;
   for (const ProposedVariant &variant : variants)
-    result.push_back({.rewrites = variant.rewrites, .module = mlir::ModuleOp(variant.module.get()).clone(),
-                      .fusions = variant.fusions, .stackings = variant.stackings, .norms = variant.norms, .notes = variant.notes, .counted = variant.counted,
-                      .leftOut = variant.leftOut, .forced = variant.forced, .forbidden = variant.forbidden});
+    result.push_back({.rewrites = variant.rewrites,
+                      .module = mlir::ModuleOp(variant.module.get()).clone(),
+                      .fusions = variant.fusions,
+                      .stackings = variant.stackings,
+                      .norms = variant.norms,
+                      .notes = variant.notes,
+                      .counted = variant.counted,
+                      .leftOut = variant.leftOut,
+                      .forced = variant.forced,
+                      .forbidden = variant.forbidden});
   return result;
 }
 
-/// For each pin why no plan honours it where that can be told, and the orders near it that could be pinned, in the first variant that has the tensor.
-std::string Compilation::adviceOn(std::vector<Pin> pins, const std::vector<ProposedVariant> &proposed) const {
+/// For each pin why no plan honours it where that can be told, and the orders near it that could be
+/// pinned, in the first variant that has the tensor.
+std::string Compilation::adviceOn(std::vector<Pin> pins,
+                                  const std::vector<ProposedVariant> &proposed) const {
   std::string advice;
   std::erase_if(pins, [](const Pin &pin) { return pin.order.empty(); });
   for (const ProposedVariant &variant : proposed) {
@@ -64,20 +78,24 @@ std::string Compilation::adviceOn(std::vector<Pin> pins, const std::vector<Propo
         pinned.push_back(int(tensor));
         found.insert(problem.tensors[tensor].name);
       }
-    advice += fusedAway(problem, pins, variant.forced) + pinAdvice(problem, pinned, prices->device());
+    advice +=
+        fusedAway(problem, pins, variant.forced) + pinAdvice(problem, pinned, prices->device());
     std::erase_if(pins, [&](const Pin &pin) { return found.contains(pin.tensor); });
   }
   return advice;
 }
 
-std::vector<select::Problem> Compilation::problems(const std::vector<ProposedVariant> &proposed) const {
+std::vector<select::Problem> Compilation::problems(
+    const std::vector<ProposedVariant> &proposed) const {
   std::vector<select::Problem> result;
   for (const ProposedVariant &variant : proposed) result.push_back(problemOf(variant));
   return result;
 }
 
-/// Throws for axes that a pinned tensor has not, for a tensor that no variant has, and for tensors that no variant has together.
-void Compilation::checkPins(const std::vector<select::Problem> &problems, const std::vector<Pin> &pins) const {
+/// Throws for axes that a pinned tensor has not, for a tensor that no variant has, and for tensors
+/// that no variant has together.
+void Compilation::checkPins(const std::vector<select::Problem> &problems,
+                            const std::vector<Pin> &pins) const {
   std::set<std::string> names;
   std::map<std::string, std::vector<std::string>> variantsWith;  // of pinned tensors
   for (const select::Problem &problem : problems)
@@ -95,24 +113,38 @@ void Compilation::checkPins(const std::vector<select::Problem> &problems, const 
     for (const select::Problem &problem : everyProblem())
       if (hasTensor(problem, pin.tensor)) others.push_back(problem.name);
     if (!others.empty())
-      throw Error::unsupported("--pin {}: no variant that the flags leave has this tensor ({}); it is in {}: leave out --variant, --attention, --norms or --stacking",
-                               pin.tensor, fmt::join(problems | std::views::transform(&select::Problem::name), ", "), fmt::join(others, ", "));
-    throw Error::badInput("--pin {}: no such tensor{}", pin.tensor, nearestAndKnown(pin.tensor, {names.begin(), names.end()}));
+      throw Error::unsupported(
+          "--pin {}: no variant that the flags leave has this tensor ({}); it is in {}: leave out "
+          "--variant, --attention, --norms or --stacking",
+          pin.tensor, fmt::join(problems | std::views::transform(&select::Problem::name), ", "),
+          fmt::join(others, ", "));
+    throw Error::badInput("--pin {}: no such tensor{}", pin.tensor,
+                          nearestAndKnown(pin.tensor, {names.begin(), names.end()}));
   }
-  if (std::ranges::any_of(problems, [&](const select::Problem &problem) { return lackedTensor(problem, pins).empty(); })) return;
+  if (std::ranges::any_of(problems, [&](const select::Problem &problem) {
+        return lackedTensor(problem, pins).empty();
+      }))
+    return;
   std::string where;
-  for (const auto &[tensor, variants] : variantsWith) where += fmt::format("\n  '{}' is in {}", tensor, fmt::join(variants, ", "));
-  throw Error::unsupported("no variant has all pinned tensors; leave out one of the pins:{}", where);
+  for (const auto &[tensor, variants] : variantsWith)
+    where += fmt::format("\n  '{}' is in {}", tensor, fmt::join(variants, ", "));
+  throw Error::unsupported("no variant has all pinned tensors; leave out one of the pins:{}",
+                           where);
 }
 
-Selected Compilation::selectAll(std::vector<ProposedVariant> proposed, std::vector<select::Problem> problems, const std::vector<Pin> &pins,
+Selected Compilation::selectAll(std::vector<ProposedVariant> proposed,
+                                std::vector<select::Problem> problems, const std::vector<Pin> &pins,
                                 const VariantTimes &withoutPins) const {
   Selected result;
   if (!proposed.empty() && proposed.front().leftOut > 0)
-    result.memoryCuts.push_back(fmt::format("{} variants were left out, {} searched", proposed.front().leftOut, proposed.size()));
-  const auto cut = std::ranges::find_if(proposed, [](const ProposedVariant &variant) { return variant.fusions.isCut; });
+    result.memoryCuts.push_back(fmt::format("{} variants were left out, {} searched",
+                                            proposed.front().leftOut, proposed.size()));
+  const auto cut = std::ranges::find_if(
+      proposed, [](const ProposedVariant &variant) { return variant.fusions.isCut; });
   if (cut != proposed.end())
-    result.memoryCuts.push_back(fmt::format("{} candidate kernels of '{}' were proposed and no more", cut->fusions.candidates.size(), cut->name()));
+    result.memoryCuts.push_back(
+        fmt::format("{} candidate kernels of '{}' were proposed and no more",
+                    cut->fusions.candidates.size(), cut->name()));
   std::vector<select::VariantProblem> asked;
   std::vector<size_t> askedOf;  // of proposed
   for (size_t v = 0; v < proposed.size(); ++v) {
@@ -132,7 +164,9 @@ Selected Compilation::selectAll(std::vector<ProposedVariant> proposed, std::vect
     options.softmax = choices.softmaxCombine();
     options.searchBytes = memory.bytesOfSearch(proposed.size());
     const auto known = withoutPins.find(variant.name());
-    asked.push_back({.problem = std::move(problem), .options = options, .withoutPins = known == withoutPins.end() ? 0 : known->second});
+    asked.push_back({.problem = std::move(problem),
+                     .options = options,
+                     .withoutPins = known == withoutPins.end() ? 0 : known->second});
     askedOf.push_back(v);
   }
   select::VariantSelections selections;
@@ -146,54 +180,67 @@ Selected Compilation::selectAll(std::vector<ProposedVariant> proposed, std::vect
   for (size_t n = 0; n < askedOf.size(); ++n) {
     ProposedVariant &variant = proposed[askedOf[n]];
     if (selections.solved[n])
-      result.variants.push_back({.proposed = std::move(variant), .selection = std::move(*selections.solved[n])});
-    else if (selections.skipped[n])
-      result.skipped[variant.name()] = withoutPins.at(variant.name());
-    else
-      result.dropped.push_back({.name = variant.name(), .reason = selections.reasons[n]});
+      result.variants.push_back(
+          {.proposed = std::move(variant), .selection = std::move(*selections.solved[n])});
+    else if (selections.skipped[n]) result.skipped[variant.name()] = withoutPins.at(variant.name());
+    else result.dropped.push_back({.name = variant.name(), .reason = selections.reasons[n]});
   }
   for (const SelectedVariant &variant : result.variants)
     for (const std::string &cut : variant.selection.statistics().memoryCuts)
-      if (std::ranges::find(result.memoryCuts, cut) == result.memoryCuts.end()) result.memoryCuts.push_back(cut);
+      if (std::ranges::find(result.memoryCuts, cut) == result.memoryCuts.end())
+        result.memoryCuts.push_back(cut);
   if (targetFlags.strict && !result.memoryCuts.empty())
-    throw Error::strictMiss("--strict: the search reached its memory of {} bytes: {}; --search-memory gives it more", memory.limit(), fmt::join(result.memoryCuts, "; "));
-  std::stable_sort(result.variants.begin(), result.variants.end(), [](const SelectedVariant &a, const SelectedVariant &b) {
-    return a.selection.best().seconds < b.selection.best().seconds;
-  });
+    throw Error::strictMiss(
+        "--strict: the search reached its memory of {} bytes: {}; --search-memory gives it more",
+        memory.limit(), fmt::join(result.memoryCuts, "; "));
+  std::stable_sort(result.variants.begin(), result.variants.end(),
+                   [](const SelectedVariant &a, const SelectedVariant &b) {
+                     return a.selection.best().seconds < b.selection.best().seconds;
+                   });
   return result;
 }
 
 /// What lies outside of the shortest path.
 void Compilation::decideMemory(Selected &selected) const {
   selected.branches = choices.branchesAsked();
-  if (const std::optional<int64_t> limit = choices.maxMemoryBytes()) chooseWithinMemory(*this, selected, *limit);
+  if (const std::optional<int64_t> limit = choices.maxMemoryBytes())
+    chooseWithinMemory(*this, selected, *limit);
   else chooseParts(*this, selected);
   selected.plannedSeconds = chosenPlan(*this, selected).plan.predictedSeconds;
 }
 
-Selected Compilation::decideAmong(std::vector<ProposedVariant> proposed, std::vector<select::Problem> problems, const std::vector<Pin> &pins,
+Selected Compilation::decideAmong(std::vector<ProposedVariant> proposed,
+                                  std::vector<select::Problem> problems,
+                                  const std::vector<Pin> &pins,
                                   const VariantTimes &withoutPins) const {
   const bool isMemoryShort = choices.maxMemoryBytes().has_value();  // then every variant matters
-  Selected selected = selectAll(std::move(proposed), std::move(problems), pins, isMemoryShort ? VariantTimes() : withoutPins);
+  Selected selected = selectAll(std::move(proposed), std::move(problems), pins,
+                                isMemoryShort ? VariantTimes() : withoutPins);
   selected.asked = pins;
   decideMemory(selected);
   return selected;
 }
 
-/// Known for a graph, its choices and its prices (KnownTimes.h). Variants and fusions are functions of the graph, of the rewrites that name a
-/// variant and of the choices, so they need not be printed.
-Compilation::KnownWithoutPins Compilation::knownWithoutPins(const std::vector<ProposedVariant> &proposed) const {
+/// Known for a graph, its choices and its prices (KnownTimes.h). Variants and fusions are functions
+/// of the graph, of the rewrites that name a variant and of the choices, so they need not be
+/// printed.
+Compilation::KnownWithoutPins Compilation::knownWithoutPins(
+    const std::vector<ProposedVariant> &proposed) const {
   KnownTimes known(pricesKey);
   for (const Variant &variant : imported) known.add(print(*variant.module));
   for (const ProposedVariant &variant : proposed) known.add(variant.name());
-  known.add(fmt::format("{} {} {} {} {} {} {}", nameOf(std::max(firstPhase, Phase::algebra)), choices.free, choices.softmax, choices.fuseRules,
-                        fmt::join(choices.fuse, " "), fmt::join(choices.noFuse, " "), choices.searchMemory));
+  known.add(fmt::format("{} {} {} {} {} {} {}", nameOf(std::max(firstPhase, Phase::algebra)),
+                        choices.free, choices.softmax, choices.fuseRules,
+                        fmt::join(choices.fuse, " "), fmt::join(choices.noFuse, " "),
+                        choices.searchMemory));
   KnownTimes ofPlan = known;
-  ofPlan.add(fmt::format("{} {} {} {} {}", wholePlan, choices.maxMemory, choices.parts, choices.branches, choices.alternatives));
+  ofPlan.add(fmt::format("{} {} {} {} {}", wholePlan, choices.maxMemory, choices.parts,
+                         choices.branches, choices.alternatives));
   return {.variants = std::move(known), .plan = std::move(ofPlan)};
 }
 
-std::pair<Selected, Compilation::WithoutPins> Compilation::decideWithoutPins(std::vector<ProposedVariant> proposed, std::vector<select::Problem> problems) const {
+std::pair<Selected, Compilation::WithoutPins> Compilation::decideWithoutPins(
+    std::vector<ProposedVariant> proposed, std::vector<select::Problem> problems) const {
   KnownWithoutPins known = knownWithoutPins(proposed);
   WithoutPins found;
   Selected selected = selectAll(std::move(proposed), std::move(problems), {}, {});
@@ -205,14 +252,18 @@ std::pair<Selected, Compilation::WithoutPins> Compilation::decideWithoutPins(std
   return {std::move(selected), std::move(found)};
 }
 
-Compilation::WithoutPins Compilation::withoutPins(const std::vector<ProposedVariant> &proposed, const std::vector<select::Problem> &problems) const {
+Compilation::WithoutPins Compilation::withoutPins(
+    const std::vector<ProposedVariant> &proposed,
+    const std::vector<select::Problem> &problems) const {
   KnownWithoutPins known = knownWithoutPins(proposed);
   const std::optional<VariantTimes> times = known.variants.find(), plan = known.plan.find();
-  if (times && plan && plan->contains(wholePlan)) return {.times = *times, .seconds = plan->at(wholePlan)};
+  if (times && plan && plan->contains(wholePlan))
+    return {.times = *times, .seconds = plan->at(wholePlan)};
   return decideWithoutPins(copyOf(proposed), problems).second;
 }
 
-Selected Compilation::decide(const std::vector<ProposedVariant> &proposed, const std::vector<Pin> &pins) const {
+Selected Compilation::decide(const std::vector<ProposedVariant> &proposed,
+                             const std::vector<Pin> &pins) const {
   std::vector<select::Problem> problems = this->problems(proposed);
   if (pins.empty()) return decideWithoutPins(copyOf(proposed), std::move(problems)).first;
   checkPins(problems, pins);
@@ -232,8 +283,13 @@ Selected Compilation::select(std::vector<ProposedVariant> proposed) const {
   for (size_t index = 0; index < pins.size(); ++index) {
     std::vector<Pin> others = pins;
     others.erase(others.begin() + long(index));
-    const double before = others.empty() ? without.seconds : decideAmong(copyOf(copies), unpinned, others, without.times).plannedSeconds;
-    selected.pins.push_back({.tensor = pins[index].tensor, .layout = printOrder(pins[index].order), .seconds = selected.plannedSeconds - before});
+    const double before =
+        others.empty()
+            ? without.seconds
+            : decideAmong(copyOf(copies), unpinned, others, without.times).plannedSeconds;
+    selected.pins.push_back({.tensor = pins[index].tensor,
+                             .layout = printOrder(pins[index].order),
+                             .seconds = selected.plannedSeconds - before});
   }
   return selected;
 }

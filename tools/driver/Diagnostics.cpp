@@ -26,7 +26,8 @@ std::string print(const mlir::Diagnostic &diagnostic) {
 
 CapturedDiagnostics::CapturedDiagnostics(mlir::MLIRContext &context)
     : handler(&context, [this](mlir::Diagnostic &diagnostic) {
-        if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error) errors.push_back(print(diagnostic));
+        if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error)
+          errors.push_back(print(diagnostic));
         else printNote(print(diagnostic));
         return mlir::success();
       }) {}

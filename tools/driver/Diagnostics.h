@@ -1,4 +1,5 @@
-// MLIR's diagnostics as text, so that a failure deep in a pass reaches the user as one error with its location.
+// MLIR's diagnostics as text, so that a failure deep in a pass reaches the user as one error with
+// its location.
 #pragma once
 
 #include "kernel/Error.h"

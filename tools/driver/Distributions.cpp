@@ -15,13 +15,19 @@ namespace weft::driver {
 namespace {
 
 bool isTimed(const ChosenKernel &chosen) {
-  return !std::holds_alternative<ViewKnobs>(chosen.configuration.knobs) && !std::holds_alternative<TransposeKnobs>(chosen.configuration.knobs);
+  return !std::holds_alternative<ViewKnobs>(chosen.configuration.knobs) &&
+         !std::holds_alternative<TransposeKnobs>(chosen.configuration.knobs);
 }
 
-Distribution distributionOf(const ChosenKernel &chosen, const ProfileSubject &subject, const ProfileKernel &rows, const Device &device) {
-  Distribution result{.kernel = chosen.kernel.name, .subject = subject.name,
-                      .isContraction = chosen.kernel.operatorClass() == OperatorClass::contraction, .seconds = {},
-                      .best = {}, .chosen = configurationLine(chosen.kernel, chosen.configuration), .chosenSeconds = {}};
+Distribution distributionOf(const ChosenKernel &chosen, const ProfileSubject &subject,
+                            const ProfileKernel &rows, const Device &device) {
+  Distribution result{.kernel = chosen.kernel.name,
+                      .subject = subject.name,
+                      .isContraction = chosen.kernel.operatorClass() == OperatorClass::contraction,
+                      .seconds = {},
+                      .best = {},
+                      .chosen = configurationLine(chosen.kernel, chosen.configuration),
+                      .chosenSeconds = {}};
   double fastest = 0;
   for (const auto &[line, row] : rows.rows) {
     if (row.status == RowStatus::failed || !(row.seconds > 0)) {
@@ -36,15 +42,18 @@ Distribution distributionOf(const ChosenKernel &chosen, const ProfileSubject &su
       result.best = line;
     }
   }
-  if (!result.chosenSeconds && chosen.cost.measured) result.chosenSeconds = chosen.cost.seconds;  // by the row of another layout of its form
+  if (!result.chosenSeconds && chosen.cost.measured)
+    result.chosenSeconds = chosen.cost.seconds;  // by the row of another layout of its form
   std::sort(result.seconds.begin(), result.seconds.end());
-  for (const ConfigurationSpace &space : everySpace(chosen.kernel, device)) result.legal += countConfigurations(chosen.kernel, space);
+  for (const ConfigurationSpace &space : everySpace(chosen.kernel, device))
+    result.legal += countConfigurations(chosen.kernel, space);
   return result;
 }
 
 }  // namespace
 
-std::vector<Distribution> distributionsOf(const std::vector<ChosenKernel> &kernels, const Profile &profile, const Device &device) {
+std::vector<Distribution> distributionsOf(const std::vector<ChosenKernel> &kernels,
+                                          const Profile &profile, const Device &device) {
   std::vector<Distribution> list;
   std::map<std::string, size_t> known;
   for (const ChosenKernel &chosen : kernels) {
@@ -75,10 +84,14 @@ RowCoverage coverageOf(const std::vector<Distribution> &distributions, bool isSh
 }
 
 std::vector<std::string> RowCoverage::lines() const {
-  const std::string counts = fmt::format("rows of {} of {} legal configurations", formatCount(int64_t(rows)), formatLargeCount(legal));
+  const std::string counts = fmt::format("rows of {} of {} legal configurations",
+                                         formatCount(int64_t(rows)), formatLargeCount(legal));
   if (!isShipped) return {counts + "; the others are not shown"};
-  return {counts + ": the profile that ships keeps only the best rows of each kernel, so slow tails are missing",
-          "all layouts: weft profile MODEL --layouts 1000000 --layout-factor 1000000 --knobs 1, then explain --distributions --profile STORE"};
+  return {counts +
+              ": the profile that ships keeps only the best rows of each kernel, so slow tails are "
+              "missing",
+          "all layouts: weft profile MODEL --layouts 1000000 --layout-factor 1000000 --knobs 1, "
+          "then explain --distributions --profile STORE"};
 }
 
 double quantile(const std::vector<double> &ascending, double fraction) {
@@ -89,21 +102,28 @@ double quantile(const std::vector<double> &ascending, double fraction) {
 }
 
 nlohmann::json toJson(const Distribution &one) {
-  return {{"kernel", one.kernel},
-          {"subject", one.subject},
-          {"contraction", one.isContraction},
-          {"sharedBy", one.sharedBy},
-          {"seconds", one.seconds},
-          {"slow", one.slow},
-          {"failed", one.failed},
-          {"legal", one.legal},
-          {"best", {{"configuration", one.best}, {"seconds", one.seconds.front()}}},
-          {"chosen", {{"configuration", one.chosen}, {"seconds", one.chosenSeconds ? nlohmann::json(*one.chosenSeconds) : nlohmann::json()}}},
-          {"quartiles", {quantile(one.seconds, 0.25), quantile(one.seconds, 0.5), quantile(one.seconds, 0.75)}}};
+  return {
+      {"kernel", one.kernel},
+      {"subject", one.subject},
+      {"contraction", one.isContraction},
+      {"sharedBy", one.sharedBy},
+      {"seconds", one.seconds},
+      {"slow", one.slow},
+      {"failed", one.failed},
+      {"legal", one.legal},
+      {"best", {{"configuration", one.best}, {"seconds", one.seconds.front()}}},
+      {"chosen",
+       {{"configuration", one.chosen},
+        {"seconds", one.chosenSeconds ? nlohmann::json(*one.chosenSeconds) : nlohmann::json()}}},
+      {"quartiles",
+       {quantile(one.seconds, 0.25), quantile(one.seconds, 0.5), quantile(one.seconds, 0.75)}}};
 }
 
 nlohmann::json toJson(const RowCoverage &coverage) {
-  return {{"rows", coverage.rows}, {"legal", coverage.legal}, {"shipped", coverage.isShipped}, {"note", fmt::format("{}", fmt::join(coverage.lines(), "; "))}};
+  return {{"rows", coverage.rows},
+          {"legal", coverage.legal},
+          {"shipped", coverage.isShipped},
+          {"note", fmt::format("{}", fmt::join(coverage.lines(), "; "))}};
 }
 
 std::string printCsv(const std::vector<Distribution> &distributions) {
@@ -113,7 +133,11 @@ std::string printCsv(const std::vector<Distribution> &distributions) {
     for (const double seconds : one.seconds) {
       const bool best = !std::exchange(isBestMarked, true);
       const bool chosen = one.chosenSeconds == seconds && !std::exchange(isChosenMarked, true);
-      text += fmt::format("{},{},{:g},{}\n", one.kernel, one.subject, seconds, chosen && best ? "best chosen" : chosen ? "chosen" : best ? "best" : "");
+      text += fmt::format("{},{},{:g},{}\n", one.kernel, one.subject, seconds,
+                          chosen && best ? "best chosen"
+                          : chosen       ? "chosen"
+                          : best         ? "best"
+                                         : "");
     }
   }
   return text;

@@ -1,5 +1,6 @@
-// How the measured times of a kernel are distributed over its layouts and configurations: the data of Figs. 4 and 5 of "Data Movement
-// Is All You Need". A wide distribution says that layouts matter, a chosen time far from the best that the plan gave it up elsewhere.
+// How the measured times of a kernel are distributed over its layouts and configurations: the data
+// of Figs. 4 and 5 of "Data Movement Is All You Need". A wide distribution says that layouts
+// matter, a chosen time far from the best that the plan gave it up elsewhere.
 #pragma once
 
 #include "kernel/Profile.h"
@@ -14,34 +15,39 @@
 namespace weft::driver {
 
 struct Distribution {
-  std::string kernel;           ///< of the plan; of several that are timed as one, the first
-  std::string subject;          ///< "softmax_dropout", "product f16 64 x 512 x 512 x 64"
+  std::string kernel;   ///< of the plan; of several that are timed as one, the first
+  std::string subject;  ///< "softmax_dropout", "product f16 64 x 512 x 512 x 64"
   bool isContraction = false;
   int sharedBy = 1;             ///< kernels of the plan that are timed as this one
   std::vector<double> seconds;  ///< of every configuration that ran, ascending; never empty
   size_t slow = 0;              ///< of these: given up after their first run
   size_t failed = 0;            ///< further configurations, without a time
-  double legal = 0;             ///< configurations that were enumerated; all algorithms of a library under equal layouts are one
-  std::string best;             ///< line of the fastest configuration
-  std::string chosen;           ///< line of the plan's
+  double legal = 0;    ///< configurations that were enumerated; all algorithms of a library under
+                       ///< equal layouts are one
+  std::string best;    ///< line of the fastest configuration
+  std::string chosen;  ///< line of the plan's
   std::optional<double> chosenSeconds;  ///< nothing if the plan's configuration has no row
   bool operator==(const Distribution &) const = default;
 };
 
-/// Of every kernel of the plan that has rows, in the plan's order; equal subjects once. Transposes and views are left out.
-std::vector<Distribution> distributionsOf(const std::vector<ChosenKernel> &kernels, const Profile &profile, const Device &device);
+/// Of every kernel of the plan that has rows, in the plan's order; equal subjects once. Transposes
+/// and views are left out.
+std::vector<Distribution> distributionsOf(const std::vector<ChosenKernel> &kernels,
+                                          const Profile &profile, const Device &device);
 
 /// How much of what was enumerated has rows, and what that does to the distributions.
 struct RowCoverage {
-  size_t rows = 0;   ///< of all distributions, failed ones included
-  double legal = 0;  ///< configurations of their kernels
-  bool isShipped = false;  ///< a profile that ships keeps only the best rows of each kernel, so slow tails are missing
+  size_t rows = 0;         ///< of all distributions, failed ones included
+  double legal = 0;        ///< configurations of their kernels
+  bool isShipped = false;  ///< a profile that ships keeps only the best rows of each kernel, so
+                           ///< slow tails are missing
   /// One or two lines; the second tells how to measure the tails of what ships.
   std::vector<std::string> lines() const;
 };
 RowCoverage coverageOf(const std::vector<Distribution> &distributions, bool isShipped);
 
-/// Value below which the fraction lies, between neighbours linearly. `ascending` is not empty, 0 <= fraction <= 1.
+/// Value below which the fraction lies, between neighbours linearly. `ascending` is not empty, 0 <=
+/// fraction <= 1.
 double quantile(const std::vector<double> &ascending, double fraction);
 
 nlohmann::json toJson(const Distribution &distribution);

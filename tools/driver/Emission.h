@@ -13,37 +13,45 @@
 
 namespace weft::driver {
 
-/// Text of every kernel that has one (views and library products have none), with what is needed to build it. Kernels that run in
-/// parts have one text.
+/// Text of every kernel that has one (views and library products have none), with what is needed to
+/// build it. Kernels that run in parts have one text.
 struct EmittedPlan {
-  std::map<std::string, std::string_view> available;  ///< headers that kernels may include, by name; weft's, unless one was edited
+  std::map<std::string, std::string_view>
+      available;  ///< headers that kernels may include, by name; weft's, unless one was edited
   std::map<std::string, std::string> sources;   ///< "kernels/NAME.cu" -> readable text
   std::vector<runtime::BuildRequest> requests;  ///< canonical text, in plan order
-  std::vector<std::string> readableEntries;     ///< the extern "C" name in the readable text, per request
+  std::vector<std::string>
+      readableEntries;  ///< the extern "C" name in the readable text, per request
   std::vector<std::vector<size_t>> kernelsOfRequest;  ///< indices into plan.kernels, per request
 };
 
-/// Lines of a kernel's header comment beyond what its own data says: why it is fused, and into what it is not.
+/// Lines of a kernel's header comment beyond what its own data says: why it is fused, and into what
+/// it is not.
 using NotesOf = std::function<std::vector<std::string>(const ChosenKernel &chosen)>;
 
-/// A kernel of a plan with what emission derives of graph, layouts and knobs: key, library product, entry, launch, parameters, ops, family
-/// and configuration; the rest as it is in `entry`.
-runtime::PlanKernel derivedEntry(const runtime::PlanKernel &entry, const ChosenKernel &chosen, const std::string &architecture);
+/// A kernel of a plan with what emission derives of graph, layouts and knobs: key, library product,
+/// entry, launch, parameters, ops, family and configuration; the rest as it is in `entry`.
+runtime::PlanKernel derivedEntry(const runtime::PlanKernel &entry, const ChosenKernel &chosen,
+                                 const std::string &architecture);
 
 /// Emits every kernel and fills its entry, key, source, launch and parameters in the plan.
-EmittedPlan emitKernels(PlannedKernels &planned, const std::string &architecture, const NotesOf &notesOf);
+EmittedPlan emitKernels(PlannedKernels &planned, const std::string &architecture,
+                        const NotesOf &notesOf);
 
-/// Sets what verification records are found by: the hash of every kernel's exact text, or of its library product.
+/// Sets what verification records are found by: the hash of every kernel's exact text, or of its
+/// library product.
 void setTextHashes(runtime::Plan &plan, const EmittedPlan &emitted);
 
 /// The plan's note of an artifact whose kernels were emitted only.
 inline constexpr const char *stoppedNote = "cubins: skipped, --stop-after emit";
 
-/// What a build did, for the console; never part of the artifact, which is the same whether the cache was warm.
+/// What a build did, for the console; never part of the artifact, which is the same whether the
+/// cache was warm.
 struct BuildSummary {
   size_t built = 0, fromCache = 0;
-  double slowestSeconds = 0;  ///< of one processor, for the kernel that took the longest of those built
-  bool skipped = false;       ///< no NVRTC
+  double slowestSeconds =
+      0;                 ///< of one processor, for the kernel that took the longest of those built
+  bool skipped = false;  ///< no NVRTC
 };
 
 /// Files of an artifact, by name.
@@ -54,9 +62,12 @@ struct BuiltFiles {
 /// The headers that the sources of an artifact include: "kernels/weft/NAME.cuh" -> text.
 std::map<std::string, std::string> headerFiles(const EmittedPlan &emitted);
 
-/// Builds all requests, fills registers, spills and cubin names in the plan, returns cubins and the listings to keep. Without NVRTC
-/// the plan notes "cubins: skipped, no NVRTC", or, with `strict`, Error(strictMiss) is thrown. A kernel that does not build
-/// throws Error(checkFailed) with NVRTC's log, in which files and lines are those of the artifact in `folder`; empty: of no folder.
-BuiltFiles buildCubins(runtime::Plan &plan, const EmittedPlan &emitted, bool strict, const KeepFlags &keep, BuildSummary &summary, const std::string &folder = "");
+/// Builds all requests, fills registers, spills and cubin names in the plan, returns cubins and the
+/// listings to keep. Without NVRTC the plan notes "cubins: skipped, no NVRTC", or, with `strict`,
+/// Error(strictMiss) is thrown. A kernel that does not build throws Error(checkFailed) with NVRTC's
+/// log, in which files and lines are those of the artifact in `folder`; empty: of no folder.
+BuiltFiles buildCubins(runtime::Plan &plan, const EmittedPlan &emitted, bool strict,
+                       const KeepFlags &keep, BuildSummary &summary,
+                       const std::string &folder = "");
 
 }  // namespace weft::driver

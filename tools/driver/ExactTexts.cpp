@@ -26,7 +26,11 @@ std::string otherLaunch(const runtime::PlanKernel &said, const runtime::PlanKern
 }  // namespace
 
 ExactTexts exactTexts(const runtime::Artifact &artifact, const std::string &where) {
-  ExactTexts texts{.planned = replan(artifact, *analyticCostModel(findDevice(artifact.plan.device)), where).planned, .emitted = {}, .isEdited = {}};
+  ExactTexts texts{
+      .planned =
+          replan(artifact, *analyticCostModel(findDevice(artifact.plan.device)), where).planned,
+      .emitted = {},
+      .isEdited = {}};
   runtime::Plan &plan = texts.planned.plan;
   const nlohmann::json notes = artifact.report.value("fusionNotes", nlohmann::json::object());
   texts.emitted = emitKernels(texts.planned, plan.target, [&](const ChosenKernel &chosen) {
@@ -44,12 +48,15 @@ ExactTexts exactTexts(const runtime::Artifact &artifact, const std::string &wher
     runtime::BuildRequest &request = texts.emitted.requests[index];
     const std::string source = plan.kernels[texts.emitted.kernelsOfRequest[index].front()].source;
     const auto file = artifact.sources.find(source);
-    const bool isOther = file != artifact.sources.end() && file->second != texts.emitted.sources.at(source);
+    const bool isOther =
+        file != artifact.sources.end() && file->second != texts.emitted.sources.at(source);
     if (isOther) {
       request.text = file->second;
       request.entry = texts.emitted.readableEntries[index];
     }
-    const bool includesOther = std::ranges::any_of(runtime::includedHeaders(request.text, available), [&](const auto &header) { return edited.contains(header.first); });
+    const bool includesOther =
+        std::ranges::any_of(runtime::includedHeaders(request.text, available),
+                            [&](const auto &header) { return edited.contains(header.first); });
     if (!isOther && !includesOther) continue;
     for (const size_t kernel : texts.emitted.kernelsOfRequest[index]) {
       plan.kernels[kernel].entry = request.entry;
@@ -60,7 +67,8 @@ ExactTexts exactTexts(const runtime::Artifact &artifact, const std::string &wher
   return texts;
 }
 
-std::vector<std::string> cubinDoubts(const runtime::Artifact &artifact, const ExactTexts &texts, const std::string &folder) {
+std::vector<std::string> cubinDoubts(const runtime::Artifact &artifact, const ExactTexts &texts,
+                                     const std::string &folder) {
   std::vector<std::string> doubts(artifact.plan.kernels.size());
   const runtime::NvrtcLocation nvrtc = runtime::findNvrtc();
   std::vector<runtime::BuildResult> results;
@@ -68,25 +76,38 @@ std::vector<std::string> cubinDoubts(const runtime::Artifact &artifact, const Ex
   if (!nvrtc.library.empty()) {
     runtime::BuildOptions options;
     options.headers = texts.emitted.available;
-    options.progress = [&](size_t done, size_t total, const std::string &name) { progress.show(fmt::format("building {}/{} {}", done, total, name)); };
+    options.progress = [&](size_t done, size_t total, const std::string &name) {
+      progress.show(fmt::format("building {}/{} {}", done, total, name));
+    };
     results = runtime::build(texts.emitted.requests, options);
   }
   progress.clear();
-  const auto doubt = [&](size_t request, const runtime::PlanKernel &said, const runtime::PlanKernel &exact) -> std::string {
+  const auto doubt = [&](size_t request, const runtime::PlanKernel &said,
+                         const runtime::PlanKernel &exact) -> std::string {
     const std::string remedy = fmt::format("'weft emit {}' builds it", folder);
     if (said.cubin.empty()) return "it was not built; " + remedy;
-    if (!artifact.cubins.contains(said.cubin)) return fmt::format("{} is missing or damaged; {}", said.cubin, remedy);
-    if (nvrtc.library.empty()) return fmt::format("there is no NVRTC here, which tells whether {} is of its text", said.cubin);
+    if (!artifact.cubins.contains(said.cubin))
+      return fmt::format("{} is missing or damaged; {}", said.cubin, remedy);
+    if (nvrtc.library.empty())
+      return fmt::format("there is no NVRTC here, which tells whether {} is of its text",
+                         said.cubin);
     const runtime::BuildResult &result = results[request];
-    if (!result.error.empty()) return fmt::format("{} does not build: {}", said.source, result.error.substr(0, result.error.find('\n')));
+    if (!result.error.empty())
+      return fmt::format("{} does not build: {}", said.source,
+                         result.error.substr(0, result.error.find('\n')));
     if (runtime::cubinName(result.cubin) != said.cubin)
-      return fmt::format("{} is of another text than {}, or another NVRTC's than {}; {}", said.cubin, said.source, nvrtc.version, remedy);
+      return fmt::format("{} is of another text than {}, or another NVRTC's than {}; {}",
+                         said.cubin, said.source, nvrtc.version, remedy);
     const std::string member = otherLaunch(said, exact);
-    return member.empty() ? "" : fmt::format("plan.json says another {} than its text is launched with; {}", member, remedy);
+    return member.empty()
+               ? ""
+               : fmt::format("plan.json says another {} than its text is launched with; {}", member,
+                             remedy);
   };
   for (size_t request = 0; request < texts.emitted.requests.size(); ++request)
     for (const size_t kernel : texts.emitted.kernelsOfRequest[request])
-      doubts[kernel] = doubt(request, artifact.plan.kernels[kernel], texts.planned.plan.kernels[kernel]);
+      doubts[kernel] =
+          doubt(request, artifact.plan.kernels[kernel], texts.planned.plan.kernels[kernel]);
   return doubts;
 }
 

@@ -21,7 +21,8 @@ std::vector<std::string> split(const std::string &text, char separator) {
   return parts;
 }
 
-std::pair<std::string, std::string> splitAtEquals(const std::string &text, const std::string &flag) {
+std::pair<std::string, std::string> splitAtEquals(const std::string &text,
+                                                  const std::string &flag) {
   const size_t equals = text.find('=');
   if (equals == 0 || equals == std::string::npos || equals + 1 == text.size())
     throw Error::badInput("{} {}: expected NAME=VALUE", flag, text);
@@ -32,14 +33,16 @@ int64_t parseExtent(const std::string &name, const std::string &text) {
   int64_t extent = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), extent);
   if (error == std::errc::result_out_of_range)
-    throw Error::badInput("--dim {}={}: larger than {}", name, text, std::numeric_limits<int64_t>::max());
+    throw Error::badInput("--dim {}={}: larger than {}", name, text,
+                          std::numeric_limits<int64_t>::max());
   if (error != std::errc() || end != text.data() + text.size())
     throw Error::badInput("--dim {}={}: expected a positive integer", name, text);
   if (extent <= 0) throw Error::badInput("--dim {}={}: an extent is at least 1", name, text);
   return extent;
 }
 
-void requireOneOf(const std::string &flag, const std::string &value, const std::vector<std::string> &known) {
+void requireOneOf(const std::string &flag, const std::string &value,
+                  const std::vector<std::string> &known) {
   for (const std::string &name : known)
     if (value == name) return;
   throw Error::badInput("{} {}: unknown value{}", flag, value, nearestAndKnown(value, known));
@@ -55,43 +58,80 @@ std::vector<OpPair> parsePairs(const std::vector<std::string> &texts, const std:
 
 void ModelFlags::declare(CLI::App &command) {
   const OptionGroup group(command, "Model");
-  command.add_option("model", model, "preset name, config.json or .mlir")->required()->type_name("MODEL");
-  command.add_option("--dim", dims, "extent of an axis, e.g. --dim b=8 --dim j=512")->type_name("NAME=N");
-  command.add_option("--part", part, "attention or layer")->capture_default_str()->type_name("PART");
-  command.add_option("--dtype", dtype, "element type: f16, bf16, f32; default: what the config.json names, else the first that weft models lists")->type_name("TYPE");
-  command.add_option("--allow-key", allowedKeys, "a key of the config.json that weft does not know, to build the layer without it")->type_name("KEY");
-  command.add_flag("--tf32", tf32, "contractions of f32 operands may round them to tf32 (10 fraction bits), which tensor cores multiply; takes --dtype f32");
-  command.add_option("--dropout", dropout, "probability of every dropout, instead of the model's own; 0: none")->type_name("P");
+  command.add_option("model", model, "preset name, config.json or .mlir")
+      ->required()
+      ->type_name("MODEL");
+  command.add_option("--dim", dims, "extent of an axis, e.g. --dim b=8 --dim j=512")
+      ->type_name("NAME=N");
+  command.add_option("--part", part, "attention or layer")
+      ->capture_default_str()
+      ->type_name("PART");
+  command
+      .add_option("--dtype", dtype,
+                  "element type: f16, bf16, f32; default: what the config.json names, else the "
+                  "first that weft models lists")
+      ->type_name("TYPE");
+  command
+      .add_option("--allow-key", allowedKeys,
+                  "a key of the config.json that weft does not know, to build the layer without it")
+      ->type_name("KEY");
+  command.add_flag("--tf32", tf32,
+                   "contractions of f32 operands may round them to tf32 (10 fraction bits), which "
+                   "tensor cores multiply; takes --dtype f32");
+  command
+      .add_option("--dropout", dropout,
+                  "probability of every dropout, instead of the model's own; 0: none")
+      ->type_name("P");
   command.add_flag("--train", train, "forward and backward in one graph");
-  command.add_option("--optimizer", optimizer, "a step of it in the same graph, in place of the parameters' gradients: adamw")
+  command
+      .add_option("--optimizer", optimizer,
+                  "a step of it in the same graph, in place of the parameters' gradients: adamw")
       ->type_name("NAME");
-  command.add_option("--gradients-of", gradientsOf, "of which arguments; default: all that hold floats")
-      ->delimiter(',')->type_name("T,..");
-  command.add_option("--recompute", recompute, "element-wise results that the backward pass computes again instead of saving: auto (what is faster), none, or names")
-      ->delimiter(',')->type_name("T,..");
+  command
+      .add_option("--gradients-of", gradientsOf,
+                  "of which arguments; default: all that hold floats")
+      ->delimiter(',')
+      ->type_name("T,..");
+  command
+      .add_option("--recompute", recompute,
+                  "element-wise results that the backward pass computes again instead of saving: "
+                  "auto (what is faster), none, or names")
+      ->delimiter(',')
+      ->type_name("T,..");
 }
 
 namespace {
 
-bool isWord(const std::vector<std::string> &values, const std::string &word) { return values.size() == 1 && values.front() == word; }
+bool isWord(const std::vector<std::string> &values, const std::string &word) {
+  return values.size() == 1 && values.front() == word;
+}
 
 }  // namespace
 
 std::vector<std::string> ModelFlags::recomputedNames() const {
-  return isWord(recompute, "auto") || isWord(recompute, "none") ? std::vector<std::string>() : recompute;
+  return isWord(recompute, "auto") || isWord(recompute, "none") ? std::vector<std::string>()
+                                                                : recompute;
 }
 
-bool ModelFlags::choosesRecomputed() const { return recompute.empty() || isWord(recompute, "auto"); }
+bool ModelFlags::choosesRecomputed() const {
+  return recompute.empty() || isWord(recompute, "auto");
+}
 
 void ModelFlags::check(const std::optional<DType> &built) const {
   const std::optional<DType> type = built ? built : elementType();
   if (tf32 && !model.ends_with(".mlir") && type && type != DType::f32)
-    throw Error::badInput("--tf32: is a precision of products of f32, and the elements of '{}' are {}; add --dtype f32", model, nameOf(*type));
-  const char *flag = !recomputedNames().empty() ? "--recompute" : !gradientsOf.empty() ? "--gradients-of" : nullptr;
+    throw Error::badInput(
+        "--tf32: is a precision of products of f32, and the elements of '{}' are {}; add --dtype "
+        "f32",
+        model, nameOf(*type));
+  const char *flag = !recomputedNames().empty() ? "--recompute"
+                     : !gradientsOf.empty()     ? "--gradients-of"
+                                                : nullptr;
   if (flag && !train) throw Error::badInput("{}: chooses among gradients; add --train", flag);
   if (optimizer.empty()) return;
   requireOneOf("--optimizer", optimizer, {"adamw"});
-  if (!train) throw Error::badInput("--optimizer {}: a step takes gradients; add --train", optimizer);
+  if (!train)
+    throw Error::badInput("--optimizer {}: a step takes gradients; add --train", optimizer);
 }
 
 std::map<std::string, int64_t> ModelFlags::dimensions() const {
@@ -110,7 +150,8 @@ std::optional<DType> ModelFlags::elementType() const {
   const std::optional<DType> type = parseDType(dtype);
   for (const std::string &name : supported)
     if (name == dtype) return type;
-  throw Error::unsupported("--dtype {}: not an element type of models{}", dtype, nearestAndKnown(dtype, supported));
+  throw Error::unsupported("--dtype {}: not an element type of models{}", dtype,
+                           nearestAndKnown(dtype, supported));
 }
 
 std::optional<double> ModelFlags::dropoutProbability() const {
@@ -124,35 +165,71 @@ std::optional<double> ModelFlags::dropoutProbability() const {
 
 void ChoiceFlags::declare(CLI::App &command) {
   const OptionGroup group(command, "Choices");
-  command.add_option("--attention", attention, "auto, unfused or decomposed")->capture_default_str()->type_name("KIND");
-  command.add_option("--norms", norms, "fused; decomposed: sums of rows, and their application; deferred: of RMS norms, behind the products that read them; or "
-                                       "auto, which prices all")
-      ->capture_default_str()->type_name("KIND");
-  command.add_option("--stacking", stacking, "of the Q, K, V projections: auto, separate, two or three")
-      ->capture_default_str()->type_name("KIND");
-  command.add_option("--variant", variant, "only this variant, of those in a file of several, else of those proposed")
+  command.add_option("--attention", attention, "auto, unfused or decomposed")
+      ->capture_default_str()
+      ->type_name("KIND");
+  command
+      .add_option("--norms", norms,
+                  "fused; decomposed: sums of rows, and their application; deferred: of RMS norms, "
+                  "behind the products that read them; or "
+                  "auto, which prices all")
+      ->capture_default_str()
+      ->type_name("KIND");
+  command
+      .add_option("--stacking", stacking,
+                  "of the Q, K, V projections: auto, separate, two or three")
+      ->capture_default_str()
+      ->type_name("KIND");
+  command
+      .add_option("--variant", variant,
+                  "only this variant, of those in a file of several, else of those proposed")
       ->type_name("NAME");
-  command.add_option("--softmax", softmax, "how softmax kernels reduce a row: auto, or by a block: shuffle, tree or linear")
-      ->capture_default_str()->type_name("KIND");
-  command.add_option("--fuse-rules", fuseRules, "paper, default or none")->capture_default_str()->type_name("RULES");
+  command
+      .add_option("--softmax", softmax,
+                  "how softmax kernels reduce a row: auto, or by a block: shuffle, tree or linear")
+      ->capture_default_str()
+      ->type_name("KIND");
+  command.add_option("--fuse-rules", fuseRules, "paper, default or none")
+      ->capture_default_str()
+      ->type_name("RULES");
   command.add_option("--fuse", fuse, "two ops that must share a kernel")->type_name("A,B");
   command.add_option("--no-fuse", noFuse, "two ops that must not share a kernel")->type_name("A,B");
   command.add_option("--pin", pins, "layout of a tensor, slowest axis first, e.g. --pin q=phbj")
       ->type_name("TENSOR=LAYOUT");
   command.add_flag("--free", free, "arguments and results may take any layout");
-  command.add_option("--max-memory", maxMemory, "most bytes of workspace, e.g. 512M; what does not fit as a whole may run in chunks")->type_name("SIZE");
-  command.add_option("--search-memory", searchMemory, "most bytes that the search itself may take, e.g. 2G; where that is too little it ends with the best "
-                                                      "plan found, and says so; default: half of this machine's memory")
+  command
+      .add_option(
+          "--max-memory", maxMemory,
+          "most bytes of workspace, e.g. 512M; what does not fit as a whole may run in chunks")
+      ->type_name("SIZE");
+  command
+      .add_option("--search-memory", searchMemory,
+                  "most bytes that the search itself may take, e.g. 2G; where that is too little "
+                  "it ends with the best "
+                  "plan found, and says so; default: half of this machine's memory")
       ->type_name("SIZE");
   parts = 0;
-  command.add_option("--branches", branches, "kernels that do not wait for each other run at once, on branches of the CUDA graph: on, off, or auto: where "
-                                             "--measure finds the plan faster with them");
+  command.add_option("--branches", branches,
+                     "kernels that do not wait for each other run at once, on branches of the CUDA "
+                     "graph: on, off, or auto: where "
+                     "--measure finds the plan faster with them");
   const CLI::Range counts(0, 4096);
-  CLI::Option *chunks = command.add_option("--chunks", parts, "run the kernels around the largest temporary in so many chunks, one after another; 0: by predicted time and memory")
-                            ->capture_default_str()->check(counts)->type_name("N");
-  command.add_option("--parts", parts)->check(counts)->excludes(chunks)->group("");  // its older name
+  CLI::Option *chunks =
+      command
+          .add_option("--chunks", parts,
+                      "run the kernels around the largest temporary in so many chunks, one after "
+                      "another; 0: by predicted time and memory")
+          ->capture_default_str()
+          ->check(counts)
+          ->type_name("N");
+  command.add_option("--parts", parts)
+      ->check(counts)
+      ->excludes(chunks)
+      ->group("");  // its older name
   command.add_option("--alternatives", alternatives, "how many plans to keep for comparison")
-      ->capture_default_str()->check(CLI::Range(1, 64))->type_name("K");
+      ->capture_default_str()
+      ->check(CLI::Range(1, 64))
+      ->type_name("K");
 }
 
 std::vector<OpPair> ChoiceFlags::fused() const { return parsePairs(fuse, "--fuse"); }
@@ -171,7 +248,8 @@ std::vector<Pin> ChoiceFlags::pinned() const {
     const auto [tensor, layout] = splitAtEquals(text, "--pin");
     const Pin pin{.tensor = tensor, .order = parseOrder(layout)};
     for (const Pin &other : result)
-      if (other.tensor == tensor) throw Error::badInput("--pin {}: '{}' is pinned twice", text, tensor);
+      if (other.tensor == tensor)
+        throw Error::badInput("--pin {}: '{}' is pinned twice", text, tensor);
     result.push_back(pin);
   }
   return result;
@@ -187,7 +265,8 @@ void ChoiceFlags::check() const {
 }
 
 std::optional<BlockCombine> ChoiceFlags::softmaxCombine() const {
-  for (const BlockCombine combine : {BlockCombine::shuffle, BlockCombine::tree, BlockCombine::linear})
+  for (const BlockCombine combine :
+       {BlockCombine::shuffle, BlockCombine::tree, BlockCombine::linear})
     if (softmax == nameOf(combine)) return combine;
   return std::nullopt;
 }
@@ -198,17 +277,28 @@ std::optional<int64_t> ChoiceFlags::maxMemoryBytes() const {
 }
 
 SearchMemory ChoiceFlags::memoryOfSearch() const {
-  return SearchMemory(searchMemory.empty() ? runtime::machineMemoryBytes() / 2 : parseBytes(searchMemory, "--search-memory"));
+  return SearchMemory(searchMemory.empty() ? runtime::machineMemoryBytes() / 2
+                                           : parseBytes(searchMemory, "--search-memory"));
 }
 
 void TargetFlags::declare(CLI::App &command, bool builds) {
   const OptionGroup group(command, "Target");
-  command.add_option("--device", deviceName, "GPU to choose for; see weft devices")->capture_default_str()->type_name("GPU");
-  command.add_option("--target", target, "architecture to emit for; default: the device's")->type_name("SM");
-  command.add_option("--profile", profile, "measured times: a text, a store, or none; default: those that ship with weft")->type_name("FILE");
-  command.add_flag("--no-library", noLibrary, "contractions by weft's own kernels only, never by cuBLASLt");
-  command.add_flag("--strict", strict, builds ? "exit 4 where NVRTC is missing, and where a kernel's time is not measured (--profile none: asked for)"
-                                              : "exit 4 where the time of a kernel that is priced is not measured (--profile none: asked for)");
+  command.add_option("--device", deviceName, "GPU to choose for; see weft devices")
+      ->capture_default_str()
+      ->type_name("GPU");
+  command.add_option("--target", target, "architecture to emit for; default: the device's")
+      ->type_name("SM");
+  command
+      .add_option("--profile", profile,
+                  "measured times: a text, a store, or none; default: those that ship with weft")
+      ->type_name("FILE");
+  command.add_flag("--no-library", noLibrary,
+                   "contractions by weft's own kernels only, never by cuBLASLt");
+  command.add_flag("--strict", strict,
+                   builds ? "exit 4 where NVRTC is missing, and where a kernel's time is not "
+                            "measured (--profile none: asked for)"
+                          : "exit 4 where the time of a kernel that is priced is not measured "
+                            "(--profile none: asked for)");
 }
 
 Device TargetFlags::device() const {
@@ -224,34 +314,47 @@ std::string TargetFlags::architecture() const {
   known.insert("sm_89");  // no device file yet; the sm_80 families declare it
   const Device chosen = device();
   if (!chosen.canEmit)
-    throw Error::unsupported("{} ({}) is model-only: weft select prices it, but nothing is emitted for its plans, whatever the "
-                             "target. Emitted for are {}", chosen.name, chosen.architecture, fmt::join(emitted, ", "));
+    throw Error::unsupported(
+        "{} ({}) is model-only: weft select prices it, but nothing is emitted for its plans, "
+        "whatever the "
+        "target. Emitted for are {}",
+        chosen.name, chosen.architecture, fmt::join(emitted, ", "));
   const std::string wanted = target.empty() ? chosen.architecture : target;
   if (!known.contains(wanted)) {
     const std::vector<std::string> names(known.begin(), known.end());
-    throw Error::unsupported("target '{}' is not supported{}", wanted, nearestAndKnown(wanted, names));
+    throw Error::unsupported("target '{}' is not supported{}", wanted,
+                             nearestAndKnown(wanted, names));
   }
   return wanted;
 }
 
 void KeepFlags::declare(CLI::App &command) {
   const OptionGroup group(command, "Output");
-  command.add_option("--keep", kinds, "write listings of every kernel: ptx, sass")->delimiter(',')->type_name("KIND");
+  command.add_option("--keep", kinds, "write listings of every kernel: ptx, sass")
+      ->delimiter(',')
+      ->type_name("KIND");
 }
 
 void KeepFlags::check() const {
   for (const std::string &kind : kinds) requireOneOf("--keep", kind, {"ptx", "sass"});
 }
 
-bool KeepFlags::keeps(const std::string &kind) const { return std::ranges::find(kinds, kind) != kinds.end(); }
+bool KeepFlags::keeps(const std::string &kind) const {
+  return std::ranges::find(kinds, kind) != kinds.end();
+}
 
 void PhaseFlags::declare(CLI::App &command) {
   const OptionGroup group(command, "Phases");
-  command.add_option("--start-from", startFrom,
-                     fmt::format("{}; lower, emit or build on an artifact", startFromHelp))
-      ->capture_default_str()->type_name("PHASE");
-  command.add_option("--stop-after", stopAfter, fmt::format("last phase: {}", fmt::join(phaseNames(), ", ")))
-      ->capture_default_str()->type_name("PHASE");
+  command
+      .add_option("--start-from", startFrom,
+                  fmt::format("{}; lower, emit or build on an artifact", startFromHelp))
+      ->capture_default_str()
+      ->type_name("PHASE");
+  command
+      .add_option("--stop-after", stopAfter,
+                  fmt::format("last phase: {}", fmt::join(phaseNames(), ", ")))
+      ->capture_default_str()
+      ->type_name("PHASE");
 }
 
 Phase PhaseFlags::first() const { return parsePhase(startFrom); }
@@ -272,13 +375,16 @@ OpPair parsePair(const std::string &text, const std::string &flag) {
 
 namespace {
 
-const std::map<std::string, double> units = {{"", 1},      {"K", 1e3},         {"M", 1e6},            {"G", 1e9},           {"T", 1e12},
-                                             {"Ki", 1024}, {"Mi", 1048576.0}, {"Gi", 1073741824.0}, {"Ti", 1099511627776.0}};
+const std::map<std::string, double> units = {
+    {"", 1},           {"K", 1e3},           {"M", 1e6},
+    {"G", 1e9},        {"T", 1e12},          {"Ki", 1024},
+    {"Mi", 1048576.0}, {"Gi", 1073741824.0}, {"Ti", 1099511627776.0}};
 
 }  // namespace
 
 std::string printBytesAs(int64_t bytes, const std::string &like) {
-  const std::string unit = like.substr(std::min(like.size(), like.find_first_not_of("0123456789.")));
+  const std::string unit =
+      like.substr(std::min(like.size(), like.find_first_not_of("0123456789.")));
   const auto found = units.find(unit.ends_with('B') ? unit.substr(0, unit.size() - 1) : unit);
   const double size = found == units.end() ? 1 : found->second;
   const double count = double(bytes) / size;
@@ -294,7 +400,8 @@ int64_t parseBytes(const std::string &text, const std::string &flag) {
   std::string unit(end, text.data() + text.size());
   if (!unit.empty() && unit.back() == 'B') unit.pop_back();
   const auto found = units.find(unit);
-  if (error != std::errc() || found == units.end() || !(number > 0) || !(number * found->second < 9e18))
+  if (error != std::errc() || found == units.end() || !(number > 0) ||
+      !(number * found->second < 9e18))
     throw Error::badInput("{} {}: expected a size such as 512M, 80G or 64Gi", flag, text);
   return int64_t(number * found->second);
 }

@@ -1,5 +1,6 @@
-// The command line's flags as structs, each with the function that declares it, so that commands share spelling, help and
-// checks. Values are checked when they are read from here, not by CLI11: our errors name the nearest alternative.
+// The command line's flags as structs, each with the function that declares it, so that commands
+// share spelling, help and checks. Values are checked when they are read from here, not by CLI11:
+// our errors name the nearest alternative.
 #pragma once
 
 #include "kernel/Configuration.h"
@@ -20,7 +21,8 @@ namespace weft::driver {
 /// Options that are declared while it lives stand under its heading in --help.
 class OptionGroup {
 public:
-  OptionGroup(CLI::App &command, const std::string &name) : command(command), before(command.option_defaults()->get_group()) {
+  OptionGroup(CLI::App &command, const std::string &name)
+      : command(command), before(command.option_defaults()->get_group()) {
     command.option_defaults()->group(name);
   }
   ~OptionGroup() { command.option_defaults()->group(before); }
@@ -31,7 +33,8 @@ private:
   std::string before;
 };
 
-/// MODEL, --dim, --part, --dtype, --allow-key, --tf32, --dropout; --train, --gradients-of, --recompute, --optimizer.
+/// MODEL, --dim, --part, --dtype, --allow-key, --tf32, --dropout; --train, --gradients-of,
+/// --recompute, --optimizer.
 struct ModelFlags {
   std::string model;
   bool train = false;
@@ -45,16 +48,18 @@ struct ModelFlags {
   bool tf32 = false;  ///< contractions of f32 operands may read them as tf32
 
   void declare(CLI::App &command);
-  /// "j=512" and so on. Throws Error(badInput) for anything but NAME=POSITIVE INTEGER, and for a name given twice.
+  /// "j=512" and so on. Throws Error(badInput) for anything but NAME=POSITIVE INTEGER, and for a
+  /// name given twice.
   std::map<std::string, int64_t> dimensions() const;
   /// Of --dtype.
   std::optional<DType> elementType() const;
   std::optional<double> dropoutProbability() const;
-  /// Of --recompute: the tensors that it names, and whether it leaves the choice to selection (auto, the default).
+  /// Of --recompute: the tensors that it names, and whether it leaves the choice to selection
+  /// (auto, the default).
   std::vector<std::string> recomputedNames() const;
   bool choosesRecomputed() const;
-  /// Throws Error(badInput) for choices of the backward pass without --train, and for --tf32 of a model whose elements are no
-  /// f32: those of --dtype, or those that the model was built with.
+  /// Throws Error(badInput) for choices of the backward pass without --train, and for --tf32 of a
+  /// model whose elements are no f32: those of --dtype, or those that the model was built with.
   void check(const std::optional<DType> &built = {}) const;
 };
 
@@ -82,7 +87,7 @@ struct ChoiceFlags {
   bool free = false;
   std::string maxMemory;
   std::string searchMemory;  ///< empty: half of the machine's
-  int parts = 1;  ///< 0: chosen (PartsChoice.h)
+  int parts = 1;             ///< 0: chosen (PartsChoice.h)
   std::string branches = "auto";
   int alternatives = 8;
 
@@ -112,8 +117,8 @@ struct TargetFlags {
   /// `builds`: whether the command makes cubins; --strict promises what the command can break.
   void declare(CLI::App &command, bool builds);
   Device device() const;
-  /// The architecture to emit for. Throws Error(unsupported) for a device that is only modelled, whatever --target says, and for
-  /// an architecture that no kernel family declares.
+  /// The architecture to emit for. Throws Error(unsupported) for a device that is only modelled,
+  /// whatever --target says, and for an architecture that no kernel family declares.
   std::string architecture() const;
 };
 
@@ -127,10 +132,12 @@ struct KeepFlags {
   bool keeps(const std::string &kind) const;
 };
 
-/// What --start-from takes, before an artifact exists. Configurations are a function of the candidates and the device, so
-/// configure and select start from the same file.
-constexpr const char *startFromHelp = "first phase: import; differentiate, algebra, attention or fuse on a graph; configure or select on a "
-                                      "graph with candidates (--stop-after fuse)";
+/// What --start-from takes, before an artifact exists. Configurations are a function of the
+/// candidates and the device, so configure and select start from the same file.
+constexpr const char *startFromHelp =
+    "first phase: import; differentiate, algebra, attention or fuse on a graph; configure or "
+    "select on a "
+    "graph with candidates (--stop-after fuse)";
 
 /// --start-from, --stop-after.
 struct PhaseFlags {

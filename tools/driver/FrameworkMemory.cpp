@@ -10,15 +10,21 @@ namespace {
 
 class Lives {
 public:
-  explicit Lives(const select::Problem &problem) : problem(problem), bodies(problem.ops.size(), nullptr), writerOf(problem.tensors.size(), -1) {
+  explicit Lives(const select::Problem &problem)
+      : problem(problem),
+        bodies(problem.ops.size(), nullptr),
+        writerOf(problem.tensors.size(), -1) {
     for (const select::Candidate &candidate : problem.candidates)
-      if (candidate.ops.size() == 1) bodies[size_t(candidate.ops.front())] = &candidate.kernel.body.front();
+      if (candidate.ops.size() == 1)
+        bodies[size_t(candidate.ops.front())] = &candidate.kernel.body.front();
     for (size_t op = 0; op < problem.ops.size(); ++op)
       for (const int tensor : problem.opOutputs[op]) writerOf[size_t(tensor)] = int(op);
     for (size_t op = 0; op < problem.ops.size(); ++op)
-      if (bodies[op] && (bodies[op]->name == "softmax" || bodies[op]->name == "local_softmax")) findScores(int(op));
+      if (bodies[op] && (bodies[op]->name == "softmax" || bodies[op]->name == "local_softmax"))
+        findScores(int(op));
     for (size_t op = 0; op < problem.ops.size(); ++op)
-      if (bodies[op] && (bodies[op]->name == "normalize" || bodies[op]->name == "rms_normalize")) findSteps(int(op));
+      if (bodies[op] && (bodies[op]->name == "normalize" || bodies[op]->name == "rms_normalize"))
+        findSteps(int(op));
   }
 
   int64_t peak() const {
@@ -28,42 +34,56 @@ public:
       for (const int tensor : problem.opInputs[op]) last[size_t(rootOf(tensor))] = int(op);
     }
     for (size_t tensor = 0; tensor < problem.tensors.size(); ++tensor)
-      if (problem.tensors[tensor].isResult) last[size_t(rootOf(int(tensor)))] = int(problem.ops.size());
+      if (problem.tensors[tensor].isResult)
+        last[size_t(rootOf(int(tensor)))] = int(problem.ops.size());
     int64_t most = 0;
     for (int op = 0; op < int(problem.ops.size()); ++op) {
       int64_t live = 0;
       for (int tensor = 0; tensor < int(problem.tensors.size()); ++tensor)
-        if (isStored(tensor) && writerOf[size_t(tensor)] <= op && op <= last[size_t(tensor)]) live += problem.tensors[size_t(tensor)].bytes();
+        if (isStored(tensor) && writerOf[size_t(tensor)] <= op && op <= last[size_t(tensor)])
+          live += problem.tensors[size_t(tensor)].bytes();
       most = std::max(most, live);
     }
     return most;
   }
 
 private:
-  bool isOfClass(int op, OperatorClass wanted) const { return op >= 0 && bodies[size_t(op)] && bodies[size_t(op)]->operatorClass == wanted; }
+  bool isOfClass(int op, OperatorClass wanted) const {
+    return op >= 0 && bodies[size_t(op)] && bodies[size_t(op)]->operatorClass == wanted;
+  }
   bool isView(int op) const {
-    static const std::set<std::string> views = {"slice", "split_axis", "merge_axes", "transpose", "identity"};
+    static const std::set<std::string> views = {"slice", "split_axis", "merge_axes", "transpose",
+                                                "identity"};
     return isOfClass(op, OperatorClass::movement) && views.contains(bodies[size_t(op)]->name);
   }
-  bool isStored(int tensor) const { return writerOf[size_t(tensor)] >= 0 && !isView(writerOf[size_t(tensor)]) && !scores.contains(tensor) && !steps.contains(tensor); }
+  bool isStored(int tensor) const {
+    return writerOf[size_t(tensor)] >= 0 && !isView(writerOf[size_t(tensor)]) &&
+           !scores.contains(tensor) && !steps.contains(tensor);
+  }
 
   int rootOf(int tensor) const {
-    while (isView(writerOf[size_t(tensor)])) tensor = problem.opInputs[size_t(writerOf[size_t(tensor)])].front();
+    while (isView(writerOf[size_t(tensor)]))
+      tensor = problem.opInputs[size_t(writerOf[size_t(tensor)])].front();
     return tensor;
   }
 
-  /// What a fused attention does between its products: a softmax, in one piece or decomposed, and element-wise ops around it.
+  /// What a fused attention does between its products: a softmax, in one piece or decomposed, and
+  /// element-wise ops around it.
   bool isWithinAttention(int op) const {
-    static const std::set<std::string> pieces = {"softmax", "softmax_dx", "local_softmax", "reduce_subvectors", "global_scaling"};
-    return isOfClass(op, OperatorClass::elementwise) || (bodies[size_t(op)] && pieces.contains(bodies[size_t(op)]->name));
+    static const std::set<std::string> pieces = {"softmax", "softmax_dx", "local_softmax",
+                                                 "reduce_subvectors", "global_scaling"};
+    return isOfClass(op, OperatorClass::elementwise) ||
+           (bodies[size_t(op)] && pieces.contains(bodies[size_t(op)]->name));
   }
 
   /// The tensors between the two contractions around a softmax; none where there are not two.
   void findScores(int softmax) {
     std::set<int> found;
     bool isBehind = false, isBefore = false;
-    for (const int tensor : problem.opInputs[size_t(softmax)]) isBehind |= comesFromContraction(tensor, found);
-    for (const int tensor : problem.opOutputs[size_t(softmax)]) isBefore |= goesToContractions(tensor, found);
+    for (const int tensor : problem.opInputs[size_t(softmax)])
+      isBehind |= comesFromContraction(tensor, found);
+    for (const int tensor : problem.opOutputs[size_t(softmax)])
+      isBefore |= goesToContractions(tensor, found);
     if (isBehind && isBefore) scores.insert(found.begin(), found.end());
   }
 
@@ -72,7 +92,8 @@ private:
     if (writer < 0) return false;
     bool comes = isOfClass(writer, OperatorClass::contraction);
     if (!comes && isWithinAttention(writer))
-      for (const int operand : problem.opInputs[size_t(writer)]) comes |= comesFromContraction(operand, found);
+      for (const int operand : problem.opInputs[size_t(writer)])
+        comes |= comesFromContraction(operand, found);
     if (comes) found.insert(tensor);
     return comes;
   }
@@ -84,7 +105,8 @@ private:
     for (const int reader : readersOf(tensor)) {
       bool leads = isOfClass(reader, OperatorClass::contraction);
       if (!leads && isWithinAttention(reader))
-        for (const int result : problem.opOutputs[size_t(reader)]) leads |= goesToContractions(result, found);
+        for (const int result : problem.opOutputs[size_t(reader)])
+          leads |= goesToContractions(result, found);
       if (!leads) return false;
       goes = true;
     }
@@ -92,20 +114,23 @@ private:
     return goes;
   }
 
-  /// What a decomposed norm makes between x and y, which a framework's norm, one op, does not store: the squares on the way to their sum, and
-  /// y before gamma and beta.
+  /// What a decomposed norm makes between x and y, which a framework's norm, one op, does not
+  /// store: the squares on the way to their sum, and y before gamma and beta.
   void findSteps(int normalize) {
     for (size_t operand = 1; operand < problem.opInputs[size_t(normalize)].size(); ++operand) {
       steps.insert(problem.opInputs[size_t(normalize)][operand]);
       for (int op = writerOf[size_t(problem.opInputs[size_t(normalize)][operand])]; op >= 0;) {
         const int read = problem.opInputs[size_t(op)].front();
         op = writerOf[size_t(read)];
-        if (readersOf(read).size() != 1 || !isOfClass(op, OperatorClass::elementwise)) break;  // x, which the norm reads, too
+        if (readersOf(read).size() != 1 || !isOfClass(op, OperatorClass::elementwise))
+          break;  // x, which the norm reads, too
         steps.insert(read);
       }
     }
-    if (isOfClass(writerOf[size_t(problem.opInputs[size_t(normalize)].front())], OperatorClass::contraction)) {
-      steps.insert(problem.opInputs[size_t(normalize)].front());  // what follows a product stands for its result
+    if (isOfClass(writerOf[size_t(problem.opInputs[size_t(normalize)].front())],
+                  OperatorClass::contraction)) {
+      steps.insert(problem.opInputs[size_t(normalize)]
+                       .front());  // what follows a product stands for its result
       return;
     }
     const bool hasBeta = bodies[size_t(normalize)]->name == "normalize";
@@ -135,7 +160,8 @@ int64_t frameworkBytes(const select::Problem &problem) { return Lives(problem).p
 
 int64_t frameworkWorkspaceBytes(const select::Problem &problem) {
   int64_t bytes = frameworkBytes(problem);
-  for (const select::Tensor &tensor : problem.tensors) bytes -= tensor.isResult && !tensor.isArgument ? tensor.bytes() : 0;
+  for (const select::Tensor &tensor : problem.tensors)
+    bytes -= tensor.isResult && !tensor.isArgument ? tensor.bytes() : 0;
   return std::max<int64_t>(bytes, 0);
 }
 

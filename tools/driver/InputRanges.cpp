@@ -19,27 +19,36 @@ void restrict(const Kernel &kernel, const BodyOp &op, size_t operand, Sensible &
     return kernel.axes[size_t(kernel.values[size_t(value)].axes[dimension])].extent;
   };
   // 8-bit floats come with scales of their own, and use the range that they have.
-  if (op.name == "contract" && sensible.scale == 1 && !isFloat8(kernel.values[size_t(op.operands[operand])].dtype)) {
+  if (op.name == "contract" && sensible.scale == 1 &&
+      !isFloat8(kernel.values[size_t(op.operands[operand])].dtype)) {
     double summed = 1;
     for (const int axis : op.reducedAxes) summed *= double(kernel.axes[size_t(axis)].extent);
     sensible.scale = 1 / std::sqrt(summed);
   }
-  if (op.name == "gather" && operand == 1) sensible.range[1] = std::min(sensible.range[1], extentOf(op.operands[0], 0) - 1);
+  if (op.name == "gather" && operand == 1)
+    sensible.range[1] = std::min(sensible.range[1], extentOf(op.operands[0], 0) - 1);
   if (op.name.starts_with("cross_entropy") && operand == 1)
-    sensible.range[1] = std::min(sensible.range[1], extentOf(op.operands[0], size_t(std::get<int64_t>(op.attributes.at("axis")))) - 1);
+    sensible.range[1] =
+        std::min(sensible.range[1],
+                 extentOf(op.operands[0], size_t(std::get<int64_t>(op.attributes.at("axis")))) - 1);
   if (op.name == "mask" && operand == 1 && op.attributes.contains("key"))
-    sensible.range[1] = std::min(sensible.range[1], extentOf(op.operands[0], size_t(std::get<int64_t>(op.attributes.at("key")))));
+    sensible.range[1] =
+        std::min(sensible.range[1],
+                 extentOf(op.operands[0], size_t(std::get<int64_t>(op.attributes.at("key")))));
 }
 
 /// Each op stands alone in some candidate; a concatenation hands on what is asked of its result.
 class Ranges {
 public:
-  explicit Ranges(const select::Problem &problem) : problem(problem), found(problem.tensors.size()) {
+  explicit Ranges(const select::Problem &problem)
+      : problem(problem), found(problem.tensors.size()) {
     for (const select::Candidate &candidate : problem.candidates)
       if (candidate.ops.size() == 1) visit(candidate);
-    for (auto candidate = problem.candidates.rbegin(); candidate != problem.candidates.rend(); ++candidate)
+    for (auto candidate = problem.candidates.rbegin(); candidate != problem.candidates.rend();
+         ++candidate)
       if (candidate->ops.size() == 1 && candidate->kernel.body.front().name == "concat")
-        for (const int input : candidate->inputs) found[size_t(input)].scale = found[size_t(candidate->outputs.front())].scale;
+        for (const int input : candidate->inputs)
+          found[size_t(input)].scale = found[size_t(candidate->outputs.front())].scale;
   }
 
   const Sensible &of(size_t tensor) const { return found[tensor]; }
@@ -50,7 +59,8 @@ private:
     for (const BodyOp &op : kernel.body)
       for (size_t operand = 0; operand < op.operands.size(); ++operand)
         for (size_t input = 0; input < kernel.inputs.size(); ++input)
-          if (kernel.inputs[input] == op.operands[operand]) restrict(kernel, op, operand, found[size_t(candidate.inputs[input])]);
+          if (kernel.inputs[input] == op.operands[operand])
+            restrict(kernel, op, operand, found[size_t(candidate.inputs[input])]);
   }
 
   const select::Problem &problem;

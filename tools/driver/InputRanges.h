@@ -1,4 +1,5 @@
-// Which values the arguments of a plan make sense with, read off the kernels that read them. No MLIR.
+// Which values the arguments of a plan make sense with, read off the kernels that read them. No
+// MLIR.
 #pragma once
 
 #include "passes/select/Selection.h"
@@ -6,8 +7,9 @@
 
 namespace weft::driver {
 
-/// Sets `scale` and `range` of every argument and parameter of the plan: weights scaled by 1 / sqrt(summed extents), so
-/// that layers keep their scale; indices within their table; lengths from none to all keys.
+/// Sets `scale` and `range` of every argument and parameter of the plan: weights scaled by 1 /
+/// sqrt(summed extents), so that layers keep their scale; indices within their table; lengths from
+/// none to all keys.
 void setInputRanges(runtime::Plan &plan, const select::Problem &problem);
 
 }  // namespace weft::driver

@@ -61,13 +61,16 @@ void setValue(Values &values, const PrintedOp &op, int position) {
 PrintedOp parseOp(const std::string &line, const json &names) {
   PrintedOp op;
   const size_t equals = line.find(" = ");
-  const std::vector<std::string> results = tokensOf(line.substr(0, equals == std::string::npos ? 0 : equals));
+  const std::vector<std::string> results =
+      tokensOf(line.substr(0, equals == std::string::npos ? 0 : equals));
   if (!results.empty()) {
     op.number = numberOf(results.front());
     op.value = results.front().substr(1);
-    if (op.number >= 0 && size_t(op.number) < names.size()) op.value = names[size_t(op.number)].get<std::string>();
+    if (op.number >= 0 && size_t(op.number) < names.size())
+      op.value = names[size_t(op.number)].get<std::string>();
   }
-  for (const std::string &token : tokensOf(equals == std::string::npos ? line : line.substr(equals + 3)))
+  for (const std::string &token :
+       tokensOf(equals == std::string::npos ? line : line.substr(equals + 3)))
     if (token.starts_with('%')) op.operands.push_back(token);
     else op.kind += (op.kind.empty() ? "" : " ") + token;
   if (op.kind.ends_with(printedTf32)) {
@@ -98,7 +101,8 @@ Positions positionsOf(const std::vector<PrintedOp> &before, const std::vector<Pr
     const int position = int(op);
     positions.before.push_back(position);
     byName[namesBefore[op]] = position;
-    if (!inAfter.contains(namesBefore[op])) byStructure.emplace(structureOf(before[op], values), position);
+    if (!inAfter.contains(namesBefore[op]))
+      byStructure.emplace(structureOf(before[op], values), position);
     setValue(values, before[op], position);
   }
   int next = int(before.size());
@@ -107,7 +111,8 @@ Positions positionsOf(const std::vector<PrintedOp> &before, const std::vector<Pr
     int position = -1;
     if (const auto named = byName.find(namesAfter[op]); named != byName.end()) {
       position = named->second;
-    } else if (const auto same = byStructure.find(structureOf(after[op], values)); same != byStructure.end()) {
+    } else if (const auto same = byStructure.find(structureOf(after[op], values));
+               same != byStructure.end()) {
       position = same->second;
       byStructure.erase(same);
     } else {

@@ -1,4 +1,5 @@
-// Positions of the ops of two plans in their graphs; see PlanDifference.h. Equal numbers mean the same computation.
+// Positions of the ops of two plans in their graphs; see PlanDifference.h. Equal numbers mean the
+// same computation.
 #pragma once
 
 #include "runtime/Artifact.h"
@@ -21,7 +22,8 @@ struct PrintedOp {
   std::string value;                  ///< name of its first result
 };
 
-/// `names`: of the graph's ops by their numbers (opLabels of report.json); without, results go by their numbers.
+/// `names`: of the graph's ops by their numbers (opLabels of report.json); without, results go by
+/// their numbers.
 PrintedOp parseOp(const std::string &line, const nlohmann::json &names);
 
 /// Ops of a plan's kernels, those of the chunks of one kernel once.

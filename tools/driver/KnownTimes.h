@@ -1,8 +1,9 @@
-// What the best plan of every variant takes without pins, remembered from run to run in the cache folder: a question with pins then searches
-// the variants that may still win, and no other.
+// What the best plan of every variant takes without pins, remembered from run to run in the cache
+// folder: a question with pins then searches the variants that may still win, and no other.
 //
-// Invariant: what is remembered was found by this program for the same graphs, choices and prices, so that it decides what a new search would;
-// its file is hashed whole, so damage is a miss (runtime/Cache.h).
+// Invariant: what is remembered was found by this program for the same graphs, choices and prices,
+// so that it decides what a new search would; its file is hashed whole, so damage is a miss
+// (runtime/Cache.h).
 #pragma once
 
 #include "runtime/Sha256.h"

@@ -1,5 +1,6 @@
-// What compiling with `--pin T=LAYOUT` would give, for every layout of a tensor: decided as compile decides it, with variants, chunks and the limit
-// of memory, not read off the selection graph of one variant.
+// What compiling with `--pin T=LAYOUT` would give, for every layout of a tensor: decided as compile
+// decides it, with variants, chunks and the limit of memory, not read off the selection graph of
+// one variant.
 #pragma once
 
 #include "tools/driver/Compilation.h"
@@ -20,14 +21,20 @@ struct LayoutPrediction {
   std::string refusal = {};  ///< why no plan has it; empty where one has
 };
 
-/// Fastest first, refused ones last. Layouts are those that the best plan which stores the tensor was chosen from, and `own`, in which it lies now.
-/// Throws as Compilation::decide() where no plan stores the tensor. `proposed`: of the compilation.
-std::vector<LayoutPrediction> predictLayouts(const Compilation &compilation, const std::vector<ProposedVariant> &proposed, const std::string &tensor,
+/// Fastest first, refused ones last. Layouts are those that the best plan which stores the tensor
+/// was chosen from, and `own`, in which it lies now. Throws as Compilation::decide() where no plan
+/// stores the tensor. `proposed`: of the compilation.
+std::vector<LayoutPrediction> predictLayouts(const Compilation &compilation,
+                                             const std::vector<ProposedVariant> &proposed,
+                                             const std::string &tensor,
                                              const std::vector<std::string> &own);
 
-/// The change of one tensor's layout that matters most, with what compiling so gives: of the few that the selection graph calls dearest (layoutChanges())
-/// the first that is notable. Nothing if none is. `plan`: the chosen one; `layouts`: of its report.
-std::optional<LayoutChange> costliestChange(const Compilation &compilation, const std::vector<ProposedVariant> &proposed, const runtime::Plan &plan,
+/// The change of one tensor's layout that matters most, with what compiling so gives: of the few
+/// that the selection graph calls dearest (layoutChanges()) the first that is notable. Nothing if
+/// none is. `plan`: the chosen one; `layouts`: of its report.
+std::optional<LayoutChange> costliestChange(const Compilation &compilation,
+                                            const std::vector<ProposedVariant> &proposed,
+                                            const runtime::Plan &plan,
                                             const nlohmann::json &layouts);
 
 }  // namespace weft::driver

@@ -19,28 +19,34 @@ namespace {
 
 constexpr uint64_t inputSeed = 1;
 
-/// What a plan launches, in which layouts: equal for plans that differ in nothing but the way they were found.
+/// What a plan launches, in which layouts: equal for plans that differ in nothing but the way they
+/// were found.
 std::string launches(const runtime::Plan &plan) {
   std::string text;
   for (const runtime::PlanKernel &kernel : plan.kernels)
-    text += fmt::format("{} {} {} {} -> {}\n", kernel.name, kernel.family, kernel.configuration, fmt::join(kernel.inputLayouts, " "),
-                        fmt::join(kernel.outputLayouts, " "));
+    text += fmt::format("{} {} {} {} -> {}\n", kernel.name, kernel.family, kernel.configuration,
+                        fmt::join(kernel.inputLayouts, " "), fmt::join(kernel.outputLayouts, " "));
   return text;
 }
 
 /// Steps of a path that another of the same variant lacks.
-std::vector<std::string> otherSteps(const select::Problem &problem, const select::Plan &path, const select::Plan &than) {
+std::vector<std::string> otherSteps(const select::Problem &problem, const select::Plan &path,
+                                    const select::Plan &than) {
   std::set<std::string> known;
   for (const select::Step &step : than.steps) known.insert(printStep(problem, step));
   std::vector<std::string> different;
   for (const select::Step &step : path.steps)
-    if (std::string text = printStep(problem, step); !known.contains(text)) different.push_back(std::move(text));
+    if (std::string text = printStep(problem, step); !known.contains(text))
+      different.push_back(std::move(text));
   return different;
 }
 
-runtime::Artifact buildInMemory(const Compilation &compilation, const Selected &selected, const RankedPath &ranked, const std::string &architecture) {
-  PlannedKernels planned = planOf(compilation, selected.variants[ranked.variant], ranked.path, ranked.parts, ranked.branches);
-  const EmittedPlan emitted = emitKernels(planned, architecture, [](const ChosenKernel &) { return std::vector<std::string>(); });
+runtime::Artifact buildInMemory(const Compilation &compilation, const Selected &selected,
+                                const RankedPath &ranked, const std::string &architecture) {
+  PlannedKernels planned = planOf(compilation, selected.variants[ranked.variant], ranked.path,
+                                  ranked.parts, ranked.branches);
+  const EmittedPlan emitted = emitKernels(
+      planned, architecture, [](const ChosenKernel &) { return std::vector<std::string>(); });
   BuildSummary summary;
   runtime::Artifact artifact;
   artifact.cubins = buildCubins(planned.plan, emitted, false, {}, summary).cubins;
@@ -51,18 +57,26 @@ runtime::Artifact buildInMemory(const Compilation &compilation, const Selected &
 }  // namespace
 
 void MeasureFlags::declare(CLI::App &command) {
-  command.add_flag("--measure{4}", plans,
-                   "time the 4 plans that are predicted to be best (--measure=N: N plans) as whole graphs on this machine's GPU and keep the "
-                   "fastest; the artifact then depends on the measurement")
+  command
+      .add_flag("--measure{4}", plans,
+                "time the 4 plans that are predicted to be best (--measure=N: N plans) as whole "
+                "graphs on this machine's GPU and keep the "
+                "fastest; the artifact then depends on the measurement")
       ->group("Choices");
 }
 
-void MeasureFlags::open(const PhaseFlags &phases, std::optional<runtime::cuda::Context> &gpu) const {
-  if (plans < 2) throw Error::badInput("--measure={}: at least 2 plans, or there is nothing to choose", plans);
+void MeasureFlags::open(const PhaseFlags &phases,
+                        std::optional<runtime::cuda::Context> &gpu) const {
+  if (plans < 2)
+    throw Error::badInput("--measure={}: at least 2 plans, or there is nothing to choose", plans);
   if (phases.last() < Phase::build || phases.first() >= Phase::lower)
-    throw Error::badInput("--measure chooses among plans that were selected and built: it goes without --stop-after, and starts before lower");
+    throw Error::badInput(
+        "--measure chooses among plans that were selected and built: it goes without --stop-after, "
+        "and starts before lower");
   if (runtime::findNvrtc().library.empty())
-    throw Error::unsupported("--measure needs NVRTC, which builds the plans to time; 'weft env' says where it is looked for");
+    throw Error::unsupported(
+        "--measure needs NVRTC, which builds the plans to time; 'weft env' says where it is looked "
+        "for");
   try {
     gpu.emplace(0);
   } catch (const Error &error) {
@@ -70,7 +84,8 @@ void MeasureFlags::open(const PhaseFlags &phases, std::optional<runtime::cuda::C
   }
 }
 
-std::vector<RankedPath> plansToMeasure(const Compilation &compilation, const Selected &selected, int count) {
+std::vector<RankedPath> plansToMeasure(const Compilation &compilation, const Selected &selected,
+                                       int count) {
   std::vector<RankedPath> found;
   std::set<std::string> seen;
   const std::optional<int64_t> limit = compilation.choiceFlags().maxMemoryBytes();
@@ -78,10 +93,17 @@ std::vector<RankedPath> plansToMeasure(const Compilation &compilation, const Sel
   const auto take = [&](size_t variant, const select::Plan &path, int parts, int most) {
     if (int(found.size()) >= most) return;
     try {
-      const runtime::Plan plan = planOf(compilation, selected.variants[variant], path, parts, branches).plan;
+      const runtime::Plan plan =
+          planOf(compilation, selected.variants[variant], path, parts, branches).plan;
       if ((limit && plan.workspaceBytes > *limit) || !seen.insert(launches(plan)).second) return;
-      const double seconds = runtime::predictGraph(plan, compilation.costModel().device()).seconds();
-      found.push_back({.variant = variant, .path = path, .parts = parts, .branches = branches, .seconds = seconds, .sumSeconds = plan.predictedSeconds});
+      const double seconds =
+          runtime::predictGraph(plan, compilation.costModel().device()).seconds();
+      found.push_back({.variant = variant,
+                       .path = path,
+                       .parts = parts,
+                       .branches = branches,
+                       .seconds = seconds,
+                       .sumSeconds = plan.predictedSeconds});
     } catch (const Error &error) {
       if (error.kind != ErrorKind::unsupported) throw;  // not in so many parts
     }
@@ -94,49 +116,68 @@ std::vector<RankedPath> plansToMeasure(const Compilation &compilation, const Sel
   };
   take(selected.chosen, selected.path(), selected.parts, count);
   std::string refusal;
-  std::vector<PricedParts> others = pricedParts(compilation, selected.best(), selected.path(), refusal);
+  std::vector<PricedParts> others =
+      pricedParts(compilation, selected.best(), selected.path(), refusal);
   std::ranges::stable_sort(others, {}, &PricedParts::seconds);
-  for (const PricedParts &other : others) take(selected.chosen, selected.path(), other.parts, (count + 1) / 2);
+  for (const PricedParts &other : others)
+    take(selected.chosen, selected.path(), other.parts, (count + 1) / 2);
   takeVariants((3 * count + 3) / 4);
-  for (const select::Plan &path : selected.best().selection.kBest(count)) take(selected.chosen, path, selected.parts, count);
+  for (const select::Plan &path : selected.best().selection.kBest(count))
+    take(selected.chosen, path, selected.parts, count);
   takeVariants(count);
-  std::stable_sort(found.begin() + 1, found.end(), [](const RankedPath &a, const RankedPath &b) { return a.seconds < b.seconds; });
+  std::stable_sort(found.begin() + 1, found.end(),
+                   [](const RankedPath &a, const RankedPath &b) { return a.seconds < b.seconds; });
   return found;
 }
 
 namespace {
 
 /// Times the plans, keeps what was found in `selected`, and returns which of them to keep.
-size_t compare(const Compilation &compilation, Selected &selected, const std::vector<RankedPath> &ranked, const TargetFlags &target,
+size_t compare(const Compilation &compilation, Selected &selected,
+               const std::vector<RankedPath> &ranked, const TargetFlags &target,
                const runtime::cuda::Context &gpu) {
   std::vector<runtime::ComparedPlan> plans;
   Progress progress;
   for (const RankedPath &one : ranked) {
     progress.show(fmt::format("building plan {}/{} to measure", plans.size() + 1, ranked.size()));
-    plans.push_back({.name = fmt::format("plan {} of {} (variant {}{}{})", plans.size() + 1, ranked.size(), selected.variants[one.variant].proposed.name(),
-                                         one.parts > 1 ? fmt::format(", {} parts", one.parts) : "", one.branches ? ", branches" : ""),
-                     .artifact = buildInMemory(compilation, selected, one, target.architecture())});
+    plans.push_back(
+        {.name = fmt::format("plan {} of {} (variant {}{}{})", plans.size() + 1, ranked.size(),
+                             selected.variants[one.variant].proposed.name(),
+                             one.parts > 1 ? fmt::format(", {} parts", one.parts) : "",
+                             one.branches ? ", branches" : ""),
+         .artifact = buildInMemory(compilation, selected, one, target.architecture())});
   }
   progress.show(fmt::format("timing {} plans", plans.size()));
-  const runtime::PlanComparison comparison = runtime::comparePlans(gpu, std::move(plans), inputSeed, {});
+  const runtime::PlanComparison comparison =
+      runtime::comparePlans(gpu, std::move(plans), inputSeed, {});
   progress.clear();
 
   for (TimedPath &earlier : selected.timed) earlier.chosen = false;
   for (size_t index = 0; index < ranked.size(); ++index) {
     const SelectedVariant &variant = selected.variants[ranked[index].variant];
-    TimedPath timed{.variant = variant.proposed.name(), .parts = ranked[index].parts, .branches = ranked[index].branches, .predicted = ranked[index].sumSeconds,
-                    .predictedGraph = ranked[index].seconds, .chosen = index == comparison.kept, .problem = comparison.times[index].problem,
-                    .different = otherSteps(variant.selection.problem(), ranked[index].path, variant.selection.best())};
+    TimedPath timed{.variant = variant.proposed.name(),
+                    .parts = ranked[index].parts,
+                    .branches = ranked[index].branches,
+                    .predicted = ranked[index].sumSeconds,
+                    .predictedGraph = ranked[index].seconds,
+                    .chosen = index == comparison.kept,
+                    .problem = comparison.times[index].problem,
+                    .different = otherSteps(variant.selection.problem(), ranked[index].path,
+                                            variant.selection.best())};
     if (const auto &measured = comparison.times[index].measurement)
-      timed.measurement = {.seconds = measured->seconds.median, .spread = measured->seconds.spread(),
-                           .ratio = measured->seconds.median / timed.predicted, .gpu = comparison.gpu, .protocol = comparison.protocol};
+      timed.measurement = {.seconds = measured->seconds.median,
+                           .spread = measured->seconds.spread(),
+                           .ratio = measured->seconds.median / timed.predicted,
+                           .gpu = comparison.gpu,
+                           .protocol = comparison.protocol};
     selected.timed.push_back(std::move(timed));
   }
   return comparison.kept;
 }
 
 /// Whether its kernels may run at once, within the memory that is allowed.
-bool mayBranch(const Compilation &compilation, const SelectedVariant &variant, const RankedPath &one) {
+bool mayBranch(const Compilation &compilation, const SelectedVariant &variant,
+               const RankedPath &one) {
   const runtime::Plan plan = planOf(compilation, variant, one.path, one.parts, true).plan;
   const std::optional<int64_t> limit = compilation.choiceFlags().maxMemoryBytes();
   return runtime::mayBranch(runtime::launchesOf(plan)) && (!limit || plan.workspaceBytes <= *limit);
@@ -144,7 +185,8 @@ bool mayBranch(const Compilation &compilation, const SelectedVariant &variant, c
 
 }  // namespace
 
-void chooseByMeasuring(const Compilation &compilation, Selected &selected, const TargetFlags &target, const MeasureFlags &flags,
+void chooseByMeasuring(const Compilation &compilation, Selected &selected,
+                       const TargetFlags &target, const MeasureFlags &flags,
                        const runtime::cuda::Context &gpu) {
   const std::vector<RankedPath> ranked = plansToMeasure(compilation, selected, flags.plans);
   const RankedPath kept = ranked[compare(compilation, selected, ranked, target, gpu)];
@@ -152,7 +194,8 @@ void chooseByMeasuring(const Compilation &compilation, Selected &selected, const
   selected.chosenPath = kept.path;
   selected.parts = kept.parts;
   selected.plannedSeconds = kept.sumSeconds;
-  if (!compilation.choiceFlags().branchesOpen() || !mayBranch(compilation, selected.best(), kept)) return;
+  if (!compilation.choiceFlags().branchesOpen() || !mayBranch(compilation, selected.best(), kept))
+    return;
   std::vector<RankedPath> twins{kept, kept};
   twins.back().branches = true;
   selected.branches = twins[compare(compilation, selected, twins, target, gpu)].branches;

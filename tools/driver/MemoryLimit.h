@@ -1,14 +1,14 @@
-// --max-memory: plans whose workspace fits, of all variants, of their best paths, and with the kernels around the largest
-// temporary in parts (PlanParts.h).
+// --max-memory: plans whose workspace fits, of all variants, of their best paths, and with the
+// kernels around the largest temporary in parts (PlanParts.h).
 #pragma once
 
 #include "tools/driver/Compilation.h"
 
 namespace weft::driver {
 
-/// Chooses the plan that is predicted fastest of those with at most `limit` bytes of workspace; variants are then ordered by their
-/// fastest such plan, and those that have none are dropped with the reason. Throws Error(unsupported), naming the smallest peak
-/// found, when nothing fits.
+/// Chooses the plan that is predicted fastest of those with at most `limit` bytes of workspace;
+/// variants are then ordered by their fastest such plan, and those that have none are dropped with
+/// the reason. Throws Error(unsupported), naming the smallest peak found, when nothing fits.
 void chooseWithinMemory(const Compilation &compilation, Selected &selected, int64_t limit);
 
 }  // namespace weft::driver

@@ -16,7 +16,8 @@ namespace {
 using nlohmann::json;
 
 /// Bytes of the buffers that hold a tensor of the role.
-int64_t bytesOf(const runtime::Plan &plan, const runtime::PlanMemory &memory, const std::string &role) {
+int64_t bytesOf(const runtime::Plan &plan, const runtime::PlanMemory &memory,
+                const std::string &role) {
   std::set<int> buffers;
   for (const runtime::PlanTensor &tensor : plan.tensors)
     if (tensor.role == role) buffers.insert(tensor.buffer);
@@ -31,13 +32,20 @@ json peakReport(const runtime::Plan &plan, const runtime::PlanMemory &memory) {
   const int kernel = int(std::ranges::max_element(live) - live.begin());
   json tensors = json::array();
   for (const runtime::Life &life : runtime::livesOf(plan, memory)) {
-    if (life.isGiven || life.isResult || life.users.empty() || life.users.front() > kernel || life.users.back() < kernel) continue;
+    if (life.isGiven || life.isResult || life.users.empty() || life.users.front() > kernel ||
+        life.users.back() < kernel)
+      continue;
     std::string in = "workspace";
     for (const runtime::PlanTensor &tensor : plan.tensors)
       if (tensor.role == "result" && tensor.buffer == life.range.memory) in = tensor.name;
-    tensors.push_back({{"name", life.name}, {"bytes", life.range.end - life.range.begin}, {"in", in}, {"offset", life.range.begin}});
+    tensors.push_back({{"name", life.name},
+                       {"bytes", life.range.end - life.range.begin},
+                       {"in", in},
+                       {"offset", life.range.begin}});
   }
-  return {{"kernel", plan.kernels[size_t(kernel)].name}, {"temporaries", live[size_t(kernel)]}, {"tensors", tensors}};
+  return {{"kernel", plan.kernels[size_t(kernel)].name},
+          {"temporaries", live[size_t(kernel)]},
+          {"tensors", tensors}};
 }
 
 }  // namespace
@@ -55,10 +63,13 @@ json memoryReport(const runtime::Plan &plan) {
 std::string memoryLine(const runtime::Plan &plan) {
   const json report = memoryReport(plan);
   const auto bytes = [&](const char *kind) { return formatBytes(report[kind].get<int64_t>()); };
-  std::string text = fmt::format("memory: workspace {}, arguments {}, results {}, parameters {}", bytes("workspace"), bytes("arguments"),
-                                 bytes("results"), bytes("parameters"));
+  std::string text =
+      fmt::format("memory: workspace {}, arguments {}, results {}, parameters {}",
+                  bytes("workspace"), bytes("arguments"), bytes("results"), bytes("parameters"));
   if (const json &peak = report["peak"]; peak["kernel"].is_string())
-    text += fmt::format("; most temporaries, {}, at {}", formatBytes(peak["temporaries"].get<int64_t>()), peak["kernel"].get<std::string>());
+    text += fmt::format("; most temporaries, {}, at {}",
+                        formatBytes(peak["temporaries"].get<int64_t>()),
+                        peak["kernel"].get<std::string>());
   return text + "\n";
 }
 

@@ -9,8 +9,9 @@
 
 namespace weft::driver {
 
-/// Bytes: "parameters", "arguments", "results", "workspace", and "total" of these; "peak": the kernel while which most temporaries
-/// are in use, their bytes, those in results included, and who they are and where.
+/// Bytes: "parameters", "arguments", "results", "workspace", and "total" of these; "peak": the
+/// kernel while which most temporaries are in use, their bytes, those in results included, and who
+/// they are and where.
 nlohmann::json memoryReport(const runtime::Plan &plan);
 /// The same in one line, with its end.
 std::string memoryLine(const runtime::Plan &plan);

@@ -7,7 +7,8 @@
 namespace weft::driver {
 
 std::vector<std::string> phaseNames() {
-  return {"import", "differentiate", "algebra", "attention", "fuse", "configure", "select", "lower", "emit", "build"};
+  return {"import",    "differentiate", "algebra", "attention", "fuse",
+          "configure", "select",        "lower",   "emit",      "build"};
 }
 
 std::string nameOf(Phase phase) { return phaseNames()[size_t(phase)]; }

@@ -8,7 +8,18 @@
 namespace weft::driver {
 
 /// In the order in which they run.
-enum class Phase : uint8_t { import, differentiate, algebra, attention, fuse, configure, select, lower, emit, build };
+enum class Phase : uint8_t {
+  import,
+  differentiate,
+  algebra,
+  attention,
+  fuse,
+  configure,
+  select,
+  lower,
+  emit,
+  build
+};
 
 std::string nameOf(Phase phase);
 std::vector<std::string> phaseNames();

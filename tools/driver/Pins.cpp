@@ -15,12 +15,17 @@ std::vector<std::string> axesOf(const select::Tensor &tensor) {
   return names;
 }
 
-bool holds(const std::vector<int> &list, int value) { return std::ranges::find(list, value) != list.end(); }
+bool holds(const std::vector<int> &list, int value) {
+  return std::ranges::find(list, value) != list.end();
+}
 
 /// Whether the pairs put both ops into one kernel.
-bool arePaired(int a, int b, const std::set<std::pair<int, int>> &pairs) { return pairs.contains(std::minmax(a, b)); }
+bool arePaired(int a, int b, const std::set<std::pair<int, int>> &pairs) {
+  return pairs.contains(std::minmax(a, b));
+}
 
-/// Whether a tensor of the plan lies as a pin of its axes by name says. Axes of one element may stand anywhere.
+/// Whether a tensor of the plan lies as a pin of its axes by name says. Axes of one element may
+/// stand anywhere.
 bool liesAs(const runtime::PlanTensor &tensor, const std::vector<std::string> &order) {
   std::vector<std::string> wanted, own;
   const auto isLong = [&](const std::string &name) {
@@ -36,13 +41,15 @@ bool liesAs(const runtime::PlanTensor &tensor, const std::vector<std::string> &o
 
 }  // namespace
 
-std::string printOrder(const std::vector<std::string> &names) { return fmt::format("{}", fmt::join(names, ",")); }
+std::string printOrder(const std::vector<std::string> &names) {
+  return fmt::format("{}", fmt::join(names, ","));
+}
 
 Layout pinnedLayout(const Pin &pin, const select::Tensor &tensor) {
   const std::vector<std::string> names = axesOf(tensor);
   const auto refuse = [&] {
-    throw Error::badInput("--pin {}={}: the axes of '{}' are {}; each must be named once", pin.tensor, printOrder(pin.order), pin.tensor,
-                          printOrder(names));
+    throw Error::badInput("--pin {}={}: the axes of '{}' are {}; each must be named once",
+                          pin.tensor, printOrder(pin.order), pin.tensor, printOrder(names));
   };
   Layout layout;
   for (const std::string &wanted : pin.order) {
@@ -70,16 +77,20 @@ bool hasTensor(const select::Problem &problem, const std::string &name) {
 
 std::string lackedTensor(const select::Problem &problem, const std::vector<Pin> &pins) {
   for (const Pin &pin : pins)
-    if (!hasTensor(problem, pin.tensor)) return fmt::format("it has no tensor '{}', which --pin wants stored", pin.tensor);
+    if (!hasTensor(problem, pin.tensor))
+      return fmt::format("it has no tensor '{}', which --pin wants stored", pin.tensor);
   return "";
 }
 
-std::string fusedAway(const select::Problem &problem, const std::vector<Pin> &pins, const std::set<std::pair<int, int>> &forced) {
+std::string fusedAway(const select::Problem &problem, const std::vector<Pin> &pins,
+                      const std::set<std::pair<int, int>> &forced) {
   std::string text;
   for (const Pin &pin : pins)
     for (size_t writer = 0; writer < problem.ops.size(); ++writer)
       for (const int tensor : problem.opOutputs[writer]) {
-        if (problem.tensors[size_t(tensor)].name != pin.tensor || problem.tensors[size_t(tensor)].isResult) continue;
+        if (problem.tensors[size_t(tensor)].name != pin.tensor ||
+            problem.tensors[size_t(tensor)].isResult)
+          continue;
         std::vector<std::string> readers;
         bool allInside = true;
         for (size_t reader = 0; reader < problem.ops.size(); ++reader) {
@@ -88,9 +99,11 @@ std::string fusedAway(const select::Problem &problem, const std::vector<Pin> &pi
           readers.push_back(problem.ops[reader]);
         }
         if (!allInside || readers.empty()) continue;
-        text += fmt::format("\n  --pin {}: --fuse puts '{}', which computes it, into one kernel with {}, which alone reads it: it is never stored then; "
-                            "leave out the pin, or that --fuse",
-                            pin.tensor, problem.ops[writer], fmt::join(readers, ", "));
+        text += fmt::format(
+            "\n  --pin {}: --fuse puts '{}', which computes it, into one kernel with {}, which "
+            "alone reads it: it is never stored then; "
+            "leave out the pin, or that --fuse",
+            pin.tensor, problem.ops[writer], fmt::join(readers, ", "));
       }
   return text;
 }
@@ -99,9 +112,12 @@ void checkHonoured(const runtime::Plan &plan, const std::vector<Pin> &pins) {
   for (const Pin &pin : pins) {
     bool isStored = false;
     for (const runtime::PlanTensor &tensor : plan.tensors)
-      isStored = isStored || (tensor.logical == pin.tensor && (pin.order.empty() || liesAs(tensor, pin.order)));
+      isStored = isStored ||
+                 (tensor.logical == pin.tensor && (pin.order.empty() || liesAs(tensor, pin.order)));
     if (!isStored)
-      throw Error::checkFailed("--pin {}={}: the chosen plan does not store it so, although it was chosen for that", pin.tensor, printOrder(pin.order));
+      throw Error::checkFailed(
+          "--pin {}={}: the chosen plan does not store it so, although it was chosen for that",
+          pin.tensor, printOrder(pin.order));
   }
 }
 

@@ -22,14 +22,16 @@ namespace weft::driver {
 namespace {
 
 std::string joinAxes(const std::vector<std::string> &names) {
-  const bool letters = std::all_of(names.begin(), names.end(), [](const auto &name) { return name.size() == 1; });
+  const bool letters =
+      std::all_of(names.begin(), names.end(), [](const auto &name) { return name.size() == 1; });
   return fmt::format("{}", fmt::join(names, letters ? "" : ","));
 }
 
 /// `name`, or `name_2`, `name_3`, ... whichever is new; remembers it.
 std::string unique(const std::string &name, std::set<std::string> &taken) {
   std::string candidate = name;
-  for (int suffix = 2; !taken.insert(candidate).second; ++suffix) candidate = fmt::format("{}_{}", name, suffix);
+  for (int suffix = 2; !taken.insert(candidate).second; ++suffix)
+    candidate = fmt::format("{}_{}", name, suffix);
   return candidate;
 }
 
@@ -37,14 +39,16 @@ std::string unique(const std::string &name, std::set<std::string> &taken) {
 std::vector<std::vector<int>> overwritableTensors(const PlannedKernels &planned) {
   std::vector<std::vector<int>> tensors(planned.kernels.size());
   for (size_t kernel = 0; kernel < tensors.size(); ++kernel)
-    for (const size_t input : overwritableInputs(planned.kernels[kernel].kernel, planned.kernels[kernel].configuration))
+    for (const size_t input :
+         overwritableInputs(planned.kernels[kernel].kernel, planned.kernels[kernel].configuration))
       tensors[kernel].push_back(planned.plan.kernels[kernel].inputs[input]);
   return tensors;
 }
 
 class PlanBuilder {
 public:
-  PlanBuilder(const select::Problem &problem, const select::Plan &path, const Device &device, bool free)
+  PlanBuilder(const select::Problem &problem, const select::Plan &path, const Device &device,
+              bool free)
       : problem(problem), path(path), device(device), free(free) {}
 
   PlannedKernels build(const Parts *parts) {
@@ -74,8 +78,8 @@ private:
     return tensor.pinned.value_or(rowMajor(tensor.axes.size()));
   }
 
-  /// Arguments in their order, each in the layout in which it is first read when it may be chosen, else the caller's.
-  /// Parameters come with their first reader.
+  /// Arguments in their order, each in the layout in which it is first read when it may be chosen,
+  /// else the caller's. Parameters come with their first reader.
   void addArguments() {
     std::map<int, Layout> firstRead;
     for (const select::Step &step : path.steps) {
@@ -92,11 +96,13 @@ private:
     }
   }
 
-  /// Moving parameters costs nothing: whoever loads them writes them where the first kernel reads them.
+  /// Moving parameters costs nothing: whoever loads them writes them where the first kernel reads
+  /// them.
   bool isPacking(const select::Step &step) const {
     const std::vector<int> inputs = inputsOf(step);
     return std::holds_alternative<ViewKnobs>(step.configuration.knobs) &&
-           (step.candidate < 0 || isPackedAtLoad(problem.candidates[size_t(step.candidate)].kernel)) &&
+           (step.candidate < 0 ||
+            isPackedAtLoad(problem.candidates[size_t(step.candidate)].kernel)) &&
            std::all_of(inputs.begin(), inputs.end(), [&](int tensor) {
              const select::Tensor &input = problem.tensors[size_t(tensor)];
              return (input.isArgument && input.isParameter) || packedBy.contains(tensor);
@@ -104,10 +110,12 @@ private:
   }
 
   void rememberPacking(const select::Step &step) {
-    if (step.candidate >= 0) packedBy[outputsOf(step).front()] = &problem.candidates[size_t(step.candidate)];
+    if (step.candidate >= 0)
+      packedBy[outputsOf(step).front()] = &problem.candidates[size_t(step.candidate)];
   }
 
-  /// A tensor computed of parameters: each of them is a view into it, so that loading the parts makes the whole.
+  /// A tensor computed of parameters: each of them is a view into it, so that loading the parts
+  /// makes the whole.
   int addPacked(int tensor, const Layout &layout) {
     const int whole = addTensor(tensor, layout, "temporary");
     addParts(tensor, layout, whole);
@@ -120,31 +128,46 @@ private:
     for (size_t index = 0; index < places.size(); ++index) {
       const int input = packing.inputs[index];
       if (packedBy.contains(input)) addParts(input, places[index], whole);
-      else viewOf[size_t(addTensor(input, places[index], roleOfArgument(problem.tensors[size_t(input)])))] = whole;
+      else
+        viewOf[size_t(addTensor(input, places[index],
+                                roleOfArgument(problem.tensors[size_t(input)])))] = whole;
     }
   }
 
   bool mayChoose(const select::Tensor &tensor) const { return tensor.isParameter || free; }
-  std::string roleOfArgument(const select::Tensor &tensor) const { return tensor.isParameter ? "parameter" : "argument"; }
+  std::string roleOfArgument(const select::Tensor &tensor) const {
+    return tensor.isParameter ? "parameter" : "argument";
+  }
 
   std::vector<int> inputsOf(const select::Step &step) const {
-    return step.candidate < 0 ? std::vector<int>{step.tensor} : problem.candidates[size_t(step.candidate)].inputs;
+    return step.candidate < 0 ? std::vector<int>{step.tensor}
+                              : problem.candidates[size_t(step.candidate)].inputs;
   }
   std::vector<int> outputsOf(const select::Step &step) const {
-    return step.candidate < 0 ? std::vector<int>{step.tensor} : problem.candidates[size_t(step.candidate)].outputs;
+    return step.candidate < 0 ? std::vector<int>{step.tensor}
+                              : problem.candidates[size_t(step.candidate)].outputs;
   }
 
   int addTensor(int tensor, const Layout &layout, const std::string &role) {
     const select::Tensor &source = problem.tensors[size_t(tensor)];
-    runtime::PlanTensor entry{.name = source.name, .logical = source.name, .dtype = std::string(nameOf(source.dtype)), .axes = {},
-                              .extents = source.extents(), .order = layout.order, .strides = {}, .role = role,
-                              .buffer = -1, .offset = layout.offset, .bytes = source.bytes()};
+    runtime::PlanTensor entry{.name = source.name,
+                              .logical = source.name,
+                              .dtype = std::string(nameOf(source.dtype)),
+                              .axes = {},
+                              .extents = source.extents(),
+                              .order = layout.order,
+                              .strides = {},
+                              .role = role,
+                              .buffer = -1,
+                              .offset = layout.offset,
+                              .bytes = source.bytes()};
     for (const Axis &axis : source.axes) entry.axes.push_back(axis.name);
     entry.strides = stridesOf(layout, entry.extents);
     if (taken.contains(entry.name)) entry.name += "__" + joinAxes(axesInOrder(entry));
     entry.name = unique(entry.name, taken);
     if (role == "parameter" && entry.strides != stridesOf(callersLayout(source), entry.extents))
-      result.plan.notes.push_back(fmt::format("parameter {} is packed at load as {}", entry.name, printLayout(entry)));
+      result.plan.notes.push_back(
+          fmt::format("parameter {} is packed at load as {}", entry.name, printLayout(entry)));
     result.plan.tensors.push_back(std::move(entry));
     viewOf.push_back(-1);
     versions[tensor].push_back(int(result.plan.tensors.size()) - 1);
@@ -157,24 +180,29 @@ private:
     return names;
   }
 
-  /// Whether every element lies where these strides say. Along an axis of one element no stride is ever taken.
+  /// Whether every element lies where these strides say. Along an axis of one element no stride is
+  /// ever taken.
   static bool isSamePlace(const runtime::PlanTensor &tensor, const std::vector<int64_t> &strides) {
     for (size_t dimension = 0; dimension < strides.size(); ++dimension)
-      if (tensor.extents[dimension] > 1 && tensor.strides[dimension] != strides[dimension]) return false;
+      if (tensor.extents[dimension] > 1 && tensor.strides[dimension] != strides[dimension])
+        return false;
     return true;
   }
 
   /// The plan tensor that holds `tensor` in `layout`.
   int find(int tensor, const Layout &layout) {
-    const std::vector<int64_t> strides = stridesOf(layout, problem.tensors[size_t(tensor)].extents());
+    const std::vector<int64_t> strides =
+        stridesOf(layout, problem.tensors[size_t(tensor)].extents());
     // A view's offset belongs to the place, not to the reader: readers ask for strides.
     for (const int version : versions[tensor])
       if (isSamePlace(result.plan.tensors[size_t(version)], strides)) return version;
     const select::Tensor &source = problem.tensors[size_t(tensor)];
-    if (source.isArgument && mayChoose(source)) return addTensor(tensor, layout, roleOfArgument(source));
+    if (source.isArgument && mayChoose(source))
+      return addTensor(tensor, layout, roleOfArgument(source));
     if (packedBy.contains(tensor)) return addPacked(tensor, layout);
-    throw Error::checkFailed("the selected plan reads '{}' with strides [{}], which nothing produced", source.name,
-                             fmt::join(strides, ", "));
+    throw Error::checkFailed(
+        "the selected plan reads '{}' with strides [{}], which nothing produced", source.name,
+        fmt::join(strides, ", "));
   }
 
   void addStep(const select::Step &step) {
@@ -186,12 +214,15 @@ private:
       entry.inputLayouts.push_back(printLayout(result.plan.tensors[size_t(entry.inputs.back())]));
     }
     for (size_t index = 0; index < outputs.size(); ++index) {
-      entry.outputs.push_back(addTensor(outputs[index], step.configuration.outputs[index], "temporary"));
+      entry.outputs.push_back(
+          addTensor(outputs[index], step.configuration.outputs[index], "temporary"));
       entry.outputLayouts.push_back(printLayout(result.plan.tensors[size_t(entry.outputs.back())]));
     }
-    if (std::holds_alternative<ViewKnobs>(step.configuration.knobs)) aliasViews(entry, step.configuration);
+    if (std::holds_alternative<ViewKnobs>(step.configuration.knobs))
+      aliasViews(entry, step.configuration);
     const runtime::PlanTensor &first = result.plan.tensors[size_t(entry.outputs.front())];
-    entry.name = unique(fmt::format("{}__{}", chosen.kernel.name, fmt::join(axesInOrder(first), "_")), kernelNames);
+    entry.name = unique(
+        fmt::format("{}__{}", chosen.kernel.name, fmt::join(axesInOrder(first), "_")), kernelNames);
     chosen.kernel.name = entry.name;
     describeKernel(step, chosen, entry);
     result.plan.kernels.push_back(std::move(entry));
@@ -199,9 +230,15 @@ private:
   }
 
   ChosenKernel chosenKernel(const select::Step &step) const {
-    ChosenKernel chosen{.kernel = {}, .configuration = step.configuration, .cost = step.cost, .proposedBy = {},
-                        .graphOps = {}, .entryPoint = problem.entryPoints[size_t(step.entry)], .step = int(&step - path.steps.data())};
-    if (std::holds_alternative<ViewKnobs>(step.configuration.knobs)) chosen.cost.bytesNecessary = 0;  // nothing runs
+    ChosenKernel chosen{.kernel = {},
+                        .configuration = step.configuration,
+                        .cost = step.cost,
+                        .proposedBy = {},
+                        .graphOps = {},
+                        .entryPoint = problem.entryPoints[size_t(step.entry)],
+                        .step = int(&step - path.steps.data())};
+    if (std::holds_alternative<ViewKnobs>(step.configuration.knobs))
+      chosen.cost.bytesNecessary = 0;  // nothing runs
     if (step.candidate < 0) {
       chosen.kernel = select::transposeKernel(problem.tensors[size_t(step.tensor)]);
       return chosen;
@@ -214,7 +251,8 @@ private:
     return chosen;
   }
 
-  void describeKernel(const select::Step &step, const ChosenKernel &chosen, runtime::PlanKernel &entry) const {
+  void describeKernel(const select::Step &step, const ChosenKernel &chosen,
+                      runtime::PlanKernel &entry) const {
     entry.family = familyOf(step.configuration.knobs);
     entry.familyVersion = familyVersion(entry.family);
     entry.ops = printOps(chosen.kernel);
@@ -236,14 +274,16 @@ private:
     entry.bound = nameOf(boundOf(cost, chosen.kernel, device));
   }
 
-  /// A view moves nothing: slices lie in their operand's buffer, the operands of a concatenation in the result's.
+  /// A view moves nothing: slices lie in their operand's buffer, the operands of a concatenation in
+  /// the result's.
   void aliasViews(const runtime::PlanKernel &entry, const Configuration &configuration) {
     if (entry.inputs.size() == 1)
       for (const int output : entry.outputs) viewOf[size_t(output)] = entry.inputs.front();
     else
       for (size_t index = 0; index < entry.inputs.size(); ++index) {
         viewOf[size_t(entry.inputs[index])] = entry.outputs.front();
-        result.plan.tensors[size_t(entry.inputs[index])].offset = configuration.inputs[index].offset;
+        result.plan.tensors[size_t(entry.inputs[index])].offset =
+            configuration.inputs[index].offset;
       }
   }
 
@@ -252,22 +292,31 @@ private:
     std::vector<int64_t> offsets;
     for (size_t index = 0; index < viewOf.size(); ++index) {
       offsets.push_back(0);
-      for (int tensor = int(index); tensor >= 0; tensor = viewOf[size_t(tensor)]) offsets.back() += result.plan.tensors[size_t(tensor)].offset;
+      for (int tensor = int(index); tensor >= 0; tensor = viewOf[size_t(tensor)])
+        offsets.back() += result.plan.tensors[size_t(tensor)].offset;
     }
-    for (size_t index = 0; index < offsets.size(); ++index) result.plan.tensors[index].offset = offsets[index];
+    for (size_t index = 0; index < offsets.size(); ++index)
+      result.plan.tensors[index].offset = offsets[index];
   }
 
-  /// Selection saw no gaps. A kernel that was measured with them takes its fastest row; what others cost is an assumption, and noted.
+  /// Selection saw no gaps. A kernel that was measured with them takes its fastest row; what others
+  /// cost is an assumption, and noted.
   void takeRowsOfGaps(const CostModel &prices) {
     for (size_t index = 0; index < result.kernels.size(); ++index) {
       ChosenKernel &chosen = result.kernels[index];
       if (!runs(chosen) || !hasGaps(chosen.kernel, chosen.configuration)) continue;
-      const std::vector<PricedConfiguration> rows = prices.measuredAs(chosen.kernel, chosen.configuration);
-      // The fastest first; whether a row is legal takes an enumeration, so no further ones are asked.
-      const auto best = std::ranges::find_if(rows, [&](const PricedConfiguration &row) { return legality(chosen.kernel, row.configuration, device).isLegal; });
+      const std::vector<PricedConfiguration> rows =
+          prices.measuredAs(chosen.kernel, chosen.configuration);
+      // The fastest first; whether a row is legal takes an enumeration, so no further ones are
+      // asked.
+      const auto best = std::ranges::find_if(rows, [&](const PricedConfiguration &row) {
+        return legality(chosen.kernel, row.configuration, device).isLegal;
+      });
       if (best == rows.end()) {
         chosen.cost.source = Cost().source;  // of the text without
-        if (chosen.cost.measured) result.plan.notes.push_back(fmt::format("{} was measured without the gaps of its operands", chosen.kernel.name));
+        if (chosen.cost.measured)
+          result.plan.notes.push_back(
+              fmt::format("{} was measured without the gaps of its operands", chosen.kernel.name));
         continue;
       }
       result.plan.predictedSeconds += best->cost.seconds - chosen.cost.seconds;
@@ -276,7 +325,9 @@ private:
       describeCost(chosen, result.plan.kernels[index]);
     }
   }
-  static bool runs(const ChosenKernel &chosen) { return !std::holds_alternative<ViewKnobs>(chosen.configuration.knobs); }
+  static bool runs(const ChosenKernel &chosen) {
+    return !std::holds_alternative<ViewKnobs>(chosen.configuration.knobs);
+  }
 
   /// The last version of every result is what the caller gets.
   void nameResults() {
@@ -292,21 +343,24 @@ private:
   const Device &device;
   const bool free;
   PlannedKernels result;
-  std::vector<int> viewOf;                   // plan tensor -> the plan tensor whose buffer it lies in, or -1
-  std::map<int, const select::Candidate *> packedBy;  // computed parameter -> the movement that makes it
+  std::vector<int> viewOf;  // plan tensor -> the plan tensor whose buffer it lies in, or -1
+  std::map<int, const select::Candidate *>
+      packedBy;                              // computed parameter -> the movement that makes it
   std::map<int, std::vector<int>> versions;  // problem tensor -> plan tensors, one a layout
   std::set<std::string> taken, kernelNames;
 };
 
 }  // namespace
 
-PlannedKernels buildPlan(const select::Problem &problem, const select::Plan &path, const Device &device, bool free, const Parts *parts) {
+PlannedKernels buildPlan(const select::Problem &problem, const select::Plan &path,
+                         const Device &device, bool free, const Parts *parts) {
   return PlanBuilder(problem, path, device, free).build(parts);
 }
 
 void noteCopies(PlannedKernels &planned) {
   const std::string verb = " is a copy: ";
-  std::erase_if(planned.plan.notes, [&](const std::string &note) { return note.find(verb) != std::string::npos; });
+  std::erase_if(planned.plan.notes,
+                [&](const std::string &note) { return note.find(verb) != std::string::npos; });
   for (const ChosenKernel &chosen : planned.kernels)
     if (const std::optional<std::string> reason = whyCopied(chosen.kernel, chosen.configuration))
       planned.plan.notes.push_back(chosen.kernel.name + verb + *reason);
@@ -320,22 +374,28 @@ void checkOverwriting(const PlannedKernels &planned, const std::string &where) {
     if (kernel.family == familyOf(ViewKnobs{})) continue;
     for (const int output : kernel.outputs)
       for (const int input : kernel.inputs) {
-        const runtime::PlanTensor &from = planned.plan.tensors[size_t(input)], &to = planned.plan.tensors[size_t(output)];
-        const bool mayShare = output == kernel.outputs.front() && std::ranges::count(allowed[index], input) > 0;
+        const runtime::PlanTensor &from = planned.plan.tensors[size_t(input)],
+                                  &to = planned.plan.tensors[size_t(output)];
+        const bool mayShare =
+            output == kernel.outputs.front() && std::ranges::count(allowed[index], input) > 0;
         const runtime::MemoryRange read = memory.rangeOf(from), written = memory.rangeOf(to);
         const bool isInPlace = mayShare && read.begin == written.begin;
-        const bool isBeside = from.buffer == to.buffer && read.begin != written.begin && (hasGaps(from) || hasGaps(to));
+        const bool isBeside = from.buffer == to.buffer && read.begin != written.begin &&
+                              (hasGaps(from) || hasGaps(to));
         if (read.overlaps(written) && !isInPlace && !isBeside)
-          throw Error::badInput("{}: kernel '{}' writes '{}' over its input '{}' (buffer {}); with these layouts and this "
-                                "configuration it needs memory of its own",
-                                where, kernel.name, to.name, from.name, from.buffer);
+          throw Error::badInput(
+              "{}: kernel '{}' writes '{}' over its input '{}' (buffer {}); with these layouts and "
+              "this "
+              "configuration it needs memory of its own",
+              where, kernel.name, to.name, from.name, from.buffer);
       }
   }
 }
 
 std::string pricesOf(const runtime::Plan &plan, const CostModel &costModel) {
   const bool isMeasured = std::ranges::any_of(plan.kernels, &runtime::PlanKernel::measured);
-  return isMeasured ? costModel.description() : analyticCostModel(costModel.device())->description();
+  return isMeasured ? costModel.description()
+                    : analyticCostModel(costModel.device())->description();
 }
 
 std::vector<std::string> printOps(const Kernel &kernel) {
@@ -349,17 +409,24 @@ std::vector<std::string> printOps(const Kernel &kernel) {
     for (const int value : op.operands) operands.push_back(name(value));
     for (const int value : op.results) results.push_back(name(value));
     const auto spec = op.attributes.find("spec");
-    const std::string einsum = spec == op.attributes.end() ? "" : fmt::format(" \"{}\"", std::get<std::string>(spec->second));
+    const std::string einsum = spec == op.attributes.end()
+                                   ? ""
+                                   : fmt::format(" \"{}\"", std::get<std::string>(spec->second));
     std::string over;
     if (einsum.empty())
-      for (const int axis : op.reducedAxes) over += (over.empty() ? " over " : ", ") + kernel.axes[size_t(axis)].name;
-    const std::string_view precision = op.operatorClass == OperatorClass::contraction && isTf32(op) ? printedTf32 : "";
-    lines.push_back(fmt::format("{} = {}{} {}{}{}", fmt::join(results, ", "), op.name, einsum, fmt::join(operands, ", "), over, precision));
+      for (const int axis : op.reducedAxes)
+        over += (over.empty() ? " over " : ", ") + kernel.axes[size_t(axis)].name;
+    const std::string_view precision =
+        op.operatorClass == OperatorClass::contraction && isTf32(op) ? printedTf32 : "";
+    lines.push_back(fmt::format("{} = {}{} {}{}{}", fmt::join(results, ", "), op.name, einsum,
+                                fmt::join(operands, ", "), over, precision));
   }
   return lines;
 }
 
-bool hasGaps(const runtime::PlanTensor &tensor) { return runtime::spanBytes(tensor) != runtime::logicalBytes(tensor); }
+bool hasGaps(const runtime::PlanTensor &tensor) {
+  return runtime::spanBytes(tensor) != runtime::logicalBytes(tensor);
+}
 
 std::string printLayout(const runtime::PlanTensor &tensor) {
   std::vector<std::string> names;

@@ -16,9 +16,12 @@ namespace {
 
 using nlohmann::json;
 
-json axisName(int axis, const Kernel &kernel) { return axis < 0 ? json() : json(kernel.axes.at(size_t(axis)).name); }
+json axisName(int axis, const Kernel &kernel) {
+  return axis < 0 ? json() : json(kernel.axes.at(size_t(axis)).name);
+}
 
-/// Reads members of one knobs object and knows which were asked for, so that a misspelt one is not ignored.
+/// Reads members of one knobs object and knows which were asked for, so that a misspelt one is not
+/// ignored.
 class KnobReader {
 public:
   KnobReader(const json &object, const Kernel &kernel, const std::string &where)
@@ -28,15 +31,19 @@ public:
 
   int number(const char *name, int64_t least = 0, int64_t most = 1 << 20) {
     const json &value = member(name);
-    const bool fits = value.is_number_unsigned() ? value.get<uint64_t>() <= uint64_t(most)
-                                                 : value.is_number_integer() && value.get<int64_t>() >= least;
+    const bool fits = value.is_number_unsigned()
+                          ? value.get<uint64_t>() <= uint64_t(most)
+                          : value.is_number_integer() && value.get<int64_t>() >= least;
     if (!fits)
-      throw Error::badInput("{}: knob '{}' must be an integer from {} to {}, not {}", where, name, least, most, value.dump());
+      throw Error::badInput("{}: knob '{}' must be an integer from {} to {}, not {}", where, name,
+                            least, most, value.dump());
     return value.get<int>();
   }
 
   /// Plans leave the member out where it has its usual value.
-  int numberOr(const char *name, int usual) { return object.contains(name) ? number(name, 1) : usual; }
+  int numberOr(const char *name, int usual) {
+    return object.contains(name) ? number(name, 1) : usual;
+  }
 
   int axis(const char *name) {
     const json &value = member(name);
@@ -46,8 +53,9 @@ public:
       names.push_back(kernel.axes[index].name);
       if (value == names.back()) return int(index);
     }
-    throw Error::badInput("{}: knob '{}' must name an axis, not {}{}", where, name, value.dump(),
-                          nearestAndKnown(value.is_string() ? value.get<std::string>() : "", names));
+    throw Error::badInput(
+        "{}: knob '{}' must name an axis, not {}{}", where, name, value.dump(),
+        nearestAndKnown(value.is_string() ? value.get<std::string>() : "", names));
   }
 
   ReductionMapping reduction(const char *name) {
@@ -57,7 +65,8 @@ public:
       names.emplace_back(nameOf(mapping));
       if (names.back() == value) return mapping;
     }
-    throw Error::badInput("{}: knob '{}': unknown mapping '{}'{}", where, name, value, nearestAndKnown(value, names));
+    throw Error::badInput("{}: knob '{}': unknown mapping '{}'{}", where, name, value,
+                          nearestAndKnown(value, names));
   }
 
   /// Plans without the member combine by shuffles.
@@ -69,7 +78,8 @@ public:
       names.emplace_back(nameOf(combine));
       if (names.back() == value) return combine;
     }
-    throw Error::badInput("{}: knob '{}': unknown combination '{}'{}", where, name, value, nearestAndKnown(value, names));
+    throw Error::badInput("{}: knob '{}': unknown combination '{}'{}", where, name, value,
+                          nearestAndKnown(value, names));
   }
 
   HopperSchedule schedule(const char *name) {
@@ -79,7 +89,8 @@ public:
       names.emplace_back(nameOf(schedule));
       if (names.back() == value) return schedule;
     }
-    throw Error::badInput("{}: knob '{}': unknown schedule '{}'{}", where, name, value, nearestAndKnown(value, names));
+    throw Error::badInput("{}: knob '{}': unknown schedule '{}'{}", where, name, value,
+                          nearestAndKnown(value, names));
   }
 
   std::string text(const char *name) {
@@ -91,7 +102,8 @@ public:
   void refuseOthers() const {
     const std::vector<std::string> names(read.begin(), read.end());
     for (const auto &[name, value] : object.items())
-      if (!read.contains(name)) throw Error::badInput("{}: unknown knob '{}'{}", where, name, nearestAndKnown(name, names));
+      if (!read.contains(name))
+        throw Error::badInput("{}: unknown knob '{}'{}", where, name, nearestAndKnown(name, names));
   }
 
 private:
@@ -111,44 +123,64 @@ private:
 Knobs read(KnobReader &reader, const std::string &where) {
   const std::string family = reader.text("family");
   if (family == familyOf(LoopKnobs{}))
-    return LoopKnobs{.vectorAxis = reader.axis("vectorAxis"), .vectorWidth = reader.number("vectorWidth"),
-                     .laneAxis = reader.axis("laneAxis"), .reduction = reader.reduction("reduction"),
-                     .threads = reader.number("threads"), .threadsPerRow = reader.number("threadsPerRow"),
-                     .combine = reader.combine("combine"), .blocksPerRow = reader.numberOr("blocksPerRow", 1)};
+    return LoopKnobs{.vectorAxis = reader.axis("vectorAxis"),
+                     .vectorWidth = reader.number("vectorWidth"),
+                     .laneAxis = reader.axis("laneAxis"),
+                     .reduction = reader.reduction("reduction"),
+                     .threads = reader.number("threads"),
+                     .threadsPerRow = reader.number("threadsPerRow"),
+                     .combine = reader.combine("combine"),
+                     .blocksPerRow = reader.numberOr("blocksPerRow", 1)};
   if (family == familyOf(TransposeKnobs{}))
-    return TransposeKnobs{.tile = reader.number("tile"), .vectorWidth = reader.number("vectorWidth"),
+    return TransposeKnobs{.tile = reader.number("tile"),
+                          .vectorWidth = reader.number("vectorWidth"),
                           .threads = reader.number("threads")};
   if (family == familyOf(ContractionKnobs{}))
-    return ContractionKnobs{.tileM = reader.number("tileM"), .tileN = reader.number("tileN"),
-                            .tileK = reader.number("tileK"), .threadM = reader.number("threadM"),
+    return ContractionKnobs{.tileM = reader.number("tileM"),
+                            .tileN = reader.number("tileN"),
+                            .tileK = reader.number("tileK"),
+                            .threadM = reader.number("threadM"),
                             .threadN = reader.number("threadN")};
   if (family == familyOf(HopperContractionKnobs{}))
-    return HopperContractionKnobs{.schedule = reader.schedule("schedule"), .tileM = reader.number("tileM"),
-                                  .tileN = reader.number("tileN"), .stages = reader.number("stages"),
-                                  .staging = reader.number("staging"), .rasterM = reader.number("rasterM"),
-                                  .blocks = reader.number("blocks"), .splits = reader.numberOr("splits", 1),
-                                  .sharers = reader.numberOr("sharers", 1), .streams = reader.numberOr("streams", 0)};
+    return HopperContractionKnobs{.schedule = reader.schedule("schedule"),
+                                  .tileM = reader.number("tileM"),
+                                  .tileN = reader.number("tileN"),
+                                  .stages = reader.number("stages"),
+                                  .staging = reader.number("staging"),
+                                  .rasterM = reader.number("rasterM"),
+                                  .blocks = reader.number("blocks"),
+                                  .splits = reader.numberOr("splits", 1),
+                                  .sharers = reader.numberOr("sharers", 1),
+                                  .streams = reader.numberOr("streams", 0)};
   if (family == familyOf(AmpereContractionKnobs{}))
-    return AmpereContractionKnobs{.tileM = reader.number("tileM"), .tileN = reader.number("tileN"), .tileK = reader.number("tileK"),
-                                  .stages = reader.number("stages"), .warpsM = reader.number("warpsM"),
-                                  .warpsN = reader.number("warpsN"), .rasterM = reader.number("rasterM")};
+    return AmpereContractionKnobs{.tileM = reader.number("tileM"),
+                                  .tileN = reader.number("tileN"),
+                                  .tileK = reader.number("tileK"),
+                                  .stages = reader.number("stages"),
+                                  .warpsM = reader.number("warpsM"),
+                                  .warpsN = reader.number("warpsN"),
+                                  .rasterM = reader.number("rasterM")};
   if (family == familyOf(ViewKnobs{})) return ViewKnobs{};
   if (family == familyOf(LibraryKnobs{})) {
     LibraryKnobs knobs;
     for (const LibraryAttribute &attribute : libraryAttributes())
-      knobs.*attribute.member = reader.number(attribute.name, LibraryKnobs{}.*attribute.member, std::numeric_limits<int>::max());
+      knobs.*attribute.member = reader.number(attribute.name, LibraryKnobs{}.*attribute.member,
+                                              std::numeric_limits<int>::max());
     return knobs;
   }
-  throw Error::badInput("{}: unknown family '{}'{}", where, family,
-                        nearestAndKnown(family, {"ampere-contraction", "cublaslt", "hopper-contraction", "loop",
-                                                 "plain-contraction", "transpose", "view"}));
+  throw Error::badInput(
+      "{}: unknown family '{}'{}", where, family,
+      nearestAndKnown(family, {"ampere-contraction", "cublaslt", "hopper-contraction", "loop",
+                               "plain-contraction", "transpose", "view"}));
 }
 
 /// Whether the strides are those of some dense order of the axes.
 bool isDense(const runtime::PlanTensor &tensor) {
-  std::vector<std::pair<int64_t, int64_t>> dimensions;  // stride, extent; an extent of 1 may have any stride
+  std::vector<std::pair<int64_t, int64_t>>
+      dimensions;  // stride, extent; an extent of 1 may have any stride
   for (size_t index = 0; index < tensor.extents.size(); ++index)
-    if (tensor.extents[index] != 1) dimensions.emplace_back(tensor.strides.at(index), tensor.extents[index]);
+    if (tensor.extents[index] != 1)
+      dimensions.emplace_back(tensor.strides.at(index), tensor.extents[index]);
   std::sort(dimensions.begin(), dimensions.end());
   int64_t expected = 1;
   for (const auto &[stride, extent] : dimensions) {
@@ -166,10 +198,13 @@ bool isLibraryProduct(const Kernel &kernel, const Configuration &configuration) 
   }
 }
 
-/// Its skeleton takes any strides that make a product and any tile within the limits: more than enumeration offers, parts of tensors too.
-bool isTensorCoreProduct(const Kernel &kernel, const Configuration &configuration, const Device &device) {
+/// Its skeleton takes any strides that make a product and any tile within the limits: more than
+/// enumeration offers, parts of tensors too.
+bool isTensorCoreProduct(const Kernel &kernel, const Configuration &configuration,
+                         const Device &device) {
   const auto *knobs = std::get_if<HopperContractionKnobs>(&configuration.knobs);
-  if (!knobs || !hopperRefusal(kernel, configuration, *knobs, device.sharedMemoryPerBlock).empty()) return false;
+  if (!knobs || !hopperRefusal(kernel, configuration, *knobs, device.sharedMemoryPerBlock).empty())
+    return false;
   bool isTaken = false;
   const LayoutConstraints any{.inputs = std::vector<std::optional<Layout>>(kernel.inputs.size()),
                               .outputs = std::vector<std::optional<Layout>>(kernel.outputs.size())};
@@ -187,33 +222,47 @@ json toJson(const Knobs &knobs, const Kernel &kernel) {
       [&](const auto &family) -> json {
         using Family = std::decay_t<decltype(family)>;
         if constexpr (std::is_same_v<Family, LoopKnobs>) {
-          json loop = {{"vectorAxis", axisName(family.vectorAxis, kernel)}, {"vectorWidth", family.vectorWidth},
-                       {"laneAxis", axisName(family.laneAxis, kernel)},     {"reduction", nameOf(family.reduction)},
-                       {"threads", family.threads},                         {"threadsPerRow", family.threadsPerRow}};
+          json loop = {{"vectorAxis", axisName(family.vectorAxis, kernel)},
+                       {"vectorWidth", family.vectorWidth},
+                       {"laneAxis", axisName(family.laneAxis, kernel)},
+                       {"reduction", nameOf(family.reduction)},
+                       {"threads", family.threads},
+                       {"threadsPerRow", family.threadsPerRow}};
           if (family.combine != BlockCombine::shuffle) loop["combine"] = nameOf(family.combine);
           if (family.blocksPerRow != 1) loop["blocksPerRow"] = family.blocksPerRow;
           return loop;
         } else if constexpr (std::is_same_v<Family, TransposeKnobs>)
-          return {{"tile", family.tile}, {"vectorWidth", family.vectorWidth}, {"threads", family.threads}};
+          return {{"tile", family.tile},
+                  {"vectorWidth", family.vectorWidth},
+                  {"threads", family.threads}};
         else if constexpr (std::is_same_v<Family, ContractionKnobs>)
-          return {{"tileM", family.tileM}, {"tileN", family.tileN}, {"tileK", family.tileK},
-                  {"threadM", family.threadM}, {"threadN", family.threadN}};
+          return {{"tileM", family.tileM},
+                  {"tileN", family.tileN},
+                  {"tileK", family.tileK},
+                  {"threadM", family.threadM},
+                  {"threadN", family.threadN}};
         else if constexpr (std::is_same_v<Family, HopperContractionKnobs>) {
-          json hopper = {{"schedule", nameOf(family.schedule)}, {"tileM", family.tileM}, {"tileN", family.tileN}, {"stages", family.stages},
-                         {"staging", family.staging}, {"rasterM", family.rasterM}, {"blocks", family.blocks}};
+          json hopper = {{"schedule", nameOf(family.schedule)},
+                         {"tileM", family.tileM},
+                         {"tileN", family.tileN},
+                         {"stages", family.stages},
+                         {"staging", family.staging},
+                         {"rasterM", family.rasterM},
+                         {"blocks", family.blocks}};
           if (family.splits != 1) hopper["splits"] = family.splits;
           if (family.sharers != 1) hopper["sharers"] = family.sharers;
           if (family.streams != 0) hopper["streams"] = family.streams;
           return hopper;
         } else if constexpr (std::is_same_v<Family, AmpereContractionKnobs>)
-          return {{"tileM", family.tileM}, {"tileN", family.tileN}, {"tileK", family.tileK}, {"stages", family.stages},
-                  {"warpsM", family.warpsM}, {"warpsN", family.warpsN}, {"rasterM", family.rasterM}};
+          return {{"tileM", family.tileM},    {"tileN", family.tileN},   {"tileK", family.tileK},
+                  {"stages", family.stages},  {"warpsM", family.warpsM}, {"warpsN", family.warpsN},
+                  {"rasterM", family.rasterM}};
         else if constexpr (std::is_same_v<Family, LibraryKnobs>) {
           json library = json::object();
-          for (const LibraryAttribute &attribute : libraryAttributes()) library[attribute.name] = family.*attribute.member;
+          for (const LibraryAttribute &attribute : libraryAttributes())
+            library[attribute.name] = family.*attribute.member;
           return library;
-        } else
-          return json::object();
+        } else return json::object();
       },
       knobs);
   object["family"] = familyOf(knobs);
@@ -230,8 +279,11 @@ Knobs knobsFromJson(const json &object, const Kernel &kernel, const std::string 
 Legality legality(const Kernel &kernel, const Configuration &configuration, const Device &device) {
   constexpr size_t shown = 3;
   Legality result;
-  // Which algorithms a library has, it says itself, at load; parts of tensors, which enumeration does not offer, are no hindrance to it.
-  if (std::holds_alternative<LibraryKnobs>(configuration.knobs) && isLibraryProduct(kernel, configuration)) result.isLegal = true;
+  // Which algorithms a library has, it says itself, at load; parts of tensors, which enumeration
+  // does not offer, are no hindrance to it.
+  if (std::holds_alternative<LibraryKnobs>(configuration.knobs) &&
+      isLibraryProduct(kernel, configuration))
+    result.isLegal = true;
   if (isTensorCoreProduct(kernel, configuration, device)) result.isLegal = true;
   LayoutConstraints constraints;
   constraints.inputs.assign(configuration.inputs.begin(), configuration.inputs.end());
@@ -240,7 +292,8 @@ Legality legality(const Kernel &kernel, const Configuration &configuration, cons
     forEachConfiguration(kernel, device, constraints, [&](const Configuration &candidate) {
       // Which tiles a plain product takes, its emitter says.
       const bool isPlain = std::holds_alternative<ContractionKnobs>(configuration.knobs);
-      result.isLegal = isPlain ? std::holds_alternative<ContractionKnobs>(candidate.knobs) : candidate.knobs == configuration.knobs;
+      result.isLegal = isPlain ? std::holds_alternative<ContractionKnobs>(candidate.knobs)
+                               : candidate.knobs == configuration.knobs;
       if (result.others.size() < shown) result.others.push_back(describe(kernel, candidate.knobs));
       return !result.isLegal;
     });
@@ -249,16 +302,19 @@ Legality legality(const Kernel &kernel, const Configuration &configuration, cons
 
 Layout layoutOf(const runtime::PlanTensor &tensor) {
   Layout layout{.order = tensor.order, .strides = {}, .offset = tensor.offset};
-  // Dense strides follow the order, so that editing the order alone is enough; a view's strides are its own.
+  // Dense strides follow the order, so that editing the order alone is enough; a view's strides are
+  // its own.
   if (!isDense(tensor)) layout.strides = tensor.strides;
   return layout;
 }
 
 namespace {
 
-/// Plans count offsets from the start of the buffer, configurations of views from the tensor that holds the others.
+/// Plans count offsets from the start of the buffer, configurations of views from the tensor that
+/// holds the others.
 void countFromWhole(Configuration &configuration) {
-  const Layout &whole = configuration.inputs.size() == 1 ? configuration.inputs.front() : configuration.outputs.front();
+  const Layout &whole = configuration.inputs.size() == 1 ? configuration.inputs.front()
+                                                         : configuration.outputs.front();
   const int64_t start = whole.offset;
   for (std::vector<Layout> *layouts : {&configuration.inputs, &configuration.outputs})
     for (Layout &layout : *layouts) layout.offset -= start;
@@ -266,9 +322,12 @@ void countFromWhole(Configuration &configuration) {
 
 }  // namespace
 
-Configuration configurationOf(const runtime::Plan &plan, const runtime::PlanKernel &planKernel, const Kernel &kernel) {
-  Configuration configuration{.inputs = {}, .outputs = {},
-                              .knobs = knobsFromJson(planKernel.knobs, kernel, "kernel '" + planKernel.name + "'")};
+Configuration configurationOf(const runtime::Plan &plan, const runtime::PlanKernel &planKernel,
+                              const Kernel &kernel) {
+  Configuration configuration{
+      .inputs = {},
+      .outputs = {},
+      .knobs = knobsFromJson(planKernel.knobs, kernel, "kernel '" + planKernel.name + "'")};
   // Only views are about offsets; every other kernel is given the address of element zero.
   const bool isView = std::holds_alternative<ViewKnobs>(configuration.knobs);
   const auto layout = [&](int tensor) {

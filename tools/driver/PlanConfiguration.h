@@ -1,5 +1,6 @@
-// Between a plan's text and configurations: knobs as JSON, layouts as the tensors' orders. A layout stands once, on the
-// plan's tensor; knobs stand once, on the plan's kernel. Editing either and `weft emit` is the override path.
+// Between a plan's text and configurations: knobs as JSON, layouts as the tensors' orders. A layout
+// stands once, on the plan's tensor; knobs stand once, on the plan's kernel. Editing either and
+// `weft emit` is the override path.
 #pragma once
 
 #include "kernel/Configuration.h"
@@ -12,15 +13,18 @@ namespace weft::driver {
 
 /// {"family": "loop", "vectorAxis": "i", "vectorWidth": 8, ...}: axes by name.
 nlohmann::json toJson(const Knobs &knobs, const Kernel &kernel);
-/// Throws Error(badInput) naming `where`, the member and what it must be; unknown members are refused.
+/// Throws Error(badInput) naming `where`, the member and what it must be; unknown members are
+/// refused.
 Knobs knobsFromJson(const nlohmann::json &json, const Kernel &kernel, const std::string &where);
 
 /// The layout that a plan's tensor has.
 Layout layoutOf(const runtime::PlanTensor &tensor);
 /// The configuration that a plan asks for a kernel.
-Configuration configurationOf(const runtime::Plan &plan, const runtime::PlanKernel &planKernel, const Kernel &kernel);
+Configuration configurationOf(const runtime::Plan &plan, const runtime::PlanKernel &planKernel,
+                              const Kernel &kernel);
 
-/// Whether some family has the configuration of a kernel, and, if not, knobs that are legal in its layouts.
+/// Whether some family has the configuration of a kernel, and, if not, knobs that are legal in its
+/// layouts.
 struct Legality {
   bool isLegal = false;
   std::vector<std::string> others;

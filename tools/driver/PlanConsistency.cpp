@@ -27,10 +27,14 @@ std::map<std::string, std::set<int64_t>> extentsByName(const runtime::Plan &plan
   return extents;
 }
 
-/// Where an axis has one index, its place in an order makes no difference, and may have been edited.
-bool areLayouts(const std::vector<std::string> &printed, const std::vector<std::string> &derived, const runtime::Plan &plan, const std::vector<int> &tensors) {
+/// Where an axis has one index, its place in an order makes no difference, and may have been
+/// edited.
+bool areLayouts(const std::vector<std::string> &printed, const std::vector<std::string> &derived,
+                const runtime::Plan &plan, const std::vector<int> &tensors) {
   for (size_t index = 0; index < tensors.size(); ++index)
-    if (printed[index] != derived[index] && std::ranges::count(plan.tensors[size_t(tensors[index])].extents, 1) == 0) return false;
+    if (printed[index] != derived[index] &&
+        std::ranges::count(plan.tensors[size_t(tensors[index])].extents, 1) == 0)
+      return false;
   return true;
 }
 
@@ -53,45 +57,57 @@ const runtime::PlanTensor *elementsArgument(const runtime::Plan &plan) {
 void checkHeader(const runtime::Plan &plan, const std::string &where) {
   const auto extents = extentsByName(plan);
   for (const auto &[name, extent] : plan.dims)
-    if (const auto found = extents.find(name); found != extents.end() && !found->second.contains(extent))
-      throw Error::badInput("{}: dims.{} is {}, but axis {} of the tensors has extent {}", where, name, extent, name,
-                            fmt::join(found->second, " or "));
+    if (const auto found = extents.find(name);
+        found != extents.end() && !found->second.contains(extent))
+      throw Error::badInput("{}: dims.{} is {}, but axis {} of the tensors has extent {}", where,
+                            name, extent, name, fmt::join(found->second, " or "));
   const runtime::PlanTensor *argument = elementsArgument(plan);
   if (argument && argument->dtype != plan.dtype)
-    throw Error::badInput("{}: dtype is \"{}\", but argument '{}' is {}", where, plan.dtype, argument->name,
-                          argument->dtype);
+    throw Error::badInput("{}: dtype is \"{}\", but argument '{}' is {}", where, plan.dtype,
+                          argument->name, argument->dtype);
   for (const runtime::PlanTensor &tensor : plan.tensors)
     if (tensor.bytes != bytesOf(tensor))
-      throw Error::badInput("{}: tensor '{}' has {} bytes, but its extents and dtype {} make {}", where, tensor.name,
-                            tensor.bytes, tensor.dtype, bytesOf(tensor));
+      throw Error::badInput("{}: tensor '{}' has {} bytes, but its extents and dtype {} make {}",
+                            where, tensor.name, tensor.bytes, tensor.dtype, bytesOf(tensor));
 }
 
-void checkUnedited(const runtime::Plan &plan, const PlannedKernels &planned, const std::string &where) {
+void checkUnedited(const runtime::Plan &plan, const PlannedKernels &planned,
+                   const std::string &where) {
   for (size_t index = 0; index < plan.kernels.size(); ++index) {
     const runtime::PlanKernel &kernel = plan.kernels[index];
     if (kernel.key != keyOf(planned, index)) continue;
-    const runtime::PlanKernel derived = derivedEntry(planned.plan.kernels[index], planned.kernels[index], planned.plan.target);
+    const runtime::PlanKernel derived =
+        derivedEntry(planned.plan.kernels[index], planned.kernels[index], planned.plan.target);
     const auto require = [&](bool isDerived, const char *member, const char *edited) {
       if (!isDerived)
-        throw Error::badInput("{}: kernels[{}] ({}): {} are not what weft derives of {}; edit those, and 'weft emit' derives the rest", where, index, kernel.name,
-                              member, edited);
+        throw Error::badInput(
+            "{}: kernels[{}] ({}): {} are not what weft derives of {}; edit those, and 'weft emit' "
+            "derives the rest",
+            where, index, kernel.name, member, edited);
     };
-    require(areLayouts(kernel.inputLayouts, derived.inputLayouts, planned.plan, kernel.inputs) &&
-                areLayouts(kernel.outputLayouts, derived.outputLayouts, planned.plan, kernel.outputs),
-            "inputLayouts and outputLayouts", "the tensors' orders");
+    require(
+        areLayouts(kernel.inputLayouts, derived.inputLayouts, planned.plan, kernel.inputs) &&
+            areLayouts(kernel.outputLayouts, derived.outputLayouts, planned.plan, kernel.outputs),
+        "inputLayouts and outputLayouts", "the tensors' orders");
     require(kernel.ops == derived.ops, "ops", "graph.mlir");
-    require(kernel.family == derived.family && kernel.configuration == derived.configuration, "family and configuration", "the knobs");
-    require(kernel.library == derived.library, "library and its tensors", "graph.mlir, orders and knobs");
+    require(kernel.family == derived.family && kernel.configuration == derived.configuration,
+            "family and configuration", "the knobs");
+    require(kernel.library == derived.library, "library and its tensors",
+            "graph.mlir, orders and knobs");
     require(kernel.parameters == derived.parameters, "parameters", "graph.mlir, orders and knobs");
   }
 }
 
-void checkEmitted(const runtime::Plan &plan, const PlannedKernels &planned, const std::string &where) {
+void checkEmitted(const runtime::Plan &plan, const PlannedKernels &planned,
+                  const std::string &where) {
   for (size_t index = 0; index < plan.kernels.size(); ++index) {
     const runtime::PlanKernel &kernel = plan.kernels[index];
     const std::string_view family = familyOf(planned.kernels[index].configuration.knobs);
-    if (kernel.key != keyOf(planned, index) && (kernel.family != family || kernel.familyVersion == familyVersion(family)))
-      throw Error::badInput("{}: kernels[{}] ({}): it was edited after it was emitted; 'weft emit' emits it again", where, index, kernel.name);
+    if (kernel.key != keyOf(planned, index) &&
+        (kernel.family != family || kernel.familyVersion == familyVersion(family)))
+      throw Error::badInput(
+          "{}: kernels[{}] ({}): it was edited after it was emitted; 'weft emit' emits it again",
+          where, index, kernel.name);
   }
 }
 

@@ -32,7 +32,8 @@ std::string contractionPrecision(const runtime::Plan &plan) {
 
 std::string elementsText(const runtime::Plan &plan) {
   const std::string precision = contractionPrecision(plan);
-  return precision.empty() ? plan.dtype : fmt::format("{} (contractions {})", plan.dtype, precision);
+  return precision.empty() ? plan.dtype
+                           : fmt::format("{} (contractions {})", plan.dtype, precision);
 }
 
 nlohmann::json planFigures(const runtime::Plan &plan) {
@@ -40,8 +41,12 @@ nlohmann::json planFigures(const runtime::Plan &plan) {
   std::iota(inOrder.begin(), inOrder.end(), 0);
   std::vector<std::string> names;
   for (const runtime::PlanKernel &kernel : plan.kernels) names.push_back(kernel.name);
-  return {{"variant", plan.variant},       {"seconds", plan.predictedSeconds}, {"graphSeconds", runtime::predictGraph(plan, inOrder).seconds()},
-          {"workspaceBytes", plan.workspaceBytes}, {"chunks", chunkCount(plan)}, {"kernels", std::move(names)}};
+  return {{"variant", plan.variant},
+          {"seconds", plan.predictedSeconds},
+          {"graphSeconds", runtime::predictGraph(plan, inOrder).seconds()},
+          {"workspaceBytes", plan.workspaceBytes},
+          {"chunks", chunkCount(plan)},
+          {"kernels", std::move(names)}};
 }
 
 }  // namespace weft::driver

@@ -1,4 +1,5 @@
-// The figures of a plan that every command says alike: select, compile, explain, report.json. No MLIR.
+// The figures of a plan that every command says alike: select, compile, explain, report.json. No
+// MLIR.
 #pragma once
 
 #include "runtime/Artifact.h"
@@ -12,13 +13,15 @@ namespace weft::driver {
 /// In how many chunks the largest temporary is computed; 1: as a whole.
 int chunkCount(const runtime::Plan &plan);
 
-/// The precision at which contractions read f32: "tf32" where all do, "partly tf32", or "" where they read what is stored.
+/// The precision at which contractions read f32: "tf32" where all do, "partly tf32", or "" where
+/// they read what is stored.
 std::string contractionPrecision(const runtime::Plan &plan);
 
 /// Element type and that precision, as people read them: "f32 (contractions tf32)".
 std::string elementsText(const runtime::Plan &plan);
 
-/// Members: variant, seconds (of all kernels, chunks too), graphSeconds (as one graph), workspaceBytes, chunks, kernels (names, in their order).
+/// Members: variant, seconds (of all kernels, chunks too), graphSeconds (as one graph),
+/// workspaceBytes, chunks, kernels (names, in their order).
 nlohmann::json planFigures(const runtime::Plan &plan);
 
 }  // namespace weft::driver

@@ -30,14 +30,19 @@ struct Content {
 /// Whether every element lies where these strides say; along one index no stride is ever taken.
 bool isSamePlace(const PlanTensor &tensor, const std::vector<int64_t> &strides) {
   for (size_t dimension = 0; dimension < tensor.extents.size(); ++dimension)
-    if (tensor.extents[dimension] > 1 && tensor.strides[dimension] != strides[dimension]) return false;
+    if (tensor.extents[dimension] > 1 && tensor.strides[dimension] != strides[dimension])
+      return false;
   return true;
 }
 
 class WiringChecker {
 public:
   WiringChecker(const Plan &plan, const GraphWiring &graph, const std::string &where)
-      : plan(plan), graph(graph), where(where), regions(regionsOf(plan, graph.regions.size(), where)), holds(plan.tensors.size()) {}
+      : plan(plan),
+        graph(graph),
+        where(where),
+        regions(regionsOf(plan, graph.regions.size(), where)),
+        holds(plan.tensors.size()) {}
 
   void run() {
     checkCoverage();
@@ -45,30 +50,39 @@ public:
     for (size_t kernel = 0; kernel < plan.kernels.size(); ++kernel) checkKernel(int(kernel));
     checkResults();
     for (size_t tensor = 0; tensor < plan.tensors.size(); ++tensor)
-      if (holds[tensor].value < 0) fail(placeOf(int(tensor)), "it holds no value of graph.mlir: no kernel reads or writes it");
+      if (holds[tensor].value < 0)
+        fail(placeOf(int(tensor)), "it holds no value of graph.mlir: no kernel reads or writes it");
     checkEntryPoints();
   }
 
 private:
   template <typename... Arguments>
-  [[noreturn]] void fail(const std::string &place, fmt::format_string<Arguments...> text, Arguments &&...arguments) const {
-    throw Error::badInput("{}: {}: {}", where, place, fmt::format(text, std::forward<Arguments>(arguments)...));
+  [[noreturn]] void fail(const std::string &place, fmt::format_string<Arguments...> text,
+                         Arguments &&...arguments) const {
+    throw Error::badInput("{}: {}: {}", where, place,
+                          fmt::format(text, std::forward<Arguments>(arguments)...));
   }
   const PlanTensor &tensorAt(int tensor) const { return plan.tensors[size_t(tensor)]; }
   const GraphValue &valueAt(int value) const { return graph.values[size_t(value)]; }
   const GraphRegion &regionOf(int kernel) const { return graph.regions[regions[size_t(kernel)]]; }
-  std::string placeOf(int tensor) const { return fmt::format("tensors[{}] ({})", tensor, tensorAt(tensor).name); }
-  std::string placeOfKernel(int kernel) const { return fmt::format("kernels[{}] ({})", kernel, plan.kernels[size_t(kernel)].name); }
+  std::string placeOf(int tensor) const {
+    return fmt::format("tensors[{}] ({})", tensor, tensorAt(tensor).name);
+  }
+  std::string placeOfKernel(int kernel) const {
+    return fmt::format("kernels[{}] ({})", kernel, plan.kernels[size_t(kernel)].name);
+  }
 
   /// "'scores'", "'scores' from 4 on".
   std::string print(const Content &content) const {
     if (content.value < 0) return "nothing";
     const GraphValue &value = valueAt(content.value);
     if (content.isWhole()) return fmt::format("'{}'", value.name);
-    return fmt::format("'{}' at {} = {} to {}", value.name, value.axes[size_t(content.dimension)], content.start, content.start + content.size - 1);
+    return fmt::format("'{}' at {} = {} to {}", value.name, value.axes[size_t(content.dimension)],
+                       content.start, content.start + content.size - 1);
   }
 
-  // --- parts ---------------------------------------------------------------------------------------------------------
+  // --- parts
+  // -----------------------------------------------------------------------------------------------
 
   static int axisNamed(const Kernel &kernel, const std::string &name) {
     const auto found = std::ranges::find(kernel.axes, name, &Axis::name);
@@ -81,23 +95,33 @@ private:
     for (size_t kernel = 0; kernel < plan.kernels.size(); ++kernel)
       if (plan.kernels[kernel].part) parts[regions[kernel]].push_back(int(kernel));
     for (auto &[region, kernels] : parts) {
-      const auto partOf = [&](int kernel) -> const runtime::PlanPart & { return *plan.kernels[size_t(kernel)].part; };
+      const auto partOf = [&](int kernel) -> const runtime::PlanPart & {
+        return *plan.kernels[size_t(kernel)].part;
+      };
       std::ranges::stable_sort(kernels, {}, [&](int kernel) { return partOf(kernel).start; });
       const std::string &axis = partOf(kernels.front()).axis;
       const Kernel &whole = graph.regions[region].kernel;
       const int number = axisNamed(whole, axis);
-      if (number < 0) fail(placeOfKernel(kernels.front()), "part: kernel '{}' of graph.mlir has no axis {}", whole.name, axis);
+      if (number < 0)
+        fail(placeOfKernel(kernels.front()), "part: kernel '{}' of graph.mlir has no axis {}",
+             whole.name, axis);
       const int64_t extent = whole.axes[size_t(number)].extent;
       int64_t next = 0;
       for (const int kernel : kernels) {
         const runtime::PlanPart &part = partOf(kernel);
-        if (part.axis != axis) fail(placeOfKernel(kernel), "part: axis {}, but {} runs on parts of axis {}", part.axis, plan.kernels[size_t(kernels.front())].name, axis);
+        if (part.axis != axis)
+          fail(placeOfKernel(kernel), "part: axis {}, but {} runs on parts of axis {}", part.axis,
+               plan.kernels[size_t(kernels.front())].name, axis);
         if (part.start != next || part.size < 1 || part.size > extent - next)
-          fail(placeOfKernel(kernel), "part: {} indices of axis {} from {} on, where {} of {} are not covered, from {} on", part.size, axis, part.start,
-               extent - next, extent, next);
+          fail(placeOfKernel(kernel),
+               "part: {} indices of axis {} from {} on, where {} of {} are not covered, from {} on",
+               part.size, axis, part.start, extent - next, extent, next);
         next += part.size;
       }
-      if (next != extent) fail(placeOfKernel(kernels.back()), "part: nothing covers axis {} of '{}' from {} on, of {} indices", axis, whole.name, next, extent);
+      if (next != extent)
+        fail(placeOfKernel(kernels.back()),
+             "part: nothing covers axis {} of '{}' from {} on, of {} indices", axis, whole.name,
+             next, extent);
     }
   }
 
@@ -109,15 +133,20 @@ private:
     const std::vector<int> &axes = whole.values[size_t(number)].axes;
     const auto found = std::ranges::find(axes, axisNamed(whole, part->axis));
     if (found == axes.end()) return {.value = value};
-    return {.value = value, .dimension = int(found - axes.begin()), .start = part->start, .size = part->size};
+    return {.value = value,
+            .dimension = int(found - axes.begin()),
+            .start = part->start,
+            .size = part->size};
   }
 
   bool isPartOf(int part, int whole, const Content &content) const {
     const PlanTensor &one = tensorAt(part), &all = tensorAt(whole);
-    return one.buffer == all.buffer && isSamePlace(one, all.strides) && one.offset == all.offset + content.start * all.strides[size_t(content.dimension)];
+    return one.buffer == all.buffer && isSamePlace(one, all.strides) &&
+           one.offset == all.offset + content.start * all.strides[size_t(content.dimension)];
   }
 
-  // --- values --------------------------------------------------------------------------------------------------------
+  // --- values
+  // -----------------------------------------------------------------------------------------------
 
   void checkType(int index, const Content &content) const {
     const PlanTensor &tensor = tensorAt(index);
@@ -125,27 +154,40 @@ private:
     std::vector<int64_t> extents = value.extents;
     if (!content.isWhole()) extents[size_t(content.dimension)] = content.size;
     if (tensor.extents != extents)
-      fail(placeOf(index), "tensor '{}' has extents [{}], but [{}] in graph.mlir; extents are changed by compiling again with --dim", tensor.name,
-           fmt::join(tensor.extents, ", "), fmt::join(extents, ", "));
+      fail(placeOf(index),
+           "tensor '{}' has extents [{}], but [{}] in graph.mlir; extents are changed by compiling "
+           "again with --dim",
+           tensor.name, fmt::join(tensor.extents, ", "), fmt::join(extents, ", "));
     if (tensor.dtype != nameOf(value.dtype))
-      fail(placeOf(index), "tensor '{}' has dtype {}, but {} in graph.mlir; element types are changed by compiling again with --dtype", tensor.name,
-           tensor.dtype, nameOf(value.dtype));
+      fail(placeOf(index),
+           "tensor '{}' has dtype {}, but {} in graph.mlir; element types are changed by compiling "
+           "again with --dtype",
+           tensor.name, tensor.dtype, nameOf(value.dtype));
     if (tensor.axes != value.axes)
-      fail(placeOf(index), "tensor '{}' has axes {}, but {} in graph.mlir", tensor.name, fmt::join(tensor.axes, ","), fmt::join(value.axes, ","));
+      fail(placeOf(index), "tensor '{}' has axes {}, but {} in graph.mlir", tensor.name,
+           fmt::join(tensor.axes, ","), fmt::join(value.axes, ","));
   }
 
   /// A graph's text numbers names that it would have twice: "x_0" is "x" unless there is an x.
   bool isNamed(const GraphValue &value, const std::string &name) const {
     if (value.name == name) return true;
-    const bool isNumbered = value.name.starts_with(name + "_") && value.name.find_first_not_of("0123456789", name.size() + 1) == std::string::npos;
-    return isNumbered && std::ranges::none_of(graph.values, [&](const GraphValue &other) { return other.name == name; });
+    const bool isNumbered =
+        value.name.starts_with(name + "_") &&
+        value.name.find_first_not_of("0123456789", name.size() + 1) == std::string::npos;
+    return isNumbered && std::ranges::none_of(graph.values, [&](const GraphValue &other) {
+             return other.name == name;
+           });
   }
 
   void hold(int index, const Content &content) {
     const PlanTensor &tensor = tensorAt(index);
     checkType(index, content);
-    if (!isNamed(valueAt(content.value), tensor.logical)) fail(placeOf(index), "it is named '{}', but holds {} of graph.mlir", tensor.logical, print(content));
-    if (!tensor.name.starts_with(tensor.logical)) fail(placeOf(index), "its name does not begin with that of '{}' in graph.mlir", tensor.logical);
+    if (!isNamed(valueAt(content.value), tensor.logical))
+      fail(placeOf(index), "it is named '{}', but holds {} of graph.mlir", tensor.logical,
+           print(content));
+    if (!tensor.name.starts_with(tensor.logical))
+      fail(placeOf(index), "its name does not begin with that of '{}' in graph.mlir",
+           tensor.logical);
     holds[size_t(index)] = content;
   }
 
@@ -153,59 +195,81 @@ private:
   void checkGiven() {
     std::vector<std::string> names;
     for (const GraphValue &value : graph.values)
-      if (value.origin == Origin::argument || value.origin == Origin::parameter) names.push_back(value.name);
+      if (value.origin == Origin::argument || value.origin == Origin::parameter)
+        names.push_back(value.name);
     for (size_t index = 0; index < plan.tensors.size(); ++index) {
       const PlanTensor &tensor = plan.tensors[index];
       if (tensor.role != "argument" && tensor.role != "parameter") continue;
       const Origin origin = tensor.role == "argument" ? Origin::argument : Origin::parameter;
-      const auto value = std::ranges::find_if(graph.values, [&](const GraphValue &one) { return one.name == tensor.logical && one.origin == origin; });
+      const auto value = std::ranges::find_if(graph.values, [&](const GraphValue &one) {
+        return one.name == tensor.logical && one.origin == origin;
+      });
       if (value == graph.values.end())
-        fail(placeOf(int(index)), "graph.mlir has no {} '{}'{}", tensor.role, tensor.logical, nearestAndKnown(tensor.logical, names));
+        fail(placeOf(int(index)), "graph.mlir has no {} '{}'{}", tensor.role, tensor.logical,
+             nearestAndKnown(tensor.logical, names));
       hold(int(index), {.value = int(value - graph.values.begin())});
     }
     for (size_t value = 0; value < graph.values.size(); ++value)
-      if (graph.values[value].origin == Origin::argument && std::ranges::find(holds, Content{.value = int(value)}) == holds.end())
+      if (graph.values[value].origin == Origin::argument &&
+          std::ranges::find(holds, Content{.value = int(value)}) == holds.end())
         fail("tensors", "none is the argument '{}' of graph.mlir", graph.values[value].name);
   }
 
   void checkKernel(int index) {
     const PlanKernel &kernel = plan.kernels[size_t(index)];
     const GraphRegion &region = regionOf(index);
-    if (kernel.inputs.size() != region.operands.size() || kernel.outputs.size() != region.results.size())
-      fail(placeOfKernel(index), "kernel '{}' has {} inputs and {} outputs, but {} and {} in graph.mlir", kernel.name, kernel.inputs.size(), kernel.outputs.size(),
-           region.operands.size(), region.results.size());
+    if (kernel.inputs.size() != region.operands.size() ||
+        kernel.outputs.size() != region.results.size())
+      fail(placeOfKernel(index),
+           "kernel '{}' has {} inputs and {} outputs, but {} and {} in graph.mlir", kernel.name,
+           kernel.inputs.size(), kernel.outputs.size(), region.operands.size(),
+           region.results.size());
     for (size_t input = 0; input < kernel.inputs.size(); ++input)
-      read(fmt::format("{}: input {}", placeOfKernel(index), input), kernel.inputs[input], contentOf(index, region.operands[input], region.kernel.inputs[input]));
+      read(fmt::format("{}: input {}", placeOfKernel(index), input), kernel.inputs[input],
+           contentOf(index, region.operands[input], region.kernel.inputs[input]));
     for (size_t output = 0; output < kernel.outputs.size(); ++output) {
-      const Content content = contentOf(index, region.results[output], region.kernel.outputs[output]);
+      const Content content =
+          contentOf(index, region.results[output], region.kernel.outputs[output]);
       const std::string place = fmt::format("{}: output {}", placeOfKernel(index), output);
-      if (kernel.part && content.isWhole()) fail(place, "every part would write {}", print(content));
+      if (kernel.part && content.isWhole())
+        fail(place, "every part would write {}", print(content));
       if (holds[size_t(kernel.outputs[output])].value >= 0)
-        fail(place, "is tensor '{}', which holds {}, but {} in graph.mlir", tensorAt(kernel.outputs[output]).name, print(holds[size_t(kernel.outputs[output])]), print(content));
+        fail(place, "is tensor '{}', which holds {}, but {} in graph.mlir",
+             tensorAt(kernel.outputs[output]).name, print(holds[size_t(kernel.outputs[output])]),
+             print(content));
       hold(kernel.outputs[output], content);
     }
-    if (kernel.knobs.is_object() && kernel.knobs.value("family", nlohmann::json()) == "view") checkView(index);
+    if (kernel.knobs.is_object() && kernel.knobs.value("family", nlohmann::json()) == "view")
+      checkView(index);
   }
 
-  /// A tensor that a kernel reads, or that is returned, holds this: because it was given or written, or since it is part or whole of what was.
+  /// A tensor that a kernel reads, or that is returned, holds this: because it was given or
+  /// written, or since it is part or whole of what was.
   void read(const std::string &place, int tensor, const Content &content) {
     const Content &held = holds[size_t(tensor)];
-    if (held.value >= 0 && held != content) fail(place, "is tensor '{}', which holds {}, but {} in graph.mlir", tensorAt(tensor).name, print(held), print(content));
+    if (held.value >= 0 && held != content)
+      fail(place, "is tensor '{}', which holds {}, but {} in graph.mlir", tensorAt(tensor).name,
+           print(held), print(content));
     if (held.value >= 0) return;
     if (!isAlias(tensor, content))
-      fail(place, "is tensor '{}', but {} in graph.mlir, of which it is neither written nor a view", tensorAt(tensor).name, print(content));
+      fail(place, "is tensor '{}', but {} in graph.mlir, of which it is neither written nor a view",
+           tensorAt(tensor).name, print(content));
     hold(tensor, content);
   }
 
   bool isAlias(int tensor, const Content &content) const {
     if (!content.isWhole()) {
       for (size_t whole = 0; whole < holds.size(); ++whole)
-        if (holds[whole] == Content{.value = content.value} && isPartOf(tensor, int(whole), content)) return true;
+        if (holds[whole] == Content{.value = content.value} &&
+            isPartOf(tensor, int(whole), content))
+          return true;
       return false;
     }
     if (valueAt(content.value).origin == Origin::packed) {
       checkType(tensor, content);
-      const Layout layout{.order = tensorAt(tensor).order, .strides = tensorAt(tensor).strides, .offset = tensorAt(tensor).offset};
+      const Layout layout{.order = tensorAt(tensor).order,
+                          .strides = tensorAt(tensor).strides,
+                          .offset = tensorAt(tensor).offset};
       checkPacked(tensor, content.value, layout);
       return true;
     }
@@ -218,7 +282,9 @@ private:
     int dimension = -1;
     for (size_t part = 0; part < holds.size(); ++part) {
       const Content &content = holds[part];
-      if (content.value != whole.value || content.isWhole() || !isPartOf(int(part), tensor, content)) continue;
+      if (content.value != whole.value || content.isWhole() ||
+          !isPartOf(int(part), tensor, content))
+        continue;
       if (dimension >= 0 && content.dimension != dimension) return false;
       dimension = content.dimension;
       sizes.emplace(content.start, content.size);
@@ -243,28 +309,37 @@ private:
       }
       const auto isThere = [&](size_t part) {
         const PlanTensor &one = plan.tensors[part];
-        return holds[part] == Content{.value = source} && one.buffer == tensorAt(tensor).buffer && one.offset == places[operand].offset &&
-               isSamePlace(one, places[operand].strides);
+        return holds[part] == Content{.value = source} && one.buffer == tensorAt(tensor).buffer &&
+               one.offset == places[operand].offset && isSamePlace(one, places[operand].strides);
       };
       bool isLoaded = false;
-      for (size_t part = 0; part < plan.tensors.size() && !isLoaded; ++part) isLoaded = isThere(part);
+      for (size_t part = 0; part < plan.tensors.size() && !isLoaded; ++part)
+        isLoaded = isThere(part);
       if (!isLoaded)
-        fail(placeOf(tensor), "it is packed of parameters, but '{}' is not loaded where it is read (buffer {}, offset {})", valueAt(source).name,
-             tensorAt(tensor).buffer, places[operand].offset);
+        fail(placeOf(tensor),
+             "it is packed of parameters, but '{}' is not loaded where it is read (buffer {}, "
+             "offset {})",
+             valueAt(source).name, tensorAt(tensor).buffer, places[operand].offset);
     }
   }
 
-  /// Nothing runs: what a view gives lies in the memory of what it is given, at the place that its op says.
+  /// Nothing runs: what a view gives lies in the memory of what it is given, at the place that its
+  /// op says.
   void checkView(int index) const {
     const PlanKernel &kernel = plan.kernels[size_t(index)];
     for (const std::vector<int> *tensors : {&kernel.inputs, &kernel.outputs})
       for (const int tensor : *tensors)
-        if (const int first = kernel.inputs.front(); tensorAt(tensor).buffer != tensorAt(first).buffer)
-          fail(placeOfKernel(index), "a view of '{}', which lies in buffer {}, but '{}' lies in buffer {}", tensorAt(first).name, tensorAt(first).buffer,
-               tensorAt(tensor).name, tensorAt(tensor).buffer);
+        if (const int first = kernel.inputs.front();
+            tensorAt(tensor).buffer != tensorAt(first).buffer)
+          fail(placeOfKernel(index),
+               "a view of '{}', which lies in buffer {}, but '{}' lies in buffer {}",
+               tensorAt(first).name, tensorAt(first).buffer, tensorAt(tensor).name,
+               tensorAt(tensor).buffer);
     const Configuration configuration = configurationOf(plan, kernel, regionOf(index).kernel);
     if (!legality(regionOf(index).kernel, configuration, findDevice(plan.device)).isLegal)
-      fail(placeOfKernel(index), "a view, but '{}' does not lie where these offsets and strides have it", tensorAt(kernel.outputs.front()).name);
+      fail(placeOfKernel(index),
+           "a view, but '{}' does not lie where these offsets and strides have it",
+           tensorAt(kernel.outputs.front()).name);
   }
 
   /// What is returned is a result, or an argument itself, and nothing else is a result.
@@ -281,19 +356,24 @@ private:
           }
       const Content &content = holds[index];
       if (!content.isWhole() || std::ranges::count(graph.returned, content.value) == 0)
-        fail(placeOf(int(index)), "it is a result, but graph.mlir does not return {}", print(content));
-      if (!found.insert(content.value).second) fail(placeOf(int(index)), "'{}' is a result already", valueAt(content.value).name);
+        fail(placeOf(int(index)), "it is a result, but graph.mlir does not return {}",
+             print(content));
+      if (!found.insert(content.value).second)
+        fail(placeOf(int(index)), "'{}' is a result already", valueAt(content.value).name);
     }
     for (const int value : graph.returned)
-      if (valueAt(value).origin == Origin::computed && !found.contains(value)) fail("tensors", "none is the result '{}' of graph.mlir", valueAt(value).name);
+      if (valueAt(value).origin == Origin::computed && !found.contains(value))
+        fail("tensors", "none is the result '{}' of graph.mlir", valueAt(value).name);
   }
 
   /// A transpose may stand where its value is made or where it is read.
   void checkEntryPoints() const {
     for (const auto &[name, kernels] : plan.entryPoints)
       for (const int kernel : kernels)
-        if (const GraphRegion &region = regionOf(kernel); !region.isTranspose && !region.entryPoint.empty() && region.entryPoint != name)
-          fail("entryPoints." + name, "kernel {} ({}) belongs to {} in graph.mlir", kernel, plan.kernels[size_t(kernel)].name, region.entryPoint);
+        if (const GraphRegion &region = regionOf(kernel);
+            !region.isTranspose && !region.entryPoint.empty() && region.entryPoint != name)
+          fail("entryPoints." + name, "kernel {} ({}) belongs to {} in graph.mlir", kernel,
+               plan.kernels[size_t(kernel)].name, region.entryPoint);
   }
 
   const Plan &plan;
@@ -308,9 +388,11 @@ private:
 std::vector<size_t> regionsOf(const Plan &plan, size_t inGraph, const std::string &where) {
   std::set<size_t> named;
   for (const PlanKernel &kernel : plan.kernels)
-    if (kernel.part && kernel.part->region >= 0 && size_t(kernel.part->region) < inGraph) named.insert(size_t(kernel.part->region));
+    if (kernel.part && kernel.part->region >= 0 && size_t(kernel.part->region) < inGraph)
+      named.insert(size_t(kernel.part->region));
     else if (kernel.part)
-      throw Error::badInput("{}: kernel '{}' is part of kernel {}, and graph.mlir holds {}", where, kernel.name, kernel.part->region, inGraph);
+      throw Error::badInput("{}: kernel '{}' is part of kernel {}, and graph.mlir holds {}", where,
+                            kernel.name, kernel.part->region, inGraph);
   std::vector<size_t> regions;
   size_t next = 0;
   for (const PlanKernel &kernel : plan.kernels) {
@@ -319,10 +401,13 @@ std::vector<size_t> regionsOf(const Plan &plan, size_t inGraph, const std::strin
   }
   while (named.contains(next)) ++next;
   if (next != inGraph)
-    throw Error::badInput("{}: graph.mlir holds {} kernels, plan.json {}", where, inGraph, plan.kernels.size());
+    throw Error::badInput("{}: graph.mlir holds {} kernels, plan.json {}", where, inGraph,
+                          plan.kernels.size());
   return regions;
 }
 
-void checkWiring(const Plan &plan, const GraphWiring &graph, const std::string &where) { WiringChecker(plan, graph, where).run(); }
+void checkWiring(const Plan &plan, const GraphWiring &graph, const std::string &where) {
+  WiringChecker(plan, graph, where).run();
+}
 
 }  // namespace weft::driver

@@ -1,8 +1,10 @@
-// A plan's kernels, tensors and entry points held to the values of its graph: each kernel reads and writes what its region does, parameters,
-// arguments and results are those of the same name, parts cover their axis once, packed parameters lie where their whole is read, and
-// entry points are those of the graph. No MLIR: SelectedGraph.h makes the wiring of a graph.
+// A plan's kernels, tensors and entry points held to the values of its graph: each kernel reads and
+// writes what its region does, parameters, arguments and results are those of the same name, parts
+// cover their axis once, packed parameters lie where their whole is read, and entry points are
+// those of the graph. No MLIR: SelectedGraph.h makes the wiring of a graph.
 //
-// Invariant: a plan that passes computes what its graph says, whatever tensors were exchanged in it, if every kernel computes its region.
+// Invariant: a plan that passes computes what its graph says, whatever tensors were exchanged in
+// it, if every kernel computes its region.
 #pragma once
 
 #include "kernel/Kernel.h"
@@ -13,7 +15,8 @@
 
 namespace weft::driver {
 
-/// A value of a graph. Transposes are seen through: a value that was copied into another layout is the same value.
+/// A value of a graph. Transposes are seen through: a value that was copied into another layout is
+/// the same value.
 struct GraphValue {
   enum class Origin { argument, parameter, packed, computed };
   std::string name;
@@ -21,10 +24,12 @@ struct GraphValue {
   DType dtype = DType::f32;
   std::vector<std::string> axes;
   std::vector<int64_t> extents;
-  int packing = -1;  ///< of a packed value: the region of GraphWiring::packings that makes it at load
+  int packing =
+      -1;  ///< of a packed value: the region of GraphWiring::packings that makes it at load
 };
 
-/// A kernel of the graph; operands and results are values, in the order of Kernel::inputs and outputs.
+/// A kernel of the graph; operands and results are values, in the order of Kernel::inputs and
+/// outputs.
 struct GraphRegion {
   Kernel kernel;
   std::vector<int> operands, results;
@@ -39,11 +44,13 @@ struct GraphWiring {
   std::vector<int> returned;          ///< values
 };
 
-/// The graph's region of every kernel of the plan: parts name theirs, the others take those that are left, in order. Throws
-/// Error(badInput) naming `where` and the kernel without a region, or where the numbers of kernels differ.
+/// The graph's region of every kernel of the plan: parts name theirs, the others take those that
+/// are left, in order. Throws Error(badInput) naming `where` and the kernel without a region, or
+/// where the numbers of kernels differ.
 std::vector<size_t> regionsOf(const runtime::Plan &plan, size_t inGraph, const std::string &where);
 
-/// Throws Error(badInput) naming `where`, the kernel or the tensor, and what the graph has instead. Call it after runtime::verify.
+/// Throws Error(badInput) naming `where`, the kernel or the tensor, and what the graph has instead.
+/// Call it after runtime::verify.
 void checkWiring(const runtime::Plan &plan, const GraphWiring &graph, const std::string &where);
 
 }  // namespace weft::driver

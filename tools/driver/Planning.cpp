@@ -15,17 +15,20 @@ namespace {
 void noteUnmeasured(const select::Statistics &statistics, std::vector<std::string> &notes) {
   if (statistics.measured == 0) return;
   if (statistics.unmeasuredKernels > 0)
-    notes.push_back(fmt::format("{} of {} candidate kernels have no measured time and were priced by the model", statistics.unmeasuredKernels,
-                                statistics.kernels));
+    notes.push_back(
+        fmt::format("{} of {} candidate kernels have no measured time and were priced by the model",
+                    statistics.unmeasuredKernels, statistics.kernels));
   notes.insert(notes.end(), statistics.notes.begin(), statistics.notes.end());
 }
 
 }  // namespace
 
-PlannedKernels planOf(const Compilation &compilation, const SelectedVariant &variant, const select::Plan &path, int count, bool branches) {
+PlannedKernels planOf(const Compilation &compilation, const SelectedVariant &variant,
+                      const select::Plan &path, int count, bool branches) {
   const select::Selection &selection = variant.selection;
   const Parts parts{.count = count, .prices = &compilation.costModel(), .branches = branches};
-  PlannedKernels planned = buildPlan(selection.problem(), path, compilation.costModel().device(), compilation.choiceFlags().free, &parts);
+  PlannedKernels planned = buildPlan(selection.problem(), path, compilation.costModel().device(),
+                                     compilation.choiceFlags().free, &parts);
   const models::Description &description = compilation.description();
   runtime::Plan &plan = planned.plan;
   plan.model = description.name;
@@ -41,21 +44,25 @@ PlannedKernels planOf(const Compilation &compilation, const SelectedVariant &var
 }
 
 PlannedKernels chosenPlan(const Compilation &compilation, const Selected &selected) {
-  PlannedKernels planned = planOf(compilation, selected.best(), selected.path(), selected.parts, selected.branches);
+  PlannedKernels planned =
+      planOf(compilation, selected.best(), selected.path(), selected.parts, selected.branches);
   planned.plan.lowerBoundSeconds = selected.lowerBound;
   checkHonoured(planned.plan, selected.asked);
-  if (const std::string line = memoryLine(selected); !line.empty()) planned.plan.notes.push_back(line);
+  if (const std::string line = memoryLine(selected); !line.empty())
+    planned.plan.notes.push_back(line);
   return planned;
 }
 
 std::string memoryLine(const Selected &selected) {
   const std::vector<std::string> &cuts = selected.memoryCuts;
   if (cuts.empty()) return "";
-  return fmt::format("the search reached its memory (--search-memory) and ended with the best plan found: {}{}", cuts.front(),
-                     cuts.size() > 1 ? fmt::format("; and {} more cuts", cuts.size() - 1) : "");
+  return fmt::format(
+      "the search reached its memory (--search-memory) and ended with the best plan found: {}{}",
+      cuts.front(), cuts.size() > 1 ? fmt::format("; and {} more cuts", cuts.size() - 1) : "");
 }
 
-double secondsOf(const Selected &selected, const SelectedVariant &variant, const runtime::Plan &plan) {
+double secondsOf(const Selected &selected, const SelectedVariant &variant,
+                 const runtime::Plan &plan) {
   if (&variant == &selected.best()) return plan.predictedSeconds;
   return variant.fitted ? variant.fitted->seconds : variant.selection.best().seconds;
 }

@@ -31,14 +31,19 @@ std::unique_ptr<CostModel> costModelOf(const TargetFlags &target) {
   const Device &device = target.device();
   if (target.profile == "none") return analyticCostModel(device);
   if (!target.profile.empty())
-    return measuredCostModel(device, runtime::readProfile(target.profile), "profile " + target.profile, target.strict);
+    return measuredCostModel(device, runtime::readProfile(target.profile),
+                             "profile " + target.profile, target.strict);
   const auto modelled = [&](const std::string &what) {
     if (target.strict)
-      throw Error::strictMiss("no profile of {} ships, and --strict forbids modelled times: measure one (weft profile), or ask for the model "
-                              "(--profile none)", what);
+      throw Error::strictMiss(
+          "no profile of {} ships, and --strict forbids modelled times: measure one (weft "
+          "profile), or ask for the model "
+          "(--profile none)",
+          what);
     return analyticCostModel(device);
   };
-  if (!target.target.empty() && target.target != device.architecture) return modelled(device.name + " as " + target.target);
+  if (!target.target.empty() && target.target != device.architecture)
+    return modelled(device.name + " as " + target.target);
   Profile shipped = shippedProfile(device.name);
   if (shipped.kernels.empty()) return modelled(device.name);
   return measuredCostModel(device, std::move(shipped), "shipped profile", target.strict);
@@ -46,9 +51,12 @@ std::unique_ptr<CostModel> costModelOf(const TargetFlags &target) {
 
 std::string sourceOfPrices(const TargetFlags &target, const CostModel &prices) {
   runtime::Sha256 key;
-  key.updateField(prices.description()).updateField(target.strict ? "strict" : "").updateField(target.noLibrary ? "no library" : "");
+  key.updateField(prices.description())
+      .updateField(target.strict ? "strict" : "")
+      .updateField(target.noLibrary ? "no library" : "");
   for (const std::string &file : {target.profile, target.deviceName})
-    if (std::error_code none; std::filesystem::is_regular_file(file, none)) key.updateField(runtime::readFile(file));
+    if (std::error_code none; std::filesystem::is_regular_file(file, none))
+      key.updateField(runtime::readFile(file));
     else key.updateField(file);
   return key.finish();
 }
@@ -58,7 +66,9 @@ std::string keyOfPrices(const TargetFlags &target, const CostModel &prices) {
   key.updateField(sourceOfPrices(target, prices));
   std::error_code none;
   const std::filesystem::path program = "/proc/self/exe";
-  key.updateField(fmt::format("{} {}", std::filesystem::file_size(program, none), std::filesystem::last_write_time(program, none).time_since_epoch().count()));
+  key.updateField(
+      fmt::format("{} {}", std::filesystem::file_size(program, none),
+                  std::filesystem::last_write_time(program, none).time_since_epoch().count()));
   return key.finish();
 }
 

@@ -13,22 +13,27 @@ namespace {
 using Pairs = std::vector<std::pair<double, double>>;
 using PairsByKernel = std::map<std::string, Pairs>;
 
-/// The fastest measured row of the library among those of one product's strides; nothing if there is none.
+/// The fastest measured row of the library among those of one product's strides; nothing if there
+/// is none.
 std::optional<double> fastest(const ProfileKernel &kernel, const std::string &prefix) {
   std::optional<double> best;
-  for (auto row = kernel.rows.lower_bound(prefix); row != kernel.rows.end() && row->first.starts_with(prefix); ++row)
-    if (row->second.status == RowStatus::measured && (!best || row->second.seconds < *best)) best = row->second.seconds;
+  for (auto row = kernel.rows.lower_bound(prefix);
+       row != kernel.rows.end() && row->first.starts_with(prefix); ++row)
+    if (row->second.status == RowStatus::measured && (!best || row->second.seconds < *best))
+      best = row->second.seconds;
   return best;
 }
 
-std::map<std::string, PairsByKernel> pairsByFamily(const ProfileSpace &space, const Profile &profile) {
+std::map<std::string, PairsByKernel> pairsByFamily(const ProfileSpace &space,
+                                                   const Profile &profile) {
   std::map<std::string, PairsByKernel> families;
   for (const ProfileItem &item : space.items) {
     const auto kernel = profile.kernels.find(item.subject);
     if (kernel == profile.kernels.end()) continue;
     const auto row = kernel->second.rows.find(item.line);
     if (row == kernel->second.rows.end() || row->second.status != RowStatus::measured) continue;
-    families[std::string(splitLine(item.line).family)][item.subject].emplace_back(item.modelled, row->second.seconds);
+    families[std::string(splitLine(item.line).family)][item.subject].emplace_back(
+        item.modelled, row->second.seconds);
   }
   for (const ProfileProduct &product : space.products) {
     const auto kernel = profile.kernels.find(product.subject);
@@ -55,9 +60,13 @@ FamilyCorrelation correlate(const std::string &family, const PairsByKernel &kern
   return result;
 }
 
-std::string printCorrelation(const std::optional<double> &value) { return value ? fmt::format("{:.3f}", *value) : "-"; }
+std::string printCorrelation(const std::optional<double> &value) {
+  return value ? fmt::format("{:.3f}", *value) : "-";
+}
 
-nlohmann::json orNull(const std::optional<double> &value) { return value ? nlohmann::json(*value) : nlohmann::json(); }
+nlohmann::json orNull(const std::optional<double> &value) {
+  return value ? nlohmann::json(*value) : nlohmann::json();
+}
 
 }  // namespace
 
@@ -66,7 +75,8 @@ ProfileReport reportOf(const ProfileSpace &space, const Profile &profile) {
   PairsByKernel all;
   for (const auto &[family, kernels] : pairsByFamily(space, profile)) {
     report.families.push_back(correlate(family, kernels));
-    for (const auto &[kernel, pairs] : kernels) all[kernel].insert(all[kernel].end(), pairs.begin(), pairs.end());
+    for (const auto &[kernel, pairs] : kernels)
+      all[kernel].insert(all[kernel].end(), pairs.begin(), pairs.end());
   }
   report.families.push_back(correlate("all", all));
   std::set<std::string> subjects;
@@ -80,35 +90,60 @@ ProfileReport reportOf(const ProfileSpace &space, const Profile &profile) {
 }
 
 std::string print(const ProfileReport &report) {
-  Table table({{"rank correlation of model and measurement", Table::Align::left}, {"rows", Table::Align::right},
-               {"overall", Table::Align::right}, {"within a kernel", Table::Align::right}});
+  Table table({{"rank correlation of model and measurement", Table::Align::left},
+               {"rows", Table::Align::right},
+               {"overall", Table::Align::right},
+               {"within a kernel", Table::Align::right}});
   for (const FamilyCorrelation &family : report.families)
-    table.addRow({family.family, formatCount(int64_t(family.rows)), printCorrelation(family.overall), printCorrelation(family.perKernel)});
+    table.addRow({family.family, formatCount(int64_t(family.rows)),
+                  printCorrelation(family.overall), printCorrelation(family.perKernel)});
   std::string text = table.print();
-  for (const auto &[reason, rows] : report.failures) text += fmt::format("failed, {} rows: {}\n", rows, reason);
+  for (const auto &[reason, rows] : report.failures)
+    text += fmt::format("failed, {} rows: {}\n", rows, reason);
   return text;
 }
 
 nlohmann::json toJson(const ProfileSpace &space) {
   nlohmann::json kernels = nlohmann::json::array();
   for (const ProfileKernelSpace &kernel : space.kernels)
-    kernels.push_back({{"kernel", kernel.name}, {"legal", kernel.legal}, {"layoutCombinations", kernel.combinations},
-                       {"layouts", kernel.layouts}, {"transposes", kernel.pairs}, {"configurations", kernel.configurations}});
-  return {{"kernels", kernels}, {"configurations", space.items.size()}, {"duplicates", space.duplicates}, {"products", space.products.size()},
-          {"layoutFactor", space.options.layoutFactor}, {"mostLayouts", space.options.mostLayouts},
-          {"knobFactor", space.options.knobFactor}, {"mostKnobs", space.options.mostKnobs}};
+    kernels.push_back({{"kernel", kernel.name},
+                       {"legal", kernel.legal},
+                       {"layoutCombinations", kernel.combinations},
+                       {"layouts", kernel.layouts},
+                       {"transposes", kernel.pairs},
+                       {"configurations", kernel.configurations}});
+  return {{"kernels", kernels},
+          {"configurations", space.items.size()},
+          {"duplicates", space.duplicates},
+          {"products", space.products.size()},
+          {"layoutFactor", space.options.layoutFactor},
+          {"mostLayouts", space.options.mostLayouts},
+          {"knobFactor", space.options.knobFactor},
+          {"mostKnobs", space.options.mostKnobs}};
 }
 
-nlohmann::json toJson(const ProfileOutcome &outcome, const ProfileReport &report, const std::string &store) {
+nlohmann::json toJson(const ProfileOutcome &outcome, const ProfileReport &report,
+                      const std::string &store) {
   nlohmann::json families = nlohmann::json::array();
   for (const FamilyCorrelation &family : report.families)
-    families.push_back({{"family", family.family}, {"rows", family.rows}, {"overall", orNull(family.overall)},
+    families.push_back({{"family", family.family},
+                        {"rows", family.rows},
+                        {"overall", orNull(family.overall)},
                         {"withinKernel", orNull(family.perKernel)}});
   const char *ends[] = {"finished", "budget", "interrupted"};
-  return {{"store", store}, {"measured", outcome.progress.measured}, {"slow", outcome.progress.slow}, {"failed", outcome.progress.failed},
-          {"seconds", outcome.progress.seconds}, {"skipped", outcome.skipped}, {"left", outcome.progress.total - outcome.progress.done},
-          {"end", ends[int(outcome.end)]}, {"rowsOfGpu", outcome.rowsOfGpu}, {"lostGpus", outcome.lostGpus}, {"protocol", outcome.protocol},
-          {"rankCorrelation", families}, {"failures", report.failures}};
+  return {{"store", store},
+          {"measured", outcome.progress.measured},
+          {"slow", outcome.progress.slow},
+          {"failed", outcome.progress.failed},
+          {"seconds", outcome.progress.seconds},
+          {"skipped", outcome.skipped},
+          {"left", outcome.progress.total - outcome.progress.done},
+          {"end", ends[int(outcome.end)]},
+          {"rowsOfGpu", outcome.rowsOfGpu},
+          {"lostGpus", outcome.lostGpus},
+          {"protocol", outcome.protocol},
+          {"rankCorrelation", families},
+          {"failures", report.failures}};
 }
 
 }  // namespace weft::driver

@@ -13,7 +13,8 @@ struct FamilyCorrelation {
   std::string family;
   size_t rows = 0;
   std::optional<double> overall;    ///< over all rows
-  std::optional<double> perKernel;  ///< mean over kernels of the correlation among a kernel's rows: what pruning relies on
+  std::optional<double> perKernel;  ///< mean over kernels of the correlation among a kernel's rows:
+                                    ///< what pruning relies on
 };
 
 struct ProfileReport {
@@ -21,11 +22,13 @@ struct ProfileReport {
   std::map<std::string, size_t> failures;   ///< reason -> rows
 };
 
-/// Over the space's items that the profile has rows for, and the fastest candidate of every product.
+/// Over the space's items that the profile has rows for, and the fastest candidate of every
+/// product.
 ProfileReport reportOf(const ProfileSpace &space, const Profile &profile);
 std::string print(const ProfileReport &report);
 
 nlohmann::json toJson(const ProfileSpace &space);
-nlohmann::json toJson(const ProfileOutcome &outcome, const ProfileReport &report, const std::string &store);
+nlohmann::json toJson(const ProfileOutcome &outcome, const ProfileReport &report,
+                      const std::string &store);
 
 }  // namespace weft::driver

@@ -1,4 +1,5 @@
-// Threads of a profile run: one builds, one a GPU measures, this one keeps the store. They meet in two queues.
+// Threads of a profile run: one builds, one a GPU measures, this one keeps the store. They meet in
+// two queues.
 #include "tools/driver/ProfileRun.h"
 
 #include "codegen/Emit.h"
@@ -26,15 +27,15 @@ using runtime::StoredRow;
 
 /// Configurations of one kernel that are measured against each other.
 constexpr size_t groupSize = 16;
-/// Configurations that are built at once; the first lot is small, so that the GPU starts soon. A lot ends with its slowest kernel, so
-/// every worker gets so many that this does not matter.
+/// Configurations that are built at once; the first lot is small, so that the GPU starts soon. A
+/// lot ends with its slowest kernel, so every worker gets so many that this does not matter.
 constexpr size_t firstLot = 64, lotSize = 256, lotOfWorker = 16;
 /// Built groups that may wait for a GPU: text and cubins are kept in memory.
 constexpr size_t mostWaiting = 256;
 
 /// Work of a GPU: items of one kernel, or one product.
 struct Work {
-  std::vector<size_t> items;    ///< indices into the space's items, as the group's kernels
+  std::vector<size_t> items;  ///< indices into the space's items, as the group's kernels
   std::vector<std::string> sources;
   size_t product = SIZE_MAX;
   runtime::MeasureGroup group;
@@ -53,7 +54,8 @@ struct Lot {
   std::vector<size_t> items;  ///< as `requests` and `emitted`
   std::vector<runtime::BuildRequest> requests;
   std::vector<codegen::EmittedKernel> emitted;
-  std::vector<std::pair<size_t, std::string>> failures;  ///< items that could not be emitted or built, and why
+  std::vector<std::pair<size_t, std::string>>
+      failures;  ///< items that could not be emitted or built, and why
 };
 
 std::string oneLine(const std::string &text) {
@@ -62,18 +64,29 @@ std::string oneLine(const std::string &text) {
   return line;
 }
 
-runtime::KernelJob jobOf(const Kernel &kernel, const Configuration &configuration, const codegen::EmittedKernel &emitted, const std::string &cubin) {
-  runtime::KernelJob job{.cubin = cubin, .entry = emitted.entry, .grid = emitted.launch.grid, .block = emitted.launch.block,
-                         .sharedBytes = emitted.launch.sharedBytes, .arguments = {}, .inputBytes = {}, .outputBytes = {}, .zeroInputs = {}};
+runtime::KernelJob jobOf(const Kernel &kernel, const Configuration &configuration,
+                         const codegen::EmittedKernel &emitted, const std::string &cubin) {
+  runtime::KernelJob job{.cubin = cubin,
+                         .entry = emitted.entry,
+                         .grid = emitted.launch.grid,
+                         .block = emitted.launch.block,
+                         .sharedBytes = emitted.launch.sharedBytes,
+                         .arguments = {},
+                         .inputBytes = {},
+                         .outputBytes = {},
+                         .zeroInputs = {}};
   for (const codegen::Parameter &parameter : emitted.parameters)
-    job.arguments.push_back({.kind = std::string(nameOf(parameter.kind)), .index = parameter.index, .map = parameter.map});
+    job.arguments.push_back({.kind = std::string(nameOf(parameter.kind)),
+                             .index = parameter.index,
+                             .map = parameter.map});
   for (size_t i = 0; i < kernel.inputs.size(); ++i) {
     job.inputBytes.push_back(spanBytes(kernel, kernel.inputs[i], configuration.inputs[i]));
     const DType type = kernel.values[size_t(kernel.inputs[i])].dtype;
     if (type == DType::i32 || type == DType::i1) job.zeroInputs.push_back(int(i));
     job.readsFloat8 = job.readsFloat8 || isFloat8(type);
   }
-  for (size_t i = 0; i < kernel.outputs.size(); ++i) job.outputBytes.push_back(spanBytes(kernel, kernel.outputs[i], configuration.outputs[i]));
+  for (size_t i = 0; i < kernel.outputs.size(); ++i)
+    job.outputBytes.push_back(spanBytes(kernel, kernel.outputs[i], configuration.outputs[i]));
   return job;
 }
 
@@ -91,7 +104,8 @@ public:
       const StopOnExit stopOnExit{*this};
       measuring = options.gpus;
       outcome.rowsOfGpu.resize(size_t(options.gpus));
-      for (int gpu = 0; gpu < options.gpus; ++gpu) threads.emplace_back([this, gpu] { measureThread(gpu); });
+      for (int gpu = 0; gpu < options.gpus; ++gpu)
+        threads.emplace_back([this, gpu] { measureThread(gpu); });
       threads.emplace_back([this] { buildThread(); });
       collect();
     } catch (...) {
@@ -100,9 +114,12 @@ public:
     }
     commitAll();
     outcome.progress.seconds = elapsed();
-    if (outcome.progress.measured + outcome.progress.slow + outcome.progress.failed == 0 && !outcome.lostGpus.empty()) throw *lostError;
+    if (outcome.progress.measured + outcome.progress.slow + outcome.progress.failed == 0 &&
+        !outcome.lostGpus.empty())
+      throw *lostError;
     if (outcome.lostGpus.size() == size_t(options.gpus) && outcome.end == ProfileEnd::finished)
-      throw Error(lostError->kind, fmt::format("{}; {} rows that were measured before are kept", lostError->what(), outcome.progress.measured));
+      throw Error(lostError->kind, fmt::format("{}; {} rows that were measured before are kept",
+                                               lostError->what(), outcome.progress.measured));
     return std::move(outcome);
   }
 
@@ -124,33 +141,44 @@ private:
       const ProfileItem &item = space.items[i];
       const auto kernel = have.kernels.find(item.subject);
       if (kernel != have.kernels.end())
-        if (const auto row = kernel->second.rows.find(item.line); row != kernel->second.rows.end() && isCurrent(row->second, item.line) &&
-                                                                  !((item.again || (options.again && isNearBest(row->second, kernel->second))) && isOfOlderText(item, row->second)))
+        if (const auto row = kernel->second.rows.find(item.line);
+            row != kernel->second.rows.end() && isCurrent(row->second, item.line) &&
+            !((item.again || (options.again && isNearBest(row->second, kernel->second))) &&
+              isOfOlderText(item, row->second)))
           continue;
       pendingItems.push_back(i);
     }
     for (size_t i = 0; i < space.products.size(); ++i) {
       const auto kernel = have.kernels.find(space.products[i].subject);
-      const std::string prefix = fmt::format("{} {}", familyOf(LibraryKnobs{}), space.products[i].place);
-      const auto row = kernel == have.kernels.end() ? std::map<std::string, ProfileRow, std::less<>>::const_iterator()
-                                                    : kernel->second.rows.lower_bound(prefix);
+      const std::string prefix =
+          fmt::format("{} {}", familyOf(LibraryKnobs{}), space.products[i].place);
+      const auto row = kernel == have.kernels.end()
+                           ? std::map<std::string, ProfileRow, std::less<>>::const_iterator()
+                           : kernel->second.rows.lower_bound(prefix);
       const bool isMeasured = kernel != have.kernels.end() && row != kernel->second.rows.end() &&
-                              (row->first == prefix || row->first.starts_with(prefix + " ")) && isCurrent(row->second, row->first);
+                              (row->first == prefix || row->first.starts_with(prefix + " ")) &&
+                              isCurrent(row->second, row->first);
       if (!isMeasured) pendingProducts.push_back(i);
     }
-    outcome.skipped = space.items.size() + space.products.size() - pendingItems.size() - pendingProducts.size();
+    outcome.skipped =
+        space.items.size() + space.products.size() - pendingItems.size() - pendingProducts.size();
   }
 
   /// What was much slower than another configuration will not be the best by a change of text.
   static bool isNearBest(const ProfileRow &row, const ProfileKernel &kernel) {
     constexpr double near = 1.2;
     if (row.status != RowStatus::measured) return false;
-    return std::ranges::none_of(kernel.rows, [&](const auto &other) { return other.second.status == RowStatus::measured && row.seconds > near * other.second.seconds; });
+    return std::ranges::none_of(kernel.rows, [&](const auto &other) {
+      return other.second.status == RowStatus::measured &&
+             row.seconds > near * other.second.seconds;
+    });
   }
 
   bool isOfOlderText(const ProfileItem &item, const ProfileRow &row) const {
     try {
-      return row.source != sourceHash(codegen::emit(space.kernels[item.kernel].kernel, item.configuration, options.architecture).text);
+      return row.source != sourceHash(codegen::emit(space.kernels[item.kernel].kernel,
+                                                    item.configuration, options.architecture)
+                                          .text);
     } catch (const Error &) {
       return true;  // it is said again why it cannot be emitted
     }
@@ -163,16 +191,19 @@ private:
     changed.notify_all();
   }
 
-  // --- building -------------------------------------------------------------------------------------------------------
+  // --- building
+  // -----------------------------------------------------------------------------------------------
   /// While compilers work on one lot, the next one is emitted.
   void buildThread() {
     const size_t nextLots = std::max(lotSize, lotOfWorker * size_t(runtime::workerCount()));
     size_t begin = 0;
     const auto emitNext = [&](size_t most) {
       const size_t end = std::min(pendingItems.size(), begin + most);
-      std::vector<size_t> items(pendingItems.begin() + ptrdiff_t(begin), pendingItems.begin() + ptrdiff_t(end));
+      std::vector<size_t> items(pendingItems.begin() + ptrdiff_t(begin),
+                                pendingItems.begin() + ptrdiff_t(end));
       begin = end;
-      return std::async(std::launch::async, [this, items = std::move(items)] { return emitLot(items); });
+      return std::async(std::launch::async,
+                        [this, items = std::move(items)] { return emitLot(items); });
     };
     std::future<Lot> next = emitNext(firstLot);
     try {
@@ -202,13 +233,17 @@ private:
       if (cancelled) break;
       const ProfileItem &item = space.items[i];
       try {
-        lot.emitted.push_back(codegen::emit(space.kernels[item.kernel].kernel, item.configuration, options.architecture));
+        lot.emitted.push_back(codegen::emit(space.kernels[item.kernel].kernel, item.configuration,
+                                            options.architecture));
       } catch (const Error &error) {
         lot.failures.emplace_back(i, std::string("emit: ") + error.what());
         continue;
       }
-      lot.requests.push_back({.name = space.kernels[item.kernel].name, .text = lot.emitted.back().text, .entry = lot.emitted.back().entry,
-                              .architecture = options.architecture, .extraFlags = {}});
+      lot.requests.push_back({.name = space.kernels[item.kernel].name,
+                              .text = lot.emitted.back().text,
+                              .entry = lot.emitted.back().entry,
+                              .architecture = options.architecture,
+                              .extraFlags = {}});
       lot.items.push_back(i);
     }
     return lot;
@@ -217,7 +252,7 @@ private:
   void buildLot(Lot lot) {
     const std::vector<runtime::BuildResult> results = options.build(lot.requests, cancelled);
     if (cancelled || isInterrupted()) return;  // what has no cubin now is no fault of the kernels
-    std::map<size_t, Work> open;  // by kernel
+    std::map<size_t, Work> open;               // by kernel
     for (size_t r = 0; r < results.size(); ++r) {
       const size_t kernel = space.items[lot.items[r]].kernel;
       if (!results[r].error.empty()) {
@@ -227,7 +262,9 @@ private:
       Work &work = open[kernel];
       work.items.push_back(lot.items[r]);
       work.sources.push_back(sourceHash(lot.requests[r].text));
-      work.group.kernels.push_back(jobOf(space.kernels[kernel].kernel, space.items[lot.items[r]].configuration, lot.emitted[r], results[r].cubin));
+      work.group.kernels.push_back(jobOf(space.kernels[kernel].kernel,
+                                         space.items[lot.items[r]].configuration, lot.emitted[r],
+                                         results[r].cubin));
       if (work.items.size() == groupSize) {
         offer(std::move(work));
         open.erase(kernel);
@@ -246,19 +283,24 @@ private:
   void offerFailures(const std::vector<std::pair<size_t, std::string>> &failures) {
     const std::lock_guard lock(mutex);
     for (const auto &[item, reason] : failures) {
-      Done result{.work = {.items = {item}, .sources = {"-"}, .group = {}}, .reply = {}, .protocol = "built, not run"};
-      result.reply.results.push_back({.job = 0, .knobs = {}, .status = RowStatus::failed, .reason = oneLine(reason)});
+      Done result{.work = {.items = {item}, .sources = {"-"}, .group = {}},
+                  .reply = {},
+                  .protocol = "built, not run"};
+      result.reply.results.push_back(
+          {.job = 0, .knobs = {}, .status = RowStatus::failed, .reason = oneLine(reason)});
       finished.push_back(std::move(result));
     }
     changed.notify_all();
   }
 
-  // --- measuring ------------------------------------------------------------------------------------------------------
+  // --- measuring
+  // -----------------------------------------------------------------------------------------------
   void measureThread(int gpu) {
     try {
       const std::unique_ptr<runtime::Measurer> measurer = options.startMeasurer(gpu, cancelled);
       const runtime::MeasureGreeting &hello = measurer->greeting();
-      const std::string protocol = fmt::format("{}, {}, {}, at the start {}", hello.protocol, hello.gpu, hello.driver, hello.clocks);
+      const std::string protocol = fmt::format("{}, {}, {}, at the start {}", hello.protocol,
+                                               hello.gpu, hello.driver, hello.clocks);
       {
         const std::lock_guard lock(mutex);
         if (outcome.protocol.empty()) outcome.protocol = protocol;
@@ -272,8 +314,12 @@ private:
         MeasureReply reply = measurer->measure(work->group);
         const std::lock_guard lock(mutex);
         double &best = bestFirstRun[subject];
-        if (reply.bestFirstRun > 0 && (!(best > 0) || reply.bestFirstRun < best)) best = reply.bestFirstRun;
-        finished.push_back({.work = std::move(*work), .reply = std::move(reply), .protocol = protocol, .gpu = gpu});
+        if (reply.bestFirstRun > 0 && (!(best > 0) || reply.bestFirstRun < best))
+          best = reply.bestFirstRun;
+        finished.push_back({.work = std::move(*work),
+                            .reply = std::move(reply),
+                            .protocol = protocol,
+                            .gpu = gpu});
         --inFlight;
         changed.notify_all();
       }
@@ -294,14 +340,18 @@ private:
   }
 
   std::string subjectOf(const Work &work) const {
-    return work.product == SIZE_MAX ? space.items[work.items[0]].subject : space.products[work.product].subject;
+    return work.product == SIZE_MAX ? space.items[work.items[0]].subject
+                                    : space.products[work.product].subject;
   }
 
-  /// Kernels and products in turn while there are both; products alone while the first kernels are built.
+  /// Kernels and products in turn while there are both; products alone while the first kernels are
+  /// built.
   std::optional<Work> next() {
     std::unique_lock lock(mutex);
     held.erase(std::this_thread::get_id());
-    changed.wait(lock, [&] { return stopping || !waiting.empty() || nextProduct < pendingProducts.size() || !building; });
+    changed.wait(lock, [&] {
+      return stopping || !waiting.empty() || nextProduct < pendingProducts.size() || !building;
+    });
     if (stopping) return std::nullopt;
     const bool hasProduct = nextProduct < pendingProducts.size();
     if (waiting.empty() && !hasProduct) return std::nullopt;
@@ -321,7 +371,8 @@ private:
     return work;
   }
 
-  // --- keeping --------------------------------------------------------------------------------------------------------
+  // --- keeping
+  // -----------------------------------------------------------------------------------------------
   bool isInterrupted() const { return options.interrupted && options.interrupted->load(); }
 
   void collect() {
@@ -333,7 +384,9 @@ private:
         std::unique_lock lock(mutex);
         changed.wait_for(lock, std::chrono::milliseconds(200), [&] { return !finished.empty(); });
         batch.swap(finished);
-        isOver = batch.empty() && (measuring == 0 || (!building && waiting.empty() && nextProduct == pendingProducts.size() && inFlight == 0));
+        isOver = batch.empty() &&
+                 (measuring == 0 || (!building && waiting.empty() &&
+                                     nextProduct == pendingProducts.size() && inFlight == 0));
       }
       for (Done &done : batch) take(done);
       if (Clock::now() - lastCommit > std::chrono::seconds(1)) {
@@ -354,7 +407,9 @@ private:
   }
 
   void take(Done &done) {
-    outcome.progress.done += done.work.product == SIZE_MAX ? done.reply.results.size() : 1;  // a cancelled group has fewer results
+    outcome.progress.done += done.work.product == SIZE_MAX
+                                 ? done.reply.results.size()
+                                 : 1;  // a cancelled group has fewer results
     if (done.gpu >= 0) outcome.rowsOfGpu[size_t(done.gpu)] += done.reply.results.size();
     for (MeasureResult &result : done.reply.results) takeResult(done, result);
   }
@@ -363,8 +418,12 @@ private:
     ProfileProgress &progress = outcome.progress;
     StoredRow stored;
     ProfileRow &row = stored.row;
-    row = {.status = result.status, .seconds = result.status == RowStatus::failed ? 0 : result.seconds, .n = result.n,
-           .spread = result.spread, .source = "-", .reason = result.reason.empty() ? "" : oneLine(result.reason)};
+    row = {.status = result.status,
+           .seconds = result.status == RowStatus::failed ? 0 : result.seconds,
+           .n = result.n,
+           .spread = result.spread,
+           .source = "-",
+           .reason = result.reason.empty() ? "" : oneLine(result.reason)};
     if (done.work.product != SIZE_MAX) {
       const ProfileProduct &product = space.products[done.work.product];
       stored.kernel = product.subject;
@@ -375,14 +434,17 @@ private:
       const ProfileItem &item = space.items[done.work.items.at(result.job)];
       stored.kernel = item.subject;
       const Kernel &kernel = space.kernels[item.kernel].kernel;
-      stored.kernelName = isTimedAsProduct(kernel, familyOf(item.configuration.knobs)) ? weft::subjectOf(kernel, item.configuration).name
-                                                                                       : space.kernels[item.kernel].name;
+      stored.kernelName = isTimedAsProduct(kernel, familyOf(item.configuration.knobs))
+                              ? weft::subjectOf(kernel, item.configuration).name
+                              : space.kernels[item.kernel].name;
       stored.configuration = item.line;
       row.familyVersion = familyVersion(familyOf(item.configuration.knobs));
       row.source = done.work.sources.at(result.job);
     }
     if (row.status == RowStatus::failed && row.reason.empty()) row.reason = "no reason was given";
-    ++(row.status == RowStatus::measured ? progress.measured : row.status == RowStatus::slow ? progress.slow : progress.failed);
+    ++(row.status == RowStatus::measured ? progress.measured
+       : row.status == RowStatus::slow   ? progress.slow
+                                         : progress.failed);
     if (row.status == RowStatus::measured) {
       double &best = bestSeconds[stored.kernel];
       if (!(best > 0) || row.seconds < best) best = row.seconds;
@@ -427,7 +489,8 @@ private:
 
 }  // namespace
 
-ProfileOutcome runProfile(const ProfileSpace &space, runtime::ProfileStore &store, const ProfileRunOptions &options) {
+ProfileOutcome runProfile(const ProfileSpace &space, runtime::ProfileStore &store,
+                          const ProfileRunOptions &options) {
   return Run(space, store, options).run();
 }
 

@@ -22,14 +22,19 @@ constexpr const char *libraryFamily = "cublaslt";
 /// A distinct kernel with the layouts that its tensors keep in any variant.
 struct Gathered {
   Kernel kernel;
-  std::vector<std::set<Layout>> layouts = {};  ///< per operand; empty if the kernel is a transpose and nothing else
-  std::vector<std::set<Layout>> pinned = {};   ///< per operand: layouts that some variant pins; empty: free
-  std::set<Layout> transposed = {};            ///< of tensors that may be transposed by it: all pairs are wanted
+  std::vector<std::set<Layout>> layouts =
+      {};  ///< per operand; empty if the kernel is a transpose and nothing else
+  std::vector<std::set<Layout>> pinned =
+      {};  ///< per operand: layouts that some variant pins; empty: free
+  std::set<Layout> transposed =
+      {};  ///< of tensors that may be transposed by it: all pairs are wanted
 };
 
-void gather(const Kernel &kernel, const std::vector<int> &tensors, const select::Prices &prices, std::map<std::string, Gathered> &kernels) {
+void gather(const Kernel &kernel, const std::vector<int> &tensors, const select::Prices &prices,
+            std::map<std::string, Gathered> &kernels) {
   const CanonicalNames names(kernel);
-  Gathered &gathered = kernels.try_emplace(canonicalText(kernel), Gathered{.kernel = kernel}).first->second;
+  Gathered &gathered =
+      kernels.try_emplace(canonicalText(kernel), Gathered{.kernel = kernel}).first->second;
   if (gathered.layouts.empty()) {
     gathered.layouts.resize(tensors.size());
     gathered.pinned.resize(tensors.size());
@@ -37,12 +42,14 @@ void gather(const Kernel &kernel, const std::vector<int> &tensors, const select:
   for (size_t operand = 0; operand < tensors.size(); ++operand) {
     const std::vector<Layout> &kept = prices.layouts(tensors[operand]);
     gathered.layouts[operand].insert(kept.begin(), kept.end());
-    if (const auto pin = prices.pinned(tensors[operand]); pin && !prices.isFreeToPack(tensors[operand]))
+    if (const auto pin = prices.pinned(tensors[operand]);
+        pin && !prices.isFreeToPack(tensors[operand]))
       gathered.pinned[operand].insert(kept[size_t(*pin)]);
   }
 }
 
-std::map<std::string, Gathered> gatherAll(const std::vector<select::Problem> &problems, const select::Options &options, const CostModel &model) {
+std::map<std::string, Gathered> gatherAll(const std::vector<select::Problem> &problems,
+                                          const select::Options &options, const CostModel &model) {
   std::map<std::string, Gathered> kernels;
   for (const select::Problem &problem : problems) {
     select::Statistics statistics;
@@ -53,16 +60,21 @@ std::map<std::string, Gathered> gatherAll(const std::vector<select::Problem> &pr
       std::vector<int> tensors = candidate.inputs;
       tensors.insert(tensors.end(), candidate.outputs.begin(), candidate.outputs.end());
       gather(candidate.kernel, tensors, prices, kernels);
-      kernels.at(canonicalText(candidate.kernel)).kernel.name = candidate.kernel.name.empty() ? candidate.name : candidate.kernel.name;
+      kernels.at(canonicalText(candidate.kernel)).kernel.name =
+          candidate.kernel.name.empty() ? candidate.name : candidate.kernel.name;
     }
     for (size_t t = 0; t < problem.tensors.size(); ++t) {
       if (prices.isFreeToPack(int(t))) continue;
       const Kernel transpose = select::transposeKernel(problem.tensors[t]);
-      Gathered &gathered = kernels.try_emplace(canonicalText(transpose), Gathered{.kernel = transpose}).first->second;
+      Gathered &gathered =
+          kernels.try_emplace(canonicalText(transpose), Gathered{.kernel = transpose})
+              .first->second;
       gathered.transposed.insert(prices.layouts(int(t)).begin(), prices.layouts(int(t)).end());
     }
   }
-  std::erase_if(kernels, [](const auto &entry) { return entry.second.layouts.empty() && entry.second.transposed.size() < 2; });
+  std::erase_if(kernels, [](const auto &entry) {
+    return entry.second.layouts.empty() && entry.second.transposed.size() < 2;
+  });
   return kernels;
 }
 
@@ -71,15 +83,21 @@ std::array<int, 6> structureOf(const Knobs &knobs) {
   const auto *loop = std::get_if<LoopKnobs>(&knobs);
   if (!loop) return {};
   const bool isShared = isRowMapping(loop->reduction) || isColumnMapping(loop->reduction);
-  return {loop->vectorAxis, loop->vectorWidth, loop->laneAxis, int(loop->reduction), int(loop->combine),
-          isShared ? loop->threadsPerRow * 65536 + loop->blocksPerRow - 1 : 0};
+  return {loop->vectorAxis,   loop->vectorWidth,
+          loop->laneAxis,     int(loop->reduction),
+          int(loop->combine), isShared ? loop->threadsPerRow * 65536 + loop->blocksPerRow - 1 : 0};
 }
 
 /// Prunes the space of one kernel.
 class KernelPruning {
 public:
-  KernelPruning(const Gathered &gathered, const CostModel &model, const ProfileSpaceOptions &options, ProfileSpace &result)
-      : gathered(gathered), kernel(gathered.kernel), model(model), options(options), result(result) {}
+  KernelPruning(const Gathered &gathered, const CostModel &model,
+                const ProfileSpaceOptions &options, ProfileSpace &result)
+      : gathered(gathered),
+        kernel(gathered.kernel),
+        model(model),
+        options(options),
+        result(result) {}
 
   void run() {
     space.kernel = kernel;
@@ -92,10 +110,13 @@ public:
     }
     space.combinations = places.size();
     std::erase_if(places, [&](const Place &place) { return !(place.seconds < select::infinite); });
-    std::stable_sort(places.begin(), places.end(), [](const Place &a, const Place &b) { return a.seconds < b.seconds; });
+    std::stable_sort(places.begin(), places.end(),
+                     [](const Place &a, const Place &b) { return a.seconds < b.seconds; });
     keepPlaces();
     space.layouts = places.size();
-    space.pairs = gathered.transposed.empty() ? 0 : gathered.transposed.size() * (gathered.transposed.size() - 1);
+    space.pairs = gathered.transposed.empty()
+                      ? 0
+                      : gathered.transposed.size() * (gathered.transposed.size() - 1);
     if (!places.empty()) measurePlaces();
     result.kernels.push_back(std::move(space));
   }
@@ -105,27 +126,31 @@ private:
   struct Place {
     size_t family;
     LayoutTuple tuple;
-    double seconds;                ///< of the best knobs
+    double seconds;                  ///< of the best knobs
     std::vector<size_t> knobs = {};  ///< those worth pricing, best first
   };
 
   bool isTranspose(const LayoutTuple &tuple) const {
-    return tuple.size() == 2 && tuple[0] != tuple[1] && gathered.transposed.contains(tuple[0]) && gathered.transposed.contains(tuple[1]);
+    return tuple.size() == 2 && tuple[0] != tuple[1] && gathered.transposed.contains(tuple[0]) &&
+           gathered.transposed.contains(tuple[1]);
   }
   bool isKept(const LayoutTuple &tuple) const {
     if (isTranspose(tuple)) return true;
     for (size_t operand = 0; operand < tuple.size(); ++operand)
-      if (gathered.layouts.empty() || !gathered.layouts[operand].contains(tuple[operand])) return false;
+      if (gathered.layouts.empty() || !gathered.layouts[operand].contains(tuple[operand]))
+        return false;
     return true;
   }
   /// The layouts of an operand that some combination is wanted with.
   bool isWanted(size_t operand, const Layout &layout) const {
-    return gathered.transposed.contains(layout) || (!gathered.layouts.empty() && gathered.layouts[operand].contains(layout));
+    return gathered.transposed.contains(layout) ||
+           (!gathered.layouts.empty() && gathered.layouts[operand].contains(layout));
   }
   /// Whether every operand that some variant pins has a pinned layout.
   bool meetsPins(const LayoutTuple &tuple) const {
     for (size_t operand = 0; operand < gathered.pinned.size(); ++operand)
-      if (!gathered.pinned[operand].empty() && !gathered.pinned[operand].contains(tuple[operand])) return false;
+      if (!gathered.pinned[operand].empty() && !gathered.pinned[operand].contains(tuple[operand]))
+        return false;
     return true;
   }
 
@@ -136,9 +161,12 @@ private:
       std::vector<std::pair<double, size_t>> priced;
       for (size_t k = 0; k < family.knobs.size(); ++k)
         if (isUseful(kernel, tuple, family.knobs[k]))
-          priced.emplace_back(model.cost(kernel, toConfiguration(kernel, tuple, family.knobs[k])).seconds, k);
+          priced.emplace_back(
+              model.cost(kernel, toConfiguration(kernel, tuple, family.knobs[k])).seconds, k);
       std::sort(priced.begin(), priced.end());
-      Place place{.family = families.size() - 1, .tuple = tuple, .seconds = priced.empty() ? select::infinite : priced[0].first};
+      Place place{.family = families.size() - 1,
+                  .tuple = tuple,
+                  .seconds = priced.empty() ? select::infinite : priced[0].first};
       for (const auto &[seconds, knobs] : priced) place.knobs.push_back(knobs);
       places.push_back(std::move(place));
     }
@@ -159,25 +187,33 @@ private:
     for (bool more = true; more; more = advance(choice, lists)) {
       std::vector<std::pair<double, size_t>> rows;
       for (size_t row = 0; row < table.knobsCount(); ++row)
-        if (const double seconds = table.seconds(row, choice); seconds < select::infinite) rows.emplace_back(seconds, size_t(table.knobsOf(row)));
+        if (const double seconds = table.seconds(row, choice); seconds < select::infinite)
+          rows.emplace_back(seconds, size_t(table.knobsOf(row)));
       std::sort(rows.begin(), rows.end());
-      Place place{.family = families.size() - 1, .tuple = {}, .seconds = rows.empty() ? select::infinite : rows[0].first};
-      for (size_t operand = 0; operand < lists.size(); ++operand) place.tuple.push_back(lists[operand][size_t(choice[operand])]);
+      Place place{.family = families.size() - 1,
+                  .tuple = {},
+                  .seconds = rows.empty() ? select::infinite : rows[0].first};
+      for (size_t operand = 0; operand < lists.size(); ++operand)
+        place.tuple.push_back(lists[operand][size_t(choice[operand])]);
       if (!isKept(place.tuple)) continue;
-      for (size_t i = 0; i < rows.size() && i < options.mostKnobs; ++i) place.knobs.push_back(rows[i].second);
+      for (size_t i = 0; i < rows.size() && i < options.mostKnobs; ++i)
+        place.knobs.push_back(rows[i].second);
       places.push_back(std::move(place));
     }
   }
 
-  /// Leaves each operand's best layouts, and those that are pinned, so that all combinations can be visited.
+  /// Leaves each operand's best layouts, and those that are pinned, so that all combinations can be
+  /// visited.
   void trim(std::vector<std::vector<Layout>> &lists, const select::LoopTable &table) const {
     constexpr double mostCombinations = 8192;
     for (size_t operand = 0; operand < lists.size(); ++operand) {
       std::vector<std::tuple<bool, double, Layout>> ranked;  // pinned ones first
       for (size_t l = 0; l < lists[operand].size(); ++l) {
         double seconds = select::infinite;
-        for (size_t row = 0; row < table.knobsCount(); ++row) seconds = std::min(seconds, table.best(row, int(operand), int(l)));
-        const bool isPinned = operand < gathered.pinned.size() && gathered.pinned[operand].contains(lists[operand][l]);
+        for (size_t row = 0; row < table.knobsCount(); ++row)
+          seconds = std::min(seconds, table.best(row, int(operand), int(l)));
+        const bool isPinned = operand < gathered.pinned.size() &&
+                              gathered.pinned[operand].contains(lists[operand][l]);
         ranked.emplace_back(!isPinned, seconds, lists[operand][l]);
       }
       std::sort(ranked.begin(), ranked.end());
@@ -189,7 +225,9 @@ private:
       return product;
     };
     while (combinations() > mostCombinations)
-      std::ranges::max_element(lists, {}, [](const auto &layouts) { return layouts.size(); })->pop_back();
+      std::ranges::max_element(lists, {}, [](const auto &layouts) {
+        return layouts.size();
+      })->pop_back();
   }
 
   static bool advance(std::vector<int> &choice, const std::vector<std::vector<Layout>> &lists) {
@@ -203,18 +241,27 @@ private:
   /// Whether layouts of the same form were kept before, whose rows serve these, too.
   bool isOfKeptForm(const Place &place) {
     const std::string &family = families[place.family].family;
-    if (!isProductFamily(family) || isTimedAsProduct(kernel, family) || !contractionRegion(kernel).region) return false;
-    const Configuration configuration = toConfiguration(kernel, place.tuple, families[place.family].knobs.front());
-    if (keptForms.insert(fmt::format("{} {}", family, contractionForm(kernel, configuration))).second) return false;
+    if (!isProductFamily(family) || isTimedAsProduct(kernel, family) ||
+        !contractionRegion(kernel).region)
+      return false;
+    const Configuration configuration =
+        toConfiguration(kernel, place.tuple, families[place.family].knobs.front());
+    if (keptForms.insert(fmt::format("{} {}", family, contractionForm(kernel, configuration)))
+            .second)
+      return false;
     ++result.duplicates;
     return true;
   }
 
-  bool hasSeveralStrides(const Place &place) const { return families[place.family].hasSeveralStrides; }
-  bool isLibrary(const Place &place) const { return families[place.family].family == libraryFamily; }
+  bool hasSeveralStrides(const Place &place) const {
+    return families[place.family].hasSeveralStrides;
+  }
+  bool isLibrary(const Place &place) const {
+    return families[place.family].family == libraryFamily;
+  }
 
-  /// The places near the best, the best of those that meet the pins, and every transpose. A library's places are all kept:
-  /// equal products are measured once.
+  /// The places near the best, the best of those that meet the pins, and every transpose. A
+  /// library's places are all kept: equal products are measured once.
   void keepPlaces() {
     if (places.empty()) return;
     const double limit = places.front().seconds * options.layoutFactor;
@@ -222,7 +269,8 @@ private:
     size_t own = 0, strided = 0;
     bool pinsMet = false;
     for (Place &place : places) {
-      const bool hasRoom = hasSeveralStrides(place) ? strided < options.mostStrided : own < options.mostLayouts;
+      const bool hasRoom =
+          hasSeveralStrides(place) ? strided < options.mostStrided : own < options.mostLayouts;
       const bool near = place.seconds <= limit && (isLibrary(place) || hasRoom);
       const bool firstPinned = !pinsMet && meetsPins(place.tuple);
       const bool transpose = isTranspose(place.tuple);
@@ -241,31 +289,38 @@ private:
     for (const Place &place : places)
       if (isLibrary(place)) addLibraryProduct(place);
       else addItems(place), addStreams(place);
-    const auto own = std::find_if(places.begin(), places.end(), [&](const Place &place) { return !isLibrary(place); });
+    const auto own = std::find_if(places.begin(), places.end(),
+                                  [&](const Place &place) { return !isLibrary(place); });
     if (own != places.end()) addEveryReduction(*own);
   }
 
-  /// Under the best layouts, every way to reduce a row: which is fastest for how many rows depends on registers and on how the last wave
-  /// of blocks fills the GPU, which the model does not know. Vectors of the two widest kinds, as slower ones never won.
+  /// Under the best layouts, every way to reduce a row: which is fastest for how many rows depends
+  /// on registers and on how the last wave of blocks fills the GPU, which the model does not know.
+  /// Vectors of the two widest kinds, as slower ones never won.
   void addEveryReduction(const Place &place) {
     const ConfigurationSpace &family = families[place.family];
     std::map<std::array<int, 6>, std::pair<double, size_t>> bestOf;
     int widest = 1;
     for (const Knobs &knobs : family.knobs)
-      if (const auto *loop = std::get_if<LoopKnobs>(&knobs)) widest = std::max(widest, loop->vectorWidth);
+      if (const auto *loop = std::get_if<LoopKnobs>(&knobs))
+        widest = std::max(widest, loop->vectorWidth);
     for (size_t k = 0; k < family.knobs.size(); ++k) {
       const auto *loop = std::get_if<LoopKnobs>(&family.knobs[k]);
-      if (!loop || loop->reduction == ReductionMapping::none || 2 * loop->vectorWidth < widest) continue;
+      if (!loop || loop->reduction == ReductionMapping::none || 2 * loop->vectorWidth < widest)
+        continue;
       if (!isUseful(kernel, place.tuple, family.knobs[k])) continue;
-      const double seconds = model.cost(kernel, toConfiguration(kernel, place.tuple, family.knobs[k])).seconds;
+      const double seconds =
+          model.cost(kernel, toConfiguration(kernel, place.tuple, family.knobs[k])).seconds;
       const auto [entry, isNew] = bestOf.try_emplace(structureOf(family.knobs[k]), seconds, k);
       if (!isNew) entry->second = std::min(entry->second, std::pair(seconds, k));
     }
-    for (const auto &[structure, one] : bestOf) addItem(toConfiguration(kernel, place.tuple, family.knobs[one.second]), one.first);
+    for (const auto &[structure, one] : bestOf)
+      addItem(toConfiguration(kernel, place.tuple, family.knobs[one.second]), one.first);
   }
 
   void addLibraryProduct(const Place &place) {
-    const Configuration configuration = toConfiguration(kernel, place.tuple, families[place.family].knobs.front());
+    const Configuration configuration =
+        toConfiguration(kernel, place.tuple, families[place.family].knobs.front());
     result.products.push_back(profileProduct(kernel, configuration, place.seconds));
   }
 
@@ -284,7 +339,9 @@ private:
     for (const auto &[seconds, knobs] : priced) {
       if (taken > 0 && (taken >= most || seconds > place.seconds * options.knobFactor)) break;
       constexpr int mostPerStructure = 2;
-      if (std::holds_alternative<LoopKnobs>(family.knobs[knobs]) && ++perStructure[structureOf(family.knobs[knobs])] > mostPerStructure) continue;
+      if (std::holds_alternative<LoopKnobs>(family.knobs[knobs]) &&
+          ++perStructure[structureOf(family.knobs[knobs])] > mostPerStructure)
+        continue;
       ++taken;
       addItem(toConfiguration(kernel, place.tuple, family.knobs[knobs]), seconds);
     }
@@ -295,7 +352,8 @@ private:
     constexpr size_t most = 2;
     const std::string &family = families[place.family].family;
     if (family != familyOf(HopperContractionKnobs{}) || !isTimedAsProduct(kernel, family)) return;
-    const std::vector<HopperContractionKnobs> tiles = streamedTiles(kernel, place.tuple, model.device());
+    const std::vector<HopperContractionKnobs> tiles =
+        streamedTiles(kernel, place.tuple, model.device());
     for (size_t i = 0; i < std::min(most, tiles.size()); ++i) {
       Configuration configuration = toConfiguration(kernel, place.tuple, tiles[i]);
       const double seconds = model.cost(kernel, configuration).seconds;
@@ -303,27 +361,36 @@ private:
     }
   }
 
-  /// A transpose is a place of two families, which share its knobs: a loop is rarely the faster one.
+  /// A transpose is a place of two families, which share its knobs: a loop is rarely the faster
+  /// one.
   size_t mostKnobsOf(const Place &place) const {
     if (!isTranspose(place.tuple)) return options.mostKnobs;
-    return families[place.family].family == familyOf(LoopKnobs{}) ? 1 : std::max<size_t>(options.mostKnobs, 2) - 1;
+    return families[place.family].family == familyOf(LoopKnobs{})
+               ? 1
+               : std::max<size_t>(options.mostKnobs, 2) - 1;
   }
 
   /// The given knobs and those that differ from them in threads only.
-  static std::vector<size_t> withThreadVariants(const ConfigurationSpace &family, const std::vector<size_t> &knobs) {
+  static std::vector<size_t> withThreadVariants(const ConfigurationSpace &family,
+                                                const std::vector<size_t> &knobs) {
     std::set<std::array<int, 6>> structures;
     for (const size_t k : knobs) structures.insert(structureOf(family.knobs[k]));
     std::vector<size_t> all;
     for (size_t k = 0; k < family.knobs.size(); ++k)
-      if (std::holds_alternative<LoopKnobs>(family.knobs[k]) ? structures.contains(structureOf(family.knobs[k]))
-                                                              : std::find(knobs.begin(), knobs.end(), k) != knobs.end())
+      if (std::holds_alternative<LoopKnobs>(family.knobs[k])
+              ? structures.contains(structureOf(family.knobs[k]))
+              : std::find(knobs.begin(), knobs.end(), k) != knobs.end())
         all.push_back(k);
     return all;
   }
 
   void addItem(Configuration configuration, double seconds) {
-    ProfileItem item{.kernel = result.kernels.size(), .configuration = std::move(configuration), .subject = {}, .line = {},
-                     .modelled = seconds, .rank = best > 0 ? seconds / best : 1};
+    ProfileItem item{.kernel = result.kernels.size(),
+                     .configuration = std::move(configuration),
+                     .subject = {},
+                     .line = {},
+                     .modelled = seconds,
+                     .rank = best > 0 ? seconds / best : 1};
     item.subject = profileHash(subjectOf(kernel, item.configuration).text);
     item.line = configurationLine(kernel, item.configuration);
     result.items.push_back(std::move(item));
@@ -343,25 +410,34 @@ private:
 };
 
 /// Keeps the first of equal ones.
-template <typename Item, typename KeyOf> size_t removeDuplicates(std::vector<Item> &items, KeyOf &&keyOf) {
+template <typename Item, typename KeyOf>
+size_t removeDuplicates(std::vector<Item> &items, KeyOf &&keyOf) {
   std::set<std::string> seen;
   return std::erase_if(items, [&](const Item &item) { return !seen.insert(keyOf(item)).second; });
 }
 
 }  // namespace
 
-ProfileProduct profileProduct(const Kernel &kernel, const Configuration &configuration, double modelled) {
+ProfileProduct profileProduct(const Kernel &kernel, const Configuration &configuration,
+                              double modelled) {
   const ProfileSubject subject = subjectOf(kernel, configuration);
-  return {.product = libraryProduct(kernel, configuration), .subject = profileHash(subject.text), .name = subject.name,
-          .place = placeText(kernel, configuration), .modelled = modelled};
+  return {.product = libraryProduct(kernel, configuration),
+          .subject = profileHash(subject.text),
+          .name = subject.name,
+          .place = placeText(kernel, configuration),
+          .modelled = modelled};
 }
 
-ProfileSpace profileSpace(const std::vector<select::Problem> &problems, const select::Options &selection, const CostModel &model,
+ProfileSpace profileSpace(const std::vector<select::Problem> &problems,
+                          const select::Options &selection, const CostModel &model,
                           const ProfileSpaceOptions &options) {
   ProfileSpace result;
   result.options = options;
   const auto isAsked = [&](const std::string &name) {
-    return options.names.empty() || std::ranges::any_of(options.names, [&](const std::string &part) { return name.find(part) != std::string::npos; });
+    return options.names.empty() ||
+           std::ranges::any_of(options.names, [&](const std::string &part) {
+             return name.find(part) != std::string::npos;
+           });
   };
   size_t kernels = 0;
   for (const auto &[text, gathered] : gatherAll(problems, selection, model)) {
@@ -369,10 +445,15 @@ ProfileSpace profileSpace(const std::vector<select::Problem> &problems, const se
     if (isAsked(gathered.kernel.name)) KernelPruning(gathered, model, options, result).run();
   }
   if (result.kernels.empty() && kernels > 0)
-    throw Error::badInput("no name of {} kernels contains '{}'; weft profile --dry-run lists them", kernels, fmt::join(options.names, "' or '"));
-  std::stable_sort(result.items.begin(), result.items.end(), [](const ProfileItem &a, const ProfileItem &b) { return a.rank < b.rank; });
-  result.duplicates += removeDuplicates(result.items, [](const ProfileItem &item) { return item.subject + item.line; });
-  result.duplicates += removeDuplicates(result.products, [](const ProfileProduct &product) { return product.subject + product.place; });
+    throw Error::badInput("no name of {} kernels contains '{}'; weft profile --dry-run lists them",
+                          kernels, fmt::join(options.names, "' or '"));
+  std::stable_sort(result.items.begin(), result.items.end(),
+                   [](const ProfileItem &a, const ProfileItem &b) { return a.rank < b.rank; });
+  result.duplicates += removeDuplicates(
+      result.items, [](const ProfileItem &item) { return item.subject + item.line; });
+  result.duplicates += removeDuplicates(result.products, [](const ProfileProduct &product) {
+    return product.subject + product.place;
+  });
   return result;
 }
 
@@ -387,17 +468,25 @@ std::string ProfileSpace::describe(bool eachKernel) const {
   }
   std::string text = fmt::format(
       "{} distinct kernels, {:.2g} legal configurations\n"
-      "layouts: {} combinations of those that tensors keep, {} within {}x of their kernel's best by the model (at most {}) or transposes\n"
+      "layouts: {} combinations of those that tensors keep, {} within {}x of their kernel's best "
+      "by the model (at most {}) or transposes\n"
       "transposes: every pair of layouts that a tensor keeps, {}\n"
-      "knobs: within {}x of the layouts' best, at most {}: {} configurations to measure, {} duplicates left out\n"
+      "knobs: within {}x of the layouts' best, at most {}: {} configurations to measure, {} "
+      "duplicates left out\n"
       "products: {} distinct, every candidate that cuBLASLt lists\n",
-      kernels.size(), legal, formatCount(int64_t(combinations)), formatCount(int64_t(layouts)), options.layoutFactor, options.mostLayouts,
-      formatCount(int64_t(pairs)), options.knobFactor, options.mostKnobs, formatCount(int64_t(items.size())), formatCount(int64_t(duplicates)), products.size());
+      kernels.size(), legal, formatCount(int64_t(combinations)), formatCount(int64_t(layouts)),
+      options.layoutFactor, options.mostLayouts, formatCount(int64_t(pairs)), options.knobFactor,
+      options.mostKnobs, formatCount(int64_t(items.size())), formatCount(int64_t(duplicates)),
+      products.size());
   if (!eachKernel) return text;
-  Table table({{"kernel", Table::Align::left}, {"legal", Table::Align::right}, {"layouts", Table::Align::right}, {"kept", Table::Align::right},
+  Table table({{"kernel", Table::Align::left},
+               {"legal", Table::Align::right},
+               {"layouts", Table::Align::right},
+               {"kept", Table::Align::right},
                {"measured", Table::Align::right}});
   for (const ProfileKernelSpace &kernel : kernels)
-    table.addRow({kernel.name, fmt::format("{:.3g}", kernel.legal), formatCount(int64_t(kernel.combinations)), formatCount(int64_t(kernel.layouts)),
+    table.addRow({kernel.name, fmt::format("{:.3g}", kernel.legal),
+                  formatCount(int64_t(kernel.combinations)), formatCount(int64_t(kernel.layouts)),
                   formatCount(int64_t(kernel.configurations))});
   return text + table.print();
 }

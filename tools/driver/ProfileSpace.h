@@ -1,9 +1,11 @@
-// What a profile of a model measures: for every candidate kernel of every variant the configurations that the model does not
-// rule out, and the products for which a library is asked. No MLIR, no GPU.
+// What a profile of a model measures: for every candidate kernel of every variant the
+// configurations that the model does not rule out, and the products for which a library is asked.
+// No MLIR, no GPU.
 //
-// Layouts are pruned per tensor, by selection's own cut with the analytic model, and every kernel gets combinations of its
-// tensors' layouts. Selection from the rows keeps only layouts that rows have, so it keeps none but these, and every transpose
-// between two of them is measured. What was pruned is counted.
+// Layouts are pruned per tensor, by selection's own cut with the analytic model, and every kernel
+// gets combinations of its tensors' layouts. Selection from the rows keeps only layouts that rows
+// have, so it keeps none but these, and every transpose between two of them is measured. What was
+// pruned is counted.
 #pragma once
 
 #include "kernel/LibraryProduct.h"
@@ -16,29 +18,33 @@
 namespace weft::driver {
 
 struct ProfileSpaceOptions {
-  double layoutFactor = 2.5;   ///< layouts of all operands: the best modelled time within this factor of the kernel's best
-  size_t mostLayouts = 64;     ///< of them, at most
-  size_t mostStrided = 16;     ///< besides, of layouts with several strides along a group of a contraction's axes
-  double knobFactor = 1.5;     ///< knobs: within this factor of the layouts' best modelled time
-  size_t mostKnobs = 4;        ///< of them, at most
-  std::vector<std::string> names = {};  ///< kernels whose name contains one of these alone; empty: all
+  double layoutFactor = 2.5;  ///< layouts of all operands: the best modelled time within this
+                              ///< factor of the kernel's best
+  size_t mostLayouts = 64;    ///< of them, at most
+  size_t mostStrided =
+      16;  ///< besides, of layouts with several strides along a group of a contraction's axes
+  double knobFactor = 1.5;  ///< knobs: within this factor of the layouts' best modelled time
+  size_t mostKnobs = 4;     ///< of them, at most
+  std::vector<std::string> names =
+      {};  ///< kernels whose name contains one of these alone; empty: all
 };
 
 /// One configuration to be built and measured.
 struct ProfileItem {
-  size_t kernel = 0;         ///< index into ProfileSpace::kernels
+  size_t kernel = 0;  ///< index into ProfileSpace::kernels
   Configuration configuration;
-  std::string subject, line; ///< the row it becomes
-  double modelled = 0;       ///< seconds by the model
-  double rank = 1;           ///< modelled over the kernel's best: items are measured in this order
-  bool again = false;        ///< measured once more if its row is of a text that is not emitted any more
+  std::string subject, line;  ///< the row it becomes
+  double modelled = 0;        ///< seconds by the model
+  double rank = 1;            ///< modelled over the kernel's best: items are measured in this order
+  bool again = false;  ///< measured once more if its row is of a text that is not emitted any more
 };
 
-/// One product for which the library's candidates are measured, wherever it occurs; with an epilogue, that of one kernel.
+/// One product for which the library's candidates are measured, wherever it occurs; with an
+/// epilogue, that of one kernel.
 struct ProfileProduct {
   LibraryProduct product;
   std::string subject, name;
-  std::string place;         ///< the middle of its rows: strides, or layouts of a kernel with an epilogue
+  std::string place;  ///< the middle of its rows: strides, or layouts of a kernel with an epilogue
   double modelled = 0;
 };
 
@@ -46,15 +52,17 @@ struct ProfileProduct {
 struct ProfileKernelSpace {
   Kernel kernel;
   std::string name;
-  double legal = 0;          ///< configurations of all families, views aside
-  size_t combinations = 0;   ///< of the layouts that its tensors keep
-  size_t layouts = 0;        ///< of them, those measured
-  size_t pairs = 0;          ///< of them, pairs that some tensor may be transposed between: all are measured
-  size_t configurations = 0; ///< measured
+  double legal = 0;         ///< configurations of all families, views aside
+  size_t combinations = 0;  ///< of the layouts that its tensors keep
+  size_t layouts = 0;       ///< of them, those measured
+  size_t pairs =
+      0;  ///< of them, pairs that some tensor may be transposed between: all are measured
+  size_t configurations = 0;  ///< measured
 };
 
 /// Of a kernel that the library takes.
-ProfileProduct profileProduct(const Kernel &kernel, const Configuration &configuration, double modelled);
+ProfileProduct profileProduct(const Kernel &kernel, const Configuration &configuration,
+                              double modelled);
 
 struct ProfileSpace {
   std::vector<ProfileKernelSpace> kernels;
@@ -66,7 +74,8 @@ struct ProfileSpace {
   ProfileSpaceOptions options;
 };
 
-ProfileSpace profileSpace(const std::vector<select::Problem> &problems, const select::Options &selection, const CostModel &model,
+ProfileSpace profileSpace(const std::vector<select::Problem> &problems,
+                          const select::Options &selection, const CostModel &model,
                           const ProfileSpaceOptions &options);
 
 }  // namespace weft::driver

@@ -1,5 +1,6 @@
-// From an artifact back to planned kernels: its graph gives each kernel's body, its plan the layouts and knobs. This is the
-// override path: whatever a person wrote into plan.json or kernels/*.cu is taken, or refused with the reason.
+// From an artifact back to planned kernels: its graph gives each kernel's body, its plan the
+// layouts and knobs. This is the override path: whatever a person wrote into plan.json or
+// kernels/*.cu is taken, or refused with the reason.
 #pragma once
 
 #include "passes/configure/CostModel.h"
@@ -15,21 +16,26 @@ struct Replanned {
   std::string graph;  ///< graph.mlir with the plan's layouts and configurations
 };
 
-/// Throws Error(badInput) naming the kernel whose configuration is not legal, or where graph and plan do not
-/// describe the same kernels. Prices, bytes and the workspace are computed anew.
-Replanned replan(const runtime::Artifact &artifact, const CostModel &costModel, const std::string &where);
+/// Throws Error(badInput) naming the kernel whose configuration is not legal, or where graph and
+/// plan do not describe the same kernels. Prices, bytes and the workspace are computed anew.
+Replanned replan(const runtime::Artifact &artifact, const CostModel &costModel,
+                 const std::string &where);
 
-/// What an artifact is read for. What is looked at may hold edits that are not emitted; what runs may not.
+/// What an artifact is read for. What is looked at may hold edits that are not emitted; what runs
+/// may not.
 enum class Use { toLook, toRun };
-/// Holds an artifact to its graph: its wiring (PlanWiring.h), and what is derived of kernels that were not edited (PlanConsistency.h). Throws
-/// Error(badInput) naming the file and the place. replan() checks the same of what it emits again.
+/// Holds an artifact to its graph: its wiring (PlanWiring.h), and what is derived of kernels that
+/// were not edited (PlanConsistency.h). Throws Error(badInput) naming the file and the place.
+/// replan() checks the same of what it emits again.
 void checkArtifact(const runtime::Artifact &artifact, const std::string &where, Use use);
 
-/// ": why", of the families that know; empty where the knobs are none of those that the family offers.
-std::string knobsRefusal(const Kernel &kernel, const Configuration &configuration, const Device &device);
+/// ": why", of the families that know; empty where the knobs are none of those that the family
+/// offers.
+std::string knobsRefusal(const Kernel &kernel, const Configuration &configuration,
+                         const Device &device);
 
-/// What report.json keeps of each kernel, so that emitting again prints the same text: numbers of ops, numbers
-/// and names of values.
+/// What report.json keeps of each kernel, so that emitting again prints the same text: numbers of
+/// ops, numbers and names of values.
 nlohmann::json numbersReport(const PlannedKernels &planned);
 
 }  // namespace weft::driver

@@ -1,5 +1,5 @@
-// report.json: everything `explain` needs that is not in the plan. Derived, and the same for the same inputs: no wall
-// times, no cache hits.
+// report.json: everything `explain` needs that is not in the plan. Derived, and the same for the
+// same inputs: no wall times, no cache hits.
 #pragma once
 
 #include "tools/driver/Compilation.h"
@@ -12,12 +12,16 @@
 
 namespace weft::driver {
 
-/// Members: model, plan (PlanFigures.h), variants, rooflineSeconds, stages, ops, opLabels, fusions, fusionPrices, layouts, alternatives, pins, saved, measuredPlans,
-/// parts, movement, kernelOps, request (Request.h). `layouts` and `fusionPrices` are of the selection graph of the chosen variant, whose kernels are whole; what
-/// compiling with other flags gives, chunks and all, is decided when it is asked for (LayoutPredictions.h).
-nlohmann::json makeReport(const Compilation &compilation, const Selected &selected, const PlannedKernels &planned);
+/// Members: model, plan (PlanFigures.h), variants, rooflineSeconds, stages, ops, opLabels, fusions,
+/// fusionPrices, layouts, alternatives, pins, saved, measuredPlans, parts, movement, kernelOps,
+/// request (Request.h). `layouts` and `fusionPrices` are of the selection graph of the chosen
+/// variant, whose kernels are whole; what compiling with other flags gives, chunks and all, is
+/// decided when it is asked for (LayoutPredictions.h).
+nlohmann::json makeReport(const Compilation &compilation, const Selected &selected,
+                          const PlannedKernels &planned);
 
-/// Why kernels are fused as they are. Refers to the fusions, of which a large graph has hundreds of thousands.
+/// Why kernels are fused as they are. Refers to the fusions, of which a large graph has hundreds of
+/// thousands.
 class FusionNotes {
 public:
   explicit FusionNotes(const FusionResult &fusions);

@@ -1,5 +1,5 @@
-// The types of the members of report.json that commands read: a report that someone wrote, or that was damaged, is refused with its place
-// before a command looks into it. No MLIR.
+// The types of the members of report.json that commands read: a report that someone wrote, or that
+// was damaged, is refused with its place before a command looks into it. No MLIR.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -8,14 +8,17 @@
 
 namespace weft::driver {
 
-/// Throws Error(badInput) naming `where` and the member, what it must be, and what it is. Members of the report itself may be absent.
+/// Throws Error(badInput) naming `where` and the member, what it must be, and what it is. Members
+/// of the report itself may be absent.
 void checkReport(const nlohmann::json &report, const std::string &where);
 
-/// Runs what reads the report beyond that. A member that is missing or of another type is Error(badInput) that names `where`.
+/// Runs what reads the report beyond that. A member that is missing or of another type is
+/// Error(badInput) that names `where`.
 template <typename Read>
 auto readingReport(const std::string &where, Read &&read);
 
-[[noreturn]] void refuseReport(const std::string &where, const nlohmann::json::exception &exception);
+[[noreturn]] void refuseReport(const std::string &where,
+                               const nlohmann::json::exception &exception);
 
 template <typename Read>
 auto readingReport(const std::string &where, Read &&read) {

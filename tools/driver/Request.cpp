@@ -24,10 +24,21 @@ ModelFlags modelFrom(const json &object) {
 }
 
 json toJson(const ChoiceFlags &flags) {
-  return {{"attention", flags.attention}, {"norms", flags.norms},         {"stacking", flags.stacking}, {"fuseRules", flags.fuseRules},
-          {"softmax", flags.softmax},     {"variant", flags.variant},     {"fuse", flags.fuse},         {"noFuse", flags.noFuse},
-          {"pins", flags.pins},           {"free", flags.free},           {"maxMemory", flags.maxMemory}, {"parts", flags.parts},
-          {"branches", flags.branches},   {"alternatives", flags.alternatives}, {"searchMemory", flags.searchMemory}};
+  return {{"attention", flags.attention},
+          {"norms", flags.norms},
+          {"stacking", flags.stacking},
+          {"fuseRules", flags.fuseRules},
+          {"softmax", flags.softmax},
+          {"variant", flags.variant},
+          {"fuse", flags.fuse},
+          {"noFuse", flags.noFuse},
+          {"pins", flags.pins},
+          {"free", flags.free},
+          {"maxMemory", flags.maxMemory},
+          {"parts", flags.parts},
+          {"branches", flags.branches},
+          {"alternatives", flags.alternatives},
+          {"searchMemory", flags.searchMemory}};
 }
 
 ChoiceFlags choicesFrom(const json &object) {
@@ -51,7 +62,11 @@ ChoiceFlags choicesFrom(const json &object) {
 }
 
 json toJson(const TargetFlags &flags) {
-  return {{"device", flags.deviceName}, {"target", flags.target}, {"profile", flags.profile}, {"strict", flags.strict}, {"noLibrary", flags.noLibrary}};
+  return {{"device", flags.deviceName},
+          {"target", flags.target},
+          {"profile", flags.profile},
+          {"strict", flags.strict},
+          {"noLibrary", flags.noLibrary}};
 }
 
 TargetFlags targetFrom(const json &object) {
@@ -68,9 +83,11 @@ TargetFlags targetFrom(const json &object) {
 
 json requestReport(const Compilation &compilation) {
   json graphs = json::array();
-  for (const auto &[rewrites, text] : compilation.importedTexts()) graphs.push_back({{"rewrites", rewrites}, {"text", text}});
+  for (const auto &[rewrites, text] : compilation.importedTexts())
+    graphs.push_back({{"rewrites", rewrites}, {"text", text}});
   ChoiceFlags choices = compilation.choiceFlags();
-  if (compilation.importedOneOfSeveral()) choices.variant.clear();  // it names one of the file's, the only one here
+  if (compilation.importedOneOfSeveral())
+    choices.variant.clear();  // it names one of the file's, the only one here
   return {{"first", nameOf(compilation.resumesAt())},
           {"graphs", std::move(graphs)},
           {"model", toJson(compilation.model())},
@@ -81,17 +98,23 @@ json requestReport(const Compilation &compilation) {
 
 ReopenedRequest reopen(const json &report, const std::string &profile) {
   if (!report.contains("request"))
-    throw Error::badInput("report.json says not what the plan was asked from ('request'): it is of an older weft; compile the model again");
+    throw Error::badInput(
+        "report.json says not what the plan was asked from ('request'): it is of an older weft; "
+        "compile the model again");
   try {
     const json &request = report.at("request");
     TargetFlags target = targetFrom(request.at("target"));
     if (!profile.empty()) target.profile = profile;
     std::vector<VariantText> graphs;
-    for (const json &graph : request.at("graphs")) graphs.push_back({.rewrites = graph.at("rewrites"), .text = graph.at("text")});
-    ReopenedRequest reopened{.compilation = std::make_unique<Compilation>(modelFrom(request.at("model")), choicesFrom(request.at("choices")), target),
-                             .first = parsePhase(request.at("first"))};
+    for (const json &graph : request.at("graphs"))
+      graphs.push_back({.rewrites = graph.at("rewrites"), .text = graph.at("text")});
+    ReopenedRequest reopened{
+        .compilation = std::make_unique<Compilation>(modelFrom(request.at("model")),
+                                                     choicesFrom(request.at("choices")), target),
+        .first = parsePhase(request.at("first"))};
     reopened.compilation->importTexts(graphs, reopened.first);
-    reopened.haveSamePrices = sourceOfPrices(target, reopened.compilation->costModel()) == request.at("prices");
+    reopened.haveSamePrices =
+        sourceOfPrices(target, reopened.compilation->costModel()) == request.at("prices");
     return reopened;
   } catch (const json::exception &error) {
     throw Error::badInput("report.json: request: {}", error.what());

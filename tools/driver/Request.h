@@ -1,7 +1,8 @@
-// What a plan was asked from: the graph, the choices and the prices, as a member of report.json, so that `explain` can ask the same again with one
-// thing changed and get what `compile` would choose.
+// What a plan was asked from: the graph, the choices and the prices, as a member of report.json, so
+// that `explain` can ask the same again with one thing changed and get what `compile` would choose.
 //
-// Invariant: a compilation made of a request decides what the compilation that wrote it decided, where the prices are the same.
+// Invariant: a compilation made of a request decides what the compilation that wrote it decided,
+// where the prices are the same.
 #pragma once
 
 #include "tools/driver/Compilation.h"
@@ -17,10 +18,11 @@ nlohmann::json requestReport(const Compilation &compilation);
 
 struct ReopenedRequest {
   std::unique_ptr<Compilation> compilation;
-  Phase first = Phase::algebra;   ///< with which to propose
-  bool haveSamePrices = true;     ///< as when the plan was chosen
+  Phase first = Phase::algebra;  ///< with which to propose
+  bool haveSamePrices = true;    ///< as when the plan was chosen
 };
-/// `profile`: instead of the request's; empty: the request's own. Throws Error(badInput) for a report without a request, or with a damaged one.
+/// `profile`: instead of the request's; empty: the request's own. Throws Error(badInput) for a
+/// report without a request, or with a damaged one.
 ReopenedRequest reopen(const nlohmann::json &report, const std::string &profile);
 
 }  // namespace weft::driver

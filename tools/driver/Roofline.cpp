@@ -9,14 +9,16 @@ namespace weft::driver {
 namespace {
 
 /// Bytes that have to move of an argument: all, or of one that only gathers read, what they give.
-int64_t bytesRead(const select::Problem &problem, int tensor, const std::vector<const select::Candidate *> &alone) {
+int64_t bytesRead(const select::Problem &problem, int tensor,
+                  const std::vector<const select::Candidate *> &alone) {
   const int64_t all = problem.tensors[size_t(tensor)].bytes();
   int64_t gathered = 0;
   for (size_t op = 0; op < problem.ops.size(); ++op) {
     if (std::ranges::count(problem.opInputs[op], tensor) == 0) continue;
     const bool gathers = alone[op] && alone[op]->kernel.body.front().name == "gather";
     if (!gathers) return all;
-    for (const int output : problem.opOutputs[op]) gathered += problem.tensors[size_t(output)].bytes();
+    for (const int output : problem.opOutputs[op])
+      gathered += problem.tensors[size_t(output)].bytes();
   }
   return std::min(all, gathered);  // what nobody reads needs not be moved
 }
@@ -34,7 +36,9 @@ double rooflineSeconds(const select::Problem &problem, const Device &device) {
   }
   double contractions = 0, others = 0;
   for (const select::Candidate *candidate : alone)
-    if (candidate) (candidate->kernel.operatorClass() == OperatorClass::contraction ? contractions : others) += candidate->kernel.flop() / peakFlops(candidate->kernel, device);
+    if (candidate)
+      (candidate->kernel.operatorClass() == OperatorClass::contraction ? contractions : others) +=
+          candidate->kernel.flop() / peakFlops(candidate->kernel, device);
   return std::max({double(bytes) / device.copyBandwidth, contractions, others});
 }
 

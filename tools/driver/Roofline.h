@@ -1,5 +1,6 @@
-// The least time that any plan of a graph could take on a device, whatever its fusions, layouts and kernels: no bound of selection, which
-// knows what its kernels reach, but what the hardware does. No MLIR.
+// The least time that any plan of a graph could take on a device, whatever its fusions, layouts and
+// kernels: no bound of selection, which knows what its kernels reach, but what the hardware does.
+// No MLIR.
 #pragma once
 
 #include "kernel/Device.h"
@@ -7,9 +8,10 @@
 
 namespace weft::driver {
 
-/// The larger of two times: arguments, parameters and results once over the device's copy bandwidth; flop of the ops over what the device
-/// sustains, contractions on tensor cores where there are some for their type, beside the rest on FMA units. Of a table that is only
-/// gathered from, the rows that are taken.
+/// The larger of two times: arguments, parameters and results once over the device's copy
+/// bandwidth; flop of the ops over what the device sustains, contractions on tensor cores where
+/// there are some for their type, beside the rest on FMA units. Of a table that is only gathered
+/// from, the rows that are taken.
 double rooflineSeconds(const select::Problem &problem, const Device &device);
 
 }  // namespace weft::driver

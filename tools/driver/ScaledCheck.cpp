@@ -23,27 +23,35 @@ std::vector<std::byte> stored(const TensorValue &value, const runtime::PlanTenso
   const DType dtype = *parseDType(tensor.dtype);
   std::vector<std::byte> bytes(value.elements.size() * size_t(sizeOf(dtype)));
   for (size_t n = 0; n < value.elements.size(); ++n)
-    reference::storeElement(dtype, &bytes[n * size_t(sizeOf(dtype))], reference::roundTo(dtype, value.elements[n]));
+    reference::storeElement(dtype, &bytes[n * size_t(sizeOf(dtype))],
+                            reference::roundTo(dtype, value.elements[n]));
   return bytes;
 }
 
 std::vector<double> loaded(const std::vector<std::byte> &bytes, DType dtype) {
   std::vector<double> values(bytes.size() / size_t(sizeOf(dtype)));
-  for (size_t n = 0; n < values.size(); ++n) values[n] = reference::loadElement(dtype, &bytes[n * size_t(sizeOf(dtype))]);
+  for (size_t n = 0; n < values.size(); ++n)
+    values[n] = reference::loadElement(dtype, &bytes[n * size_t(sizeOf(dtype))]);
   return values;
 }
 
 /// The scaled graph with its inputs and what the interpreter makes of them.
 class Oracle {
 public:
-  Oracle(const ScaledGraph &graph, uint64_t seed) : context(mlir::MLIRContext::Threading::DISABLED), diagnostics(context) {
+  Oracle(const ScaledGraph &graph, uint64_t seed)
+      : context(mlir::MLIRContext::Threading::DISABLED), diagnostics(context) {
     context.loadDialect<WeftDialect>();
-    module = mlir::parseSourceString<mlir::ModuleOp>(graph.ops, &context, "the graph on small extents");
-    if (!module) throw diagnostics.error(ErrorKind::checkFailed, "the graph on small extents is none");
+    module =
+        mlir::parseSourceString<mlir::ModuleOp>(graph.ops, &context, "the graph on small extents");
+    if (!module)
+      throw diagnostics.error(ErrorKind::checkFailed, "the graph on small extents is none");
     op = *module->getOps<GraphOp>().begin();
     const DescribedOps described = describeGraph(op);
     for (mlir::Value argument : op.getBody().getArguments())
-      names.push_back(described.flow.tensors[size_t(std::ranges::find(described.tensors, argument) - described.tensors.begin())].name);
+      names.push_back(described.flow
+                          .tensors[size_t(std::ranges::find(described.tensors, argument) -
+                                          described.tensors.begin())]
+                          .name);
     arguments = randomArguments(op, seed);
     exact = interpreted(seed, false);
     rounded = interpreted(seed, true);
@@ -52,12 +60,14 @@ public:
   std::vector<std::string> names;  ///< of arguments
   std::vector<TensorValue> arguments, exact, rounded;
 
-  /// Share of the largest result that sums of products of 8-bit floats or of tf32 may lose, which the interpreter computes in fp32: of some
-  /// hundred terms, and of tf32 after some products (ir/SPEC.md, "Contraction").
+  /// Share of the largest result that sums of products of 8-bit floats or of tf32 may lose, which
+  /// the interpreter computes in fp32: of some hundred terms, and of tf32 after some products
+  /// (ir/SPEC.md, "Contraction").
   double productLoss() {
     double loss = 0;
     op.walk([&](ContractOp contract) {
-      const bool isNarrow = isFloat8(*toDType(contract.getA().getType())) && isFloat8(*toDType(contract.getB().getType()));
+      const bool isNarrow = isFloat8(*toDType(contract.getA().getType())) &&
+                            isFloat8(*toDType(contract.getB().getType()));
       if (contract.getPrecision() || isNarrow) loss = 0x1p-7;
     });
     return loss;
@@ -65,9 +75,14 @@ public:
 
 private:
   std::vector<TensorValue> interpreted(uint64_t seed, bool isRounded) {
-    const InterpreterOptions options{.precision = isRounded ? Precision::f32 : Precision::f64, .roundToStorage = isRounded, .seed = seed, .step = 0};
+    const InterpreterOptions options{.precision = isRounded ? Precision::f32 : Precision::f64,
+                                     .roundToStorage = isRounded,
+                                     .seed = seed,
+                                     .step = 0};
     auto results = interpret(op, arguments, options);
-    if (mlir::failed(results)) throw Error::unsupported("the graph on small extents cannot be interpreted: {}", diagnostics.text());
+    if (mlir::failed(results))
+      throw Error::unsupported("the graph on small extents cannot be interpreted: {}",
+                               diagnostics.text());
     return std::move(*results);
   }
 
@@ -77,12 +92,15 @@ private:
   GraphOp op;
 };
 
-ResultCheck compare(const std::string &name, const std::vector<double> &got, const TensorValue &exact, const TensorValue &rounded, DType dtype,
+ResultCheck compare(const std::string &name, const std::vector<double> &got,
+                    const TensorValue &exact, const TensorValue &rounded, DType dtype,
                     double loss) {
-  ResultCheck check{.name = name, .elements = int64_t(got.size()), .worst = 0, .bound = 0, .passed = true};
+  ResultCheck check{
+      .name = name, .elements = int64_t(got.size()), .worst = 0, .bound = 0, .passed = true};
   for (size_t n = 0; n < exact.elements.size(); ++n) {
     const double unit = reference::roundingError(dtype, exact.elements[n]);
-    check.bound = std::max({check.bound, 4 * std::abs(rounded.elements[n] - exact.elements[n]), 2 * unit, loss * std::abs(exact.elements[n])});
+    check.bound = std::max({check.bound, 4 * std::abs(rounded.elements[n] - exact.elements[n]),
+                            2 * unit, loss * std::abs(exact.elements[n])});
   }
   check.passed = got.size() == exact.elements.size() && std::isfinite(check.bound);
   for (size_t n = 0; n < exact.elements.size() && check.passed; ++n) {
@@ -94,10 +112,15 @@ ResultCheck compare(const std::string &name, const std::vector<double> &got, con
   return check;
 }
 
-/// The result tensor of the name that a graph gives a value: "norm2", and "norm2_0" where the text had to number it.
-int resultNamed(const std::string &name, const std::vector<int> &outputs, const runtime::Plan &plan) {
+/// The result tensor of the name that a graph gives a value: "norm2", and "norm2_0" where the text
+/// had to number it.
+int resultNamed(const std::string &name, const std::vector<int> &outputs,
+                const runtime::Plan &plan) {
   const size_t digits = name.find_last_not_of("0123456789");
-  const std::string bare = digits != std::string::npos && digits + 1 < name.size() && name[digits] == '_' ? name.substr(0, digits) : name;
+  const std::string bare =
+      digits != std::string::npos && digits + 1 < name.size() && name[digits] == '_'
+          ? name.substr(0, digits)
+          : name;
   for (const std::string &wanted : {name, bare})
     for (const int output : outputs)
       if (plan.tensors[size_t(output)].logical == wanted) return output;
@@ -108,20 +131,26 @@ int resultNamed(const std::string &name, const std::vector<int> &outputs, const 
 
 BuiltPlan buildScaled(ScaledPlan &scaled, const std::string &architecture) {
   BuiltPlan built;
-  built.emitted = emitKernels(scaled.planned, architecture, [](const ChosenKernel &) { return std::vector<std::string>(); });
+  built.emitted = emitKernels(scaled.planned, architecture,
+                              [](const ChosenKernel &) { return std::vector<std::string>(); });
   runtime::verify(scaled.planned.plan, "the plan on small extents");
   BuildSummary summary;
-  built.artifact.cubins = buildCubins(scaled.planned.plan, built.emitted, false, {}, summary).cubins;
-  if (summary.skipped) throw Error::unsupported("no NVRTC, which the plan on small extents needs; 'weft env' says where it is looked for");
+  built.artifact.cubins =
+      buildCubins(scaled.planned.plan, built.emitted, false, {}, summary).cubins;
+  if (summary.skipped)
+    throw Error::unsupported(
+        "no NVRTC, which the plan on small extents needs; 'weft env' says where it is looked for");
   built.artifact.plan = scaled.planned.plan;
   built.artifact.sources = built.emitted.sources;
   return built;
 }
 
-std::vector<ResultCheck> runScaled(const ScaledPlan &scaled, const BuiltPlan &built, const runtime::cuda::Context &context, uint64_t seed,
+std::vector<ResultCheck> runScaled(const ScaledPlan &scaled, const BuiltPlan &built,
+                                   const runtime::cuda::Context &context, uint64_t seed,
                                    std::vector<std::string> &warnings) {
   Oracle oracle(scaled.graph, seed);
-  runtime::Executor executor(built.artifact, context, {.seed = seed, .step = 0, .folder = "the plan on small extents"});
+  runtime::Executor executor(built.artifact, context,
+                             {.seed = seed, .step = 0, .folder = "the plan on small extents"});
   warnings = executor.warnings();
   const runtime::Plan &plan = executor.plan();
   executor.poison();
@@ -129,7 +158,8 @@ std::vector<ResultCheck> runScaled(const ScaledPlan &scaled, const BuiltPlan &bu
     for (size_t tensor = 0; tensor < plan.tensors.size(); ++tensor) {
       const runtime::PlanTensor &one = plan.tensors[tensor];
       if (one.logical != oracle.names[n]) continue;
-      if (one.role == "parameter") executor.setParameter(one.logical, stored(oracle.arguments[n], one));
+      if (one.role == "parameter")
+        executor.setParameter(one.logical, stored(oracle.arguments[n], one));
       if (one.role == "argument") executor.write(int(tensor), stored(oracle.arguments[n], one));
     }
   const runtime::cuda::Stream stream;
@@ -142,7 +172,9 @@ std::vector<ResultCheck> runScaled(const ScaledPlan &scaled, const BuiltPlan &bu
     for (size_t n = 0; n < oracle.exact.size(); ++n) {
       const int tensor = resultNamed(scaled.graph.results[n], entry.outputs, plan);
       const DType dtype = *parseDType(plan.tensors[size_t(tensor)].dtype);
-      ResultCheck check = compare(plan.tensors[size_t(tensor)].logical, loaded(executor.read(tensor), dtype), oracle.exact[n], oracle.rounded[n], dtype, oracle.productLoss());
+      ResultCheck check =
+          compare(plan.tensors[size_t(tensor)].logical, loaded(executor.read(tensor), dtype),
+                  oracle.exact[n], oracle.rounded[n], dtype, oracle.productLoss());
       if (launch == 0) checks.push_back(std::move(check));
       else if (!check.passed && checks[n].passed) checks[n] = std::move(check);
     }

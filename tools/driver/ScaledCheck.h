@@ -1,4 +1,5 @@
-// A plan on small extents, built, run whole on a GPU and compared with the interpreter on its graph (design rule 6).
+// A plan on small extents, built, run whole on a GPU and compared with the interpreter on its graph
+// (design rule 6).
 #pragma once
 
 #include "runtime/Cuda.h"
@@ -10,8 +11,9 @@
 
 namespace weft::driver {
 
-/// One result of the whole plan. The bound is four times the largest error that rounding every value to its stored type makes
-/// in the interpreter, measured on the same inputs: a plan rounds at most as often.
+/// One result of the whole plan. The bound is four times the largest error that rounding every
+/// value to its stored type makes in the interpreter, measured on the same inputs: a plan rounds at
+/// most as often.
 struct ResultCheck {
   std::string name;
   int64_t elements = 0;
@@ -24,13 +26,15 @@ struct BuiltPlan {
   runtime::Artifact artifact;
   EmittedPlan emitted;
 };
-/// Throws Error(unsupported) where there is no NVRTC, Error(checkFailed) naming the kernel that does not build.
+/// Throws Error(unsupported) where there is no NVRTC, Error(checkFailed) naming the kernel that
+/// does not build.
 BuiltPlan buildScaled(ScaledPlan &scaled, const std::string &architecture);
 
-/// Runs the plan twice, kernel by kernel and as a graph, in which kernels run at once where the plan says so, and compares
-/// every result after both. Throws Error(checkFailed) where a kernel fails or a result is missing. `warnings`: what ran is other
-/// than the plan says.
-std::vector<ResultCheck> runScaled(const ScaledPlan &scaled, const BuiltPlan &built, const runtime::cuda::Context &context, uint64_t seed,
+/// Runs the plan twice, kernel by kernel and as a graph, in which kernels run at once where the
+/// plan says so, and compares every result after both. Throws Error(checkFailed) where a kernel
+/// fails or a result is missing. `warnings`: what ran is other than the plan says.
+std::vector<ResultCheck> runScaled(const ScaledPlan &scaled, const BuiltPlan &built,
+                                   const runtime::cuda::Context &context, uint64_t seed,
                                    std::vector<std::string> &warnings);
 
 }  // namespace weft::driver

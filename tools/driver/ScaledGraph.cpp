@@ -19,12 +19,15 @@
 namespace weft::driver {
 namespace {
 
-/// The body's ops take the kernel's place. A change of layout has no place in a graph without layouts.
+/// The body's ops take the kernel's place. A change of layout has no place in a graph without
+/// layouts.
 void dissolve(KernelOp kernel) {
   mlir::Block &body = kernel.getBody().front();
-  for (auto [argument, operand] : llvm::zip(body.getArguments(), kernel->getOperands())) argument.replaceAllUsesWith(operand);
+  for (auto [argument, operand] : llvm::zip(body.getArguments(), kernel->getOperands()))
+    argument.replaceAllUsesWith(operand);
   mlir::Operation *yield = body.getTerminator();
-  for (auto [result, value] : llvm::zip(kernel->getResults(), yield->getOperands())) result.replaceAllUsesWith(value);
+  for (auto [result, value] : llvm::zip(kernel->getResults(), yield->getOperands()))
+    result.replaceAllUsesWith(value);
   yield->erase();
   for (mlir::Operation &op : llvm::make_early_inc_range(body)) {
     op.moveBefore(kernel);
@@ -47,20 +50,24 @@ void scaleAttributes(mlir::Operation *op, const Scaling &scaling) {
   if (auto split = mlir::dyn_cast<SplitAxisOp>(op)) {
     const std::vector<std::string> names = axisNames(split.getResult().getType());
     llvm::SmallVector<int64_t> sizes(split.getSizes());
-    for (size_t part = 0; part < sizes.size(); ++part) sizes[part] = scaling.extent(names[size_t(split.getAxis()) + part], sizes[part]);
+    for (size_t part = 0; part < sizes.size(); ++part)
+      sizes[part] = scaling.extent(names[size_t(split.getAxis()) + part], sizes[part]);
     split.setSizes(sizes);
   }
   const auto scaleCount = [&](auto norm) {  // of elements of a row
     const std::vector<std::string> names = axisNames(norm.getX().getType());
     for (size_t axis = 0; axis < names.size(); ++axis)
-      if (!llvm::is_contained(norm.getAlong(), int64_t(axis))) norm.setCount(uint64_t(scaling.extent(names[axis], int64_t(norm.getCount()))));
+      if (!llvm::is_contained(norm.getAlong(), int64_t(axis)))
+        norm.setCount(uint64_t(scaling.extent(names[axis], int64_t(norm.getCount()))));
   };
   if (auto norm = mlir::dyn_cast<NormalizeOp>(op)) scaleCount(norm);
   if (auto norm = mlir::dyn_cast<RmsNormalizeOp>(op)) scaleCount(norm);
 }
 
-/// What is one element a sub-vector is as long as the scaled row has sub-vectors: their length is the op's, and stays.
-template <typename Op> void followSubvectors(Op op, mlir::Type statistics, Scaling &scaling) {
+/// What is one element a sub-vector is as long as the scaled row has sub-vectors: their length is
+/// the op's, and stays.
+template <typename Op>
+void followSubvectors(Op op, mlir::Type statistics, Scaling &scaling) {
   const size_t axis = size_t(op.getAxis());
   const int64_t tile = op.getTile();
   const auto row = mlir::cast<mlir::RankedTensorType>(op.getX().getType());
@@ -81,11 +88,13 @@ mlir::Type scaled(mlir::Type type, const Scaling &scaling) {
   if (!tensor) return type;
   const std::vector<std::string> names = axisNames(type);
   llvm::SmallVector<int64_t> shape(tensor.getShape());
-  for (size_t axis = 0; axis < names.size(); ++axis) shape[axis] = scaling.extent(names[axis], shape[axis]);
+  for (size_t axis = 0; axis < names.size(); ++axis)
+    shape[axis] = scaling.extent(names[axis], shape[axis]);
   return mlir::RankedTensorType::get(shape, tensor.getElementType(), tensor.getEncoding());
 }
 
-/// The regions that a plan has kernels of: those that only move parameters are done at load (PlanBuilder.cpp, isPacking).
+/// The regions that a plan has kernels of: those that only move parameters are done at load
+/// (PlanBuilder.cpp, isPacking).
 std::vector<KernelOp> launchedRegions(GraphOp graph) {
   std::vector<KernelOp> launched;
   llvm::DenseSet<mlir::Value> packed;
@@ -94,18 +103,21 @@ std::vector<KernelOp> launchedRegions(GraphOp graph) {
     return argument ? graph.isParameter(argument.getArgNumber()) : packed.contains(value);
   };
   for (KernelOp region : graph.getBody().front().getOps<KernelOp>()) {
-    const bool isView = std::holds_alternative<ViewKnobs>(configurationOf(region.getOperation()).knobs);
-    if (isView && isPackedAtLoad(toKernel({region.getOperation()}, "")) && llvm::all_of(region->getOperands(), isPacked))
+    const bool isView =
+        std::holds_alternative<ViewKnobs>(configurationOf(region.getOperation()).knobs);
+    if (isView && isPackedAtLoad(toKernel({region.getOperation()}, "")) &&
+        llvm::all_of(region->getOperands(), isPacked))
       packed.insert(region->result_begin(), region->result_end());
-    else
-      launched.push_back(region);
+    else launched.push_back(region);
   }
   return launched;
 }
 
 /// The name of a value as the plan has it: a copy in another layout has that of what was copied.
 std::string nameOf(mlir::Value value) {
-  for (auto region = value.getDefiningOp<KernelOp>(); region && region.getName().starts_with("transpose_") && mlir::isa<IdentityOp>(region.getBody().front().front());
+  for (auto region = value.getDefiningOp<KernelOp>();
+       region && region.getName().starts_with("transpose_") &&
+       mlir::isa<IdentityOp>(region.getBody().front().front());
        region = value.getDefiningOp<KernelOp>())
     value = region->getOperand(0);
   return writtenName(value);
@@ -118,21 +130,27 @@ void scale(GraphOp graph, const Scaling &scaling) {
     for (mlir::Value result : op->getResults()) result.setType(scaled(result.getType(), scaling));
     for (mlir::Region &region : op->getRegions())
       for (mlir::Block &block : region)
-        for (mlir::BlockArgument argument : block.getArguments()) argument.setType(scaled(argument.getType(), scaling));
+        for (mlir::BlockArgument argument : block.getArguments())
+          argument.setType(scaled(argument.getType(), scaling));
   });
   const auto all = [&](llvm::ArrayRef<mlir::Type> types) {
     return llvm::map_to_vector(types, [&](mlir::Type one) { return scaled(one, scaling); });
   };
-  graph.setFunctionType(mlir::FunctionType::get(graph.getContext(), all(graph.getArgumentTypes()), all(graph.getResultTypes())));
+  graph.setFunctionType(mlir::FunctionType::get(graph.getContext(), all(graph.getArgumentTypes()),
+                                                all(graph.getResultTypes())));
 }
 
 }  // namespace
 
-Scaling::Scaling(Dims dimsGiven, Dims smallGiven) : dims(std::move(dimsGiven)), small(std::move(smallGiven)) {
+Scaling::Scaling(Dims dimsGiven, Dims smallGiven)
+    : dims(std::move(dimsGiven)), small(std::move(smallGiven)) {
   for (const auto &[name, leader] : {std::pair("k", "j"), std::pair("w", "p")})
-    if (dims.contains(name) && dims.contains(leader) && dims.at(name) == dims.at(leader) && small.contains(leader))
+    if (dims.contains(name) && dims.contains(leader) && dims.at(name) == dims.at(leader) &&
+        small.contains(leader))
       small.try_emplace(name, small.at(leader));
-  std::erase_if(small, [&](const auto &entry) { return !dims.contains(entry.first) || dims.at(entry.first) <= entry.second; });
+  std::erase_if(small, [&](const auto &entry) {
+    return !dims.contains(entry.first) || dims.at(entry.first) <= entry.second;
+  });
 }
 
 int64_t Scaling::extent(const std::string &axis, int64_t extent) const {
@@ -151,7 +169,8 @@ int64_t Scaling::part(const std::string &axis, int64_t index) const {
   const auto shorter = small.find(axis);
   if (shorter == small.end()) return index;
   if (index * shorter->second % dims.at(axis) != 0)
-    throw Error::unsupported("index {} of the {} along axis {} is none of the {} that are left", index, dims.at(axis), axis, shorter->second);
+    throw Error::unsupported("index {} of the {} along axis {} is none of the {} that are left",
+                             index, dims.at(axis), axis, shorter->second);
   return index * shorter->second / dims.at(axis);
 }
 
@@ -160,19 +179,24 @@ ScaledGraph scaledGraph(const std::string &graph, const Scaling &scaling) {
   context.loadDialect<WeftDialect>();
   checkMlirNesting(graph, "graph.mlir");
   CapturedDiagnostics diagnostics(context);
-  mlir::OwningOpRef<mlir::ModuleOp> module = mlir::parseSourceString<mlir::ModuleOp>(graph, &context, "graph.mlir");
+  mlir::OwningOpRef<mlir::ModuleOp> module =
+      mlir::parseSourceString<mlir::ModuleOp>(graph, &context, "graph.mlir");
   if (!module) throw diagnostics.error(ErrorKind::badInput, "graph.mlir is not a graph");
   ScaledGraph result;
   std::vector<KernelOp> launched;
   for (GraphOp one : module->getOps<GraphOp>()) {
     for (KernelOp region : launchedRegions(one)) launched.push_back(region);
-    for (mlir::Value value : one.getBody().front().getTerminator()->getOperands()) result.results.push_back(nameOf(value));
+    for (mlir::Value value : one.getBody().front().getTerminator()->getOperands())
+      result.results.push_back(nameOf(value));
     scale(one, withSubvectors(one, scaling));
   }
-  if (mlir::failed(mlir::verify(*module))) throw Error::unsupported("the graph holds on to its extents: {}", diagnostics.text());
-  for (KernelOp region : launched) result.kernels.push_back(toKernel({region.getOperation()}, region.getName().str()));
+  if (mlir::failed(mlir::verify(*module)))
+    throw Error::unsupported("the graph holds on to its extents: {}", diagnostics.text());
+  for (KernelOp region : launched)
+    result.kernels.push_back(toKernel({region.getOperation()}, region.getName().str()));
   for (GraphOp one : module->getOps<GraphOp>())
-    for (KernelOp kernel : llvm::make_early_inc_range(one.getBody().front().getOps<KernelOp>())) dissolve(kernel);
+    for (KernelOp kernel : llvm::make_early_inc_range(one.getBody().front().getOps<KernelOp>()))
+      dissolve(kernel);
   result.ops = Compilation::print(*module);
   return result;
 }

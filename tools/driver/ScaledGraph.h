@@ -1,4 +1,5 @@
-// An artifact's graph on small extents: its kernels as they are, every axis shorter. What `verify` runs whole.
+// An artifact's graph on small extents: its kernels as they are, every axis shorter. What `verify`
+// runs whole.
 #pragma once
 
 #include "kernel/Kernel.h"
@@ -12,18 +13,21 @@ namespace weft::driver {
 
 using Dims = std::map<std::string, int64_t>;
 
-/// New extents by axis name. Where one axis follows another (keys follow queries), it is scaled like it.
+/// New extents by axis name. Where one axis follows another (keys follow queries), it is scaled
+/// like it.
 class Scaling {
 public:
   /// `small` names axes of `dims`, none longer than there. Without any, every extent stays.
   Scaling(Dims dims, Dims small);
 
-  /// An axis of `dims`, or the same multiple of it: three stacked projections stay three. Others keep their extent.
+  /// An axis of `dims`, or the same multiple of it: three stacked projections stay three. Others
+  /// keep their extent.
   int64_t extent(const std::string &axis, int64_t extent) const;
-  /// Of an index or a number of indices along the axis; throws Error(unsupported) where the small axis has no such one.
+  /// Of an index or a number of indices along the axis; throws Error(unsupported) where the small
+  /// axis has no such one.
   int64_t part(const std::string &axis, int64_t index) const;
-  /// An axis that is none of `dims` and follows another, as the sub-vectors of a decomposed softmax follow its row: `extent`
-  /// becomes `shorter`. Of an axis that is scaled already nothing changes.
+  /// An axis that is none of `dims` and follows another, as the sub-vectors of a decomposed softmax
+  /// follow its row: `extent` becomes `shorter`. Of an axis that is scaled already nothing changes.
   void follow(const std::string &axis, int64_t extent, int64_t shorter);
   /// Axes that became smaller, and their extents.
   const Dims &extents() const { return small; }
@@ -33,9 +37,11 @@ private:
 };
 
 struct ScaledGraph {
-  std::vector<Kernel> kernels;       ///< of the regions that a plan has kernels of, in order
-  std::vector<std::string> results;  ///< names of what the graph returns, changes of layout seen through
-  std::string ops;                   ///< the graph without regions and changes of layout: what the interpreter computes
+  std::vector<Kernel> kernels;  ///< of the regions that a plan has kernels of, in order
+  std::vector<std::string>
+      results;  ///< names of what the graph returns, changes of layout seen through
+  std::string
+      ops;  ///< the graph without regions and changes of layout: what the interpreter computes
 };
 
 /// Throws Error(unsupported) with the verifier's message where the graph holds on to an extent.

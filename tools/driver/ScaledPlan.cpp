@@ -22,22 +22,26 @@ namespace {
 using nlohmann::json;
 using runtime::PlanKernel;
 
-/// The most operations that the interpreter is asked for, some seconds of it; more where chunks and boxes of rows leave no fewer.
+/// The most operations that the interpreter is asked for, some seconds of it; more where chunks and
+/// boxes of rows leave no fewer.
 constexpr std::array mostFlop = {4e8, 8e8, 1.6e9};
 
-/// How far knobs are from others of their family: numbers by their ratio, everything else by being another.
+/// How far knobs are from others of their family: numbers by their ratio, everything else by being
+/// another.
 double distance(const json &a, const json &b) {
   double sum = 0;
   for (const auto &[name, value] : a.items()) {
     const json other = b.value(name, json());
-    if (value.is_number() && other.is_number()) sum += std::abs(std::log2((value.get<double>() + 1) / (other.get<double>() + 1)));
+    if (value.is_number() && other.is_number())
+      sum += std::abs(std::log2((value.get<double>() + 1) / (other.get<double>() + 1)));
     else if (value != other) sum += 4;
   }
   return sum;
 }
 
 /// The nearest knobs under the same layouts, of the same family if it has any.
-std::optional<Configuration> nearestLegal(const Kernel &kernel, const Configuration &own, const Device &device) {
+std::optional<Configuration> nearestLegal(const Kernel &kernel, const Configuration &own,
+                                          const Device &device) {
   LayoutConstraints constraints;
   constraints.inputs.assign(own.inputs.begin(), own.inputs.end());
   constraints.outputs.assign(own.outputs.begin(), own.outputs.end());
@@ -45,7 +49,8 @@ std::optional<Configuration> nearestLegal(const Kernel &kernel, const Configurat
   std::optional<std::pair<double, Configuration>> best;
   forEachConfiguration(kernel, device, constraints, [&](const Configuration &candidate) {
     constexpr double otherFamily = 1e6;
-    const double far = distance(wanted, toJson(candidate.knobs, kernel)) + (familyOf(candidate.knobs) == familyOf(own.knobs) ? 0 : otherFamily);
+    const double far = distance(wanted, toJson(candidate.knobs, kernel)) +
+                       (familyOf(candidate.knobs) == familyOf(own.knobs) ? 0 : otherFamily);
     if (!best || far < best->first) best.emplace(far, candidate);
     return true;
   });
@@ -64,7 +69,9 @@ std::map<int, int64_t> chunkedExtents(const runtime::Plan &plan) {
 class PlanScaling {
 public:
   PlanScaling(const runtime::Artifact &artifact, const Scaling &scaling)
-      : scaling(scaling), device(findDevice(artifact.plan.device)), chunked(chunkedExtents(artifact.plan)) {
+      : scaling(scaling),
+        device(findDevice(artifact.plan.device)),
+        chunked(chunkedExtents(artifact.plan)) {
     result.planned.plan = artifact.plan;
     result.graph = scaledGraph(artifact.graph, scaling);
     result.dims = scaling.extents();
@@ -89,10 +96,16 @@ private:
     const std::vector<size_t> regions = regionsOf(plan, result.graph.kernels.size(), "plan.json");
     for (size_t index = 0; index < plan.kernels.size(); ++index) {
       PlanKernel &entry = plan.kernels[index];
-      ChosenKernel chosen{.kernel = result.graph.kernels[regions[index]], .configuration = {}, .cost = {}, .proposedBy = {}, .graphOps = {}};
+      ChosenKernel chosen{.kernel = result.graph.kernels[regions[index]],
+                          .configuration = {},
+                          .cost = {},
+                          .proposedBy = {},
+                          .graphOps = {}};
       if (entry.part) takePart(entry, chosen.kernel);
-      if (chosen.kernel.inputs.size() != entry.inputs.size() || chosen.kernel.outputs.size() != entry.outputs.size())
-        throw Error::checkFailed("kernel '{}' has other operands in graph.mlir than in plan.json", entry.name);
+      if (chosen.kernel.inputs.size() != entry.inputs.size() ||
+          chosen.kernel.outputs.size() != entry.outputs.size())
+        throw Error::checkFailed("kernel '{}' has other operands in graph.mlir than in plan.json",
+                                 entry.name);
       chosen.kernel.name = entry.name;
       entry.cubin.clear();
       for (const BodyOp &op : chosen.kernel.body) result.flop += op.flop;
@@ -103,11 +116,14 @@ private:
   /// The same chunk of the small axis.
   void takePart(PlanKernel &entry, Kernel &kernel) const {
     const auto axis = std::ranges::find(kernel.axes, entry.part->axis, &Axis::name);
-    if (axis == kernel.axes.end()) throw Error::checkFailed("kernel '{}' has no axis {}", entry.name, entry.part->axis);
+    if (axis == kernel.axes.end())
+      throw Error::checkFailed("kernel '{}' has no axis {}", entry.name, entry.part->axis);
     const int64_t whole = chunked.at(entry.part->region);
     const auto scaled = [&](int64_t index) {
       if (index * axis->extent % whole != 0)
-        throw Error::unsupported("chunk '{}' begins or ends within an index of the {} along axis {}", entry.name, axis->extent, axis->name);
+        throw Error::unsupported(
+            "chunk '{}' begins or ends within an index of the {} along axis {}", entry.name,
+            axis->extent, axis->name);
       return index * axis->extent / whole;
     };
     const std::string name = wholeName(entry);
@@ -117,27 +133,33 @@ private:
     entry.name = partName(name, *entry.part);
   }
 
-  /// As the kernels have them; of what no kernel touches, the parts of a packed parameter, by their axes.
+  /// As the kernels have them; of what no kernel touches, the parts of a packed parameter, by their
+  /// axes.
   TensorExtents extents() const {
     TensorExtents known(plan.tensors.size());
     const auto take = [&](int tensor, const Kernel &kernel, int value) {
       std::vector<int64_t> asked;
-      for (const int axis : kernel.values[size_t(value)].axes) asked.push_back(kernel.axes[size_t(axis)].extent);
+      for (const int axis : kernel.values[size_t(value)].axes)
+        asked.push_back(kernel.axes[size_t(axis)].extent);
       std::vector<int64_t> &one = known[size_t(tensor)];
       if (one.empty()) one = asked;
       if (one != asked || asked.size() != plan.tensors[size_t(tensor)].extents.size())
-        throw Error::checkFailed("kernel '{}' takes '{}' with extents [{}], other kernels with [{}]", kernel.name, plan.tensors[size_t(tensor)].name,
-                                 fmt::join(asked, ", "), fmt::join(one, ", "));
+        throw Error::checkFailed(
+            "kernel '{}' takes '{}' with extents [{}], other kernels with [{}]", kernel.name,
+            plan.tensors[size_t(tensor)].name, fmt::join(asked, ", "), fmt::join(one, ", "));
     };
     for (size_t index = 0; index < plan.kernels.size(); ++index) {
       const PlanKernel &entry = plan.kernels[index];
       const Kernel &kernel = result.planned.kernels[index].kernel;
-      for (size_t n = 0; n < entry.inputs.size(); ++n) take(entry.inputs[n], kernel, kernel.inputs[n]);
-      for (size_t n = 0; n < entry.outputs.size(); ++n) take(entry.outputs[n], kernel, kernel.outputs[n]);
+      for (size_t n = 0; n < entry.inputs.size(); ++n)
+        take(entry.inputs[n], kernel, kernel.inputs[n]);
+      for (size_t n = 0; n < entry.outputs.size(); ++n)
+        take(entry.outputs[n], kernel, kernel.outputs[n]);
     }
     for (size_t index = 0; index < known.size(); ++index)
       for (size_t d = known[index].size(); d < plan.tensors[index].extents.size(); ++d)
-        known[index].push_back(scaling.extent(plan.tensors[index].axes[d], plan.tensors[index].extents[d]));
+        known[index].push_back(
+            scaling.extent(plan.tensors[index].axes[d], plan.tensors[index].extents[d]));
     return known;
   }
 
@@ -147,27 +169,39 @@ private:
     if (runtime::isView(kernel)) return;
     for (const std::vector<int> *tensors : {&kernel.inputs, &kernel.outputs})
       for (const int tensor : *tensors)
-        if (const runtime::PlanTensor &one = plan.tensors[size_t(tensor)]; one.offset * runtime::elementBytes(one) % promised != 0)
-          throw Error::unsupported("'{}' begins at no multiple of {} bytes at {}", one.name, promised, printDims(result.dims));
+        if (const runtime::PlanTensor &one = plan.tensors[size_t(tensor)];
+            one.offset * runtime::elementBytes(one) % promised != 0)
+          throw Error::unsupported("'{}' begins at no multiple of {} bytes at {}", one.name,
+                                   promised, printDims(result.dims));
   }
 
   void configure(size_t index) {
     PlanKernel &entry = plan.kernels[index];
     ChosenKernel &chosen = result.planned.kernels[index];
     chosen.configuration = configurationOf(plan, entry, chosen.kernel);
-    if (runtime::isView(entry)) return;  // the same part of its whole; which views are worth it at these extents is no matter
+    if (runtime::isView(entry))
+      return;  // the same part of its whole; which views are worth it at these extents is no matter
     if (legality(chosen.kernel, chosen.configuration, device).isLegal) return;
-    const std::optional<Configuration> nearest = nearestLegal(chosen.kernel, chosen.configuration, device);
-    if (!nearest) throw Error::unsupported("kernel '{}' has no configuration in its layouts at {}", entry.name, printDims(result.dims));
+    const std::optional<Configuration> nearest =
+        nearestLegal(chosen.kernel, chosen.configuration, device);
+    if (!nearest)
+      throw Error::unsupported("kernel '{}' has no configuration in its layouts at {}", entry.name,
+                               printDims(result.dims));
     const std::string reason = knobsRefusal(chosen.kernel, chosen.configuration, device);
-    result.others.push_back({.kernel = entry.name, .own = describe(chosen.kernel, chosen.configuration.knobs), .used = describe(chosen.kernel, nearest->knobs),
-                             .reason = reason.empty() ? "its family does not offer them at these extents" : reason.substr(2)});
+    result.others.push_back({.kernel = entry.name,
+                             .own = describe(chosen.kernel, chosen.configuration.knobs),
+                             .used = describe(chosen.kernel, nearest->knobs),
+                             .reason = reason.empty()
+                                           ? "its family does not offer them at these extents"
+                                           : reason.substr(2)});
     chosen.configuration.knobs = nearest->knobs;
     entry.knobs = toJson(nearest->knobs, chosen.kernel);
     entry.family = familyOf(nearest->knobs);
     entry.configuration = describe(chosen.kernel, nearest->knobs);
     if (entry.workspaceBuffer >= 0 && entry.family != familyOf(LibraryKnobs{})) {
-      std::erase_if(plan.placements, [&](const runtime::PlanPlacement &one) { return one.buffer == entry.workspaceBuffer; });
+      std::erase_if(plan.placements, [&](const runtime::PlanPlacement &one) {
+        return one.buffer == entry.workspaceBuffer;
+      });
       entry.workspaceBuffer = -1;
     }
   }
@@ -179,7 +213,8 @@ private:
   runtime::Plan &plan = result.planned.plan;
 };
 
-/// The largest odd multiple of `step` up to `most` that is below the extent; the extent itself where there is none.
+/// The largest odd multiple of `step` up to `most` that is below the extent; the extent itself
+/// where there is none.
 int64_t oddMultiple(int64_t extent, int64_t step, int64_t most) {
   const int64_t limit = std::min(most, extent - 1) / step;
   return limit < 1 ? extent : (limit % 2 == 1 ? limit : limit - 1) * step;
@@ -214,19 +249,28 @@ std::string printDims(const Dims &dims) {
   return texts.empty() ? "its own extents" : fmt::format("{}", fmt::join(texts, " "));
 }
 
-ScaledPlan scaledPlan(const runtime::Artifact &artifact, const Scaling &scaling) { return PlanScaling(artifact, scaling).run(); }
+ScaledPlan scaledPlan(const runtime::Artifact &artifact, const Scaling &scaling) {
+  return PlanScaling(artifact, scaling).run();
+}
 
 Dims smallDims(const runtime::Plan &plan, int64_t step, int64_t longest, int64_t batch) {
-  const auto at = [&](const char *name) { return plan.dims.contains(name) ? plan.dims.at(name) : 0; };
+  const auto at = [&](const char *name) {
+    return plan.dims.contains(name) ? plan.dims.at(name) : 0;
+  };
   const int64_t repeat = at("g") > 0 ? at("h") / at("g") : 1;
-  Dims small{{"b", batch}, {"j", oddMultiple(at("j"), step, longest + 2 * step)}, {"p", oddMultiple(at("p"), step, std::max(step, longest / 5))}};
+  Dims small{{"b", batch},
+             {"j", oddMultiple(at("j"), step, longest + 2 * step)},
+             {"p", oddMultiple(at("p"), step, std::max(step, longest / 5))}};
   small["h"] = repeat == 1 || at("g") == 1 ? 3 : 4;
   if (at("g") > 0) small["g"] = repeat == 1 ? 3 : at("g") == 1 ? 1 : 2;
   if (at("k") != at("j")) small["k"] = oddMultiple(at("k"), step, longest + 4 * step);
   if (at("w") != at("p")) small["w"] = oddMultiple(at("w"), step, std::max(step, longest / 5));
-  for (const auto &[axis, chunks] : chunksByAxis(plan)) small[axis] = chunks.count * (chunks.isLong ? 2 : 1);
+  for (const auto &[axis, chunks] : chunksByAxis(plan))
+    small[axis] = chunks.count * (chunks.isLong ? 2 : 1);
   for (auto &[name, extent] : small) extent = std::min(extent, at(name.c_str()));
-  small["i"] = at("i") == at("h") * at("p") ? small["h"] * small["p"] : oddMultiple(at("i"), step, std::max(step, longest / 2));
+  small["i"] = at("i") == at("h") * at("p")
+                   ? small["h"] * small["p"]
+                   : oddMultiple(at("i"), step, std::max(step, longest / 2));
   small["u"] = oddMultiple(at("u"), step, std::max(step, longest * 3 / 2));
   std::erase_if(small, [&](const auto &entry) { return !plan.dims.contains(entry.first); });
   return small;
@@ -240,7 +284,9 @@ ScaledPlan scaledPlan(const runtime::Artifact &artifact) {
     try {
       ScaledPlan one = scaledPlan(artifact, Scaling(plan.dims, small));
       if (one.flop > most) {
-        reason = fmt::format("at {} it is {:.1e} operations, more than the {:.0e} that the interpreter is asked for", printDims(one.dims), one.flop, most);
+        reason = fmt::format(
+            "at {} it is {:.1e} operations, more than the {:.0e} that the interpreter is asked for",
+            printDims(one.dims), one.flop, most);
         return false;
       }
       if (!best || one.others.size() < best->others.size()) best = std::move(one);
@@ -253,7 +299,8 @@ ScaledPlan scaledPlan(const runtime::Artifact &artifact) {
   };
   const auto attemptAll = [&](double most) {
     for (const int64_t step : {1, 8, 16, 32, 64}) {
-      for (const int64_t batch : {3, 4, 8})      // boxes of rows of several strides are of whole batches
+      for (const int64_t batch :
+           {3, 4, 8})  // boxes of rows of several strides are of whole batches
         for (const int64_t longest : {128, 40})  // beyond a tile of 128, or less work
           if (attempt(smallDims(plan, step, longest, batch), most)) break;
       if (best && best->others.empty()) return;

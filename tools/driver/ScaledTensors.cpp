@@ -19,7 +19,8 @@ using runtime::PlanTensor;
 bool isDense(const PlanTensor &tensor) {
   const std::vector<int64_t> dense = stridesOf(Layout{.order = tensor.order}, tensor.extents);
   for (size_t dimension = 0; dimension < dense.size(); ++dimension)
-    if (tensor.extents[dimension] > 1 && tensor.strides[dimension] != dense[dimension]) return false;
+    if (tensor.extents[dimension] > 1 && tensor.strides[dimension] != dense[dimension])
+      return false;
   return true;
 }
 
@@ -27,17 +28,23 @@ bool isDense(const PlanTensor &tensor) {
 class Whole {
 public:
   Whole(const PlanTensor &before, std::vector<int64_t> extents)
-      : before(before), extents(std::move(extents)), strides(stridesOf(Layout{.order = before.order}, this->extents)), dimensions(before.extents.size()) {
+      : before(before),
+        extents(std::move(extents)),
+        strides(stridesOf(Layout{.order = before.order}, this->extents)),
+        dimensions(before.extents.size()) {
     std::iota(dimensions.begin(), dimensions.end(), size_t(0));
     std::erase_if(dimensions, [&](size_t d) { return before.extents[d] == 1; });
-    std::ranges::sort(dimensions, [&](size_t a, size_t b) { return before.strides[a] > before.strides[b]; });
+    std::ranges::sort(dimensions,
+                      [&](size_t a, size_t b) { return before.strides[a] > before.strides[b]; });
   }
 
-  /// A stride of a view is that of one of the whole's axes, or, of an axis that the view has in pieces, so many of it as a piece has.
+  /// A stride of a view is that of one of the whole's axes, or, of an axis that the view has in
+  /// pieces, so many of it as a piece has.
   int64_t stride(size_t dimension, const PlanTensor &view) const {
     for (const size_t d : dimensions)
       if (const int64_t piece = view.strides[dimension] / before.strides[d]; piece >= 1)
-        return (piece == 1 || view.extents[dimension] == 1 ? piece : scaled(piece, d, view)) * strides[d];
+        return (piece == 1 || view.extents[dimension] == 1 ? piece : scaled(piece, d, view)) *
+               strides[d];
     return view.strides[dimension];
   }
   int64_t offset(int64_t offset, const PlanTensor &view) const {
@@ -53,8 +60,10 @@ private:
   int64_t scaled(int64_t index, size_t dimension, const PlanTensor &view) const {
     const int64_t from = before.extents[dimension], to = extents[dimension];
     if (index * to % from != 0)
-      throw Error::unsupported("view '{}' begins or steps by {} of the {} along axis {} of '{}', which is no whole part of {}", view.name, index, from,
-                               before.axes[dimension], before.name, to);
+      throw Error::unsupported(
+          "view '{}' begins or steps by {} of the {} along axis {} of '{}', which is no whole part "
+          "of {}",
+          view.name, index, from, before.axes[dimension], before.name, to);
     return index * to / from;
   }
 
@@ -67,19 +76,26 @@ private:
 const PlanTensor &wholeOf(const PlanTensor &view, const std::vector<PlanTensor> &tensors) {
   const PlanTensor *whole = nullptr;
   for (const PlanTensor &one : tensors)
-    if (one.buffer == view.buffer && one.dtype == view.dtype && one.offset == 0 && isDense(one) && (!whole || one.bytes > whole->bytes)) whole = &one;
-  if (!whole || runtime::spanBytes(*whole) < view.offset * runtime::elementBytes(view) + runtime::spanBytes(view))
+    if (one.buffer == view.buffer && one.dtype == view.dtype && one.offset == 0 && isDense(one) &&
+        (!whole || one.bytes > whole->bytes))
+      whole = &one;
+  if (!whole || runtime::spanBytes(*whole) <
+                    view.offset * runtime::elementBytes(view) + runtime::spanBytes(view))
     throw Error::unsupported("view '{}' is part of no tensor that the plan names", view.name);
   return *whole;
 }
 
-/// Offsets stay, so that what shared memory does where it can; a smaller result may be too small for what lay in it.
+/// Offsets stay, so that what shared memory does where it can; a smaller result may be too small
+/// for what lay in it.
 void keepPlacements(runtime::Plan &plan) {
   const std::vector<runtime::PlanPlacement> placements = std::exchange(plan.placements, {});
   const runtime::PlanMemory sizes(plan);
   for (const runtime::PlanPlacement &placement : placements) {
     const auto result = std::ranges::find(plan.tensors, placement.in, &PlanTensor::name);
-    const bool fits = placement.in == "workspace" || (result != plan.tensors.end() && placement.offset + sizes.buffers()[size_t(placement.buffer)].bytes <= runtime::spanBytes(*result));
+    const bool fits = placement.in == "workspace" ||
+                      (result != plan.tensors.end() &&
+                       placement.offset + sizes.buffers()[size_t(placement.buffer)].bytes <=
+                           runtime::spanBytes(*result));
     if (fits) plan.placements.push_back(placement);
   }
 }

@@ -14,9 +14,11 @@
 namespace weft::driver {
 namespace {
 
-/// What Materialize.cpp makes of a transpose between layouts; an identity of the model is another value.
+/// What Materialize.cpp makes of a transpose between layouts; an identity of the model is another
+/// value.
 bool isTranspose(KernelOp region, const Kernel &kernel) {
-  return kernel.body.size() == 1 && kernel.body[0].name == "identity" && region.getName().starts_with("transpose_");
+  return kernel.body.size() == 1 && kernel.body[0].name == "identity" &&
+         region.getName().starts_with("transpose_");
 }
 
 }  // namespace
@@ -36,11 +38,15 @@ void SelectedGraph::addGraph(GraphOp graph) {
   for (mlir::BlockArgument argument : block.getArguments()) {
     GraphValue &value = wires.values[size_t(valueOf(argument))];
     value.name = names[argument.getArgNumber()];
-    value.origin = graph.isParameter(argument.getArgNumber()) ? GraphValue::Origin::parameter : GraphValue::Origin::argument;
+    value.origin = graph.isParameter(argument.getArgNumber()) ? GraphValue::Origin::parameter
+                                                              : GraphValue::Origin::argument;
   }
   const std::map<mlir::Operation *, std::string> entryPoints = entryPointsOf(graph);
   for (KernelOp op : block.getOps<KernelOp>()) {
-    GraphRegion region{.kernel = toKernel({op.getOperation()}, op.getName().str()), .operands = {}, .results = {}, .entryPoint = entryPoints.at(op)};
+    GraphRegion region{.kernel = toKernel({op.getOperation()}, op.getName().str()),
+                       .operands = {},
+                       .results = {},
+                       .entryPoint = entryPoints.at(op)};
     for (mlir::Value operand : op->getOperands()) region.operands.push_back(valueOf(operand));
     region.isTranspose = isTranspose(op, region.kernel);
     if (region.isTranspose) values[op->getResult(0)] = region.operands.front();
@@ -54,21 +60,28 @@ void SelectedGraph::addGraph(GraphOp graph) {
     (isPacking ? wires.packings : wires.regions).push_back(std::move(region));
     if (!isPacking) regions.push_back(op);
   }
-  for (mlir::Value value : block.getTerminator()->getOperands()) wires.returned.push_back(valueOf(value));
+  for (mlir::Value value : block.getTerminator()->getOperands())
+    wires.returned.push_back(valueOf(value));
 }
 
 int SelectedGraph::valueOf(mlir::Value value) {
   const auto [found, isNew] = values.try_emplace(value, int(wires.values.size()));
   if (!isNew) return found->second;
-  GraphValue described{.name = writtenName(value), .dtype = toDType(value.getType()).value_or(DType::f32), .axes = {}, .extents = extents(value.getType())};
-  for (const std::string &axis : axisNames(value.getType())) described.axes.push_back(identifier(axis));
+  GraphValue described{.name = writtenName(value),
+                       .dtype = toDType(value.getType()).value_or(DType::f32),
+                       .axes = {},
+                       .extents = extents(value.getType())};
+  for (const std::string &axis : axisNames(value.getType()))
+    described.axes.push_back(identifier(axis));
   wires.values.push_back(std::move(described));
   return found->second;
 }
 
 bool SelectedGraph::packsParameters(KernelOp region, const Kernel &kernel) const {
-  const bool isView = std::holds_alternative<ViewKnobs>(weft::configurationOf(region.getOperation()).knobs);
-  return isView && isPackedAtLoad(kernel) && llvm::all_of(region->getOperands(), [&](mlir::Value operand) {
+  const bool isView =
+      std::holds_alternative<ViewKnobs>(weft::configurationOf(region.getOperation()).knobs);
+  return isView && isPackedAtLoad(kernel) &&
+         llvm::all_of(region->getOperands(), [&](mlir::Value operand) {
            const GraphValue::Origin origin = wires.values[size_t(values.lookup(operand))].origin;
            return origin == GraphValue::Origin::parameter || origin == GraphValue::Origin::packed;
          });

@@ -1,4 +1,5 @@
-// A graph of chosen kernels, as an artifact holds it: its kernel regions in order, as ops and as plain data.
+// A graph of chosen kernels, as an artifact holds it: its kernel regions in order, as ops and as
+// plain data.
 #pragma once
 
 #include "ir/Weft.h"
@@ -28,7 +29,8 @@ public:
 private:
   void addGraph(GraphOp graph);
   int valueOf(mlir::Value value);
-  /// Whether a region only moves parameters, which happens at load: the plan has no kernel for it (PlanBuilder.cpp, isPacking).
+  /// Whether a region only moves parameters, which happens at load: the plan has no kernel for it
+  /// (PlanBuilder.cpp, isPacking).
   bool packsParameters(KernelOp region, const Kernel &kernel) const;
 
   mlir::MLIRContext context;

@@ -6,7 +6,8 @@
 namespace weft::driver {
 namespace {
 
-constexpr std::string_view separator = "// -----", nameMark = "// variant: ", unchanged = "unchanged";
+constexpr std::string_view separator = "// -----",
+                           nameMark = "// variant: ", unchanged = "unchanged";
 
 std::vector<std::string> rewritesOf(std::string_view name) {
   std::vector<std::string> rewrites;
@@ -34,7 +35,8 @@ std::vector<VariantText> splitVariants(std::string_view file) {
       variants.push_back({.rewrites = {}, .text = std::string(lines, '\n')});
       continue;
     }
-    if (bare.starts_with(nameMark)) variants.back().rewrites = rewritesOf(bare.substr(nameMark.size()));
+    if (bare.starts_with(nameMark))
+      variants.back().rewrites = rewritesOf(bare.substr(nameMark.size()));
     variants.back().text += line;
   }
   return variants;
@@ -43,7 +45,8 @@ std::vector<VariantText> splitVariants(std::string_view file) {
 std::string joinVariants(const std::vector<std::pair<std::string, std::string>> &namesAndTexts) {
   std::string joined;
   for (const auto &[name, text] : namesAndTexts)
-    joined += fmt::format("{}{}{}\n{}", joined.empty() ? "" : fmt::format("\n{}\n\n", separator), nameMark, name, text);
+    joined += fmt::format("{}{}{}\n{}", joined.empty() ? "" : fmt::format("\n{}\n\n", separator),
+                          nameMark, name, text);
   return joined;
 }
 

@@ -1,4 +1,5 @@
-// Files that hold several variants of one graph: what the proposing phases print, and later phases read. Text only.
+// Files that hold several variants of one graph: what the proposing phases print, and later phases
+// read. Text only.
 //
 //   // variant: qkv-stacked+softmax-decomposed
 //   weft.graph @encoder(...) { ... }
@@ -13,8 +14,10 @@
 namespace weft::driver {
 
 struct VariantText {
-  std::vector<std::string> rewrites;  ///< of the name in its comment; none for "unchanged" or without a comment
-  std::string text;  ///< after as many empty lines as stand before it in the file, so that its locations are right
+  std::vector<std::string>
+      rewrites;      ///< of the name in its comment; none for "unchanged" or without a comment
+  std::string text;  ///< after as many empty lines as stand before it in the file, so that its
+                     ///< locations are right
 };
 
 /// Splits at lines that are "// -----". A file without them is one variant.

@@ -21,16 +21,21 @@ runtime::Artifact readWithCubins(const std::string &folder) {
   runtime::Artifact artifact = runtime::readArtifact(folder, runtime::Cubins::left);
   runtime::refuseForged(artifact, folder + "/plan.json");
   if (!artifact.planEdits.empty())
-    throw Error::badInput("{}/plan.json: {}: run 'weft emit {}' first, which takes it or says why not", folder, describe(artifact.planEdits.front()), folder);
+    throw Error::badInput(
+        "{}/plan.json: {}: run 'weft emit {}' first, which takes it or says why not", folder,
+        describe(artifact.planEdits.front()), folder);
   runtime::verifyDerived(artifact.plan, folder + "/plan.json");
   checkArtifact(artifact, folder, Use::toRun);
   static const std::regex named("cubin/[0-9a-f]{32}\\.cubin");
   for (const runtime::PlanKernel &kernel : artifact.plan.kernels) {
     const std::filesystem::path file = std::filesystem::path(folder) / kernel.cubin;
     std::error_code none;
-    if (!std::regex_match(kernel.cubin, named) || artifact.cubins.contains(kernel.cubin) || !std::filesystem::is_regular_file(file, none)) continue;
+    if (!std::regex_match(kernel.cubin, named) || artifact.cubins.contains(kernel.cubin) ||
+        !std::filesystem::is_regular_file(file, none))
+      continue;
     std::string bytes = runtime::readFile(file);
-    if (runtime::cubinName(bytes) == kernel.cubin) artifact.cubins.emplace(kernel.cubin, std::move(bytes));
+    if (runtime::cubinName(bytes) == kernel.cubin)
+      artifact.cubins.emplace(kernel.cubin, std::move(bytes));
   }
   return artifact;
 }
@@ -38,7 +43,10 @@ runtime::Artifact readWithCubins(const std::string &folder) {
 class ArtifactVerification {
 public:
   ArtifactVerification(const VerifyOptions &options, const runtime::cuda::Context &context)
-      : options(options), context(context), artifact(readWithCubins(options.folder)), texts(exactTexts(artifact, options.folder)),
+      : options(options),
+        context(context),
+        artifact(readWithCubins(options.folder)),
+        texts(exactTexts(artifact, options.folder)),
         doubts(cubinDoubts(artifact, texts, options.folder)) {
     result.gpu = context.gpu().name;
   }
@@ -68,30 +76,43 @@ private:
   }
 
   void checkKernels() {
-    const runtime::Executor executor(loadable(), context, {.ownExternals = false, .leaveUnbuilt = true, .folder = options.folder});
+    const runtime::Executor executor(
+        loadable(), context,
+        {.ownExternals = false, .leaveUnbuilt = true, .folder = options.folder});
     for (const std::string &warning : executor.warnings()) printNote(warning);
     const runtime::cuda::Stream stream;
     const int only = options.kernel.empty() ? -1 : executor.kernelIndex(options.kernel);
     Progress progress;
     for (size_t index = 0; index < artifact.plan.kernels.size(); ++index) {
       if (only >= 0 && int(index) != only) continue;
-      progress.show(fmt::format("verifying {}/{} {}", index + 1, artifact.plan.kernels.size(), artifact.plan.kernels[index].name));
+      progress.show(fmt::format("verifying {}/{} {}", index + 1, artifact.plan.kernels.size(),
+                                artifact.plan.kernels[index].name));
       result.kernels.push_back(verdictOf(executor, index, stream));
     }
     progress.clear();
   }
 
-  KernelVerdict verdictOf(const runtime::Executor &executor, size_t index, const runtime::cuda::Stream &stream) {
+  KernelVerdict verdictOf(const runtime::Executor &executor, size_t index,
+                          const runtime::cuda::Stream &stream) {
     const runtime::PlanKernel &kernel = artifact.plan.kernels[index];
-    KernelVerdict verdict{.name = kernel.name, .recordHash = runtime::recordHashOf(texts.planned.plan.kernels[index]), .isView = runtime::isView(kernel), .result = {}, .unchecked = {}};
+    KernelVerdict verdict{.name = kernel.name,
+                          .recordHash = runtime::recordHashOf(texts.planned.plan.kernels[index]),
+                          .isView = runtime::isView(kernel),
+                          .result = {},
+                          .unchecked = {}};
     if (verdict.isView) return verdict;
     verdict.unchecked = !lost.empty() ? lost : doubts[index];
-    if (executor.replaced(int(index))) verdict.unchecked = "cuBLASLt of this machine has not the plan's algorithm";
+    if (executor.replaced(int(index)))
+      verdict.unchecked = "cuBLASLt of this machine has not the plan's algorithm";
     if (!verdict.unchecked.empty()) return verdict;
-    const runtime::CheckOptions check{.points = options.samples, .seed = options.seed, .dropout = {.seed = options.seed, .step = 0, .stream = 0},
-                                      .threads = int(std::max(1u, std::thread::hardware_concurrency()))};
+    const runtime::CheckOptions check{
+        .points = options.samples,
+        .seed = options.seed,
+        .dropout = {.seed = options.seed, .step = 0, .stream = 0},
+        .threads = int(std::max(1u, std::thread::hardware_concurrency()))};
     try {
-      verdict.result = runtime::verifyKernel(executor, int(index), texts.planned.kernels[index].kernel, check, stream);
+      verdict.result = runtime::verifyKernel(executor, int(index),
+                                             texts.planned.kernels[index].kernel, check, stream);
     } catch (const runtime::cuda::DriverError &error) {
       if (error.isOutOfMemory()) {
         verdict.unchecked = error.what();
@@ -99,7 +120,9 @@ private:
       }
       verdict.result = runtime::CheckResult{};
       verdict.result->problem = error.what();
-      if (error.isSticky()) lost = fmt::format("not reached: {} failed and nothing more runs in this process", kernel.name);
+      if (error.isSticky())
+        lost = fmt::format("not reached: {} failed and nothing more runs in this process",
+                           kernel.name);
     } catch (const Error &error) {
       if (error.kind != ErrorKind::unsupported) throw;
       verdict.unchecked = error.what();
@@ -119,14 +142,20 @@ private:
 }  // namespace
 
 bool WholeVerdict::failed() const {
-  return ran() && (!problem.empty() || std::ranges::any_of(results, [](const ResultCheck &result) { return !result.passed; }));
+  return ran() && (!problem.empty() || std::ranges::any_of(results, [](const ResultCheck &result) {
+           return !result.passed;
+         }));
 }
 
 size_t ArtifactVerdict::agreed() const {
-  return size_t(std::ranges::count_if(kernels, [](const KernelVerdict &kernel) { return kernel.result && kernel.result->passed(); }));
+  return size_t(std::ranges::count_if(kernels, [](const KernelVerdict &kernel) {
+    return kernel.result && kernel.result->passed();
+  }));
 }
 
-size_t ArtifactVerdict::failed() const { return size_t(std::ranges::count_if(kernels, &KernelVerdict::failed)); }
+size_t ArtifactVerdict::failed() const {
+  return size_t(std::ranges::count_if(kernels, &KernelVerdict::failed));
+}
 
 std::vector<std::string> ArtifactVerdict::unchecked() const {
   std::vector<std::string> lines;
@@ -136,9 +165,13 @@ std::vector<std::string> ArtifactVerdict::unchecked() const {
   return lines;
 }
 
-ArtifactVerdict verifyArtifact(const VerifyOptions &options, const runtime::cuda::Context &context) { return ArtifactVerification(options, context).run(); }
+ArtifactVerdict verifyArtifact(const VerifyOptions &options,
+                               const runtime::cuda::Context &context) {
+  return ArtifactVerification(options, context).run();
+}
 
-WholeVerdict verifyWhole(const runtime::Artifact &artifact, const std::vector<std::string> &edited, const runtime::cuda::Context &context, uint64_t seed) {
+WholeVerdict verifyWhole(const runtime::Artifact &artifact, const std::vector<std::string> &edited,
+                         const runtime::cuda::Context &context, uint64_t seed) {
   WholeVerdict verdict;
   ScaledPlan scaled;
   BuiltPlan built;
@@ -155,7 +188,10 @@ WholeVerdict verifyWhole(const runtime::Artifact &artifact, const std::vector<st
     verdict.kernels = scaled.planned.kernels.size();
     verdict.others = scaled.others;
     for (const std::string &name : edited)
-      verdict.others.push_back({.kernel = name, .own = "its edited text", .used = "the generated one", .reason = "an edited text is of the true extents"});
+      verdict.others.push_back({.kernel = name,
+                                .own = "its edited text",
+                                .used = "the generated one",
+                                .reason = "an edited text is of the true extents"});
   } catch (const Error &error) {
     (error.kind == ErrorKind::checkFailed ? verdict.problem : verdict.unchecked) = error.what();
     return verdict;
@@ -180,8 +216,13 @@ runtime::VerificationRun recordsOf(const ArtifactVerdict &verdict) {
   for (const KernelVerdict &kernel : verdict.kernels) {
     if (kernel.recordHash.empty() || (!kernel.result && !isDoubted)) continue;
     using enum runtime::Verdict;
-    run.records.push_back({.hash = kernel.recordHash, .gpu = verdict.gpu, .verdict = kernel.failed() ? fails : isDoubted ? planFails : agrees,
-                           .points = kernel.result ? kernel.result->points : 0, .kernel = kernel.name});
+    run.records.push_back({.hash = kernel.recordHash,
+                           .gpu = verdict.gpu,
+                           .verdict = kernel.failed() ? fails
+                                      : isDoubted     ? planFails
+                                                      : agrees,
+                           .points = kernel.result ? kernel.result->points : 0,
+                           .kernel = kernel.name});
   }
   return run;
 }

@@ -1,5 +1,5 @@
-// What `weft verify` finds of an artifact: every kernel at its true extents against fp64, the whole plan on small extents against
-// the interpreter, and of everything that was not checked the reason.
+// What `weft verify` finds of an artifact: every kernel at its true extents against fp64, the whole
+// plan on small extents against the interpreter, and of everything that was not checked the reason.
 #pragma once
 
 #include "runtime/VerificationRecords.h"
@@ -35,10 +35,10 @@ struct WholeVerdict {
   std::string unscaled;  ///< why the extents are the plan's own, if they are
   size_t kernels = 0;
   std::vector<ResultCheck> results;
-  std::vector<OtherKnobs> others;      ///< kernels that did not have their own knobs or text
-  std::vector<std::string> warnings;   ///< algorithms of a library that were replaced
-  std::string unchecked;  ///< why it did not run
-  std::string problem;    ///< what failed, where it is no result
+  std::vector<OtherKnobs> others;     ///< kernels that did not have their own knobs or text
+  std::vector<std::string> warnings;  ///< algorithms of a library that were replaced
+  std::string unchecked;              ///< why it did not run
+  std::string problem;                ///< what failed, where it is no result
   bool ran() const { return isAsked && unchecked.empty(); }
   bool failed() const;
 };
@@ -53,11 +53,14 @@ struct ArtifactVerdict {
   std::vector<std::string> unchecked() const;
 };
 
-/// Throws Error(badInput) for an artifact that cannot be read or contradicts itself, Error(unsupported) where its GPU is not there.
+/// Throws Error(badInput) for an artifact that cannot be read or contradicts itself,
+/// Error(unsupported) where its GPU is not there.
 ArtifactVerdict verifyArtifact(const VerifyOptions &options, const runtime::cuda::Context &context);
 
-/// The whole plan alone, of an artifact in memory. `edited`: kernels whose .cu file holds another text, which small extents cannot have.
-WholeVerdict verifyWhole(const runtime::Artifact &artifact, const std::vector<std::string> &edited, const runtime::cuda::Context &context, uint64_t seed);
+/// The whole plan alone, of an artifact in memory. `edited`: kernels whose .cu file holds another
+/// text, which small extents cannot have.
+WholeVerdict verifyWhole(const runtime::Artifact &artifact, const std::vector<std::string> &edited,
+                         const runtime::cuda::Context &context, uint64_t seed);
 
 /// What the run says of every text, now that all its checks are done.
 runtime::VerificationRun recordsOf(const ArtifactVerdict &verdict);

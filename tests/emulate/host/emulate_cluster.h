@@ -1,4 +1,5 @@
-// The functions of codegen/device/cluster.cuh on the emulator. Included by that header when WEFT_EMULATE is defined.
+// The functions of codegen/device/cluster.cuh on the emulator. Included by that header when
+// WEFT_EMULATE is defined.
 #pragma once
 
 #include "emulate_keywords.h"

@@ -1,5 +1,5 @@
-// The functions of codegen/device/grid.cuh on the emulator, which runs one block after the other. Included by that header when
-// WEFT_EMULATE is defined.
+// The functions of codegen/device/grid.cuh on the emulator, which runs one block after the other.
+// Included by that header when WEFT_EMULATE is defined.
 #pragma once
 
 #include "emulate_keywords.h"
@@ -15,7 +15,9 @@ inline unsigned arrive(unsigned *counter, unsigned last) {
 
 /// ld.relaxed.gpu.global.v4.f32: a vector access, aligned as the device demands.
 inline void loadFromGrid(float (&values)[4], const float *from) {
-  struct alignas(16) Access { float values[4]; };
+  struct alignas(16) Access {
+    float values[4];
+  };
   const Access access = *reinterpret_cast<const Access *>(from);
   for (int n = 0; n < 4; ++n) values[n] = access.values[n];
 }

@@ -1,8 +1,9 @@
-// What the way out of the contraction skeleton of sm_90a needs of codegen/device/hopper.cuh, on the emulator. Included by that header
-// when WEFT_EMULATE is defined. Products of warpgroups and copies of operands are not emulated: emulate_hopper_contraction.h.
+// What the way out of the contraction skeleton of sm_90a needs of codegen/device/hopper.cuh, on the
+// emulator. Included by that header when WEFT_EMULATE is defined. Products of warpgroups and copies
+// of operands are not emulated: emulate_hopper_contraction.h.
 //
-// All threads of a block are consumers that do the same: so a named barrier, or a wait for what the copy engine brings, is one of the
-// whole block. The copy engine moves at once.
+// All threads of a block are consumers that do the same: so a named barrier, or a wait for what the
+// copy engine brings, is one of the whole block. The copy engine moves at once.
 #pragma once
 
 #include "emulate_keywords.h"
@@ -10,7 +11,8 @@
 #include <cstring>
 
 template <typename T>
-T __shfl_sync(unsigned, T value, int lane, const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
+T __shfl_sync(unsigned, T value, int lane, const char *file = __builtin_FILE(),
+              int line = __builtin_LINE()) {
   return weft::emulate::shuffle(~0u, value, unsigned(lane), file, line);
 }
 
@@ -27,13 +29,21 @@ inline EmulatedMap emulatedMap(const TensorMap *map) {
   std::memcpy(&emulated, map->bytes, sizeof emulated);
   return emulated;
 }
-inline unsigned char *sharedBytes(SharedAddress address) { return static_cast<unsigned char *>(weft::emulate::dynamicShared()) + address; }
+inline unsigned char *sharedBytes(SharedAddress address) {
+  return static_cast<unsigned char *>(weft::emulate::dynamicShared()) + address;
+}
 
 inline void arrive(SharedAddress) {}
 inline void arriveExpecting(SharedAddress, int) {}
-inline void wait(SharedAddress, int, const char *file = __builtin_FILE(), int line = __builtin_LINE()) { weft::emulate::barrier(file, line); }
+inline void wait(SharedAddress, int, const char *file = __builtin_FILE(),
+                 int line = __builtin_LINE()) {
+  weft::emulate::barrier(file, line);
+}
 inline void arriveAt(int, int) {}
-inline void synchronize(int, int, const char *file = __builtin_FILE(), int line = __builtin_LINE()) { weft::emulate::barrier(file, line); }
+inline void synchronize(int, int, const char *file = __builtin_FILE(),
+                        int line = __builtin_LINE()) {
+  weft::emulate::barrier(file, line);
+}
 
 inline void storePair(SharedAddress to, float first, float second) {
   if (to % 8 != 0) __builtin_trap();
@@ -45,17 +55,22 @@ inline void loadSums(float (&sums)[4], SharedAddress from) {
   std::memcpy(sums, sharedBytes(from), 16);
 }
 
-/// Boxes of 64 x 64 elements in rows of 128 bytes, swizzled. Visits 16 bytes at a time that lie inside.
-template <typename Visit> void forEachOfBox(const TensorMap *map, SharedAddress box, int x, int y, int batch, Visit visit) {
+/// Boxes of 64 x 64 elements in rows of 128 bytes, swizzled. Visits 16 bytes at a time that lie
+/// inside.
+template <typename Visit>
+void forEachOfBox(const TensorMap *map, SharedAddress box, int x, int y, int batch, Visit visit) {
   const EmulatedMap of = emulatedMap(map);
   for (int row = 0; row < of.box[1]; ++row)
     for (int chunk = 0; chunk < 8; ++chunk) {
       unsigned char *shared = sharedBytes(box + row * 128 + (chunk ^ row % 8) * 16);
       const bool isInside = y + row < of.rows && x + chunk * 8 < of.columns;
-      visit(shared, isInside ? of.start + 2 * (batch * of.batchStride + (y + row) * of.pitch + x + chunk * 8) : nullptr);
+      visit(shared, isInside ? of.start + 2 * (batch * of.batchStride + (y + row) * of.pitch + x +
+                                               chunk * 8)
+                             : nullptr);
     }
 }
-inline void loadTile(SharedAddress to, const TensorMap *map, SharedAddress, int x, int y, int batch = 0) {
+inline void loadTile(SharedAddress to, const TensorMap *map, SharedAddress, int x, int y,
+                     int batch = 0) {
   forEachOfBox(map, to, x, y, batch, [](unsigned char *shared, const unsigned char *global) {
     if (global) std::memcpy(shared, global, 16);
     else std::memset(shared, 0, 16);
@@ -67,22 +82,30 @@ inline void storeTile(const TensorMap *map, SharedAddress from, int x, int y, in
   });
 }
 inline void commitStores() {}
-template <int pending> void waitForStoresToRead() {}
+template <int pending>
+void waitForStoresToRead() {}
 inline void fenceForAsync() {}
 
-/// stmatrix.x4 and ldmatrix.x4: lane l names row l % 8 of block l / 8 and holds two elements of row l / 4 of each block.
+/// stmatrix.x4 and ldmatrix.x4: lane l names row l % 8 of block l / 8 and holds two elements of row
+/// l / 4 of each block.
 inline void storeMatrices(SharedAddress row, const unsigned (&words)[4]) {
   const int lane = weft::emulate::currentThread.x % 32;
   for (int block = 0; block < 4; ++block)
-    std::memcpy(sharedBytes(__shfl_sync(~0u, row, 8 * block + lane / 4) + lane % 4 * 4), &words[block], 4);
+    std::memcpy(sharedBytes(__shfl_sync(~0u, row, 8 * block + lane / 4) + lane % 4 * 4),
+                &words[block], 4);
 }
 inline void loadMatrices(unsigned (&words)[4], SharedAddress row) {
   const int lane = weft::emulate::currentThread.x % 32;
   for (int block = 0; block < 4; ++block)
-    std::memcpy(&words[block], sharedBytes(__shfl_sync(~0u, row, 8 * block + lane / 4) + lane % 4 * 4), 4);
+    std::memcpy(&words[block],
+                sharedBytes(__shfl_sync(~0u, row, 8 * block + lane / 4) + lane % 4 * 4), 4);
 }
-inline unsigned packPair(half *, float low, float high) { return ptx::floatToHalf(low) | unsigned(ptx::floatToHalf(high)) << 16; }
-inline unsigned packPair(bfloat16 *, float low, float high) { return ptx::floatToBfloat16(low) | unsigned(ptx::floatToBfloat16(high)) << 16; }
+inline unsigned packPair(half *, float low, float high) {
+  return ptx::floatToHalf(low) | unsigned(ptx::floatToHalf(high)) << 16;
+}
+inline unsigned packPair(bfloat16 *, float low, float high) {
+  return ptx::floatToBfloat16(low) | unsigned(ptx::floatToBfloat16(high)) << 16;
+}
 
 inline unsigned loadWord(const void *from) {
   unsigned words[1];

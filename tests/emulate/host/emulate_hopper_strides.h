@@ -1,20 +1,24 @@
-// Copies of operands and results with several strides along a group of axes, on the emulator: boxes of any dimensions between memory and
-// shared memory as the copy engine moves them, 128 bytes of an element of the contiguous group after the other, swizzled. Included by
-// hopper_strides.cuh when WEFT_EMULATE is defined.
+// Copies of operands and results with several strides along a group of axes, on the emulator: boxes
+// of any dimensions between memory and shared memory as the copy engine moves them, 128 bytes of an
+// element of the contiguous group after the other, swizzled. Included by hopper_strides.cuh when
+// WEFT_EMULATE is defined.
 #pragma once
 
 #include "weft/hopper_contraction.cuh"
 
 namespace weft::hopper {
 
-/// What a test puts into a TensorMap of such a tensor, behind what it puts into any (emulate_hopper.h).
+/// What a test puts into a TensorMap of such a tensor, behind what it puts into any
+/// (emulate_hopper.h).
 struct EmulatedBoxes : EmulatedMap {
   long long strides[4];
 };
 static_assert(sizeof(EmulatedBoxes) <= sizeof(TensorMap));
 
-/// Visits the elements of a box: where they lie in shared memory, and in memory, nullptr where they are out of bounds.
-template <int dimensions, typename Visit> void forEachOfBoxes(const TensorMap *map, SharedAddress box, const int (&at)[5], Visit visit) {
+/// Visits the elements of a box: where they lie in shared memory, and in memory, nullptr where they
+/// are out of bounds.
+template <int dimensions, typename Visit>
+void forEachOfBoxes(const TensorMap *map, SharedAddress box, const int (&at)[5], Visit visit) {
   EmulatedBoxes of;
   std::memcpy(&of, map->bytes, sizeof of);
   if (of.dimensions != dimensions || of.box[0] * 2 != rowBytes || box % 1024 != 0) __builtin_trap();
@@ -29,61 +33,78 @@ template <int dimensions, typename Visit> void forEachOfBoxes(const TensorMap *m
       offset += index * (d == 0 ? 1 : of.strides[d - 1]);
     }
     const int row = element / 64, column = element % 64;
-    visit(sharedBytes(box + row * rowBytes + (column / 8 ^ row % 8) * 16 + column % 8 * 2), isInside ? of.start + 2 * offset : nullptr);
+    visit(sharedBytes(box + row * rowBytes + (column / 8 ^ row % 8) * 16 + column % 8 * 2),
+          isInside ? of.start + 2 * offset : nullptr);
   }
 }
-template <int dimensions> void loadBox(SharedAddress to, const TensorMap *map, SharedAddress, const int (&at)[5]) {
+template <int dimensions>
+void loadBox(SharedAddress to, const TensorMap *map, SharedAddress, const int (&at)[5]) {
   forEachOfBoxes<dimensions>(map, to, at, [](unsigned char *shared, const unsigned char *global) {
     if (global) std::memcpy(shared, global, 2);
     else std::memset(shared, 0, 2);
   });
 }
-template <int dimensions> void storeBox(const TensorMap *map, SharedAddress from, const int (&at)[5]) {
+template <int dimensions>
+void storeBox(const TensorMap *map, SharedAddress from, const int (&at)[5]) {
   forEachOfBoxes<dimensions>(map, from, at, [](const unsigned char *shared, unsigned char *global) {
     if (global) std::memcpy(global, shared, 2);
   });
 }
 
-template <typename T> constexpr bool isStrided = false;
-template <typename T, MapDimensions dimensions> constexpr bool isStrided<Strided<T, dimensions>> = true;
+template <typename T>
+constexpr bool isStrided = false;
+template <typename T, MapDimensions dimensions>
+constexpr bool isStrided<Strided<T, dimensions>> = true;
 
-/// An element of a slice as the products read it: from shared memory where the operand has several strides, else from memory.
+/// An element of a slice as the products read it: from shared memory where the operand has several
+/// strides, else from memory.
 template <Operand operand, int extent, int extentOfK, typename T>
-float sliceElement(const Tensor<const T> &tensor, SharedAddress slice, int batch, int outer0, int k0, int outer, int k) {
+float sliceElement(const Tensor<const T> &tensor, SharedAddress slice, int batch, int outer0,
+                   int k0, int outer, int k) {
   if constexpr (isStrided<T>) {
     const int row = operand.isAlongK() ? outer : k, column = operand.isAlongK() ? k : outer % 64;
     const SharedAddress panel = slice + (operand.isAlongK() ? 0 : outer / 64 * panelBytes);
     typename T::Stored element;
-    std::memcpy(&element, sharedBytes(panel + row * rowBytes + (column / 8 ^ row % 8) * 16 + column % 8 * 2), 2);
+    std::memcpy(&element,
+                sharedBytes(panel + row * rowBytes + (column / 8 ^ row % 8) * 16 + column % 8 * 2),
+                2);
     return widen(element);
   } else {
     if (outer0 + outer >= extent || k0 + k >= extentOfK) return 0;
-    return widen(startOf(tensor)[batch * operand.batch + (outer0 + outer) * operand.outer + (k0 + k) * operand.k]);
+    return widen(startOf(
+        tensor)[batch * operand.batch + (outer0 + outer) * operand.outer + (k0 + k) * operand.k]);
   }
 }
 
 /// The sums of a tile slice by slice, each through shared memory.
 template <Product product, Tile tile, typename A, typename B>
-void sumsOfSlices(Sums<product, tile> &own, const Shared<product, tile> &shared, const Tensor<const A> &a, const Tensor<const B> &b,
+void sumsOfSlices(Sums<product, tile> &own, const Shared<product, tile> &shared,
+                  const Tensor<const A> &a, const Tensor<const B> &b,
                   const Panels<product, tile> &panels) {
   using P = Plan<product, tile>;
   constexpr bool isBatched = product.batch > 1;
   const int lane = threadIdx.x % 32, warp = threadIdx.x % warpgroup / 32;
   const TileStart &at = panels.at;
-  for (int place = 0; place < P::rowBlocks * (tile.n / 2); ++place) own[place / (tile.n / 2)][place % (tile.n / 2)] = 0;
+  for (int place = 0; place < P::rowBlocks * (tile.n / 2); ++place)
+    own[place / (tile.n / 2)][place % (tile.n / 2)] = 0;
   for (int k0 = 0; k0 < product.k; k0 += P::tileK) {
     weft::emulate::barrier(__FILE__, __LINE__);
     if (threadIdx.x == 0) {
-      if constexpr (isStrided<A>) loadSlice<product.a, tile.m, isBatched>(shared.a(0), a.map, 0u, at.m, k0, at.batch);
-      if constexpr (isStrided<B>) loadSlice<product.b, tile.n, isBatched>(shared.b(0), b.map, 0u, at.n, k0, at.batch);
+      if constexpr (isStrided<A>)
+        loadSlice<product.a, tile.m, isBatched>(shared.a(0), a.map, 0u, at.m, k0, at.batch);
+      if constexpr (isStrided<B>)
+        loadSlice<product.b, tile.n, isBatched>(shared.b(0), b.map, 0u, at.n, k0, at.batch);
     }
     weft::emulate::barrier(__FILE__, __LINE__);
     for (int place = 0; place < P::rowBlocks * (tile.n / 2); ++place) {
       const int block = place / (tile.n / 2), inBlock = place % (tile.n / 2), e = inBlock % 8;
-      const int row = panels.firstRow + block * 64 + warp * 16 + lane / 4 + rowInFragment(e), column = inBlock / 8 * 16 + lane % 4 * 2 + columnInFragment(e);
+      const int row = panels.firstRow + block * 64 + warp * 16 + lane / 4 + rowInFragment(e),
+                column = inBlock / 8 * 16 + lane % 4 * 2 + columnInFragment(e);
       for (int k = 0; k < P::tileK; ++k)
-        own[block][inBlock] += sliceElement<product.a, int(product.m), int(product.k)>(a, shared.a(0), at.batch, at.m, k0, row, k) *
-                               sliceElement<product.b, int(product.n), int(product.k)>(b, shared.b(0), at.batch, at.n, k0, column, k);
+        own[block][inBlock] += sliceElement<product.a, int(product.m), int(product.k)>(
+                                   a, shared.a(0), at.batch, at.m, k0, row, k) *
+                               sliceElement<product.b, int(product.n), int(product.k)>(
+                                   b, shared.b(0), at.batch, at.n, k0, column, k);
     }
   }
   weft::emulate::barrier(__FILE__, __LINE__);

@@ -1,5 +1,6 @@
-// CUDA's keywords and built-in names for the host compiler. Apart from emulate_cuda.h, because these macros must be seen
-// by emitted text and device headers alone. `__shared__` is defined around each kernel by HostCompiler.cpp.
+// CUDA's keywords and built-in names for the host compiler. Apart from emulate_cuda.h, because
+// these macros must be seen by emitted text and device headers alone. `__shared__` is defined
+// around each kernel by HostCompiler.cpp.
 #pragma once
 
 #include "tests/emulate/emulate_cuda.h"

@@ -1,5 +1,5 @@
-// The functions of codegen/device/ptx.cuh in portable C++, with the results that the PTX instructions give. Included by
-// that header when WEFT_EMULATE is defined.
+// The functions of codegen/device/ptx.cuh in portable C++, with the results that the PTX
+// instructions give. Included by that header when WEFT_EMULATE is defined.
 #pragma once
 
 #include "emulate_keywords.h"
@@ -14,8 +14,10 @@ inline float halfToFloat(unsigned short bits) {
   const int exponent = bits >> 10 & 31, fraction = bits & 0x3FF;
   const float sign = bits & 0x8000 ? -1.0f : 1.0f;
   if (exponent == 31)
-    return fraction ? std::numeric_limits<float>::quiet_NaN() : sign * std::numeric_limits<float>::infinity();
-  return sign * (exponent ? std::ldexp(float(1024 + fraction), exponent - 25) : std::ldexp(float(fraction), -24));
+    return fraction ? std::numeric_limits<float>::quiet_NaN()
+                    : sign * std::numeric_limits<float>::infinity();
+  return sign * (exponent ? std::ldexp(float(1024 + fraction), exponent - 25)
+                          : std::ldexp(float(fraction), -24));
 }
 
 /// cvt.rn.f16.f32: rounds the fraction of the float's own bits, to nearest even.
@@ -44,11 +46,14 @@ inline float e4m3ToFloat(unsigned char bits) {
   const int exponent = bits >> 3 & 15, fraction = bits & 7;
   const float sign = bits & 0x80 ? -1.0f : 1.0f;
   if (exponent == 15 && fraction == 7) return std::numeric_limits<float>::quiet_NaN();
-  return sign * (exponent ? std::ldexp(float(8 + fraction), exponent - 10) : std::ldexp(float(fraction), -9));
+  return sign * (exponent ? std::ldexp(float(8 + fraction), exponent - 10)
+                          : std::ldexp(float(fraction), -9));
 }
 
-/// The pattern, of those up to `last`, whose value is nearest, the even one of two; `last` for what is beyond it.
-template <typename Value> unsigned char nearestFloat8(float value, unsigned char last, Value valueOf) {
+/// The pattern, of those up to `last`, whose value is nearest, the even one of two; `last` for what
+/// is beyond it.
+template <typename Value>
+unsigned char nearestFloat8(float value, unsigned char last, Value valueOf) {
   const unsigned char sign = std::signbit(value) ? 0x80 : 0;
   const double magnitude = std::fabs(double(value));
   if (std::isnan(value)) return 0x7F;
@@ -57,7 +62,8 @@ template <typename Value> unsigned char nearestFloat8(float value, unsigned char
     const unsigned char middle = (unsigned char)((below + above) / 2);
     (double(valueOf(middle)) <= magnitude ? below : above) = middle;
   }
-  const double toBelow = magnitude - double(valueOf(below)), toAbove = double(valueOf(above)) - magnitude;
+  const double toBelow = magnitude - double(valueOf(below)),
+               toAbove = double(valueOf(above)) - magnitude;
   const bool takesAbove = toAbove < toBelow || (toAbove == toBelow && above % 2 == 0);
   return sign | (takesAbove ? above : below);
 }
@@ -67,7 +73,8 @@ inline unsigned char floatToE4m3(float value) { return nearestFloat8(value, 0x7E
 /// cvt.rn.satfinite.e5m2x2.f32 but for infinities, which stay
 inline unsigned char floatToE5m2(float value) {
   if (std::isinf(value)) return value > 0 ? 0x7C : 0xFC;
-  return nearestFloat8(value, 0x7B, [](unsigned char bits) { return halfToFloat((unsigned short)(bits << 8)); });
+  return nearestFloat8(value, 0x7B,
+                       [](unsigned char bits) { return halfToFloat((unsigned short)(bits << 8)); });
 }
 
 /// max.NaN.f32
@@ -76,7 +83,9 @@ inline float minimum(float a, float b) { return std::isnan(a) || a < b ? a : b; 
 /// div.full.f32
 inline float divide(float a, float b) { return a / b; }
 /// What ftz makes of a subnormal number.
-inline float flushed(float value) { return std::fabs(value) < 0x1p-126f ? std::copysign(0.0f, value) : value; }
+inline float flushed(float value) {
+  return std::fabs(value) < 0x1p-126f ? std::copysign(0.0f, value) : value;
+}
 /// rcp.approx.ftz.f32
 inline float reciprocal(float value) { return flushed(1.0f / flushed(value)); }
 /// ex2.approx.ftz.f32
@@ -88,12 +97,16 @@ inline float cosPi(float value) { return float(std::cos(3.14159265358979323846 *
 /// shfl.sync.bfly over all lanes
 template <typename T>
 T shuffleXor(T value, int mask, const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
-  return weft::emulate::shuffle(~0u, value, (weft::emulate::currentThread.x % 32) ^ unsigned(mask), file, line);
+  return weft::emulate::shuffle(~0u, value, (weft::emulate::currentThread.x % 32) ^ unsigned(mask),
+                                file, line);
 }
 
 /// ld.relaxed.cta.global: a vector access, aligned as the device demands.
-template <int N> void loadInOrder(unsigned (&words)[N], const void *from) {
-  struct alignas(4 * N) Access { unsigned words[N]; };
+template <int N>
+void loadInOrder(unsigned (&words)[N], const void *from) {
+  struct alignas(4 * N) Access {
+    unsigned words[N];
+  };
   const Access access = *static_cast<const Access *>(from);
   for (int n = 0; n < N; ++n) words[n] = access.words[n];
 }

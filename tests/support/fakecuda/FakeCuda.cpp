@@ -18,7 +18,8 @@
 
 namespace {
 
-constexpr int ok = 0, invalidValue = 1, outOfMemory = 2, noDevice = 100, invalidImage = 200, notFound = 500, notReady = 600, illegalAddress = 700, launchFailed = 719;
+constexpr int ok = 0, invalidValue = 1, outOfMemory = 2, noDevice = 100, invalidImage = 200,
+              notFound = 500, notReady = 600, illegalAddress = 700, launchFailed = 719;
 
 FakeCudaSettings settings;
 FakeCudaCounters counters;
@@ -72,11 +73,13 @@ void enqueue(void *handle, std::function<void()> work) {
   capture.ends = {capture.graph.nodes.size() - 1};
 }
 
-/// Of the nodes that may run always the one that was captured last: what does not wait for what it needs runs too early.
+/// Of the nodes that may run always the one that was captured last: what does not wait for what it
+/// needs runs too early.
 void runLatestFirst(const Graph &graph) {
   std::vector<bool> done(graph.nodes.size(), false);
   const auto isReady = [&](size_t node) {
-    return !done[node] && std::ranges::all_of(graph.nodes[node].after, [&](size_t before) { return done[before]; });
+    return !done[node] && std::ranges::all_of(graph.nodes[node].after,
+                                              [&](size_t before) { return done[before]; });
   };
   for (size_t finished = 0; finished < graph.nodes.size(); ++finished) {
     std::vector<size_t> ready;
@@ -102,13 +105,16 @@ void readSettings() {
   const auto set = [&](const char *key, auto &member) {
     if (values.contains(key)) member = std::remove_reference_t<decltype(member)>(values[key]);
   };
-  set("initResult", settings.initResult), set("version", settings.version), set("gpus", settings.gpus), set("sharedBytes", settings.sharedBytes);
-  set("launchNanoseconds", settings.launchNanoseconds), set("blockNanoseconds", settings.blockNanoseconds);
+  set("initResult", settings.initResult), set("version", settings.version),
+      set("gpus", settings.gpus), set("sharedBytes", settings.sharedBytes);
+  set("launchNanoseconds", settings.launchNanoseconds),
+      set("blockNanoseconds", settings.blockNanoseconds);
   set("hangAtLaunch", settings.hangAtLaunch), set("vanishAtLaunch", settings.vanishAtLaunch);
   set("capability", settings.capability), set("memoryBytes", settings.memoryBytes);
 }
 
-void runKernel(const Function &function, int64_t blocks, const std::vector<uint64_t> &arguments, Stream &stream) {
+void runKernel(const Function &function, int64_t blocks, const std::vector<uint64_t> &arguments,
+               Stream &stream) {
   ++counters.kernelLaunches;
   nanosecondsNow += settings.launchNanoseconds + blocks * settings.blockNanoseconds;
   hangs |= counters.kernelLaunches == settings.hangAtLaunch;
@@ -142,17 +148,27 @@ int cuInit(unsigned) {
   if (settings.gpus == 0 || std::filesystem::exists(besideTheLibrary("gone"))) return noDevice;
   return settings.initResult;
 }
-int cuGetExportTable(const void **, const void *) { return notFound; }  // NVRTC asks any driver that it finds
+int cuGetExportTable(const void **, const void *) {
+  return notFound;
+}  // NVRTC asks any driver that it finds
 int cuDriverGetVersion(int *version) { return *version = settings.version, ok; }
 int cuGetErrorName(int result, const char **name) {
-  *name = result == launchFailed ? "CUDA_ERROR_LAUNCH_FAILED" : result == illegalAddress ? "CUDA_ERROR_ILLEGAL_ADDRESS" : result == invalidImage ? "CUDA_ERROR_INVALID_IMAGE" : "CUDA_ERROR_OTHER";
+  *name = result == launchFailed     ? "CUDA_ERROR_LAUNCH_FAILED"
+          : result == illegalAddress ? "CUDA_ERROR_ILLEGAL_ADDRESS"
+          : result == invalidImage   ? "CUDA_ERROR_INVALID_IMAGE"
+                                     : "CUDA_ERROR_OTHER";
   return ok;
 }
 int cuGetErrorString(int, const char **text) { return *text = "as the stand-in was told", ok; }
 int cuDeviceGetCount(int *count) { return *count = settings.gpus, ok; }
-int cuDeviceGetName(char *name, int length, int) { return std::strncpy(name, "Stand-in", size_t(length)), ok; }
+int cuDeviceGetName(char *name, int length, int) {
+  return std::strncpy(name, "Stand-in", size_t(length)), ok;
+}
 int cuDeviceGetAttribute(int *value, int attribute, int) {
-  *value = attribute == 75 ? settings.capability / 10 : attribute == 76 ? settings.capability % 10 : attribute == 97 ? settings.sharedBytes : 132;
+  *value = attribute == 75   ? settings.capability / 10
+           : attribute == 76 ? settings.capability % 10
+           : attribute == 97 ? settings.sharedBytes
+                             : 132;
   return ok;
 }
 int cuDeviceGetUuid_v2(unsigned char *uuid, int) { return std::memset(uuid, 7, 16), ok; }
@@ -181,12 +197,22 @@ int cuMemFree_v2(uint64_t pointer) {
   allocations.erase(pointer);
   return std::free(reinterpret_cast<void *>(pointer)), ok;
 }
-int cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t bytes) { return std::memcpy(reinterpret_cast<void *>(to), from, bytes), ok; }
-int cuMemcpyDtoH_v2(void *to, uint64_t from, size_t bytes) { return std::memcpy(to, reinterpret_cast<void *>(from), bytes), ok; }
-int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, void *stream) {
-  return enqueue(stream, [=] { std::memcpy(reinterpret_cast<void *>(to), reinterpret_cast<void *>(from), bytes); }), ok;
+int cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t bytes) {
+  return std::memcpy(reinterpret_cast<void *>(to), from, bytes), ok;
 }
-int cuMemsetD8_v2(uint64_t to, unsigned char value, size_t bytes) { return std::memset(reinterpret_cast<void *>(to), value, bytes), ok; }
+int cuMemcpyDtoH_v2(void *to, uint64_t from, size_t bytes) {
+  return std::memcpy(to, reinterpret_cast<void *>(from), bytes), ok;
+}
+int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, void *stream) {
+  return enqueue(stream,
+                 [=] {
+                   std::memcpy(reinterpret_cast<void *>(to), reinterpret_cast<void *>(from), bytes);
+                 }),
+         ok;
+}
+int cuMemsetD8_v2(uint64_t to, unsigned char value, size_t bytes) {
+  return std::memset(reinterpret_cast<void *>(to), value, bytes), ok;
+}
 int cuMemsetD8Async(uint64_t to, unsigned char value, size_t bytes, void *stream) {
   return enqueue(stream, [=] { std::memset(reinterpret_cast<void *>(to), value, bytes); }), ok;
 }
@@ -198,23 +224,32 @@ int cuStreamDestroy_v2(void *stream) { return delete static_cast<Stream *>(strea
 int cuStreamSynchronize(void *stream) { return waited(streamOf(stream).state); }
 int cuStreamQuery(void *stream) { return ++counters.synchronizations, streamOf(stream).state; }
 int cuStreamWaitEvent(void *, void *, unsigned) { return ok; }
-int cuStreamIsCapturing(void *stream, int *status) { return *status = streamOf(stream).captured != nullptr, ok; }
+int cuStreamIsCapturing(void *stream, int *status) {
+  return *status = streamOf(stream).captured != nullptr, ok;
+}
 int cuEventCreate(void **event, unsigned) { return *event = new Event, ok; }
 int cuEventDestroy_v2(void *event) { return delete static_cast<Event *>(event), ok; }
-int cuEventRecord(void *event, void *) { return static_cast<Event *>(event)->nanoseconds = nanosecondsNow, ok; }
+int cuEventRecord(void *event, void *) {
+  return static_cast<Event *>(event)->nanoseconds = nanosecondsNow, ok;
+}
 int cuEventRecordWithFlags(void *event, void *stream, unsigned) {
-  return enqueue(stream, [event] { static_cast<Event *>(event)->nanoseconds = nanosecondsNow; }), ok;
+  return enqueue(stream, [event] { static_cast<Event *>(event)->nanoseconds = nanosecondsNow; }),
+         ok;
 }
 int cuEventSynchronize(void *) { return waited(ok); }
 int cuEventElapsedTime(float *milliseconds, void *start, void *end) {
-  const int64_t elapsed = static_cast<Event *>(end)->nanoseconds - static_cast<Event *>(start)->nanoseconds;
+  const int64_t elapsed =
+      static_cast<Event *>(end)->nanoseconds - static_cast<Event *>(start)->nanoseconds;
   return *milliseconds = settings.launchNanoseconds > 0 ? float(double(elapsed) * 1e-6) : 1, ok;
 }
 
 int cuModuleLoadData(void **module, const void *image) {
   std::istringstream text{std::string(static_cast<const char *>(image))};
   auto loaded = new Module;
-  if (text.view().starts_with("\x7f" "ELF") || text.view().find(".entry") != std::string_view::npos) return loaded->isBinary = true, *module = loaded, ok;
+  if (text.view().starts_with("\x7f"
+                              "ELF") ||
+      text.view().find(".entry") != std::string_view::npos)
+    return loaded->isBinary = true, *module = loaded, ok;
   if (text.view().starts_with("host\n")) return loaded->host = text.str(), *module = loaded, ok;
   std::string line;
   while (std::getline(text, line)) {
@@ -230,24 +265,36 @@ int cuModuleUnload(void *module) { return delete static_cast<Module *>(module), 
 int cuModuleGetFunction(void **function, void *module, const char *name) {
   auto &functions = static_cast<Module *>(module)->functions;
   if (static_cast<Module *>(module)->isBinary) functions[name].behaviour = "nothing";
-  if (const std::string &host = static_cast<Module *>(module)->host; !host.empty()) functions[name] = {.behaviour = "host", .entry = name, .cubin = &host};
+  if (const std::string &host = static_cast<Module *>(module)->host; !host.empty())
+    functions[name] = {.behaviour = "host", .entry = name, .cubin = &host};
   const auto found = functions.find(name);
   return found == functions.end() ? notFound : (*function = &found->second, ok);
 }
 int cuFuncGetAttribute(int *value, int, void *) { return *value = 0, ok; }
 int cuFuncSetAttribute(void *, int, int) { return ok; }
-int cuTensorMapEncodeTiled(void *map, int, uint32_t, void *address, const uint64_t *, const uint64_t *, const uint32_t *, const uint32_t *, int, int, int, int) {
-  return std::memcpy(map, &address, sizeof address), ok;  // enough for a kernel that is given the address
+int cuTensorMapEncodeTiled(void *map, int, uint32_t, void *address, const uint64_t *,
+                           const uint64_t *, const uint32_t *, const uint32_t *, int, int, int,
+                           int) {
+  return std::memcpy(map, &address, sizeof address),
+         ok;  // enough for a kernel that is given the address
 }
-int cuLaunchKernel(void *function, unsigned x, unsigned y, unsigned z, unsigned, unsigned, unsigned, unsigned, void *stream, void **arguments, void **) {
+int cuLaunchKernel(void *function, unsigned x, unsigned y, unsigned z, unsigned, unsigned, unsigned,
+                   unsigned, void *stream, void **arguments, void **) {
   const Function chosen = *static_cast<Function *>(function);
   std::vector<uint64_t> values;
   const int64_t blocks = int64_t(x) * y * z;
   if (chosen.cubin) {
     const std::function<void()> work = kernels(*chosen.cubin, chosen.entry, arguments);
-    return enqueue(stream, [=, runsOn = &streamOf(stream)] { runKernel(chosen, blocks, {}, *runsOn), work(); }), ok;
+    return enqueue(
+               stream,
+               [=, runsOn = &streamOf(stream)] { runKernel(chosen, blocks, {}, *runsOn), work(); }),
+           ok;
   }
-  for (int index = 0; index < (chosen.behaviour == "key" ? 3 : chosen.behaviour == "nothing" ? 0 : 2); ++index) values.push_back(*static_cast<uint64_t *>(arguments[index]));
+  for (int index = 0; index < (chosen.behaviour == "key"       ? 3
+                               : chosen.behaviour == "nothing" ? 0
+                                                               : 2);
+       ++index)
+    values.push_back(*static_cast<uint64_t *>(arguments[index]));
   Stream *runsOn = &streamOf(stream);
   return enqueue(stream, [=] { runKernel(chosen, blocks, values, *runsOn); }), ok;
 }
@@ -257,13 +304,18 @@ struct LaunchConfiguration {
   void *stream, *attributes;
   unsigned attributeCount;
 };
-int cuLaunchKernelEx(const LaunchConfiguration *given, void *function, void **arguments, void **extra) {
+int cuLaunchKernelEx(const LaunchConfiguration *given, void *function, void **arguments,
+                     void **extra) {
   fakeCudaCounters()->earlyLaunches += given->attributeCount;
-  return cuLaunchKernel(function, given->grid[0], given->grid[1], given->grid[2], given->block[0], given->block[1], given->block[2], given->sharedBytes,
-                        given->stream, arguments, extra);
+  return cuLaunchKernel(function, given->grid[0], given->grid[1], given->grid[2], given->block[0],
+                        given->block[1], given->block[2], given->sharedBytes, given->stream,
+                        arguments, extra);
 }
-int cuStreamBeginCapture_v2(void *stream, int) { return streamOf(stream).captured = new Capture, ok; }
-int cuStreamGetCaptureInfo_v2(void *stream, int *status, uint64_t *, void **, void *const **nodes, size_t *count) {
+int cuStreamBeginCapture_v2(void *stream, int) {
+  return streamOf(stream).captured = new Capture, ok;
+}
+int cuStreamGetCaptureInfo_v2(void *stream, int *status, uint64_t *, void **, void *const **nodes,
+                              size_t *count) {
   Capture &capture = *streamOf(stream).captured;
   capture.shown.clear();
   for (const size_t node : capture.ends) capture.shown.push_back(handleOf(node));
@@ -284,8 +336,12 @@ int cuStreamEndCapture(void *stream, void **graph) {
   delete std::exchange(captured.captured, nullptr);
   return ++counters.captures, *graph = made, ok;
 }
-int cuGraphInstantiateWithFlags(void **executable, void *graph, unsigned long long) { return *executable = new Graph(*static_cast<Graph *>(graph)), ok; }
-int cuGraphGetNodes(void *graph, void **, size_t *count) { return *count = static_cast<Graph *>(graph)->nodes.size(), ok; }
+int cuGraphInstantiateWithFlags(void **executable, void *graph, unsigned long long) {
+  return *executable = new Graph(*static_cast<Graph *>(graph)), ok;
+}
+int cuGraphGetNodes(void *graph, void **, size_t *count) {
+  return *count = static_cast<Graph *>(graph)->nodes.size(), ok;
+}
 int cuGraphDestroy(void *graph) { return delete static_cast<Graph *>(graph), ok; }
 int cuGraphExecDestroy(void *graph) { return delete static_cast<Graph *>(graph), ok; }
 int cuGraphLaunch(void *graph, void *) {

@@ -1,10 +1,11 @@
-"""The include rules of ARCHITECTURE.md, checked: the table there is the only list, this script reads it.
+"""The include rules of ARCHITECTURE.md, checked: the table there is the only list, this script
+reads it.
 
-A row's first column names folders, its last column what files below them may include beside their own folder: folders
-of ours, and MLIR (which stands for LLVM too). The longest folder that contains a file decides. `all` allows everything
-that has a row. A quoted include is spelled from the root of the repository: one that starts in no folder of the table
-is a violation everywhere, so that no spelling escapes the rules.
-"""
+A row's first column names folders, its last column what files below them may include beside their
+own folder: folders of ours, and MLIR (which stands for LLVM too). The longest folder that contains
+a file decides. `all` allows everything that has a row. A quoted include is spelled from the root of
+the repository: one that starts in no folder of the table is a violation everywhere, so that no
+spelling escapes the rules."""
 import pathlib
 import re
 import tempfile
@@ -13,12 +14,16 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 MLIR = ('mlir/', 'llvm/', 'mlir-c/', 'llvm-c/')
-# Spellings that start elsewhere, and the folder that they come from. Device headers are "weft/NAME.cuh" in kernels; the
+# Spellings that start elsewhere, and the folder that they come from. Device headers are
+# "weft/NAME.cuh" in kernels; the
 # emulator puts its own header folder in front of them.
 ELSEWHERE = {'weft/': 'codegen'}
-EMULATED = ('ptx', 'ampere', 'ampere_tf32', 'cluster', 'fragment_sums', 'grid', 'hopper', 'hopper_contraction', 'hopper_narrow', 'hopper_prologue', 'hopper_streams', 'hopper_strides', 'scatter')
-LOCAL = {(f'codegen/device/{name}.cuh', f'emulate_{name}.h') for name in EMULATED} | {
-    (f'tests/emulate/host/emulate_{name}.h', 'emulate_keywords.h') for name in EMULATED}
+EMULATED = ('ptx', 'ampere', 'ampere_tf32', 'cluster', 'fragment_sums', 'grid', 'hopper',
+            'hopper_contraction', 'hopper_narrow', 'hopper_prologue', 'hopper_streams',
+            'hopper_strides', 'scatter')
+LOCAL = {(f'codegen/device/{name}.cuh', f'emulate_{name}.h')
+         for name in EMULATED} | {(f'tests/emulate/host/emulate_{name}.h', 'emulate_keywords.h')
+                                  for name in EMULATED}
 
 
 def rules(architecture: str) -> dict[str, set[str]]:
@@ -43,7 +48,8 @@ def owner(path: str, folders) -> str | None:
 
 
 def target_of(include: str, folders) -> str | None:
-    """The folder, or MLIR, that an include comes from; None for the standard library and packages."""
+    """The folder, or MLIR, that an include comes from; None for the standard library and
+    packages."""
     if include.startswith(MLIR):
         return 'MLIR'
     elsewhere = [folder for prefix, folder in ELSEWHERE.items() if include.startswith(prefix)]
@@ -64,8 +70,10 @@ def violations(root: pathlib.Path, table: dict[str, set[str]]) -> list[str]:
                 continue
             quoted, include = match[1] == '"', match[2]
             target = target_of(include, table)
-            if '.' in include.split('/')[:-1] or '..' in include.split('/') or (quoted and target is None):
-                found.append(f'{path}:{number}: {include} is not spelled from a folder of the table')
+            if '.' in include.split('/')[:-1] or '..' in include.split('/') or (quoted
+                                                                                and target is None):
+                found.append(
+                    f'{path}:{number}: {include} is not spelled from a folder of the table')
             elif target is not None and target not in table[folder] and 'all' not in table[folder]:
                 found.append(f'{path}:{number}: {folder}/ may not include {include} ({target})')
     return found
@@ -75,8 +83,8 @@ class IncludeRules(unittest.TestCase):
     table = rules((ROOT / 'ARCHITECTURE.md').read_text(encoding='utf-8'))
 
     def test_every_source_folder_has_a_row(self):
-        for folder in ('kernel', 'ir', 'models', 'passes', 'passes/configure', 'passes/select', 'codegen', 'runtime',
-                       'tools'):
+        for folder in ('kernel', 'ir', 'models', 'passes', 'passes/configure', 'passes/select',
+                       'codegen', 'runtime', 'tools'):
             self.assertIn(folder, self.table)
         self.assertNotIn('MLIR', self.table['codegen'])
         self.assertIn('MLIR', self.table['passes'])
@@ -85,7 +93,8 @@ class IncludeRules(unittest.TestCase):
         self.assertEqual(violations(ROOT, self.table), [])
 
     def test_names_of_test_cases_can_be_wrapped(self):
-        """Catch indents the rest of a name by what stands before ': ', and prints without end where that is as wide as a line."""
+        """Catch indents the rest of a name by what stands before ': ', and prints without end where
+        that is as wide as a line."""
         case = re.compile(r'TEST_CASE\("([^"]*)')
         for file in sorted((ROOT / 'tests').rglob('*.cpp')):
             for name in case.findall(file.read_text(encoding='utf-8')):
@@ -99,7 +108,8 @@ class IncludeRules(unittest.TestCase):
             return [line.split(':')[1] for line in violations(pathlib.Path(folder), self.table)]
 
     def test_a_forbidden_include_is_found(self):
-        text = '#include "kernel/Error.h"\n#include "mlir/IR/Builders.h"\n#include "ir/Ops.h"\n#include <vector>\n'
+        text = ('#include "kernel/Error.h"\n#include "mlir/IR/Builders.h"\n'
+                '#include "ir/Ops.h"\n#include <vector>\n')
         self.assertEqual(self.lines_found('runtime/Bad.cpp', text), ['2', '3'])
 
     def test_mlir_is_found_behind_its_c_interface_and_angle_brackets(self):
@@ -107,7 +117,8 @@ class IncludeRules(unittest.TestCase):
         self.assertEqual(self.lines_found('codegen/Bad.h', text), ['1', '2', '3'])
 
     def test_other_spellings_are_found(self):
-        text = '#include "Error.h"\n#include "../ir/Ops.h"\n#include "kernel/../ir/Ops.h"\n#include "./ir/Ops.h"\n'
+        text = ('#include "Error.h"\n#include "../ir/Ops.h"\n'
+                '#include "kernel/../ir/Ops.h"\n#include "./ir/Ops.h"\n')
         self.assertEqual(self.lines_found('runtime/Bad.cpp', text), ['1', '2', '3', '4'])
         self.assertEqual(self.lines_found('tests/unit/Bad.h', text), ['1', '2', '3', '4'])
 

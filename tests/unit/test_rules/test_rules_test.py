@@ -1,5 +1,6 @@
-"""Loops that check something fail when they have no cases: in C++ tests, every range that is computed where the loop stands
-goes through nonEmpty (tests/support/NonEmpty.h). A loop that may have no cases says `// may be empty: WHY` on its line."""
+"""Loops that check something fail when they have no cases: in C++ tests, every range that is
+computed where the loop stands goes through nonEmpty (tests/support/NonEmpty.h). A loop that may
+have no cases says `// may be empty: WHY` on its line."""
 import pathlib
 import re
 import unittest
@@ -20,7 +21,8 @@ def blanked(text):
 
 
 def end_of(text, start, stops):
-    """The place of the first of `stops` behind `start` outside of brackets, or of the brace that closes a block opened there."""
+    """The place of the first of `stops` behind `start` outside of brackets, or of the brace that
+    closes a block opened there."""
     depth = 0
     for place in range(start, len(text)):
         letter = text[place]
@@ -46,19 +48,24 @@ def loops(text):
             continue
         body = close + 1 + len(code[close + 1:]) - len(code[close + 1:].lstrip())
         if CHECKS.search(code[body:end_of(code, body, ';}')]):
-            yield code[:match.start()].count('\n') + 1, text[match.end() + colon.end():close].strip()
+            yield code[:match.start()].count('\n') + 1, text[match.end() +
+                                                             colon.end():close].strip()
 
 
 def is_computed(expression):
-    """By a call or as a member: not a name, whose definition says what it holds, nor a list that is written there."""
-    return bool(re.search(r'[(.]|->', expression)) and not re.match(r'(std::\w+<.*>)?\{', expression)
+    """By a call or as a member: not a name, whose definition says what it holds, nor a list that is
+    written there."""
+    return bool(re.search(r'[(.]|->',
+                          expression)) and not re.match(r'(std::\w+<.*>)?\{', expression)
 
 
 def unguarded(text):
     lines = text.split('\n')
-    return [(line, expression) for line, expression in loops(text)
-            if is_computed(expression) and not expression.startswith('nonEmpty(')
-            and 'directory_iterator(' not in expression and '// may be empty: ' not in lines[line - 1]]
+    return [
+        (line, expression) for line, expression in loops(text)
+        if is_computed(expression) and not expression.startswith('nonEmpty(')
+        and 'directory_iterator(' not in expression and '// may be empty: ' not in lines[line - 1]
+    ]
 
 
 class TestRules(unittest.TestCase):
@@ -69,17 +76,21 @@ class TestRules(unittest.TestCase):
             text = path.read_text(encoding='utf-8')
             seen += sum(expression.startswith('nonEmpty(') for _, expression in loops(text))
             with self.subTest(path.relative_to(ROOT).as_posix()):
-                self.assertEqual(unguarded(text), [], 'wrap the range in nonEmpty() of tests/support/NonEmpty.h')
+                self.assertEqual(unguarded(text), [],
+                                 'wrap the range in nonEmpty() of tests/support/NonEmpty.h')
         self.assertGreater(seen, 100, 'loops are found')
 
     def test_what_is_found(self):
-        self.assertEqual(unguarded('for (int one : all(x)) {\n  int y = one;\n  CHECK(y);\n}'), [(1, 'all(x)')])
-        self.assertEqual(unguarded('for (int one : x.all)\n  if (one) REQUIRE(one);'), [(1, 'x.all')])
+        self.assertEqual(unguarded('for (int one : all(x)) {\n  int y = one;\n  CHECK(y);\n}'),
+                         [(1, 'all(x)')])
+        self.assertEqual(unguarded('for (int one : x.all)\n  if (one) REQUIRE(one);'),
+                         [(1, 'x.all')])
         self.assertEqual(unguarded('for (int one : nonEmpty(all(x))) CHECK(one);'), [])
         self.assertEqual(unguarded('for (int one : {f(1), 2}) CHECK(one);'), [])
         self.assertEqual(unguarded('for (int one : all(x)) use(one);\nCHECK(y);'), [])
         self.assertEqual(unguarded('for (int one : all("CHECK(")) use(one);  // CHECK(one)'), [])
-        self.assertEqual(unguarded('for (int one : all(x)) CHECK(one);  // may be empty: x has none'), [])
+        self.assertEqual(
+            unguarded('for (int one : all(x)) CHECK(one);  // may be empty: x has none'), [])
 
 
 if __name__ == '__main__':

@@ -15,11 +15,12 @@ namespace {
 int stat(bool json) {
   const runtime::CacheStatistics statistics = runtime::cacheStatistics();
   if (json)
-    printResult(nlohmann::json{{"folder", statistics.folder.string()}, {"entries", statistics.entries},
+    printResult(nlohmann::json{{"folder", statistics.folder.string()},
+                               {"entries", statistics.entries},
                                {"bytes", statistics.bytes}});
   else
-    printResult(fmt::format("{}: {} kernels, {}\n", statistics.folder.string(), formatCount(statistics.entries),
-                            formatBytes(statistics.bytes)));
+    printResult(fmt::format("{}: {} kernels, {}\n", statistics.folder.string(),
+                            formatCount(statistics.entries), formatBytes(statistics.bytes)));
   return 0;
 }
 
@@ -31,7 +32,8 @@ int verify(bool json) {
   } else {
     std::string text;
     for (const std::string &entry : broken) text += "broken: " + entry + "\n";
-    printResult(text + fmt::format("{} kernels, {} broken\n", formatCount(statistics.entries), broken.size()));
+    printResult(text + fmt::format("{} kernels, {} broken\n", formatCount(statistics.entries),
+                                   broken.size()));
   }
   return broken.empty() ? 0 : 1;
 }
@@ -54,10 +56,14 @@ Action addCache(CLI::App &command) {
   command.require_subcommand(1);
   command.fallthrough();
   flags->stat = command.add_subcommand("stat", "where it is, how many kernels, how large");
-  flags->verify = command.add_subcommand("verify", "check every kernel against its hash; exit 1 if one is broken");
+  flags->verify = command.add_subcommand(
+      "verify", "check every kernel against its hash; exit 1 if one is broken");
   flags->collect = command.add_subcommand("gc", "remove the kernels unused for longest");
-  flags->collect->add_option("--keep", flags->keep, "size to keep")->capture_default_str()->type_name("SIZE");
-  for (CLI::App *subcommand : {flags->stat, flags->verify, flags->collect}) subcommand->fallthrough();
+  flags->collect->add_option("--keep", flags->keep, "size to keep")
+      ->capture_default_str()
+      ->type_name("SIZE");
+  for (CLI::App *subcommand : {flags->stat, flags->verify, flags->collect})
+    subcommand->fallthrough();
   return [flags](bool json) {
     if (flags->stat->parsed()) return stat(json);
     if (flags->verify->parsed()) return verify(json);

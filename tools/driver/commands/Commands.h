@@ -1,5 +1,6 @@
-// The commands of `weft`. Each declares its flags on a CLI11 subcommand and returns what to run; what it returns is the
-// exit code. CommandLine.cpp holds the table: a new command is one file, one line here and one row there.
+// The commands of `weft`. Each declares its flags on a CLI11 subcommand and returns what to run;
+// what it returns is the exit code. CommandLine.cpp holds the table: a new command is one file, one
+// line here and one row there.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -13,7 +13,8 @@ namespace {
 
 nlohmann::json toJson(const Device &device) {
   nlohmann::json tensorFlops = nlohmann::json::object();
-  for (const auto &[type, flops] : device.tensorFlops) tensorFlops[std::string(nameOf(type))] = flops;
+  for (const auto &[type, flops] : device.tensorFlops)
+    tensorFlops[std::string(nameOf(type))] = flops;
   return {{"name", device.name},
           {"title", device.title},
           {"architecture", device.architecture},
@@ -32,14 +33,23 @@ nlohmann::json toJson(const Device &device) {
 
 std::string overview() {
   constexpr auto left = Table::Align::left, right = Table::Align::right;
-  Table table({{"device", left}, {"target", left}, {"emits", left}, {"copy", right}, {"peak", right}, {"f16 tensor", right},
-               {"fp32 FMA", right}, {"memory", right}, {"L2", right}, {"title", Table::Align::text}});
+  Table table({{"device", left},
+               {"target", left},
+               {"emits", left},
+               {"copy", right},
+               {"peak", right},
+               {"f16 tensor", right},
+               {"fp32 FMA", right},
+               {"memory", right},
+               {"L2", right},
+               {"title", Table::Align::text}});
   for (const Device &device : devices()) {
     const auto tensor = device.tensorFlops.find(DType::f16);
     table.addRow({device.name, device.architecture, device.canEmit ? "yes" : "model-only",
                   formatBandwidth(device.copyBandwidth), formatBandwidth(device.peakBandwidth),
                   tensor == device.tensorFlops.end() ? "-" : formatFlop(tensor->second) + "/s",
-                  formatFlop(device.fmaFlops) + "/s", formatBytes(int64_t(device.memoryBytes)), formatBytes(int64_t(device.l2Bytes)), device.title});
+                  formatFlop(device.fmaFlops) + "/s", formatBytes(int64_t(device.memoryBytes)),
+                  formatBytes(int64_t(device.l2Bytes)), device.title});
   }
   return table.print();
 }
@@ -48,7 +58,8 @@ std::string details(const Device &device) {
   std::string text = fmt::format("{} ({}), {}\n", device.title, device.name, device.architecture);
   const nlohmann::json figures = toJson(device);
   for (const auto &[figure, source] : device.sources)
-    text += fmt::format("  {:<22} {:<40} {}\n", figure, figures.value(figure, nlohmann::json()).dump(), source);
+    text += fmt::format("  {:<22} {:<40} {}\n", figure,
+                        figures.value(figure, nlohmann::json()).dump(), source);
   return text;
 }
 
@@ -56,7 +67,8 @@ std::string details(const Device &device) {
 
 Action addDevices(CLI::App &command) {
   auto name = std::make_shared<std::string>();
-  command.add_option("device", *name, "one device: every figure with its source")->type_name("NAME");
+  command.add_option("device", *name, "one device: every figure with its source")
+      ->type_name("NAME");
   return [name](bool json) {
     if (!name->empty()) {
       const Device &device = findDevice(*name);

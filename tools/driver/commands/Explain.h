@@ -1,4 +1,5 @@
-// The views of `weft explain`. Each reads an artifact and answers one question, as a table or as JSON.
+// The views of `weft explain`. Each reads an artifact and answers one question, as a table or as
+// JSON.
 #pragma once
 
 #include "passes/configure/CostModel.h"
@@ -16,32 +17,42 @@ struct Explanation {
   nlohmann::json json;
 };
 
-/// How much of a plan is shown: a screen of at most 45 lines; with `all` every kernel, note and table; `wide` one long row for each kernel.
+/// How much of a plan is shown: a screen of at most 45 lines; with `all` every kernel, note and
+/// table; `wide` one long row for each kernel.
 struct KernelsView {
   bool all = false, wide = false;
 };
 Explanation explainKernels(const runtime::Artifact &artifact, const KernelsView &view);
 Explanation explainKernel(const runtime::Artifact &artifact, const std::string &name);
 Explanation explainFusion(const runtime::Artifact &artifact, const std::string &pair);
-/// Chooses anew for every layout of the tensor, as compile does. `profile`: other prices than the plan's; empty: its own.
-Explanation explainLayout(const runtime::Artifact &artifact, const std::string &tensor, const std::string &profile);
-/// Operators with what they compute and move, shares of the classes, bytes before and after each phase. `movement`: that member of
-/// report.json, or accountReport() of a graph that nothing was selected for; then there is no plan.
+/// Chooses anew for every layout of the tensor, as compile does. `profile`: other prices than the
+/// plan's; empty: its own.
+Explanation explainLayout(const runtime::Artifact &artifact, const std::string &tensor,
+                          const std::string &profile);
+/// Operators with what they compute and move, shares of the classes, bytes before and after each
+/// phase. `movement`: that member of report.json, or accountReport() of a graph that nothing was
+/// selected for; then there is no plan.
 Explanation explainMovement(const nlohmann::json &movement, const runtime::Plan *plan);
 /// Parts of every kernel's cache key and whether the cache has it; `name` empty: all kernels.
-Explanation explainCache(const runtime::Artifact &artifact, const std::string &folder, const std::string &name);
+Explanation explainCache(const runtime::Artifact &artifact, const std::string &folder,
+                         const std::string &name);
 
-/// Measured times of every kernel over its configurations, the plan's marked. `profileFile`: empty for what ships. `output`: a folder for
-/// figures and data, or empty. Throws Error(badInput) without measured times of the plan's device.
-Explanation explainDistributions(const runtime::Artifact &artifact, const std::string &folder, const std::string &profileFile,
-                                 const CostModel &costModel, const std::string &output);
+/// Measured times of every kernel over its configurations, the plan's marked. `profileFile`: empty
+/// for what ships. `output`: a folder for figures and data, or empty. Throws Error(badInput)
+/// without measured times of the plan's device.
+Explanation explainDistributions(const runtime::Artifact &artifact, const std::string &folder,
+                                 const std::string &profileFile, const CostModel &costModel,
+                                 const std::string &output);
 
-/// Whether a name means a reason code ("F024", "f024") or the list of all ("codes"), and no file or folder.
+/// Whether a name means a reason code ("F024", "f024") or the list of all ("codes"), and no file or
+/// folder.
 bool meansCodes(const std::string &name);
-/// One reason code, or all of them: meaning, example, remedy. Throws Error(badInput) with the nearest.
+/// One reason code, or all of them: meaning, example, remedy. Throws Error(badInput) with the
+/// nearest.
 Explanation explainCodes(const std::string &name);
 
-/// The kernel of that name, or the only one whose name begins so. Throws Error(badInput) with the nearest.
+/// The kernel of that name, or the only one whose name begins so. Throws Error(badInput) with the
+/// nearest.
 const runtime::PlanKernel &findKernel(const runtime::Plan &plan, const std::string &name);
 
 /// What a plan's family is called for people: the placeholder says that it is one.

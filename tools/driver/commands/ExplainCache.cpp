@@ -1,4 +1,5 @@
-// weft explain --cache-miss: what each kernel's cache key is made of, and which part a near miss differs in.
+// weft explain --cache-miss: what each kernel's cache key is made of, and which part a near miss
+// differs in.
 #include "kernel/Error.h"
 #include "runtime/BuildKey.h"
 #include "runtime/Cache.h"
@@ -20,7 +21,8 @@ using KeyParts = std::map<std::string, std::string>;
 std::vector<std::string> differences(const KeyParts &wanted, const KeyParts &held) {
   std::vector<std::string> names;
   for (const auto &[name, value] : wanted)
-    if (const auto found = held.find(name); found == held.end() || found->second != value) names.push_back(name);
+    if (const auto found = held.find(name); found == held.end() || found->second != value)
+      names.push_back(name);
   for (const auto &[name, value] : held)
     if (!wanted.contains(name)) names.push_back(name);
   return names;
@@ -31,7 +33,8 @@ std::vector<std::string> nearestMiss(const KeyParts &wanted, const std::vector<K
   std::vector<std::string> best;
   bool any = false;
   for (const KeyParts &held : cached)
-    if (const auto names = differences(wanted, held); !any || names.size() < best.size()) best = names, any = true;
+    if (const auto names = differences(wanted, held); !any || names.size() < best.size())
+      best = names, any = true;
   return best;
 }
 
@@ -43,15 +46,18 @@ std::string lines(const std::string &name, const KeyParts &parts, const std::str
 
 }  // namespace
 
-Explanation explainCache(const runtime::Artifact &artifact, const std::string &folder, const std::string &name) {
+Explanation explainCache(const runtime::Artifact &artifact, const std::string &folder,
+                         const std::string &name) {
   const runtime::NvrtcLocation nvrtc = runtime::findNvrtc();
-  if (nvrtc.library.empty()) throw Error::unsupported("--cache-miss: there is no NVRTC, and its version is part of every key");
+  if (nvrtc.library.empty())
+    throw Error::unsupported(
+        "--cache-miss: there is no NVRTC, and its version is part of every key");
   const std::string wanted = name.empty() ? "" : findKernel(artifact.plan, name).source;
   const auto costModel = analyticCostModel(findDevice(artifact.plan.device));
   Replanned replanned = replan(artifact, *costModel, folder);
-  const EmittedPlan emitted = emitKernels(replanned.planned, artifact.plan.target, [](const ChosenKernel &) {
-    return std::vector<std::string>();
-  });
+  const EmittedPlan emitted =
+      emitKernels(replanned.planned, artifact.plan.target,
+                  [](const ChosenKernel &) { return std::vector<std::string>(); });
   runtime::BuildOptions options;
   options.headers = emitted.available;
   const runtime::Cache cache(runtime::cacheFolder(), printNote);
@@ -59,15 +65,24 @@ Explanation explainCache(const runtime::Artifact &artifact, const std::string &f
   Explanation result{.text = "", .json = {{"kernels", json::array()}}};
   for (size_t index = 0; index < emitted.requests.size(); ++index) {
     const runtime::BuildRequest &request = emitted.requests[index];
-    if (!name.empty() && replanned.planned.plan.kernels[emitted.kernelsOfRequest[index].front()].source != wanted) continue;
-    const KeyParts parts = runtime::keyParts(runtime::workerRequest(request, options, nvrtc), request, nvrtc);
+    if (!name.empty() &&
+        replanned.planned.plan.kernels[emitted.kernelsOfRequest[index].front()].source != wanted)
+      continue;
+    const KeyParts parts =
+        runtime::keyParts(runtime::workerRequest(request, options, nvrtc), request, nvrtc);
     const bool hit = cache.find(runtime::keyOf(parts)).has_value();
-    const std::vector<std::string> changed = hit ? std::vector<std::string>() : nearestMiss(parts, cached);
+    const std::vector<std::string> changed =
+        hit ? std::vector<std::string>() : nearestMiss(parts, cached);
     const std::string verdict =
-        hit ? "in the cache" : changed.empty() ? "not in the cache, which is empty"
-                                               : fmt::format("not in the cache; the nearest entry differs in {}", fmt::join(changed, ", "));
+        hit               ? "in the cache"
+        : changed.empty() ? "not in the cache, which is empty"
+                          : fmt::format("not in the cache; the nearest entry differs in {}",
+                                        fmt::join(changed, ", "));
     result.text += lines(request.name, parts, verdict);
-    result.json["kernels"].push_back({{"name", request.name}, {"inCache", hit}, {"parts", parts}, {"nearestDiffersIn", changed}});
+    result.json["kernels"].push_back({{"name", request.name},
+                                      {"inCache", hit},
+                                      {"parts", parts},
+                                      {"nearestDiffersIn", changed}});
   }
   return result;
 }

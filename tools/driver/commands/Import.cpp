@@ -17,8 +17,11 @@ Action addImport(CLI::App &command) {
   };
   auto flags = std::make_shared<Flags>();
   flags->model.declare(command);
-  command.add_option("-o,--output", flags->output, "file to write; default: standard output")->type_name("FILE");
-  command.add_option("--variant", flags->choices.variant, "of a file of several variants")->type_name("NAME")->group("Model");
+  command.add_option("-o,--output", flags->output, "file to write; default: standard output")
+      ->type_name("FILE");
+  command.add_option("--variant", flags->choices.variant, "of a file of several variants")
+      ->type_name("NAME")
+      ->group("Model");
   return [flags](bool json) {
     TargetFlags unpriced;  // nothing is chosen: no reason to read the rows that ship
     unpriced.profile = "none";
@@ -28,9 +31,12 @@ Action addImport(CLI::App &command) {
     const std::string graph = Compilation::print(compilation.graph());
     if (json) {
       if (flags->output != "-") writeFile(flags->output, graph);
-      nlohmann::json object = {
-          {"name", description.name}, {"dims", description.dims}, {"ignoredKeys", description.ignoredKeys},
-          {"dropoutKeys", description.dropoutKeys}, {"allowedKeys", description.allowedKeys}, {"assumed", description.assumed}};
+      nlohmann::json object = {{"name", description.name},
+                               {"dims", description.dims},
+                               {"ignoredKeys", description.ignoredKeys},
+                               {"dropoutKeys", description.dropoutKeys},
+                               {"allowedKeys", description.allowedKeys},
+                               {"assumed", description.assumed}};
       if (description.dtype) object["dtype"] = nameOf(*description.dtype);
       if (flags->output == "-") object["graph"] = graph;
       printResult(object);

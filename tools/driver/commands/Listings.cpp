@@ -16,9 +16,14 @@ using nlohmann::json;
 constexpr auto left = Table::Align::left, right = Table::Align::right, text = Table::Align::text;
 
 json fusionJson(const FusionRecord &record, const Device &device) {
-  return {{"pattern", record.pattern}, {"ops", record.ops},       {"opNames", record.opNames},
-          {"accepted", record.accepted}, {"code", record.code},   {"reason", record.reason},
-          {"detail", record.detail},   {"savedBytes", record.savedBytes},
+  return {{"pattern", record.pattern},
+          {"ops", record.ops},
+          {"opNames", record.opNames},
+          {"accepted", record.accepted},
+          {"code", record.code},
+          {"reason", record.reason},
+          {"detail", record.detail},
+          {"savedBytes", record.savedBytes},
           {"savedSeconds", double(record.savedBytes) / device.copyBandwidth}};
 }
 
@@ -31,59 +36,77 @@ select::Problem problemOf(ProposedVariant &variant) {
 
 std::string printVariants(const std::vector<ProposedVariant> &variants) {
   std::vector<std::pair<std::string, std::string>> texts;
-  for (const ProposedVariant &variant : variants) texts.emplace_back(variant.name(), Compilation::print(variant.module.get()));
+  for (const ProposedVariant &variant : variants)
+    texts.emplace_back(variant.name(), Compilation::print(variant.module.get()));
   return joinVariants(texts);
 }
 
 std::string printProposals(const std::vector<ProposedVariant> &variants) {
   std::vector<std::pair<std::string, std::string>> texts;
-  for (const ProposedVariant &variant : variants) texts.emplace_back(variant.name(), Compilation::printWithFusions(variant));
+  for (const ProposedVariant &variant : variants)
+    texts.emplace_back(variant.name(), Compilation::printWithFusions(variant));
   return joinVariants(texts);
 }
 
-std::string printFusions(const std::vector<ProposedVariant> &variants, const Device &device, bool asJson) {
+std::string printFusions(const std::vector<ProposedVariant> &variants, const Device &device,
+                         bool asJson) {
   json object = {{"variants", json::array()}};
   std::string result;
   for (const ProposedVariant &variant : variants) {
-    Table table({{"ops", left}, {"fusion", left}, {"saves", right}, {"time", right}, {"blocked by", text}});
+    Table table(
+        {{"ops", left}, {"fusion", left}, {"saves", right}, {"time", right}, {"blocked by", text}});
     json list = json::array();
     for (const FusionRecord &record : variant.fusions.records) {
       list.push_back(fusionJson(record, device));
-      const std::string verdict = record.accepted ? "yes: " + record.pattern : record.code + " " + record.reason;
-      table.addRow({fmt::format("{}", fmt::join(record.opNames, ", ")), verdict, formatBytes(record.savedBytes),
-                    formatSeconds(double(record.savedBytes) / device.copyBandwidth), record.detail});
+      const std::string verdict =
+          record.accepted ? "yes: " + record.pattern : record.code + " " + record.reason;
+      table.addRow({fmt::format("{}", fmt::join(record.opNames, ", ")), verdict,
+                    formatBytes(record.savedBytes),
+                    formatSeconds(double(record.savedBytes) / device.copyBandwidth),
+                    record.detail});
     }
-    object["variants"].push_back({{"name", variant.name()}, {"candidates", variant.fusions.candidates.size()}, {"records", std::move(list)}});
-    result += fmt::format("{}variant {}: {} candidate kernels\n{}", result.empty() ? "" : "\n", variant.name(),
-                          variant.fusions.candidates.size(), table.print());
+    object["variants"].push_back({{"name", variant.name()},
+                                  {"candidates", variant.fusions.candidates.size()},
+                                  {"records", std::move(list)}});
+    result += fmt::format("{}variant {}: {} candidate kernels\n{}", result.empty() ? "" : "\n",
+                          variant.name(), variant.fusions.candidates.size(), table.print());
   }
   return asJson ? jsonText(std::move(object)) : result;
 }
 
-std::string printCandidates(std::vector<ProposedVariant> &variants, const Device &device, bool asJson) {
+std::string printCandidates(std::vector<ProposedVariant> &variants, const Device &device,
+                            bool asJson) {
   json object = {{"variants", json::array()}};
   std::string result;
   for (ProposedVariant &variant : variants) {
-    Table table({{"kernel", left}, {"ops", right}, {"configurations", right}, {"families that refuse", text}});
+    Table table({{"kernel", left},
+                 {"ops", right},
+                 {"configurations", right},
+                 {"families that refuse", text}});
     json list = json::array();
     double total = 0;
     for (const select::Candidate &candidate : problemOf(variant).candidates) {
       std::vector<Exclusion> exclusions;
       double count = 0;
-      for (const ConfigurationSpace &space : configurationSpaces(candidate.kernel, device, &exclusions))
+      for (const ConfigurationSpace &space :
+           configurationSpaces(candidate.kernel, device, &exclusions))
         count += countConfigurations(candidate.kernel, space);
       total += count;
       std::string excluded;
       for (const Exclusion &exclusion : exclusions)
-        excluded += fmt::format("{}{}: {}", excluded.empty() ? "" : "; ", exclusion.family, exclusion.reason);
-      list.push_back({{"kernel", candidate.name}, {"ops", candidate.ops}, {"configurations", count},
+        excluded += fmt::format("{}{}: {}", excluded.empty() ? "" : "; ", exclusion.family,
+                                exclusion.reason);
+      list.push_back({{"kernel", candidate.name},
+                      {"ops", candidate.ops},
+                      {"configurations", count},
                       {"excluded", excluded}});
       table.addRow({candidate.name, std::to_string(candidate.ops.size()), formatLargeCount(count),
                     excluded});
     }
-    object["variants"].push_back({{"name", variant.name()}, {"configurations", total}, {"kernels", std::move(list)}});
-    result += fmt::format("{}variant {}: {} configurations\n{}", result.empty() ? "" : "\n", variant.name(),
-                          formatLargeCount(total), table.print());
+    object["variants"].push_back(
+        {{"name", variant.name()}, {"configurations", total}, {"kernels", std::move(list)}});
+    result += fmt::format("{}variant {}: {} configurations\n{}", result.empty() ? "" : "\n",
+                          variant.name(), formatLargeCount(total), table.print());
   }
   return asJson ? jsonText(std::move(object)) : result;
 }
@@ -108,26 +131,36 @@ select::Statistics sumOf(const std::vector<SelectedVariant> &variants) {
   return total;
 }
 
-/// What the search was offered: measured, estimated for want of measurements, and left out for want of them. Never silent: a model of which
-/// nothing was measured says just that.
+/// What the search was offered: measured, estimated for want of measurements, and left out for want
+/// of them. Never silent: a model of which nothing was measured says just that.
 std::string evidenceOf(const select::Statistics &total) {
-  std::string text = describe(Coverage{.legal = total.legalConfigurations, .offered = total.configurations, .measured = total.measured}) + "\n";
+  std::string text = describe(Coverage{.legal = total.legalConfigurations,
+                                       .offered = total.configurations,
+                                       .measured = total.measured}) +
+                     "\n";
   if (total.measured == 0) return text;
   if (total.unmeasuredKernels + total.modelledTransposes > 0)
-    text += fmt::format("estimated for want of measurements: {} candidate kernels, {} transposes\n", formatCount(total.unmeasuredKernels),
-                        formatCount(total.modelledTransposes));
-  return text + fmt::format("not offered, though legal: {} configurations without a measurement of kernels that have some, {} transposes of tensors that have "
-                            "some (weft profile --dry-run: by which rules)\n",
-                            formatLargeCount(total.prunedConfigurations), formatCount(total.prunedTransposes));
+    text +=
+        fmt::format("estimated for want of measurements: {} candidate kernels, {} transposes\n",
+                    formatCount(total.unmeasuredKernels), formatCount(total.modelledTransposes));
+  return text + fmt::format(
+                    "not offered, though legal: {} configurations without a measurement of kernels "
+                    "that have some, {} transposes of tensors that have "
+                    "some (weft profile --dry-run: by which rules)\n",
+                    formatLargeCount(total.prunedConfigurations),
+                    formatCount(total.prunedTransposes));
 }
 
 std::string proof(const Selected &selected) {
   const select::Statistics &statistics = selected.best().selection.statistics();
   if (!selected.memoryCuts.empty()) return "; what was left out for want of memory may be faster";
   const double dearer = selected.plannedSeconds / selected.best().selection.best().seconds - 1;
-  if (selected.parts > 1 || selected.path().seconds > selected.best().selection.best().seconds) return fmt::format("; the plan is {:.2f}% dearer than the cheapest, for its memory", 100 * dearer);
+  if (selected.parts > 1 || selected.path().seconds > selected.best().selection.best().seconds)
+    return fmt::format("; the plan is {:.2f}% dearer than the cheapest, for its memory",
+                       100 * dearer);
   if (statistics.isProven) return "; the plan is proven the cheapest of its variant";
-  return fmt::format("; no plan of its variant is more than {:.2f}% faster", 100 * statistics.mostGain);
+  return fmt::format("; no plan of its variant is more than {:.2f}% faster",
+                     100 * statistics.mostGain);
 }
 
 }  // namespace
@@ -140,15 +173,23 @@ std::string selectionLines(const Selected &selected) {
   for (const DroppedVariant &variant : selected.dropped)
     if (variant.lacksPinned) lacking.push_back(variant.name);
     else text += fmt::format("! variant {} has no plan: {}\n", variant.name, variant.reason);
-  if (!lacking.empty()) text += fmt::format("{} variants lack a tensor that --pin wants stored: {}\n", lacking.size(), fmt::join(lacking, ", "));
+  if (!lacking.empty())
+    text += fmt::format("{} variants lack a tensor that --pin wants stored: {}\n", lacking.size(),
+                        fmt::join(lacking, ", "));
   if (const std::string line = memoryLine(selected); !line.empty()) text += line + "\n";
   if (!selected.skipped.empty())
-    text += fmt::format("{} variants were not searched: with the pins none of their plans is as fast\n", selected.skipped.size());
-  text += fmt::format("plan {} kernel by kernel; best weft could choose {}, whole kernels, over what was offered in all variants, ratio {:.4f}\n",
-                      formatSeconds(seconds), selected.lowerBound > 0 ? formatSeconds(selected.lowerBound) : "unknown",
-                      selected.lowerBound > 0 ? seconds / selected.lowerBound : 0);
+    text +=
+        fmt::format("{} variants were not searched: with the pins none of their plans is as fast\n",
+                    selected.skipped.size());
+  text += fmt::format(
+      "plan {} kernel by kernel; best weft could choose {}, whole kernels, over what was offered "
+      "in all variants, ratio {:.4f}\n",
+      formatSeconds(seconds),
+      selected.lowerBound > 0 ? formatSeconds(selected.lowerBound) : "unknown",
+      selected.lowerBound > 0 ? seconds / selected.lowerBound : 0);
   return text + evidenceOf(total) +
-         fmt::format("{} variants, {} candidate kernels, {} states, selected in {}{}\n", selected.variants.size(), formatCount(total.kernels),
+         fmt::format("{} variants, {} candidate kernels, {} states, selected in {}{}\n",
+                     selected.variants.size(), formatCount(total.kernels),
                      formatCount(total.states), formatSeconds(total.seconds), proof(selected));
 }
 

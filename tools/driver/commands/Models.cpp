@@ -1,4 +1,5 @@
-// weft models: what compiles by name, and the families of config.json; of one of them, every extent and what is supported.
+// weft models: what compiles by name, and the families of config.json; of one of them, every extent
+// and what is supported.
 #include "tools/driver/Console.h"
 #include "tools/driver/commands/Commands.h"
 
@@ -31,21 +32,31 @@ json dimsJson(const LayerSpecification &specification) {
   json list = json::array();
   const Dims all = resolveDims(specification, {});
   for (const std::string &name : settableDims(specification))
-    list.push_back({{"name", name}, {"default", all.at(name)}, {"meaning", meaningOfAxis(name)},
+    list.push_back({{"name", name},
+                    {"default", all.at(name)},
+                    {"meaning", meaningOfAxis(name)},
                     {"follows", specification.dims.contains(name) ? "" : ruleOfAxis(name)}});
   return list;
 }
 
 json toJson(const PresetRow &row) {
   const LayerSpecification &specification = row.specification;
-  return {{"name", specification.name}, {"summary", row.summary}, {"family", nameOf(specification.family)}, {"dims", dimsJson(specification)},
-          {"parts", supportedParts(specification)}, {"dtypes", supportedTypes(specification)}, {"train", true}, {"dropout", specification.dropout},
-          {"causal", specification.causal}, {"layers", specification.layers}};
+  return {{"name", specification.name},
+          {"summary", row.summary},
+          {"family", nameOf(specification.family)},
+          {"dims", dimsJson(specification)},
+          {"parts", supportedParts(specification)},
+          {"dtypes", supportedTypes(specification)},
+          {"train", true},
+          {"dropout", specification.dropout},
+          {"causal", specification.causal},
+          {"layers", specification.layers}};
 }
 
 json toJson(const ConfigFamily &family) {
   json keys = json::array();
-  for (const ConfigKey &key : family.keys) keys.push_back({{"name", key.name}, {"required", key.isRequired}});
+  for (const ConfigKey &key : family.keys)
+    keys.push_back({{"name", key.name}, {"required", key.isRequired}});
   return {{"modelType", family.modelType}, {"family", nameOf(family.family)}, {"keys", keys}};
 }
 
@@ -53,45 +64,59 @@ std::string shape(const json &dims) {
   std::string result;
   for (const json &dim : dims)
     if (dim["follows"].get<std::string>().empty())
-      result += fmt::format("{}{}={}", result.empty() ? "" : " ", dim["name"].get<std::string>(), dim["default"].get<int64_t>());
+      result += fmt::format("{}{}={}", result.empty() ? "" : " ", dim["name"].get<std::string>(),
+                            dim["default"].get<int64_t>());
   return result;
 }
 
-std::string joined(const json &list) { return fmt::format("{}", fmt::join(list.get<std::vector<std::string>>(), " ")); }
+std::string joined(const json &list) {
+  return fmt::format("{}", fmt::join(list.get<std::vector<std::string>>(), " "));
+}
 
 std::string overview() {
   std::string result;
   for (const PresetRow *row : allRows()) {
     const json model = toJson(*row);
-    result += fmt::format("{}  {}\n", emphasized(fmt::format("{:<15}", row->specification.name)), row->summary);
-    result += fmt::format("{:<15}  {}   {}   {}\n", "", shape(model["dims"]), joined(model["dtypes"]), joined(model["parts"]));
+    result += fmt::format("{}  {}\n", emphasized(fmt::format("{:<15}", row->specification.name)),
+                          row->summary);
+    result += fmt::format("{:<15}  {}   {}   {}\n", "", shape(model["dims"]),
+                          joined(model["dtypes"]), joined(model["parts"]));
   }
-  return result + fmt::format("\nEach with its extents (--dim), element types (--dtype, the default first) and parts (--part); all of them with --train, too. A "
-                              "config.json of model_type {} and a graph as .mlir compile as well.\n"
-                              "weft models NAME tells more of a model or a model_type.\n",
-                              fmt::join(supportedModelTypes(), ", "));
+  return result + fmt::format(
+                      "\nEach with its extents (--dim), element types (--dtype, the default first) "
+                      "and parts (--part); all of them with --train, too. A "
+                      "config.json of model_type {} and a graph as .mlir compile as well.\n"
+                      "weft models NAME tells more of a model or a model_type.\n",
+                      fmt::join(supportedModelTypes(), ", "));
 }
 
 std::string details(const PresetRow &row) {
   const json model = toJson(row);
   std::string result = fmt::format("{}: {}\n", row.specification.name, row.summary);
-  result += fmt::format("  family   {}: {}\n", nameOf(row.specification.family), summaryOf(row.specification.family));
-  result += fmt::format("  --part   {}\n  --dtype  {}\n  --train  supported; --dropout P sets the probability, {} without\n", joined(model["parts"]),
-                        joined(model["dtypes"]), row.specification.dropout);
+  result += fmt::format("  family   {}: {}\n", nameOf(row.specification.family),
+                        summaryOf(row.specification.family));
+  result += fmt::format(
+      "  --part   {}\n  --dtype  {}\n  --train  supported; --dropout P sets the probability, {} "
+      "without\n",
+      joined(model["parts"]), joined(model["dtypes"]), row.specification.dropout);
   for (const json &dim : model["dims"]) {
     const std::string rule = dim["follows"];
-    result += fmt::format("  {:<7}  {:<10} {}{}\n", &dim == &model["dims"].front() ? "--dim" : "",
-                          fmt::format("{}={}", dim["name"].get<std::string>(), dim["default"].get<int64_t>()), dim["meaning"].get<std::string>(),
-                          rule.empty() ? "" : ", " + rule + " unless given");
+    result += fmt::format(
+        "  {:<7}  {:<10} {}{}\n", &dim == &model["dims"].front() ? "--dim" : "",
+        fmt::format("{}={}", dim["name"].get<std::string>(), dim["default"].get<int64_t>()),
+        dim["meaning"].get<std::string>(), rule.empty() ? "" : ", " + rule + " unless given");
   }
   return result;
 }
 
 std::string details(const ConfigFamily &family) {
   std::vector<std::string> required, optional;
-  for (const ConfigKey &key : family.keys) (key.isRequired ? required : optional).push_back(key.name);
-  return fmt::format("config.json of model_type {}\n  family    {}: {}\n  required  {}\n  read      {}\n", family.modelType, nameOf(family.family),
-                     summaryOf(family.family), fmt::join(required, ", "), fmt::join(optional, ", "));
+  for (const ConfigKey &key : family.keys)
+    (key.isRequired ? required : optional).push_back(key.name);
+  return fmt::format(
+      "config.json of model_type {}\n  family    {}: {}\n  required  {}\n  read      {}\n",
+      family.modelType, nameOf(family.family), summaryOf(family.family), fmt::join(required, ", "),
+      fmt::join(optional, ", "));
 }
 
 json everything() {
@@ -127,7 +152,10 @@ int describe(const std::string &name, bool asJson) {
 
 Action addModels(CLI::App &command) {
   auto name = std::make_shared<std::string>();
-  command.add_option("name", *name, "a model or a model_type of config.json: every extent, or every key")->type_name("NAME");
+  command
+      .add_option("name", *name,
+                  "a model or a model_type of config.json: every extent, or every key")
+      ->type_name("NAME");
   return [name](bool asJson) {
     if (!name->empty()) return describe(*name, asJson);
     if (asJson) printResult(everything());

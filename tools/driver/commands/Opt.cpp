@@ -19,7 +19,8 @@ struct OptFlags {
 nlohmann::json toJson(const std::vector<ProposedVariant> &variants) {
   nlohmann::json list = nlohmann::json::array();
   for (const ProposedVariant &variant : variants)
-    list.push_back({{"name", variant.name()}, {"rewrites", variant.rewrites},
+    list.push_back({{"name", variant.name()},
+                    {"rewrites", variant.rewrites},
                     {"graph", Compilation::print(variant.module.get())}});
   return {{"variants", list}};
 }
@@ -30,8 +31,9 @@ int run(const OptFlags &flags, bool json) {
   Compilation compilation(flags.model, flags.choices, unpriced);
   compilation.import();
   const bool needFusions = flags.records || flags.candidates;
-  std::vector<ProposedVariant> variants = needFusions ? compilation.propose(Phase::algebra)
-                                                      : compilation.rewrite(Phase::algebra, Phase::attention);
+  std::vector<ProposedVariant> variants =
+      needFusions ? compilation.propose(Phase::algebra)
+                  : compilation.rewrite(Phase::algebra, Phase::attention);
   const Device &device = compilation.costModel().device();
   if (flags.candidates) writeFile(flags.output, printCandidates(variants, device, json));
   else if (flags.records) writeFile(flags.output, printFusions(variants, device, json));
@@ -46,9 +48,12 @@ Action addOpt(CLI::App &command) {
   flags->model.declare(command);
   flags->choices.declare(command);
   const OptionGroup group(command, "Output");
-  command.add_flag("--records", flags->records, "print every fusion attempt and its reason instead of graphs");
-  command.add_flag("--candidates", flags->candidates, "print candidate kernels and how many configurations each has");
-  command.add_option("-o,--output", flags->output, "file to write; default: standard output")->type_name("FILE");
+  command.add_flag("--records", flags->records,
+                   "print every fusion attempt and its reason instead of graphs");
+  command.add_flag("--candidates", flags->candidates,
+                   "print candidate kernels and how many configurations each has");
+  command.add_option("-o,--output", flags->output, "file to write; default: standard output")
+      ->type_name("FILE");
   return [flags](bool json) { return run(*flags, json); };
 }
 

@@ -13,11 +13,13 @@ Action addRun(CLI::App &command) {
   auto request = std::make_shared<runtime::RunRequest>();
   const OptionGroup group(command, "Run");
   runtime::addRunFlags(command, *request);
-  for (const char *option : {"--steps", "--data", "--state", "--save-every", "--learning-rate", "--weight-decay"})
+  for (const char *option :
+       {"--steps", "--data", "--state", "--save-every", "--learning-rate", "--weight-decay"})
     command.get_option(option)->group("Training");
   return [request](bool json) {
     request->json = json;
-    checkArtifact(runtime::readArtifact(request->folder, runtime::Cubins::left), request->folder, Use::toRun);
+    checkArtifact(runtime::readArtifact(request->folder, runtime::Cubins::left), request->folder,
+                  Use::toRun);
     return runtime::runArtifact(*request);
   };
 }

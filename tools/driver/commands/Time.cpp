@@ -1,4 +1,5 @@
-// weft time: how long an artifact and its kernels take on a GPU. Held to its graph first; the rest is what `weft-run time` does.
+// weft time: how long an artifact and its kernels take on a GPU. Held to its graph first; the rest
+// is what `weft-run time` does.
 #include "tools/driver/commands/Commands.h"
 
 #include "runtime/TimeCommand.h"
@@ -16,7 +17,8 @@ Action addTime(CLI::App &command) {
   return [request](bool json) {
     request->json = json;
     for (const std::string &folder : {request->folder, request->against})
-      if (!folder.empty()) checkArtifact(runtime::readArtifact(folder, runtime::Cubins::left), folder, Use::toRun);
+      if (!folder.empty())
+        checkArtifact(runtime::readArtifact(folder, runtime::Cubins::left), folder, Use::toRun);
     return runtime::timeArtifact(*request);
   };
 }
