@@ -1,7 +1,9 @@
-// Kernel and configuration to CUDA text: lowered twice with two tables of names, canonical for the hashed text and the
-// model's own for people, and the header comment that says what the kernel is for.
+// Kernel and configuration to CUDA text: lowered twice with two tables of names, canonical for the
+// hashed text and the model's own for people, and the header comment that says what the kernel is
+// for.
 #include "codegen/Emit.h"
 
+#include "codegen/ConstantChecks.h"
 #include "codegen/Families.h"
 #include "codegen/Names.h"
 #include "kernel/Error.h"
@@ -22,54 +24,78 @@ struct Lower {
   const Kernel &kernel;
   const Configuration &configuration;
 
-  Program operator()(const LoopKnobs &knobs) const { return lowerLoop(kernel, configuration, knobs); }
-  Program operator()(const TransposeKnobs &knobs) const { return lowerTranspose(kernel, configuration, knobs); }
-  Program operator()(const ContractionKnobs &knobs) const { return lowerContraction(kernel, configuration, knobs); }
-  Program operator()(const HopperContractionKnobs &knobs) const { return lowerHopperContraction(kernel, configuration, knobs); }
-  Program operator()(const AmpereContractionKnobs &knobs) const { return lowerAmpereContraction(kernel, configuration, knobs); }
+  Program operator()(const LoopKnobs &knobs) const {
+    return lowerLoop(kernel, configuration, knobs);
+  }
+  Program operator()(const TransposeKnobs &knobs) const {
+    return lowerTranspose(kernel, configuration, knobs);
+  }
+  Program operator()(const ContractionKnobs &knobs) const {
+    return lowerContraction(kernel, configuration, knobs);
+  }
+  Program operator()(const HopperContractionKnobs &knobs) const {
+    return lowerHopperContraction(kernel, configuration, knobs);
+  }
+  Program operator()(const AmpereContractionKnobs &knobs) const {
+    return lowerAmpereContraction(kernel, configuration, knobs);
+  }
   Program operator()(const ViewKnobs &) const {
     throw Error::unsupported("kernel '{}' is a view: it has no program", kernel.name);
   }
   Program operator()(const LibraryKnobs &) const {
-    throw Error::unsupported("kernel '{}' is a product of cuBLASLt: it has no program of ours", kernel.name);
+    throw Error::unsupported("kernel '{}' is a product of cuBLASLt: it has no program of ours",
+                             kernel.name);
   }
 };
 
-/// Names the header of 8-bit floats where a tensor has them: all families convert elements by functions that it overloads.
+/// Names the header of 8-bit floats where a tensor has them: all families convert elements by
+/// functions that it overloads.
 void addFloat8(const Kernel &kernel, Program &program) {
   const auto holds = [&](int value) { return isFloat8(kernel.values[size_t(value)].dtype); };
-  if (std::ranges::none_of(kernel.inputs, holds) && std::ranges::none_of(kernel.outputs, holds)) return;
+  if (std::ranges::none_of(kernel.inputs, holds) && std::ranges::none_of(kernel.outputs, holds))
+    return;
   program.headers.push_back("weft/float8.cuh");
   std::ranges::sort(program.headers);
 }
 
-Program lower(const Kernel &kernel, const Configuration &configuration, std::string_view architecture) {
+Program lower(const Kernel &kernel, const Configuration &configuration,
+              std::string_view architecture) {
   static const std::vector<std::string_view> architectures = {"sm_80", "sm_86", "sm_89", "sm_90a"};
   if (std::find(architectures.begin(), architectures.end(), architecture) == architectures.end())
-    throw Error::unsupported("target '{}': kernels are emitted for {}", architecture, fmt::join(architectures, ", "));
-  if (configuration.inputs.size() != kernel.inputs.size() || configuration.outputs.size() != kernel.outputs.size())
-    throw Error::checkFailed("kernel '{}' has {} inputs and {} outputs, its configuration {} and {}", kernel.name,
-                             kernel.inputs.size(), kernel.outputs.size(), configuration.inputs.size(),
-                             configuration.outputs.size());
+    throw Error::unsupported("target '{}': kernels are emitted for {}", architecture,
+                             fmt::join(architectures, ", "));
+  if (configuration.inputs.size() != kernel.inputs.size() ||
+      configuration.outputs.size() != kernel.outputs.size())
+    throw Error::checkFailed(
+        "kernel '{}' has {} inputs and {} outputs, its configuration {} and {}", kernel.name,
+        kernel.inputs.size(), kernel.outputs.size(), configuration.inputs.size(),
+        configuration.outputs.size());
   const auto *loop = std::get_if<LoopKnobs>(&configuration.knobs);
   if (loop && loop->reduction == ReductionMapping::clusterColumns && !hasClusters(architecture))
-    throw Error::unsupported("kernel '{}': target '{}' has no clusters of blocks; take grid-columns", kernel.name, architecture);
-  if (std::holds_alternative<HopperContractionKnobs>(configuration.knobs) && !hasWarpgroupProducts(architecture))
-    throw Error::unsupported("kernel '{}': target '{}' has no WGMMA; take {}, or let weft select for it", kernel.name, architecture,
-                             familyOf(AmpereContractionKnobs{}));
+    throw Error::unsupported(
+        "kernel '{}': target '{}' has no clusters of blocks; take grid-columns", kernel.name,
+        architecture);
+  if (std::holds_alternative<HopperContractionKnobs>(configuration.knobs) &&
+      !hasWarpgroupProducts(architecture))
+    throw Error::unsupported(
+        "kernel '{}': target '{}' has no WGMMA; take {}, or let weft select for it", kernel.name,
+        architecture, familyOf(AmpereContractionKnobs{}));
   Program program = std::visit(Lower{kernel, configuration}, configuration.knobs);
   addFloat8(kernel, program);
+  addConstantChecks(program);
   return program;
 }
 
 /// "x[b,j,i] f16   bias[i] f16": dimensions in layout order, slowest first.
-std::string tensorsText(const Kernel &kernel, const std::vector<int> &values, const std::vector<Layout> &layouts) {
+std::string tensorsText(const Kernel &kernel, const std::vector<int> &values,
+                        const std::vector<Layout> &layouts) {
   std::vector<std::string> tensors;
   for (size_t i = 0; i < values.size(); ++i) {
     const Value &value = kernel.values[values[i]];
     std::vector<std::string> names;
     for (int dimension : layouts[i].order) names.push_back(kernel.axes[value.axes[dimension]].name);
-    tensors.push_back(fmt::format("{}[{}] {}", value.name, fmt::join(names, ","), nameOf(value.dtype)));
+    tensors.push_back(
+        fmt::format("{}[{}] {}", value.name, fmt::join(names, ","), nameOf(value.dtype)));
   }
   return fmt::format("{}", fmt::join(tensors, "   "));
 }
@@ -82,7 +108,8 @@ std::string opText(const Kernel &kernel, const BodyOp &op) {
   std::string text = fmt::format("{} = {}", fmt::join(results, ", "), op.name);
   const auto spec = op.attributes.find("spec");
   if (spec != op.attributes.end())
-    if (const auto *einsum = std::get_if<std::string>(&spec->second)) text += fmt::format(" \"{}\"", *einsum);
+    if (const auto *einsum = std::get_if<std::string>(&spec->second))
+      text += fmt::format(" \"{}\"", *einsum);
   text += fmt::format(" {}", fmt::join(operands, ", "));
   return op.operatorClass == OperatorClass::contraction && isTf32(op) ? text + " in tf32" : text;
 }
@@ -91,34 +118,45 @@ std::string spaceText(const Kernel &kernel) {
   const std::vector<int> reduced = kernel.reducedAxes();
   std::vector<std::string> outer, inner;
   for (size_t i = 0; i < kernel.axes.size(); ++i) {
-    const bool isReduced = std::find(reduced.begin(), reduced.end(), static_cast<int>(i)) != reduced.end();
-    (isReduced ? inner : outer).push_back(fmt::format("{}={}", kernel.axes[i].name, kernel.axes[i].extent));
+    const bool isReduced =
+        std::find(reduced.begin(), reduced.end(), static_cast<int>(i)) != reduced.end();
+    (isReduced ? inner : outer)
+        .push_back(fmt::format("{}={}", kernel.axes[i].name, kernel.axes[i].extent));
   }
   std::string text = fmt::format("{}", fmt::join(outer, " "));
   if (!inner.empty()) text += fmt::format(" | {} (reduced)", fmt::join(inner, " "));
   return text;
 }
 
-std::string headerComment(const Kernel &kernel, const Configuration &configuration, const Program &program,
-                          const EmittedKernel &emitted, const Provenance &provenance) {
+std::string headerComment(const Kernel &kernel, const Configuration &configuration,
+                          const Program &program, const EmittedKernel &emitted,
+                          const Provenance &provenance) {
   std::string text;
-  const auto addLine = [&](const std::string &line) { text += fmt::format("// {}\n", lineComment(line)); };
+  const auto addLine = [&](const std::string &line) {
+    text += fmt::format("// {}\n", lineComment(line));
+  };
   const std::string position = provenance.position.empty() ? "" : "    " + provenance.position;
   addLine(fmt::format("{}{}    (this header is not hashed)", kernel.name, position));
   text += "//\n";
   std::vector<std::string> ops = provenance.ops;
   if (ops.empty())
     for (const BodyOp &op : kernel.body) ops.push_back(opText(kernel, op));
-  for (size_t i = 0; i < ops.size(); ++i) addLine(fmt::format("  {:<9}  {}", i == 0 ? "ops" : "", ops[i]));
+  for (size_t i = 0; i < ops.size(); ++i)
+    addLine(fmt::format("  {:<9}  {}", i == 0 ? "ops" : "", ops[i]));
   addLine(fmt::format("  space      {}", spaceText(kernel)));
-  addLine(fmt::format("  reads      {}    {}", tensorsText(kernel, kernel.inputs, configuration.inputs), formatBytes(emitted.bytesRead)));
-  addLine(fmt::format("  writes     {}    {}", tensorsText(kernel, kernel.outputs, configuration.outputs), formatBytes(emitted.bytesWritten)));
+  addLine(fmt::format("  reads      {}    {}",
+                      tensorsText(kernel, kernel.inputs, configuration.inputs),
+                      formatBytes(emitted.bytesRead)));
+  addLine(fmt::format("  writes     {}    {}",
+                      tensorsText(kernel, kernel.outputs, configuration.outputs),
+                      formatBytes(emitted.bytesWritten)));
   if (emitted.flop > 0) addLine(fmt::format("  flop       {}", formatFlop(emitted.flop)));
   const auto extentText = [](const std::array<int64_t, 3> &size) {
     if (size[1] == 1 && size[2] == 1) return fmt::format("{}", size[0]);
     return fmt::format("({}, {}, {})", size[0], size[1], size[2]);
   };
-  addLine(fmt::format("  config     {}    launch <<<{}, {}>>>", program.mapping, extentText(program.launch.grid), extentText(program.launch.block)));
+  addLine(fmt::format("  config     {}    launch <<<{}, {}>>>", program.mapping,
+                      extentText(program.launch.grid), extentText(program.launch.block)));
   for (const std::string &note : provenance.notes) addLine("  " + note);
   return text;
 }
@@ -127,41 +165,54 @@ std::string headerComment(const Kernel &kernel, const Configuration &configurati
 
 std::string_view nameOf(Parameter::Kind kind) {
   switch (kind) {
-  case Parameter::Kind::input: return "input";
-  case Parameter::Kind::output: return "output";
-  case Parameter::Kind::dropoutKey: return "dropoutKey";
-  case Parameter::Kind::dropoutStream: return "dropoutStream";
-  case Parameter::Kind::dropoutOuter: return "dropoutOuter";
-  case Parameter::Kind::inputMap: return "inputMap";
-  case Parameter::Kind::outputMap: return "outputMap";
+    case Parameter::Kind::input: return "input";
+    case Parameter::Kind::output: return "output";
+    case Parameter::Kind::dropoutKey: return "dropoutKey";
+    case Parameter::Kind::dropoutStream: return "dropoutStream";
+    case Parameter::Kind::dropoutOuter: return "dropoutOuter";
+    case Parameter::Kind::inputMap: return "inputMap";
+    case Parameter::Kind::outputMap: return "outputMap";
   }
   throw Error::checkFailed("unknown parameter kind {}", int(kind));
 }
 
-bool isNumber(Parameter::Kind kind) { return kind == Parameter::Kind::dropoutStream || kind == Parameter::Kind::dropoutOuter; }
-
-bool isMap(Parameter::Kind kind) { return kind == Parameter::Kind::inputMap || kind == Parameter::Kind::outputMap; }
-
-uint32_t numberOf(const Parameter &parameter, const Kernel &kernel) {
-  if (!isNumber(parameter.kind)) throw Error::checkFailed("kernel '{}': argument '{}' is no number", kernel.name, parameter.name);
-  const char *attribute = parameter.kind == Parameter::Kind::dropoutStream ? "stream" : "outer";
-  return uint32_t(std::get<int64_t>(kernel.body.at(size_t(parameter.index)).attributes.at(attribute)));
+bool isNumber(Parameter::Kind kind) {
+  return kind == Parameter::Kind::dropoutStream || kind == Parameter::Kind::dropoutOuter;
 }
 
-EmittedKernel emit(const Kernel &kernel, const Configuration &configuration, std::string_view architecture,
-                   const Provenance &provenance) {
+bool isMap(Parameter::Kind kind) {
+  return kind == Parameter::Kind::inputMap || kind == Parameter::Kind::outputMap;
+}
+
+uint32_t numberOf(const Parameter &parameter, const Kernel &kernel) {
+  if (!isNumber(parameter.kind))
+    throw Error::checkFailed("kernel '{}': argument '{}' is no number", kernel.name,
+                             parameter.name);
+  const char *attribute = parameter.kind == Parameter::Kind::dropoutStream ? "stream" : "outer";
+  return uint32_t(
+      std::get<int64_t>(kernel.body.at(size_t(parameter.index)).attributes.at(attribute)));
+}
+
+EmittedKernel emit(const Kernel &kernel, const Configuration &configuration,
+                   std::string_view architecture, const Provenance &provenance) {
   const Program canonical = lower(withCanonicalNames(kernel), configuration, architecture);
   const Program readable = lower(kernel, configuration, architecture);
-  EmittedKernel emitted{.entry = canonical.entry, .text = printCuda(canonical), .parameters = readable.parameters,
-                        .launch = readable.launch, .headers = readable.headers, .flop = kernel.flop()};
+  EmittedKernel emitted{.entry = canonical.entry,
+                        .text = printCuda(canonical),
+                        .parameters = readable.parameters,
+                        .launch = readable.launch,
+                        .headers = readable.headers,
+                        .flop = kernel.flop()};
   for (int input : kernel.inputs) emitted.bytesRead += kernel.bytes(input);
   for (int output : kernel.outputs) emitted.bytesWritten += kernel.bytes(output);
   emitted.readableEntry = readable.entry;
-  emitted.readable = headerComment(kernel, configuration, readable, emitted, provenance) + printCuda(readable);
+  emitted.readable =
+      headerComment(kernel, configuration, readable, emitted, provenance) + printCuda(readable);
   return emitted;
 }
 
-std::string lowerToText(const Kernel &kernel, const Configuration &configuration, std::string_view architecture) {
+std::string lowerToText(const Kernel &kernel, const Configuration &configuration,
+                        std::string_view architecture) {
   return print(lower(kernel, configuration, architecture));
 }
 

@@ -32,7 +32,10 @@ std::string inUnits(double value, std::initializer_list<Unit> units) {
 }  // namespace
 
 std::string formatSeconds(double seconds) {
-  if (seconds == 0) return "0 us";
+  constexpr double least = 5e-12;  // less is rounding: as nanoseconds it would print as zeros
+  constexpr double leastInMicroseconds = 99.95e-9;  // below, two digits behind the point are few
+  if (std::abs(seconds) < least) return "0 us";
+  if (std::abs(seconds) < leastInMicroseconds) return significant(seconds * 1e9, "ns");
   return inUnits(seconds, {{1e-6, "us"}, {1e-3, "ms"}, {1, "s"}});
 }
 
@@ -42,7 +45,8 @@ std::string formatBytes(int64_t bytes) {
 }
 
 std::string formatFlop(double flop) {
-  return inUnits(flop, {{1, "flop"}, {1e3, "kflop"}, {1e6, "Mflop"}, {1e9, "Gflop"}, {1e12, "Tflop"}});
+  return inUnits(flop,
+                 {{1, "flop"}, {1e3, "kflop"}, {1e6, "Mflop"}, {1e9, "Gflop"}, {1e12, "Tflop"}});
 }
 
 std::string formatBandwidth(double bytesPerSecond) {

@@ -1,5 +1,5 @@
-// Quantities as people read them, the same in what commands print and in the comments of emitted kernels: three significant
-// digits and a decimal unit.
+// Quantities as people read them, the same in what commands print and in the comments of emitted
+// kernels: three significant digits and a decimal unit.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace weft {
 
-/// "39.1 us", "1.23 ms", "2.10 s"; three significant digits.
+/// "39.1 us", "1.23 ms", "2.10 s"; three significant digits, also below 0.1 us: "2.34 ns".
 std::string formatSeconds(double seconds);
 /// "39.8 MB" (10^6), "512 B"; three significant digits.
 std::string formatBytes(int64_t bytes);

@@ -13,21 +13,23 @@ namespace {
 
 constexpr std::string_view begin = "static_assert(", middle = ", \"plan.json: ", end = "\");";
 
-/// One statement of the form that launchCheck() writes: nothing may hide behind it in a line that hashes leave out.
+/// One statement of the form that launchCheck() writes: nothing may hide behind it in a line that
+/// hashes leave out.
 bool isLaunchCheck(std::string_view line) {
   line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
   if (!line.starts_with(begin) || !line.ends_with(end)) return false;
   const size_t message = line.find(middle);
   if (message == line.npos) return false;
   const std::string_view condition = line.substr(begin.size(), message - begin.size());
-  const std::string_view what = line.substr(message + middle.size(), line.size() - end.size() - message - middle.size());
+  const std::string_view what =
+      line.substr(message + middle.size(), line.size() - end.size() - message - middle.size());
   int depth = 0;
   for (const char c : condition) {
     depth += c == '(' ? 1 : c == ')' ? -1 : 0;
     if (depth < 0 || c == '"' || c == '\\' || c == ';') return false;
   }
-  return depth == 0 && condition.find("//") == condition.npos && condition.find("/*") == condition.npos &&
-         what.find_first_of("\"\\") == what.npos;
+  return depth == 0 && condition.find("//") == condition.npos &&
+         condition.find("/*") == condition.npos && what.find_first_of("\"\\") == what.npos;
 }
 
 bool isWord(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
@@ -35,16 +37,53 @@ bool isWord(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c ==
 /// Behind the string or character that begins at `at`.
 size_t behindQuoted(std::string_view text, size_t at) {
   const char quote = text[at];
-  for (++at; at < text.size() && text[at] != quote && text[at] != '\n'; ++at) at += text[at] == '\\';
+  for (++at; at < text.size() && text[at] != quote && text[at] != '\n'; ++at)
+    at += text[at] == '\\';
   return std::min(at + 1, text.size());
 }
 
-/// A text as its compiler takes it: without line splices and comments.
-std::string withoutComments(std::string_view original) {
+/// A text without line splices, and where each character stood.
+struct Spliced {
+  explicit Spliced(std::string_view original) : original(original) {
+    for (size_t at = 0; at < original.size(); ++at) {
+      if (original.substr(at).starts_with("\\\n")) {
+        ++at;
+        continue;
+      }
+      text += original[at];
+      places.push_back(at);
+    }
+  }
+  /// Whether the quote at `at` begins a raw string: R"..", u8R"..", and so on.
+  bool isRaw(size_t at) const {
+    if (text[at] != '"' || at == 0 || text[at - 1] != 'R') return false;
+    size_t begin = at;
+    while (begin > 0 && isWord(text[begin - 1])) --begin;
+    const std::string_view prefix = std::string_view(text).substr(begin, at - begin);
+    return prefix == "R" || prefix == "LR" || prefix == "uR" || prefix == "UR" || prefix == "u8R";
+  }
+  /// Behind the raw string whose quote is at `at`. Nothing in it is spliced; without an end, it is
+  /// the rest of the text.
+  size_t behindRaw(size_t at) const {
+    const size_t quote = places[at], open = original.find('(', quote);
+    if (open == original.npos) return text.size();
+    const std::string end = fmt::format("){}\"", original.substr(quote + 1, open - quote - 1));
+    const size_t close = original.find(end, open);
+    if (close == original.npos) return text.size();
+    return size_t(std::ranges::lower_bound(places, close + end.size()) - places.begin());
+  }
+
+  std::string_view original;
   std::string text;
-  for (size_t at = 0; at < original.size(); ++at)
-    if (original.substr(at).starts_with("\\\n")) ++at;
-    else text += original[at];
+  std::vector<size_t> places;
+};
+
+enum class RawStrings : uint8_t { kept, emptied };
+
+/// A text as its compiler takes it: without line splices and comments.
+std::string withoutComments(std::string_view original, RawStrings raw = RawStrings::emptied) {
+  const Spliced spliced(original);
+  const std::string &text = spliced.text;
   std::string code;
   for (size_t at = 0; at < text.size();) {
     const std::string_view rest = std::string_view(text).substr(at);
@@ -59,6 +98,13 @@ std::string withoutComments(std::string_view original) {
       code += ' ';
       continue;
     }
+    if (spliced.isRaw(at)) {
+      const size_t behind = spliced.behindRaw(at);
+      if (raw == RawStrings::kept) code.append(text, at, behind - at);
+      else code += "\"\"";
+      at = behind;
+      continue;
+    }
     const bool isSeparator = rest[0] == '\'' && at > 0 && isWord(text[at - 1]);  // 1'000
     if ((rest[0] == '"' || rest[0] == '\'') && !isSeparator) end = behindQuoted(text, at);
     code.append(text, at, end - at);
@@ -67,7 +113,29 @@ std::string withoutComments(std::string_view original) {
   return code;
 }
 
-/// Code with one space wherever words need one, and none elsewhere; what stands under #if is left out.
+/// With one space for each run of white space.
+std::string withoutRuns(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    const bool isSpace = std::isspace(static_cast<unsigned char>(c));
+    if (!isSpace) result += c;
+    else if (!result.empty() && result.back() != ' ') result += ' ';
+  }
+  if (result.ends_with(' ')) result.pop_back();
+  return result;
+}
+
+/// Compilers differ on whether a backslash before white space splices lines.
+bool hasDoubtfulSplice(std::string_view text) {
+  for (size_t at = text.find('\\'); at != text.npos; at = text.find('\\', at + 1)) {
+    const size_t next = text.find_first_not_of(" \t\r\v\f", at + 1);
+    if (next > at + 1 && next < text.size() && text[next] == '\n') return true;
+  }
+  return false;
+}
+
+/// Code with one space wherever words need one, and none elsewhere; what stands under #if is left
+/// out.
 struct Code {
   std::string text;
   std::set<std::string> macros;  ///< defined or undefined
@@ -79,7 +147,8 @@ Code codeOf(std::string_view original) {
   int conditions = 0;
   bool hasGap = false;
   const auto add = [&](std::string_view piece) {
-    if (hasGap && !code.text.empty() && isWord(code.text.back()) && isWord(piece.front())) code.text += ' ';
+    if (hasGap && !code.text.empty() && isWord(code.text.back()) && isWord(piece.front()))
+      code.text += ' ';
     hasGap = false;
     code.text += piece;
   };
@@ -97,7 +166,8 @@ Code codeOf(std::string_view original) {
       else if (line.starts_with("endif")) --conditions;
       for (const std::string_view directive : {"define", "undef"})
         if (line.starts_with(directive)) {
-          const size_t begin = std::min(line.find_first_not_of(" \t", directive.size()), line.size());
+          const size_t begin =
+              std::min(line.find_first_not_of(" \t", directive.size()), line.size());
           size_t end = begin;
           while (end < line.size() && isWord(line[end])) ++end;
           code.macros.emplace(line.substr(begin, end - begin));
@@ -151,7 +221,8 @@ std::string withoutMinimumBlocks(std::string text) {
   return text;
 }
 
-/// A kernel's signature up to its brace, and what stands in its body at no greater depth than its own.
+/// A kernel's signature up to its brace, and what stands in its body at no greater depth than its
+/// own.
 struct Function {
   std::string signature;
   std::string body;
@@ -172,7 +243,8 @@ std::string outermost(std::string_view body) {
 std::optional<Function> functionOf(const std::string &code, std::string_view signature) {
   const size_t at = code.find(signature), brace = at == code.npos ? at : code.find('{', at);
   if (brace == code.npos) return std::nullopt;
-  const std::string_view body = std::string_view(code).substr(brace, behindBrackets(code, brace) - brace);
+  const std::string_view body =
+      std::string_view(code).substr(brace, behindBrackets(code, brace) - brace);
   return Function{.signature = code.substr(at, brace - at), .body = outermost(body.substr(1))};
 }
 
@@ -218,7 +290,9 @@ std::set<std::string> wordsOf(std::string_view code) {
 
 }  // namespace
 
-std::string launchCheck(std::string_view condition, std::string_view what) { return fmt::format("{}{}{}{}{}", begin, condition, middle, what, end); }
+std::string launchCheck(std::string_view condition, std::string_view what) {
+  return fmt::format("{}{}{}{}{}", begin, condition, middle, what, end);
+}
 
 std::string withoutLaunchChecks(std::string_view text) {
   std::string kept;
@@ -235,9 +309,11 @@ std::string withoutLaunchChecks(std::string_view text) {
   return kept;
 }
 
-std::vector<std::string> lostLaunch(std::string_view generated, std::string_view edited) {
+std::vector<std::string> lostLaunch(std::string_view generated, std::string_view edited,
+                                    const std::map<std::string, std::string_view> &headers) {
   const Code ours = codeOf(generated), theirs = codeOf(edited);
-  const std::string written = withoutMinimumBlocks(ours.text), now = withoutMinimumBlocks(theirs.text);
+  const std::string written = withoutMinimumBlocks(ours.text),
+                    now = withoutMinimumBlocks(theirs.text);
   const std::optional<Function> wanted = functionOf(written, "extern\"C\"__global__");
   if (!wanted) return {};
   std::vector<std::string> lost;
@@ -253,10 +329,26 @@ std::vector<std::string> lostLaunch(std::string_view generated, std::string_view
     if (kept->body.find(check) == std::string::npos) lost.push_back(readable(generated, check));
   }
   for (const std::string &macro : theirs.macros)
-    if (words.contains(macro) && !ours.macros.contains(macro)) lost.push_back(macro + " without #define");
+    if (words.contains(macro) && !ours.macros.contains(macro))
+      lost.push_back(macro + " without #define");
+  constexpr const char *splice = "lines whose last character is their backslash";
+  if (hasDoubtfulSplice(edited)) lost.emplace_back(splice);
+  for (const auto &[name, text] : headers) {
+    for (const std::string &macro : codeOf(text).macros)
+      if (words.contains(macro))
+        lost.push_back(fmt::format("{} without #define in {}", macro, name));
+    if (hasDoubtfulSplice(text)) lost.push_back(fmt::format("{} in {}", splice, name));
+  }
   return lost;
 }
 
-bool hasFailedLaunchCheck(std::string_view log) { return log.find("static assertion failed with \"plan.json: ") != log.npos; }
+bool sameCode(std::string_view a, std::string_view b) {
+  return a == b || withoutRuns(withoutComments(a, RawStrings::kept)) ==
+                       withoutRuns(withoutComments(b, RawStrings::kept));
+}
+
+bool hasFailedLaunchCheck(std::string_view log) {
+  return log.find("static assertion failed with \"plan.json: ") != log.npos;
+}
 
 }  // namespace weft

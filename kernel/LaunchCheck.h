@@ -1,28 +1,37 @@
-// Lines of a kernel's text that hold its constants against the launch in plan.json: who edits `rowsPerBlock` by hand gets an error of
-// the compiler at that line, and no kernel that half of the blocks run out of bounds with.
+// Lines of a kernel's text that hold its constants against the launch in plan.json: who edits
+// `rowsPerBlock` by hand gets an error of the compiler at that line, and no kernel that half of the
+// blocks run out of bounds with.
 //
 //   static_assert(rowsPerBlock * threadsPerRow == 128, "plan.json: 128 threads a block");
 //
-// An edited text must keep them, and the signature that the launch passes its arguments to: lostLaunch() says which it lacks.
+// An edited text must keep them, and the signature that the launch passes its arguments to:
+// lostLaunch() says which it lacks.
 //
-// They make no code. Hashes of what runs, by which measured times and verification records are found, leave them out; a kernel thus
-// has the hash that it had before it had such lines.
+// They make no code. Hashes of what runs, by which measured times and verification records are
+// found, leave them out; a kernel thus has the hash that it had before it had such lines.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace weft {
 
-/// One line without indentation and end: `condition` is an expression without strings, `what` a few words on what was launched.
+/// One line without indentation and end: `condition` is an expression without strings, `what` a few
+/// words on what was launched.
 std::string launchCheck(std::string_view condition, std::string_view what);
 /// The text without its lines that are launch checks and nothing else.
 std::string withoutLaunchChecks(std::string_view text);
-/// What the edited text of a kernel lacks of the generated one, each as a line of code for people: the signature, but for the
-/// minimum of blocks in its launch bounds, and the static_asserts at the top of its function. Comments, white space and what stands
-/// under #if count for nothing, and no word of these lines may become a macro. Empty: the plan launches the edited text rightly.
-std::vector<std::string> lostLaunch(std::string_view generated, std::string_view edited);
+/// What the edited text of a kernel lacks of the generated one, each as a line of code for people:
+/// the signature, but for the minimum of blocks in its launch bounds, and the static_asserts at the
+/// top of its function. Comments, white space and what stands under #if count for nothing, and no
+/// word of these lines may become a macro, in the text or in `headers`, which are those that it
+/// includes and weft did not write, by name. Empty: the plan launches the edited text rightly.
+std::vector<std::string> lostLaunch(std::string_view generated, std::string_view edited,
+                                    const std::map<std::string, std::string_view> &headers = {});
+/// Whether two texts differ in comments at most.
+bool sameCode(std::string_view a, std::string_view b);
 /// Whether a compiler's log has a launch check that failed.
 bool hasFailedLaunchCheck(std::string_view log);
 

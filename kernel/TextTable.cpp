@@ -1,14 +1,20 @@
 // Columns that give way; see TextTable.h.
 #include "kernel/TextTable.h"
 
+#include "kernel/PlainText.h"
+
 #include <algorithm>
 
 namespace weft {
 
-TextTable::TextTable(std::vector<std::pair<std::string, Align>> columns) : columns(std::move(columns)) {}
+TextTable::TextTable(std::vector<std::pair<std::string, Align>> columns)
+    : columns(std::move(columns)) {}
 
 void TextTable::addRow(std::vector<std::string> cells) {
   cells.resize(columns.size());
+  for (size_t column = 0; column < cells.size(); ++column)  // a name may hold the end of a line
+    if (columns[column].second != Align::text)
+      cells[column] = printableLine(cells[column], unlimitedColumns);
   rows.push_back(std::move(cells));
 }
 
@@ -16,7 +22,8 @@ std::vector<size_t> TextTable::naturalWidths() const {
   std::vector<size_t> widths;
   for (const auto &[name, align] : columns) widths.push_back(textColumns(name));
   for (const auto &row : rows)
-    for (size_t column = 0; column < row.size(); ++column) widths[column] = std::max(widths[column], textColumns(row[column]));
+    for (size_t column = 0; column < row.size(); ++column)
+      widths[column] = std::max(widths[column], textColumns(row[column]));
   return widths;
 }
 
@@ -44,13 +51,16 @@ std::vector<std::string> linesOf(const std::string &text) {
 
 size_t TextTable::fewest(size_t column, size_t natural) const {
   if (columns[column].second == Align::right) return natural;
-  return std::min(natural, std::max(column == 0 ? fewestInFirst : fewestInCell, textColumns(columns[column].first)));
+  return std::min(natural, std::max(column == 0 ? fewestInFirst : fewestInCell,
+                                    textColumns(columns[column].first)));
 }
 
 /// Which columns stand side by side if each takes the fewest it can: all in one block if they fit.
-std::vector<std::vector<size_t>> TextTable::blocksOf(const std::vector<size_t> &natural, size_t limit) const {
+std::vector<std::vector<size_t>> TextTable::blocksOf(const std::vector<size_t> &natural,
+                                                     size_t limit) const {
   std::vector<size_t> widths = natural;
-  for (size_t column = 0; column < columns.size(); ++column) widths[column] = fewest(column, natural[column]);
+  for (size_t column = 0; column < columns.size(); ++column)
+    widths[column] = fewest(column, natural[column]);
   std::vector<std::vector<size_t>> blocks(1);
   for (size_t column = 0; column < columns.size(); ++column) {
     blocks.back().push_back(column);
@@ -61,12 +71,15 @@ std::vector<std::vector<size_t>> TextTable::blocksOf(const std::vector<size_t> &
   return blocks;
 }
 
-std::string TextTable::printLine(const std::vector<std::string> &row, const std::vector<size_t> &shown, const std::vector<size_t> &widths) const {
+std::string TextTable::printLine(const std::vector<std::string> &row,
+                                 const std::vector<size_t> &shown,
+                                 const std::vector<size_t> &widths) const {
   std::vector<std::vector<std::string>> cells;
   size_t height = 1;
   for (const size_t column : shown) {
     const bool wraps = columns[column].second == Align::text;
-    cells.push_back(wraps ? linesOf(wrapped(row[column], widths[column], 0)) : std::vector<std::string>{row[column]});
+    cells.push_back(wraps ? linesOf(wrapped(row[column], widths[column], 0))
+                          : std::vector<std::string>{row[column]});
     for (std::string &cell : cells.back()) cell = shortened(cell, widths[column]);
     height = std::max(height, cells.back().size());
   }
@@ -75,7 +88,8 @@ std::string TextTable::printLine(const std::vector<std::string> &row, const std:
     for (size_t index = 0; index < shown.size(); ++index) {
       const std::string cell = at < cells[index].size() ? cells[index][at] : "";
       const std::string space(widths[shown[index]] - textColumns(cell), ' ');
-      text += (columns[shown[index]].second == Align::right ? space + cell : cell + space) + std::string(gap, ' ');
+      text += (columns[shown[index]].second == Align::right ? space + cell : cell + space) +
+              std::string(gap, ' ');
     }
     text.erase(text.find_last_not_of(' ') + 1);
     text += "\n";
@@ -83,7 +97,8 @@ std::string TextTable::printLine(const std::vector<std::string> &row, const std:
   return text;
 }
 
-std::string TextTable::print(size_t width, const std::string &before, const std::string &behind) const {
+std::string TextTable::print(size_t width, const std::string &before,
+                             const std::string &behind) const {
   std::vector<std::string> head;
   for (const auto &[name, align] : columns) head.push_back(name);
   const std::vector<size_t> natural = naturalWidths();
@@ -91,7 +106,9 @@ std::string TextTable::print(size_t width, const std::string &before, const std:
   for (const std::vector<size_t> &block : blocksOf(natural, width)) {
     std::vector<size_t> widths = natural;
     while (total(block, widths) > width) {
-      const auto room = [&](size_t column) { return widths[column] > fewest(column, natural[column]) ? widths[column] : 0; };
+      const auto room = [&](size_t column) {
+        return widths[column] > fewest(column, natural[column]) ? widths[column] : 0;
+      };
       const size_t widest = *std::ranges::max_element(block, {}, room);
       if (room(widest) == 0) break;
       --widths[widest];

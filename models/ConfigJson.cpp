@@ -1,6 +1,6 @@
-// One reader a family of config.json files, chosen by `model_type` in a table. A reader asks for every key that decides
-// the mathematics of one layer; what it did not ask for must stand in the lists of ConfigKeys.h. Meanings are those of the
-// published model documentation of each family.
+// One reader a family of config.json files, chosen by `model_type` in a table. A reader asks for
+// every key that decides the mathematics of one layer; what it did not ask for must stand in the
+// lists of ConfigKeys.h. Meanings are those of the published model documentation of each family.
 #include "models/ConfigJson.h"
 
 #include "kernel/Error.h"
@@ -23,26 +23,30 @@ Activation activation(ConfigReader &reader, const Keys &keys, const std::string 
       {"relu", Activation::relu},         {"silu", Activation::silu},
       {"swish", Activation::silu}};
   for (const std::string &key : keys)
-    if (reader.has(key) && reader.value(key).is_null()) throw reader.error(ErrorKind::badInput, key, fmt::format("must name an activation, as \"{}\"", absent));
+    if (reader.has(key) && reader.value(key).is_null())
+      throw reader.error(ErrorKind::badInput, key,
+                         fmt::format("must name an activation, as \"{}\"", absent));
   if (!reader.hasAny(keys)) reader.assume(keys.front(), absent);
   const std::string name = reader.text(keys, absent);
   if (const auto at = known.find(name); at != known.end()) return at->second;
   std::vector<std::string> names;
   for (const auto &[spelling, value] : known) names.push_back(spelling);
-  throw Error::unsupported("{}: key '{}' = \"{}\": unknown activation{}", reader.where(), keys.front(), name,
-                           nearestAndKnown(name, names));
+  throw Error::unsupported("{}: key '{}' = \"{}\": unknown activation{}", reader.where(),
+                           keys.front(), name, nearestAndKnown(name, names));
 }
 
 void refuseCommon(ConfigReader &reader) {
   reader.refuseFlag("add_cross_attention", "cross attention is not supported");
   reader.refuseFlag("is_encoder_decoder", "encoder-decoder models are not supported");
-  reader.refuseValue("quantization_config", "quantized weights are not supported; supported are f32, f16 and bf16");
+  reader.refuseValue("quantization_config",
+                     "quantized weights are not supported; supported are f32, f16 and bf16");
 }
 
-void requireMultiple(const ConfigReader &reader, const std::string &key, int64_t value, const std::string &divisorKey,
-                     int64_t divisor) {
+void requireMultiple(const ConfigReader &reader, const std::string &key, int64_t value,
+                     const std::string &divisorKey, int64_t divisor) {
   if (value % divisor != 0)
-    throw reader.error(ErrorKind::badInput, key, fmt::format("is not divisible by '{}' = {}", divisorKey, divisor));
+    throw reader.error(ErrorKind::badInput, key,
+                       fmt::format("is not divisible by '{}' = {}", divisorKey, divisor));
 }
 
 LayerSpecification readBert(ConfigReader &reader) {
@@ -53,12 +57,15 @@ LayerSpecification readBert(ConfigReader &reader) {
   if (position != "absolute")
     throw reader.error(ErrorKind::unsupported, "position_embedding_type",
                        "changes the attention scores; supported is \"absolute\"");
-  return {
-      .family = Family::encoder,
-      .dims = {{"b", 8}, {"j", 512}, {"h", heads}, {"i", hidden}, {"u", reader.requiredInteger({"intermediate_size"})}},
-      .activation = activation(reader, {"hidden_act"}, "gelu"),
-      .epsilon = reader.positiveOr({"layer_norm_eps"}, 1e-12),
-      .causal = reader.flag("is_decoder", false)};
+  return {.family = Family::encoder,
+          .dims = {{"b", 8},
+                   {"j", 512},
+                   {"h", heads},
+                   {"i", hidden},
+                   {"u", reader.requiredInteger({"intermediate_size"})}},
+          .activation = activation(reader, {"hidden_act"}, "gelu"),
+          .epsilon = reader.positiveOr({"layer_norm_eps"}, 1e-12),
+          .causal = reader.flag("is_decoder", false)};
 }
 
 LayerSpecification readDistilBert(ConfigReader &reader) {
@@ -66,7 +73,11 @@ LayerSpecification readDistilBert(ConfigReader &reader) {
   const int64_t heads = reader.requiredInteger({"n_heads", "num_attention_heads"});
   requireMultiple(reader, "dim", hidden, "n_heads", heads);
   return {.family = Family::encoder,
-          .dims = {{"b", 8}, {"j", 512}, {"h", heads}, {"i", hidden}, {"u", reader.requiredInteger({"hidden_dim"})}},
+          .dims = {{"b", 8},
+                   {"j", 512},
+                   {"h", heads},
+                   {"i", hidden},
+                   {"u", reader.requiredInteger({"hidden_dim"})}},
           .activation = activation(reader, {"activation"}, "gelu"),
           .epsilon = 1e-12};
 }
@@ -75,7 +86,8 @@ LayerSpecification readGpt2(ConfigReader &reader) {
   const int64_t hidden = reader.requiredInteger({"n_embd", "hidden_size"});
   const int64_t heads = reader.requiredInteger({"n_head", "num_attention_heads"});
   requireMultiple(reader, "n_embd", hidden, "n_head", heads);
-  reader.refuseFlag("scale_attn_by_inverse_layer_idx", "a scale that depends on the layer is not supported");
+  reader.refuseFlag("scale_attn_by_inverse_layer_idx",
+                    "a scale that depends on the layer is not supported");
   return {.family = Family::decoder,
           .dims = {{"b", 1},
                    {"j", 1024},
@@ -88,26 +100,35 @@ LayerSpecification readGpt2(ConfigReader &reader) {
           .scaleScores = reader.flag("scale_attn_weights", true)};
 }
 
-/// Newer files put the rotary settings into one object; only the plain kind is the mathematics of weft.rotary.
+/// Newer files put the rotary settings into one object; only the plain kind is the mathematics of
+/// weft.rotary.
 double rotaryBase(ConfigReader &reader) {
-  reader.refuseValue("rope_scaling", "scaled rotary positions are not supported; supported is null");
+  reader.refuseValue("rope_scaling",
+                     "scaled rotary positions are not supported; supported is null");
   if (reader.positive({"partial_rotary_factor"}, 1) != 1)
     throw reader.error(ErrorKind::unsupported, "partial_rotary_factor", "only 1 is supported");
   const nlohmann::json *parameters = reader.find("rope_parameters");
   constexpr double usual = 10000;
   if (!parameters) return reader.positiveOr({"rope_theta"}, usual);
-  const double base = reader.positive({"rope_theta"}, usual);
-  if (!parameters->is_object()) throw reader.error(ErrorKind::badInput, "rope_parameters", "must be an object");
+  if (!parameters->is_object())
+    throw reader.error(ErrorKind::badInput, "rope_parameters", "must be an object");
   ConfigReader inner(parameters->dump(), reader.where() + ": rope_parameters");
   if (inner.text({"rope_type", "type"}, "default") != "default")
-    throw reader.error(ErrorKind::unsupported, "rope_parameters", "only the rope_type \"default\" is supported");
-  if (!reader.has("rope_theta") && !inner.has("rope_theta")) reader.assume("rope_theta", fmt::format("{}", usual));
-  const double innerBase = inner.positive({"rope_theta"}, base);
+    throw reader.error(ErrorKind::unsupported, "rope_parameters",
+                       "only the rope_type \"default\" is supported");
+  const nlohmann::json *outerBase = reader.find("rope_theta"),
+                       *innerBase = inner.find("rope_theta");
+  if (outerBase && innerBase && *outerBase != *innerBase)
+    throw reader.error(
+        ErrorKind::badInput, "rope_theta",
+        fmt::format("contradicts 'rope_parameters.rope_theta' = {}", innerBase->dump()));
+  const double base =
+      innerBase ? inner.positive({"rope_theta"}, usual) : reader.positiveOr({"rope_theta"}, usual);
   const std::vector<std::string> others = inner.unread();
   if (!others.empty())
     throw reader.error(ErrorKind::unsupported, "rope_parameters",
                        fmt::format("unsupported: {}", fmt::join(others, ", ")));
-  return innerBase;
+  return base;
 }
 
 /// Per-layer kinds of attention: one layer is compiled, so all must be the same plain kind.
@@ -116,14 +137,17 @@ void refuseMixedLayers(ConfigReader &reader) {
   if (!kinds) return;
   for (const nlohmann::json &kind : *kinds)
     if (kind != "full_attention")
-      throw reader.error(ErrorKind::unsupported, "layer_types", "only \"full_attention\" layers are supported");
+      throw reader.error(ErrorKind::unsupported, "layer_types",
+                         "only \"full_attention\" layers are supported");
 }
 
-/// `usualGroups`: of a file without num_key_value_heads; nothing: one for each head. A null value means one for each head in every family.
+/// `usualGroups`: of a file without num_key_value_heads; nothing: one for each head. A null value
+/// means one for each head in every family.
 LayerSpecification readLlamaLike(ConfigReader &reader, std::optional<int64_t> usualGroups = {}) {
   const int64_t hidden = reader.requiredInteger({"hidden_size"}),
                 heads = reader.requiredInteger({"num_attention_heads"});
-  const int64_t groups = reader.integerOr("num_key_value_heads", usualGroups.value_or(heads)).value_or(heads);
+  const int64_t groups =
+      reader.integerOr("num_key_value_heads", usualGroups.value_or(heads)).value_or(heads);
   requireMultiple(reader, "num_attention_heads", heads, "num_key_value_heads", groups);
   const auto headDim = reader.integer({"head_dim"});
   if (!headDim) requireMultiple(reader, "hidden_size", hidden, "num_attention_heads", heads);
@@ -147,11 +171,14 @@ LayerSpecification readLlamaLike(ConfigReader &reader, std::optional<int64_t> us
 }
 
 LayerSpecification readLlama(ConfigReader &reader) {
-  reader.refuseValue("sliding_window", "a llama layer attends to all earlier keys; windows belong to model_type \"mistral\"");
+  reader.refuseValue(
+      "sliding_window",
+      "a llama layer attends to all earlier keys; windows belong to model_type \"mistral\"");
   return readLlamaLike(reader);
 }
 
-/// Llama with a sliding window; no biases. What the family takes for missing keys: a window of 4096 and 8 key/value heads.
+/// Llama with a sliding window; no biases. What the family takes for missing keys: a window of 4096
+/// and 8 key/value heads.
 LayerSpecification readMistral(ConfigReader &reader) {
   const auto window = reader.integerOr("sliding_window", 4096);
   LayerSpecification specification = readLlamaLike(reader, 8);
@@ -159,11 +186,14 @@ LayerSpecification readMistral(ConfigReader &reader) {
   return specification;
 }
 
-/// Llama with biases on q, k and v alone, whatever a key says, and 32 key/value heads where none does.
+/// Llama with biases on q, k and v alone, whatever a key says, and 32 key/value heads where none
+/// does.
 LayerSpecification readQwen2(ConfigReader &reader) {
   reader.refuseFlag("use_sliding_window", "windows in some layers only are not supported");
   if (reader.has("attention_bias"))
-    throw reader.error(ErrorKind::unsupported, "attention_bias", "is no setting of qwen2, whose q, k and v always have biases and whose output projection has none");
+    throw reader.error(ErrorKind::unsupported, "attention_bias",
+                       "is no setting of qwen2, whose q, k and v always have biases and whose "
+                       "output projection has none");
   LayerSpecification specification = readLlamaLike(reader, 32);
   specification.projectionBias = true;
   return specification;
@@ -178,7 +208,8 @@ const std::map<std::string, FamilyReader> &familyReaders() {
   return readers;
 }
 
-/// Families whose positions are rows of a learned table, and the key that says how many. Rotary positions have no end.
+/// Families whose positions are rows of a learned table, and the key that says how many. Rotary
+/// positions have no end.
 Keys positionKeys(Family family) {
   if (family == Family::encoder) return {"max_position_embeddings"};
   if (family == Family::decoder) return {"n_positions", "max_position_embeddings"};
@@ -205,7 +236,8 @@ void readElementType(ConfigReader &reader, ConfigDescription &description) {
   if (text.empty()) return;
   description.elementTypeKey = reader.find("dtype") ? "dtype" : "torch_dtype";
   description.elementTypeName = text.starts_with("torch.") ? text.substr(6) : text;
-  if (const auto at = known.find(description.elementTypeName); at != known.end()) description.elementType = at->second;
+  if (const auto at = known.find(description.elementTypeName); at != known.end())
+    description.elementType = at->second;
 }
 
 std::string joinedValues(const std::vector<nlohmann::json> &values) {
@@ -218,54 +250,63 @@ Error unknownKey(const ConfigReader &reader, const std::string &key) {
   std::vector<std::string> known = listedKeys();
   for (const std::string &name : reader.keysRead()) known.push_back(name);
   const std::string near = nearest(key, known);
-  return reader.error(ErrorKind::unsupported, key,
-                      fmt::format("is not a known key and may change the mathematics of a layer{}; --allow-key {} builds "
-                                  "the layer without it",
-                                  near.empty() ? "" : fmt::format("; nearest is '{}'", near), key));
+  return reader.error(
+      ErrorKind::unsupported, key,
+      fmt::format(
+          "is not a known key and may change the mathematics of a layer{}; --allow-key {} builds "
+          "the layer without it",
+          near.empty() ? "" : fmt::format("; nearest is '{}'", near), key));
 }
 
 /// Dropout is not built from a file, yet a value that is no probability makes the file doubtful.
 void checkProbability(const ConfigReader &reader, const std::string &key) {
   const nlohmann::json &value = reader.value(key);
-  if (value.is_null() || (value.is_number() && value.get<double>() >= 0 && value.get<double>() < 1)) return;
+  if (value.is_null() || (value.is_number() && value.get<double>() >= 0 && value.get<double>() < 1))
+    return;
   throw reader.error(ErrorKind::badInput, key, "must be a probability: at least 0 and below 1");
 }
 
 /// Sorts what nobody read by what it means. Throws for what may change the mathematics.
-void readRest(ConfigReader &reader, const std::string &modelType, const std::set<std::string> &allowed,
-              ConfigDescription &description) {
+void readRest(ConfigReader &reader, const std::string &modelType,
+              const std::set<std::string> &allowed, ConfigDescription &description) {
   const Family family = description.specification.family;
   for (const std::string &key : reader.unread()) {
     switch (meaningOf(key, reader.value(key), modelType, family)) {
-    case KeyMeaning::neutral:
-    case KeyMeaning::settled: description.ignoredKeys.push_back(key); break;
-    case KeyMeaning::dropout:
-      checkProbability(reader, key);
-      description.dropoutKeys.push_back(key);
-      break;
-    case KeyMeaning::doubtful:
-      if (!allowed.contains(key))
-        throw reader.error(ErrorKind::unsupported, key, fmt::format("{}; --allow-key {} builds the layer without it", doubtAbout(key, modelType), key));
-      description.allowedKeys.push_back(key);
-      break;
-    case KeyMeaning::changes:
-      throw reader.error(ErrorKind::unsupported, key,
-                         fmt::format("changes the mathematics of a layer and is not supported; supported is {}",
-                                     joinedValues(settledValues(key, family))));
-    case KeyMeaning::unknown:
-      if (!allowed.contains(key)) throw unknownKey(reader, key);
-      description.allowedKeys.push_back(key);
+      case KeyMeaning::neutral:
+      case KeyMeaning::settled: description.ignoredKeys.push_back(key); break;
+      case KeyMeaning::dropout:
+        checkProbability(reader, key);
+        description.dropoutKeys.push_back(key);
+        break;
+      case KeyMeaning::doubtful:
+        if (!allowed.contains(key))
+          throw reader.error(ErrorKind::unsupported, key,
+                             fmt::format("{}; --allow-key {} builds the layer without it",
+                                         doubtAbout(key, modelType), key));
+        description.allowedKeys.push_back(key);
+        break;
+      case KeyMeaning::changes:
+        throw reader.error(
+            ErrorKind::unsupported, key,
+            fmt::format("changes the mathematics of a layer and is not supported; supported is {}",
+                        joinedValues(settledValues(key, family))));
+      case KeyMeaning::unknown:
+        if (!allowed.contains(key)) throw unknownKey(reader, key);
+        description.allowedKeys.push_back(key);
     }
   }
   for (const std::string &key : allowed)
     if (!std::ranges::count(description.allowedKeys, key))
-      throw Error::badInput("--allow-key {}: {}", key,
-                            reader.has(key) ? fmt::format("'{}' is a key that weft knows; it is honoured or refused", key)
-                                            : fmt::format("{} has no such key{}", reader.where(),
-                                                          nearestAndKnown(key, reader.keys())));
+      throw Error::badInput(
+          "--allow-key {}: {}", key,
+          reader.has(key)
+              ? fmt::format("'{}' is a key that weft knows; it is honoured or refused", key)
+              : fmt::format("{} has no such key{}", reader.where(),
+                            nearestAndKnown(key, reader.keys())));
 }
 
-/// "bert-large" of models/bert-large.json; the model type where the file is plainly called config.json.
+/// "bert-large" of models/bert-large.json; the model type where the file is plainly called
+/// config.json.
 std::string layerName(const std::string &where, const std::string &modelType) {
   const std::string stem = std::filesystem::path(where).stem().string();
   return stem.empty() || stem == "config" ? modelType : stem;
@@ -281,8 +322,14 @@ std::vector<std::string> supportedModelTypes() {
 
 std::vector<ConfigFamily> configFamilies() {
   // Sizes that one reader or another cannot do without, those that families share before their own.
-  const std::vector<std::pair<std::string, int64_t>> sizes = {{"hidden_size", 64}, {"num_attention_heads", 32}, {"intermediate_size", 128}, {"hidden_dim", 128},
-                                                              {"dim", 64},         {"n_heads", 4},             {"n_embd", 64},             {"n_head", 4}};
+  const std::vector<std::pair<std::string, int64_t>> sizes = {{"hidden_size", 64},
+                                                              {"num_attention_heads", 32},
+                                                              {"intermediate_size", 128},
+                                                              {"hidden_dim", 128},
+                                                              {"dim", 64},
+                                                              {"n_heads", 4},
+                                                              {"n_embd", 64},
+                                                              {"n_head", 4}};
   std::vector<ConfigFamily> families;
   for (const auto &[modelType, read] : familyReaders()) {
     ConfigFamily family{.modelType = modelType, .family = {}, .keys = {}};
@@ -302,15 +349,19 @@ std::vector<ConfigFamily> configFamilies() {
     nlohmann::json least = nlohmann::json::object();
     for (const auto &[key, value] : sizes) least[key] = value;
     for (const auto &[key, value] : sizes)
-      if (nlohmann::json without = least; without.erase(key) > 0 && reads(without)) least = std::move(without);
-    if (!reads(least)) throw Error::checkFailed("model_type \"{}\": no file of sizes alone describes it", modelType);
-    for (const std::string &key : asked) family.keys.push_back({.name = key, .isRequired = least.contains(key)});
+      if (nlohmann::json without = least; without.erase(key) > 0 && reads(without))
+        least = std::move(without);
+    if (!reads(least))
+      throw Error::checkFailed("model_type \"{}\": no file of sizes alone describes it", modelType);
+    for (const std::string &key : asked)
+      family.keys.push_back({.name = key, .isRequired = least.contains(key)});
     families.push_back(std::move(family));
   }
   return families;
 }
 
-ConfigDescription parseConfig(std::string_view text, const std::string &where, const std::set<std::string> &allowedKeys) {
+ConfigDescription parseConfig(std::string_view text, const std::string &where,
+                              const std::set<std::string> &allowedKeys) {
   ConfigReader reader(text, where);
   const std::string modelType = reader.requiredText("model_type");
   const auto family = familyReaders().find(modelType);
@@ -332,16 +383,18 @@ void checkPositions(const ConfigDescription &description, const Dims &dims) {
   if (description.positionsKey.empty()) return;
   for (const char *axis : {"j", "k"})
     if (dims.at(axis) > description.positions)
-      throw Error::badInput("{}: dimension {}={} is larger than key '{}' = {}: later positions have no embedding",
-                            description.specification.name, axis, dims.at(axis), description.positionsKey,
-                            description.positions);
+      throw Error::badInput(
+          "{}: dimension {}={} is larger than key '{}' = {}: later positions have no embedding",
+          description.specification.name, axis, dims.at(axis), description.positionsKey,
+          description.positions);
 }
 
 ConfigDescription readConfig(const std::string &path, const std::set<std::string> &allowedKeys) {
   std::error_code problem;
   const std::filesystem::file_status status = std::filesystem::status(path, problem);
   if (!std::filesystem::exists(status)) throw Error::badInput("{}: there is no such file", path);
-  if (std::filesystem::is_directory(status)) throw Error::badInput("{}: is a folder, not a config.json", path);
+  if (std::filesystem::is_directory(status))
+    throw Error::badInput("{}: is a folder, not a config.json", path);
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
   if (!file) throw Error::badInput("{}: cannot be read", path);

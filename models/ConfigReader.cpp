@@ -31,7 +31,9 @@ std::string reasonOf(const json::parse_error &error) {
 
 std::string joined(const Keys &keys) { return fmt::format("'{}'", fmt::join(keys, "' or '")); }
 
-bool isOff(const json &value) { return value.is_null() || value == false || (value.is_structured() && value.empty()); }
+bool isOff(const json &value) {
+  return value.is_null() || value == false || (value.is_structured() && value.empty());
+}
 
 }  // namespace
 
@@ -39,24 +41,28 @@ ConfigReader::ConfigReader(std::string_view text, std::string where) : where_(st
   checkJsonNesting(text, where_);
   std::set<std::string> seen;
   const auto refuseRepeated = [&](int depth, json::parse_event_t event, json &parsed) {
-    if (event == json::parse_event_t::key && depth == 1 && !seen.insert(parsed.get<std::string>()).second)
+    if (event == json::parse_event_t::key && depth == 1 &&
+        !seen.insert(parsed.get<std::string>()).second)
       throw Error::badInput("{}: key '{}' occurs twice", where_, parsed.get<std::string>());
     return true;
   };
   try {
     object_ = json::parse(text, refuseRepeated);
   } catch (const json::parse_error &error) {
-    throw Error::badInput("{}:{}: not valid JSON: {}", where_, lineAndColumn(text, error.byte), reasonOf(error));
+    throw Error::badInput("{}:{}: not valid JSON: {}", where_, lineAndColumn(text, error.byte),
+                          reasonOf(error));
   } catch (const json::exception &error) {
     throw Error::badInput("{}: not valid JSON: {}", where_, error.what());
   }
   if (!object_.is_object())
-    throw Error::badInput("{}: the root must be an object of settings, not {}", where_, object_.type_name());
+    throw Error::badInput("{}: the root must be an object of settings, not {}", where_,
+                          object_.type_name());
 }
 
 Error ConfigReader::error(ErrorKind kind, const std::string &key, std::string_view reason) const {
   const auto at = object_.find(key);
-  const std::string value = at == object_.end() ? "" : " = " + at->dump(-1, ' ', false, json::error_handler_t::replace);
+  const std::string value =
+      at == object_.end() ? "" : " = " + at->dump(-1, ' ', false, json::error_handler_t::replace);
   return Error(kind, fmt::format("{}: key '{}'{}: {}", where_, key, value, reason));
 }
 
@@ -72,7 +78,8 @@ const json *ConfigReader::find(const Keys &keys, std::string &found) {
     const json *candidate = find(key);
     if (!candidate) continue;
     if (value && *value != *candidate)
-      throw error(ErrorKind::badInput, key, fmt::format("contradicts '{}' = {}", found, value->dump()));
+      throw error(ErrorKind::badInput, key,
+                  fmt::format("contradicts '{}' = {}", found, value->dump()));
     if (!value) found = key;
     value = candidate;
   }
@@ -84,16 +91,20 @@ std::optional<int64_t> ConfigReader::integer(const Keys &keys, int64_t minimum) 
   const json *value = find(keys, key);
   if (!value) return std::nullopt;
   if (!value->is_number_integer())
-    throw error(ErrorKind::badInput, key, fmt::format("must be an integer, not {}", value->type_name()));
-  const bool isHuge = value->is_number_unsigned() && value->get<uint64_t>() > uint64_t(largestInteger);
+    throw error(ErrorKind::badInput, key,
+                fmt::format("must be an integer, not {}", value->type_name()));
+  const bool isHuge =
+      value->is_number_unsigned() && value->get<uint64_t>() > uint64_t(largestInteger);
   if (isHuge || value->get<int64_t>() < minimum || value->get<int64_t>() > largestInteger)
-    throw error(ErrorKind::badInput, key, fmt::format("is outside {}..{}", minimum, largestInteger));
+    throw error(ErrorKind::badInput, key,
+                fmt::format("is outside {}..{}", minimum, largestInteger));
   return value->get<int64_t>();
 }
 
 int64_t ConfigReader::requiredInteger(const Keys &keys) {
   if (const auto value = integer(keys)) return *value;
-  throw Error::badInput("{}: key {} is missing; it must be an integer in 1..{}", where_, joined(keys), largestInteger);
+  throw Error::badInput("{}: key {} is missing; it must be an integer in 1..{}", where_,
+                        joined(keys), largestInteger);
 }
 
 double ConfigReader::positive(const Keys &keys, double absent) {
@@ -101,7 +112,8 @@ double ConfigReader::positive(const Keys &keys, double absent) {
   const json *value = find(keys, key);
   if (!value) return absent;
   if (!value->is_number())
-    throw error(ErrorKind::badInput, key, fmt::format("must be a number, not {}", value->type_name()));
+    throw error(ErrorKind::badInput, key,
+                fmt::format("must be a number, not {}", value->type_name()));
   const double number = value->get<double>();
   if (!(number > 0) || !std::isfinite(number))
     throw error(ErrorKind::badInput, key, "must be finite and above 0");
@@ -117,7 +129,8 @@ std::optional<int64_t> ConfigReader::integerOr(const std::string &key, int64_t a
 
 double ConfigReader::positiveOr(const Keys &keys, double absent) {
   const double value = positive(keys, absent);
-  if (!hasAny(keys)) assume(keys.front(), fmt::format("{}", absent));
+  std::string found;
+  if (!find(keys, found)) assume(keys.front(), fmt::format("{}", absent));
   return value;
 }
 
@@ -129,7 +142,8 @@ bool ConfigReader::flag(const std::string &key, bool absent) {
   const json *value = find(key);
   if (!value) return absent;
   if (!value->is_boolean())
-    throw error(ErrorKind::badInput, key, fmt::format("must be true or false, not {}", value->type_name()));
+    throw error(ErrorKind::badInput, key,
+                fmt::format("must be true or false, not {}", value->type_name()));
   return value->get<bool>();
 }
 
@@ -138,12 +152,14 @@ std::string ConfigReader::text(const Keys &keys, const std::string &absent) {
   const json *value = find(keys, key);
   if (!value) return absent;
   if (!value->is_string())
-    throw error(ErrorKind::badInput, key, fmt::format("must be a string, not {}", value->type_name()));
+    throw error(ErrorKind::badInput, key,
+                fmt::format("must be a string, not {}", value->type_name()));
   return value->get<std::string>();
 }
 
 std::string ConfigReader::requiredText(const std::string &key) {
-  if (!find(key)) throw Error::badInput("{}: key '{}' is missing; it must be a string", where_, key);
+  if (!find(key))
+    throw Error::badInput("{}: key '{}' is missing; it must be a string", where_, key);
   return text({key}, "");
 }
 

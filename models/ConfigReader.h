@@ -1,5 +1,6 @@
-// One config.json object, read key by key. Invariant: every key that was asked for is remembered, so that what is left
-// at the end is exactly what did not influence the layer. Every error names file, key, value and limit.
+// One config.json object, read key by key. Invariant: every key that was asked for is remembered,
+// so that what is left at the end is exactly what did not influence the layer. Every error names
+// file, key, value and limit.
 #pragma once
 
 #include "kernel/Error.h"
@@ -20,8 +21,8 @@ using Keys = std::vector<std::string>;
 
 class ConfigReader {
 public:
-  /// Parses a JSON object. Throws Error(badInput) with line and column for malformed or truncated text, for a root that
-  /// is not an object and for a key that occurs twice.
+  /// Parses a JSON object. Throws Error(badInput) with line and column for malformed or truncated
+  /// text, for a root that is not an object and for a key that occurs twice.
   ConfigReader(std::string_view text, std::string where);
 
   /// A null value counts as absent everywhere, as in the files' own readers.
@@ -33,11 +34,15 @@ public:
   std::string text(const Keys &keys, const std::string &absent);
   std::string requiredText(const std::string &key);
 
-  /// As integer() and positive(), but what is taken for a missing key is remembered as assumed; `absent`: nothing for a null value.
+  /// As integer(), but what is taken for a missing key is remembered as assumed; nothing for a null
+  /// value.
   std::optional<int64_t> integerOr(const std::string &key, int64_t absent);
+  /// As positive(), but what is taken for a missing key or a null value is remembered as assumed.
   double positiveOr(const Keys &keys, double absent);
   /// Remembers "KEY = VALUE", which the family takes for a missing key.
-  void assume(const std::string &key, const std::string &value) { assumed_.push_back(fmt::format("{} = {}", key, value)); }
+  void assume(const std::string &key, const std::string &value) {
+    assumed_.push_back(fmt::format("{} = {}", key, value));
+  }
   const std::vector<std::string> &assumed() const { return assumed_; }
 
   /// Error(unsupported) if the flag is set, with the reason.

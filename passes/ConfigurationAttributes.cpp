@@ -12,9 +12,10 @@
 namespace weft {
 namespace {
 
-/// Visits the fields of a family's knobs by name: `visit` has integer(name, int&), axis(name, int&),
-/// mapping(name, ...), combine(name, ...) and schedule(name, ...).
-template <typename Visitor> void visitKnobs(LoopKnobs &knobs, Visitor &visit) {
+/// Visits the fields of a family's knobs by name: `visit` has integer(name, int&), axis(name,
+/// int&), mapping(name, ...), combine(name, ...) and schedule(name, ...).
+template <typename Visitor>
+void visitKnobs(LoopKnobs &knobs, Visitor &visit) {
   visit.axis("vector_axis", knobs.vectorAxis);
   visit.integer("vector_width", knobs.vectorWidth);
   visit.axis("lane_axis", knobs.laneAxis);
@@ -24,19 +25,22 @@ template <typename Visitor> void visitKnobs(LoopKnobs &knobs, Visitor &visit) {
   visit.combine("combine", knobs.combine);
   visit.optional("blocks_per_row", knobs.blocksPerRow, LoopKnobs{}.blocksPerRow);
 }
-template <typename Visitor> void visitKnobs(TransposeKnobs &knobs, Visitor &visit) {
+template <typename Visitor>
+void visitKnobs(TransposeKnobs &knobs, Visitor &visit) {
   visit.integer("tile", knobs.tile);
   visit.integer("vector_width", knobs.vectorWidth);
   visit.integer("threads", knobs.threads);
 }
-template <typename Visitor> void visitKnobs(ContractionKnobs &knobs, Visitor &visit) {
+template <typename Visitor>
+void visitKnobs(ContractionKnobs &knobs, Visitor &visit) {
   visit.integer("tile_m", knobs.tileM);
   visit.integer("tile_n", knobs.tileN);
   visit.integer("tile_k", knobs.tileK);
   visit.integer("thread_m", knobs.threadM);
   visit.integer("thread_n", knobs.threadN);
 }
-template <typename Visitor> void visitKnobs(HopperContractionKnobs &knobs, Visitor &visit) {
+template <typename Visitor>
+void visitKnobs(HopperContractionKnobs &knobs, Visitor &visit) {
   visit.schedule("schedule", knobs.schedule);
   visit.integer("tile_m", knobs.tileM);
   visit.integer("tile_n", knobs.tileN);
@@ -48,7 +52,8 @@ template <typename Visitor> void visitKnobs(HopperContractionKnobs &knobs, Visit
   visit.optional("sharers", knobs.sharers, 1);
   visit.optional("streams", knobs.streams, 0);
 }
-template <typename Visitor> void visitKnobs(AmpereContractionKnobs &knobs, Visitor &visit) {
+template <typename Visitor>
+void visitKnobs(AmpereContractionKnobs &knobs, Visitor &visit) {
   visit.integer("tile_m", knobs.tileM);
   visit.integer("tile_n", knobs.tileN);
   visit.integer("tile_k", knobs.tileK);
@@ -57,8 +62,10 @@ template <typename Visitor> void visitKnobs(AmpereContractionKnobs &knobs, Visit
   visit.integer("warps_n", knobs.warpsN);
   visit.integer("raster_m", knobs.rasterM);
 }
-template <typename Visitor> void visitKnobs(ViewKnobs &, Visitor &) {}
-template <typename Visitor> void visitKnobs(LibraryKnobs &knobs, Visitor &visit) {
+template <typename Visitor>
+void visitKnobs(ViewKnobs &, Visitor &) {}
+template <typename Visitor>
+void visitKnobs(LibraryKnobs &knobs, Visitor &visit) {
   for (const LibraryAttribute &attribute : libraryAttributes())
     visit.integer(llvm::convertToSnakeFromCamelCase(attribute.name), knobs.*attribute.member);
 }
@@ -75,12 +82,18 @@ public:
   void axis(llvm::StringRef name, int value) {
     add(name, builder.getStringAttr(value < 0 ? "" : kernel.axes[value].name));
   }
-  void mapping(llvm::StringRef name, ReductionMapping value) { add(name, builder.getStringAttr(nameOf(value))); }
+  void mapping(llvm::StringRef name, ReductionMapping value) {
+    add(name, builder.getStringAttr(nameOf(value)));
+  }
   void combine(llvm::StringRef name, BlockCombine value) {
     if (value != BlockCombine::shuffle) add(name, builder.getStringAttr(nameOf(value)));
   }
-  void schedule(llvm::StringRef name, HopperSchedule value) { add(name, builder.getStringAttr(nameOf(value))); }
-  void add(llvm::StringRef name, mlir::Attribute value) { attributes.push_back(builder.getNamedAttr(name, value)); }
+  void schedule(llvm::StringRef name, HopperSchedule value) {
+    add(name, builder.getStringAttr(nameOf(value)));
+  }
+  void add(llvm::StringRef name, mlir::Attribute value) {
+    attributes.push_back(builder.getNamedAttr(name, value));
+  }
   mlir::DictionaryAttr dictionary() { return builder.getDictionaryAttr(attributes); }
 
 private:
@@ -89,14 +102,22 @@ private:
   std::vector<mlir::NamedAttribute> attributes;
 };
 
+/// "cooperative, ping-pong, narrow": whatever the list holds.
+template <typename Values>
+std::string namesOf(const Values &values) {
+  std::string names;
+  for (const auto value : values)
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", nameOf(value));
+  return names;
+}
+
 class Reader {
 public:
   Reader(mlir::DictionaryAttr config, const Kernel &kernel) : config(config), kernel(kernel) {}
 
   void integer(llvm::StringRef name, int &value) {
     auto attribute = config.getAs<mlir::IntegerAttr>(name);
-    if (!attribute)
-      throw missing(name, "an integer");
+    if (!attribute) throw missing(name, "an integer");
     value = static_cast<int>(attribute.getInt());
   }
   void optional(llvm::StringRef name, int &value, int usual) {
@@ -107,11 +128,10 @@ public:
     const std::string wanted = text(name);
     value = -1;
     for (size_t axis = 0; axis < kernel.axes.size(); ++axis)
-      if (kernel.axes[axis].name == wanted)
-        value = static_cast<int>(axis);
+      if (kernel.axes[axis].name == wanted) value = static_cast<int>(axis);
     if (value < 0 && !wanted.empty())
-      throw Error::badInput("kernel '{}': config '{}' names axis '{}', which the kernel has not", kernel.name, name.str(),
-                            wanted);
+      throw Error::badInput("kernel '{}': config '{}' names axis '{}', which the kernel has not",
+                            kernel.name, name.str(), wanted);
   }
   void mapping(llvm::StringRef name, ReductionMapping &value) {
     const std::string wanted = text(name);
@@ -120,9 +140,8 @@ public:
         value = mapping;
         return;
       }
-    std::string known;
-    for (ReductionMapping mapping : reductionMappings) known += fmt::format("{}{}", known.empty() ? "" : ", ", nameOf(mapping));
-    throw Error::badInput("kernel '{}': config '{}' is '{}', not one of {}", kernel.name, name.str(), wanted, known);
+    throw Error::badInput("kernel '{}': config '{}' is '{}', not one of {}", kernel.name,
+                          name.str(), wanted, namesOf(reductionMappings));
   }
   void combine(llvm::StringRef name, BlockCombine &value) {
     value = BlockCombine::shuffle;
@@ -133,19 +152,21 @@ public:
         value = combine;
         return;
       }
-    throw Error::badInput("kernel '{}': config '{}' is '{}', not shuffle, tree or linear", kernel.name, name.str(), wanted);
+    throw Error::badInput("kernel '{}': config '{}' is '{}', not one of {}", kernel.name,
+                          name.str(), wanted, namesOf(blockCombines));
   }
   void schedule(llvm::StringRef name, HopperSchedule &value) {
     const std::string wanted = text(name);
-    const auto found = std::find_if(std::begin(hopperSchedules), std::end(hopperSchedules), [&](HopperSchedule one) { return nameOf(one) == wanted; });
+    const auto found = std::find_if(std::begin(hopperSchedules), std::end(hopperSchedules),
+                                    [&](HopperSchedule one) { return nameOf(one) == wanted; });
     if (found == std::end(hopperSchedules))
-      throw Error::badInput("kernel '{}': config '{}' is '{}', not cooperative or ping-pong", kernel.name, name.str(), wanted);
+      throw Error::badInput("kernel '{}': config '{}' is '{}', not one of {}", kernel.name,
+                            name.str(), wanted, namesOf(hopperSchedules));
     value = *found;
   }
   std::string text(llvm::StringRef name) {
     auto attribute = config.getAs<mlir::StringAttr>(name);
-    if (!attribute)
-      throw missing(name, "a string");
+    if (!attribute) throw missing(name, "a string");
     return attribute.str();
   }
 
@@ -158,7 +179,8 @@ private:
   const Kernel &kernel;
 };
 
-template <typename Family> Knobs readKnobs(Reader &reader) {
+template <typename Family>
+Knobs readKnobs(Reader &reader) {
   Family knobs;
   visitKnobs(knobs, reader);
   return knobs;
@@ -172,33 +194,38 @@ Knobs knobsOf(const Kernel &kernel, mlir::DictionaryAttr config) {
   if (family == familyOf(ContractionKnobs{})) return readKnobs<ContractionKnobs>(reader);
   if (family == familyOf(ViewKnobs{})) return readKnobs<ViewKnobs>(reader);
   if (family == familyOf(LibraryKnobs{})) return readKnobs<LibraryKnobs>(reader);
-  if (family == familyOf(HopperContractionKnobs{})) return readKnobs<HopperContractionKnobs>(reader);
-  if (family == familyOf(AmpereContractionKnobs{})) return readKnobs<AmpereContractionKnobs>(reader);
-  throw Error::badInput("kernel '{}': unknown family '{}'; known: {}, {}, {}, {}, {}, {}, {}", kernel.name, family,
-                        familyOf(LoopKnobs{}), familyOf(TransposeKnobs{}), familyOf(ContractionKnobs{}),
-                        familyOf(ViewKnobs{}), familyOf(LibraryKnobs{}), familyOf(HopperContractionKnobs{}),
+  if (family == familyOf(HopperContractionKnobs{}))
+    return readKnobs<HopperContractionKnobs>(reader);
+  if (family == familyOf(AmpereContractionKnobs{}))
+    return readKnobs<AmpereContractionKnobs>(reader);
+  throw Error::badInput("kernel '{}': unknown family '{}'; known: {}, {}, {}, {}, {}, {}, {}",
+                        kernel.name, family, familyOf(LoopKnobs{}), familyOf(TransposeKnobs{}),
+                        familyOf(ContractionKnobs{}), familyOf(ViewKnobs{}),
+                        familyOf(LibraryKnobs{}), familyOf(HopperContractionKnobs{}),
                         familyOf(AmpereContractionKnobs{}));
 }
 
 }  // namespace
 
-mlir::DictionaryAttr knobsAttribute(mlir::MLIRContext *context, const Kernel &kernel, const Knobs &knobs) {
+mlir::DictionaryAttr knobsAttribute(mlir::MLIRContext *context, const Kernel &kernel,
+                                    const Knobs &knobs) {
   Writer writer(context, kernel);
   writer.add("family", mlir::StringAttr::get(context, familyOf(knobs)));
   std::visit([&](auto family) { visitKnobs(family, writer); }, knobs);
   return writer.dictionary();
 }
 
-void setConfiguration(mlir::Operation *kernelOp, const Kernel &kernel, const Configuration &configuration) {
+void setConfiguration(mlir::Operation *kernelOp, const Kernel &kernel,
+                      const Configuration &configuration) {
   mlir::MLIRContext *context = kernelOp->getContext();
   const auto attributes = [&](const std::vector<Layout> &layouts) {
     std::vector<LayoutAttr> list;
-    for (const Layout &layout : layouts)
-      list.push_back(LayoutAttr::get(context, layout));
+    for (const Layout &layout : layouts) list.push_back(LayoutAttr::get(context, layout));
     return list;
   };
   auto op = mlir::cast<KernelOp>(kernelOp);
-  op.setLayoutsAttr(LayoutsAttr::get(context, attributes(configuration.inputs), attributes(configuration.outputs)));
+  op.setLayoutsAttr(LayoutsAttr::get(context, attributes(configuration.inputs),
+                                     attributes(configuration.outputs)));
   op.setConfigAttr(knobsAttribute(context, kernel, configuration.knobs));
 }
 
@@ -213,10 +240,11 @@ Configuration configurationOf(mlir::Operation *kernelOp) {
     configuration.inputs.push_back(layout.toLayout());
   for (LayoutAttr layout : op.getLayoutsAttr().getOutputs())
     configuration.outputs.push_back(layout.toLayout());
-  if (configuration.inputs.size() != kernel.inputs.size() || configuration.outputs.size() != kernel.outputs.size())
-    throw Error::badInput("kernel '{}' has {} inputs and {} outputs, its layouts are for {} and {}", kernel.name,
-                          kernel.inputs.size(), kernel.outputs.size(), configuration.inputs.size(),
-                          configuration.outputs.size());
+  if (configuration.inputs.size() != kernel.inputs.size() ||
+      configuration.outputs.size() != kernel.outputs.size())
+    throw Error::badInput("kernel '{}' has {} inputs and {} outputs, its layouts are for {} and {}",
+                          kernel.name, kernel.inputs.size(), kernel.outputs.size(),
+                          configuration.inputs.size(), configuration.outputs.size());
   configuration.knobs = knobsOf(kernel, op.getConfigAttr());
   return configuration;
 }

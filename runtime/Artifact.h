@@ -1,16 +1,19 @@
-// The artifact: a folder that holds a plan and everything needed to read, edit, rebuild and run it. No MLIR.
+// The artifact: a folder that holds a plan and everything needed to read, edit, rebuild and run it.
+// No MLIR.
 //
 //   plan.json      what was chosen (sorted, fit for review and diff); the source of truth
 //   graph.mlir     the graph it was chosen for
 //   kernels/*.cu   readable CUDA, one file a kernel; edit and `weft emit` rebuilds
-//   kernels/weft/  the device headers that they include, so that they can be read and built alone (-I kernels)
+//   kernels/weft/  the device headers that they include, so that they can be read and built alone
+//                  (-I kernels)
 //   cubin/*.cubin  compiled, named by hash
 //   ptx/, sass/    with --keep: what NVRTC and the disassembler print of each kernel
 //   report.json    derived: fusion records, layout prices, alternatives, statistics
-//   manifest.json  what weft wrote, so that an edit shows and nothing else is replaced (runtime/Manifest.h)
+//   manifest.json  what weft wrote, so that an edit shows and nothing else is replaced
+//                  (runtime/Manifest.h)
 //
-// An artifact is written whole or not at all: into a temporary folder beside the target, then renamed. What else lies in the
-// target stays (runtime/OutputFolder.h).
+// An artifact is written whole or not at all: into a temporary folder beside the target, then
+// renamed. What else lies in the target stays (runtime/OutputFolder.h).
 #pragma once
 
 #include "kernel/DType.h"
@@ -32,111 +35,129 @@
 namespace weft::runtime {
 
 struct PlanTensor {
-  std::string name;                   ///< unique in the plan
-  std::string logical;                ///< name in the graph: the same for every layout that the plan holds it in
+  std::string name;     ///< unique in the plan
+  std::string logical;  ///< name in the graph: the same for every layout that the plan holds it in
   std::string dtype;
-  std::vector<std::string> axes;      ///< logical order
-  std::vector<int64_t> extents;       ///< logical order
-  std::vector<int> order;             ///< layout: dimensions slowest first
-  std::vector<int64_t> strides;       ///< elements, logical order
-  std::string role;                   ///< "argument", "parameter", "result", "temporary"
-  int buffer = -1;                    ///< index of the allocation; views share one
-  int64_t offset = 0;                 ///< elements
+  std::vector<std::string> axes;  ///< logical order
+  std::vector<int64_t> extents;   ///< logical order
+  std::vector<int> order;         ///< layout: dimensions slowest first
+  std::vector<int64_t> strides;   ///< elements, logical order
+  std::string role;               ///< "argument", "parameter", "result", "temporary"
+  int buffer = -1;                ///< index of the allocation; views share one
+  int64_t offset = 0;             ///< elements
   int64_t bytes = 0;
-  double scale = 1;                   ///< of a float argument: the deviation that random values should have
-  std::array<int64_t, 2> range{0, 1}; ///< of an integer argument: the least and greatest value that the kernels can take
+  double scale = 1;  ///< of a float argument: the deviation that random values should have
+  std::array<int64_t, 2> range{
+      0, 1};  ///< of an integer argument: the least and greatest value that the kernels can take
   bool operator==(const PlanTensor &) const = default;
 };
 
 struct PlanParameter {
-  std::string kind;  ///< "input", "output", "dropoutKey", "dropoutStream", "dropoutOuter", "inputMap", "outputMap"
+  std::string kind;  ///< "input", "output", "dropoutKey", "dropoutStream", "dropoutOuter",
+                     ///< "inputMap", "outputMap"
   std::string name{};
   std::string type{};
-  int tensor = -1;   ///< index into Plan::tensors for inputs and outputs, and for maps of them
-  int64_t value = 0; ///< number for dropoutStream and dropoutOuter
-  std::optional<TensorMap> map{};  ///< of inputMap and outputMap: the driver encodes it with the tensor's address
+  int tensor = -1;    ///< index into Plan::tensors for inputs and outputs, and for maps of them
+  int64_t value = 0;  ///< number for dropoutStream and dropoutOuter
+  std::optional<TensorMap>
+      map{};  ///< of inputMap and outputMap: the driver encodes it with the tensor's address
   bool operator==(const PlanParameter &) const = default;
 };
 
-/// What the library does to a product before it stores it (kernel/LibraryEpilogue.h), with tensors of the plan; -1: none.
+/// What the library does to a product before it stores it (kernel/LibraryEpilogue.h), with tensors
+/// of the plan; -1: none.
 struct PlanLibraryEpilogue {
-  std::string kind;            ///< the library's name for it: "gelu_aux_bias"; "none" where a residual is added and no more
-  double beta = 0;             ///< of the residual
+  std::string kind;  ///< the library's name for it: "gelu_aux_bias"; "none" where a residual is
+                     ///< added and no more
+  double beta = 0;   ///< of the residual
   int residual = -1;
-  int auxiliary = -1;          ///< what GELU was applied to: an input or an output of the kernel
+  int auxiliary = -1;  ///< what GELU was applied to: an input or an output of the kernel
   int bias = -1, gradient = -1;
   GroupStrides residualStrides = {}, auxiliaryStrides = {};
   bool operator==(const PlanLibraryEpilogue &) const = default;
 };
 
-/// What a kernel of family "cublaslt" computes, in place of source and cubin: C = alpha A B for every member of a batch, by
-/// NVIDIA's library with the algorithm that the kernel's knobs name (libraryKnobs). A tensor's element zero is at its
-/// `offset`; strides are in elements.
+/// What a kernel of family "cublaslt" computes, in place of source and cubin: C = alpha A B for
+/// every member of a batch, by NVIDIA's library with the algorithm that the kernel's knobs name
+/// (libraryKnobs). A tensor's element zero is at its `offset`; strides are in elements.
 struct PlanLibraryProduct {
-  int a = -1, b = -1, c = -1;  ///< tensors of the plan; a and b are the kernel's inputs in one order or the other
-  std::string dtype;           ///< of all three, or "f8e4m3,f8e5m2->f16", "tf32,tf32->f32" (of f32 tensors); products accumulate in fp32
+  int a = -1, b = -1,
+      c = -1;  ///< tensors of the plan; a and b are the kernel's inputs in one order or the other
+  std::string dtype;  ///< of all three, or "f8e4m3,f8e5m2->f16", "tf32,tf32->f32" (of f32 tensors);
+                      ///< products accumulate in fp32
   double alpha = 1;
-  MatrixProduct shape;         ///< A is m x k, B k x n, C m x n
+  MatrixProduct shape;                               ///< A is m x k, B k x n, C m x n
   std::optional<PlanLibraryEpilogue> epilogue = {};  ///< nothing (null): the product alone
   bool operator==(const PlanLibraryProduct &) const = default;
 };
 
-/// A kernel that runs on part of an axis: as often as there are parts, each a kernel of the plan, of one kernel of the graph.
+/// A kernel that runs on part of an axis: as often as there are parts, each a kernel of the plan,
+/// of one kernel of the graph.
 struct PlanPart {
-  int region = -1;     ///< which of graph.mlir's kernels; those that no part names belong to the other kernels, in order
-  std::string axis;    ///< of the kernel
+  int region = -1;  ///< which of graph.mlir's kernels; those that no part names belong to the other
+                    ///< kernels, in order
+  std::string axis;  ///< of the kernel
   int64_t start = 0, size = 0;
   bool operator==(const PlanPart &) const = default;
 };
 
 struct PlanKernel {
-  std::string name;    ///< unique in the plan
-  std::string entry;   ///< extern "C" symbol in the cubin
+  std::string name;   ///< unique in the plan
+  std::string entry;  ///< extern "C" symbol in the cubin
   std::string family;
   int familyVersion = 0;
-  std::vector<std::string> ops;      ///< printed ops, in order
-  std::optional<PlanPart> part;      ///< nothing (null): the whole
-  std::vector<int> inputs, outputs;  ///< tensors
+  std::vector<std::string> ops;                          ///< printed ops, in order
+  std::optional<PlanPart> part;                          ///< nothing (null): the whole
+  std::vector<int> inputs, outputs;                      ///< tensors
   std::vector<std::string> inputLayouts, outputLayouts;  ///< "hbjk"
-  std::string configuration;         ///< describe()
+  std::string configuration;                             ///< describe()
   nlohmann::json knobs;
-  std::string key;                   ///< hash of the canonical text
-  std::string source;                ///< "kernels/NAME.cu"; empty for views and library products
-  std::string cubin;                 ///< "cubin/HASH.cubin"; empty when skipped
+  std::string key;     ///< hash of the canonical text
+  std::string source;  ///< "kernels/NAME.cu"; empty for views and library products
+  std::string cubin;   ///< "cubin/HASH.cubin"; empty when skipped
   std::array<int64_t, 3> grid{1, 1, 1}, block{1, 1, 1};
   int64_t sharedBytes = 0;
-  /// Its text lets the next kernel start before it ends itself, and waits for the one before: behind a kernel of this kind it is started early.
+  /// Its text lets the next kernel start before it ends itself, and waits for the one before:
+  /// behind a kernel of this kind it is started early.
   bool startsEarly = false;
   std::vector<PlanParameter> parameters;
   std::optional<PlanLibraryProduct> library;  ///< of family "cublaslt", else nothing (null)
-  int workspaceBuffer = -1;          ///< what a library product's algorithm writes beside its result; -1: nothing
-  std::vector<int> after;            ///< kernels that must finish before
+  int workspaceBuffer =
+      -1;  ///< what a library product's algorithm writes beside its result; -1: nothing
+  std::vector<int> after;  ///< kernels that must finish before
   double seconds = 0;
   bool measured = false;
-  /// Its text was edited by hand: `seconds` is the price of the generated text, nothing was measured or verified of this one.
+  /// Its text was edited by hand: `seconds` is the price of the generated text, nothing was
+  /// measured or verified of this one.
   bool edited = false;
+  /// Whether its text was edited cannot be told: the artifact that was read has no manifest. It is
+  /// then neither measured nor verified. No member of plan.json.
+  bool isUntold = false;
   int64_t bytesMoved = 0, bytesNecessary = 0;
   double flop = 0, mue = 0;
   std::string bound;
   int registers = -1, spillBytes = -1, staticSharedBytes = -1;  ///< -1: not built
   std::string runnerUp;
   double runnerUpLoss = 0;
-  /// Of the exact text with its headers, flags and architecture; of a product: of problem, algorithm and library version. Whether it was
-  /// verified, records say that no artifact holds (runtime/VerificationRecords.h).
+  /// Of the exact text with its headers, flags and architecture; of a product: of problem,
+  /// algorithm and library version. Whether it was verified, records say that no artifact holds
+  /// (runtime/VerificationRecords.h).
   std::string textHash;
   bool operator==(const PlanKernel &) const = default;
 };
 
-/// A whole plan on a GPU, timed as the graph that callers launch, against other plans of the model (`weft compile --measure`).
+/// A whole plan on a GPU, timed as the graph that callers launch, against other plans of the model
+/// (`weft compile --measure`).
 struct PlanMeasurement {
-  double seconds = 0;           ///< median of one run
-  double spread = 0;            ///< width of the middle 80% over the median
-  double ratio = 0;             ///< seconds over Plan::predictedSeconds
+  double seconds = 0;  ///< median of one run
+  double spread = 0;   ///< width of the middle 80% over the median
+  double ratio = 0;    ///< seconds over Plan::predictedSeconds
   std::string gpu, protocol;
   bool operator==(const PlanMeasurement &) const = default;
 };
 
-/// Where a buffer of temporaries lies. Buffers may overlap if `after` keeps apart the lives of all that lies in them.
+/// Where a buffer of temporaries lies. Buffers may overlap if `after` keeps apart the lives of all
+/// that lies in them.
 struct PlanPlacement {
   int buffer = -1;
   std::string in = "workspace";  ///< or a result's name: there until the result is written
@@ -152,23 +173,27 @@ struct Plan {
   std::map<std::string, int64_t> dims;
   std::string dtype;
   std::string device, target;
-  std::string costModel;        ///< CostModel::description()
+  std::string costModel;  ///< CostModel::description()
   double predictedSeconds = 0;
-  double lowerBoundSeconds = 0;  ///< no plan of any variant of the model takes less, by the same prices; 0: not known
+  double lowerBoundSeconds =
+      0;  ///< no plan of any variant of the model takes less, by the same prices; 0: not known
   std::optional<PlanMeasurement> measurement;  ///< nothing (null): predicted only
   int64_t workspaceBytes = 0;
   std::vector<PlanTensor> tensors;
-  /// Ascending by buffer. Buffers of temporaries that are not named lie behind all that are, one after another.
+  /// Ascending by buffer. Buffers of temporaries that are not named lie behind all that are, one
+  /// after another.
   std::vector<PlanPlacement> placements;
-  std::vector<PlanKernel> kernels;  ///< a topological order
+  std::vector<PlanKernel> kernels;                      ///< a topological order
   std::map<std::string, std::vector<int>> entryPoints;  ///< "forward" -> kernels
-  /// Whether kernels that do not wait for each other (PlanKernel::after) may run at once; else one after the other, as they stand.
+  /// Whether kernels that do not wait for each other (PlanKernel::after) may run at once; else one
+  /// after the other, as they stand.
   bool branches = false;
-  std::vector<std::string> notes;   ///< "cubins: skipped, no NVRTC", pre-packed parameters, ...
+  std::vector<std::string> notes;  ///< "cubins: skipped, no NVRTC", pre-packed parameters, ...
   bool operator==(const Plan &) const = default;
 };
 
-/// Whether nothing is launched for it: its outputs are views of its inputs' buffers, or the other way round.
+/// Whether nothing is launched for it: its outputs are views of its inputs' buffers, or the other
+/// way round.
 bool isView(const PlanKernel &kernel);
 
 /// What stands behind PlanKernel::seconds.
@@ -176,10 +201,12 @@ enum class TimeSource : uint8_t {
   none,       ///< a view: nothing runs
   estimated,  ///< by a model of the GPU
   measured,   ///< on a GPU, of the text that weft generates
-  edited,     ///< estimated or measured of the generated text, which was edited by hand since: neither holds for what runs
+  edited,  ///< estimated or measured of the generated text, which was edited by hand since: neither
+           ///< holds for what runs
+  unknown,  ///< the artifact has no manifest: forged prices and edited texts cannot be told
 };
 TimeSource timeSourceOf(const PlanKernel &kernel);
-/// The word for tables and JSON: "view", "estimated", "measured", "edited".
+/// The word for tables and JSON: "view", "estimated", "measured", "edited", "unknown".
 const char *nameOf(TimeSource source);
 /// The algorithm of a library product. Throws Error(badInput) naming the kernel and the knob.
 LibraryKnobs libraryKnobs(const PlanKernel &kernel);
@@ -189,54 +216,69 @@ LibraryProduct libraryProduct(const PlanLibraryProduct &product);
 nlohmann::json toJson(const Plan &plan);
 /// Throws Error(badInput) naming the member that is missing or ill-typed, and `where`.
 Plan planFromJson(const nlohmann::json &json, const std::string &where);
-/// Checks what types cannot: places are sizes that do not overflow (runtime/PlanPlaces.h), indices resolve, layouts are permutations, kernels are
-/// in a topological order and all of them in entry points, every tensor is written once and read later, and what shares memory lives apart
-/// (runtime/PlanLives.h). Throws Error(badInput) naming `where` and the place. readArtifact calls it, and writeArtifact, where a failure is a
-/// bug of the writer.
+/// Checks what types cannot: places are sizes that do not overflow (runtime/PlanPlaces.h), indices
+/// resolve, layouts are permutations, kernels are in a topological order and all of them in entry
+/// points, every tensor is written once and read later, and what shares memory lives apart
+/// (runtime/PlanLives.h). Throws Error(badInput) naming `where` and the place. readArtifact calls
+/// it, and writeArtifact, where a failure is a bug of the writer.
 void verify(const Plan &plan, const std::string &where);
-/// Checks what `weft emit` derives of a plan: bytes, strides and the workspace are what extents, orders and placements make, and every library
-/// product reads and writes exactly the elements of its tensors. Whoever runs a plan calls it after verify; a plan whose layouts were
-/// edited by hand fails until it is emitted again. Throws Error(badInput).
+/// Checks what `weft emit` derives of a plan: bytes, strides and the workspace are what extents,
+/// orders and placements make, and every library product reads and writes exactly the elements of
+/// its tensors. Whoever runs a plan calls it after verify; a plan whose layouts were edited by hand
+/// fails until it is emitted again. Throws Error(badInput).
 void verifyDerived(const Plan &plan, const std::string &where);
-/// "cubin/HASH.cubin": the name that content has in an artifact (HASH: first 32 digits of its SHA-256).
+/// "cubin/HASH.cubin": the name that content has in an artifact (HASH: first 32 digits of its
+/// SHA-256).
 std::string cubinName(std::string_view bytes);
 
 struct Artifact {
   Plan plan;
-  std::string graph;                            ///< graph.mlir
-  std::map<std::string, std::string> sources;   ///< "kernels/NAME.cu" -> text
+  std::string graph;                           ///< graph.mlir
+  std::map<std::string, std::string> sources;  ///< "kernels/NAME.cu" -> text
   /// "kernels/weft/NAME.cuh" -> text, and what a person put there for kernels to include.
   std::map<std::string, std::string> headers = {};
-  std::map<std::string, std::string> cubins;    ///< "cubin/HASH.cubin" -> bytes
-  std::map<std::string, std::string> listings = {};  ///< "ptx/NAME.ptx", "sass/NAME.sass" for people; written, never read
+  std::map<std::string, std::string> cubins;  ///< "cubin/HASH.cubin" -> bytes
+  std::map<std::string, std::string> listings =
+      {};  ///< "ptx/NAME.ptx", "sass/NAME.sass" for people; written, never read
   nlohmann::json report;
-  /// What weft wrote. Read: nothing where an older weft wrote the artifact, so that edits cannot be told. Written: for the files of
-  /// `edited`, the hashes of what was generated; all else is taken from the artifact itself.
+  /// What weft wrote. Read: nothing where the folder has none, so that edits cannot be told.
+  /// Written: for the files of `edited`, the hashes of what was generated; all else is taken from
+  /// the artifact itself.
   std::optional<Manifest> manifest = {};
-  /// Of plan.json, graph.mlir, report.json and kernels/: files that are not what weft wrote, that it did not write, or that are gone; sorted.
+  /// Of plan.json, graph.mlir, report.json and kernels/: files that are not what weft wrote, that
+  /// it did not write, or that are gone; sorted.
   std::vector<std::string> edited = {};
-  std::vector<PlanEdit> planEdits = {};         ///< read: members of plan.json that are not what weft wrote
+  std::vector<PlanEdit> planEdits =
+      {};  ///< read: members of plan.json that are not what weft wrote
 };
 
-/// Throws Error(badInput) as writeArtifact does for a folder that it would refuse: asked before long work, not after it.
+/// Throws Error(badInput) as writeArtifact does for a folder that it would refuse: asked before
+/// long work, not after it.
 void checkOutputFolder(const std::filesystem::path &folder, const Overwrite &overwrite = {});
-/// Whole or not at all; what weft wrote there before is replaced in one step (OutputFolder.h). Throws Error(badInput) when the folder
-/// cannot be written or must not be replaced; Error(checkFailed) when the artifact contradicts itself.
-void writeArtifact(const Artifact &artifact, const std::filesystem::path &folder, const Overwrite &overwrite = {});
+/// Whole or not at all; what weft wrote there before is replaced in one step (OutputFolder.h).
+/// Throws Error(badInput) when the folder cannot be written or must not be replaced;
+/// Error(checkFailed) when the artifact contradicts itself.
+void writeArtifact(const Artifact &artifact, const std::filesystem::path &folder,
+                   const Overwrite &overwrite = {});
 /// The headers of an artifact by the name that kernels include them with: "weft/NAME.cuh" -> text.
 std::map<std::string, std::string_view> includable(const Artifact &artifact);
-/// Whether members that weft derives were edited, and none that a person may edit: then nothing is to be derived anew.
+/// Whether members that weft derives were edited, and none that a person may edit: then nothing is
+/// to be derived anew.
 bool isForged(const Artifact &artifact);
 /// Throws Error(badInput) naming the member of a forged plan, what it says and what weft wrote.
 void refuseForged(const Artifact &artifact, const std::string &planPath);
-/// Lines for people about an artifact that is not as weft wrote it: edited files, members of plan.json that do not hold, or that
-/// nobody can tell. Empty if there is nothing to say.
+/// Lines for people about an artifact that is not as weft wrote it: edited files, members of
+/// plan.json that do not hold, or that nobody can tell. Empty if there is nothing to say.
 std::vector<std::string> editLines(const Artifact &artifact);
-/// Whoever runs an artifact needs its cubins. Who looks at it, or builds it again, does not: they are not read, and need not be there.
+/// What is said of an artifact without a manifest, and what to do about it.
+std::string noManifestLine(const std::string &folder = "DIR");
+/// Whoever runs an artifact needs its cubins. Who looks at it, or builds it again, does not: they
+/// are not read, and need not be there.
 enum class Cubins { needed, left };
-/// Throws Error(badInput) naming the file when there is none, or when it is incomplete or malformed; with Cubins::needed, when a
-/// derived member of plan.json was edited, since who runs a plan believes its launches. A kernel whose text was edited has
-/// PlanKernel::edited, and is neither measured nor verified.
+/// Throws Error(badInput) naming the file when there is none, or when it is incomplete or
+/// malformed; with Cubins::needed, when a derived member of plan.json was edited, since who runs a
+/// plan believes its launches. A kernel whose text was edited has PlanKernel::edited, and one of an
+/// artifact without manifest PlanKernel::isUntold: neither is measured or verified.
 Artifact readArtifact(const std::filesystem::path &folder, Cubins cubins = Cubins::needed);
 
 }  // namespace weft::runtime

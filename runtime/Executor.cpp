@@ -15,7 +15,8 @@ constexpr int64_t dropoutKeyBytes = 16;  // weft::DropoutKey: seed and step, 64 
 
 bool readsDropoutKey(const Plan &plan) {
   return std::ranges::any_of(plan.kernels, [](const PlanKernel &kernel) {
-    return std::ranges::any_of(kernel.parameters, [](const PlanParameter &one) { return one.kind == "dropoutKey"; });
+    return std::ranges::any_of(kernel.parameters,
+                               [](const PlanParameter &one) { return one.kind == "dropoutKey"; });
   });
 }
 
@@ -23,16 +24,24 @@ bool readsDropoutKey(const Plan &plan) {
 bool runsOn(const std::string &target, const std::string &gpu) {
   if (target.empty()) return true;
   if (target.back() == 'a') return target.substr(0, target.size() - 1) == gpu;
-  return target.size() == gpu.size() && target.substr(0, target.size() - 1) == gpu.substr(0, gpu.size() - 1) && target.back() <= gpu.back();
+  return target.size() == gpu.size() &&
+         target.substr(0, target.size() - 1) == gpu.substr(0, gpu.size() - 1) &&
+         target.back() <= gpu.back();
 }
 
 }  // namespace
 
 Executor::Executor(Artifact given, const cuda::Context &context, ExecutorOptions chosen)
-    : artifact(std::move(given)), context(context), options(std::move(chosen)), layout(artifact.plan),
-      entries(layout.entryPoints()), usesDropout(readsDropoutKey(artifact.plan)) {
+    : artifact(std::move(given)),
+      context(context),
+      options(std::move(chosen)),
+      layout(artifact.plan),
+      entries(layout.entryPoints()),
+      usesDropout(readsDropoutKey(artifact.plan)) {
   checkArchitecture();
-  if (!artifact.edited.empty()) loadWarnings = editLines(artifact);  // what runs was built from the text that `weft emit` took last
+  if (!artifact.edited.empty() || std::ranges::any_of(artifact.plan.kernels, &PlanKernel::isUntold))
+    loadWarnings =
+        editLines(artifact);  // what runs was built from the text that `weft emit` took last
   for (const std::string &name : parameters()) missingParameters.insert(name);
   loadKernels();
   allocate();
@@ -42,17 +51,22 @@ Executor::Executor(Artifact given, const cuda::Context &context, ExecutorOptions
 void Executor::checkArchitecture() const {
   const cuda::GpuProperties &gpu = context.gpu();
   if (!runsOn(plan().target, gpu.architecture))
-    throw Error::unsupported("{} is built for {}, and GPU {} is {} ({}): compile with --target {}, or choose another GPU with --gpu",
-                             options.folder, plan().target, gpu.index, gpu.name, gpu.architecture,
-                             gpu.architecture == "sm_90" ? "sm_90a" : gpu.architecture);
+    throw Error::unsupported(
+        "{} is built for {}, and GPU {} is {} ({}): compile with --target {}, or choose another "
+        "GPU with --gpu",
+        options.folder, plan().target, gpu.index, gpu.name, gpu.architecture,
+        gpu.architecture == "sm_90" ? "sm_90a" : gpu.architecture);
   for (const PlanKernel &kernel : plan().kernels) {
     if (!options.leaveUnbuilt && !kernel.source.empty() && kernel.cubin.empty())
-      throw Error::unsupported("kernel {} was not built ({}): 'weft emit {}' builds it where NVRTC is", kernel.name,
-                               plan().notes.empty() ? "no cubin" : plan().notes.back(), options.folder);
+      throw Error::unsupported(
+          "kernel {} was not built ({}): 'weft emit {}' builds it where NVRTC is", kernel.name,
+          plan().notes.empty() ? "no cubin" : plan().notes.back(), options.folder);
     if (kernel.sharedBytes > gpu.sharedMemoryPerBlock)
-      throw Error::unsupported("kernel {} asks for {} bytes of shared memory a block, and GPU {}, {}, has {}: compile with --device for it, or choose "
-                               "another GPU with --gpu",
-                               kernel.name, kernel.sharedBytes, gpu.index, gpu.name, gpu.sharedMemoryPerBlock);
+      throw Error::unsupported(
+          "kernel {} asks for {} bytes of shared memory a block, and GPU {}, {}, has {}: compile "
+          "with --device for it, or choose "
+          "another GPU with --gpu",
+          kernel.name, kernel.sharedBytes, gpu.index, gpu.name, gpu.sharedMemoryPerBlock);
   }
 }
 
@@ -60,12 +74,14 @@ void Executor::allocate() {
   const auto [free, total] = context.memory();
   const int64_t callers = options.ownExternals ? 0 : layout.bytes(BufferKind::external);
   if (layout.bytes() - callers + libraryWorkspaceBytes > free)
-    throw Error::unsupported("{}", memoryRefusal(plan(), layout, libraryWorkspaceBytes, free, total));
+    throw Error::unsupported("{}",
+                             memoryRefusal(plan(), layout, libraryWorkspaceBytes, free, total));
   try {
     allocateBuffers();
   } catch (const cuda::DriverError &error) {  // somebody else took it, or it lies in pieces
     if (!error.isOutOfMemory()) throw;
-    throw Error::unsupported("{}", memoryRefusal(plan(), layout, libraryWorkspaceBytes, context.memory().first, total));
+    throw Error::unsupported(
+        "{}", memoryRefusal(plan(), layout, libraryWorkspaceBytes, context.memory().first, total));
   }
 }
 
@@ -79,12 +95,14 @@ void Executor::allocateBuffers() {
   libraryWorkspace = take(libraryWorkspaceBytes);
   std::vector<bool> callers(layout.buffers().size(), false);
   for (size_t tensor = 0; tensor < plan().tensors.size(); ++tensor)
-    if (layout.isDirect(int(tensor)) && !options.ownExternals) callers[size_t(plan().tensors[tensor].buffer)] = true;
+    if (layout.isDirect(int(tensor)) && !options.ownExternals)
+      callers[size_t(plan().tensors[tensor].buffer)] = true;
   for (size_t index = 0; index < layout.buffers().size(); ++index) {
     const PlanBuffer &buffer = layout.buffers()[index];
     const bool isTemporary = buffer.kind == BufferKind::temporary;
     buffers.push_back(isTemporary || callers[index] ? cuda::Buffer() : take(buffer.bytes));
-    ownBuffers.push_back(isTemporary ? workspace.address() + cuda::DevicePointer(buffer.offset) : buffers.back().address());
+    ownBuffers.push_back(isTemporary ? workspace.address() + cuda::DevicePointer(buffer.offset)
+                                     : buffers.back().address());
   }
   placeInResults(ownBuffers);
 }
@@ -98,8 +116,8 @@ void Executor::placeInResults(std::vector<cuda::DevicePointer> &addresses) const
   }
 }
 
-/// One a kernel, also of equal cubins: device memory that a module keeps (weft::GridPartials) serves one launch at a time, and
-/// kernels that do not wait for each other may run at once.
+/// One a kernel, also of equal cubins: device memory that a module keeps (weft::GridPartials)
+/// serves one launch at a time, and kernels that do not wait for each other may run at once.
 const cuda::Module &Executor::moduleOf(const PlanKernel &kernel) {
   const auto found = modules.find(kernel.name);
   if (found != modules.end()) return found->second;
@@ -107,16 +125,20 @@ const cuda::Module &Executor::moduleOf(const PlanKernel &kernel) {
 }
 
 bool Executor::fitsPlan(const PlanKernel &kernel, const PreparedProduct &product) const {
-  return kernel.workspaceBuffer >= 0 && product.workspaceBytes() <= layout.buffers()[size_t(kernel.workspaceBuffer)].bytes;
+  return kernel.workspaceBuffer >= 0 &&
+         product.workspaceBytes() <= layout.buffers()[size_t(kernel.workspaceBuffer)].bytes;
 }
 
-/// One library for all of the plan's products. An algorithm whose workspace is not in the plan, or larger than there (another
-/// version's), gets it from one that all such share: they run one after the other, in graphs with branches, too.
+/// One library for all of the plan's products. An algorithm whose workspace is not in the plan, or
+/// larger than there (another version's), gets it from one that all such share: they run one after
+/// the other, in graphs with branches, too.
 PreparedProduct Executor::prepare(const PlanKernel &kernel) {
   if (!library) library.emplace();
-  PreparedProduct product = library->prepare(libraryProduct(*kernel.library), libraryKnobs(kernel), kernel.name);
+  PreparedProduct product =
+      library->prepare(libraryProduct(*kernel.library), libraryKnobs(kernel), kernel.name);
   if (!product.warning().empty()) loadWarnings.push_back(product.warning());
-  if (!fitsPlan(kernel, product)) libraryWorkspaceBytes = std::max(libraryWorkspaceBytes, product.workspaceBytes());
+  if (!fitsPlan(kernel, product))
+    libraryWorkspaceBytes = std::max(libraryWorkspaceBytes, product.workspaceBytes());
   return product;
 }
 
@@ -128,10 +150,11 @@ void Executor::loadKernels() {
         PreparedProduct product = prepare(kernel);
         if (!product.warning().empty()) replacedProducts.insert(int(kernels.size()) - 1);
         const bool isPlanned = fitsPlan(kernel, product);
-        if (!isPlanned && product.workspaceBytes() > 0) libraryWorkspaceUsers.push_back(int(kernels.size()) - 1);
+        if (!isPlanned && product.workspaceBytes() > 0)
+          libraryWorkspaceUsers.push_back(int(kernels.size()) - 1);
         kernels.back() = libraryKernel(plan(), kernel, std::move(product), isPlanned);
-      }
-      else if (!kernel.cubin.empty()) kernels.back() = cubinKernel(plan(), kernel, moduleOf(kernel));
+      } else if (!kernel.cubin.empty())
+        kernels.back() = cubinKernel(plan(), kernel, moduleOf(kernel));
     } catch (const Error &error) {
       throw Error(error.kind, fmt::format("kernel {}: {}", kernel.name, error.what()));
     }
@@ -145,7 +168,8 @@ const EntryPoint &Executor::entryPoint(std::string_view name) const {
     names.push_back(entry.name);
   }
   if (name.empty() && !entries.empty()) return entries.back();
-  throw Error::badInput("{} has no entry point '{}'{}", options.folder, name, nearestAndKnown(name, names));
+  throw Error::badInput("{} has no entry point '{}'{}", options.folder, name,
+                        nearestAndKnown(name, names));
 }
 
 std::vector<const EntryPoint *> Executor::entryPointsBefore(const EntryPoint &entry) const {
@@ -163,26 +187,30 @@ int Executor::kernelIndex(std::string_view name) const {
     if (plan().kernels[index].name == name) return int(index);
     names.push_back(plan().kernels[index].name);
   }
-  throw Error::badInput("{} has no kernel '{}'{}", options.folder, name, nearestAndKnown(name, names));
+  throw Error::badInput("{} has no kernel '{}'{}", options.folder, name,
+                        nearestAndKnown(name, names));
 }
 
 std::vector<std::string> Executor::parameters() const {
   std::vector<std::string> names;
   for (const PlanTensor &tensor : plan().tensors)
-    if (tensor.role == "parameter" && std::ranges::find(names, tensor.logical) == names.end()) names.push_back(tensor.logical);
+    if (tensor.role == "parameter" && std::ranges::find(names, tensor.logical) == names.end())
+      names.push_back(tensor.logical);
   return names;
 }
 
 const PlanTensor &Executor::parameter(std::string_view name) const {
   for (const PlanTensor &tensor : plan().tensors)
     if (tensor.role == "parameter" && tensor.logical == name) return tensor;
-  throw Error::badInput("{} has no parameter '{}'{}", options.folder, name, nearestAndKnown(name, parameters()));
+  throw Error::badInput("{} has no parameter '{}'{}", options.folder, name,
+                        nearestAndKnown(name, parameters()));
 }
 
 void Executor::setParameter(std::string_view name, std::span<const std::byte> elements) {
   parameter(name);
   for (size_t index = 0; index < plan().tensors.size(); ++index)
-    if (plan().tensors[index].role == "parameter" && plan().tensors[index].logical == name) write(int(index), elements);
+    if (plan().tensors[index].role == "parameter" && plan().tensors[index].logical == name)
+      write(int(index), elements);
   missingParameters.erase(std::string(name));
 }
 
@@ -201,7 +229,8 @@ void Executor::setDropoutKey(uint64_t seed, uint64_t step) {
 cuda::DevicePointer Executor::ownPointer(int tensor) const {
   const PlanTensor &one = plan().tensors[size_t(tensor)];
   if (ownBuffers[size_t(one.buffer)] == 0)
-    throw Error::badInput("the caller brings the memory of '{}': this executor has none for it", one.name);
+    throw Error::badInput("the caller brings the memory of '{}': this executor has none for it",
+                          one.name);
   return ownBindings().addressOf(one);
 }
 
@@ -217,7 +246,8 @@ std::vector<std::byte> Executor::read(int tensor) const {
 void Executor::write(int tensor, std::span<const std::byte> elements) {
   const PlanTensor &one = plan().tensors[size_t(tensor)];
   std::vector<std::byte> memory(size_t(spanBytes(one)));
-  if (spanBytes(one) != logicalBytes(one)) cuda::download(memory, ownPointer(tensor));  // others lie in the gaps
+  if (spanBytes(one) != logicalBytes(one))
+    cuda::download(memory, ownPointer(tensor));  // others lie in the gaps
   scatter(one, elements, memory);
   cuda::upload(ownPointer(tensor), memory);
 }
@@ -225,8 +255,11 @@ void Executor::write(int tensor, std::span<const std::byte> elements) {
 void Executor::poison() {
   cuda::fill(workspace.address(), 0xff, workspace.bytes());
   for (const PlanTensor &tensor : plan().tensors)
-    if (tensor.role == "result" && layout.buffers()[size_t(tensor.buffer)].kind == BufferKind::external && buffers[size_t(tensor.buffer)].address())
-      cuda::fill(buffers[size_t(tensor.buffer)].address(), 0xff, buffers[size_t(tensor.buffer)].bytes());
+    if (tensor.role == "result" &&
+        layout.buffers()[size_t(tensor.buffer)].kind == BufferKind::external &&
+        buffers[size_t(tensor.buffer)].address())
+      cuda::fill(buffers[size_t(tensor.buffer)].address(), 0xff,
+                 buffers[size_t(tensor.buffer)].bytes());
 }
 
 }  // namespace weft::runtime

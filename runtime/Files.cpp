@@ -24,13 +24,28 @@ constexpr std::string_view replacedMark = ".weft-old-";
   throw std::system_error(code, std::generic_category(), path.string());
 }
 
+/// Of files that have no end, or none that comes: pipes, devices, sockets.
+class NoRegularFile : public std::error_category {
+public:
+  const char *name() const noexcept override { return "weft file"; }
+  std::string message(int) const override {
+    return "it is no regular file (a pipe, a device or a socket): write what it gives to a file";
+  }
+};
+
+[[noreturn]] void failAsIrregular(const fs::path &path) {
+  static const NoRegularFile category;
+  throw std::system_error(1, category, path.string());
+}
+
 fs::path siblingPattern(const fs::path &target, std::string_view mark) {
   return target.parent_path() / ("." + target.filename().string() + std::string(mark) + "XXXXXX");
 }
 
 void syncFolder(const fs::path &folder) {
   const int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) return;  // readable by nobody, yet written: nothing more can be done for durability
+  if (descriptor < 0)
+    return;  // readable by nobody, yet written: nothing more can be done for durability
   fsync(descriptor);
   close(descriptor);
 }
@@ -48,11 +63,13 @@ fs::path makeUniqueFolder(const fs::path &pattern) {
   return name;
 }
 
-/// An open, exclusively locked descriptor of the folder; -1 if another process holds it or it is gone.
+/// An open, exclusively locked descriptor of the folder; -1 if another process holds it or it is
+/// gone.
 int lockFolder(const fs::path &folder) {
   const int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0) return -1;
-  if (flock(descriptor, LOCK_EX | LOCK_NB) == 0 && sameFolder(descriptor, folder)) return descriptor;
+  if (flock(descriptor, LOCK_EX | LOCK_NB) == 0 && sameFolder(descriptor, folder))
+    return descriptor;
   close(descriptor);
   return -1;
 }
@@ -63,8 +80,10 @@ int64_t removeAbandoned(const fs::path &folder) {
   if (lock < 0) return 0;
   int64_t bytes = 0;
   std::error_code ignored;
-  // Its writer may remove it at the same time: what was replaced lies here without a lock. Only increments with a code do not throw then.
-  for (fs::recursive_directory_iterator entry(folder, ignored); entry != fs::recursive_directory_iterator(); entry.increment(ignored))
+  // Its writer may remove it at the same time: what was replaced lies here without a lock. Only
+  // increments with a code do not throw then.
+  for (fs::recursive_directory_iterator entry(folder, ignored);
+       entry != fs::recursive_directory_iterator(); entry.increment(ignored))
     if (std::error_code gone; entry->is_regular_file(gone)) {
       const auto size = entry->file_size(gone);
       if (!gone) bytes += int64_t(size);
@@ -88,12 +107,16 @@ std::string readFile(const fs::path &path) {
     int number;
     ~Descriptor() { close(number); }
   };
-  const int opened = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // Without waiting for whoever writes to a pipe.
+  const int opened = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (opened < 0) fail(errno, path);
   const Descriptor file{opened};
   struct stat status;
+  if (fstat(file.number, &status) != 0) fail(errno, path);
+  if (S_ISDIR(status.st_mode)) fail(EISDIR, path);
+  if (!S_ISREG(status.st_mode)) failAsIrregular(path);
   std::string content;
-  if (fstat(file.number, &status) == 0 && S_ISREG(status.st_mode)) content.reserve(size_t(status.st_size) + piece);
+  content.reserve(size_t(status.st_size) + piece);
   for (size_t size = 0;;) {
     content.resize(size + piece);
     const ssize_t count = read(file.number, content.data() + size, piece);
@@ -112,10 +135,8 @@ void writeFile(const fs::path &path, std::string_view bytes, Durability durabili
   int code = 0;
   while (!bytes.empty() && code == 0) {
     const ssize_t written = write(descriptor, bytes.data(), bytes.size());
-    if (written >= 0)
-      bytes.remove_prefix(size_t(written));
-    else if (errno != EINTR)
-      code = errno;
+    if (written >= 0) bytes.remove_prefix(size_t(written));
+    else if (errno != EINTR) code = errno;
   }
   if (code == 0 && durability == Durability::synced && fsync(descriptor) != 0) code = errno;
   if (close(descriptor) != 0 && code == 0) code = errno;
@@ -136,7 +157,9 @@ void replaceFile(const fs::path &path, std::string_view bytes) {
     writeFile(beside, bytes);
     const mode_t mask = umask(0);
     umask(mask);
-    if (chmod(beside.c_str(), fs::exists(status) ? mode_t(status.permissions()) : 0666 & ~mask) != 0) fail(errno, target);
+    if (chmod(beside.c_str(), fs::exists(status) ? mode_t(status.permissions()) : 0666 & ~mask) !=
+        0)
+      fail(errno, target);
     if (std::rename(beside.c_str(), target.c_str()) != 0) fail(errno, target);
   } catch (const std::system_error &) {
     std::remove(beside.c_str());
@@ -145,7 +168,8 @@ void replaceFile(const fs::path &path, std::string_view bytes) {
   syncFolder(target.has_parent_path() ? target.parent_path() : ".");
 }
 
-FolderLock::FolderLock(const fs::path &folder) : descriptor(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+FolderLock::FolderLock(const fs::path &folder)
+    : descriptor(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
   if (descriptor < 0) fail(errno, folder);
   int result = 0;
   do result = flock(descriptor, LOCK_EX);
@@ -166,7 +190,8 @@ TemporaryFolder::TemporaryFolder(const fs::path &target) : target(target) {
   }
   const mode_t mask = umask(0);
   umask(mask);
-  chmod(folder.c_str(), 0777 & ~mask);  // mkdtemp makes it private; an artifact is as open as any other folder
+  chmod(folder.c_str(),
+        0777 & ~mask);  // mkdtemp makes it private; an artifact is as open as any other folder
 }
 
 TemporaryFolder::~TemporaryFolder() {
@@ -194,7 +219,8 @@ void TemporaryFolder::publishReplacing() {
     return;  // the destructor removes what was replaced, now under the temporary name
   }
   if (errno != EINVAL && errno != ENOSYS) fail(errno, target);
-  // A file system that cannot exchange: move the old away, and bring it back if the new one cannot follow.
+  // A file system that cannot exchange: move the old away, and bring it back if the new one cannot
+  // follow.
   const fs::path replaced = makeUniqueFolder(siblingPattern(target, replacedMark));
   fs::rename(target, replaced);
   std::error_code code;
@@ -224,7 +250,8 @@ int64_t removeAllLeftovers(const fs::path &folder) {
   int64_t bytes = 0;
   std::error_code ignored;
   for (const fs::directory_entry &entry : fs::directory_iterator(folder, ignored))
-    if (entry.path().filename().string().find(temporaryMark) != std::string::npos) bytes += removeAbandoned(entry.path());
+    if (entry.path().filename().string().find(temporaryMark) != std::string::npos)
+      bytes += removeAbandoned(entry.path());
   return bytes;
 }
 

@@ -1,5 +1,6 @@
-// The plan as JSON. Each struct names its members once, in members(); writer and reader both walk that list, so that
-// a new member is one line here. The reader is strict: missing, ill-typed and unknown members are errors.
+// The plan as JSON. Each struct names its members once, in members(); writer and reader both walk
+// that list, so that a new member is one line here. The reader is strict: missing, ill-typed and
+// unknown members are errors.
 #include "runtime/Artifact.h"
 
 #include "kernel/Error.h"
@@ -21,8 +22,8 @@ using nlohmann::json;
 
 namespace {
 
-/// After a member that plans of this format were written without; it then is what a new plan has. A rare one is still written only
-/// where it is something else.
+/// After a member that plans of this format were written without; it then is what a new plan has. A
+/// rare one is still written only where it is something else.
 enum class Presence : uint8_t { always, mayLack, rare };
 using enum Presence;
 
@@ -177,9 +178,12 @@ void members(auto &&visit, Is<Plan> auto &plan) {
 }
 
 template <typename Type>
-concept Described = requires(Type &value) { members([](std::string_view, auto &, Presence = always) {}, value); };
+concept Described = requires(Type &value) {
+  members([](std::string_view, auto &, Presence = always) {}, value);
+};
 
-// --- writing -----------------------------------------------------------------------------------------------------
+// --- writing
+// -------------------------------------------------------------------------------------------------
 
 template <typename Type>
 json write(const Type &value);
@@ -209,8 +213,7 @@ json write(const Type &value) {
 template <typename Item>
 json write(const std::vector<Item> &items) {
   json array = json::array();
-  for (const Item &item : items)
-    array.push_back(write(item));
+  for (const Item &item : items) array.push_back(write(item));
   return array;
 }
 
@@ -219,20 +222,24 @@ json write(const std::optional<Item> &item) {
   return item ? write(*item) : json();
 }
 
-// --- reading -----------------------------------------------------------------------------------------------------
+// --- reading
+// -------------------------------------------------------------------------------------------------
 
 /// Where a value stands, for messages: "plan.json: kernels[3].grid".
 struct Place {
   std::string file, path;
-  Place member(std::string_view name) const { return {file, fmt::format("{}{}{}", path, path.empty() ? "" : ".", name)}; }
+  Place member(std::string_view name) const {
+    return {file, fmt::format("{}{}{}", path, path.empty() ? "" : ".", name)};
+  }
   Place item(size_t index) const { return {file, fmt::format("{}[{}]", path, index)}; }
   [[noreturn]] void fail(std::string_view expected, const json &found) const {
-    throw Error::badInput("{}: member \"{}\" must be {}, not {} ({})", file, path, expected, found.type_name(),
-                          found.dump().substr(0, 40));
+    throw Error::badInput("{}: member \"{}\" must be {}, not {} ({})", file, path, expected,
+                          found.type_name(), found.dump().substr(0, 40));
   }
 };
 
-/// Names, ops and notes stand in kernels, tables and messages, where a control character would end a line or a comment.
+/// Names, ops and notes stand in kernels, tables and messages, where a control character would end
+/// a line or a comment.
 bool hasControls(std::string_view text) {
   return std::ranges::any_of(text, [](unsigned char c) { return c < 0x20 || c == 0x7f; });
 }
@@ -259,10 +266,10 @@ void read(const json &from, double &to, const Place &place) {
 }
 template <std::signed_integral Integer>
 void read(const json &from, Integer &to, const Place &place) {
-  const bool fits = from.is_number_unsigned() ? std::in_range<Integer>(from.get<uint64_t>())
-                                              : from.is_number_integer() && std::in_range<Integer>(from.get<int64_t>());
-  if (!fits)
-    place.fail(sizeof(Integer) == 8 ? "a 64-bit integer" : "a 32-bit integer", from);
+  const bool fits = from.is_number_unsigned()
+                        ? std::in_range<Integer>(from.get<uint64_t>())
+                        : from.is_number_integer() && std::in_range<Integer>(from.get<int64_t>());
+  if (!fits) place.fail(sizeof(Integer) == 8 ? "a 64-bit integer" : "a 32-bit integer", from);
   to = from.get<Integer>();
 }
 void read(const json &from, json &to, const Place &place) {
@@ -288,46 +295,50 @@ void read(const json &from, std::optional<Item> &to, const Place &place);
 
 /// Members that plans once had, and why they have none now.
 constexpr std::pair<std::string_view, std::string_view> retired[] = {
-    {"verifiedOn", "; no plan claims what was verified: 'weft verify' records it beside the kernel cache. Remove the member, or compile again"}};
+    {"verifiedOn",
+     "; no plan claims what was verified: 'weft verify' records it beside the kernel cache. Remove "
+     "the member, or compile again"}};
 
 template <Described Type>
 void read(const json &from, Type &to, const Place &place) {
   if (!from.is_object()) place.fail("an object", from);
   std::set<std::string> unknown;
-  for (const auto &[name, ignored] : from.items())
-    unknown.insert(name);
+  for (const auto &[name, ignored] : from.items()) unknown.insert(name);
   members(
       [&](const char *name, auto &member, Presence presence = always) {
         if (unknown.erase(name) == 0) {
           if (presence != always) return;
-          throw Error::badInput("{}: member \"{}\" is missing", place.file, place.member(name).path);
+          throw Error::badInput("{}: member \"{}\" is missing", place.file,
+                                place.member(name).path);
         }
         read(from[name], member, place.member(name));
       },
       to);
   if (unknown.empty()) return;
-  const auto *known = std::ranges::find(retired, *unknown.begin(), &std::pair<std::string_view, std::string_view>::first);
-  throw Error::badInput("{}: member \"{}\" is not known to plan format {}{}", place.file, oneLine(place.member(*unknown.begin()).path),
-                        Plan().formatVersion, known == std::end(retired) ? "" : known->second);
+  const auto *known = std::ranges::find(retired, *unknown.begin(),
+                                        &std::pair<std::string_view, std::string_view>::first);
+  throw Error::badInput("{}: member \"{}\" is not known to plan format {}{}", place.file,
+                        oneLine(place.member(*unknown.begin()).path), Plan().formatVersion,
+                        known == std::end(retired) ? "" : known->second);
 }
 template <typename Item>
 void read(const json &from, std::vector<Item> &to, const Place &place) {
   if (!from.is_array()) place.fail("an array", from);
   to.assign(from.size(), Item());
-  for (size_t i = 0; i < from.size(); ++i)
-    read(from[i], to[i], place.item(i));
+  for (size_t i = 0; i < from.size(); ++i) read(from[i], to[i], place.item(i));
 }
 template <typename Item, size_t count>
 void read(const json &from, std::array<Item, count> &to, const Place &place) {
-  if (!from.is_array() || from.size() != count) place.fail(fmt::format("an array of {}", count), from);
-  for (size_t i = 0; i < count; ++i)
-    read(from[i], to[i], place.item(i));
+  if (!from.is_array() || from.size() != count)
+    place.fail(fmt::format("an array of {}", count), from);
+  for (size_t i = 0; i < count; ++i) read(from[i], to[i], place.item(i));
 }
 template <typename Item>
 void read(const json &from, std::map<std::string, Item> &to, const Place &place) {
   if (!from.is_object()) place.fail("an object", from);
   for (const auto &[name, value] : from.items()) {
-    if (hasControls(std::string_view(name))) place.fail("an object of names without control characters", from);
+    if (hasControls(std::string_view(name)))
+      place.fail("an object of names without control characters", from);
     read(value, to[name], place.member(name));
   }
 }
@@ -343,16 +354,18 @@ bool isView(const PlanKernel &kernel) { return kernel.source.empty() && !kernel.
 
 TimeSource timeSourceOf(const PlanKernel &kernel) {
   if (isView(kernel)) return TimeSource::none;
+  if (kernel.isUntold) return TimeSource::unknown;
   if (kernel.edited) return TimeSource::edited;
   return kernel.measured ? TimeSource::measured : TimeSource::estimated;
 }
 
 const char *nameOf(TimeSource source) {
   switch (source) {
-  case TimeSource::none: return "view";
-  case TimeSource::estimated: return "estimated";
-  case TimeSource::measured: return "measured";
-  case TimeSource::edited: return "edited";
+    case TimeSource::none: return "view";
+    case TimeSource::estimated: return "estimated";
+    case TimeSource::measured: return "measured";
+    case TimeSource::edited: return "edited";
+    case TimeSource::unknown: return "unknown";
   }
   throw Error::checkFailed("unknown source of a time {}", int(source));
 }
@@ -379,7 +392,8 @@ LibraryProduct libraryProduct(const PlanLibraryProduct &product) {
   if (!epilogue) {
     std::vector<std::string> names;
     for (const LibraryEpilogueTraits &traits : libraryEpilogues()) names.emplace_back(traits.name);
-    throw Error::badInput("unknown epilogue \"{}\" of a library product{}", product.epilogue->kind, nearestAndKnown(product.epilogue->kind, names));
+    throw Error::badInput("unknown epilogue \"{}\" of a library product{}", product.epilogue->kind,
+                          nearestAndKnown(product.epilogue->kind, names));
   }
   result.epilogue = *epilogue;
   result.beta = product.epilogue->beta;
@@ -393,10 +407,12 @@ json toJson(const Plan &plan) { return write(plan); }
 Plan planFromJson(const json &from, const std::string &where) {
   // Asked first: a plan of another version would otherwise fail at the first member that differs.
   const Place place{where, ""};
-  if (from.is_object() && from.contains("formatVersion") && from["formatVersion"] != Plan().formatVersion)
+  if (from.is_object() && from.contains("formatVersion") &&
+      from["formatVersion"] != Plan().formatVersion)
     throw Error::badInput("{}: member \"formatVersion\" is {}; this weft reads \"{}\"", where,
                           from["formatVersion"].dump(), Plan().formatVersion);
-  if (!from.is_object()) throw Error::badInput("{}: a plan must be an object, not {}", where, from.type_name());
+  if (!from.is_object())
+    throw Error::badInput("{}: a plan must be an object, not {}", where, from.type_name());
   Plan plan;
   read(from, plan, place);
   return plan;

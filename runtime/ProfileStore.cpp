@@ -3,10 +3,13 @@
 
 #include "kernel/ConfigurationText.h"
 #include "kernel/Error.h"
+#include "kernel/PlainText.h"
 #include "runtime/Files.h"
 
 #include <sqlite3.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <fstream>
 #include <limits>
@@ -26,7 +29,8 @@ CREATE TABLE kernels (hash TEXT PRIMARY KEY, name TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE rows (
   kernel TEXT NOT NULL REFERENCES kernels, configuration TEXT NOT NULL,
   status INTEGER NOT NULL, seconds REAL NOT NULL, n INTEGER NOT NULL, spread REAL NOT NULL,
-  protocol INTEGER NOT NULL REFERENCES protocols, source TEXT NOT NULL, family_version INTEGER NOT NULL,
+  protocol INTEGER NOT NULL REFERENCES protocols, source TEXT NOT NULL,
+      family_version INTEGER NOT NULL,
   reason TEXT NOT NULL,
   PRIMARY KEY (kernel, configuration)) WITHOUT ROWID;
 )";
@@ -35,22 +39,34 @@ CREATE TABLE rows (
 Error failure(const std::filesystem::path &path, int code, const std::string &what) {
   const std::string name = path.string();
   switch (code & 0xff) {
-  case SQLITE_NOTADB: return Error::badInput("profile store '{}' is no SQLite database; nothing was written to it", name);
-  case SQLITE_CORRUPT:
-    return Error::badInput("profile store '{}' is damaged ({}); nothing was written to it. `sqlite3 {} .recover` may save its rows", name, what, name);
-  case SQLITE_CANTOPEN: return Error::badInput("profile store '{}' cannot be opened: {}", name, what);
-  case SQLITE_READONLY: return Error::badInput("profile store '{}' cannot be written: {}", name, what);
-  case SQLITE_FULL: return Error::checkFailed("profile store '{}': the disk is full; what was committed before is kept", name);
-  case SQLITE_BUSY: return Error::checkFailed("profile store '{}' was locked by another process for {} s", name, busyMilliseconds / 1000);
-  default: return Error::checkFailed("profile store '{}': {}", name, what);
+    case SQLITE_NOTADB:
+      return Error::badInput("profile store '{}' is no SQLite database; nothing was written to it",
+                             name);
+    case SQLITE_CORRUPT:
+      return Error::badInput(
+          "profile store '{}' is damaged ({}); nothing was written to it. `sqlite3 {} .recover` "
+          "may save its rows",
+          name, what, name);
+    case SQLITE_CANTOPEN:
+      return Error::badInput("profile store '{}' cannot be opened: {}", name, what);
+    case SQLITE_READONLY:
+      return Error::badInput("profile store '{}' cannot be written: {}", name, what);
+    case SQLITE_FULL:
+      return Error::checkFailed(
+          "profile store '{}': the disk is full; what was committed before is kept", name);
+    case SQLITE_BUSY:
+      return Error::checkFailed("profile store '{}' was locked by another process for {} s", name,
+                                busyMilliseconds / 1000);
+    default: return Error::checkFailed("profile store '{}': {}", name, what);
   }
 }
 
 }  // namespace
 
 struct ProfileStore::Connection {
-  Connection(const std::filesystem::path &path, int flags) : path(path) {
-    const int code = sqlite3_open_v2(path.c_str(), &database, flags, nullptr);
+  /// `name`: the path, or a URI of it with its options.
+  Connection(const std::filesystem::path &path, const std::string &name, int flags) : path(path) {
+    const int code = sqlite3_open_v2(name.c_str(), &database, flags, nullptr);
     if (code != SQLITE_OK) {
       const std::string what = database ? sqlite3_errmsg(database) : sqlite3_errstr(code);
       sqlite3_close(database);
@@ -66,14 +82,18 @@ struct ProfileStore::Connection {
   Connection &operator=(const Connection &) = delete;
 
   void check(int code) const {
-    if (code != SQLITE_OK && code != SQLITE_ROW && code != SQLITE_DONE) throw failure(path, code, sqlite3_errmsg(database));
+    if (code != SQLITE_OK && code != SQLITE_ROW && code != SQLITE_DONE)
+      throw failure(path, code, sqlite3_errmsg(database));
   }
-  /// Without other writers the log is taken in and goes, and who reads later makes none anew. With others it is theirs.
+  /// Without other writers the log is taken in and goes, and who reads later makes none anew. With
+  /// others it is theirs.
   void leaveOneFile() const {
     sqlite3_busy_timeout(database, 0);
     sqlite3_exec(database, "PRAGMA journal_mode = DELETE", nullptr, nullptr, nullptr);
   }
-  void execute(const char *text) const { check(sqlite3_exec(database, text, nullptr, nullptr, nullptr)); }
+  void execute(const char *text) const {
+    check(sqlite3_exec(database, text, nullptr, nullptr, nullptr));
+  }
 
   std::filesystem::path path;
   sqlite3 *database = nullptr;
@@ -94,7 +114,8 @@ public:
   Statement &operator=(const Statement &) = delete;
 
   Statement &bind(const std::string &text) {
-    connection.check(sqlite3_bind_text(statement, ++bound, text.data(), int(text.size()), SQLITE_TRANSIENT));
+    connection.check(
+        sqlite3_bind_text(statement, ++bound, text.data(), int(text.size()), SQLITE_TRANSIENT));
     return *this;
   }
   Statement &bind(int64_t number) {
@@ -120,8 +141,12 @@ public:
     const auto *bytes = reinterpret_cast<const char *>(sqlite3_column_text(statement, column));
     return bytes ? std::string(bytes, size_t(sqlite3_column_bytes(statement, column))) : "";
   }
-  bool isInteger(int column) const { return sqlite3_column_type(statement, column) == SQLITE_INTEGER; }
-  bool isNumber(int column) const { return isInteger(column) || sqlite3_column_type(statement, column) == SQLITE_FLOAT; }
+  bool isInteger(int column) const {
+    return sqlite3_column_type(statement, column) == SQLITE_INTEGER;
+  }
+  bool isNumber(int column) const {
+    return isInteger(column) || sqlite3_column_type(statement, column) == SQLITE_FLOAT;
+  }
   bool isNull(int column) const { return sqlite3_column_type(statement, column) == SQLITE_NULL; }
   int64_t integer(int column) const { return sqlite3_column_int64(statement, column); }
   double number(int column) const { return sqlite3_column_double(statement, column); }
@@ -132,6 +157,30 @@ private:
   int bound = 0;
 };
 
+/// Whether the head of a store says that it is written through a log, which readers then open too.
+bool usesLog(const std::filesystem::path &path) {
+  constexpr size_t versionAt = 18;  // of the file format for writers: 2 with a log
+  char head[versionAt + 1] = {};
+  return std::ifstream(path, std::ios::binary).read(head, sizeof(head)) && head[versionAt] == 2;
+}
+
+/// A connection that leaves no file beside the store. One that may write takes the log in when it
+/// is closed last, even if it only reads; one that may not would leave it.
+std::unique_ptr<ProfileStore::Connection> openToRead(const std::filesystem::path &path) {
+  using Connection = ProfileStore::Connection;
+  std::error_code ignored;
+  const bool hasLog = std::filesystem::exists(path.string() + "-wal", ignored);
+  if (!hasLog && !usesLog(path))
+    return std::make_unique<Connection>(path, path.string(), SQLITE_OPEN_READONLY);
+  if (hasLog || access(path.c_str(), W_OK) == 0)
+    return std::make_unique<Connection>(path, path.string(), SQLITE_OPEN_READWRITE);
+  std::string uri = "file:";  // of a file without a log that nobody may write
+  for (const char c : path.string())
+    uri += c == '%' || c == '?' || c == '#' ? fmt::format("%{:02x}", int(c)) : std::string(1, c);
+  return std::make_unique<Connection>(path, uri + "?immutable=1",
+                                      SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
+}
+
 int64_t pragma(const ProfileStore::Connection &connection, const char *text) {
   Statement statement(connection, text);
   return statement.step() ? statement.integer(0) : 0;
@@ -140,7 +189,9 @@ int64_t pragma(const ProfileStore::Connection &connection, const char *text) {
 /// Rolled back unless committed.
 class Transaction {
 public:
-  explicit Transaction(const ProfileStore::Connection &connection) : connection(connection) { connection.execute("BEGIN IMMEDIATE"); }
+  explicit Transaction(const ProfileStore::Connection &connection) : connection(connection) {
+    connection.execute("BEGIN IMMEDIATE");
+  }
   ~Transaction() {
     if (!committed) sqlite3_exec(connection.database, "ROLLBACK", nullptr, nullptr, nullptr);
   }
@@ -155,58 +206,95 @@ private:
 };
 
 void createSchema(const ProfileStore::Connection &connection, const std::string &device) {
-  if (device.empty()) throw Error::badInput("a new profile store '{}' needs the device it is for", connection.path.string());
+  if (device.empty())
+    throw Error::badInput("a new profile store '{}' needs the device it is for",
+                          connection.path.string());
   Transaction transaction(connection);
   // Another process may have been first.
   if (pragma(connection, "PRAGMA application_id") == applicationId) return;
   connection.execute(schema);
   Statement(connection, "INSERT INTO device VALUES (?)").bind(device).run();
-  connection.execute(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", applicationId, schemaVersion).c_str());
+  connection.execute(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}",
+                                 applicationId, schemaVersion)
+                         .c_str());
   transaction.commit();
 }
 
-/// Every table with the columns that are read: a file without them is no store of ours, whatever its head says.
+/// Every table with the columns that are read: a file without them is no store of ours, whatever
+/// its head says.
 void checkTables(const ProfileStore::Connection &connection) {
-  for (const char *asked : {"SELECT name FROM device", "SELECT number, text FROM protocols", "SELECT hash, name FROM kernels",
-                            "SELECT kernel, configuration, status, seconds, n, spread, protocol, source, family_version, reason FROM rows"}) {
+  for (const char *asked : {"SELECT name FROM device", "SELECT number, text FROM protocols",
+                            "SELECT hash, name FROM kernels",
+                            "SELECT kernel, configuration, status, seconds, n, spread, protocol, "
+                            "source, family_version, reason FROM rows"}) {
     sqlite3_stmt *statement = nullptr;
     const int code = sqlite3_prepare_v2(connection.database, asked, -1, &statement, nullptr);
     sqlite3_finalize(statement);
     if (code == SQLITE_ERROR)
-      throw Error::badInput("profile store '{}' lacks what every store has ({}); nothing was written to it", connection.path.string(), sqlite3_errmsg(connection.database));
+      throw Error::badInput(
+          "profile store '{}' lacks what every store has ({}); nothing was written to it",
+          connection.path.string(), sqlite3_errmsg(connection.database));
     connection.check(code);
   }
 }
 
 void checkFormat(const ProfileStore::Connection &connection) {
   const std::string name = connection.path.string();
-  const int64_t id = pragma(connection, "PRAGMA application_id"), version = pragma(connection, "PRAGMA user_version");
-  if (id != applicationId) throw Error::badInput("'{}' is a database of another program, no profile store; nothing was written to it", name);
+  const int64_t id = pragma(connection, "PRAGMA application_id"),
+                version = pragma(connection, "PRAGMA user_version");
+  if (id != applicationId)
+    throw Error::badInput(
+        "'{}' is a database of another program, no profile store; nothing was written to it", name);
   if (version != schemaVersion)
-    throw Error::badInput("profile store '{}' has schema version {}; this weft reads version {}", name, version, schemaVersion);
+    throw Error::badInput("profile store '{}' has schema version {}; this weft reads version {}",
+                          name, version, schemaVersion);
   Statement integrity(connection, "PRAGMA quick_check(1)");
   if (integrity.step() && integrity.text(0) != "ok")
     throw failure(connection.path, SQLITE_CORRUPT, integrity.text(0));
   checkTables(connection);
 }
 
-/// An integer of a row, refused where it is none or does not fit: a conversion would make another number of it.
-int64_t integerFrom(const Statement &statement, int column, const char *name, int64_t least, int64_t most) {
+std::string deviceOf(const ProfileStore::Connection &connection) {
+  Statement names(connection, "SELECT name FROM device");
+  if (!names.step()) throw failure(connection.path, SQLITE_CORRUPT, "it names no device");
+  const std::string device = names.text(0);
+  if (names.step())
+    throw Error::badInput("profile store '{}' names two devices, '{}' and '{}', and is of one",
+                          connection.path.string(), printableLine(device),
+                          printableLine(names.text(0)));
+  return device;
+}
+
+/// An integer of a row, refused where it is none or does not fit: a conversion would make another
+/// number of it.
+int64_t integerFrom(const Statement &statement, int column, const char *name, int64_t least,
+                    int64_t most) {
   const int64_t value = statement.integer(column);
-  if (!statement.isInteger(column) || value < least || value > most) throw Error::badInput("{} '{}' is no number from {} to {}", name, statement.text(column), least, most);
+  if (!statement.isInteger(column) || value < least || value > most)
+    throw Error::badInput("{} '{}' is no number from {} to {}", name, statement.text(column), least,
+                          most);
   return value;
 }
 
 double numberFrom(const Statement &statement, int column, const char *name) {
-  if (!statement.isNumber(column)) throw Error::badInput("{} '{}' is no number", name, statement.text(column));
+  if (!statement.isNumber(column))
+    throw Error::badInput("{} '{}' is no number", name, statement.text(column));
   return statement.number(column);
+}
+
+/// Names stand in one line of the text form, and in tables.
+void checkName(const std::string &name) {
+  if (std::ranges::any_of(name, [](unsigned char c) { return c < ' ' || c == 0x7f; }))
+    throw Error::badInput("the name of its kernel is no line of text");
 }
 
 ProfileRow rowFrom(const Statement &statement, int column) {
   constexpr int64_t most = std::numeric_limits<int>::max();
-  return {.status = RowStatus(integerFrom(statement, column, "status", int64_t(RowStatus::measured), int64_t(RowStatus::failed))),
+  return {.status = RowStatus(integerFrom(statement, column, "status", int64_t(RowStatus::measured),
+                                          int64_t(RowStatus::failed))),
           .seconds = numberFrom(statement, column + 1, "time"),
-          .n = integerFrom(statement, column + 2, "number of repetitions", 0, std::numeric_limits<int64_t>::max()),
+          .n = integerFrom(statement, column + 2, "number of repetitions", 0,
+                           std::numeric_limits<int64_t>::max()),
           .spread = numberFrom(statement, column + 3, "spread"),
           .protocol = int(integerFrom(statement, column + 4, "protocol", 1, most)),
           .source = statement.text(column + 5),
@@ -216,25 +304,29 @@ ProfileRow rowFrom(const Statement &statement, int column) {
 
 }  // namespace
 
-ProfileStore::ProfileStore(const std::filesystem::path &path, Mode mode, const std::string &device) {
+ProfileStore::ProfileStore(const std::filesystem::path &path, Mode mode,
+                           const std::string &device) {
   std::error_code ignored;
-  const bool isThere = std::filesystem::exists(path, ignored) && std::filesystem::file_size(path, ignored) > 0;
-  if (!isThere && mode == Mode::read) throw Error::badInput("profile store '{}' does not exist or is empty", path.string());
+  const bool isThere =
+      std::filesystem::exists(path, ignored) && std::filesystem::file_size(path, ignored) > 0;
+  if (!isThere && mode == Mode::read)
+    throw Error::badInput("profile store '{}' does not exist or is empty", path.string());
   if (isThere && !isDatabase(path)) throw failure(path, SQLITE_NOTADB, "");
-  // Who was killed left a log: it is taken in by whoever opens the store for writing, and closes it.
-  const bool hasLog = std::filesystem::exists(path.string() + "-wal", ignored);
-  connection = std::make_unique<Connection>(path, mode == Mode::read ? (hasLog ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY) : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+  connection = mode == Mode::read
+                   ? openToRead(path)
+                   : std::make_unique<Connection>(path, path.string(),
+                                                  SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
   if (!isThere) createSchema(*connection, device);
   checkFormat(*connection);
+  connection->device = deviceOf(*connection);
+  if (!device.empty() && connection->device != device)
+    throw Error::badInput("profile store '{}' was measured on '{}', not on '{}'", path.string(),
+                          connection->device, device);
   if (mode == Mode::create) {
     connection->execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
     connection->isWriter = true;
+    deviceOf(*connection);  // opens the log: another writer that ends must not turn it off
   }
-  Statement name(*connection, "SELECT name FROM device");
-  if (!name.step()) throw failure(path, SQLITE_CORRUPT, "it names no device");
-  connection->device = name.text(0);
-  if (!device.empty() && connection->device != device)
-    throw Error::badInput("profile store '{}' was measured on '{}', not on '{}'", path.string(), connection->device, device);
 }
 
 ProfileStore::~ProfileStore() = default;
@@ -254,9 +346,17 @@ void ProfileStore::write(const std::vector<StoredRow> &rows, const std::string &
   Statement row(*connection, "INSERT OR REPLACE INTO rows VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   for (const StoredRow &stored : rows) {
     kernel.bind(stored.kernel).bind(stored.kernelName).run();
-    row.bind(stored.kernel).bind(stored.configuration).bind(int64_t(stored.row.status)).bind(quantized(stored.row.seconds))
-        .bind(stored.row.n).bind(stored.row.spread).bind(protocolNumber).bind(stored.row.source)
-        .bind(int64_t(stored.row.familyVersion)).bind(stored.row.reason).run();
+    row.bind(stored.kernel)
+        .bind(stored.configuration)
+        .bind(int64_t(stored.row.status))
+        .bind(quantized(stored.row.seconds))
+        .bind(stored.row.n)
+        .bind(stored.row.spread)
+        .bind(protocolNumber)
+        .bind(stored.row.source)
+        .bind(int64_t(stored.row.familyVersion))
+        .bind(stored.row.reason)
+        .run();
   }
   transaction.commit();
 }
@@ -267,28 +367,36 @@ Profile ProfileStore::read() const {
   const std::string store = connection->path.string();
   while (protocols.step()) {
     try {
-      const int64_t number = integerFrom(protocols, 0, "number", 1, std::numeric_limits<int>::max());
+      const int64_t number =
+          integerFrom(protocols, 0, "number", 1, std::numeric_limits<int>::max());
       checkProtocol(number, protocols.text(1));
       profile.protocols[int(number)] = protocols.text(1);
     } catch (const Error &error) {
       throw Error::badInput("profile store '{}': protocols: {}", store, error.what());
     }
   }
-  Statement rows(*connection, "SELECT rows.kernel, name, configuration, status, seconds, n, spread, protocol, source, family_version, reason "
-                              "FROM rows LEFT JOIN kernels ON kernels.hash = rows.kernel ORDER BY rows.kernel, configuration");
+  Statement rows(*connection,
+                 "SELECT rows.kernel, name, configuration, status, seconds, n, spread, protocol, "
+                 "source, family_version, reason "
+                 "FROM rows LEFT JOIN kernels ON kernels.hash = rows.kernel ORDER BY rows.kernel, "
+                 "configuration");
   while (rows.step()) {
     const std::string hash = rows.text(0), configuration = rows.text(2);
     try {
       checkKernelHash(hash);
       if (rows.isNull(1)) throw Error::badInput("its kernel is not among those of the store");
+      checkName(rows.text(1));
       const ProfileRow row = rowFrom(rows, 3);
       checkRow(configuration, row, profile.protocols);
       ProfileKernel &kernel = profile.kernels[hash];
       kernel.name = rows.text(1);
       kernel.rows.emplace(configuration, row);
     } catch (const Error &error) {
-      throw Error::badInput("profile store '{}': kernel {} ({}): row '{}': {}; delete it: sqlite3 {} \"DELETE FROM rows WHERE configuration = '{}'\"", store,
-                            rows.text(1), hash, configuration, error.what(), store, configuration);
+      throw Error::badInput(
+          "profile store '{}': kernel {} ({}): row '{}': {}; delete it: sqlite3 {} \"DELETE FROM "
+          "rows WHERE configuration = '{}'\"",
+          store, printableLine(rows.text(1)), hash, configuration, error.what(), store,
+          configuration);
     }
   }
   return profile;
@@ -304,15 +412,20 @@ size_t ProfileStore::merge(const Profile &profile) {
     for (const auto &[configuration, row] : kernel.rows) {
       const auto held = before.kernels.find(hash);
       if (held != before.kernels.end())
-        if (const auto old = held->second.rows.find(configuration); old != held->second.rows.end() && old->second == row) continue;
+        if (const auto old = held->second.rows.find(configuration);
+            old != held->second.rows.end() && old->second == row)
+          continue;
       ++changed;
-      byProtocol[row.protocol].push_back({.kernel = hash, .kernelName = kernel.name, .configuration = configuration, .row = row});
+      byProtocol[row.protocol].push_back(
+          {.kernel = hash, .kernelName = kernel.name, .configuration = configuration, .row = row});
     }
   for (const auto &[protocol, rows] : byProtocol) write(rows, merged.protocols.at(protocol));
   return changed;
 }
 
 bool isDatabase(const std::filesystem::path &path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return false;  // reading may never end
   constexpr char magic[] = "SQLite format 3";
   char head[sizeof(magic)] = {};
   std::ifstream(path, std::ios::binary).read(head, sizeof(head));

@@ -40,13 +40,17 @@ bool isHash(const std::string &text) {
 }
 
 int formatOf(const std::string &line, const std::string &where) {
-  const std::optional<int> format = line.starts_with(magic) ? numberOf<int>(line.substr(magic.size())) : std::nullopt;
+  const std::optional<int> format =
+      line.starts_with(magic) ? numberOf<int>(line.substr(magic.size())) : std::nullopt;
   if (!format || *format < 1)
-    throw Error::badInput("{}:1: not a store of verification records: it begins with '{}' instead of '{}{}'", where,
-                          line.substr(0, 40), magic, newestFormat);
+    throw Error::badInput(
+        "{}:1: not a store of verification records: it begins with '{}' instead of '{}{}'", where,
+        line.substr(0, 40), magic, newestFormat);
   if (*format > newestFormat)
-    throw Error::badInput("{}:1: verification records of format {}, written by a newer weft; this one reads formats 1 to {}",
-                          where, *format, newestFormat);
+    throw Error::badInput(
+        "{}:1: verification records of format {}, written by a newer weft; this one reads formats "
+        "1 to {}",
+        where, *format, newestFormat);
   return *format;
 }
 
@@ -69,9 +73,11 @@ std::optional<VerificationRecord> rowOfFormat2(std::istringstream words) {
   const auto known = std::ranges::find(verdicts, verdict, [](Verdict one) { return nameOf(one); });
   const std::optional<int> version = numberOf<int>(verifier);
   const std::optional<int64_t> count = numberOf<int64_t>(points);
-  if (!isHash(record.hash) || record.gpu.empty() || known == verdicts.end() || !version || *version < 1 || !count)
+  if (!isHash(record.hash) || record.gpu.empty() || known == verdicts.end() || !version ||
+      *version < 1 || !count)
     return std::nullopt;
-  if (*count == 0 && *known == Verdict::agrees && *version > 1) return std::nullopt;  // agreed in nothing
+  if (*count == 0 && *known == Verdict::agrees && *version > 1)
+    return std::nullopt;  // agreed in nothing
   record.verdict = *known;
   record.verifier = *version;
   record.points = *count;
@@ -91,27 +97,31 @@ void add(VerificationRecords &records, const VerificationRecord &found, bool isW
   if (isNew) return;
   VerificationRecord &old = at->second;
   const bool bothAgree = old.verdict == Verdict::agrees && found.verdict == Verdict::agrees;
-  if (bothAgree && std::pair(old.verifier, old.points) >= std::pair(found.verifier, found.points)) return;
+  if (bothAgree && std::pair(old.verifier, old.points) >= std::pair(found.verifier, found.points))
+    return;
   if (old.verdict == Verdict::planFails && found.verdict == Verdict::agrees && !isWhole) return;
-  if (old.verdict == Verdict::fails && found.verdict == Verdict::planFails) return;  // the kernel's own failure says more
+  if (old.verdict == Verdict::fails && found.verdict == Verdict::planFails)
+    return;  // the kernel's own failure says more
   old = found;
 }
 
 Verification::State stateOf(const VerificationRecord &record) {
   if (record.verdict == Verdict::fails) return Verification::State::fails;
   if (record.verdict == Verdict::planFails) return Verification::State::planFails;
-  return record.verifier >= verifierVersion ? Verification::State::agrees : Verification::State::older;
+  return record.verifier >= verifierVersion ? Verification::State::agrees
+                                            : Verification::State::older;
 }
 
 /// The greater, the more it outweighs what else is known.
 int weightOf(Verification::State state) {
   using enum Verification::State;
   switch (state) {
-  case never: return 0;
-  case older: return 1;
-  case agrees: return 2;
-  case planFails: return 3;
-  case fails: return 4;
+    case never: return 0;
+    case unknown: return 0;
+    case older: return 1;
+    case agrees: return 2;
+    case planFails: return 3;
+    case fails: return 4;
   }
   return 0;
 }
@@ -120,9 +130,9 @@ int weightOf(Verification::State state) {
 
 std::string_view nameOf(Verdict verdict) {
   switch (verdict) {
-  case Verdict::agrees: return "agrees";
-  case Verdict::fails: return "fails";
-  case Verdict::planFails: return "plan-fails";
+    case Verdict::agrees: return "agrees";
+    case Verdict::fails: return "fails";
+    case Verdict::planFails: return "plan-fails";
   }
   return "";
 }
@@ -130,11 +140,12 @@ std::string_view nameOf(Verdict verdict) {
 std::string_view nameOf(Verification::State state) {
   using enum Verification::State;
   switch (state) {
-  case never: return "never";
-  case older: return "older-verifier";
-  case agrees: return "agrees";
-  case fails: return "fails";
-  case planFails: return "plan-fails";
+    case never: return "never";
+    case older: return "older-verifier";
+    case agrees: return "agrees";
+    case fails: return "fails";
+    case planFails: return "plan-fails";
+    case unknown: return "unknown";
   }
   return "";
 }
@@ -143,12 +154,14 @@ std::string describe(const Verification &verification) {
   using enum Verification::State;
   const VerificationRecord &record = verification.record;
   switch (verification.state) {
-  case never: return "never on a GPU (weft verify)";
-  case older:
-    return fmt::format("by an older verifier, {}, on {}: verifier {} finds more (weft verify)", record.verifier, record.gpu, verifierVersion);
-  case agrees: return fmt::format("on {}, at {} points", record.gpu, record.points);
-  case fails: return fmt::format("FAILED on {} when it was last checked there", record.gpu);
-  case planFails: return fmt::format("in doubt: a whole plan with it FAILED on {}", record.gpu);
+    case never: return "never on a GPU (weft verify)";
+    case older:
+      return fmt::format("by an older verifier, {}, on {}: verifier {} finds more (weft verify)",
+                         record.verifier, record.gpu, verifierVersion);
+    case agrees: return fmt::format("on {}, at {} points", record.gpu, record.points);
+    case fails: return fmt::format("FAILED on {} when it was last checked there", record.gpu);
+    case planFails: return fmt::format("in doubt: a whole plan with it FAILED on {}", record.gpu);
+    case unknown: return "not known: no manifest.json, so nobody can tell what was built";
   }
   return "";
 }
@@ -161,24 +174,31 @@ VerificationRecords parseRecords(std::string_view text, const std::string &where
   for (int number = 1; std::getline(lines, line); ++number) {
     if (number == 1) format = formatOf(line, where);
     if (line.starts_with(magic) && number > 1)
-      throw Error::badInput("{}:{}: a second head, '{}': one store holds records of one format", where, number, line);
+      throw Error::badInput("{}:{}: a second head, '{}': one store holds records of one format",
+                            where, number, line);
     if (line.empty() || line.starts_with('#')) continue;
     std::istringstream words(line);
-    const auto record = format == 1 ? rowOfFormat1(std::move(words)) : rowOfFormat2(std::move(words));
+    const auto record =
+        format == 1 ? rowOfFormat1(std::move(words)) : rowOfFormat2(std::move(words));
     if (!record)
-      throw Error::badInput("{}:{}: a row of format {} is a hash of 64 hexadecimal digits, {} and GPU", where, number, format,
-                            format == 1 ? "kernel, tool version" : "verdict (agrees, fails, plan-fails), verifier, points, kernel");
+      throw Error::badInput(
+          "{}:{}: a row of format {} is a hash of 64 hexadecimal digits, {} and GPU", where, number,
+          format,
+          format == 1 ? "kernel, tool version"
+                      : "verdict (agrees, fails, plan-fails), verifier, points, kernel");
     records[{record->hash, record->gpu}] = *record;
   }
-  if (format == 0) throw Error::badInput("{}: an empty file is no store of verification records", where);
+  if (format == 0)
+    throw Error::badInput("{}: an empty file is no store of verification records", where);
   return records;
 }
 
 std::string printRecords(const VerificationRecords &records) {
-  std::string text = fmt::format("{}{}\n# hash verdict verifier points kernel GPU\n", magic, newestFormat);
+  std::string text =
+      fmt::format("{}{}\n# hash verdict verifier points kernel GPU\n", magic, newestFormat);
   for (const auto &[key, record] : records)
-    text += fmt::format("{} {} {} {} {} {}\n", record.hash, nameOf(record.verdict), record.verifier, record.points,
-                        record.kernel, record.gpu);
+    text += fmt::format("{} {} {} {} {} {}\n", record.hash, nameOf(record.verdict), record.verifier,
+                        record.points, record.kernel, record.gpu);
   return text;
 }
 
@@ -205,7 +225,8 @@ VerificationRecords merged(VerificationRecords old, const VerificationRun &run) 
   for (const VerificationRecord &record : run.records) {
     const auto [at, isNew] = found.emplace(std::pair(record.hash, record.gpu), record);
     if (!isNew && weightOf(stateOf(record)) > weightOf(stateOf(at->second))) at->second = record;
-    if (!isNew && record.verdict == at->second.verdict) at->second.points = std::max(at->second.points, record.points);
+    if (!isNew && record.verdict == at->second.verdict)
+      at->second.points = std::max(at->second.points, record.points);
   }
   for (const auto &[key, record] : found) add(old, record, run.isWhole);
   return old;
@@ -226,7 +247,8 @@ void addRecords(const VerificationRun &run, const std::filesystem::path &file, R
   }
 }
 
-BelievedRecords::BelievedRecords(const VerificationRecords &shipped, const VerificationRecords &machine)
+BelievedRecords::BelievedRecords(const VerificationRecords &shipped,
+                                 const VerificationRecords &machine)
     : records(machine) {
   for (const auto &[key, record] : shipped) {
     const auto [at, isNew] = records.emplace(key, record);
@@ -236,34 +258,44 @@ BelievedRecords::BelievedRecords(const VerificationRecords &shipped, const Verif
 
 Verification BelievedRecords::of(const std::string &hash) const {
   Verification best;
-  for (auto at = records.lower_bound({hash, ""}); at != records.end() && at->first.first == hash; ++at)
-    if (const Verification::State state = stateOf(at->second); weightOf(state) > weightOf(best.state))
+  for (auto at = records.lower_bound({hash, ""}); at != records.end() && at->first.first == hash;
+       ++at)
+    if (const Verification::State state = stateOf(at->second);
+        weightOf(state) > weightOf(best.state))
       best = {.state = state, .record = at->second};
   return best;
 }
 
 Verification BelievedRecords::of(const PlanKernel &kernel) const {
+  if (kernel.isUntold) return {.state = Verification::State::unknown};
   if (kernel.edited) return {};
   const Verification ofLaunch = of(recordHashOf(kernel));
   if (ofLaunch.state != Verification::State::never) return ofLaunch;
   const Verification ofText = of(kernel.textHash);
-  return ofText.state == Verification::State::older ? ofText : Verification{};
+  // A text that failed with one launch is not to be trusted with another.
+  const bool stands = ofText.state != Verification::State::never && !ofText.agrees();
+  return stands ? ofText : Verification{};
 }
 
 std::string textHashOf(const BuildRequest &request, const BuildOptions &options) {
   const NvrtcLocation any;
   BuildRequest running = request;
   running.text = withoutLaunchChecks(request.text);  // they make no code
-  std::map<std::string, std::string> parts = keyParts(workerRequest(running, options, any), running, any);
+  std::map<std::string, std::string> parts =
+      keyParts(workerRequest(running, options, any), running, any);
   parts.erase("nvrtc");
   return keyOf(parts);
 }
 
-std::string textHashOf(const PlanKernel &product) { return sha256("library product " + product.key); }
+std::string textHashOf(const PlanKernel &product) {
+  return sha256("library product " + product.key);
+}
 
 std::string recordHashOf(const PlanKernel &kernel) {
   if (kernel.textHash.empty()) return "";
-  return sha256(fmt::format("{} grid {} block {} shared {}", kernel.textHash, fmt::join(kernel.grid, " "), fmt::join(kernel.block, " "), kernel.sharedBytes));
+  return sha256(fmt::format("{} grid {} block {} shared {}", kernel.textHash,
+                            fmt::join(kernel.grid, " "), fmt::join(kernel.block, " "),
+                            kernel.sharedBytes));
 }
 
 }  // namespace weft::runtime

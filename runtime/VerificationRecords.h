@@ -1,15 +1,17 @@
-// Verification records: which exact kernel texts agreed with fp64 on which GPU, at how many points and by which verifier, as
-// text that can be read, merged and shipped.
+// Verification records: which exact kernel texts agreed with fp64 on which GPU, at how many points
+// and by which verifier, as text that can be read, merged and shipped.
 //
 //   # weft verified 2
 //   # hash  verdict  verifier  points  kernel  GPU
 //   7d3f...  agrees  2  8192  softmax__h_b_j_k  NVIDIA H200
 //
-// The hash is of the text and of its launch (recordHashOf()); in records of verifier 1 of the text alone.
+// The hash is of the text and of its launch (recordHashOf()); in records of verifier 1 of the text
+// alone.
 //
-// Without a date, so that verifying again changes nothing. Records are believed from two stores alone: the shipped one
-// (profiles/verified.txt, embedded at build) and that of this machine, beside the kernel cache, to which `weft verify` adds.
-// An artifact holds none: whatever travels with a plan claims nothing.
+// Without a date, so that verifying again changes nothing. Records are believed from two stores
+// alone: the shipped one (profiles/verified.txt, embedded at build) and that of this machine,
+// beside the kernel cache, to which `weft verify` adds. An artifact holds none: whatever travels
+// with a plan claims nothing.
 #pragma once
 
 #include "runtime/Artifact.h"
@@ -23,8 +25,9 @@
 
 namespace weft::runtime {
 
-/// Raised whenever `weft verify` begins to find faults that it did not find before. Records of older verifiers are shown as such
-/// and do not count. 1 recorded kernels before the whole plan was checked.
+/// Raised whenever `weft verify` begins to find faults that it did not find before. Records of
+/// older verifiers are shown as such and do not count. 1 recorded kernels before the whole plan was
+/// checked.
 inline constexpr int verifierVersion = 2;
 
 enum class Verdict : uint8_t {
@@ -45,9 +48,11 @@ struct VerificationRecord {
   bool operator==(const VerificationRecord &) const = default;
 };
 
-using VerificationRecords = std::map<std::pair<std::string, std::string>, VerificationRecord>;  ///< by hash and GPU
+using VerificationRecords =
+    std::map<std::pair<std::string, std::string>, VerificationRecord>;  ///< by hash and GPU
 
-/// Reads formats 1 and 2. Throws Error(badInput) naming `where` and the line: a newer format, a row of another one.
+/// Reads formats 1 and 2. Throws Error(badInput) naming `where` and the line: a newer format, a row
+/// of another one.
 VerificationRecords parseRecords(std::string_view text, const std::string &where);
 /// In format 2.
 std::string printRecords(const VerificationRecords &records);
@@ -57,13 +62,14 @@ std::filesystem::path machineRecordsFile();
 /// Empty if there is no such file.
 VerificationRecords readRecords(const std::filesystem::path &file);
 
-/// What one run found. `isWhole`: the whole plan was checked, too; without, a record that a whole plan failed stays.
+/// What one run found. `isWhole`: the whole plan was checked, too; without, a record that a whole
+/// plan failed stays.
 struct VerificationRun {
   std::vector<VerificationRecord> records;
   bool isWhole = false;
 };
-/// `old` with the run's findings: what fails takes the place of what agreed; of two that agree, that of the newer verifier stays, or
-/// that with more points.
+/// `old` with the run's findings: what fails takes the place of what agreed; of two that agree,
+/// that of the newer verifier stays, or that with more points.
 VerificationRecords merged(VerificationRecords old, const VerificationRun &run);
 
 /// Which records a store holds.
@@ -71,18 +77,26 @@ enum class RecordStore : uint8_t {
   machine,  ///< all; failures outweigh the shipped store
   shipped,  ///< what agreed: what fails is removed
 };
-/// Merges into the file as one step: readers see the old or the new one, and of several processes that add at once none loses
-/// what another adds. Throws Error(badInput) when it cannot be written.
+/// Merges into the file as one step: readers see the old or the new one, and of several processes
+/// that add at once none loses what another adds. Throws Error(badInput) when it cannot be written.
 void addRecords(const VerificationRun &run, const std::filesystem::path &file, RecordStore store);
 
 /// What is known of a text.
 struct Verification {
-  enum class State : uint8_t { never, older, agrees, fails, planFails };
+  enum class State : uint8_t {
+    never,
+    older,
+    agrees,
+    fails,
+    planFails,
+    unknown,  ///< which text was built cannot be told: its artifact has no manifest
+  };
   State state = State::never;
   VerificationRecord record = {};  ///< unless never
   bool agrees() const { return state == State::agrees; }
 };
-/// "never", "older-verifier", "agrees", "fails", "plan-fails": for JSON.
+/// "never", "older-verifier", "agrees", "fails", "plan-fails", "unknown": for
+/// JSON.
 std::string_view nameOf(Verification::State state);
 /// "on NVIDIA H200, at 8192 points"; "never on a GPU (weft verify)".
 std::string describe(const Verification &verification);
@@ -94,21 +108,26 @@ public:
   BelievedRecords() : BelievedRecords(shippedRecords(), readRecords(machineRecordsFile())) {}
   BelievedRecords(const VerificationRecords &shipped, const VerificationRecords &machine);
 
-  /// A failure on any GPU before what agreed, what agreed before what an older verifier found. `hash` may be empty: never.
+  /// A failure on any GPU before what agreed, what agreed before what an older verifier found.
+  /// `hash` may be empty: never.
   Verification of(const std::string &hash) const;
-  /// Of a kernel that was edited by hand: never, since the plan's hash is of another text. An older verifier's record counts as such for every launch.
+  /// Of a kernel that was edited by hand: never, since the plan's hash is of another text; without
+  /// a manifest, unknown. An older verifier's record counts as such for every launch, and so does a
+  /// failure of the text.
   Verification of(const PlanKernel &kernel) const;
 
 private:
   VerificationRecords records;
 };
 
-/// What a record binds of a text: hash of text (without its launch checks, kernel/LaunchCheck.h), all headers that it includes, flags and architecture; not the NVRTC that built it.
+/// What a record binds of a text: hash of text (without its launch checks, kernel/LaunchCheck.h),
+/// all headers that it includes, flags and architecture; not the NVRTC that built it.
 std::string textHashOf(const BuildRequest &request, const BuildOptions &options);
-/// The same of a library product: of its key, which holds problem, layouts, algorithm and library version.
+/// The same of a library product: of its key, which holds problem, layouts, algorithm and library
+/// version.
 std::string textHashOf(const PlanKernel &product);
-/// Of a kernel's textHash with its grid, block and shared memory: a launch that no verifier saw is not verified, whatever was found of the text.
-/// Empty where the kernel has no text.
+/// Of a kernel's textHash with its grid, block and shared memory: a launch that no verifier saw is
+/// not verified, whatever was found of the text. Empty where the kernel has no text.
 std::string recordHashOf(const PlanKernel &kernel);
 
 }  // namespace weft::runtime

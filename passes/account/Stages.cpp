@@ -26,9 +26,14 @@ public:
 private:
   const FlowOp &op(int index) const { return flow.ops[size_t(index)]; }
   const FlowTensor &tensor(int index) const { return flow.tensors[size_t(index)]; }
-  bool isContraction(int index) const { return op(index).operatorClass == OperatorClass::contraction; }
+  bool isContraction(int index) const {
+    return op(index).operatorClass == OperatorClass::contraction;
+  }
   /// Ops that a walk passes: each element follows from elements of the operands.
-  bool isPassed(int index) const { return op(index).operatorClass == OperatorClass::elementwise || op(index).operatorClass == OperatorClass::movement; }
+  bool isPassed(int index) const {
+    return op(index).operatorClass == OperatorClass::elementwise ||
+           op(index).operatorClass == OperatorClass::movement;
+  }
   bool isWeight(int index) const { return tensor(index).isParameter || tensor(index).isUpdated; }
   bool readsParameter(int index) const {
     return std::ranges::any_of(op(index).operands, [&](int operand) { return isWeight(operand); });
@@ -38,11 +43,15 @@ private:
   bool hasBatchAxis(int index) const {
     const FlowOp &contraction = op(index);
     if (contraction.operandAxes.size() != 2) return false;
-    const std::vector<int> &a = contraction.operandAxes[0], &b = contraction.operandAxes[1], &c = contraction.resultAxes.at(0);
-    return std::ranges::any_of(a, [&](int axis) { return std::ranges::count(b, axis) > 0 && std::ranges::count(c, axis) > 0; });
+    const std::vector<int> &a = contraction.operandAxes[0], &b = contraction.operandAxes[1],
+                           &c = contraction.resultAxes.at(0);
+    return std::ranges::any_of(a, [&](int axis) {
+      return std::ranges::count(b, axis) > 0 && std::ranges::count(c, axis) > 0;
+    });
   }
 
-  /// Ops that read what the op computes, with nothing but passed ops between; `before`: whose results it reads so.
+  /// Ops that read what the op computes, with nothing but passed ops between; `before`: whose
+  /// results it reads so.
   std::vector<int> reached(int from, bool before) const {
     std::vector<int> found, open{from};
     std::set<int> seen{from};
@@ -54,7 +63,8 @@ private:
         for (const int operand : op(current).operands)
           if (tensor(operand).producer >= 0) next.push_back(tensor(operand).producer);
       } else {
-        for (const int result : op(current).results) next.insert(next.end(), tensor(result).consumers.begin(), tensor(result).consumers.end());
+        for (const int result : op(current).results)
+          next.insert(next.end(), tensor(result).consumers.begin(), tensor(result).consumers.end());
       }
       for (const int other : next) {
         if (!seen.insert(other).second) continue;
@@ -66,7 +76,8 @@ private:
   }
 
   bool meets(int index, bool before, Stage stage) const {
-    return std::ranges::any_of(reached(index, before), [&](int other) { return stages[size_t(other)] == stage; });
+    return std::ranges::any_of(reached(index, before),
+                               [&](int other) { return stages[size_t(other)] == stage; });
   }
 
   /// Ops whose kind says what they are for, and what computes new parameters.
@@ -79,23 +90,28 @@ private:
     findOptimizer();
   }
 
-  /// Element-wise ops that follow from a whole tensor that is updated, and those whose results only such ops read; none whose result another
-  /// op reads.
+  /// Element-wise ops that follow from a whole tensor that is updated, and those whose results only
+  /// such ops read; none whose result another op reads.
   void findOptimizer() {
     std::vector<bool> follows(flow.ops.size());
     for (size_t index = 0; index < flow.ops.size(); ++index) {
       const FlowOp &one = flow.ops[index];
-      follows[index] = one.operatorClass == OperatorClass::elementwise && std::ranges::any_of(one.operands, [&](int operand) {
-        const FlowTensor &read = tensor(operand);
-        return read.producer >= 0 ? follows[size_t(read.producer)] : read.isUpdated && read.axes.size() == tensor(one.results.at(0)).axes.size();
-      });
+      follows[index] = one.operatorClass == OperatorClass::elementwise &&
+                       std::ranges::any_of(one.operands, [&](int operand) {
+                         const FlowTensor &read = tensor(operand);
+                         return read.producer >= 0
+                                    ? follows[size_t(read.producer)]
+                                    : read.isUpdated &&
+                                          read.axes.size() == tensor(one.results.at(0)).axes.size();
+                       });
     }
     for (size_t index = flow.ops.size(); index-- > 0;) {
       bool isRead = false, isReadByOthers = false;
       for (const int result : flow.ops[index].results)
         for (const int consumer : tensor(result).consumers)
           (stages[size_t(consumer)] == Stage::optimizer ? isRead : isReadByOthers) = true;
-      const bool mayBe = flow.ops[index].operatorClass == OperatorClass::elementwise && !isReadByOthers;
+      const bool mayBe =
+          flow.ops[index].operatorClass == OperatorClass::elementwise && !isReadByOthers;
       if (mayBe && (follows[index] || isRead)) stages[index] = Stage::optimizer;
     }
   }
@@ -107,10 +123,18 @@ private:
       if (readsParameter(int(index))) weighted.push_back(int(index));
       else if (hasBatchAxis(int(index))) stages[index] = Stage::attention;
     }
-    std::vector<int> rest;
+    // By the loss alone: a gradient behind the head's is not the head's.
+    const auto ofHead = [&](int index) {
+      return meets(index, true, Stage::headAndLoss) || meets(index, false, Stage::headAndLoss);
+    };
+    std::vector<int> heads, rest;
     for (const int index : weighted)
-      if (meets(index, true, Stage::headAndLoss) || meets(index, false, Stage::headAndLoss)) stages[size_t(index)] = Stage::headAndLoss;
-      else if (meets(index, true, Stage::attention) || meets(index, false, Stage::attention)) stages[size_t(index)] = Stage::projections;
+      if (ofHead(index)) heads.push_back(index);
+    for (const int index : heads) stages[size_t(index)] = Stage::headAndLoss;
+    for (const int index : weighted)
+      if (stages[size_t(index)]) continue;
+      else if (meets(index, true, Stage::attention) || meets(index, false, Stage::attention))
+        stages[size_t(index)] = Stage::projections;
       else rest.push_back(index);
     const std::set<int> candidates(rest.begin(), rest.end());
     for (const int index : rest)
@@ -131,7 +155,8 @@ private:
   }
 
   void findWeightGradients() {
-    std::vector<std::pair<std::set<int>, Stage>> readers;  // what contractions with a parameter read
+    std::vector<std::pair<std::set<int>, Stage>>
+        readers;  // what contractions with a parameter read
     for (size_t index = 0; index < flow.ops.size(); ++index)
       if (isContraction(int(index)) && readsParameter(int(index)))
         for (const int operand : op(int(index)).operands)
@@ -140,7 +165,9 @@ private:
       if (!isContraction(int(index)) || stages[index]) continue;
       std::set<int> read;
       for (const int operand : op(int(index)).operands) read.merge(originsOf(operand));
-      const auto shares = [&](const auto &reader) { return std::ranges::any_of(reader.first, [&](int one) { return read.contains(one); }); };
+      const auto shares = [&](const auto &reader) {
+        return std::ranges::any_of(reader.first, [&](int one) { return read.contains(one); });
+      };
       const auto reader = std::ranges::find_if(readers, shares);
       stages[index] = reader == readers.end() ? Stage::other : reader->second;
     }
@@ -149,23 +176,30 @@ private:
   /// Whether the reduced axes are there in the first result: a row goes in and a row comes out.
   bool keepsReducedAxes(int index) const {
     const FlowOp &reducing = op(index);
-    return !reducing.reduced.empty() && std::ranges::all_of(reducing.reduced, [&](int axis) { return std::ranges::count(reducing.resultAxes.at(0), axis) > 0; });
+    return !reducing.reduced.empty() && std::ranges::all_of(reducing.reduced, [&](int axis) {
+      return std::ranges::count(reducing.resultAxes.at(0), axis) > 0;
+    });
   }
 
   void findNormalizations() {
     for (size_t index = 0; index < flow.ops.size(); ++index)
-      if (op(int(index)).operatorClass == OperatorClass::normalization && (meets(int(index), true, Stage::attention) || meets(int(index), false, Stage::attention)))
+      if (op(int(index)).operatorClass == OperatorClass::normalization &&
+          (meets(int(index), true, Stage::attention) || meets(int(index), false, Stage::attention)))
         stages[index] = Stage::attention;
     for (size_t index = 0; index < flow.ops.size(); ++index)
-      if (op(int(index)).operatorClass == OperatorClass::normalization && !stages[index] && keepsReducedAxes(int(index))) stages[index] = Stage::norms;
+      if (op(int(index)).operatorClass == OperatorClass::normalization && !stages[index] &&
+          keepsReducedAxes(int(index)))
+        stages[index] = Stage::norms;
   }
 
   Stage stageOfProducer(int index) const {
     std::optional<Stage> found;
     for (const int operand : op(index).operands)
-      if (const int producer = tensor(operand).producer; producer >= 0 && stages[size_t(producer)]) {
+      if (const int producer = tensor(operand).producer;
+          producer >= 0 && stages[size_t(producer)]) {
         if (isContraction(producer)) return *stages[size_t(producer)];
-        if (!found || *found == Stage::norms || *found == Stage::other) found = stages[size_t(producer)];
+        if (!found || *found == Stage::norms || *found == Stage::other)
+          found = stages[size_t(producer)];
       }
     return found.value_or(Stage::other);
   }
@@ -173,7 +207,8 @@ private:
   void findOthers() {
     for (size_t index = 0; index < flow.ops.size(); ++index) {  // in topological order
       if (stages[index]) continue;
-      if (meets(int(index), true, Stage::attention) && meets(int(index), false, Stage::attention)) stages[index] = Stage::attention;
+      if (meets(int(index), true, Stage::attention) && meets(int(index), false, Stage::attention))
+        stages[index] = Stage::attention;
       else stages[index] = stageOfProducer(int(index));
     }
   }
@@ -200,7 +235,8 @@ std::string_view nameOf(Stage stage) {
 
 std::vector<Stage> stagesOf(const Dataflow &flow) { return Finder(flow).take(); }
 
-Stage stageOfKernel(const Dataflow &flow, const std::vector<Stage> &stages, const std::vector<int> &ops) {
+Stage stageOfKernel(const Dataflow &flow, const std::vector<Stage> &stages,
+                    const std::vector<int> &ops) {
   for (const OperatorClass wanted : {OperatorClass::contraction, OperatorClass::normalization}) {
     std::optional<Stage> found;
     for (const int op : ops) {

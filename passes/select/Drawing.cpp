@@ -1,5 +1,6 @@
-// The selection graph as Graphviz text, in the manner of Fig. 6 of "Data Movement Is All You Need": one column a step of the
-// plan, one node a layout of what the step makes, edges weighted by time; the chosen path is bold.
+// The selection graph as Graphviz text, in the manner of Fig. 6 of "Data Movement Is All You Need":
+// one column a step of the plan, one node a layout of what the step makes, edges weighted by time;
+// the chosen path is bold.
 //
 // Bounded: a column shows the chosen layout and the few best alternatives to it.
 #include "passes/select/Graph.h"
@@ -15,7 +16,8 @@ namespace {
 
 constexpr size_t maximumAlternatives = 4;
 
-/// One node of a column: the best path through the step that leaves its first output in this layout.
+/// One node of a column: the best path through the step that leaves its first output in this
+/// layout.
 struct Drawn {
   std::string label;
   double seconds = infinite;  ///< of the step alone
@@ -26,37 +28,45 @@ std::string microseconds(double seconds) { return fmt::format("{:.2f} us", secon
 
 std::string layoutLabel(const Tensor &tensor, const Layout &layout) {
   std::vector<std::string> names;
-  for (int dimension : layout.order) names.push_back(tensor.axes[static_cast<size_t>(dimension)].name);
+  for (int dimension : layout.order)
+    names.push_back(tensor.axes[static_cast<size_t>(dimension)].name);
   return fmt::format("{}\\n{}", tensor.name, fmt::join(names, " "));
 }
 
 /// Layout of the first output of a kernel edge, by number.
 int firstOutputLayout(const Selection::Graph &graph, const Edge &edge) {
   const CandidatePrices &prices = graph.prices->candidate(edge.candidate);
-  const size_t operand = graph.problem.candidates[static_cast<size_t>(edge.candidate)].inputs.size();
+  const size_t operand =
+      graph.problem.candidates[static_cast<size_t>(edge.candidate)].inputs.size();
   return prices.choices[operand][static_cast<size_t>(prices.choiceOf(edge.entry)[operand])];
 }
 
-/// The nodes of the column of one kernel step, the chosen one first. `seconds`: of the plan's step; `total`: of its path.
-std::vector<Drawn> columnOf(const Selection::Graph &graph, const Step &step, double seconds, double total) {
+/// The nodes of the column of one kernel step, the chosen one first. `seconds`: of the plan's step;
+/// `total`: of its path.
+std::vector<Drawn> columnOf(const Selection::Graph &graph, const Step &step, double seconds,
+                            double total) {
   const Candidate &candidate = graph.problem.candidates[static_cast<size_t>(step.candidate)];
   const int tensor = candidate.outputs.front();
   const Tensor &made = graph.problem.tensors[static_cast<size_t>(tensor)];
   std::map<int, Drawn> byLayout;
   for (const Edge &edge : graph.edges) {
     if (edge.candidate != step.candidate) continue;
-    const double through = graph.forward[static_cast<size_t>(edge.source)] + edge.seconds + graph.backward[static_cast<size_t>(edge.target)];
+    const double through = graph.forward[static_cast<size_t>(edge.source)] + edge.seconds +
+                           graph.backward[static_cast<size_t>(edge.target)];
     Drawn &drawn = byLayout[firstOutputLayout(graph, edge)];
-    if (through - total < drawn.loss) drawn = {.label = "", .seconds = edge.seconds, .loss = through - total};
+    if (through - total < drawn.loss)
+      drawn = {.label = "", .seconds = edge.seconds, .loss = through - total};
   }
   const Layout own = normalized(withoutPlace(step.configuration.outputs.front()), made.extents());
-  std::vector<Drawn> alternatives, column = {{.label = layoutLabel(made, own), .seconds = seconds, .loss = 0}};
+  std::vector<Drawn> alternatives,
+      column = {{.label = layoutLabel(made, own), .seconds = seconds, .loss = 0}};
   for (auto &[number, drawn] : byLayout) {
     const Layout &layout = graph.prices->layouts(tensor)[static_cast<size_t>(number)];
     drawn.label = layoutLabel(made, layout);
     if (layout != own && drawn.loss < infinite) alternatives.push_back(drawn);
   }
-  std::stable_sort(alternatives.begin(), alternatives.end(), [](const Drawn &a, const Drawn &b) { return a.loss < b.loss; });
+  std::stable_sort(alternatives.begin(), alternatives.end(),
+                   [](const Drawn &a, const Drawn &b) { return a.loss < b.loss; });
   if (alternatives.size() > maximumAlternatives) alternatives.resize(maximumAlternatives);
   column.insert(column.end(), alternatives.begin(), alternatives.end());
   return column;
@@ -73,10 +83,14 @@ std::string Selection::dot() const {
 }
 
 std::string Selection::dot(const DrawnPlan &plan) const {
-  std::string text = "digraph selection {\n  rankdir=LR;\n  node [shape=box, fontname=\"Helvetica\"];\n"
-                     "  edge [fontname=\"Helvetica\", fontsize=10];\n";
-  text += fmt::format("  label=\"{}: {}{}, lower bound {}, {} states, {} edges\";\n", dotLabel(graph->problem.name), microseconds(plan.seconds),
-                      plan.title.empty() ? "" : ", " + dotLabel(plan.title), microseconds(graph->lowerBound), graph->statistics.states, graph->statistics.edges);
+  std::string text =
+      "digraph selection {\n  rankdir=LR;\n  node [shape=box, fontname=\"Helvetica\"];\n"
+      "  edge [fontname=\"Helvetica\", fontsize=10];\n";
+  text += fmt::format("  label=\"{}: {}{}, best weft could choose {}, {} states, {} edges\";\n",
+                      dotLabel(graph->problem.name), microseconds(plan.seconds),
+                      plan.title.empty() ? "" : ", " + dotLabel(plan.title),
+                      microseconds(graph->lowerBound), graph->statistics.states,
+                      graph->statistics.edges);
   text += "  s0_0 [label=\"arguments\", style=bold];\n";
   size_t column = 0, rowsBefore = 1;
   for (size_t index = 0; index < plan.path->steps.size(); ++index) {
@@ -91,19 +105,25 @@ std::string Selection::dot(const DrawnPlan &plan) const {
       if (planned.chunks > 1) name += fmt::format(", {} chunks", planned.chunks);
     } else {
       const Tensor &tensor = graph->problem.tensors[static_cast<size_t>(step.tensor)];
-      drawn = {{.label = layoutLabel(tensor, step.configuration.outputs.front()), .seconds = planned.seconds, .loss = 0}};
+      drawn = {{.label = layoutLabel(tensor, step.configuration.outputs.front()),
+                .seconds = planned.seconds,
+                .loss = 0}};
       if (graph->prices->isFreeToPack(step.tensor)) name = "packed at load";
     }
-    text += fmt::format("  subgraph cluster_{} {{\n    label=\"{}\";\n    color=gray;\n", column, dotLabel(name));
+    text += fmt::format("  subgraph cluster_{} {{\n    label=\"{}\";\n    color=gray;\n", column,
+                        dotLabel(name));
     for (size_t row = 0; row < drawn.size(); ++row)
       text += fmt::format("    {} [label=\"{}{}\"{}];\n", columnName(column, row), drawn[row].label,
-                          row == 0 ? "" : fmt::format("\\n{:+.2f} us", drawn[row].loss * 1e6), row == 0 ? ", style=bold" : "");
+                          row == 0 ? "" : fmt::format("\\n{:+.2f} us", drawn[row].loss * 1e6),
+                          row == 0 ? ", style=bold" : "");
     text += "  }\n";
     for (size_t row = 0; row < drawn.size(); ++row)
-      text += fmt::format("  {} -> {} [label=\"{}\"{}];\n", columnName(column - 1, 0), columnName(column, row), microseconds(drawn[row].seconds),
+      text += fmt::format("  {} -> {} [label=\"{}\"{}];\n", columnName(column - 1, 0),
+                          columnName(column, row), microseconds(drawn[row].seconds),
                           row == 0 ? ", style=bold" : ", style=dashed");
     for (size_t row = 1; row < rowsBefore; ++row)
-      text += fmt::format("  {} -> {} [style=dashed];\n", columnName(column - 1, row), columnName(column, 0));
+      text += fmt::format("  {} -> {} [style=dashed];\n", columnName(column - 1, row),
+                          columnName(column, 0));
     rowsBefore = drawn.size();
   }
   return text + "}\n";

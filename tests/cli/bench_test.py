@@ -13,7 +13,9 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / 'bench'))
 
-from weftbench import artifact_graph, attention_plans, layers, operator_table, report, results, statistics  # noqa: E402
+# noqa: E402
+from weftbench import (artifact_graph, attention_plans, layers, operator_table, report, results,
+                       statistics)
 from weft_command import CommandTest, WEFT  # noqa: E402
 
 
@@ -44,7 +46,10 @@ class StatisticsTest(unittest.TestCase):
 
 def example():
     result = report.Result(report.Workload('layer', bytes_moved=4e6, flop=1e9, note='forward'))
-    result.samples = {'weft': [1e-3, 1.1e-3, 1.2e-3], 'eager': [2e-3, 2.2e-3, 2.4e-3], 'jax': [3e-3] * 3, 'copy by hand': [1e-4] * 3}
+    result.samples = {
+        'weft': [1e-3, 1.1e-3, 1.2e-3], 'eager': [2e-3, 2.2e-3, 2.4e-3], 'jax': [3e-3] * 3,
+        'copy by hand': [1e-4] * 3
+    }
     result.failures = {'torch.compile': 'RuntimeError: no'}
     result.errors = {'weft': 4e-4}
     return result
@@ -52,8 +57,11 @@ def example():
 
 def operators_of(rows):
     """As explain --movement gives them, every row in the paper's kernel, contractions alone."""
-    return [{'results': row['result'].split(), 'flop': 1e9 * float(row['gflop']), 'elementsRead': 4e6, 'elementsWritten': 4e6,
-             'kernels': [f'{row["kernel"]}{"12"[index > 25]}' if row['kernel'] else f'product{index}']} for index, row in enumerate(rows)]
+    return [{
+        'results': row['result'].split(), 'flop': 1e9 * float(row['gflop']), 'elementsRead': 4e6,
+        'elementsWritten': 4e6,
+        'kernels': [f'{row["kernel"]}{"12"[index > 25]}' if row['kernel'] else f'product{index}']
+    } for index, row in enumerate(rows)]
 
 
 class OperatorTableTest(unittest.TestCase):
@@ -63,7 +71,8 @@ class OperatorTableTest(unittest.TestCase):
     def test_the_table_agrees_with_itself(self):
         """Sums of the paper's columns are those that it prints under the table."""
         self.assertEqual(len(self.rows), 46)
-        for name, gflop, torch_us in (('contraction', 335.007, 4951), ('normalization', 0.575, 2063), ('elementwise', 0.105, 1096)):
+        for name, gflop, torch_us in (('contraction', 335.007, 4951),
+                                      ('normalization', 0.575, 2063), ('elementwise', 0.105, 1096)):
             rows = [row for row in self.rows if row['class'] == name]
             self.assertAlmostEqual(sum(float(row['gflop']) for row in rows), gflop, delta=0.0065)
             self.assertAlmostEqual(sum(float(row['torch_us']) for row in rows), torch_us, delta=10)
@@ -76,8 +85,12 @@ class OperatorTableTest(unittest.TestCase):
 
     def times(self, ours=1e-6):
         operators = operators_of(self.rows)
-        return operators, operator_table.Times(torch={index: [2e-6] * 3 for index in range(46)},
-                                               ours={name: [ours] * 3 for one in operators for name in one['kernels']})
+        return operators, operator_table.Times(
+            torch={index: [2e-6] * 3
+                   for index in range(46)},
+            ours={name: [ours] * 3
+                  for one in operators
+                  for name in one['kernels']})
 
     def test_a_fused_kernel_is_compared_with_all_that_it_fuses(self):
         operators, times = self.times()
@@ -86,7 +99,8 @@ class OperatorTableTest(unittest.TestCase):
         fused = next(group for group in groups if group.rows[0] == 6)
         self.assertEqual((fused.rows, fused.kernels), ([6, 7, 8, 9], ['DRLN1']))
         self.assertEqual(operator_table.torch_samples(fused, times), [8e-6] * 3)
-        text = operator_table.print_table(self.rows, operators, times, dict.fromkeys(times.ours, 2e6), self.peaks)
+        text = operator_table.print_table(self.rows, operators, times,
+                                          dict.fromkeys(times.ours, 2e6), self.peaks)
         line = next(line for line in text.splitlines() if line.startswith('Output bias '))
         self.assertEqual(line.split()[8:14], ['1.0', '41.0', '50', 'memory', '8.00x', '1.68'])
 
@@ -102,13 +116,16 @@ class OperatorTableTest(unittest.TestCase):
     def test_missing_figures_are_no_figures(self):
         operators, times = self.times()
         del times.ours['DRLN1']
-        text = operator_table.print_table(self.rows, operators, times, dict.fromkeys(times.ours, 1), self.peaks)
+        text = operator_table.print_table(self.rows, operators, times, dict.fromkeys(times.ours, 1),
+                                          self.peaks)
         line = next(line for line in text.splitlines() if line.startswith('Output bias '))
         self.assertEqual(line.split()[-7:], ['-', '-', '-', '-', '-', '1.68', 'DRLN1'])
         theirs, mine, count = operator_table.totals(self.rows, operators, times)
         self.assertEqual(count, 42)
         self.assertIsNone(operator_table.totals(self.rows, operators, operator_table.Times()))
-        self.assertEqual(operator_table.torch_samples(operator_table.Group([0], []), operator_table.Times()), None)
+        self.assertEqual(
+            operator_table.torch_samples(operator_table.Group([0], []), operator_table.Times()),
+            None)
 
 
 class ReportTest(unittest.TestCase):
@@ -125,13 +142,16 @@ class ReportTest(unittest.TestCase):
 
     def test_copies_are_no_rivals_and_the_best_rival_is_named(self):
         line = report.summary_table([example()], self.ceilings).splitlines()[1]
-        self.assertEqual(re.split(r' {2,}', line), ['layer', '1.100', '2.200', '2.000x', '0.0014', 'eager'])
+        self.assertEqual(re.split(r' {2,}', line),
+                         ['layer', '1.100', '2.200', '2.000x', '0.0014', 'eager'])
 
     def test_without_ours_there_is_no_ratio(self):
         result = example()
         del result.samples['weft']
         self.assertNotIn('2.000x', report.workload_table(result, self.ceilings))
-        self.assertEqual(re.split(r' {2,}', report.summary_table([result], self.ceilings).splitlines()[1])[1], '-')
+        self.assertEqual(
+            re.split(r' {2,}',
+                     report.summary_table([result], self.ceilings).splitlines()[1])[1], '-')
 
     def test_json_line(self):
         value = json.loads(report.json_line(example(), self.ceilings))
@@ -142,12 +162,17 @@ class ReportTest(unittest.TestCase):
 
 class ResultsTest(unittest.TestCase):
     def test_tables(self):
-        memory = report.Result(report.Workload('memory: layer'), extra={'weft': '10 MB', 'eager': '12 MB'})
-        lines = [json.dumps({'machine': 'a GPU'}), report.json_line(example(), ReportTest.ceilings, 'encoder'),
-                 report.json_line(memory, ReportTest.ceilings, 'memory')]
+        memory = report.Result(report.Workload('memory: layer'),
+                               extra={'weft': '10 MB', 'eager': '12 MB'})
+        lines = [
+            json.dumps({'machine': 'a GPU'}),
+            report.json_line(example(), ReportTest.ceilings, 'encoder'),
+            report.json_line(memory, ReportTest.ceilings, 'memory')
+        ]
         text = results.document('\n'.join(lines))
         self.assertTrue(text.startswith('a GPU\n\n## encoder\n'))
-        self.assertIn('| ms | weft | eager | jax | best copy | best rival / weft | weft / floor |', text)
+        self.assertIn('| ms | weft | eager | jax | best copy | best rival / weft | weft / floor |',
+                      text)
         self.assertIn('| layer | 1.100 | 2.200 | 3.000 | 0.1000 | 2.00 | 770.00 |', text)
         self.assertIn('- layer: torch.compile: RuntimeError: no', text)
         self.assertIn('## memory\n|  | weft | eager |\n', text)
@@ -159,38 +184,51 @@ class ResultsTest(unittest.TestCase):
 
 def small(layer, **changes):
     """The layer with few elements; no two of its extents are equal."""
-    return dataclasses.replace(layer, hidden=24, heads=3, **({'feed_forward': 40} if layer.feed_forward else {}), **changes)
+    return dataclasses.replace(layer, hidden=24, heads=3,
+                               **({'feed_forward': 40} if layer.feed_forward else {}), **changes)
 
 
 def small_arguments(layer):
     """Of weft, for the small layer on two sequences of 20."""
     extents = dict(b=2, j=20, h=3, i=24, **({'u': 40} if layer.feed_forward else {}))
-    return [layer.preset, *(flag for name, extent in extents.items() for flag in ('--dim', f'{name}={extent}'))]
+    return [
+        layer.preset,
+        *(flag for name, extent in extents.items() for flag in ('--dim', f'{name}={extent}'))
+    ]
 
 
 class LayersTest(CommandTest):
     """Sizes that the floors and the rivals go by are those of weft's own graphs."""
-
     def test_flop_and_weights(self):
         for layer in {layer for layer, _, _ in layers.FORWARD + layers.TRAINING}:
             for batch, length in layers.SHAPES:
                 arguments = layer.compile_arguments(batch, length)
-                operators = self.weft('explain', *arguments, '--movement', '--json').json()['operators']
-                self.assertEqual(layer.flop(batch, length), sum(one['flop'] for one in operators if one['class'] == 'contraction'))
+                operators = self.weft('explain', *arguments, '--movement',
+                                      '--json').json()['operators']
+                self.assertEqual(
+                    layer.flop(batch, length),
+                    sum(one['flop'] for one in operators if one['class'] == 'contraction'))
                 text = self.weft('import', *arguments).out
                 types = re.findall(r'^(!\w+) = tensor<(\w+),', text, re.MULTILINE)
-                extents = {name: [int(extent) for extent in shape.split('x')[:-1]] for name, shape in types}
+                extents = {
+                    name: [int(extent) for extent in shape.split('x')[:-1]]
+                    for name, shape in types
+                }
                 parameters = re.findall(r'%\w+: (!\w+) \{weft\.parameter\}', text)
-                self.assertEqual(layer.weight_elements(), sum(math.prod(extents[name]) for name in parameters))
+                self.assertEqual(layer.weight_elements(),
+                                 sum(math.prod(extents[name]) for name in parameters))
 
     def test_training_is_three_times_the_products(self):
         for layer, batch, length in layers.TRAINING:
-            operators = self.weft('explain', *layer.compile_arguments(batch, length), '--train', '--movement', '--json').json()['operators']
-            self.assertEqual(layer.training_workload(batch, length).flop,
-                             sum(one['flop'] for one in operators if one['class'] == 'contraction'))
+            operators = self.weft('explain', *layer.compile_arguments(batch, length), '--train',
+                                  '--movement', '--json').json()['operators']
+            self.assertEqual(
+                layer.training_workload(batch, length).flop,
+                sum(one['flop'] for one in operators if one['class'] == 'contraction'))
 
     def test_attention_stands_beside_the_encoder(self):
-        for workloads, name in ((layers.FORWARD, layers.Layer.name), (layers.TRAINING, layers.Layer.training_name)):
+        for workloads, name in ((layers.FORWARD, layers.Layer.name), (layers.TRAINING,
+                                                                      layers.Layer.training_name)):
             names = [name(*workload) for workload in workloads]
             self.assertEqual(len(names), len(set(names)))
             for batch, length in ((8, 512), (96, 128)):
@@ -199,34 +237,43 @@ class LayersTest(CommandTest):
 
 
 class ArtifactGraphTest(CommandTest):
-    """Every result of a training artifact is known for what it is, whatever stacking has named it."""
-
+    """Every result of a training artifact is known for what it is, whatever stacking has named
+    it."""
     def gradients(self, *arguments):
         self.weft('compile', *arguments, '-o', 'plan', env={'WEFT_NVRTC': 'none'})
-        by_result = artifact_graph.gradients_by_result((self.folder / 'plan/graph.mlir').read_text())
+        by_result = artifact_graph.gradients_by_result(
+            (self.folder / 'plan/graph.mlir').read_text())
         plan = json.loads((self.folder / 'plan/plan.json').read_text())
-        return {tensor['logical']: artifact_graph.gradient_of(by_result, tensor['logical'])
-                for tensor in plan['tensors'] if tensor['role'] == 'result'}
+        return {
+            tensor['logical']: artifact_graph.gradient_of(by_result, tensor['logical'])
+            for tensor in plan['tensors'] if tensor['role'] == 'result'
+        }
 
     def test_every_stacking(self):
         for stacking in ('separate', 'two', 'three'):
-            found = self.gradients(*small_arguments(layers.PAPER_ATTENTION), '--train', '--stacking', stacking)
-            self.assertEqual(sorted(found.values()), sorted(['', 'x', 'wq', 'bq', 'wk', 'bk', 'wv', 'bv', 'wo', 'bo']))
+            found = self.gradients(*small_arguments(layers.PAPER_ATTENTION), '--train',
+                                   '--stacking', stacking)
+            self.assertEqual(sorted(found.values()),
+                             sorted(['', 'x', 'wq', 'bq', 'wk', 'bk', 'wv', 'bv', 'wo', 'bo']))
             self.assertEqual(found['attention'], '')
             self.assertEqual(found['d_wo'], 'wo')
 
     def test_forward_has_none(self):
-        self.assertEqual(self.gradients(*small_arguments(layers.PAPER_ATTENTION)), {'attention': ''})
+        self.assertEqual(self.gradients(*small_arguments(layers.PAPER_ATTENTION)),
+                         {'attention': ''})
 
     def test_names_and_errors(self):
         head = '  weft.graph @g(%x: !a, %d_y: !a {weft.gradient_of = "y"}) -> '
-        text = head + '(!a, !a {weft.gradient_of = "x"}) attributes {weft.saved = ["q"]} {\n    weft.return %y, %sum_7 : !a, !a\n  }\n'
+        text = head + '(!a, !a {weft.gradient_of = "x"}) attributes {weft.saved = ["q"]} {\n'
+        text += '    weft.return %y, %sum_7 : !a, !a\n  }\n'
         by_result = artifact_graph.gradients_by_result(text)
         self.assertEqual(by_result, {'y': '', 'sum_7': 'x'})
         self.assertEqual(artifact_graph.gradient_of(by_result, 'sum'), 'x')
-        with self.assertRaisesRegex(artifact_graph.UnknownResult, "no result 'd_x' .results: y, sum_7."):
+        with self.assertRaisesRegex(artifact_graph.UnknownResult,
+                                    "no result 'd_x' .results: y, sum_7."):
             artifact_graph.gradient_of(by_result, 'd_x')
-        with self.assertRaisesRegex(artifact_graph.UnknownResult, 'returns 1 values and declares 2'):
+        with self.assertRaisesRegex(artifact_graph.UnknownResult,
+                                    'returns 1 values and declares 2'):
             artifact_graph.gradients_by_result(text.replace('%y, %sum_7', '%y'))
         with self.assertRaises(artifact_graph.UnknownResult):
             artifact_graph.gradients_by_result('module {\n}\n')
@@ -234,13 +281,15 @@ class ArtifactGraphTest(CommandTest):
 
 @unittest.skipUnless(importlib.util.find_spec('torch'), 'needs PyTorch, on the CPU')
 class ReferenceTest(CommandTest):
-    """reference.py is weft's interpreter, masks included, and the rivals compute the same layers."""
-
+    """reference.py is weft's interpreter, masks included, and the rivals compute the same
+    layers."""
     def write_tensors(self, name, tensors):
         header, blobs, at = {}, [], 0
         for key, value in tensors.items():
             blob = struct.pack(f'<{value.numel()}f', *value.detach().float().flatten().tolist())
-            header[key] = {'dtype': 'F32', 'shape': list(value.shape), 'data_offsets': [at, at + len(blob)]}
+            header[key] = {
+                'dtype': 'F32', 'shape': list(value.shape), 'data_offsets': [at, at + len(blob)]
+            }
             blobs.append(blob)
             at += len(blob)
         text = json.dumps(header).encode()
@@ -253,18 +302,23 @@ class ReferenceTest(CommandTest):
         from weftbench import reference, rivals, training
         for layer in (layers.PAPER, layers.PAPER_ATTENTION):
             layer = small(layer)
-            graph = self.write('graph.mlir', self.weft('import', *small_arguments(layer), '--train', '--dtype', 'f32').out)
+            graph = self.write(
+                'graph.mlir',
+                self.weft('import', *small_arguments(layer), '--train', '--dtype', 'f32').out)
             torch.manual_seed(0)
             tensors = rivals.module_of(layer).tensors()
             x, dy = torch.randn(2, 20, 24), torch.randn(2, 20, 24)
-            expected = training.expected_results(layer, tensors, x, dy, reference.Dropout(layer.dropout, seed=5, step=3))
+            expected = training.expected_results(layer, tensors, x, dy,
+                                                 reference.Dropout(layer.dropout, seed=5, step=3))
             names = artifact_graph.gradients_by_result(graph.read_text())
             upstream = re.search(r'%(\w+): !\w+ \{weft\.gradient_of', graph.read_text())[1]
-            done = subprocess.run([pathlib.Path(WEFT).parent / 'weft-interpret', graph,
-                                   '--inputs', self.write_tensors('inputs', {**tensors, 'x': x, upstream: dy}),
-                                   '--expect', self.write_tensors('expected', {name: expected[of] for name, of in names.items()}),
-                                   '--dropout-seed', '5', '--dropout-step', '3', '--absolute', '1e-6', '--relative', '2e-6'],
-                                  capture_output=True, text=True, check=False)
+            done = subprocess.run([
+                pathlib.Path(WEFT).parent / 'weft-interpret', graph, '--inputs',
+                self.write_tensors('inputs', {**tensors, 'x': x, upstream: dy}), '--expect',
+                self.write_tensors('expected', {name: expected[of]
+                                                for name, of in names.items()}), '--dropout-seed',
+                '5', '--dropout-step', '3', '--absolute', '1e-6', '--relative', '2e-6'
+            ], capture_output=True, text=True, check=False)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
             self.assertEqual(len(re.findall(': equal:', done.stdout)), len(expected), done.stdout)
 
@@ -275,17 +329,19 @@ class ReferenceTest(CommandTest):
             layer = small(layer, dropout=0.0)
             torch.manual_seed(0)
             module, x = rivals.module_of(layer), torch.randn(2, 20, 24)
-            expected = reference.result_of(layer, {**module.tensors(), 'x': x}, reference.Dropout(0))
+            expected = reference.result_of(layer, {**module.tensors(), 'x': x},
+                                           reference.Dropout(0))
             for sdpa in (False, True):
-                self.assertLess(reference.relative_error(rivals.twin(module, sdpa)(x).detach(), expected), 1e-6)
+                self.assertLess(
+                    reference.relative_error(rivals.twin(module, sdpa)(x).detach(), expected), 1e-6)
             if importlib.util.find_spec('jax'):
                 call, wait = rivals.jax_layer(layer, module.tensors(), x)
-                self.assertLess(reference.relative_error(torch.tensor(wait(call()).tolist()), expected), 5e-3)
+                self.assertLess(
+                    reference.relative_error(torch.tensor(wait(call()).tolist()), expected), 5e-3)
 
 
 class WorkloadFilesTest(CommandTest):
     """Every graph of bench/workloads compiles; extents are small here."""
-
     def test_each_compiles(self):
         files = sorted((ROOT / 'bench/workloads').glob('*.mlir.in'))
         self.assertGreaterEqual(len(files), 3)
@@ -297,7 +353,6 @@ class WorkloadFilesTest(CommandTest):
 
 class AttentionPlansTest(CommandTest):
     """Group seed004: every plan that it edits is one that weft emits. Cubins are not built here."""
-
     def emitted(self, edit, *arguments):
         quiet = {'WEFT_NVRTC': 'none'}
         self.weft('compile', *arguments, '-o', 'plan', env=quiet)
@@ -313,7 +368,8 @@ class AttentionPlansTest(CommandTest):
         for length in (attention_plans.LENGTHS[0], attention_plans.LENGTHS[-1]):
             for batch in (1, 4):
                 for combine in attention_plans.COMBINES:
-                    kernels = self.emitted(attention_plans.with_combine(combine), *attention_plans.arguments(length, batch))
+                    kernels = self.emitted(attention_plans.with_combine(combine),
+                                           *attention_plans.arguments(length, batch))
                     self.assertEqual(len(kernels), 3)
                     softmax = next(kernel for kernel in kernels if 'combine' in kernel['knobs'])
                     self.assertEqual(softmax['knobs']['combine'], combine)
@@ -328,19 +384,22 @@ class AttentionPlansTest(CommandTest):
 
     def test_tiles(self):
         for tile in attention_plans.TILES:
-            kernels = self.emitted(attention_plans.with_tile(tile), *attention_plans.arguments(256, 1), '--no-library')
+            kernels = self.emitted(attention_plans.with_tile(tile),
+                                   *attention_plans.arguments(256, 1), '--no-library')
             products = [kernel for kernel in kernels if 'tileM' in kernel['knobs']]
             self.assertEqual([kernel['knobs']['tileM'] for kernel in products], [tile[0]] * 2)
 
     def test_selected_softmax(self):
         for combine in ('linear', 'tree'):
-            kernels = self.emitted(lambda plan: None, *attention_plans.arguments(1024, 1), '--softmax', combine)
+            kernels = self.emitted(lambda plan: None, *attention_plans.arguments(1024, 1),
+                                   '--softmax', combine)
             self.assertIn(combine, [kernel['knobs'].get('combine') for kernel in kernels])
 
 
 class RunTest(unittest.TestCase):
     def run_bench(self, *arguments):
-        return subprocess.run([sys.executable, ROOT / 'bench/run', *arguments], capture_output=True, text=True, check=False)
+        return subprocess.run([sys.executable, ROOT / 'bench/run', *arguments], capture_output=True,
+                              text=True, check=False)
 
     def test_usage(self):
         done = self.run_bench('encoders')

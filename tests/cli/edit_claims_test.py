@@ -53,6 +53,35 @@ class Launches(Edited):
         self.source.write_text(text)
         self.weft('emit', 'out', '--check', env=self.QUIET)
 
+    def test_launch_constants_are_not_switched_off_from_elsewhere(self):
+        """By a header of the artifact, or in a string."""
+        text = self.source.read_text()
+        included = re.search(r'#include "(weft/.*)"', text).group(1)
+        header = self.folder / 'out/kernels' / included
+        weft_header, macro = header.read_text(), '#define static_assert(...)\n'
+        check = re.search(r'static_assert\(.*== \d+, "plan.json: \d+ blocks"\);', text).group(0)
+        edits = {
+            'own header': ('#include "mine.cuh"\n' + text, 'mine.cuh', macro,
+                           'static_assert without #define in kernels/mine.cuh'),
+            'header of weft': (text, included, weft_header + macro,
+                               f'static_assert without #define in kernels/{included}'),
+            'header of a header': ('#include "mine.cuh"\n' + text, 'mine.cuh',
+                                   '#include "yours.cuh"\n',
+                                   'static_assert without #define in kernels/yours.cuh'),
+            'raw string': (text.replace(check, f'constexpr auto *no = R"x({check})x";'), 'mine.cuh',
+                           '', check)
+        }
+        (self.folder / 'out/kernels/yours.cuh').write_text(macro)
+        for what, (edited, name, content, lacking) in edits.items():
+            with self.subTest(what):
+                self.source.write_text(edited)
+                (self.folder / 'out/kernels' / name).write_text(content)
+                before = self.files('out')
+                self.fails(2, 'emit', 'out', says=[self.kernel['source'], 'lacks', lacking],
+                           env=self.QUIET)
+                self.assertEqual(self.files('out'), before)
+                header.write_text(weft_header)
+
     def test_blocks_at_least_on_a_processor_may_be_tuned(self):
         text = self.source.read_text()
         tuned = re.sub(r'__launch_bounds__\((.*)\)\n', r'__launch_bounds__(\1, 3)\n', text)
@@ -212,6 +241,30 @@ class Derived(Edited):
         self.assertEqual(
             [name for name, kernel in kernels.items() if kernel['timeSource'] == 'edited'],
             [self.kernel['name']])
+
+    def test_tables_of_measured_times_leave_an_edited_kernel_out(self):
+        self.weft('compile', 'bert-large', '--stop-after', 'emit', '-o', 'large')
+        plan = json.loads((self.folder / 'large/plan.json').read_text())
+        kernel = next(kernel for kernel in plan['kernels']
+                      if kernel['measured'] and kernel['name'].startswith('layer_norm'))
+        before = self.weft('explain', 'large', '--all').out
+        self.assertRegex(before, r'\n\* +\d+ .* measured\n')
+        source = self.folder / 'large' / kernel['source']
+        source.write_text(source.read_text() + '// mine\n')
+        said = self.weft('explain', 'large', '--all').out
+        self.assertRegex(said, r'\n\* +\d+ .* before it was edited\n')
+        self.assertNotRegex(said, r'\n\* +\d+ .* measured\n')
+        text = self.weft('explain', 'large', '--distributions').prose()
+        self.assertIn(
+            f"edited by hand, so the measured times are not of what runs: {kernel['name']}", text)
+        self.assertNotRegex(text, f"modelled[^:]*: .*{kernel['name']}")
+        row = next(row for row in self.weft('explain', 'large', '--distributions',
+                                            '--json').json()['kernels']
+                   if row['kernel'] == kernel['name'])
+        self.assertIsNone(row['chosen']['seconds'])
+        (self.folder / 'large/manifest.json').unlink()
+        said = self.weft('explain', 'large', '--all').out
+        self.assertRegex(said, r'\n\* +\d+ .* unknown\n')
 
     def test_a_plan_that_left_an_edited_graph_blames_the_graph(self):
         path = self.folder / 'out/graph.mlir'

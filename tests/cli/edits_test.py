@@ -93,19 +93,102 @@ class Claims(Edited):
         path.write_text(path.read_text().replace('"lowerBound": ', '"lowerBound": 1', 1))
         self.fails(2, 'emit', 'out', says=['report.json was edited by hand'], env=self.QUIET)
 
-    def test_an_artifact_without_a_manifest_is_said_to_be_old(self):
+
+class Untold(Edited):
+    """Without manifest.json nobody can tell what weft wrote, and nothing is believed."""
+    def setUp(self):
+        super().setUp()
+        self.weft('compile', *TINY, '-o', 'good', env=self.QUIET)
         (self.folder / 'out/manifest.json').unlink()
-        self.assertIn('no manifest.json: an older weft wrote this artifact',
-                      self.weft('explain', 'out').out)
+
+    def edit_text(self):
+        text = self.source.read_text()
+        edited = text.replace('1.0f', '2.0f').replace('0.0f', '1.0f')
+        edited = re.sub(r'(constexpr float \w+ = )', r'\g<1>3 * ', edited)
+        self.assertNotEqual(edited, text)
+        self.source.write_text(edited)
+
+    def forge(self):
+        kernel = next(kernel for kernel in self.plan['kernels']
+                      if kernel['name'] == self.kernel['name'])
+        kernel.update(seconds=4.1e-7, measured=True)
+        self.save()
+
+    def test_nothing_of_it_counts_as_measured_or_verified(self):
+        self.plan['kernels'] = [{**kernel, 'measured': True} for kernel in self.plan['kernels']]
+        self.save()
+        self.cache.mkdir(exist_ok=True)
+        rows = ''.join(f'{record_hash(kernel)} agrees 2 8192 kernel NVIDIA H200\n'
+                       for kernel in self.plan['kernels'] if kernel['textHash'])
+        (self.cache / 'verified.txt').write_text('# weft verified 2\n' + rows)
+        said = self.weft('explain', 'out')
+        self.assertIn('no manifest.json: edits cannot be told', said.prose())
+        self.assertNotIn('older weft', said.prose())
+        explained = self.weft('explain', 'out', '--json').json()
+        self.assertEqual(len(explained['edits']), 1)
+        launched = [row for row in self.some(explained['kernels']) if not row['view']]
+        for row in self.some(launched):
+            self.assertEqual((row['timeSource'], row['measured'], row['verification']),
+                             ('unknown', False, {'state': 'unknown'}))
+        for view in ([], ['--all'], ['--wide'], ['--movement']):
+            with self.subTest(view):
+                text = self.weft('explain', 'out', *view).out
+                self.assertNotRegex(text, r'\d us +measured|[1-9]\d* of \d+ (kernels )?measured')
+                self.assertNotRegex(text, r'verified on a GPU: [1-9]')
+        self.assertRegex(self.weft('explain', 'out', '--wide').out, ' us +unknown ')
+        one = self.weft('explain', 'out', '--kernel', self.kernel['name']).out
+        self.assertRegex(one, 'time .* unknown')
+        self.assertRegex(one, 'verified +not known: no manifest.json')
+        self.assertIn(' unknown', self.weft('run', 'out', '--check').out)
+        self.assertIn('not checked: whether kernels', self.weft('run', 'out', '--check').prose())
+
+    def test_an_unedited_one_can_be_emitted(self):
         self.assertIn('no manifest.json', self.weft('emit', 'out', '--check', code=1).out)
         before = self.files('out')
         for command in (['emit', 'out'], ['compile', *TINY, '-o', 'out']):
-            self.fails(2, *command, says=['without manifest.json', '--overwrite'], env=self.QUIET)
+            self.fails(2, *command, says=['no manifest.json', '--overwrite'], env=self.QUIET)
         self.assertEqual(self.files('out'), before)
-        self.weft('emit', 'out', '-o', 'new', env=self.QUIET)
+        result = self.weft('emit', 'out', '-o', 'new', env=self.QUIET)
+        self.assertIn('no manifest.json: graph.mlir', result.err)
         self.weft('emit', 'new', '--check')
+        self.assertEqual(self.files('new'), self.files('good'))
         self.weft('emit', 'out', '--overwrite', env=self.QUIET)
         self.weft('emit', 'out', '--check')
+
+    def test_edits_and_forged_prices_are_neither_lost_nor_taken_in_silence(self):
+        good = self.files('out')
+        header = next((self.folder / 'out/kernels/weft').iterdir())
+        edits = {
+            self.kernel['source']: self.edit_text,
+            'member "seconds" is': self.forge,
+            f'kernels/weft/{header.name}': lambda: header.write_text('// mine\n')
+        }
+        for says, edit in edits.items():
+            with self.subTest(says):
+                edit()
+                before = self.files('out')
+                for flags in (['-o', 'new'], ['--overwrite']):
+                    self.fails(2, 'emit', 'out', *flags,
+                               says=['edits cannot be told', says, '--discard-edits'],
+                               env=self.QUIET)
+                self.assertEqual(self.files('out'), before)
+                self.assertFalse((self.folder / 'new').exists())
+                self.assertIn(says, self.weft('emit', 'out', '--check', code=1).prose())
+                result = self.weft('emit', 'out', '-o', 'anew', '--discard-edits', '--overwrite',
+                                   env=self.QUIET)
+                self.assertIn('derived anew', result.err)
+                self.assertEqual(self.files('anew'), self.files('good'))
+                for name, content in good.items():
+                    (self.folder / 'out' / name).write_bytes(content)
+
+    def test_diff_calls_no_code_a_comment(self):
+        self.edit_text()
+        for folders in (('good', 'out'), ('out', 'good')):
+            said = self.weft('diff', *folders, code=1).prose()
+            self.assertIn('no manifest.json', said)
+            self.assertIn(self.kernel['name'], said)
+            self.assertNotIn('comments in', said)
+            self.assertRegex(said, 'text 1')
 
 
 class DerivedMembers(Edited):
@@ -319,6 +402,12 @@ class Building(CommandTest):
                     f'{name} = {value}', f'{name} = {2 * value}'))
             changed += 1
         self.assertGreater(changed, 2)
+
+    def test_an_unedited_artifact_without_a_manifest_is_built_again(self):
+        before = self.files('out')
+        (self.folder / 'out/manifest.json').unlink()
+        self.weft('emit', 'out', '-o', 'new')
+        self.assertEqual(self.files('new'), before)
 
     def test_messages_name_file_and_line_of_the_artifact(self):
         kernel = next(kernel for kernel in self.plan['kernels'] if kernel['family'] == 'loop')

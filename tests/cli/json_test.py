@@ -12,8 +12,10 @@ from weft_command import CommandTest, CORE, LAYER, ROOT, TINY, WEFT
 DRIVER = pathlib.Path(WEFT).resolve().parents[1] / 'tests/fakecuda/libcuda.so.1'
 NO_NVRTC = {'WEFT_NVRTC': 'none'}
 ALONE = [*CORE, '--no-library', '--profile', 'none', '--attention', 'unfused']
-UNITS = {'us': 1e-6, 'ms': 1e-3, 's': 1, 'B': 1, 'kB': 1e3, 'MB': 1e6, 'GB': 1e9, 'TB': 1e12}
-QUANTITY = re.compile(r'(?<![\w.])(\d+(?:\.\d+)?) (us|ms|s|B|kB|MB|GB|TB)(?![\w/])')
+UNITS = {
+    'ns': 1e-9, 'us': 1e-6, 'ms': 1e-3, 's': 1, 'B': 1, 'kB': 1e3, 'MB': 1e6, 'GB': 1e9, 'TB': 1e12
+}
+QUANTITY = re.compile(r'(?<![\w.])(\d+(?:\.\d+)?) (ns|us|ms|s|B|kB|MB|GB|TB)(?![\w/])')
 
 
 def numbers(value):
@@ -95,6 +97,11 @@ class SchemaTest(JsonTest):
         self.said('explain', *TINY, '--movement', schema='explain-movement')
         self.said('compile', *TINY, '-o', 'again', schema='compile', env=NO_NVRTC)
         self.said('emit', 'again', schema='compile', env=NO_NVRTC)
+        self.assertTrue(self.said('emit', 'again', '--check', schema='emit-check')['holds'])
+        source = next((self.folder / 'again/kernels').glob('*.cu'))
+        source.write_text(source.read_text() + '// mine\n')
+        check = self.said('emit', 'again', '--check', schema='emit-check', code=1)
+        self.assertEqual((check['holds'], check['edited']), (False, [f'kernels/{source.name}']))
         self.said('compile', *TINY, '--stop-after', 'fuse', schema='opt-records')
         self.said('compile', *TINY, '--stop-after', 'configure', schema='opt-candidates')
         self.said('import', *LAYER, schema='import')
@@ -157,6 +164,31 @@ class SchemaTest(JsonTest):
         self.said('explain', 'timed', schema='explain')
         self.said('verify', 'plan', '--samples', '4', '--kernels-only', schema='verify', code=1,
                   env=env)
+
+    def test_json_is_printed_or_refused_by_every_command(self):
+        """Where a command writes text of another kind, --json is refused with the nearest
+        alternative; nothing but one object is ever on standard output."""
+        self.weft('compile', *TINY, '-o', 'plan', env=NO_NVRTC)
+        before = self.files()
+        for phase, nearest in (('import', 'weft import'), ('differentiate', 'weft opt'),
+                               ('algebra', 'weft opt'), ('attention', 'weft opt'),
+                               ('select', 'weft select'), ('lower', 'weft compile')):
+            for output in ([], ['-o', 'text']):
+                said = self.said('compile', *TINY, '--train', '--stop-after', phase, *output,
+                                 schema='error', code=2)['error']['message']
+                self.assertIn(f'compile --stop-after {phase} writes ', said)
+                self.assertIn(f"nearest is '{nearest} ", said)
+        text = ROOT / 'profiles/h200/norms.txt'
+        for arguments, says in (
+            (['compile', 'plan', '--start-from', 'lower', '--stop-after', 'lower'], 'nearest is'),
+            (['profile', 'export', text], 'nearest is'),
+            (['profile', 'export', text, '-o', 'rows.txt'], 'nearest is'),
+            (['select', *TINY, '--dot', '-'], '--dot FILE --json'),
+            (['select', *TINY, '-o', '-'], '-o FILE --json')):
+            self.assertIn(says, self.said(*arguments, schema='error', code=2)['error']['message'])
+        self.assertEqual(self.files(), before)
+        self.said('select', *TINY, '--dot', 'graph.dot', '-o', 'graph.mlir', schema='select')
+        self.said('import', *TINY[:-4], schema='import')
 
     def test_errors(self):
         self.said('compile', 'bert-larg', '-o', 'out', schema='error', code=2)

@@ -113,21 +113,73 @@ class Predictions(CommandTest):
             self.assertEqual(stored, {tuple(row['layout'])}, row)
         return rows
 
-    def test_the_layout_among_the_facts_has_the_price_that_compiling_gives(self):
-        """In chunks and whole; without a graph of selection that holds the number already."""
+    def test_the_layout_among_the_facts_is_the_first_row_of_its_table(self):
+        """In chunks and whole; as one graph, as the memory fact beside it; in as many chunks as
+        the plan, since what chunks save is not saved by a layout."""
         named = 0
-        for flags in (['bert-base'], ['bert-large', '--parts', '4'], [*TINY, '--profile',
-                                                                      'none'], LIMITED):
+        for flags in (['bert-large'], ['bert-base'], ['bert-large', '--parts', '4'],
+                      [*TINY, '--profile', 'none'], LIMITED, [*TINY, '--train', '--pin',
+                                                              'hidden=jbu']):
             with self.subTest(flags):
                 self.weft('compile', *flags, '--stop-after', 'emit', '-o', 'out')
-                fact = self.weft('explain', 'out', '--json').json()['facts']['layout']
+                explained = self.weft('explain', 'out', '--json').json()
+                fact, plan = explained['facts']['layout'], explained['plan']
                 if not fact['other']: continue
                 named += 1
+                self.assertIn(' of graph time', fact['text'])
                 answer = self.weft('explain', 'out', '--layout', fact['tensor'], '--json').json()
-                row, = (row for row in answer['prices'] if row['layout'] == fact['other'])
-                self.assertEqual((row['loss'], row['workspaceBytes']),
-                                 (fact['seconds'], fact['workspaceBytes']))
+                self.assertEqual((answer['planChunks'], answer['planGraphSeconds']),
+                                 (plan['chunks'], plan['graphSeconds']))
+                rows = [row for row in answer['prices'] if 'refused' not in row]
+                chunks = [row['chunks'] == plan['chunks'] for row in rows]
+                self.assertEqual(chunks, sorted(chunks, reverse=True))
+                own = {version['layout'] for version in answer['versions']}
+                row = next(row for row in rows if row['layout'] not in own)
+                self.assertEqual(
+                    (row['layout'], row['graphLoss'], row['workspaceBytes'], row['chunks']),
+                    (fact['other'], fact['seconds'], fact['workspaceBytes'], plan['chunks']))
         self.assertGreaterEqual(named, 2)
+
+    def test_the_row_that_is_marked_is_the_plan(self):
+        """One row, of its variant, chunks and times, whether or not compiling with its own layout
+        pinned chooses it again; what other chunks save is said as theirs."""
+        self.weft('compile', 'bert-large', '--stop-after', 'emit', '-o', 'out')
+        plan = self.weft('explain', 'out', '--json').json()['plan']
+        seen = set()
+        for tensor in ('v', 'wq', 'exponentials', 'active'):
+            result = self.weft('explain', 'out', '--layout', tensor)
+            lines = result.out.splitlines()
+            marked = [line.split() for line in lines if re.match(r'\S+ \* ', line)]
+            self.assertEqual(len(marked), 1, result.out)
+            layout, _, time, unit, difference, *_ = marked[0]
+            self.assertEqual((f'{time} {unit}', difference), ('210 us', '+0'))
+            self.assertEqual(marked[0][-3:], [str(plan['chunks']), 'the', 'same'])
+            answer = self.weft('explain', 'out', '--layout', tensor, '--json').json()
+            self.assertEqual([layout], [version['layout'] for version in answer['versions']])
+            row, = (row for row in answer['prices'] if row['layout'] == layout)
+            seen.add((row['variant'], row['chunks']) == (plan['variant'], plan['chunks']))
+            if any(row.get('chunks', plan['chunks']) != plan['chunks'] for row in answer['prices']):
+                self.assertRegex(result.prose(), r'rows of other chunks differ by these, too: '
+                                 r'--chunks 1 alone -\d')
+        self.assertEqual(seen, {True, False})  # both kinds were met
+
+    def test_who_writes_and_reads_a_tensor(self):
+        self.weft('compile', 'bert-large', '--stop-after', 'emit', '-o', 'out')
+        for tensor, says, silent in (
+            ('v', ['v[w,h,b,k]', 'in 2 chunks read by global_scaling_weighted_contraction__h_b_j_w'
+                   ], ['v__h0', 'caller', 'temporary']),
+            ('exponentials', ['each chunk 33.6 MB: from score_contraction_local_softmax',
+                              'in 2 chunks read by global_scaling'], ['__h0', 'caller']),
+            ('wq', ['a parameter of the caller, packed into wq_wk_wv when it is loaded'],
+             ['read by the caller']),
+            ('wo', ['a parameter of the caller, read by attention_projection'], ['packed']),
+            ('x', ['an argument of the caller, read by '], ['temporary']),
+            ('norm2', ['from layer_norm__b_j_i, read by the caller'], [])):
+            said = self.weft('explain', 'out', '--layout', tensor).prose().split(' layout as ')[0]
+            for text in says:
+                self.assertIn(text, said)
+            for text in silent:
+                self.assertNotIn(text, said)
 
     def test_small(self):
         self.compare('score', *CORE, '--profile', 'none', least=3)

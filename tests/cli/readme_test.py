@@ -71,6 +71,13 @@ def comparable(lines, has_nvrtc):
     return [steady(line) for line in lines if has_nvrtc or not OF_NVRTC.match(line)]
 
 
+def new_folder(parent):
+    """Where a page's commands run; with examples/, as in the root of the sources."""
+    folder = pathlib.Path(tempfile.mkdtemp(dir=parent))
+    (folder / 'examples').symlink_to(ROOT / 'examples')
+    return folder
+
+
 def run(command, folder, environment):
     environment = {**environment, 'PATH': f'{pathlib.Path(WEFT).parent}:{os.environ["PATH"]}'}
     return subprocess.run(['bash', '-o', 'pipefail', '-c', command], cwd=folder, env=environment,
@@ -80,7 +87,7 @@ def run(command, folder, environment):
 class Pages(CommandTest):
     def compare(self, page, has_nvrtc, environment):
         """In a folder of the page's own, command after command, as a reader would."""
-        folder = pathlib.Path(tempfile.mkdtemp(dir=self.folder))
+        folder = new_folder(self.folder)
         for command, shown in self.some(walk(page.read_text())):
             with self.subTest(command, page=page.name):
                 result = run(command, folder, environment)
@@ -101,6 +108,11 @@ class Pages(CommandTest):
     def test_outputs_without_nvrtc(self):
         for page in self.some(pages()):
             self.compare(page, False, self.environment(WEFT_NVRTC='none'))
+
+    def test_pages_show_the_examples_as_they_are(self):
+        page = (ROOT / 'docs/selection.md').read_text()
+        shown = [block for kind, block in FENCE.findall(page) if kind == 'mlir']
+        self.assertEqual(shown, [(ROOT / 'examples/two_softmaxes.mlir').read_text()])
 
     def test_pages_show_output(self):
         for page, commands, lines in ((README, 5, 30), (ROOT / 'docs/tutorial.md', 12, 150)):
@@ -160,7 +172,7 @@ class Pages(CommandTest):
 def update():
     """Every page with the outputs of this build."""
     for page in pages():
-        folder = pathlib.Path(tempfile.mkdtemp(prefix='weft-readme-'))
+        folder = new_folder(None)
 
         def renewed(match, folder=folder):
             lines = []

@@ -119,6 +119,22 @@ class SearchMemory(CommandTest):
                    says=['--strict', 'search reached its memory', '--search-memory'])
         self.fails(2, 'select', *TINY, '--search-memory', 'much', says=['--search-memory much'])
 
+    def test_a_plan_of_a_search_that_was_cut_says_so_first(self):
+        """compile, explain and emit warn in their first lines, with the remedy; JSON does, too."""
+        small = [*TINY, '--train', '--profile', 'none', '--stop-after', 'emit', '-o', 'out']
+        warning = (r'! --search-memory 8M stopped the search: \d+ \w.*, and 3 more cuts; a '
+                   r'larger one may find a faster plan')
+        first = self.weft('compile', *small, '--search-memory', '8M')
+        self.assertLessEqual(len(first.out.splitlines()), 15)
+        for result in (first, self.weft('explain', 'out'), self.weft('emit', 'out')):
+            self.assertRegex(result.prose(), warning)
+            self.assertIn('best weft could choose unknown', result.out)
+        for arguments in (['explain', 'out'], ['emit', 'out']):
+            said = self.weft(*arguments, '--json').json()['warnings']
+            self.assertEqual(sum('--search-memory 8M' in one for one in said), 1, said)
+        for result in (self.weft('compile', *small), self.weft('explain', 'out')):
+            self.assertNotIn('--search-memory', result.out)
+
     def test_the_same_memory_gives_the_same_plan(self):
         flags = ['select', *TINY, '--train', '--search-memory', '8M', '--profile', 'none', '--json']
         self.assertEqual(self.weft(*flags).json(), self.weft(*flags).json())

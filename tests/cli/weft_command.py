@@ -1,4 +1,5 @@
-"""Runs the built `weft` as its users do: by its command line, judged by exit code, messages and files."""
+"""Runs the built `weft` as its users do: by its command line, judged by exit code, messages and
+files."""
 import hashlib
 import json
 import os
@@ -11,8 +12,12 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 WEFT = os.environ.get('WEFT', str(ROOT / 'build/dev/bin/weft'))
 
-# A whole encoder layer of small extents, and the same with one variant only, which compiles in about a second.
-LAYER = ['paper-encoder', '--dim', 'b=2', '--dim', 'j=16', '--dim', 'h=2', '--dim', 'p=16', '--dim', 'i=32', '--dim', 'u=64']
+# A whole encoder layer of small extents, and the same with one variant only, which compiles in
+# about a second.
+LAYER = [
+    'paper-encoder', '--dim', 'b=2', '--dim', 'j=16', '--dim', 'h=2', '--dim', 'p=16', '--dim',
+    'i=32', '--dim', 'u=64'
+]
 TINY = [*LAYER, '--stacking', 'three', '--attention', 'unfused']
 # The core of attention, small, with all its variants.
 CORE = ['attention', '--dim', 'b=2', '--dim', 'j=16', '--dim', 'h=2', '--dim', 'p=16']
@@ -31,14 +36,15 @@ class Result:
 
 
 def record_hash(kernel):
-    """Under which verification records speak of a kernel of plan.json: of its text and its launch."""
-    launch = f"grid {' '.join(map(str, kernel['grid']))} block {' '.join(map(str, kernel['block']))} shared {kernel['sharedBytes']}"
+    """Under which verification records speak of a kernel of plan.json: of its text and its
+    launch."""
+    grid, block = (' '.join(map(str, kernel[name])) for name in ('grid', 'block'))
+    launch = f"grid {grid} block {block} shared {kernel['sharedBytes']}"
     return hashlib.sha256(f"{kernel['textHash']} {launch}".encode()).hexdigest()
 
 
 class CommandTest(unittest.TestCase):
     """Each test gets an empty folder, which is the current one, and an empty cache."""
-
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix='weft-cli-'))
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
@@ -50,13 +56,16 @@ class CommandTest(unittest.TestCase):
 
     def weft(self, *arguments, code=0, env=None, timeout=300):
         """Runs weft and checks its exit code; `env` changes variables (None removes one)."""
-        completed = subprocess.run([WEFT, *map(str, arguments)], cwd=self.folder, env=self.environment(**(env or {})),
-                                   capture_output=True, text=True, timeout=timeout, check=False)
-        self.assertEqual(completed.returncode, code, f'weft {arguments}\n{completed.stdout}\n{completed.stderr}')
+        completed = subprocess.run([WEFT, *map(str, arguments)], cwd=self.folder,
+                                   env=self.environment(**(env or {})), capture_output=True,
+                                   text=True, timeout=timeout, check=False)
+        self.assertEqual(completed.returncode, code,
+                         f'weft {arguments}\n{completed.stdout}\n{completed.stderr}')
         return Result(completed)
 
     def fails(self, code, *arguments, says=(), env=None):
-        """Runs weft, which must fail with one message that holds every text of `says`, and print no result."""
+        """Runs weft, which must fail with one message that holds every text of `says`, and print no
+        result."""
         result = self.weft(*arguments, code=code, env=env)
         self.assertEqual(result.out, '')
         self.assertIn('weft: error: ', result.err)
@@ -90,8 +99,10 @@ class CommandTest(unittest.TestCase):
     def files(self, folder='.'):
         """Every file below a folder with its bytes, the cache left out."""
         root = self.folder / folder
-        return {path.relative_to(root).as_posix(): path.read_bytes() for path in sorted(root.rglob('*'))
-                if path.is_file() and self.cache not in path.parents}
+        return {
+            path.relative_to(root).as_posix(): path.read_bytes()
+            for path in sorted(root.rglob('*')) if path.is_file() and self.cache not in path.parents
+        }
 
     def assertNothingLeft(self, before):
         """Nothing written, and no temporary folder left behind."""

@@ -1,9 +1,11 @@
 // The emulation's own conversions: elements are stored as their formats say, and the stand-ins for
 // PTX conversions agree with the interpreter's rounding on values around every kind of boundary.
-#include "codegen/device/float8_bits.cuh"
 #include "ir/interpreter/Rounding.h"
 #include "kernel/reference/StoredElement.h"
 #include "tests/emulate/host/emulate_ptx.h"
+
+// What the emulation defines before: __device__ and the stand-ins for PTX.
+#include "codegen/device/float8_bits.cuh"
 
 #include <catch2/catch.hpp>
 

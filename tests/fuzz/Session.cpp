@@ -1,4 +1,5 @@
-// Redirected streams, a scratch folder, and the promises checked after every command; see Session.h.
+// Redirected streams, a scratch folder, and the promises checked after every command; see
+// Session.h.
 #include "tests/fuzz/Session.h"
 
 #include "tools/driver/CommandLine.h"
@@ -24,8 +25,10 @@ namespace {
 std::string takeAll(int descriptor) {
   const off_t size = lseek(descriptor, 0, SEEK_END);
   std::string text(size > 0 ? size_t(size) : 0, '\0');
-  if (pread(descriptor, text.data(), text.size(), 0) != ssize_t(text.size())) throw std::runtime_error("a stream cannot be read back");
-  if (ftruncate(descriptor, 0) != 0 || lseek(descriptor, 0, SEEK_SET) != 0) throw std::runtime_error("a stream cannot be emptied");
+  if (pread(descriptor, text.data(), text.size(), 0) != ssize_t(text.size()))
+    throw std::runtime_error("a stream cannot be read back");
+  if (ftruncate(descriptor, 0) != 0 || lseek(descriptor, 0, SEEK_SET) != 0)
+    throw std::runtime_error("a stream cannot be emptied");
   return text;
 }
 
@@ -37,7 +40,8 @@ double processorSeconds() {
 
 /// The count of a command by its verb and first flag; of those that have no place left, the last.
 VerbCount &countOf(Slot &slot, const std::vector<std::string> &arguments) {
-  const auto flag = std::ranges::find_if(arguments, [](const std::string &text) { return text.starts_with("--"); });
+  const auto flag = std::ranges::find_if(
+      arguments, [](const std::string &text) { return text.starts_with("--"); });
   const std::string verb = arguments.front() + (flag == arguments.end() ? "" : " " + *flag);
   for (VerbCount &count : slot.verbs) {
     if (count.verb[0] == 0) std::snprintf(count.verb.data(), count.verb.size(), "%s", verb.c_str());
@@ -48,9 +52,11 @@ VerbCount &countOf(Slot &slot, const std::vector<std::string> &arguments) {
 
 }  // namespace
 
-Session::Session(std::string folder, int out, int err, Slot &slot) : folder(std::move(folder)), out(out), err(err), slot(slot) {
+Session::Session(std::string folder, int out, int err, Slot &slot)
+    : folder(std::move(folder)), out(out), err(err), slot(slot) {
   fs::create_directories(this->folder);
-  if (chdir(this->folder.c_str()) != 0) throw std::runtime_error("no scratch folder " + this->folder);
+  if (chdir(this->folder.c_str()) != 0)
+    throw std::runtime_error("no scratch folder " + this->folder);
   present = snapshotOf(this->folder);  // of a worker that crashed
 }
 
@@ -66,11 +72,15 @@ void Session::hold(const std::map<std::string, std::string> &files) {
   Snapshot wanted;
   for (const auto &[name, bytes] : files) {
     wanted[name] = hashOfBytes(bytes);
-    for (size_t slash = name.find('/'); slash != std::string::npos; slash = name.find('/', slash + 1)) wanted[name.substr(0, slash)] = folderContent;
+    for (size_t slash = name.find('/'); slash != std::string::npos;
+         slash = name.find('/', slash + 1))
+      wanted[name.substr(0, slash)] = folderContent;
   }
   for (const auto &[name, content] : present) {
     const auto stays = wanted.find(name);
-    if (stays == wanted.end() || (stays->second != content && (content == folderContent || stays->second == folderContent || content.starts_with("link"))))
+    if (stays == wanted.end() ||
+        (stays->second != content && (content == folderContent || stays->second == folderContent ||
+                                      content.starts_with("link"))))
       fs::remove_all(fs::path(folder) / name);
   }
   for (const auto &[name, bytes] : files) {
@@ -85,7 +95,8 @@ void Session::write(const std::string &name, const std::string &bytes) {
   fs::create_directories(path.parent_path());
   std::ofstream(path, std::ios::binary) << bytes;
   present[name] = hashOfBytes(bytes);
-  for (size_t slash = name.find('/'); slash != std::string::npos; slash = name.find('/', slash + 1)) present[name.substr(0, slash)] = folderContent;
+  for (size_t slash = name.find('/'); slash != std::string::npos; slash = name.find('/', slash + 1))
+    present[name.substr(0, slash)] = folderContent;
 }
 
 bool Session::exists(const std::string &name) const { return fs::exists(fs::path(folder) / name); }
@@ -128,7 +139,7 @@ void Session::run(const std::vector<std::string> &arguments) {
 
 int Session::command(const std::vector<std::string> &arguments, const CommandTraits &traits) {
   if (found) return 2;
-  const Snapshot before = std::move(present);
+  const Snapshot before = present;
   run(arguments);
   present = snapshotOf(folder);
   found = judge(outcome, traits, names);

@@ -34,6 +34,7 @@ bias_dropout_residual_layernorm(const weft::half *__restrict__ product, const we
   static_assert(j == 512 && i == 1024, "plan.json: these extents");
   static_assert((4096 + rowsPerBlock - 1) / rowsPerBlock == 1024, "plan.json: 1024 blocks");
   static_assert(rowsPerBlock * threadsPerRow == 128, "plan.json: 128 threads a block");
+  static_assert(width == 8 && threadsPerRow == 32 && rowsPerBlock == 4 && steps == 4, "plan.json: these knobs");
   const int lane = threadIdx.x % threadsPerRow;
   const int row = blockIdx.x * rowsPerBlock + threadIdx.x / threadsPerRow;                        // (b, j), b slowest
   const int at_b = row / j;

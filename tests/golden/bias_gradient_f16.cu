@@ -22,6 +22,7 @@ bias_gradient(const weft::half *__restrict__ dy, weft::half *__restrict__ dbias)
   static_assert(b == 8 && j == 512 && i == 1024, "plan.json: these extents");
   static_assert((1024 / width + threads - 1) / threads == 8, "plan.json: 8 blocks");
   static_assert(threads == 64, "plan.json: 64 threads a block");
+  static_assert(width == 2 && steps == 4096, "plan.json: these knobs");
   const int row = blockIdx.x * threads + threadIdx.x;                                           // (i), 2 of i at once
   const int at_i = row * width;
 

@@ -28,6 +28,7 @@ bias_relu_dropout(const weft::half *__restrict__ x, const weft::half *__restrict
   static_assert(j == 512 && u == 4096, "plan.json: these extents");
   static_assert((4096 / width * 4096 + threads - 1) / threads == 8192, "plan.json: 8192 blocks");
   static_assert(threads == 256, "plan.json: 256 threads a block");
+  static_assert(width == 8, "plan.json: these knobs");
   const int point = blockIdx.x * threads + threadIdx.x;                        // (b, j, u), b slowest, 8 of u at once
   const int at_b = point / (j * (u / width));
   const int at_u = point % (u / width) * width;

@@ -21,6 +21,7 @@ concat(const float *__restrict__ first, const float *__restrict__ second, float 
   static_assert(b == 2 && p == 8 && i == 24 && c == 32, "plan.json: these extents");
   static_assert((32 / width * 2 + threads - 1) / threads == 1, "plan.json: 1 blocks");
   static_assert(threads == 64, "plan.json: 64 threads a block");
+  static_assert(width == 4 && points == 16, "plan.json: these knobs");
   const int point = blockIdx.x * threads + threadIdx.x;                           // (b, c), b slowest, 4 of c at once
   if (point >= points) return;
   const int at_c = point % (c / width) * width;

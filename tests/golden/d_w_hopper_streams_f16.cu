@@ -27,6 +27,10 @@ d_w(const __grid_constant__ weft::hopper::TensorMap a_map, const __grid_constant
   static_assert(product.batch == 1 && product.m == 1024 && product.n == 3072 && product.k == 4096, "plan.json: these extents");
   static_assert(tile.m == 128 && tile.n == 128 && tile.splits == 1 && tile.sharers == 1, "plan.json: 132 blocks and maps of these tiles");
   static_assert(sizeof(c_partials) == sizeof(weft::hopper::StreamPartials<product, tile, 132>), "plan.json: 132 blocks");
+  static_assert(i == 1024 && m == 4096 && u == 3072, "plan.json: these extents");
+  static_assert(product.a.outer == 1 && product.a.k == 1024 && product.a.batch == 0 && product.a.isByEngine == true, "plan.json: strides of operand a");
+  static_assert(product.b.outer == 1 && product.b.k == 3072 && product.b.batch == 0 && product.b.isByEngine == true, "plan.json: strides of operand b");
+  static_assert(product.strideCm == 3072 && product.batchStrideC == 0 && product.isByEngine == true, "plan.json: strides of the result");
   weft::hopper::streamedContraction<weft::half, product, tile, 132>({&a_map, nullptr}, {&b_map, nullptr},
       {&c_map, nullptr}, c_partials, weft::hopper::Unchanged{});
 }

@@ -29,6 +29,7 @@ dropout_activation_bias(const weft::half *__restrict__ dy, const weft::half *__r
   static_assert(b == 8 && j == 512 && u == 4096, "plan.json: these extents");
   static_assert((4096 / width + columnsPerBlock - 1) / columnsPerBlock == 32, "plan.json: 32 blocks");
   static_assert(columnsPerBlock * threadsPerColumn == 256, "plan.json: 256 threads a block");
+  static_assert(width == 8 && threadsPerColumn == 16 && columnsPerBlock == 16 && steps == 256, "plan.json: these knobs");
   __shared__ weft::ColumnScratch<columnsPerBlock, threadsPerColumn, width, 1> scratch;
   const int part = threadIdx.x / columnsPerBlock;
   const int column = blockIdx.x * columnsPerBlock + threadIdx.x % columnsPerBlock;              // (u), 8 of u at once

@@ -20,6 +20,7 @@ gather(const weft::half *__restrict__ table, const int *__restrict__ ids, weft::
   static_assert(w == 40 && i == 1024, "plan.json: these extents");
   static_assert((1024 / width * 4096 + threads - 1) / threads == 4096, "plan.json: 4096 blocks");
   static_assert(threads == 128, "plan.json: 128 threads a block");
+  static_assert(width == 8, "plan.json: these knobs");
   const int point = blockIdx.x * threads + threadIdx.x;                        // (b, j, i), b slowest, 8 of i at once
   const int at_b_j = point / (i / width);
   const int at_i = point % (i / width) * width;

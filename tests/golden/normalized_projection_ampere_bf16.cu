@@ -30,6 +30,10 @@ normalized_projection(const weft::bfloat16 *__restrict__ x, const float *__restr
   static_assert(product.batch == 1 && product.m == 4096 && product.n == 3072 && product.k == 1024, "plan.json: these extents");
   static_assert(1 * ((4096 + tile.m - 1) / tile.m) * ((3072 + tile.n - 1) / tile.n) == 768, "plan.json: 768 blocks");
   static_assert(32 * tile.warpsM * tile.warpsN == 128, "plan.json: 128 threads a block");
+  static_assert(b == 8 && i == 1024 && j == 512 && u == 3072, "plan.json: these extents");
+  static_assert(product.a.outer == 1024 && product.a.k == 1 && product.a.batch == 0 && product.a.isAligned == true, "plan.json: strides of operand a");
+  static_assert(product.b.outer == 1 && product.b.k == 3072 && product.b.batch == 0 && product.b.isAligned == true, "plan.json: strides of operand b");
+  static_assert(product.strideCm == 3072 && product.batchStrideC == 0 && product.isAligned == true, "plan.json: strides of the result");
   const auto make = [=](float (&x_v)[8], const weft::OperandPlace &at) {
     const float mean_v = weft::loadOne(mean + weft::insideOperand(at.outer, product.m));
     const float rstd_v = weft::loadOne(rstd + weft::insideOperand(at.outer, product.m));

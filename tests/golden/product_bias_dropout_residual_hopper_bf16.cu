@@ -34,6 +34,10 @@ product_bias_dropout_residual(const __grid_constant__ weft::hopper::TensorMap w_
   static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 229520);
   static_assert(product.batch == 1 && product.m == 4096 && product.n == 1024 && product.k == 1024, "plan.json: these extents");
   static_assert(tile.m == 128 && tile.n == 128 && tile.splits == 1 && tile.sharers == 1, "plan.json: 132 blocks and maps of these tiles");
+  static_assert(b == 8 && i == 1024 && j == 512 && u == 1024, "plan.json: these extents");
+  static_assert(product.a.outer == 1024 && product.a.k == 1 && product.a.batch == 0 && product.a.isByEngine == true, "plan.json: strides of operand a");
+  static_assert(product.b.outer == 1 && product.b.k == 1024 && product.b.batch == 0 && product.b.isByEngine == true, "plan.json: strides of operand b");
+  static_assert(product.strideCm == 1024 && product.batchStrideC == 0 && product.isByEngine == true, "plan.json: strides of the result");
   const weft::DropoutKey key = *dropoutKey;                           // seed and step: a replay must not repeat masks
   const float scaleOfKept = weft::opaque(keepScale);
   const auto finish = [=](float (&sums)[8], const float (&rest_v)[8], const float (&bias_v)[8],

@@ -30,6 +30,10 @@ product_bias_gelu(const weft::half *__restrict__ w, const weft::half *__restrict
   static_assert(product.batch == 1 && product.m == 4096 && product.n == 4096 && product.k == 1024, "plan.json: these extents");
   static_assert(1 * ((4096 + tile.m - 1) / tile.m) * ((4096 + tile.n - 1) / tile.n) == 1024, "plan.json: 1024 blocks");
   static_assert(32 * tile.warpsM * tile.warpsN == 128, "plan.json: 128 threads a block");
+  static_assert(b == 8 && i == 1024 && j == 512 && u == 4096, "plan.json: these extents");
+  static_assert(product.a.outer == 1024 && product.a.k == 1 && product.a.batch == 0 && product.a.isAligned == true, "plan.json: strides of operand a");
+  static_assert(product.b.outer == 1 && product.b.k == 4096 && product.b.batch == 0 && product.b.isAligned == true, "plan.json: strides of operand b");
+  static_assert(product.strideCm == 4096 && product.batchStrideC == 0 && product.isAligned == true, "plan.json: strides of the result");
   const auto finish = [=](float (&sums)[8], const weft::ampere::Fragment &at) {
     const auto bias_v = weft::fragmentColumns<product.n>(bias, at);
 #pragma unroll

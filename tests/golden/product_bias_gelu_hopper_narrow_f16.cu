@@ -28,6 +28,10 @@ product_bias_gelu(const __grid_constant__ weft::hopper::TensorMap w_map,
   static_assert(weft::hopper::NarrowPlan<product, tile>::sharedBytes == 75912);
   static_assert(product.batch == 1 && product.m == 8 && product.n == 4096 && product.k == 1024, "plan.json: these extents");
   static_assert(tile.m == 8 && tile.n == 64 && tile.splits == 2, "plan.json: 128 blocks and maps of these tiles");
+  static_assert(b == 1 && i == 1024 && j == 8 && u == 4096, "plan.json: these extents");
+  static_assert(product.a.outer == 1024 && product.a.k == 1 && product.a.batch == 0 && product.a.isByEngine == true, "plan.json: strides of operand a");
+  static_assert(product.b.outer == 1 && product.b.k == 4096 && product.b.batch == 0 && product.b.isByEngine == true, "plan.json: strides of operand b");
+  static_assert(product.strideCm == 4096 && product.batchStrideC == 0 && product.isByEngine == true, "plan.json: strides of the result");
   const auto finish = [=](const weft::hopper::NarrowFragment<4> &at) {
     const auto bias_v = weft::hopper::askRows<product.n>(bias, at);
     const auto finishSums = [=](float (&sums)[4]) {

@@ -32,6 +32,11 @@ product_gelu_dx_column_sum(const __grid_constant__ weft::hopper::TensorMap w_map
   static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 229536);
   static_assert(product.batch == 1 && product.m == 4096 && product.n == 4096 && product.k == 1024, "plan.json: these extents");
   static_assert(tile.m == 128 && tile.n == 128 && tile.splits == 1 && tile.sharers == 1, "plan.json: 132 blocks and maps of these tiles");
+  static_assert(b == 8 && i == 1024 && j == 512 && u == 4096, "plan.json: these extents");
+  static_assert(product.a.outer == 1024 && product.a.k == 1 && product.a.batch == 0 && product.a.isByEngine == true, "plan.json: strides of operand a");
+  static_assert(product.b.outer == 1 && product.b.k == 4096 && product.b.batch == 0 && product.b.isByEngine == true, "plan.json: strides of operand b");
+  static_assert(product.strideCm == 4096 && product.batchStrideC == 0 && product.isByEngine == true, "plan.json: strides of the result");
+  static_assert(sizeof(d_bias_partials) == sizeof(weft::hopper::ColumnPartials<product, tile>), "plan.json: device memory");
   const auto finish = [=](float (&sums)[8], const float (&biased_v)[8], float (&summed)[1][8],
       const weft::hopper::Fragment &at) {
 #pragma unroll

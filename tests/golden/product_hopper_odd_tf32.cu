@@ -25,6 +25,10 @@ contract(const weft::tfloat32 *__restrict__ a, const weft::tfloat32 *__restrict_
   static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 229520);
   static_assert(product.batch == 3 && product.m == 1000 && product.n == 777 && product.k == 555, "plan.json: these extents");
   static_assert(tile.m == 128 && tile.n == 128 && tile.splits == 1 && tile.sharers == 1, "plan.json: 132 blocks and maps of these tiles");
+  static_assert(b == 3 && k == 555 && m == 1000 && n == 777, "plan.json: these extents");
+  static_assert(product.a.outer == 555 && product.a.k == 1 && product.a.batch == 555000 && product.a.isByEngine == false, "plan.json: strides of operand a");
+  static_assert(product.b.outer == 555 && product.b.k == 1 && product.b.batch == 431235 && product.b.isByEngine == false, "plan.json: strides of operand b");
+  static_assert(product.strideCm == 777 && product.batchStrideC == 777000 && product.isByEngine == false && product.operandBytes == 4 && product.isPaired == false, "plan.json: strides of the result");
   weft::hopper::contraction<weft::hopper::Elements<weft::tfloat32, weft::tfloat32, float>, product, tile>({nullptr, a},
       {nullptr, b_2}, {nullptr, c}, weft::hopper::NoPanelOperand{}, weft::hopper::Unchanged{});
 }

@@ -25,6 +25,10 @@ projection(const weft::half *__restrict__ a, const weft::half *__restrict__ b_2,
   static_assert(product.batch == 1 && product.m == 1024 && product.n == 3577 && product.k == 1024, "plan.json: these extents");
   static_assert(1 * ((1024 + tile.m - 1) / tile.m) * ((3577 + tile.n - 1) / tile.n) == 224, "plan.json: 224 blocks");
   static_assert(32 * tile.warpsM * tile.warpsN == 128, "plan.json: 128 threads a block");
+  static_assert(b == 7 && h == 16 && i == 1024 && j == 511 && p == 64, "plan.json: these extents");
+  static_assert(product.a.outer == 1024 && product.a.k == 1 && product.a.batch == 0 && product.a.isAligned == true, "plan.json: strides of operand a");
+  static_assert(product.b.outer == 1024 && product.b.k == 1 && product.b.batch == 0 && product.b.isAligned == true, "plan.json: strides of operand b");
+  static_assert(product.strideCm == 3577 && product.batchStrideC == 0 && product.isAligned == false, "plan.json: strides of the result");
   const auto finish = [=](float (&sums)[8], const weft::ampere::Fragment &) {
 #pragma unroll
     for (int e = 0; e < 8; ++e)

@@ -24,5 +24,9 @@ projection(const float *__restrict__ a, const float *__restrict__ b, float *__re
   static_assert(product.batch == 1 && product.m == 1000 && product.n == 777 && product.k == 512, "plan.json: these extents");
   static_assert(1 * ((1000 + tile.m - 1) / tile.m) * ((777 + tile.n - 1) / tile.n) == 56, "plan.json: 56 blocks");
   static_assert(32 * tile.warpsM * tile.warpsN == 128, "plan.json: 128 threads a block");
+  static_assert(k == 512 && m == 1000 && n == 777, "plan.json: these extents");
+  static_assert(product.a.outer == 512 && product.a.k == 1 && product.a.batch == 0 && product.a.isAligned == true, "plan.json: strides of operand a");
+  static_assert(product.b.outer == 1 && product.b.k == 777 && product.b.batch == 0 && product.b.isAligned == false, "plan.json: strides of operand b");
+  static_assert(product.strideCm == 777 && product.batchStrideC == 0 && product.isAligned == false, "plan.json: strides of the result");
   weft::ampere::tf32Contraction<product, tile>(a, b, c, weft::ampere::Unchanged{});
 }

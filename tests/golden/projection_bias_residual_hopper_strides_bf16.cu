@@ -33,6 +33,11 @@ projection_bias_residual(const __grid_constant__ weft::hopper::TensorMap x_map,
   static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 229520);
   static_assert(product.batch == 1 && product.m == 4096 && product.n == 1024 && product.k == 1024, "plan.json: these extents");
   static_assert(tile.m == 128 && tile.n == 128 && tile.splits == 1 && tile.sharers == 1, "plan.json: 132 blocks and maps of these tiles");
+  static_assert(b == 8 && h == 16 && i == 1024 && j == 512 && p == 64, "plan.json: these extents");
+  static_assert(product.a.outer == 64 && product.a.k == 1 && product.a.batch == 0 && product.a.isByEngine == true, "plan.json: strides of operand a");
+  static_assert(product.b.outer == 1 && product.b.k == 1024 && product.b.batch == 0 && product.b.isByEngine == true, "plan.json: strides of operand b");
+  static_assert(product.strideCm == 1024 && product.batchStrideC == 0 && product.isByEngine == true, "plan.json: strides of the result");
+  static_assert(x_dimensions.columns.extent[0] == 64 && x_dimensions.columns.extent[1] == 16 && x_dimensions.columns.count() == 2 && x_dimensions.rows.extent[0] == 512 && x_dimensions.rows.extent[1] == 8 && x_dimensions.rows.count() == 2 && x_dimensions.batch.count() == 0 && x_dimensions.boxRows == 128, "plan.json: map of x, fastest first");
   const auto finish = [=](float (&sums)[8], const float (&residual_v)[8], const float (&bias_v)[8],
       const weft::hopper::Fragment &at) {
 #pragma unroll

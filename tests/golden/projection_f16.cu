@@ -25,6 +25,8 @@ projection(const weft::half *__restrict__ a, const weft::half *__restrict__ b_2,
   static_assert(shape.batch == 1 && shape.m == 1024 && shape.n == 4096 && shape.k == 1024, "plan.json: these extents");
   static_assert(1 * ((1024 + Tile::tileM - 1) / Tile::tileM) * ((4096 + Tile::tileN - 1) / Tile::tileN) == 256, "plan.json: 256 blocks");
   static_assert(Tile::threads == 256, "plan.json: 256 threads a block");
+  static_assert(b == 8 && h == 16 && i == 1024 && j == 512 && p == 64, "plan.json: these extents");
+  static_assert(shape.batchStrideA == 0 && shape.strideAm == 1024 && shape.strideAk == 1 && shape.batchStrideB == 0 && shape.strideBk == 1 && shape.strideBn == 1024 && shape.batchStrideC == 0 && shape.strideCm == 4096 && shape.strideCn == 1, "plan.json: strides of operands and result");
   __shared__ weft::ContractionSlices<Tile> slices;
   weft::plainContraction<shape, Tile>(scale, a, b_2, c, slices);
 }

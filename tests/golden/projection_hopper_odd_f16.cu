@@ -25,6 +25,10 @@ projection(const __grid_constant__ weft::hopper::TensorMap a_map,
   static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 229520);
   static_assert(product.batch == 1 && product.m == 1024 && product.n == 3577 && product.k == 1024, "plan.json: these extents");
   static_assert(tile.m == 128 && tile.n == 128 && tile.splits == 1 && tile.sharers == 1, "plan.json: 132 blocks and maps of these tiles");
+  static_assert(b == 7 && h == 16 && i == 1024 && j == 511 && p == 64, "plan.json: these extents");
+  static_assert(product.a.outer == 1024 && product.a.k == 1 && product.a.batch == 0 && product.a.isByEngine == true, "plan.json: strides of operand a");
+  static_assert(product.b.outer == 1024 && product.b.k == 1 && product.b.batch == 0 && product.b.isByEngine == true, "plan.json: strides of operand b");
+  static_assert(product.strideCm == 3577 && product.batchStrideC == 0 && product.isByEngine == false, "plan.json: strides of the result");
   weft::hopper::contraction<weft::half, product, tile>({&a_map, nullptr}, {&b_2_map, nullptr}, {nullptr, c},
       weft::hopper::NoPanelOperand{}, weft::hopper::Unchanged{});
 }

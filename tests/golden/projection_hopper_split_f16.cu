@@ -26,6 +26,10 @@ projection(const __grid_constant__ weft::hopper::TensorMap a_map,
   static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 229520);
   static_assert(product.batch == 1 && product.m == 8 && product.n == 4096 && product.k == 4096, "plan.json: these extents");
   static_assert(tile.m == 64 && tile.n == 128 && tile.splits == 4 && tile.sharers == 1, "plan.json: 128 blocks and maps of these tiles");
+  static_assert(k == 4096 && m == 8 && n == 4096, "plan.json: these extents");
+  static_assert(product.a.outer == 4096 && product.a.k == 1 && product.a.batch == 0 && product.a.isByEngine == true, "plan.json: strides of operand a");
+  static_assert(product.b.outer == 4096 && product.b.k == 1 && product.b.batch == 0 && product.b.isByEngine == true, "plan.json: strides of operand b");
+  static_assert(product.strideCm == 4096 && product.batchStrideC == 0 && product.isByEngine == true, "plan.json: strides of the result");
   weft::hopper::contraction<weft::half, product, tile>({&a_map, nullptr}, {&b_map, nullptr}, {&c_map, nullptr},
       weft::hopper::NoPanelOperand{}, weft::hopper::Unchanged{});
 }

@@ -26,6 +26,7 @@ residual_rms_norm(const weft::bfloat16 *__restrict__ x, const weft::bfloat16 *__
   static_assert(i == 1024, "plan.json: these extents");
   static_assert((4096 + rowsPerBlock - 1) / rowsPerBlock == 4096, "plan.json: 4096 blocks");
   static_assert(rowsPerBlock * threadsPerRow == 128, "plan.json: 128 threads a block");
+  static_assert(width == 8 && threadsPerRow == 128 && rowsPerBlock == 1, "plan.json: these knobs");
   __shared__ float scratch[1][rowsPerBlock * threadsPerRow / 32];                 // a float a warp for each reduction
   const int lane = threadIdx.x;
   const int row = blockIdx.x;                                                                     // (b, j), b slowest

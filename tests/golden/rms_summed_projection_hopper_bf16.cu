@@ -30,6 +30,10 @@ rms_summed_projection(const __grid_constant__ weft::hopper::TensorMap x_map, con
   static_assert(weft::hopper::MakingPlan<product, tile, true>::sharedBytes == 229568);
   static_assert(product.batch == 1 && product.m == 4096 && product.n == 3072 && product.k == 1024, "plan.json: these extents");
   static_assert(tile.m == 128 && tile.n == 128 && tile.splits == 1 && tile.sharers == 1, "plan.json: 132 blocks and maps of these tiles");
+  static_assert(b == 8 && i == 1024 && j == 512 && u == 3072, "plan.json: these extents");
+  static_assert(product.a.outer == 1024 && product.a.k == 1 && product.a.batch == 0 && product.a.isByEngine == true, "plan.json: strides of operand a");
+  static_assert(product.b.outer == 1 && product.b.k == 3072 && product.b.batch == 0 && product.b.isByEngine == true, "plan.json: strides of operand b");
+  static_assert(product.strideCm == 3072 && product.batchStrideC == 0 && product.isByEngine == true, "plan.json: strides of the result");
   const auto make = [=](float (&x_v)[8], const weft::OperandPlace &at) {
     const float squares_v = weft::loadOne(squares + weft::insideOperand(at.outer, product.m));
     const auto gamma_v = weft::alongOperand<product.k, 1, true>(gamma, at.k);

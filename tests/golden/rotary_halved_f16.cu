@@ -22,6 +22,7 @@ rotary_halved(const weft::half *__restrict__ x, weft::half *__restrict__ y) {
   static_assert(j == 512 && h == 16 && p == 64, "plan.json: these extents");
   static_assert((64 / width * 65536 + threads - 1) / threads == 2048, "plan.json: 2048 blocks");
   static_assert(threads == 256, "plan.json: 256 threads a block");
+  static_assert(width == 8, "plan.json: these knobs");
   const int point = blockIdx.x * threads + threadIdx.x;                     // (b, j, h, p), b slowest, 8 of p at once
   const int at_p = point % (p / width) * width;
   const int at_j = point / (h * (p / width)) % j;

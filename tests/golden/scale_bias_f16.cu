@@ -29,6 +29,7 @@ scale_bias(const weft::half *__restrict__ dy, const weft::half *__restrict__ x, 
   static_assert(b == 8 && j == 512 && i == 1024, "plan.json: these extents");
   static_assert((1024 / width + columnsPerBlock - 1) / columnsPerBlock * blocksPerColumn == 64, "plan.json: 64 blocks");
   static_assert(columnsPerBlock * threadsPerColumn == 256, "plan.json: 256 threads a block");
+  static_assert(width == 8 && threadsPerColumn == 16 && columnsPerBlock == 16 && blocksPerColumn == 8 && parts == 128 && steps == 32, "plan.json: these knobs");
   __shared__ weft::ColumnScratch<columnsPerBlock, threadsPerColumn, width, 2> scratch;
   const int part = blockIdx.x % blocksPerColumn * threadsPerColumn + threadIdx.x / columnsPerBlock;
   // (i), 8 of i at once

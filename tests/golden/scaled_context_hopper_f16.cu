@@ -26,6 +26,10 @@ scaled_context(const __grid_constant__ weft::hopper::TensorMap exponentials_map,
   static_assert(weft::hopper::MakingPlan<product, tile, false>::sharedBytes == 229616);
   static_assert(product.batch == 128 && product.m == 64 && product.n == 512 && product.k == 512, "plan.json: these extents");
   static_assert(tile.m == 64 && tile.n == 128 && tile.splits == 1 && tile.sharers == 1, "plan.json: 132 blocks and maps of these tiles");
+  static_assert(b == 8 && h == 16 && j == 512 && k == 512 && p == 64, "plan.json: these extents");
+  static_assert(product.a.outer == 65536 && product.a.k == 1 && product.a.batch == 512 && product.a.isByEngine == true, "plan.json: strides of operand a");
+  static_assert(product.b.outer == 512 && product.b.k == 1 && product.b.batch == 262144 && product.b.isByEngine == true, "plan.json: strides of operand b");
+  static_assert(product.strideCm == 65536 && product.batchStrideC == 512 && product.isByEngine == true, "plan.json: strides of the result");
   const auto make = [=](float (&exponentials_v)[8], const weft::OperandPlace &at) {
     const float inverse_v = weft::loadOne(inverse + at.batch * j + weft::insideOperand(at.outer, product.n));
 #pragma unroll

@@ -31,6 +31,10 @@ scaled_product(const __grid_constant__ weft::hopper::TensorMap a_map,
   static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 229520);
   static_assert(product.batch == 1 && product.m == 4096 && product.n == 1024 && product.k == 2048, "plan.json: these extents");
   static_assert(tile.m == 128 && tile.n == 128 && tile.splits == 1 && tile.sharers == 1, "plan.json: 132 blocks and maps of these tiles");
+  static_assert(b == 1 && k == 2048 && m == 4096 && n == 1024, "plan.json: these extents");
+  static_assert(product.a.outer == 2048 && product.a.k == 1 && product.a.batch == 0 && product.a.isByEngine == true, "plan.json: strides of operand a");
+  static_assert(product.b.outer == 2048 && product.b.k == 1 && product.b.batch == 0 && product.b.isByEngine == true, "plan.json: strides of operand b");
+  static_assert(product.strideCm == 1024 && product.batchStrideC == 0 && product.isByEngine == true && product.operandBytes == 1, "plan.json: strides of the result");
   const float scale_a_v = weft::loadOne(scale_a);
   const float scale_b_v = weft::loadOne(scale_b);
   const auto finish = [=](float (&sums)[8], const float (&bias_v)[8], const weft::hopper::Fragment &at) {

@@ -20,6 +20,7 @@ extern "C" __global__ void __launch_bounds__(256)
 scatter_add(const weft::half *__restrict__ rows, const int *__restrict__ ids, weft::half *__restrict__ table) {
   static_assert(w == 30522 && i == 1024 && b == 8 && j == 512, "plan.json: these extents");
   static_assert((1024 / width + columnsPerBlock - 1) / columnsPerBlock == 4, "plan.json: 4 blocks");
+  static_assert(width == 8 && columnsPerBlock == 32, "plan.json: these knobs");
   __shared__ weft::ScatterScratch<8, width> scratch;
   const int column = blockIdx.x * columnsPerBlock + threadIdx.x % columnsPerBlock;              // (i), 8 of i at once
   const int at_i = column * width;

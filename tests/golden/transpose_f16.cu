@@ -25,6 +25,9 @@ transpose(const weft::half *__restrict__ x, weft::half *__restrict__ y) {
   static_assert(j == 512, "plan.json: these extents");
   static_assert(((64 + tile_p - 1) / tile_p) * ((512 + tile_j - 1) / tile_j) * 128 == 1024, "plan.json: 1024 blocks");
   static_assert(threads == 256, "plan.json: 256 threads a block");
+  static_assert(tile_p == 64 && tile_j == 64 && readWidth == 8 && writeWidth == 8 && pitch == 64 && gap == 2 && tiles_j == 8 && share == 4096, "plan.json: these knobs");
+  static_assert(x_b_h == 32768 && x_p == 512, "plan.json: strides of x");
+  static_assert(y_b_h == 32768 && y_j == 64, "plan.json: strides of y");
   __shared__ weft::half tile[share + share / pitch * gap];
   const int at_j = blockIdx.x % tiles_j * tile_j;
   const int at_b_h = blockIdx.x / tiles_j;

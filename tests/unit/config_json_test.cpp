@@ -100,6 +100,37 @@ TEST_CASE("what a family takes for missing keys is built and said") {
                                                   "rms_norm_eps = 1e-06", "rope_theta = 10000"});
 }
 
+TEST_CASE("a null rope_theta is a missing one, and two that contradict are refused") {
+  const auto file = [](const nlohmann::json &theta, const nlohmann::json &parameters) {
+    nlohmann::json object = nlohmann::json::parse(changed("llama-3-8b.json", {}));
+    object["rope_theta"] = theta;
+    object["rope_parameters"] = parameters;
+    return object.dump();
+  };
+  const auto inner = [](const nlohmann::json &theta) {
+    return nlohmann::json{{"rope_type", "default"}, {"rope_theta", theta}};
+  };
+  const std::vector<std::string> usual = {"rope_theta = 10000"};
+  for (const std::string &text : {file(nullptr, nullptr), file(nullptr, inner(nullptr)),
+                                  file(nullptr, {{"rope_type", "default"}})}) {
+    INFO(text);
+    const ConfigDescription read = parseConfig(text, "config.json");
+    CHECK(read.specification.rotaryBase == 10000);
+    CHECK(read.assumed == usual);
+  }
+  for (const std::string &text :
+       {file(5e5, inner(5e5)), file(500000, inner(5e5)), file(nullptr, inner(5e5)),
+        file(5e5, inner(nullptr)), file(5e5, nullptr)}) {
+    INFO(text);
+    const ConfigDescription read = parseConfig(text, "config.json");
+    CHECK(read.specification.rotaryBase == 5e5);
+    CHECK(read.assumed.empty());
+  }
+  CHECK(errorOf(file(10000, inner(500000))) ==
+        "badInput: config.json: key 'rope_theta' = 10000: contradicts "
+        "'rope_parameters.rope_theta' = 500000");
+}
+
 TEST_CASE("a null means none where the family has it so, and is refused where it means nothing") {
   nlohmann::json file = nlohmann::json::parse(
       changed("llama-3-8b.json", {{"model_type", "mistral"}, {"architectures", nullptr}}));

@@ -111,3 +111,31 @@ TEST_CASE(
   CHECK(figures == 12);
   CHECK(names == 3);
 }
+
+TEST_CASE("times have three significant digits down to picoseconds, and none prints as zeros") {
+  CHECK(formatSeconds(39.14e-6) == "39.1 us");
+  CHECK(formatSeconds(0.72e-6) == "0.72 us");
+  CHECK(formatSeconds(99.96e-9) == "0.10 us");
+  CHECK(formatSeconds(99.9e-9) == "99.9 ns");
+  CHECK(formatSeconds(3.32e-9) == "3.32 ns");
+  CHECK(formatSeconds(-3.32e-9) == "-3.32 ns");
+  CHECK(formatSeconds(1e-11) == "0.01 ns");
+  CHECK(formatSeconds(1e-20) == "0 us");
+  for (double seconds = 1e-11; seconds < 1; seconds *= 1.3) {
+    CAPTURE(seconds);
+    CHECK_FALSE(formatSeconds(seconds).starts_with("0.00"));
+  }
+}
+
+TEST_CASE("one thing is counted in the singular") {
+  CHECK(driver::countOf(1, "kernel") == "1 kernel");
+  CHECK(driver::countOf(0, "kernel") == "0 kernels");
+  CHECK(driver::countOf(1234, "variant") == "1,234 variants");
+}
+
+TEST_CASE("the end of a line within a cell stays within its row") {
+  Table table({{"kernel", left}, {"time", right}});
+  table.addRow({"soft\nmax\x1b[31m", "1 us"});
+  CHECK(linesOf(table.print(100)).size() == 2);
+  CHECK(table.print(100).find("soft\\nmax\\x1b[31m") != std::string::npos);
+}

@@ -7,7 +7,9 @@
 #include "runtime/Files.h"
 #include "runtime/JsonText.h"
 #include "runtime/Sha256.h"
+#include "runtime/VerificationRecords.h"
 #include "tests/support/ExampleArtifact.h"
+#include "tests/support/NonEmpty.h"
 #include "tests/support/TemporaryTestFolder.h"
 
 #include <set>
@@ -209,18 +211,27 @@ TEST_CASE("a launch that was edited is not run; a choice is") {
 }
 
 TEST_CASE(
-    "an artifact without a manifest is readable, is said to be old, and is not replaced unless "
+    "an artifact without a manifest is readable, is not believed, and is not replaced unless "
     "asked to") {
-  const Written written;
+  Written written;
+  for (auto &kernel : written.plan["kernels"]) kernel["measured"] = true;
+  written.writePlan();
   fs::remove(written.out / manifestFile);
   writeFile(written.out / "notes.txt", "mine");
   const Artifact read = readArtifact(written.out);
   CHECK_FALSE(read.manifest);
   REQUIRE(editLines(read).size() == 1);
-  CHECK_THAT(editLines(read).front(), Catch::Contains("no manifest.json"));
+  CHECK_THAT(editLines(read).front(), Catch::Contains("no manifest.json: edits cannot be told"));
+  CHECK_FALSE(read.plan.measurement);
+  for (const PlanKernel &kernel : test::nonEmpty(read.plan.kernels)) {
+    CHECK_FALSE(kernel.measured);
+    CHECK(timeSourceOf(kernel) == (isView(kernel) ? TimeSource::none : TimeSource::unknown));
+    if (!isView(kernel))
+      CHECK(BelievedRecords({}, {}).of(kernel).state == Verification::State::unknown);
+  }
   const auto before = contentOf(written.out);
   CHECK_THAT(errorOf([&] { writeArtifact(exampleArtifact(), written.out); }),
-             Catch::Contains("without manifest.json") && Catch::Contains("--overwrite"));
+             Catch::Contains("no manifest.json") && Catch::Contains("--overwrite"));
   CHECK(contentOf(written.out) == before);
   writeArtifact(exampleArtifact(), written.out, {.everything = true});
   CHECK(readArtifact(written.out).manifest);

@@ -9,8 +9,8 @@
 #include "tests/unit/SamplePrologues.h"
 #include "tests/unit/SampleSoftmaxes.h"
 #include "tools/driver/Buffers.h"
-#include "tools/driver/PlanConfiguration.h"
 #include "tools/driver/PartsSpace.h"
+#include "tools/driver/PlanConfiguration.h"
 #include "tools/driver/PlanParts.h"
 
 #include <catch2/catch.hpp>
@@ -26,7 +26,8 @@ using runtime::PlanTensor;
 
 namespace {
 
-const std::map<char, int64_t> extents = {{'b', 2}, {'h', 6}, {'j', 32}, {'k', 32}, {'p', 8}, {'w', 8}};
+const std::map<char, int64_t> extents = {{'b', 2},  {'h', 6}, {'j', 32},
+                                         {'k', 32}, {'p', 8}, {'w', 8}};
 
 std::map<char, int64_t> only(const std::string &letters) {
   std::map<char, int64_t> some;
@@ -42,7 +43,8 @@ public:
     assignBuffers(planned.plan, viewOf, std::vector<std::vector<int>>(planned.kernels.size()));
     orderKernels(planned.plan);
     planned.plan.entryPoints.clear();
-    for (size_t kernel = 0; kernel < planned.plan.kernels.size(); ++kernel) planned.plan.entryPoints["forward"].push_back(int(kernel));
+    for (size_t kernel = 0; kernel < planned.plan.kernels.size(); ++kernel)
+      planned.plan.entryPoints["forward"].push_back(int(kernel));
     REQUIRE_NOTHROW(runtime::verify(planned.plan, "plan.json"));
     return planned.plan.workspaceBytes;
   }
@@ -51,11 +53,22 @@ public:
   std::vector<int> viewOf;
 
 protected:
-  explicit HandMadePlan(const CostModel &prices, const std::map<char, int64_t> &sizes) : prices(prices), sizes(sizes) {}
-  int tensor(const std::string &name, const std::string &letters, const std::string &role, const std::string &dtype = "f16", std::string order = "") {
+  explicit HandMadePlan(const CostModel &prices, const std::map<char, int64_t> &sizes)
+      : prices(prices), sizes(sizes) {}
+  int tensor(const std::string &name, const std::string &letters, const std::string &role,
+             const std::string &dtype = "f16", std::string order = "") {
     if (order.empty()) order = letters;  // slowest first
-    PlanTensor tensor{.name = name, .logical = name, .dtype = dtype, .axes = {}, .extents = {}, .order = {}, .strides = {}, .role = role, .buffer = -1,
-                      .offset = 0, .bytes = dtype == "f32" ? 4 : 2};
+    PlanTensor tensor{.name = name,
+                      .logical = name,
+                      .dtype = dtype,
+                      .axes = {},
+                      .extents = {},
+                      .order = {},
+                      .strides = {},
+                      .role = role,
+                      .buffer = -1,
+                      .offset = 0,
+                      .bytes = dtype == "f32" ? 4 : 2};
     for (const char letter : letters) {
       tensor.axes.emplace_back(1, letter);
       tensor.order.push_back(int(letters.find(order[tensor.extents.size()])));
@@ -74,10 +87,13 @@ protected:
     entry.outputs = outputs;
     entry.inputLayouts.assign(inputs.size(), "-");
     entry.outputLayouts.assign(outputs.size(), "-");
-    ChosenKernel chosen{.kernel = kernel, .configuration = {}, .cost = {}, .proposedBy = {}, .graphOps = {}};
+    ChosenKernel chosen{
+        .kernel = kernel, .configuration = {}, .cost = {}, .proposedBy = {}, .graphOps = {}};
     LayoutConstraints constraints;
-    for (const int input : inputs) constraints.inputs.emplace_back(Layout{.order = planned.plan.tensors[size_t(input)].order});
-    for (const int output : outputs) constraints.outputs.emplace_back(Layout{.order = planned.plan.tensors[size_t(output)].order});
+    for (const int input : inputs)
+      constraints.inputs.emplace_back(Layout{.order = planned.plan.tensors[size_t(input)].order});
+    for (const int output : outputs)
+      constraints.outputs.emplace_back(Layout{.order = planned.plan.tensors[size_t(output)].order});
     forEachConfiguration(kernel, prices.device(), constraints, [&](const Configuration &candidate) {
       chosen.configuration = candidate;
       return false;
@@ -98,8 +114,10 @@ private:
 class Attention : public HandMadePlan {
 public:
   explicit Attention(const CostModel &prices) : HandMadePlan(prices, extents) {
-    const int q = tensor("q", "bhjp", "argument"), k = tensor("k", "bhkp", "argument"), v = tensor("v", "bhkw", "argument");
-    const int scores = tensor("scores", "bhjk", "temporary"), weights = tensor("weights", "bhjk", "temporary");
+    const int q = tensor("q", "bhjp", "argument"), k = tensor("k", "bhkp", "argument"),
+              v = tensor("v", "bhkw", "argument");
+    const int scores = tensor("scores", "bhjk", "temporary"),
+              weights = tensor("weights", "bhjk", "temporary");
     const int out = tensor("out", "bhjw", "temporary"), y = tensor("y", "bhjw", "result");
     add(samples::contractKernel(only("bhjkp"), "bhjp", "bhkp", "bhjk"), {q, k}, {scores});
     add(samples::softmaxKernel(only("bhjk"), "bhjk"), {scores}, {weights});
@@ -109,19 +127,26 @@ public:
   }
 };
 
-/// The same with a softmax in sub-vectors of 64 keys: q k -> exponentials, maxima, sums -> factors -> scaled, with v -> out -> relu -> y.
+/// The same with a softmax in sub-vectors of 64 keys: q k -> exponentials, maxima, sums -> factors
+/// -> scaled, with v -> out -> relu -> y.
 class DecomposedAttention : public HandMadePlan {
 public:
   explicit DecomposedAttention(const CostModel &prices) : HandMadePlan(prices, decomposed) {
     const samples::ScoreExtents scores{.b = 2, .h = 6, .j = 32, .k = 128, .p = 64, .length = 64};
-    const int q = tensor("q", "phbj", "argument"), k = tensor("k", "phbk", "argument"), v = tensor("v", "phbk", "argument");
-    const int exponentials = tensor("exponentials", "hbjk", "temporary"), maxima = tensor("maxima", "hbjn", "temporary", "f32", "hbnj");
-    const int sums = tensor("sums", "hbjn", "temporary", "f32", "hbnj"), factors = tensor("factors", "hbjn", "temporary", "f32");
+    const int q = tensor("q", "phbj", "argument"), k = tensor("k", "phbk", "argument"),
+              v = tensor("v", "phbk", "argument");
+    const int exponentials = tensor("exponentials", "hbjk", "temporary"),
+              maxima = tensor("maxima", "hbjn", "temporary", "f32", "hbnj");
+    const int sums = tensor("sums", "hbjn", "temporary", "f32", "hbnj"),
+              factors = tensor("factors", "hbjn", "temporary", "f32");
     const int out = tensor("out", "hbjp", "temporary"), y = tensor("y", "hbjp", "result");
-    add(samples::scoresLocalSoftmax(scores, DType::f16, false), {q, k}, {exponentials, maxima, sums});
+    add(samples::scoresLocalSoftmax(scores, DType::f16, false), {q, k},
+        {exponentials, maxima, sums});
     samples::KernelBuilder reduce("reduce_subvectors", {{'h', 6}, {'b', 2}, {'j', 32}, {'n', 2}});
-    const int m = reduce.input("maxima", "hbjn", DType::f32), d = reduce.input("sums", "hbjn", DType::f32);
-    const int f = reduce.op("reduce_subvectors", OperatorClass::normalization, {m, d}, "factors", "hbjn", "n", DType::f32);
+    const int m = reduce.input("maxima", "hbjn", DType::f32),
+              d = reduce.input("sums", "hbjn", DType::f32);
+    const int f = reduce.op("reduce_subvectors", OperatorClass::normalization, {m, d}, "factors",
+                            "hbjn", "n", DType::f32);
     reduce.last().attributes = {{"axis", int64_t(3)}};
     add(reduce.build({f}), {maxima, sums}, {factors});
     const samples::PrologueExtents context{.b = 2, .h = 6, .j = 32, .k = 128, .p = 64};
@@ -131,7 +156,8 @@ public:
   }
 
 private:
-  static inline const std::map<char, int64_t> decomposed = {{'b', 2}, {'h', 6}, {'j', 32}, {'k', 128}, {'n', 2}, {'p', 64}};
+  static inline const std::map<char, int64_t> decomposed = {{'b', 2},   {'h', 6}, {'j', 32},
+                                                            {'k', 128}, {'n', 2}, {'p', 64}};
 };
 
 std::string refusalOf(const std::function<void()> &action) {
@@ -152,9 +178,12 @@ TEST_CASE("scores in parts take part of the memory") {
   CHECK(whole.finish() >= 2 * scores);  // scores and weights; in place is not allowed here
   const int count = GENERATE(2, 6, 12);
   Attention parts(*prices);
-  const auto refused = [&] { runInParts(parts.planned, parts.viewOf, {.count = count, .prices = prices.get()}); };
+  const auto refused = [&] {
+    runInParts(parts.planned, parts.viewOf, {.count = count, .prices = prices.get()});
+  };
   if (count == 12) {  // neither 2 batches nor 6 heads
-    CHECK_THAT(refusalOf(refused), Catch::Contains("no plan in 12 parts") && Catch::Contains("along b") && Catch::Contains("along h"));
+    CHECK_THAT(refusalOf(refused), Catch::Contains("no plan in 12 chunks") &&
+                                       Catch::Contains("along b") && Catch::Contains("along h"));
     CHECK(parts.planned.kernels.size() == 4);
     return;
   }
@@ -172,13 +201,17 @@ TEST_CASE("scores in parts take part of the memory") {
       CHECK(kernel.part->start == part);
       CHECK(kernel.part->size == 1);
       CHECK(names.insert(kernel.name).second);
-      const Kernel again = onPart(whole.planned.kernels[size_t(n)].kernel, kernel.part->axis, kernel.part->start, kernel.part->size);
+      const Kernel again = onPart(whole.planned.kernels[size_t(n)].kernel, kernel.part->axis,
+                                  kernel.part->start, kernel.part->size);
       CHECK(again.axes == parts.planned.kernels[size_t(3 * part + n)].kernel.axes);
     }
   CHECK_FALSE(plan.kernels.back().part);
   REQUIRE(plan.notes.size() == 1);
-  CHECK_THAT(plan.notes.front(), Catch::StartsWith(fmt::format("'scores' is computed in {} chunks", count)));
-  CHECK(parts.finish() < 2 * scores / count + 3 * scores / 4);  // of `out`, a quarter as large as the scores, the whole
+  CHECK_THAT(plan.notes.front(),
+             Catch::StartsWith(fmt::format("'scores' is computed in {} chunks", count)));
+  CHECK(parts.finish() <
+        2 * scores / count +
+            3 * scores / 4);  // of `out`, a quarter as large as the scores, the whole
 }
 
 TEST_CASE("statistics of a decomposed softmax are there in parts with their exponentials") {
@@ -191,14 +224,16 @@ TEST_CASE("statistics of a decomposed softmax are there in parts with their expo
     for (int n = 0; n < 3; ++n) {
       const PlanKernel &kernel = plan.kernels[size_t(3 * part + n)];
       REQUIRE(kernel.part);
-      CHECK((kernel.part->region == n && kernel.part->axis == "h" && kernel.part->start == 2 * part && kernel.part->size == 2));
+      CHECK((kernel.part->region == n && kernel.part->axis == "h" &&
+             kernel.part->start == 2 * part && kernel.part->size == 2));
     }
   for (const PlanTensor &tensor : nonEmpty(plan.tensors))
     for (const char *inner : {"exponentials", "maxima", "sums", "factors"}) {
       CHECK(tensor.name != inner);
       if (tensor.name.starts_with(inner)) CHECK(tensor.extents[0] == 2);
     }
-  CHECK_THAT(plan.notes.front(), Catch::StartsWith("'exponentials' is computed in 3 chunks along h, one at a time; in chunks run k0, k1, k2"));
+  CHECK_THAT(plan.notes.front(), Catch::StartsWith("'exponentials' is computed in 3 chunks along "
+                                                   "h, one at a time; in chunks run k0, k1, k2"));
   DecomposedAttention whole(*prices);
   CHECK(parts.finish() < whole.finish() / 2);
 }
@@ -209,15 +244,24 @@ TEST_CASE("no parts where one of the statistics is needed as a whole, or by othe
     DecomposedAttention attention(*prices);
     change(attention);
     const size_t before = attention.planned.kernels.size();
-    const std::string reason = refusalOf([&] { runInParts(attention.planned, attention.viewOf, {.count = 2, .prices = prices.get()}); });
+    const std::string reason = refusalOf([&] {
+      runInParts(attention.planned, attention.viewOf, {.count = 2, .prices = prices.get()});
+    });
     CHECK(attention.planned.kernels.size() == before);
     return reason;
   };
-  const auto tensorOf = [](DecomposedAttention &attention, const std::string &name) -> PlanTensor & {
+  const auto tensorOf = [](DecomposedAttention &attention,
+                           const std::string &name) -> PlanTensor & {
     return *std::ranges::find(attention.planned.plan.tensors, name, &PlanTensor::name);
   };
-  CHECK_THAT(refused([&](DecomposedAttention &attention) { tensorOf(attention, "maxima").role = "result"; }), Catch::Contains("'maxima' is needed as a whole"));
-  CHECK_THAT(refused([&](DecomposedAttention &attention) { attention.planned.plan.kernels[3].inputs.push_back(attention.planned.plan.kernels[1].inputs[1]); }),
+  CHECK_THAT(refused([&](DecomposedAttention &attention) {
+               tensorOf(attention, "maxima").role = "result";
+             }),
+             Catch::Contains("'maxima' is needed as a whole"));
+  CHECK_THAT(refused([&](DecomposedAttention &attention) {
+               attention.planned.plan.kernels[3].inputs.push_back(
+                   attention.planned.plan.kernels[1].inputs[1]);
+             }),
              Catch::Contains("'sums' has 2 readers"));
   CHECK_THAT(refused([&](DecomposedAttention &attention) {
                std::vector<int> &inputs = attention.planned.plan.kernels[3].inputs;
@@ -243,7 +287,8 @@ TEST_CASE("parts write every element of the whole once") {
       for (int64_t h = 0; h < part.extents[1]; ++h)
         for (int64_t j = 0; j < part.extents[2]; ++j)
           for (int64_t w = 0; w < part.extents[3]; ++w)
-            written.insert(part.offset + b * part.strides[0] + h * part.strides[1] + j * part.strides[2] + w * part.strides[3]);
+            written.insert(part.offset + b * part.strides[0] + h * part.strides[1] +
+                           j * part.strides[2] + w * part.strides[3]);
   }
   REQUIRE(written.size() == size_t(out.bytes / 2));
   CHECK(std::set<int64_t>(written.begin(), written.end()).size() == written.size());
@@ -279,7 +324,8 @@ TEST_CASE("parts of a dropout are one text, and their places arguments") {
   const int x = builder.input("x", "hbjk");
   const int y = builder.op("dropout", OperatorClass::elementwise, {x}, "y", "hbjk");
   builder.last().attributes = {{"p", 0.5}, {"stream", int64_t(3)}};
-  const Kernel whole = builder.build({y}), first = onPart(whole, "h", 0, 3), second = onPart(whole, "h", 3, 3);
+  const Kernel whole = builder.build({y}), first = onPart(whole, "h", 0, 3),
+               second = onPart(whole, "h", 3, 3);
   CHECK(canonicalText(first) == canonicalText(second));
   CHECK(canonicalText(first) != canonicalText(whole));
   Configuration configuration;
@@ -287,9 +333,11 @@ TEST_CASE("parts of a dropout are one text, and their places arguments") {
     configuration = candidate;
     return false;
   });
-  const codegen::EmittedKernel one = codegen::emit(first, configuration, "sm_90a"), other = codegen::emit(second, configuration, "sm_90a");
+  const codegen::EmittedKernel one = codegen::emit(first, configuration, "sm_90a"),
+                               other = codegen::emit(second, configuration, "sm_90a");
   CHECK(one.text == other.text);
-  const auto place = std::ranges::find(one.parameters, codegen::Parameter::Kind::dropoutOuter, &codegen::Parameter::kind);
+  const auto place = std::ranges::find(one.parameters, codegen::Parameter::Kind::dropoutOuter,
+                                       &codegen::Parameter::kind);
   REQUIRE(place != one.parameters.end());
   CHECK(codegen::numberOf(*place, first) == 0);
   CHECK(codegen::numberOf(*place, second) == 6);  // 3 heads of 2 batches come before
@@ -305,22 +353,30 @@ TEST_CASE("a part takes the fastest of its rows, and without any the whole's kno
   LayoutConstraints layouts;
   layouts.inputs = {softmax.configuration.inputs[0]};
   layouts.outputs = {softmax.configuration.outputs[0]};
-  forEachConfiguration(softmax.kernel, findDevice("h200"), layouts, [&](const Configuration &candidate) {
-    if (candidate.knobs != softmax.configuration.knobs) rows.push_back(candidate);
-    return rows.size() < 3;
-  });
+  forEachConfiguration(softmax.kernel, findDevice("h200"), layouts,
+                       [&](const Configuration &candidate) {
+                         if (candidate.knobs != softmax.configuration.knobs)
+                           rows.push_back(candidate);
+                         return rows.size() < 3;
+                       });
   REQUIRE(rows.size() == 3);
   for (size_t n = 0; n < rows.size(); ++n)
-    addRow(profile, softmax.kernel, rows[n], {.seconds = n == 1 ? 1e-6 : 2e-6, .n = 9, .spread = 0.01, .familyVersion = familyVersion("loop")});
+    addRow(profile, softmax.kernel, rows[n],
+           {.seconds = n == 1 ? 1e-6 : 2e-6,
+            .n = 9,
+            .spread = 0.01,
+            .familyVersion = familyVersion("loop")});
   const auto measured = measuredCostModel(findDevice("h200"), profile, "profile p", false);
   Attention parts(*analytic);
   runInParts(parts.planned, parts.viewOf, {.count = 2, .prices = measured.get()});
   CHECK(parts.planned.kernels[1].configuration.knobs == rows[1].knobs);
-  CHECK(parts.planned.plan.kernels[1].knobs == toJson(rows[1].knobs, parts.planned.kernels[1].kernel));
+  CHECK(parts.planned.plan.kernels[1].knobs ==
+        toJson(rows[1].knobs, parts.planned.kernels[1].kernel));
   CHECK(parts.planned.plan.kernels[1].measured);
   CHECK(parts.planned.plan.kernels[1].seconds == 1e-6);
   CHECK_FALSE(parts.planned.plan.kernels[0].measured);
-  CHECK(parts.planned.kernels[0].configuration.knobs == whole.planned.kernels[0].configuration.knobs);
+  CHECK(parts.planned.kernels[0].configuration.knobs ==
+        whole.planned.kernels[0].configuration.knobs);
 }
 
 TEST_CASE("a profile for plans in parts has every kernel of theirs once") {
@@ -333,13 +389,15 @@ TEST_CASE("a profile for plans in parts has every kernel of theirs once") {
   }
   const ProfileSpace space = partsSpace(plans, *model, {}, "sm_90a");
   std::vector<Kernel> softmaxes, contractions;
-  for (const ProfileKernelSpace &one : space.kernels) (contractionValues(one.kernel) ? contractions : softmaxes).push_back(one.kernel);
+  for (const ProfileKernelSpace &one : space.kernels)
+    (contractionValues(one.kernel) ? contractions : softmaxes).push_back(one.kernel);
   REQUIRE(softmaxes.size() == 2);  // on a batch, and on a head of all batches
   CHECK(softmaxes[0].axes != softmaxes[1].axes);
   CHECK(contractions.size() == 4);  // of the two before and behind it
   CHECK(space.items.size() >= 8);
   std::set<std::string> lines;
-  for (const ProfileItem &item : nonEmpty(space.items)) CHECK(lines.insert(item.subject + item.line).second);
+  for (const ProfileItem &item : nonEmpty(space.items))
+    CHECK(lines.insert(item.subject + item.line).second);
 }
 
 TEST_CASE("what was measured of an older text is measured again, as it was chosen") {
@@ -347,7 +405,8 @@ TEST_CASE("what was measured of an older text is measured again, as it was chose
   Attention whole(*analytic);
   ChosenKernel &softmax = whole.planned.kernels[1];
   softmax.cost.measured = true;
-  softmax.cost.source = sourceHash(codegen::emit(softmax.kernel, softmax.configuration, "sm_90a").text);
+  softmax.cost.source =
+      sourceHash(codegen::emit(softmax.kernel, softmax.configuration, "sm_90a").text);
   CHECK(partsSpace({whole.planned}, *analytic, {}, "sm_90a").items.empty());
   softmax.cost.source = "0123456789abcdef";
   const ProfileSpace space = partsSpace({whole.planned, whole.planned}, *analytic, {}, "sm_90a");
@@ -359,25 +418,35 @@ TEST_CASE("what was measured of an older text is measured again, as it was chose
 
 TEST_CASE("no parts along what is reduced, compared or drawn from another origin") {
   const Kernel softmax = samples::softmaxKernel(extents, "bhjk");
-  CHECK_THAT(refusalOf([&] { onPart(softmax, "k", 0, 16); }), Catch::Contains("softmax does not run on parts of axis k"));
+  CHECK_THAT(refusalOf([&] { onPart(softmax, "k", 0, 16); }),
+             Catch::Contains("softmax does not run on parts of axis k"));
   CHECK_THAT(refusalOf([&] { onPart(softmax, "u", 0, 16); }), Catch::Contains("no axis u"));
-  CHECK_THAT(refusalOf([&] { onPart(softmax, "h", 4, 3); }), Catch::Contains("3 indices of axis h from 4 on, of 6"));
-  CHECK(onPart(samples::identityKernel(extents, "hj"), "h", 0, 1).axes[1].extent == 1);  // between two layouts
+  CHECK_THAT(refusalOf([&] { onPart(softmax, "h", 4, 3); }),
+             Catch::Contains("3 indices of axis h from 4 on, of 6"));
+  CHECK(onPart(samples::identityKernel(extents, "hj"), "h", 0, 1).axes[1].extent ==
+        1);  // between two layouts
   samples::KernelBuilder moves("slice", extents);
   const int from = moves.input("x", "hj");
-  CHECK_THAT(refusalOf([&] { onPart(moves.build({moves.op("slice", OperatorClass::movement, {from}, "y", "hj")}), "h", 0, 1); }),
+  CHECK_THAT(refusalOf([&] {
+               onPart(moves.build({moves.op("slice", OperatorClass::movement, {from}, "y", "hj")}),
+                      "h", 0, 1);
+             }),
              Catch::Contains("slice does not run"));
   samples::KernelBuilder builder("mask", extents);
   const int x = builder.input("x", "bhjk");
   const int y = builder.op("mask", OperatorClass::elementwise, {x}, "y", "bhjk");
-  builder.last().attributes = {{"kind", std::string("causal")}, {"query", int64_t(2)}, {"key", int64_t(3)}};
+  builder.last().attributes = {
+      {"kind", std::string("causal")}, {"query", int64_t(2)}, {"key", int64_t(3)}};
   const Kernel mask = builder.build({y});
-  CHECK_THAT(refusalOf([&] { onPart(mask, "j", 0, 8); }), Catch::Contains("mask does not run on parts of axis j"));
+  CHECK_THAT(refusalOf([&] { onPart(mask, "j", 0, 8); }),
+             Catch::Contains("mask does not run on parts of axis j"));
   CHECK(onPart(mask, "h", 0, 2).axes[1].extent == 2);
   samples::KernelBuilder drops("dropout", extents);
-  const int in = drops.input("x", "bhjk"), out = drops.op("dropout", OperatorClass::elementwise, {in}, "y", "bhjk");
+  const int in = drops.input("x", "bhjk"),
+            out = drops.op("dropout", OperatorClass::elementwise, {in}, "y", "bhjk");
   drops.last().attributes = {{"p", 0.5}, {"stream", int64_t(3)}};
   const Kernel dropout = drops.build({out});
-  CHECK_THAT(refusalOf([&] { onPart(dropout, "h", 3, 3); }), Catch::Contains("axis h, which is not the outermost"));
+  CHECK_THAT(refusalOf([&] { onPart(dropout, "h", 3, 3); }),
+             Catch::Contains("axis h, which is not the outermost"));
   CHECK(std::get<int64_t>(onPart(dropout, "b", 1, 1).body[0].attributes.at("outer")) == 6);
 }

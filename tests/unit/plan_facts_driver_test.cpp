@@ -200,19 +200,19 @@ TEST_CASE(
   json layouts = {
       {"y", {{"prices", {{{"layout", "bj"}, {"loss", 0.0}}, {{"layout", "jb"}, {"loss", 3e-6}}}}}},
       {"s", {{"prices", {{{"layout", "bj"}, {"loss", 0.0}}, {{"layout", "jb"}, {"loss", 0.0}}}}}}};
-  CHECK(layoutChanges(plan, json::object()).empty());
-  REQUIRE(layoutChanges(plan, layouts).size() == 1);
-  CHECK(layoutChanges(plan, layouts)[0].tensor == "y");
-  CHECK(layoutChanges(plan, layouts)[0].other == "jb");
+  CHECK(layoutQuestions(plan, json::object()).empty());
+  REQUIRE(layoutQuestions(plan, layouts).size() == 1);
+  CHECK(layoutQuestions(plan, layouts)[0].tensor == "y");
+  CHECK(layoutQuestions(plan, layouts)[0].others == std::vector<std::string>{"jb"});
   plan.kernels[2].family = "transpose";
-  CHECK(layoutChanges(plan, layouts).empty());
+  CHECK(layoutQuestions(plan, layouts).empty());
   layouts["s"]["prices"] = {{{"layout", "bj"}, {"loss", 7e-8}}, {{"layout", "jb"}, {"loss", 0.0}}};
-  CHECK(layoutChanges(plan, layouts).empty());  // less than 0.2% is not worth a line
+  CHECK(layoutQuestions(plan, layouts).empty());  // less than 0.2% is not worth a line
   layouts["s"]["prices"][0]["loss"] = 2e-6;
-  REQUIRE(layoutChanges(plan, layouts).size() == 1);
-  CHECK(layoutChanges(plan, layouts)[0].tensor == "s");
+  REQUIRE(layoutQuestions(plan, layouts).size() == 1);
+  CHECK(layoutQuestions(plan, layouts)[0].tensor == "s");
   plan.kernels[2].family = "loop";
-  CHECK(layoutChanges(plan, layouts).size() == 2);
+  CHECK(layoutQuestions(plan, layouts).size() == 2);
 }
 
 TEST_CASE(
@@ -225,16 +225,17 @@ TEST_CASE(
     given["layoutChange"] = {{"tensor", "y"},
                              {"layout", "bj"},
                              {"other", "jb"},
-                             {"seconds", seconds},
+                             {"graphSeconds", seconds},
                              {"workspaceBytes", plan.workspaceBytes + more}};
     return costliestLayout(plan, given).text;
   };
-  CHECK(with(3e-6).starts_with("y lies as bj; jb would cost +3.00 us"));
+  CHECK(with(3e-6).starts_with("y lies as bj; jb would cost +3.00 us of graph time"));
   CHECK(with(3e-6, 1'000'000)
-            .starts_with("y lies as bj; jb would cost +3.00 us in a workspace of 1.00 MB"));
+            .starts_with(
+                "y lies as bj; jb would cost +3.00 us of graph time in a workspace of 1.00 MB"));
   plan.kernels[2].family = "transpose";
   CHECK(with(3e-6) == "1 transpose between layouts: 10.0 us, 25.0% of the time");
-  CHECK(with(-2e-6).starts_with("y lies as bj; jb would save 2.00 us"));
+  CHECK(with(-2e-6).starts_with("y lies as bj; jb would save 2.00 us of graph time"));
 }
 
 TEST_CASE(
@@ -252,7 +253,8 @@ TEST_CASE(
   given["parts"] = {priced(1, 38, 90'000'000, false), priced(2, 40, 60'000'000, true),
                     priced(4, 45, 40'000'000, false), priced(8, 60, 30'000'000, false)};
   CHECK(memoryTrade(plan, given).text ==
-        "workspace 60.0 MB; 90.0 MB takes -2.00 us (--chunks 1); 40.0 MB takes +5.00 us (--chunks "
+        "workspace 60.0 MB; 90.0 MB takes -2.00 us of graph time (--chunks 1); 40.0 MB takes +5.00 "
+        "us (--chunks "
         "4)");
 }
 
@@ -279,6 +281,44 @@ TEST_CASE("estimates, edits, missing plans and unverified texts are warnings") {
   CHECK(warnings[3] ==
         "2 kernels are there to move a part of a tensor, which could be no view [V001]");
   CHECK(warnings[4] == "1 of 2 kernels never verified on a GPU (weft verify DIR)");
+}
+
+TEST_CASE("a search that its memory cut short is a warning, with what was left out and a remedy") {
+  const Plan plan = chain();
+  json given = report();
+  given["searchMemory"] = {{"reached", false}, {"leftOut", json::array()}};
+  const auto said = [&] { return warningsOf(plan, given, none).front(); };
+  CHECK(said().find("--search-memory") == std::string::npos);
+  given["searchMemory"] = {{"reached", true}, {"leftOut", {"7 variants were left out"}}};
+  CHECK(said() ==
+        "--search-memory (default) stopped the search: 7 variants were left out; a larger one may "
+        "find a faster plan");
+  given["searchMemory"]["leftOut"].push_back("layers");
+  given["request"] = {{"choices", {{"searchMemory", "3M"}}}};
+  CHECK(said() ==
+        "--search-memory 3M stopped the search: 7 variants were left out, and 1 more cut; a larger "
+        "one may find a faster plan");
+  CHECK(hasLine(summaryText(plan, given, none, {}, "out"), "! --search-memory 3M stopped"));
+}
+
+TEST_CASE("line ends and control characters in names stay within their line") {
+  Plan plan = chain();
+  plan.model = "evil\n! forged\x1b[31m";
+  const std::string text = summaryText(plan, report(), none, {}, "out\n! forged");
+  CHECK(hasLine(text, "evil\\n! forged\\x1b[31m"));
+  CHECK(hasLine(text, "wrote out\\n! forged"));
+  for (const std::string &line : nonEmpty(linesOf(text))) CHECK_FALSE(line.starts_with("! forged"));
+}
+
+TEST_CASE("one kernel is one kernel") {
+  Plan plan = chain();
+  plan.kernels.resize(1);
+  plan.entryPoints = {{"forward", {0}}};
+  const std::string text = summaryText(plan, report(), none, {}, "out");
+  CHECK(hasLine(text, "1 of 1 kernel measured"));
+  CHECK(hasLine(text, "1 of 1 kernel never verified"));
+  plan.kernels[0].measured = false;
+  CHECK(hasLine(summaryText(plan, report(), none, {}, "out"), "1 kernel estimated by the"));
 }
 
 TEST_CASE("the error of an estimate is said of the kernels alone of which it is known") {

@@ -5,6 +5,7 @@
 #include "tests/support/TemporaryTestFolder.h"
 
 #include <sqlite3.h>
+#include <sys/stat.h>
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -180,6 +181,9 @@ TEST_CASE("rows of a store pass the checks of rows of a text") {
       {"UPDATE rows SET reason = '' WHERE status = 2", "without its reason"},
       {"UPDATE rows SET configuration = 'lop 01>01' WHERE status = 0", "lop"},
       {"UPDATE rows SET kernel = 'short'", "'short' is no hash of a kernel"},
+      {"INSERT INTO device VALUES ('a100')", "two devices, 'h200' and 'a100'"},
+      {"UPDATE kernels SET name = 're' || char(10) || 'lu'", "no line of text"},
+      {"UPDATE kernels SET name = 're' || char(27) || '[31mlu'", "no line of text"},
       {"DELETE FROM kernels", "not among those of the store"},
       {"DELETE FROM protocols", "protocol 1 is not among"},
       {"UPDATE protocols SET text = ''", "protocol 1 is no line of text"},
@@ -245,4 +249,30 @@ TEST_CASE("a closed store is one file, after writers, readers and writers that w
   CHECK(files() == std::vector<std::string>{"a.db", "killed.db", "killed.db-shm", "killed.db-wal"});
   CHECK(readProfile(folder.path() / "killed.db").rowCount() == 4);
   CHECK(files() == std::vector<std::string>{"a.db", "killed.db"});
+}
+
+TEST_CASE("readers of a store that is written through a log leave no file beside it") {
+  const TemporaryTestFolder folder;
+  const auto path = storeOf(folder, "a #1%20?.db");
+  execute(path, "PRAGMA journal_mode = WAL");
+  const std::string before = contentOf(path);
+  for (const auto permissions :
+       {std::filesystem::perms::owner_all, std::filesystem::perms::owner_read}) {
+    std::filesystem::permissions(path, permissions);
+    CHECK(readProfile(path).rowCount() == 2);
+    CHECK(contentOf(path) == before);
+    const std::filesystem::directory_iterator files(folder.path());
+    CHECK(std::distance(begin(files), end(files)) == 1);
+  }
+}
+
+TEST_CASE("what has no end is no profile and is not read") {
+  const TemporaryTestFolder folder;
+  const auto pipe = folder.path() / "pipe";
+  REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+  for (const std::filesystem::path &path : {pipe, std::filesystem::path("/dev/zero")}) {
+    CHECK_THAT(readRefusal(path),
+               Catch::Contains(path.string()) && Catch::Contains("no regular file"));
+    CHECK_THAT(refusal(path), Catch::Contains(path.string()));
+  }
 }

@@ -1,6 +1,8 @@
-// Stages of a layer are found by structure: every contraction of every preset in the stage that its author means, in every variant, forward
-// and backward, and the same whatever tensors are called.
+// Stages of a layer are found by structure: every contraction of every preset in the stage that its
+// author means, in every variant, forward and backward, and the same whatever tensors are called.
 #include "passes/account/Stages.h"
+#include "runtime/Files.h"
+#include "tests/support/TemporaryTestFolder.h"
 #include "tools/driver/Compilation.h"
 
 #include <catch2/catch.hpp>
@@ -14,7 +16,8 @@ using namespace weft::driver;
 
 namespace {
 
-std::vector<Dataflow> flowsOf(const std::string &model, std::vector<std::string> dims, bool train, const std::string &norms = "fused",
+std::vector<Dataflow> flowsOf(const std::string &model, std::vector<std::string> dims, bool train,
+                              const std::string &norms = "fused",
                               const std::string &optimizer = "") {
   ModelFlags flags;
   flags.model = model;
@@ -28,15 +31,18 @@ std::vector<Dataflow> flowsOf(const std::string &model, std::vector<std::string>
   Compilation compilation(flags, choices, target);
   compilation.import();
   std::vector<Dataflow> flows;
-  for (const ProposedVariant &variant : compilation.propose(Phase::import)) flows.push_back(compilation.account(variant).flow);
+  for (const ProposedVariant &variant : compilation.propose(Phase::import))
+    flows.push_back(compilation.account(variant).flow);
   return flows;
 }
 
 /// Results of the contractions of each stage that are not made of several (stacked).
-std::map<Stage, std::set<std::string>> contractionsOf(const Dataflow &flow, const std::vector<Stage> &stages) {
+std::map<Stage, std::set<std::string>> contractionsOf(const Dataflow &flow,
+                                                      const std::vector<Stage> &stages) {
   std::map<Stage, std::set<std::string>> found;
   for (size_t op = 0; op < flow.ops.size(); ++op)
-    if (flow.ops[op].operatorClass == OperatorClass::contraction) found[stages[op]].insert(flow.tensors[size_t(flow.ops[op].results[0])].name);
+    if (flow.ops[op].operatorClass == OperatorClass::contraction)
+      found[stages[op]].insert(flow.tensors[size_t(flow.ops[op].results[0])].name);
   return found;
 }
 
@@ -53,14 +59,17 @@ const std::vector<std::string> small{"b=2", "j=16", "h=2", "i=64", "u=128"};
 
 }  // namespace
 
-TEST_CASE("contractions of an encoder layer are of attention, projections and feed-forward, in every variant") {
+TEST_CASE(
+    "contractions of an encoder layer are of attention, projections and feed-forward, in every "
+    "variant") {
   for (const std::string norms : {"fused", "decomposed"}) {
     const std::vector<Dataflow> flows = flowsOf("bert-base", small, false, norms);
     REQUIRE(flows.size() > 2);
     for (const Dataflow &flow : flows) {
       const auto found = contractionsOf(flow, stagesOf(flow));
       CHECK(found.at(Stage::attention) == std::set<std::string>{"score", "weighted"});
-      CHECK(found.at(Stage::feedForward) == std::set<std::string>{"feed_forward_product", "hidden_product"});
+      CHECK(found.at(Stage::feedForward) ==
+            std::set<std::string>{"feed_forward_product", "hidden_product"});
       CHECK(found.at(Stage::projections).contains("attention_product"));
       CHECK(found.at(Stage::projections).size() >= 2);
       CHECK_FALSE(found.contains(Stage::other));
@@ -80,7 +89,8 @@ TEST_CASE("other ops are of the stage around them") {
 }
 
 TEST_CASE("gated and pre-norm layers have the same stages") {
-  const std::map<std::string, std::vector<std::string>> presets = {{"llama-3-8b", {"b=1", "j=16", "h=4", "g=2", "p=16", "i=64", "u=128"}}, {"gpt2", small}};
+  const std::map<std::string, std::vector<std::string>> presets = {
+      {"llama-3-8b", {"b=1", "j=16", "h=4", "g=2", "p=16", "i=64", "u=128"}}, {"gpt2", small}};
   for (const auto &[model, dims] : presets) {
     const std::vector<Dataflow> flows = flowsOf(model, dims, false);
     REQUIRE_FALSE(flows.empty());
@@ -131,6 +141,37 @@ TEST_CASE("embeddings, the head with its loss, and the optimizer are stages") {
     CHECK(kinds.contains("gather"));
     CHECK(kinds.contains("scatter_add"));
     CHECK(updated > 0);
+  }
+}
+
+TEST_CASE("gradients behind the head's are of what they are gradients of") {
+  const test::TemporaryTestFolder folder;
+  const std::string path = (folder / "mlp.mlir").string();
+  runtime::writeFile(path, R"(
+!bi = tensor<6x8xf32, #weft.axes<b, i>>
+!ui = tensor<16x8xf32, #weft.axes<u, i>>
+!bu = tensor<6x16xf32, #weft.axes<b, u>>
+!iu = tensor<8x16xf32, #weft.axes<i, u>>
+!vi = tensor<32x8xf32, #weft.axes<v, i>>
+!bv = tensor<6x32xf32, #weft.axes<b, v>>
+!b = tensor<6xi32, #weft.axes<b>>
+!bf = tensor<6xf32, #weft.axes<b>>
+module {
+  weft.graph @mlp(%x: !bi, %w1: !ui {weft.parameter}, %w2: !iu {weft.parameter},
+                  %wv: !vi {weft.parameter}, %labels: !b) -> !bf {
+    %h = weft.contract "ui,bi->bu" %w1, %x : !ui, !bi -> !bu
+    %a = weft.relu %h : !bu
+    %f = weft.contract "iu,bu->bi" %w2, %a : !iu, !bu -> !bi
+    %logits = weft.contract "vi,bi->bv" %wv, %f : !vi, !bi -> !bv
+    %loss, %sums = weft.cross_entropy %logits, %labels over v : !bv, !b -> !bf, !bf
+    weft.return %loss : !bf
+  }
+})");
+  for (const Dataflow &flow : flowsOf(path, {}, true)) {
+    const auto found = contractionsOf(flow, stagesOf(flow));
+    CHECK(found.at(Stage::headAndLoss) == std::set<std::string>{"logits", "d_f", "d_wv"});
+    CHECK(found.at(Stage::feedForward).size() == 6);
+    CHECK_FALSE(found.contains(Stage::other));
   }
 }
 

@@ -16,8 +16,10 @@ using namespace weft::runtime;
 
 namespace {
 
-VerificationRecord sample(char digit, const std::string &gpu = "NVIDIA H200", int64_t points = 8192) {
-  return {.hash = std::string(64, digit), .gpu = gpu, .points = points, .kernel = "softmax__h_b_j_k"};
+VerificationRecord sample(char digit, const std::string &gpu = "NVIDIA H200",
+                          int64_t points = 8192) {
+  return {
+      .hash = std::string(64, digit), .gpu = gpu, .points = points, .kernel = "softmax__h_b_j_k"};
 }
 
 VerificationRecord sample(char digit, Verdict verdict) {
@@ -26,7 +28,9 @@ VerificationRecord sample(char digit, Verdict verdict) {
   return record;
 }
 
-VerificationRecords of(std::initializer_list<VerificationRecord> list) { return merged({}, {.records = list}); }
+VerificationRecords of(std::initializer_list<VerificationRecord> list) {
+  return merged({}, {.records = list});
+}
 
 VerificationRecord only(const VerificationRecords &records) {
   REQUIRE(records.size() == 1);
@@ -37,17 +41,20 @@ BuildOptions headers(const std::string &text) {
   static std::string kept;
   kept = text;
   BuildOptions options;
-  options.headers = {{"weft/a.cuh", "#include \"weft/b.cuh\""}, {"weft/b.cuh", kept}, {"weft/other.cuh", text}};
+  options.headers = {
+      {"weft/a.cuh", "#include \"weft/b.cuh\""}, {"weft/b.cuh", kept}, {"weft/other.cuh", text}};
   return options;
 }
 
-const std::string format1 = "# weft verified 1\n" + std::string(64, 'a') + " softmax 0.1.0 NVIDIA GeForce RTX 4090\n";
+const std::string format1 =
+    "# weft verified 1\n" + std::string(64, 'a') + " softmax 0.1.0 NVIDIA GeForce RTX 4090\n";
 
 }  // namespace
 
 TEST_CASE("records survive their text, sorted by hash") {
-  const VerificationRecords records = of({sample('b'), sample('a', "NVIDIA GeForce RTX 4090"), sample('b', "NVIDIA A100"), sample('c', Verdict::fails),
-                                          sample('d', Verdict::planFails)});
+  const VerificationRecords records =
+      of({sample('b'), sample('a', "NVIDIA GeForce RTX 4090"), sample('b', "NVIDIA A100"),
+          sample('c', Verdict::fails), sample('d', Verdict::planFails)});
   REQUIRE(records.size() == 5);
   const std::string text = printRecords(records);
   CHECK(parseRecords(text, "here") == records);
@@ -58,25 +65,36 @@ TEST_CASE("records of format 1 are read as those of an older verifier, and print
   const VerificationRecord old = only(parseRecords(format1, "here"));
   CHECK(old.gpu == "NVIDIA GeForce RTX 4090");
   CHECK(old.verifier == 1);
-  CHECK(parseRecords(printRecords(parseRecords(format1, "here")), "there") == parseRecords(format1, "here"));
+  CHECK(parseRecords(printRecords(parseRecords(format1, "here")), "there") ==
+        parseRecords(format1, "here"));
   const Verification known = BelievedRecords(parseRecords(format1, "here"), {}).of(old.hash);
   CHECK(known.state == Verification::State::older);
   CHECK_FALSE(known.agrees());
   CHECK_THAT(describe(known), Catch::Contains("older verifier") && Catch::Contains("RTX 4090"));
 }
 
-TEST_CASE("what is no store, of a newer format or of two formats is bad input that names the line") {
+TEST_CASE(
+    "what is no store, of a newer format or of two formats is bad input that names the line") {
   const std::string head = printRecords({}), hash(64, 'a');
   CHECK_THROWS_WITH(parseRecords("# weft profile 1\n", "file"), Catch::Contains("file:1"));
   CHECK_THROWS_WITH(parseRecords("", "file"), Catch::Contains("file") && Catch::Contains("empty"));
-  CHECK_THROWS_WITH(parseRecords("# weft verified 3\n", "file"), Catch::Contains("file:1") && Catch::Contains("format 3") && Catch::Contains("1 to 2"));
-  CHECK_THROWS_WITH(parseRecords(head + "abc agrees 2 8 softmax NVIDIA H200\n", "file"), Catch::Contains("file:3"));
-  CHECK_THROWS_WITH(parseRecords(head + hash + " agrees 2 8 softmax\n", "file"), Catch::Contains("GPU"));
-  CHECK_THROWS_WITH(parseRecords(head + hash + " perhaps 2 8 softmax NVIDIA H200\n", "file"), Catch::Contains("agrees, fails, plan-fails"));
-  CHECK_THROWS_WITH(parseRecords(head + hash + " agrees 2 0 softmax NVIDIA H200\n", "file"), Catch::Contains("file:3"));
-  CHECK_THROWS_WITH(parseRecords(head + hash + " agrees 2 -8 softmax NVIDIA H200\n", "file"), Catch::Contains("file:3"));
-  CHECK_THROWS_WITH(parseRecords(head + hash + " softmax 0.1.0 NVIDIA H200\n", "file"), Catch::Contains("file:3: a row of format 2"));
-  CHECK_THROWS_WITH(parseRecords(head + format1, "file"), Catch::Contains("file:3") && Catch::Contains("one format"));
+  CHECK_THROWS_WITH(parseRecords("# weft verified 3\n", "file"), Catch::Contains("file:1") &&
+                                                                     Catch::Contains("format 3") &&
+                                                                     Catch::Contains("1 to 2"));
+  CHECK_THROWS_WITH(parseRecords(head + "abc agrees 2 8 softmax NVIDIA H200\n", "file"),
+                    Catch::Contains("file:3"));
+  CHECK_THROWS_WITH(parseRecords(head + hash + " agrees 2 8 softmax\n", "file"),
+                    Catch::Contains("GPU"));
+  CHECK_THROWS_WITH(parseRecords(head + hash + " perhaps 2 8 softmax NVIDIA H200\n", "file"),
+                    Catch::Contains("agrees, fails, plan-fails"));
+  CHECK_THROWS_WITH(parseRecords(head + hash + " agrees 2 0 softmax NVIDIA H200\n", "file"),
+                    Catch::Contains("file:3"));
+  CHECK_THROWS_WITH(parseRecords(head + hash + " agrees 2 -8 softmax NVIDIA H200\n", "file"),
+                    Catch::Contains("file:3"));
+  CHECK_THROWS_WITH(parseRecords(head + hash + " softmax 0.1.0 NVIDIA H200\n", "file"),
+                    Catch::Contains("file:3: a row of format 2"));
+  CHECK_THROWS_WITH(parseRecords(head + format1, "file"),
+                    Catch::Contains("file:3") && Catch::Contains("one format"));
 }
 
 TEST_CASE("adding to a file keeps what it held") {
@@ -102,19 +120,26 @@ TEST_CASE("adding to a store of format 1 keeps its records as old ones") {
   CHECK(believed.of(std::string(64, 'b')).agrees());
 }
 
-TEST_CASE("a failure takes the record's place, in this machine's store as a failure, in one that ships as nothing") {
+TEST_CASE(
+    "a failure takes the record's place, in this machine's store as a failure, in one that ships "
+    "as nothing") {
   const weft::test::TemporaryTestFolder folder;
   const Verdict verdict = GENERATE(Verdict::fails, Verdict::planFails);
   for (const RecordStore store : {RecordStore::machine, RecordStore::shipped}) {
-    const auto file = folder.path() / (store == RecordStore::machine ? "machine" : "shipped") / "verified.txt";
+    const auto file =
+        folder.path() / (store == RecordStore::machine ? "machine" : "shipped") / "verified.txt";
     addRecords({.records = {sample('a'), sample('b')}}, file, store);
     addRecords({.records = {sample('a', verdict)}}, file, store);
-    CHECK(readRecords(file) == (store == RecordStore::machine ? of({sample('a', verdict), sample('b')}) : of({sample('b')})));
+    CHECK(readRecords(file) == (store == RecordStore::machine
+                                    ? of({sample('a', verdict), sample('b')})
+                                    : of({sample('b')})));
   }
 }
 
 TEST_CASE("a failure on this machine outweighs what ships, and is told") {
-  const BelievedRecords believed(of({sample('a'), sample('b'), sample('c')}), of({sample('a', Verdict::fails), sample('b', Verdict::planFails)}));
+  const BelievedRecords believed(
+      of({sample('a'), sample('b'), sample('c')}),
+      of({sample('a', Verdict::fails), sample('b', Verdict::planFails)}));
   CHECK(believed.of(std::string(64, 'a')).state == Verification::State::fails);
   CHECK_THAT(describe(believed.of(std::string(64, 'a'))), Catch::Contains("FAILED on NVIDIA H200"));
   CHECK(believed.of(std::string(64, 'b')).state == Verification::State::planFails);
@@ -124,8 +149,11 @@ TEST_CASE("a failure on this machine outweighs what ships, and is told") {
   CHECK(believed.of("").state == Verification::State::never);
 }
 
-TEST_CASE("of records that agree the newer verifier's stays, of one verifier that with more points") {
-  const auto behind = [](const VerificationRecord &old, const VerificationRecord &found) { return only(merged(of({old}), {.records = {found}})); };
+TEST_CASE(
+    "of records that agree the newer verifier's stays, of one verifier that with more points") {
+  const auto behind = [](const VerificationRecord &old, const VerificationRecord &found) {
+    return only(merged(of({old}), {.records = {found}}));
+  };
   const VerificationRecord few = sample('a', "GPU", 10), many = sample('a', "GPU", 20);
   CHECK(behind(few, many) == many);
   CHECK(behind(many, few) == many);
@@ -153,7 +181,11 @@ TEST_CASE("what a whole plan put in doubt, only a whole plan clears") {
 }
 
 TEST_CASE("a record binds text, every header that it includes, flags and architecture") {
-  const BuildRequest request{.name = "k", .text = "#include \"weft/a.cuh\"\nint x;", .entry = "k", .architecture = "sm_90a", .extraFlags = {}};
+  const BuildRequest request{.name = "k",
+                             .text = "#include \"weft/a.cuh\"\nint x;",
+                             .entry = "k",
+                             .architecture = "sm_90a",
+                             .extraFlags = {}};
   const std::string hash = textHashOf(request, headers("one"));
   CHECK(hash == textHashOf(request, headers("one")));
   CHECK(hash != textHashOf(request, headers("two")));  // which a.cuh includes
@@ -198,16 +230,22 @@ TEST_CASE("a record binds the launch; an older verifier's stands for the text al
   VerificationRecord old = sample('a');
   old.verifier = 1;
   CHECK(BelievedRecords(of({old}), {}).of(kernel).state == State::older);
+  const BelievedRecords failed({}, of({sample('a', Verdict::fails)}));
+  CHECK(failed.of(kernel).state == State::fails);
 }
 
-TEST_CASE("the shipped store is well-formed and not empty") { CHECK(shippedRecords().size() > 100); }
+TEST_CASE("the shipped store is well-formed and not empty") {
+  CHECK(shippedRecords().size() > 100);
+}
 
 TEST_CASE("processes that add at once lose no record") {
   const test::TemporaryTestFolder folder;
   const std::filesystem::path file = folder.path() / "deep" / "verified.txt";
   constexpr std::array digits = {'1', '2', '3', '4', '5', '6', '7', '8'};
   constexpr int each = 20;
-  const auto hashOf = [](char digit, int n) { return std::string(62, digit) + fmt::format("{:02}", n); };
+  const auto hashOf = [](char digit, int n) {
+    return std::string(62, digit) + fmt::format("{:02}", n);
+  };
   std::vector<pid_t> children;
   for (const char digit : digits) {
     children.push_back(fork());

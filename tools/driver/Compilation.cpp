@@ -192,6 +192,13 @@ void Compilation::importModel(Phase first) {
     importVariants(first);
     return;
   }
+  std::error_code none;
+  if (const std::filesystem::file_status status = std::filesystem::status(modelFlags.model, none);
+      std::filesystem::exists(status) && !std::filesystem::is_regular_file(status) &&
+      !std::filesystem::is_directory(status))
+    throw Error::badInput(
+        "{}: it is no regular file (a pipe, a device or a socket): write what it gives to a file",
+        modelFlags.model);
   const models::Request request{
       .model = modelFlags.model,
       .dims = modelFlags.dimensions(),

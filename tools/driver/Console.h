@@ -1,5 +1,5 @@
-// What the commands print: columns, quantities with units, progress. Standard output carries results only; progress and
-// notes go to standard error, progress only where that is a terminal.
+// What the commands print: columns, quantities with units, progress. Standard output carries
+// results only; progress and notes go to standard error, progress only where that is a terminal.
 #pragma once
 
 #include "kernel/Format.h"
@@ -18,7 +18,11 @@ std::string formatCount(int64_t count);
 /// "1,234"; "2.3e+08" where nobody reads single digits.
 std::string formatLargeCount(double count);
 
-/// How many columns results may take: those of the terminal, at most 100; 100 in a pipe; no limit with --wide.
+/// "1 kernel", "1,234 kernels".
+std::string countOf(int64_t count, const std::string &one);
+
+/// How many columns results may take: those of the terminal, at most 100; 100 in a pipe; no limit
+/// with --wide.
 size_t resultColumns();
 
 /// A table that fits what is printed to (kernel/TextTable.h), its head emphasized.
@@ -44,15 +48,20 @@ private:
   size_t shown = 0;
 };
 
-/// Prints text for people to standard output, lines broken at spaces where they are longer than resultColumns(); throws Error(badInput) when it cannot be written (a closed pipe, a full disk).
+/// Prints text for people to standard output, lines broken at spaces where they are longer than
+/// resultColumns(), control characters that a name may hold as "\xHH"; throws Error(badInput) when
+/// it cannot be written (a closed pipe, a full disk).
 void printResult(const std::string &text);
-/// What --json prints: an object with two spaces of indentation and sorted members, and the version of what it means.
+/// What --json prints: an object with two spaces of indentation and sorted members, and the version
+/// of what it means.
 std::string jsonText(nlohmann::json object);
 void printResult(const nlohmann::json &object);
-/// "weft: note: ..." on standard error: on a terminal broken at its width, elsewhere one line, as messages are.
+/// "weft: note: ..." on standard error: on a terminal broken at its width, elsewhere one line, as
+/// messages are.
 void printNote(const std::string &text);
 
-/// Writes a text file whole or not at all. "-" is standard output, which gets exactly the bytes of the file. Throws Error(badInput) naming the file.
+/// Writes a text file whole or not at all. "-" is standard output, which gets exactly the bytes of
+/// the file. Throws Error(badInput) naming the file.
 void writeFile(const std::string &path, const std::string &text);
 /// Throws Error(badInput) naming the file.
 std::string readFile(const std::string &path);

@@ -88,7 +88,11 @@ std::string Compilation::adviceOn(std::vector<Pin> pins,
 std::vector<select::Problem> Compilation::problems(
     const std::vector<ProposedVariant> &proposed) const {
   std::vector<select::Problem> result;
-  for (const ProposedVariant &variant : proposed) result.push_back(problemOf(variant));
+  for (const ProposedVariant &variant : proposed) {
+    result.push_back(problemOf(variant));
+    for (select::Tensor &tensor : result.back().tensors)
+      if (choices.free && !tensor.isParameter) tensor.pinned.reset();  // the caller's order
+  }
   return result;
 }
 

@@ -18,32 +18,49 @@ using codegen::Parameter;
 
 constexpr const char *skippedNote = "cubins: skipped, no NVRTC";
 
-runtime::PlanParameter planParameter(const Parameter &parameter, const runtime::PlanKernel &entry, const Kernel &kernel) {
-  runtime::PlanParameter result{.kind = std::string(nameOf(parameter.kind)), .name = parameter.name, .type = parameter.type};
+runtime::PlanParameter planParameter(const Parameter &parameter, const runtime::PlanKernel &entry,
+                                     const Kernel &kernel) {
+  runtime::PlanParameter result{
+      .kind = std::string(nameOf(parameter.kind)), .name = parameter.name, .type = parameter.type};
   const size_t index = size_t(parameter.index);
-  if (parameter.kind == Parameter::Kind::input || parameter.kind == Parameter::Kind::inputMap) result.tensor = entry.inputs.at(index);
-  if (parameter.kind == Parameter::Kind::output || parameter.kind == Parameter::Kind::outputMap) result.tensor = entry.outputs.at(index);
+  if (parameter.kind == Parameter::Kind::input || parameter.kind == Parameter::Kind::inputMap)
+    result.tensor = entry.inputs.at(index);
+  if (parameter.kind == Parameter::Kind::output || parameter.kind == Parameter::Kind::outputMap)
+    result.tensor = entry.outputs.at(index);
   result.map = parameter.map;
   if (isNumber(parameter.kind)) result.value = numberOf(parameter, kernel);
   return result;
 }
 
-runtime::PlanLibraryProduct libraryEntry(const runtime::PlanKernel &entry, const ChosenKernel &chosen) {
+runtime::PlanLibraryProduct libraryEntry(const runtime::PlanKernel &entry,
+                                         const ChosenKernel &chosen) {
   const Kernel &kernel = chosen.kernel;
   const LibraryProduct product = libraryProduct(kernel, chosen.configuration);
   const LibraryForm form = libraryForm(kernel).form.value();
   const auto tensorOf = [&](int value) {
-    const auto input = std::ranges::find(kernel.inputs, value), output = std::ranges::find(kernel.outputs, value);
+    const auto input = std::ranges::find(kernel.inputs, value),
+               output = std::ranges::find(kernel.outputs, value);
     if (input != kernel.inputs.end()) return entry.inputs.at(size_t(input - kernel.inputs.begin()));
-    return output == kernel.outputs.end() ? -1 : entry.outputs.at(size_t(output - kernel.outputs.begin()));
+    return output == kernel.outputs.end()
+               ? -1
+               : entry.outputs.at(size_t(output - kernel.outputs.begin()));
   };
   const ProductInputs inputs = productInputs(kernel);
-  runtime::PlanLibraryProduct result{.a = entry.inputs.at(inputs.a), .b = entry.inputs.at(inputs.b), .c = tensorOf(form.result),
-                                     .dtype = nameOf(product.types()), .alpha = product.alpha, .shape = product.shape};
+  runtime::PlanLibraryProduct result{.a = entry.inputs.at(inputs.a),
+                                     .b = entry.inputs.at(inputs.b),
+                                     .c = tensorOf(form.result),
+                                     .dtype = nameOf(product.types()),
+                                     .alpha = product.alpha,
+                                     .shape = product.shape};
   if (!product.isPlain())
-    result.epilogue = {.kind = std::string(traitsOf(product.epilogue).name), .beta = product.beta, .residual = tensorOf(form.residual),
-                       .auxiliary = tensorOf(form.auxiliary), .bias = tensorOf(form.bias), .gradient = tensorOf(form.gradient),
-                       .residualStrides = product.residual, .auxiliaryStrides = product.auxiliary};
+    result.epilogue = {.kind = std::string(traitsOf(product.epilogue).name),
+                       .beta = product.beta,
+                       .residual = tensorOf(form.residual),
+                       .auxiliary = tensorOf(form.auxiliary),
+                       .bias = tensorOf(form.bias),
+                       .gradient = tensorOf(form.gradient),
+                       .residualStrides = product.residual,
+                       .auxiliaryStrides = product.auxiliary};
   return result;
 }
 
@@ -63,35 +80,45 @@ void removeText(runtime::PlanKernel &entry) {
   entry.staticSharedBytes = none.staticSharedBytes;
 }
 
-void describeLaunch(runtime::PlanKernel &entry, const codegen::EmittedKernel &emitted, const Kernel &kernel) {
+void describeLaunch(runtime::PlanKernel &entry, const codegen::EmittedKernel &emitted,
+                    const Kernel &kernel) {
   entry.entry = emitted.entry;
   entry.grid = emitted.launch.grid;
   entry.block = emitted.launch.block;
   entry.sharedBytes = emitted.launch.sharedBytes;
   entry.startsEarly = emitted.launch.startsEarly;
   entry.parameters.clear();
-  for (const Parameter &parameter : emitted.parameters) entry.parameters.push_back(planParameter(parameter, entry, kernel));
+  for (const Parameter &parameter : emitted.parameters)
+    entry.parameters.push_back(planParameter(parameter, entry, kernel));
 }
 
-/// The text of a kernel. Refusals are of its canonical form, which has no name; here they get that of the plan.
-codegen::EmittedKernel emitNamed(const Kernel &kernel, const Configuration &configuration, const std::string &architecture,
+/// The text of a kernel. Refusals are of its canonical form, which has no name; here they get that
+/// of the plan.
+codegen::EmittedKernel emitNamed(const Kernel &kernel, const Configuration &configuration,
+                                 const std::string &architecture,
                                  const codegen::Provenance &provenance) {
   try {
     return codegen::emit(kernel, configuration, architecture, provenance);
   } catch (const Error &error) {
     const std::string canonical = "kernel 'kernel'";
     std::string text = error.what();
-    if (const size_t at = text.find(canonical); at != std::string::npos) text.replace(at, canonical.size(), fmt::format("kernel '{}'", kernel.name));
+    if (const size_t at = text.find(canonical); at != std::string::npos)
+      text.replace(at, canonical.size(), fmt::format("kernel '{}'", kernel.name));
     throw Error(error.kind, text);
   }
 }
 
-/// Key, library product and launch of a kernel; of one that has text, the text. Nothing of other kernels counts.
-std::optional<codegen::EmittedKernel> describeText(runtime::PlanKernel &entry, const ChosenKernel &chosen, const std::string &architecture, const Kernel &named,
+/// Key, library product and launch of a kernel; of one that has text, the text. Nothing of other
+/// kernels counts.
+std::optional<codegen::EmittedKernel> describeText(runtime::PlanKernel &entry,
+                                                   const ChosenKernel &chosen,
+                                                   const std::string &architecture,
+                                                   const Kernel &named,
                                                    const codegen::Provenance &provenance) {
   entry.key = runtime::sha256(canonicalText(chosen.kernel, chosen.configuration, architecture));
   entry.library.reset();
-  if (std::holds_alternative<LibraryKnobs>(chosen.configuration.knobs)) entry.library = libraryEntry(entry, chosen);
+  if (std::holds_alternative<LibraryKnobs>(chosen.configuration.knobs))
+    entry.library = libraryEntry(entry, chosen);
   if (!hasText(chosen.configuration.knobs)) {
     removeText(entry);
     return std::nullopt;
@@ -101,34 +128,43 @@ std::optional<codegen::EmittedKernel> describeText(runtime::PlanKernel &entry, c
   return kernel;
 }
 
-void emitOne(PlannedKernels &planned, size_t index, const std::string &architecture, const NotesOf &notesOf,
-             EmittedPlan &emitted) {
+void emitOne(PlannedKernels &planned, size_t index, const std::string &architecture,
+             const NotesOf &notesOf, EmittedPlan &emitted) {
   runtime::PlanKernel &entry = planned.plan.kernels[index];
   const ChosenKernel &chosen = planned.kernels[index];
   const std::string name = entry.part ? wholeName(entry) : entry.name;
   Kernel named = chosen.kernel;
   named.name = name;
   const codegen::Provenance provenance{
-      .position = fmt::format("kernel {} of {}, forward", index + 1, planned.plan.model),
+      .position =
+          fmt::format("kernel {} of {}, {}", index + 1, planned.plan.model, chosen.entryPoint),
       .ops = entry.ops,
       .notes = notesOf(chosen)};
-  const std::optional<codegen::EmittedKernel> text = describeText(entry, chosen, architecture, named, provenance);
+  const std::optional<codegen::EmittedKernel> text =
+      describeText(entry, chosen, architecture, named, provenance);
   if (!text) return;
   const codegen::EmittedKernel &kernel = *text;
   for (size_t request = 0; entry.part && request < emitted.requests.size(); ++request)
-    if (emitted.requests[request].name == name && emitted.requests[request].text == kernel.text) {  // of an earlier part
+    if (emitted.requests[request].name == name &&
+        emitted.requests[request].text == kernel.text) {  // of an earlier part
       entry.source = "kernels/" + name + ".cu";
       emitted.kernelsOfRequest[request].push_back(index);
       return;
     }
   const Cost &cost = chosen.cost;
-  if (cost.measured && (cost.stale || (cost.source != "-" && cost.source != sourceHash(kernel.text))))
-    planned.plan.notes.push_back(fmt::format("kernel {}: stale, its time is of an older {}", entry.name, cost.stale ? "version of its family" : "source"));
+  if (cost.measured &&
+      (cost.stale || (cost.source != "-" && cost.source != sourceHash(kernel.text))))
+    planned.plan.notes.push_back(fmt::format("kernel {}: stale, its time is of an older {}",
+                                             entry.name,
+                                             cost.stale ? "version of its family" : "source"));
   const bool isTaken = emitted.sources.contains("kernels/" + name + ".cu");
   entry.source = "kernels/" + (isTaken ? entry.name : name) + ".cu";
   emitted.sources[entry.source] = kernel.readable;
-  emitted.requests.push_back({.name = isTaken ? entry.name : name, .text = kernel.text, .entry = kernel.entry,
-                              .architecture = architecture, .extraFlags = {}});
+  emitted.requests.push_back({.name = isTaken ? entry.name : name,
+                              .text = kernel.text,
+                              .entry = kernel.entry,
+                              .architecture = architecture,
+                              .extraFlags = {}});
   emitted.readableEntries.push_back(kernel.readableEntry);
   emitted.kernelsOfRequest.push_back({index});
 }
@@ -136,18 +172,24 @@ void emitOne(PlannedKernels &planned, size_t index, const std::string &architect
 /// The first lines of a log that a person needs; the rest is in the text NVRTC names.
 std::string firstLines(const std::string &log, int count) {
   size_t end = 0;
-  for (int line = 0; line < count && end < log.size(); ++line) end = std::min(log.find('\n', end), log.size() - 1) + 1;
+  for (int line = 0; line < count && end < log.size(); ++line)
+    end = std::min(log.find('\n', end), log.size() - 1) + 1;
   return log.substr(0, end);
 }
 
-/// "kernel.cu(44)" -> "out/kernels/NAME.cu:44", "weft/vector.cuh(12)" -> "out/kernels/weft/vector.cuh:12".
-std::string inArtifact(const std::string &log, const std::string &file, const EmittedPlan &emitted, const std::string &folder) {
-  const auto replaced = [](const std::string &text, const std::string &name, const std::string &path) {
+/// "kernel.cu(44)" -> "out/kernels/NAME.cu:44", "weft/vector.cuh(12)" ->
+/// "out/kernels/weft/vector.cuh:12".
+std::string inArtifact(const std::string &log, const std::string &file, const EmittedPlan &emitted,
+                       const std::string &folder) {
+  const auto replaced = [](const std::string &text, const std::string &name,
+                           const std::string &path) {
     std::string result;
     size_t from = 0;
     for (size_t at = text.find(name + "("); at != text.npos; at = text.find(name + "(", from)) {
       const size_t open = at + name.size(), close = text.find_first_not_of("0123456789", open + 1);
-      const bool isPlace = (at == 0 || text[at - 1] == '\n' || text[at - 1] == ' ' || text[at - 1] == '"') && close != text.npos && close > open + 1 && text[close] == ')';
+      const bool isPlace =
+          (at == 0 || text[at - 1] == '\n' || text[at - 1] == ' ' || text[at - 1] == '"') &&
+          close != text.npos && close > open + 1 && text[close] == ')';
       result += text.substr(from, (isPlace ? at : open) - from);
       if (isPlace) result += fmt::format("{}:{}", path, text.substr(open + 1, close - open - 1));
       from = isPlace ? close + 1 : open;
@@ -156,12 +198,15 @@ std::string inArtifact(const std::string &log, const std::string &file, const Em
   };
   const std::filesystem::path root(folder);
   std::string text = replaced(log, "kernel.cu", (root / file).string());
-  if (const size_t end = text.find("\"kernel.cu\""); end != text.npos) text.replace(end + 1, std::string_view("kernel.cu").size(), (root / file).string());
-  for (const auto &[name, header] : emitted.available) text = replaced(text, name, (root / "kernels" / name).string());
+  if (const size_t end = text.find("\"kernel.cu\""); end != text.npos)
+    text.replace(end + 1, std::string_view("kernel.cu").size(), (root / file).string());
+  for (const auto &[name, header] : emitted.available)
+    text = replaced(text, name, (root / "kernels" / name).string());
   return text;
 }
 
-std::vector<runtime::BuildResult> buildShowingProgress(const std::vector<runtime::BuildRequest> &requests, const EmittedPlan &emitted, bool keepPtx) {
+std::vector<runtime::BuildResult> buildShowingProgress(
+    const std::vector<runtime::BuildRequest> &requests, const EmittedPlan &emitted, bool keepPtx) {
   Progress progress;
   runtime::BuildOptions options;
   options.headers = emitted.available;
@@ -178,9 +223,10 @@ std::vector<runtime::BuildResult> buildShowingProgress(const std::vector<runtime
   return results;
 }
 
-/// What a person reads of a kernel that does not build. The canonical text was compiled, whose lines are not those of the readable
-/// one; that one says where the same error is in the artifact.
-[[noreturn]] void failBuild(const runtime::Plan &plan, const EmittedPlan &emitted, size_t index, std::string error, const std::string &folder) {
+/// What a person reads of a kernel that does not build. The canonical text was compiled, whose
+/// lines are not those of the readable one; that one says where the same error is in the artifact.
+[[noreturn]] void failBuild(const runtime::Plan &plan, const EmittedPlan &emitted, size_t index,
+                            std::string error, const std::string &folder) {
   const runtime::BuildRequest &request = emitted.requests[index];
   const std::string &file = plan.kernels[emitted.kernelsOfRequest[index].front()].source;
   const std::string &readable = emitted.sources.at(file);
@@ -188,11 +234,16 @@ std::vector<runtime::BuildResult> buildShowingProgress(const std::vector<runtime
     runtime::BuildRequest again = request;
     again.text = readable;
     again.entry = emitted.readableEntries[index];
-    if (const std::string said = buildShowingProgress({again}, emitted, false).front().error; !said.empty()) error = said;
+    if (const std::string said = buildShowingProgress({again}, emitted, false).front().error;
+        !said.empty())
+      error = said;
   }
   const bool isLaunch = hasFailedLaunchCheck(error);
-  throw Error::checkFailed("kernel '{}' does not build for {}: {}{}", request.name, request.architecture, firstLines(inArtifact(error, file, emitted, folder), 20),
-                           isLaunch ? "its constants are not what plan.json launches: take them back, or edit the kernel's knobs in plan.json and "
+  throw Error::checkFailed("kernel '{}' does not build for {}: {}{}", request.name,
+                           request.architecture,
+                           firstLines(inArtifact(error, file, emitted, folder), 20),
+                           isLaunch ? "its constants are not what plan.json launches: take them "
+                                      "back, or edit the kernel's knobs in plan.json and "
                                       "let 'weft emit' derive text and launch anew"
                                     : "");
 }
@@ -201,15 +252,19 @@ std::vector<runtime::BuildResult> buildShowingProgress(const std::vector<runtime
 void addSass(const runtime::Plan &plan, BuiltFiles &files) {
   const runtime::DisassemblerLocation disassembler = runtime::findDisassembler();
   if (disassembler.program.empty())
-    return printNote(fmt::format("--keep sass: neither nvdisasm nor cuobjdump was found; looked for {}", fmt::join(disassembler.searched, ", ")));
+    return printNote(
+        fmt::format("--keep sass: neither nvdisasm nor cuobjdump was found; looked for {}",
+                    fmt::join(disassembler.searched, ", ")));
   for (const runtime::PlanKernel &kernel : plan.kernels)
     if (!kernel.cubin.empty())
-      files.listings["sass/" + std::filesystem::path(kernel.source).stem().string() + ".sass"] = runtime::disassemble(disassembler.program, files.cubins.at(kernel.cubin));
+      files.listings["sass/" + std::filesystem::path(kernel.source).stem().string() + ".sass"] =
+          runtime::disassemble(disassembler.program, files.cubins.at(kernel.cubin));
 }
 
 }  // namespace
 
-runtime::PlanKernel derivedEntry(const runtime::PlanKernel &entry, const ChosenKernel &chosen, const std::string &architecture) {
+runtime::PlanKernel derivedEntry(const runtime::PlanKernel &entry, const ChosenKernel &chosen,
+                                 const std::string &architecture) {
   runtime::PlanKernel derived = entry;
   describeText(derived, chosen, architecture, chosen.kernel, {});
   derived.ops = printOps(chosen.kernel);
@@ -218,11 +273,13 @@ runtime::PlanKernel derivedEntry(const runtime::PlanKernel &entry, const ChosenK
   return derived;
 }
 
-EmittedPlan emitKernels(PlannedKernels &planned, const std::string &architecture, const NotesOf &notesOf) {
+EmittedPlan emitKernels(PlannedKernels &planned, const std::string &architecture,
+                        const NotesOf &notesOf) {
   EmittedPlan emitted;
   emitted.available = codegen::deviceHeaders();
   planned.plan.target = architecture;
-  for (runtime::PlanKernel &kernel : planned.plan.kernels) {  // what was built of an earlier text is none of this one
+  for (runtime::PlanKernel &kernel :
+       planned.plan.kernels) {  // what was built of an earlier text is none of this one
     kernel.cubin.clear();
     kernel.registers = kernel.spillBytes = kernel.staticSharedBytes = -1;
   }
@@ -236,21 +293,26 @@ void setTextHashes(runtime::Plan &plan, const EmittedPlan &emitted) {
   options.headers = emitted.available;
   std::map<size_t, std::string> hashes;
   for (size_t index = 0; index < emitted.requests.size(); ++index)
-    for (const size_t kernel : emitted.kernelsOfRequest[index]) hashes[kernel] = runtime::textHashOf(emitted.requests[index], options);
+    for (const size_t kernel : emitted.kernelsOfRequest[index])
+      hashes[kernel] = runtime::textHashOf(emitted.requests[index], options);
   for (size_t index = 0; index < plan.kernels.size(); ++index) {
     runtime::PlanKernel &kernel = plan.kernels[index];
-    kernel.textHash = kernel.library ? runtime::textHashOf(kernel) : hashes.contains(index) ? hashes[index] : "";
+    kernel.textHash = kernel.library           ? runtime::textHashOf(kernel)
+                      : hashes.contains(index) ? hashes[index]
+                                               : "";
   }
 }
 
 std::map<std::string, std::string> headerFiles(const EmittedPlan &emitted) {
   std::map<std::string, std::string> files;
   for (const auto &[source, text] : emitted.sources)
-    for (auto &[name, header] : runtime::includedHeaders(text, emitted.available)) files.emplace("kernels/" + name, std::move(header));
+    for (auto &[name, header] : runtime::includedHeaders(text, emitted.available))
+      files.emplace("kernels/" + name, std::move(header));
   return files;
 }
 
-BuiltFiles buildCubins(runtime::Plan &plan, const EmittedPlan &emitted, bool strict, const KeepFlags &keep, BuildSummary &summary, const std::string &folder) {
+BuiltFiles buildCubins(runtime::Plan &plan, const EmittedPlan &emitted, bool strict,
+                       const KeepFlags &keep, BuildSummary &summary, const std::string &folder) {
   const runtime::NvrtcLocation nvrtc = runtime::findNvrtc();
   if (nvrtc.library.empty()) {
     if (strict)
@@ -260,7 +322,8 @@ BuiltFiles buildCubins(runtime::Plan &plan, const EmittedPlan &emitted, bool str
     summary.skipped = true;
     return {};
   }
-  const std::vector<runtime::BuildResult> results = buildShowingProgress(emitted.requests, emitted, keep.keeps("ptx"));
+  const std::vector<runtime::BuildResult> results =
+      buildShowingProgress(emitted.requests, emitted, keep.keeps("ptx"));
   BuiltFiles files;
   for (size_t index = 0; index < results.size(); ++index) {
     const runtime::BuildResult &result = results[index];
@@ -268,14 +331,16 @@ BuiltFiles buildCubins(runtime::Plan &plan, const EmittedPlan &emitted, bool str
     for (const size_t kernel : emitted.kernelsOfRequest[index]) {
       runtime::PlanKernel &entry = plan.kernels[kernel];
       if (const std::string refusal = runtime::launchRefusal(entry, result.cubin); !refusal.empty())
-        throw Error::checkFailed("kernel '{}' ({}) cannot be launched: {}", entry.name, entry.source, refusal);
+        throw Error::checkFailed("kernel '{}' ({}) cannot be launched: {}", entry.name,
+                                 entry.source, refusal);
       entry.cubin = runtime::cubinName(result.cubin);
       entry.registers = result.registers;
       entry.spillBytes = result.spillBytes;
       entry.staticSharedBytes = result.staticSharedBytes;
     }
     files.cubins[runtime::cubinName(result.cubin)] = result.cubin;
-    if (keep.keeps("ptx")) files.listings["ptx/" + emitted.requests[index].name + ".ptx"] = result.ptx;
+    if (keep.keeps("ptx"))
+      files.listings["ptx/" + emitted.requests[index].name + ".ptx"] = result.ptx;
     ++(result.fromCache ? summary.fromCache : summary.built);
     summary.slowestSeconds = std::max(summary.slowestSeconds, result.seconds);
   }

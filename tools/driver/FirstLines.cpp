@@ -1,6 +1,7 @@
 // First lines of a plan; see FirstLines.h.
 #include "tools/driver/FirstLines.h"
 
+#include "kernel/PlainText.h"
 #include "kernel/TextWidth.h"
 #include "tools/driver/Assembly.h"
 #include "tools/driver/Console.h"
@@ -23,22 +24,38 @@ constexpr size_t labelColumns = 13;
 constexpr double shownShare = 0.005;  // of the time
 
 /// Axes of a layer with the words for them, in the order in which people say them.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 14> axisWords{{
-    {"b", "batch"}, {"t", "packed"}, {"j", "sequence"}, {"k", "keys"}, {"h", "heads"}, {"g", "key heads"}, {"r", "heads per key head"}, {"p", "head"}, {"w", "value head"},
-    {"i", "hidden"}, {"u", "feed-forward"}, {"v", "vocabulary"}, {"n", "positions"}, {"l", "layers"}}};
+constexpr std::array<std::pair<std::string_view, std::string_view>, 14> axisWords{
+    {{"b", "batch"},
+     {"t", "packed"},
+     {"j", "sequence"},
+     {"k", "keys"},
+     {"h", "heads"},
+     {"g", "key heads"},
+     {"r", "heads per key head"},
+     {"p", "head"},
+     {"w", "value head"},
+     {"i", "hidden"},
+     {"u", "feed-forward"},
+     {"v", "vocabulary"},
+     {"n", "positions"},
+     {"l", "layers"}}};
 
 /// "label        text", cut to the width; a text of several lines is indented.
 std::string labelled(std::string_view label, const std::string &text, size_t columns) {
   return shortened(fmt::format("{:<{}}{}", label, labelColumns, text), columns) + "\n";
 }
 
-/// Items joined by ", " on as few lines as they take, at most two; what does not fit is cut with "...".
-std::string inTwoLines(std::string_view label, const std::vector<std::string> &items, size_t columns) {
+/// Items joined by ", " on as few lines as they take, at most two; what does not fit is cut with
+/// "...".
+std::string inTwoLines(std::string_view label, const std::vector<std::string> &items,
+                       size_t columns) {
   std::string first, rest;
   for (const std::string &item : items) {
     const std::string separator = first.empty() ? "" : ", ";
-    const size_t comma = &item == &items.back() ? 0 : 1;  // which ends the first line where a second follows
-    if (rest.empty() && labelColumns + textColumns(first + separator + item) + comma <= columns) first += separator + item;
+    const size_t comma =
+        &item == &items.back() ? 0 : 1;  // which ends the first line where a second follows
+    if (rest.empty() && labelColumns + textColumns(first + separator + item) + comma <= columns)
+      first += separator + item;
     else rest += (rest.empty() ? "" : ", ") + item;
   }
   if (rest.empty()) return labelled(label, first, columns);
@@ -52,42 +69,60 @@ std::string shapeLines(const Plan &plan, size_t columns) {
     const auto found = plan.dims.find(name);
     return found == plan.dims.end() ? 0 : found->second;
   };
-  // Keys that are the queries, values as wide as keys and the heads of a group need no word of their own.
+  // Keys that are the queries, values as wide as keys and the heads of a group need no word of
+  // their own.
   const auto joins = [&](const std::string &name) {
-    return !words.empty() && ((name == "k" && extentOf("j") == extentOf("k")) || (name == "w" && extentOf("p") == extentOf("w")) || (name == "r" && extentOf("g") > 0));
+    return !words.empty() &&
+           ((name == "k" && extentOf("j") == extentOf("k")) ||
+            (name == "w" && extentOf("p") == extentOf("w")) || (name == "r" && extentOf("g") > 0));
   };
   const auto add = [&](const std::string &name, int64_t extent, std::string_view word) {
     letters.push_back(fmt::format("{}={}", name, extent));
     if (joins(name)) words.back() += " " + letters.back();
-    else words.push_back(word.empty() ? letters.back() : fmt::format("{} {}", word, letters.back()));
+    else
+      words.push_back(word.empty() ? letters.back() : fmt::format("{} {}", word, letters.back()));
   };
   for (const auto &[name, word] : axisWords)
-    if (const auto dim = plan.dims.find(std::string(name)); dim != plan.dims.end()) add(dim->first, dim->second, word);
+    if (const auto dim = plan.dims.find(std::string(name)); dim != plan.dims.end())
+      add(dim->first, dim->second, word);
   for (const auto &[name, extent] : plan.dims)
-    if (std::ranges::find(axisWords, name, [](const auto &known) { return known.first; }) == axisWords.end()) add(name, extent, "");
+    if (std::ranges::find(axisWords, name, [](const auto &known) { return known.first; }) ==
+        axisWords.end())
+      add(name, extent, "");
   if (words.empty()) return "";
   const std::string text = inTwoLines("shape", words, columns);
   return text.find("...") == std::string::npos ? text : inTwoLines("shape", letters, columns);
 }
 
 std::string modelLine(const Plan &plan, const json &report, size_t columns) {
-  const std::string part = report.value("model", json::object()).value("part", std::string("graph"));
+  const std::string part =
+      report.value("model", json::object()).value("part", std::string("graph"));
   const std::string pass = plan.entryPoints.size() > 1 ? "training" : "inference";
-  const std::string facts = fmt::format("{}, {}, {}, for {} ({})", part, pass, elementsText(plan), plan.device, plan.target);
+  const std::string facts = fmt::format("{}, {}, {}, for {} ({})", part, pass, elementsText(plan),
+                                        plan.device, plan.target);
   const size_t room = columns - std::min(columns, facts.size() + 2);
-  return fmt::format("{:<{}}  {}\n", shortened(plan.model, room), labelColumns - 2, facts);
+  return fmt::format("{:<{}}  {}\n", shortened(printableLine(plan.model), room), labelColumns - 2,
+                     facts);
 }
 
 /// "shipped profile" of "shipped profile (h200, 68621 rows)".
-std::string sourceOfPrices(const Plan &plan) { return plan.costModel.substr(0, plan.costModel.find(" (")); }
+std::string sourceOfPrices(const Plan &plan) {
+  return plan.costModel.substr(0, plan.costModel.find(" ("));
+}
 
 std::string pricesLine(const Plan &plan, const Evidence &evidence, size_t columns) {
-  const int estimated = evidence.launched - evidence.measured - evidence.edited;
+  const int estimated = evidence.launched - evidence.measured - evidence.edited - evidence.untold;
   std::vector<std::string> counts;
-  if (evidence.measured > 0) counts.push_back(fmt::format("{} of {} kernels measured ({})", evidence.measured, evidence.launched, sourceOfPrices(plan)));
-  if (evidence.measured == 0 && estimated > 0) counts.push_back(fmt::format("{} kernels estimated by the {}", estimated, sourceOfPrices(plan)));
+  if (evidence.measured > 0)
+    counts.push_back(fmt::format("{} of {} measured ({})", evidence.measured,
+                                 countOf(evidence.launched, "kernel"), sourceOfPrices(plan)));
+  if (evidence.measured == 0 && estimated > 0)
+    counts.push_back(
+        fmt::format("{} estimated by the {}", countOf(estimated, "kernel"), sourceOfPrices(plan)));
   if (evidence.edited > 0) counts.push_back(fmt::format("{} edited", evidence.edited));
-  std::vector<std::string> items{fmt::format("{}; {} verified", fmt::join(counts, ", "), evidence.verified)};
+  if (evidence.untold > 0) counts.push_back(fmt::format("{} unknown", evidence.untold));
+  std::vector<std::string> items{
+      fmt::format("{}; {} verified", fmt::join(counts, ", "), evidence.verified)};
   if (evidence.older > 0) items.push_back(fmt::format("{} by an older verifier", evidence.older));
   return inTwoLines("prices", items, columns);
 }
@@ -100,11 +135,16 @@ std::string coverageLines(const Coverage &coverage, size_t columns) {
 }
 
 std::string planLines(const Plan &plan, const Evidence &evidence, size_t columns) {
-  const auto transposes = std::ranges::count(plan.kernels, "transpose", &runtime::PlanKernel::family);
-  std::vector<std::string> items{fmt::format("{} launch{}", evidence.launched, evidence.launched == 1 ? "" : "es")};
-  if (const std::string attention = attentionForm(plan); !attention.empty()) items.push_back(attention);
-  if (const int chunks = mostChunks(plan); chunks > 1) items.back() += fmt::format(" in {} chunks", chunks);
-  if (transposes > 0) items.push_back(fmt::format("{} transpose{}", transposes, transposes == 1 ? "" : "s"));
+  const auto transposes =
+      std::ranges::count(plan.kernels, "transpose", &runtime::PlanKernel::family);
+  std::vector<std::string> items{
+      fmt::format("{} launch{}", evidence.launched, evidence.launched == 1 ? "" : "es")};
+  if (const std::string attention = attentionForm(plan); !attention.empty())
+    items.push_back(attention);
+  if (const int chunks = mostChunks(plan); chunks > 1)
+    items.back() += fmt::format(" in {} chunks", chunks);
+  if (transposes > 0)
+    items.push_back(fmt::format("{} transpose{}", transposes, transposes == 1 ? "" : "s"));
   items.push_back(fmt::format("workspace {}", formatBytes(plan.workspaceBytes)));
   return inTwoLines("plan", items, columns);
 }
@@ -113,13 +153,18 @@ double secondsAsGraph(const Plan &plan) { return graphJson(plan)["seconds"]; }
 
 std::string timeLines(const Plan &plan, const json &report, size_t columns) {
   const std::string sum = formatSeconds(plan.predictedSeconds);
-  const std::string graph = plan.measurement ? fmt::format("{} measured as one CUDA graph", formatSeconds(plan.measurement->seconds))
-                                             : fmt::format("{} predicted as one CUDA graph", formatSeconds(secondsAsGraph(plan)));
+  const std::string graph =
+      plan.measurement
+          ? fmt::format("{} measured as one CUDA graph", formatSeconds(plan.measurement->seconds))
+          : fmt::format("{} predicted as one CUDA graph", formatSeconds(secondsAsGraph(plan)));
   std::string text = labelled("time", fmt::format("{}; {} kernel by kernel", graph, sum), columns);
   std::string bounds;
   if (plan.lowerBoundSeconds > 0)
-    bounds = fmt::format("best weft could choose {} ({:.1f}% less)", formatSeconds(plan.lowerBoundSeconds),
+    bounds = fmt::format("best weft could choose {} ({:.1f}% less)",
+                         formatSeconds(plan.lowerBoundSeconds),
                          100 * std::max(0.0, 1 - plan.lowerBoundSeconds / plan.predictedSeconds));
+  else if (report.value("searchMemory", json::object()).value("reached", false))
+    bounds = "best weft could choose unknown";
   if (const double roofline = report.value("rooflineSeconds", 0.0); roofline > 0)
     bounds += fmt::format("{}roofline {}", bounds.empty() ? "" : ", ", formatSeconds(roofline));
   return bounds.empty() ? text : text + shortened("  by kernel: " + bounds, columns) + "\n";
@@ -129,7 +174,8 @@ std::string whereLine(const Plan &plan, const json &report, size_t columns) {
   std::string text = fmt::format("{:<{}}", "where", labelColumns);
   const size_t empty = text.size();
   for (const auto &[stage, share] : stageShares(plan, report))
-    if (share >= shownShare) text += fmt::format("{}{} {:.0f}%", text.size() == empty ? "" : " ", stage, 100 * share);
+    if (share >= shownShare)
+      text += fmt::format("{}{} {:.0f}%", text.size() == empty ? "" : " ", stage, 100 * share);
   return text.size() == empty ? "" : wrapped(text, columns, labelColumns) + "\n";
 }
 
@@ -146,8 +192,11 @@ constexpr std::string_view cubinsNote = "cubins: ";
 
 /// " (cubins: 3 built, 9 from the cache)", or why there are none.
 std::string cubinsText(const BuildSummary &build, const Plan &plan) {
-  if (build.built + build.fromCache > 0) return fmt::format(" ({}{} built, {} from the cache)", cubinsNote, build.built, build.fromCache);
-  const auto note = std::ranges::find_if(plan.notes, [](const std::string &text) { return text.starts_with(cubinsNote); });
+  if (build.built + build.fromCache > 0)
+    return fmt::format(" ({}{} built, {} from the cache)", cubinsNote, build.built,
+                       build.fromCache);
+  const auto note = std::ranges::find_if(
+      plan.notes, [](const std::string &text) { return text.starts_with(cubinsNote); });
   return note == plan.notes.end() ? "" : fmt::format(" ({})", *note);
 }
 
@@ -163,23 +212,28 @@ size_t linesOf(const std::string &text) { return size_t(std::ranges::count(text,
 
 }  // namespace
 
-std::string headLines(const Plan &plan, const json &report, const BelievedRecords &records, size_t columns) {
+std::string headLines(const Plan &plan, const json &report, const BelievedRecords &records,
+                      size_t columns) {
   const Evidence evidence = evidenceOf(plan, records);
   const std::optional<Coverage> coverage = coverageOf(report);
-  return modelLine(plan, report, columns) + shapeLines(plan, columns) + pricesLine(plan, evidence, columns) +
-         (coverage ? coverageLines(*coverage, columns) : "") + planLines(plan, evidence, columns) + timeLines(plan, report, columns) +
+  return modelLine(plan, report, columns) + shapeLines(plan, columns) +
+         pricesLine(plan, evidence, columns) + (coverage ? coverageLines(*coverage, columns) : "") +
+         planLines(plan, evidence, columns) + timeLines(plan, report, columns) +
          whereLine(plan, report, columns);
 }
 
 namespace {
 
-std::string linesOfWarnings(const std::vector<std::string> &warnings, size_t columns, size_t lines) {
+std::string linesOfWarnings(const std::vector<std::string> &warnings, size_t columns,
+                            size_t lines) {
   std::vector<std::string> texts;
   for (const std::string &warning : warnings) texts.push_back(warningText(warning, columns));
   std::string text;
   for (size_t index = 0; index < texts.size(); ++index) {
-    const size_t rest = lines - std::min(lines, linesOf(text) + (index + 1 == texts.size() ? 0 : 1));
-    if (linesOf(texts[index]) > rest && rest > 0) texts[index] = shortened("! " + warnings[index], columns) + "\n";
+    const size_t rest =
+        lines - std::min(lines, linesOf(text) + (index + 1 == texts.size() ? 0 : 1));
+    if (linesOf(texts[index]) > rest && rest > 0)
+      texts[index] = shortened("! " + warnings[index], columns) + "\n";
     if (linesOf(texts[index]) > rest)
       return text + fmt::format("! {} more: weft explain DIR --all\n", texts.size() - index);
     text += texts[index];
@@ -189,17 +243,26 @@ std::string linesOfWarnings(const std::vector<std::string> &warnings, size_t col
 
 }  // namespace
 
-std::string warningLines(const Plan &plan, const json &report, const BelievedRecords &records, size_t columns, size_t lines) {
+std::string warningLines(const Plan &plan, const json &report, const BelievedRecords &records,
+                         size_t columns, size_t lines) {
   return linesOfWarnings(warningsOf(plan, report, records), columns, lines);
 }
 
-std::string summaryText(const Plan &plan, const json &report, const BelievedRecords &records, const BuildSummary &build, const std::string &folder) {
-  const std::string head = headLines(plan, report, records, summaryColumns) + lossLine(plan, report, summaryColumns);
+std::string summaryText(const Plan &plan, const json &report, const BelievedRecords &records,
+                        const BuildSummary &build, const std::string &path) {
+  const std::string folder = printableLine(path);
+  const std::string head =
+      headLines(plan, report, records, summaryColumns) + lossLine(plan, report, summaryColumns);
   // A path is never cut: who copies it needs all of it.
-  const std::string wrote = wrapped(fmt::format("wrote {}{}", folder, cubinsText(build, plan)), summaryColumns) + fmt::format("\nnext: weft explain {}\n", folder);
+  const std::string wrote =
+      wrapped(fmt::format("wrote {}{}", folder, cubinsText(build, plan)), summaryColumns) +
+      fmt::format("\nnext: weft explain {}\n", folder);
   std::vector<std::string> warnings = warningsOf(plan, report, records);
-  std::erase_if(warnings, [](const std::string &warning) { return warning.starts_with(cubinsNote); });
-  return head + linesOfWarnings(warnings, summaryColumns, summaryLines - linesOf(head) - linesOf(wrote)) + wrote;
+  std::erase_if(warnings,
+                [](const std::string &warning) { return warning.starts_with(cubinsNote); });
+  return head +
+         linesOfWarnings(warnings, summaryColumns, summaryLines - linesOf(head) - linesOf(wrote)) +
+         wrote;
 }
 
 json headJson(const Plan &plan, const json &report, const BelievedRecords &records) {
@@ -216,12 +279,15 @@ json headJson(const Plan &plan, const json &report, const BelievedRecords &recor
                  {"coverage", nullptr},
                  {"stages", json::object()}};
   if (const std::optional<Coverage> coverage = coverageOf(report))
-    object["coverage"] = {{"legal", coverage->legal}, {"offered", coverage->offered}, {"measured", coverage->measured}};
+    object["coverage"] = {{"legal", coverage->legal},
+                          {"offered", coverage->offered},
+                          {"measured", coverage->measured}};
   for (const auto &[stage, share] : stageShares(plan, report)) object["stages"][stage] = share;
   return object;
 }
 
-json summaryJson(const Plan &plan, const json &report, const BelievedRecords &records, const BuildSummary &build, const std::string &folder) {
+json summaryJson(const Plan &plan, const json &report, const BelievedRecords &records,
+                 const BuildSummary &build, const std::string &folder) {
   const std::optional<UnfusedLoss> loss = largestUnfused(plan, report);
   return {{"artifact", folder},
           {"model", plan.model},
@@ -236,18 +302,25 @@ json summaryJson(const Plan &plan, const json &report, const BelievedRecords &re
           {"summary", headJson(plan, report, records)},
           {"unfusedSeconds", loss ? loss->seconds : 0},
           {"warnings", warningsOf(plan, report, records)},
-          {"cubins", {{"built", build.built}, {"slowestSeconds", build.slowestSeconds}, {"fromCache", build.fromCache}, {"skipped", build.skipped}}},
+          {"cubins",
+           {{"built", build.built},
+            {"slowestSeconds", build.slowestSeconds},
+            {"fromCache", build.fromCache},
+            {"skipped", build.skipped}}},
           {"notes", plan.notes}};
 }
 
 std::string buildDetails(const Plan &plan, const BuildSummary &build) {
   std::string text;
   if (build.built + build.fromCache > 0) {
-    const std::string slowest = build.built > 0 ? fmt::format(" in at most {:.2f} s each", build.slowestSeconds) : "";
-    text = fmt::format("cubins for {}: {} built{}, {} from the cache\n", plan.target, build.built, slowest, build.fromCache);
+    const std::string slowest =
+        build.built > 0 ? fmt::format(" in at most {:.2f} s each", build.slowestSeconds) : "";
+    text = fmt::format("cubins for {}: {} built{}, {} from the cache\n", plan.target, build.built,
+                       slowest, build.fromCache);
   }
   for (const runtime::PlanKernel &kernel : plan.kernels)
-    if (kernel.spillBytes > 0) text += fmt::format("{} spills {} B a thread\n", kernel.name, kernel.spillBytes);
+    if (kernel.spillBytes > 0)
+      text += fmt::format("{} spills {} B a thread\n", kernel.name, kernel.spillBytes);
   for (const std::string &note : plan.notes) text += "note: " + note + "\n";
   return text;
 }

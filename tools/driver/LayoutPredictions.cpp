@@ -3,10 +3,13 @@
 
 #include "kernel/Error.h"
 #include "tools/driver/Pins.h"
+#include "tools/driver/PlanFigures.h"
 #include "tools/driver/Planning.h"
 
 #include <algorithm>
+#include <cmath>
 #include <ranges>
+#include <tuple>
 
 namespace weft::driver {
 namespace {
@@ -40,7 +43,8 @@ LayoutPrediction predict(const Compilation &compilation,
     const Selected selected = compilation.decide(proposed, pins);
     const runtime::Plan plan = chosenPlan(compilation, selected).plan;
     prediction.variant = plan.variant;
-    prediction.chunks = selected.parts;
+    prediction.chunks = chunkCount(plan);
+    prediction.graphSeconds = planFigures(plan)["graphSeconds"];
     prediction.seconds = plan.predictedSeconds;
     prediction.workspaceBytes = plan.workspaceBytes;
   } catch (const Error &error) {
@@ -63,7 +67,7 @@ std::vector<Pin> pinsWith(const Compilation &compilation, const std::string &ten
 
 std::vector<LayoutPrediction> predictLayouts(const Compilation &compilation,
                                              const std::vector<ProposedVariant> &proposed,
-                                             const std::string &tensor,
+                                             const runtime::Plan &plan, const std::string &tensor,
                                              const std::vector<std::string> &own) {
   std::vector<std::vector<std::string>> orders = ordersOf(
       compilation.decide(proposed, pinsWith(compilation, tensor, {})).best().selection, tensor);
@@ -75,25 +79,121 @@ std::vector<LayoutPrediction> predictLayouts(const Compilation &compilation,
         predict(compilation, proposed, pinsWith(compilation, tensor, std::move(order))));
     predictions.back().layout = layout;
   }
-  std::ranges::stable_sort(predictions, {}, [](const LayoutPrediction &one) {
-    return std::pair(!one.refusal.empty(), one.seconds);
+  std::ranges::stable_sort(predictions, {}, [&](const LayoutPrediction &one) {
+    return std::tuple(!one.refusal.empty(), one.chunks != chunkCount(plan), one.graphSeconds);
   });
   return predictions;
 }
 
+bool isPlan(const LayoutPrediction &prediction, const runtime::Plan &plan) {
+  return prediction.refusal.empty() && prediction.variant == plan.variant &&
+         prediction.chunks == chunkCount(plan) &&
+         std::abs(prediction.seconds - plan.predictedSeconds) <= 1e-9 * plan.predictedSeconds &&
+         prediction.workspaceBytes == plan.workspaceBytes;
+}
+
+namespace {
+
+/// From so many ops on, tensors keep the order of their axes (Decisions.cpp): few have a choice.
+constexpr size_t manyOps = 100;
+
+/// The selection of a variant under these pins.
+select::VariantProblem problemWith(const Compilation &compilation, select::Problem problem,
+                                   const ProposedVariant &variant, const std::vector<Pin> &pins,
+                                   size_t together) {
+  const ChoiceFlags &choices = compilation.choiceFlags();
+  applyPins(problem, pins);
+  select::Options options;
+  options.alternatives = choices.alternatives;
+  options.forceFused = variant.forced;
+  options.forbidFused = variant.forbidden;
+  options.free = choices.free;
+  options.softmax = choices.softmaxCombine();
+  options.searchBytes = choices.memoryOfSearch().bytesOfSearch(together);
+  return {.problem = std::move(problem), .options = std::move(options)};
+}
+
+/// As one graph, the best path of a selection in so many chunks; nothing where it does not run so.
+std::optional<double> graphSecondsOf(const Compilation &compilation, SelectedVariant &variant,
+                                     int chunks) {
+  try {
+    const PlannedKernels planned = planOf(compilation, variant, variant.selection.best(), chunks,
+                                          compilation.choiceFlags().branchesAsked());
+    return planFigures(planned.plan)["graphSeconds"].get<double>();
+  } catch (const Error &error) {
+    if (error.kind != ErrorKind::unsupported && error.kind != ErrorKind::strictMiss) throw;
+    return std::nullopt;
+  }
+}
+
+/// The other layouts of a tensor, nearest to the plan first: in its variant and in as many chunks,
+/// as one graph. They are selected together, so that every kernel is priced once. The layouts that
+/// the solved selection graph has prices of are few: states that lead to dear plans are cut.
+std::vector<std::string> nearestLayouts(const Compilation &compilation,
+                                        const std::vector<ProposedVariant> &proposed,
+                                        const Selected &selected, const runtime::Plan &plan,
+                                        const LayoutQuestion &question) {
+  const auto chosen = std::ranges::find_if(
+      proposed, [&](const ProposedVariant &variant) { return variant.name() == plan.variant; });
+  const select::Selection &selection = selected.best().selection;
+  if (chosen == proposed.end() || selection.problem().ops.size() >= manyOps) return question.others;
+  const select::Problem problem = compilation.problems(proposed)[size_t(chosen - proposed.begin())];
+  std::vector<std::string> names;
+  std::vector<select::VariantProblem> asked;
+  std::vector<std::vector<std::string>> orders = ordersOf(selection, question.tensor);
+  for (std::vector<std::string> &order : orders) {
+    const std::string name = joined(order);
+    if (name == question.layout) continue;
+    names.push_back(name);
+    asked.push_back(problemWith(compilation, problem, *chosen,
+                                pinsWith(compilation, question.tensor, std::move(order)),
+                                orders.size()));
+  }
+  std::vector<std::pair<double, std::string>> ranked;
+  try {
+    select::VariantSelections solved =
+        select::selectVariants(std::move(asked), compilation.costModel());
+    for (size_t n = 0; n < names.size(); ++n) {
+      if (!solved.solved[n]) continue;
+      SelectedVariant variant{.proposed = {}, .selection = std::move(*solved.solved[n])};
+      if (const std::optional<double> seconds =
+              graphSecondsOf(compilation, variant, chunkCount(plan)))
+        ranked.emplace_back(*seconds, names[n]);
+    }
+  } catch (const Error &error) {
+    if (error.kind != ErrorKind::unsupported) throw;
+  }
+  std::ranges::stable_sort(ranked, {}, &std::pair<double, std::string>::first);
+  std::vector<std::string> nearest;
+  for (auto &[seconds, name] : ranked) nearest.push_back(std::move(name));
+  return nearest;
+}
+
+}  // namespace
+
 std::optional<LayoutChange> costliestChange(const Compilation &compilation,
                                             const std::vector<ProposedVariant> &proposed,
-                                            const runtime::Plan &plan,
+                                            const Selected &selected, const runtime::Plan &plan,
                                             const nlohmann::json &layouts) {
-  constexpr size_t most = 3;  // questions, each a selection
-  const std::vector<LayoutChange> changes = layoutChanges(plan, layouts);
-  for (LayoutChange change : changes | std::views::take(most)) {
-    const LayoutPrediction prediction = predict(
-        compilation, proposed, pinsWith(compilation, change.tensor, parseOrder(change.other)));
-    if (!prediction.refusal.empty()) continue;
-    change.seconds = prediction.seconds - plan.predictedSeconds;
-    change.workspaceBytes = prediction.workspaceBytes;
-    if (isNotable(plan, change)) return change;
+  constexpr size_t most = 3, mostPredictions = 2;  // tensors, and layouts of each
+  const double graphSeconds = planFigures(plan)["graphSeconds"];
+  for (const LayoutQuestion &question : layoutQuestions(plan, layouts) | std::views::take(most)) {
+    std::optional<LayoutChange> best;
+    const std::vector<std::string> nearest =
+        nearestLayouts(compilation, proposed, selected, plan, question);
+    for (const std::string &other : nearest | std::views::take(mostPredictions)) {
+      const LayoutPrediction prediction =
+          predict(compilation, proposed, pinsWith(compilation, question.tensor, parseOrder(other)));
+      if (!prediction.refusal.empty() || prediction.chunks != chunkCount(plan)) continue;
+      const double seconds = prediction.graphSeconds - graphSeconds;
+      if (!best || seconds < best->seconds)
+        best = {.tensor = question.tensor,
+                .layout = question.layout,
+                .other = other,
+                .seconds = seconds,
+                .workspaceBytes = prediction.workspaceBytes};
+    }
+    if (best && isNotable(plan, *best)) return best;
   }
   return std::nullopt;
 }

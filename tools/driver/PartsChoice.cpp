@@ -21,11 +21,13 @@ struct Place {
   select::Plan path;
 };
 
-/// Runners-up are known for the best path: other paths have those of the steps that they share with it.
+/// Runners-up are known for the best path: other paths have those of the steps that they share with
+/// it.
 void takeRunnersUp(select::Plan &path, const select::Plan &best) {
   for (select::Step &step : path.steps)
     for (const select::Step &known : best.steps)
-      if (known.candidate == step.candidate && known.tensor == step.tensor && known.configuration == step.configuration)
+      if (known.candidate == step.candidate && known.tensor == step.tensor &&
+          known.configuration == step.configuration)
         step.runnerUp = known.runnerUp, step.runnerUpLoss = known.runnerUpLoss;
 }
 
@@ -34,7 +36,8 @@ std::vector<Place> nearBest(const Compilation &compilation, const Selected &sele
   std::vector<Place> places;
   const double limit = selected.best().selection.best().seconds * (1 + comparedPaths.within);
   for (size_t variant = 0; variant < selected.variants.size(); ++variant)
-    for (select::Plan &path : selected.variants[variant].selection.kBest(compilation.alternatives()))
+    for (select::Plan &path :
+         selected.variants[variant].selection.kBest(compilation.alternatives()))
       if (path.seconds <= limit) {
         takeRunnersUp(path, selected.variants[variant].selection.best());
         places.push_back({.variant = variant, .path = std::move(path)});
@@ -50,11 +53,41 @@ bool isMeasured(const PlannedKernels &planned) {
   });
 }
 
-/// What any plan may take: variants of one graph have one limit, also where one of them has its softmax in pieces.
+/// What any plan may take: variants of one graph have one limit, also where one of them has its
+/// softmax in pieces.
 double freeWorkspace(const Device &device, const Selected &selected) {
   int64_t least = std::numeric_limits<int64_t>::max();
-  for (const SelectedVariant &variant : selected.variants) least = std::min(least, frameworkWorkspaceBytes(variant.selection.problem()));
+  for (const SelectedVariant &variant : selected.variants)
+    least = std::min(least, frameworkWorkspaceBytes(variant.selection.problem()));
   return std::max(device.l2Bytes, double(least));
+}
+
+/// The numbers of chunks nearest to one that no plan takes: the next below and the next above that
+/// a plan of these paths takes. "" where none does.
+std::string nearestCounts(const Compilation &compilation, const Selected &selected,
+                          const std::vector<Place> &places, int asked) {
+  constexpr int most = 64;  // the largest that is ever weighed
+  const auto isTaken = [&](int count) {
+    return std::ranges::any_of(places, [&](const Place &place) {
+      try {
+        planOf(compilation, selected.variants[place.variant], place.path, count, selected.branches);
+        return true;
+      } catch (const Error &error) {
+        if (error.kind != ErrorKind::unsupported && error.kind != ErrorKind::strictMiss) throw;
+        return false;
+      }
+    });
+  };
+  std::vector<std::string> nearest;
+  for (int below = std::min(asked - 1, most); below > 1 && nearest.empty(); --below)
+    if (isTaken(below)) nearest.push_back(fmt::format("--chunks {}", below));
+  for (int above = asked + 1; above <= most; ++above)
+    if (isTaken(above)) {
+      nearest.push_back(fmt::format("--chunks {}", above));
+      break;
+    }
+  return nearest.empty() ? "; --chunks 1 computes it as a whole"
+                         : fmt::format("; legal and nearest: {}", fmt::join(nearest, ", "));
 }
 
 }  // namespace
@@ -64,17 +97,24 @@ std::vector<int> partCounts(const ChoiceFlags &choices) {
   return {1, 2, 3, 4, 6, 8, 12, 16, 20, 24, 32, 40, 48, 64};
 }
 
-std::vector<PricedParts> pricedParts(const Compilation &compilation, const SelectedVariant &variant, const select::Plan &path, std::string &refusal) {
+std::vector<PricedParts> pricedParts(const Compilation &compilation, const SelectedVariant &variant,
+                                     const select::Plan &path, std::string &refusal) {
   std::vector<PricedParts> priced;
   double fastest = std::numeric_limits<double>::infinity();
   for (const int count : partCounts(compilation.choiceFlags())) {
     if (!priced.empty() && priced.back().seconds > hopeless * fastest) break;
     try {
-      const PlannedKernels planned = planOf(compilation, variant, path, count, compilation.choiceFlags().branchesAsked());
+      const PlannedKernels planned =
+          planOf(compilation, variant, path, count, compilation.choiceFlags().branchesAsked());
       const runtime::Plan &plan = planned.plan;
-      const double seconds = runtime::predictGraph(plan, compilation.costModel().device()).seconds();
+      const double seconds =
+          runtime::predictGraph(plan, compilation.costModel().device()).seconds();
       fastest = std::min(fastest, seconds);
-      priced.push_back({.parts = count, .seconds = seconds, .sumSeconds = plan.predictedSeconds, .workspaceBytes = plan.workspaceBytes, .isMeasured = isMeasured(planned)});
+      priced.push_back({.parts = count,
+                        .seconds = seconds,
+                        .sumSeconds = plan.predictedSeconds,
+                        .workspaceBytes = plan.workspaceBytes,
+                        .isMeasured = isMeasured(planned)});
     } catch (const Error &error) {
       if (error.kind != ErrorKind::unsupported && error.kind != ErrorKind::strictMiss) throw;
       if (refusal.empty()) refusal = error.what();
@@ -88,8 +128,10 @@ size_t preferred(std::span<const PricedParts> priced, double freeBytes) {
   double fastest = std::numeric_limits<double>::infinity();
   for (const PricedParts &one : priced)
     if (one.isMeasured || !needsRows) fastest = std::min(fastest, one.seconds);
-  const auto rank = [&](const PricedParts &one) {  // slow ones last, then those that are too large by size, then all by time
-    const bool isOffered = (one.isMeasured || !needsRows) && one.seconds <= fastest * (1 + mostSlower);
+  const auto rank = [&](const PricedParts &one) {  // slow ones last, then those that are too large
+                                                   // by size, then all by time
+    const bool isOffered =
+        (one.isMeasured || !needsRows) && one.seconds <= fastest * (1 + mostSlower);
     return std::tuple(!isOffered, std::max(double(one.workspaceBytes), freeBytes), one.seconds);
   };
   return size_t(std::ranges::min_element(priced, {}, rank) - priced.begin());
@@ -99,20 +141,26 @@ void chooseParts(const Compilation &compilation, Selected &selected) {
   const int asked = compilation.choiceFlags().parts;
   if (asked == 1) return;
   const double freeBytes = freeWorkspace(compilation.costModel().device(), selected);
-  if (asked == 0 && double(planOf(compilation, selected.best(), selected.path(), 1, selected.branches).plan.workspaceBytes) <= freeBytes) return;
+  if (asked == 0 &&
+      double(planOf(compilation, selected.best(), selected.path(), 1, selected.branches)
+                 .plan.workspaceBytes) <= freeBytes)
+    return;
   std::string refusal;
   std::vector<Place> places;
   std::vector<std::vector<PricedParts>> pricedAt;
   std::vector<PricedParts> all;
   std::vector<size_t> placeOf;  // of all
   for (Place &place : nearBest(compilation, selected)) {
-    std::vector<PricedParts> priced = pricedParts(compilation, selected.variants[place.variant], place.path, refusal);
+    std::vector<PricedParts> priced =
+        pricedParts(compilation, selected.variants[place.variant], place.path, refusal);
     all.insert(all.end(), priced.begin(), priced.end());
     placeOf.resize(all.size(), places.size());
     places.push_back(std::move(place));
     pricedAt.push_back(std::move(priced));
   }
-  if (all.empty()) throw Error::unsupported("--chunks {}: {}", asked, refusal);
+  if (all.empty())
+    throw Error::unsupported("--chunks {}: {}{}", asked, refusal,
+                             nearestCounts(compilation, selected, places, asked));
   const size_t chosen = preferred(all, freeBytes);
   selected.pricedParts = std::move(pricedAt[placeOf[chosen]]);
   selected.freeWorkspaceBytes = freeBytes;

@@ -1,6 +1,7 @@
 // Pairing of two plans' kernels, and what makes them differ; see PlanDifference.h.
 #include "tools/driver/PlanDifference.h"
 
+#include "kernel/LaunchCheck.h"
 #include "tools/driver/KernelPositions.h"
 #include "tools/driver/PlanBuilder.h"
 #include "tools/driver/PlanFigures.h"
@@ -28,19 +29,22 @@ using Names = std::vector<std::string>;
 struct Side {
   const Artifact &artifact;
   std::vector<PairedKernel> kernels;
-  std::set<std::string> values;         ///< every name that the plan has for a value or a tensor
+  std::set<std::string> values;  ///< every name that the plan has for a value or a tensor
   std::map<std::string, std::string> pins;  ///< tensor -> layout, of --pin
 };
 
 Names logicalNames(const Plan &plan, const std::vector<int> &tensors) {
   Names names;
   for (const int tensor : tensors)
-    if (const std::string &name = plan.tensors[size_t(tensor)].logical; std::ranges::find(names, name) == names.end()) names.push_back(name);
+    if (const std::string &name = plan.tensors[size_t(tensor)].logical;
+        std::ranges::find(names, name) == names.end())
+      names.push_back(name);
   return names;
 }
 
 /// `ops`, `positions`: opsOf(artifact) and where they stand.
-Side sideOf(const Artifact &artifact, const std::vector<PrintedOp> &ops, const std::vector<int> &positions) {
+Side sideOf(const Artifact &artifact, const std::vector<PrintedOp> &ops,
+            const std::vector<int> &positions) {
   Side side{.artifact = artifact, .kernels = {}, .values = {}, .pins = {}};
   std::map<int, size_t> ofRegion;
   size_t at = 0;
@@ -72,16 +76,21 @@ Side sideOf(const Artifact &artifact, const std::vector<PrintedOp> &ops, const s
     one.bytesMoved += kernel.bytesMoved;
     one.isMeasured = one.isMeasured && kernel.measured;
     one.isEdited = one.isEdited || kernel.edited;
+    one.isUntold = one.isUntold || kernel.isUntold;
   }
-  for (const runtime::PlanTensor &tensor : artifact.plan.tensors) side.values.insert(tensor.logical);
-  for (const json &pin : artifact.report.value("pins", json::array())) side.pins[pin.value("tensor", "")] = pin.value("layout", "");
+  for (const runtime::PlanTensor &tensor : artifact.plan.tensors)
+    side.values.insert(tensor.logical);
+  for (const json &pin : artifact.report.value("pins", json::array()))
+    side.pins[pin.value("tensor", "")] = pin.value("layout", "");
   return side;
 }
 
 /// Disjoint sets of kernels: those of the first plan, then those of the second.
 class Sets {
 public:
-  explicit Sets(size_t count) : parent(count) { std::iota(parent.begin(), parent.end(), size_t(0)); }
+  explicit Sets(size_t count) : parent(count) {
+    std::iota(parent.begin(), parent.end(), size_t(0));
+  }
   size_t root(size_t at) {
     while (parent[at] != at) at = parent[at] = parent[parent[at]];
     return at;
@@ -126,15 +135,18 @@ Sets groupsOf(const Side &before, const Side &after) {
   Sets sets(before.kernels.size() + after.kernels.size());
   Meetings<int> ops(sets);
   Meetings<std::string> values(sets), transposes(sets);
-  for (const auto &[side, first] : {std::pair(&before, size_t(0)), std::pair(&after, before.kernels.size())}) {
-    std::map<std::string, int> uses;  // a transpose computes no op: the n-th of a tensor is the n-th of it in the other plan
+  for (const auto &[side, first] :
+       {std::pair(&before, size_t(0)), std::pair(&after, before.kernels.size())}) {
+    std::map<std::string, int> uses;  // a transpose computes no op: the n-th of a tensor is the
+                                      // n-th of it in the other plan
     for (size_t index = 0; index < side->kernels.size(); ++index) {
       const PairedKernel &kernel = side->kernels[index];
       for (const int position : kernel.positions) ops.meet(position, first + index);
       for (const std::string &value : kernel.values)
         if (!value.empty()) values.meet(value, first + index);
       if (kernel.positions.empty())
-        for (const std::string &name : kernel.writes) transposes.meet(fmt::format("{} {}", name, ++uses[name]), first + index);
+        for (const std::string &name : kernel.writes)
+          transposes.meet(fmt::format("{} {}", name, ++uses[name]), first + index);
     }
   }
   joinByPrivateTensors(before, after, 0, sets);
@@ -154,7 +166,9 @@ Names writtenBy(const std::vector<PairedKernel> &kernels) {
 std::string computedBy(const KernelGroup &group) {
   const Names before = writtenBy(group.before), after = writtenBy(group.after);
   Names both;
-  std::ranges::copy_if(before, std::back_inserter(both), [&](const std::string &name) { return std::ranges::find(after, name) != after.end(); });
+  std::ranges::copy_if(before, std::back_inserter(both), [&](const std::string &name) {
+    return std::ranges::find(after, name) != after.end();
+  });
   return fmt::format("{}", fmt::join(!both.empty() ? both : before.empty() ? after : before, ", "));
 }
 
@@ -174,16 +188,20 @@ Layouts layoutsOf(const Side &side, const std::vector<PairedKernel> &kernels) {
   return layouts;
 }
 
-std::vector<LayoutChange> layoutChanges(const KernelGroup &group, const Side &before, const Side &after) {
+std::vector<LayoutChange> layoutChanges(const KernelGroup &group, const Side &before,
+                                        const Side &after) {
   std::vector<LayoutChange> changes;
   const Layouts old = layoutsOf(before, group.before), now = layoutsOf(after, group.after);
   for (const auto &[tensor, layouts] : old) {
     const auto other = now.find(tensor);
     if (other == now.end() || other->second == layouts) continue;
     const auto pinBefore = before.pins.find(tensor), pinAfter = after.pins.find(tensor);
-    const bool pinsDiffer = (pinBefore == before.pins.end() ? "" : pinBefore->second) != (pinAfter == after.pins.end() ? "" : pinAfter->second);
-    changes.push_back({.tensor = tensor, .before = fmt::format("{}", fmt::join(layouts, " ")),
-                       .after = fmt::format("{}", fmt::join(other->second, " ")), .isPinned = pinsDiffer});
+    const bool pinsDiffer = (pinBefore == before.pins.end() ? "" : pinBefore->second) !=
+                            (pinAfter == after.pins.end() ? "" : pinAfter->second);
+    changes.push_back({.tensor = tensor,
+                       .before = fmt::format("{}", fmt::join(layouts, " ")),
+                       .after = fmt::format("{}", fmt::join(other->second, " ")),
+                       .isPinned = pinsDiffer});
   }
   return changes;
 }
@@ -191,13 +209,15 @@ std::vector<LayoutChange> layoutChanges(const KernelGroup &group, const Side &be
 /// Ops by kernel, so that equal ones are fused the same way.
 std::set<std::set<int>> partition(const std::vector<PairedKernel> &kernels) {
   std::set<std::set<int>> parts;
-  for (const PairedKernel &kernel : kernels) parts.emplace(kernel.positions.begin(), kernel.positions.end());
+  for (const PairedKernel &kernel : kernels)
+    parts.emplace(kernel.positions.begin(), kernel.positions.end());
   return parts;
 }
 
 std::set<int> positionsIn(const std::vector<PairedKernel> &kernels) {
   std::set<int> positions;
-  for (const PairedKernel &kernel : kernels) positions.insert(kernel.positions.begin(), kernel.positions.end());
+  for (const PairedKernel &kernel : kernels)
+    positions.insert(kernel.positions.begin(), kernel.positions.end());
   return positions;
 }
 
@@ -206,54 +226,68 @@ std::set<std::pair<int, std::string>> precisionsIn(const std::vector<PairedKerne
   std::set<std::pair<int, std::string>> precisions;
   for (const PairedKernel &kernel : kernels)
     for (size_t op = 0; op < kernel.positions.size(); ++op)
-      if (!kernel.precisions[op].empty()) precisions.emplace(kernel.positions[op], kernel.precisions[op]);
+      if (!kernel.precisions[op].empty())
+        precisions.emplace(kernel.positions[op], kernel.precisions[op]);
   return precisions;
 }
 
 std::string textOf(const Side &side, const PairedKernel &kernel) {
-  const auto source = side.artifact.sources.find(side.artifact.plan.kernels[size_t(kernel.kernels.front())].source);
+  const auto source =
+      side.artifact.sources.find(side.artifact.plan.kernels[size_t(kernel.kernels.front())].source);
   return source == side.artifact.sources.end() ? "" : source->second;
 }
 
-std::vector<Decision> decisionsOf(const KernelGroup &group, const Side &before, const Side &after, bool sameGraph, bool sameDevice) {
+std::vector<Decision> decisionsOf(const KernelGroup &group, const Side &before, const Side &after,
+                                  bool sameGraph, bool sameDevice) {
   using enum Decision;
   std::vector<Decision> why;
   const auto add = [&](Decision decision, bool applies) {
     if (applies) why.push_back(decision);
   };
   const std::set<int> oldOps = positionsIn(group.before), newOps = positionsIn(group.after);
-  const bool samePartition = partition(group.before) == partition(group.after) && group.before.size() == group.after.size();
+  const bool samePartition = partition(group.before) == partition(group.after) &&
+                             group.before.size() == group.after.size();
   add(precision, precisionsIn(group.before) != precisionsIn(group.after));
   add(rewrite, oldOps != newOps);
   add(fusion, oldOps == newOps && !samePartition);
   if (samePartition) {
     bool chunksDiffer = false, scheduleDiffers = false, isEdit = false, textDiffers = false;
-    for (size_t index = 0; index < group.before.size(); ++index) {  // one partition: both in the order of their ops
+    for (size_t index = 0; index < group.before.size();
+         ++index) {  // one partition: both in the order of their ops
       const PairedKernel &old = group.before[index], &now = group.after[index];
       chunksDiffer |= old.kernels.size() != now.kernels.size();
       scheduleDiffers |= old.family != now.family || old.configuration != now.configuration;
       const bool differs = textOf(before, old) != textOf(after, now);
       isEdit |= differs && (old.isEdited || now.isEdited);
-      textDiffers |= before.artifact.plan.kernels[size_t(old.kernels.front())].textHash != after.artifact.plan.kernels[size_t(now.kernels.front())].textHash;
+      // What plan.json says of a text is worth nothing without a manifest.
+      textDiffers |=
+          (old.isUntold || now.isUntold) && !sameCode(textOf(before, old), textOf(after, now));
+      textDiffers |= before.artifact.plan.kernels[size_t(old.kernels.front())].textHash !=
+                     after.artifact.plan.kernels[size_t(now.kernels.front())].textHash;
     }
     add(chunks, chunksDiffer);
     add(pin, std::ranges::any_of(group.layouts, &LayoutChange::isPinned));
-    add(layout, std::ranges::any_of(group.layouts, [](const LayoutChange &change) { return !change.isPinned; }));
+    add(layout, std::ranges::any_of(group.layouts,
+                                    [](const LayoutChange &change) { return !change.isPinned; }));
     add(schedule, scheduleDiffers);
     add(edit, isEdit);
     add(text, textDiffers && why.empty() && sameGraph && sameDevice);
   } else {
     add(pin, std::ranges::any_of(group.layouts, &LayoutChange::isPinned));
-    add(layout, std::ranges::any_of(group.layouts, [](const LayoutChange &change) { return !change.isPinned; }));
+    add(layout, std::ranges::any_of(group.layouts,
+                                    [](const LayoutChange &change) { return !change.isPinned; }));
   }
-  const bool pricesDiffer = group.secondsBefore() != group.secondsAfter() || group.bytesBefore() != group.bytesAfter();
+  const bool pricesDiffer =
+      group.secondsBefore() != group.secondsAfter() || group.bytesBefore() != group.bytesAfter();
   if (!sameGraph && (pricesDiffer || !why.empty())) why.insert(why.begin(), graph);
-  if (!sameDevice && (pricesDiffer || !why.empty())) why.insert(why.begin() + (sameGraph ? 0 : 1), device);
+  if (!sameDevice && (pricesDiffer || !why.empty()))
+    why.insert(why.begin() + (sameGraph ? 0 : 1), device);
   add(prices, why.empty() && pricesDiffer);
   return why;
 }
 
-void addChange(std::vector<Change> &changes, const std::string &what, const std::string &before, const std::string &after) {
+void addChange(std::vector<Change> &changes, const std::string &what, const std::string &before,
+               const std::string &after) {
   if (before != after) changes.push_back({.what = what, .before = before, .after = after});
 }
 
@@ -273,37 +307,54 @@ std::string extent(const Plan &plan, const std::string &name) {
   return found == plan.dims.end() ? "none" : std::to_string(found->second);
 }
 
-/// What is not told elsewhere: members of the plan, of kernels whose group shows no difference, and files.
-Names otherDifferences(const Artifact &before, const Artifact &after, const std::vector<KernelGroup> &groups) {
-  static const std::set<std::string> told = {"kernels", "tensors",       "placements", "entryPoints", "model", "variant", "rewrites", "dims", "dtype",
-                                             "device",  "target",        "costModel",  "branches",    "predictedSeconds", "workspaceBytes", "lowerBoundSeconds"};
-  static const std::set<std::string> numbers = {"after", "inputs", "outputs", "parameters", "workspaceBuffer"};  // places in lists, which any other kernel moves
+/// What is not told elsewhere: members of the plan, of kernels whose group shows no difference, and
+/// files.
+Names otherDifferences(const Artifact &before, const Artifact &after,
+                       const std::vector<KernelGroup> &groups) {
+  static const std::set<std::string> told = {
+      "kernels",  "tensors",          "placements",     "entryPoints",
+      "model",    "variant",          "rewrites",       "dims",
+      "dtype",    "device",           "target",         "costModel",
+      "branches", "predictedSeconds", "workspaceBytes", "lowerBoundSeconds"};
+  static const std::set<std::string> numbers = {
+      "after", "inputs", "outputs", "parameters",
+      "workspaceBuffer"};  // places in lists, which any other kernel moves
   const json a = toJson(before.plan), b = toJson(after.plan);
-  const bool isTold = std::ranges::any_of(groups, [](const KernelGroup &group) { return !group.why.empty(); });
+  const bool isTold =
+      std::ranges::any_of(groups, [](const KernelGroup &group) { return !group.why.empty(); });
   Names others;
   for (const auto &[member, value] : a.items())
-    if (!told.contains(member) && value != b.value(member, json())) others.push_back("plan.json: " + member);
+    if (!told.contains(member) && value != b.value(member, json()))
+      others.push_back("plan.json: " + member);
   std::set<std::string> members;
   for (const KernelGroup &group : groups) {
     if (!group.why.empty() || group.before.size() != group.after.size()) continue;
     for (size_t index = 0; index < group.before.size(); ++index)
-      for (const auto &[member, value] : a["kernels"][size_t(group.before[index].kernels.front())].items())
-        if (!(isTold && numbers.contains(member)) && value != b["kernels"][size_t(group.after[index].kernels.front())].value(member, json())) members.insert(member);
+      for (const auto &[member, value] :
+           a["kernels"][size_t(group.before[index].kernels.front())].items())
+        if (!(isTold && numbers.contains(member)) &&
+            value != b["kernels"][size_t(group.after[index].kernels.front())].value(member, json()))
+          members.insert(member);
   }
   for (const std::string &member : members) others.push_back("plan.json: kernels: " + member);
   if (others.empty() && !isTold)
     for (const char *member : {"tensors", "placements", "entryPoints"})
       if (a[member] != b[member]) others.push_back(fmt::format("plan.json: {}", member));
   if (before.graph != after.graph) others.emplace_back("graph.mlir");
-  size_t comments = 0;
+  size_t comments = 0, codes = 0;
   for (const auto &[file, text] : before.sources)
-    if (const auto other = after.sources.find(file); other != after.sources.end() && other->second != text) ++comments;
-  if (comments > 0 && !isTold) others.push_back(fmt::format("comments in {} kernel texts", comments));
+    if (const auto other = after.sources.find(file);
+        other != after.sources.end() && other->second != text)
+      ++(sameCode(text, other->second) ? comments : codes);
+  if (comments > 0 && !isTold)
+    others.push_back(fmt::format("comments in {} kernel texts", comments));
+  if (codes > 0 && !isTold) others.push_back(fmt::format("code of {} kernel texts", codes));
   return others;
 }
 
 void sortByOps(std::vector<PairedKernel> &kernels) {
-  std::ranges::stable_sort(kernels, {}, [](const PairedKernel &kernel) { return kernel.positions; });
+  std::ranges::stable_sort(kernels, {},
+                           [](const PairedKernel &kernel) { return kernel.positions; });
 }
 
 double seconds(const std::vector<PairedKernel> &kernels) {
@@ -322,18 +373,18 @@ int64_t bytes(const std::vector<PairedKernel> &kernels) {
 
 std::string_view nameOf(Decision decision) {
   switch (decision) {
-  case Decision::graph: return "graph";
-  case Decision::device: return "device";
-  case Decision::precision: return "precision";
-  case Decision::rewrite: return "rewrite";
-  case Decision::fusion: return "fusion";
-  case Decision::chunks: return "chunks";
-  case Decision::pin: return "pin";
-  case Decision::layout: return "layout";
-  case Decision::schedule: return "schedule";
-  case Decision::edit: return "edit";
-  case Decision::text: return "text";
-  case Decision::prices: return "prices";
+    case Decision::graph: return "graph";
+    case Decision::device: return "device";
+    case Decision::precision: return "precision";
+    case Decision::rewrite: return "rewrite";
+    case Decision::fusion: return "fusion";
+    case Decision::chunks: return "chunks";
+    case Decision::pin: return "pin";
+    case Decision::layout: return "layout";
+    case Decision::schedule: return "schedule";
+    case Decision::edit: return "edit";
+    case Decision::text: return "text";
+    case Decision::prices: return "prices";
   }
   return "prices";
 }
@@ -353,14 +404,16 @@ PlanDifference differenceOf(const Artifact &a, const Artifact &b) {
   std::set<std::string> axes;
   for (const Plan *plan : {&a.plan, &b.plan})
     for (const auto &[axis, size] : plan->dims) axes.insert(axis);
-  for (const std::string &axis : axes) addChange(result.graph, axis, extent(a.plan, axis), extent(b.plan, axis));
+  for (const std::string &axis : axes)
+    addChange(result.graph, axis, extent(a.plan, axis), extent(b.plan, axis));
   addChange(result.decisions, "contractions", precisionOf(a.plan), precisionOf(b.plan));
   addChange(result.decisions, "device", a.plan.device, b.plan.device);
   addChange(result.decisions, "target", a.plan.target, b.plan.target);
   addChange(result.decisions, "prices", a.plan.costModel, b.plan.costModel);
   addChange(result.decisions, "variant", a.plan.variant, b.plan.variant);
   addChange(result.decisions, "pins", shown(before.pins), shown(after.pins));
-  addChange(result.decisions, "concurrent kernels", a.plan.branches ? "on" : "off", b.plan.branches ? "on" : "off");
+  addChange(result.decisions, "concurrent kernels", a.plan.branches ? "on" : "off",
+            b.plan.branches ? "on" : "off");
 
   Sets sets = groupsOf(before, after);
   std::map<size_t, size_t> groupOf;
@@ -369,13 +422,15 @@ PlanDifference differenceOf(const Artifact &a, const Artifact &b) {
     if (isNew) result.groups.emplace_back();
     const bool isAfter = index >= before.kernels.size();
     KernelGroup &into = result.groups[group->second];
-    (isAfter ? into.after : into.before).push_back(isAfter ? after.kernels[index - before.kernels.size()] : before.kernels[index]);
+    (isAfter ? into.after : into.before)
+        .push_back(isAfter ? after.kernels[index - before.kernels.size()] : before.kernels[index]);
   }
   for (KernelGroup &group : result.groups) {
     sortByOps(group.before), sortByOps(group.after);
     group.computes = computedBy(group);
     group.layouts = layoutChanges(group, before, after);
-    group.why = decisionsOf(group, before, after, result.graph.empty(), a.plan.device == b.plan.device);
+    group.why =
+        decisionsOf(group, before, after, result.graph.empty(), a.plan.device == b.plan.device);
   }
   result.others = otherDifferences(a, b, result.groups);
   result.isEqual = toJson(a.plan) == toJson(b.plan) && a.sources == b.sources && a.graph == b.graph;

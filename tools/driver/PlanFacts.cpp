@@ -30,9 +30,13 @@ constexpr double leastShown = 5e-9;
 /// Of the plan's time: what a layout must save to be worth a line.
 constexpr double notableShare = 0.002;
 
-std::string nameOfWhole(const PlanKernel &kernel) { return kernel.part ? wholeName(kernel) : kernel.name; }
+std::string nameOfWhole(const PlanKernel &kernel) {
+  return kernel.part ? wholeName(kernel) : kernel.name;
+}
 
-bool contracts(const PlanKernel &kernel) { return std::ranges::count(opNames(kernel), "contract") > 0; }
+bool contracts(const PlanKernel &kernel) {
+  return std::ranges::count(opNames(kernel), "contract") > 0;
+}
 
 json list(const json &report, const char *member) { return report.value(member, json::array()); }
 
@@ -62,8 +66,10 @@ public:
   }
   const std::set<int> &opsIn(const std::string &kernel) const { return opsOfKernel.at(kernel); }
 
-  /// What one kernel for both would not move: reads, and writes where nobody else needs the tensor. The largest tensor by its name.
-  std::pair<int64_t, std::string> between(const std::string &writer, const std::string &reader) const {
+  /// What one kernel for both would not move: reads, and writes where nobody else needs the tensor.
+  /// The largest tensor by its name.
+  std::pair<int64_t, std::string> between(const std::string &writer,
+                                          const std::string &reader) const {
     int64_t bytes = 0, largest = 0;
     std::string name;
     std::set<int> stored;
@@ -75,7 +81,9 @@ public:
         if (source == writers.end() || nameOfWhole(*source->second) != writer) continue;
         const PlanTensor &tensor = plan.tensors[size_t(origin)];
         bytes += plan.tensors[size_t(input)].bytes;
-        if (tensor.role == "temporary" && readers.at(origin).size() == 1 && stored.insert(origin).second) bytes += tensor.bytes;
+        if (tensor.role == "temporary" && readers.at(origin).size() == 1 &&
+            stored.insert(origin).second)
+          bytes += tensor.bytes;
         if (tensor.bytes > largest) largest = tensor.bytes, name = tensor.logical;
       }
     }
@@ -85,7 +93,9 @@ public:
 private:
   /// The tensor that a kernel computed, behind views of it.
   int originOf(int tensor) const {
-    for (auto writer = writers.find(tensor); writer != writers.end() && isView(*writer->second) && writer->second->inputs.size() == 1; writer = writers.find(tensor))
+    for (auto writer = writers.find(tensor);
+         writer != writers.end() && isView(*writer->second) && writer->second->inputs.size() == 1;
+         writer = writers.find(tensor))
       tensor = writer->second->inputs.front();
     return tensor;
   }
@@ -102,9 +112,11 @@ const json *refusalBetween(const json &fusions, const std::set<int> &a, const st
   const json *best = nullptr;
   std::tuple<size_t, size_t> bestRank;
   for (const json &record : fusions) {
-    if (record["accepted"].get<bool>() || record["code"].get_ref<const std::string &>().empty()) continue;
+    if (record["accepted"].get<bool>() || record["code"].get_ref<const std::string &>().empty())
+      continue;
     size_t inA = 0, inB = 0;
-    for (const json &op : record["ops"]) inA += a.contains(op.get<int>()), inB += b.contains(op.get<int>());
+    for (const json &op : record["ops"])
+      inA += a.contains(op.get<int>()), inB += b.contains(op.get<int>());
     if (inA == 0 || inB == 0) continue;
     const std::tuple rank(record["ops"].size() - inA - inB, record["ops"].size());
     if (!best || rank < bestRank) best = &record, bestRank = rank;
@@ -120,35 +132,43 @@ std::string stageOf(const json &report, const Plan &plan, const std::string &who
 }
 
 bool contracts(const Plan &plan, const std::string &whole) {
-  return std::ranges::any_of(plan.kernels, [&](const PlanKernel &kernel) { return nameOfWhole(kernel) == whole && contracts(kernel); });
+  return std::ranges::any_of(plan.kernels, [&](const PlanKernel &kernel) {
+    return nameOfWhole(kernel) == whole && contracts(kernel);
+  });
 }
 
-/// What the caller's order, a pin, or the rest of the plan makes the tensor's layout cost, and what the next layout would.
+/// What another layout of a tensor changes, by the prices of the selection graph: the two of the
+/// least loss beside the one that it has.
 struct LayoutPrices {
-  std::string tensor, layout, best, next;
-  double saves = 0;  ///< the best layout, beside the one it has
-  double costs = 0;  ///< the next dearer one
+  std::string tensor, layout;
+  std::vector<std::string> others = {};
+  double seconds = 0;  ///< that the first of them adds, less than zero where it saves
 };
 
 std::optional<LayoutPrices> pricesOf(const PlanTensor &tensor, const json &layouts) {
-  const json prices = layouts.contains(tensor.logical) ? list(layouts.at(tensor.logical), "prices") : json::array();
-  LayoutPrices result{.tensor = tensor.logical, .layout = printLayout(tensor), .best = {}, .next = {}};
-  std::optional<double> own, least, next;
-  for (const json &price : prices)
-    if (price["layout"] == result.layout) own = price["loss"].get<double>();
-  if (!own) return std::nullopt;
-  for (const json &price : prices) {
-    const double loss = price["loss"];
-    if (!least || loss < *least) least = loss, result.best = price["layout"];
-    if (loss > *own + negligibleSeconds && (!next || loss < *next)) next = loss, result.next = price["layout"];
-  }
-  result.saves = *own - *least;
-  result.costs = next ? *next - *own : 0;
+  constexpr size_t most = 2;
+  std::vector<std::pair<double, std::string>> prices;
+  if (layouts.contains(tensor.logical))
+    for (const json &price : list(layouts.at(tensor.logical), "prices"))
+      prices.emplace_back(price["loss"], price["layout"]);
+  std::ranges::stable_sort(prices, {}, &std::pair<double, std::string>::first);
+  LayoutPrices result{.tensor = tensor.logical, .layout = printLayout(tensor)};
+  std::optional<double> own, least;
+  for (const auto &[loss, layout] : prices)
+    if (layout == result.layout) own = loss;
+    else if (result.others.size() < most) {
+      if (!least) least = loss;
+      result.others.push_back(layout);
+    }
+  if (!own || !least) return std::nullopt;
+  result.seconds = *least - *own;
   return result;
 }
 
 /// Below which a saving is not worth a line.
-double leastSaving(const Plan &plan) { return std::max(negligibleSeconds, notableShare * plan.predictedSeconds); }
+double leastSaving(const Plan &plan) {
+  return std::max(negligibleSeconds, notableShare * plan.predictedSeconds);
+}
 
 struct Transposes {
   size_t count = 0;
@@ -162,9 +182,9 @@ Transposes transposesOf(const Plan &plan) {
   return all;
 }
 
-std::string signedSeconds(double seconds) { return (seconds < 0 ? "-" : "+") + formatSeconds(std::abs(seconds)); }
-
-std::string countOf(size_t count, const std::string &one) { return fmt::format("{} {}{}", count, one, count == 1 ? "" : "s"); }
+std::string signedSeconds(double seconds) {
+  return (seconds < 0 ? "-" : "+") + formatSeconds(std::abs(seconds));
+}
 
 }  // namespace
 
@@ -182,10 +202,12 @@ std::optional<Coverage> coverageOf(const json &report) {
 }
 
 std::string describe(const Coverage &coverage) {
-  const std::string measured = coverage.measured == 0                  ? "none"
-                               : coverage.measured == coverage.offered ? "all"
-                                                                       : formatCount(coverage.measured);
-  return fmt::format("{} of {} legal configurations offered, {} measured", formatCount(coverage.offered), formatLargeCount(coverage.legal), measured);
+  const std::string measured = coverage.measured == 0 ? "none"
+                               : coverage.measured == coverage.offered
+                                   ? "all"
+                                   : formatCount(coverage.measured);
+  return fmt::format("{} of {} legal configurations offered, {} measured",
+                     formatCount(coverage.offered), formatLargeCount(coverage.legal), measured);
 }
 
 Evidence evidenceOf(const Plan &plan, const runtime::BelievedRecords &records) {
@@ -196,6 +218,7 @@ Evidence evidenceOf(const Plan &plan, const runtime::BelievedRecords &records) {
     ++evidence.launched;
     evidence.measured += timeSourceOf(kernel) == runtime::TimeSource::measured;
     evidence.edited += kernel.edited;
+    evidence.untold += kernel.isUntold;
     const runtime::Verification::State state = records.of(kernel).state;
     evidence.verified += state == agrees;
     evidence.older += state == older;
@@ -211,8 +234,10 @@ std::vector<FoldedKernel> foldedKernels(const Plan &plan) {
     const PlanKernel &kernel = plan.kernels[index];
     if (isView(kernel)) continue;
     // Chunks have the whole's name; repeats have one text, one price and one kind of ops.
-    const std::string key = kernel.part ? "chunk of " + wholeName(kernel)
-                                        : fmt::format("{} {} {} {} {}", kernel.key, kernel.seconds, kernel.edited, kernel.configuration, fmt::join(opNames(kernel), " "));
+    const std::string key =
+        kernel.part ? "chunk of " + wholeName(kernel)
+                    : fmt::format("{} {} {} {} {}", kernel.key, kernel.seconds, kernel.edited,
+                                  kernel.configuration, fmt::join(opNames(kernel), " "));
     const auto [place, isNew] = known.try_emplace(key, folded.size());
     if (isNew) folded.push_back({.name = nameOfWhole(kernel), .kernels = {}});
     folded[place->second].kernels.push_back(int(index));
@@ -253,7 +278,8 @@ std::optional<UnfusedLoss> largestUnfused(const Plan &plan, const json &report) 
   std::set<std::pair<std::string, std::string>> waiting;
   for (const json &price : list(report, "fusionPrices")) {
     if (price["fused"].get<bool>() || !price["lossOfOther"].is_null()) continue;
-    const std::string writer = exchanges.kernelWith(price["ops"][0]), reader = exchanges.kernelWith(price["ops"][1]);
+    const std::string writer = exchanges.kernelWith(price["ops"][0]),
+                      reader = exchanges.kernelWith(price["ops"][1]);
     if (writer.empty() || reader.empty() || writer == reader) continue;
     pairs.emplace(writer, reader);
     if (!price.value("whyNone", json()).is_null()) waiting.emplace(writer, reader);
@@ -263,55 +289,87 @@ std::optional<UnfusedLoss> largestUnfused(const Plan &plan, const json &report) 
   const double bandwidth = findDevice(plan.device).copyBandwidth;
   for (const auto &[writer, reader] : pairs) {
     if (contracts(plan, writer) && contracts(plan, reader) &&
-        (stageOf(report, plan, writer) != "attention" || stageOf(report, plan, reader) != "attention")) continue;
+        (stageOf(report, plan, writer) != "attention" ||
+         stageOf(report, plan, reader) != "attention"))
+      continue;
     const auto [bytes, tensor] = exchanges.between(writer, reader);
     if (bytes == 0 || (largest && bytes <= largest->bytes)) continue;
-    largest = UnfusedLoss{.tensor = tensor, .writer = shortName(writer), .reader = shortName(reader), .bytes = bytes, .seconds = double(bytes) / bandwidth, .code = {}, .reason = {}};
+    largest = UnfusedLoss{.tensor = tensor,
+                          .writer = shortName(writer),
+                          .reader = shortName(reader),
+                          .bytes = bytes,
+                          .seconds = double(bytes) / bandwidth,
+                          .code = {},
+                          .reason = {}};
     where = {writer, reader};
   }
   if (largest && largest->seconds < leastShown) return std::nullopt;
   if (!largest || waiting.contains(where)) return largest;
-  if (const json *refusal = refusalBetween(report.at("fusions"), exchanges.opsIn(where.first), exchanges.opsIn(where.second))) {
+  if (const json *refusal = refusalBetween(report.at("fusions"), exchanges.opsIn(where.first),
+                                           exchanges.opsIn(where.second))) {
     largest->code = (*refusal)["code"];
     largest->reason = (*refusal)["reason"];
   }
   return largest;
 }
 
-std::vector<LayoutChange> layoutChanges(const Plan &plan, const json &layouts) {
+std::vector<LayoutQuestion> layoutQuestions(const Plan &plan, const json &layouts) {
   std::vector<LayoutPrices> savings, costs;
+  std::set<std::string> seen;  // chunks of a tensor lie alike
   for (const PlanTensor &tensor : plan.tensors) {
-    const std::optional<LayoutPrices> prices = tensor.role == "parameter" ? std::nullopt : pricesOf(tensor, layouts);
-    if (!prices) continue;
-    if (prices->saves > leastSaving(plan)) savings.push_back(*prices);
-    if (prices->costs > negligibleSeconds) costs.push_back(*prices);
+    const std::optional<LayoutPrices> prices =
+        tensor.role == "parameter" ? std::nullopt : pricesOf(tensor, layouts);
+    if (!prices || !seen.insert(prices->tensor + " " + prices->layout).second) continue;
+    if (-prices->seconds > leastSaving(plan)) savings.push_back(*prices);
+    else if (prices->seconds > negligibleSeconds) costs.push_back(*prices);
   }
-  std::ranges::stable_sort(savings, std::ranges::greater(), &LayoutPrices::saves);
-  std::ranges::stable_sort(costs, std::ranges::greater(), &LayoutPrices::costs);
-  std::vector<LayoutChange> changes;
-  for (const LayoutPrices &prices : savings) changes.push_back({.tensor = prices.tensor, .layout = prices.layout, .other = prices.best});
-  if (transposesOf(plan).count == 0)
-    for (const LayoutPrices &prices : costs) changes.push_back({.tensor = prices.tensor, .layout = prices.layout, .other = prices.next});
-  return changes;
+  std::ranges::stable_sort(savings, {}, &LayoutPrices::seconds);
+  std::ranges::stable_sort(costs, std::ranges::greater(), &LayoutPrices::seconds);
+  if (transposesOf(plan).count > 0) costs.clear();
+  std::vector<LayoutQuestion> questions;
+  for (std::vector<LayoutPrices> *list : {&savings, &costs})
+    for (LayoutPrices &prices : *list)
+      questions.push_back({.tensor = std::move(prices.tensor),
+                           .layout = std::move(prices.layout),
+                           .others = std::move(prices.others)});
+  return questions;
 }
 
-bool isNotable(const Plan &plan, const LayoutChange &change) { return change.seconds > negligibleSeconds || -change.seconds > leastSaving(plan); }
+bool isNotable(const Plan &plan, const LayoutChange &change) {
+  return change.seconds > negligibleSeconds || -change.seconds > leastSaving(plan);
+}
 
 LayoutFact costliestLayout(const Plan &plan, const json &report) {
-  const json change = report.value("layoutChange", json());
-  const double seconds = change.is_object() ? change["seconds"].get<double>() : 0;
+  const json change = report.value("layoutChange", json::object());
+  const bool isKnown = change.contains("graphSeconds");  // older reports say kernel by kernel
+  const double seconds = isKnown ? change["graphSeconds"].get<double>() : 0;
   const Transposes transposes = transposesOf(plan);
   if (transposes.count > 0 && seconds >= 0)
-    return {.text = fmt::format("{} between layouts: {}, {:.1f}% of the time", countOf(transposes.count, "transpose"), formatSeconds(transposes.seconds),
+    return {.text = fmt::format("{} between layouts: {}, {:.1f}% of the time",
+                                countOf(transposes.count, "transpose"),
+                                formatSeconds(transposes.seconds),
                                 100 * transposes.seconds / plan.predictedSeconds),
-            .tensor = {}, .layout = {}, .other = {}, .seconds = transposes.seconds};
-  if (!change.is_object()) return {};
+            .tensor = {},
+            .layout = {},
+            .other = {},
+            .seconds = transposes.seconds};
+  if (!isKnown) return {};
   const std::string tensor = change["tensor"], layout = change["layout"], other = change["other"];
   const int64_t workspaceBytes = change["workspaceBytes"];
-  const std::string workspace = workspaceBytes == plan.workspaceBytes ? "" : fmt::format(" in a workspace of {}", formatBytes(workspaceBytes));
-  const std::string would = seconds < 0 ? "save " + formatSeconds(-seconds) : "cost " + signedSeconds(seconds);
-  return {.text = fmt::format("{} lies as {}; {} would {}{} (weft explain DIR --layout {})", tensor, layout, other, would, workspace, tensor),
-          .tensor = tensor, .layout = layout, .other = other, .seconds = seconds, .workspaceBytes = workspaceBytes};
+  const std::string workspace =
+      workspaceBytes == plan.workspaceBytes
+          ? ""
+          : fmt::format(" in a workspace of {}", formatBytes(workspaceBytes));
+  const std::string would =
+      seconds < 0 ? "save " + formatSeconds(-seconds) : "cost " + signedSeconds(seconds);
+  return {.text = fmt::format(
+              "{} lies as {}; {} would {} of graph time{} (weft explain DIR --layout {})", tensor,
+              layout, other, would, workspace, tensor),
+          .tensor = tensor,
+          .layout = layout,
+          .other = other,
+          .seconds = seconds,
+          .workspaceBytes = workspaceBytes};
 }
 
 MemoryTrade memoryTrade(const Plan &plan, const json &report) {
@@ -323,20 +381,31 @@ MemoryTrade memoryTrade(const Plan &plan, const json &report) {
   if (parts.size() < 2 || !chosen) {
     const int chunks = mostChunks(plan);
     if (chunks > 1) return {.text = text + fmt::format(" in {} chunks, as asked", chunks)};
-    return {.text = text + (parts.empty() ? ": no more than ops one by one take, so no plan in chunks was weighed" : ": no plan in chunks takes less")};
+    return {.text =
+                text + (parts.empty()
+                            ? ": no more than ops one by one take, so no plan in chunks was weighed"
+                            : ": no plan in chunks takes less")};
   }
   for (const json &one : parts) {
     const double seconds = one["seconds"], own = (*chosen)["seconds"];
     const int64_t bytes = one["workspace"], ownBytes = (*chosen)["workspace"];
-    if (seconds < own - negligibleSeconds && (!faster || seconds < (*faster)["seconds"].get<double>())) faster = &one;
-    if (bytes < ownBytes && (!smaller || seconds < (*smaller)["seconds"].get<double>())) smaller = &one;
+    if (seconds < own - negligibleSeconds &&
+        (!faster || seconds < (*faster)["seconds"].get<double>()))
+      faster = &one;
+    if (bytes < ownBytes && (!smaller || seconds < (*smaller)["seconds"].get<double>()))
+      smaller = &one;
   }
   MemoryTrade trade{.text = std::move(text)};
   for (const json *other : {faster, smaller}) {
     if (!other) continue;
-    trade.others.push_back({.chunks = (*other)["parts"], .bytes = (*other)["workspace"], .seconds = (*other)["seconds"].get<double>() - (*chosen)["seconds"].get<double>()});
+    trade.others.push_back(
+        {.chunks = (*other)["parts"],
+         .bytes = (*other)["workspace"],
+         .seconds = (*other)["seconds"].get<double>() - (*chosen)["seconds"].get<double>()});
     const MemoryTrade::Other &added = trade.others.back();
-    trade.text += fmt::format("; {} takes {} (--chunks {})", formatBytes(added.bytes), signedSeconds(added.seconds), added.chunks);
+    trade.text += fmt::format("; {} takes {}{} (--chunks {})", formatBytes(added.bytes),
+                              signedSeconds(added.seconds),
+                              trade.others.size() == 1 ? " of graph time" : "", added.chunks);
   }
   if (trade.others.empty()) trade.text += ": less and faster is none of the plans in chunks";
   return trade;
@@ -347,9 +416,12 @@ namespace {
 /// How far estimates lie from measurements, where that is known.
 std::string estimateError(const Plan &plan) {
   const EstimateError &known = typicalEstimateError;
-  if (plan.device == known.device && plan.dtype == known.dtype && contractionPrecision(plan).empty())
-    return fmt::format("typical error {:.0f}% of {} kernels profiled on {}", 100 * known.kernel, known.dtype, known.device);
-  return fmt::format("error unknown: it was measured of {} kernels on {} alone", known.dtype, known.device);
+  if (plan.device == known.device && plan.dtype == known.dtype &&
+      contractionPrecision(plan).empty())
+    return fmt::format("typical error {:.0f}% of {} kernels profiled on {}", 100 * known.kernel,
+                       known.dtype, known.device);
+  return fmt::format("error unknown: it was measured of {} kernels on {} alone", known.dtype,
+                     known.device);
 }
 
 /// What does not fit into the GPU, with both figures.
@@ -357,14 +429,31 @@ std::string memoryWarning(const Plan &plan) {
   const double there = findDevice(plan.device).memoryBytes;
   const json memory = memoryReport(plan);
   int64_t taken = 0;
-  for (const char *kind : {"parameters", "arguments", "results", "workspace"}) taken += memory[kind].get<int64_t>();
+  for (const char *kind : {"parameters", "arguments", "results", "workspace"})
+    taken += memory[kind].get<int64_t>();
   if (double(taken) <= there) return "";
-  return fmt::format("takes {} (parameters, arguments, results, workspace); {} has {}", formatBytes(taken), plan.device, formatBytes(int64_t(there)));
+  return fmt::format("takes {} (parameters, arguments, results, workspace); {} has {}",
+                     formatBytes(taken), plan.device, formatBytes(int64_t(there)));
+}
+
+/// What --search-memory left out, and what to do about it; empty where the search was whole.
+std::string searchWarning(const json &report) {
+  const json search = report.value("searchMemory", json::object());
+  if (!search.value("reached", false)) return "";
+  const json choices = report.value("request", json::object()).value("choices", json::object());
+  const std::string asked = choices.value("searchMemory", "");
+  const json cuts = list(search, "leftOut");
+  std::string text = fmt::format("--search-memory{} stopped the search: ",
+                                 asked.empty() ? " (default)" : " " + asked);
+  if (!cuts.empty()) text += cuts.front().get<std::string>();
+  if (cuts.size() > 1) text += fmt::format(", and {}", countOf(cuts.size() - 1, "more cut"));
+  return text + "; a larger one may find a faster plan";
 }
 
 }  // namespace
 
-std::vector<std::string> warningsOf(const Plan &plan, const json &report, const runtime::BelievedRecords &records) {
+std::vector<std::string> warningsOf(const Plan &plan, const json &report,
+                                    const runtime::BelievedRecords &records) {
   std::vector<std::string> warnings;
   const Evidence evidence = evidenceOf(plan, records);
   size_t stale = 0;
@@ -374,27 +463,46 @@ std::vector<std::string> warningsOf(const Plan &plan, const json &report, const 
     if (note.starts_with("cubins: ")) cubins = note;
   }
   if (const std::string memory = memoryWarning(plan); !memory.empty()) warnings.push_back(memory);
-  if (evidence.edited > 0) warnings.push_back(fmt::format("{} edited by hand: not measured, not verified", countOf(size_t(evidence.edited), "kernel")));
+  if (const std::string search = searchWarning(report); !search.empty()) warnings.push_back(search);
+  if (evidence.edited > 0)
+    warnings.push_back(fmt::format("{} edited by hand: not measured, not verified",
+                                   countOf(evidence.edited, "kernel")));
   if (evidence.failed > 0)
-    warnings.push_back(fmt::format("{} of {} kernels FAILED when last verified on a GPU (weft verify DIR)", evidence.failed, evidence.launched));
+    warnings.push_back(fmt::format("{} of {} FAILED when last verified on a GPU (weft verify DIR)",
+                                   evidence.failed, countOf(evidence.launched, "kernel")));
   if (!cubins.empty()) warnings.push_back(cubins);
-  if (const int estimated = evidence.launched - evidence.measured - evidence.edited; estimated > 0)
-    warnings.push_back(fmt::format("{} of {} kernels estimated, {} (weft profile DIR)", estimated, evidence.launched, estimateError(plan)));
-  if (stale > 0) warnings.push_back(fmt::format("{} of an older version (weft profile DIR)", countOf(stale, "time")));
+  if (const int estimated =
+          evidence.launched - evidence.measured - evidence.edited - evidence.untold;
+      estimated > 0)
+    warnings.push_back(fmt::format("{} of {} estimated, {} (weft profile DIR)", estimated,
+                                   countOf(evidence.launched, "kernel"), estimateError(plan)));
+  if (stale > 0)
+    warnings.push_back(
+        fmt::format("{} of an older version (weft profile DIR)", countOf(stale, "time")));
   for (const json &variant : list(report, "variants"))
-    if (variant.contains("noPlan")) warnings.push_back(fmt::format("variant {} has no plan: {}", variant["name"].get<std::string>(), variant["noPlan"].get<std::string>()));
+    if (variant.contains("noPlan"))
+      warnings.push_back(fmt::format("variant {} has no plan: {}",
+                                     variant["name"].get<std::string>(),
+                                     variant["noPlan"].get<std::string>()));
   std::map<std::string, size_t> copies;  // by reason code
   for (const std::string &note : plan.notes) {
     constexpr std::string_view copied = " is a copy: ";
-    if (const size_t at = note.find(copied); at != std::string::npos) ++copies[note.substr(at + copied.size(), 4)];
+    if (const size_t at = note.find(copied); at != std::string::npos)
+      ++copies[note.substr(at + copied.size(), 4)];
     if (note.find(" changes nothing") != std::string::npos) warnings.push_back(note);
   }
   for (const auto &[code, count] : copies)
-    warnings.push_back(fmt::format("{} to move a part of a tensor, which could be no view [{}]", count == 1 ? "1 kernel is there" : fmt::format("{} kernels are there", count), code));
+    warnings.push_back(fmt::format(
+        "{} to move a part of a tensor, which could be no view [{}]",
+        count == 1 ? "1 kernel is there" : fmt::format("{} kernels are there", count), code));
   if (evidence.older > 0)
-    warnings.push_back(fmt::format("{} of {} kernels verified by an older verifier alone (weft verify DIR)", evidence.older, evidence.launched));
-  if (const int never = evidence.launched - evidence.verified - evidence.older - evidence.failed - evidence.edited; never > 0)
-    warnings.push_back(fmt::format("{} of {} kernels never verified on a GPU (weft verify DIR)", never, evidence.launched));
+    warnings.push_back(fmt::format("{} of {} verified by an older verifier alone (weft verify DIR)",
+                                   evidence.older, countOf(evidence.launched, "kernel")));
+  if (const int never = evidence.launched - evidence.verified - evidence.older - evidence.failed -
+                        evidence.edited - evidence.untold;
+      never > 0)
+    warnings.push_back(fmt::format("{} of {} never verified on a GPU (weft verify DIR)", never,
+                                   countOf(evidence.launched, "kernel")));
   return warnings;
 }
 

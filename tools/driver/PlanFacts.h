@@ -1,5 +1,6 @@
-// What a reader of a plan wants to know first, drawn from plan and report: what was measured, where the time goes, what is lost and
-// where, what to beware of. Facts, not lines: FirstLines.h and `explain` print them. No MLIR.
+// What a reader of a plan wants to know first, drawn from plan and report: what was measured, where
+// the time goes, what is lost and where, what to beware of. Facts, not lines: FirstLines.h and
+// `explain` print them. No MLIR.
 #pragma once
 
 #include "passes/select/Selection.h"
@@ -15,8 +16,8 @@
 
 namespace weft::driver {
 
-/// Configurations of all candidate kernels of all variants: how many are legal, how many of those selection was offered with a price,
-/// and how many of these prices were measured.
+/// Configurations of all candidate kernels of all variants: how many are legal, how many of those
+/// selection was offered with a price, and how many of these prices were measured.
 struct Coverage {
   double legal = 0;
   int64_t offered = 0, measured = 0;
@@ -26,14 +27,16 @@ std::optional<Coverage> coverageOf(const nlohmann::json &report);
 /// "51,133 of 5.8e+11 legal configurations offered, all measured".
 std::string describe(const Coverage &coverage);
 
-/// Kernels that are launched, those measured, those edited by hand, and what the believed records say of the others' exact texts: agreed
-/// with fp64 on a GPU, agreed for an older verifier alone, or failed, alone or in a whole plan. Views are none.
+/// Kernels that are launched, those measured, those edited by hand, and what the believed records
+/// say of the others' exact texts: agreed with fp64 on a GPU, agreed for an older verifier alone,
+/// or failed, alone or in a whole plan. Views are none.
 struct Evidence {
-  int launched = 0, measured = 0, edited = 0, verified = 0, older = 0, failed = 0;
+  int launched = 0, measured = 0, edited = 0, untold = 0, verified = 0, older = 0, failed = 0;
 };
 Evidence evidenceOf(const runtime::Plan &plan, const runtime::BelievedRecords &records);
 
-/// Launches that compute the same on other data: chunks of one kernel, or the same kernel in several layers.
+/// Launches that compute the same on other data: chunks of one kernel, or the same kernel in
+/// several layers.
 struct FoldedKernel {
   std::string name;          ///< of the first, without what its chunk adds
   std::vector<int> kernels;  ///< of the plan, ascending
@@ -45,39 +48,53 @@ std::vector<FoldedKernel> foldedKernels(const runtime::Plan &plan);
 /// Names of the ops of a kernel, in order, repeated ones once: "contract", "bias", "gelu".
 std::vector<std::string> opNames(const runtime::PlanKernel &kernel);
 
-/// Share of the kernels' time by stage of the layer (passes/account/Stages.h), largest first. Empty for reports without stages.
-std::vector<std::pair<std::string, double>> stageShares(const runtime::Plan &plan, const nlohmann::json &report);
+/// Share of the kernels' time by stage of the layer (passes/account/Stages.h), largest first. Empty
+/// for reports without stages.
+std::vector<std::pair<std::string, double>> stageShares(const runtime::Plan &plan,
+                                                        const nlohmann::json &report);
 
 /// What two kernels exchange through memory because they may not be one.
 struct UnfusedLoss {
-  std::string tensor, writer, reader;  ///< the largest tensor; kernels without the axes in their names
-  int64_t bytes = 0;                   ///< that one kernel would not move
-  double seconds = 0;                  ///< at the device's copy bandwidth: no more than this is lost
-  std::string code, reason;            ///< ReasonCodes.h; empty where only a measurement is missing
+  std::string tensor, writer,
+      reader;                ///< the largest tensor; kernels without the axes in their names
+  int64_t bytes = 0;         ///< that one kernel would not move
+  double seconds = 0;        ///< at the device's copy bandwidth: no more than this is lost
+  std::string code, reason;  ///< ReasonCodes.h; empty where only a measurement is missing
 };
-/// The largest of a plan. Two contractions count where both are attention's: other products in a row would need a whole row of tiles
-/// on chip. Kernels that selection could have fused, and did not for the price, lose nothing.
+/// The largest of a plan. Two contractions count where both are attention's: other products in a
+/// row would need a whole row of tiles on chip. Kernels that selection could have fused, and did
+/// not for the price, lose nothing.
 std::optional<UnfusedLoss> largestUnfused(const runtime::Plan &plan, const nlohmann::json &report);
 
 /// Another layout of a stored tensor.
 struct LayoutChange {
   std::string tensor, layout, other;
-  double seconds = 0;  ///< that compiling with --pin TENSOR=OTHER adds to the plan, less than zero where it saves (LayoutPredictions.h)
+  double seconds = 0;  ///< as one graph, that compiling with --pin TENSOR=OTHER adds to the plan,
+                       ///< less than zero where it saves (LayoutPredictions.h)
   int64_t workspaceBytes = 0;
 };
-/// The ones to ask for, without their price, most promising first by the prices of the selection graph (`layouts` of report.json): what would save,
-/// then the dearest, unless the plan has transposes. The graph's prices are of kernels computed whole in one variant, so no plan's.
-std::vector<LayoutChange> layoutChanges(const runtime::Plan &plan, const nlohmann::json &layouts);
+/// A stored tensor, and its other layouts that are worth a prediction, most promising first.
+struct LayoutQuestion {
+  std::string tensor, layout;
+  std::vector<std::string> others;
+};
+/// Most promising first by the prices of the selection graph (`layouts` of report.json): what would
+/// save, then the dearest, unless the plan has transposes. The graph's prices are of kernels
+/// computed whole in one variant, so no plan's.
+std::vector<LayoutQuestion> layoutQuestions(const runtime::Plan &plan,
+                                            const nlohmann::json &layouts);
 /// Worth a line.
 bool isNotable(const runtime::Plan &plan, const LayoutChange &change);
 
-/// The stored tensor whose layout matters most, from the member layoutChange of the report: one that a pin or the caller keeps from a faster
-/// one, else transposes, else one whose other layout costs much.
+/// The stored tensor whose layout matters most, from the member layoutChange of the report: one
+/// that a pin or the caller keeps from a faster one, else transposes, else one whose other layout
+/// costs much.
 struct LayoutFact {
-  std::string text;                   ///< one line; empty if no tensor has a choice
+  std::string text;                   ///< one line; empty if no tensor has a notable choice
   std::string tensor, layout, other;  ///< empty where transposes are meant
-  double seconds = 0;                 ///< that the other layout adds to the plan, less than zero where it saves; or of the transposes
-  int64_t workspaceBytes = 0;         ///< with the other layout
+  double seconds = 0;  ///< that the other layout adds to the plan as one graph, less than zero
+                       ///< where it saves; or of the transposes
+  int64_t workspaceBytes = 0;  ///< with the other layout
 };
 LayoutFact costliestLayout(const runtime::Plan &plan, const nlohmann::json &report);
 
@@ -93,9 +110,12 @@ struct MemoryTrade {
 };
 MemoryTrade memoryTrade(const runtime::Plan &plan, const nlohmann::json &report);
 
-/// What makes the figures less than they seem: edits, texts that failed or were never verified, estimates, old measurements, variants without a
-/// plan, missing cubins. Most important first, one line each, without the mark. `model`: for the advice to measure.
-std::vector<std::string> warningsOf(const runtime::Plan &plan, const nlohmann::json &report, const runtime::BelievedRecords &records);
+/// What makes the figures less than they seem: a search that its memory cut short, edits, texts
+/// that failed or were never verified, estimates, old measurements, variants without a plan,
+/// missing cubins. Most important first, one line each, without the mark. `model`: for the advice
+/// to measure.
+std::vector<std::string> warningsOf(const runtime::Plan &plan, const nlohmann::json &report,
+                                    const runtime::BelievedRecords &records);
 
 /// A kernel's name without the axes that end it: "softmax" of "softmax__h_b_j_k".
 std::string shortName(const std::string &kernel);

@@ -19,12 +19,15 @@ constexpr int64_t pointerAlignment = 16;  // bytes; what every kernel is promise
 
 int axisNamed(const Kernel &kernel, const std::string &name) {
   const auto found = std::ranges::find(kernel.axes, name, &Axis::name);
-  if (found == kernel.axes.end()) throw Error::badInput("kernel '{}' has no axis {}", kernel.name, name);
+  if (found == kernel.axes.end())
+    throw Error::badInput("kernel '{}' has no axis {}", kernel.name, name);
   return int(found - kernel.axes.begin());
 }
 
 /// What a part's name has behind that of the whole: "__h4".
-std::string suffixOf(const runtime::PlanPart &part) { return fmt::format("__{}{}", part.axis, part.start); }
+std::string suffixOf(const runtime::PlanPart &part) {
+  return fmt::format("__{}{}", part.axis, part.start);
+}
 
 /// The position of an axis among a value's; -1 if the value has none.
 int dimensionOf(const Kernel &kernel, int value, int axis) {
@@ -38,21 +41,28 @@ bool comparesAlong(const BodyOp &op, const Kernel &kernel, int axis) {
   const std::vector<int> &axes = kernel.values[size_t(op.results.front())].axes;
   for (const char *name : {"query", "key"})
     if (const auto found = op.attributes.find(name); found != op.attributes.end())
-      if (const auto *dimension = std::get_if<int64_t>(&found->second); dimension && axes[size_t(*dimension)] == axis) return true;
+      if (const auto *dimension = std::get_if<int64_t>(&found->second);
+          dimension && axes[size_t(*dimension)] == axis)
+        return true;
   return false;
 }
 
-/// Dropout counts the rows of the outer axes: a part starts at a multiple of what lies within one index, if all before is one index.
+/// Dropout counts the rows of the outer axes: a part starts at a multiple of what lies within one
+/// index, if all before is one index.
 void shiftDropout(BodyOp &op, const Kernel &whole, int axis, int64_t start) {
   const std::vector<int> &axes = whole.values[size_t(op.results.front())].axes;
   const int dimension = dimensionOf(whole, op.results.front(), axis);
   if (dimension < 0) return;
   bool isOuter = size_t(dimension) + 2 < axes.size();
-  for (int before = 0; before < dimension; ++before) isOuter &= whole.axes[size_t(axes[size_t(before)])].extent == 1;
+  for (int before = 0; before < dimension; ++before)
+    isOuter &= whole.axes[size_t(axes[size_t(before)])].extent == 1;
   if (!isOuter)
-    throw Error::badInput("kernel '{}' draws dropout masks along axis {}, which is not the outermost", whole.name, whole.axes[size_t(axis)].name);
+    throw Error::badInput(
+        "kernel '{}' draws dropout masks along axis {}, which is not the outermost", whole.name,
+        whole.axes[size_t(axis)].name);
   int64_t rows = start;
-  for (size_t within = size_t(dimension) + 1; within + 2 < axes.size(); ++within) rows *= whole.axes[size_t(axes[within])].extent;
+  for (size_t within = size_t(dimension) + 1; within + 2 < axes.size(); ++within)
+    rows *= whole.axes[size_t(axes[within])].extent;
   op.attributes["outer"] = rows;  // also where it is zero: parts share one text
 }
 
@@ -75,27 +85,36 @@ public:
       } catch (const Error &error) {
         planned = before;
         viewOf = viewsBefore;
-        reasons += fmt::format("; along {}: {}", tensor(inner.front()).axes[size_t(dimension)], error.what());
+        reasons += fmt::format("; along {}: {}", tensor(inner.front()).axes[size_t(dimension)],
+                               error.what());
       }
     }
     refuse(fmt::format("'{}' is not cut{}", tensor(inner.front()).name, reasons));
   }
 
 private:
-  [[noreturn]] static void refuse(const std::string &reason) { throw Error::unsupported("{}", reason); }
+  [[noreturn]] static void refuse(const std::string &reason) {
+    throw Error::unsupported("{}", reason);
+  }
   runtime::PlanTensor &tensor(int index) { return plan.tensors[size_t(index)]; }
   const Kernel &kernelOf(int index) const { return planned.kernels[size_t(index)].kernel; }
-  bool isViewed(int index) const { return viewOf[size_t(index)] >= 0 || std::ranges::find(viewOf, index) != viewOf.end(); }
+  bool isViewed(int index) const {
+    return viewOf[size_t(index)] >= 0 || std::ranges::find(viewOf, index) != viewOf.end();
+  }
 
   std::vector<int> readersOf(int index) const {
     std::vector<int> readers;
     for (size_t kernel = 0; kernel < plan.kernels.size(); ++kernel)
-      if (std::ranges::find(plan.kernels[kernel].inputs, index) != plan.kernels[kernel].inputs.end()) readers.push_back(int(kernel));
+      if (std::ranges::find(plan.kernels[kernel].inputs, index) !=
+          plan.kernels[kernel].inputs.end())
+        readers.push_back(int(kernel));
     return readers;
   }
   int writerOf(int index) const {
     for (size_t kernel = 0; kernel < plan.kernels.size(); ++kernel)
-      if (std::ranges::find(plan.kernels[kernel].outputs, index) != plan.kernels[kernel].outputs.end()) return int(kernel);
+      if (std::ranges::find(plan.kernels[kernel].outputs, index) !=
+          plan.kernels[kernel].outputs.end())
+        return int(kernel);
     return -1;
   }
 
@@ -105,17 +124,21 @@ private:
   /// The one kernel that reads a tensor, in the entry point that it is computed in.
   int readerOf(int index) {
     const std::vector<int> readers = readersOf(index);
-    if (readers.size() != 1) refuse(fmt::format("'{}' has {} readers", tensor(index).name, readers.size()));
-    if (planned.kernels[size_t(readers.front())].entryPoint != planned.kernels[size_t(chain.front())].entryPoint)
+    if (readers.size() != 1)
+      refuse(fmt::format("'{}' has {} readers", tensor(index).name, readers.size()));
+    if (planned.kernels[size_t(readers.front())].entryPoint !=
+        planned.kernels[size_t(chain.front())].entryPoint)
       refuse(fmt::format("'{}' is saved for another entry point", tensor(index).name));
     return readers.front();
   }
 
-  /// The largest temporary that a kernel computes; what is computed of it and is more than half as large; their kernels.
+  /// The largest temporary that a kernel computes; what is computed of it and is more than half as
+  /// large; their kernels.
   void findChain() {
     int largest = -1;
     for (size_t index = 0; index < plan.tensors.size(); ++index)
-      if (tensor(int(index)).role == "temporary" && !isViewed(int(index)) && writerOf(int(index)) >= 0 &&
+      if (tensor(int(index)).role == "temporary" && !isViewed(int(index)) &&
+          writerOf(int(index)) >= 0 &&
           (largest < 0 || tensor(int(index)).bytes > tensor(largest).bytes))
         largest = int(index);
     if (largest < 0) refuse("the plan has no temporaries of their own");
@@ -124,14 +147,16 @@ private:
       inner.push_back(current);
       chain.push_back(readerOf(current));
       const int next = plan.kernels[size_t(chain.back())].outputs.front();
-      if (tensor(next).role != "temporary" || isViewed(next) || 2 * tensor(next).bytes <= tensor(largest).bytes) break;
+      if (tensor(next).role != "temporary" || isViewed(next) ||
+          2 * tensor(next).bytes <= tensor(largest).bytes)
+        break;
       current = next;
     }
     addBetween();
   }
 
-  /// What else the kernels of the chain compute is for later ones of it, by itself or through kernels that stand between them: the
-  /// statistics of a decomposed softmax.
+  /// What else the kernels of the chain compute is for later ones of it, by itself or through
+  /// kernels that stand between them: the statistics of a decomposed softmax.
   void addBetween() {
     const int last = chain.back();
     for (size_t n = 0; n < chain.size(); ++n) {
@@ -139,9 +164,11 @@ private:
       for (const int output : plan.kernels[size_t(chain[n])].outputs) {
         if (isInner(output)) continue;
         const std::string &name = tensor(output).name;
-        if (tensor(output).role != "temporary" || isViewed(output)) refuse(fmt::format("'{}' is needed as a whole", name));
+        if (tensor(output).role != "temporary" || isViewed(output))
+          refuse(fmt::format("'{}' is needed as a whole", name));
         const int reader = readerOf(output);
-        if (reader > last) refuse(fmt::format("'{}' is read behind '{}'", name, plan.kernels[size_t(last)].name));
+        if (reader > last)
+          refuse(fmt::format("'{}' is read behind '{}'", name, plan.kernels[size_t(last)].name));
         inner.push_back(output);
         if (!isInChain(reader)) chain.push_back(reader);
       }
@@ -157,17 +184,22 @@ private:
       const Kernel &kernel = kernelOf(index);
       const runtime::PlanKernel &entry = plan.kernels[size_t(index)];
       std::optional<int> axis;
-      const auto forEach = [&](const std::vector<int> &tensors, const std::vector<int> &values, const auto &visit) {
+      const auto forEach = [&](const std::vector<int> &tensors, const std::vector<int> &values,
+                               const auto &visit) {
         for (size_t n = 0; n < tensors.size(); ++n)
           if (isInner(tensors[n])) visit(tensors[n], values[n]);
       };
       const auto find = [&](int tensor, int value) {
-        if (const auto known = dimensions.find(tensor); known != dimensions.end() && !axis) axis = kernel.values[size_t(value)].axes[size_t(known->second)];
+        if (const auto known = dimensions.find(tensor); known != dimensions.end() && !axis)
+          axis = kernel.values[size_t(value)].axes[size_t(known->second)];
       };
       const auto place = [&](int tensor, int value) {
         const int at = dimensionOf(kernel, value, *axis);
-        if (at < 0) refuse(fmt::format("kernel '{}' reduces over {}", kernel.name, kernel.axes[size_t(*axis)].name));
-        if (dimensions.emplace(tensor, at).first->second != at) refuse(fmt::format("kernel '{}' has it along two axes", kernel.name));
+        if (at < 0)
+          refuse(fmt::format("kernel '{}' reduces over {}", kernel.name,
+                             kernel.axes[size_t(*axis)].name));
+        if (dimensions.emplace(tensor, at).first->second != at)
+          refuse(fmt::format("kernel '{}' has it along two axes", kernel.name));
       };
       forEach(entry.inputs, kernel.inputs, find);
       forEach(entry.outputs, kernel.outputs, find);
@@ -175,31 +207,39 @@ private:
       forEach(entry.inputs, kernel.inputs, place);
       forEach(entry.outputs, kernel.outputs, place);
       for (const int output : kernel.outputs)
-        if (dimensionOf(kernel, output, *axis) < 0) refuse(fmt::format("kernel '{}' reduces over {}", kernel.name, kernel.axes[size_t(*axis)].name));
+        if (dimensionOf(kernel, output, *axis) < 0)
+          refuse(fmt::format("kernel '{}' reduces over {}", kernel.name,
+                             kernel.axes[size_t(*axis)].name));
       axes.push_back(*axis);
     }
     return axes;
   }
 
-  using PartsOfTensors = std::map<std::pair<int, int>, int>;  ///< of one part, by tensor and dimension
+  using PartsOfTensors =
+      std::map<std::pair<int, int>, int>;  ///< of one part, by tensor and dimension
 
   void cutAlong(int dimension) {  // of the first inner tensor
     const int64_t extent = tensor(inner.front()).extents[size_t(dimension)];
-    if (extent % parts.count != 0) refuse(fmt::format("{} indices are not divisible into {} chunks", extent, parts.count));
+    if (extent % parts.count != 0)
+      refuse(fmt::format("{} indices are not divisible into {} chunks", extent, parts.count));
     const std::vector<int> axes = axesOf(dimension);
     PlannedKernels cut;
     for (int64_t start = 0; start < extent; start += extent / parts.count) {
       PartsOfTensors partsOf;
-      for (size_t n = 0; n < chain.size(); ++n) addPart(cut, chain[n], axes[n], start, extent / parts.count, partsOf);
+      for (size_t n = 0; n < chain.size(); ++n)
+        addPart(cut, chain[n], axes[n], start, extent / parts.count, partsOf);
     }
     std::vector<std::string> names;
     for (const int kernel : chain) names.push_back(plan.kernels[size_t(kernel)].name);
-    plan.notes.push_back(fmt::format("'{}' is computed in {} chunks along {}, one at a time; in chunks run {}", tensor(inner.front()).name, parts.count,
-                                     tensor(inner.front()).axes[size_t(dimension)], fmt::join(names, ", ")));
+    plan.notes.push_back(
+        fmt::format("'{}' is computed in {} chunks along {}, one at a time; in chunks run {}",
+                    tensor(inner.front()).name, parts.count,
+                    tensor(inner.front()).axes[size_t(dimension)], fmt::join(names, ", ")));
     splice(std::move(cut));
   }
 
-  void addPart(PlannedKernels &cut, int index, int axis, int64_t start, int64_t size, PartsOfTensors &partsOf) {
+  void addPart(PlannedKernels &cut, int index, int axis, int64_t start, int64_t size,
+               PartsOfTensors &partsOf) {
     const ChosenKernel &whole = planned.kernels[size_t(index)];
     const std::string axisName = whole.kernel.axes[size_t(axis)].name;
     ChosenKernel chosen = whole;
@@ -207,9 +247,11 @@ private:
     runtime::PlanKernel entry = plan.kernels[size_t(index)];
     entry.part = runtime::PlanPart{.region = index, .axis = axisName, .start = start, .size = size};
     entry.name = chosen.kernel.name = entry.name + suffixOf(*entry.part);
-    const auto place = [&](std::vector<int> &tensors, const std::vector<int> &values, std::vector<Layout> &layouts) {
+    const auto place = [&](std::vector<int> &tensors, const std::vector<int> &values,
+                           std::vector<Layout> &layouts) {
       for (size_t n = 0; n < tensors.size(); ++n) {
-        if (const int at = dimensionOf(whole.kernel, values[n], axis); at >= 0) tensors[n] = partOf(tensors[n], at, start, size, partsOf);
+        if (const int at = dimensionOf(whole.kernel, values[n], axis); at >= 0)
+          tensors[n] = partOf(tensors[n], at, start, size, partsOf);
         layouts[n] = layoutOf(tensor(tensors[n]));
         layouts[n].offset = 0;
       }
@@ -217,18 +259,21 @@ private:
     place(entry.inputs, whole.kernel.inputs, chosen.configuration.inputs);
     place(entry.outputs, whole.kernel.outputs, chosen.configuration.outputs);
     for (size_t n = 0; n < entry.outputs.size(); ++n)
-      if (entry.outputs[n] == plan.kernels[size_t(index)].outputs[n]) refuse(fmt::format("every part would write '{}'", tensor(entry.outputs[n]).name));
+      if (entry.outputs[n] == plan.kernels[size_t(index)].outputs[n])
+        refuse(fmt::format("every part would write '{}'", tensor(entry.outputs[n]).name));
     configure(chosen, whole);
     describe(entry, chosen);
     cut.plan.kernels.push_back(std::move(entry));
     cut.kernels.push_back(std::move(chosen));
   }
 
-  /// The fastest of the part's rows under these layouts; without any, the whole's knobs or, where a part does not take them, the
-  /// best by the model. What is modelled is priced as far off as the model was of the whole.
+  /// The fastest of the part's rows under these layouts; without any, the whole's knobs or, where a
+  /// part does not take them, the best by the model. What is modelled is priced as far off as the
+  /// model was of the whole.
   void configure(ChosenKernel &part, const ChosenKernel &whole) const {
     const Device &device = parts.prices->device();
-    for (const PricedConfiguration &row : parts.prices->measuredAs(part.kernel, part.configuration)) {
+    for (const PricedConfiguration &row :
+         parts.prices->measuredAs(part.kernel, part.configuration)) {
       if (!legality(part.kernel, row.configuration, device).isLegal) continue;
       part.configuration = row.configuration;
       part.cost = row.cost;
@@ -237,19 +282,22 @@ private:
     if (!legality(part.kernel, part.configuration, device).isLegal) takeBestModelled(part);
     part.cost = parts.prices->cost(part.kernel, part.configuration);
     const double modelled = analytic->cost(whole.kernel, whole.configuration).seconds;
-    if (!part.cost.measured && whole.cost.measured && modelled > 0) part.cost.seconds *= whole.cost.seconds / modelled;
+    if (!part.cost.measured && whole.cost.measured && modelled > 0)
+      part.cost.seconds *= whole.cost.seconds / modelled;
   }
 
   void takeBestModelled(ChosenKernel &part) const {
     LayoutConstraints constraints;
     constraints.inputs.assign(part.configuration.inputs.begin(), part.configuration.inputs.end());
-    constraints.outputs.assign(part.configuration.outputs.begin(), part.configuration.outputs.end());
+    constraints.outputs.assign(part.configuration.outputs.begin(),
+                               part.configuration.outputs.end());
     std::optional<std::pair<double, Configuration>> best;
-    forEachConfiguration(part.kernel, parts.prices->device(), constraints, [&](const Configuration &candidate) {
-      const double seconds = analytic->cost(part.kernel, candidate).seconds;
-      if (!best || seconds < best->first) best.emplace(seconds, candidate);
-      return true;
-    });
+    forEachConfiguration(part.kernel, parts.prices->device(), constraints,
+                         [&](const Configuration &candidate) {
+                           const double seconds = analytic->cost(part.kernel, candidate).seconds;
+                           if (!best || seconds < best->first) best.emplace(seconds, candidate);
+                           return true;
+                         });
     if (!best) refuse(fmt::format("kernel '{}' has no configuration on a part", part.kernel.name));
     part.configuration = std::move(best->second);
   }
@@ -262,7 +310,8 @@ private:
     entry.bytesMoved = chosen.cost.bytesMoved;
     entry.bytesNecessary = chosen.cost.bytesNecessary;
     entry.flop = chosen.cost.flop;
-    entry.mue = chosen.cost.seconds > 0 ? memoryUsageEfficiency(chosen.cost, parts.prices->device()) : 0;
+    entry.mue =
+        chosen.cost.seconds > 0 ? memoryUsageEfficiency(chosen.cost, parts.prices->device()) : 0;
     entry.bound = nameOf(boundOf(chosen.cost, chosen.kernel, parts.prices->device()));
     entry.runnerUp.clear();
     entry.runnerUpLoss = 0;
@@ -270,7 +319,8 @@ private:
 
   /// Part of a tensor: of an inner one memory of its own, dense; of any other a view.
   int partOf(int index, int dimension, int64_t start, int64_t size, PartsOfTensors &partsOf) {
-    if (const auto found = partsOf.find({index, dimension}); found != partsOf.end()) return found->second;
+    if (const auto found = partsOf.find({index, dimension}); found != partsOf.end())
+      return found->second;
     const bool isOwn = isInner(index);
     runtime::PlanTensor part = tensor(index);
     part.name = fmt::format("{}__{}{}", part.name, part.axes[size_t(dimension)], start);
@@ -278,12 +328,16 @@ private:
     part.extents[size_t(dimension)] = size;
     part.bytes = part.bytes / tensor(index).extents[size_t(dimension)] * size;
     if (isOwn) {
-      if (runtime::spanBytes(tensor(index)) != tensor(index).bytes) refuse(fmt::format("'{}' has gaps", tensor(index).name));
+      if (runtime::spanBytes(tensor(index)) != tensor(index).bytes)
+        refuse(fmt::format("'{}' has gaps", tensor(index).name));
       part.strides = stridesOf(Layout{.order = part.order}, part.extents);
     } else {
       part.offset += start * part.strides[size_t(dimension)];
-      if (start * part.strides[size_t(dimension)] * runtime::elementBytes(part) % pointerAlignment != 0)
-        refuse(fmt::format("parts of '{}' do not start at multiples of {} bytes", tensor(index).name, pointerAlignment));
+      if (start * part.strides[size_t(dimension)] * runtime::elementBytes(part) %
+              pointerAlignment !=
+          0)
+        refuse(fmt::format("parts of '{}' do not start at multiples of {} bytes",
+                           tensor(index).name, pointerAlignment));
     }
     plan.tensors.push_back(std::move(part));
     viewOf.push_back(isOwn ? -1 : index);
@@ -336,7 +390,8 @@ private:
   const Parts &parts;
   const std::unique_ptr<CostModel> analytic = analyticCostModel(parts.prices->device());
   std::vector<int> chain;  ///< kernels, in the plan's order
-  std::vector<int> inner;  ///< tensors between them, each read by one of them alone; the first is the largest
+  std::vector<int>
+      inner;  ///< tensors between them, each read by one of them alone; the first is the largest
 };
 
 }  // namespace
@@ -346,13 +401,15 @@ Kernel onPart(const Kernel &kernel, const std::string &axisName, int64_t start, 
   const int axis = axisNamed(kernel, axisName);
   int64_t &extent = part.axes[size_t(axis)].extent;
   if (start < 0 || size < 1 || start + size > extent)
-    throw Error::badInput("kernel '{}': {} indices of axis {} from {} on, of {}", kernel.name, size, axisName, start, extent);
+    throw Error::badInput("kernel '{}': {} indices of axis {} from {} on, of {}", kernel.name, size,
+                          axisName, start, extent);
   extent = size;
   for (BodyOp &op : part.body) {
     const bool isReduced = std::ranges::find(op.reducedAxes, axis) != op.reducedAxes.end();
     const bool isMoved = op.operatorClass == OperatorClass::movement && op.name != "identity";
     if (isReduced || isMoved || op.name == "rotary" || comparesAlong(op, kernel, axis))
-      throw Error::badInput("kernel '{}': {} does not run on parts of axis {}", kernel.name, op.name, axisName);
+      throw Error::badInput("kernel '{}': {} does not run on parts of axis {}", kernel.name,
+                            op.name, axisName);
     op.flop *= double(size) / double(kernel.axes[size_t(axis)].extent);
     if (op.name == "dropout") shiftDropout(op, kernel, axis, start);
   }
@@ -361,16 +418,19 @@ Kernel onPart(const Kernel &kernel, const std::string &axisName, int64_t start, 
 
 std::string wholeName(const runtime::PlanKernel &part) {
   const std::string suffix = part.part ? suffixOf(*part.part) : "";
-  return part.name.ends_with(suffix) ? part.name.substr(0, part.name.size() - suffix.size()) : part.name;
+  return part.name.ends_with(suffix) ? part.name.substr(0, part.name.size() - suffix.size())
+                                     : part.name;
 }
 
-std::string partName(const std::string &whole, const runtime::PlanPart &part) { return whole + suffixOf(part); }
+std::string partName(const std::string &whole, const runtime::PlanPart &part) {
+  return whole + suffixOf(part);
+}
 
 void runInParts(PlannedKernels &planned, std::vector<int> &viewOf, const Parts &parts) {
   try {
     PartsBuilder(planned, viewOf, parts).run();
   } catch (const Error &error) {
-    throw Error::unsupported("no plan in {} parts: {}", parts.count, error.what());
+    throw Error::unsupported("no plan in {} chunks: {}", parts.count, error.what());
   }
 }
 

@@ -1,6 +1,7 @@
 // Plans with their provenance; see Planning.h.
 #include "tools/driver/Planning.h"
 
+#include "kernel/PlainText.h"
 #include "tools/driver/Pins.h"
 #include "tools/driver/PlanConsistency.h"
 #include "tools/driver/PlanParts.h"
@@ -31,7 +32,7 @@ PlannedKernels planOf(const Compilation &compilation, const SelectedVariant &var
                                      compilation.choiceFlags().free, &parts);
   const models::Description &description = compilation.description();
   runtime::Plan &plan = planned.plan;
-  plan.model = description.name;
+  plan.model = printableLine(description.name);  // of a file, whose name may hold anything
   plan.variant = variant.proposed.name();
   plan.dims = description.dims;
   const runtime::PlanTensor *argument = elementsArgument(plan);

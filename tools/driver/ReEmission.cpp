@@ -25,22 +25,29 @@ using nlohmann::json;
 
 void setNumbers(Kernel &kernel, const json &numbers) {
   if (!numbers.is_object()) return;
-  const json ops = numbers.value("ops", json::array()), values = numbers.value("values", json::array());
+  const json ops = numbers.value("ops", json::array()),
+             values = numbers.value("values", json::array());
   const json names = numbers.value("names", json::array());
-  if (ops.size() != kernel.body.size() || values.size() != kernel.values.size() || names.size() != values.size()) return;
-  for (size_t index = 0; index < kernel.body.size(); ++index) kernel.body[index].number = ops[index].get<int>();
+  if (ops.size() != kernel.body.size() || values.size() != kernel.values.size() ||
+      names.size() != values.size())
+    return;
+  for (size_t index = 0; index < kernel.body.size(); ++index)
+    kernel.body[index].number = ops[index].get<int>();
   for (size_t index = 0; index < kernel.values.size(); ++index) {
     kernel.values[index].number = values[index].get<int>();
     kernel.values[index].name = names[index].get<std::string>();
   }
 }
 
-/// Strides of tensors whose order was edited follow the order; the layouts printed on kernels follow the tensors.
+/// Strides of tensors whose order was edited follow the order; the layouts printed on kernels
+/// follow the tensors.
 void refreshLayouts(runtime::Plan &plan) {
-  for (runtime::PlanTensor &tensor : plan.tensors) tensor.strides = stridesOf(layoutOf(tensor), tensor.extents);
+  for (runtime::PlanTensor &tensor : plan.tensors)
+    tensor.strides = stridesOf(layoutOf(tensor), tensor.extents);
   const auto print = [&](const std::vector<int> &tensors) {
     std::vector<std::string> layouts;
-    for (const int tensor : tensors) layouts.push_back(printLayout(plan.tensors.at(size_t(tensor))));
+    for (const int tensor : tensors)
+      layouts.push_back(printLayout(plan.tensors.at(size_t(tensor))));
     return layouts;
   };
   for (runtime::PlanKernel &kernel : plan.kernels) {
@@ -53,7 +60,9 @@ void refreshLayouts(runtime::Plan &plan) {
 void dropUnusedWorkspaces(runtime::Plan &plan) {
   for (runtime::PlanKernel &kernel : plan.kernels)
     if (kernel.workspaceBuffer >= 0 && kernel.family != familyOf(LibraryKnobs{})) {
-      std::erase_if(plan.placements, [&](const runtime::PlanPlacement &one) { return one.buffer == kernel.workspaceBuffer; });
+      std::erase_if(plan.placements, [&](const runtime::PlanPlacement &one) {
+        return one.buffer == kernel.workspaceBuffer;
+      });
       kernel.workspaceBuffer = -1;
     }
 }
@@ -72,13 +81,15 @@ std::string printLayouts(const Kernel &kernel, const LayoutTuple &tuple) {
     if (i == kernel.inputs.size()) texts.emplace_back("->");
     Layout layout = tuple[i];
     layout.offset = 0;
-    texts.push_back(layout.order.empty() ? "-" : print(layout, kernel, kernel.values[size_t(values[i])]));
+    texts.push_back(layout.order.empty() ? "-"
+                                         : print(layout, kernel, kernel.values[size_t(values[i])]));
   }
   return fmt::format("{}", fmt::join(texts, " "));
 }
 
 /// The legal layouts that differ in the fewest operands, three of them.
-std::string nearestLegal(const Kernel &kernel, const Configuration &configuration, const Device &device) {
+std::string nearestLegal(const Kernel &kernel, const Configuration &configuration,
+                         const Device &device) {
   constexpr size_t shown = 3;
   const LayoutTuple wanted = tupleOf(configuration);
   std::set<std::pair<int, std::string>> ranked;  // operands that differ, layouts
@@ -97,22 +108,26 @@ std::string nearestLegal(const Kernel &kernel, const Configuration &configuratio
 void checkLegal(const Kernel &kernel, const Configuration &configuration, const Device &device) {
   const auto [isLegal, others] = legality(kernel, configuration, device);
   if (!isLegal && others.empty())
-    throw Error::badInput("kernel '{}': no configuration of any family takes the layouts {}{}", kernel.name,
-                          printLayouts(kernel, tupleOf(configuration)), nearestLegal(kernel, configuration, device));
+    throw Error::badInput("kernel '{}': no configuration of any family takes the layouts {}{}",
+                          kernel.name, printLayouts(kernel, tupleOf(configuration)),
+                          nearestLegal(kernel, configuration, device));
   if (!isLegal)
-    throw Error::badInput("kernel '{}': '{}' is not legal with these layouts{}; legal are, for example: {}", kernel.name,
-                          describe(kernel, configuration.knobs), knobsRefusal(kernel, configuration, device), fmt::join(others, "; "));
+    throw Error::badInput(
+        "kernel '{}': '{}' is not legal with these layouts{}; legal are, for example: {}",
+        kernel.name, describe(kernel, configuration.knobs),
+        knobsRefusal(kernel, configuration, device), fmt::join(others, "; "));
 }
 
 void price(runtime::PlanKernel &entry, ChosenKernel &chosen, const CostModel &costModel) {
   chosen.cost = costWithGaps(costModel, chosen.kernel, chosen.configuration);
-  if (std::holds_alternative<ViewKnobs>(chosen.configuration.knobs)) chosen.cost.bytesNecessary = 0;  // nothing runs
+  if (std::holds_alternative<ViewKnobs>(chosen.configuration.knobs))
+    chosen.cost.bytesNecessary = 0;  // nothing runs
   entry.configuration = describe(chosen.kernel, chosen.configuration.knobs);
   entry.family = familyOf(chosen.configuration.knobs);
   entry.familyVersion = familyVersion(entry.family);
   entry.seconds = chosen.cost.seconds;
   entry.measured = chosen.cost.measured;
-  entry.edited = false;
+  entry.edited = entry.isUntold = false;  // text and price are derived here
   entry.bytesMoved = chosen.cost.bytesMoved;
   entry.bytesNecessary = chosen.cost.bytesNecessary;
   entry.flop = chosen.cost.flop;
@@ -120,13 +135,15 @@ void price(runtime::PlanKernel &entry, ChosenKernel &chosen, const CostModel &co
   entry.bound = nameOf(boundOf(chosen.cost, chosen.kernel, costModel.device()));
 }
 
-/// The bound is selection's, over all variants: it holds for the model that selected, and no edit of the plan changes it.
+/// The bound is selection's, over all variants: it holds for the model that selected, and no edit
+/// of the plan changes it.
 double lowerBoundOf(const runtime::Artifact &artifact, const std::string &prices) {
   return artifact.plan.costModel == prices ? artifact.report.value("lowerBound", 0.0) : 0;
 }
 
 /// The plan's kernels as the graph and the plan say, without prices; the plan's wiring is checked.
-PlannedKernels plannedKernels(const runtime::Artifact &artifact, const SelectedGraph &graph, const std::string &where) {
+PlannedKernels plannedKernels(const runtime::Artifact &artifact, const SelectedGraph &graph,
+                              const std::string &where) {
   PlannedKernels planned{.plan = artifact.plan, .kernels = {}};
   checkReport(artifact.report, where + "/report.json");
   refreshLayouts(planned.plan);
@@ -137,8 +154,13 @@ PlannedKernels plannedKernels(const runtime::Artifact &artifact, const SelectedG
   const json numbers = artifact.report.value("numbers", json::object());
   for (size_t index = 0; index < planned.plan.kernels.size(); ++index) {
     const runtime::PlanKernel &entry = planned.plan.kernels[index];
-    ChosenKernel chosen{.kernel = graph.kernel(regions[index]), .configuration = {}, .cost = {}, .proposedBy = {}, .graphOps = {}};
-    if (entry.part) chosen.kernel = onPart(chosen.kernel, entry.part->axis, entry.part->start, entry.part->size);
+    ChosenKernel chosen{.kernel = graph.kernel(regions[index]),
+                        .configuration = {},
+                        .cost = {},
+                        .proposedBy = {},
+                        .graphOps = {}};
+    if (entry.part)
+      chosen.kernel = onPart(chosen.kernel, entry.part->axis, entry.part->start, entry.part->size);
     chosen.kernel.name = entry.name;
     setNumbers(chosen.kernel, numbers.value(entry.name, json()));
     try {
@@ -153,19 +175,24 @@ PlannedKernels plannedKernels(const runtime::Artifact &artifact, const SelectedG
 
 }  // namespace
 
-std::string knobsRefusal(const Kernel &kernel, const Configuration &configuration, const Device &device) {
+std::string knobsRefusal(const Kernel &kernel, const Configuration &configuration,
+                         const Device &device) {
   std::string reason;
-  if (const auto *hopper = std::get_if<HopperContractionKnobs>(&configuration.knobs)) reason = hopperRefusal(kernel, configuration, *hopper, device.sharedMemoryPerBlock);
+  if (const auto *hopper = std::get_if<HopperContractionKnobs>(&configuration.knobs))
+    reason = hopperRefusal(kernel, configuration, *hopper, device.sharedMemoryPerBlock);
   if (const auto *ampere = std::get_if<AmpereContractionKnobs>(&configuration.knobs)) {
-    reason = ampereKnobsRefusal(*ampere, device.sharedMemoryPerBlock, sizeOf(productTypes(kernel).a));
+    reason =
+        ampereKnobsRefusal(*ampere, device.sharedMemoryPerBlock, sizeOf(productTypes(kernel).a));
     const auto region = contractionRegion(kernel).region;
     if (reason.empty() && region) reason = ampereSoftmaxRefusal(*ampere, *region);
-    if (reason.empty() && region) reason = ampereRegistersRefusal(*ampere, epilogueRegisters(kernel, *region));
+    if (reason.empty() && region)
+      reason = ampereRegistersRefusal(*ampere, epilogueRegisters(kernel, *region));
   }
   return reason.empty() ? "" : ": " + reason;
 }
 
-Replanned replan(const runtime::Artifact &artifact, const CostModel &costModel, const std::string &where) {
+Replanned replan(const runtime::Artifact &artifact, const CostModel &costModel,
+                 const std::string &where) {
   Replanned result;
   PlannedKernels &planned = result.planned;
   SelectedGraph graph(artifact.graph, where + "/graph.mlir");
@@ -178,13 +205,15 @@ Replanned replan(const runtime::Artifact &artifact, const CostModel &costModel, 
     ChosenKernel &chosen = planned.kernels[index];
     checkLegal(chosen.kernel, chosen.configuration, costModel.device());
     price(entry, chosen, costModel);
-    if (!entry.part) graph.configure(regions[index], chosen.configuration);  // a graph has the whole
+    if (!entry.part)
+      graph.configure(regions[index], chosen.configuration);  // a graph has the whole
     planned.plan.predictedSeconds += entry.seconds;
   }
   noteCopies(planned);
   checkOverwriting(planned, where + "/plan.json");
   dropUnusedWorkspaces(planned.plan);
-  planned.plan.workspaceBytes = runtime::PlanMemory(planned.plan).bytes(runtime::BufferKind::temporary);
+  planned.plan.workspaceBytes =
+      runtime::PlanMemory(planned.plan).bytes(runtime::BufferKind::temporary);
   planned.plan.costModel = pricesOf(planned.plan, costModel);
   planned.plan.lowerBoundSeconds = lowerBoundOf(artifact, planned.plan.costModel);
   result.graph = graph.print();
@@ -201,8 +230,10 @@ void checkArtifact(const runtime::Artifact &artifact, const std::string &where, 
     checkUnedited(artifact.plan, planned, where + "/plan.json");
   } catch (const Error &error) {
     if (std::ranges::find(artifact.edited, "graph.mlir") == artifact.edited.end()) throw;
-    throw Error(error.kind, fmt::format("{}/graph.mlir was edited by hand, and the plan does not follow from it any more: take the edit back, or compile "
-                                        "the graph anew; {}", where, error.what()));
+    throw Error(error.kind, fmt::format("{}/graph.mlir was edited by hand, and the plan does not "
+                                        "follow from it any more: take the edit back, or compile "
+                                        "the graph anew; {}",
+                                        where, error.what()));
   }
 }
 
@@ -211,7 +242,8 @@ json numbersReport(const PlannedKernels &planned) {
   for (const ChosenKernel &chosen : planned.kernels) {
     json ops = json::array(), values = json::array(), names = json::array();
     for (const BodyOp &op : chosen.kernel.body) ops.push_back(op.number);
-    for (const Value &value : chosen.kernel.values) values.push_back(value.number), names.push_back(value.name);
+    for (const Value &value : chosen.kernel.values)
+      values.push_back(value.number), names.push_back(value.name);
     object[chosen.kernel.name] = {{"ops", ops}, {"values", values}, {"names", names}};
   }
   return object;

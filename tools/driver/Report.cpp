@@ -1,6 +1,7 @@
 // The report of one compilation; see Report.h.
 #include "tools/driver/Report.h"
 
+#include "kernel/ReasonCodes.h"
 #include "passes/account/Stages.h"
 #include "tools/driver/Accounting.h"
 #include "tools/driver/MemoryReport.h"
@@ -24,16 +25,28 @@ using nlohmann::json;
 
 json modelReport(const Compilation &compilation) {
   const models::Description &description = compilation.description();
-  return {{"name", description.name}, {"part", compilation.part()}, {"dims", description.dims}, {"ignoredKeys", description.ignoredKeys},
-          {"dropoutKeys", description.dropoutKeys}, {"allowedKeys", description.allowedKeys}};
+  return {{"name", description.name},
+          {"part", compilation.part()},
+          {"dims", description.dims},
+          {"ignoredKeys", description.ignoredKeys},
+          {"dropoutKeys", description.dropoutKeys},
+          {"allowedKeys", description.allowedKeys}};
 }
 
 json measuredReport(const std::vector<TimedPath> &timed) {
   json list = json::array();
   for (const TimedPath &one : timed) {
-    list.push_back({{"variant", one.variant}, {"parts", one.parts}, {"branches", one.branches}, {"chosen", one.chosen}, {"predicted", one.predicted}, {"predictedGraph", one.predictedGraph}, {"different", one.different}});
+    list.push_back({{"variant", one.variant},
+                    {"parts", one.parts},
+                    {"branches", one.branches},
+                    {"chosen", one.chosen},
+                    {"predicted", one.predicted},
+                    {"predictedGraph", one.predictedGraph},
+                    {"different", one.different}});
     if (one.measurement)
-      list.back().update({{"measured", one.measurement->seconds}, {"spread", one.measurement->spread}, {"ratio", one.measurement->ratio}});
+      list.back().update({{"measured", one.measurement->seconds},
+                          {"spread", one.measurement->spread},
+                          {"ratio", one.measurement->ratio}});
     else list.back()["notMeasured"] = one.problem;
   }
   return list;
@@ -42,21 +55,32 @@ json measuredReport(const std::vector<TimedPath> &timed) {
 json partsReport(const Selected &selected) {
   json list = json::array();
   for (const PricedParts &one : selected.pricedParts)
-    list.push_back({{"parts", one.parts}, {"seconds", one.seconds}, {"sumSeconds", one.sumSeconds}, {"workspace", one.workspaceBytes},
-                    {"measured", one.isMeasured}, {"chosen", one.parts == selected.parts}});
+    list.push_back({{"parts", one.parts},
+                    {"seconds", one.seconds},
+                    {"sumSeconds", one.sumSeconds},
+                    {"workspace", one.workspaceBytes},
+                    {"measured", one.isMeasured},
+                    {"chosen", one.parts == selected.parts}});
   return list;
 }
 
 json statisticsReport(const select::Statistics &statistics) {
-  return {{"configurations", statistics.configurations}, {"legalConfigurations", statistics.legalConfigurations},
+  return {{"configurations", statistics.configurations},
+          {"legalConfigurations", statistics.legalConfigurations},
           {"kernels", statistics.kernels},
-          {"isProven", statistics.isProven},             {"isBeyondBest", statistics.isBeyondBest},
+          {"isProven", statistics.isProven},
+          {"isBeyondBest", statistics.isBeyondBest},
           {"mostGain", statistics.mostGain},
-          {"states", statistics.states},                 {"edges", statistics.edges},
-          {"dominated", statistics.dominated},           {"beamCut", statistics.beamCut},
-          {"layoutCuts", statistics.layoutCuts},         {"coverageMeasured", statistics.coverageMeasured},
-          {"measured", statistics.measured},             {"unmeasuredKernels", statistics.unmeasuredKernels},
-          {"prunedConfigurations", statistics.prunedConfigurations}, {"prunedTransposes", statistics.prunedTransposes},
+          {"states", statistics.states},
+          {"edges", statistics.edges},
+          {"dominated", statistics.dominated},
+          {"beamCut", statistics.beamCut},
+          {"layoutCuts", statistics.layoutCuts},
+          {"coverageMeasured", statistics.coverageMeasured},
+          {"measured", statistics.measured},
+          {"unmeasuredKernels", statistics.unmeasuredKernels},
+          {"prunedConfigurations", statistics.prunedConfigurations},
+          {"prunedTransposes", statistics.prunedTransposes},
           {"modelledTransposes", statistics.modelledTransposes}};
 }
 
@@ -71,7 +95,8 @@ json variantsReport(const Selected &selected, const runtime::Plan &plan) {
                     {"statistics", statisticsReport(variant.selection.statistics())}});
   for (const DroppedVariant &variant : selected.dropped)
     list.push_back({{"name", variant.name}, {"chosen", false}, {"noPlan", variant.reason}});
-  for (const auto &[name, seconds] : selected.skipped) list.push_back({{"name", name}, {"chosen", false}, {"withoutPins", seconds}});
+  for (const auto &[name, seconds] : selected.skipped)
+    list.push_back({{"name", name}, {"chosen", false}, {"withoutPins", seconds}});
   return list;
 }
 
@@ -97,7 +122,8 @@ std::set<std::pair<int, int>> neighbours(const select::Problem &problem) {
   std::set<std::pair<int, int>> pairs;
   for (size_t op = 0; op < problem.ops.size(); ++op) {
     for (const int tensor : problem.opInputs[op])
-      if (const auto found = producer.find(tensor); found != producer.end()) pairs.emplace(found->second, int(op));
+      if (const auto found = producer.find(tensor); found != producer.end())
+        pairs.emplace(found->second, int(op));
     for (const int tensor : problem.opOutputs[op]) producer[tensor] = int(op);
   }
   return pairs;
@@ -105,23 +131,67 @@ std::set<std::pair<int, int>> neighbours(const select::Problem &problem) {
 
 constexpr size_t mostSteps = 6;  // of either plan that are still read
 
-/// The steps of a path that another one of the same variant lacks, with their times. One kernel at one price in both is no difference,
-/// whatever its layouts: of ties any may be chosen.
-json stepsBeside(const select::Problem &problem, const select::Plan &path, const select::Plan &other) {
-  const auto keyOf = [](const select::Step &step) { return std::tuple(step.candidate, step.tensor, step.cost.seconds); };
+/// The steps of a path that another one of the same variant lacks, with their times. One kernel at
+/// one price in both is no difference, whatever its layouts: of ties any may be chosen.
+json stepsBeside(const select::Problem &problem, const select::Plan &path,
+                 const select::Plan &other) {
+  const auto keyOf = [](const select::Step &step) {
+    return std::tuple(step.candidate, step.tensor, step.cost.seconds);
+  };
   std::multiset<std::tuple<int, int, double>> known;
   for (const select::Step &step : other.steps) known.insert(keyOf(step));
   json list = json::array();
   for (const select::Step &step : path.steps)
     if (const auto same = known.find(keyOf(step)); same != known.end()) known.erase(same);
     else if (std::string text = printStep(problem, step); step.cost.seconds > 0)
-      list.push_back({{"step", std::move(text)}, {"seconds", step.cost.seconds}, {"measured", step.cost.measured}});
+      list.push_back({{"step", std::move(text)},
+                      {"seconds", step.cost.seconds},
+                      {"measured", step.cost.measured}});
   return list;
 }
 
-/// For every two ops that exchange a tensor: whether the plan fuses them, what the best plan of the other kind loses, and by which kernels
-/// the two differ.
-json fusionPricesReport(const select::Selection &selection, const select::Plan &chosen) {
+/// "--no-fuse q,score": the flag with the names of two ops.
+std::string pairFlag(const char *flag, const select::Problem &problem, std::pair<int, int> pair) {
+  const auto name = [&](int op) {
+    return problem.tensors[size_t(problem.opOutputs[size_t(op)].front())].name;
+  };
+  return fmt::format("{} {},{}", flag, name(pair.first), name(pair.second));
+}
+
+/// The option that keeps two ops apart or together, where one does: by the attempt to fuse both
+/// that has the fewest other ops. Empty where no option is the cause.
+std::string optionAgainstOther(const SelectedVariant &variant, const ChoiceFlags &choices, int a,
+                               int b, bool fused) {
+  const select::Problem &problem = variant.selection.problem();
+  const ProposedVariant &proposed = variant.proposed;
+  const std::pair<int, int> asked = std::minmax(a, b);
+  if (fused)
+    return proposed.forced.contains(asked) ? pairFlag("--fuse", problem, asked) + " fuses them"
+                                           : "";
+  if (proposed.forbidden.contains(asked))
+    return pairFlag("--no-fuse", problem, asked) + " keeps them apart";
+  const FusionRecord *fewest = nullptr;
+  for (const FusionRecord &record : proposed.fusions.records)
+    if (!record.accepted && std::ranges::count(record.ops, a) > 0 &&
+        std::ranges::count(record.ops, b) > 0 &&
+        (!fewest || record.ops.size() < fewest->ops.size()))
+      fewest = &record;
+  if (!fewest) return "";
+  if (fewest->code == reasons::forbiddenByOption.code)
+    for (const std::pair<int, int> &pair : proposed.forbidden)
+      if (std::ranges::count(fewest->ops, pair.first) > 0 &&
+          std::ranges::count(fewest->ops, pair.second) > 0)
+        return pairFlag("--no-fuse", problem, pair) + " forbids their common kernel";
+  if (fewest->code == reasons::rulesNone.code || fewest->code == reasons::contractionRule.code)
+    return fmt::format("--fuse-rules {} forbids it", choices.fuseRules);
+  return "";
+}
+
+/// For every two ops that exchange a tensor: whether the plan fuses them, what the best plan of the
+/// other kind loses, and by which kernels the two differ.
+json fusionPricesReport(const SelectedVariant &variant, const select::Plan &chosen,
+                        const ChoiceFlags &choices) {
+  const select::Selection &selection = variant.selection;
   const select::Problem &problem = selection.problem();
   std::map<int, size_t> kernelOf;
   for (size_t step = 0; step < chosen.steps.size(); ++step)
@@ -133,12 +203,20 @@ json fusionPricesReport(const select::Selection &selection, const select::Plan &
     const std::optional<select::Plan> other = selection.planIfFused(a, b, !fused);
     if (!other) {
       const bool waits = !fused && selection.waitsForRows(a, b);
-      list.push_back({{"ops", {a, b}}, {"fused", fused}, {"lossOfOther", json()}, {"whyNone", waits ? json(select::waitingReason) : json()}});
+      list.push_back({{"ops", {a, b}},
+                      {"fused", fused},
+                      {"lossOfOther", json()},
+                      {"option", optionAgainstOther(variant, choices, a, b, fused)},
+                      {"whyNone", waits ? json(select::waitingReason) : json()}});
     } else {
-      json own = stepsBeside(problem, chosen, *other), others = stepsBeside(problem, *other, chosen);
+      json own = stepsBeside(problem, chosen, *other),
+           others = stepsBeside(problem, *other, chosen);
       if (std::max(own.size(), others.size()) > mostSteps) own = others = json::array();
-      list.push_back({{"ops", {a, b}}, {"fused", fused}, {"lossOfOther", std::max(0.0, other->seconds - chosen.seconds)},
-                      {"steps", std::move(own)}, {"otherSteps", std::move(others)}});
+      list.push_back({{"ops", {a, b}},
+                      {"fused", fused},
+                      {"lossOfOther", std::max(0.0, other->seconds - chosen.seconds)},
+                      {"steps", std::move(own)},
+                      {"otherSteps", std::move(others)}});
     }
   }
   return list;
@@ -162,10 +240,15 @@ json alternativesReport(const select::Selection &selection, const select::Plan &
   std::set<std::string> best;
   for (const select::Step &step : chosen.steps) best.insert(printStep(selection.problem(), step));
   json list = json::array();
+  std::set<std::vector<std::string>> listed;  // steps in another order are no other plan
   for (const select::Plan &plan : selection.kBest(count)) {
     std::vector<std::string> different;
     for (const select::Step &step : plan.steps)
-      if (const std::string text = printStep(selection.problem(), step); !best.contains(text)) different.push_back(text);
+      if (const std::string text = printStep(selection.problem(), step); !best.contains(text))
+        different.push_back(text);
+    std::vector<std::string> sorted = different;
+    std::ranges::sort(sorted);
+    if (!listed.insert(std::move(sorted)).second) continue;
     list.push_back({{"seconds", plan.seconds},
                     {"loss", plan.seconds - chosen.seconds},
                     {"peakTemporaryBytes", plan.peakTemporaryBytes},
@@ -174,20 +257,24 @@ json alternativesReport(const select::Selection &selection, const select::Plan &
   return list;
 }
 
-/// The ledger by operator class: bytes that the ops move alone, that the chosen kernels must move and do move, and what
-/// transposes add.
+/// The ledger by operator class: bytes that the ops move alone, that the chosen kernels must move
+/// and do move, and what transposes add.
 json movementClasses(const select::Problem &problem, const PlannedKernels &planned) {
   json classes = json::object();
   const auto add = [&](const std::string &name, const char *member, int64_t bytes) {
     json &entry = classes[name];
-    if (entry.is_null()) entry = {{"unfused", 0}, {"fused", 0}, {"moved", 0}, {"seconds", 0.0}, {"kernels", 0}, {"measured", 0}};
+    if (entry.is_null())
+      entry = {{"unfused", 0},   {"fused", 0},   {"moved", 0},
+               {"seconds", 0.0}, {"kernels", 0}, {"measured", 0}};
     entry[member] = entry[member].get<int64_t>() + bytes;
   };
   for (const select::Candidate &candidate : problem.candidates)
     if (candidate.ops.size() == 1)
-      add(std::string(nameOf(candidate.kernel.operatorClass())), "unfused", candidate.kernel.necessaryBytes());
+      add(std::string(nameOf(candidate.kernel.operatorClass())), "unfused",
+          candidate.kernel.necessaryBytes());
   for (const ChosenKernel &chosen : planned.kernels) {
-    const std::string name = chosen.graphOps.empty() ? "transpose" : std::string(nameOf(chosen.kernel.operatorClass()));
+    const std::string name =
+        chosen.graphOps.empty() ? "transpose" : std::string(nameOf(chosen.kernel.operatorClass()));
     add(name, "fused", chosen.cost.bytesNecessary);
     add(name, "moved", chosen.cost.bytesMoved);
     if (std::holds_alternative<ViewKnobs>(chosen.configuration.knobs)) continue;
@@ -198,7 +285,8 @@ json movementClasses(const select::Problem &problem, const PlannedKernels &plann
   return classes;
 }
 
-json movementReport(const Compilation &compilation, const SelectedVariant &variant, const PlannedKernels &planned) {
+json movementReport(const Compilation &compilation, const SelectedVariant &variant,
+                    const PlannedKernels &planned) {
   std::vector<AccountedKernel> kernels;
   PhaseBytes moved{.phase = nameOf(Phase::select), .ops = 0, .bytes = 0};
   json peaks = json::object();
@@ -206,8 +294,10 @@ json movementReport(const Compilation &compilation, const SelectedVariant &varia
   for (const ChosenKernel &chosen : planned.kernels) {
     if (!std::holds_alternative<ViewKnobs>(chosen.configuration.knobs)) ++moved.ops;
     moved.bytes += chosen.cost.bytesMoved;
-    peaks[chosen.kernel.name] = percentOfPeak(chosen.cost, chosen.kernel, compilation.costModel().device());
-    if (!chosen.graphOps.empty() && accounted.insert(chosen.graphOps).second) kernels.push_back({.name = chosen.kernel.name, .ops = chosen.graphOps});
+    peaks[chosen.kernel.name] =
+        percentOfPeak(chosen.cost, chosen.kernel, compilation.costModel().device());
+    if (!chosen.graphOps.empty() && accounted.insert(chosen.graphOps).second)
+      kernels.push_back({.name = chosen.kernel.name, .ops = chosen.graphOps});
   }
   Account account = compilation.account(variant.proposed);
   json report = accountReport(account, kernels);
@@ -221,14 +311,16 @@ json movementReport(const Compilation &compilation, const SelectedVariant &varia
 json stagesReport(const Dataflow &flow, const PlannedKernels &planned) {
   const std::vector<Stage> stages = stagesOf(flow);
   json object = json::object();
-  for (const ChosenKernel &chosen : planned.kernels) object[chosen.kernel.name] = nameOf(stageOfKernel(flow, stages, chosen.graphOps));
+  for (const ChosenKernel &chosen : planned.kernels)
+    object[chosen.kernel.name] = nameOf(stageOfKernel(flow, stages, chosen.graphOps));
   return object;
 }
 
 /// The name an op goes by: that of its first result.
 json opLabels(const select::Problem &problem) {
   json labels = json::array();
-  for (const std::vector<int> &outputs : problem.opOutputs) labels.push_back(problem.tensors[size_t(outputs.at(0))].name);
+  for (const std::vector<int> &outputs : problem.opOutputs)
+    labels.push_back(problem.tensors[size_t(outputs.at(0))].name);
   return labels;
 }
 
@@ -239,7 +331,8 @@ json kernelOpsReport(const PlannedKernels &planned) {
   return object;
 }
 
-/// Of the saved tensors that were offered as recomputed: what the best variant of the other kind loses.
+/// Of the saved tensors that were offered as recomputed: what the best variant of the other kind
+/// loses.
 std::map<std::string, std::pair<bool, double>> recomputationPrices(const Selected &selected) {
   constexpr std::string_view prefix = "recompute-";
   const auto has = [](const SelectedVariant &variant, const std::string &rewrite) {
@@ -252,18 +345,23 @@ std::map<std::string, std::pair<bool, double>> recomputationPrices(const Selecte
       const bool isRecomputed = has(selected.best(), rewrite);
       double other = std::numeric_limits<double>::infinity();
       for (const SelectedVariant &rival : selected.variants)
-        if (has(rival, rewrite) != isRecomputed) other = std::min(other, rival.selection.best().seconds);
-      prices[rewrite.substr(prefix.size())] = {isRecomputed, std::max(0.0, other - selected.best().selection.best().seconds)};
+        if (has(rival, rewrite) != isRecomputed)
+          other = std::min(other, rival.selection.best().seconds);
+      prices[rewrite.substr(prefix.size())] = {
+          isRecomputed, std::max(0.0, other - selected.best().selection.best().seconds)};
     }
   return prices;
 }
 
 std::string formOfNorms(const SelectedVariant &variant) {
   const std::vector<std::string> &rewrites = variant.proposed.rewrites;
-  return std::ranges::count(rewrites, "decompose-norms") > 0 ? "decomposed" : std::ranges::count(rewrites, "defer-norms") > 0 ? "deferred" : "whole";
+  return std::ranges::count(rewrites, "decompose-norms") > 0 ? "decomposed"
+         : std::ranges::count(rewrites, "defer-norms") > 0   ? "deferred"
+                                                             : "whole";
 }
 
-/// Where norms were to be rewritten: what became of them, every attempt, and what the best variant of each other form loses where it was priced.
+/// Where norms were to be rewritten: what became of them, every attempt, and what the best variant
+/// of each other form loses where it was priced.
 json normsReport(const Selected &selected, const Device &device) {
   const SelectedVariant &best = selected.best();
   const SelectedVariant *tried = best.proposed.norms.empty() ? nullptr : &best;
@@ -271,21 +369,29 @@ json normsReport(const Selected &selected, const Device &device) {
   for (const SelectedVariant &variant : selected.variants) {  // in the order of their times
     if (!tried && !variant.proposed.norms.empty()) tried = &variant;
     if (formOfNorms(variant) != formOfNorms(best))
-      losses.try_emplace(formOfNorms(variant), std::max(0.0, variant.selection.best().seconds - best.selection.best().seconds));
+      losses.try_emplace(formOfNorms(variant), std::max(0.0, variant.selection.best().seconds -
+                                                                 best.selection.best().seconds));
   }
-  return {{"form", formOfNorms(best)}, {"lossOfOthers", losses}, {"attempts", tried ? recordsReport(tried->proposed.norms, device) : json::array()}};
+  return {{"form", formOfNorms(best)},
+          {"lossOfOthers", losses},
+          {"attempts", tried ? recordsReport(tried->proposed.norms, device) : json::array()}};
 }
 
-/// What later entry points read of earlier ones, and what is computed again instead; of both, the price of the other where it was offered.
-/// asked: names that are computed again because the user said so.
+/// What later entry points read of earlier ones, and what is computed again instead; of both, the
+/// price of the other where it was offered. asked: names that are computed again because the user
+/// said so.
 json savedReport(const Selected &selected, const std::vector<std::string> &asked) {
   const select::Problem &problem = selected.best().selection.problem();
   std::map<std::string, std::pair<bool, double>> prices = recomputationPrices(selected);
   json list = json::array();
   const auto add = [&](const std::string &name, int64_t bytes, bool isRecomputed) {
-    list.push_back({{"tensor", name}, {"bytes", bytes}, {"recomputed", isRecomputed}, {"lossOfOther", json()}});
+    list.push_back({{"tensor", name},
+                    {"bytes", bytes},
+                    {"recomputed", isRecomputed},
+                    {"lossOfOther", json()}});
     const auto price = prices.find(name);
-    if (price != prices.end() && std::isfinite(price->second.second)) list.back()["lossOfOther"] = price->second.second;
+    if (price != prices.end() && std::isfinite(price->second.second))
+      list.back()["lossOfOther"] = price->second.second;
     prices.erase(name);
   };
   std::map<std::string, int64_t> bytesOf;
@@ -294,8 +400,10 @@ json savedReport(const Selected &selected, const std::vector<std::string> &asked
       const select::Tensor &facts = problem.tensors[size_t(tensor)];
       bytesOf[facts.name] = facts.bytes();
       bool isSaved = false;
-      for (size_t reader = op + 1; reader < problem.ops.size() && !problem.opEntries.empty(); ++reader)
-        isSaved = isSaved || (problem.opEntries[reader] > problem.opEntries[op] && std::ranges::count(problem.opInputs[reader], tensor) > 0);
+      for (size_t reader = op + 1; reader < problem.ops.size() && !problem.opEntries.empty();
+           ++reader)
+        isSaved = isSaved || (problem.opEntries[reader] > problem.opEntries[op] &&
+                              std::ranges::count(problem.opInputs[reader], tensor) > 0);
       if (isSaved) add(facts.name, facts.bytes(), false);
     }
   for (const auto &[name, price] : std::map(prices))
@@ -304,62 +412,74 @@ json savedReport(const Selected &selected, const std::vector<std::string> &asked
   return list;
 }
 
-constexpr size_t refusedNotes = 2;  // a header comment is read, not searched; `explain --fusion` has all
+constexpr size_t refusedNotes =
+    2;  // a header comment is read, not searched; `explain --fusion` has all
 
 }  // namespace
 
-json makeReport(const Compilation &compilation, const Selected &selected, const PlannedKernels &planned) {
+json makeReport(const Compilation &compilation, const Selected &selected,
+                const PlannedKernels &planned) {
   const SelectedVariant &best = selected.best();
   json pins = json::array();
   for (const PinRegret &pin : selected.pins)
     pins.push_back({{"tensor", pin.tensor}, {"layout", pin.layout}, {"regret", pin.seconds}});
-  json report = {{"model", modelReport(compilation)},
-                 {"plan", planFigures(planned.plan)},
-                 {"variants", variantsReport(selected, planned.plan)},
-                 {"lowerBound", selected.lowerBound},
-                 {"rooflineSeconds", rooflineSeconds(best.selection.problem(), compilation.costModel().device())},
-                 {"stages", stagesReport(compilation.account(best.proposed).flow, planned)},
-                 {"ops", best.selection.problem().ops},
-                 {"opLabels", opLabels(best.selection.problem())},
-                 {"fusions", recordsReport(best.proposed.fusions.records, compilation.costModel().device())},
-                 {"stackings", recordsReport(best.proposed.stackings, compilation.costModel().device())},
-                 {"fusionPrices", fusionPricesReport(best.selection, selected.path())},
-                 {"layouts", layoutsReport(best.selection)},
-                 {"alternatives", alternativesReport(best.selection, selected.path(), compilation.alternatives())},
-                 {"pins", pins},
-                 {"saved", savedReport(selected, compilation.recomputedNames())},
-                 {"measuredPlans", measuredReport(selected.timed)},
-                 {"parts", partsReport(selected)},
-                 {"freeWorkspace", selected.freeWorkspaceBytes},
-                 {"movement", movementReport(compilation, best, planned)},
-                 {"memory", memoryReport(planned.plan)},
-                 {"kernelOps", kernelOpsReport(planned)},
-                 {"searchMemory", {{"reached", !selected.memoryCuts.empty()}, {"leftOut", selected.memoryCuts}}},
-                 {"request", requestReport(compilation)}};
-  if (json norms = normsReport(selected, compilation.costModel().device()); !norms["attempts"].empty()) report["norms"] = std::move(norms);
+  json report = {
+      {"model", modelReport(compilation)},
+      {"plan", planFigures(planned.plan)},
+      {"variants", variantsReport(selected, planned.plan)},
+      {"lowerBound", selected.lowerBound},
+      {"rooflineSeconds",
+       rooflineSeconds(best.selection.problem(), compilation.costModel().device())},
+      {"stages", stagesReport(compilation.account(best.proposed).flow, planned)},
+      {"ops", best.selection.problem().ops},
+      {"opLabels", opLabels(best.selection.problem())},
+      {"fusions", recordsReport(best.proposed.fusions.records, compilation.costModel().device())},
+      {"stackings", recordsReport(best.proposed.stackings, compilation.costModel().device())},
+      {"fusionPrices", fusionPricesReport(best, selected.path(), compilation.choiceFlags())},
+      {"layouts", layoutsReport(best.selection)},
+      {"alternatives",
+       alternativesReport(best.selection, selected.path(), compilation.alternatives())},
+      {"pins", pins},
+      {"saved", savedReport(selected, compilation.recomputedNames())},
+      {"measuredPlans", measuredReport(selected.timed)},
+      {"parts", partsReport(selected)},
+      {"freeWorkspace", selected.freeWorkspaceBytes},
+      {"movement", movementReport(compilation, best, planned)},
+      {"memory", memoryReport(planned.plan)},
+      {"kernelOps", kernelOpsReport(planned)},
+      {"searchMemory",
+       {{"reached", !selected.memoryCuts.empty()}, {"leftOut", selected.memoryCuts}}},
+      {"request", requestReport(compilation)}};
+  if (json norms = normsReport(selected, compilation.costModel().device());
+      !norms["attempts"].empty())
+    report["norms"] = std::move(norms);
   return report;
 }
 
 std::string printLayout(const Layout &layout, const select::Tensor &tensor) {
   std::vector<std::string> names;
   for (const int dimension : layout.order) names.push_back(tensor.axes[size_t(dimension)].name);
-  const bool letters = std::all_of(names.begin(), names.end(), [](const auto &name) { return name.size() == 1; });
+  const bool letters =
+      std::all_of(names.begin(), names.end(), [](const auto &name) { return name.size() == 1; });
   return names.empty() ? "-" : fmt::format("{}", fmt::join(names, letters ? "" : ","));
 }
 
 std::string printStep(const select::Problem &problem, const select::Step &step) {
   if (step.candidate < 0) {
     const select::Tensor &tensor = problem.tensors[size_t(step.tensor)];
-    return fmt::format("transpose of {}: {} -> {}", tensor.name, printLayout(step.configuration.inputs[0], tensor),
+    return fmt::format("transpose of {}: {} -> {}", tensor.name,
+                       printLayout(step.configuration.inputs[0], tensor),
                        printLayout(step.configuration.outputs[0], tensor));
   }
   const select::Candidate &candidate = problem.candidates[size_t(step.candidate)];
   std::string text = candidate.name + ":";
   for (size_t index = 0; index < candidate.inputs.size(); ++index)
-    text += " " + printLayout(step.configuration.inputs[index], problem.tensors[size_t(candidate.inputs[index])]);
+    text += " " + printLayout(step.configuration.inputs[index],
+                              problem.tensors[size_t(candidate.inputs[index])]);
   text += " ->";
   for (size_t index = 0; index < candidate.outputs.size(); ++index)
-    text += " " + printLayout(step.configuration.outputs[index], problem.tensors[size_t(candidate.outputs[index])]);
+    text += " " + printLayout(step.configuration.outputs[index],
+                              problem.tensors[size_t(candidate.outputs[index])]);
   return text + ", " + describe(candidate.kernel, step.configuration.knobs);
 }
 
@@ -374,13 +494,15 @@ std::vector<std::string> FusionNotes::of(const ChosenKernel &chosen) const {
   if (chosen.graphOps.size() > 1) notes.push_back("fused by   " + chosen.proposedBy);
   std::set<size_t> touching;
   for (const int op : chosen.graphOps)
-    if (const auto found = refusedOf.find(op); found != refusedOf.end()) touching.insert(found->second.begin(), found->second.end());
+    if (const auto found = refusedOf.find(op); found != refusedOf.end())
+      touching.insert(found->second.begin(), found->second.end());
   std::vector<size_t> refused(touching.begin(), touching.end());
-  std::ranges::stable_sort(refused, std::ranges::greater(), [&](size_t index) { return records[index].savedBytes; });
+  std::ranges::stable_sort(refused, std::ranges::greater(),
+                           [&](size_t index) { return records[index].savedBytes; });
   for (size_t index = 0; index < std::min(refused.size(), refusedNotes); ++index) {
     const FusionRecord &record = records[refused[index]];
-    notes.push_back(fmt::format("not fused  {}: {} {} ({})", fmt::join(record.opNames, ", "), record.code, record.reason,
-                                record.detail));
+    notes.push_back(fmt::format("not fused  {}: {} {} ({})", fmt::join(record.opNames, ", "),
+                                record.code, record.reason, record.detail));
   }
   return notes;
 }

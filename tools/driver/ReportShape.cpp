@@ -14,7 +14,8 @@ enum class Type { text, integer, number, truth, object, opIndex, textOrNull, num
 using enum Type;
 
 struct Row {
-  const char *path;  ///< "[]": every item; "{}": every member; a name behind "." must be there, but for "?", and for those of the report itself
+  const char *path;  ///< "[]": every item; "{}": every member; a name behind "." must be there, but
+                     ///< for "?", and for those of the report itself
   Type type;
 };
 
@@ -49,6 +50,7 @@ constexpr Row rows[] = {
     {"fusionPrices[].ops[]", opIndex},
     {"fusionPrices[].fused", truth},
     {"fusionPrices[].lossOfOther", numberOrNull},
+    {"fusionPrices[].?option", text},
     {"fusionPrices[].?whyNone", textOrNull},
     {"fusionPrices[].?steps[].step", text},
     {"fusionPrices[].?steps[].seconds", number},
@@ -56,6 +58,14 @@ constexpr Row rows[] = {
     {"fusionPrices[].?otherSteps[].step", text},
     {"fusionPrices[].?otherSteps[].seconds", number},
     {"fusionPrices[].?otherSteps[].measured", truth},
+    {"layoutChange.tensor", text},
+    {"layoutChange.layout", text},
+    {"layoutChange.other", text},
+    {"layoutChange.?graphSeconds", number},
+    {"layoutChange.workspaceBytes", integer},
+    {"searchMemory.reached", truth},
+    {"searchMemory.leftOut[]", text},
+    {"request.?choices.?searchMemory", text},
     {"layouts{}.pinned", truth},
     {"layouts{}.prices[].layout", text},
     {"layouts{}.prices[].loss", number},
@@ -108,21 +118,22 @@ constexpr Row rows[] = {
 
 const char *nameOf(Type type) {
   switch (type) {
-  case text: return "a string";
-  case integer: return "an integer";
-  case number: return "a number";
-  case truth: return "true or false";
-  case object: return "an object";
-  case opIndex: return "the number of an op of opLabels";
-  case textOrNull: return "a string or null";
-  case numberOrNull: return "a number or null";
+    case text: return "a string";
+    case integer: return "an integer";
+    case number: return "a number";
+    case truth: return "true or false";
+    case object: return "an object";
+    case opIndex: return "the number of an op of opLabels";
+    case textOrNull: return "a string or null";
+    case numberOrNull: return "a number or null";
   }
   return "";
 }
 
 class Walk {
 public:
-  Walk(const json &report, const std::string &where, const Row &row) : report(report), where(where), row(row) {}
+  Walk(const json &report, const std::string &where, const Row &row)
+      : report(report), where(where), row(row) {}
 
   void run() const { follow(report, row.path, ""); }
 
@@ -134,10 +145,12 @@ private:
     }
     if (path.starts_with("[]") || path.starts_with("{}")) {
       const bool isArray = path.front() == '[';
-      if (isArray ? !value.is_array() : !value.is_object()) fail(place, isArray ? "an array" : "an object", value);
+      if (isArray ? !value.is_array() : !value.is_object())
+        fail(place, isArray ? "an array" : "an object", value);
       size_t index = 0;
       for (const auto &[name, item] : value.items())
-        follow(item, path.substr(2), isArray ? fmt::format("{}[{}]", place, index++) : fmt::format("{}.{}", place, name));
+        follow(item, path.substr(2),
+               isArray ? fmt::format("{}[{}]", place, index++) : fmt::format("{}.{}", place, name));
       return;
     }
     if (path.front() == '.') path.remove_prefix(1);
@@ -153,20 +166,23 @@ private:
 
   bool isOfType(const json &value) const {
     switch (row.type) {
-    case text: return value.is_string();
-    case integer: return value.is_number_integer();
-    case number: return value.is_number();
-    case truth: return value.is_boolean();
-    case object: return value.is_object();
-    case opIndex: return value.is_number_integer() && value >= 0 && report.contains("opLabels") && value < report["opLabels"].size();
-    case textOrNull: return value.is_string() || value.is_null();
-    case numberOrNull: return value.is_number() || value.is_null();
+      case text: return value.is_string();
+      case integer: return value.is_number_integer();
+      case number: return value.is_number();
+      case truth: return value.is_boolean();
+      case object: return value.is_object();
+      case opIndex:
+        return value.is_number_integer() && value >= 0 && report.contains("opLabels") &&
+               value < report["opLabels"].size();
+      case textOrNull: return value.is_string() || value.is_null();
+      case numberOrNull: return value.is_number() || value.is_null();
     }
     return false;
   }
 
   [[noreturn]] void fail(const std::string &place, const char *expected, const json &found) const {
-    throw Error::badInput("{}: member \"{}\" must be {}, not {} ({})", where, place, expected, found.type_name(),
+    throw Error::badInput("{}: member \"{}\" must be {}, not {} ({})", where, place, expected,
+                          found.type_name(),
                           found.dump(-1, ' ', false, json::error_handler_t::replace).substr(0, 40));
   }
 
@@ -178,14 +194,16 @@ private:
 }  // namespace
 
 void checkReport(const json &report, const std::string &where) {
-  if (!report.is_object()) throw Error::badInput("{}: a report must be an object, not {}", where, report.type_name());
+  if (!report.is_object())
+    throw Error::badInput("{}: a report must be an object, not {}", where, report.type_name());
   for (const Row &row : rows) Walk(report, where, row).run();
 }
 
 void refuseReport(const std::string &where, const json::exception &exception) {
   const std::string_view what = exception.what();
   const size_t reason = what.find("] ");
-  throw Error::badInput("{}: not a report of this weft: {}", where, reason == what.npos ? what : what.substr(reason + 2));
+  throw Error::badInput("{}: not a report of this weft: {}", where,
+                        reason == what.npos ? what : what.substr(reason + 2));
 }
 
 }  // namespace weft::driver

@@ -3,6 +3,7 @@
 #include "tools/driver/Flags.h"
 #include "tools/driver/commands/Commands.h"
 
+#include "kernel/PlainText.h"
 #include "runtime/Build.h"
 
 #include <fmt/format.h>
@@ -19,8 +20,8 @@ int stat(bool json) {
                                {"entries", statistics.entries},
                                {"bytes", statistics.bytes}});
   else
-    printResult(fmt::format("{}: {} kernels, {}\n", statistics.folder.string(),
-                            formatCount(statistics.entries), formatBytes(statistics.bytes)));
+    printResult(fmt::format("{}: {}, {}\n", printableLine(statistics.folder.string()),
+                            countOf(statistics.entries, "kernel"), formatBytes(statistics.bytes)));
   return 0;
 }
 
@@ -32,7 +33,7 @@ int verify(bool json) {
   } else {
     std::string text;
     for (const std::string &entry : broken) text += "broken: " + entry + "\n";
-    printResult(text + fmt::format("{} kernels, {} broken\n", formatCount(statistics.entries),
+    printResult(text + fmt::format("{}, {} broken\n", countOf(statistics.entries, "kernel"),
                                    broken.size()));
   }
   return broken.empty() ? 0 : 1;

@@ -37,7 +37,8 @@ void writeText(const CompileFlags &flags, const std::string &text) {
 }
 
 /// `proposed`: what the plan was selected from.
-int writeSelected(const Compilation &compilation, const std::vector<ProposedVariant> &proposed, const Selected &selected, const CompileFlags &flags,
+int writeSelected(const Compilation &compilation, const std::vector<ProposedVariant> &proposed,
+                  const Selected &selected, const CompileFlags &flags,
                   const std::string &architecture, Phase last, bool json) {
   PlannedKernels planned = chosenPlan(compilation, selected);
   if (last == Phase::lower) {
@@ -51,7 +52,8 @@ int writeSelected(const Compilation &compilation, const std::vector<ProposedVari
   BuildSummary build;
   runtime::Artifact artifact;
   if (last >= Phase::build) {
-    BuiltFiles files = buildCubins(planned.plan, emitted, flags.target.strict, flags.keep, build, flags.output);
+    BuiltFiles files =
+        buildCubins(planned.plan, emitted, flags.target.strict, flags.keep, build, flags.output);
     artifact.cubins = std::move(files.cubins);
     artifact.listings = std::move(files.listings);
   } else {
@@ -60,8 +62,12 @@ int writeSelected(const Compilation &compilation, const std::vector<ProposedVari
   artifact.report = makeReport(compilation, selected, planned);
   // Of a plan that was chosen by measuring no other plan has a comparable time.
   if (selected.timed.empty())
-    if (const std::optional<LayoutChange> change = costliestChange(compilation, proposed, planned.plan, artifact.report["layouts"]))
-      artifact.report["layoutChange"] = {{"tensor", change->tensor}, {"layout", change->layout}, {"other", change->other}, {"seconds", change->seconds},
+    if (const std::optional<LayoutChange> change = costliestChange(
+            compilation, proposed, selected, planned.plan, artifact.report["layouts"]))
+      artifact.report["layoutChange"] = {{"tensor", change->tensor},
+                                         {"layout", change->layout},
+                                         {"other", change->other},
+                                         {"graphSeconds", change->seconds},
                                          {"workspaceBytes", change->workspaceBytes}};
   artifact.report["numbers"] = numbersReport(planned);
   for (const ChosenKernel &chosen : planned.kernels)
@@ -72,25 +78,51 @@ int writeSelected(const Compilation &compilation, const std::vector<ProposedVari
   artifact.graph = compilation.materialized(selected.best(), selected.path());
   artifact.sources = emitted.sources;
   artifact.headers = headerFiles(emitted);
-  const runtime::BelievedRecords records;  // before anything is written: this machine\'s store may be malformed
+  const runtime::BelievedRecords
+      records;  // before anything is written: this machine\'s store may be malformed
   runtime::writeArtifact(artifact, flags.output, {.everything = flags.overwrite});
   if (json) printResult(summaryJson(artifact.plan, artifact.report, records, build, flags.output));
-  else printResult(summaryText(artifact.plan, artifact.report, records, build, flags.output) +
-                   (flags.verbose ? "\n" + selectionLines(selected) + buildDetails(artifact.plan, build) : ""));
+  else
+    printResult(summaryText(artifact.plan, artifact.report, records, build, flags.output) +
+                (flags.verbose
+                     ? "\n" + selectionLines(selected) + buildDetails(artifact.plan, build)
+                     : ""));
   return 0;
+}
+
+/// Phases whose result is a text of another kind have no JSON; the nearest command that has is
+/// named.
+void refuseJson(Phase last) {
+  if (last >= Phase::emit || last == Phase::fuse || last == Phase::configure) return;
+  const char *nearest = last == Phase::import   ? "weft import MODEL --json"
+                        : last == Phase::lower  ? "weft compile MODEL -o DIR --json"
+                        : last == Phase::select ? "weft select MODEL --json"
+                                                : "weft opt MODEL --json";
+  throw Error::badInput(
+      "compile --stop-after {} writes {}, and --json has no form of it: leave out --json; nearest "
+      "is '{}'",
+      nameOf(last), last == Phase::lower ? "kernel programs" : "a graph", nearest);
 }
 
 int run(const CompileFlags &flags, bool json) {
   const Phase first = flags.phases.first(), last = flags.phases.last();
+  if (json) refuseJson(last);
   flags.keep.check();
   if (last >= Phase::emit && flags.output.empty() && first < Phase::lower)
     throw Error::badInput("compile writes an artifact: name its folder with -o DIR");
-  if (last >= Phase::emit && !flags.output.empty() && first < Phase::lower) runtime::checkOutputFolder(flags.output, {.everything = flags.overwrite});
+  if (last >= Phase::emit && !flags.output.empty() && first < Phase::lower)
+    runtime::checkOutputFolder(flags.output, {.everything = flags.overwrite});
   std::optional<runtime::cuda::Context> gpu;
   if (flags.measure.asked()) flags.measure.open(flags.phases, gpu);
   if (first >= Phase::lower)
-    return emitAgain({.folder = flags.model.model, .output = flags.output, .target = flags.target, .keep = flags.keep, .overwrite = flags.overwrite, .last = last,
-                      .verbose = flags.verbose}, json);
+    return emitAgain({.folder = flags.model.model,
+                      .output = flags.output,
+                      .target = flags.target,
+                      .keep = flags.keep,
+                      .overwrite = flags.overwrite,
+                      .last = last,
+                      .verbose = flags.verbose},
+                     json);
   if (last == Phase::differentiate && !flags.model.train)
     throw Error::badInput("--stop-after differentiate: there is a backward pass with --train only");
   const std::string architecture = last >= Phase::lower ? flags.target.architecture() : "";
@@ -132,10 +164,14 @@ Action addCompile(CLI::App &command) {
   flags->phases.declare(command);
   flags->keep.declare(command);
   flags->measure.declare(command);
-  command.add_option("-o,--output", flags->output, "folder of the artifact; a file for phases that end before emit")
+  command
+      .add_option("-o,--output", flags->output,
+                  "folder of the artifact; a file for phases that end before emit")
       ->type_name("DIR");
   command.add_flag("--overwrite", flags->overwrite, overwriteHelp)->group("Output");
-  command.add_flag("--verbose", flags->verbose, "also what was searched, what was built and every note of the plan")
+  command
+      .add_flag("--verbose", flags->verbose,
+                "also what was searched, what was built and every note of the plan")
       ->group("Output");
   return [flags](bool json) { return run(*flags, json); };
 }

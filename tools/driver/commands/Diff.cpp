@@ -1,5 +1,5 @@
-// weft diff: what differs between two artifacts, by what their kernels compute (PlanDifference.h), and which decision each
-// difference comes from. Exit 0 when nothing differs, 1 when anything does.
+// weft diff: what differs between two artifacts, by what their kernels compute (PlanDifference.h),
+// and which decision each difference comes from. Exit 0 when nothing differs, 1 when anything does.
 #include "kernel/TextWidth.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/PlanDifference.h"
@@ -23,32 +23,37 @@ constexpr auto left = Table::Align::left, right = Table::Align::right, text = Ta
 /// What the decision means for a reader.
 std::string_view meaningOf(Decision decision) {
   switch (decision) {
-  case Decision::graph: return "other graph or extents";
-  case Decision::device: return "other device";
-  case Decision::precision: return "contractions at another precision (--tf32)";
-  case Decision::rewrite: return "ops rewritten (variant)";
-  case Decision::fusion: return "same ops, fused otherwise";
-  case Decision::chunks: return "run in another number of chunks";
-  case Decision::pin: return "layout pinned";
-  case Decision::layout: return "other layout of a tensor";
-  case Decision::schedule: return "other family or configuration";
-  case Decision::edit: return "kernel edited by hand";
-  case Decision::text: return "other text for the same choices: another version of weft";
-  case Decision::prices: return "same choices, other prices";
+    case Decision::graph: return "other graph or extents";
+    case Decision::device: return "other device";
+    case Decision::precision: return "contractions at another precision (--tf32)";
+    case Decision::rewrite: return "ops rewritten (variant)";
+    case Decision::fusion: return "same ops, fused otherwise";
+    case Decision::chunks: return "run in another number of chunks";
+    case Decision::pin: return "layout pinned";
+    case Decision::layout: return "other layout of a tensor";
+    case Decision::schedule: return "other family or configuration";
+    case Decision::edit: return "kernel edited by hand";
+    case Decision::text:
+      return "other text for the same choices: another version of weft, or an edit";
+    case Decision::prices: return "same choices, other prices";
   }
   return "";
 }
 
 std::string delta(double before, double after) {
-  return before == after ? "-" : fmt::format("{}{}", after > before ? "+" : "-", formatSeconds(std::abs(after - before)));
+  return before == after ? "-"
+                         : fmt::format("{}{}", after > before ? "+" : "-",
+                                       formatSeconds(std::abs(after - before)));
 }
 
 std::string percent(double before, double after) {
-  return before > 0 && after != before ? fmt::format(" ({:+.1f}%)", 100 * (after / before - 1)) : "";
+  return before > 0 && after != before ? fmt::format(" ({:+.1f}%)", 100 * (after / before - 1))
+                                       : "";
 }
 
 std::string bytesChange(int64_t before, int64_t after) {
-  return before == after ? formatBytes(before) : fmt::format("{} -> {}", formatBytes(before), formatBytes(after));
+  return before == after ? formatBytes(before)
+                         : fmt::format("{} -> {}", formatBytes(before), formatBytes(after));
 }
 
 /// Kernels that run: views cost nothing and are no kernel of anyone's count.
@@ -62,27 +67,37 @@ std::string kernelText(const PairedKernel &kernel) {
   std::string line = kernel.name;
   if (kernel.kernels.size() > 1) line += fmt::format(" in {} chunks", kernel.kernels.size());
   if (kernel.isView) return line + ": view";
-  return line + fmt::format(": {}{}, {}, {}", formatSeconds(kernel.seconds), kernel.isEdited ? " before it was edited" : kernel.isMeasured ? "" : " estimated",
+  return line + fmt::format(": {}{}, {}, {}", formatSeconds(kernel.seconds),
+                            kernel.isUntold     ? " unknown"
+                            : kernel.isEdited   ? " before it was edited"
+                            : kernel.isMeasured ? ""
+                                                : " estimated",
                             familyLabel(kernel.family), kernel.configuration);
 }
 
 std::string groupText(const KernelGroup &group) {
-  std::string result = fmt::format("  {}: {} -> {}{}, moves {}\n", group.computes, formatSeconds(group.secondsBefore()), formatSeconds(group.secondsAfter()),
-                                   percent(group.secondsBefore(), group.secondsAfter()), bytesChange(group.bytesBefore(), group.bytesAfter()));
+  std::string result = fmt::format(
+      "  {}: {} -> {}{}, moves {}\n", group.computes, formatSeconds(group.secondsBefore()),
+      formatSeconds(group.secondsAfter()), percent(group.secondsBefore(), group.secondsAfter()),
+      bytesChange(group.bytesBefore(), group.bytesAfter()));
   for (const LayoutChange &change : group.layouts)
-    result += fmt::format("    layout of {}: {} -> {}{}\n", change.tensor, change.before, change.after, change.isPinned ? " (pinned)" : "");
+    result += fmt::format("    layout of {}: {} -> {}{}\n", change.tensor, change.before,
+                          change.after, change.isPinned ? " (pinned)" : "");
   std::vector<std::string> before, after;
   for (const PairedKernel &kernel : group.before) before.push_back(kernelText(kernel));
   for (const PairedKernel &kernel : group.after) after.push_back(kernelText(kernel));
   for (const std::string &line : before)
     if (std::ranges::find(after, line) == after.end()) result += "    a " + line + "\n";
-  for (const std::string &line : after) result += (std::ranges::find(before, line) == before.end() ? "    b " : "    a and b ") + line + "\n";
+  for (const std::string &line : after)
+    result +=
+        (std::ranges::find(before, line) == before.end() ? "    b " : "    a and b ") + line + "\n";
   return result;
 }
 
 std::string whyText(const KernelGroup &group) {
   std::string names;
-  for (const Decision decision : group.why) names += (names.empty() ? "" : ", ") + std::string(nameOf(decision));
+  for (const Decision decision : group.why)
+    names += (names.empty() ? "" : ", ") + std::string(nameOf(decision));
   return names;
 }
 
@@ -91,7 +106,9 @@ std::vector<const KernelGroup *> different(const PlanDifference &difference) {
   std::vector<const KernelGroup *> groups;
   for (const KernelGroup &group : difference.groups)
     if (!group.why.empty()) groups.push_back(&group);
-  std::ranges::stable_sort(groups, std::ranges::greater(), [](const KernelGroup *group) { return std::abs(group->secondsAfter() - group->secondsBefore()); });
+  std::ranges::stable_sort(groups, std::ranges::greater(), [](const KernelGroup *group) {
+    return std::abs(group->secondsAfter() - group->secondsBefore());
+  });
   return groups;
 }
 
@@ -113,7 +130,8 @@ std::map<Decision, Share> sharesOf(const PlanDifference &difference) {
 
 std::string changesText(const std::vector<Change> &changes) {
   std::string result;
-  for (const Change &change : changes) result += fmt::format("  {}: {} -> {}\n", change.what, change.before, change.after);
+  for (const Change &change : changes)
+    result += fmt::format("  {}: {} -> {}\n", change.what, change.before, change.after);
   return result;
 }
 
@@ -121,31 +139,47 @@ std::string sharesText(const PlanDifference &difference) {
   Table table({{"decision", left}, {"kernel groups", right}, {"time", right}, {"", left}});
   const std::map<Decision, Share> shares = sharesOf(difference);
   for (const auto &[decision, share] : shares)
-    table.addRow({std::string(nameOf(decision)), std::to_string(share.groups), delta(0, share.seconds), std::string(meaningOf(decision))});
+    table.addRow({std::string(nameOf(decision)), std::to_string(share.groups),
+                  delta(0, share.seconds), std::string(meaningOf(decision))});
   return shares.empty() ? "" : "\nwhy\n" + table.print();
 }
 
 std::string groupsTable(const PlanDifference &difference) {
-  Table table({{"what is computed", left}, {"kernels", right}, {"time a", right}, {"time b", right}, {"change", right}, {"moved", right}, {"why", left}});
+  Table table({{"what is computed", left},
+               {"kernels", right},
+               {"time a", right},
+               {"time b", right},
+               {"change", right},
+               {"moved", right},
+               {"why", left}});
   size_t same = 0;
   for (const KernelGroup &group : difference.groups) same += group.why.empty();
   for (const KernelGroup *group : different(difference)) {
     const int64_t moved = group->bytesAfter() - group->bytesBefore();
-    table.addRow({group->computes, fmt::format("{} -> {}", launched(group->before), launched(group->after)), formatSeconds(group->secondsBefore()),
-                  formatSeconds(group->secondsAfter()), delta(group->secondsBefore(), group->secondsAfter()),
-                  moved == 0 ? "-" : (moved > 0 ? "+" : "-") + formatBytes(std::abs(moved)), whyText(*group)});
+    table.addRow({group->computes,
+                  fmt::format("{} -> {}", launched(group->before), launched(group->after)),
+                  formatSeconds(group->secondsBefore()), formatSeconds(group->secondsAfter()),
+                  delta(group->secondsBefore(), group->secondsAfter()),
+                  moved == 0 ? "-" : (moved > 0 ? "+" : "-") + formatBytes(std::abs(moved)),
+                  whyText(*group)});
   }
   if (different(difference).empty()) return "";
   std::string result = "\n" + table.print();
-  if (same > 0) result += fmt::format("{} group{} of kernels {} equal\n", same, same == 1 ? "" : "s", same == 1 ? "is" : "are");
-  for (const KernelGroup *group : different(difference)) result += (group == different(difference).front() ? "\n" : "") + groupText(*group);
+  if (same > 0)
+    result += fmt::format("{} group{} of kernels {} equal\n", same, same == 1 ? "" : "s",
+                          same == 1 ? "is" : "are");
+  for (const KernelGroup *group : different(difference))
+    result += (group == different(difference).front() ? "\n" : "") + groupText(*group);
   return result;
 }
 
-/// Whether both are as weft wrote them, or were edited alike. What was edited is not what weft compares.
+/// Whether both are as weft wrote them, or were edited alike. What was edited is not what weft
+/// compares.
 bool areEditedAlike(const runtime::Artifact &a, const runtime::Artifact &b) {
   if (a.edited != b.edited || a.planEdits != b.planEdits) return false;
-  const auto isEdited = [&](const char *file) { return std::ranges::find(a.edited, file) != a.edited.end(); };
+  const auto isEdited = [&](const char *file) {
+    return std::ranges::find(a.edited, file) != a.edited.end();
+  };
   if (isEdited("report.json") && a.report != b.report) return false;
   if (isEdited("graph.mlir") && a.graph != b.graph) return false;
   return std::ranges::all_of(a.edited, [&](const std::string &file) {
@@ -160,16 +194,27 @@ bool areEditedAlike(const runtime::Artifact &a, const runtime::Artifact &b) {
 
 using EditLines = std::pair<std::vector<std::string>, std::vector<std::string>>;  // of a and of b
 
-std::string print(const PlanDifference &difference, const EditLines &edits, const runtime::Plan &a, const runtime::Plan &b) {
+std::string print(const PlanDifference &difference, const EditLines &edits, const runtime::Plan &a,
+                  const runtime::Plan &b) {
   std::string result;
   for (const std::string &line : edits.first) result += fmt::format("edit of a: {}\n", line);
   for (const std::string &line : edits.second) result += fmt::format("edit of b: {}\n", line);
-  if (difference.isEqual) return result + (edits.first.empty() && edits.second.empty() ? "equal\n" : "no difference beside these edits, which are not weft's\n");
-  if (!difference.graph.empty()) result += "a and b compute different graphs; kernels are paired by the names of their values\n" + changesText(difference.graph);
-  result += fmt::format("{}: {} -> {}{}, workspace {}, {} -> {} kernels\n", a.model, formatSeconds(a.predictedSeconds), formatSeconds(b.predictedSeconds),
-                        percent(a.predictedSeconds, b.predictedSeconds), bytesChange(a.workspaceBytes, b.workspaceBytes),
-                        std::ranges::count_if(a.kernels, [](const auto &kernel) { return !runtime::isView(kernel); }),
-                        std::ranges::count_if(b.kernels, [](const auto &kernel) { return !runtime::isView(kernel); }));
+  if (difference.isEqual)
+    return result + (edits.first.empty() && edits.second.empty()
+                         ? "equal\n"
+                         : "no difference beside these edits, which are not weft's\n");
+  if (!difference.graph.empty())
+    result +=
+        "a and b compute different graphs; kernels are paired by the names of their values\n" +
+        changesText(difference.graph);
+  result += fmt::format(
+      "{}: {} -> {}{}, workspace {}, {} -> {} kernels\n", a.model,
+      formatSeconds(a.predictedSeconds), formatSeconds(b.predictedSeconds),
+      percent(a.predictedSeconds, b.predictedSeconds),
+      bytesChange(a.workspaceBytes, b.workspaceBytes),
+      std::ranges::count_if(a.kernels, [](const auto &kernel) { return !runtime::isView(kernel); }),
+      std::ranges::count_if(b.kernels,
+                            [](const auto &kernel) { return !runtime::isView(kernel); }));
   result += changesText(difference.decisions) + sharesText(difference) + groupsTable(difference);
   if (!difference.others.empty()) {
     result += "\nalso different\n";
@@ -179,8 +224,16 @@ std::string print(const PlanDifference &difference, const EditLines &edits, cons
 }
 
 json toJson(const PairedKernel &kernel) {
-  return {{"name", kernel.name}, {"family", kernel.family}, {"configuration", kernel.configuration}, {"ops", kernel.ops}, {"chunks", kernel.kernels.size()},
-          {"seconds", kernel.seconds}, {"bytesMoved", kernel.bytesMoved}, {"measured", kernel.isMeasured}, {"edited", kernel.isEdited}, {"view", kernel.isView}};
+  return {{"name", kernel.name},
+          {"family", kernel.family},
+          {"configuration", kernel.configuration},
+          {"ops", kernel.ops},
+          {"chunks", kernel.kernels.size()},
+          {"seconds", kernel.seconds},
+          {"bytesMoved", kernel.bytesMoved},
+          {"measured", kernel.isMeasured},
+          {"edited", kernel.isEdited},
+          {"view", kernel.isView}};
 }
 
 json toJson(const std::vector<PairedKernel> &kernels) {
@@ -191,7 +244,8 @@ json toJson(const std::vector<PairedKernel> &kernels) {
 
 json toJson(const std::vector<Change> &changes) {
   json list = json::array();
-  for (const Change &change : changes) list.push_back({{"what", change.what}, {"a", change.before}, {"b", change.after}});
+  for (const Change &change : changes)
+    list.push_back({{"what", change.what}, {"a", change.before}, {"b", change.after}});
   return list;
 }
 
@@ -203,21 +257,37 @@ json pair(const Value &a, const Value &b) {
 json toJson(const KernelGroup &group) {
   json layouts = json::array(), why = json::array();
   for (const LayoutChange &change : group.layouts)
-    layouts.push_back({{"tensor", change.tensor}, {"a", change.before}, {"b", change.after}, {"pinned", change.isPinned}});
+    layouts.push_back({{"tensor", change.tensor},
+                       {"a", change.before},
+                       {"b", change.after},
+                       {"pinned", change.isPinned}});
   for (const Decision decision : group.why) why.push_back(nameOf(decision));
-  return {{"computes", group.computes}, {"why", why}, {"seconds", pair(group.secondsBefore(), group.secondsAfter())},
-          {"bytesMoved", pair(group.bytesBefore(), group.bytesAfter())}, {"layouts", layouts}, {"kernels", pair(toJson(group.before), toJson(group.after))}};
+  return {{"computes", group.computes},
+          {"why", why},
+          {"seconds", pair(group.secondsBefore(), group.secondsAfter())},
+          {"bytesMoved", pair(group.bytesBefore(), group.bytesAfter())},
+          {"layouts", layouts},
+          {"kernels", pair(toJson(group.before), toJson(group.after))}};
 }
 
-json toJson(const PlanDifference &difference, bool isEqual, const EditLines &edits, const runtime::Plan &a, const runtime::Plan &b) {
+json toJson(const PlanDifference &difference, bool isEqual, const EditLines &edits,
+            const runtime::Plan &a, const runtime::Plan &b) {
   json groups = json::array(), shares = json::array();
   for (const KernelGroup *group : different(difference)) groups.push_back(toJson(*group));
   for (const auto &[decision, share] : sharesOf(difference))
-    shares.push_back({{"decision", nameOf(decision)}, {"groups", share.groups}, {"seconds", share.seconds}});
-  return {{"equal", isEqual}, {"graph", toJson(difference.graph)}, {"decisions", toJson(difference.decisions)},
-          {"model", pair(a.model, b.model)}, {"seconds", pair(a.predictedSeconds, b.predictedSeconds)},
-          {"workspaceBytes", pair(a.workspaceBytes, b.workspaceBytes)}, {"why", shares}, {"groups", groups},
-          {"equalGroups", difference.groups.size() - groups.size()}, {"others", difference.others}, {"edits", pair(edits.first, edits.second)}};
+    shares.push_back(
+        {{"decision", nameOf(decision)}, {"groups", share.groups}, {"seconds", share.seconds}});
+  return {{"equal", isEqual},
+          {"graph", toJson(difference.graph)},
+          {"decisions", toJson(difference.decisions)},
+          {"model", pair(a.model, b.model)},
+          {"seconds", pair(a.predictedSeconds, b.predictedSeconds)},
+          {"workspaceBytes", pair(a.workspaceBytes, b.workspaceBytes)},
+          {"why", shares},
+          {"groups", groups},
+          {"equalGroups", difference.groups.size() - groups.size()},
+          {"others", difference.others},
+          {"edits", pair(edits.first, edits.second)}};
 }
 
 }  // namespace
@@ -230,7 +300,8 @@ Action addDiff(CLI::App &command) {
   command.add_option("a", flags->a, "folder that compile wrote")->required()->type_name("A");
   command.add_option("b", flags->b, "another")->required()->type_name("B");
   return [flags](bool asJson) {
-    const runtime::Artifact a = runtime::readArtifact(flags->a, runtime::Cubins::left), b = runtime::readArtifact(flags->b, runtime::Cubins::left);
+    const runtime::Artifact a = runtime::readArtifact(flags->a, runtime::Cubins::left),
+                            b = runtime::readArtifact(flags->b, runtime::Cubins::left);
     checkArtifact(a, flags->a, Use::toLook);
     checkArtifact(b, flags->b, Use::toLook);
     const PlanDifference difference = differenceOf(a, b);

@@ -1,4 +1,5 @@
-// weft emit: the override path. Takes plan.json as edited, keeps kernels edited by hand, builds what changed.
+// weft emit: the override path. Takes plan.json as edited, keeps kernels edited by hand, builds
+// what changed.
 #include "tools/driver/commands/Emit.h"
 
 #include "kernel/Error.h"
@@ -17,20 +18,30 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
 
 namespace weft::driver {
 namespace {
 
-bool isEdited(const runtime::Artifact &artifact, const std::string &file) { return std::ranges::find(artifact.edited, file) != artifact.edited.end(); }
+bool isEdited(const runtime::Artifact &artifact, const std::string &file) {
+  return std::ranges::find(artifact.edited, file) != artifact.edited.end();
+}
 
-/// graph.mlir and report.json are what was compiled, and why: kernels, prices and checks all stand on them.
+/// graph.mlir and report.json are what was compiled, and why: kernels, prices and checks all stand
+/// on them.
 void refuseEditedGraph(const runtime::Artifact &before, const std::string &folder) {
   if (isEdited(before, "graph.mlir"))
-    throw Error::badInput("{}/graph.mlir was edited by hand, and emit derives kernels from it as weft wrote it: take the edit back; another graph is "
-                          "compiled anew (weft compile GRAPH.mlir)", folder);
+    throw Error::badInput(
+        "{}/graph.mlir was edited by hand, and emit derives kernels from it as weft wrote it: take "
+        "the edit back; another graph is "
+        "compiled anew (weft compile GRAPH.mlir)",
+        folder);
   if (isEdited(before, "report.json"))
-    throw Error::badInput("{}/report.json was edited by hand; selection wrote it, and emit cannot derive it anew: take the edit back, or compile the "
-                          "model again", folder);
+    throw Error::badInput(
+        "{}/report.json was edited by hand; selection wrote it, and emit cannot derive it anew: "
+        "take the edit back, or compile the "
+        "model again",
+        folder);
 }
 
 constexpr std::string_view kernelsFolder = "kernels/";
@@ -42,42 +53,61 @@ void keepHeaders(const runtime::Artifact &before, EmittedPlan &emitted, runtime:
     if (!isEdited(before, file)) continue;
     after.edited.push_back(file);
     after.headers[file] = text;  // also one that no kernel includes: it is a person's work
-    if (const auto ours = emitted.available.find(name); ours != emitted.available.end()) after.manifest->files[file] = runtime::sha256(ours->second);
+    if (const auto ours = emitted.available.find(name); ours != emitted.available.end())
+      after.manifest->files[file] = runtime::sha256(ours->second);
     emitted.available[name] = text;
   }
 }
 
-bool includesEdited(const std::string &text, const runtime::Artifact &after, const EmittedPlan &emitted) {
-  return std::ranges::any_of(runtime::includedHeaders(text, emitted.available), [&](const auto &header) { return isEdited(after, std::string(kernelsFolder) + header.first); });
+/// Of what a text includes, directly or not, the headers that weft did not write.
+std::map<std::string, std::string_view> editedHeaders(const std::string &text,
+                                                      const runtime::Artifact &after,
+                                                      const EmittedPlan &emitted) {
+  std::map<std::string, std::string_view> headers;
+  for (const auto &[name, header] : runtime::includedHeaders(text, emitted.available))
+    if (const std::string file = std::string(kernelsFolder) + name; isEdited(after, file))
+      headers.emplace(file, emitted.available.at(name));
+  return headers;
 }
 
 /// What of the launch an edited kernel has lost, one line each.
-std::vector<std::string> lostLaunches(const std::string &source, const std::string &generated, const std::string &edited) {
+std::vector<std::string> lostLaunches(const std::string &source, const std::string &generated,
+                                      const std::string &edited,
+                                      const std::map<std::string, std::string_view> &headers) {
   std::vector<std::string> lines;
-  for (const std::string &lost : lostLaunch(generated, edited))
-    lines.push_back(fmt::format("{} lacks what its launch in plan.json relies on: {}", source, lost));
+  for (const std::string &lost : lostLaunch(generated, edited, headers))
+    lines.push_back(
+        fmt::format("{} lacks what its launch in plan.json relies on: {}", source, lost));
   return lines;
 }
 
-/// Puts hand-edited files back over generated text, and builds exactly them. The manifest goes on naming the generated text.
-/// Returns what the plan launches and an edited kernel has not kept.
-std::vector<std::string> keepEdits(const runtime::Artifact &before, EmittedPlan &emitted, runtime::Plan &plan, runtime::Artifact &after) {
+/// Puts hand-edited files back over generated text, and builds exactly them. The manifest goes on
+/// naming the generated text. Returns what the plan launches and an edited kernel has not kept.
+std::vector<std::string> keepEdits(const runtime::Artifact &before, EmittedPlan &emitted,
+                                   runtime::Plan &plan, runtime::Artifact &after) {
   std::vector<std::string> homeless;
   for (const std::string &file : before.edited)
     if (before.sources.contains(file) && !emitted.sources.contains(file)) homeless.push_back(file);
   if (!homeless.empty())
-    throw Error::badInput("{} was edited by hand, and with this plan no kernel has such a text; --discard-edits gives it up", fmt::join(homeless, ", "));
+    throw Error::badInput(
+        "{} was edited by hand, and with this plan no kernel has such a text; --discard-edits "
+        "gives it up",
+        fmt::join(homeless, ", "));
   after.manifest.emplace();
   keepHeaders(before, emitted, after);
   std::vector<std::string> lost;
   for (size_t index = 0; index < emitted.requests.size(); ++index) {
     const std::string source = plan.kernels[emitted.kernelsOfRequest[index].front()].source;
-    if (!isEdited(before, source) && !includesEdited(isEdited(before, source) ? before.sources.at(source) : emitted.sources[source], after, emitted)) continue;
-    if (isEdited(before, source)) {
+    const bool isOwn = isEdited(before, source);
+    const std::string &text = isOwn ? before.sources.at(source) : emitted.sources[source];
+    const std::map<std::string, std::string_view> headers = editedHeaders(text, after, emitted);
+    if (!isOwn && headers.empty()) continue;
+    const std::vector<std::string> lines =
+        lostLaunches(source, emitted.sources[source], text, headers);
+    lost.insert(lost.end(), lines.begin(), lines.end());
+    if (isOwn) {
       after.edited.push_back(source);
       after.manifest->files[source] = runtime::sha256(emitted.sources[source]);
-      const std::vector<std::string> lines = lostLaunches(source, emitted.sources[source], before.sources.at(source));
-      lost.insert(lost.end(), lines.begin(), lines.end());
       emitted.sources[source] = emitted.requests[index].text = before.sources.at(source);
       emitted.requests[index].entry = emitted.readableEntries[index];
     }
@@ -86,14 +116,17 @@ std::vector<std::string> keepEdits(const runtime::Artifact &before, EmittedPlan 
       plan.kernels[kernel].edited = true;
       plan.kernels[kernel].measured = false;
     }
-    plan.notes.push_back(source + (isEdited(before, source) ? " was edited by hand" : " includes what was edited by hand"));
+    plan.notes.push_back(source +
+                         (isOwn ? " was edited by hand" : " includes what was edited by hand"));
   }
   std::ranges::sort(after.edited);
   return lost;
 }
 
-/// Members that weft derives and that say something else in plan.json, by what weft derives now, or wrote then.
-std::vector<std::string> brokenMembers(const std::vector<runtime::PlanEdit> &edits, const nlohmann::json &derived) {
+/// Members that weft derives and that say something else in plan.json, by what weft derives now, or
+/// wrote then.
+std::vector<std::string> brokenMembers(const std::vector<runtime::PlanEdit> &edits,
+                                       const nlohmann::json &derived) {
   std::vector<std::string> broken;
   for (runtime::PlanEdit edit : edits) {
     if (!edit.isDerived) continue;
@@ -106,11 +139,53 @@ std::vector<std::string> brokenMembers(const std::vector<runtime::PlanEdit> &edi
   return broken;
 }
 
+/// Of an artifact without a manifest: files and derived members that are not what weft derives from
+/// the rest of it today. Whether a person edited them, or another weft wrote them, cannot be told.
+std::vector<std::string> untoldDifferences(const runtime::Artifact &before,
+                                           const EmittedPlan &emitted, const runtime::Plan &plan) {
+  static const std::set<std::string_view> decidedAnew{
+      "measured",   "measurement",      "notes", "edited", "cubin", "registers",
+      "spillBytes", "staticSharedBytes"};  // by readers, and by the build
+  std::vector<std::string> differences;
+  for (const auto &[file, text] : before.sources) {
+    const auto derived = emitted.sources.find(file);
+    if (derived == emitted.sources.end()) differences.push_back(file + " is no text of this plan");
+    else if (derived->second != text) differences.push_back(file + " is not what weft derives");
+  }
+  for (const auto &[name, text] : includable(before)) {
+    const auto derived = emitted.available.find(name);
+    if (derived == emitted.available.end() || derived->second != text)
+      differences.push_back(fmt::format("{}{} is not weft's", kernelsFolder, name));
+  }
+  for (const runtime::PlanEdit &edit : runtime::planEdits(toJson(plan), toJson(before.plan))) {
+    if (!edit.isDerived || decidedAnew.contains(edit.pointer.back()) ||
+        edit.pointer.to_string().starts_with("/notes"))
+      continue;
+    std::string line = "plan.json: " + describe(edit);
+    constexpr std::string_view wrote = " weft wrote ", derives = " weft derives ";
+    if (const size_t at = line.rfind(wrote); at != line.npos)
+      line.replace(at, wrote.size(), derives);
+    differences.push_back(line);
+  }
+  return differences;
+}
+
+/// The first of many, each on its line behind the folder's name.
+std::string firstLines(const std::vector<std::string> &lines, const std::string &folder) {
+  constexpr size_t most = 10;
+  std::string text;
+  for (size_t index = 0; index < std::min(lines.size(), most); ++index)
+    text += fmt::format("{}/{}\n", folder, lines[index]);
+  if (lines.size() > most)
+    text += fmt::format("and {} more (weft emit --check)\n", lines.size() - most);
+  return text;
+}
+
 /// What --check found. Exit 1 if anything is not as weft wrote it.
 int sayCheck(const runtime::Artifact &before, const std::vector<std::string> &broken, bool json) {
   nlohmann::json choices = nlohmann::json::array();
   std::string text;
-  if (!before.manifest) text += fmt::format("no {}: an older weft wrote this artifact, and edits of it cannot be told\n", runtime::manifestFile);
+  if (!before.manifest) text += runtime::noManifestLine() + '\n';
   for (const std::string &file : before.edited) text += fmt::format("edited: {}\n", file);
   for (const runtime::PlanEdit &edit : before.planEdits)
     if (!edit.isDerived) {
@@ -120,24 +195,32 @@ int sayCheck(const runtime::Artifact &before, const std::vector<std::string> &br
   for (const std::string &member : broken) text += fmt::format("does not hold: {}\n", member);
   const bool holds = text.empty();
   if (json)
-    printResult(nlohmann::json{{"holds", holds}, {"manifest", before.manifest.has_value()}, {"edited", before.edited}, {"choices", choices}, {"broken", broken}});
-  else
-    printResult(holds ? "as weft wrote it\n" : text);
+    printResult(nlohmann::json{{"holds", holds},
+                               {"manifest", before.manifest.has_value()},
+                               {"edited", before.edited},
+                               {"choices", choices},
+                               {"broken", broken}});
+  else printResult(holds ? "as weft wrote it\n" : text);
   return holds ? 0 : int(ErrorKind::checkFailed);
 }
 
 /// Notes that an earlier build left and this one decides anew.
 void dropOldNotes(std::vector<std::string> &notes) {
   std::erase_if(notes, [](const std::string &note) {
-    return note.starts_with("cubins: ") || note.ends_with(" was edited by hand") || note.ends_with(" includes what was edited by hand") || note.find(": stale, its time is of an older ") != std::string::npos;
+    return note.starts_with("cubins: ") || note.ends_with(" was edited by hand") ||
+           note.ends_with(" includes what was edited by hand") ||
+           note.find(": stale, its time is of an older ") != std::string::npos;
   });
 }
 
-/// Whether two plans launch the same texts and products, so that a time of one is a time of the other.
+/// Whether two plans launch the same texts and products, so that a time of one is a time of the
+/// other.
 bool sameLaunches(const runtime::Plan &a, const runtime::Plan &b) {
-  return std::ranges::equal(a.kernels, b.kernels, [](const runtime::PlanKernel &one, const runtime::PlanKernel &other) {
-    return one.textHash == other.textHash && one.knobs == other.knobs && one.inputLayouts == other.inputLayouts && one.outputLayouts == other.outputLayouts;
-  });
+  return std::ranges::equal(
+      a.kernels, b.kernels, [](const runtime::PlanKernel &one, const runtime::PlanKernel &other) {
+        return one.textHash == other.textHash && one.knobs == other.knobs &&
+               one.inputLayouts == other.inputLayouts && one.outputLayouts == other.outputLayouts;
+      });
 }
 
 void sayWhatChanged(const runtime::Plan &before, const runtime::Plan &after) {
@@ -146,7 +229,8 @@ void sayWhatChanged(const runtime::Plan &before, const runtime::Plan &after) {
     if (old.inputLayouts != now.inputLayouts || old.outputLayouts != now.outputLayouts)
       printNote(fmt::format("{}: layouts {} -> {}", now.name, fmt::join(now.inputLayouts, " "),
                             fmt::join(now.outputLayouts, " ")));
-    if (old.configuration != now.configuration) printNote(fmt::format("{}: {}", now.name, now.configuration));
+    if (old.configuration != now.configuration)
+      printNote(fmt::format("{}: {}", now.name, now.configuration));
   }
 }
 
@@ -158,7 +242,8 @@ int emitAgain(EmitRequest request, bool json) {
   const std::string output = request.output.empty() ? request.folder : request.output;
   std::error_code none;
   runtime::Overwrite overwrite{.everything = request.overwrite};
-  if (std::filesystem::equivalent(request.folder, output, none)) overwrite.edited = before.edited;  // they are read, and kept or given up by name
+  if (std::filesystem::equivalent(request.folder, output, none))
+    overwrite.edited = before.edited;  // they are read, and kept or given up by name
   if (request.last >= Phase::emit && !request.check) runtime::checkOutputFolder(output, overwrite);
   request.target.deviceName = before.plan.device;
   if (request.target.target.empty()) request.target.target = before.plan.target;
@@ -166,8 +251,10 @@ int emitAgain(EmitRequest request, bool json) {
   const std::unique_ptr<CostModel> costModel = costModelOf(request.target);
 
   if (!request.check) refuseEditedGraph(before, request.folder);
-  else if (isEdited(before, "graph.mlir") || isEdited(before, "report.json") || runtime::isForged(before)) {
-    return sayCheck(before, brokenMembers(before.planEdits, {}), json);  // nothing can be derived from them
+  else if (isEdited(before, "graph.mlir") || isEdited(before, "report.json") ||
+           runtime::isForged(before)) {
+    return sayCheck(before, brokenMembers(before.planEdits, {}),
+                    json);  // nothing can be derived from them
   }
   runtime::refuseForged(before, request.folder + "/plan.json");
   Replanned replanned = replan(before, *costModel, request.folder);
@@ -188,21 +275,40 @@ int emitAgain(EmitRequest request, bool json) {
   if (!request.discardEdits) lost = keepEdits(before, emitted, planned.plan, after);
   setTextHashes(planned.plan, emitted);
   std::vector<std::string> broken = brokenMembers(before.planEdits, toJson(planned.plan));
+  std::vector<std::string> untold;
+  if (!before.manifest) untold = untoldDifferences(before, emitted, planned.plan);
   if (!broken.empty() && !request.check)
-    throw Error::badInput("{}/{}: weft derives it, and an edit of it is not taken", request.folder, fmt::join(broken, "; "));
+    throw Error::badInput("{}/{}: weft derives it, and an edit of it is not taken", request.folder,
+                          fmt::join(broken, "; "));
   broken.insert(broken.end(), lost.begin(), lost.end());
+  broken.insert(broken.end(), untold.begin(), untold.end());
+  if (!untold.empty() && !request.check && !request.discardEdits)
+    throw Error::badInput(
+        "{0} has no {1}, so edits cannot be told, and these differ from what weft derives today:\n"
+        "{2}'weft emit {0} -o OTHER --discard-edits' derives all of it anew; an edited kernel "
+        "that is put into OTHER then is kept by 'weft emit OTHER'",
+        request.folder, runtime::manifestFile, firstLines(untold, request.folder));
   if (request.check) return sayCheck(before, broken, json);
   if (!lost.empty())
-    throw Error::badInput("{}/{}\nput it back as weft wrote it ('weft emit --discard-edits' does), or edit the kernel's knobs in plan.json", request.folder,
-                          fmt::join(lost, fmt::format("\n{}/", request.folder)));
+    throw Error::badInput(
+        "{}/{}\nput it back as weft wrote it ('weft emit --discard-edits' does), or edit the "
+        "kernel's knobs in plan.json",
+        request.folder, fmt::join(lost, fmt::format("\n{}/", request.folder)));
   for (const std::string &file : before.edited)
     if (before.sources.contains(file) || before.headers.contains(file))
       printNote(request.discardEdits ? file + " was edited by hand; the edit is discarded"
                                      : file + " differs from the generated text; the edit is kept");
+  for (const std::string &one : untold) printNote(one + "; it is derived anew");
+  if (!before.manifest)
+    printNote(
+        fmt::format("no {}: graph.mlir, report.json and choices in plan.json are taken as "
+                    "they are",
+                    runtime::manifestFile));
   BuildSummary build;
   if (request.last < Phase::build) planned.plan.notes.emplace_back(stoppedNote);
   if (request.last >= Phase::build) {
-    BuiltFiles files = buildCubins(planned.plan, emitted, request.target.strict, request.keep, build, request.folder);
+    BuiltFiles files = buildCubins(planned.plan, emitted, request.target.strict, request.keep,
+                                   build, request.folder);
     after.cubins = std::move(files.cubins);
     after.listings = std::move(files.listings);
   }
@@ -212,25 +318,38 @@ int emitAgain(EmitRequest request, bool json) {
   after.graph = std::move(replanned.graph);
   after.headers.merge(headerFiles(emitted));
   after.sources = std::move(emitted.sources);
-  const runtime::BelievedRecords records;  // before anything is written: this machine\'s store may be malformed
+  const runtime::BelievedRecords
+      records;  // before anything is written: this machine\'s store may be malformed
   runtime::writeArtifact(after, output, overwrite);
   if (json) printResult(summaryJson(after.plan, after.report, records, build, output));
-  else printResult(summaryText(after.plan, after.report, records, build, output) + (request.verbose ? "\n" + buildDetails(after.plan, build) : ""));
+  else
+    printResult(summaryText(after.plan, after.report, records, build, output) +
+                (request.verbose ? "\n" + buildDetails(after.plan, build) : ""));
   return 0;
 }
 
 Action addEmit(CLI::App &command) {
   auto request = std::make_shared<EmitRequest>();
-  command.add_option("artifact", request->folder, "folder that compile wrote")->required()->type_name("DIR");
-  command.add_option("-o,--output", request->output, "folder to write; default: in place")->type_name("DIR");
+  command.add_option("artifact", request->folder, "folder that compile wrote")
+      ->required()
+      ->type_name("DIR");
+  command.add_option("-o,--output", request->output, "folder to write; default: in place")
+      ->type_name("DIR");
   const OptionGroup group(command, "Target");
-  command.add_option("--target", request->target.target, "architecture; default: the plan's")->type_name("SM");
-  command.add_option("--profile", request->target.profile, "measured times; default: the analytic model")
+  command.add_option("--target", request->target.target, "architecture; default: the plan's")
+      ->type_name("SM");
+  command
+      .add_option("--profile", request->target.profile,
+                  "measured times; default: the analytic model")
       ->type_name("FILE");
-  command.add_flag("--strict", request->target.strict, "exit 4 where NVRTC is missing, and where a kernel's time is not measured (--profile none: asked for)");
-  command.add_flag("--discard-edits", request->discardEdits, "replace kernels that were edited by hand");
+  command.add_flag("--strict", request->target.strict,
+                   "exit 4 where NVRTC is missing, and where a kernel's time is not measured "
+                   "(--profile none: asked for)");
+  command.add_flag("--discard-edits", request->discardEdits,
+                   "replace kernels that were edited by hand");
   command.add_flag("--overwrite", request->overwrite, overwriteHelp);
-  command.add_flag("--check", request->check, "exit 1 naming what was edited and what does not hold; writes nothing");
+  command.add_flag("--check", request->check,
+                   "exit 1 naming what was edited and what does not hold; writes nothing");
   request->keep.declare(command);
   command.add_flag("--verbose", request->verbose, "also what was built and every note of the plan");
   return [request](bool json) { return emitAgain(*request, json); };

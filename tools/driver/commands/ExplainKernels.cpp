@@ -27,7 +27,8 @@ using runtime::isView, runtime::PlanKernel, runtime::timeSourceOf;
 constexpr auto left = Table::Align::left, right = Table::Align::right;
 
 std::string layouts(const PlanKernel &kernel) {
-  return fmt::format("{} -> {}", fmt::join(kernel.inputLayouts, " "), fmt::join(kernel.outputLayouts, " "));
+  return fmt::format("{} -> {}", fmt::join(kernel.inputLayouts, " "),
+                     fmt::join(kernel.outputLayouts, " "));
 }
 
 std::string known(int number) { return number < 0 ? "-" : std::to_string(number); }
@@ -40,7 +41,10 @@ std::string runnerUp(const PlanKernel &kernel) {
 json toJson(const runtime::Verification &verification) {
   const runtime::VerificationRecord &record = verification.record;
   if (record.hash.empty()) return {{"state", nameOf(verification.state)}};
-  return {{"state", nameOf(verification.state)}, {"gpu", record.gpu}, {"verifier", record.verifier}, {"points", record.points}};
+  return {{"state", nameOf(verification.state)},
+          {"gpu", record.gpu},
+          {"verifier", record.verifier},
+          {"points", record.points}};
 }
 
 json toJson(const PlanKernel &kernel, double total, const runtime::BelievedRecords &records) {
@@ -71,7 +75,8 @@ json toJson(const PlanKernel &kernel, double total, const runtime::BelievedRecor
           {"key", kernel.key}};
 }
 
-/// Which exact texts were verified on a GPU, which by an older verifier or never, and which failed; views run nothing.
+/// Which exact texts were verified on a GPU, which by an older verifier or never, and which failed;
+/// views run nothing.
 std::string verificationLines(const runtime::Plan &plan, const runtime::BelievedRecords &records) {
   using enum runtime::Verification::State;
   size_t launched = 0, agreed = 0;
@@ -84,35 +89,48 @@ std::string verificationLines(const runtime::Plan &plan, const runtime::Believed
     else others[verification.state].push_back(kernel.name + (kernel.edited ? " (edited)" : ""));
   }
   std::string text = fmt::format("verified on a GPU: {} of {} kernels", agreed, launched);
-  for (const auto &[state, label] : {std::pair(fails, "FAILED"), std::pair(planFails, "in doubt, a whole plan FAILED"),
-                                     std::pair(older, "by an older verifier"), std::pair(never, "never")})
-    if (others.contains(state)) text += fmt::format("; {}: {}", label, fmt::join(others[state], ", "));
+  for (const auto &[state, label] :
+       {std::pair(fails, "FAILED"), std::pair(planFails, "in doubt, a whole plan FAILED"),
+        std::pair(older, "by an older verifier"), std::pair(never, "never"),
+        std::pair(unknown, "not known (no manifest.json)")})
+    if (others.contains(state))
+      text += fmt::format("; {}: {}", label, fmt::join(others[state], ", "));
   return text + (others.empty() ? "\n" : " (weft verify)\n");
 }
 
 /// What a reader must know to weigh the table.
 std::string footnotes(const runtime::Plan &plan, const runtime::BelievedRecords &records) {
-  std::string text = fmt::format("prices: {}; the MUE of an estimated time is an estimate\n", plan.costModel);
+  std::string text =
+      fmt::format("prices: {}; the MUE of an estimated time is an estimate\n", plan.costModel);
   const auto uses = [&](const char *family) {
-    return std::count_if(plan.kernels.begin(), plan.kernels.end(), [&](const auto &k) { return k.family == family; });
+    return std::count_if(plan.kernels.begin(), plan.kernels.end(),
+                         [&](const auto &k) { return k.family == family; });
   };
   if (const auto count = uses("plain-contraction"))
-    text += fmt::format("{} kernels are of the placeholder family plain-contraction: correct everywhere, without tensor "
-                        "cores\n", count);
+    text += fmt::format(
+        "{} kernels are of the placeholder family plain-contraction: correct everywhere, without "
+        "tensor "
+        "cores\n",
+        count);
   if (const auto count = uses("cublaslt"))
-    text += fmt::format("{} of cuBLASLt: NVIDIA's library, no text of ours; --no-library does without\n",
-                        count == 1 ? std::string("1 kernel is a product") : fmt::format("{} kernels are products", count));
+    text += fmt::format(
+        "{} of cuBLASLt: NVIDIA's library, no text of ours; --no-library does without\n",
+        count == 1 ? std::string("1 kernel is a product")
+                   : fmt::format("{} kernels are products", count));
   text += verificationLines(plan, records);
   for (const std::string &note : plan.notes) text += "note: " + note + "\n";
   return text;
 }
 
-std::string operandLines(const runtime::Plan &plan, const char *label, const std::vector<int> &tensors) {
+std::string operandLines(const runtime::Plan &plan, const char *label,
+                         const std::vector<int> &tensors) {
   std::string text;
   for (const int index : tensors) {
     const runtime::PlanTensor &tensor = plan.tensors[size_t(index)];
-    text += fmt::format("  {:<10} {}[{}] {}   layout {}   {}, {}\n", label, tensor.name, fmt::join(tensor.axes, ","),
-                        tensor.dtype, printLayout(tensor) + (hasGaps(tensor) ? " with gaps" : ""), formatBytes(tensor.bytes), tensor.role);
+    text += fmt::format("  {:<10} {}[{}] {}   layout {}   {}, {}\n", label, tensor.name,
+                        fmt::join(tensor.axes, ","), tensor.dtype,
+                        printLayout(tensor) + (hasGaps(tensor) ? " with gaps" : ""),
+                        formatBytes(tensor.bytes), tensor.role);
     label = "";
   }
   return text;
@@ -122,8 +140,13 @@ json operandsJson(const runtime::Plan &plan, const std::vector<int> &tensors) {
   json list = json::array();
   for (const int index : tensors) {
     const runtime::PlanTensor &tensor = plan.tensors[size_t(index)];
-    list.push_back({{"name", tensor.name}, {"axes", tensor.axes}, {"dtype", tensor.dtype}, {"layout", printLayout(tensor)}, {"gaps", hasGaps(tensor)},
-                    {"bytes", tensor.bytes}, {"role", tensor.role}});
+    list.push_back({{"name", tensor.name},
+                    {"axes", tensor.axes},
+                    {"dtype", tensor.dtype},
+                    {"layout", printLayout(tensor)},
+                    {"gaps", hasGaps(tensor)},
+                    {"bytes", tensor.bytes},
+                    {"role", tensor.role}});
   }
   return list;
 }
@@ -132,60 +155,96 @@ json operandsJson(const runtime::Plan &plan, const std::vector<int> &tensors) {
 std::string epilogueLine(const runtime::PlanLibraryEpilogue &epilogue, const runtime::Plan &plan) {
   std::vector<std::string> tensors;
   const auto add = [&](const std::string &role, int tensor) {
-    if (tensor >= 0) tensors.push_back(fmt::format("{} {}", role, plan.tensors[size_t(tensor)].name));
+    if (tensor >= 0)
+      tensors.push_back(fmt::format("{} {}", role, plan.tensors[size_t(tensor)].name));
   };
   add("bias", epilogue.bias);
-  add(epilogue.beta == 1 ? "residual" : fmt::format("{} x residual", epilogue.beta), epilogue.residual);
+  add(epilogue.beta == 1 ? "residual" : fmt::format("{} x residual", epilogue.beta),
+      epilogue.residual);
   add("auxiliary", epilogue.auxiliary);
   add("gradient", epilogue.gradient);
-  return fmt::format("             epilogue {}{}{}\n", epilogue.kind, tensors.empty() ? "" : ": ", fmt::join(tensors, ", "));
+  return fmt::format("             epilogue {}{}{}\n", epilogue.kind, tensors.empty() ? "" : ": ",
+                     fmt::join(tensors, ", "));
 }
 
 /// What a library is asked for, in place of text.
 std::string productLine(const runtime::PlanLibraryProduct &product, const runtime::Plan &plan) {
   const MatrixProduct &shape = product.shape;
-  const auto operand = [&](int tensor, int64_t rows, int64_t rowStride, int64_t columns, int64_t columnStride) {
-    return fmt::format("{} {}x{} strides {}, {}", plan.tensors[size_t(tensor)].name, rows, columns, rowStride, columnStride);
+  const auto operand = [&](int tensor, int64_t rows, int64_t rowStride, int64_t columns,
+                           int64_t columnStride) {
+    return fmt::format("{} {}x{} strides {}, {}", plan.tensors[size_t(tensor)].name, rows, columns,
+                       rowStride, columnStride);
   };
-  return fmt::format("  product    C = {}A B, {} of m {} n {} k {} by cuBLASLt (library, no text of ours)\n"
-                     "             A {}   B {}   C {}\n",
-                     product.alpha == 1 ? "" : fmt::format("{} ", product.alpha), shape.batch, shape.m, shape.n, shape.k,
-                     operand(product.a, shape.m, shape.strideAm, shape.k, shape.strideAk),
-                     operand(product.b, shape.k, shape.strideBk, shape.n, shape.strideBn),
-                     operand(product.c, shape.m, shape.strideCm, shape.n, shape.strideCn)) +
+  return fmt::format(
+             "  product    C = {}A B, {} of m {} n {} k {} by cuBLASLt (library, no text of ours)\n"
+             "             A {}   B {}   C {}\n",
+             product.alpha == 1 ? "" : fmt::format("{} ", product.alpha), shape.batch, shape.m,
+             shape.n, shape.k, operand(product.a, shape.m, shape.strideAm, shape.k, shape.strideAk),
+             operand(product.b, shape.k, shape.strideBk, shape.n, shape.strideBn),
+             operand(product.c, shape.m, shape.strideCm, shape.n, shape.strideCn)) +
          (product.epilogue ? epilogueLine(*product.epilogue, plan) : "");
 }
 
-std::string priceLines(const PlanKernel &kernel, const runtime::Plan &plan, const runtime::BelievedRecords &records) {
-  std::string text = isView(kernel) ? "  time       none: nothing is launched for a view\n"
-                                    : fmt::format("  time       {} {}, {}-bound, {:.1f}% of the plan\n", formatSeconds(kernel.seconds),
-                                                  nameOf(timeSourceOf(kernel)), kernel.bound,
-                                                  100 * kernel.seconds / std::max(plan.predictedSeconds, 1e-12));
-  text += fmt::format("  moves      {} of which {} necessary, {}; MUE {:.0f}\n", formatBytes(kernel.bytesMoved),
-                      formatBytes(kernel.bytesNecessary), formatFlop(kernel.flop), kernel.mue);
+std::string priceLines(const PlanKernel &kernel, const runtime::Plan &plan,
+                       const runtime::BelievedRecords &records) {
+  std::string text =
+      isView(kernel)
+          ? "  time       none: nothing is launched for a view\n"
+          : fmt::format("  time       {} {}, {}-bound, {:.1f}% of the plan\n",
+                        formatSeconds(kernel.seconds), nameOf(timeSourceOf(kernel)), kernel.bound,
+                        100 * kernel.seconds / std::max(plan.predictedSeconds, 1e-12));
+  text += fmt::format("  moves      {} of which {} necessary, {}; MUE {:.0f}\n",
+                      formatBytes(kernel.bytesMoved), formatBytes(kernel.bytesNecessary),
+                      formatFlop(kernel.flop), kernel.mue);
   if (kernel.registers >= 0)
-    text += fmt::format("  built      {} registers, {} B spilled, {} B shared\n", kernel.registers, kernel.spillBytes,
-                        kernel.staticSharedBytes + kernel.sharedBytes);
+    text += fmt::format("  built      {} registers, {} B spilled, {} B shared\n", kernel.registers,
+                        kernel.spillBytes, kernel.staticSharedBytes + kernel.sharedBytes);
   if (!isView(kernel))
-    text += kernel.edited ? "  verified   no: its text was edited by hand\n" : fmt::format("  verified   {}, {}\n", describe(records.of(kernel)), kernel.textHash.substr(0, 16));
+    text += kernel.edited ? "  verified   no: its text was edited by hand\n"
+                          : fmt::format("  verified   {}, {}\n", describe(records.of(kernel)),
+                                        kernel.textHash.substr(0, 16));
   if (!kernel.runnerUp.empty())
     text += fmt::format("  runner-up  {}{}\n", kernel.runnerUp,
-                        kernel.runnerUpLoss == 0 ? "" : fmt::format(": {} slower", formatSeconds(kernel.runnerUpLoss)));
+                        kernel.runnerUpLoss == 0
+                            ? ""
+                            : fmt::format(": {} slower", formatSeconds(kernel.runnerUpLoss)));
   return text;
 }
 
-/// In how many chunks the kernels around the largest temporary could run, and why so many were chosen.
-std::string chunksLines(const json &parts, double free) {
+/// In how many chunks the kernels around the largest temporary could run, and why so many were
+/// chosen.
+std::string chunksLines(const runtime::Plan &plan, const json &parts, double free) {
   if (parts.size() < 2) return "";
-  Table table({{"", left}, {"chunks", right}, {"whole graph", right}, {"kernels alone", right}, {"workspace", right}, {"prices", left}});
+  Table table({{"", left},
+               {"chunks", right},
+               {"whole graph", right},
+               {"kernels alone", right},
+               {"workspace", right},
+               {"prices", left}});
+  // report.json has the prices of generated texts; what the plan runs may be others, and without a
+  // manifest nobody knows whose the prices are.
+  const auto holds = [&](bool PlanKernel::*mark) {
+    return std::ranges::any_of(plan.kernels, mark);
+  };
+  const bool isUntold = holds(&PlanKernel::isUntold), isEdited = holds(&PlanKernel::edited);
+  const auto prices = [&](const json &one) -> std::string {
+    if (isUntold) return nameOf(runtime::TimeSource::unknown);
+    if (isEdited && one["chosen"].get<bool>()) return "before it was edited";
+    return one["measured"].get<bool>() ? "measured" : "with estimates";
+  };
   for (const json &one : parts)
-    table.addRow({one["chosen"].get<bool>() ? "*" : "", std::to_string(one["parts"].get<int>()), formatSeconds(one["seconds"].get<double>()),
-                  formatSeconds(one["sumSeconds"].get<double>()), formatBytes(one["workspace"].get<int64_t>()),
-                  one["measured"].get<bool>() ? "measured" : "with estimates"});
-  if (free <= 0) return "chunks:\n" + table.print();  // of an artifact that does not say what was free
-  return fmt::format("chunks: the fastest plan within {} of workspace (what ops one by one with a fused attention take, or the L2), if it is at most "
-                     "{:.0f}% slower than without a limit (--chunks 1); a measured plan is never weighed against an estimate\n{}",
-                     formatBytes(int64_t(free)), 100 * mostSlower, table.print());
+    table.addRow({one["chosen"].get<bool>() ? "*" : "", std::to_string(one["parts"].get<int>()),
+                  formatSeconds(one["seconds"].get<double>()),
+                  formatSeconds(one["sumSeconds"].get<double>()),
+                  formatBytes(one["workspace"].get<int64_t>()), prices(one)});
+  if (free <= 0)
+    return "chunks:\n" + table.print();  // of an artifact that does not say what was free
+  return fmt::format(
+      "chunks: the fastest plan within {} of workspace (what ops one by one with a fused attention "
+      "take, or the L2), if it is at most "
+      "{:.0f}% slower than without a limit (--chunks 1); a measured plan is never weighed against "
+      "an estimate\n{}",
+      formatBytes(int64_t(free)), 100 * mostSlower, table.print());
 }
 
 /// What later entry points read of earlier ones, and what they compute again.
@@ -197,32 +256,52 @@ std::string savedLines(const json &saved) {
     const bool isRecomputed = one["recomputed"].get<bool>();
     const int64_t bytes = one["bytes"].get<int64_t>();
     kept += isRecomputed ? 0 : bytes;
-    table.addRow({one["tensor"].get<std::string>(), formatBytes(bytes), isRecomputed ? "recomputed" : "kept",
-                  one["lossOfOther"].is_null() ? "-" : "+" + formatSeconds(one["lossOfOther"].get<double>())});
+    table.addRow(
+        {one["tensor"].get<std::string>(), formatBytes(bytes), isRecomputed ? "recomputed" : "kept",
+         one["lossOfOther"].is_null() ? "-"
+                                      : "+" + formatSeconds(one["lossOfOther"].get<double>())});
   }
-  return fmt::format("between entry points: {} kept (-: nothing to choose, its parts would have to be stored for it)\n{}", formatBytes(kept), table.print());
+  return fmt::format(
+      "between entry points: {} kept (-: nothing to choose, its parts would have to be stored for "
+      "it)\n{}",
+      formatBytes(kept), table.print());
 }
 
 /// What running at once could give at most, where the plan allows it.
 std::string branchesLine(const runtime::Plan &plan) {
   if (!plan.branches) return "";
   const std::vector<runtime::Launch> launches = launchesOf(plan);
-  return fmt::format("branches: kernels that do not wait for each other run at once; the longest chain of those that do takes {}\n",
-                     formatSeconds(longestChain(plan, launches)));
+  return fmt::format(
+      "branches: kernels that do not wait for each other run at once; the longest chain of those "
+      "that do takes {}\n",
+      formatSeconds(longestChain(plan, launches)));
 }
 
 /// The plans that were timed as whole graphs, the chosen one marked.
 std::string measuredPlans(const json &plans, const runtime::Plan &plan) {
   if (plans.empty() || !plan.measurement) return "";
-  Table table({{"", left}, {"plan", left}, {"predicted", right}, {"measured", right}, {"ratio", right}, {"other than its variant's best by", left}});
+  Table table({{"", left},
+               {"plan", left},
+               {"predicted", right},
+               {"measured", right},
+               {"ratio", right},
+               {"other than its variant's best by", left}});
   for (const json &one : plans) {
     const bool measured = one.contains("measured");
     const int parts = one.value("parts", 1);
-    table.addRow({one["chosen"].get<bool>() ? "*" : "", one["variant"].get<std::string>() + (parts > 1 ? fmt::format(", {} chunks", parts) : "") + (one.value("branches", false) ? ", branches" : ""), formatSeconds(one["predicted"].get<double>()),
-                  measured ? formatSeconds(one["measured"].get<double>()) : "-", measured ? fmt::format("{:.3f}", one["ratio"].get<double>()) : "-",
-                  measured ? fmt::format("{}", fmt::join(one["different"].get<std::vector<std::string>>(), "; ")) : one["notMeasured"].get<std::string>()});
+    table.addRow(
+        {one["chosen"].get<bool>() ? "*" : "",
+         one["variant"].get<std::string>() + (parts > 1 ? fmt::format(", {} chunks", parts) : "") +
+             (one.value("branches", false) ? ", branches" : ""),
+         formatSeconds(one["predicted"].get<double>()),
+         measured ? formatSeconds(one["measured"].get<double>()) : "-",
+         measured ? fmt::format("{:.3f}", one["ratio"].get<double>()) : "-",
+         measured
+             ? fmt::format("{}", fmt::join(one["different"].get<std::vector<std::string>>(), "; "))
+             : one["notMeasured"].get<std::string>()});
   }
-  return fmt::format("timed as whole graphs: {}, {}\n{}", plan.measurement->gpu, plan.measurement->protocol, table.print());
+  return fmt::format("timed as whole graphs: {}, {}\n{}", plan.measurement->gpu,
+                     plan.measurement->protocol, table.print());
 }
 
 json list(const json &report, const char *member) { return report.value(member, json::array()); }
@@ -230,8 +309,10 @@ json list(const json &report, const char *member) { return report.value(member, 
 /// "99% TC", "85% DRAM": the device's sustained rate that the kernel comes nearest to.
 std::string ofPeak(const PlanKernel &kernel, const json &report, const Device &device) {
   if (kernel.seconds <= 0) return "-";
-  const json peaks = report.value("movement", json::object()).value("percentOfPeak", json::object());
-  const double flop = peaks.value(kernel.name, 0.0), bytes = 100 * double(kernel.bytesMoved) / kernel.seconds / device.copyBandwidth;
+  const json peaks =
+      report.value("movement", json::object()).value("percentOfPeak", json::object());
+  const double flop = peaks.value(kernel.name, 0.0),
+               bytes = 100 * double(kernel.bytesMoved) / kernel.seconds / device.copyBandwidth;
   if (bytes >= flop) return fmt::format("{:.0f}% DRAM", bytes);
   return fmt::format("{:.0f}% {}", flop, kernel.bound == nameOf(Bound::fma) ? "FMA" : "TC");
 }
@@ -249,7 +330,10 @@ json foldedReport(const runtime::Plan &plan) {
   double rest = 0;  // of this row and those below it, as the table sums up what it leaves out
   for (const FoldedKernel &kernel : dearestFirst(plan)) rest += kernel.seconds;
   for (const FoldedKernel &kernel : dearestFirst(plan)) {
-    rows.push_back({{"name", kernel.name}, {"launches", kernel.kernels.size()}, {"seconds", kernel.seconds}, {"restSeconds", rest}});
+    rows.push_back({{"name", kernel.name},
+                    {"launches", kernel.kernels.size()},
+                    {"seconds", kernel.seconds},
+                    {"restSeconds", rest}});
     rest -= kernel.seconds;
   }
   return rows;
@@ -261,7 +345,13 @@ std::string screenTable(const runtime::Plan &plan, const json &report, size_t mo
   std::map<std::string, int> shortNames;
   for (const FoldedKernel &kernel : folded) ++shortNames[shortName(kernel.name)];
   const Device &device = findDevice(plan.device);
-  Table table({{"time", right}, {"%", right}, {"of peak", right}, {"kernel", left}, {"", right}, {"fused ops", left}, {"price", left}});
+  Table table({{"time", right},
+               {"%", right},
+               {"of peak", right},
+               {"kernel", left},
+               {"", right},
+               {"fused ops", left},
+               {"price", left}});
   double rest = 0;
   for (size_t index = 0; index < folded.size(); ++index) {
     const FoldedKernel &kernel = folded[index];
@@ -271,48 +361,71 @@ std::string screenTable(const runtime::Plan &plan, const json &report, size_t mo
     }
     const PlanKernel &first = plan.kernels[size_t(kernel.kernels.front())];
     const std::string name = shortName(kernel.name);
-    table.addRow({formatSeconds(kernel.seconds), fmt::format("{:.0f}", 100 * kernel.seconds / std::max(plan.predictedSeconds, 1e-12)),
-                  ofPeak(first, report, device), shortNames.at(name) == 1 ? name : kernel.name,
-                  kernel.kernels.size() > 1 ? fmt::format("x{}", kernel.kernels.size()) : "", fmt::format("{}", fmt::join(opNames(first), " + ")), nameOf(timeSourceOf(first))});
+    table.addRow(
+        {formatSeconds(kernel.seconds),
+         fmt::format("{:.0f}", 100 * kernel.seconds / std::max(plan.predictedSeconds, 1e-12)),
+         ofPeak(first, report, device), shortNames.at(name) == 1 ? name : kernel.name,
+         kernel.kernels.size() > 1 ? fmt::format("x{}", kernel.kernels.size()) : "",
+         fmt::format("{}", fmt::join(opNames(first), " + ")), nameOf(timeSourceOf(first))});
   }
   std::string text = table.print();
   if (rest > 0)
-    text += fmt::format("{} more kernels take {}, {:.1f}% (--all)\n", folded.size() - (most - 1), formatSeconds(rest), 100 * rest / plan.predictedSeconds);
+    text += fmt::format("{} more kernels take {}, {:.1f}% (--all)\n", folded.size() - (most - 1),
+                        formatSeconds(rest), 100 * rest / plan.predictedSeconds);
   return text;
 }
 
 /// Every kernel of the plan, views and chunks too, with all that is known of each.
 std::string wideTable(const runtime::Plan &plan) {
-  Table table({{"kernel", left}, {"ops", right}, {"layouts", left}, {"time", right}, {"", left}, {"share", right},
-               {"moved", right}, {"needed", right}, {"MUE", right}, {"bound", left}, {"regs", right}, {"spills", right},
-               {"family", left}, {"runner-up", left}});
+  Table table({{"kernel", left},
+               {"ops", right},
+               {"layouts", left},
+               {"time", right},
+               {"", left},
+               {"share", right},
+               {"moved", right},
+               {"needed", right},
+               {"MUE", right},
+               {"bound", left},
+               {"regs", right},
+               {"spills", right},
+               {"family", left},
+               {"runner-up", left}});
   for (const PlanKernel &kernel : plan.kernels) {
-    const double share = plan.predictedSeconds > 0 ? 100 * kernel.seconds / plan.predictedSeconds : 0;
-    table.addRow({kernel.name, std::to_string(kernel.ops.size()), layouts(kernel), formatSeconds(kernel.seconds),
-                  nameOf(timeSourceOf(kernel)), fmt::format("{:.1f}%", share), formatBytes(kernel.bytesMoved),
-                  formatBytes(kernel.bytesNecessary), isView(kernel) ? "-" : fmt::format("{:.0f}", kernel.mue),
-                  isView(kernel) ? "-" : kernel.bound,
-                  known(kernel.registers), kernel.spillBytes < 0 ? "-" : formatBytes(kernel.spillBytes),
+    const double share =
+        plan.predictedSeconds > 0 ? 100 * kernel.seconds / plan.predictedSeconds : 0;
+    table.addRow({kernel.name, std::to_string(kernel.ops.size()), layouts(kernel),
+                  formatSeconds(kernel.seconds), nameOf(timeSourceOf(kernel)),
+                  fmt::format("{:.1f}%", share), formatBytes(kernel.bytesMoved),
+                  formatBytes(kernel.bytesNecessary),
+                  isView(kernel) ? "-" : fmt::format("{:.0f}", kernel.mue),
+                  isView(kernel) ? "-" : kernel.bound, known(kernel.registers),
+                  kernel.spillBytes < 0 ? "-" : formatBytes(kernel.spillBytes),
                   familyLabel(kernel.family), runnerUp(kernel)});
   }
   return table.print();
 }
 
 std::string lossFact(const UnfusedLoss &loss) {
-  const std::string why = loss.code.empty() ? "the fused kernel has no measurement" : fmt::format("[{} {}]", loss.code, loss.reason);
-  return fmt::format("{} goes through memory from {} to {}: {}, up to {} {}", loss.tensor, loss.writer, loss.reader, formatBytes(loss.bytes),
-                     formatSeconds(loss.seconds), why);
+  const std::string why = loss.code.empty() ? "the fused kernel has no measurement"
+                                            : fmt::format("[{} {}]", loss.code, loss.reason);
+  return fmt::format("{} goes through memory from {} to {}: {}, up to {} {}", loss.tensor,
+                     loss.writer, loss.reader, formatBytes(loss.bytes), formatSeconds(loss.seconds),
+                     why);
 }
 
 /// The most valuable facts, each on its line.
 std::string thingsToKnow(const runtime::Plan &plan, const json &report) {
   std::vector<std::string> facts;
-  if (const std::optional<UnfusedLoss> loss = largestUnfused(plan, report)) facts.push_back(lossFact(*loss));
-  if (LayoutFact layout = costliestLayout(plan, report); !layout.text.empty()) facts.push_back(std::move(layout.text));
+  if (const std::optional<UnfusedLoss> loss = largestUnfused(plan, report))
+    facts.push_back(lossFact(*loss));
+  if (LayoutFact layout = costliestLayout(plan, report); !layout.text.empty())
+    facts.push_back(std::move(layout.text));
   facts.push_back(memoryTrade(plan, report).text);
   constexpr std::array numbers{"one thing", "two things", "three things"};
   std::string text = fmt::format("{} to know\n", numbers[facts.size() - 1]);
-  for (size_t index = 0; index < facts.size(); ++index) text += fmt::format(" {} {}\n", index + 1, facts[index]);
+  for (size_t index = 0; index < facts.size(); ++index)
+    text += fmt::format(" {} {}\n", index + 1, facts[index]);
   return text;
 }
 
@@ -320,13 +433,23 @@ json factsOf(const runtime::Plan &plan, const json &report) {
   const LayoutFact layout = costliestLayout(plan, report);
   const MemoryTrade memory = memoryTrade(plan, report);
   json others = json::array();
-  for (const MemoryTrade::Other &other : memory.others) others.push_back({{"chunks", other.chunks}, {"bytes", other.bytes}, {"seconds", other.seconds}});
-  json facts = {{"unfused", nullptr},
-                {"layout", {{"text", layout.text}, {"tensor", layout.tensor}, {"layout", layout.layout}, {"other", layout.other}, {"seconds", layout.seconds},
-                             {"workspaceBytes", layout.workspaceBytes}}},
-                {"memory", {{"text", memory.text}, {"workspaceBytes", plan.workspaceBytes}, {"others", others}}}};
+  for (const MemoryTrade::Other &other : memory.others)
+    others.push_back(
+        {{"chunks", other.chunks}, {"bytes", other.bytes}, {"seconds", other.seconds}});
+  json facts = {
+      {"unfused", nullptr},
+      {"layout",
+       {{"text", layout.text},
+        {"tensor", layout.tensor},
+        {"layout", layout.layout},
+        {"other", layout.other},
+        {"seconds", layout.seconds},
+        {"workspaceBytes", layout.workspaceBytes}}},
+      {"memory",
+       {{"text", memory.text}, {"workspaceBytes", plan.workspaceBytes}, {"others", others}}}};
   if (const std::optional<UnfusedLoss> loss = largestUnfused(plan, report))
-    facts["unfused"] = {{"tensor", loss->tensor}, {"writer", loss->writer}, {"reader", loss->reader}, {"bytes", loss->bytes},
+    facts["unfused"] = {{"tensor", loss->tensor},   {"writer", loss->writer},
+                        {"reader", loss->reader},   {"bytes", loss->bytes},
                         {"seconds", loss->seconds}, {"code", loss->code}};
   return facts;
 }
@@ -335,8 +458,10 @@ json factsOf(const runtime::Plan &plan, const json &report) {
 std::string details(const runtime::Artifact &artifact, const runtime::BelievedRecords &records) {
   const runtime::Plan &plan = artifact.plan;
   const json &report = artifact.report;
-  return graphLine(plan) + branchesLine(plan) + measurementLine(plan) + measuredPlans(list(report, "measuredPlans"), plan) +
-         chunksLines(list(report, "parts"), report.value("freeWorkspace", 0.0)) + savedLines(list(report, "saved")) + memoryLine(plan) + footnotes(plan, records);
+  return graphLine(plan) + branchesLine(plan) + measurementLine(plan) +
+         measuredPlans(list(report, "measuredPlans"), plan) +
+         chunksLines(plan, list(report, "parts"), report.value("freeWorkspace", 0.0)) +
+         savedLines(list(report, "saved")) + memoryLine(plan) + footnotes(plan, records);
 }
 
 }  // namespace
@@ -363,19 +488,39 @@ Explanation explainKernels(const runtime::Artifact &artifact, const KernelsView 
   const runtime::Plan &plan = artifact.plan;
   const json &report = artifact.report;
   json rows = json::array();
-  for (const PlanKernel &kernel : plan.kernels) rows.push_back(toJson(kernel, plan.predictedSeconds, records));
+  for (const PlanKernel &kernel : plan.kernels)
+    rows.push_back(toJson(kernel, plan.predictedSeconds, records));
   std::string text = headLines(plan, report, records, resultColumns()) + "\n";
-  text += view.wide ? wideTable(plan) : screenTable(plan, report, view.all ? plan.kernels.size() : screenRows);
+  text += view.wide ? wideTable(plan)
+                    : screenTable(plan, report, view.all ? plan.kernels.size() : screenRows);
   constexpr size_t all = 1000;
-  text += "\n" + thingsToKnow(plan, report) + warningLines(plan, report, records, resultColumns(), view.all ? all : screenWarnings);
-  text += view.all ? details(artifact, records) : "weft explain DIR --all (notes, chunks, memory) or --wide (layouts, runners-up); --kernel, --fusion, --layout: one in full\n";
+  text += "\n" + thingsToKnow(plan, report) +
+          warningLines(plan, report, records, resultColumns(), view.all ? all : screenWarnings);
+  text += view.all ? details(artifact, records)
+                   : "weft explain DIR --all (notes, chunks, memory) or --wide (layouts, "
+                     "runners-up); --kernel, --fusion, --layout: one in full\n";
   return {.text = text,
-          .json = {{"model", plan.model}, {"variant", plan.variant}, {"device", plan.device}, {"kernels", rows},
-                   {"seconds", plan.predictedSeconds}, {"plan", planFigures(plan)}, {"lowerBoundSeconds", plan.lowerBoundSeconds},
-                   {"rooflineSeconds", report.value("rooflineSeconds", 0.0)}, {"facts", factsOf(plan, report)}, {"warnings", warningsOf(plan, report, records)},
-                   {"folded", foldedReport(plan)}, {"summary", headJson(plan, report, records)},
-                   {"costModel", plan.costModel}, {"graph", graphJson(plan)}, {"branches", plan.branches}, {"longestChain", longestChain(plan, launchesOf(plan))}, {"notes", plan.notes}, {"memory", memoryReport(plan)},
-                   {"measurement", runtime::toJson(plan)["measurement"]}, {"measuredPlans", list(report, "measuredPlans")}, {"parts", list(report, "parts")},
+          .json = {{"model", plan.model},
+                   {"variant", plan.variant},
+                   {"device", plan.device},
+                   {"kernels", rows},
+                   {"seconds", plan.predictedSeconds},
+                   {"plan", planFigures(plan)},
+                   {"lowerBoundSeconds", plan.lowerBoundSeconds},
+                   {"rooflineSeconds", report.value("rooflineSeconds", 0.0)},
+                   {"facts", factsOf(plan, report)},
+                   {"warnings", warningsOf(plan, report, records)},
+                   {"folded", foldedReport(plan)},
+                   {"summary", headJson(plan, report, records)},
+                   {"costModel", plan.costModel},
+                   {"graph", graphJson(plan)},
+                   {"branches", plan.branches},
+                   {"longestChain", longestChain(plan, launchesOf(plan))},
+                   {"notes", plan.notes},
+                   {"memory", memoryReport(plan)},
+                   {"measurement", runtime::toJson(plan)["measurement"]},
+                   {"measuredPlans", list(report, "measuredPlans")},
+                   {"parts", list(report, "parts")},
                    {"saved", list(report, "saved")}}};
 }
 
@@ -383,17 +528,19 @@ Explanation explainKernel(const runtime::Artifact &artifact, const std::string &
   const runtime::Plan &plan = artifact.plan;
   const PlanKernel &kernel = findKernel(plan, name);
   const runtime::BelievedRecords records;
-  std::string text = fmt::format("{}\n  family     {}, {}\n", kernel.name, familyLabel(kernel.family),
-                                 kernel.configuration);
+  std::string text = fmt::format("{}\n  family     {}, {}\n", kernel.name,
+                                 familyLabel(kernel.family), kernel.configuration);
   const char *label = "ops";
-  for (const std::string &op : kernel.ops) text += fmt::format("  {:<10} {}\n", label, op), label = "";
+  for (const std::string &op : kernel.ops)
+    text += fmt::format("  {:<10} {}\n", label, op), label = "";
   text += operandLines(plan, "reads", kernel.inputs) + operandLines(plan, "writes", kernel.outputs);
   text += priceLines(kernel, plan, records);
   if (kernel.library) text += productLine(*kernel.library, plan);
   if (!kernel.source.empty())
-    text += fmt::format("  launch     <<<({}), ({}), {}>>> {}\n", fmt::join(kernel.grid, ", "), fmt::join(kernel.block, ", "),
-                        kernel.sharedBytes, kernel.source);
-  const json notes = artifact.report.value("fusionNotes", json::object()).value(kernel.name, json::array());
+    text += fmt::format("  launch     <<<({}), ({}), {}>>> {}\n", fmt::join(kernel.grid, ", "),
+                        fmt::join(kernel.block, ", "), kernel.sharedBytes, kernel.source);
+  const json notes =
+      artifact.report.value("fusionNotes", json::object()).value(kernel.name, json::array());
   for (const json &note : notes) text += "  " + note.get<std::string>() + "\n";
   json object = toJson(kernel, plan.predictedSeconds, records);
   object["fusionNotes"] = notes;

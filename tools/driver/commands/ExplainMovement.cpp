@@ -1,5 +1,6 @@
-// weft explain --movement: what every operator computes and moves and the kernel it ends in (the left half of Table A.1 of "Data
-// Movement Is All You Need"), the classes' shares (Table 1 there), and the ledger of bytes from phase to phase.
+// weft explain --movement: what every operator computes and moves and the kernel it ends in (the
+// left half of Table A.1 of "Data Movement Is All You Need"), the classes' shares (Table 1 there),
+// and the ledger of bytes from phase to phase.
 #include "kernel/Error.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/commands/Explain.h"
@@ -14,7 +15,8 @@ constexpr auto left = Table::Align::left, right = Table::Align::right;
 
 const runtime::PlanKernel *kernelNamed(const runtime::Plan *plan, const json &kernels) {
   if (!plan || kernels.size() != 1) return nullptr;
-  const auto found = std::find_if(plan->kernels.begin(), plan->kernels.end(), [&](const auto &kernel) { return kernel.name == kernels[0]; });
+  const auto found = std::find_if(plan->kernels.begin(), plan->kernels.end(),
+                                  [&](const auto &kernel) { return kernel.name == kernels[0]; });
   return found == plan->kernels.end() ? nullptr : &*found;
 }
 
@@ -30,20 +32,33 @@ std::string millions(int64_t elements) {
 }
 
 std::string operatorsText(const json &movement, const runtime::Plan *plan) {
-  std::vector<std::pair<std::string, Table::Align>> columns{{"operator", left}, {"computes", left}, {"class", left}, {"Gflop", right},
-                                                            {"in 1e6", right}, {"out 1e6", right}, {"kernel", left}};
-  if (plan) columns.insert(columns.end(), {{"time", right}, {"% peak", right}, {"MUE", right}, {"bound", left}});
+  std::vector<std::pair<std::string, Table::Align>> columns{
+      {"operator", left}, {"computes", left}, {"class", left}, {"Gflop", right},
+      {"in 1e6", right},  {"out 1e6", right}, {"kernel", left}};
+  if (plan)
+    columns.insert(columns.end(),
+                   {{"time", right}, {"% peak", right}, {"MUE", right}, {"bound", left}});
   Table table(columns);
   std::string last;
   for (const json &one : movement["operators"]) {
     const runtime::PlanKernel *kernel = kernelNamed(plan, one["kernels"]);
     const std::string name = joined(one["kernels"], ", ");
-    std::vector<std::string> cells{one["kind"], joined(one["results"], " "), one["class"], fmt::format("{:.3f}", one["flop"].get<double>() / 1e9),
-                                   millions(one["elementsRead"]), millions(one["elementsWritten"]), name.empty() ? "-" : name};
+    std::vector<std::string> cells{one["kind"],
+                                   joined(one["results"], " "),
+                                   one["class"],
+                                   fmt::format("{:.3f}", one["flop"].get<double>() / 1e9),
+                                   millions(one["elementsRead"]),
+                                   millions(one["elementsWritten"]),
+                                   name.empty() ? "-" : name};
     const bool again = kernel && name == last;  // a kernel's own figures stand in its first row
     if (kernel && !again && !runtime::isView(*kernel))
-      cells.insert(cells.end(), {formatSeconds(kernel->seconds) + (kernel->edited ? " edited" : ""), fmt::format("{:.1f}", movement["percentOfPeak"].value(kernel->name, 0.0)),
-                                 kernel->measured ? fmt::format("{:.0f}", kernel->mue) : "-", kernel->bound});
+      cells.insert(
+          cells.end(),
+          {formatSeconds(kernel->seconds) + (kernel->edited || kernel->isUntold
+                                                 ? fmt::format(" {}", nameOf(timeSourceOf(*kernel)))
+                                                 : ""),
+           fmt::format("{:.1f}", movement["percentOfPeak"].value(kernel->name, 0.0)),
+           kernel->measured ? fmt::format("{:.0f}", kernel->mue) : "-", kernel->bound});
     else if (plan) cells.insert(cells.end(), 4, again ? "\"" : "-");
     table.addRow(cells);
     last = name;
@@ -63,8 +78,13 @@ std::string sharesText(const json &movement, const runtime::Plan *plan) {
   }
   int64_t edited = 0;  // since the classes were counted
   if (plan) edited = std::ranges::count_if(plan->kernels, &runtime::PlanKernel::edited);
-  if (plan && edited > 0) measured = std::ranges::count_if(plan->kernels, &runtime::PlanKernel::measured);
-  Table table({{"class", left}, {"operators", right}, {"Gflop", right}, {"% flop", right}, {"% time", right}});
+  if (plan && edited > 0)
+    measured = std::ranges::count_if(plan->kernels, &runtime::PlanKernel::measured);
+  Table table({{"class", left},
+               {"operators", right},
+               {"Gflop", right},
+               {"% flop", right},
+               {"% time", right}});
   const auto timeShare = [&](const std::string &name) {
     if (!classes.contains(name) || !(seconds > 0)) return std::string("-");
     return fmt::format("{:.1f}", 100 * classes[name]["seconds"].get<double>() / seconds);
@@ -72,19 +92,29 @@ std::string sharesText(const json &movement, const runtime::Plan *plan) {
   std::vector<std::string> listed;
   for (const json &share : movement["shares"]) {
     listed.push_back(share["class"]);
-    table.addRow({share["class"], std::to_string(share["operators"].get<int64_t>()), fmt::format("{:.3f}", share["flop"].get<double>() / 1e9),
-                  fmt::format("{:.2f}", share["percentOfFlop"].get<double>()), timeShare(share["class"])});
+    table.addRow({share["class"], std::to_string(share["operators"].get<int64_t>()),
+                  fmt::format("{:.3f}", share["flop"].get<double>() / 1e9),
+                  fmt::format("{:.2f}", share["percentOfFlop"].get<double>()),
+                  timeShare(share["class"])});
   }
   for (const auto &[name, entry] : classes.items())
-    if (std::find(listed.begin(), listed.end(), name) == listed.end() && entry["kernels"].get<int64_t>() > 0)
+    if (std::find(listed.begin(), listed.end(), name) == listed.end() &&
+        entry["kernels"].get<int64_t>() > 0)
       table.addRow({name, "-", "-", "-", timeShare(name)});
   if (kernels == 0) return table.print();
-  return table.print() + fmt::format("time: of kernels, each under the class of its heaviest op; {} of {} kernels measured{}\n", measured, kernels,
-                                     edited > 0 ? fmt::format(", {} edited by hand: the times are of the generated text", edited) : "");
+  return table.print() +
+         fmt::format(
+             "time: of kernels, each under the class of its heaviest op; {} of {} kernels "
+             "measured{}\n",
+             measured, kernels,
+             edited > 0
+                 ? fmt::format(", {} edited by hand: the times are of the generated text", edited)
+                 : "");
 }
 
 std::string reduction(int64_t before, int64_t after) {
-  return before > 0 ? fmt::format("{:.1f}%", 100 * (1 - double(after) / double(before))) : std::string("-");
+  return before > 0 ? fmt::format("{:.1f}%", 100 * (1 - double(after) / double(before)))
+                    : std::string("-");
 }
 
 /// Bytes of the whole graph with every op a kernel of its own, before anything was rewritten.
@@ -99,45 +129,65 @@ std::string phasesText(const json &phases) {
   Table table({{"after", left}, {"kernels", right}, {"bytes", right}, {"saved", right}});
   for (const json &phase : phases) {
     const bool grew = phase["phase"] == "import";
-    table.addRow({phase["phase"], std::to_string(phase["kernels"].get<int64_t>()), formatBytes(phase["bytes"]),
-                  grew || phase["phase"] == "differentiate" ? "" : reduction(separate(phases), phase["bytes"])});
+    table.addRow({phase["phase"], std::to_string(phase["kernels"].get<int64_t>()),
+                  formatBytes(phase["bytes"]),
+                  grew || phase["phase"] == "differentiate"
+                      ? ""
+                      : reduction(separate(phases), phase["bytes"])});
   }
-  return table.print() + "up to attention every operator is a kernel of its own, and saved is against that; fuse: each kernel reads and writes\n"
-                         "its tensors once; select: what the chosen configurations move, transposes included\n";
+  return table.print() +
+         "up to attention every operator is a kernel of its own, and saved is against that; fuse: "
+         "each kernel reads and writes\n"
+         "its tensors once; select: what the chosen configurations move, transposes included\n";
 }
 
 std::string classesText(const json &ledger) {
-  Table table({{"class", left}, {"unfused", right}, {"fused", right}, {"saved", right}, {"moved", right}});
+  Table table(
+      {{"class", left}, {"unfused", right}, {"fused", right}, {"saved", right}, {"moved", right}});
   int64_t unfused = 0, fused = 0, moved = 0;
   for (const auto &[name, entry] : ledger.items()) {
     const int64_t before = entry["unfused"], after = entry["fused"], actual = entry["moved"];
-    table.addRow({name, formatBytes(before), formatBytes(after), reduction(before, after), formatBytes(actual)});
+    table.addRow({name, formatBytes(before), formatBytes(after), reduction(before, after),
+                  formatBytes(actual)});
     unfused += before, fused += after, moved += actual;
   }
-  table.addRow({"total", formatBytes(unfused), formatBytes(fused), reduction(unfused, fused), formatBytes(moved)});
-  return table.print() + "unfused: each op reads and writes its tensors once; fused: each kernel does; moved: what the chosen\n"
-                         "configurations move. A fused kernel counts under the class of its heaviest op.\n";
+  table.addRow({"total", formatBytes(unfused), formatBytes(fused), reduction(unfused, fused),
+                formatBytes(moved)});
+  return table.print() +
+         "unfused: each op reads and writes its tensors once; fused: each kernel does; moved: what "
+         "the chosen\n"
+         "configurations move. A fused kernel counts under the class of its heaviest op.\n";
 }
 
 }  // namespace
 
 Explanation explainMovement(const json &movement, const runtime::Plan *plan) {
-  if (!movement.contains("operators")) throw Error::badInput("report.json was written by an older weft and has no account of operators; compile again");
+  if (!movement.contains("operators"))
+    throw Error::badInput(
+        "report.json was written by an older weft and has no account of operators; compile again");
   json object = movement;
-  std::string text = operatorsText(movement, plan) + "\n" + sharesText(movement, plan) + "\n" + phasesText(movement["phases"]);
+  std::string text = operatorsText(movement, plan) + "\n" + sharesText(movement, plan) + "\n" +
+                     phasesText(movement["phases"]);
   const json &phases = movement["phases"];
   object["separateBytes"] = separate(phases);
-  object["reduction"] = separate(phases) > 0 ? 1 - phases.back()["bytes"].get<double>() / double(separate(phases)) : 0;
+  object["reduction"] = separate(phases) > 0
+                            ? 1 - phases.back()["bytes"].get<double>() / double(separate(phases))
+                            : 0;
   if (plan) {
     text += "\n" + classesText(movement["classes"]);
     for (const char *member : {"unfused", "fused", "moved"}) {
       int64_t sum = 0;
-      for (const auto &[name, entry] : movement["classes"].items()) sum += entry[member].get<int64_t>();
+      for (const auto &[name, entry] : movement["classes"].items())
+        sum += entry[member].get<int64_t>();
       object[member] = sum;
     }
     json kernels = json::object();
     for (const runtime::PlanKernel &kernel : plan->kernels)
-      kernels[kernel.name] = {{"seconds", kernel.seconds}, {"measured", kernel.measured}, {"timeSource", nameOf(timeSourceOf(kernel))}, {"mue", kernel.mue}, {"bound", kernel.bound},
+      kernels[kernel.name] = {{"seconds", kernel.seconds},
+                              {"measured", kernel.measured},
+                              {"timeSource", nameOf(timeSourceOf(kernel))},
+                              {"mue", kernel.mue},
+                              {"bound", kernel.bound},
                               {"percentOfPeak", movement["percentOfPeak"].value(kernel.name, 0.0)}};
     object["kernels"] = kernels;
   }

@@ -5,11 +5,14 @@
 #include "tools/driver/Console.h"
 #include "tools/driver/LayoutPredictions.h"
 #include "tools/driver/PlanBuilder.h"
+#include "tools/driver/PlanFigures.h"
+#include "tools/driver/PlanParts.h"
 #include "tools/driver/Request.h"
 #include "tools/driver/commands/Explain.h"
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 namespace weft::driver {
@@ -18,24 +21,103 @@ namespace {
 using nlohmann::json;
 constexpr auto left = Table::Align::left, right = Table::Align::right;
 
-/// The plan tensors that hold a graph tensor: "q" and, after a transpose, "q__hbjp".
-std::vector<int> versionsOf(const runtime::Plan &plan, const std::string &name) {
-  std::vector<int> versions;
-  for (size_t index = 0; index < plan.tensors.size(); ++index)
-    if (plan.tensors[index].name == name || plan.tensors[index].name.starts_with(name + "__"))
-      versions.push_back(int(index));
+/// What the plan stores of a graph tensor: the tensor itself, a transposed copy of it ("q__hbjp"),
+/// or all chunks of either.
+struct Version {
+  std::string name;               ///< without what its chunks add
+  std::vector<int> tensors = {};  ///< of the plan: the whole, or its chunks where only they exist
+  std::vector<int> chunks = {};   ///< what kernels in chunks read or write of it
+};
+
+/// "v" of "v__h8", which a kernel in chunks reads or writes; empty for what is no chunk.
+std::string wholeOfChunk(const runtime::Plan &plan, int tensor) {
+  for (const runtime::PlanKernel &kernel : plan.kernels) {
+    if (!kernel.part) continue;
+    const std::string suffix = fmt::format("__{}{}", kernel.part->axis, kernel.part->start);
+    const std::string &name = plan.tensors[size_t(tensor)].name;
+    for (const std::vector<int> *operands : {&kernel.inputs, &kernel.outputs})
+      if (std::ranges::count(*operands, tensor) > 0 && name.ends_with(suffix))
+        return name.substr(0, name.size() - suffix.size());
+  }
+  return "";
+}
+
+/// `name`: of the graph, or of one tensor of the plan.
+std::vector<Version> versionsOf(const runtime::Plan &plan, const std::string &name) {
+  std::vector<Version> versions;
+  const auto versionOf = [&](const std::string &whole) -> Version & {
+    const auto found = std::ranges::find(versions, whole, &Version::name);
+    return found != versions.end() ? *found : versions.emplace_back(Version{.name = whole});
+  };
+  for (size_t index = 0; index < plan.tensors.size(); ++index) {
+    const std::string &own = plan.tensors[index].name;
+    if (own != name && !own.starts_with(name + "__")) continue;
+    const std::string whole = wholeOfChunk(plan, int(index));
+    if (whole.empty()) versionOf(own).tensors.push_back(int(index));
+    else versionOf(whole).chunks.push_back(int(index));
+  }
+  for (Version &version : versions)
+    if (version.tensors.empty()) version.tensors = version.chunks;
   return versions;
 }
 
-std::string usersOf(const runtime::Plan &plan, int tensor) {
-  std::string writer = plan.tensors[size_t(tensor)].role, readers;
+bool holds(const std::vector<int> &list, int value) { return std::ranges::count(list, value) > 0; }
+
+/// Names of the kernels that read (or write) one of the tensors, chunks of a kernel as one.
+std::vector<std::string> kernelsOf(const runtime::Plan &plan, const std::vector<int> &tensors,
+                                   std::vector<int> runtime::PlanKernel::*operands) {
+  std::vector<std::string> names;
   for (const runtime::PlanKernel &kernel : plan.kernels) {
-    if (std::find(kernel.outputs.begin(), kernel.outputs.end(), tensor) != kernel.outputs.end())
-      writer = kernel.name;
-    if (std::find(kernel.inputs.begin(), kernel.inputs.end(), tensor) != kernel.inputs.end())
-      readers += (readers.empty() ? "" : ", ") + kernel.name;
+    const std::string name = kernel.part ? wholeName(kernel) : kernel.name;
+    if (std::ranges::any_of(tensors, [&](int one) { return holds(kernel.*operands, one); }) &&
+        std::ranges::count(names, name) == 0)
+      names.push_back(name);
   }
-  return fmt::format("from {}, read by {}", writer, readers.empty() ? "the caller" : readers);
+  return names;
+}
+
+/// The tensor into which parameters are packed when they are loaded: kernels read it in place of
+/// the parameter; nullptr where there is none.
+const runtime::PlanTensor *packedInto(const runtime::Plan &plan, int tensor) {
+  const runtime::PlanTensor &own = plan.tensors[size_t(tensor)];
+  for (size_t index = 0; index < plan.tensors.size(); ++index) {
+    const runtime::PlanTensor &other = plan.tensors[index];
+    if (int(index) != tensor && own.role == "parameter" && other.role == "temporary" &&
+        other.buffer == own.buffer &&
+        !kernelsOf(plan, {int(index)}, &runtime::PlanKernel::inputs).empty())
+      return &other;
+  }
+  return nullptr;
+}
+
+/// "from softmax__b_h_j_k, read by the caller"; chunks and packed parameters as such.
+std::string usersOf(const runtime::Plan &plan, const Version &version) {
+  std::vector<int> all = version.tensors;
+  all.insert(all.end(), version.chunks.begin(), version.chunks.end());
+  const runtime::PlanTensor &tensor = plan.tensors[size_t(version.tensors.front())];
+  const std::vector<std::string> writers = kernelsOf(plan, all, &runtime::PlanKernel::outputs);
+  std::vector<std::string> readers = kernelsOf(plan, all, &runtime::PlanKernel::inputs);
+  if (tensor.role == "result") readers.emplace_back("the caller");
+  std::string text =
+      writers.empty()
+          ? fmt::format("{} {} of the caller", tensor.role == "argument" ? "an" : "a", tensor.role)
+          : fmt::format("from {}", fmt::join(writers, ", "));
+  const runtime::PlanTensor *packed = packedInto(plan, version.tensors.front());
+  if (readers.empty() && packed)
+    return text + fmt::format(", packed into {} when it is loaded", packed->name);
+  if (readers.empty()) return text + ", read by no kernel";
+  return text + fmt::format(", {}read by {}",
+                            version.chunks.empty()
+                                ? ""
+                                : fmt::format("in {} chunks ", version.chunks.size()),
+                            fmt::join(readers, ", "));
+}
+
+/// The plan's tensors of all versions, one of each where there are chunks.
+std::vector<int> wholesOf(const std::vector<Version> &versions) {
+  std::vector<int> tensors;
+  for (const Version &version : versions) tensors.push_back(version.tensors.front());
+  return tensors;
 }
 
 /// The orders in which the plan stores a tensor, by axes; several after a transpose.
@@ -56,11 +138,15 @@ std::string formatDifference(double seconds) {
   return (seconds < 0 ? "-" : "+") + formatSeconds(std::abs(seconds));
 }
 
-json toJson(const LayoutPrediction &one, double planSeconds) {
+double graphSecondsOf(const runtime::Plan &plan) { return planFigures(plan)["graphSeconds"]; }
+
+json toJson(const LayoutPrediction &one, const runtime::Plan &plan) {
   if (!one.refusal.empty()) return {{"layout", one.layout}, {"refused", one.refusal}};
   return {{"layout", one.layout},
           {"seconds", one.seconds},
-          {"loss", one.seconds - planSeconds},
+          {"loss", one.seconds - plan.predictedSeconds},
+          {"graphSeconds", one.graphSeconds},
+          {"graphLoss", one.graphSeconds - graphSecondsOf(plan)},
           {"workspaceBytes", one.workspaceBytes},
           {"chunks", one.chunks},
           {"variant", one.variant}};
@@ -68,19 +154,43 @@ json toJson(const LayoutPrediction &one, double planSeconds) {
 
 constexpr size_t mostRefusal = 60;  // characters of a reason in the table; --json has all
 
-std::string printPredictions(const std::vector<LayoutPrediction> &predictions,
-                             const runtime::Plan &plan, const std::set<std::string> &own) {
+/// This plan as a row: compiling with its own layout pinned may choose another.
+LayoutPrediction rowOfPlan(const runtime::Plan &plan, const std::string &layout) {
+  return {.layout = layout,
+          .variant = plan.variant,
+          .chunks = chunkCount(plan),
+          .seconds = plan.predictedSeconds,
+          .graphSeconds = graphSecondsOf(plan),
+          .workspaceBytes = plan.workspaceBytes};
+}
+
+/// `own`: the layouts in which the plan stores the tensor; empty where it does not.
+std::string printPredictions(std::vector<LayoutPrediction> predictions, const runtime::Plan &plan,
+                             const std::set<std::string> &own) {
+  const auto isOwn = [&](const LayoutPrediction &one) {
+    return own.contains(one.layout) && isPlan(one, plan);
+  };
+  if (!own.empty() && std::ranges::none_of(predictions, isOwn)) {
+    const LayoutPrediction row = rowOfPlan(plan, fmt::format("{}", fmt::join(own, ", ")));
+    const auto place = std::ranges::find_if(predictions, [&](const LayoutPrediction &one) {
+      return !one.refusal.empty() || one.chunks != row.chunks ||
+             one.graphSeconds > row.graphSeconds;
+    });
+    predictions.insert(place, row);
+  }
+  const std::set<std::string> ofPlan = {fmt::format("{}", fmt::join(own, ", "))};
   Table table({{"layout", left},
-               {"whole plan", right},
+               {"as one graph", right},
                {"difference", right},
                {"workspace", right},
                {"chunks", right},
                {"variant", left}});
   for (const LayoutPrediction &one : predictions) {
-    const std::string name = one.layout + (own.contains(one.layout) ? " *" : "");
+    const bool isMarked = isOwn(one) || (ofPlan.contains(one.layout) && isPlan(one, plan));
+    const std::string name = one.layout + (isMarked ? " *" : "");
     if (one.refusal.empty())
-      table.addRow({name, formatSeconds(one.seconds),
-                    formatDifference(one.seconds - plan.predictedSeconds),
+      table.addRow({name, formatSeconds(one.graphSeconds),
+                    formatDifference(one.graphSeconds - graphSecondsOf(plan)),
                     formatBytes(one.workspaceBytes), std::to_string(one.chunks),
                     one.variant == plan.variant ? "the same" : one.variant});
     else
@@ -90,14 +200,50 @@ std::string printPredictions(const std::vector<LayoutPrediction> &predictions,
   return table.print();
 }
 
+/// What another number of chunks alone adds to this plan as one graph, by that number: for the rows
+/// that have another. Nothing where it was not weighed.
+std::map<int, double> chunksAlone(const std::vector<LayoutPrediction> &predictions,
+                                  const runtime::Artifact &artifact) {
+  std::map<int, double> differences;
+  double own = 0;
+  const json weighed = artifact.report.value("parts", json::array());
+  for (const json &one : weighed)
+    if (one["chosen"].get<bool>()) own = one["seconds"];
+  for (const json &one : weighed)
+    if (own > 0 && !one["chosen"].get<bool>() &&
+        std::ranges::any_of(predictions, [&](const LayoutPrediction &row) {
+          return row.refusal.empty() && row.chunks == one["parts"].get<int>();
+        }))
+      differences[one["parts"].get<int>()] = one["seconds"].get<double>() - own;
+  return differences;
+}
+
+/// What is behind the differences of rows in another number of chunks; empty where there are none.
+std::string chunksLine(const std::vector<LayoutPrediction> &predictions,
+                       const runtime::Artifact &artifact) {
+  const int own = chunkCount(artifact.plan);
+  if (std::ranges::all_of(predictions, [&](const LayoutPrediction &one) {
+        return !one.refusal.empty() || one.chunks == own;
+      }))
+    return "";
+  std::vector<std::string> alone;
+  for (const auto &[count, seconds] : chunksAlone(predictions, artifact))
+    alone.push_back(fmt::format("--chunks {} alone {}", count, formatDifference(seconds)));
+  return fmt::format("rows of other chunks differ by these, too{}{}\n", alone.empty() ? "" : ": ",
+                     fmt::join(alone, ", "));
+}
+
 /// Where the plan stores the tensor, one line a version.
-std::string whereItLies(const runtime::Plan &plan, const std::vector<int> &versions) {
+std::string whereItLies(const runtime::Plan &plan, const std::vector<Version> &versions) {
   std::string text;
-  for (const int version : versions) {
-    const runtime::PlanTensor &tensor = plan.tensors[size_t(version)];
-    text += fmt::format("{}[{}] {} lies as {}, {}: {}\n", tensor.name, fmt::join(tensor.axes, ","),
-                        tensor.dtype, printLayout(tensor) + (hasGaps(tensor) ? " with gaps" : ""),
-                        formatBytes(tensor.bytes), usersOf(plan, version));
+  for (const Version &version : versions) {
+    const runtime::PlanTensor &tensor = plan.tensors[size_t(version.tensors.front())];
+    const bool isInChunks = version.tensors == version.chunks;
+    text +=
+        fmt::format("{}[{}] {} lies as {}, {}{}: {}\n", version.name, fmt::join(tensor.axes, ","),
+                    tensor.dtype, printLayout(tensor) + (hasGaps(tensor) ? " with gaps" : ""),
+                    isInChunks && version.chunks.size() > 1 ? "each chunk " : "",
+                    formatBytes(tensor.bytes), usersOf(plan, version));
   }
   return text;
 }
@@ -133,14 +279,16 @@ std::string remarks(const runtime::Artifact &artifact, const std::string &tensor
   return text;
 }
 
-json versionsJson(const runtime::Plan &plan, const std::vector<int> &versions) {
+json versionsJson(const runtime::Plan &plan, const std::vector<Version> &versions) {
   json stored = json::array();
-  for (const int version : versions) {
-    const runtime::PlanTensor &tensor = plan.tensors[size_t(version)];
-    stored.push_back({{"name", tensor.name},
+  for (const Version &version : versions) {
+    const runtime::PlanTensor &tensor = plan.tensors[size_t(version.tensors.front())];
+    stored.push_back({{"name", version.name},
                       {"layout", printLayout(tensor)},
                       {"gaps", hasGaps(tensor)},
-                      {"bytes", tensor.bytes}});
+                      {"bytes", tensor.bytes},
+                      {"chunks", std::max<size_t>(1, version.chunks.size())},
+                      {"users", usersOf(plan, version)}});
   }
   return stored;
 }
@@ -157,12 +305,12 @@ json regretOf(const runtime::Artifact &artifact, const std::string &tensor) {
 Explanation explainLayout(const runtime::Artifact &artifact, const std::string &name,
                           const std::string &profile) {
   const runtime::Plan &plan = artifact.plan;
-  const std::vector<int> versions = versionsOf(plan, name);
-  const std::vector<std::vector<std::string>> orders = ordersOf(plan, versions);
+  const std::vector<Version> versions = versionsOf(plan, name);
+  const std::vector<int> wholes = wholesOf(versions);
+  const std::vector<std::vector<std::string>> orders = ordersOf(plan, wholes);
   std::set<std::string> own;
-  for (const int version : versions) own.insert(printLayout(plan.tensors[size_t(version)]));
-  const std::string tensor =
-      versions.empty() ? name : plan.tensors[size_t(versions.front())].logical;
+  for (const int whole : wholes) own.insert(printLayout(plan.tensors[size_t(whole)]));
+  const std::string tensor = wholes.empty() ? name : plan.tensors[size_t(wholes.front())].logical;
   if (!versions.empty() &&
       !artifact.report.contains(
           "request"))  // of an older weft, or stripped: where it lies is in the plan
@@ -177,6 +325,9 @@ Explanation explainLayout(const runtime::Artifact &artifact, const std::string &
                      {"stored", true},
                      {"whyNone", "report.json holds no request"},
                      {"planSeconds", plan.predictedSeconds},
+                     {"planGraphSeconds", graphSecondsOf(plan)},
+                     {"planChunks", chunkCount(plan)},
+                     {"chunksAlone", json::object()},
                      {"planWorkspaceBytes", plan.workspaceBytes},
                      {"samePrices", true}}};
   const ReopenedRequest request = reopen(artifact.report, profile);
@@ -185,7 +336,7 @@ Explanation explainLayout(const runtime::Artifact &artifact, const std::string &
   std::vector<LayoutPrediction> predictions;
   std::string whyNone;
   try {
-    predictions = predictLayouts(compilation, proposed, tensor,
+    predictions = predictLayouts(compilation, proposed, plan, tensor,
                                  orders.empty() ? std::vector<std::string>() : orders.front());
   } catch (const Error &error) {
     if (error.kind == ErrorKind::badInput && versions.empty()) refuseUnknown(plan, name);
@@ -197,13 +348,16 @@ Explanation explainLayout(const runtime::Artifact &artifact, const std::string &
   if (predictions.empty()) text += "no plan stores it: " + whyNone + "\n";
   else
     text += printPredictions(predictions, plan, own) +
-            fmt::format("each as compile chooses with --pin {}=LAYOUT; * is this plan's\n", tensor);
+            fmt::format("each as compile chooses with --pin {}=LAYOUT{}\n", tensor,
+                        own.empty() ? "" : "; * is this plan") +
+            chunksLine(predictions, artifact);
   const std::vector<Pin> pinned = compilation.choiceFlags().pinned();
   const bool isPinned = std::ranges::find(pinned, tensor, &Pin::tensor) != pinned.end();
   text += remarks(artifact, tensor, isPinned, request.haveSamePrices);
-  json prices = json::array();
-  for (const LayoutPrediction &one : predictions)
-    prices.push_back(toJson(one, plan.predictedSeconds));
+  json prices = json::array(), alone = json::object();
+  for (const auto &[count, seconds] : chunksAlone(predictions, artifact))
+    alone[std::to_string(count)] = seconds;
+  for (const LayoutPrediction &one : predictions) prices.push_back(toJson(one, plan));
   return {.text = text,
           .json = {{"versions", versionsJson(plan, versions)},
                    {"regret", regretOf(artifact, tensor)},
@@ -213,6 +367,9 @@ Explanation explainLayout(const runtime::Artifact &artifact, const std::string &
                    {"stored", !versions.empty()},
                    {"whyNone", whyNone},
                    {"planSeconds", plan.predictedSeconds},
+                   {"planGraphSeconds", graphSecondsOf(plan)},
+                   {"planChunks", chunkCount(plan)},
+                   {"chunksAlone", alone},
                    {"planWorkspaceBytes", plan.workspaceBytes},
                    {"samePrices", request.haveSamePrices}}};
 }

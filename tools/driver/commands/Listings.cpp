@@ -68,8 +68,9 @@ std::string printFusions(const std::vector<ProposedVariant> &variants, const Dev
     object["variants"].push_back({{"name", variant.name()},
                                   {"candidates", variant.fusions.candidates.size()},
                                   {"records", std::move(list)}});
-    result += fmt::format("{}variant {}: {} candidate kernels\n{}", result.empty() ? "" : "\n",
-                          variant.name(), variant.fusions.candidates.size(), table.print());
+    result += fmt::format("{}variant {}: {}\n{}", result.empty() ? "" : "\n", variant.name(),
+                          countOf(int64_t(variant.fusions.candidates.size()), "candidate kernel"),
+                          table.print());
   }
   return asJson ? jsonText(std::move(object)) : result;
 }
@@ -155,6 +156,10 @@ std::string proof(const Selected &selected) {
   const select::Statistics &statistics = selected.best().selection.statistics();
   if (!selected.memoryCuts.empty()) return "; what was left out for want of memory may be faster";
   const double dearer = selected.plannedSeconds / selected.best().selection.best().seconds - 1;
+  constexpr double rounding = 1e-9;
+  if (dearer < -rounding)
+    return fmt::format("; in chunks the plan is {:.2f}% cheaper than the cheapest whole one",
+                       -100 * dearer);
   if (selected.parts > 1 || selected.path().seconds > selected.best().selection.best().seconds)
     return fmt::format("; the plan is {:.2f}% dearer than the cheapest, for its memory",
                        100 * dearer);
@@ -174,13 +179,14 @@ std::string selectionLines(const Selected &selected) {
     if (variant.lacksPinned) lacking.push_back(variant.name);
     else text += fmt::format("! variant {} has no plan: {}\n", variant.name, variant.reason);
   if (!lacking.empty())
-    text += fmt::format("{} variants lack a tensor that --pin wants stored: {}\n", lacking.size(),
-                        fmt::join(lacking, ", "));
+    text += fmt::format("{} without a tensor that --pin wants stored: {}\n",
+                        countOf(int64_t(lacking.size()), "variant"), fmt::join(lacking, ", "));
   if (const std::string line = memoryLine(selected); !line.empty()) text += line + "\n";
   if (!selected.skipped.empty())
-    text +=
-        fmt::format("{} variants were not searched: with the pins none of their plans is as fast\n",
-                    selected.skipped.size());
+    text += fmt::format("{} {} not searched: with the pins no plan of {} is as fast\n",
+                        countOf(int64_t(selected.skipped.size()), "variant"),
+                        selected.skipped.size() == 1 ? "was" : "were",
+                        selected.skipped.size() == 1 ? "it" : "them");
   text += fmt::format(
       "plan {} kernel by kernel; best weft could choose {}, whole kernels, over what was offered "
       "in all variants, ratio {:.4f}\n",
@@ -188,9 +194,10 @@ std::string selectionLines(const Selected &selected) {
       selected.lowerBound > 0 ? formatSeconds(selected.lowerBound) : "unknown",
       selected.lowerBound > 0 ? seconds / selected.lowerBound : 0);
   return text + evidenceOf(total) +
-         fmt::format("{} variants, {} candidate kernels, {} states, selected in {}{}\n",
-                     selected.variants.size(), formatCount(total.kernels),
-                     formatCount(total.states), formatSeconds(total.seconds), proof(selected));
+         fmt::format("{}, {}, {}, selected in {}{}\n",
+                     countOf(int64_t(selected.variants.size()), "variant"),
+                     countOf(total.kernels, "candidate kernel"), countOf(total.states, "state"),
+                     formatSeconds(total.seconds), proof(selected));
 }
 
 }  // namespace weft::driver

@@ -1,4 +1,5 @@
-// weft profile: measure a model's kernels, or those of what an artifact was compiled from, on GPUs into a store; export, import and merge move rows between stores and texts.
+// weft profile: measure a model's kernels, or those of what an artifact was compiled from, on GPUs
+// into a store; export, import and merge move rows between stores and texts.
 #include "kernel/Error.h"
 #include "runtime/Artifact.h"
 #include "runtime/Driver.h"
@@ -49,7 +50,8 @@ struct MoveFlags {
 
 std::atomic<bool> interrupted = false;
 
-/// While it lives, an interrupt sets `interrupted` instead of ending the process. A second one ends it.
+/// While it lives, an interrupt sets `interrupted` instead of ending the process. A second one ends
+/// it.
 class InterruptGuard {
 public:
   InterruptGuard() {
@@ -84,9 +86,11 @@ public:
   void show(const ProfileProgress &progress) {
     const double perItem = progress.done > 0 ? progress.seconds / double(progress.done) : 0;
     const std::string text = fmt::format(
-        "{} of {} measured, {:.0f} s, {} left; {} rows, {} slow, {} failed; {}", formatCount(int64_t(progress.done)),
-        formatCount(int64_t(progress.total)), progress.seconds,
-        progress.done > 0 ? fmt::format("{:.0f} s", perItem * double(progress.total - progress.done)) : std::string("unknown time"),
+        "{} of {} measured, {:.0f} s, {} left; {} rows, {} slow, {} failed; {}",
+        formatCount(int64_t(progress.done)), formatCount(int64_t(progress.total)), progress.seconds,
+        progress.done > 0
+            ? fmt::format("{:.0f} s", perItem * double(progress.total - progress.done))
+            : std::string("unknown time"),
         progress.measured, progress.slow, progress.failed, progress.last);
     line.show(text);
     constexpr double quietSeconds = 10;
@@ -103,22 +107,31 @@ private:
 };
 
 /// Starts measuring processes and refuses GPUs that the profile is not for.
-std::unique_ptr<runtime::Measurer> startMeasurer(int gpu, const Device &device, const std::string &architecture, int timeoutSeconds,
+std::unique_ptr<runtime::Measurer> startMeasurer(int gpu, const Device &device,
+                                                 const std::string &architecture,
+                                                 int timeoutSeconds,
                                                  const std::atomic<bool> &cancelled) {
   std::unique_ptr<runtime::Measurer> measurer =
-      runtime::startMeasureProcess({.gpu = gpu, .timeoutSeconds = double(timeoutSeconds), .executable = {}, .cancelled = &cancelled});
+      runtime::startMeasureProcess({.gpu = gpu,
+                                    .timeoutSeconds = double(timeoutSeconds),
+                                    .executable = {},
+                                    .cancelled = &cancelled});
   const std::string &own = measurer->greeting().architecture;
   if (!architecture.starts_with(own))
-    throw Error::unsupported("GPU {} ({}) is {}; a profile of {} needs {}", gpu, measurer->greeting().gpu, own, device.name, architecture);
+    throw Error::unsupported("GPU {} ({}) is {}; a profile of {} needs {}", gpu,
+                             measurer->greeting().gpu, own, device.name, architecture);
   if (!device.title.starts_with(measurer->greeting().gpu))
-    printNote(fmt::format("GPU {} is '{}'; its times are kept as those of {} ({})", gpu, measurer->greeting().gpu, device.name, device.title));
+    printNote(fmt::format("GPU {} is '{}'; its times are kept as those of {} ({})", gpu,
+                          measurer->greeting().gpu, device.name, device.title));
   return measurer;
 }
 
-/// A build function of one run. Past the kernel cache: most of the thousands of kernels are never asked for again.
+/// A build function of one run. Past the kernel cache: most of the thousands of kernels are never
+/// asked for again.
 auto buildFunction() {
-  return [session = std::shared_ptr<runtime::BuildSession>()](const std::vector<runtime::BuildRequest> &requests,
-                                                              const std::atomic<bool> &cancelled) mutable {
+  return [session = std::shared_ptr<runtime::BuildSession>()](
+             const std::vector<runtime::BuildRequest> &requests,
+             const std::atomic<bool> &cancelled) mutable {
     if (!session) {
       runtime::BuildOptions options;
       options.cancelled = &cancelled;
@@ -132,13 +145,17 @@ auto buildFunction() {
 
 std::string endLine(const ProfileOutcome &outcome, const std::string &store) {
   const ProfileProgress &progress = outcome.progress;
-  std::string text = fmt::format("{} rows measured, {} slow, {} failed in {:.1f} s; {} were there already; store {}\n",
-                                 formatCount(int64_t(progress.measured)), progress.slow, progress.failed, progress.seconds, outcome.skipped, store);
+  std::string text = fmt::format(
+      "{} rows measured, {} slow, {} failed in {:.1f} s; {} were there already; store {}\n",
+      formatCount(int64_t(progress.measured)), progress.slow, progress.failed, progress.seconds,
+      outcome.skipped, store);
   if (outcome.end != ProfileEnd::finished)
-    text += fmt::format("{}: {} of {} left; the same command goes on\n", outcome.end == ProfileEnd::budget ? "the budget is spent" : "interrupted",
+    text += fmt::format("{}: {} of {} left; the same command goes on\n",
+                        outcome.end == ProfileEnd::budget ? "the budget is spent" : "interrupted",
                         progress.total - progress.done, progress.total);
   if (outcome.rowsOfGpu.size() > 1)
-    for (size_t gpu = 0; gpu < outcome.rowsOfGpu.size(); ++gpu) text += fmt::format("GPU {}: {} rows\n", gpu, formatCount(int64_t(outcome.rowsOfGpu[gpu])));
+    for (size_t gpu = 0; gpu < outcome.rowsOfGpu.size(); ++gpu)
+      text += fmt::format("GPU {}: {} rows\n", gpu, formatCount(int64_t(outcome.rowsOfGpu[gpu])));
   for (const std::string &gpu : outcome.lostGpus) text += "lost " + gpu + "\n";
   return text;
 }
@@ -148,14 +165,17 @@ std::string isPositive(const std::string &text) {
   double seconds = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
   const bool isNumber = error == std::errc() && end == text.data() + text.size();
-  return isNumber && seconds > 0 && std::isfinite(seconds) ? "" : fmt::format("'{}' is no number of seconds above 0", text);
+  return isNumber && seconds > 0 && std::isfinite(seconds)
+             ? ""
+             : fmt::format("'{}' is no number of seconds above 0", text);
 }
 
 /// The artifact's request in place of the flags of model, choices and target.
 ProfileFlags ofArtifact(ProfileFlags flags) {
   flags.report = runtime::readArtifact(flags.model.model, runtime::Cubins::left).report;
   const std::string profile = flags.target.profile;
-  if (flags.report.contains("request")) flags.report["request"]["target"]["strict"] = false;  // what is not measured is to be
+  if (flags.report.contains("request"))
+    flags.report["request"]["target"]["strict"] = false;  // what is not measured is to be
   const ReopenedRequest request = reopen(flags.report, "none");
   flags.choices = request.compilation->choiceFlags();
   flags.target = request.compilation->target();
@@ -193,8 +213,8 @@ ProfileSpace wholeSpace(const ProfileFlags &flags) {
   return profileSpace(problems, selection, compilation.costModel(), flags.space);
 }
 
-/// What the plan that the prices of `profile` choose needs to run in parts (PartsChoice.h), and to compute in the stacks of its
-/// concatenations: kernels in layouts that selection does not ask for.
+/// What the plan that the prices of `profile` choose needs to run in parts (PartsChoice.h), and to
+/// compute in the stacks of its concatenations: kernels in layouts that selection does not ask for.
 ProfileSpace spaceOfParts(const ProfileFlags &flags, const std::string &profile) {
   const auto [opened, first] = open(flags, profile);
   const Compilation &compilation = *opened;
@@ -204,12 +224,14 @@ ProfileSpace spaceOfParts(const ProfileFlags &flags, const std::string &profile)
   for (const int count : partCounts(flags.choices)) {
     if (selected.pricedParts.empty() || count == 1 || count > mostParts) continue;
     try {
-      plans.push_back(planOf(compilation, selected.best(), selected.path(), count, selected.branches));
+      plans.push_back(
+          planOf(compilation, selected.best(), selected.path(), count, selected.branches));
     } catch (const Error &error) {
       if (error.kind != ErrorKind::unsupported) throw;  // not in so many
     }
   }
-  return partsSpace(plans, *analyticCostModel(compilation.costModel().device()), flags.space, flags.target.architecture());
+  return partsSpace(plans, *analyticCostModel(compilation.costModel().device()), flags.space,
+                    flags.target.architecture());
 }
 
 struct MeasuredSpace {
@@ -218,23 +240,33 @@ struct MeasuredSpace {
 };
 
 /// Measures the space into the store, and says what it is.
-MeasuredSpace measureInto(runtime::ProfileStore &store, ProfileSpace space, const ProfileFlags &flags, double budgetSeconds) {
+MeasuredSpace measureInto(runtime::ProfileStore &store, ProfileSpace space,
+                          const ProfileFlags &flags, double budgetSeconds) {
   runtime::say(space.describe(false));
   const Device &device = flags.target.device();
   const std::string architecture = flags.target.architecture();
   ProfileConsole console;
   const InterruptGuard guard;
-  ProfileRunOptions options{.architecture = architecture, .gpus = gpuCount(flags.gpus), .budgetSeconds = budgetSeconds,
-                            .again = flags.again, .interrupted = &interrupted,
-                            .startMeasurer = [&](int gpu, const std::atomic<bool> &cancelled) { return startMeasurer(gpu, device, architecture, flags.timeoutSeconds, cancelled); },
-                            .build = buildFunction(), .progress = [&](const ProfileProgress &progress) { console.show(progress); }};
+  ProfileRunOptions options{
+      .architecture = architecture,
+      .gpus = gpuCount(flags.gpus),
+      .budgetSeconds = budgetSeconds,
+      .again = flags.again,
+      .interrupted = &interrupted,
+      .startMeasurer =
+          [&](int gpu, const std::atomic<bool> &cancelled) {
+            return startMeasurer(gpu, device, architecture, flags.timeoutSeconds, cancelled);
+          },
+      .build = buildFunction(),
+      .progress = [&](const ProfileProgress &progress) { console.show(progress); }};
   ProfileOutcome outcome = runProfile(space, store, options);
   console.clear();
   return {.space = std::move(space), .outcome = std::move(outcome)};
 }
 
 /// Returns the exit code.
-int report(const MeasuredSpace &measured, const runtime::ProfileStore &store, const std::string &path, bool json) {
+int report(const MeasuredSpace &measured, const runtime::ProfileStore &store,
+           const std::string &path, bool json) {
   const ProfileReport report = reportOf(measured.space, store.read());
   if (json) printResult(toJson(measured.outcome, report, path));
   else printResult(endLine(measured.outcome, path) + print(report));
@@ -245,22 +277,29 @@ int report(const MeasuredSpace &measured, const runtime::ProfileStore &store, co
 /// First what whole kernels need; then, of the plan that these rows choose, what its parts need.
 int measure(const ProfileFlags &flags, bool json) {
   const auto begin = std::chrono::steady_clock::now();
-  const std::string device = flags.target.device().name, path = flags.store.empty() ? device + ".profile.db" : flags.store;
-  ProfileSpace space = flags.partsOnly ? spaceOfParts(flags, flags.target.profile) : wholeSpace(flags);
+  const std::string device = flags.target.device().name,
+                    path = flags.store.empty() ? device + ".profile.db" : flags.store;
+  ProfileSpace space =
+      flags.partsOnly ? spaceOfParts(flags, flags.target.profile) : wholeSpace(flags);
   if (flags.dryRun) {
     // A store that the run itself would refuse is refused now.
-    if (std::error_code none; std::filesystem::exists(path, none)) runtime::ProfileStore(path, runtime::ProfileStore::Mode::read, device).read();
+    if (std::error_code none; std::filesystem::exists(path, none))
+      runtime::ProfileStore(path, runtime::ProfileStore::Mode::read, device).read();
     if (json) printResult(toJson(space));
     else printResult(space.describe(true));
     return 0;
   }
   runtime::ProfileStore store(path, runtime::ProfileStore::Mode::create, device);
   const MeasuredSpace whole = measureInto(store, std::move(space), flags, flags.budgetSeconds);
-  const double left = flags.budgetSeconds - std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  const bool isOver = whole.outcome.end != ProfileEnd::finished || (flags.budgetSeconds > 0 && left <= 0);
+  const double left =
+      flags.budgetSeconds -
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  const bool isOver =
+      whole.outcome.end != ProfileEnd::finished || (flags.budgetSeconds > 0 && left <= 0);
   if (flags.partsOnly || isOver) return report(whole, store, path, json);
   const int code = json ? 0 : report(whole, store, path, json);
-  const MeasuredSpace parts = measureInto(store, spaceOfParts(flags, path), flags, std::max(left, 0.0));
+  const MeasuredSpace parts =
+      measureInto(store, spaceOfParts(flags, path), flags, std::max(left, 0.0));
   return std::max(code, report(json ? whole : parts, store, path, json));
 }
 
@@ -271,7 +310,11 @@ Profile readAll(const std::vector<std::string> &files) {
   return all;
 }
 
-int exportText(const MoveFlags &flags) {
+int exportText(const MoveFlags &flags, bool json) {
+  if (json)
+    throw Error::badInput(
+        "profile export writes rows as text, and --json has no form of them: leave out --json; "
+        "nearest is 'weft explain DIR --distributions --json'");
   Profile profile = readAll(flags.files);
   if (flags.perLayouts > 0) profile = thinned(profile, flags.perLayouts);
   writeFile(flags.output.empty() ? "-" : flags.output, printProfile(profile));
@@ -282,17 +325,27 @@ int intoStore(const MoveFlags &flags, bool json) {
   const Profile profile = readAll(flags.files);
   runtime::ProfileStore store(flags.store, runtime::ProfileStore::Mode::create, profile.device);
   const size_t changed = store.merge(profile);
-  if (json) printResult(nlohmann::json{{"store", flags.store}, {"rows", profile.rowCount()}, {"changed", changed}});
-  else printResult(fmt::format("{} rows read, {} new or replaced in {}\n", formatCount(int64_t(profile.rowCount())), formatCount(int64_t(changed)), flags.store));
+  if (json)
+    printResult(
+        nlohmann::json{{"store", flags.store}, {"rows", profile.rowCount()}, {"changed", changed}});
+  else
+    printResult(fmt::format("{} rows read, {} new or replaced in {}\n",
+                            formatCount(int64_t(profile.rowCount())), formatCount(int64_t(changed)),
+                            flags.store));
   return 0;
 }
 
-/// An artifact says itself what it was compiled from: another model, choice or target beside it would be another problem.
+/// An artifact says itself what it was compiled from: another model, choice or target beside it
+/// would be another problem.
 void refuseBesideArtifact(const CLI::App &command, const std::string &folder) {
   for (const CLI::Option *option : command.get_options())
     for (const char *group : {"Model", "Choices", "Target"})
-      if (option->count() > 0 && option->get_group() == group && !option->get_positional() && option->get_name() != "--profile")
-        throw Error::badInput("{}: '{}' is an artifact, whose kernels are profiled as it was compiled; with the flag name a model", option->get_name(), folder);
+      if (option->count() > 0 && option->get_group() == group && !option->get_positional() &&
+          option->get_name() != "--profile")
+        throw Error::badInput(
+            "{}: '{}' is an artifact, whose kernels are profiled as it was compiled; with the flag "
+            "name a model",
+            option->get_name(), folder);
 }
 
 /// export, import, merge: true if one of them was asked for.
@@ -303,16 +356,23 @@ struct Moves {
   void declare(CLI::App &command) {
     exporting = command.add_subcommand("export", "rows of stores or texts as one sorted text");
     exporting->add_option("files", flags->files, "stores or texts")->required()->type_name("FILE");
-    exporting->add_option("-o,--output", flags->output, "file to write; default: standard output")->type_name("FILE");
-    exporting->add_option("--per-layouts", flags->perLayouts, "only the fastest N of every kernel and layouts, and nothing that failed")
-        ->check(CLI::Range(1, 1000))->type_name("N");
+    exporting->add_option("-o,--output", flags->output, "file to write; default: standard output")
+        ->type_name("FILE");
+    exporting
+        ->add_option("--per-layouts", flags->perLayouts,
+                     "only the fastest N of every kernel and layouts, and nothing that failed")
+        ->check(CLI::Range(1, 1000))
+        ->type_name("N");
     importing = command.add_subcommand("import", "rows of texts into a store");
     merging = command.add_subcommand("merge", "rows of other stores or texts into a store");
     for (CLI::App *move : {importing, merging}) {
-      move->add_option("store", flags->store, "store to write; made if there is none")->required()->type_name("STORE");
+      move->add_option("store", flags->store, "store to write; made if there is none")
+          ->required()
+          ->type_name("STORE");
       move->add_option("files", flags->files, "what to read")->required()->type_name("FILE");
     }
-    for (CLI::App *move : {exporting, importing, merging}) move->fallthrough();  // --json and --wide are the command's
+    for (CLI::App *move : {exporting, importing, merging})
+      move->fallthrough();  // --json and --wide are the command's
   }
 };
 
@@ -321,36 +381,74 @@ struct Moves {
 Action addProfile(CLI::App &command) {
   auto flags = std::make_shared<ProfileFlags>();
   flags->model.declare(command);
-  command.get_option("model")->required(false)->description("preset name, config.json, .mlir, or an artifact: what it was compiled from");
+  command.get_option("model")->required(false)->description(
+      "preset name, config.json, .mlir, or an artifact: what it was compiled from");
   flags->choices.declare(command);
   flags->target.declare(command, false);
   const OptionGroup group(command, "Measuring");
-  command.add_option("--store", flags->store, "SQLite file that keeps the rows; default: DEVICE.profile.db")->type_name("FILE");
-  command.add_option("--gpus", flags->gpus, "GPUs of this host to measure on: a number or all")->capture_default_str()->type_name("N");
-  command.add_option("--budget", flags->budgetSeconds, "stop after so many seconds; the most promising configurations come first")
-      ->check(isPositive)->type_name("SECONDS");
-  command.add_option("--timeout", flags->timeoutSeconds, "seconds after which a kernel that does not end is given up")
-      ->capture_default_str()->check(CLI::Range(1, 3600))->type_name("SECONDS");
-  command.add_option("--layout-factor", flags->space.layoutFactor, "measure layouts within this factor of a kernel's best modelled time")
-      ->capture_default_str()->check(CLI::Range(1.0, 1e6))->type_name("X");
-  command.add_option("--only", flags->space.names, "measure only kernels whose name contains one of these")->delimiter(',')->type_name("TEXT,..");
-  command.add_option("--layouts", flags->space.mostLayouts, "layout combinations of a kernel, at most")->capture_default_str()->type_name("N");
-  command.add_option("--knob-factor", flags->space.knobFactor, "measure knobs within this factor of their layouts' best modelled time")
-      ->capture_default_str()->check(CLI::Range(1.0, 1e6))->type_name("X");
-  command.add_option("--knobs", flags->space.mostKnobs, "knobs for each layout combination, at most")->capture_default_str()->type_name("N");
-  command.add_flag("--again", flags->again, "measure also what is within 20% of a kernel's best by a row of an older text");
-  command.add_flag("--parts-only", flags->partsOnly, "measure only what no other row serves, of the plan that --profile chooses: parts, gaps, and what was measured of an older text");
-  command.add_flag("--dry-run", flags->dryRun, "say what would be measured, and what the model prunes");
+  command
+      .add_option("--store", flags->store,
+                  "SQLite file that keeps the rows; default: DEVICE.profile.db")
+      ->type_name("FILE");
+  command.add_option("--gpus", flags->gpus, "GPUs of this host to measure on: a number or all")
+      ->capture_default_str()
+      ->type_name("N");
+  command
+      .add_option("--budget", flags->budgetSeconds,
+                  "stop after so many seconds; the most promising configurations come first")
+      ->check(isPositive)
+      ->type_name("SECONDS");
+  command
+      .add_option("--timeout", flags->timeoutSeconds,
+                  "seconds after which a kernel that does not end is given up")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 3600))
+      ->type_name("SECONDS");
+  command
+      .add_option("--layout-factor", flags->space.layoutFactor,
+                  "measure layouts within this factor of a kernel's best modelled time")
+      ->capture_default_str()
+      ->check(CLI::Range(1.0, 1e6))
+      ->type_name("X");
+  command
+      .add_option("--only", flags->space.names,
+                  "measure only kernels whose name contains one of these")
+      ->delimiter(',')
+      ->type_name("TEXT,..");
+  command
+      .add_option("--layouts", flags->space.mostLayouts, "layout combinations of a kernel, at most")
+      ->capture_default_str()
+      ->type_name("N");
+  command
+      .add_option("--knob-factor", flags->space.knobFactor,
+                  "measure knobs within this factor of their layouts' best modelled time")
+      ->capture_default_str()
+      ->check(CLI::Range(1.0, 1e6))
+      ->type_name("X");
+  command
+      .add_option("--knobs", flags->space.mostKnobs, "knobs for each layout combination, at most")
+      ->capture_default_str()
+      ->type_name("N");
+  command.add_flag("--again", flags->again,
+                   "measure also what is within 20% of a kernel's best by a row of an older text");
+  command.add_flag("--parts-only", flags->partsOnly,
+                   "measure only what no other row serves, of the plan that --profile chooses: "
+                   "parts, gaps, and what was measured of an older text");
+  command.add_flag("--dry-run", flags->dryRun,
+                   "say what would be measured, and what the model prunes");
   command.require_subcommand(0, 1);
   Moves moves;
   moves.declare(command);
   return [flags, moves, &command](bool json) {
-    if (moves.exporting->parsed()) return exportText(*moves.flags);
+    if (moves.exporting->parsed()) return exportText(*moves.flags, json);
     if (moves.importing->parsed() || moves.merging->parsed()) return intoStore(*moves.flags, json);
     if (flags->model.model.empty())
-      throw Error::badInput("profile needs a MODEL, or one of export, import, merge (weft profile --help lists what there is)");
+      throw Error::badInput(
+          "profile needs a MODEL, or one of export, import, merge (weft profile --help lists what "
+          "there is)");
     const std::string &model = flags->model.model;
-    if (!std::filesystem::exists(std::filesystem::path(model) / "plan.json")) return measure(*flags, json);
+    if (!std::filesystem::exists(std::filesystem::path(model) / "plan.json"))
+      return measure(*flags, json);
     refuseBesideArtifact(command, model);
     return readingReport(model + "/report.json", [&] { return measure(ofArtifact(*flags), json); });
   };

@@ -1,4 +1,5 @@
-// weft select: choose, print the plan and its rivals, or draw the selection graph. Writes no artifact.
+// weft select: choose, print the plan and its rivals, or draw the selection graph. Writes no
+// artifact.
 #include "kernel/Error.h"
 #include "tools/driver/Compilation.h"
 #include "tools/driver/Console.h"
@@ -10,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 
@@ -34,21 +36,27 @@ struct Answer {
   std::vector<PlannedStep> steps = plannedSteps(planned, selected.path());
 };
 
-nlohmann::json stepsJson(const select::Problem &problem, const select::Plan &plan, const std::vector<PlannedStep> *planned) {
+nlohmann::json stepsJson(const select::Problem &problem, const select::Plan &plan,
+                         const std::vector<PlannedStep> *planned) {
   nlohmann::json steps = nlohmann::json::array();
   for (size_t index = 0; index < plan.steps.size(); ++index) {
     const select::Step &step = plan.steps[index];
-    steps.push_back({{"step", printStep(problem, step)}, {"seconds", planned ? (*planned)[index].seconds : step.cost.seconds},
+    steps.push_back({{"step", printStep(problem, step)},
+                     {"seconds", planned ? (*planned)[index].seconds : step.cost.seconds},
                      {"chunks", planned ? (*planned)[index].chunks : 1},
-                     {"measured", step.cost.measured}, {"bound", nameOf(step.cost.bound)},
-                     {"runnerUp", step.runnerUp}, {"runnerUpLoss", step.runnerUpLoss}});
+                     {"measured", step.cost.measured},
+                     {"bound", nameOf(step.cost.bound)},
+                     {"runnerUp", step.runnerUp},
+                     {"runnerUpLoss", step.runnerUpLoss}});
   }
   return steps;
 }
 
 nlohmann::json pathJson(const select::Selection &selection, const select::Plan &plan) {
-  return {{"seconds", plan.seconds}, {"lowerBound", plan.lowerBound},
-          {"peakTemporaryBytes", plan.peakTemporaryBytes}, {"steps", stepsJson(selection.problem(), plan, nullptr)}};
+  return {{"seconds", plan.seconds},
+          {"lowerBound", plan.lowerBound},
+          {"peakTemporaryBytes", plan.peakTemporaryBytes},
+          {"steps", stepsJson(selection.problem(), plan, nullptr)}};
 }
 
 nlohmann::json toJson(const Answer &answer, int alternatives) {
@@ -56,13 +64,16 @@ nlohmann::json toJson(const Answer &answer, int alternatives) {
   nlohmann::json list = nlohmann::json::array();
   for (const SelectedVariant &variant : selected.variants) {
     const bool isChosen = &variant == &selected.best();
-    nlohmann::json object = pathJson(variant.selection, isChosen ? selected.path() : variant.path());
+    nlohmann::json object =
+        pathJson(variant.selection, isChosen ? selected.path() : variant.path());
     object["name"] = variant.proposed.name();
     object["chosen"] = isChosen;
     object["seconds"] = secondsOf(selected, variant, answer.planned.plan);
     object["planSeconds"] = object["seconds"];  // in as many chunks as its plan would have
-    object["loss"] = secondsOf(selected, variant, answer.planned.plan) - answer.planned.plan.predictedSeconds;
-    if (isChosen) object["steps"] = stepsJson(variant.selection.problem(), selected.path(), &answer.steps);
+    object["loss"] =
+        secondsOf(selected, variant, answer.planned.plan) - answer.planned.plan.predictedSeconds;
+    if (isChosen)
+      object["steps"] = stepsJson(variant.selection.problem(), selected.path(), &answer.steps);
     list.push_back(object);
   }
   nlohmann::json rivals = nlohmann::json::array();
@@ -73,36 +84,69 @@ nlohmann::json toJson(const Answer &answer, int alternatives) {
   nlohmann::json pins = nlohmann::json::array();
   for (const PinRegret &pin : selected.pins)
     pins.push_back({{"tensor", pin.tensor}, {"layout", pin.layout}, {"regret", pin.seconds}});
-  return {{"plan", planFigures(answer.planned.plan)}, {"variants", list}, {"lowerBound", selected.lowerBound}, {"searchMemory", {{"reached", !selected.memoryCuts.empty()}, {"leftOut", selected.memoryCuts}}}, {"alternatives", rivals}, {"pins", pins}};
+  return {{"plan", planFigures(answer.planned.plan)},
+          {"variants", list},
+          {"lowerBound", selected.lowerBound},
+          {"freeWorkspaceBytes", selected.freeWorkspaceBytes},
+          {"searchMemory",
+           {{"reached", !selected.memoryCuts.empty()}, {"leftOut", selected.memoryCuts}}},
+          {"alternatives", rivals},
+          {"pins", pins}};
 }
 
 std::string variantsTable(const Answer &answer) {
-  Table table({{"variant", left}, {"time", right}, {"loss", right}, {"lower bound", right}, {"configurations", right},
-               {"states", right}, {"edges", right}});
+  Table table({{"variant", left},
+               {"time", right},
+               {"loss", right},
+               {"chunks", right},
+               {"best weft could choose", right},
+               {"configurations", right}});
   const Selected &selected = answer.selected;
   const double best = answer.planned.plan.predictedSeconds;
   for (const SelectedVariant &variant : selected.variants) {
     const bool isChosen = &variant == &selected.best();
     const select::Statistics &statistics = variant.selection.statistics();
     const double seconds = secondsOf(selected, variant, answer.planned.plan);
-    const int chunks = isChosen ? chunkCount(answer.planned.plan) : variant.fitted ? variant.fitted->parts : 1;
-    table.addRow({variant.proposed.name() + (chunks > 1 ? fmt::format(", {} chunks", chunks) : "") + (isChosen ? " *" : ""), formatSeconds(seconds),
+    const int chunks = isChosen         ? chunkCount(answer.planned.plan)
+                       : variant.fitted ? variant.fitted->parts
+                                        : 1;
+    table.addRow({(isChosen ? "* " : "") + variant.proposed.name(), formatSeconds(seconds),
                   (seconds < best ? "-" : "+") + formatSeconds(std::abs(seconds - best)),
-                  formatSeconds(variant.path().lowerBound), formatCount(statistics.configurations), formatCount(statistics.states),
-                  formatCount(statistics.edges)});
+                  std::to_string(chunks), formatSeconds(variant.path().lowerBound),
+                  formatCount(statistics.configurations)});
   }
   return table.print();
 }
 
+/// Why the chosen variant stands beside faster ones; empty where it is the fastest.
+std::string whyDearer(const Answer &answer) {
+  const Selected &selected = answer.selected;
+  const runtime::Plan &plan = answer.planned.plan;
+  if (selected.freeWorkspaceBytes <= 0 ||
+      std::ranges::none_of(selected.variants, [&](const SelectedVariant &variant) {
+        return secondsOf(selected, variant, plan) < plan.predictedSeconds;
+      }))
+    return "";
+  return fmt::format(
+      "* is dearer, for its memory: of the plans in chunks the fastest within {} of workspace; the "
+      "other rows are of whole kernels, without this limit (--chunks 1 chooses among them)\n",
+      formatBytes(int64_t(selected.freeWorkspaceBytes)));
+}
+
 std::string stepsTable(const Answer &answer) {
-  Table table({{"time", right}, {"chunks", right}, {"step", Table::Align::text}, {"runner-up", Table::Align::text}});
+  Table table({{"time", right},
+               {"chunks", right},
+               {"step", Table::Align::text},
+               {"runner-up", Table::Align::text}});
   const select::Plan &path = answer.selected.path();
   for (size_t index = 0; index < path.steps.size(); ++index) {
     const select::Step &step = path.steps[index];
-    table.addRow({formatSeconds(answer.steps[index].seconds), answer.steps[index].chunks > 1 ? std::to_string(answer.steps[index].chunks) : "",
+    table.addRow({formatSeconds(answer.steps[index].seconds),
+                  answer.steps[index].chunks > 1 ? std::to_string(answer.steps[index].chunks) : "",
                   printStep(answer.selected.best().selection.problem(), step),
-                  step.runnerUpLoss == 0 ? step.runnerUp  // ties, or none
-                                         : fmt::format("+{} {}", formatSeconds(step.runnerUpLoss), step.runnerUp)});
+                  step.runnerUpLoss == 0
+                      ? step.runnerUp  // ties, or none
+                      : fmt::format("+{} {}", formatSeconds(step.runnerUpLoss), step.runnerUp)});
   }
   return table.print();
 }
@@ -110,31 +154,52 @@ std::string stepsTable(const Answer &answer) {
 std::string text(const Answer &answer, int alternatives) {
   const Selected &selected = answer.selected;
   const select::Selection &selection = selected.best().selection;
-  std::string result = variantsTable(answer) + "\n" + stepsTable(answer) + "\n";
+  std::string result = variantsTable(answer) + whyDearer(answer) + "\n" + stepsTable(answer) + "\n";
   for (const std::string &cut : selection.statistics().layoutCuts) result += cut + "\n";
   for (const std::string &note : selection.statistics().notes) result += note + "\n";
   const std::vector<select::Plan> plans = selection.kBest(alternatives);
-  result += fmt::format("{} best paths of {}, their kernels whole: ", plans.size(), selected.best().proposed.name());
+  result += fmt::format("{} best paths of {}, their kernels whole: ", plans.size(),
+                        selected.best().proposed.name());
   for (size_t index = 0; index < plans.size(); ++index)
-    result += (index ? ", +" : "") + formatSeconds(index ? plans[index].seconds - plans[0].seconds : plans[0].seconds);
+    result += (index ? ", +" : "") +
+              formatSeconds(index ? plans[index].seconds - plans[0].seconds : plans[0].seconds);
   result += "\n";
   for (const PinRegret &pin : selected.pins)
-    result += fmt::format("pin {}={} costs {}\n", pin.tensor, pin.layout, formatSeconds(pin.seconds));
+    result +=
+        fmt::format("pin {}={} costs {}\n", pin.tensor, pin.layout, formatSeconds(pin.seconds));
   const int chunks = chunkCount(answer.planned.plan);
-  result += fmt::format("total {} of variant {}{}, workspace {}\n", formatSeconds(answer.planned.plan.predictedSeconds), answer.planned.plan.variant,
-                        chunks > 1 ? fmt::format(" in {} chunks", chunks) : "", formatBytes(answer.planned.plan.workspaceBytes));
+  result +=
+      fmt::format("total {} of variant {}{}, workspace {}\n",
+                  formatSeconds(answer.planned.plan.predictedSeconds), answer.planned.plan.variant,
+                  chunks > 1 ? fmt::format(" in {} chunks", chunks) : "",
+                  formatBytes(answer.planned.plan.workspaceBytes));
   return result + selectionLines(selected);
 }
 
 std::string drawing(const Answer &answer) {
   const runtime::Plan &plan = answer.planned.plan;
-  select::DrawnPlan drawn{.path = &answer.selected.path(), .steps = {}, .seconds = plan.predictedSeconds,
-                          .title = fmt::format("{} chunks, workspace {} bytes", chunkCount(plan), plan.workspaceBytes)};
-  for (const PlannedStep &step : answer.steps) drawn.steps.push_back({.seconds = step.seconds, .chunks = step.chunks});
+  select::DrawnPlan drawn{
+      .path = &answer.selected.path(),
+      .steps = {},
+      .seconds = plan.predictedSeconds,
+      .title = fmt::format("{} chunks, workspace {} bytes", chunkCount(plan), plan.workspaceBytes)};
+  for (const PlannedStep &step : answer.steps)
+    drawn.steps.push_back({.seconds = step.seconds, .chunks = step.chunks});
   return answer.selected.best().selection.dot(drawn);
 }
 
+/// A file on standard output would stand beside the object that --json promises alone there.
+void refuseJson(const SelectFlags &flags) {
+  for (const auto &[name, file] : {std::pair("--dot", &flags.dot), std::pair("-o", &flags.output)})
+    if (*file == "-")
+      throw Error::badInput(
+          "select {} - and --json both print to standard output: leave out --json, or name a file "
+          "({} FILE --json)",
+          name, name);
+}
+
 int run(const SelectFlags &flags, bool json) {
+  if (json) refuseJson(flags);
   Compilation compilation(flags.model, flags.choices, flags.target);
   const Phase first = parsePhase(flags.startFrom);
   if (first > Phase::select)
@@ -142,7 +207,8 @@ int run(const SelectFlags &flags, bool json) {
   compilation.import(first);
   const Selected selected = compilation.select(compilation.propose(first));
   const Answer answer{.compilation = compilation, .selected = selected};
-  if (!flags.output.empty()) writeFile(flags.output, compilation.materialized(selected.best(), selected.path()));
+  if (!flags.output.empty())
+    writeFile(flags.output, compilation.materialized(selected.best(), selected.path()));
   if (!flags.dot.empty()) {
     writeFile(flags.dot, drawing(answer));
     if (flags.dot == "-") return 0;
@@ -160,9 +226,14 @@ Action addSelect(CLI::App &command) {
   flags->choices.declare(command);
   flags->target.declare(command, false);
   command.add_option("--start-from", flags->startFrom, startFromHelp)
-      ->capture_default_str()->type_name("PHASE")->group("Phases");
-  command.add_option("--dot", flags->dot, "draw the selection graph for Graphviz")->type_name("FILE")->group("Output");
-  command.add_option("-o,--output", flags->output, "write the graph with the chosen kernels")->type_name("FILE");
+      ->capture_default_str()
+      ->type_name("PHASE")
+      ->group("Phases");
+  command.add_option("--dot", flags->dot, "draw the selection graph for Graphviz")
+      ->type_name("FILE")
+      ->group("Output");
+  command.add_option("-o,--output", flags->output, "write the graph with the chosen kernels")
+      ->type_name("FILE");
   return [flags](bool json) { return run(*flags, json); };
 }
 

@@ -114,10 +114,11 @@ json toJson(const WholeVerdict &whole) {
 
 std::string summary(const ArtifactVerdict &verdict, const std::vector<std::string> &unchecked,
                     bool allowed) {
-  std::string text =
-      fmt::format("{} kernels agree with fp64 on {}, {} failed, {} not checked\n", verdict.agreed(),
-                  verdict.gpu, verdict.failed(),
-                  std::ranges::count_if(verdict.kernels, &KernelVerdict::isUnchecked));
+  std::string text = fmt::format(
+      "{} with fp64 on {}, {} failed, {} not checked\n",
+      verdict.agreed() == 1 ? "1 kernel agrees" : fmt::format("{} kernels agree", verdict.agreed()),
+      verdict.gpu, verdict.failed(),
+      std::ranges::count_if(verdict.kernels, &KernelVerdict::isUnchecked));
   if (!unchecked.empty() && !allowed)
     text += fmt::format("not everything was checked: {} (--allow-unchecked: exit 0 all the same)\n",
                         fmt::join(unchecked, "; "));

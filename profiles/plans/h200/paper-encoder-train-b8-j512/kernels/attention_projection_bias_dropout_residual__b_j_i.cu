@@ -39,6 +39,10 @@ attention_projection_bias_dropout_residual_b_j_i(const __grid_constant__ weft::h
   static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 229520);
   static_assert(product.batch == 1 && product.m == 4096 && product.n == 1024 && product.k == 1024, "plan.json: these extents");
   static_assert(tile.m == 64 && tile.n == 256 && tile.splits == 1 && tile.sharers == 1, "plan.json: 132 blocks and maps of these tiles");
+  static_assert(w == 64 && h == 16 && i == 1024 && b == 8 && j == 512, "plan.json: these extents");
+  static_assert(product.a.outer == 1 && product.a.k == 4096 && product.a.batch == 0 && product.a.isByEngine == true, "plan.json: strides of operand a");
+  static_assert(product.b.outer == 1024 && product.b.k == 1 && product.b.batch == 0 && product.b.isByEngine == true, "plan.json: strides of operand b");
+  static_assert(product.strideCm == 1024 && product.batchStrideC == 0 && product.isByEngine == true, "plan.json: strides of the result");
   const weft::DropoutKey key = *dropoutKey;                           // seed and step: a replay must not repeat masks
   const float scaleOfKept = weft::opaque(keepScale);
   const auto finish = [=](float (&sums)[8], const float (&x_v)[8], const float (&bo_v)[8],

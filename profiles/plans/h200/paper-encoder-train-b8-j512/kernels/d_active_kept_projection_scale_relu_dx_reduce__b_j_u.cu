@@ -1,4 +1,4 @@
-// d_active_kept_projection_scale_relu_dx_reduce__b_j_u    kernel 16 of paper-encoder, forward    (this header is not hashed)
+// d_active_kept_projection_scale_relu_dx_reduce__b_j_u    kernel 16 of paper-encoder, backward    (this header is not hashed)
 //
 //   ops        %30 = contract "iu,bji->bju" %w2, %27
 //              %31 = scale %30
@@ -37,6 +37,11 @@ d_active_kept_projection_scale_relu_dx_reduce_b_j_u(const __grid_constant__ weft
   static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 229536);
   static_assert(product.batch == 1 && product.m == 4096 && product.n == 4096 && product.k == 1024, "plan.json: these extents");
   static_assert(tile.m == 128 && tile.n == 128 && tile.splits == 1 && tile.sharers == 1, "plan.json: 132 blocks and maps of these tiles");
+  static_assert(i == 1024 && u == 4096 && b == 8 && j == 512, "plan.json: these extents");
+  static_assert(product.a.outer == 1024 && product.a.k == 1 && product.a.batch == 0 && product.a.isByEngine == true, "plan.json: strides of operand a");
+  static_assert(product.b.outer == 1 && product.b.k == 4096 && product.b.batch == 0 && product.b.isByEngine == true, "plan.json: strides of operand b");
+  static_assert(product.strideCm == 4096 && product.batchStrideC == 0 && product.isByEngine == true, "plan.json: strides of the result");
+  static_assert(sizeof(d_b1_partials) == sizeof(weft::hopper::ColumnPartials<product, tile>), "plan.json: device memory");
   const auto finish = [=](float (&sums)[8], const float (&active_kept_v)[8], float (&summed)[1][8],
       const weft::hopper::Fragment &at) {
 #pragma unroll

@@ -1,4 +1,4 @@
-// d_kept_contraction__h_b_j_k    kernel 26 of paper-encoder, forward    (this header is not hashed)
+// d_kept_contraction__h_b_j_k    kernel 26 of paper-encoder, backward    (this header is not hashed)
 //
 //   ops        %44 = contract "whbk,whbj->hbjk" %6, %42
 //   space      h=16 b=8 k=512 j=512 | w=64 (reduced)
@@ -30,6 +30,11 @@ d_kept_contraction_h_b_j_k(const __grid_constant__ weft::hopper::TensorMap v_map
   static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 229552);
   static_assert(product.batch == 128 && product.m == 512 && product.n == 512 && product.k == 64, "plan.json: these extents");
   static_assert(tile.m == 64 && tile.n == 128 && tile.splits == 1 && tile.sharers == 1, "plan.json: 132 blocks and maps of these tiles");
+  static_assert(w == 64 && h == 16 && b == 8 && k == 512 && j == 512, "plan.json: these extents");
+  static_assert(v_w == 196608 && v_b == 512, "plan.json: strides of v");
+  static_assert(product.a.outer == 1 && product.a.k == 65536 && product.a.batch == 512 && product.a.isByEngine == true, "plan.json: strides of operand a");
+  static_assert(product.b.outer == 1 && product.b.k == 196608 && product.b.batch == 512 && product.b.isByEngine == true, "plan.json: strides of operand b");
+  static_assert(product.strideCm == 512 && product.batchStrideC == 262144 && product.isByEngine == true, "plan.json: strides of the result");
   weft::hopper::contraction<weft::half, product, tile>({&d_weighted_map, nullptr}, {&v_map, nullptr},
       {&d_kept_map, nullptr}, weft::hopper::NoPanelOperand{}, weft::hopper::Unchanged{});
 }

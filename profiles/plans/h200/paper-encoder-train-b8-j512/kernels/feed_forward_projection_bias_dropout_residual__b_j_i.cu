@@ -39,6 +39,10 @@ feed_forward_projection_bias_dropout_residual_b_j_i(const __grid_constant__ weft
   static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 213120);
   static_assert(product.batch == 1 && product.m == 4096 && product.n == 1024 && product.k == 4096, "plan.json: these extents");
   static_assert(tile.m == 128 && tile.n == 256 && tile.splits == 1 && tile.sharers == 1, "plan.json: 128 blocks and maps of these tiles");
+  static_assert(i == 1024 && u == 4096 && b == 8 && j == 512, "plan.json: these extents");
+  static_assert(product.a.outer == 4096 && product.a.k == 1 && product.a.batch == 0 && product.a.isByEngine == true, "plan.json: strides of operand a");
+  static_assert(product.b.outer == 1 && product.b.k == 1024 && product.b.batch == 0 && product.b.isByEngine == true, "plan.json: strides of operand b");
+  static_assert(product.strideCm == 1024 && product.batchStrideC == 0 && product.isByEngine == true, "plan.json: strides of the result");
   const weft::DropoutKey key = *dropoutKey;                           // seed and step: a replay must not repeat masks
   const float scaleOfKept = weft::opaque(keepScale);
   const auto finish = [=](float (&sums)[8], const float (&norm1_v)[8], const float (&b2_v)[8],

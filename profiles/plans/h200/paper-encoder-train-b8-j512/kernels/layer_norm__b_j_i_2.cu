@@ -28,6 +28,7 @@ layer_norm_b_j_i_2(const weft::half *__restrict__ residual2, const weft::half *_
   static_assert(i == 1024, "plan.json: these extents");
   static_assert((4096 + rowsPerBlock - 1) / rowsPerBlock == 2048, "plan.json: 2048 blocks");
   static_assert(rowsPerBlock * threadsPerRow == 64, "plan.json: 64 threads a block");
+  static_assert(width == 4 && threadsPerRow == 32 && rowsPerBlock == 2 && steps == 8, "plan.json: these knobs");
   const int lane = threadIdx.x % threadsPerRow;
   const int row = blockIdx.x * rowsPerBlock + threadIdx.x / threadsPerRow;                        // (b, j), b slowest
   const int start = row * i;

@@ -1,4 +1,4 @@
-// layer_norm_dw__i_2    kernel 21 of paper-encoder, forward    (this header is not hashed)
+// layer_norm_dw__i_2    kernel 21 of paper-encoder, backward    (this header is not hashed)
 //
 //   ops        %25, %25 = layer_norm_dw %d_norm2, %23, %24, %24 over b, j
 //   space      i=1024 | b=8 j=512 (reduced)
@@ -29,6 +29,8 @@ layer_norm_dw_i_2(const weft::half *__restrict__ d_norm2, const weft::half *__re
   static_assert(b == 8 && j == 512 && i == 1024, "plan.json: these extents");
   static_assert((1024 / width + columnsPerBlock - 1) / columnsPerBlock * blocksPerColumn == 512, "plan.json: 512 blocks");
   static_assert(columnsPerBlock * threadsPerColumn == 256, "plan.json: 256 threads a block");
+  static_assert(width == 4 && threadsPerColumn == 16 && columnsPerBlock == 16 && blocksPerColumn == 32 && parts == 512 && steps == 8, "plan.json: these knobs");
+  static_assert(sizeof(acrossBlocks) == sizeof(weft::GridPartials<16, blocksPerColumn, 2 * columnsPerBlock * width>), "plan.json: device memory");
   __shared__ weft::GridScratch<columnsPerBlock, threadsPerColumn, width, 2> scratch;
   const int part = blockIdx.x % blocksPerColumn * threadsPerColumn + threadIdx.x / columnsPerBlock;
   // (i), 4 of i at once

@@ -1,4 +1,4 @@
-// layer_norm_dx_dropout__b_j_i_2    kernel 20 of paper-encoder, forward    (this header is not hashed)
+// layer_norm_dx_dropout__b_j_i_2    kernel 20 of paper-encoder, backward    (this header is not hashed)
 //
 //   ops        %38 = layer_norm_dx %36, %14, %gamma1, %15, %15 over i
 //              %39 = dropout %38
@@ -32,6 +32,7 @@ layer_norm_dx_dropout_b_j_i_2(const weft::half *__restrict__ d_norm1, const weft
   static_assert(j == 512 && i == 1024, "plan.json: these extents");
   static_assert((4096 + rowsPerBlock - 1) / rowsPerBlock == 4096, "plan.json: 4096 blocks");
   static_assert(rowsPerBlock * threadsPerRow == 64, "plan.json: 64 threads a block");
+  static_assert(width == 16 && threadsPerRow == 64 && rowsPerBlock == 1, "plan.json: these knobs");
   __shared__ float scratch[2][rowsPerBlock * threadsPerRow / 32];                 // a float a warp for each reduction
   const int lane = threadIdx.x;
   const int row = blockIdx.x;                                                                     // (b, j), b slowest

@@ -31,6 +31,10 @@ q_product_k_product_v_projection_bias_p_h_b_j(const __grid_constant__ weft::hopp
   static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 229520);
   static_assert(product.batch == 1 && product.m == 3072 && product.n == 4096 && product.k == 1024, "plan.json: these extents");
   static_assert(tile.m == 128 && tile.n == 192 && tile.splits == 1 && tile.sharers == 1, "plan.json: 132 blocks and maps of these tiles");
+  static_assert(p == 64 && h == 48 && i == 1024 && b == 8 && j == 512, "plan.json: these extents");
+  static_assert(product.a.outer == 1 && product.a.k == 3072 && product.a.batch == 0 && product.a.isByEngine == true, "plan.json: strides of operand a");
+  static_assert(product.b.outer == 1024 && product.b.k == 1 && product.b.batch == 0 && product.b.isByEngine == true, "plan.json: strides of operand b");
+  static_assert(product.strideCm == 4096 && product.batchStrideC == 0 && product.isByEngine == true, "plan.json: strides of the result");
   const auto finish = [=](float (&sums)[8], const float (&bq_bk_bv_v)[8], const weft::hopper::Fragment &at) {
 #pragma unroll
     for (int e = 0; e < 8; ++e) {

@@ -1,4 +1,4 @@
-// reduce__i_2    kernel 22 of paper-encoder, forward    (this header is not hashed)
+// reduce__i_2    kernel 22 of paper-encoder, backward    (this header is not hashed)
 //
 //   ops        %40 = reduce %39 over b, j
 //   space      i=1024 | b=8 j=512 (reduced)
@@ -26,6 +26,7 @@ reduce_i_2(const weft::half *__restrict__ d_attention, weft::half *__restrict__ 
   static_assert(b == 8 && j == 512 && i == 1024, "plan.json: these extents");
   static_assert((1024 / width + columnsPerBlock - 1) / columnsPerBlock * blocksPerColumn == 128, "plan.json: 128 blocks");
   static_assert(columnsPerBlock * threadsPerColumn == 512, "plan.json: 512 threads a block");
+  static_assert(width == 8 && threadsPerColumn == 64 && columnsPerBlock == 8 && blocksPerColumn == 8 && parts == 512 && steps == 8, "plan.json: these knobs");
   __shared__ weft::ColumnScratch<columnsPerBlock, threadsPerColumn, width, 1> scratch;
   const int part = blockIdx.x % blocksPerColumn * threadsPerColumn + threadIdx.x / columnsPerBlock;
   // (i), 8 of i at once

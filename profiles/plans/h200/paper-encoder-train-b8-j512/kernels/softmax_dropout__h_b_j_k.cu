@@ -32,6 +32,7 @@ softmax_dropout_h_b_j_k(const weft::half *__restrict__ score, weft::half *__rest
   static_assert(b == 8 && j == 512 && k == 512, "plan.json: these extents");
   static_assert((65536 + rowsPerBlock - 1) / rowsPerBlock == 16384, "plan.json: 16384 blocks");
   static_assert(rowsPerBlock * threadsPerRow == 128, "plan.json: 128 threads a block");
+  static_assert(width == 8 && threadsPerRow == 32 && rowsPerBlock == 4 && steps == 2, "plan.json: these knobs");
   const int lane = threadIdx.x % threadsPerRow;
   const int row = blockIdx.x * rowsPerBlock + threadIdx.x / threadsPerRow;                     // (h, b, j), h slowest
   const int at_h = row / (b * j);

@@ -30,6 +30,11 @@ weighted_contraction_w_h_b_j(const __grid_constant__ weft::hopper::TensorMap v_m
   static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 213216);
   static_assert(product.batch == 128 && product.m == 64 && product.n == 512 && product.k == 512, "plan.json: these extents");
   static_assert(tile.m == 64 && tile.n == 64 && tile.splits == 1 && tile.sharers == 1, "plan.json: 132 blocks and maps of these tiles");
+  static_assert(w == 64 && h == 16 && b == 8 && k == 512 && j == 512, "plan.json: these extents");
+  static_assert(v_w == 196608 && v_b == 512, "plan.json: strides of v");
+  static_assert(product.a.outer == 196608 && product.a.k == 1 && product.a.batch == 512 && product.a.isByEngine == true, "plan.json: strides of operand a");
+  static_assert(product.b.outer == 512 && product.b.k == 1 && product.b.batch == 262144 && product.b.isByEngine == true, "plan.json: strides of operand b");
+  static_assert(product.strideCm == 65536 && product.batchStrideC == 512 && product.isByEngine == true, "plan.json: strides of the result");
   weft::hopper::contraction<weft::half, product, tile>({&v_map, nullptr}, {&kept_map, nullptr},
       {&weighted_map, nullptr}, weft::hopper::NoPanelOperand{}, weft::hopper::Unchanged{});
 }

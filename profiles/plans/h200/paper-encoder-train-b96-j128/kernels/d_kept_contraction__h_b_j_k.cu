@@ -1,4 +1,4 @@
-// d_kept_contraction__h_b_j_k    kernel 25 of paper-encoder, forward    (this header is not hashed)
+// d_kept_contraction__h_b_j_k    kernel 25 of paper-encoder, backward    (this header is not hashed)
 //
 //   ops        %44 = contract "whbk,whbj->hbjk" %6, %42
 //   space      h=16 b=96 k=128 j=128 | w=64 (reduced)
@@ -30,6 +30,11 @@ d_kept_contraction_h_b_j_k(const __grid_constant__ weft::hopper::TensorMap v_map
   static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 229520);
   static_assert(product.batch == 1536 && product.m == 128 && product.n == 128 && product.k == 64, "plan.json: these extents");
   static_assert(tile.m == 128 && tile.n == 128 && tile.splits == 1 && tile.sharers == 1, "plan.json: 132 blocks and maps of these tiles");
+  static_assert(w == 64 && h == 16 && b == 96 && k == 128 && j == 128, "plan.json: these extents");
+  static_assert(v_w == 589824 && v_b == 128, "plan.json: strides of v");
+  static_assert(product.a.outer == 1 && product.a.k == 196608 && product.a.batch == 128 && product.a.isByEngine == true, "plan.json: strides of operand a");
+  static_assert(product.b.outer == 1 && product.b.k == 589824 && product.b.batch == 128 && product.b.isByEngine == true, "plan.json: strides of operand b");
+  static_assert(product.strideCm == 128 && product.batchStrideC == 16384 && product.isByEngine == true, "plan.json: strides of the result");
   weft::hopper::contraction<weft::half, product, tile>({&d_weighted_map, nullptr}, {&v_map, nullptr},
       {&d_kept_map, nullptr}, weft::hopper::NoPanelOperand{}, weft::hopper::Unchanged{});
 }

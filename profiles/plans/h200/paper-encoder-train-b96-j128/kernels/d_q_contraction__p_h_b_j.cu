@@ -1,4 +1,4 @@
-// d_q_contraction__p_h_b_j    kernel 28 of paper-encoder, forward    (this header is not hashed)
+// d_q_contraction__p_h_b_j    kernel 28 of paper-encoder, backward    (this header is not hashed)
 //
 //   ops        %48 = contract "phbk,hbjk->phbj" %5, %46
 //   space      p=64 h=16 b=96 j=128 | k=128 (reduced)
@@ -33,6 +33,12 @@ d_q_contraction_p_h_b_j(const __grid_constant__ weft::hopper::TensorMap k_2_map,
   static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 213216);
   static_assert(product.batch == 1536 && product.m == 64 && product.n == 128 && product.k == 128, "plan.json: these extents");
   static_assert(tile.m == 64 && tile.n == 64 && tile.splits == 1 && tile.sharers == 1, "plan.json: 132 blocks and maps of these tiles");
+  static_assert(p == 64 && h == 16 && b == 96 && k == 128 && j == 128, "plan.json: these extents");
+  static_assert(k_2_p == 589824 && k_2_b == 128, "plan.json: strides of k_2");
+  static_assert(d_q_p == 589824 && d_q_b == 128, "plan.json: strides of d_q");
+  static_assert(product.a.outer == 589824 && product.a.k == 1 && product.a.batch == 128 && product.a.isByEngine == true, "plan.json: strides of operand a");
+  static_assert(product.b.outer == 128 && product.b.k == 1 && product.b.batch == 16384 && product.b.isByEngine == true, "plan.json: strides of operand b");
+  static_assert(product.strideCm == 589824 && product.batchStrideC == 128 && product.isByEngine == true, "plan.json: strides of the result");
   const auto finish = [=](float (&sums)[8], const weft::hopper::Fragment &at) {
 #pragma unroll
     for (int e = 0; e < 8; ++e)

@@ -1,4 +1,4 @@
-// d_v_contraction__w_h_b_k    kernel 24 of paper-encoder, forward    (this header is not hashed)
+// d_v_contraction__w_h_b_k    kernel 24 of paper-encoder, backward    (this header is not hashed)
 //
 //   ops        %43 = contract "whbj,hbjk->whbk" %42, %9
 //   space      w=64 h=16 b=96 k=128 | j=128 (reduced)
@@ -30,6 +30,11 @@ d_v_contraction_w_h_b_k(const __grid_constant__ weft::hopper::TensorMap d_weight
   static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 213216);
   static_assert(product.batch == 1536 && product.m == 64 && product.n == 128 && product.k == 128, "plan.json: these extents");
   static_assert(tile.m == 64 && tile.n == 64 && tile.splits == 1 && tile.sharers == 1, "plan.json: 132 blocks and maps of these tiles");
+  static_assert(w == 64 && h == 16 && b == 96 && j == 128 && k == 128, "plan.json: these extents");
+  static_assert(d_v_w == 589824 && d_v_b == 128, "plan.json: strides of d_v");
+  static_assert(product.a.outer == 196608 && product.a.k == 1 && product.a.batch == 128 && product.a.isByEngine == true, "plan.json: strides of operand a");
+  static_assert(product.b.outer == 1 && product.b.k == 128 && product.b.batch == 16384 && product.b.isByEngine == true, "plan.json: strides of operand b");
+  static_assert(product.strideCm == 589824 && product.batchStrideC == 128 && product.isByEngine == true, "plan.json: strides of the result");
   weft::hopper::contraction<weft::half, product, tile>({&d_weighted_map, nullptr}, {&kept_map, nullptr},
       {&d_v_map, nullptr}, weft::hopper::NoPanelOperand{}, weft::hopper::Unchanged{});
 }

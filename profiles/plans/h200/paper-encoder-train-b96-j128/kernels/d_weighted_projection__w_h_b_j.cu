@@ -1,4 +1,4 @@
-// d_weighted_projection__w_h_b_j    kernel 23 of paper-encoder, forward    (this header is not hashed)
+// d_weighted_projection__w_h_b_j    kernel 23 of paper-encoder, backward    (this header is not hashed)
 //
 //   ops        %42 = contract "whi,bji->whbj" %wo, %39
 //   space      w=64 h=16 b=96 j=128 | i=1024 (reduced)
@@ -28,6 +28,10 @@ d_weighted_projection_w_h_b_j(const __grid_constant__ weft::hopper::TensorMap wo
   static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 229520);
   static_assert(product.batch == 1 && product.m == 1024 && product.n == 12288 && product.k == 1024, "plan.json: these extents");
   static_assert(tile.m == 128 && tile.n == 128 && tile.splits == 1 && tile.sharers == 1, "plan.json: 132 blocks and maps of these tiles");
+  static_assert(w == 64 && h == 16 && i == 1024 && b == 96 && j == 128, "plan.json: these extents");
+  static_assert(product.a.outer == 1 && product.a.k == 1024 && product.a.batch == 0 && product.a.isByEngine == true, "plan.json: strides of operand a");
+  static_assert(product.b.outer == 1024 && product.b.k == 1 && product.b.batch == 0 && product.b.isByEngine == true, "plan.json: strides of operand b");
+  static_assert(product.strideCm == 12288 && product.batchStrideC == 0 && product.isByEngine == true, "plan.json: strides of the result");
   weft::hopper::contraction<weft::half, product, tile>({&wo_map, nullptr}, {&d_attention_map, nullptr},
       {&d_weighted_map, nullptr}, weft::hopper::NoPanelOperand{}, weft::hopper::Unchanged{});
 }

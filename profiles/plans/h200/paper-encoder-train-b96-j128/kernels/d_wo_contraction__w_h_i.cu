@@ -1,4 +1,4 @@
-// d_wo_contraction__w_h_i    kernel 22 of paper-encoder, forward    (this header is not hashed)
+// d_wo_contraction__w_h_i    kernel 22 of paper-encoder, backward    (this header is not hashed)
 //
 //   ops        %41 = contract "bji,whbj->whi" %39, %10
 //   space      i=1024 w=64 h=16 | b=96 j=128 (reduced)
@@ -28,6 +28,10 @@ d_wo_contraction_w_h_i(const __grid_constant__ weft::hopper::TensorMap d_attenti
   static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 229552);
   static_assert(product.batch == 1 && product.m == 1024 && product.n == 1024 && product.k == 12288, "plan.json: these extents");
   static_assert(tile.m == 64 && tile.n == 128 && tile.splits == 1 && tile.sharers == 1, "plan.json: 128 blocks and maps of these tiles");
+  static_assert(b == 96 && j == 128 && i == 1024 && w == 64 && h == 16, "plan.json: these extents");
+  static_assert(product.a.outer == 12288 && product.a.k == 1 && product.a.batch == 0 && product.a.isByEngine == true, "plan.json: strides of operand a");
+  static_assert(product.b.outer == 1 && product.b.k == 1024 && product.b.batch == 0 && product.b.isByEngine == true, "plan.json: strides of operand b");
+  static_assert(product.strideCm == 1024 && product.batchStrideC == 0 && product.isByEngine == true, "plan.json: strides of the result");
   weft::hopper::contraction<weft::half, product, tile>({&weighted_map, nullptr}, {&d_attention_map, nullptr},
       {&d_wo_map, nullptr}, weft::hopper::NoPanelOperand{}, weft::hopper::Unchanged{});
 }

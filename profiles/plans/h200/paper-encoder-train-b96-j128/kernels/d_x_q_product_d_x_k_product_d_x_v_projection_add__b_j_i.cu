@@ -1,4 +1,4 @@
-// d_x_q_product_d_x_k_product_d_x_v_projection_add__b_j_i    kernel 30 of paper-encoder, forward    (this header is not hashed)
+// d_x_q_product_d_x_k_product_d_x_v_projection_add__b_j_i    kernel 30 of paper-encoder, backward    (this header is not hashed)
 //
 //   ops        %55 = contract "phi,phbj->bji" %54, %49
 //              %59 = add %38, %55
@@ -31,6 +31,10 @@ d_x_q_product_d_x_k_product_d_x_v_projection_add_b_j_i(const __grid_constant__ w
   static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 229536);
   static_assert(product.batch == 1 && product.m == 12288 && product.n == 1024 && product.k == 3072, "plan.json: these extents");
   static_assert(tile.m == 128 && tile.n == 128 && tile.splits == 1 && tile.sharers == 1, "plan.json: 132 blocks and maps of these tiles");
+  static_assert(p == 64 && h == 48 && i == 1024 && b == 96 && j == 128, "plan.json: these extents");
+  static_assert(product.a.outer == 1 && product.a.k == 12288 && product.a.batch == 0 && product.a.isByEngine == true, "plan.json: strides of operand a");
+  static_assert(product.b.outer == 1 && product.b.k == 1024 && product.b.batch == 0 && product.b.isByEngine == true, "plan.json: strides of operand b");
+  static_assert(product.strideCm == 1024 && product.batchStrideC == 0 && product.isByEngine == true, "plan.json: strides of the result");
   const auto finish = [=](float (&sums)[8], const float (&d_residual1_v)[8], const weft::hopper::Fragment &at) {
 #pragma unroll
     for (int e = 0; e < 8; ++e) {

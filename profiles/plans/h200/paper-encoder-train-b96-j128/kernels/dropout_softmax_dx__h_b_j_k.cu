@@ -1,4 +1,4 @@
-// dropout_softmax_dx__h_b_j_k    kernel 26 of paper-encoder, forward    (this header is not hashed)
+// dropout_softmax_dx__h_b_j_k    kernel 26 of paper-encoder, backward    (this header is not hashed)
 //
 //   ops        %45 = dropout %44
 //              %46 = softmax_dx %45, %8 over k
@@ -30,6 +30,7 @@ dropout_softmax_dx_h_b_j_k(const weft::half *__restrict__ d_kept, const weft::ha
   static_assert(b == 96 && j == 128 && k == 128, "plan.json: these extents");
   static_assert((196608 + rowsPerBlock - 1) / rowsPerBlock == 24576, "plan.json: 24576 blocks");
   static_assert(rowsPerBlock * threadsPerRow == 128, "plan.json: 128 threads a block");
+  static_assert(width == 8 && threadsPerRow == 16 && rowsPerBlock == 8, "plan.json: these knobs");
   const int lane = threadIdx.x % threadsPerRow;
   const int row = blockIdx.x * rowsPerBlock + threadIdx.x / threadsPerRow;                     // (h, b, j), h slowest
   const int at_h = row / (b * j);

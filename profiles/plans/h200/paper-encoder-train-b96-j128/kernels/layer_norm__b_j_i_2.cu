@@ -27,6 +27,7 @@ layer_norm_b_j_i_2(const weft::half *__restrict__ residual2, const weft::half *_
   static_assert(i == 1024, "plan.json: these extents");
   static_assert((12288 + rowsPerBlock - 1) / rowsPerBlock == 12288, "plan.json: 12288 blocks");
   static_assert(rowsPerBlock * threadsPerRow == 128, "plan.json: 128 threads a block");
+  static_assert(width == 8 && threadsPerRow == 128 && rowsPerBlock == 1, "plan.json: these knobs");
   __shared__ float scratch[2][rowsPerBlock * threadsPerRow / 32];                 // a float a warp for each reduction
   const int lane = threadIdx.x;
   const int row = blockIdx.x;                                                                     // (b, j), b slowest

@@ -1,4 +1,4 @@
-// layer_norm_dw_dropout_reduce__i    kernel 14 of paper-encoder, forward    (this header is not hashed)
+// layer_norm_dw_dropout_reduce__i    kernel 14 of paper-encoder, backward    (this header is not hashed)
 //
 //   ops        %25, %25 = layer_norm_dw %d_norm2, %23, %24, %24 over b, j
 //              %27 = dropout %26
@@ -38,6 +38,8 @@ layer_norm_dw_dropout_reduce_i(const weft::half *__restrict__ d_norm2, const wef
   static_assert(b == 96 && j == 128 && i == 1024, "plan.json: these extents");
   static_assert((1024 / width + columnsPerBlock - 1) / columnsPerBlock * blocksPerColumn == 128, "plan.json: 128 blocks");
   static_assert(columnsPerBlock * threadsPerColumn == 512, "plan.json: 512 threads a block");
+  static_assert(width == 16 && threadsPerColumn == 64 && columnsPerBlock == 8 && blocksPerColumn == 16 && parts == 1024 && steps == 12, "plan.json: these knobs");
+  static_assert(sizeof(acrossBlocks) == sizeof(weft::GridPartials<8, blocksPerColumn, 3 * columnsPerBlock * width>), "plan.json: device memory");
   __shared__ weft::GridScratch<columnsPerBlock, threadsPerColumn, width, 3> scratch;
   const int part = blockIdx.x % blocksPerColumn * threadsPerColumn + threadIdx.x / columnsPerBlock;
   // (i), 16 of i at once

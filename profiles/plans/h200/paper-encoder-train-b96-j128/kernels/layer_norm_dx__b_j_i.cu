@@ -1,4 +1,4 @@
-// layer_norm_dx__b_j_i    kernel 13 of paper-encoder, forward    (this header is not hashed)
+// layer_norm_dx__b_j_i    kernel 13 of paper-encoder, backward    (this header is not hashed)
 //
 //   ops        %26 = layer_norm_dx %d_norm2, %23, %gamma2, %24, %24 over i
 //   space      b=96 j=128 | i=1024 (reduced)
@@ -26,6 +26,7 @@ layer_norm_dx_b_j_i(const weft::half *__restrict__ d_norm2, const weft::half *__
   static_assert(i == 1024, "plan.json: these extents");
   static_assert((12288 + rowsPerBlock - 1) / rowsPerBlock == 12288, "plan.json: 12288 blocks");
   static_assert(rowsPerBlock * threadsPerRow == 128, "plan.json: 128 threads a block");
+  static_assert(width == 4 && threadsPerRow == 128 && rowsPerBlock == 1 && steps == 2, "plan.json: these knobs");
   __shared__ float scratch[2][rowsPerBlock * threadsPerRow / 32];                 // a float a warp for each reduction
   const int lane = threadIdx.x;
   const int row = blockIdx.x;                                                                     // (b, j), b slowest

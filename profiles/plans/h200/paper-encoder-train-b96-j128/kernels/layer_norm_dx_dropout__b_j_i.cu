@@ -1,4 +1,4 @@
-// layer_norm_dx_dropout__b_j_i    kernel 20 of paper-encoder, forward    (this header is not hashed)
+// layer_norm_dx_dropout__b_j_i    kernel 20 of paper-encoder, backward    (this header is not hashed)
 //
 //   ops        %38 = layer_norm_dx %36, %14, %gamma1, %15, %15 over i
 //              %39 = dropout %38
@@ -33,6 +33,7 @@ layer_norm_dx_dropout_b_j_i(const weft::half *__restrict__ d_norm1, const weft::
   static_assert(j == 128 && i == 1024, "plan.json: these extents");
   static_assert((12288 + rowsPerBlock - 1) / rowsPerBlock == 12288, "plan.json: 12288 blocks");
   static_assert(rowsPerBlock * threadsPerRow == 64, "plan.json: 64 threads a block");
+  static_assert(width == 8 && threadsPerRow == 64 && rowsPerBlock == 1 && steps == 2, "plan.json: these knobs");
   __shared__ float scratch[2][rowsPerBlock * threadsPerRow / 32];                 // a float a warp for each reduction
   const int lane = threadIdx.x;
   const int row = blockIdx.x;                                                                     // (b, j), b slowest

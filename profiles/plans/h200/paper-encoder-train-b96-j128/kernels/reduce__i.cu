@@ -1,4 +1,4 @@
-// reduce__i    kernel 21 of paper-encoder, forward    (this header is not hashed)
+// reduce__i    kernel 21 of paper-encoder, backward    (this header is not hashed)
 //
 //   ops        %40 = reduce %39 over b, j
 //   space      i=1024 | b=96 j=128 (reduced)
@@ -27,6 +27,8 @@ reduce_i(const weft::half *__restrict__ d_attention, weft::half *__restrict__ d_
   static_assert(b == 96 && j == 128 && i == 1024, "plan.json: these extents");
   static_assert((1024 / width + columnsPerBlock - 1) / columnsPerBlock * blocksPerColumn == 512, "plan.json: 512 blocks");
   static_assert(columnsPerBlock * threadsPerColumn == 256, "plan.json: 256 threads a block");
+  static_assert(width == 4 && threadsPerColumn == 8 && columnsPerBlock == 32 && blocksPerColumn == 64 && parts == 512 && steps == 24, "plan.json: these knobs");
+  static_assert(sizeof(acrossBlocks) == sizeof(weft::GridPartials<8, blocksPerColumn, 1 * columnsPerBlock * width>), "plan.json: device memory");
   __shared__ weft::GridScratch<columnsPerBlock, threadsPerColumn, width, 1> scratch;
   const int part = blockIdx.x % blocksPerColumn * threadsPerColumn + threadIdx.x / columnsPerBlock;
   // (i), 4 of i at once

@@ -1,4 +1,4 @@
-// reduce_x3__w_h    kernel 35 of paper-encoder, forward    (this header is not hashed)
+// reduce_x3__w_h    kernel 35 of paper-encoder, backward    (this header is not hashed)
 //
 //   ops        %56 = reduce %43 over b, k
 //              %57 = reduce %47 over b, k
@@ -38,6 +38,10 @@ reduce_x3_w_h(const weft::half *__restrict__ d_v, const weft::half *__restrict__
   static_assert(h == 16 && b == 96 && k == 128, "plan.json: these extents");
   static_assert((1024 + rowsPerBlock - 1) / rowsPerBlock == 1024, "plan.json: 1024 blocks");
   static_assert(rowsPerBlock * threadsPerRow == 512, "plan.json: 512 threads a block");
+  static_assert(width == 8 && threadsPerRow == 512 && rowsPerBlock == 1 && steps == 3, "plan.json: these knobs");
+  static_assert(d_v_w == 589824 && d_v_h == 12288 && d_v_b == 128, "plan.json: strides of d_v");
+  static_assert(d_k_w == 589824 && d_k_h == 12288 && d_k_b == 128, "plan.json: strides of d_k");
+  static_assert(d_q_w == 589824 && d_q_h == 12288 && d_q_b == 128, "plan.json: strides of d_q");
   __shared__ float scratch[3][rowsPerBlock * threadsPerRow / 32];                 // a float a warp for each reduction
   const int lane = threadIdx.x;
   const int row = blockIdx.x;                                                                     // (w, h), w slowest

@@ -33,6 +33,12 @@ score_contraction_h_b_j_k(const __grid_constant__ weft::hopper::TensorMap k_2_ma
   static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 229520);
   static_assert(product.batch == 1536 && product.m == 128 && product.n == 128 && product.k == 64, "plan.json: these extents");
   static_assert(tile.m == 128 && tile.n == 128 && tile.splits == 1 && tile.sharers == 1, "plan.json: 132 blocks and maps of these tiles");
+  static_assert(p == 64 && h == 16 && b == 96 && k == 128 && j == 128, "plan.json: these extents");
+  static_assert(q_p == 589824 && q_b == 128, "plan.json: strides of q");
+  static_assert(k_2_p == 589824 && k_2_b == 128, "plan.json: strides of k_2");
+  static_assert(product.a.outer == 1 && product.a.k == 589824 && product.a.batch == 128 && product.a.isByEngine == true, "plan.json: strides of operand a");
+  static_assert(product.b.outer == 1 && product.b.k == 589824 && product.b.batch == 128 && product.b.isByEngine == true, "plan.json: strides of operand b");
+  static_assert(product.strideCm == 128 && product.batchStrideC == 16384 && product.isByEngine == true, "plan.json: strides of the result");
   const auto finish = [=](float (&sums)[8], const weft::hopper::Fragment &at) {
 #pragma unroll
     for (int e = 0; e < 8; ++e)

@@ -1,4 +1,4 @@
-// slice__w_h_i    kernel 34 of paper-encoder, forward    (this header is not hashed)
+// slice__w_h_i    kernel 34 of paper-encoder, backward    (this header is not hashed)
 //
 //   ops        %53 = slice %50
 //   space      p=64 h=48 i=1024 h2=16
@@ -21,6 +21,7 @@ slice_w_h_i(const weft::half *__restrict__ d_wq_d_wk_d_wv, weft::half *__restric
   static_assert(p == 64 && h == 48 && i == 1024 && h2 == 16, "plan.json: these extents");
   static_assert((1024 / width * 1024 + threads - 1) / threads == 512, "plan.json: 512 blocks");
   static_assert(threads == 256, "plan.json: 256 threads a block");
+  static_assert(width == 8, "plan.json: these knobs");
   const int point = blockIdx.x * threads + threadIdx.x;                      // (h2, p, i), h2 slowest, 8 of i at once
   const int at_h2 = point / (p * (i / width));
   const int at_p = point / (i / width) % p;

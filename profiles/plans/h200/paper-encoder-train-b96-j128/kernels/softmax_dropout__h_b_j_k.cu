@@ -32,6 +32,7 @@ softmax_dropout_h_b_j_k(const weft::half *__restrict__ score, weft::half *__rest
   static_assert(b == 96 && j == 128 && k == 128, "plan.json: these extents");
   static_assert((196608 + rowsPerBlock - 1) / rowsPerBlock == 24576, "plan.json: 24576 blocks");
   static_assert(rowsPerBlock * threadsPerRow == 64, "plan.json: 64 threads a block");
+  static_assert(width == 8 && threadsPerRow == 8 && rowsPerBlock == 8 && steps == 2, "plan.json: these knobs");
   const int lane = threadIdx.x % threadsPerRow;
   const int row = blockIdx.x * rowsPerBlock + threadIdx.x / threadsPerRow;                     // (h, b, j), h slowest
   const int at_h = row / (b * j);
