@@ -17,8 +17,7 @@ void WeftDialect::registerAttributes() {
       >();
 }
 
-//===-- axes
-//---------------------------------------------------------------------------------------------===//
+//===-- axes ----------------------------------------------------------------------------------===//
 
 AxesAttr AxesAttr::get(mlir::MLIRContext *context, llvm::ArrayRef<std::string> names) {
   llvm::SmallVector<mlir::StringAttr> attributes;
@@ -66,8 +65,7 @@ mlir::LogicalResult AxesAttr::verifyEncoding(
   return mlir::success();
 }
 
-//===-- layout
-//---------------------------------------------------------------------------------------------===//
+//===-- layout --------------------------------------------------------------------------------===//
 
 namespace {
 

@@ -68,8 +68,7 @@ mlir::LogicalResult verifyElementwise(mlir::Operation *op, bool ownTypes) {
                checkElementType(op, "elementwise_c5", "the result", result, first));
 }
 
-//===-- Constraints of single ops
-//-------------------------------------------------------------------------------===//
+//===-- Constraints of single ops -------------------------------------------------------------===//
 
 mlir::LogicalResult BiasOp::verifyOwnConstraints() {
   return getAlong()

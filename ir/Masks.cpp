@@ -39,8 +39,7 @@ MaskOp MaskOp::block(mlir::OpBuilder &builder, mlir::Location location, mlir::Va
   return op;
 }
 
-//===-- Derivative
-//---------------------------------------------------------------------------------------------===//
+//===-- Derivative ----------------------------------------------------------------------------===//
 
 /// The same mask of another tensor: gradients pass where elements do and are zero where they are
 /// excluded.
@@ -54,8 +53,7 @@ Term MaskOp::filledWithZeros(const Term &x) {
   return {x.derivation, op.getResult(), {}};
 }
 
-//===-- Constraints
-//---------------------------------------------------------------------------------------------===//
+//===-- Constraints ---------------------------------------------------------------------------===//
 
 namespace {
 

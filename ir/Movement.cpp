@@ -5,8 +5,7 @@
 
 namespace weft {
 
-//===-- transpose
-//---------------------------------------------------------------------------------------------===//
+//===-- transpose -----------------------------------------------------------------------------===//
 
 void TransposeOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, mlir::Value x,
                         llvm::ArrayRef<int64_t> permutation) {
@@ -52,8 +51,7 @@ mlir::LogicalResult TransposeOp::differentiate(Derivation &derivation) {
   return mlir::success();
 }
 
-//===-- slice and concat
-//----------------------------------------------------------------------------------------===//
+//===-- slice and concat ----------------------------------------------------------------------===//
 
 namespace {
 
@@ -144,8 +142,7 @@ mlir::LogicalResult ConcatOp::differentiate(Derivation &derivation) {
   return mlir::success();
 }
 
-//===-- split_axis and merge_axes
-//-------------------------------------------------------------------------------===//
+//===-- split_axis and merge_axes -------------------------------------------------------------===//
 
 namespace {
 
@@ -259,8 +256,7 @@ mlir::LogicalResult MergeAxesOp::differentiate(Derivation &derivation) {
   return mlir::success();
 }
 
-//===-- gather and identity
-//-------------------------------------------------------------------------------------===//
+//===-- gather and identity -------------------------------------------------------------------===//
 
 void GatherOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, mlir::Value table,
                      mlir::Value indices) {

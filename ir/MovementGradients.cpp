@@ -4,8 +4,7 @@
 
 namespace weft {
 
-//===-- pad
-//---------------------------------------------------------------------------------------------===//
+//===-- pad -----------------------------------------------------------------------------------===//
 
 void PadOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, mlir::Value x,
                   int64_t axis, int64_t start, int64_t size) {
@@ -47,8 +46,7 @@ mlir::LogicalResult PadOp::differentiate(Derivation &derivation) {
   return mlir::success();
 }
 
-//===-- broadcast
-//---------------------------------------------------------------------------------------------===//
+//===-- broadcast -----------------------------------------------------------------------------===//
 
 void BroadcastOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, mlir::Value x,
                         llvm::ArrayRef<int64_t> into, mlir::Type like) {
@@ -97,8 +95,7 @@ mlir::LogicalResult BroadcastOp::differentiate(Derivation &derivation) {
   return mlir::success();
 }
 
-//===-- scatter_add
-//---------------------------------------------------------------------------------------------===//
+//===-- scatter_add ---------------------------------------------------------------------------===//
 
 void ScatterAddOp::build(mlir::OpBuilder &, mlir::OperationState &state, mlir::Value rows,
                          mlir::Value indices, mlir::Type table) {

@@ -82,8 +82,7 @@ mlir::LogicalResult requirePlainStatistics(mlir::Operation *op, Derivation &deri
 
 }  // namespace
 
-//===-- softmax
-//---------------------------------------------------------------------------------------------===//
+//===-- softmax -------------------------------------------------------------------------------===//
 
 void SoftmaxOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, mlir::Value x,
                       int64_t axis) {
@@ -91,9 +90,11 @@ void SoftmaxOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, mli
   state.getOrAddProperties<Properties>().axis = builder.getI64IntegerAttr(axis);
 }
 mlir::LogicalResult SoftmaxOp::verifyConstraints() {
-  if (getEmptyRow() != "zero")
+  const mlir::StringAttr emptyRow = getEmptyRowAttr();  // null: an attribute of another kind
+  if (!emptyRow || emptyRow.getValue() != "zero")
     return broken(*this, "softmax_c3")
-           << "'empty_row' is \"" << getEmptyRow() << "\"; supported: zero";
+           << "'empty_row' is " << (emptyRow ? "\"" + emptyRow.getValue() + "\"" : "no string")
+           << "; supported: zero";
   return allOf(checkAxis(*this, "softmax_c1", "axis", getAxis(), getX().getType()),
                checkExtents(*this, "softmax_c2", "the result", getResult().getType(),
                             extents(getX().getType())),
@@ -111,8 +112,7 @@ mlir::LogicalResult SoftmaxOp::differentiate(Derivation &derivation) {
   return mlir::success();
 }
 
-//===-- norms
-//---------------------------------------------------------------------------------------------===//
+//===-- norms ---------------------------------------------------------------------------------===//
 
 void LayerNormOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, mlir::Value x,
                         mlir::Value gamma, mlir::Value beta, int64_t axis, double epsilon,
@@ -189,8 +189,7 @@ mlir::LogicalResult RmsNormOp::differentiate(Derivation &derivation) {
   return mlir::success();
 }
 
-//===-- reduce
-//---------------------------------------------------------------------------------------------===//
+//===-- reduce --------------------------------------------------------------------------------===//
 
 void ReduceOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, llvm::StringRef kind,
                      mlir::Value x, llvm::ArrayRef<int64_t> axes, std::optional<DType> dtype) {

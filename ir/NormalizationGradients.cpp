@@ -83,8 +83,7 @@ const NormTensors rmsNormDw{.whole = {0, 1}, .parameters = {3}, .statistics = {2
 
 }  // namespace
 
-//===-- softmax_dx
-//---------------------------------------------------------------------------------------------===//
+//===-- softmax_dx ----------------------------------------------------------------------------===//
 
 void SoftmaxDxOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, mlir::Value dy,
                         mlir::Value y, int64_t axis) {
@@ -103,8 +102,7 @@ IterationSpace SoftmaxDxOp::iterationSpace() {
 }
 double SoftmaxDxOp::flop() { return 4 * count(getDy()); }
 
-//===-- layer_norm_dx and layer_norm_dw
-//-------------------------------------------------------------------------===//
+//===-- layer_norm_dx and layer_norm_dw -------------------------------------------------------===//
 
 void LayerNormDxOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, mlir::Value dy,
                           mlir::Value x, mlir::Value gamma, mlir::Value mean, mlir::Value rstd,
@@ -141,8 +139,7 @@ IterationSpace LayerNormDwOp::iterationSpace() {
 }
 double LayerNormDwOp::flop() { return 4 * count(getDy()); }
 
-//===-- rms_norm_dx and rms_norm_dw
-//-----------------------------------------------------------------------------===//
+//===-- rms_norm_dx and rms_norm_dw -----------------------------------------------------------===//
 
 void RmsNormDxOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, mlir::Value dy,
                         mlir::Value x, mlir::Value gamma, mlir::Value rstd, int64_t axis) {

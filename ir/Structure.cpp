@@ -49,8 +49,7 @@ mlir::LogicalResult checkTerminator(mlir::Operation *op, llvm::StringRef id, mli
 
 }  // namespace
 
-//===-- graph
-//---------------------------------------------------------------------------------------------===//
+//===-- graph ---------------------------------------------------------------------------------===//
 
 void GraphOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, llvm::StringRef name,
                     llvm::ArrayRef<mlir::Type> argumentTypes,
@@ -120,8 +119,7 @@ mlir::LogicalResult GraphOp::verifyRegions() {
                checkTerminator(*this, "graph_c1", getBody().front(), getResultTypes()));
 }
 
-//===-- kernel
-//---------------------------------------------------------------------------------------------===//
+//===-- kernel --------------------------------------------------------------------------------===//
 
 void KernelOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, llvm::StringRef name,
                      mlir::ValueRange inputs, mlir::TypeRange outputTypes) {
@@ -235,8 +233,7 @@ mlir::LogicalResult KernelOp::verifyRegions() {
                checkTerminator(*this, "kernel_c1", getBody().front(), getResultTypes()));
 }
 
-//===-- constant and expect_close
-//-------------------------------------------------------------------------------===//
+//===-- constant and expect_close -------------------------------------------------------------===//
 
 mlir::LogicalResult ConstantOp::verifyConstraints() { return mlir::success(); }
 IterationSpace ConstantOp::iterationSpace() { return alignedSpace(*this, {0}); }

@@ -219,8 +219,9 @@ private:
   }
 
   void nameOps() {
-    for (mlir::Operation &op : llvm::make_range(std::next(forward.back()->getIterator()),
-                                                body.getTerminator()->getIterator())) {
+    const mlir::Block::iterator begin =
+        forward.empty() ? body.begin() : std::next(forward.back()->getIterator());
+    for (mlir::Operation &op : llvm::make_range(begin, body.getTerminator()->getIterator())) {
       std::vector<std::string> all;
       for (mlir::Value result : op.getResults()) {
         const auto found = nameOf.find(result);

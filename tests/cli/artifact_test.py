@@ -38,6 +38,12 @@ class Writing(CommandTest):
             for source in filter(None, sources):
                 first = (self.folder / 'out' / source).read_text().splitlines()[0]
                 self.assertRegex(first, rf'kernel \d+ of {plan["model"]}, {name} ')
+        texts = self.files('out')
+        self.weft('emit', 'out', '--check')
+        self.weft('emit', 'out', env={'WEFT_NVRTC': 'none'})
+        again = self.files('out')
+        self.assertEqual({name: text for name, text in again.items() if name.endswith('.cu')},
+                         {name: text for name, text in texts.items() if name.endswith('.cu')})
         different = [sorted(one['different']) for one in report['alternatives']]
         self.assertEqual(len(different), len(set(map(tuple, different))))
 

@@ -77,8 +77,8 @@ TEST_CASE("laws of canFuse and unite over all pairs of spaces on three axes") {
       const AxisSets united = unite(a, c);
       CHECK(united == unite(c, a));
       CHECK(unite(united, a) == united);
-      for (int axis : united.independent)
-        CHECK(united.reduced.count(axis) == 0);  // may be empty: all are reduced
+      for (int axis : united.independent)  // may be empty: all are reduced
+        CHECK(united.reduced.count(axis) == 0);
     }
 }
 

@@ -31,9 +31,9 @@ public:
 
   int number(const char *name, int64_t least = 0, int64_t most = 1 << 20) {
     const json &value = member(name);
-    const bool fits = value.is_number_unsigned()
-                          ? value.get<uint64_t>() <= uint64_t(most)
-                          : value.is_number_integer() && value.get<int64_t>() >= least;
+    const bool isLarge =
+        value.is_number_unsigned() && value.get<uint64_t>() > uint64_t(most);  // perhaps of 2^63
+    const bool fits = value.is_number_integer() && !isLarge && value.get<int64_t>() >= least;
     if (!fits)
       throw Error::badInput("{}: knob '{}' must be an integer from {} to {}, not {}", where, name,
                             least, most, value.dump());
@@ -136,11 +136,11 @@ Knobs read(KnobReader &reader, const std::string &where) {
                           .vectorWidth = reader.number("vectorWidth"),
                           .threads = reader.number("threads")};
   if (family == familyOf(ContractionKnobs{}))
-    return ContractionKnobs{.tileM = reader.number("tileM"),
-                            .tileN = reader.number("tileN"),
-                            .tileK = reader.number("tileK"),
-                            .threadM = reader.number("threadM"),
-                            .threadN = reader.number("threadN")};
+    return ContractionKnobs{.tileM = reader.number("tileM", 1),
+                            .tileN = reader.number("tileN", 1),
+                            .tileK = reader.number("tileK", 1),
+                            .threadM = reader.number("threadM", 1),
+                            .threadN = reader.number("threadN", 1)};
   if (family == familyOf(HopperContractionKnobs{}))
     return HopperContractionKnobs{.schedule = reader.schedule("schedule"),
                                   .tileM = reader.number("tileM"),

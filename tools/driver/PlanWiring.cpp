@@ -50,7 +50,7 @@ public:
     for (size_t kernel = 0; kernel < plan.kernels.size(); ++kernel) checkKernel(int(kernel));
     checkResults();
     for (size_t tensor = 0; tensor < plan.tensors.size(); ++tensor)
-      if (holds[tensor].value < 0)
+      if (holds[tensor].value < 0 && !isUnreadWhole(plan.tensors[tensor]))
         fail(placeOf(int(tensor)), "it holds no value of graph.mlir: no kernel reads or writes it");
     checkEntryPoints();
   }
@@ -61,6 +61,13 @@ private:
                          Arguments &&...arguments) const {
     throw Error::badInput("{}: {}: {}", where, place,
                           fmt::format(text, std::forward<Arguments>(arguments)...));
+  }
+  /// A temporary that chunks write and nobody reads as a whole.
+  bool isUnreadWhole(const PlanTensor &whole) const {
+    if (whole.role != "temporary") return false;
+    for (size_t tensor = 0; tensor < plan.tensors.size(); ++tensor)
+      if (holds[tensor].value >= 0 && plan.tensors[tensor].buffer == whole.buffer) return true;
+    return false;
   }
   const PlanTensor &tensorAt(int tensor) const { return plan.tensors[size_t(tensor)]; }
   const GraphValue &valueAt(int value) const { return graph.values[size_t(value)]; }

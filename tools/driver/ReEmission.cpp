@@ -125,6 +125,7 @@ void price(runtime::PlanKernel &entry, ChosenKernel &chosen, const CostModel &co
   entry.configuration = describe(chosen.kernel, chosen.configuration.knobs);
   entry.family = familyOf(chosen.configuration.knobs);
   entry.familyVersion = familyVersion(entry.family);
+  entry.ops = printOps(chosen.kernel);
   entry.seconds = chosen.cost.seconds;
   entry.measured = chosen.cost.measured;
   entry.edited = entry.isUntold = false;  // text and price are derived here
@@ -142,6 +143,13 @@ double lowerBoundOf(const runtime::Artifact &artifact, const std::string &prices
 }
 
 /// The plan's kernels as the graph and the plan say, without prices; the plan's wiring is checked.
+/// The entry point that a kernel belongs to; of a plan with several, not the one of them all.
+std::string entryPointOf(const runtime::Plan &plan, int kernel) {
+  for (const auto &[name, kernels] : plan.entryPoints)
+    if (name != "all" && std::ranges::count(kernels, kernel) > 0) return name;
+  return "forward";
+}
+
 PlannedKernels plannedKernels(const runtime::Artifact &artifact, const SelectedGraph &graph,
                               const std::string &where) {
   PlannedKernels planned{.plan = artifact.plan, .kernels = {}};
@@ -162,6 +170,7 @@ PlannedKernels plannedKernels(const runtime::Artifact &artifact, const SelectedG
     if (entry.part)
       chosen.kernel = onPart(chosen.kernel, entry.part->axis, entry.part->start, entry.part->size);
     chosen.kernel.name = entry.name;
+    chosen.entryPoint = entryPointOf(planned.plan, int(index));
     setNumbers(chosen.kernel, numbers.value(entry.name, json()));
     try {
       chosen.configuration = configurationOf(planned.plan, entry, chosen.kernel);

@@ -304,6 +304,8 @@ int emitAgain(EmitRequest request, bool json) {
         fmt::format("no {}: graph.mlir, report.json and choices in plan.json are taken as "
                     "they are",
                     runtime::manifestFile));
+  // As the reader will, but named by the file that was edited.
+  runtime::verifyDerived(planned.plan, request.folder + "/plan.json");
   BuildSummary build;
   if (request.last < Phase::build) planned.plan.notes.emplace_back(stoppedNote);
   if (request.last >= Phase::build) {
