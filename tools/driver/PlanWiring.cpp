@@ -62,12 +62,18 @@ private:
     throw Error::badInput("{}: {}: {}", where, place,
                           fmt::format(text, std::forward<Arguments>(arguments)...));
   }
-  /// A temporary that chunks write and nobody reads as a whole.
+  /// A temporary that chunks write and nobody reads as a whole; nothing else is of its extents.
   bool isUnreadWhole(const PlanTensor &whole) const {
-    if (whole.role != "temporary") return false;
-    for (size_t tensor = 0; tensor < plan.tensors.size(); ++tensor)
-      if (holds[tensor].value >= 0 && plan.tensors[tensor].buffer == whole.buffer) return true;
-    return false;
+    const auto isWritten = [&](const PlanKernel &kernel) {
+      return kernel.part && std::ranges::any_of(kernel.outputs, [&](int output) {
+               return tensorAt(output).buffer == whole.buffer && holds[size_t(output)].value >= 0;
+             });
+    };
+    const auto isAlike = [&](const PlanTensor &other) {
+      return other.buffer == whole.buffer && other.extents == whole.extents;
+    };
+    return whole.role == "temporary" && std::ranges::any_of(plan.kernels, isWritten) &&
+           std::ranges::count_if(plan.tensors, isAlike) == 1;
   }
   const PlanTensor &tensorAt(int tensor) const { return plan.tensors[size_t(tensor)]; }
   const GraphValue &valueAt(int value) const { return graph.values[size_t(value)]; }
