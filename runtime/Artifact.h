@@ -46,7 +46,9 @@ struct PlanTensor {
   int buffer = -1;                ///< index of the allocation; views share one
   int64_t offset = 0;             ///< elements
   int64_t bytes = 0;
-  double scale = 1;  ///< of a float argument: the deviation that random values should have
+  double scale = 1;       ///< of a float argument: the deviation that random values should have
+  bool positive = false;  ///< of a float argument: random values must be positive, because a root
+                          ///< is taken of them or something is divided by them
   std::array<int64_t, 2> range{
       0, 1};  ///< of an integer argument: the least and greatest value that the kernels can take
   bool operator==(const PlanTensor &) const = default;

@@ -43,6 +43,7 @@ void members(auto &&visit, Is<PlanTensor> auto &tensor) {
   visit("offset", tensor.offset);
   visit("bytes", tensor.bytes);
   visit("scale", tensor.scale);
+  visit("positive", tensor.positive, rare);
   visit("range", tensor.range);
 }
 

@@ -18,8 +18,9 @@ std::vector<std::byte> randomElements(const PlanTensor &tensor, uint64_t seed) {
   const int64_t size = sizeOf(dtype), count = elementCount(tensor);
   std::vector<std::byte> elements(size_t(count * size));
   for (int64_t n = 0; n < count; ++n) {
-    const double value = isInteger ? double(values.integer(n, tensor.range[0], tensor.range[1]))
-                                   : values.real(n, tensor.scale);
+    double value = isInteger ? double(values.integer(n, tensor.range[0], tensor.range[1]))
+                             : values.real(n, tensor.scale);
+    if (tensor.positive) value = 0.5 + std::abs(value);  // away from zero
     reference::storeElement(dtype, elements.data() + n * size, reference::roundTo(dtype, value));
   }
   return elements;

@@ -12,9 +12,9 @@ namespace weft::runtime {
 class Executor;
 struct EntryPoint;
 
-/// Logical row-major elements of the tensor: floats with deviation tensor.scale, integers within
-/// tensor.range. Drawn by the tensor's logical name, so that every layout and every plan of a model
-/// gets the same values.
+/// Logical row-major elements of the tensor: floats with deviation tensor.scale, or at least
+/// 0.5 where tensor.positive; integers within tensor.range. Drawn by the tensor's logical name, so
+/// that every layout and every plan of a model gets the same values.
 std::vector<std::byte> randomElements(const PlanTensor &tensor, uint64_t seed);
 
 /// Random parameters, and random inputs of the entry point.

@@ -37,6 +37,8 @@ public:
   const Ranked &of(int candidate, const Masks &inputs, const std::vector<bool> &matters);
   /// That all answers take, as accounted.
   int64_t bytes() const { return held; }
+  /// Table entries looked up for them.
+  int64_t lookups() const { return lookedUp; }
 
 private:
   Ranked find(int candidate, const Masks &inputs, const std::vector<bool> &matters) const;
@@ -45,7 +47,7 @@ private:
   const Problem &problem;
   const Prices &prices;
   std::string key;  ///< of the last question; kept for its memory
-  int64_t held = 0;
+  int64_t held = 0, lookedUp = 0;
   std::unordered_map<std::string, Ranked> found;  ///< by candidate, masks and what matters
 };
 

@@ -28,15 +28,19 @@ bool contains(const std::vector<int> &list, int value) {
 
 }  // namespace
 
-Potentials::Potentials(const Problem &problem, const Prices &prices, const Cover &cover)
+Potentials::Potentials(const Problem &problem, const Prices &prices, const Cover &cover,
+                       int64_t most)
     : problem(problem),
       prices(prices),
       cover(cover),
       readersOf(problem.tensors.size()),
-      tables(problem.candidates.size()) {
+      tables(problem.candidates.size()),
+      left(most) {
   findReaders();
   for (size_t candidate = 0; candidate < tables.size(); ++candidate)
     if (prices.isUsable(static_cast<int>(candidate))) buildTable(static_cast<int>(candidate));
+  for (const Table &table : tables)
+    combinationsOfStep += static_cast<int64_t>(table.seconds.size());
   std::vector<double> slopes;
   best = solve(std::vector<double>(count, 0.0), slopes);
 }
@@ -255,6 +259,8 @@ void Potentials::raise(double target) {
   double pace = 1;
   int idle = 0, shrinks = 0;
   for (int step = 0; step < mostSteps && best.bound < target; ++step) {
+    left -= combinationsOfStep;
+    if (left < 0) return;
     Solution solution = solve(here, slopes);
     const double missing = target - best.bound;
     idle = solution.bound > best.bound + missing * 1e-3 ? 0 : idle + 1;

@@ -21,7 +21,8 @@ namespace weft::select {
 class Potentials {
 public:
   /// All are zero: each kernel at its best among its kept layouts. References must outlive it.
-  Potentials(const Problem &problem, const Prices &prices, const Cover &cover);
+  /// `most`: combinations that all steps together look at, except for the first, which is needed.
+  Potentials(const Problem &problem, const Prices &prices, const Cover &cover, int64_t most);
 
   /// Steps until the bound reaches `target` seconds, or for as long as it rises towards it.
   void raise(double target);
@@ -81,6 +82,8 @@ private:
   std::vector<Table> tables;                ///< candidate
   size_t count = 0;                         ///< of potentials
   Solution best;
+  int64_t left = 0;  ///< combinations that further steps may look at
+  int64_t combinationsOfStep = 0;
   mutable std::vector<std::vector<double>>
       sums;  ///< layer, tracked tensor x mask; negative: not asked yet
 };

@@ -17,7 +17,7 @@ Prices::Prices(const Problem &problem, const CostModel &model, const Options &op
   for (size_t c = 0; c < problem.candidates.size(); ++c)
     if (usable[c]) buildTable(static_cast<int>(c));
   if (cutTables)
-    statistics.memoryCuts.push_back(fmt::format(
+    statistics.searchCuts.push_back(fmt::format(
         "kernels of '{}' keep {} combinations of layouts each", problem.name, mostCombinations()));
   checkCover();
   for (size_t t = 0; t < problem.tensors.size(); ++t) priceTransposes(static_cast<int>(t));

@@ -167,7 +167,7 @@ private:
   Statistics &statistics;
   std::vector<std::optional<Layout>> pins;
   std::vector<bool> freeToPack, usable;
-  bool cutTables = false;  ///< for the memory of the search
+  bool cutTables = false;  ///< for the memory or the work of the search
   std::vector<bool>
       fixed;  ///< tensor: exists in its pinned layout alone, though it were free to pack
   std::vector<std::vector<Layout>> keptLayouts;

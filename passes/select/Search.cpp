@@ -100,7 +100,9 @@ public:
   }
 
   double seconds() const { return best; }
-  bool isMemoryShort() const { return isShort; }
+  bool isMemoryShort() const { return isShort && !isWorkDone; }
+  bool isWorkSpent() const { return isWorkDone; }
+  int64_t lookups() const { return outcomes.lookups(); }
   /// No plan that was cut is cheaper than this.
   double cutBound() const { return cut; }
 
@@ -128,11 +130,13 @@ private:
   const Tensor &tensor(int index) const { return problem.tensors[static_cast<size_t>(index)]; }
 
   /// From here on each layer keeps its most promising state, and goes on by the best outcome of
-  /// every kernel, where memory is short.
+  /// every kernel, where memory is short or the work is spent.
   void account(int64_t more) {
     bytes += more;
-    if (isShort || bytes + outcomes.bytes() <= graph.options.searchBytes / 3) return;
-    isShort = true;
+    if (isShort) return;
+    isWorkDone = outcomes.lookups() > graph.options.searchWork;
+    isShort = isWorkDone || bytes + outcomes.bytes() > graph.options.searchBytes / 3;
+    if (!isShort) return;
     alternativesHere = beam = 1;
   }
 
@@ -424,8 +428,9 @@ private:
       0;  ///< states of a layer that are kept though they cannot, and outcomes of a kernel
   int64_t beam = 0;      ///< states of a layer that could better the plan known
   int64_t bytes = 0;     ///< of nodes and edges, and of what shortest paths over them take later
-  bool isShort = false;  ///< of memory
-  Masks target;          ///< of the outcome at hand; kept for its memory
+  bool isShort = false;  ///< of memory, or because the work is spent
+  bool isWorkDone = false;
+  Masks target;                  ///< of the outcome at hand; kept for its memory
   std::vector<int> cameFrom;     ///< per node: the edge of the shortest way to it
   std::vector<int64_t> bytesOf;  ///< per state of the layer that is expanded
   struct Transposed {
@@ -456,20 +461,21 @@ void count(Selection::Graph &graph, double best, double cut) {
 void openCover(Selection::Graph &graph) {
   graph.cover =
       std::make_unique<Cover>(graph.problem, *graph.prices, graph.options.searchBytes / 3);
-  graph.potentials = std::make_unique<Potentials>(graph.problem, *graph.prices, *graph.cover);
+  graph.potentials = std::make_unique<Potentials>(graph.problem, *graph.prices, *graph.cover,
+                                                  12 * graph.options.searchWork);
   graph.lowerBound =
       graph.cover->leftOut() > 0 ? graph.cover->boundOfAll() : graph.cover->layers().front().after;
   if (graph.cover->leftOut() > 0)
-    graph.statistics.memoryCuts.push_back(
+    graph.statistics.searchCuts.push_back(
         fmt::format("{} fused candidates of '{}', those that gain least, were left out",
                     graph.cover->leftOut(), graph.problem.name));
 }
 
-/// What was left out for want of memory may be in a faster plan: only the bound of all candidates
-/// holds.
+/// What was left out for want of memory or time may be in a faster plan: only the bound of all
+/// candidates holds.
 void claimLittle(Selection::Graph &graph) {
   Statistics &statistics = graph.statistics;
-  if (statistics.memoryCuts.empty() || !(graph.roughSeconds < infinite)) return;
+  if (statistics.searchCuts.empty() || !(graph.roughSeconds < infinite)) return;
   graph.lowerBound = std::min(graph.lowerBound, graph.cover->boundOfAll());
   statistics.isProven = statistics.isBeyondBest = false;
   statistics.mostGain = std::clamp(1 - graph.lowerBound / graph.roughSeconds, 0.0, 1.0);
@@ -477,10 +483,16 @@ void claimLittle(Selection::Graph &graph) {
 
 namespace {
 
-void noteShort(Selection::Graph &graph, const Search &search) {
-  if (!search.isMemoryShort()) return;
-  graph.statistics.memoryCuts.push_back(
-      fmt::format("the states of '{}' were cut to the most promising", graph.problem.name));
+void noteWork(Selection::Graph &graph, const Search &search) {
+  graph.statistics.lookups += search.lookups();
+  if (search.isMemoryShort())
+    graph.statistics.searchCuts.push_back(
+        fmt::format("the states of '{}' were cut to the most promising", graph.problem.name));
+  if (search.isWorkSpent())
+    graph.statistics.searchCuts.push_back(
+        fmt::format("after {} looks at combinations of layouts the states of '{}' were cut to the "
+                    "most promising, whatever the memory",
+                    graph.options.searchWork, graph.problem.name));
 }
 
 }  // namespace
@@ -491,7 +503,7 @@ void searchRoughly(Selection::Graph &graph) {
   search.run();
   graph.roughSeconds = search.seconds();
   graph.roughStates = search.bestStates();
-  noteShort(graph, search);
+  noteWork(graph, search);
   count(graph, search.seconds(), search.cutBound());
 }
 
@@ -509,8 +521,8 @@ void searchExactly(Selection::Graph &graph, double rival) {
   const bool isCut = graph.statistics.beamCut + graph.statistics.dominated > 0;
   if (isProven && (graph.roughSeconds > rival || !isCut)) return;
   if (graph.statistics.mostGain < noise && graph.cover->layers().size() > largeCover) return;
-  if (!graph.statistics.memoryCuts.empty() && graph.roughSeconds < infinite)
-    return;  // the rough plan is what there is memory for
+  if (!graph.statistics.searchCuts.empty() && graph.roughSeconds < infinite)
+    return;  // the rough plan is what there is memory and time for
   graph.statistics.beamCut = graph.statistics.dominated = 0;
   if (graph.roughStates.empty())
     graph.roughStates.insert({-1, {}});  // no plan is known: every state may be on the way to one
@@ -519,7 +531,7 @@ void searchExactly(Selection::Graph &graph, double rival) {
   Search search(graph, *graph.cover, reach, std::move(graph.roughStates),
                 isProven ? sharersAround : sharers);
   search.run();
-  noteShort(graph, search);
+  noteWork(graph, search);
   count(graph, search.seconds(), search.cutBound());
   graph.statistics.isBeyondBest =
       !graph.statistics.isProven && !(search.cutBound() < known * rounding);

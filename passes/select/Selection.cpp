@@ -223,7 +223,7 @@ std::optional<Selection> startUnlessSlower(VariantProblem &variant, const CostMo
   Selection selection = open(std::move(variant.problem), model, variant.options, shared);
   Selection::Graph &graph = *selection.graph;
   if (slowest < infinite && graph.statistics.prunedTransposes == 0 &&
-      graph.statistics.memoryCuts.empty()) {  // else there may be plans beyond the bound
+      graph.statistics.searchCuts.empty()) {  // else there may be plans beyond the bound
     graph.potentials->raise(slowest / rounding);
     if (graph.potentials->bound() > slowest) return std::nullopt;
   }

@@ -89,9 +89,10 @@ void Prices::buildFolded(CandidatePrices &prices) const {
 
 /// What a table may hold: an equal part of what all tables may take.
 size_t Prices::mostCombinations() const {
-  const auto all = options.searchBytes / 3 / static_cast<int64_t>(sizeof(Price)) /
-                   std::max<int64_t>(1, static_cast<int64_t>(problem.candidates.size()));
-  return static_cast<size_t>(std::clamp<int64_t>(all, shortestTable, maximumTable));
+  const auto all = std::min(options.searchBytes / 3 / static_cast<int64_t>(sizeof(Price)),
+                            options.searchWork / 4),
+             each = all / std::max<int64_t>(1, static_cast<int64_t>(problem.candidates.size()));
+  return static_cast<size_t>(std::clamp<int64_t>(each, shortestTable, maximumTable));
 }
 
 /// Per operand the kept layouts that the candidate can take, its best first, and a table for all

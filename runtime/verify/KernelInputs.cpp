@@ -1,5 +1,7 @@
 #include "runtime/verify/KernelInputs.h"
 
+#include "kernel/PositiveValues.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -37,10 +39,6 @@ InputRule ruleOf(const Kernel &kernel, int value) {
                         .axes[kernel.values[op.operands[0]]
                                   .axes[size_t(std::get<int64_t>(op.attributes.at("key")))]]
                         .extent;
-      if ((op.name == "div" && n == 1) || (op.name == "reduce_subvectors" && n == 1) ||
-          op.name == "rsqrt" || (op.name == "normalize" && n == 2) ||
-          (op.name == "rms_normalize" && n == 1))
-        rule.kind = InputRule::Kind::positive;
     }
   return rule;
 }
@@ -49,7 +47,12 @@ InputRule ruleOf(const Kernel &kernel, int value) {
 
 std::vector<InputRule> inputRules(const Kernel &kernel) {
   std::vector<InputRule> rules;
-  for (int value : kernel.inputs) rules.push_back(ruleOf(kernel, value));
+  const std::vector<bool> isPositive = positiveValues(kernel);
+  for (int value : kernel.inputs) {
+    rules.push_back(ruleOf(kernel, value));
+    if (isPositive[size_t(value)] && rules.back().kind == InputRule::Kind::real)
+      rules.back().kind = InputRule::Kind::positive;
+  }
   return rules;
 }
 

@@ -1,5 +1,6 @@
 // Seeded inputs that make sense to the ops that read them: indices and lengths in range, divisors
-// away from zero, what a root is taken of positive. All other floats are bell-shaped around zero.
+// away from zero, radicands positive, and whatever these are computed of (kernel/PositiveValues.h).
+// All other floats are bell-shaped around zero.
 #pragma once
 
 #include "runtime/verify/TensorImage.h"

@@ -93,37 +93,38 @@ class SearchMemory(CommandTest):
                     self.assertGreater(answer['plan']['seconds'], 0)
                     self.assertGreaterEqual(answer['plan']['seconds'],
                                             answer['lowerBound'] * (1 - 1e-9))
-                    self.assertEqual(answer['searchMemory']['reached'],
-                                     bool(answer['searchMemory']['leftOut']))
-                    if answer['searchMemory']['reached']:
+                    self.assertEqual(answer['searchLimits']['reached'],
+                                     bool(answer['searchLimits']['leftOut']))
+                    if answer['searchLimits']['reached']:
                         reached.add(name)
         self.assertGreaterEqual(reached, {'wide', 'deep'})
 
     def test_what_is_left_out_is_said_and_strict_refuses(self):
         small = ['--search-memory', '8M', '--profile', 'none']
         whole = self.weft('select', *TINY, '--train', '--profile', 'none', '--json').json()
-        self.assertEqual(whole['searchMemory'], {'reached': False, 'leftOut': []})
+        self.assertEqual(whole['searchLimits'], {'reached': False, 'leftOut': []})
         cut = self.weft('select', *TINY, '--train', *small, '--json').json()
-        self.assertTrue(cut['searchMemory']['reached'])
+        self.assertTrue(cut['searchLimits']['reached'])
         self.assertGreaterEqual(cut['plan']['seconds'], whole['lowerBound'] * (1 - 1e-9))
         self.assertEqual(cut['lowerBound'], 0)  # variants were left out, of which nothing is known
         listing = self.weft('select', *TINY, '--train', *small)
-        self.assertEqual(listing.prose().count('reached its memory'), 1)
-        self.assertIn('ended with the best plan found: ' + cut['searchMemory']['leftOut'][0],
+        self.assertEqual(listing.prose().count('reached its limits'), 1)
+        self.assertIn('ended with the best plan found: ' + cut['searchLimits']['leftOut'][0],
                       listing.prose())
         self.assertNotIn('proven', listing.out)
         self.weft('compile', *TINY, '--train', *small, '--stop-after', 'emit', '-o', 'out')
         report = json.loads((self.folder / 'out/report.json').read_text())
-        self.assertEqual(report['searchMemory'], cut['searchMemory'])
+        self.assertEqual(report['searchLimits'], cut['searchLimits'])
         self.fails(4, 'select', *TINY, '--train', *small, '--strict',
-                   says=['--strict', 'search reached its memory', '--search-memory'])
+                   says=['--strict', 'search reached its limits', '--search-memory'])
         self.fails(2, 'select', *TINY, '--search-memory', 'much', says=['--search-memory much'])
 
     def test_a_plan_of_a_search_that_was_cut_says_so_first(self):
         """compile, explain and emit warn in their first lines, with the remedy; JSON does, too."""
         small = [*TINY, '--train', '--profile', 'none', '--stop-after', 'emit', '-o', 'out']
-        warning = (r'! --search-memory 8M stopped the search: \d+ \w.*, and 3 more cuts; a '
-                   r'larger one may find a faster plan')
+        warning = (r'! the search reached its limits \(--search-memory 8M\): \d+ \w.*, and 3 '
+                   r'more cuts; more memory, or less to search \(--variant, --no-fuse\), may '
+                   r'find a faster plan')
         first = self.weft('compile', *small, '--search-memory', '8M')
         self.assertLessEqual(len(first.out.splitlines()), 15)
         for result in (first, self.weft('explain', 'out'), self.weft('emit', 'out')):

@@ -123,6 +123,11 @@ class Train(CommandTest):
         results = {tensor['logical'] for tensor in plan['tensors'] if tensor['role'] == 'result'}
         self.assertEqual(len([name for name in results if name.endswith('_next')]),
                          3 * (4 * 16 + 6))
+        # A root is taken of second moments and something divided by them: random ones are positive.
+        positive = {tensor['logical'] for tensor in plan['tensors'] if tensor.get('positive')}
+        arguments = {tensor['logical'] for tensor in plan['tensors'] if tensor['role'] == 'argument'}
+        self.assertEqual(positive, {'epsilon'} |
+                         {name for name in arguments if name.endswith('_square')})
 
     def test_optimizers_that_are_refused(self):
         for arguments, code, message in [

@@ -224,7 +224,7 @@ TEST_CASE(
     options.beam = options.alternativeStates = 1 << 20;
     const select::Prices prices(problem, model, options, statistics);
     const select::Cover cover(problem, prices);
-    select::Potentials potentials(problem, prices, cover);
+    select::Potentials potentials(problem, prices, cover, std::numeric_limits<int64_t>::max());
     const double before = potentials.bound(),
                  best = select::select(problem, model, options).best().seconds;
     CHECK(before >=

@@ -283,22 +283,24 @@ TEST_CASE("estimates, edits, missing plans and unverified texts are warnings") {
   CHECK(warnings[4] == "1 of 2 kernels never verified on a GPU (weft verify DIR)");
 }
 
-TEST_CASE("a search that its memory cut short is a warning, with what was left out and a remedy") {
+TEST_CASE("a search that its limits cut short is a warning, with what was left out and a remedy") {
   const Plan plan = chain();
   json given = report();
-  given["searchMemory"] = {{"reached", false}, {"leftOut", json::array()}};
+  given["searchLimits"] = {{"reached", false}, {"leftOut", json::array()}};
   const auto said = [&] { return warningsOf(plan, given, none).front(); };
   CHECK(said().find("--search-memory") == std::string::npos);
-  given["searchMemory"] = {{"reached", true}, {"leftOut", {"7 variants were left out"}}};
-  CHECK(said() ==
-        "--search-memory (default) stopped the search: 7 variants were left out; a larger one may "
-        "find a faster plan");
-  given["searchMemory"]["leftOut"].push_back("layers");
+  given["searchLimits"] = {{"reached", true}, {"leftOut", {"7 variants were left out"}}};
+  CHECK(
+      said() ==
+      "the search reached its limits (--search-memory by default): 7 variants were left out; more "
+      "memory, or less to search (--variant, --no-fuse), may find a faster plan");
+  given["searchLimits"]["leftOut"].push_back("layers");
   given["request"] = {{"choices", {{"searchMemory", "3M"}}}};
   CHECK(said() ==
-        "--search-memory 3M stopped the search: 7 variants were left out, and 1 more cut; a larger "
-        "one may find a faster plan");
-  CHECK(hasLine(summaryText(plan, given, none, {}, "out"), "! --search-memory 3M stopped"));
+        "the search reached its limits (--search-memory 3M): 7 variants were left out, and 1 more "
+        "cut; more memory, or less to search (--variant, --no-fuse), may find a faster plan");
+  CHECK(hasLine(summaryText(plan, given, none, {}, "out"),
+                "! the search reached its limits (--search-memory 3M)"));
 }
 
 TEST_CASE("line ends and control characters in names stay within their line") {

@@ -54,6 +54,26 @@ Run softmax() {
 
 }  // namespace
 
+TEST_CASE("inputs that a root or a divisor is computed of are positive, and no others") {
+  samples::KernelBuilder builder("adam", {{'i', 64}});
+  const auto input = [&](const char *name) { return builder.input(name, "i", DType::f32); };
+  const int mean = input("mean"), square = input("square"), gradient = input("gradient"),
+            epsilon = input("epsilon");
+  const auto op = [&](const char *name, std::vector<int> operands) {
+    return builder.op(name, OperatorClass::elementwise, std::move(operands), name, "i", "",
+                      DType::f32);
+  };
+  const int divisor =
+      op("add", {op("sqrt", {op("average", {square, op("mul", {gradient, gradient})})}), epsilon});
+  const int step = op("div", {mean, divisor});
+  const std::vector<InputRule> rules = inputRules(builder.build({step}));
+  using Kind = InputRule::Kind;
+  CHECK(rules[0].kind == Kind::real);
+  CHECK(rules[1].kind == Kind::positive);
+  CHECK(rules[2].kind == Kind::real);  // its square is positive by itself
+  CHECK(rules[3].kind == Kind::positive);
+}
+
 TEST_CASE("right outputs pass, every element") {
   const CheckResult result = softmax().check();
   INFO(describe(result));

@@ -328,6 +328,32 @@ TEST_CASE(
 }
 
 TEST_CASE(
+    "a search whose work is limited finds a plan, names the cut, and claims no more than is so") {
+  std::mt19937_64 random(37);
+  int cut = 0;
+  for (int round = 0; round < 20; ++round) {
+    const HashedPrices prices(random());
+    const Problem problem = randomProblem(random);
+    const Selection whole = select::select(problem, prices, everything());
+    for (const int64_t work : {0, 40, 400, 4000}) {
+      Options options = everything();
+      options.searchWork = work;
+      const Selection found = select::select(problem, prices, options);
+      const select::Statistics &statistics = found.statistics();
+      CHECK(found.best().seconds >= whole.best().seconds * (1 - 1e-12));
+      CHECK(found.best().lowerBound <= whole.best().seconds * (1 + 1e-12));
+      CHECK((!statistics.isProven || found.best().seconds <= whole.best().seconds * (1 + 1e-9)));
+      CHECK(select::select(problem, prices, options).best().seconds == found.best().seconds);
+      cut += !statistics.searchCuts.empty();
+      if (statistics.searchCuts.empty())
+        CHECK(found.best().seconds == Approx(whole.best().seconds).epsilon(1e-9));
+      else CHECK_FALSE(statistics.isProven);
+    }
+  }
+  CHECK(cut > 20);
+}
+
+TEST_CASE(
     "a search that is short of memory finds a plan, holds what it is given, and claims no more "
     "than is so") {
   std::mt19937_64 random(31);
@@ -336,7 +362,7 @@ TEST_CASE(
     const HashedPrices prices(random());
     const Problem problem = randomProblem(random);
     const Selection whole = select::select(problem, prices, everything());
-    CHECK(whole.statistics().memoryCuts.empty());
+    CHECK(whole.statistics().searchCuts.empty());
     for (const int64_t bytes : {int64_t(1), int64_t(10'000), int64_t(100'000), int64_t(1) << 40}) {
       Options options = everything();
       options.searchBytes = bytes;
@@ -347,10 +373,10 @@ TEST_CASE(
       CHECK(found.best().seconds * (1 - statistics.mostGain) <= whole.best().seconds * (1 + 1e-12));
       CHECK((!statistics.isProven || found.best().seconds <= whole.best().seconds * (1 + 1e-9)));
       CHECK(select::select(problem, prices, options).best().seconds == found.best().seconds);
-      cut += !statistics.memoryCuts.empty();
+      cut += !statistics.searchCuts.empty();
       worse += found.best().seconds > whole.best().seconds * (1 + 1e-9);
-      if (bytes == 1) CHECK_FALSE(statistics.memoryCuts.empty());
-      else if (bytes == int64_t(1) << 40) CHECK(statistics.memoryCuts.empty());
+      if (bytes == 1) CHECK_FALSE(statistics.searchCuts.empty());
+      else if (bytes == int64_t(1) << 40) CHECK(statistics.searchCuts.empty());
     }
   }
   CHECK(cut > 20);

@@ -50,6 +50,15 @@ struct FittedPath {
   double seconds = 0;
 };
 
+/// From so many ops on, the tensors of a graph keep the order of their axes. The states of an exact
+/// search are layouts of all that is live, and a backward pass keeps everything live.
+constexpr size_t manyOps = 100;
+/// A variant to select in under these pins. `together`: variants that share the memory of the
+/// search.
+select::VariantProblem variantProblem(const ChoiceFlags &choices, const ProposedVariant &variant,
+                                      select::Problem problem, const std::vector<Pin> &pins,
+                                      size_t together);
+
 /// Each with a copy of its graph.
 std::vector<ProposedVariant> copyOf(const std::vector<ProposedVariant> &variants);
 
@@ -105,7 +114,7 @@ struct Selected {
   VariantTimes skipped;  ///< variants that were not searched, none of their plans with pins being
                          ///< as fast: what they take without
   std::vector<std::string>
-      memoryCuts;  ///< what --search-memory left out; then the plan is the best found
+      searchCuts;  ///< what the limits of the search left out; then the plan is the best found
   double plannedSeconds =
       0;  ///< of the chosen plan, all its chunks: the total that every command says
   std::vector<Pin> asked;  ///< pins, which the chosen plan honours

@@ -18,10 +18,6 @@
 namespace weft::driver {
 namespace {
 
-/// Ops of a graph from which on its tensors keep the order of their axes. The states of an exact
-/// search are layouts of all that is live, and a backward pass keeps everything live.
-constexpr size_t manyOps = 100;
-
 void keepLogicalLayouts(select::Problem &problem) {
   for (select::Tensor &tensor : problem.tensors)
     if (!tensor.isParameter && !tensor.pinned && !tensor.mustBeStored && tensor.axes.size() > 1)
@@ -136,17 +132,32 @@ void Compilation::checkPins(const std::vector<select::Problem> &problems,
                            where);
 }
 
+select::VariantProblem variantProblem(const ChoiceFlags &choices, const ProposedVariant &variant,
+                                      select::Problem problem, const std::vector<Pin> &pins,
+                                      size_t together) {
+  applyPins(problem, pins);
+  if (problem.ops.size() >= manyOps) keepLogicalLayouts(problem);
+  select::Options options;
+  options.alternatives = choices.alternatives;
+  options.forceFused = variant.forced;
+  options.forbidFused = variant.forbidden;
+  options.free = choices.free;
+  options.softmax = choices.softmaxCombine();
+  options.searchBytes = choices.memoryOfSearch().bytesOfSearch(together);
+  return {.problem = std::move(problem), .options = std::move(options)};
+}
+
 Selected Compilation::selectAll(std::vector<ProposedVariant> proposed,
                                 std::vector<select::Problem> problems, const std::vector<Pin> &pins,
                                 const VariantTimes &withoutPins) const {
   Selected result;
   if (!proposed.empty() && proposed.front().leftOut > 0)
-    result.memoryCuts.push_back(fmt::format("{} variants were left out, {} searched",
+    result.searchCuts.push_back(fmt::format("{} variants were left out, {} searched",
                                             proposed.front().leftOut, proposed.size()));
   const auto cut = std::ranges::find_if(
       proposed, [](const ProposedVariant &variant) { return variant.fusions.isCut; });
   if (cut != proposed.end())
-    result.memoryCuts.push_back(
+    result.searchCuts.push_back(
         fmt::format("{} candidate kernels of '{}' were proposed and no more",
                     cut->fusions.candidates.size(), cut->name()));
   std::vector<select::VariantProblem> asked;
@@ -158,19 +169,9 @@ Selected Compilation::selectAll(std::vector<ProposedVariant> proposed,
       result.dropped.push_back({.name = variant.name(), .reason = reason, .lacksPinned = true});
       continue;
     }
-    applyPins(problem, pins);
-    if (problem.ops.size() >= manyOps) keepLogicalLayouts(problem);
-    select::Options options;
-    options.alternatives = choices.alternatives;
-    options.forceFused = variant.forced;
-    options.forbidFused = variant.forbidden;
-    options.free = choices.free;
-    options.softmax = choices.softmaxCombine();
-    options.searchBytes = memory.bytesOfSearch(proposed.size());
-    const auto known = withoutPins.find(variant.name());
-    asked.push_back({.problem = std::move(problem),
-                     .options = options,
-                     .withoutPins = known == withoutPins.end() ? 0 : known->second});
+    asked.push_back(variantProblem(choices, variant, std::move(problem), pins, proposed.size()));
+    if (const auto known = withoutPins.find(variant.name()); known != withoutPins.end())
+      asked.back().withoutPins = known->second;
     askedOf.push_back(v);
   }
   select::VariantSelections selections;
@@ -180,7 +181,7 @@ Selected Compilation::selectAll(std::vector<ProposedVariant> proposed,
     throw Error(error.kind, error.what() + adviceOn(pins, proposed));
   }
   // Of what was not even proposed nothing is known.
-  result.lowerBound = result.memoryCuts.empty() ? selections.lowerBound : 0;
+  result.lowerBound = result.searchCuts.empty() ? selections.lowerBound : 0;
   for (size_t n = 0; n < askedOf.size(); ++n) {
     ProposedVariant &variant = proposed[askedOf[n]];
     if (selections.solved[n])
@@ -190,13 +191,15 @@ Selected Compilation::selectAll(std::vector<ProposedVariant> proposed,
     else result.dropped.push_back({.name = variant.name(), .reason = selections.reasons[n]});
   }
   for (const SelectedVariant &variant : result.variants)
-    for (const std::string &cut : variant.selection.statistics().memoryCuts)
-      if (std::ranges::find(result.memoryCuts, cut) == result.memoryCuts.end())
-        result.memoryCuts.push_back(cut);
-  if (targetFlags.strict && !result.memoryCuts.empty())
+    for (const std::string &cut : variant.selection.statistics().searchCuts)
+      if (std::ranges::find(result.searchCuts, cut) == result.searchCuts.end())
+        result.searchCuts.push_back(cut);
+  if (targetFlags.strict && !result.searchCuts.empty())
     throw Error::strictMiss(
-        "--strict: the search reached its memory of {} bytes: {}; --search-memory gives it more",
-        memory.limit(), fmt::join(result.memoryCuts, "; "));
+        "--strict: the search reached its limits, {} bytes of memory and {} looked-up combinations "
+        "of layouts a variant: {}; --search-memory gives it more memory, --variant and "
+        "--no-fuse less to search",
+        memory.limit(), select::Options().searchWork, fmt::join(result.searchCuts, "; "));
   std::stable_sort(result.variants.begin(), result.variants.end(),
                    [](const SelectedVariant &a, const SelectedVariant &b) {
                      return a.selection.best().seconds < b.selection.best().seconds;

@@ -163,7 +163,7 @@ std::string timeLines(const Plan &plan, const json &report, size_t columns) {
     bounds = fmt::format("best weft could choose {} ({:.1f}% less)",
                          formatSeconds(plan.lowerBoundSeconds),
                          100 * std::max(0.0, 1 - plan.lowerBoundSeconds / plan.predictedSeconds));
-  else if (report.value("searchMemory", json::object()).value("reached", false))
+  else if (report.value("searchLimits", json::object()).value("reached", false))
     bounds = "best weft could choose unknown";
   if (const double roofline = report.value("rooflineSeconds", 0.0); roofline > 0)
     bounds += fmt::format("{}roofline {}", bounds.empty() ? "" : ", ", formatSeconds(roofline));

@@ -205,8 +205,8 @@ void ChoiceFlags::declare(CLI::App &command) {
   command
       .add_option("--search-memory", searchMemory,
                   "most bytes that the search itself may take, e.g. 2G; where that is too little "
-                  "it ends with the best "
-                  "plan found, and says so; default: half of this machine's memory")
+                  "it ends with the best plan found, and says so, as it does after a fixed number "
+                  "of steps; default: half of this machine's memory")
       ->type_name("SIZE");
   parts = 0;
   command.add_option("--branches", branches,

@@ -1,6 +1,8 @@
 // Scales and ranges of a plan's arguments; see InputRanges.h.
 #include "tools/driver/InputRanges.h"
 
+#include "kernel/PositiveValues.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -10,6 +12,7 @@ namespace {
 
 struct Sensible {
   double scale = 1;
+  bool isPositive = false;
   std::array<int64_t, 2> range{0, std::numeric_limits<int32_t>::max()};
 };
 
@@ -49,6 +52,7 @@ public:
       if (candidate->ops.size() == 1 && candidate->kernel.body.front().name == "concat")
         for (const int input : candidate->inputs)
           found[size_t(input)].scale = found[size_t(candidate->outputs.front())].scale;
+    requirePositive();
   }
 
   const Sensible &of(size_t tensor) const { return found[tensor]; }
@@ -61,6 +65,24 @@ private:
         for (size_t input = 0; input < kernel.inputs.size(); ++input)
           if (kernel.inputs[input] == op.operands[operand])
             restrict(kernel, op, operand, found[size_t(candidate.inputs[input])]);
+  }
+
+  /// Backward over the graph: readers of a tensor come before its writer.
+  void requirePositive() {
+    std::vector<const select::Candidate *> kernelOf(problem.ops.size());
+    for (const select::Candidate &candidate : problem.candidates)
+      if (candidate.ops.size() == 1) kernelOf[size_t(candidate.ops.front())] = &candidate;
+    for (auto op = kernelOf.rbegin(); op != kernelOf.rend(); ++op) {
+      if (*op == nullptr) continue;
+      const Kernel &kernel = (*op)->kernel;
+      std::vector<bool> required(kernel.values.size(), false);
+      for (size_t output = 0; output < kernel.outputs.size(); ++output)
+        required[size_t(kernel.outputs[output])] = found[size_t((*op)->outputs[output])].isPositive;
+      const std::vector<bool> values = positiveValues(kernel, std::move(required));
+      for (size_t input = 0; input < kernel.inputs.size(); ++input)
+        if (values[size_t(kernel.inputs[input])])
+          found[size_t((*op)->inputs[input])].isPositive = true;
+    }
   }
 
   const select::Problem &problem;
@@ -77,7 +99,10 @@ void setInputRanges(runtime::Plan &plan, const select::Problem &problem) {
     const Sensible &sensible = ranges.of(size_t(source - problem.tensors.begin()));
     if (tensor.dtype == "i1") tensor.range = {0, 1};
     else if (tensor.dtype == "i32") tensor.range = sensible.range;
-    else if (source->isParameter) tensor.scale = sensible.scale;
+    else {
+      tensor.positive = sensible.isPositive;
+      if (source->isParameter) tensor.scale = sensible.scale;
+    }
   }
 }
 

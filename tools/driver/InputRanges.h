@@ -7,9 +7,9 @@
 
 namespace weft::driver {
 
-/// Sets `scale` and `range` of every argument and parameter of the plan: weights scaled by 1 /
-/// sqrt(summed extents), so that layers keep their scale; indices within their table; lengths from
-/// none to all keys.
+/// Sets `scale`, `positive` and `range` of every argument and parameter of the plan: weights scaled
+/// by 1 / sqrt(summed extents), so that layers keep their scale; indices within their table;
+/// lengths from none to all keys.
 void setInputRanges(runtime::Plan &plan, const select::Problem &problem);
 
 }  // namespace weft::driver

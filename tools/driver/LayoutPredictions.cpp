@@ -94,25 +94,6 @@ bool isPlan(const LayoutPrediction &prediction, const runtime::Plan &plan) {
 
 namespace {
 
-/// From so many ops on, tensors keep the order of their axes (Decisions.cpp): few have a choice.
-constexpr size_t manyOps = 100;
-
-/// The selection of a variant under these pins.
-select::VariantProblem problemWith(const Compilation &compilation, select::Problem problem,
-                                   const ProposedVariant &variant, const std::vector<Pin> &pins,
-                                   size_t together) {
-  const ChoiceFlags &choices = compilation.choiceFlags();
-  applyPins(problem, pins);
-  select::Options options;
-  options.alternatives = choices.alternatives;
-  options.forceFused = variant.forced;
-  options.forbidFused = variant.forbidden;
-  options.free = choices.free;
-  options.softmax = choices.softmaxCombine();
-  options.searchBytes = choices.memoryOfSearch().bytesOfSearch(together);
-  return {.problem = std::move(problem), .options = std::move(options)};
-}
-
 /// As one graph, the best path of a selection in so many chunks; nothing where it does not run so.
 std::optional<double> graphSecondsOf(const Compilation &compilation, SelectedVariant &variant,
                                      int chunks) {
@@ -126,9 +107,13 @@ std::optional<double> graphSecondsOf(const Compilation &compilation, SelectedVar
   }
 }
 
+/// Of all selections that the costliest change is sought by: about a second.
+constexpr int64_t mostLookups = 15'000'000;
+
 /// The other layouts of a tensor, nearest to the plan first: in its variant and in as many chunks,
-/// as one graph. They are selected together, so that every kernel is priced once. The layouts that
-/// the solved selection graph has prices of are few: states that lead to dear plans are cut.
+/// as one graph. They are selected together, so that every kernel is priced once; where that would
+/// take long, those that the solved selection graph has prices of, which are few: states that lead
+/// to dear plans are cut.
 std::vector<std::string> nearestLayouts(const Compilation &compilation,
                                         const std::vector<ProposedVariant> &proposed,
                                         const Selected &selected, const runtime::Plan &plan,
@@ -136,18 +121,20 @@ std::vector<std::string> nearestLayouts(const Compilation &compilation,
   const auto chosen = std::ranges::find_if(
       proposed, [&](const ProposedVariant &variant) { return variant.name() == plan.variant; });
   const select::Selection &selection = selected.best().selection;
-  if (chosen == proposed.end() || selection.problem().ops.size() >= manyOps) return question.others;
+  std::vector<std::vector<std::string>> orders = ordersOf(selection, question.tensor);
+  if (chosen == proposed.end() || selection.problem().ops.size() >= manyOps ||
+      selection.statistics().lookups * std::ssize(orders) > mostLookups)
+    return question.others;
   const select::Problem problem = compilation.problems(proposed)[size_t(chosen - proposed.begin())];
   std::vector<std::string> names;
   std::vector<select::VariantProblem> asked;
-  std::vector<std::vector<std::string>> orders = ordersOf(selection, question.tensor);
   for (std::vector<std::string> &order : orders) {
     const std::string name = joined(order);
     if (name == question.layout) continue;
     names.push_back(name);
-    asked.push_back(problemWith(compilation, problem, *chosen,
-                                pinsWith(compilation, question.tensor, std::move(order)),
-                                orders.size()));
+    asked.push_back(variantProblem(compilation.choiceFlags(), *chosen, problem,
+                                   pinsWith(compilation, question.tensor, std::move(order)),
+                                   orders.size()));
   }
   std::vector<std::pair<double, std::string>> ranked;
   try {
@@ -176,12 +163,18 @@ std::optional<LayoutChange> costliestChange(const Compilation &compilation,
                                             const Selected &selected, const runtime::Plan &plan,
                                             const nlohmann::json &layouts) {
   constexpr size_t most = 3, mostPredictions = 2;  // tensors, and layouts of each
+  // Where the search was cut, what it left out may outweigh any layout; and each prediction is a
+  // search as long.
+  if (!selected.searchCuts.empty()) return std::nullopt;
   const double graphSeconds = planFigures(plan)["graphSeconds"];
+  int64_t left = mostLookups;
   for (const LayoutQuestion &question : layoutQuestions(plan, layouts) | std::views::take(most)) {
     std::optional<LayoutChange> best;
     const std::vector<std::string> nearest =
         nearestLayouts(compilation, proposed, selected, plan, question);
     for (const std::string &other : nearest | std::views::take(mostPredictions)) {
+      if (left <= 0) break;
+      left -= selected.best().selection.statistics().lookups;
       const LayoutPrediction prediction =
           predict(compilation, proposed, pinsWith(compilation, question.tensor, parseOrder(other)));
       if (!prediction.refusal.empty() || prediction.chunks != chunkCount(plan)) continue;

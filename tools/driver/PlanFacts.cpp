@@ -436,18 +436,18 @@ std::string memoryWarning(const Plan &plan) {
                      formatBytes(taken), plan.device, formatBytes(int64_t(there)));
 }
 
-/// What --search-memory left out, and what to do about it; empty where the search was whole.
+/// What the limits of the search left out, and what to do about it; empty where it was whole.
 std::string searchWarning(const json &report) {
-  const json search = report.value("searchMemory", json::object());
+  const json search = report.value("searchLimits", json::object());
   if (!search.value("reached", false)) return "";
   const json choices = report.value("request", json::object()).value("choices", json::object());
   const std::string asked = choices.value("searchMemory", "");
   const json cuts = list(search, "leftOut");
-  std::string text = fmt::format("--search-memory{} stopped the search: ",
-                                 asked.empty() ? " (default)" : " " + asked);
+  std::string text = fmt::format("the search reached its limits (--search-memory {}): ",
+                                 asked.empty() ? "by default" : asked);
   if (!cuts.empty()) text += cuts.front().get<std::string>();
   if (cuts.size() > 1) text += fmt::format(", and {}", countOf(cuts.size() - 1, "more cut"));
-  return text + "; a larger one may find a faster plan";
+  return text + "; more memory, or less to search (--variant, --no-fuse), may find a faster plan";
 }
 
 }  // namespace

@@ -55,10 +55,10 @@ PlannedKernels chosenPlan(const Compilation &compilation, const Selected &select
 }
 
 std::string memoryLine(const Selected &selected) {
-  const std::vector<std::string> &cuts = selected.memoryCuts;
+  const std::vector<std::string> &cuts = selected.searchCuts;
   if (cuts.empty()) return "";
   return fmt::format(
-      "the search reached its memory (--search-memory) and ended with the best plan found: {}{}",
+      "the search reached its limits (--search-memory) and ended with the best plan found: {}{}",
       cuts.front(), cuts.size() > 1 ? fmt::format("; and {} more cuts", cuts.size() - 1) : "");
 }
 

@@ -447,8 +447,8 @@ json makeReport(const Compilation &compilation, const Selected &selected,
       {"movement", movementReport(compilation, best, planned)},
       {"memory", memoryReport(planned.plan)},
       {"kernelOps", kernelOpsReport(planned)},
-      {"searchMemory",
-       {{"reached", !selected.memoryCuts.empty()}, {"leftOut", selected.memoryCuts}}},
+      {"searchLimits",
+       {{"reached", !selected.searchCuts.empty()}, {"leftOut", selected.searchCuts}}},
       {"request", requestReport(compilation)}};
   if (json norms = normsReport(selected, compilation.costModel().device());
       !norms["attempts"].empty())

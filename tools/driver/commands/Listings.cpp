@@ -154,7 +154,7 @@ std::string evidenceOf(const select::Statistics &total) {
 
 std::string proof(const Selected &selected) {
   const select::Statistics &statistics = selected.best().selection.statistics();
-  if (!selected.memoryCuts.empty()) return "; what was left out for want of memory may be faster";
+  if (!selected.searchCuts.empty()) return "; what the limits of the search left out may be faster";
   const double dearer = selected.plannedSeconds / selected.best().selection.best().seconds - 1;
   constexpr double rounding = 1e-9;
   if (dearer < -rounding)
@@ -187,12 +187,11 @@ std::string selectionLines(const Selected &selected) {
                         countOf(int64_t(selected.skipped.size()), "variant"),
                         selected.skipped.size() == 1 ? "was" : "were",
                         selected.skipped.size() == 1 ? "it" : "them");
-  text += fmt::format(
-      "plan {} kernel by kernel; best weft could choose {}, whole kernels, over what was offered "
-      "in all variants, ratio {:.4f}\n",
-      formatSeconds(seconds),
-      selected.lowerBound > 0 ? formatSeconds(selected.lowerBound) : "unknown",
-      selected.lowerBound > 0 ? seconds / selected.lowerBound : 0);
+  text += fmt::format("plan {} kernel by kernel; best weft could choose ", formatSeconds(seconds));
+  if (selected.lowerBound > 0)
+    text += fmt::format("{}, whole kernels, over what was offered in all variants, ratio {:.4f}\n",
+                        formatSeconds(selected.lowerBound), seconds / selected.lowerBound);
+  else text += "unknown\n";
   return text + evidenceOf(total) +
          fmt::format("{}, {}, {}, selected in {}{}\n",
                      countOf(int64_t(selected.variants.size()), "variant"),

@@ -88,8 +88,8 @@ nlohmann::json toJson(const Answer &answer, int alternatives) {
           {"variants", list},
           {"lowerBound", selected.lowerBound},
           {"freeWorkspaceBytes", selected.freeWorkspaceBytes},
-          {"searchMemory",
-           {{"reached", !selected.memoryCuts.empty()}, {"leftOut", selected.memoryCuts}}},
+          {"searchLimits",
+           {{"reached", !selected.searchCuts.empty()}, {"leftOut", selected.searchCuts}}},
           {"alternatives", rivals},
           {"pins", pins}};
 }

@@ -1,0 +1,18 @@
+// Which values of a kernel must be positive for its results to be numbers: divisors, radicands, and
+// what these are computed of. Random inputs follow it.
+#pragma once
+
+#include "kernel/Kernel.h"
+
+#include <vector>
+
+namespace weft {
+
+/// Per value of the kernel, whether its elements must be positive. `required`: values of which
+/// readers outside of the kernel require it; empty: none. A requirement passes through ops whose
+/// result is positive when their operands are (sums, products, roots, quotients, averages, casts,
+/// movement); squares, exponentials and sigmoids meet it by themselves, and of other ops (a
+/// difference, say) nothing can be required.
+std::vector<bool> positiveValues(const Kernel &kernel, std::vector<bool> required = {});
+
+}  // namespace weft
