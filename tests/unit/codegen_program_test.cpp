@@ -3,6 +3,8 @@
 
 #include "codegen/Program.h"
 
+#include <sstream>
+
 using namespace weft::codegen;
 
 namespace {
@@ -109,4 +111,21 @@ TEST_CASE("the readable form of a program names parameters and launch") {
   CHECK(contains(text, "launch <<<(3, 1, 1), (128, 1, 1), 0>>>"));
   CHECK(contains(text, "parameter x : weft::half"));
   CHECK(contains(text, "load x_v <- width packed at x + at"));
+}
+
+TEST_CASE("notes of a program stay comments of one line, whatever they hold") {
+  const std::string hostile = "x\nint evil; \\";
+  Program program = sample();
+  program.constants[0].note = program.body[0].note = hostile;
+  program.body.push_back(comment(hostile));
+  std::istringstream lines(printCuda(program));
+  int notes = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const size_t at = line.find("evil");
+    if (at == std::string::npos) continue;
+    ++notes;
+    CHECK(line.find("//") < at);
+    CHECK_FALSE(line.ends_with('\\'));
+  }
+  CHECK(notes == 3);
 }
