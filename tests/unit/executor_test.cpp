@@ -9,6 +9,9 @@
 #include "tests/support/ExampleArtifact.h"
 #include "tests/support/fakecuda/FakeCuda.h"
 
+#include <algorithm>
+#include <cstring>
+
 #include <dlfcn.h>
 
 using namespace weft;
@@ -429,4 +432,18 @@ TEST_CASE("temporaries lie in the caller's result until it is written") {
   own.write(0, inputFor(own, 1));
   own.launch(own.entryPoint("forward"), stream.handle());
   CHECK(own.read(2) == inputFor(own, 1));
+}
+
+TEST_CASE("random inputs of what must be positive are positive, and others have both signs") {
+  PlanTensor tensor = exampleArtifact().plan.tensors[0];
+  tensor.dtype = "f32";
+  const auto leastOf = [&] {
+    const std::vector<std::byte> bytes = randomElements(tensor, 1);
+    std::vector<float> values(bytes.size() / sizeof(float));
+    std::memcpy(values.data(), bytes.data(), bytes.size());
+    return *std::ranges::min_element(values);
+  };
+  CHECK(leastOf() < 0);
+  tensor.positive = true;
+  CHECK(leastOf() > 0);
 }
