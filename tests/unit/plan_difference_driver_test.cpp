@@ -136,6 +136,22 @@ TEST_CASE("one kernel here against two there is a group, the rest is not in it")
   CHECK_FALSE(difference.isEqual);
 }
 
+TEST_CASE("kernels are paired by the positions of their ops, whatever their values are named") {
+  Plan a, b;
+  a.kernel("sigma", {"x"}, {"s"}, {"%0 = relu %x"})
+      .kernel("power", {"x"}, {"p"}, {"%1 = exp %x"})
+      .named({"s", "p"});
+  b.kernel("power", {"x"}, {"first"}, {"%0 = relu %x"})
+      .kernel("sigma", {"x"}, {"second"}, {"%1 = exp %x"})
+      .named({"first", "second"});
+  const PlanDifference difference = differenceOf(a.artifact, b.artifact);
+  REQUIRE(difference.groups.size() == 2);
+  CHECK(namesOf(difference.groups[0].before) == Names{"sigma"});
+  CHECK(namesOf(difference.groups[0].after) == Names{"power"});
+  CHECK(namesOf(difference.groups[1].before) == Names{"power"});
+  CHECK(namesOf(difference.groups[1].after) == Names{"sigma"});
+}
+
 TEST_CASE("kernels that exchange what the other graph lacks are one group") {
   Plan a, b;
   a.kernel("stacked", {"x"}, {"qk"}, {"%0 = exp %x"})
