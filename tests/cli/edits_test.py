@@ -236,6 +236,28 @@ class DerivedMembers(Edited):
         self.assertNotEqual(row['seconds'], 4.1e-7)
         self.assertNotRegex(self.weft('explain', 'out').out.split('edit: ')[0], '0.410 us|410 ns')
 
+    def test_a_forged_member_beside_a_choice_is_not_run(self):
+        """Concurrent kernels are the user's to choose, and need no emit."""
+        good = json.dumps(self.plan)
+        for member, value in FORGED_MEMBERS.items():
+            with self.subTest(member):
+                self.plan = json.loads(good)
+                self.plan['branches'] = not self.plan['branches']
+                kernel = next(kernel for kernel in self.plan['kernels']
+                              if kernel['name'] == self.kernel['name'])
+                kernel[member] = value
+                self.save()
+                self.fails(2, 'run', 'out', '--check', says=[kernel['name']])
+
+    def test_estimates_of_an_emit_are_not_called_measured(self):
+        """Although the artifact's times were."""
+        self.weft('compile', 'bert-large', '--stop-after', 'emit', '-o', 'large')
+        plan = json.loads((self.folder / 'large/plan.json').read_text())
+        self.assertTrue(any(kernel['measured'] for kernel in plan['kernels']))
+        self.weft('emit', 'large', '--profile', 'none', env=self.QUIET)
+        plan = json.loads((self.folder / 'large/plan.json').read_text())
+        self.assertEqual([kernel['name'] for kernel in plan['kernels'] if kernel['measured']], [])
+
     def test_what_follows_from_an_edited_knob_is_derived_without_refusal(self):
         kernel = next(kernel for kernel in self.plan['kernels']
                       if kernel['name'] == self.kernel['name'])
@@ -533,6 +555,9 @@ class Texts(Edited):
         self.fails(2, 'import', 'graph.mlir', says=['graph.mlir', 'letters, digits'])
         self.fails(2, 'compile', 'graph.mlir', '-o', 'other', says=['letters, digits'],
                    env=self.QUIET)
+        op = re.search(r'^ +%\w+ = weft\..*$', graph, re.M).group(0)
+        self.write('graph.mlir', graph.replace(op, op + r' loc("a\0Aint evil; //")', 1))
+        self.fails(2, 'import', 'graph.mlir', says=['graph.mlir', 'not printable ASCII'])
 
 
 if __name__ == '__main__':
