@@ -9,6 +9,9 @@ import unittest
 import json_schema
 from weft_command import CommandTest, CORE, LAYER, ROOT, TINY, WEFT
 
+# Members of one form of an answer alone, which its schema cannot require.
+MOVEMENT_OF_A_PLAN = ['classes', 'edits', 'fused', 'kernels', 'moved', 'percentOfPeak', 'unfused']
+OF_A_CHECK = {'failing', 'maxError', 'ofBound', 'passed', 'points', 'problem'}
 DRIVER = pathlib.Path(WEFT).resolve().parents[1] / 'tests/fakecuda/libcuda.so.1'
 NO_NVRTC = {'WEFT_NVRTC': 'none'}
 ALONE = [*CORE, '--no-library', '--profile', 'none', '--attention', 'unfused']
@@ -57,7 +60,8 @@ class JsonTest(CommandTest):
         self.driver.mkdir()
         (self.driver / 'libcuda.so.1').symlink_to(DRIVER)
 
-    def said(self, *arguments, schema, code=0, env=None):
+    def said(self, *arguments, schema, code=0, env=None, has=()):
+        """`has`: members that the schema leaves out of some answers, and not of this one."""
         result = self.weft(*arguments, '--json', code=code, env=env)
         value = result.json()
         self.assertEqual(value['version'], 1)
@@ -65,6 +69,8 @@ class JsonTest(CommandTest):
             json_schema.validate(value, schema + '.json')
         except json_schema.Mismatch as problem:
             self.fail(f'weft {" ".join(map(str, arguments))}: {schema}.json: {problem}')
+        for member in has:
+            self.assertIn(member, value, arguments)
         return value
 
     def with_driver(self, **settings):
@@ -85,7 +91,8 @@ class SchemaTest(JsonTest):
         self.artifacts()
         for name in ('a', 'train', 'chunks'):
             self.said('explain', name, schema='explain')
-            self.said('explain', name, '--movement', schema='explain-movement')
+            self.said('explain', name, '--movement', schema='explain-movement',
+                      has=MOVEMENT_OF_A_PLAN)
             self.said('explain', name, '--fusion', 'score,probability', schema='explain-fusion')
             self.said('explain', name, '--fusion',
                       'score,weighted' if name == 'chunks' else 'q,score', schema='explain-fusion')
@@ -104,7 +111,7 @@ class SchemaTest(JsonTest):
         self.assertEqual((check['holds'], check['edited']), (False, [f'kernels/{source.name}']))
         self.said('compile', *TINY, '--stop-after', 'fuse', schema='opt-records')
         self.said('compile', *TINY, '--stop-after', 'configure', schema='opt-candidates')
-        self.said('import', *LAYER, schema='import')
+        self.said('import', *LAYER, schema='import', has=['dtype', 'graph'])
         self.said('opt', *LAYER, schema='opt')
         self.said('opt', *TINY, '--records', schema='opt-records')
         self.said('opt', *TINY, '--candidates', schema='opt-candidates')
@@ -119,9 +126,9 @@ class SchemaTest(JsonTest):
         self.said('devices', schema='devices')
         self.said('devices', 'h200', schema='devices')
         self.said('env', schema='env')
-        self.said('cache', 'stat', schema='cache')
-        self.said('cache', 'verify', schema='cache')
-        self.said('cache', 'gc', schema='cache')
+        self.said('cache', 'stat', schema='cache', has=['folder', 'entries', 'bytes'])
+        self.said('cache', 'verify', schema='cache', has=['entries', 'broken'])
+        self.said('cache', 'gc', schema='cache', has=['freedBytes'])
         self.said('profile', *TINY, '--dry-run', schema='profile-dry-run')
         self.said('profile', 'import', 'some.db', ROOT / 'profiles/h200/norms.txt',
                   schema='profile-import')
@@ -159,11 +166,17 @@ class SchemaTest(JsonTest):
         self.said('run', 'plan', schema='run', env=env)
         self.said('run', 'plan', '--check', schema='run-check', env=env)
         self.said('time', 'plan', '--rounds', '2', schema='time', env=env)
-        self.said('time', 'plan', '--rounds', '2', '--against', 'plan', schema='time', env=env)
+        self.said('time', 'plan', '--rounds', '2', '--against', 'plan', schema='time', env=env,
+                  has=['timesAsFast'])
         self.weft('compile', *ALONE, '--measure=2', '-o', 'timed', env=env)
         self.said('explain', 'timed', schema='explain')
-        self.said('verify', 'plan', '--samples', '4', '--kernels-only', schema='verify', code=1,
-                  env=env)
+        self.said('profile', *CORE, '--attention', 'unfused', '--no-library', '--layouts', '1',
+                  '--knobs', '1', '--only', 'softmax', '--store', 'rows.db', schema='profile',
+                  env={**env, 'WEFT_CUBLASLT': 'none'})
+        verdict = self.said('verify', 'plan', '--samples', '4', '--kernels-only', schema='verify',
+                            code=1, env=env)
+        for kernel in self.some(one for one in verdict['kernels'] if one['checked']):
+            self.assertLessEqual(OF_A_CHECK, set(kernel))
 
     def test_json_is_printed_or_refused_by_every_command(self):
         """Where a command writes text of another kind, --json is refused with the nearest
