@@ -64,6 +64,9 @@ class OnePlan(CommandTest):
                 self.assertEqual(title.groups(),
                                  (compiled['variant'], f"{compiled['seconds'] * 1e6:.2f}",
                                   str(compiled['chunks']), str(compiled['workspaceBytes'])))
+                steps = re.findall(r'label="([\d.]+) us", style=bold', drawing)
+                self.assertAlmostEqual(sum(map(float, steps)), compiled['seconds'] * 1e6,
+                                       delta=0.006 * len(steps))
                 self.assertEqual(len(re.findall(r', \d+ chunks";\n    color', drawing)),
                                  sum(step['chunks'] > 1 for step in chosen['steps']))
                 total = re.search(r'^total ([\d.]+ \w+) of variant',
@@ -187,6 +190,14 @@ class Predictions(CommandTest):
     def test_in_chunks(self):
         rows = self.compare('score', *CHUNKED, least=2)
         self.assertEqual({row['chunks'] for row in rows if 'chunks' in row}, {4})
+
+    def test_what_the_plan_was_asked_for_holds_for_its_predictions(self):
+        """A limit, a pin of another tensor, restricted variants and another device."""
+        for flags in (['--max-memory', '1K'], ['--pin', 'exponentials=bhjk'],
+                      ['--attention', 'decomposed'], ['--variant', 'decompose-softmax-64'],
+                      ['--device', 'a100']):
+            with self.subTest(flags):
+                self.compare('score', *CORE, '--profile', 'none', *flags, least=2)
 
     def test_a_tensor_that_only_another_variant_has(self):
         self.weft('compile', *CORE, '--stop-after', 'emit', '-o', 'out')
