@@ -269,6 +269,14 @@ inline std::vector<PlanMutation> planMutations() {
        onTensor(always, [](json &tensor) { tensor["name"] = "another"; })},
       {"tensors.logical", "parameters exchanged", swapMember("parameter", "logical")},
       {"tensors.logical", "results exchanged", swapMember("result", "logical")},
+      {"tensors.logical", "results exchanged with their names",
+       [](json &plan) -> std::string {
+         const std::vector<size_t> pair = pairOf(plan, "result");
+         if (pair.empty()) return "";
+         for (const char *member : {"name", "logical"})
+           std::swap(plan["tensors"][pair[0]][member], plan["tensors"][pair[1]][member]);
+         return plan["tensors"][pair[0]]["name"];
+       }},
       {"tensors.logical", "a parameter that there is not",
        onTensor(isRole("parameter"), [](json &tensor) { tensor["logical"] = "omega"; })},
       {"tensors.dtype", "another",
