@@ -14,7 +14,8 @@ const Outcomes::Ranked &Outcomes::of(int candidate, const Masks &inputs,
   const auto [entry, isNew] = found.try_emplace(key);
   if (isNew) {
     entry->second = find(candidate, inputs, matters);
-    lookedUp += static_cast<int64_t>(prices.candidate(candidate).table.size());
+    worked += static_cast<int64_t>(prices.candidate(candidate).table.size() +
+                                   16 * entry->second.all.size());
     constexpr int64_t ofOutcome = sizeof(Outcome) + sizeof(double) + 64, ofAnswer = 160;
     held += ofAnswer + ofOutcome * static_cast<int64_t>(entry->second.all.size());
   }

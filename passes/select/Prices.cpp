@@ -14,11 +14,12 @@ Prices::Prices(const Problem &problem, const CostModel &model, const Options &op
   findFolded();
   filterCandidates();
   keepLayouts(shared);
+  limitTables();
   for (size_t c = 0; c < problem.candidates.size(); ++c)
     if (usable[c]) buildTable(static_cast<int>(c));
   if (cutTables)
     statistics.searchCuts.push_back(fmt::format(
-        "kernels of '{}' keep {} combinations of layouts each", problem.name, mostCombinations()));
+        "kernels of '{}' keep {} combinations of layouts each", problem.name, mostCombinations));
   checkCover();
   for (size_t t = 0; t < problem.tensors.size(); ++t) priceTransposes(static_cast<int>(t));
   findRegrets();

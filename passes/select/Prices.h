@@ -133,7 +133,7 @@ private:
   // Tables.cpp
   void buildTable(int candidate);
   void buildFolded(CandidatePrices &prices) const;
-  size_t mostCombinations() const;
+  void limitTables();
   void chooseLayouts(int candidate);
   std::optional<size_t> entryOf(const CandidatePrices &prices, const LayoutTuple &tuple) const;
   LayoutTuple tupleOf(const CandidatePrices &prices, size_t entry) const;
@@ -167,7 +167,9 @@ private:
   Statistics &statistics;
   std::vector<std::optional<Layout>> pins;
   std::vector<bool> freeToPack, usable;
-  bool cutTables = false;  ///< for the memory or the work of the search
+  static constexpr size_t maximumTable = 8192;
+  size_t mostCombinations = maximumTable;  ///< of layouts in one table
+  bool cutTables = false;                  ///< for the memory or the work of the search
   std::vector<bool>
       fixed;  ///< tensor: exists in its pinned layout alone, though it were free to pack
   std::vector<std::vector<Layout>> keptLayouts;

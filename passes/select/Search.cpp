@@ -102,7 +102,7 @@ public:
   double seconds() const { return best; }
   bool isMemoryShort() const { return isShort && !isWorkDone; }
   bool isWorkSpent() const { return isWorkDone; }
-  int64_t lookups() const { return outcomes.lookups(); }
+  int64_t work() const { return outcomes.work(); }
   /// No plan that was cut is cheaper than this.
   double cutBound() const { return cut; }
 
@@ -134,7 +134,7 @@ private:
   void account(int64_t more) {
     bytes += more;
     if (isShort) return;
-    isWorkDone = outcomes.lookups() > graph.options.searchWork;
+    isWorkDone = outcomes.work() > graph.options.searchWork;
     isShort = isWorkDone || bytes + outcomes.bytes() > graph.options.searchBytes / 3;
     if (!isShort) return;
     alternativesHere = beam = 1;
@@ -462,7 +462,7 @@ void openCover(Selection::Graph &graph) {
   graph.cover =
       std::make_unique<Cover>(graph.problem, *graph.prices, graph.options.searchBytes / 3);
   graph.potentials = std::make_unique<Potentials>(graph.problem, *graph.prices, *graph.cover,
-                                                  12 * graph.options.searchWork);
+                                                  2 * graph.options.searchWork);
   graph.lowerBound =
       graph.cover->leftOut() > 0 ? graph.cover->boundOfAll() : graph.cover->layers().front().after;
   if (graph.cover->leftOut() > 0)
@@ -484,13 +484,13 @@ void claimLittle(Selection::Graph &graph) {
 namespace {
 
 void noteWork(Selection::Graph &graph, const Search &search) {
-  graph.statistics.lookups += search.lookups();
+  graph.statistics.work += search.work();
   if (search.isMemoryShort())
     graph.statistics.searchCuts.push_back(
         fmt::format("the states of '{}' were cut to the most promising", graph.problem.name));
   if (search.isWorkSpent())
     graph.statistics.searchCuts.push_back(
-        fmt::format("after {} looks at combinations of layouts the states of '{}' were cut to the "
+        fmt::format("after {} steps the states of '{}' were cut to the "
                     "most promising, whatever the memory",
                     graph.options.searchWork, graph.problem.name));
 }

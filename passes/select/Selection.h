@@ -81,10 +81,11 @@ struct Options {
   int64_t searchBytes =
       std::numeric_limits<int64_t>::max();  ///< that the tables, layers and states of the search
                                             ///< may take, as accounted
-  /// Table entries that one pass of the search may look up; all tables together hold at most a
-  /// quarter as many, and bounds are raised by at most twelve times as many, which are cheaper. The
-  /// largest of the profiled workloads takes a quarter of it.
-  int64_t searchWork = 8'000'000;
+  /// Steps that one pass of the search may take, of about 50 ns: a table entry looked up is one, an
+  /// outcome of a kernel (Outcomes.h) sixteen. All tables together hold at most a thirty-second as
+  /// many entries, and bounds are raised by at most twice as many looks. The largest of the
+  /// profiled workloads takes a tenth of it.
+  int64_t searchWork = 64'000'000;
   /// Kernels with a softmax reduce each row by a block that combines so (--softmax); those whose
   /// rows are too short for a block stay as they are.
   std::optional<BlockCombine> softmax = {};
@@ -126,7 +127,7 @@ struct Statistics {
   int64_t kernels = 0;            ///< candidates
   int64_t states = 0, edges = 0;  ///< of the selection graph
   int64_t dominated = 0, beamCut = 0;
-  int64_t lookups = 0;  ///< table entries that the passes of the search looked up
+  int64_t work = 0;  ///< of the passes of the search, as Options::searchWork counts it
   bool isProven =
       false;  ///< no plan that was cut is faster, by its lower bound: the plan is the shortest path
   double mostGain = 0;  ///< share of the plan's time by which one that was cut may be faster; 0

@@ -9,7 +9,7 @@ namespace {
 
 /// Combinations of one candidate's table; above it, the candidate's own worst layouts go. Fewer
 /// where memory is short.
-constexpr size_t maximumTable = 8192, shortestTable = 16;
+constexpr size_t shortestTable = 16;
 
 }  // namespace
 
@@ -87,12 +87,25 @@ void Prices::buildFolded(CandidatePrices &prices) const {
   prices.table[0].offer(0, 0, 0, 0);
 }
 
-/// What a table may hold: an equal part of what all tables may take.
-size_t Prices::mostCombinations() const {
+/// What a table may hold: an equal part of what all tables may take, where they would take more.
+void Prices::limitTables() {
+  int64_t wanted = 0;
+  for (size_t c = 0; c < problem.candidates.size(); ++c) {
+    size_t size = usable[c] ? 1 : 0;
+    for (size_t operand = 0; usable[c] && operand < bests[c]->byLayout.size(); ++operand)
+      size =
+          std::min(maximumTable,
+                   size * static_cast<size_t>(std::ranges::count_if(
+                              layouts(candidates[c].operands[operand]), [&](const Layout &layout) {
+                                return bests[c]->byLayout[operand].contains(layout);
+                              })));
+    wanted += static_cast<int64_t>(size);
+  }
   const auto all = std::min(options.searchBytes / 3 / static_cast<int64_t>(sizeof(Price)),
-                            options.searchWork / 4),
+                            options.searchWork / 32),
              each = all / std::max<int64_t>(1, static_cast<int64_t>(problem.candidates.size()));
-  return static_cast<size_t>(std::clamp<int64_t>(each, shortestTable, maximumTable));
+  if (wanted > all)
+    mostCombinations = static_cast<size_t>(std::clamp<int64_t>(each, shortestTable, maximumTable));
 }
 
 /// Per operand the kept layouts that the candidate can take, its best first, and a table for all
@@ -113,9 +126,8 @@ void Prices::chooseLayouts(int index) {
     prices.choices.push_back(numbers);
     size *= numbers.size();
   }
-  const size_t most = mostCombinations();
-  if (size > most && most < maximumTable) cutTables = true;
-  while (size > most) {
+  if (size > mostCombinations && mostCombinations < maximumTable) cutTables = true;
+  while (size > mostCombinations) {
     const auto longest =
         std::max_element(prices.choices.begin(), prices.choices.end(),
                          [](const auto &a, const auto &b) { return a.size() < b.size(); });

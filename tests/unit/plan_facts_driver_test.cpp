@@ -290,17 +290,16 @@ TEST_CASE("a search that its limits cut short is a warning, with what was left o
   const auto said = [&] { return warningsOf(plan, given, none).front(); };
   CHECK(said().find("--search-memory") == std::string::npos);
   given["searchLimits"] = {{"reached", true}, {"leftOut", {"7 variants were left out"}}};
-  CHECK(
-      said() ==
-      "the search reached its limits (--search-memory by default): 7 variants were left out; more "
-      "memory, or less to search (--variant, --no-fuse), may find a faster plan");
+  CHECK(said() ==
+        "the search (--search-memory by default) was cut: 7 variants were left out; more memory, "
+        "or --variant, may find a faster plan");
   given["searchLimits"]["leftOut"].push_back("layers");
   given["request"] = {{"choices", {{"searchMemory", "3M"}}}};
   CHECK(said() ==
-        "the search reached its limits (--search-memory 3M): 7 variants were left out, and 1 more "
-        "cut; more memory, or less to search (--variant, --no-fuse), may find a faster plan");
+        "the search (--search-memory 3M) was cut: 7 variants were left out, and 1 more cut; more "
+        "memory, or --variant, may find a faster plan");
   CHECK(hasLine(summaryText(plan, given, none, {}, "out"),
-                "! the search reached its limits (--search-memory 3M)"));
+                "! the search (--search-memory 3M) was cut"));
 }
 
 TEST_CASE("line ends and control characters in names stay within their line") {

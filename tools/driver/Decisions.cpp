@@ -196,9 +196,8 @@ Selected Compilation::selectAll(std::vector<ProposedVariant> proposed,
         result.searchCuts.push_back(cut);
   if (targetFlags.strict && !result.searchCuts.empty())
     throw Error::strictMiss(
-        "--strict: the search reached its limits, {} bytes of memory and {} looked-up combinations "
-        "of layouts a variant: {}; --search-memory gives it more memory, --variant and "
-        "--no-fuse less to search",
+        "--strict: the search reached its limits, {} bytes of memory and {} steps a variant: {}; "
+        "--search-memory gives it more memory, --variant and --no-fuse less to search",
         memory.limit(), select::Options().searchWork, fmt::join(result.searchCuts, "; "));
   std::stable_sort(result.variants.begin(), result.variants.end(),
                    [](const SelectedVariant &a, const SelectedVariant &b) {

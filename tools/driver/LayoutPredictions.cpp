@@ -107,13 +107,13 @@ std::optional<double> graphSecondsOf(const Compilation &compilation, SelectedVar
   }
 }
 
-/// Of all selections that the costliest change is sought by: about a second.
-constexpr int64_t mostLookups = 15'000'000;
+/// Of all selections that rank the layouts of one tensor: some seconds.
+constexpr int64_t mostWork = 200'000'000;
 
 /// The other layouts of a tensor, nearest to the plan first: in its variant and in as many chunks,
-/// as one graph. They are selected together, so that every kernel is priced once; where that would
-/// take long, those that the solved selection graph has prices of, which are few: states that lead
-/// to dear plans are cut.
+/// as one graph; none where that would take long. They are selected together, so that every kernel
+/// is priced once. The layouts that the solved selection graph has prices of are few: states that
+/// lead to dear plans are cut.
 std::vector<std::string> nearestLayouts(const Compilation &compilation,
                                         const std::vector<ProposedVariant> &proposed,
                                         const Selected &selected, const runtime::Plan &plan,
@@ -122,9 +122,8 @@ std::vector<std::string> nearestLayouts(const Compilation &compilation,
       proposed, [&](const ProposedVariant &variant) { return variant.name() == plan.variant; });
   const select::Selection &selection = selected.best().selection;
   std::vector<std::vector<std::string>> orders = ordersOf(selection, question.tensor);
-  if (chosen == proposed.end() || selection.problem().ops.size() >= manyOps ||
-      selection.statistics().lookups * std::ssize(orders) > mostLookups)
-    return question.others;
+  if (chosen == proposed.end() || selection.problem().ops.size() >= manyOps) return question.others;
+  if (selection.statistics().work * std::ssize(orders) > mostWork) return {};
   const select::Problem problem = compilation.problems(proposed)[size_t(chosen - proposed.begin())];
   std::vector<std::string> names;
   std::vector<select::VariantProblem> asked;
@@ -165,16 +164,15 @@ std::optional<LayoutChange> costliestChange(const Compilation &compilation,
   constexpr size_t most = 3, mostPredictions = 2;  // tensors, and layouts of each
   // Where the search was cut, what it left out may outweigh any layout; and each prediction is a
   // search as long.
-  if (!selected.searchCuts.empty()) return std::nullopt;
+  // So it is with a limit of memory, within which plans of all variants are packed.
+  if (!selected.searchCuts.empty() || compilation.choiceFlags().maxMemoryBytes())
+    return std::nullopt;
   const double graphSeconds = planFigures(plan)["graphSeconds"];
-  int64_t left = mostLookups;
   for (const LayoutQuestion &question : layoutQuestions(plan, layouts) | std::views::take(most)) {
     std::optional<LayoutChange> best;
     const std::vector<std::string> nearest =
         nearestLayouts(compilation, proposed, selected, plan, question);
     for (const std::string &other : nearest | std::views::take(mostPredictions)) {
-      if (left <= 0) break;
-      left -= selected.best().selection.statistics().lookups;
       const LayoutPrediction prediction =
           predict(compilation, proposed, pinsWith(compilation, question.tensor, parseOrder(other)));
       if (!prediction.refusal.empty() || prediction.chunks != chunkCount(plan)) continue;

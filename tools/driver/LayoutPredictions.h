@@ -37,7 +37,8 @@ bool isPlan(const LayoutPrediction &prediction, const runtime::Plan &plan);
 /// The change of one tensor's layout that matters most, with what compiling so gives, in as many
 /// chunks as the plan: of the few tensors that the selection graph calls dearest
 /// (layoutQuestions()) the first whose best other layout is notable. Nothing if none is, or
-/// if the search reached its limits. Of a long search fewer are tried.
+/// where each prediction takes long: a search that reached its limits or nearly so, a limit of
+/// memory (`explain --layout` answers of one tensor).
 /// `selected`: of the compilation; `plan`: the chosen one; `layouts`: of its report.
 std::optional<LayoutChange> costliestChange(const Compilation &compilation,
                                             const std::vector<ProposedVariant> &proposed,

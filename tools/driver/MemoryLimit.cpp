@@ -8,39 +8,72 @@
 
 #include <algorithm>
 #include <limits>
+#include <ranges>
 
 namespace weft::driver {
 namespace {
 
 /// The fastest plan of a variant that fits.
-struct Search {
+class Search {
+public:
   std::optional<FittedPath> fitted = {};
   int64_t smallest = std::numeric_limits<int64_t>::max();  ///< workspace of any plan that was tried
-  std::string refusal = {};  ///< why the first plan does not run in parts
+  std::string refusal = {};  ///< why a plan does not run in the fewest chunks that were tried
 
+  /// Seeks the fewest chunks that fit, by halves: more chunks take less workspace, but for the
+  /// granularity of packing.
   void consider(const Compilation &compilation, const SelectedVariant &variant,
                 const select::Plan &path, int64_t limit) {
-    for (const int count : partCounts(compilation.choiceFlags())) {
+    const std::vector<int> counts = partCounts(compilation.choiceFlags());
+    std::vector<PlannedKernels> fitting;
+    // Those below `first` are too large or do not run, those from `last` on are not needed.
+    size_t first = 0, last = counts.size();
+    while (first < last) {
+      const size_t middle =
+          fitting.empty() && last == counts.size() ? last - 1 : (first + last) / 2;
+      size_t tried = middle;  // counts that do not divide the axis say nothing: the next one below
       std::optional<PlannedKernels> planned;
-      try {
-        planned =
-            planOf(compilation, variant, path, count, compilation.choiceFlags().branchesAsked());
-      } catch (const Error &error) {
-        if (error.kind != ErrorKind::unsupported) throw;
-        if (refusal.empty()) refusal = fmt::format("; {}", error.what());
-        continue;
+      while (!(planned = tryCount(compilation, variant, path, counts[tried])) && tried > first)
+        --tried;
+      if (!planned) {
+        first = middle + 1;
+      } else if (planned->plan.workspaceBytes > limit) {
+        first = middle + 1;
+      } else {
+        last = tried;
+        fitting.push_back(std::move(*planned));
       }
-      const runtime::Plan &plan = planned->plan;
-      smallest = std::min(smallest, plan.workspaceBytes);
-      if (plan.workspaceBytes > limit) continue;
-      if (!fitted || plan.predictedSeconds < fitted->seconds)
-        fitted = FittedPath{.path = path,
-                            .parts = count,
-                            .workspaceBytes = plan.workspaceBytes,
-                            .seconds = plan.predictedSeconds};
-      return;  // more parts are more launches
+    }
+    if (fitting.empty()) return;
+    const PlannedKernels &best = fitting.back();  // more chunks are more launches
+    if (!fitted || best.plan.predictedSeconds < fitted->seconds)
+      fitted = FittedPath{.path = path,
+                          .parts = counts[last],
+                          .workspaceBytes = best.plan.workspaceBytes,
+                          .seconds = best.plan.predictedSeconds};
+  }
+
+private:
+  /// Nothing where the path does not run in so many parts.
+  std::optional<PlannedKernels> tryCount(const Compilation &compilation,
+                                         const SelectedVariant &variant, const select::Plan &path,
+                                         int count) {
+    try {
+      PlannedKernels planned =
+          planOf(compilation, variant, path, count, compilation.choiceFlags().branchesAsked());
+      smallest = std::min(smallest, planned.plan.workspaceBytes);
+      return planned;
+    } catch (const Error &error) {
+      if (error.kind != ErrorKind::unsupported) throw;
+      if (count < refusedCount) {
+        refusal = fmt::format("; {}", error.what());
+        refusedCount = count;
+      }
+      return std::nullopt;
     }
   }
+
+  int refusedCount = std::numeric_limits<int>::max();
 };
 
 std::string reasonOf(const Search &search, int64_t limit) {
@@ -57,13 +90,19 @@ std::string reasonOf(const Search &search, int64_t limit) {
 void chooseWithinMemory(const Compilation &compilation, Selected &selected, int64_t limit) {
   std::vector<SelectedVariant> kept;
   int64_t smallest = std::numeric_limits<int64_t>::max();
+  double fastest = std::numeric_limits<double>::infinity();
   std::string smallestOf, refusal;
   for (SelectedVariant &variant : selected.variants) {
     Search search;
     search.consider(compilation, variant, variant.selection.best(), limit);
-    for (const select::Plan &path : variant.selection.kBest(compilation.alternatives()))
-      search.consider(compilation, variant, path, limit);
+    // Chunks do not make a path faster, so those that are slower whole than what fits are left out.
+    const std::vector<select::Plan> paths = variant.selection.kBest(compilation.alternatives());
+    for (const select::Plan &path : paths | std::views::drop(1)) {
+      const double known = search.fitted ? std::min(fastest, search.fitted->seconds) : fastest;
+      if (path.seconds < known) search.consider(compilation, variant, path, limit);
+    }
     if ((variant.fitted = std::move(search.fitted))) {
+      fastest = std::min(fastest, variant.fitted->seconds);
       kept.push_back(std::move(variant));
       continue;
     }
