@@ -4,6 +4,7 @@
 #include "kernel/ShortFunction.h"
 #include "kernel/reference/PointEvaluator.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -14,6 +15,14 @@ constexpr double minusInfinity = -std::numeric_limits<double>::infinity();
 
 /// Device functions are a few ulp off and round their arguments on the way; +, -, *, / round once.
 constexpr double functionUlps = 8, arithmeticUlps = 4;
+
+/// Whether the op rounds on the way to its result, which may then be smaller than what was rounded:
+/// a + w (b - a), or a (1 - b b).
+bool roundsOnTheWay(const BodyOp &op) {
+  return std::ranges::count_if(op.spelling, [](char c) { return c == '*' || c == '/'; }) > 0 &&
+         std::ranges::count_if(op.spelling, [](char c) { return c == '+' || c == '-'; }) > 0;
+}
+
 /// What they compute on the way may be flushed to zero below this, the least normal number of fp32,
 /// before an operand multiplies it.
 constexpr double flushed = 0x1p-126;
@@ -28,12 +37,13 @@ Point PointEvaluator::scalar(const BodyOp &op, size_t, const Coordinates &at) {
     return number(op, name, std::numeric_limits<double>::quiet_NaN());
   };
   const bool isFunction = op.spelling.find("weft::") != std::string::npos;
+  const bool isCompound = roundsOnTheWay(op);
   double values[3] = {}, errors[3] = {};
   for (size_t n = 0; n < op.operands.size(); ++n) {
     const Point operand = evaluate(op.operands[n], mapped(op, n, at));
     values[n] = operand.value;
-    errors[n] =
-        operand.error + (isFunction ? functionUlps * roundoff * std::abs(operand.value) : 0);
+    const double ulps = isFunction ? functionUlps : isCompound ? arithmeticUlps : 0;
+    errors[n] = operand.error + ulps * roundoff * std::abs(operand.value);
   }
   const auto function = [&] { return meaning.scalar(values[0], values[1], values[2], attribute); };
   Point result{.value = function(), .error = 0};

@@ -82,7 +82,8 @@ double looseBound(DType type, const std::vector<reference::Point> &expected) {
 
 void tryAll(const FusedProduct &product, Tally &tally) {
   const Subject subject(fusedProduct(product));
-  for (const Configuration &configuration : nonEmpty(allConfigurations(subject))) {
+  // may be empty: the library takes no auxiliary tensor of odd extents; see Tally::layouts
+  for (const Configuration &configuration : allConfigurations(subject)) {
     INFO(textOf(product) << " " << layoutsText(configuration));
     ++tally.layouts;
     const LibraryProduct asked =
@@ -129,26 +130,36 @@ TEST_CASE("every epilogue in every layout agrees with fp64") {
         tryAll(product, tally);
       }
       print(textOf(product), tally);
+      CHECK(tally.layouts > 0);
     }
 }
 
 TEST_CASE("batches share one bias, and residuals and operands of GELU have their own members") {
+  const std::map<char, int64_t> shapes[] = {{{'g', 3}, {'m', 48}, {'n', 56}, {'k', 64}},
+                                            {{'g', 2}, {'m', 7}, {'n', 9}, {'k', 5}}};
+  int products = 0;
   for (const DType type : types)
-    for (const auto &extents : {std::map<char, int64_t>{{'g', 3}, {'m', 48}, {'n', 56}, {'k', 64}},
-                                {{'g', 2}, {'m', 7}, {'n', 9}, {'k', 5}}})
-      for (FusedProduct product :
-           {FusedProduct{.extents = {}, .bias = "n"},
-            FusedProduct{.extents = {}, .residual = "add", .bias = "n", .function = "relu"},
-            FusedProduct{.extents = {}, .bias = "n", .function = "gelu_tanh", .keepsOperand = true},
-            FusedProduct{.extents = {}, .function = "gelu_tanh_dx"}}) {
-        product.a = "gmk", product.b = "gkn", product.c = "gmn";
-        product.type = type;
+    for (FusedProduct product :
+         {FusedProduct{.extents = {}, .bias = "n"},
+          FusedProduct{.extents = {}, .residual = "add", .bias = "n", .function = "relu"},
+          FusedProduct{.extents = {}, .bias = "n", .function = "gelu_tanh", .keepsOperand = true},
+          FusedProduct{.extents = {}, .function = "gelu_tanh_dx"}}) {
+      product.a = "gmk", product.b = "gkn", product.c = "gmn";
+      product.type = type;
+      Tally tally;
+      bool isTaken = false;
+      for (const auto &extents : shapes) {
         product.extents = extents;
         if (!libraryForm(fusedProduct(product)).form) continue;
-        Tally tally;
+        isTaken = true;
         tryAll(product, tally);
-        print(fmt::format("batch of {}, {}", extents.at('g'), textOf(product)), tally);
       }
+      if (!isTaken) continue;
+      ++products;
+      print(fmt::format("batches of {}", textOf(product)), tally);
+      CHECK(tally.layouts > 0);
+    }
+  CHECK(products > 0);
 }
 
 TEST_CASE(

@@ -291,15 +291,14 @@ TEST_CASE("a search that its limits cut short is a warning, with what was left o
   CHECK(said().find("--search-memory") == std::string::npos);
   given["searchLimits"] = {{"reached", true}, {"leftOut", {"7 variants were left out"}}};
   CHECK(said() ==
-        "the search (--search-memory by default) was cut: 7 variants were left out; more memory, "
-        "or --variant, may find a faster plan");
+        "a faster plan may be left out (--search-memory by default): 7 variants were left out");
   given["searchLimits"]["leftOut"].push_back("layers");
   given["request"] = {{"choices", {{"searchMemory", "3M"}}}};
   CHECK(said() ==
-        "the search (--search-memory 3M) was cut: 7 variants were left out, and 1 more cut; more "
-        "memory, or --variant, may find a faster plan");
+        "a faster plan may be left out (--search-memory 3M): 7 variants were left out, and 1 more "
+        "cut");
   CHECK(hasLine(summaryText(plan, given, none, {}, "out"),
-                "! the search (--search-memory 3M) was cut"));
+                "! a faster plan may be left out (--search-memory 3M)"));
 }
 
 TEST_CASE("line ends and control characters in names stay within their line") {

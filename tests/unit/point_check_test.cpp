@@ -6,6 +6,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <array>
 #include <cmath>
 #include <limits>
 #include <set>
@@ -53,6 +54,30 @@ Run softmax() {
 }
 
 }  // namespace
+
+TEST_CASE("an average that cancels may be off by what its operands are rounded by, and no more") {
+  samples::KernelBuilder builder("average", {{'i', 512}});
+  const int old = builder.input("old", "i", DType::f32),
+            next = builder.input("next", "i", DType::f32);
+  const int mean =
+      builder.op("average", OperatorClass::elementwise, {old, next}, "mean", "i", "", DType::f32);
+  builder.last().spelling = "{0} + {weight} * ({1} - {0})";
+  builder.last().attributes = {{"weight", 0.5}};
+  Run run(builder.build({mean}));
+  // As fp32 computes it, of operands whose average is near zero.
+  const auto element = [&](size_t input, int64_t n) {
+    return run.inputs[input].at(std::array<int64_t, 1>{n});
+  };
+  run.inputs[1].fill([&](int64_t n) { return -element(0, n) * (1 + double(n) * 0x1p-20); });
+  const auto computed = [&](int64_t n) {
+    const auto a = float(element(0, n)), b = float(element(1, n));
+    return double(a + 0.5f * (b - a));
+  };
+  run.outputs[0].fill(computed);
+  CHECK(run.check().passed());
+  run.outputs[0].fill([&](int64_t n) { return computed(n) + std::abs(element(0, n)) * 0x1p-18; });
+  CHECK_FALSE(run.check().passed());
+}
 
 TEST_CASE("inputs that a root or a divisor is computed of are positive, and no others") {
   samples::KernelBuilder builder("adam", {{'i', 64}});

@@ -443,11 +443,11 @@ std::string searchWarning(const json &report) {
   const json choices = report.value("request", json::object()).value("choices", json::object());
   const std::string asked = choices.value("searchMemory", "");
   const json cuts = list(search, "leftOut");
-  std::string text = fmt::format("the search (--search-memory {}) was cut: ",
+  std::string text = fmt::format("a faster plan may be left out (--search-memory {}): ",
                                  asked.empty() ? "by default" : asked);
   if (!cuts.empty()) text += cuts.front().get<std::string>();
   if (cuts.size() > 1) text += fmt::format(", and {}", countOf(cuts.size() - 1, "more cut"));
-  return text + "; more memory, or --variant, may find a faster plan";
+  return text;
 }
 
 }  // namespace
