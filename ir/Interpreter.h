@@ -13,8 +13,8 @@
 
 namespace weft {
 
-/// Arithmetic of the evaluation. `storage` rounds every value to its element type after each op, as
-/// unfused kernels would.
+/// Arithmetic of the evaluation. `roundToStorage` rounds every value to its element type after each
+/// op, as unfused kernels would, and operands of contractions to tf32 where the op admits it.
 enum class Precision { f32, f64 };
 struct InterpreterOptions {
   Precision precision = Precision::f64;
@@ -32,7 +32,8 @@ mlir::FailureOr<std::vector<TensorValue>> interpret(mlir::Operation *graph,
                                                     const InterpreterOptions &options);
 
 /// Seeded random arguments for a graph: normal for floats (parameters scaled by 1/sqrt(reduced
-/// extent)), lengths and indices within range.
+/// extent)), positive where a root or a divisor is computed of them; lengths and indices within
+/// range.
 std::vector<TensorValue> randomArguments(mlir::Operation *graph, uint64_t seed);
 
 }  // namespace weft

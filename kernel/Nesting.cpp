@@ -14,6 +14,9 @@
 namespace weft {
 namespace {
 
+/// Of one op. A graph returns at most some thousand.
+constexpr int64_t mostResults = 1'000'000;
+
 /// Open brackets with the operators behind each, as a depth.
 class Levels {
 public:
@@ -44,12 +47,15 @@ public:
   int current() const { return depth; }
   /// Throws if `more` levels would be too many here.
   void check(int more, size_t at) const {
-    if (depth + more <= deepestNesting) return;
+    if (depth + more > deepestNesting)
+      throw Error::badInput("{}: nests {} levels deep; at most {} are read", placeOf(at),
+                            depth + more, deepestNesting);
+  }
+  std::string placeOf(size_t at) const {
     const std::string_view before = text.substr(0, at);
     const size_t lineStart = before.rfind('\n') + 1;  // npos + 1 is 0
-    throw Error::badInput("{}:{}:{}: nests {} levels deep; at most {} are read", where,
-                          1 + std::count(before.begin(), before.end(), '\n'), at - lineStart + 1,
-                          depth + more, deepestNesting);
+    return fmt::format("{}:{}:{}", where, 1 + std::count(before.begin(), before.end(), '\n'),
+                       at - lineStart + 1);
   }
 
 private:
@@ -93,6 +99,7 @@ public:
       else if (startsWith("->") || startsWith(">=") || startsWith("<=") || startsWith("=="))
         at += 2;
       else if (letter == '#' || letter == '!') alias();
+      else if (letter == '%') value();
       else if (isWordLetter(letter)) word();
       else bracket(letter);
     }
@@ -120,6 +127,26 @@ private:
       levels.endExpression();  // none of them is part of one
     ++at;
     note(levels.current());
+  }
+
+  /// "%name:N = ..." names N results, of which MLIR's parser makes a list before it looks at the
+  /// op.
+  void value() {
+    const size_t start = at;
+    bracket('%');
+    take([](char letter) {
+      return isWordLetter(letter) || letter == '$' || letter == '.' || letter == '-';
+    });
+    const size_t colon = at;
+    if (at == text.size() || text[at] != ':') return;
+    ++at;
+    const std::string_view digits =
+        take([](char letter) { return letter >= '0' && letter <= '9'; });
+    const size_t first = std::min(digits.find_first_not_of('0'), digits.size());
+    if (digits.size() - first > std::to_string(mostResults).size() ||
+        (first < digits.size() && std::stoll(std::string(digits.substr(first))) > mostResults))
+      throw Error::badInput("{}: '{}' names {} results; at most {} are read", levels.placeOf(start),
+                            text.substr(start, colon - start), digits, mostResults);
   }
 
   void word() {

@@ -108,10 +108,14 @@ private:
   mlir::LogicalResult compute(mlir::Operation &op, const std::vector<Shared> &operands) {
     std::vector<const TensorValue *> plain;
     std::vector<TensorValue> factors;
-    if (options.roundFactors && mlir::isa<ContractOp>(op)) {
+    auto contraction = mlir::dyn_cast<ContractOp>(op);
+    const bool isTf32 = options.roundToStorage && contraction && contraction.getPrecision();
+    if (isTf32 || (options.roundFactors && contraction)) {
       factors.reserve(operands.size());
       for (auto [value, operand] : llvm::zip_equal(op.getOperands(), operands)) {
         reference::roundTo(*toDType(value.getType()), factors.emplace_back(*operand));
+        if (isTf32)
+          for (double &element : factors.back().elements) element = reference::roundToTf32(element);
         plain.push_back(&factors.back());
       }
     } else {

@@ -5,6 +5,9 @@
 #include "ir/Interpreter.h"
 #include "ir/Weft.h"
 #include "ir/interpreter/Rounding.h"
+#include "kernel/PositiveValues.h"
+
+#include "llvm/ADT/DenseSet.h"
 
 #include <cmath>
 #include <numbers>
@@ -75,6 +78,30 @@ double contractionScale(mlir::Value value) {
   return scale;
 }
 
+/// Adds the values that must be positive (kernel/PositiveValues.h), those of nested kernels first.
+void addPositive(mlir::Block &block, llvm::DenseSet<mlir::Value> &positive) {
+  for (mlir::Operation &op : llvm::reverse(block)) {
+    if (auto kernel = mlir::dyn_cast<KernelOp>(op)) {
+      mlir::Block &body = *kernel.getBlock();
+      for (auto [result, inside] :
+           llvm::zip_equal(op.getResults(), body.getTerminator()->getOperands()))
+        if (positive.contains(result)) positive.insert(inside);
+      addPositive(body, positive);
+      for (auto [operand, inside] : llvm::zip_equal(op.getOperands(), body.getArguments()))
+        if (positive.contains(inside)) positive.insert(operand);
+      continue;
+    }
+    const llvm::StringRef name = op.getName().stripDialect();
+    const bool isSquare = name == "mul" && op.getOperand(0) == op.getOperand(1);
+    const bool isAsked = llvm::any_of(
+        op.getResults(), [&](mlir::Value result) { return positive.contains(result); });
+    for (mlir::OpOperand &operand : op.getOpOperands())
+      if (requiresPositive(name, operand.getOperandNumber()) ||
+          (isAsked && !isSquare && preservesPositive(name)))
+        positive.insert(operand.get());
+  }
+}
+
 bool isParameter(mlir::Operation *graph, unsigned argument) {
   auto op = mlir::dyn_cast<GraphOp>(graph);
   return op && op.isParameter(argument);
@@ -84,17 +111,21 @@ bool isParameter(mlir::Operation *graph, unsigned argument) {
 
 std::vector<TensorValue> randomArguments(mlir::Operation *graph, uint64_t seed) {
   Source source(seed);
+  llvm::DenseSet<mlir::Value> positive;
+  addPositive(graph->getRegion(0).front(), positive);
   std::vector<TensorValue> arguments;
   for (mlir::BlockArgument argument : graph->getRegion(0).front().getArguments()) {
     TensorValue value = reference::zeros(extents(argument.getType()));
     const DType dtype = *toDType(argument.getType());
     const Range range = dtype == DType::i1 ? Range{0, 1} : integerRange(argument);
+    const bool isPositive = positive.contains(argument);
     const bool isInteger = dtype == DType::i1 || dtype == DType::i32;
     const double scale =
         isParameter(graph, argument.getArgNumber()) ? contractionScale(argument) : 1;
     for (double &element : value.elements)
       element = isInteger ? double(source.integer(range.low, range.high))
-                          : reference::roundTo(dtype, scale * source.normal());
+                          : reference::roundTo(dtype, isPositive ? 0.5 + std::abs(source.normal())
+                                                                 : scale * source.normal());
     arguments.push_back(std::move(value));
   }
   return arguments;

@@ -53,6 +53,15 @@ double roundTo(DType type, double value) {
   return value;
 }
 
+double roundToTf32(double value) {
+  constexpr int fractionBits = 10;
+  int exponent = 0;
+  if (!std::isfinite(value) || value == 0) return value;
+  const double fraction = std::frexp(value, &exponent);  // in [1/2, 1)
+  return std::ldexp(std::nearbyint(std::ldexp(fraction, fractionBits + 1)),
+                    exponent - fractionBits - 1);
+}
+
 double saturated(DType type, double value) {
   const bool isE4m3 = type == DType::f8e4m3;
   if ((!isE4m3 && type != DType::f8e5m2) || std::isnan(value) || (!isE4m3 && std::isinf(value)))

@@ -11,6 +11,9 @@ namespace weft::reference {
 /// unchanged.
 double roundTo(DType type, double value);
 
+/// To 10 fraction bits, to nearest (ir/SPEC.md, "Contraction"); infinities and NaN stay.
+double roundToTf32(double value);
+
 /// Where a value ends that an 8-bit format has no room for: its largest finite one, also for
 /// infinities of f8e4m3, which has none. Any other type leaves values as they are.
 double saturated(DType type, double value);

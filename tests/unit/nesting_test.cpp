@@ -105,6 +105,14 @@ TEST_CASE("each operator of an affine expression is a level") {
   CHECK(ofMlir(repeated("  %a = weft.scale %b {factor = -1.0e+3}\n", 3 * deepestNesting)) == "");
 }
 
+TEST_CASE("an op names at most a million results") {
+  CHECK(ofMlir("%s:2 = weft.op\n%t:0000000000000000000001000000 = weft.op") == "");
+  CHECK(ofMlir("\n  %s.a:1000001 = weft.op") ==
+        "file:2:3: '%s.a' names 1000001 results; at most 1000000 are read");
+  CHECK(ofMlir("%s:18446744073709551615 = weft.op").find("at most 1000000") != std::string::npos);
+  CHECK(ofMlir("(%x: !f32_9999999999)") == "");
+}
+
 TEST_CASE("bytecode is no text") {
   CHECK(ofMlir("ML\xefR\x06") ==
         "file: is MLIR bytecode; weft reads the text form, which mlir-opt prints");

@@ -61,8 +61,8 @@ public:
   std::vector<TensorValue> arguments, exact, rounded;
 
   /// Share of the largest result that sums of products of 8-bit floats or of tf32 may lose, which
-  /// the interpreter computes in fp32: of some hundred terms, and of tf32 after some products
-  /// (ir/SPEC.md, "Contraction").
+  /// the interpreter computes in fp32: of some hundred terms (ir/SPEC.md, "Contraction"). What tf32
+  /// rounds is in `rounded`.
   double productLoss() {
     double loss = 0;
     op.walk([&](ContractOp contract) {
