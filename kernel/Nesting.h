@@ -16,7 +16,8 @@ void checkJsonNesting(std::string_view text, std::string_view where);
 
 /// The same for MLIR's text form: brackets of every kind, each operator of an affine expression as
 /// one level more (its parser recurses at each), and the levels of what an alias stands for where
-/// the alias is used; and that no op names more than a million results. Throws Error(badInput) for MLIR bytecode, too, which is no text.
+/// the alias is used; and that no op names more than a million results. Throws Error(badInput) for
+/// MLIR bytecode, too, which is no text.
 void checkMlirNesting(std::string_view text, std::string_view where);
 
 }  // namespace weft

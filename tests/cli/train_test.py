@@ -124,10 +124,10 @@ class Train(CommandTest):
         self.assertEqual(len([name for name in results if name.endswith('_next')]),
                          3 * (4 * 16 + 6))
         # A root is taken of second moments and something divided by them: random ones are positive.
-        positive = {tensor['logical'] for tensor in plan['tensors'] if tensor.get('positive')}
-        arguments = {tensor['logical'] for tensor in plan['tensors'] if tensor['role'] == 'argument'}
-        self.assertEqual(positive, {'epsilon'} |
-                         {name for name in arguments if name.endswith('_square')})
+        arguments = [tensor for tensor in plan['tensors'] if tensor['role'] == 'argument']
+        names = {tensor['logical'] for tensor in arguments}
+        self.assertEqual({tensor['logical'] for tensor in arguments if tensor.get('positive')},
+                         {'epsilon'} | {name for name in names if name.endswith('_square')})
 
     def test_optimizers_that_are_refused(self):
         for arguments, code, message in [

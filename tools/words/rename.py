@@ -1,7 +1,9 @@
-"""Applies map.tsv to a copy of a tree: check.py TREE [OUT]. Reports olds that match nothing,
+"""Applies map.tsv to a copy of a tree: rename.py TREE [OUT]. Reports olds that match nothing,
 clashes of new names, lost injectivity in kernels."""
 import re, sys, os, subprocess, fnmatch, collections, shutil
 
+# Left as they are: this folder, inputs of fuzzing, which may be of any age, and text to train on.
+KEPT = ('tools/words/', 'tests/fuzz/corpus/', 'runtime/text/')
 tree, out = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else None
 lines = [
     l.rstrip('\n').split('\t')
@@ -35,7 +37,7 @@ def inScope(note):
     return cache[note]
 
 
-ids, idin, text, files = {}, [], [], {}
+ids, idin, text, regexes, files = {}, [], [], [], {}
 for n, r in enumerate(lines, 1):
     kind, old, new, note = (r + [''] * 4)[:4]
     if kind == 'id':
@@ -45,6 +47,8 @@ for n, r in enumerate(lines, 1):
         idin.append((old, new, note))
     elif kind == 'text':
         text.append((old, new, note))
+    elif kind == 'regex':
+        regexes.append((old, new, note))
     elif kind == 'file':
         files[old] = new
         if old not in tracked: print('NO FILE', old)
@@ -55,11 +59,48 @@ text.sort(key=lambda t: -len(t[0]))
 bound = {}
 
 
-def bounded(old):  # an end that is an identifier's character ends an identifier
+def bounded(old):
+    """An end that is an identifier's character ends an identifier; a space may be a line's end,
+    also within a comment."""
     if old not in bound:
-        bound[old] = re.compile((r'(?<!\w)' if re.match(r'\w', old) else '') + re.escape(old) +
+        body = SPACE.join(re.escape(word) for word in old.split(' '))
+        bound[old] = re.compile((r'(?<!\w)' if re.match(r'\w', old) else '') + body +
                                 (r'(?!\w)' if re.search(r'\w$', old) else ''))
     return bound[old]
+
+
+SPACE = r'(?: |[ ]*\n[ \t]*(?:(?://[/!]?<?|#|\*) )?[ \t]*)'
+
+
+def replaceText(old, new, s):
+    """A line's end that was matched is kept, where `new` has its last space, or before it."""
+    isSplit = False
+
+    def sub(m):
+        nonlocal isSplit
+        breaks = re.search(r'[ ]*\n[ \t]*(?:(?://[/!]?<?|#|\*) )?[ \t]*', m.group(0))
+        if not breaks or '\n' in old: return new
+        isSplit = True
+        head, _, tail = new.rpartition(' ')
+        return head + breaks.group(0) + tail
+
+    s, n = bounded(old).subn(sub, s)
+    return re.sub(r'(?<=\S) +\n', '\n', s) if isSplit else s, n
+
+
+def replacePhrase(old, new, s):
+    """A regular expression on words; a space may be a line's end, as in a text."""
+    flat = re.compile(old)
+
+    def sub(m):
+        breaks = re.search(r'[ ]*\n[ \t]*(?:(?://[/!]?<?|#|\*) )?[ \t]*', m.group(0))
+        result = flat.fullmatch(re.sub(SPACE, ' ', m.group(0))).expand(new)
+        if not breaks: return result
+        head, space, tail = result.rpartition(' ')
+        return head + breaks.group(0) + tail if space else breaks.group(0) + result
+
+    s, n = re.subn(old.replace(' ', SPACE), sub, s)
+    return re.sub(r'(?<=\S) +\n', '\n', s) if n else s, n
 
 
 perFile = {}
@@ -84,7 +125,8 @@ inverse = collections.defaultdict(lambda: collections.defaultdict(set))
 byNew = collections.defaultdict(lambda: collections.defaultdict(set))
 fileText = sorted(files.items(), key=lambda t: -len(t[0]))
 prose = {r[1]: r[2] for r in lines if r[0] == 'prose'}
-proseRx = re.compile(r'(?<![\w.`:>-])(' + '|'.join(prose) + r')(?![\w(.`:]|, [a-z])')
+notProse = r'[\w(.`:-]|, [a-z]| biased| (?:\{\}|[a-z]+\d\S*) (?:\{\}|\d+) x'
+proseRx = re.compile(r'(?<![\w.`:>-])(' + '|'.join(prose) + rf')(?!{notProse})')
 
 
 def inProse(p, s):  # `//` comments, and string literals of messages
@@ -110,6 +152,22 @@ for o, n in files.items():
     for k in range(1, len(a) + 1):
         suffixes['/'.join(a[-k:])].add(('/'.join(b[-k:]), o))
 pathRx = re.compile(r'(?<![\w.-])[\w./-]*[\w-]+\.(?:cpp|h|cuh|cu|txt|mlir\.in|mlir|py|td)(?!\w)')
+
+
+stemsOf = collections.defaultdict(set)  # `Cover.*` of a page
+for o, n in files.items():
+    if o.endswith(('.h', '.cpp')):
+        a, b = os.path.splitext(o)[0].split('/'), os.path.splitext(n)[0].split('/')
+        for k in range(1, len(a) + 1):
+            stemsOf['/'.join(a[-k:])].add('/'.join(b[-k:]))
+
+
+def renameStems(s):
+    def sub(m):
+        news = stemsOf.get(m.group(1), set())
+        return news.copy().pop() + '.*' if len(news) == 1 else m.group(0)
+
+    return re.sub(r'(?<![\w./*-])([\w./-]*\w)\.\*', sub, s)
 
 
 def renamePaths(p, s):
@@ -139,12 +197,20 @@ for p in tracked:
         s = open(os.path.join(tree, p), encoding='utf-8', errors='surrogateescape').read()
     except (IsADirectoryError, FileNotFoundError):
         continue
-    if p.startswith('tests/fuzz/corpus'): continue
+    if p.startswith(KEPT):
+        if out:
+            os.makedirs(os.path.dirname(os.path.join(out, p)), exist_ok=True)
+            shutil.copyfile(os.path.join(tree, p), os.path.join(out, p))
+        continue
     original = s
     for old, new, note in text:
-        if (not note or p in inScope(note)) and old in s:
-            s, n = bounded(old).subn(lambda m: new, s)
+        if (not note or p in inScope(note)) and old.split(' ')[0] in s:
+            s, n = replaceText(old, new, s)
             hits['text', old, note] += n
+    for old, new, note in regexes:
+        if not note or p in inScope(note):
+            s, n = replacePhrase(old, new, s)
+            hits['regex', old, note] += n
     table = dict(ids)
     table.update(perFile.get(p, {}))
     local = perFile.get(p, {})
@@ -176,11 +242,14 @@ for p in tracked:
         q = os.path.join(out, files.get(p, p))
         os.makedirs(os.path.dirname(q), exist_ok=True)
         after = renamePaths(p, after)
+        if p.endswith('.md'): after = renameStems(after)
         open(q, 'w', encoding='utf-8', errors='surrogateescape').write(after)
 for old in ids:
     if not hits['id', old] and not any(o == old for o, _, _ in idin): print('NO HIT id', old)
 for old, new, note in idin:
     if not hits['idin', old]: print('NO HIT idin', old, note)
+for old, new, note in regexes:
+    if not hits['regex', old, note]: print('NO HIT regex', old)
 for old, new, note in text:
     if not hits['text', old, note]: print('NO HIT text', old, '|', note)
 stems = {
