@@ -254,6 +254,29 @@ class DocumentTest(unittest.TestCase):
             with self.subTest(name):
                 json_schema.validate(json.loads(text), name)
 
+    def test_answers_of_an_h200_fit_the_schemas(self):
+        """Members that the stand-in driver leaves empty: clocks, times, correlations, losses."""
+        answers = sorted((ROOT / 'tests/cli/gpu_answers').glob('*.json'))
+        self.assertEqual(len(answers), 6)
+        for answer in answers:
+            with self.subTest(answer.name):
+                schema = answer.name.replace('-against', '')
+                json_schema.validate(json.loads(answer.read_text(encoding='utf-8')), schema)
+
+    def test_no_member_is_always_null(self):
+        def nulls(schema, where, is_alternative=False):
+            if isinstance(schema, list):
+                return [found for item in schema for found in nulls(item, where, is_alternative)]
+            if not isinstance(schema, dict):
+                return []
+            own = [where] if schema.get('type') == 'null' and not is_alternative else []
+            return own + [found for name, item in schema.items()
+                          for found in nulls(item, f'{where}/{name}', name == 'anyOf')]
+
+        for path in sorted((ROOT / 'docs/schema').glob('*.json')):
+            with self.subTest(path.name):
+                self.assertEqual(nulls(json.loads(path.read_text(encoding='utf-8')), ''), [])
+
     def test_every_schema_is_listed_and_closed(self):
         """Each stands in the page, describes an object with a version, and lets no member in that
         it does not name."""
