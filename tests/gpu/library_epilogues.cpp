@@ -82,8 +82,8 @@ double looseBound(DType type, const std::vector<reference::Point> &expected) {
 
 void tryAll(const FusedProduct &product, Tally &tally) {
   const Subject subject(fusedProduct(product));
-  // may be empty: the library takes no auxiliary tensor of odd extents; see Tally::layouts
-  for (const Configuration &configuration : allConfigurations(subject)) {
+  const std::vector<Configuration> all = allConfigurations(subject);
+  for (const Configuration &configuration : all) {  // may be empty: odd extents; Tally::layouts
     INFO(textOf(product) << " " << layoutsText(configuration));
     ++tally.layouts;
     const LibraryProduct asked =
