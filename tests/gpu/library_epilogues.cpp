@@ -122,7 +122,7 @@ TEST_CASE("every epilogue in every layout agrees with fp64") {
                                             {{'m', 136}, {'n', 72}, {'k', 64}},
                                             {{'m', 33}, {'n', 65}, {'k', 129}}};
   for (const DType type : types)
-    for (FusedProduct product : forms()) {
+    for (FusedProduct product : nonEmpty(forms())) {
       product.type = type;
       Tally tally;
       for (const auto &extents : shapes) {
