@@ -322,6 +322,11 @@ void mutateParameter(std::string &text, Random &random) {
 }  // namespace
 
 void mutateGraph(std::string &text, Random &random) {
+  // std::regex recurses at each letter of what it matches: an earlier mutation made a word so long.
+  constexpr size_t longestLine = 4000;
+  if (std::ranges::any_of(linesOf(text),
+                          [](const std::string &line) { return line.size() > longestLine; }))
+    return;
   const auto onLines = [&](void (*mutate)(std::vector<std::string> &, Random &)) {
     std::vector<std::string> lines = linesOf(text);
     mutate(lines, random);
