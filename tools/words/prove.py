@@ -210,10 +210,10 @@ def compare_code(nvrtc, old, old_headers, new, new_headers, architecture):
 def row_pairs(folder, old, new, count):
     """Texts of profile rows, as sources.py left them, drawn in turn from all families."""
     families = collections.defaultdict(list)
-    for line in (folder / 'keys-new').read_text().split('\n'):
+    for line in (folder / 'rows').read_text().split('\n'):
         if line:
-            id, _, family, _ = line.split(' ', 3)
-            families[family].append(id)
+            before, after, family, _ = line.split(' ', 3)
+            families[family].append((before, after))
     draw = random.Random(1)
     for ids in families.values():
         draw.shuffle(ids)
@@ -222,9 +222,10 @@ def row_pairs(folder, old, new, count):
         for family, ids in sorted(families.items()):
             if ids and taken < count:
                 taken += 1
-                path = folder / 'old' / f'{ids.pop()}.cu'
-                yield (path, old / 'codegen/device', folder / 'new' / path.name,
-                       new / 'codegen/device', 'sm_90a', f'row of {family}')
+                before, after = ids.pop()
+                yield (folder / 'old' / f'{before}.cu', old / 'codegen/device',
+                       folder / 'new' / f'{after}.cu', new / 'codegen/device', 'sm_90a',
+                       f'row of {family}')
 
 
 def check(pair, nvrtc):

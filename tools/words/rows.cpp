@@ -1,8 +1,7 @@
-// weft-words-rows list PROFILE.. | texts KEYS FOLDER PROFILE..: what the configurations of profile
-// rows emit, by names that the renaming left alone, so that this file compiles before and after it.
-//
-//   list    a line each: hash of the subject, hash of the text (sourceHash), line of the profile
-//   texts   KEYS holds lines "ID HASH LINE"; FOLDER/ID.cu is the text of each that is found
+// weft-words-rows FOLDER PROFILE..: what the configurations of profile rows emit. Prints a line
+// each, hash of the subject, hash of the text (sourceHash), line of the profile, and writes the
+// texts to FOLDER/HASH.cu. By names that the renaming left alone, so that this file compiles before
+// and after it.
 //
 // Rows are those of candidates of the verified workloads (tests/gpu/verify-plans), and of their
 // default plans in chunks. A GEMM's row names strides: it gets layouts that have them.
@@ -182,32 +181,16 @@ void forEachText(const std::vector<std::string> &files, const Use &use) {
 }
 
 int run(const std::vector<std::string> &arguments) {
-  if (arguments.size() > 1 && arguments[0] == "list") {
-    forEachText({arguments.begin() + 1, arguments.end()},
-                [](const std::string &hash, const std::string &line, const std::string &text) {
-                  fmt::print("{} {} {}\n", hash, sourceHash(text), line);
-                });
-    return 0;
-  }
-  if (arguments.size() < 4 || arguments[0] != "texts") {
-    fmt::print(stderr, "usage: weft-words-rows list | texts KEYS FOLDER, PROFILE..\n");
+  if (arguments.size() < 2) {
+    fmt::print(stderr, "usage: weft-words-rows FOLDER PROFILE..\n");
     return 2;
   }
-  std::map<std::string, std::string> ids;
-  std::ifstream keys(arguments[1]);
-  for (std::string line; std::getline(keys, line);) {
-    const size_t end = line.find(' ');
-    ids[line.substr(end + 1)] = line.substr(0, end);
-  }
-  size_t written = 0;
-  forEachText({arguments.begin() + 3, arguments.end()},
+  forEachText({arguments.begin() + 1, arguments.end()},
               [&](const std::string &hash, const std::string &line, const std::string &text) {
-                const auto found = ids.find(hash + " " + line);
-                if (found == ids.end()) return;
-                std::ofstream(arguments[2] + "/" + found->second + ".cu") << text;
-                ++written;
+                const std::string source = sourceHash(text);
+                std::ofstream(arguments[0] + "/" + source + ".cu") << text;
+                fmt::print("{} {} {}\n", hash, source, line);
               });
-  fmt::print("{} of {} texts\n", written, ids.size());
   return 0;
 }
 

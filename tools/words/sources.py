@@ -6,7 +6,7 @@ OLD and NEW are the trees of before and after it, with their build/dev/bin/weft-
 whose hash is that of the text which it emitted before gets the hash of the text of today, if both
 texts are equal but for names (headers: prove.py), or their machine code is. Other rows keep the old
 hash, which no text has: they are stale. Prints how many there are of each kind; FOLDER/old and
-FOLDER/new hold the texts, FOLDER/keys-old and FOLDER/keys-new say of which rows."""
+FOLDER/new hold the texts, FOLDER/rows says which belong together."""
 import collections
 import pathlib
 import re
@@ -17,8 +17,11 @@ import migrate
 import prove
 
 
-def listed(program, files):
-    text = subprocess.run([program, 'list', *map(str, files)], check=True, stdout=subprocess.PIPE,
+def listed(tree, folder, files):
+    """(hash, line) -> hash of the text, which lies in the folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    program = tree / 'build/dev/bin/weft-words-rows'
+    text = subprocess.run([program, folder, *files], check=True, stdout=subprocess.PIPE,
                           text=True).stdout
     rows = (line.split(' ', 2) for line in text.split('\n') if line)
     return {(hash, line): source for hash, source, line in rows}
@@ -48,49 +51,47 @@ def tokens_of(path):
 
 def main():
     old, new, folder = (pathlib.Path(path).resolve() for path in sys.argv[1:4])
-    old_program, new_program = (tree / 'build/dev/bin/weft-words-rows' for tree in (old, new))
     old_files, new_files = (sorted((tree / 'profiles/h200').glob('*.txt')) for tree in (old, new))
     nvrtc = prove.Nvrtc()
     old_rows, old_names = rows_of(old_files)
     new_rows, _ = rows_of(new_files)
-    old_texts, new_texts = listed(old_program, old_files), listed(new_program, new_files)
-    counts, keys, edits = collections.Counter(), [], []
+    old_texts = listed(old, folder / 'old', old_files)
+    new_texts = listed(new, folder / 'new', new_files)
+    counts, drawn, edits, equal = collections.Counter(), [], [], {}
+
+    def is_equal(before, after):
+        paths = folder / 'old' / f'{before}.cu', folder / 'new' / f'{after}.cu'
+        return not prove.compare_texts(*map(tokens_of, paths))[0] or not prove.compare_code(
+            nvrtc, paths[0], old / 'codegen/device', paths[1], new / 'codegen/device', 'sm_90a')
+
     for (old_hash, old_line), (_, _, source) in old_rows.items():
         name = old_names[old_hash]
         hash = migrate.fnv('gemm' + name[7:]) if name.startswith('product ') else old_hash
         key = hash, migrate.migrated_line(old_line)
         if key not in new_rows:
             sys.exit(f'{old_line}: there is no row of {key}')
+        before, after = old_texts.get((old_hash, old_line)), new_texts.get(key)
         if source == '-':
             counts['of a library, without a text'] += 1
-        elif key[1] == old_line and (old_hash, old_line) not in old_texts:
+        elif key[1] == old_line and not before:
             counts['of a family whose texts did not change'] += 1
-        elif (old_hash, old_line) not in old_texts or key not in new_texts:
+        elif not before or not after:
             counts['stale: no verified workload emits them'] += 1
-        elif old_texts[old_hash, old_line] != source:
+        elif before != source:
             counts['stale before the renaming'] += 1
-        elif new_texts[key] == source:
+        elif after == source:
             counts['of the same text'] += 1
+            drawn.append((before, after, key[1]))
         else:
-            keys.append((old_hash, old_line, *key))
-    sides = {}
-    for side, program, files, at in (('old', old_program, old_files, 0),
-                                     ('new', new_program, new_files, 2)):
-        sides[side] = folder / side
-        sides[side].mkdir(parents=True, exist_ok=True)
-        (folder / f'keys-{side}').write_text(''.join(
-            f'{id} {key[at]} {key[at + 1]}\n' for id, key in enumerate(keys)))
-        subprocess.run([program, 'texts', folder / f'keys-{side}', sides[side], *files],
-                       check=True)
-    for id, key in enumerate(keys):
-        paths = [sides[side] / f'{id}.cu' for side in ('old', 'new')]
-        if prove.compare_texts(*map(tokens_of, paths))[0] and prove.compare_code(
-                nvrtc, paths[0], old / 'codegen/device', paths[1], new / 'codegen/device',
-                'sm_90a'):
-            counts['stale: the text differs'] += 1
-        else:
-            counts['carried over'] += 1
-            edits.append((new_rows[key[2:]], new_texts[key[2:]]))
+            drawn.append((before, after, key[1]))
+            if (before, after) not in equal:
+                equal[before, after] = is_equal(before, after)
+            if equal[before, after]:
+                counts['carried over'] += 1
+                edits.append((new_rows[key], after))
+            else:
+                counts['stale: the text differs'] += 1
+    (folder / 'rows').write_text(''.join(' '.join(row) + '\n' for row in drawn))
     by_file = collections.defaultdict(list)
     for (path, number, source), new in edits:
         by_file[path].append((number, source, new))
