@@ -38,14 +38,14 @@ private:
     return true;
   }
   int64_t sum() {
-    int64_t value = product();
+    int64_t value = gemm();
     while (!failed)
-      if (take('+')) value += product();
-      else if (take('-')) value -= product();
+      if (take('+')) value += gemm();
+      else if (take('-')) value -= gemm();
       else break;
     return value;
   }
-  int64_t product() {
+  int64_t gemm() {
     int64_t value = operand();
     while (!failed) {
       if (take('*')) {
@@ -165,10 +165,10 @@ private:
 
   static std::string subjectOf(const ConstantLine &line) {
     if (line.type == "weft::SubVectors") return "sub-vectors";
-    if (line.type == "weft::hopper::MapDimensions") return "map " + line.note;
-    if (line.type == "weft::hopper::FactorPlaces") return "places " + line.note;
-    return line.type == "weft::ContractionShape" ? "strides of operands and result"
-                                                 : "strides of the result";
+    if (line.type == "weft::sm90::MapDimensions") return "map " + line.note;
+    if (line.type == "weft::sm90::FactorPlaces") return "places " + line.note;
+    return line.type == "weft::FmaGemmShape" ? "strides of operands and result"
+                                             : "strides of the result";
   }
 
   /// "strides of x" of the notes "stride of x along i" and "strides of x".
@@ -199,7 +199,7 @@ private:
     }
   }
 
-  /// Of weft::hopper::Dimensions, "{{p, h}}".
+  /// Of weft::sm90::Dimensions, "{{p, h}}".
   void addExtents(const std::string &what, const std::string &place, std::string_view list) {
     const std::vector<std::string_view> outer = itemsOf(list);
     if (outer.size() != 1 || !outer.front().starts_with('{')) return;

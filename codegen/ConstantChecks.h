@@ -1,7 +1,7 @@
 // Launch checks for what stands in the anonymous namespace of a kernel's text: extents, strides of
 // operands, boxes of tensor maps, knobs of the thread mapping, and the size of device memory. The
 // plan fixes every one of them, so an edited text that changes one reads or writes beside its
-// tensors; the checks refuse it (kernel/LaunchCheck.h).
+// tensors; the checks reject it (kernel/LaunchCheck.h).
 //
 //   static_assert(gate_b == 114688 && gate_j == 28672, "plan.json: strides of gate");
 //

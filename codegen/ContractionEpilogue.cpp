@@ -4,7 +4,7 @@
 
 #include "codegen/LoopOps.h"
 #include "kernel/Error.h"
-#include "kernel/FactoredProduct.h"
+#include "kernel/MultiStrideGemm.h"
 #include "kernel/ShortFunction.h"
 
 #include <algorithm>
@@ -35,43 +35,43 @@ public:
       : context(context),
         kernel(context.kernel),
         groups(groupsAsLaidOut(kernel, context.region, context.configuration.outputs[0])),
-        strides(productOfResult(kernel, context.configuration).value_or(MatrixProduct{})) {
-    for (std::string *name : {&sums, &at, &e}) *name = context.names.claim(*name);
+        strides(gemmOfResult(kernel, context.configuration).value_or(StridedBatchedGemm{})) {
+    for (std::string *name : {&accumulators, &at, &e}) *name = context.names.reserve(*name);
     reference.resize(kernel.values.size());
   }
 
   ContractionEpilogue run() {
-    reference[size_t(context.region.c)] = product();
-    if (context.region.epilogue.empty() && context.region.sums.empty() &&
-        reference[size_t(context.region.c)] == element(sums))
+    reference[size_t(context.region.c)] = gemm();
+    if (context.region.epilogue.empty() && context.region.reductions.empty() &&
+        reference[size_t(context.region.c)] == element(accumulators))
       return {};
-    std::string panel, vector;
+    std::string subtile, vector;
     for (const EpilogueInput &input : context.region.inputs) {
-      if (context.panelInput == input.input) panel = addHandedOver(input);
+      if (context.subtileInput == input.input) subtile = addHandedOver(input);
       else if (context.vectorInput == input.input) vector = addHandedOver(input);
       else addInput(input);
     }
     for (size_t op : context.region.epilogue) addOp(op);
-    addSums();
+    addReductionOutputs();
     addOutputs();
     Block body = std::move(values);
     body.push_back(loop(e, std::to_string(count()), 0, std::move(elements)));
     body.insert(body.end(), stores.begin(), stores.end());
-    const std::string taken = fmt::format("float (&{})[{}]", sums, count()),
+    const std::string taken = fmt::format("float (&{})[{}]", accumulators, count()),
                       place = fmt::format("const {} &{}", context.fragmentType, at);
-    if (isNarrow()) {
-      const std::string finish = context.names.claim("finishSums");
+    if (isSingleConsumer()) {
+      const std::string epilogueOp = context.names.reserve("runEpilogue");
       body = {{.kind = Statement::Kind::function,
                .type = taken,
-               .name = finish,
+               .name = epilogueOp,
                .body = std::move(body)},
-              evaluate("return " + finish)};
+              evaluate("return " + epilogueOp)};
       if (!asking.empty()) loads.push_back(loop(e, std::to_string(count()), 0, std::move(asking)));
     }
     body.insert(body.begin(), loads.begin(), loads.end());
-    result.arguments =
-        isNarrow() ? place
-                   : fmt::format("{}, {}{}{}{}{}", taken, panel, vector, second, summed, place);
+    result.arguments = isSingleConsumer() ? place
+                                          : fmt::format("{}, {}{}{}{}{}", taken, subtile, vector,
+                                                        second, summed, place);
     result.body = std::move(body);
     result.headers.assign(headers.begin(), headers.end());
     return std::move(result);
@@ -80,8 +80,8 @@ public:
 private:
   // --- coordinates ---
 
-  bool isNarrow() const { return context.sumsOfTile > 0; }
-  int count() const { return isNarrow() ? context.sumsOfTile : 8; }
+  bool isSingleConsumer() const { return context.accumulatorsOfThread > 0; }
+  int count() const { return isSingleConsumer() ? context.accumulatorsOfThread : 8; }
 
   ContractionGroup rowGroup() const {
     return context.rowsAlongN != context.isTransposed ? nGroup : mGroup;
@@ -89,9 +89,9 @@ private:
   ContractionGroup columnGroup() const {
     return context.rowsAlongN != context.isTransposed ? mGroup : nGroup;
   }
-  /// Of the product that a fragment sees, or across where a narrow tile is transposed.
-  std::string rows() const { return context.product + (context.isTransposed ? ".n" : ".m"); }
-  std::string columns() const { return context.product + (context.isTransposed ? ".m" : ".n"); }
+  /// Of the GEMM that a fragment sees, or across where a single-consumer tile is transposed.
+  std::string rows() const { return context.gemm + (context.isTransposed ? ".n" : ".m"); }
+  std::string columns() const { return context.gemm + (context.isTransposed ? ".m" : ".n"); }
 
   int64_t extent(int axis) const { return kernel.axes[size_t(axis)].extent; }
 
@@ -123,9 +123,9 @@ private:
     const bool isRow = group == rowGroup();
     std::string &name = isRow ? elementRow : elementColumn;
     if (name.empty()) {
-      name = context.names.claim(isRow ? "row" : "column");
+      name = context.names.reserve(isRow ? "row" : "column");
       const std::string_view member = isRow ? "row" : "column";
-      Block &block = isNarrow() ? asking : elements;
+      Block &block = isSingleConsumer() ? asking : elements;
       block.insert(block.begin(),
                    declare("const int", name,
                            fmt::format("{}.{} + weft::{}InFragment({})", at, member, member, e)));
@@ -137,10 +137,10 @@ private:
 
   // --- operands ---
 
-  std::string product() {
+  std::string gemm() {
     const double scale = numberOf(kernel.body[context.region.contraction], "scale", 1.0);
-    return scale == 1.0 ? element(sums)
-                        : fmt::format("{} * {}", element(sums),
+    return scale == 1.0 ? element(accumulators)
+                        : fmt::format("{} * {}", element(accumulators),
                                       constant("float", "scale", floatLiteral(scale)));
   }
 
@@ -149,7 +149,7 @@ private:
     const auto [found, isNew] =
         constantNames.try_emplace(fmt::format("{} {} {}", type, wish, value));
     if (!isNew) return found->second;
-    found->second = context.names.claim(wish);
+    found->second = context.names.reserve(wish);
     result.constants.push_back({type, {{found->second, value}}, note});
     return found->second;
   }
@@ -163,7 +163,7 @@ private:
   }
 
   std::string addHandedOver(const EpilogueInput &input) {
-    const std::string name = context.names.claim(kernel.values[size_t(input.value)].name + "_v");
+    const std::string name = context.names.reserve(kernel.values[size_t(input.value)].name + "_v");
     reference[size_t(input.value)] = element(name);
     return fmt::format("const float (&{})[8], ", name);
   }
@@ -172,9 +172,9 @@ private:
     checkType(input.value);
     const std::string &pointer = context.inputs.at(input.input);
     const Value &value = kernel.values[size_t(input.value)];
-    if (isNarrow()) return addAsked(input, pointer);
+    if (isSingleConsumer()) return addAsked(input, pointer);
     if (input.role == EpilogueRole::scalar) {
-      const std::string name = context.names.claim(value.name + "_v");
+      const std::string name = context.names.reserve(value.name + "_v");
       result.prologue.push_back(declare(
           "const float", name, fmt::format("weft::loadOne({})", pointer)));  // once, and early
       reference[size_t(input.value)] = name;
@@ -183,17 +183,17 @@ private:
     const std::string load = loadText(input, pointer);
     if (load.empty()) return addElementwise(input, pointer);
     usesFragments();
-    const std::string name = context.names.claim(value.name + "_v");
+    const std::string name = context.names.reserve(value.name + "_v");
     loads.push_back(declare("const auto", name, load));
     reference[size_t(input.value)] = element(name + ".at");
   }
 
-  /// By a narrow tile, before it is multiplied.
+  /// By a single-consumer tile, before it is multiplied.
   void addAsked(const EpilogueInput &input, const std::string &pointer) {
     const std::string load = input.role == EpilogueRole::scalar
-                                 ? fmt::format("weft::hopper::askScalar({})", pointer)
+                                 ? fmt::format("weft::sm90::prefetchScalar({})", pointer)
                                  : loadText(input, pointer);
-    const std::string name = context.names.claim(kernel.values[size_t(input.value)].name + "_v");
+    const std::string name = context.names.reserve(kernel.values[size_t(input.value)].name + "_v");
     reference[size_t(input.value)] = element(name);
     if (!load.empty()) {
       loads.push_back(declare("const auto", name, load));
@@ -203,9 +203,9 @@ private:
                       column = elementIndex(columnGroup());
     const std::string_view type = cudaNameOf(kernel.values[size_t(input.value)].dtype);
     loads.push_back(
-        declare(fmt::format("weft::hopper::AskedElements<{}, {}>", type, count()), name));
+        declare(fmt::format("weft::sm90::PrefetchedElements<{}, {}>", type, count()), name));
     asking.push_back(assign(fmt::format("{}.words[{}]", name, e),
-                            fmt::format("{} < {} && {} < {} ? weft::hopper::askFor({} + {}) : 0",
+                            fmt::format("{} < {} && {} < {} ? weft::sm90::issueLoad({} + {}) : 0",
                                         row, rows(), column, columns(), pointer, place)));
   }
 
@@ -214,20 +214,22 @@ private:
     const Layout &layout = context.configuration.inputs[input.input];
     if (input.role == EpilogueRole::result) {
       if (!liesAsResult(input.value, layout)) return "";
-      return fmt::format("weft::{}<{}>({}, {})", isNarrow() ? "hopper::askTile" : "loadFragment",
+      return fmt::format("weft::{}<{}>({}, {})",
+                         isSingleConsumer() ? "sm90::prefetchTile" : "loadFragment",
                          matrixArguments(input.value, layout), memberOf(pointer), at);
     }
     if (input.role == EpilogueRole::mixed || !isContiguous(kernel, groups, input, layout))
       return "";
     const bool isColumns = (input.role == EpilogueRole::n) == (columnGroup() == nGroup),
                isPaired = holdsPairs(kernel, input.value, layout);
-    if (isNarrow() && isColumns)
-      return fmt::format("weft::hopper::askColumns<{}, {}>({}, {})", columns(), isPaired, pointer,
-                         at);
-    if (isNarrow()) return fmt::format("weft::hopper::askRows<{}>({}, {})", rows(), pointer, at);
+    if (isSingleConsumer() && isColumns)
+      return fmt::format("weft::sm90::prefetchColumns<{}, {}>({}, {})", columns(), isPaired,
+                         pointer, at);
+    if (isSingleConsumer())
+      return fmt::format("weft::sm90::prefetchRows<{}>({}, {})", rows(), pointer, at);
     if (!isPaired) return "";
     return fmt::format("weft::fragment{}<{}.{}>({}, {})", isColumns ? "Columns" : "Rows",
-                       context.product, isColumns ? "n" : "m", pointer, at);
+                       context.gemm, isColumns ? "n" : "m", pointer, at);
   }
 
   std::string matrixArguments(int value, const Layout &layout) const {
@@ -235,15 +237,15 @@ private:
     const bool isPaired = holdsPairs(kernel, value, layout) && pitch % 2 == 0 &&
                           (strides.batch == 1 || strides.batchStrideC % 2 == 0);
     if (context.isTransposed)
-      return fmt::format("{0}.n, {0}.m, 1, {0}.strideCm, false", context.product);
-    if (isNarrow())
-      return fmt::format("{0}.m, {0}.n, {0}.strideCm, 1, {1}", context.product, isPaired);
-    return fmt::format("{0}.m, {0}.n, {0}.strideCm, {1}", context.product, isPaired);
+      return fmt::format("{0}.n, {0}.m, 1, {0}.strideCm, false", context.gemm);
+    if (isSingleConsumer())
+      return fmt::format("{0}.m, {0}.n, {0}.strideCm, 1, {1}", context.gemm, isPaired);
+    return fmt::format("{0}.m, {0}.n, {0}.strideCm, {1}", context.gemm, isPaired);
   }
   std::string memberOf(const std::string &pointer) const {
     return strides.batch == 1
                ? pointer
-               : fmt::format("{} + {}.batch * {}.batchStrideC", pointer, at, context.product);
+               : fmt::format("{} + {}.batch * {}.batchStrideC", pointer, at, context.gemm);
   }
 
   bool liesAsResult(int value, const Layout &layout) const {
@@ -266,9 +268,8 @@ private:
     const std::string place = placeText(input);
     usesFragments();
     const std::string row = elementIndex(rowGroup()), column = elementIndex(columnGroup());
-    const std::string inside =
-        fmt::format("{0} < {2}.m && {1} < {2}.n", row, column, context.product);
-    const std::string name = context.names.claim(kernel.values[size_t(input.value)].name + "_v");
+    const std::string inside = fmt::format("{0} < {2}.m && {1} < {2}.n", row, column, context.gemm);
+    const std::string name = context.names.reserve(kernel.values[size_t(input.value)].name + "_v");
     elements.push_back(
         declare("const float", name,
                 fmt::format("{} ? weft::loadOne({} + {}) : 0.0f", inside, pointer, place)));
@@ -284,7 +285,7 @@ private:
     const int value = op.results[0];
     const std::string text = op.name == "dropout" ? dropout(op, index, operands[0])
                                                   : filled(withConstants(op), operands);
-    const std::string name = context.names.claim(kernel.values[size_t(value)].name);
+    const std::string name = context.names.reserve(kernel.values[size_t(value)].name);
     elements.push_back(
         declare("const float", name, text, op.number >= 0 ? fmt::format("%{}", op.number) : ""));
     reference[size_t(value)] = name;
@@ -306,7 +307,7 @@ private:
   }
 
   std::string argument(Parameter::Kind kind, size_t op) {
-    const std::string name = context.names.claim(std::string(nameOf(kind)));
+    const std::string name = context.names.reserve(std::string(nameOf(kind)));
     result.parameters.push_back({.kind = kind, .index = int(op), .name = name, .type = "unsigned"});
     return name;
   }
@@ -317,8 +318,8 @@ private:
   std::string dropout(const BodyOp &op, size_t index, const std::string &x) {
     headers.insert("weft/dropout.cuh");
     if (key.empty()) {
-      const std::string pointer = context.names.claim("dropoutKey");
-      key = context.names.claim("key");
+      const std::string pointer = context.names.reserve("dropoutKey");
+      key = context.names.reserve("key");
       result.parameters.push_back({.kind = Parameter::Kind::dropoutKey,
                                    .index = 0,
                                    .name = pointer,
@@ -346,21 +347,21 @@ private:
     const std::string place =
         fmt::format("{}, {}, {}, {}, {}, {}", key, stream, outer, row, column, threshold);
     if (!isWhole) return fmt::format("(weft::kept({}) ? {} : 0.0f) * {}", place, x, scale);
-    const std::string kept = context.names.claim("kept");
+    const std::string kept = context.names.reserve("kept");
     loads.push_back(
         declare("const auto", kept,
                 fmt::format("weft::kept{}Fragment({})", isStraight ? "" : "Transposed", place)));
     return fmt::format("({}.at({}) ? {} : 0.0f) * {}", kept, e, x, scale);
   }
 
-  /// Behind the choice of what is kept, where a sum that follows takes the product in. The compiler
+  /// Behind the choice of what is kept, where a sum that follows takes the GEMM in. The compiler
   /// would pull a constant forward.
   std::string keepScale(double p) {
     const std::string value =
         constant("float", "keepScale", floatLiteral(p < 1 ? 1.0 / (1.0 - p) : 0.0));
     const auto [found, isNew] = keepScales.try_emplace(value);
     if (!isNew) return found->second;
-    found->second = context.names.claim("scaleOfKept");
+    found->second = context.names.reserve("scaleOfKept");
     result.prologue.push_back(
         declare("const float", found->second, fmt::format("weft::opaque({})", value)));
     return found->second;
@@ -401,19 +402,19 @@ private:
       if (!liesAsResult(value, context.configuration.outputs[output]))
         throw Error::unsupported("kernel '{}': output '{}' does not lie as the first one does",
                                  kernel.name, kernel.values[size_t(value)].name);
-      const std::string name = context.names.claim(kernel.values[size_t(value)].name + "_v");
-      if (output == context.panelOutput) {
+      const std::string name = context.names.reserve(kernel.values[size_t(value)].name + "_v");
+      if (output == context.subtileOutput) {
         second = fmt::format("float (&{})[8], ", name);
         elements.push_back(assign(element(name), reference[size_t(value)]));
         continue;
       }
       const std::string arguments = matrixArguments(value, context.configuration.outputs[output]),
                         to = memberOf(context.outputs.at(output));
-      if (isNarrow()) {
+      if (isSingleConsumer()) {
         values.push_back(declare("float", fmt::format("{}[{}]", name, count())));
         elements.push_back(assign(element(name), reference[size_t(value)]));
-        stores.push_back(evaluate(fmt::format("weft::hopper::storeTileElements<{}>({}, {}, {})",
-                                              arguments, to, name, at)));
+        stores.push_back(evaluate(
+            fmt::format("weft::sm90::storeTileElements<{}>({}, {}, {})", arguments, to, name, at)));
         continue;
       }
       usesFragments();
@@ -425,16 +426,16 @@ private:
     checkType(kernel.outputs[0]);
     const int end = context.region.softmax ? context.region.softmax->value : kernel.outputs[0];
     const std::string &first = reference[size_t(end)];
-    if (first != element(sums)) elements.push_back(assign(element(sums), first));
+    if (first != element(accumulators)) elements.push_back(assign(element(accumulators), first));
   }
 
-  /// What the skeleton adds up, while the product's sums are in their place.
-  void addSums() {
-    if (context.region.sums.empty()) return;
-    const std::string name = context.names.claim("summed");
-    summed = fmt::format("float (&{})[{}][8], ", name, context.region.sums.size());
-    for (size_t sum = 0; sum < context.region.sums.size(); ++sum) {
-      const int value = context.region.sums[sum].value;
+  /// What the skeleton adds up, while the GEMM's accumulators are in their place.
+  void addReductionOutputs() {
+    if (context.region.reductions.empty()) return;
+    const std::string name = context.names.reserve("summed");
+    summed = fmt::format("float (&{})[{}][8], ", name, context.region.reductions.size());
+    for (size_t sum = 0; sum < context.region.reductions.size(); ++sum) {
+      const int value = context.region.reductions[sum].value;
       elements.push_back(
           assign(element(fmt::format("{}[{}]", name, sum)), reference[size_t(value)]));
     }
@@ -443,12 +444,13 @@ private:
   const EpilogueContext &context;
   const Kernel &kernel;
   ContractionGroups groups;
-  const MatrixProduct strides;
+  const StridedBatchedGemm strides;
   std::vector<std::string> reference;  ///< per value: the expression that names an element of it
-  std::string sums = "sums", at = "at", e = "e", elementRow, elementColumn, key, second, summed;
+  std::string accumulators = "accumulators", at = "at", e = "e", elementRow, elementColumn, key,
+              second, summed;
   std::map<std::string, std::string> constantNames, keepScales;
   std::set<std::string> headers;
-  Block loads, asking, values, elements, stores;  ///< asking, values: of narrow tiles
+  Block loads, asking, values, elements, stores;  ///< asking, values: of single-consumer tiles
   ContractionEpilogue result;
 };
 
@@ -474,7 +476,7 @@ std::optional<VectorInput> vectorInputOf(const Kernel &kernel, const Configurati
   return std::nullopt;
 }
 
-std::optional<size_t> panelOutputOf(const Kernel &kernel, const ContractionRegion &region) {
+std::optional<size_t> subtileOutputOf(const Kernel &kernel, const ContractionRegion &region) {
   for (size_t output = 1; output < kernel.outputs.size(); ++output)
     if (region.isWhole(output) && kernel.values[size_t(kernel.outputs[output])].dtype ==
                                       kernel.values[size_t(kernel.outputs[0])].dtype)
@@ -482,7 +484,7 @@ std::optional<size_t> panelOutputOf(const Kernel &kernel, const ContractionRegio
   return std::nullopt;
 }
 
-std::optional<size_t> panelInputOf(const Kernel &kernel, const ContractionRegion &region) {
+std::optional<size_t> subtileInputOf(const Kernel &kernel, const ContractionRegion &region) {
   const DType type = kernel.values[size_t(kernel.outputs[0])].dtype;
   for (const EpilogueInput &input : region.inputs)
     if (input.role == EpilogueRole::result && kernel.values[size_t(input.value)].dtype == type)

@@ -22,8 +22,8 @@ class PrologueBuilder {
 public:
   explicit PrologueBuilder(const PrologueContext &context)
       : context(context), kernel(context.kernel), prologue(context.prologue) {
-    x = context.names.claim(kernel.values[size_t(prologue.read)].name + "_v");
-    for (std::string *name : {&at, &e}) *name = context.names.claim(*name);
+    x = context.names.reserve(kernel.values[size_t(prologue.read)].name + "_v");
+    for (std::string *name : {&at, &e}) *name = context.names.reserve(*name);
     reference.resize(kernel.values.size());
     reference[size_t(prologue.read)] = element(x);
   }
@@ -44,7 +44,7 @@ private:
 
   void addInput(const PrologueInput &input) {
     const Value &value = kernel.values[size_t(input.value)];
-    const std::string name = context.names.claim(value.name + "_v");
+    const std::string name = context.names.reserve(value.name + "_v");
     reference[size_t(input.value)] = name;
     const std::string &pointer = context.inputs.at(input.input);
     const bool isScalar =
@@ -103,7 +103,7 @@ private:
       text = replaced(std::move(text), fmt::format("{{{}}}", i),
                       asOperand(reference[size_t(op.operands[i])]));
     const int value = op.results[0];
-    const std::string name = context.names.claim(kernel.values[size_t(value)].name);
+    const std::string name = context.names.reserve(kernel.values[size_t(value)].name);
     elements.push_back(
         declare("const float", name, text, op.number >= 0 ? fmt::format("%{}", op.number) : ""));
     reference[size_t(value)] = name;
@@ -115,7 +115,7 @@ private:
     for (const auto &[attribute, value] : op.attributes) {
       const std::string hole = "{" + attribute + "}";
       if (text.find(hole) == std::string::npos) continue;
-      const std::string name = context.names.claim(attribute);
+      const std::string name = context.names.reserve(attribute);
       result.constants.push_back({"float", {{name, floatLiteral(numberOf(op, attribute))}}, ""});
       text = replaced(std::move(text), hole, name);
     }

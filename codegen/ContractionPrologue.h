@@ -1,5 +1,5 @@
 // The prologue of a fused contraction as statements: what becomes of eight neighbouring elements on
-// their way to an operand. For every family that makes operands so (codegen/device/prologue.cuh).
+// the way to an operand. For every family that makes operands so (codegen/device/prologue.cuh).
 #pragma once
 
 #include "codegen/Names.h"
@@ -17,7 +17,7 @@ struct PrologueContext {
   std::vector<std::string> axes;     ///< constants with the extents of the kernel's axes
   std::vector<std::string> inputs;   ///< pointers, one per Kernel::inputs; that of the tensor that
                                      ///< the operand is made of is not used
-  std::string outerExtent, kExtent;  ///< "product.m", "product.k": constants
+  std::string outerExtent, kExtent;  ///< "gemm.m", "gemm.k": constants
   bool isAlongK = true;              ///< whether neighbours in memory run along k
 };
 
@@ -31,7 +31,7 @@ struct PrologueText {
   Block body = {};
 };
 
-/// The configuration has prologueLayoutRefusal() empty.
+/// The configuration has prologueLayoutRejection() empty.
 PrologueText prologueText(const PrologueContext &context);
 
 }  // namespace weft::codegen

@@ -24,13 +24,13 @@ std::string StrideTexts::operator()(int64_t stride) {
 /// distinct.
 std::string StrideTexts::dense(int64_t stride) const {
   std::vector<int> faster;
-  int64_t product = 1;
-  for (auto dimension = layout.order.rbegin();
-       dimension != layout.order.rend() && product != stride; ++dimension) {
+  int64_t gemm = 1;
+  for (auto dimension = layout.order.rbegin(); dimension != layout.order.rend() && gemm != stride;
+       ++dimension) {
     faster.insert(faster.begin(), value.axes[*dimension]);
-    product *= kernel.axes[faster.front()].extent;
+    gemm *= kernel.axes[faster.front()].extent;
   }
-  return product == stride ? extentText(kernel, faster, axisNames) : std::to_string(stride);
+  return gemm == stride ? extentText(kernel, faster, axisNames) : std::to_string(stride);
 }
 
 std::string StrideTexts::named(int64_t stride) {
@@ -39,7 +39,7 @@ std::string StrideTexts::named(int64_t stride) {
   for (size_t d = 0; d < value.axes.size(); ++d) {
     if (layout.strides[d] != stride || kernel.axes[value.axes[d]].extent == 1) continue;
     const std::string &axis = axisNames[value.axes[d]];
-    const std::string name = names.claim(fmt::format("{}_{}", tensorName, axis));
+    const std::string name = names.reserve(fmt::format("{}_{}", tensorName, axis));
     constants.push_back({"weft::Offset",
                          {{name, std::to_string(stride)}},
                          fmt::format("stride of {} along {}", tensorName, axis)});
@@ -61,7 +61,7 @@ std::string subVectorsText(const Kernel &kernel, const Configuration &configurat
     const std::string batch = text(own.batch), row = text(own.row), subVector = text(own.subVector);
     return fmt::format("{{.batch = {}, .row = {}, .subVector = {}}}", batch, row, subVector);
   };
-  const std::string name = names.claim("subVectors"), maxima = strides(softmax.maxima),
+  const std::string name = names.reserve("subVectors"), maxima = strides(softmax.maxima),
                     sums = strides(softmax.sums);
   const std::string members = fmt::format("{{.length = {},\n    .maxima = {},\n    .sums = {}}}",
                                           softmax.length, maxima, sums);
@@ -69,10 +69,10 @@ std::string subVectorsText(const Kernel &kernel, const Configuration &configurat
   return name;
 }
 
-Statement extentChecks(const std::string &product, int64_t batch, int64_t m, int64_t n, int64_t k) {
+Statement extentChecks(const std::string &gemm, int64_t batch, int64_t m, int64_t n, int64_t k) {
   return launchCheckOf(
-      {fmt::format("{}.batch == {}", product, batch), fmt::format("{}.m == {}", product, m),
-       fmt::format("{}.n == {}", product, n), fmt::format("{}.k == {}", product, k)},
+      {fmt::format("{}.batch == {}", gemm, batch), fmt::format("{}.m == {}", gemm, m),
+       fmt::format("{}.n == {}", gemm, n), fmt::format("{}.k == {}", gemm, k)},
       "these extents");
 }
 

@@ -54,8 +54,8 @@ std::string subVectorsText(const Kernel &kernel, const Configuration &configurat
                            const std::vector<std::string> &results, Names &names,
                            std::vector<ConstantLine> &constants);
 
-/// The launch check that a skeleton's product has the extents that tiles, and maps of tensors, were
+/// The launch check that a skeleton's GEMM has the extents that tiles, and maps of tensors, were
 /// made for.
-Statement extentChecks(const std::string &product, int64_t batch, int64_t m, int64_t n, int64_t k);
+Statement extentChecks(const std::string &gemm, int64_t batch, int64_t m, int64_t n, int64_t k);
 
 }  // namespace weft::codegen

@@ -8,8 +8,8 @@
 #include "codegen/Names.h"
 #include "kernel/Error.h"
 #include "kernel/Format.h"
-#include "kernel/MatrixProduct.h"
 #include "kernel/PlainText.h"
+#include "kernel/StridedBatchedGemm.h"
 
 #include <algorithm>
 
@@ -30,20 +30,20 @@ struct Lower {
   Program operator()(const TransposeKnobs &knobs) const {
     return lowerTranspose(kernel, configuration, knobs);
   }
-  Program operator()(const ContractionKnobs &knobs) const {
-    return lowerContraction(kernel, configuration, knobs);
+  Program operator()(const FmaGemmKnobs &knobs) const {
+    return lowerFmaGemm(kernel, configuration, knobs);
   }
-  Program operator()(const HopperContractionKnobs &knobs) const {
-    return lowerHopperContraction(kernel, configuration, knobs);
+  Program operator()(const Sm90GemmKnobs &knobs) const {
+    return lowerSm90Gemm(kernel, configuration, knobs);
   }
-  Program operator()(const AmpereContractionKnobs &knobs) const {
-    return lowerAmpereContraction(kernel, configuration, knobs);
+  Program operator()(const Sm80GemmKnobs &knobs) const {
+    return lowerSm80Gemm(kernel, configuration, knobs);
   }
   Program operator()(const ViewKnobs &) const {
     throw Error::unsupported("kernel '{}' is a view: it has no program", kernel.name);
   }
   Program operator()(const LibraryKnobs &) const {
-    throw Error::unsupported("kernel '{}' is a product of cuBLASLt: it has no program of ours",
+    throw Error::unsupported("kernel '{}' is a GEMM of cuBLASLt: it has no program of ours",
                              kernel.name);
   }
 };
@@ -75,11 +75,10 @@ Program lower(const Kernel &kernel, const Configuration &configuration,
     throw Error::unsupported(
         "kernel '{}': target '{}' has no clusters of blocks; take grid-columns", kernel.name,
         architecture);
-  if (std::holds_alternative<HopperContractionKnobs>(configuration.knobs) &&
-      !hasWarpgroupProducts(architecture))
+  if (std::holds_alternative<Sm90GemmKnobs>(configuration.knobs) && !hasWgmma(architecture))
     throw Error::unsupported(
         "kernel '{}': target '{}' has no WGMMA; take {}, or let weft select for it", kernel.name,
-        architecture, familyOf(AmpereContractionKnobs{}));
+        architecture, familyOf(Sm80GemmKnobs{}));
   Program program = std::visit(Lower{kernel, configuration}, configuration.knobs);
   addFloat8(kernel, program);
   addConstantChecks(program);

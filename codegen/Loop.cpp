@@ -42,10 +42,10 @@ Program lowerLoop(const Kernel &original, const Configuration &configuration,
   const Kernel &kernel = axes.kernel;
   LoopSpace space(kernel, axes.knobs, axes.outer, axes.reduced, leadingStrides(axes, configuration),
                   names);
-  Program program{.entry = names.claim(original.name)};
+  Program program{.entry = names.reserve(original.name)};
   std::vector<std::string> tensorNames;
-  for (int value : kernel.inputs) tensorNames.push_back(names.claim(kernel.values[value].name));
-  for (int value : kernel.outputs) tensorNames.push_back(names.claim(kernel.values[value].name));
+  for (int value : kernel.inputs) tensorNames.push_back(names.reserve(kernel.values[value].name));
+  for (int value : kernel.outputs) tensorNames.push_back(names.reserve(kernel.values[value].name));
   LoopGraph graph = buildLoopGraph(axes, space, names);
   LoopMemory memory(space, names, graph.valid);
   program.constants = space.constants();

@@ -78,7 +78,7 @@ void LoopPasses::finishGrid(const std::vector<int> &reductions, Block &block) {
     throw Error::unsupported(
         "kernel '{}': blocks of a grid that share columns do not know their sums",
         space.kernel.name);
-  std::vector<std::string> arguments = {names.claim("scratch"), names.claim("acrossBlocks")};
+  std::vector<std::string> arguments = {names.reserve("scratch"), names.reserve("acrossBlocks")};
   for (int index : reductions) {
     if (graph.nodes[index].reduction != Reduction::sum)
       throw Error::unsupported("kernel '{}': columns that the grid shares are joined by sums alone",

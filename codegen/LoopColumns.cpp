@@ -17,26 +17,26 @@
 namespace weft::codegen {
 
 void LoopSpace::claimColumnWords() {
-  words = {.row = names.claim("column"),
-           .lane = names.claim("part"),
-           .step = names.claim("v"),
-           .element = names.claim("e"),
-           .width = names.claim("width"),
-           .threads = names.claim("threads"),
-           .threadsPerRow = names.claim("threadsPerColumn"),
-           .rowsPerBlock = names.claim("columnsPerBlock"),
-           .steps = names.claim("steps"),
-           .rows = names.claim("columns"),
-           .rowElements = names.claim("points")};
-  words.columnsPerWarp = names.claim("columnsPerWarp");
-  words.blocksPerColumn = names.claim("blocksPerColumn");
-  words.inside = names.claim("inside");
-  words.shares = knobs.blocksPerRow > 1 ? names.claim("parts") : words.threadsPerRow;
+  words = {.row = names.reserve("column"),
+           .lane = names.reserve("part"),
+           .step = names.reserve("v"),
+           .element = names.reserve("e"),
+           .width = names.reserve("width"),
+           .threads = names.reserve("threads"),
+           .threadsPerRow = names.reserve("threadsPerColumn"),
+           .rowsPerBlock = names.reserve("columnsPerBlock"),
+           .steps = names.reserve("steps"),
+           .rows = names.reserve("columns"),
+           .rowElements = names.reserve("points")};
+  words.columnsPerWarp = names.reserve("columnsPerWarp");
+  words.blocksPerColumn = names.reserve("blocksPerColumn");
+  words.inside = names.reserve("inside");
+  words.shares = knobs.blocksPerRow > 1 ? names.reserve("parts") : words.threadsPerRow;
   if (!isGrid()) return;
-  words.batch = names.claim("stepsInFlight");
-  words.batches = names.claim("batches");
-  words.group = names.claim("batch");
-  words.slot = names.claim("n");
+  words.batch = names.reserve("stepsInFlight");
+  words.batches = names.reserve("batches");
+  words.group = names.reserve("batch");
+  words.slot = names.reserve("n");
 }
 
 void LoopSpace::addColumnConstants(std::vector<ConstantLine> &lines) const {

@@ -52,7 +52,7 @@ GraphBuilder::GraphBuilder(const IterationAxes &axes, LoopSpace &space, Names &n
   graph.headers = {"weft/types.cuh", "weft/vector.cuh"};
   if (space.isPartial() && graph.valid.empty()) {
     const Index &cut = home.at.at(space.knobs.vectorAxis);
-    graph.valid = names.claim("valid");
+    graph.valid = names.reserve("valid");
     graph.validText = fmt::format("{} - {}", space.axisName(space.knobs.vectorAxis), baseText(cut));
     graph.validIsStep = cut.step;
   }
@@ -76,7 +76,7 @@ void GraphBuilder::splitHome() {
     graph.extraStepGuard = fmt::format("{} < {}", index.text, name);
     return;
   }
-  graph.valid = names.claim("valid");
+  graph.valid = names.reserve("valid");
   graph.validIsStep = true;
   graph.validText = fmt::format("{} - {}", name, index.text);
   if (space.isPartial())
@@ -88,7 +88,7 @@ LoopGraph GraphBuilder::run() {
   for (size_t i = 0; i < kernel.outputs.size(); ++i) {
     OutputStore store{.output = static_cast<int>(i), .node = evaluate(kernel.outputs[i], home)};
     for (int axis : kernel.values[kernel.outputs[i]].axes) store.at.push_back(home.at.at(axis));
-    // Only a vector of its own can be stored: a copy collects gathered elements, and repeats what
+    // Only a separate vector can be stored: a copy collects gathered elements, and repeats what
     // does not vary.
     const Node stored = graph.nodes[store.node];
     const auto isIrregular = [](const Index &index) { return index.irregular; };
@@ -138,7 +138,7 @@ std::string GraphBuilder::constant(const std::string &type, const std::string &w
                                    const std::string &value, std::string note) {
   std::string &name = constantNames[wish + "=" + value];
   if (name.empty()) {
-    name = names.claim(wish);
+    name = names.reserve(wish);
     graph.constants.push_back({type, {{name, value}}, std::move(note)});
   }
   return name;

@@ -81,8 +81,8 @@ int GraphBuilder::dropout(const BodyOp &op, const std::string &name,
   const double p = numberOf(op, "p");
   const int x = evaluate(op.operands[0], coordinates);
   if (keyName.empty()) {
-    const std::string pointer = names.claim("dropoutKey");
-    keyName = names.claim("key");
+    const std::string pointer = names.reserve("dropoutKey");
+    keyName = names.reserve("key");
     graph.parameters.push_back({Parameter::Kind::dropoutKey, 0, pointer, "weft::DropoutKey"});
     graph.prologue.push_back(declare("const weft::DropoutKey", keyName, "*" + pointer,
                                      "seed and step: a replay must not repeat masks"));
@@ -92,7 +92,7 @@ int GraphBuilder::dropout(const BodyOp &op, const std::string &name,
   const auto argument = [&](Parameter::Kind kind) {
     for (const Parameter &parameter : graph.parameters)
       if (parameter.kind == kind && parameter.index == opIndex) return parameter.name;
-    const std::string claimed = names.claim(std::string(nameOf(kind)));
+    const std::string claimed = names.reserve(std::string(nameOf(kind)));
     graph.parameters.push_back({kind, opIndex, claimed, "unsigned"});
     return claimed;
   };

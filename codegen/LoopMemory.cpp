@@ -1,4 +1,4 @@
-// Outer axes that lie one behind the other in memory, in the order of rows, are addressed by one
+// Outer axes that lie one after another in memory, in the order of rows, are addressed by one
 // product: row * i.
 #include "codegen/LoopMemory.h"
 
@@ -38,7 +38,7 @@ Operand LoopMemory::operand(const std::string &name, const Value &value, const L
       const bool wide = result.strides[d] > std::numeric_limits<int32_t>::max();
       constants.push_back(
           {wide ? "weft::Offset" : "int",
-           {{names.claim(constant), text}},
+           {{names.reserve(constant), text}},
            fmt::format("stride of {} along {}", name, space.axisName(value.axes[d]))});
       text = constants.back().entries[0].first;
     } else if (result.wide && faster.size() > 1) {
@@ -148,7 +148,7 @@ Address LoopMemory::address(const Operand &operand, const std::vector<Index> &at
     std::string &name = offsetNames[type + text];
     if (name.empty() && text.find(' ') == std::string::npos && !operand.wide) name = text;
     if (name.empty()) {
-      name = names.claim("start");
+      name = names.reserve("start");
       offsets.push_back(declare(type, name, text));
     }
     pointer += " + " + name;

@@ -98,7 +98,7 @@ void LoopPasses::chooseKept() {
   if (space.isGrid()) chooseBatch();
 }
 
-/// Dropout draws that the first pass needs are drawn while its loads are on their way, if they fit:
+/// Dropout draws that the first pass needs are drawn while its loads are in flight, if they fit:
 /// half a register each.
 void LoopPasses::chooseDraws(double floats) {
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
@@ -111,7 +111,7 @@ void LoopPasses::chooseDraws(double floats) {
     drawsAhead |= hoisted[n];
   }
   if (!drawsAhead) return;
-  seedName = names.claim("seed");
+  seedName = names.reserve("seed");
   for (Statement &statement : graph.prologue) {
     keyPointer = statement.value.substr(1);
     statement.value = fmt::format("weft::loadStepInOrder({}, {})", keyPointer, seedName);
@@ -132,10 +132,10 @@ void LoopPasses::nameNodes() {
     inVec[n] = node.perElement && (load ? !irregular
                                         : node.kind != Node::Kind::pointwise || stored[n] ||
                                               crosses(static_cast<int>(n)));
-    nodeNames[n] = names.claim(load        ? node.wish + (inVec[n] ? "_v" : "_e")
-                               : stored[n] ? node.wish + "_out"
-                                           : node.wish);
-    if (hoisted[n]) rowNames[static_cast<int>(n)] = names.claim(node.wish + "_row");
+    nodeNames[n] = names.reserve(load        ? node.wish + (inVec[n] ? "_v" : "_e")
+                                 : stored[n] ? node.wish + "_out"
+                                             : node.wish);
+    if (hoisted[n]) rowNames[static_cast<int>(n)] = names.reserve(node.wish + "_row");
   }
 }
 

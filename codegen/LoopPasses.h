@@ -82,7 +82,7 @@ private:
   std::vector<bool> kept;     ///< in registers from one pass to the next
   std::vector<bool> hoisted;  ///< loaded or drawn before the first pass
   std::set<int> done;         ///< computed and still in scope
-  bool scoped = false;        ///< each pass has a scope of its own
+  bool scoped = false;        ///< each pass has a separate scope
   std::string keyPointer, seedName;
   bool drawsAhead = false;  ///< some draws are hoisted, and so is the key
   bool inRegisters = true, stepDeclared = false;

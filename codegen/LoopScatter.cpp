@@ -38,7 +38,7 @@ public:
         rows(kernel.values[kernel.body[0].operands[0]]),
         indices(kernel.values[kernel.body[0].operands[1]]),
         table(kernel.values[kernel.body[0].results[0]]) {
-    program.entry = names.claim(kernel.name);
+    program.entry = names.reserve(kernel.name);
   }
 
   Program lower() {
@@ -90,7 +90,7 @@ private:
 
   void addParameters() {
     const auto add = [&](Parameter::Kind kind, size_t index, const Value &value) {
-      const std::string name = names.claim(value.name);
+      const std::string name = names.reserve(value.name);
       tensorNames[value.name] = name;
       program.parameters.push_back(
           {kind, static_cast<int>(index), name, std::string(cudaNameOf(value.dtype))});
@@ -132,11 +132,11 @@ private:
 
   void addBody(LoopSpace &space, LoopMemory &memory, const Operand &from, const Operand &ids,
                const Operand &to) {
-    const std::string scratch = names.claim("scratch"), firstRow = names.claim("firstRow"),
-                      positions = names.claim("positions"), position = names.claim("position"),
-                      indexAt = names.claim("indexAt"), load = names.claim("load"),
-                      store = names.claim("store"), row = names.claim("tableRow"),
-                      sum = names.claim("sum"), found = names.claim("found");
+    const std::string scratch = names.reserve("scratch"), firstRow = names.reserve("firstRow"),
+                      positions = names.reserve("positions"), position = names.reserve("position"),
+                      indexAt = names.reserve("indexAt"), load = names.reserve("load"),
+                      store = names.reserve("store"), row = names.reserve("tableRow"),
+                      sum = names.reserve("sum"), found = names.reserve("found");
     const std::string width = space.hasVector() ? space.words.width : "1",
                       tableRows = space.axisName(table.axes[0]);
     const auto loadOf = [&](const Operand &operand) {

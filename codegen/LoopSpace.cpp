@@ -32,57 +32,57 @@ bool isPowerOfTwo(int value) { return value > 0 && (value & (value - 1)) == 0; }
 /// Columns of a block are a power of two, so that lanes of one column, or columns of one warp, lie
 /// regularly.
 void checkColumnKnobs(const Kernel &kernel, const LoopKnobs &knobs, bool reduces) {
-  const auto refuse = [&](const std::string &what) {
+  const auto reject = [&](const std::string &what) {
     throw Error::unsupported("kernel '{}': loop knobs: {}", kernel.name, what);
   };
   const bool inWarp = knobs.reduction == ReductionMapping::warpColumns;
   const bool inCluster = knobs.reduction == ReductionMapping::clusterColumns,
              inGrid = knobs.reduction == ReductionMapping::gridColumns;
-  if (!reduces) refuse("columns, but nothing is reduced");
+  if (!reduces) reject("columns, but nothing is reduced");
   if (knobs.laneAxis < 0 || knobs.laneAxis != knobs.vectorAxis)
-    refuse("lanes of columns lie along the vector axis");
+    reject("lanes of columns lie along the vector axis");
   if (knobs.threadsPerRow < 1 || knobs.threads % 32 != 0 ||
       knobs.threads % knobs.threadsPerRow != 0)
-    refuse(fmt::format("{} threads a column in blocks of {}, which must be whole warps",
+    reject(fmt::format("{} threads a column in blocks of {}, which must be whole warps",
                        knobs.threadsPerRow, knobs.threads));
   if (!isPowerOfTwo(knobs.threads / knobs.threadsPerRow))
-    refuse(
+    reject(
         fmt::format("{} columns a block are no power of two", knobs.threads / knobs.threadsPerRow));
   if (inWarp && (knobs.threadsPerRow > 32 || !isPowerOfTwo(knobs.threadsPerRow)))
-    refuse(fmt::format("{} lanes a column; a warp has 32", knobs.threadsPerRow));
+    reject(fmt::format("{} lanes a column; a warp has 32", knobs.threadsPerRow));
   const int most = inCluster ? 8 : inGrid ? 65535 : 1;
   if (knobs.blocksPerRow < (most > 1 ? 2 : 1) || knobs.blocksPerRow > most)
-    refuse(fmt::format(
+    reject(fmt::format(
         "{} blocks a column; clusters have 2 to 8, grids up to 65535, other columns one",
         knobs.blocksPerRow));
 }
 
 void checkKnobs(const Kernel &kernel, const LoopKnobs &knobs, bool reduces) {
-  const auto refuse = [&](const std::string &what) {
+  const auto reject = [&](const std::string &what) {
     throw Error::unsupported("kernel '{}': loop knobs: {}", kernel.name, what);
   };
   const int axes = static_cast<int>(kernel.axes.size());
   if (knobs.vectorAxis >= axes || knobs.laneAxis >= axes)
-    refuse("the vector or lane axis does not exist");
+    reject("the vector or lane axis does not exist");
   if (!isPowerOfTwo(knobs.vectorWidth) || knobs.vectorWidth > 16)
-    refuse(fmt::format("vector width {} is not 1, 2, 4, 8 or 16", knobs.vectorWidth));
+    reject(fmt::format("vector width {} is not 1, 2, 4, 8 or 16", knobs.vectorWidth));
   if (knobs.threads < 1 || knobs.threads > 1024)
-    refuse(fmt::format("{} threads a block; the limit is 1024", knobs.threads));
+    reject(fmt::format("{} threads a block; the limit is 1024", knobs.threads));
   if (isColumnMapping(knobs.reduction)) return checkColumnKnobs(kernel, knobs, reduces);
   if (knobs.blocksPerRow != 1)
-    refuse("several blocks a row, whose mapping is neither cluster-columns nor grid-columns");
+    reject("several blocks a row, whose mapping is neither cluster-columns nor grid-columns");
   const int perRow = std::max(1, knobs.threadsPerRow);
   if (knobs.threads % perRow != 0)
-    refuse(fmt::format("{} threads a row do not divide {} a block", perRow, knobs.threads));
-  if (perRow > 1 && !reduces) refuse("several threads a row, but nothing is reduced");
+    reject(fmt::format("{} threads a row do not divide {} a block", perRow, knobs.threads));
+  if (perRow > 1 && !reduces) reject("several threads a row, but nothing is reduced");
   if (perRow > 1 && perRow <= 32 && !isPowerOfTwo(perRow))
-    refuse(fmt::format("{} threads a row is no power of two", perRow));
+    reject(fmt::format("{} threads a row is no power of two", perRow));
   if (perRow > 32 && perRow % 32 != 0)
-    refuse(fmt::format("{} threads a row are no whole warps", perRow));
+    reject(fmt::format("{} threads a row are no whole warps", perRow));
   if (knobs.combine == BlockCombine::tree && !isPowerOfTwo(perRow))
-    refuse(fmt::format("a tree of {} threads is no power of two", perRow));
+    reject(fmt::format("a tree of {} threads is no power of two", perRow));
   if (perRow > 1 && knobs.threads % 32 != 0)
-    refuse(fmt::format("{} threads a block are no whole warps", knobs.threads));
+    reject(fmt::format("{} threads a block are no whole warps", knobs.threads));
 }
 
 }  // namespace
@@ -114,23 +114,23 @@ LoopSpace::LoopSpace(const Kernel &kernel, const LoopKnobs &knobs,
   shares = int64_t(threadsPerRow) * this->knobs.blocksPerRow;
   steps = ceilDivide(rowVectors, shares);
   wideRows = ceilDivide(rows, rowsPerBlock) * rowsPerBlock > limit32;
-  for (const Axis &axis : kernel.axes) axisNames.push_back(names.claim(axis.name));
-  for (const Axis &axis : kernel.axes) coordinateNames.push_back(names.claim("at_" + axis.name));
+  for (const Axis &axis : kernel.axes) axisNames.push_back(names.reserve(axis.name));
+  for (const Axis &axis : kernel.axes) coordinateNames.push_back(names.reserve("at_" + axis.name));
   isColumns() ? claimColumnWords() : claimWords();
 }
 
 void LoopSpace::claimWords() {
-  words = {.row = names.claim(reduced.empty() ? "point" : "row"),
-           .lane = names.claim("lane"),
-           .step = names.claim("v"),
-           .element = names.claim("e"),
-           .width = names.claim("width"),
-           .threads = names.claim("threads"),
-           .threadsPerRow = names.claim("threadsPerRow"),
-           .rowsPerBlock = names.claim("rowsPerBlock"),
-           .steps = names.claim("steps"),
-           .rows = names.claim(reduced.empty() ? "points" : "rows"),
-           .rowElements = names.claim("share")};
+  words = {.row = names.reserve(reduced.empty() ? "point" : "row"),
+           .lane = names.reserve("lane"),
+           .step = names.reserve("v"),
+           .element = names.reserve("e"),
+           .width = names.reserve("width"),
+           .threads = names.reserve("threads"),
+           .threadsPerRow = names.reserve("threadsPerRow"),
+           .rowsPerBlock = names.reserve("rowsPerBlock"),
+           .steps = names.reserve("steps"),
+           .rows = names.reserve(reduced.empty() ? "points" : "rows"),
+           .rowElements = names.reserve("share")};
   words.shares = words.threadsPerRow;
 }
 
@@ -186,8 +186,9 @@ std::string LoopSpace::range(size_t first, size_t last) {
   const bool isVector = first == last && outer[first] == knobs.vectorAxis && width > 1;
   if (isVector && text != words.row) text = fmt::format("{} * {}", text, words.width);
   if (isVector && text == words.row) text = fmt::format("{} * {}", text, words.width);
-  const std::string name = first == last ? coordinateNames[outer[first]]
-                                         : names.claim(fmt::format("at_{}", fmt::join(wish, "_")));
+  const std::string name = first == last
+                               ? coordinateNames[outer[first]]
+                               : names.reserve(fmt::format("at_{}", fmt::join(wish, "_")));
   int64_t points = 1;
   for (size_t i = first; i <= last; ++i) points *= count(outer[i]) * (isVector ? width : 1);
   const bool wide = points > limit32;

@@ -78,8 +78,7 @@ Statement LoopPasses::loadOf(int index) {
   // A vector that one address serves, where only the condition differs between elements, is one
   // load of one element.
   if (inVec[index] && address.access == Access::single)
-    throw Error::checkFailed("'{}': a vector without an address of its own",
-                             inputs[node.input].name);
+    throw Error::checkFailed("'{}': a vector without a separate address", inputs[node.input].name);
   load.value = inVec[index] ? fmt::format("weft::Vec<{}, {}>{{}}", node.type, space.words.width)
                : node.type == "int" ? "0"
                                     : "0.0f";
@@ -217,7 +216,7 @@ void LoopPasses::finishColumns(const std::vector<int> &reductions, Block &block)
     if (mapping == ReductionMapping::clusterColumns)
       function = fmt::format("cluster{}<{}>", function, space.words.blocksPerColumn);
     if (mapping != ReductionMapping::warpColumns) {
-      columnScratch.emplace_back(names.claim("scratch"), arguments.size());
+      columnScratch.emplace_back(names.reserve("scratch"), arguments.size());
       arguments.insert(arguments.begin(), columnScratch.back().first);
     }
     block.push_back(evaluate(fmt::format("weft::{}({})", function, fmt::join(arguments, ", "))));
@@ -237,7 +236,7 @@ void LoopPasses::finishReductions(const std::vector<int> &reductions, Block &blo
                      .reduction = graph.nodes[index].reduction,
                      .across = across,
                      .threads = space.words.threadsPerRow};
-    if (inBlock && scratchName.empty()) scratchName = names.claim("scratch");
+    if (inBlock && scratchName.empty()) scratchName = names.reserve("scratch");
     if (inBlock) reduce.scratch = fmt::format("{}[{}]", scratchName, scratchRows);
     if (inBlock && inVec[index])
       reduce.scratch = fmt::format("{}[{} + {}]", scratchName, scratchRows, space.words.element);

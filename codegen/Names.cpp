@@ -28,7 +28,7 @@ constexpr std::array reserved = {
 
 Names::Names() : taken(reserved.begin(), reserved.end()) {}
 
-std::string Names::claim(std::string_view wish) {
+std::string Names::reserve(std::string_view wish) {
   std::string name;
   for (char c : wish) name += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
   if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0]))) name = "v" + name;

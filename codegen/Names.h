@@ -13,7 +13,7 @@ class Names {
 public:
   Names();
   /// A valid unused identifier that reads like `wish`.
-  std::string claim(std::string_view wish);
+  std::string reserve(std::string_view wish);
 
 private:
   std::set<std::string> taken;

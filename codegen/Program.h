@@ -39,7 +39,7 @@ struct Statement {
     leave,     ///< if (value) return
     shared,    ///< shared memory: type name
     alias,     ///< name for the type `value`
-    function,  ///< name, a function of the parameters `type` that sees what stands before it
+    function,  ///< name, a function of the parameters `type` that sees the statements before it
     barrier,
     load,   ///< name = the vector or element at pointer, in compute type; raw keeps the stored type
     store,  ///< the vector or element `value` to pointer
@@ -108,7 +108,7 @@ struct Program {
 
 /// Drops constants and declarations that nothing uses.
 void pruneUnused(Program &program);
-/// The program as text of its own, for --stop-after lower.
+/// The program as separate text, for --stop-after lower.
 std::string print(const Program &program);
 /// The program as CUDA C++.
 std::string printCuda(const Program &program);

@@ -23,27 +23,27 @@ public:
       : kernel(kernel), tile(tile), knobs(knobs), wholeVectors(tile.read == tile.write) {}
 
   Program run() {
-    program.entry = names.claim(kernel.name);
+    program.entry = names.reserve(kernel.name);
     program.headers = {"weft/types.cuh", "weft/vector.cuh"};
     type = std::string(cudaNameOf(kernel.values[kernel.inputs[0]].dtype));
-    from = names.claim(kernel.values[kernel.inputs[0]].name);
-    to = names.claim(kernel.values[kernel.outputs[0]].name);
+    from = names.reserve(kernel.values[kernel.inputs[0]].name);
+    to = names.reserve(kernel.values[kernel.outputs[0]].name);
     program.parameters = {{Parameter::Kind::input, 0, from, type},
                           {Parameter::Kind::output, 0, to, type}};
     for (const MergedDimension &dimension : tile.dimensions) {
       std::vector<std::string> axes;
       for (int axis : dimension.axes) axes.push_back(kernel.axes[axis].name);
-      extents.push_back(names.claim(fmt::format("{}", fmt::join(axes, "_"))));
+      extents.push_back(names.reserve(fmt::format("{}", fmt::join(axes, "_"))));
     }
     for (const std::string &extent : extents) {
-      at.push_back(names.claim("at_" + extent));
-      in.push_back(names.claim("in_" + extent));
-      sides.push_back(names.claim("tile_" + extent));
-      counts.push_back(names.claim("tiles_" + extent));
+      at.push_back(names.reserve("at_" + extent));
+      in.push_back(names.reserve("in_" + extent));
+      sides.push_back(names.reserve("tile_" + extent));
+      counts.push_back(names.reserve("tiles_" + extent));
     }
     for (std::string *word : {&readName, &writeName, &threads, &shared, &vectors, &step, &element,
                               &flat, &packed, &position, &slot, &pitch, &padding})
-      *word = names.claim(*word);
+      *word = names.reserve(*word);
     choosePitch();
     constants();
     body();
@@ -61,7 +61,7 @@ private:
   const std::string &width(bool loads) const { return loads ? readName : writeName; }
   int64_t unit() const { return wholeVectors ? tile.readWidth : 1; }
 
-  /// Rows of the tile that lie one behind the other in the result must not meet the same banks.
+  /// Rows of the tile that lie one after another in the result must not meet the same banks.
   void choosePitch() {
     int64_t elements = tile.elements(), pad = 0;
     if (!wholeVectors) {
@@ -116,7 +116,7 @@ private:
                       .note = fmt::format("strides of {}", tensor)};
     for (int d = 0; d < rank(); ++d) {
       if (tile.dimensions[d].*stride == 1) continue;
-      strideNames[{tensor, d}] = names.claim(fmt::format("{}_{}", tensor, extents[d]));
+      strideNames[{tensor, d}] = names.reserve(fmt::format("{}_{}", tensor, extents[d]));
       line.entries.emplace_back(strideNames[{tensor, d}],
                                 std::to_string(tile.dimensions[d].*stride));
     }

@@ -1,4 +1,4 @@
-// How a change of layout is cut into tiles. Axes that lie one behind the other in both layouts
+// How a change of layout is cut into tiles. Axes that lie one after another in both layouts
 // count as one dimension. A tile is a box: the innermost dimensions of the operand, as many as make
 // a run of neighbours worth reading at once, and the innermost dimensions of the result, likewise.
 // Inside, both sides are walked in vectors.

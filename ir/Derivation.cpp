@@ -15,7 +15,7 @@ Term binary(const Term &a, const Term &b) {
   return make<Op>(a, b);
 }
 
-/// Sums over the dimensions that `along` lacks and brings the rest into its order.
+/// Accumulators over the dimensions that `along` lacks and brings the rest into its order.
 mlir::Value summedAlong(Derivation &derivation, mlir::Value gradient, llvm::ArrayRef<int64_t> along,
                         DType dtype) {
   mlir::OpBuilder &builder = derivation.builder();

@@ -22,7 +22,7 @@ namespace weft {
 
 class Derivation;
 
-/// A tensor in a formula. `along`: the dimension of the op's first operand that each of its own
+/// A tensor in a formula. `along`: the dimension of the op's first operand that each of its
 /// runs along; null where it has them all.
 struct Term {
   Derivation *derivation = nullptr;

@@ -55,7 +55,7 @@ mlir::LogicalResult TransposeOp::differentiate(Derivation &derivation) {
 
 namespace {
 
-/// All axes run through all tensors, except `axis`, which is an axis of its own in each.
+/// All axes run through all tensors, except `axis`, which is a separate axis in each.
 IterationSpace spaceExcept(mlir::Operation *op, int64_t axis) {
   SpaceBuilder builder(op);
   for (int dimension = 0; dimension < rankOf(builder.type(0)); ++dimension) {

@@ -39,7 +39,7 @@ mlir::RankedTensorType withoutDimensions(mlir::Type type, llvm::ArrayRef<int64_t
 mlir::RankedTensorType withExtent(mlir::Type type, int64_t dimension, int64_t extent,
                                   llvm::StringRef name = "");
 
-/// Product of all extents (64-bit; type_c3 excludes overflow).
+/// GemmProblem of all extents (64-bit; type_c3 excludes overflow).
 int64_t elementsOf(mlir::Type type);
 int64_t elementsOf(mlir::TypeRange types);
 

@@ -28,7 +28,7 @@ def Weft_AxesAttr : Weft_Attr<"Axes", "axes", [VerifiableTensorEncoding]> {
   let summary = "One name per dimension of a tensor: #weft.axes<b, j, i>";
   let description = [{
     Names are labels. `ragged t` reserves an axis whose extent is a maximum; it parses and prints,
-        ops refuse it.
+        ops reject it.
   }];
   let parameters = (ins ArrayRefParameter<"::mlir::StringAttr">:$names,
                         ArrayRefParameter<"int64_t">:$ragged);

@@ -36,7 +36,7 @@ class Weft_Op<string mnemonic, list<Trait> traits = []>
   }];
 }
 
-// An op with a class of its own members: space, flop and (if it has one) derivative are defined in
+// An op with a class of its members: space, flop and (if it has one) derivative are defined in
 // the class's .cpp.
 class Weft_SpaceOp<string mnemonic, string operatorClass, list<Trait> traits = []>
     : Weft_Op<mnemonic, !listconcat([Pure], traits)> {

@@ -84,11 +84,11 @@ std::string_view nameOf(BlockCombine combine) {
   return "";
 }
 
-std::string_view nameOf(HopperSchedule schedule) {
+std::string_view nameOf(Sm90Schedule schedule) {
   switch (schedule) {
-    case HopperSchedule::cooperative: return "cooperative";
-    case HopperSchedule::pingPong: return "ping-pong";
-    case HopperSchedule::narrow: return "narrow";
+    case Sm90Schedule::cooperative: return "cooperative";
+    case Sm90Schedule::pingPong: return "ping-pong";
+    case Sm90Schedule::singleConsumer: return "single-consumer";
   }
   return "";
 }
@@ -114,9 +114,8 @@ std::string libraryVersionText(int version) {
 }
 
 std::string_view familyOf(const Knobs &knobs) {
-  constexpr std::string_view names[] = {
-      "loop",     "transpose",          "plain-contraction", "view",
-      "cublaslt", "hopper-contraction", "ampere-contraction"};
+  constexpr std::string_view names[] = {"loop",     "transpose", "gemm-fma", "view",
+                                        "cublaslt", "gemm-sm90", "gemm-sm80"};
   static_assert(std::size(names) == std::variant_size_v<Knobs>);
   return names[knobs.index()];
 }
@@ -126,13 +125,9 @@ bool hasText(const Knobs &knobs) {
 }
 
 int familyVersion(std::string_view family) {
-  static const std::map<std::string_view, int> versions = {{"ampere-contraction", 1},
-                                                           {"cublaslt", 1},
-                                                           {"hopper-contraction", 1},
-                                                           {"loop", 1},
-                                                           {"plain-contraction", 1},
-                                                           {"transpose", 1},
-                                                           {"view", 1}};
+  static const std::map<std::string_view, int> versions = {
+      {"gemm-sm80", 1}, {"cublaslt", 1},  {"gemm-sm90", 1}, {"loop", 1},
+      {"gemm-fma", 1},  {"transpose", 1}, {"view", 1}};
   const auto found = versions.find(family);
   if (found == versions.end()) throw Error::checkFailed("unknown kernel family '{}'", family);
   return found->second;
@@ -210,33 +205,33 @@ struct Describe {
     return fmt::format("tile {0} x {0}, vector {1}, {2} threads a block", knobs.tile,
                        knobs.vectorWidth, knobs.threads);
   }
-  std::string operator()(const ContractionKnobs &knobs) const {
+  std::string operator()(const FmaGemmKnobs &knobs) const {
     return fmt::format("plain FMA (placeholder), tile {} x {} x {}, {} x {} a thread", knobs.tileM,
                        knobs.tileN, knobs.tileK, knobs.threadM, knobs.threadN);
   }
-  std::string operator()(const HopperContractionKnobs &knobs) const {
-    const std::string panels =
-        knobs.schedule == HopperSchedule::narrow
+  std::string operator()(const Sm90GemmKnobs &knobs) const {
+    const std::string subtiles =
+        knobs.schedule == Sm90Schedule::singleConsumer
             ? ""
-            : fmt::format(", {} staged panels, raster {}", knobs.staging, knobs.rasterM);
+            : fmt::format(", {} epilogue stages, group-M {}", knobs.epilogueStages, knobs.groupM);
     return fmt::format(
         "wgmma, {} tiles of {} x {}, {} stages{}{}{}{}", nameOf(knobs.schedule), knobs.tileM,
-        knobs.tileN, knobs.stages, panels,
-        knobs.splits == 1 ? "" : fmt::format(", k over {} blocks", knobs.splits),
-        knobs.sharers == 1 ? "" : fmt::format(", slices of B for {} blocks", knobs.sharers),
-        knobs.streams == 0 ? ""
-                           : fmt::format(", equal runs of slices for {} blocks", knobs.blocks));
+        knobs.tileN, knobs.stages, subtiles,
+        knobs.splitK == 1 ? "" : fmt::format(", k over {} blocks", knobs.splitK),
+        knobs.multicastB == 1 ? "" : fmt::format(", k-tiles of B for {} blocks", knobs.multicastB),
+        knobs.streamK == 0 ? ""
+                           : fmt::format(", stream-K runs of k-tiles for {} blocks", knobs.blocks));
   }
-  std::string operator()(const AmpereContractionKnobs &knobs) const {
-    return fmt::format("mma.sync, tile {} x {} x {}, {} stages, {} x {} warps, raster {}",
+  std::string operator()(const Sm80GemmKnobs &knobs) const {
+    return fmt::format("mma.sync, tile {} x {} x {}, {} stages, {} x {} warps, group-M {}",
                        knobs.tileM, knobs.tileN, knobs.tileK, knobs.stages, knobs.warpsM,
-                       knobs.warpsN, knobs.rasterM);
+                       knobs.warpsN, knobs.groupM);
   }
   std::string operator()(const ViewKnobs &) const { return "view, no kernel"; }
-  /// ", epilogue gelu_bias"; empty for the product alone.
+  /// ", epilogue gelu_bias"; empty for the GEMM alone.
   std::string epilogue() const {
     if (kernel.body.size() < 2) return "";
-    const LibraryFormAnswer answer = libraryForm(kernel);
+    const LibraryFormOrRejection answer = libraryForm(kernel);
     return answer.form ? ", epilogue " + describe(*answer.form) : "";
   }
   std::string operator()(const LibraryKnobs &knobs) const {
@@ -269,21 +264,21 @@ struct CanonicalKnobs {
     return fmt::format("tile {} vector {} threads {}", knobs.tile, knobs.vectorWidth,
                        knobs.threads);
   }
-  std::string operator()(const ContractionKnobs &knobs) const {
+  std::string operator()(const FmaGemmKnobs &knobs) const {
     return fmt::format("tile {}x{}x{} thread {}x{}", knobs.tileM, knobs.tileN, knobs.tileK,
                        knobs.threadM, knobs.threadN);
   }
-  std::string operator()(const HopperContractionKnobs &knobs) const {
-    return fmt::format("{} tile {}x{} stages {} staging {} raster {} blocks {}{}{}{}",
+  std::string operator()(const Sm90GemmKnobs &knobs) const {
+    return fmt::format("{} tile {}x{} stages {} epilogue stages {} groupM {} blocks {}{}{}{}",
                        nameOf(knobs.schedule), knobs.tileM, knobs.tileN, knobs.stages,
-                       knobs.staging, knobs.rasterM, knobs.blocks,
-                       knobs.splits == 1 ? "" : fmt::format(" splits {}", knobs.splits),
-                       knobs.sharers == 1 ? "" : fmt::format(" sharers {}", knobs.sharers),
-                       knobs.streams == 0 ? "" : " streams");
+                       knobs.epilogueStages, knobs.groupM, knobs.blocks,
+                       knobs.splitK == 1 ? "" : fmt::format(" splitK {}", knobs.splitK),
+                       knobs.multicastB == 1 ? "" : fmt::format(" multicastB {}", knobs.multicastB),
+                       knobs.streamK == 0 ? "" : " streamK");
   }
-  std::string operator()(const AmpereContractionKnobs &knobs) const {
-    return fmt::format("tile {}x{}x{} stages {} warps {}x{} raster {}", knobs.tileM, knobs.tileN,
-                       knobs.tileK, knobs.stages, knobs.warpsM, knobs.warpsN, knobs.rasterM);
+  std::string operator()(const Sm80GemmKnobs &knobs) const {
+    return fmt::format("tile {}x{}x{} stages {} warps {}x{} groupM {}", knobs.tileM, knobs.tileN,
+                       knobs.tileK, knobs.stages, knobs.warpsM, knobs.warpsN, knobs.groupM);
   }
   std::string operator()(const ViewKnobs &) const { return "-"; }
   std::string operator()(const LibraryKnobs &knobs) const {

@@ -95,51 +95,51 @@ struct TransposeKnobs {
 
 /// Plain contraction family (placeholder until the tensor-core families exist): tiled FMA, correct
 /// everywhere.
-struct ContractionKnobs {
+struct FmaGemmKnobs {
   int tileM = 64, tileN = 64, tileK = 16;  ///< elements of the block's tile
   int threadM = 4, threadN = 4;            ///< elements a thread accumulates
-  auto operator<=>(const ContractionKnobs &) const = default;
+  auto operator<=>(const FmaGemmKnobs &) const = default;
 };
 
 /// How the two consumer warpgroups of a block divide the work: both share a tile, half of its rows
-/// each; or each has a tile of its own and multiplies while the other stores. Narrow: one consumer,
+/// each; or each has a separate tile and multiplies while the other stores. Narrow: one consumer,
 /// one tile a block, whose sums go straight to memory.
-enum class HopperSchedule : uint8_t { cooperative, pingPong, narrow };
-/// "cooperative", "ping-pong", "narrow".
-std::string_view nameOf(HopperSchedule schedule);
-inline constexpr HopperSchedule hopperSchedules[] = {
-    HopperSchedule::cooperative, HopperSchedule::pingPong, HopperSchedule::narrow};
+enum class Sm90Schedule : uint8_t { cooperative, pingPong, singleConsumer };
+/// "cooperative", "ping-pong", "single-consumer".
+std::string_view nameOf(Sm90Schedule schedule);
+inline constexpr Sm90Schedule sm90Schedules[] = {Sm90Schedule::cooperative, Sm90Schedule::pingPong,
+                                                 Sm90Schedule::singleConsumer};
 
 /// Tensor-core contractions of sm_90a: one persistent kernel of a producer and two consumer
-/// warpgroups (hopper_contraction.cuh), or for few rows or few tiles a smaller one
-/// (hopper_narrow.cuh), to which staging, rasterM and blocks mean nothing.
-struct HopperContractionKnobs {
-  HopperSchedule schedule = HopperSchedule::cooperative;
+/// warpgroups (sm90_gemm.cuh), or for few rows or few tiles a smaller one
+/// (sm90_single_consumer.cuh), to which epilogueStages, groupM and blocks mean nothing.
+struct Sm90GemmKnobs {
+  Sm90Schedule schedule = Sm90Schedule::cooperative;
   int tileM = 128, tileN = 128;  ///< elements of C: 64, 128, 256 and 64, 128, 192, 256; narrow: 32
                                  ///< or 64 and 8, 16, .. 48, or those exchanged
   int stages = 4;                ///< slices of A and B, 64 of k each, that shared memory holds
-  int staging = 2;               ///< panels of 64 x 64 elements of C on their way out, a consumer
-  int rasterM = 8;               ///< tiles along m that are taken together before the next along n
+  int epilogueStages = 2;        ///< subtiles of 64 x 64 elements of C in flight, a consumer
+  int groupM = 8;                ///< tiles along m that are taken together before the next along n
   int blocks =
-      132;  ///< at most, each alone on its multiprocessor; a block takes every so manieth tile
-  int splits = 1;   ///< blocks of a cluster that share the k of one tile: 1, 2, 4, 8; above 1 every
-                    ///< tile has a cluster
-  int sharers = 1;  ///< blocks of a cluster that take neighbouring tiles along m and load slices of
-                    ///< B for each other: 1, 2
-  int streams = 0;  ///< 1: every block takes an equal run of the slices of all tiles, and shares
-                    ///< those that it ends in (hopper_streams.cuh)
-  auto operator<=>(const HopperContractionKnobs &) const = default;
+      132;  ///< at most, each alone on its multiprocessor; block i takes tiles i, i + blocks, ...
+  int splitK = 1;  ///< blocks of a cluster that share the k of one tile: 1, 2, 4, 8; above 1 every
+                   ///< tile has a cluster
+  int multicastB = 1;  ///< blocks of a cluster that take neighbouring tiles along m and load
+                       ///< k-tiles of B for each other: 1, 2
+  int streamK = 0;     ///< 1: every block takes an equal run of the slices of all tiles, and shares
+                       ///< those that it ends in (sm90_stream_k.cuh)
+  auto operator<=>(const Sm90GemmKnobs &) const = default;
 };
 
-/// Tensor-core contractions from sm_80 on: one block a tile, copies into a ring of stages, products
-/// of a warp (ampere_contraction.cuh).
-struct AmpereContractionKnobs {
+/// Tensor-core contractions from sm_80 on: one block a tile, copies into a ring of stages,
+/// mma.sync (sm80_gemm.cuh).
+struct Sm80GemmKnobs {
   int tileM = 128, tileN = 128;  ///< elements of C a block: 32, 64, 128, 256
   int tileK = 32;                ///< of k in a slice of A and B: 32 or 64
   int stages = 4;                ///< slices that shared memory holds
   int warpsM = 2, warpsN = 2;    ///< warps of a block along both sides of its tile
-  int rasterM = 8;               ///< tiles along m that are taken together before the next along n
-  auto operator<=>(const AmpereContractionKnobs &) const = default;
+  int groupM = 8;                ///< tiles along m that are taken together before the next along n
+  auto operator<=>(const Sm80GemmKnobs &) const = default;
 };
 
 /// Zero-cost family: slices and concatenations that are views of one buffer, and parameters packed
@@ -148,7 +148,7 @@ struct ViewKnobs {
   auto operator<=>(const ViewKnobs &) const = default;
 };
 
-/// cuBLASLt family: one matrix product by NVIDIA's library. The algorithm is kept as the attributes
+/// cuBLASLt family: one GEMM by NVIDIA's library. The algorithm is kept as the attributes
 /// that the library names (cublasLtMatmulAlgoConfigAttributes_t), from which it is made again and
 /// checked at load; with algorithm -1 the library's heuristic is asked at load and its first
 /// candidate taken.
@@ -178,8 +178,8 @@ std::span<const LibraryAttribute> libraryAttributes();
 /// "13.2.0" for 130200.
 std::string libraryVersionText(int version);
 
-using Knobs = std::variant<LoopKnobs, TransposeKnobs, ContractionKnobs, ViewKnobs, LibraryKnobs,
-                           HopperContractionKnobs, AmpereContractionKnobs>;
+using Knobs = std::variant<LoopKnobs, TransposeKnobs, FmaGemmKnobs, ViewKnobs, LibraryKnobs,
+                           Sm90GemmKnobs, Sm80GemmKnobs>;
 
 struct Configuration {
   std::vector<Layout> inputs = {};   ///< one per Kernel::inputs
@@ -188,8 +188,8 @@ struct Configuration {
   auto operator<=>(const Configuration &) const = default;
 };
 
-/// "loop", "transpose", "plain-contraction", "view", "cublaslt", "hopper-contraction",
-/// "ampere-contraction".
+/// "loop", "transpose", "gemm-fma", "view", "cublaslt", "gemm-sm90",
+/// "gemm-sm80".
 std::string_view familyOf(const Knobs &knobs);
 /// Whether kernels of the family are CUDA text of ours: not views, which run nothing, and not
 /// products of a library.

@@ -34,35 +34,35 @@ void visitFields(TransposeKnobs &knobs, Visitor &visit) {
   visit.integer("threads", knobs.threads, TransposeKnobs{}.threads);
 }
 template <typename Visitor>
-void visitFields(ContractionKnobs &knobs, Visitor &visit) {
-  visit.integer("tileM", knobs.tileM, ContractionKnobs{}.tileM);
-  visit.integer("tileN", knobs.tileN, ContractionKnobs{}.tileN);
-  visit.integer("tileK", knobs.tileK, ContractionKnobs{}.tileK);
-  visit.integer("threadM", knobs.threadM, ContractionKnobs{}.threadM);
-  visit.integer("threadN", knobs.threadN, ContractionKnobs{}.threadN);
+void visitFields(FmaGemmKnobs &knobs, Visitor &visit) {
+  visit.integer("tileM", knobs.tileM, FmaGemmKnobs{}.tileM);
+  visit.integer("tileN", knobs.tileN, FmaGemmKnobs{}.tileN);
+  visit.integer("tileK", knobs.tileK, FmaGemmKnobs{}.tileK);
+  visit.integer("threadM", knobs.threadM, FmaGemmKnobs{}.threadM);
+  visit.integer("threadN", knobs.threadN, FmaGemmKnobs{}.threadN);
 }
 template <typename Visitor>
-void visitFields(HopperContractionKnobs &knobs, Visitor &visit) {
-  visit.choice("schedule", knobs.schedule, hopperSchedules);
-  visit.integer("tileM", knobs.tileM, HopperContractionKnobs{}.tileM);
-  visit.integer("tileN", knobs.tileN, HopperContractionKnobs{}.tileN);
-  visit.integer("stages", knobs.stages, HopperContractionKnobs{}.stages);
-  visit.integer("staging", knobs.staging, HopperContractionKnobs{}.staging);
-  visit.integer("raster", knobs.rasterM, HopperContractionKnobs{}.rasterM);
-  visit.integer("blocks", knobs.blocks, HopperContractionKnobs{}.blocks);
-  visit.integer("splits", knobs.splits, HopperContractionKnobs{}.splits);
-  visit.integer("sharers", knobs.sharers, HopperContractionKnobs{}.sharers);
-  visit.integer("streams", knobs.streams, HopperContractionKnobs{}.streams);
+void visitFields(Sm90GemmKnobs &knobs, Visitor &visit) {
+  visit.choice("schedule", knobs.schedule, sm90Schedules);
+  visit.integer("tileM", knobs.tileM, Sm90GemmKnobs{}.tileM);
+  visit.integer("tileN", knobs.tileN, Sm90GemmKnobs{}.tileN);
+  visit.integer("stages", knobs.stages, Sm90GemmKnobs{}.stages);
+  visit.integer("epilogueStages", knobs.epilogueStages, Sm90GemmKnobs{}.epilogueStages);
+  visit.integer("groupM", knobs.groupM, Sm90GemmKnobs{}.groupM);
+  visit.integer("blocks", knobs.blocks, Sm90GemmKnobs{}.blocks);
+  visit.integer("splitK", knobs.splitK, Sm90GemmKnobs{}.splitK);
+  visit.integer("multicastB", knobs.multicastB, Sm90GemmKnobs{}.multicastB);
+  visit.integer("streamK", knobs.streamK, Sm90GemmKnobs{}.streamK);
 }
 template <typename Visitor>
-void visitFields(AmpereContractionKnobs &knobs, Visitor &visit) {
-  visit.integer("tileM", knobs.tileM, AmpereContractionKnobs{}.tileM);
-  visit.integer("tileN", knobs.tileN, AmpereContractionKnobs{}.tileN);
-  visit.integer("tileK", knobs.tileK, AmpereContractionKnobs{}.tileK);
-  visit.integer("stages", knobs.stages, AmpereContractionKnobs{}.stages);
-  visit.integer("warpsM", knobs.warpsM, AmpereContractionKnobs{}.warpsM);
-  visit.integer("warpsN", knobs.warpsN, AmpereContractionKnobs{}.warpsN);
-  visit.integer("raster", knobs.rasterM, AmpereContractionKnobs{}.rasterM);
+void visitFields(Sm80GemmKnobs &knobs, Visitor &visit) {
+  visit.integer("tileM", knobs.tileM, Sm80GemmKnobs{}.tileM);
+  visit.integer("tileN", knobs.tileN, Sm80GemmKnobs{}.tileN);
+  visit.integer("tileK", knobs.tileK, Sm80GemmKnobs{}.tileK);
+  visit.integer("stages", knobs.stages, Sm80GemmKnobs{}.stages);
+  visit.integer("warpsM", knobs.warpsM, Sm80GemmKnobs{}.warpsM);
+  visit.integer("warpsN", knobs.warpsN, Sm80GemmKnobs{}.warpsN);
+  visit.integer("groupM", knobs.groupM, Sm80GemmKnobs{}.groupM);
 }
 template <typename Visitor>
 void visitFields(ViewKnobs &, Visitor &) {}
@@ -93,13 +93,13 @@ private:
 };
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
+  std::vector<std::string_view> fields;
   while (!text.empty()) {
     const size_t end = std::min(text.find(separator), text.size());
-    if (end > 0) parts.push_back(text.substr(0, end));
+    if (end > 0) fields.push_back(text.substr(0, end));
     text.remove_prefix(std::min(end + 1, text.size()));
   }
-  return parts;
+  return fields;
 }
 
 template <typename Integer>
@@ -151,7 +151,7 @@ public:
     if (found == all.end()) throw Error::badInput("knob '{}': unknown value '{}'", name, *text);
     value = *found;
   }
-  void refuseOthers() const {
+  void rejectOthers() const {
     if (!fields.empty()) throw Error::badInput("unknown knob '{}'", fields.begin()->first);
   }
 
@@ -172,18 +172,16 @@ Knobs readKnobs(std::string_view text, const Kernel *kernel) {
   FieldReader reader(text, kernel);
   Family knobs;
   visitFields(knobs, reader);
-  reader.refuseOthers();
+  reader.rejectOthers();
   return knobs;
 }
 
 Knobs knobsOf(std::string_view family, std::string_view text, const Kernel *kernel) {
   if (family == familyOf(LoopKnobs{})) return readKnobs<LoopKnobs>(text, kernel);
   if (family == familyOf(TransposeKnobs{})) return readKnobs<TransposeKnobs>(text, kernel);
-  if (family == familyOf(ContractionKnobs{})) return readKnobs<ContractionKnobs>(text, kernel);
-  if (family == familyOf(HopperContractionKnobs{}))
-    return readKnobs<HopperContractionKnobs>(text, kernel);
-  if (family == familyOf(AmpereContractionKnobs{}))
-    return readKnobs<AmpereContractionKnobs>(text, kernel);
+  if (family == familyOf(FmaGemmKnobs{})) return readKnobs<FmaGemmKnobs>(text, kernel);
+  if (family == familyOf(Sm90GemmKnobs{})) return readKnobs<Sm90GemmKnobs>(text, kernel);
+  if (family == familyOf(Sm80GemmKnobs{})) return readKnobs<Sm80GemmKnobs>(text, kernel);
   if (family == familyOf(LibraryKnobs{})) return readKnobs<LibraryKnobs>(text, kernel);
   throw Error::badInput("unknown kernel family '{}'", family);
 }
@@ -269,19 +267,18 @@ std::string groupText(const GroupFactors &group) {
   return text.empty() ? "0" : text;
 }
 
-/// What a configuration is as a matrix product, where it is timed as one.
-struct TimedProduct {
-  MatrixProduct extents;  ///< strides too, where each group has one
+/// What a configuration is as a GEMM, where it is timed as one.
+struct TimedGemm {
+  StridedBatchedGemm extents;  ///< strides too, where each group has one
   std::string place;
 };
 /// Several strides along a group are taken on sm_90a alone.
-TimedProduct timedProduct(const Kernel &kernel, const Configuration &configuration) {
-  if (const auto product = matrixProduct(kernel, configuration))
-    return {.extents = *product, .place = strideText(*product)};
-  const auto factored = factoredProduct(kernel, configuration);
-  if (!factored || !std::holds_alternative<HopperContractionKnobs>(configuration.knobs))
-    throw Error::checkFailed("kernel '{}': these layouts are not one strided matrix product",
-                             kernel.name);
+TimedGemm timedGemm(const Kernel &kernel, const Configuration &configuration) {
+  if (const auto gemm = stridedBatchedGemm(kernel, configuration))
+    return {.extents = *gemm, .place = strideText(*gemm)};
+  const auto factored = multiStrideGemm(kernel, configuration);
+  if (!factored || !std::holds_alternative<Sm90GemmKnobs>(configuration.knobs))
+    throw Error::checkFailed("kernel '{}': these layouts are not one strided GEMM", kernel.name);
   const auto &[batch, m, n, k] = factored->extents;
   return {.extents = {.batch = batch, .m = m, .n = n, .k = k}, .place = strideText(*factored)};
 }
@@ -326,25 +323,25 @@ ProfileSubject kernelSubject(const Kernel &kernel) {
   return {.text = canonicalText(kernel), .name = kernel.name};
 }
 
-ProfileSubject productSubject(const ProductTypes &types, const MatrixProduct &product) {
-  const std::string text = fmt::format("product {} {} x {} x {} x {}", nameOf(types), product.batch,
-                                       product.m, product.n, product.k);
+ProfileSubject gemmSubject(const GemmTypes &types, const StridedBatchedGemm &gemm) {
+  const std::string text =
+      fmt::format("gemm {} {} x {} x {} x {}", nameOf(types), gemm.batch, gemm.m, gemm.n, gemm.k);
   return {.text = text, .name = text};
 }
 
-bool isProductFamily(std::string_view family) {
-  return family == familyOf(ContractionKnobs{}) || family == familyOf(HopperContractionKnobs{}) ||
-         family == familyOf(AmpereContractionKnobs{}) || family == familyOf(LibraryKnobs{});
+bool isGemmFamily(std::string_view family) {
+  return family == familyOf(FmaGemmKnobs{}) || family == familyOf(Sm90GemmKnobs{}) ||
+         family == familyOf(Sm80GemmKnobs{}) || family == familyOf(LibraryKnobs{});
 }
 
-std::string strideText(const MatrixProduct &product) {
-  return fmt::format("{},{}:{}_{},{}:{}>{},{}:{}", product.strideAm, product.strideAk,
-                     product.batchStrideA, product.strideBk, product.strideBn, product.batchStrideB,
-                     product.strideCm, product.strideCn, product.batchStrideC);
+std::string strideText(const StridedBatchedGemm &gemm) {
+  return fmt::format("{},{}:{}_{},{}:{}>{},{}:{}", gemm.strideAm, gemm.strideAk, gemm.batchStrideA,
+                     gemm.strideBk, gemm.strideBn, gemm.batchStrideB, gemm.strideCm, gemm.strideCn,
+                     gemm.batchStrideC);
 }
 
-std::string strideText(const FactoredProduct &product) {
-  const auto &[a, b, c] = std::tie(product.a, product.b, product.c);
+std::string strideText(const MultiStrideGemm &gemm) {
+  const auto &[a, b, c] = std::tie(gemm.a, gemm.b, gemm.c);
   return fmt::format("{},{}:{}_{},{}:{}>{},{}:{}", groupText(a[mGroup]), groupText(a[kGroup]),
                      groupText(a[batchGroup]), groupText(b[kGroup]), groupText(b[nGroup]),
                      groupText(b[batchGroup]), groupText(c[mGroup]), groupText(c[nGroup]),
@@ -355,38 +352,37 @@ bool hasSeveralStrides(std::string_view place) {
   return place.find('_') != std::string_view::npos && place.find('x') != std::string_view::npos;
 }
 
-std::string productLine(std::string_view place, const Knobs &knobs) {
+std::string gemmLine(std::string_view place, const Knobs &knobs) {
   return fmt::format("{} {}{}", familyOf(knobs), place, knobsText(knobs, nullptr));
 }
-std::string productLine(const MatrixProduct &product, const Knobs &knobs) {
-  return productLine(strideText(product), knobs);
+std::string gemmLine(const StridedBatchedGemm &gemm, const Knobs &knobs) {
+  return gemmLine(strideText(gemm), knobs);
 }
 
-bool isTimedAsProduct(const Kernel &kernel, std::string_view family) {
-  return isProductFamily(family) && kernel.body.size() == 1;
+bool isTimedAsGemm(const Kernel &kernel, std::string_view family) {
+  return isGemmFamily(family) && kernel.body.size() == 1;
 }
 
 std::string placeText(const Kernel &kernel, const Configuration &configuration) {
-  return isTimedAsProduct(kernel, familyOf(configuration.knobs))
-             ? timedProduct(kernel, configuration).place
+  return isTimedAsGemm(kernel, familyOf(configuration.knobs))
+             ? timedGemm(kernel, configuration).place
              : layoutsText(kernel, configuration);
 }
 
 std::string configurationLine(const Kernel &kernel, const Configuration &configuration) {
   const std::string place = placeText(kernel, configuration);
-  if (isProductFamily(familyOf(configuration.knobs)))
-    return productLine(place, configuration.knobs);
+  if (isGemmFamily(familyOf(configuration.knobs))) return gemmLine(place, configuration.knobs);
   const CanonicalNames names(kernel);
   return fmt::format("{} {}{}", familyOf(configuration.knobs), place,
                      knobsText(configuration.knobs, &names));
 }
 
 ProfileSubject subjectOf(const Kernel &kernel, const Configuration &configuration) {
-  if (!isTimedAsProduct(kernel, familyOf(configuration.knobs))) return kernelSubject(kernel);
-  return productSubject(productTypes(kernel), timedProduct(kernel, configuration).extents);
+  if (!isTimedAsGemm(kernel, familyOf(configuration.knobs))) return kernelSubject(kernel);
+  return gemmSubject(gemmTypes(kernel), timedGemm(kernel, configuration).extents);
 }
 
-LineParts splitLine(std::string_view line) {
+LineFields splitLine(std::string_view line) {
   const size_t first = line.find(' ');
   if (first == std::string_view::npos)
     throw Error::badInput("'{}' is no configuration: family, layouts and knobs", line);
@@ -418,20 +414,20 @@ Knobs parseKnobs(std::string_view family, std::string_view text, const Kernel &k
 }
 
 void checkLine(std::string_view line) {
-  const LineParts parts = splitLine(line);
-  knobsOf(parts.family, parts.knobs, nullptr);
-  if (isProductFamily(parts.family) && parts.layouts.find('_') != std::string_view::npos)
-    checkStrides(parts.layouts);
-  else checkLayouts(parts.layouts);
+  const LineFields fields = splitLine(line);
+  knobsOf(fields.family, fields.knobs, nullptr);
+  if (isGemmFamily(fields.family) && fields.layouts.find('_') != std::string_view::npos)
+    checkStrides(fields.layouts);
+  else checkLayouts(fields.layouts);
 }
 
 Configuration parseConfiguration(std::string_view line, const Kernel &kernel) {
-  const LineParts parts = splitLine(line);
-  const std::vector<Layout> layouts = parseLayouts(parts.layouts, kernel);
+  const LineFields fields = splitLine(line);
+  const std::vector<Layout> layouts = parseLayouts(fields.layouts, kernel);
   const auto outputs = layouts.begin() + static_cast<ptrdiff_t>(kernel.inputs.size());
   return {.inputs = {layouts.begin(), outputs},
           .outputs = {outputs, layouts.end()},
-          .knobs = parseKnobs(parts.family, parts.knobs, kernel)};
+          .knobs = parseKnobs(fields.family, fields.knobs, kernel)};
 }
 
 }  // namespace weft

@@ -5,15 +5,15 @@
 //   loop 0132,01>0132 vector=a3 width=8 lanes=a3 reduction=warp perRow=32
 //   cublaslt 64,1:32768_1,64:32768>512,1:262144 libraryVersion=130200 algorithm=66 tile=20
 //       stages=36
-//   hopper-contraction 64x512/524288,1x64/32768:0_1,1024:0>1024,1:0 tileN=256
+//   gemm-sm90 64x512/524288,1x64/32768:0_1,1024:0>1024,1:0 tileN=256
 //
-// A configuration is timed for its subject: a kernel in canonical form, or for matrix products the
-// product, since nothing but its extents and strides reaches the hardware. Equal subjects and equal
+// A configuration is timed for its subject: a kernel in canonical form, or for GEMMs the
+// GEMM, since nothing but its extents and strides reaches the hardware. Equal subjects and equal
 // lines are one measurement.
 #pragma once
 
 #include "kernel/Configuration.h"
-#include "kernel/FactoredProduct.h"
+#include "kernel/MultiStrideGemm.h"
 
 #include <optional>
 #include <string>
@@ -24,45 +24,45 @@ namespace weft {
 
 /// What a configuration is timed for.
 struct ProfileSubject {
-  std::string text;  ///< hashed: the canonical kernel, or "product f16 16 x 512 x 512 x 64"
+  std::string text;  ///< hashed: the canonical kernel, or "gemm f16 16 x 512 x 512 x 64"
   std::string name;  ///< for people
 };
 /// ProfileSubject of the kernel with its own layouts (loop, transpose).
 ProfileSubject kernelSubject(const Kernel &kernel);
-/// ProfileSubject of a matrix product: element type, batch and extents.
-ProfileSubject productSubject(const ProductTypes &types, const MatrixProduct &product);
-/// Whether the family's configurations of a contraction alone are timed as matrix products.
-bool isProductFamily(std::string_view family);
-/// Whether configurations of this kernel are: a contraction with an epilogue is a subject of its
-/// own.
-bool isTimedAsProduct(const Kernel &kernel, std::string_view family);
+/// ProfileSubject of a GEMM: element type, batch and extents.
+ProfileSubject gemmSubject(const GemmTypes &types, const StridedBatchedGemm &gemm);
+/// Whether the family's configurations of a contraction alone are timed as GEMMs.
+bool isGemmFamily(std::string_view family);
+/// Whether configurations of this kernel are: a contraction with an epilogue is a separate
+/// subject.
+bool isTimedAsGemm(const Kernel &kernel, std::string_view family);
 
 /// The line of a configuration. Offsets are left out: kernels are given the address of element
-/// zero. Throws Error(checkFailed) for a product family under layouts that are no product.
+/// zero. Throws Error(checkFailed) for a GEMM family under layouts that are no gemm.
 std::string configurationLine(const Kernel &kernel, const Configuration &configuration);
-/// The same for a product whose strides are known.
-std::string productLine(const MatrixProduct &product, const Knobs &knobs);
-/// The same for a kernel in a product family whose middle part is known.
-std::string productLine(std::string_view place, const Knobs &knobs);
-/// The middle part of a line: layouts, or the strides of what is timed as a product.
+/// The same for a GEMM whose strides are known.
+std::string gemmLine(const StridedBatchedGemm &gemm, const Knobs &knobs);
+/// The same for a kernel in a GEMM family whose middle part is known.
+std::string gemmLine(std::string_view place, const Knobs &knobs);
+/// The middle part of a line: layouts, or the strides of what is timed as a GEMM.
 std::string placeText(const Kernel &kernel, const Configuration &configuration);
 /// The subject that the configuration is timed for.
 ProfileSubject subjectOf(const Kernel &kernel, const Configuration &configuration);
 
 /// "64,1:32768_1,64:32768>512,1:262144": strides of A along m and k, of B along k and n, of C along
 /// m and n, each with the batch's.
-std::string strideText(const MatrixProduct &product);
+std::string strideText(const StridedBatchedGemm &gemm);
 /// The same with several strides along groups, fastest first, each but the last with its extent:
 /// "64x512/524288" for two.
-std::string strideText(const FactoredProduct &product);
+std::string strideText(const MultiStrideGemm &gemm);
 /// Whether the middle part of a line has several strides along a group.
 bool hasSeveralStrides(std::string_view place);
 
-/// The three parts of a line; throws Error(badInput) without them.
-struct LineParts {
+/// The three fields of a line; throws Error(badInput) without them.
+struct LineFields {
   std::string_view family, layouts, knobs;
 };
-LineParts splitLine(std::string_view line);
+LineFields splitLine(std::string_view line);
 
 /// Throws Error(badInput) naming what no kernel's line has: an unknown family, layouts that order
 /// no dimensions or strides that are none, a knob that the family lacks, or a value that it does

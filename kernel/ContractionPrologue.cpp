@@ -32,14 +32,14 @@ public:
     prologue.contraction = contraction;
   }
 
-  ContractionPrologueAnswer answer() {
-    std::string refusal = findOperand();
-    for (size_t before = 0; refusal.empty() && before < prologue.contraction; ++before)
-      refusal = addOp(kernel.body[before]);
-    if (refusal.empty()) refusal = checkReaders();
-    for (size_t input = 0; refusal.empty() && input < kernel.inputs.size(); ++input)
-      refusal = addInput(input);
-    if (!refusal.empty()) return {.refusal = std::move(refusal)};
+  ContractionPrologueOrRejection answer() {
+    std::string rejection = findOperand();
+    for (size_t before = 0; rejection.empty() && before < prologue.contraction; ++before)
+      rejection = addOp(kernel.body[before]);
+    if (rejection.empty()) rejection = checkReaders();
+    for (size_t input = 0; rejection.empty() && input < kernel.inputs.size(); ++input)
+      rejection = addInput(input);
+    if (!rejection.empty()) return {.rejection = std::move(rejection)};
     return {.prologue = std::move(prologue)};
   }
 
@@ -47,18 +47,18 @@ private:
   const std::string &nameOfValue(int value) const { return kernel.values[size_t(value)].name; }
 
   std::string findOperand() {
-    const bool makesA = !holds(kernel.inputs, op.operands[0]),
-               makesB = !holds(kernel.inputs, op.operands[1]);
-    if (makesA && makesB)
+    const bool transformsA = !holds(kernel.inputs, op.operands[0]),
+               transformsB = !holds(kernel.inputs, op.operands[1]);
+    if (transformsA && transformsB)
       return fmt::format(
           "'{}' and '{}', both operands of the contraction, are computed; one may be",
           nameOfValue(op.operands[0]), nameOfValue(op.operands[1]));
-    if (!makesA && !makesB)
+    if (!transformsA && !transformsB)
       return cannotStand(kernel.body[0],
                          "stands before the contraction and makes none of its operands");
-    prologue.isOfA = makesA;
-    prologue.made = op.operands[makesA ? 0 : 1];
-    prologue.read = values[makesA ? 0 : 1];
+    prologue.isOfA = transformsA;
+    prologue.made = op.operands[transformsA ? 0 : 1];
+    prologue.read = values[transformsA ? 0 : 1];
     prologue.input =
         size_t(std::ranges::find(kernel.inputs, prologue.read) - kernel.inputs.begin());
     operandAxes = longAxes(prologue.made);
@@ -67,24 +67,26 @@ private:
                          nameOfValue(prologue.read));
     const DType type = kernel.values[size_t(prologue.made)].dtype;
     if (type != DType::f16 && type != DType::bf16)
-      return fmt::format("'{}' is {}; operands of f16 and bf16 are made on load",
+      return fmt::format("'{}' is {}; operands of f16 and bf16 are transformed on load",
                          nameOfValue(prologue.made), nameOf(type));
     return "";
   }
 
   std::string addOp(const BodyOp &before) {
-    if (std::string refusal = prologueRefusal(before); !refusal.empty()) return refusal;
+    if (std::string rejection = prologueRejection(before); !rejection.empty()) return rejection;
     const int result = before.results[0];
     if (longAxes(result) != operandAxes)
       return cannotStand(before,
                          fmt::format("gives '{}' over other axes than the contraction's operand",
                                      nameOfValue(result)));
-    const auto isOnTheWay = [&](int value) { return value == prologue.read || holds(made, value); };
-    if (std::ranges::none_of(before.operands, isOnTheWay))
+    const auto isInPrologue = [&](int value) {
+      return value == prologue.read || holds(made, value);
+    };
+    if (std::ranges::none_of(before.operands, isInPrologue))
       return cannotStand(before,
                          fmt::format("does not depend on '{}', of which the operand is made",
                                      nameOfValue(prologue.read)));
-    if (isGlobalScaling(before) && !isOnTheWay(before.operands[0]))
+    if (isGlobalScaling(before) && !isInPrologue(before.operands[0]))
       return cannotStand(before, "scales by the operand");
     if (holds(kernel.outputs, result))
       return cannotStand(before, fmt::format("gives '{}', which is stored", nameOfValue(result)));
@@ -103,7 +105,7 @@ private:
         const bool isContraction = reader == prologue.contraction;
         if (reader > prologue.contraction || (value == prologue.made) != isContraction)
           return cannotStand(kernel.body[reader],
-                             fmt::format("reads '{}', which stays on its way into the contraction",
+                             fmt::format("reads '{}', which stays on the way into the contraction",
                                          nameOfValue(value)));
       }
       if (!isRead)
@@ -151,7 +153,7 @@ private:
     if (!take(batchGroup, added.isOverBatch) || !take(outer, added.isOverOuter) ||
         !take(kGroup, added.isOverK))
       return cannotStand(*reader,
-                         reads + " along some axes of those that are one axis of the product");
+                         reads + " along some axes of those that are one axis of the GEMM");
     if (!axes.empty())
       return cannotStand(*reader, fmt::format("{} along '{}', which the operand lacks", reads,
                                               kernel.axes[size_t(*axes.begin())].name));
@@ -202,13 +204,13 @@ private:
 
 }  // namespace
 
-ContractionPrologueAnswer contractionPrologue(const Kernel &kernel) {
+ContractionPrologueOrRejection contractionPrologue(const Kernel &kernel) {
   const size_t contraction = contractionIndex(kernel).value();
   if (contraction == 0) return {};
   return Recognition(kernel, contraction).answer();
 }
 
-std::string prologueRefusal(const BodyOp &op) {
+std::string prologueRejection(const BodyOp &op) {
   if (op.operatorClass != OperatorClass::elementwise)
     return cannotStand(
         op, fmt::format("is of class {}; a prologue is element-wise", nameOf(op.operatorClass)));
@@ -243,12 +245,12 @@ std::optional<PrologueStrides> prologueStrides(const Kernel &kernel,
   return result;
 }
 
-std::string prologueLayoutRefusal(const Kernel &kernel, const Configuration &configuration,
-                                  const ContractionPrologue &prologue) {
+std::string prologueLayoutRejection(const Kernel &kernel, const Configuration &configuration,
+                                    const ContractionPrologue &prologue) {
   for (const PrologueInput &input : prologue.inputs)
     if (!prologueStrides(kernel, configuration, prologue, input))
       return fmt::format(
-          "'{}', which is read before the contraction, does not lie as the product's axes do",
+          "'{}', which is read before the contraction, does not lie as the GEMM's axes do",
           kernel.values[size_t(input.value)].name);
   return "";
 }

@@ -1,16 +1,16 @@
-// What stands before a contraction in a fused kernel: element-wise ops on the way from one tensor
+// What is before a contraction in a fused kernel: element-wise ops on the way from one tensor
 // in memory to one of the operands. Recognised here once; kernel/ContractionRegion.h joins it with
 // what follows the contraction.
 //
 // Invariant: every op before the contraction makes, of the tensor that is read or of what such an
 // op made, a tensor over exactly the axes of the operand, and the last result is read by the
 // contraction alone. What else they read is one scalar, one element a row of the operand, or one
-// along k. So a kernel that has a few neighbouring elements of the operand on their way to the
+// along k. So a kernel that has a few neighbouring elements of the operand on the way to the
 // tensor cores makes them one by one, in fp32, and rounds them to the operand's element type, as if
 // they had been stored, or scales sums of products in their place (ir/SPEC.md, "Contraction").
 #pragma once
 
-#include "kernel/MatrixProduct.h"
+#include "kernel/StridedBatchedGemm.h"
 
 #include <map>
 #include <optional>
@@ -27,7 +27,7 @@ struct PrologueInput {
   int value = -1;    ///< Kernel::inputs[input]
   bool isOverBatch = false, isOverOuter = false, isOverK = false;
   /// The factors of a global_scaling: beside the rows they run along sub-vectors of so many
-  /// elements of k, a kernel axis of their own.
+  /// elements of k, a separate kernel axis.
   int64_t subVector = 0;
   int subVectorAxis = -1;
   bool operator==(const PrologueInput &) const = default;
@@ -43,18 +43,18 @@ struct ContractionPrologue {
   bool operator==(const ContractionPrologue &) const = default;
 };
 
-struct ContractionPrologueAnswer {
+struct ContractionPrologueOrRejection {
   std::optional<ContractionPrologue> prologue =
       {};  ///< none also where the contraction is the first op
-  std::string refusal =
+  std::string rejection =
       {};  ///< why the ops before the contraction are no prologue: names the op or tensor
 };
 /// Of a kernel that has contractionValues().
-ContractionPrologueAnswer contractionPrologue(const Kernel &kernel);
+ContractionPrologueOrRejection contractionPrologue(const Kernel &kernel);
 
 /// Why an op cannot stand in a prologue, by what it is alone; empty if it can. Ops whose meaning is
 /// a scalar expression can, and a global_scaling of whole vectors of eight.
-std::string prologueRefusal(const BodyOp &op);
+std::string prologueRejection(const BodyOp &op);
 
 /// Element strides of an input of the prologue, 0 along what it does not have; k is that of
 /// sub-vectors where it runs along these.
@@ -62,13 +62,13 @@ struct PrologueStrides {
   int64_t batch = 0, outer = 0, k = 0;
   bool operator==(const PrologueStrides &) const = default;
 };
-/// Nothing where a group of axes does not merge in the order that the product's operands have.
+/// Nothing where a group of axes does not merge in the order that the GEMM's operands have.
 std::optional<PrologueStrides> prologueStrides(const Kernel &kernel,
                                                const Configuration &configuration,
                                                const ContractionPrologue &prologue,
                                                const PrologueInput &input);
 /// Why the inputs of a prologue do not lie so that a kernel reads them; empty if they do.
-std::string prologueLayoutRefusal(const Kernel &kernel, const Configuration &configuration,
-                                  const ContractionPrologue &prologue);
+std::string prologueLayoutRejection(const Kernel &kernel, const Configuration &configuration,
+                                    const ContractionPrologue &prologue);
 
 }  // namespace weft

@@ -21,29 +21,29 @@ class Recognition {
 public:
   explicit Recognition(const Kernel &kernel) : kernel(kernel) {}
 
-  ContractionRegionAnswer answer() {
-    std::string refusal = refusalOfProduct();
-    for (size_t op = region.contraction + 1; refusal.empty() && op < kernel.body.size(); ++op)
-      refusal = addOp(op);
-    if (refusal.empty()) refusal = addInputs();
-    if (refusal.empty() && region.isSum(0)) refusal = refusalOfFirstOutput();
-    if (refusal.empty() && region.softmax) refusal = refusalBesideSoftmax();
-    if (!refusal.empty()) return {.refusal = std::move(refusal)};
-    region.storesProduct = std::ranges::find(kernel.outputs, region.c) != kernel.outputs.end();
+  ContractionRegionOrRejection answer() {
+    std::string rejection = rejectionOfGemm();
+    for (size_t op = region.contraction + 1; rejection.empty() && op < kernel.body.size(); ++op)
+      rejection = addOp(op);
+    if (rejection.empty()) rejection = addInputs();
+    if (rejection.empty() && region.isSum(0)) rejection = rejectionOfFirstOutput();
+    if (rejection.empty() && region.softmax) rejection = rejectionBesideSoftmax();
+    if (!rejection.empty()) return {.rejection = std::move(rejection)};
+    region.storesAccumulator = std::ranges::find(kernel.outputs, region.c) != kernel.outputs.end();
     return {.region = std::move(region)};
   }
 
 private:
-  std::string refusalOfProduct() {
+  std::string rejectionOfGemm() {
     const auto values = contractionValues(kernel);
     if (!values) return "the body does not open with a contraction of two operands";
     std::tie(region.a, region.b, region.c) = std::tuple_cat(*values);
     if (region.a == region.b) return "both operands of the contraction are one tensor";
     region.contraction = *contractionIndex(kernel);
-    ContractionPrologueAnswer before = contractionPrologue(kernel);
-    if (!before.refusal.empty()) return std::move(before.refusal);
+    ContractionPrologueOrRejection before = contractionPrologue(kernel);
+    if (!before.rejection.empty()) return std::move(before.rejection);
     region.prologue = std::move(before.prologue);
-    region.operands = productInputs(kernel);
+    region.operands = gemmInputs(kernel);
     resultAxes = longAxes(region.c);
     dependent.insert(region.c);
     return "";
@@ -52,7 +52,7 @@ private:
   std::string addOp(size_t index) {
     const BodyOp &op = kernel.body[index];
     const auto isOfSum = [&](int operand) {
-      return std::ranges::any_of(region.sums, [&](const EpilogueSum &sum) {
+      return std::ranges::any_of(region.reductions, [&](const EpilogueReduction &sum) {
         return kernel.body[sum.op].results[0] == operand;
       });
     };
@@ -62,9 +62,9 @@ private:
     if (region.softmax) return cannotStand(op, "follows a local softmax, which ends an epilogue");
     if (op.name == "reduce") return addSum(index);
     if (op.name == "local_softmax") return addSoftmax(index);
-    if (std::string refusal = epilogueRefusal(op); !refusal.empty()) return refusal;
-    const auto dependsOnProduct = [&](int operand) { return dependent.contains(operand); };
-    if (std::ranges::none_of(op.operands, dependsOnProduct))
+    if (std::string rejection = epilogueRejection(op); !rejection.empty()) return rejection;
+    const auto dependsOnGemm = [&](int operand) { return dependent.contains(operand); };
+    if (std::ranges::none_of(op.operands, dependsOnGemm))
       return cannotStand(op, "does not depend on the contraction's result");
     const int result = op.results[0];
     if (longAxes(result) != resultAxes)
@@ -92,16 +92,15 @@ private:
       return cannotStand(
           op, fmt::format("to '{}' stands in one kernel with ops before the contraction", name));
     if (!contractionGroups(kernel, {region.a, region.b, region.c})[batchGroup].empty())
-      return cannotStand(op,
-                         fmt::format("to '{}' runs over the members of a batched product", name));
+      return cannotStand(op, fmt::format("to '{}' runs over the members of a batched GEMM", name));
     const EpilogueRole role = roleOf(longAxes(result));
     if (role != EpilogueRole::m && role != EpilogueRole::n)
       return cannotStand(
-          op, fmt::format("to '{}' leaves not just the axes of one side of the product", name));
-    region.sums.push_back({.op = index,
-                           .output = size_t(output - kernel.outputs.begin()),
-                           .value = value,
-                           .role = role});
+          op, fmt::format("to '{}' leaves not just the axes of one side of the GEMM", name));
+    region.reductions.push_back({.op = index,
+                                 .output = size_t(output - kernel.outputs.begin()),
+                                 .value = value,
+                                 .role = role});
     return "";
   }
 
@@ -120,9 +119,8 @@ private:
     };
     const EpilogueRole role = isAllOf(mGroup) ? EpilogueRole::m : EpilogueRole::n;
     if (kernel.axes[size_t(divided)].extent == 1 || (role == EpilogueRole::n && !isAllOf(nGroup)))
-      return cannotStand(op,
-                         fmt::format("divides '{}', which is not all of one side of the product",
-                                     kernel.axes[size_t(divided)].name));
+      return cannotStand(op, fmt::format("divides '{}', which is not all of one side of the GEMM",
+                                         kernel.axes[size_t(divided)].name));
     std::array<size_t, 3> outputs{};
     for (size_t result = 0; result < outputs.size(); ++result) {
       const auto output = std::ranges::find(kernel.outputs, op.results[result]);
@@ -146,7 +144,7 @@ private:
   }
 
   /// Its exponentials leave in the place of C, and nothing else does.
-  std::string refusalBesideSoftmax() const {
+  std::string rejectionBesideSoftmax() const {
     const std::vector<int> &own = kernel.body[region.softmax->op].results;
     const auto isOther = [&](int output) { return std::ranges::find(own, output) == own.end(); };
     const auto other = std::ranges::find_if(kernel.outputs, isOther);
@@ -156,7 +154,7 @@ private:
         fmt::format("stands beside '{}', another output", kernel.values[size_t(*other)].name));
   }
 
-  std::string refusalOfFirstOutput() const {
+  std::string rejectionOfFirstOutput() const {
     return fmt::format(
         "'{}', a sum, is the first output; that has to have the axes of the contraction's result",
         kernel.values[size_t(kernel.outputs[0])].name);
@@ -165,12 +163,12 @@ private:
   std::string addInputs() {
     for (size_t input = 0; input < kernel.inputs.size(); ++input) {
       const int value = kernel.inputs[input];
-      const bool isOfProduct = value == region.a || value == region.b;
+      const bool isOfGemm = value == region.a || value == region.b;
       const BodyOp *reader = readerInEpilogue(value);
-      if (isOfProduct && reader)
+      if (isOfGemm && reader)
         return cannotStand(*reader, fmt::format("reads '{}', an operand of the contraction",
                                                 kernel.values[value].name));
-      if (isOfProduct || !reader) continue;
+      if (isOfGemm || !reader) continue;
       const std::set<int> axes = longAxes(value);
       if (!std::ranges::includes(resultAxes, axes))
         return cannotStand(
@@ -214,7 +212,7 @@ private:
 }  // namespace
 
 bool ContractionRegion::isSum(size_t output) const {
-  return std::ranges::find(sums, output, &EpilogueSum::output) != sums.end();
+  return std::ranges::find(reductions, output, &EpilogueReduction::output) != reductions.end();
 }
 
 bool ContractionRegion::isWhole(size_t output) const {
@@ -256,15 +254,15 @@ std::optional<SubVectorStrides> subVectorStrides(const Kernel &kernel,
       .batch = *batch, .row = *row, .subVector = along == own.end() ? 0 : along->second};
 }
 
-std::string softmaxRefusal(const Kernel &kernel, const Configuration &configuration,
-                           const ContractionRegion &region, bool columnsAreN) {
+std::string softmaxRejection(const Kernel &kernel, const Configuration &configuration,
+                             const ContractionRegion &region, bool columnsAreN) {
   if (!region.softmax) return "";
   const EpilogueSoftmax &softmax = *region.softmax;
   const BodyOp &op = kernel.body[softmax.op];
   if (softmax.length != fragmentBlockSide && softmax.length != 2 * fragmentBlockSide &&
       softmax.length != 4 * fragmentBlockSide)
     return cannotStand(
-        op, fmt::format("has sub-vectors of {} elements; {}, {} and {} are taken behind a product",
+        op, fmt::format("has sub-vectors of {} elements; {}, {} and {} are taken behind a GEMM",
                         softmax.length, fragmentBlockSide, 2 * fragmentBlockSide,
                         4 * fragmentBlockSide));
   if ((softmax.role == EpilogueRole::n) != columnsAreN)
@@ -272,7 +270,7 @@ std::string softmaxRefusal(const Kernel &kernel, const Configuration &configurat
                                        kernel.values[size_t(kernel.outputs[0])].name));
   for (const size_t output : {softmax.maxima, softmax.sums})
     if (!subVectorStrides(kernel, configuration, region, output))
-      return cannotStand(op, fmt::format("gives '{}', which does not lie as the product's axes do",
+      return cannotStand(op, fmt::format("gives '{}', which does not lie as the GEMM's axes do",
                                          kernel.values[size_t(kernel.outputs[output])].name));
   return "";
 }
@@ -311,8 +309,8 @@ std::map<int, int64_t> stridesByAxis(const Kernel &kernel, int value, const Layo
   return result;
 }
 
-bool isContiguous(const Kernel &kernel, const ContractionGroups &groups, const EpilogueSum &sum,
-                  const Layout &layout) {
+bool isContiguous(const Kernel &kernel, const ContractionGroups &groups,
+                  const EpilogueReduction &sum, const Layout &layout) {
   return isContiguous(kernel, groups,
                       EpilogueInput{.value = kernel.outputs[sum.output], .role = sum.role}, layout);
 }
@@ -329,17 +327,17 @@ bool isContiguous(const Kernel &kernel, const ContractionGroups &groups, const E
 }
 
 std::string contractionForm(const Kernel &kernel, const Configuration &configuration) {
-  const ContractionRegionAnswer answer = contractionRegion(kernel);
-  const auto product = matrixProduct(kernel, configuration);
-  const auto factored = product ? std::nullopt : factoredProduct(kernel, configuration);
-  if (!answer.region || (!product && !factored))
-    throw Error::checkFailed("kernel '{}': these layouts are no matrix product with an epilogue",
+  const ContractionRegionOrRejection answer = contractionRegion(kernel);
+  const auto gemm = stridedBatchedGemm(kernel, configuration);
+  const auto factored = gemm ? std::nullopt : multiStrideGemm(kernel, configuration);
+  if (!answer.region || (!gemm && !factored))
+    throw Error::checkFailed("kernel '{}': these layouts are no GEMM with an epilogue",
                              kernel.name);
   const ContractionRegion &region = *answer.region;
   const ContractionGroups groups = groupsAsLaidOut(kernel, region, configuration.outputs[0]);
   const std::map<int, int64_t> result =
       stridesByAxis(kernel, kernel.outputs[0], configuration.outputs[0]);
-  std::string text = product ? strideText(*product) : strideText(*factored);
+  std::string text = gemm ? strideText(*gemm) : strideText(*factored);
   const auto addWhole = [&](int value, const Layout &layout) {
     const std::map<int, int64_t> own = stridesByAxis(kernel, value, layout);
     if (own == result) text += " as-result";
@@ -353,7 +351,7 @@ std::string contractionForm(const Kernel &kernel, const Configuration &configura
       const auto strides = prologueStrides(kernel, configuration, *region.prologue, input);
       if (!strides)
         throw Error::checkFailed("kernel '{}': {}", kernel.name,
-                                 prologueLayoutRefusal(kernel, configuration, *region.prologue));
+                                 prologueLayoutRejection(kernel, configuration, *region.prologue));
       text += fmt::format(" made-of,{}:{}:{},{}", strides->batch, strides->outer, strides->k,
                           configuration.inputs[input.input].alignment);
     }
@@ -365,16 +363,16 @@ std::string contractionForm(const Kernel &kernel, const Configuration &configura
     else if (input.role != EpilogueRole::scalar) addWhole(input.value, layout);
   }
   for (size_t output = 1; output < kernel.outputs.size(); ++output) {
-    const auto sum = std::ranges::find(region.sums, output, &EpilogueSum::output);
+    const auto sum = std::ranges::find(region.reductions, output, &EpilogueReduction::output);
     const Layout &layout = configuration.outputs[output];
-    if (!region.isWhole(output) && sum == region.sums.end()) {
+    if (!region.isWhole(output) && sum == region.reductions.end()) {
       const auto strides = subVectorStrides(kernel, configuration, region, output);
       if (!strides)
-        throw Error::checkFailed("kernel '{}': '{}' does not lie as the product's axes do",
+        throw Error::checkFailed("kernel '{}': '{}' does not lie as the GEMM's axes do",
                                  kernel.name, kernel.values[size_t(kernel.outputs[output])].name);
       text += fmt::format(" sub-vectors,{}:{}:{},{}", strides->batch, strides->row,
                           strides->subVector, layout.alignment);
-    } else if (sum != region.sums.end() && isContiguous(kernel, groups, *sum, layout))
+    } else if (sum != region.reductions.end() && isContiguous(kernel, groups, *sum, layout))
       text += fmt::format(" vector,{}", layout.alignment);
     else addWhole(kernel.outputs[output], layout);
   }
@@ -398,7 +396,7 @@ bool drawsByFragment(const Kernel &kernel, const std::vector<int> &axes,
          isFastest(rows, axes[axes.size() - 2]);
 }
 
-std::string epilogueRefusal(const BodyOp &op) {
+std::string epilogueRejection(const BodyOp &op) {
   if (op.operatorClass != OperatorClass::elementwise)
     return cannotStand(
         op, fmt::format("is of class {}; an epilogue is element-wise", nameOf(op.operatorClass)));
@@ -409,21 +407,21 @@ std::string epilogueRefusal(const BodyOp &op) {
 }
 
 int epilogueRegisters(const Kernel &kernel, const ContractionRegion &region) {
-  constexpr int fragment = 8, addresses = 4, vector = 4, draws = 4, partialSums = 20;
+  constexpr int fragment = 8, addresses = 4, vector = 4, draws = 4, partialRegisters = 20;
   constexpr int ofSubVectors = 16;  // places, maxima and sums, of two rows
   constexpr int ofJoiners = 16;     // that other warps have instead, who join up to two sums:
-                                    // areSumsServed in hopper_store.cuh
+                                    // reducesInProducer in sm90_epilogue.cuh
   if (region.isPlain()) return 0;
   int registers = fragment + (fragment + 2 * addresses) * int(region.wholeOutputs(kernel) - 1);
   if (region.softmax) registers += ofSubVectors;
-  registers += partialSums * int(region.sums.size());
-  if (region.sums.size() == 1 || region.sums.size() == 2) registers += ofJoiners;
+  registers += partialRegisters * int(region.reductions.size());
+  if (region.reductions.size() == 1 || region.reductions.size() == 2) registers += ofJoiners;
   // The first tensor of the result's shape comes through shared memory, the first vector waits in
   // registers.
-  bool isPanelSeen = false, isVectorSeen = false;
+  bool isSubtileSeen = false, isVectorSeen = false;
   for (const EpilogueInput &input : region.inputs) {
     const bool isVector = input.role == EpilogueRole::m || input.role == EpilogueRole::n;
-    bool &isSeen = isVector ? isVectorSeen : isPanelSeen;
+    bool &isSeen = isVector ? isVectorSeen : isSubtileSeen;
     const bool isFirst = (isVector || input.role == EpilogueRole::result) && !isSeen;
     isSeen = isSeen || isFirst;
     if (input.role == EpilogueRole::scalar) registers += 1;
@@ -435,7 +433,7 @@ int epilogueRegisters(const Kernel &kernel, const ContractionRegion &region) {
   return registers;
 }
 
-ContractionRegionAnswer contractionRegion(const Kernel &kernel) {
+ContractionRegionOrRejection contractionRegion(const Kernel &kernel) {
   return Recognition(kernel).answer();
 }
 

@@ -24,7 +24,7 @@ namespace weft {
 enum class EpilogueRole : uint8_t {
   result,  ///< all of them: one element for each of C (residual, the operand of a derivative, a
            ///< mask)
-  m,       ///< those of group m: one element a row of the product
+  m,       ///< those of group m: one element a row of the GEMM
   n,       ///< those of group n: one element a column
   scalar,  ///< none
   mixed,   ///< any others: part of a group, the batch, or several groups
@@ -42,12 +42,12 @@ struct EpilogueInput {
 
 /// A sum of what the epilogue computes over all axes of C but those of one group: the gradient of a
 /// bias (n), the sums that the statistics of a norm are made of (m).
-struct EpilogueSum {
+struct EpilogueReduction {
   size_t op = 0;                        ///< in Kernel::body
   size_t output = 0;                    ///< position in Kernel::outputs, never the first
   int value = -1;                       ///< what is summed: C or a value of the epilogue
   EpilogueRole role = EpilogueRole::n;  ///< the group whose axes are kept: m or n
-  bool operator==(const EpilogueSum &) const = default;
+  bool operator==(const EpilogueReduction &) const = default;
 };
 
 /// A local softmax at the end ("Recomposing Softmax Layers", section 3.2): the first output has
@@ -65,21 +65,21 @@ struct EpilogueSoftmax {
 
 struct ContractionRegion {
   size_t contraction = 0;  ///< in Kernel::body; the first op but those of the prologue
-  ProductInputs operands;  ///< positions of A and B in Kernel::inputs, of the one that the prologue
+  GemmInputs operands;     ///< positions of A and B in Kernel::inputs, of the one that the prologue
                            ///< makes that of what it is made of
   int a = -1, b = -1, c = -1;  ///< their values
   std::optional<ContractionPrologue> prologue = {};
   std::vector<size_t>
       epilogue;  ///< element-wise ops in Kernel::body, in order; empty for the contraction alone
   std::vector<EpilogueInput> inputs;  ///< of the epilogue, in the order of Kernel::inputs
-  std::vector<EpilogueSum>
-      sums;  ///< in the order of the body; the product is no batched one where there are any
+  std::vector<EpilogueReduction>
+      reductions;  ///< in the order of the body; the GEMM is no batched one where there are any
   std::optional<EpilogueSoftmax> softmax = {};  ///< nothing but its results is stored then
-  bool storesProduct = false;  ///< C itself is an output, beside what is made of it
+  bool storesAccumulator = false;  ///< C itself is an output, beside what is made of it
   bool operator==(const ContractionRegion &) const = default;
 
   /// Whether nothing follows the contraction.
-  bool isPlain() const { return epilogue.empty() && sums.empty() && !softmax; }
+  bool isPlain() const { return epilogue.empty() && reductions.empty() && !softmax; }
   /// Whether this output is a sum.
   bool isSum(size_t output) const;
   /// Whether it has the axes of C: all have but sums and what a local softmax has of sub-vectors.
@@ -88,20 +88,20 @@ struct ContractionRegion {
   size_t wholeOutputs(const Kernel &kernel) const;
 };
 
-struct ContractionRegionAnswer {
+struct ContractionRegionOrRejection {
   std::optional<ContractionRegion> region = {};
-  std::string refusal = {};  ///< why there is none: names the op or tensor
+  std::string rejection = {};  ///< why there is none: names the op or tensor
 };
 /// All of Kernel::outputs are C, values of the epilogue over the axes of C, or sums of these; the
 /// first is no sum.
-ContractionRegionAnswer contractionRegion(const Kernel &kernel);
+ContractionRegionOrRejection contractionRegion(const Kernel &kernel);
 
 /// Registers of a thread that an epilogue needs for the eight elements of a fragment
 /// (codegen/device/fragment.cuh), by what it reads, draws and stores: an estimate, made so that
 /// tiles whose sums leave fewer do not spill (tests/nvrtc). 0 if plain.
 int epilogueRegisters(const Kernel &kernel, const ContractionRegion &region);
 
-/// The groups of axes of the region's product, each from slowest to fastest as the first output has
+/// The groups of axes of the region's gemm, each from slowest to fastest as the first output has
 /// them in `layout`.
 ContractionGroups groupsAsLaidOut(const Kernel &kernel, const ContractionRegion &region,
                                   const Layout &layout);
@@ -113,8 +113,8 @@ std::map<int, int64_t> stridesByAxis(const Kernel &kernel, int value, const Layo
 bool isContiguous(const Kernel &kernel, const ContractionGroups &groups, const EpilogueInput &input,
                   const Layout &layout);
 /// The same of a sum.
-bool isContiguous(const Kernel &kernel, const ContractionGroups &groups, const EpilogueSum &sum,
-                  const Layout &layout);
+bool isContiguous(const Kernel &kernel, const ContractionGroups &groups,
+                  const EpilogueReduction &sum, const Layout &layout);
 
 /// Element strides of what a local softmax has of sub-vectors: along the batch, along the group
 /// that sub-vectors do not divide, and from one sub-vector of a row to the next. Nothing where a
@@ -128,26 +128,26 @@ std::optional<SubVectorStrides> subVectorStrides(const Kernel &kernel,
                                                  const ContractionRegion &region, size_t output);
 /// Why a kernel whose lanes hold blocks of 16 x 16 of C cannot end with the region's local softmax;
 /// empty if it can, or if there is none. columnsAreN: C is contiguous along group n.
-std::string softmaxRefusal(const Kernel &kernel, const Configuration &configuration,
-                           const ContractionRegion &region, bool columnsAreN);
+std::string softmaxRejection(const Kernel &kernel, const Configuration &configuration,
+                             const ContractionRegion &region, bool columnsAreN);
 
-/// What layouts come to for a contraction with what stands before it and follows it: the strides of
-/// the product, how all else lies beside its result or the operand, how dropout draws.
+/// What layouts come to for a contraction with what is before it and follows it: the strides of
+/// the GEMM, how all else lies beside its result or the operand, how dropout draws.
 /// Configurations of one kernel with equal forms and knobs differ in names of axes alone, and take
 /// the same time. Throws Error(checkFailed) where the kernel is no such contraction or the layouts
-/// are no product.
+/// are no gemm.
 std::string contractionForm(const Kernel &kernel, const Configuration &configuration);
 
 /// Elements of a side of the block of C of which a lane of a tensor-core kernel holds eight.
 constexpr int64_t fragmentBlockSide = 16;
 /// Whether one mix of words draws for the eight elements that a lane holds (ir/SPEC.md, "Dropout
 /// bits"), where a dropout runs over `axes` and rows and columns of the block run along these
-/// groups. With the groups exchanged two do; else every element takes one of its own.
+/// groups. With the groups exchanged two do; else every element takes a separate one.
 bool drawsByFragment(const Kernel &kernel, const std::vector<int> &axes,
                      const std::vector<int> &rows, const std::vector<int> &columns);
 
 /// Why an op cannot stand in an epilogue, by what it is alone; empty if it can. Dropout and the ops
 /// whose meaning is a scalar expression can.
-std::string epilogueRefusal(const BodyOp &op);
+std::string epilogueRejection(const BodyOp &op);
 
 }  // namespace weft

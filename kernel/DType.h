@@ -10,7 +10,7 @@ namespace weft {
 /// f8e4m3 and f8e5m2 are the two 8-bit formats of the Open Compute Project (OFP8): E4M3 without
 /// infinities and with one NaN, up to 448; E5M2 as IEEE would have it, up to 57344.
 ///
-/// tf32 is no type of a tensor: it is what a product of precision "tf32" reads of an f32, the upper
+/// tf32 is no type of a tensor: it is what a GEMM of precision "tf32" reads of an f32, the upper
 /// 19 of its bits (10 of fraction).
 enum class DType : uint8_t { f32, f16, bf16, f64, i32, i1, f8e4m3, f8e5m2, tf32 };
 

@@ -1,5 +1,5 @@
 // Device descriptions from JSON. Every figure must name its source: a figure that nobody can check
-// is refused.
+// is rejected.
 #include "kernel/Device.h"
 
 #include "kernel/Error.h"
@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Reads the members of one description; every refusal names the file and the member.
+/// Reads the members of one description; every rejection names the file and the member.
 class DeviceReader {
 public:
   DeviceReader(const json &object, std::string_view where) : object(object), where(where) {
@@ -119,7 +119,7 @@ Device parseDevice(std::string_view text, std::string_view where) {
                 .fmaFlops = reader.figure("fmaFlops"),
                 .launchSeconds = reader.figure("launchSeconds"),
                 .sharedMemoryPerBlock = static_cast<int64_t>(reader.figure("sharedMemoryPerBlock")),
-                .libraryProducts = true,
+                .libraryGemms = true,
                 .sources = reader.sources()};
 }
 
@@ -135,11 +135,11 @@ int numberOf(std::string_view architecture) {
 
 }  // namespace
 
-bool hasWarpgroupProducts(std::string_view architecture) { return architecture == "sm_90a"; }
+bool hasWgmma(std::string_view architecture) { return architecture == "sm_90a"; }
 
 bool hasClusters(std::string_view architecture) { return numberOf(architecture) >= 90; }
 
-bool hasWarpProducts(std::string_view architecture) { return numberOf(architecture) >= 80; }
+bool hasMmaSync(std::string_view architecture) { return numberOf(architecture) >= 80; }
 
 const std::vector<Device> &devices() {
   static const std::vector<Device> all = parseEmbedded();

@@ -16,13 +16,13 @@ namespace weft {
 /// memory.
 bool hasClusters(std::string_view architecture);
 
-/// Whether it has products of a whole warpgroup (wgmma) and a copy engine that moves boxes of
+/// Whether it has products of a whole warpgroup (wgmma) and TMA that moves boxes of
 /// tensors (TMA).
-bool hasWarpgroupProducts(std::string_view architecture);
+bool hasWgmma(std::string_view architecture);
 
-/// Whether it has asynchronous copies to shared memory and products of a warp with fp32 sums
+/// Whether it has asynchronous copies to shared memory and mma.sync with fp32 sums
 /// (cp.async, mma.sync): sm_80 and later.
-bool hasWarpProducts(std::string_view architecture);
+bool hasMmaSync(std::string_view architecture);
 
 struct Device {
   std::string name;          ///< "h200": the --device spelling
@@ -40,7 +40,7 @@ struct Device {
   double fmaFlops = 0;       ///< flop/s of fp32 FMA units
   double launchSeconds = 0;  ///< cost of one kernel in a graph, beyond its work
   int64_t sharedMemoryPerBlock = 0;  ///< bytes, maximum dynamic
-  bool libraryProducts = true;  ///< cuBLASLt may compute contractions; --no-library takes it away
+  bool libraryGemms = true;  ///< cuBLASLt may compute contractions; --no-library takes it away
   std::map<std::string, std::string> sources;  ///< figure -> where it is from
 };
 

@@ -8,7 +8,7 @@
 namespace weft {
 namespace {
 
-/// Whether every op takes the elements of its own coordinates, or whole rows of them. Rotary takes
+/// Whether every op takes the elements of its coordinates, or whole rows of them. Rotary takes
 /// the partner of its element, movement takes elements from elsewhere.
 bool staysAtItsCoordinates(const Kernel &kernel) {
   return std::ranges::all_of(kernel.body, [](const BodyOp &op) {

@@ -203,7 +203,7 @@ size_t behindBrackets(std::string_view text, size_t at) {
   return text.size();
 }
 
-/// Where an argument ends: at a comma or bracket of its own depth.
+/// Where an argument ends: at a comma or bracket of its depth.
 size_t argumentEnd(std::string_view text, size_t at) {
   while (at < text.size() && text[at] != ',' && text[at] != ')')
     at = text[at] == '(' ? behindBrackets(text, at) : at + 1;

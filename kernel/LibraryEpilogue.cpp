@@ -34,7 +34,7 @@ constexpr std::array<LibraryEpilogueTraits, 12> allEpilogues = {{
     {.epilogue = Epilogue::bgradB, .name = "bgradb", .writesGradient = true},
 }};
 
-std::string refused(const BodyOp &op, std::string_view why) {
+std::string rejected(const BodyOp &op, std::string_view why) {
   return fmt::format("'{}' {}", op.name, why);
 }
 
@@ -42,22 +42,23 @@ class Matching {
 public:
   explicit Matching(const Kernel &whole) : kernel(whole) {}
 
-  LibraryFormAnswer answer() {
-    if (std::string refusal = match(); !refusal.empty()) return {.refusal = std::move(refusal)};
+  LibraryFormOrRejection answer() {
+    if (std::string rejection = match(); !rejection.empty())
+      return {.rejection = std::move(rejection)};
     return {.form = form};
   }
 
 private:
   std::string match() {
-    if (std::string refusal = takeGradient(); !refusal.empty()) return refusal;
-    ContractionRegionAnswer recognised = contractionRegion(kernel);
-    if (!recognised.region) return std::move(recognised.refusal);
+    if (std::string rejection = takeGradient(); !rejection.empty()) return rejection;
+    ContractionRegionOrRejection recognised = contractionRegion(kernel);
+    if (!recognised.region) return std::move(recognised.rejection);
     region = std::move(*recognised.region);
     if (region.softmax)
-      return refused(kernel.body[region.softmax->op],
-                     "follows the product; the library has no such epilogue");
+      return rejected(kernel.body[region.softmax->op],
+                      "follows the GEMM; the library has no such epilogue");
     if (region.prologue)
-      return refused(
+      return rejected(
           kernel.body[0],
           "stands before the contraction; the library reads its operands as they are in memory");
     const auto &attributes = kernel.body[0].attributes;
@@ -65,8 +66,8 @@ private:
       form.alpha = std::get<double>(scale->second);
     form.result = region.c;
     for (const size_t op : region.epilogue)
-      if (std::string refusal = absorb(kernel.body[op]); !refusal.empty()) return refusal;
-    if (std::string refusal = matchOutputs(); !refusal.empty()) return refusal;
+      if (std::string rejection = absorb(kernel.body[op]); !rejection.empty()) return rejection;
+    if (std::string rejection = matchOutputs(); !rejection.empty()) return rejection;
     return matchGradient();
   }
 
@@ -80,18 +81,18 @@ private:
     const auto found = std::ranges::find_if(kernel.body, isReduction);
     if (found == kernel.body.end()) return "";
     if (std::get<std::string>(found->attributes.at("kind")) != "sum")
-      return refused(*found, "is no sum");
+      return rejected(*found, "is no sum");
     if (std::ranges::count_if(kernel.body, isReduction) > 1)
-      return refused(*found, "stands twice; the library has one sum beside a product");
+      return rejected(*found, "stands twice; the library has one sum beside a GEMM");
     reduction = *found;
     form.gradient = found->results[0];
-    if (std::erase(kernel.outputs, form.gradient) == 0) return refused(reduction, "is not stored");
+    if (std::erase(kernel.outputs, form.gradient) == 0) return rejected(reduction, "is not stored");
     const auto readsSum = [&](const BodyOp &op) {
       return std::ranges::find(op.operands, form.gradient) != op.operands.end();
     };
     if (const auto reader = std::ranges::find_if(kernel.body, readsSum);
         reader != kernel.body.end())
-      return refused(*reader, "follows the sum");
+      return rejected(*reader, "follows the sum");
     kernel.body.erase(found);
     return "";
   }
@@ -102,28 +103,28 @@ private:
     const bool isOfA = summed == region.a, isOfB = summed == region.b;
     if (isOfA || isOfB) {
       if (form.epilogue != Epilogue::none || form.residual >= 0 || form.alpha != 1)
-        return refused(reduction, fmt::format("of '{}' stands beside a plain product only",
-                                              nameOfValue(summed)));
+        return rejected(
+            reduction, fmt::format("of '{}' stands beside a plain GEMM only", nameOfValue(summed)));
       form.epilogue = isOfA ? Epilogue::bgradA : Epilogue::bgradB;
-      return refusalOfVector(isOfA ? EpilogueRole::m : EpilogueRole::n);
+      return rejectionOfVector(isOfA ? EpilogueRole::m : EpilogueRole::n);
     }
     if (summed != form.result || form.epilogue != Epilogue::dgelu)
-      return refused(
+      return rejected(
           reduction,
           fmt::format("is over '{}'; the library sums an operand, or the derivative of GELU",
                       nameOfValue(summed)));
     form.epilogue = Epilogue::dgeluBgrad;
-    return refusalOfVector(roleOf(form.gradient));
+    return rejectionOfVector(roleOf(form.gradient));
   }
 
   /// The sum must run over everything but one group.
-  std::string refusalOfVector(EpilogueRole wanted) const {
+  std::string rejectionOfVector(EpilogueRole wanted) const {
     const bool isVector = wanted == EpilogueRole::m || wanted == EpilogueRole::n;
     const ContractionGroups groups = contractionGroups(kernel, {region.a, region.b, region.c});
     if (isVector && roleOf(form.gradient) == wanted && groups[batchGroup].empty()) return "";
-    return refused(reduction,
-                   fmt::format("to '{}' leaves not just the axes of one side of the product",
-                               nameOfValue(form.gradient)));
+    return rejected(reduction,
+                    fmt::format("to '{}' leaves not just the axes of one side of the GEMM",
+                                nameOfValue(form.gradient)));
   }
 
   EpilogueRole roleOf(int value) const {
@@ -143,30 +144,30 @@ private:
   // --- what is applied element by element ---
 
   std::string absorb(const BodyOp &op) {
-    if (hasFunction()) return refused(op, "follows the function; the library has one at the end");
+    if (hasFunction()) return rejected(op, "follows the function; the library has one at the end");
     const auto isChain = [&](int operand) { return operand == form.result; };
     if (std::ranges::count_if(op.operands, isChain) != 1)
-      return refused(op, "reads not just the value before it");
-    std::string refusal = op.name == "scale"                            ? multiply(op)
-                          : op.name == "gelu_tanh_dx"                   ? applySlope(op)
-                          : op.name == "relu" || op.name == "gelu_tanh" ? applyFunction(op)
-                                                                        : add(op);
+      return rejected(op, "reads not just the value before it");
+    std::string rejection = op.name == "scale"                            ? multiply(op)
+                            : op.name == "gelu_tanh_dx"                   ? applySlope(op)
+                            : op.name == "relu" || op.name == "gelu_tanh" ? applyFunction(op)
+                                                                          : add(op);
     operandOfFunction = form.result;
     form.result = op.results[0];
-    return refusal;
+    return rejection;
   }
 
   bool hasFunction() const { return isRelu || isGelu || isSlope; }
 
   std::string multiply(const BodyOp &op) {
-    if (form.bias >= 0) return refused(op, "multiplies a bias that was added");
+    if (form.bias >= 0) return rejected(op, "multiplies a bias that was added");
     const double factor = std::get<double>(op.attributes.at("factor"));
     form.alpha *= factor;
     form.beta *= factor;
     return "";
   }
 
-  /// The product, or what was added to it, plus or minus a tensor of the kernel.
+  /// The GEMM, or what was added to it, plus or minus a tensor of the kernel.
   std::string add(const BodyOp &op) {
     const bool isDifference = op.name == "sub";
     if (!isDifference && op.name != "add" && op.name != "bias" && op.name != "residual")
@@ -175,28 +176,28 @@ private:
     const int other = op.operands[isFirst ? 1 : 0];
     const auto input = std::ranges::find(region.inputs, other, &EpilogueInput::value);
     if (input == region.inputs.end())
-      return refused(op, fmt::format("adds '{}', which is no input", nameOfValue(other)));
+      return rejected(op, fmt::format("adds '{}', which is no input", nameOfValue(other)));
     if (isDifference && !isFirst) {
-      if (form.bias >= 0) return refused(op, "subtracts a bias");
+      if (form.bias >= 0) return rejected(op, "subtracts a bias");
       form.alpha = -form.alpha;
       form.beta = -form.beta;
     }
     const double sign = isDifference && isFirst ? -1 : 1;
     if (input->role == EpilogueRole::result) return addResidual(op, other, sign);
     if (input->role != EpilogueRole::m && input->role != EpilogueRole::n)
-      return refused(op, fmt::format("adds '{}', which runs along neither all axes of the result "
-                                     "nor those of one operand alone",
-                                     nameOfValue(other)));
-    if (sign < 0) return refused(op, "subtracts a bias");
+      return rejected(op, fmt::format("adds '{}', which runs along neither all axes of the result "
+                                      "nor those of one operand alone",
+                                      nameOfValue(other)));
+    if (sign < 0) return rejected(op, "subtracts a bias");
     if (form.bias >= 0)
-      return refused(op, fmt::format("adds '{}', a second bias", nameOfValue(other)));
+      return rejected(op, fmt::format("adds '{}', a second bias", nameOfValue(other)));
     form.bias = other;
     return "";
   }
 
   std::string addResidual(const BodyOp &op, int other, double sign) {
     if (form.residual >= 0)
-      return refused(
+      return rejected(
           op, fmt::format("adds '{}', a second tensor of the result's shape", nameOfValue(other)));
     form.residual = other;
     form.beta = sign;
@@ -212,9 +213,9 @@ private:
     const auto input = std::ranges::find(region.inputs, op.operands[1], &EpilogueInput::value);
     if (op.operands[0] != form.result || input == region.inputs.end() ||
         input->role != EpilogueRole::result)
-      return refused(op, "takes its gradient not from the product");
+      return rejected(op, "takes its gradient not from the GEMM");
     if (form.bias >= 0 || form.residual >= 0)
-      return refused(op, "is of a sum; the library's derivative is of the product alone");
+      return rejected(op, "is of a sum; the library's derivative is of the GEMM alone");
     form.auxiliary = op.operands[1];
     isSlope = true;
     return "";
@@ -222,10 +223,10 @@ private:
 
   static std::string noForm(const BodyOp &op) {
     if (op.name == "gelu" || op.name == "gelu_dx")
-      return refused(op, "is of the error function; the library's GELU is the tanh approximation");
+      return rejected(op, "is of the error function; the library's GELU is the tanh approximation");
     if (op.name == "relu_dx")
-      return refused(op, "reads a tensor; the library's derivative of ReLU reads a mask of bits");
-    return refused(op, "is none of the library's epilogues");
+      return rejected(op, "reads a tensor; the library's derivative of ReLU reads a mask of bits");
+    return rejected(op, "is none of the library's epilogues");
   }
 
   std::string matchOutputs() {
@@ -274,7 +275,7 @@ std::optional<LibraryEpilogue> parseLibraryEpilogue(std::string_view name) {
   return found == allEpilogues.end() ? std::nullopt : std::optional(found->epilogue);
 }
 
-LibraryFormAnswer libraryForm(const Kernel &kernel) { return Matching(kernel).answer(); }
+LibraryFormOrRejection libraryForm(const Kernel &kernel) { return Matching(kernel).answer(); }
 
 std::string describe(const LibraryForm &form) {
   std::string text =

@@ -1,6 +1,6 @@
-// What cuBLASLt does to a product before it stores it, and which kernels ask for just that.
+// What cuBLASLt does to a GEMM before it stores it, and which kernels ask for just that.
 //
-//   D = function(alpha A B + beta C + bias)        D contiguous along its rows (LibraryProduct.h),
+//   D = function(alpha A B + beta C + bias)        D contiguous along its rows (LibraryGemm.h),
 //       all of one element type
 //
 // Invariant: a kernel has a form only where the library computes the same function of the same fp32
@@ -18,7 +18,7 @@
 namespace weft {
 
 /// cublasLtEpilogue_t, as far as tensors of ours serve it. bgradA and bgradB sum the operands A and
-/// B of our product, not those of the library's, which may be swapped.
+/// B of our gemm, not those of the library's, which may be swapped.
 enum class LibraryEpilogue : uint8_t {
   none,
   relu,
@@ -55,22 +55,22 @@ struct LibraryForm {
   double alpha = 1;    ///< of the contraction and of factors behind it
   double beta = 0;     ///< of the residual
   int result = -1;     ///< D, an output
-  int bias = -1;       ///< input: one element a row of the product (group m) or a column (group n)
+  int bias = -1;       ///< input: one element a row of the GEMM (group m) or a column (group n)
   int residual = -1;   ///< input: C, over the axes of D
   int auxiliary = -1;  ///< over the axes of D: an output of geluAux, an input of dgelu
   int gradient = -1;   ///< output: the sum of D, A or B over all axes but those of group m or n
   bool operator==(const LibraryForm &) const = default;
 };
 
-struct LibraryFormAnswer {
+struct LibraryFormOrRejection {
   std::optional<LibraryForm> form = {};
-  std::string refusal = {};  ///< why there is none: names the op or tensor
+  std::string rejection = {};  ///< why there is none: names the op or tensor
 };
 /// Of a kernel that opens with a contraction of two operands. Layouts, element types and precision
-/// are not looked at: LibraryProduct.h.
-LibraryFormAnswer libraryForm(const Kernel &kernel);
+/// are not looked at: LibraryGemm.h.
+LibraryFormOrRejection libraryForm(const Kernel &kernel);
 
-/// "gelu_aux_bias", "bias + residual"; empty for the product alone.
+/// "gelu_aux_bias", "bias + residual"; empty for the GEMM alone.
 std::string describe(const LibraryForm &form);
 
 }  // namespace weft

@@ -1,5 +1,5 @@
 // Scanning without a grammar: only what can hide a bracket (strings, comments) or nest without one
-// (aliases, operators) is told apart. A text that the scan misreads is one that its parser refuses
+// (aliases, operators) is told apart. A text that the scan misreads is one that its parser rejects
 // at the same place.
 #include "kernel/Nesting.h"
 

@@ -19,9 +19,9 @@ std::string oneLine(std::string_view text);
 std::string printable(std::string_view text, size_t most = size_t(1) << 13);
 /// The same in one line: the end of a line, too, is spelled "\n".
 std::string printableLine(std::string_view text, size_t most = size_t(1) << 13);
-/// What stands behind the slashes of a C++ comment: one line that does not go on in the next.
+/// The text after the slashes of a C++ comment: one line that does not go on in the next.
 std::string lineComment(std::string_view text);
-/// What stands between the quotes of a label of Graphviz. Line ends stay: they are "\n" there.
+/// The text between the quotes of a label of Graphviz. Line ends stay: they are "\n" there.
 std::string dotLabel(std::string_view text);
 /// Text and attribute values of XML and HTML.
 std::string markup(std::string_view text);

@@ -1,4 +1,4 @@
-// Reading, writing, merging of profiles. A line that is not understood is refused with its number:
+// Reading, writing, merging of profiles. A line that is not understood is rejected with its number:
 // a timing that silently vanished would change plans without a word.
 #include "kernel/Profile.h"
 
@@ -17,7 +17,7 @@
 namespace weft {
 namespace {
 
-constexpr std::string_view magic = "# weft profile 2";
+constexpr std::string_view magic = "# weft profile 3";
 
 bool isHash(std::string_view text) {
   return text.size() == 16 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
@@ -40,8 +40,8 @@ public:
       if (take("# protocol ")) parseProtocol();
       else if (line.front() == '#') continue;
       else if (take("kernel ")) parseKernel();
-      else if (take("  ")) parseRow();
-      else throw broken("'{}' is neither a kernel nor a row of one", line);
+      else if (take("  ")) parseMeasurement();
+      else throw broken("'{}' is neither a kernel nor a measurement of one", line);
     }
     return std::move(profile);
   }
@@ -72,7 +72,7 @@ private:
   std::string_view word(std::string_view what) {
     const size_t end = std::min(line.find(' '), line.size());
     const std::string_view result = line.substr(0, end);
-    if (result.empty()) throw broken("the row ends before its {}", what);
+    if (result.empty()) throw broken("the measurement ends before its {}", what);
     line.remove_prefix(std::min(end + 1, line.size()));
     return result;
   }
@@ -112,36 +112,36 @@ private:
     }
   }
 
-  void parseRow() {
-    if (!kernel) throw broken("a row stands before the first kernel");
-    ProfileRow row;
+  void parseMeasurement() {
+    if (!kernel) throw broken("a measurement stands before the first kernel");
+    ProfileMeasurement measurement;
     if (take("failed ")) {
-      row.status = RowStatus::failed;
-      parseOrigin(row);
+      measurement.status = MeasurementStatus::failed;
+      parseOrigin(measurement);
       const size_t reason = line.find(" ; ");
       if (reason == std::string_view::npos) throw broken("a failure without its reason");
-      row.reason = line.substr(reason + 3);
+      measurement.reason = line.substr(reason + 3);
       line = line.substr(0, reason);
     } else {
-      row.seconds = numberWord<double>("time");
+      measurement.seconds = numberWord<double>("time");
       if (take("slow ")) {
-        row.status = RowStatus::slow;
-        row.n = 1;
+        measurement.status = MeasurementStatus::slow;
+        measurement.n = 1;
       } else {
-        row.n = numberWord<int64_t>("number of repetitions");
-        row.spread = numberWord<double>("spread");
+        measurement.n = numberWord<int64_t>("number of repetitions");
+        measurement.spread = numberWord<double>("spread");
       }
-      parseOrigin(row);
+      parseOrigin(measurement);
     }
-    checked([&] { checkRow(line, row, profile.protocols); });
-    if (!kernel->rows.emplace(line, std::move(row)).second)
+    checked([&] { checkMeasurement(line, measurement, profile.protocols); });
+    if (!kernel->measurements.emplace(line, std::move(measurement)).second)
       throw broken("configuration '{}' occurs twice", line);
   }
 
-  void parseOrigin(ProfileRow &row) {
-    row.protocol = numberWord<int>("protocol");
-    row.source = word("source");
-    row.familyVersion = numberWord<int>("family version");
+  void parseOrigin(ProfileMeasurement &measurement) {
+    measurement.protocol = numberWord<int>("protocol");
+    measurement.source = word("source");
+    measurement.familyVersion = numberWord<int>("family version");
   }
 
   std::string_view rest, line;
@@ -151,46 +151,51 @@ private:
   int number = 0;
 };
 
-std::string printRow(const std::string &configuration, const ProfileRow &row) {
-  const std::string origin =
-      fmt::format("{} {} {} {}", row.protocol, row.source, row.familyVersion, configuration);
-  switch (row.status) {
-    case RowStatus::measured:
-      return fmt::format("  {:.2e} {} {:.3f} {}\n", row.seconds, row.n, row.spread, origin);
-    case RowStatus::slow: return fmt::format("  {:.2e} slow {}\n", row.seconds, origin);
-    case RowStatus::failed: return fmt::format("  failed {} ; {}\n", origin, oneLine(row.reason));
+std::string printMeasurement(const std::string &configuration,
+                             const ProfileMeasurement &measurement) {
+  const std::string origin = fmt::format("{} {} {} {}", measurement.protocol, measurement.source,
+                                         measurement.familyVersion, configuration);
+  switch (measurement.status) {
+    case MeasurementStatus::measured:
+      return fmt::format("  {:.2e} {} {:.3f} {}\n", measurement.seconds, measurement.n,
+                         measurement.spread, origin);
+    case MeasurementStatus::slow:
+      return fmt::format("  {:.2e} slow {}\n", measurement.seconds, origin);
+    case MeasurementStatus::failed:
+      return fmt::format("  failed {} ; {}\n", origin, oneLine(measurement.reason));
   }
   return "";
 }
 
-bool isPreferred(const ProfileRow &offered, const ProfileRow &held) {
-  const auto rank = [](const ProfileRow &row) {
-    return std::tuple(row.familyVersion, -static_cast<int>(row.status), row.n);
+bool isPreferred(const ProfileMeasurement &offered, const ProfileMeasurement &held) {
+  const auto rank = [](const ProfileMeasurement &measurement) {
+    return std::tuple(measurement.familyVersion, -static_cast<int>(measurement.status),
+                      measurement.n);
   };
   return rank(offered) >= rank(held);
 }
 
 /// Family and layouts of a line.
 std::string_view placeOf(std::string_view line) {
-  const LineParts parts = splitLine(line);
+  const LineFields fields = splitLine(line);
   return line.substr(
-      0, static_cast<size_t>(parts.layouts.data() + parts.layouts.size() - line.data()));
+      0, static_cast<size_t>(fields.layouts.data() + fields.layouts.size() - line.data()));
 }
 
 }  // namespace
 
-std::string_view nameOf(RowStatus status) {
+std::string_view nameOf(MeasurementStatus status) {
   switch (status) {
-    case RowStatus::measured: return "measured";
-    case RowStatus::slow: return "slow";
-    case RowStatus::failed: return "failed";
+    case MeasurementStatus::measured: return "measured";
+    case MeasurementStatus::slow: return "slow";
+    case MeasurementStatus::failed: return "failed";
   }
   return "";
 }
 
-size_t Profile::rowCount() const {
+size_t Profile::measurementCount() const {
   size_t count = 0;
-  for (const auto &[hash, kernel] : kernels) count += kernel.rows.size();
+  for (const auto &[hash, kernel] : kernels) count += kernel.measurements.size();
   return count;
 }
 
@@ -225,35 +230,36 @@ void checkProtocol(int64_t number, std::string_view text) {
     throw Error::badInput("protocol {} is no line of text", number);
 }
 
-void checkRow(std::string_view configuration, const ProfileRow &row,
-              const std::map<int, std::string> &protocols) {
-  const bool failed = row.status == RowStatus::failed;
-  if (failed ? row.seconds != 0 : !(row.seconds > 0 && std::isfinite(row.seconds)))
-    throw Error::badInput("{} seconds; a time is positive{}", row.seconds,
+void checkMeasurement(std::string_view configuration, const ProfileMeasurement &measurement,
+                      const std::map<int, std::string> &protocols) {
+  const bool failed = measurement.status == MeasurementStatus::failed;
+  if (failed ? measurement.seconds != 0
+             : !(measurement.seconds > 0 && std::isfinite(measurement.seconds)))
+    throw Error::badInput("{} seconds; a time is positive{}", measurement.seconds,
                           failed ? ", and a failure has none" : "");
-  if (row.status == RowStatus::measured ? row.n < 1 : row.n < 0)
-    throw Error::badInput("{} repetitions; at least one is needed", row.n);
-  if (!(row.spread >= 0 && std::isfinite(row.spread)))
-    throw Error::badInput("a spread of {}; it is at least 0", row.spread);
-  if (!protocols.contains(row.protocol))
-    throw Error::badInput("protocol {} is not among those of the profile", row.protocol);
-  if (row.source != "-" && !isHash(row.source))
-    throw Error::badInput("'{}' is no hash of a source", row.source);
-  if (row.familyVersion < 0)
-    throw Error::badInput("family version {} is negative", row.familyVersion);
-  if (failed == row.reason.empty() || row.reason.find('\n') != std::string::npos)
+  if (measurement.status == MeasurementStatus::measured ? measurement.n < 1 : measurement.n < 0)
+    throw Error::badInput("{} repetitions; at least one is needed", measurement.n);
+  if (!(measurement.spread >= 0 && std::isfinite(measurement.spread)))
+    throw Error::badInput("a spread of {}; it is at least 0", measurement.spread);
+  if (!protocols.contains(measurement.protocol))
+    throw Error::badInput("protocol {} is not among those of the profile", measurement.protocol);
+  if (measurement.source != "-" && !isHash(measurement.source))
+    throw Error::badInput("'{}' is no hash of a source", measurement.source);
+  if (measurement.familyVersion < 0)
+    throw Error::badInput("family version {} is negative", measurement.familyVersion);
+  if (failed == measurement.reason.empty() || measurement.reason.find('\n') != std::string::npos)
     throw Error::badInput("{}", failed ? "a failure without its reason in one line"
                                        : "a reason of a failure that is none");
   checkLine(configuration);
 }
 
-void addRow(Profile &profile, const Kernel &kernel, const Configuration &configuration,
-            const ProfileRow &row) {
+void addMeasurement(Profile &profile, const Kernel &kernel, const Configuration &configuration,
+                    const ProfileMeasurement &measurement) {
   const ProfileSubject subject = subjectOf(kernel, configuration);
-  ProfileKernel &rows = profile.kernels[profileHash(subject.text)];
-  rows.name = subject.name;
+  ProfileKernel &measurements = profile.kernels[profileHash(subject.text)];
+  measurements.name = subject.name;
   const std::string line = configurationLine(kernel, configuration);
-  if (!rows.rows.emplace(line, row).second)
+  if (!measurements.measurements.emplace(line, measurement).second)
     throw Error::checkFailed("the profile has '{}' of '{}' already", line, subject.name);
 }
 
@@ -267,7 +273,8 @@ std::string printProfile(const Profile &profile) {
     text += fmt::format("# protocol {} {}\n", number, oneLine(protocol));
   for (const auto &[hash, kernel] : profile.kernels) {
     text += fmt::format("kernel {} {}\n", hash, oneLine(kernel.name));
-    for (const auto &[configuration, row] : kernel.rows) text += printRow(configuration, row);
+    for (const auto &[configuration, measurement] : kernel.measurements)
+      text += printMeasurement(configuration, measurement);
   }
   return text;
 }
@@ -283,10 +290,10 @@ void mergeProfile(Profile &profile, const Profile &other) {
   for (const auto &[hash, kernel] : other.kernels) {
     ProfileKernel &target = profile.kernels[hash];
     if (target.name.empty()) target.name = kernel.name;
-    for (const auto &[configuration, row] : kernel.rows) {
-      ProfileRow moved = row;
-      moved.protocol = numberOf.at(row.protocol);
-      const auto [found, isNew] = target.rows.try_emplace(configuration, moved);
+    for (const auto &[configuration, measurement] : kernel.measurements) {
+      ProfileMeasurement moved = measurement;
+      moved.protocol = numberOf.at(measurement.protocol);
+      const auto [found, isNew] = target.measurements.try_emplace(configuration, moved);
       if (!isNew && isPreferred(moved, found->second)) found->second = std::move(moved);
     }
   }
@@ -296,22 +303,24 @@ Profile thinned(const Profile &profile, int perLayouts) {
   Profile result{.device = profile.device, .protocols = {}, .kernels = {}};
   std::set<int> used;
   for (const auto &[hash, kernel] : profile.kernels) {
-    std::map<std::string_view, std::vector<const std::pair<const std::string, ProfileRow> *>>
+    std::map<std::string_view,
+             std::vector<const std::pair<const std::string, ProfileMeasurement> *>>
         byPlace;
-    for (const auto &entry : kernel.rows)
-      if (entry.second.status != RowStatus::failed) byPlace[placeOf(entry.first)].push_back(&entry);
-    for (auto &[place, rows] : byPlace) {
-      std::stable_sort(rows.begin(), rows.end(), [](const auto *a, const auto *b) {
+    for (const auto &entry : kernel.measurements)
+      if (entry.second.status != MeasurementStatus::failed)
+        byPlace[placeOf(entry.first)].push_back(&entry);
+    for (auto &[place, measurements] : byPlace) {
+      std::stable_sort(measurements.begin(), measurements.end(), [](const auto *a, const auto *b) {
         return std::tuple(a->second.status, a->second.seconds) <
                std::tuple(b->second.status, b->second.seconds);
       });
-      const bool onlySlow = rows.front()->second.status == RowStatus::slow;
-      for (size_t i = 0; i < rows.size() && i < static_cast<size_t>(perLayouts); ++i) {
-        if (rows[i]->second.status == RowStatus::slow && !onlySlow) break;
+      const bool onlySlow = measurements.front()->second.status == MeasurementStatus::slow;
+      for (size_t i = 0; i < measurements.size() && i < static_cast<size_t>(perLayouts); ++i) {
+        if (measurements[i]->second.status == MeasurementStatus::slow && !onlySlow) break;
         ProfileKernel &target = result.kernels[hash];
         target.name = kernel.name;
-        target.rows.insert(*rows[i]);
-        used.insert(rows[i]->second.protocol);
+        target.measurements.insert(*measurements[i]);
+        used.insert(measurements[i]->second.protocol);
       }
     }
   }

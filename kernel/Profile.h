@@ -1,22 +1,23 @@
 // Profiles: measured times of kernels, as text that can be read, sorted, merged and reviewed.
 //
-//   # weft profile 2
+//   # weft profile 3
 //   # device h200
 //   # protocol 1 cold L2, ..., NVIDIA H200, driver 13.0
 //   kernel 7d3f9c0a11223344 softmax_dropout
 //     4.11e-05 20 0.012 1 04c2aabb11223344 1 loop 0123>0123,0123 vector=a3 width=8 lanes=a3
 //         reduction=warp perRow=32
 //     8.05e-04 slow 1 - 1 loop 3120>0123,0123 vector=a3 lanes=a3
-//   kernel 91ab00... product f16 64 x 512 x 512 x 64
+//   kernel 91ab00... gemm f16 64 x 512 x 512 x 64
 //     failed 1 - 1 cublaslt 64,1:32768_1,64:32768>512,1:262144 algorithm=66 ;
 //         CUBLAS_STATUS_NOT_SUPPORTED
 //
 // kernel  hash of the subject's text (ConfigurationText.h), and a name for people
-// row     seconds n spread protocol source version, then the configuration's line
+// measurement     seconds n spread protocol source version, then the configuration's line
 //         seconds  median, quantized when written (see quantized()); n: repetitions; spread: (p90 -
 //             p10) / median
 //         source   hash of the emitted text; "-": a library's kernel, or unknown
-//         version  familyVersion() when it was measured; a row of another version is used, and
+//         version  familyVersion() when it was measured; a measurement of another version is used,
+//         and
 //             stale
 // slow    given up after its first run, which took more than 5 times the kernel's best: seconds
 // protocol source version failed  not built, not taken by the library, or crashed: protocol source
@@ -31,11 +32,11 @@
 
 namespace weft {
 
-enum class RowStatus : uint8_t { measured, slow, failed };
-std::string_view nameOf(RowStatus status);
+enum class MeasurementStatus : uint8_t { measured, slow, failed };
+std::string_view nameOf(MeasurementStatus status);
 
-struct ProfileRow {
-  RowStatus status = RowStatus::measured;
+struct ProfileMeasurement {
+  MeasurementStatus status = MeasurementStatus::measured;
   double seconds = 0;  ///< 0 if failed
   int64_t n = 0;
   double spread = 0;
@@ -43,13 +44,13 @@ struct ProfileRow {
   std::string source = "-";
   int familyVersion = 0;
   std::string reason = {};  ///< of a failure; one line
-  bool operator==(const ProfileRow &) const = default;
+  bool operator==(const ProfileMeasurement &) const = default;
 };
 
-/// All rows of one subject, by the line of the configuration.
+/// All measurements of one subject, by the line of the configuration.
 struct ProfileKernel {
   std::string name;
-  std::map<std::string, ProfileRow, std::less<>> rows;
+  std::map<std::string, ProfileMeasurement, std::less<>> measurements;
   bool operator==(const ProfileKernel &) const = default;
 };
 
@@ -58,7 +59,7 @@ struct Profile {
   std::map<int, std::string> protocols;                       ///< from 1
   std::map<std::string, ProfileKernel, std::less<>> kernels;  ///< by the subject's hash
 
-  size_t rowCount() const;
+  size_t measurementCount() const;
   /// The number of a protocol, added if it is new.
   int protocolNumber(const std::string &protocol);
   bool operator==(const Profile &) const = default;
@@ -72,33 +73,34 @@ double quantized(double seconds);
 /// profileHash() of the emitted text without its launch checks, "-" for none.
 std::string sourceHash(std::string_view text);
 
-/// What every row satisfies, whether it stands in a text or in a store: a time that is positive and
-/// finite, as many repetitions and a spread as its status has, a protocol and a source that there
-/// are, a reason of a failure, a line of a configuration. Throws Error(badInput) with the problem
-/// alone; who reads knows the place.
-void checkRow(std::string_view configuration, const ProfileRow &row,
-              const std::map<int, std::string> &protocols);
+/// What every measurement satisfies, whether it stands in a text or in a store: a time that is
+/// positive and finite, as many repetitions and a spread as its status has, a protocol and a source
+/// that there are, a reason of a failure, a line of a configuration. Throws Error(badInput) with
+/// the problem alone; who reads knows the place.
+void checkMeasurement(std::string_view configuration, const ProfileMeasurement &measurement,
+                      const std::map<int, std::string> &protocols);
 /// The same of a kernel's hash, and of a protocol.
 void checkKernelHash(std::string_view hash);
 void checkProtocol(int64_t number, std::string_view text);
 
-/// Adds a row to the profile under its subject. Throws Error(checkFailed) if it is there already.
-void addRow(Profile &profile, const Kernel &kernel, const Configuration &configuration,
-            const ProfileRow &row);
+/// Adds a measurement to the profile under its subject. Throws Error(checkFailed) if it is there
+/// already.
+void addMeasurement(Profile &profile, const Kernel &kernel, const Configuration &configuration,
+                    const ProfileMeasurement &measurement);
 
 /// Throws Error(badInput) naming `where` and the line.
 Profile parseProfile(std::string_view text, const std::string &where);
 /// Sorted by kernel and configuration; equal profiles give equal text.
 std::string printProfile(const Profile &profile);
 
-/// Adds the rows of `other`. Of two rows of one configuration the one of the newer family version
-/// stays, then the measured one, then the one of more repetitions, then that of `other`. Throws
-/// Error(badInput) if the devices differ.
+/// Adds the measurements of `other`. Of two measurements of one configuration the one of the newer
+/// family version stays, then the measured one, then the one of more repetitions, then that of
+/// `other`. Throws Error(badInput) if the devices differ.
 void mergeProfile(Profile &profile, const Profile &other);
 
-/// Only the fastest `perLayouts` measured rows of every kernel and layouts, none that failed, and
-/// slow ones only where a kernel has nothing else under these layouts: what selection needs to
-/// choose as it would with all of them.
+/// Only the fastest `perLayouts` measured measurements of every kernel and layouts, none that
+/// failed, and slow ones only where a kernel has nothing else under these layouts: what selection
+/// needs to choose as it would with all of them.
 Profile thinned(const Profile &profile, int perLayouts);
 
 }  // namespace weft

@@ -112,7 +112,7 @@ inline constexpr ReasonCode partnerAccess{
     "a rotary op reads the partner of each element, so its operand must come from memory, not from "
     "the same kernel",
     "contract -> rotary: an element's partner lies half a head away, in another thread's registers",
-    "none by a flag: the product is stored, and the rotary op is a kernel of its own or joins what "
+    "none by a flag: the GEMM is stored, and the rotary op is a separate kernel or joins what "
     "follows it"};
 inline constexpr ReasonCode subVectorAccess{
     "F042", "sub-vector-access",
@@ -127,7 +127,7 @@ inline constexpr ReasonCode rulesNone{"F051", "fusion-off", "--fuse-rules none",
                                       "--fuse-rules default, or --fuse A,B for single pairs"};
 inline constexpr ReasonCode movementOp{
     "F060", "movement-op",
-    "the op changes the index space and computes nothing: a view, or a kernel of its own",
+    "the op changes the index space and computes nothing: a view, or a separate kernel",
     "slice -> bias: the slice of a stacked projection is a view of it",
     "nothing to do where it is a view (0 us); weft explain DIR --all says why a copy is one (V001 "
     "to V005)"};
@@ -171,24 +171,24 @@ inline constexpr ReasonCode normFactorStays{
     "N020", "factor-stays-before",
     "the factor of a row cannot be applied behind what reads the norm, or nothing before the norm "
     "could leave its sums; the detail says why",
-    "a layer norm under --norms deferred: its mean has to be taken away before the product sums "
+    "a layer norm under --norms deferred: its mean has to be taken away before the GEMM sums "
     "along a row",
-    "--norms decomposed applies the factors before the product instead; --norms auto prices all "
+    "--norms decomposed applies the factors before the GEMM instead; --norms auto prices all "
     "forms"};
 
 inline constexpr ReasonCode stridedViewNotTaken{
-    "V001", "part-with-gaps-not-taken",
+    "V001", "strided-view-not-supported",
     "the view would have strides, and who touches it takes none: a kernel that may read it, "
     "--strict without its measurements, or the caller",
     "a slice of a stacked projection along an inner axis, read by an epilogue",
-    "measure strided views (weft profile DIR) where --strict refuses them; --stacking separate "
+    "measure strided views (weft profile DIR) where --strict rejects them; --stacking separate "
     "needs none"};
 inline constexpr ReasonCode viewNotAligned{
     "V002", "part-not-aligned", "a view does not start at a multiple of the tensor's alignment",
     "a slice that starts at element 3 of an f16 axis whose rows are read 16 bytes at a time",
     "choose extents that are multiples of 8 (f16) or 4 (f32) elements (--dim)"};
 inline constexpr ReasonCode callersBuffer{
-    "V003", "callers-buffer", "arguments and results have buffers of their own",
+    "V003", "callers-buffer", "arguments and results have separate buffers",
     "a graph that returns a slice of a tensor which it also stores",
     "return the whole tensor, and slice it where it is used"};
 inline constexpr ReasonCode viewNotFree{
@@ -198,7 +198,7 @@ inline constexpr ReasonCode viewNotFree{
     "concat of an argument and a computed tensor: the argument lies in the caller's memory",
     "--stacking separate avoids the concatenation; arguments can be given concatenated"};
 inline constexpr ReasonCode viewNotWholeLines{
-    "V005", "parts-not-whole-lines",
+    "V005", "runs-not-whole-lines",
     "the view's contiguous runs are no multiples of a line of memory (128 bytes)",
     "a slice of 16 f16 elements along the fastest axis: runs of 32 bytes",
     "--pin the tensor so that the sliced axis is the slowest, or slice multiples of 64 f16 "

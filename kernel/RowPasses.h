@@ -5,8 +5,8 @@
 
 namespace weft {
 
-/// Sums and maxima of an op that follow one another: softmax a maximum and a sum, layer norm a mean
-/// and a variance, every other reduction one, maps none.
+/// Accumulators and maxima of an op that follow one another: softmax a maximum and a sum, layer
+/// norm a mean and a variance, every other reduction one, maps none.
 inline int reductionsOf(const BodyOp &op) {
   if (op.reducedAxes.empty()) return 0;
   const bool needsTwo = op.name == "softmax" || op.name == "layer_norm" ||

@@ -1,4 +1,4 @@
-// What a copy engine is told of a tensor (TMA): how it lies in memory and which box one copy moves.
+// What TMA is told of a tensor (TMA): how it lies in memory and which box one copy moves.
 // Plain data; with an address the driver encodes it into the 128 bytes that a kernel is given
 // (runtime/TensorMaps.h).
 #pragma once

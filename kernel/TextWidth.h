@@ -25,7 +25,7 @@ std::string shortened(std::string_view text, size_t width);
 
 /// Every line of at most `width` columns, broken at spaces. What is continued is indented as its
 /// line is, and by `hanging` more. Words are never broken: a path or a name longer than the width
-/// stays whole on a line of its own.
+/// stays whole on a separate line.
 std::string wrapped(std::string_view text, size_t width, size_t hanging = 2);
 
 }  // namespace weft

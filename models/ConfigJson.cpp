@@ -35,10 +35,10 @@ Activation activation(ConfigReader &reader, const Keys &keys, const std::string 
                            keys.front(), name, nearestAndKnown(name, names));
 }
 
-void refuseCommon(ConfigReader &reader) {
-  reader.refuseFlag("add_cross_attention", "cross attention is not supported");
-  reader.refuseFlag("is_encoder_decoder", "encoder-decoder models are not supported");
-  reader.refuseValue("quantization_config",
+void rejectCommon(ConfigReader &reader) {
+  reader.rejectFlag("add_cross_attention", "cross attention is not supported");
+  reader.rejectFlag("is_encoder_decoder", "encoder-decoder models are not supported");
+  reader.rejectValue("quantization_config",
                      "quantized weights are not supported; supported are f32, f16 and bf16");
 }
 
@@ -86,7 +86,7 @@ LayerSpecification readGpt2(ConfigReader &reader) {
   const int64_t hidden = reader.requiredInteger({"n_embd", "hidden_size"});
   const int64_t heads = reader.requiredInteger({"n_head", "num_attention_heads"});
   requireMultiple(reader, "n_embd", hidden, "n_head", heads);
-  reader.refuseFlag("scale_attn_by_inverse_layer_idx",
+  reader.rejectFlag("scale_attn_by_inverse_layer_idx",
                     "a scale that depends on the layer is not supported");
   return {.family = Family::decoder,
           .dims = {{"b", 1},
@@ -103,7 +103,7 @@ LayerSpecification readGpt2(ConfigReader &reader) {
 /// Newer files put the rotary settings into one object; only the plain kind is the mathematics of
 /// weft.rotary.
 double rotaryBase(ConfigReader &reader) {
-  reader.refuseValue("rope_scaling",
+  reader.rejectValue("rope_scaling",
                      "scaled rotary positions are not supported; supported is null");
   if (reader.positive({"partial_rotary_factor"}, 1) != 1)
     throw reader.error(ErrorKind::unsupported, "partial_rotary_factor", "only 1 is supported");
@@ -132,7 +132,7 @@ double rotaryBase(ConfigReader &reader) {
 }
 
 /// Per-layer kinds of attention: one layer is compiled, so all must be the same plain kind.
-void refuseMixedLayers(ConfigReader &reader) {
+void rejectMixedLayers(ConfigReader &reader) {
   const nlohmann::json *kinds = reader.find("layer_types");
   if (!kinds) return;
   for (const nlohmann::json &kind : *kinds)
@@ -151,7 +151,7 @@ LayerSpecification readLlamaLike(ConfigReader &reader, std::optional<int64_t> us
   requireMultiple(reader, "num_attention_heads", heads, "num_key_value_heads", groups);
   const auto headDim = reader.integer({"head_dim"});
   if (!headDim) requireMultiple(reader, "hidden_size", hidden, "num_attention_heads", heads);
-  refuseMixedLayers(reader);
+  rejectMixedLayers(reader);
   const bool bias = reader.flag("attention_bias", false);
   return {.family = Family::llama,
           .dims = {{"b", 1},
@@ -171,7 +171,7 @@ LayerSpecification readLlamaLike(ConfigReader &reader, std::optional<int64_t> us
 }
 
 LayerSpecification readLlama(ConfigReader &reader) {
-  reader.refuseValue(
+  reader.rejectValue(
       "sliding_window",
       "a llama layer attends to all earlier keys; windows belong to model_type \"mistral\"");
   return readLlamaLike(reader);
@@ -189,7 +189,7 @@ LayerSpecification readMistral(ConfigReader &reader) {
 /// Llama with biases on q, k and v alone, whatever a key says, and 32 key/value heads where none
 /// does.
 LayerSpecification readQwen2(ConfigReader &reader) {
-  reader.refuseFlag("use_sliding_window", "windows in some layers only are not supported");
+  reader.rejectFlag("use_sliding_window", "windows in some layers only are not supported");
   if (reader.has("attention_bias"))
     throw reader.error(ErrorKind::unsupported, "attention_bias",
                        "is no setting of qwen2, whose q, k and v always have biases and whose "
@@ -300,7 +300,7 @@ void readRest(ConfigReader &reader, const std::string &modelType,
       throw Error::badInput(
           "--allow-key {}: {}", key,
           reader.has(key)
-              ? fmt::format("'{}' is a key that weft knows; it is honoured or refused", key)
+              ? fmt::format("'{}' is a key that weft knows; it is honoured or rejected", key)
               : fmt::format("{} has no such key{}", reader.where(),
                             nearestAndKnown(key, reader.keys())));
 }
@@ -368,7 +368,7 @@ ConfigDescription parseConfig(std::string_view text, const std::string &where,
   if (family == familyReaders().end())
     throw Error::unsupported("{}: key 'model_type' = \"{}\": unsupported model{}", where, modelType,
                              nearestAndKnown(modelType, supportedModelTypes()));
-  refuseCommon(reader);
+  rejectCommon(reader);
   ConfigDescription description;
   description.specification = family->second(reader);
   description.specification.name = layerName(where, modelType);

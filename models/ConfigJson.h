@@ -1,5 +1,5 @@
 // Hugging Face config.json to a layer specification. `model_type` decides the family; keys that
-// change the mathematics are honoured or refused, never skipped.
+// change the mathematics are honoured or rejected, never skipped.
 #pragma once
 
 #include "kernel/DType.h"

@@ -65,7 +65,7 @@ const std::map<std::string, std::string> doubtfulKeys = {
 const std::map<std::string, std::set<std::string>> neutralKeysOf = {
     {"qwen2",
      {"max_window_layers",
-      "sliding_window"}}};  // both wait for use_sliding_window, which is refused
+      "sliding_window"}}};  // both wait for use_sliding_window, which is rejected
 
 /// How the classes of a model type begin; each goes on with one of architectureHeads.
 const std::map<std::string, std::vector<std::string>> architecturePrefixes = {

@@ -1,6 +1,6 @@
 // Keys of config.json that no reader asks for: which of them leave one layer in inference as it is,
 // which do so with some values only. A key that stands nowhere here may change the mathematics, so
-// a file that has one is refused.
+// a file that has one is rejected.
 #pragma once
 
 #include "models/LayerSpecification.h"

@@ -40,14 +40,14 @@ bool isOff(const json &value) {
 ConfigReader::ConfigReader(std::string_view text, std::string where) : where_(std::move(where)) {
   checkJsonNesting(text, where_);
   std::set<std::string> seen;
-  const auto refuseRepeated = [&](int depth, json::parse_event_t event, json &parsed) {
+  const auto rejectRepeated = [&](int depth, json::parse_event_t event, json &parsed) {
     if (event == json::parse_event_t::key && depth == 1 &&
         !seen.insert(parsed.get<std::string>()).second)
       throw Error::badInput("{}: key '{}' occurs twice", where_, parsed.get<std::string>());
     return true;
   };
   try {
-    object_ = json::parse(text, refuseRepeated);
+    object_ = json::parse(text, rejectRepeated);
   } catch (const json::parse_error &error) {
     throw Error::badInput("{}:{}: not valid JSON: {}", where_, lineAndColumn(text, error.byte),
                           reasonOf(error));
@@ -163,11 +163,11 @@ std::string ConfigReader::requiredText(const std::string &key) {
   return text({key}, "");
 }
 
-void ConfigReader::refuseFlag(const std::string &key, std::string_view reason) {
+void ConfigReader::rejectFlag(const std::string &key, std::string_view reason) {
   if (flag(key, false)) throw error(ErrorKind::unsupported, key, reason);
 }
 
-void ConfigReader::refuseValue(const std::string &key, std::string_view reason) {
+void ConfigReader::rejectValue(const std::string &key, std::string_view reason) {
   const json *value = find(key);
   if (value && !isOff(*value)) throw error(ErrorKind::unsupported, key, reason);
 }

@@ -46,9 +46,9 @@ public:
   const std::vector<std::string> &assumed() const { return assumed_; }
 
   /// Error(unsupported) if the flag is set, with the reason.
-  void refuseFlag(const std::string &key, std::string_view reason);
+  void rejectFlag(const std::string &key, std::string_view reason);
   /// Error(unsupported) if the key has any value but null, false, an empty list or an empty object.
-  void refuseValue(const std::string &key, std::string_view reason);
+  void rejectValue(const std::string &key, std::string_view reason);
   /// The value, marked as read; null if absent.
   const nlohmann::json *find(const std::string &key);
 

@@ -20,7 +20,7 @@ mlir::Value encoderLayer(LayerBuilder &layer, mlir::Value x, mlir::Value source)
 /// Devlin et al. 2019, section 3.1, task 1: token and position embeddings, normalized, encoder
 /// layers, logits over the vocabulary v, and the sum of the cross entropies of tokens [b,j] (i32)
 /// against labels [b,j] (i32; outside the vocabulary: none), each times its weight [b,j]. The
-/// output projection has weights of its own. The result is a scalar, the loss.
+/// output projection has separate weights. The result is a scalar, the loss.
 mlir::Value buildMaskedToken(LayerBuilder &layer);
 
 /// Radford et al. 2019: normalized before attention and feed-forward, causal.

@@ -10,7 +10,7 @@
 namespace weft::models {
 namespace {
 
-constexpr int64_t largestProduct = int64_t(1) << 62;
+constexpr int64_t largestGemm = int64_t(1) << 62;
 
 /// "paper-encoder" as a symbol: paper_encoder.
 std::string symbolOf(const std::string &name) {
@@ -74,7 +74,7 @@ void LayerBuilder::checkElements(const std::string &what, const std::string &axe
   std::vector<std::string> factors;
   for (char axis : axes) factors.push_back(fmt::format("{}={}", axis, dim(axis)));
   for (char axis : axes) {
-    if (dim(axis) > largestProduct / product)
+    if (dim(axis) > largestGemm / product)
       throw Error::badInput(
           "{}: {} over {} has more than 2^62 points; make one of these dimensions smaller",
           specification_.name, what, fmt::join(factors, " * "));

@@ -39,12 +39,12 @@ void checkRequest(const Request &request) {
 
 /// The layer that a preset's name, a config.json or a folder that holds one describes.
 ConfigDescription describe(const std::string &model, const std::set<std::string> &allowedKeys) {
-  const auto refuseKeys = [&] {
+  const auto rejectKeys = [&] {
     if (!allowedKeys.empty())
       throw Error::badInput("--allow-key {}: '{}' is no config.json", *allowedKeys.begin(), model);
   };
   if (const PresetRow *preset = findPreset(model)) {
-    refuseKeys();
+    rejectKeys();
     return {.specification = preset->specification};
   }
   std::error_code ignored;

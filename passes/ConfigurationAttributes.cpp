@@ -32,7 +32,7 @@ void visitKnobs(TransposeKnobs &knobs, Visitor &visit) {
   visit.integer("threads", knobs.threads);
 }
 template <typename Visitor>
-void visitKnobs(ContractionKnobs &knobs, Visitor &visit) {
+void visitKnobs(FmaGemmKnobs &knobs, Visitor &visit) {
   visit.integer("tile_m", knobs.tileM);
   visit.integer("tile_n", knobs.tileN);
   visit.integer("tile_k", knobs.tileK);
@@ -40,27 +40,27 @@ void visitKnobs(ContractionKnobs &knobs, Visitor &visit) {
   visit.integer("thread_n", knobs.threadN);
 }
 template <typename Visitor>
-void visitKnobs(HopperContractionKnobs &knobs, Visitor &visit) {
+void visitKnobs(Sm90GemmKnobs &knobs, Visitor &visit) {
   visit.schedule("schedule", knobs.schedule);
   visit.integer("tile_m", knobs.tileM);
   visit.integer("tile_n", knobs.tileN);
   visit.integer("stages", knobs.stages);
-  visit.integer("staging", knobs.staging);
-  visit.integer("raster_m", knobs.rasterM);
+  visit.integer("epilogue_stages", knobs.epilogueStages);
+  visit.integer("group_m", knobs.groupM);
   visit.integer("blocks", knobs.blocks);
-  visit.optional("splits", knobs.splits, 1);
-  visit.optional("sharers", knobs.sharers, 1);
-  visit.optional("streams", knobs.streams, 0);
+  visit.optional("split_k", knobs.splitK, 1);
+  visit.optional("multicast_b", knobs.multicastB, 1);
+  visit.optional("stream_k", knobs.streamK, 0);
 }
 template <typename Visitor>
-void visitKnobs(AmpereContractionKnobs &knobs, Visitor &visit) {
+void visitKnobs(Sm80GemmKnobs &knobs, Visitor &visit) {
   visit.integer("tile_m", knobs.tileM);
   visit.integer("tile_n", knobs.tileN);
   visit.integer("tile_k", knobs.tileK);
   visit.integer("stages", knobs.stages);
   visit.integer("warps_m", knobs.warpsM);
   visit.integer("warps_n", knobs.warpsN);
-  visit.integer("raster_m", knobs.rasterM);
+  visit.integer("group_m", knobs.groupM);
 }
 template <typename Visitor>
 void visitKnobs(ViewKnobs &, Visitor &) {}
@@ -88,7 +88,7 @@ public:
   void combine(llvm::StringRef name, BlockCombine value) {
     if (value != BlockCombine::shuffle) add(name, builder.getStringAttr(nameOf(value)));
   }
-  void schedule(llvm::StringRef name, HopperSchedule value) {
+  void schedule(llvm::StringRef name, Sm90Schedule value) {
     add(name, builder.getStringAttr(nameOf(value)));
   }
   void add(llvm::StringRef name, mlir::Attribute value) {
@@ -155,13 +155,13 @@ public:
     throw Error::badInput("kernel '{}': config '{}' is '{}', not one of {}", kernel.name,
                           name.str(), wanted, namesOf(blockCombines));
   }
-  void schedule(llvm::StringRef name, HopperSchedule &value) {
+  void schedule(llvm::StringRef name, Sm90Schedule &value) {
     const std::string wanted = text(name);
-    const auto found = std::find_if(std::begin(hopperSchedules), std::end(hopperSchedules),
-                                    [&](HopperSchedule one) { return nameOf(one) == wanted; });
-    if (found == std::end(hopperSchedules))
+    const auto found = std::find_if(std::begin(sm90Schedules), std::end(sm90Schedules),
+                                    [&](Sm90Schedule one) { return nameOf(one) == wanted; });
+    if (found == std::end(sm90Schedules))
       throw Error::badInput("kernel '{}': config '{}' is '{}', not one of {}", kernel.name,
-                            name.str(), wanted, namesOf(hopperSchedules));
+                            name.str(), wanted, namesOf(sm90Schedules));
     value = *found;
   }
   std::string text(llvm::StringRef name) {
@@ -191,18 +191,15 @@ Knobs knobsOf(const Kernel &kernel, mlir::DictionaryAttr config) {
   const std::string family = reader.text("family");
   if (family == familyOf(LoopKnobs{})) return readKnobs<LoopKnobs>(reader);
   if (family == familyOf(TransposeKnobs{})) return readKnobs<TransposeKnobs>(reader);
-  if (family == familyOf(ContractionKnobs{})) return readKnobs<ContractionKnobs>(reader);
+  if (family == familyOf(FmaGemmKnobs{})) return readKnobs<FmaGemmKnobs>(reader);
   if (family == familyOf(ViewKnobs{})) return readKnobs<ViewKnobs>(reader);
   if (family == familyOf(LibraryKnobs{})) return readKnobs<LibraryKnobs>(reader);
-  if (family == familyOf(HopperContractionKnobs{}))
-    return readKnobs<HopperContractionKnobs>(reader);
-  if (family == familyOf(AmpereContractionKnobs{}))
-    return readKnobs<AmpereContractionKnobs>(reader);
+  if (family == familyOf(Sm90GemmKnobs{})) return readKnobs<Sm90GemmKnobs>(reader);
+  if (family == familyOf(Sm80GemmKnobs{})) return readKnobs<Sm80GemmKnobs>(reader);
   throw Error::badInput("kernel '{}': unknown family '{}'; known: {}, {}, {}, {}, {}, {}, {}",
                         kernel.name, family, familyOf(LoopKnobs{}), familyOf(TransposeKnobs{}),
-                        familyOf(ContractionKnobs{}), familyOf(ViewKnobs{}),
-                        familyOf(LibraryKnobs{}), familyOf(HopperContractionKnobs{}),
-                        familyOf(AmpereContractionKnobs{}));
+                        familyOf(FmaGemmKnobs{}), familyOf(ViewKnobs{}), familyOf(LibraryKnobs{}),
+                        familyOf(Sm90GemmKnobs{}), familyOf(Sm80GemmKnobs{}));
 }
 
 }  // namespace

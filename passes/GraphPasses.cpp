@@ -112,8 +112,8 @@ struct FuseImpl : impl::FusePassBase<FuseImpl> {
                           .forced = pairs("together", together),
                           .forbidden = pairs("apart", apart)};
       if (!device.empty()) {
-        options.epilogueRefusal = epilogueRefusals(findDevice(device));
-        options.prologueRefusal = prologueRefusals(findDevice(device));
+        options.epilogueRejection = epilogueRejections(findDevice(device));
+        options.prologueRejection = prologueRejections(findDevice(device));
       }
       const FusionResult result = proposeFusions(graph, options);
       attachFusions(graph, result);

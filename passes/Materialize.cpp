@@ -31,7 +31,7 @@ public:
           problem.ops.size(), problem.tensors.size());
   }
 
-  void run(const select::Plan &plan) {
+  void run(const select::SelectionResult &plan) {
     for (const select::Step &step : plan.steps)
       step.candidate < 0 ? addTranspose(step) : addKernel(step);
     rewireRest();
@@ -158,7 +158,7 @@ private:
 }  // namespace
 
 mlir::OwningOpRef<mlir::ModuleOp> materialize(mlir::ModuleOp module, const select::Problem &problem,
-                                              const select::Plan &plan) {
+                                              const select::SelectionResult &plan) {
   mlir::OwningOpRef<mlir::ModuleOp> result(module.clone());
   const auto graphs = result->getOps<GraphOp>();
   if (graphs.empty())

@@ -58,7 +58,7 @@ select::Problem toProblem(mlir::Operation *graph, const std::vector<std::string>
 /// Writes a plan into the graph: chosen ops become weft.kernel regions with `layouts` and `config`
 /// attributes. Throws Error(checkFailed) if the plan leaves an op without a kernel.
 mlir::OwningOpRef<mlir::ModuleOp> materialize(mlir::ModuleOp module, const select::Problem &problem,
-                                              const select::Plan &plan);
+                                              const select::SelectionResult &plan);
 
 /// One line of the ordered list of graph passes, with the reason for its place.
 struct PipelineStep {

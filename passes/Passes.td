@@ -117,7 +117,7 @@ def DecomposeNormsPass : Pass<"decompose-norms", "::weft::GraphOp"> {
   let summary = "Norms as sums of rows and their application";
   let description = [{
     The sums may stand in the epilogue of the contraction that computes x,
-        the application in front of the one that reads y. Sums are fp32.
+        the application in front of the one that reads y. Accumulators are fp32.
     ```mlir
     %y = weft.layer_norm %x, %gamma, %beta over i : !bji, !i, !i
     // becomes
@@ -142,7 +142,7 @@ def DecomposeNormsPass : Pass<"decompose-norms", "::weft::GraphOp"> {
     Every norm leaves a record (codes N...: passes/fuse/ReasonCodes.h): one whose mean or rstd is
     read stays whole. Known downsides:
     a layer norm's variance is a difference, mean(x^2) - mean(x)^2 (ir/SPEC.md,
-        "Element-wise class"); as kernels of their own the
+        "Element-wise class"); as separate kernels the
     sums read x once more than a whole norm, which keeps the row.
   }];
   let options = [Option<"deferred", "deferred", "bool", "false",

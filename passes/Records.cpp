@@ -69,10 +69,10 @@ FusionRecord recordFrom(mlir::DictionaryAttr entry, const std::vector<mlir::Oper
 void checkCandidate(const std::vector<int> &ops, const FusionResult &admitted) {
   const auto is = [&](const auto &other) { return other.ops == ops; };
   if (std::any_of(admitted.candidates.begin(), admitted.candidates.end(), is)) return;
-  const auto refused = std::find_if(admitted.records.begin(), admitted.records.end(), is);
+  const auto rejected = std::find_if(admitted.records.begin(), admitted.records.end(), is);
   throw Error::badInput(
       "weft.candidates: ops [{}] may not share a kernel: {}", fmt::join(ops, ", "),
-      refused == admitted.records.end() ? "no fusion pattern joins them" : describe(*refused));
+      rejected == admitted.records.end() ? "no fusion pattern joins them" : describe(*rejected));
 }
 
 }  // namespace
@@ -85,8 +85,8 @@ FusionResult attachedFusions(mlir::Operation *graph, const FuseOptions &target) 
         "proposes them");
   const FusionResult admitted =
       proposeFusions(graph, {.maxEpilogues = std::numeric_limits<int>::max(),
-                             .epilogueRefusal = target.epilogueRefusal,
-                             .prologueRefusal = target.prologueRefusal});
+                             .epilogueRejection = target.epilogueRejection,
+                             .prologueRejection = target.prologueRejection});
   FusionResult result;
   for (auto entry : candidates.getAsRange<mlir::DictionaryAttr>()) {
     result.candidates.push_back(

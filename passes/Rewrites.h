@@ -101,7 +101,7 @@ struct GradientGroup {
 /// Nothing where the graph has no backward pass, or its products cannot be stacked.
 std::optional<GradientGroup> gradientsOf(const ProjectionGroup &group);
 
-/// One product for the gradient of the common input of some members, and one for those of their
+/// One GEMM for the gradient of the common input of some members, and one for those of their
 /// weights. What is stacked both ways stands in one tensor.
 void stackGradients(const GradientGroup &group, const std::optional<MemberRange> &inputs,
                     const std::optional<MemberRange> &weights);

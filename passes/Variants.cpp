@@ -43,7 +43,7 @@ std::vector<Choice> stackingChoices(const ProjectionGroup &group, size_t index,
 }
 
 /// How many products() there are; at most the largest number.
-int64_t countProducts(const std::vector<std::vector<Choice>> &lists) {
+int64_t countGemms(const std::vector<std::vector<Choice>> &lists) {
   int64_t count = 1;
   for (const std::vector<Choice> &list : lists)
     if (__builtin_mul_overflow(count, static_cast<int64_t>(list.size()), &count))
@@ -222,7 +222,7 @@ std::vector<Variant> proposeVariants(mlir::ModuleOp module, const VariantOptions
       gradientChoices(groups, options.stacking);
   const std::vector<std::vector<size_t>> recomputations =
       recomputeChoices(graph, options.recompute);
-  const int64_t ways = countProducts(stackings),
+  const int64_t ways = countGemms(stackings),
                 mostWays =
                     options.most / static_cast<int64_t>(std::max<size_t>(1, decompositions.size()));
   const std::vector<std::vector<Choice>> forward =

@@ -131,22 +131,22 @@ void readSource(const PlanKernel &kernel, const fs::path &folder, Artifact &arti
     artifact.sources[kernel.source] = readPart(folder, kernel.source);
 }
 
-void refuseOtherLaunch(const PlanKernel &kernel, const std::string &cubin, const fs::path &folder) {
-  std::string refusal;
+void rejectOtherLaunch(const PlanKernel &kernel, const std::string &cubin, const fs::path &folder) {
+  std::string rejection;
   try {
-    refusal = launchRefusal(kernel, cubin);
+    rejection = launchRejection(kernel, cubin);
   } catch (const Error &error) {
-    refusal = error.what();
+    rejection = error.what();
   }
-  if (!refusal.empty())
+  if (!rejection.empty())
     throw Error::badInput("{}: {} of kernel '{}': {}: 'weft emit {}' builds it again",
-                          folder.string(), kernel.cubin, kernel.name, refusal, folder.string());
+                          folder.string(), kernel.cubin, kernel.name, rejection, folder.string());
 }
 
 void readCubin(const PlanKernel &kernel, const fs::path &folder, Artifact &artifact) {
   if (kernel.cubin.empty()) return;
   if (const auto known = artifact.cubins.find(kernel.cubin); known != artifact.cubins.end())
-    return refuseOtherLaunch(kernel, known->second, folder);
+    return rejectOtherLaunch(kernel, known->second, folder);
   checkInside(kernel.cubin, folder);
   std::error_code none;
   if (!fs::exists(folder / kernel.cubin, none))
@@ -157,7 +157,7 @@ void readCubin(const PlanKernel &kernel, const fs::path &folder, Artifact &artif
     throw Error::badInput(
         "{}: {} does not hold what it is named after (its content is {}): changed after the build",
         folder.string(), kernel.cubin, cubinName(bytes));
-  refuseOtherLaunch(kernel, bytes, folder);
+  rejectOtherLaunch(kernel, bytes, folder);
   artifact.cubins.emplace(kernel.cubin, std::move(bytes));
 }
 
@@ -246,7 +246,7 @@ void findEdits(Artifact &artifact, const std::map<std::string, std::string> &tex
   }
 }
 
-void refuseDerivedEdits(const Artifact &artifact, const std::string &planPath) {
+void rejectDerivedEdits(const Artifact &artifact, const std::string &planPath) {
   for (const PlanEdit &edit : artifact.planEdits)
     if (edit.isDerived)
       throw Error::badInput(
@@ -261,8 +261,8 @@ bool isForged(const Artifact &artifact) {
          std::ranges::all_of(artifact.planEdits, &PlanEdit::isDerived);
 }
 
-void refuseForged(const Artifact &artifact, const std::string &planPath) {
-  if (isForged(artifact)) refuseDerivedEdits(artifact, planPath);
+void rejectForged(const Artifact &artifact, const std::string &planPath) {
+  if (isForged(artifact)) rejectDerivedEdits(artifact, planPath);
 }
 
 std::string noManifestLine(const std::string &folder) {
@@ -350,7 +350,7 @@ Artifact readArtifact(const fs::path &folder, Cubins cubins) {
   readHeaders(folder, artifact);
   findEdits(artifact, {{planFile, planText}, {graphFile, artifact.graph}, {reportFile, reportText}},
             folder);
-  if (cubins == Cubins::needed) refuseDerivedEdits(artifact, planPath);
+  if (cubins == Cubins::needed) rejectDerivedEdits(artifact, planPath);
   return artifact;
 }
 

@@ -17,7 +17,7 @@
 #pragma once
 
 #include "kernel/DType.h"
-#include "kernel/LibraryProduct.h"
+#include "kernel/LibraryGemm.h"
 #include "kernel/TensorMap.h"
 #include "runtime/Manifest.h"
 #include "runtime/OutputFolder.h"
@@ -66,7 +66,7 @@ struct PlanParameter {
   bool operator==(const PlanParameter &) const = default;
 };
 
-/// What the library does to a product before it stores it (kernel/LibraryEpilogue.h), with tensors
+/// What the library does to a GEMM before it stores it (kernel/LibraryEpilogue.h), with tensors
 /// of the plan; -1: none.
 struct PlanLibraryEpilogue {
   std::string kind;  ///< the library's name for it: "gelu_aux_bias"; "none" where a residual is
@@ -80,27 +80,27 @@ struct PlanLibraryEpilogue {
 };
 
 /// What a kernel of family "cublaslt" computes, in place of source and cubin: C = alpha A B for
-/// every member of a batch, by NVIDIA's library with the algorithm that the kernel's knobs name
+/// every batch element, by NVIDIA's library with the algorithm that the kernel's knobs name
 /// (libraryKnobs). A tensor's element zero is at its `offset`; strides are in elements.
-struct PlanLibraryProduct {
+struct PlanLibraryGemm {
   int a = -1, b = -1,
       c = -1;  ///< tensors of the plan; a and b are the kernel's inputs in one order or the other
   std::string dtype;  ///< of all three, or "f8e4m3,f8e5m2->f16", "tf32,tf32->f32" (of f32 tensors);
                       ///< products accumulate in fp32
   double alpha = 1;
-  MatrixProduct shape;                               ///< A is m x k, B k x n, C m x n
-  std::optional<PlanLibraryEpilogue> epilogue = {};  ///< nothing (null): the product alone
-  bool operator==(const PlanLibraryProduct &) const = default;
+  StridedBatchedGemm shape;                          ///< A is m x k, B k x n, C m x n
+  std::optional<PlanLibraryEpilogue> epilogue = {};  ///< nothing (null): the GEMM alone
+  bool operator==(const PlanLibraryGemm &) const = default;
 };
 
 /// A kernel that runs on part of an axis: as often as there are parts, each a kernel of the plan,
 /// of one kernel of the graph.
-struct PlanPart {
+struct PlanChunk {
   int region = -1;  ///< which of graph.mlir's kernels; those that no part names belong to the other
                     ///< kernels, in order
   std::string axis;  ///< of the kernel
   int64_t start = 0, size = 0;
-  bool operator==(const PlanPart &) const = default;
+  bool operator==(const PlanChunk &) const = default;
 };
 
 struct PlanKernel {
@@ -109,13 +109,13 @@ struct PlanKernel {
   std::string family;
   int familyVersion = 0;
   std::vector<std::string> ops;                          ///< printed ops, in order
-  std::optional<PlanPart> part;                          ///< nothing (null): the whole
+  std::optional<PlanChunk> chunk;                        ///< nothing (null): the whole
   std::vector<int> inputs, outputs;                      ///< tensors
   std::vector<std::string> inputLayouts, outputLayouts;  ///< "hbjk"
   std::string configuration;                             ///< describe()
   nlohmann::json knobs;
   std::string key;     ///< hash of the canonical text
-  std::string source;  ///< "kernels/NAME.cu"; empty for views and library products
+  std::string source;  ///< "kernels/NAME.cu"; empty for views and library GEMMs
   std::string cubin;   ///< "cubin/HASH.cubin"; empty when skipped
   std::array<int64_t, 3> grid{1, 1, 1}, block{1, 1, 1};
   int64_t sharedBytes = 0;
@@ -123,9 +123,9 @@ struct PlanKernel {
   /// behind a kernel of this kind it is started early.
   bool startsEarly = false;
   std::vector<PlanParameter> parameters;
-  std::optional<PlanLibraryProduct> library;  ///< of family "cublaslt", else nothing (null)
+  std::optional<PlanLibraryGemm> library;  ///< of family "cublaslt", else nothing (null)
   int workspaceBuffer =
-      -1;  ///< what a library product's algorithm writes beside its result; -1: nothing
+      -1;  ///< what a library GEMM's algorithm writes beside its result; -1: nothing
   std::vector<int> after;  ///< kernels that must finish before
   double seconds = 0;
   bool measured = false;
@@ -141,7 +141,7 @@ struct PlanKernel {
   int registers = -1, spillBytes = -1, staticSharedBytes = -1;  ///< -1: not built
   std::string runnerUp;
   double runnerUpLoss = 0;
-  /// Of the exact text with its headers, flags and architecture; of a product: of problem,
+  /// Of the exact text with its headers, flags and architecture; of a GEMM: of problem,
   /// algorithm and library version. Whether it was verified, records say that no artifact holds
   /// (runtime/VerificationRecords.h).
   std::string textHash;
@@ -160,11 +160,11 @@ struct PlanMeasurement {
 
 /// Where a buffer of temporaries lies. Buffers may overlap if `after` keeps apart the lives of all
 /// that lies in them.
-struct PlanPlacement {
+struct BufferAllocation {
   int buffer = -1;
   std::string in = "workspace";  ///< or a result's name: there until the result is written
   int64_t offset = 0;            ///< bytes, a multiple of 256
-  bool operator==(const PlanPlacement &) const = default;
+  bool operator==(const BufferAllocation &) const = default;
 };
 
 struct Plan {
@@ -184,12 +184,12 @@ struct Plan {
   std::vector<PlanTensor> tensors;
   /// Ascending by buffer. Buffers of temporaries that are not named lie behind all that are, one
   /// after another.
-  std::vector<PlanPlacement> placements;
+  std::vector<BufferAllocation> memoryPlan;
   std::vector<PlanKernel> kernels;                      ///< a topological order
   std::map<std::string, std::vector<int>> entryPoints;  ///< "forward" -> kernels
   /// Whether kernels that do not wait for each other (PlanKernel::after) may run at once; else one
   /// after the other, as they stand.
-  bool branches = false;
+  bool concurrent = false;
   std::vector<std::string> notes;  ///< "cubins: skipped, no NVRTC", pre-packed parameters, ...
   bool operator==(const Plan &) const = default;
 };
@@ -198,7 +198,7 @@ struct Plan {
 /// way round.
 bool isView(const PlanKernel &kernel);
 
-/// What stands behind PlanKernel::seconds.
+/// Where PlanKernel::seconds comes from.
 enum class TimeSource : uint8_t {
   none,       ///< a view: nothing runs
   estimated,  ///< by a model of the GPU
@@ -210,22 +210,22 @@ enum class TimeSource : uint8_t {
 TimeSource timeSourceOf(const PlanKernel &kernel);
 /// The word for tables and JSON: "view", "estimated", "measured", "edited", "unknown".
 const char *nameOf(TimeSource source);
-/// The algorithm of a library product. Throws Error(badInput) naming the kernel and the knob.
+/// The algorithm of a library GEMM. Throws Error(badInput) naming the kernel and the knob.
 LibraryKnobs libraryKnobs(const PlanKernel &kernel);
-/// The product without its tensors. Throws Error(badInput) for an unknown element type or epilogue.
-LibraryProduct libraryProduct(const PlanLibraryProduct &product);
+/// The GEMM without its tensors. Throws Error(badInput) for an unknown element type or epilogue.
+LibraryGemm libraryGemm(const PlanLibraryGemm &gemm);
 
 nlohmann::json toJson(const Plan &plan);
 /// Throws Error(badInput) naming the member that is missing or ill-typed, and `where`.
 Plan planFromJson(const nlohmann::json &json, const std::string &where);
-/// Checks what types cannot: places are sizes that do not overflow (runtime/PlanPlaces.h), indices
+/// Checks what types cannot: places are sizes that do not overflow (runtime/PlanBounds.h), indices
 /// resolve, layouts are permutations, kernels are in a topological order and all of them in entry
 /// points, every tensor is written once and read later, and what shares memory lives apart
-/// (runtime/PlanLives.h). Throws Error(badInput) naming `where` and the place. readArtifact calls
-/// it, and writeArtifact, where a failure is a bug of the writer.
+/// (runtime/PlanLiveness.h). Throws Error(badInput) naming `where` and the place. readArtifact
+/// calls it, and writeArtifact, where a failure is a bug of the writer.
 void verify(const Plan &plan, const std::string &where);
 /// Checks what `weft emit` derives of a plan: bytes, strides and the workspace are what extents,
-/// orders and placements make, and every library product reads and writes exactly the elements of
+/// orders and memoryPlan make, and every library GEMM reads and writes exactly the elements of
 /// its tensors. Whoever runs a plan calls it after verify; a plan whose layouts were edited by hand
 /// fails until it is emitted again. Throws Error(badInput).
 void verifyDerived(const Plan &plan, const std::string &where);
@@ -254,7 +254,7 @@ struct Artifact {
       {};  ///< read: members of plan.json that are not what weft wrote
 };
 
-/// Throws Error(badInput) as writeArtifact does for a folder that it would refuse: asked before
+/// Throws Error(badInput) as writeArtifact does for a folder that it would reject: asked before
 /// long work, not after it.
 void checkOutputFolder(const std::filesystem::path &folder, const Overwrite &overwrite = {});
 /// Whole or not at all; what weft wrote there before is replaced in one step (OutputFolder.h).
@@ -268,7 +268,7 @@ std::map<std::string, std::string_view> includable(const Artifact &artifact);
 /// to be derived anew.
 bool isForged(const Artifact &artifact);
 /// Throws Error(badInput) naming the member of a forged plan, what it says and what weft wrote.
-void refuseForged(const Artifact &artifact, const std::string &planPath);
+void rejectForged(const Artifact &artifact, const std::string &planPath);
 /// Lines for people about an artifact that is not as weft wrote it: edited files, members of
 /// plan.json that do not hold, or that nobody can tell. Empty if there is nothing to say.
 std::vector<std::string> editLines(const Artifact &artifact);

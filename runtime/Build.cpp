@@ -87,9 +87,9 @@ private:
   void lookUp(size_t index) {
     const BuildRequest &request = requests[index];
     WorkerRequest job = workerRequest(request, options, nvrtc);
-    std::map<std::string, std::string> parts = keyParts(job, request, nvrtc);
+    std::map<std::string, std::string> fields = keyFields(job, request, nvrtc);
     BuildResult &result = results[index];
-    result.key = keyOf(parts);
+    result.key = keyOf(fields);
     if (const auto same = jobOfKey.find(result.key); same != jobOfKey.end())
       return requestsOfJob[same->second].push_back(index);
     if (std::optional<CacheEntry> entry =
@@ -100,14 +100,14 @@ private:
       describe(result, request.entry);
       return reportProgress(index);
     }
-    if (const std::string refusal = includeRefusal(job.text, job.headers); !refusal.empty()) {
-      result.error = result.log = refusal + "\n";
+    if (const std::string rejection = includeRejection(job.text, job.headers); !rejection.empty()) {
+      result.error = result.log = rejection + "\n";
       return reportProgress(index);
     }
-    job.headers.merge(refusedHeaders(job.text, job.headers));
+    job.headers.merge(rejectedHeaders(job.text, job.headers));
     jobOfKey.emplace(result.key, jobs.size());
     jobs.push_back(std::move(job));
-    partsOfJob.push_back(std::move(parts));
+    keyFieldsOfJob.push_back(std::move(fields));
     requestsOfJob.push_back({index});
   }
 
@@ -120,7 +120,7 @@ private:
                                 .cubin = result.cubin,
                                 .entry = requests[first].entry,
                                 .log = result.log,
-                                .parts = partsOfJob[job]});
+                                .fields = keyFieldsOfJob[job]});
     for (const size_t index : requestsOfJob[job]) {
       results[index] = result;
       reportProgress(index);
@@ -140,7 +140,7 @@ private:
       result.error = result.log;
       // What the compiler came to, and where; the message of the header that stopped it says
       // neither.
-      for (const std::string &name : refusedIn(result.log))
+      for (const std::string &name : rejectedIn(result.log))
         for (const Include &include : includesOf(request.text))
           if (include.name == name)
             result.error = fmt::format(
@@ -169,7 +169,7 @@ private:
   std::optional<Cache> &cache;
   std::vector<BuildResult> results;
   std::vector<WorkerRequest> jobs;
-  std::vector<std::map<std::string, std::string>> partsOfJob;
+  std::vector<std::map<std::string, std::string>> keyFieldsOfJob;
   std::vector<std::vector<size_t>> requestsOfJob;
   std::map<std::string, size_t> jobOfKey;
   size_t done = 0;
@@ -192,10 +192,10 @@ std::vector<BuildResult> build(const std::vector<BuildRequest> &requests,
   return BuildSession(options).build(requests);
 }
 
-std::map<std::string, std::string> cacheKeyParts(const BuildRequest &request,
-                                                 const BuildOptions &options) {
+std::map<std::string, std::string> cacheKeyFields(const BuildRequest &request,
+                                                  const BuildOptions &options) {
   const NvrtcLocation nvrtc = findNvrtc();
-  return keyParts(workerRequest(request, options, nvrtc), request, nvrtc);
+  return keyFields(workerRequest(request, options, nvrtc), request, nvrtc);
 }
 
 }  // namespace weft::runtime

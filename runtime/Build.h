@@ -126,8 +126,8 @@ std::vector<std::string> cacheVerify();
 /// Removes entries, those unused longest first, until at most `keepBytes` remain, and what dead
 /// writers left; returns bytes freed.
 int64_t cacheCollect(int64_t keepBytes);
-/// The parts of a key with their hashes, for `explain --cache-miss`.
-std::map<std::string, std::string> cacheKeyParts(const BuildRequest &request,
-                                                 const BuildOptions &options);
+/// The fields of a key with their hashes, for `explain --cache-miss`.
+std::map<std::string, std::string> cacheKeyFields(const BuildRequest &request,
+                                                  const BuildOptions &options);
 
 }  // namespace weft::runtime

@@ -39,19 +39,19 @@ WorkerRequest workerRequest(const BuildRequest &request, const BuildOptions &opt
           .headers = includedHeaders(request.text, options.headers)};
 }
 
-std::map<std::string, std::string> keyParts(const WorkerRequest &job, const BuildRequest &request,
-                                            const NvrtcLocation &nvrtc) {
-  std::map<std::string, std::string> parts{{"architecture", request.architecture},
-                                           {"flags", fmt::format("{}", fmt::join(job.flags, " "))},
-                                           {"nvrtc", describe(nvrtc)},
-                                           {"text", sha256(job.text)}};
-  for (const auto &[name, text] : job.headers) parts.emplace("header " + name, sha256(text));
-  return parts;
+std::map<std::string, std::string> keyFields(const WorkerRequest &job, const BuildRequest &request,
+                                             const NvrtcLocation &nvrtc) {
+  std::map<std::string, std::string> fields{{"architecture", request.architecture},
+                                            {"flags", fmt::format("{}", fmt::join(job.flags, " "))},
+                                            {"nvrtc", describe(nvrtc)},
+                                            {"text", sha256(job.text)}};
+  for (const auto &[name, text] : job.headers) fields.emplace("header " + name, sha256(text));
+  return fields;
 }
 
-std::string keyOf(const std::map<std::string, std::string> &parts) {
+std::string keyOf(const std::map<std::string, std::string> &fields) {
   Sha256 hash;
-  for (const auto &[name, value] : parts) hash.updateField(name).updateField(value);
+  for (const auto &[name, value] : fields) hash.updateField(name).updateField(value);
   return hash.finish();
 }
 

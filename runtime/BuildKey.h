@@ -18,10 +18,10 @@ WorkerRequest workerRequest(const BuildRequest &request, const BuildOptions &opt
 
 /// Part -> hash of its content, or its content where that is short: "text", "header
 /// weft/vector.cuh", "flags", "architecture", "nvrtc".
-std::map<std::string, std::string> keyParts(const WorkerRequest &job, const BuildRequest &request,
-                                            const NvrtcLocation &nvrtc);
+std::map<std::string, std::string> keyFields(const WorkerRequest &job, const BuildRequest &request,
+                                             const NvrtcLocation &nvrtc);
 
-/// Hash of the parts.
-std::string keyOf(const std::map<std::string, std::string> &parts);
+/// Hash of the fields.
+std::string keyOf(const std::map<std::string, std::string> &fields);
 
 }  // namespace weft::runtime

@@ -30,7 +30,7 @@ std::string hashOf(const std::string &key, const CacheEntry &entry) {
       .updateField(entry.cubin)
       .updateField(entry.entry)
       .updateField(entry.log);
-  for (const auto &[name, value] : entry.parts) hash.updateField(name).updateField(value);
+  for (const auto &[name, value] : entry.fields) hash.updateField(name).updateField(value);
   return hash.finish();
 }
 
@@ -38,7 +38,7 @@ std::string metaText(const std::string &key, const CacheEntry &entry) {
   return prettyText({{"key", key},
                      {"entry", entry.entry},
                      {"log", entry.log},
-                     {"parts", entry.parts},
+                     {"fields", entry.fields},
                      {"sha256", hashOf(key, entry)}});
 }
 
@@ -67,10 +67,10 @@ CacheEntry readEntry(const fs::path &folder) {
                    .cubin = readFile(folder / cubinFile),
                    .entry = textIn(meta, "entry"),
                    .log = textIn(meta, "log"),
-                   .parts = {}};
-  if (meta.contains("parts") && meta["parts"].is_object())
-    for (const auto &[name, value] : meta["parts"].items())
-      entry.parts[name] = textIn(meta["parts"], name.c_str());
+                   .fields = {}};
+  if (meta.contains("fields") && meta["fields"].is_object())
+    for (const auto &[name, value] : meta["fields"].items())
+      entry.fields[name] = textIn(meta["fields"], name.c_str());
   if (textIn(meta, "key") != key) throw Error::checkFailed("{} is of another entry", metaFile);
   if (text != metaText(key, entry)) throw Error::checkFailed("it does not match its recorded hash");
   return entry;
@@ -137,7 +137,7 @@ std::optional<CacheEntry> Cache::find(const std::string &key) const {
   try {
     removeEntry(folder);
   } catch (const std::system_error &) {
-    // A read-only cache: the entry stays, and is refused again next time.
+    // A read-only cache: the entry stays, and is rejected again next time.
   }
   return std::nullopt;
 }
@@ -188,11 +188,11 @@ std::vector<std::string> Cache::damaged() const {
   return found;
 }
 
-std::vector<std::map<std::string, std::string>> Cache::parts() const {
+std::vector<std::map<std::string, std::string>> Cache::fields() const {
   std::vector<std::map<std::string, std::string>> all;
   for (const fs::path &entry : entriesIn(root)) {
     try {
-      all.push_back(readEntry(entry).parts);
+      all.push_back(readEntry(entry).fields);
     } catch (const std::exception &) {}
   }
   return all;

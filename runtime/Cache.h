@@ -23,7 +23,7 @@ struct CacheEntry {
   std::string text;   ///< kernel.cu
   std::string cubin;  ///< kernel.cubin
   std::string entry, log;
-  std::map<std::string, std::string> parts;  ///< of the key
+  std::map<std::string, std::string> fields;  ///< of the key
   bool operator==(const CacheEntry &) const = default;
 };
 
@@ -44,8 +44,8 @@ public:
   /// be found again.
   void remember(const std::string &key, const std::string &text) const;
 
-  /// The key parts of every entry that is whole.
-  std::vector<std::map<std::string, std::string>> parts() const;
+  /// The key fields of every entry that is whole.
+  std::vector<std::map<std::string, std::string>> fields() const;
 
   CacheStatistics statistics() const;
   std::vector<std::string> damaged() const;

@@ -20,7 +20,7 @@ inline Checked checkedSum(Checked a, Checked b) {
   int64_t sum = 0;
   return a && b && !__builtin_add_overflow(*a, *b, &sum) ? Checked(sum) : std::nullopt;
 }
-inline Checked checkedProduct(Checked a, Checked b) {
+inline Checked checkedProblem(Checked a, Checked b) {
   int64_t product = 0;
   return a && b && !__builtin_mul_overflow(*a, *b, &product) ? Checked(product) : std::nullopt;
 }
@@ -28,7 +28,7 @@ inline Checked checkedProduct(Checked a, Checked b) {
 /// How many elements there are.
 inline Checked checkedCount(std::span<const int64_t> extents) {
   Checked count = 1;
-  for (const int64_t extent : extents) count = checkedProduct(count, extent);
+  for (const int64_t extent : extents) count = checkedProblem(count, extent);
   return count;
 }
 
@@ -36,7 +36,7 @@ inline Checked checkedCount(std::span<const int64_t> extents) {
 inline Checked checkedLast(std::span<const int64_t> extents, std::span<const int64_t> strides) {
   Checked last = 0;
   for (size_t dimension = 0; dimension < extents.size() && dimension < strides.size(); ++dimension)
-    last = checkedSum(last, checkedProduct(checkedSum(extents[dimension], -1), strides[dimension]));
+    last = checkedSum(last, checkedProblem(checkedSum(extents[dimension], -1), strides[dimension]));
   return last;
 }
 

@@ -82,7 +82,7 @@ public:
     return found;
   }
 
-  /// Attributes of a section of .nv.info with a content of their own.
+  /// Attributes of a section of .nv.info with a separate content.
   static std::vector<std::pair<int, std::string_view>> attributes(std::string_view content) {
     std::vector<std::pair<int, std::string_view>> found;
     while (content.size() >= 4) {
@@ -176,7 +176,7 @@ std::optional<CubinEntry> entryOf(std::string_view cubin, const std::string &nam
   return std::nullopt;
 }
 
-std::string launchRefusal(const PlanKernel &kernel, std::string_view cubin) {
+std::string launchRejection(const PlanKernel &kernel, std::string_view cubin) {
   if (!isElf(cubin)) return "";
   const std::optional<CubinEntry> entry = entryOf(cubin, kernel.entry);
   if (!entry) {
@@ -200,7 +200,7 @@ std::string launchRefusal(const PlanKernel &kernel, std::string_view cubin) {
         isSumAlone ? fmt::format("{}", sum) : fmt::format("[{}]", fmt::join(passed, ", ")));
   constexpr int64_t mostAnywhere = int64_t(1) << 20;  // of a block on any GPU, and more
   const int64_t threads =
-      checkedProduct(checkedProduct(kernel.block[0], kernel.block[1]), kernel.block[2])
+      checkedProblem(checkedProblem(kernel.block[0], kernel.block[1]), kernel.block[2])
           .value_or(mostAnywhere);
   if (entry->mostThreads && threads > *entry->mostThreads)
     return fmt::format("'{}' was built for blocks of at most {} threads, and the plan launches {}",

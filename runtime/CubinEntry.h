@@ -30,6 +30,6 @@ bool isElf(std::string_view bytes);
 std::optional<CubinEntry> entryOf(std::string_view cubin, const std::string &name);
 /// Why the plan cannot launch its kernel from this cubin: "has no kernel 'f'; it has 'g'". Empty:
 /// it can, or the bytes are no ELF.
-std::string launchRefusal(const PlanKernel &kernel, std::string_view cubin);
+std::string launchRejection(const PlanKernel &kernel, std::string_view cubin);
 
 }  // namespace weft::runtime

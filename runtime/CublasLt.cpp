@@ -48,13 +48,13 @@ std::string textOf(const LibraryKnobs &knobs) {
   return fmt::format("{}", fmt::join(texts, ", "));
 }
 
-std::string textOf(const LibraryProduct &product) {
-  const MatrixProduct &shape = product.shape;
+std::string textOf(const LibraryGemm &gemm) {
+  const StridedBatchedGemm &shape = gemm.shape;
   std::string text = fmt::format("{} x {} x {}, batch {}, {}", shape.m, shape.n, shape.k,
-                                 shape.batch, nameOf(product.types()));
-  if (product.epilogue != LibraryEpilogue::none)
-    text += fmt::format(", epilogue {}", traitsOf(product.epilogue).name);
-  return product.beta == 0 ? text : text + ", residual";
+                                 shape.batch, nameOf(gemm.types()));
+  if (gemm.epilogue != LibraryEpilogue::none)
+    text += fmt::format(", epilogue {}", traitsOf(gemm.epilogue).name);
+  return gemm.beta == 0 ? text : text + ", residual";
 }
 
 /// What the library calls it, whose A and B may be ours swapped.
@@ -98,31 +98,30 @@ struct CublasLt::Library {
 
 namespace {
 
-/// The library's descriptors of one product.
+/// The library's descriptors of one GEMM.
 class Descriptors {
 public:
-  Descriptors(std::shared_ptr<const CublasLt::Library> library, const LibraryProduct &product)
+  Descriptors(std::shared_ptr<const CublasLt::Library> library, const LibraryGemm &gemm)
       : library(std::move(library)),
-        type(dataType(product.dtype)),
-        blas(columnMajor(product.shape)),
-        traits(traitsOf(product.epilogue)),
-        leftType(dataType(blas.isSwapped ? product.types().b : product.types().a)),
-        rightType(dataType(blas.isSwapped ? product.types().a : product.types().b)),
-        areFloat8(product.types().areFloat8()),
-        compute(product.types().areTf32() ? compute32FFastTF32 : compute32F) {
+        type(dataType(gemm.dtype)),
+        blas(columnMajor(gemm.shape)),
+        traits(traitsOf(gemm.epilogue)),
+        leftType(dataType(blas.isSwapped ? gemm.types().b : gemm.types().a)),
+        rightType(dataType(blas.isSwapped ? gemm.types().a : gemm.types().b)),
+        areFloat8(gemm.types().areFloat8()),
+        compute(gemm.types().areTf32() ? compute32FFastTF32 : compute32F) {
     const Functions &call = this->library->call;
-    check(call.createOperation(&operation, compute, real32F), "a product's descriptor");
+    check(call.createOperation(&operation, compute, real32F), "a GEMM's descriptor");
     set(transposeA, int32_t(blas.left.isTransposed ? transposed : plain));
     set(transposeB, int32_t(blas.right.isTransposed ? transposed : plain));
-    const int32_t batch = int32_t(product.shape.batch);
+    const int32_t batch = int32_t(gemm.shape.batch);
     create(left, leftType, blas.left, batch);
     create(right, rightType, blas.right, batch);
     create(result, type, blas.result, batch);
     create(residual, type,
-           product.beta == 0 ? blas.result : columnMajorBeside(product.shape, product.residual),
-           batch);
-    if (areFloat8) set(fastAccumulation, int8_t(!product.promotesSums));
-    if (product.epilogue != LibraryEpilogue::none) setEpilogue(product);
+           gemm.beta == 0 ? blas.result : columnMajorBeside(gemm.shape, gemm.residual), batch);
+    if (areFloat8) set(fastAccumulation, int8_t(!gemm.promotesSums));
+    if (gemm.epilogue != LibraryEpilogue::none) setEpilogue(gemm);
   }
   ~Descriptors() {
     const Functions &call = library->call;
@@ -161,29 +160,29 @@ public:
   }
 
   /// The algorithm of these attributes, checked; nothing, and the failed step in `problem`, if the
-  /// library refuses.
+  /// library rejects.
   std::optional<HeuristicResult> make(const LibraryKnobs &knobs, std::string &problem) const {
     const Functions &call = library->call;
-    const auto refuse = [&](const std::string &step, Status status) {
+    const auto reject = [&](const std::string &step, Status status) {
       problem = fmt::format("{}: {}", step, call.statusName(status));
       return std::nullopt;
     };
     Algorithm algorithm{};
     Status status = call.initializeAlgorithm(library->handle, compute, real32F, leftType, rightType,
                                              type, type, knobs.algorithm, &algorithm);
-    if (status != success) return refuse(fmt::format("algorithm {}", knobs.algorithm), status);
+    if (status != success) return reject(fmt::format("algorithm {}", knobs.algorithm), status);
     for (const AttributeOf &attribute : attributesOf) {
       const int value = knobs.*attribute.member;
       const auto narrow = uint16_t(value);
       const void *bytes = attribute.bytes == 2 ? static_cast<const void *>(&narrow) : &value;
       status = call.setAlgorithm(&algorithm, attribute.attribute, bytes, attribute.bytes);
       if (status != success)
-        return refuse(fmt::format("attribute {} = {}", int(attribute.attribute), value), status);
+        return reject(fmt::format("attribute {} = {}", int(attribute.attribute), value), status);
     }
     HeuristicResult checked{};
     status = call.checkAlgorithm(library->handle, operation, left, right, residual, result,
                                  &algorithm, &checked);
-    if (status != success) return refuse("its check", status);
+    if (status != success) return reject("its check", status);
     checked.algorithm = algorithm;
     return checked;
   }
@@ -212,7 +211,7 @@ public:
   const DataType type;
   /// Tells the library where the epilogue's tensors are. The descriptor keeps addresses by value, a
   /// captured launch has its own.
-  void point(const ProductTensors &tensors) const {
+  void point(const GemmTensors &tensors) const {
     if (traits.readsBias || traits.writesGradient) set(biasPointer, tensors.vector);
     if (traits.readsAuxiliary || traits.writesAuxiliary) set(auxiliaryPointer, tensors.auxiliary);
     if (!areFloat8) return;
@@ -220,7 +219,7 @@ public:
     set(rightScalePointer, blas.isSwapped ? tensors.scaleA : tensors.scaleB);
   }
 
-  const ColumnMajorProduct blas;
+  const ColumnMajorGemm blas;
   const LibraryEpilogueTraits &traits;
   const DataType leftType, rightType;
   const bool areFloat8;
@@ -233,16 +232,16 @@ private:
   template <typename Value>
   void set(OperationAttribute attribute, Value value) const {
     check(library->call.setOperation(operation, attribute, &value, sizeof value),
-          "an attribute of a product");
+          "an attribute of a GEMM");
   }
   /// From addresses the heuristic takes nothing but their alignment.
-  void setEpilogue(const LibraryProduct &product) {
-    set(epilogueKind, uint32_t(kindOf(product.epilogue, blas.isSwapped)));
+  void setEpilogue(const LibraryGemm &gemm) {
+    set(epilogueKind, uint32_t(kindOf(gemm.epilogue, blas.isSwapped)));
     point({.auxiliary = addressAlignment, .vector = addressAlignment});
     if (!traits.readsAuxiliary && !traits.writesAuxiliary) return;
-    const ColumnMajorMatrix auxiliary = columnMajorBeside(product.shape, product.auxiliary);
+    const ColumnMajorMatrix auxiliary = columnMajorBeside(gemm.shape, gemm.auxiliary);
     set(auxiliaryLeadingDimension, auxiliary.leadingDimension);
-    if (product.shape.batch > 1) set(auxiliaryBatchStride, auxiliary.batchStride);
+    if (gemm.shape.batch > 1) set(auxiliaryBatchStride, auxiliary.batchStride);
   }
   void create(Layout &layout, DataType elementType, const ColumnMajorMatrix &matrix,
               int32_t batch) {
@@ -259,11 +258,9 @@ private:
 
 }  // namespace
 
-struct PreparedProduct::State {
-  State(std::shared_ptr<const CublasLt::Library> library, const LibraryProduct &product)
-      : descriptors(std::move(library), product),
-        alpha(float(product.alpha)),
-        beta(float(product.beta)) {}
+struct PreparedGemm::State {
+  State(std::shared_ptr<const CublasLt::Library> library, const LibraryGemm &gemm)
+      : descriptors(std::move(library), gemm), alpha(float(gemm.alpha)), beta(float(gemm.beta)) {}
 
   Descriptors descriptors;
   float alpha, beta;
@@ -272,34 +269,34 @@ struct PreparedProduct::State {
   std::string warning, kernel;
 };
 
-PreparedProduct::PreparedProduct(std::unique_ptr<State> state) : state(std::move(state)) {}
-PreparedProduct::~PreparedProduct() = default;
-PreparedProduct::PreparedProduct(PreparedProduct &&) noexcept = default;
-PreparedProduct &PreparedProduct::operator=(PreparedProduct &&) noexcept = default;
+PreparedGemm::PreparedGemm(std::unique_ptr<State> state) : state(std::move(state)) {}
+PreparedGemm::~PreparedGemm() = default;
+PreparedGemm::PreparedGemm(PreparedGemm &&) noexcept = default;
+PreparedGemm &PreparedGemm::operator=(PreparedGemm &&) noexcept = default;
 
-const LibraryKnobs &PreparedProduct::algorithm() const { return state->knobs; }
-int64_t PreparedProduct::workspaceBytes() const { return int64_t(state->chosen.workspaceBytes); }
-const std::string &PreparedProduct::warning() const { return state->warning; }
+const LibraryKnobs &PreparedGemm::algorithm() const { return state->knobs; }
+int64_t PreparedGemm::workspaceBytes() const { return int64_t(state->chosen.workspaceBytes); }
+const std::string &PreparedGemm::warning() const { return state->warning; }
 
-void PreparedProduct::enqueue(const ProductTensors &tensors, cuda::DevicePointer workspace,
-                              cuda::StreamHandle *stream) const {
-  const Descriptors &product = state->descriptors;
+void PreparedGemm::enqueue(const GemmTensors &tensors, cuda::DevicePointer workspace,
+                           cuda::StreamHandle *stream) const {
+  const Descriptors &gemm = state->descriptors;
   const auto pointer = [](cuda::DevicePointer address) {
     return reinterpret_cast<void *>(address);
   };
-  const bool isSwapped = product.blas.isSwapped;
+  const bool isSwapped = gemm.blas.isSwapped;
   const cuda::DevicePointer residual =
       state->beta == 0 ? tensors.result : tensors.residual;  // with beta 0 it is not read
-  product.point(tensors);
-  const Status status = product.library->call.multiply(
-      product.library->handle, product.operation, &state->alpha,
-      pointer(isSwapped ? tensors.b : tensors.a), product.left,
-      pointer(isSwapped ? tensors.a : tensors.b), product.right, &state->beta, pointer(residual),
-      product.residual, pointer(tensors.result), product.result, &state->chosen.algorithm,
+  gemm.point(tensors);
+  const Status status = gemm.library->call.multiply(
+      gemm.library->handle, gemm.operation, &state->alpha,
+      pointer(isSwapped ? tensors.b : tensors.a), gemm.left,
+      pointer(isSwapped ? tensors.a : tensors.b), gemm.right, &state->beta, pointer(residual),
+      gemm.residual, pointer(tensors.result), gemm.result, &state->chosen.algorithm,
       pointer(workspace), state->chosen.workspaceBytes, stream);
   if (status != success)
     throw Error::checkFailed("kernel '{}': cuBLASLt {} does not run: {}", state->kernel,
-                             textOf(state->knobs), product.library->call.statusName(status));
+                             textOf(state->knobs), gemm.library->call.statusName(status));
 }
 
 CublasLtLocation findCublasLt() {
@@ -338,9 +335,9 @@ CublasLt::~CublasLt() = default;
 int CublasLt::version() const { return library->version; }
 const fs::path &CublasLt::path() const { return library->path; }
 
-std::vector<LibraryKnobs> CublasLt::candidates(const LibraryProduct &product, int requested,
+std::vector<LibraryKnobs> CublasLt::candidates(const LibraryGemm &gemm, int requested,
                                                int64_t mostWorkspace) const {
-  const Descriptors descriptors(library, product);
+  const Descriptors descriptors(library, gemm);
   std::vector<LibraryKnobs> list;
   for (const HeuristicResult &candidate : descriptors.heuristic(requested, mostWorkspace)) {
     const LibraryKnobs knobs = descriptors.knobsOf(candidate);
@@ -349,11 +346,11 @@ std::vector<LibraryKnobs> CublasLt::candidates(const LibraryProduct &product, in
   return list;
 }
 
-PreparedProduct CublasLt::prepare(const LibraryProduct &product, const LibraryKnobs &knobs,
-                                  const std::string &kernel, int64_t mostWorkspace) const {
-  if (const std::string reason = libraryRefusal(product); !reason.empty())
-    throw Error::badInput("kernel '{}': no library product: {}", kernel, reason);
-  auto state = std::make_unique<PreparedProduct::State>(library, product);
+PreparedGemm CublasLt::prepare(const LibraryGemm &gemm, const LibraryKnobs &knobs,
+                               const std::string &kernel, int64_t mostWorkspace) const {
+  if (const std::string reason = libraryRejection(gemm); !reason.empty())
+    throw Error::badInput("kernel '{}': no library GEMM: {}", kernel, reason);
+  auto state = std::make_unique<PreparedGemm::State>(library, gemm);
   state->kernel = kernel;
   std::string problem;
   if (knobs.algorithm >= 0)
@@ -362,7 +359,7 @@ PreparedProduct CublasLt::prepare(const LibraryProduct &product, const LibraryKn
       state->knobs = knobs;
       state->knobs.libraryVersion = library->version;
       state->knobs.workspaceBytes = int(made->workspaceBytes);
-      return PreparedProduct(std::move(state));
+      return PreparedGemm(std::move(state));
     }
   constexpr int tried = 8;
   const std::vector<HeuristicResult> list = state->descriptors.heuristic(tried, mostWorkspace);
@@ -370,15 +367,15 @@ PreparedProduct CublasLt::prepare(const LibraryProduct &product, const LibraryKn
     throw Error::unsupported(
         "kernel '{}': cuBLASLt {} has no algorithm for {} with {} bytes of workspace; compile with "
         "--no-library does without",
-        kernel, libraryVersionText(library->version), textOf(product), mostWorkspace);
+        kernel, libraryVersionText(library->version), textOf(gemm), mostWorkspace);
   state->chosen = list.front();
   state->knobs = state->descriptors.knobsOf(list.front());
   if (knobs.algorithm >= 0)
     state->warning =
-        fmt::format("kernel '{}': cuBLASLt {} refuses {} (of {}; {}); it runs {} instead", kernel,
+        fmt::format("kernel '{}': cuBLASLt {} rejects {} (of {}; {}); it runs {} instead", kernel,
                     libraryVersionText(library->version), textOf(knobs),
                     libraryVersionText(knobs.libraryVersion), problem, textOf(state->knobs));
-  return PreparedProduct(std::move(state));
+  return PreparedGemm(std::move(state));
 }
 
 }  // namespace weft::runtime

@@ -2,12 +2,12 @@
 // and products made ready from them. MLIR-free, without CUDA headers.
 //
 // Invariant: an algorithm is used only after the library of this machine has checked it for the
-// product at hand; one that it refuses is replaced by the next candidate of its heuristic, with a
+// GEMM at hand; one that it rejects is replaced by the next candidate of its heuristic, with a
 // warning that names both, and never by anything else. A context (Cuda.h) must be current on the
 // calling thread throughout.
 #pragma once
 
-#include "kernel/LibraryProduct.h"
+#include "kernel/LibraryGemm.h"
 #include "runtime/Cuda.h"
 
 #include <filesystem>
@@ -26,8 +26,8 @@ struct CublasLtLocation {
 /// Error(badInput) if a library is found or named but does not load. Needs no GPU.
 CublasLtLocation findCublasLt();
 
-/// Addresses of the elements zero, multiples of 16 bytes; 0 where the product has no such tensor.
-struct ProductTensors {
+/// Addresses of the elements zero, multiples of 16 bytes; 0 where the GEMM has no such tensor.
+struct GemmTensors {
   cuda::DevicePointer a = 0, b = 0;
   cuda::DevicePointer result = 0;
   cuda::DevicePointer residual = 0;   ///< R; may be the result
@@ -38,13 +38,13 @@ struct ProductTensors {
                           0;  ///< of operands of 8-bit floats: floats that multiply them; 0 for 1
 };
 
-/// A product of known shape with its algorithm, ready to be enqueued any number of times, also
+/// A GEMM of known shape with its algorithm, ready to be enqueued any number of times, also
 /// while a stream is captured.
-class PreparedProduct {
+class PreparedGemm {
 public:
-  ~PreparedProduct();
-  PreparedProduct(PreparedProduct &&) noexcept;
-  PreparedProduct &operator=(PreparedProduct &&) noexcept;
+  ~PreparedGemm();
+  PreparedGemm(PreparedGemm &&) noexcept;
+  PreparedGemm &operator=(PreparedGemm &&) noexcept;
 
   /// The algorithm in use.
   const LibraryKnobs &algorithm() const;
@@ -52,15 +52,15 @@ public:
   int64_t workspaceBytes() const;
   /// Why another algorithm than the one asked for is used; empty if it is that one.
   const std::string &warning() const;
-  /// The product and its epilogue on the stream. Throws Error(checkFailed) with the library's
+  /// The GEMM and its epilogue on the stream. Throws Error(checkFailed) with the library's
   /// reason.
-  void enqueue(const ProductTensors &tensors, cuda::DevicePointer workspace,
+  void enqueue(const GemmTensors &tensors, cuda::DevicePointer workspace,
                cuda::StreamHandle *stream) const;
 
 private:
   friend class CublasLt;
   struct State;
-  explicit PreparedProduct(std::unique_ptr<State> state);
+  explicit PreparedGemm(std::unique_ptr<State> state);
   std::unique_ptr<State> state;
 };
 
@@ -80,21 +80,20 @@ public:
   int version() const;
   const std::filesystem::path &path() const;
 
-  /// The heuristic's list for a product, best guess first, at most `requested`, without duplicates:
+  /// The heuristic's list for a GEMM, best guess first, at most `requested`, without duplicates:
   /// algorithms that add up in fp32 and need at most `mostWorkspace` bytes. Empty if the library
   /// has none. Version 13.1 lists 8 for an H200, whatever number, workspace (0 to 256 MB),
   /// reduction schemes or alignment (16, 256) are asked for. Its check takes over 11,000 other
-  /// attributes a product, but 400 of them, evenly taken, held none more than 2% faster than the
+  /// attributes a GEMM, but 400 of them, evenly taken, held none more than 2% faster than the
   /// list's best in ten products of encoder layers: the list is what is measured.
-  std::vector<LibraryKnobs> candidates(const LibraryProduct &product, int requested = 128,
+  std::vector<LibraryKnobs> candidates(const LibraryGemm &gemm, int requested = 128,
                                        int64_t mostWorkspace = standardWorkspace) const;
 
   /// Makes the algorithm again from its attributes and has the library check it; see warning() of
   /// the result. Algorithm -1 takes the first candidate. `kernel` is for messages. Throws
   /// Error(unsupported) naming the kernel where the library takes no algorithm at all.
-  PreparedProduct prepare(const LibraryProduct &product, const LibraryKnobs &knobs,
-                          const std::string &kernel,
-                          int64_t mostWorkspace = standardWorkspace) const;
+  PreparedGemm prepare(const LibraryGemm &gemm, const LibraryKnobs &knobs,
+                       const std::string &kernel, int64_t mostWorkspace = standardWorkspace) const;
 
   struct Library;
 

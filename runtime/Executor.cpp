@@ -75,13 +75,13 @@ void Executor::allocate() {
   const int64_t callers = options.ownExternals ? 0 : layout.bytes(BufferKind::external);
   if (layout.bytes() - callers + libraryWorkspaceBytes > free)
     throw Error::unsupported("{}",
-                             memoryRefusal(plan(), layout, libraryWorkspaceBytes, free, total));
+                             memoryRejection(plan(), layout, libraryWorkspaceBytes, free, total));
   try {
     allocateBuffers();
   } catch (const cuda::DriverError &error) {  // somebody else took it, or it lies in pieces
     if (!error.isOutOfMemory()) throw;
-    throw Error::unsupported(
-        "{}", memoryRefusal(plan(), layout, libraryWorkspaceBytes, context.memory().first, total));
+    throw Error::unsupported("{}", memoryRejection(plan(), layout, libraryWorkspaceBytes,
+                                                   context.memory().first, total));
   }
 }
 
@@ -124,22 +124,22 @@ const cuda::Module &Executor::moduleOf(const PlanKernel &kernel) {
   return modules.emplace(kernel.name, cuda::Module(artifact.cubins.at(kernel.cubin))).first->second;
 }
 
-bool Executor::fitsPlan(const PlanKernel &kernel, const PreparedProduct &product) const {
+bool Executor::fitsPlan(const PlanKernel &kernel, const PreparedGemm &gemm) const {
   return kernel.workspaceBuffer >= 0 &&
-         product.workspaceBytes() <= layout.buffers()[size_t(kernel.workspaceBuffer)].bytes;
+         gemm.workspaceBytes() <= layout.buffers()[size_t(kernel.workspaceBuffer)].bytes;
 }
 
 /// One library for all of the plan's products. An algorithm whose workspace is not in the plan, or
 /// larger than there (another version's), gets it from one that all such share: they run one after
-/// the other, in graphs with branches, too.
-PreparedProduct Executor::prepare(const PlanKernel &kernel) {
+/// the other, in graphs with concurrent, too.
+PreparedGemm Executor::prepare(const PlanKernel &kernel) {
   if (!library) library.emplace();
-  PreparedProduct product =
-      library->prepare(libraryProduct(*kernel.library), libraryKnobs(kernel), kernel.name);
-  if (!product.warning().empty()) loadWarnings.push_back(product.warning());
-  if (!fitsPlan(kernel, product))
-    libraryWorkspaceBytes = std::max(libraryWorkspaceBytes, product.workspaceBytes());
-  return product;
+  PreparedGemm gemm =
+      library->prepare(libraryGemm(*kernel.library), libraryKnobs(kernel), kernel.name);
+  if (!gemm.warning().empty()) loadWarnings.push_back(gemm.warning());
+  if (!fitsPlan(kernel, gemm))
+    libraryWorkspaceBytes = std::max(libraryWorkspaceBytes, gemm.workspaceBytes());
+  return gemm;
 }
 
 void Executor::loadKernels() {
@@ -147,12 +147,12 @@ void Executor::loadKernels() {
     kernels.emplace_back();
     try {
       if (kernel.library) {
-        PreparedProduct product = prepare(kernel);
-        if (!product.warning().empty()) replacedProducts.insert(int(kernels.size()) - 1);
-        const bool isPlanned = fitsPlan(kernel, product);
-        if (!isPlanned && product.workspaceBytes() > 0)
+        PreparedGemm gemm = prepare(kernel);
+        if (!gemm.warning().empty()) replacedGemms.insert(int(kernels.size()) - 1);
+        const bool isPlanned = fitsPlan(kernel, gemm);
+        if (!isPlanned && gemm.workspaceBytes() > 0)
           libraryWorkspaceUsers.push_back(int(kernels.size()) - 1);
-        kernels.back() = libraryKernel(plan(), kernel, std::move(product), isPlanned);
+        kernels.back() = libraryKernel(plan(), kernel, std::move(gemm), isPlanned);
       } else if (!kernel.cubin.empty())
         kernels.back() = cubinKernel(plan(), kernel, moduleOf(kernel));
     } catch (const Error &error) {

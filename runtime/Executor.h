@@ -3,12 +3,12 @@
 //
 // Invariant: launch() of an entry point with pointers that it was launched with before neither
 // allocates on the GPU nor waits. A graph's kernels run in the order of the plan, or, where it says
-// so (Plan::branches), wait for what they must wait for alone. An Executor is used by one thread at
-// a time. Its launches share one workspace: a stream orders them, or the caller's events.
+// so (Plan::concurrent), wait for what they must wait for alone. An Executor is used by one thread
+// at a time. Its launches share one workspace: a stream orders them, or the caller's events.
 #pragma once
 
+#include "runtime/ConcurrentLaunches.h"
 #include "runtime/Launchable.h"
-#include "runtime/PlanBranches.h"
 #include "runtime/PlanMemory.h"
 #include "runtime/Watchdog.h"
 
@@ -52,7 +52,7 @@ public:
   /// have.
   const std::vector<std::string> &warnings() const { return loadWarnings; }
   /// Whether that is so of this kernel.
-  bool replaced(int index) const { return replacedProducts.contains(index); }
+  bool replaced(int index) const { return replacedGemms.contains(index); }
 
   /// Names of parameters as the graph has them, in the plan's order.
   std::vector<std::string> parameters() const;
@@ -105,8 +105,8 @@ private:
   /// Where the temporaries that lie in results are, given where the results are.
   void placeInResults(std::vector<cuda::DevicePointer> &addresses) const;
   const cuda::Module &moduleOf(const PlanKernel &kernel);
-  PreparedProduct prepare(const PlanKernel &kernel);
-  bool fitsPlan(const PlanKernel &kernel, const PreparedProduct &product) const;
+  PreparedGemm prepare(const PlanKernel &kernel);
+  bool fitsPlan(const PlanKernel &kernel, const PreparedGemm &gemm) const;
   void watch(int kernel, const Bindings &bound, cuda::StreamHandle *stream);
   std::vector<cuda::DevicePointer> bind(const EntryPoint &entry,
                                         std::span<const cuda::DevicePointer> pointers) const;
@@ -116,8 +116,8 @@ private:
                cuda::StreamHandle *stream);
   void enqueueInOrder(const EntryPoint &entry, const Bindings &bound, bool watched,
                       cuda::StreamHandle *stream);
-  void enqueueBranches(const EntryPoint &entry, const Bindings &bound,
-                       cuda::StreamHandle *stream) const;
+  void enqueueConcurrent(const EntryPoint &entry, const Bindings &bound,
+                         cuda::StreamHandle *stream) const;
   void moveStaged(const EntryPoint &entry, std::span<const cuda::DevicePointer> pointers, bool in,
                   cuda::StreamHandle *stream) const;
   const cuda::Graph *findGraph(size_t entry, std::span<const cuda::DevicePointer> pointers);
@@ -139,7 +139,7 @@ private:
   int64_t libraryWorkspaceBytes =
       0;  ///< what algorithms of this machine need beyond the plan's buffers
   std::vector<std::string> loadWarnings;
-  std::set<int> replacedProducts;     ///< kernels whose algorithm is another one than the plan's
+  std::set<int> replacedGemms;        ///< kernels whose algorithm is another one than the plan's
   std::vector<cuda::Buffer> buffers;  ///< by buffer number; empty for temporaries and the caller's
   std::vector<cuda::DevicePointer>
       ownBuffers;  ///< by buffer number; 0 where only callers bring memory

@@ -103,7 +103,7 @@ void Executor::enqueue(const EntryPoint &entry, std::span<const cuda::DevicePoin
                        bool isWatched, cuda::StreamHandle *stream) {
   const std::vector<cuda::DevicePointer> bound = bind(entry, pointers);
   moveStaged(entry, pointers, true, stream);
-  if (plan().branches && !isWatched) enqueueBranches(entry, bindings(bound), stream);
+  if (plan().concurrent && !isWatched) enqueueConcurrent(entry, bindings(bound), stream);
   else enqueueInOrder(entry, bindings(bound), isWatched, stream);
   moveStaged(entry, pointers, false, stream);
 }
@@ -121,8 +121,8 @@ void Executor::enqueueInOrder(const EntryPoint &entry, const Bindings &bound, bo
 }
 
 /// On a stream that is captured. What comes behind waits for all of it, as it stood.
-void Executor::enqueueBranches(const EntryPoint &entry, const Bindings &bound,
-                               cuda::StreamHandle *stream) const {
+void Executor::enqueueConcurrent(const EntryPoint &entry, const Bindings &bound,
+                                 cuda::StreamHandle *stream) const {
   const auto isLaunched = [&](int kernel) { return kernels[size_t(kernel)] != nullptr; };
   const cuda::Nodes start = cuda::capturedEnds(stream);
   std::vector<cuda::Nodes> ends;  // by launch

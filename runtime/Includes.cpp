@@ -12,8 +12,8 @@
 namespace weft::runtime {
 namespace {
 
-constexpr std::string_view refusedBegin = "weft refuses to include '",
-                           refusedEnd = "': neither a header of weft nor a file of the artifact";
+constexpr std::string_view rejectedBegin = "weft rejects to include '",
+                           rejectedEnd = "': neither a header of weft nor a file of the artifact";
 
 /// A text without line splices, and the line of every character.
 struct Spliced {
@@ -195,24 +195,25 @@ std::map<std::string, std::string> includedHeaders(
   return included;
 }
 
-std::map<std::string, std::string> refusedHeaders(
+std::map<std::string, std::string> rejectedHeaders(
     std::string_view text, const std::map<std::string, std::string> &headers) {
-  std::map<std::string, std::string> refused;
-  const auto refuse = [&](std::string_view part) {
+  std::map<std::string, std::string> rejected;
+  const auto reject = [&](std::string_view part) {
     for (const Include &include : includesOf(part))
       if (include.directive == "include" && !include.name.empty() &&
           !headers.contains(include.name))
-        refused.emplace(include.name,
-                        fmt::format("#error {}{}{}\n", refusedBegin, include.name, refusedEnd));
+        rejected.emplace(include.name,
+                         fmt::format("#error {}{}{}\n", rejectedBegin, include.name, rejectedEnd));
   };
-  refuse(text);
-  for (const auto &[name, content] : headers) refuse(content);
-  return refused;
+  reject(text);
+  for (const auto &[name, content] : headers) reject(content);
+  return rejected;
 }
 
-std::string includeRefusal(std::string_view text,
-                           const std::map<std::string, std::string> &headers) {
-  const auto refusal = [&headers](std::string_view part, const std::string &where) -> std::string {
+std::string includeRejection(std::string_view text,
+                             const std::map<std::string, std::string> &headers) {
+  const auto rejection = [&headers](std::string_view part,
+                                    const std::string &where) -> std::string {
     for (const Include &include : includesOf(part))
       if (const bool isQuestion = include.directive == "__has_include";
           isQuestion && !headers.contains(include.name))
@@ -234,16 +235,16 @@ std::string includeRefusal(std::string_view text,
             include.name.empty() ? "of no literal name" : "'" + include.name + "'");
     return "";
   };
-  std::string reason = refusal(text, "kernel.cu");
+  std::string reason = rejection(text, "kernel.cu");
   for (const auto &[name, content] : headers)
-    if (reason.empty()) reason = refusal(content, name);
+    if (reason.empty()) reason = rejection(content, name);
   return reason;
 }
 
-std::vector<std::string> refusedIn(std::string_view log) {
+std::vector<std::string> rejectedIn(std::string_view log) {
   std::set<std::string> names;
-  for (size_t at = log.find(refusedBegin); at != log.npos; at = log.find(refusedBegin, at + 1)) {
-    const size_t start = at + refusedBegin.size(), end = log.find(refusedEnd, start);
+  for (size_t at = log.find(rejectedBegin); at != log.npos; at = log.find(rejectedBegin, at + 1)) {
+    const size_t start = at + rejectedBegin.size(), end = log.find(rejectedEnd, start);
     if (end != log.npos) names.emplace(log.substr(start, end - start));
   }
   return {names.begin(), names.end()};

@@ -31,13 +31,13 @@ std::map<std::string, std::string> includedHeaders(
 
 /// Header -> text, for names that a text or `headers` includes and that are not in `headers`: each
 /// stops the compiler.
-std::map<std::string, std::string> refusedHeaders(
+std::map<std::string, std::string> rejectedHeaders(
     std::string_view text, const std::map<std::string, std::string> &headers);
 /// Why a text cannot be compiled at all: "line 3: #include of a macro's name"; empty if there is no
 /// such reason.
-std::string includeRefusal(std::string_view text,
-                           const std::map<std::string, std::string> &headers);
-/// Names of refused headers that a compiler's log says it came to.
-std::vector<std::string> refusedIn(std::string_view log);
+std::string includeRejection(std::string_view text,
+                             const std::map<std::string, std::string> &headers);
+/// Names of rejected headers that a compiler's log says it came to.
+std::vector<std::string> rejectedIn(std::string_view log);
 
 }  // namespace weft::runtime

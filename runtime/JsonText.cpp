@@ -70,7 +70,7 @@ void print(const json &value, size_t indent, size_t column, std::string &out) {
   out += "\n" + std::string(indent, ' ') + (value.is_array() ? "]" : "}");
 }
 
-/// Refuses what nlohmann would silently resolve: of two members with one name it keeps the last.
+/// Rejects what nlohmann would silently resolve: of two members with one name it keeps the last.
 class DuplicateCheck {
 public:
   explicit DuplicateCheck(const std::string &where) : where(where) {}

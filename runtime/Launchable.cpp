@@ -52,11 +52,11 @@ private:
 
 class LibraryKernel : public Launchable {
 public:
-  LibraryKernel(const Plan &plan, const PlanKernel &kernel, PreparedProduct product, bool isPlanned)
+  LibraryKernel(const Plan &plan, const PlanKernel &kernel, PreparedGemm gemm, bool isPlanned)
       : plan(plan),
         operands(*kernel.library),
         workspaceBuffer(isPlanned ? kernel.workspaceBuffer : -1),
-        product(std::move(product)) {}
+        gemm(std::move(gemm)) {}
 
   void enqueue(const Bindings &bindings, cuda::StreamHandle *stream) const override {
     const auto address = [&](int tensor) {
@@ -64,21 +64,21 @@ public:
     };
     const cuda::DevicePointer workspace =
         workspaceBuffer < 0 ? bindings.libraryWorkspace : bindings.buffers[size_t(workspaceBuffer)];
-    ProductTensors tensors{
+    GemmTensors tensors{
         .a = address(operands.a), .b = address(operands.b), .result = address(operands.c)};
     if (const auto &epilogue = operands.epilogue) {
       tensors.residual = address(epilogue->residual);
       tensors.auxiliary = address(epilogue->auxiliary);
       tensors.vector = address(epilogue->bias >= 0 ? epilogue->bias : epilogue->gradient);
     }
-    product.enqueue(tensors, workspace, stream);
+    gemm.enqueue(tensors, workspace, stream);
   }
 
 private:
   const Plan &plan;
-  const PlanLibraryProduct &operands;
+  const PlanLibraryGemm &operands;
   const int workspaceBuffer;  ///< -1: not in the plan
-  const PreparedProduct product;
+  const PreparedGemm gemm;
 };
 
 }  // namespace
@@ -93,8 +93,8 @@ std::unique_ptr<Launchable> cubinKernel(const Plan &plan, const PlanKernel &kern
 }
 
 std::unique_ptr<Launchable> libraryKernel(const Plan &plan, const PlanKernel &kernel,
-                                          PreparedProduct product, bool isPlanned) {
-  return std::make_unique<LibraryKernel>(plan, kernel, std::move(product), isPlanned);
+                                          PreparedGemm gemm, bool isPlanned) {
+  return std::make_unique<LibraryKernel>(plan, kernel, std::move(gemm), isPlanned);
 }
 
 }  // namespace weft::runtime

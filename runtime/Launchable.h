@@ -1,4 +1,4 @@
-// What runs one kernel of a plan: a function of a cubin, or a product of a library.
+// What runs one kernel of a plan: a function of a cubin, or a GEMM of a library.
 //
 // Invariant: enqueue() neither allocates nor waits, so that it can be captured; what it needs was
 // made beforehand.
@@ -19,7 +19,7 @@ struct Bindings {
   std::span<const cuda::DevicePointer> buffers;
   cuda::DevicePointer dropoutKey = 0;
   cuda::DevicePointer libraryWorkspace =
-      0;  ///< as large as the most that a library product needs beyond the plan's buffers
+      0;  ///< as large as the most that a library GEMM needs beyond the plan's buffers
   bool isBehindEarly =
       false;  ///< the one kernel that stands right before this one lets it start early
   /// Of the tensor's element zero.
@@ -38,9 +38,9 @@ public:
 std::unique_ptr<Launchable> cubinKernel(const Plan &plan, const PlanKernel &kernel,
                                         const cuda::Module &module);
 
-/// A product of cuBLASLt that was made ready. `isPlanned`: it works in the plan's buffer
+/// A GEMM of cuBLASLt that was made ready. `isPlanned`: it works in the plan's buffer
 /// (PlanKernel::workspaceBuffer), else in Bindings::libraryWorkspace. `plan` outlives it.
 std::unique_ptr<Launchable> libraryKernel(const Plan &plan, const PlanKernel &kernel,
-                                          PreparedProduct product, bool isPlanned);
+                                          PreparedGemm gemm, bool isPlanned);
 
 }  // namespace weft::runtime

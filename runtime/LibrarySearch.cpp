@@ -30,7 +30,7 @@ fs::path executable() {
 }
 
 /// The site-packages folders of the python3 on PATH. Only Python itself knows them (virtual
-/// environments, version managers, distributions with folders of their own), so it is asked; it is
+/// environments, version managers, distributions with separate folders), so it is asked; it is
 /// started only if no toolkit was found.
 std::vector<fs::path> pythonFolders() {
   std::vector<fs::path> folders;

@@ -1,4 +1,4 @@
-// How much memory this process may take: of the machine, of its control group, of its own limit.
+// How much memory this process may take: of the machine, of its control group, of its limit.
 #pragma once
 
 #include <cstdint>

@@ -32,9 +32,9 @@ enum class Class : uint8_t {
 using Classes = std::map<std::string_view, Class>;
 const Classes planClasses{{"device", Class::choice},
                           {"target", Class::choice},
-                          {"placements", Class::choice},
+                          {"memoryPlan", Class::choice},
                           {"entryPoints", Class::choice},
-                          {"branches", Class::choice},
+                          {"concurrent", Class::choice},
                           {"workspaceBytes", Class::again},
                           {"predictedSeconds", Class::price},
                           {"costModel", Class::price},

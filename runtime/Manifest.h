@@ -44,7 +44,7 @@ struct PlanEdit {
   nlohmann::json written, now;  ///< discarded: not there
   /// Whether weft computes the member: of what else stands in the plan, of the graph, or by
   /// measuring. A person edits what is left: knobs, orders and strides of tensors, places in
-  /// memory, dependencies, entry points, branches, device and target.
+  /// memory, dependencies, entry points, concurrent, device and target.
   bool isDerived = false;
   /// Whether `weft emit` computes it again, so that an edited value may turn out to be right (the
   /// grid of an edited knob).

@@ -47,7 +47,7 @@ public:
     const double calls = std::ceil(protocol.secondsPerRound * trialCalls / std::max(seconds, 1e-9));
     callCount = int(std::clamp(calls, 1.0, double(std::max(1, protocol.mostCalls))));
     graph.emplace_back(
-        cuda::Graph::capture(stream, [&](cuda::StreamHandle *handle) { enqueueRow(handle); }));
+        cuda::Graph::capture(stream, [&](cuda::StreamHandle *handle) { enqueueTimed(handle); }));
   }
 
   void launch(cuda::StreamHandle *stream) { graph.front().launch(stream); }
@@ -63,7 +63,7 @@ private:
     subject.enqueue(stream, set);
   }
   /// The call that is not timed takes the last set: the timed ones begin with the first.
-  void enqueueRow(cuda::StreamHandle *stream) {
+  void enqueueTimed(cuda::StreamHandle *stream) {
     subject.enqueue(stream, sets - 1);
     start.recordInGraph(stream);
     for (int call = 0; call < callCount; ++call) enqueueCall(stream, call % sets);

@@ -2,7 +2,7 @@
 #include "runtime/MeasureJobs.h"
 
 #include "kernel/Error.h"
-#include "kernel/ProductMembers.h"
+#include "kernel/GemmFields.h"
 
 #include <nlohmann/json.hpp>
 
@@ -86,33 +86,33 @@ GroupStrides groupStridesFrom(const json &numbers) {
   return {.batch = numbers.at(0), .m = numbers.at(1), .n = numbers.at(2)};
 }
 
-json toJson(const ProductJob &job) {
+json toJson(const GemmJob &job) {
   json numbers = json::array();
-  for (const ProductMember &one : productMembers) numbers.push_back(job.product.shape.*one.member);
+  for (const GemmField &one : gemmFields) numbers.push_back(job.gemm.shape.*one.member);
   return {{"shape", numbers},
-          {"types", nameOf(job.product.types())},
-          {"alpha", job.product.alpha},
+          {"types", nameOf(job.gemm.types())},
+          {"alpha", job.gemm.alpha},
           {"candidates", job.candidates},
-          {"epilogue", traitsOf(job.product.epilogue).name},
-          {"beta", job.product.beta},
-          {"residual", toJson(job.product.residual)},
-          {"auxiliary", toJson(job.product.auxiliary)}};
+          {"epilogue", traitsOf(job.gemm.epilogue).name},
+          {"beta", job.gemm.beta},
+          {"residual", toJson(job.gemm.residual)},
+          {"auxiliary", toJson(job.gemm.auxiliary)}};
 }
 
-ProductJob productJobFrom(const json &object) {
-  ProductJob job{.product = {}, .candidates = object.at("candidates")};
-  for (size_t i = 0; i < std::size(productMembers); ++i)
-    job.product.shape.*productMembers[i].member = object.at("shape").at(i);
-  const auto types = parseProductTypes(object.at("types").get<std::string>());
-  if (!types) throw Error::checkFailed("a product of an unknown element type");
-  job.product.setTypes(*types);
-  job.product.alpha = object.at("alpha");
+GemmJob gemmJobFrom(const json &object) {
+  GemmJob job{.gemm = {}, .candidates = object.at("candidates")};
+  for (size_t i = 0; i < std::size(gemmFields); ++i)
+    job.gemm.shape.*gemmFields[i].member = object.at("shape").at(i);
+  const auto types = parseGemmTypes(object.at("types").get<std::string>());
+  if (!types) throw Error::checkFailed("a GEMM of an unknown element type");
+  job.gemm.setTypes(*types);
+  job.gemm.alpha = object.at("alpha");
   const auto epilogue = parseLibraryEpilogue(object.at("epilogue").get<std::string>());
-  if (!epilogue) throw Error::checkFailed("a product with an unknown epilogue");
-  job.product.epilogue = *epilogue;
-  job.product.beta = object.at("beta");
-  job.product.residual = groupStridesFrom(object.at("residual"));
-  job.product.auxiliary = groupStridesFrom(object.at("auxiliary"));
+  if (!epilogue) throw Error::checkFailed("a GEMM with an unknown epilogue");
+  job.gemm.epilogue = *epilogue;
+  job.gemm.beta = object.at("beta");
+  job.gemm.residual = groupStridesFrom(object.at("residual"));
+  job.gemm.auxiliary = groupStridesFrom(object.at("auxiliary"));
   return job;
 }
 
@@ -129,7 +129,7 @@ json toJson(const MeasureResult &result) {
 MeasureResult resultFrom(const json &object) {
   MeasureResult result{.job = object.at("job"),
                        .knobs = {},
-                       .status = static_cast<RowStatus>(object.at("status").get<int>()),
+                       .status = static_cast<MeasurementStatus>(object.at("status").get<int>()),
                        .seconds = object.at("seconds"),
                        .n = object.at("n"),
                        .spread = object.at("spread"),
@@ -147,7 +147,7 @@ std::string toBody(const MeasureGroup &group) {
   for (const KernelJob &job : group.kernels) kernels.push_back(toJson(job));
   return pack({{"best", group.bestFirstRun},
                {"kernels", kernels},
-               {"product", group.product ? toJson(*group.product) : json()}});
+               {"gemm", group.gemm ? toJson(*group.gemm) : json()}});
 }
 
 std::string toBody(const MeasureReply &reply) {
@@ -168,9 +168,9 @@ std::string toBody(const MeasureGreeting &greeting) {
 
 MeasureGroup measureGroupFrom(std::string_view body) {
   return unpack<MeasureGroup>(body, "group to measure", [](const json &object) {
-    MeasureGroup group{.bestFirstRun = object.at("best"), .kernels = {}, .product = {}};
+    MeasureGroup group{.bestFirstRun = object.at("best"), .kernels = {}, .gemm = {}};
     for (const json &job : object.at("kernels")) group.kernels.push_back(kernelJobFrom(job));
-    if (!object.at("product").is_null()) group.product = productJobFrom(object.at("product"));
+    if (!object.at("gemm").is_null()) group.gemm = gemmJobFrom(object.at("gemm"));
     return group;
   });
 }

@@ -6,7 +6,7 @@
 // rounds.
 #pragma once
 
-#include "kernel/LibraryProduct.h"
+#include "kernel/LibraryGemm.h"
 #include "kernel/Profile.h"
 #include "kernel/TensorMap.h"
 
@@ -39,25 +39,24 @@ struct KernelJob {
   bool operator==(const KernelJob &) const = default;
 };
 
-/// All candidates that cuBLASLt's heuristic lists for one product.
-struct ProductJob {
-  LibraryProduct product;
+/// All candidates that cuBLASLt's heuristic lists for one GEMM.
+struct GemmJob {
+  LibraryGemm gemm;
   int candidates = 128;  ///< asked of the heuristic
-  bool operator==(const ProductJob &) const = default;
+  bool operator==(const GemmJob &) const = default;
 };
 
 struct MeasureGroup {
   double bestFirstRun = 0;  ///< seconds of the fastest first run of the subject so far; 0: none yet
   std::vector<KernelJob> kernels;
-  std::optional<ProductJob> product;  ///< instead of kernels
+  std::optional<GemmJob> gemm;  ///< instead of kernels
   bool operator==(const MeasureGroup &) const = default;
 };
 
 struct MeasureResult {
-  size_t job =
-      0;  ///< index into the group's kernels; position in the heuristic's list for a product
-  LibraryKnobs knobs;  ///< of a product's candidate
-  RowStatus status = RowStatus::measured;
+  size_t job = 0;  ///< index into the group's kernels; position in the heuristic's list for a GEMM
+  LibraryKnobs knobs;  ///< of a GEMM's candidate
+  MeasurementStatus status = MeasurementStatus::measured;
   double seconds = 0;
   int64_t n = 0;
   double spread = 0;

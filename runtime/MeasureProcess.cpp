@@ -168,7 +168,7 @@ private:
     return std::nullopt;
   }
 
-  /// One kernel or product that got no answer. A process that ended without a word may have been
+  /// One kernel or GEMM that got no answer. A process that ended without a word may have been
   /// killed from outside: the work is given once more before it is said to fail.
   MeasureReply alone(const MeasureGroup &group, std::string failure, bool died) {
     if (died)
@@ -182,7 +182,7 @@ private:
       std::string failure;
       bool died = false;
       const MeasureGroup single{
-          .bestFirstRun = all.bestFirstRun, .kernels = {group.kernels[job]}, .product = {}};
+          .bestFirstRun = all.bestFirstRun, .kernels = {group.kernels[job]}, .gemm = {}};
       std::optional<MeasureReply> reply;
       try {
         reply = ask(single, failure, died);
@@ -205,7 +205,7 @@ private:
     MeasureReply reply{.bestFirstRun = group.bestFirstRun};
     for (size_t job = 0; job < std::max<size_t>(1, group.kernels.size()); ++job)
       reply.results.push_back(
-          {.job = job, .knobs = {}, .status = RowStatus::failed, .reason = reason});
+          {.job = job, .knobs = {}, .status = MeasurementStatus::failed, .reason = reason});
     return reply;
   }
 

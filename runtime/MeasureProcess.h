@@ -26,7 +26,7 @@ class Measurer {
 public:
   virtual ~Measurer() = default;
   virtual const MeasureGreeting &greeting() const = 0;
-  /// One result a kernel, or one a candidate of the product. Never throws for a configuration that
+  /// One result a kernel, or one a candidate of the GEMM. Never throws for a configuration that
   /// fails; throws Error when the GPU is gone, MeasureCancelled as the measurer's maker asked.
   virtual MeasureReply measure(const MeasureGroup &group) = 0;
 };

@@ -137,7 +137,7 @@ public:
   void enqueue(cuda::StreamHandle *stream, int set) const {
     cuda::ArgumentList arguments;
     for (const KernelArgument &argument : job.arguments) pass(argument, uint64_t(set), arguments);
-    // None starts early: what stands before it in a plan seldom lets it, while it would let itself.
+    // None starts early: the kernel before it in a plan seldom lets it, while it would let itself.
     cuda::launch(function, {.grid = job.grid, .block = job.block, .sharedBytes = job.sharedBytes},
                  arguments.span(), stream);
   }
@@ -201,8 +201,7 @@ public:
 
   MeasureReply measure(const MeasureGroup &group) {
     bestFirstRun = group.bestFirstRun;
-    MeasureReply reply =
-        group.product ? measureProduct(*group.product) : measureKernels(group.kernels);
+    MeasureReply reply = group.gemm ? measureGemm(*group.gemm) : measureKernels(group.kernels);
     reply.bestFirstRun = bestFirstRun;
     return reply;
   }
@@ -249,7 +248,7 @@ private:
     return reply;
   }
 
-  MeasureReply measureProduct(const ProductJob &job);
+  MeasureReply measureGemm(const GemmJob &job);
 
   /// Runs what prepares and tries one entrant; a failure that leaves the context alive is the
   /// entrant's result.
@@ -268,7 +267,7 @@ private:
   }
 
   static void fail(MeasureResult &result, const std::string &reason) {
-    result.status = RowStatus::failed;
+    result.status = MeasurementStatus::failed;
     result.reason = reason.substr(0, reason.find('\n'));
   }
 
@@ -282,7 +281,7 @@ private:
     if (seconds <= slowFactor * bestFirstRun) return true;
     *entrant.result = {.job = entrant.result->job,
                        .knobs = entrant.result->knobs,
-                       .status = RowStatus::slow,
+                       .status = MeasurementStatus::slow,
                        .seconds = seconds,
                        .n = 1};
     return false;
@@ -323,36 +322,36 @@ int64_t spanBytes(std::initializer_list<std::pair<int64_t, int64_t>> extentsAndS
   return (last + 1) * sizeOf(dtype);
 }
 
-/// Where the tensors of a product lie in one set of inputs and outputs.
-struct ProductPlaces {
-  explicit ProductPlaces(const LibraryProduct &product) {
-    const MatrixProduct &shape = product.shape;
-    const LibraryEpilogueTraits &traits = traitsOf(product.epilogue);
+/// Where the tensors of a GEMM lie in one set of inputs and outputs.
+struct GemmAddresses {
+  explicit GemmAddresses(const LibraryGemm &gemm) {
+    const StridedBatchedGemm &shape = gemm.shape;
+    const LibraryEpilogueTraits &traits = traitsOf(gemm.epilogue);
     const auto bytesOf = [&](const GroupStrides &strides) {
       return spanBytes({{shape.batch, strides.batch}, {shape.m, strides.m}, {shape.n, strides.n}},
-                       product.dtype);
+                       gemm.dtype);
     };
-    const int64_t vectorBytes = spanBytes({{vectorExtent(product), 1}}, product.dtype);
+    const int64_t vectorBytes = spanBytes({{vectorExtent(gemm), 1}}, gemm.dtype);
     a = add(inputBytes, spanBytes({{shape.batch, shape.batchStrideA},
                                    {shape.m, shape.strideAm},
                                    {shape.k, shape.strideAk}},
-                                  product.types().a));
+                                  gemm.types().a));
     b = add(inputBytes, spanBytes({{shape.batch, shape.batchStrideB},
                                    {shape.k, shape.strideBk},
                                    {shape.n, shape.strideBn}},
-                                  product.types().b));
+                                  gemm.types().b));
     result = add(outputBytes,
                  bytesOf({.batch = shape.batchStrideC, .m = shape.strideCm, .n = shape.strideCn}));
-    if (product.beta != 0) residual = add(inputBytes, bytesOf(product.residual));
+    if (gemm.beta != 0) residual = add(inputBytes, bytesOf(gemm.residual));
     isAuxiliaryWritten = traits.writesAuxiliary;
     if (traits.readsAuxiliary || traits.writesAuxiliary)
-      auxiliary = add(isAuxiliaryWritten ? outputBytes : inputBytes, bytesOf(product.auxiliary));
+      auxiliary = add(isAuxiliaryWritten ? outputBytes : inputBytes, bytesOf(gemm.auxiliary));
     isVectorWritten = traits.writesGradient;
     if (traits.readsBias || traits.writesGradient)
       vector = add(isVectorWritten ? outputBytes : inputBytes, vectorBytes);
   }
 
-  ProductTensors at(cuda::DevicePointer inputs, cuda::DevicePointer outputs) const {
+  GemmTensors at(cuda::DevicePointer inputs, cuda::DevicePointer outputs) const {
     return {.a = inputs + uint64_t(a),
             .b = inputs + uint64_t(b),
             .result = outputs + uint64_t(result),
@@ -376,10 +375,10 @@ private:
 
 /// Every candidate is tried once; those that are not hopeless are measured against each other, best
 /// guesses first.
-MeasureReply Worker::measureProduct(const ProductJob &job) {
+MeasureReply Worker::measureGemm(const GemmJob &job) {
   constexpr size_t together = 16;
   MeasureReply reply;
-  const ProductPlaces places(job.product);
+  const GemmAddresses places(job.gemm);
   const int64_t inputStride = places.inputBytes, outputStride = places.outputBytes;
   const int sets = setsForColdL2(inputStride + outputStride, context.gpu().l2Bytes);
   std::vector<LibraryKnobs> candidates;
@@ -390,8 +389,8 @@ MeasureReply Worker::measureProduct(const ProductJob &job) {
       [&] {
         if (!library) library = std::make_unique<CublasLt>();
         if (!workspace.bytes()) workspace = cuda::Buffer(CublasLt::standardWorkspace);
-        pools.reserve(inputStride, outputStride, 0, sets, job.product.types().areFloat8());
-        candidates = library->candidates(job.product, job.candidates);
+        pools.reserve(inputStride, outputStride, 0, sets, job.gemm.types().areFloat8());
+        candidates = library->candidates(job.gemm, job.candidates);
         if (candidates.empty()) fail(reply.results[0], "cuBLASLt lists no candidate");
         return true;
       },
@@ -399,7 +398,7 @@ MeasureReply Worker::measureProduct(const ProductJob &job) {
   if (candidates.empty()) return reply;
 
   reply.results.assign(candidates.size(), {});
-  std::vector<std::unique_ptr<PreparedProduct>> prepared(candidates.size());
+  std::vector<std::unique_ptr<PreparedGemm>> prepared(candidates.size());
   std::vector<Entrant> entrants;
   const auto flush = [&] {
     measureEntrants(entrants);
@@ -412,17 +411,17 @@ MeasureReply Worker::measureProduct(const ProductJob &job) {
     attempt(
         result,
         [&] {
-          prepared[i] = std::make_unique<PreparedProduct>(
-              library->prepare(job.product, candidates[i], "product"));
+          prepared[i] =
+              std::make_unique<PreparedGemm>(library->prepare(job.gemm, candidates[i], "gemm"));
           if (!prepared[i]->warning().empty())
             throw Error::unsupported("{}", prepared[i]->warning());
-          const auto enqueue = [this, &places, product = prepared[i].get(), inputStride,
-                                outputStride](cuda::StreamHandle *handle, int set) {
-            product->enqueue(places.at(pools.inputs.address() + uint64_t(set * inputStride),
-                                       pools.outputs.address() + uint64_t(set * outputStride)),
-                             workspace.address(), handle);
+          const auto enqueue = [this, &places, gemm = prepared[i].get(), inputStride, outputStride](
+                                   cuda::StreamHandle *handle, int set) {
+            gemm->enqueue(places.at(pools.inputs.address() + uint64_t(set * inputStride),
+                                    pools.outputs.address() + uint64_t(set * outputStride)),
+                          workspace.address(), handle);
           };
-          entrants.push_back({.subject = {.name = "product",
+          entrants.push_back({.subject = {.name = "gemm",
                                           .enqueue = enqueue,
                                           .sets = sets,
                                           .bytesPerSet = inputStride + outputStride},

@@ -11,7 +11,7 @@
 
 namespace weft::runtime {
 
-/// One reading. What the driver refuses to tell is absent.
+/// One reading. What the driver rejects to tell is absent.
 struct GpuState {
   std::optional<int> smClockMhz, memoryClockMhz;
   std::optional<double> powerWatts, powerLimitWatts;

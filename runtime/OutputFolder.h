@@ -4,7 +4,7 @@
 // Only what weft wrote is replaced, and the manifest says what that is. Files that it does not list
 // are their owner's: they are in the new folder as they were in the old one (the same files,
 // linked). A file that weft wrote and a person edited is replaced only by who was asked to, or by
-// who has read the edit. A folder without a manifest that holds anything is refused by name, be it
+// who has read the edit. A folder without a manifest that holds anything is rejected by name, be it
 // an artifact without manifest.json: --overwrite then takes what its plan.json names for weft's. A
 // symbolic link is followed, never replaced.
 #pragma once

@@ -1,15 +1,15 @@
 // What a plan must satisfy beyond the types of its members: every index resolves, places are sizes
-// that do not overflow (PlanPlaces.h), kernels stand in a topological order, every tensor is
+// that do not overflow (PlanBounds.h), kernels stand in a topological order, every tensor is
 // written once and read later, and what shares memory lives apart. The runtime relies on exactly
 // this.
 #include "runtime/Artifact.h"
 
 #include "kernel/Configuration.h"
 #include "kernel/Error.h"
-#include "kernel/ProductMembers.h"
+#include "kernel/GemmFields.h"
 #include "runtime/CheckedSizes.h"
-#include "runtime/PlanLives.h"
-#include "runtime/PlanPlaces.h"
+#include "runtime/PlanBounds.h"
+#include "runtime/PlanLiveness.h"
 #include "runtime/TensorLayout.h"
 
 #include <algorithm>
@@ -46,17 +46,17 @@ public:
   void runDerived() const {
     for (size_t i = 0; i < plan.kernels.size(); ++i) {
       if (!plan.kernels[i].library) continue;
-      const PlanLibraryProduct &product = *plan.kernels[i].library;
-      const MatrixProduct &shape = product.shape;
+      const PlanLibraryGemm &gemm = *plan.kernels[i].library;
+      const StridedBatchedGemm &shape = gemm.shape;
       const std::string place = fmt::format("kernels[{}] ({}): library", i, plan.kernels[i].name);
-      const ProductTypes types = libraryProduct(product).types();
-      checkOperand(product, product.a, types.a, {shape.m, shape.k},
-                   {shape.strideAm, shape.strideAk}, shape.batchStrideA, place);
-      checkOperand(product, product.b, types.b, {shape.k, shape.n},
-                   {shape.strideBk, shape.strideBn}, shape.batchStrideB, place);
-      checkOperand(product, product.c, types.c, {shape.m, shape.n},
-                   {shape.strideCm, shape.strideCn}, shape.batchStrideC, place);
-      if (product.epilogue) checkEpilogue(product, *product.epilogue, place);
+      const GemmTypes types = libraryGemm(gemm).types();
+      checkOperand(gemm, gemm.a, types.a, {shape.m, shape.k}, {shape.strideAm, shape.strideAk},
+                   shape.batchStrideA, place);
+      checkOperand(gemm, gemm.b, types.b, {shape.k, shape.n}, {shape.strideBk, shape.strideBn},
+                   shape.batchStrideB, place);
+      checkOperand(gemm, gemm.c, types.c, {shape.m, shape.n}, {shape.strideCm, shape.strideCn},
+                   shape.batchStrideC, place);
+      if (gemm.epilogue) checkEpilogue(gemm, *gemm.epilogue, place);
     }
     for (size_t index = 0; index < plan.tensors.size(); ++index)
       checkDerived(plan.tensors[index],
@@ -83,8 +83,8 @@ private:
               fmt::format("its family is {}, but its knobs are of {}", kernel.family,
                           kernel.knobs["family"].dump()));
     require(isView(kernel) == (kernel.family == familyOf(ViewKnobs{})), place,
-            isView(kernel) ? "it has neither source nor library product, and is no view"
-                           : "it is a view, and has a source or a library product");
+            isView(kernel) ? "it has neither source nor library GEMM, and is no view"
+                           : "it is a view, and has a source or a library GEMM");
   }
 
   /// What `weft emit` derives of extents and order.
@@ -127,45 +127,44 @@ private:
         place, "a launch extent is not positive");
     require(kernel.source.empty() || !kernel.entry.empty(), place,
             "it has a source but no entry symbol");
-    // Of all texts those of narrow tiles alone wait by themselves
-    // (codegen/device/hopper_narrow.cuh).
-    const bool waits = kernel.family == familyOf(HopperContractionKnobs{}) &&
-                       kernel.knobs.is_object() && kernel.knobs.contains("schedule") &&
-                       kernel.knobs["schedule"] == nameOf(HopperSchedule::narrow);
+    // Of all texts those of single-consumer tiles alone wait by themselves
+    // (codegen/device/sm90_single_consumer.cuh).
+    const bool waits = kernel.family == familyOf(Sm90GemmKnobs{}) && kernel.knobs.is_object() &&
+                       kernel.knobs.contains("schedule") &&
+                       kernel.knobs["schedule"] == nameOf(Sm90Schedule::singleConsumer);
     require(waits || !kernel.startsEarly, place,
-            "it starts early, and has no narrow tiles of hopper-contraction, whose text waits for "
+            "it starts early, and has no single-consumer tiles of gemm-sm90, whose text waits for "
             "what it reads");
     if (kernel.library) checkLibrary(kernel, *kernel.library, place + ": library");
   }
 
-  void checkLibrary(const PlanKernel &kernel, const PlanLibraryProduct &product,
+  void checkLibrary(const PlanKernel &kernel, const PlanLibraryGemm &gemm,
                     const std::string &place) const {
     require(kernel.source.empty() && kernel.cubin.empty(), place,
-            "a library product has neither source nor cubin");
-    require(std::isfinite(product.alpha), place, "alpha is not finite");
-    for (const auto &[name, member] : productMembers)
-      require(product.shape.*member >= 0 && product.shape.*member <= mostBytes, place,
-              fmt::format("{} is {}", name, product.shape.*member));
-    const LibraryProduct asked = readProduct(product, place);
-    std::vector<int> inputs{product.a, product.b}, outputs{product.c};
-    if (product.epilogue)
-      addTensors(*product.epilogue, traitsOf(asked.epilogue), inputs, outputs, place);
+            "a library GEMM has neither source nor cubin");
+    require(std::isfinite(gemm.alpha), place, "alpha is not finite");
+    for (const auto &[name, member] : gemmFields)
+      require(gemm.shape.*member >= 0 && gemm.shape.*member <= mostBytes, place,
+              fmt::format("{} is {}", name, gemm.shape.*member));
+    const LibraryGemm asked = readGemm(gemm, place);
+    std::vector<int> inputs{gemm.a, gemm.b}, outputs{gemm.c};
+    if (gemm.epilogue) addTensors(*gemm.epilogue, traitsOf(asked.epilogue), inputs, outputs, place);
     const auto sorted = [](std::vector<int> list) {
       std::ranges::sort(list);
       return list;
     };
     require(sorted(kernel.inputs) == sorted(inputs) && sorted(kernel.outputs) == sorted(outputs),
             place,
-            product.epilogue ? "its tensors are not the kernel's inputs and outputs"
-                             : "a, b and c are not the kernel's inputs and output");
-    const std::string refusal = libraryRefusal(asked);
-    require(refusal.empty(), place, refusal);
+            gemm.epilogue ? "its tensors are not the kernel's inputs and outputs"
+                          : "a, b and c are not the kernel's inputs and output");
+    const std::string rejection = libraryRejection(asked);
+    require(rejection.empty(), place, rejection);
     libraryKnobs(kernel);
   }
 
-  LibraryProduct readProduct(const PlanLibraryProduct &product, const std::string &place) const {
+  LibraryGemm readGemm(const PlanLibraryGemm &gemm, const std::string &place) const {
     try {
-      return libraryProduct(product);
+      return libraryGemm(gemm);
     } catch (const Error &error) {
       throw Error(error.kind, fmt::format("{}: {}: {}", where, place, error.what()));
     }
@@ -189,34 +188,34 @@ private:
     add("gradient", epilogue.gradient, false, traits.writesGradient);
   }
 
-  void checkEpilogue(const PlanLibraryProduct &product, const PlanLibraryEpilogue &epilogue,
+  void checkEpilogue(const PlanLibraryGemm &gemm, const PlanLibraryEpilogue &epilogue,
                      const std::string &place) const {
-    const MatrixProduct &shape = product.shape;
+    const StridedBatchedGemm &shape = gemm.shape;
     const auto checkMatrix = [&](int tensor, const GroupStrides &strides) {
       if (tensor >= 0)
-        checkOperand(product, tensor, libraryProduct(product).dtype, {shape.m, shape.n},
+        checkOperand(gemm, tensor, libraryGemm(gemm).dtype, {shape.m, shape.n},
                      {strides.m, strides.n}, strides.batch, place);
     };
     checkMatrix(epilogue.residual, epilogue.residualStrides);
     checkMatrix(epilogue.auxiliary, epilogue.auxiliaryStrides);
-    PlanLibraryProduct one = product;  // all members of a batch share a vector
+    PlanLibraryGemm one = gemm;  // all batch elements share a vector
     one.shape.batch = 1;
     for (const int vector : {epilogue.bias, epilogue.gradient})
       if (vector >= 0)
-        checkOperand(one, vector, libraryProduct(product).dtype,
-                     {vectorExtent(libraryProduct(product)), 1}, {1, 0}, 0, place);
+        checkOperand(one, vector, libraryGemm(gemm).dtype, {vectorExtent(libraryGemm(gemm)), 1},
+                     {1, 0}, 0, place);
   }
 
   /// A library reads and writes where it is told: as many elements as the tensor has, and none
   /// beyond its last.
-  void checkOperand(const PlanLibraryProduct &product, int index, DType type,
+  void checkOperand(const PlanLibraryGemm &gemm, int index, DType type,
                     std::array<int64_t, 2> extents, std::array<int64_t, 2> strides,
                     int64_t batchStride, const std::string &place) const {
     const PlanTensor &tensor = plan.tensors[size_t(index)];
     const std::string_view stored = nameOf(storedAs(type));
     require(tensor.dtype == stored, place,
             fmt::format("{} is {}, not {}", tensor.name, tensor.dtype, stored));
-    const std::array<int64_t, 3> all = {product.shape.batch, extents[0], extents[1]},
+    const std::array<int64_t, 3> all = {gemm.shape.batch, extents[0], extents[1]},
                                  steps = {batchStride, strides[0], strides[1]};
     require(
         std::ranges::min(all) >= 1 && std::ranges::min(steps) >= 0 && isWhole(all, steps, tensor),
@@ -268,7 +267,7 @@ private:
                         parameter.kind));
   }
 
-  /// A copy engine reads and writes where it is told: as many elements as the tensor has, and none
+  /// A TMA reads and writes where it is told: as many elements as the tensor has, and none
   /// beyond its last.
   void checkMap(const TensorMap &map, const PlanTensor &tensor, const std::string &place) const {
     const size_t rank = map.extents.size();
@@ -338,7 +337,7 @@ private:
   void checkMemory() const {
     try {
       const PlanMemory memory(plan);
-      checkLives(plan, memory, where);
+      checkLiveRanges(plan, memory, where);
     } catch (const Error &error) {
       const std::string text = error.what();
       throw Error(error.kind, text.starts_with(where) ? text : fmt::format("{}: {}", where, text));
@@ -381,15 +380,15 @@ private:
       for (const std::vector<int> *tensors :
            {&plan.kernels[size_t(kernel)].inputs, &plan.kernels[size_t(kernel)].outputs})
         for (const int tensor : *tensors) users[plan.tensors[size_t(tensor)].buffer].insert(name);
-    for (const PlanPlacement &placement : plan.placements) {
-      if (placement.in == "workspace") continue;
-      const auto host = std::ranges::find(plan.tensors, placement.in, &PlanTensor::name);
-      std::set<std::string> both = users[placement.buffer];
+    for (const BufferAllocation &allocation : plan.memoryPlan) {
+      if (allocation.in == "workspace") continue;
+      const auto host = std::ranges::find(plan.tensors, allocation.in, &PlanTensor::name);
+      std::set<std::string> both = users[allocation.buffer];
       both.insert(users[host->buffer].begin(), users[host->buffer].end());
-      require(both.size() == 1, "placements",
+      require(both.size() == 1, "memoryPlan",
               fmt::format("buffer {} lies in '{}', but entry points {} use them: a caller of one "
                           "need not bring it",
-                          placement.buffer, placement.in, fmt::join(both, ", ")));
+                          allocation.buffer, allocation.in, fmt::join(both, ", ")));
     }
   }
 

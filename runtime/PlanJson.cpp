@@ -4,9 +4,9 @@
 #include "runtime/Artifact.h"
 
 #include "kernel/Error.h"
+#include "kernel/GemmFields.h"
 #include "kernel/Nearest.h"
 #include "kernel/PlainText.h"
-#include "kernel/ProductMembers.h"
 
 #include <algorithm>
 #include <concepts>
@@ -64,8 +64,8 @@ void members(auto &&visit, Is<PlanParameter> auto &parameter) {
   visit("map", parameter.map);
 }
 
-void members(auto &&visit, Is<MatrixProduct> auto &shape) {
-  for (const auto &[name, member] : productMembers) visit(name, shape.*member);
+void members(auto &&visit, Is<StridedBatchedGemm> auto &shape) {
+  for (const auto &[name, member] : gemmFields) visit(name, shape.*member);
 }
 
 void members(auto &&visit, Is<GroupStrides> auto &strides) {
@@ -85,21 +85,21 @@ void members(auto &&visit, Is<PlanLibraryEpilogue> auto &epilogue) {
   visit("auxiliaryStrides", epilogue.auxiliaryStrides);
 }
 
-void members(auto &&visit, Is<PlanLibraryProduct> auto &product) {
-  visit("a", product.a);
-  visit("b", product.b);
-  visit("c", product.c);
-  visit("dtype", product.dtype);
-  visit("alpha", product.alpha);
-  visit("shape", product.shape);
-  visit("epilogue", product.epilogue);
+void members(auto &&visit, Is<PlanLibraryGemm> auto &gemm) {
+  visit("a", gemm.a);
+  visit("b", gemm.b);
+  visit("c", gemm.c);
+  visit("dtype", gemm.dtype);
+  visit("alpha", gemm.alpha);
+  visit("shape", gemm.shape);
+  visit("epilogue", gemm.epilogue);
 }
 
-void members(auto &&visit, Is<PlanPart> auto &part) {
-  visit("region", part.region);
-  visit("axis", part.axis);
-  visit("start", part.start);
-  visit("size", part.size);
+void members(auto &&visit, Is<PlanChunk> auto &chunk) {
+  visit("region", chunk.region);
+  visit("axis", chunk.axis);
+  visit("start", chunk.start);
+  visit("size", chunk.size);
 }
 
 void members(auto &&visit, Is<PlanKernel> auto &kernel) {
@@ -108,7 +108,7 @@ void members(auto &&visit, Is<PlanKernel> auto &kernel) {
   visit("family", kernel.family);
   visit("familyVersion", kernel.familyVersion);
   visit("ops", kernel.ops);
-  visit("part", kernel.part);
+  visit("chunk", kernel.chunk);
   visit("inputs", kernel.inputs);
   visit("outputs", kernel.outputs);
   visit("inputLayouts", kernel.inputLayouts);
@@ -150,10 +150,10 @@ void members(auto &&visit, Is<PlanMeasurement> auto &measurement) {
   visit("protocol", measurement.protocol);
 }
 
-void members(auto &&visit, Is<PlanPlacement> auto &placement) {
-  visit("buffer", placement.buffer);
-  visit("in", placement.in);
-  visit("offset", placement.offset);
+void members(auto &&visit, Is<BufferAllocation> auto &allocation) {
+  visit("buffer", allocation.buffer);
+  visit("in", allocation.in);
+  visit("offset", allocation.offset);
 }
 
 void members(auto &&visit, Is<Plan> auto &plan) {
@@ -171,10 +171,10 @@ void members(auto &&visit, Is<Plan> auto &plan) {
   visit("measurement", plan.measurement);
   visit("workspaceBytes", plan.workspaceBytes);
   visit("tensors", plan.tensors);
-  visit("placements", plan.placements);
+  visit("memoryPlan", plan.memoryPlan);
   visit("kernels", plan.kernels);
   visit("entryPoints", plan.entryPoints);
-  visit("branches", plan.branches, mayLack);
+  visit("concurrent", plan.concurrent, mayLack);
   visit("notes", plan.notes);
 }
 
@@ -383,23 +383,23 @@ LibraryKnobs libraryKnobs(const PlanKernel &kernel) {
   return knobs;
 }
 
-LibraryProduct libraryProduct(const PlanLibraryProduct &product) {
-  const auto types = parseProductTypes(product.dtype);
-  if (!types) throw Error::badInput("unknown dtype \"{}\" of a library product", product.dtype);
-  LibraryProduct result{.shape = product.shape, .alpha = product.alpha};
+LibraryGemm libraryGemm(const PlanLibraryGemm &gemm) {
+  const auto types = parseGemmTypes(gemm.dtype);
+  if (!types) throw Error::badInput("unknown dtype \"{}\" of a library GEMM", gemm.dtype);
+  LibraryGemm result{.shape = gemm.shape, .alpha = gemm.alpha};
   result.setTypes(*types);
-  if (!product.epilogue) return result;
-  const auto epilogue = parseLibraryEpilogue(product.epilogue->kind);
+  if (!gemm.epilogue) return result;
+  const auto epilogue = parseLibraryEpilogue(gemm.epilogue->kind);
   if (!epilogue) {
     std::vector<std::string> names;
     for (const LibraryEpilogueTraits &traits : libraryEpilogues()) names.emplace_back(traits.name);
-    throw Error::badInput("unknown epilogue \"{}\" of a library product{}", product.epilogue->kind,
-                          nearestAndKnown(product.epilogue->kind, names));
+    throw Error::badInput("unknown epilogue \"{}\" of a library GEMM{}", gemm.epilogue->kind,
+                          nearestAndKnown(gemm.epilogue->kind, names));
   }
   result.epilogue = *epilogue;
-  result.beta = product.epilogue->beta;
-  result.residual = product.epilogue->residualStrides;
-  result.auxiliary = product.epilogue->auxiliaryStrides;
+  result.beta = gemm.epilogue->beta;
+  result.residual = gemm.epilogue->residualStrides;
+  result.auxiliary = gemm.epilogue->auxiliaryStrides;
   return result;
 }
 

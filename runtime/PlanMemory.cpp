@@ -40,11 +40,11 @@ PlanMemory::PlanMemory(const Plan &plan) : plan(plan), direct(plan.tensors.size(
   measureBuffers();
   findDirect();
   isPlaced.resize(all.size());
-  for (size_t index = 0; index < plan.placements.size(); ++index) {
+  for (size_t index = 0; index < plan.memoryPlan.size(); ++index) {
     try {
-      place(plan.placements[index]);
+      place(plan.memoryPlan[index]);
     } catch (const Error &error) {
-      throw Error(error.kind, fmt::format("placements[{}]: {}", index, error.what()));
+      throw Error(error.kind, fmt::format("memoryPlan[{}]: {}", index, error.what()));
     }
   }
   placeOthers();
@@ -80,8 +80,8 @@ void PlanMemory::findDirect() {
   }
 }
 
-void PlanMemory::place(const PlanPlacement &placement) {
-  const int number = placement.buffer;
+void PlanMemory::place(const BufferAllocation &allocation) {
+  const int number = allocation.buffer;
   if (number < 0 || size_t(number) >= all.size() || all[size_t(number)].bytes == 0)
     throw Error::badInput("nothing lies in buffer {}: it has no place", number);
   PlanBuffer &buffer = all[size_t(number)];
@@ -89,31 +89,32 @@ void PlanMemory::place(const PlanPlacement &placement) {
     const auto isHeld = [&](const PlanTensor &tensor) {
       return tensor.buffer == number && kindOf(tensor) != BufferKind::temporary;
     };
-    throw Error::badInput("buffer {} holds {} '{}': it has memory of its own", number,
+    throw Error::badInput("buffer {} holds {} '{}': it has separate memory", number,
                           std::ranges::find_if(plan.tensors, isHeld)->role,
                           std::ranges::find_if(plan.tensors, isHeld)->name);
   }
   if (isPlaced[size_t(number)]) throw Error::badInput("buffer {} has a place already", number);
-  if (placement.offset < 0 || placement.offset % alignment != 0)
-    throw Error::badInput("offset {} is no multiple of {} bytes", placement.offset, alignment);
+  if (allocation.offset < 0 || allocation.offset % alignment != 0)
+    throw Error::badInput("offset {} is no multiple of {} bytes", allocation.offset, alignment);
   isPlaced[size_t(number)] = true;
-  buffer.offset = placement.offset;
-  if (placement.in == "workspace") return;
+  buffer.offset = allocation.offset;
+  if (allocation.in == "workspace") return;
   if (std::ranges::find(plan.kernels, number, &PlanKernel::workspaceBuffer) != plan.kernels.end())
     throw Error::badInput(
         "buffer {} is a library's: it lies in the workspace, which is aligned to {} bytes", number,
         alignment);
   for (size_t index = 0; index < plan.tensors.size(); ++index) {
     const PlanTensor &result = plan.tensors[index];
-    if (result.name != placement.in || result.role != "result" || !direct[index]) continue;
-    if (placement.offset + buffer.bytes > spanBytes(result))
+    if (result.name != allocation.in || result.role != "result" || !direct[index]) continue;
+    if (allocation.offset + buffer.bytes > spanBytes(result))
       throw Error::badInput("buffer {}, {} bytes at offset {}, reaches beyond the {} bytes of '{}'",
-                            number, buffer.bytes, placement.offset, spanBytes(result), result.name);
+                            number, buffer.bytes, allocation.offset, spanBytes(result),
+                            result.name);
     buffer.host = result.buffer;
     return;
   }
   throw Error::badInput("\"{}\" is neither \"workspace\" nor a result that is alone in its buffer",
-                        placement.in);
+                        allocation.in);
 }
 
 void PlanMemory::placeOthers() {
@@ -207,8 +208,8 @@ std::vector<EntryPoint> PlanMemory::entryPoints() const {
   return result;
 }
 
-std::string memoryRefusal(const Plan &plan, const PlanMemory &memory, int64_t libraryBytes,
-                          int64_t free, int64_t total) {
+std::string memoryRejection(const Plan &plan, const PlanMemory &memory, int64_t libraryBytes,
+                            int64_t free, int64_t total) {
   int64_t planned = 0;  // what the plan's own algorithms ask for does not grow with the batch
   for (const PlanKernel &kernel : plan.kernels)
     if (kernel.workspaceBuffer >= 0)

@@ -43,7 +43,7 @@ constexpr const char *wholeEntryName = "all";
 
 class PlanMemory {
 public:
-  /// Throws Error(badInput) naming a tensor without buffer, or the placement that cannot be.
+  /// Throws Error(badInput) naming a tensor without buffer, or the allocation that cannot be.
   explicit PlanMemory(const Plan &plan);
 
   const std::vector<PlanBuffer> &buffers() const { return all; }
@@ -61,7 +61,7 @@ public:
 private:
   void measureBuffers();
   void findDirect();
-  void place(const PlanPlacement &placement);
+  void place(const BufferAllocation &allocation);
   void placeOthers();
   EntryPoint entryPoint(const std::string &name, const std::vector<int> &kernels) const;
   bool reads(const std::vector<int> &kernels, int buffer) const;
@@ -75,8 +75,8 @@ private:
 int64_t alignedBytes(int64_t bytes);
 
 /// Why a plan does not fit into `free` bytes: what it needs for what, and what would fit.
-/// `libraryBytes`: what library products need on this machine beyond the plan.
-std::string memoryRefusal(const Plan &plan, const PlanMemory &memory, int64_t libraryBytes,
-                          int64_t free, int64_t total);
+/// `libraryBytes`: what library GEMMs need on this machine beyond the plan.
+std::string memoryRejection(const Plan &plan, const PlanMemory &memory, int64_t libraryBytes,
+                            int64_t free, int64_t total);
 
 }  // namespace weft::runtime

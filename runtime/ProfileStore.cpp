@@ -26,7 +26,7 @@ constexpr const char *schema = R"(
 CREATE TABLE device (name TEXT NOT NULL);
 CREATE TABLE protocols (number INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
 CREATE TABLE kernels (hash TEXT PRIMARY KEY, name TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE rows (
+CREATE TABLE measurements (
   kernel TEXT NOT NULL REFERENCES kernels, configuration TEXT NOT NULL,
   status INTEGER NOT NULL, seconds REAL NOT NULL, n INTEGER NOT NULL, spread REAL NOT NULL,
   protocol INTEGER NOT NULL REFERENCES protocols, source TEXT NOT NULL,
@@ -45,7 +45,7 @@ Error failure(const std::filesystem::path &path, int code, const std::string &wh
     case SQLITE_CORRUPT:
       return Error::badInput(
           "profile store '{}' is damaged ({}); nothing was written to it. `sqlite3 {} .recover` "
-          "may save its rows",
+          "may save its measurements",
           name, what, name);
     case SQLITE_CANTOPEN:
       return Error::badInput("profile store '{}' cannot be opened: {}", name, what);
@@ -126,7 +126,7 @@ public:
     connection.check(sqlite3_bind_double(statement, ++bound, number));
     return *this;
   }
-  /// Whether there is a row.
+  /// Whether there is a measurement.
   bool step() {
     const int code = sqlite3_step(statement);
     connection.check(code);
@@ -226,7 +226,7 @@ void checkTables(const ProfileStore::Connection &connection) {
   for (const char *asked : {"SELECT name FROM device", "SELECT number, text FROM protocols",
                             "SELECT hash, name FROM kernels",
                             "SELECT kernel, configuration, status, seconds, n, spread, protocol, "
-                            "source, family_version, reason FROM rows"}) {
+                            "source, family_version, reason FROM measurements"}) {
     sqlite3_stmt *statement = nullptr;
     const int code = sqlite3_prepare_v2(connection.database, asked, -1, &statement, nullptr);
     sqlite3_finalize(statement);
@@ -265,8 +265,8 @@ std::string deviceOf(const ProfileStore::Connection &connection) {
   return device;
 }
 
-/// An integer of a row, refused where it is none or does not fit: a conversion would make another
-/// number of it.
+/// An integer of a measurement, rejected where it is none or does not fit: a conversion would make
+/// another number of it.
 int64_t integerFrom(const Statement &statement, int column, const char *name, int64_t least,
                     int64_t most) {
   const int64_t value = statement.integer(column);
@@ -288,10 +288,11 @@ void checkName(const std::string &name) {
     throw Error::badInput("the name of its kernel is no line of text");
 }
 
-ProfileRow rowFrom(const Statement &statement, int column) {
+ProfileMeasurement measurementFrom(const Statement &statement, int column) {
   constexpr int64_t most = std::numeric_limits<int>::max();
-  return {.status = RowStatus(integerFrom(statement, column, "status", int64_t(RowStatus::measured),
-                                          int64_t(RowStatus::failed))),
+  return {.status = MeasurementStatus(integerFrom(statement, column, "status",
+                                                  int64_t(MeasurementStatus::measured),
+                                                  int64_t(MeasurementStatus::failed))),
           .seconds = numberFrom(statement, column + 1, "time"),
           .n = integerFrom(statement, column + 2, "number of repetitions", 0,
                            std::numeric_limits<int64_t>::max()),
@@ -335,27 +336,29 @@ ProfileStore &ProfileStore::operator=(ProfileStore &&) noexcept = default;
 
 const std::string &ProfileStore::device() const { return connection->device; }
 
-void ProfileStore::write(const std::vector<StoredRow> &rows, const std::string &protocol) {
-  if (rows.empty()) return;
+void ProfileStore::write(const std::vector<StoredMeasurement> &measurements,
+                         const std::string &protocol) {
+  if (measurements.empty()) return;
   Transaction transaction(*connection);
   Statement(*connection, "INSERT OR IGNORE INTO protocols (text) VALUES (?)").bind(protocol).run();
   Statement number(*connection, "SELECT number FROM protocols WHERE text = ?");
   number.bind(protocol).step();
   const int64_t protocolNumber = number.integer(0);
   Statement kernel(*connection, "INSERT OR IGNORE INTO kernels VALUES (?, ?)");
-  Statement row(*connection, "INSERT OR REPLACE INTO rows VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
-  for (const StoredRow &stored : rows) {
+  Statement measurement(
+      *connection, "INSERT OR REPLACE INTO measurements VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  for (const StoredMeasurement &stored : measurements) {
     kernel.bind(stored.kernel).bind(stored.kernelName).run();
-    row.bind(stored.kernel)
+    measurement.bind(stored.kernel)
         .bind(stored.configuration)
-        .bind(int64_t(stored.row.status))
-        .bind(quantized(stored.row.seconds))
-        .bind(stored.row.n)
-        .bind(stored.row.spread)
+        .bind(int64_t(stored.measurement.status))
+        .bind(quantized(stored.measurement.seconds))
+        .bind(stored.measurement.n)
+        .bind(stored.measurement.spread)
         .bind(protocolNumber)
-        .bind(stored.row.source)
-        .bind(int64_t(stored.row.familyVersion))
-        .bind(stored.row.reason)
+        .bind(stored.measurement.source)
+        .bind(int64_t(stored.measurement.familyVersion))
+        .bind(stored.measurement.reason)
         .run();
   }
   transaction.commit();
@@ -375,27 +378,31 @@ Profile ProfileStore::read() const {
       throw Error::badInput("profile store '{}': protocols: {}", store, error.what());
     }
   }
-  Statement rows(*connection,
-                 "SELECT rows.kernel, name, configuration, status, seconds, n, spread, protocol, "
-                 "source, family_version, reason "
-                 "FROM rows LEFT JOIN kernels ON kernels.hash = rows.kernel ORDER BY rows.kernel, "
-                 "configuration");
-  while (rows.step()) {
-    const std::string hash = rows.text(0), configuration = rows.text(2);
+  Statement measurements(
+      *connection,
+      "SELECT measurements.kernel, name, configuration, status, seconds, n, spread, protocol, "
+      "source, family_version, reason "
+      "FROM measurements LEFT JOIN kernels ON kernels.hash = measurements.kernel ORDER BY "
+      "measurements.kernel, "
+      "configuration");
+  while (measurements.step()) {
+    const std::string hash = measurements.text(0), configuration = measurements.text(2);
     try {
       checkKernelHash(hash);
-      if (rows.isNull(1)) throw Error::badInput("its kernel is not among those of the store");
-      checkName(rows.text(1));
-      const ProfileRow row = rowFrom(rows, 3);
-      checkRow(configuration, row, profile.protocols);
+      if (measurements.isNull(1))
+        throw Error::badInput("its kernel is not among those of the store");
+      checkName(measurements.text(1));
+      const ProfileMeasurement measurement = measurementFrom(measurements, 3);
+      checkMeasurement(configuration, measurement, profile.protocols);
       ProfileKernel &kernel = profile.kernels[hash];
-      kernel.name = rows.text(1);
-      kernel.rows.emplace(configuration, row);
+      kernel.name = measurements.text(1);
+      kernel.measurements.emplace(configuration, measurement);
     } catch (const Error &error) {
       throw Error::badInput(
-          "profile store '{}': kernel {} ({}): row '{}': {}; delete it: sqlite3 {} \"DELETE FROM "
-          "rows WHERE configuration = '{}'\"",
-          store, printableLine(rows.text(1)), hash, configuration, error.what(), store,
+          "profile store '{}': kernel {} ({}): measurement '{}': {}; delete it: sqlite3 {} "
+          "\"DELETE FROM "
+          "measurements WHERE configuration = '{}'\"",
+          store, printableLine(measurements.text(1)), hash, configuration, error.what(), store,
           configuration);
     }
   }
@@ -406,20 +413,23 @@ size_t ProfileStore::merge(const Profile &profile) {
   Profile merged = read();
   const Profile before = merged;
   mergeProfile(merged, profile);
-  std::map<int, std::vector<StoredRow>> byProtocol;
+  std::map<int, std::vector<StoredMeasurement>> byProtocol;
   size_t changed = 0;
   for (const auto &[hash, kernel] : merged.kernels)
-    for (const auto &[configuration, row] : kernel.rows) {
+    for (const auto &[configuration, measurement] : kernel.measurements) {
       const auto held = before.kernels.find(hash);
       if (held != before.kernels.end())
-        if (const auto old = held->second.rows.find(configuration);
-            old != held->second.rows.end() && old->second == row)
+        if (const auto old = held->second.measurements.find(configuration);
+            old != held->second.measurements.end() && old->second == measurement)
           continue;
       ++changed;
-      byProtocol[row.protocol].push_back(
-          {.kernel = hash, .kernelName = kernel.name, .configuration = configuration, .row = row});
+      byProtocol[measurement.protocol].push_back({.kernel = hash,
+                                                  .kernelName = kernel.name,
+                                                  .configuration = configuration,
+                                                  .measurement = measurement});
     }
-  for (const auto &[protocol, rows] : byProtocol) write(rows, merged.protocols.at(protocol));
+  for (const auto &[protocol, measurements] : byProtocol)
+    write(measurements, merged.protocols.at(protocol));
   return changed;
 }
 

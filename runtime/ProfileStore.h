@@ -1,5 +1,5 @@
-// The profile store: measured rows in one SQLite file, safe for several processes that measure at
-// once.
+// The profile store: measured measurements in one SQLite file, safe for several processes that
+// measure at once.
 //
 // The text form (kernel/Profile.h) is what ships; the store is what grows. Rows are committed in
 // batches, so that a process that is killed loses at most its last one. A file that is no store, or
@@ -16,12 +16,12 @@
 
 namespace weft::runtime {
 
-/// One row on its way into a store.
-struct StoredRow {
+/// One measurement on the way into a store.
+struct StoredMeasurement {
   std::string kernel;  ///< hash of the subject
   std::string kernelName;
-  std::string configuration;  ///< line
-  ProfileRow row;             ///< its `protocol` is ignored
+  std::string configuration;       ///< line
+  ProfileMeasurement measurement;  ///< its `protocol` is ignored
 };
 
 class ProfileStore {
@@ -38,12 +38,12 @@ public:
   ProfileStore &operator=(ProfileStore &&) noexcept;
 
   const std::string &device() const;
-  /// Adds or replaces rows in one transaction; waits for other writers. Throws Error(checkFailed)
-  /// when it cannot be done.
-  void write(const std::vector<StoredRow> &rows, const std::string &protocol);
+  /// Adds or replaces measurements in one transaction; waits for other writers. Throws
+  /// Error(checkFailed) when it cannot be done.
+  void write(const std::vector<StoredMeasurement> &measurements, const std::string &protocol);
   /// Everything. Protocols are numbered in the order in which they were first used.
   Profile read() const;
-  /// Adds the rows of a profile as mergeProfile() does; how many were new or replaced.
+  /// Adds the measurements of a profile as mergeProfile() does; how many were new or replaced.
   size_t merge(const Profile &profile);
 
   struct Connection;
@@ -54,8 +54,8 @@ private:
 
 /// Whether the file begins as every SQLite database does.
 bool isDatabase(const std::filesystem::path &path);
-/// The rows of a text file or a store. Throws Error(badInput) as the constructor and parseProfile()
-/// do.
+/// The measurements of a text file or a store. Throws Error(badInput) as the constructor and
+/// parseProfile() do.
 Profile readProfile(const std::filesystem::path &path);
 
 }  // namespace weft::runtime

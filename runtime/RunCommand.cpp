@@ -277,7 +277,7 @@ int train(const RunRequest &request) {
                         .weightDecay = request.weightDecay,
                         .seed = request.seed,
                         .gpu = request.gpu,
-                        .branches = request.branches,
+                        .concurrent = request.concurrent,
                         .limitSeconds = request.limitSeconds,
                         .json = request.json});
 }
@@ -293,7 +293,7 @@ int runArtifact(const RunRequest &request) {
         "--kernel runs on random operands: it takes neither --inputs nor --outputs");
   if (request.repeat < 1) throw Error::badInput("--repeat {}: at least one launch", request.repeat);
   Artifact artifact = readArtifact(request.folder);
-  setBranches(artifact.plan, request.branches);
+  setConcurrent(artifact.plan, request.concurrent);
   verifyDerived(artifact.plan, request.folder + "/plan.json");
   if (request.check) return check(artifact, request.json);
   return ArtifactRun(request, std::move(artifact)).run();

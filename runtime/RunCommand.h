@@ -12,7 +12,7 @@ struct RunRequest {
   std::string inputs, outputs;  ///< safetensors files; without inputs, seeded random values
   std::string entry;            ///< empty: all
   std::string kernel;           ///< only this one, on random operands
-  std::string branches;         ///< "on" or "off"; empty: as the plan says
+  std::string concurrent;       ///< "on" or "off"; empty: as the plan says
   uint64_t seed = 1, step = 0;
   int repeat = 1, gpu = 0;
   double limitSeconds = 10;  ///< of every kernel's first launch
@@ -34,7 +34,7 @@ void addRunFlags(Command &command, RunRequest &request) {
       "--entry", request.entry,
       "entry point (those that it continues run before it); default: all, one after the other");
   command.add_option("--kernel", request.kernel, "run one kernel alone, on random operands");
-  command.add_option("--branches", request.branches,
+  command.add_option("--concurrent", request.concurrent,
                      "on, off: whether kernels that do not wait for each other run at once; "
                      "default: as the plan says");
   command.add_option("--seed", request.seed, "seed of random inputs and of dropout")

@@ -51,8 +51,8 @@ std::string shapeText(const std::vector<int64_t> &shape) {
   return fmt::format("[{}]", fmt::join(shape, ", "));
 }
 
-/// Product of the extents and the element's bytes; -1 where an extent is negative or it does not
-/// fit.
+/// GemmProblem of the extents and the element's bytes; -1 where an extent is negative or it does
+/// not fit.
 int64_t bytesOf(const std::vector<int64_t> &shape, int64_t elementBytes) {
   int64_t bytes = elementBytes;
   for (const int64_t extent : shape)

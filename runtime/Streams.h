@@ -36,7 +36,7 @@ struct Failure {
   std::string message;
 };
 /// Of an exception that is being handled: an Error as it says; no memory; a file or stream that the
-/// system refuses, which is bad input; all else is a failure of the program itself. The message is
+/// system rejects, which is bad input; all else is a failure of the program itself. The message is
 /// printable (kernel/PlainText.h).
 Failure failureOf(const std::exception_ptr &exception);
 

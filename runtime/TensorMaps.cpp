@@ -20,7 +20,7 @@ int dataTypeOf(DType dtype) {
     case DType::bf16: return bfloat16;
     case DType::f32: return float32;
     case DType::tf32:
-      return tensorFloat32;  // of elements of 32 bits, which it rounds on their way to shared
+      return tensorFloat32;  // of elements of 32 bits, which it rounds on the way to shared
                              // memory
     case DType::f8e4m3:
     case DType::f8e5m2: return unsigned8;  // it has no name for them, and moves bits

@@ -1,4 +1,4 @@
-// The arguments of one launch: addresses, numbers, and maps of tensors for the copy engine, encoded
+// The arguments of one launch: addresses, numbers, and maps of tensors for TMA, encoded
 // by the driver.
 #pragma once
 
@@ -19,7 +19,7 @@ struct alignas(64) EncodedTensorMap {
   std::array<std::byte, 128> bytes{};
 };
 /// Throws Error(badInput) when the address is no multiple of tensorMapAlignment, DriverError when
-/// the driver refuses the map.
+/// the driver rejects the map.
 EncodedTensorMap encode(const TensorMap &map, DevicePointer address);
 
 /// Keeps the bytes of each argument until the launch has read them.

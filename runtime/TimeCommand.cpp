@@ -5,10 +5,10 @@
 #include "kernel/Format.h"
 #include "kernel/PlainText.h"
 #include "kernel/TextTable.h"
+#include "runtime/ConcurrentLaunches.h"
 #include "runtime/Environment.h"
 #include "runtime/GraphPrediction.h"
 #include "runtime/JsonText.h"
-#include "runtime/PlanBranches.h"
 #include "runtime/ReferenceCopy.h"
 #include "runtime/Streams.h"
 #include "runtime/TimePlan.h"
@@ -113,7 +113,7 @@ std::string tableOf(const PlanTimes &times) {
   std::string text = fmt::format(
       "{}: {} ({}), variant {}, entry point {}{}; plan priced by: {}\n{}", times.timed->folder(),
       printableLine(plan.model), plan.dtype, plan.variant, times.timed->entryName(),
-      plan.branches ? ", with branches" : "", plan.costModel, printRows(rows));
+      plan.concurrent ? ", with concurrent" : "", plan.costModel, printRows(rows));
   if (const Measurement *whole = times.whole())
     text += fmt::format(
         "sum of kernels {}, whole graph {} ({} of the sum)\nplan: sum {}, less {} for {:.1f} MB "
@@ -153,7 +153,7 @@ nlohmann::json jsonOf(const PlanTimes &times) {
   return {{"folder", times.timed->folder()},
           {"model", times.timed->plan().model},
           {"entry", times.timed->entryName()},
-          {"branches", times.timed->plan().branches},
+          {"concurrent", times.timed->plan().concurrent},
           {"costModel", times.timed->plan().costModel},
           {"kernels", kernels},
           {"sumOfKernels", times.sumOfKernels()},
@@ -221,7 +221,7 @@ int timeArtifact(const TimeRequest &request) {
   std::vector<Artifact> artifacts{readArtifact(request.folder)};
   if (!request.against.empty()) artifacts.push_back(readArtifact(request.against));
   for (Artifact &artifact : artifacts) {
-    setBranches(artifact.plan, request.branches);
+    setConcurrent(artifact.plan, request.concurrent);
     verifyDerived(
         artifact.plan,
         (&artifact == &artifacts.front() ? request.folder : request.against) + "/plan.json");

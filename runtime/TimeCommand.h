@@ -12,7 +12,7 @@ struct TimeRequest {
   std::string against;              ///< a second artifact, measured in the same rounds
   std::string entry;                ///< empty: all, one after the other
   std::string kernel;               ///< only this one
-  std::string branches;             ///< "on" or "off"; empty: as the plans say
+  std::string concurrent;           ///< "on" or "off"; empty: as the plans say
   bool cold = false, warm = false;  ///< cold unless warm is asked for
   bool burst = false;               ///< rests between turns
   int rounds = 25, gpu = 0;
@@ -29,7 +29,7 @@ void addTimeFlags(Command &command, TimeRequest &request) {
       ->type_name("DIR");
   command.add_option("--entry", request.entry, "entry point; default: all, one after the other");
   command.add_option("--kernel", request.kernel, "time one kernel alone");
-  command.add_option("--branches", request.branches,
+  command.add_option("--concurrent", request.concurrent,
                      "on, off: whether kernels that do not wait for each other run at once; "
                      "default: as the plan says");
   command.add_flag("--cold", request.cold, "no call finds its data in the L2 cache (the default)");

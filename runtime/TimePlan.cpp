@@ -29,7 +29,7 @@ TimedPlan::TimedPlan(Artifact artifact, const std::string &folder, const cuda::C
                               : "is a view: nothing runs");
 }
 
-/// An executor with memory of its own and random parameters and inputs.
+/// An executor with separate memory and random parameters and inputs.
 std::unique_ptr<Executor> TimedPlan::load() const {
   auto loaded =
       std::make_unique<Executor>(artifact, context, ExecutorOptions{.seed = seed, .folder = name});

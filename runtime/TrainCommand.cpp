@@ -311,7 +311,7 @@ int trainArtifact(const TrainRequest &request) {
   if (!(request.weightDecay >= 0 && std::isfinite(request.weightDecay)))
     throw Error::badInput("--weight-decay {}: a finite number, at least 0", request.weightDecay);
   Artifact artifact = readArtifact(request.folder);
-  setBranches(artifact.plan, request.branches);
+  setConcurrent(artifact.plan, request.concurrent);
   verifyDerived(artifact.plan, request.folder + "/plan.json");
   if (request.steps > 0) return TrainingRun(request, std::move(artifact)).run();
   if (request.state.empty())

@@ -21,7 +21,7 @@ struct TrainRequest {
   double learningRate = 3e-4, weightDecay = 0.01, epsilon = 1e-8;
   uint64_t seed = 1;
   int gpu = 0;
-  std::string branches = {};  ///< as in RunCommand.h
+  std::string concurrent = {};  ///< as in RunCommand.h
   double limitSeconds = 10;
   bool json = false;
 };

@@ -55,7 +55,7 @@ int formatOf(const std::string &line, const std::string &where) {
 }
 
 /// "HASH KERNEL TOOL GPU".
-std::optional<VerificationRecord> rowOfFormat1(std::istringstream words) {
+std::optional<VerificationRecord> recordOfFormat1(std::istringstream words) {
   VerificationRecord record{.hash = {}, .gpu = {}, .verifier = 1, .kernel = {}};
   std::string tool;
   words >> record.hash >> record.kernel >> tool >> std::ws;
@@ -65,7 +65,7 @@ std::optional<VerificationRecord> rowOfFormat1(std::istringstream words) {
 }
 
 /// "HASH VERDICT VERIFIER POINTS KERNEL GPU".
-std::optional<VerificationRecord> rowOfFormat2(std::istringstream words) {
+std::optional<VerificationRecord> recordOfFormat2(std::istringstream words) {
   VerificationRecord record;
   std::string verdict, verifier, points;
   words >> record.hash >> verdict >> verifier >> points >> record.kernel >> std::ws;
@@ -179,7 +179,7 @@ VerificationRecords parseRecords(std::string_view text, const std::string &where
     if (line.empty() || line.starts_with('#')) continue;
     std::istringstream words(line);
     const auto record =
-        format == 1 ? rowOfFormat1(std::move(words)) : rowOfFormat2(std::move(words));
+        format == 1 ? recordOfFormat1(std::move(words)) : recordOfFormat2(std::move(words));
     if (!record)
       throw Error::badInput(
           "{}:{}: a row of format {} is a hash of 64 hexadecimal digits, {} and GPU", where, number,
@@ -282,14 +282,12 @@ std::string textHashOf(const BuildRequest &request, const BuildOptions &options)
   BuildRequest running = request;
   running.text = withoutLaunchChecks(request.text);  // they make no code
   std::map<std::string, std::string> parts =
-      keyParts(workerRequest(running, options, any), running, any);
+      keyFields(workerRequest(running, options, any), running, any);
   parts.erase("nvrtc");
   return keyOf(parts);
 }
 
-std::string textHashOf(const PlanKernel &product) {
-  return sha256("library product " + product.key);
-}
+std::string textHashOf(const PlanKernel &gemm) { return sha256("library GEMM " + gemm.key); }
 
 std::string recordHashOf(const PlanKernel &kernel) {
   if (kernel.textHash.empty()) return "";

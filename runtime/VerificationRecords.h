@@ -123,9 +123,9 @@ private:
 /// What a record binds of a text: hash of text (without its launch checks, kernel/LaunchCheck.h),
 /// all headers that it includes, flags and architecture; not the NVRTC that built it.
 std::string textHashOf(const BuildRequest &request, const BuildOptions &options);
-/// The same of a library product: of its key, which holds problem, layouts, algorithm and library
+/// The same of a library GEMM: of its key, which holds problem, layouts, algorithm and library
 /// version.
-std::string textHashOf(const PlanKernel &product);
+std::string textHashOf(const PlanKernel &gemm);
 /// Of a kernel's textHash with its grid, block and shared memory: a launch that no verifier saw is
 /// not verified, whatever was found of the text. Empty where the kernel has no text.
 std::string recordHashOf(const PlanKernel &kernel);

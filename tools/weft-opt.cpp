@@ -1,5 +1,5 @@
 // Parses, verifies, transforms and prints weft graphs. What nests deeper than a stack may hold is
-// refused before it is parsed.
+// rejected before it is parsed.
 #include "ir/Weft.h"
 #include "kernel/Error.h"
 #include "kernel/Nesting.h"

@@ -2,7 +2,7 @@
 #include "bench/contractions/Contender.h"
 
 #include "kernel/Error.h"
-#include "kernel/HopperProduct.h"
+#include "kernel/GemmProblem.h"
 #include "kernel/reference/PointEvaluator.h"
 #include "kernel/reference/Rounding.h"
 #include "kernel/reference/StoredElement.h"
@@ -21,7 +21,7 @@ namespace {
 
 int64_t roundedUp(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
-/// Rows of `inner` elements of every member of the batch; `order` of the dimensions [batch, x, y].
+/// Rows of `inner` elements of every batch element; `order` of the dimensions [batch, x, y].
 Layout layoutOf(int64_t rows, int64_t inner, bool isLastInner, int64_t pad) {
   const int64_t pitch = roundedUp(inner, pad);
   Layout layout{.order = isLastInner ? std::vector<int>{0, 1, 2} : std::vector<int>{0, 2, 1}};
@@ -66,9 +66,9 @@ double valueAt(DType dtype, const std::vector<std::byte> &bytes, int64_t at) {
   return reference::loadElement(dtype, &bytes[size_t(at * sizeOf(dtype))]);
 }
 
-ProductTypes typesOf(const Shape &shape, DType dtype) {
+GemmTypes typesOf(const Shape &shape, DType dtype) {
   if (!shape.types) return {dtype, dtype, dtype};
-  const auto types = parseProductTypes(shape.types);
+  const auto types = parseGemmTypes(shape.types);
   if (!types) throw Error::checkFailed("'{}' names no element types", shape.types);
   return *types;
 }
@@ -76,7 +76,7 @@ ProductTypes typesOf(const Shape &shape, DType dtype) {
 }  // namespace
 
 double Shape::bytes() const {
-  const auto own = types ? parseProductTypes(types) : std::nullopt;
+  const auto own = types ? parseGemmTypes(types) : std::nullopt;
   const double ofA = own ? double(sizeOf(own->a)) : 2, ofC = own ? double(sizeOf(own->c)) : 2;
   return (ofA * double(m * k + n * k) + ofC * double(m * n)) * double(batch);
 }
@@ -91,9 +91,9 @@ std::string Shape::name() const {
 Problem problemOf(const Shape &shape, DType dtype) {
   Problem problem{.shape = shape, .kernel = {}, .configurations = {}, .emitted = {}, .built = {}};
   Kernel &kernel = problem.kernel;
-  kernel.name = "product";
+  kernel.name = "gemm";
   kernel.axes = {{"b", shape.batch}, {"m", shape.m}, {"n", shape.n}, {"k", shape.k}};
-  const ProductTypes types = typesOf(shape, dtype);
+  const GemmTypes types = typesOf(shape, dtype);
   kernel.values = {{.name = "x", .dtype = storedAs(types.a), .axes = {0, 1, 3}},
                    {.name = "y", .dtype = storedAs(types.b), .axes = {0, 2, 3}},
                    {.name = "z", .dtype = types.c, .axes = {0, 1, 2}}};
@@ -115,14 +115,14 @@ Problem problemOf(const Shape &shape, DType dtype) {
   std::set<Knobs> knobs,
       ofWarps;  // those of the dense layouts: padding is no layout that a plan chooses
   forEachConfiguration(kernel, findDevice("h200"), {}, [&](const Configuration &one) {
-    if (std::holds_alternative<HopperContractionKnobs>(one.knobs)) knobs.insert(one.knobs);
-    if (std::holds_alternative<AmpereContractionKnobs>(one.knobs)) ofWarps.insert(one.knobs);
+    if (std::holds_alternative<Sm90GemmKnobs>(one.knobs)) knobs.insert(one.knobs);
+    if (std::holds_alternative<Sm80GemmKnobs>(one.knobs)) ofWarps.insert(one.knobs);
     return true;
   });
   for (const Knobs &one : knobs) {
     const Configuration configuration{
         .inputs = {x, y}, .outputs = {z}, .knobs = one};  // some tiles take other layouts alone
-    if (!hopperRefusal(kernel, configuration, std::get<HopperContractionKnobs>(one),
+    if (!sm90Rejection(kernel, configuration, std::get<Sm90GemmKnobs>(one),
                        findDevice("h200").sharedMemoryPerBlock)
              .empty())
       continue;
@@ -130,8 +130,7 @@ Problem problemOf(const Shape &shape, DType dtype) {
     problem.emitted.push_back(codegen::emit(kernel, problem.configurations.back(), "sm_90a"));
   }
   if (problem.emitted.empty() &&
-      warpProduct(kernel, {.inputs = {x, y}, .outputs = {z}, .knobs = AmpereContractionKnobs{}})
-          .product)
+      mmaSyncProblem(kernel, {.inputs = {x, y}, .outputs = {z}, .knobs = Sm80GemmKnobs{}}).gemm)
     for (const Knobs &one : ofWarps) {  // where the family of sm_90a takes no such operands
       problem.configurations.push_back({.inputs = {x, y}, .outputs = {z}, .knobs = one});
       problem.emitted.push_back(codegen::emit(kernel, problem.configurations.back(), "sm_90a"));
@@ -144,8 +143,8 @@ Problem problemOf(const Shape &shape, DType dtype) {
 Contenders::Contenders(const Problem &problem, const CublasLt &library, bool startsEarly)
     : problem(problem),
       startsEarly(startsEarly),
-      types(productTypes(problem.kernel)),
-      product(libraryProduct(problem.kernel, problem.configurations[0])) {
+      types(gemmTypes(problem.kernel)),
+      gemm(libraryGemm(problem.kernel, problem.configurations[0])) {
   const Shape &shape = problem.shape;
   const Configuration &layouts = problem.configurations[0];
   hostA = operand(storedAs(types.a), {shape.batch, shape.m, shape.k}, layouts.inputs[0], 1);
@@ -202,14 +201,14 @@ void Contenders::addOurs() {
 /// moved to fp32 on the way.
 void Contenders::addLibrary(const CublasLt &library) {
   workspace = cuda::Buffer(CublasLt::standardWorkspace);
-  addCandidates(library, product);
+  addCandidates(library, gemm);
   if (!types.areFloat8()) return;
-  LibraryProduct promoted = product;
+  LibraryGemm promoted = gemm;
   promoted.promotesSums = true;
   addCandidates(library, promoted);
 }
 
-void Contenders::addCandidates(const CublasLt &library, const LibraryProduct &asked) {
+void Contenders::addCandidates(const CublasLt &library, const LibraryGemm &asked) {
   for (const LibraryKnobs &knobs : library.candidates(asked)) {
     prepared.push_back(library.prepare(asked, knobs, "candidate"));
     if (!prepared.back().warning().empty()) continue;
@@ -232,7 +231,7 @@ void Contenders::poison() { cuda::fill(memory[0].c.address(), 0xff, memory[0].c.
 
 std::string Contenders::check() {
   const Shape &shape = problem.shape;
-  const MatrixProduct &strides = product.shape;
+  const StridedBatchedGemm &strides = gemm.shape;
   std::vector<std::byte> c(size_t(memory[0].c.bytes()));
   cuda::download(c, memory[0].c.address());
   int64_t untouched = 0;  // all ones is NaN: what was not written

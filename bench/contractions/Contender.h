@@ -1,10 +1,10 @@
-// What takes part: the configurations of one product, built, and the candidates of a library, on
+// What takes part: the configurations of one GEMM, built, and the candidates of a library, on
 // one set of operands.
 #pragma once
 
 #include "bench/contractions/TimedGraph.h"
 #include "codegen/Emit.h"
-#include "kernel/LibraryProduct.h"
+#include "kernel/LibraryGemm.h"
 #include "runtime/Build.h"
 #include "runtime/CublasLt.h"
 #include "runtime/Measure.h"
@@ -16,7 +16,7 @@
 
 namespace weft::bench {
 
-/// A product of m x n x k; each operand with rows along k or along its outer axis. `pad`: elements
+/// A GEMM of m x n x k; each operand with rows along k or along its outer axis. `pad`: elements
 /// from a row to the next are a multiple of it (1: dense). `types`: of A, B and C where they are
 /// not the element type of the run.
 struct Shape {
@@ -70,17 +70,17 @@ private:
   };
   void addOurs();
   void addLibrary(const runtime::CublasLt &library);
-  void addCandidates(const runtime::CublasLt &library, const LibraryProduct &asked);
+  void addCandidates(const runtime::CublasLt &library, const LibraryGemm &asked);
 
   const Problem &problem;
   const bool startsEarly;
-  const ProductTypes types;
-  LibraryProduct product;
+  const GemmTypes types;
+  LibraryGemm gemm;
   std::vector<std::byte> hostA, hostB;
   std::vector<Set> memory;
   runtime::cuda::Buffer workspace;
   std::deque<runtime::cuda::Module> modules;
-  std::deque<runtime::PreparedProduct> prepared;
+  std::deque<runtime::PreparedGemm> prepared;
   std::vector<Contender> contenders;
 };
 

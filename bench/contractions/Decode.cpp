@@ -1,7 +1,7 @@
 // See Decode.h.
 #include "bench/contractions/Decode.h"
 
-#include "bench/contractions/Parts.h"
+#include "bench/contractions/TimedKernels.h"
 #include "kernel/Device.h"
 #include "kernel/Error.h"
 #include "passes/configure/Families.h"
@@ -19,7 +19,7 @@ using namespace runtime;
 namespace {
 
 struct Problem {
-  Kernel kernel, product;
+  Kernel kernel, gemm;
   int64_t m = 0, n = 0, k = 0;
   std::vector<TimedKernel> narrow = {}, wide = {}, plain = {}, rest = {};
 
@@ -45,7 +45,7 @@ std::vector<Configuration> configurationsOf(const Kernel &kernel) {
     constraints.outputs.push_back(layoutOf(kernel.values[size_t(value)]));
   std::vector<Configuration> found;
   forEachConfiguration(kernel, findDevice("h200"), constraints, [&](const Configuration &one) {
-    if (std::holds_alternative<HopperContractionKnobs>(one.knobs)) found.push_back(one);
+    if (std::holds_alternative<Sm90GemmKnobs>(one.knobs)) found.push_back(one);
     return true;
   });
   return found;
@@ -54,17 +54,17 @@ std::vector<Configuration> configurationsOf(const Kernel &kernel) {
 Problem problemOf(const Kernel &kernel, int64_t m, int64_t n, int64_t k) {
   constexpr size_t mostTiles = 8, mostLoops = 6;
   Problem problem{.kernel = kernel,
-                  .product = partOf(kernel, 0, 1, {kernel.body[0].results[0]}),
+                  .gemm = partOf(kernel, 0, 1, {kernel.body[0].results[0]}),
                   .m = m,
                   .n = n,
                   .k = k};
   std::vector<Configuration> narrow, wide;
   for (const Configuration &one : configurationsOf(kernel))
-    (std::get<HopperContractionKnobs>(one.knobs).schedule == HopperSchedule::narrow ? narrow : wide)
+    (std::get<Sm90GemmKnobs>(one.knobs).schedule == Sm90Schedule::singleConsumer ? narrow : wide)
         .push_back(one);
   problem.narrow = contendersOf(kernel, narrow, mostTiles);
   problem.wide = contendersOf(kernel, wide, mostTiles);
-  problem.plain = contendersOf(problem.product, configurationsOf(problem.product), mostTiles);
+  problem.plain = contendersOf(problem.gemm, configurationsOf(problem.gemm), mostTiles);
   problem.rest = contendersOf(partOf(kernel, 1, kernel.body.size(), kernel.outputs),
                               familyOf(LoopKnobs{}), mostLoops);
   for (const std::vector<TimedKernel> *side : problem.sides())
@@ -80,8 +80,8 @@ std::vector<Problem> problems(DType dtype, const std::vector<std::string> &names
          {std::pair<int64_t, int64_t>{4096, 1024}, {1024, 4096}, {4096, 4096}, {14336, 4096}}) {
       const samples::ContractionExtents extents{.b = 1, .j = m, .i = k, .u = n};
       for (const Kernel &kernel :
-           {samples::productBias(extents, dtype), samples::productBiasGelu(extents, dtype, false),
-            samples::productBiasResidual(extents, dtype), samples::productGated(extents, dtype)}) {
+           {samples::gemmBias(extents, dtype), samples::gemmBiasGelu(extents, dtype, false),
+            samples::gemmBiasResidual(extents, dtype), samples::gemmGated(extents, dtype)}) {
         const std::string name = fmt::format("{} {}x{}x{}", kernel.name, m, n, k);
         if (names.empty() || std::ranges::any_of(names, [&](const std::string &part) {
               return name.find(part) != std::string::npos;
@@ -109,11 +109,10 @@ double measure(Problem &problem, int rounds, bool startsEarly, bool printsEveryT
     for (TimedKernel &one : *side)
       rows.push_back({&one.seconds, tensors.enqueueOf(one, startsEarly)});
   const cuda::Buffer workspace(CublasLt::standardWorkspace);
-  const auto value = [&](int number) { return &problem.product.values[size_t(number)]; };
-  LibraryRows theirs(libraryProduct(problem.product, problem.plain[0].configuration), library,
-                     tensors,
-                     {value(problem.product.inputs[0]), value(problem.product.inputs[1]),
-                      value(problem.product.outputs[0]), nullptr, nullptr, nullptr},
+  const auto value = [&](int number) { return &problem.gemm.values[size_t(number)]; };
+  LibraryRows theirs(libraryGemm(problem.gemm, problem.plain[0].configuration), library, tensors,
+                     {value(problem.gemm.inputs[0]), value(problem.gemm.inputs[1]),
+                      value(problem.gemm.outputs[0]), nullptr, nullptr, nullptr},
                      workspace.address());
   const std::unique_ptr<LibraryRows> own = libraryEpilogueRows(
       problem.kernel, problem.narrow[0].configuration, library, tensors, workspace.address());

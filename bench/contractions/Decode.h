@@ -1,6 +1,6 @@
 // What follows the products of decoding, which are weights streamed past a few rows: fused into
-// narrow tiles and into wide ones, against our plain product and a loop kernel, against cuBLASLt's
-// and that, and against its own epilogue where it has one.
+// single-consumer tiles and into wide ones, against our plain GEMM and a loop kernel, against
+// cuBLASLt's and that, and against its own epilogue where it has one.
 #pragma once
 
 #include "runtime/CublasLt.h"

@@ -1,8 +1,8 @@
-// Fused kernels, their plain products and what is left of them without the product, as texts; then
+// Fused kernels, their plain products and what is left of them without the GEMM, as texts; then
 // all of them on one set of tensors by name.
 #include "bench/contractions/Epilogues.h"
 
-#include "bench/contractions/Parts.h"
+#include "bench/contractions/TimedKernels.h"
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
 #include "tests/unit/SampleContractions.h"
@@ -22,7 +22,7 @@ struct Problem {
   Kernel kernel;
   int64_t m = 0, n = 0, k = 0;
   std::vector<TimedKernel> fused, plain,
-      rest;  ///< plain: the product under the knobs of the fused kernel at the same place
+      rest;  ///< plain: the GEMM under the knobs of the fused kernel at the same place
   std::vector<TimedKernel>
       unsummed = {},
       sums = {};  ///< of a kernel with sums: itself without them, and a loop kernel of them alone
@@ -38,23 +38,21 @@ Problem problemOf(const Kernel &kernel, const samples::ContractionExtents &exten
                   .fused = {},
                   .plain = {},
                   .rest = {}};
-  const Kernel product = partOf(kernel, 0, 1, {kernel.body[0].results[0]});
+  const Kernel gemm = partOf(kernel, 0, 1, {kernel.body[0].results[0]});
   problem.fused = contendersOf(kernel, family, mostTiles);
   for (const TimedKernel &one : problem.fused) {
-    TimedKernel plain{.kernel = product, .configuration = {.knobs = one.configuration.knobs}};
-    plain.configuration.inputs.assign(product.inputs.size(), rowMajor(0));
-    for (size_t i = 0; i < product.inputs.size(); ++i)
-      plain.configuration.inputs[i] =
-          rowMajor(product.values[size_t(product.inputs[i])].axes.size());
-    plain.configuration.outputs = {
-        rowMajor(product.values[size_t(product.outputs[0])].axes.size())};
-    plain.emitted = codegen::emit(product, plain.configuration, "sm_90a");
+    TimedKernel plain{.kernel = gemm, .configuration = {.knobs = one.configuration.knobs}};
+    plain.configuration.inputs.assign(gemm.inputs.size(), rowMajor(0));
+    for (size_t i = 0; i < gemm.inputs.size(); ++i)
+      plain.configuration.inputs[i] = rowMajor(gemm.values[size_t(gemm.inputs[i])].axes.size());
+    plain.configuration.outputs = {rowMajor(gemm.values[size_t(gemm.outputs[0])].axes.size())};
+    plain.emitted = codegen::emit(gemm, plain.configuration, "sm_90a");
     problem.plain.push_back(std::move(plain));
   }
   problem.rest = contendersOf(partOf(kernel, 1, kernel.body.size(), kernel.outputs),
                               familyOf(LoopKnobs{}), mostLoops);
   if (const ContractionRegion region = contractionRegion(kernel).region.value();
-      !region.sums.empty()) {
+      !region.reductions.empty()) {
     std::vector<int> whole, sums;
     for (size_t output = 0; output < kernel.outputs.size(); ++output)
       (region.isSum(output) ? sums : whole).push_back(kernel.outputs[output]);
@@ -77,8 +75,7 @@ std::vector<Problem> problems(DType dtype, const std::vector<std::string> &names
   const Extents wide{.b = 8, .j = 512, .i = 1024, .u = 4096},
       narrow{.b = 8, .j = 512, .i = 4096, .u = 1024},
       square{.b = 8, .j = 512, .i = 1024, .u = 1024};
-  const std::string_view family =
-      familyOf(ofWarps ? Knobs(AmpereContractionKnobs{}) : HopperContractionKnobs{});
+  const std::string_view family = familyOf(ofWarps ? Knobs(Sm80GemmKnobs{}) : Sm90GemmKnobs{});
   std::vector<Problem> all;
   for (const Extents &extents : {wide, narrow, square}) {
     const auto add = [&](const Kernel &kernel) {
@@ -89,15 +86,15 @@ std::vector<Problem> problems(DType dtype, const std::vector<std::string> &names
           }))
         all.push_back(problemOf(kernel, extents, family));
     };
-    add(samples::productBias(extents, dtype));
-    add(samples::productBiasGelu(extents, dtype, false));
-    add(samples::productBiasGelu(extents, dtype, true));
-    add(samples::productBiasReluDropout(extents, dtype));
-    add(samples::productBiasDropoutResidual(extents, dtype));
-    add(samples::productGeluGradient(extents, dtype));
+    add(samples::gemmBias(extents, dtype));
+    add(samples::gemmBiasGelu(extents, dtype, false));
+    add(samples::gemmBiasGelu(extents, dtype, true));
+    add(samples::gemmBiasReluDropout(extents, dtype));
+    add(samples::gemmBiasDropoutResidual(extents, dtype));
+    add(samples::gemmGeluGradient(extents, dtype));
     if (ofWarps) continue;
-    add(samples::productGeluGradientColumnSum(extents, dtype));
-    add(samples::productResidualRowSums(extents, dtype));
+    add(samples::gemmGeluGradientColumnReduction(extents, dtype));
+    add(samples::gemmResidualRowReductions(extents, dtype));
   }
   if (all.empty()) throw Error::badInput("no fused contraction is named like that");
   return all;
@@ -128,12 +125,12 @@ Outcome measure(Problem &problem, int rounds, bool printsEveryTile, const Cublas
   forEachContender(problem, [&](TimedKernel &one) {
     rows.push_back({&one.seconds, tensors.enqueueOf(one)});
   });
-  const Kernel &product = problem.plain[0].kernel;
+  const Kernel &gemm = problem.plain[0].kernel;
   const cuda::Buffer workspace(CublasLt::standardWorkspace);
-  const auto value = [&](int number) { return &product.values[size_t(number)]; };
-  LibraryRows theirs(libraryProduct(product, problem.plain[0].configuration), library, tensors,
-                     {value(product.inputs[0]), value(product.inputs[1]), value(product.outputs[0]),
-                      nullptr, nullptr, nullptr},
+  const auto value = [&](int number) { return &gemm.values[size_t(number)]; };
+  LibraryRows theirs(libraryGemm(gemm, problem.plain[0].configuration), library, tensors,
+                     {value(gemm.inputs[0]), value(gemm.inputs[1]), value(gemm.outputs[0]), nullptr,
+                      nullptr, nullptr},
                      workspace.address());
   const std::unique_ptr<LibraryRows> theirsFused = libraryEpilogueRows(
       problem.kernel, problem.fused[0].configuration, library, tensors, workspace.address());

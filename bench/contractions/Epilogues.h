@@ -1,5 +1,5 @@
-// What follows a contraction: fused into it, against the same kernel's plain product and against
-// the best of others: cuBLASLt's product and then our best loop kernel of what is left, or its own
+// What follows a contraction: fused into it, against the same kernel's plain GEMM and against
+// the best of others: cuBLASLt's GEMM and then our best loop kernel of what is left, or its own
 // epilogue where it has one (GELU is an approximation there). A kernel with sums also against
 // itself without them and a loop kernel of them behind it.
 #pragma once
@@ -11,7 +11,7 @@ namespace weft::bench {
 /// Prints a line for every fused contraction of several layers whose name and shape
 /// ("product_bias_gelu 4096x1024x1024") contain one of `names`, or for all; all contenders
 /// interleaved; printsEveryTile: and one for each of our tiles. Times only: tests/gpu compares
-/// results. ofWarps: ours are of ampere-contraction, and those without sums, which it does not
+/// results. ofWarps: ours are of gemm-sm80, and those without sums, which it does not
 /// take.
 void benchEpilogues(DType dtype, int rounds, bool printsEveryTile,
                     const std::vector<std::string> &names, bool ofWarps,

@@ -2,7 +2,7 @@
 // texts; then all of them on one set of tensors.
 #include "bench/contractions/Prologues.h"
 
-#include "bench/contractions/Parts.h"
+#include "bench/contractions/TimedKernels.h"
 #include "kernel/ContractionPrologue.h"
 #include "kernel/Error.h"
 #include "tests/unit/SamplePrologues.h"
@@ -19,18 +19,18 @@ namespace {
 
 struct Problem {
   Kernel kernel;
-  std::vector<TimedKernel> fused, plain, made;  ///< plain: the product of the operand as it would
+  std::vector<TimedKernel> fused, plain, made;  ///< plain: the GEMM of the operand as it would
                                                 ///< be stored; made: the loop kernels that store it
 };
 
 Problem problemOf(const Kernel &kernel) {
   constexpr size_t mostTiles = 12, mostLoops = 8;
   const ContractionPrologue prologue = contractionPrologue(kernel).prologue.value();
-  const Kernel product = partOf(kernel, prologue.contraction, prologue.contraction + 1,
-                                kernel.body[prologue.contraction].results);
+  const Kernel gemm = partOf(kernel, prologue.contraction, prologue.contraction + 1,
+                             kernel.body[prologue.contraction].results);
   Problem problem{.kernel = kernel,
-                  .fused = contendersOf(kernel, familyOf(HopperContractionKnobs{}), mostTiles),
-                  .plain = contendersOf(product, familyOf(HopperContractionKnobs{}), mostTiles),
+                  .fused = contendersOf(kernel, familyOf(Sm90GemmKnobs{}), mostTiles),
+                  .plain = contendersOf(gemm, familyOf(Sm90GemmKnobs{}), mostTiles),
                   .made = contendersOf(partOf(kernel, 0, prologue.contraction, {prologue.made}),
                                        familyOf(LoopKnobs{}), mostLoops)};
   if (problem.fused.empty() || problem.plain.empty() || problem.made.empty())
@@ -70,21 +70,21 @@ double measure(Problem &problem, int rounds, bool printsEveryTile, const CublasL
   std::vector<Row> rows;
   for (std::vector<TimedKernel> *side : {&problem.fused, &problem.plain, &problem.made})
     for (TimedKernel &one : *side) rows.push_back({&one.seconds, tensors.enqueueOf(one)});
-  const Kernel &product = problem.plain[0].kernel;
+  const Kernel &gemm = problem.plain[0].kernel;
   const cuda::Buffer workspace(CublasLt::standardWorkspace);
-  const auto value = [&](int number) { return &product.values[size_t(number)]; };
-  const ProductInputs inputs = productInputs(product);
+  const auto value = [&](int number) { return &gemm.values[size_t(number)]; };
+  const GemmInputs inputs = gemmInputs(gemm);
   Configuration configuration = problem.plain[0].configuration;
   configuration.knobs = LibraryKnobs{};
   const std::array<const Value *, 6> operands = {
-      value(product.inputs[inputs.a]), value(product.inputs[inputs.b]), value(product.outputs[0])};
-  LibraryRows theirs(libraryProduct(product, configuration), library, tensors, operands,
+      value(gemm.inputs[inputs.a]), value(gemm.inputs[inputs.b]), value(gemm.outputs[0])};
+  LibraryRows theirs(libraryGemm(gemm, configuration), library, tensors, operands,
                      workspace.address());
   rows.insert(rows.end(), theirs.rows.begin(), theirs.rows.end());
   interleave(rows, rounds, stream);
   const TimedKernel &best = fastest(problem.fused), &plain = fastest(problem.plain),
                     &made = fastest(problem.made);
-  const MatrixProduct shape = matrixProduct(product, plain.configuration).value();
+  const StridedBatchedGemm shape = stridedBatchedGemm(gemm, plain.configuration).value();
   const double alone = std::min(plain.seconds, theirs.fastest()),
                ratio = (made.seconds + alone) / best.seconds;
   fmt::print(
@@ -113,12 +113,12 @@ void benchPrologues(DType dtype, int rounds, bool printsEveryTile, const CublasL
     for (std::vector<TimedKernel> *side : {&problem.fused, &problem.plain, &problem.made})
       for (TimedKernel &one : *side) contenders.push_back(&one);
   build(contenders);
-  fmt::print("{:<24}{:>24}{:>11} | {:>15} | {:>7} | {:>7} | ratio\n", "operand made on load",
+  fmt::print("{:<24}{:>24}{:>11} | {:>15} | {:>7} | {:>7} | ratio\n", "operand transformed on load",
              "batch x m x n x k", "fused", "ours plain", "library", "+ loop");
   double sum = 0;
   for (Problem &problem : all)
     sum += std::log(measure(problem, rounds, printsEveryTile, library, stream));
-  fmt::print("{:.3f} of a loop kernel and the faster product (geometric mean)\n",
+  fmt::print("{:.3f} of a loop kernel and the faster gemm (geometric mean)\n",
              std::exp(sum / double(all.size())));
 }
 

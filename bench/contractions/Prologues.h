@@ -1,5 +1,5 @@
-// What stands before a contraction: applied as its operand is loaded, against our best loop kernel
-// of it and then the product alone, which is the faster one of ours and cuBLASLt's.
+// What is before a contraction: applied as its operand is loaded, against our best loop kernel
+// of it and then the GEMM alone, which is the faster one of ours and cuBLASLt's.
 #pragma once
 
 #include "runtime/CublasLt.h"

@@ -1,8 +1,8 @@
-// One product at a time: its kernels under row-major layouts, those of the nearest layouts of one
+// One GEMM at a time: its kernels under row-major layouts, those of the nearest layouts of one
 // stride, and transposes between both.
 #include "bench/contractions/Strides.h"
 
-#include "bench/contractions/Parts.h"
+#include "bench/contractions/TimedKernels.h"
 #include "kernel/Error.h"
 #include "passes/configure/Family.h"
 #include "tests/unit/SampleStrides.h"
@@ -20,7 +20,7 @@ using namespace runtime;
 namespace {
 
 struct Problem {
-  samples::StridedProduct product;
+  samples::StridedGemmCase gemm;
   Kernel kernel;
   std::vector<TimedKernel> strided = {}, merged = {};
   std::vector<std::vector<TimedKernel>> transposes =
@@ -79,20 +79,20 @@ std::vector<TimedKernel> transposesOf(const Kernel &kernel, size_t operand, cons
   return best(transpose, all, most);
 }
 
-Problem problemOf(const samples::StridedProduct &product, DType dtype) {
+Problem problemOf(const samples::StridedGemmCase &gemm, DType dtype) {
   constexpr size_t mostTiles = 12;
   const std::map<char, int64_t> layer{{'b', 8},   {'h', 16}, {'i', 1024}, {'j', 512},
                                       {'k', 512}, {'p', 64}, {'w', 2}};
-  Problem problem{.product = product, .kernel = samples::stridedKernel(product, layer, dtype)};
+  Problem problem{.gemm = gemm, .kernel = samples::stridedKernel(gemm, layer, dtype)};
   const Kernel &kernel = problem.kernel;
   for (const ConfigurationSpace &space : configurationSpaces(kernel, findDevice("h200"))) {
-    if (space.family != familyOf(HopperContractionKnobs{})) continue;
+    if (space.family != familyOf(Sm90GemmKnobs{})) continue;
     const LayoutTuple merged = nearestMerged(space);
     std::vector<Configuration> own, others;
     for (const Knobs &knobs : space.knobs) {
-      const auto &tile = std::get<HopperContractionKnobs>(knobs);
+      const auto &tile = std::get<Sm90GemmKnobs>(knobs);
       if (isUseful(kernel, merged, knobs)) others.push_back(toConfiguration(kernel, merged, knobs));
-      if (tile.schedule != HopperSchedule::narrow)
+      if (tile.schedule != Sm90Schedule::singleConsumer)
         own.push_back(samples::stridedConfiguration(kernel, knobs));
     }
     problem.strided = best(kernel, own, mostTiles),
@@ -111,7 +111,7 @@ void buildAll(std::vector<Problem> &all) {
   build(contenders);
 }
 
-/// Time of the transposes and the product of one stride over that of several.
+/// Time of the transposes and the GEMM of one stride over that of several.
 double measure(Problem &problem, int rounds, bool printsEveryTile, const CublasLt &library,
                const cuda::Stream &stream) {
   const Kernel &kernel = problem.kernel;
@@ -125,7 +125,7 @@ double measure(Problem &problem, int rounds, bool printsEveryTile, const CublasL
   const auto value = [&](int number) { return &kernel.values[size_t(number)]; };
   Configuration merged = problem.merged[0].configuration;
   merged.knobs = LibraryKnobs{};
-  LibraryRows theirs(libraryProduct(kernel, merged), library, tensors,
+  LibraryRows theirs(libraryGemm(kernel, merged), library, tensors,
                      {value(kernel.inputs[0]), value(kernel.inputs[1]), value(kernel.outputs[0]),
                       nullptr, nullptr, nullptr},
                      workspace.address());
@@ -138,10 +138,10 @@ double measure(Problem &problem, int rounds, bool printsEveryTile, const CublasL
   fmt::print(
       "{:<6}{:<6}->{:<6}{:>8.2f} us | {:>7.2f} {:>+6.1f}% | {:>7.2f} | {} {:>7.2f} | {:.3f} | {}; "
       "{}\n",
-      problem.product.a, problem.product.b, problem.product.c, 1e6 * own.seconds, 1e6 * one.seconds,
+      problem.gemm.a, problem.gemm.b, problem.gemm.c, 1e6 * own.seconds, 1e6 * one.seconds,
       100 * (own.seconds / one.seconds - 1), 1e6 * theirs.fastest(), problem.transposes.size(),
       1e6 * moved, rival / own.seconds, describe(kernel, own.configuration.knobs),
-      problem.product.what);
+      problem.gemm.what);
   if (printsEveryTile)
     for (const TimedKernel &tile : problem.strided)
       fmt::print("    {:>8.2f} us | {}\n", 1e6 * tile.seconds,
@@ -155,15 +155,15 @@ double measure(Problem &problem, int rounds, bool printsEveryTile, const CublasL
 void benchStrides(DType dtype, int rounds, bool printsEveryTile, const CublasLt &library,
                   const cuda::Stream &stream) {
   std::vector<Problem> all;
-  for (const samples::StridedProduct &product : samples::stridedProducts)
-    all.push_back(problemOf(product, dtype));
+  for (const samples::StridedGemmCase &gemm : samples::stridedGemmCases)
+    all.push_back(problemOf(gemm, dtype));
   buildAll(all);
-  fmt::print("{:<20}{:>11} | {:>15} | {:>8}| {:>9} | ratio\n", "product", "strides", "one stride",
+  fmt::print("{:<20}{:>11} | {:>15} | {:>8}| {:>9} | ratio\n", "gemm", "strides", "one stride",
              "cuBLASLt", "transposes");
   double sum = 0;
   for (Problem &problem : all)
     sum += std::log(measure(problem, rounds, printsEveryTile, library, stream));
-  fmt::print("transposes and a product of one stride take {:.3f} of the time (geometric mean)\n",
+  fmt::print("transposes and a GEMM of one stride take {:.3f} of the time (geometric mean)\n",
              std::exp(sum / double(all.size())));
 }
 

@@ -1,5 +1,5 @@
 // Products with several strides along a group of axes, as they stand, against what does without:
-// transposes of the tensors that have them, and the product of one stride a group, ours or
+// transposes of the tensors that have them, and the GEMM of one stride a group, ours or
 // cuBLASLt's.
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace weft::bench {
 
-/// Prints a line for every product, all contenders interleaved; printsEveryTile: and one for each
+/// Prints a line for every gemm, all contenders interleaved; printsEveryTile: and one for each
 /// of our tiles. Times only: tests/gpu compares results (--filter '^strides').
 void benchStrides(DType dtype, int rounds, bool printsEveryTile, const runtime::CublasLt &library,
                   const runtime::cuda::Stream &stream);

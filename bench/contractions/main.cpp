@@ -38,7 +38,7 @@ constexpr const char *float8Wide = "f8e4m3,f8e4m3->f32", *float8Brain = "f8e4m3,
 
 /// Layer and dW shapes, batched attention, square, small, odd with padded rows, rows that start
 /// anywhere, or at odd multiples of 16 bytes; 8-bit floats in shapes that the library takes, too;
-/// and tf32, by products of a warp where an operand does not lie along k.
+/// and tf32, by mma.sync where an operand does not lie along k.
 constexpr Shape shapes[] = {
     {"layer", 4096, 3072, 1024, 1},
     {"layer", 4096, 1024, 1024, 1, true, false},
@@ -380,14 +380,14 @@ int main(int argumentCount, char **arguments) {
                "plain products");
   bool warpsEpilogues = false;
   app.add_flag("--warps-epilogues", warpsEpilogues,
-               "the same of products of a warp, which run from sm_80 on");
+               "the same of mma.sync, which run from sm_80 on");
   bool strides = false;
   app.add_flag("--strides", strides,
                "products with several strides along a group of axes, and transposes before those "
                "of one, instead of plain products");
   bool prologues = false;
   app.add_flag("--prologues", prologues,
-               "operands that are made on load, and a loop kernel of that before the product, "
+               "operands that are transformed on load, and a loop kernel of that before the GEMM, "
                "instead of plain products");
   bool printsEveryTile = false;
   app.add_flag("--each", printsEveryTile, "every tile of ours, not the fastest alone");

@@ -71,7 +71,7 @@ std::vector<Point> Reference::samplePoints(size_t count) const {
     const bool wholeRow =
         !extents.empty() && reduces(kernel.values[kernel.outputs[output]].axes.back());
     const auto run = static_cast<size_t>(wholeRow ? columns : std::min<int64_t>(columns, 64));
-    // Where every point needs a row of its own, fewer do.
+    // Where every point needs a separate row, fewer do.
     const size_t wanted =
         wholeRow || rowElements == 1
             ? count

@@ -1,5 +1,5 @@
 // weft-library-bench: products of cuBLASLt, the heuristic's first candidate against the best of its
-// list, in the four orientations of A and B. All candidates of a product are interleaved in one
+// list, in the four orientations of A and B. All candidates of a GEMM are interleaved in one
 // run; no operand is checked here (tests/gpu is).
 #include "kernel/Error.h"
 #include "kernel/Format.h"
@@ -38,7 +38,7 @@ double flopOf(const Shape &shape) {
 }
 
 /// A is m x k, B k x n, C m x n, column-major unless transposed.
-MatrixProduct product(const Shape &shape, bool isTransposedA, bool isTransposedB) {
+StridedBatchedGemm gemm(const Shape &shape, bool isTransposedA, bool isTransposedB) {
   const auto [m, n, k, batch] = shape;
   return {.batch = batch,
           .m = m,
@@ -67,10 +67,9 @@ public:
   Bench(DType dtype, const Protocol &protocol) : dtype(dtype), protocol(protocol) {}
 
   Outcome run(const Shape &shape, bool isTransposedA, bool isTransposedB) {
-    const LibraryProduct asked{.shape = product(shape, isTransposedA, isTransposedB),
-                               .dtype = dtype};
+    const LibraryGemm asked{.shape = gemm(shape, isTransposedA, isTransposedB), .dtype = dtype};
     const std::vector<LibraryKnobs> list = library.candidates(asked);
-    std::vector<PreparedProduct> prepared;
+    std::vector<PreparedGemm> prepared;
     prepared.push_back(library.prepare(asked, LibraryKnobs{}, "first"));
     for (const LibraryKnobs &knobs : list) {
       prepared.push_back(library.prepare(asked, knobs, "candidate"));
@@ -102,8 +101,7 @@ private:
     return best;
   }
 
-  std::vector<Subject> subjectsOf(const Shape &shape,
-                                  const std::vector<PreparedProduct> &prepared) {
+  std::vector<Subject> subjectsOf(const Shape &shape, const std::vector<PreparedGemm> &prepared) {
     const auto bytes = [&](int64_t rows, int64_t columns) {
       return shape.batch * rows * columns * sizeOf(dtype);
     };
@@ -114,7 +112,7 @@ private:
     // Bits that toggle as data does: constant operands draw less power, and run faster.
     for (const cuda::Buffer *buffer : {&a, &b}) scatter(*buffer);
     std::vector<Subject> subjects;
-    for (const PreparedProduct &one : prepared)
+    for (const PreparedGemm &one : prepared)
       subjects.push_back({.name = "candidate",
                           .enqueue =
                               [&, chosen = &one](cuda::StreamHandle *stream, int) {

@@ -59,9 +59,9 @@ constexpr Instruction instructions[] = {
          asm volatile("fma.rn.f32 %0, %0, %1, %2;" : "+f"(y) : "f"(g), "f"(h));)"},
 };
 
-constexpr const char *source = R"(#include "weft/hopper.cuh"
+constexpr const char *source = R"(#include "weft/sm90.cuh"
 #include "weft/wgmma.cuh"
-using namespace weft::hopper;
+using namespace weft::sm90;
 
 extern "C" __global__ void __launch_bounds__(384, 1) neighbours(unsigned long long *result,
     int products) {
@@ -82,17 +82,17 @@ extern "C" __global__ void __launch_bounds__(384, 1) neighbours(unsigned long lo
     for (int pass = 0; pass < 2; ++pass) {  // the second counts
       const unsigned long long begin = clock64();
       for (int product = 0; product < products; product += 4) {
-        fenceProducts();
+        fenceWgmma();
 #pragma unroll
         for (int step = 0; step < 4; ++step)
 #pragma unroll
           for (int block = 0; block < 2; ++block)
             multiply<false, false>(static_cast<weft::half *>(nullptr), sums[block],
                                a + (block * 8192 + step * 32 >> 4), b + (step * 32 >> 4), true);
-        commitProducts();
-        waitForProducts<1>();
+        commitWgmma();
+        waitForWgmma<1>();
       }
-      waitForProducts<0>();
+      waitForWgmma<0>();
       if (threadIdx.x == 128 && blockIdx.x == 0) result[0] = clock64() - begin;
     }
     float total = 0;
@@ -141,7 +141,7 @@ std::string textOf(const char *step, int chains) {
 }
 
 struct Row {
-  double cyclesPerProduct = 0, stepsPerCycle = 0;
+  double cyclesPerWgmma = 0, stepsPerCycle = 0;
 };
 
 Row measure(const std::string &cubin, int multiprocessors, const cuda::Stream &stream) {
@@ -189,7 +189,7 @@ int run() {
     if (!built[i].error.empty())
       throw Error::checkFailed("{}: {}", requests[i].name, built[i].error);
   const double alone =
-      measure(built[0].cubin, context.gpu().multiprocessors, stream).cyclesPerProduct;
+      measure(built[0].cubin, context.gpu().multiprocessors, stream).cyclesPerWgmma;
   fmt::print("{}, a product of 64 x 256 x 16 takes {:.1f} cycles alone\n\n", context.gpu().name,
              alone);
   fmt::print(
@@ -199,10 +199,9 @@ int run() {
   for (const Instruction &one : instructions)
     for (int count : chains) {
       const Row row = measure(built[next++].cubin, context.gpu().multiprocessors, stream);
-      const double lost =
-          (row.cyclesPerProduct - alone) / (row.stepsPerCycle * row.cyclesPerProduct);
+      const double lost = (row.cyclesPerWgmma - alone) / (row.stepsPerCycle * row.cyclesPerWgmma);
       fmt::print("| {} | {} | {:.3f} | {:.1f}% | {:.2f} |\n", one.name, count, row.stepsPerCycle,
-                 100 * (row.cyclesPerProduct / alone - 1), lost);
+                 100 * (row.cyclesPerWgmma / alone - 1), lost);
     }
   return 0;
 }

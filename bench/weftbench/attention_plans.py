@@ -18,7 +18,7 @@ def arguments(length, batch):
     """Of `weft compile`: three kernels, fp32, one head."""
     return [
         'attention', '--dim', f'b={batch}', '--dim', 'h=1', '--dim', f'j={length}', '--dim',
-        f'p={HEAD}', '--dtype', 'f32', '--attention', 'unfused', '--parts', '1'
+        f'p={HEAD}', '--dtype', 'f32', '--attention', 'unfused', '--chunks', '1'
     ]
 
 

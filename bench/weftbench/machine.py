@@ -8,7 +8,7 @@ def load_nvml():
         import pynvml
         pynvml.nvmlInit()
         return pynvml
-    except Exception:  # absent, or a driver that refuses: figures stand without clocks, and say so
+    except Exception:  # absent, or a driver that rejects: figures stand without clocks, and say so
         return None
 
 

@@ -74,7 +74,7 @@ class Times:
 
 
 def total(samples):
-    """Sums of the rounds."""
+    """Accumulators of the rounds."""
     return [sum(values) for values in zip(*samples)]
 
 

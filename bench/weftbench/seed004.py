@@ -121,7 +121,7 @@ def tiles(settings):
 
 
 def on_streams(calls):
-    """All calls at once, each on a stream of its own that forks from the current one and joins it
+    """All calls at once, each on a separate stream that forks from the current one and joins it
     again."""
     side = [torch.cuda.Stream() for _ in calls]
 

@@ -146,7 +146,7 @@ def peaks_of(settings):
 
 
 def our_contenders(settings, result, arguments):
-    """One a kernel, on buffers of its own."""
+    """One a kernel, on separate buffers."""
     artifact = ours.compile_artifact(settings, result.workload.name, arguments)
     account = json.loads(ours.weft(settings, 'explain', artifact.folder, '--movement', '--json'))
     result.operators = account['operators']

@@ -17,7 +17,7 @@ struct DropoutKey {
 };
 
 /// The key in two loads that stay in program order with those of a row between them (ptx::loadInOrder): the seed ahead, so
-/// that the key is on its way first, the step behind, so that draws, which need both, are made while the row is on its way.
+/// that the key is in flight first, the step behind, so that draws, which need both, are made while the row is in flight.
 __device__ __forceinline__ unsigned long long loadSeedInOrder(const DropoutKey *from) {
   struct { unsigned words[2]; } seed;
   ptx::loadInOrder(seed.words, &from->seed);

@@ -1,4 +1,4 @@
-// Operands of a contraction that are made on load: what stands before it, applied to eight neighbouring elements at a time on their way
+// Operands of a GEMM that are transformed on load: the ops before it, applied to eight neighbouring elements at a time in flight
 // from memory to the tensor cores. For every family whose operands lie in shared memory in chunks of 16 bytes.
 //
 // The emitted function takes the eight elements and where they lie (OperandPlace), and replaces them by those of the operand, in fp32; here they are
@@ -10,7 +10,7 @@
 
 namespace weft {
 
-/// The first of eight elements: its member of the batch, its row of A or column of B, and its k. They are neighbours along k or along the
+/// The first of eight elements: its batch element, its row of A or column of B, and its k. They are neighbours along k or along the
 /// outer axis, and may lie out of bounds.
 struct OperandPlace {
   int batch, outer, k;
@@ -32,12 +32,12 @@ __device__ __forceinline__ Vec<float, operandVector> alongOperand(const T *from,
 }
 
 /// A tensor and the function that makes the operand of it. T: the element type of the tensor in memory.
-template <typename T, typename Function> struct MadeOf {
+template <typename T, typename Function> struct TransformedOf {
   using Element = T;
   const T *elements;
   Function function;
 };
-template <typename T, typename Function> __device__ __forceinline__ MadeOf<T, Function> madeOf(const T *elements, const Function &function) {
+template <typename T, typename Function> __device__ __forceinline__ TransformedOf<T, Function> transformedOf(const T *elements, const Function &function) {
   return {elements, function};
 }
 
@@ -63,7 +63,7 @@ template <typename T> __device__ __forceinline__ void loadOperand(float (&x)[ope
 
 /// Makes eight elements of the operand, and those that are beyond the end of k zero.
 template <bool isAlongK, Offset kExtent, typename Function>
-__device__ __forceinline__ void makeOperand(float (&x)[operandVector], const Function &function, const OperandPlace &at, bool isKWhole) {
+__device__ __forceinline__ void transformOperand(float (&x)[operandVector], const Function &function, const OperandPlace &at, bool isKWhole) {
   function(x, at);
   if (isKWhole) return;
 #pragma unroll

@@ -1,4 +1,4 @@
-// Sums of rows by index, the gradient of a gather: each warp owns a few rows of the table and looks through all indices for
+// Accumulators of rows by index, the gradient of a gather: each warp owns a few rows of the table and looks through all indices for
 // them, so that nothing is added by atomics and every sum has one order, whatever the blocks do.
 //
 //   look    each warp walks its own part of the positions and notes those whose index is a row of the block

@@ -11,7 +11,7 @@
 
 namespace weft {
 
-/// Element strides of a statistic: of members of the batch, of rows, and of sub-vectors in a row.
+/// Element strides of a statistic: of batch elements, of rows, and of sub-vectors in a row.
 struct SubVectorStrides {
   Offset batch, row, subVector;
 };

@@ -1,5 +1,5 @@
-// Walks a graph in order and keeps each value until its last use. Kernels are walked like graphs of
-// their own. Errors of the numeric routines become diagnostics at the op, so that no exception
+// Walks a graph in order and keeps each value until its last use. Kernels are walked like separate
+// graphs. Errors of the numeric routines become diagnostics at the op, so that no exception
 // crosses MLIR.
 #include "ir/Interpreter.h"
 

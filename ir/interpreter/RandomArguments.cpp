@@ -62,7 +62,7 @@ Range integerRange(mlir::Value value) {
 }
 
 /// 1 / sqrt(extent of the letters that the first contraction reading the value sums over), so that
-/// layers keep their scale; 8-bit floats come with scales of their own, and use the range that they
+/// layers keep their scale; 8-bit floats come with separate scales, and use the range that they
 /// have.
 double contractionScale(mlir::Value value) {
   double scale = 1;

@@ -27,7 +27,7 @@ namespace weft::reference {
 
 using Shape = std::vector<int64_t>;
 
-/// Product of the extents; 1 for rank 0.
+/// GemmProblem of the extents; 1 for rank 0.
 int64_t elementCount(std::span<const int64_t> shape);
 /// Row-major strides in elements.
 Shape stridesOf(std::span<const int64_t> shape);

@@ -1,6 +1,6 @@
 // One element of a contraction: the sum over the letters that the result lacks.
 #include "kernel/Error.h"
-#include "kernel/MatrixProduct.h"
+#include "kernel/StridedBatchedGemm.h"
 #include "kernel/reference/PointEvaluator.h"
 #include "kernel/reference/Rounding.h"
 
@@ -77,8 +77,10 @@ Point PointEvaluator::contract(const BodyOp &op, size_t, const Coordinates &at) 
     error += wholeA.error * std::abs(wholeB.value) + wholeB.error * std::abs(wholeA.value);
   }
   if (mayStay[0] || mayStay[1]) error += std::abs(total - unrounded);
-  const auto isNarrow = [&](int value) { return isFloat8(kernel.values[size_t(value)].dtype); };
-  if (isNarrow(op.operands[0]) && isNarrow(op.operands[1]))
+  const auto isSingleConsumer = [&](int value) {
+    return isFloat8(kernel.values[size_t(value)].dtype);
+  };
+  if (isSingleConsumer(op.operands[0]) && isSingleConsumer(op.operands[1]))
     error += float8SumError(count, total, magnitude, squares);
   if (isTf32(op)) error += tf32SumError(total, magnitude, squares);
   const double scale = number(op, "scale", 1);

@@ -1,5 +1,5 @@
-// Gradients of softmax and of norms, from SPEC.md's definitions. Sums over a row are computed once
-// and kept.
+// Gradients of softmax and of norms, from SPEC.md's definitions. Accumulators over a row are
+// computed once and kept.
 #include "kernel/reference/PointEvaluator.h"
 
 #include <algorithm>
@@ -86,7 +86,7 @@ Point PointEvaluator::normDx(const BodyOp &op, size_t, const Coordinates &at) {
   return product(operand(op, op.operands.size() - 1, key), difference(centered, along));
 }
 
-/// Sums of dy * n, and of dy, over all axes but the normalized one.
+/// Accumulators of dy * n, and of dy, over all axes but the normalized one.
 Point PointEvaluator::normDw(const BodyOp &op, size_t result, const Coordinates &at) {
   const bool hasMean = op.operands.size() == 4;
   const std::vector<int64_t> axes = list(op, "axes");

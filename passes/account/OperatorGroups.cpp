@@ -208,9 +208,9 @@ private:
       std::vector<int> products, others;
       for (const int leaf : sum.leaves) {
         const int producer = tensor(leaf).producer;
-        const bool isProduct =
+        const bool isGemm =
             isContraction(producer) && hasOneReader(leaf) && readsParameter(producer);
-        if (isProduct) products.push_back(producer);
+        if (isGemm) products.push_back(producer);
         else others.push_back(leaf);
       }
       if (products.size() > 1) accountSum(sum, products, others, result);
@@ -227,9 +227,9 @@ private:
       accounted.sums.push_back(tensor(result));
       others.push_back(total);
     }
-    for (const int product : products) {
-      join(products[0], product);
-      accounted.ops[size_t(product)].results = {total};
+    for (const int gemm : products) {
+      join(products[0], gemm);
+      accounted.ops[size_t(gemm)].results = {total};
     }
     for (size_t index = 0; index < sum.adds.size(); ++index) {
       AccountedOp &entry = accounted.ops[size_t(sum.adds[index])];

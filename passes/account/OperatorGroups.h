@@ -16,7 +16,7 @@ struct AccountedOp {
   int group = -1;                           ///< the first op of the operator
   std::vector<int> operands, results;       ///< tensors; those beyond the graph's are sums
   int64_t masksRead = 0, masksWritten = 0;  ///< elements
-  bool isInsideSum = false;  ///< an add that a product over stacked operands does by itself
+  bool isInsideSum = false;  ///< an add that a GEMM over stacked operands does by itself
 };
 
 struct AccountedOps {

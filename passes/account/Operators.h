@@ -4,12 +4,12 @@
 // An operator is one op, or several that the paper takes as one logical operation:
 //   stacked      contractions that could be one: of one tensor, over the same of its dimensions,
 //                none after another (Q, K, V and their dW); and those whose results are only summed
-//                (dX). A product over stacked operands adds up the parts.
+//                (dX). A GEMM over stacked operands adds up the parts.
 //   alike        ops of one kind, one for each member of such a group, after its results or before
 //                its operands (input bias)
 //   softmax      with the factor, masks and dropout around it (scaled softmax), forward and
 //                backward
-// Ops that only move data are no operators: where a plan copies, the copy is a kernel of its own in
+// Ops that only move data are no operators: where a plan copies, the copy is a separate kernel in
 // the ledger.
 //
 // Elements are those of distinct tensors that enter and leave, statistics included. A dropout's
@@ -50,7 +50,7 @@ std::vector<ClassShare> classShares(const std::vector<Operator> &operators);
 /// Bytes of the distinct tensors that enter and leave a kernel of these ops. Masks of dropout are
 /// drawn again, not stored.
 int64_t bytesOfKernel(const Dataflow &flow, const std::vector<int> &ops);
-/// Bytes that the ops move if each is a kernel of its own: its tensors once each. Ops that only
+/// Bytes that the ops move if each is a separate kernel: its tensors once each. Ops that only
 /// move data count nothing.
 int64_t separateBytes(const Dataflow &flow);
 

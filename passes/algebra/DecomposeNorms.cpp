@@ -1,8 +1,8 @@
 // Norms as sums of their rows and an application that is element-wise, so that no kernel needs the
 // whole row of x at once: the sums may be those of an epilogue, and the application may make the
-// operand of the next contraction on load. Sums and squares are fp32 whatever x is: the square of
-// an f16 beyond 255 is none. Known downside: as kernels of their own, sums and application read x
-// twice.
+// operand of the next contraction on load. Accumulators and squares are fp32 whatever x is: the
+// square of an f16 beyond 255 is none. Known downside: as separate kernels, sums and application
+// read x twice.
 //
 // A row's factor is one number, so a contraction that sums along the row may apply it to its result
 // instead (deferred): no kernel reads x but the contractions. Known downside: where a result is
@@ -124,7 +124,7 @@ private:
 };
 
 /// Why what reads an RMS norm cannot take its rows' factors behind it; empty if it can.
-std::string deferringRefusal(mlir::Operation *op) {
+std::string deferringRejection(mlir::Operation *op) {
   auto norm = mlir::dyn_cast<RmsNormOp>(op);
   if (!norm) return "a layer norm takes the mean away, too";
   const mlir::Value y = norm.getY();
@@ -178,24 +178,25 @@ mlir::Value readStatistic(mlir::Operation *norm) {
   return {};
 }
 
-struct NormRefusal {
+struct NormRejection {
   const ReasonCode *code = nullptr;  ///< none: it is taken
   std::string detail = {};
 };
 
-NormRefusal refusalOf(mlir::Operation *norm, NormSteps steps) {
+NormRejection rejectionOf(mlir::Operation *norm, NormSteps steps) {
   if (const mlir::Value statistic = readStatistic(norm))
     return {&reasons::normStatisticsAreRead, writtenName(statistic)};
   if (steps == NormSteps::decomposed) return {};
-  std::string detail = deferringRefusal(norm);
-  return detail.empty() ? NormRefusal{} : NormRefusal{&reasons::normFactorStays, std::move(detail)};
+  std::string detail = deferringRejection(norm);
+  return detail.empty() ? NormRejection{}
+                        : NormRejection{&reasons::normFactorStays, std::move(detail)};
 }
 
 }  // namespace
 
 bool hasDecomposableNorm(GraphOp graph, NormSteps steps) {
   return llvm::any_of(graph.getBody().front(), [&](mlir::Operation &op) {
-    return isNorm(&op) && !refusalOf(&op, steps).code;
+    return isNorm(&op) && !rejectionOf(&op, steps).code;
   });
 }
 
@@ -213,11 +214,11 @@ std::vector<FusionRecord> decomposeNorms(GraphOp graph, NormSteps steps) {
                         .reason = {},
                         .detail = {},
                         .savedBytes = 0};
-    if (const NormRefusal refusal = refusalOf(op, steps); refusal.code) {
+    if (const NormRejection rejection = rejectionOf(op, steps); rejection.code) {
       record.accepted = false;
-      record.code = refusal.code->code;
-      record.reason = refusal.code->reason;
-      record.detail = refusal.detail;
+      record.code = rejection.code->code;
+      record.reason = rejection.code->reason;
+      record.detail = rejection.detail;
     } else {
       norms.push_back(op);
     }

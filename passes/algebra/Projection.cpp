@@ -1,4 +1,4 @@
-// Projections as einsum terms, and whether several are one product; see Projection.h.
+// Projections as einsum terms, and whether several are one GEMM; see Projection.h.
 #include "passes/algebra/Projection.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ std::string normalLetters(const std::string &spec) {
 
 /// Equal exactly for equal products. The weight stands first, so which operand it is counts by
 /// itself.
-bool areSameProduct(const Projection &a, const Projection &b) {
+bool areSameGemm(const Projection &a, const Projection &b) {
   return a.weightOperand == b.weightOperand && normalLetters(a.spec()) == normalLetters(b.spec());
 }
 
@@ -41,14 +41,14 @@ std::optional<Projection> mergedAt(const Projection &projection, size_t position
   return merged;
 }
 
-/// The projection as the product that `wanted` is; of several pairs the first that can be stacked
+/// The projection as the GEMM that `wanted` is; of several pairs the first that can be stacked
 /// with it.
-std::optional<Projection> asProductOf(const Projection &projection, const Projection &wanted) {
-  if (areSameProduct(projection, wanted)) return projection;
+std::optional<Projection> asGemmOf(const Projection &projection, const Projection &wanted) {
+  if (areSameGemm(projection, wanted)) return projection;
   std::optional<Projection> same;
   for (size_t position = 0; position + 1 < projection.weightTerm.size(); ++position) {
     const std::optional<Projection> merged = mergedAt(projection, position);
-    if (!merged || !areSameProduct(*merged, wanted)) continue;
+    if (!merged || !areSameGemm(*merged, wanted)) continue;
     if (stackedDimension({wanted, *merged})) return merged;
     if (!same) same = merged;
   }
@@ -88,14 +88,13 @@ Projection projectionOf(ContractOp op, unsigned weightOperand) {
                     .weightAxes = axisNames(weight)};
 }
 
-std::optional<std::vector<Projection>> asOneProduct(const std::vector<Projection> &members) {
+std::optional<std::vector<Projection>> asOneGemm(const std::vector<Projection> &members) {
   const Projection &simplest = *std::min_element(
       members.begin(), members.end(),
       [](const auto &a, const auto &b) { return a.weightTerm.size() < b.weightTerm.size(); });
   std::vector<Projection> result;
   for (const Projection &member : members)
-    if (const std::optional<Projection> same = asProductOf(member, simplest))
-      result.push_back(*same);
+    if (const std::optional<Projection> same = asGemmOf(member, simplest)) result.push_back(*same);
     else return std::nullopt;
   return result;
 }

@@ -3,7 +3,7 @@
 //
 // Grouped query heads are two axes (g groups of r heads) where keys and values have one. Such a
 // pair counts as one axis here if both stand next to each other, in one order, in the weight and in
-// the result: "pgri,bji->pgrbj" is then the product "phi,bji->phbj". Invariant: terms and extents
+// the result: "pgri,bji->pgrbj" is then the GEMM "phi,bji->phbj". Invariant: terms and extents
 // are those after the merge; operands are those of the graph.
 #pragma once
 
@@ -40,9 +40,9 @@ bool isParameter(mlir::Value value);
 std::optional<unsigned> weightOperandOf(ContractOp op);
 Projection projectionOf(ContractOp op, unsigned weightOperand);
 
-/// All members as the same product after renaming letters, a pair of axes merged where that is
+/// All members as the same GEMM after renaming letters, a pair of axes merged where that is
 /// needed; nothing if they are different products. Extents are not compared.
-std::optional<std::vector<Projection>> asOneProduct(const std::vector<Projection> &members);
+std::optional<std::vector<Projection>> asOneGemm(const std::vector<Projection> &members);
 
 /// The weight dimension to stack along: the only one whose extents differ; where all are equal the
 /// heads, else the slowest that stays in the result. Nothing if extents differ in a dimension that

@@ -1,7 +1,7 @@
 // Stacking in the backward pass of projections that read one tensor (Table A.2 of "Data Movement Is
 // All You Need"). The gradients dQ, dK and dV stand in one tensor, one part after the other: then
-// the gradient of the common input is one product [Wq Wk Wv]^T [dQ dK dV] in place of three
-// products and their sum, and the gradients of the weights are parts of one product. The price is
+// the gradient of the common input is one GEMM [Wq Wk Wv]^T [dQ dK dV] in place of three
+// products and their sum, and the gradients of the weights are parts of one GEMM. The price is
 // that the parts stand next to each other in memory, or are copied there.
 #include "ir/Einsum.h"
 #include "passes/Describe.h"
@@ -16,7 +16,7 @@
 namespace weft {
 namespace {
 
-/// Letters in the order in which they occur: two specs are one product if this is the same for
+/// Letters in the order in which they occur: two specs are one GEMM if this is the same for
 /// both.
 std::string renamed(llvm::StringRef spec) {
   std::string letters, text;
@@ -31,7 +31,7 @@ std::string renamed(llvm::StringRef spec) {
   return text;
 }
 
-bool isSameProduct(ContractOp a, ContractOp b) {
+bool isSameGemm(ContractOp a, ContractOp b) {
   return renamed(a.getSpec()) == renamed(b.getSpec()) && a.getScaleAttr() == b.getScaleAttr() &&
          a.getPrecisionAttr() == b.getPrecisionAttr() &&
          mlir::getElementTypeOrSelf(a.getType()) == mlir::getElementTypeOrSelf(b.getType());
@@ -102,7 +102,7 @@ public:
       : group(group), builder(group.members.front().ofInput) {}
 
   void stackInputs(const MemberRange &range) {
-    ContractOp product = stackedProduct(range, group.members[range.first].ofInput, true);
+    ContractOp gemm = stackedGemm(range, group.members[range.first].ofInput, true);
     mlir::Operation *carrier = lastOf(ops(range, [](const GradientProjection &member) {
       return ContractOp(member.ofInput).getOperation();
     }));
@@ -116,14 +116,13 @@ public:
       sum->getResult(0).replaceAllUsesWith(other);
       sum->erase();
     }
-    product->setLoc(isGraphResult(carrier->getResult(0))
-                        ? carrier->getLoc()
-                        : named("", range, [](const GradientProjection &member) {
-                            return ContractOp(member.ofInput).getResult();
-                          }));
-    product.getResult().setType(
-        mlir::cast<mlir::RankedTensorType>(carrier->getResult(0).getType()));
-    carrier->getResult(0).replaceAllUsesWith(product.getResult());
+    gemm->setLoc(isGraphResult(carrier->getResult(0))
+                     ? carrier->getLoc()
+                     : named("", range, [](const GradientProjection &member) {
+                         return ContractOp(member.ofInput).getResult();
+                       }));
+    gemm.getResult().setType(mlir::cast<mlir::RankedTensorType>(carrier->getResult(0).getType()));
+    carrier->getResult(0).replaceAllUsesWith(gemm.getResult());
     for (size_t index = range.first; index <= range.last; ++index)
       ContractOp(group.members[index].ofInput).erase();
   }
@@ -133,10 +132,10 @@ public:
     const std::string term = termOf(first.ofWeight, first.gradient),
                       result = parseEinsum(ContractOp(first.ofWeight).getSpec()).result;
     const auto axis = static_cast<int64_t>(result.find(term[group.gradientDimension]));
-    ContractOp product = stackedProduct(range, first.ofWeight, false);
+    ContractOp gemm = stackedGemm(range, first.ofWeight, false);
     const int64_t whole = extents(gradients(range).getType())[group.gradientDimension];
-    product.getResult().setType(withExtent(product.getType(), axis, whole));
-    product->setLoc(named("", range, [](const GradientProjection &member) {
+    gemm.getResult().setType(withExtent(gemm.getType(), axis, whole));
+    gemm->setLoc(named("", range, [](const GradientProjection &member) {
       return ContractOp(member.ofWeight).getResult();
     }));
     int64_t start = 0;
@@ -144,12 +143,12 @@ public:
       const GradientProjection &member = group.members[index];
       ContractOp old = member.ofWeight;
       const int64_t size = extents(member.gradient.getType())[group.gradientDimension];
-      auto part = SliceOp::create(builder, old.getLoc(), product.getResult(), axis, start, size);
+      auto part = SliceOp::create(builder, old.getLoc(), gemm.getResult(), axis, start, size);
       part.getResult().setType(mlir::cast<mlir::RankedTensorType>(old.getType()));
       old.getResult().replaceAllUsesWith(part.getResult());
       start += size;
     }
-    // Only now: the builder stands before whatever follows the stacked product, which may be one of
+    // Only now: the builder stands before whatever follows the stacked gemm, which may be one of
     // them.
     for (size_t index = range.first; index <= range.last; ++index)
       ContractOp(group.members[index].ofWeight).erase();
@@ -196,9 +195,9 @@ private:
     return stacked;
   }
 
-  /// The first member's product with stacked operands, where the gradients are there; the builder
+  /// The first member's GEMM with stacked operands, where the gradients are there; the builder
   /// stands behind it.
-  ContractOp stackedProduct(const MemberRange &range, ContractOp like, bool withWeights) {
+  ContractOp stackedGemm(const MemberRange &range, ContractOp like, bool withWeights) {
     const GradientProjection &first = group.members[range.first];
     mlir::Value stacked = gradients(range);
     builder.setInsertionPointAfterValue(stacked);
@@ -213,9 +212,9 @@ private:
           weights, static_cast<int64_t>(group.weightDimension));
       mapping.map(first.weight, weight.getResult());
     }
-    auto product = mlir::cast<ContractOp>(builder.clone(*like.getOperation(), mapping));
-    builder.setInsertionPointAfter(product);
-    return product;
+    auto gemm = mlir::cast<ContractOp>(builder.clone(*like.getOperation(), mapping));
+    builder.setInsertionPointAfter(gemm);
+    return gemm;
   }
 
   const GradientGroup &group;
@@ -251,8 +250,8 @@ std::optional<GradientGroup> gradientsOf(const ProjectionGroup &group) {
     const std::string term = termOf(member.ofWeight, member.gradient);
     if (position == std::string::npos || position != result.gradientDimension ||
         ofWeight.result.find(term[position]) == std::string::npos ||
-        !isSameProduct(member.ofInput, result.members.front().ofInput) ||
-        !isSameProduct(member.ofWeight, result.members.front().ofWeight))
+        !isSameGemm(member.ofInput, result.members.front().ofInput) ||
+        !isSameGemm(member.ofWeight, result.members.front().ofWeight))
       return std::nullopt;
   }
   if (!areTermsOfOneSum(result)) return std::nullopt;

@@ -1,5 +1,5 @@
 // Stacking of projections that read one tensor: [Wq Wk Wv] X instead of three products. X is read
-// once and one larger product uses the machine better; the price is that its three parts become
+// once and one larger GEMM uses the machine better; the price is that its three parts become
 // slices, which is free only where the stacked axis can be the slowest of the layout.
 #include "passes/Describe.h"
 #include "passes/algebra/Projection.h"
@@ -18,37 +18,41 @@ std::string precisionOf(ContractOp op) {
   return op.getPrecision().value_or(dtypeName(op.getA().getType())).str();
 }
 
-struct Refusal {
+struct StackingRejection {
   ReasonCode code;
   std::string detail;
 };
 
 /// Why a projection cannot join others of the same tensor; nothing if it can.
-std::optional<Refusal> refuse(std::vector<Projection> members, const Projection &next) {
+std::optional<StackingRejection> reject(std::vector<Projection> members, const Projection &next) {
   ContractOp a = members.front().op, b = next.op;
   const mlir::Type weightA = members.front().weight().getType(), weightB = next.weight().getType();
   members.push_back(next);
-  const std::optional<std::vector<Projection>> same = asOneProduct(members);
+  const std::optional<std::vector<Projection>> same = asOneGemm(members);
   if (!same || a.getScaleAttr() != b.getScaleAttr())
-    return Refusal{reasons::stackEinsumDiffers, (a.getSpec() + " against " + b.getSpec()).str()};
+    return StackingRejection{reasons::stackEinsumDiffers,
+                             (a.getSpec() + " against " + b.getSpec()).str()};
   const mlir::Type storedA = mlir::getElementTypeOrSelf(a.getType()),
                    storedB = mlir::getElementTypeOrSelf(b.getType());
   if (a.getPrecisionAttr() != b.getPrecisionAttr())
-    return Refusal{reasons::stackTypeDiffers,
-                   fmt::format("precision {} against {}", precisionOf(a), precisionOf(b))};
+    return StackingRejection{
+        reasons::stackTypeDiffers,
+        fmt::format("precision {} against {}", precisionOf(a), precisionOf(b))};
   if (storedA != storedB ||
       mlir::getElementTypeOrSelf(weightA) != mlir::getElementTypeOrSelf(weightB))
-    return Refusal{reasons::stackTypeDiffers,
-                   fmt::format("{} and {} against {} and {}", dtypeName(weightA),
-                               dtypeName(storedA), dtypeName(weightB), dtypeName(storedB))};
+    return StackingRejection{
+        reasons::stackTypeDiffers,
+        fmt::format("{} and {} against {} and {}", dtypeName(weightA), dtypeName(storedA),
+                    dtypeName(weightB), dtypeName(storedB))};
   if (!stackedDimension(*same))
-    return Refusal{reasons::stackExtentsDiffer,
-                   fmt::format("[{}] against [{}]", fmt::join(extents(weightA), ","),
-                               fmt::join(extents(weightB), ","))};
+    return StackingRejection{reasons::stackExtentsDiffer,
+                             fmt::format("[{}] against [{}]", fmt::join(extents(weightA), ","),
+                                         fmt::join(extents(weightB), ","))};
   return std::nullopt;
 }
 
-FusionRecord recordOf(ContractOp a, ContractOp b, const std::optional<Refusal> &refusal) {
+FusionRecord recordOf(ContractOp a, ContractOp b,
+                      const std::optional<StackingRejection> &rejection) {
   const auto number = [](mlir::Operation *op) {
     return static_cast<int>(std::distance(op->getBlock()->begin(), op->getIterator()));
   };
@@ -60,17 +64,17 @@ FusionRecord recordOf(ContractOp a, ContractOp b, const std::optional<Refusal> &
                       .pattern = "",
                       .ops = {number(a), number(b)},
                       .opNames = {label(a), label(b)},
-                      .accepted = !refusal,
+                      .accepted = !rejection,
                       .code = {},
                       .reason = {},
                       .detail = {},
                       .savedBytes = 0};
   mlir::Value data = llvm::is_contained(a->getOperands(), b.getA()) ? b.getA() : b.getB();
   record.savedBytes = elementsOf(data.getType()) * sizeOf(*toDType(data.getType()));
-  if (refusal) {
-    record.code = refusal->code.code;
-    record.reason = refusal->code.reason;
-    record.detail = refusal->detail;
+  if (rejection) {
+    record.code = rejection->code.code;
+    record.reason = rejection->code.reason;
+    record.detail = rejection->detail;
   }
   return record;
 }
@@ -115,8 +119,8 @@ template <typename Op>
 FollowingBias biasBy(mlir::Operation *user, const Projection &projection, int64_t axis) {
   FollowingBias bias;
   auto op = mlir::dyn_cast<Op>(user);
-  ContractOp product = projection.op;
-  if (!op || op.getA() != product.getResult() || !op.getAlongAttr() || !isParameter(op.getB()))
+  ContractOp gemm = projection.op;
+  if (!op || op.getA() != gemm.getResult() || !op.getAlongAttr() || !isParameter(op.getB()))
     return {};
   bias.along = op.getAlongAttr().asArrayRef().vec();
   bias.parameter = op.getB();
@@ -156,7 +160,7 @@ public:
   }
 
   void run() {
-    mlir::Value stacked = product();
+    mlir::Value stacked = gemm();
     std::vector<mlir::Operation *> parts;
     for (const Projection &member : members) parts.push_back(member.op);
     const std::vector<FollowingBias> biases = commonBiases();
@@ -189,7 +193,7 @@ private:
                                axisName);
   }
 
-  mlir::Value product() {
+  mlir::Value gemm() {
     std::vector<mlir::Value> given, weights, results;
     const Projection *simplest = &members.front();
     for (const Projection &member : members) {
@@ -280,9 +284,9 @@ private:
 void join(std::vector<std::vector<Projection>> &groups, const Projection &next,
           std::vector<FusionRecord> &records) {
   for (std::vector<Projection> &members : groups) {
-    const std::optional<Refusal> refusal = refuse(members, next);
-    records.push_back(recordOf(members.front().op, next.op, refusal));
-    if (!refusal) {
+    const std::optional<StackingRejection> rejection = reject(members, next);
+    records.push_back(recordOf(members.front().op, next.op, rejection));
+    if (!rejection) {
       members.push_back(next);
       return;
     }
@@ -310,9 +314,9 @@ std::vector<ProjectionGroup> findProjectionGroups(GraphOp graph,
       if (const std::optional<unsigned> weight = weightOperandOf(reader))
         join(found, projectionOf(reader, *weight), records);
       else if (reader != readers.front())
-        records.push_back(
-            recordOf(readers.front(), reader,
-                     Refusal{reasons::stackWeightIsNotParameter, writtenName(reader.getResult())}));
+        records.push_back(recordOf(readers.front(), reader,
+                                   StackingRejection{reasons::stackWeightIsNotParameter,
+                                                     writtenName(reader.getResult())}));
     for (const std::vector<Projection> &members : found) {
       if (members.size() < 2) continue;
       ProjectionGroup group{.data = data, .projections = {}};
@@ -328,7 +332,7 @@ void stackProjections(const ProjectionGroup &group, size_t first, size_t last) {
   for (size_t index = first; index <= last; ++index)
     members.push_back(
         projectionOf(group.projections[index], *weightOperandOf(group.projections[index])));
-  const std::optional<std::vector<Projection>> same = asOneProduct(members);
+  const std::optional<std::vector<Projection>> same = asOneGemm(members);
   if (const std::optional<size_t> dimension = same ? stackedDimension(*same) : std::nullopt)
     Stacker(*same, *dimension).run();
 }

@@ -82,7 +82,7 @@ constexpr int64_t libraryAlignment =
 /// fits 512x512x64 x 128 in 27.7 us (memory 19.6, tensor 6.8) and 512x64x512 x 128 in 23.2 us with
 /// the same bytes and flop (cuBLASLt runs).
 constexpr double libraryDepthStep = 64;
-/// An epilogue that was not measured costs this much more than the product and a kernel behind it
+/// An epilogue that was not measured costs this much more than the GEMM and a kernel behind it
 /// at the copy rate: what it saves is not counted before it was seen.
 constexpr double libraryEpilogueUntriedFactor = 1.05;
 constexpr double libraryDepthUnit = 16;  ///< k of one tensor-core instruction
@@ -95,68 +95,68 @@ constexpr int64_t libraryShortestSplit = 512;
 /// The skeleton kernel of sm_90a ("skeleton runs": 23 shapes x 4 orientations, interleaved with
 /// cuBLASLt). Share of the peak that a tile reaches by m n / (m + n): 128 x 128 (64) 1.0, 64 x 256
 /// (51) 0.90, 64 x 128 (43) 0.86, 128 x 64 0.79 to 0.80.
-constexpr double hopperLeastEfficiency = 0.55, hopperEfficiencyPerIntensity = 0.007;
+constexpr double sm90LeastEfficiency = 0.55, sm90EfficiencyPerIntensity = 0.007;
 /// What a cooperative tile of 128 x 256 does not multiply while it is stored: 127 against 115 us of
 /// 9 waves (12288x3072x1024).
-constexpr double hopperStoreSeconds = 1.3e-6;
+constexpr double sm90StoreSeconds = 1.3e-6;
 /// Barriers, maps and the first slices of a block (estimate).
-constexpr double hopperStartSeconds = 0.2e-6;
+constexpr double sm90StartSeconds = 0.2e-6;
 /// Share of the lesser of memory and tensor time that shows where k is one slice: fits 24.0 us of
 /// 512x512x64 x 128.
-constexpr double hopperExposedShare = 0.5;
+constexpr double sm90ExposedShare = 0.5;
 /// Rows that start anywhere are brought by threads: 28 us of 1000x777x555 with tiles of 128 x
 /// 64, 4.9 us with padded rows.
-constexpr double hopperGuardedShare = 0.1;
+constexpr double sm90GuardedShare = 0.1;
 /// Products of f16 in the time of a byte of slices: 64 bytes a cycle arrive at a multiprocessor,
 /// and half as many of rows that start at odd multiples of 16 bytes: 4096 x 4088 x 1000 takes 99.9
 /// us with such rows on both sides (128 x 128), 72.8 with them in A, 50.3 with none.
-constexpr double hopperFlopsOfLoadedByte = 64, hopperStraddlingFactor = 2;
+constexpr double sm90FlopsOfLoadedByte = 64, sm90StraddlingFactor = 2;
 /// Blocks of a cluster that share k: the wait for the last of them, and bytes of sums that a block
 /// receives a second (estimates).
-constexpr double hopperJoinSeconds = 0.4e-6, hopperJoinBandwidth = 60e9;
+constexpr double splitKReductionSeconds = 0.4e-6, splitKReductionBandwidth = 60e9;
 /// What a block draws from memory at most, in shares of a multiprocessor (estimate; 64 of 132
 /// blocks do not reach the bandwidth).
-constexpr double hopperShareOfMemory = 1.6;
-/// Blocks that take equal runs of slices: what one waits for to leave its sums of a tile and to
+constexpr double sm90ShareOfMemory = 1.6;
+/// Blocks that take stream-K runs of k-tiles: what one waits for to leave its sums of a tile and to
 /// read those of others, twice (estimate).
-constexpr double hopperStreamSeconds = 1.5e-6;
+constexpr double streamKSeconds = 1.5e-6;
 /// On the price of kernels whose blocks share k: others are preferred while few of them are
 /// measured.
-constexpr double hopperSplitUnmeasured = 1.05;
+constexpr double splitKUnmeasured = 1.05;
 /// On the price of kernels with several strides along a group of axes, while none are measured:
 /// less than any transpose before them costs, and more than what tells plans of one stride apart,
 /// which `compile --measure` is to compare.
-constexpr double hopperStridesSeconds = 1e-6;
-/// Sums of what an epilogue computes: the last tile of a strip reads what the others left, over L2
-/// (estimate). On the price of such kernels as on that of those whose blocks share k.
-constexpr double hopperSumSeconds = 1.5e-6, hopperSumsUnmeasured = 1.05;
-/// Narrow tiles: share of the peak that one consumer reaches (estimate), and the columns below
-/// which a product of 64 rows waits for them and not for the tensor cores (16 cycles for 2 KB of
+constexpr double sm90StridesSeconds = 1e-6;
+/// Accumulators of what an epilogue computes: the last tile of a strip reads what the others left,
+/// over L2 (estimate). On the price of such kernels as on that of those whose blocks share k.
+constexpr double epilogueReductionSeconds = 1.5e-6, epilogueReductionUnmeasured = 1.05;
+/// Single-consumer tiles: share of the peak that one consumer reaches (estimate), and the columns
+/// below which a GEMM of 64 rows waits for them and not for the tensor cores (16 cycles for 2 KB of
 /// shared memory). On their price as on that of kernels whose blocks share k.
-constexpr double hopperNarrowEfficiency = 0.6, hopperNarrowColumns = 32,
-                 hopperNarrowUnmeasured = 1.04;
+constexpr double singleConsumerEfficiency = 0.6, singleConsumerColumns = 32,
+                 singleConsumerUnmeasured = 1.04;
 
-/// The skeleton kernel from sm_80 on (estimates, no run yet): share of the peak of its own
+/// The skeleton kernel from sm_80 on (estimates, no run yet): share of the peak of its
 /// products, and of the peak of wgmma on sm_90a; by m n / (m + n) of a tile: 128 x 128 (64) all of
 /// it, 64 x 64 (32) 0.75.
-constexpr double ampereShare = 0.85, ampereShareOfWarpgroups = 0.55;
-constexpr double ampereLeastEfficiency = 0.5, ampereEfficiencyPerIntensity = 0.5 / 64;
+constexpr double sm80Share = 0.85, sm80ShareOfWgmma = 0.55;
+constexpr double sm80LeastEfficiency = 0.5, sm80EfficiencyPerIntensity = 0.5 / 64;
 /// Rows that start anywhere come through registers, and the first slices of a block wait for
 /// nothing to hide them.
-constexpr double ampereGuardedShare = 0.2, ampereStartSeconds = 0.5e-6;
+constexpr double sm80GuardedShare = 0.2, sm80StartSeconds = 0.5e-6;
 /// Against the library's first candidate at least, until there are measured rows.
-constexpr double ampereUnmeasured = 1.05;
+constexpr double sm80Unmeasured = 1.05;
 
-/// Operands that are made on load: what an element costs beside its arithmetic, as instructions,
-/// rewritten in place in shared memory or made by threads that copy (H200: 0.14 to 0.2 and 0.26 to
-/// 0.28 ns an element and multiprocessor; accesses to shared memory beside products take 60 cycles
-/// a warp); the share of a multiprocessor's arithmetic that three warps of a block on sm_90a have,
-/// and the warps that multiply before sm_90 (estimates). On the price of such kernels as on that of
-/// those whose blocks share k.
-constexpr double makingInstructions = 20, copyingInstructions = 34, hopperMakingShare = 0.5,
-                 ampereMakingShare = 0.6, prologueUnmeasured = 1.05;
+/// Operands that are transformed on load: what an element costs beside its arithmetic, as
+/// instructions, rewritten in place in shared memory or made by threads that copy (H200: 0.14 to
+/// 0.2 and 0.26 to 0.28 ns an element and multiprocessor; accesses to shared memory beside products
+/// take 60 cycles a warp); the share of a multiprocessor's arithmetic that three warps of a block
+/// on sm_90a have, and the warps that multiply before sm_90 (estimates). On the price of such
+/// kernels as on that of those whose blocks share k.
+constexpr double transformInstructions = 20, copyingInstructions = 34, sm90TransformShare = 0.5,
+                 sm80TransformShare = 0.6, prologueUnmeasured = 1.05;
 /// The same where sums of products are scaled in the place of an operand (H200: 7% over the plain
-/// product).
+/// GEMM).
 constexpr double scaledUnmeasured = 1.07;
 
 /// fp32 products without tensor cores, against the peak of the FMA units (estimate).

@@ -4,8 +4,8 @@
 //                           + 0.1 x the lesser
 //   plain contractions  t = launch + max( traffic / share, padded flop / (FMA peak x efficiency) )
 //   tensor cores        t = launch + max( traffic, padded flop / tensor peak )
-//                           + exposed part of the lesser (HopperCost.h, AmpereCost.h)
-//   library products    LibraryCost.h
+//                           + exposed part of the lesser (Sm90Cost.h, Sm80Cost.h)
+//   library GEMMs    LibraryCost.h
 //
 // Traffic. A warp's access to one operand touches some number of distinct 32-byte sectors, which
 // follows from the strides of the operand along the lane and vector axes. DRAM moves each byte once
@@ -22,20 +22,20 @@
 // Instructions. Index arithmetic is paid once a thread, loads and flop once an element or vector.
 //
 // Contraction. Blocks of a tile each run in waves; a last wave that is not full costs a whole one;
-// edges are padded to whole tiles. An inner product of threadM x threadN accumulators needs threadM
+// edges are padded to whole tiles. An inner GEMM of threadM x threadN accumulators needs threadM
 // + threadN loads from shared memory for threadM x threadN FMA. This family uses no tensor cores,
 // and is priced as such.
 //
 // Every constant stands in AnalyticConstants.h with its source. Checked against H200 figures in
 // tests/unit/cost_test.cpp.
-#include "passes/configure/AmpereCost.h"
 #include "passes/configure/AnalyticConstants.h"
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Families.h"
 #include "passes/configure/Family.h"
-#include "passes/configure/HopperCost.h"
 #include "passes/configure/LibraryCost.h"
 #include "passes/configure/LoopCost.h"
+#include "passes/configure/Sm80Cost.h"
+#include "passes/configure/Sm90Cost.h"
 
 #include "kernel/Error.h"
 
@@ -65,7 +65,7 @@ namespace {
 
 /// Of the contraction's operands, as it reads them; scales of 8-bit floats are wider.
 DType operandType(const Kernel &kernel) {
-  return contractionValues(kernel) ? productTypes(kernel).a
+  return contractionValues(kernel) ? gemmTypes(kernel).a
                                    : kernel.values[size_t(kernel.inputs.front())].dtype;
 }
 
@@ -173,15 +173,14 @@ private:
   }
 
   Cost price(const Kernel &kernel, const Configuration &configuration,
-             const ContractionKnobs &knobs) const {
-    const auto product = matrixProduct(kernel, configuration);
-    if (!product)
-      throw Error::checkFailed("kernel '{}': these layouts are not one strided matrix product",
-                               kernel.name);
-    const double tilesM = ceilDivide(static_cast<double>(product->m), knobs.tileM),
-                 tilesN = ceilDivide(static_cast<double>(product->n), knobs.tileN);
-    const double depth = ceilDivide(static_cast<double>(product->k), knobs.tileK) * knobs.tileK;
-    const double blocks = static_cast<double>(product->batch) * tilesM * tilesN;
+             const FmaGemmKnobs &knobs) const {
+    const auto gemm = stridedBatchedGemm(kernel, configuration);
+    if (!gemm)
+      throw Error::checkFailed("kernel '{}': these layouts are not one strided GEMM", kernel.name);
+    const double tilesM = ceilDivide(static_cast<double>(gemm->m), knobs.tileM),
+                 tilesN = ceilDivide(static_cast<double>(gemm->n), knobs.tileN);
+    const double depth = ceilDivide(static_cast<double>(gemm->k), knobs.tileK) * knobs.tileK;
+    const double blocks = static_cast<double>(gemm->batch) * tilesM * tilesN;
     const double threads =
         static_cast<double>(knobs.tileM / knobs.threadM) * (knobs.tileN / knobs.threadN);
     const double perThread = static_cast<double>(knobs.threadM) * knobs.threadN;
@@ -222,13 +221,13 @@ private:
   }
 
   Cost price(const Kernel &kernel, const Configuration &configuration,
-             const HopperContractionKnobs &knobs) const {
-    return hopperCost(kernel, configuration, knobs, target);
+             const Sm90GemmKnobs &knobs) const {
+    return sm90Cost(kernel, configuration, knobs, target);
   }
 
   Cost price(const Kernel &kernel, const Configuration &configuration,
-             const AmpereContractionKnobs &knobs) const {
-    return ampereCost(kernel, configuration, knobs, target);
+             const Sm80GemmKnobs &knobs) const {
+    return sm80Cost(kernel, configuration, knobs, target);
   }
 
   /// Estimate: barriers, address arithmetic and global loads of a single-buffered kernel take the

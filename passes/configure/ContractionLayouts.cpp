@@ -1,12 +1,12 @@
-// Layouts under which one einsum of two operands is one batched strided matrix product C[m,n] =
+// Layouts under which one einsum of two operands is one batched strided GEMM C[m,n] =
 // A[m,k] B[k,n].
 //
 // The axes fall into four groups by where they occur: batch (A, B, C), m (A, C), n (B, C), k (A,
 // B). A layout is legal if each group merges to one extent with one stride in every operand that
 // has it, in one common order of its axes, and the fastest axis of each operand is not of the batch
 // group. Everything else about the permutation is free. What an epilogue reads and stores has the
-// order of C's axes, statistics of sub-vectors one of their own; what a prologue reads, that of the
-// operand's. Layouts in which an operand's groups do not merge are a list of their own.
+// order of C's axes, statistics of sub-vectors a separate one; what a prologue reads, that of the
+// operand's. Layouts in which an operand's groups do not merge are a separate list.
 #include "kernel/ContractionPrologue.h"
 #include "kernel/ContractionRegion.h"
 #include "passes/configure/Family.h"
@@ -185,7 +185,7 @@ Layout layoutAlong(const Kernel &kernel, int value, const std::vector<int> &orde
 
 }  // namespace
 
-std::string contractionRefusal(const Kernel &kernel) {
+std::string contractionRejection(const Kernel &kernel) {
   if (!contractionValues(kernel))
     return "the body does not open with a contraction of two operands";
   if (*contractionIndex(kernel) > 0)
@@ -218,9 +218,9 @@ std::vector<int> subVectorOrder(const Kernel &kernel, int subVectorAxis,
 /// With the operands of an epilogue and further outputs.
 std::vector<LayoutTuple> allTuples(const Kernel &kernel, const AddTuples &add) {
   const std::array<int, 3> values = contractionValues(kernel).value();
-  const ProductInputs inputs = productInputs(kernel);
+  const GemmInputs inputs = gemmInputs(kernel);
   const std::optional<ContractionPrologue> prologue = contractionPrologue(kernel).prologue;
-  const ContractionRegionAnswer recognised = contractionRegion(kernel);
+  const ContractionRegionOrRejection recognised = contractionRegion(kernel);
   std::set<LayoutTuple> tuples;
   forEachOrder(contractionGroups(kernel, values), 0,
                [&](const Groups &groups) { add(kernel, values, groups, tuples); });

@@ -53,8 +53,8 @@ public:
   /// What prices kernels of which nothing was measured: as this model does, but without looking for
   /// rows. Lives as long as this one.
   virtual const CostModel &modelled() const { return *this; }
-  /// The configurations of a kernel, without gaps (Gaps.h), that were measured: where there are
-  /// any, selection chooses among them alone. Of those with equal layouts and family only the
+  /// The configurations of a kernel, without gaps (StridedViews.h), that were measured: where there
+  /// are any, selection chooses among them alone. Of those with equal layouts and family only the
   /// fastest few. Lives as long as the model; may be asked from several threads.
   virtual const std::vector<PricedConfiguration> &measured(const Kernel &) const {
     static const std::vector<PricedConfiguration> none;

@@ -19,7 +19,7 @@ bool isOfPrologue(const ContractionRegion &region, int value) {
 
 }  // namespace
 
-std::string epilogueTypesRefusal(const Kernel &kernel, const ContractionRegion &region) {
+std::string epilogueTypesRejection(const Kernel &kernel, const ContractionRegion &region) {
   for (const int value : operandValues(kernel)) {
     const DType own = kernel.values[size_t(value)].dtype;
     if (value != region.a && value != region.b && !isOfPrologue(region, value) &&
@@ -30,7 +30,7 @@ std::string epilogueTypesRefusal(const Kernel &kernel, const ContractionRegion &
   return "";
 }
 
-std::string epilogueTensorsRefusal(const Kernel &kernel, const ContractionRegion &region) {
+std::string epilogueTensorsRejection(const Kernel &kernel, const ContractionRegion &region) {
   constexpr size_t mostTensors = 3;
   const auto isWhole = [](const EpilogueInput &input) {
     return input.role == EpilogueRole::result || input.role == EpilogueRole::mixed;

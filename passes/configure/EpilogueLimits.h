@@ -13,8 +13,8 @@ inline bool isHalf(DType type) { return type == DType::f16 || type == DType::bf1
 
 /// Why the family takes no epilogue on these element types: f32, f16 and bf16 are taken, but for A
 /// and B and for what a prologue reads.
-std::string epilogueTypesRefusal(const Kernel &kernel, const ContractionRegion &region);
+std::string epilogueTypesRejection(const Kernel &kernel, const ContractionRegion &region);
 /// Why it takes none of so many tensors of several axes: three are read and three stored at most.
-std::string epilogueTensorsRefusal(const Kernel &kernel, const ContractionRegion &region);
+std::string epilogueTensorsRejection(const Kernel &kernel, const ContractionRegion &region);
 
 }  // namespace weft

@@ -3,7 +3,7 @@
 
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
-#include "kernel/HopperProduct.h"
+#include "kernel/GemmProblem.h"
 #include "passes/configure/Family.h"
 
 #include <fmt/ranges.h>
@@ -19,7 +19,7 @@ namespace {
 
 struct FamilyEntry {
   std::string_view name;
-  FamilyAnswer (*space)(const Kernel &, const Device &);
+  SpaceOrRejection (*space)(const Kernel &, const Device &);
   bool takesEpilogues = false;  ///< of contractions (kernel/ContractionRegion.h)
   bool takesPrologues = false;
 };
@@ -30,10 +30,10 @@ constexpr std::array<FamilyEntry, 7> families = {{
     {"view", viewSpace},
     {"transpose", transposeSpace},
     {"loop", loopSpace},
-    {"hopper-contraction", hopperContractionSpace, true, true},
+    {"gemm-sm90", sm90GemmSpace, true, true},
     {"cublaslt", librarySpace, true},
-    {"ampere-contraction", ampereContractionSpace, true, true},
-    {"plain-contraction", contractionSpace},
+    {"gemm-sm80", sm80GemmSpace, true, true},
+    {"gemm-fma", fmaGemmSpace},
 }};
 
 /// Offsets do not count: kernels are given the address of element zero. Kernels that run take any
@@ -69,8 +69,8 @@ void constrain(ConfigurationSpace &space, const Kernel &kernel,
   if (isStrided && contractionValues(kernel))  // axes may no longer merge
     std::erase_if(space.tuples, [&](const LayoutTuple &tuple) {
       const Configuration configuration = toConfiguration(kernel, tuple, space.knobs.front());
-      return space.hasSeveralStrides ? !hopperProduct(kernel, configuration).product
-                                     : !matrixProduct(kernel, configuration);
+      return space.hasSeveralStrides ? !wgmmaProblem(kernel, configuration).gemm
+                                     : !stridedBatchedGemm(kernel, configuration);
     });
 }
 
@@ -100,33 +100,31 @@ bool isUseful(const Kernel &kernel, const LayoutTuple &layouts, const Knobs &kno
         return true;
     return false;
   }
-  if (const auto *hopper = std::get_if<HopperContractionKnobs>(&knobs);
-      hopper && hopper->schedule == HopperSchedule::narrow) {
+  if (const auto *sm90 = std::get_if<Sm90GemmKnobs>(&knobs);
+      sm90 && sm90->schedule == Sm90Schedule::singleConsumer) {
     // A kernel has knobs of several layouts: those of operands along k are not for the others.
-    const HopperProductAnswer answer =
-        hopperProduct(kernel, toConfiguration(kernel, layouts, knobs));
-    return answer.product && hopperTileRefusal(*answer.product, *hopper, 0).empty();
+    const GemmProblemOrRejection answer =
+        wgmmaProblem(kernel, toConfiguration(kernel, layouts, knobs));
+    return answer.gemm && sm90TileRejection(*answer.gemm, *sm90, 0).empty();
   }
-  if (const auto *hopper = std::get_if<HopperContractionKnobs>(&knobs);
-      hopper && hopper->sharers > 1) {
+  if (const auto *sm90 = std::get_if<Sm90GemmKnobs>(&knobs); sm90 && sm90->multicastB > 1) {
     // For slices that arrive slowly alone, and for an even number of tiles: both depend on the
     // layouts.
-    const HopperProductAnswer answer =
-        hopperProduct(kernel, toConfiguration(kernel, layouts, knobs));
-    if (!answer.product || !hopperTileRefusal(*answer.product, *hopper, 0).empty()) return false;
-    const int64_t bytes = sizeOf(answer.product->operandType);
-    return answer.product->a.straddlesSectors(bytes) || answer.product->b.straddlesSectors(bytes);
+    const GemmProblemOrRejection answer =
+        wgmmaProblem(kernel, toConfiguration(kernel, layouts, knobs));
+    if (!answer.gemm || !sm90TileRejection(*answer.gemm, *sm90, 0).empty()) return false;
+    const int64_t bytes = sizeOf(answer.gemm->operandType);
+    return answer.gemm->a.straddlesSectors(bytes) || answer.gemm->b.straddlesSectors(bytes);
   }
-  if (const auto *hopper = std::get_if<HopperContractionKnobs>(&knobs);
-      hopper && contractionIndex(kernel).value_or(0) > 0) {
-    // Whether sums of products are scaled or an operand is made on load depends on the layouts, and
-    // what fits registers on that.
-    const HopperProductAnswer answer =
-        hopperProduct(kernel, toConfiguration(kernel, layouts, knobs));
-    const ContractionRegionAnswer recognised = contractionRegion(kernel);
-    return answer.product && recognised.region &&
-           hopperTileRefusal(*answer.product, *hopper,
-                             epilogueRegisters(kernel, *recognised.region))
+  if (const auto *sm90 = std::get_if<Sm90GemmKnobs>(&knobs);
+      sm90 && contractionIndex(kernel).value_or(0) > 0) {
+    // Whether sums of products are scaled or an operand is transformed on load depends on the
+    // layouts, and what fits registers on that.
+    const GemmProblemOrRejection answer =
+        wgmmaProblem(kernel, toConfiguration(kernel, layouts, knobs));
+    const ContractionRegionOrRejection recognised = contractionRegion(kernel);
+    return answer.gemm && recognised.region &&
+           sm90TileRejection(*answer.gemm, *sm90, epilogueRegisters(kernel, *recognised.region))
                .empty();
   }
   if (const auto *transpose = std::get_if<TransposeKnobs>(&knobs)) {
@@ -146,7 +144,7 @@ std::vector<ConfigurationSpace> configurationSpaces(const Kernel &kernel, const 
                                                     std::vector<Exclusion> *excluded) {
   std::vector<ConfigurationSpace> spaces;
   for (const FamilyEntry &family : families) {
-    FamilyAnswer answer = family.space(kernel, device);
+    SpaceOrRejection answer = family.space(kernel, device);
     if (answer.space) spaces.push_back(std::move(*answer.space));
     else if (excluded) excluded->push_back({std::string(family.name), answer.reason});
   }
@@ -161,8 +159,8 @@ std::vector<ConfigurationSpace> everySpace(const Kernel &kernel, const Device &d
 
 namespace {
 
-std::function<std::string(const Kernel &)> refusals(const Device &device,
-                                                    bool FamilyEntry::*takes) {
+std::function<std::string(const Kernel &)> rejections(const Device &device,
+                                                      bool FamilyEntry::*takes) {
   if (std::ranges::none_of(families, takes)) return {};
   // Layers repeat: most kernels are equal to one that was taken before.
   return [device, takes, taken = std::make_shared<std::set<std::string>>()](const Kernel &kernel) {
@@ -171,7 +169,7 @@ std::function<std::string(const Kernel &)> refusals(const Device &device,
     std::vector<std::string> reasons;
     for (const FamilyEntry &family : families) {
       if (!(family.*takes)) continue;
-      const FamilyAnswer answer = family.space(kernel, device);
+      const SpaceOrRejection answer = family.space(kernel, device);
       if (answer.space) {
         taken->insert(std::move(text));
         return std::string();
@@ -184,11 +182,11 @@ std::function<std::string(const Kernel &)> refusals(const Device &device,
 
 }  // namespace
 
-std::function<std::string(const Kernel &)> epilogueRefusals(const Device &device) {
-  return refusals(device, &FamilyEntry::takesEpilogues);
+std::function<std::string(const Kernel &)> epilogueRejections(const Device &device) {
+  return rejections(device, &FamilyEntry::takesEpilogues);
 }
-std::function<std::string(const Kernel &)> prologueRefusals(const Device &device) {
-  return refusals(device, &FamilyEntry::takesPrologues);
+std::function<std::string(const Kernel &)> prologueRejections(const Device &device) {
+  return rejections(device, &FamilyEntry::takesPrologues);
 }
 
 double countConfigurations(const Kernel &kernel, const ConfigurationSpace &space) {

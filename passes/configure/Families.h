@@ -6,7 +6,7 @@
 
 #include "kernel/Configuration.h"
 #include "kernel/Device.h"
-#include "kernel/MatrixProduct.h"
+#include "kernel/StridedBatchedGemm.h"
 
 #include <functional>
 #include <optional>
@@ -33,7 +33,7 @@ struct Configurations {
 
 /// All legal layouts x knobs of every family that accepts the kernel (design: "Selection,
 /// precisely"). A contraction's layouts are every permutation that maps to one batched strided
-/// matrix product; where all layouts are fixed, those with several strides along a group of axes,
+/// GEMM; where all layouts are fixed, those with several strides along a group of axes,
 /// too.
 Configurations enumerate(const Kernel &kernel, const Device &device,
                          const LayoutConstraints &constraints = {});
@@ -47,9 +47,9 @@ void forEachConfiguration(const Kernel &kernel, const Device &device,
 /// Asks the families that take contractions with an epilogue: the function gives each family's
 /// reason, or nothing if one takes the kernel. No function where no family does. Remembers what was
 /// taken: for one thread.
-std::function<std::string(const Kernel &)> epilogueRefusals(const Device &device);
+std::function<std::string(const Kernel &)> epilogueRejections(const Device &device);
 /// The same of those that take contractions with a prologue (kernel/ContractionPrologue.h).
-std::function<std::string(const Kernel &)> prologueRefusals(const Device &device);
+std::function<std::string(const Kernel &)> prologueRejections(const Device &device);
 
 /// Why a slice or a concatenation moves elements in this configuration, by a stable code, V001 to
 /// V005: "V001 part-axis-not-slowest (h in [p,h,b,j])". Nothing for views, for other kernels, and

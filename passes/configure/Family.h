@@ -15,43 +15,43 @@ using LayoutTuple = std::vector<Layout>;
 constexpr int64_t maximumAccessBytes = 16;  ///< of one load or store of a thread
 
 /// The configurations of one family for one kernel: every layout choice with every knob that
-/// `isUseful`. Layouts are either a free product (one list an operand) or an explicit list of
+/// `isUseful`. Layouts are either a free GEMM (one list an operand) or an explicit list of
 /// tuples, whichever the family's rule is.
 struct ConfigurationSpace {
   std::string family;
   std::vector<std::vector<Layout>> choices =
-      {};  ///< per operand; the product of them; empty if `tuples` is used
+      {};  ///< per operand; the GEMM of them; empty if `tuples` is used
   std::vector<LayoutTuple> tuples = {};
   std::vector<Knobs> knobs = {};
   bool hasSeveralStrides = false;  ///< tuples of products with several strides along a group of
-                                   ///< axes (kernel/FactoredProduct.h)
+                                   ///< axes (kernel/MultiStrideGemm.h)
 
   bool isEmpty() const { return knobs.empty() || (choices.empty() && tuples.empty()); }
 };
 
 /// Either the space of one family, or why the family does not take the kernel.
-struct FamilyAnswer {
+struct SpaceOrRejection {
   std::optional<ConfigurationSpace> space = {};
   std::string reason = {};  ///< names the op, axis or tensor and the limit
 };
 
-FamilyAnswer loopSpace(const Kernel &kernel, const Device &device);
-FamilyAnswer transposeSpace(const Kernel &kernel, const Device &device);
-FamilyAnswer contractionSpace(const Kernel &kernel, const Device &device);
-FamilyAnswer hopperContractionSpace(const Kernel &kernel, const Device &device);
-FamilyAnswer ampereContractionSpace(const Kernel &kernel, const Device &device);
-FamilyAnswer librarySpace(const Kernel &kernel, const Device &device);
-FamilyAnswer viewSpace(const Kernel &kernel, const Device &device);
+SpaceOrRejection loopSpace(const Kernel &kernel, const Device &device);
+SpaceOrRejection transposeSpace(const Kernel &kernel, const Device &device);
+SpaceOrRejection fmaGemmSpace(const Kernel &kernel, const Device &device);
+SpaceOrRejection sm90GemmSpace(const Kernel &kernel, const Device &device);
+SpaceOrRejection sm80GemmSpace(const Kernel &kernel, const Device &device);
+SpaceOrRejection librarySpace(const Kernel &kernel, const Device &device);
+SpaceOrRejection viewSpace(const Kernel &kernel, const Device &device);
 
 /// Why a kernel is not one contraction of two operands and nothing else; empty if it is.
-std::string contractionRefusal(const Kernel &kernel);
+std::string contractionRejection(const Kernel &kernel);
 /// Every layout of the operands (in the kernel's order) under which a contraction, alone or with an
-/// epilogue (kernel/ContractionRegion.h), is one batched strided matrix product: what all
+/// epilogue (kernel/ContractionRegion.h), is one batched strided GEMM: what all
 /// contraction families share. Operands of an epilogue and all outputs lie in the order of C's
 /// axes: one layout of theirs for each of C. Sorted by A, B, C, without duplicates.
 std::vector<LayoutTuple> contractionTuples(const Kernel &kernel);
 
-/// What hopper-contraction takes besides: layouts under which one operand has several strides along
+/// What gemm-sm90 takes besides: layouts under which one operand has several strides along
 /// a group of axes, in which a transpose would have to come first otherwise. One of A and B has, or
 /// both alike; C merges, and it and the operand that does have the batch slowest (ARCHITECTURE.md
 /// says why no others). Nothing where the family does not take the kernel or no such layout is
@@ -70,11 +70,11 @@ std::optional<ConfigurationSpace> severalStridesSpace(const Kernel &kernel, cons
 /// is free or has one stride, and where ops stand before or behind the contraction.
 std::vector<LayoutTuple> stridedResultTuples(const Kernel &kernel, const FixedLayouts &fixed);
 
-/// Tiles whose slices blocks share in equal runs (HopperContractionKnobs::streams), for a
-/// contraction under layouts of hopper-contraction, best first by the model. No space has them:
+/// Tiles whose slices blocks share in stream-K runs (Sm90GemmKnobs::streamK), for a
+/// contraction under layouts of gemm-sm90, best first by the model. No space has them:
 /// they are measured (`weft profile`) and chosen by their rows.
-std::vector<HopperContractionKnobs> streamedTiles(const Kernel &kernel, const LayoutTuple &layouts,
-                                                  const Device &device);
+std::vector<Sm90GemmKnobs> streamKTiles(const Kernel &kernel, const LayoutTuple &layouts,
+                                        const Device &device);
 
 /// The spaces of all families that take the kernel, but for severalStridesSpace(), in the table's
 /// order; reasons of the others in `excluded`.
@@ -84,11 +84,11 @@ std::vector<ConfigurationSpace> configurationSpaces(const Kernel &kernel, const 
 std::vector<ConfigurationSpace> everySpace(const Kernel &kernel, const Device &device);
 
 /// Whether these knobs differ from cheaper-to-name ones under these layouts, and fit them: a vector
-/// that no operand can use is the scalar kernel in disguise; narrow tiles of sm_90a take some
-/// orientations alone.
+/// that no operand can use is the scalar kernel in disguise; single-consumer tiles of sm_90a take
+/// some orientations alone.
 bool isUseful(const Kernel &kernel, const LayoutTuple &layouts, const Knobs &knobs);
 
-/// How many configurations of a space are useful, without visiting the product: all combinations
+/// How many configurations of a space are useful, without visiting the GEMM: all combinations
 /// for scalar knobs, for vectors those where some operand is accessed so. A double, because six
 /// operands of 24 layouts exceed 10^8.
 double countConfigurations(const Kernel &kernel, const ConfigurationSpace &space);
@@ -100,8 +100,8 @@ bool forEachTuple(const ConfigurationSpace &space,
 /// One layout an operand and knobs as a configuration.
 Configuration toConfiguration(const Kernel &kernel, const LayoutTuple &tuple, const Knobs &knobs);
 
-/// Sums or a maximum of single elements, whose operands are read once: reduce, layer_norm_dw,
-/// rms_norm_dw.
+/// Accumulators or a maximum of single elements, whose operands are read once: reduce,
+/// layer_norm_dw, rms_norm_dw.
 bool isPlainReduction(const BodyOp &op);
 /// How many of them a kernel has; an op with two results has two.
 int64_t accumulatorsOf(const Kernel &kernel);

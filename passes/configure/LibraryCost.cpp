@@ -1,7 +1,7 @@
-// Tiles, waves and traffic of a library product; see LibraryCost.h.
+// Tiles, waves and traffic of a library GEMM; see LibraryCost.h.
 #include "passes/configure/LibraryCost.h"
 
-#include "kernel/LibraryProduct.h"
+#include "kernel/LibraryGemm.h"
 #include "passes/configure/AnalyticConstants.h"
 
 #include <algorithm>
@@ -37,20 +37,19 @@ bool isAligned(std::initializer_list<int64_t> strides, int64_t elementBytes) {
   });
 }
 
-bool isAligned(const LibraryProduct &product) {
-  const MatrixProduct &shape = product.shape;
-  const auto [a, b, c] = product.types();
+bool isAligned(const LibraryGemm &gemm) {
+  const StridedBatchedGemm &shape = gemm.shape;
+  const auto [a, b, c] = gemm.types();
   return isAligned({shape.strideAm, shape.strideAk, shape.batchStrideA}, sizeOf(a)) &&
          isAligned({shape.strideBk, shape.strideBn, shape.batchStrideB}, sizeOf(b)) &&
          isAligned({shape.strideCm, shape.strideCn, shape.batchStrideC}, sizeOf(c));
 }
 
-Units unitsOf(const LibraryProduct &product, const LibraryKnobs &knobs, const Device &device) {
+Units unitsOf(const LibraryGemm &gemm, const LibraryKnobs &knobs, const Device &device) {
   Units units;
-  if (const auto peak = device.tensorFlops.find(product.types().a);
-      peak != device.tensorFlops.end()) {
+  if (const auto peak = device.tensorFlops.find(gemm.types().a); peak != device.tensorFlops.end()) {
     units = {.flops = peak->second, .busyIntensity = analytic::libraryTensorIntensity};
-    if (!isAligned(product))
+    if (!isAligned(gemm))
       units = {.flops = peak->second,
                .busyIntensity = analytic::libraryUnalignedIntensity,
                .mostEfficient = analytic::libraryUnalignedShare};
@@ -64,29 +63,29 @@ Units unitsOf(const LibraryProduct &product, const LibraryKnobs &knobs, const De
 }
 
 /// Seconds of one tile and split of k: whole waves of blocks, and the partial sums.
-double secondsOf(const MatrixProduct &shape, const Tile &tile, int64_t splits, const Units &units,
-                 const Device &device) {
+double secondsOf(const StridedBatchedGemm &shape, const Tile &tile, int64_t splitK,
+                 const Units &units, const Device &device) {
   const auto m = static_cast<double>(shape.m), n = static_cast<double>(shape.n),
              batch = static_cast<double>(shape.batch);
   const double blocks =
-      batch * std::ceil(m / tile.m) * std::ceil(n / tile.n) * static_cast<double>(splits);
-  const double depth = std::ceil(static_cast<double>(shape.k) / static_cast<double>(splits) /
+      batch * std::ceil(m / tile.m) * std::ceil(n / tile.n) * static_cast<double>(splitK);
+  const double depth = std::ceil(static_cast<double>(shape.k) / static_cast<double>(splitK) /
                                  analytic::libraryDepthUnit) *
                        analytic::libraryDepthUnit;
   const double waves = std::ceil(blocks / device.multiprocessors);
   const double blockSeconds =
       2 * tile.m * tile.n * depth / (units.flops / device.multiprocessors * units.efficiency(tile));
   const double partialBytes =
-      splits == 1 ? 0 : 2 * sizeof(float) * batch * m * n * static_cast<double>(splits);
+      splitK == 1 ? 0 : 2 * sizeof(float) * batch * m * n * static_cast<double>(splitK);
   return waves * blockSeconds + partialBytes / device.copyBandwidth;
 }
 
-double bestSeconds(const MatrixProduct &shape, const Units &units, const Device &device) {
+double bestSeconds(const StridedBatchedGemm &shape, const Units &units, const Device &device) {
   double best = std::numeric_limits<double>::infinity();
   for (const Tile &tile : tiles)
-    for (int64_t splits = 1; splits == 1 || shape.k / splits >= analytic::libraryShortestSplit;
-         splits *= 2)
-      best = std::min(best, secondsOf(shape, tile, splits, units, device));
+    for (int64_t splitK = 1; splitK == 1 || shape.k / splitK >= analytic::libraryShortestSplit;
+         splitK *= 2)
+      best = std::min(best, secondsOf(shape, tile, splitK, units, device));
   return best;
 }
 
@@ -94,26 +93,26 @@ double bestSeconds(const MatrixProduct &shape, const Units &units, const Device 
 
 namespace {
 
-/// Bytes that the product alone moves: A, B and D once.
-double productBytes(const LibraryProduct &product) {
+/// Bytes that the GEMM alone moves: A, B and D once.
+double gemmBytes(const LibraryGemm &gemm) {
   const auto batch = [&](int64_t stride) {
-    return stride == 0 ? 1.0 : static_cast<double>(product.shape.batch);
+    return stride == 0 ? 1.0 : static_cast<double>(gemm.shape.batch);
   };
-  const auto m = static_cast<double>(product.shape.m), n = static_cast<double>(product.shape.n),
-             k = static_cast<double>(product.shape.k);
-  const auto [a, b, c] = product.types();
-  return static_cast<double>(sizeOf(a)) * batch(product.shape.batchStrideA) * m * k +
-         static_cast<double>(sizeOf(b)) * batch(product.shape.batchStrideB) * k * n +
-         static_cast<double>(sizeOf(c)) * static_cast<double>(product.shape.batch) * m * n;
+  const auto m = static_cast<double>(gemm.shape.m), n = static_cast<double>(gemm.shape.n),
+             k = static_cast<double>(gemm.shape.k);
+  const auto [a, b, c] = gemm.types();
+  return static_cast<double>(sizeOf(a)) * batch(gemm.shape.batchStrideA) * m * k +
+         static_cast<double>(sizeOf(b)) * batch(gemm.shape.batchStrideB) * k * n +
+         static_cast<double>(sizeOf(c)) * static_cast<double>(gemm.shape.batch) * m * n;
 }
 
-/// The kernel behind the product that the epilogue stands for: it reads D again, and everything
+/// The kernel behind the GEMM that the epilogue stands for: it reads D again, and everything
 /// else that the fused one moves.
-double secondsBehind(const Kernel &kernel, const LibraryProduct &product, const Device &device) {
-  const double result = static_cast<double>(sizeOf(product.dtype)) *
-                        static_cast<double>(product.shape.batch) *
-                        static_cast<double>(product.shape.m) * static_cast<double>(product.shape.n);
-  const double others = static_cast<double>(kernel.necessaryBytes()) - productBytes(product);
+double secondsBehind(const Kernel &kernel, const LibraryGemm &gemm, const Device &device) {
+  const double result = static_cast<double>(sizeOf(gemm.dtype)) *
+                        static_cast<double>(gemm.shape.batch) * static_cast<double>(gemm.shape.m) *
+                        static_cast<double>(gemm.shape.n);
+  const double others = static_cast<double>(kernel.necessaryBytes()) - gemmBytes(gemm);
   return device.launchSeconds + (2 * result + std::max(0.0, others)) / device.copyBandwidth;
 }
 
@@ -121,25 +120,25 @@ double secondsBehind(const Kernel &kernel, const LibraryProduct &product, const 
 
 Cost libraryCost(const Kernel &kernel, const Configuration &configuration,
                  const LibraryKnobs &knobs, const Device &device) {
-  const LibraryProduct product = libraryProduct(kernel, configuration);
-  const Units units = unitsOf(product, knobs, device);
-  const double computeSeconds = bestSeconds(product.shape, units, device);
+  const LibraryGemm gemm = libraryGemm(kernel, configuration);
+  const Units units = unitsOf(gemm, knobs, device);
+  const double computeSeconds = bestSeconds(gemm.shape, units, device);
   const auto necessary = static_cast<double>(kernel.necessaryBytes());
   const double memorySeconds =
-      (product.isPlain() ? necessary : productBytes(product)) / device.copyBandwidth;
+      (gemm.isPlain() ? necessary : gemmBytes(gemm)) / device.copyBandwidth;
   const double exposed =
-      std::min(1.0, analytic::libraryDepthStep / static_cast<double>(product.shape.k));
+      std::min(1.0, analytic::libraryDepthStep / static_cast<double>(gemm.shape.k));
   const double busySeconds = std::max(memorySeconds, computeSeconds);
   Cost cost{.seconds = device.launchSeconds + busySeconds +
                        exposed * std::min(memorySeconds, computeSeconds),
             .bytesMoved = static_cast<int64_t>(necessary),
             .bound = Bound::memory};
-  if (!product.isPlain())
+  if (!gemm.isPlain())
     cost.seconds = analytic::libraryEpilogueUntriedFactor *
-                   (cost.seconds + secondsBehind(kernel, product, device));
+                   (cost.seconds + secondsBehind(kernel, gemm, device));
   if (device.launchSeconds > busySeconds) cost.bound = Bound::launch;
   else if (computeSeconds > memorySeconds)
-    cost.bound = device.tensorFlops.contains(product.types().a) ? Bound::tensor : Bound::fma;
+    cost.bound = device.tensorFlops.contains(gemm.types().a) ? Bound::tensor : Bound::fma;
   return cost;
 }
 

@@ -1,4 +1,4 @@
-// The price of a product by cuBLASLt, modelled: what the library's kernels reach, without asking
+// The price of a GEMM by cuBLASLt, modelled: what the library's kernels reach, without asking
 // it.
 //
 //   t = launch + max(memory, tensor) + min(memory, tensor) x (one step of k) / k
@@ -7,8 +7,8 @@
 // not full costs a whole one, edges are padded to whole tiles, small tiles are less efficient, and
 // long k may be split, which writes and reads partial sums. Memory: every operand once. A block
 // loads its first step of k before it computes, and stores after its last: that part does not
-// overlap. Rows that are no multiple of 16 bytes fall off the tensor memory accelerator. A product
-// with an epilogue costs as much as the product and a kernel behind it, and a little more: only a
+// overlap. Rows that are no multiple of 16 bytes fall off the tensor memory accelerator. A GEMM
+// with an epilogue costs as much as the GEMM and a kernel behind it, and a little more: only a
 // measured row says what the epilogue saves. Constants and their sources: AnalyticConstants.h.
 // Checked against H200 figures in tests/unit/library_test.cpp.
 #pragma once
@@ -18,7 +18,7 @@
 namespace weft {
 
 /// Bytes and flop are left to the caller. Throws Error(unsupported) where the layouts are no
-/// library product.
+/// library GEMM.
 Cost libraryCost(const Kernel &kernel, const Configuration &configuration,
                  const LibraryKnobs &knobs, const Device &device);
 

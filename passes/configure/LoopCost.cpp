@@ -64,8 +64,8 @@ LoopPricer::LoopPricer(const Kernel &kernel, const Device &device)
   if (reducesOnly()) passes = 1;
 }
 
-/// Sums and maxima that leave the kernel as they are: nothing waits for them, so everything happens
-/// in one pass.
+/// Accumulators and maxima that leave the kernel as they are: nothing waits for them, so everything
+/// happens in one pass.
 bool LoopPricer::reducesOnly() const {
   return std::ranges::all_of(kernel.body, [&](const BodyOp &reducing) {
     if (reducing.reducedAxes.empty()) return true;

@@ -67,12 +67,12 @@ std::set<int> derivedAxes(const Kernel &kernel) {
 }
 
 /// Why code generation has no loops for an op in this kernel; empty if it has.
-std::string loopRefusal(const Kernel &kernel, const BodyOp &op) {
+std::string loopRejection(const Kernel &kernel, const BodyOp &op) {
   if (op.operatorClass == OperatorClass::contraction) return "'" + op.name + "' is a contraction";
   if (op.name == "constant" && !op.attributes.contains("value"))
     return "'constant' is a table of different values";
   if (op.name != "scatter_add") return "";
-  if (kernel.body.size() > 1) return "'scatter_add' is a kernel of its own";
+  if (kernel.body.size() > 1) return "'scatter_add' is a separate kernel";
   return kernel.values[op.results[0]].axes.size() < 2
              ? "'scatter_add' into a table whose rows have no axis"
              : "";
@@ -81,7 +81,7 @@ std::string loopRefusal(const Kernel &kernel, const BodyOp &op) {
 LoopSpace iterationSpace(const Kernel &kernel) {
   LoopSpace space;
   for (const BodyOp &op : kernel.body) {
-    space.reason = loopRefusal(kernel, op);
+    space.reason = loopRejection(kernel, op);
     if (!space.reason.empty()) return space;
     if (op.reducedAxes.empty()) continue;
     std::vector<int> reduced = op.reducedAxes;
@@ -389,7 +389,7 @@ int64_t accumulatorsOf(const Kernel &kernel) {
   return count;
 }
 
-FamilyAnswer loopSpace(const Kernel &kernel, const Device &device) {
+SpaceOrRejection loopSpace(const Kernel &kernel, const Device &device) {
   const LoopSpace iteration = iterationSpace(kernel);
   if (!iteration.reason.empty()) return {.reason = iteration.reason};
   ConfigurationSpace space{.family = "loop"};

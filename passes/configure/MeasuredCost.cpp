@@ -1,16 +1,16 @@
-// Measured prices: rows of a profile, and the analytic model where there is none. Bytes and flop
-// are always modelled.
+// Measured prices: measurements of a profile, and the analytic model where there is none. Bytes and
+// flop are always modelled.
 //
-// A row of a matrix product serves every kernel and every layout that is this product, one of a
+// A measurement of a GEMM serves every kernel and every layout that is this GEMM, one of a
 // contraction with an epilogue every layout of the same form (kernel/ContractionRegion.h).
 #include "passes/configure/CostModel.h"
 
 #include "kernel/CanonicalNames.h"
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
-#include "kernel/HopperProduct.h"
+#include "kernel/GemmProblem.h"
 #include "passes/configure/Family.h"
-#include "passes/configure/Gaps.h"
+#include "passes/configure/StridedViews.h"
 
 #include <algorithm>
 #include <mutex>
@@ -19,14 +19,14 @@
 namespace weft {
 namespace {
 
-/// Of the rows with one family and layouts, how many are handed to selection: the best, and enough
-/// for runners-up.
+/// Of the measurements with one family and layouts, how many are handed to selection: the best, and
+/// enough for runners-up.
 constexpr size_t keptPerLayouts = 4;
 
 std::string_view placeOf(std::string_view line) {
-  const LineParts parts = splitLine(line);
+  const LineFields fields = splitLine(line);
   return line.substr(
-      0, static_cast<size_t>(parts.layouts.data() + parts.layouts.size() - line.data()));
+      0, static_cast<size_t>(fields.layouts.data() + fields.layouts.size() - line.data()));
 }
 
 class MeasuredCostModel : public CostModel {
@@ -40,39 +40,40 @@ public:
   Cost cost(const Kernel &kernel, const Configuration &configuration) const override {
     if (std::holds_alternative<ViewKnobs>(configuration.knobs))
       return analytic->cost(kernel, configuration);
-    const ProfileRow *row = find(kernel, configuration);
-    if (!row && strict)
-      throw Error::strictMiss("{} has no row for kernel '{}', {}", name, kernel.name,
+    const ProfileMeasurement *measurement = find(kernel, configuration);
+    if (!measurement && strict)
+      throw Error::strictMiss("{} has no measurement for kernel '{}', {}", name, kernel.name,
                               describe(kernel, configuration.knobs));
-    return row ? priced(kernel, configuration, *row) : analytic->cost(kernel, configuration);
+    return measurement ? priced(kernel, configuration, *measurement)
+                       : analytic->cost(kernel, configuration);
   }
 
   const std::vector<PricedConfiguration> &measured(const Kernel &kernel) const override {
     const CanonicalNames names(kernel);
     const std::string key =
         fmt::format("{}{}", canonicalText(kernel), fmt::join(names.axesInOrder(), ","));
-    KnownRows &known = [&]() -> KnownRows & {
+    KnownMeasurements &known = [&]() -> KnownMeasurements & {
       const std::lock_guard lock(mutex);
       return cache[key];
     }();
-    std::call_once(known.once, [&] { known.rows = rowsOf(kernel); });
-    return known.rows;
+    std::call_once(known.once, [&] { known.measurements = rowsOf(kernel); });
+    return known.measurements;
   }
 
   std::vector<PricedConfiguration> measuredAs(const Kernel &kernel,
                                               const Configuration &configuration) const override {
     std::vector<PricedConfiguration> result;
-    const ProfileKernel *rows = rowsFor(subjectOf(kernel, configuration));
-    if (!rows) return result;
-    const Places places = placesOf(*rows);
+    const ProfileKernel *measurements = measurementsFor(subjectOf(kernel, configuration));
+    if (!measurements) return result;
+    const Places places = placesOf(*measurements);
     const std::string line = configurationLine(kernel, configuration);
     const auto found = places.find(placeOf(line));
     if (found == places.end()) return result;
-    for (const auto &[measured, row] : found->second) {
-      const LineParts parts = splitLine(measured);
+    for (const auto &[measured, measurement] : found->second) {
+      const LineFields fields = splitLine(measured);
       Configuration other = configuration;
-      other.knobs = parseKnobs(parts.family, parts.knobs, kernel);
-      const Cost cost = priced(kernel, other, *row);
+      other.knobs = parseKnobs(fields.family, fields.knobs, kernel);
+      const Cost cost = priced(kernel, other, *measurement);
       result.push_back({std::move(other), cost});
     }
     return result;
@@ -81,26 +82,27 @@ public:
   const CostModel &modelled() const override { return *analytic; }
   const Device &device() const override { return analytic->device(); }
   std::string description() const override {
-    return fmt::format("{} ({}, {} rows)", name, device().name, profile.rowCount());
+    return fmt::format("{} ({}, {} measurements)", name, device().name, profile.measurementCount());
   }
   bool hasMeasurements() const override { return true; }
   bool admitsModelled() const override { return !strict; }
 
 private:
-  const ProfileKernel *rowsFor(const ProfileSubject &subject) const {
+  const ProfileKernel *measurementsFor(const ProfileSubject &subject) const {
     const auto found = profile.kernels.find(profileHash(subject.text));
     return found == profile.kernels.end() ? nullptr : &found->second;
   }
 
-  const ProfileRow *find(const Kernel &kernel, const Configuration &configuration) const {
-    const ProfileKernel *rows = rowsFor(subjectOf(kernel, configuration));
-    if (!rows) return nullptr;
+  const ProfileMeasurement *find(const Kernel &kernel, const Configuration &configuration) const {
+    const ProfileKernel *measurements = measurementsFor(subjectOf(kernel, configuration));
+    if (!measurements) return nullptr;
     const std::string line = configurationLine(kernel, configuration);
-    if (const auto found = rows->rows.find(line); found != rows->rows.end())
-      return found->second.status == RowStatus::failed ? nullptr : &found->second;
-    if (!isFused(kernel, familyOf(configuration.knobs)) || hasGaps(kernel, configuration))
+    if (const auto found = measurements->measurements.find(line);
+        found != measurements->measurements.end())
+      return found->second.status == MeasurementStatus::failed ? nullptr : &found->second;
+    if (!isFused(kernel, familyOf(configuration.knobs)) || hasStridedView(kernel, configuration))
       return nullptr;
-    const Forms forms = formsOf(kernel, *rows, familyOf(configuration.knobs));
+    const Forms forms = formsOf(kernel, *measurements, familyOf(configuration.knobs));
     const auto found = forms.find(contractionForm(kernel, configuration));
     if (found == forms.end()) return nullptr;
     const auto same = std::ranges::find(found->second, splitLine(line).knobs,
@@ -109,19 +111,22 @@ private:
   }
 
   static bool isFused(const Kernel &kernel, std::string_view family) {
-    return isProductFamily(family) && !isTimedAsProduct(kernel, family) &&
+    return isGemmFamily(family) && !isTimedAsGemm(kernel, family) &&
            contractionRegion(kernel).region;
   }
 
   /// Rows of one family by their form, each list with the fastest first.
-  using Forms = std::map<std::string, std::vector<std::pair<std::string_view, const ProfileRow *>>>;
-  Forms formsOf(const Kernel &kernel, const ProfileKernel &rows, std::string_view family) const {
+  using Forms =
+      std::map<std::string, std::vector<std::pair<std::string_view, const ProfileMeasurement *>>>;
+  Forms formsOf(const Kernel &kernel, const ProfileKernel &measurements,
+                std::string_view family) const {
     Forms forms;
-    for (const auto &[line, row] : rows.rows) {
-      if (row.status == RowStatus::failed || splitLine(line).family != family) continue;
+    for (const auto &[line, measurement] : measurements.measurements) {
+      if (measurement.status == MeasurementStatus::failed || splitLine(line).family != family)
+        continue;
       const Configuration configuration = parsed(line, kernel);
-      if (!hasGaps(kernel, configuration))
-        forms[contractionForm(kernel, configuration)].emplace_back(line, &row);
+      if (!hasStridedView(kernel, configuration))
+        forms[contractionForm(kernel, configuration)].emplace_back(line, &measurement);
     }
     for (auto &[form, list] : forms)
       std::ranges::stable_sort(list, {}, [](const auto &one) { return one.second->seconds; });
@@ -129,27 +134,28 @@ private:
   }
 
   Cost priced(const Kernel &kernel, const Configuration &configuration,
-              const ProfileRow &row) const {
+              const ProfileMeasurement &measurement) const {
     Cost result = analytic->cost(kernel, configuration);
     const int version = familyVersion(familyOf(configuration.knobs));
-    result.stale = row.familyVersion != version;
+    result.stale = measurement.familyVersion != version;
     if (result.stale && strict)
       throw Error::strictMiss(
-          "{}: the row of kernel '{}' is of version {} of its family, which has {}", name,
-          kernel.name, row.familyVersion, version);
-    result.seconds = row.seconds;
-    result.source = row.source;
+          "{}: the measurement of kernel '{}' is of version {} of its family, which has {}", name,
+          kernel.name, measurement.familyVersion, version);
+    result.seconds = measurement.seconds;
+    result.source = measurement.source;
     result.measured = true;
     return result;
   }
 
   /// Rows by family and layouts, each list with the fastest first.
-  using Places =
-      std::map<std::string_view, std::vector<std::pair<std::string_view, const ProfileRow *>>>;
-  static Places placesOf(const ProfileKernel &rows) {
+  using Places = std::map<std::string_view,
+                          std::vector<std::pair<std::string_view, const ProfileMeasurement *>>>;
+  static Places placesOf(const ProfileKernel &measurements) {
     Places places;
-    for (const auto &[line, row] : rows.rows)
-      if (row.status != RowStatus::failed) places[placeOf(line)].emplace_back(line, &row);
+    for (const auto &[line, measurement] : measurements.measurements)
+      if (measurement.status != MeasurementStatus::failed)
+        places[placeOf(line)].emplace_back(line, &measurement);
     for (auto &[place, list] : places) {
       std::stable_sort(list.begin(), list.end(), [](const auto &a, const auto &b) {
         return a.second->seconds < b.second->seconds;
@@ -161,24 +167,25 @@ private:
 
   std::vector<PricedConfiguration> rowsOf(const Kernel &kernel) const {
     std::vector<PricedConfiguration> result;
-    const auto add = [&](Configuration configuration, const ProfileRow &row) {
-      // What a tile may hold has changed before: a row of one that is not emitted any more is no
-      // offer.
-      if (const auto *tile = std::get_if<HopperContractionKnobs>(&configuration.knobs);
+    const auto add = [&](Configuration configuration, const ProfileMeasurement &measurement) {
+      // What a tile may hold has changed before: a measurement of one that is not emitted any more
+      // is no offer.
+      if (const auto *tile = std::get_if<Sm90GemmKnobs>(&configuration.knobs);
           tile &&
-          !hopperRefusal(kernel, configuration, *tile, device().sharedMemoryPerBlock).empty())
+          !sm90Rejection(kernel, configuration, *tile, device().sharedMemoryPerBlock).empty())
         return;
-      const Cost cost = priced(kernel, configuration, row);
+      const Cost cost = priced(kernel, configuration, measurement);
       result.push_back({std::move(configuration), cost});
     };
-    if (const ProfileKernel *rows = rowsFor(kernelSubject(kernel)))
-      for (const auto &[place, list] : placesOf(*rows))
-        for (const auto &[line, row] : list)
-          if (Configuration configuration = parsed(line, kernel); !hasGaps(kernel, configuration))
-            add(std::move(configuration), *row);
+    if (const ProfileKernel *measurements = measurementsFor(kernelSubject(kernel)))
+      for (const auto &[place, list] : placesOf(*measurements))
+        for (const auto &[line, measurement] : list)
+          if (Configuration configuration = parsed(line, kernel);
+              !hasStridedView(kernel, configuration))
+            add(std::move(configuration), *measurement);
     if (!contractionValues(kernel)) return result;
     const auto addSpace = [&](const ConfigurationSpace &space) {
-      if (isTimedAsProduct(kernel, space.family)) addProducts(kernel, space, add);
+      if (isTimedAsGemm(kernel, space.family)) addGemms(kernel, space, add);
       else if (isFused(kernel, space.family)) addForms(kernel, space, add);
     };
     const std::vector<ConfigurationSpace> spaces = configurationSpaces(kernel, device());
@@ -188,33 +195,36 @@ private:
     return result;
   }
 
-  /// Whether a row of a contraction has several strides along a group of axes. Their layouts are
-  /// many: they are listed where this is so.
+  /// Whether a measurement of a contraction has several strides along a group of axes. Their
+  /// layouts are many: they are listed where this is so.
   bool haveSeveralStrides(const Kernel &kernel,
                           const std::vector<ConfigurationSpace> &spaces) const {
-    const std::string_view family = familyOf(HopperContractionKnobs{});
+    const std::string_view family = familyOf(Sm90GemmKnobs{});
     const auto space = std::ranges::find(spaces, family, &ConfigurationSpace::family);
     if (space == spaces.end()) return false;
-    if (isTimedAsProduct(kernel, family)) {
-      const ProfileKernel *rows = rowsFor(
+    if (isTimedAsGemm(kernel, family)) {
+      const ProfileKernel *measurements = measurementsFor(
           subjectOf(kernel, toConfiguration(kernel, space->tuples.front(), space->knobs.front())));
-      return rows && std::ranges::any_of(rows->rows, [](const auto &row) {
-               return hasSeveralStrides(splitLine(row.first).layouts);
+      return measurements &&
+             std::ranges::any_of(measurements->measurements, [](const auto &measurement) {
+               return hasSeveralStrides(splitLine(measurement.first).layouts);
              });
     }
-    const ProfileKernel *rows = isFused(kernel, family) ? rowsFor(kernelSubject(kernel)) : nullptr;
-    return rows && std::ranges::any_of(formsOf(kernel, *rows, family), [](const auto &form) {
+    const ProfileKernel *measurements =
+        isFused(kernel, family) ? measurementsFor(kernelSubject(kernel)) : nullptr;
+    return measurements &&
+           std::ranges::any_of(formsOf(kernel, *measurements, family), [](const auto &form) {
              return hasSeveralStrides(std::string_view(form.first).substr(0, form.first.find(' ')));
            });
   }
 
-  /// Under layouts without rows of their own, the rows of their form.
+  /// Under layouts without their own measurements, the measurements of their form.
   template <typename Add>
   void addForms(const Kernel &kernel, const ConfigurationSpace &space, Add &&add) const {
-    const ProfileKernel *rows = rowsFor(kernelSubject(kernel));
-    if (!rows) return;
-    const Places places = placesOf(*rows);
-    const Forms forms = formsOf(kernel, *rows, space.family);
+    const ProfileKernel *measurements = measurementsFor(kernelSubject(kernel));
+    if (!measurements) return;
+    const Places places = placesOf(*measurements);
+    const Forms forms = formsOf(kernel, *measurements, space.family);
     if (forms.empty()) return;
     for (const LayoutTuple &tuple : space.tuples) {
       Configuration configuration = toConfiguration(kernel, tuple, space.knobs.front());
@@ -223,38 +233,37 @@ private:
       const auto found = forms.find(contractionForm(kernel, configuration));
       if (found == forms.end()) continue;
       size_t taken = 0;
-      std::set<std::string_view> seen;  // several layouts of one form may have rows
-      for (const auto &[line, row] : found->second) {
-        const LineParts parts = splitLine(line);
-        if (!seen.insert(parts.knobs).second || ++taken > keptPerLayouts) continue;
-        configuration.knobs = parseKnobs(parts.family, parts.knobs, kernel);
-        add(configuration, *row);
+      std::set<std::string_view> seen;  // several layouts of one form may have measurements
+      for (const auto &[line, measurement] : found->second) {
+        const LineFields fields = splitLine(line);
+        if (!seen.insert(fields.knobs).second || ++taken > keptPerLayouts) continue;
+        configuration.knobs = parseKnobs(fields.family, fields.knobs, kernel);
+        add(configuration, *measurement);
       }
     }
   }
 
   template <typename Add>
-  void addProducts(const Kernel &kernel, const ConfigurationSpace &space, Add &&add) const {
+  void addGemms(const Kernel &kernel, const ConfigurationSpace &space, Add &&add) const {
     Places places;
-    const ProfileKernel *rows = nullptr;
+    const ProfileKernel *measurements = nullptr;
     for (const LayoutTuple &tuple : space.tuples) {
       Configuration configuration{
           .inputs = {tuple[0], tuple[1]}, .outputs = {tuple[2]}, .knobs = space.knobs.front()};
-      const auto product = matrixProduct(kernel, configuration);
-      if (!product && !space.hasSeveralStrides) continue;
-      if (!rows) {  // one subject: the layouts do not change the extents
-        rows = rowsFor(subjectOf(kernel, configuration));
-        if (!rows) return;
-        places = placesOf(*rows);
+      const auto gemm = stridedBatchedGemm(kernel, configuration);
+      if (!gemm && !space.hasSeveralStrides) continue;
+      if (!measurements) {  // one subject: the layouts do not change the extents
+        measurements = measurementsFor(subjectOf(kernel, configuration));
+        if (!measurements) return;
+        places = placesOf(*measurements);
       }
-      const auto found = places.find(
-          fmt::format("{} {}", space.family,
-                      product ? strideText(*product) : placeText(kernel, configuration)));
+      const auto found = places.find(fmt::format(
+          "{} {}", space.family, gemm ? strideText(*gemm) : placeText(kernel, configuration)));
       if (found == places.end()) continue;
-      for (const auto &[line, row] : found->second) {
-        const LineParts parts = splitLine(line);
-        configuration.knobs = parseKnobs(parts.family, parts.knobs, kernel);
-        add(configuration, *row);
+      for (const auto &[line, measurement] : found->second) {
+        const LineFields fields = splitLine(line);
+        configuration.knobs = parseKnobs(fields.family, fields.knobs, kernel);
+        add(configuration, *measurement);
       }
     }
   }
@@ -272,11 +281,11 @@ private:
   std::string name;
   bool strict;
   mutable std::mutex mutex;  ///< variants are selected in parallel
-  struct KnownRows {
+  struct KnownMeasurements {
     std::once_flag once;
-    std::vector<PricedConfiguration> rows;
+    std::vector<PricedConfiguration> measurements;
   };
-  mutable std::map<std::string, KnownRows> cache;
+  mutable std::map<std::string, KnownMeasurements> cache;
 };
 
 }  // namespace

@@ -60,7 +60,7 @@ Layout transposeOperand(const Kernel &kernel, const Layout &result) {
 bool isPackedAtLoad(const Kernel &kernel) {
   if (kernel.body.size() != 1 || kernel.outputs.size() != 1) return false;
   if (kernel.inputs.size() != kernel.body[0].operands.size())
-    return false;  // an operand twice has no place of its own
+    return false;  // an operand twice has no separate place
   const std::string &op = kernel.body[0].name;
   return op == "concat" || op == "merge_axes" || op == "transpose" || op == "identity";
 }

@@ -15,7 +15,7 @@ bool isIdentity(const Kernel &kernel) {
 
 }  // namespace
 
-FamilyAnswer transposeSpace(const Kernel &kernel, const Device &) {
+SpaceOrRejection transposeSpace(const Kernel &kernel, const Device &) {
   if (!isIdentity(kernel)) return {.reason = "the body is not one identity"};
   const Value &value = kernel.values[kernel.inputs[0]];
   if (kernel.values[kernel.outputs[0]].axes != value.axes ||

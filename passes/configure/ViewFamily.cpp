@@ -99,7 +99,7 @@ std::optional<LayoutTuple> joinedIn(const Kernel &kernel, const Layout &layout) 
 }
 
 /// All operands and the result in one order of dimensions. An operand that is joined twice has no
-/// place of its own.
+/// separate place.
 std::vector<LayoutTuple> concatTuples(const Kernel &kernel) {
   std::vector<LayoutTuple> tuples;
   if (kernel.inputs != kernel.body[0].operands) return tuples;
@@ -163,7 +163,7 @@ std::string describe(const ReasonCode &reason, std::string_view detail) {
 
 }  // namespace
 
-FamilyAnswer viewSpace(const Kernel &kernel, const Device &) {
+SpaceOrRejection viewSpace(const Kernel &kernel, const Device &) {
   if (kernel.body.size() != 1 || kernel.body[0].operatorClass != OperatorClass::movement)
     return {.reason = "the body is not one movement op"};
   const std::string &op = kernel.body[0].name;

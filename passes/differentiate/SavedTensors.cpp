@@ -59,7 +59,7 @@ public:
 
   /// relu_dx of a gradient that dropout masked may read the dropped activation instead of the
   /// activation: they differ in sign only where the gradient is zero. The forward pass stores that
-  /// one anyway, for the product that follows.
+  /// one anyway, for the GEMM that follows.
   void readDroppedActivations() {
     graph.walk([&](ReluDxOp gradient) {
       auto masked = gradient.getDy().getDefiningOp<DropoutOp>();

@@ -55,10 +55,10 @@ private:
   /// of a bias beside that of weights.
   std::set<int> neighboursOf(const OpSet &set) const {
     std::set<int> neighbours;
-    const auto addReaders = [&](int tensor, bool sumsOnly) {
+    const auto addReaders = [&](int tensor, bool reductionsOnly) {
       for (int consumer : flow.tensors[tensor].consumers)
         if (!contains(set, consumer) &&
-            (!sumsOnly || isSum(flow.ops[consumer].name, flow.ops[consumer].attributes)))
+            (!reductionsOnly || isSum(flow.ops[consumer].name, flow.ops[consumer].attributes)))
           neighbours.insert(consumer);
     };
     for (int op : set)
@@ -112,11 +112,11 @@ private:
     } catch (const Error &error) {
       return Rejection{reasons::accessTwice, error.what()};
     }
-    if (const ContractionRegionAnswer answer = contractionRegion(elementwisePart(kernel));
+    if (const ContractionRegionOrRejection answer = contractionRegion(elementwisePart(kernel));
         !answer.region)
-      return Rejection{reasons::noEpilogue, answer.refusal};
-    if (std::string refusal = options.epilogueRefusal(kernel); !refusal.empty())
-      return Rejection{reasons::contractionEpilogueOff, std::move(refusal)};
+      return Rejection{reasons::noEpilogue, answer.rejection};
+    if (std::string rejection = options.epilogueRejection(kernel); !rejection.empty())
+      return Rejection{reasons::contractionEpilogueOff, std::move(rejection)};
     return std::nullopt;
   }
 

@@ -43,9 +43,9 @@ struct FuseOptions {
   int maxEpilogues = 6;                     ///< fused candidates of one contraction, beside those
   /// Why no kernel family of the target takes this contraction with an epilogue; empty if one does.
   /// Absent: no target is known, and nothing is fused into a contraction (F021).
-  std::function<std::string(const Kernel &)> epilogueRefusal = {};
+  std::function<std::string(const Kernel &)> epilogueRejection = {};
   /// The same of a contraction with a prologue. Absent: nothing is fused in front of one (F022).
-  std::function<std::string(const Kernel &)> prologueRefusal = {};
+  std::function<std::string(const Kernel &)> prologueRejection = {};
 };
 
 /// A candidate: op numbers of the graph that may share one kernel.

@@ -53,7 +53,7 @@ std::optional<Rejection> FusionRules::rejectOps(const OpSet &both) const {
 /// Why a contraction does not join ops that are not its epilogue: those were tried before
 /// (Epilogues.h) if the target is known.
 ReasonCode FusionRules::relationToContraction(const OpSet &both, int contraction) const {
-  if (!options.epilogueRefusal) return reasons::contractionEpilogueOff;
+  if (!options.epilogueRejection) return reasons::contractionEpilogueOff;
   const auto feeds = [&](int op) {
     return op != contraction && reachability.reaches(op, contraction);
   };

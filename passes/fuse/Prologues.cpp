@@ -60,7 +60,7 @@ private:
                        .reducedAxes = {},
                        .attributes = op.attributes,
                        .spelling = op.spelling};
-    return !op.region && prologueRefusal(alone).empty();
+    return !op.region && prologueRejection(alone).empty();
   }
 
   size_t elementsOf(int tensor) const {
@@ -113,10 +113,10 @@ private:
     } catch (const Error &error) {
       return Rejection{reasons::accessTwice, error.what()};
     }
-    if (const ContractionRegionAnswer answer = contractionRegion(kernel); !answer.region)
-      return Rejection{reasons::noPrologue, answer.refusal};
-    if (std::string refusal = options.prologueRefusal(kernel); !refusal.empty())
-      return Rejection{reasons::contractionPrologueOff, std::move(refusal)};
+    if (const ContractionRegionOrRejection answer = contractionRegion(kernel); !answer.region)
+      return Rejection{reasons::noPrologue, answer.rejection};
+    if (std::string rejection = options.prologueRejection(kernel); !rejection.empty())
+      return Rejection{reasons::contractionPrologueOff, std::move(rejection)};
     return std::nullopt;
   }
 

@@ -1,4 +1,4 @@
-// Contractions with what stands before them: chains of element-wise ops whose results nobody else
+// Contractions with what is before them: chains of element-wise ops whose results nobody else
 // reads, on the way to one operand, for the families of the target that make operands on load
 // (kernel/ContractionPrologue.h). The kernels of the same ops and the contraction alone stay
 // candidates.
@@ -12,7 +12,7 @@ namespace weft {
 /// operand, or as much of it next to the contraction as is taken; its last op alone; and the whole
 /// chain together with the largest accepted epilogue. `epilogues`: of the same graph. Ops that
 /// cannot stand in a prologue by what they are, and results with other readers, are not tried
-/// (F022). Expects FuseOptions::prologueRefusal to be set.
+/// (F022). Expects FuseOptions::prologueRejection to be set.
 std::vector<EpilogueAttempt> proposePrologues(const Dataflow &flow, const FuseOptions &options,
                                               const FusionRules &rules,
                                               const std::vector<EpilogueAttempt> &epilogues);

@@ -45,11 +45,11 @@ private:
   // --- search ---
 
   void fuseIntoContractions() {
-    const std::vector<EpilogueAttempt> epilogues = options.epilogueRefusal
+    const std::vector<EpilogueAttempt> epilogues = options.epilogueRejection
                                                        ? proposeEpilogues(flow, options, rules)
                                                        : std::vector<EpilogueAttempt>{};
     takeAttempts(epilogues);
-    if (options.prologueRefusal) takeAttempts(proposePrologues(flow, options, rules, epilogues));
+    if (options.prologueRejection) takeAttempts(proposePrologues(flow, options, rules, epilogues));
   }
 
   void takeAttempts(const std::vector<EpilogueAttempt> &attempts) {

@@ -1,7 +1,7 @@
 // Whether one state of a layer is as good as another one by transposes alone.
 #pragma once
 
-#include "passes/select/Cover.h"
+#include "passes/select/FinishedOpLattice.h"
 #include "passes/select/Outcomes.h"
 
 namespace weft::select {

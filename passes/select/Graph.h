@@ -5,16 +5,16 @@
 // forward.
 #pragma once
 
-#include "passes/select/Cover.h"
+#include "passes/select/FinishedOpLattice.h"
+#include "passes/select/LagrangianBound.h"
 #include "passes/select/Outcomes.h"
-#include "passes/select/Potentials.h"
 
 #include <memory>
 
 namespace weft::select {
 
 struct Node {
-  int layer = 0;       ///< of the cover; the start and the goal belong to none
+  int layer = 0;       ///< of the lattice; the start and the goal belong to none
   int transposes = 0;  ///< made since the state that this node belongs to
 };
 
@@ -34,8 +34,8 @@ struct Selection::Graph {
   const CostModel *model = nullptr;
   Statistics statistics;
   std::unique_ptr<Prices> prices;
-  std::unique_ptr<Cover> cover;
-  std::unique_ptr<Potentials> potentials;
+  std::unique_ptr<FinishedOpLattice> lattice;
+  std::unique_ptr<LagrangianBound> lagrangianBound;
 
   double roughSeconds = infinite;               ///< of the plan that the first pass found
   std::set<std::pair<int, Masks>> roughStates;  ///< its states: (layer, masks)
@@ -50,19 +50,19 @@ struct Selection::Graph {
   std::vector<size_t> firstEdge;           ///< per node, into edges
   std::vector<std::vector<int>> incoming;  ///< per node, edge indices
   std::vector<double> forward, backward;   ///< shortest distances from the start and to the goal
-  Plan best;
+  SelectionResult best;
   std::vector<int> bestPath;  ///< edge indices
 };
 
-/// Sums in another order differ by less.
+/// Accumulators in another order differ by less.
 constexpr double rounding = 1 - 1e-12;
 
-/// Fills cover, potentials and lowerBound; again after the prices have changed.
-void openCover(Selection::Graph &graph);
+/// Fills lattice, lagrangianBound and lowerBound; again after the prices have changed.
+void openLattice(Selection::Graph &graph);
 /// First pass: fills nodes, edges, the rough plan and the counts of `statistics`.
 void searchRoughly(Selection::Graph &graph);
-/// Raises the bound of the potentials as far as that says more: up to the rough plan, or beyond
-/// `rival` seconds.
+/// Raises the bound of the lagrangianBound as far as that says more: up to the rough plan, or
+/// beyond `rival` seconds.
 void raiseBound(Selection::Graph &graph, double rival);
 /// Second pass: replaces nodes and edges by those that are left within the rough plan's time, if
 /// that is needed to prove that no plan is faster than `rival` seconds, which some plan takes,
@@ -70,7 +70,7 @@ void raiseBound(Selection::Graph &graph, double rival);
 void searchExactly(Selection::Graph &graph, double rival);
 
 /// Where memory was short: takes back what would be proven otherwise.
-void claimLittle(Selection::Graph &graph);
+void reportUnproven(Selection::Graph &graph);
 
 /// Drops what leads nowhere: states that were cut, and all that leads to them alone.
 void dropDeadEnds(Selection::Graph &graph);
@@ -86,7 +86,7 @@ double shortestOver(const Selection::Graph &graph,
 /// The edges of that path; empty where there is none.
 std::vector<int> pathOver(const Selection::Graph &graph,
                           const std::function<bool(const Edge &)> &isAllowed);
-Plan planOf(const Selection::Graph &graph, const std::vector<int> &path);
+SelectionResult planOf(const Selection::Graph &graph, const std::vector<int> &path);
 /// Adds the runner-up of every step to the best plan.
 void addRunnersUp(Selection::Graph &graph);
 

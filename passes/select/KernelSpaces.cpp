@@ -2,7 +2,7 @@
 #include "passes/select/KernelSpaces.h"
 
 #include "kernel/CanonicalNames.h"
-#include "kernel/MatrixProduct.h"
+#include "kernel/StridedBatchedGemm.h"
 #include "passes/select/Prices.h"
 
 #include <fmt/ranges.h>
@@ -40,8 +40,8 @@ void combineSoftmax(const Kernel &kernel, BlockCombine combine, ConfigurationSpa
 
 /// How many configurations of the space have no row. The algorithms of a library are of the GPU,
 /// not of the space: its layouts count.
-double withoutRows(const KernelSpaces &spaces, const ConfigurationSpace &space,
-                   double configurations) {
+double withoutMeasurements(const KernelSpaces &spaces, const ConfigurationSpace &space,
+                           double configurations) {
   std::set<int> tuples;
   double count = 0;
   for (const MeasuredPoint &point : spaces.points) {
@@ -77,8 +77,8 @@ void addMeasured(const Kernel &kernel, const std::vector<PricedConfiguration> &r
     const auto [knobs, isNewKnobs] =
         knobsOf.try_emplace({space->second, rowKnobs}, static_cast<int>(target.knobs.size()));
     if (isNewKnobs) target.knobs.push_back(rowKnobs);
-    const bool hasSeveralStrides = std::holds_alternative<HopperContractionKnobs>(rowKnobs) &&
-                                   !matrixProduct(kernel, row.configuration);
+    const bool hasSeveralStrides = std::holds_alternative<Sm90GemmKnobs>(rowKnobs) &&
+                                   !stridedBatchedGemm(kernel, row.configuration);
     result.points.push_back({.space = space->second,
                              .tuple = tuple->second,
                              .knobs = knobs->second,
@@ -90,10 +90,11 @@ void addMeasured(const Kernel &kernel, const std::vector<PricedConfiguration> &r
 }
 
 /// What an epilogue of a library saves, one that sums what it computes or ends with a local
-/// softmax, or an operand that is made on load, only measurements say: beside those of others they
-/// are offered by their own rows alone.
-bool waitsForRows(const Kernel &kernel, const ConfigurationSpace &space, const CostModel &model) {
-  if (!model.hasMeasurements() || !isProductFamily(space.family) || kernel.body.size() == 1)
+/// softmax, or an operand that is transformed on load, only measurements say: beside those of
+/// others they are offered by their own rows alone.
+bool waitsForMeasurements(const Kernel &kernel, const ConfigurationSpace &space,
+                          const CostModel &model) {
+  if (!model.hasMeasurements() || !isGemmFamily(space.family) || kernel.body.size() == 1)
     return false;
   const bool leavesStatistics = std::ranges::any_of(kernel.body, [](const BodyOp &op) {
     return op.name == "reduce" || op.name == "local_softmax";
@@ -165,7 +166,8 @@ namespace {
 Bests modelledBestsOf(const Kernel &kernel, const CostModel &model, const KernelSpaces &spaces) {
   Bests bests{.byLayout = std::vector<std::map<Layout, Bests::Best>>(operandValues(kernel).size())};
   for (const KernelSpaces::Legal &legal : spaces.legal)
-    if (!legal.isView && !legal.waitsForRows) bests.offerModelled(kernel, *legal.space, model);
+    if (!legal.isView && !legal.waitsForMeasurements)
+      bests.offerModelled(kernel, *legal.space, model);
   return bests;
 }
 
@@ -187,14 +189,14 @@ KernelSpaces spacesOf(const Kernel &kernel, const CostModel &model,
   addMeasured(kernel, model.measured(kernel), loopKnobs, result);
   for (ConfigurationSpace &space : spaces) {
     const double configurations = countConfigurations(kernel, space);
-    const double unmeasured = withoutRows(result, space, configurations);
+    const double unmeasured = withoutMeasurements(result, space, configurations);
     const bool isView = space.family == familyOf(ViewKnobs{}),
-               waits = waitsForRows(kernel, space, model);
+               waits = waitsForMeasurements(kernel, space, model);
     result.legal.push_back({.space = std::make_shared<ConfigurationSpace>(std::move(space)),
                             .configurations = configurations,
-                            .withoutRows = unmeasured,
+                            .withoutMeasurements = unmeasured,
                             .isView = isView,
-                            .waitsForRows = waits});
+                            .waitsForMeasurements = waits});
   }
   result.measuredBests = std::make_shared<Bests>(measuredBestsOf(kernel, result));
   return result;

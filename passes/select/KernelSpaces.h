@@ -1,5 +1,5 @@
 // What a kernel is chosen among, whatever graph it stands in: its legal spaces, and its measured
-// rows as spaces of their own.
+// rows as separate spaces.
 //
 // Invariant: equal for equal kernels, so that the variants of a graph, most of whose kernels are
 // the same, share it.
@@ -54,10 +54,10 @@ struct Bests {
 struct KernelSpaces {
   struct Legal {
     SharedSpace space;
-    double configurations = 0;  ///< that are useful
-    double withoutRows = 0;     ///< of these
+    double configurations = 0;       ///< that are useful
+    double withoutMeasurements = 0;  ///< of these
     bool isView = false;
-    bool waitsForRows = false;  ///< not to be priced by the model
+    bool waitsForMeasurements = false;  ///< not to be priced by the model
   };
   std::vector<Legal> legal;           ///< in the order of families
   std::vector<SharedSpace> measured;  ///< one a family, in which only the points are offered

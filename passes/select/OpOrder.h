@@ -1,5 +1,5 @@
-// In which order the layers of the selection graph finish ops (Cover.h): kernels that share ops
-// stand close together.
+// In which order the layers of the selection graph finish ops (FinishedOpLattice.h): kernels that
+// share ops stand close together.
 //
 // The order decides nothing but how many layers there are: a kernel that begins at one op and ends
 // at a far later one is either taken or not by the time that the ops between them are finished, and

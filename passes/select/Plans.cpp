@@ -19,7 +19,7 @@ void orderNodes(Selection::Graph &graph) {
   graph.order.resize(graph.nodes.size());
   std::iota(graph.order.begin(), graph.order.end(), 0);
   std::vector<int> finished;
-  for (const Layer &layer : graph.cover->layers()) finished.push_back(layer.finished.size());
+  for (const Layer &layer : graph.lattice->layers()) finished.push_back(layer.finished.size());
   std::vector<std::pair<int, int>> rank;
   for (const Node &node : graph.nodes)
     rank.emplace_back(finished[static_cast<size_t>(node.layer)], node.transposes);
@@ -129,7 +129,7 @@ std::vector<int> shortestPath(const Selection::Graph &graph) {
   OpSet furthest;
   for (size_t node = 0; node < graph.nodes.size(); ++node) {
     const OpSet &finished =
-        graph.cover->layers()[static_cast<size_t>(graph.nodes[node].layer)].finished;
+        graph.lattice->layers()[static_cast<size_t>(graph.nodes[node].layer)].finished;
     if (graph.forward[node] < infinite && finished.size() > furthest.size()) furthest = finished;
   }
   const int op = (OpSet::firstOps(static_cast<int>(graph.problem.ops.size())) - furthest).lowest();
@@ -204,7 +204,7 @@ namespace {
 /// A transpose belongs to the entry point of the kernel that it is made for; at the end, where
 /// results are brought into the caller's layouts, to that of the kernel which computes the result.
 /// Steps of one entry point stay in their order.
-void orderByEntryPoint(const Problem &problem, Plan &plan) {
+void orderByEntryPoint(const Problem &problem, SelectionResult &plan) {
   if (problem.entryPoints.size() < 2) return;
   const auto entryOf = [&](const std::vector<int> &ops) {
     return problem.opEntries[static_cast<size_t>(ops.front())];
@@ -223,7 +223,7 @@ void orderByEntryPoint(const Problem &problem, Plan &plan) {
 
 /// Every step that writes or reads a part of a joined or sliced tensor, in the order of the whole,
 /// does so with the part's gaps.
-void openGaps(const Problem &problem, Plan &plan) {
+void allowStridedViews(const Problem &problem, SelectionResult &plan) {
   const auto operandsOf = [&](Step &step) {
     std::vector<std::pair<int, Layout *>> operands;
     const auto add = [&](const std::vector<int> &tensors, std::vector<Layout> &layouts) {
@@ -249,8 +249,8 @@ void openGaps(const Problem &problem, Plan &plan) {
 
 }  // namespace
 
-Plan planOf(const Selection::Graph &graph, const std::vector<int> &path) {
-  Plan plan;
+SelectionResult planOf(const Selection::Graph &graph, const std::vector<int> &path) {
+  SelectionResult plan;
   plan.variant = graph.problem.name;
   plan.lowerBound = graph.lowerBound;
   std::set<std::pair<int, int>> packed;  // a parameter is packed once for each layout
@@ -279,7 +279,7 @@ Plan planOf(const Selection::Graph &graph, const std::vector<int> &path) {
     }
   }
   orderByEntryPoint(graph.problem, plan);
-  openGaps(graph.problem, plan);
+  allowStridedViews(graph.problem, plan);
   return plan;
 }
 
@@ -380,7 +380,7 @@ void addRunnersUp(Selection::Graph &graph) {
   }
 }
 
-std::vector<Plan> Selection::kBest(int k) const {
+std::vector<SelectionResult> Selection::kBest(int k) const {
   /// The r-th best path to a node: its last edge, and which path to that edge's source it extends.
   struct Path {
     double seconds;
@@ -403,7 +403,7 @@ std::vector<Plan> Selection::kBest(int k) const {
                      [](const Path &a, const Path &b) { return a.seconds < b.seconds; });
     if (own.size() > limit) own.resize(limit);
   }
-  std::vector<Plan> plans;
+  std::vector<SelectionResult> plans;
   std::set<std::multiset<std::array<int64_t, 5>>> seen;
   const auto &complete = paths[static_cast<size_t>(graph->goal)];
   for (size_t r = 0; r < complete.size() && static_cast<int>(plans.size()) < k; ++r) {

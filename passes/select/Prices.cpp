@@ -20,7 +20,7 @@ Prices::Prices(const Problem &problem, const CostModel &model, const Options &op
   if (cutTables)
     statistics.searchCuts.push_back(fmt::format(
         "kernels of '{}' keep {} combinations of layouts each", problem.name, mostCombinations));
-  checkCover();
+  checkEveryOpHasKernel();
   for (size_t t = 0; t < problem.tensors.size(); ++t) priceTransposes(static_cast<int>(t));
   findRegrets();
   countCoverage();
@@ -76,9 +76,9 @@ void Prices::findRegrets() {
   }
 }
 
-void Prices::checkCover() const {
+void Prices::checkEveryOpHasKernel() const {
   for (size_t op = 0; op < problem.ops.size(); ++op) {
-    bool isCovered = false;
+    bool hasKernel = false;
     std::string reasons;
     for (size_t c = 0; c < problem.candidates.size(); ++c) {
       const Candidate &candidate = problem.candidates[c];
@@ -96,7 +96,7 @@ void Prices::checkCover() const {
       const auto &table = candidates[c].table;
       if (std::any_of(table.begin(), table.end(),
                       [](const Price &price) { return price.seconds < infinite; }))
-        isCovered = true;
+        hasKernel = true;
       else if (candidates[c].spaces.empty()) {
         for (const std::string &family : candidates[c].waiting)
           reasons += fmt::format("; '{}', {}: {}", candidate.name, family, waitingReason);
@@ -105,7 +105,7 @@ void Prices::checkCover() const {
               fmt::format("; '{}', {}: {}", candidate.name, exclusion.family, exclusion.reason);
       }
     }
-    if (!isCovered)
+    if (!hasKernel)
       throw Error::unsupported("op {} '{}' of '{}' fits no kernel{}", op, problem.ops[op],
                                problem.name, reasons);
   }

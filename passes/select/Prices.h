@@ -66,8 +66,8 @@ public:
     return std::ranges::any_of(candidates[static_cast<size_t>(candidate)].table,
                                [](const Price &price) { return price.seconds < infinite; });
   }
-  /// Whether rows of its own would offer it.
-  bool waitsForRows(int candidate) const {
+  /// Whether its own measurements would offer it.
+  bool waitsForMeasurements(int candidate) const {
     return !candidates[static_cast<size_t>(candidate)].waiting.empty();
   }
   const std::vector<Layout> &layouts(int tensor) const {
@@ -152,7 +152,7 @@ private:
   // Prices.cpp
   void findRegrets();
   std::vector<double> directLosses(int tensor) const;
-  void checkCover() const;
+  void checkEveryOpHasKernel() const;
   void countCoverage();
 
   const Tensor &tensorOf(int index) const { return problem.tensors[static_cast<size_t>(index)]; }

@@ -1,24 +1,26 @@
-// Builds the selection graph layer by layer. A layer is a set of finished ops (Cover.h); its states
-// are the layouts in which the live tensors exist (a mask a tensor: a transposed copy adds a bit).
+// Builds the selection graph layer by layer. A layer is a set of finished ops
+// (FinishedOpLattice.h); its states are the layouts in which the live tensors exist (a mask a
+// tensor: a transposed copy adds a bit).
 //
 // Bounds. No completion of a state costs less than its cost so far, plus the cheapest kernels for
-// the ops that are left, plus what readers of its tensors lose by where these lie (Claims.h); nor
-// less than the potentials say (Potentials.h), which mostly say more. A first pass keeps the most
-// promising states of every layer and finds a plan; if nothing that it cut could have been cheaper,
-// or no plan at all, that plan is the shortest path. Otherwise a second pass keeps every state
-// whose bound is below that plan, so what it finds is the shortest path. Of a large graph (forward
-// and backward) the second pass is left out where the bounds leave less to gain than could be
-// measured. States that cannot better the plan are kept too, `alternativeStates` of them a layer,
-// because runners-up and what-if questions are answered from them: for their sake there is a second
-// pass around the best plan of all variants, though it be proven.
+// the ops that are left, plus what readers of its tensors lose by where these lie
+// (LayoutConflictBound.h); nor less than the lagrangianBound say (LagrangianBound.h), which mostly
+// say more. A first pass keeps the most promising states of every layer and finds a plan; if
+// nothing that it cut could have been cheaper, or no plan at all, that plan is the shortest path.
+// Otherwise a second pass keeps every state whose bound is below that plan, so what it finds is the
+// shortest path. Of a large graph (forward and backward) the second pass is left out where the
+// bounds leave less to gain than could be measured. States that cannot better the plan are kept
+// too, `alternativeStates` of them a layer, because runners-up and what-if questions are answered
+// from them: for their sake there is a second pass around the best plan of all variants, though it
+// be proven.
 //
 // Transposes. A state that equals another one plus transposes is dominated by it, so transposes are
 // made only where a kernel asks for a layout that is not there: at the kernel, from the cheapest
 // copy.
-#include "passes/select/Claims.h"
-#include "passes/select/Cover.h"
 #include "passes/select/Dominance.h"
+#include "passes/select/FinishedOpLattice.h"
 #include "passes/select/Graph.h"
+#include "passes/select/LayoutConflictBound.h"
 #include "passes/select/States.h"
 
 #include <fmt/format.h>
@@ -34,12 +36,12 @@ namespace {
 constexpr int roomyLayer = 32;
 /// Layers beyond which a second pass is worth its time only where it may gain what could be
 /// measured.
-constexpr size_t largeCover = 256;
+constexpr size_t largeLattice = 256;
 /// However many layers there are.
 constexpr int64_t fewestAlternatives = 8;
 /// What a layer may hold of all states, as a part: of those that could better the plan; and around
 /// a plan that is proven, of those within noise of it.
-constexpr int64_t sharers = 3, sharersAround = 10;
+constexpr int64_t multicastB = 3, sharersAround = 10;
 /// As accounted: what is kept of each, and what paths over them take.
 constexpr int64_t bytesOfNode = sizeof(Node) + 200, bytesOfEdge = sizeof(Edge) + 60;
 /// States that are never dropped: (layer, masks).
@@ -61,21 +63,22 @@ class Search {
 public:
   /// `known`: what states must promise to be kept: seconds of a plan that is known, infinite in a
   /// first pass; `path`: its states.
-  Search(Selection::Graph &graph, const Cover &cover, double known, Path path, int64_t sharers)
+  Search(Selection::Graph &graph, const FinishedOpLattice &lattice, double known, Path path,
+         int64_t multicastB)
       : graph(graph),
         problem(graph.problem),
         prices(*graph.prices),
-        cover(cover),
-        potentials(*graph.potentials),
+        lattice(lattice),
+        lagrangianBound(*graph.lagrangianBound),
         outcomes(problem, prices),
-        claims(problem, prices),
+        layoutConflicts(problem, prices),
         known(known),
         path(std::move(path)),
-        states(cover.layers().size()),
-        layerClaims(cover.layers().size()),
+        states(lattice.layers().size()),
+        layerConflictBounds(lattice.layers().size()),
         alternativesHere(std::clamp<int64_t>(share(graph.options.states) / 35, fewestAlternatives,
                                              graph.options.alternativeStates)),
-        beam(std::clamp<int64_t>(share(graph.options.states) / sharers, alternativesHere,
+        beam(std::clamp<int64_t>(share(graph.options.states) / multicastB, alternativesHere,
                                  graph.options.beam)) {}
 
   void run() {
@@ -84,9 +87,9 @@ public:
     cameFrom.assign(2, -1);
     openFirstLayer();
     for (size_t l = 0; l < states.size(); ++l) {
-      const Layer &layer = cover.layers()[l];
+      const Layer &layer = lattice.layers()[l];
       states[l].sort();
-      if (cover.isComplete(layer)) {
+      if (lattice.isComplete(layer)) {
         close(layer, states[l]);
         continue;
       }
@@ -94,7 +97,7 @@ public:
       bytesOf.clear();
       for (const auto &[masks, state] : states[l].all()) bytesOf.push_back(copyBytes(layer, masks));
       for (const Transition &transition : layer.next) expand(static_cast<int>(l), transition);
-      layerClaims[l].reset();
+      layerConflictBounds[l].reset();
       transposedNodes.clear();
     }
   }
@@ -124,7 +127,7 @@ public:
 private:
   /// What falls to one layer.
   int64_t share(int64_t states) const {
-    return states / std::max<int64_t>(1, static_cast<int64_t>(cover.layers().size()));
+    return states / std::max<int64_t>(1, static_cast<int64_t>(lattice.layers().size()));
   }
   bool isFirstPass() const { return path.empty(); }
   const Tensor &tensor(int index) const { return problem.tensors[static_cast<size_t>(index)]; }
@@ -159,7 +162,7 @@ private:
 
   /// Every free argument may come in any of its layouts.
   void openFirstLayer() {
-    const Layer &layer = cover.layers().front();
+    const Layer &layer = lattice.layers().front();
     std::vector<Masks> starts = {{}};
     for (int index : layer.tracked) {
       std::vector<Masks> longer;
@@ -186,12 +189,12 @@ private:
 
   /// No way from a state to the end takes less.
   double leastAfter(int layer, MaskView masks) const {
-    return potentials.after(layer) + potentials.of(layer, masks);
+    return lagrangianBound.after(layer) + lagrangianBound.of(layer, masks);
   }
 
-  const LayerClaims &claimsOn(int layer) {
-    std::optional<LayerClaims> &one = layerClaims[static_cast<size_t>(layer)];
-    if (!one) one = claims.of(cover.layers()[static_cast<size_t>(layer)]);
+  const LayerConflictBound &conflictBoundOf(int layer) {
+    std::optional<LayerConflictBound> &one = layerConflictBounds[static_cast<size_t>(layer)];
+    if (!one) one = layoutConflicts.of(lattice.layers()[static_cast<size_t>(layer)]);
     return *one;
   }
 
@@ -201,11 +204,11 @@ private:
       double bound, seconds;
       size_t index;
     };
-    const Layer &layer = cover.layers()[static_cast<size_t>(number)];
+    const Layer &layer = lattice.layers()[static_cast<size_t>(number)];
     States &here = states[static_cast<size_t>(number)];
     std::vector<Ranked> ranked;
     for (const auto &[masks, state] : here.all()) {
-      const double claimed = claimsOn(number).of(masks) + layer.after;
+      const double claimed = conflictBoundOf(number).of(masks) + layer.after;
       ranked.push_back({state.seconds + std::max(claimed, leastAfter(number, masks)), state.seconds,
                         ranked.size()});
     }
@@ -254,8 +257,8 @@ private:
   };
 
   Context contextOf(int number, const Transition &transition) const {
-    const Layer &layer = cover.layers()[static_cast<size_t>(number)];
-    const Layer &next = cover.layers()[static_cast<size_t>(transition.target)];
+    const Layer &layer = lattice.layers()[static_cast<size_t>(number)];
+    const Layer &next = lattice.layers()[static_cast<size_t>(transition.target)];
     const Candidate &candidate = problem.candidates[static_cast<size_t>(transition.candidate)];
     Context context{.layer = number, .transition = transition};
     for (int index : next.tracked) {
@@ -273,9 +276,9 @@ private:
   void expand(int number, const Transition &transition) {
     const Context context = contextOf(number, transition);
     const Candidate &candidate = problem.candidates[static_cast<size_t>(transition.candidate)];
-    const double after = std::max(cover.layers()[static_cast<size_t>(transition.target)].after,
-                                  potentials.after(transition.target));
-    const double covered = cover.layers()[static_cast<size_t>(transition.target)].after;
+    const double after = std::max(lattice.layers()[static_cast<size_t>(transition.target)].after,
+                                  lagrangianBound.after(transition.target));
+    const double covered = lattice.layers()[static_cast<size_t>(transition.target)].after;
     Masks inputs;
     size_t index = 0;
     for (const auto &[masks, state] : states[static_cast<size_t>(number)].all()) {
@@ -300,7 +303,7 @@ private:
         bool mayImprove = !isFirstPass() && bound < known * rounding;
         if (isAlternative || mayImprove) findTarget(context, masks, outcome);
         if (!isAlternative && mayImprove) {
-          const double left = std::max(covered + claimsOn(transition.target).of(target),
+          const double left = std::max(covered + conflictBoundOf(transition.target).of(target),
                                        leastAfter(transition.target, target));
           bound = state.seconds + outcome.seconds + left;
           mayImprove = bound < known * rounding;
@@ -320,7 +323,7 @@ private:
   int64_t copyBytes(const Layer &layer, MaskView masks) const {
     int64_t bytes = layer.untrackedBytes;
     for (size_t i = 0; i < masks.size(); ++i) {
-      const int copies = std::popcount(masks[i]) - (cover.isTemporary(layer.tracked[i]) ? 0 : 1);
+      const int copies = std::popcount(masks[i]) - (lattice.isTemporary(layer.tracked[i]) ? 0 : 1);
       bytes += copies * tensor(layer.tracked[i]).bytes();
     }
     return bytes;
@@ -334,7 +337,7 @@ private:
                       ? LayoutMask(1)
                             << outcome.outputLayouts[static_cast<size_t>(context.targetOutput[i])]
                       : masks[static_cast<size_t>(context.targetFrom[i])];
-    const Layer &next = cover.layers()[static_cast<size_t>(context.transition.target)];
+    const Layer &next = lattice.layers()[static_cast<size_t>(context.transition.target)];
     for (const auto &[index, to] : outcome.transposes)
       if (const int slot = slotIn(next.tracked, index); slot >= 0)
         target[static_cast<size_t>(slot)] |= LayoutMask(1) << to;
@@ -343,7 +346,7 @@ private:
   /// `bytes`: of the state's temporaries. To the layouts in `target`.
   void connect(const Context &context, MaskView masks, const State &state, const Outcome &outcome,
                int64_t bytes) {
-    const Layer &layer = cover.layers()[static_cast<size_t>(context.layer)];
+    const Layer &layer = lattice.layers()[static_cast<size_t>(context.layer)];
     const Candidate &candidate =
         problem.candidates[static_cast<size_t>(context.transition.candidate)];
     double seconds = state.seconds;
@@ -355,7 +358,7 @@ private:
       node = transposed(context.layer, node, ++made, {index, to}, present, bytes, seconds);
     }
     for (int index : candidate.outputs)
-      if (cover.isTemporary(index)) bytes += tensor(index).bytes();
+      if (lattice.isTemporary(index)) bytes += tensor(index).bytes();
     if (!fitsMemory(bytes)) return;
     State &reached = states[static_cast<size_t>(context.transition.target)].at(target);
     if (reached.node < 0) reached.node = addNode(context.transition.target, 0);
@@ -392,7 +395,7 @@ private:
 
   /// All ops are finished: bring the results into the caller's layouts.
   void close(const Layer &layer, const States &finished) {
-    const int number = static_cast<int>(&layer - cover.layers().data());
+    const int number = static_cast<int>(&layer - lattice.layers().data());
     for (const auto &[masks, state] : finished.all()) {
       int node = state.node, made = 0;
       int64_t bytes = copyBytes(layer, masks);
@@ -416,14 +419,15 @@ private:
   Selection::Graph &graph;
   const Problem &problem;
   const Prices &prices;
-  const Cover &cover;
-  const Potentials &potentials;
+  const FinishedOpLattice &lattice;
+  const LagrangianBound &lagrangianBound;
   Outcomes outcomes;
-  Claims claims;
+  LayoutConflictBound layoutConflicts;
   double known, best = infinite, cut = infinite;
   Path path;
-  std::vector<States> states;                           ///< per layer
-  std::vector<std::optional<LayerClaims>> layerClaims;  ///< per layer, of those that have states
+  std::vector<States> states;  ///< per layer
+  std::vector<std::optional<LayerConflictBound>>
+      layerConflictBounds;  ///< per layer, of those that have states
   int64_t alternativesHere =
       0;  ///< states of a layer that are kept though they cannot, and outcomes of a kernel
   int64_t beam = 0;      ///< states of a layer that could better the plan known
@@ -450,7 +454,7 @@ private:
 void count(Selection::Graph &graph, double best, double cut) {
   graph.statistics.states = static_cast<int64_t>(graph.nodes.size());
   graph.statistics.edges = static_cast<int64_t>(graph.edges.size());
-  cut = std::max(cut, graph.potentials->bound());
+  cut = std::max(cut, graph.lagrangianBound->bound());
   graph.statistics.isProven = !(cut < best * rounding);
   graph.statistics.mostGain = graph.statistics.isProven ? 0 : 1 - cut / best;
   if (best < infinite) dropDeadEnds(graph);
@@ -458,25 +462,25 @@ void count(Selection::Graph &graph, double best, double cut) {
 
 }  // namespace
 
-void openCover(Selection::Graph &graph) {
-  graph.cover =
-      std::make_unique<Cover>(graph.problem, *graph.prices, graph.options.searchBytes / 3);
-  graph.potentials = std::make_unique<Potentials>(graph.problem, *graph.prices, *graph.cover,
-                                                  2 * graph.options.searchWork);
-  graph.lowerBound =
-      graph.cover->leftOut() > 0 ? graph.cover->boundOfAll() : graph.cover->layers().front().after;
-  if (graph.cover->leftOut() > 0)
+void openLattice(Selection::Graph &graph) {
+  graph.lattice = std::make_unique<FinishedOpLattice>(graph.problem, *graph.prices,
+                                                      graph.options.searchBytes / 3);
+  graph.lagrangianBound = std::make_unique<LagrangianBound>(
+      graph.problem, *graph.prices, *graph.lattice, 2 * graph.options.searchWork);
+  graph.lowerBound = graph.lattice->leftOut() > 0 ? graph.lattice->boundOfAll()
+                                                  : graph.lattice->layers().front().after;
+  if (graph.lattice->leftOut() > 0)
     graph.statistics.searchCuts.push_back(
         fmt::format("{} fused candidates of '{}', those that gain least, were left out",
-                    graph.cover->leftOut(), graph.problem.name));
+                    graph.lattice->leftOut(), graph.problem.name));
 }
 
 /// What was left out for want of memory or time may be in a faster plan: only the bound of all
 /// candidates holds.
-void claimLittle(Selection::Graph &graph) {
+void reportUnproven(Selection::Graph &graph) {
   Statistics &statistics = graph.statistics;
   if (statistics.searchCuts.empty() || !(graph.roughSeconds < infinite)) return;
-  graph.lowerBound = std::min(graph.lowerBound, graph.cover->boundOfAll());
+  graph.lowerBound = std::min(graph.lowerBound, graph.lattice->boundOfAll());
   statistics.isProven = statistics.isBeyondBest = false;
   statistics.mostGain = std::clamp(1 - graph.lowerBound / graph.roughSeconds, 0.0, 1.0);
 }
@@ -498,8 +502,8 @@ void noteWork(Selection::Graph &graph, const Search &search) {
 }  // namespace
 
 void searchRoughly(Selection::Graph &graph) {
-  graph.potentials->raise();
-  Search search(graph, *graph.cover, infinite, {}, sharers);
+  graph.lagrangianBound->raise();
+  Search search(graph, *graph.lattice, infinite, {}, multicastB);
   search.run();
   graph.roughSeconds = search.seconds();
   graph.roughStates = search.bestStates();
@@ -510,17 +514,17 @@ void searchRoughly(Selection::Graph &graph) {
 void raiseBound(Selection::Graph &graph, double rival) {
   Statistics &statistics = graph.statistics;
   if (statistics.isProven || !(graph.roughSeconds < infinite)) return;
-  graph.potentials->raise(std::min(graph.roughSeconds * rounding, rival / rounding));
-  const double gain = 1 - graph.potentials->bound() / graph.roughSeconds;
+  graph.lagrangianBound->raise(std::min(graph.roughSeconds * rounding, rival / rounding));
+  const double gain = 1 - graph.lagrangianBound->bound() / graph.roughSeconds;
   statistics.mostGain = std::clamp(gain, 0.0, statistics.mostGain);
-  statistics.isProven = !(graph.potentials->bound() < graph.roughSeconds * rounding);
+  statistics.isProven = !(graph.lagrangianBound->bound() < graph.roughSeconds * rounding);
 }
 
 void searchExactly(Selection::Graph &graph, double rival) {
   const bool isProven = graph.statistics.isProven && graph.roughSeconds < infinite;
   const bool isCut = graph.statistics.beamCut + graph.statistics.dominated > 0;
   if (isProven && (graph.roughSeconds > rival || !isCut)) return;
-  if (graph.statistics.mostGain < noise && graph.cover->layers().size() > largeCover) return;
+  if (graph.statistics.mostGain < noise && graph.lattice->layers().size() > largeLattice) return;
   if (!graph.statistics.searchCuts.empty() && graph.roughSeconds < infinite)
     return;  // the rough plan is what there is memory and time for
   graph.statistics.beamCut = graph.statistics.dominated = 0;
@@ -528,8 +532,8 @@ void searchExactly(Selection::Graph &graph, double rival) {
     graph.roughStates.insert({-1, {}});  // no plan is known: every state may be on the way to one
   const double known = std::min(graph.roughSeconds, rival),
                reach = isProven ? known * (1 + noise) : known;
-  Search search(graph, *graph.cover, reach, std::move(graph.roughStates),
-                isProven ? sharersAround : sharers);
+  Search search(graph, *graph.lattice, reach, std::move(graph.roughStates),
+                isProven ? sharersAround : multicastB);
   search.run();
   noteWork(graph, search);
   count(graph, search.seconds(), search.cutBound());

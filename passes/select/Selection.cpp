@@ -32,7 +32,7 @@ Selection &Selection::operator=(Selection &&) noexcept = default;
 Selection::~Selection() = default;
 
 const Problem &Selection::problem() const { return graph->problem; }
-const Plan &Selection::best() const { return graph->best; }
+const SelectionResult &Selection::best() const { return graph->best; }
 const Statistics &Selection::statistics() const { return graph->statistics; }
 
 namespace {
@@ -46,14 +46,14 @@ Selection open(Problem problem, const CostModel &model, const Options &options,
   graph.model = &model;
   graph.prices =
       std::make_unique<Prices>(graph.problem, model, graph.options, graph.statistics, shared);
-  openCover(graph);
+  openLattice(graph);
   return selection;
 }
 
 void searchOnce(Selection::Graph &graph) {
   searchRoughly(graph);
   if (graph.roughSeconds < infinite || !graph.prices->admitModelledTransposes()) return;
-  openCover(graph);
+  openLattice(graph);
   searchRoughly(graph);
 }
 
@@ -64,7 +64,7 @@ void finishOnce(Selection::Graph &graph, double rival) {
       graph.roughSeconds * (1 - graph.statistics.mostGain) > rival && graph.roughSeconds < infinite;
   graph.statistics.isBeyondBest = isBeyond && !graph.statistics.isProven;
   if (!isBeyond) searchExactly(graph, rival);
-  claimLittle(graph);
+  reportUnproven(graph);
   solve(graph);
   addRunnersUp(graph);
 }
@@ -224,8 +224,8 @@ std::optional<Selection> startUnlessSlower(VariantProblem &variant, const CostMo
   Selection::Graph &graph = *selection.graph;
   if (slowest < infinite && graph.statistics.prunedTransposes == 0 &&
       graph.statistics.searchCuts.empty()) {  // else there may be plans beyond the bound
-    graph.potentials->raise(slowest / rounding);
-    if (graph.potentials->bound() > slowest) return std::nullopt;
+    graph.lagrangianBound->raise(slowest / rounding);
+    if (graph.lagrangianBound->bound() > slowest) return std::nullopt;
   }
   searchOnce(graph);
   return selection;
@@ -235,9 +235,10 @@ std::optional<Selection> startUnlessSlower(VariantProblem &variant, const CostMo
 double slowestOf(const Selection &selection, const Compared &compared) {
   const double limit = selection.best().seconds * (1 + compared.within);
   const auto last = static_cast<size_t>(compared.plans) - 1;
-  const std::vector<Plan> plans =
-      compared.within > 0 ? selection.kBest(2 * compared.plans)
-                          : std::vector<Plan>();  // some may be one plan in another order
+  const std::vector<SelectionResult> plans =
+      compared.within > 0
+          ? selection.kBest(2 * compared.plans)
+          : std::vector<SelectionResult>();  // some may be one plan in another order
   return plans.size() <= last ? limit : std::min(limit, plans[last].seconds);
 }
 
@@ -337,7 +338,7 @@ std::optional<double> Selection::whatIfLayout(int tensor, const Layout &layout) 
   return std::max(0.0, seconds - graph->best.seconds);
 }
 
-std::optional<Plan> Selection::planIfFused(int opA, int opB, bool fused) const {
+std::optional<SelectionResult> Selection::planIfFused(int opA, int opB, bool fused) const {
   std::vector<bool> hasOne, hasBoth;
   for (const Candidate &candidate : graph->problem.candidates) {
     const OpSet ops(candidate.ops);
@@ -351,16 +352,16 @@ std::optional<Plan> Selection::planIfFused(int opA, int opB, bool fused) const {
 }
 
 std::optional<double> Selection::whatIfFused(int opA, int opB, bool fused) const {
-  const std::optional<Plan> plan = planIfFused(opA, opB, fused);
+  const std::optional<SelectionResult> plan = planIfFused(opA, opB, fused);
   return plan ? std::optional(std::max(0.0, plan->seconds - graph->best.seconds)) : std::nullopt;
 }
 
-bool Selection::waitsForRows(int opA, int opB) const {
+bool Selection::waitsForMeasurements(int opA, int opB) const {
   for (size_t c = 0; c < graph->problem.candidates.size(); ++c) {
     const OpSet ops(graph->problem.candidates[c].ops);
     const int candidate = static_cast<int>(c);
     if (ops.contains(opA) && ops.contains(opB) && !graph->prices->isPriced(candidate) &&
-        graph->prices->waitsForRows(candidate))
+        graph->prices->waitsForMeasurements(candidate))
       return true;
   }
   return false;

@@ -107,18 +107,18 @@ struct Step {
   double runnerUpLoss = 0;  ///< seconds, whole plan
 };
 
-struct Plan {
+struct SelectionResult {
   std::string variant;
   std::vector<Step> steps;  ///< by entry point
   double seconds = 0;       ///< sum of step costs
   double lowerBound =
-      0;  ///< of its variant: the cheapest cover by each kernel's best time ignoring layouts
+      0;  ///< of its variant: the cheapest lattice by each kernel's best time ignoring layouts
   int64_t peakTemporaryBytes = 0;
 };
 
 struct Statistics {
-  /// Rows (kernel, layouts of all operands, knobs) that were offered to the search with a price of
-  /// their own: measured, or modelled one by one or as a sum over operands. Not counted: rows that
+  /// Rows (kernel, layouts of all operands, knobs) that were offered to the search with a separate
+  /// price: measured, or modelled one by one or as a sum over operands. Not counted: rows that
   /// a bound over all layouts excluded, rows under layouts that a tensor does not keep, and views,
   /// which run nothing.
   int64_t configurations = 0;
@@ -154,9 +154,10 @@ struct Statistics {
                                    ///< transposes pruned or modelled
 };
 
-/// Why a kernel has no price although its family takes it (Selection::waitsForRows).
+/// Why a kernel has no price although its family takes it (Selection::waitsForMeasurements).
 inline constexpr const char *waitingReason =
-    "beside a profile it is offered by rows of its own alone, of which there are none, or none in "
+    "beside a profile it is offered by its own measurements alone, of which there are none, or "
+    "none in "
     "the pinned layouts (weft profile)";
 
 /// A path to draw, and what became of it in the plan: chunks, and with them other times.
@@ -165,7 +166,7 @@ struct DrawnPlan {
     double seconds = 0;
     int chunks = 1;
   };
-  const Plan *path = nullptr;
+  const SelectionResult *path = nullptr;
   std::vector<Step> steps = {};  ///< of the path
   double seconds = 0;            ///< of the whole plan
   std::string title = {};        ///< beside it, e.g. "2 chunks, workspace 60.8 MB"
@@ -180,21 +181,21 @@ public:
   ~Selection();
 
   const Problem &problem() const;
-  const Plan &best() const;
+  const SelectionResult &best() const;
   const Statistics &statistics() const;
   /// k best distinct plans, best first.
-  std::vector<Plan> kBest(int k) const;
+  std::vector<SelectionResult> kBest(int k) const;
   /// Seconds lost by the best plan in which `tensor` has `layout` when it is produced; nothing if
   /// no such path exists.
   std::optional<double> whatIfLayout(int tensor, const Layout &layout) const;
   /// The best plan in which the ops share one kernel (fused) or do not; nothing if no such path
   /// exists.
-  std::optional<Plan> planIfFused(int opA, int opB, bool fused) const;
+  std::optional<SelectionResult> planIfFused(int opA, int opB, bool fused) const;
   /// Seconds that it loses.
   std::optional<double> whatIfFused(int opA, int opB, bool fused) const;
   /// Whether a candidate would let the ops share one kernel if the profile had rows of it: families
   /// offer some by their own rows alone.
-  bool waitsForRows(int opA, int opB) const;
+  bool waitsForMeasurements(int opA, int opB) const;
   /// The layouts that a tensor may have in the graph.
   const std::vector<Layout> &layouts(int tensor) const;
   /// All layouts of a tensor that occur in the graph, with the loss of each, best first.

@@ -3,7 +3,7 @@
 #include "passes/select/Prices.h"
 
 #include "kernel/Error.h"
-#include "passes/configure/Gaps.h"
+#include "passes/configure/StridedViews.h"
 
 #include <algorithm>
 
@@ -43,7 +43,7 @@ bool mayLieInResult(const Problem &problem, const Candidate &concat) {
 
 /// Whether whatever else may write or read the parts of a concatenation or slice takes them with
 /// the gaps that they have in their places.
-bool mayHaveGaps(const Problem &problem, const Candidate &view, const LayoutTuple &places) {
+bool mayBeStridedView(const Problem &problem, const Candidate &view, const LayoutTuple &places) {
   const auto operandsOf = [](const Candidate &candidate) {
     std::vector<int> operands = candidate.inputs;
     operands.insert(operands.end(), candidate.outputs.begin(), candidate.outputs.end());
@@ -52,7 +52,8 @@ bool mayHaveGaps(const Problem &problem, const Candidate &view, const LayoutTupl
   const auto agrees = [&](const Candidate &other, int tensor, const Layout &place) {
     const std::vector<int> operands = operandsOf(other);
     for (size_t operand = 0; operand < operands.size(); ++operand)
-      if (operands[operand] == tensor && !gapsRefusal(other.kernel, operand, place).empty())
+      if (operands[operand] == tensor &&
+          !stridedViewRejection(other.kernel, operand, place).empty())
         return false;
     return true;
   };
@@ -77,7 +78,7 @@ void leaveViews(const Problem &problem, const Candidate &candidate, bool isStric
   std::erase_if(space.tuples, [&](const LayoutTuple &places) {
     const bool isStrided = std::any_of(places.begin(), places.end(),
                                        [](const Layout &place) { return !place.strides.empty(); });
-    return isStrided && (isStrict || !mayHaveGaps(problem, candidate, places));
+    return isStrided && (isStrict || !mayBeStridedView(problem, candidate, places));
   });
 }
 
@@ -100,8 +101,8 @@ void Prices::openSpaces(int index, SharedSpaces &shared) {
       continue;
     }
     statistics.legalConfigurations += legal.configurations;
-    if (fits || legal.waitsForRows) {
-      statistics.prunedConfigurations += legal.withoutRows;
+    if (fits || legal.waitsForMeasurements) {
+      statistics.prunedConfigurations += legal.withoutMeasurements;
       if (!fits) prices.waiting.push_back(legal.space->family);
       continue;
     }

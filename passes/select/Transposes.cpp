@@ -80,7 +80,7 @@ bool Prices::offerMeasuredTransposes(int tensor) {
 /// Prices the pairs that have no price yet; returns how many.
 int64_t Prices::offerModelledTransposes(int tensor) {
   const Kernel kernel = transposeKernel(tensorOf(tensor));
-  const FamilyAnswer answer = transposeSpace(kernel, model.device());
+  const SpaceOrRejection answer = transposeSpace(kernel, model.device());
   if (!answer.space) return 0;
   const CostModel &pricer = model.modelled();
   const size_t count = layouts(tensor).size();

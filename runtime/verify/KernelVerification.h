@@ -1,6 +1,6 @@
-// One kernel of a loaded plan at its true extents, on memory of its own: seeded inputs, poisoned
+// One kernel of a loaded plan at its true extents, on separate memory: seeded inputs, poisoned
 // outputs, the result compared with fp64 on a sample of points. What runs is what the plan runs:
-// its cubin, or the library's product.
+// its cubin, or the library's gemm.
 #pragma once
 
 #include "runtime/Executor.h"

@@ -34,7 +34,7 @@ struct CheckResult {
 };
 
 /// The elements of one output to look at, deterministic. Their number is bounded by options.points,
-/// and by the work of evaluating them where each needs a long sum of its own.
+/// and by the work of evaluating them where each needs a long separate sum.
 std::vector<std::vector<int64_t>> samplePoints(const Kernel &kernel, size_t output,
                                                const CheckOptions &options);
 

@@ -84,7 +84,7 @@ class Writing(CommandTest):
 
     def test_unwritable_output_folder(self):
         if os.geteuid() == 0:
-            # Root may write anywhere but where the kernel itself refuses.
+            # Root may write anywhere but where the kernel itself rejects.
             self.fails(2, 'compile', *TINY, '-o', '/proc/weft-out', says=['/proc'])
             return
         (self.folder / 'locked').mkdir(mode=0o500)
@@ -118,7 +118,7 @@ class Nvrtc(CommandTest):
         self.assertNothingLeft({})
 
 
-EMPTY_PROFILE = '# weft profile 2\n# device DEVICE\n# protocol 1 cold L2\n'
+EMPTY_PROFILE = '# weft profile 3\n# device DEVICE\n# protocol 1 cold L2\n'
 
 
 class Profile(CommandTest):
@@ -133,7 +133,7 @@ class Profile(CommandTest):
                    'out', says=['a100.profile', 'a100', 'h200'])
         self.assertEqual(sorted(self.files()), ['a100.profile'])
 
-    def test_without_rows_falls_back_or_exits_4(self):
+    def test_without_measurements_falls_back_or_exits_4(self):
         self.write('h200.profile', EMPTY_PROFILE.replace('DEVICE', 'h200'))
         self.weft('select', *TINY, '--profile', 'h200.profile')
         self.fails(4, 'select', *TINY, '--profile', 'h200.profile', '--strict',
@@ -146,7 +146,7 @@ class Profile(CommandTest):
                    says=['no profile of a100 ships', '--profile none'])
         self.weft('select', *TINY, '--strict', '--profile', 'none')
 
-    def test_cut_off_or_garbled_rows_change_nothing(self):
+    def test_cut_off_or_garbled_measurements_change_nothing(self):
         whole = (ROOT / 'profiles/h200/norms.txt').read_text()
         self.write('cut.txt', whole[:whole.index(' lanes=') + 3])
         self.fails(2, 'select', *TINY, '--profile', 'cut.txt', says=['cut.txt:', 'cut off'])
@@ -216,7 +216,7 @@ class HandEdits(CommandTest):
         self.assertEqual(edited['block'][0] * edited['block'][1] * edited['block'][2],
                          knobs['threads'])
 
-    def test_illegal_knob_is_refused(self):
+    def test_illegal_knob_is_rejected(self):
         self.kernel['knobs']['vectorWidth'] = 3
         (self.folder / 'out/plan.json').write_text(json.dumps(self.plan))
         before = self.files('out')
@@ -224,7 +224,7 @@ class HandEdits(CommandTest):
         self.assertEqual(self.files('out'), before)
 
     def test_any_tile_that_the_emitter_takes(self):
-        """Plain products: also tiles that selection does not try; others are refused with the
+        """Plain products: also tiles that selection does not try; others are rejected with the
         reason."""
         self.weft('compile', *TINY, '--no-library', '--dtype', 'f32', '-o', 'plain')
         path = self.folder / 'plain/plan.json'
@@ -246,7 +246,7 @@ class HandEdits(CommandTest):
         self.fails(3, 'emit', 'plain', '-o', 'tiled', says=[product['name'], 'tile'])
         self.assertEqual(self.files('tiled'), before)
 
-    def test_unknown_knob_is_refused(self):
+    def test_unknown_knob_is_rejected(self):
         self.kernel['knobs']['vectorWidht'] = 8
         (self.folder / 'out/plan.json').write_text(json.dumps(self.plan))
         self.fails(2, 'emit', 'out', says=["'vectorWidht'", "'vectorWidth'"])
@@ -256,8 +256,8 @@ class HandEdits(CommandTest):
         path.write_text(path.read_text()[:200])
         self.fails(2, 'explain', 'out', says=['plan.json'])
 
-    def refuses_plan(self, *says, options=()):
-        """The edited self.plan must be refused as bad input by everything that emits, and the
+    def rejects_plan(self, *says, options=()):
+        """The edited self.plan must be rejected as bad input by everything that emits, and the
         artifact left alone."""
         (self.folder / 'out/plan.json').write_text(json.dumps(self.plan))
         before = self.files('out')
@@ -280,7 +280,7 @@ class HandEdits(CommandTest):
             self.plan = json.loads(good)
             edit(self.plan)
             with self.subTest(says):
-                self.refuses_plan('plan.json', says)
+                self.rejects_plan('plan.json', says)
 
     def test_plans_that_contradict_the_graph(self):
         (self.folder / 'out/manifest.json'
@@ -313,7 +313,7 @@ class HandEdits(CommandTest):
             self.plan = json.loads(good)
             edit(self.plan)
             with self.subTest(says):
-                self.refuses_plan('plan.json', says, options=['--overwrite'])
+                self.rejects_plan('plan.json', says, options=['--overwrite'])
 
     def test_illegal_layouts_name_legal_ones(self):
         product = next(kernel for kernel in self.plan['kernels'] if kernel['library'])

@@ -12,7 +12,7 @@ BERT = {
 
 
 class BadModel(CommandTest):
-    def refuses(self, code, *arguments, says=()):
+    def rejects(self, code, *arguments, says=()):
         before = self.files()
         self.fails(code, 'compile', *arguments, '-o', 'out', says=says)
         self.assertNothingLeft(before)
@@ -25,23 +25,23 @@ class BadModel(CommandTest):
                         for key, value in values.items() if value is not None}))
 
     def test_unknown_preset_names_the_nearest(self):
-        self.refuses(2, 'bert-larg', says=["unknown preset 'bert-larg'", "nearest is 'bert-large'"])
+        self.rejects(2, 'bert-larg', says=["unknown preset 'bert-larg'", "nearest is 'bert-large'"])
 
     def test_missing_file(self):
-        self.refuses(2, 'nowhere/config.json', says=['nowhere/config.json'])
+        self.rejects(2, 'nowhere/config.json', says=['nowhere/config.json'])
 
     def test_truncated_config(self):
         path = self.config()
         path.write_text(path.read_text()[:40])
-        self.refuses(2, 'config.json', says=['config.json', 'not valid JSON'])
+        self.rejects(2, 'config.json', says=['config.json', 'not valid JSON'])
 
     def test_config_that_is_no_object(self):
         self.write('config.json', '[1, 2]')
-        self.refuses(2, 'config.json', says=['config.json', 'object'])
+        self.rejects(2, 'config.json', says=['config.json', 'object'])
 
     def test_hidden_size_not_divisible_by_heads(self):
         self.config(num_attention_heads=5)
-        self.refuses(2, 'config.json', says=['config.json', 'hidden_size', '64', '5'])
+        self.rejects(2, 'config.json', says=['config.json', 'hidden_size', '64', '5'])
 
     def test_other_contradictions(self):
         llama = {
@@ -58,46 +58,46 @@ class BadModel(CommandTest):
                                 ]), ({'hidden_size': 64.5}, ["'hidden_size' = 64.5", 'integer'])):
             self.write('config.json', json.dumps({**llama, **changes}))
             with self.subTest(changes):
-                self.refuses(2, 'config.json', says=says)
+                self.rejects(2, 'config.json', says=says)
         self.write('config.json', json.dumps(llama).replace('}', ', "hidden_size": 128}'))
-        self.refuses(2, 'config.json', says=["'hidden_size' occurs twice"])
+        self.rejects(2, 'config.json', says=["'hidden_size' occurs twice"])
 
     def test_wrong_type_of_a_key(self):
         self.config(hidden_size='large')
-        self.refuses(2, 'config.json', says=['hidden_size', 'integer'])
+        self.rejects(2, 'config.json', says=['hidden_size', 'integer'])
 
     def test_missing_key(self):
         self.config(num_attention_heads=None)
-        self.refuses(2, 'config.json', says=['num_attention_heads'])
+        self.rejects(2, 'config.json', says=['num_attention_heads'])
 
     def test_unknown_family(self):
         self.config(model_type='mamba')
-        self.refuses(3, 'config.json', says=['mamba', 'bert'])
+        self.rejects(3, 'config.json', says=['mamba', 'bert'])
 
     def test_key_that_changes_the_mathematics(self):
         self.config(position_embedding_type='relative_key')
-        self.refuses(3, 'config.json', says=['position_embedding_type', 'relative_key'])
+        self.rejects(3, 'config.json', says=['position_embedding_type', 'relative_key'])
 
     def test_harmless_keys_are_listed(self):
         self.config(vocab_size=100, torch_dtype='float32')
         result = self.weft('import', 'config.json', '--json')
         self.assertIn('vocab_size', result.json()['ignoredKeys'])
 
-    def test_unknown_keys_are_refused_unless_allowed(self):
+    def test_unknown_keys_are_rejected_unless_allowed(self):
         self.config(frobnicate=3)
-        self.refuses(3, 'config.json', says=["key 'frobnicate' = 3", '--allow-key frobnicate'])
+        self.rejects(3, 'config.json', says=["key 'frobnicate' = 3", '--allow-key frobnicate'])
         lines = self.weft('import', 'config.json', '--allow-key', 'frobnicate').err.splitlines()
         self.assertIn('weft: note: keys left out by --allow-key: frobnicate', lines)
-        self.refuses(2, 'config.json', '--allow-key', 'frobnicate', '--allow-key', 'frobnicat',
+        self.rejects(2, 'config.json', '--allow-key', 'frobnicate', '--allow-key', 'frobnicat',
                      says=['--allow-key frobnicat:', "'frobnicate'"])
-        self.refuses(2, 'bert-base', '--allow-key', 'frobnicate',
+        self.rejects(2, 'bert-base', '--allow-key', 'frobnicate',
                      says=['bert-base', 'no config.json'])
 
     def test_mathematics_that_a_family_has_not(self):
         for key, value in {'norm_type': 'rms', 'use_gated_mlp': True, 'alibi': True}.items():
             self.config(**{key: value})
             with self.subTest(key):
-                self.refuses(3, 'config.json',
+                self.rejects(3, 'config.json',
                              says=[f"key '{key}' = ", 'changes the mathematics of a layer'])
 
     def test_element_type_is_obeyed_or_overridden_aloud(self):
@@ -140,12 +140,12 @@ class BadModel(CommandTest):
 
     def test_more_steps_than_learned_positions(self):
         self.config()
-        self.refuses(2, 'config.json', '--dim', 'j=256',
+        self.rejects(2, 'config.json', '--dim', 'j=256',
                      says=['j=256', "'max_position_embeddings' = 128"])
         self.assertEqual(self.weft('import', 'config.json', '--json').json()['dims']['j'], 128)
         gpt2 = {'model_type': 'gpt2', 'n_embd': 64, 'n_head': 4, 'n_positions': 32}
         self.write('gpt2.json', json.dumps(gpt2))
-        self.refuses(2, 'gpt2.json', '--dim', 'j=64', says=['j=64', "'n_positions' = 32"])
+        self.rejects(2, 'gpt2.json', '--dim', 'j=64', says=['j=64', "'n_positions' = 32"])
 
     def test_window_of_a_family_without_one(self):
         llama = {
@@ -153,43 +153,43 @@ class BadModel(CommandTest):
             'intermediate_size': 128
         }
         self.write('llama.json', json.dumps({**llama, 'sliding_window': 16}))
-        self.refuses(3, 'llama.json', says=["'sliding_window' = 16", 'mistral'])
+        self.rejects(3, 'llama.json', says=["'sliding_window' = 16", 'mistral'])
         self.write('llama.json', json.dumps({**llama, 'sliding_window': None}))
         self.weft('import', 'llama.json')
 
 
 class BadDimension(CommandTest):
-    def refuses(self, *dims, says=()):
+    def rejects(self, *dims, says=()):
         flags = [part for dim in dims for part in ('--dim', dim)]
         self.fails(2, 'compile', 'paper-encoder', *flags, '-o', 'out', says=says)
         self.assertNothingLeft({})
 
     def test_unknown(self):
-        self.refuses('z=4', says=["'z'", 'known:'])
+        self.rejects('z=4', says=["'z'", 'known:'])
 
     def test_zero(self):
-        self.refuses('j=0', says=['--dim j=0', 'at least 1'])
+        self.rejects('j=0', says=['--dim j=0', 'at least 1'])
 
     def test_negative(self):
-        self.refuses('j=-3', says=['--dim j=-3', 'at least 1'])
+        self.rejects('j=-3', says=['--dim j=-3', 'at least 1'])
 
     def test_overflowing(self):
-        self.refuses('j=99999999999999999999', says=['--dim j=', 'larger than 9223372036854775807'])
+        self.rejects('j=99999999999999999999', says=['--dim j=', 'larger than 9223372036854775807'])
 
-    def test_product_overflows(self):
-        self.refuses('b=4611686018427387904', says=['4611686018427387904'])
+    def test_gemm_overflows(self):
+        self.rejects('b=4611686018427387904', says=['4611686018427387904'])
 
     def test_no_number(self):
-        self.refuses('j=many', says=['--dim j=many', 'positive integer'])
+        self.rejects('j=many', says=['--dim j=many', 'positive integer'])
 
     def test_no_equals(self):
-        self.refuses('j', says=['--dim j', 'NAME=VALUE'])
+        self.rejects('j', says=['--dim j', 'NAME=VALUE'])
 
     def test_twice(self):
-        self.refuses('j=4', 'j=8', says=["'j' is given twice"])
+        self.rejects('j=4', 'j=8', says=["'j' is given twice"])
 
     def test_contradiction(self):
-        self.refuses('i=100', 'h=16', says=['100'])
+        self.rejects('i=100', 'h=16', says=['100'])
 
 
 class BadGraph(CommandTest):
@@ -198,7 +198,7 @@ class BadGraph(CommandTest):
              'weft.graph @product(%x: !a, %y: !b) -> (!c) {\n'
              '  %z = weft.contract "SPEC" %x, %y : !a, !b -> !c\n  weft.return %z : !c\n}\n')
 
-    def refuses(self, text, code=2, says=()):
+    def rejects(self, text, code=2, says=()):
         self.write('graph.mlir', text)
         before = self.files()
         self.fails(code, 'compile', 'graph.mlir', '-o', 'out', says=['graph.mlir', *says])
@@ -212,22 +212,22 @@ class BadGraph(CommandTest):
         self.assertEqual(self.weft('import', 'again.mlir').out, first)
 
     def test_truncated(self):
-        self.refuses(self.GRAPH.replace('SPEC', 'ik,kj->ij')[:-30])
+        self.rejects(self.GRAPH.replace('SPEC', 'ik,kj->ij')[:-30])
 
     def test_no_graph(self):
-        self.refuses('module {}\n', says=['no weft.graph'])
+        self.rejects('module {}\n', says=['no weft.graph'])
 
     def test_garbage(self):
-        self.refuses('\x01\x02 not mlir')
+        self.rejects('\x01\x02 not mlir')
 
     def test_unknown_letter(self):
-        self.refuses(self.GRAPH.replace('SPEC', 'ik,kj->iz'), says=['5:', 'z'])
+        self.rejects(self.GRAPH.replace('SPEC', 'ik,kj->iz'), says=['5:', 'z'])
 
     def test_repeated_letter(self):
-        self.refuses(self.GRAPH.replace('SPEC', 'ii,kj->ij'), says=['5:', 'i'])
+        self.rejects(self.GRAPH.replace('SPEC', 'ii,kj->ij'), says=['5:', 'i'])
 
     def test_extents_disagree(self):
-        self.refuses(self.GRAPH.replace('SPEC', 'ik,kj->ij').replace('8x6', '9x6'), says=['8', '9'])
+        self.rejects(self.GRAPH.replace('SPEC', 'ik,kj->ij').replace('8x6', '9x6'), says=['8', '9'])
 
 
 class Unsupported(CommandTest):

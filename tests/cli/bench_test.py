@@ -1,4 +1,4 @@
-"""bench/run without a GPU: statistics, tables, JSON lines, workload files, and how it refuses."""
+"""bench/run without a GPU: statistics, tables, JSON lines, workload files, and how it rejects."""
 import dataclasses
 import importlib.util
 import json
@@ -69,7 +69,7 @@ class OperatorTableTest(unittest.TestCase):
     peaks = operator_table.Peaks(tensor_flops=1e15, fma_flops=1e14, bandwidth=4e12)
 
     def test_the_table_agrees_with_itself(self):
-        """Sums of the paper's columns are those that it prints under the table."""
+        """Accumulators of the paper's columns are those that it prints under the table."""
         self.assertEqual(len(self.rows), 46)
         for name, gflop, torch_us in (('contraction', 335.007, 4951),
                                       ('normalization', 0.575, 2063), ('elementwise', 0.105, 1096)):
@@ -104,7 +104,7 @@ class OperatorTableTest(unittest.TestCase):
         line = next(line for line in text.splitlines() if line.startswith('Output bias '))
         self.assertEqual(line.split()[8:14], ['1.0', '41.0', '50', 'memory', '8.00x', '1.68'])
 
-    def test_a_bias_that_a_product_adds_faster_costs_nothing(self):
+    def test_a_bias_that_a_gemm_adds_faster_costs_nothing(self):
         group = operator_table.Group(rows=[10, 11, 12], kernels=['k'])
         times = operator_table.Times(torch={10: [5.0], 11: [2.0], 12: [1.0]}, ours={'k': [4.0]})
         self.assertEqual(operator_table.torch_samples(group, times), [8.0])
@@ -218,7 +218,7 @@ class LayersTest(CommandTest):
                 self.assertEqual(layer.weight_elements(),
                                  sum(math.prod(extents[name]) for name in parameters))
 
-    def test_training_is_three_times_the_products(self):
+    def test_training_is_three_times_the_gemms(self):
         for layer, batch, length in layers.TRAINING:
             operators = self.weft('explain', *layer.compile_arguments(batch, length), '--train',
                                   '--movement', '--json').json()['operators']

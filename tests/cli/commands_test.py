@@ -150,22 +150,22 @@ class Phases(CommandTest):
 
     def test_forced_fusion_says_why_not(self):
         records = self.weft('compile', *TINY, '--stop-after', 'fuse', '--json').json()
-        refused = next(
+        rejected = next(
             record for variant in records['variants'] for record in variant['records']
             if not record['accepted'] and len(record['ops']) == 2 and record['code'] in ('F021',
                                                                                          'F022'))
-        pair = '{},{}'.format(*refused['ops'])
+        pair = '{},{}'.format(*rejected['ops'])
         self.fails(3, 'select', *TINY, '--fuse', pair,
-                   says=['--fuse ' + pair, refused['code'] + ' ' + refused['reason']])
+                   says=['--fuse ' + pair, rejected['code'] + ' ' + rejected['reason']])
 
     def test_records_and_candidates(self):
         records = self.weft('compile', *TINY, '--stop-after', 'fuse', '--json').json()
         attempts = [record for variant in records['variants'] for record in variant['records']]
         self.assertTrue(any(record['accepted'] for record in attempts))
-        refused = [record for record in attempts if not record['accepted']]
-        self.assertTrue(refused)
+        rejected = [record for record in attempts if not record['accepted']]
+        self.assertTrue(rejected)
         self.assertTrue(
-            all(record['code'].startswith('F') and record['reason'] for record in refused))
+            all(record['code'].startswith('F') and record['reason'] for record in rejected))
         kernels = self.weft('compile', *TINY, '--stop-after', 'configure', '--json').json()
         self.assertTrue(
             all(kernel['configurations'] > 0 for variant in kernels['variants']
@@ -255,7 +255,7 @@ class Choices(CommandTest):
                                                                    for part in parts))
                           for parts in (('attention_projection', 'reduce'), ('gate_raw_projection',
                                                                              'rms_normalize')))
-        self.assertEqual({before['family'], behind['family']}, {'hopper-contraction'})
+        self.assertEqual({before['family'], behind['family']}, {'gemm-sm90'})
         self.weft('compile', *LAYER, '--train', '--norms', 'decomposed', '-o', 'train',
                   '--stop-after', 'emit')
         self.assertRegex(
@@ -283,32 +283,32 @@ class Choices(CommandTest):
     def test_memory_limit(self):
         for size, unit in (('100', ''), ('0.1Ki', 'Ki'), ('0.0001M', 'M')):
             result = self.fails(3, 'select', *CORE, '--max-memory', size, '--attention', 'unfused',
-                                '--parts', '2')
+                                '--chunks', '2')
             self.assertTrue(all(len(line) <= 100 for line in result.err.splitlines()), result.err)
             least = re.search(
                 rf'the smallest found,\nof variant \S+, takes --max-memory ([0-9.]+{unit})\n',
                 result.err).group(1)
-            self.weft('select', *CORE, '--max-memory', least, '--attention', 'unfused', '--parts',
+            self.weft('select', *CORE, '--max-memory', least, '--attention', 'unfused', '--chunks',
                       '2')
 
-    def test_memory_limit_in_parts(self):
+    def test_memory_limit_in_chunks(self):
         self.weft('compile', *CORE, '--attention', 'unfused', '-o', 'whole')
         whole = json.loads((self.folder / 'whole/plan.json').read_text())
         self.weft('compile', *CORE, '--attention', 'unfused', '--max-memory',
                   str(whole['workspaceBytes'] - 1), '-o', 'parts')
         parts = json.loads((self.folder / 'parts/plan.json').read_text())
         self.assertLess(parts['workspaceBytes'], whole['workspaceBytes'])
-        cut = [kernel for kernel in parts['kernels'] if kernel['part']]
+        cut = [kernel for kernel in parts['kernels'] if kernel['chunk']]
         self.assertGreater(len(cut), 3)
-        self.assertEqual({kernel['part']['region'] for kernel in cut}, {0, 1, 2})
+        self.assertEqual({kernel['chunk']['region'] for kernel in cut}, {0, 1, 2})
         self.assertIn('note: \'score\' is computed in ', self.weft('explain', 'parts', '--all').out)
         self.weft('emit', 'parts')  # reads back what it wrote
         self.assertEqual(
             json.loads((self.folder / 'parts/plan.json').read_text())['kernels'], parts['kernels'])
-        cut[0]['part']['start'] = 7
+        cut[0]['chunk']['start'] = 7
         (self.folder / 'parts/plan.json').write_text(json.dumps(parts))
         self.fails(2, 'emit', 'parts',
-                   says=[cut[0]['name'].split('__')[0], 'member "part.start" is 7'])
+                   says=[cut[0]['name'].split('__')[0], 'member "chunk.start" is 7'])
         self.assertRegex(
             self.weft('select', *CORE, '--max-memory', '1K').out,
             r'(?m)^\* unchanged +[0-9.]+ us +\+0 us +[2-9] ')
@@ -435,21 +435,21 @@ class Views(CommandTest):
                       self.weft('explain', 'out').out)
         self.assertIn(f'! 1 of {launched} kernels estimated', self.weft('explain', 'out').out)
 
-    def test_contractions_are_library_products_unless_switched_off(self):
+    def test_contractions_are_library_gemms_unless_switched_off(self):
         products = [kernel for kernel in self.plan['kernels'] if kernel['library']]
         self.assertTrue(products)
         for kernel in products:
             self.assertEqual((kernel['family'], kernel['source'], kernel['cubin']),
                              ('cublaslt', '', ''))
             self.assertEqual(kernel['knobs']['algorithm'], -1)
-            self.assertIn('product    C',
+            self.assertIn('GEMM       C',
                           self.weft('explain', 'out', '--kernel', kernel['name']).out)
         self.weft('compile', *TINY, '--no-library', '-o', 'plain')
         plan = json.loads((self.folder / 'plain/plan.json').read_text())
         self.assertEqual([kernel['name'] for kernel in plan['kernels'] if kernel['library']], [])
         self.assertIn('placeholder', self.weft('explain', 'plain', '--all').out)
 
-    def test_a_library_product_keeps_its_algorithm_when_emitted_again(self):
+    def test_a_library_gemm_keeps_its_algorithm_when_emitted_again(self):
         path = self.folder / 'out/plan.json'
         named = {
             'libraryVersion': 130200, 'algorithm': 66, 'tile': 20, 'stages': 36,
@@ -465,7 +465,7 @@ class Views(CommandTest):
         self.assertEqual(kept['library'], product['library'])
         self.assertIn('cuBLASLt 13.2.0, algorithm 66', kept['configuration'])
 
-    def test_a_broken_library_product_is_refused(self):
+    def test_a_broken_library_product_is_rejected(self):
         product = next(kernel for kernel in self.plan['kernels'] if kernel['library'])
         product['library']['shape']['m'] += 1
         (self.folder / 'out/plan.json').write_text(json.dumps(self.plan))
@@ -473,7 +473,7 @@ class Views(CommandTest):
 
     def test_why_knobs_are_not_legal(self):
         product = next(kernel for kernel in self.plan['kernels']
-                       if kernel['family'] == 'hopper-contraction')
+                       if kernel['family'] == 'gemm-sm90')
         product['knobs']['stages'] = 99
         (self.folder / 'out/plan.json').write_text(json.dumps(self.plan))
         self.fails(
@@ -517,13 +517,13 @@ class Views(CommandTest):
         ends = next(ops for ops in report['kernelOps'].values() if len(ops) > 2)
         text = self.weft('explain', 'out', '--fusion', f'{ends[0]},{ends[-1]}').out
         self.assertRegex(text, r'are fused; separating them: (.* slower, whole plan|no plan does)')
-        # What waits for rows of its own beside a profile says so; no shipped workload has 384
+        # What waits for its own measurements beside a profile says so; no shipped workload has 384
         # positions.
         self.weft('compile', 'bert-large', '--dim', 'b=8', '--dim', 'j=384', '--attention',
                   'decomposed', '--stop-after', 'emit', '-o', 'decomposed')
         text = self.weft('explain', 'decomposed', '--fusion', 'score,exponentials').prose()
         self.assertIn(
-            'fusing them: no plan does: beside a profile it is offered by rows of its own alone',
+            'fusing them: no plan does: beside a profile it is offered by its own measurements alone',
             text)
         # Without one the model prices it.
         self.weft('compile', 'bert-large', '--dim', 'b=8', '--dim', 'j=384', '--attention',
@@ -535,10 +535,10 @@ class Views(CommandTest):
         self.assertNotIn(last, ends)
         self.assertNotIn('whole plan',
                          self.weft('explain', 'out', '--fusion', f'{first},{last}').out)
-        refused = next(record for record in report['fusions']
+        rejected = next(record for record in report['fusions']
                        if not record['accepted'] and len(record['ops']) == 2)
-        text = self.weft('explain', 'out', '--fusion', '{},{}'.format(*refused['ops'])).out
-        self.assertIn(f"{refused['code']} {refused['reason']}", text)
+        text = self.weft('explain', 'out', '--fusion', '{},{}'.format(*rejected['ops'])).out
+        self.assertIn(f"{rejected['code']} {rejected['reason']}", text)
         self.assertIn('would save', text)
         self.fails(2, 'explain', 'out', '--fusion', 'nothing,0', says=["'nothing'"])
 
@@ -559,7 +559,7 @@ class Views(CommandTest):
             '  weft.return %r, %t : !x, !s\n}\n')
         self.weft('compile', 'slices.mlir', '--stop-after', 'emit', '--pin', 's=ji', '-o', 'slices')
         self.assertIn(
-            'is a copy: V005 parts-not-whole-lines (runs along i in ji are no multiples of 128 '
+            'is a copy: V005 runs-not-whole-lines (runs along i in ji are no multiples of 128 '
             'bytes)',
             self.weft('explain', 'slices', '--all').prose())
 
@@ -642,7 +642,7 @@ class Verified(CommandTest):
         self.assertIn('by an older verifier, 1, on NVIDIA H200',
                       self.weft('explain', 'a', '--kernel', recorded['name']).out)
 
-    def test_what_a_plan_claims_of_itself_is_refused_by_name(self):
+    def test_what_a_plan_claims_of_itself_is_rejected_by_name(self):
         self.weft('compile', *TINY, '-o', 'a', env={'WEFT_NVRTC': 'none'})
         plan = self.folder / 'a/plan.json'
         edited = json.loads(plan.read_text())
@@ -658,7 +658,7 @@ class LargeTensor(CommandTest):
     def test_more_than_2_to_the_31_elements(self):
         # scores: 4 x 16 x 8192 x 8192 elements = 2^32
         result = self.weft('compile', 'attention', '--dim', 'b=4', '--dim', 'h=16', '--dim',
-                           'j=8192', '--dim', 'k=8192', '--parts', '1', '-o', 'out')
+                           'j=8192', '--dim', 'k=8192', '--chunks', '1', '-o', 'out')
         self.assertIn('wrote out', result.out)
         plan = self.assertWholeArtifact('out')
         elements = []

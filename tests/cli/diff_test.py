@@ -121,8 +121,8 @@ class DiffTest(CommandTest):
                       self.text)
 
     def test_chunks_are_folded(self):
-        a = self.compiled('a', CORE, '--attention', 'unfused', '--parts', '1')
-        b = self.compiled('b', CORE, '--attention', 'unfused', '--parts', '2')
+        a = self.compiled('a', CORE, '--attention', 'unfused', '--chunks', '1')
+        b = self.compiled('b', CORE, '--attention', 'unfused', '--chunks', '2')
         self.assertGreater(len(b['kernels']), len(a['kernels']))
         said = self.diff()
         self.assertComplete(said, a, b)

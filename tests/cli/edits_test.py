@@ -38,7 +38,7 @@ class Edited(CommandTest):
                     if row['name'] == name)
 
 
-class Claims(Edited):
+class LayoutConflictBound(Edited):
     def test_an_untouched_artifact_has_nothing_to_say(self):
         self.assertEqual(self.weft('emit', 'out', '--check').out, 'as weft wrote it\n')
         self.assertNotIn('edit: ', self.weft('explain', 'out').out)
@@ -192,7 +192,7 @@ class Untold(Edited):
 
 
 class DerivedMembers(Edited):
-    def refused(self, *says):
+    def rejected(self, *says):
         self.save()
         before = self.files('out')
         self.fails(2, 'emit', 'out', says=says, env=self.QUIET)
@@ -205,7 +205,7 @@ class DerivedMembers(Edited):
                 self.assertIn(text, output)
         self.fails(2, 'run', 'out', '--check', says=says)
 
-    def test_every_derived_member_of_a_kernel_is_refused_by_name(self):
+    def test_every_derived_member_of_a_kernel_is_rejected_by_name(self):
         good = json.dumps(self.plan)
         for member, value in FORGED_MEMBERS.items():
             with self.subTest(member):
@@ -214,16 +214,16 @@ class DerivedMembers(Edited):
                               if kernel['name'] == self.kernel['name'])
                 self.assertNotEqual(kernel[member], value)
                 kernel[member] = value
-                self.refused(f"kernel '{self.kernel['name']}': member \"{member}\" is ",
+                self.rejected(f"kernel '{self.kernel['name']}': member \"{member}\" is ",
                              'weft wrote')
 
-    def test_every_total_is_refused_by_name(self):
+    def test_every_total_is_rejected_by_name(self):
         good = json.dumps(self.plan)
         for member, value in FORGED_TOTALS.items():
             with self.subTest(member):
                 self.plan = json.loads(good)
                 self.plan[member] = value
-                self.refused(f'member "{member}" is ')
+                self.rejected(f'member "{member}" is ')
 
     def test_forged_times_are_not_shown(self):
         kernel = next(kernel for kernel in self.plan['kernels']
@@ -242,7 +242,7 @@ class DerivedMembers(Edited):
         for member, value in FORGED_MEMBERS.items():
             with self.subTest(member):
                 self.plan = json.loads(good)
-                self.plan['branches'] = not self.plan['branches']
+                self.plan['concurrent'] = not self.plan['concurrent']
                 kernel = next(kernel for kernel in self.plan['kernels']
                               if kernel['name'] == self.kernel['name'])
                 kernel[member] = value
@@ -258,7 +258,7 @@ class DerivedMembers(Edited):
         plan = json.loads((self.folder / 'large/plan.json').read_text())
         self.assertEqual([kernel['name'] for kernel in plan['kernels'] if kernel['measured']], [])
 
-    def test_what_follows_from_an_edited_knob_is_derived_without_refusal(self):
+    def test_what_follows_from_an_edited_knob_is_derived_without_rejection(self):
         kernel = next(kernel for kernel in self.plan['kernels']
                       if kernel['name'] == self.kernel['name'])
         kernel['knobs']['threads'] = 256 if kernel['knobs']['threads'] != 256 else 128
@@ -381,8 +381,8 @@ class Building(CommandTest):
         path.write_text(edited)
         return path, text
 
-    def refused(self, kernel, change, *says, code=1):
-        """The edit is refused with these texts, at the line of the artifact's file where it stands,
+    def rejected(self, kernel, change, *says, code=1):
+        """The edit is rejected with these texts, at the line of the artifact's file where it stands,
         and nothing is written."""
         path, text = self.edit(kernel, change)
         before = self.files('out')
@@ -398,7 +398,7 @@ class Building(CommandTest):
                        if any('softmax' in op for op in kernel['ops']))
         text = (self.folder / 'out' / softmax['source']).read_text()
         rows = re.search(r'rowsPerBlock = (\d+)', text).group(1)
-        said = self.refused(
+        said = self.rejected(
             softmax,
             lambda text: text.replace(f'rowsPerBlock = {rows}', f'rowsPerBlock = {2 * int(rows)}'),
             'plan.json: ', 'knobs', 'weft emit')
@@ -419,7 +419,7 @@ class Building(CommandTest):
                                  text)
             self.assertTrue(constant, kernel['name'])
             name, value = constant.group(1), int(constant.group(2))
-            self.refused(
+            self.rejected(
                 kernel, lambda text, name=name, value=value: text.replace(
                     f'{name} = {value}', f'{name} = {2 * value}'))
             changed += 1
@@ -434,7 +434,7 @@ class Building(CommandTest):
     def test_messages_name_file_and_line_of_the_artifact(self):
         kernel = next(kernel for kernel in self.plan['kernels'] if kernel['family'] == 'loop')
         lines = (self.folder / 'out' / kernel['source']).read_text().count('\n')
-        said = self.refused(kernel, lambda text: text + 'int broken = nonsense;\n',
+        said = self.rejected(kernel, lambda text: text + 'int broken = nonsense;\n',
                             f"out/{kernel['source']}:{lines + 1}: error", 'nonsense')
         self.assertNotIn('kernel.cu', said)
 
@@ -487,7 +487,7 @@ class Building(CommandTest):
         for name in (f'"{secret}"', f'<{secret}>', '"../../secret.txt"', '"secret.txt"',
                      '"weft/../../../secret.txt"'):
             with self.subTest(name):
-                said = self.refused(
+                said = self.rejected(
                     kernel, lambda text, name=name: text.replace('#include',
                                                                  f'#include {name}\n#include', 1),
                     f"out/{kernel['source']}:{line}: error", name[1:-1])
@@ -495,7 +495,7 @@ class Building(CommandTest):
         for directive in ('#define S <secret.txt>\n#include S\n', '#include_next "secret.txt"\n',
                           '#inc\\\nlude "secret.txt"\n'):
             with self.subTest(directive):
-                said = self.refused(
+                said = self.rejected(
                     kernel, lambda text, directive=directive: text.replace(
                         '#include', directive + '#include', 1), 'include')
                 self.assertNotIn('my_secret_word', said)
@@ -515,7 +515,7 @@ class Building(CommandTest):
 class Texts(Edited):
     HOSTILE = ['x\nint evil;', 'x\r', 'x\x1b[31m', 'x\x00y']
 
-    def test_control_characters_in_a_plan_are_refused_by_place(self):
+    def test_control_characters_in_a_plan_are_rejected_by_place(self):
         good = json.dumps(self.plan)
         places = {
             'kernels[0].ops[0]': lambda plan, text: plan['kernels'][0]['ops'].__setitem__(0, text),
@@ -548,7 +548,7 @@ class Texts(Edited):
                 self.assertRegex(line, r'^(//.*)?$')
                 self.assertNotRegex(line, r'(\\|\?\?/)\s*$')
 
-    def test_names_of_a_graph_are_refused_where_they_enter(self):
+    def test_names_of_a_graph_are_rejected_where_they_enter(self):
         graph = self.weft('import', *LAYER).out
         name = re.search(r'weft\.graph @(\w+)', graph).group(1)
         self.write('graph.mlir', graph.replace(f'@{name}', r'@"a\0Aint evil; //"', 1))

@@ -136,7 +136,7 @@ class Room(EndsTest):
         self.weft('cache', 'verify')
 
     def test_a_full_disk(self):
-        """On a small disk of its own, where that may be mounted."""
+        """On a small separate disk, where that may be mounted."""
         disk = self.folder / 'disk'
         disk.mkdir()
         for kilobytes in (4, 12, 32):

@@ -15,7 +15,7 @@ MODELS = {
     'training': [*LAYER, '--train', '--stacking', 'separate', '--attention', 'unfused'],
     'llama': LLAMA,
     'without attention choices': ['gpt2', '--dim', 'j=64', '--attention', 'unfused'],
-    'asked for chunks': [*TINY, '--parts', '2'],
+    'asked for chunks': [*TINY, '--chunks', '2'],
     'pinned': [*TINY, '--pin', 'score=bhjk'],
 }
 

@@ -115,7 +115,7 @@ class WidthTest(CommandTest):
         self.weft('compile', *TINY, '-o', 'a', env=NO_NVRTC)
         self.weft('compile', *TINY, '--fuse-rules', 'none', '-o', 'b', env=NO_NVRTC)
         self.weft('compile', *TINY, '--train', '-o', 'train', env=NO_NVRTC)
-        self.weft('compile', *CORE, '--attention', 'unfused', '--parts', '2', '-o', 'chunks',
+        self.weft('compile', *CORE, '--attention', 'unfused', '--chunks', '2', '-o', 'chunks',
                   env=NO_NVRTC)
         helps = [[*words, '--help']
                  for words in ([], *([name] for group in commands(self.weft('--help').out).values()

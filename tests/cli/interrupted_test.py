@@ -16,7 +16,7 @@ class CutShort(CommandTest):
     """Files that end anywhere: an error that names the file, never a crash or a result."""
     CUTS = 24
 
-    def refuses_every_cut(self, name, text, *command, whole=0):
+    def rejects_every_cut(self, name, text, *command, whole=0):
         for cut in range(self.CUTS):
             self.write(name, text[:len(text) * cut // self.CUTS])
             before = self.files()
@@ -27,26 +27,26 @@ class CutShort(CommandTest):
         self.weft(*command, code=whole)
 
     def test_config(self):
-        self.refuses_every_cut('config.json', json.dumps(bad_model_test.BERT), 'compile',
+        self.rejects_every_cut('config.json', json.dumps(bad_model_test.BERT), 'compile',
                                'config.json', '-o', 'out')
 
     def test_graph(self):
-        self.refuses_every_cut('graph.mlir',
+        self.rejects_every_cut('graph.mlir',
                                bad_model_test.BadGraph.GRAPH.replace('SPEC', 'ik,kj->ij').rstrip(),
                                'compile', 'graph.mlir', '-o', 'out')
 
     def test_graph_of_a_model(self):
         text = self.weft('import', *TINY[:13]).out
-        self.refuses_every_cut('graph.mlir', text.rstrip(), 'import', 'graph.mlir')
+        self.rejects_every_cut('graph.mlir', text.rstrip(), 'import', 'graph.mlir')
 
     def test_plan(self):
         self.weft('compile', *TINY, '-o', 'out')
-        self.refuses_every_cut('out/plan.json',
+        self.rejects_every_cut('out/plan.json',
                                (self.folder / 'out/plan.json').read_text().rstrip(), 'emit', 'out')
 
     def test_candidates(self):
         text = self.weft('compile', *TINY, '--stop-after', 'fuse').out
-        self.refuses_every_cut('fuse.mlir', text.rstrip(), 'select', 'fuse.mlir', '--start-from',
+        self.rejects_every_cut('fuse.mlir', text.rstrip(), 'select', 'fuse.mlir', '--start-from',
                                'select')
 
 

@@ -1,4 +1,4 @@
-"""Pipes, devices and folders where a file is asked for: refused by name, without waiting."""
+"""Pipes, devices and folders where a file is asked for: rejected by name, without waiting."""
 import os
 import shutil
 import unittest
@@ -10,7 +10,7 @@ class IrregularFiles(CommandTest):
     QUIET = {'WEFT_NVRTC': 'none'}
     LIMIT = 20  # seconds; a command that reads such a file has no end
 
-    def refused(self, path, *arguments):
+    def rejected(self, path, *arguments):
         result = self.weft(*arguments, code=2, env=self.QUIET, timeout=self.LIMIT)
         self.assertEqual(result.out, '')
         self.assertIn('weft: error: ', result.err)
@@ -40,22 +40,22 @@ class IrregularFiles(CommandTest):
             for kind in self.replacements(self.folder / 'out' / name):
                 for command in (['explain', 'out'], ['emit', 'out'], ['run', 'out', '--check']):
                     with self.subTest(name=name, kind=kind, command=command):
-                        self.refused(name, *command)
+                        self.rejected(name, *command)
 
     def test_models(self):
         for name in ('model.mlir', 'config.json'):
             path = self.folder / name
             for kind in self.replacements(path):
                 with self.subTest(name=name, kind=kind):
-                    self.refused(name, 'compile', name, '-o', 'out')
+                    self.rejected(name, 'compile', name, '-o', 'out')
 
     def test_profiles_and_stores(self):
         for name in ('profile.txt', 'profile.db'):
             path = self.folder / name
             for kind in self.replacements(path):
                 with self.subTest(name=name, kind=kind):
-                    self.refused(name, 'select', *TINY, '--profile', name)
-        self.assertIn('no regular file', self.refused('/dev/zero', 'select', *TINY, '--profile',
+                    self.rejected(name, 'select', *TINY, '--profile', name)
+        self.assertIn('no regular file', self.rejected('/dev/zero', 'select', *TINY, '--profile',
                                                       '/dev/zero'))
 
 

@@ -82,7 +82,7 @@ class JsonTest(CommandTest):
         self.weft('compile', *LAYER, '-o', 'a', env=NO_NVRTC)
         self.weft('compile', *TINY, '--fuse-rules', 'none', '-o', 'b', env=NO_NVRTC)
         self.weft('compile', *TINY, '--train', '--norms', 'decomposed', '-o', 'train', env=NO_NVRTC)
-        self.weft('compile', *CORE, '--attention', 'unfused', '--parts', '2', '-o', 'chunks',
+        self.weft('compile', *CORE, '--attention', 'unfused', '--chunks', '2', '-o', 'chunks',
                   env=NO_NVRTC)
 
 
@@ -179,7 +179,7 @@ class SchemaTest(JsonTest):
             self.assertLessEqual(OF_A_CHECK, set(kernel))
 
     def test_json_is_printed_or_refused_by_every_command(self):
-        """Where a command writes text of another kind, --json is refused with the nearest
+        """Where a command writes text of another kind, --json is rejected with the nearest
         alternative; nothing but one object is ever on standard output."""
         self.weft('compile', *TINY, '-o', 'plan', env=NO_NVRTC)
         before = self.files()
@@ -317,7 +317,7 @@ class ValidatorTest(unittest.TestCase):
             with self.assertRaises(json_schema.Mismatch, msg=wrong):
                 json_schema.check(wrong, schema, '')
 
-    def test_unknown_keywords_are_refused(self):
+    def test_unknown_keywords_are_rejected(self):
         with self.assertRaises(ValueError):
             json_schema.check({}, {'pattern': 'x'}, '')
 

@@ -7,7 +7,7 @@ import unittest
 from weft_command import CORE, WEFT, CommandTest
 
 DRIVER = pathlib.Path(WEFT).resolve().parents[1] / 'tests/fakecuda/libcuda.so.1'
-PLAIN = [*CORE, '--no-library', '--profile', 'none', '--branches', 'off']
+PLAIN = [*CORE, '--no-library', '--profile', 'none', '--concurrent', 'off']
 
 
 class MeasureTest(CommandTest):
@@ -28,7 +28,7 @@ class MeasureTest(CommandTest):
         return self.assertWholeArtifact('plan'), json.loads(
             (self.folder / 'plan/report.json').read_text())['measuredPlans']
 
-    def assertRefused(self, code, flags, says, env):
+    def assertRejected(self, code, flags, says, env):
         before = self.files()
         self.fails(code, 'compile', *PLAIN, '-o', 'plan', *flags, says=says, env=env)
         self.assertNothingLeft(before)
@@ -37,7 +37,7 @@ class MeasureTest(CommandTest):
 class ChoiceTest(MeasureTest):
     def test_the_fastest_is_kept_and_its_time_is_its_own(self):
         launch, block = 2000, 50000
-        plan, timed = self.measure('--measure=6', '--parts', '1', '--attention', 'unfused',
+        plan, timed = self.measure('--measure=6', '--chunks', '1', '--attention', 'unfused',
                                    launchNanoseconds=launch, blockNanoseconds=block)
         self.assertEqual(len(timed), 6)
         others = [one['predictedGraph'] for one in timed[1:]]  # the first is what selection chose
@@ -81,21 +81,21 @@ class ChoiceTest(MeasureTest):
             json.loads((self.folder / 'plan/plan.json').read_text())['measurement'],
             plan['measurement'])
 
-    def test_parts_are_compared_with_the_whole(self):
-        unfused = ['--attention', 'unfused']  # whose scores are what parts are of
-        self.weft('compile', *PLAIN, *unfused, '--parts', '1', '-o', 'whole')
+    def test_chunks_are_compared_with_the_whole(self):
+        unfused = ['--attention', 'unfused']  # whose scores are what chunks are of
+        self.weft('compile', *PLAIN, *unfused, '--chunks', '1', '-o', 'whole')
         whole = json.loads((self.folder / 'whole/plan.json').read_text())
-        # Each launch costs much: a plan in parts is timed, and loses.
-        timed = self.measure('--measure=8', '--parts', '0', *unfused, launchNanoseconds=5000)[1]
-        self.assertTrue(any(one['parts'] > 1 and 'measured' in one for one in timed), timed)
-        self.assertEqual([one['parts'] for one in timed if one['chosen']], [1])
-        # Within a limit that only parts meet, the whole is not among them.
+        # Each launch costs much: a plan in chunks is timed, and loses.
+        timed = self.measure('--measure=8', '--chunks', '0', *unfused, launchNanoseconds=5000)[1]
+        self.assertTrue(any(one['chunks'] > 1 and 'measured' in one for one in timed), timed)
+        self.assertEqual([one['chunks'] for one in timed if one['chosen']], [1])
+        # Within a limit that only chunks meet, the whole is not among them.
         limit = whole['workspaceBytes'] - 1
-        plan, timed = self.measure('--measure', '--parts', '0', *unfused, '--max-memory',
+        plan, timed = self.measure('--measure', '--chunks', '0', *unfused, '--max-memory',
                                    str(limit), launchNanoseconds=5000)
         self.assertLessEqual(plan['workspaceBytes'], limit)
         self.assertTrue(
-            all(one['parts'] > 1 or one['variant'] != whole['variant'] for one in timed), timed)
+            all(one['chunks'] > 1 or one['variant'] != whole['variant'] for one in timed), timed)
         self.assertEqual(plan['measurement']['seconds'],
                          min(one['measured'] for one in timed if 'measured' in one))
 
@@ -106,10 +106,10 @@ class ChoiceTest(MeasureTest):
         self.assertIn(' predicted as one CUDA graph; ', self.weft('explain', 'plan').out)
 
 
-class BranchesTest(MeasureTest):
+class ConcurrencyTest(MeasureTest):
     PROJECTIONS = [
         *CORE[1:], '--dim', 'w=16', '--dim', 'i=32', '--dim', 'u=32', '--dtype', 'f32',
-        '--no-library', '--profile', 'none', '--parts', '1', '--stacking', 'separate'
+        '--no-library', '--profile', 'none', '--chunks', '1', '--stacking', 'separate'
     ]
 
     def compile(self, *flags, **settings):
@@ -118,20 +118,20 @@ class BranchesTest(MeasureTest):
         return self.assertWholeArtifact('plan'), json.loads(
             (self.folder / 'plan/report.json').read_text())['measuredPlans']
 
-    def test_the_kept_plan_is_timed_with_branches(self):
+    def test_the_kept_plan_is_timed_concurrently(self):
         plan, timed = self.compile('--measure=2', launchNanoseconds=2000)
-        self.assertEqual([one['branches'] for one in timed], [False, False, False, True])
+        self.assertEqual([one['concurrent'] for one in timed], [False, False, False, True])
         # The stand-in runs one kernel at a time: nothing is gained, and the plan stays as it was.
         self.assertEqual([one['chosen'] for one in timed], [False, False, True, False])
-        self.assertFalse(plan['branches'])
+        self.assertFalse(plan['concurrent'])
         self.assertEqual(plan['measurement']['seconds'], timed[2]['measured'])
         self.assertIn(', branches', self.weft('explain', 'plan', '--all').prose())
 
     def test_asked_for(self):
-        in_order = self.compile('--branches', 'off')[0]
-        plan, timed = self.compile('--branches', 'on', '--measure=2', launchNanoseconds=2000)
-        self.assertTrue(plan['branches'])
-        self.assertTrue(all(one['branches'] for one in timed))
+        in_order = self.compile('--concurrent', 'off')[0]
+        plan, timed = self.compile('--concurrent', 'on', '--measure=2', launchNanoseconds=2000)
+        self.assertTrue(plan['concurrent'])
+        self.assertTrue(all(one['concurrent'] for one in timed))
         self.assertRegex(
             self.weft('explain', 'plan', '--all').prose(),
             'branches: .* the longest chain of those that do takes')
@@ -148,39 +148,39 @@ class BranchesTest(MeasureTest):
         for choice in ('on', 'off'):
             self.assertIn(
                 'whole graph',
-                self.weft('time', 'plan', '--rounds', '3', '--branches', choice,
+                self.weft('time', 'plan', '--rounds', '3', '--concurrent', choice,
                           env=self.with_driver(launchNanoseconds=2000)).out)
-        self.fails(2, 'time', 'plan', '--branches', 'many',
-                   says=["--branches 'many': neither on nor off"], env=self.with_driver())
-        self.fails(2, 'compile', 'paper-encoder', '--branches', 'many', '-o', 'other',
-                   says=['--branches'], env=self.with_driver())
+        self.fails(2, 'time', 'plan', '--concurrent', 'many',
+                   says=["--concurrent 'many': neither on nor off"], env=self.with_driver())
+        self.fails(2, 'compile', 'paper-encoder', '--concurrent', 'many', '-o', 'other',
+                   says=['--concurrent'], env=self.with_driver())
 
 
-class RefusalTest(MeasureTest):
+class RejectionTest(MeasureTest):
     def test_usage(self):
         env = self.with_driver()
-        self.assertRefused(2, ['--measure=1'], ['--measure=1: at least 2 plans'], env)
-        self.assertRefused(2, ['--measure=-3'], ['--measure=-3: at least 2 plans'], env)
-        self.assertRefused(2, ['--measure', '--stop-after', 'emit'], ['without --stop-after'], env)
+        self.assertRejected(2, ['--measure=1'], ['--measure=1: at least 2 plans'], env)
+        self.assertRejected(2, ['--measure=-3'], ['--measure=-3: at least 2 plans'], env)
+        self.assertRejected(2, ['--measure', '--stop-after', 'emit'], ['without --stop-after'], env)
 
     def test_no_gpu(self):
-        self.assertRefused(3, ['--measure'],
+        self.assertRejected(3, ['--measure'],
                            ['--measure times plans on a GPU: the CUDA driver finds no GPU'],
                            self.with_driver(gpus=0))
-        self.assertRefused(3, ['--measure'], ['--measure times plans on a GPU', 'too old'],
+        self.assertRejected(3, ['--measure'], ['--measure times plans on a GPU', 'too old'],
                            self.with_driver(version=11080))
 
     def test_no_compiler(self):
-        self.assertRefused(3, ['--measure'], ['--measure needs NVRTC'],
+        self.assertRejected(3, ['--measure'], ['--measure needs NVRTC'],
                            {**self.with_driver(), 'WEFT_NVRTC': 'none'})
 
     def test_another_architecture(self):
-        self.assertRefused(3, ['--measure'],
+        self.assertRejected(3, ['--measure'],
                            ['no plan can be timed on Stand-in', 'sm_90a', 'sm_80'],
                            self.with_driver(capability=80))
 
     def test_no_memory(self):
-        self.assertRefused(3, ['--measure'], ['no plan can be timed on Stand-in', 'memory'],
+        self.assertRejected(3, ['--measure'], ['no plan can be timed on Stand-in', 'memory'],
                            self.with_driver(memoryBytes=1000))
 
 

@@ -1,4 +1,4 @@
-"""Texts that nest deeper than a stack may hold are refused with their place before a parser
+"""Texts that nest deeper than a stack may hold are rejected with their place before a parser
 recurses; those at the limit are read."""
 import json
 import struct
@@ -23,7 +23,7 @@ def graph(levels):
 
 
 class Nesting(CommandTest):
-    def refused(self, tool, *arguments, place):
+    def rejected(self, tool, *arguments, place):
         """By any of the commands: exit 2, with the place and the limit, and nothing on standard
         output."""
         run = subprocess.run([BIN / tool, *arguments], cwd=self.folder, env=self.environment(),
@@ -45,7 +45,7 @@ class Nesting(CommandTest):
             for tool, *arguments in (['weft',
                                       'import'], ['weft-opt'], ['weft-interpret', '--random', '1']):
                 with self.subTest(name, tool=tool):
-                    self.refused(tool, *arguments, name, place=f'{name}:')
+                    self.rejected(tool, *arguments, name, place=f'{name}:')
 
     def test_standard_input(self):
         run = subprocess.run([BIN / 'weft-opt'], input=graph(FAR), capture_output=True, text=True,
@@ -62,12 +62,12 @@ class Nesting(CommandTest):
                                      capture_output=True, text=True, timeout=60, check=False)
                 self.assertEqual(run.returncode, 0, run.stderr[-500:])
         self.write('graph.mlir', graph(999))
-        self.refused('weft', 'import', 'graph.mlir', place='graph.mlir:3:')
+        self.rejected('weft', 'import', 'graph.mlir', place='graph.mlir:3:')
 
     def test_config(self):
         self.write('config.json',
                    '{"model_type": "bert", "id2label": ' + '{"a": ' * FAR + '1' + '}' * FAR + '}')
-        self.refused('weft', 'import', 'config.json', place='config.json:1:')
+        self.rejected('weft', 'import', 'config.json', place='config.json:1:')
 
     def test_artifact(self):
         self.weft('compile', *TINY, '-o', 'out', '--stop-after', 'emit')
@@ -80,10 +80,10 @@ class Nesting(CommandTest):
                 endswith('.json') else before.replace('weft.graph', '"a.b"() ({' * FAR +
                                                       'weft.graph', 1))
             with self.subTest(name):
-                self.refused('weft', command, 'out', place=f'{name}:')
+                self.rejected('weft', command, 'out', place=f'{name}:')
             if name == 'plan.json':
                 with self.subTest(name, tool='weft-run'):
-                    self.refused('weft-run', 'out', place=f'{name}:')
+                    self.rejected('weft-run', 'out', place=f'{name}:')
             path.write_text(before)
 
     def test_safetensors(self):
@@ -92,7 +92,7 @@ class Nesting(CommandTest):
         header = header.replace('{', '{"__metadata__": ' + '[' * FAR + ']' * FAR + ', ', 1).encode()
         (self.folder /
          'x.safetensors').write_bytes(struct.pack('<Q', len(header)) + header + bytes(128))
-        self.refused('weft-interpret', 'graph.mlir', '--inputs', 'x.safetensors', '--outputs', 'y',
+        self.rejected('weft-interpret', 'graph.mlir', '--inputs', 'x.safetensors', '--outputs', 'y',
                      place='x.safetensors')
 
 

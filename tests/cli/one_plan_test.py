@@ -1,6 +1,6 @@
 """Every command speaks of one plan: select, its drawing, compile, explain and report.json name the
 same kernels, chunks and total; what `explain --layout` predicts is what compiling with that pin
-gives; a pin is honoured or refused."""
+gives; a pin is honoured or rejected."""
 import json
 import re
 import unittest
@@ -11,7 +11,7 @@ from weft_command import CommandTest, CORE, LAYER, TINY
 # and one that is whole.
 CHUNKED = [
     'attention', '--dim', 'b=2', '--dim', 'j=64', '--dim', 'h=4', '--dim', 'p=16', '--profile',
-    'none', '--parts', '4'
+    'none', '--chunks', '4'
 ]
 LIMITED = [*CORE, '--max-memory', '1K', '--profile', 'none']
 MODELS = {
@@ -97,7 +97,7 @@ class Predictions(CommandTest):
                 'compile', *flags, '--pin', f"{tensor}={row['layout']}", '--stop-after', 'emit',
                 '-o', 'pinned'
             ]
-            if 'refused' in row:
+            if 'rejected' in row:
                 self.weft(*pinned, code=3)
                 continue
             text = self.weft(*pinned).out
@@ -120,7 +120,7 @@ class Predictions(CommandTest):
         """In chunks and whole; as one graph, as the memory fact beside it; in as many chunks as
         the plan, since what chunks save is not saved by a layout."""
         named = 0
-        for flags in (['bert-large'], ['bert-base'], ['bert-large', '--parts', '4'],
+        for flags in (['bert-large'], ['bert-base'], ['bert-large', '--chunks', '4'],
                       [*TINY, '--profile', 'none'], LIMITED, [*TINY, '--train', '--pin',
                                                               'hidden=jbu']):
             with self.subTest(flags):
@@ -133,7 +133,7 @@ class Predictions(CommandTest):
                 answer = self.weft('explain', 'out', '--layout', fact['tensor'], '--json').json()
                 self.assertEqual((answer['planChunks'], answer['planGraphSeconds']),
                                  (plan['chunks'], plan['graphSeconds']))
-                rows = [row for row in answer['prices'] if 'refused' not in row]
+                rows = [row for row in answer['prices'] if 'rejected' not in row]
                 chunks = [row['chunks'] == plan['chunks'] for row in rows]
                 self.assertEqual(chunks, sorted(chunks, reverse=True))
                 own = {version['layout'] for version in answer['versions']}
@@ -225,7 +225,7 @@ class Pins(CommandTest):
 
     def test_a_pin_decides_the_variant(self):
         self.assertEqual(self.stored('exponentials', *CORE)[1], set())
-        for extra in ([], ['--max-memory', '1M'], ['--parts',
+        for extra in ([], ['--max-memory', '1M'], ['--chunks',
                                                    '2'], ['--variant', 'decompose-softmax-64']):
             plan, orders = self.stored('exponentials', *CORE, '--pin', 'exponentials=bhjk', *extra)
             self.assertEqual(orders, {'bhjk'}, extra)
@@ -239,7 +239,7 @@ class Pins(CommandTest):
         self.assertEqual(self.stored('w1', *TINY, '--pin', 'w1=iu')[1],
                          {'iu'})  # a parameter, as its kernel reads it
 
-    def test_a_pin_that_nothing_honours_is_refused(self):
+    def test_a_pin_that_nothing_honours_is_rejected(self):
         self.fails(3, 'select', *TINY, '--fuse', 'hidden_product,hidden', '--pin',
                    'hidden_product=bju', says=['--pin hidden_product', 'never stored', 'leave out'])
         self.fails(3, 'select', *CORE, '--attention', 'unfused', '--pin', 'exponentials=bhjk',

@@ -35,7 +35,7 @@ class ProfileTest(CommandTest):
                          env=self.env())
 
     def start(self, *flags, store='a.db'):
-        """In the background, in a process group of its own, as a shell would."""
+        """In the background, in a process separate group, as a shell would."""
         process = subprocess.Popen([WEFT, 'profile', *SPACE, '--store', store, *flags],
                                    cwd=self.folder, env=self.environment(**self.env()),
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -54,19 +54,19 @@ class ProfileTest(CommandTest):
         with sqlite3.connect(self.folder / store) as database:
             self.assertEqual(database.execute('PRAGMA integrity_check').fetchone(), ('ok', ))
             return database.execute(
-                'SELECT kernel, configuration, status, reason FROM rows ORDER BY kernel, '
+                'SELECT kernel, configuration, status, reason FROM measurements ORDER BY kernel, '
                 'configuration'
             ).fetchall()
 
-    def await_rows(self, store='a.db'):
+    def await_measurements(self, store='a.db'):
         """Until the store has some rows, seen as another process sees it."""
         for _ in range(600):
-            if (self.folder / store).exists() and self.rows_or_none(store):
+            if (self.folder / store).exists() and self.measurements_or_none(store):
                 return
             time.sleep(0.05)
         self.fail('nothing was measured in 30 s')
 
-    def rows_or_none(self, store):
+    def measurements_or_none(self, store):
         import sqlite3
         try:
             return self.rows(store)
@@ -91,13 +91,13 @@ class SpaceTest(ProfileTest):
 
 class LostTest(ProfileTest):
     def test_a_gpu_that_goes_keeps_what_was_measured(self):
-        all_rows = self.profile(store='whole.db').json()['measured']
+        all_measurements = self.profile(store='whole.db').json()['measured']
         self.rewrite(launchNanoseconds=100000, vanishAtLaunch=4000)
         result = self.profile(code=3)
         self.assertIn('the CUDA driver finds no GPU', result.json()['error']['message'])
         kept = self.rows()
         self.assertGreater(len(kept), 0)
-        self.assertLess(len(kept), all_rows)
+        self.assertLess(len(kept), all_measurements)
         # The GPU is back: the same command goes on, and measures again nothing that it has.
         (self.driver / 'gone').unlink()
         self.rewrite(launchNanoseconds=100000)
@@ -107,7 +107,7 @@ class LostTest(ProfileTest):
         self.assertEqual([row[:2] for row in self.rows()],
                          [row[:2] for row in self.rows('whole.db')])
 
-    def test_a_gpu_that_hangs_costs_rows_their_time_limit(self):
+    def test_a_gpu_that_hangs_costs_measurements_their_time_limit(self):
         self.rewrite(launchNanoseconds=100000, hangAtLaunch=300)
         result = self.profile('--timeout', '1').json()
         self.assertEqual(result['left'], 0)
@@ -130,7 +130,7 @@ class EndTest(ProfileTest):
     def test_an_interrupt_while_the_gpu_hangs(self):
         self.rewrite(launchNanoseconds=100000, hangAtLaunch=4000)
         process = self.start('--timeout', '600')
-        self.await_rows()
+        self.await_measurements()
         time.sleep(1)
         begin = time.monotonic()
         process.send_signal(signal.SIGINT)

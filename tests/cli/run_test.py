@@ -1,4 +1,4 @@
-"""weft run without a GPU: checks, refusals, and what an unbuilt or racing plan says."""
+"""weft run without a GPU: checks, rejections, and what an unbuilt or racing plan says."""
 import json
 import pathlib
 import unittest

@@ -99,7 +99,7 @@ class SearchMemory(CommandTest):
                         reached.add(name)
         self.assertGreaterEqual(reached, {'wide', 'deep'})
 
-    def test_what_is_left_out_is_said_and_strict_refuses(self):
+    def test_what_is_left_out_is_said_and_strict_rejects(self):
         small = ['--search-memory', '8M', '--profile', 'none']
         whole = self.weft('select', *TINY, '--train', '--profile', 'none', '--json').json()
         self.assertEqual(whole['searchLimits'], {'reached': False, 'leftOut': []})
@@ -141,7 +141,7 @@ class SearchMemory(CommandTest):
 
 
 class Limits(CommandTest):
-    def test_a_kernel_that_is_refused_for_its_grid_is_named(self):
+    def test_a_kernel_that_is_rejected_for_its_grid_is_named(self):
         self.write(
             'rows.mlir',
             '!t = tensor<80000000000x512xf16, #weft.axes<b, i>>\nmodule {\n  weft.graph @g(%x: '

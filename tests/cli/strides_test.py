@@ -44,12 +44,12 @@ class Strides(CommandTest):
 
     def test_no_transpose_comes_first(self):
         plan = self.plan(PROJECTION, '--profile', 'none')
-        self.assertEqual(self.families(plan), ['hopper-contraction'])
+        self.assertEqual(self.families(plan), ['gemm-sm90'])
         kernel = plan['kernels'][0]
         maps = [parameter['map'] for parameter in kernel['parameters'] if parameter['map']]
         self.assertIn([64, 8, 256, 4], [one['extents'] for one in maps])
         text = (self.folder / 'out' / kernel['source']).read_text()
-        self.assertIn('weft/hopper_strides.cuh', text)
+        self.assertIn('weft/sm90_strides.cuh', text)
         self.assertIn('.columns = {{p, h}}, .rows = {{j, b}}', text)
         # What is emitted from the plan is the same.
         self.weft('emit', 'out')
@@ -58,7 +58,7 @@ class Strides(CommandTest):
     def test_no_transpose_comes_behind(self):
         for profile in (['--profile', 'none'], []):
             plan = self.plan(CONTEXT, *profile)
-            self.assertEqual(self.families(plan), ['hopper-contraction'])
+            self.assertEqual(self.families(plan), ['gemm-sm90'])
             kernel = plan['kernels'][0]
             text = (self.folder / 'out' / kernel['source']).read_text()
             self.assertIn('y_dimensions = {.columns = {{w}}, .rows = {{j}}, .batch = {{h, b}}',
@@ -75,21 +75,21 @@ class Strides(CommandTest):
     def test_where_no_map_takes_it_a_transpose_does(self):
         plan = self.plan(
             PROJECTION.replace('64x', '40x').replace('x64', 'x40'), '--profile', 'none')
-        self.assertEqual(sorted(self.families(plan)), ['hopper-contraction', 'transpose'])
+        self.assertEqual(sorted(self.families(plan)), ['gemm-sm90', 'transpose'])
 
     def test_pins_that_no_other_layout_meets(self):
         for profile in (['--profile', 'none'], []):
             plan = self.plan(ACTIVATION, '--pin', 'a=bhjp', *profile)
-            self.assertEqual(self.families(plan), ['loop', 'hopper-contraction'])
+            self.assertEqual(self.families(plan), ['loop', 'gemm-sm90'])
             product = plan['kernels'][1]
-            self.assertIn('weft/hopper_strides.cuh',
+            self.assertIn('weft/sm90_strides.cuh',
                           (self.folder / 'out' / product['source']).read_text())
             self.assertFalse(product['measured'])
 
     def test_without_pins_a_profile_that_has_none_offers_none(self):
         plan = self.plan(ACTIVATION)
         for kernel in self.some(kernel for kernel in plan['kernels'] if kernel['source']):
-            self.assertNotIn('hopper_strides', (self.folder / 'out' / kernel['source']).read_text())
+            self.assertNotIn('sm90_strides', (self.folder / 'out' / kernel['source']).read_text())
 
 
 if __name__ == '__main__':

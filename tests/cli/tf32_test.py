@@ -17,7 +17,7 @@ class Tf32(CommandTest):
                   '-o', 'out')
         return json.loads((self.folder / 'out/plan.json').read_text())
 
-    def test_library_products_say_what_they_read(self):
+    def test_library_gemms_say_what_they_read(self):
         for flags, types in ((['--tf32'], {'tf32,tf32->f32'}), ([], {'f32'})):
             plan = self.plan(*flags)
             found = {kernel['library']['dtype'] for kernel in plan['kernels'] if kernel['library']}
@@ -31,11 +31,11 @@ class Tf32(CommandTest):
 
     def test_kernels_of_ours_without_the_library(self):
         plan = self.plan('--tf32', '--no-library')
-        ours = [kernel for kernel in plan['kernels'] if kernel['family'] == 'hopper-contraction']
+        ours = [kernel for kernel in plan['kernels'] if kernel['family'] == 'gemm-sm90']
         self.assertTrue(ours)
         for kernel in ours:
             self.assertTrue(kernel['cubin'], 'built, unless there is no NVRTC')
-            self.assertIn('weft/hopper_tf32.cuh',
+            self.assertIn('weft/sm90_tf32.cuh',
                           (self.folder / 'out' / kernel['source']).read_text())
             maps = {
                 parameter['map']['dtype']
@@ -44,7 +44,7 @@ class Tf32(CommandTest):
             self.assertLessEqual(maps, {'tf32'})
         full = self.plan('--no-library')
         self.assertFalse(
-            [kernel for kernel in full['kernels'] if kernel['family'] == 'hopper-contraction'])
+            [kernel for kernel in full['kernels'] if kernel['family'] == 'gemm-sm90'])
 
     def test_gradients_and_an_artifact_of_its_own_graph_carry_it(self):
         self.plan('--tf32', '--train', '--no-library')

@@ -1,4 +1,4 @@
-"""weft time without a GPU: what it refuses, and why."""
+"""weft time without a GPU: what it rejects, and why."""
 import ctypes
 import unittest
 

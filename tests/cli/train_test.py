@@ -1,4 +1,4 @@
-"""--train: the backward pass as text, artifacts with two entry points, and what is refused."""
+"""--train: the backward pass as text, artifacts with two entry points, and what is rejected."""
 import json
 import unittest
 
@@ -25,11 +25,11 @@ class Train(CommandTest):
                           code=2)
         self.assertIn('has a backward pass already', again.err)
 
-    def test_a_sum_beside_a_product_keeps_its_ops(self):
+    def test_a_sum_beside_a_gemm_keeps_its_ops(self):
         """The kernel's product comes first, the graph's sum: each op of the chosen graph still
         reads its own operands."""
         text = self.weft('compile', 'paper-encoder', '--dim', 'b=1', '--dim', 'j=32', '--train',
-                         '--profile', 'none', '--parts', '1', '--fuse', 'd_b1,d_w1', '--stop-after',
+                         '--profile', 'none', '--chunks', '1', '--fuse', 'd_b1,d_w1', '--stop-after',
                          'select').out
         kernel = text[text.index('@reduce_d_w1_contraction'):].split('weft.yield')[0]
         self.assertIn('weft.contract', kernel)
@@ -129,7 +129,7 @@ class Train(CommandTest):
         self.assertEqual({tensor['logical'] for tensor in arguments if tensor.get('positive')},
                          {'epsilon'} | {name for name in names if name.endswith('_square')})
 
-    def test_optimizers_that_are_refused(self):
+    def test_optimizers_that_are_rejected(self):
         for arguments, code, message in [
             (['masked-token', '--dtype', 'f16', '--train', '--optimizer',
               'adamw'], 3, 'nearest is --dtype f32'),
@@ -146,7 +146,7 @@ class Train(CommandTest):
             with self.subTest(arguments=arguments):
                 self.assertIn(message, self.weft('import', *arguments, code=code).err)
 
-    def test_what_is_refused(self):
+    def test_what_is_rejected(self):
         for arguments, message in [
             (['--stop-after', 'differentiate'],
              '--stop-after differentiate: there is a backward pass with --train only'),
@@ -208,7 +208,7 @@ class Artifact(CommandTest):
             if writers.get(tensor) in plan['entryPoints']['forward']
         }
         self.assertIn('residual1', {plan['tensors'][tensor]['logical'] for tensor in saved})
-        places = {place['buffer']: place['in'] for place in plan['placements']}
+        places = {place['buffer']: place['in'] for place in plan['memoryPlan']}
         for tensor in self.some(saved):
             self.assertEqual(places.get(plan['tensors'][tensor]['buffer'], 'workspace'),
                              'workspace', plan['tensors'][tensor]['name'])
@@ -226,7 +226,7 @@ class Artifact(CommandTest):
             json.loads((self.folder / name / 'plan.json').read_text()) for name in ('out', 'again')
         ]
         self.assertEqual(plans[0]['entryPoints'], plans[1]['entryPoints'])
-        self.assertEqual(plans[0]['placements'], plans[1]['placements'])
+        self.assertEqual(plans[0]['memoryPlan'], plans[1]['memoryPlan'])
         self.assertEqual(self.files('out'), before)
         self.weft('compile', *TINY, '--stop-after', 'emit', '-o', 'forward')
         self.weft('diff', 'forward', 'out', code=1)
@@ -236,13 +236,13 @@ class Artifact(CommandTest):
         self.compile('b')
         self.assertEqual(self.files('a'), self.files('b'))
 
-    def test_a_plan_whose_entry_points_share_a_kernel_is_refused(self):
+    def test_a_plan_whose_entry_points_share_a_kernel_is_rejected(self):
         plan = self.compile()
         plan['entryPoints']['forward'].append(plan['entryPoints']['backward'][0])
         self.write('out/plan.json', json.dumps(plan))
         self.fails(2, 'run', 'out', '--check', says=['entryPoints.', 'belongs to', 'already'])
 
-    def test_a_folder_that_is_no_artifact_is_refused_before_work(self):
+    def test_a_folder_that_is_no_artifact_is_rejected_before_work(self):
         (self.folder / 'precious').mkdir()
         self.write('precious/thesis.txt', 'years of work')
         self.fails(2, 'compile', 'no-such-model', '-o', 'precious',

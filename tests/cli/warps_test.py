@@ -1,4 +1,4 @@
-"""Plans for targets before sm_90a: products of a warp take what follows them, with and without a
+"""Plans for targets before sm_90a: mma.sync take what follows them, with and without a
 library beside them."""
 import json
 import unittest
@@ -12,16 +12,16 @@ class Warps(CommandTest):
         self.weft('compile', *arguments, '--profile', 'none', '--stop-after', 'emit', '-o', 'out')
         plan = json.loads((self.folder / 'out/plan.json').read_text())
         self.assertFalse([
-            kernel['name'] for kernel in plan['kernels'] if kernel['family'] == 'hopper-contraction'
+            kernel['name'] for kernel in plan['kernels'] if kernel['family'] == 'gemm-sm90'
         ])
-        kernels = [kernel for kernel in plan['kernels'] if kernel['family'] == 'ampere-contraction']
+        kernels = [kernel for kernel in plan['kernels'] if kernel['family'] == 'gemm-sm80']
         texts = {
             kernel['name']: (self.folder / 'out' / kernel['source']).read_text()
             for kernel in kernels
         }
-        return {name for name, text in texts.items() if 'weft::ampere::blockByBlock' in text}, plan
+        return {name for name, text in texts.items() if 'weft::sm80::limitFragmentsInFlight' in text}, plan
 
-    def test_a_layer_without_a_library_is_its_products_norms_and_softmax(self):
+    def test_a_layer_without_a_library_is_its_gemms_norms_and_softmax(self):
         for device in ('a100', 'rtx3090'):
             fused, plan = self.fused('bert-large', '--device', device, '--no-library',
                                      '--attention', 'unfused')
@@ -38,7 +38,7 @@ class Warps(CommandTest):
             }
             self.assertEqual(others, {'softmax', 'layer_norm'})
 
-    def test_a_decomposed_softmax_begins_behind_the_product(self):
+    def test_a_decomposed_softmax_begins_behind_the_gemm(self):
         fused, plan = self.fused('bert-large', '--device', 'a100', '--no-library', '--attention',
                                  'decomposed')
         self.assertTrue(
@@ -57,7 +57,7 @@ class Warps(CommandTest):
         self.fails(2, 'emit', 'out',
                    says=[product['name'], '32 columns a warp, and sub-vectors of 64'])
 
-    def test_masks_are_drawn_behind_products(self):
+    def test_masks_are_drawn_behind_gemms(self):
         fused, _ = self.fused('paper-encoder', '--device', 'a100', '--no-library')
         self.assertTrue([name for name in fused if 'bias_relu_dropout' in name])
         self.assertEqual(len([name for name in fused if 'bias_dropout_residual' in name]), 2)

@@ -123,13 +123,13 @@ inline void checkEmitted(const Kernel &kernel, const Configuration &configuratio
                          const codegen::EmittedKernel &emitted, const HostKernel &host,
                          const std::array<int64_t, 3> &blocks,
                          const std::array<int64_t, 3> &threads) {
-  const bool isMade = contractionRegion(kernel).region.value().prologue.has_value();
+  const bool isTransformed = contractionRegion(kernel).region.value().prologue.has_value();
   std::vector<std::unique_ptr<Tensor>> tensors;
   for (size_t i = 0; i < kernel.inputs.size(); ++i) {
     tensors.push_back(std::make_unique<Tensor>(kernel, kernel.inputs[i], configuration.inputs[i]));
     const std::string &name = kernel.values[size_t(kernel.inputs[i])].name;
     if (name == "mask") tensors.back()->fillMask();
-    else tensors.back()->fill(i, !isMade, name == "squares");
+    else tensors.back()->fill(i, !isTransformed, name == "squares");
   }
   for (size_t i = 0; i < kernel.outputs.size(); ++i)
     tensors.push_back(

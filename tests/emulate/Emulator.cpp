@@ -1,4 +1,4 @@
-// Fibers and their scheduler. A fiber starts on a stack of its own by ucontext and then switches by
+// Fibers and their scheduler. A fiber starts on a separate stack by ucontext and then switches by
 // _setjmp/_longjmp, which save no signal mask and so make no system call. Invariant: a switch
 // happens only through Block::yield().
 #include "tests/emulate/Emulator.h"

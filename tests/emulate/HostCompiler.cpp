@@ -87,7 +87,7 @@ HostLibrary::HostLibrary(const std::string &name, const std::vector<Source> &sou
       WEFT_HOST_COMPILER, sanitizers, WEFT_EMULATED_HEADERS, WEFT_SOURCE_DIR "/tests/emulate/host",
       WEFT_SOURCE_DIR, file("kernels.so"), file("kernels.cpp"), file("log"));
   if (std::system(command.c_str()) != 0)
-    throw Error::checkFailed("the host compiler refuses emitted text:\n{}\n{}", command,
+    throw Error::checkFailed("the host compiler rejects emitted text:\n{}\n{}", command,
                              readFile(file("log")).substr(0, 4000));
   handle = dlopen(file("kernels.so").c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!handle) throw Error::checkFailed("cannot load emulated kernels: {}", dlerror());

@@ -1,5 +1,5 @@
 // Compiles many emitted kernels into one shared object of the host and loads it. Each kernel's text
-// stands unchanged in a namespace of its own; only its extern "C" name is made unique, because
+// stands unchanged in a separate namespace; only its extern "C" name is made unique, because
 // texts of equal kernels have equal names.
 #pragma once
 

@@ -112,9 +112,9 @@ LaunchResult launch(const Kernel &kernel, const Configuration &configuration,
         break;
       case codegen::Parameter::Kind::inputMap:
       case codegen::Parameter::Kind::outputMap:
-        return {.error = fmt::format("'{}' is a map for a copy engine, which is not emulated",
-                                     parameter.name),
-                .outputs = {}};
+        return {
+            .error = fmt::format("'{}' is a map for TMA, which is not emulated", parameter.name),
+            .outputs = {}};
     }
   }
 

@@ -20,14 +20,14 @@ struct CoarseClass {
   std::string operator()(const TransposeKnobs &knobs) const {
     return fmt::format("transpose tile {} vector {}", knobs.tile, knobs.vectorWidth);
   }
-  std::string operator()(const ContractionKnobs &knobs) const {
+  std::string operator()(const FmaGemmKnobs &knobs) const {
     return fmt::format("contraction {}x{}x{} by {}x{}", knobs.tileM, knobs.tileN, knobs.tileK,
                        knobs.threadM, knobs.threadN);
   }
-  std::string operator()(const HopperContractionKnobs &knobs) const {
+  std::string operator()(const Sm90GemmKnobs &knobs) const {
     return fmt::format("{} tile {}x{}", nameOf(knobs.schedule), knobs.tileM, knobs.tileN);
   }
-  std::string operator()(const AmpereContractionKnobs &knobs) const {
+  std::string operator()(const Sm80GemmKnobs &knobs) const {
     return fmt::format("mma.sync tile {}x{}x{} warps {}x{}", knobs.tileM, knobs.tileN, knobs.tileK,
                        knobs.warpsM, knobs.warpsN);
   }
@@ -93,8 +93,7 @@ std::vector<Configuration> sample(const Kernel &kernel, const Device &device,
   std::map<std::string, Reservoir> coarse, fine;
   forEachConfiguration(kernel, device, constraints, [&](const Configuration &configuration) {
     // Copy engines and products of warpgroups are not emulated.
-    if (!hasText(configuration.knobs) ||
-        std::holds_alternative<HopperContractionKnobs>(configuration.knobs))
+    if (!hasText(configuration.knobs) || std::holds_alternative<Sm90GemmKnobs>(configuration.knobs))
       return true;
     coarse[coarseClass(configuration.knobs)].offer(configuration, random);
     fine[fineClass(kernel, configuration)].offer(configuration, random);

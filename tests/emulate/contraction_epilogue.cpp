@@ -49,10 +49,10 @@ Kernel projection(int64_t j, DType type) {
   const int rows = builder.input("rows", "bj", type), rest = builder.input("rest", "bju", type),
             some = builder.input("some", "bu", type);
   const int factor = builder.input("factor", "", type), other = builder.input("other", "ujb", type);
-  const int product =
-      builder.op("contract", OperatorClass::contraction, {x, w}, "product", "bju", "i", type);
+  const int gemm =
+      builder.op("contract", OperatorClass::contraction, {x, w}, "gemm", "bju", "i", type);
   builder.last().attributes = {{"spec", std::string("bji,iu->bju")}, {"scale", 0.5}};
-  const int biased = map(builder, "bias", "{0} + {1}", {product, bias}, "biased", "bju", type);
+  const int biased = map(builder, "bias", "{0} + {1}", {gemm, bias}, "biased", "bju", type);
   const int kept = dropout(builder, biased, "kept", "bju", type);
   const int sum = map(builder, "residual", "{0} + {1}", {kept, rest}, "sum", "bju", type);
   const int scaled = map(builder, "mul", "{0} * {1}", {sum, rows}, "scaled", "bju", type);
@@ -78,22 +78,22 @@ int sum(KernelBuilder &builder, int x, const std::string &result, const std::str
   return value;
 }
 
-/// Sums of what is stored, of what is not, and of the product; C itself is a second output behind a
-/// first that takes its place.
+/// Accumulators of what is stored, of what is not, and of the GEMM; C itself is a second output
+/// behind a first that takes its place.
 Kernel summed(DType type) {
   KernelBuilder builder("summed", {{'b', 2}, {'j', 12}, {'i', 5}, {'u', 22}});
   const int bias = builder.input("bias", "u", type), w = builder.input("w", "iu", type),
             x = builder.input("x", "bji", type);
   const int rest = builder.input("rest", "bju", type);
-  const int product =
-      builder.op("contract", OperatorClass::contraction, {x, w}, "product", "bju", "i", type);
+  const int gemm =
+      builder.op("contract", OperatorClass::contraction, {x, w}, "gemm", "bju", "i", type);
   builder.last().attributes = {{"spec", std::string("bji,iu->bju")}};
-  const int biased = map(builder, "bias", "{0} + {1}", {product, bias}, "biased", "bju", type);
+  const int biased = map(builder, "bias", "{0} + {1}", {gemm, bias}, "biased", "bju", type);
   const int end = map(builder, "residual", "{0} + {1}", {biased, rest}, "end", "bju", type);
   const int square = map(builder, "mul", "{0} * {1}", {end, end}, "square", "bju", type);
-  return builder.build({end, product, sum(builder, biased, "of_columns", "u"),
+  return builder.build({end, gemm, sum(builder, biased, "of_columns", "u"),
                         sum(builder, square, "of_rows", "bj"),
-                        sum(builder, product, "of_product", "u")});
+                        sum(builder, gemm, "of_product", "u")});
 }
 
 /// Members of a batch.
@@ -101,10 +101,10 @@ Kernel scores(DType type) {
   KernelBuilder builder("scores", {{'h', 2}, {'j', 20}, {'k', 18}, {'p', 4}});
   const int q = builder.input("q", "hjp", type), key = builder.input("keys", "hkp", type),
             rest = builder.input("rest", "hjk", type);
-  const int product =
-      builder.op("contract", OperatorClass::contraction, {q, key}, "product", "hjk", "p", type);
+  const int gemm =
+      builder.op("contract", OperatorClass::contraction, {q, key}, "gemm", "hjk", "p", type);
   builder.last().attributes = {{"spec", std::string("hjp,hkp->hjk")}};
-  const int active = map(builder, "gelu", "weft::gelu({0})", {product}, "active", "hjk", type);
+  const int active = map(builder, "gelu", "weft::gelu({0})", {gemm}, "active", "hjk", type);
   const int kept = dropout(builder, active, "kept", "hjk", type);
   return builder.build({map(builder, "residual", "{0} + {1}", {kept, rest}, "sum", "hjk", type)});
 }
@@ -113,23 +113,23 @@ Kernel scores(DType type) {
 struct Subject {
   Kernel kernel;
   Configuration configuration;
-  MatrixProduct product;
+  StridedBatchedGemm gemm;
   bool rowsAlongN = false;
   emulate::Source source = {};
   std::vector<Parameter> parameters = {};  ///< of the epilogue; inputs and outputs come before them
 
-  int64_t rows() const { return rowsAlongN ? product.n : product.m; }
-  int64_t columns() const { return rowsAlongN ? product.m : product.n; }
+  int64_t rows() const { return rowsAlongN ? gemm.n : gemm.m; }
+  int64_t columns() const { return rowsAlongN ? gemm.m : gemm.n; }
 };
 
 constexpr const char *skeleton = R"(
 struct Fragment { int batch, row, column; };
-struct Product { weft::Offset m, n, k, strideRow, strideAk, batchA, strideBk, strideColumn, batchB,
+struct GemmProblem { weft::Offset m, n, k, strideRow, strideAk, batchA, strideBk, strideColumn, batchB,
     strideCm, batchStrideC; };
 )";
 
-std::string productText(const Subject &subject) {
-  const MatrixProduct &p = subject.product;
+std::string gemmText(const Subject &subject) {
+  const StridedBatchedGemm &p = subject.gemm;
   const bool n = subject.rowsAlongN;
   const std::vector<int64_t> members = {subject.rows(),
                                         subject.columns(),
@@ -142,53 +142,53 @@ std::string productText(const Subject &subject) {
                                         n ? p.batchStrideA : p.batchStrideB,
                                         n ? p.strideCn : p.strideCm,
                                         p.batchStrideC};
-  return fmt::format("constexpr Product product{{{}}};\n", fmt::join(members, ", "));
+  return fmt::format("constexpr GemmProblem gemm{{{}}};\n", fmt::join(members, ", "));
 }
 
 /// The sums of a fragment, the epilogue, and the first output.
 /// Threads run one after the other: sums are added in memory, which is zero at first.
 std::string bodyText(const Subject &subject, const std::vector<std::string> &outputs,
-                     const std::string &rows, const std::string &columns, const std::string &panel,
-                     const std::string &result) {
+                     const std::string &rows, const std::string &columns,
+                     const std::string &subtile, const std::string &result) {
   std::string text = R"(  const int lane = threadIdx.x;
   const Fragment at{int(blockIdx.z), int(blockIdx.y) * 16 + lane / 4, int(blockIdx.x) *
       16 + lane % 4 * 2};
   float sums[8], operand[8], summed[SUMS][8];
   for (int e = 0; e < 8; ++e) {
     const int row = at.row + weft::rowInFragment(e), column = at.column + weft::columnInFragment(e);
-    const bool inside = row < product.m && column < product.n;
+    const bool inside = row < gemm.m && column < gemm.n;
     sums[e] = operand[e] = 0;
-    for (int depth = 0; inside && depth < product.k; ++depth)
-      sums[e] += weft::loadOne(ROWS + at.batch * product.batchA + row * product.strideRow + depth *
-          product.strideAk) *
-                 weft::loadOne(COLUMNS + at.batch * product.batchB + column *
-                     product.strideColumn + depth * product.strideBk);
+    for (int depth = 0; inside && depth < gemm.k; ++depth)
+      sums[e] += weft::loadOne(ROWS + at.batch * gemm.batchA + row * gemm.strideRow + depth *
+          gemm.strideAk) *
+                 weft::loadOne(COLUMNS + at.batch * gemm.batchB + column *
+                     gemm.strideColumn + depth * gemm.strideBk);
     if (inside) operand[e] = PANEL;
   }
-  finish(CALL);
+  epilogueOp(CALL);
   for (int e = 0; e < 8; ++e) {
     const int row = at.row + weft::rowInFragment(e), column = at.column + weft::columnInFragment(e);
-    if (row < product.m && column < product.n) weft::storeOne(RESULT + PLACE, sums[e]);
-    if (row < product.m && column < product.n) { ADDED }
+    if (row < gemm.m && column < gemm.n) weft::storeOne(RESULT + PLACE, sums[e]);
+    if (row < gemm.m && column < gemm.n) { ADDED }
   }
 )";
-  const std::string place = "at.batch * product.batchStrideC + row * product.strideCm + column";
+  const std::string place = "at.batch * gemm.batchStrideC + row * gemm.strideCm + column";
   const ContractionRegion region = contractionRegion(subject.kernel).region.value();
   std::string added;
-  for (size_t n = 0; n < region.sums.size(); ++n) {
-    const bool isOfRows = (region.sums[n].role == EpilogueRole::n) == subject.rowsAlongN;
-    added += fmt::format("{}[{}] += summed[{}][e]; ", outputs[region.sums[n].output],
+  for (size_t n = 0; n < region.reductions.size(); ++n) {
+    const bool isOfRows = (region.reductions[n].role == EpilogueRole::n) == subject.rowsAlongN;
+    added += fmt::format("{}[{}] += summed[{}][e]; ", outputs[region.reductions[n].output],
                          isOfRows ? "row" : "column", n);
   }
-  const std::string call = fmt::format("sums, {}{}at", panel.empty() ? "" : "operand, ",
-                                       region.sums.empty() ? "" : "summed, ");
+  const std::string call = fmt::format("sums, {}{}at", subtile.empty() ? "" : "operand, ",
+                                       region.reductions.empty() ? "" : "summed, ");
   const std::vector<std::pair<std::string, std::string>> words = {
-      {"SUMS", std::to_string(std::max<size_t>(1, region.sums.size()))},
+      {"SUMS", std::to_string(std::max<size_t>(1, region.reductions.size()))},
       {"ADDED", added},
       {"ROWS", subject.rowsAlongN ? columns : rows},
       {"COLUMNS", subject.rowsAlongN ? rows : columns},
       {"PANEL",
-       panel.empty() ? std::string("0") : fmt::format("weft::loadOne({} + {})", panel, place)},
+       subtile.empty() ? std::string("0") : fmt::format("weft::loadOne({} + {})", subtile, place)},
       {"CALL", call},
       {"RESULT", result},
       {"PLACE", place}};
@@ -200,19 +200,20 @@ void emitText(Subject &subject) {
   const Kernel &kernel = subject.kernel;
   const ContractionRegion region = contractionRegion(kernel).region.value();
   Names names;
-  for (const char *word : {"product", "lane", "operand", "finish", "Fragment", "Product"})
-    names.claim(word);
-  Program program{.entry = names.claim(kernel.name),
+  for (const char *word : {"gemm", "lane", "operand", "epilogueOp", "Fragment", "GemmProblem"})
+    names.reserve(word);
+  Program program{.entry = names.reserve(kernel.name),
                   .headers = {"weft/fragment.cuh", "weft/types.cuh"}};
   std::vector<std::string> axes, inputs, outputs;
   ConstantLine extents{.type = "weft::Offset", .entries = {}, .note = "extents"};
   for (const Axis &axis : kernel.axes) {
-    axes.push_back(names.claim(axis.name));
+    axes.push_back(names.reserve(axis.name));
     extents.entries.emplace_back(axes.back(), std::to_string(axis.extent));
   }
   program.constants = {extents};
   const auto addTensor = [&](Parameter::Kind kind, size_t index, int value) {
-    program.parameters.push_back({kind, int(index), names.claim(kernel.values[size_t(value)].name),
+    program.parameters.push_back({kind, int(index),
+                                  names.reserve(kernel.values[size_t(value)].name),
                                   std::string(cudaNameOf(kernel.values[size_t(value)].dtype))});
     return program.parameters.back().name;
   };
@@ -220,7 +221,7 @@ void emitText(Subject &subject) {
     inputs.push_back(addTensor(Parameter::Kind::input, i, kernel.inputs[i]));
   for (size_t i = 0; i < kernel.outputs.size(); ++i)
     outputs.push_back(addTensor(Parameter::Kind::output, i, kernel.outputs[i]));
-  const auto panel = panelInputOf(kernel, region);
+  const auto subtile = subtileInputOf(kernel, region);
   const ContractionEpilogue epilogue = contractionEpilogue({.kernel = kernel,
                                                             .configuration = subject.configuration,
                                                             .region = region,
@@ -228,10 +229,10 @@ void emitText(Subject &subject) {
                                                             .axes = axes,
                                                             .inputs = inputs,
                                                             .outputs = outputs,
-                                                            .product = "product",
+                                                            .gemm = "gemm",
                                                             .rowsAlongN = subject.rowsAlongN,
                                                             .fragmentType = "Fragment",
-                                                            .panelInput = panel});
+                                                            .subtileInput = subtile});
   program.headers.insert(program.headers.end(), epilogue.headers.begin(), epilogue.headers.end());
   program.constants.insert(program.constants.end(), epilogue.constants.begin(),
                            epilogue.constants.end());
@@ -240,7 +241,7 @@ void emitText(Subject &subject) {
   program.body = epilogue.prologue;
   program.body.push_back({.kind = Statement::Kind::function,
                           .type = epilogue.arguments,
-                          .name = "finish",
+                          .name = "epilogueOp",
                           .body = epilogue.body});
   program.body.push_back(evaluate("BODY"));
   program.launchBounds = "32";
@@ -248,8 +249,8 @@ void emitText(Subject &subject) {
   const std::string call = "  BODY;\n";
   text.replace(text.find(call), call.size(),
                bodyText(subject, outputs, inputs[region.operands.a], inputs[region.operands.b],
-                        panel ? inputs[*panel] : "", outputs[0]));
-  text.insert(text.find("namespace {"), skeleton + productText(subject));
+                        subtile ? inputs[*subtile] : "", outputs[0]));
+  text.insert(text.find("namespace {"), skeleton + gemmText(subject));
   subject.source = {text, program.entry};
   subject.parameters = epilogue.parameters;
 }
@@ -258,13 +259,13 @@ void emitText(Subject &subject) {
 void addSubjects(const Kernel &kernel, std::vector<Subject> &subjects) {
   std::set<Layout> results;
   for (const LayoutTuple &tuple : contractionTuples(kernel)) {
-    const Configuration configuration = toConfiguration(kernel, tuple, ContractionKnobs{});
+    const Configuration configuration = toConfiguration(kernel, tuple, FmaGemmKnobs{});
     if (!results.insert(configuration.outputs[0]).second) continue;
-    const MatrixProduct product = matrixProduct(kernel, configuration).value();
+    const StridedBatchedGemm gemm = stridedBatchedGemm(kernel, configuration).value();
     subjects.push_back({.kernel = kernel,
                         .configuration = configuration,
-                        .product = product,
-                        .rowsAlongN = product.strideCn != 1});
+                        .gemm = gemm,
+                        .rowsAlongN = gemm.strideCn != 1});
     emitText(subjects.back());
   }
 }
@@ -289,7 +290,7 @@ void check(const Subject &subject, const emulate::HostKernel &host) {
   std::vector<void *> pointers, arguments;
   for (const auto &tensor : tensors) pointers.push_back(tensor->buffer.bytes().data());
   const ContractionRegion region = contractionRegion(kernel).region.value();
-  for (const EpilogueSum &sum : region.sums)
+  for (const EpilogueReduction &sum : region.reductions)
     std::ranges::fill(tensors[kernel.inputs.size() + sum.output]->buffer.bytes(), std::byte{0});
   for (void *&pointer : pointers) arguments.push_back(&pointer);
   for (const Parameter &parameter : subject.parameters)
@@ -297,7 +298,7 @@ void check(const Subject &subject, const emulate::HostKernel &host) {
                             ? static_cast<void *>(&keyPointer)
                             : static_cast<void *>(&stream));
   const emulate::Grid grid{
-      .blocks = {(subject.columns() + 15) / 16, (subject.rows() + 15) / 16, subject.product.batch},
+      .blocks = {(subject.columns() + 15) / 16, (subject.rows() + 15) / 16, subject.gemm.batch},
       .threads = {32, 1, 1},
       .shared = host.shared};
   REQUIRE(emulate::run(grid, emulate::Schedule::ascending, [&] { host.call(arguments.data()); }) ==
@@ -343,7 +344,7 @@ TEST_CASE("epilogues compute what their ops say, wherever the result's axes lie"
 TEST_CASE("a contraction without an epilogue leaves its sums as they are") {
   const Kernel kernel = samples::contractKernel({{'m', 4}, {'n', 5}, {'k', 6}}, "mk", "kn", "mn");
   const Configuration configuration{
-      .inputs = {rowMajor(2), rowMajor(2)}, .outputs = {rowMajor(2)}, .knobs = ContractionKnobs{}};
+      .inputs = {rowMajor(2), rowMajor(2)}, .outputs = {rowMajor(2)}, .knobs = FmaGemmKnobs{}};
   Names names;
   const ContractionRegion region = contractionRegion(kernel).region.value();
   const EpilogueContext context{.kernel = kernel,
@@ -353,7 +354,7 @@ TEST_CASE("a contraction without an epilogue leaves its sums as they are") {
                                 .axes = {"m", "n", "k"},
                                 .inputs = {"a", "b"},
                                 .outputs = {"c"},
-                                .product = "product",
+                                .gemm = "gemm",
                                 .fragmentType = "Fragment"};
   CHECK(contractionEpilogue(context).isEmpty());
 }

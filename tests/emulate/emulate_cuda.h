@@ -1,6 +1,6 @@
 // The CUDA vocabulary of emitted kernels as host C++: enough for tests/emulate to compile their
-// exact text. Threads are fibers (Emulator.cpp); a __shared__ variable is a static in a section of
-// its own that is poisoned before every block.
+// exact text. Threads are fibers (Emulator.cpp); a __shared__ variable is a static in a separate
+// section that is poisoned before every block.
 #pragma once
 
 #include <cmath>

@@ -6,7 +6,7 @@
 #include "ir/Weft.h"
 #include "kernel/ContractionPrologue.h"
 #include "kernel/Error.h"
-#include "kernel/HopperProduct.h"
+#include "kernel/GemmProblem.h"
 #include "kernel/InPlace.h"
 #include "kernel/reference/Rounding.h"
 #include "passes/Passes.h"
@@ -69,8 +69,8 @@ double absoluteTolerance(DType type) {
 /// What tensor cores see of a kernel's arguments: of precision tf32 A and B rounded to it, for
 /// which the results are then as exact as those of fp32.
 std::vector<TensorValue> asRead(const Kernel &kernel, std::vector<TensorValue> arguments) {
-  if (!contractionValues(kernel) || !productTypes(kernel).areTf32()) return arguments;
-  const ProductInputs operands = productInputs(kernel);
+  if (!contractionValues(kernel) || !gemmTypes(kernel).areTf32()) return arguments;
+  const GemmInputs operands = gemmInputs(kernel);
   for (const size_t input : {operands.a, operands.b})
     for (double &element : arguments[input].elements)
       element = reference::roundTo(DType::tf32, element);
@@ -87,9 +87,10 @@ std::vector<Subject> subjectsOf(mlir::ModuleOp module, const std::string &dtype)
                     .onTensorCores = {}};
     // An operand that the kernel makes in fp32 is rounded as fp32 has it: near a tie fp64 may have
     // the other neighbour.
-    const bool makesOperand = contractionIndex(subject.kernel).value_or(0) > 0;
-    const InterpreterOptions options{.precision = makesOperand ? Precision::f32 : Precision::f64,
-                                     .roundFactors = makesOperand};
+    const bool transformsOperand = contractionIndex(subject.kernel).value_or(0) > 0;
+    const InterpreterOptions options{
+        .precision = transformsOperand ? Precision::f32 : Precision::f64,
+        .roundFactors = transformsOperand};
     auto expected = interpret(op, subject.arguments, {}),
          onTensorCores = interpret(op, asRead(subject.kernel, subject.arguments), options);
     if (mlir::failed(expected) || mlir::failed(onTensorCores))
@@ -115,7 +116,7 @@ std::string describeCase(const Case &one) {
 
 bool readsPrologue(const Kernel &kernel, const Configuration &configuration) {
   const auto prologue = contractionPrologue(kernel).prologue;
-  return !prologue || prologueLayoutRefusal(kernel, configuration, *prologue).empty();
+  return !prologue || prologueLayoutRejection(kernel, configuration, *prologue).empty();
 }
 
 /// Some of the configurations again, with every tensor a view: unaligned, aligned to 4 elements,
@@ -126,8 +127,8 @@ void addViews(const Kernel &kernel, std::vector<Configuration> &configurations) 
   for (size_t n = 0; n < count; n += some)
     if (const Configuration views = asViews(kernel, configurations[n], paddings[n / some % 3]);
         !contractionValues(kernel) ||
-        (std::holds_alternative<AmpereContractionKnobs>(views.knobs) &&
-         warpProduct(kernel, views).product && readsPrologue(kernel, views)))
+        (std::holds_alternative<Sm80GemmKnobs>(views.knobs) && mmaSyncProblem(kernel, views).gemm &&
+         readsPrologue(kernel, views)))
       configurations.push_back(views);
 }
 
@@ -137,7 +138,7 @@ std::vector<Configuration> warpContractions(const Kernel &kernel) {
   std::vector<Configuration> configurations =
       sample(kernel, findDevice("a100"), {}, configurationsPerKernel);
   std::erase_if(configurations, [](const Configuration &one) {
-    return !std::holds_alternative<AmpereContractionKnobs>(one.knobs);
+    return !std::holds_alternative<Sm80GemmKnobs>(one.knobs);
   });
   return configurations;
 }
@@ -175,8 +176,7 @@ std::string check(const Case &one, const HostKernel &host, Schedule schedule,
                                      subject.arguments, {}, schedule, overwritten);
   if (!result.error.empty()) return result.error;
   for (size_t n = 0; n < result.outputs.size(); ++n) {
-    const bool isOnTensorCores =
-        std::holds_alternative<AmpereContractionKnobs>(one.configuration.knobs);
+    const bool isOnTensorCores = std::holds_alternative<Sm80GemmKnobs>(one.configuration.knobs);
     const TensorValue &actual = result.outputs[n],
                       &expected = (isOnTensorCores ? subject.onTensorCores : subject.expected)[n];
     const DType type = subject.kernel.values[subject.kernel.outputs[n]].dtype;
@@ -192,7 +192,7 @@ std::string check(const Case &one, const HostKernel &host, Schedule schedule,
   return {};
 }
 
-/// Output 0 in memory of its own, then over every input that it may be written over
+/// Output 0 in separate memory, then over every input that it may be written over
 /// (kernel/InPlace.h).
 std::vector<std::optional<size_t>> placesOf(const Case &one) {
   std::vector<std::optional<size_t>> places{std::nullopt};
@@ -245,11 +245,11 @@ int runFile(const std::string &file) {
     const auto module = mlir::parseSourceString<mlir::ModuleOp>(typed, &context, file);
     if (!module) return 2;
     const std::vector<Subject> subjects = subjectsOf(*module, dtype);
-    int refused = 0;
-    const std::vector<Case> cases = casesOf(subjects, refused);
+    int rejected = 0;
+    const std::vector<Case> cases = casesOf(subjects, rejected);
     failures +=
-        refused + (cases.empty() ? 0 : runAll(fmt::format("{}.{}", name, dtype), cases, inPlace));
-    count += cases.size() + refused;
+        rejected + (cases.empty() ? 0 : runAll(fmt::format("{}.{}", name, dtype), cases, inPlace));
+    count += cases.size() + rejected;
     for (const Case &one : cases) classes.insert(coarseClass(one.configuration.knobs));
   }
   if (count == 0) throw Error::checkFailed("{}: holds no kernel to run", file);

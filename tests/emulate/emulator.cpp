@@ -13,8 +13,8 @@ using namespace weft::emulate;
 
 namespace {
 
-/// Sums of 64 neighbours by a shared-memory tree; `barrier` stands between writing and reading the
-/// neighbours' values.
+/// Accumulators of 64 neighbours by a shared-memory tree; `barrier` stands between writing and
+/// reading the neighbours' values.
 std::string treeSum(const std::string &name, const std::string &barrier) {
   return fmt::format(R"(
 extern "C" __global__ void __launch_bounds__(64) {0}(const float* __restrict__ x, float*

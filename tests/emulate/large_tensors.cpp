@@ -168,14 +168,13 @@ TEST_CASE("elements beyond 2^31 are read and written where they are") {
   }
 }
 
-TEST_CASE("a product of more than 2^31 elements is written where it is") {
+TEST_CASE("a GEMM of more than 2^31 elements is written where it is") {
   constexpr int64_t depth = 3;
   const Kernel kernel =
       samples::contractKernel({{'m', rows}, {'n', columns}, {'k', depth}}, "mk", "kn", "mn");
-  const Case example{
-      "contraction",
-      kernel,
-      {.inputs = {byRows, byRows}, .outputs = {byRows}, .knobs = ContractionKnobs{}}};
+  const Case example{"contraction",
+                     kernel,
+                     {.inputs = {byRows, byRows}, .outputs = {byRows}, .knobs = FmaGemmKnobs{}}};
   const codegen::EmittedKernel emitted = codegen::emit(kernel, example.configuration, "sm_90a");
   const emulate::HostLibrary library("large_product", {{emitted.text, emitted.entry}});
   Matrix a(kernel, kernel.inputs[0], byRows), b(kernel, kernel.inputs[1], byRows),

@@ -1,5 +1,5 @@
-// Sums whose order is fixed by the kernel and not by the machine: columns that blocks of a grid
-// share, and rows that are scattered by index. Both are compared with fp64, run twice in one
+// Accumulators whose order is fixed by the kernel and not by the machine: columns that blocks of a
+// grid share, and rows that are scattered by index. Both are compared with fp64, run twice in one
 // module, and must give the same bits in both thread orders.
 #include "codegen/Emit.h"
 #include "tests/emulate/GuardedBuffer.h"
@@ -137,7 +137,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("blocks of a grid refuse to use what they share") {
+TEST_CASE("blocks of a grid reject to use what they share") {
   const examples::Example example = examples::findLoopExample("row_maximum", DType::f32, 0);
   const LoopKnobs knobs{.vectorAxis = 1,
                         .vectorWidth = 1,
@@ -208,7 +208,7 @@ namespace {
 
 /// Whether this warp is the last of a strip, as simple as can be; in front of the kernels below.
 /// How shipped kernels arrive is tested with whole kernels (contraction_epilogue.cpp).
-constexpr const char *arrival = R"(#include "weft/fragment_sums.cuh"
+constexpr const char *arrival = R"(#include "weft/fragment_reductions.cuh"
 namespace {
 template <typename Partials> __device__ bool isLastOfStrip(Partials &partials, int strip) {
   weft::ptx::warpBarrier();
@@ -224,19 +224,19 @@ template <typename Partials> __device__ bool isLastOfStrip(Partials &partials, i
 /// Warps of 16 rows x 64 columns each, `across` blocks along columns and `down` along rows; a tile
 /// of a block has four warps, one below the other. As epilogues of tensor-core kernels sum, but for
 /// the shared memory in between.
-constexpr const char *fragmentSums = R"(
+constexpr const char *fragmentReductions = R"(
 namespace {
 struct At { int row, column; };
 constexpr int rows = ROWS, columns = COLUMNS, across = (columns + 63) / 64, down = (rows + 63) / 64;
 __device__ weft::StripPartials<across, down * 4, 64> column_partials;
 __device__ weft::StripPartials<down * 4, across, 16> row_partials;
 }
-extern "C" __global__ void __launch_bounds__(128) fragment_sums(const float *x, float *of_columns,
+extern "C" __global__ void __launch_bounds__(128) fragment_reductions(const float *x, float *of_columns,
     float *of_rows) {
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, tileM = blockIdx.x / across,
       tileN = blockIdx.x % across;
-  weft::PanelColumnSums panel;
-  weft::FragmentRowSums row;
+  weft::SubtileColumnReduction panel;
+  weft::FragmentRowReduction row;
   for (int step = 0; step < 4; ++step) {
     const At at{tileM * 64 + warp * 16 + lane / 4, tileN * 64 + step * 16 + lane % 4 * 2};
     float values[8];
@@ -251,16 +251,16 @@ extern "C" __global__ void __launch_bounds__(128) fragment_sums(const float *x, 
   panel.addTo(total);
   row.join();
   unsigned *to =
-      column_partials.of[tileN][tileM * 4 + warp] + weft::PanelColumnSums::columnOf(lane);
-  for (int e = 0; e < 2; ++e) weft::ptx::leaveForGrid(to + e, weft::wordOf(total[e]));
-  if (lane % 4 < 2) weft::ptx::leaveForGrid(&row_partials.of[tileM * 4 + warp][tileN][lane % 4 *
+      column_partials.of[tileN][tileM * 4 + warp] + weft::SubtileColumnReduction::columnOf(lane);
+  for (int e = 0; e < 2; ++e) weft::ptx::storeForGrid(to + e, weft::wordOf(total[e]));
+  if (lane % 4 < 2) weft::ptx::storeForGrid(&row_partials.of[tileM * 4 + warp][tileN][lane % 4 *
       8 + lane / 4], weft::wordOf(row.of[lane % 4]));
   if (isLastOfStrip(column_partials, tileN))
-    weft::addStrip(column_partials, tileN, [&](int e, float sum) {
+    weft::sumStrip(column_partials, tileN, [&](int e, float sum) {
       if (tileN * 64 + e < columns) of_columns[tileN * 64 + e] = sum;
     });
   if (isLastOfStrip(row_partials, tileM * 4 + warp))
-    weft::addStrip(row_partials, tileM * 4 + warp, [&](int e, float sum) {
+    weft::sumStrip(row_partials, tileM * 4 + warp, [&](int e, float sum) {
       if (tileM * 64 + warp * 16 + e < rows) of_rows[tileM * 64 + warp * 16 + e] = sum;
     });
 }
@@ -279,7 +279,7 @@ extern "C" __global__ void __launch_bounds__(32) strips(const float *x, float *s
   for (int at = threadIdx.x; at < WIDTH; at += 32) partials.of[strip][slot][at] =
       weft::wordOf(x[(strip * SLOTS + slot) * WIDTH + at]);
   if (!isLastOfStrip(partials, strip)) return;
-  weft::addStrip(partials, strip, [&](int at, float sum) { sums[strip * WIDTH + at] = sum; });
+  weft::sumStrip(partials, strip, [&](int at, float sum) { sums[strip * WIDTH + at] = sum; });
   weft::ptx::warpBarrier();
   unsigned left = partials.arrived[strip] + (weft::wordOf(weft::ptx::floatFromBits(~0u)) == 0);
   for (int at = threadIdx.x; at < SLOTS * WIDTH; at += 32) left +=
@@ -330,9 +330,9 @@ TEST_CASE(
   std::vector<emulate::Source> sources;
   for (const auto &[rows, columns] : shapes)
     sources.push_back(
-        {filled(std::string(arrival) + fragmentSums, {{"ROWS", rows}, {"COLUMNS", columns}}),
-         "fragment_sums"});
-  const emulate::HostLibrary library("fragment_sums", sources);
+        {filled(std::string(arrival) + fragmentReductions, {{"ROWS", rows}, {"COLUMNS", columns}}),
+         "fragment_reductions"});
+  const emulate::HostLibrary library("fragment_reductions", sources);
   for (size_t shape = 0; shape < shapes.size(); ++shape) {
     const auto [rows, columns] = shapes[shape];
     INFO(rows << " x " << columns);

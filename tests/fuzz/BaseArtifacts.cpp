@@ -3,7 +3,7 @@
 #include "tests/fuzz/BaseArtifacts.h"
 
 #include "runtime/Artifact.h"
-#include "tests/unit/ProfileRows.h"
+#include "tests/unit/ProfileMeasurements.h"
 #include "tools/driver/CommandLine.h"
 #include "tools/driver/Compilation.h"
 
@@ -56,7 +56,7 @@ std::vector<BaseArtifact> makeBaseArtifacts(const fs::path &corpus, const fs::pa
       {"encoder",
        {graph("encoder.mlir"), "--stacking", "three", "--attention", "unfused", "--no-library"}},
       {"chunks",
-       {graph("attention.mlir"), "--attention", "unfused", "--parts", "2", "--no-library"}},
+       {graph("attention.mlir"), "--attention", "unfused", "--chunks", "2", "--no-library"}},
       {"backward",
        {graph("feed_forward.mlir"), "--train", "--stacking", "separate", "--no-library"}},
       {"training",

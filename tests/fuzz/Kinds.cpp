@@ -26,7 +26,7 @@ std::string bytesOf(const fs::path &path) {
   return std::move(bytes).str();
 }
 
-/// No prices: rows are an input of their own, and reading those that ship takes longer than most
+/// No prices: rows are a separate input, and reading those that ship takes longer than most
 /// commands. A search that would take more memory ends with its best plan.
 const std::vector<std::string> searchFlags = {"--profile", "none", "--search-memory", "1G"};
 

@@ -47,7 +47,7 @@ std::unique_ptr<Kind> safetensorsKind(const std::filesystem::path &corpus,
 
 /// Every file of a folder in the order of names; throws std::runtime_error if there is none.
 std::vector<std::string> textsOf(const std::filesystem::path &folder, const std::string &extension);
-/// Files of a folder under a name of their own in the scratch folder.
+/// Files of a folder under a separate name in the scratch folder.
 Files filesOf(const std::filesystem::path &folder, const std::string &as);
 /// 1 mutation, at times more.
 size_t mutationCount(Random &random);

@@ -48,208 +48,234 @@ Golden contractionGolden() {
   const std::map<char, int64_t> extents{{'b', 8}, {'h', 16}, {'i', 1024}, {'j', 512}, {'p', 64}};
   Kernel kernel = samples::contractKernel(extents, "phi", "bji", "phbj");
   kernel.name = "projection";
-  const ContractionKnobs knobs{.tileM = 128, .tileN = 128, .tileK = 16, .threadM = 8, .threadN = 8};
+  const FmaGemmKnobs knobs{.tileM = 128, .tileN = 128, .tileK = 16, .threadM = 8, .threadN = 8};
   return {"projection_f16", kernel, examples::rowMajorConfiguration(kernel, knobs)};
 }
 
 /// The same projection on tensor cores, scaled, and with a result whose last columns are no
 /// multiple of 16 bytes.
-Golden hopperGolden(bool isOdd) {
+Golden sm90Golden(bool isOdd) {
   const std::map<char, int64_t> extents{
       {'b', isOdd ? 7 : 8}, {'h', 16}, {'i', 1024}, {'j', isOdd ? 511 : 512}, {'p', 64}};
   Kernel kernel = samples::contractKernel(extents, "phi", "bji", "phbj");
   kernel.name = "projection";
   if (!isOdd) kernel.body[0].attributes["scale"] = 0.125;
-  const HopperContractionKnobs knobs{
-      .schedule = HopperSchedule::pingPong, .tileM = 128, .tileN = 128, .stages = 6, .staging = 2};
-  return {isOdd ? "projection_hopper_odd_f16" : "projection_hopper_f16", kernel,
+  const Sm90GemmKnobs knobs{.schedule = Sm90Schedule::pingPong,
+                            .tileM = 128,
+                            .tileN = 128,
+                            .stages = 6,
+                            .epilogueStages = 2};
+  return {isOdd ? "projection_sm90_odd_f16" : "projection_sm90_f16", kernel,
           examples::rowMajorConfiguration(kernel, knobs)};
 }
 
 /// The projection behind attention, whose rows (b,j) and k (h,p) have two strides each; and one
 /// before it, whose result has.
-Golden hopperStridesGolden(bool isOfResult) {
+Golden sm90StridesGolden(bool isOfResult) {
   const std::map<char, int64_t> extents{{'b', 8},   {'h', 16},  {'i', 1024},
                                         {'j', 512}, {'k', 512}, {'p', 64}};
   Kernel kernel = isOfResult ? samples::stridedKernel({"bji", "hpi", "bhjp", ""}, extents)
                              : samples::stridedProjection(extents, DType::bf16);
   if (isOfResult) kernel.name = "projection";
-  const HopperContractionKnobs knobs{
-      .schedule = HopperSchedule::pingPong, .tileM = 128, .tileN = 128, .stages = 6, .staging = 2};
-  return {isOfResult ? "projection_hopper_strided_result_f16"
-                     : "projection_bias_residual_hopper_strides_bf16",
+  const Sm90GemmKnobs knobs{.schedule = Sm90Schedule::pingPong,
+                            .tileM = 128,
+                            .tileN = 128,
+                            .stages = 6,
+                            .epilogueStages = 2};
+  return {isOfResult ? "projection_sm90_strided_result_f16"
+                     : "projection_bias_residual_sm90_strides_bf16",
           kernel, examples::rowMajorConfiguration(kernel, knobs)};
 }
 
-/// The gradient of a projection's weights: 192 tiles for 132 blocks, which take equal runs of their
-/// slices.
-Golden hopperStreamsGolden() {
+/// The gradient of a projection's weights: 192 tiles for 132 blocks, which take stream-K runs of
+/// their slices.
+Golden sm90StreamKGolden() {
   Kernel kernel =
       samples::contractKernel({{'i', 1024}, {'m', 4096}, {'u', 3072}}, "mi", "mu", "iu");
   kernel.name = "d_w";
-  const HopperContractionKnobs knobs{.schedule = HopperSchedule::cooperative,
-                                     .tileM = 128,
-                                     .tileN = 128,
-                                     .stages = 6,
-                                     .staging = 2,
-                                     .streams = 1};
-  return {"d_w_hopper_streams_f16", kernel, examples::rowMajorConfiguration(kernel, knobs)};
+  const Sm90GemmKnobs knobs{.schedule = Sm90Schedule::cooperative,
+                            .tileM = 128,
+                            .tileN = 128,
+                            .stages = 6,
+                            .epilogueStages = 2,
+                            .streamK = 1};
+  return {"d_w_sm90_stream_k_f16", kernel, examples::rowMajorConfiguration(kernel, knobs)};
 }
 
 /// A few rows times a large matrix: four blocks share k of a tile.
-Golden hopperSplitGolden() {
+Golden sm90SplitKGolden() {
   Kernel kernel = samples::contractKernel({{'m', 8}, {'n', 4096}, {'k', 4096}}, "mk", "nk", "mn");
   kernel.name = "projection";
-  const HopperContractionKnobs knobs{.schedule = HopperSchedule::pingPong,
-                                     .tileM = 64,
-                                     .tileN = 128,
-                                     .stages = 6,
-                                     .staging = 2,
-                                     .splits = 4};
-  return {"projection_hopper_split_f16", kernel, examples::rowMajorConfiguration(kernel, knobs)};
+  const Sm90GemmKnobs knobs{.schedule = Sm90Schedule::pingPong,
+                            .tileM = 64,
+                            .tileN = 128,
+                            .stages = 6,
+                            .epilogueStages = 2,
+                            .splitK = 4};
+  return {"projection_sm90_split_k_f16", kernel, examples::rowMajorConfiguration(kernel, knobs)};
 }
 
-/// The same by narrow tiles: 32 rows of the matrix a block; in the other golden text two blocks
-/// share the k of 64 rows along n.
-Golden hopperNarrowGolden(bool isSplit) {
+/// The same by single-consumer tiles: 32 rows of the matrix a block; in the other golden text two
+/// blocks share the k of 64 rows along n.
+Golden sm90SingleConsumerGolden(bool isSplit) {
   Kernel kernel = samples::contractKernel({{'m', 8}, {'n', 4096}, {'k', 4096}}, "mk",
                                           isSplit ? "kn" : "nk", "mn");
   kernel.name = "projection";
   if (isSplit) kernel.body[0].attributes["scale"] = 0.125;
-  const HopperContractionKnobs knobs{.schedule = HopperSchedule::narrow,
-                                     .tileM = 8,
-                                     .tileN = isSplit ? 64 : 32,
-                                     .stages = isSplit ? 24 : 44,
-                                     .splits = isSplit ? 2 : 1};
-  return {isSplit ? "projection_hopper_narrow_split_f16" : "projection_hopper_narrow_f16", kernel,
-          examples::rowMajorConfiguration(kernel, knobs)};
+  const Sm90GemmKnobs knobs{.schedule = Sm90Schedule::singleConsumer,
+                            .tileM = 8,
+                            .tileN = isSplit ? 64 : 32,
+                            .stages = isSplit ? 24 : 44,
+                            .splitK = isSplit ? 2 : 1};
+  return {isSplit ? "projection_sm90_single_consumer_split_k_f16"
+                  : "projection_sm90_single_consumer_f16",
+          kernel, examples::rowMajorConfiguration(kernel, knobs)};
 }
 
 /// With what follows it in a feed-forward layer.
-Golden hopperNarrowFusedGolden() {
+Golden sm90SingleConsumerFusedGolden() {
   const Kernel kernel =
-      samples::productBiasGelu({.b = 1, .j = 8, .i = 1024, .u = 4096}, DType::f16, false);
-  const HopperContractionKnobs knobs{
-      .schedule = HopperSchedule::narrow, .tileM = 8, .tileN = 64, .stages = 8, .splits = 2};
-  return {"product_bias_gelu_hopper_narrow_f16", kernel,
+      samples::gemmBiasGelu({.b = 1, .j = 8, .i = 1024, .u = 4096}, DType::f16, false);
+  const Sm90GemmKnobs knobs{
+      .schedule = Sm90Schedule::singleConsumer, .tileM = 8, .tileN = 64, .stages = 8, .splitK = 2};
+  return {"gemm_bias_gelu_sm90_single_consumer_f16", kernel,
           examples::rowMajorConfiguration(kernel, knobs)};
 }
 
 /// What ends an attention layer, in one kernel.
-Golden hopperFusedGolden() {
+Golden sm90FusedGolden() {
   const Kernel kernel =
-      samples::productBiasDropoutResidual({.b = 8, .j = 512, .i = 1024, .u = 1024}, DType::bf16);
-  const HopperContractionKnobs knobs{
-      .schedule = HopperSchedule::pingPong, .tileM = 128, .tileN = 128, .stages = 6, .staging = 2};
-  return {"product_bias_dropout_residual_hopper_bf16", kernel,
+      samples::gemmBiasDropoutResidual({.b = 8, .j = 512, .i = 1024, .u = 1024}, DType::bf16);
+  const Sm90GemmKnobs knobs{.schedule = Sm90Schedule::pingPong,
+                            .tileM = 128,
+                            .tileN = 128,
+                            .stages = 6,
+                            .epilogueStages = 2};
+  return {"gemm_bias_dropout_residual_sm90_bf16", kernel,
           examples::rowMajorConfiguration(kernel, knobs)};
 }
 
 /// What begins a feed-forward layer in training: what GELU reads is a second output.
-Golden hopperKeptGolden() {
+Golden sm90KeptGolden() {
   const Kernel kernel =
-      samples::productBiasGelu({.b = 8, .j = 512, .i = 1024, .u = 4096}, DType::f16, true);
-  const HopperContractionKnobs knobs{
-      .schedule = HopperSchedule::pingPong, .tileM = 128, .tileN = 128, .stages = 5, .staging = 4};
-  return {"product_bias_gelu_kept_hopper_f16", kernel,
-          examples::rowMajorConfiguration(kernel, knobs)};
+      samples::gemmBiasGelu({.b = 8, .j = 512, .i = 1024, .u = 4096}, DType::f16, true);
+  const Sm90GemmKnobs knobs{.schedule = Sm90Schedule::pingPong,
+                            .tileM = 128,
+                            .tileN = 128,
+                            .stages = 5,
+                            .epilogueStages = 4};
+  return {"gemm_bias_gelu_kept_sm90_f16", kernel, examples::rowMajorConfiguration(kernel, knobs)};
 }
 
 /// What ends the first half of a feed-forward layer's backward pass, with the gradient of its bias;
 /// and what a norm needs of its rows.
-Golden hopperColumnSumGolden() {
-  const Kernel kernel =
-      samples::productGeluGradientColumnSum({.b = 8, .j = 512, .i = 1024, .u = 4096}, DType::f16);
-  const HopperContractionKnobs knobs{
-      .schedule = HopperSchedule::pingPong, .tileM = 128, .tileN = 128, .stages = 5, .staging = 4};
-  return {"product_gelu_dx_column_sum_hopper_f16", kernel,
+Golden sm90ColumnReductionGolden() {
+  const Kernel kernel = samples::gemmGeluGradientColumnReduction(
+      {.b = 8, .j = 512, .i = 1024, .u = 4096}, DType::f16);
+  const Sm90GemmKnobs knobs{.schedule = Sm90Schedule::pingPong,
+                            .tileM = 128,
+                            .tileN = 128,
+                            .stages = 5,
+                            .epilogueStages = 4};
+  return {"gemm_gelu_dx_column_reduction_sm90_f16", kernel,
           examples::rowMajorConfiguration(kernel, knobs)};
 }
-Golden hopperRowSumsGolden() {
+Golden sm90RowReductionGolden() {
   const Kernel kernel =
-      samples::productResidualRowSums({.b = 8, .j = 512, .i = 1024, .u = 1024}, DType::bf16);
-  const HopperContractionKnobs knobs{.schedule = HopperSchedule::cooperative,
-                                     .tileM = 128,
-                                     .tileN = 256,
-                                     .stages = 3,
-                                     .staging = 4};
-  return {"product_residual_row_sums_hopper_bf16", kernel,
+      samples::gemmResidualRowReductions({.b = 8, .j = 512, .i = 1024, .u = 1024}, DType::bf16);
+  const Sm90GemmKnobs knobs{.schedule = Sm90Schedule::cooperative,
+                            .tileM = 128,
+                            .tileN = 256,
+                            .stages = 3,
+                            .epilogueStages = 4};
+  return {"gemm_residual_row_reductions_sm90_bf16", kernel,
           examples::rowMajorConfiguration(kernel, knobs)};
 }
 
 /// Operands of 8 bits in two formats, with their scales and a bias.
-Golden hopperFloat8Golden() {
-  const Kernel kernel = samples::scaledFloat8Product({.m = 4096, .n = 1024, .k = 2048},
-                                                     {DType::f8e4m3, DType::f8e5m2, DType::f16});
-  const HopperContractionKnobs knobs{
-      .schedule = HopperSchedule::pingPong, .tileM = 128, .tileN = 128, .stages = 6, .staging = 2};
-  return {"scaled_product_hopper_f8", kernel, examples::rowMajorConfiguration(kernel, knobs)};
+Golden sm90Float8Golden() {
+  const Kernel kernel = samples::scaledFloat8Gemm({.m = 4096, .n = 1024, .k = 2048},
+                                                  {DType::f8e4m3, DType::f8e5m2, DType::f16});
+  const Sm90GemmKnobs knobs{.schedule = Sm90Schedule::pingPong,
+                            .tileM = 128,
+                            .tileN = 128,
+                            .stages = 6,
+                            .epilogueStages = 2};
+  return {"scaled_gemm_sm90_f8", kernel, examples::rowMajorConfiguration(kernel, knobs)};
 }
 
 /// f32 that is read as tf32, with a bias; rows of one operand start anywhere.
-Golden hopperTf32Golden(bool isOdd) {
-  const Kernel kernel = isOdd ? samples::tf32Product({.b = 3, .m = 1000, .n = 777, .k = 555})
-                              : samples::inTf32(samples::productBias(
+Golden sm90Tf32Golden(bool isOdd) {
+  const Kernel kernel = isOdd ? samples::tf32Gemm({.b = 3, .m = 1000, .n = 777, .k = 555})
+                              : samples::inTf32(samples::gemmBias(
                                     {.b = 8, .j = 512, .i = 1024, .u = 1024}, DType::f32));
-  const HopperContractionKnobs knobs{
-      .schedule = HopperSchedule::pingPong, .tileM = 128, .tileN = 128, .stages = 6, .staging = 2};
-  Golden golden{isOdd ? "product_hopper_odd_tf32" : "product_bias_hopper_tf32", kernel,
+  const Sm90GemmKnobs knobs{.schedule = Sm90Schedule::pingPong,
+                            .tileM = 128,
+                            .tileN = 128,
+                            .stages = 6,
+                            .epilogueStages = 2};
+  Golden golden{isOdd ? "gemm_sm90_odd_tf32" : "gemm_bias_sm90_tf32", kernel,
                 examples::rowMajorConfiguration(kernel, knobs)};
   if (!isOdd) golden.configuration.inputs[0].order = {1, 0};  // the weights along k
   return golden;
 }
 
 /// And on the tensor cores of sm_80.
-Golden ampereGolden() {
+Golden sm80Golden() {
   const std::map<char, int64_t> extents{{'b', 7}, {'h', 16}, {'i', 1024}, {'j', 511}, {'p', 64}};
   Kernel kernel = samples::contractKernel(extents, "phi", "bji", "phbj");
   kernel.name = "projection";
   kernel.body[0].attributes["scale"] = 0.125;
-  return {"projection_ampere_f16", kernel,
-          examples::rowMajorConfiguration(kernel, AmpereContractionKnobs{})};
+  return {"projection_sm80_f16", kernel, examples::rowMajorConfiguration(kernel, Sm80GemmKnobs{})};
 }
 
 /// Of f32 that is read as tf32: one operand along k, one along n.
-Golden ampereTf32Golden() {
+Golden sm80Tf32Golden() {
   Kernel kernel = samples::inTf32(
       samples::contractKernel({{'m', 1000}, {'n', 777}, {'k', 512}}, "mk", "kn", "mn"));
   for (Value &value : kernel.values) value.dtype = DType::f32;
   kernel.name = "projection";
-  return {"projection_ampere_tf32", kernel,
-          examples::rowMajorConfiguration(kernel, AmpereContractionKnobs{.stages = 3})};
+  return {"projection_sm80_tf32", kernel,
+          examples::rowMajorConfiguration(kernel, Sm80GemmKnobs{.stages = 3})};
 }
 
 /// With a bias and GELU, on fragments of the sums.
-Golden ampereEpilogueGolden() {
+Golden sm80EpilogueGolden() {
   const Kernel kernel =
-      samples::productBiasGelu({.b = 8, .j = 512, .i = 1024, .u = 4096}, DType::f16, false);
-  return {"product_bias_gelu_ampere_f16", kernel,
-          examples::rowMajorConfiguration(kernel, AmpereContractionKnobs{})};
+      samples::gemmBiasGelu({.b = 8, .j = 512, .i = 1024, .u = 4096}, DType::f16, false);
+  return {"gemm_bias_gelu_sm80_f16", kernel,
+          examples::rowMajorConfiguration(kernel, Sm80GemmKnobs{})};
 }
 
-/// Operands that are made on load: probabilities finished by rows, rewritten in place by spare
-/// warps; a norm applied by the warps that multiply.
-Golden hopperPrologueGolden() {
+/// Operands that are transformed on load: probabilities finished by rows, rewritten in place by
+/// spare warps; a norm applied by the warps that multiply.
+Golden sm90PrologueGolden() {
   const Kernel kernel =
       samples::scaledContext({.b = 8, .h = 16, .j = 512, .k = 512, .p = 64}, DType::f16);
-  const HopperContractionKnobs knobs{
-      .schedule = HopperSchedule::pingPong, .tileM = 64, .tileN = 128, .stages = 8, .staging = 2};
-  return {"scaled_context_hopper_f16", kernel, examples::rowMajorConfiguration(kernel, knobs)};
+  const Sm90GemmKnobs knobs{.schedule = Sm90Schedule::pingPong,
+                            .tileM = 64,
+                            .tileN = 128,
+                            .stages = 8,
+                            .epilogueStages = 2};
+  return {"scaled_context_sm90_f16", kernel, examples::rowMajorConfiguration(kernel, knobs)};
 }
-Golden amperePrologueGolden() {
+Golden sm80PrologueGolden() {
   const Kernel kernel =
       samples::normalizedProjection({.b = 8, .j = 512, .i = 1024, .u = 3072}, DType::bf16);
-  return {"normalized_projection_ampere_bf16", kernel,
-          examples::rowMajorConfiguration(kernel, AmpereContractionKnobs{})};
+  return {"normalized_projection_sm80_bf16", kernel,
+          examples::rowMajorConfiguration(kernel, Sm80GemmKnobs{})};
 }
 /// An RMS norm behind a projection, whose sums of squares an epilogue left
 /// (product_residual_row_sums has them), on the way into the next.
-Golden hopperNormGolden() {
+Golden sm90NormGolden() {
   const Kernel kernel =
-      samples::summedProjection({.b = 8, .j = 512, .i = 1024, .u = 3072}, DType::bf16, true);
-  const HopperContractionKnobs knobs{
-      .schedule = HopperSchedule::pingPong, .tileM = 128, .tileN = 128, .stages = 6, .staging = 2};
-  return {"rms_summed_projection_hopper_bf16", kernel,
+      samples::reducedProjection({.b = 8, .j = 512, .i = 1024, .u = 3072}, DType::bf16, true);
+  const Sm90GemmKnobs knobs{.schedule = Sm90Schedule::pingPong,
+                            .tileM = 128,
+                            .tileN = 128,
+                            .stages = 6,
+                            .epilogueStages = 2};
+  return {"rms_summed_projection_sm90_bf16", kernel,
           examples::rowMajorConfiguration(kernel, knobs)};
 }
 
@@ -308,28 +334,28 @@ std::vector<Golden> goldens() {
       loopGolden("gather", DType::f16, {.vectorWidth = 8, .threads = 128}),
       transposeGolden(),
       contractionGolden(),
-      hopperGolden(false),
-      hopperGolden(true),
-      hopperSplitGolden(),
-      hopperStreamsGolden(),
-      hopperStridesGolden(false),
-      hopperStridesGolden(true),
-      hopperNarrowGolden(false),
-      hopperNarrowGolden(true),
-      hopperNarrowFusedGolden(),
-      hopperFusedGolden(),
-      hopperKeptGolden(),
-      hopperColumnSumGolden(),
-      hopperRowSumsGolden(),
-      hopperFloat8Golden(),
-      hopperTf32Golden(false),
-      hopperTf32Golden(true),
-      ampereGolden(),
-      ampereEpilogueGolden(),
-      ampereTf32Golden(),
-      hopperPrologueGolden(),
-      amperePrologueGolden(),
-      hopperNormGolden(),
+      sm90Golden(false),
+      sm90Golden(true),
+      sm90SplitKGolden(),
+      sm90StreamKGolden(),
+      sm90StridesGolden(false),
+      sm90StridesGolden(true),
+      sm90SingleConsumerGolden(false),
+      sm90SingleConsumerGolden(true),
+      sm90SingleConsumerFusedGolden(),
+      sm90FusedGolden(),
+      sm90KeptGolden(),
+      sm90ColumnReductionGolden(),
+      sm90RowReductionGolden(),
+      sm90Float8Golden(),
+      sm90Tf32Golden(false),
+      sm90Tf32Golden(true),
+      sm80Golden(),
+      sm80EpilogueGolden(),
+      sm80Tf32Golden(),
+      sm90PrologueGolden(),
+      sm80PrologueGolden(),
+      sm90NormGolden(),
   };
 }
 

@@ -6,11 +6,11 @@
 //   writes     c[p,h,b,j] f16    8.39 MB
 //   flop       8.59 Gflop
 //   config     plain FMA (placeholder), tile 128 x 128 x 16, 8 x 8 a thread    launch <<<256, 256>>>
-#include "weft/plain_contraction.cuh"
+#include "weft/fma_gemm.cuh"
 
 namespace {
 constexpr weft::Offset b = 8, h = 16, i = 1024, j = 512, p = 64;  // extents
-constexpr weft::ContractionShape shape = {
+constexpr weft::FmaGemmShape shape = {
     .batch = 1, .m = h * p, .n = b * j, .k = i,
     .batchStrideA = 0, .strideAm = i, .strideAk = 1,
     .batchStrideB = 0, .strideBk = 1, .strideBn = i,
@@ -21,12 +21,12 @@ constexpr float scale = 1.0f;
 extern "C" __global__ void __launch_bounds__(256)
 projection(const weft::half *__restrict__ a, const weft::half *__restrict__ b_2, weft::half *__restrict__ c) {
   // tile m x n x k, then elements of one thread along m and n
-  using Tile = weft::ContractionTile<128, 128, 16, 8, 8>;
+  using Tile = weft::FmaGemmTile<128, 128, 16, 8, 8>;
   static_assert(shape.batch == 1 && shape.m == 1024 && shape.n == 4096 && shape.k == 1024, "plan.json: these extents");
   static_assert(1 * ((1024 + Tile::tileM - 1) / Tile::tileM) * ((4096 + Tile::tileN - 1) / Tile::tileN) == 256, "plan.json: 256 blocks");
   static_assert(Tile::threads == 256, "plan.json: 256 threads a block");
   static_assert(b == 8 && h == 16 && i == 1024 && j == 512 && p == 64, "plan.json: these extents");
   static_assert(shape.batchStrideA == 0 && shape.strideAm == 1024 && shape.strideAk == 1 && shape.batchStrideB == 0 && shape.strideBk == 1 && shape.strideBn == 1024 && shape.batchStrideC == 0 && shape.strideCm == 4096 && shape.strideCn == 1, "plan.json: strides of operands and result");
-  __shared__ weft::ContractionSlices<Tile> slices;
-  weft::plainContraction<shape, Tile>(scale, a, b_2, c, slices);
+  __shared__ weft::GemmKTiles<Tile> kTiles;
+  weft::fmaGemm<shape, Tile>(scale, a, b_2, c, kTiles);
 }

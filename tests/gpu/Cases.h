@@ -33,30 +33,31 @@ struct Case {
 ///   transposes    every pair of layouts of tensors of two to four axes
 ///   maps          every pair of layouts of an element-wise kernel
 ///   contractions  plain contractions at odd extents in many layouts
-///   hopper        tensor-core contractions of sm_90a, every tile in every orientation;
-///                 hopper-views: with padded rows
+///   sm90        tensor-core contractions of sm_90a, every tile in every orientation;
+///                 sm90-views: with padded rows
 ///   split         of sm_90a with k over the blocks of a cluster
-///   sharers       of sm_90a whose blocks load slices of B for each other; sharers-fused: with what
+///   multicastB       of sm_90a whose blocks load k-tiles of B for each other; multicastB-fused:
+///   with what
 ///                 follows them
 ///   narrow        of sm_90a with one short side, or few tiles; narrow-views: with padded rows;
 ///                 narrow-fused: with what follows them
 ///   fused         of sm_90a with what follows a contraction
-///   warps-fused   the same from sm_80 on by products of a warp, also of f32 read as tf32;
+///   warps-fused   the same from sm_80 on by mma.sync, also of f32 read as tf32;
 ///                 warps-fused-views: padded
 ///   fused-sums    with sums of that down to rows or columns of the result
-///   local-softmax  contractions that end with one, of sm_90a and by products of a warp; with masks
+///   local-softmax  contractions that end with one, of sm_90a and by mma.sync; with masks
 ///       of -inf
-///   prologue      with operands that are made on load, in place and by threads that copy;
-///                 prologue-views: padded; prologue-warps and prologue-warps-views: by products of
-///                 a warp
-///   ampere        the same from sm_80 on, ampere-views likewise
+///   prologue      with operands that are transformed on load, in place and by threads that copy;
+///                 prologue-views: padded; prologue-warps and prologue-warps-views: by
+///                 mma.sync
+///   sm80        the same from sm_80 on, sm80-views likewise
 ///   casts         to and from 8-bit floats, of all orders of magnitude
 ///   float8        products of 8-bit floats: every tile, pair of formats and result; odd and tiny
 ///                 extents, with scales; float8-views: padded
 ///   float8-whole  the same on small whole numbers, exactly
 ///   float8-deep   k of 16384 and more, also over the blocks of a cluster
 ///   tf32          products of f32 read as tf32, as float8; tf32-views, tf32-whole, and tf32-fused
-///                 with what follows them; tf32-warps: by products of a warp, in every orientation,
+///                 with what follows them; tf32-warps: by mma.sync, in every orientation,
 ///                 also as views; tf32-tiles: every tile of both
 std::vector<Case> allCases();
 

@@ -81,7 +81,7 @@ public:
   std::vector<Configuration> drawFamily(const Kernel &kernel, const Knobs &family, size_t count) {
     std::set<Configuration> chosen;
     // What warps multiply runs on every target from sm_80 on, but an H200 is offered little of it.
-    const bool isOfWarps = std::holds_alternative<AmpereContractionKnobs>(family);
+    const bool isOfWarps = std::holds_alternative<Sm80GemmKnobs>(family);
     for (const ConfigurationSpace &space :
          configurationSpaces(kernel, isOfWarps ? findDevice("a100") : device)) {
       if (space.family != familyOf(family)) continue;

@@ -4,7 +4,7 @@
 
 #include "kernel/ContractionPrologue.h"
 #include "kernel/Error.h"
-#include "kernel/HopperProduct.h"
+#include "kernel/GemmProblem.h"
 #include "tests/golden/ExampleKernels.h"
 #include "tests/unit/SampleContractions.h"
 #include "tests/unit/SampleFloat8.h"
@@ -19,37 +19,36 @@
 namespace weft::gputest {
 namespace {
 
-struct Product {
+struct GemmCase {
   const char *a, *b, *c;
 };
 
-/// Every tile in every orientation: aligned and odd, one tile and many, one slice of k and many,
-/// fewer tiles than a block of each consumer has, and members of a batch; also as views with padded
+/// Every tile in every orientation: aligned and odd, one tile and many, one k-tile and many,
+/// fewer tiles than a block of each consumer has, and batch elements; also as views with padded
 /// rows.
 void addTensorContractions(Collector &collect, const std::string &group, const Knobs &family,
-                           std::span<const Product> products) {
+                           std::span<const GemmCase> products) {
   const std::map<char, int64_t> aligned{{'b', 2},   {'h', 3},   {'i', 264}, {'j', 72},
                                         {'k', 136}, {'n', 520}, {'p', 64},  {'w', 8}},
       many{{'b', 3},   {'h', 4},    {'i', 1000}, {'j', 333},
            {'k', 200}, {'n', 1111}, {'p', 16},   {'w', 40}};
   for (DType dtype : {DType::f16, DType::bf16})
     for (const auto *extents : {&aligned, &many})
-      for (const Product &product : products) {
+      for (const GemmCase &gemm : products) {
         std::map<char, int64_t> used;
-        for (const char *term : {product.a, product.b, product.c})
+        for (const char *term : {gemm.a, gemm.b, gemm.c})
           for (const char *letter = term; *letter; ++letter) used[*letter] = extents->at(*letter);
-        Kernel kernel =
-            typed(samples::contractKernel(used, product.a, product.b, product.c), dtype);
+        Kernel kernel = typed(samples::contractKernel(used, gemm.a, gemm.b, gemm.c), dtype);
         const std::vector<Configuration> drawn =
             collect.drawFamily(kernel, family, dtype == DType::f16 ? 10 : 5);
         for (size_t n = 0; n < drawn.size(); ++n) {
           collect.add(group, kernel, dtype, drawn[n]);
           const Configuration views = emulate::asViews(kernel, drawn[n], n % 2 == 0 ? 8 : 3);
-          if (!matrixProduct(kernel, views) || !hopperProduct(kernel, views).product) continue;
-          const auto *tile = std::get_if<HopperContractionKnobs>(
-              &views.knobs);  // some take no operands that threads copy
+          if (!stridedBatchedGemm(kernel, views) || !wgmmaProblem(kernel, views).gemm) continue;
+          const auto *tile =
+              std::get_if<Sm90GemmKnobs>(&views.knobs);  // some take no operands that threads copy
           if (!tile ||
-              hopperRefusal(kernel, views, *tile, findDevice("h200").sharedMemoryPerBlock).empty())
+              sm90Rejection(kernel, views, *tile, findDevice("h200").sharedMemoryPerBlock).empty())
             collect.add(group + "-views", kernel, dtype, views);
         }
         kernel.body[0].attributes["scale"] = 0.125;
@@ -68,8 +67,8 @@ void addTensorContractions(Collector &collect, const std::string &group, const K
 }
 
 /// Few tiles whose k several blocks share: every such tile of each shape, with shares of unequal
-/// length, copied operands, members of a batch, and one epilogue of each kind.
-void addSplits(Collector &collect) {
+/// length, copied operands, batch elements, and one epilogue of each kind.
+void addSplitK(Collector &collect) {
   struct Extents {
     int64_t b, m, n, k;
   };
@@ -87,40 +86,38 @@ void addSplits(Collector &collect) {
                                         "bmk", "bnk", "bmn"),
                 dtype);
       for (const Configuration &configuration :
-           collect.drawFamily(kernel, HopperContractionKnobs{}, dtype == DType::f16 ? 14 : 6))
-        if (std::get<HopperContractionKnobs>(configuration.knobs).splits > 1)
+           collect.drawFamily(kernel, Sm90GemmKnobs{}, dtype == DType::f16 ? 14 : 6))
+        if (std::get<Sm90GemmKnobs>(configuration.knobs).splitK > 1)
           collect.add("split", kernel, dtype, configuration);
     }
   for (const Kernel &kernel :
        samples::fusedContractions({.b = 2, .j = 72, .i = 1000, .u = 264}, DType::f16))
-    for (const Configuration &configuration :
-         collect.drawFamily(kernel, HopperContractionKnobs{}, 12))
-      if (std::get<HopperContractionKnobs>(configuration.knobs).splits > 1)
+    for (const Configuration &configuration : collect.drawFamily(kernel, Sm90GemmKnobs{}, 12))
+      if (std::get<Sm90GemmKnobs>(configuration.knobs).splitK > 1)
         collect.add("split", kernel, DType::f16, configuration);
 }
 
-/// One configuration of every narrow tile in every orientation: visit(configuration, how many were
-/// seen, this one included).
+/// One configuration of every single-consumer tile in every orientation: visit(configuration, how
+/// many were seen, this one included).
 template <typename Visit>
-void forEachNarrowTile(const Kernel &kernel, const Visit &visit) {
+void forEachSingleConsumerTile(const Kernel &kernel, const Visit &visit) {
   std::set<std::string> seen;
   forEachConfiguration(kernel, findDevice("h200"), {}, [&](const Configuration &configuration) {
-    const auto *knobs = std::get_if<HopperContractionKnobs>(&configuration.knobs);
-    if (!knobs || knobs->schedule != HopperSchedule::narrow) return true;
-    const HopperProduct product = *hopperProduct(kernel, configuration).product;
-    const std::string text =
-        fmt::format("{} {}{}{}", describe(kernel, *knobs), product.a.isAlongK(),
-                    product.b.isAlongK(), product.isSwapped);
+    const auto *knobs = std::get_if<Sm90GemmKnobs>(&configuration.knobs);
+    if (!knobs || knobs->schedule != Sm90Schedule::singleConsumer) return true;
+    const GemmProblem gemm = *wgmmaProblem(kernel, configuration).gemm;
+    const std::string text = fmt::format("{} {}{}{}", describe(kernel, *knobs), gemm.a.isAlongK(),
+                                         gemm.b.isAlongK(), gemm.isSwapped);
     if (seen.insert(text).second) visit(configuration, seen.size());
     return true;
   });
 }
 
-/// Narrow tiles: all of each shape, in every orientation that takes them, of as many widths as
-/// there are; clipped tiles on both sides, k of one slice, of fewer than the stages and of more, of
-/// one block and of clusters, members of a batch, a factor, results whose rows start anywhere,
-/// padded rows.
-void addNarrow(Collector &collect) {
+/// Single-consumer tiles: all of each shape, in every orientation that takes them, of as many
+/// widths as there are; clipped tiles on both sides, k of one slice, of fewer than the stages and
+/// of more, of one block and of clusters, batch elements, a factor, results whose rows start
+/// anywhere, padded rows.
+void addSingleConsumer(Collector &collect) {
   struct Extents {
     int64_t b, m, n, k;
   };
@@ -138,23 +135,23 @@ void addNarrow(Collector &collect) {
       for (const bool isScaled : {false, true}) {
         if (isScaled) kernel.body[0].attributes["scale"] = 0.125;
         size_t count = 0;
-        forEachNarrowTile(kernel, [&](const Configuration &configuration, size_t seen) {
+        forEachSingleConsumerTile(kernel, [&](const Configuration &configuration, size_t seen) {
           if (isScaled && seen % 4 > 0) return;
           collect.add("narrow", kernel, dtype, configuration);
           const Configuration views =
               emulate::asViews(kernel, configuration, ++count % 2 == 0 ? 8 : 3);
-          const auto &tile = std::get<HopperContractionKnobs>(views.knobs);
-          if (hopperRefusal(kernel, views, tile, collect.device.sharedMemoryPerBlock).empty())
+          const auto &tile = std::get<Sm90GemmKnobs>(views.knobs);
+          if (sm90Rejection(kernel, views, tile, collect.device.sharedMemoryPerBlock).empty())
             collect.add("narrow-views", kernel, dtype, views);
         });
       }
     }
 }
 
-/// The same with what follows a product: every tile of each shape, in every orientation of C and of
+/// The same with what follows a GEMM: every tile of each shape, in every orientation of C and of
 /// the instruction; rows and columns of C that no tile ends with, results whose rows start
-/// anywhere, operands of every role, second outputs, members of a batch.
-void addNarrowFused(Collector &collect) {
+/// anywhere, operands of every role, second outputs, batch elements.
+void addSingleConsumerFused(Collector &collect) {
   const samples::ContractionExtents several[] = {
       {.b = 1, .j = 8, .i = 1024, .u = 4096}, {.b = 1, .j = 1, .i = 4096, .u = 1000},
       {.b = 1, .j = 3, .i = 520, .u = 331},   {.b = 1, .j = 13, .i = 200, .u = 509},
@@ -164,8 +161,8 @@ void addNarrowFused(Collector &collect) {
       {.b = 1, .j = 300, .i = 136, .u = 13},  {.b = 2, .j = 70, .i = 328, .u = 90}};
   for (DType dtype : {DType::f16, DType::bf16})
     for (const samples::ContractionExtents &extents : several)
-      for (const Kernel &kernel : samples::narrowEpilogues(extents, dtype)) {
-        forEachNarrowTile(kernel, [&](const Configuration &configuration, size_t seen) {
+      for (const Kernel &kernel : samples::singleConsumerEpilogues(extents, dtype)) {
+        forEachSingleConsumerTile(kernel, [&](const Configuration &configuration, size_t seen) {
           if (dtype == DType::f16 || seen % 4 == 0)
             collect.add("narrow-fused", kernel, dtype, configuration);
         });
@@ -184,11 +181,11 @@ void addFused(Collector &collect) {
     for (const samples::ContractionExtents &extents : several)
       for (const Kernel &kernel : samples::fusedContractions(extents, dtype))
         for (const Configuration &one :
-             collect.drawFamily(kernel, HopperContractionKnobs{}, dtype == DType::f16 ? 3 : 1))
+             collect.drawFamily(kernel, Sm90GemmKnobs{}, dtype == DType::f16 ? 3 : 1))
           collect.add("fused", kernel, dtype, one);
 }
 
-/// The same on products of a warp: every tile, drawn orientations, aligned and odd rows, views; f32
+/// The same on mma.sync: every tile, drawn orientations, aligned and odd rows, views; f32
 /// that is read as tf32.
 void addWarpsFused(Collector &collect) {
   const samples::ContractionExtents several[] = {{},
@@ -199,12 +196,11 @@ void addWarpsFused(Collector &collect) {
                                                  {.b = 8, .j = 512, .i = 200, .u = 1024},
                                                  {.b = 1, .j = 8, .i = 1024, .u = 4096}};
   const auto add = [&](const Kernel &kernel, std::string_view types, size_t count) {
-    const std::vector<Configuration> drawn =
-        collect.drawFamily(kernel, AmpereContractionKnobs{}, count);
+    const std::vector<Configuration> drawn = collect.drawFamily(kernel, Sm80GemmKnobs{}, count);
     for (size_t n = 0; n < drawn.size(); ++n) {
       collect.add("warps-fused", kernel, types, drawn[n]);
       const Configuration views = emulate::asViews(kernel, drawn[n], n % 2 == 0 ? 8 : 3);
-      if (n % 3 == 0 && warpProduct(kernel, views).product)
+      if (n % 3 == 0 && mmaSyncProblem(kernel, views).gemm)
         collect.add("warps-fused-views", kernel, types, views);
     }
   };
@@ -217,10 +213,10 @@ void addWarpsFused(Collector &collect) {
       add(samples::inTf32(kernel), nameOf(samples::tf32Types), 3);
 }
 
-/// Sums of what follows a contraction: one tile and many in every direction, both schedules,
-/// clipped rows and columns, results in both orders, rows that start anywhere, and tiles taken in
-/// another order than that of the strips.
-void addSums(Collector &collect) {
+/// Accumulators of what follows a contraction: one tile and many in every direction, both
+/// schedules, clipped rows and columns, results in both orders, rows that start anywhere, and tiles
+/// taken in another order than that of the strips.
+void addReductionOutputs(Collector &collect) {
   const samples::ContractionExtents several[] = {{},
                                                  {.b = 3, .j = 50, .i = 72, .u = 331},
                                                  {.b = 1, .j = 1000, .i = 200, .u = 1032},
@@ -230,72 +226,72 @@ void addSums(Collector &collect) {
                                                  {.b = 1, .j = 64, .i = 40, .u = 2056}};
   for (DType dtype : {DType::f16, DType::bf16})
     for (const samples::ContractionExtents &extents : several)
-      for (const Kernel &kernel : samples::fusedSums(extents, dtype))
+      for (const Kernel &kernel : samples::fusedReductions(extents, dtype))
         for (Configuration one :
-             collect.drawFamily(kernel, HopperContractionKnobs{}, dtype == DType::f16 ? 4 : 1)) {
+             collect.drawFamily(kernel, Sm90GemmKnobs{}, dtype == DType::f16 ? 4 : 1)) {
           collect.add("fused-sums", kernel, dtype, one);
-          auto &tile = std::get<HopperContractionKnobs>(one.knobs);
-          tile.rasterM = 2, tile.blocks = tile.sharers == 1 ? 7 : 6;
+          auto &tile = std::get<Sm90GemmKnobs>(one.knobs);
+          tile.groupM = 2, tile.blocks = tile.multicastB == 1 ? 7 : 6;
           collect.add("fused-sums", kernel, dtype, one);
         }
-  using enum HopperSchedule;
-  constexpr HopperContractionKnobs tiles[] = {{.schedule = pingPong,
-                                               .tileM = 128,
-                                               .tileN = 128,
-                                               .stages = 5,
-                                               .staging = 4,
-                                               .rasterM = 3,
-                                               .blocks = 5},
-                                              {.schedule = cooperative,
-                                               .tileM = 128,
-                                               .tileN = 256,
-                                               .stages = 3,
-                                               .staging = 4,
-                                               .rasterM = 2,
-                                               .blocks = 9},
-                                              {.schedule = cooperative,
-                                               .tileM = 256,
-                                               .tileN = 128,
-                                               .stages = 4,
-                                               .staging = 2,
-                                               .rasterM = 1,
-                                               .blocks = 132},
-                                              {.schedule = cooperative,
-                                               .tileM = 256,
-                                               .tileN = 64,
-                                               .stages = 4,
-                                               .staging = 2,
-                                               .rasterM = 8,
-                                               .blocks = 3},
-                                              {.schedule = pingPong,
-                                               .tileM = 64,
-                                               .tileN = 256,
-                                               .stages = 4,
-                                               .staging = 4,
-                                               .rasterM = 4,
-                                               .blocks = 132},
-                                              {.schedule = pingPong,
-                                               .tileM = 64,
-                                               .tileN = 192,
-                                               .stages = 5,
-                                               .staging = 3,
-                                               .rasterM = 2,
-                                               .blocks = 2}};
+  using enum Sm90Schedule;
+  constexpr Sm90GemmKnobs tiles[] = {{.schedule = pingPong,
+                                      .tileM = 128,
+                                      .tileN = 128,
+                                      .stages = 5,
+                                      .epilogueStages = 4,
+                                      .groupM = 3,
+                                      .blocks = 5},
+                                     {.schedule = cooperative,
+                                      .tileM = 128,
+                                      .tileN = 256,
+                                      .stages = 3,
+                                      .epilogueStages = 4,
+                                      .groupM = 2,
+                                      .blocks = 9},
+                                     {.schedule = cooperative,
+                                      .tileM = 256,
+                                      .tileN = 128,
+                                      .stages = 4,
+                                      .epilogueStages = 2,
+                                      .groupM = 1,
+                                      .blocks = 132},
+                                     {.schedule = cooperative,
+                                      .tileM = 256,
+                                      .tileN = 64,
+                                      .stages = 4,
+                                      .epilogueStages = 2,
+                                      .groupM = 8,
+                                      .blocks = 3},
+                                     {.schedule = pingPong,
+                                      .tileM = 64,
+                                      .tileN = 256,
+                                      .stages = 4,
+                                      .epilogueStages = 4,
+                                      .groupM = 4,
+                                      .blocks = 132},
+                                     {.schedule = pingPong,
+                                      .tileM = 64,
+                                      .tileN = 192,
+                                      .stages = 5,
+                                      .epilogueStages = 3,
+                                      .groupM = 2,
+                                      .blocks = 2}};
   for (const samples::ContractionExtents &extents :
        {samples::ContractionExtents{.b = 3, .j = 200, .i = 136, .u = 1032},
         {.b = 2, .j = 331, .i = 72, .u = 513}})
-    for (const Kernel &kernel : samples::fusedSums(extents, DType::f16))
-      for (const HopperContractionKnobs &tile : tiles)
-        for (Configuration one : collect.drawFamily(kernel, HopperContractionKnobs{}, 2)) {
+    for (const Kernel &kernel : samples::fusedReductions(extents, DType::f16))
+      for (const Sm90GemmKnobs &tile : tiles)
+        for (Configuration one : collect.drawFamily(kernel, Sm90GemmKnobs{}, 2)) {
           one.knobs = tile;
-          if (hopperRefusal(kernel, one, tile, collect.device.sharedMemoryPerBlock).empty())
+          if (sm90Rejection(kernel, one, tile, collect.device.sharedMemoryPerBlock).empty())
             collect.add("fused-sums", kernel, DType::f16, one);
         }
 }
 
 /// Local softmax of what follows a contraction: sub-vectors of every length, whole and short, in
-/// tiles of every kind of both families, results in both orders, rows that start anywhere, members
-/// of a batch; masks of -inf.
+/// tiles of every kind of both families, results in both orders, rows that start anywhere, batch
+/// elements; masks of -inf.
 void addLocalSoftmaxes(Collector &collect) {
   const samples::ScoreExtents several[] = {
       {},
@@ -310,10 +306,10 @@ void addLocalSoftmaxes(Collector &collect) {
         const Inputs inputs =
             kernel.name == "masked_local_softmax" ? Inputs::masked : Inputs::usual;
         for (const Configuration &one :
-             collect.drawFamily(kernel, HopperContractionKnobs{}, dtype == DType::f16 ? 6 : 3))
+             collect.drawFamily(kernel, Sm90GemmKnobs{}, dtype == DType::f16 ? 6 : 3))
           collect.add("local-softmax", kernel, dtype, one, inputs);
         for (const Configuration &one :
-             collect.drawFamily(kernel, AmpereContractionKnobs{}, dtype == DType::f16 ? 4 : 2))
+             collect.drawFamily(kernel, Sm80GemmKnobs{}, dtype == DType::f16 ? 4 : 2))
           collect.add("local-softmax", kernel, dtype, one, inputs);
         if (const auto space = severalStridesSpace(kernel, collect.device))
           for (size_t n = 0; n < 2; ++n)
@@ -328,10 +324,10 @@ void addLocalSoftmaxes(Collector &collect) {
         {.b = 1, .h = 1, .j = 1, .k = 520},
         {.b = 2, .h = 2, .j = 90, .k = 264}})
     for (const Kernel &kernel : samples::localSoftmaxes(extents, DType::f16))
-      for (const Configuration &one : collect.drawFamily(kernel, HopperContractionKnobs{}, 3)) {
+      for (const Configuration &one : collect.drawFamily(kernel, Sm90GemmKnobs{}, 3)) {
         collect.add("local-softmax", kernel, DType::f16, one);
         const Configuration views = emulate::asViews(kernel, one, 8);
-        if (hopperRefusal(kernel, views, std::get<HopperContractionKnobs>(one.knobs),
+        if (sm90Rejection(kernel, views, std::get<Sm90GemmKnobs>(one.knobs),
                           collect.device.sharedMemoryPerBlock)
                 .empty())
           collect.add("local-softmax-views", kernel, DType::f16, views);
@@ -339,7 +335,7 @@ void addLocalSoftmaxes(Collector &collect) {
   for (const Kernel &kernel :
        samples::localSoftmaxes({.b = 2, .h = 3, .j = 77, .k = 203}, DType::f32)) {
     const Kernel read = samples::inTf32(kernel);
-    for (const Configuration &one : collect.drawFamily(read, HopperContractionKnobs{}, 4))
+    for (const Configuration &one : collect.drawFamily(read, Sm90GemmKnobs{}, 4))
       collect.add("local-softmax", read, nameOf(samples::tf32Types), one);
   }
 }
@@ -349,38 +345,48 @@ void addLocalSoftmaxes(Collector &collect) {
 /// boxes, and that are no multiple of a tile; clipped tiles on the other side. Then layouts as they
 /// are offered, alone and with what follows a contraction.
 void addStrides(Collector &collect) {
-  using enum HopperSchedule;
-  constexpr HopperContractionKnobs tiles[] = {
+  using enum Sm90Schedule;
+  constexpr Sm90GemmKnobs tiles[] = {
       {.schedule = pingPong,
        .tileM = 128,
        .tileN = 128,
        .stages = 6,
-       .staging = 2,
-       .rasterM = 3,
+       .epilogueStages = 2,
+       .groupM = 3,
        .blocks = 7},
-      {.schedule = cooperative, .tileM = 128, .tileN = 256, .stages = 4, .staging = 2},
+      {.schedule = cooperative, .tileM = 128, .tileN = 256, .stages = 4, .epilogueStages = 2},
       {.schedule = cooperative,
        .tileM = 256,
        .tileN = 128,
        .stages = 4,
-       .staging = 2,
-       .rasterM = 2},
-      {.schedule = pingPong, .tileM = 64, .tileN = 192, .stages = 6, .staging = 2, .blocks = 5},
-      {.schedule = pingPong, .tileM = 128, .tileN = 64, .stages = 8, .staging = 2},
-      {.schedule = pingPong, .tileM = 64, .tileN = 128, .stages = 6, .staging = 2, .splits = 2},
+       .epilogueStages = 2,
+       .groupM = 2},
+      {.schedule = pingPong,
+       .tileM = 64,
+       .tileN = 192,
+       .stages = 6,
+       .epilogueStages = 2,
+       .blocks = 5},
+      {.schedule = pingPong, .tileM = 128, .tileN = 64, .stages = 8, .epilogueStages = 2},
+      {.schedule = pingPong,
+       .tileM = 64,
+       .tileN = 128,
+       .stages = 6,
+       .epilogueStages = 2,
+       .splitK = 2},
       {.schedule = cooperative,
        .tileM = 128,
        .tileN = 128,
        .stages = 4,
-       .staging = 2,
-       .splits = 4}};
+       .epilogueStages = 2,
+       .splitK = 4}};
   const std::map<char, int64_t> several[] = {
       {{'b', 3}, {'h', 5}, {'i', 200}, {'j', 32}, {'k', 72}, {'p', 64}, {'w', 2}},
       {{'b', 2}, {'h', 3}, {'i', 136}, {'j', 192}, {'k', 200}, {'p', 128}, {'w', 4}},
       {{'b', 8}, {'h', 16}, {'i', 1024}, {'j', 512}, {'k', 512}, {'p', 64}, {'w', 2}},
       {{'b', 7}, {'h', 2}, {'i', 72}, {'j', 16}, {'k', 24}, {'p', 192}, {'w', 4}}};
   const auto isTaken = [&](const Kernel &kernel, const Configuration &one) {
-    return hopperRefusal(kernel, one, std::get<HopperContractionKnobs>(one.knobs),
+    return sm90Rejection(kernel, one, std::get<Sm90GemmKnobs>(one.knobs),
                          collect.device.sharedMemoryPerBlock)
         .empty();
   };
@@ -408,8 +414,8 @@ void addStrides(Collector &collect) {
   };
   for (DType dtype : {DType::f16, DType::bf16}) {
     for (const auto &extents : several) {
-      for (const samples::StridedProduct &product : samples::stridedProducts) {
-        Kernel kernel = samples::stridedKernel(product, extents, dtype);
+      for (const samples::StridedGemmCase &gemm : samples::stridedGemmCases) {
+        Kernel kernel = samples::stridedKernel(gemm, extents, dtype);
         addSamples("strides", kernel, dtype, dtype == DType::f16 ? 5 : 2);
         addOffered("strides-offered", kernel, dtype, dtype == DType::f16 ? 6 : 2);
         kernel.body[0].attributes["scale"] = 0.125;
@@ -427,31 +433,36 @@ void addStrides(Collector &collect) {
 }
 
 /// Runs of slices that end inside of tiles: every tile in every orientation, one tile for all
-/// blocks and several tiles a block, clipped tiles, members of a batch, a factor, results whose
+/// blocks and several tiles a block, clipped tiles, batch elements, a factor, results whose
 /// rows start anywhere, and operands with several strides along a group.
-void addStreams(Collector &collect) {
-  using enum HopperSchedule;
+void addStreamK(Collector &collect) {
+  using enum Sm90Schedule;
   struct Extents {
     int64_t b, m, n, k;
     int blocks;
   };
-  constexpr HopperContractionKnobs tiles[] = {
-      {.schedule = cooperative, .tileM = 128, .tileN = 128, .stages = 6, .staging = 2},
+  constexpr Sm90GemmKnobs tiles[] = {
+      {.schedule = cooperative, .tileM = 128, .tileN = 128, .stages = 6, .epilogueStages = 2},
       {.schedule = cooperative,
        .tileM = 128,
        .tileN = 256,
        .stages = 4,
-       .staging = 2,
-       .rasterM = 2},
-      {.schedule = cooperative, .tileM = 256, .tileN = 128, .stages = 4, .staging = 2},
-      {.schedule = cooperative, .tileM = 128, .tileN = 64, .stages = 8, .staging = 2, .rasterM = 3},
-      {.schedule = cooperative, .tileM = 256, .tileN = 64, .stages = 4, .staging = 1}};
-  const auto add = [&](const Kernel &kernel, DType dtype, Configuration one,
-                       HopperContractionKnobs tile, int blocks) {
-    tile.streams = 1, tile.blocks = blocks;
+       .epilogueStages = 2,
+       .groupM = 2},
+      {.schedule = cooperative, .tileM = 256, .tileN = 128, .stages = 4, .epilogueStages = 2},
+      {.schedule = cooperative,
+       .tileM = 128,
+       .tileN = 64,
+       .stages = 8,
+       .epilogueStages = 2,
+       .groupM = 3},
+      {.schedule = cooperative, .tileM = 256, .tileN = 64, .stages = 4, .epilogueStages = 1}};
+  const auto add = [&](const Kernel &kernel, DType dtype, Configuration one, Sm90GemmKnobs tile,
+                       int blocks) {
+    tile.streamK = 1, tile.blocks = blocks;
     one.knobs = tile;
-    if (hopperRefusal(kernel, one, tile, collect.device.sharedMemoryPerBlock).empty())
-      collect.add("streams", kernel, dtype, one);
+    if (sm90Rejection(kernel, one, tile, collect.device.sharedMemoryPerBlock).empty())
+      collect.add("streamK", kernel, dtype, one);
   };
   for (DType dtype : {DType::f16, DType::bf16})
     for (const Extents &one : {Extents{1, 1024, 3072, 4096, 132},
@@ -472,22 +483,23 @@ void addStreams(Collector &collect) {
                                           a, b, c),
                   dtype);
         if (one.b == 3) kernel.body[0].attributes["scale"] = 0.125;
-        for (const HopperContractionKnobs &tile : tiles)
+        for (const Sm90GemmKnobs &tile : tiles)
           add(kernel, dtype, samples::stridedConfiguration(kernel, tile), tile, one.blocks);
       }
     }
   const std::map<char, int64_t> layer{{'b', 3},   {'h', 5},  {'i', 1000}, {'j', 192},
                                       {'k', 328}, {'p', 64}, {'w', 2}};
-  for (const samples::StridedProduct &product : samples::stridedProducts) {
-    const Kernel kernel = samples::stridedKernel(product, layer);
+  for (const samples::StridedGemmCase &gemm : samples::stridedGemmCases) {
+    const Kernel kernel = samples::stridedKernel(gemm, layer);
     for (const int blocks : {17, 132})
       add(kernel, DType::f16, samples::stridedConfiguration(kernel, tiles[0]), tiles[0], blocks);
   }
 }
 
-/// Operands that are made on load: every role of what is read, both operands in every orientation,
-/// casts from other widths, one tile and many, k that ends inside a slice where functions are no
-/// number, tiny products, members of a batch, rows that start anywhere, an epilogue behind.
+/// Operands that are transformed on load: every role of what is read, both operands in every
+/// orientation, casts from other widths, one tile and many, k that ends inside a slice where
+/// functions are no number, tiny products, batch elements, rows that start anywhere, an epilogue
+/// behind.
 void addPrologues(Collector &collect) {
   const samples::PrologueExtents several[] = {
       {},
@@ -497,36 +509,36 @@ void addPrologues(Collector &collect) {
       {.b = 1, .h = 2, .j = 9, .k = 24, .i = 24, .p = 8, .u = 40},
       {.b = 1, .h = 1, .j = 1, .k = 7, .i = 1, .p = 1, .u = 3}};
   const auto isRead = [](const Kernel &kernel, const Configuration &configuration) {
-    return prologueLayoutRefusal(kernel, configuration,
-                                 contractionPrologue(kernel).prologue.value())
+    return prologueLayoutRejection(kernel, configuration,
+                                   contractionPrologue(kernel).prologue.value())
         .empty();
   };
   size_t scaled = 0;
   for (const DType dtype : {DType::f16, DType::bf16})
     for (const samples::PrologueExtents &extents : several) {
-      std::vector<Kernel> kernels = samples::madeContractions(extents, dtype);
-      for (Kernel &kernel : samples::scaledSlices(extents, dtype))
+      std::vector<Kernel> kernels = samples::transformedContractions(extents, dtype);
+      for (Kernel &kernel : samples::scaledKTiles(extents, dtype))
         kernels.push_back(std::move(kernel));  // sums of products are scaled in some layouts
       for (const Kernel &kernel : kernels) {
         const std::vector<Configuration> drawn =
-            collect.drawFamily(kernel, HopperContractionKnobs{}, dtype == DType::f16 ? 12 : 5);
+            collect.drawFamily(kernel, Sm90GemmKnobs{}, dtype == DType::f16 ? 12 : 5);
         for (size_t n = 0; n < drawn.size(); ++n) {
           collect.add("prologue", kernel, dtype, drawn[n]);
-          scaled += hopperProduct(kernel, drawn[n]).product->isScaled();
+          scaled += wgmmaProblem(kernel, drawn[n]).gemm->isScaled();
           const Configuration views = emulate::asViews(kernel, drawn[n], n % 2 == 0 ? 8 : 3);
-          const auto &tile = std::get<HopperContractionKnobs>(views.knobs);
-          if (hopperProduct(kernel, views).product &&
-              hopperRefusal(kernel, views, tile, collect.device.sharedMemoryPerBlock).empty())
+          const auto &tile = std::get<Sm90GemmKnobs>(views.knobs);
+          if (wgmmaProblem(kernel, views).gemm &&
+              sm90Rejection(kernel, views, tile, collect.device.sharedMemoryPerBlock).empty())
             collect.add("prologue-views", kernel, dtype, views);
         }
       }
-      for (const Kernel &kernel : samples::madeContractions(extents, dtype)) {
+      for (const Kernel &kernel : samples::transformedContractions(extents, dtype)) {
         const std::vector<Configuration> drawn =
-            collect.drawFamily(kernel, AmpereContractionKnobs{}, dtype == DType::f16 ? 8 : 4);
+            collect.drawFamily(kernel, Sm80GemmKnobs{}, dtype == DType::f16 ? 8 : 4);
         for (size_t n = 0; n < drawn.size(); ++n) {
           collect.add("prologue-warps", kernel, dtype, drawn[n]);
           const Configuration views = emulate::asViews(kernel, drawn[n], n % 2 == 0 ? 8 : 3);
-          if (warpProduct(kernel, views).product && isRead(kernel, views))
+          if (mmaSyncProblem(kernel, views).gemm && isRead(kernel, views))
             collect.add("prologue-warps-views", kernel, dtype, views);
         }
       }
@@ -541,18 +553,18 @@ void addPrologues(Collector &collect) {
 void addFloat8View(Collector &collect, const Kernel &kernel, const std::string &types,
                    const Configuration &configuration, int64_t padding) {
   const Configuration views = emulate::asViews(kernel, configuration, padding);
-  if (!hopperProduct(kernel, views).product) return;
-  if (hopperRefusal(kernel, views, std::get<HopperContractionKnobs>(views.knobs),
+  if (!wgmmaProblem(kernel, views).gemm) return;
+  if (sm90Rejection(kernel, views, std::get<Sm90GemmKnobs>(views.knobs),
                     findDevice("h200").sharedMemoryPerBlock)
           .empty())
     collect.add("float8-views", kernel, types, views);
 }
 
-/// Products of 8-bit floats: aligned, odd and tiny extents, members of a batch, results of every
+/// Products of 8-bit floats: aligned, odd and tiny extents, batch elements, results of every
 /// type; the same exactly on whole numbers; long sums.
 void addFloat8(Collector &collect) {
   using samples::Float8Extents;
-  const HopperContractionKnobs family;
+  const Sm90GemmKnobs family;
   const Float8Extents several[] = {{.m = 512, .n = 768, .k = 512},
                                    {.m = 1000, .n = 784, .k = 560},
                                    {.b = 3, .m = 200, .n = 336, .k = 208},
@@ -562,10 +574,10 @@ void addFloat8(Collector &collect) {
                                    {.m = 7, .n = 5, .k = 1},
                                    {.b = 5, .m = 3, .n = 2, .k = 3},
                                    {.m = 1, .n = 1, .k = 1000}};
-  for (const ProductTypes &types : samples::float8Types)
+  for (const GemmTypes &types : samples::float8Types)
     for (const Float8Extents &extents : several) {
-      const Kernel plain = samples::float8Product(extents, types),
-                   scaled = samples::scaledFloat8Product(extents, types);
+      const Kernel plain = samples::float8Gemm(extents, types),
+                   scaled = samples::scaledFloat8Gemm(extents, types);
       const std::string name = nameOf(types);
       const std::vector<Configuration> drawn = collect.drawFamily(plain, family, 8);
       for (size_t n = 0; n < drawn.size(); ++n) {
@@ -577,18 +589,18 @@ void addFloat8(Collector &collect) {
         collect.add("float8", scaled, name, one);
         collect.add("float8-whole", scaled, name, one, Inputs::whole);
       }
-      for (const Configuration &one : collect.drawFamily(plain, ContractionKnobs{}, 2))
+      for (const Configuration &one : collect.drawFamily(plain, FmaGemmKnobs{}, 2))
         collect.add("float8", plain, name, one);
     }
-  for (const ProductTypes &types :
+  for (const GemmTypes &types :
        {samples::float8Types[0], samples::float8Types[1], samples::float8Types[4]})
     for (const Float8Extents &extents : {Float8Extents{.m = 64, .n = 192, .k = 16384},
                                          {.m = 130, .n = 70, .k = 65536},
                                          {.m = 8, .n = 512, .k = 131072},
                                          {.m = 33, .n = 17, .k = 100003}})
       for (const Configuration &one :
-           collect.drawFamily(samples::float8Product(extents, types), family, 4))
-        collect.add("float8-deep", samples::float8Product(extents, types), nameOf(types), one);
+           collect.drawFamily(samples::float8Gemm(extents, types), family, 4))
+        collect.add("float8-deep", samples::float8Gemm(extents, types), nameOf(types), one);
 }
 
 /// The knobs of a family that products of many shapes are offered on a device.
@@ -603,7 +615,7 @@ std::set<Knobs> tf32Knobs(const Device &device) {
                              {304, 1000},
                              {8, 4096},
                              {24, 24}})
-    forEachConfiguration(samples::tf32Product({.m = m, .n = n, .k = 2048}), device, {},
+    forEachConfiguration(samples::tf32Gemm({.m = m, .n = n, .k = 2048}), device, {},
                          [&](const Configuration &one) {
                            if (std::holds_alternative<Family>(one.knobs)) found.insert(one.knobs);
                            return true;
@@ -615,30 +627,30 @@ std::set<Knobs> tf32Knobs(const Device &device) {
 /// rows that start anywhere, in every orientation that it takes.
 void addTf32Tiles(Collector &collect) {
   const Device &device = findDevice("h200");
-  std::set<Knobs> knobs = tf32Knobs<HopperContractionKnobs>(device);
-  knobs.merge(tf32Knobs<AmpereContractionKnobs>(findDevice("a100")));
+  std::set<Knobs> knobs = tf32Knobs<Sm90GemmKnobs>(device);
+  knobs.merge(tf32Knobs<Sm80GemmKnobs>(findDevice("a100")));
   for (const int64_t k : {332, 203})
     for (const Knobs &one : knobs)
       for (const int orientation : {0, 1, 2, 3}) {
-        const Kernel kernel = samples::tf32Product({.b = 2, .m = 333, .n = 517, .k = k});
+        const Kernel kernel = samples::tf32Gemm({.b = 2, .m = 333, .n = 517, .k = k});
         Configuration configuration{
             .inputs = {rowMajor(3), rowMajor(3)}, .outputs = {rowMajor(3)}, .knobs = one};
         for (const size_t input : {0, 1})
           if (orientation >> input & 1) configuration.inputs[input].order = {0, 2, 1};
-        const auto *tile = std::get_if<HopperContractionKnobs>(&one);
+        const auto *tile = std::get_if<Sm90GemmKnobs>(&one);
         if (tile &&
-            !hopperRefusal(kernel, configuration, *tile, device.sharedMemoryPerBlock).empty())
+            !sm90Rejection(kernel, configuration, *tile, device.sharedMemoryPerBlock).empty())
           continue;
         collect.add("tf32-tiles", kernel, nameOf(samples::tf32Types), configuration);
       }
 }
 
-/// Products of f32 read as tf32: aligned, odd and tiny extents, members of a batch, shared and long
+/// Products of f32 read as tf32: aligned, odd and tiny extents, batch elements, shared and long
 /// k, results of every type, views whose rows start anywhere or have gaps; the same exactly on
 /// whole numbers; and with what follows a contraction.
 void addTf32(Collector &collect) {
   using samples::Tf32Extents;
-  const HopperContractionKnobs family;
+  const Sm90GemmKnobs family;
   for (const DType result : {DType::f32, DType::f16, DType::bf16})
     for (const Tf32Extents &extents : {Tf32Extents{.m = 512, .n = 768, .k = 512},
                                        {.m = 1000, .n = 784, .k = 560},
@@ -651,16 +663,16 @@ void addTf32(Collector &collect) {
                                        {.m = 1, .n = 1, .k = 1000},
                                        {.m = 128, .n = 256, .k = 4096},
                                        {.m = 33, .n = 17, .k = 10003}}) {
-      const Kernel kernel = samples::tf32Product(extents, result);
-      const std::string name = nameOf(ProductTypes{DType::tf32, DType::tf32, result});
+      const Kernel kernel = samples::tf32Gemm(extents, result);
+      const std::string name = nameOf(GemmTypes{DType::tf32, DType::tf32, result});
       const std::vector<Configuration> drawn =
           collect.drawFamily(kernel, family, result == DType::f32 ? 10 : 4);
       for (size_t n = 0; n < drawn.size(); ++n) {
         collect.add("tf32", kernel, name, drawn[n]);
         collect.add("tf32-whole", kernel, name, drawn[n], Inputs::whole);
         const Configuration views = emulate::asViews(kernel, drawn[n], n % 2 == 0 ? 4 : 3);
-        if (hopperProduct(kernel, views).product &&
-            hopperRefusal(kernel, views, std::get<HopperContractionKnobs>(views.knobs),
+        if (wgmmaProblem(kernel, views).gemm &&
+            sm90Rejection(kernel, views, std::get<Sm90GemmKnobs>(views.knobs),
                           findDevice("h200").sharedMemoryPerBlock)
                 .empty())
           collect.add("tf32-views", kernel, name, views);
@@ -678,17 +690,16 @@ void addTf32(Collector &collect) {
           {'b', extents.b}, {'m', extents.m}, {'n', extents.n}, {'k', extents.k}};
       Kernel kernel =
           samples::inTf32(typed(samples::contractKernel(used, a, b, "bmn"), DType::f32));
-      const std::vector<Configuration> drawn =
-          collect.drawFamily(kernel, AmpereContractionKnobs{}, 6);
+      const std::vector<Configuration> drawn = collect.drawFamily(kernel, Sm80GemmKnobs{}, 6);
       for (size_t n = 0; n < drawn.size(); ++n) {
         collect.add("tf32-warps", kernel, nameOf(samples::tf32Types), drawn[n],
                     n % 2 == 0 ? Inputs::usual : Inputs::whole);
         const Configuration views = emulate::asViews(kernel, drawn[n], n % 2 == 0 ? 4 : 3);
-        if (warpProduct(kernel, views).product)
+        if (mmaSyncProblem(kernel, views).gemm)
           collect.add("tf32-warps-views", kernel, nameOf(samples::tf32Types), views);
       }
       kernel.body[0].attributes["scale"] = 0.125;
-      for (const Configuration &one : collect.drawFamily(kernel, AmpereContractionKnobs{}, 2))
+      for (const Configuration &one : collect.drawFamily(kernel, Sm80GemmKnobs{}, 2))
         collect.add("tf32-warps", kernel, nameOf(samples::tf32Types), one);
     }
   for (const samples::ContractionExtents &extents : {samples::ContractionExtents{},
@@ -699,67 +710,67 @@ void addTf32(Collector &collect) {
         collect.add("tf32-fused", samples::inTf32(kernel), nameOf(samples::tf32Types), one);
 }
 
-/// Blocks that load slices of B for each other: every such tile in every orientation, a cluster or
+/// Blocks that load k-tiles of B for each other: every such tile in every orientation, a cluster or
 /// several, of one tile a block and of many, groups of the raster that are not whole, clipped
-/// tiles, k of one slice and of more than the stages, members of a batch, epilogues that read
+/// tiles, k of one slice and of more than the stages, batch elements, epilogues that read
 /// panels, that make a second tensor and that sum; 8-bit floats and tf32.
-void addSharers(Collector &collect) {
-  using enum HopperSchedule;
+void addMulticast(Collector &collect) {
+  using enum Sm90Schedule;
   struct Extents {
     int64_t b, m, n, k;
   };
-  constexpr HopperContractionKnobs tiles[] = {{.schedule = pingPong,
-                                               .tileM = 128,
-                                               .tileN = 128,
-                                               .stages = 5,
-                                               .staging = 4,
-                                               .rasterM = 4,
-                                               .blocks = 132,
-                                               .sharers = 2},
-                                              {.schedule = pingPong,
-                                               .tileM = 128,
-                                               .tileN = 128,
-                                               .stages = 6,
-                                               .staging = 2,
-                                               .rasterM = 2,
-                                               .blocks = 2,
-                                               .sharers = 2},
-                                              {.schedule = cooperative,
-                                               .tileM = 128,
-                                               .tileN = 256,
-                                               .stages = 3,
-                                               .staging = 4,
-                                               .rasterM = 8,
-                                               .blocks = 6,
-                                               .sharers = 2},
-                                              {.schedule = cooperative,
-                                               .tileM = 256,
-                                               .tileN = 128,
-                                               .stages = 4,
-                                               .staging = 2,
-                                               .rasterM = 2,
-                                               .blocks = 132,
-                                               .sharers = 2},
-                                              {.schedule = pingPong,
-                                               .tileM = 64,
-                                               .tileN = 256,
-                                               .stages = 4,
-                                               .staging = 4,
-                                               .rasterM = 4,
-                                               .blocks = 4,
-                                               .sharers = 2},
-                                              {.schedule = pingPong,
-                                               .tileM = 64,
-                                               .tileN = 128,
-                                               .stages = 8,
-                                               .staging = 2,
-                                               .rasterM = 6,
-                                               .blocks = 10,
-                                               .sharers = 2}};
+  constexpr Sm90GemmKnobs tiles[] = {{.schedule = pingPong,
+                                      .tileM = 128,
+                                      .tileN = 128,
+                                      .stages = 5,
+                                      .epilogueStages = 4,
+                                      .groupM = 4,
+                                      .blocks = 132,
+                                      .multicastB = 2},
+                                     {.schedule = pingPong,
+                                      .tileM = 128,
+                                      .tileN = 128,
+                                      .stages = 6,
+                                      .epilogueStages = 2,
+                                      .groupM = 2,
+                                      .blocks = 2,
+                                      .multicastB = 2},
+                                     {.schedule = cooperative,
+                                      .tileM = 128,
+                                      .tileN = 256,
+                                      .stages = 3,
+                                      .epilogueStages = 4,
+                                      .groupM = 8,
+                                      .blocks = 6,
+                                      .multicastB = 2},
+                                     {.schedule = cooperative,
+                                      .tileM = 256,
+                                      .tileN = 128,
+                                      .stages = 4,
+                                      .epilogueStages = 2,
+                                      .groupM = 2,
+                                      .blocks = 132,
+                                      .multicastB = 2},
+                                     {.schedule = pingPong,
+                                      .tileM = 64,
+                                      .tileN = 256,
+                                      .stages = 4,
+                                      .epilogueStages = 4,
+                                      .groupM = 4,
+                                      .blocks = 4,
+                                      .multicastB = 2},
+                                     {.schedule = pingPong,
+                                      .tileM = 64,
+                                      .tileN = 128,
+                                      .stages = 8,
+                                      .epilogueStages = 2,
+                                      .groupM = 6,
+                                      .blocks = 10,
+                                      .multicastB = 2}};
   const auto add = [&](const std::string &group, const Kernel &kernel, std::string_view types,
-                       Configuration one, const HopperContractionKnobs &tile) {
+                       Configuration one, const Sm90GemmKnobs &tile) {
     one.knobs = tile;
-    if (hopperRefusal(kernel, one, tile, collect.device.sharedMemoryPerBlock).empty())
+    if (sm90Rejection(kernel, one, tile, collect.device.sharedMemoryPerBlock).empty())
       collect.add(group, kernel, types, one);
   };
   for (DType dtype : {DType::f16, DType::bf16})
@@ -777,28 +788,29 @@ void addSharers(Collector &collect) {
                                           a, b, c),
                   dtype);
         if (one.b == 3) kernel.body[0].attributes["scale"] = 0.125;
-        for (const HopperContractionKnobs &tile : tiles)
-          add("sharers", kernel, nameOf(dtype), samples::stridedConfiguration(kernel, tile), tile);
+        for (const Sm90GemmKnobs &tile : tiles)
+          add("multicastB", kernel, nameOf(dtype), samples::stridedConfiguration(kernel, tile),
+              tile);
       }
   for (const samples::ContractionExtents &extents :
        {samples::ContractionExtents{.b = 4, .j = 200, .i = 136, .u = 1032},
         {.b = 2, .j = 250, .i = 72, .u = 520}}) {
     for (const Kernel &kernel : samples::fusedContractions(extents, DType::f16))
-      for (const HopperContractionKnobs &tile : tiles)
-        for (const Configuration &one : collect.drawFamily(kernel, HopperContractionKnobs{}, 2))
-          add("sharers-fused", kernel, nameOf(DType::f16), one, tile);
-    for (const Kernel &kernel : samples::fusedSums(extents, DType::bf16))
-      for (const HopperContractionKnobs &tile : tiles)
-        for (const Configuration &one : collect.drawFamily(kernel, HopperContractionKnobs{}, 2))
-          add("sharers-fused", kernel, nameOf(DType::bf16), one, tile);
+      for (const Sm90GemmKnobs &tile : tiles)
+        for (const Configuration &one : collect.drawFamily(kernel, Sm90GemmKnobs{}, 2))
+          add("multicastB-fused", kernel, nameOf(DType::f16), one, tile);
+    for (const Kernel &kernel : samples::fusedReductions(extents, DType::bf16))
+      for (const Sm90GemmKnobs &tile : tiles)
+        for (const Configuration &one : collect.drawFamily(kernel, Sm90GemmKnobs{}, 2))
+          add("multicastB-fused", kernel, nameOf(DType::bf16), one, tile);
   }
-  for (const HopperContractionKnobs &tile : tiles) {
-    const Kernel bytes = samples::scaledFloat8Product({.b = 2, .m = 500, .n = 264, .k = 208},
-                                                      samples::float8Types[1]),
-                 words = samples::tf32Product({.b = 2, .m = 500, .n = 264, .k = 100});
-    add("sharers", bytes, nameOf(samples::float8Types[1]),
+  for (const Sm90GemmKnobs &tile : tiles) {
+    const Kernel bytes = samples::scaledFloat8Gemm({.b = 2, .m = 500, .n = 264, .k = 208},
+                                                   samples::float8Types[1]),
+                 words = samples::tf32Gemm({.b = 2, .m = 500, .n = 264, .k = 100});
+    add("multicastB", bytes, nameOf(samples::float8Types[1]),
         samples::stridedConfiguration(bytes, tile), tile);
-    add("sharers", words, nameOf(samples::tf32Types), samples::stridedConfiguration(words, tile),
+    add("multicastB", words, nameOf(samples::tf32Types), samples::stridedConfiguration(words, tile),
         tile);
   }
 }
@@ -808,37 +820,37 @@ void addSharers(Collector &collect) {
 void addContractions(Collector &collect) {
   const std::map<char, int64_t> odd{{'b', 2},  {'h', 3},   {'i', 33}, {'j', 17},
                                     {'k', 65}, {'n', 127}, {'p', 5},  {'w', 9}};
-  const Product products[] = {{"ik", "kn", "in"},
-                              {"phi", "bji", "phbj"},
-                              {"phbk", "phbj", "hbjk"},
-                              {"hbjk", "whbk", "whbj"},
-                              {"bik", "bkn", "bin"}};
-  const auto extentsFor = [&](const Product &product) {
+  const GemmCase products[] = {{"ik", "kn", "in"},
+                               {"phi", "bji", "phbj"},
+                               {"phbk", "phbj", "hbjk"},
+                               {"hbjk", "whbk", "whbj"},
+                               {"bik", "bkn", "bin"}};
+  const auto extentsFor = [&](const GemmCase &gemm) {
     std::map<char, int64_t> used;
-    for (const char *term : {product.a, product.b, product.c})
+    for (const char *term : {gemm.a, gemm.b, gemm.c})
       for (const char *letter = term; *letter; ++letter) used[*letter] = odd.at(*letter);
     return used;
   };
-  addTensorContractions(collect, "hopper", HopperContractionKnobs{}, products);
-  addTensorContractions(collect, "ampere", AmpereContractionKnobs{}, products);
-  addSplits(collect);
-  addNarrow(collect);
-  addNarrowFused(collect);
+  addTensorContractions(collect, "sm90", Sm90GemmKnobs{}, products);
+  addTensorContractions(collect, "sm80", Sm80GemmKnobs{}, products);
+  addSplitK(collect);
+  addSingleConsumer(collect);
+  addSingleConsumerFused(collect);
   addFused(collect);
   addWarpsFused(collect);
-  addSums(collect);
+  addReductionOutputs(collect);
   addLocalSoftmaxes(collect);
   addPrologues(collect);
   addStrides(collect);
-  addStreams(collect);
-  addSharers(collect);
+  addStreamK(collect);
+  addMulticast(collect);
   addFloat8(collect);
   addTf32(collect);
   addTf32Tiles(collect);
   for (DType dtype : floatTypes) {
-    for (const Product &product : products) {
-      Kernel kernel = typed(
-          samples::contractKernel(extentsFor(product), product.a, product.b, product.c), dtype);
+    for (const GemmCase &gemm : products) {
+      Kernel kernel =
+          typed(samples::contractKernel(extentsFor(gemm), gemm.a, gemm.b, gemm.c), dtype);
       collect.addDrawn("contractions", kernel, dtype, 20);
       kernel.body[0].attributes["scale"] = 0.125;
       collect.addDrawn("contractions", kernel, dtype, 4);

@@ -28,7 +28,7 @@ std::span<std::byte> accessedBytes(TensorImage &image) {
   return image.bytes().subspan(begin, std::min(end, image.bytes().size()) - begin);
 }
 
-/// One image on the GPU, in memory of its own, so that accesses beside it are found.
+/// One image on the GPU, in separate memory, so that accesses beside it are found.
 struct DeviceImage {
   TensorImage &host;
   cuda::Buffer buffer;

@@ -20,7 +20,7 @@ struct RunOptions {
 };
 
 /// `inputs` and `outputs` come back as the GPU left them. Throws DriverError if the kernel fails. A
-/// kernel that keeps device memory of its own is launched twice; throws Error(checkFailed) where
+/// kernel that keeps device separate memory is launched twice; throws Error(checkFailed) where
 /// the second launch leaves other bits in an output.
 void runOnDevice(const Kernel &kernel, const codegen::EmittedKernel &emitted,
                  const std::string &cubin, std::vector<runtime::TensorImage> &inputs,

@@ -2,7 +2,7 @@
 // configuration with poisoned outputs and guards around them.
 #pragma once
 
-#include "kernel/LibraryProduct.h"
+#include "kernel/LibraryGemm.h"
 #include "kernel/reference/PointEvaluator.h"
 #include "kernel/reference/Rounding.h"
 #include "kernel/reference/StoredElement.h"
@@ -164,15 +164,15 @@ public:
   }
 
   /// Poisons, runs, and returns the bytes of every output; fails if bytes around one changed.
-  std::vector<std::vector<std::byte>> run(const runtime::PreparedProduct &product,
+  std::vector<std::vector<std::byte>> run(const runtime::PreparedGemm &gemm,
                                           bool captured = false) {
     for (const cuda::Buffer &output : outputs)
       cuda::fill(output.address(), uint8_t(poison), output.bytes());
     const cuda::Buffer workspace =
-        product.workspaceBytes() > 0 ? cuda::Buffer(product.workspaceBytes()) : cuda::Buffer();
-    const runtime::ProductTensors tensors = addresses();
+        gemm.workspaceBytes() > 0 ? cuda::Buffer(gemm.workspaceBytes()) : cuda::Buffer();
+    const runtime::GemmTensors tensors = addresses();
     const auto enqueue = [&](cuda::StreamHandle *on) {
-      product.enqueue(tensors, workspace.address(), on);
+      gemm.enqueue(tensors, workspace.address(), on);
     };
     if (captured) {
       const cuda::Graph graph = cuda::Graph::capture(stream, enqueue);
@@ -201,12 +201,12 @@ public:
       count += subject.wrong(output, results[output], configuration.outputs[output]);
     return count;
   }
-  int64_t wrong(const runtime::PreparedProduct &product, bool captured = false) {
-    return wrong(run(product, captured));
+  int64_t wrong(const runtime::PreparedGemm &gemm, bool captured = false) {
+    return wrong(run(gemm, captured));
   }
 
 private:
-  runtime::ProductTensors addresses() const {
+  runtime::GemmTensors addresses() const {
     const auto of = [&](int value) -> cuda::DevicePointer {
       const auto input = std::ranges::find(subject.kernel.inputs, value),
                  output = std::ranges::find(subject.kernel.outputs, value);

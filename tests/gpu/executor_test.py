@@ -26,7 +26,7 @@ CASES = {
     'encoder-bf16': ['paper-encoder', ENCODER, ['--dtype', 'bf16']],
     'encoder-f32': ['paper-encoder', ENCODER, ['--dtype', 'f32']],
     # Q, K and V side by side: on branches of the graph from the second launch on.
-    'encoder-branches': ['paper-encoder', ENCODER, ['--branches', 'on', '--stacking', 'separate']],
+    'encoder-branches': ['paper-encoder', ENCODER, ['--concurrent', 'on', '--stacking', 'separate']],
     # The scores (3 heads) in parts: dropout masks must be those of the whole.
     'encoder-parts': ['paper-encoder', {**ENCODER, 'j': 64}, ['--max-memory', '80K']],
 }
@@ -84,7 +84,7 @@ def write_inputs(plan, path):
 
 # Forward and backward: weight gradients beside the gradients of activations.
 TRAINING = [
-    'paper-encoder', '--train', '--branches', 'on',
+    'paper-encoder', '--train', '--concurrent', 'on',
     *[flag for name, extent in ENCODER.items() for flag in ('--dim', f'{name}={extent}')]
 ]
 
@@ -161,7 +161,7 @@ class Runner:
         return None
 
 
-def check_branches(runner):
+def check_concurrent(runner):
     """On branches and one after the other the same kernels leave the same bits, launch after
     launch."""
     folder = (runner.artifacts or runner.work) / 'training-branches'
@@ -171,7 +171,7 @@ def check_branches(runner):
     results = {}
     for branches in ('off', 'on', 'on'):
         path = runner.work / f'training-{branches}.out'
-        code, text = runner.call('weft-run', folder, '--branches', branches, '--outputs', path,
+        code, text = runner.call('weft-run', folder, '--concurrent', branches, '--outputs', path,
                                  '--seed', SEED, '--step', STEP, '--repeat', 5)
         if code:
             return f'training-branches, {branches}: weft-run: exit {code}: {text}'
@@ -202,7 +202,7 @@ def check_early(runner):
     files, repeats, results = ['--inputs', runner.work / 'chain.in'], 50, {}
     for branches in ('on', 'off'):
         path = runner.work / f'chain-{branches}.out'
-        code, text = runner.call('weft-run', folder, *files, '--branches', branches, '--outputs',
+        code, text = runner.call('weft-run', folder, *files, '--concurrent', branches, '--outputs',
                                  path, '--seed', SEED, '--step', STEP - repeats + 1 + 100,
                                  '--repeat', repeats)
         if code == 3:
@@ -238,7 +238,7 @@ def main():
             return SKIPPED
         failures = list(
             filter(None, [*map(runner.check, CASES),
-                          check_branches(runner),
+                          check_concurrent(runner),
                           check_early(runner)]))
     print('\n'.join(failures)
           or f'{len(CASES)} artifacts agree with the interpreter, one with itself, one with both')

@@ -1,10 +1,10 @@
 // Epilogues of cuBLASLt on a GPU: every form that kernel/LibraryEpilogue.h matches, in every
 // layout, with even and odd extents and batches, against the fp64 meaning of the fused kernel.
 // Outputs are poisoned with NaN first. Forms that are offered must agree as kernels of ours do;
-// what is less precise (precisionRefusal) must still be the same function.
+// what is less precise (precisionRejection) must still be the same function.
 #include "tests/gpu/LibrarySubject.h"
 #include "tests/support/NonEmpty.h"
-#include "tests/unit/FusedProducts.h"
+#include "tests/unit/FusedGemms.h"
 
 #include <cstdio>
 #include <limits>
@@ -13,22 +13,22 @@ using namespace weft;
 using weft::test::nonEmpty;
 using namespace weft::gpu;
 using namespace weft::runtime;
-using samples::FusedProduct;
-using samples::fusedProduct;
+using samples::FusedGemm;
+using samples::fusedGemm;
 
 namespace {
 
 const DType types[] = {DType::f16, DType::bf16, DType::f32};
 
-std::string textOf(const FusedProduct &product) {
-  const Kernel kernel = fusedProduct(product);
-  return fmt::format("{} {}{}", nameOf(product.type), describe(*libraryForm(kernel).form),
-                     product.bias.empty() ? "" : " " + product.bias);
+std::string textOf(const FusedGemm &gemm) {
+  const Kernel kernel = fusedGemm(gemm);
+  return fmt::format("{} {}{}", nameOf(gemm.type), describe(*libraryForm(kernel).form),
+                     gemm.bias.empty() ? "" : " " + gemm.bias);
 }
 
-/// What becomes of a product, whatever its extents.
-std::vector<FusedProduct> forms() {
-  std::vector<FusedProduct> all;
+/// What becomes of a GEMM, whatever its extents.
+std::vector<FusedGemm> forms() {
+  std::vector<FusedGemm> all;
   for (const char *bias : {"m", "n"}) {
     all.push_back({.extents = {}, .bias = bias});
     all.push_back({.extents = {}, .alpha = 0.5, .bias = bias, .function = "relu"});
@@ -62,7 +62,7 @@ std::vector<Configuration> allConfigurations(const Subject &subject) {
   std::vector<Configuration> result;
   for (const LayoutTuple &tuple : contractionTuples(subject.kernel)) {
     const Configuration configuration = toConfiguration(subject.kernel, tuple, LibraryKnobs{});
-    if (asLibraryProduct(subject.kernel, subject.form, configuration).product)
+    if (asLibraryGemm(subject.kernel, subject.form, configuration).gemm)
       result.push_back(configuration);
   }
   return result;
@@ -80,17 +80,16 @@ double looseBound(DType type, const std::vector<reference::Point> &expected) {
   return largest * (type == DType::bf16 ? 0x1p-7 : 0x1p-9);
 }
 
-void tryAll(const FusedProduct &product, Tally &tally) {
-  const Subject subject(fusedProduct(product));
+void tryAll(const FusedGemm &gemm, Tally &tally) {
+  const Subject subject(fusedGemm(gemm));
   const std::vector<Configuration> all = allConfigurations(subject);
   for (const Configuration &configuration : all) {  // may be empty: odd extents; Tally::layouts
-    INFO(textOf(product) << " " << layoutsText(configuration));
+    INFO(textOf(gemm) << " " << layoutsText(configuration));
     ++tally.layouts;
-    const LibraryProduct asked =
-        *asLibraryProduct(subject.kernel, subject.form, configuration).product;
-    const bool isOffered = precisionRefusal(asked).empty();
+    const LibraryGemm asked = *asLibraryGemm(subject.kernel, subject.form, configuration).gemm;
+    const bool isOffered = precisionRejection(asked).empty();
     tally.offered += isOffered;
-    const PreparedProduct prepared = library().prepare(asked, LibraryKnobs{}, subject.kernel.name);
+    const PreparedGemm prepared = library().prepare(asked, LibraryKnobs{}, subject.kernel.name);
     Placed placed(subject, configuration);
     const auto results = placed.run(prepared);
     for (size_t output = 0; output < results.size(); ++output) {
@@ -99,7 +98,7 @@ void tryAll(const FusedProduct &product, Tally &tally) {
       if (isOffered)
         tally.worstOffered =
             std::max(tally.worstOffered, subject.worst(output, results[output], layout));
-      const double slack = isOffered ? 0 : looseBound(product.type, subject.expectedOf(output));
+      const double slack = isOffered ? 0 : looseBound(gemm.type, subject.expectedOf(output));
       const int64_t wrong = subject.wrong(output, results[output], layout, slack);
       tally.wrong += wrong;
       CHECK(wrong == 0);
@@ -122,14 +121,14 @@ TEST_CASE("every epilogue in every layout agrees with fp64") {
                                             {{'m', 136}, {'n', 72}, {'k', 64}},
                                             {{'m', 33}, {'n', 65}, {'k', 129}}};
   for (const DType type : types)
-    for (FusedProduct product : nonEmpty(forms())) {
-      product.type = type;
+    for (FusedGemm gemm : nonEmpty(forms())) {
+      gemm.type = type;
       Tally tally;
       for (const auto &extents : shapes) {
-        product.extents = extents;
-        tryAll(product, tally);
+        gemm.extents = extents;
+        tryAll(gemm, tally);
       }
-      print(textOf(product), tally);
+      print(textOf(gemm), tally);
       CHECK(tally.layouts > 0);
     }
 }
@@ -139,24 +138,24 @@ TEST_CASE("batches share one bias, and residuals and operands of GELU have their
                                             {{'g', 2}, {'m', 7}, {'n', 9}, {'k', 5}}};
   int products = 0;
   for (const DType type : types)
-    for (FusedProduct product :
-         {FusedProduct{.extents = {}, .bias = "n"},
-          FusedProduct{.extents = {}, .residual = "add", .bias = "n", .function = "relu"},
-          FusedProduct{.extents = {}, .bias = "n", .function = "gelu_tanh", .keepsOperand = true},
-          FusedProduct{.extents = {}, .function = "gelu_tanh_dx"}}) {
-      product.a = "gmk", product.b = "gkn", product.c = "gmn";
-      product.type = type;
+    for (FusedGemm gemm :
+         {FusedGemm{.extents = {}, .bias = "n"},
+          FusedGemm{.extents = {}, .residual = "add", .bias = "n", .function = "relu"},
+          FusedGemm{.extents = {}, .bias = "n", .function = "gelu_tanh", .keepsOperand = true},
+          FusedGemm{.extents = {}, .function = "gelu_tanh_dx"}}) {
+      gemm.a = "gmk", gemm.b = "gkn", gemm.c = "gmn";
+      gemm.type = type;
       Tally tally;
       bool isTaken = false;
       for (const auto &extents : shapes) {
-        product.extents = extents;
-        if (!libraryForm(fusedProduct(product)).form) continue;
+        gemm.extents = extents;
+        if (!libraryForm(fusedGemm(gemm)).form) continue;
         isTaken = true;
-        tryAll(product, tally);
+        tryAll(gemm, tally);
       }
       if (!isTaken) continue;
       ++products;
-      print(fmt::format("batches of {}", textOf(product)), tally);
+      print(fmt::format("batches of {}", textOf(gemm)), tally);
       CHECK(tally.layouts > 0);
     }
   CHECK(products > 0);
@@ -165,23 +164,22 @@ TEST_CASE("batches share one bias, and residuals and operands of GELU have their
 TEST_CASE(
     "every algorithm that is listed with an epilogue is made again, repeats itself, and is right") {
   for (const DType type : types)
-    for (FusedProduct product : nonEmpty(forms())) {
-      product.type = type;
-      product.extents = {{'m', 64}, {'n', 72}, {'k', 256}};
-      const Subject subject(fusedProduct(product), 0.25);
+    for (FusedGemm gemm : nonEmpty(forms())) {
+      gemm.type = type;
+      gemm.extents = {{'m', 64}, {'n', 72}, {'k', 256}};
+      const Subject subject(fusedGemm(gemm), 0.25);
       const std::vector<Configuration> all = allConfigurations(subject);
       REQUIRE(!all.empty());
       const Configuration &configuration = all.front();
-      const LibraryProduct asked =
-          *asLibraryProduct(subject.kernel, subject.form, configuration).product;
-      const bool isOffered = precisionRefusal(asked).empty();
+      const LibraryGemm asked = *asLibraryGemm(subject.kernel, subject.form, configuration).gemm;
+      const bool isOffered = precisionRejection(asked).empty();
       Placed placed(subject, configuration);
       const std::vector<LibraryKnobs> list = library().candidates(asked);
       CHECK(!list.empty());
       int64_t wrong = 0;
       for (const LibraryKnobs &knobs : nonEmpty(list)) {
-        INFO(textOf(product) << " " << describe(subject.kernel, knobs));
-        const PreparedProduct prepared = library().prepare(asked, knobs, subject.kernel.name);
+        INFO(textOf(gemm) << " " << describe(subject.kernel, knobs));
+        const PreparedGemm prepared = library().prepare(asked, knobs, subject.kernel.name);
         CHECK(prepared.warning().empty());
         CHECK(prepared.algorithm() == knobs);
         const auto first = placed.run(prepared);
@@ -192,7 +190,7 @@ TEST_CASE(
         CHECK(placed.run(prepared) == first);
         CHECK(placed.run(prepared, true) == first);
       }
-      std::printf("%-32s %zu algorithms, %ld wrong\n", textOf(product).c_str(), list.size(),
+      std::printf("%-32s %zu algorithms, %ld wrong\n", textOf(gemm).c_str(), list.size(),
                   long(wrong));
     }
 }
@@ -201,20 +199,19 @@ TEST_CASE(
     "NaN of an operand and of a bias reaches the result through every function, and nothing else") {
   for (const DType type : types)
     for (const char *function : {"", "relu", "gelu_tanh"}) {
-      const FusedProduct product{.extents = {{'m', 64}, {'n', 48}, {'k', 32}},
-                                 .type = type,
-                                 .bias = "n",
-                                 .function = function};
-      const Kernel kernel = fusedProduct(product);
+      const FusedGemm gemm{.extents = {{'m', 64}, {'n', 48}, {'k', 32}},
+                           .type = type,
+                           .bias = "n",
+                           .function = function};
+      const Kernel kernel = fusedGemm(gemm);
       Subject subject(kernel);
       subject.set(0, 5 * 32 + 7, std::numeric_limits<double>::quiet_NaN());
       subject.set(2, 9, std::numeric_limits<double>::quiet_NaN());
       const Configuration configuration{.inputs = {rowMajor(2), rowMajor(2), rowMajor(1)},
                                         .outputs = {rowMajor(2)},
                                         .knobs = LibraryKnobs{}};
-      const PreparedProduct prepared =
-          library().prepare(*asLibraryProduct(kernel, subject.form, configuration).product,
-                            LibraryKnobs{}, kernel.name);
+      const PreparedGemm prepared = library().prepare(
+          *asLibraryGemm(kernel, subject.form, configuration).gemm, LibraryKnobs{}, kernel.name);
       const auto results = Placed(subject, configuration).run(prepared);
       int64_t missing = 0, strange = 0;
       for (int64_t m = 0; m < 64; ++m)

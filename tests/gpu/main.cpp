@@ -93,13 +93,13 @@ void plantNotNumbers(std::vector<TensorImage> &inputs) {
   }
 }
 
-/// The first sampled element that `admits` (what fp64 has, what is there, the type stored) refuses;
+/// The first sampled element that `admits` (what fp64 has, what is there, the type stored) rejects;
 /// empty if there is none.
 template <typename Admits>
-std::string firstRefused(const Kernel &kernel, const std::vector<TensorImage> &inputs,
-                         const std::vector<TensorImage> &outputs,
-                         const runtime::CheckOptions &options, int64_t &count,
-                         const Admits &admits) {
+std::string firstRejected(const Kernel &kernel, const std::vector<TensorImage> &inputs,
+                          const std::vector<TensorImage> &outputs,
+                          const runtime::CheckOptions &options, int64_t &count,
+                          const Admits &admits) {
   std::vector<reference::ElementReader> readers;
   for (const TensorImage &input : inputs)
     readers.push_back([&input](std::span<const int64_t> at) { return input.at(at); });
@@ -186,8 +186,9 @@ std::string runCase(const Built &built, const Options &options, const runtime::c
       return fmt::format("input {} or the bytes around it changed", n);
   if (options.notNumbers || built.one->inputs == Inputs::whole) {
     const auto admits = options.notNumbers ? hasSameNotNumbers : isExact;
-    const std::string refused = firstRefused(kernel, inputs, outputs, check, result.points, admits);
-    return refused.empty() ? writtenAround(outputs) : refused;
+    const std::string rejected =
+        firstRejected(kernel, inputs, outputs, check, result.points, admits);
+    return rejected.empty() ? writtenAround(outputs) : rejected;
   }
   result = runtime::checkOutputs(kernel, inputs, outputs, check);
   return runtime::describe(result);
@@ -220,8 +221,7 @@ std::vector<Case> selectCases(const Options &options, const std::string &archite
     // The gaps between the elements of a view cannot be told from what a kernel should have
     // written.
     if (options.leaveUninitialized && one.name.find("views/") != std::string::npos) continue;
-    if (std::holds_alternative<HopperContractionKnobs>(one.configuration.knobs) &&
-        !hasWarpgroupProducts(architecture))
+    if (std::holds_alternative<Sm90GemmKnobs>(one.configuration.knobs) && !hasWgmma(architecture))
       continue;
     if (!std::regex_search(one.name, pattern) || found++ % options.shares != options.share)
       continue;

@@ -1,6 +1,6 @@
 // Profiling on a GPU: kernels are built, timed in measuring processes and kept; a kernel that
-// crashes or hangs costs no other its row. Starts itself again as build worker and as measuring
-// process.
+// crashes or hangs costs no other its measurement. Starts itself again as build worker and as
+// measuring process.
 #define CATCH_CONFIG_RUNNER
 #include "codegen/Emit.h"
 #include "kernel/Error.h"
@@ -79,20 +79,22 @@ TEST_CASE("a chain of kernels is profiled, plausibly and only once") {
   CHECK(outcome.progress.measured > outcome.progress.slow);
   const Profile profile = test.store.read();
   for (const ProfileItem &item : nonEmpty(space.items)) {
-    const ProfileRow &row = profile.kernels.at(item.subject).rows.at(item.line);
-    if (row.status != RowStatus::measured) continue;
+    const ProfileMeasurement &measurement =
+        profile.kernels.at(item.subject).measurements.at(item.line);
+    if (measurement.status != MeasurementStatus::measured) continue;
     const auto bytes = double(space.kernels[item.kernel].kernel.necessaryBytes());
-    INFO(item.line << " " << row.seconds);
-    CHECK(bytes / row.seconds < 1.1 * device.peakBandwidth);  // cold: nothing came out of L2
-    CHECK(row.seconds < 1e-2);
+    INFO(item.line << " " << measurement.seconds);
+    CHECK(bytes / measurement.seconds <
+          1.1 * device.peakBandwidth);  // cold: nothing came out of L2
+    CHECK(measurement.seconds < 1e-2);
   }
   CHECK(runProfile(space, test.store, gpuOptions()).progress.total == 0);
 }
 
-TEST_CASE("a product's candidates are measured in every orientation") {
+TEST_CASE("a GEMM's candidates are measured in every orientation") {
   Kernel kernel = contractKernel({{'m', 1024}, {'n', 1024}, {'k', 512}}, "mk", "kn", "mn");
   select::Problem problem;
-  problem.name = "product";
+  problem.name = "gemm";
   for (const char *name : {"a", "b", "c"}) {
     const Value &value = kernel.values[problem.tensors.size()];
     select::Tensor tensor;
@@ -142,9 +144,9 @@ TEST_CASE("a kernel that crashes fails alone") {
   group.kernels = {jobOf("good", good), jobOf("bad", bad), jobOf("good", good)};
   const runtime::MeasureReply reply = measurer->measure(group);
   REQUIRE(reply.results.size() == 3);
-  CHECK(reply.results[0].status == RowStatus::measured);
-  CHECK(reply.results[1].status == RowStatus::failed);
-  CHECK(reply.results[2].status == RowStatus::measured);
+  CHECK(reply.results[0].status == MeasurementStatus::measured);
+  CHECK(reply.results[1].status == MeasurementStatus::failed);
+  CHECK(reply.results[2].status == MeasurementStatus::measured);
   std::printf("crash: %s\n", reply.results[1].reason.c_str());
   CHECK(reply.results[1].reason.find("CUDA_ERROR") != std::string::npos);
 }
@@ -159,10 +161,10 @@ TEST_CASE("a kernel that hangs is given up") {
   group.kernels = {jobOf("hang", text)};
   const runtime::MeasureReply reply = measurer->measure(group);
   REQUIRE(reply.results.size() == 1);
-  CHECK(reply.results[0].status == RowStatus::failed);
+  CHECK(reply.results[0].status == MeasurementStatus::failed);
   CHECK(reply.results[0].reason.find("did not finish") != std::string::npos);
   group.kernels = {jobOf("good", good)};
-  CHECK(measurer->measure(group).results[0].status == RowStatus::measured);
+  CHECK(measurer->measure(group).results[0].status == MeasurementStatus::measured);
 }
 
 int main(int argumentCount, char **arguments) {

@@ -1,4 +1,4 @@
-// REFUSED: no weft.expect_close
+// REJECTED: no weft.expect_close
 // A file that compares nothing must not count as a passed check.
 !x = tensor<2xf32, #weft.axes<i>>
 weft.graph @nothing() -> !x {

@@ -1,4 +1,4 @@
-// Sums and maxima over one axis and over several that are not neighbours.
+// Accumulators and maxima over one axis and over several that are not neighbours.
 !bji = tensor<2x2x3xf32, #weft.axes<b, j, i>>
 !j = tensor<2xf32, #weft.axes<j>>
 !bj = tensor<2x2xf32, #weft.axes<b, j>>

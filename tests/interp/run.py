@@ -1,6 +1,6 @@
 """run.py WEFT-INTERPRET FILE.mlir: runs a self-checking graph as the first line of its file says.
 
-"// FAILS: regex" expects exit status 1 and that message, "// REFUSED: regex" exit status 2 and that
+"// FAILS: regex" expects exit status 1 and that message, "// REJECTED: regex" exit status 2 and that
 message; any other file must exit with 0. "// ARGS: ..." adds arguments."""
 import pathlib
 import re
@@ -8,13 +8,13 @@ import shlex
 import subprocess
 import sys
 
-STATUS = {'FAILS': 1, 'REFUSED': 2}
+STATUS = {'FAILS': 1, 'REJECTED': 2}
 
 
 def main(interpreter: str, file: str) -> str:
     """What is wrong; empty if nothing."""
     first = pathlib.Path(file).read_text(encoding='utf-8').split('\n', 1)[0]
-    directive = re.fullmatch(r'// (FAILS|REFUSED|ARGS): (.+)', first)
+    directive = re.fullmatch(r'// (FAILS|REJECTED|ARGS): (.+)', first)
     keyword, text = directive.groups() if directive else ('', '')
     if not directive and re.match(r'// *[A-Z]+:', first):
         return f'{file}: no such directive: {first}'

@@ -86,10 +86,10 @@ public:
     CHECK_FALSE(configurations.empty());
     for (const Configuration &configuration : configurations) {
       const auto *loop = std::get_if<LoopKnobs>(&configuration.knobs);
-      const bool needsHopper = (loop && loop->reduction == ReductionMapping::clusterColumns) ||
-                               std::holds_alternative<HopperContractionKnobs>(configuration.knobs);
+      const bool needsSm90 = (loop && loop->reduction == ReductionMapping::clusterColumns) ||
+                             std::holds_alternative<Sm90GemmKnobs>(configuration.knobs);
       add(name, kernel, configuration,
-          needsHopper ? architectures.back() : architectures[turn++ % architectures.size()]);
+          needsSm90 ? architectures.back() : architectures[turn++ % architectures.size()]);
     }
   }
 

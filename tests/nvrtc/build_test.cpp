@@ -353,14 +353,14 @@ TEST_CASE("PTX is kept when asked for") {
   CHECK_THAT(build({addition(1)}, options).front().ptx, Catch::Contains(".target sm_80"));
 }
 
-TEST_CASE("the parts of a key tell what changed") {
-  const auto parts = cacheKeyParts(addition(1), {}),
-             other = cacheKeyParts(addition(1, "sm_90a"), {});
-  CHECK(parts.at("text") == other.at("text"));
-  CHECK(parts.at("nvrtc") == other.at("nvrtc"));
-  CHECK(parts.at("architecture") == "sm_80");
+TEST_CASE("the fields of a key tell what changed") {
+  const auto fields = cacheKeyFields(addition(1), {}),
+             other = cacheKeyFields(addition(1, "sm_90a"), {});
+  CHECK(fields.at("text") == other.at("text"));
+  CHECK(fields.at("nvrtc") == other.at("nvrtc"));
+  CHECK(fields.at("architecture") == "sm_80");
   CHECK(other.at("architecture") == "sm_90a");
-  CHECK(parts.at("text") != cacheKeyParts(addition(2), {}).at("text"));
+  CHECK(fields.at("text") != cacheKeyFields(addition(2), {}).at("text"));
 }
 
 TEST_CASE("missing and broken NVRTC") {

@@ -1,6 +1,6 @@
 // Every kind of contraction on tensor cores compiles for its targets without spills and warnings
-// (design rule 4): every tile of a family, in orientations and with what stands around the product.
-#include "kernel/HopperProduct.h"
+// (design rule 4): every tile of a family, in orientations and with what stands around the GEMM.
+#include "kernel/GemmProblem.h"
 #include "tests/nvrtc/KernelBatch.h"
 #include "tests/unit/SampleContractions.h"
 #include "tests/unit/SampleFloat8.h"
@@ -16,31 +16,30 @@ using nvrtctest::Batch;
 namespace {
 
 /// One configuration for every pair of knobs and orientation of the operands; of those whose k
-/// blocks share, or of the others. Tiles that share slices of B have a case of their own.
+/// blocks share, or of the others. Tiles that share k-tiles of B have a separate case.
 void addOrientations(Batch &batch, const std::string &name, const Kernel &kernel,
                      std::set<std::string> &seen, bool isSplit = false) {
   forEachConfiguration(kernel, findDevice("h200"), {}, [&](const Configuration &configuration) {
-    const auto *knobs = std::get_if<HopperContractionKnobs>(&configuration.knobs);
-    if (!knobs || knobs->schedule == HopperSchedule::narrow ||
-        knobs->rasterM != HopperContractionKnobs{}.rasterM || knobs->sharers > 1 ||
-        (knobs->splits > 1) != isSplit)
+    const auto *knobs = std::get_if<Sm90GemmKnobs>(&configuration.knobs);
+    if (!knobs || knobs->schedule == Sm90Schedule::singleConsumer ||
+        knobs->groupM != Sm90GemmKnobs{}.groupM || knobs->multicastB > 1 ||
+        (knobs->splitK > 1) != isSplit)
       return true;
-    const HopperProduct product = *hopperProduct(kernel, configuration).product;
+    const GemmProblem gemm = *wgmmaProblem(kernel, configuration).gemm;
     const std::string text =
-        fmt::format("{} {}{} {} {}{}{}", describe(kernel, *knobs), product.a.isAlongK() ? 'k' : 'o',
-                    product.b.isAlongK() ? 'k' : 'o', nameOf(kernel.values[0].dtype),
-                    product.a.isByEngine, product.b.isByEngine, product.isByEngine);
+        fmt::format("{} {}{} {} {}{}{}", describe(kernel, *knobs), gemm.a.isAlongK() ? 'k' : 'o',
+                    gemm.b.isAlongK() ? 'k' : 'o', nameOf(kernel.values[0].dtype), gemm.a.usesTma,
+                    gemm.b.usesTma, gemm.usesTma);
     if (seen.insert(text).second) batch.add(name, kernel, configuration, "sm_90a");
     return true;
   });
 }
 
-/// Of the layouts that the family takes, every so manieth with its own tiles.
-void addHopper(Batch &batch, const std::string &name, const Kernel &kernel, size_t count) {
+/// Of the layouts that the family takes, every n-th with its own tiles.
+void addSm90(Batch &batch, const std::string &name, const Kernel &kernel, size_t count) {
   std::vector<Configuration> all;
   forEachConfiguration(kernel, findDevice("h200"), {}, [&](const Configuration &configuration) {
-    if (std::holds_alternative<HopperContractionKnobs>(configuration.knobs))
-      all.push_back(configuration);
+    if (std::holds_alternative<Sm90GemmKnobs>(configuration.knobs)) all.push_back(configuration);
     return true;
   });
   const size_t step =
@@ -49,17 +48,17 @@ void addHopper(Batch &batch, const std::string &name, const Kernel &kernel, size
 }
 
 /// One configuration for every tile from sm_80 on and each order of the result, each in an
-/// orientation of the operands of its own; `tiles` gains what they are.
+/// orientation of the separate operands; `tiles` gains what they are.
 void addEachWarpTile(Batch &batch, const std::string &name, const Kernel &kernel,
                      std::set<std::string> &tiles) {
   std::map<std::string, std::vector<Configuration>> found;
   std::set<std::string> seen;
   forEachConfiguration(kernel, findDevice("a100"), {}, [&](const Configuration &configuration) {
-    if (!std::holds_alternative<AmpereContractionKnobs>(configuration.knobs)) return true;
-    const HopperProduct product = *warpProduct(kernel, configuration).product;
+    if (!std::holds_alternative<Sm80GemmKnobs>(configuration.knobs)) return true;
+    const GemmProblem gemm = *mmaSyncProblem(kernel, configuration).gemm;
     const std::string tile = describe(kernel, configuration.knobs),
-                      key = fmt::format("{} {}", tile, product.isSwapped);
-    if (seen.insert(fmt::format("{} {}{}", key, product.a.isAlongK(), product.b.isAlongK())).second)
+                      key = fmt::format("{} {}", tile, gemm.isSwapped);
+    if (seen.insert(fmt::format("{} {}{}", key, gemm.a.isAlongK(), gemm.b.isAlongK())).second)
       found[key].push_back(configuration);
     tiles.insert(tile);
     return true;
@@ -77,18 +76,16 @@ size_t addEachTile(Batch &batch, const Kernel &kernel, std::set<std::string> &ti
   size_t scaled = 0;
   std::set<std::string> seen;
   forEachConfiguration(kernel, findDevice("h200"), {}, [&](const Configuration &configuration) {
-    const auto *knobs = std::get_if<HopperContractionKnobs>(&configuration.knobs);
-    if (!knobs || knobs->rasterM != HopperContractionKnobs{}.rasterM) return true;
-    const HopperProduct product = *hopperProduct(kernel, configuration).product;
-    const std::string way = product.isScaled() ? fmt::format(", scaled, {}{}", product.a.isAlongK(),
-                                                             product.b.isAlongK())
-                                               : "";
-    if (!seen.insert(fmt::format("{} {}{}", describe(kernel, *knobs), product.isSwapped, way))
-             .second)
+    const auto *knobs = std::get_if<Sm90GemmKnobs>(&configuration.knobs);
+    if (!knobs || knobs->groupM != Sm90GemmKnobs{}.groupM) return true;
+    const GemmProblem gemm = *wgmmaProblem(kernel, configuration).gemm;
+    const std::string way =
+        gemm.isScaled() ? fmt::format(", scaled, {}{}", gemm.a.isAlongK(), gemm.b.isAlongK()) : "";
+    if (!seen.insert(fmt::format("{} {}{}", describe(kernel, *knobs), gemm.isSwapped, way)).second)
       return true;
     tiles.insert(describe(kernel, *knobs));
     batch.add(kernel.name, kernel, configuration, "sm_90a");
-    scaled += product.isScaled();
+    scaled += gemm.isScaled();
     return true;
   });
   return scaled;
@@ -111,14 +108,14 @@ TEST_CASE(
       Kernel kernel = samples::contractKernel({{'i', m}, {'k', k}, {'n', n}}, "ik", "kn", "in");
       for (Value &value : kernel.values) value.dtype = dtype;
       forEachConfiguration(kernel, findDevice("a100"), {}, [&](const Configuration &configuration) {
-        if (!std::holds_alternative<AmpereContractionKnobs>(configuration.knobs)) return true;
-        const HopperProduct product = *hopperProduct(kernel, configuration).product;
+        if (!std::holds_alternative<Sm80GemmKnobs>(configuration.knobs)) return true;
+        const GemmProblem gemm = *wgmmaProblem(kernel, configuration).gemm;
         const std::string text =
-            fmt::format("{} {}{} {}", describe(kernel, configuration.knobs), product.a.isAlongK(),
-                        product.b.isAlongK(), product.a.isByEngine && product.b.isByEngine);
+            fmt::format("{} {}{} {}", describe(kernel, configuration.knobs), gemm.a.isAlongK(),
+                        gemm.b.isAlongK(), gemm.a.usesTma && gemm.b.usesTma);
         // All targets in turn; one tile of every orientation for all of them would take long.
         if (seen.insert(text).second)
-          batch.add("product", kernel, configuration,
+          batch.add("gemm", kernel, configuration,
                     architectures[seen.size() % architectures.size()]);
         return true;
       });
@@ -131,7 +128,7 @@ TEST_CASE(
     "anywhere") {
   Batch batch;
   std::set<std::string> seen;
-  const auto product = [](int64_t m, int64_t n, int64_t k, DType dtype) {
+  const auto gemm = [](int64_t m, int64_t n, int64_t k, DType dtype) {
     Kernel kernel = samples::contractKernel({{'i', m}, {'k', k}, {'n', n}}, "ik", "kn", "in");
     for (Value &value : kernel.values) value.dtype = dtype;
     return kernel;
@@ -142,11 +139,11 @@ TEST_CASE(
                              {512, 3072},
                              {4096, 64},
                              {304, 1000}})
-    addOrientations(batch, "product", product(m, n, 1024, DType::f16), seen);
+    addOrientations(batch, "gemm", gemm(m, n, 1024, DType::f16), seen);
   const size_t aligned = seen.size();
   CHECK(aligned == 10 * 4);  // tiles, orientations
-  addOrientations(batch, "bf16", product(1000, 64, 520, DType::bf16), seen);
-  addOrientations(batch, "odd", product(1001, 777, 555, DType::f16), seen);
+  addOrientations(batch, "bf16", gemm(1000, 64, 520, DType::bf16), seen);
+  addOrientations(batch, "odd", gemm(1001, 777, 555, DType::f16), seen);
   Kernel scaled =
       samples::contractKernel({{'b', 2}, {'i', 129}, {'k', 64}, {'n', 40}}, "bik", "bkn", "bin");
   scaled.body[0].attributes["scale"] = 0.125;
@@ -161,17 +158,18 @@ TEST_CASE("tensor-core contractions of sm_90a whose k the blocks of a cluster sh
                                 {304, 1000, 1024},
                                 {8, 4096, 4096},
                                 {128, 256, 1024}})
-    addOrientations(batch, "product",
+    addOrientations(batch, "gemm",
                     samples::contractKernel({{'i', m}, {'k', k}, {'n', n}}, "ik", "kn", "in"), seen,
                     true);
   batch.addSamples(
       "residual",
-      samples::productBiasDropoutResidual({.b = 2, .j = 72, .i = 1000, .u = 264}, DType::f16),
+      samples::gemmBiasDropoutResidual({.b = 2, .j = 72, .i = 1000, .u = 264}, DType::f16),
       findDevice("h200"), 4);
   batch.buildAndCheck(24, 1);
 }
 
-TEST_CASE("narrow tiles of sm_90a: every width, both sides, k of a block and of a cluster") {
+TEST_CASE(
+    "single-consumer tiles of sm_90a: every width, both sides, k of a block and of a cluster") {
   Batch batch;
   std::set<std::string> seen;
   for (const auto &[m, n, k] : {std::array<int64_t, 3>{8, 4096, 4096},
@@ -187,12 +185,11 @@ TEST_CASE("narrow tiles of sm_90a: every width, both sides, k of a block and of 
       Kernel kernel = samples::contractKernel({{'i', m}, {'k', k}, {'n', n}}, "ik", "kn", "in");
       for (Value &value : kernel.values) value.dtype = dtype;
       forEachConfiguration(kernel, findDevice("h200"), {}, [&](const Configuration &configuration) {
-        const auto *knobs = std::get_if<HopperContractionKnobs>(&configuration.knobs);
-        if (!knobs || knobs->schedule != HopperSchedule::narrow) return true;
-        const HopperProduct product = *hopperProduct(kernel, configuration).product;
-        const std::string text =
-            fmt::format("{} {}{} {}{}", knobs->tileM, knobs->tileN, nameOf(dtype),
-                        product.a.isAlongK(), product.b.isAlongK());
+        const auto *knobs = std::get_if<Sm90GemmKnobs>(&configuration.knobs);
+        if (!knobs || knobs->schedule != Sm90Schedule::singleConsumer) return true;
+        const GemmProblem gemm = *wgmmaProblem(kernel, configuration).gemm;
+        const std::string text = fmt::format("{} {}{} {}{}", knobs->tileM, knobs->tileN,
+                                             nameOf(dtype), gemm.a.isAlongK(), gemm.b.isAlongK());
         if (seen.insert(text).second) batch.add("narrow", kernel, configuration, "sm_90a");
         return true;
       });
@@ -201,7 +198,8 @@ TEST_CASE("narrow tiles of sm_90a: every width, both sides, k of a block and of 
 }
 
 TEST_CASE(
-    "narrow tiles of sm_90a with what follows a product: every width, both orientations of C, k of "
+    "single-consumer tiles of sm_90a with what follows a GEMM: every width, both orientations of "
+    "C, k of "
     "a block and of a cluster") {
   Batch batch;
   std::set<std::string> seen;
@@ -213,12 +211,12 @@ TEST_CASE(
         {.b = 1, .j = 37, .i = 1024, .u = 777},
         {.b = 2, .j = 24, .i = 4096, .u = 4096}})
     for (const DType dtype : {DType::f16, DType::bf16})
-      for (const Kernel &kernel : samples::narrowEpilogues(extents, dtype))
+      for (const Kernel &kernel : samples::singleConsumerEpilogues(extents, dtype))
         forEachConfiguration(
             kernel, findDevice("h200"), {}, [&](const Configuration &configuration) {
-              const auto *knobs = std::get_if<HopperContractionKnobs>(&configuration.knobs);
-              if (!knobs || knobs->schedule != HopperSchedule::narrow) return true;
-              const NarrowSides sides = narrowSides(*knobs);
+              const auto *knobs = std::get_if<Sm90GemmKnobs>(&configuration.knobs);
+              if (!knobs || knobs->schedule != Sm90Schedule::singleConsumer) return true;
+              const SingleConsumerSides sides = singleConsumerSides(*knobs);
               const std::string text =
                   fmt::format("{} {} {} {}", kernel.name, sides.columns, sides.isAlongM,
                               sides.columns == 8 ? nameOf(dtype) : "");
@@ -239,27 +237,27 @@ TEST_CASE(
                              {512, 3072},
                              {4096, 64},
                              {304, 1000}})
-    addOrientations(batch, "product",
-                    samples::float8Product({.m = m, .n = n, .k = 2048}, samples::float8Types[0]),
+    addOrientations(batch, "gemm",
+                    samples::float8Gemm({.m = m, .n = n, .k = 2048}, samples::float8Types[0]),
                     seen);
   CHECK(seen.size() == 10);  // tiles: both operands lie along k
-  for (const ProductTypes &types : samples::float8Types) {
+  for (const GemmTypes &types : samples::float8Types) {
     const std::string name = nameOf(types);
-    addOrientations(batch, name, samples::float8Product({.m = 4096, .n = 4096, .k = 4096}, types),
+    addOrientations(batch, name, samples::float8Gemm({.m = 4096, .n = 4096, .k = 4096}, types),
                     seen);
     batch.addSamples(name + " odd",
-                     samples::float8Product({.b = 2, .m = 1001, .n = 777, .k = 555}, types),
+                     samples::float8Gemm({.b = 2, .m = 1001, .n = 777, .k = 555}, types),
                      findDevice("h200"), 6);
     batch.addSamples(name + " scaled",
-                     samples::scaledFloat8Product({.b = 3, .m = 1000, .n = 784, .k = 560}, types),
+                     samples::scaledFloat8Gemm({.b = 3, .m = 1000, .n = 784, .k = 560}, types),
                      findDevice("h200"), 4);
   }
   std::set<std::string> split;
   addOrientations(batch, "split",
-                  samples::float8Product({.m = 128, .n = 256, .k = 4096}, samples::float8Types[0]),
+                  samples::float8Gemm({.m = 128, .n = 256, .k = 4096}, samples::float8Types[0]),
                   split, true);
   addOrientations(batch, "split",
-                  samples::float8Product({.m = 128, .n = 256, .k = 4096}, samples::float8Types[2]),
+                  samples::float8Gemm({.m = 128, .n = 256, .k = 4096}, samples::float8Types[2]),
                   split, true);
   batch.buildAndCheck(50, 1);
 }
@@ -275,15 +273,15 @@ TEST_CASE(
                              {512, 3072},
                              {4096, 64},
                              {304, 1000}})
-    addOrientations(batch, "product", samples::tf32Product({.m = m, .n = n, .k = 2048}), seen);
+    addOrientations(batch, "gemm", samples::tf32Gemm({.m = m, .n = n, .k = 2048}), seen);
   CHECK(seen.size() == 10);  // tiles: both operands lie along k
   for (const DType result : {DType::f32, DType::f16, DType::bf16})
-    batch.addSamples("odd", samples::tf32Product({.b = 2, .m = 1001, .n = 777, .k = 555}, result),
+    batch.addSamples("odd", samples::tf32Gemm({.b = 2, .m = 1001, .n = 777, .k = 555}, result),
                      findDevice("h200"), 6);
   for (const samples::ContractionExtents &extents :
        {samples::ContractionExtents{}, {.b = 3, .j = 50, .i = 71, .u = 331}})
     for (const Kernel &kernel : samples::fusedContractions(extents, DType::f32))
-      addHopper(batch, kernel.name, samples::inTf32(kernel), 4);
+      addSm90(batch, kernel.name, samples::inTf32(kernel), 4);
   std::set<std::string> anywhere, split;
   for (const auto &[m, n] : {std::pair<int64_t, int64_t>{4096, 4096},
                              {1024, 3072},
@@ -291,10 +289,9 @@ TEST_CASE(
                              {512, 3072},
                              {4096, 64},
                              {304, 1000}})
-    addOrientations(batch, "anywhere", samples::tf32Product({.m = m, .n = n, .k = 2047}), anywhere);
+    addOrientations(batch, "anywhere", samples::tf32Gemm({.m = m, .n = n, .k = 2047}), anywhere);
   CHECK(anywhere.size() >= 8);
-  addOrientations(batch, "split", samples::tf32Product({.m = 128, .n = 256, .k = 4096}), split,
-                  true);
+  addOrientations(batch, "split", samples::tf32Gemm({.m = 128, .n = 256, .k = 4096}), split, true);
   batch.buildAndCheck(50, 1);
 }
 
@@ -312,11 +309,11 @@ TEST_CASE("products of tf32 from sm_80 on: every tile in every orientation for e
         samples::inTf32(samples::contractKernel({{'i', m}, {'k', k}, {'n', n}}, "ik", "kn", "in"));
     for (Value &value : kernel.values) value.dtype = DType::f32;
     forEachConfiguration(kernel, findDevice("a100"), {}, [&](const Configuration &configuration) {
-      if (!std::holds_alternative<AmpereContractionKnobs>(configuration.knobs)) return true;
-      const HopperProduct product = *warpProduct(kernel, configuration).product;
+      if (!std::holds_alternative<Sm80GemmKnobs>(configuration.knobs)) return true;
+      const GemmProblem gemm = *mmaSyncProblem(kernel, configuration).gemm;
       const std::string text =
-          fmt::format("{} {}{} {}{}", describe(kernel, configuration.knobs), product.a.isAlongK(),
-                      product.b.isAlongK(), product.a.isByEngine, product.b.isByEngine);
+          fmt::format("{} {}{} {}{}", describe(kernel, configuration.knobs), gemm.a.isAlongK(),
+                      gemm.b.isAlongK(), gemm.a.usesTma, gemm.b.usesTma);
       if (seen.insert(text).second)
         batch.add("warps", kernel, configuration,
                   architectures[seen.size() % architectures.size()]);
@@ -340,12 +337,12 @@ TEST_CASE("tensor-core contractions of sm_90a with epilogues") {
   batch.buildAndCheck(50, 1);
 }
 
-/// As many tensors as an epilogue takes beside 128 sums a thread, and a mask.
+/// As many tensors as an epilogue takes beside 128 accumulators a thread, and a mask.
 static Kernel mostRegisters(const samples::ContractionExtents &extents) {
   samples::FusedContraction fused("most_registers", extents, DType::f16);
   const int bias = fused.input("bias", "u"), rest = fused.input("rest", "bju"),
             gate = fused.input("gate", "bju"), other = fused.input("other", "bju");
-  const int kept = fused.dropout(fused.bias(fused.product(0.5), bias)),
+  const int kept = fused.dropout(fused.bias(fused.gemm(0.5), bias)),
             sum = fused.map("residual", "{0} + {1}", {kept, rest}, "sum");
   const int gated = fused.map("mul", "{0} * {1}", {sum, gate}, "gated");
   return fused.build({fused.map("add", "{0} + {1}", {gated, other}, "end"), sum, gated});
@@ -380,9 +377,11 @@ TEST_CASE(
   Batch batch;
   std::set<std::string> tiles;
   for (const DType dtype : {DType::f16, DType::bf16})
-    for (const Kernel &kernel : samples::fusedSums({.b = 8, .j = 512, .i = 1024, .u = 3072}, dtype))
+    for (const Kernel &kernel :
+         samples::fusedReductions({.b = 8, .j = 512, .i = 1024, .u = 3072}, dtype))
       addEachTile(batch, kernel, tiles);
-  for (const Kernel &kernel : samples::fusedSums({.b = 3, .j = 50, .i = 72, .u = 331}, DType::bf16))
+  for (const Kernel &kernel :
+       samples::fusedReductions({.b = 3, .j = 50, .i = 72, .u = 331}, DType::bf16))
     batch.addSamples(kernel.name, kernel, findDevice("h200"), 3);
   CHECK(tiles.size() >= 4);
   batch.buildAndCheck(40, 1);
@@ -421,8 +420,8 @@ TEST_CASE("contractions with several strides along a group of axes") {
   for (const DType dtype : {DType::f16, DType::bf16})
     for (const auto &extents : {large, odd}) {
       std::vector<Kernel> kernels = {samples::stridedProjection(extents, dtype)};
-      for (const samples::StridedProduct &product : samples::stridedProducts)
-        kernels.push_back(samples::stridedKernel(product, extents, dtype));
+      for (const samples::StridedGemmCase &gemm : samples::stridedGemmCases)
+        kernels.push_back(samples::stridedKernel(gemm, extents, dtype));
       for (const Kernel &kernel : kernels) {
         const auto space = severalStridesSpace(kernel, findDevice("h200"));
         REQUIRE(space);
@@ -430,8 +429,8 @@ TEST_CASE("contractions with several strides along a group of axes") {
           const Configuration configuration = samples::stridedConfiguration(
               kernel, space->knobs[(turn++ + step) % space->knobs.size()]);
           INFO(fmt::to_string(turn));
-          REQUIRE(hopperProduct(kernel, configuration).refusal == "");
-          strided += hopperProduct(kernel, configuration).product->hasSeveralStrides() ? 1 : 0;
+          REQUIRE(wgmmaProblem(kernel, configuration).rejection == "");
+          strided += wgmmaProblem(kernel, configuration).gemm->hasSeveralStrides() ? 1 : 0;
           batch.add(fmt::format("strides {} {}", kernel.name,
                                 std::get<std::string>(kernel.body[0].attributes.at("spec"))),
                     kernel, configuration, "sm_90a");
@@ -442,7 +441,7 @@ TEST_CASE("contractions with several strides along a group of axes") {
   batch.buildAndCheck(80, 1);
 }
 
-TEST_CASE("contractions whose blocks take equal runs of slices") {
+TEST_CASE("contractions whose blocks take stream-K runs of k-tiles") {
   Batch batch;
   size_t tiles = 0;
   for (const DType dtype : {DType::f16, DType::bf16})
@@ -453,13 +452,12 @@ TEST_CASE("contractions whose blocks take equal runs of slices") {
         Kernel kernel = samples::contractKernel(extents, a, b, c);
         for (Value &value : kernel.values) value.dtype = dtype;
         if (tiles % 2 == 1) kernel.body[0].attributes["scale"] = 0.125;
-        const Configuration configuration =
-            samples::stridedConfiguration(kernel, HopperContractionKnobs{});
-        for (const HopperContractionKnobs &tile :
-             streamedTiles(kernel, {rowMajor(2), rowMajor(2), rowMajor(2)}, findDevice("h200"))) {
+        const Configuration configuration = samples::stridedConfiguration(kernel, Sm90GemmKnobs{});
+        for (const Sm90GemmKnobs &tile :
+             streamKTiles(kernel, {rowMajor(2), rowMajor(2), rowMajor(2)}, findDevice("h200"))) {
           Configuration one = configuration;
           one.knobs = tile;
-          batch.add("streams", kernel, one, "sm_90a");
+          batch.add("streamK", kernel, one, "sm_90a");
           ++tiles;
         }
       }
@@ -467,7 +465,7 @@ TEST_CASE("contractions whose blocks take equal runs of slices") {
   batch.buildAndCheck(20, 1);
 }
 
-TEST_CASE("contractions whose blocks load slices of B for each other") {
+TEST_CASE("contractions whose blocks load k-tiles of B for each other") {
   Batch batch;
   std::set<std::string> seen;
   for (const DType dtype : {DType::f16, DType::bf16})
@@ -476,51 +474,52 @@ TEST_CASE("contractions whose blocks load slices of B for each other") {
       Kernel kernel = samples::contractKernel({{'i', m}, {'k', k}, {'n', n}}, "ik", "kn", "in");
       for (Value &value : kernel.values) value.dtype = dtype;
       forEachConfiguration(kernel, findDevice("h200"), {}, [&](const Configuration &configuration) {
-        const auto *knobs = std::get_if<HopperContractionKnobs>(&configuration.knobs);
-        if (!knobs || knobs->sharers == 1) return true;
-        const HopperProduct product = *hopperProduct(kernel, configuration).product;
+        const auto *knobs = std::get_if<Sm90GemmKnobs>(&configuration.knobs);
+        if (!knobs || knobs->multicastB == 1) return true;
+        const GemmProblem gemm = *wgmmaProblem(kernel, configuration).gemm;
         if (seen.insert(fmt::format("{} {}{}", describe(kernel, configuration.knobs),
-                                    product.a.isAlongK(), product.b.isAlongK()))
+                                    gemm.a.isAlongK(), gemm.b.isAlongK()))
                 .second)
-          batch.add("sharers", kernel, configuration, "sm_90a");
+          batch.add("multicastB", kernel, configuration, "sm_90a");
         return true;
       });
     }
   for (const Kernel &kernel :
-       samples::fusedSums({.b = 4, .j = 128, .i = 1000, .u = 1016}, DType::bf16))
+       samples::fusedReductions({.b = 4, .j = 128, .i = 1000, .u = 1016}, DType::bf16))
     for (const int tileN : {128, 256}) {
-      const HopperContractionKnobs tile{
-          .schedule = tileN == 128 ? HopperSchedule::pingPong : HopperSchedule::cooperative,
+      const Sm90GemmKnobs tile{
+          .schedule = tileN == 128 ? Sm90Schedule::pingPong : Sm90Schedule::cooperative,
           .tileM = 128,
           .tileN = tileN,
           .stages = tileN == 128 ? 5 : 3,
-          .staging = 4,
-          .sharers = 2};
+          .epilogueStages = 4,
+          .multicastB = 2};
       const Configuration configuration = samples::stridedConfiguration(kernel, tile);
-      if (hopperRefusal(kernel, configuration, tile, findDevice("h200").sharedMemoryPerBlock)
+      if (sm90Rejection(kernel, configuration, tile, findDevice("h200").sharedMemoryPerBlock)
               .empty())
-        batch.add("sharers", kernel, configuration, "sm_90a");
+        batch.add("multicastB", kernel, configuration, "sm_90a");
     }
   CHECK(seen.size() >= 12);
   batch.buildAndCheck(seen.size() + 4, 1);
 }
 
 TEST_CASE(
-    "operands that are made on load, on sm_90a: every tile, both operands, in place and by threads "
+    "operands that are transformed on load, on sm_90a: every tile, both operands, in place and by "
+    "threads "
     "that copy") {
   Batch batch;
   std::set<std::string> seen, tiles;
   const samples::PrologueExtents large{
       .b = 8, .h = 16, .j = 512, .k = 512, .i = 1024, .p = 64, .u = 3072},
       odd{.b = 3, .h = 2, .j = 50, .k = 203, .i = 203, .p = 40, .u = 331};
-  for (const Kernel &kernel : samples::madeContractions(large, DType::f16))
+  for (const Kernel &kernel : samples::transformedContractions(large, DType::f16))
     addEachTile(batch, kernel, tiles);
   for (const samples::PrologueExtents &extents :
        {samples::PrologueExtents{.b = 8, .j = 512, .i = 1024, .u = 3072},
         {.b = 8, .j = 512, .i = 1024, .u = 64},
         {.b = 1, .j = 304, .i = 1024, .u = 1000}})
     addOrientations(batch, "normalized", samples::normalizedProjection(extents, DType::bf16), seen);
-  for (const Kernel &kernel : samples::madeContractions(odd, DType::bf16))
+  for (const Kernel &kernel : samples::transformedContractions(odd, DType::bf16))
     batch.addSamples(kernel.name, kernel, findDevice("h200"), 4);
   CHECK(tiles.size() >= 5);
   batch.buildAndCheck(100, 1);
@@ -536,21 +535,21 @@ TEST_CASE(
   size_t scaled = 0;
   for (const DType dtype : {DType::f16, DType::bf16})
     for (const samples::PrologueExtents &extents : several)
-      for (const Kernel &kernel : samples::scaledSlices(extents, dtype))
+      for (const Kernel &kernel : samples::scaledKTiles(extents, dtype))
         scaled += addEachTile(batch, kernel, tiles);
   CHECK(tiles.size() >= 4);
   CHECK(scaled >= 60);
   batch.buildAndCheck(scaled + 20, 1);
 }
 
-TEST_CASE("operands that are made on load, from sm_80 on") {
+TEST_CASE("operands that are transformed on load, from sm_80 on") {
   Batch batch;
   const samples::PrologueExtents large{
       .b = 8, .h = 16, .j = 512, .k = 512, .i = 1024, .p = 64, .u = 3072},
       odd{.b = 3, .h = 2, .j = 50, .k = 203, .i = 203, .p = 40, .u = 331};
   for (const DType dtype : {DType::f16, DType::bf16})
     for (const samples::PrologueExtents &extents : {large, odd})
-      for (const Kernel &kernel : samples::madeContractions(extents, dtype))
+      for (const Kernel &kernel : samples::transformedContractions(extents, dtype))
         batch.addSamples(kernel.name, kernel, findDevice("a100"), 6);
   batch.buildAndCheck(100);
 }

@@ -54,7 +54,7 @@ TEST_CASE("plain contractions") {
       samples::contractKernel({{'b', 8}, {'h', 16}, {'i', 1024}, {'j', 512}, {'p', 64}}, "phi",
                               "bji", "phbj"),
       device, 12);
-  batch.addSamples("odd product",
+  batch.addSamples("odd gemm",
                    samples::contractKernel({{'i', 33}, {'k', 7}, {'n', 65}}, "ik", "kn", "in"),
                    device, 8);
   batch.buildAndCheck(20);

@@ -66,7 +66,7 @@ TEST_CASE("tiles and device memory are those of the launch") {
                           .entry = entryName.str(1),
                           .architecture = "sm_90a",
                           .extraFlags = {}});
-      isOrder.push_back(literal.name == "rasterM");
+      isOrder.push_back(literal.name == "groupM");
     }
   }
   CHECK(kernels >= 20);

@@ -1,4 +1,4 @@
-// A profiler's side of NVTX injection, by declarations of its own: takes the callbacks of ranges
+// A profiler's side of NVTX injection, by separate declarations: takes the callbacks of ranges
 // and keeps what it hears.
 #include <cstdint>
 #include <string>

@@ -1,4 +1,4 @@
-// Plans broken by hand, one member at a time: what a reader of artifacts must refuse, and what its
+// Plans broken by hand, one member at a time: what a reader of artifacts must reject, and what its
 // message names. For tests of the checks, and for whoever feeds broken artifacts to the commands.
 //
 // A mutation changes plan.json and nothing else. Every member of plan.json has a mutation, or is
@@ -21,7 +21,7 @@ namespace weft::test {
 struct PlanMutation {
   std::string member;  ///< "tensors.buffer"
   std::string name;
-  /// Breaks the plan and returns what the refusal must name; empty: there is nothing in this plan
+  /// Breaks the plan and returns what the rejection must name; empty: there is nothing in this plan
   /// to break.
   std::function<std::string(nlohmann::json &plan)> apply;
 };
@@ -33,7 +33,7 @@ inline const std::set<std::string> toldMembers = {"model",
                                                   "predictedSeconds",
                                                   "lowerBoundSeconds",
                                                   "measurement",
-                                                  "branches",
+                                                  "concurrent",
                                                   "notes",
                                                   "device",
                                                   "target",
@@ -104,7 +104,7 @@ inline std::function<std::string(json &)> onTensor(std::function<bool(const json
   };
 }
 
-/// The change may refuse a kernel by returning false.
+/// The change may reject a kernel by returning false.
 inline std::function<std::string(json &)> onKernel(
     std::function<bool(json &kernel, json &plan)> change) {
   return [change](json &plan) -> std::string {
@@ -196,21 +196,21 @@ inline std::vector<PlanMutation> planMutations() {
       return names;
     };
   };
-  const auto onPart = [](std::function<void(json & part)> change) {
+  const auto onChunk = [](std::function<void(json & chunk)> change) {
     return [change](json &plan) -> std::string {
       for (json &kernel : plan["kernels"])
-        if (kernel["part"].is_object()) {
-          change(kernel["part"]);
-          return "part";
+        if (kernel["chunk"].is_object()) {
+          change(kernel["chunk"]);
+          return "chunk";
         }
       return "";
     };
   };
-  const auto onPlacement = [](std::function<void(json & placement)> change) {
+  const auto onAllocation = [](std::function<void(json & allocation)> change) {
     return [change](json &plan) -> std::string {
-      if (plan["placements"].empty()) return "";
-      change(plan["placements"].back());
-      return "placements[";
+      if (plan["memoryPlan"].empty()) return "";
+      change(plan["memoryPlan"].back());
+      return "memoryPlan[";
     };
   };
   const auto onMap = [](std::function<void(json & map)> change) {
@@ -507,19 +507,19 @@ inline std::vector<PlanMutation> planMutations() {
       {"kernels.parameters.map.swizzleBytes", "another",
        onMap([](json &map) { map["swizzleBytes"] = 32; })},
 
-      {"kernels.part.region", "of none", onPart([](json &part) { part["region"] = 100'000; })},
-      {"kernels.part.axis", "unknown", onPart([](json &part) { part["axis"] = "zz"; })},
-      {"kernels.part.start", "negative", onPart([](json &part) { part["start"] = -1; })},
-      {"kernels.part.start", "overflow",
-       onPart([](json &part) { part["start"] = std::numeric_limits<int64_t>::max(); })},
-      {"kernels.part.size", "fewer",
-       onPart([](json &part) { part["size"] = part["size"].get<int64_t>() - 1; })},
-      {"kernels.part.size", "more",
-       onPart([](json &part) { part["size"] = part["size"].get<int64_t>() + 1; })},
-      {"kernels.part", "the whole", [](json &plan) -> std::string {
+      {"kernels.chunk.region", "of none", onChunk([](json &chunk) { chunk["region"] = 100'000; })},
+      {"kernels.chunk.axis", "unknown", onChunk([](json &chunk) { chunk["axis"] = "zz"; })},
+      {"kernels.chunk.start", "negative", onChunk([](json &chunk) { chunk["start"] = -1; })},
+      {"kernels.chunk.start", "overflow",
+       onChunk([](json &chunk) { chunk["start"] = std::numeric_limits<int64_t>::max(); })},
+      {"kernels.chunk.size", "fewer",
+       onChunk([](json &chunk) { chunk["size"] = chunk["size"].get<int64_t>() - 1; })},
+      {"kernels.chunk.size", "more",
+       onChunk([](json &chunk) { chunk["size"] = chunk["size"].get<int64_t>() + 1; })},
+      {"kernels.chunk", "the whole", [](json &plan) -> std::string {
          for (json &kernel : plan["kernels"])
-           if (kernel["part"].is_object()) {
-             kernel["part"] = nullptr;
+           if (kernel["chunk"].is_object()) {
+             kernel["chunk"] = nullptr;
              return "graph.mlir holds";
            }
          return "";
@@ -572,22 +572,22 @@ inline std::vector<PlanMutation> planMutations() {
          return true;
        })},
 
-      {"placements.buffer", "of none",
-       onPlacement([](json &placement) { placement["buffer"] = std::numeric_limits<int>::max(); })},
-      {"placements.buffer", "negative",
-       onPlacement([](json &placement) { placement["buffer"] = -1; })},
-      {"placements.in", "in nothing",
-       onPlacement([](json &placement) { placement["in"] = "nowhere"; })},
-      {"placements.offset", "negative",
-       onPlacement([](json &placement) { placement["offset"] = -256; })},
-      {"placements.offset", "overflow",
-       onPlacement([](json &placement) { placement["offset"] = farOut; })},
-      {"placements.offset", "not aligned",
-       onPlacement([](json &placement) { placement["offset"] = 7; })},
-      {"placements", "all at one place", [](json &plan) -> std::string {
-         if (plan["placements"].size() < 2) return "";
-         for (json &placement : plan["placements"])
-            placement["in"] = "workspace", placement["offset"] = 0;
+      {"memoryPlan.buffer", "of none",
+       onAllocation([](json &allocation) { allocation["buffer"] = std::numeric_limits<int>::max(); })},
+      {"memoryPlan.buffer", "negative",
+       onAllocation([](json &allocation) { allocation["buffer"] = -1; })},
+      {"memoryPlan.in", "in nothing",
+       onAllocation([](json &allocation) { allocation["in"] = "nowhere"; })},
+      {"memoryPlan.offset", "negative",
+       onAllocation([](json &allocation) { allocation["offset"] = -256; })},
+      {"memoryPlan.offset", "overflow",
+       onAllocation([](json &allocation) { allocation["offset"] = farOut; })},
+      {"memoryPlan.offset", "not aligned",
+       onAllocation([](json &allocation) { allocation["offset"] = 7; })},
+      {"memoryPlan", "all at one place", [](json &plan) -> std::string {
+         if (plan["memoryPlan"].size() < 2) return "";
+         for (json &allocation : plan["memoryPlan"])
+            allocation["in"] = "workspace", allocation["offset"] = 0;
          return "kernels[";
        }},
 
@@ -628,7 +628,7 @@ inline std::vector<PlanMutation> planMutations() {
   return all;
 }
 
-/// Every member of a plan's objects, by its path without numbers: "kernels.part.axis".
+/// Every member of a plan's objects, by its path without numbers: "kernels.chunk.axis".
 inline void addMembers(const nlohmann::json &value, const std::string &path,
                        std::set<std::string> &members) {
   if (value.is_array())

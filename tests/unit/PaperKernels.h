@@ -13,13 +13,13 @@ using Members = std::set<std::string>;  ///< ops, by the names of their first re
 struct PaperKernel {
   std::string name;
   Members ops;          ///< of one iteration space: a kernel of ours can hold them all
-  Members others = {};  ///< of another iteration space: kernels of their own here
+  Members others = {};  ///< of another iteration space: separate kernels here
 };
 
 // BDRB: the table's bracket holds the row of d_b2, and only with it the printed speedup is right:
 // (24 + 129 + 166 + 61) us of PyTorch / 362 us = 1.05. d_b2 sums d_feed_forward over b and j for
 // every i, the others walk b, j and u. A kernel of ours has one iteration space, so it cannot hold
-// d_b2: rules `paper` try the bracket and refuse it by F012, unless i and u are equal.
+// d_b2: rules `paper` try the bracket and reject it by F012, unless i and u are equal.
 
 /// The column "Kernel" of Table A.1. The scaling of SM and BS is an attribute of the contraction
 /// before it, as in the paper (A.5.1).

@@ -10,7 +10,7 @@ struct ContractionExtents {
   int64_t b = 2, j = 72, i = 136, u = 264;
 };
 
-/// product = x w over b, j, u; inputs are named before the product, maps after it.
+/// GEMM = x w over b, j, u; inputs are named before the GEMM, maps after it.
 class FusedContraction {
 public:
   FusedContraction(std::string name, const ContractionExtents &extents, DType type)
@@ -25,9 +25,9 @@ public:
   int input(const std::string &name, const std::string &letters, DType own) {
     return builder.input(name, letters, own);
   }
-  int product(double scale = 1) {
+  int gemm(double scale = 1) {
     const int value =
-        builder.op("contract", OperatorClass::contraction, {x, w}, "product", "bju", "i", type);
+        builder.op("contract", OperatorClass::contraction, {x, w}, "gemm", "bju", "i", type);
     builder.last().attributes = {{"spec", std::string("bji,iu->bju")}};
     if (scale != 1) builder.last().attributes["scale"] = scale;
     return value;
@@ -74,107 +74,107 @@ private:
   int w = -1, x = -1;
 };
 
-inline Kernel productBias(const ContractionExtents &extents, DType type) {
+inline Kernel gemmBias(const ContractionExtents &extents, DType type) {
   FusedContraction fused("product_bias", extents, type);
   const int bias = fused.input("bias", "u");
-  return fused.build({fused.bias(fused.product(), bias)});
+  return fused.build({fused.bias(fused.gemm(), bias)});
 }
 /// keepsBiased: what the backward pass reads is a second output. The scale keeps values where 1 +
 /// erf has digits left in fp64.
-inline Kernel productBiasGelu(const ContractionExtents &extents, DType type, bool keepsBiased) {
+inline Kernel gemmBiasGelu(const ContractionExtents &extents, DType type, bool keepsBiased) {
   FusedContraction fused(keepsBiased ? "product_bias_gelu_kept" : "product_bias_gelu", extents,
                          type);
-  const int bias = fused.input("bias", "u"), biased = fused.bias(fused.product(1.0 / 16), bias),
+  const int bias = fused.input("bias", "u"), biased = fused.bias(fused.gemm(1.0 / 16), bias),
             active = fused.gelu(biased);
   return fused.build(keepsBiased ? std::vector{active, biased} : std::vector{active});
 }
-inline Kernel productBiasReluDropout(const ContractionExtents &extents, DType type) {
+inline Kernel gemmBiasReluDropout(const ContractionExtents &extents, DType type) {
   FusedContraction fused("product_bias_relu_dropout", extents, type);
   const int bias = fused.input("bias", "u");
-  return fused.build({fused.dropout(fused.relu(fused.bias(fused.product(), bias)))});
+  return fused.build({fused.dropout(fused.relu(fused.bias(fused.gemm(), bias)))});
 }
-inline Kernel productBiasDropoutResidual(const ContractionExtents &extents, DType type) {
+inline Kernel gemmBiasDropoutResidual(const ContractionExtents &extents, DType type) {
   FusedContraction fused("product_bias_dropout_residual", extents, type);
   const int bias = fused.input("bias", "u"), rest = fused.input("rest", "bju");
   return fused.build({fused.map("residual", "{0} + {1}",
-                                {fused.dropout(fused.bias(fused.product(), bias)), rest}, "sum")});
+                                {fused.dropout(fused.bias(fused.gemm(), bias)), rest}, "sum")});
 }
-/// The gradient of what a GELU reads: the product is the gradient of what it gives.
-inline Kernel productGeluGradient(const ContractionExtents &extents, DType type) {
+/// The gradient of what a GELU reads: the GEMM is the gradient of what it gives.
+inline Kernel gemmGeluGradient(const ContractionExtents &extents, DType type) {
   FusedContraction fused("product_gelu_dx", extents, type);
   const int biased = fused.input("biased", "bju");
-  return fused.build({fused.map("gelu_dx", "{0} * weft::slope::gelu({1})",
-                                {fused.product(), biased}, "d_biased")});
+  return fused.build(
+      {fused.map("gelu_dx", "{0} * weft::slope::gelu({1})", {fused.gemm(), biased}, "d_biased")});
 }
-/// A scaled product with one factor a row, a gate, and three outputs.
-inline Kernel productScaleRowsGate(const ContractionExtents &extents, DType type) {
+/// A scaled GEMM with one factor a row, a gate, and three outputs.
+inline Kernel gemmScaleRowsGate(const ContractionExtents &extents, DType type) {
   FusedContraction fused("product_rows_gate", extents, type);
   const int rows = fused.input("rows", "bj"), gate = fused.input("gate", "bju");
-  const int scaled = fused.map("mul", "{0} * {1}", {fused.product(0.125), rows}, "scaled");
+  const int scaled = fused.map("mul", "{0} * {1}", {fused.gemm(0.125), rows}, "scaled");
   const int rectified = fused.relu(scaled);
   return fused.build(
       {fused.map("mul", "{0} * {1}", {rectified, gate}, "gated"), scaled, rectified});
 }
 
-/// The gradient of a bias beside the product whose columns it sums.
-inline Kernel productColumnSum(const ContractionExtents &extents, DType type) {
+/// The gradient of a bias beside the GEMM whose columns it sums.
+inline Kernel gemmColumnReduction(const ContractionExtents &extents, DType type) {
   FusedContraction fused("product_column_sum", extents, type);
-  const int product = fused.product();
-  return fused.build({product, fused.sum(product, "d_bias", "u", type)});
+  const int gemm = fused.gemm();
+  return fused.build({gemm, fused.sum(gemm, "d_bias", "u", type)});
 }
-inline Kernel productGeluGradientColumnSum(const ContractionExtents &extents, DType type) {
+inline Kernel gemmGeluGradientColumnReduction(const ContractionExtents &extents, DType type) {
   FusedContraction fused("product_gelu_dx_column_sum", extents, type);
   const int biased = fused.input("biased", "bju");
   const int gradient =
-      fused.map("gelu_dx", "{0} * weft::slope::gelu({1})", {fused.product(), biased}, "d_biased");
+      fused.map("gelu_dx", "{0} * weft::slope::gelu({1})", {fused.gemm(), biased}, "d_biased");
   return fused.build({gradient, fused.sum(gradient, "d_bias", "u", type)});
 }
 /// What a following norm needs of its rows: their sums and the sums of their squares, in fp32.
-inline Kernel productResidualRowSums(const ContractionExtents &extents, DType type) {
+inline Kernel gemmResidualRowReductions(const ContractionExtents &extents, DType type) {
   FusedContraction fused("product_residual_row_sums", extents, type);
   const int bias = fused.input("bias", "u"), rest = fused.input("rest", "bju");
   const int sum = fused.map("residual", "{0} + {1}",
-                            {fused.dropout(fused.bias(fused.product(), bias)), rest}, "sum");
+                            {fused.dropout(fused.bias(fused.gemm(), bias)), rest}, "sum");
   const int square = fused.map("mul", "{0} * {1}", {sum, sum}, "square");
   return fused.build({sum, fused.sum(sum, "row_sum", "bj", DType::f32),
                       fused.sum(square, "row_squares", "bj", DType::f32)});
 }
-/// Sums to both sides, of values that are stored, that are not, and of the product itself; a bias
-/// makes what is out of bounds no zero.
-inline Kernel productBiasBothSums(const ContractionExtents &extents, DType type) {
+/// Accumulators to both sides, of values that are stored, that are not, and of the GEMM itself; a
+/// bias makes what is out of bounds no zero.
+inline Kernel gemmBiasBothReductions(const ContractionExtents &extents, DType type) {
   FusedContraction fused("product_bias_both_sums", extents, type);
-  const int bias = fused.input("bias", "u"), product = fused.product(0.25),
-            biased = fused.bias(product, bias), rectified = fused.relu(biased);
+  const int bias = fused.input("bias", "u"), gemm = fused.gemm(0.25),
+            biased = fused.bias(gemm, bias), rectified = fused.relu(biased);
   return fused.build({rectified, biased, fused.sum(rectified, "of_columns", "u", DType::f32),
                       fused.sum(biased, "of_rows", "bj", type),
-                      fused.sum(product, "of_product", "u", type)});
+                      fused.sum(gemm, "of_product", "u", type)});
 }
 
 /// What ends a layer's halves where nothing is dropped.
-inline Kernel productBiasResidual(const ContractionExtents &extents, DType type) {
+inline Kernel gemmBiasResidual(const ContractionExtents &extents, DType type) {
   FusedContraction fused("product_bias_residual", extents, type);
   const int bias = fused.input("bias", "u"), rest = fused.input("rest", "bju");
   return fused.build(
-      {fused.map("residual", "{0} + {1}", {fused.bias(fused.product(), bias), rest}, "sum")});
+      {fused.map("residual", "{0} + {1}", {fused.bias(fused.gemm(), bias), rest}, "sum")});
 }
 /// A gated linear unit whose other half is there.
-inline Kernel productGated(const ContractionExtents &extents, DType type) {
+inline Kernel gemmGated(const ContractionExtents &extents, DType type) {
   FusedContraction fused("product_gated", extents, type);
   const int other = fused.input("other", "bju");
   return fused.build({fused.map(
       "mul", "{0} * {1}",
-      {fused.map("silu", "weft::silu({0})", {fused.product(1.0 / 16)}, "gate"), other}, "gated")});
+      {fused.map("silu", "weft::silu({0})", {fused.gemm(1.0 / 16)}, "gate"), other}, "gated")});
 }
-/// Operands of every role, in fp32 and in the product's type: a scalar, one a row, one a column,
+/// Operands of every role, in fp32 and in the GEMM's type: a scalar, one a row, one a column,
 /// one for some axes, whole tensors; and what is kept in fp32 is a second output.
-inline Kernel productOfAllRoles(const ContractionExtents &extents, DType type) {
+inline Kernel gemmOfAllRoles(const ContractionExtents &extents, DType type) {
   FusedContraction fused("product_all_roles", extents, type);
   const int factor = fused.input("factor", ""), rows = fused.input("rows", "bj", DType::f32),
             bias = fused.input("bias", "u", DType::f32);
   const int some = fused.input("some", "bu"), rest = fused.input("rest", "bju", DType::f32),
             gate = fused.input("gate", "bju");
   const int scaled =
-      fused.map("mul", "{0} * {1}", {fused.product(0.25), factor}, "scaled", DType::f32);
+      fused.map("mul", "{0} * {1}", {fused.gemm(0.25), factor}, "scaled", DType::f32);
   const int normal = fused.map("mul", "{0} * {1}", {scaled, rows}, "normal", DType::f32);
   const int moved =
       fused.map("sub", "{0} - {1}",
@@ -183,18 +183,18 @@ inline Kernel productOfAllRoles(const ContractionExtents &extents, DType type) {
   const int sum = fused.map("residual", "{0} + {1}", {moved, rest}, "sum", DType::f32);
   return fused.build({fused.map("mul", "{0} * {1}", {sum, gate}, "gated"), sum});
 }
-/// Members of a batch, each with a vector of its own, behind which a whole tensor is added.
+/// Members of a batch, each with a separate vector, behind which a whole tensor is added.
 inline Kernel batchedResidual(const ContractionExtents &extents, DType type) {
   KernelBuilder builder("batched_residual",
                         {{'b', extents.b}, {'i', extents.i}, {'j', extents.j}, {'u', extents.u}});
   const int w = builder.input("w", "bui", type), x = builder.input("x", "bji", type),
             bias = builder.input("bias", "bu", type);
   const int rest = builder.input("rest", "bju", type);
-  const int product =
-      builder.op("contract", OperatorClass::contraction, {x, w}, "product", "bju", "i", type);
+  const int gemm =
+      builder.op("contract", OperatorClass::contraction, {x, w}, "gemm", "bju", "i", type);
   builder.last().attributes = {{"spec", std::string("bji,bui->bju")}};
   const int biased =
-      builder.op("bias", OperatorClass::elementwise, {product, bias}, "biased", "bju", "", type);
+      builder.op("bias", OperatorClass::elementwise, {gemm, bias}, "biased", "bju", "", type);
   builder.last().spelling = "{0} + {1}";
   const int sum =
       builder.op("residual", OperatorClass::elementwise, {biased, rest}, "sum", "bju", "", type);
@@ -202,27 +202,27 @@ inline Kernel batchedResidual(const ContractionExtents &extents, DType type) {
   return builder.build({sum});
 }
 /// What decoding has behind its products, and every role of an operand: without dropout and sums,
-/// so that narrow tiles take all of them.
-inline std::vector<Kernel> narrowEpilogues(const ContractionExtents &extents, DType type) {
-  return {productBias(extents, type),           productBiasGelu(extents, type, false),
-          productBiasGelu(extents, type, true), productBiasResidual(extents, type),
-          productGated(extents, type),          productScaleRowsGate(extents, type),
-          productOfAllRoles(extents, type),     batchedResidual(extents, type)};
+/// so that single-consumer tiles take all of them.
+inline std::vector<Kernel> singleConsumerEpilogues(const ContractionExtents &extents, DType type) {
+  return {gemmBias(extents, type),           gemmBiasGelu(extents, type, false),
+          gemmBiasGelu(extents, type, true), gemmBiasResidual(extents, type),
+          gemmGated(extents, type),          gemmScaleRowsGate(extents, type),
+          gemmOfAllRoles(extents, type),     batchedResidual(extents, type)};
 }
 
-inline std::vector<Kernel> fusedSums(const ContractionExtents &extents, DType type) {
-  return {productColumnSum(extents, type), productGeluGradientColumnSum(extents, type),
-          productResidualRowSums(extents, type), productBiasBothSums(extents, type)};
+inline std::vector<Kernel> fusedReductions(const ContractionExtents &extents, DType type) {
+  return {gemmColumnReduction(extents, type), gemmGeluGradientColumnReduction(extents, type),
+          gemmResidualRowReductions(extents, type), gemmBiasBothReductions(extents, type)};
 }
 
 inline std::vector<Kernel> fusedContractions(const ContractionExtents &extents, DType type) {
-  return {productBias(extents, type),
-          productBiasGelu(extents, type, false),
-          productBiasGelu(extents, type, true),
-          productBiasReluDropout(extents, type),
-          productBiasDropoutResidual(extents, type),
-          productGeluGradient(extents, type),
-          productScaleRowsGate(extents, type)};
+  return {gemmBias(extents, type),
+          gemmBiasGelu(extents, type, false),
+          gemmBiasGelu(extents, type, true),
+          gemmBiasReluDropout(extents, type),
+          gemmBiasDropoutResidual(extents, type),
+          gemmGeluGradient(extents, type),
+          gemmScaleRowsGate(extents, type)};
 }
 
 }  // namespace weft::samples

@@ -2,7 +2,7 @@
 // take them.
 #pragma once
 
-#include "kernel/MatrixProduct.h"
+#include "kernel/StridedBatchedGemm.h"
 #include "tests/unit/SampleKernels.h"
 
 namespace weft::samples {
@@ -11,14 +11,14 @@ struct Float8Extents {
   int64_t b = 1, m = 64, n = 64, k = 64;
 };
 
-inline const ProductTypes float8Types[] = {{DType::f8e4m3, DType::f8e4m3, DType::f16},
-                                           {DType::f8e4m3, DType::f8e5m2, DType::bf16},
-                                           {DType::f8e5m2, DType::f8e4m3, DType::f32},
-                                           {DType::f8e5m2, DType::f8e5m2, DType::f16},
-                                           {DType::f8e4m3, DType::f8e4m3, DType::f32}};
+inline const GemmTypes float8Types[] = {{DType::f8e4m3, DType::f8e4m3, DType::f16},
+                                        {DType::f8e4m3, DType::f8e5m2, DType::bf16},
+                                        {DType::f8e5m2, DType::f8e4m3, DType::f32},
+                                        {DType::f8e5m2, DType::f8e5m2, DType::f16},
+                                        {DType::f8e4m3, DType::f8e4m3, DType::f32}};
 
-/// c = a b^T over the members of a batch; row-major operands are contiguous along k.
-inline Kernel float8Product(const Float8Extents &extents, const ProductTypes &types) {
+/// c = a b^T over the batch elements; row-major operands are contiguous along k.
+inline Kernel float8Gemm(const Float8Extents &extents, const GemmTypes &types) {
   Kernel kernel =
       contractKernel({{'b', extents.b}, {'m', extents.m}, {'n', extents.n}, {'k', extents.k}},
                      "bmk", "bnk", "bmn");
@@ -30,15 +30,15 @@ inline Kernel float8Product(const Float8Extents &extents, const ProductTypes &ty
 }
 
 /// The same, times the scales of both tensors, plus a bias; sums are f32 until they are stored.
-inline Kernel scaledFloat8Product(const Float8Extents &extents, const ProductTypes &types) {
+inline Kernel scaledFloat8Gemm(const Float8Extents &extents, const GemmTypes &types) {
   KernelBuilder builder("scaled_product",
                         {{'b', extents.b}, {'k', extents.k}, {'m', extents.m}, {'n', extents.n}});
   const int a = builder.input("a", "bmk", types.a), b = builder.input("b", "bnk", types.b),
             scaleA = builder.input("scale_a", "", DType::f32),
             scaleB = builder.input("scale_b", "", DType::f32),
             bias = builder.input("bias", "n", types.c);
-  const int product =
-      builder.op("contract", OperatorClass::contraction, {a, b}, "product", "bmn", "k", DType::f32);
+  const int gemm =
+      builder.op("contract", OperatorClass::contraction, {a, b}, "gemm", "bmn", "k", DType::f32);
   builder.last().attributes = {{"spec", std::string("bmk,bnk->bmn")}};
   const auto map = [&](const std::string &name, const std::string &spelling,
                        std::vector<int> operands, const std::string &result, DType type) {
@@ -47,7 +47,7 @@ inline Kernel scaledFloat8Product(const Float8Extents &extents, const ProductTyp
     builder.last().spelling = spelling;
     return value;
   };
-  const int half = map("mul", "{0} * {1}", {product, scaleA}, "half", DType::f32);
+  const int half = map("mul", "{0} * {1}", {gemm, scaleA}, "half", DType::f32);
   const int whole = map("mul", "{0} * {1}", {half, scaleB}, "whole", DType::f32);
   return builder.build(
       {map("cast", "{0}", {map("bias", "{0} + {1}", {whole, bias}, "biased", DType::f32)}, "c",

@@ -36,7 +36,7 @@ public:
     flow.ops.back().independent.pop_back();
     return result;
   }
-  /// Sums the axes that the result lacks.
+  /// Accumulators the axes that the result lacks.
   int sum(const std::string &name, int x, const std::string &own, const std::string &letters) {
     const int result = op("reduce", OperatorClass::normalization, {{x, own}}, name, letters);
     flow.ops.back().attributes["kind"] = std::string("sum");

@@ -21,14 +21,15 @@ inline Configuration rowMajorConfiguration(const select::Problem &problem,
     configuration.outputs.push_back(rowMajor(problem.tensors[tensor].axes.size()));
   const int last = static_cast<int>(candidate.kernel.axes.size()) - 1;
   if (candidate.kernel.operatorClass() == OperatorClass::contraction)
-    configuration.knobs = ContractionKnobs{};
+    configuration.knobs = FmaGemmKnobs{};
   else configuration.knobs = LoopKnobs{.vectorAxis = last, .vectorWidth = 2, .laneAxis = last};
   return configuration;
 }
 
 /// Covers all ops: again and again the first candidate, in the order given, whose inputs are there
 /// and whose ops are not done.
-inline select::Plan planInOrder(const select::Problem &problem, const std::vector<int> &order) {
+inline select::SelectionResult planInOrder(const select::Problem &problem,
+                                           const std::vector<int> &order) {
   std::set<int> done, live;
   for (size_t tensor = 0; tensor < problem.tensors.size(); ++tensor)
     if (problem.tensors[tensor].isArgument) live.insert(static_cast<int>(tensor));
@@ -38,7 +39,7 @@ inline select::Plan planInOrder(const select::Problem &problem, const std::vecto
            std::none_of(candidate.ops.begin(), candidate.ops.end(),
                         [&](int op) { return done.count(op); });
   };
-  select::Plan plan;
+  select::SelectionResult plan;
   while (done.size() < problem.ops.size()) {
     const auto next = std::find_if(order.begin(), order.end(),
                                    [&](int c) { return ready(problem.candidates[c]); });

@@ -1,5 +1,5 @@
-// Contractions one of whose operands is made on load, as transformer layers have them: for tests of
-// families that take prologues.
+// Contractions one of whose operands is transformed on load, as transformer layers have them: for
+// tests of families that take prologues.
 #pragma once
 
 #include "tests/unit/SampleKernels.h"
@@ -12,9 +12,9 @@ struct PrologueExtents {
   int64_t b = 2, h = 3, j = 72, k = 136, i = 136, p = 64, u = 264;
 };
 
-class MadeContraction {
+class TransformedContraction {
 public:
-  MadeContraction(std::string name, const std::map<char, int64_t> &extents, DType type)
+  TransformedContraction(std::string name, const std::map<char, int64_t> &extents, DType type)
       : builder(std::move(name), extents), type(type) {}
   int input(const std::string &name, const std::string &letters) {
     return input(name, letters, type);
@@ -38,8 +38,8 @@ public:
   int contract(int a, int b, const std::string &spec, const std::string &reduced,
                double scale = 1) {
     const std::string letters = spec.substr(spec.find('>') + 1);
-    const int value = builder.op("contract", OperatorClass::contraction, {a, b}, "product", letters,
-                                 reduced, type);
+    const int value =
+        builder.op("contract", OperatorClass::contraction, {a, b}, "gemm", letters, reduced, type);
     builder.last().attributes = {{"spec", spec}};
     if (scale != 1) builder.last().attributes["scale"] = scale;
     return value;
@@ -57,8 +57,8 @@ private:
 
 /// Normalization applied on load: statistics by rows, in fp32, gain and shift along k.
 inline Kernel normalizedProjection(const PrologueExtents &e, DType type) {
-  MadeContraction made("normalized_projection", {{'b', e.b}, {'j', e.j}, {'i', e.i}, {'u', e.u}},
-                       type);
+  TransformedContraction made("normalized_projection",
+                              {{'b', e.b}, {'j', e.j}, {'i', e.i}, {'u', e.u}}, type);
   const int x = made.input("x", "bji"), mean = made.input("mean", "bj", DType::f32),
             rstd = made.input("rstd", "bj", DType::f32);
   const int gamma = made.input("gamma", "i"), beta = made.input("beta", "i"),
@@ -71,9 +71,9 @@ inline Kernel normalizedProjection(const PrologueExtents &e, DType type) {
 }
 /// The same where the statistics are the sums that an epilogue left (ir/SPEC.md, "Element-wise
 /// class"): of an RMS norm those of squares alone.
-inline Kernel summedProjection(const PrologueExtents &e, DType type, bool isRms) {
-  MadeContraction made(isRms ? "rms_summed_projection" : "summed_projection",
-                       {{'b', e.b}, {'j', e.j}, {'i', e.i}, {'u', e.u}}, type);
+inline Kernel reducedProjection(const PrologueExtents &e, DType type, bool isRms) {
+  TransformedContraction made(isRms ? "rms_summed_projection" : "summed_projection",
+                              {{'b', e.b}, {'j', e.j}, {'i', e.i}, {'u', e.u}}, type);
   const int x = made.input("x", "bji"), sum = isRms ? -1 : made.input("sum", "bj", DType::f32),
             squares = made.input("squares", "bj", DType::f32);
   const int gamma = made.input("gamma", "i"), w = made.input("w", "iu");
@@ -90,8 +90,8 @@ inline Kernel summedProjection(const PrologueExtents &e, DType type, bool isRms)
 }
 /// Probabilities of attention, finished by rows of every head.
 inline Kernel scaledContext(const PrologueExtents &e, DType type) {
-  MadeContraction made("scaled_context",
-                       {{'b', e.b}, {'h', e.h}, {'j', e.j}, {'k', e.k}, {'p', e.p}}, type);
+  TransformedContraction made("scaled_context",
+                              {{'b', e.b}, {'h', e.h}, {'j', e.j}, {'k', e.k}, {'p', e.p}}, type);
   const int x = made.input("exponentials", "hbjk"),
             inverse = made.input("inverse", "hbj", DType::f32), v = made.input("v", "phbk");
   return made.build(made.contract(made.map("mul", "{0} * {1}", {x, inverse}, "prob", "hbjk"), v,
@@ -99,7 +99,7 @@ inline Kernel scaledContext(const PrologueExtents &e, DType type) {
 }
 /// The same by sub-vectors, with the values as the contraction's first operand.
 inline Kernel recomposedContext(const PrologueExtents &e, DType type, int64_t tile = 32) {
-  MadeContraction made(
+  TransformedContraction made(
       "recomposed_context",
       {{'b', e.b}, {'h', e.h}, {'j', e.j}, {'k', e.k}, {'n', (e.k + tile - 1) / tile}, {'p', e.p}},
       type);
@@ -110,7 +110,7 @@ inline Kernel recomposedContext(const PrologueExtents &e, DType type, int64_t ti
 }
 /// With the exponentials as the contraction's first operand, and a bias behind it.
 inline Kernel recomposedRows(const PrologueExtents &e, DType type, int64_t tile, bool hasBias) {
-  MadeContraction made(
+  TransformedContraction made(
       "recomposed_rows",
       {{'b', e.b}, {'h', e.h}, {'j', e.j}, {'k', e.k}, {'n', (e.k + tile - 1) / tile}, {'p', e.p}},
       type);
@@ -123,13 +123,14 @@ inline Kernel recomposedRows(const PrologueExtents &e, DType type, int64_t tile,
 }
 /// Sub-vectors of whole slices, so that sums of products are scaled where the rows are those of the
 /// result.
-inline std::vector<Kernel> scaledSlices(const PrologueExtents &e, DType type) {
+inline std::vector<Kernel> scaledKTiles(const PrologueExtents &e, DType type) {
   const int64_t tile = e.k > 256 ? 128 : 64;
   return {recomposedContext(e, type, tile), recomposedRows(e, type, tile, true)};
 }
 /// Of another width in memory, with one scale for all.
 inline Kernel castProjection(const PrologueExtents &e, DType type, DType stored) {
-  MadeContraction made("cast_projection", {{'b', e.b}, {'j', e.j}, {'i', e.i}, {'u', e.u}}, type);
+  TransformedContraction made("cast_projection", {{'b', e.b}, {'j', e.j}, {'i', e.i}, {'u', e.u}},
+                              type);
   const int x = made.input("x", "bji"), w = made.input("w", "iu", stored),
             scale = made.input("scale", "", DType::f32);
   const int wide = made.map("cast", "{0}", {w}, "wide", "iu");
@@ -139,8 +140,8 @@ inline Kernel castProjection(const PrologueExtents &e, DType type, DType stored)
 /// A function that is no number at zero, which is what lies beyond the end of k, and not zero
 /// either: w / w * w + shift. One shift a column. Tests have no zeros in what divides.
 inline Kernel dividedProjection(const PrologueExtents &e, DType type) {
-  MadeContraction made("divided_projection", {{'b', e.b}, {'j', e.j}, {'i', e.i}, {'u', e.u}},
-                       type);
+  TransformedContraction made("divided_projection",
+                              {{'b', e.b}, {'j', e.j}, {'i', e.i}, {'u', e.u}}, type);
   const int x = made.input("x", "bji"), w = made.input("w", "iu"), shift = made.input("shift", "u");
   const int one = made.map("div", "{0} / {1}", {w, w}, "one", "iu"),
             again = made.map("mul", "{0} * {1}", {one, w}, "again", "iu");
@@ -149,8 +150,8 @@ inline Kernel dividedProjection(const PrologueExtents &e, DType type) {
 }
 /// A scale before and a bias behind.
 inline Kernel scaledBiasedProjection(const PrologueExtents &e, DType type) {
-  MadeContraction made("scaled_biased_projection", {{'b', e.b}, {'j', e.j}, {'i', e.i}, {'u', e.u}},
-                       type);
+  TransformedContraction made("scaled_biased_projection",
+                              {{'b', e.b}, {'j', e.j}, {'i', e.i}, {'u', e.u}}, type);
   const int x = made.input("x", "bji"), gain = made.input("gain", "i"), w = made.input("w", "iu"),
             bias = made.input("bias", "u");
   const int c = made.contract(made.map("mul", "{0} * {1}", {x, gain}, "gained", "bji"), w,
@@ -158,7 +159,7 @@ inline Kernel scaledBiasedProjection(const PrologueExtents &e, DType type) {
   return made.build(made.map("bias", "{0} + {1}", {c, bias}, "biased", "bju"));
 }
 
-inline std::vector<Kernel> madeContractions(const PrologueExtents &extents, DType type) {
+inline std::vector<Kernel> transformedContractions(const PrologueExtents &extents, DType type) {
   const DType other = type == DType::f16 ? DType::bf16 : DType::f16;
   return {normalizedProjection(extents, type),
           scaledContext(extents, type),
@@ -167,8 +168,8 @@ inline std::vector<Kernel> madeContractions(const PrologueExtents &extents, DTyp
           castProjection(extents, type, DType::f8e4m3),
           castProjection(extents, type, other),
           dividedProjection(extents, type),
-          summedProjection(extents, type, false),
-          summedProjection(extents, type, true),
+          reducedProjection(extents, type, false),
+          reducedProjection(extents, type, true),
           scaledBiasedProjection(extents, type)};
 }
 

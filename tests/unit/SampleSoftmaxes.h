@@ -6,7 +6,7 @@
 
 namespace weft::samples {
 
-/// b, h: members of a batch; j queries, k keys of p elements; sub-vectors of `length` keys.
+/// b, h: batch elements; j queries, k keys of p elements; sub-vectors of `length` keys.
 struct ScoreExtents {
   int64_t b = 2, h = 3, j = 72, k = 200, p = 64, length = 64;
 };
@@ -30,7 +30,7 @@ public:
   int input(const std::string &name, const std::string &letters) {
     return builder.input(name, letters, type);
   }
-  int product(double scale) {
+  int gemm(double scale) {
     const int value =
         builder.op("contract", OperatorClass::contraction, operands, "score", "hbjk", "p", type);
     builder.last().attributes = {
@@ -66,27 +66,27 @@ private:
 inline Kernel scoresLocalSoftmax(const ScoreExtents &e, DType type, bool startsWithKeys = true) {
   Scores scores(startsWithKeys ? "scores_local_softmax" : "scores_of_queries_local_softmax", e,
                 type, startsWithKeys);
-  return scores.build(scores.product(0.125));
+  return scores.build(scores.gemm(0.125));
 }
-/// Nothing between the product and its exponentials.
+/// Nothing between the GEMM and its exponentials.
 inline Kernel plainLocalSoftmax(const ScoreExtents &e, DType type) {
   Scores scores("plain_local_softmax", e, type, false);
-  return scores.build(scores.product(1));
+  return scores.build(scores.gemm(1));
 }
 /// Whether a key counts where "mask" is added, which is 0 there and else -inf: of every second run
 /// of 64 none does, and of the others not every third run of 16.
 inline bool isSeen(int64_t key) { return key / 64 % 2 == 0 && key / 16 % 3 != 1; }
-/// "mask" is added, one row a member of the batch.
+/// "mask" is added, one row a batch element.
 inline Kernel maskedLocalSoftmax(const ScoreExtents &e, DType type) {
   Scores scores("masked_local_softmax", e, type);
-  const int mask = scores.input("mask", "bk"), score = scores.product(0.25);
+  const int mask = scores.input("mask", "bk"), score = scores.gemm(0.25);
   return scores.build(scores.map("add", "{0} + {1}", {score, mask}, "masked"));
 }
 /// With a tensor of the result's shape, which comes in panels, and one element a column.
 inline Kernel biasedLocalSoftmax(const ScoreExtents &e, DType type) {
   Scores scores("biased_local_softmax", e, type);
   const int bias = scores.input("bias", "hbjk"), column = scores.input("column", "k"),
-            score = scores.product(0.5);
+            score = scores.gemm(0.5);
   return scores.build(scores.map("add", "{0} + {1}",
                                  {scores.map("add", "{0} + {1}", {score, bias}, "biased"), column},
                                  "moved"));

@@ -7,12 +7,12 @@
 
 namespace weft::samples {
 
-struct StridedProduct {
+struct StridedGemmCase {
   const char *a, *b, *c;
   const char *what;
 };
 /// b, w: batch or rows; h: heads; j, k: positions; p: of a head; i: hidden.
-inline constexpr StridedProduct stridedProducts[] = {
+inline constexpr StridedGemmCase stridedGemmCases[] = {
     {"bhjp", "hpi", "bji", "rows (b,j) and k (h,p) of A along k"},
     {"hpi", "bhjp", "ibj", "the same of B"},
     {"bhjp", "hpi", "ibj", "the same of A, and C contiguous along m"},
@@ -27,12 +27,12 @@ inline constexpr StridedProduct stridedProducts[] = {
     {"bjhp", "bkhp", "bjhk", "members (b,h) of all"},
 };
 
-inline Kernel stridedKernel(const StridedProduct &product, const std::map<char, int64_t> &extents,
+inline Kernel stridedKernel(const StridedGemmCase &gemm, const std::map<char, int64_t> &extents,
                             DType type = DType::f16) {
   std::map<char, int64_t> used;
-  for (const std::string_view letters : {product.a, product.b, product.c})
+  for (const std::string_view letters : {gemm.a, gemm.b, gemm.c})
     for (const char letter : letters) used[letter] = extents.at(letter);
-  Kernel kernel = contractKernel(used, product.a, product.b, product.c);
+  Kernel kernel = contractKernel(used, gemm.a, gemm.b, gemm.c);
   for (Value &value : kernel.values) value.dtype = type;
   return kernel;
 }
@@ -46,11 +46,11 @@ inline Kernel stridedProjection(const std::map<char, int64_t> &extents, DType ty
   const int x = builder.input("x", "bhjp", type), w = builder.input("w", "hpi", type),
             bias = builder.input("bias", "i", type),
             residual = builder.input("residual", "bji", type);
-  const int product =
-      builder.op("contract", OperatorClass::contraction, {x, w}, "product", "bji", "hp", type);
+  const int gemm =
+      builder.op("contract", OperatorClass::contraction, {x, w}, "gemm", "bji", "hp", type);
   builder.last().attributes = {{"spec", std::string("bhjp,hpi->bji")}};
   const int biased =
-      builder.op("add", OperatorClass::elementwise, {product, bias}, "biased", "bji", "", type);
+      builder.op("add", OperatorClass::elementwise, {gemm, bias}, "biased", "bji", "", type);
   builder.last().spelling = "{0} + {1}";
   const int sum =
       builder.op("add", OperatorClass::elementwise, {biased, residual}, "y", "bji", "", type);

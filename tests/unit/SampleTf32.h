@@ -2,13 +2,13 @@
 // families that take them.
 #pragma once
 
-#include "kernel/MatrixProduct.h"
+#include "kernel/StridedBatchedGemm.h"
 #include "tests/unit/SampleContractions.h"
 #include "tests/unit/SampleFloat8.h"
 
 namespace weft::samples {
 
-inline const ProductTypes tf32Types{DType::tf32, DType::tf32, DType::f32};
+inline const GemmTypes tf32Types{DType::tf32, DType::tf32, DType::f32};
 
 /// The same with precision "tf32" for its contractions.
 inline Kernel inTf32(Kernel kernel) {
@@ -20,13 +20,13 @@ inline Kernel inTf32(Kernel kernel) {
 
 using Tf32Extents = Float8Extents;
 
-/// c = a b^T over the members of a batch, in f32; row-major operands are contiguous along k.
-inline Kernel fullProduct(const Tf32Extents &extents) {
-  return float8Product(extents, {DType::f32, DType::f32, DType::f32});
+/// c = a b^T over the batch elements, in f32; row-major operands are contiguous along k.
+inline Kernel fullGemm(const Tf32Extents &extents) {
+  return float8Gemm(extents, {DType::f32, DType::f32, DType::f32});
 }
 /// The same of operands that are read as tf32; `result` may be narrower.
-inline Kernel tf32Product(const Tf32Extents &extents, DType result = DType::f32) {
-  return inTf32(float8Product(extents, {DType::f32, DType::f32, result}));
+inline Kernel tf32Gemm(const Tf32Extents &extents, DType result = DType::f32) {
+  return inTf32(float8Gemm(extents, {DType::f32, DType::f32, result}));
 }
 
 }  // namespace weft::samples

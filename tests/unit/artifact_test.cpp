@@ -104,8 +104,8 @@ TEST_CASE("every member is required, and named when it is missing") {
     for (const auto &[name, value] : nonEmpty(plan[place].items())) {
       json broken = plan;
       broken[place].erase(name);
-      if (name == "branches") {  // younger than the format
-        CHECK_FALSE(planFromJson(broken, "some/plan.json").branches);
+      if (name == "concurrent") {  // younger than the format
+        CHECK_FALSE(planFromJson(broken, "some/plan.json").concurrent);
         continue;
       }
       const std::string message =
@@ -116,7 +116,8 @@ TEST_CASE("every member is required, and named when it is missing") {
 }
 
 TEST_CASE(
-    "kernels that start early are those of narrow tiles, and the member is written for them "
+    "kernels that start early are those of single-consumer tiles, and the member is written for "
+    "them "
     "alone") {
   Plan plan = exampleArtifact().plan;
   CHECK(prettyText(toJson(plan)).find("startsEarly") == std::string::npos);
@@ -125,8 +126,8 @@ TEST_CASE(
   CHECK(toJson(plan)["kernels"][1]["startsEarly"] == true);
   CHECK_THAT(errorOf(ErrorKind::badInput, [&] { verify(plan, "p"); }),
              Catch::Contains("kernels[1] (second): it starts early"));
-  plan.kernels[1].family = "hopper-contraction";
-  plan.kernels[1].knobs = {{"family", "hopper-contraction"}, {"schedule", "narrow"}};
+  plan.kernels[1].family = "gemm-sm90";
+  plan.kernels[1].knobs = {{"family", "gemm-sm90"}, {"schedule", "single-consumer"}};
   CHECK_NOTHROW(verify(plan, "p"));
   plan.kernels[1].knobs["schedule"] = "ping-pong";
   CHECK_THROWS_AS(verify(plan, "p"), Error);
@@ -264,8 +265,8 @@ TEST_CASE("plans that contradict themselves") {
     expected = "tensors[1] (t): nothing lies in buffer";
   }
   SECTION("placement that overflows") {
-    plan.placements = {{.buffer = 1, .offset = std::numeric_limits<int64_t>::max() - 255}};
-    expected = "placements[0]: offset 9223372036854775552 of buffer 1 lies beyond any memory";
+    plan.memoryPlan = {{.buffer = 1, .offset = std::numeric_limits<int64_t>::max() - 255}};
+    expected = "memoryPlan[0]: offset 9223372036854775552 of buffer 1 lies beyond any memory";
   }
   SECTION("workspace of a tensor") {
     plan.kernels[1].workspaceBuffer = 1, expected = "(second): its workspaceBuffer 1 holds 't'";
@@ -289,7 +290,7 @@ TEST_CASE("parameters are packed beside each other, also in turns") {
   Plan plan = exampleArtifact().plan;
   plan.tensors.push_back(tensorOf("gamma", "parameter", 3));
   plan.tensors.push_back(tensorOf("beta", "parameter", 3));
-  SECTION("one behind the other") { plan.tensors[4].offset = 512; }
+  SECTION("one after another") { plan.tensors[4].offset = 512; }
   SECTION("row after row") {
     plan.tensors[3].strides = plan.tensors[4].strides = {1, 16};
     plan.tensors[4].offset = 8;
@@ -316,7 +317,7 @@ TEST_CASE("what emission derives must stand in a plan that runs") {
   }
   SECTION("view") {
     plan.kernels[0].source.clear(),
-        expected = "kernels[0] (first): it has neither source nor library product";
+        expected = "kernels[0] (first): it has neither source nor library GEMM";
   }
   SECTION("family") {
     plan.kernels[0].knobs["family"] = "view", expected = "kernels[0] (first): its family is loop";
@@ -344,7 +345,7 @@ TEST_CASE("a view of a written buffer may be read") {
   CHECK_NOTHROW(verify(plan, "p"));
 }
 
-TEST_CASE("folders that are no artifact are refused") {
+TEST_CASE("folders that are no artifact are rejected") {
   const TemporaryTestFolder folder;
   CHECK_THAT(errorOf(ErrorKind::badInput, [&] { readArtifact(folder / "none"); }),
              Catch::Contains("no artifact"));
@@ -401,7 +402,7 @@ TEST_CASE("an artifact that could not be read back is not written") {
   CHECK(namesIn(folder.path()) == std::vector<std::string>{"out"});
 }
 
-TEST_CASE("a broken artifact is refused, naming the file") {
+TEST_CASE("a broken artifact is rejected, naming the file") {
   const TemporaryTestFolder folder;
   writeArtifact(exampleArtifact(), folder / "out");
   std::string file;

@@ -1,7 +1,7 @@
 // Buffers of plans: who lies where operands were, how buffers are packed, and what a plan edited by
 // hand may not do.
 #include "kernel/Error.h"
-#include "runtime/PlanLives.h"
+#include "runtime/PlanLiveness.h"
 #include "tests/support/NonEmpty.h"
 #include "tests/unit/SampleKernels.h"
 #include "tools/driver/BufferPacking.h"
@@ -54,7 +54,7 @@ void addKernel(Plan &plan, std::vector<int> inputs, std::vector<int> outputs,
   plan.kernels.push_back(std::move(kernel));
 }
 
-/// Every tensor a root of its own, nothing in place.
+/// Every tensor a separate root, nothing in place.
 void assign(Plan &plan) {
   assignBuffers(plan, std::vector<int>(plan.tensors.size(), -1),
                 std::vector<std::vector<int>>(plan.kernels.size()));
@@ -172,38 +172,38 @@ constexpr const char *where = "plan.json";
 TEST_CASE(
     "whatever order the dependencies leave open, every kernel finds what was written for it") {
   int packed = 0, hosted = 0;
-  const bool branches = GENERATE(false, true);
+  const bool concurrent = GENERATE(false, true);
   for (uint64_t seed = 0; seed < 300; ++seed) {
     Plan plan = randomPlan(seed);
-    plan.branches = branches;
+    plan.concurrent = concurrent;
     assign(plan);
     CAPTURE(seed);
     REQUIRE_NOTHROW(runtime::verify(plan, where));
     std::mt19937_64 random(seed);
     for (int order = 0; order < 5; ++order) REQUIRE(runInOrder(plan, anyOrder(plan, random)) == "");
     int64_t separate = 0;
-    for (const runtime::PlanPlacement &one : plan.placements) {
+    for (const runtime::BufferAllocation &one : plan.memoryPlan) {
       separate += runtime::PlanMemory(plan).buffers()[size_t(one.buffer)].bytes;
       hosted += one.in != "workspace";
     }
     packed += plan.workspaceBytes < separate;
     CHECK(plan.workspaceBytes <= separate);
   }
-  CHECK(packed > (branches ? 100 : 200));  // or the plans would show nothing
-  CHECK(hosted > (branches ? 5 : 20));
+  CHECK(packed > (concurrent ? 100 : 200));  // or the plans would show nothing
+  CHECK(hosted > (concurrent ? 5 : 20));
 }
 
-TEST_CASE("with branches, memory makes no kernels wait that stand near each other") {
+TEST_CASE("with concurrent, memory makes no kernels wait that stand near each other") {
   int freer = 0;
   for (uint64_t seed = 0; seed < 100; ++seed) {
     CAPTURE(seed);
     Plan inOrder = randomPlan(seed), branched = inOrder;
-    branched.branches = true;
+    branched.concurrent = true;
     assign(inOrder);
     assign(branched);
     CHECK(branched.workspaceBytes >= inOrder.workspaceBytes);
-    Plan separate = branched;  // every buffer in a place of its own: what data alone ask for
-    separate.placements.clear();
+    Plan separate = branched;  // every buffer in a separate place: what data alone ask for
+    separate.memoryPlan.clear();
     orderKernels(separate);
     const runtime::KernelOrder order(branched), sequential(inOrder), data(separate);
     constexpr int near = 2;  // of nearly all pairs; what lies further apart may share, and others
@@ -218,11 +218,11 @@ TEST_CASE("with branches, memory makes no kernels wait that stand near each othe
 }
 
 TEST_CASE(
-    "two products beside each other have workspaces of their own, and write over nothing that the "
+    "two products beside each other have separate workspaces, and write over nothing that the "
     "other reads") {
-  const bool branches = GENERATE(false, true);
+  const bool concurrent = GENERATE(false, true);
   Plan plan;
-  plan.branches = branches;
+  plan.concurrent = concurrent;
   const int x = addTensor(plan, "x", "argument"), t = addTensor(plan, "t", "temporary", 1024);
   const int a = addTensor(plan, "a", "result"), b = addTensor(plan, "b", "temporary", 1024),
             y = addTensor(plan, "y", "result");
@@ -239,9 +239,9 @@ TEST_CASE(
   assignBuffers(plan, std::vector<int>(plan.tensors.size(), -1), {{}, {}, {t}, {}});
   orderKernels(plan);
   REQUIRE_NOTHROW(runtime::verify(plan, where));
-  CHECK(plan.kernels[2].after == (branches ? std::vector{0} : std::vector{1}));
-  CHECK((plan.tensors[size_t(b)].buffer == plan.tensors[size_t(t)].buffer) == !branches);
-  CHECK(plan.workspaceBytes == (branches ? 2 * 4096 + 2 * 2048 : 4096 + 2048));
+  CHECK(plan.kernels[2].after == (concurrent ? std::vector{0} : std::vector{1}));
+  CHECK((plan.tensors[size_t(b)].buffer == plan.tensors[size_t(t)].buffer) == !concurrent);
+  CHECK(plan.workspaceBytes == (concurrent ? 2 * 4096 + 2 * 2048 : 4096 + 2048));
 }
 
 TEST_CASE(
@@ -269,7 +269,7 @@ TEST_CASE(
                  Catch::Contains("does not wait for it"));
 }
 
-TEST_CASE("a missing dependency lets a kernel find something else, and is refused") {
+TEST_CASE("a missing dependency lets a kernel find something else, and is rejected") {
   int found = 0;
   for (uint64_t seed = 0; seed < 60; ++seed) {
     Plan plan = randomPlan(seed);
@@ -311,7 +311,7 @@ TEST_CASE("a result holds temporaries until it is written, if that makes the wor
   assign(plan);
   const runtime::PlanMemory memory(plan);
   CHECK(plan.workspaceBytes == 512);  // two live at a time, one of them in y
-  CHECK(std::ranges::count(plan.placements, "y", &runtime::PlanPlacement::in) >= 1);
+  CHECK(std::ranges::count(plan.memoryPlan, "y", &runtime::BufferAllocation::in) >= 1);
   // The last one is read while y is written.
   CHECK_FALSE(memory.rangeOf(plan.tensors[3]).overlaps(memory.rangeOf(plan.tensors[4])));
   Plan larger = chain({512, 512});  // do not fit into y
@@ -330,11 +330,11 @@ TEST_CASE("a library's workspace lives as long as its kernel") {
   }
   assign(plan);
   CHECK(plan.workspaceBytes == 4096 + 512);  // the two share; of the temporaries one lies in y
-  const auto isOfLibrary = [&](const runtime::PlanPlacement &one) {
+  const auto isOfLibrary = [&](const runtime::BufferAllocation &one) {
     return one.buffer == plan.kernels[1].workspaceBuffer ||
            one.buffer == plan.kernels[3].workspaceBuffer;
   };
-  for (const runtime::PlanPlacement &one : nonEmpty(plan.placements, isOfLibrary))
+  for (const runtime::BufferAllocation &one : nonEmpty(plan.memoryPlan, isOfLibrary))
     CHECK(one.in == "workspace");
 }
 
@@ -370,24 +370,24 @@ TEST_CASE("lives that share bytes by hand") {
   Plan plan = chain({256, 256, 256});
   assign(plan);
   REQUIRE_NOTHROW(runtime::verify(plan, where));
-  const auto refusal = [&] { return errorOf([&] { runtime::verify(plan, where); }); };
-  const auto place = [&](int tensor) -> runtime::PlanPlacement & {
-    return *std::ranges::find(plan.placements, plan.tensors[size_t(tensor)].buffer,
-                              &runtime::PlanPlacement::buffer);
+  const auto rejection = [&] { return errorOf([&] { runtime::verify(plan, where); }); };
+  const auto place = [&](int tensor) -> runtime::BufferAllocation & {
+    return *std::ranges::find(plan.memoryPlan, plan.tensors[size_t(tensor)].buffer,
+                              &runtime::BufferAllocation::buffer);
   };
   SECTION("over an operand that is read later") {
     plan.kernels[3].inputs.push_back(1);  // t0 again
     plan.kernels[3].inputLayouts.emplace_back("x");
-    plan.placements.erase(plan.placements.begin() + (&place(2) - plan.placements.data()));
+    plan.memoryPlan.erase(plan.memoryPlan.begin() + (&place(2) - plan.memoryPlan.data()));
     plan.tensors[2].buffer = plan.tensors[1].buffer;
-    CHECK_THAT(refusal(),
+    CHECK_THAT(rejection(),
                Catch::Contains("kernels[3] (k3): it uses 't0', over which k1 has written 't1'"));
   }
   SECTION("over an argument") {
-    plan.placements.erase(plan.placements.begin() + (&place(3) - plan.placements.data()));
+    plan.memoryPlan.erase(plan.memoryPlan.begin() + (&place(3) - plan.memoryPlan.data()));
     plan.tensors[3].buffer = plan.tensors[0].buffer;
-    CHECK_THAT(refusal(), Catch::Contains("kernels[2] (k2)") &&
-                              Catch::Contains("'t2' over 'x', which is given"));
+    CHECK_THAT(rejection(), Catch::Contains("kernels[2] (k2)") &&
+                                Catch::Contains("'t2' over 'x', which is given"));
   }
   SECTION("over a finished result") {
     plan.kernels.push_back(plan.kernels[0]);
@@ -396,31 +396,32 @@ TEST_CASE("lives that share bytes by hand") {
     addTensor(plan, "late", "temporary");
     plan.tensors.back().buffer = plan.tensors[4].buffer;
     plan.kernels[4].outputs = {5};
-    CHECK_THAT(refusal(), Catch::Contains("kernels[4] (k4): it writes 'late' over the result 'y'"));
+    CHECK_THAT(rejection(),
+               Catch::Contains("kernels[4] (k4): it writes 'late' over the result 'y'"));
   }
   SECTION("in an argument") {
     place(1).in = "x";
-    CHECK_THAT(refusal(), Catch::Contains("\"x\" is neither \"workspace\" nor a result"));
+    CHECK_THAT(rejection(), Catch::Contains("\"x\" is neither \"workspace\" nor a result"));
   }
   SECTION("beyond a result") {
     place(1).in = "y";
     place(1).offset = 256;
-    CHECK_THAT(refusal(), Catch::Contains("reaches beyond the 512 bytes of 'y'"));
+    CHECK_THAT(rejection(), Catch::Contains("reaches beyond the 512 bytes of 'y'"));
   }
   SECTION("unaligned") {
     place(1).offset = 2;
-    CHECK_THAT(refusal(), Catch::Contains("offset 2 is no multiple of 256 bytes"));
+    CHECK_THAT(rejection(), Catch::Contains("offset 2 is no multiple of 256 bytes"));
   }
   SECTION("twice") {
-    plan.placements.push_back(place(1));
-    CHECK_THAT(refusal(), Catch::Contains("has a place already"));
+    plan.memoryPlan.push_back(place(1));
+    CHECK_THAT(rejection(), Catch::Contains("has a place already"));
   }
   SECTION("nowhere") {
     place(1).buffer = 17;
-    CHECK_THAT(refusal(), Catch::Contains("nothing lies in buffer 17"));
+    CHECK_THAT(rejection(), Catch::Contains("nothing lies in buffer 17"));
   }
   SECTION("what is not placed lies behind all that is") {
-    plan.placements.clear();
+    plan.memoryPlan.clear();
     CHECK_NOTHROW(runtime::verify(plan, where));
     CHECK(runtime::PlanMemory(plan).bytes(runtime::BufferKind::temporary) == 3 * 512);
   }
@@ -451,29 +452,30 @@ TEST_CASE("a plan edited by hand may overwrite an operand only as its kernel all
          .graphOps = {}});
   }
   assign(planned.plan);
-  planned.plan.placements.clear();
-  const auto refusal = [&] { return errorOf([&] { checkOverwriting(planned, where); }); };
-  CHECK(refusal() == "no error");
+  planned.plan.memoryPlan.clear();
+  const auto rejection = [&] { return errorOf([&] { checkOverwriting(planned, where); }); };
+  CHECK(rejection() == "no error");
   planned.plan.tensors[2].buffer = planned.plan.tensors[1].buffer;  // u over t
-  CHECK(refusal() == "no error");
+  CHECK(rejection() == "no error");
   SECTION("in another layout") {
     planned.kernels[1].configuration.outputs[0].order = {1, 0, 2};
-    CHECK_THAT(refusal(), Catch::Contains("kernel 'k1' writes 'u' over its input 't'") &&
-                              Catch::Contains("needs memory of its own"));
+    CHECK_THAT(rejection(), Catch::Contains("kernel 'k1' writes 'u' over its input 't'") &&
+                                Catch::Contains("needs separate memory"));
   }
   SECTION("by a family that reads elsewhere") {
     planned.kernels[1].configuration.knobs = TransposeKnobs{};
-    CHECK_THAT(refusal(), Catch::Contains("plan.json: kernel 'k1' writes 'u' over its input 't'"));
+    CHECK_THAT(rejection(),
+               Catch::Contains("plan.json: kernel 'k1' writes 'u' over its input 't'"));
   }
   SECTION("shifted by some elements") {
     planned.plan.tensors[2].offset = 8;
-    CHECK_THAT(refusal(), Catch::Contains("kernel 'k1' writes 'u' over its input 't'"));
+    CHECK_THAT(rejection(), Catch::Contains("kernel 'k1' writes 'u' over its input 't'"));
   }
   SECTION("places that overlap") {
     planned.plan.tensors[2].buffer = 3;
-    planned.plan.placements = {{.buffer = planned.plan.tensors[1].buffer, .offset = 0},
+    planned.plan.memoryPlan = {{.buffer = planned.plan.tensors[1].buffer, .offset = 0},
                                {.buffer = 3, .offset = 256}};
-    CHECK_THAT(refusal(), Catch::Contains("kernel 'k1' writes 'u' over its input 't'"));
+    CHECK_THAT(rejection(), Catch::Contains("kernel 'k1' writes 'u' over its input 't'"));
   }
 }
 
@@ -490,16 +492,16 @@ TEST_CASE("what does not fit says what cuBLASLt needs, and the batch that fits")
   const runtime::PlanMemory memory(plan);
   const int64_t needed = memory.bytes();
   REQUIRE(plan.workspaceBytes == (5 << 20));
-  const std::string planned = memoryRefusal(plan, memory, 0, needed / 2, needed);
+  const std::string planned = memoryRejection(plan, memory, 0, needed / 2, needed);
   CHECK_THAT(planned,
              Catch::Contains("model needs 5.24 MB (5.24 MB workspace") &&
                  Catch::Contains("the workspace lends cuBLASLt up to 1.05 MB") &&
                  Catch::Contains(
                      "2.62 MB of 5.24 MB are free; --dim b=4 would fit"));  // (2.5 - 1) / 5 of 16
-  const std::string more = memoryRefusal(plan, memory, 32 << 20, 33 << 20, 40 << 20);
+  const std::string more = memoryRejection(plan, memory, 32 << 20, 33 << 20, 40 << 20);
   CHECK_THAT(more, Catch::Contains("model needs 38.8 MB") &&
                        Catch::Contains("33.6 MB for cuBLASLt") &&
                        Catch::Contains("not even --dim b=1 fits"));
-  CHECK_THAT(memoryRefusal(plan, memory, 32 << 20, 32 << 20, 40 << 20),
+  CHECK_THAT(memoryRejection(plan, memory, 32 << 20, 32 << 20, 40 << 20),
              Catch::Contains("parameters alone do not fit"));
 }

@@ -21,7 +21,7 @@ CacheEntry entryOf(const std::string &name) {
           .cubin = std::string("\0\x7f", 2) + name,
           .entry = name,
           .log = "",
-          .parts = {{"text", name}}};
+          .fields = {{"text", name}}};
 }
 
 struct Fixture {
@@ -53,7 +53,7 @@ TEST_CASE_METHOD(Fixture, "the first of two writers wins, quietly") {
   CHECK(cache.statistics().entries == 1);
 }
 
-TEST_CASE_METHOD(Fixture, "an entry under another's key is refused") {
+TEST_CASE_METHOD(Fixture, "an entry under another's key is rejected") {
   const std::string one = store("one"), two = sha256("two");
   fs::create_directories(cache.folderOf(two).parent_path());
   fs::copy(cache.folderOf(one), cache.folderOf(two));
@@ -63,7 +63,7 @@ TEST_CASE_METHOD(Fixture, "an entry under another's key is refused") {
   CHECK(cache.find(one).has_value());
 }
 
-TEST_CASE_METHOD(Fixture, "an empty or truncated entry is refused") {
+TEST_CASE_METHOD(Fixture, "an empty or truncated entry is rejected") {
   const std::string key = store("one");
   for (const char *file : {"kernel.cubin", "kernel.cu", "meta.json"}) {
     writeFile(cache.folderOf(key) / file, "");
@@ -141,7 +141,7 @@ TEST_CASE_METHOD(
 }
 
 TEST_CASE_METHOD(Fixture,
-                 "an entry whose log, entry or parts were exchanged for another's is refused") {
+                 "an entry whose log, entry or fields were exchanged for another's is rejected") {
   const std::string one = store("one"), two = store("two");
   const std::string meta = readFile(cache.folderOf(two) / "meta.json");
   std::string adopted = meta;
@@ -165,7 +165,7 @@ TEST_CASE_METHOD(Fixture, "an entry of an older weft is built again without a wo
   writeFile(
       cache.folderOf(key) / "meta.json",
       R"({"key": ")" + key +
-          R"(", "entry": "one", "log": "", "parts": {}, "sha256": {"kernel.cu": "0", "kernel.cubin":
+          R"(", "entry": "one", "log": "", "fields": {}, "sha256": {"kernel.cu": "0", "kernel.cubin":
           "0"}})");
   CHECK_FALSE(cache.find(key).has_value());
   CHECK(notes.empty());

@@ -2,7 +2,7 @@
 // Table A.1 of "Data Movement Is All You Need" lies inside one kernel of the plan, apart from ops
 // that are the epilogue of a contraction, or the plan has larger kernels that take its ops and it
 // is faster so.
-#include "kernel/MatrixProduct.h"
+#include "kernel/StridedBatchedGemm.h"
 #include "tests/unit/PaperKernels.h"
 #include "tools/driver/Compilation.h"
 
@@ -21,7 +21,8 @@ namespace {
 struct Chosen {
   int op = -1, candidate = -1;
 };
-std::map<std::string, Chosen> chosenOps(const select::Problem &problem, const select::Plan &plan) {
+std::map<std::string, Chosen> chosenOps(const select::Problem &problem,
+                                        const select::SelectionResult &plan) {
   std::map<std::string, Chosen> chosen;
   for (const select::Step &step : plan.steps)
     if (step.candidate >= 0)
@@ -54,7 +55,7 @@ void checkKernels(const SelectedVariant &variant) {
       if (const auto found = chosen.find(op); found != chosen.end())
         members.push_back(found->second);
     if (members.empty()) continue;
-    const bool isFinishedByProducts =
+    const bool isFinishedByGemms =
         std::erase_if(members, [&](const Chosen &one) {
           return contractionValues(problem.candidates[size_t(one.candidate)].kernel).has_value();
         }) > 0;
@@ -67,7 +68,7 @@ void checkKernels(const SelectedVariant &variant) {
     });
     whole += stray == members.end();
     if (stray == members.end()) continue;
-    if (!isFinishedByProducts)
+    if (!isFinishedByGemms)
       CHECK((holdsSomeKernel(chosen, stray->candidate) ||
              holdsSomeKernel(chosen, members.front().candidate)));
     const std::optional<double> loss = variant.selection.whatIfFused(

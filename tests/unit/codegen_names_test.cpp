@@ -12,24 +12,24 @@ using codegen::Names;
 
 TEST_CASE("names are claimed once") {
   Names names;
-  CHECK(names.claim("x") == "x");
-  CHECK(names.claim("x") == "x_2");
-  CHECK(names.claim("x") == "x_3");
-  CHECK(names.claim("x_2") == "x_2_2");
+  CHECK(names.reserve("x") == "x");
+  CHECK(names.reserve("x") == "x_2");
+  CHECK(names.reserve("x") == "x_3");
+  CHECK(names.reserve("x_2") == "x_2_2");
 }
 
 TEST_CASE("names are identifiers") {
   Names names;
-  CHECK(names.claim("h.b-j") == "h_b_j");
-  CHECK(names.claim("24") == "v24");
-  CHECK(names.claim("") == "v");
-  CHECK(names.claim("a__b") == "a_b");  // two underscores belong to the implementation
+  CHECK(names.reserve("h.b-j") == "h_b_j");
+  CHECK(names.reserve("24") == "v24");
+  CHECK(names.reserve("") == "v");
+  CHECK(names.reserve("a__b") == "a_b");  // two underscores belong to the implementation
 }
 
 TEST_CASE("words of the language and of CUDA are taken") {
   for (const char *word : {"int", "half", "exp", "threadIdx", "weft", "j0"}) {
     Names names;
-    CHECK(names.claim(word) == std::string(word) + "_2");
+    CHECK(names.reserve(word) == std::string(word) + "_2");
   }
 }
 

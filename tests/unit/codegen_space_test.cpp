@@ -90,7 +90,7 @@ TEST_CASE("elements of an index") {
   CHECK(space.atElement({.text = "at"}) == "at");
 }
 
-TEST_CASE("impossible knobs are refused by name") {
+TEST_CASE("impossible knobs are rejected by name") {
   const Kernel kernel = softmax();
   Names names;
   CHECK_THROWS_AS(LoopSpace(kernel, {.vectorAxis = 2, .vectorWidth = 3, .laneAxis = 2}, {0, 1}, {2},

@@ -1,4 +1,4 @@
-// config.json to layer specifications: what is honoured, what is refused, and what every error
+// config.json to layer specifications: what is honoured, what is rejected, and what every error
 // says.
 #include "kernel/Error.h"
 #include "models/ConfigJson.h"
@@ -100,7 +100,7 @@ TEST_CASE("what a family takes for missing keys is built and said") {
                                                   "rms_norm_eps = 1e-06", "rope_theta = 10000"});
 }
 
-TEST_CASE("a null rope_theta is a missing one, and two that contradict are refused") {
+TEST_CASE("a null rope_theta is a missing one, and two that contradict are rejected") {
   const auto file = [](const nlohmann::json &theta, const nlohmann::json &parameters) {
     nlohmann::json object = nlohmann::json::parse(changed("llama-3-8b.json", {}));
     object["rope_theta"] = theta;
@@ -131,7 +131,7 @@ TEST_CASE("a null rope_theta is a missing one, and two that contradict are refus
         "'rope_parameters.rope_theta' = 500000");
 }
 
-TEST_CASE("a null means none where the family has it so, and is refused where it means nothing") {
+TEST_CASE("a null means none where the family has it so, and is rejected where it means nothing") {
   nlohmann::json file = nlohmann::json::parse(
       changed("llama-3-8b.json", {{"model_type", "mistral"}, {"architectures", nullptr}}));
   file["sliding_window"] = nullptr;
@@ -145,7 +145,7 @@ TEST_CASE("a null means none where the family has it so, and is refused where it
         "badInput: config.json: key 'hidden_act' = null: must name an activation, as \"silu\"");
 }
 
-TEST_CASE("qwen2 has its biases whatever a file says, so a file that says it is refused") {
+TEST_CASE("qwen2 has its biases whatever a file says, so a file that says it is rejected") {
   for (const bool bias : {true, false})
     CHECK(errorOf("llama-3-8b.json",
                   {{"model_type", "qwen2"}, {"architectures", nullptr}, {"attention_bias", bias}})
@@ -177,7 +177,7 @@ TEST_CASE(
   const ConfigDescription read = parseConfig(text, "config.json", {"frobnicate"});
   CHECK(read.allowedKeys == std::vector<std::string>{"frobnicate"});
   CHECK(read.specification == parsed("gpt2.json"));
-  const auto refusal = [&](const std::string &key) {
+  const auto rejection = [&](const std::string &key) {
     try {
       parseConfig(text, "config.json", {"frobnicate", key});
     } catch (const Error &error) {
@@ -186,11 +186,11 @@ TEST_CASE(
     }
     return std::string();
   };
-  CHECK(refusal("frobnicat")
+  CHECK(rejection("frobnicat")
             .starts_with(
                 "--allow-key frobnicat: config.json has no such key; nearest is 'frobnicate'"));
-  CHECK(refusal("n_embd") ==
-        "--allow-key n_embd: 'n_embd' is a key that weft knows; it is honoured or refused");
+  CHECK(rejection("n_embd") ==
+        "--allow-key n_embd: 'n_embd' is a key that weft knows; it is honoured or rejected");
 }
 
 TEST_CASE("the element type is the file's, in PyTorch's spelling") {
@@ -321,7 +321,7 @@ TEST_CASE("mathematics that no builder expresses is unsupported") {
         "unsupported: config.json: key 'hidden_act' = \"gelu_neww\": unknown activation; nearest "
         "is 'gelu_new' (known: "
         "gelu, gelu_fast, gelu_new, gelu_pytorch_tanh, relu, silu, swish)");
-  const std::vector<std::pair<std::string, nlohmann::json>> refused = {
+  const std::vector<std::pair<std::string, nlohmann::json>> rejected = {
       {"bert-base.json", {{"position_embedding_type", "relative_key"}}},
       {"bert-base.json", {{"add_cross_attention", true}}},
       {"bert-base.json", {{"quantization_config", {{"bits", 4}}}}},
@@ -334,7 +334,7 @@ TEST_CASE("mathematics that no builder expresses is unsupported") {
       {"llama-3-8b.json", {{"partial_rotary_factor", 0.5}}},
       {"llama-3-8b.json", {{"layer_types", {"full_attention", "sliding_attention"}}}},
   };
-  for (const auto &[file, changes] : refused) {
+  for (const auto &[file, changes] : rejected) {
     const std::string key = changes.begin().key();
     INFO(file << " " << changes.dump());
     CHECK(errorOf(file, changes).rfind("unsupported: config.json: key '" + key + "' = ", 0) == 0);

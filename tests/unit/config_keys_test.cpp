@@ -1,5 +1,5 @@
 // Every key of config.json files as `transformers` writes them: changed, it changes the layer, is
-// refused by name, or stands among those that are listed as without influence. And keys that other
+// rejected by name, or stands among those that are listed as without influence. And keys that other
 // models have never pass in silence.
 #include "kernel/Error.h"
 #include "models/ConfigJson.h"
@@ -148,7 +148,7 @@ bool isSameLayer(const ConfigDescription &a, const ConfigDescription &b) {
 }
 
 /// How a file that differs in one key is taken: "same" if the key is listed and nothing changed,
-/// "changed", "refused", or what is wrong with it.
+/// "changed", "rejected", or what is wrong with it.
 std::string outcome(const json &file, const ConfigDescription &before, const std::string &key) {
   try {
     const ConfigDescription after = parseConfig(file.dump(), "config.json");
@@ -157,7 +157,7 @@ std::string outcome(const json &file, const ConfigDescription &before, const std
       return same ? "same" : "listed as without influence, and changes the layer";
     return same ? "read, and without influence" : "changed";
   } catch (const Error &error) {
-    return std::string(error.what()).find("'" + key + "'") != std::string::npos ? "refused"
+    return std::string(error.what()).find("'" + key + "'") != std::string::npos ? "rejected"
                                                                                 : error.what();
   }
 }
@@ -176,8 +176,8 @@ TEST_CASE("files of all families as they are written are read, and no key is lef
   }
 }
 
-TEST_CASE("each key that is changed changes the layer, is refused by name, or is listed") {
-  size_t changed = 0, refused = 0, same = 0;
+TEST_CASE("each key that is changed changes the layer, is rejected by name, or is listed") {
+  size_t changed = 0, rejected = 0, same = 0;
   for (const auto &[name, own] : families) {
     const json file = fileOf(name);
     const ConfigDescription before = parseConfig(file.dump(), "config.json");
@@ -187,12 +187,12 @@ TEST_CASE("each key that is changed changes the layer, is refused by name, or is
         mutated[key] = other;
         const std::string found = outcome(mutated, before, key);
         INFO(name << ": " << key << " = " << other.dump() << ": " << found);
-        CHECK((found == "same" || found == "changed" || found == "refused"));
-        changed += found == "changed", refused += found == "refused", same += found == "same";
+        CHECK((found == "same" || found == "changed" || found == "rejected"));
+        changed += found == "changed", rejected += found == "rejected", same += found == "same";
       }
   }
   CHECK(changed > 40);
-  CHECK(refused > 100);
+  CHECK(rejected > 100);
   CHECK(same > 300);
 }
 
@@ -226,14 +226,14 @@ TEST_CASE("settings of the mathematics of a layer are never listed as without in
         mutated[key] = other;
         INFO(name << ": " << key << " = " << other.dump());
         CHECK_THAT(outcome(mutated, before, key),
-                   Catch::Equals("changed") || Catch::Equals("refused"));
+                   Catch::Equals("changed") || Catch::Equals("rejected"));
       }
     }
   }
 }
 
 TEST_CASE(
-    "what other models set is refused by name in every family, or is what the family has anyway") {
+    "what other models set is rejected by name in every family, or is what the family has anyway") {
   const std::vector<std::pair<std::string, json>> foreign = {
       {"norm_type", "rms"},
       {"use_gated_mlp", "yes"},
@@ -261,7 +261,7 @@ TEST_CASE(
       json file = fileOf(name);
       file[key] = value;
       INFO(name << ": " << key << " = " << value.dump());
-      CHECK(outcome(file, before, key) == "refused");
+      CHECK(outcome(file, before, key) == "rejected");
     }
   }
   const auto with = [](const std::string &family, const std::string &key, const json &value) {
@@ -270,19 +270,19 @@ TEST_CASE(
     return outcome(file, parseConfig(fileOf(family).dump(), "config.json"), key);
   };
   CHECK(with("bert", "norm_type", "layer_norm") == "same");
-  CHECK(with("bert", "norm_type", "rms_norm") == "refused");
+  CHECK(with("bert", "norm_type", "rms_norm") == "rejected");
   CHECK(with("llama", "norm_type", "rms_norm") == "same");
-  CHECK(with("llama", "norm_type", "layer_norm") == "refused");
+  CHECK(with("llama", "norm_type", "layer_norm") == "rejected");
   CHECK(with("bert", "use_gated_mlp", false) == "same");
-  CHECK(with("bert", "use_gated_mlp", true) == "refused");
+  CHECK(with("bert", "use_gated_mlp", true) == "rejected");
   CHECK(with("llama", "use_gated_mlp", true) == "same");
-  CHECK(with("llama", "use_gated_mlp", false) == "refused");
-  CHECK(with("llama", "sliding_window", 16) == "refused");
-  CHECK(with("bert", "sliding_window", 16) == "refused");
+  CHECK(with("llama", "use_gated_mlp", false) == "rejected");
+  CHECK(with("llama", "sliding_window", 16) == "rejected");
+  CHECK(with("bert", "sliding_window", 16) == "rejected");
   CHECK(with("gpt2", "frobnicate", nullptr) == "same");
 }
 
-TEST_CASE("a class of another model is refused unless its key is allowed") {
+TEST_CASE("a class of another model is rejected unless its key is allowed") {
   const std::vector<std::pair<std::string, json>> foreign = {
       {"bert", {"NomicBertModel"}},      {"bert", {"BertForMaskedLM", "NomicBertModel"}},
       {"bert", {"RobertaModel"}},        {"llama", {"InternLMForCausalLM"}},
@@ -306,7 +306,7 @@ TEST_CASE("a class of another model is refused unless its key is allowed") {
   }
 }
 
-TEST_CASE("scores in f32 are refused unless they are allowed to be what they are") {
+TEST_CASE("scores in f32 are rejected unless they are allowed to be what they are") {
   json file = fileOf("gpt2");
   file["reorder_and_upcast_attn"] = true;
   CHECK_THROWS_WITH(
@@ -315,7 +315,7 @@ TEST_CASE("scores in f32 are refused unless they are allowed to be what they are
   CHECK_NOTHROW(parseConfig(file.dump(), "config.json", {"reorder_and_upcast_attn"}));
 }
 
-TEST_CASE("a dropout that is no probability is refused") {
+TEST_CASE("a dropout that is no probability is rejected") {
   const std::vector<std::pair<std::string, std::string>> keys = {
       {"bert", "hidden_dropout_prob"}, {"gpt2", "attn_pdrop"}, {"llama", "attention_dropout"}};
   for (const auto &[family, key] : keys)

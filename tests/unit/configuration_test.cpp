@@ -70,7 +70,7 @@ TEST_CASE("an odd pitch leaves only scalar kernels") {
     CHECK(std::get<LoopKnobs>(configuration.knobs).vectorWidth == 1);
 }
 
-TEST_CASE("extents of one have no layouts of their own") {
+TEST_CASE("extents of one have no separate layouts") {
   CHECK(layoutTuples(enumerate(reluKernel({{'b', 1}, {'j', 8}, {'i', 16}}, "bji"), device()).legal)
             .size() == 4);
 }
@@ -226,14 +226,14 @@ TEST_CASE("a batch axis is never fastest") {
   }
 }
 
-TEST_CASE("every legal layout of a contraction is one strided product of the right elements") {
+TEST_CASE("every legal layout of a contraction is one strided GEMM of the right elements") {
   const std::map<char, int64_t> extents = {{'p', 2}, {'h', 3}, {'b', 2}, {'k', 4}, {'j', 5}};
   const Kernel kernel = contractKernel(extents, "phbk", "phbj", "hbjk");
   for (const Configuration &configuration : nonEmpty(enumerate(kernel, device()).legal)) {
-    const auto product = matrixProduct(kernel, configuration);
-    REQUIRE(product);
-    CHECK((product->batch == 6 && product->m == 4 && product->n == 5 && product->k == 2));
-    // The elements that the product addresses are those that the layouts place: compare the
+    const auto gemm = stridedBatchedGemm(kernel, configuration);
+    REQUIRE(gemm);
+    CHECK((gemm->batch == 6 && gemm->m == 4 && gemm->n == 5 && gemm->k == 2));
+    // The elements that the GEMM addresses are those that the layouts place: compare the
     // multiset of addresses that each result element reads.
     const auto a = stridesOf(configuration.inputs[0], {2, 3, 2, 4}),
                c = stridesOf(configuration.outputs[0], {3, 2, 5, 4});
@@ -249,21 +249,21 @@ TEST_CASE("every legal layout of a contraction is one strided product of the rig
         for (int64_t n = 0; n < 5; ++n)
           for (int64_t k = 0; k < 2; ++k)
             addressed.insert(
-                {batch * product->batchStrideA + m * product->strideAm + k * product->strideAk,
-                 batch * product->batchStrideC + m * product->strideCm + n * product->strideCn});
+                {batch * gemm->batchStrideA + m * gemm->strideAm + k * gemm->strideAk,
+                 batch * gemm->batchStrideC + m * gemm->strideCm + n * gemm->strideCn});
     CHECK(placed == addressed);
   }
 }
 
-TEST_CASE("layouts that do not merge are no product") {
+TEST_CASE("layouts that do not merge are no GEMM") {
   const Kernel kernel =
       contractKernel({{'p', 4}, {'h', 2}, {'i', 16}, {'j', 5}}, "phi", "ji", "phj");
   Configuration configuration{.inputs = {Layout{.order = {0, 2, 1}}, rowMajor(2)},
                               .outputs = {rowMajor(3)},
-                              .knobs = ContractionKnobs{}};
-  CHECK(!matrixProduct(kernel, configuration));  // p and h have i between them
+                              .knobs = FmaGemmKnobs{}};
+  CHECK(!stridedBatchedGemm(kernel, configuration));  // p and h have i between them
   configuration.inputs[0] = rowMajor(3);
-  CHECK(matrixProduct(kernel, configuration));
+  CHECK(stridedBatchedGemm(kernel, configuration));
 }
 
 TEST_CASE("transposes go between different layouts") {
@@ -325,7 +325,7 @@ TEST_CASE("every family describes its knobs") {
         "one element a thread along i, lanes along j, one thread a row, 128 threads a block");
   CHECK(describe(kernel, TransposeKnobs{.tile = 64, .vectorWidth = 4, .threads = 256}) ==
         "tile 64 x 64, vector 4, 256 threads a block");
-  CHECK(describe(kernel, ContractionKnobs{}) ==
+  CHECK(describe(kernel, FmaGemmKnobs{}) ==
         "plain FMA (placeholder), tile 64 x 64 x 16, 4 x 4 a thread");
   CHECK(describe(kernel, ViewKnobs{}) == "view, no kernel");
   // Whatever families there are: the texts tell them apart.
@@ -345,7 +345,7 @@ TEST_CASE("a slice that moves elements says why it is no view") {
   const Kernel kernel = sliceKernel(32, 32);
   const Layout swapped{.order = {1, 0}};
   CHECK(copied(kernel, swapped, swapped) ==
-        "V005 parts-not-whole-lines (runs along q in iq are no multiples of 128 bytes)");
+        "V005 runs-not-whole-lines (runs along q in iq are no multiples of 128 bytes)");
   CHECK(copied(kernel, rowMajor(2), rowMajor(2)).starts_with("V003 callers-buffer"));
   CHECK(copied(kernel, rowMajor(2), swapped).empty());  // elements move because the layouts differ
   CHECK(copied(kernel, rowMajor(2), rowMajor(2), ViewKnobs{}).empty());

@@ -1,5 +1,5 @@
 // Fused contractions: which kernels are one, the role of what their epilogues read, and every
-// refusal.
+// rejection.
 #include "kernel/ContractionRegion.h"
 #include "tests/unit/SampleKernels.h"
 #include "tests/unit/SampleSoftmaxes.h"
@@ -47,10 +47,10 @@ int reduce(Projection &p, int of, const std::string &kind, const std::string &le
   return value;
 }
 
-std::string refusalOf(const Kernel &kernel) {
-  const ContractionRegionAnswer answer = contractionRegion(kernel);
-  CHECK(answer.region.has_value() == answer.refusal.empty());
-  return answer.refusal;
+std::string rejectionOf(const Kernel &kernel) {
+  const ContractionRegionOrRejection answer = contractionRegion(kernel);
+  CHECK(answer.region.has_value() == answer.rejection.empty());
+  return answer.rejection;
 }
 
 }  // namespace
@@ -61,8 +61,8 @@ TEST_CASE("a contraction alone is a region without an epilogue") {
   REQUIRE(answer.region);
   CHECK(answer.region->isPlain());
   CHECK(answer.region->inputs.empty());
-  CHECK(answer.region->storesProduct);
-  CHECK(answer.region->operands == ProductInputs{0, 1});
+  CHECK(answer.region->storesAccumulator);
+  CHECK(answer.region->operands == GemmInputs{0, 1});
 }
 
 TEST_CASE("inputs of an epilogue have roles, outputs may be intermediate") {
@@ -83,7 +83,7 @@ TEST_CASE("inputs of an epilogue have roles, outputs may be intermediate") {
   REQUIRE(answer.region);
   const ContractionRegion &region = *answer.region;
   CHECK(region.epilogue == std::vector<size_t>{1, 2, 3, 4, 5, 6, 7});
-  CHECK_FALSE(region.storesProduct);
+  CHECK_FALSE(region.storesAccumulator);
   CHECK(region.c == p.c);
   const std::vector<EpilogueInput> expected = {
       {2, bias, EpilogueRole::n},          {3, rows, EpilogueRole::m},
@@ -92,14 +92,14 @@ TEST_CASE("inputs of an epilogue have roles, outputs may be intermediate") {
   CHECK(region.inputs == expected);
 }
 
-TEST_CASE("the product itself may be stored; results may lie in another logical order") {
+TEST_CASE("the GEMM itself may be stored; results may lie in another logical order") {
   Projection p;
   const int up = p.input("up", "ubj");
   p.contract();
   const int gated = p.map("mul", {up, p.c}, "gated", "ubj");
   const auto answer = contractionRegion(p.builder.build({p.c, gated}));
   REQUIRE(answer.region);
-  CHECK(answer.region->storesProduct);
+  CHECK(answer.region->storesAccumulator);
   CHECK(answer.region->inputs.front().role == EpilogueRole::result);
 }
 
@@ -113,33 +113,33 @@ TEST_CASE("operands stand in any place among the inputs") {
   const Kernel kernel = builder.build({biased});
   const auto answer = contractionRegion(kernel);
   REQUIRE(answer.region);
-  CHECK(answer.region->operands == ProductInputs{2, 1});
+  CHECK(answer.region->operands == GemmInputs{2, 1});
   const Configuration configuration{.inputs = {rowMajor(1), rowMajor(2), rowMajor(3)},
                                     .outputs = {rowMajor(3)},
-                                    .knobs = ContractionKnobs{}};
-  const auto product = matrixProduct(kernel, configuration);
-  REQUIRE(product);
-  CHECK(product->m == 12);
-  CHECK(product->n == 10);
-  CHECK(product->strideAm == 16);
-  CHECK(product->strideBk == 10);
-  CHECK(product->strideCm == 10);
+                                    .knobs = FmaGemmKnobs{}};
+  const auto gemm = stridedBatchedGemm(kernel, configuration);
+  REQUIRE(gemm);
+  CHECK(gemm->m == 12);
+  CHECK(gemm->n == 10);
+  CHECK(gemm->strideAm == 16);
+  CHECK(gemm->strideBk == 10);
+  CHECK(gemm->strideCm == 10);
 }
 
 TEST_CASE("what is no region says why") {
-  CHECK(refusalOf(reluKernel({{'i', 4}}, "i")) ==
+  CHECK(rejectionOf(reluKernel({{'i', 4}}, "i")) ==
         "the body does not open with a contraction of two operands");
   {
     KernelBuilder builder("square", {{'i', 4}, {'j', 4}, {'k', 4}});
     const int x = builder.input("x", "ik");
     const int c = builder.op("contract", OperatorClass::contraction, {x, x}, "c", "i", "k");
-    CHECK(refusalOf(builder.build({c})) == "both operands of the contraction are one tensor");
+    CHECK(rejectionOf(builder.build({c})) == "both operands of the contraction are one tensor");
   }
   {
     Projection p;
     p.contract();
     const int y = p.builder.op("softmax", OperatorClass::normalization, {p.c}, "y", "bju", "u");
-    CHECK(refusalOf(p.builder.build({y})) ==
+    CHECK(rejectionOf(p.builder.build({y})) ==
           "'softmax' is of class normalization; an epilogue is element-wise");
   }
   {
@@ -147,21 +147,22 @@ TEST_CASE("what is no region says why") {
     p.contract();
     const int y = p.map("rotary", {p.c}, "y");
     p.builder.last().spelling.clear();
-    CHECK(refusalOf(p.builder.build({y})) == "'rotary' is no function of single elements");
+    CHECK(rejectionOf(p.builder.build({y})) == "'rotary' is no function of single elements");
   }
   {
     Projection p;
     const int bias = p.input("bias", "u");
     p.contract();
     const int relu = p.map("relu", {bias}, "relu", "u"), y = p.map("bias", {p.c, relu}, "y");
-    CHECK(refusalOf(p.builder.build({y})) == "'relu' does not depend on the contraction's result");
+    CHECK(rejectionOf(p.builder.build({y})) ==
+          "'relu' does not depend on the contraction's result");
   }
   {
     Projection p;
     const int table = p.input("table", "bjur");
     p.contract();
     const int y = p.map("mul", {table, p.c}, "y", "bjur");
-    CHECK(refusalOf(p.builder.build({y})) ==
+    CHECK(rejectionOf(p.builder.build({y})) ==
           "'mul' gives 'y' over other axes than the contraction's result");
   }
   {
@@ -169,7 +170,7 @@ TEST_CASE("what is no region says why") {
     const int other = p.input("other", "bjr");
     p.contract();
     const int y = p.map("mul", {p.c, other}, "y");
-    CHECK(refusalOf(p.builder.build({y})) ==
+    CHECK(rejectionOf(p.builder.build({y})) ==
           "'mul' reads 'other' along an axis that the contraction's result lacks");
   }
   {
@@ -178,18 +179,18 @@ TEST_CASE("what is no region says why") {
     const int c = builder.op("contract", OperatorClass::contraction, {x, y}, "c", "mn");
     const int sum = builder.op("add", OperatorClass::elementwise, {c, x}, "sum", "mn");
     builder.last().spelling = "{0} + {1}";
-    CHECK(refusalOf(builder.build({sum})) == "'add' reads 'x', an operand of the contraction");
+    CHECK(rejectionOf(builder.build({sum})) == "'add' reads 'x', an operand of the contraction");
   }
   {
     Projection p;
     p.contract();
     const int y = p.builder.op("contract", OperatorClass::contraction, {p.c, p.w}, "y", "bji", "u");
-    CHECK(refusalOf(p.builder.build({y})) ==
+    CHECK(rejectionOf(p.builder.build({y})) ==
           "'contract' is of class contraction; an epilogue is element-wise");
   }
 }
 
-TEST_CASE("sums of what follows a contraction keep the axes of one side of the product") {
+TEST_CASE("sums of what follows a contraction keep the axes of one side of the GEMM") {
   Projection p;
   const int bias = p.input("bias", "u");
   p.contract();
@@ -201,14 +202,14 @@ TEST_CASE("sums of what follows a contraction keep the axes of one side of the p
   REQUIRE(answer.region);
   const ContractionRegion &region = *answer.region;
   CHECK(region.epilogue == std::vector<size_t>{1, 2});
-  CHECK(region.sums ==
-        std::vector<EpilogueSum>{{3, 2, biased, EpilogueRole::n}, {4, 1, square, EpilogueRole::m}});
+  CHECK(region.reductions == std::vector<EpilogueReduction>{{3, 2, biased, EpilogueRole::n},
+                                                            {4, 1, square, EpilogueRole::m}});
   CHECK_FALSE(region.isPlain());
   CHECK_FALSE(region.isSum(0));
   CHECK((region.isSum(1) && region.isSum(2)));
 }
 
-TEST_CASE("a sum of the product alone makes its region no plain one, and takes registers") {
+TEST_CASE("a sum of the GEMM alone makes its region no plain one, and takes registers") {
   Projection p;
   p.contract();
   const int columns = reduce(p, p.c, "sum", "u", "bj");
@@ -217,7 +218,7 @@ TEST_CASE("a sum of the product alone makes its region no plain one, and takes r
   REQUIRE(answer.region);
   CHECK(answer.region->epilogue.empty());
   CHECK_FALSE(answer.region->isPlain());
-  CHECK(answer.region->storesProduct);
+  CHECK(answer.region->storesAccumulator);
   CHECK(epilogueRegisters(kernel, *answer.region) > 0);
 }
 
@@ -241,37 +242,38 @@ TEST_CASE(
 }
 
 TEST_CASE("sums that are no part of a region say why") {
-  const auto refused = [](const std::string &kind, const std::string &letters,
-                          const std::string &reduced, bool isFirst = false) {
+  const auto rejected = [](const std::string &kind, const std::string &letters,
+                           const std::string &reduced, bool isFirst = false) {
     Projection p;
     p.contract();
     const int total = reduce(p, p.c, kind, letters, reduced);
-    return refusalOf(p.builder.build(isFirst ? std::vector{total, p.c} : std::vector{p.c, total}));
+    return rejectionOf(
+        p.builder.build(isFirst ? std::vector{total, p.c} : std::vector{p.c, total}));
   };
-  CHECK(refused("sum", "u", "bj") == "");
-  CHECK(refused("sum", "bj", "u") == "");
-  CHECK(refused("max", "bj", "u") ==
+  CHECK(rejected("sum", "u", "bj") == "");
+  CHECK(rejected("sum", "bj", "u") == "");
+  CHECK(rejected("max", "bj", "u") ==
         "'reduce' is of class normalization and no sum; an epilogue is element-wise");
-  CHECK(refused("sum", "bu", "j") ==
-        "'reduce' to 'total' leaves not just the axes of one side of the product");
-  CHECK(refused("sum", "", "bju") ==
-        "'reduce' to 'total' leaves not just the axes of one side of the product");
+  CHECK(rejected("sum", "bu", "j") ==
+        "'reduce' to 'total' leaves not just the axes of one side of the GEMM");
+  CHECK(rejected("sum", "", "bju") ==
+        "'reduce' to 'total' leaves not just the axes of one side of the GEMM");
   CHECK(
-      refused("sum", "u", "bj", true) ==
+      rejected("sum", "u", "bj", true) ==
       "'total', a sum, is the first output; that has to have the axes of the contraction's result");
   {
     Projection p;
     p.contract();
     const int total = reduce(p, p.c, "sum", "u", "bj"), y = p.map("sub", {p.c, total}, "y");
-    CHECK(refusalOf(p.builder.build({y, total})) ==
+    CHECK(rejectionOf(p.builder.build({y, total})) ==
           "'sub' reads 'total', a sum over all tiles of the result");
-    CHECK(refusalOf(p.builder.build({y})) == "'reduce' to 'total' is not stored");
+    CHECK(rejectionOf(p.builder.build({y})) == "'reduce' to 'total' is not stored");
   }
   {
     Projection p;
     p.contract();
     const int total = reduce(p, p.x, "sum", "bj", "i");
-    CHECK(refusalOf(p.builder.build({p.c, total})) ==
+    CHECK(rejectionOf(p.builder.build({p.c, total})) ==
           "'reduce' does not depend on the contraction's result");
   }
   {
@@ -280,8 +282,8 @@ TEST_CASE("sums that are no part of a region say why") {
     const int c = builder.op("contract", OperatorClass::contraction, {q, k}, "c", "hju", "i");
     const int total = builder.op("reduce", OperatorClass::normalization, {c}, "total", "u", "hj");
     builder.last().attributes["kind"] = std::string("sum");
-    CHECK(refusalOf(builder.build({c, total})) ==
-          "'reduce' to 'total' runs over the members of a batched product");
+    CHECK(rejectionOf(builder.build({c, total})) ==
+          "'reduce' to 'total' runs over the members of a batched GEMM");
   }
 }
 
@@ -292,7 +294,7 @@ TEST_CASE("the form of a contraction with sums tells contiguous ones from others
   const Kernel kernel = p.builder.build({p.c, rows});
   Configuration one{.inputs = {rowMajor(3), rowMajor(2)},
                     .outputs = {rowMajor(3), rowMajor(2)},
-                    .knobs = ContractionKnobs{}};
+                    .knobs = FmaGemmKnobs{}};
   CHECK_THAT(contractionForm(kernel, one), Catch::EndsWith(" vector,16"));
   one.outputs[1].order = {1, 0};
   CHECK_THAT(contractionForm(kernel, one), !Catch::Contains("vector"));
@@ -321,13 +323,13 @@ TEST_CASE("a local softmax ends an epilogue: its group, its sub-vectors, its out
     // Neighbouring rows are neighbours: [h, b, n, j] beside [h, b, j, k].
     Configuration one{.inputs = {rowMajor(4), rowMajor(4)},
                       .outputs = {rowMajor(4), {.order = {0, 1, 3, 2}}, {.order = {3, 0, 1, 2}}},
-                      .knobs = ContractionKnobs{}};
+                      .knobs = FmaGemmKnobs{}};
     CHECK(subVectorStrides(kernel, one, region, 1) ==
           SubVectorStrides{.batch = 60, .row = 1, .subVector = 20});
     CHECK(subVectorStrides(kernel, one, region, 2) ==
           SubVectorStrides{.batch = 20, .row = 1, .subVector = 120});
-    CHECK(softmaxRefusal(kernel, one, region, !startsWithKeys).empty());
-    CHECK(softmaxRefusal(kernel, one, region, startsWithKeys) ==
+    CHECK(softmaxRejection(kernel, one, region, !startsWithKeys).empty());
+    CHECK(softmaxRejection(kernel, one, region, startsWithKeys) ==
           "'local_softmax' runs along an axis in which 'exponentials' is not contiguous");
     CHECK_THAT(contractionForm(kernel, one),
                Catch::EndsWith(" sub-vectors,60:1:20,16 sub-vectors,20:1:120,16"));
@@ -339,15 +341,15 @@ TEST_CASE("a local softmax ends an epilogue: its group, its sub-vectors, its out
     apart.outputs[1].order = {1, 0, 3, 2};
     CHECK_FALSE(subVectorStrides(kernel, apart, region, 1));
     one.outputs[2].order = {0, 3, 1, 2};  // the batch of h and b does not merge
-    CHECK(softmaxRefusal(kernel, one, region, !startsWithKeys) ==
-          "'local_softmax' gives 'sums', which does not lie as the product's axes do");
+    CHECK(softmaxRejection(kernel, one, region, !startsWithKeys) ==
+          "'local_softmax' gives 'sums', which does not lie as the GEMM's axes do");
   }
   const Kernel kernel = samples::plainLocalSoftmax({.length = 24}, DType::f16);
   const Configuration one{.inputs = {rowMajor(4), rowMajor(4)},
                           .outputs = {rowMajor(4), rowMajor(4), rowMajor(4)},
-                          .knobs = ContractionKnobs{}};
-  CHECK(softmaxRefusal(kernel, one, *contractionRegion(kernel).region, true) ==
-        "'local_softmax' has sub-vectors of 24 elements; 16, 32 and 64 are taken behind a product");
+                          .knobs = FmaGemmKnobs{}};
+  CHECK(softmaxRejection(kernel, one, *contractionRegion(kernel).region, true) ==
+        "'local_softmax' has sub-vectors of 24 elements; 16, 32 and 64 are taken behind a GEMM");
 }
 
 TEST_CASE("where a local softmax cannot end an epilogue") {
@@ -355,7 +357,7 @@ TEST_CASE("where a local softmax cannot end an epilogue") {
   const auto changed = [&](const auto &change) {
     Kernel kernel = samples::maskedLocalSoftmax(extents, DType::f16);
     change(kernel);
-    return refusalOf(kernel);
+    return rejectionOf(kernel);
   };
   CHECK(changed([](Kernel &) {}).empty());
   CHECK(changed([](Kernel &kernel) { kernel.outputs.pop_back(); }) ==
@@ -377,10 +379,10 @@ TEST_CASE("where a local softmax cannot end an epilogue") {
         "'local_softmax' does not depend on the contraction's result");
   // One key: nothing to divide.
   Kernel rows = samples::scoresLocalSoftmax({.b = 1, .h = 2, .j = 4, .k = 1, .p = 8}, DType::f16);
-  CHECK(refusalOf(rows) ==
-        "'local_softmax' divides 'k', which is not all of one side of the product");
-  // One query of one head: k is all that C has, and one side of the product.
-  CHECK(
-      refusalOf(samples::scoresLocalSoftmax({.b = 1, .h = 1, .j = 1, .k = 200, .p = 8}, DType::f16))
-          .empty());
+  CHECK(rejectionOf(rows) ==
+        "'local_softmax' divides 'k', which is not all of one side of the GEMM");
+  // One query of one head: k is all that C has, and one side of the GEMM.
+  CHECK(rejectionOf(
+            samples::scoresLocalSoftmax({.b = 1, .h = 1, .j = 1, .k = 200, .p = 8}, DType::f16))
+            .empty());
 }

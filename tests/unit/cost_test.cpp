@@ -47,11 +47,10 @@ double bestSeconds(const Kernel &kernel, const Device &device = h200()) {
 /// bias + dropout + residual + layer norm over i.
 Kernel layerNormKernel(int64_t rows, int64_t columns) {
   KernelBuilder builder("bias_dropout_residual_layernorm", {{'j', rows}, {'i', columns}});
-  const int product = builder.input("product", "ji"), x = builder.input("x", "ji");
+  const int gemm = builder.input("gemm", "ji"), x = builder.input("x", "ji");
   const int bias = builder.input("bias", "i"), gamma = builder.input("gamma", "i"),
             beta = builder.input("beta", "i");
-  const int biased =
-      builder.op("bias", OperatorClass::elementwise, {product, bias}, "biased", "ji");
+  const int biased = builder.op("bias", OperatorClass::elementwise, {gemm, bias}, "biased", "ji");
   const int dropped = builder.op("dropout", OperatorClass::elementwise, {biased}, "dropped", "ji");
   const int sum = builder.op("residual", OperatorClass::elementwise, {dropped, x}, "sum", "ji");
   return builder.build(
@@ -114,12 +113,12 @@ TEST_CASE("a view costs nothing") {
   CHECK(secondsOf(kernel, rowMajorConfiguration(kernel, ViewKnobs{})) == 0);
 }
 
-TEST_CASE("a product of one tile more than two waves hold takes three") {
+TEST_CASE("a GEMM of one tile more than two waves hold takes three") {
   // 64 x 64 tiles: 264 blocks against 265.
   const auto seconds = [&](int64_t rows) {
     const Kernel kernel =
         contractKernel({{'m', rows * 64}, {'n', 64}, {'k', 4096}}, "mk", "kn", "mn");
-    return secondsOf(kernel, rowMajorConfiguration(kernel, ContractionKnobs{}));
+    return secondsOf(kernel, rowMajorConfiguration(kernel, FmaGemmKnobs{}));
   };
   CHECK(seconds(265) > 1.3 * seconds(264));
 }
@@ -127,8 +126,8 @@ TEST_CASE("a product of one tile more than two waves hold takes three") {
 TEST_CASE("a plain contraction stays below the FMA peak") {
   const Kernel kernel = contractKernel({{'m', 4096}, {'n', 4096}, {'k', 1024}}, "mk", "kn", "mn");
   Device withoutLibrary = h200();
-  withoutLibrary.libraryProducts = false;
-  withoutLibrary.architecture = "sm_70";  // no family for tensor cores of its own
+  withoutLibrary.libraryGemms = false;
+  withoutLibrary.architecture = "sm_70";  // no family for tensor separate cores
   const double flops = kernel.flop() / bestSeconds(kernel, withoutLibrary);
   CHECK(flops < h200().fmaFlops);
   CHECK(flops > 0.25 * h200().fmaFlops);

@@ -84,9 +84,9 @@ PlanKernel launched() {
 }  // namespace
 
 TEST_CASE("a cubin whose kernel the plan can launch has nothing against it") {
-  CHECK(launchRefusal(launched(), SampleCubin().bytes()).empty());
-  CHECK(launchRefusal(launched(), SampleCubin{.mostThreads = 1024}.bytes()).empty());
-  CHECK(launchRefusal(launched(), ".entry norm").empty());  // PTX, for the driver
+  CHECK(launchRejection(launched(), SampleCubin().bytes()).empty());
+  CHECK(launchRejection(launched(), SampleCubin{.mostThreads = 1024}.bytes()).empty());
+  CHECK(launchRejection(launched(), ".entry norm").empty());  // PTX, for the driver
   const auto entry = entryOf(SampleCubin().bytes(), "norm");
   REQUIRE(entry);
   CHECK(entry->parameterBytes == std::vector<int64_t>{8, 128, 4});
@@ -94,50 +94,50 @@ TEST_CASE("a cubin whose kernel the plan can launch has nothing against it") {
   CHECK(entry->mostThreads == 128);
 }
 
-TEST_CASE("a cubin that the plan would launch wrongly is refused with what differs") {
-  const auto refusal = [](const SampleCubin &cubin) {
-    return launchRefusal(launched(), cubin.bytes());
+TEST_CASE("a cubin that the plan would launch wrongly is rejected with what differs") {
+  const auto rejection = [](const SampleCubin &cubin) {
+    return launchRejection(launched(), cubin.bytes());
   };
-  CHECK(refusal({.name = "evil"}) == "its cubin has no kernel 'norm'; it has 'evil'");
-  CHECK(refusal({.other = 0}) == "its cubin has no kernel 'norm'; it has none");
-  CHECK(refusal({.info = 0x02}) == "'norm' is no global symbol of its cubin");
-  CHECK(refusal({.parameterBytes = {8, 128}}) ==
+  CHECK(rejection({.name = "evil"}) == "its cubin has no kernel 'norm'; it has 'evil'");
+  CHECK(rejection({.other = 0}) == "its cubin has no kernel 'norm'; it has none");
+  CHECK(rejection({.info = 0x02}) == "'norm' is no global symbol of its cubin");
+  CHECK(rejection({.parameterBytes = {8, 128}}) ==
         "'norm' takes parameters of [8, 128] bytes in its cubin, and the plan passes [8, 128, 4]");
   CHECK(
-      refusal({.parameterBytes = {8, 128, 8}}) ==
+      rejection({.parameterBytes = {8, 128, 8}}) ==
       "'norm' takes parameters of [8, 128, 8] bytes in its cubin, and the plan passes [8, 128, 4]");
-  CHECK(refusal({.parameterBytes = {}}) ==
+  CHECK(rejection({.parameterBytes = {}}) ==
         "'norm' takes parameters of [] bytes in its cubin, and the plan passes [8, 128, 4]");
-  CHECK(refusal({.mostThreads = 64}) ==
+  CHECK(rejection({.mostThreads = 64}) ==
         "'norm' was built for blocks of at most 64 threads, and the plan launches 128");
   PlanKernel wide = launched();
   wide.block = {1024, 1, 1};
-  CHECK_THAT(launchRefusal(wide, SampleCubin{.mostThreads = 1024, .registers = 65}.bytes()),
+  CHECK_THAT(launchRejection(wide, SampleCubin{.mostThreads = 1024, .registers = 65}.bytes()),
              Catch::Contains("65 registers a thread: 1024 threads"));
 }
 
 TEST_CASE("a damaged cubin is an error with a reason") {
   const std::string good = SampleCubin().bytes();
   constexpr size_t header = 64, unread = 20;  // of the last section's entry, at the end of the file
-  size_t refused = 0;
+  size_t rejected = 0;
   for (size_t size = header; size < good.size() - unread; ++size) {
     try {
-      launchRefusal(launched(), good.substr(0, size));
+      launchRejection(launched(), good.substr(0, size));
     } catch (const Error &error) {
       CHECK(std::string(error.what()) == "it is a damaged ELF file");
-      ++refused;
+      ++rejected;
     }
   }
-  CHECK(refused == good.size() - unread - header);  // the table of sections stands at the end
+  CHECK(rejected == good.size() - unread - header);  // the table of sections stands at the end
   for (size_t at = 6; at < good.size(); ++at)
     for (const char value : {'\0', '\x7f', '\xff'}) {
       std::string bytes = good;
       bytes[at] = value;
       try {
-        launchRefusal(launched(), bytes);
+        launchRejection(launched(), bytes);
       } catch (const Error &) {
-        ++refused;
+        ++rejected;
       }
     }
-  CHECK(refused > good.size());
+  CHECK(rejected > good.size());
 }

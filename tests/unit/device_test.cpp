@@ -1,4 +1,4 @@
-// Device files: what is embedded is sound, and a broken description is refused by name.
+// Device files: what is embedded is sound, and a broken description is rejected by name.
 #include "kernel/Device.h"
 #include "kernel/Error.h"
 #include "tests/support/NonEmpty.h"
@@ -35,7 +35,7 @@ json goodDevice() {
 }
 
 /// The message of the Error(badInput) that an edit provokes; it must name the file.
-std::string refusalOf(const std::function<void(json &)> &edit) {
+std::string rejectionOf(const std::function<void(json &)> &edit) {
   json device = goodDevice();
   edit(device);
   try {
@@ -71,18 +71,18 @@ TEST_CASE("broken device descriptions name the file and the member") {
        {"name", "architecture", "canEmit", "multiprocessors", "copyBandwidth", "memoryBytes",
         "tensorFlops", "fmaFlops", "launchSeconds", "sharedMemoryPerBlock", "sources"}) {
     INFO(member);
-    CHECK(says(refusalOf([&](json &device) { device.erase(member); }), member));
+    CHECK(says(rejectionOf([&](json &device) { device.erase(member); }), member));
   }
   for (const json &value : {json(0), json(-1), json("many"), json(nullptr)})
-    CHECK(says(refusalOf([&](json &device) { device["copyBandwidth"] = value; }),
+    CHECK(says(rejectionOf([&](json &device) { device["copyBandwidth"] = value; }),
                "'copyBandwidth' must be a positive number"));
-  CHECK(says(refusalOf([](json &device) { device["sources"].erase("l2Bytes"); }),
+  CHECK(says(rejectionOf([](json &device) { device["sources"].erase("l2Bytes"); }),
              "'l2Bytes' names no source"));
-  CHECK(says(refusalOf([](json &device) { device["sources"]["l2Bytes"] = 7; }),
+  CHECK(says(rejectionOf([](json &device) { device["sources"]["l2Bytes"] = 7; }),
              "'l2Bytes' names no source"));
-  CHECK(says(refusalOf([](json &device) { device["tensorFlops"]["f17"] = 1e12; }),
+  CHECK(says(rejectionOf([](json &device) { device["tensorFlops"]["f17"] = 1e12; }),
              "unknown element type 'f17'"));
-  CHECK(says(refusalOf([](json &device) { device["tensorFlops"]["bf16"] = -1e12; }),
+  CHECK(says(rejectionOf([](json &device) { device["tensorFlops"]["bf16"] = -1e12; }),
              "'tensorFlops' must be a positive number"));
 }
 

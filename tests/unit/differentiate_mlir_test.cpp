@@ -369,29 +369,30 @@ TEST_CASE("gradients through movement equal finite differences") {
 }
 
 TEST_CASE("contractions of any letters have einsums as gradients") {
-  struct Product {
+  struct GemmProblem {
     std::string spec, a, b, result, attributes;
   };
   const auto tensor = [](const std::string &extents, const std::string &axes) {
     return "tensor<" + extents + "xf64, #weft.axes<" + axes + ">>";
   };
-  for (const Product &product :
-       {Product{"phi,bji->phbj", tensor("2x3x4", "p, h, i"), tensor("2x5x4", "b, j, i"),
-                tensor("2x3x2x5", "p, h, b, j"), ""},
-        Product{"phbk,phbj->hbjk", tensor("2x3x2x5", "p, h, b, k"), tensor("2x3x2x4", "p, h, b, j"),
-                tensor("3x2x4x5", "h, b, j, k"), " {scale = 0.3}"},
-        Product{"pgbk,pgrbj->grbjk", tensor("2x3x2x5", "p, g, b, k"),
-                tensor("2x3x4x2x4", "p, g, r, b, j"), tensor("3x4x2x4x5", "g, r, b, j, k"), ""},
-        Product{"ab,b->a", tensor("3x4", "a, b"), tensor("4", "b"), tensor("3", "a"), ""},
-        Product{"a,b->ab", tensor("3", "a"), tensor("4", "b"), tensor("3x4", "a, b"), ""},
-        Product{"ab,ab->", tensor("3x4", "a, b"), tensor("3x4", "a, b"), "!scalar", ""},
-        Product{"ab,ba->ab", tensor("3x4", "a, b"), tensor("4x3", "b, a"), tensor("3x4", "a, b"),
-                ""}}) {
-    INFO(product.spec);
-    auto loaded = parse(types + "weft.graph @product(%a: " + product.a + ", %b: " + product.b +
-                        ") -> " + product.result + " {\n %y = weft.contract \"" + product.spec +
-                        "\" %a, %b" + product.attributes + " : " + product.a + ", " + product.b +
-                        " -> " + product.result + "\n weft.return %y : " + product.result + "\n}");
+  for (const GemmProblem &gemm :
+       {GemmProblem{"phi,bji->phbj", tensor("2x3x4", "p, h, i"), tensor("2x5x4", "b, j, i"),
+                    tensor("2x3x2x5", "p, h, b, j"), ""},
+        GemmProblem{"phbk,phbj->hbjk", tensor("2x3x2x5", "p, h, b, k"),
+                    tensor("2x3x2x4", "p, h, b, j"), tensor("3x2x4x5", "h, b, j, k"),
+                    " {scale = 0.3}"},
+        GemmProblem{"pgbk,pgrbj->grbjk", tensor("2x3x2x5", "p, g, b, k"),
+                    tensor("2x3x4x2x4", "p, g, r, b, j"), tensor("3x4x2x4x5", "g, r, b, j, k"), ""},
+        GemmProblem{"ab,b->a", tensor("3x4", "a, b"), tensor("4", "b"), tensor("3", "a"), ""},
+        GemmProblem{"a,b->ab", tensor("3", "a"), tensor("4", "b"), tensor("3x4", "a, b"), ""},
+        GemmProblem{"ab,ab->", tensor("3x4", "a, b"), tensor("3x4", "a, b"), "!scalar", ""},
+        GemmProblem{"ab,ba->ab", tensor("3x4", "a, b"), tensor("4x3", "b, a"),
+                    tensor("3x4", "a, b"), ""}}) {
+    INFO(gemm.spec);
+    auto loaded = parse(types + "weft.graph @gemm(%a: " + gemm.a + ", %b: " + gemm.b + ") -> " +
+                        gemm.result + " {\n %y = weft.contract \"" + gemm.spec + "\" %a, %b" +
+                        gemm.attributes + " : " + gemm.a + ", " + gemm.b + " -> " + gemm.result +
+                        "\n weft.return %y : " + gemm.result + "\n}");
     CHECK(checkGradients(*loaded).gradients == 2);
   }
 }

@@ -108,13 +108,16 @@ TEST_CASE(
   one.legal = 40;
   one.failed = 1;
   other.legal = 2e9;
-  const RowCoverage own = coverageOf({one, other}, false), shipped = coverageOf({one, other}, true);
-  CHECK(own.lines() == std::vector<std::string>{
-                           "rows of 4 of 2.0e+09 legal configurations; the others are not shown"});
+  const MeasurementCoverage own = coverageOf({one, other}, false),
+                            shipped = coverageOf({one, other}, true);
+  CHECK(own.lines() ==
+        std::vector<std::string>{
+            "measurements of 4 of 2.0e+09 legal configurations; the others are not shown"});
   REQUIRE(shipped.lines().size() == 2);
   CHECK(shipped.lines().front() ==
-        "rows of 4 of 2.0e+09 legal configurations: the profile that ships keeps only the best "
-        "rows of each kernel, so slow tails are missing");
+        "measurements of 4 of 2.0e+09 legal configurations: the profile that ships keeps only the "
+        "best "
+        "measurements of each kernel, so slow tails are missing");
   CHECK(shipped.lines().back().find("--layouts 1000000 --layout-factor 1000000 --knobs 1") !=
         std::string::npos);
   CHECK(toJson(shipped)["legal"] == 2e9 + 40);

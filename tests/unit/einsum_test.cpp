@@ -36,7 +36,7 @@ TEST_CASE("upper and lower case are different letters") {
   CHECK(einsum.m() == "a");
 }
 
-TEST_CASE("an outer product and a full reduction are einsums") {
+TEST_CASE("an outer GEMM and a full reduction are einsums") {
   CHECK(parseEinsum("a,b->ab").reduced().empty());
   CHECK(parseEinsum("ab,ab->").reduced() == "ab");
 }
@@ -50,7 +50,7 @@ TEST_CASE("malformed specs name their constraint") {
   CHECK(errorOf("ab->,ab") == "contract_c1");
 }
 
-TEST_CASE("repeated, unknown and lonely letters are refused") {
+TEST_CASE("repeated, unknown and lonely letters are rejected") {
   CHECK(errorOf("aab,bc->ac") == "contract_c2");
   CHECK(errorOf("ab,bc->aca") == "contract_c2");
   CHECK(errorOf("ab,bc->az") == "contract_c3");

@@ -39,7 +39,7 @@ Artifact forwardAndBackward() {
   return artifact;
 }
 
-std::string refusalOf(const Plan &plan) {
+std::string rejectionOf(const Plan &plan) {
   try {
     verify(plan, "plan.json");
   } catch (const Error &error) {
@@ -132,16 +132,16 @@ TEST_CASE("forward and backward of a call take one step of dropout") {
   CHECK(stepIn(3) == 43);
 }
 
-TEST_CASE("cuts that callers could not live with are refused") {
+TEST_CASE("cuts that callers could not live with are rejected") {
   Plan plan = forwardAndBackward().plan;
   SECTION("a kernel of two entry points") {
     plan.entryPoints["backward"] = {1, 2};
-    CHECK_THAT(refusalOf(plan), Catch::Contains("kernel second belongs to backward already"));
+    CHECK_THAT(rejectionOf(plan), Catch::Contains("kernel second belongs to backward already"));
   }
   SECTION("the name of the whole") {
     plan.entryPoints["all"] = {2};
     plan.entryPoints.erase("backward");
-    CHECK_THAT(refusalOf(plan),
+    CHECK_THAT(rejectionOf(plan),
                Catch::Contains("entryPoints.all: the name stands for all entry points together"));
   }
   SECTION("a saved tensor in a result that only the next entry point's caller brings") {
@@ -151,10 +151,10 @@ TEST_CASE("cuts that callers could not live with are refused") {
     plan.kernels[3].after = {1, 2};
     plan.tensors.push_back(weft::test::tensorOf("u", "temporary", 4));
     plan.entryPoints["backward"] = {2, 3};
-    REQUIRE(refusalOf(plan) == "none");
-    plan.placements = {{.buffer = 1, .in = "d_x"}};
+    REQUIRE(rejectionOf(plan) == "none");
+    plan.memoryPlan = {{.buffer = 1, .in = "d_x"}};
     CHECK_THAT(
-        refusalOf(plan),
+        rejectionOf(plan),
         Catch::Contains("buffer 1 lies in 'd_x', but entry points backward, forward use them"));
   }
 }

@@ -22,8 +22,8 @@ Dataflow attentionEnd() {
   FlowBuilder graph({{'j', 6}, {'i', 8}, {'u', 8}});
   const int x = graph.argument("x", "ji"), w = graph.argument("w", "iu"),
             beta = graph.argument("beta", "u"), rest = graph.argument("rest", "ju");
-  const int product = graph.contract("product", x, "ji", w, "iu", "ju");
-  const int biased = graph.map("bias", "biased", {{product, "ju"}, {beta, "u"}}, "ju");
+  const int gemm = graph.contract("gemm", x, "ji", w, "iu", "ju");
+  const int biased = graph.map("bias", "biased", {{gemm, "ju"}, {beta, "u"}}, "ju");
   const int kept = graph.map("tanh", "kept", {{biased, "ju"}}, "ju");
   const int sum = graph.map("residual", "sum", {{kept, "ju"}, {rest, "ju"}}, "ju");
   const int y = graph.norm("y", sum, "ju");
@@ -32,7 +32,7 @@ Dataflow attentionEnd() {
 
 FuseOptions takingAll() {
   FuseOptions options;
-  options.epilogueRefusal = [](const Kernel &) { return std::string(); };
+  options.epilogueRejection = [](const Kernel &) { return std::string(); };
   return options;
 }
 
@@ -41,7 +41,7 @@ FuseOptions takingAll() {
 TEST_CASE("without a target nothing is fused into a contraction") {
   const FusionResult result = proposeFusions(attentionEnd(), FuseOptions{});
   CHECK(candidatesWith(result, 0).empty());
-  CHECK(verdict(result, {0, 1}) == "F021 contraction-epilogue-off (product)");
+  CHECK(verdict(result, {0, 1}) == "F021 contraction-epilogue-off (gemm)");
 }
 
 TEST_CASE("a target that takes epilogues gets every prefix, and loop kernels stay") {
@@ -60,7 +60,7 @@ TEST_CASE("a target that takes epilogues gets every prefix, and loop kernels sta
   CHECK(loops == expected);
 }
 
-TEST_CASE("bytes saved by an epilogue: the product is never stored") {
+TEST_CASE("bytes saved by an epilogue: the GEMM is never stored") {
   const FusionResult result = proposeFusions(attentionEnd(), takingAll());
   for (const FusionRecord &record : nonEmpty(result.records)) {
     if (record.ops == std::vector<int>{0, 1}) CHECK(record.savedBytes == 2 * 6 * 8 * 2);
@@ -71,7 +71,7 @@ TEST_CASE("bytes saved by an epilogue: the product is never stored") {
 TEST_CASE("what no family takes is not grown, and says why") {
   FuseOptions options;
   int asked = 0;
-  options.epilogueRefusal = [&](const Kernel &kernel) {
+  options.epilogueRejection = [&](const Kernel &kernel) {
     ++asked;
     return kernel.body.size() > 2 ? "one op is enough" : "";
   };
@@ -86,7 +86,7 @@ TEST_CASE("rules and options hold for contractions") {
   FuseOptions paper = takingAll();
   paper.rules = FuseRules::paper;
   CHECK(candidatesWith(proposeFusions(attentionEnd(), paper), 0).empty());
-  CHECK(verdict(proposeFusions(attentionEnd(), paper), {0, 1}) == "F020 contraction (product)");
+  CHECK(verdict(proposeFusions(attentionEnd(), paper), {0, 1}) == "F020 contraction (gemm)");
   FuseOptions apart = takingAll();
   apart.forbidden = {{0, 2}};
   CHECK(candidatesWith(proposeFusions(attentionEnd(), apart), 0) ==
@@ -118,7 +118,7 @@ TEST_CASE("what a contraction reads, and what stands beside it, is no part of it
   const FusionResult result = proposeFusions(graph.build({gated}), takingAll());
   CHECK(verdict(result, {0, 1}) == "F022 contraction-prologue (first)");
   CHECK(verdict(result, {1, 2}) == "F023 beside-contraction (first)");
-  CHECK(verdict(result, {1, 3}) == "accepted");  // the other product comes from memory
+  CHECK(verdict(result, {1, 3}) == "accepted");  // the other GEMM comes from memory
   CHECK(verdict(result, {2, 3}) == "accepted");
   CHECK(candidatesWith(result, 1) == std::vector<std::vector<int>>{{1, 3}});
 }
@@ -126,9 +126,9 @@ TEST_CASE("what a contraction reads, and what stands beside it, is no part of it
 TEST_CASE("a path that leaves the set forbids it") {
   FlowBuilder graph({{'j', 6}, {'i', 8}, {'u', 8}});
   const int x = graph.argument("x", "ji"), w = graph.argument("w", "iu");
-  const int product = graph.contract("product", x, "ji", w, "iu", "ju");
-  const int shares = graph.norm("shares", product, "ju");
-  const int weighted = graph.map("mul", "weighted", {{product, "ju"}, {shares, "ju"}}, "ju");
+  const int gemm = graph.contract("gemm", x, "ji", w, "iu", "ju");
+  const int shares = graph.norm("shares", gemm, "ju");
+  const int weighted = graph.map("mul", "weighted", {{gemm, "ju"}, {shares, "ju"}}, "ju");
   const FusionResult result = proposeFusions(graph.build({weighted}), takingAll());
   CHECK(verdict(result, {0, 2}) == "F030 would-create-cycle (shares)");
   CHECK(candidatesWith(result, 0).empty());
@@ -148,9 +148,9 @@ TEST_CASE(
   const Dataflow flow = graph.build({dbias, dw, slope, before});
   std::vector<Kernel> asked;
   FuseOptions options;
-  options.epilogueRefusal = [&](const Kernel &kernel) {
+  options.epilogueRejection = [&](const Kernel &kernel) {
     asked.push_back(kernel);
-    return libraryForm(kernel).refusal;
+    return libraryForm(kernel).rejection;
   };
   const FusionResult result = proposeFusions(flow, options);
   CHECK(candidatesWith(result, 1) == std::vector<std::vector<int>>{{0, 1}});
@@ -161,7 +161,7 @@ TEST_CASE(
     CHECK(kernel.body[0].name == "contract");
     CHECK(kernel.values[size_t(kernel.outputs[0])].axes.size() == 2);
   }
-  options.epilogueRefusal = [](const Kernel &kernel) {
+  options.epilogueRejection = [](const Kernel &kernel) {
     return kernel.body.back().name == "reduce" ? "no sums" : "";
   };
   CHECK(candidatesWith(proposeFusions(flow, options), 1).empty());
@@ -182,18 +182,18 @@ TEST_CASE(
   const int part = graph.sum("part", slope, "bji", "bi");                                // 4
   const Dataflow flow = graph.build({early, slope, bias, part});
   FuseOptions options;
-  const auto refusals = epilogueRefusals(findDevice("h200"));
+  const auto rejections = epilogueRejections(findDevice("h200"));
   std::vector<Kernel> taken;
-  options.epilogueRefusal = [&](const Kernel &kernel) {
-    std::string refusal = refusals(kernel);
-    if (refusal.empty()) taken.push_back(kernel);
-    return refusal;
+  options.epilogueRejection = [&](const Kernel &kernel) {
+    std::string rejection = rejections(kernel);
+    if (rejection.empty()) taken.push_back(kernel);
+    return rejection;
   };
   const FusionResult result = proposeFusions(flow, options);
   CHECK(verdict(result, {0, 2, 3}) == "accepted");
   CHECK(verdict(result, {0, 1, 2, 3}) == "accepted");
   CHECK_THAT(verdict(result, {0, 2, 4}),
-             Catch::StartsWith("F021 contraction-epilogue-off (hopper-contraction: 'reduce' to "
+             Catch::StartsWith("F021 contraction-epilogue-off (gemm-sm90: 'reduce' to "
                                "'part' leaves not just the axes"));
   REQUIRE(!taken.empty());
   for (const Kernel &kernel : nonEmpty(taken)) {
@@ -208,8 +208,8 @@ TEST_CASE(
   FlowBuilder graph({{'b', 2}, {'j', 64}, {'i', 128}, {'u', 64}});
   const int x = graph.argument("x", "bju"), w = graph.argument("w", "iu"),
             beta = graph.argument("beta", "i"), rest = graph.argument("rest", "bji");
-  const int product = graph.contract("product", x, "bju", w, "iu", "bji");                 // 0
-  const int biased = graph.map("bias", "biased", {{product, "bji"}, {beta, "i"}}, "bji");  // 1
+  const int gemm = graph.contract("gemm", x, "bju", w, "iu", "bji");                    // 0
+  const int biased = graph.map("bias", "biased", {{gemm, "bji"}, {beta, "i"}}, "bji");  // 1
   const int residual =
       graph.map("residual", "residual", {{biased, "bji"}, {rest, "bji"}}, "bji");        // 2
   const int sum = graph.sum("sum", residual, "bji", "bj");                               // 3
@@ -218,7 +218,7 @@ TEST_CASE(
   const int squares = graph.sum("squares", square, "bji", "bj");                         // 6
   const Dataflow flow = graph.build({residual, sum, squares});
   FuseOptions options;
-  options.epilogueRefusal = epilogueRefusals(findDevice("h200"));
+  options.epilogueRejection = epilogueRejections(findDevice("h200"));
   CHECK(candidatesWith(proposeFusions(flow, options), 0) ==
         std::vector<std::vector<int>>{
             {0, 1}, {0, 1, 2}, {0, 1, 2, 3}, {0, 1, 2, 4, 5, 6}, {0, 1, 2, 3, 4, 5, 6}});

@@ -123,19 +123,20 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "a kernel that may start early does so right behind another such kernel, and not on branches") {
+    "a kernel that may start early does so right behind another such kernel, and not on "
+    "concurrent") {
   Driver driver;
   Artifact artifact = copies();
   artifact.plan.kernels[1].startsEarly = true;
   const bool isBehindEarly = artifact.plan.kernels[0].startsEarly = GENERATE(false, true);
-  artifact.plan.branches = GENERATE(false, true);
+  artifact.plan.concurrent = GENERATE(false, true);
   Executor executor(artifact, *driver.context);
   cuda::Stream stream;
   executor.write(0, inputFor(executor, 1));
   const EntryPoint &entry = executor.entryPoint("forward");
   executor.launch(entry, stream.handle());
   const int64_t first = driver.counters->earlyLaunches;  // none kernel by kernel, one captured
-  CHECK(first == (isBehindEarly && !artifact.plan.branches ? 1 : 0));
+  CHECK(first == (isBehindEarly && !artifact.plan.concurrent ? 1 : 0));
   executor.poison();
   executor.launch(entry, stream.handle());
   CHECK(driver.counters->earlyLaunches == first);
@@ -172,12 +173,12 @@ Artifact twoPaths() {
 
 }  // namespace
 
-TEST_CASE("a graph with branches waits for what it must wait for, and no more") {
+TEST_CASE("a graph with concurrent waits for what it must wait for, and no more") {
   Driver driver;
   Artifact artifact = twoPaths();
-  artifact.plan.branches = GENERATE(true, false);
-  const int64_t width = artifact.plan.branches ? 2 : 1;
-  SECTION("every buffer of its own") {}
+  artifact.plan.concurrent = GENERATE(true, false);
+  const int64_t width = artifact.plan.concurrent ? 2 : 1;
+  SECTION("every separate buffer") {}
   SECTION("memory that is used again orders what data leave open") {
     artifact.plan.tensors[3].buffer = 1;  // c over a: after its reader
     artifact.plan.tensors[4].buffer = 3;
@@ -217,10 +218,10 @@ TEST_CASE("a graph with branches waits for what it must wait for, and no more") 
   CHECK(driver.counters->mostReady == width);
 }
 
-TEST_CASE("calls of a graph with branches, captured in a row, do not mix") {
+TEST_CASE("calls of a graph with concurrent, captured in a row, do not mix") {
   Driver driver;
   Artifact artifact = twoPaths();
-  artifact.plan.branches = true;
+  artifact.plan.concurrent = true;
   Executor executor(artifact, *driver.context);
   executor.write(0, inputFor(executor, 1));
   cuda::Stream stream, capturing;
@@ -343,7 +344,7 @@ TEST_CASE("a kernel that hangs or fails is named, with the command that runs it 
                                Catch::Contains("weft-run out/bert --kernel second"));
 }
 
-TEST_CASE("an artifact for another architecture, or that was not built, is refused") {
+TEST_CASE("an artifact for another architecture, or that was not built, is rejected") {
   Driver driver;
   const auto load = [&](const std::string &target, bool built = true) {
     Artifact artifact = copies();
@@ -398,7 +399,7 @@ TEST_CASE("temporaries lie in the caller's result until it is written") {
   plan.kernels.push_back(weft::test::kernelOf("third", 3, 2));
   plan.kernels[2].after = {1};
   plan.entryPoints = {{"forward", {0, 1, 2}}};
-  plan.placements = {{.buffer = 1, .in = "y"}};
+  plan.memoryPlan = {{.buffer = 1, .in = "y"}};
   const std::string cubin = "first copy 1024\nsecond copy 1024\nthird copy 1024\n";
   artifact.cubins = {{cubinName(cubin), cubin}};
   for (PlanKernel &kernel : plan.kernels) kernel.cubin = cubinName(cubin);

@@ -72,7 +72,7 @@ weft.graph @g(%x: !bji) -> !j {
 })";
   CHECK(verdictOf(two, {0, 1}) == "accepted");
 
-  const std::string product = types + R"(
+  const std::string gemm = types + R"(
 !ui = tensor<5x8xf32, #weft.axes<u, i>>
 !bju = tensor<2x3x5xf32, #weft.axes<b, j, u>>
 weft.graph @g(%x: !bji, %w: !ui {weft.parameter}) -> !bju {
@@ -80,10 +80,10 @@ weft.graph @g(%x: !bji, %w: !ui {weft.parameter}) -> !bju {
   %r = weft.relu %p : !bju
   weft.return %r : !bju
 })";
-  CHECK(verdictOf(product, {0, 1}) == "F021 contraction-epilogue-off (p)");
+  CHECK(verdictOf(gemm, {0, 1}) == "F021 contraction-epilogue-off (p)");
   FuseOptions paper;
   paper.rules = FuseRules::paper;
-  CHECK(verdictOf(product, {0, 1}, paper) == "F020 contraction (p)");
+  CHECK(verdictOf(gemm, {0, 1}, paper) == "F020 contraction (p)");
 
   const std::string scores = types + R"(
 !hji = tensor<2x3x8xf32, #weft.axes<h, j, i>>
@@ -98,7 +98,7 @@ weft.graph @g(%q: !hji, %k: !hki) -> !hjk {
   weft.return %y : !hjk
 })";
   FuseOptions taking;
-  taking.epilogueRefusal = [](const Kernel &) { return std::string(); };
+  taking.epilogueRejection = [](const Kernel &) { return std::string(); };
   CHECK(verdictOf(scores, {0, 1}) == "F021 contraction-epilogue-off (s)");
   CHECK(verdictOf(scores, {0, 1}, taking) == "accepted");
   CHECK(verdictOf(scores, {0, 1, 2}, taking) ==

@@ -32,8 +32,8 @@ PlanKernel kernel(const std::vector<int> &inputs, int output) {
   return kernel;
 }
 
-/// A chain: kernel i reads tensor i and writes tensor i + 1, each of so many bytes in a buffer of
-/// its own, in 10 us.
+/// A chain: kernel i reads tensor i and writes tensor i + 1, each of so many bytes in a separate
+/// buffer, in 10 us.
 Plan chain(const std::vector<int64_t> &bytes) {
   Plan plan;
   for (size_t i = 0; i < bytes.size(); ++i)
@@ -114,7 +114,7 @@ TEST_CASE("a part over the part before it never goes to DRAM") {
   Plan plan;  // 1 MB written, read, and written again at the same place
   plan.tensors = {tensor(0, 0, 500'000), tensor(1, 1, 1'000'000), tensor(2, 2, 500'000),
                   tensor(3, 3, 1'000'000)};
-  plan.placements = {{.buffer = 0, .offset = 0},
+  plan.memoryPlan = {{.buffer = 0, .offset = 0},
                      {.buffer = 1, .offset = 1'000'448},
                      {.buffer = 2, .offset = 500'224},
                      {.buffer = 3, .offset = 1'000'448}};

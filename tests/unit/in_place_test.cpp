@@ -111,7 +111,7 @@ TEST_CASE("a result that is stored before a later sum reads the operand again") 
   KernelBuilder early = builder;
   const Kernel stored = early.build({sum, maximum, total});
   CHECK(overwritableInputs(stored, inOrder(stored)).empty());
-  const Kernel last = builder.build({exponential, maximum, total});  // in the pass of its own sum
+  const Kernel last = builder.build({exponential, maximum, total});  // in the pass of its sum
   CHECK(overwritableInputs(last, inOrder(last)) == Positions{0, 1});
 }
 

@@ -53,20 +53,20 @@ TEST_CASE(
   const auto headers = includedHeaders(text, available);
   CHECK(headers.size() == 2);
   CHECK((headers.contains("weft/a.cuh") && headers.contains("weft/b.cuh")));
-  const auto refused = refusedHeaders(text, headers);
-  REQUIRE(refused.size() == 2);
+  const auto rejected = rejectedHeaders(text, headers);
+  REQUIRE(rejected.size() == 2);
   for (const char *name : {"/etc/passwd", "../secret"}) {
     INFO(name);
-    REQUIRE(refused.contains(name));
-    CHECK(refused.at(name).starts_with("#error "));
-    CHECK(refusedIn("x(1): " + refused.at(name)) == std::vector<std::string>{name});
+    REQUIRE(rejected.contains(name));
+    CHECK(rejected.at(name).starts_with("#error "));
+    CHECK(rejectedIn("x(1): " + rejected.at(name)) == std::vector<std::string>{name});
   }
-  CHECK(refusedIn("x(1): error: no such thing").empty());
+  CHECK(rejectedIn("x(1): error: no such thing").empty());
 }
 
 TEST_CASE("asking for a file is held to the files that may be included, however it is spelled") {
   const std::map<std::string, std::string> headers{{"weft/a.cuh", ""}};
-  CHECK(includeRefusal("#if __has_include(\"weft/a.cuh\")\n#endif\n", headers).empty());
+  CHECK(includeRejection("#if __has_include(\"weft/a.cuh\")\n#endif\n", headers).empty());
   for (const char *text :
        {"#if __has_include(\"/etc/passwd\")\n", "#if __has_include ( <weft/b.cuh> )\n",
         "#if __has_\\\ninclude(\"/etc/passwd\")\n", "#define ASKS __has_include\n",
@@ -74,23 +74,23 @@ TEST_CASE("asking for a file is held to the files that may be included, however 
         "#if __has_embed(\"weft/a.cuh\")\n", "#define P(a, b) a##b\n", "#define P(b) __has_##b\n",
         "#define P(a, b) a /*\n*/ ## b\n", "#define P(a, b) a%:%:b\n"}) {
     INFO(text);
-    CHECK(includeRefusal(text, headers).starts_with("kernel.cu(1): error: "));
+    CHECK(includeRejection(text, headers).starts_with("kernel.cu(1): error: "));
   }
-  CHECK(includeRefusal("#define NUMBERED(n) NUMBER_##n\n#if __has_builtin(f)\n#endif\n", headers)
+  CHECK(includeRejection("#define NUMBERED(n) NUMBER_##n\n#if __has_builtin(f)\n#endif\n", headers)
             .empty());
   const std::map<std::string, std::string_view> available{{"weft/a.cuh", "int a;"}};
   CHECK(includedHeaders("#if __has_include(\"weft/a.cuh\")\n", available).size() ==
         1);  // its text is part of the key
 }
 
-TEST_CASE("names that only the compiler could compute are refused with their line") {
+TEST_CASE("names that only the compiler could compute are rejected with their line") {
   const std::map<std::string, std::string> none;
-  CHECK(includeRefusal("#include \"a\"\n", none).empty());
+  CHECK(includeRejection("#include \"a\"\n", none).empty());
   for (const char *text : {"\n#include HEADER\n", "\n#include L\"a\"\n", "\n#include \"a\n",
                            "\n#include_next <a>\n", "\n#embed \"a\"\n"}) {
     INFO(text);
-    CHECK_THAT(includeRefusal(text, none), Catch::StartsWith("kernel.cu(2): error: #"));
+    CHECK_THAT(includeRejection(text, none), Catch::StartsWith("kernel.cu(2): error: #"));
   }
-  CHECK_THAT(includeRefusal("#include \"weft/a.cuh\"", {{"weft/a.cuh", "#include X\n"}}),
+  CHECK_THAT(includeRejection("#include \"weft/a.cuh\"", {{"weft/a.cuh", "#include X\n"}}),
              Catch::StartsWith("weft/a.cuh(1): error: "));
 }

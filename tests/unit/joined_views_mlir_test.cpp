@@ -1,12 +1,12 @@
 // Concatenations of what a plan computes: where they are views, where they are copies, and that the
 // whole plan computes the same either way.
-#include "passes/configure/Gaps.h"
+#include "passes/configure/StridedViews.h"
 #include "runtime/Files.h"
 #include "runtime/TensorLayout.h"
 #include "tests/support/NonEmpty.h"
 #include "tests/support/TemporaryTestFolder.h"
 #include "tests/unit/PlanResults.h"
-#include "tools/driver/PartsSpace.h"
+#include "tools/driver/ChunkSpace.h"
 #include "tools/driver/Planning.h"
 
 #include <fmt/ranges.h>
@@ -135,7 +135,7 @@ TEST_CASE("gradients whose runs are no whole lines are copied into their stack")
   REQUIRE_FALSE(step.isView());
   CHECK(step.tensor("d_q").buffer != step.tensor("d_q_d_k_d_v").buffer);
   CHECK(runtime::spanBytes(step.tensor("d_q")) == runtime::logicalBytes(step.tensor("d_q")));
-  CHECK(hasNote(step, "V005 parts-not-whole-lines"));
+  CHECK(hasNote(step, "V005 runs-not-whole-lines"));
   checkResults(step);
 }
 
@@ -342,7 +342,7 @@ module {
                         {"c=whbj"}, parts);
   REQUIRE(written.isView());
   CHECK(runtime::spanBytes(written.tensor("a")) > runtime::logicalBytes(written.tensor("a")));
-  const auto isPart = [](const runtime::PlanKernel &kernel) { return kernel.part.has_value(); };
+  const auto isPart = [](const runtime::PlanKernel &kernel) { return kernel.chunk.has_value(); };
   CHECK(std::ranges::count_if(written.planned.plan.kernels, isPart) ==
         (parts == 1 ? 0 : 3 * parts));
   checkResults(written);
@@ -389,8 +389,8 @@ module {
 }
 
 TEST_CASE("parts are copied where a reader takes no gaps, or runs are no whole lines") {
-  const auto [pin, reason] = GENERATE(std::pair("s=ji", "V001 part-with-gaps-not-taken"),
-                                      std::pair("s=ij", "V005 parts-not-whole-lines"));
+  const auto [pin, reason] = GENERATE(std::pair("s=ji", "V001 strided-view-not-supported"),
+                                      std::pair("s=ij", "V005 runs-not-whole-lines"));
   const Written written(R"(
 !ji = tensor<64x128xf16, #weft.axes<j, i>>
 !half = tensor<64x64xf16, #weft.axes<j, i>>
@@ -470,7 +470,7 @@ TEST_CASE("what is kept for another entry point does not keep the room of a stac
   CHECK_FALSE(inTwo({0, 1, 1, 1}));
 }
 
-TEST_CASE("nothing has gaps where every kernel must have a row of its own") {
+TEST_CASE("nothing has gaps where every kernel must have a separate row") {
   const auto model = analyticCostModel(findDevice("h200"));
   const auto unchanged = [](select::Problem &) {};
   const Body &inner = *std::ranges::find(bodies, std::string("along the inner axis"), &Body::name),
@@ -485,14 +485,15 @@ TEST_CASE("a profile has rows of kernels with gaps, and a plan takes them") {
   const Body &body = *std::ranges::find(bodies, std::string("along the inner axis"), &Body::name);
   const Written before(textOf(body), body.pins);
   const ProfileSpace space =
-      partsSpace({before.planned}, *analyticCostModel(findDevice("h200")), {}, "sm_90a");
+      chunkSpace({before.planned}, *analyticCostModel(findDevice("h200")), {}, "sm_90a");
   REQUIRE_FALSE(space.items.empty());
   Profile profile{.device = "h200", .protocols = {{1, "pretended"}}, .kernels = {}};
   for (const ProfileItem &item : nonEmpty(space.items)) {
     const Kernel &kernel = space.kernels[item.kernel].kernel;
-    CHECK(hasGaps(kernel, item.configuration));
-    addRow(profile, kernel, item.configuration,
-           {.seconds = 5e-5, .n = 9, .spread = 0.01, .familyVersion = familyVersion("loop")});
+    CHECK(hasStridedView(kernel, item.configuration));
+    addMeasurement(
+        profile, kernel, item.configuration,
+        {.seconds = 5e-5, .n = 9, .spread = 0.01, .familyVersion = familyVersion("loop")});
   }
   const Written after(textOf(body), body.pins, 1, &profile);
   double sum = 0;
@@ -501,8 +502,8 @@ TEST_CASE("a profile has rows of kernels with gaps, and a plan takes them") {
   for (size_t index = 0; index < after.planned.kernels.size(); ++index) {
     const runtime::PlanKernel &entry = after.planned.plan.kernels[index];
     const bool isStrided =
-        entry.family != "view" &&
-        hasGaps(after.planned.kernels[index].kernel, after.planned.kernels[index].configuration);
+        entry.family != "view" && hasStridedView(after.planned.kernels[index].kernel,
+                                                 after.planned.kernels[index].configuration);
     CHECK(entry.measured == isStrided);
     CHECK((entry.seconds == 5e-5) == isStrided);
     measured += entry.measured;

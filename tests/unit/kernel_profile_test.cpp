@@ -1,5 +1,5 @@
 // Canonical text: what is in the key and what is not. Lines of configurations and profile texts:
-// round trips, refusals with line numbers, merging, thinning.
+// round trips, rejections with line numbers, merging, thinning.
 #include "kernel/Error.h"
 #include "kernel/Profile.h"
 #include "tests/unit/SampleKernels.h"
@@ -11,7 +11,7 @@ using namespace weft::samples;
 
 namespace {
 
-std::string refusal(const std::string &text) {
+std::string rejection(const std::string &text) {
   try {
     parseProfile(text, "p.txt");
   } catch (const Error &error) {
@@ -20,10 +20,10 @@ std::string refusal(const std::string &text) {
   return "";
 }
 
-const std::string head = "# weft profile 2\n# device h200\n# protocol 1 cold L2\n";
+const std::string head = "# weft profile 3\n# device h200\n# protocol 1 cold L2\n";
 const std::string hash = "0123456789abcdef";
 
-ProfileRow measuredRow(double seconds, int64_t n = 9) {
+ProfileMeasurement storedMeasurement(double seconds, int64_t n = 9) {
   return {.seconds = seconds, .n = n, .spread = 0.01, .familyVersion = 1};
 }
 
@@ -37,7 +37,7 @@ TEST_CASE("names are not in the canonical text, extents are") {
   const Kernel a = reluKernel({{'j', 4}, {'i', 8}}, "ji");
   Kernel renamed = a;
   renamed.name = "other";
-  renamed.axes[0].name = "rows";
+  renamed.axes[0].name = "measurements";
   renamed.values[0].name = "operand";
   CHECK(canonicalText(a) == canonicalText(renamed));
   CHECK(canonicalText(a) != canonicalText(reluKernel({{'j', 4}, {'i', 16}}, "ji")));
@@ -45,7 +45,7 @@ TEST_CASE("names are not in the canonical text, extents are") {
         canonicalText(contractKernel({{'m', 2}, {'k', 3}, {'n', 4}}, "mk", "kn", "mn")));
 }
 
-TEST_CASE("broken kernels are refused") {
+TEST_CASE("broken kernels are rejected") {
   Kernel kernel = reluKernel({{'j', 4}, {'i', 8}}, "ji");
   kernel.outputs = {0};
   CHECK_THROWS_AS(verify(kernel), Error);
@@ -94,7 +94,7 @@ TEST_CASE("dimensions of extent 1 do not make another configuration") {
 }
 
 TEST_CASE(
-    "matrix products are one subject whatever their axes are called, and their strides are the "
+    "GEMMs are one subject whatever their axes are called, and their strides are the "
     "line") {
   const Kernel ab = contractKernel({{'a', 2}, {'b', 3}, {'c', 4}}, "ab", "bc", "ac");
   const Kernel split = contractKernel({{'p', 2}, {'q', 1}, {'k', 3}, {'n', 4}}, "pqk", "kn", "pqn");
@@ -106,53 +106,56 @@ TEST_CASE(
   CHECK(subjectOf(ab, plain).text == subjectOf(split, merged).text);
   CHECK(configurationLine(ab, plain) == configurationLine(split, merged));
   const std::string line = configurationLine(ab, plain);
-  const LineParts parts = splitLine(line);
+  const LineFields parts = splitLine(line);
   CHECK(std::get<LibraryKnobs>(parseKnobs(parts.family, parts.knobs, ab)) == algorithm);
   Configuration transposed = plain;
   transposed.inputs[0].order = {1, 0};
   CHECK(configurationLine(ab, plain) != configurationLine(ab, transposed));
 }
 
-TEST_CASE("profiles survive a round trip with all kinds of rows") {
+TEST_CASE("profiles survive a round trip with all kinds of measurements") {
   const Kernel kernel = reluKernel({{'j', 4}, {'i', 8}}, "ji");
   Profile profile{.device = "h200", .protocols = {{1, "cold L2, n=9"}}, .kernels = {}};
-  addRow(profile, kernel, reluConfiguration({0, 1}, {}), measuredRow(quantized(1.23456e-6)));
-  addRow(profile, kernel, reluConfiguration({1, 0}, {}),
-         {.status = RowStatus::slow, .seconds = 5e-5, .n = 1, .familyVersion = 1});
-  addRow(profile, kernel, reluConfiguration({0, 1}, {.threads = 64}),
-         {.status = RowStatus::failed,
-          .source = hash,
-          .familyVersion = 1,
-          .reason = "build: ptxas ; gave up"});
+  addMeasurement(profile, kernel, reluConfiguration({0, 1}, {}),
+                 storedMeasurement(quantized(1.23456e-6)));
+  addMeasurement(profile, kernel, reluConfiguration({1, 0}, {}),
+                 {.status = MeasurementStatus::slow, .seconds = 5e-5, .n = 1, .familyVersion = 1});
+  addMeasurement(profile, kernel, reluConfiguration({0, 1}, {.threads = 64}),
+                 {.status = MeasurementStatus::failed,
+                  .source = hash,
+                  .familyVersion = 1,
+                  .reason = "build: ptxas ; gave up"});
   CHECK(parseProfile(printProfile(profile), "p") == profile);
-  CHECK_THROWS_AS(addRow(profile, kernel, reluConfiguration({0, 1}, {}), measuredRow(1e-6)), Error);
+  CHECK_THROWS_AS(
+      addMeasurement(profile, kernel, reluConfiguration({0, 1}, {}), storedMeasurement(1e-6)),
+      Error);
 }
 
 TEST_CASE("a broken line is named") {
   const std::string kernel = "kernel " + hash + " relu\n";
-  CHECK(refusal("nonsense").starts_with("p.txt:1:"));
-  CHECK(refusal("# weft profile 1\n# device h200\n").starts_with("p.txt:1:"));
-  CHECK(refusal(head + "  1e-6 9 0.1 1 - 1 loop 0>0\n")
-            .starts_with("p.txt:4:"));  // a row before any kernel
-  CHECK(refusal(head + kernel + "  nan 9 0.1 1 - 1 loop 0>0\n").starts_with("p.txt:5:"));
-  CHECK(refusal(head + kernel + "  -1e-6 9 0.1 1 - 1 loop 0>0\n").starts_with("p.txt:5:"));
-  CHECK(refusal(head + kernel + "  1e-6 0 0.1 1 - 1 loop 0>0\n").starts_with("p.txt:5:"));
-  CHECK(refusal(head + kernel + "  1e-6 9 0.1 2 - 1 loop 0>0\n").find("protocol 2") !=
+  CHECK(rejection("nonsense").starts_with("p.txt:1:"));
+  CHECK(rejection("# weft profile 1\n# device h200\n").starts_with("p.txt:1:"));
+  CHECK(rejection(head + "  1e-6 9 0.1 1 - 1 loop 0>0\n")
+            .starts_with("p.txt:4:"));  // a measurement before any kernel
+  CHECK(rejection(head + kernel + "  nan 9 0.1 1 - 1 loop 0>0\n").starts_with("p.txt:5:"));
+  CHECK(rejection(head + kernel + "  -1e-6 9 0.1 1 - 1 loop 0>0\n").starts_with("p.txt:5:"));
+  CHECK(rejection(head + kernel + "  1e-6 0 0.1 1 - 1 loop 0>0\n").starts_with("p.txt:5:"));
+  CHECK(rejection(head + kernel + "  1e-6 9 0.1 2 - 1 loop 0>0\n").find("protocol 2") !=
         std::string::npos);
-  CHECK(refusal(head + kernel + "  failed 1 - 1 loop 0>0\n").starts_with("p.txt:5:"));
-  const std::string row = "  1e-6 9 0.1 1 - 1 loop 0>0\n";
-  CHECK(refusal(head + kernel + row).empty());
-  CHECK(refusal(head + kernel + row + row).starts_with("p.txt:6:"));
-  const std::string cut = refusal(head + kernel + row + "  1e-6 9 0.1 1 - 1 loop 01>0");
+  CHECK(rejection(head + kernel + "  failed 1 - 1 loop 0>0\n").starts_with("p.txt:5:"));
+  const std::string measurement = "  1e-6 9 0.1 1 - 1 loop 0>0\n";
+  CHECK(rejection(head + kernel + measurement).empty());
+  CHECK(rejection(head + kernel + measurement + measurement).starts_with("p.txt:6:"));
+  const std::string cut = rejection(head + kernel + measurement + "  1e-6 9 0.1 1 - 1 loop 01>0");
   CHECK(cut.starts_with("p.txt:6:"));
   CHECK(cut.find("cut off") != std::string::npos);
 }
 
-TEST_CASE("a line that no kernel has is refused before anything is measured against it") {
+TEST_CASE("a line that no kernel has is rejected before anything is measured against it") {
   for (const char *line : {"loop 0132,01>0132 vector=a3 width=8 lanes=a3 reduction=warp perRow=32",
                            "loop 0,-,10[1/64]>01", "view 01>01",
                            "cublaslt 64,1:32768_1,64:32768>512,1:262144 algorithm=66",
-                           "hopper-contraction 01,10>01 tileM=128 schedule=ping-pong"}) {
+                           "gemm-sm90 01,10>01 tileM=128 schedule=ping-pong"}) {
     INFO(line);
     if (std::string_view(line).starts_with("view"))
       CHECK_THROWS_AS(checkLine(line), Error);  // a view takes no time
@@ -172,25 +175,25 @@ TEST_CASE("a line that no kernel has is refused before anything is measured agai
 TEST_CASE("merging keeps the newer version, then what was measured, then more repetitions") {
   const Kernel kernel = reluKernel({{'j', 4}, {'i', 8}}, "ji");
   const Configuration configuration = reluConfiguration({0, 1}, {});
-  const auto profileWith = [&](ProfileRow row, const std::string &protocol) {
+  const auto profileWith = [&](ProfileMeasurement measurement, const std::string &protocol) {
     Profile profile{.device = "h200", .protocols = {{1, protocol}}, .kernels = {}};
-    addRow(profile, kernel, configuration, row);
+    addMeasurement(profile, kernel, configuration, measurement);
     return profile;
   };
-  const auto winner = [&](ProfileRow first, ProfileRow second) {
+  const auto winner = [&](ProfileMeasurement first, ProfileMeasurement second) {
     Profile profile = profileWith(first, "a");
     mergeProfile(profile, profileWith(second, "b"));
-    CHECK(profile.rowCount() == 1);
-    return profile.kernels.begin()->second.rows.begin()->second;
+    CHECK(profile.measurementCount() == 1);
+    return profile.kernels.begin()->second.measurements.begin()->second;
   };
-  ProfileRow newer = measuredRow(2e-6);
+  ProfileMeasurement newer = storedMeasurement(2e-6);
   newer.familyVersion = 2;
-  CHECK(winner(newer, measuredRow(1e-6)).seconds == 2e-6);
-  CHECK(winner(measuredRow(1e-6), newer).protocol == 2);
-  CHECK(winner(measuredRow(1e-6),
-               {.status = RowStatus::failed, .n = 99, .familyVersion = 1, .reason = "x"})
+  CHECK(winner(newer, storedMeasurement(1e-6)).seconds == 2e-6);
+  CHECK(winner(storedMeasurement(1e-6), newer).protocol == 2);
+  CHECK(winner(storedMeasurement(1e-6),
+               {.status = MeasurementStatus::failed, .n = 99, .familyVersion = 1, .reason = "x"})
             .seconds == 1e-6);
-  CHECK(winner(measuredRow(1e-6, 25), measuredRow(2e-6, 9)).seconds == 1e-6);
+  CHECK(winner(storedMeasurement(1e-6, 25), storedMeasurement(2e-6, 9)).seconds == 1e-6);
   Profile other = profileWith(newer, "b");
   other.device = "a100";
   Profile profile = profileWith(newer, "a");
@@ -201,18 +204,19 @@ TEST_CASE("thinning keeps the fastest of every layouts, and every layouts") {
   const Kernel kernel = reluKernel({{'j', 4}, {'i', 8}}, "ji");
   Profile profile{.device = "h200", .protocols = {{1, "a"}, {2, "unused"}}, .kernels = {}};
   for (const int threads : {64, 128, 256})
-    addRow(profile, kernel, reluConfiguration({0, 1}, {.threads = threads}),
-           measuredRow(threads * 1e-8));
-  addRow(profile, kernel, reluConfiguration({0, 1}, {.threads = 32}),
-         {.status = RowStatus::slow, .seconds = 1e-9, .n = 1, .familyVersion = 1});
-  addRow(profile, kernel, reluConfiguration({1, 0}, {}),
-         {.status = RowStatus::slow, .seconds = 1e-3, .n = 1, .familyVersion = 1});
-  addRow(profile, kernel, reluConfiguration({1, 0}, {.threads = 64}),
-         {.status = RowStatus::failed, .familyVersion = 1, .reason = "x"});
+    addMeasurement(profile, kernel, reluConfiguration({0, 1}, {.threads = threads}),
+                   storedMeasurement(threads * 1e-8));
+  addMeasurement(profile, kernel, reluConfiguration({0, 1}, {.threads = 32}),
+                 {.status = MeasurementStatus::slow, .seconds = 1e-9, .n = 1, .familyVersion = 1});
+  addMeasurement(profile, kernel, reluConfiguration({1, 0}, {}),
+                 {.status = MeasurementStatus::slow, .seconds = 1e-3, .n = 1, .familyVersion = 1});
+  addMeasurement(profile, kernel, reluConfiguration({1, 0}, {.threads = 64}),
+                 {.status = MeasurementStatus::failed, .familyVersion = 1, .reason = "x"});
   const Profile thin = thinned(profile, 1);
-  REQUIRE(thin.rowCount() == 2);
+  REQUIRE(thin.measurementCount() == 2);
   CHECK(thin.protocols.size() == 1);
   std::vector<double> seconds;
-  for (const auto &[line, row] : thin.kernels.begin()->second.rows) seconds.push_back(row.seconds);
+  for (const auto &[line, measurement] : thin.kernels.begin()->second.measurements)
+    seconds.push_back(measurement.seconds);
   CHECK(seconds == std::vector<double>{64e-8, 1e-3});
 }

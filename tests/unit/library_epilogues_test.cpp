@@ -1,15 +1,15 @@
-// Epilogues of library products: which kernels have a form, which layouts it serves, what the
-// product then is, what a profile and people read of it, and its place in a plan.
+// Epilogues of library GEMMs: which kernels have a form, which layouts it serves, what the
+// GEMM then is, what a profile and people read of it, and its place in a plan.
 #include "kernel/ConfigurationText.h"
 #include "kernel/Error.h"
-#include "kernel/LibraryProduct.h"
+#include "kernel/LibraryGemm.h"
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Families.h"
 #include "passes/select/Selection.h"
 #include "runtime/Artifact.h"
 #include "runtime/MeasureJobs.h"
 #include "tests/support/NonEmpty.h"
-#include "tests/unit/FusedProducts.h"
+#include "tests/unit/FusedGemms.h"
 
 #include <catch2/catch.hpp>
 
@@ -23,17 +23,17 @@ namespace {
 
 const std::map<char, int64_t> even{{'m', 64}, {'n', 48}, {'k', 32}};
 
-std::string formOf(const FusedProduct &product) {
-  const LibraryFormAnswer answer = libraryForm(fusedProduct(product));
+std::string formOf(const FusedGemm &gemm) {
+  const LibraryFormOrRejection answer = libraryForm(fusedGemm(gemm));
   return answer.form ? describe(*answer.form) : "";
 }
-std::string refusalOf(const Kernel &kernel) {
-  const LibraryFormAnswer answer = libraryForm(kernel);
-  return answer.form ? "" : answer.refusal;
+std::string rejectionOf(const Kernel &kernel) {
+  const LibraryFormOrRejection answer = libraryForm(kernel);
+  return answer.form ? "" : answer.rejection;
 }
-std::string refusalOf(const FusedProduct &product) { return refusalOf(fusedProduct(product)); }
+std::string rejectionOf(const FusedGemm &gemm) { return rejectionOf(fusedGemm(gemm)); }
 
-/// Every operand row-major, or all of the product's result column-major.
+/// Every operand row-major, or all of the GEMM's result column-major.
 Configuration configurationOf(const Kernel &kernel, bool isColumnMajor = false) {
   Configuration configuration{.knobs = LibraryKnobs{}};
   const auto layoutOf = [&](int value) {
@@ -49,10 +49,10 @@ Configuration configurationOf(const Kernel &kernel, bool isColumnMajor = false) 
   return configuration;
 }
 
-LibraryProductAnswer productOf(const FusedProduct &product, bool isColumnMajor = false) {
-  const Kernel kernel = fusedProduct(product);
-  return asLibraryProduct(kernel, libraryForm(kernel).form.value(),
-                          configurationOf(kernel, isColumnMajor));
+LibraryGemmOrRejection problemOf(const FusedGemm &gemm, bool isColumnMajor = false) {
+  const Kernel kernel = fusedGemm(gemm);
+  return asLibraryGemm(kernel, libraryForm(kernel).form.value(),
+                       configurationOf(kernel, isColumnMajor));
 }
 
 std::vector<Configuration> libraryConfigurations(const Kernel &kernel) {
@@ -66,7 +66,7 @@ std::vector<Configuration> libraryConfigurations(const Kernel &kernel) {
 
 TEST_CASE("kernels that the library computes by one of its epilogues") {
   CHECK(formOf({.extents = even}) == "");
-  CHECK(libraryForm(fusedProduct({.extents = even})).form.has_value());
+  CHECK(libraryForm(fusedGemm({.extents = even})).form.has_value());
   for (const char *bias : {"m", "n"}) {
     CHECK(formOf({.extents = even, .bias = bias}) == "bias");
     CHECK(formOf({.extents = even, .bias = bias, .function = "relu"}) == "relu_bias");
@@ -92,12 +92,12 @@ TEST_CASE("kernels that the library computes by one of its epilogues") {
 TEST_CASE("factors before and behind a residual become alpha and beta") {
   const LibraryForm form =
       libraryForm(
-          fusedProduct(
+          fusedGemm(
               {.extents = even, .alpha = 0.5, .residual = "sub", .factor = 0.25, .bias = "n"}))
           .form.value();
   CHECK(form.alpha == 0.125);
   CHECK(form.beta == -0.25);
-  // residual - product
+  // residual - GEMM
   KernelBuilder builder("difference", even);
   const int a = builder.input("a", "mk"), b = builder.input("b", "kn"),
             residual = builder.input("residual", "mn");
@@ -110,60 +110,60 @@ TEST_CASE("factors before and behind a residual become alpha and beta") {
   CHECK(difference.residual == residual);
 }
 
-TEST_CASE("what the library does not compute is refused by name") {
+TEST_CASE("what the library does not compute is rejected by name") {
   // Another function than the library's.
-  CHECK_THAT(refusalOf({.extents = even, .bias = "n", .function = "gelu"}),
+  CHECK_THAT(rejectionOf({.extents = even, .bias = "n", .function = "gelu"}),
              Catch::Contains("'gelu'") && Catch::Contains("tanh approximation"));
-  CHECK_THAT(refusalOf({.extents = even, .function = "gelu_dx"}),
+  CHECK_THAT(rejectionOf({.extents = even, .function = "gelu_dx"}),
              Catch::Contains("'gelu_dx'") && Catch::Contains("tanh approximation"));
-  CHECK_THAT(refusalOf({.extents = even, .function = "relu_dx"}),
+  CHECK_THAT(rejectionOf({.extents = even, .function = "relu_dx"}),
              Catch::Contains("'relu_dx'") && Catch::Contains("mask of bits"));
-  CHECK_THAT(refusalOf({.extents = even, .function = "silu"}),
+  CHECK_THAT(rejectionOf({.extents = even, .function = "silu"}),
              Catch::Contains("'silu'") && Catch::Contains("none of the library's"));
   // Something else is stored.
-  CHECK_THAT(refusalOf({.extents = even, .bias = "n", .function = "relu", .keepsOperand = true}),
+  CHECK_THAT(rejectionOf({.extents = even, .bias = "n", .function = "relu", .keepsOperand = true}),
              Catch::Contains("'biased' is stored") && Catch::Contains("bits"));
   // Factors of a bias; a derivative of a sum; sums of other things.
-  CHECK_THAT(refusalOf({.extents = even, .bias = "n", .function = "gelu_tanh_dx"}),
+  CHECK_THAT(rejectionOf({.extents = even, .bias = "n", .function = "gelu_tanh_dx"}),
              Catch::Contains("'gelu_tanh_dx' is of a sum"));
-  CHECK_THAT(refusalOf({.extents = even, .residual = "add", .function = "gelu_tanh_dx"}),
+  CHECK_THAT(rejectionOf({.extents = even, .residual = "add", .function = "gelu_tanh_dx"}),
              Catch::Contains("'gelu_tanh_dx' is of a sum"));
-  CHECK_THAT(refusalOf({.extents = even, .bias = "n", .summed = "y", .gradient = "n"}),
+  CHECK_THAT(rejectionOf({.extents = even, .bias = "n", .summed = "y", .gradient = "n"}),
              Catch::Contains("'reduce' is over 'biased'"));
-  CHECK_THAT(refusalOf({.extents = even, .alpha = 0.5, .summed = "a", .gradient = "m"}),
-             Catch::Contains("beside a plain product only"));
-  CHECK_THAT(refusalOf({.extents = even, .function = "relu", .summed = "b", .gradient = "n"}),
-             Catch::Contains("beside a plain product only"));
-  CHECK_THAT(refusalOf({.extents = even, .summed = "a", .gradient = "k"}),
+  CHECK_THAT(rejectionOf({.extents = even, .alpha = 0.5, .summed = "a", .gradient = "m"}),
+             Catch::Contains("beside a plain GEMM only"));
+  CHECK_THAT(rejectionOf({.extents = even, .function = "relu", .summed = "b", .gradient = "n"}),
+             Catch::Contains("beside a plain GEMM only"));
+  CHECK_THAT(rejectionOf({.extents = even, .summed = "a", .gradient = "k"}),
              Catch::Contains("'gradient'"));
-  CHECK_THAT(refusalOf({.extents = {{'p', 4}, {'m', 16}, {'n', 8}, {'k', 8}},
-                        .a = "pmk",
-                        .c = "pmn",
-                        .function = "gelu_tanh_dx",
-                        .summed = "y",
-                        .gradient = "m"}),
+  CHECK_THAT(rejectionOf({.extents = {{'p', 4}, {'m', 16}, {'n', 8}, {'k', 8}},
+                          .a = "pmk",
+                          .c = "pmn",
+                          .function = "gelu_tanh_dx",
+                          .summed = "y",
+                          .gradient = "m"}),
              Catch::Contains("axes of one side"));
-  CHECK_THAT(refusalOf({.extents = {{'g', 4}, {'m', 16}, {'n', 8}, {'k', 8}},
-                        .a = "gmk",
-                        .b = "gkn",
-                        .c = "gmn",
-                        .function = "gelu_tanh_dx",
-                        .summed = "y",
-                        .gradient = "n"}),
+  CHECK_THAT(rejectionOf({.extents = {{'g', 4}, {'m', 16}, {'n', 8}, {'k', 8}},
+                          .a = "gmk",
+                          .b = "gkn",
+                          .c = "gmn",
+                          .function = "gelu_tanh_dx",
+                          .summed = "y",
+                          .gradient = "n"}),
              Catch::Contains("axes of one side"));
   // A bias along part of a side, and along the batch.
-  CHECK_THAT(refusalOf({.extents = {{'p', 4}, {'m', 16}, {'n', 8}, {'k', 8}},
-                        .a = "pmk",
-                        .c = "pmn",
-                        .bias = "m"}),
+  CHECK_THAT(rejectionOf({.extents = {{'p', 4}, {'m', 16}, {'n', 8}, {'k', 8}},
+                          .a = "pmk",
+                          .c = "pmn",
+                          .bias = "m"}),
              Catch::Contains("adds 'bias'"));
-  CHECK_THAT(refusalOf({.extents = {{'g', 4}, {'m', 16}, {'n', 8}, {'k', 8}},
-                        .a = "gmk",
-                        .b = "gkn",
-                        .c = "gmn",
-                        .bias = "gn"}),
+  CHECK_THAT(rejectionOf({.extents = {{'g', 4}, {'m', 16}, {'n', 8}, {'k', 8}},
+                          .a = "gmk",
+                          .b = "gkn",
+                          .c = "gmn",
+                          .bias = "gn"}),
              Catch::Contains("adds 'bias'"));
-  CHECK_THAT(refusalOf(reluKernel({{'j', 4}, {'i', 8}}, "ji")),
+  CHECK_THAT(rejectionOf(reluKernel({{'j', 4}, {'i', 8}}, "ji")),
              Catch::Contains("contraction of two operands"));
 }
 
@@ -192,54 +192,54 @@ Kernel chain(const std::vector<std::pair<std::string, std::vector<std::string>>>
 
 }  // namespace
 
-TEST_CASE("chains that the library's one sum and one function do not cover are refused") {
-  CHECK_THAT(refusalOf(chain({{"bias", {"last", "x"}}, {"scale", {"last"}}}, {{"x", "n"}})),
+TEST_CASE("chains that the library's one sum and one function do not cover are rejected") {
+  CHECK_THAT(rejectionOf(chain({{"bias", {"last", "x"}}, {"scale", {"last"}}}, {{"x", "n"}})),
              Catch::Contains("'scale' multiplies a bias"));
-  CHECK_THAT(refusalOf(chain({{"bias", {"last", "x"}}, {"bias", {"last", "y"}}},
-                             {{"x", "n"}, {"y", "m"}})),
+  CHECK_THAT(rejectionOf(chain({{"bias", {"last", "x"}}, {"bias", {"last", "y"}}},
+                               {{"x", "n"}, {"y", "m"}})),
              Catch::Contains("second bias"));
-  CHECK_THAT(refusalOf(chain({{"add", {"last", "x"}}, {"add", {"last", "x"}}}, {{"x", "mn"}})),
+  CHECK_THAT(rejectionOf(chain({{"add", {"last", "x"}}, {"add", {"last", "x"}}}, {{"x", "mn"}})),
              Catch::Contains("a second tensor of the result's shape"));
-  CHECK_THAT(refusalOf(chain({{"sub", {"last", "x"}}}, {{"x", "n"}})),
+  CHECK_THAT(rejectionOf(chain({{"sub", {"last", "x"}}}, {{"x", "n"}})),
              Catch::Contains("subtracts a bias"));
-  CHECK_THAT(refusalOf(chain({{"bias", {"last", "x"}}, {"sub", {"y", "last"}}},
-                             {{"x", "n"}, {"y", "mn"}})),
+  CHECK_THAT(rejectionOf(chain({{"bias", {"last", "x"}}, {"sub", {"y", "last"}}},
+                               {{"x", "n"}, {"y", "mn"}})),
              Catch::Contains("subtracts a bias"));
-  CHECK_THAT(refusalOf(chain({{"relu", {"last"}}, {"add", {"last", "x"}}}, {{"x", "mn"}})),
+  CHECK_THAT(rejectionOf(chain({{"relu", {"last"}}, {"add", {"last", "x"}}}, {{"x", "mn"}})),
              Catch::Contains("'add' follows the function"));
-  CHECK_THAT(refusalOf(chain({{"relu", {"last"}}, {"relu", {"last"}}}, {})),
+  CHECK_THAT(rejectionOf(chain({{"relu", {"last"}}, {"relu", {"last"}}}, {})),
              Catch::Contains("'relu' follows the function"));
-  CHECK_THAT(refusalOf(chain({{"add", {"last", "last"}}}, {})),
+  CHECK_THAT(rejectionOf(chain({{"add", {"last", "last"}}}, {})),
              Catch::Contains("'add' reads not just the value before it"));
-  CHECK_THAT(refusalOf(chain({{"mul", {"last", "x"}}}, {{"x", "mn"}})),
+  CHECK_THAT(rejectionOf(chain({{"mul", {"last", "x"}}}, {{"x", "mn"}})),
              Catch::Contains("'mul' is none of the library's"));
-  CHECK_THAT(refusalOf(chain({{"gelu_tanh_dx", {"x", "last"}}}, {{"x", "mn"}})),
-             Catch::Contains("not from the product"));
-  CHECK_THAT(refusalOf(chain({{"bias", {"last", "x"}}}, {{"x", "n"}}, true)),
+  CHECK_THAT(rejectionOf(chain({{"gelu_tanh_dx", {"x", "last"}}}, {{"x", "mn"}})),
+             Catch::Contains("not from the GEMM"));
+  CHECK_THAT(rejectionOf(chain({{"bias", {"last", "x"}}}, {{"x", "n"}}, true)),
              Catch::Contains("'c' is stored beside"));
   CHECK_THAT(
-      refusalOf(chain({{"bias", {"last", "x"}}, {"gelu_tanh", {"last"}}}, {{"x", "n"}}, true)),
+      rejectionOf(chain({{"bias", {"last", "x"}}, {"gelu_tanh", {"last"}}}, {{"x", "n"}}, true)),
       Catch::Contains("'c' is stored beside"));
-  CHECK(refusalOf(chain({{"bias", {"last", "x"}}, {"scale", {"last"}}}, {{"x", "mn"}})).empty());
+  CHECK(rejectionOf(chain({{"bias", {"last", "x"}}, {"scale", {"last"}}}, {{"x", "mn"}})).empty());
 }
 
 TEST_CASE("vectors run along the axis in which the result is contiguous") {
   for (const char *function : {"", "relu", "gelu_tanh"})
     for (const bool isColumnMajor : {false, true})
       for (const std::string bias : {"m", "n"}) {
-        const LibraryProductAnswer answer =
-            productOf({.extents = even, .bias = bias, .function = function}, isColumnMajor);
-        INFO(function << " " << isColumnMajor << " " << bias << " " << answer.refusal);
-        REQUIRE(answer.product.has_value() == (bias == (isColumnMajor ? "m" : "n")));
-        if (answer.product) CHECK(vectorExtent(*answer.product) == even.at(bias[0]));
-        else CHECK_THAT(answer.refusal, Catch::Contains("'bias' does not run along"));
+        const LibraryGemmOrRejection answer =
+            problemOf({.extents = even, .bias = bias, .function = function}, isColumnMajor);
+        INFO(function << " " << isColumnMajor << " " << bias << " " << answer.rejection);
+        REQUIRE(answer.gemm.has_value() == (bias == (isColumnMajor ? "m" : "n")));
+        if (answer.gemm) CHECK(vectorExtent(*answer.gemm) == even.at(bias[0]));
+        else CHECK_THAT(answer.rejection, Catch::Contains("'bias' does not run along"));
       }
   CHECK_THAT(
-      productOf({.extents = even, .function = "gelu_tanh_dx", .summed = "y", .gradient = "m"})
-          .refusal,
+      problemOf({.extents = even, .function = "gelu_tanh_dx", .summed = "y", .gradient = "m"})
+          .rejection,
       Catch::Contains("'gradient'"));
-  CHECK(productOf({.extents = even, .function = "gelu_tanh_dx", .summed = "y", .gradient = "n"})
-            .product.has_value());
+  CHECK(problemOf({.extents = even, .function = "gelu_tanh_dx", .summed = "y", .gradient = "n"})
+            .gemm.has_value());
 }
 
 TEST_CASE(
@@ -247,87 +247,85 @@ TEST_CASE(
     "is") {
   for (const bool isColumnMajor : {false, true}) {
     CHECK(vectorExtent(
-              productOf({.extents = even, .a = "km", .summed = "a", .gradient = "m"}, isColumnMajor)
-                  .product.value()) == even.at('m'));
+              problemOf({.extents = even, .a = "km", .summed = "a", .gradient = "m"}, isColumnMajor)
+                  .gemm.value()) == even.at('m'));
     CHECK(vectorExtent(
-              productOf({.extents = even, .b = "kn", .summed = "b", .gradient = "n"}, isColumnMajor)
-                  .product.value()) == even.at('n'));
+              problemOf({.extents = even, .b = "kn", .summed = "b", .gradient = "n"}, isColumnMajor)
+                  .gemm.value()) == even.at('n'));
     CHECK_THAT(
-        productOf({.extents = even, .a = "mk", .summed = "a", .gradient = "m"}, isColumnMajor)
-            .refusal,
+        problemOf({.extents = even, .a = "mk", .summed = "a", .gradient = "m"}, isColumnMajor)
+            .rejection,
         Catch::Contains("summed over k"));
     CHECK_THAT(
-        productOf({.extents = even, .b = "nk", .summed = "b", .gradient = "n"}, isColumnMajor)
-            .refusal,
+        problemOf({.extents = even, .b = "nk", .summed = "b", .gradient = "n"}, isColumnMajor)
+            .rejection,
         Catch::Contains("summed over k"));
   }
 }
 
 TEST_CASE("what the library computes less precisely than kernels of ours is no configuration") {
   for (const char *function : {"gelu_tanh", "gelu_tanh_dx"}) {
-    const FusedProduct one{.extents = even, .function = function};
-    REQUIRE(productOf(one).product.has_value());
-    CHECK_THAT(precisionRefusal(*productOf(one).product), Catch::Contains("GELU"));
-    CHECK(libraryConfigurations(fusedProduct(one)).empty());
-    CHECK_THROWS_WITH(libraryProduct(fusedProduct(one), configurationOf(fusedProduct(one))),
+    const FusedGemm one{.extents = even, .function = function};
+    REQUIRE(problemOf(one).gemm.has_value());
+    CHECK_THAT(precisionRejection(*problemOf(one).gemm), Catch::Contains("GELU"));
+    CHECK(libraryConfigurations(fusedGemm(one)).empty());
+    CHECK_THROWS_WITH(libraryGemm(fusedGemm(one), configurationOf(fusedGemm(one))),
                       Catch::Contains("GELU"));
   }
   // Rows of 45 elements of 2 bytes.
   const std::map<char, int64_t> odd{{'m', 64}, {'n', 45}, {'k', 32}};
-  CHECK_THAT(precisionRefusal(*productOf({.extents = odd, .bias = "n"}).product),
+  CHECK_THAT(precisionRejection(*problemOf({.extents = odd, .bias = "n"}).gemm),
              Catch::Contains("multiples of 16 bytes"));
   CHECK_THAT(
-      precisionRefusal(*productOf({.extents = odd, .residual = "add", .function = "relu"}).product),
+      precisionRejection(*problemOf({.extents = odd, .residual = "add", .function = "relu"}).gemm),
       Catch::Contains("multiples of 16 bytes"));
-  for (const FusedProduct &one : {FusedProduct{.extents = odd},
-                                  {.extents = odd, .function = "relu"},
-                                  {.extents = odd, .residual = "add"},
-                                  {.extents = odd, .summed = "b", .gradient = "n"},
-                                  {.extents = even, .bias = "n", .function = "relu"},
-                                  {.extents = even, .residual = "add", .bias = "n"}})
-    CHECK(precisionRefusal(*productOf(one).product).empty());
+  for (const FusedGemm &one : {FusedGemm{.extents = odd},
+                               {.extents = odd, .function = "relu"},
+                               {.extents = odd, .residual = "add"},
+                               {.extents = odd, .summed = "b", .gradient = "n"},
+                               {.extents = even, .bias = "n", .function = "relu"},
+                               {.extents = even, .residual = "add", .bias = "n"}})
+    CHECK(precisionRejection(*problemOf(one).gemm).empty());
 }
 
 TEST_CASE("operands of GELU have rows of multiples of 8 elements") {
   const std::map<char, int64_t> odd{{'m', 64}, {'n', 44}, {'k', 32}};
-  CHECK_THAT(productOf({.extents = odd, .function = "gelu_tanh", .keepsOperand = true}).refusal,
+  CHECK_THAT(problemOf({.extents = odd, .function = "gelu_tanh", .keepsOperand = true}).rejection,
              Catch::Contains("44 elements") && Catch::Contains("multiples of 8"));
-  CHECK_THAT(productOf({.extents = odd, .function = "gelu_tanh_dx"}).refusal,
+  CHECK_THAT(problemOf({.extents = odd, .function = "gelu_tanh_dx"}).rejection,
              Catch::Contains("multiples of 8"));
-  CHECK(productOf({.extents = odd, .function = "gelu_tanh", .keepsOperand = true}, true)
-            .product.has_value());
-  CHECK(productOf({.extents = odd, .function = "gelu_tanh"}).product.has_value());
+  CHECK(problemOf({.extents = odd, .function = "gelu_tanh", .keepsOperand = true}, true)
+            .gemm.has_value());
+  CHECK(problemOf({.extents = odd, .function = "gelu_tanh"}).gemm.has_value());
 }
 
-TEST_CASE("residuals have a place of their own, contiguous where the result is") {
-  const Kernel kernel = fusedProduct({.extents = even, .residual = "add"});
+TEST_CASE("residuals have a separate place, contiguous where the result is") {
+  const Kernel kernel = fusedGemm({.extents = even, .residual = "add"});
   Configuration configuration = configurationOf(kernel);
   const LibraryForm form = libraryForm(kernel).form.value();
-  CHECK(asLibraryProduct(kernel, form, configuration).product->residual ==
-        GroupStrides{.m = 48, .n = 1});
+  CHECK(asLibraryGemm(kernel, form, configuration).gemm->residual == GroupStrides{.m = 48, .n = 1});
   configuration.inputs[2].strides = {100, 1};  // part of a larger tensor
-  const LibraryProduct product = asLibraryProduct(kernel, form, configuration).product.value();
-  CHECK(product.residual == GroupStrides{.m = 100, .n = 1});
-  CHECK(product.shape.strideCm == 48);
-  CHECK(columnMajorBeside(product.shape, product.residual).leadingDimension == 100);
+  const LibraryGemm gemm = asLibraryGemm(kernel, form, configuration).gemm.value();
+  CHECK(gemm.residual == GroupStrides{.m = 100, .n = 1});
+  CHECK(gemm.shape.strideCm == 48);
+  CHECK(columnMajorBeside(gemm.shape, gemm.residual).leadingDimension == 100);
   configuration.inputs[2] = {.order = {1, 0}};
-  CHECK_THAT(asLibraryProduct(kernel, form, configuration).refusal,
+  CHECK_THAT(asLibraryGemm(kernel, form, configuration).rejection,
              Catch::Contains("residual is not contiguous along the rows"));
 }
 
-TEST_CASE("several axes of one side are one vector, in the order in which the product has them") {
-  const Kernel kernel =
-      fusedProduct({.extents = {{'h', 2}, {'p', 8}, {'b', 3}, {'j', 8}, {'i', 16}},
-                    .a = "bji",
-                    .b = "phi",
-                    .c = "bjph",
-                    .bias = "ph"});
+TEST_CASE("several axes of one side are one vector, in the order in which the GEMM has them") {
+  const Kernel kernel = fusedGemm({.extents = {{'h', 2}, {'p', 8}, {'b', 3}, {'j', 8}, {'i', 16}},
+                                   .a = "bji",
+                                   .b = "phi",
+                                   .c = "bjph",
+                                   .bias = "ph"});
   int64_t taken = 0;
   for (const Configuration &configuration : nonEmpty(libraryConfigurations(kernel))) {
-    const LibraryProduct product = libraryProduct(kernel, configuration);
-    CHECK(product.epilogue == LibraryEpilogue::bias);
-    CHECK(product.shape.strideCn == 1);
-    CHECK(vectorExtent(product) == 16);
+    const LibraryGemm gemm = libraryGemm(kernel, configuration);
+    CHECK(gemm.epilogue == LibraryEpilogue::bias);
+    CHECK(gemm.shape.strideCn == 1);
+    CHECK(vectorExtent(gemm) == 16);
     // The bias lies in the order of the result's fastest axes.
     const std::vector<int> result = configuration.outputs[0].order;
     CHECK((configuration.inputs[2].order == std::vector{0, 1}) == (result[3] == 3));
@@ -337,7 +335,7 @@ TEST_CASE("several axes of one side are one vector, in the order in which the pr
 }
 
 TEST_CASE("everything has one element type") {
-  KernelBuilder builder("product", even);
+  KernelBuilder builder("gemm", even);
   const int a = builder.input("a", "mk"), b = builder.input("b", "kn"),
             bias = builder.input("bias", "n", DType::f32);
   const int c = builder.op("contract", OperatorClass::contraction, {a, b}, "c", "mn", "k");
@@ -345,19 +343,19 @@ TEST_CASE("everything has one element type") {
   builder.last().spelling = spellingOf("bias");
   const Kernel kernel = builder.build({y});
   CHECK_THAT(
-      asLibraryProduct(kernel, libraryForm(kernel).form.value(), configurationOf(kernel)).refusal,
+      asLibraryGemm(kernel, libraryForm(kernel).form.value(), configurationOf(kernel)).rejection,
       Catch::Contains("'bias' is f32, the result f16"));
   CHECK(libraryConfigurations(kernel).empty());
 }
 
 TEST_CASE("products with epilogues are timed as themselves, in lines that can be read back") {
-  const Kernel kernel = fusedProduct({.extents = even, .bias = "n", .function = "relu"});
+  const Kernel kernel = fusedGemm({.extents = even, .bias = "n", .function = "relu"});
   Configuration configuration = configurationOf(kernel);
   configuration.knobs = LibraryKnobs{.libraryVersion = 130100, .algorithm = 66, .tile = 20};
   const std::string line = configurationLine(kernel, configuration);
   CHECK(line == "cublaslt 01,01,0>01 libraryVersion=130100 algorithm=66 tile=20");
   CHECK(parseConfiguration(line, kernel) == configuration);
-  CHECK(productLine(placeText(kernel, configuration), configuration.knobs) == line);
+  CHECK(gemmLine(placeText(kernel, configuration), configuration.knobs) == line);
   CHECK(subjectOf(kernel, configuration).text == canonicalText(kernel));
   CHECK(describe(kernel, configuration.knobs) ==
         "cuBLASLt 13.1.0, epilogue relu_bias, algorithm 66, tile 20");
@@ -365,14 +363,13 @@ TEST_CASE("products with epilogues are timed as themselves, in lines that can be
         "cuBLASLt, epilogue relu_bias, first candidate of its heuristic");
 }
 
-TEST_CASE(
-    "an epilogue that was not measured is no cheaper than the product and a kernel behind it") {
+TEST_CASE("an epilogue that was not measured is no cheaper than the GEMM and a kernel behind it") {
   const auto model = analyticCostModel(findDevice("h200"));
   for (const auto &extents : {std::map<char, int64_t>{{'m', 4096}, {'n', 4096}, {'k', 1024}},
                               {{'m', 512}, {'n', 1024}, {'k', 64}},
                               {{'m', 8}, {'n', 4096}, {'k', 4096}}}) {
-    const Kernel plain = fusedProduct({.extents = extents}),
-                 fused = fusedProduct({.extents = extents, .bias = "n", .function = "relu"});
+    const Kernel plain = fusedGemm({.extents = extents}),
+                 fused = fusedGemm({.extents = extents, .bias = "n", .function = "relu"});
     const double alone = model->cost(plain, configurationOf(plain)).seconds,
                  together = model->cost(fused, configurationOf(fused)).seconds;
     const double again =
@@ -383,14 +380,13 @@ TEST_CASE(
 }
 
 TEST_CASE("products with epilogues reach the measuring process as they are") {
-  for (const FusedProduct &one :
-       {FusedProduct{.extents = even},
+  for (const FusedGemm &one :
+       {FusedGemm{.extents = even},
         {.extents = even, .residual = "sub", .factor = 0.25, .bias = "n"},
         {.extents = even, .bias = "n", .function = "gelu_tanh", .keepsOperand = true},
         {.extents = even, .summed = "b", .gradient = "n"}}) {
     const runtime::MeasureGroup group{
-        .product =
-            runtime::ProductJob{.product = productOf(one).product.value(), .candidates = 16}};
+        .gemm = runtime::GemmJob{.gemm = problemOf(one).gemm.value(), .candidates = 16}};
     CHECK(runtime::measureGroupFrom(runtime::toBody(group)) == group);
   }
 }
@@ -419,7 +415,7 @@ runtime::Plan planOf(const char *kind) {
                   tensor("y", "result", {4, 16}, 2),    tensor("bias", "parameter", {16}, 3),
                   tensor("kept", "result", {4, 16}, 4), tensor("residual", "argument", {4, 16}, 5)};
   runtime::PlanKernel kernel;
-  kernel.name = "product";
+  kernel.name = "gemm";
   kernel.family = "cublaslt";
   kernel.inputs = {0, 1, 3, 5};
   kernel.outputs = {4, 2};
@@ -453,8 +449,8 @@ runtime::Plan planOf(const char *kind) {
   return plan;
 }
 
-std::string refusalOfPlan(void (*breakIt)(runtime::PlanLibraryEpilogue &epilogue,
-                                          runtime::Plan &plan)) {
+std::string rejectionOfPlan(void (*breakIt)(runtime::PlanLibraryEpilogue &epilogue,
+                                            runtime::Plan &plan)) {
   runtime::Plan plan = planOf("gelu_aux_bias");
   breakIt(*plan.kernels[0].library->epilogue, plan);
   try {
@@ -468,51 +464,54 @@ std::string refusalOfPlan(void (*breakIt)(runtime::PlanLibraryEpilogue &epilogue
 
 }  // namespace
 
-TEST_CASE("a plan keeps the epilogues of its library products") {
+TEST_CASE("a plan keeps the epilogues of its library GEMMs") {
   const runtime::Plan plan = planOf("gelu_aux_bias");
   CHECK(runtime::planFromJson(runtime::toJson(plan), "plan.json") == plan);
   CHECK(runtime::toJson(plan)["kernels"][0]["library"]["epilogue"]["kind"] == "gelu_aux_bias");
   CHECK_NOTHROW(runtime::verify(plan, "plan.json"));
   CHECK_NOTHROW(runtime::verifyDerived(plan, "plan.json"));
-  const LibraryProduct product = runtime::libraryProduct(*plan.kernels[0].library);
-  CHECK(product.epilogue == LibraryEpilogue::geluAuxBias);
-  CHECK(product.beta == -1);
-  CHECK(product.auxiliary == GroupStrides{.m = 16, .n = 1});
+  const LibraryGemm gemm = runtime::libraryGemm(*plan.kernels[0].library);
+  CHECK(gemm.epilogue == LibraryEpilogue::geluAuxBias);
+  CHECK(gemm.beta == -1);
+  CHECK(gemm.auxiliary == GroupStrides{.m = 16, .n = 1});
 }
 
-TEST_CASE("plans with broken epilogues are refused by name") {
+TEST_CASE("plans with broken epilogues are rejected by name") {
   using Epilogue = runtime::PlanLibraryEpilogue;
-  CHECK(refusalOfPlan([](Epilogue &, runtime::Plan &) {}).empty());
-  CHECK_THAT(refusalOfPlan([](Epilogue &one, runtime::Plan &) { one.kind = "gelu_auxbias"; }),
+  CHECK(rejectionOfPlan([](Epilogue &, runtime::Plan &) {}).empty());
+  CHECK_THAT(rejectionOfPlan([](Epilogue &one, runtime::Plan &) { one.kind = "gelu_auxbias"; }),
              Catch::Contains("gelu_auxbias") && Catch::Contains("gelu_aux_bias"));
-  CHECK_THAT(refusalOfPlan([](Epilogue &one, runtime::Plan &) { one.kind = "gelu_bias"; }),
+  CHECK_THAT(rejectionOfPlan([](Epilogue &one, runtime::Plan &) { one.kind = "gelu_bias"; }),
              Catch::Contains("has no tensor \"auxiliary\""));
-  CHECK_THAT(refusalOfPlan([](Epilogue &one, runtime::Plan &) { one.bias = -1; }),
+  CHECK_THAT(rejectionOfPlan([](Epilogue &one, runtime::Plan &) { one.bias = -1; }),
              Catch::Contains("lacks its tensor \"bias\""));
-  CHECK_THAT(refusalOfPlan([](Epilogue &one, runtime::Plan &) { one.beta = 0; }),
+  CHECK_THAT(rejectionOfPlan([](Epilogue &one, runtime::Plan &) { one.beta = 0; }),
              Catch::Contains("has no tensor \"residual\""));
-  CHECK_THAT(refusalOfPlan([](Epilogue &one, runtime::Plan &) { one.beta = NAN; }),
+  CHECK_THAT(rejectionOfPlan([](Epilogue &one, runtime::Plan &) { one.beta = NAN; }),
              Catch::Contains("beta"));
-  CHECK_THAT(refusalOfPlan([](Epilogue &one, runtime::Plan &) { one.bias = 5, one.residual = 3; }),
-             Catch::Contains("those of bias"));
-  CHECK_THAT(refusalOfPlan([](Epilogue &one, runtime::Plan &) { one.residual = 2; }),
-             Catch::Contains("not the kernel's inputs and outputs"));
   CHECK_THAT(
-      refusalOfPlan([](Epilogue &one, runtime::Plan &) { one.residualStrides = {.m = 1, .n = 4}; }),
-      Catch::Contains("residual is not contiguous"));
-  CHECK_THAT(refusalOfPlan([](Epilogue &one, runtime::Plan &) { one.auxiliaryStrides.m = 20; }),
+      rejectionOfPlan([](Epilogue &one, runtime::Plan &) { one.bias = 5, one.residual = 3; }),
+      Catch::Contains("those of bias"));
+  CHECK_THAT(rejectionOfPlan([](Epilogue &one, runtime::Plan &) { one.residual = 2; }),
+             Catch::Contains("not the kernel's inputs and outputs"));
+  CHECK_THAT(rejectionOfPlan(
+                 [](Epilogue &one, runtime::Plan &) { one.residualStrides = {.m = 1, .n = 4}; }),
+             Catch::Contains("residual is not contiguous"));
+  CHECK_THAT(rejectionOfPlan([](Epilogue &one, runtime::Plan &) { one.auxiliaryStrides.m = 20; }),
              Catch::Contains("multiples of 8"));
-  CHECK_THAT(refusalOfPlan([](Epilogue &one, runtime::Plan &) { one.auxiliaryStrides.m = 24; }),
+  CHECK_THAT(rejectionOfPlan([](Epilogue &one, runtime::Plan &) { one.auxiliaryStrides.m = 24; }),
              Catch::Contains("those of kept"));
-  CHECK_THAT(refusalOfPlan([](Epilogue &, runtime::Plan &plan) { plan.tensors[3].extents = {15}; }),
-             Catch::Contains("those of bias"));
-  CHECK_THAT(refusalOfPlan([](Epilogue &, runtime::Plan &plan) { plan.tensors[5].dtype = "f32"; }),
-             Catch::Contains("residual is f32"));
+  CHECK_THAT(
+      rejectionOfPlan([](Epilogue &, runtime::Plan &plan) { plan.tensors[3].extents = {15}; }),
+      Catch::Contains("those of bias"));
+  CHECK_THAT(
+      rejectionOfPlan([](Epilogue &, runtime::Plan &plan) { plan.tensors[5].dtype = "f32"; }),
+      Catch::Contains("residual is f32"));
 }
 
 namespace {
 
-/// x w -> product, + bias -> y: each alone, and both as one product with an epilogue.
+/// x w -> GEMM, + bias -> y: each alone, and both as one GEMM with an epilogue.
 select::Problem linearLayer() {
   const std::map<char, int64_t> extents{{'m', 4096}, {'n', 1024}, {'k', 1024}};
   select::Problem problem{.name = "unchanged"};
@@ -523,7 +522,7 @@ select::Problem linearLayer() {
     return one;
   };
   problem.tensors = {tensor("x", "mk"), tensor("w", "kn"), tensor("bias", "n"),
-                     tensor("product", "mn"), tensor("y", "mn")};
+                     tensor("gemm", "mn"), tensor("y", "mn")};
   for (const size_t argument : {0, 1, 2}) problem.tensors[argument].isArgument = true;
   problem.tensors[4].isResult = true;
   for (const size_t pinned : {0, 1, 2, 4})
@@ -540,13 +539,13 @@ select::Problem linearLayer() {
        .ops = {0},
        .inputs = {0, 1},
        .outputs = {3},
-       .kernel = fusedProduct({.extents = extents})},
+       .kernel = fusedGemm({.extents = extents})},
       {.name = "bias", .ops = {1}, .inputs = {3, 2}, .outputs = {4}, .kernel = builder.build({y})},
       {.name = "contract_bias",
        .ops = {0, 1},
        .inputs = {0, 1, 2},
        .outputs = {4},
-       .kernel = fusedProduct({.extents = extents, .bias = "n"})}};
+       .kernel = fusedGemm({.extents = extents, .bias = "n"})}};
   return problem;
 }
 
@@ -563,11 +562,11 @@ Profile profileOf(const select::Problem &problem, const std::vector<double> &sec
         if (std::holds_alternative<LoopKnobs>(one.knobs)) configuration.knobs = one.knobs;
         return !std::holds_alternative<LoopKnobs>(configuration.knobs);
       });
-    addRow(profile, kernel, configuration,
-           {.seconds = seconds[candidate],
-            .n = 9,
-            .spread = 0.01,
-            .familyVersion = familyVersion(familyOf(configuration.knobs))});
+    addMeasurement(profile, kernel, configuration,
+                   {.seconds = seconds[candidate],
+                    .n = 9,
+                    .spread = 0.01,
+                    .familyVersion = familyVersion(familyOf(configuration.knobs))});
   }
   return profile;
 }

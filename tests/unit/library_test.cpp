@@ -1,7 +1,7 @@
-// Library products: which contractions and layouts they take, the product derived from them, their
+// Library products: which contractions and layouts they take, the GEMM derived from them, their
 // price against figures measured on an H200, and their place in a plan.
 #include "kernel/Error.h"
-#include "kernel/LibraryProduct.h"
+#include "kernel/LibraryGemm.h"
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Families.h"
 #include "runtime/Artifact.h"
@@ -36,7 +36,7 @@ std::string exclusion(const Kernel &kernel, const Device &device) {
 }
 
 Kernel typedContraction(DType a, DType b, DType c) {
-  KernelBuilder builder("product", {{'m', 8}, {'n', 16}, {'k', 32}});
+  KernelBuilder builder("gemm", {{'m', 8}, {'n', 16}, {'k', 32}});
   const int x = builder.input("x", "mk", a), y = builder.input("y", "kn", b);
   return builder.build(
       {builder.op("contract", OperatorClass::contraction, {x, y}, "z", "mn", "k", c)});
@@ -54,7 +54,7 @@ double modelledTeraflops(int64_t m, int64_t n, int64_t k, int64_t batch) {
 
 }  // namespace
 
-TEST_CASE("a library takes every layout of a contraction that is one strided product") {
+TEST_CASE("a library takes every layout of a contraction that is one strided GEMM") {
   for (const Kernel &kernel :
        {contractKernel({{'p', 4}, {'h', 2}, {'b', 3}, {'k', 6}, {'j', 5}}, "phbk", "phbj", "hbjk"),
         contractKernel({{'p', 4}, {'h', 2}, {'i', 16}, {'b', 3}, {'j', 5}}, "phi", "bji",
@@ -68,45 +68,45 @@ TEST_CASE("a library takes every layout of a contraction that is one strided pro
   }
 }
 
-TEST_CASE("refusals of the library name what it does not take") {
+TEST_CASE("rejections of the library name what it does not take") {
   CHECK(exclusion(typedContraction(DType::f16, DType::f32, DType::f16), h200()) ==
-        "'y' is f32, the result f16; a library product has one element type");
+        "'y' is f32, the result f16; a library GEMM has one element type");
   CHECK(exclusion(typedContraction(DType::f64, DType::f64, DType::f64), h200()).find("f64") !=
         std::string::npos);
   for (const DType type : {DType::f16, DType::bf16, DType::f32})
     CHECK(exclusion(typedContraction(type, type, type), h200()).empty());
   Device without = h200();
-  without.libraryProducts = false;
+  without.libraryGemms = false;
   CHECK(exclusion(typedContraction(DType::f16, DType::f16, DType::f16), without) ==
-        "library products are switched off");
+        "library GEMMs are switched off");
 }
 
 TEST_CASE("products of 8-bit floats: along k, in whole 16 bytes, and not two of f8e5m2") {
-  const auto answer = [](const samples::Float8Extents &extents, const ProductTypes &types,
+  const auto answer = [](const samples::Float8Extents &extents, const GemmTypes &types,
                          const std::vector<int> &orderOfB = {0, 1, 2}) {
-    const Kernel kernel = float8Product(extents, types);
+    const Kernel kernel = float8Gemm(extents, types);
     Configuration one{
         .inputs = {rowMajor(3), rowMajor(3)}, .outputs = {rowMajor(3)}, .knobs = LibraryKnobs{}};
     one.inputs[1].order = orderOfB;
-    return asLibraryProduct(kernel, libraryForm(kernel).form.value(), one);
+    return asLibraryGemm(kernel, libraryForm(kernel).form.value(), one);
   };
-  const ProductTypes good{DType::f8e4m3, DType::f8e5m2, DType::bf16};
-  CHECK(answer({.m = 1000, .n = 784, .k = 560}, good).product->types() == good);
-  CHECK(answer({.b = 3, .m = 9, .n = 16, .k = 32}, good).product->types() == good);
-  CHECK(answer({.m = 64, .n = 64, .k = 64}, {DType::f8e5m2, DType::f8e5m2, DType::f16}).refusal ==
+  const GemmTypes good{DType::f8e4m3, DType::f8e5m2, DType::bf16};
+  CHECK(answer({.m = 1000, .n = 784, .k = 560}, good).gemm->types() == good);
+  CHECK(answer({.b = 3, .m = 9, .n = 16, .k = 32}, good).gemm->types() == good);
+  CHECK(answer({.m = 64, .n = 64, .k = 64}, {DType::f8e5m2, DType::f8e5m2, DType::f16}).rejection ==
         "both operands are f8e5m2; the library takes one");
   CHECK(answer({.m = 64, .n = 64, .k = 64}, good, {0, 2, 1})
-            .refusal.find("operand B is not contiguous along k") != std::string::npos);
+            .rejection.find("operand B is not contiguous along k") != std::string::npos);
   for (const samples::Float8Extents &extents :
        {samples::Float8Extents{.m = 64, .n = 64, .k = 40}, {.m = 64, .n = 63, .k = 64}})
-    CHECK(answer(extents, good).refusal.find("no multiple of 16 bytes") != std::string::npos);
+    CHECK(answer(extents, good).rejection.find("no multiple of 16 bytes") != std::string::npos);
   CHECK(exclusion(typedContraction(DType::f8e4m3, DType::f16, DType::f16), h200()) ==
-        "'x' is f8e4m3, the result f16; a library product has one element type");
-  LibraryProduct product;
-  product.setTypes(good);
-  CHECK((product.dtype == DType::bf16 && product.types() == good));
-  product.setTypes({DType::f16, DType::f16, DType::f16});
-  CHECK(!product.operands);
+        "'x' is f8e4m3, the result f16; a library GEMM has one element type");
+  LibraryGemm gemm;
+  gemm.setTypes(good);
+  CHECK((gemm.dtype == DType::bf16 && gemm.types() == good));
+  gemm.setTypes({DType::f16, DType::f16, DType::f16});
+  CHECK(!gemm.operands);
 }
 
 TEST_CASE("without a profile, the library chooses the algorithm at load") {
@@ -116,44 +116,44 @@ TEST_CASE("without a profile, the library chooses the algorithm at load") {
 }
 
 TEST_CASE("a matrix has a unit stride along one axis, and rows that do not overlap") {
-  const LibraryProduct good{.shape = {.batch = 2,
-                                      .m = 3,
-                                      .n = 4,
-                                      .k = 5,
-                                      .batchStrideA = 15,
-                                      .batchStrideB = 20,
-                                      .batchStrideC = 12,
-                                      .strideAm = 5,
-                                      .strideAk = 1,
-                                      .strideBk = 4,
-                                      .strideBn = 1,
-                                      .strideCm = 1,
-                                      .strideCn = 3},
-                            .dtype = DType::f16};
-  CHECK(libraryRefusal(good).empty());
-  LibraryProduct bad = good;
+  const LibraryGemm good{.shape = {.batch = 2,
+                                   .m = 3,
+                                   .n = 4,
+                                   .k = 5,
+                                   .batchStrideA = 15,
+                                   .batchStrideB = 20,
+                                   .batchStrideC = 12,
+                                   .strideAm = 5,
+                                   .strideAk = 1,
+                                   .strideBk = 4,
+                                   .strideBn = 1,
+                                   .strideCm = 1,
+                                   .strideCn = 3},
+                         .dtype = DType::f16};
+  CHECK(libraryRejection(good).empty());
+  LibraryGemm bad = good;
   bad.shape.strideAk = 2;
-  CHECK(libraryRefusal(bad).find("A") != std::string::npos);
+  CHECK(libraryRejection(bad).find("A") != std::string::npos);
   bad = good;
   bad.shape.strideBk = 3;
-  CHECK(libraryRefusal(bad).find("B") != std::string::npos);
+  CHECK(libraryRejection(bad).find("B") != std::string::npos);
   bad = good;
   bad.shape.strideCm = 8;
-  CHECK(libraryRefusal(bad).find("C") != std::string::npos);
+  CHECK(libraryRejection(bad).find("C") != std::string::npos);
   bad = good;
   bad.shape.batchStrideC = 0;
-  CHECK(!libraryRefusal(bad).empty());
+  CHECK(!libraryRejection(bad).empty());
   bad = good;
   bad.dtype = DType::f64;
-  CHECK(libraryRefusal(bad).find("f64") != std::string::npos);
-  LibraryProduct vector = good;  // one row of A: any stride along k is a leading dimension
+  CHECK(libraryRejection(bad).find("f64") != std::string::npos);
+  LibraryGemm vector = good;  // one row of A: any stride along k is a leading dimension
   vector.shape.m = 1;
   vector.shape.strideAm = 0;
   vector.shape.strideAk = 7;
-  CHECK(libraryRefusal(vector).empty());
+  CHECK(libraryRejection(vector).empty());
 }
 
-TEST_CASE("the product follows the einsum, whichever operand the kernel reads first") {
+TEST_CASE("the GEMM follows the einsum, whichever operand the kernel reads first") {
   // Kernel inputs: the einsum's second operand first.
   KernelBuilder builder("scores", {{'h', 3}, {'j', 4}, {'k', 5}, {'p', 6}});
   const int q = builder.input("q", "hjp"), key = builder.input("key", "hkp");
@@ -163,17 +163,15 @@ TEST_CASE("the product follows the einsum, whichever operand the kernel reads fi
   const Kernel kernel = builder.build({score});
   const Configuration configuration{
       .inputs = {rowMajor(3), rowMajor(3)}, .outputs = {rowMajor(3)}, .knobs = LibraryKnobs{}};
-  const LibraryProduct product = libraryProduct(kernel, configuration);
-  CHECK((productInputs(kernel).a == 1 && productInputs(kernel).b == 0));
-  CHECK(product.alpha == 0.125);
-  CHECK((product.shape.batch == 3 && product.shape.m == 5 && product.shape.n == 4 &&
-         product.shape.k == 6));
-  CHECK((product.shape.strideAm == 6 && product.shape.strideAk == 1 &&
-         product.shape.batchStrideA == 30));  // key
-  CHECK((product.shape.strideBk == 1 && product.shape.strideBn == 6 &&
-         product.shape.batchStrideB == 24));  // q
-  CHECK((product.shape.strideCm == 1 && product.shape.strideCn == 5 &&
-         product.shape.batchStrideC == 20));
+  const LibraryGemm gemm = libraryGemm(kernel, configuration);
+  CHECK((gemmInputs(kernel).a == 1 && gemmInputs(kernel).b == 0));
+  CHECK(gemm.alpha == 0.125);
+  CHECK((gemm.shape.batch == 3 && gemm.shape.m == 5 && gemm.shape.n == 4 && gemm.shape.k == 6));
+  CHECK((gemm.shape.strideAm == 6 && gemm.shape.strideAk == 1 &&
+         gemm.shape.batchStrideA == 30));  // key
+  CHECK((gemm.shape.strideBk == 1 && gemm.shape.strideBn == 6 &&
+         gemm.shape.batchStrideB == 24));  // q
+  CHECK((gemm.shape.strideCm == 1 && gemm.shape.strideCn == 5 && gemm.shape.batchStrideC == 20));
 }
 
 namespace {
@@ -185,10 +183,10 @@ int64_t offsetOf(const ColumnMajorMatrix &matrix, int64_t row, int64_t column) {
   return row + column * matrix.leadingDimension;
 }
 
-/// Whether the product in BLAS's terms touches the same elements as the strided one, in all of its
+/// Whether the GEMM in BLAS's terms touches the same elements as the strided one, in all of its
 /// batch.
-void checkColumnMajor(const MatrixProduct &shape) {
-  const ColumnMajorProduct blas = columnMajor(shape);
+void checkColumnMajor(const StridedBatchedGemm &shape) {
+  const ColumnMajorGemm blas = columnMajor(shape);
   for (const ColumnMajorMatrix *matrix : {&blas.left, &blas.right, &blas.result})
     CHECK(matrix->leadingDimension >= matrix->rows);
   CHECK(!blas.result.isTransposed);
@@ -229,22 +227,22 @@ TEST_CASE("BLAS is asked for the same elements, in every layout") {
                        fmt::join(configuration.inputs[0].order, ""),
                        fmt::join(configuration.inputs[1].order, ""),
                        fmt::join(configuration.outputs[0].order, "")));
-      checkColumnMajor(libraryProduct(kernel, configuration).shape);
+      checkColumnMajor(libraryGemm(kernel, configuration).shape);
       ++checked;
     }
     CHECK(checked > 0);
   }
 }
 
-TEST_CASE("a contraction without scale has alpha 1, and others are refused by name") {
+TEST_CASE("a contraction without scale has alpha 1, and others are rejected by name") {
   const Kernel kernel = typedContraction(DType::f16, DType::f16, DType::f16);
   const Configuration configuration{
       .inputs = {rowMajor(2), rowMajor(2)}, .outputs = {rowMajor(2)}, .knobs = LibraryKnobs{}};
-  CHECK(libraryProduct(kernel, configuration).alpha == 1);
+  CHECK(libraryGemm(kernel, configuration).alpha == 1);
   CHECK_THROWS_WITH(
-      libraryProduct(typedContraction(DType::f16, DType::f16, DType::f32), configuration),
+      libraryGemm(typedContraction(DType::f16, DType::f16, DType::f32), configuration),
       Catch::Contains("'x' is f16, the result f32"));
-  CHECK_THROWS_WITH(libraryProduct(reluKernel({{'j', 4}, {'i', 8}}, "ji"), configuration),
+  CHECK_THROWS_WITH(libraryGemm(reluKernel({{'j', 4}, {'i', 8}}, "ji"), configuration),
                     Catch::Contains("contraction of two operands"));
 }
 
@@ -283,7 +281,7 @@ TEST_CASE("the plain family is the last resort wherever the library takes a cont
   const auto model = analyticCostModel(h200());
   for (const DType type : {DType::f16, DType::f32})
     for (const int64_t extent : {1, 7, 64, 300, 1024}) {
-      KernelBuilder builder("product", {{'m', extent}, {'n', 40}, {'k', 2 * extent}});
+      KernelBuilder builder("gemm", {{'m', extent}, {'n', 40}, {'k', 2 * extent}});
       const int x = builder.input("x", "mk", type), y = builder.input("y", "kn", type);
       const Kernel kernel = builder.build(
           {builder.op("contract", OperatorClass::contraction, {x, y}, "z", "mn", "k", type)});
@@ -292,7 +290,7 @@ TEST_CASE("the plain family is the last resort wherever the library takes a cont
         const double seconds = model->cost(kernel, configuration).seconds;
         if (std::holds_alternative<LibraryKnobs>(configuration.knobs))
           library = std::min(library, seconds);
-        if (std::holds_alternative<ContractionKnobs>(configuration.knobs))
+        if (std::holds_alternative<FmaGemmKnobs>(configuration.knobs))
           plain = std::min(plain, seconds);
       }
       INFO(nameOf(type) << " " << extent);
@@ -330,8 +328,8 @@ TEST_CASE("algorithms are part of the key, and of what people read") {
 
 namespace {
 
-/// x[b,i] w[i,u] -> y[b,u] as one library product.
-runtime::Plan planOfProduct() {
+/// x[b,i] w[i,u] -> y[b,u] as one library GEMM.
+runtime::Plan planOfGemm() {
   const auto tensor = [](const char *name, const char *role, std::vector<int64_t> extents,
                          int buffer) {
     return runtime::PlanTensor{.name = name,
@@ -348,7 +346,7 @@ runtime::Plan planOfProduct() {
   plan.tensors = {tensor("x", "argument", {4, 8}, 0), tensor("w", "parameter", {8, 6}, 1),
                   tensor("y", "result", {4, 6}, 2)};
   runtime::PlanKernel kernel;
-  kernel.name = "product";
+  kernel.name = "gemm";
   kernel.family = "cublaslt";
   kernel.inputs = {1, 0};
   kernel.outputs = {2};
@@ -377,22 +375,22 @@ runtime::Plan planOfProduct() {
 
 }  // namespace
 
-TEST_CASE("a plan keeps its library products") {
-  const runtime::Plan plan = planOfProduct();
+TEST_CASE("a plan keeps its library GEMMs") {
+  const runtime::Plan plan = planOfGemm();
   CHECK(runtime::planFromJson(runtime::toJson(plan), "plan.json") == plan);
   CHECK_NOTHROW(runtime::verify(plan, "plan.json"));
   CHECK_NOTHROW(runtime::verifyDerived(plan, "plan.json"));
   CHECK(!runtime::isView(plan.kernels[0]));
   CHECK(runtime::libraryKnobs(plan.kernels[0]) == LibraryKnobs{});
-  CHECK(runtime::libraryProduct(*plan.kernels[0].library).dtype == DType::f16);
+  CHECK(runtime::libraryGemm(*plan.kernels[0].library).dtype == DType::f16);
   runtime::Plan without = plan;
   without.kernels[0].library.reset();
   CHECK(runtime::planFromJson(runtime::toJson(without), "plan.json") == without);
 }
 
 TEST_CASE(
-    "a plan's library product of 8-bit floats names the types of its operands and of its result") {
-  runtime::Plan plan = planOfProduct();
+    "a plan's library GEMM of 8-bit floats names the types of its operands and of its result") {
+  runtime::Plan plan = planOfGemm();
   const auto shape = [&](int tensor, const char *dtype, std::vector<int64_t> extents) {
     runtime::PlanTensor &one = plan.tensors[size_t(tensor)];
     one.dtype = dtype, one.extents = extents, one.strides = {extents[1], 1};
@@ -414,19 +412,19 @@ TEST_CASE(
   CHECK(runtime::planFromJson(runtime::toJson(plan), "plan.json") == plan);
   CHECK_NOTHROW(runtime::verify(plan, "plan.json"));
   CHECK_NOTHROW(runtime::verifyDerived(plan, "plan.json"));
-  CHECK(runtime::libraryProduct(*plan.kernels[0].library).types() ==
-        ProductTypes{DType::f8e4m3, DType::f8e5m2, DType::f16});
+  CHECK(runtime::libraryGemm(*plan.kernels[0].library).types() ==
+        GemmTypes{DType::f8e4m3, DType::f8e5m2, DType::f16});
   runtime::Plan exchanged = plan;
   std::swap(exchanged.tensors[0].dtype, exchanged.tensors[1].dtype);
   CHECK_THROWS_WITH(runtime::verifyDerived(exchanged, "plan.json"),
                     Catch::Contains("x is f8e5m2, not f8e4m3"));
   exchanged.kernels[0].library->dtype = "f8e5m2,f16->f16";
   CHECK_THROWS_WITH(runtime::verify(exchanged, "plan.json"),
-                    Catch::Contains("takes two of its own type, or two of 8 bits"));
+                    Catch::Contains("takes two of its type, or two of 8 bits"));
 }
 
-TEST_CASE("a plan's library product that reads tf32 is of f32 tensors; no tensor is of tf32") {
-  runtime::Plan plan = planOfProduct();
+TEST_CASE("a plan's library GEMM that reads tf32 is of f32 tensors; no tensor is of tf32") {
+  runtime::Plan plan = planOfGemm();
   for (runtime::PlanTensor &tensor : plan.tensors) {
     tensor.bytes *= sizeOf(DType::f32) / sizeOf(*parseDType(tensor.dtype));
     tensor.dtype = "f32";
@@ -435,7 +433,7 @@ TEST_CASE("a plan's library product that reads tf32 is of f32 tensors; no tensor
   CHECK(runtime::planFromJson(runtime::toJson(plan), "plan.json") == plan);
   CHECK_NOTHROW(runtime::verify(plan, "plan.json"));
   CHECK_NOTHROW(runtime::verifyDerived(plan, "plan.json"));
-  CHECK(runtime::libraryProduct(*plan.kernels[0].library).types().areTf32());
+  CHECK(runtime::libraryGemm(*plan.kernels[0].library).types().areTf32());
   runtime::Plan half = plan;
   half.tensors[0].dtype = "f16";
   CHECK_THROWS_WITH(runtime::verifyDerived(half, "plan.json"), Catch::Contains("is f16, not f32"));
@@ -447,9 +445,9 @@ TEST_CASE("a plan's library product that reads tf32 is of f32 tensors; no tensor
                     Catch::Contains("the library stores f32 alone"));
 }
 
-TEST_CASE("plans with broken library products are refused by name") {
-  const auto refusal = [](auto &&breakIt, auto &&check) {
-    runtime::Plan plan = planOfProduct();
+TEST_CASE("plans with broken library GEMMs are rejected by name") {
+  const auto rejection = [](auto &&breakIt, auto &&check) {
+    runtime::Plan plan = planOfGemm();
     breakIt(plan);
     try {
       check(plan, "plan.json");
@@ -464,30 +462,30 @@ TEST_CASE("plans with broken library products are refused by name") {
   const auto products = [](const runtime::Plan &plan, const std::string &where) {
     runtime::verifyDerived(plan, where);
   };
-  CHECK_THAT(refusal([](auto &plan) { plan.kernels[0].library->a = 2; }, verify),
+  CHECK_THAT(rejection([](auto &plan) { plan.kernels[0].library->a = 2; }, verify),
              Catch::Contains("a, b and c"));
-  CHECK_THAT(refusal([](auto &plan) { plan.kernels[0].library->dtype = "f128"; }, verify),
+  CHECK_THAT(rejection([](auto &plan) { plan.kernels[0].library->dtype = "f128"; }, verify),
              Catch::Contains("f128"));
-  CHECK_THAT(refusal([](auto &plan) { plan.kernels[0].library->alpha = NAN; }, verify),
+  CHECK_THAT(rejection([](auto &plan) { plan.kernels[0].library->alpha = NAN; }, verify),
              Catch::Contains("alpha"));
-  CHECK_THAT(refusal([](auto &plan) { plan.kernels[0].library->shape.strideAk = 2; }, verify),
+  CHECK_THAT(rejection([](auto &plan) { plan.kernels[0].library->shape.strideAk = 2; }, verify),
              Catch::Contains("operand A"));
-  CHECK_THAT(refusal([](auto &plan) { plan.kernels[0].knobs.erase("tile"); }, verify),
+  CHECK_THAT(rejection([](auto &plan) { plan.kernels[0].knobs.erase("tile"); }, verify),
              Catch::Contains("'tile' is missing"));
-  CHECK_THAT(refusal(
+  CHECK_THAT(rejection(
                  [](auto &plan) {
-                   plan.kernels[0].source = "kernels/product.cu", plan.kernels[0].entry = "p";
+                   plan.kernels[0].source = "kernels/gemm.cu", plan.kernels[0].entry = "p";
                  },
                  verify),
              Catch::Contains("neither source nor cubin"));
   // What memory depends on: more rows than the tensor has, other strides, another element type.
-  CHECK_THAT(refusal([](auto &plan) { plan.kernels[0].library->shape.m = 5; }, products),
+  CHECK_THAT(rejection([](auto &plan) { plan.kernels[0].library->shape.m = 5; }, products),
              Catch::Contains("those of x"));
-  CHECK_THAT(refusal([](auto &plan) { plan.kernels[0].library->shape.strideCm = 8; }, products),
+  CHECK_THAT(rejection([](auto &plan) { plan.kernels[0].library->shape.strideCm = 8; }, products),
              Catch::Contains("those of y"));
   CHECK_THAT(
-      refusal([](auto &plan) { plan.kernels[0].library->shape.batchStrideA = -8; }, products),
+      rejection([](auto &plan) { plan.kernels[0].library->shape.batchStrideA = -8; }, products),
       Catch::Contains("those of x"));
-  CHECK_THAT(refusal([](auto &plan) { plan.tensors[1].dtype = "f32"; }, products),
+  CHECK_THAT(rejection([](auto &plan) { plan.tensors[1].dtype = "f32"; }, products),
              Catch::Contains("w is f32, not f16"));
 }

@@ -76,7 +76,7 @@ TEST_CASE(
   CHECK(parseManifest(printManifest(manifest), "m") == manifest);
 }
 
-TEST_CASE("malformed manifests are refused by name") {
+TEST_CASE("malformed manifests are rejected by name") {
   const std::string good =
       printManifest({.files = {{"plan.json", sha256("")}}, .plan = json::object()});
   REQUIRE_NOTHROW(parseManifest(good, "m"));
@@ -131,9 +131,9 @@ TEST_CASE(
     "every member of a plan that a person does not choose is told with what was written, and not "
     "believed where it is a claim") {
   const json plan = toJson(exampleArtifact().plan);
-  const std::set<std::string> choices{"device",   "target", "placements",     "entryPoints",
-                                      "branches", "order",  "buffer",         "offset",
-                                      "knobs",    "after",  "workspaceBuffer"};
+  const std::set<std::string> choices{"device",     "target", "memoryPlan",     "entryPoints",
+                                      "concurrent", "order",  "buffer",         "offset",
+                                      "knobs",      "after",  "workspaceBuffer"};
   size_t derived = 0;
   const json flat = plan.flatten();
   for (const auto &[place, value] : flat.items()) {  // may be empty: what was seen is counted below
@@ -181,7 +181,7 @@ TEST_CASE(
 
 TEST_CASE(
     "who looks at a plan sees what weft wrote in place of forged claims, and who runs it is "
-    "refused by name") {
+    "rejected by name") {
   Written written;
   written.plan["kernels"][0]["seconds"] = 4.1e-7;
   written.plan["kernels"][0]["measured"] = true;
@@ -204,9 +204,9 @@ TEST_CASE("a launch that was edited is not run; a choice is") {
         Catch::Contains("kernel 'second': member \"grid\" is [7,1,1], and weft wrote [1,1,1]"));
   }
   SECTION("dependencies") {
-    written.plan["branches"] = true;
+    written.plan["concurrent"] = true;
     written.writePlan();
-    CHECK(readArtifact(written.out).plan.branches);
+    CHECK(readArtifact(written.out).plan.concurrent);
   }
 }
 
@@ -279,7 +279,7 @@ TEST_CASE("files that weft did not write are kept: the same files, links, empty 
   CHECK(fs::read_symlink(written.out / "link") == "/nowhere/at/all");
 }
 
-TEST_CASE("a file that weft would write over one that it did not write is refused by name") {
+TEST_CASE("a file that weft would write over one that it did not write is rejected by name") {
   const Written written;
   Artifact next = exampleArtifact();
   next.listings["ptx/first.ptx"] = "// ptx\n";
@@ -311,7 +311,7 @@ TEST_CASE("edited files are replaced only by who was asked to, or who has read t
 }
 
 TEST_CASE(
-    "a symbolic link as output is followed, one to nothing refused, and neither is replaced") {
+    "a symbolic link as output is followed, one to nothing rejected, and neither is replaced") {
   const Written written;
   fs::create_directory_symlink(written.out, written.folder / "latest");
   Artifact next = exampleArtifact();

@@ -1,4 +1,4 @@
-// Dimensions of layers: what follows what, and every refusal's message.
+// Dimensions of layers: what follows what, and every rejection's message.
 #include "kernel/Error.h"
 #include "models/Presets.h"
 

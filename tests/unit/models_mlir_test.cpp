@@ -92,7 +92,7 @@ TEST_CASE("the paper's encoder has the operators of its Table A.1") {
   const Counts expected = {{"contract", 8}, {"bias", 6},       {"softmax", 1}, {"dropout", 4},
                            {"residual", 2}, {"layer_norm", 2}, {"relu", 1},    {"return", 1}};
   CHECK(histogram(model) == expected);
-  // Q, K, V; QK^T (its scale is a factor of the product, no flop); Gamma; Out; two linear layers.
+  // Q, K, V; QK^T (its scale is a factor of the GEMM, no flop); Gamma; Out; two linear layers.
   std::vector<double> gigaflop;
   for (ContractOp op : graphOf(model).getOps<ContractOp>()) gigaflop.push_back(op.flop() / 1e9);
   const std::vector<double> table = {25.770 / 3, 25.770 / 3, 25.770 / 3, 4.295,
@@ -188,7 +188,7 @@ TEST_CASE("tensors of more than 2^31 elements are built") {
   CHECK(elementsOf(softmax.getType()) == int64_t(64) * 16 * 65536 * 65536);
 }
 
-TEST_CASE("dimensions whose product overflows are refused") {
+TEST_CASE("dimensions whose GEMM overflows are rejected") {
   CHECK(errorOf({.model = "attention", .dims = {{"b", 2147483647}, {"h", 2147483647}}}) ==
         "badInput: attention: argument q over b=2147483647 * h=2147483647 * j=512 * p=64 has more "
         "than 2^62 points; make "

@@ -13,7 +13,7 @@ TEST_CASE("edit distance counts inserts, deletes, replacements and swaps") {
   CHECK(editDistance("gpt2", "gtp") == 2);
 }
 
-TEST_CASE("nearest ignores case, keeps the first of equals and refuses far names") {
+TEST_CASE("nearest ignores case, keeps the first of equals and rejects far names") {
   const std::vector<std::string> names = {"attention", "bert-base", "bert-large", "gpt2"};
   CHECK(nearest("bert-larg", names) == "bert-large");
   CHECK(nearest("GPT-2", names) == "gpt2");

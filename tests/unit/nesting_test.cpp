@@ -18,7 +18,7 @@ std::string repeated(const std::string &text, int times) {
 }
 
 template <typename Check>
-std::string refusal(Check check, const std::string &text) {
+std::string rejection(Check check, const std::string &text) {
   try {
     check(text, "file");
   } catch (const Error &error) {
@@ -28,8 +28,8 @@ std::string refusal(Check check, const std::string &text) {
   return "";
 }
 
-std::string ofJson(const std::string &text) { return refusal(checkJsonNesting, text); }
-std::string ofMlir(const std::string &text) { return refusal(checkMlirNesting, text); }
+std::string ofJson(const std::string &text) { return rejection(checkJsonNesting, text); }
+std::string ofMlir(const std::string &text) { return rejection(checkMlirNesting, text); }
 
 /// Aliases of which each nests the one before, so many.
 std::string chain(int length, const std::string &opening = "tuple<",
@@ -43,7 +43,7 @@ std::string chain(int length, const std::string &opening = "tuple<",
 
 }  // namespace
 
-TEST_CASE("as many levels as the limit are read, one more is refused where it opens") {
+TEST_CASE("as many levels as the limit are read, one more is rejected where it opens") {
   for (const std::string bracket : {"[", "{"}) {
     CHECK(ofJson(repeated(bracket, deepestNesting)) == "");
     CHECK(ofJson("\n\n  " + repeated(bracket, deepestNesting + 1)) ==

@@ -20,7 +20,7 @@ Names candidateNames(const select::Problem &problem, size_t leastOps) {
 
 }  // namespace
 
-TEST_CASE("every op of every preset has a canonical kernel of its own") {
+TEST_CASE("every op of every preset has a canonical separate kernel") {
   for (const models::Preset &known : nonEmpty(models::presets())) {
     INFO(known.name);
     const auto loaded = preset(known.name, {});

@@ -84,9 +84,9 @@ TEST_CASE("a printed op is taken apart") {
   CHECK(softmax.value == "scores");
   CHECK(softmax.kind == "local_softmax over k");
   CHECK(softmax.operands == Names{"%7"});
-  const PrintedOp product = parseOp("%1 = contract \"phi,bji->phbj\" %0, %x", names);
-  CHECK(product.kind == "contract \"phi,bji->phbj\"");
-  CHECK(product.operands == Names{"%0", "%x"});
+  const PrintedOp gemm = parseOp("%1 = contract \"phi,bji->phbj\" %0, %x", names);
+  CHECK(gemm.kind == "contract \"phi,bji->phbj\"");
+  CHECK(gemm.operands == Names{"%0", "%x"});
 }
 
 TEST_CASE("values of other names are the same op of the same operands") {
@@ -174,8 +174,8 @@ TEST_CASE("chunks of a kernel are one") {
   b.named({"y"});
   for (int chunk = 0; chunk < 2; ++chunk) {
     b.kernel("work__i" + std::to_string(4 * chunk), {"x"}, {"y"}, {"%0 = relu %x"}, 3e-6);
-    b.artifact.plan.kernels.back().part =
-        runtime::PlanPart{.region = 0, .axis = "i", .start = 4 * chunk, .size = 4};
+    b.artifact.plan.kernels.back().chunk =
+        runtime::PlanChunk{.region = 0, .axis = "i", .start = 4 * chunk, .size = 4};
   }
   const PlanDifference difference = differenceOf(a.artifact, b.artifact);
   REQUIRE(difference.groups.size() == 1);

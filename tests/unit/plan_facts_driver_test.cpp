@@ -77,7 +77,7 @@ Plan chain() {
   plan.entryPoints = {{"forward", {0, 1, 2}}};
   plan.tensors = {tensor("x", 4'000'000, 0, "argument"), tensor("y", 8'000'000, 1),
                   tensor("s", 6'000'000, 1), tensor("z", 4'000'000, 2, "result")};
-  plan.kernels = {kernel("product__b_j", "contract", {0}, 1, 30),
+  plan.kernels = {kernel("gemm__b_j", "contract", {0}, 1, 30),
                   kernel("slice__b_j", "slice", {1}, 2, 0),
                   kernel("norm__b_j", "layer_norm", {2}, 3, 10)};
   plan.predictedSeconds = 40e-6;
@@ -87,22 +87,22 @@ Plan chain() {
 
 /// Ops 0 contract, 1 slice, 2 layer_norm; no plan fuses the first and the last.
 json report() {
-  return {{"kernelOps", {{"product__b_j", {0}}, {"slice__b_j", {1}}, {"norm__b_j", {2}}}},
-          {"stages",
-           {{"product__b_j", "projections"}, {"norm__b_j", "norms"}, {"slice__b_j", "other"}}},
-          {"fusionPrices", {{{"ops", {0, 2}}, {"fused", false}, {"lossOfOther", nullptr}}}},
-          {"fusions",
-           {{{"ops", {0, 1, 2}}, {"accepted", false}, {"code", "F060"}, {"reason", "movement-op"}},
-            {{"ops", {0, 2}}, {"accepted", false}, {"code", "F024"}, {"reason", "no-epilogue"}},
-            {{"ops", {0, 2}}, {"accepted", true}, {"code", ""}, {"reason", ""}}}},
-          {"rooflineSeconds", 20e-6},
-          {"variants",
-           {{{"name", "a"},
-             {"statistics",
-              {{"configurations", 60}, {"legalConfigurations", 1000.0}, {"measured", 60}}}},
-            {{"name", "b"},
-             {"statistics",
-              {{"configurations", 40}, {"legalConfigurations", 500.0}, {"measured", 30}}}}}}};
+  return {
+      {"kernelOps", {{"gemm__b_j", {0}}, {"slice__b_j", {1}}, {"norm__b_j", {2}}}},
+      {"stages", {{"gemm__b_j", "projections"}, {"norm__b_j", "norms"}, {"slice__b_j", "other"}}},
+      {"fusionPrices", {{{"ops", {0, 2}}, {"fused", false}, {"lossOfOther", nullptr}}}},
+      {"fusions",
+       {{{"ops", {0, 1, 2}}, {"accepted", false}, {"code", "F060"}, {"reason", "movement-op"}},
+        {{"ops", {0, 2}}, {"accepted", false}, {"code", "F024"}, {"reason", "no-epilogue"}},
+        {{"ops", {0, 2}}, {"accepted", true}, {"code", ""}, {"reason", ""}}}},
+      {"rooflineSeconds", 20e-6},
+      {"variants",
+       {{{"name", "a"},
+         {"statistics",
+          {{"configurations", 60}, {"legalConfigurations", 1000.0}, {"measured", 60}}}},
+        {{"name", "b"},
+         {"statistics",
+          {{"configurations", 40}, {"legalConfigurations", 500.0}, {"measured", 30}}}}}}};
 }
 
 std::vector<std::string> linesOf(const std::string &text) {
@@ -136,7 +136,7 @@ TEST_CASE("chunks and repeats are one row, other kernels are not") {
   Plan plan = chain();
   for (const int64_t start : {0, 8}) {
     PlanKernel one = kernel(fmt::format("score__h_b__h{}", start), "contract", {0}, 1, 5);
-    one.part = runtime::PlanPart{.region = 0, .axis = "h", .start = start, .size = 8};
+    one.chunk = runtime::PlanChunk{.region = 0, .axis = "h", .start = start, .size = 8};
     plan.kernels.push_back(one);
   }
   plan.kernels.push_back(kernel("norm__b_j_2", "layer_norm", {2}, 3, 10));
@@ -156,10 +156,10 @@ TEST_CASE("chunks and repeats are one row, other kernels are not") {
 
 TEST_CASE(
     "the loss not fused is what two kernels exchange, through views, with the code of the smallest "
-    "refused attempt") {
+    "rejected attempt") {
   const UnfusedLoss loss = largestUnfused(chain(), report()).value();
   CHECK(loss.tensor == "y");
-  CHECK(loss.writer == "product");
+  CHECK(loss.writer == "gemm");
   CHECK(loss.reader == "norm");
   CHECK(loss.bytes ==
         6'000'000 + 8'000'000);  // the view is read, all of y is written, and nobody else needs it
@@ -188,7 +188,7 @@ TEST_CASE(
     Plan plan = chain();
     plan.kernels[2].ops = {"%2 = contract %1"};
     CHECK_FALSE(largestUnfused(plan, given));
-    given["stages"] = {{"product__b_j", "attention"}, {"norm__b_j", "attention"}};
+    given["stages"] = {{"gemm__b_j", "attention"}, {"norm__b_j", "attention"}};
     CHECK(largestUnfused(plan, given));
   }
 }
@@ -244,14 +244,14 @@ TEST_CASE(
   plan.workspaceBytes = 60'000'000;
   json given = report();
   CHECK(memoryTrade(plan, given).text.ends_with("no plan in chunks was weighed"));
-  const auto priced = [](int parts, double microseconds, int64_t bytes, bool chosen) {
-    return json{{"parts", parts},
+  const auto priced = [](int chunks, double microseconds, int64_t bytes, bool chosen) {
+    return json{{"chunks", chunks},
                 {"seconds", microseconds * 1e-6},
                 {"workspace", bytes},
                 {"chosen", chosen}};
   };
-  given["parts"] = {priced(1, 38, 90'000'000, false), priced(2, 40, 60'000'000, true),
-                    priced(4, 45, 40'000'000, false), priced(8, 60, 30'000'000, false)};
+  given["chunks"] = {priced(1, 38, 90'000'000, false), priced(2, 40, 60'000'000, true),
+                     priced(4, 45, 40'000'000, false), priced(8, 60, 30'000'000, false)};
   CHECK(memoryTrade(plan, given).text ==
         "workspace 60.0 MB; 90.0 MB takes -2.00 us of graph time (--chunks 1); 40.0 MB takes +5.00 "
         "us (--chunks "
@@ -265,8 +265,8 @@ TEST_CASE("estimates, edits, missing plans and unverified texts are warnings") {
           .empty());
   plan.kernels[2].measured = false;
   plan.notes = {"cubins: skipped, no NVRTC",
-                "slice__b_j is a copy: V001 part-with-gaps-not-taken (why)",
-                "slice__b_j_2 is a copy: V001 part-with-gaps-not-taken (why)",
+                "slice__b_j is a copy: V001 strided-view-not-supported (why)",
+                "slice__b_j_2 is a copy: V001 strided-view-not-supported (why)",
                 "parameter w is packed at load as ij"};
   json given = report();
   given["variants"].push_back({{"name", "c"}, {"noPlan", "too large"}});

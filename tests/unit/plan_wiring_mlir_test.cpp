@@ -1,4 +1,4 @@
-// Plans held to their graphs: whatever is broken in plan.json is refused by name before it runs,
+// Plans held to their graphs: whatever is broken in plan.json is rejected by name before it runs,
 // whatever tensors are exchanged.
 #include "kernel/Error.h"
 #include "tests/support/NonEmpty.h"
@@ -38,7 +38,7 @@ runtime::Artifact artifactOf(const ModelFlags &model, const ChoiceFlags &choices
 }
 
 /// Together they have packed parameters, views, a backward pass, parts, maps, dropout and library
-/// products.
+/// GEMMs.
 const std::vector<runtime::Artifact> &samples() {
   const std::vector<std::string> small = {"b=2", "j=16", "h=2", "p=16", "i=32", "u=64"},
                                  tiles = {"b=2", "j=64", "h=2", "p=64", "i=128", "u=256"};
@@ -53,7 +53,7 @@ const std::vector<runtime::Artifact> &samples() {
 }
 
 /// What `weft run` would say of an artifact with this plan; empty: it would run.
-std::string refusalOf(const runtime::Artifact &artifact, const json &plan) {
+std::string rejectionOf(const runtime::Artifact &artifact, const json &plan) {
   try {
     runtime::Artifact broken = artifact;
     broken.plan = runtime::planFromJson(plan, "DIR/plan.json");
@@ -73,10 +73,10 @@ TEST_CASE(
     "plans as they are compiled are accepted, with and without parts, packed parameters and a "
     "backward pass") {
   for (const runtime::Artifact &artifact : nonEmpty(samples()))
-    CHECK(refusalOf(artifact, runtime::toJson(artifact.plan)) == "");
+    CHECK(rejectionOf(artifact, runtime::toJson(artifact.plan)) == "");
 }
 
-TEST_CASE("a broken member of plan.json is refused, and named") {
+TEST_CASE("a broken member of plan.json is rejected, and named") {
   std::set<std::string> applied;
   for (const test::PlanMutation &mutation : nonEmpty(test::planMutations()))
     for (const runtime::Artifact &artifact : nonEmpty(samples())) {
@@ -86,7 +86,7 @@ TEST_CASE("a broken member of plan.json is refused, and named") {
       if (plan == good) continue;
       applied.insert(mutation.member + ": " + mutation.name);
       INFO(mutation.member << ": " << mutation.name << " (" << named << ")");
-      const std::string message = refusalOf(artifact, plan);
+      const std::string message = rejectionOf(artifact, plan);
       CHECK_THAT(message, Catch::StartsWith("DIR"));
       CHECK_THAT(message, Catch::Contains(named));
     }
@@ -114,12 +114,12 @@ TEST_CASE("every member of plan.json has a mutation, or is told and no more") {
   }
 }
 
-TEST_CASE("a kernel that is given any other tensor is refused, unless that holds the same value") {
-  size_t refused = 0, harmless = 0;
+TEST_CASE("a kernel that is given any other tensor is rejected, unless that holds the same value") {
+  size_t rejected = 0, harmless = 0;
   for (const runtime::Artifact &artifact : nonEmpty(samples())) {
     const SelectedGraph graph(artifact.graph, "DIR/graph.mlir");
     const json good = runtime::toJson(artifact.plan);
-    const auto isRefused = [&](const json &plan) {
+    const auto isRejected = [&](const json &plan) {
       try {
         const runtime::Plan broken = runtime::planFromJson(plan, "DIR/plan.json");
         runtime::verify(broken, "DIR/plan.json");
@@ -129,7 +129,7 @@ TEST_CASE("a kernel that is given any other tensor is refused, unless that holds
       }
       return false;
     };
-    REQUIRE_FALSE(isRefused(good));
+    REQUIRE_FALSE(isRejected(good));
     for (size_t kernel = 0; kernel < good["kernels"].size(); ++kernel)
       for (const char *list : {"inputs", "outputs"})
         for (size_t position = 0; position < good["kernels"][kernel][list].size(); ++position)
@@ -138,8 +138,8 @@ TEST_CASE("a kernel that is given any other tensor is refused, unless that holds
             if (other == held) continue;
             json plan = good;
             test::mutations::replaceTensor(plan["kernels"][kernel], list, position, int(other));
-            if (isRefused(plan)) {
-              ++refused;
+            if (isRejected(plan)) {
+              ++rejected;
               continue;
             }
             INFO("kernel " << kernel << " " << list << "[" << position
@@ -150,8 +150,8 @@ TEST_CASE("a kernel that is given any other tensor is refused, unless that holds
             ++harmless;
           }
   }
-  CHECK(refused > 1000);
-  CHECK(harmless < refused / 100);
+  CHECK(rejected > 1000);
+  CHECK(harmless < rejected / 100);
 }
 
 TEST_CASE(
@@ -168,5 +168,5 @@ TEST_CASE(
   edited.plan = runtime::planFromJson(plan, "DIR/plan.json");
   CHECK_NOTHROW(checkArtifact(edited, "DIR", Use::toLook));
   CHECK_NOTHROW(replan(edited, *analyticCostModel(findDevice("a100")), "DIR"));
-  CHECK_THAT(refusalOf(artifact, plan), Catch::Contains("edited after it was emitted"));
+  CHECK_THAT(rejectionOf(artifact, plan), Catch::Contains("edited after it was emitted"));
 }

@@ -156,14 +156,14 @@ TEST_CASE(
   CHECK(places != samplePoints(kernel, 0, {.points = 2000, .seed = 10}));
 }
 
-TEST_CASE("elements that need long sums of their own are fewer, but never none") {
-  const Kernel product =
+TEST_CASE("elements that need long separate sums are fewer, but never none") {
+  const Kernel gemm =
       samples::contractKernel({{'i', 1024}, {'k', 65536}, {'n', 1024}}, "ik", "kn", "in");
-  const size_t count = samplePoints(product, 0, {.points = 100000, .seed = 1}).size();
+  const size_t count = samplePoints(gemm, 0, {.points = 100000, .seed = 1}).size();
   CHECK(count == (1 << 24) / 65536);
 }
 
-TEST_CASE("a product in f16 is held to its bound") {
+TEST_CASE("a GEMM in f16 is held to its bound") {
   Run run(samples::contractKernel({{'i', 7}, {'k', 65}, {'n', 9}}, "ik", "kn", "in"));
   CHECK(run.check().passed());
   run.outputs[0].set(std::vector<int64_t>{6, 8},

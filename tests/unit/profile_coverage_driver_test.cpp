@@ -1,9 +1,9 @@
-// What selection from rows is offered: all of a complete profile and nothing else; what was pruned
-// and what had to be modelled is counted and named.
+// What selection from measurements is offered: all of a complete profile and nothing else; what was
+// pruned and what had to be modelled is counted and named.
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
 #include "tests/support/NonEmpty.h"
-#include "tests/unit/ProfileRows.h"
+#include "tests/unit/ProfileMeasurements.h"
 #include "tests/unit/SampleContractions.h"
 #include "tests/unit/SampleProblems.h"
 
@@ -52,10 +52,10 @@ ProfileKernel &rowsOf(Profile &profile, const Kernel &kernel) {
   return profile.kernels.at(profileHash(kernelSubject(kernel).text));
 }
 
-void keepRows(ProfileKernel &kernel, std::string_view layouts) {
-  std::erase_if(kernel.rows,
+void keepMeasurements(ProfileKernel &kernel, std::string_view layouts) {
+  std::erase_if(kernel.measurements,
                 [&](const auto &entry) { return splitLine(entry.first).layouts != layouts; });
-  REQUIRE_FALSE(kernel.rows.empty());
+  REQUIRE_FALSE(kernel.measurements.empty());
 }
 
 bool mentions(const std::vector<std::string> &notes, const std::string &part) {
@@ -63,7 +63,7 @@ bool mentions(const std::vector<std::string> &notes, const std::string &part) {
                      [&](const std::string &note) { return note.find(part) != std::string::npos; });
 }
 
-size_t transposesIn(const select::Plan &plan) {
+size_t transposesIn(const select::SelectionResult &plan) {
   return size_t(std::count_if(plan.steps.begin(), plan.steps.end(),
                               [](const select::Step &step) { return step.candidate < 0; }));
 }
@@ -96,9 +96,9 @@ TEST_CASE("a complete profile leaves nothing to the model") {
   CHECK(statistics.notes.empty());
 }
 
-TEST_CASE("transposes without rows are pruned by name where the tensor has others") {
+TEST_CASE("transposes without measurements are pruned by name where the tensor has others") {
   Profile profile = profileOf(chain());
-  keepRows(rowsOf(profile, select::transposeKernel(chain().tensors.at(2))), "01>10");
+  keepMeasurements(rowsOf(profile, select::transposeKernel(chain().tensors.at(2))), "01>10");
   const auto model = modelOf(profile);
   const select::Selection selection = select::select(chain(), *model, {});
   CHECK(selection.statistics().coverageMeasured == 1);
@@ -108,7 +108,7 @@ TEST_CASE("transposes without rows are pruned by name where the tensor has other
                  "1 of 2 transposes between its 2 layouts were not measured"));
 }
 
-TEST_CASE("transposes of a tensor that has no rows at all are modelled and counted") {
+TEST_CASE("transposes of a tensor that has no measurements at all are modelled and counted") {
   Profile profile = profileOf(chain());
   profile.kernels.erase(
       profileHash(kernelSubject(select::transposeKernel(chain().tensors.at(2))).text));
@@ -120,13 +120,14 @@ TEST_CASE("transposes of a tensor that has no rows at all are modelled and count
 }
 
 TEST_CASE(
-    "a transpose that every plan needs is modelled although it has no row, and the plan says so") {
+    "a transpose that every plan needs is modelled although it has no measurement, and the plan "
+    "says so") {
   Profile profile = profileOf(pair());
   // The first kernel leaves its result in one layout, the second reads the other; only the way back
   // was measured.
-  keepRows(rowsOf(profile, pair().candidates.at(0).kernel), "01>01");
-  keepRows(rowsOf(profile, pair().candidates.at(1).kernel), "01,10>01");
-  keepRows(rowsOf(profile, select::transposeKernel(pair().tensors.at(2))), "10>01");
+  keepMeasurements(rowsOf(profile, pair().candidates.at(0).kernel), "01>01");
+  keepMeasurements(rowsOf(profile, pair().candidates.at(1).kernel), "01,10>01");
+  keepMeasurements(rowsOf(profile, select::transposeKernel(pair().tensors.at(2))), "10>01");
   const auto model = modelOf(profile);
   const select::Selection selection = select::select(pair(), *model, {});
   CHECK(transposesIn(selection.best()) == 1);
@@ -137,7 +138,7 @@ TEST_CASE(
   CHECK(mentions(selection.statistics().notes, "no plan was found with measured transposes alone"));
   for (const select::Step &step : nonEmpty(selection.best().steps))
     CHECK(step.cost.measured == (step.candidate >= 0));
-  // Measured, it is taken from its row, and nothing is modelled.
+  // Measured, it is taken from its measurement, and nothing is modelled.
   const auto complete = profileOf(pair());
   Profile whole = profile;
   rowsOf(whole, select::transposeKernel(pair().tensors.at(2))) = complete.kernels.at(
@@ -149,10 +150,11 @@ TEST_CASE(
   CHECK_THROWS_AS(select::select(pair(), *modelOf(profile, true), {}), Error);
 }
 
-TEST_CASE("layouts without rows are not kept, and a pin to one of them brings the model back") {
+TEST_CASE(
+    "layouts without measurements are not kept, and a pin to one of them brings the model back") {
   Profile profile = profileOf(pair());
   for (const size_t candidate : {0u, 1u})
-    std::erase_if(rowsOf(profile, pair().candidates.at(candidate).kernel).rows,
+    std::erase_if(rowsOf(profile, pair().candidates.at(candidate).kernel).measurements,
                   [](const auto &entry) {
                     return splitLine(entry.first).layouts.find("10") != std::string_view::npos;
                   });
@@ -167,10 +169,10 @@ TEST_CASE("layouts without rows are not kept, and a pin to one of them brings th
   CHECK(forced.statistics().coverageMeasured < 1);
 }
 
-TEST_CASE("the fastest row of every kernel and layouts is enough for the same plan") {
+TEST_CASE("the fastest measurement of every kernel and layouts is enough for the same plan") {
   const Profile profile = profileOf(chain());
   const Profile thin = parseProfile(printProfile(thinned(profile, 1)), "thin.txt");
-  CHECK(thin.rowCount() < profile.rowCount());
+  CHECK(thin.measurementCount() < profile.measurementCount());
   const auto whole = modelOf(profile), small = modelOf(thin);
   const select::Selection a = select::select(chain(), *whole, {}),
                           b = select::select(chain(), *small, {});
@@ -180,27 +182,27 @@ TEST_CASE("the fastest row of every kernel and layouts is enough for the same pl
   CHECK(b.statistics().prunedTransposes == 0);
 }
 
-TEST_CASE("rows of a tile that is not emitted any more are no offer") {
-  const Kernel kernel = productBiasGelu({.b = 8, .j = 512, .i = 1024, .u = 4096}, DType::f16, true);
+TEST_CASE("measurements of a tile that is not emitted any more are no offer") {
+  const Kernel kernel = gemmBiasGelu({.b = 8, .j = 512, .i = 1024, .u = 4096}, DType::f16, true);
   Configuration configuration;
   for (const Configuration &one : enumerate(kernel, device()).legal)
-    if (std::holds_alternative<HopperContractionKnobs>(one.knobs)) configuration = one;
-  Configuration refused =
-      configuration;  // 192 sums a thread leave no registers for an epilogue with two results
-  refused.knobs = HopperContractionKnobs{.schedule = HopperSchedule::pingPong,
-                                         .tileM = 128,
-                                         .tileN = 192,
-                                         .stages = 4,
-                                         .staging = 4,
-                                         .blocks = 132};
+    if (std::holds_alternative<Sm90GemmKnobs>(one.knobs)) configuration = one;
+  Configuration rejected = configuration;  // 192 accumulators a thread leave no registers for an
+                                           // epilogue with two results
+  rejected.knobs = Sm90GemmKnobs{.schedule = Sm90Schedule::pingPong,
+                                 .tileM = 128,
+                                 .tileN = 192,
+                                 .stages = 4,
+                                 .epilogueStages = 4,
+                                 .blocks = 132};
   Profile profile{.device = "h200", .protocols = {{1, "pretended"}}, .kernels = {}};
-  for (const Configuration &one : {configuration, refused})
-    addRow(profile, kernel, one,
-           {.seconds = 1e-5,
-            .n = 9,
-            .spread = 0.01,
-            .familyVersion = familyVersion(familyOf(one.knobs))});
-  CHECK(rowsOf(profile, kernel).rows.size() == 2);
+  for (const Configuration &one : {configuration, rejected})
+    addMeasurement(profile, kernel, one,
+                   {.seconds = 1e-5,
+                    .n = 9,
+                    .spread = 0.01,
+                    .familyVersion = familyVersion(familyOf(one.knobs))});
+  CHECK(rowsOf(profile, kernel).measurements.size() == 2);
   const auto model = modelOf(profile);
   const std::vector<PricedConfiguration> &offered = model->measured(kernel);
   CHECK(offered.size() >= 1);
@@ -208,24 +210,24 @@ TEST_CASE("rows of a tile that is not emitted any more are no offer") {
     CHECK(one.configuration.knobs == configuration.knobs);
 }
 
-TEST_CASE("rows of a fused contraction serve every layout of the same form, and no other") {
-  const Kernel kernel = productBias({.b = 8, .j = 512, .i = 1024, .u = 4096}, DType::f16);
+TEST_CASE("measurements of a fused contraction serve every layout of the same form, and no other") {
+  const Kernel kernel = gemmBias({.b = 8, .j = 512, .i = 1024, .u = 4096}, DType::f16);
   std::vector<Configuration> all;
   for (const Configuration &one : enumerate(kernel, device()).legal)
-    if (std::holds_alternative<HopperContractionKnobs>(one.knobs)) all.push_back(one);
+    if (std::holds_alternative<Sm90GemmKnobs>(one.knobs)) all.push_back(one);
   REQUIRE(all.size() > 2);
   Profile profile{.device = "h200", .protocols = {{1, "pretended"}}, .kernels = {}};
-  const Configuration &row = all.front();
-  addRow(profile, kernel, row,
-         {.seconds = 7e-5,
-          .n = 9,
-          .spread = 0.01,
-          .familyVersion = familyVersion(familyOf(row.knobs))});
+  const Configuration &measurement = all.front();
+  addMeasurement(profile, kernel, measurement,
+                 {.seconds = 7e-5,
+                  .n = 9,
+                  .spread = 0.01,
+                  .familyVersion = familyVersion(familyOf(measurement.knobs))});
   const auto model = modelOf(profile);
   size_t same = 0, others = 0;
   for (const Configuration &one : nonEmpty(all)) {
-    if (one.knobs != row.knobs) continue;
-    const bool isSame = contractionForm(kernel, one) == contractionForm(kernel, row);
+    if (one.knobs != measurement.knobs) continue;
+    const bool isSame = contractionForm(kernel, one) == contractionForm(kernel, measurement);
     const Cost cost = model->cost(kernel, one);
     CHECK(cost.measured == isSame);
     CHECK((cost.seconds == 7e-5) == isSame);
@@ -236,6 +238,6 @@ TEST_CASE("rows of a fused contraction serve every layout of the same form, and 
   std::set<std::string> offered;
   for (const PricedConfiguration &one : model->measured(kernel))
     offered.insert(contractionForm(kernel, one.configuration));
-  CHECK(offered == std::set{contractionForm(kernel, row)});
+  CHECK(offered == std::set{contractionForm(kernel, measurement)});
   CHECK(model->measured(kernel).size() == same);
 }

@@ -1,7 +1,7 @@
-// What weft profile measures of a real layer is all that selection from those rows is offered,
-// whatever the times are.
+// What weft profile measures of a real layer is all that selection from those measurements is
+// offered, whatever the times are.
 #include "tests/support/NonEmpty.h"
-#include "tests/unit/ProfileRows.h"
+#include "tests/unit/ProfileMeasurements.h"
 #include "tools/driver/Compilation.h"
 
 #include <catch2/catch.hpp>

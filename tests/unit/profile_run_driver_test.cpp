@@ -39,8 +39,9 @@ public:
     for (size_t job = 0; job < group.kernels.size(); ++job) {
       runtime::MeasureResult result{
           .job = job, .knobs = {}, .seconds = 1e-6 * double(1 + count % 13), .n = 9};
-      if (count % 7 == 6) result.status = RowStatus::failed, result.reason = "illegal address";
-      else if (count % 5 == 4) result.status = RowStatus::slow;
+      if (count % 7 == 6)
+        result.status = MeasurementStatus::failed, result.reason = "illegal address";
+      else if (count % 5 == 4) result.status = MeasurementStatus::slow;
       ++count;
       reply.results.push_back(result);
     }
@@ -113,7 +114,7 @@ TEST_CASE("narrower factors measure less, and the best is never pruned") {
   }
 }
 
-TEST_CASE("a run keeps every row with its status, and a second run has nothing to do") {
+TEST_CASE("a run keeps every measurement with its status, and a second run has nothing to do") {
   const ProfileSpace space = chainSpace();
   TestStore test;
   const ProfileOutcome first = runProfile(space, test.store, fakeOptions());
@@ -124,7 +125,7 @@ TEST_CASE("a run keeps every row with its status, and a second run has nothing t
   CHECK(first.progress.slow > 0);
   CHECK(first.progress.failed > 0);
   const Profile profile = test.store.read();
-  CHECK(profile.rowCount() == space.items.size());
+  CHECK(profile.measurementCount() == space.items.size());
   CHECK(profile.protocols.begin()->second.find("NVIDIA H200") != std::string::npos);
   const ProfileOutcome second = runProfile(space, test.store, fakeOptions(0));
   CHECK(second.skipped == space.items.size());
@@ -139,12 +140,14 @@ TEST_CASE("what is near the best of an older text is measured again where that i
   size_t near = 0, older = 0;
   for (auto &[subject, kernel] : profile.kernels) {
     double best = std::numeric_limits<double>::infinity();
-    for (const auto &[line, row] : kernel.rows)
-      if (row.status == RowStatus::measured) best = std::min(best, row.seconds);
-    for (auto &[line, row] : kernel.rows) {
-      const bool isNear = row.status == RowStatus::measured && row.seconds <= 1.2 * best;
+    for (const auto &[line, measurement] : kernel.measurements)
+      if (measurement.status == MeasurementStatus::measured)
+        best = std::min(best, measurement.seconds);
+    for (auto &[line, measurement] : kernel.measurements) {
+      const bool isNear =
+          measurement.status == MeasurementStatus::measured && measurement.seconds <= 1.2 * best;
       if (++older % 2 == 0) continue;  // of the text that is emitted now
-      row.source = "0123456789abcdef";
+      measurement.source = "0123456789abcdef";
       near += isNear;
     }
   }
@@ -156,7 +159,7 @@ TEST_CASE("what is near the best of an older text is measured again where that i
   CHECK(runProfile(space, test.store, again).progress.done == near);
 }
 
-TEST_CASE("a kernel that does not build is a failed row, and the others are measured") {
+TEST_CASE("a kernel that does not build is a failed measurement, and the others are measured") {
   const ProfileSpace space = chainSpace();
   TestStore test;
   ProfileRunOptions options = fakeOptions();
@@ -170,11 +173,12 @@ TEST_CASE("a kernel that does not build is a failed row, and the others are meas
   CHECK(outcome.end == ProfileEnd::finished);
   const ProfileReport report = reportOf(space, test.store.read());
   CHECK(report.failures.at("build: error: no") > 0);
-  CHECK(test.store.read().rowCount() == space.items.size());
+  CHECK(test.store.read().measurementCount() == space.items.size());
 }
 
 TEST_CASE(
-    "a GPU that is lost ends the run with its reason; rows are kept and the next run goes on") {
+    "a GPU that is lost ends the run with its reason; measurements are kept and the next run goes "
+    "on") {
   const ProfileSpace space = chainSpace();
   TestStore test;
   try {
@@ -183,12 +187,12 @@ TEST_CASE(
   } catch (const Error &error) {
     CHECK(std::string(error.what()).find("fell off the bus") != std::string::npos);
   }
-  const size_t kept = test.store.read().rowCount();
+  const size_t kept = test.store.read().measurementCount();
   CHECK(kept > 0);
   CHECK(kept < space.items.size());
   const ProfileOutcome rest = runProfile(space, test.store, fakeOptions());
   CHECK(rest.skipped == kept);
-  CHECK(test.store.read().rowCount() == space.items.size());
+  CHECK(test.store.read().measurementCount() == space.items.size());
 }
 
 TEST_CASE("an interrupt and a spent budget keep what was measured") {
@@ -206,7 +210,8 @@ TEST_CASE("an interrupt and a spent budget keep what was measured") {
     if (outcome.progress.done < space.items.size())
       CHECK(outcome.end == (byInterrupt ? ProfileEnd::interrupted : ProfileEnd::budget));
     const ProfileProgress &progress = outcome.progress;
-    CHECK(test.store.read().rowCount() == progress.measured + progress.slow + progress.failed);
+    CHECK(test.store.read().measurementCount() ==
+          progress.measured + progress.slow + progress.failed);
   }
 }
 
@@ -231,7 +236,8 @@ private:
 }  // namespace
 
 TEST_CASE(
-    "a budget and an interrupt cancel compilers and measuring that would go on, and lose no row") {
+    "a budget and an interrupt cancel compilers and measuring that would go on, and lose no "
+    "measurement") {
   const ProfileSpace space = chainSpace();
   for (const bool byInterrupt : {false, true}) {
     TestStore test;
@@ -261,18 +267,18 @@ TEST_CASE(
     CHECK(outcome.lostGpus.empty());
     CHECK(buildWasCancelled == (lots > 1));
     const Profile profile = test.store.read();
-    CHECK(profile.rowCount() == outcome.progress.done);
-    CHECK(outcome.rowsOfGpu == std::vector<size_t>{outcome.progress.done});
-    CHECK(profile.rowCount() > 0);
+    CHECK(profile.measurementCount() == outcome.progress.done);
+    CHECK(outcome.measurementsOfGpu == std::vector<size_t>{outcome.progress.done});
+    CHECK(profile.measurementCount() > 0);
     for (const auto &[hash, kernel] : nonEmpty(profile.kernels))
-      for (const auto &[line, row] : nonEmpty(kernel.rows))
-        CHECK(row.reason.find(runtime::cancelledError) == std::string::npos);
-    CHECK(runProfile(space, test.store, fakeOptions()).skipped == profile.rowCount());
-    CHECK(test.store.read().rowCount() == space.items.size());
+      for (const auto &[line, measurement] : nonEmpty(kernel.measurements))
+        CHECK(measurement.reason.find(runtime::cancelledError) == std::string::npos);
+    CHECK(runProfile(space, test.store, fakeOptions()).skipped == profile.measurementCount());
+    CHECK(test.store.read().measurementCount() == space.items.size());
   }
 }
 
-TEST_CASE("no compiler is an error, not a failed row") {
+TEST_CASE("no compiler is an error, not a failed measurement") {
   const ProfileSpace space = chainSpace();
   TestStore test;
   ProfileRunOptions options = fakeOptions();
@@ -280,7 +286,7 @@ TEST_CASE("no compiler is an error, not a failed row") {
     throw Error::unsupported("no NVRTC");
   };
   CHECK_THROWS_WITH(runProfile(space, test.store, options), Catch::Contains("no NVRTC"));
-  CHECK(test.store.read().rowCount() == 0);
+  CHECK(test.store.read().measurementCount() == 0);
 }
 
 TEST_CASE("rank correlation: order counts, ties share ranks") {
@@ -309,16 +315,17 @@ TEST_CASE("selection chooses among measured configurations alone, and says what 
                                ? Kernel{}
                                : selection.problem().candidates[size_t(step.candidate)].kernel;
     if (step.candidate < 0) continue;
-    const ProfileRow &row =
+    const ProfileMeasurement &measurement =
         profile.kernels.at(profileHash(subjectOf(kernel, step.configuration).text))
-            .rows.at(configurationLine(kernel, step.configuration));
-    CHECK(row.seconds == step.cost.seconds);
-    CHECK(row.status != RowStatus::failed);
+            .measurements.at(configurationLine(kernel, step.configuration));
+    CHECK(measurement.seconds == step.cost.seconds);
+    CHECK(measurement.status != MeasurementStatus::failed);
   }
 }
 
 TEST_CASE(
-    "pins without measured rows and kernels without any fall back to the model, or are refused by "
+    "pins without measured measurements and kernels without any fall back to the model, or are "
+    "rejected by "
     "--strict") {
   const ProfileSpace space = chainSpace();
   TestStore test;
@@ -326,7 +333,7 @@ TEST_CASE(
   Profile profile = test.store.read();
   // Rows of one layout only, so that a pin to the other has none.
   for (auto &[hash, kernel] : profile.kernels)
-    std::erase_if(kernel.rows, [](const auto &entry) {
+    std::erase_if(kernel.measurements, [](const auto &entry) {
       return splitLine(entry.first).layouts.find("10") != std::string_view::npos;
     });
   select::Problem pinned = chain();
@@ -346,13 +353,13 @@ TEST_CASE(
   CHECK_THROWS_AS(measuredCostModel(findDevice("a100"), profile, "profile p", false), Error);
 }
 
-TEST_CASE("rows of an older family version are used, marked stale, and measured again") {
+TEST_CASE("measurements of an older family version are used, marked stale, and measured again") {
   const ProfileSpace space = chainSpace();
   TestStore test;
   runProfile(space, test.store, fakeOptions());
   Profile profile = test.store.read();
   for (auto &[hash, kernel] : profile.kernels)
-    for (auto &[line, row] : kernel.rows) row.familyVersion = 0;
+    for (auto &[line, measurement] : kernel.measurements) measurement.familyVersion = 0;
   const auto model = measuredCostModel(findDevice("h200"), profile, "profile p", false);
   const select::Selection selection = select::select(chain(), *model, {});
   for (const select::Step &step : nonEmpty(selection.best().steps)) CHECK(step.cost.stale);

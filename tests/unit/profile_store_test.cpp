@@ -18,21 +18,22 @@ using weft::test::TemporaryTestFolder;
 
 namespace {
 
-StoredRow row(const std::string &configuration, double seconds,
-              RowStatus status = RowStatus::measured) {
-  ProfileRow row{.status = status,
-                 .seconds = status == RowStatus::failed ? 0 : seconds,
-                 .n = 9,
-                 .spread = 0.01,
-                 .familyVersion = 1};
-  if (status == RowStatus::failed) row.reason = "it failed", row.n = 0, row.spread = 0;
+StoredMeasurement measurement(const std::string &configuration, double seconds,
+                              MeasurementStatus status = MeasurementStatus::measured) {
+  ProfileMeasurement measurement{.status = status,
+                                 .seconds = status == MeasurementStatus::failed ? 0 : seconds,
+                                 .n = 9,
+                                 .spread = 0.01,
+                                 .familyVersion = 1};
+  if (status == MeasurementStatus::failed)
+    measurement.reason = "it failed", measurement.n = 0, measurement.spread = 0;
   return {.kernel = "0123456789abcdef",
           .kernelName = "relu",
           .configuration = configuration,
-          .row = row};
+          .measurement = measurement};
 }
 
-std::string refusal(const std::filesystem::path &path, const std::string &device = "h200") {
+std::string rejection(const std::filesystem::path &path, const std::string &device = "h200") {
   try {
     ProfileStore(path, ProfileStore::Mode::create, device);
   } catch (const Error &error) {
@@ -54,19 +55,20 @@ TEST_CASE("what is written is read, in the text form and again") {
   const auto path = folder.path() / "a.db";
   {
     ProfileStore store(path, ProfileStore::Mode::create, "h200");
-    store.write({row("loop 01>01", 1.23456e-6), row("loop 10>10", 2e-6, RowStatus::slow)},
+    store.write({measurement("loop 01>01", 1.23456e-6),
+                 measurement("loop 10>10", 2e-6, MeasurementStatus::slow)},
                 "cold, 1980 MHz");
-    store.write({row("loop 01>10", 0, RowStatus::failed)}, "cold, 1755 MHz");
-    store.write({row("loop 01>01", 3e-6)}, "cold, 1755 MHz");  // measured again
+    store.write({measurement("loop 01>10", 0, MeasurementStatus::failed)}, "cold, 1755 MHz");
+    store.write({measurement("loop 01>01", 3e-6)}, "cold, 1755 MHz");  // measured again
   }
   const Profile profile = readProfile(path);
   CHECK(profile.device == "h200");
   CHECK(profile.protocols.size() == 2);
-  REQUIRE(profile.rowCount() == 3);
-  CHECK(profile.kernels.begin()->second.rows.at("loop 01>01").seconds == 3e-6);
-  CHECK(profile.kernels.begin()->second.rows.at("loop 01>10").reason == "it failed");
+  REQUIRE(profile.measurementCount() == 3);
+  CHECK(profile.kernels.begin()->second.measurements.at("loop 01>01").seconds == 3e-6);
+  CHECK(profile.kernels.begin()->second.measurements.at("loop 01>10").reason == "it failed");
   std::ofstream(folder.path() / "a.txt") << printProfile(profile);
-  CHECK(readProfile(folder.path() / "a.txt").rowCount() == 3);
+  CHECK(readProfile(folder.path() / "a.txt").measurementCount() == 3);
 
   ProfileStore other(folder.path() / "b.db", ProfileStore::Mode::create, "h200");
   CHECK(other.merge(profile) == 3);
@@ -74,43 +76,43 @@ TEST_CASE("what is written is read, in the text form and again") {
   CHECK(printProfile(other.read()) == printProfile(profile));
 }
 
-TEST_CASE("two writers do not lose each other's rows") {
+TEST_CASE("two writers do not lose each other's measurements") {
   const TemporaryTestFolder folder;
   const auto path = folder.path() / "a.db";
   ProfileStore first(path, ProfileStore::Mode::create, "h200"),
       second(path, ProfileStore::Mode::create, "h200");
   for (int i = 0; i < 20; ++i) {
-    first.write({row(fmt::format("loop 01>01 threads={}", 2 * i + 1), 1e-6)}, "one");
-    second.write({row(fmt::format("loop 01>01 threads={}", 2 * i + 2), 1e-6)}, "two");
+    first.write({measurement(fmt::format("loop 01>01 threads={}", 2 * i + 1), 1e-6)}, "one");
+    second.write({measurement(fmt::format("loop 01>01 threads={}", 2 * i + 2), 1e-6)}, "two");
   }
-  CHECK(first.read().rowCount() == 40);
+  CHECK(first.read().measurementCount() == 40);
   CHECK(second.read().protocols.size() == 2);
 }
 
-TEST_CASE("what is no store, damaged, or of another device is refused and left as it is") {
+TEST_CASE("what is no store, damaged, or of another device is rejected and left as it is") {
   const TemporaryTestFolder folder;
   const auto text = folder.path() / "text.db";
   std::ofstream(text) << "this is no database, but long enough to be one, were it one";
-  CHECK(refusal(text).find("no SQLite database") != std::string::npos);
+  CHECK(rejection(text).find("no SQLite database") != std::string::npos);
   CHECK(contentOf(text).starts_with("this is no database"));
 
   const auto path = folder.path() / "a.db";
   {
     ProfileStore store(path, ProfileStore::Mode::create, "h200");
-    std::vector<StoredRow> rows;
+    std::vector<StoredMeasurement> measurements;
     for (int i = 0; i < 2000; ++i)
-      rows.push_back(row(fmt::format("loop 01>01 threads={}", i), 1e-6));
-    store.write(rows, "cold");
+      measurements.push_back(measurement(fmt::format("loop 01>01 threads={}", i), 1e-6));
+    store.write(measurements, "cold");
   }
-  CHECK(refusal(path).empty());
-  CHECK(refusal(path, "a100").find("measured on 'h200'") != std::string::npos);
+  CHECK(rejection(path).empty());
+  CHECK(rejection(path, "a100").find("measured on 'h200'") != std::string::npos);
 
   std::string bytes = contentOf(path);
   REQUIRE(bytes.size() > 20000);
   for (size_t i = 4096; i < bytes.size(); ++i) bytes[i] = char(0xa5);
   const auto damaged = folder.path() / "damaged.db";
   std::ofstream(damaged, std::ios::binary) << bytes;
-  CHECK(refusal(damaged).find("damaged") != std::string::npos);
+  CHECK(rejection(damaged).find("damaged") != std::string::npos);
   CHECK(contentOf(damaged) == bytes);
 
   const auto foreign = folder.path() / "foreign.db";
@@ -118,7 +120,7 @@ TEST_CASE("what is no store, damaged, or of another device is refused and left a
   other[68] = 0, other[69] = 0, other[70] = 0,
   other[71] = 1;  // the application's id in SQLite's header
   std::ofstream(foreign, std::ios::binary) << other;
-  CHECK(refusal(foreign).find("another program") != std::string::npos);
+  CHECK(rejection(foreign).find("another program") != std::string::npos);
 
   CHECK_THROWS_AS(readProfile(folder.path() / "none.db"), Error);
   CHECK_THROWS_AS(ProfileStore(folder.path() / "none.db", ProfileStore::Mode::read, ""), Error);
@@ -139,7 +141,7 @@ void execute(const std::filesystem::path &path, const std::string &text) {
   REQUIRE(code == SQLITE_OK);
 }
 
-std::string readRefusal(const std::filesystem::path &path) {
+std::string readRejection(const std::filesystem::path &path) {
   try {
     readProfile(path);
   } catch (const Error &error) {
@@ -152,35 +154,35 @@ std::string readRefusal(const std::filesystem::path &path) {
 std::filesystem::path storeOf(const TemporaryTestFolder &folder, const std::string &name) {
   const auto path = folder.path() / name;
   ProfileStore store(path, ProfileStore::Mode::create, "h200");
-  store.write({row("loop 01>01", 1e-6)}, "cold");
-  store.write({row("loop 01>10", 0, RowStatus::failed)}, "cold");
+  store.write({measurement("loop 01>01", 1e-6)}, "cold");
+  store.write({measurement("loop 01>10", 0, MeasurementStatus::failed)}, "cold");
   return path;
 }
 
 }  // namespace
 
-TEST_CASE("rows of a store pass the checks of rows of a text") {
+TEST_CASE("measurements of a store pass the checks of measurements of a text") {
   const TemporaryTestFolder folder;
   const auto good = storeOf(folder, "good.db");
-  REQUIRE(readRefusal(good).empty());
+  REQUIRE(readRejection(good).empty());
   const std::vector<std::pair<std::string, std::string>> edits = {
-      {"UPDATE rows SET seconds = 0 WHERE status = 0", "0 seconds"},
-      {"UPDATE rows SET seconds = -1e-6 WHERE status = 0", "-1e-06 seconds"},
-      {"UPDATE rows SET seconds = 9e999 WHERE status = 0", "inf seconds"},
-      {"UPDATE rows SET seconds = 'soon' WHERE status = 0", "time 'soon' is no number"},
-      {"UPDATE rows SET seconds = 1e-6 WHERE status = 2", "a failure has none"},
-      {"UPDATE rows SET n = 0 WHERE status = 0", "0 repetitions"},
-      {"UPDATE rows SET n = -5 WHERE status = 0", "number of repetitions '-5'"},
-      {"UPDATE rows SET spread = -0.5", "a spread of -0.5"},
-      {"UPDATE rows SET status = 256", "status '256'"},
-      {"UPDATE rows SET status = -1", "status '-1'"},
-      {"UPDATE rows SET protocol = 9", "protocol 9 is not among"},
-      {"UPDATE rows SET protocol = 4294967297", "protocol '4294967297'"},
-      {"UPDATE rows SET source = 'mine'", "'mine' is no hash of a source"},
-      {"UPDATE rows SET family_version = -1", "family version '-1'"},
-      {"UPDATE rows SET reason = '' WHERE status = 2", "without its reason"},
-      {"UPDATE rows SET configuration = 'lop 01>01' WHERE status = 0", "lop"},
-      {"UPDATE rows SET kernel = 'short'", "'short' is no hash of a kernel"},
+      {"UPDATE measurements SET seconds = 0 WHERE status = 0", "0 seconds"},
+      {"UPDATE measurements SET seconds = -1e-6 WHERE status = 0", "-1e-06 seconds"},
+      {"UPDATE measurements SET seconds = 9e999 WHERE status = 0", "inf seconds"},
+      {"UPDATE measurements SET seconds = 'soon' WHERE status = 0", "time 'soon' is no number"},
+      {"UPDATE measurements SET seconds = 1e-6 WHERE status = 2", "a failure has none"},
+      {"UPDATE measurements SET n = 0 WHERE status = 0", "0 repetitions"},
+      {"UPDATE measurements SET n = -5 WHERE status = 0", "number of repetitions '-5'"},
+      {"UPDATE measurements SET spread = -0.5", "a spread of -0.5"},
+      {"UPDATE measurements SET status = 256", "status '256'"},
+      {"UPDATE measurements SET status = -1", "status '-1'"},
+      {"UPDATE measurements SET protocol = 9", "protocol 9 is not among"},
+      {"UPDATE measurements SET protocol = 4294967297", "protocol '4294967297'"},
+      {"UPDATE measurements SET source = 'mine'", "'mine' is no hash of a source"},
+      {"UPDATE measurements SET family_version = -1", "family version '-1'"},
+      {"UPDATE measurements SET reason = '' WHERE status = 2", "without its reason"},
+      {"UPDATE measurements SET configuration = 'lop 01>01' WHERE status = 0", "lop"},
+      {"UPDATE measurements SET kernel = 'short'", "'short' is no hash of a kernel"},
       {"INSERT INTO device VALUES ('a100')", "two devices, 'h200' and 'a100'"},
       {"UPDATE kernels SET name = 're' || char(10) || 'lu'", "no line of text"},
       {"UPDATE kernels SET name = 're' || char(27) || '[31mlu'", "no line of text"},
@@ -194,7 +196,7 @@ TEST_CASE("rows of a store pass the checks of rows of a text") {
     execute(path, edit);
     const std::string before = contentOf(path);
     INFO(edit);
-    CHECK_THAT(readRefusal(path), Catch::Contains("edited.db") && Catch::Contains(says));
+    CHECK_THAT(readRejection(path), Catch::Contains("edited.db") && Catch::Contains(says));
     CHECK(contentOf(path) == before);
   }
 }
@@ -203,18 +205,19 @@ TEST_CASE("a store that lacks a table or a column is bad input, named, and left 
   const TemporaryTestFolder folder;
   const auto good = storeOf(folder, "good.db");
   for (const auto &[edit, lacks] : std::vector<std::pair<std::string, std::string>>{
-           {"DROP TABLE rows", "no such table: rows"},
+           {"DROP TABLE measurements", "no such table: measurements"},
            {"DROP TABLE kernels", "no such table: kernels"},
            {"DROP TABLE protocols", "no such table: protocols"},
            {"DROP TABLE device", "no such table: device"},
-           {"ALTER TABLE rows RENAME COLUMN seconds TO minutes", "no such column: seconds"}}) {
+           {"ALTER TABLE measurements RENAME COLUMN seconds TO minutes",
+            "no such column: seconds"}}) {
     const auto path = folder.path() / "edited.db";
     std::filesystem::copy_file(good, path, std::filesystem::copy_options::overwrite_existing);
     execute(path, edit);
     const std::string before = contentOf(path);
     INFO(edit);
-    CHECK_THAT(refusal(path), Catch::Contains("edited.db") && Catch::Contains(lacks));
-    CHECK_THAT(readRefusal(path), Catch::Contains("edited.db") && Catch::Contains(lacks));
+    CHECK_THAT(rejection(path), Catch::Contains("edited.db") && Catch::Contains(lacks));
+    CHECK_THAT(readRejection(path), Catch::Contains("edited.db") && Catch::Contains(lacks));
     CHECK(contentOf(path) == before);
     CHECK_FALSE(std::filesystem::exists(path.string() + "-wal"));
   }
@@ -231,23 +234,23 @@ TEST_CASE("a closed store is one file, after writers, readers and writers that w
   };
   const auto path = storeOf(folder, "a.db");
   CHECK(files() == std::vector<std::string>{"a.db"});
-  CHECK(readProfile(path).rowCount() == 2);
+  CHECK(readProfile(path).measurementCount() == 2);
   CHECK(files() == std::vector<std::string>{"a.db"});
   {
     ProfileStore first(path, ProfileStore::Mode::create, "h200");
     {
       ProfileStore second(path, ProfileStore::Mode::create, "h200");
-      second.write({row("loop 10>01", 1e-6)}, "cold");
+      second.write({measurement("loop 10>01", 1e-6)}, "cold");
     }
-    first.write({row("loop 10>10", 1e-6)}, "cold");
-    CHECK(readProfile(path).rowCount() == 4);
+    first.write({measurement("loop 10>10", 1e-6)}, "cold");
+    CHECK(readProfile(path).measurementCount() == 4);
     // What a writer that is killed now would leave.
     for (const char *suffix : {"", "-wal", "-shm"})
       std::filesystem::copy_file(path.string() + suffix,
                                  (folder.path() / "killed.db").string() + suffix);
   }
   CHECK(files() == std::vector<std::string>{"a.db", "killed.db", "killed.db-shm", "killed.db-wal"});
-  CHECK(readProfile(folder.path() / "killed.db").rowCount() == 4);
+  CHECK(readProfile(folder.path() / "killed.db").measurementCount() == 4);
   CHECK(files() == std::vector<std::string>{"a.db", "killed.db"});
 }
 
@@ -259,7 +262,7 @@ TEST_CASE("readers of a store that is written through a log leave no file beside
   for (const auto permissions :
        {std::filesystem::perms::owner_all, std::filesystem::perms::owner_read}) {
     std::filesystem::permissions(path, permissions);
-    CHECK(readProfile(path).rowCount() == 2);
+    CHECK(readProfile(path).measurementCount() == 2);
     CHECK(contentOf(path) == before);
     const std::filesystem::directory_iterator files(folder.path());
     CHECK(std::distance(begin(files), end(files)) == 1);
@@ -271,8 +274,8 @@ TEST_CASE("what has no end is no profile and is not read") {
   const auto pipe = folder.path() / "pipe";
   REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
   for (const std::filesystem::path &path : {pipe, std::filesystem::path("/dev/zero")}) {
-    CHECK_THAT(readRefusal(path),
+    CHECK_THAT(readRejection(path),
                Catch::Contains(path.string()) && Catch::Contains("no regular file"));
-    CHECK_THAT(refusal(path), Catch::Contains(path.string()));
+    CHECK_THAT(rejection(path), Catch::Contains(path.string()));
   }
 }

@@ -1,4 +1,4 @@
-// Proposals of contractions with what stands before them, on plain dataflow graphs: which sets,
+// Proposals of contractions with what is before them, on plain dataflow graphs: which sets,
 // which reasons, and that loop kernels of the same ops stay as they are.
 #include "kernel/ContractionRegion.h"
 #include "kernel/Device.h"
@@ -16,7 +16,8 @@ using Sets = std::vector<std::vector<int>>;
 
 FuseOptions takingAll() {
   FuseOptions options;
-  options.epilogueRefusal = options.prologueRefusal = [](const Kernel &) { return std::string(); };
+  options.epilogueRejection =
+      options.prologueRejection = [](const Kernel &) { return std::string(); };
   return options;
 }
 
@@ -32,8 +33,8 @@ struct Normalized {
   int normal = graph.map("mul", "normal", {{centered, "bji"}, {rstd, "bj"}}, "bji");
   int gained = graph.map("mul", "gained", {{normal, "bji"}, {gamma, "i"}}, "bji");
   int shifted = graph.map("add", "shifted", {{gained, "bji"}, {beta, "i"}}, "bji");
-  int product = graph.contract("product", shifted, "bji", w, "iu", "bju");
-  int biased = graph.map("bias", "biased", {{product, "bju"}, {bias, "u"}}, "bju");
+  int gemm = graph.contract("gemm", shifted, "bji", w, "iu", "bju");
+  int biased = graph.map("bias", "biased", {{gemm, "bju"}, {bias, "u"}}, "bju");
 };
 
 }  // namespace
@@ -41,10 +42,10 @@ struct Normalized {
 TEST_CASE("without a target nothing is fused in front of a contraction") {
   Normalized all;
   FuseOptions options;
-  options.epilogueRefusal = [](const Kernel &) { return std::string(); };
+  options.epilogueRejection = [](const Kernel &) { return std::string(); };
   const FusionResult result = proposeFusions(all.graph.build({all.biased}), options);
   CHECK(candidatesWith(result, 4) == Sets{{4, 5}});
-  CHECK(verdict(result, {3, 4}) == "F022 contraction-prologue (product)");
+  CHECK(verdict(result, {3, 4}) == "F022 contraction-prologue (gemm)");
 }
 
 TEST_CASE(
@@ -54,8 +55,8 @@ TEST_CASE(
   const Dataflow flow = all.graph.build({all.biased});
   for (const char *device : {"h200", "a100"}) {
     FuseOptions options;
-    options.epilogueRefusal = epilogueRefusals(findDevice(device));
-    options.prologueRefusal = prologueRefusals(findDevice(device));
+    options.epilogueRejection = epilogueRejections(findDevice(device));
+    options.prologueRejection = prologueRejections(findDevice(device));
     const FusionResult result = proposeFusions(flow, options);
     CHECK(candidatesWith(result, 4) == Sets{{4, 5}, {3, 4}, {0, 1, 2, 3, 4}, {0, 1, 2, 3, 4, 5}});
     CHECK(verdict(result, {0, 1}) == "accepted");
@@ -69,22 +70,21 @@ TEST_CASE("results that others read or that leave are no prologue") {
     const int x = graph.argument("x", "ji"), w = graph.argument("w", "iu");
     const int before = graph.map("relu", "before", {{x, "ji"}}, "ji"),
               after = graph.map("gelu", "after", {{before, "ji"}}, "ji");
-    const int product = graph.contract("product", after, "ji", w, "iu", "ju");
+    const int gemm = graph.contract("gemm", after, "ji", w, "iu", "ju");
     const FusionResult result = proposeFusions(
-        graph.build(leaves ? std::vector{product, after} : std::vector{product, before}),
-        takingAll());
-    CHECK(verdict(result, {1, 2}) == (leaves ? "F022 contraction-prologue (product)" : "accepted"));
+        graph.build(leaves ? std::vector{gemm, after} : std::vector{gemm, before}), takingAll());
+    CHECK(verdict(result, {1, 2}) == (leaves ? "F022 contraction-prologue (gemm)" : "accepted"));
     CHECK(candidatesWith(result, 2) == (leaves ? Sets{} : Sets{{1, 2}}));
   }
 }
 
-TEST_CASE("both operands have a chain of their own, and one joins") {
+TEST_CASE("both operands have a separate chain, and one joins") {
   FlowBuilder graph({{'j', 6}, {'i', 8}, {'u', 8}});
   const int x = graph.argument("x", "ji"), w = graph.argument("w", "iu");
   const int left = graph.map("relu", "left", {{x, "ji"}}, "ji"),
             right = graph.map("relu", "right", {{w, "iu"}}, "iu");
-  const int product = graph.contract("product", left, "ji", right, "iu", "ju");
-  const FusionResult result = proposeFusions(graph.build({product}), takingAll());
+  const int gemm = graph.contract("gemm", left, "ji", right, "iu", "ju");
+  const FusionResult result = proposeFusions(graph.build({gemm}), takingAll());
   CHECK(candidatesWith(result, 2) == Sets{{0, 2}, {1, 2}});
 }
 
@@ -97,8 +97,8 @@ TEST_CASE(
   const int early = graph.map("relu", "early", {{x, "ji"}}, "ji");                 // 0
   const int sum = graph.map("residual", "sum", {{early, "ji"}, {y, "ji"}}, "ji");  // 1
   const int last = graph.map("relu", "last", {{sum, "ji"}}, "ji");                 // 2
-  const int product = graph.contract("product", last, "ji", w, "iu", "ju");        // 3
-  const int prob = graph.norm("prob", product, "ju");                              // 4
+  const int gemm = graph.contract("gemm", last, "ji", w, "iu", "ju");              // 3
+  const int prob = graph.norm("prob", gemm, "ju");                                 // 4
   const int drawn = graph.map("dropout", "drawn", {{prob, "ju"}}, "ju");           // 5
   graph.flow.ops.back().spelling.clear();
   const int other = graph.contract("other", drawn, "ju", w, "iu", "ji");  // 6
@@ -115,7 +115,7 @@ TEST_CASE(
 TEST_CASE("what no family takes is not proposed, and says why") {
   Normalized all;
   FuseOptions options = takingAll();
-  options.prologueRefusal = [](const Kernel &kernel) {
+  options.prologueRejection = [](const Kernel &kernel) {
     return contractionRegion(kernel).region->prologue->contraction > 1 ? "one op is enough" : "";
   };
   const FusionResult result = proposeFusions(all.graph.build({all.biased}), options);

@@ -80,7 +80,7 @@ TEST_CASE("what is written is read back, aligned, for every element type") {
   CHECK(file.entries().at("wq").begin % 8 == 0);
 }
 
-TEST_CASE("a file that is no whole safetensors file is refused, and why is said") {
+TEST_CASE("a file that is no whole safetensors file is rejected, and why is said") {
   const TemporaryTestFolder folder;
   const std::filesystem::path path = folder / "bad.safetensors";
   const auto opening = [&](const std::string &bytes) {

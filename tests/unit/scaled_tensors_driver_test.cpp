@@ -57,8 +57,8 @@ TEST_CASE(
     for (int n = 0; n < 3; ++n)
       plan.tensors.push_back(
           tensorOf("q", {"p", "h", "i"}, part, order, strides, 0, 16 * n * strides[1]));
-    const std::vector<int64_t> small = {3, 9, 5}, smallPart = {3, 3, 5};
-    scaleTensors(plan, {small, smallPart, smallPart, smallPart});
+    const std::vector<int64_t> small = {3, 9, 5}, smallChunk = {3, 3, 5};
+    scaleTensors(plan, {small, smallChunk, smallChunk, smallChunk});
     CHECK(plan.tensors[0].strides == stridesOf(Layout{.order = order}, small));
     std::set<int64_t> covered;
     size_t sum = 0;
@@ -101,13 +101,13 @@ TEST_CASE("what shared memory keeps its place, unless a result is too small for 
                   tensorOf("b", {"j"}, {1024}, {0}, {1}, 1),
                   tensorOf("y", {"i"}, {4096}, {0}, {1}, 2)};
   plan.tensors[2].role = "result";
-  plan.placements = {{.buffer = 0, .in = "workspace", .offset = 4096},
+  plan.memoryPlan = {{.buffer = 0, .in = "workspace", .offset = 4096},
                      {.buffer = 1, .in = "y", .offset = 2048}};
   scaleTensors(plan, {{200}, {200}, {4096}});
-  CHECK(plan.placements.size() == 2);
+  CHECK(plan.memoryPlan.size() == 2);
   scaleTensors(plan, {{200}, {200}, {512}});
-  REQUIRE(plan.placements.size() == 1);
-  CHECK(plan.placements[0].buffer == 0);
+  REQUIRE(plan.memoryPlan.size() == 1);
+  CHECK(plan.memoryPlan[0].buffer == 0);
   CHECK(PlanMemory(plan).rangeOf(0).begin == 4096);
   CHECK(PlanMemory(plan).rangeOf(1).memory == MemoryRange::workspace);
 }

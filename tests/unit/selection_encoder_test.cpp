@@ -157,7 +157,7 @@ TEST_CASE("an encoder layer: many configurations, fused kernels, a plan near its
   const Problem problem = EncoderBuilder().build();
   const auto model = analyticCostModel(findDevice("h200"));
   const select::Selection selection = select::select(problem, *model, {});
-  const select::Plan &best = selection.best();
+  const select::SelectionResult &best = selection.best();
   const select::Statistics &statistics = selection.statistics();
   std::cout << fmt::format(
       "{} configurations of {} kernels, {} states, {} edges, {} dominated, {} beyond the beam, "

@@ -13,9 +13,9 @@ using namespace weft;
 using weft::test::nonEmpty;
 using namespace weft::samples;
 using select::Options;
-using select::Plan;
 using select::Problem;
 using select::Selection;
+using select::SelectionResult;
 using select::Step;
 
 namespace {
@@ -150,7 +150,7 @@ Problem randomProblem(std::mt19937_64 &random) {
 
 /// Replays a plan: every operand is there in the layout that the kernel reads, every op runs once,
 /// results end row-major.
-void checkValid(const Problem &problem, const Plan &plan) {
+void checkValid(const Problem &problem, const SelectionResult &plan) {
   std::vector<std::set<Layout>> present(problem.tensors.size());
   for (size_t t = 0; t < problem.tensors.size(); ++t)
     if (problem.tensors[t].isArgument) present[t].insert(rowMajor(problem.tensors[t].axes.size()));
@@ -234,10 +234,10 @@ TEST_CASE("the k best plans are valid, distinct, sorted and begin with the best"
     const Problem problem = randomProblem(random);
     const HashedPrices prices(random());
     const Selection selection = select::select(problem, prices, everything());
-    const std::vector<Plan> plans = selection.kBest(8);
+    const std::vector<SelectionResult> plans = selection.kBest(8);
     REQUIRE(plans.size() >= 2);
     CHECK(plans.front().seconds == Approx(selection.best().seconds).epsilon(1e-12));
-    for (const Plan &plan : nonEmpty(plans)) checkValid(problem, plan);
+    for (const SelectionResult &plan : nonEmpty(plans)) checkValid(problem, plan);
     for (size_t i = 1; i < plans.size(); ++i) CHECK(plans[i - 1].seconds <= plans[i].seconds);
   }
 }
@@ -431,13 +431,13 @@ TEST_CASE(
     std::vector<select::VariantProblem> variants;
     for (int variant = 0; variant < 3; ++variant)
       variants.push_back({.problem = randomProblem(random), .options = everything()});
-    std::vector<Plan> bests;
+    std::vector<SelectionResult> bests;
     for (select::VariantProblem &one : variants) {
       bests.push_back(select::select(one.problem, prices, everything()).best());
       if (round % 2) one.withoutPins = bests.back().seconds;  // then variants may be skipped
     }
-    const Plan &best = std::ranges::min(bests, {}, &Plan::seconds),
-               &lowest = std::ranges::min(bests, {}, &Plan::lowerBound);
+    const SelectionResult &best = std::ranges::min(bests, {}, &SelectionResult::seconds),
+                          &lowest = std::ranges::min(bests, {}, &SelectionResult::lowerBound);
     const select::VariantSelections selections = select::selectVariants(variants, prices);
     for (size_t v = 0; v < variants.size(); ++v) {
       CHECK(selections.lowerBound <= bests[v].seconds * (1 + 1e-12));
@@ -464,7 +464,7 @@ TEST_CASE("with pins, no variant is left out that has one of the plans to be com
     INFO("round " << round);
     const HashedPrices prices(random());
     std::vector<select::VariantProblem> variants;
-    std::vector<std::vector<Plan>> plans;
+    std::vector<std::vector<SelectionResult>> plans;
     std::vector<double> all;
     for (int variant = 0; variant < 5; ++variant) {
       variants.push_back({.problem = randomProblem(random), .options = everything()});
@@ -476,7 +476,7 @@ TEST_CASE("with pins, no variant is left out that has one of the plans to be com
       if (temporary != tensors.end()) temporary->pinned = Layout{.order = {1, 0}};
       plans.push_back(
           select::select(variants.back().problem, prices, everything()).kBest(compared.plans));
-      for (const Plan &plan : plans.back()) all.push_back(plan.seconds);
+      for (const SelectionResult &plan : plans.back()) all.push_back(plan.seconds);
     }
     std::ranges::sort(all);
     const select::VariantSelections selections = select::selectVariants(variants, prices, compared);
@@ -568,7 +568,7 @@ TEST_CASE("the memory limit filters plans and names the smallest peak") {
   }
 }
 
-TEST_CASE("pins that contradict are refused") {
+TEST_CASE("pins that contradict are rejected") {
   Problem problem = chain();
   problem.tiedTensors = {{0, 3}};
   problem.tensors[0].pinned = Layout{.order = {1, 0}};

@@ -1,8 +1,9 @@
 // The profile that ships is enough for what it is said to cover: every profiled workload's prices
 // are measured, what compile chooses for it by default is as near to the best that weft could
-// choose as profiles/gaps.txt says, and estimates are as far from measurements as
-// tools/driver/EstimateError.h says. Gaps only shrink: a larger one fails, a smaller one asks for a
-// new figure in the table, which `unit-shipped_profile '[update]'` writes, keeping the causes.
+// choose as profiles/optimality.txt says, and estimates are as far from measurements as
+// tools/driver/EstimateError.h says. The figures only shrink: a larger one fails, a smaller one
+// asks for a new figure in the table, which `unit-shipped_profile '[update]'` writes, keeping the
+// causes.
 #include "tests/support/NonEmpty.h"
 #include "tools/driver/Compilation.h"
 #include "tools/driver/EstimateError.h"
@@ -23,7 +24,7 @@ using namespace weft::driver;
 
 namespace {
 
-const std::string tablePath = WEFT_SOURCE_DIR "/profiles/gaps.txt";
+const std::string tablePath = WEFT_SOURCE_DIR "/profiles/optimality.txt";
 constexpr double namedGap = 2;  // percent above which a gap has a cause
 
 struct Workload {
@@ -67,7 +68,7 @@ Chosen choose(const Workload &workload, const std::string &profile = "") {
   model.train = workload.train;
   model.dims = {workload.batch, workload.length};
   ChoiceFlags choices;
-  choices.parts = 0;
+  choices.chunks = 0;
   TargetFlags target;
   target.profile = profile;
   auto compilation = std::make_unique<Compilation>(model, choices, target);
@@ -99,7 +100,7 @@ void checkMeasured(const Chosen &chosen) {
   CHECK(std::ranges::all_of(chosen.kernels, isMeasured));
 }
 
-/// One row of profiles/gaps.txt. Percentages are of the bound, to two decimals.
+/// One measurement of profiles/optimality.txt. Percentages are of the bound, to two decimals.
 struct Gap {
   std::string workload;
   double microseconds = 0, bound = 0;
@@ -158,15 +159,15 @@ std::vector<Gap> readTable() {
 
 Gap known(const Workload &workload) {
   const std::vector<Gap> table = readTable();
-  const auto row = std::ranges::find(table, workload.name(), &Gap::workload);
-  return row == table.end() ? Gap{} : *row;
+  const auto measurement = std::ranges::find(table, workload.name(), &Gap::workload);
+  return measurement == table.end() ? Gap{} : *measurement;
 }
 
 /// A figure of the table: it may not grow, and a smaller one belongs into the table.
 void checkShrunk(const std::string &what, double found, double said) {
   INFO(what << ": " << found << ", the table says " << said);
   if (found < said)
-    FAIL("smaller: run unit-shipped_profile '[update]' to put it into profiles/gaps.txt");
+    FAIL("smaller: run unit-shipped_profile '[update]' to put it into profiles/optimality.txt");
   CHECK(found <= said);
 }
 

@@ -23,19 +23,19 @@ std::optional<std::string> spelled(const Kernel &kernel) {
 }  // namespace
 
 TEST_CASE("results of 16 bits that nobody but sums reads come in short form") {
-  CHECK(spelled(samples::productBiasGelu(extents, DType::f16, true)) == "weft::geluForHalf({0})");
-  CHECK(spelled(samples::productBiasGelu(extents, DType::bf16, false)) ==
+  CHECK(spelled(samples::gemmBiasGelu(extents, DType::f16, true)) == "weft::geluForHalf({0})");
+  CHECK(spelled(samples::gemmBiasGelu(extents, DType::bf16, false)) ==
         "weft::geluForBfloat16({0})");
-  CHECK_FALSE(spelled(samples::productBiasGelu(extents, DType::f32, false)));
-  CHECK(spelled(samples::productGeluGradient(extents, DType::f16)) ==
+  CHECK_FALSE(spelled(samples::gemmBiasGelu(extents, DType::f32, false)));
+  CHECK(spelled(samples::gemmGeluGradient(extents, DType::f16)) ==
         "{0} * weft::slope::geluForHalf({1})");
-  CHECK(spelled(samples::productGeluGradientColumnSum(extents, DType::bf16)) ==
+  CHECK(spelled(samples::gemmGeluGradientColumnReduction(extents, DType::bf16)) ==
         "{0} * weft::slope::geluForBfloat16({1})");
-  CHECK_FALSE(spelled(samples::productGeluGradient(extents, DType::f32)));
+  CHECK_FALSE(spelled(samples::gemmGeluGradient(extents, DType::f32)));
 
   // A gate behind it reads more than 16 bits of it.
   samples::FusedContraction gated("gated", extents, DType::f16);
-  const int gate = gated.input("gate", "bju"), active = gated.gelu(gated.product());
+  const int gate = gated.input("gate", "bju"), active = gated.gelu(gated.gemm());
   CHECK_FALSE(
       spelled(gated.build({gated.map("mul", "{0} * {1}", {active, gate}, "gated"), active})));
 
@@ -44,9 +44,9 @@ TEST_CASE("results of 16 bits that nobody but sums reads come in short form") {
   samples::FusedContraction recomputed("recomputed", extents, DType::f16);
   const int dy = recomputed.input("dy", "bju");
   CHECK_FALSE(spelled(recomputed.build({recomputed.map("gelu_dx", "{0} * weft::slope::gelu({1})",
-                                                       {dy, recomputed.product()}, "d_biased")})));
+                                                       {dy, recomputed.gemm()}, "d_biased")})));
 
-  Kernel other = samples::productGeluGradient(extents, DType::f16);
+  Kernel other = samples::gemmGeluGradient(extents, DType::f16);
   other.values[size_t(other.body.back().operands[1])].dtype = DType::f32;
   CHECK_FALSE(spelled(other));
 }
@@ -61,7 +61,7 @@ TEST_CASE(
   CHECK_FALSE(spelled(loop.build({active})));
 
   samples::FusedContraction summed("summed", extents, DType::f16);
-  const int result = summed.gelu(summed.product());
+  const int result = summed.gelu(summed.gemm());
   CHECK_FALSE(spelled(summed.build({result, summed.sum(result, "total", "u", DType::f32)})));
 }
 
@@ -73,19 +73,19 @@ TEST_CASE("the reference grants short forms their errors, and nothing else") {
     const std::array<int64_t, 3> at = {0, 0, 0};
     return evaluator.output(0, at);
   };
-  const reference::Point half = errorOf(samples::productGeluGradient(extents, DType::f16)),
-                         whole = errorOf(samples::productGeluGradient(extents, DType::f32));
+  const reference::Point half = errorOf(samples::gemmGeluGradient(extents, DType::f16)),
+                         whole = errorOf(samples::gemmGeluGradient(extents, DType::f32));
   CHECK(half.value == whole.value);
-  const double granted = shortError(DType::f16, half.value, 0.5);  // times the product, which is 1
+  const double granted = shortError(DType::f16, half.value, 0.5);  // times the GEMM, which is 1
   CHECK(half.error - whole.error == Approx(granted));
   CHECK(granted > 10 * whole.error);
 
   samples::FusedContraction gated("gated", extents, DType::f16),
       alone("alone", extents, DType::f16);
-  const int active = gated.gelu(gated.product());
+  const int active = gated.gelu(gated.gemm());
   const reference::Point long16 =
       errorOf(gated.build({active, gated.map("mul", "{0} * {1}", {active, active}, "square")}));
-  const reference::Point short16 = errorOf(alone.build({alone.gelu(alone.product())}));
+  const reference::Point short16 = errorOf(alone.build({alone.gelu(alone.gemm())}));
   CHECK(short16.value == long16.value);
   CHECK(short16.error - long16.error == Approx(shortError(DType::f16, short16.value, 0)));
 }

@@ -17,7 +17,7 @@ struct Parts {
   std::vector<std::string> copies;
 };
 
-Parts partsOf(const select::Problem &problem, const select::Plan &plan) {
+Parts partsOf(const select::Problem &problem, const select::SelectionResult &plan) {
   Parts parts;
   for (const select::Step &step : plan.steps) {
     if (step.candidate < 0) continue;

@@ -198,14 +198,14 @@ TEST_CASE("a kernel is of the stage of its contraction, attention first") {
   REQUIRE_FALSE(flows.empty());
   const Dataflow &flow = flows.front();
   const std::vector<Stage> stages = stagesOf(flow);
-  std::vector<int> norm, product, attention;
+  std::vector<int> norm, gemm, attention;
   for (size_t op = 0; op < flow.ops.size(); ++op) {
     if (stages[op] == Stage::norms) norm = {int(op)};
     if (flow.ops[op].operatorClass != OperatorClass::contraction) continue;
-    (stages[op] == Stage::attention ? attention : product) = {int(op)};
+    (stages[op] == Stage::attention ? attention : gemm) = {int(op)};
   }
-  CHECK(stageOfKernel(flow, stages, {norm[0], product[0]}) == stages[size_t(product[0])]);
-  CHECK(stageOfKernel(flow, stages, {product[0], attention[0]}) == Stage::attention);
+  CHECK(stageOfKernel(flow, stages, {norm[0], gemm[0]}) == stages[size_t(gemm[0])]);
+  CHECK(stageOfKernel(flow, stages, {gemm[0], attention[0]}) == Stage::attention);
   CHECK(stageOfKernel(flow, stages, norm) == Stage::norms);
   CHECK(stageOfKernel(flow, stages, {}) == Stage::other);
 }

@@ -1,11 +1,11 @@
 // Contractions with several strides along a group of axes: factors and boxes, every element of a
-// map, what is refused and why, keys, the layouts that are offered, and that a profile offers them
+// map, what is rejected and why, keys, the layouts that are offered, and that a profile offers them
 // by their rows alone.
 #include "codegen/Emit.h"
 #include "kernel/ConfigurationText.h"
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
-#include "kernel/HopperStrides.h"
+#include "kernel/Sm90Strides.h"
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Family.h"
 #include "passes/select/KernelSpaces.h"
@@ -17,7 +17,7 @@
 #include <set>
 
 using namespace weft;
-using samples::stridedConfiguration, samples::stridedKernel, samples::stridedProducts,
+using samples::stridedConfiguration, samples::stridedKernel, samples::stridedGemmCases,
     samples::stridedProjection;
 using weft::test::nonEmpty;
 
@@ -32,10 +32,13 @@ const Device &device() { return findDevice("h200"); }
 
 /// The projection behind attention: rows (b,j) and k (h,p) of a [b,h,j,p].
 Kernel projection(const std::map<char, int64_t> &extents = layer) {
-  return stridedKernel(stridedProducts[0], extents);
+  return stridedKernel(stridedGemmCases[0], extents);
 }
-constexpr HopperContractionKnobs usual{
-    .schedule = HopperSchedule::pingPong, .tileM = 128, .tileN = 128, .stages = 6, .staging = 2};
+constexpr Sm90GemmKnobs usual{.schedule = Sm90Schedule::pingPong,
+                              .tileM = 128,
+                              .tileN = 128,
+                              .stages = 6,
+                              .epilogueStages = 2};
 
 std::vector<std::pair<int64_t, int64_t>> pairs(const GroupFactors &group) {
   std::vector<std::pair<int64_t, int64_t>> result;
@@ -44,14 +47,14 @@ std::vector<std::pair<int64_t, int64_t>> pairs(const GroupFactors &group) {
 }
 using Pairs = std::vector<std::pair<int64_t, int64_t>>;
 
-std::string refusalOf(const Kernel &kernel, const Configuration &configuration) {
-  return hopperRefusal(kernel, configuration, std::get<HopperContractionKnobs>(configuration.knobs),
+std::string rejectionOf(const Kernel &kernel, const Configuration &configuration) {
+  return sm90Rejection(kernel, configuration, std::get<Sm90GemmKnobs>(configuration.knobs),
                        device().sharedMemoryPerBlock);
 }
-std::string refusalOf(const samples::StridedProduct &product,
-                      const std::map<char, int64_t> &extents, DType type = DType::f16) {
-  const Kernel kernel = stridedKernel(product, extents, type);
-  return refusalOf(kernel, stridedConfiguration(kernel, usual));
+std::string rejectionOf(const samples::StridedGemmCase &gemm,
+                        const std::map<char, int64_t> &extents, DType type = DType::f16) {
+  const Kernel kernel = stridedKernel(gemm, extents, type);
+  return rejectionOf(kernel, stridedConfiguration(kernel, usual));
 }
 
 /// Offset of an index along the group's factors, as memory has it; nothing where it is out of
@@ -67,7 +70,7 @@ std::optional<int64_t> offsetOf(const GroupFactors &group, int64_t index) {
   return offset;
 }
 
-/// Offset of a box's element, as the copy engine finds it: coordinates of the box's first index
+/// Offset of a box's element, as TMA finds it: coordinates of the box's first index
 /// along each group, then the place in the box.
 std::optional<int64_t> offsetInBox(const TensorMap &map, const std::vector<int64_t> &at,
                                    int64_t element) {
@@ -132,31 +135,30 @@ void checkBoxes(const MapGroups &groups, int rows) {
 
 TEST_CASE("groups have the fewest strides that every operand allows, in the order of the result") {
   const Kernel kernel = projection();
-  const FactoredProduct product =
-      factoredProduct(kernel, stridedConfiguration(kernel, usual)).value();
-  CHECK(product.extents == std::array<int64_t, 4>{1, 4096, 1024, 1024});
-  CHECK(pairs(product.a[mGroup]) == Pairs{{512, 64}, {8, 16 * 512 * 64}});
-  CHECK(pairs(product.a[kGroup]) == Pairs{{64, 1}, {16, 512 * 64}});
-  CHECK(pairs(product.b[kGroup]) == Pairs{{1024, 1024}});
-  CHECK(pairs(product.b[nGroup]) == Pairs{{1024, 1}});
-  CHECK(pairs(product.c[mGroup]) == Pairs{{4096, 1024}});
-  CHECK(product.a[batchGroup].empty());
-  CHECK(hasSeveralStrides(product.a));
-  CHECK_FALSE(hasSeveralStrides(product.b));
-  CHECK_FALSE(hasSeveralStrides(product.c));
+  const MultiStrideGemm gemm = multiStrideGemm(kernel, stridedConfiguration(kernel, usual)).value();
+  CHECK(gemm.extents == std::array<int64_t, 4>{1, 4096, 1024, 1024});
+  CHECK(pairs(gemm.a[mGroup]) == Pairs{{512, 64}, {8, 16 * 512 * 64}});
+  CHECK(pairs(gemm.a[kGroup]) == Pairs{{64, 1}, {16, 512 * 64}});
+  CHECK(pairs(gemm.b[kGroup]) == Pairs{{1024, 1024}});
+  CHECK(pairs(gemm.b[nGroup]) == Pairs{{1024, 1}});
+  CHECK(pairs(gemm.c[mGroup]) == Pairs{{4096, 1024}});
+  CHECK(gemm.a[batchGroup].empty());
+  CHECK(hasSeveralStrides(gemm.a));
+  CHECK_FALSE(hasSeveralStrides(gemm.b));
+  CHECK_FALSE(hasSeveralStrides(gemm.c));
   Configuration merged = stridedConfiguration(kernel, usual);
   merged.inputs[0].order = {0, 2, 1, 3};
-  const FactoredProduct plain = factoredProduct(kernel, merged).value();
+  const MultiStrideGemm plain = multiStrideGemm(kernel, merged).value();
   CHECK_FALSE(hasSeveralStrides(plain.a));
-  CHECK(matrixProduct(kernel, merged)->strideAm == plain.a[mGroup].front().stride);
-  CHECK(*productOfResult(kernel, merged) ==
-        MatrixProduct{.m = 4096, .n = 1024, .k = 1024, .strideCm = 1024, .strideCn = 1});
-  CHECK(productOfResult(kernel, merged)->strideCm == matrixProduct(kernel, merged)->strideCm);
+  CHECK(stridedBatchedGemm(kernel, merged)->strideAm == plain.a[mGroup].front().stride);
+  CHECK(*gemmOfResult(kernel, merged) ==
+        StridedBatchedGemm{.m = 4096, .n = 1024, .k = 1024, .strideCm = 1024, .strideCn = 1});
+  CHECK(gemmOfResult(kernel, merged)->strideCm == stridedBatchedGemm(kernel, merged)->strideCm);
   // Of k the order is that of the operand which leaves fewer strides: w [p,h,i] counts h fastest, a
   // [b,j,h,p] p.
   Configuration other = merged;
   other.inputs[1].order = {1, 0, 2};
-  const FactoredProduct both = factoredProduct(kernel, other).value();
+  const MultiStrideGemm both = multiStrideGemm(kernel, other).value();
   CHECK(pairs(both.a[kGroup]) == Pairs{{1024, 1}});
   CHECK(pairs(both.b[kGroup]) == Pairs{{64, 16 * 1024}, {16, 1024}});
 }
@@ -176,24 +178,23 @@ TEST_CASE("a range of a group is a box where factors and side divide each other"
 
 TEST_CASE("boxes hold the elements of merged groups in their order, and nothing beside them") {
   for (const auto &extents : {small, wide})
-    for (const samples::StridedProduct &one : stridedProducts) {
+    for (const samples::StridedGemmCase &one : stridedGemmCases) {
       const Kernel kernel = stridedKernel(one, extents);
-      const HopperProduct product =
-          *hopperProduct(kernel, stridedConfiguration(kernel, usual)).product;
+      const GemmProblem gemm = *wgmmaProblem(kernel, stridedConfiguration(kernel, usual)).gemm;
       INFO(one.what);
-      CHECK(product.hasSeveralStrides());
-      for (const HopperOperand *operand : {&product.a, &product.b})
+      CHECK(gemm.hasSeveralStrides());
+      for (const GemmOperand *operand : {&gemm.a, &gemm.b})
         if (operand->hasSeveralStrides())
           for (const int side : {64, 128, 192, 256})
             checkBoxes(mapGroups(*operand),
                        operand->isAlongK() ? boxRows(mapGroups(*operand), side) : 64);
-      if (product.resultHasSeveralStrides()) checkBoxes(mapGroups(product), 64);
+      if (gemm.resultHasSeveralStrides()) checkBoxes(mapGroups(gemm), 64);
     }
   const Kernel kernel = projection(wide);  // 192 rows are no tiles of 128, but three boxes of 64
-  const HopperProduct product = *hopperProduct(kernel, stridedConfiguration(kernel, usual)).product;
-  CHECK(boxRows(mapGroups(product.a), 128) == 64);
-  CHECK(boxRows(mapGroups(product.a), 192) == 192);
-  CHECK(boxRows(mapGroups(product.a), 64) == 64);
+  const GemmProblem gemm = *wgmmaProblem(kernel, stridedConfiguration(kernel, usual)).gemm;
+  CHECK(boxRows(mapGroups(gemm.a), 128) == 64);
+  CHECK(boxRows(mapGroups(gemm.a), 192) == 192);
+  CHECK(boxRows(mapGroups(gemm.a), 64) == 64);
 }
 
 TEST_CASE("the map of a parameter and the text name the same dimensions") {
@@ -216,92 +217,90 @@ TEST_CASE("the map of a parameter and the text name the same dimensions") {
   CHECK(emitted.parameters.at(1).map->extents.size() == 2);
 }
 
-TEST_CASE("what a tensor map does not take is refused with the axis and the limit") {
+TEST_CASE("what a tensor map does not take is rejected with the axis and the limit") {
   const auto with = [](std::map<char, int64_t> extents, char axis, int64_t extent) {
     extents[axis] = extent;
     return extents;
   };
-  CHECK(refusalOf(stridedProducts[0], layer) == "");
-  CHECK(refusalOf(stridedProducts[0], with(layer, 'p', 72)) ==
+  CHECK(rejectionOf(stridedGemmCases[0], layer) == "");
+  CHECK(rejectionOf(stridedGemmCases[0], with(layer, 'p', 72)) ==
         "operand A: 72 of p in a row; with several strides along that group rows of whole 64 are "
         "taken");
-  CHECK(refusalOf(stridedProducts[0], with(layer, 'p', 32)) ==
+  CHECK(rejectionOf(stridedGemmCases[0], with(layer, 'p', 32)) ==
         "operand A: 32 of p in a row; with several strides along that group rows of whole 64 are "
         "taken");
-  CHECK(refusalOf(stridedProducts[0], with(layer, 'j', 48)) ==
+  CHECK(rejectionOf(stridedGemmCases[0], with(layer, 'j', 48)) ==
         "operand A: 64 rows along j are no box; factors that divide them or that they divide are "
         "taken");
-  const samples::StridedProduct byBatch = stridedProducts[3];  // rows of p elements
-  CHECK_THAT(refusalOf(byBatch, with(layer, 'p', 36)),
+  const samples::StridedGemmCase byBatch = stridedGemmCases[3];  // rows of p elements
+  CHECK_THAT(rejectionOf(byBatch, with(layer, 'p', 36)),
              Catch::StartsWith("operand A: stride 36 of h; a tensor map with several strides along "
                                "a group takes multiples of 8 below"));
-  CHECK(refusalOf(byBatch, with(layer, 'p', 40)) == "");
-  CHECK(refusalOf({"bhgjp", "hgpi", "bjgi", ""},
-                  {{'b', 2}, {'h', 4}, {'g', 2}, {'j', 64}, {'p', 64}, {'i', 64}}) == "");
-  CHECK(refusalOf({"wbhgjp", "whgpi", "wbjgi", ""},
-                  {{'b', 2}, {'h', 4}, {'g', 2}, {'j', 64}, {'p', 64}, {'i', 64}, {'w', 3}}) ==
+  CHECK(rejectionOf(byBatch, with(layer, 'p', 40)) == "");
+  CHECK(rejectionOf({"bhgjp", "hgpi", "bjgi", ""},
+                    {{'b', 2}, {'h', 4}, {'g', 2}, {'j', 64}, {'p', 64}, {'i', 64}}) == "");
+  CHECK(rejectionOf({"wbhgjp", "whgpi", "wbjgi", ""},
+                    {{'b', 2}, {'h', 4}, {'g', 2}, {'j', 64}, {'p', 64}, {'i', 64}, {'w', 3}}) ==
         "operand A has 6 strides; a tensor map has 5 dimensions");
-  CHECK(refusalOf({"bhjp", "hpi", "bji", ""}, with(layer, 'i', 1)) ==
-        "a group of axes has several strides, and a side of the product or k is less than 2");
-  CHECK(refusalOf({"bjhp", "bkhp", "hjkb", ""}, layer) ==
+  CHECK(rejectionOf({"bhjp", "hpi", "bji", ""}, with(layer, 'i', 1)) ==
+        "a group of axes has several strides, and a side of the GEMM or k is less than 2");
+  CHECK(rejectionOf({"bjhp", "bkhp", "hjkb", ""}, layer) ==
         "the result is contiguous along neither of its axes");
-  CHECK(refusalOf(stridedProducts[0], layer, DType::f32) ==
+  CHECK(rejectionOf(stridedGemmCases[0], layer, DType::f32) ==
         "a group of axes has several strides; products of f32 take one, of f16 and bf16 several");
-  CHECK(refusalOf({"bji", "hpi", "bhjp", ""}, with(layer, 'p', 68)) ==
+  CHECK(rejectionOf({"bji", "hpi", "bhjp", ""}, with(layer, 'p', 68)) ==
         "the result: stride 68 of j; a tensor map with several strides along a group takes "
         "multiples of 8 below 549755813888");
   const Kernel kernel = projection();
   Configuration configuration = stridedConfiguration(kernel, usual);
   configuration.inputs[0].alignment = 8;
-  CHECK(refusalOf(kernel, configuration) ==
+  CHECK(rejectionOf(kernel, configuration) ==
         "operand A has several strides along a group and starts at a multiple of 8 bytes; 16 are "
         "taken");
   configuration = stridedConfiguration(
-      kernel, HopperContractionKnobs{.schedule = HopperSchedule::narrow, .tileM = 64, .tileN = 48});
-  CHECK(
-      refusalOf(kernel, configuration) ==
-      "narrow tiles take one stride along each group of axes: take others where there are several");
+      kernel, Sm90GemmKnobs{.schedule = Sm90Schedule::singleConsumer, .tileM = 64, .tileN = 48});
+  CHECK(rejectionOf(kernel, configuration) ==
+        "single-consumer tiles take one stride along each group of axes: take others where there "
+        "are several");
 }
 
 TEST_CASE("other families and an epilogue on such a result say that they take one stride") {
   samples::KernelBuilder builder("projection_relu",
                                  {{'b', 8}, {'h', 16}, {'i', 1024}, {'j', 512}, {'p', 64}});
   const int x = builder.input("x", "bji"), w = builder.input("w", "hpi");
-  const int product =
-      builder.op("contract", OperatorClass::contraction, {x, w}, "product", "bhjp", "i");
-  const int y = builder.op("relu", OperatorClass::elementwise, {product}, "y", "bhjp");
+  const int gemm = builder.op("contract", OperatorClass::contraction, {x, w}, "gemm", "bhjp", "i");
+  const int y = builder.op("relu", OperatorClass::elementwise, {gemm}, "y", "bhjp");
   builder.last().spelling = "weft::relu({0})";
   const Kernel fused = builder.build({y});
-  CHECK(refusalOf(fused, stridedConfiguration(fused, usual)) ==
+  CHECK(rejectionOf(fused, stridedConfiguration(fused, usual)) ==
         "the result has several strides along a group of its axes; an epilogue takes one of one "
         "stride");
   const Kernel kernel = projection();
-  CHECK_THROWS_WITH(libraryProduct(kernel, stridedConfiguration(kernel, LibraryKnobs{})),
-                    Catch::Contains("its layouts map to no batched strided matrix product"));
-  CHECK(warpProduct(kernel, stridedConfiguration(kernel, AmpereContractionKnobs{})).refusal ==
-        "the layouts map to no batched strided matrix product");
-  CHECK_THROWS_WITH(configurationLine(kernel, stridedConfiguration(kernel, ContractionKnobs{})),
-                    Catch::Contains("not one strided matrix product"));
+  CHECK_THROWS_WITH(libraryGemm(kernel, stridedConfiguration(kernel, LibraryKnobs{})),
+                    Catch::Contains("its layouts map to no batched strided GEMM"));
+  CHECK(mmaSyncProblem(kernel, stridedConfiguration(kernel, Sm80GemmKnobs{})).rejection ==
+        "the layouts map to no batched strided GEMM");
+  CHECK_THROWS_WITH(configurationLine(kernel, stridedConfiguration(kernel, FmaGemmKnobs{})),
+                    Catch::Contains("not one strided GEMM"));
 }
 
 TEST_CASE("lines of products name all strides, and the subject is that of one stride") {
   const Kernel kernel = projection();
   const Configuration configuration = stridedConfiguration(kernel, usual);
   const std::string line = configurationLine(kernel, configuration);
-  CHECK_THAT(
-      line,
-      Catch::StartsWith(
-          "hopper-contraction 64x512/524288,1x64/32768:0_1024,1:0>1024,1:0 schedule=ping-pong"));
+  CHECK_THAT(line,
+             Catch::StartsWith(
+                 "gemm-sm90 64x512/524288,1x64/32768:0_1024,1:0>1024,1:0 schedule=ping-pong"));
   CHECK(hasSeveralStrides(splitLine(line).layouts));
   CHECK_NOTHROW(checkLine(line));
-  CHECK_THROWS_WITH(checkLine("hopper-contraction 64/524288,1:0_1024,1:0>1024,1:0"),
+  CHECK_THROWS_WITH(checkLine("gemm-sm90 64/524288,1:0_1024,1:0>1024,1:0"),
                     Catch::Contains("'64' lacks the extent"));
-  CHECK_THROWS_WITH(checkLine("hopper-contraction 64xj/524288,1:0_1024,1:0>1024,1:0"),
+  CHECK_THROWS_WITH(checkLine("gemm-sm90 64xj/524288,1:0_1024,1:0>1024,1:0"),
                     Catch::Contains("'j' is no number"));
   Configuration merged = configuration;
   merged.inputs[0].order = {0, 2, 1, 3};
   CHECK(subjectOf(kernel, configuration).text == subjectOf(kernel, merged).text);
-  CHECK(subjectOf(kernel, merged).text == "product f16 1 x 4096 x 1024 x 1024");
+  CHECK(subjectOf(kernel, merged).text == "gemm f16 1 x 4096 x 1024 x 1024");
   CHECK_FALSE(hasSeveralStrides(placeText(kernel, merged)));
   // An epilogue's layouts are told apart by the same text.
   const Kernel fused = stridedProjection(layer);
@@ -315,7 +314,7 @@ TEST_CASE(
     "layouts that are offered: one operand has several strides, or both alike, and every tile "
     "takes them") {
   for (const auto &extents : {layer, wide})
-    for (const samples::StridedProduct &one : stridedProducts) {
+    for (const samples::StridedGemmCase &one : stridedGemmCases) {
       const Kernel kernel = stridedKernel(one, extents);
       const auto space = severalStridesSpace(kernel, device());
       INFO(one.what);
@@ -328,14 +327,13 @@ TEST_CASE(
       merged.insert(plain.begin(), plain.end());
       for (const LayoutTuple &tuple : nonEmpty(space->tuples)) {
         CHECK_FALSE(merged.contains(tuple));
-        const HopperProduct product =
-            *hopperProduct(kernel, toConfiguration(kernel, tuple, usual)).product;
-        CHECK((product.a.hasSeveralStrides() || product.b.hasSeveralStrides()));
-        CHECK_FALSE(product.resultHasSeveralStrides());
-        CHECK((product.a.isByEngine && product.b.isByEngine));
-        both += product.a.hasSeveralStrides() && product.b.hasSeveralStrides() ? 1 : 0;
+        const GemmProblem gemm = *wgmmaProblem(kernel, toConfiguration(kernel, tuple, usual)).gemm;
+        CHECK((gemm.a.hasSeveralStrides() || gemm.b.hasSeveralStrides()));
+        CHECK_FALSE(gemm.resultHasSeveralStrides());
+        CHECK((gemm.a.usesTma && gemm.b.usesTma));
+        both += gemm.a.hasSeveralStrides() && gemm.b.hasSeveralStrides() ? 1 : 0;
         for (const Knobs &knobs : nonEmpty(space->knobs))
-          CHECK(refusalOf(kernel, toConfiguration(kernel, tuple, knobs)) == "");
+          CHECK(rejectionOf(kernel, toConfiguration(kernel, tuple, knobs)) == "");
       }
       CHECK(both < space->tuples.size());
     }
@@ -349,7 +347,7 @@ TEST_CASE(
   CHECK(takes(*severalStridesSpace(kernel, device())));
   CHECK(std::ranges::none_of(configurationSpaces(kernel, device()), takes));
   CHECK_FALSE(severalStridesSpace(kernel, findDevice("a100")));
-  CHECK_FALSE(severalStridesSpace(stridedKernel(stridedProducts[0], layer, DType::f32), device()));
+  CHECK_FALSE(severalStridesSpace(stridedKernel(stridedGemmCases[0], layer, DType::f32), device()));
   const LayoutConstraints fixed{.inputs = {rows, rowMajor(3)}, .outputs = {rowMajor(3)}};
   CHECK_FALSE(enumerate(kernel, device(), fixed).legal.empty());
   CHECK(enumerate(kernel, device(), {.inputs = {rows, std::nullopt}, .outputs = {std::nullopt}})
@@ -371,10 +369,10 @@ TEST_CASE("a result of several strides is for whoever fixes it") {
   CHECK(space->hasSeveralStrides);
   for (const LayoutTuple &tuple : nonEmpty(space->tuples)) {
     CHECK((tuple[1] == rows && tuple[2] == rows));
-    CHECK(hopperProduct(kernel, toConfiguration(kernel, tuple, usual))
-              .product->resultHasSeveralStrides());
+    CHECK(wgmmaProblem(kernel, toConfiguration(kernel, tuple, usual))
+              .gemm->resultHasSeveralStrides());
     for (const Knobs &knobs : nonEmpty(space->knobs))
-      CHECK(refusalOf(kernel, toConfiguration(kernel, tuple, knobs)) == "");
+      CHECK(rejectionOf(kernel, toConfiguration(kernel, tuple, knobs)) == "");
   }
   CHECK(std::ranges::any_of(space->tuples,
                             [&](const LayoutTuple &tuple) { return tuple[0] == rows; }));
@@ -386,13 +384,14 @@ TEST_CASE("a result of several strides is for whoever fixes it") {
   REQUIRE(ofOperand);
   for (const LayoutTuple &tuple : nonEmpty(ofOperand->tuples)) {
     CHECK(tuple[1] == rows);
-    CHECK_FALSE(hopperProduct(kernel, toConfiguration(kernel, tuple, usual))
-                    .product->resultHasSeveralStrides());
+    CHECK_FALSE(wgmmaProblem(kernel, toConfiguration(kernel, tuple, usual))
+                    .gemm->resultHasSeveralStrides());
   }
 }
 
 TEST_CASE(
-    "without rows the model prices them above one stride; beside rows they are offered by their "
+    "without measurements the model prices them above one stride; beside rows they are offered by "
+    "their "
     "own alone") {
   for (const bool isFused : {false, true}) {
     const Kernel kernel = isFused ? stridedProjection(layer) : projection();
@@ -408,18 +407,18 @@ TEST_CASE(
     CHECK(spaceOf(select::spacesOf(kernel, *analytic, std::nullopt)) == 1);
     Profile profile{.device = "h200", .protocols = {{1, "pretended"}}, .kernels = {}};
     const auto row = [](double seconds) {
-      return ProfileRow{.seconds = seconds,
-                        .n = 9,
-                        .spread = 0.01,
-                        .familyVersion = familyVersion(familyOf(HopperContractionKnobs{}))};
+      return ProfileMeasurement{.seconds = seconds,
+                                .n = 9,
+                                .spread = 0.01,
+                                .familyVersion = familyVersion(familyOf(Sm90GemmKnobs{}))};
     };
-    addRow(profile, kernel, merged, row(2e-5));
+    addMeasurement(profile, kernel, merged, row(2e-5));
     const auto offered = [&](const CostModel &model) {
       std::set<LayoutTuple> tuples;
       for (const PricedConfiguration &one : model.measured(kernel)) {
         LayoutTuple tuple = one.configuration.inputs;
         tuple.push_back(one.configuration.outputs[0]);
-        if (!matrixProduct(kernel, one.configuration)) tuples.insert(tuple);
+        if (!stridedBatchedGemm(kernel, one.configuration)) tuples.insert(tuple);
       }
       return tuples;
     };
@@ -427,7 +426,7 @@ TEST_CASE(
     const select::KernelSpaces spaces = select::spacesOf(kernel, *without, std::nullopt);
     CHECK(spaceOf(spaces) == 0);
     CHECK(offered(*without).empty());
-    addRow(profile, kernel, strided, row(1e-5));
+    addMeasurement(profile, kernel, strided, row(1e-5));
     const auto with = measuredCostModel(device(), profile, "profile p", false);
     CHECK(with->cost(kernel, strided).seconds == 1e-5);
     const std::set<LayoutTuple> tuples = offered(*with);
@@ -446,6 +445,6 @@ TEST_CASE(
     // What lacks rows is counted as before.
     REQUIRE((!spaces.legal.empty() && found.legal.size() == spaces.legal.size()));
     for (size_t i = 0; i < spaces.legal.size(); ++i)
-      CHECK(found.legal[i].withoutRows == spaces.legal[i].withoutRows);
+      CHECK(found.legal[i].withoutMeasurements == spaces.legal[i].withoutMeasurements);
   }
 }

@@ -1,5 +1,5 @@
 // Batches of masked tokens: what they hold, that they are a function of seed and step, and what is
-// refused.
+// rejected.
 #include "kernel/Error.h"
 #include "runtime/TextBatches.h"
 
@@ -64,7 +64,7 @@ TEST_CASE("batches are a function of seed and step") {
   CHECK_FALSE(one.at(31) == other.at(31));
 }
 
-TEST_CASE("a text that cannot be cut into tokens is refused") {
+TEST_CASE("a text that cannot be cut into tokens is rejected") {
   CHECK_THROWS_WITH(TextBatches("short", "FILE", sequences, length, 128, 1),
                     Catch::Contains("FILE: 5 bytes") && Catch::Contains("20"));
   std::string zero = text();

@@ -1,6 +1,6 @@
 // Precision tf32 in graphs: every pass keeps it, and what a contraction computes in fp64 does not
 // depend on it.
-#include "kernel/MatrixProduct.h"
+#include "kernel/StridedBatchedGemm.h"
 #include "passes/Describe.h"
 #include "passes/Passes.h"
 #include "passes/Rewrites.h"
@@ -42,9 +42,9 @@ TEST_CASE("gradients, stacked projections and folded scales keep the precision; 
       GraphOp graph = graphOf(*variant.module);
       CHECK(counted(graph).first > 10);
       CHECK(counted(graph).second == 0);
-      const auto isProduct = [](mlir::Operation *op) { return mlir::isa<ContractOp>(op); };
-      for (mlir::Operation *op : nonEmpty(numberedOps(graph), isProduct))
-        CHECK(productTypes(toKernel({op}, "product")).areTf32());
+      const auto isGemm = [](mlir::Operation *op) { return mlir::isa<ContractOp>(op); };
+      for (mlir::Operation *op : nonEmpty(numberedOps(graph), isGemm))
+        CHECK(gemmTypes(toKernel({op}, "gemm")).areTf32());
     }
   }
 }

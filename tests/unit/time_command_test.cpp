@@ -1,5 +1,5 @@
 // weft-run time on the stand-in for the driver, whose events are always a millisecond apart: what
-// is measured, how it is reported, what is refused.
+// is measured, how it is reported, what is rejected.
 #include "runtime/Artifact.h"
 #include "runtime/Files.h"
 #include "runtime/JsonText.h"
@@ -131,7 +131,7 @@ TEST_CASE("the price of a kernel's generated text is not held against the text t
   CHECK_THAT(text.substr(text.find("\nsecond ")), !Catch::Contains("edited"));
 }
 
-TEST_CASE("what weft-run time refuses") {
+TEST_CASE("what weft-run time rejects") {
   const Timing time;
   const auto fails = [&](const std::string &flags, const std::string &says) {
     const Outcome outcome = time(flags);

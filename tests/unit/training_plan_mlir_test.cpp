@@ -35,8 +35,8 @@ Layout pinOf(const select::Tensor &tensor, const std::string &order) {
 }
 
 /// The best plan of all variants, and its variant.
-std::pair<size_t, select::Plan> bestOf(const select::VariantSelections &selections) {
-  std::pair<size_t, select::Plan> best;
+std::pair<size_t, select::SelectionResult> bestOf(const select::VariantSelections &selections) {
+  std::pair<size_t, select::SelectionResult> best;
   for (size_t v = 0; v < selections.solved.size(); ++v)
     if (selections.solved[v] &&
         (best.second.steps.empty() || selections.solved[v]->best().seconds < best.second.seconds))

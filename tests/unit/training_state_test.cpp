@@ -105,7 +105,7 @@ TEST_CASE("a state that cannot be written leaves the one before") {
   CHECK(readState(plan(), folder.path / "state").step == 0);
 }
 
-TEST_CASE("a file of another model is refused") {
+TEST_CASE("a file of another model is rejected") {
   const Folder folder;
   writeState(plan(), initialState(plan(), 3), folder.path / "state");
   Plan other = plan();

@@ -201,7 +201,7 @@ TEST_CASE("what the forward pass stores anyway is not offered as recomputed") {
                                                        // norms are as large as what they add
 }
 
-TEST_CASE("stacking options choose how many projections share a product") {
+TEST_CASE("stacking options choose how many projections share a GEMM") {
   const auto loaded = preset("paper-encoder", smallEncoder);
   const auto contractions = [](mlir::ModuleOp module) {
     const auto ops = graphOf(module).getBody().front().getOps<ContractOp>();
@@ -265,7 +265,7 @@ TEST_CASE("a plan written into the graph computes the same, reads back, and keep
     const auto loaded = preset(name, dims);
     const select::Problem problem =
         toProblem(loaded->graph(), {}, proposeFusions(loaded->graph(), FuseOptions{}));
-    select::Plan plan = planInOrder(problem, largestFirst(problem));
+    select::SelectionResult plan = planInOrder(problem, largestFirst(problem));
     const int result = problem.candidates[plan.steps.back().candidate].outputs.front();
     select::Step transpose;
     transpose.tensor = result;

@@ -314,15 +314,15 @@ TEST_CASE("a plan whose small texts do not build was not checked as a whole") {
   ScaledPlan scaled = scaledPlan(artifact);
   const BuiltPlan built = buildScaled(scaled, artifact.plan.target);
   // A line of a small text that no text of the artifact has.
-  std::string all, refused;
+  std::string all, rejected;
   for (const BuildRequest &request : exactTexts(artifact, machine.artifact()).emitted.requests)
     all += request.text;
   std::istringstream text(built.emitted.requests.front().text);
-  for (std::string line; refused.empty() && std::getline(text, line);)
-    if (line.size() > 20 && all.find(line) == std::string::npos) refused = line;
-  REQUIRE_FALSE(refused.empty());
+  for (std::string line; rejected.empty() && std::getline(text, line);)
+    if (line.size() > 20 && all.find(line) == std::string::npos) rejected = line;
+  REQUIRE_FALSE(rejected.empty());
   fs::remove_all(cacheFolder());
-  const ScopedVariable refuses("FAKE_NVRTC_REFUSES", refused);
+  const ScopedVariable rejects("FAKE_NVRTC_REFUSES", rejected);
   const json said = machine.verify(1);
   REQUIRE(said["unchecked"].size() == 1);
   CHECK_THAT(said["unchecked"][0].get<std::string>(),
@@ -391,14 +391,14 @@ TEST_CASE("a whole plan that is wired wrongly fails") {
 
 TEST_CASE("the small plan is the plan that was chosen") {
   const bool isChunked = GENERATE(false, true);
-  Machine machine(isChunked ? std::vector<std::string>{"--parts", "2", "--branches", "on"}
+  Machine machine(isChunked ? std::vector<std::string>{"--chunks", "2", "--concurrent", "on"}
                             : std::vector<std::string>{});
   const Artifact artifact = readArtifact(machine.artifact());
   const Plan &plan = artifact.plan;
   const ScaledPlan scaled = scaledPlan(artifact);
   const Plan &small = scaled.planned.plan;
   REQUIRE(small.kernels.size() == plan.kernels.size());
-  CHECK(small.branches == isChunked);
+  CHECK(small.concurrent == isChunked);
   CHECK(small.entryPoints == plan.entryPoints);
   size_t chunks = 0;
   for (size_t index = 0; index < plan.kernels.size(); ++index) {
@@ -407,8 +407,8 @@ TEST_CASE("the small plan is the plan that was chosen") {
     CHECK(is.outputs == was.outputs);
     CHECK(is.after == was.after);
     CHECK(is.family == was.family);
-    CHECK(is.part.has_value() == was.part.has_value());
-    chunks += was.part.has_value();
+    CHECK(is.chunk.has_value() == was.chunk.has_value());
+    chunks += was.chunk.has_value();
     const bool isTold = std::ranges::count(scaled.others, is.name, &OtherKnobs::kernel) == 1;
     CHECK((is.knobs == was.knobs) != isTold);
   }
@@ -470,7 +470,7 @@ TEST_CASE("small extents end within tiles and vectors, and chunks stay chunks") 
   }
   for (int chunk = 0; chunk < 4; ++chunk) {
     plan.kernels.emplace_back();
-    plan.kernels.back().part = PlanPart{.region = 0, .axis = "h", .start = 4 * chunk, .size = 4};
+    plan.kernels.back().chunk = PlanChunk{.region = 0, .axis = "h", .start = 4 * chunk, .size = 4};
   }
   CHECK(smallDims(plan, 8, 128).at("h") == 8);
 }

@@ -185,7 +185,7 @@ TEST_CASE("broken artifacts and bad usage") {
   CHECK_THAT(outcome.output, Catch::Contains(runtime::cubinName("binary")));
 }
 
-TEST_CASE("the hidden worker mode refuses a person") {
+TEST_CASE("the hidden worker mode rejects a person") {
   const Outcome outcome = weftRun("--weft-build-worker < /dev/null");
   CHECK(outcome.code == 2);
   CHECK_THAT(outcome.output, Catch::Contains("only weft itself"));

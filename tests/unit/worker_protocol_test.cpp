@@ -32,7 +32,7 @@ TEST_CASE("messages survive the way, byte by byte, with any content") {
   CHECK(replyFrom(bodies[2]) == reply);
 }
 
-TEST_CASE("what is no message is refused") {
+TEST_CASE("what is no message is rejected") {
   FrameBuffer frames;
   frames.append("Usage: weft [OPTIONS]");
   CHECK_THROWS_AS(frames.next(), Error);

@@ -12,7 +12,7 @@
 
 namespace weft::driver {
 
-/// What there is to move after a phase: up to attention, if every op is a kernel of its own.
+/// What there is to move after a phase: up to attention, if every op is a separate kernel.
 struct PhaseBytes {
   std::string phase;
   size_t ops = 0;  ///< that compute; after fuse and select, kernels

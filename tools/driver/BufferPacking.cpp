@@ -2,7 +2,7 @@
 #include "tools/driver/BufferPacking.h"
 
 #include "kernel/Configuration.h"
-#include "runtime/PlanLives.h"
+#include "runtime/PlanLiveness.h"
 #include "runtime/PlanMemory.h"
 #include "runtime/TensorLayout.h"
 
@@ -29,7 +29,7 @@ struct Block {
 };
 
 /// Which buffers must not share bytes: those that are in use at one time and, of a plan with
-/// branches, those that would make kernels wait for each other that stand near each other and
+/// concurrent, those that would make kernels wait for each other that stand near each other and
 /// otherwise might run at once. A table, because packing asks for every pair many times.
 class Neighbours {
 public:
@@ -37,8 +37,9 @@ public:
              const std::vector<Block> &blocks)
       : count(blocks.size()), areApart(count * count, false) {
     std::optional<runtime::KernelOrder> order;  // what data ask for, without shared memory
-    if (plan.branches)
-      order.emplace(plan.kernels.size(), runtime::conflicts(plan, runtime::livesOf(plan, memory)));
+    if (plan.concurrent)
+      order.emplace(plan.kernels.size(),
+                    runtime::conflicts(plan, runtime::liveRangesOf(plan, memory)));
     for (const Block &a : blocks)
       for (const Block &b : blocks)
         if (a.isUsed() && b.isUsed())
@@ -72,9 +73,9 @@ struct Placed {
   int64_t offset = 0;
 };
 /// Ascending by offset.
-using Placements = std::vector<Placed>;
+using AllocationSearch = std::vector<Placed>;
 
-void insert(Placements &placed, Placed one) {
+void insert(AllocationSearch &placed, Placed one) {
   placed.insert(std::ranges::upper_bound(placed, one.offset, {}, &Placed::offset), one);
 }
 
@@ -82,7 +83,7 @@ void insert(Placements &placed, Placed one) {
 struct Host {
   std::string name;
   Block own;
-  Placements placed = {};
+  AllocationSearch placed = {};
   /// Callers bring a result where it is computed, so what lies in it must not be used anywhere
   /// else.
   bool mayHold(const Block &block, const Neighbours &neighbours) const {
@@ -141,7 +142,7 @@ std::vector<int64_t> liveBytes(const Blocks &blocks, size_t kernels) {
 /// The offset within `limit` bytes where the block overlaps none that it must stay apart from and
 /// the gap it leaves is smallest; behind all of those if no gap takes it; -1 if that is beyond the
 /// limit.
-int64_t bestFit(const Block &block, const Placements &placed, const Neighbours &neighbours,
+int64_t bestFit(const Block &block, const AllocationSearch &placed, const Neighbours &neighbours,
                 int64_t limit = std::numeric_limits<int64_t>::max()) {
   int64_t end = 0, best = -1, bestGap = std::numeric_limits<int64_t>::max();
   for (const Placed &other : placed) {
@@ -155,7 +156,7 @@ int64_t bestFit(const Block &block, const Placements &placed, const Neighbours &
 }
 
 struct Packing {
-  Placements placed;
+  AllocationSearch placed;
   int64_t bytes = 0;
 };
 
@@ -247,7 +248,7 @@ Blocks fillHosts(Blocks blocks, std::vector<Host> &hosts, const Neighbours &neig
 }  // namespace
 
 void packBuffers(runtime::Plan &plan) {
-  plan.placements.clear();
+  plan.memoryPlan.clear();
   const runtime::PlanMemory memory(plan);
   const std::vector<Block> blocks = allBlocks(plan, memory);
   std::vector<Host> hosts = hostsOf(plan, memory, blocks);
@@ -255,13 +256,13 @@ void packBuffers(runtime::Plan &plan) {
   const Packing packing = pack(
       fillHosts(temporaries(blocks, memory), hosts, neighbours, plan.kernels.size()), neighbours);
   for (const Placed &one : packing.placed)
-    plan.placements.push_back(
+    plan.memoryPlan.push_back(
         {.buffer = one.block->buffer, .in = "workspace", .offset = one.offset});
   for (const Host &host : hosts)
     for (const Placed &one : host.placed)
-      plan.placements.push_back(
+      plan.memoryPlan.push_back(
           {.buffer = one.block->buffer, .in = host.name, .offset = one.offset});
-  std::ranges::sort(plan.placements, {}, &runtime::PlanPlacement::buffer);
+  std::ranges::sort(plan.memoryPlan, {}, &runtime::BufferAllocation::buffer);
   plan.workspaceBytes = packing.bytes;
 }
 

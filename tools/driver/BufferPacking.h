@@ -12,10 +12,10 @@
 
 namespace weft::driver {
 
-/// Fills placements and workspaceBytes for the order in which the kernels stand; in a plan with
-/// branches (Plan::branches), sharing makes no two kernels wait for each other that stand near each
-/// other. The smallest workspace that placing the buffers one by one finds, in several orders, each
-/// where the gap it leaves is smallest; results take what makes the workspace smaller.
+/// Fills memoryPlan and workspaceBytes for the order in which the kernels stand; in a plan with
+/// concurrent (Plan::concurrent), sharing makes no two kernels wait for each other that stand near
+/// each other. The smallest workspace that placing the buffers one by one finds, in several orders,
+/// each where the gap it leaves is smallest; results take what makes the workspace smaller.
 void packBuffers(runtime::Plan &plan);
 
 /// Bytes of temporaries in use while each kernel runs, in whole units of 256 bytes; no order of

@@ -2,7 +2,7 @@
 #include "tools/driver/Buffers.h"
 
 #include "kernel/Configuration.h"
-#include "runtime/PlanLives.h"
+#include "runtime/PlanLiveness.h"
 #include "tools/driver/BufferPacking.h"
 
 #include <algorithm>
@@ -56,8 +56,8 @@ private:
 };
 
 /// The input that the kernel's first output may take the place of: a temporary that nothing else
-/// reads now or later. Readers of views count as readers of the whole. With branches it also waits
-/// for all that uses the input anyway. -1 if there is none.
+/// reads now or later. Readers of views count as readers of the whole. With concurrent it also
+/// waits for all that uses the input anyway. -1 if there is none.
 int overwrittenInput(const runtime::Plan &plan, int kernel, const std::vector<int> &overwritable,
                      const std::vector<int> &viewOf, const Uses &uses,
                      const std::vector<bool> &isTemporary) {
@@ -67,7 +67,7 @@ int overwrittenInput(const runtime::Plan &plan, int kernel, const std::vector<in
         inputs, [&](int other) { return rootOf(other, viewOf) == rootOf(input, viewOf); });
     const bool isWhole = rootOf(input, viewOf) == input;
     const bool isFree =
-        uses.isLast(kernel, input) && (!plan.branches || uses.comesAfterAll(kernel, input));
+        uses.isLast(kernel, input) && (!plan.concurrent || uses.comesAfterAll(kernel, input));
     if (isWhole && readers == 1 && isFree &&
         isTemporary[size_t(plan.tensors[size_t(input)].buffer)])
       return input;
@@ -111,7 +111,7 @@ void assignBuffers(runtime::Plan &plan, const std::vector<int> &viewOf,
 void orderKernels(runtime::Plan &plan) {
   const runtime::PlanMemory memory(plan);
   std::vector<std::set<int>> before(plan.kernels.size()), reachable(plan.kernels.size());
-  for (const auto &[earlier, later] : runtime::conflicts(plan, runtime::livesOf(plan, memory)))
+  for (const auto &[earlier, later] : runtime::conflicts(plan, runtime::liveRangesOf(plan, memory)))
     before[size_t(later)].insert(earlier);
   for (size_t kernel = 0; kernel < plan.kernels.size(); ++kernel) {
     std::set<int> &implied = reachable[kernel];

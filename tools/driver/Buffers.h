@@ -9,16 +9,16 @@
 namespace weft::driver {
 
 /// Gives every tensor a buffer: arguments, results and temporaries their own, views that of the
-/// tensor in `viewOf` (-1: no view), and every library product that needs one a workspace.
+/// tensor in `viewOf` (-1: no view), and every library GEMM that needs one a workspace.
 /// `overwritable` lists for each kernel the input tensors that its first output may be written
-/// over: it is, if that is a temporary with memory of its own that nothing else reads then or
+/// over: it is, if that is a temporary with separate memory that nothing else reads then or
 /// later. Then packs them.
 void assignBuffers(runtime::Plan &plan, const std::vector<int> &viewOf,
                    const std::vector<std::vector<int>> &overwritable);
 
 /// Fills `after` of every kernel from what it reads and from the memory it shares with kernels
-/// before it (runtime/PlanLives.h). Only direct predecessors that no other predecessor implies are
-/// kept.
+/// before it (runtime/PlanLiveness.h). Only direct predecessors that no other predecessor implies
+/// are kept.
 void orderKernels(runtime::Plan &plan);
 
 }  // namespace weft::driver

@@ -86,8 +86,8 @@ Compilation::Compilation(ModelFlags model, ChoiceFlags choices, TargetFlags targ
   modelFlags.check();
   prices = costModelOf(targetFlags);
   pricesKey = keyOfPrices(targetFlags, *prices);
-  epilogueRefusal = epilogueRefusals(prices->device());
-  prologueRefusal = prologueRefusals(prices->device());
+  epilogueRejection = epilogueRejections(prices->device());
+  prologueRejection = prologueRejections(prices->device());
   context->disableMultithreading();  // graphs are small; threads cost more than they give
   context->loadDialect<WeftDialect>();
 }
@@ -348,8 +348,8 @@ FuseOptions Compilation::fuseOptions(ProposedVariant &variant, size_t variants,
           .forbidden = variant.forbidden,
           .maxCandidates = std::min(unlimited.maxCandidates, memory.mostCandidates(variants)),
           .maxRecordBytes = memory.bytesOfRecords(variants),
-          .epilogueRefusal = epilogueRefusal,
-          .prologueRefusal = prologueRefusal};
+          .epilogueRejection = epilogueRejection,
+          .prologueRejection = prologueRejection};
 }
 
 namespace {
@@ -361,7 +361,7 @@ bool holdsBoth(const std::vector<int> &ops, const std::pair<int, int> &pair) {
 
 /// The attempt that says most about a pair: that of the two alone, else the smallest that held
 /// both.
-const FusionRecord *refusalOf(const std::pair<int, int> &pair, const FusionResult &fusions) {
+const FusionRecord *rejectionOf(const std::pair<int, int> &pair, const FusionResult &fusions) {
   const FusionRecord *best = nullptr;
   for (const FusionRecord &record : fusions.records)
     if (!record.accepted && holdsBoth(record.ops, pair) &&
@@ -371,14 +371,14 @@ const FusionRecord *refusalOf(const std::pair<int, int> &pair, const FusionResul
 }
 
 /// Why a variant cannot fuse what --fuse names; empty if it can.
-std::string refusedPair(const ProposedVariant &variant) {
+std::string rejectedPair(const ProposedVariant &variant) {
   for (const std::pair<int, int> &pair : variant.forced) {
     const auto &candidates = variant.fusions.candidates;
     if (std::any_of(candidates.begin(), candidates.end(), [&](const FusionCandidate &candidate) {
           return holdsBoth(candidate.ops, pair);
         }))
       continue;
-    const FusionRecord *record = refusalOf(pair, variant.fusions);
+    const FusionRecord *record = rejectionOf(pair, variant.fusions);
     return fmt::format("variant {}: ops {} and {} are not fused: {}", variant.name(), pair.first,
                        pair.second, record ? describe(*record) : "no fusion pattern joins them");
   }
@@ -389,7 +389,7 @@ std::string refusedPair(const ProposedVariant &variant) {
 
 std::vector<ProposedVariant> Compilation::propose(Phase first) const {
   std::vector<ProposedVariant> kept;
-  std::vector<std::string> missingSomewhere, refused;
+  std::vector<std::string> missingSomewhere, rejected;
   std::set<std::string> labels;  // of the ops of all variants
   std::vector<ProposedVariant> rewritten = rewrite(first, Phase::attention);
   for (ProposedVariant &variant : rewritten) {
@@ -410,13 +410,14 @@ std::vector<ProposedVariant> Compilation::propose(Phase first) const {
     variant.fusions = first >= Phase::configure ? attachedFusions(graph, options)
                                                 : proposeFusions(graph, options);
     detachFusions(graph);
-    if (const std::string reason = refusedPair(variant); !reason.empty()) refused.push_back(reason);
+    if (const std::string reason = rejectedPair(variant); !reason.empty())
+      rejected.push_back(reason);
     else kept.push_back(std::move(variant));
   }
   const std::vector<std::string> names(labels.begin(), labels.end());
-  if (kept.empty() && !refused.empty())
+  if (kept.empty() && !rejected.empty())
     throw Error::unsupported("--fuse {}: {}", fmt::join(choices.fuse, " --fuse "),
-                             fmt::join(refused, "\n  "));
+                             fmt::join(rejected, "\n  "));
   if (kept.empty())
     throw Error::badInput("--fuse: no variant of the graph has an op '{}'{}",
                           missingSomewhere.front(),
@@ -452,7 +453,7 @@ std::vector<select::Problem> Compilation::everyProblem() const {
 }
 
 std::string Compilation::materialized(const SelectedVariant &variant,
-                                      const select::Plan &path) const {
+                                      const select::SelectionResult &path) const {
   CapturedDiagnostics diagnostics(*context);
   const auto module = materialize(*variant.proposed.module, variant.selection.problem(), path);
   if (!module)

@@ -44,8 +44,8 @@ struct ProposedVariant {
 
 /// The fastest plan of a variant that --max-memory admits.
 struct FittedPath {
-  select::Plan path;
-  int parts = 1;  ///< PlanParts.h
+  select::SelectionResult path;
+  int chunks = 1;  ///< PlanChunks.h
   int64_t workspaceBytes = 0;
   double seconds = 0;
 };
@@ -66,7 +66,7 @@ struct SelectedVariant {
   ProposedVariant proposed;
   select::Selection selection;
   std::optional<FittedPath> fitted = {};  ///< nothing without --max-memory
-  const select::Plan &path() const { return fitted ? fitted->path : selection.best(); }
+  const select::SelectionResult &path() const { return fitted ? fitted->path : selection.best(); }
 };
 
 /// What a --pin costs: the best plan with all pins against the best without this one.
@@ -84,8 +84,8 @@ struct DroppedVariant {
 /// A plan that was timed as a whole (compile --measure).
 struct TimedPath {
   std::string variant;
-  int parts = 1;
-  bool branches = false;
+  int chunks = 1;
+  bool concurrent = false;
   double predicted = 0;       ///< seconds, of its kernels one by one
   double predictedGraph = 0;  ///< seconds, of the whole graph, by which plans are ordered
   bool chosen = false;
@@ -95,9 +95,9 @@ struct TimedPath {
       {};  ///< steps that the predicted best plan of the same variant lacks
 };
 
-/// A path whose kernels around its largest temporary run in so many parts (PartsChoice.h).
-struct PricedParts {
-  int parts = 1;
+/// A path whose kernels around its largest temporary run in so many chunks (ChunkChoice.h).
+struct PricedChunking {
+  int chunks = 1;
   double seconds = 0;     ///< predicted, as a whole graph
   double sumSeconds = 0;  ///< of its kernels' prices
   int64_t workspaceBytes = 0;
@@ -123,15 +123,17 @@ struct Selected {
   double lowerBound =
       0;  ///< seconds that no plan of any variant beats, those dropped for their memory among them
   size_t chosen = 0;  ///< the variant that the artifact holds
-  std::optional<select::Plan>
-      chosenPath;         ///< its path, where measuring, parts or a limit of memory chose it
-  bool branches = false;  ///< its kernels may run at once (runtime::Plan::branches)
-  int parts = 1;          ///< in how many its largest temporary is computed (PlanParts.h)
-  std::vector<PricedParts>
-      pricedParts;                ///< what these were chosen from; empty where there was no choice
-  double freeWorkspaceBytes = 0;  ///< workspace that any plan may take (PartsChoice.h)
+  std::optional<select::SelectionResult>
+      chosenPath;           ///< its path, where measuring, chunks or a limit of memory chose it
+  bool concurrent = false;  ///< its kernels may run at once (runtime::Plan::concurrent)
+  int chunks = 1;           ///< in how many its largest temporary is computed (PlanChunks.h)
+  std::vector<PricedChunking>
+      pricedChunkings;            ///< what these were chosen from; empty where there was no choice
+  double freeWorkspaceBytes = 0;  ///< workspace that any plan may take (ChunkChoice.h)
   const SelectedVariant &best() const { return variants[chosen]; }
-  const select::Plan &path() const { return chosenPath ? *chosenPath : best().selection.best(); }
+  const select::SelectionResult &path() const {
+    return chosenPath ? *chosenPath : best().selection.best();
+  }
 };
 
 /// Says on standard error what a config.json asks of the elements and gets, and which keys did not
@@ -173,7 +175,8 @@ public:
   /// What select() would choose with these pins in place of --pin, without their prices.
   Selected decide(const std::vector<ProposedVariant> &proposed, const std::vector<Pin> &pins) const;
   /// The graph with the chosen regions, layouts and configurations.
-  std::string materialized(const SelectedVariant &variant, const select::Plan &path) const;
+  std::string materialized(const SelectedVariant &variant,
+                           const select::SelectionResult &path) const;
 
   bool variantHasTensor(const ProposedVariant &variant, const std::string &name) const;
   /// What a variant computes and moves, as plain data.
@@ -249,8 +252,8 @@ private:
   TargetFlags targetFlags;
   std::unique_ptr<CostModel> prices;
   std::string pricesKey;  ///< equal for equal prices
-  std::function<std::string(const Kernel &)> epilogueRefusal,
-      prologueRefusal;  ///< of the target's families; see FuseOptions
+  std::function<std::string(const Kernel &)> epilogueRejection,
+      prologueRejection;  ///< of the target's families; see FuseOptions
   std::unique_ptr<mlir::MLIRContext> context;
   models::Description described;
   std::vector<PhaseBytes> importedBytes;  ///< after import, and after differentiate

@@ -5,9 +5,9 @@
 
 #include "kernel/Error.h"
 #include "kernel/Nearest.h"
+#include "tools/driver/ChunkChoice.h"
 #include "tools/driver/KnownTimes.h"
 #include "tools/driver/MemoryLimit.h"
-#include "tools/driver/PartsChoice.h"
 #include "tools/driver/PinAdvice.h"
 #include "tools/driver/Pins.h"
 #include "tools/driver/Planning.h"
@@ -208,10 +208,10 @@ Selected Compilation::selectAll(std::vector<ProposedVariant> proposed,
 
 /// What lies outside of the shortest path.
 void Compilation::decideMemory(Selected &selected) const {
-  selected.branches = choices.branchesAsked();
+  selected.concurrent = choices.concurrencyRequested();
   if (const std::optional<int64_t> limit = choices.maxMemoryBytes())
     chooseWithinMemory(*this, selected, *limit);
-  else chooseParts(*this, selected);
+  else chooseChunks(*this, selected);
   selected.plannedSeconds = chosenPlan(*this, selected).plan.predictedSeconds;
 }
 
@@ -240,8 +240,8 @@ Compilation::KnownWithoutPins Compilation::knownWithoutPins(
                         fmt::join(choices.fuse, " "), fmt::join(choices.noFuse, " "),
                         choices.searchMemory));
   KnownTimes ofPlan = known;
-  ofPlan.add(fmt::format("{} {} {} {} {}", wholePlan, choices.maxMemory, choices.parts,
-                         choices.branches, choices.alternatives));
+  ofPlan.add(fmt::format("{} {} {} {} {}", wholePlan, choices.maxMemory, choices.chunks,
+                         choices.concurrent, choices.alternatives));
   return {.variants = std::move(known), .plan = std::move(ofPlan)};
 }
 

@@ -20,7 +20,7 @@ bool isTimed(const ChosenKernel &chosen) {
 }
 
 Distribution distributionOf(const ChosenKernel &chosen, const ProfileSubject &subject,
-                            const ProfileKernel &rows, const Device &device) {
+                            const ProfileKernel &measurements, const Device &device) {
   Distribution result{.kernel = chosen.kernel.name,
                       .subject = subject.name,
                       .isContraction = chosen.kernel.operatorClass() == OperatorClass::contraction,
@@ -29,21 +29,22 @@ Distribution distributionOf(const ChosenKernel &chosen, const ProfileSubject &su
                       .chosen = configurationLine(chosen.kernel, chosen.configuration),
                       .chosenSeconds = {}};
   double fastest = 0;
-  for (const auto &[line, row] : rows.rows) {
-    if (row.status == RowStatus::failed || !(row.seconds > 0)) {
+  for (const auto &[line, measurement] : measurements.measurements) {
+    if (measurement.status == MeasurementStatus::failed || !(measurement.seconds > 0)) {
       ++result.failed;
       continue;
     }
-    result.seconds.push_back(row.seconds);
-    result.slow += row.status == RowStatus::slow;
-    if (line == result.chosen) result.chosenSeconds = row.seconds;
-    if (row.status == RowStatus::measured && (result.best.empty() || row.seconds < fastest)) {
-      fastest = row.seconds;
+    result.seconds.push_back(measurement.seconds);
+    result.slow += measurement.status == MeasurementStatus::slow;
+    if (line == result.chosen) result.chosenSeconds = measurement.seconds;
+    if (measurement.status == MeasurementStatus::measured &&
+        (result.best.empty() || measurement.seconds < fastest)) {
+      fastest = measurement.seconds;
       result.best = line;
     }
   }
   if (!result.chosenSeconds && chosen.cost.measured)
-    result.chosenSeconds = chosen.cost.seconds;  // by the row of another layout of its form
+    result.chosenSeconds = chosen.cost.seconds;  // by the measurement of another layout of its form
   std::sort(result.seconds.begin(), result.seconds.end());
   for (const ConfigurationSpace &space : everySpace(chosen.kernel, device))
     result.legal += countConfigurations(chosen.kernel, space);
@@ -64,9 +65,9 @@ std::vector<Distribution> distributionsOf(const std::vector<ChosenKernel> &kerne
       ++list[before->second].sharedBy;
       continue;
     }
-    const auto rows = profile.kernels.find(hash);
-    if (rows == profile.kernels.end()) continue;
-    Distribution distribution = distributionOf(chosen, subject, rows->second, device);
+    const auto measurements = profile.kernels.find(hash);
+    if (measurements == profile.kernels.end()) continue;
+    Distribution distribution = distributionOf(chosen, subject, measurements->second, device);
     if (distribution.seconds.empty()) continue;
     known.emplace(hash, list.size());
     list.push_back(std::move(distribution));
@@ -74,21 +75,23 @@ std::vector<Distribution> distributionsOf(const std::vector<ChosenKernel> &kerne
   return list;
 }
 
-RowCoverage coverageOf(const std::vector<Distribution> &distributions, bool isShipped) {
-  RowCoverage coverage{.isShipped = isShipped};
+MeasurementCoverage coverageOf(const std::vector<Distribution> &distributions, bool isShipped) {
+  MeasurementCoverage coverage{.isShipped = isShipped};
   for (const Distribution &one : distributions) {
-    coverage.rows += one.seconds.size() + one.failed;
+    coverage.measurements += one.seconds.size() + one.failed;
     coverage.legal += one.legal;
   }
   return coverage;
 }
 
-std::vector<std::string> RowCoverage::lines() const {
-  const std::string counts = fmt::format("rows of {} of {} legal configurations",
-                                         formatCount(int64_t(rows)), formatLargeCount(legal));
+std::vector<std::string> MeasurementCoverage::lines() const {
+  const std::string counts =
+      fmt::format("measurements of {} of {} legal configurations",
+                  formatCount(int64_t(measurements)), formatLargeCount(legal));
   if (!isShipped) return {counts + "; the others are not shown"};
   return {counts +
-              ": the profile that ships keeps only the best rows of each kernel, so slow tails are "
+              ": the profile that ships keeps only the best measurements of each kernel, so slow "
+              "tails are "
               "missing",
           "all layouts: weft profile MODEL --layouts 1000000 --layout-factor 1000000 --knobs 1, "
           "then explain --distributions --profile STORE"};
@@ -119,8 +122,8 @@ nlohmann::json toJson(const Distribution &one) {
        {quantile(one.seconds, 0.25), quantile(one.seconds, 0.5), quantile(one.seconds, 0.75)}}};
 }
 
-nlohmann::json toJson(const RowCoverage &coverage) {
-  return {{"rows", coverage.rows},
+nlohmann::json toJson(const MeasurementCoverage &coverage) {
+  return {{"measurements", coverage.measurements},
           {"legal", coverage.legal},
           {"shipped", coverage.isShipped},
           {"note", fmt::format("{}", fmt::join(coverage.lines(), "; "))}};

@@ -9,7 +9,7 @@
 #include "runtime/Sha256.h"
 #include "runtime/VerificationRecords.h"
 #include "tools/driver/Console.h"
-#include "tools/driver/PlanParts.h"
+#include "tools/driver/PlanChunks.h"
 
 namespace weft::driver {
 namespace {
@@ -32,10 +32,10 @@ runtime::PlanParameter planParameter(const Parameter &parameter, const runtime::
   return result;
 }
 
-runtime::PlanLibraryProduct libraryEntry(const runtime::PlanKernel &entry,
-                                         const ChosenKernel &chosen) {
+runtime::PlanLibraryGemm libraryEntry(const runtime::PlanKernel &entry,
+                                      const ChosenKernel &chosen) {
   const Kernel &kernel = chosen.kernel;
-  const LibraryProduct product = libraryProduct(kernel, chosen.configuration);
+  const LibraryGemm gemm = libraryGemm(kernel, chosen.configuration);
   const LibraryForm form = libraryForm(kernel).form.value();
   const auto tensorOf = [&](int value) {
     const auto input = std::ranges::find(kernel.inputs, value),
@@ -45,22 +45,22 @@ runtime::PlanLibraryProduct libraryEntry(const runtime::PlanKernel &entry,
                ? -1
                : entry.outputs.at(size_t(output - kernel.outputs.begin()));
   };
-  const ProductInputs inputs = productInputs(kernel);
-  runtime::PlanLibraryProduct result{.a = entry.inputs.at(inputs.a),
-                                     .b = entry.inputs.at(inputs.b),
-                                     .c = tensorOf(form.result),
-                                     .dtype = nameOf(product.types()),
-                                     .alpha = product.alpha,
-                                     .shape = product.shape};
-  if (!product.isPlain())
-    result.epilogue = {.kind = std::string(traitsOf(product.epilogue).name),
-                       .beta = product.beta,
+  const GemmInputs inputs = gemmInputs(kernel);
+  runtime::PlanLibraryGemm result{.a = entry.inputs.at(inputs.a),
+                                  .b = entry.inputs.at(inputs.b),
+                                  .c = tensorOf(form.result),
+                                  .dtype = nameOf(gemm.types()),
+                                  .alpha = gemm.alpha,
+                                  .shape = gemm.shape};
+  if (!gemm.isPlain())
+    result.epilogue = {.kind = std::string(traitsOf(gemm.epilogue).name),
+                       .beta = gemm.beta,
                        .residual = tensorOf(form.residual),
                        .auxiliary = tensorOf(form.auxiliary),
                        .bias = tensorOf(form.bias),
                        .gradient = tensorOf(form.gradient),
-                       .residualStrides = product.residual,
-                       .auxiliaryStrides = product.auxiliary};
+                       .residualStrides = gemm.residual,
+                       .auxiliaryStrides = gemm.auxiliary};
   return result;
 }
 
@@ -92,8 +92,8 @@ void describeLaunch(runtime::PlanKernel &entry, const codegen::EmittedKernel &em
     entry.parameters.push_back(planParameter(parameter, entry, kernel));
 }
 
-/// The text of a kernel. Refusals are of its canonical form, which has no name; here they get that
-/// of the plan.
+/// The text of a kernel. Rejections are of its canonical form, which has no name; here they get
+/// that of the plan.
 codegen::EmittedKernel emitNamed(const Kernel &kernel, const Configuration &configuration,
                                  const std::string &architecture,
                                  const codegen::Provenance &provenance) {
@@ -108,7 +108,7 @@ codegen::EmittedKernel emitNamed(const Kernel &kernel, const Configuration &conf
   }
 }
 
-/// Key, library product and launch of a kernel; of one that has text, the text. Nothing of other
+/// Key, library GEMM and launch of a kernel; of one that has text, the text. Nothing of other
 /// kernels counts.
 std::optional<codegen::EmittedKernel> describeText(runtime::PlanKernel &entry,
                                                    const ChosenKernel &chosen,
@@ -132,7 +132,7 @@ void emitOne(PlannedKernels &planned, size_t index, const std::string &architect
              const NotesOf &notesOf, EmittedPlan &emitted) {
   runtime::PlanKernel &entry = planned.plan.kernels[index];
   const ChosenKernel &chosen = planned.kernels[index];
-  const std::string name = entry.part ? wholeName(entry) : entry.name;
+  const std::string name = entry.chunk ? wholeName(entry) : entry.name;
   Kernel named = chosen.kernel;
   named.name = name;
   const codegen::Provenance provenance{
@@ -144,7 +144,7 @@ void emitOne(PlannedKernels &planned, size_t index, const std::string &architect
       describeText(entry, chosen, architecture, named, provenance);
   if (!text) return;
   const codegen::EmittedKernel &kernel = *text;
-  for (size_t request = 0; entry.part && request < emitted.requests.size(); ++request)
+  for (size_t request = 0; entry.chunk && request < emitted.requests.size(); ++request)
     if (emitted.requests[request].name == name &&
         emitted.requests[request].text == kernel.text) {  // of an earlier part
       entry.source = "kernels/" + name + ".cu";
@@ -330,9 +330,10 @@ BuiltFiles buildCubins(runtime::Plan &plan, const EmittedPlan &emitted, bool str
     if (!result.error.empty()) failBuild(plan, emitted, index, result.error, folder);
     for (const size_t kernel : emitted.kernelsOfRequest[index]) {
       runtime::PlanKernel &entry = plan.kernels[kernel];
-      if (const std::string refusal = runtime::launchRefusal(entry, result.cubin); !refusal.empty())
+      if (const std::string rejection = runtime::launchRejection(entry, result.cubin);
+          !rejection.empty())
         throw Error::checkFailed("kernel '{}' ({}) cannot be launched: {}", entry.name,
-                                 entry.source, refusal);
+                                 entry.source, rejection);
       entry.cubin = runtime::cubinName(result.cubin);
       entry.registers = result.registers;
       entry.spillBytes = result.spillBytes;

@@ -13,7 +13,7 @@
 
 namespace weft::driver {
 
-/// Text of every kernel that has one (views and library products have none), with what is needed to
+/// Text of every kernel that has one (views and library GEMMs have none), with what is needed to
 /// build it. Kernels that run in parts have one text.
 struct EmittedPlan {
   std::map<std::string, std::string_view>
@@ -29,7 +29,7 @@ struct EmittedPlan {
 /// it is not.
 using NotesOf = std::function<std::vector<std::string>(const ChosenKernel &chosen)>;
 
-/// A kernel of a plan with what emission derives of graph, layouts and knobs: key, library product,
+/// A kernel of a plan with what emission derives of graph, layouts and knobs: key, library GEMM,
 /// entry, launch, parameters, ops, family and configuration; the rest as it is in `entry`.
 runtime::PlanKernel derivedEntry(const runtime::PlanKernel &entry, const ChosenKernel &chosen,
                                  const std::string &architecture);
@@ -39,7 +39,7 @@ EmittedPlan emitKernels(PlannedKernels &planned, const std::string &architecture
                         const NotesOf &notesOf);
 
 /// Sets what verification records are found by: the hash of every kernel's exact text, or of its
-/// library product.
+/// library GEMM.
 void setTextHashes(runtime::Plan &plan, const EmittedPlan &emitted);
 
 /// The plan's note of an artifact whose kernels were emitted only.

@@ -21,7 +21,7 @@ struct ExactTexts {
 ExactTexts exactTexts(const runtime::Artifact &artifact, const std::string &where);
 
 /// Per kernel why what the artifact runs is not its exact text, launched as that must be; empty
-/// where it is, and for views and library products. Builds the texts, or takes them from the kernel
+/// where it is, and for views and library GEMMs. Builds the texts, or takes them from the kernel
 /// cache: a cubin is of a text if NVRTC makes the same bytes of it. Files that the plan names and
 /// the artifact lacks are named.
 std::vector<std::string> cubinDoubts(const runtime::Artifact &artifact, const ExactTexts &texts,

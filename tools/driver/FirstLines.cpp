@@ -69,8 +69,8 @@ std::string shapeLines(const Plan &plan, size_t columns) {
     const auto found = plan.dims.find(name);
     return found == plan.dims.end() ? 0 : found->second;
   };
-  // Keys that are the queries, values as wide as keys and the heads of a group need no word of
-  // their own.
+  // Keys that are the queries, values as wide as keys and the heads of a group need no separate
+  // word.
   const auto joins = [&](const std::string &name) {
     return !words.empty() &&
            ((name == "k" && extentOf("j") == extentOf("k")) ||

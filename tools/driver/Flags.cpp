@@ -14,11 +14,11 @@ namespace weft::driver {
 namespace {
 
 std::vector<std::string> split(const std::string &text, char separator) {
-  std::vector<std::string> parts(1);
+  std::vector<std::string> chunks(1);
   for (const char letter : text)
-    if (letter == separator) parts.emplace_back();
-    else parts.back() += letter;
-  return parts;
+    if (letter == separator) chunks.emplace_back();
+    else chunks.back() += letter;
+  return chunks;
 }
 
 std::pair<std::string, std::string> splitAtEquals(const std::string &text,
@@ -208,23 +208,24 @@ void ChoiceFlags::declare(CLI::App &command) {
                   "it ends with the best plan found, and says so, as it does after a fixed number "
                   "of steps; default: half of this machine's memory")
       ->type_name("SIZE");
-  parts = 0;
-  command.add_option("--branches", branches,
-                     "kernels that do not wait for each other run at once, on branches of the CUDA "
-                     "graph: on, off, or auto: where "
-                     "--measure finds the plan faster with them");
+  chunks = 0;
+  command.add_option(
+      "--concurrent", concurrent,
+      "kernels that do not wait for each other run at once, on parallel paths of the CUDA "
+      "graph: on, off, or auto: where "
+      "--measure finds the plan faster with them");
   const CLI::Range counts(0, 4096);
-  CLI::Option *chunks =
+  CLI::Option *chunksOption =
       command
-          .add_option("--chunks", parts,
+          .add_option("--chunks", chunks,
                       "run the kernels around the largest temporary in so many chunks, one after "
                       "another; 0: by predicted time and memory")
           ->capture_default_str()
           ->check(counts)
           ->type_name("N");
-  command.add_option("--parts", parts)
+  command.add_option("--chunks", chunks)
       ->check(counts)
-      ->excludes(chunks)
+      ->excludes(chunksOption)
       ->group("");  // its older name
   command.add_option("--alternatives", alternatives, "how many plans to keep for comparison")
       ->capture_default_str()
@@ -259,7 +260,7 @@ void ChoiceFlags::check() const {
   requireOneOf("--attention", attention, {"auto", "unfused", "decomposed"});
   requireOneOf("--norms", norms, {"auto", "fused", "decomposed", "deferred"});
   requireOneOf("--stacking", stacking, {"auto", "separate", "two", "three"});
-  requireOneOf("--branches", branches, {"auto", "on", "off"});
+  requireOneOf("--concurrent", concurrent, {"auto", "on", "off"});
   requireOneOf("--softmax", softmax, {"auto", "shuffle", "tree", "linear"});
   requireOneOf("--fuse-rules", fuseRules, {"paper", "default", "none"});
 }
@@ -303,7 +304,7 @@ void TargetFlags::declare(CLI::App &command, bool builds) {
 
 Device TargetFlags::device() const {
   Device device = findDevice(deviceName);
-  device.libraryProducts = !noLibrary;
+  device.libraryGemms = !noLibrary;
   return device;
 }
 

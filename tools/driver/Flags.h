@@ -87,8 +87,8 @@ struct ChoiceFlags {
   bool free = false;
   std::string maxMemory;
   std::string searchMemory;  ///< empty: half of the machine's
-  int parts = 1;             ///< 0: chosen (PartsChoice.h)
-  std::string branches = "auto";
+  int chunks = 1;            ///< 0: chosen (ChunkChoice.h)
+  std::string concurrent = "auto";
   int alternatives = 8;
 
   void declare(CLI::App &command);
@@ -99,9 +99,9 @@ struct ChoiceFlags {
   std::vector<Pin> pinned() const;
   std::optional<int64_t> maxMemoryBytes() const;
   SearchMemory memoryOfSearch() const;
-  /// --branches on; auto leaves it to measuring, and is off without.
-  bool branchesAsked() const { return branches == "on"; }
-  bool branchesOpen() const { return branches == "auto"; }
+  /// --concurrent on; auto leaves it to measuring, and is off without.
+  bool concurrencyRequested() const { return concurrent == "on"; }
+  bool isConcurrencyOpen() const { return concurrent == "auto"; }
   /// How softmax kernels combine the threads of a block; nothing: whatever is fastest.
   std::optional<BlockCombine> softmaxCombine() const;
 };

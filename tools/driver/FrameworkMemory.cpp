@@ -130,7 +130,7 @@ private:
     if (isOfClass(writerOf[size_t(problem.opInputs[size_t(normalize)].front())],
                   OperatorClass::contraction)) {
       steps.insert(problem.opInputs[size_t(normalize)]
-                       .front());  // what follows a product stands for its result
+                       .front());  // what follows a GEMM stands for its result
       return;
     }
     const bool hasBeta = bodies[size_t(normalize)]->name == "normalize";

@@ -21,7 +21,7 @@ void restrict(const Kernel &kernel, const BodyOp &op, size_t operand, Sensible &
   const auto extentOf = [&](int value, size_t dimension) {
     return kernel.axes[size_t(kernel.values[size_t(value)].axes[dimension])].extent;
   };
-  // 8-bit floats come with scales of their own, and use the range that they have.
+  // 8-bit floats come with separate scales, and use the range that they have.
   if (op.name == "contract" && sensible.scale == 1 &&
       !isFloat8(kernel.values[size_t(op.operands[operand])].dtype)) {
     double summed = 1;

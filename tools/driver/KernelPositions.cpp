@@ -85,7 +85,7 @@ std::vector<PrintedOp> opsOf(const runtime::Artifact &artifact) {
   std::set<int> regions;  // of chunks that were read already
   std::vector<PrintedOp> ops;
   for (const runtime::PlanKernel &kernel : artifact.plan.kernels)
-    if (!kernel.part || regions.insert(kernel.part->region).second)
+    if (!kernel.chunk || regions.insert(kernel.chunk->region).second)
       for (const std::string &line : kernel.ops) ops.push_back(parseOp(line, names));
   return ops;
 }

@@ -49,7 +49,7 @@ LayoutPrediction predict(const Compilation &compilation,
     prediction.workspaceBytes = plan.workspaceBytes;
   } catch (const Error &error) {
     if (error.kind != ErrorKind::unsupported && error.kind != ErrorKind::strictMiss) throw;
-    prediction.refusal = error.what();
+    prediction.rejection = error.what();
   }
   return prediction;
 }
@@ -80,13 +80,13 @@ std::vector<LayoutPrediction> predictLayouts(const Compilation &compilation,
     predictions.back().layout = layout;
   }
   std::ranges::stable_sort(predictions, {}, [&](const LayoutPrediction &one) {
-    return std::tuple(!one.refusal.empty(), one.chunks != chunkCount(plan), one.graphSeconds);
+    return std::tuple(!one.rejection.empty(), one.chunks != chunkCount(plan), one.graphSeconds);
   });
   return predictions;
 }
 
 bool isPlan(const LayoutPrediction &prediction, const runtime::Plan &plan) {
-  return prediction.refusal.empty() && prediction.variant == plan.variant &&
+  return prediction.rejection.empty() && prediction.variant == plan.variant &&
          prediction.chunks == chunkCount(plan) &&
          std::abs(prediction.seconds - plan.predictedSeconds) <= 1e-9 * plan.predictedSeconds &&
          prediction.workspaceBytes == plan.workspaceBytes;
@@ -99,7 +99,7 @@ std::optional<double> graphSecondsOf(const Compilation &compilation, SelectedVar
                                      int chunks) {
   try {
     const PlannedKernels planned = planOf(compilation, variant, variant.selection.best(), chunks,
-                                          compilation.choiceFlags().branchesAsked());
+                                          compilation.choiceFlags().concurrencyRequested());
     return planFigures(planned.plan)["graphSeconds"].get<double>();
   } catch (const Error &error) {
     if (error.kind != ErrorKind::unsupported && error.kind != ErrorKind::strictMiss) throw;
@@ -175,7 +175,7 @@ std::optional<LayoutChange> costliestChange(const Compilation &compilation,
     for (const std::string &other : nearest | std::views::take(mostPredictions)) {
       const LayoutPrediction prediction =
           predict(compilation, proposed, pinsWith(compilation, question.tensor, parseOrder(other)));
-      if (!prediction.refusal.empty() || prediction.chunks != chunkCount(plan)) continue;
+      if (!prediction.rejection.empty() || prediction.chunks != chunkCount(plan)) continue;
       const double seconds = prediction.graphSeconds - graphSeconds;
       if (!best || seconds < best->seconds)
         best = {.tensor = question.tensor,

@@ -19,12 +19,12 @@ struct LayoutPrediction {
   double seconds = 0;       ///< Plan::predictedSeconds
   double graphSeconds = 0;  ///< of the whole plan as one graph, by which layouts are compared
   int64_t workspaceBytes = 0;
-  std::string refusal = {};  ///< why no plan has it; empty where one has
+  std::string rejection = {};  ///< why no plan has it; empty where one has
 };
 
 /// First those in as many chunks as the plan, because what others save or cost is not by layout
-/// alone; in each group the fastest graph first; refused ones last. Layouts are those that the best
-/// plan which stores the tensor was chosen from, and `own`, in which it lies now. Throws as
+/// alone; in each group the fastest graph first; rejected ones last. Layouts are those that the
+/// best plan which stores the tensor was chosen from, and `own`, in which it lies now. Throws as
 /// Compilation::decide() where no plan stores the tensor. `proposed`: of the compilation.
 std::vector<LayoutPrediction> predictLayouts(const Compilation &compilation,
                                              const std::vector<ProposedVariant> &proposed,

@@ -3,11 +3,11 @@
 
 #include "kernel/Error.h"
 #include "runtime/ComparePlans.h"
+#include "runtime/ConcurrentLaunches.h"
 #include "runtime/GraphPrediction.h"
-#include "runtime/PlanBranches.h"
+#include "tools/driver/ChunkChoice.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/Emission.h"
-#include "tools/driver/PartsChoice.h"
 #include "tools/driver/Planning.h"
 #include "tools/driver/Report.h"
 
@@ -30,8 +30,9 @@ std::string launches(const runtime::Plan &plan) {
 }
 
 /// Steps of a path that another of the same variant lacks.
-std::vector<std::string> otherSteps(const select::Problem &problem, const select::Plan &path,
-                                    const select::Plan &than) {
+std::vector<std::string> otherSteps(const select::Problem &problem,
+                                    const select::SelectionResult &path,
+                                    const select::SelectionResult &than) {
   std::set<std::string> known;
   for (const select::Step &step : than.steps) known.insert(printStep(problem, step));
   std::vector<std::string> different;
@@ -44,7 +45,7 @@ std::vector<std::string> otherSteps(const select::Problem &problem, const select
 runtime::Artifact buildInMemory(const Compilation &compilation, const Selected &selected,
                                 const RankedPath &ranked, const std::string &architecture) {
   PlannedKernels planned = planOf(compilation, selected.variants[ranked.variant], ranked.path,
-                                  ranked.parts, ranked.branches);
+                                  ranked.chunks, ranked.concurrent);
   const EmittedPlan emitted = emitKernels(
       planned, architecture, [](const ChosenKernel &) { return std::vector<std::string>(); });
   BuildSummary summary;
@@ -89,41 +90,41 @@ std::vector<RankedPath> plansToMeasure(const Compilation &compilation, const Sel
   std::vector<RankedPath> found;
   std::set<std::string> seen;
   const std::optional<int64_t> limit = compilation.choiceFlags().maxMemoryBytes();
-  const bool branches = compilation.choiceFlags().branchesAsked();
-  const auto take = [&](size_t variant, const select::Plan &path, int parts, int most) {
+  const bool concurrent = compilation.choiceFlags().concurrencyRequested();
+  const auto take = [&](size_t variant, const select::SelectionResult &path, int chunks, int most) {
     if (int(found.size()) >= most) return;
     try {
       const runtime::Plan plan =
-          planOf(compilation, selected.variants[variant], path, parts, branches).plan;
+          planOf(compilation, selected.variants[variant], path, chunks, concurrent).plan;
       if ((limit && plan.workspaceBytes > *limit) || !seen.insert(launches(plan)).second) return;
       const double seconds =
           runtime::predictGraph(plan, compilation.costModel().device()).seconds();
       found.push_back({.variant = variant,
                        .path = path,
-                       .parts = parts,
-                       .branches = branches,
+                       .chunks = chunks,
+                       .concurrent = concurrent,
                        .seconds = seconds,
                        .sumSeconds = plan.predictedSeconds});
     } catch (const Error &error) {
-      if (error.kind != ErrorKind::unsupported) throw;  // not in so many parts
+      if (error.kind != ErrorKind::unsupported) throw;  // not in so many chunks
     }
   };
   const auto takeVariants = [&](int most) {
     for (size_t variant = 0; variant < selected.variants.size(); ++variant) {
       const SelectedVariant &one = selected.variants[variant];
-      take(variant, one.path(), one.fitted ? one.fitted->parts : selected.parts, most);
+      take(variant, one.path(), one.fitted ? one.fitted->chunks : selected.chunks, most);
     }
   };
-  take(selected.chosen, selected.path(), selected.parts, count);
-  std::string refusal;
-  std::vector<PricedParts> others =
-      pricedParts(compilation, selected.best(), selected.path(), refusal);
-  std::ranges::stable_sort(others, {}, &PricedParts::seconds);
-  for (const PricedParts &other : others)
-    take(selected.chosen, selected.path(), other.parts, (count + 1) / 2);
+  take(selected.chosen, selected.path(), selected.chunks, count);
+  std::string rejection;
+  std::vector<PricedChunking> others =
+      pricedChunkings(compilation, selected.best(), selected.path(), rejection);
+  std::ranges::stable_sort(others, {}, &PricedChunking::seconds);
+  for (const PricedChunking &other : others)
+    take(selected.chosen, selected.path(), other.chunks, (count + 1) / 2);
   takeVariants((3 * count + 3) / 4);
-  for (const select::Plan &path : selected.best().selection.kBest(count))
-    take(selected.chosen, path, selected.parts, count);
+  for (const select::SelectionResult &path : selected.best().selection.kBest(count))
+    take(selected.chosen, path, selected.chunks, count);
   takeVariants(count);
   std::stable_sort(found.begin() + 1, found.end(),
                    [](const RankedPath &a, const RankedPath &b) { return a.seconds < b.seconds; });
@@ -143,8 +144,8 @@ size_t compare(const Compilation &compilation, Selected &selected,
     plans.push_back(
         {.name = fmt::format("plan {} of {} (variant {}{}{})", plans.size() + 1, ranked.size(),
                              selected.variants[one.variant].proposed.name(),
-                             one.parts > 1 ? fmt::format(", {} parts", one.parts) : "",
-                             one.branches ? ", branches" : ""),
+                             one.chunks > 1 ? fmt::format(", {} chunks", one.chunks) : "",
+                             one.concurrent ? ", concurrent" : ""),
          .artifact = buildInMemory(compilation, selected, one, target.architecture())});
   }
   progress.show(fmt::format("timing {} plans", plans.size()));
@@ -156,8 +157,8 @@ size_t compare(const Compilation &compilation, Selected &selected,
   for (size_t index = 0; index < ranked.size(); ++index) {
     const SelectedVariant &variant = selected.variants[ranked[index].variant];
     TimedPath timed{.variant = variant.proposed.name(),
-                    .parts = ranked[index].parts,
-                    .branches = ranked[index].branches,
+                    .chunks = ranked[index].chunks,
+                    .concurrent = ranked[index].concurrent,
                     .predicted = ranked[index].sumSeconds,
                     .predictedGraph = ranked[index].seconds,
                     .chosen = index == comparison.kept,
@@ -176,11 +177,12 @@ size_t compare(const Compilation &compilation, Selected &selected,
 }
 
 /// Whether its kernels may run at once, within the memory that is allowed.
-bool mayBranch(const Compilation &compilation, const SelectedVariant &variant,
-               const RankedPath &one) {
-  const runtime::Plan plan = planOf(compilation, variant, one.path, one.parts, true).plan;
+bool mayRunConcurrently(const Compilation &compilation, const SelectedVariant &variant,
+                        const RankedPath &one) {
+  const runtime::Plan plan = planOf(compilation, variant, one.path, one.chunks, true).plan;
   const std::optional<int64_t> limit = compilation.choiceFlags().maxMemoryBytes();
-  return runtime::mayBranch(runtime::launchesOf(plan)) && (!limit || plan.workspaceBytes <= *limit);
+  return runtime::mayRunConcurrently(runtime::launchesOf(plan)) &&
+         (!limit || plan.workspaceBytes <= *limit);
 }
 
 }  // namespace
@@ -192,13 +194,14 @@ void chooseByMeasuring(const Compilation &compilation, Selected &selected,
   const RankedPath kept = ranked[compare(compilation, selected, ranked, target, gpu)];
   selected.chosen = kept.variant;
   selected.chosenPath = kept.path;
-  selected.parts = kept.parts;
+  selected.chunks = kept.chunks;
   selected.plannedSeconds = kept.sumSeconds;
-  if (!compilation.choiceFlags().branchesOpen() || !mayBranch(compilation, selected.best(), kept))
+  if (!compilation.choiceFlags().isConcurrencyOpen() ||
+      !mayRunConcurrently(compilation, selected.best(), kept))
     return;
   std::vector<RankedPath> twins{kept, kept};
-  twins.back().branches = true;
-  selected.branches = twins[compare(compilation, selected, twins, target, gpu)].branches;
+  twins.back().concurrent = true;
+  selected.concurrent = twins[compare(compilation, selected, twins, target, gpu)].concurrent;
 }
 
 }  // namespace weft::driver

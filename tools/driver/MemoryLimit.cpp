@@ -3,7 +3,7 @@
 
 #include "kernel/Error.h"
 #include "kernel/Format.h"
-#include "tools/driver/PartsChoice.h"
+#include "tools/driver/ChunkChoice.h"
 #include "tools/driver/Planning.h"
 
 #include <algorithm>
@@ -18,13 +18,13 @@ class Search {
 public:
   std::optional<FittedPath> fitted = {};
   int64_t smallest = std::numeric_limits<int64_t>::max();  ///< workspace of any plan that was tried
-  std::string refusal = {};  ///< why a plan does not run in the fewest chunks that were tried
+  std::string rejection = {};  ///< why a plan does not run in the fewest chunks that were tried
 
   /// Seeks the fewest chunks that fit, by halves: more chunks take less workspace, but for the
   /// granularity of packing.
   void consider(const Compilation &compilation, const SelectedVariant &variant,
-                const select::Plan &path, int64_t limit) {
-    const std::vector<int> counts = partCounts(compilation.choiceFlags());
+                const select::SelectionResult &path, int64_t limit) {
+    const std::vector<int> counts = chunkCounts(compilation.choiceFlags());
     std::vector<PlannedKernels> fitting;
     // Those below `first` are too large or do not run, those from `last` on are not needed.
     size_t first = 0, last = counts.size();
@@ -48,25 +48,25 @@ public:
     const PlannedKernels &best = fitting.back();  // more chunks are more launches
     if (!fitted || best.plan.predictedSeconds < fitted->seconds)
       fitted = FittedPath{.path = path,
-                          .parts = counts[last],
+                          .chunks = counts[last],
                           .workspaceBytes = best.plan.workspaceBytes,
                           .seconds = best.plan.predictedSeconds};
   }
 
 private:
-  /// Nothing where the path does not run in so many parts.
+  /// Nothing where the path does not run in so many chunks.
   std::optional<PlannedKernels> tryCount(const Compilation &compilation,
-                                         const SelectedVariant &variant, const select::Plan &path,
-                                         int count) {
+                                         const SelectedVariant &variant,
+                                         const select::SelectionResult &path, int count) {
     try {
-      PlannedKernels planned =
-          planOf(compilation, variant, path, count, compilation.choiceFlags().branchesAsked());
+      PlannedKernels planned = planOf(compilation, variant, path, count,
+                                      compilation.choiceFlags().concurrencyRequested());
       smallest = std::min(smallest, planned.plan.workspaceBytes);
       return planned;
     } catch (const Error &error) {
       if (error.kind != ErrorKind::unsupported) throw;
       if (count < refusedCount) {
-        refusal = fmt::format("; {}", error.what());
+        rejection = fmt::format("; {}", error.what());
         refusedCount = count;
       }
       return std::nullopt;
@@ -82,7 +82,7 @@ std::string reasonOf(const Search &search, int64_t limit) {
           ? ""
           : fmt::format("; the smallest found takes {}", formatBytes(search.smallest));
   return fmt::format("no plan keeps its workspace within {}{}{}", formatBytes(limit), found,
-                     search.refusal);
+                     search.rejection);
 }
 
 }  // namespace
@@ -91,13 +91,14 @@ void chooseWithinMemory(const Compilation &compilation, Selected &selected, int6
   std::vector<SelectedVariant> kept;
   int64_t smallest = std::numeric_limits<int64_t>::max();
   double fastest = std::numeric_limits<double>::infinity();
-  std::string smallestOf, refusal;
+  std::string smallestOf, rejection;
   for (SelectedVariant &variant : selected.variants) {
     Search search;
     search.consider(compilation, variant, variant.selection.best(), limit);
     // Chunks do not make a path faster, so those that are slower whole than what fits are left out.
-    const std::vector<select::Plan> paths = variant.selection.kBest(compilation.alternatives());
-    for (const select::Plan &path : paths | std::views::drop(1)) {
+    const std::vector<select::SelectionResult> paths =
+        variant.selection.kBest(compilation.alternatives());
+    for (const select::SelectionResult &path : paths | std::views::drop(1)) {
       const double known = search.fitted ? std::min(fastest, search.fitted->seconds) : fastest;
       if (path.seconds < known) search.consider(compilation, variant, path, limit);
     }
@@ -110,13 +111,13 @@ void chooseWithinMemory(const Compilation &compilation, Selected &selected, int6
         {.name = variant.proposed.name(), .reason = reasonOf(search, limit)});
     if (search.smallest < smallest)
       smallest = search.smallest, smallestOf = variant.proposed.name();
-    if (refusal.empty()) refusal = search.refusal;
+    if (rejection.empty()) rejection = search.rejection;
   }
   if (kept.empty()) {
     const std::string &asked = compilation.choiceFlags().maxMemory;
     if (smallestOf.empty())
       throw Error::unsupported("--max-memory {}: no plan keeps its workspace so small{}", asked,
-                               refusal);
+                               rejection);
     throw Error::unsupported(
         "--max-memory {}: no plan keeps its workspace so small; the smallest found,\nof variant "
         "{}, takes --max-memory {}",
@@ -127,7 +128,7 @@ void chooseWithinMemory(const Compilation &compilation, Selected &selected, int6
   selected.variants = std::move(kept);
   selected.chosen = 0;
   selected.chosenPath = selected.best().fitted->path;
-  selected.parts = selected.best().fitted->parts;
+  selected.chunks = selected.best().fitted->chunks;
 }
 
 }  // namespace weft::driver

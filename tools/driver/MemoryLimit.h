@@ -1,5 +1,5 @@
 // --max-memory: plans whose workspace fits, of all variants, of their best paths, and with the
-// kernels around the largest temporary in parts (PlanParts.h).
+// kernels around the largest temporary in chunks (PlanChunks.h).
 #pragma once
 
 #include "tools/driver/Compilation.h"

@@ -2,7 +2,7 @@
 #include "tools/driver/MemoryReport.h"
 
 #include "kernel/Format.h"
-#include "runtime/PlanLives.h"
+#include "runtime/PlanLiveness.h"
 #include "tools/driver/BufferPacking.h"
 
 #include <fmt/format.h>
@@ -31,17 +31,17 @@ json peakReport(const runtime::Plan &plan, const runtime::PlanMemory &memory) {
   if (live.empty()) return {{"kernel", nullptr}, {"temporaries", 0}, {"tensors", json::array()}};
   const int kernel = int(std::ranges::max_element(live) - live.begin());
   json tensors = json::array();
-  for (const runtime::Life &life : runtime::livesOf(plan, memory)) {
-    if (life.isGiven || life.isResult || life.users.empty() || life.users.front() > kernel ||
-        life.users.back() < kernel)
+  for (const runtime::LiveRange &liveRange : runtime::liveRangesOf(plan, memory)) {
+    if (liveRange.isGiven || liveRange.isResult || liveRange.users.empty() ||
+        liveRange.users.front() > kernel || liveRange.users.back() < kernel)
       continue;
     std::string in = "workspace";
     for (const runtime::PlanTensor &tensor : plan.tensors)
-      if (tensor.role == "result" && tensor.buffer == life.range.memory) in = tensor.name;
-    tensors.push_back({{"name", life.name},
-                       {"bytes", life.range.end - life.range.begin},
+      if (tensor.role == "result" && tensor.buffer == liveRange.range.memory) in = tensor.name;
+    tensors.push_back({{"name", liveRange.name},
+                       {"bytes", liveRange.range.end - liveRange.range.begin},
                        {"in", in},
-                       {"offset", life.range.begin}});
+                       {"offset", liveRange.range.begin}});
   }
   return {{"kernel", plan.kernels[size_t(kernel)].name},
           {"temporaries", live[size_t(kernel)]},

@@ -47,7 +47,7 @@ std::string printOrder(const std::vector<std::string> &names) {
 
 Layout pinnedLayout(const Pin &pin, const select::Tensor &tensor) {
   const std::vector<std::string> names = axesOf(tensor);
-  const auto refuse = [&] {
+  const auto reject = [&] {
     throw Error::badInput("--pin {}={}: the axes of '{}' are {}; each must be named once",
                           pin.tensor, printOrder(pin.order), pin.tensor, printOrder(names));
   };
@@ -55,10 +55,10 @@ Layout pinnedLayout(const Pin &pin, const select::Tensor &tensor) {
   for (const std::string &wanted : pin.order) {
     const auto found = std::ranges::find(names, wanted);
     const int dimension = int(found - names.begin());
-    if (found == names.end() || holds(layout.order, dimension)) refuse();
+    if (found == names.end() || holds(layout.order, dimension)) reject();
     layout.order.push_back(dimension);
   }
-  if (layout.order.size() != names.size()) refuse();
+  if (layout.order.size() != names.size()) reject();
   return layout;
 }
 

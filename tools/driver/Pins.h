@@ -2,7 +2,7 @@
 //
 // A pin says that a tensor is stored, and in which order of its axes: kernels that keep it inside
 // are no candidates then, and a variant that lacks it has no plan. Invariant: a plan honours every
-// pin, or it is refused with the reason; none is ignored.
+// pin, or it is rejected with the reason; none is ignored.
 #pragma once
 
 #include "passes/select/Selection.h"

@@ -4,15 +4,15 @@
 #include "kernel/Error.h"
 #include "kernel/InPlace.h"
 #include "passes/configure/Families.h"
-#include "passes/configure/Gaps.h"
 #include "passes/configure/Packing.h"
+#include "passes/configure/StridedViews.h"
 #include "runtime/PlanMemory.h"
 #include "runtime/TensorLayout.h"
 #include "tools/driver/Buffers.h"
 #include "tools/driver/InputRanges.h"
 #include "tools/driver/KernelPositions.h"
+#include "tools/driver/PlanChunks.h"
 #include "tools/driver/PlanConfiguration.h"
-#include "tools/driver/PlanParts.h"
 
 #include <algorithm>
 #include <map>
@@ -47,11 +47,11 @@ std::vector<std::vector<int>> overwritableTensors(const PlannedKernels &planned)
 
 class PlanBuilder {
 public:
-  PlanBuilder(const select::Problem &problem, const select::Plan &path, const Device &device,
-              bool free)
+  PlanBuilder(const select::Problem &problem, const select::SelectionResult &path,
+              const Device &device, bool free)
       : problem(problem), path(path), device(device), free(free) {}
 
-  PlannedKernels build(const Parts *parts) {
+  PlannedKernels build(const Chunking *chunks) {
     addArguments();
     for (const select::Step &step : path.steps)
       if (isPacking(step)) rememberPacking(step);
@@ -59,13 +59,13 @@ public:
     nameResults();
     addOffsets();
     result.plan.predictedSeconds = path.seconds;
-    if (parts) takeRowsOfGaps(*parts->prices);
+    if (chunks) takeMeasurementsOfStridedViews(*chunks->prices);
     result.plan.variant = problem.name;
     result.plan.rewrites = problem.rewrites;
-    if (parts && parts->count > 1) runInParts(result, viewOf, *parts);
+    if (chunks && chunks->count > 1) runInChunks(result, viewOf, *chunks);
     for (size_t kernel = 0; kernel < result.kernels.size(); ++kernel)
       result.plan.entryPoints[result.kernels[kernel].entryPoint].push_back(int(kernel));
-    result.plan.branches = parts && parts->branches;
+    result.plan.concurrent = chunks && chunks->concurrent;
     assignBuffers(result.plan, viewOf, overwritableTensors(result));
     orderKernels(result.plan);
     noteCopies(result);
@@ -114,7 +114,7 @@ private:
       packedBy[outputsOf(step).front()] = &problem.candidates[size_t(step.candidate)];
   }
 
-  /// A tensor computed of parameters: each of them is a view into it, so that loading the parts
+  /// A tensor computed of parameters: each of them is a view into it, so that loading the chunks
   /// makes the whole.
   int addPacked(int tensor, const Layout &layout) {
     const int whole = addTensor(tensor, layout, "temporary");
@@ -301,10 +301,10 @@ private:
 
   /// Selection saw no gaps. A kernel that was measured with them takes its fastest row; what others
   /// cost is an assumption, and noted.
-  void takeRowsOfGaps(const CostModel &prices) {
+  void takeMeasurementsOfStridedViews(const CostModel &prices) {
     for (size_t index = 0; index < result.kernels.size(); ++index) {
       ChosenKernel &chosen = result.kernels[index];
-      if (!runs(chosen) || !hasGaps(chosen.kernel, chosen.configuration)) continue;
+      if (!runs(chosen) || !hasStridedView(chosen.kernel, chosen.configuration)) continue;
       const std::vector<PricedConfiguration> rows =
           prices.measuredAs(chosen.kernel, chosen.configuration);
       // The fastest first; whether a row is legal takes an enumeration, so no further ones are
@@ -339,7 +339,7 @@ private:
   }
 
   const select::Problem &problem;
-  const select::Plan &path;
+  const select::SelectionResult &path;
   const Device &device;
   const bool free;
   PlannedKernels result;
@@ -352,9 +352,9 @@ private:
 
 }  // namespace
 
-PlannedKernels buildPlan(const select::Problem &problem, const select::Plan &path,
-                         const Device &device, bool free, const Parts *parts) {
-  return PlanBuilder(problem, path, device, free).build(parts);
+PlannedKernels buildPlan(const select::Problem &problem, const select::SelectionResult &path,
+                         const Device &device, bool free, const Chunking *chunks) {
+  return PlanBuilder(problem, path, device, free).build(chunks);
 }
 
 void noteCopies(PlannedKernels &planned) {
@@ -381,12 +381,12 @@ void checkOverwriting(const PlannedKernels &planned, const std::string &where) {
         const runtime::MemoryRange read = memory.rangeOf(from), written = memory.rangeOf(to);
         const bool isInPlace = mayShare && read.begin == written.begin;
         const bool isBeside = from.buffer == to.buffer && read.begin != written.begin &&
-                              (hasGaps(from) || hasGaps(to));
+                              (hasStridedView(from) || hasStridedView(to));
         if (read.overlaps(written) && !isInPlace && !isBeside)
           throw Error::badInput(
               "{}: kernel '{}' writes '{}' over its input '{}' (buffer {}); with these layouts and "
               "this "
-              "configuration it needs memory of its own",
+              "configuration it needs separate memory",
               where, kernel.name, to.name, from.name, from.buffer);
       }
   }
@@ -424,7 +424,7 @@ std::vector<std::string> printOps(const Kernel &kernel) {
   return lines;
 }
 
-bool hasGaps(const runtime::PlanTensor &tensor) {
+bool hasStridedView(const runtime::PlanTensor &tensor) {
   return runtime::spanBytes(tensor) != runtime::logicalBytes(tensor);
 }
 

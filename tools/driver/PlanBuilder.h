@@ -23,7 +23,7 @@ struct ChosenKernel {
   int step = -1;  ///< of the path; kernels that are chunks of one kernel share it
 };
 
-struct Parts;
+struct Chunking;
 
 struct PlannedKernels {
   runtime::Plan plan;
@@ -33,10 +33,10 @@ struct PlannedKernels {
 /// Fills tensors, kernels (but for what emission and build find out), dependencies, buffers,
 /// predicted time. `free`: arguments may stand in the layout that their first reader wants. Throws
 /// Error(checkFailed) when the path reads a tensor in a layout that nothing produced: selection is
-/// broken then. `parts`, if any: the kernels around the largest temporary run in so many parts
-/// (PlanParts.h), or Error(unsupported) says why not.
-PlannedKernels buildPlan(const select::Problem &problem, const select::Plan &path,
-                         const Device &device, bool free, const Parts *parts = nullptr);
+/// broken then. `chunks`, if any: the kernels around the largest temporary run in so many chunks
+/// (PlanChunks.h), or Error(unsupported) says why not.
+PlannedKernels buildPlan(const select::Problem &problem, const select::SelectionResult &path,
+                         const Device &device, bool free, const Chunking *chunks = nullptr);
 
 /// A part of a stacked tensor that is no view costs a copy: notes in the plan what keeps it from
 /// being one, in place of earlier such notes.
@@ -51,8 +51,8 @@ std::string pricesOf(const runtime::Plan &plan, const CostModel &costModel);
 /// One line per body op: "%24 = add %22, %bias".
 std::vector<std::string> printOps(const Kernel &kernel);
 
-/// Whether other tensors may lie between its elements: parts of a stack.
-bool hasGaps(const runtime::PlanTensor &tensor);
+/// Whether other tensors may lie between its elements: chunks of a stack.
+bool hasStridedView(const runtime::PlanTensor &tensor);
 
 /// A plan tensor's layout as letters: "hbjk", "q,k" for axes with longer names.
 std::string printLayout(const runtime::PlanTensor &tensor);

@@ -2,8 +2,8 @@
 #include "tools/driver/PlanConfiguration.h"
 
 #include "kernel/Error.h"
-#include "kernel/HopperProduct.h"
-#include "kernel/LibraryProduct.h"
+#include "kernel/GemmProblem.h"
+#include "kernel/LibraryGemm.h"
 #include "kernel/Nearest.h"
 #include "passes/configure/Families.h"
 
@@ -82,10 +82,10 @@ public:
                           nearestAndKnown(value, names));
   }
 
-  HopperSchedule schedule(const char *name) {
+  Sm90Schedule schedule(const char *name) {
     const std::string value = text(name);
     std::vector<std::string> names;
-    for (const HopperSchedule schedule : hopperSchedules) {
+    for (const Sm90Schedule schedule : sm90Schedules) {
       names.emplace_back(nameOf(schedule));
       if (names.back() == value) return schedule;
     }
@@ -99,7 +99,7 @@ public:
     return value.get<std::string>();
   }
 
-  void refuseOthers() const {
+  void rejectOthers() const {
     const std::vector<std::string> names(read.begin(), read.end());
     for (const auto &[name, value] : object.items())
       if (!read.contains(name))
@@ -135,31 +135,31 @@ Knobs read(KnobReader &reader, const std::string &where) {
     return TransposeKnobs{.tile = reader.number("tile"),
                           .vectorWidth = reader.number("vectorWidth"),
                           .threads = reader.number("threads")};
-  if (family == familyOf(ContractionKnobs{}))
-    return ContractionKnobs{.tileM = reader.number("tileM", 1),
-                            .tileN = reader.number("tileN", 1),
-                            .tileK = reader.number("tileK", 1),
-                            .threadM = reader.number("threadM", 1),
-                            .threadN = reader.number("threadN", 1)};
-  if (family == familyOf(HopperContractionKnobs{}))
-    return HopperContractionKnobs{.schedule = reader.schedule("schedule"),
-                                  .tileM = reader.number("tileM"),
-                                  .tileN = reader.number("tileN"),
-                                  .stages = reader.number("stages"),
-                                  .staging = reader.number("staging"),
-                                  .rasterM = reader.number("rasterM"),
-                                  .blocks = reader.number("blocks"),
-                                  .splits = reader.numberOr("splits", 1),
-                                  .sharers = reader.numberOr("sharers", 1),
-                                  .streams = reader.numberOr("streams", 0)};
-  if (family == familyOf(AmpereContractionKnobs{}))
-    return AmpereContractionKnobs{.tileM = reader.number("tileM"),
-                                  .tileN = reader.number("tileN"),
-                                  .tileK = reader.number("tileK"),
-                                  .stages = reader.number("stages"),
-                                  .warpsM = reader.number("warpsM"),
-                                  .warpsN = reader.number("warpsN"),
-                                  .rasterM = reader.number("rasterM")};
+  if (family == familyOf(FmaGemmKnobs{}))
+    return FmaGemmKnobs{.tileM = reader.number("tileM", 1),
+                        .tileN = reader.number("tileN", 1),
+                        .tileK = reader.number("tileK", 1),
+                        .threadM = reader.number("threadM", 1),
+                        .threadN = reader.number("threadN", 1)};
+  if (family == familyOf(Sm90GemmKnobs{}))
+    return Sm90GemmKnobs{.schedule = reader.schedule("schedule"),
+                         .tileM = reader.number("tileM"),
+                         .tileN = reader.number("tileN"),
+                         .stages = reader.number("stages"),
+                         .epilogueStages = reader.number("epilogueStages"),
+                         .groupM = reader.number("groupM"),
+                         .blocks = reader.number("blocks"),
+                         .splitK = reader.numberOr("splitK", 1),
+                         .multicastB = reader.numberOr("multicastB", 1),
+                         .streamK = reader.numberOr("streamK", 0)};
+  if (family == familyOf(Sm80GemmKnobs{}))
+    return Sm80GemmKnobs{.tileM = reader.number("tileM"),
+                         .tileN = reader.number("tileN"),
+                         .tileK = reader.number("tileK"),
+                         .stages = reader.number("stages"),
+                         .warpsM = reader.number("warpsM"),
+                         .warpsN = reader.number("warpsN"),
+                         .groupM = reader.number("groupM")};
   if (family == familyOf(ViewKnobs{})) return ViewKnobs{};
   if (family == familyOf(LibraryKnobs{})) {
     LibraryKnobs knobs;
@@ -168,10 +168,9 @@ Knobs read(KnobReader &reader, const std::string &where) {
                                               std::numeric_limits<int>::max());
     return knobs;
   }
-  throw Error::badInput(
-      "{}: unknown family '{}'{}", where, family,
-      nearestAndKnown(family, {"ampere-contraction", "cublaslt", "hopper-contraction", "loop",
-                               "plain-contraction", "transpose", "view"}));
+  throw Error::badInput("{}: unknown family '{}'{}", where, family,
+                        nearestAndKnown(family, {"gemm-sm80", "cublaslt", "gemm-sm90", "loop",
+                                                 "gemm-fma", "transpose", "view"}));
 }
 
 /// Whether the strides are those of some dense order of the axes.
@@ -190,26 +189,26 @@ bool isDense(const runtime::PlanTensor &tensor) {
   return true;
 }
 
-bool isLibraryProduct(const Kernel &kernel, const Configuration &configuration) {
+bool isLibraryGemm(const Kernel &kernel, const Configuration &configuration) {
   try {
-    return libraryRefusal(libraryProduct(kernel, configuration)).empty();
+    return libraryRejection(libraryGemm(kernel, configuration)).empty();
   } catch (const Error &) {
     return false;
   }
 }
 
-/// Its skeleton takes any strides that make a product and any tile within the limits: more than
+/// Its skeleton takes any strides that make a GEMM and any tile within the limits: more than
 /// enumeration offers, parts of tensors too.
-bool isTensorCoreProduct(const Kernel &kernel, const Configuration &configuration,
-                         const Device &device) {
-  const auto *knobs = std::get_if<HopperContractionKnobs>(&configuration.knobs);
-  if (!knobs || !hopperRefusal(kernel, configuration, *knobs, device.sharedMemoryPerBlock).empty())
+bool isTensorCoreGemm(const Kernel &kernel, const Configuration &configuration,
+                      const Device &device) {
+  const auto *knobs = std::get_if<Sm90GemmKnobs>(&configuration.knobs);
+  if (!knobs || !sm90Rejection(kernel, configuration, *knobs, device.sharedMemoryPerBlock).empty())
     return false;
   bool isTaken = false;
   const LayoutConstraints any{.inputs = std::vector<std::optional<Layout>>(kernel.inputs.size()),
                               .outputs = std::vector<std::optional<Layout>>(kernel.outputs.size())};
   forEachConfiguration(kernel, device, any, [&](const Configuration &candidate) {
-    isTaken = std::holds_alternative<HopperContractionKnobs>(candidate.knobs);
+    isTaken = std::holds_alternative<Sm90GemmKnobs>(candidate.knobs);
     return !isTaken;
   });
   return isTaken;
@@ -235,28 +234,28 @@ json toJson(const Knobs &knobs, const Kernel &kernel) {
           return {{"tile", family.tile},
                   {"vectorWidth", family.vectorWidth},
                   {"threads", family.threads}};
-        else if constexpr (std::is_same_v<Family, ContractionKnobs>)
+        else if constexpr (std::is_same_v<Family, FmaGemmKnobs>)
           return {{"tileM", family.tileM},
                   {"tileN", family.tileN},
                   {"tileK", family.tileK},
                   {"threadM", family.threadM},
                   {"threadN", family.threadN}};
-        else if constexpr (std::is_same_v<Family, HopperContractionKnobs>) {
-          json hopper = {{"schedule", nameOf(family.schedule)},
-                         {"tileM", family.tileM},
-                         {"tileN", family.tileN},
-                         {"stages", family.stages},
-                         {"staging", family.staging},
-                         {"rasterM", family.rasterM},
-                         {"blocks", family.blocks}};
-          if (family.splits != 1) hopper["splits"] = family.splits;
-          if (family.sharers != 1) hopper["sharers"] = family.sharers;
-          if (family.streams != 0) hopper["streams"] = family.streams;
-          return hopper;
-        } else if constexpr (std::is_same_v<Family, AmpereContractionKnobs>)
-          return {{"tileM", family.tileM},    {"tileN", family.tileN},   {"tileK", family.tileK},
-                  {"stages", family.stages},  {"warpsM", family.warpsM}, {"warpsN", family.warpsN},
-                  {"rasterM", family.rasterM}};
+        else if constexpr (std::is_same_v<Family, Sm90GemmKnobs>) {
+          json sm90 = {{"schedule", nameOf(family.schedule)},
+                       {"tileM", family.tileM},
+                       {"tileN", family.tileN},
+                       {"stages", family.stages},
+                       {"epilogueStages", family.epilogueStages},
+                       {"groupM", family.groupM},
+                       {"blocks", family.blocks}};
+          if (family.splitK != 1) sm90["splitK"] = family.splitK;
+          if (family.multicastB != 1) sm90["multicastB"] = family.multicastB;
+          if (family.streamK != 0) sm90["streamK"] = family.streamK;
+          return sm90;
+        } else if constexpr (std::is_same_v<Family, Sm80GemmKnobs>)
+          return {{"tileM", family.tileM},   {"tileN", family.tileN},   {"tileK", family.tileK},
+                  {"stages", family.stages}, {"warpsM", family.warpsM}, {"warpsN", family.warpsN},
+                  {"groupM", family.groupM}};
         else if constexpr (std::is_same_v<Family, LibraryKnobs>) {
           json library = json::object();
           for (const LibraryAttribute &attribute : libraryAttributes())
@@ -272,7 +271,7 @@ json toJson(const Knobs &knobs, const Kernel &kernel) {
 Knobs knobsFromJson(const json &object, const Kernel &kernel, const std::string &where) {
   KnobReader reader(object, kernel, where);
   const Knobs knobs = read(reader, where);
-  reader.refuseOthers();
+  reader.rejectOthers();
   return knobs;
 }
 
@@ -282,17 +281,17 @@ Legality legality(const Kernel &kernel, const Configuration &configuration, cons
   // Which algorithms a library has, it says itself, at load; parts of tensors, which enumeration
   // does not offer, are no hindrance to it.
   if (std::holds_alternative<LibraryKnobs>(configuration.knobs) &&
-      isLibraryProduct(kernel, configuration))
+      isLibraryGemm(kernel, configuration))
     result.isLegal = true;
-  if (isTensorCoreProduct(kernel, configuration, device)) result.isLegal = true;
+  if (isTensorCoreGemm(kernel, configuration, device)) result.isLegal = true;
   LayoutConstraints constraints;
   constraints.inputs.assign(configuration.inputs.begin(), configuration.inputs.end());
   constraints.outputs.assign(configuration.outputs.begin(), configuration.outputs.end());
   if (!result.isLegal)
     forEachConfiguration(kernel, device, constraints, [&](const Configuration &candidate) {
-      // Which tiles a plain product takes, its emitter says.
-      const bool isPlain = std::holds_alternative<ContractionKnobs>(configuration.knobs);
-      result.isLegal = isPlain ? std::holds_alternative<ContractionKnobs>(candidate.knobs)
+      // Which tiles a plain GEMM takes, its emitter says.
+      const bool isPlain = std::holds_alternative<FmaGemmKnobs>(configuration.knobs);
+      result.isLegal = isPlain ? std::holds_alternative<FmaGemmKnobs>(candidate.knobs)
                                : candidate.knobs == configuration.knobs;
       if (result.others.size() < shown) result.others.push_back(describe(kernel, candidate.knobs));
       return !result.isLegal;

@@ -14,7 +14,7 @@ namespace weft::driver {
 /// {"family": "loop", "vectorAxis": "i", "vectorWidth": 8, ...}: axes by name.
 nlohmann::json toJson(const Knobs &knobs, const Kernel &kernel);
 /// Throws Error(badInput) naming `where`, the member and what it must be; unknown members are
-/// refused.
+/// rejected.
 Knobs knobsFromJson(const nlohmann::json &json, const Kernel &kernel, const std::string &where);
 
 /// The layout that a plan's tensor has.

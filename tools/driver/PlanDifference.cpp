@@ -4,8 +4,8 @@
 #include "kernel/LaunchCheck.h"
 #include "tools/driver/KernelPositions.h"
 #include "tools/driver/PlanBuilder.h"
+#include "tools/driver/PlanChunks.h"
 #include "tools/driver/PlanFigures.h"
-#include "tools/driver/PlanParts.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -50,7 +50,7 @@ Side sideOf(const Artifact &artifact, const std::vector<PrintedOp> &ops,
   size_t at = 0;
   for (size_t index = 0; index < artifact.plan.kernels.size(); ++index) {
     const PlanKernel &kernel = artifact.plan.kernels[index];
-    const auto known = kernel.part ? ofRegion.find(kernel.part->region) : ofRegion.end();
+    const auto known = kernel.chunk ? ofRegion.find(kernel.chunk->region) : ofRegion.end();
     const size_t folded = known == ofRegion.end() ? side.kernels.size() : known->second;
     if (folded == side.kernels.size()) {
       PairedKernel &added = side.kernels.emplace_back();
@@ -68,7 +68,7 @@ Side sideOf(const Artifact &artifact, const std::vector<PrintedOp> &ops,
         added.values.push_back(ops[at].value);
         side.values.insert(ops[at].value);
       }
-      if (kernel.part) ofRegion[kernel.part->region] = folded;
+      if (kernel.chunk) ofRegion[kernel.chunk->region] = folded;
     }
     PairedKernel &one = side.kernels[folded];
     one.kernels.push_back(int(index));
@@ -182,7 +182,8 @@ Layouts layoutsOf(const Side &side, const std::vector<PairedKernel> &kernels) {
     for (const std::vector<int> *tensors : {&kernel.inputs, &kernel.outputs})
       for (const int index : *tensors) {
         const runtime::PlanTensor &tensor = plan.tensors[size_t(index)];
-        layouts[tensor.logical].insert(printLayout(tensor) + (hasGaps(tensor) ? " with gaps" : ""));
+        layouts[tensor.logical].insert(printLayout(tensor) +
+                                       (hasStridedView(tensor) ? " with gaps" : ""));
       }
   }
   return layouts;
@@ -312,10 +313,10 @@ std::string extent(const Plan &plan, const std::string &name) {
 Names otherDifferences(const Artifact &before, const Artifact &after,
                        const std::vector<KernelGroup> &groups) {
   static const std::set<std::string> told = {
-      "kernels",  "tensors",          "placements",     "entryPoints",
-      "model",    "variant",          "rewrites",       "dims",
-      "dtype",    "device",           "target",         "costModel",
-      "branches", "predictedSeconds", "workspaceBytes", "lowerBoundSeconds"};
+      "kernels",    "tensors",          "memoryPlan",     "entryPoints",
+      "model",      "variant",          "rewrites",       "dims",
+      "dtype",      "device",           "target",         "costModel",
+      "concurrent", "predictedSeconds", "workspaceBytes", "lowerBoundSeconds"};
   static const std::set<std::string> numbers = {
       "after", "inputs", "outputs", "parameters",
       "workspaceBuffer"};  // places in lists, which any other kernel moves
@@ -338,7 +339,7 @@ Names otherDifferences(const Artifact &before, const Artifact &after,
   }
   for (const std::string &member : members) others.push_back("plan.json: kernels: " + member);
   if (others.empty() && !isTold)
-    for (const char *member : {"tensors", "placements", "entryPoints"})
+    for (const char *member : {"tensors", "memoryPlan", "entryPoints"})
       if (a[member] != b[member]) others.push_back(fmt::format("plan.json: {}", member));
   if (before.graph != after.graph) others.emplace_back("graph.mlir");
   size_t comments = 0, codes = 0;
@@ -412,8 +413,8 @@ PlanDifference differenceOf(const Artifact &a, const Artifact &b) {
   addChange(result.decisions, "prices", a.plan.costModel, b.plan.costModel);
   addChange(result.decisions, "variant", a.plan.variant, b.plan.variant);
   addChange(result.decisions, "pins", shown(before.pins), shown(after.pins));
-  addChange(result.decisions, "concurrent kernels", a.plan.branches ? "on" : "off",
-            b.plan.branches ? "on" : "off");
+  addChange(result.decisions, "concurrent kernels", a.plan.concurrent ? "on" : "off",
+            b.plan.concurrent ? "on" : "off");
 
   Sets sets = groupsOf(before, after);
   std::map<size_t, size_t> groupOf;

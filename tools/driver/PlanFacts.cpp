@@ -7,8 +7,8 @@
 #include "tools/driver/EstimateError.h"
 #include "tools/driver/MemoryReport.h"
 #include "tools/driver/PlanBuilder.h"
+#include "tools/driver/PlanChunks.h"
 #include "tools/driver/PlanFigures.h"
-#include "tools/driver/PlanParts.h"
 
 #include <fmt/format.h>
 
@@ -31,7 +31,7 @@ constexpr double leastShown = 5e-9;
 constexpr double notableShare = 0.002;
 
 std::string nameOfWhole(const PlanKernel &kernel) {
-  return kernel.part ? wholeName(kernel) : kernel.name;
+  return kernel.chunk ? wholeName(kernel) : kernel.name;
 }
 
 bool contracts(const PlanKernel &kernel) {
@@ -107,8 +107,8 @@ private:
   std::map<int, std::set<std::string>> readers;
 };
 
-/// The refused attempt with the fewest ops that would join the two; it says most about just them.
-const json *refusalBetween(const json &fusions, const std::set<int> &a, const std::set<int> &b) {
+/// The rejected attempt with the fewest ops that would join the two; it says most about just them.
+const json *rejectionBetween(const json &fusions, const std::set<int> &a, const std::set<int> &b) {
   const json *best = nullptr;
   std::tuple<size_t, size_t> bestRank;
   for (const json &record : fusions) {
@@ -235,9 +235,9 @@ std::vector<FoldedKernel> foldedKernels(const Plan &plan) {
     if (isView(kernel)) continue;
     // Chunks have the whole's name; repeats have one text, one price and one kind of ops.
     const std::string key =
-        kernel.part ? "chunk of " + wholeName(kernel)
-                    : fmt::format("{} {} {} {} {}", kernel.key, kernel.seconds, kernel.edited,
-                                  kernel.configuration, fmt::join(opNames(kernel), " "));
+        kernel.chunk ? "chunk of " + wholeName(kernel)
+                     : fmt::format("{} {} {} {} {}", kernel.key, kernel.seconds, kernel.edited,
+                                   kernel.configuration, fmt::join(opNames(kernel), " "));
     const auto [place, isNew] = known.try_emplace(key, folded.size());
     if (isNew) folded.push_back({.name = nameOfWhole(kernel), .kernels = {}});
     folded[place->second].kernels.push_back(int(index));
@@ -305,10 +305,10 @@ std::optional<UnfusedLoss> largestUnfused(const Plan &plan, const json &report) 
   }
   if (largest && largest->seconds < leastShown) return std::nullopt;
   if (!largest || waiting.contains(where)) return largest;
-  if (const json *refusal = refusalBetween(report.at("fusions"), exchanges.opsIn(where.first),
-                                           exchanges.opsIn(where.second))) {
-    largest->code = (*refusal)["code"];
-    largest->reason = (*refusal)["reason"];
+  if (const json *rejection = rejectionBetween(report.at("fusions"), exchanges.opsIn(where.first),
+                                               exchanges.opsIn(where.second))) {
+    largest->code = (*rejection)["code"];
+    largest->reason = (*rejection)["reason"];
   }
   return largest;
 }
@@ -374,19 +374,19 @@ LayoutFact costliestLayout(const Plan &plan, const json &report) {
 
 MemoryTrade memoryTrade(const Plan &plan, const json &report) {
   std::string text = fmt::format("workspace {}", formatBytes(plan.workspaceBytes));
-  const json parts = list(report, "parts");
+  const json chunkings = list(report, "chunks");
   const json *chosen = nullptr, *faster = nullptr, *smaller = nullptr;
-  for (const json &one : parts)
+  for (const json &one : chunkings)
     if (one["chosen"].get<bool>()) chosen = &one;
-  if (parts.size() < 2 || !chosen) {
+  if (chunkings.size() < 2 || !chosen) {
     const int chunks = mostChunks(plan);
     if (chunks > 1) return {.text = text + fmt::format(" in {} chunks, as asked", chunks)};
     return {.text =
-                text + (parts.empty()
+                text + (chunkings.empty()
                             ? ": no more than ops one by one take, so no plan in chunks was weighed"
                             : ": no plan in chunks takes less")};
   }
-  for (const json &one : parts) {
+  for (const json &one : chunkings) {
     const double seconds = one["seconds"], own = (*chosen)["seconds"];
     const int64_t bytes = one["workspace"], ownBytes = (*chosen)["workspace"];
     if (seconds < own - negligibleSeconds &&
@@ -399,7 +399,7 @@ MemoryTrade memoryTrade(const Plan &plan, const json &report) {
   for (const json *other : {faster, smaller}) {
     if (!other) continue;
     trade.others.push_back(
-        {.chunks = (*other)["parts"],
+        {.chunks = (*other)["chunks"],
          .bytes = (*other)["workspace"],
          .seconds = (*other)["seconds"].get<double>() - (*chosen)["seconds"].get<double>()});
     const MemoryTrade::Other &added = trade.others.back();
@@ -524,7 +524,7 @@ int mostChunks(const Plan &plan) {
   std::map<std::string, int> chunks;
   int most = 1;
   for (const PlanKernel &kernel : plan.kernels)
-    if (kernel.part) most = std::max(most, ++chunks[wholeName(kernel)]);
+    if (kernel.chunk) most = std::max(most, ++chunks[wholeName(kernel)]);
   return most;
 }
 

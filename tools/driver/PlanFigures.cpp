@@ -16,7 +16,7 @@ int chunkCount(const runtime::Plan &plan) {
   std::map<int, int> chunksOf;  // of a whole kernel
   int most = 1;
   for (const runtime::PlanKernel &kernel : plan.kernels)
-    if (kernel.part) most = std::max(most, ++chunksOf[kernel.part->region]);
+    if (kernel.chunk) most = std::max(most, ++chunksOf[kernel.chunk->region]);
   return most;
 }
 

@@ -65,7 +65,7 @@ private:
   /// A temporary that chunks write and nobody reads as a whole; nothing else is of its extents.
   bool isUnreadWhole(const PlanTensor &whole) const {
     const auto isWritten = [&](const PlanKernel &kernel) {
-      return kernel.part && std::ranges::any_of(kernel.outputs, [&](int output) {
+      return kernel.chunk && std::ranges::any_of(kernel.outputs, [&](int output) {
                return tensorAt(output).buffer == whole.buffer && holds[size_t(output)].value >= 0;
              });
     };
@@ -94,7 +94,7 @@ private:
                        content.start, content.start + content.size - 1);
   }
 
-  // --- parts
+  // --- chunks
   // -----------------------------------------------------------------------------------------------
 
   static int axisNamed(const Kernel &kernel, const std::string &name) {
@@ -102,58 +102,59 @@ private:
     return found == kernel.axes.end() ? -1 : int(found - kernel.axes.begin());
   }
 
-  /// Of a region that runs in parts, every index of one axis belongs to one kernel.
+  /// Of a region that runs in chunks, every index of one axis belongs to one kernel.
   void checkCoverage() const {
-    std::map<size_t, std::vector<int>> parts;
+    std::map<size_t, std::vector<int>> chunks;
     for (size_t kernel = 0; kernel < plan.kernels.size(); ++kernel)
-      if (plan.kernels[kernel].part) parts[regions[kernel]].push_back(int(kernel));
-    for (auto &[region, kernels] : parts) {
-      const auto partOf = [&](int kernel) -> const runtime::PlanPart & {
-        return *plan.kernels[size_t(kernel)].part;
+      if (plan.kernels[kernel].chunk) chunks[regions[kernel]].push_back(int(kernel));
+    for (auto &[region, kernels] : chunks) {
+      const auto chunkOf = [&](int kernel) -> const runtime::PlanChunk & {
+        return *plan.kernels[size_t(kernel)].chunk;
       };
-      std::ranges::stable_sort(kernels, {}, [&](int kernel) { return partOf(kernel).start; });
-      const std::string &axis = partOf(kernels.front()).axis;
+      std::ranges::stable_sort(kernels, {}, [&](int kernel) { return chunkOf(kernel).start; });
+      const std::string &axis = chunkOf(kernels.front()).axis;
       const Kernel &whole = graph.regions[region].kernel;
       const int number = axisNamed(whole, axis);
       if (number < 0)
-        fail(placeOfKernel(kernels.front()), "part: kernel '{}' of graph.mlir has no axis {}",
+        fail(placeOfKernel(kernels.front()), "chunk: kernel '{}' of graph.mlir has no axis {}",
              whole.name, axis);
       const int64_t extent = whole.axes[size_t(number)].extent;
       int64_t next = 0;
       for (const int kernel : kernels) {
-        const runtime::PlanPart &part = partOf(kernel);
-        if (part.axis != axis)
-          fail(placeOfKernel(kernel), "part: axis {}, but {} runs on parts of axis {}", part.axis,
-               plan.kernels[size_t(kernels.front())].name, axis);
-        if (part.start != next || part.size < 1 || part.size > extent - next)
-          fail(placeOfKernel(kernel),
-               "part: {} indices of axis {} from {} on, where {} of {} are not covered, from {} on",
-               part.size, axis, part.start, extent - next, extent, next);
-        next += part.size;
+        const runtime::PlanChunk &chunk = chunkOf(kernel);
+        if (chunk.axis != axis)
+          fail(placeOfKernel(kernel), "chunk: axis {}, but {} runs on chunks of axis {}",
+               chunk.axis, plan.kernels[size_t(kernels.front())].name, axis);
+        if (chunk.start != next || chunk.size < 1 || chunk.size > extent - next)
+          fail(
+              placeOfKernel(kernel),
+              "chunk: {} indices of axis {} from {} on, where {} of {} are not covered, from {} on",
+              chunk.size, axis, chunk.start, extent - next, extent, next);
+        next += chunk.size;
       }
       if (next != extent)
         fail(placeOfKernel(kernels.back()),
-             "part: nothing covers axis {} of '{}' from {} on, of {} indices", axis, whole.name,
+             "chunk: nothing covers axis {} of '{}' from {} on, of {} indices", axis, whole.name,
              next, extent);
     }
   }
 
   /// What a kernel reads or writes of a value, which is `number` of its kernel's values.
   Content contentOf(int kernel, int value, int number) const {
-    const std::optional<runtime::PlanPart> &part = plan.kernels[size_t(kernel)].part;
-    if (!part) return {.value = value};
+    const std::optional<runtime::PlanChunk> &chunk = plan.kernels[size_t(kernel)].chunk;
+    if (!chunk) return {.value = value};
     const Kernel &whole = regionOf(kernel).kernel;
     const std::vector<int> &axes = whole.values[size_t(number)].axes;
-    const auto found = std::ranges::find(axes, axisNamed(whole, part->axis));
+    const auto found = std::ranges::find(axes, axisNamed(whole, chunk->axis));
     if (found == axes.end()) return {.value = value};
     return {.value = value,
             .dimension = int(found - axes.begin()),
-            .start = part->start,
-            .size = part->size};
+            .start = chunk->start,
+            .size = chunk->size};
   }
 
-  bool isPartOf(int part, int whole, const Content &content) const {
-    const PlanTensor &one = tensorAt(part), &all = tensorAt(whole);
+  bool isPartOf(int chunk, int whole, const Content &content) const {
+    const PlanTensor &one = tensorAt(chunk), &all = tensorAt(whole);
     return one.buffer == all.buffer && isSamePlace(one, all.strides) &&
            one.offset == all.offset + content.start * all.strides[size_t(content.dimension)];
   }
@@ -244,8 +245,8 @@ private:
       const Content content =
           contentOf(index, region.results[output], region.kernel.outputs[output]);
       const std::string place = fmt::format("{}: output {}", placeOfKernel(index), output);
-      if (kernel.part && content.isWhole())
-        fail(place, "every part would write {}", print(content));
+      if (kernel.chunk && content.isWhole())
+        fail(place, "every chunk would write {}", print(content));
       if (holds[size_t(kernel.outputs[output])].value >= 0)
         fail(place, "is tensor '{}', which holds {}, but {} in graph.mlir",
              tensorAt(kernel.outputs[output]).name, print(holds[size_t(kernel.outputs[output])]),
@@ -257,7 +258,7 @@ private:
   }
 
   /// A tensor that a kernel reads, or that is returned, holds this: because it was given or
-  /// written, or since it is part or whole of what was.
+  /// written, or since it is chunk or whole of what was.
   void read(const std::string &place, int tensor, const Content &content) {
     const Content &held = holds[size_t(tensor)];
     if (held.value >= 0 && held != content)
@@ -289,14 +290,14 @@ private:
     return isJoined(tensor, content);
   }
 
-  /// Whether parts that were written are all of a tensor.
+  /// Whether chunks that were written are all of a tensor.
   bool isJoined(int tensor, const Content &whole) const {
     std::map<int64_t, int64_t> sizes;  // by start
     int dimension = -1;
-    for (size_t part = 0; part < holds.size(); ++part) {
-      const Content &content = holds[part];
+    for (size_t chunk = 0; chunk < holds.size(); ++chunk) {
+      const Content &content = holds[chunk];
       if (content.value != whole.value || content.isWhole() ||
-          !isPartOf(int(part), tensor, content))
+          !isPartOf(int(chunk), tensor, content))
         continue;
       if (dimension >= 0 && content.dimension != dimension) return false;
       dimension = content.dimension;
@@ -320,14 +321,14 @@ private:
         checkPacked(tensor, source, places[operand]);
         continue;
       }
-      const auto isThere = [&](size_t part) {
-        const PlanTensor &one = plan.tensors[part];
-        return holds[part] == Content{.value = source} && one.buffer == tensorAt(tensor).buffer &&
+      const auto isThere = [&](size_t chunk) {
+        const PlanTensor &one = plan.tensors[chunk];
+        return holds[chunk] == Content{.value = source} && one.buffer == tensorAt(tensor).buffer &&
                one.offset == places[operand].offset && isSamePlace(one, places[operand].strides);
       };
       bool isLoaded = false;
-      for (size_t part = 0; part < plan.tensors.size() && !isLoaded; ++part)
-        isLoaded = isThere(part);
+      for (size_t chunk = 0; chunk < plan.tensors.size() && !isLoaded; ++chunk)
+        isLoaded = isThere(chunk);
       if (!isLoaded)
         fail(placeOf(tensor),
              "it is packed of parameters, but '{}' is not loaded where it is read (buffer {}, "
@@ -401,16 +402,16 @@ private:
 std::vector<size_t> regionsOf(const Plan &plan, size_t inGraph, const std::string &where) {
   std::set<size_t> named;
   for (const PlanKernel &kernel : plan.kernels)
-    if (kernel.part && kernel.part->region >= 0 && size_t(kernel.part->region) < inGraph)
-      named.insert(size_t(kernel.part->region));
-    else if (kernel.part)
-      throw Error::badInput("{}: kernel '{}' is part of kernel {}, and graph.mlir holds {}", where,
-                            kernel.name, kernel.part->region, inGraph);
+    if (kernel.chunk && kernel.chunk->region >= 0 && size_t(kernel.chunk->region) < inGraph)
+      named.insert(size_t(kernel.chunk->region));
+    else if (kernel.chunk)
+      throw Error::badInput("{}: kernel '{}' is chunk of kernel {}, and graph.mlir holds {}", where,
+                            kernel.name, kernel.chunk->region, inGraph);
   std::vector<size_t> regions;
   size_t next = 0;
   for (const PlanKernel &kernel : plan.kernels) {
-    while (!kernel.part && named.contains(next)) ++next;
-    regions.push_back(kernel.part ? size_t(kernel.part->region) : next++);
+    while (!kernel.chunk && named.contains(next)) ++next;
+    regions.push_back(kernel.chunk ? size_t(kernel.chunk->region) : next++);
   }
   while (named.contains(next)) ++next;
   if (next != inGraph)

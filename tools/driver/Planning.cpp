@@ -3,8 +3,8 @@
 
 #include "kernel/PlainText.h"
 #include "tools/driver/Pins.h"
+#include "tools/driver/PlanChunks.h"
 #include "tools/driver/PlanConsistency.h"
-#include "tools/driver/PlanParts.h"
 
 #include <fmt/format.h>
 
@@ -25,11 +25,12 @@ void noteUnmeasured(const select::Statistics &statistics, std::vector<std::strin
 }  // namespace
 
 PlannedKernels planOf(const Compilation &compilation, const SelectedVariant &variant,
-                      const select::Plan &path, int count, bool branches) {
+                      const select::SelectionResult &path, int count, bool concurrent) {
   const select::Selection &selection = variant.selection;
-  const Parts parts{.count = count, .prices = &compilation.costModel(), .branches = branches};
+  const Chunking chunks{
+      .count = count, .prices = &compilation.costModel(), .concurrent = concurrent};
   PlannedKernels planned = buildPlan(selection.problem(), path, compilation.costModel().device(),
-                                     compilation.choiceFlags().free, &parts);
+                                     compilation.choiceFlags().free, &chunks);
   const models::Description &description = compilation.description();
   runtime::Plan &plan = planned.plan;
   plan.model = printableLine(description.name);  // of a file, whose name may hold anything
@@ -46,7 +47,7 @@ PlannedKernels planOf(const Compilation &compilation, const SelectedVariant &var
 
 PlannedKernels chosenPlan(const Compilation &compilation, const Selected &selected) {
   PlannedKernels planned =
-      planOf(compilation, selected.best(), selected.path(), selected.parts, selected.branches);
+      planOf(compilation, selected.best(), selected.path(), selected.chunks, selected.concurrent);
   planned.plan.lowerBoundSeconds = selected.lowerBound;
   checkHonoured(planned.plan, selected.asked);
   if (const std::string line = memoryLine(selected); !line.empty())
@@ -68,7 +69,8 @@ double secondsOf(const Selected &selected, const SelectedVariant &variant,
   return variant.fitted ? variant.fitted->seconds : variant.selection.best().seconds;
 }
 
-std::vector<PlannedStep> plannedSteps(const PlannedKernels &planned, const select::Plan &path) {
+std::vector<PlannedStep> plannedSteps(const PlannedKernels &planned,
+                                      const select::SelectionResult &path) {
   std::vector<PlannedStep> steps(path.steps.size());
   for (const ChosenKernel &kernel : planned.kernels) {
     PlannedStep &step = steps[size_t(kernel.step)];

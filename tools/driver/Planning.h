@@ -7,10 +7,10 @@
 namespace weft::driver {
 
 /// Everything but what emission and build find out. `path`: of the variant's selection graph.
-/// Throws Error(unsupported) when its kernels cannot run in so many parts (PlanParts.h).
-/// `branches`: Plan::branches.
+/// Throws Error(unsupported) when its kernels cannot run in so many chunks (PlanChunks.h).
+/// `concurrent`: Plan::concurrent.
 PlannedKernels planOf(const Compilation &compilation, const SelectedVariant &variant,
-                      const select::Plan &path, int parts = 1, bool branches = false);
+                      const select::SelectionResult &path, int chunks = 1, bool concurrent = false);
 /// The chosen plan, which alone says the bound: that of the plans of all variants. Every command
 /// that speaks of the plan means this one.
 PlannedKernels chosenPlan(const Compilation &compilation, const Selected &selected);
@@ -30,6 +30,7 @@ struct PlannedStep {
   int chunks = 0;  ///< 0: nothing runs, parameters are packed when they are loaded
 };
 /// One for each step of the path.
-std::vector<PlannedStep> plannedSteps(const PlannedKernels &planned, const select::Plan &path);
+std::vector<PlannedStep> plannedSteps(const PlannedKernels &planned,
+                                      const select::SelectionResult &path);
 
 }  // namespace weft::driver

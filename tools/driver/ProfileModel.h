@@ -19,10 +19,10 @@ std::unique_ptr<CostModel> costModelOf(const TargetFlags &target);
 /// program.
 std::string keyOfPrices(const TargetFlags &target, const CostModel &prices);
 
-/// The same without the program: equal for equal rows, in any build.
+/// The same without the program: equal for equal measurements, in any build.
 std::string sourceOfPrices(const TargetFlags &target, const CostModel &prices);
 
-/// The rows that ship for a device; empty if there are none.
+/// The measurements that ship for a device; empty if there are none.
 Profile shippedProfile(const std::string &device);
 
 }  // namespace weft::driver

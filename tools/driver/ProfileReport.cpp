@@ -13,14 +13,16 @@ namespace {
 using Pairs = std::vector<std::pair<double, double>>;
 using PairsByKernel = std::map<std::string, Pairs>;
 
-/// The fastest measured row of the library among those of one product's strides; nothing if there
-/// is none.
+/// The fastest measured measurement of the library among those of one GEMM's strides; nothing if
+/// there is none.
 std::optional<double> fastest(const ProfileKernel &kernel, const std::string &prefix) {
   std::optional<double> best;
-  for (auto row = kernel.rows.lower_bound(prefix);
-       row != kernel.rows.end() && row->first.starts_with(prefix); ++row)
-    if (row->second.status == RowStatus::measured && (!best || row->second.seconds < *best))
-      best = row->second.seconds;
+  for (auto measurement = kernel.measurements.lower_bound(prefix);
+       measurement != kernel.measurements.end() && measurement->first.starts_with(prefix);
+       ++measurement)
+    if (measurement->second.status == MeasurementStatus::measured &&
+        (!best || measurement->second.seconds < *best))
+      best = measurement->second.seconds;
   return best;
 }
 
@@ -30,23 +32,25 @@ std::map<std::string, PairsByKernel> pairsByFamily(const ProfileSpace &space,
   for (const ProfileItem &item : space.items) {
     const auto kernel = profile.kernels.find(item.subject);
     if (kernel == profile.kernels.end()) continue;
-    const auto row = kernel->second.rows.find(item.line);
-    if (row == kernel->second.rows.end() || row->second.status != RowStatus::measured) continue;
+    const auto measurement = kernel->second.measurements.find(item.line);
+    if (measurement == kernel->second.measurements.end() ||
+        measurement->second.status != MeasurementStatus::measured)
+      continue;
     families[std::string(splitLine(item.line).family)][item.subject].emplace_back(
-        item.modelled, row->second.seconds);
+        item.modelled, measurement->second.seconds);
   }
-  for (const ProfileProduct &product : space.products) {
-    const auto kernel = profile.kernels.find(product.subject);
+  for (const ProfileGemm &gemm : space.products) {
+    const auto kernel = profile.kernels.find(gemm.subject);
     if (kernel == profile.kernels.end()) continue;
     const std::string family(familyOf(LibraryKnobs{}));
-    if (const auto best = fastest(kernel->second, family + " " + product.place + " "))
-      families[family][product.subject].emplace_back(product.modelled, *best);
+    if (const auto best = fastest(kernel->second, family + " " + gemm.place + " "))
+      families[family][gemm.subject].emplace_back(gemm.modelled, *best);
   }
   return families;
 }
 
 FamilyCorrelation correlate(const std::string &family, const PairsByKernel &kernels) {
-  FamilyCorrelation result{.family = family, .rows = 0, .overall = {}, .perKernel = {}};
+  FamilyCorrelation result{.family = family, .measurements = 0, .overall = {}, .perKernel = {}};
   Pairs all;
   double sum = 0;
   int counted = 0;
@@ -54,7 +58,7 @@ FamilyCorrelation correlate(const std::string &family, const PairsByKernel &kern
     all.insert(all.end(), pairs.begin(), pairs.end());
     if (const auto own = spearman(pairs)) sum += *own, ++counted;
   }
-  result.rows = all.size();
+  result.measurements = all.size();
   result.overall = spearman(all);
   if (counted > 0) result.perKernel = sum / counted;
   return result;
@@ -81,25 +85,25 @@ ProfileReport reportOf(const ProfileSpace &space, const Profile &profile) {
   report.families.push_back(correlate("all", all));
   std::set<std::string> subjects;
   for (const ProfileItem &item : space.items) subjects.insert(item.subject);
-  for (const ProfileProduct &product : space.products) subjects.insert(product.subject);
+  for (const ProfileGemm &gemm : space.products) subjects.insert(gemm.subject);
   for (const std::string &subject : subjects)
     if (const auto kernel = profile.kernels.find(subject); kernel != profile.kernels.end())
-      for (const auto &[line, row] : kernel->second.rows)
-        if (row.status == RowStatus::failed) ++report.failures[row.reason];
+      for (const auto &[line, measurement] : kernel->second.measurements)
+        if (measurement.status == MeasurementStatus::failed) ++report.failures[measurement.reason];
   return report;
 }
 
 std::string print(const ProfileReport &report) {
   Table table({{"rank correlation of model and measurement", Table::Align::left},
-               {"rows", Table::Align::right},
+               {"measurements", Table::Align::right},
                {"overall", Table::Align::right},
                {"within a kernel", Table::Align::right}});
   for (const FamilyCorrelation &family : report.families)
-    table.addRow({family.family, formatCount(int64_t(family.rows)),
+    table.addRow({family.family, formatCount(int64_t(family.measurements)),
                   printCorrelation(family.overall), printCorrelation(family.perKernel)});
   std::string text = table.print();
-  for (const auto &[reason, rows] : report.failures)
-    text += fmt::format("failed, {} rows: {}\n", rows, reason);
+  for (const auto &[reason, measurements] : report.failures)
+    text += fmt::format("failed, {} measurements: {}\n", measurements, reason);
   return text;
 }
 
@@ -127,7 +131,7 @@ nlohmann::json toJson(const ProfileOutcome &outcome, const ProfileReport &report
   nlohmann::json families = nlohmann::json::array();
   for (const FamilyCorrelation &family : report.families)
     families.push_back({{"family", family.family},
-                        {"rows", family.rows},
+                        {"measurements", family.measurements},
                         {"overall", orNull(family.overall)},
                         {"withinKernel", orNull(family.perKernel)}});
   const char *ends[] = {"finished", "budget", "interrupted"};
@@ -139,7 +143,7 @@ nlohmann::json toJson(const ProfileOutcome &outcome, const ProfileReport &report
           {"skipped", outcome.skipped},
           {"left", outcome.progress.total - outcome.progress.done},
           {"end", ends[int(outcome.end)]},
-          {"rowsOfGpu", outcome.rowsOfGpu},
+          {"measurementsOfGpu", outcome.measurementsOfGpu},
           {"lostGpus", outcome.lostGpus},
           {"protocol", outcome.protocol},
           {"rankCorrelation", families},

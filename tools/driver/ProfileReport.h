@@ -8,22 +8,22 @@
 
 namespace weft::driver {
 
-/// Spearman's correlation of modelled and measured times of one family's rows.
+/// Spearman's correlation of modelled and measured times of one family's measurements.
 struct FamilyCorrelation {
   std::string family;
-  size_t rows = 0;
-  std::optional<double> overall;    ///< over all rows
-  std::optional<double> perKernel;  ///< mean over kernels of the correlation among a kernel's rows:
-                                    ///< what pruning relies on
+  size_t measurements = 0;
+  std::optional<double> overall;    ///< over all measurements
+  std::optional<double> perKernel;  ///< mean over kernels of the correlation among a kernel's
+                                    ///< measurements: what pruning relies on
 };
 
 struct ProfileReport {
   std::vector<FamilyCorrelation> families;  ///< sorted by name; "all" last
-  std::map<std::string, size_t> failures;   ///< reason -> rows
+  std::map<std::string, size_t> failures;   ///< reason -> measurements
 };
 
-/// Over the space's items that the profile has rows for, and the fastest candidate of every
-/// product.
+/// Over the space's items that the profile has measurements for, and the fastest candidate of every
+/// gemm.
 ProfileReport reportOf(const ProfileSpace &space, const Profile &profile);
 std::string print(const ProfileReport &report);
 

@@ -5,7 +5,7 @@
 #include "codegen/Emit.h"
 #include "kernel/Error.h"
 #include "kernel/Format.h"
-#include "passes/configure/Gaps.h"
+#include "passes/configure/StridedViews.h"
 #include "runtime/Environment.h"
 
 #include <chrono>
@@ -23,7 +23,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using runtime::MeasureReply;
 using runtime::MeasureResult;
-using runtime::StoredRow;
+using runtime::StoredMeasurement;
 
 /// Configurations of one kernel that are measured against each other.
 constexpr size_t groupSize = 16;
@@ -33,11 +33,11 @@ constexpr size_t firstLot = 64, lotSize = 256, lotOfWorker = 16;
 /// Built groups that may wait for a GPU: text and cubins are kept in memory.
 constexpr size_t mostWaiting = 256;
 
-/// Work of a GPU: items of one kernel, or one product.
+/// Work of a GPU: items of one kernel, or one GEMM.
 struct Work {
   std::vector<size_t> items;  ///< indices into the space's items, as the group's kernels
   std::vector<std::string> sources;
-  size_t product = SIZE_MAX;
+  size_t gemm = SIZE_MAX;
   runtime::MeasureGroup group;
 };
 
@@ -97,13 +97,13 @@ public:
 
   ProfileOutcome run() {
     findPending();
-    outcome.progress.total = pendingItems.size() + pendingProducts.size();
+    outcome.progress.total = pendingItems.size() + pendingGemms.size();
     if (outcome.progress.total == 0) return std::move(outcome);
     try {
       std::vector<std::jthread> threads;
       const StopOnExit stopOnExit{*this};
       measuring = options.gpus;
-      outcome.rowsOfGpu.resize(size_t(options.gpus));
+      outcome.measurementsOfGpu.resize(size_t(options.gpus));
       for (int gpu = 0; gpu < options.gpus; ++gpu)
         threads.emplace_back([this, gpu] { measureThread(gpu); });
       threads.emplace_back([this] { buildThread(); });
@@ -118,8 +118,9 @@ public:
         !outcome.lostGpus.empty())
       throw *lostError;
     if (outcome.lostGpus.size() == size_t(options.gpus) && outcome.end == ProfileEnd::finished)
-      throw Error(lostError->kind, fmt::format("{}; {} rows that were measured before are kept",
-                                               lostError->what(), outcome.progress.measured));
+      throw Error(lostError->kind,
+                  fmt::format("{}; {} measurements that were measured before are kept",
+                              lostError->what(), outcome.progress.measured));
     return std::move(outcome);
   }
 
@@ -134,17 +135,18 @@ private:
 
   void findPending() {
     const Profile have = store.read();
-    const auto isCurrent = [](const ProfileRow &row, std::string_view line) {
-      return row.familyVersion == familyVersion(splitLine(line).family);
+    const auto isCurrent = [](const ProfileMeasurement &measurement, std::string_view line) {
+      return measurement.familyVersion == familyVersion(splitLine(line).family);
     };
     for (size_t i = 0; i < space.items.size(); ++i) {
       const ProfileItem &item = space.items[i];
       const auto kernel = have.kernels.find(item.subject);
       if (kernel != have.kernels.end())
-        if (const auto row = kernel->second.rows.find(item.line);
-            row != kernel->second.rows.end() && isCurrent(row->second, item.line) &&
-            !((item.again || (options.again && isNearBest(row->second, kernel->second))) &&
-              isOfOlderText(item, row->second)))
+        if (const auto measurement = kernel->second.measurements.find(item.line);
+            measurement != kernel->second.measurements.end() &&
+            isCurrent(measurement->second, item.line) &&
+            !((item.again || (options.again && isNearBest(measurement->second, kernel->second))) &&
+              isOfOlderText(item, measurement->second)))
           continue;
       pendingItems.push_back(i);
     }
@@ -152,33 +154,36 @@ private:
       const auto kernel = have.kernels.find(space.products[i].subject);
       const std::string prefix =
           fmt::format("{} {}", familyOf(LibraryKnobs{}), space.products[i].place);
-      const auto row = kernel == have.kernels.end()
-                           ? std::map<std::string, ProfileRow, std::less<>>::const_iterator()
-                           : kernel->second.rows.lower_bound(prefix);
-      const bool isMeasured = kernel != have.kernels.end() && row != kernel->second.rows.end() &&
-                              (row->first == prefix || row->first.starts_with(prefix + " ")) &&
-                              isCurrent(row->second, row->first);
-      if (!isMeasured) pendingProducts.push_back(i);
+      const auto measurement =
+          kernel == have.kernels.end()
+              ? std::map<std::string, ProfileMeasurement, std::less<>>::const_iterator()
+              : kernel->second.measurements.lower_bound(prefix);
+      const bool isMeasured =
+          kernel != have.kernels.end() && measurement != kernel->second.measurements.end() &&
+          (measurement->first == prefix || measurement->first.starts_with(prefix + " ")) &&
+          isCurrent(measurement->second, measurement->first);
+      if (!isMeasured) pendingGemms.push_back(i);
     }
     outcome.skipped =
-        space.items.size() + space.products.size() - pendingItems.size() - pendingProducts.size();
+        space.items.size() + space.products.size() - pendingItems.size() - pendingGemms.size();
   }
 
   /// What was much slower than another configuration will not be the best by a change of text.
-  static bool isNearBest(const ProfileRow &row, const ProfileKernel &kernel) {
+  static bool isNearBest(const ProfileMeasurement &measurement, const ProfileKernel &kernel) {
     constexpr double near = 1.2;
-    if (row.status != RowStatus::measured) return false;
-    return std::ranges::none_of(kernel.rows, [&](const auto &other) {
-      return other.second.status == RowStatus::measured &&
-             row.seconds > near * other.second.seconds;
+    if (measurement.status != MeasurementStatus::measured) return false;
+    return std::ranges::none_of(kernel.measurements, [&](const auto &other) {
+      return other.second.status == MeasurementStatus::measured &&
+             measurement.seconds > near * other.second.seconds;
     });
   }
 
-  bool isOfOlderText(const ProfileItem &item, const ProfileRow &row) const {
+  bool isOfOlderText(const ProfileItem &item, const ProfileMeasurement &measurement) const {
     try {
-      return row.source != sourceHash(codegen::emit(space.kernels[item.kernel].kernel,
-                                                    item.configuration, options.architecture)
-                                          .text);
+      return measurement.source !=
+             sourceHash(codegen::emit(space.kernels[item.kernel].kernel, item.configuration,
+                                      options.architecture)
+                            .text);
     } catch (const Error &) {
       return true;  // it is said again why it cannot be emitted
     }
@@ -287,7 +292,7 @@ private:
                   .reply = {},
                   .protocol = "built, not run"};
       result.reply.results.push_back(
-          {.job = 0, .knobs = {}, .status = RowStatus::failed, .reason = oneLine(reason)});
+          {.job = 0, .knobs = {}, .status = MeasurementStatus::failed, .reason = oneLine(reason)});
       finished.push_back(std::move(result));
     }
     changed.notify_all();
@@ -340,8 +345,8 @@ private:
   }
 
   std::string subjectOf(const Work &work) const {
-    return work.product == SIZE_MAX ? space.items[work.items[0]].subject
-                                    : space.products[work.product].subject;
+    return work.gemm == SIZE_MAX ? space.items[work.items[0]].subject
+                                 : space.products[work.gemm].subject;
   }
 
   /// Kernels and products in turn while there are both; products alone while the first kernels are
@@ -350,19 +355,19 @@ private:
     std::unique_lock lock(mutex);
     held.erase(std::this_thread::get_id());
     changed.wait(lock, [&] {
-      return stopping || !waiting.empty() || nextProduct < pendingProducts.size() || !building;
+      return stopping || !waiting.empty() || nextGemm < pendingGemms.size() || !building;
     });
     if (stopping) return std::nullopt;
-    const bool hasProduct = nextProduct < pendingProducts.size();
-    if (waiting.empty() && !hasProduct) return std::nullopt;
+    const bool hasGemm = nextGemm < pendingGemms.size();
+    if (waiting.empty() && !hasGemm) return std::nullopt;
     held.insert(std::this_thread::get_id());
     ++inFlight;
-    const bool takeProduct = hasProduct && (waiting.empty() || !lastWasProduct);
-    lastWasProduct = takeProduct;
+    const bool takeGemm = hasGemm && (waiting.empty() || !lastWasGemm);
+    lastWasGemm = takeGemm;
     Work work;
-    if (takeProduct) {
-      work.product = pendingProducts[nextProduct++];
-      work.group.product = runtime::ProductJob{.product = space.products[work.product].product};
+    if (takeGemm) {
+      work.gemm = pendingGemms[nextGemm++];
+      work.group.gemm = runtime::GemmJob{.gemm = space.products[work.gemm].gemm};
     } else {
       work = std::move(waiting.front());
       waiting.pop_front();
@@ -384,9 +389,9 @@ private:
         std::unique_lock lock(mutex);
         changed.wait_for(lock, std::chrono::milliseconds(200), [&] { return !finished.empty(); });
         batch.swap(finished);
-        isOver = batch.empty() &&
-                 (measuring == 0 || (!building && waiting.empty() &&
-                                     nextProduct == pendingProducts.size() && inFlight == 0));
+        isOver =
+            batch.empty() && (measuring == 0 || (!building && waiting.empty() &&
+                                                 nextGemm == pendingGemms.size() && inFlight == 0));
       }
       for (Done &done : batch) take(done);
       if (Clock::now() - lastCommit > std::chrono::seconds(1)) {
@@ -407,50 +412,50 @@ private:
   }
 
   void take(Done &done) {
-    outcome.progress.done += done.work.product == SIZE_MAX
-                                 ? done.reply.results.size()
-                                 : 1;  // a cancelled group has fewer results
-    if (done.gpu >= 0) outcome.rowsOfGpu[size_t(done.gpu)] += done.reply.results.size();
+    outcome.progress.done += done.work.gemm == SIZE_MAX ? done.reply.results.size()
+                                                        : 1;  // a cancelled group has fewer results
+    if (done.gpu >= 0) outcome.measurementsOfGpu[size_t(done.gpu)] += done.reply.results.size();
     for (MeasureResult &result : done.reply.results) takeResult(done, result);
   }
 
   void takeResult(const Done &done, const MeasureResult &result) {
     ProfileProgress &progress = outcome.progress;
-    StoredRow stored;
-    ProfileRow &row = stored.row;
-    row = {.status = result.status,
-           .seconds = result.status == RowStatus::failed ? 0 : result.seconds,
-           .n = result.n,
-           .spread = result.spread,
-           .source = "-",
-           .reason = result.reason.empty() ? "" : oneLine(result.reason)};
-    if (done.work.product != SIZE_MAX) {
-      const ProfileProduct &product = space.products[done.work.product];
-      stored.kernel = product.subject;
-      stored.kernelName = product.name;
-      stored.configuration = productLine(product.place, result.knobs);
-      row.familyVersion = familyVersion(familyOf(LibraryKnobs{}));
+    StoredMeasurement stored;
+    ProfileMeasurement &measurement = stored.measurement;
+    measurement = {.status = result.status,
+                   .seconds = result.status == MeasurementStatus::failed ? 0 : result.seconds,
+                   .n = result.n,
+                   .spread = result.spread,
+                   .source = "-",
+                   .reason = result.reason.empty() ? "" : oneLine(result.reason)};
+    if (done.work.gemm != SIZE_MAX) {
+      const ProfileGemm &gemm = space.products[done.work.gemm];
+      stored.kernel = gemm.subject;
+      stored.kernelName = gemm.name;
+      stored.configuration = gemmLine(gemm.place, result.knobs);
+      measurement.familyVersion = familyVersion(familyOf(LibraryKnobs{}));
     } else {
       const ProfileItem &item = space.items[done.work.items.at(result.job)];
       stored.kernel = item.subject;
       const Kernel &kernel = space.kernels[item.kernel].kernel;
-      stored.kernelName = isTimedAsProduct(kernel, familyOf(item.configuration.knobs))
+      stored.kernelName = isTimedAsGemm(kernel, familyOf(item.configuration.knobs))
                               ? weft::subjectOf(kernel, item.configuration).name
                               : space.kernels[item.kernel].name;
       stored.configuration = item.line;
-      row.familyVersion = familyVersion(familyOf(item.configuration.knobs));
-      row.source = done.work.sources.at(result.job);
+      measurement.familyVersion = familyVersion(familyOf(item.configuration.knobs));
+      measurement.source = done.work.sources.at(result.job);
     }
-    if (row.status == RowStatus::failed && row.reason.empty()) row.reason = "no reason was given";
-    ++(row.status == RowStatus::measured ? progress.measured
-       : row.status == RowStatus::slow   ? progress.slow
-                                         : progress.failed);
-    if (row.status == RowStatus::measured) {
+    if (measurement.status == MeasurementStatus::failed && measurement.reason.empty())
+      measurement.reason = "no reason was given";
+    ++(measurement.status == MeasurementStatus::measured ? progress.measured
+       : measurement.status == MeasurementStatus::slow   ? progress.slow
+                                                         : progress.failed);
+    if (measurement.status == MeasurementStatus::measured) {
       double &best = bestSeconds[stored.kernel];
-      if (!(best > 0) || row.seconds < best) best = row.seconds;
+      if (!(best > 0) || measurement.seconds < best) best = measurement.seconds;
       progress.last = fmt::format("{} {}", stored.kernelName, formatSeconds(best));
     }
-    pendingRows[done.protocol].push_back(std::move(stored));
+    pendingMeasurements[done.protocol].push_back(std::move(stored));
   }
 
   /// Also what threads handed back while they ended.
@@ -461,18 +466,19 @@ private:
   }
 
   void commit() {
-    for (const auto &[protocol, rows] : pendingRows) store.write(rows, protocol);
-    pendingRows.clear();
+    for (const auto &[protocol, measurements] : pendingMeasurements)
+      store.write(measurements, protocol);
+    pendingMeasurements.clear();
   }
 
   const ProfileSpace &space;
   runtime::ProfileStore &store;
   const ProfileRunOptions &options;
   const Clock::time_point begin = Clock::now();
-  std::vector<size_t> pendingItems, pendingProducts;
+  std::vector<size_t> pendingItems, pendingGemms;
   ProfileOutcome outcome;
-  std::map<std::string, std::vector<StoredRow>> pendingRows;  ///< by protocol
-  std::map<std::string, double> bestSeconds;                  ///< by subject
+  std::map<std::string, std::vector<StoredMeasurement>> pendingMeasurements;  ///< by protocol
+  std::map<std::string, double> bestSeconds;                                  ///< by subject
 
   std::mutex mutex;  ///< guards what follows, and outcome.protocol and lostGpus while threads run
   std::condition_variable changed;
@@ -481,9 +487,9 @@ private:
   std::map<std::string, double> bestFirstRun;
   std::set<std::thread::id> held;  ///< threads with work in hand
   std::optional<Error> buildError, lostError;
-  size_t nextProduct = 0;
+  size_t nextGemm = 0;
   int measuring = 0, inFlight = 0;
-  bool building = true, stopping = false, lastWasProduct = true;
+  bool building = true, stopping = false, lastWasGemm = true;
   std::atomic<bool> cancelled = false;
 };
 

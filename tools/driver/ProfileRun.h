@@ -1,6 +1,6 @@
 // Measuring a profile's space: kernels are built ahead on all cores while GPUs measure, one thread
-// and one process each, and rows are committed as they come. Nothing here knows CUDA: builders and
-// measurers are handed in.
+// and one process each, and measurements are committed as they come. Nothing here knows CUDA:
+// builders and measurers are handed in.
 //
 // Invariant: what was measured is in the store when run() returns or throws, whatever ended it; a
 // budget or an interrupt ends compilers at once and measuring processes after a grace of seconds.
@@ -18,17 +18,17 @@ namespace weft::driver {
 
 struct ProfileProgress {
   size_t done = 0, total = 0;                 ///< configurations and products
-  size_t measured = 0, slow = 0, failed = 0;  ///< rows of this run
+  size_t measured = 0, slow = 0, failed = 0;  ///< measurements of this run
   double seconds = 0;                         ///< since the start
-  std::string last = {};                      ///< kernel of the last row, with its best time so far
+  std::string last = {};  ///< kernel of the last measurement, with its best time so far
 };
 
 struct ProfileRunOptions {
   std::string architecture;  ///< to emit for
   int gpus = 1;
   double budgetSeconds = 0;  ///< 0: until all is measured
-  bool again =
-      false;  ///< also what is near its kernel's best by a row of another text than is emitted now
+  bool again = false;  ///< also what is near its kernel's best by a measurement of another text
+                       ///< than is emitted now
   std::atomic<bool> *interrupted = nullptr;  ///< set by a signal handler
   /// Both end early once `cancelled` is true, within seconds, with what they have.
   std::function<std::unique_ptr<runtime::Measurer>(int gpu, const std::atomic<bool> &cancelled)>
@@ -46,14 +46,14 @@ struct ProfileOutcome {
   ProfileProgress progress;
   size_t skipped = 0;  ///< measured by an earlier run
   ProfileEnd end = ProfileEnd::finished;
-  std::string protocol;           ///< of the first GPU
-  std::vector<size_t> rowsOfGpu;  ///< by GPU: rows that it measured
+  std::string protocol;                   ///< of the first GPU
+  std::vector<size_t> measurementsOfGpu;  ///< by GPU: measurements that it measured
   std::vector<std::string>
       lostGpus;  ///< GPUs that could not be used (any more), and why; the others went on
 };
 
-/// Measures what the store has no row for; rows of an older family version are measured again.
-/// Throws Error when no GPU can measure (any more).
+/// Measures what the store has no measurement for; measurements of an older family version are
+/// measured again. Throws Error when no GPU can measure (any more).
 ProfileOutcome runProfile(const ProfileSpace &space, runtime::ProfileStore &store,
                           const ProfileRunOptions &options);
 

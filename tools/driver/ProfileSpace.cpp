@@ -106,7 +106,7 @@ public:
       if (family.family == familyOf(ViewKnobs{})) continue;
       space.legal += countConfigurations(kernel, family);
       if (!family.tuples.empty()) addTuples(family);
-      else if (!family.choices.empty()) addProduct(family);
+      else if (!family.choices.empty()) addGemm(family);
     }
     space.combinations = places.size();
     std::erase_if(places, [&](const Place &place) { return !(place.seconds < select::infinite); });
@@ -172,7 +172,7 @@ private:
     }
   }
 
-  void addProduct(const ConfigurationSpace &family) {
+  void addGemm(const ConfigurationSpace &family) {
     families.push_back(family);
     std::vector<std::vector<Layout>> lists;
     for (size_t operand = 0; operand < family.choices.size(); ++operand) {
@@ -220,9 +220,9 @@ private:
       for (size_t l = 0; l < ranked.size(); ++l) lists[operand][l] = std::get<2>(ranked[l]);
     }
     const auto combinations = [&] {
-      double product = 1;
-      for (const auto &layouts : lists) product *= double(layouts.size());
-      return product;
+      double gemm = 1;
+      for (const auto &layouts : lists) gemm *= double(layouts.size());
+      return gemm;
     };
     while (combinations() > mostCombinations)
       std::ranges::max_element(lists, {}, [](const auto &layouts) {
@@ -241,8 +241,7 @@ private:
   /// Whether layouts of the same form were kept before, whose rows serve these, too.
   bool isOfKeptForm(const Place &place) {
     const std::string &family = families[place.family].family;
-    if (!isProductFamily(family) || isTimedAsProduct(kernel, family) ||
-        !contractionRegion(kernel).region)
+    if (!isGemmFamily(family) || isTimedAsGemm(kernel, family) || !contractionRegion(kernel).region)
       return false;
     const Configuration configuration =
         toConfiguration(kernel, place.tuple, families[place.family].knobs.front());
@@ -287,8 +286,8 @@ private:
   void measurePlaces() {
     best = places.front().seconds;
     for (const Place &place : places)
-      if (isLibrary(place)) addLibraryProduct(place);
-      else addItems(place), addStreams(place);
+      if (isLibrary(place)) addLibraryGemm(place);
+      else addItems(place), addStreamK(place);
     const auto own = std::find_if(places.begin(), places.end(),
                                   [&](const Place &place) { return !isLibrary(place); });
     if (own != places.end()) addEveryReduction(*own);
@@ -318,10 +317,10 @@ private:
       addItem(toConfiguration(kernel, place.tuple, family.knobs[one.second]), one.first);
   }
 
-  void addLibraryProduct(const Place &place) {
+  void addLibraryGemm(const Place &place) {
     const Configuration configuration =
         toConfiguration(kernel, place.tuple, families[place.family].knobs.front());
-    result.products.push_back(profileProduct(kernel, configuration, place.seconds));
+    result.products.push_back(profileGemm(kernel, configuration, place.seconds));
   }
 
   void addItems(const Place &place) {
@@ -348,12 +347,11 @@ private:
   }
 
   /// What no space has, of a contraction alone: the two best tiles whose slices blocks share.
-  void addStreams(const Place &place) {
+  void addStreamK(const Place &place) {
     constexpr size_t most = 2;
     const std::string &family = families[place.family].family;
-    if (family != familyOf(HopperContractionKnobs{}) || !isTimedAsProduct(kernel, family)) return;
-    const std::vector<HopperContractionKnobs> tiles =
-        streamedTiles(kernel, place.tuple, model.device());
+    if (family != familyOf(Sm90GemmKnobs{}) || !isTimedAsGemm(kernel, family)) return;
+    const std::vector<Sm90GemmKnobs> tiles = streamKTiles(kernel, place.tuple, model.device());
     for (size_t i = 0; i < std::min(most, tiles.size()); ++i) {
       Configuration configuration = toConfiguration(kernel, place.tuple, tiles[i]);
       const double seconds = model.cost(kernel, configuration).seconds;
@@ -418,10 +416,9 @@ size_t removeDuplicates(std::vector<Item> &items, KeyOf &&keyOf) {
 
 }  // namespace
 
-ProfileProduct profileProduct(const Kernel &kernel, const Configuration &configuration,
-                              double modelled) {
+ProfileGemm profileGemm(const Kernel &kernel, const Configuration &configuration, double modelled) {
   const ProfileSubject subject = subjectOf(kernel, configuration);
-  return {.product = libraryProduct(kernel, configuration),
+  return {.gemm = libraryGemm(kernel, configuration),
           .subject = profileHash(subject.text),
           .name = subject.name,
           .place = placeText(kernel, configuration),
@@ -451,9 +448,8 @@ ProfileSpace profileSpace(const std::vector<select::Problem> &problems,
                    [](const ProfileItem &a, const ProfileItem &b) { return a.rank < b.rank; });
   result.duplicates += removeDuplicates(
       result.items, [](const ProfileItem &item) { return item.subject + item.line; });
-  result.duplicates += removeDuplicates(result.products, [](const ProfileProduct &product) {
-    return product.subject + product.place;
-  });
+  result.duplicates += removeDuplicates(
+      result.products, [](const ProfileGemm &gemm) { return gemm.subject + gemm.place; });
   return result;
 }
 

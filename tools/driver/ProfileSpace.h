@@ -8,7 +8,7 @@
 // pruned is counted.
 #pragma once
 
-#include "kernel/LibraryProduct.h"
+#include "kernel/LibraryGemm.h"
 #include "passes/configure/CostModel.h"
 #include "passes/select/Selection.h"
 
@@ -39,10 +39,10 @@ struct ProfileItem {
   bool again = false;  ///< measured once more if its row is of a text that is not emitted any more
 };
 
-/// One product for which the library's candidates are measured, wherever it occurs; with an
+/// One GEMM for which the library's candidates are measured, wherever it occurs; with an
 /// epilogue, that of one kernel.
-struct ProfileProduct {
-  LibraryProduct product;
+struct ProfileGemm {
+  LibraryGemm gemm;
   std::string subject, name;
   std::string place;  ///< the middle of its rows: strides, or layouts of a kernel with an epilogue
   double modelled = 0;
@@ -61,14 +61,13 @@ struct ProfileKernelSpace {
 };
 
 /// Of a kernel that the library takes.
-ProfileProduct profileProduct(const Kernel &kernel, const Configuration &configuration,
-                              double modelled);
+ProfileGemm profileGemm(const Kernel &kernel, const Configuration &configuration, double modelled);
 
 struct ProfileSpace {
   std::vector<ProfileKernelSpace> kernels;
-  std::vector<ProfileItem> items;        ///< by rank, without duplicates
-  std::vector<ProfileProduct> products;  ///< without duplicates
-  size_t duplicates = 0;                 ///< configurations that are equal to another kernel's
+  std::vector<ProfileItem> items;     ///< by rank, without duplicates
+  std::vector<ProfileGemm> products;  ///< without duplicates
+  size_t duplicates = 0;              ///< configurations that are equal to another kernel's
   /// "84 kernels, 5.2e+09 legal configurations -> ..." and one line a kernel.
   std::string describe(bool eachKernel) const;
   ProfileSpaceOptions options;

@@ -1,16 +1,16 @@
 // From an artifact back to planned kernels; see ReEmission.h.
 #include "tools/driver/ReEmission.h"
 
-#include "kernel/AmpereTile.h"
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
-#include "kernel/HopperProduct.h"
+#include "kernel/GemmProblem.h"
+#include "kernel/Sm80Tile.h"
 #include "passes/configure/Family.h"
-#include "passes/configure/Gaps.h"
+#include "passes/configure/StridedViews.h"
 #include "runtime/PlanMemory.h"
+#include "tools/driver/PlanChunks.h"
 #include "tools/driver/PlanConfiguration.h"
 #include "tools/driver/PlanConsistency.h"
-#include "tools/driver/PlanParts.h"
 #include "tools/driver/PlanWiring.h"
 #include "tools/driver/ReportShape.h"
 #include "tools/driver/SelectedGraph.h"
@@ -60,7 +60,7 @@ void refreshLayouts(runtime::Plan &plan) {
 void dropUnusedWorkspaces(runtime::Plan &plan) {
   for (runtime::PlanKernel &kernel : plan.kernels)
     if (kernel.workspaceBuffer >= 0 && kernel.family != familyOf(LibraryKnobs{})) {
-      std::erase_if(plan.placements, [&](const runtime::PlanPlacement &one) {
+      std::erase_if(plan.memoryPlan, [&](const runtime::BufferAllocation &one) {
         return one.buffer == kernel.workspaceBuffer;
       });
       kernel.workspaceBuffer = -1;
@@ -115,11 +115,11 @@ void checkLegal(const Kernel &kernel, const Configuration &configuration, const 
     throw Error::badInput(
         "kernel '{}': '{}' is not legal with these layouts{}; legal are, for example: {}",
         kernel.name, describe(kernel, configuration.knobs),
-        knobsRefusal(kernel, configuration, device), fmt::join(others, "; "));
+        knobsRejection(kernel, configuration, device), fmt::join(others, "; "));
 }
 
 void price(runtime::PlanKernel &entry, ChosenKernel &chosen, const CostModel &costModel) {
-  chosen.cost = costWithGaps(costModel, chosen.kernel, chosen.configuration);
+  chosen.cost = costWithStridedViews(costModel, chosen.kernel, chosen.configuration);
   if (std::holds_alternative<ViewKnobs>(chosen.configuration.knobs))
     chosen.cost.bytesNecessary = 0;  // nothing runs
   entry.configuration = describe(chosen.kernel, chosen.configuration.knobs);
@@ -167,8 +167,9 @@ PlannedKernels plannedKernels(const runtime::Artifact &artifact, const SelectedG
                         .cost = {},
                         .proposedBy = {},
                         .graphOps = {}};
-    if (entry.part)
-      chosen.kernel = onPart(chosen.kernel, entry.part->axis, entry.part->start, entry.part->size);
+    if (entry.chunk)
+      chosen.kernel =
+          onChunk(chosen.kernel, entry.chunk->axis, entry.chunk->start, entry.chunk->size);
     chosen.kernel.name = entry.name;
     chosen.entryPoint = entryPointOf(planned.plan, int(index));
     setNumbers(chosen.kernel, numbers.value(entry.name, json()));
@@ -184,18 +185,17 @@ PlannedKernels plannedKernels(const runtime::Artifact &artifact, const SelectedG
 
 }  // namespace
 
-std::string knobsRefusal(const Kernel &kernel, const Configuration &configuration,
-                         const Device &device) {
+std::string knobsRejection(const Kernel &kernel, const Configuration &configuration,
+                           const Device &device) {
   std::string reason;
-  if (const auto *hopper = std::get_if<HopperContractionKnobs>(&configuration.knobs))
-    reason = hopperRefusal(kernel, configuration, *hopper, device.sharedMemoryPerBlock);
-  if (const auto *ampere = std::get_if<AmpereContractionKnobs>(&configuration.knobs)) {
-    reason =
-        ampereKnobsRefusal(*ampere, device.sharedMemoryPerBlock, sizeOf(productTypes(kernel).a));
+  if (const auto *sm90 = std::get_if<Sm90GemmKnobs>(&configuration.knobs))
+    reason = sm90Rejection(kernel, configuration, *sm90, device.sharedMemoryPerBlock);
+  if (const auto *sm80 = std::get_if<Sm80GemmKnobs>(&configuration.knobs)) {
+    reason = sm80KnobsRejection(*sm80, device.sharedMemoryPerBlock, sizeOf(gemmTypes(kernel).a));
     const auto region = contractionRegion(kernel).region;
-    if (reason.empty() && region) reason = ampereSoftmaxRefusal(*ampere, *region);
+    if (reason.empty() && region) reason = sm80SoftmaxRejection(*sm80, *region);
     if (reason.empty() && region)
-      reason = ampereRegistersRefusal(*ampere, epilogueRegisters(kernel, *region));
+      reason = sm80RegistersRejection(*sm80, epilogueRegisters(kernel, *region));
   }
   return reason.empty() ? "" : ": " + reason;
 }
@@ -214,7 +214,7 @@ Replanned replan(const runtime::Artifact &artifact, const CostModel &costModel,
     ChosenKernel &chosen = planned.kernels[index];
     checkLegal(chosen.kernel, chosen.configuration, costModel.device());
     price(entry, chosen, costModel);
-    if (!entry.part)
+    if (!entry.chunk)
       graph.configure(regions[index], chosen.configuration);  // a graph has the whole
     planned.plan.predictedSeconds += entry.seconds;
   }
@@ -230,7 +230,7 @@ Replanned replan(const runtime::Artifact &artifact, const CostModel &costModel,
 }
 
 void checkArtifact(const runtime::Artifact &artifact, const std::string &where, Use use) {
-  if (use == Use::toRun) runtime::refuseForged(artifact, where + "/plan.json");
+  if (use == Use::toRun) runtime::rejectForged(artifact, where + "/plan.json");
   if (runtime::isForged(artifact)) return;  // what was forged is shown by name (runtime::editLines)
   try {
     const SelectedGraph graph(artifact.graph, where + "/graph.mlir");

@@ -1,6 +1,6 @@
 // From an artifact back to planned kernels: its graph gives each kernel's body, its plan the
 // layouts and knobs. This is the override path: whatever a person wrote into plan.json or
-// kernels/*.cu is taken, or refused with the reason.
+// kernels/*.cu is taken, or rejected with the reason.
 #pragma once
 
 #include "passes/configure/CostModel.h"
@@ -31,8 +31,8 @@ void checkArtifact(const runtime::Artifact &artifact, const std::string &where, 
 
 /// ": why", of the families that know; empty where the knobs are none of those that the family
 /// offers.
-std::string knobsRefusal(const Kernel &kernel, const Configuration &configuration,
-                         const Device &device);
+std::string knobsRejection(const Kernel &kernel, const Configuration &configuration,
+                           const Device &device);
 
 /// What report.json keeps of each kernel, so that emitting again prints the same text: numbers of
 /// ops, numbers and names of values.

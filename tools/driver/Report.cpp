@@ -37,8 +37,8 @@ json measuredReport(const std::vector<TimedPath> &timed) {
   json list = json::array();
   for (const TimedPath &one : timed) {
     list.push_back({{"variant", one.variant},
-                    {"parts", one.parts},
-                    {"branches", one.branches},
+                    {"chunks", one.chunks},
+                    {"concurrent", one.concurrent},
                     {"chosen", one.chosen},
                     {"predicted", one.predicted},
                     {"predictedGraph", one.predictedGraph},
@@ -52,15 +52,15 @@ json measuredReport(const std::vector<TimedPath> &timed) {
   return list;
 }
 
-json partsReport(const Selected &selected) {
+json chunksReport(const Selected &selected) {
   json list = json::array();
-  for (const PricedParts &one : selected.pricedParts)
-    list.push_back({{"parts", one.parts},
+  for (const PricedChunking &one : selected.pricedChunkings)
+    list.push_back({{"chunks", one.chunks},
                     {"seconds", one.seconds},
                     {"sumSeconds", one.sumSeconds},
                     {"workspace", one.workspaceBytes},
                     {"measured", one.isMeasured},
-                    {"chosen", one.parts == selected.parts}});
+                    {"chosen", one.chunks == selected.chunks}});
   return list;
 }
 
@@ -133,8 +133,8 @@ constexpr size_t mostSteps = 6;  // of either plan that are still read
 
 /// The steps of a path that another one of the same variant lacks, with their times. One kernel at
 /// one price in both is no difference, whatever its layouts: of ties any may be chosen.
-json stepsBeside(const select::Problem &problem, const select::Plan &path,
-                 const select::Plan &other) {
+json stepsBeside(const select::Problem &problem, const select::SelectionResult &path,
+                 const select::SelectionResult &other) {
   const auto keyOf = [](const select::Step &step) {
     return std::tuple(step.candidate, step.tensor, step.cost.seconds);
   };
@@ -189,7 +189,7 @@ std::string optionAgainstOther(const SelectedVariant &variant, const ChoiceFlags
 
 /// For every two ops that exchange a tensor: whether the plan fuses them, what the best plan of the
 /// other kind loses, and by which kernels the two differ.
-json fusionPricesReport(const SelectedVariant &variant, const select::Plan &chosen,
+json fusionPricesReport(const SelectedVariant &variant, const select::SelectionResult &chosen,
                         const ChoiceFlags &choices) {
   const select::Selection &selection = variant.selection;
   const select::Problem &problem = selection.problem();
@@ -200,9 +200,9 @@ json fusionPricesReport(const SelectedVariant &variant, const select::Plan &chos
   json list = json::array();
   for (const auto &[a, b] : neighbours(problem)) {
     const bool fused = kernelOf[a] == kernelOf[b];
-    const std::optional<select::Plan> other = selection.planIfFused(a, b, !fused);
+    const std::optional<select::SelectionResult> other = selection.planIfFused(a, b, !fused);
     if (!other) {
-      const bool waits = !fused && selection.waitsForRows(a, b);
+      const bool waits = !fused && selection.waitsForMeasurements(a, b);
       list.push_back({{"ops", {a, b}},
                       {"fused", fused},
                       {"lossOfOther", json()},
@@ -236,12 +236,13 @@ json layoutsReport(const select::Selection &selection) {
   return object;
 }
 
-json alternativesReport(const select::Selection &selection, const select::Plan &chosen, int count) {
+json alternativesReport(const select::Selection &selection, const select::SelectionResult &chosen,
+                        int count) {
   std::set<std::string> best;
   for (const select::Step &step : chosen.steps) best.insert(printStep(selection.problem(), step));
   json list = json::array();
   std::set<std::vector<std::string>> listed;  // steps in another order are no other plan
-  for (const select::Plan &plan : selection.kBest(count)) {
+  for (const select::SelectionResult &plan : selection.kBest(count)) {
     std::vector<std::string> different;
     for (const select::Step &step : plan.steps)
       if (const std::string text = printStep(selection.problem(), step); !best.contains(text))
@@ -290,7 +291,7 @@ json movementReport(const Compilation &compilation, const SelectedVariant &varia
   std::vector<AccountedKernel> kernels;
   PhaseBytes moved{.phase = nameOf(Phase::select), .ops = 0, .bytes = 0};
   json peaks = json::object();
-  std::set<std::vector<int>> accounted;  // a kernel that runs in parts is one
+  std::set<std::vector<int>> accounted;  // a kernel that runs in chunks is one
   for (const ChosenKernel &chosen : planned.kernels) {
     if (!std::holds_alternative<ViewKnobs>(chosen.configuration.knobs)) ++moved.ops;
     moved.bytes += chosen.cost.bytesMoved;
@@ -412,7 +413,7 @@ json savedReport(const Selected &selected, const std::vector<std::string> &asked
   return list;
 }
 
-constexpr size_t refusedNotes =
+constexpr size_t rejectedNotes =
     2;  // a header comment is read, not searched; `explain --fusion` has all
 
 }  // namespace
@@ -442,7 +443,7 @@ json makeReport(const Compilation &compilation, const Selected &selected,
       {"pins", pins},
       {"saved", savedReport(selected, compilation.recomputedNames())},
       {"measuredPlans", measuredReport(selected.timed)},
-      {"parts", partsReport(selected)},
+      {"chunks", chunksReport(selected)},
       {"freeWorkspace", selected.freeWorkspaceBytes},
       {"movement", movementReport(compilation, best, planned)},
       {"memory", memoryReport(planned.plan)},
@@ -486,7 +487,7 @@ std::string printStep(const select::Problem &problem, const select::Step &step) 
 FusionNotes::FusionNotes(const FusionResult &fusions) : records(fusions.records) {
   for (size_t index = 0; index < records.size(); ++index)
     if (!records[index].accepted && !records[index].code.empty())
-      for (const int op : records[index].ops) refusedOf[op].push_back(index);
+      for (const int op : records[index].ops) rejectedOf[op].push_back(index);
 }
 
 std::vector<std::string> FusionNotes::of(const ChosenKernel &chosen) const {
@@ -494,13 +495,13 @@ std::vector<std::string> FusionNotes::of(const ChosenKernel &chosen) const {
   if (chosen.graphOps.size() > 1) notes.push_back("fused by   " + chosen.proposedBy);
   std::set<size_t> touching;
   for (const int op : chosen.graphOps)
-    if (const auto found = refusedOf.find(op); found != refusedOf.end())
+    if (const auto found = rejectedOf.find(op); found != rejectedOf.end())
       touching.insert(found->second.begin(), found->second.end());
-  std::vector<size_t> refused(touching.begin(), touching.end());
-  std::ranges::stable_sort(refused, std::ranges::greater(),
+  std::vector<size_t> rejected(touching.begin(), touching.end());
+  std::ranges::stable_sort(rejected, std::ranges::greater(),
                            [&](size_t index) { return records[index].savedBytes; });
-  for (size_t index = 0; index < std::min(refused.size(), refusedNotes); ++index) {
-    const FusionRecord &record = records[refused[index]];
+  for (size_t index = 0; index < std::min(rejected.size(), rejectedNotes); ++index) {
+    const FusionRecord &record = records[rejected[index]];
     notes.push_back(fmt::format("not fused  {}: {} {} ({})", fmt::join(record.opNames, ", "),
                                 record.code, record.reason, record.detail));
   }

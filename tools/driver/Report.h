@@ -13,7 +13,7 @@
 namespace weft::driver {
 
 /// Members: model, plan (PlanFigures.h), variants, rooflineSeconds, stages, ops, opLabels, fusions,
-/// fusionPrices, layouts, alternatives, pins, saved, measuredPlans, parts, movement, kernelOps,
+/// fusionPrices, layouts, alternatives, pins, saved, measuredPlans, chunks, movement, kernelOps,
 /// request (Request.h). `layouts` and `fusionPrices` are of the selection graph of the chosen
 /// variant, whose kernels are whole; what compiling with other flags gives, chunks and all, is
 /// decided when it is asked for (LayoutPredictions.h).
@@ -25,12 +25,12 @@ nlohmann::json makeReport(const Compilation &compilation, const Selected &select
 class FusionNotes {
 public:
   explicit FusionNotes(const FusionResult &fusions);
-  /// The pattern that proposed the kernel, and the refused fusions that touch it, largest first.
+  /// The pattern that proposed the kernel, and the rejected fusions that touch it, largest first.
   std::vector<std::string> of(const ChosenKernel &chosen) const;
 
 private:
   const std::vector<FusionRecord> &records;
-  std::map<int, std::vector<size_t>> refusedOf;  ///< op -> records, ascending
+  std::map<int, std::vector<size_t>> rejectedOf;  ///< op -> records, ascending
 };
 
 /// "phbj" for letters, "p,h,b,j" else.

@@ -83,12 +83,12 @@ constexpr Row rows[] = {
     {"norms.attempts[].code", text},
     {"norms.attempts[].reason", text},
     {"norms.attempts[].detail", text},
-    {"parts[].chosen", truth},
-    {"parts[].parts", integer},
-    {"parts[].seconds", number},
-    {"parts[].sumSeconds", number},
-    {"parts[].workspace", integer},
-    {"parts[].measured", truth},
+    {"chunks[].chosen", truth},
+    {"chunks[].chunks", integer},
+    {"chunks[].seconds", number},
+    {"chunks[].sumSeconds", number},
+    {"chunks[].workspace", integer},
+    {"chunks[].measured", truth},
     {"measuredPlans[].chosen", truth},
     {"measuredPlans[].variant", text},
     {"measuredPlans[].predicted", number},
@@ -199,7 +199,7 @@ void checkReport(const json &report, const std::string &where) {
   for (const Row &row : rows) Walk(report, where, row).run();
 }
 
-void refuseReport(const std::string &where, const json::exception &exception) {
+void rejectReport(const std::string &where, const json::exception &exception) {
   const std::string_view what = exception.what();
   const size_t reason = what.find("] ");
   throw Error::badInput("{}: not a report of this weft: {}", where,

@@ -1,5 +1,5 @@
 // The types of the members of report.json that commands read: a report that someone wrote, or that
-// was damaged, is refused with its place before a command looks into it. No MLIR.
+// was damaged, is rejected with its place before a command looks into it. No MLIR.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -17,7 +17,7 @@ void checkReport(const nlohmann::json &report, const std::string &where);
 template <typename Read>
 auto readingReport(const std::string &where, Read &&read);
 
-[[noreturn]] void refuseReport(const std::string &where,
+[[noreturn]] void rejectReport(const std::string &where,
                                const nlohmann::json::exception &exception);
 
 template <typename Read>
@@ -25,7 +25,7 @@ auto readingReport(const std::string &where, Read &&read) {
   try {
     return read();
   } catch (const nlohmann::json::exception &exception) {
-    refuseReport(where, exception);
+    rejectReport(where, exception);
   }
 }
 

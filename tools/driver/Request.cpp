@@ -35,8 +35,8 @@ json toJson(const ChoiceFlags &flags) {
           {"pins", flags.pins},
           {"free", flags.free},
           {"maxMemory", flags.maxMemory},
-          {"parts", flags.parts},
-          {"branches", flags.branches},
+          {"chunks", flags.chunks},
+          {"concurrent", flags.concurrent},
           {"alternatives", flags.alternatives},
           {"searchMemory", flags.searchMemory}};
 }
@@ -54,8 +54,8 @@ ChoiceFlags choicesFrom(const json &object) {
   object.at("pins").get_to(flags.pins);
   object.at("free").get_to(flags.free);
   object.at("maxMemory").get_to(flags.maxMemory);
-  object.at("parts").get_to(flags.parts);
-  object.at("branches").get_to(flags.branches);
+  object.at("chunks").get_to(flags.chunks);
+  object.at("concurrent").get_to(flags.concurrent);
   object.at("alternatives").get_to(flags.alternatives);
   object.at("searchMemory").get_to(flags.searchMemory);
   return flags;

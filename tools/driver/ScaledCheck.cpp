@@ -63,12 +63,12 @@ public:
   /// Share of the largest result that sums of products of 8-bit floats or of tf32 may lose, which
   /// the interpreter computes in fp32: of some hundred terms (ir/SPEC.md, "Contraction"). What tf32
   /// rounds is in `rounded`.
-  double productLoss() {
+  double gemmLoss() {
     double loss = 0;
     op.walk([&](ContractOp contract) {
-      const bool isNarrow = isFloat8(*toDType(contract.getA().getType())) &&
-                            isFloat8(*toDType(contract.getB().getType()));
-      if (contract.getPrecision() || isNarrow) loss = 0x1p-7;
+      const bool isSingleConsumer = isFloat8(*toDType(contract.getA().getType())) &&
+                                    isFloat8(*toDType(contract.getB().getType()));
+      if (contract.getPrecision() || isSingleConsumer) loss = 0x1p-7;
     });
     return loss;
   }
@@ -174,7 +174,7 @@ std::vector<ResultCheck> runScaled(const ScaledPlan &scaled, const BuiltPlan &bu
       const DType dtype = *parseDType(plan.tensors[size_t(tensor)].dtype);
       ResultCheck check =
           compare(plan.tensors[size_t(tensor)].logical, loaded(executor.read(tensor), dtype),
-                  oracle.exact[n], oracle.rounded[n], dtype, oracle.productLoss());
+                  oracle.exact[n], oracle.rounded[n], dtype, oracle.gemmLoss());
       if (launch == 0) checks.push_back(std::move(check));
       else if (!check.passed && checks[n].passed) checks[n] = std::move(check);
     }

@@ -5,8 +5,8 @@
 #include "passes/configure/Families.h"
 #include "runtime/PlanMemory.h"
 #include "runtime/TensorLayout.h"
+#include "tools/driver/PlanChunks.h"
 #include "tools/driver/PlanConfiguration.h"
-#include "tools/driver/PlanParts.h"
 #include "tools/driver/PlanWiring.h"
 #include "tools/driver/ReEmission.h"
 #include "tools/driver/ScaledTensors.h"
@@ -62,7 +62,7 @@ std::optional<Configuration> nearestLegal(const Kernel &kernel, const Configurat
 std::map<int, int64_t> chunkedExtents(const runtime::Plan &plan) {
   std::map<int, int64_t> extents;
   for (const PlanKernel &kernel : plan.kernels)
-    if (kernel.part) extents[kernel.part->region] += kernel.part->size;
+    if (kernel.chunk) extents[kernel.chunk->region] += kernel.chunk->size;
   return extents;
 }
 
@@ -101,7 +101,7 @@ private:
                           .cost = {},
                           .proposedBy = {},
                           .graphOps = {}};
-      if (entry.part) takePart(entry, chosen.kernel);
+      if (entry.chunk) takeChunk(entry, chosen.kernel);
       if (chosen.kernel.inputs.size() != entry.inputs.size() ||
           chosen.kernel.outputs.size() != entry.outputs.size())
         throw Error::checkFailed("kernel '{}' has other operands in graph.mlir than in plan.json",
@@ -114,11 +114,11 @@ private:
   }
 
   /// The same chunk of the small axis.
-  void takePart(PlanKernel &entry, Kernel &kernel) const {
-    const auto axis = std::ranges::find(kernel.axes, entry.part->axis, &Axis::name);
+  void takeChunk(PlanKernel &entry, Kernel &kernel) const {
+    const auto axis = std::ranges::find(kernel.axes, entry.chunk->axis, &Axis::name);
     if (axis == kernel.axes.end())
-      throw Error::checkFailed("kernel '{}' has no axis {}", entry.name, entry.part->axis);
-    const int64_t whole = chunked.at(entry.part->region);
+      throw Error::checkFailed("kernel '{}' has no axis {}", entry.name, entry.chunk->axis);
+    const int64_t whole = chunked.at(entry.chunk->region);
     const auto scaled = [&](int64_t index) {
       if (index * axis->extent % whole != 0)
         throw Error::unsupported(
@@ -127,10 +127,10 @@ private:
       return index * axis->extent / whole;
     };
     const std::string name = wholeName(entry);
-    entry.part->start = scaled(entry.part->start);
-    entry.part->size = scaled(entry.part->size);
-    kernel = onPart(kernel, entry.part->axis, entry.part->start, entry.part->size);
-    entry.name = partName(name, *entry.part);
+    entry.chunk->start = scaled(entry.chunk->start);
+    entry.chunk->size = scaled(entry.chunk->size);
+    kernel = onChunk(kernel, entry.chunk->axis, entry.chunk->start, entry.chunk->size);
+    entry.name = chunkName(name, *entry.chunk);
   }
 
   /// As the kernels have them; of what no kernel touches, the parts of a packed parameter, by their
@@ -187,7 +187,7 @@ private:
     if (!nearest)
       throw Error::unsupported("kernel '{}' has no configuration in its layouts at {}", entry.name,
                                printDims(result.dims));
-    const std::string reason = knobsRefusal(chosen.kernel, chosen.configuration, device);
+    const std::string reason = knobsRejection(chosen.kernel, chosen.configuration, device);
     result.others.push_back({.kernel = entry.name,
                              .own = describe(chosen.kernel, chosen.configuration.knobs),
                              .used = describe(chosen.kernel, nearest->knobs),
@@ -199,7 +199,7 @@ private:
     entry.family = familyOf(nearest->knobs);
     entry.configuration = describe(chosen.kernel, nearest->knobs);
     if (entry.workspaceBuffer >= 0 && entry.family != familyOf(LibraryKnobs{})) {
-      std::erase_if(plan.placements, [&](const runtime::PlanPlacement &one) {
+      std::erase_if(plan.memoryPlan, [&](const runtime::BufferAllocation &one) {
         return one.buffer == entry.workspaceBuffer;
       });
       entry.workspaceBuffer = -1;
@@ -229,10 +229,10 @@ struct Chunks {
 std::map<std::string, Chunks> chunksByAxis(const runtime::Plan &plan) {
   std::map<std::string, std::map<int, Chunks>> byRegion;
   for (const PlanKernel &kernel : plan.kernels)
-    if (kernel.part) {
-      Chunks &chunks = byRegion[kernel.part->axis][kernel.part->region];
+    if (kernel.chunk) {
+      Chunks &chunks = byRegion[kernel.chunk->axis][kernel.chunk->region];
       ++chunks.count;
-      chunks.isLong |= kernel.part->size > 1;
+      chunks.isLong |= kernel.chunk->size > 1;
     }
   std::map<std::string, Chunks> result;
   for (const auto &[axis, regions] : byRegion)

@@ -87,16 +87,16 @@ const PlanTensor &wholeOf(const PlanTensor &view, const std::vector<PlanTensor> 
 
 /// Offsets stay, so that what shared memory does where it can; a smaller result may be too small
 /// for what lay in it.
-void keepPlacements(runtime::Plan &plan) {
-  const std::vector<runtime::PlanPlacement> placements = std::exchange(plan.placements, {});
+void keepMemoryPlan(runtime::Plan &plan) {
+  const std::vector<runtime::BufferAllocation> memoryPlan = std::exchange(plan.memoryPlan, {});
   const runtime::PlanMemory sizes(plan);
-  for (const runtime::PlanPlacement &placement : placements) {
+  for (const runtime::BufferAllocation &placement : memoryPlan) {
     const auto result = std::ranges::find(plan.tensors, placement.in, &PlanTensor::name);
     const bool fits = placement.in == "workspace" ||
                       (result != plan.tensors.end() &&
                        placement.offset + sizes.buffers()[size_t(placement.buffer)].bytes <=
                            runtime::spanBytes(*result));
-    if (fits) plan.placements.push_back(placement);
+    if (fits) plan.memoryPlan.push_back(placement);
   }
 }
 
@@ -118,7 +118,7 @@ void scaleTensors(runtime::Plan &plan, const TensorExtents &extents) {
     for (size_t d = 0; d < tensor.strides.size(); ++d) tensor.strides[d] = whole.stride(d, old);
     tensor.offset = whole.offset(old.offset, old);
   }
-  keepPlacements(plan);
+  keepMemoryPlan(plan);
 }
 
 }  // namespace weft::driver

@@ -19,7 +19,7 @@ namespace {
 /// The artifact with those of its cubins that are there and hold what they are named after.
 runtime::Artifact readWithCubins(const std::string &folder) {
   runtime::Artifact artifact = runtime::readArtifact(folder, runtime::Cubins::left);
-  runtime::refuseForged(artifact, folder + "/plan.json");
+  runtime::rejectForged(artifact, folder + "/plan.json");
   if (!artifact.planEdits.empty())
     throw Error::badInput(
         "{}/plan.json: {}: run 'weft emit {}' first, which takes it or says why not", folder,

@@ -16,7 +16,7 @@
 // NONE-LABEL: weft.graph @normalized
 // NONE: ops = [3, 4], pass = "fuse", pattern = "reduction-consumer", rejected = "F021 contraction-epilogue-off (y)"
 // OLD-LABEL: weft.graph @normalized
-// OLD: ops = [0, 1, 2, 3, 4], pass = "fuse", {{.*}} rejected = "F026 contraction-prologue-off (hopper-contraction: sm_70 has no WGMMA; sm_90a has; ampere-contraction: sm_70
+// OLD: ops = [0, 1, 2, 3, 4], pass = "fuse", {{.*}} rejected = "F026 contraction-prologue-off (gemm-sm90: sm_70 has no WGMMA; sm_90a has; gemm-sm80: sm_70
 // NEW-LABEL: weft.graph @normalized
 // NEW-DAG: name = "add_y_projection", ops = [3, 4]
 // NEW-DAG: name = "sub_mul_x2_add_y_projection", ops = [0, 1, 2, 3, 4]

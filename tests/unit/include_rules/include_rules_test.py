@@ -18,9 +18,9 @@ MLIR = ('mlir/', 'llvm/', 'mlir-c/', 'llvm-c/')
 # "weft/NAME.cuh" in kernels; the
 # emulator puts its own header folder in front of them.
 ELSEWHERE = {'weft/': 'codegen'}
-EMULATED = ('ptx', 'ampere', 'ampere_tf32', 'cluster', 'fragment_sums', 'grid', 'hopper',
-            'hopper_contraction', 'hopper_narrow', 'hopper_prologue', 'hopper_streams',
-            'hopper_strides', 'scatter')
+EMULATED = ('ptx', 'sm80', 'sm80_tf32', 'cluster', 'fragment_reductions', 'grid', 'sm90',
+            'sm90_gemm', 'sm90_single_consumer', 'sm90_prologue', 'sm90_stream_k',
+            'sm90_strides', 'scatter')
 LOCAL = {(f'codegen/device/{name}.cuh', f'emulate_{name}.h')
          for name in EMULATED} | {(f'tests/emulate/host/emulate_{name}.h', 'emulate_keywords.h')
                                   for name in EMULATED}
@@ -93,7 +93,7 @@ class IncludeRules(unittest.TestCase):
         self.assertEqual(violations(ROOT, self.table), [])
 
     def test_names_of_test_cases_can_be_wrapped(self):
-        """Catch indents the rest of a name by what stands before ': ', and prints without end where
+        """Catch indents the rest of a name by the width of the text before ': ', and prints without end where
         that is as wide as a line."""
         case = re.compile(r'TEST_CASE\("([^"]*)')
         for file in sorted((ROOT / 'tests').rglob('*.cpp')):

@@ -29,7 +29,7 @@ bool isEdited(const runtime::Artifact &artifact, const std::string &file) {
 
 /// graph.mlir and report.json are what was compiled, and why: kernels, prices and checks all stand
 /// on them.
-void refuseEditedGraph(const runtime::Artifact &before, const std::string &folder) {
+void rejectEditedGraph(const runtime::Artifact &before, const std::string &folder) {
   if (isEdited(before, "graph.mlir"))
     throw Error::badInput(
         "{}/graph.mlir was edited by hand, and emit derives kernels from it as weft wrote it: take "
@@ -250,13 +250,13 @@ int emitAgain(EmitRequest request, bool json) {
   const std::string architecture = request.target.architecture();
   const std::unique_ptr<CostModel> costModel = costModelOf(request.target);
 
-  if (!request.check) refuseEditedGraph(before, request.folder);
+  if (!request.check) rejectEditedGraph(before, request.folder);
   else if (isEdited(before, "graph.mlir") || isEdited(before, "report.json") ||
            runtime::isForged(before)) {
     return sayCheck(before, brokenMembers(before.planEdits, {}),
                     json);  // nothing can be derived from them
   }
-  runtime::refuseForged(before, request.folder + "/plan.json");
+  runtime::rejectForged(before, request.folder + "/plan.json");
   Replanned replanned = replan(before, *costModel, request.folder);
   PlannedKernels &planned = replanned.planned;
   if (request.last == Phase::lower) {

@@ -3,7 +3,7 @@
 
 #include "kernel/Error.h"
 #include "kernel/TextWidth.h"
-#include "passes/account/Cover.h"
+#include "passes/account/LeastMovement.h"
 #include "tools/driver/Compilation.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/ProfileModel.h"
@@ -39,7 +39,7 @@ Explanation explainModel(const ExplainFlags &flags) {
     std::vector<AccountedKernel> kernels;
     std::map<std::string, int>
         uses;  // of a name: later kernels of one name are numbered, as in plans
-    for (std::vector<int> &ops : coverOfLeastMovement(account.flow, variant.fusions)) {
+    for (std::vector<int> &ops : leastMovementPartition(account.flow, variant.fusions)) {
       std::string name = kernelName(account.flow, ops);
       if (const int use = ++uses[name]; use > 1) name += fmt::format("_{}", use);
       kernels.push_back({.name = std::move(name), .ops = std::move(ops)});

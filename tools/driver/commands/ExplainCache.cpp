@@ -16,9 +16,9 @@ namespace weft::driver {
 namespace {
 
 using nlohmann::json;
-using KeyParts = std::map<std::string, std::string>;
+using KeyFields = std::map<std::string, std::string>;
 
-std::vector<std::string> differences(const KeyParts &wanted, const KeyParts &held) {
+std::vector<std::string> differences(const KeyFields &wanted, const KeyFields &held) {
   std::vector<std::string> names;
   for (const auto &[name, value] : wanted)
     if (const auto found = held.find(name); found == held.end() || found->second != value)
@@ -28,19 +28,20 @@ std::vector<std::string> differences(const KeyParts &wanted, const KeyParts &hel
   return names;
 }
 
-/// The parts in which the most similar entry differs.
-std::vector<std::string> nearestMiss(const KeyParts &wanted, const std::vector<KeyParts> &cached) {
+/// The fields in which the most similar entry differs.
+std::vector<std::string> nearestMiss(const KeyFields &wanted,
+                                     const std::vector<KeyFields> &cached) {
   std::vector<std::string> best;
   bool any = false;
-  for (const KeyParts &held : cached)
+  for (const KeyFields &held : cached)
     if (const auto names = differences(wanted, held); !any || names.size() < best.size())
       best = names, any = true;
   return best;
 }
 
-std::string lines(const std::string &name, const KeyParts &parts, const std::string &verdict) {
+std::string lines(const std::string &name, const KeyFields &fields, const std::string &verdict) {
   std::string text = fmt::format("{}: {}\n", name, verdict);
-  for (const auto &[part, value] : parts) text += fmt::format("  {:<26} {}\n", part, value);
+  for (const auto &[part, value] : fields) text += fmt::format("  {:<26} {}\n", part, value);
   return text;
 }
 
@@ -61,27 +62,27 @@ Explanation explainCache(const runtime::Artifact &artifact, const std::string &f
   runtime::BuildOptions options;
   options.headers = emitted.available;
   const runtime::Cache cache(runtime::cacheFolder(), printNote);
-  const std::vector<KeyParts> cached = cache.parts();
+  const std::vector<KeyFields> cached = cache.fields();
   Explanation result{.text = "", .json = {{"kernels", json::array()}}};
   for (size_t index = 0; index < emitted.requests.size(); ++index) {
     const runtime::BuildRequest &request = emitted.requests[index];
     if (!name.empty() &&
         replanned.planned.plan.kernels[emitted.kernelsOfRequest[index].front()].source != wanted)
       continue;
-    const KeyParts parts =
-        runtime::keyParts(runtime::workerRequest(request, options, nvrtc), request, nvrtc);
-    const bool hit = cache.find(runtime::keyOf(parts)).has_value();
+    const KeyFields fields =
+        runtime::keyFields(runtime::workerRequest(request, options, nvrtc), request, nvrtc);
+    const bool hit = cache.find(runtime::keyOf(fields)).has_value();
     const std::vector<std::string> changed =
-        hit ? std::vector<std::string>() : nearestMiss(parts, cached);
+        hit ? std::vector<std::string>() : nearestMiss(fields, cached);
     const std::string verdict =
         hit               ? "in the cache"
         : changed.empty() ? "not in the cache, which is empty"
                           : fmt::format("not in the cache; the nearest entry differs in {}",
                                         fmt::join(changed, ", "));
-    result.text += lines(request.name, parts, verdict);
+    result.text += lines(request.name, fields, verdict);
     result.json["kernels"].push_back({{"name", request.name},
                                       {"inCache", hit},
-                                      {"parts", parts},
+                                      {"fields", fields},
                                       {"nearestDiffersIn", changed}});
   }
   return result;

@@ -105,7 +105,7 @@ Explanation explainDistributions(const runtime::Artifact &artifact, const std::s
   const Replanned replanned = replan(artifact, costModel, folder);
   std::vector<Distribution> all =
       distributionsOf(replanned.planned.kernels, profile, costModel.device());
-  const RowCoverage coverage = coverageOf(all, profileFile.empty());
+  const MeasurementCoverage coverage = coverageOf(all, profileFile.empty());
   std::vector<std::string> without;
   std::map<runtime::TimeSource, std::vector<std::string>> otherTexts;
   for (const runtime::PlanKernel &kernel : artifact.plan.kernels) {

@@ -2,15 +2,15 @@
 #include "kernel/Device.h"
 #include "kernel/Error.h"
 #include "kernel/Nearest.h"
-#include "runtime/PlanBranches.h"
+#include "runtime/ConcurrentLaunches.h"
 #include "runtime/VerificationRecords.h"
 #include "tools/driver/Assembly.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/FirstLines.h"
 #include "tools/driver/MemoryReport.h"
+#include "tools/driver/PlanChunks.h"
 #include "tools/driver/PlanFacts.h"
 #include "tools/driver/PlanFigures.h"
-#include "tools/driver/PlanParts.h"
 #include "tools/driver/commands/Explain.h"
 
 #include <fmt/format.h>
@@ -106,16 +106,16 @@ std::string footnotes(const runtime::Plan &plan, const runtime::BelievedRecords 
     return std::count_if(plan.kernels.begin(), plan.kernels.end(),
                          [&](const auto &k) { return k.family == family; });
   };
-  if (const auto count = uses("plain-contraction"))
+  if (const auto count = uses("gemm-fma"))
     text += fmt::format(
-        "{} kernels are of the placeholder family plain-contraction: correct everywhere, without "
+        "{} kernels are of the placeholder family gemm-fma: correct everywhere, without "
         "tensor "
         "cores\n",
         count);
   if (const auto count = uses("cublaslt"))
     text += fmt::format(
         "{} of cuBLASLt: NVIDIA's library, no text of ours; --no-library does without\n",
-        count == 1 ? std::string("1 kernel is a product")
+        count == 1 ? std::string("1 kernel is a GEMM")
                    : fmt::format("{} kernels are products", count));
   text += verificationLines(plan, records);
   for (const std::string &note : plan.notes) text += "note: " + note + "\n";
@@ -129,7 +129,7 @@ std::string operandLines(const runtime::Plan &plan, const char *label,
     const runtime::PlanTensor &tensor = plan.tensors[size_t(index)];
     text += fmt::format("  {:<10} {}[{}] {}   layout {}   {}, {}\n", label, tensor.name,
                         fmt::join(tensor.axes, ","), tensor.dtype,
-                        printLayout(tensor) + (hasGaps(tensor) ? " with gaps" : ""),
+                        printLayout(tensor) + (hasStridedView(tensor) ? " with isStridedView" : ""),
                         formatBytes(tensor.bytes), tensor.role);
     label = "";
   }
@@ -144,14 +144,14 @@ json operandsJson(const runtime::Plan &plan, const std::vector<int> &tensors) {
                     {"axes", tensor.axes},
                     {"dtype", tensor.dtype},
                     {"layout", printLayout(tensor)},
-                    {"gaps", hasGaps(tensor)},
+                    {"isStridedView", hasStridedView(tensor)},
                     {"bytes", tensor.bytes},
                     {"role", tensor.role}});
   }
   return list;
 }
 
-/// "  epilogue   gelu_aux_bias (bias b1, auxiliary h), 1 residual x" of a product that has one.
+/// "  epilogue   gelu_aux_bias (bias b1, auxiliary h), 1 residual x" of a GEMM that has one.
 std::string epilogueLine(const runtime::PlanLibraryEpilogue &epilogue, const runtime::Plan &plan) {
   std::vector<std::string> tensors;
   const auto add = [&](const std::string &role, int tensor) {
@@ -168,21 +168,21 @@ std::string epilogueLine(const runtime::PlanLibraryEpilogue &epilogue, const run
 }
 
 /// What a library is asked for, in place of text.
-std::string productLine(const runtime::PlanLibraryProduct &product, const runtime::Plan &plan) {
-  const MatrixProduct &shape = product.shape;
+std::string gemmLine(const runtime::PlanLibraryGemm &gemm, const runtime::Plan &plan) {
+  const StridedBatchedGemm &shape = gemm.shape;
   const auto operand = [&](int tensor, int64_t rows, int64_t rowStride, int64_t columns,
                            int64_t columnStride) {
     return fmt::format("{} {}x{} strides {}, {}", plan.tensors[size_t(tensor)].name, rows, columns,
                        rowStride, columnStride);
   };
   return fmt::format(
-             "  product    C = {}A B, {} of m {} n {} k {} by cuBLASLt (library, no text of ours)\n"
+             "  GEMM       C = {}A B, {} of m {} n {} k {} by cuBLASLt (library, no text of ours)\n"
              "             A {}   B {}   C {}\n",
-             product.alpha == 1 ? "" : fmt::format("{} ", product.alpha), shape.batch, shape.m,
-             shape.n, shape.k, operand(product.a, shape.m, shape.strideAm, shape.k, shape.strideAk),
-             operand(product.b, shape.k, shape.strideBk, shape.n, shape.strideBn),
-             operand(product.c, shape.m, shape.strideCm, shape.n, shape.strideCn)) +
-         (product.epilogue ? epilogueLine(*product.epilogue, plan) : "");
+             gemm.alpha == 1 ? "" : fmt::format("{} ", gemm.alpha), shape.batch, shape.m, shape.n,
+             shape.k, operand(gemm.a, shape.m, shape.strideAm, shape.k, shape.strideAk),
+             operand(gemm.b, shape.k, shape.strideBk, shape.n, shape.strideBn),
+             operand(gemm.c, shape.m, shape.strideCm, shape.n, shape.strideCn)) +
+         (gemm.epilogue ? epilogueLine(*gemm.epilogue, plan) : "");
 }
 
 std::string priceLines(const PlanKernel &kernel, const runtime::Plan &plan,
@@ -213,8 +213,8 @@ std::string priceLines(const PlanKernel &kernel, const runtime::Plan &plan,
 
 /// In how many chunks the kernels around the largest temporary could run, and why so many were
 /// chosen.
-std::string chunksLines(const runtime::Plan &plan, const json &parts, double free) {
-  if (parts.size() < 2) return "";
+std::string chunksLines(const runtime::Plan &plan, const json &chunks, double free) {
+  if (chunks.size() < 2) return "";
   Table table({{"", left},
                {"chunks", right},
                {"whole graph", right},
@@ -232,8 +232,8 @@ std::string chunksLines(const runtime::Plan &plan, const json &parts, double fre
     if (isEdited && one["chosen"].get<bool>()) return "before it was edited";
     return one["measured"].get<bool>() ? "measured" : "with estimates";
   };
-  for (const json &one : parts)
-    table.addRow({one["chosen"].get<bool>() ? "*" : "", std::to_string(one["parts"].get<int>()),
+  for (const json &one : chunks)
+    table.addRow({one["chosen"].get<bool>() ? "*" : "", std::to_string(one["chunks"].get<int>()),
                   formatSeconds(one["seconds"].get<double>()),
                   formatSeconds(one["sumSeconds"].get<double>()),
                   formatBytes(one["workspace"].get<int64_t>()), prices(one)});
@@ -262,17 +262,17 @@ std::string savedLines(const json &saved) {
                                       : "+" + formatSeconds(one["lossOfOther"].get<double>())});
   }
   return fmt::format(
-      "between entry points: {} kept (-: nothing to choose, its parts would have to be stored for "
+      "between entry points: {} kept (-: nothing to choose, its chunks would have to be stored for "
       "it)\n{}",
       formatBytes(kept), table.print());
 }
 
 /// What running at once could give at most, where the plan allows it.
-std::string branchesLine(const runtime::Plan &plan) {
-  if (!plan.branches) return "";
+std::string concurrencyLine(const runtime::Plan &plan) {
+  if (!plan.concurrent) return "";
   const std::vector<runtime::Launch> launches = launchesOf(plan);
   return fmt::format(
-      "branches: kernels that do not wait for each other run at once; the longest chain of those "
+      "concurrent: kernels that do not wait for each other run at once; the longest chain of those "
       "that do takes {}\n",
       formatSeconds(longestChain(plan, launches)));
 }
@@ -288,11 +288,12 @@ std::string measuredPlans(const json &plans, const runtime::Plan &plan) {
                {"other than its variant's best by", left}});
   for (const json &one : plans) {
     const bool measured = one.contains("measured");
-    const int parts = one.value("parts", 1);
+    const int chunks = one.value("chunks", 1);
     table.addRow(
         {one["chosen"].get<bool>() ? "*" : "",
-         one["variant"].get<std::string>() + (parts > 1 ? fmt::format(", {} chunks", parts) : "") +
-             (one.value("branches", false) ? ", branches" : ""),
+         one["variant"].get<std::string>() +
+             (chunks > 1 ? fmt::format(", {} chunks", chunks) : "") +
+             (one.value("concurrent", false) ? ", concurrent" : ""),
          formatSeconds(one["predicted"].get<double>()),
          measured ? formatSeconds(one["measured"].get<double>()) : "-",
          measured ? fmt::format("{:.3f}", one["ratio"].get<double>()) : "-",
@@ -458,9 +459,9 @@ json factsOf(const runtime::Plan &plan, const json &report) {
 std::string details(const runtime::Artifact &artifact, const runtime::BelievedRecords &records) {
   const runtime::Plan &plan = artifact.plan;
   const json &report = artifact.report;
-  return graphLine(plan) + branchesLine(plan) + measurementLine(plan) +
+  return graphLine(plan) + concurrencyLine(plan) + measurementLine(plan) +
          measuredPlans(list(report, "measuredPlans"), plan) +
-         chunksLines(plan, list(report, "parts"), report.value("freeWorkspace", 0.0)) +
+         chunksLines(plan, list(report, "chunks"), report.value("freeWorkspace", 0.0)) +
          savedLines(list(report, "saved")) + memoryLine(plan) + footnotes(plan, records);
 }
 
@@ -480,7 +481,7 @@ const runtime::PlanKernel &findKernel(const runtime::Plan &plan, const std::stri
 }
 
 std::string familyLabel(const std::string &family) {
-  return family == "plain-contraction" ? "plain-contraction (placeholder)" : family;
+  return family == "gemm-fma" ? "gemm-fma (placeholder)" : family;
 }
 
 Explanation explainKernels(const runtime::Artifact &artifact, const KernelsView &view) {
@@ -514,13 +515,13 @@ Explanation explainKernels(const runtime::Artifact &artifact, const KernelsView 
                    {"summary", headJson(plan, report, records)},
                    {"costModel", plan.costModel},
                    {"graph", graphJson(plan)},
-                   {"branches", plan.branches},
+                   {"concurrent", plan.concurrent},
                    {"longestChain", longestChain(plan, launchesOf(plan))},
                    {"notes", plan.notes},
                    {"memory", memoryReport(plan)},
                    {"measurement", runtime::toJson(plan)["measurement"]},
                    {"measuredPlans", list(report, "measuredPlans")},
-                   {"parts", list(report, "parts")},
+                   {"chunks", list(report, "chunks")},
                    {"saved", list(report, "saved")}}};
 }
 
@@ -535,7 +536,7 @@ Explanation explainKernel(const runtime::Artifact &artifact, const std::string &
     text += fmt::format("  {:<10} {}\n", label, op), label = "";
   text += operandLines(plan, "reads", kernel.inputs) + operandLines(plan, "writes", kernel.outputs);
   text += priceLines(kernel, plan, records);
-  if (kernel.library) text += productLine(*kernel.library, plan);
+  if (kernel.library) text += gemmLine(*kernel.library, plan);
   if (!kernel.source.empty())
     text += fmt::format("  launch     <<<({}), ({}), {}>>> {}\n", fmt::join(kernel.grid, ", "),
                         fmt::join(kernel.block, ", "), kernel.sharedBytes, kernel.source);

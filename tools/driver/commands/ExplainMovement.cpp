@@ -117,7 +117,7 @@ std::string reduction(int64_t before, int64_t after) {
                     : std::string("-");
 }
 
-/// Bytes of the whole graph with every op a kernel of its own, before anything was rewritten.
+/// Bytes of the whole graph with every op a separate kernel, before anything was rewritten.
 int64_t separate(const json &phases) {
   int64_t bytes = 0;
   for (const json &phase : phases)
@@ -136,7 +136,7 @@ std::string phasesText(const json &phases) {
                       : reduction(separate(phases), phase["bytes"])});
   }
   return table.print() +
-         "up to attention every operator is a kernel of its own, and saved is against that; fuse: "
+         "up to attention every operator is a separate kernel, and saved is against that; fuse: "
          "each kernel reads and writes\n"
          "its tensors once; select: what the chosen configurations move, transposes included\n";
 }

@@ -5,8 +5,8 @@
 #include "tools/driver/Console.h"
 #include "tools/driver/LayoutPredictions.h"
 #include "tools/driver/PlanBuilder.h"
+#include "tools/driver/PlanChunks.h"
 #include "tools/driver/PlanFigures.h"
-#include "tools/driver/PlanParts.h"
 #include "tools/driver/Request.h"
 #include "tools/driver/commands/Explain.h"
 
@@ -32,8 +32,8 @@ struct Version {
 /// "v" of "v__h8", which a kernel in chunks reads or writes; empty for what is no chunk.
 std::string wholeOfChunk(const runtime::Plan &plan, int tensor) {
   for (const runtime::PlanKernel &kernel : plan.kernels) {
-    if (!kernel.part) continue;
-    const std::string suffix = fmt::format("__{}{}", kernel.part->axis, kernel.part->start);
+    if (!kernel.chunk) continue;
+    const std::string suffix = fmt::format("__{}{}", kernel.chunk->axis, kernel.chunk->start);
     const std::string &name = plan.tensors[size_t(tensor)].name;
     for (const std::vector<int> *operands : {&kernel.inputs, &kernel.outputs})
       if (std::ranges::count(*operands, tensor) > 0 && name.ends_with(suffix))
@@ -68,7 +68,7 @@ std::vector<std::string> kernelsOf(const runtime::Plan &plan, const std::vector<
                                    std::vector<int> runtime::PlanKernel::*operands) {
   std::vector<std::string> names;
   for (const runtime::PlanKernel &kernel : plan.kernels) {
-    const std::string name = kernel.part ? wholeName(kernel) : kernel.name;
+    const std::string name = kernel.chunk ? wholeName(kernel) : kernel.name;
     if (std::ranges::any_of(tensors, [&](int one) { return holds(kernel.*operands, one); }) &&
         std::ranges::count(names, name) == 0)
       names.push_back(name);
@@ -141,7 +141,7 @@ std::string formatDifference(double seconds) {
 double graphSecondsOf(const runtime::Plan &plan) { return planFigures(plan)["graphSeconds"]; }
 
 json toJson(const LayoutPrediction &one, const runtime::Plan &plan) {
-  if (!one.refusal.empty()) return {{"layout", one.layout}, {"refused", one.refusal}};
+  if (!one.rejection.empty()) return {{"layout", one.layout}, {"rejected", one.rejection}};
   return {{"layout", one.layout},
           {"seconds", one.seconds},
           {"loss", one.seconds - plan.predictedSeconds},
@@ -152,7 +152,7 @@ json toJson(const LayoutPrediction &one, const runtime::Plan &plan) {
           {"variant", one.variant}};
 }
 
-constexpr size_t mostRefusal = 60;  // characters of a reason in the table; --json has all
+constexpr size_t mostRejection = 60;  // characters of a reason in the table; --json has all
 
 /// This plan as a row: compiling with its own layout pinned may choose another.
 LayoutPrediction rowOfPlan(const runtime::Plan &plan, const std::string &layout) {
@@ -173,7 +173,7 @@ std::string printPredictions(std::vector<LayoutPrediction> predictions, const ru
   if (!own.empty() && std::ranges::none_of(predictions, isOwn)) {
     const LayoutPrediction row = rowOfPlan(plan, fmt::format("{}", fmt::join(own, ", ")));
     const auto place = std::ranges::find_if(predictions, [&](const LayoutPrediction &one) {
-      return !one.refusal.empty() || one.chunks != row.chunks ||
+      return !one.rejection.empty() || one.chunks != row.chunks ||
              one.graphSeconds > row.graphSeconds;
     });
     predictions.insert(place, row);
@@ -188,14 +188,14 @@ std::string printPredictions(std::vector<LayoutPrediction> predictions, const ru
   for (const LayoutPrediction &one : predictions) {
     const bool isMarked = isOwn(one) || (ofPlan.contains(one.layout) && isPlan(one, plan));
     const std::string name = one.layout + (isMarked ? " *" : "");
-    if (one.refusal.empty())
+    if (one.rejection.empty())
       table.addRow({name, formatSeconds(one.graphSeconds),
                     formatDifference(one.graphSeconds - graphSecondsOf(plan)),
                     formatBytes(one.workspaceBytes), std::to_string(one.chunks),
                     one.variant == plan.variant ? "the same" : one.variant});
     else
-      table.addRow({name, "refused", "", "", "",
-                    one.refusal.substr(0, std::min(one.refusal.find('\n'), mostRefusal))});
+      table.addRow({name, "rejected", "", "", "",
+                    one.rejection.substr(0, std::min(one.rejection.find('\n'), mostRejection))});
   }
   return table.print();
 }
@@ -206,15 +206,15 @@ std::map<int, double> chunksAlone(const std::vector<LayoutPrediction> &predictio
                                   const runtime::Artifact &artifact) {
   std::map<int, double> differences;
   double own = 0;
-  const json weighed = artifact.report.value("parts", json::array());
+  const json weighed = artifact.report.value("chunks", json::array());
   for (const json &one : weighed)
     if (one["chosen"].get<bool>()) own = one["seconds"];
   for (const json &one : weighed)
     if (own > 0 && !one["chosen"].get<bool>() &&
         std::ranges::any_of(predictions, [&](const LayoutPrediction &row) {
-          return row.refusal.empty() && row.chunks == one["parts"].get<int>();
+          return row.rejection.empty() && row.chunks == one["chunks"].get<int>();
         }))
-      differences[one["parts"].get<int>()] = one["seconds"].get<double>() - own;
+      differences[one["chunks"].get<int>()] = one["seconds"].get<double>() - own;
   return differences;
 }
 
@@ -223,7 +223,7 @@ std::string chunksLine(const std::vector<LayoutPrediction> &predictions,
                        const runtime::Artifact &artifact) {
   const int own = chunkCount(artifact.plan);
   if (std::ranges::all_of(predictions, [&](const LayoutPrediction &one) {
-        return !one.refusal.empty() || one.chunks == own;
+        return !one.rejection.empty() || one.chunks == own;
       }))
     return "";
   std::vector<std::string> alone;
@@ -239,11 +239,11 @@ std::string whereItLies(const runtime::Plan &plan, const std::vector<Version> &v
   for (const Version &version : versions) {
     const runtime::PlanTensor &tensor = plan.tensors[size_t(version.tensors.front())];
     const bool isInChunks = version.tensors == version.chunks;
-    text +=
-        fmt::format("{}[{}] {} lies as {}, {}{}: {}\n", version.name, fmt::join(tensor.axes, ","),
-                    tensor.dtype, printLayout(tensor) + (hasGaps(tensor) ? " with gaps" : ""),
-                    isInChunks && version.chunks.size() > 1 ? "each chunk " : "",
-                    formatBytes(tensor.bytes), usersOf(plan, version));
+    text += fmt::format("{}[{}] {} lies as {}, {}{}: {}\n", version.name,
+                        fmt::join(tensor.axes, ","), tensor.dtype,
+                        printLayout(tensor) + (hasStridedView(tensor) ? " with isStridedView" : ""),
+                        isInChunks && version.chunks.size() > 1 ? "each chunk " : "",
+                        formatBytes(tensor.bytes), usersOf(plan, version));
   }
   return text;
 }
@@ -259,7 +259,7 @@ std::string whyItLiesNowhere(const Compilation &compilation,
   return fmt::format("{} is no tensor of this plan's variant, {}\n", name, plan.variant);
 }
 
-[[noreturn]] void refuseUnknown(const runtime::Plan &plan, const std::string &name) {
+[[noreturn]] void rejectUnknown(const runtime::Plan &plan, const std::string &name) {
   std::vector<std::string> names;
   for (const runtime::PlanTensor &one : plan.tensors) names.push_back(one.name);
   throw Error::badInput("no tensor '{}'{}", name, nearestAndKnown(name, names));
@@ -285,7 +285,7 @@ json versionsJson(const runtime::Plan &plan, const std::vector<Version> &version
     const runtime::PlanTensor &tensor = plan.tensors[size_t(version.tensors.front())];
     stored.push_back({{"name", version.name},
                       {"layout", printLayout(tensor)},
-                      {"gaps", hasGaps(tensor)},
+                      {"isStridedView", hasStridedView(tensor)},
                       {"bytes", tensor.bytes},
                       {"chunks", std::max<size_t>(1, version.chunks.size())},
                       {"users", usersOf(plan, version)}});
@@ -339,7 +339,7 @@ Explanation explainLayout(const runtime::Artifact &artifact, const std::string &
     predictions = predictLayouts(compilation, proposed, plan, tensor,
                                  orders.empty() ? std::vector<std::string>() : orders.front());
   } catch (const Error &error) {
-    if (error.kind == ErrorKind::badInput && versions.empty()) refuseUnknown(plan, name);
+    if (error.kind == ErrorKind::badInput && versions.empty()) rejectUnknown(plan, name);
     if (error.kind != ErrorKind::unsupported) throw;
     whyNone = error.what();
   }

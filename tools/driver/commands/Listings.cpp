@@ -83,7 +83,7 @@ std::string printCandidates(std::vector<ProposedVariant> &variants, const Device
     Table table({{"kernel", left},
                  {"ops", right},
                  {"configurations", right},
-                 {"families that refuse", text}});
+                 {"families that reject", text}});
     json list = json::array();
     double total = 0;
     for (const select::Candidate &candidate : problemOf(variant).candidates) {
@@ -160,7 +160,7 @@ std::string proof(const Selected &selected) {
   if (dearer < -rounding)
     return fmt::format("; in chunks the plan is {:.2f}% cheaper than the cheapest whole one",
                        -100 * dearer);
-  if (selected.parts > 1 || selected.path().seconds > selected.best().selection.best().seconds)
+  if (selected.chunks > 1 || selected.path().seconds > selected.best().selection.best().seconds)
     return fmt::format("; the plan is {:.2f}% dearer than the cheapest, for its memory",
                        100 * dearer);
   if (statistics.isProven) return "; the plan is proven the cheapest of its variant";

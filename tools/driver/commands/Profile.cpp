@@ -1,14 +1,14 @@
 // weft profile: measure a model's kernels, or those of what an artifact was compiled from, on GPUs
-// into a store; export, import and merge move rows between stores and texts.
+// into a store; export, import and merge move measurements between stores and texts.
 #include "kernel/Error.h"
 #include "runtime/Artifact.h"
 #include "runtime/Driver.h"
 #include "runtime/ProfileStore.h"
 #include "runtime/Streams.h"
+#include "tools/driver/ChunkChoice.h"
+#include "tools/driver/ChunkSpace.h"
 #include "tools/driver/Compilation.h"
 #include "tools/driver/Console.h"
-#include "tools/driver/PartsChoice.h"
-#include "tools/driver/PartsSpace.h"
 #include "tools/driver/Planning.h"
 #include "tools/driver/ProfileReport.h"
 #include "tools/driver/ProfileRun.h"
@@ -37,7 +37,7 @@ struct ProfileFlags {
   std::string store, gpus = "1";
   double budgetSeconds = 0;
   int timeoutSeconds = 60;
-  bool dryRun = false, partsOnly = false, again = false;
+  bool dryRun = false, chunksOnly = false, again = false;
   ProfileSpaceOptions space;
   nlohmann::json report;  ///< of the artifact that stands in the model's place; null: none does
 };
@@ -86,7 +86,7 @@ public:
   void show(const ProfileProgress &progress) {
     const double perItem = progress.done > 0 ? progress.seconds / double(progress.done) : 0;
     const std::string text = fmt::format(
-        "{} of {} measured, {:.0f} s, {} left; {} rows, {} slow, {} failed; {}",
+        "{} of {} measured, {:.0f} s, {} left; {} measurements, {} slow, {} failed; {}",
         formatCount(int64_t(progress.done)), formatCount(int64_t(progress.total)), progress.seconds,
         progress.done > 0
             ? fmt::format("{:.0f} s", perItem * double(progress.total - progress.done))
@@ -106,7 +106,7 @@ private:
   double nextLine = 0;
 };
 
-/// Starts measuring processes and refuses GPUs that the profile is not for.
+/// Starts measuring processes and rejects GPUs that the profile is not for.
 std::unique_ptr<runtime::Measurer> startMeasurer(int gpu, const Device &device,
                                                  const std::string &architecture,
                                                  int timeoutSeconds,
@@ -146,16 +146,17 @@ auto buildFunction() {
 std::string endLine(const ProfileOutcome &outcome, const std::string &store) {
   const ProfileProgress &progress = outcome.progress;
   std::string text = fmt::format(
-      "{} rows measured, {} slow, {} failed in {:.1f} s; {} were there already; store {}\n",
+      "{} measurements measured, {} slow, {} failed in {:.1f} s; {} were there already; store {}\n",
       formatCount(int64_t(progress.measured)), progress.slow, progress.failed, progress.seconds,
       outcome.skipped, store);
   if (outcome.end != ProfileEnd::finished)
     text += fmt::format("{}: {} of {} left; the same command goes on\n",
                         outcome.end == ProfileEnd::budget ? "the budget is spent" : "interrupted",
                         progress.total - progress.done, progress.total);
-  if (outcome.rowsOfGpu.size() > 1)
-    for (size_t gpu = 0; gpu < outcome.rowsOfGpu.size(); ++gpu)
-      text += fmt::format("GPU {}: {} rows\n", gpu, formatCount(int64_t(outcome.rowsOfGpu[gpu])));
+  if (outcome.measurementsOfGpu.size() > 1)
+    for (size_t gpu = 0; gpu < outcome.measurementsOfGpu.size(); ++gpu)
+      text += fmt::format("GPU {}: {} measurements\n", gpu,
+                          formatCount(int64_t(outcome.measurementsOfGpu[gpu])));
   for (const std::string &gpu : outcome.lostGpus) text += "lost " + gpu + "\n";
   return text;
 }
@@ -213,24 +214,24 @@ ProfileSpace wholeSpace(const ProfileFlags &flags) {
   return profileSpace(problems, selection, compilation.costModel(), flags.space);
 }
 
-/// What the plan that the prices of `profile` choose needs to run in parts (PartsChoice.h), and to
+/// What the plan that the prices of `profile` choose needs to run in chunks (ChunkChoice.h), and to
 /// compute in the stacks of its concatenations: kernels in layouts that selection does not ask for.
-ProfileSpace spaceOfParts(const ProfileFlags &flags, const std::string &profile) {
+ProfileSpace spaceOfChunks(const ProfileFlags &flags, const std::string &profile) {
   const auto [opened, first] = open(flags, profile);
   const Compilation &compilation = *opened;
   const Selected selected = compilation.select(compilation.propose(first));
   std::vector<PlannedKernels> plans = {planOf(compilation, selected.best(), selected.path(), 1)};
-  constexpr int mostParts = 16;  // smaller ones are chosen for want of memory alone
-  for (const int count : partCounts(flags.choices)) {
-    if (selected.pricedParts.empty() || count == 1 || count > mostParts) continue;
+  constexpr int mostChunks = 16;  // smaller ones are chosen for want of memory alone
+  for (const int count : chunkCounts(flags.choices)) {
+    if (selected.pricedChunkings.empty() || count == 1 || count > mostChunks) continue;
     try {
       plans.push_back(
-          planOf(compilation, selected.best(), selected.path(), count, selected.branches));
+          planOf(compilation, selected.best(), selected.path(), count, selected.concurrent));
     } catch (const Error &error) {
       if (error.kind != ErrorKind::unsupported) throw;  // not in so many
     }
   }
-  return partsSpace(plans, *analyticCostModel(compilation.costModel().device()), flags.space,
+  return chunkSpace(plans, *analyticCostModel(compilation.costModel().device()), flags.space,
                     flags.target.architecture());
 }
 
@@ -274,15 +275,16 @@ int report(const MeasuredSpace &measured, const runtime::ProfileStore &store,
   return measured.outcome.end == ProfileEnd::interrupted ? interruptedCode : 0;
 }
 
-/// First what whole kernels need; then, of the plan that these rows choose, what its parts need.
+/// First what whole kernels need; then, of the plan that these measurements choose, what its chunks
+/// need.
 int measure(const ProfileFlags &flags, bool json) {
   const auto begin = std::chrono::steady_clock::now();
   const std::string device = flags.target.device().name,
                     path = flags.store.empty() ? device + ".profile.db" : flags.store;
   ProfileSpace space =
-      flags.partsOnly ? spaceOfParts(flags, flags.target.profile) : wholeSpace(flags);
+      flags.chunksOnly ? spaceOfChunks(flags, flags.target.profile) : wholeSpace(flags);
   if (flags.dryRun) {
-    // A store that the run itself would refuse is refused now.
+    // A store that the run itself would reject is rejected now.
     if (std::error_code none; std::filesystem::exists(path, none))
       runtime::ProfileStore(path, runtime::ProfileStore::Mode::read, device).read();
     if (json) printResult(toJson(space));
@@ -296,11 +298,11 @@ int measure(const ProfileFlags &flags, bool json) {
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   const bool isOver =
       whole.outcome.end != ProfileEnd::finished || (flags.budgetSeconds > 0 && left <= 0);
-  if (flags.partsOnly || isOver) return report(whole, store, path, json);
+  if (flags.chunksOnly || isOver) return report(whole, store, path, json);
   const int code = json ? 0 : report(whole, store, path, json);
-  const MeasuredSpace parts =
-      measureInto(store, spaceOfParts(flags, path), flags, std::max(left, 0.0));
-  return std::max(code, report(json ? whole : parts, store, path, json));
+  const MeasuredSpace chunks =
+      measureInto(store, spaceOfChunks(flags, path), flags, std::max(left, 0.0));
+  return std::max(code, report(json ? whole : chunks, store, path, json));
 }
 
 /// All files as one profile.
@@ -313,7 +315,8 @@ Profile readAll(const std::vector<std::string> &files) {
 int exportText(const MoveFlags &flags, bool json) {
   if (json)
     throw Error::badInput(
-        "profile export writes rows as text, and --json has no form of them: leave out --json; "
+        "profile export writes measurements as text, and --json has no form of them: leave out "
+        "--json; "
         "nearest is 'weft explain DIR --distributions --json'");
   Profile profile = readAll(flags.files);
   if (flags.perLayouts > 0) profile = thinned(profile, flags.perLayouts);
@@ -326,18 +329,19 @@ int intoStore(const MoveFlags &flags, bool json) {
   runtime::ProfileStore store(flags.store, runtime::ProfileStore::Mode::create, profile.device);
   const size_t changed = store.merge(profile);
   if (json)
-    printResult(
-        nlohmann::json{{"store", flags.store}, {"rows", profile.rowCount()}, {"changed", changed}});
+    printResult(nlohmann::json{{"store", flags.store},
+                               {"measurements", profile.measurementCount()},
+                               {"changed", changed}});
   else
-    printResult(fmt::format("{} rows read, {} new or replaced in {}\n",
-                            formatCount(int64_t(profile.rowCount())), formatCount(int64_t(changed)),
-                            flags.store));
+    printResult(fmt::format("{} measurements read, {} new or replaced in {}\n",
+                            formatCount(int64_t(profile.measurementCount())),
+                            formatCount(int64_t(changed)), flags.store));
   return 0;
 }
 
 /// An artifact says itself what it was compiled from: another model, choice or target beside it
 /// would be another problem.
-void refuseBesideArtifact(const CLI::App &command, const std::string &folder) {
+void rejectBesideArtifact(const CLI::App &command, const std::string &folder) {
   for (const CLI::Option *option : command.get_options())
     for (const char *group : {"Model", "Choices", "Target"})
       if (option->count() > 0 && option->get_group() == group && !option->get_positional() &&
@@ -354,7 +358,8 @@ struct Moves {
   CLI::App *exporting = nullptr, *importing = nullptr, *merging = nullptr;
 
   void declare(CLI::App &command) {
-    exporting = command.add_subcommand("export", "rows of stores or texts as one sorted text");
+    exporting =
+        command.add_subcommand("export", "measurements of stores or texts as one sorted text");
     exporting->add_option("files", flags->files, "stores or texts")->required()->type_name("FILE");
     exporting->add_option("-o,--output", flags->output, "file to write; default: standard output")
         ->type_name("FILE");
@@ -363,8 +368,8 @@ struct Moves {
                      "only the fastest N of every kernel and layouts, and nothing that failed")
         ->check(CLI::Range(1, 1000))
         ->type_name("N");
-    importing = command.add_subcommand("import", "rows of texts into a store");
-    merging = command.add_subcommand("merge", "rows of other stores or texts into a store");
+    importing = command.add_subcommand("import", "measurements of texts into a store");
+    merging = command.add_subcommand("merge", "measurements of other stores or texts into a store");
     for (CLI::App *move : {importing, merging}) {
       move->add_option("store", flags->store, "store to write; made if there is none")
           ->required()
@@ -388,7 +393,7 @@ Action addProfile(CLI::App &command) {
   const OptionGroup group(command, "Measuring");
   command
       .add_option("--store", flags->store,
-                  "SQLite file that keeps the rows; default: DEVICE.profile.db")
+                  "SQLite file that keeps the measurements; default: DEVICE.profile.db")
       ->type_name("FILE");
   command.add_option("--gpus", flags->gpus, "GPUs of this host to measure on: a number or all")
       ->capture_default_str()
@@ -429,11 +434,13 @@ Action addProfile(CLI::App &command) {
       .add_option("--knobs", flags->space.mostKnobs, "knobs for each layout combination, at most")
       ->capture_default_str()
       ->type_name("N");
-  command.add_flag("--again", flags->again,
-                   "measure also what is within 20% of a kernel's best by a row of an older text");
-  command.add_flag("--parts-only", flags->partsOnly,
-                   "measure only what no other row serves, of the plan that --profile chooses: "
-                   "parts, gaps, and what was measured of an older text");
+  command.add_flag(
+      "--again", flags->again,
+      "measure also what is within 20% of a kernel's best by a measurement of an older text");
+  command.add_flag(
+      "--chunks-only", flags->chunksOnly,
+      "measure only what no other measurement serves, of the plan that --profile chooses: "
+      "chunks, gaps, and what was measured of an older text");
   command.add_flag("--dry-run", flags->dryRun,
                    "say what would be measured, and what the model prunes");
   command.require_subcommand(0, 1);
@@ -449,7 +456,7 @@ Action addProfile(CLI::App &command) {
     const std::string &model = flags->model.model;
     if (!std::filesystem::exists(std::filesystem::path(model) / "plan.json"))
       return measure(*flags, json);
-    refuseBesideArtifact(command, model);
+    rejectBesideArtifact(command, model);
     return readingReport(model + "/report.json", [&] { return measure(ofArtifact(*flags), json); });
   };
 }

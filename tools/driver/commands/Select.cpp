@@ -36,7 +36,7 @@ struct Answer {
   std::vector<PlannedStep> steps = plannedSteps(planned, selected.path());
 };
 
-nlohmann::json stepsJson(const select::Problem &problem, const select::Plan &plan,
+nlohmann::json stepsJson(const select::Problem &problem, const select::SelectionResult &plan,
                          const std::vector<PlannedStep> *planned) {
   nlohmann::json steps = nlohmann::json::array();
   for (size_t index = 0; index < plan.steps.size(); ++index) {
@@ -52,7 +52,7 @@ nlohmann::json stepsJson(const select::Problem &problem, const select::Plan &pla
   return steps;
 }
 
-nlohmann::json pathJson(const select::Selection &selection, const select::Plan &plan) {
+nlohmann::json pathJson(const select::Selection &selection, const select::SelectionResult &plan) {
   return {{"seconds", plan.seconds},
           {"lowerBound", plan.lowerBound},
           {"peakTemporaryBytes", plan.peakTemporaryBytes},
@@ -77,7 +77,7 @@ nlohmann::json toJson(const Answer &answer, int alternatives) {
     list.push_back(object);
   }
   nlohmann::json rivals = nlohmann::json::array();
-  for (const select::Plan &plan : selected.best().selection.kBest(alternatives)) {
+  for (const select::SelectionResult &plan : selected.best().selection.kBest(alternatives)) {
     rivals.push_back(pathJson(selected.best().selection, plan));
     rivals.back()["loss"] = plan.seconds - rivals.front()["seconds"].get<double>();
   }
@@ -108,7 +108,7 @@ std::string variantsTable(const Answer &answer) {
     const select::Statistics &statistics = variant.selection.statistics();
     const double seconds = secondsOf(selected, variant, answer.planned.plan);
     const int chunks = isChosen         ? chunkCount(answer.planned.plan)
-                       : variant.fitted ? variant.fitted->parts
+                       : variant.fitted ? variant.fitted->chunks
                                         : 1;
     table.addRow({(isChosen ? "* " : "") + variant.proposed.name(), formatSeconds(seconds),
                   (seconds < best ? "-" : "+") + formatSeconds(std::abs(seconds - best)),
@@ -138,7 +138,7 @@ std::string stepsTable(const Answer &answer) {
                {"chunks", right},
                {"step", Table::Align::text},
                {"runner-up", Table::Align::text}});
-  const select::Plan &path = answer.selected.path();
+  const select::SelectionResult &path = answer.selected.path();
   for (size_t index = 0; index < path.steps.size(); ++index) {
     const select::Step &step = path.steps[index];
     table.addRow({formatSeconds(answer.steps[index].seconds),
@@ -157,7 +157,7 @@ std::string text(const Answer &answer, int alternatives) {
   std::string result = variantsTable(answer) + whyDearer(answer) + "\n" + stepsTable(answer) + "\n";
   for (const std::string &cut : selection.statistics().layoutCuts) result += cut + "\n";
   for (const std::string &note : selection.statistics().notes) result += note + "\n";
-  const std::vector<select::Plan> plans = selection.kBest(alternatives);
+  const std::vector<select::SelectionResult> plans = selection.kBest(alternatives);
   result += fmt::format("{} best paths of {}, their kernels whole: ", plans.size(),
                         selected.best().proposed.name());
   for (size_t index = 0; index < plans.size(); ++index)

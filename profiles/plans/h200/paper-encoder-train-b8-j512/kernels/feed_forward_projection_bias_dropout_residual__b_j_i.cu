@@ -8,55 +8,55 @@
 //   reads      w2[u,i] f16   active_kept[b,j,u] f16   b2[i] f16   norm1[b,j,i] f16    50.3 MB
 //   writes     residual2[b,j,i] f16    8.39 MB
 //   flop       34.4 Gflop
-//   config     wgmma, cooperative tiles of 128 x 256, 3 stages, 4 staged panels, raster 8    launch <<<128, 384>>>
+//   config     wgmma, cooperative tiles of 128 x 256, 3 stages, 4 epilogue stages, group-M 8    launch <<<128, 384>>>
 //   fused by   fuse: producer-consumer + reduction-consumer
-//   not fused  contract, bias, relu, dropout, contract: F024 no-epilogue ('contract' is of class contraction; an epilogue is element-wise)
+//   not fused  contract, bias, relu, dropout, contract: F024 no-epilogue ('contract' is of class runGemm; an epilogue is element-wise)
 //   not fused  contract, bias, dropout, residual, layer_norm: F024 no-epilogue ('layer_norm' is of class normalization; an epilogue is element-wise)
 #include "weft/dropout.cuh"
-#include "weft/hopper_contraction.cuh"
+#include "weft/sm90_gemm.cuh"
 
 namespace {
 constexpr weft::Offset i = 1024, u = 4096, b = 8, j = 512;  // extents
-constexpr weft::hopper::Product product = {
+constexpr weft::sm90::GemmProblem gemm = {
     .batch = 1, .m = b * j, .n = i, .k = u,
-    .a = {.outer = u, .k = 1, .batch = 0, .isByEngine = true},
-    .b = {.outer = 1, .k = i, .batch = 0, .isByEngine = true},
-    .strideCm = i, .batchStrideC = 0, .isByEngine = true};
-constexpr weft::hopper::Tile tile = {.m = 128, .n = 256, .stages = 3, .staging = 4, .rasterM = 8, .splits = 1,
+    .a = {.outer = u, .k = 1, .batch = 0, .usesTma = true},
+    .b = {.outer = 1, .k = i, .batch = 0, .usesTma = true},
+    .strideCm = i, .batchStrideC = 0, .usesTma = true};
+constexpr weft::sm90::Tile tile = {.m = 128, .n = 256, .stages = 3, .epilogueStages = 4, .groupM = 8, .splitK = 1,
     .isPingPong = false};
 constexpr unsigned dropThreshold = 6554u;           // 0.1 of 65536 draws
 constexpr float keepScale = 1.1111112f;
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-feed_forward_projection_bias_dropout_residual_b_j_i(const __grid_constant__ weft::hopper::TensorMap w2_map,
-                                                    const __grid_constant__ weft::hopper::TensorMap active_kept_map,
+feed_forward_projection_bias_dropout_residual_b_j_i(const __grid_constant__ weft::sm90::TensorMap w2_map,
+                                                    const __grid_constant__ weft::sm90::TensorMap active_kept_map,
                                                     const weft::half *__restrict__ b2,
-                                                    const __grid_constant__ weft::hopper::TensorMap norm1_map,
-                                                    const __grid_constant__ weft::hopper::TensorMap residual2_map,
+                                                    const __grid_constant__ weft::sm90::TensorMap norm1_map,
+                                                    const __grid_constant__ weft::sm90::TensorMap residual2_map,
                                                     const weft::DropoutKey *__restrict__ dropoutKey,
                                                     unsigned dropoutStream) {
-  static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 213120);
-  static_assert(product.batch == 1 && product.m == 4096 && product.n == 1024 && product.k == 4096, "plan.json: these extents");
-  static_assert(tile.m == 128 && tile.n == 256 && tile.splits == 1 && tile.sharers == 1, "plan.json: 128 blocks and maps of these tiles");
+  static_assert(weft::sm90::TileConfig<gemm, tile>::sharedBytes == 213120);
+  static_assert(gemm.batch == 1 && gemm.m == 4096 && gemm.n == 1024 && gemm.k == 4096, "plan.json: these extents");
+  static_assert(tile.m == 128 && tile.n == 256 && tile.splitK == 1 && tile.multicastB == 1, "plan.json: 128 blocks and maps of these tiles");
   static_assert(i == 1024 && u == 4096 && b == 8 && j == 512, "plan.json: these extents");
-  static_assert(product.a.outer == 4096 && product.a.k == 1 && product.a.batch == 0 && product.a.isByEngine == true, "plan.json: strides of operand a");
-  static_assert(product.b.outer == 1 && product.b.k == 1024 && product.b.batch == 0 && product.b.isByEngine == true, "plan.json: strides of operand b");
-  static_assert(product.strideCm == 1024 && product.batchStrideC == 0 && product.isByEngine == true, "plan.json: strides of the result");
+  static_assert(gemm.a.outer == 4096 && gemm.a.k == 1 && gemm.a.batch == 0 && gemm.a.usesTma == true, "plan.json: strides of operand a");
+  static_assert(gemm.b.outer == 1 && gemm.b.k == 1024 && gemm.b.batch == 0 && gemm.b.usesTma == true, "plan.json: strides of operand b");
+  static_assert(gemm.strideCm == 1024 && gemm.batchStrideC == 0 && gemm.usesTma == true, "plan.json: strides of the result");
   const weft::DropoutKey key = *dropoutKey;                           // seed and step: a replay must not repeat masks
   const float scaleOfKept = weft::opaque(keepScale);
-  const auto finish = [=](float (&sums)[8], const float (&norm1_v)[8], const float (&b2_v)[8],
-      const weft::hopper::Fragment &at) {
+  const auto epilogueOp = [=](float (&accumulators)[8], const float (&norm1_v)[8], const float (&b2_v)[8],
+      const weft::sm90::Fragment &at) {
     const auto kept = weft::keptFragment(key, dropoutStream, at.row / j, at.row % j, at.column, dropThreshold);
 #pragma unroll
     for (int e = 0; e < 8; ++e) {
-      const float feed_forward = sums[e] + b2_v[e];                                               // %21
+      const float feed_forward = accumulators[e] + b2_v[e];                                               // %21
       const float feed_forward_kept = (kept.at(e) ? feed_forward : 0.0f) * scaleOfKept;           // %22
       const float residual2_2 = feed_forward_kept + norm1_v[e];                                   // %23
-      sums[e] = residual2_2;
+      accumulators[e] = residual2_2;
     }
   };
-  weft::hopper::contraction<weft::half, product, tile>({&active_kept_map, nullptr}, {&w2_map, nullptr},
-      {&residual2_map, nullptr}, weft::hopper::PanelOperand<weft::half>{{&norm1_map, nullptr}},
-      weft::hopper::ColumnOperand<weft::half>{b2}, finish);
+  weft::sm90::runGemm<weft::half, gemm, tile>({&active_kept_map, nullptr}, {&w2_map, nullptr},
+      {&residual2_map, nullptr}, weft::sm90::SubtileOperand<weft::half>{{&norm1_map, nullptr}},
+      weft::sm90::ColumnOperand<weft::half>{b2}, epilogueOp);
 }

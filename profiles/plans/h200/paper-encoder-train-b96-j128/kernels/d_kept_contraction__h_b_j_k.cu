@@ -5,36 +5,36 @@
 //   reads      v[w,h,b,k] f16   d_weighted[w,h,b,j] f16    50.3 MB
 //   writes     d_kept[h,b,j,k] f16    50.3 MB
 //   flop       3.22 Gflop
-//   config     wgmma, ping-pong tiles of 128 x 128, 6 stages, 2 staged panels, raster 1    launch <<<132, 384>>>
+//   config     wgmma, ping-pong tiles of 128 x 128, 6 stages, 2 epilogue stages, group-M 1    launch <<<132, 384>>>
 //   not fused  contract, dropout, softmax_dx: F024 no-epilogue ('softmax_dx' is of class normalization; an epilogue is element-wise)
-//   not fused  contract, contract: F024 no-epilogue ('contract' is of class contraction; an epilogue is element-wise)
-#include "weft/hopper_contraction.cuh"
+//   not fused  contract, contract: F024 no-epilogue ('contract' is of class runGemm; an epilogue is element-wise)
+#include "weft/sm90_gemm.cuh"
 
 namespace {
 constexpr weft::Offset w = 64, h = 16, b = 96, k = 128, j = 128;  // extents
 constexpr weft::Offset v_w = 589824;                // stride of v along w
 constexpr weft::Offset v_b = 128;                   // stride of v along b
-constexpr weft::hopper::Product product = {
+constexpr weft::sm90::GemmProblem gemm = {
     .batch = h * b, .m = j, .n = k, .k = w,
-    .a = {.outer = 1, .k = h * b * j, .batch = j, .isByEngine = true},
-    .b = {.outer = 1, .k = v_w, .batch = v_b, .isByEngine = true},
-    .strideCm = k, .batchStrideC = j * k, .isByEngine = true};
-constexpr weft::hopper::Tile tile = {.m = 128, .n = 128, .stages = 6, .staging = 2, .rasterM = 1, .splits = 1,
+    .a = {.outer = 1, .k = h * b * j, .batch = j, .usesTma = true},
+    .b = {.outer = 1, .k = v_w, .batch = v_b, .usesTma = true},
+    .strideCm = k, .batchStrideC = j * k, .usesTma = true};
+constexpr weft::sm90::Tile tile = {.m = 128, .n = 128, .stages = 6, .epilogueStages = 2, .groupM = 1, .splitK = 1,
     .isPingPong = true};
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-d_kept_contraction_h_b_j_k(const __grid_constant__ weft::hopper::TensorMap v_map,
-                           const __grid_constant__ weft::hopper::TensorMap d_weighted_map,
-                           const __grid_constant__ weft::hopper::TensorMap d_kept_map) {
-  static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 229520);
-  static_assert(product.batch == 1536 && product.m == 128 && product.n == 128 && product.k == 64, "plan.json: these extents");
-  static_assert(tile.m == 128 && tile.n == 128 && tile.splits == 1 && tile.sharers == 1, "plan.json: 132 blocks and maps of these tiles");
+d_kept_contraction_h_b_j_k(const __grid_constant__ weft::sm90::TensorMap v_map,
+                           const __grid_constant__ weft::sm90::TensorMap d_weighted_map,
+                           const __grid_constant__ weft::sm90::TensorMap d_kept_map) {
+  static_assert(weft::sm90::TileConfig<gemm, tile>::sharedBytes == 229520);
+  static_assert(gemm.batch == 1536 && gemm.m == 128 && gemm.n == 128 && gemm.k == 64, "plan.json: these extents");
+  static_assert(tile.m == 128 && tile.n == 128 && tile.splitK == 1 && tile.multicastB == 1, "plan.json: 132 blocks and maps of these tiles");
   static_assert(w == 64 && h == 16 && b == 96 && k == 128 && j == 128, "plan.json: these extents");
   static_assert(v_w == 589824 && v_b == 128, "plan.json: strides of v");
-  static_assert(product.a.outer == 1 && product.a.k == 196608 && product.a.batch == 128 && product.a.isByEngine == true, "plan.json: strides of operand a");
-  static_assert(product.b.outer == 1 && product.b.k == 589824 && product.b.batch == 128 && product.b.isByEngine == true, "plan.json: strides of operand b");
-  static_assert(product.strideCm == 128 && product.batchStrideC == 16384 && product.isByEngine == true, "plan.json: strides of the result");
-  weft::hopper::contraction<weft::half, product, tile>({&d_weighted_map, nullptr}, {&v_map, nullptr},
-      {&d_kept_map, nullptr}, weft::hopper::NoPanelOperand{}, weft::hopper::Unchanged{});
+  static_assert(gemm.a.outer == 1 && gemm.a.k == 196608 && gemm.a.batch == 128 && gemm.a.usesTma == true, "plan.json: strides of operand a");
+  static_assert(gemm.b.outer == 1 && gemm.b.k == 589824 && gemm.b.batch == 128 && gemm.b.usesTma == true, "plan.json: strides of operand b");
+  static_assert(gemm.strideCm == 128 && gemm.batchStrideC == 16384 && gemm.usesTma == true, "plan.json: strides of the result");
+  weft::sm90::runGemm<weft::half, gemm, tile>({&d_weighted_map, nullptr}, {&v_map, nullptr},
+      {&d_kept_map, nullptr}, weft::sm90::NoSubtileOperand{}, weft::sm90::Unchanged{});
 }

@@ -5,33 +5,33 @@
 //   reads      d_attention[b,j,i] f16   weighted[w,h,b,j] f16    50.3 MB
 //   writes     d_wo[w,h,i] f16    2.10 MB
 //   flop       25.8 Gflop
-//   config     wgmma, ping-pong tiles of 64 x 128, 8 stages, 2 staged panels, raster 8    launch <<<128, 384>>>
+//   config     wgmma, ping-pong tiles of 64 x 128, 8 stages, 2 epilogue stages, group-M 8    launch <<<128, 384>>>
 //   not fused  contract, contract: F031 forward-and-backward (weighted, d_wo)
-//   not fused  contract, contract: F023 beside-contraction (attention_product)
-#include "weft/hopper_contraction.cuh"
+//   not fused  contract, contract: F023 beside-runGemm (attention_product)
+#include "weft/sm90_gemm.cuh"
 
 namespace {
 constexpr weft::Offset b = 96, j = 128, i = 1024, w = 64, h = 16;  // extents
-constexpr weft::hopper::Product product = {
+constexpr weft::sm90::GemmProblem gemm = {
     .batch = 1, .m = w * h, .n = i, .k = b * j,
-    .a = {.outer = b * j, .k = 1, .batch = 0, .isByEngine = true},
-    .b = {.outer = 1, .k = i, .batch = 0, .isByEngine = true},
-    .strideCm = i, .batchStrideC = 0, .isByEngine = true};
-constexpr weft::hopper::Tile tile = {.m = 64, .n = 128, .stages = 8, .staging = 2, .rasterM = 8, .splits = 1,
+    .a = {.outer = b * j, .k = 1, .batch = 0, .usesTma = true},
+    .b = {.outer = 1, .k = i, .batch = 0, .usesTma = true},
+    .strideCm = i, .batchStrideC = 0, .usesTma = true};
+constexpr weft::sm90::Tile tile = {.m = 64, .n = 128, .stages = 8, .epilogueStages = 2, .groupM = 8, .splitK = 1,
     .isPingPong = true};
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-d_wo_contraction_w_h_i(const __grid_constant__ weft::hopper::TensorMap d_attention_map,
-                       const __grid_constant__ weft::hopper::TensorMap weighted_map,
-                       const __grid_constant__ weft::hopper::TensorMap d_wo_map) {
-  static_assert(weft::hopper::Plan<product, tile>::sharedBytes == 229552);
-  static_assert(product.batch == 1 && product.m == 1024 && product.n == 1024 && product.k == 12288, "plan.json: these extents");
-  static_assert(tile.m == 64 && tile.n == 128 && tile.splits == 1 && tile.sharers == 1, "plan.json: 128 blocks and maps of these tiles");
+d_wo_contraction_w_h_i(const __grid_constant__ weft::sm90::TensorMap d_attention_map,
+                       const __grid_constant__ weft::sm90::TensorMap weighted_map,
+                       const __grid_constant__ weft::sm90::TensorMap d_wo_map) {
+  static_assert(weft::sm90::TileConfig<gemm, tile>::sharedBytes == 229552);
+  static_assert(gemm.batch == 1 && gemm.m == 1024 && gemm.n == 1024 && gemm.k == 12288, "plan.json: these extents");
+  static_assert(tile.m == 64 && tile.n == 128 && tile.splitK == 1 && tile.multicastB == 1, "plan.json: 128 blocks and maps of these tiles");
   static_assert(b == 96 && j == 128 && i == 1024 && w == 64 && h == 16, "plan.json: these extents");
-  static_assert(product.a.outer == 12288 && product.a.k == 1 && product.a.batch == 0 && product.a.isByEngine == true, "plan.json: strides of operand a");
-  static_assert(product.b.outer == 1 && product.b.k == 1024 && product.b.batch == 0 && product.b.isByEngine == true, "plan.json: strides of operand b");
-  static_assert(product.strideCm == 1024 && product.batchStrideC == 0 && product.isByEngine == true, "plan.json: strides of the result");
-  weft::hopper::contraction<weft::half, product, tile>({&weighted_map, nullptr}, {&d_attention_map, nullptr},
-      {&d_wo_map, nullptr}, weft::hopper::NoPanelOperand{}, weft::hopper::Unchanged{});
+  static_assert(gemm.a.outer == 12288 && gemm.a.k == 1 && gemm.a.batch == 0 && gemm.a.usesTma == true, "plan.json: strides of operand a");
+  static_assert(gemm.b.outer == 1 && gemm.b.k == 1024 && gemm.b.batch == 0 && gemm.b.usesTma == true, "plan.json: strides of operand b");
+  static_assert(gemm.strideCm == 1024 && gemm.batchStrideC == 0 && gemm.usesTma == true, "plan.json: strides of the result");
+  weft::sm90::runGemm<weft::half, gemm, tile>({&weighted_map, nullptr}, {&d_attention_map, nullptr},
+      {&d_wo_map, nullptr}, weft::sm90::NoSubtileOperand{}, weft::sm90::Unchanged{});
 }

@@ -1,11 +1,11 @@
 // wgmma.mma_async.m64nNk16 for the tile widths that kernels use: D[64 x N] += A[64 x 16] B[16 x N], A and B in shared memory
-// behind descriptors (hopper.cuh), D in registers of a warpgroup. outerA, outerB: the operand is contiguous along m or n
+// behind descriptors (sm90.cuh), D in registers of a warpgroup. outerA, outerB: the operand is contiguous along m or n
 // rather than along k. The null pointer chooses the type of A and B.
 #pragma once
 
 #include "weft/types.cuh"
 
-namespace weft::hopper {
+namespace weft::sm90 {
 
 template <bool outerA, bool outerB>
 __device__ __forceinline__ void multiply(half *, float (&d)[32], unsigned long long a, unsigned long long b,
@@ -199,4 +199,4 @@ __device__ __forceinline__ void multiply(bfloat16 *, float (&d)[128], unsigned l
                : "l"(a), "l"(b), "r"(int(accumulates)), "n"(int(outerA)), "n"(int(outerB)));
 }
 
-}  // namespace weft::hopper
+}  // namespace weft::sm90

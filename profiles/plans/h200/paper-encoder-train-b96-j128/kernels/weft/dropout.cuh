@@ -17,7 +17,7 @@ struct DropoutKey {
 };
 
 /// The key in two loads that stay in program order with those of a row between them (ptx::loadInOrder): the seed ahead, so
-/// that the key is on its way first, the step behind, so that draws, which need both, are made while the row is on its way.
+/// that the key is in flight first, the step behind, so that draws, which need both, are made while the row is in flight.
 __device__ __forceinline__ unsigned long long loadSeedInOrder(const DropoutKey *from) {
   struct { unsigned words[2]; } seed;
   ptx::loadInOrder(seed.words, &from->seed);
@@ -52,7 +52,7 @@ __device__ __forceinline__ DropoutWords philox(unsigned stream, const DropoutKey
   return {{c0, c1, c2, c3}};
 }
 
-/// Every word takes in the product of two others, twice, with its high half folded into the low one each time (after pcg4d of
+/// Every word takes in the GEMM of two others, twice, with its high half folded into the low one each time (after pcg4d of
 /// Jarzynski and Olano, "Hash Functions for GPU Rendering", JCGT 9(3), 2020, which does not fold at the end: its low halves fail
 /// SmallCrush of TestU01).
 __device__ __forceinline__ DropoutWords mixed(unsigned x, unsigned y, unsigned z, unsigned w) {

@@ -1,5 +1,5 @@
-// The 8-bit formats of OFP8 as storage types, and their conversions: by instructions from sm_89 on, by bits before. A header of its
-// own, so that the text of kernels without them does not depend on it.
+// The 8-bit formats of OFP8 as storage types, and their conversions: by instructions from sm_89 on, by bits before. A separate
+// header, so that the text of kernels without them does not depend on it.
 #pragma once
 
 #include "weft/types.cuh"

@@ -1,0 +1,75 @@
+// The layers of the selection graph: sets of finished ops, and the kernels that lead from one to
+// another. Layouts are ignored here, so the cheapest way from a layer to the end is a lower bound
+// for every state of that layer.
+//
+// Invariant: layers are sorted by the number of finished ops, the empty set first; transitions go
+// forward.
+#pragma once
+
+#include "passes/select/OpSet.h"
+#include "passes/select/Prices.h"
+
+#include <limits>
+#include <map>
+#include <set>
+
+namespace weft::select {
+
+struct Transition {
+  int candidate = -1;
+  int target = -1;  ///< layer
+};
+
+struct Layer {
+  OpSet finished;
+  std::vector<Transition> next = {};  ///< ascending by candidate
+  double after = infinite;            ///< seconds from here to the end, at least
+  std::vector<int> tracked = {};      ///< live tensors with a choice of layouts
+  int64_t untrackedBytes = 0;         ///< live temporaries without
+};
+
+class FinishedOpLattice {
+public:
+  /// Throws Error(unsupported) if the problem has more ops than an OpSet holds. Where the layers
+  /// would take more than `most` bytes, fused candidates are left out, those that gain least first;
+  /// every op alone remains.
+  FinishedOpLattice(const Problem &problem, const Prices &prices,
+                    int64_t most = std::numeric_limits<int64_t>::max());
+
+  /// Fused candidates that were left out.
+  int64_t leftOut() const { return leftOutCount; }
+  /// Seconds that no plan of all candidates, those left out among them, takes less than: every op's
+  /// part of the cheapest kernel that has it.
+  double boundOfAll() const;
+
+  const std::vector<Layer> &layers() const { return all; }
+  bool isComplete(const Layer &layer) const {
+    return layer.finished.size() == static_cast<int>(problem.ops.size());
+  }
+  /// Whether the bytes of a tensor count as the plan's own.
+  bool isTemporary(int tensor) const;
+
+private:
+  void findDependencies();
+  void chooseOrder();
+  std::vector<int> leastGainFirst() const;
+  void offer(const std::vector<bool> &isLeftOut);
+  bool openLayers(int64_t most);
+  void findBounds();
+  int firstOf(const OpSet &ops) const;
+  std::vector<int> nextCandidates(const OpSet &finished) const;
+  void collect(const OpSet &finished, int op, const OpSet &reserved, std::set<int> &next) const;
+  bool isLive(int tensor, const OpSet &finished) const;
+  Layer openLayer(const OpSet &finished) const;
+
+  const Problem &problem;
+  const Prices &prices;
+  std::vector<OpSet> ancestors, consumers, opsOf, needs;
+  std::vector<int> producers;
+  std::vector<int> order;  ///< of ops
+  std::vector<std::vector<int>> candidatesOf;
+  int64_t leftOutCount = 0;
+  std::vector<Layer> all;
+};
+
+}  // namespace weft::select

@@ -1,0 +1,318 @@
+// Subgradient ascent; see LagrangianBound.h for why any multipliers give a bound.
+#include "passes/select/LagrangianBound.h"
+
+#include <algorithm>
+#include <bit>
+#include <set>
+#include <span>
+#include <utility>
+
+namespace weft::select {
+namespace {
+
+/// Steps, and those after the last that rose the bound by a share of what is missing.
+constexpr int mostSteps = 400, patience = 12, mostShrinks = 6;
+/// Of the last direction that the next one keeps.
+constexpr double momentum = 0.6;
+constexpr double shrink = 0.5;
+/// Where no plan is known the best one is taken to be so much above the bound, and more so, as long
+/// as it proves to be.
+constexpr double guess = 1.05;
+constexpr int mostGuesses = 20;
+/// LagrangianBound stay below what transposes cost by more than sums are rounded.
+constexpr double margin = 1 - 1e-9;
+
+bool contains(const std::vector<int> &list, int value) {
+  return std::find(list.begin(), list.end(), value) != list.end();
+}
+
+}  // namespace
+
+LagrangianBound::LagrangianBound(const Problem &problem, const Prices &prices,
+                                 const FinishedOpLattice &lattice, int64_t most)
+    : problem(problem),
+      prices(prices),
+      lattice(lattice),
+      readersOf(problem.tensors.size()),
+      tables(problem.candidates.size()),
+      left(most) {
+  findReaders();
+  for (size_t candidate = 0; candidate < tables.size(); ++candidate)
+    if (prices.isUsable(static_cast<int>(candidate))) buildTable(static_cast<int>(candidate));
+  for (const Table &table : tables)
+    combinationsOfStep += static_cast<int64_t>(table.seconds.size());
+  std::vector<double> slopes;
+  best = solve(std::vector<double>(count, 0.0), slopes);
+}
+
+void LagrangianBound::findReaders() {
+  const auto add = [&](int tensor, int op) {
+    if (prices.isFreeToPack(tensor) || layoutsOf(tensor) < 2) return;
+    readersOf[static_cast<size_t>(tensor)].push_back(static_cast<int>(readers.size()));
+    readers.push_back({.tensor = tensor, .op = op, .first = count});
+    count += layoutsOf(tensor);
+  };
+  for (size_t op = 0; op < problem.ops.size(); ++op)
+    for (const int tensor : std::set<int>(problem.opInputs[op].begin(), problem.opInputs[op].end()))
+      add(tensor, static_cast<int>(op));
+  for (size_t tensor = 0; tensor < problem.tensors.size(); ++tensor)
+    if (problem.tensors[tensor].isResult && prices.pinned(static_cast<int>(tensor)))
+      add(static_cast<int>(tensor), -1);
+}
+
+void LagrangianBound::addTerms(int candidate, int tensor, bool isOutput, size_t operand,
+                               Table &table) const {
+  const std::vector<int> &ops = problem.candidates[static_cast<size_t>(candidate)].ops;
+  for (const int reader : readersOf[static_cast<size_t>(tensor)])
+    if (contains(ops, readers[static_cast<size_t>(reader)].op) != isOutput)
+      table.terms.push_back({.operand = operand, .reader = reader, .sign = isOutput ? 1.0 : -1.0});
+}
+
+void LagrangianBound::buildTable(int index) {
+  const Candidate &candidate = problem.candidates[static_cast<size_t>(index)];
+  const CandidatePrices &from = prices.candidate(index);
+  Table &table = tables[static_cast<size_t>(index)];
+  std::vector<size_t> operands;  // that have terms
+  for (size_t operand = 0; operand < from.operands.size(); ++operand) {
+    const bool isRepeated = std::find(from.operands.begin(),
+                                      from.operands.begin() + static_cast<std::ptrdiff_t>(operand),
+                                      from.operands[operand]) !=
+                            from.operands.begin() + static_cast<std::ptrdiff_t>(operand);
+    const size_t before = table.terms.size();
+    if (!isRepeated)
+      addTerms(index, from.operands[operand], operand >= candidate.inputs.size(), operands.size(),
+               table);
+    if (table.terms.size() == before) continue;
+    operands.push_back(operand);
+    table.counts.push_back(layoutsOf(from.operands[operand]));
+  }
+  table.operands = operands.size();
+  addCombinations(from, operands, table);
+}
+
+/// The table without the operands that have no terms.
+void LagrangianBound::addCombinations(const CandidatePrices &from,
+                                      const std::vector<size_t> &operands, Table &table) const {
+  std::vector<size_t> strides(from.choices.size(), 0);
+  size_t size = 1;
+  for (const size_t operand : operands)
+    strides[operand] = std::exchange(size, size * from.choices[operand].size());
+  std::vector<double> bests(size, infinite);
+  std::vector<size_t> choice(from.choices.size(), 0);
+  size_t place = 0;
+  for (const Price &price : from.table) {
+    bests[place] = std::min(bests[place], price.seconds);
+    for (size_t operand = choice.size();
+         operand-- > 0;) {  // the next entry: the last operand fastest
+      place += strides[operand];
+      if (++choice[operand] < from.choices[operand].size()) break;
+      place -= strides[operand] * choice[operand];
+      choice[operand] = 0;
+    }
+  }
+  for (place = 0; place < size; ++place) {
+    if (!(bests[place] < infinite)) continue;
+    table.seconds.push_back(bests[place]);
+    for (const size_t operand : operands)
+      table.layouts.push_back(static_cast<uint8_t>(
+          from.choices[operand][place / strides[operand] % from.choices[operand].size()]));
+  }
+}
+
+LayoutMask LagrangianBound::atStart(int tensor) const {
+  if (const std::optional<int> pin = prices.pinned(tensor))
+    return static_cast<LayoutMask>(1U << *pin);
+  return static_cast<LayoutMask>((1U << layoutsOf(tensor)) - 1);
+}
+
+/// Over the tensor's readers, each given the least of the layouts in the mask.
+double LagrangianBound::least(int tensor, LayoutMask mask,
+                              const std::vector<double> &multipliers) const {
+  double sum = 0;
+  for (const int index : readersOf[static_cast<size_t>(tensor)]) {
+    double lowest = infinite;
+    for (size_t layout = 0; layout < layoutsOf(tensor); ++layout)
+      if (mask >> layout & 1)
+        lowest = std::min(lowest, multipliers[readers[static_cast<size_t>(index)].first + layout]);
+    sum += lowest;
+  }
+  return sum;
+}
+
+double LagrangianBound::cheapest(const Table &table, const std::vector<double> &multipliers,
+                                 size_t &combination) const {
+  thread_local std::vector<double> paid;  // operand x maximumLayouts
+  paid.assign(table.operands * maximumLayouts, 0);
+  for (const Table::Term &term : table.terms) {
+    const double *values = &multipliers[readers[static_cast<size_t>(term.reader)].first];
+    for (size_t layout = 0; layout < table.counts[term.operand]; ++layout)
+      paid[term.operand * maximumLayouts + layout] += term.sign * values[layout];
+  }
+  double lowest = infinite;
+  const uint8_t *layouts = table.layouts.data();
+  for (size_t one = 0; one < table.seconds.size(); ++one, layouts += table.operands) {
+    double seconds = table.seconds[one];
+    for (size_t operand = 0; operand < table.operands; ++operand)
+      seconds += paid[operand * maximumLayouts + layouts[operand]];
+    if (seconds < lowest) lowest = seconds, combination = one;
+  }
+  return lowest;
+}
+
+void LagrangianBound::addSlopes(const Table &table, size_t combination,
+                                std::vector<double> &slopes) const {
+  for (const Table::Term &term : table.terms)
+    slopes[readers[static_cast<size_t>(term.reader)].first +
+           table.layouts[combination * table.operands + term.operand]] += term.sign;
+}
+
+LagrangianBound::Solution LagrangianBound::solve(const std::vector<double> &multipliers,
+                                                 std::vector<double> &slopes) const {
+  const std::vector<Layer> &layers = lattice.layers();
+  std::vector<double> lowest(tables.size(), infinite);
+  std::vector<size_t> combinations(tables.size(), 0);
+  for (size_t candidate = 0; candidate < tables.size(); ++candidate)
+    lowest[candidate] = cheapest(tables[candidate], multipliers, combinations[candidate]);
+  double callers = 0;
+  slopes.assign(count, 0);
+  for (const Reader &reader : readers)
+    if (reader.op < 0) {
+      const size_t wanted = reader.first + static_cast<size_t>(*prices.pinned(reader.tensor));
+      callers -= multipliers[wanted];
+      slopes[wanted] -= 1;
+    }
+  Solution solution{.multipliers = multipliers,
+                    .after = std::vector<double>(layers.size(), infinite)};
+  std::vector<const Transition *> way(layers.size(), nullptr);
+  for (size_t layer = layers.size(); layer-- > 0;) {
+    if (lattice.isComplete(layers[layer])) solution.after[layer] = callers;
+    for (const Transition &transition : layers[layer].next) {
+      const double seconds = lowest[static_cast<size_t>(transition.candidate)] +
+                             solution.after[static_cast<size_t>(transition.target)];
+      if (seconds < solution.after[layer])
+        solution.after[layer] = seconds, way[layer] = &transition;
+    }
+  }
+  solution.bound = solution.after[0];
+  for (const int tensor : layers[0].tracked) {
+    const LayoutMask mask = atStart(tensor);
+    solution.bound += least(tensor, mask, multipliers);
+    for (const int reader : readersOf[static_cast<size_t>(tensor)])
+      if (std::has_single_bit(mask))
+        slopes[readers[static_cast<size_t>(reader)].first +
+               static_cast<size_t>(std::countr_zero(mask))] += 1;
+  }
+  for (size_t layer = 0; way[layer]; layer = static_cast<size_t>(way[layer]->target))
+    addSlopes(tables[static_cast<size_t>(way[layer]->candidate)],
+              combinations[static_cast<size_t>(way[layer]->candidate)], slopes);
+  return solution;
+}
+
+/// By how much, between any two layouts, the multipliers of all readers together fall too far; at
+/// most 1: nowhere. `lowers` those that do.
+double LagrangianBound::excess(int tensor, bool lowers, std::vector<double> &multipliers) const {
+  const std::vector<int> &own = readersOf[static_cast<size_t>(tensor)];
+  const auto at = [&](int reader, size_t layout) -> double & {
+    return multipliers[readers[static_cast<size_t>(reader)].first + layout];
+  };
+  double most = 0;
+  for (size_t from = 0; from < layoutsOf(tensor); ++from)
+    for (size_t to = 0; to < layoutsOf(tensor); ++to) {
+      if (from == to) continue;
+      const double allowed =
+          prices.transposeSeconds(tensor, static_cast<int>(from), static_cast<int>(to)) * margin;
+      double falls = 0;
+      for (const int reader : own) falls += std::max(0.0, at(reader, from) - at(reader, to));
+      if (falls <= allowed) continue;
+      most = std::max(most, allowed > 0 ? falls / allowed : infinite);
+      for (const int reader : own)
+        if (const double fall = at(reader, from) - at(reader, to); lowers && fall > 0)
+          at(reader, from) = at(reader, to) + fall * (allowed / falls);
+    }
+  return most;
+}
+
+/// Lowers multipliers until they obey the transposes, and the least of every reader to zero.
+void LagrangianBound::obeyTransposes(int tensor, std::vector<double> &multipliers) const {
+  for (int pass = 0; pass < 4 && excess(tensor, true, multipliers) > 1; ++pass) {}
+  const double left = std::max(1.0, excess(tensor, false, multipliers));
+  for (const int index : readersOf[static_cast<size_t>(tensor)]) {
+    const std::span<double> own(&multipliers[readers[static_cast<size_t>(index)].first],
+                                layoutsOf(tensor));
+    const double lowest = *std::min_element(own.begin(), own.end());
+    for (double &value : own) value = left > 1 ? (value - lowest) / left * margin : value - lowest;
+  }
+}
+
+void LagrangianBound::raise() {
+  const auto isRisenBy = [&](double target) {
+    raise(target);
+    return best.bound >= target;
+  };
+  for (int tries = 0; tries < mostGuesses && best.bound > 0 && isRisenBy(best.bound * guess);
+       ++tries) {}
+}
+
+void LagrangianBound::raise(double target) {
+  if (count == 0 || !(target < infinite)) return;
+  sums.clear();
+  std::vector<double> here = best.multipliers, slopes, direction(count, 0.0);
+  double pace = 1;
+  int idle = 0, shrinks = 0;
+  for (int step = 0; step < mostSteps && best.bound < target; ++step) {
+    left -= combinationsOfStep;
+    if (left < 0) return;
+    Solution solution = solve(here, slopes);
+    const double missing = target - best.bound;
+    idle = solution.bound > best.bound + missing * 1e-3 ? 0 : idle + 1;
+    const double reached = solution.bound;
+    if (reached > best.bound) best = std::move(solution);
+    if (idle > patience) {
+      if (++shrinks > mostShrinks) return;
+      pace *= shrink;
+      idle = 0;
+      here = best.multipliers;
+      direction.assign(count, 0.0);
+      continue;
+    }
+    double length = 0;
+    for (size_t i = 0; i < count; ++i) {
+      direction[i] = slopes[i] + momentum * direction[i];
+      length += direction[i] * direction[i];
+    }
+    if (length == 0) return;
+    for (size_t i = 0; i < count; ++i) here[i] += pace * (target - reached) / length * direction[i];
+    for (size_t tensor = 0; tensor < readersOf.size(); ++tensor)
+      if (!readersOf[tensor].empty()) obeyTransposes(static_cast<int>(tensor), here);
+  }
+}
+
+double LagrangianBound::of(int layer, MaskView masks) const {
+  const std::vector<int> &tracked = lattice.layers()[static_cast<size_t>(layer)].tracked;
+  sums.resize(lattice.layers().size());
+  std::vector<double> &known = sums[static_cast<size_t>(layer)];
+  constexpr size_t all = size_t(1) << maximumLayouts;
+  if (known.empty()) known.assign(tracked.size() * all, -1);
+  double sum = 0;
+  for (size_t i = 0; i < tracked.size(); ++i) {
+    double &one = known[i * all + masks[i]];
+    if (one < 0) {
+      one = 0;
+      for (const int index : readersOf[static_cast<size_t>(tracked[i])]) {
+        const Reader &reader = readers[static_cast<size_t>(index)];
+        if (reader.op >= 0 &&
+            lattice.layers()[static_cast<size_t>(layer)].finished.contains(reader.op))
+          continue;
+        double lowest = infinite;
+        for (size_t layout = 0; layout < layoutsOf(reader.tensor); ++layout)
+          if (masks[i] >> layout & 1)
+            lowest = std::min(lowest, best.multipliers[reader.first + layout]);
+        one += lowest;
+      }
+    }
+    sum += one;
+  }
+  return sum;
+}
+
+}  // namespace weft::select

@@ -1,0 +1,93 @@
+// A lower bound on whole plans, and on what is left of one from a state, that knows of layouts: a
+// Lagrangian dual of selection.
+//
+// The bound of a lattice prices every kernel at its best, as if each could choose the layouts of
+// its operands alone. Here every reader of a tensor has a potential by layout: the kernel that
+// writes the tensor pays it for the layout that it writes, the kernel that reads is given it back
+// for the layout that it reads. Where both agree it cancels, so no plan changes its price; but
+// kernels that would disagree are no longer both at their best, and the cheapest lattice rises
+// towards the best plan. Where they disagree a transpose is paid, and the multipliers of a tensor's
+// readers together never differ by more than that. Any multipliers with this property give a bound;
+// subgradient steps (Polyak's) find good ones.
+//
+// Invariant: multipliers are not negative, and obey the transposes.
+#pragma once
+
+#include "passes/select/FinishedOpLattice.h"
+#include "passes/select/Outcomes.h"
+
+namespace weft::select {
+
+class LagrangianBound {
+public:
+  /// All are zero: each kernel at its best among its kept layouts. References must outlive it.
+  /// `most`: combinations that all steps together look at, except for the first, which is needed.
+  LagrangianBound(const Problem &problem, const Prices &prices, const FinishedOpLattice &lattice,
+                  int64_t most);
+
+  /// Steps until the bound reaches `target` seconds, or for as long as it rises towards it.
+  void raise(double target);
+  /// As far as it goes without a plan to aim at.
+  void raise();
+  /// No plan takes less.
+  double bound() const { return best.bound; }
+  /// From a layer to the end no way takes less than this and the multipliers of the state's
+  /// tensors.
+  double after(int layer) const { return best.after[static_cast<size_t>(layer)]; }
+  /// What the readers of the layer's tensors, which exist in these layouts, are given for them.
+  double of(int layer, MaskView masks) const;
+
+private:
+  struct Reader {
+    int tensor = -1, op = -1;  ///< -1: the caller, of a result
+    size_t first = 0;          ///< of its multipliers, one a layout
+  };
+  /// Combinations of those operands of a candidate that have multipliers, each at its best.
+  struct Table {
+    struct Term {
+      size_t operand = 0;  ///< of `layouts`
+      int reader = -1;
+      double sign = 1;  ///< paid; -1: given
+    };
+    size_t operands = 0;
+    std::vector<double> seconds = {};
+    std::vector<uint8_t> layouts = {};  ///< per combination and operand
+    std::vector<size_t> counts = {};    ///< of layouts, per operand
+    std::vector<Term> terms = {};
+  };
+  struct Solution {
+    double bound = -infinite;
+    std::vector<double> multipliers = {}, after = {};  ///< by reader and layout; by layer
+  };
+  void findReaders();
+  void buildTable(int candidate);
+  void addCombinations(const CandidatePrices &from, const std::vector<size_t> &operands,
+                       Table &table) const;
+  void addTerms(int candidate, int tensor, bool isOutput, size_t operand, Table &table) const;
+  size_t layoutsOf(int tensor) const { return prices.layouts(tensor).size(); }
+  /// The layouts of an argument at the start.
+  LayoutMask atStart(int tensor) const;
+  double least(int tensor, LayoutMask mask, const std::vector<double> &multipliers) const;
+  /// Bound and slopes at the multipliers.
+  Solution solve(const std::vector<double> &multipliers, std::vector<double> &slopes) const;
+  double cheapest(const Table &table, const std::vector<double> &multipliers,
+                  size_t &combination) const;
+  void addSlopes(const Table &table, size_t combination, std::vector<double> &slopes) const;
+  double excess(int tensor, bool lowers, std::vector<double> &multipliers) const;
+  void obeyTransposes(int tensor, std::vector<double> &multipliers) const;
+
+  const Problem &problem;
+  const Prices &prices;
+  const FinishedOpLattice &lattice;
+  std::vector<Reader> readers;
+  std::vector<std::vector<int>> readersOf;  ///< tensor
+  std::vector<Table> tables;                ///< candidate
+  size_t count = 0;                         ///< of multipliers
+  Solution best;
+  int64_t left = 0;  ///< combinations that further steps may look at
+  int64_t combinationsOfStep = 0;
+  mutable std::vector<std::vector<double>>
+      sums;  ///< layer, tracked tensor x mask; negative: not asked yet
+};
+
+}  // namespace weft::select

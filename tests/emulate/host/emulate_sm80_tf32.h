@@ -1,0 +1,53 @@
+// The functions of codegen/device/sm80_tf32.cuh on the emulator. Included by that header when
+// WEFT_EMULATE is defined, behind emulate_sm80.h.
+#pragma once
+
+#include "emulate_keywords.h"
+
+#include <bit>
+
+namespace weft::sm80 {
+
+/// cvt.rna.tf32.f32: nearest, ties away from zero; infinities stay, NaN becomes the one that the
+/// device makes.
+inline unsigned roundToTf32(unsigned bits) {
+  constexpr unsigned infinity = 0x7F800000, magnitude = 0x7FFFFFFF, lower = 0x1FFF;
+  if ((bits & magnitude) > infinity) return magnitude & ~lower;
+  return (bits & magnitude) == infinity ? bits : (bits + (lower + 1) / 2) & ~lower;
+}
+
+/// mma.sync.m16n8k8 of tf32, which reads the upper 19 bits of its operands; what is below is taken
+/// for a mistake.
+inline void multiplyTf32(float &sum0, float &sum1, float &sum2, float &sum3, const unsigned (&a)[4],
+                         unsigned b0, unsigned b1, const char *file = __builtin_FILE(),
+                         int line = __builtin_LINE()) {
+  const unsigned b[2] = {b0, b1};
+  unsigned allA[32][4], allB[32][2];
+  weft::emulate::exchange(~0u, a, sizeof a, allA, file, line);
+  weft::emulate::exchange(~0u, b, sizeof b, allB, file, line);
+  const auto element = [](unsigned word) {
+    if (word & 0x1FFF) __builtin_trap();
+    return double(std::bit_cast<float>(word));
+  };
+  const unsigned lane = weft::emulate::currentThread.x % 32;
+  float *accumulators[4] = {&sum0, &sum1, &sum2, &sum3};
+  for (unsigned e = 0; e < 4; ++e) {
+    const unsigned row = lane / 4 + e / 2 * 8, column = lane % 4 * 2 + e % 2;
+    double sum = *accumulators[e];
+    for (unsigned k = 0; k < 8; ++k)
+      sum += element(allA[row % 8 * 4 + k % 4][row / 8 + k / 4 * 2]) *
+             element(allB[column * 4 + k % 4][k / 4]);
+    *accumulators[e] = float(sum);
+  }
+}
+
+/// cp.async.ca.shared.global of 4 bytes with a source size
+inline void copyWordAsync(SharedAddress to, const void *from, int bytes) {
+  if (reinterpret_cast<uintptr_t>(from) % 4 != 0 || to % 4 != 0 || (bytes != 0 && bytes != 4))
+    __builtin_trap();
+  pendingCopies().groups.back().push_back({to, from, bytes, 4});
+}
+
+inline unsigned loadSharedWord(SharedAddress from) { return *sharedPlace<unsigned>(from); }
+
+}  // namespace weft::sm80

@@ -1,0 +1,47 @@
+// product_bias_gelu    (this header is not hashed)
+//
+//   ops        gemm = contract "bji,iu->bju" x, w
+//              biased = bias gemm, bias
+//              active = gelu biased
+//   space      b=8 j=512 u=4096 | i=1024 (reduced)
+//   reads      w[i,u] f16   x[b,j,i] f16   bias[u] f16    16.8 MB
+//   writes     active[b,j,u] f16    33.6 MB
+//   config     mma.sync, tile 128 x 128 x 32, 4 stages, 2 x 2 warps, raster 8    launch <<<1024, 128>>>
+#include "weft/sm80_gemm.cuh"
+#include "weft/sm80_epilogue.cuh"
+#include "weft/fragment.cuh"
+#include "weft/math.cuh"
+
+namespace {
+constexpr weft::Offset b = 8, i = 1024, j = 512, u = 4096;  // extents
+constexpr weft::sm80::GemmProblem gemm = {
+    .batch = 1, .m = b * j, .n = u, .k = i,
+    .a = {.outer = i, .k = 1, .batch = 0, .isAligned = true},
+    .b = {.outer = 1, .k = u, .batch = 0, .isAligned = true},
+    .strideCm = u, .batchStrideC = 0, .isAligned = true};
+constexpr weft::sm80::Tile tile = {.m = 128, .n = 128, .k = 32, .stages = 4, .warpsM = 2, .warpsN = 2, .groupM = 8};
+constexpr float scale = 0.0625f;
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(128, 1)
+product_bias_gelu(const weft::half *__restrict__ w, const weft::half *__restrict__ x,
+                  const weft::half *__restrict__ bias, weft::half *__restrict__ active) {
+  static_assert(weft::sm80::TileConfig<gemm, tile>::sharedBytes == 65536);
+  static_assert(gemm.batch == 1 && gemm.m == 4096 && gemm.n == 4096 && gemm.k == 1024, "plan.json: these extents");
+  static_assert(1 * ((4096 + tile.m - 1) / tile.m) * ((4096 + tile.n - 1) / tile.n) == 1024, "plan.json: 1024 blocks");
+  static_assert(32 * tile.warpsM * tile.warpsN == 128, "plan.json: 128 threads a block");
+  static_assert(b == 8 && i == 1024 && j == 512 && u == 4096, "plan.json: these extents");
+  static_assert(gemm.a.outer == 1024 && gemm.a.k == 1 && gemm.a.batch == 0 && gemm.a.isAligned == true, "plan.json: strides of operand a");
+  static_assert(gemm.b.outer == 1 && gemm.b.k == 4096 && gemm.b.batch == 0 && gemm.b.isAligned == true, "plan.json: strides of operand b");
+  static_assert(gemm.strideCm == 4096 && gemm.batchStrideC == 0 && gemm.isAligned == true, "plan.json: strides of the result");
+  const auto epilogueOp = [=](float (&accumulators)[8], const weft::sm80::Fragment &at) {
+    const auto bias_v = weft::fragmentColumns<gemm.n>(bias, at);
+#pragma unroll
+    for (int e = 0; e < 8; ++e) {
+      const float biased = (accumulators[e] * scale) + bias_v.at[e];
+      const float active_2 = weft::geluForHalf(biased);
+      accumulators[e] = active_2;
+    }
+  };
+  weft::sm80::runGemm<weft::half, gemm, tile>(x, w, active, weft::sm80::limitFragmentsInFlight<4>(epilogueOp));
+}

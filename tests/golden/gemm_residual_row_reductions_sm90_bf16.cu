@@ -1,0 +1,70 @@
+// product_residual_row_sums    (this header is not hashed)
+//
+//   ops        gemm = contract "bji,iu->bju" x, w
+//              biased = bias gemm, bias
+//              kept = dropout biased
+//              sum = residual kept, rest
+//              square = mul sum, sum
+//              row_sum = reduce sum
+//              row_squares = reduce square
+//   space      b=8 j=512 | i=1024 u=1024 (reduced)
+//   reads      w[i,u] bf16   x[b,j,i] bf16   bias[u] bf16   rest[b,j,u] bf16    18.9 MB
+//   writes     sum[b,j,u] bf16   row_sum[b,j] f32   row_squares[b,j] f32    8.42 MB
+//   config     wgmma, cooperative tiles of 128 x 256, 3 stages, 4 epilogue stages, group-M 8    launch <<<128, 384>>>
+#include "weft/dropout.cuh"
+#include "weft/sm90_gemm.cuh"
+#include "weft/sm90_epilogue_reduction.cuh"
+
+namespace {
+constexpr weft::Offset b = 8, i = 1024, j = 512, u = 1024;  // extents
+constexpr weft::sm90::GemmProblem gemm = {
+    .batch = 1, .m = b * j, .n = u, .k = i,
+    .a = {.outer = i, .k = 1, .batch = 0, .usesTma = true},
+    .b = {.outer = 1, .k = u, .batch = 0, .usesTma = true},
+    .strideCm = u, .batchStrideC = 0, .usesTma = true};
+constexpr weft::sm90::Tile tile = {.m = 128, .n = 256, .stages = 3, .epilogueStages = 4, .groupM = 8, .splitK = 1,
+    .isPingPong = false};
+constexpr unsigned dropThreshold = 6554u;           // 0.1 of 65536 draws
+constexpr float keepScale = 1.1111112f;
+__device__ weft::sm90::RowPartials<gemm, tile> row_sum_partials;
+__device__ weft::sm90::RowPartials<gemm, tile> row_squares_partials;
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(384, 1)
+product_residual_row_sums(const __grid_constant__ weft::sm90::TensorMap w_map,
+                          const __grid_constant__ weft::sm90::TensorMap x_map,
+                          const weft::bfloat16 *__restrict__ bias,
+                          const __grid_constant__ weft::sm90::TensorMap rest_map,
+                          const __grid_constant__ weft::sm90::TensorMap sum_map, float *__restrict__ row_sum,
+                          float *__restrict__ row_squares, const weft::DropoutKey *__restrict__ dropoutKey,
+                          unsigned dropoutStream) {
+  static_assert(weft::sm90::TileConfig<gemm, tile>::sharedBytes == 213120);
+  static_assert(gemm.batch == 1 && gemm.m == 4096 && gemm.n == 1024 && gemm.k == 1024, "plan.json: these extents");
+  static_assert(tile.m == 128 && tile.n == 256 && tile.splitK == 1 && tile.multicastB == 1, "plan.json: 128 blocks and maps of these tiles");
+  static_assert(b == 8 && i == 1024 && j == 512 && u == 1024, "plan.json: these extents");
+  static_assert(gemm.a.outer == 1024 && gemm.a.k == 1 && gemm.a.batch == 0 && gemm.a.usesTma == true, "plan.json: strides of operand a");
+  static_assert(gemm.b.outer == 1 && gemm.b.k == 1024 && gemm.b.batch == 0 && gemm.b.usesTma == true, "plan.json: strides of operand b");
+  static_assert(gemm.strideCm == 1024 && gemm.batchStrideC == 0 && gemm.usesTma == true, "plan.json: strides of the result");
+  static_assert(sizeof(row_sum_partials) == sizeof(weft::sm90::RowPartials<gemm, tile>) && sizeof(row_squares_partials) == sizeof(weft::sm90::RowPartials<gemm, tile>), "plan.json: device memory");
+  const weft::DropoutKey key = *dropoutKey;                           // seed and step: a replay must not repeat masks
+  const float scaleOfKept = weft::opaque(keepScale);
+  const auto epilogueOp = [=](float (&accumulators)[8], const float (&rest_v)[8], const float (&bias_v)[8], float (&summed)[2][8],
+      const weft::sm90::Fragment &at) {
+    const auto kept = weft::keptFragment(key, dropoutStream, at.row / j, at.row % j, at.column, dropThreshold);
+#pragma unroll
+    for (int e = 0; e < 8; ++e) {
+      const float biased = accumulators[e] + bias_v[e];
+      const float kept_2 = (kept.at(e) ? biased : 0.0f) * scaleOfKept;
+      const float sum_2 = kept_2 + rest_v[e];
+      const float square = sum_2 * sum_2;
+      summed[0][e] = sum_2;
+      summed[1][e] = square;
+      accumulators[e] = sum_2;
+    }
+  };
+  weft::sm90::runGemm<weft::bfloat16, gemm, tile>({&x_map, nullptr}, {&w_map, nullptr}, {&sum_map, nullptr},
+      weft::sm90::SubtileOperand<weft::bfloat16>{{&rest_map, nullptr}},
+      weft::sm90::ColumnOperand<weft::bfloat16>{bias}, weft::sm90::NoSubtileOutput{},
+      weft::sm90::epilogueReductions(weft::sm90::EpilogueReductionOutput{row_sum, &row_sum_partials},
+      weft::sm90::EpilogueReductionOutput{row_squares, &row_squares_partials}), epilogueOp);
+}

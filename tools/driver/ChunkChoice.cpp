@@ -1,0 +1,175 @@
+// Chunking by time and memory; see ChunkChoice.h.
+#include "tools/driver/ChunkChoice.h"
+
+#include "kernel/Error.h"
+#include "runtime/GraphPrediction.h"
+#include "tools/driver/FrameworkMemory.h"
+#include "tools/driver/Planning.h"
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+
+namespace weft::driver {
+namespace {
+
+/// Times the fastest: more chunks only start more kernels.
+constexpr double hopeless = 1 + mostSlower;
+
+struct Place {
+  size_t variant;
+  select::SelectionResult path;
+};
+
+/// Runners-up are known for the best path: other paths have those of the steps that they share with
+/// it.
+void takeRunnersUp(select::SelectionResult &path, const select::SelectionResult &best) {
+  for (select::Step &step : path.steps)
+    for (const select::Step &known : best.steps)
+      if (known.candidate == step.candidate && known.tensor == step.tensor &&
+          known.configuration == step.configuration)
+        step.runnerUp = known.runnerUp, step.runnerUpLoss = known.runnerUpLoss;
+}
+
+/// Paths that are about as fast as the best, best first.
+std::vector<Place> nearBest(const Compilation &compilation, const Selected &selected) {
+  std::vector<Place> places;
+  const double limit = selected.best().selection.best().seconds * (1 + comparedPaths.within);
+  for (size_t variant = 0; variant < selected.variants.size(); ++variant)
+    for (select::SelectionResult &path :
+         selected.variants[variant].selection.kBest(compilation.alternatives()))
+      if (path.seconds <= limit) {
+        takeRunnersUp(path, selected.variants[variant].selection.best());
+        places.push_back({.variant = variant, .path = std::move(path)});
+      }
+  std::ranges::stable_sort(places, {}, [](const Place &place) { return place.path.seconds; });
+  if (places.size() > size_t(comparedPaths.plans)) places.resize(size_t(comparedPaths.plans));
+  return places;
+}
+
+bool isMeasured(const PlannedKernels &planned) {
+  return std::ranges::all_of(planned.kernels, [](const ChosenKernel &kernel) {
+    return kernel.cost.measured || std::holds_alternative<ViewKnobs>(kernel.configuration.knobs);
+  });
+}
+
+/// What any plan may take: variants of one graph have one limit, also where one of them has its
+/// softmax in pieces.
+double freeWorkspace(const Device &device, const Selected &selected) {
+  int64_t least = std::numeric_limits<int64_t>::max();
+  for (const SelectedVariant &variant : selected.variants)
+    least = std::min(least, frameworkWorkspaceBytes(variant.selection.problem()));
+  return std::max(device.l2Bytes, double(least));
+}
+
+/// The numbers of chunks nearest to one that no plan takes: the next below and the next above that
+/// a plan of these paths takes. "" where none does.
+std::string nearestCounts(const Compilation &compilation, const Selected &selected,
+                          const std::vector<Place> &places, int asked) {
+  constexpr int most = 64;  // the largest that is ever weighed
+  const auto isTaken = [&](int count) {
+    return std::ranges::any_of(places, [&](const Place &place) {
+      try {
+        planOf(compilation, selected.variants[place.variant], place.path, count,
+               selected.concurrent);
+        return true;
+      } catch (const Error &error) {
+        if (error.kind != ErrorKind::unsupported && error.kind != ErrorKind::strictMiss) throw;
+        return false;
+      }
+    });
+  };
+  std::vector<std::string> nearest;
+  for (int below = std::min(asked - 1, most); below > 1 && nearest.empty(); --below)
+    if (isTaken(below)) nearest.push_back(fmt::format("--chunks {}", below));
+  for (int above = asked + 1; above <= most; ++above)
+    if (isTaken(above)) {
+      nearest.push_back(fmt::format("--chunks {}", above));
+      break;
+    }
+  return nearest.empty() ? "; --chunks 1 computes it as a whole"
+                         : fmt::format("; legal and nearest: {}", fmt::join(nearest, ", "));
+}
+
+}  // namespace
+
+std::vector<int> chunkCounts(const ChoiceFlags &choices) {
+  if (choices.chunks > 0) return {choices.chunks};
+  return {1, 2, 3, 4, 6, 8, 12, 16, 20, 24, 32, 40, 48, 64};
+}
+
+std::vector<PricedChunking> pricedChunkings(const Compilation &compilation,
+                                            const SelectedVariant &variant,
+                                            const select::SelectionResult &path,
+                                            std::string &rejection) {
+  std::vector<PricedChunking> priced;
+  double fastest = std::numeric_limits<double>::infinity();
+  for (const int count : chunkCounts(compilation.choiceFlags())) {
+    if (!priced.empty() && priced.back().seconds > hopeless * fastest) break;
+    try {
+      const PlannedKernels planned = planOf(compilation, variant, path, count,
+                                            compilation.choiceFlags().concurrencyRequested());
+      const runtime::Plan &plan = planned.plan;
+      const double seconds =
+          runtime::predictGraph(plan, compilation.costModel().device()).seconds();
+      fastest = std::min(fastest, seconds);
+      priced.push_back({.chunks = count,
+                        .seconds = seconds,
+                        .sumSeconds = plan.predictedSeconds,
+                        .workspaceBytes = plan.workspaceBytes,
+                        .isMeasured = isMeasured(planned)});
+    } catch (const Error &error) {
+      if (error.kind != ErrorKind::unsupported && error.kind != ErrorKind::strictMiss) throw;
+      if (rejection.empty()) rejection = error.what();
+    }
+  }
+  return priced;
+}
+
+size_t preferred(std::span<const PricedChunking> priced, double freeBytes) {
+  const bool needsMeasurements = std::ranges::any_of(priced, &PricedChunking::isMeasured);
+  double fastest = std::numeric_limits<double>::infinity();
+  for (const PricedChunking &one : priced)
+    if (one.isMeasured || !needsMeasurements) fastest = std::min(fastest, one.seconds);
+  const auto rank = [&](const PricedChunking &one) {  // slow ones last, then those that are too
+                                                      // large by size, then all by time
+    const bool isOffered =
+        (one.isMeasured || !needsMeasurements) && one.seconds <= fastest * (1 + mostSlower);
+    return std::tuple(!isOffered, std::max(double(one.workspaceBytes), freeBytes), one.seconds);
+  };
+  return size_t(std::ranges::min_element(priced, {}, rank) - priced.begin());
+}
+
+void chooseChunks(const Compilation &compilation, Selected &selected) {
+  const int asked = compilation.choiceFlags().chunks;
+  if (asked == 1) return;
+  const double freeBytes = freeWorkspace(compilation.costModel().device(), selected);
+  if (asked == 0 &&
+      double(planOf(compilation, selected.best(), selected.path(), 1, selected.concurrent)
+                 .plan.workspaceBytes) <= freeBytes)
+    return;
+  std::string rejection;
+  std::vector<Place> places;
+  std::vector<std::vector<PricedChunking>> pricedAt;
+  std::vector<PricedChunking> all;
+  std::vector<size_t> placeOf;  // of all
+  for (Place &place : nearBest(compilation, selected)) {
+    std::vector<PricedChunking> priced =
+        pricedChunkings(compilation, selected.variants[place.variant], place.path, rejection);
+    all.insert(all.end(), priced.begin(), priced.end());
+    placeOf.resize(all.size(), places.size());
+    places.push_back(std::move(place));
+    pricedAt.push_back(std::move(priced));
+  }
+  if (all.empty())
+    throw Error::unsupported("--chunks {}: {}{}", asked, rejection,
+                             nearestCounts(compilation, selected, places, asked));
+  const size_t chosen = preferred(all, freeBytes);
+  selected.pricedChunkings = std::move(pricedAt[placeOf[chosen]]);
+  selected.freeWorkspaceBytes = freeBytes;
+  selected.chunks = all[chosen].chunks;
+  selected.chosen = places[placeOf[chosen]].variant;
+  selected.chosenPath = std::move(places[placeOf[chosen]].path);
+}
+
+}  // namespace weft::driver

@@ -1,0 +1,44 @@
+// In how many chunks the kernels around a plan's largest temporary run (PlanChunks.h), when nobody
+// says: a choice by time and memory.
+//
+// The rule: a plan takes no more memory than a framework would that runs op by op and has a fused
+// attention (FrameworkMemory.h), or than the L2 holds; the fastest such plan is chosen, if it is
+// predicted at most `mostSlower` slower than the fastest of all, else the smallest that is. A plan
+// that is within the limit as a whole is not weighed against chunks. Who wants speed alone says
+// --chunks 1. Predictions are of whole graphs (runtime/GraphPrediction.h): small chunks start more
+// kernels and use each less well, but find in L2 what a whole tensor of scores fetches from DRAM.
+// As everywhere, an estimate is never compared with a measurement: where the whole is measured, so
+// are the chunks that may win.
+#pragma once
+
+#include "tools/driver/Compilation.h"
+#include "tools/driver/PlanChunks.h"
+
+#include <span>
+
+namespace weft::driver {
+
+/// The paths of all variants among which chooseChunks() chooses: so many, and no slower than this
+/// share.
+constexpr select::Compared comparedPaths = {.plans = 4, .within = 0.02};
+
+/// Numbers of chunks that are tried, up to all heads of a large model one by one; --chunks leaves
+/// one.
+std::vector<int> chunkCounts(const ChoiceFlags &choices);
+
+/// The ways in which the path's kernels run, in the order of chunkCounts(), until they get much
+/// slower. Those that cannot are left out; `rejection` gets the reason of the first.
+std::vector<PricedChunking> pricedChunkings(const Compilation &compilation,
+                                            const SelectedVariant &variant,
+                                            const select::SelectionResult &path,
+                                            std::string &rejection);
+
+/// The rule above, over what was priced, or over what of it is measured if anything is; of equals
+/// the first. `priced` is not empty. `freeBytes`: workspace that any plan may take.
+size_t preferred(std::span<const PricedChunking> priced, double freeBytes);
+
+/// Chooses path and chunks by the rule above among the paths of all variants that are about as fast
+/// as the best. Throws Error(unsupported) when --chunks asks for what none of them does.
+void chooseChunks(const Compilation &compilation, Selected &selected);
+
+}  // namespace weft::driver
