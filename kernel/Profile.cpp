@@ -6,6 +6,7 @@
 #include "kernel/Error.h"
 #include "kernel/LaunchCheck.h"
 #include "kernel/PlainText.h"
+#include "kernel/ProfileMigration.h"
 
 #include <algorithm>
 #include <charconv>
@@ -17,7 +18,7 @@
 namespace weft {
 namespace {
 
-constexpr std::string_view magic = "# weft profile 3";
+constexpr std::string_view magic = "# weft profile 3", magicOfFormat2 = "# weft profile 2";
 
 bool isHash(std::string_view text) {
   return text.size() == 16 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
@@ -28,7 +29,10 @@ public:
   ProfileParser(std::string_view text, const std::string &where) : rest(text), where(where) {}
 
   Profile run() {
-    if (!nextLine() || line != magic) throw broken("the first line must be '{}'", magic);
+    if (!nextLine() || (line != magic && line != magicOfFormat2))
+      throw broken("the first line must be '{}', or '{}', which is migrated", magic,
+                   magicOfFormat2);
+    isOfFormat2 = line == magicOfFormat2;
     if (!rest.empty() && rest.back() != '\n') {
       number = int(std::count(rest.begin(), rest.end(), '\n')) + 2;
       throw broken("the last line has no end: the file is cut off");
@@ -96,10 +100,13 @@ private:
   void parseKernel() {
     const std::string_view hash = word("kernel's hash");
     checked([&] { checkKernelHash(hash); });
-    const auto [found, isNew] = profile.kernels.try_emplace(std::string(hash));
+    const MigratedSubject subject =
+        isOfFormat2 ? migratedSubject(hash, line)
+                    : MigratedSubject{.hash = std::string(hash), .name = std::string(line)};
+    const auto [found, isNew] = profile.kernels.try_emplace(subject.hash);
     if (!isNew) throw broken("kernel {} occurs twice", hash);
     kernel = &found->second;
-    kernel->name = line;
+    kernel->name = subject.name;
   }
 
   /// Problems that others find, with the place.
@@ -133,8 +140,9 @@ private:
       }
       parseOrigin(measurement);
     }
-    checked([&] { checkMeasurement(line, measurement, profile.protocols); });
-    if (!kernel->measurements.emplace(line, std::move(measurement)).second)
+    const std::string configuration = isOfFormat2 ? migratedLine(line) : std::string(line);
+    checked([&] { checkMeasurement(configuration, measurement, profile.protocols); });
+    if (!kernel->measurements.emplace(configuration, std::move(measurement)).second)
       throw broken("configuration '{}' occurs twice", line);
   }
 
@@ -149,6 +157,7 @@ private:
   Profile profile;
   ProfileKernel *kernel = nullptr;
   int number = 0;
+  bool isOfFormat2 = false;
 };
 
 std::string printMeasurement(const std::string &configuration,

@@ -22,6 +22,8 @@
 // slow    given up after its first run, which took more than 5 times the kernel's best: seconds
 // protocol source version failed  not built, not taken by the library, or crashed: protocol source
 // version, and the reason behind " ; "
+//
+// A file of format 2, which has other words, is migrated when it is read (ProfileMigration.h).
 #pragma once
 
 #include "kernel/ConfigurationText.h"

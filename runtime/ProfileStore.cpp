@@ -1,9 +1,12 @@
-// SQLite behind the store. Schema version 1: see `schema`.
+// SQLite behind the store. Schema version 2: see `schema`. A store of version 1, whose table of
+// measurements and whose words are others (kernel/ProfileMigration.h), is migrated in place by who
+// may write it, and while it is read by who may not.
 #include "runtime/ProfileStore.h"
 
 #include "kernel/ConfigurationText.h"
 #include "kernel/Error.h"
 #include "kernel/PlainText.h"
+#include "kernel/ProfileMigration.h"
 #include "runtime/Files.h"
 
 #include <sqlite3.h>
@@ -19,7 +22,7 @@ namespace weft::runtime {
 namespace {
 
 constexpr int applicationId = 0x77656674;  // "weft"
-constexpr int schemaVersion = 1;
+constexpr int schemaVersion = 2, schemaOfFormat2 = 1;
 constexpr int busyMilliseconds = 30000;
 
 constexpr const char *schema = R"(
@@ -99,6 +102,7 @@ struct ProfileStore::Connection {
   sqlite3 *database = nullptr;
   std::string device;
   bool isWriter = false;
+  bool isOfFormat2 = false;  ///< read alone: its words are the old ones
 };
 
 namespace {
@@ -222,13 +226,16 @@ void createSchema(const ProfileStore::Connection &connection, const std::string 
 
 /// Every table with the columns that are read: a file without them is no store of ours, whatever
 /// its head says.
-void checkTables(const ProfileStore::Connection &connection) {
-  for (const char *asked : {"SELECT name FROM device", "SELECT number, text FROM protocols",
-                            "SELECT hash, name FROM kernels",
-                            "SELECT kernel, configuration, status, seconds, n, spread, protocol, "
-                            "source, family_version, reason FROM measurements"}) {
+void checkTables(const ProfileStore::Connection &connection, const char *measurements) {
+  for (const std::string &asked :
+       {std::string("SELECT name FROM device"), std::string("SELECT number, text FROM protocols"),
+        std::string("SELECT hash, name FROM kernels"),
+        fmt::format("SELECT kernel, configuration, status, seconds, n, spread, protocol, source, "
+                    "family_version, reason FROM {}",
+                    measurements)}) {
     sqlite3_stmt *statement = nullptr;
-    const int code = sqlite3_prepare_v2(connection.database, asked, -1, &statement, nullptr);
+    const int code =
+        sqlite3_prepare_v2(connection.database, asked.c_str(), -1, &statement, nullptr);
     sqlite3_finalize(statement);
     if (code == SQLITE_ERROR)
       throw Error::badInput(
@@ -238,6 +245,10 @@ void checkTables(const ProfileStore::Connection &connection) {
   }
 }
 
+const char *tableOf(int64_t version) {
+  return version == schemaOfFormat2 ? "rows" : "measurements";
+}
+
 void checkFormat(const ProfileStore::Connection &connection) {
   const std::string name = connection.path.string();
   const int64_t id = pragma(connection, "PRAGMA application_id"),
@@ -245,13 +256,52 @@ void checkFormat(const ProfileStore::Connection &connection) {
   if (id != applicationId)
     throw Error::badInput(
         "'{}' is a database of another program, no profile store; nothing was written to it", name);
-  if (version != schemaVersion)
+  if (version != schemaVersion && version != schemaOfFormat2)
     throw Error::badInput("profile store '{}' has schema version {}; this weft reads version {}",
                           name, version, schemaVersion);
   Statement integrity(connection, "PRAGMA quick_check(1)");
   if (integrity.step() && integrity.text(0) != "ok")
     throw failure(connection.path, SQLITE_CORRUPT, integrity.text(0));
-  checkTables(connection);
+  checkTables(connection, tableOf(version));
+}
+
+/// From version 1, in one transaction.
+void migrate(const ProfileStore::Connection &connection) {
+  Transaction transaction(connection);
+  // Another process may have been first.
+  if (pragma(connection, "PRAGMA user_version") != schemaOfFormat2) return;
+  connection.execute("ALTER TABLE rows RENAME TO measurements");
+  struct Key {
+    std::string hash, configuration;
+    auto operator<=>(const Key &) const = default;
+  };
+  std::map<std::string, MigratedSubject> subjects;  // by the old hash, where it changes
+  for (Statement kernels(connection, "SELECT hash, name FROM kernels"); kernels.step();) {
+    const MigratedSubject subject = migratedSubject(kernels.text(0), kernels.text(1));
+    if (subject.name != kernels.text(1)) subjects[kernels.text(0)] = subject;
+  }
+  std::vector<std::pair<Key, Key>> keys;
+  for (Statement rows(connection, "SELECT kernel, configuration FROM measurements"); rows.step();) {
+    const Key old = {rows.text(0), rows.text(1)};
+    const auto subject = subjects.find(old.hash);
+    const Key now = {subject == subjects.end() ? old.hash : subject->second.hash,
+                     migratedLine(old.configuration)};
+    if (now != old) keys.emplace_back(old, now);
+  }
+  for (const auto &[hash, subject] : subjects) {
+    Statement(connection, "DELETE FROM kernels WHERE hash = ?").bind(hash).run();
+    Statement(connection, "INSERT OR REPLACE INTO kernels VALUES (?, ?)")
+        .bind(subject.hash)
+        .bind(subject.name)
+        .run();
+  }
+  Statement update(connection,
+                   "UPDATE OR REPLACE measurements SET kernel = ?, configuration = ? WHERE kernel "
+                   "= ? AND configuration = ?");
+  for (const auto &[old, now] : keys)
+    update.bind(now.hash).bind(now.configuration).bind(old.hash).bind(old.configuration).run();
+  connection.execute(fmt::format("PRAGMA user_version = {}", schemaVersion).c_str());
+  transaction.commit();
 }
 
 std::string deviceOf(const ProfileStore::Connection &connection) {
@@ -323,7 +373,10 @@ ProfileStore::ProfileStore(const std::filesystem::path &path, Mode mode,
   if (!device.empty() && connection->device != device)
     throw Error::badInput("profile store '{}' was measured on '{}', not on '{}'", path.string(),
                           connection->device, device);
+  connection->isOfFormat2 = pragma(*connection, "PRAGMA user_version") == schemaOfFormat2;
   if (mode == Mode::create) {
+    if (connection->isOfFormat2) migrate(*connection);
+    connection->isOfFormat2 = false;
     connection->execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
     connection->isWriter = true;
     deviceOf(*connection);  // opens the log: another writer that ends must not turn it off
@@ -378,15 +431,15 @@ Profile ProfileStore::read() const {
       throw Error::badInput("profile store '{}': protocols: {}", store, error.what());
     }
   }
-  Statement measurements(
-      *connection,
-      "SELECT measurements.kernel, name, configuration, status, seconds, n, spread, protocol, "
-      "source, family_version, reason "
-      "FROM measurements LEFT JOIN kernels ON kernels.hash = measurements.kernel ORDER BY "
-      "measurements.kernel, "
-      "configuration");
+  const std::string query = fmt::format(
+      "SELECT one.kernel, name, configuration, status, seconds, n, spread, protocol, source, "
+      "family_version, reason FROM {0} AS one LEFT JOIN kernels ON kernels.hash = one.kernel "
+      "ORDER BY one.kernel, configuration",
+      tableOf(connection->isOfFormat2 ? schemaOfFormat2 : schemaVersion));
+  Statement measurements(*connection, query.c_str());
   while (measurements.step()) {
-    const std::string hash = measurements.text(0), configuration = measurements.text(2);
+    const std::string hash = measurements.text(0), line = measurements.text(2);
+    const std::string configuration = connection->isOfFormat2 ? migratedLine(line) : line;
     try {
       checkKernelHash(hash);
       if (measurements.isNull(1))
@@ -394,16 +447,18 @@ Profile ProfileStore::read() const {
       checkName(measurements.text(1));
       const ProfileMeasurement measurement = measurementFrom(measurements, 3);
       checkMeasurement(configuration, measurement, profile.protocols);
-      ProfileKernel &kernel = profile.kernels[hash];
-      kernel.name = measurements.text(1);
+      const MigratedSubject subject =
+          connection->isOfFormat2 ? migratedSubject(hash, measurements.text(1))
+                                  : MigratedSubject{.hash = hash, .name = measurements.text(1)};
+      ProfileKernel &kernel = profile.kernels[subject.hash];
+      kernel.name = subject.name;
       kernel.measurements.emplace(configuration, measurement);
     } catch (const Error &error) {
       throw Error::badInput(
           "profile store '{}': kernel {} ({}): measurement '{}': {}; delete it: sqlite3 {} "
-          "\"DELETE FROM "
-          "measurements WHERE configuration = '{}'\"",
-          store, printableLine(measurements.text(1)), hash, configuration, error.what(), store,
-          configuration);
+          "\"DELETE FROM {} WHERE configuration = '{}'\"",
+          store, printableLine(measurements.text(1)), hash, line, error.what(), store,
+          tableOf(connection->isOfFormat2 ? schemaOfFormat2 : schemaVersion), line);
     }
   }
   return profile;

@@ -220,3 +220,44 @@ TEST_CASE("thinning keeps the fastest of every layouts, and every layouts") {
     seconds.push_back(measurement.seconds);
   CHECK(seconds == std::vector<double>{64e-8, 1e-3});
 }
+
+TEST_CASE("a profile of format 2 is read in today's words, and an older one is rejected") {
+  const std::string rest = "\n# device h200\n# protocol 1 cold L2\n";
+  const std::string old = "product f16 64 x 512 x 512 x 64", now = "gemm f16 64 x 512 x 512 x 64";
+  const std::string place = " 64,1:32768_1,64:32768>512,1:262144";
+  const auto textOf = [&](const std::string &head, const std::string &subject,
+                          const std::vector<std::string> &lines) {
+    std::string text = head + rest + "kernel " + profileHash(subject) + " " + subject + "\n";
+    for (const std::string &line : lines) text += "  1.00e-06 9 0.100 1 - 1 " + line + "\n";
+    return text;
+  };
+  const std::string loop = "loop 0123>0123 vector=a3 width=8 lanes=a3 perRow=32",
+                    library = "cublaslt" + place + " algorithm=66 splitK=2";
+  const Profile read = parseProfile(
+      textOf("# weft profile 2", old,
+             {"hopper-contraction" + place +
+                  " schedule=narrow tileM=64 staging=2 raster=4 splits=2 "
+                  "sharers=2 streams=4",
+              "hopper-contraction" + place, "hopper-contraction" + place + " schedule=ping-pong",
+              "ampere-contraction" + place + " raster=8", "plain-contraction" + place + " tileK=8",
+              loop, library}),
+      "p");
+  CHECK(read ==
+        parseProfile(textOf("# weft profile 3", now,
+                            {"gemm-sm90" + place +
+                                 " schedule=single-consumer tileM=64 epilogueStages=2 "
+                                 "groupM=4 splitK=2 multicastB=2 streamK=4",
+                             "gemm-sm90" + place, "gemm-sm90" + place + " schedule=ping-pong",
+                             "gemm-sm80" + place + " groupM=8", "gemm-fma" + place + " tileK=8",
+                             loop, library}),
+                     "p"));
+  CHECK(read.kernels.contains(profileHash(now)));
+  CHECK(printProfile(read).starts_with("# weft profile 3\n"));
+  // Format 3 has no old words, and format 2 no new ones beside them.
+  CHECK(rejection(textOf("# weft profile 3", now, {"hopper-contraction" + place})) ==
+        "p.txt:5: unknown kernel family 'hopper-contraction'");
+  CHECK(rejection(textOf("# weft profile 2", old, {"hopper-contraction" + place + " colour=1"})) ==
+        "p.txt:5: unknown knob 'colour'");
+  CHECK(rejection("# weft profile 1" + rest).starts_with("p.txt:1: the first line must be"));
+  CHECK(rejection("# weft profile 4" + rest).starts_with("p.txt:1: the first line must be"));
+}

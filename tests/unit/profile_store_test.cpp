@@ -279,3 +279,27 @@ TEST_CASE("what has no end is no profile and is not read") {
     CHECK_THAT(rejection(path), Catch::Contains(path.string()));
   }
 }
+
+TEST_CASE("a store of the old words is read without a change, and migrated by who writes it") {
+  const TemporaryTestFolder folder;
+  const auto path = storeOf(folder, "old.db");
+  const std::string place = " 64,1:32768_1,64:32768>512,1:262144";
+  const std::string old = "product f16 64 x 512 x 512 x 64", now = "gemm f16 64 x 512 x 512 x 64";
+  execute(path, fmt::format("ALTER TABLE measurements RENAME TO rows; PRAGMA user_version = 1; "
+                            "INSERT INTO kernels VALUES ('{0}', '{1}'); "
+                            "INSERT INTO rows VALUES ('{0}', 'hopper-contraction{2} splits=2', 0, "
+                            "1e-6, 9, 0.1, 1, '-', 1, '')",
+                            profileHash(old), old, place));
+  const std::string before = contentOf(path);
+  const Profile read = readProfile(path);
+  CHECK(contentOf(path) == before);
+  CHECK(read.measurementCount() == 3);
+  REQUIRE(read.kernels.contains(profileHash(now)));
+  const ProfileKernel &kernel = read.kernels.at(profileHash(now));
+  CHECK(kernel.name == now);
+  CHECK(kernel.measurements.contains("gemm-sm90" + place + " splitK=2"));
+  CHECK(ProfileStore(path, ProfileStore::Mode::create, "h200").read() == read);
+  CHECK(contentOf(path) != before);
+  CHECK(ProfileStore(path, ProfileStore::Mode::create, "h200").read() == read);
+  CHECK(readProfile(path) == read);
+}
