@@ -25,6 +25,9 @@ class Usage(CommandTest):
         self.fails(2, 'compile', *TINY, '--no-such-flag', '-o', 'out', says=['--no-such-flag'])
         self.fails(2, 'compile', *TINY, '--no-fus', 'a,b', '-o', 'out',
                    says=["unknown option '--no-fus'", "'--no-fuse'"])
+        for former, now in (('--parts', '--chunks'), ('--branches', '--concurrent')):
+            self.fails(2, 'compile', *TINY, former, '2', '-o', 'out', says=[f'{former} is now {now}'])
+        self.fails(2, 'profile', *TINY, '--parts-only', says=['--parts-only is now --chunks-only'])
         self.fails(2, 'devices', '--jsn', says=["'--jsn'", "'--json'", 'weft devices --help'])
         self.fails(2, 'compile', *LAYER, '--attention', 'flush', '-o', 'out', says=['flush'])
         self.fails(2, 'compile', *LAYER, '--norms', 'decompose', '-o', 'out',

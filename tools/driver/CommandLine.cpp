@@ -144,25 +144,28 @@ const std::map<std::string, std::string> otherWords = {
     {"--gpu", "--device"},  {"--gpu-architecture", "--target"},
     {"--sm", "--target"},   {"--precision", "--dtype"}};
 
+/// What options were called, and what they are called now.
+const std::map<std::string, std::string> formerNames = {
+    {"--branches", "--concurrent"}, {"--parts", "--chunks"}, {"--parts-only", "--chunks-only"}};
+
 /// An option that the command does not have, with the nearest it has; empty if there is none.
 std::string unknownOption(const CLI::App &command, const Typed &typed) {
-  std::vector<std::string> known,
-      offered;  // offered: without those that only older command lines have
+  std::vector<std::string> known;
   for (const CLI::Option *option : command.get_options())
-    for (const std::string &name : option->get_lnames()) {
-      known.push_back("--" + name);
-      if (!option->get_group().empty()) offered.push_back("--" + name);
-    }
+    for (const std::string &name : option->get_lnames()) known.push_back("--" + name);
   for (const std::string &argument : typed.arguments) {
     const std::string name = argument.substr(0, argument.find('='));
     if (!name.starts_with("--") || name == "--" ||
         std::find(known.begin(), known.end(), name) != known.end())
       continue;
+    const auto former = formerNames.find(name);
+    if (former != formerNames.end() && std::ranges::count(known, former->second) > 0)
+      return fmt::format("{} is now {}", name, former->second);
     const auto meant = otherWords.find(name);
     const std::string near =
-        meant != otherWords.end() && std::ranges::count(offered, meant->second) > 0
+        meant != otherWords.end() && std::ranges::count(known, meant->second) > 0
             ? meant->second
-            : nearest(name, offered);
+            : nearest(name, known);
     return fmt::format("unknown option '{}'{} ({} --help lists all)", name,
                        near.empty() ? "" : fmt::format("; nearest is '{}'", near),
                        command.get_parent() ? "weft " + command.get_name() : command.get_name());

@@ -215,18 +215,13 @@ void ChoiceFlags::declare(CLI::App &command) {
       "graph: on, off, or auto: where "
       "--measure finds the plan faster with them");
   const CLI::Range counts(0, 4096);
-  CLI::Option *chunksOption =
-      command
-          .add_option("--chunks", chunks,
-                      "run the kernels around the largest temporary in so many chunks, one after "
-                      "another; 0: by predicted time and memory")
-          ->capture_default_str()
-          ->check(counts)
-          ->type_name("N");
-  command.add_option("--chunks", chunks)
+  command
+      .add_option("--chunks", chunks,
+                  "run the kernels around the largest temporary in so many chunks, one after "
+                  "another; 0: by predicted time and memory")
+      ->capture_default_str()
       ->check(counts)
-      ->excludes(chunksOption)
-      ->group("");  // its older name
+      ->type_name("N");
   command.add_option("--alternatives", alternatives, "how many plans to keep for comparison")
       ->capture_default_str()
       ->check(CLI::Range(1, 64))
