@@ -24,8 +24,9 @@ namespace weft::runtime {
 namespace {
 
 constexpr std::string_view magic = "# weft verified ";
-constexpr int newestFormat = 2;
-constexpr std::array verdicts = {Verdict::agrees, Verdict::fails, Verdict::planFails};
+constexpr int newestFormat = 3;
+constexpr std::array verdicts = {Verdict::agrees, Verdict::fails, Verdict::planFails,
+                                 Verdict::stale};
 
 template <typename Number>
 std::optional<Number> numberOf(const std::string &text) {
@@ -64,7 +65,7 @@ std::optional<VerificationRecord> recordOfFormat1(std::istringstream words) {
   return record;
 }
 
-/// "HASH VERDICT VERIFIER POINTS KERNEL GPU".
+/// "HASH VERDICT VERIFIER POINTS KERNEL GPU", of formats 2 and 3.
 std::optional<VerificationRecord> recordOfFormat2(std::istringstream words) {
   VerificationRecord record;
   std::string verdict, verifier, points;
@@ -108,6 +109,7 @@ void add(VerificationRecords &records, const VerificationRecord &found, bool isW
 Verification::State stateOf(const VerificationRecord &record) {
   if (record.verdict == Verdict::fails) return Verification::State::fails;
   if (record.verdict == Verdict::planFails) return Verification::State::planFails;
+  if (record.verdict == Verdict::stale) return Verification::State::never;
   return record.verifier >= verifierVersion ? Verification::State::agrees
                                             : Verification::State::older;
 }
@@ -133,6 +135,7 @@ std::string_view nameOf(Verdict verdict) {
     case Verdict::agrees: return "agrees";
     case Verdict::fails: return "fails";
     case Verdict::planFails: return "plan-fails";
+    case Verdict::stale: return "stale";
   }
   return "";
 }
@@ -185,7 +188,7 @@ VerificationRecords parseRecords(std::string_view text, const std::string &where
           "{}:{}: a row of format {} is a hash of 64 hexadecimal digits, {} and GPU", where, number,
           format,
           format == 1 ? "kernel, tool version"
-                      : "verdict (agrees, fails, plan-fails), verifier, points, kernel");
+                      : "verdict (agrees, fails, plan-fails, stale), verifier, points, kernel");
     records[{record->hash, record->gpu}] = *record;
   }
   if (format == 0)

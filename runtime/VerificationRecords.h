@@ -1,7 +1,7 @@
 // Verification records: which exact kernel texts agreed with fp64 on which GPU, at how many points
 // and by which verifier, as text that can be read, merged and shipped.
 //
-//   # weft verified 2
+//   # weft verified 3
 //   # hash  verdict  verifier  points  kernel  GPU
 //   7d3f...  agrees  2  8192  softmax__h_b_j_k  NVIDIA H200
 //
@@ -34,8 +34,9 @@ enum class Verdict : uint8_t {
   agrees,
   fails,      ///< the kernel, at its true extents
   planFails,  ///< a whole plan with this kernel: it may be the kernel or what stands around it
+  stale,      ///< agreed before its text was renamed, and nobody has shown that it is the same
 };
-/// "agrees", "fails", "plan-fails".
+/// "agrees", "fails", "plan-fails", "stale".
 std::string_view nameOf(Verdict verdict);
 
 struct VerificationRecord {
@@ -51,10 +52,10 @@ struct VerificationRecord {
 using VerificationRecords =
     std::map<std::pair<std::string, std::string>, VerificationRecord>;  ///< by hash and GPU
 
-/// Reads formats 1 and 2. Throws Error(badInput) naming `where` and the line: a newer format, a row
-/// of another one.
+/// Reads formats 1 to 3; 2 has no stale records. Throws Error(badInput) naming `where` and the
+/// line: a newer format, a row of another one.
 VerificationRecords parseRecords(std::string_view text, const std::string &where);
-/// In format 2.
+/// In format 3.
 std::string printRecords(const VerificationRecords &records);
 
 const VerificationRecords &shippedRecords();

@@ -73,14 +73,28 @@ TEST_CASE("records of format 1 are read as those of an older verifier, and print
   CHECK_THAT(describe(known), Catch::Contains("older verifier") && Catch::Contains("RTX 4090"));
 }
 
+TEST_CASE("records of format 2 are read, and a stale one is kept and believed in nothing") {
+  const std::string line = std::string(64, 'c') + " agrees 2 8 softmax NVIDIA H200\n";
+  CHECK(parseRecords("# weft verified 2\n" + line, "here") ==
+        parseRecords("# weft verified 3\n" + line, "here"));
+  VerificationRecord stale = sample('d');
+  stale.verdict = Verdict::stale;
+  const std::string text = printRecords(of({stale}));
+  CHECK(text.find(" stale ") != std::string::npos);
+  CHECK(parseRecords(text, "here") == of({stale}));
+  CHECK(BelievedRecords(of({stale}), {}).of(stale.hash).state == Verification::State::never);
+  CHECK(
+      BelievedRecords(merged(of({stale}), {.records = {sample('d')}}), {}).of(stale.hash).agrees());
+}
+
 TEST_CASE(
     "what is no store, of a newer format or of two formats is bad input that names the line") {
   const std::string head = printRecords({}), hash(64, 'a');
   CHECK_THROWS_WITH(parseRecords("# weft profile 1\n", "file"), Catch::Contains("file:1"));
   CHECK_THROWS_WITH(parseRecords("", "file"), Catch::Contains("file") && Catch::Contains("empty"));
-  CHECK_THROWS_WITH(parseRecords("# weft verified 3\n", "file"), Catch::Contains("file:1") &&
-                                                                     Catch::Contains("format 3") &&
-                                                                     Catch::Contains("1 to 2"));
+  CHECK_THROWS_WITH(parseRecords("# weft verified 4\n", "file"), Catch::Contains("file:1") &&
+                                                                     Catch::Contains("format 4") &&
+                                                                     Catch::Contains("1 to 3"));
   CHECK_THROWS_WITH(parseRecords(head + "abc agrees 2 8 softmax NVIDIA H200\n", "file"),
                     Catch::Contains("file:3"));
   CHECK_THROWS_WITH(parseRecords(head + hash + " agrees 2 8 softmax\n", "file"),
@@ -92,7 +106,7 @@ TEST_CASE(
   CHECK_THROWS_WITH(parseRecords(head + hash + " agrees 2 -8 softmax NVIDIA H200\n", "file"),
                     Catch::Contains("file:3"));
   CHECK_THROWS_WITH(parseRecords(head + hash + " softmax 0.1.0 NVIDIA H200\n", "file"),
-                    Catch::Contains("file:3: a row of format 2"));
+                    Catch::Contains("file:3: a row of format 3"));
   CHECK_THROWS_WITH(parseRecords(head + format1, "file"),
                     Catch::Contains("file:3") && Catch::Contains("one format"));
 }
@@ -114,7 +128,7 @@ TEST_CASE("adding to a store of format 1 keeps its records as old ones") {
   const auto file = folder.path() / "verified.txt";
   writeFile(file, format1);
   addRecords({.records = {sample('b')}}, file, RecordStore::shipped);
-  CHECK(readFile(file).starts_with("# weft verified 2\n"));
+  CHECK(readFile(file).starts_with("# weft verified 3\n"));
   const BelievedRecords believed(readRecords(file), {});
   CHECK(believed.of(std::string(64, 'a')).state == Verification::State::older);
   CHECK(believed.of(std::string(64, 'b')).agrees());

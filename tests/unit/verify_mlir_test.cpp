@@ -221,7 +221,7 @@ TEST_CASE(
     CHECK(record.verifier == verifierVersion);
     CHECK(record.points == rowOf(said, kernel.name)["points"]);
   }
-  CHECK(readFile(store).starts_with("# weft verified 2\n"));
+  CHECK(readFile(store).starts_with("# weft verified 3\n"));
   CHECK(readRecords(store) == readRecords(machineRecordsFile()));
 }
 
