@@ -25,7 +25,7 @@ const std::array families = {Family{{"hopper-contraction", "gemm-sm90"}, ofSm90}
                              Family{{"ampere-contraction", "gemm-sm80"}, ofSm80},
                              Family{{"plain-contraction", "gemm-fma"}, {}}};
 
-constexpr Words gemmSubject = {"product ", "gemm "};
+constexpr Words firstWord = {"product ", "gemm "};
 
 std::string migratedKnob(std::string_view knob, std::span<const Words> knobs) {
   for (const auto &[old, now] : knobs)
@@ -53,8 +53,8 @@ std::string migratedLine(std::string_view line) {
 
 MigratedSubject migratedSubject(std::string_view hash, std::string_view name) {
   MigratedSubject subject{.hash = std::string(hash), .name = std::string(name)};
-  if (!name.starts_with(gemmSubject.first)) return subject;
-  subject.name.replace(0, gemmSubject.first.size(), gemmSubject.second);
+  if (!name.starts_with(firstWord.first)) return subject;
+  subject.name.replace(0, firstWord.first.size(), firstWord.second);
   if (profileHash(name) == hash) subject.hash = profileHash(subject.name);
   return subject;
 }

@@ -26,7 +26,8 @@ class Usage(CommandTest):
         self.fails(2, 'compile', *TINY, '--no-fus', 'a,b', '-o', 'out',
                    says=["unknown option '--no-fus'", "'--no-fuse'"])
         for former, now in (('--parts', '--chunks'), ('--branches', '--concurrent')):
-            self.fails(2, 'compile', *TINY, former, '2', '-o', 'out', says=[f'{former} is now {now}'])
+            self.fails(2, 'compile', *TINY, former, '2', '-o', 'out',
+                       says=[f'{former} is now {now}'])
         self.fails(2, 'profile', *TINY, '--parts-only', says=['--parts-only is now --chunks-only'])
         self.fails(2, 'devices', '--jsn', says=["'--jsn'", "'--json'", 'weft devices --help'])
         self.fails(2, 'compile', *LAYER, '--attention', 'flush', '-o', 'out', says=['flush'])
@@ -526,7 +527,8 @@ class Views(CommandTest):
                   'decomposed', '--stop-after', 'emit', '-o', 'decomposed')
         text = self.weft('explain', 'decomposed', '--fusion', 'score,exponentials').prose()
         self.assertIn(
-            'fusing them: no plan does: beside a profile it is offered by its own measurements alone',
+            'fusing them: no plan does: beside a profile it is offered by its own measurements '
+            'alone',
             text)
         # Without one the model prices it.
         self.weft('compile', 'bert-large', '--dim', 'b=8', '--dim', 'j=384', '--attention',

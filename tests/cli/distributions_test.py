@@ -56,7 +56,7 @@ class Distributions(CommandTest):
         legal, rows = sum(one['legal'] for one in found['kernels']), sum(
             len(one['seconds']) + one['failed'] for one in found['kernels'])
         self.assertEqual(
-            (found['coverage']['measurements'], found['coverage']['legal'], found['coverage']['shipped']),
+            tuple(found['coverage'][name] for name in ('measurements', 'legal', 'shipped')),
             (rows, legal, True))
         self.assertGreater(legal, 100 * rows)
         figures = [(self.folder / 'figures' / name).read_text()
@@ -64,7 +64,8 @@ class Distributions(CommandTest):
         for text in (self.weft('explain', 'out', '--distributions').prose(), *figures):
             self.assertRegex(
                 text,
-                "measurements of [0-9,]+ of [0-9.,e+]+ legal configurations: the profile that ships keeps "
+                "measurements of [0-9,]+ of [0-9.,e+]+ legal configurations: the profile that "
+                "ships keeps "
                 "only the best measurements of each kernel, "
                 'so slow tails are missing')
             self.assertIn('--layouts 1000000 --layout-factor 1000000 --knobs 1', text)
@@ -73,7 +74,8 @@ class Distributions(CommandTest):
         self.assertFalse(own['shipped'])
         self.assertRegex(
             own['note'],
-            '^measurements of [0-9,]+ of [0-9.,e+]+ legal configurations; the others are not shown$')
+            '^measurements of [0-9,]+ of [0-9.,e+]+ legal configurations; the others are not '
+            'shown$')
 
     def figures(self, kernels):
         """Two figures of as many violins as there are kernels, and every time in the data."""

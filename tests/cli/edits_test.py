@@ -382,8 +382,8 @@ class Building(CommandTest):
         return path, text
 
     def rejected(self, kernel, change, *says, code=1):
-        """The edit is rejected with these texts, at the line of the artifact's file where it stands,
-        and nothing is written."""
+        """The edit is rejected with these texts, at its line in the artifact's file, and nothing is
+        written."""
         path, text = self.edit(kernel, change)
         before = self.files('out')
         result = self.fails(code, 'emit', 'out', says=[kernel['name'], *says])

@@ -29,8 +29,8 @@ class Train(CommandTest):
         """The kernel's product comes first, the graph's sum: each op of the chosen graph still
         reads its own operands."""
         text = self.weft('compile', 'paper-encoder', '--dim', 'b=1', '--dim', 'j=32', '--train',
-                         '--profile', 'none', '--chunks', '1', '--fuse', 'd_b1,d_w1', '--stop-after',
-                         'select').out
+                         '--profile', 'none', '--chunks', '1', '--fuse', 'd_b1,d_w1',
+                         '--stop-after', 'select').out
         kernel = text[text.index('@reduce_d_w1_contraction'):].split('weft.yield')[0]
         self.assertIn('weft.contract', kernel)
         self.assertIn('weft.reduce', kernel)

@@ -19,7 +19,8 @@ class Warps(CommandTest):
             kernel['name']: (self.folder / 'out' / kernel['source']).read_text()
             for kernel in kernels
         }
-        return {name for name, text in texts.items() if 'weft::sm80::limitFragmentsInFlight' in text}, plan
+        limit = 'weft::sm80::limitFragmentsInFlight'
+        return {name for name, text in texts.items() if limit in text}, plan
 
     def test_a_layer_without_a_library_is_its_gemms_norms_and_softmax(self):
         for device in ('a100', 'rtx3090'):

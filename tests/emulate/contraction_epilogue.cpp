@@ -124,8 +124,8 @@ struct Subject {
 
 constexpr const char *skeleton = R"(
 struct Fragment { int batch, row, column; };
-struct GemmProblem { weft::Offset m, n, k, strideRow, strideAk, batchA, strideBk, strideColumn, batchB,
-    strideCm, batchStrideC; };
+struct GemmProblem { weft::Offset m, n, k, strideRow, strideAk, batchA, strideBk, strideColumn,
+    batchB, strideCm, batchStrideC; };
 )";
 
 std::string gemmText(const Subject &subject) {

@@ -231,8 +231,8 @@ constexpr int rows = ROWS, columns = COLUMNS, across = (columns + 63) / 64, down
 __device__ weft::StripPartials<across, down * 4, 64> column_partials;
 __device__ weft::StripPartials<down * 4, across, 16> row_partials;
 }
-extern "C" __global__ void __launch_bounds__(128) fragment_reductions(const float *x, float *of_columns,
-    float *of_rows) {
+extern "C" __global__ void __launch_bounds__(128) fragment_reductions(const float *x,
+    float *of_columns, float *of_rows) {
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, tileM = blockIdx.x / across,
       tileN = blockIdx.x % across;
   weft::SubtileColumnReduction panel;

@@ -25,10 +25,12 @@ CASES = {
     'encoder-unfused': ['paper-encoder', ENCODER, ['--fuse-rules', 'none']],
     'encoder-bf16': ['paper-encoder', ENCODER, ['--dtype', 'bf16']],
     'encoder-f32': ['paper-encoder', ENCODER, ['--dtype', 'f32']],
-    # Q, K and V side by side: on branches of the graph from the second launch on.
-    'encoder-branches': ['paper-encoder', ENCODER, ['--concurrent', 'on', '--stacking', 'separate']],
-    # The scores (3 heads) in parts: dropout masks must be those of the whole.
-    'encoder-parts': ['paper-encoder', {**ENCODER, 'j': 64}, ['--max-memory', '80K']],
+    # Q, K and V at once: on parallel paths of the graph from the second launch on.
+    'encoder-concurrent': [
+        'paper-encoder', ENCODER, ['--concurrent', 'on', '--stacking', 'separate']
+    ],
+    # The scores (3 heads) in chunks: dropout masks must be those of the whole.
+    'encoder-chunks': ['paper-encoder', {**ENCODER, 'j': 64}, ['--max-memory', '80K']],
 }
 TOLERANCE = {'f16': 0.01, 'bf16': 0.06, 'f32': 1e-5}  # of values up to 10 after two layer norms
 STORED = {

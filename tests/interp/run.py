@@ -1,7 +1,7 @@
 """run.py WEFT-INTERPRET FILE.mlir: runs a self-checking graph as the first line of its file says.
 
-"// FAILS: regex" expects exit status 1 and that message, "// REJECTED: regex" exit status 2 and that
-message; any other file must exit with 0. "// ARGS: ..." adds arguments."""
+"// FAILS: regex" expects exit status 1 and that message, "// REJECTED: regex" exit status 2 and
+that message; any other file must exit with 0. "// ARGS: ..." adds arguments."""
 import pathlib
 import re
 import shlex

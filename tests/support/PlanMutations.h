@@ -573,7 +573,7 @@ inline std::vector<PlanMutation> planMutations() {
        })},
 
       {"memoryPlan.buffer", "of none",
-       onAllocation([](json &allocation) { allocation["buffer"] = std::numeric_limits<int>::max(); })},
+       onAllocation([](json &one) { one["buffer"] = std::numeric_limits<int>::max(); })},
       {"memoryPlan.buffer", "negative",
        onAllocation([](json &allocation) { allocation["buffer"] = -1; })},
       {"memoryPlan.in", "in nothing",

@@ -162,11 +162,10 @@ TEST_CASE_METHOD(Fixture, "an entry in the folder of other keys is damage") {
 
 TEST_CASE_METHOD(Fixture, "an entry of an older weft is built again without a word") {
   const std::string key = store("one");
-  writeFile(
-      cache.folderOf(key) / "meta.json",
-      R"({"key": ")" + key +
-          R"(", "entry": "one", "log": "", "fields": {}, "sha256": {"kernel.cu": "0", "kernel.cubin":
-          "0"}})");
+  writeFile(cache.folderOf(key) / "meta.json",
+            R"({"key": ")" + key +
+                R"(", "entry": "one", "log": "", "fields": {}, "sha256": {"kernel.cu": "0", )"
+                R"("kernel.cubin": "0"}})");
   CHECK_FALSE(cache.find(key).has_value());
   CHECK(notes.empty());
   store("one");

@@ -93,7 +93,7 @@ class IncludeRules(unittest.TestCase):
         self.assertEqual(violations(ROOT, self.table), [])
 
     def test_names_of_test_cases_can_be_wrapped(self):
-        """Catch indents the rest of a name by the width of the text before ': ', and prints without end where
+        """Catch indents the rest of a name by the width before ': ', and prints without end where
         that is as wide as a line."""
         case = re.compile(r'TEST_CASE\("([^"]*)')
         for file in sorted((ROOT / 'tests').rglob('*.cpp')):
