@@ -7,8 +7,8 @@
 //   reads      w[i,u] f16   x[b,j,i] f16   bias[u] f16    16.8 MB
 //   writes     active[b,j,u] f16   biased[b,j,u] f16    67.1 MB
 //   config     wgmma, ping-pong tiles of 128 x 128, 5 stages, 4 epilogue stages, group-M 8    launch <<<132, 384>>>
-#include "weft/sm90_gemm.cuh"
 #include "weft/math.cuh"
+#include "weft/sm90_gemm.cuh"
 
 namespace {
 constexpr weft::Offset b = 8, i = 1024, j = 512, u = 4096;  // extents

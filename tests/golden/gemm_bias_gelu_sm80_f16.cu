@@ -6,11 +6,11 @@
 //   space      b=8 j=512 u=4096 | i=1024 (reduced)
 //   reads      w[i,u] f16   x[b,j,i] f16   bias[u] f16    16.8 MB
 //   writes     active[b,j,u] f16    33.6 MB
-//   config     mma.sync, tile 128 x 128 x 32, 4 stages, 2 x 2 warps, raster 8    launch <<<1024, 128>>>
-#include "weft/sm80_gemm.cuh"
-#include "weft/sm80_epilogue.cuh"
+//   config     mma.sync, tile 128 x 128 x 32, 4 stages, 2 x 2 warps, group-M 8    launch <<<1024, 128>>>
 #include "weft/fragment.cuh"
 #include "weft/math.cuh"
+#include "weft/sm80_epilogue.cuh"
+#include "weft/sm80_gemm.cuh"
 
 namespace {
 constexpr weft::Offset b = 8, i = 1024, j = 512, u = 4096;  // extents

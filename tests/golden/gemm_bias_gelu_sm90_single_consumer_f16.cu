@@ -7,8 +7,8 @@
 //   reads      w[i,u] f16   x[b,j,i] f16   bias[u] f16    8.41 MB
 //   writes     active[b,j,u] f16    65.5 kB
 //   config     wgmma, single-consumer tiles of 8 x 64, 8 stages, k over 2 blocks    launch <<<128, 160>>>
-#include "weft/sm90_single_consumer.cuh"
 #include "weft/math.cuh"
+#include "weft/sm90_single_consumer.cuh"
 
 namespace {
 constexpr weft::Offset b = 1, i = 1024, j = 8, u = 4096;  // extents

@@ -7,9 +7,9 @@
 //   reads      w[i,u] f16   x[b,j,i] f16   biased[b,j,u] f16    50.3 MB
 //   writes     d_biased[b,j,u] f16   d_bias[u] f16    33.6 MB
 //   config     wgmma, ping-pong tiles of 128 x 128, 5 stages, 4 epilogue stages, group-M 8    launch <<<132, 384>>>
-#include "weft/sm90_gemm.cuh"
-#include "weft/sm90_epilogue_reduction.cuh"
 #include "weft/slope.cuh"
+#include "weft/sm90_epilogue_reduction.cuh"
+#include "weft/sm90_gemm.cuh"
 
 namespace {
 constexpr weft::Offset b = 8, i = 1024, j = 512, u = 4096;  // extents
@@ -48,6 +48,6 @@ product_gelu_dx_column_sum(const __grid_constant__ weft::sm90::TensorMap w_map,
   };
   weft::sm90::runGemm<weft::half, gemm, tile>({&x_map, nullptr}, {&w_map, nullptr}, {&d_biased_map, nullptr},
       weft::sm90::SubtileOperand<weft::half>{{&biased_map, nullptr}}, weft::sm90::NoVectorOperand{},
-      weft::sm90::NoSubtileOutput{}, weft::sm90::epilogueReductions(weft::sm90::EpilogueReductionOutput{d_bias, &d_bias_partials}),
-      epilogueOp);
+      weft::sm90::NoSubtileOutput{}, weft::sm90::epilogueReductions(weft::sm90::EpilogueReductionOutput{d_bias,
+      &d_bias_partials}), epilogueOp);
 }

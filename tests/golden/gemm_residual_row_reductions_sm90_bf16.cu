@@ -12,8 +12,8 @@
 //   writes     sum[b,j,u] bf16   row_sum[b,j] f32   row_squares[b,j] f32    8.42 MB
 //   config     wgmma, cooperative tiles of 128 x 256, 3 stages, 4 epilogue stages, group-M 8    launch <<<128, 384>>>
 #include "weft/dropout.cuh"
-#include "weft/sm90_gemm.cuh"
 #include "weft/sm90_epilogue_reduction.cuh"
+#include "weft/sm90_gemm.cuh"
 
 namespace {
 constexpr weft::Offset b = 8, i = 1024, j = 512, u = 1024;  // extents
@@ -48,8 +48,8 @@ product_residual_row_sums(const __grid_constant__ weft::sm90::TensorMap w_map,
   static_assert(sizeof(row_sum_partials) == sizeof(weft::sm90::RowPartials<gemm, tile>) && sizeof(row_squares_partials) == sizeof(weft::sm90::RowPartials<gemm, tile>), "plan.json: device memory");
   const weft::DropoutKey key = *dropoutKey;                           // seed and step: a replay must not repeat masks
   const float scaleOfKept = weft::opaque(keepScale);
-  const auto epilogueOp = [=](float (&accumulators)[8], const float (&rest_v)[8], const float (&bias_v)[8], float (&summed)[2][8],
-      const weft::sm90::Fragment &at) {
+  const auto epilogueOp = [=](float (&accumulators)[8], const float (&rest_v)[8], const float (&bias_v)[8],
+      float (&summed)[2][8], const weft::sm90::Fragment &at) {
     const auto kept = weft::keptFragment(key, dropoutStream, at.row / j, at.row % j, at.column, dropThreshold);
 #pragma unroll
     for (int e = 0; e < 8; ++e) {

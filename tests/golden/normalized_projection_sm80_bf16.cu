@@ -8,7 +8,7 @@
 //   space      b=8 j=512 u=3072 | i=1024 (reduced)
 //   reads      x[b,j,i] bf16   mean[b,j] f32   rstd[b,j] f32   gamma[i] bf16   beta[i] bf16   w[i,u] bf16    14.7 MB
 //   writes     gemm[b,j,u] bf16    25.2 MB
-//   config     mma.sync, tile 128 x 128 x 32, 4 stages, 2 x 2 warps, raster 8    launch <<<768, 128>>>
+//   config     mma.sync, tile 128 x 128 x 32, 4 stages, 2 x 2 warps, group-M 8    launch <<<768, 128>>>
 #include "weft/sm80_prologue.cuh"
 
 namespace {

@@ -26,8 +26,7 @@ constexpr weft::sm90::MapDimensions x_dimensions = {.columns = {{p, h}}, .rows =
 
 extern "C" __global__ void __launch_bounds__(384, 1)
 projection_bias_residual(const __grid_constant__ weft::sm90::TensorMap x_map,
-                         const __grid_constant__ weft::sm90::TensorMap w_map,
-                         const weft::bfloat16 *__restrict__ bias,
+                         const __grid_constant__ weft::sm90::TensorMap w_map, const weft::bfloat16 *__restrict__ bias,
                          const __grid_constant__ weft::sm90::TensorMap residual_map,
                          const __grid_constant__ weft::sm90::TensorMap y_map) {
   static_assert(weft::sm90::TileConfig<gemm, tile>::sharedBytes == 229520);

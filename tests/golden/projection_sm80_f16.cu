@@ -5,7 +5,7 @@
 //   reads      a[p,h,i] f16   b[b,j,i] f16    9.42 MB
 //   writes     c[p,h,b,j] f16    7.33 MB
 //   flop       7.50 Gflop
-//   config     mma.sync, tile 128 x 128 x 32, 4 stages, 2 x 2 warps, raster 8    launch <<<224, 128>>>
+//   config     mma.sync, tile 128 x 128 x 32, 4 stages, 2 x 2 warps, group-M 8    launch <<<224, 128>>>
 #include "weft/sm80_gemm.cuh"
 
 namespace {

@@ -5,7 +5,7 @@
 //   reads      a[m,k] f32   b[k,n] f32    3.64 MB
 //   writes     c[m,n] f32    3.11 MB
 //   flop       796 Mflop
-//   config     mma.sync, tile 128 x 128 x 32, 3 stages, 2 x 2 warps, raster 8    launch <<<56, 128>>>
+//   config     mma.sync, tile 128 x 128 x 32, 3 stages, 2 x 2 warps, group-M 8    launch <<<56, 128>>>
 #include "weft/sm80_tf32.cuh"
 
 namespace {

@@ -7,8 +7,8 @@
 //   reads      x[b,j,i] bf16   squares[b,j] f32   gamma[i] bf16   w[i,u] bf16    14.7 MB
 //   writes     gemm[b,j,u] bf16    25.2 MB
 //   config     wgmma, ping-pong tiles of 128 x 128, 6 stages, 2 epilogue stages, group-M 8    launch <<<132, 384>>>
-#include "weft/sm90_prologue.cuh"
 #include "weft/math.cuh"
+#include "weft/sm90_prologue.cuh"
 
 namespace {
 constexpr weft::Offset b = 8, i = 1024, j = 512, u = 3072;  // extents

@@ -2,8 +2,8 @@
 //
 //   ops        centred = sub x, mean
 //              normalized = mul centred, rstd
-//              gemm = mul dy, normalized
-//              dgamma = reduce gemm
+//              product = mul dy, normalized
+//              dgamma = reduce product
 //              dbeta = reduce dy
 //   space      i=1024 | b=8 j=512 (reduced)
 //   reads      dy[b,j,i] f16   x[b,j,i] f16   mean[b,j] f32   rstd[b,j] f32    16.8 MB
@@ -60,8 +60,8 @@ scale_bias(const weft::half *__restrict__ dy, const weft::half *__restrict__ x, 
     for (int e = 0; e < width; ++e) {
       const float centred = x_v.at[e] - mean_e;                                                   // %20
       const float normalized = centred * rstd_e;                                                  // %21
-      const float gemm = dy_v.at[e] * normalized;                                              // %22
-      dgamma_out.at[e] += gemm;
+      const float product = dy_v.at[e] * normalized;                                              // %22
+      dgamma_out.at[e] += product;
       dbeta_out.at[e] += dy_v.at[e];
     }
   }
