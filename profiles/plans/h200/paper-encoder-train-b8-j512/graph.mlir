@@ -31,7 +31,7 @@ module {
       %wq_wk_wv_5 = weft.identity %wq_wk_wv_4 : !phi1
       weft.yield %wq_wk_wv_5 : !phi1
     }
-    %q_k_v = weft.kernel @q_product_k_product_v_projection_bias (%wq_wk_wv_4 = %wq_wk_wv_0 : !phi1, %x_5 = %x : !bji, %bq_bk_bv_6 = %bq_bk_bv : !ph1) -> !phbj layouts ([i, p, h], [b, j, i], [p, h] -> [p, h, b, j]) attributes {config = {blocks = 132 : i64, family = "gemm-sm90", group_m = 8 : i64, schedule = "ping-pong", stages = 4 : i64, epilogue_stages = 4 : i64, tile_m = 128 : i64, tile_n = 192 : i64}} {
+    %q_k_v = weft.kernel @q_product_k_product_v_projection_bias (%wq_wk_wv_4 = %wq_wk_wv_0 : !phi1, %x_5 = %x : !bji, %bq_bk_bv_6 = %bq_bk_bv : !ph1) -> !phbj layouts ([i, p, h], [b, j, i], [p, h] -> [p, h, b, j]) attributes {config = {blocks = 132 : i64, epilogue_stages = 4 : i64, family = "gemm-sm90", group_m = 8 : i64, schedule = "ping-pong", stages = 4 : i64, tile_m = 128 : i64, tile_n = 192 : i64}} {
       %q_product_k_product_v_product = weft.contract "phi,bji->phbj" %wq_wk_wv_4, %x_5 : !phi1, !bji -> !phbj
       %q_k_v_7 = weft.bias %q_product_k_product_v_product, %bq_bk_bv_6 along (p, h) : !phbj, !ph1
       weft.yield %q_k_v_7 : !phbj
@@ -48,7 +48,7 @@ module {
       %v_5 = weft.slice %q_k_v_4 {axis = h, size = 16, start = 32} : !phbj -> !whbk
       weft.yield %v_5 : !whbk
     }
-    %score = weft.kernel @score_contraction (%k_4 = %k : !phbk, %q_5 = %q : !phbj1) -> !hbjk layouts ([p, h, b, k] strides [196608, 4096, 512, 1], [p, h, b, j] strides [196608, 4096, 512, 1] -> [h, b, j, k]) attributes {config = {blocks = 132 : i64, family = "gemm-sm90", group_m = 8 : i64, schedule = "ping-pong", stages = 6 : i64, epilogue_stages = 2 : i64, tile_m = 128 : i64, tile_n = 128 : i64}} {
+    %score = weft.kernel @score_contraction (%k_4 = %k : !phbk, %q_5 = %q : !phbj1) -> !hbjk layouts ([p, h, b, k] strides [196608, 4096, 512, 1], [p, h, b, j] strides [196608, 4096, 512, 1] -> [h, b, j, k]) attributes {config = {blocks = 132 : i64, epilogue_stages = 2 : i64, family = "gemm-sm90", group_m = 8 : i64, schedule = "ping-pong", stages = 6 : i64, tile_m = 128 : i64, tile_n = 128 : i64}} {
       %score_6 = weft.contract "phbk,phbj->hbjk" %k_4, %q_5 {scale = 0.125} : !phbk, !phbj1 -> !hbjk
       weft.yield %score_6 : !hbjk
     }
@@ -57,7 +57,7 @@ module {
       %kept_6 = weft.dropout %probability_5 {p = 0.1, stream = 0} : !hbjk
       weft.yield %probability_5, %kept_6 : !hbjk, !hbjk
     }
-    %weighted = weft.kernel @weighted_contraction (%v_4 = %v : !whbk, %kept_5 = %kept : !hbjk) -> !whbj layouts ([w, h, b, k] strides [196608, 4096, 512, 1], [h, b, j, k] -> [w, h, b, j]) attributes {config = {blocks = 132 : i64, family = "gemm-sm90", group_m = 8 : i64, schedule = "ping-pong", stages = 12 : i64, epilogue_stages = 1 : i64, tile_m = 64 : i64, tile_n = 64 : i64}} {
+    %weighted = weft.kernel @weighted_contraction (%v_4 = %v : !whbk, %kept_5 = %kept : !hbjk) -> !whbj layouts ([w, h, b, k] strides [196608, 4096, 512, 1], [h, b, j, k] -> [w, h, b, j]) attributes {config = {blocks = 132 : i64, epilogue_stages = 1 : i64, family = "gemm-sm90", group_m = 8 : i64, schedule = "ping-pong", stages = 12 : i64, tile_m = 64 : i64, tile_n = 64 : i64}} {
       %weighted_6 = weft.contract "whbk,hbjk->whbj" %v_4, %kept_5 : !whbk, !hbjk -> !whbj
       weft.yield %weighted_6 : !whbj
     }
@@ -65,7 +65,7 @@ module {
       %wo_5 = weft.identity %wo_4 : !whi
       weft.yield %wo_5 : !whi
     }
-    %residual1 = weft.kernel @attention_projection_bias_dropout_residual (%wo_4 = %wo_1 : !whi, %weighted_5 = %weighted : !whbj, %bo_6 = %bo : !i, %x_7 = %x : !bji) -> !bji layouts ([i, w, h], [w, h, b, j], [i], [b, j, i] -> [b, j, i]) attributes {config = {blocks = 132 : i64, family = "gemm-sm90", group_m = 8 : i64, schedule = "ping-pong", stages = 4 : i64, epilogue_stages = 4 : i64, tile_m = 64 : i64, tile_n = 256 : i64}} {
+    %residual1 = weft.kernel @attention_projection_bias_dropout_residual (%wo_4 = %wo_1 : !whi, %weighted_5 = %weighted : !whbj, %bo_6 = %bo : !i, %x_7 = %x : !bji) -> !bji layouts ([i, w, h], [w, h, b, j], [i], [b, j, i] -> [b, j, i]) attributes {config = {blocks = 132 : i64, epilogue_stages = 4 : i64, family = "gemm-sm90", group_m = 8 : i64, schedule = "ping-pong", stages = 4 : i64, tile_m = 64 : i64, tile_n = 256 : i64}} {
       %attention_product = weft.contract "whi,whbj->bji" %wo_4, %weighted_5 : !whi, !whbj -> !bji
       %attention = weft.bias %attention_product, %bo_6 along (i) : !bji, !i
       %attention_kept = weft.dropout %attention {p = 0.1, stream = 1} : !bji
@@ -76,7 +76,7 @@ module {
       %norm1_7, %mean1_8, %rstd1_9 = weft.layer_norm %residual1_4, %gamma1_5, %beta1_6 over i {epsilon = 1.0e-05} : !bji, !i, !i -> !bji, !f32_bj, !f32_bj
       weft.yield %norm1_7, %mean1_8, %rstd1_9 : !bji, !f32_bj, !f32_bj
     }
-    %active_kept = weft.kernel @hidden_projection_bias_relu_dropout (%w1_4 = %w1 : !ui, %norm1_5 = %norm1 : !bji, %b1_6 = %b1 : !u) -> !bju layouts ([u, i], [b, j, i], [u] -> [b, j, u]) attributes {config = {blocks = 132 : i64, family = "gemm-sm90", group_m = 8 : i64, schedule = "ping-pong", stages = 6 : i64, epilogue_stages = 2 : i64, tile_m = 128 : i64, tile_n = 128 : i64}} {
+    %active_kept = weft.kernel @hidden_projection_bias_relu_dropout (%w1_4 = %w1 : !ui, %norm1_5 = %norm1 : !bji, %b1_6 = %b1 : !u) -> !bju layouts ([u, i], [b, j, i], [u] -> [b, j, u]) attributes {config = {blocks = 132 : i64, epilogue_stages = 2 : i64, family = "gemm-sm90", group_m = 8 : i64, schedule = "ping-pong", stages = 6 : i64, tile_m = 128 : i64, tile_n = 128 : i64}} {
       %hidden_product = weft.contract "ui,bji->bju" %w1_4, %norm1_5 : !ui, !bji -> !bju
       %hidden = weft.bias %hidden_product, %b1_6 along (u) : !bju, !u
       %active = weft.relu %hidden : !bju
@@ -87,7 +87,7 @@ module {
       %w2_5 = weft.identity %w2_4 : !iu
       weft.yield %w2_5 : !iu
     }
-    %residual2 = weft.kernel @feed_forward_projection_bias_dropout_residual (%w2_4 = %w2_2 : !iu, %active_kept_5 = %active_kept : !bju, %b2_6 = %b2 : !i, %norm1_7 = %norm1 : !bji) -> !bji layouts ([u, i], [b, j, u], [i], [b, j, i] -> [b, j, i]) attributes {config = {blocks = 132 : i64, family = "gemm-sm90", group_m = 8 : i64, schedule = "cooperative", stages = 3 : i64, epilogue_stages = 4 : i64, tile_m = 128 : i64, tile_n = 256 : i64}} {
+    %residual2 = weft.kernel @feed_forward_projection_bias_dropout_residual (%w2_4 = %w2_2 : !iu, %active_kept_5 = %active_kept : !bju, %b2_6 = %b2 : !i, %norm1_7 = %norm1 : !bji) -> !bji layouts ([u, i], [b, j, u], [i], [b, j, i] -> [b, j, i]) attributes {config = {blocks = 132 : i64, epilogue_stages = 4 : i64, family = "gemm-sm90", group_m = 8 : i64, schedule = "cooperative", stages = 3 : i64, tile_m = 128 : i64, tile_n = 256 : i64}} {
       %feed_forward_product = weft.contract "iu,bju->bji" %w2_4, %active_kept_5 : !iu, !bju -> !bji
       %feed_forward = weft.bias %feed_forward_product, %b2_6 along (i) : !bji, !i
       %feed_forward_kept = weft.dropout %feed_forward {p = 0.1, stream = 3} : !bji
@@ -115,7 +115,7 @@ module {
       %d_w2_6 = weft.contract "bji,bju->iu" %d_feed_forward_4, %active_kept_5 : !bji, !bju -> !iu
       weft.yield %d_w2_6 : !iu
     }
-    %d_hidden, %d_b1 = weft.kernel @d_active_kept_projection_scale_relu_dx_reduce (%w2_4 = %w2_2 : !iu, %d_feed_forward_5 = %d_feed_forward : !bji, %active_kept_6 = %active_kept : !bju) -> (!bju, !u) layouts ([i, u], [b, j, i], [b, j, u] -> [b, j, u], [u]) attributes {config = {blocks = 132 : i64, family = "gemm-sm90", group_m = 4 : i64, schedule = "ping-pong", stages = 5 : i64, epilogue_stages = 4 : i64, tile_m = 128 : i64, tile_n = 128 : i64}} {
+    %d_hidden, %d_b1 = weft.kernel @d_active_kept_projection_scale_relu_dx_reduce (%w2_4 = %w2_2 : !iu, %d_feed_forward_5 = %d_feed_forward : !bji, %active_kept_6 = %active_kept : !bju) -> (!bju, !u) layouts ([i, u], [b, j, i], [b, j, u] -> [b, j, u], [u]) attributes {config = {blocks = 132 : i64, epilogue_stages = 4 : i64, family = "gemm-sm90", group_m = 4 : i64, schedule = "ping-pong", stages = 5 : i64, tile_m = 128 : i64, tile_n = 128 : i64}} {
       %d_active_kept = weft.contract "iu,bji->bju" %w2_4, %d_feed_forward_5 : !iu, !bji -> !bju
       %d_active = weft.scale %d_active_kept {factor = 1.1111111640930176} : !bju
       %d_hidden_7 = weft.relu_dx %d_active, %active_kept_6 : !bju
@@ -152,7 +152,7 @@ module {
       %d_bo_5 = weft.reduce sum %d_attention_4 over b, j : !bji -> !i
       weft.yield %d_bo_5 : !i
     }
-    %d_wo = weft.kernel @d_wo_contraction (%d_attention_4 = %d_attention : !bji, %weighted_5 = %weighted : !whbj) -> !whi layouts ([b, j, i], [w, h, b, j] -> [w, h, i]) attributes {config = {blocks = 132 : i64, family = "gemm-sm90", group_m = 8 : i64, schedule = "ping-pong", stages = 8 : i64, epilogue_stages = 2 : i64, tile_m = 64 : i64, tile_n = 128 : i64}} {
+    %d_wo = weft.kernel @d_wo_contraction (%d_attention_4 = %d_attention : !bji, %weighted_5 = %weighted : !whbj) -> !whi layouts ([b, j, i], [w, h, b, j] -> [w, h, i]) attributes {config = {blocks = 132 : i64, epilogue_stages = 2 : i64, family = "gemm-sm90", group_m = 8 : i64, schedule = "ping-pong", stages = 8 : i64, tile_m = 64 : i64, tile_n = 128 : i64}} {
       %d_wo_6 = weft.contract "bji,whbj->whi" %d_attention_4, %weighted_5 : !bji, !whbj -> !whi
       weft.yield %d_wo_6 : !whi
     }
@@ -160,11 +160,11 @@ module {
       %d_weighted_6 = weft.contract "whi,bji->whbj" %wo_4, %d_attention_5 : !whi, !bji -> !whbj
       weft.yield %d_weighted_6 : !whbj
     }
-    %d_v = weft.kernel @d_v_contraction (%d_weighted_4 = %d_weighted : !whbj, %kept_5 = %kept : !hbjk) -> !whbk layouts ([w, h, b, j], [h, b, j, k] -> [w, h, b, k] strides [196608, 4096, 512, 1]) attributes {config = {blocks = 132 : i64, family = "gemm-sm90", group_m = 8 : i64, schedule = "ping-pong", stages = 12 : i64, epilogue_stages = 1 : i64, tile_m = 64 : i64, tile_n = 64 : i64}} {
+    %d_v = weft.kernel @d_v_contraction (%d_weighted_4 = %d_weighted : !whbj, %kept_5 = %kept : !hbjk) -> !whbk layouts ([w, h, b, j], [h, b, j, k] -> [w, h, b, k] strides [196608, 4096, 512, 1]) attributes {config = {blocks = 132 : i64, epilogue_stages = 1 : i64, family = "gemm-sm90", group_m = 8 : i64, schedule = "ping-pong", stages = 12 : i64, tile_m = 64 : i64, tile_n = 64 : i64}} {
       %d_v_6 = weft.contract "whbj,hbjk->whbk" %d_weighted_4, %kept_5 : !whbj, !hbjk -> !whbk
       weft.yield %d_v_6 : !whbk
     }
-    %d_kept = weft.kernel @d_kept_contraction (%v_4 = %v : !whbk, %d_weighted_5 = %d_weighted : !whbj) -> !hbjk layouts ([w, h, b, k] strides [196608, 4096, 512, 1], [w, h, b, j] -> [h, b, j, k]) attributes {config = {blocks = 132 : i64, family = "gemm-sm90", group_m = 8 : i64, schedule = "ping-pong", stages = 6 : i64, epilogue_stages = 2 : i64, tile_m = 128 : i64, tile_n = 128 : i64}} {
+    %d_kept = weft.kernel @d_kept_contraction (%v_4 = %v : !whbk, %d_weighted_5 = %d_weighted : !whbj) -> !hbjk layouts ([w, h, b, k] strides [196608, 4096, 512, 1], [w, h, b, j] -> [h, b, j, k]) attributes {config = {blocks = 132 : i64, epilogue_stages = 2 : i64, family = "gemm-sm90", group_m = 8 : i64, schedule = "ping-pong", stages = 6 : i64, tile_m = 128 : i64, tile_n = 128 : i64}} {
       %d_kept_6 = weft.contract "whbk,whbj->hbjk" %v_4, %d_weighted_5 : !whbk, !whbj -> !hbjk
       weft.yield %d_kept_6 : !hbjk
     }
@@ -173,11 +173,11 @@ module {
       %d_score_6 = weft.softmax_dx %d_probability, %probability_5 over k : !hbjk
       weft.yield %d_score_6 : !hbjk
     }
-    %d_k = weft.kernel @d_k_contraction (%d_score_4 = %d_score : !hbjk, %q_5 = %q : !phbj1) -> !phbk layouts ([h, b, j, k], [p, h, b, j] strides [196608, 4096, 512, 1] -> [p, h, b, k] strides [196608, 4096, 512, 1]) attributes {config = {blocks = 132 : i64, family = "gemm-sm90", group_m = 8 : i64, schedule = "ping-pong", stages = 12 : i64, epilogue_stages = 1 : i64, tile_m = 64 : i64, tile_n = 64 : i64}} {
+    %d_k = weft.kernel @d_k_contraction (%d_score_4 = %d_score : !hbjk, %q_5 = %q : !phbj1) -> !phbk layouts ([h, b, j, k], [p, h, b, j] strides [196608, 4096, 512, 1] -> [p, h, b, k] strides [196608, 4096, 512, 1]) attributes {config = {blocks = 132 : i64, epilogue_stages = 1 : i64, family = "gemm-sm90", group_m = 8 : i64, schedule = "ping-pong", stages = 12 : i64, tile_m = 64 : i64, tile_n = 64 : i64}} {
       %d_k_6 = weft.contract "hbjk,phbj->phbk" %d_score_4, %q_5 {scale = 0.125} : !hbjk, !phbj1 -> !phbk
       weft.yield %d_k_6 : !phbk
     }
-    %d_q = weft.kernel @d_q_contraction (%k_4 = %k : !phbk, %d_score_5 = %d_score : !hbjk) -> !phbj1 layouts ([p, h, b, k] strides [196608, 4096, 512, 1], [h, b, j, k] -> [p, h, b, j] strides [196608, 4096, 512, 1]) attributes {config = {blocks = 132 : i64, family = "gemm-sm90", group_m = 8 : i64, schedule = "ping-pong", stages = 12 : i64, epilogue_stages = 1 : i64, tile_m = 64 : i64, tile_n = 64 : i64}} {
+    %d_q = weft.kernel @d_q_contraction (%k_4 = %k : !phbk, %d_score_5 = %d_score : !hbjk) -> !phbj1 layouts ([p, h, b, k] strides [196608, 4096, 512, 1], [h, b, j, k] -> [p, h, b, j] strides [196608, 4096, 512, 1]) attributes {config = {blocks = 132 : i64, epilogue_stages = 1 : i64, family = "gemm-sm90", group_m = 8 : i64, schedule = "ping-pong", stages = 12 : i64, tile_m = 64 : i64, tile_n = 64 : i64}} {
       %d_q_6 = weft.contract "phbk,hbjk->phbj" %k_4, %d_score_5 {scale = 0.125} : !phbk, !hbjk -> !phbj1
       weft.yield %d_q_6 : !phbj1
     }

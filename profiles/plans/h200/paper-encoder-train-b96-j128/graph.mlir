@@ -27,7 +27,7 @@ module {
       %bq_bk_bv_5 = weft.concat %bq_2, %bk_3, %bv_4 {axis = h} : !ph, !ph, !wh -> !ph1
       weft.yield %bq_bk_bv_5 : !ph1
     }
-    %q_k_v = weft.kernel @q_product_k_product_v_projection_bias (%wq_wk_wv_3 = %wq_wk_wv : !phi1, %x_4 = %x : !bji, %bq_bk_bv_5 = %bq_bk_bv : !ph1) -> !phbj layouts ([p, h, i], [b, j, i], [p, h] -> [p, h, b, j]) attributes {config = {blocks = 132 : i64, family = "gemm-sm90", group_m = 4 : i64, schedule = "ping-pong", stages = 4 : i64, epilogue_stages = 4 : i64, tile_m = 128 : i64, tile_n = 192 : i64}} {
+    %q_k_v = weft.kernel @q_product_k_product_v_projection_bias (%wq_wk_wv_3 = %wq_wk_wv : !phi1, %x_4 = %x : !bji, %bq_bk_bv_5 = %bq_bk_bv : !ph1) -> !phbj layouts ([p, h, i], [b, j, i], [p, h] -> [p, h, b, j]) attributes {config = {blocks = 132 : i64, epilogue_stages = 4 : i64, family = "gemm-sm90", group_m = 4 : i64, schedule = "ping-pong", stages = 4 : i64, tile_m = 128 : i64, tile_n = 192 : i64}} {
       %q_product_k_product_v_product = weft.contract "phi,bji->phbj" %wq_wk_wv_3, %x_4 : !phi1, !bji -> !phbj
       %q_k_v_6 = weft.bias %q_product_k_product_v_product, %bq_bk_bv_5 along (p, h) : !phbj, !ph1
       weft.yield %q_k_v_6 : !phbj
@@ -44,7 +44,7 @@ module {
       %v_3 = weft.slice %q_k_v_2 {axis = h, size = 16, start = 32} : !phbj -> !whbk
       weft.yield %v_3 : !whbk
     }
-    %score = weft.kernel @score_contraction (%k_2 = %k : !phbk, %q_3 = %q : !phbj1) -> !hbjk layouts ([p, h, b, k] strides [589824, 12288, 128, 1], [p, h, b, j] strides [589824, 12288, 128, 1] -> [h, b, j, k]) attributes {config = {blocks = 132 : i64, family = "gemm-sm90", group_m = 1 : i64, schedule = "ping-pong", stages = 6 : i64, epilogue_stages = 2 : i64, tile_m = 128 : i64, tile_n = 128 : i64}} {
+    %score = weft.kernel @score_contraction (%k_2 = %k : !phbk, %q_3 = %q : !phbj1) -> !hbjk layouts ([p, h, b, k] strides [589824, 12288, 128, 1], [p, h, b, j] strides [589824, 12288, 128, 1] -> [h, b, j, k]) attributes {config = {blocks = 132 : i64, epilogue_stages = 2 : i64, family = "gemm-sm90", group_m = 1 : i64, schedule = "ping-pong", stages = 6 : i64, tile_m = 128 : i64, tile_n = 128 : i64}} {
       %score_4 = weft.contract "phbk,phbj->hbjk" %k_2, %q_3 {scale = 0.125} : !phbk, !phbj1 -> !hbjk
       weft.yield %score_4 : !hbjk
     }
@@ -53,11 +53,11 @@ module {
       %kept_4 = weft.dropout %probability_3 {p = 0.1, stream = 0} : !hbjk
       weft.yield %probability_3, %kept_4 : !hbjk, !hbjk
     }
-    %weighted = weft.kernel @weighted_contraction (%v_2 = %v : !whbk, %kept_3 = %kept : !hbjk) -> !whbj layouts ([w, h, b, k] strides [589824, 12288, 128, 1], [h, b, j, k] -> [w, h, b, j]) attributes {config = {blocks = 132 : i64, family = "gemm-sm90", group_m = 8 : i64, schedule = "ping-pong", stages = 8 : i64, epilogue_stages = 2 : i64, tile_m = 64 : i64, tile_n = 128 : i64}} {
+    %weighted = weft.kernel @weighted_contraction (%v_2 = %v : !whbk, %kept_3 = %kept : !hbjk) -> !whbj layouts ([w, h, b, k] strides [589824, 12288, 128, 1], [h, b, j, k] -> [w, h, b, j]) attributes {config = {blocks = 132 : i64, epilogue_stages = 2 : i64, family = "gemm-sm90", group_m = 8 : i64, schedule = "ping-pong", stages = 8 : i64, tile_m = 64 : i64, tile_n = 128 : i64}} {
       %weighted_4 = weft.contract "whbk,hbjk->whbj" %v_2, %kept_3 : !whbk, !hbjk -> !whbj
       weft.yield %weighted_4 : !whbj
     }
-    %residual1 = weft.kernel @attention_projection_bias_dropout_residual (%wo_2 = %wo : !whi, %weighted_3 = %weighted : !whbj, %bo_4 = %bo : !i, %x_5 = %x : !bji) -> !bji layouts ([w, h, i], [w, h, b, j], [i], [b, j, i] -> [b, j, i]) attributes {config = {blocks = 132 : i64, family = "gemm-sm90", group_m = 4 : i64, schedule = "ping-pong", stages = 5 : i64, epilogue_stages = 4 : i64, tile_m = 128 : i64, tile_n = 128 : i64}} {
+    %residual1 = weft.kernel @attention_projection_bias_dropout_residual (%wo_2 = %wo : !whi, %weighted_3 = %weighted : !whbj, %bo_4 = %bo : !i, %x_5 = %x : !bji) -> !bji layouts ([w, h, i], [w, h, b, j], [i], [b, j, i] -> [b, j, i]) attributes {config = {blocks = 132 : i64, epilogue_stages = 4 : i64, family = "gemm-sm90", group_m = 4 : i64, schedule = "ping-pong", stages = 5 : i64, tile_m = 128 : i64, tile_n = 128 : i64}} {
       %attention_product = weft.contract "whi,whbj->bji" %wo_2, %weighted_3 : !whi, !whbj -> !bji
       %attention = weft.bias %attention_product, %bo_4 along (i) : !bji, !i
       %attention_kept = weft.dropout %attention {p = 0.1, stream = 1} : !bji
@@ -68,7 +68,7 @@ module {
       %norm1_5, %mean1_6, %rstd1_7 = weft.layer_norm %residual1_2, %gamma1_3, %beta1_4 over i {epsilon = 1.0e-05} : !bji, !i, !i -> !bji, !f32_bj, !f32_bj
       weft.yield %norm1_5, %mean1_6, %rstd1_7 : !bji, !f32_bj, !f32_bj
     }
-    %active_kept = weft.kernel @hidden_projection_bias_relu_dropout (%w1_2 = %w1 : !ui, %norm1_3 = %norm1 : !bji, %b1_4 = %b1 : !u) -> !bju layouts ([u, i], [b, j, i], [u] -> [u, b, j]) attributes {config = {blocks = 132 : i64, family = "gemm-sm90", group_m = 8 : i64, schedule = "ping-pong", stages = 4 : i64, epilogue_stages = 4 : i64, tile_m = 128 : i64, tile_n = 192 : i64}} {
+    %active_kept = weft.kernel @hidden_projection_bias_relu_dropout (%w1_2 = %w1 : !ui, %norm1_3 = %norm1 : !bji, %b1_4 = %b1 : !u) -> !bju layouts ([u, i], [b, j, i], [u] -> [u, b, j]) attributes {config = {blocks = 132 : i64, epilogue_stages = 4 : i64, family = "gemm-sm90", group_m = 8 : i64, schedule = "ping-pong", stages = 4 : i64, tile_m = 128 : i64, tile_n = 192 : i64}} {
       %hidden_product = weft.contract "ui,bji->bju" %w1_2, %norm1_3 : !ui, !bji -> !bju
       %hidden = weft.bias %hidden_product, %b1_4 along (u) : !bju, !u
       %active = weft.relu %hidden : !bju
@@ -79,7 +79,7 @@ module {
       %w2_3 = weft.identity %w2_2 : !iu
       weft.yield %w2_3 : !iu
     }
-    %residual2 = weft.kernel @feed_forward_projection_bias_dropout_residual (%w2_2 = %w2_0 : !iu, %active_kept_3 = %active_kept : !bju, %b2_4 = %b2 : !i, %norm1_5 = %norm1 : !bji) -> !bji layouts ([u, i], [u, b, j], [i], [b, j, i] -> [b, j, i]) attributes {config = {blocks = 132 : i64, family = "gemm-sm90", group_m = 8 : i64, schedule = "cooperative", stages = 3 : i64, epilogue_stages = 4 : i64, tile_m = 128 : i64, tile_n = 256 : i64}} {
+    %residual2 = weft.kernel @feed_forward_projection_bias_dropout_residual (%w2_2 = %w2_0 : !iu, %active_kept_3 = %active_kept : !bju, %b2_4 = %b2 : !i, %norm1_5 = %norm1 : !bji) -> !bji layouts ([u, i], [u, b, j], [i], [b, j, i] -> [b, j, i]) attributes {config = {blocks = 132 : i64, epilogue_stages = 4 : i64, family = "gemm-sm90", group_m = 8 : i64, schedule = "cooperative", stages = 3 : i64, tile_m = 128 : i64, tile_n = 256 : i64}} {
       %feed_forward_product = weft.contract "iu,bju->bji" %w2_2, %active_kept_3 : !iu, !bju -> !bji
       %feed_forward = weft.bias %feed_forward_product, %b2_4 along (i) : !bji, !i
       %feed_forward_kept = weft.dropout %feed_forward {p = 0.1, stream = 3} : !bji
@@ -108,7 +108,7 @@ module {
       %d_w2_4 = weft.contract "bji,bju->iu" %d_feed_forward_2, %active_kept_3 : !bji, !bju -> !iu
       weft.yield %d_w2_4 : !iu
     }
-    %d_hidden, %d_b1 = weft.kernel @d_active_kept_projection_scale_relu_dx_reduce (%w2_2 = %w2_0 : !iu, %d_feed_forward_3 = %d_feed_forward : !bji, %active_kept_4 = %active_kept : !bju) -> (!bju, !u) layouts ([i, u], [b, j, i], [u, b, j] -> [u, b, j], [u]) attributes {config = {blocks = 132 : i64, family = "gemm-sm90", group_m = 4 : i64, schedule = "ping-pong", stages = 5 : i64, epilogue_stages = 4 : i64, tile_m = 128 : i64, tile_n = 128 : i64}} {
+    %d_hidden, %d_b1 = weft.kernel @d_active_kept_projection_scale_relu_dx_reduce (%w2_2 = %w2_0 : !iu, %d_feed_forward_3 = %d_feed_forward : !bji, %active_kept_4 = %active_kept : !bju) -> (!bju, !u) layouts ([i, u], [b, j, i], [u, b, j] -> [u, b, j], [u]) attributes {config = {blocks = 132 : i64, epilogue_stages = 4 : i64, family = "gemm-sm90", group_m = 4 : i64, schedule = "ping-pong", stages = 5 : i64, tile_m = 128 : i64, tile_n = 128 : i64}} {
       %d_active_kept = weft.contract "iu,bji->bju" %w2_2, %d_feed_forward_3 : !iu, !bji -> !bju
       %d_active = weft.scale %d_active_kept {factor = 1.1111111640930176} : !bju
       %d_hidden_5 = weft.relu_dx %d_active, %active_kept_4 : !bju
@@ -137,7 +137,7 @@ module {
       %d_bo_3 = weft.reduce sum %d_attention_2 over b, j : !bji -> !i
       weft.yield %d_bo_3 : !i
     }
-    %d_wo = weft.kernel @d_wo_contraction (%d_attention_2 = %d_attention : !bji, %weighted_3 = %weighted : !whbj) -> !whi layouts ([b, j, i], [w, h, b, j] -> [w, h, i]) attributes {config = {blocks = 132 : i64, family = "gemm-sm90", group_m = 8 : i64, schedule = "ping-pong", stages = 8 : i64, epilogue_stages = 2 : i64, tile_m = 64 : i64, tile_n = 128 : i64}} {
+    %d_wo = weft.kernel @d_wo_contraction (%d_attention_2 = %d_attention : !bji, %weighted_3 = %weighted : !whbj) -> !whi layouts ([b, j, i], [w, h, b, j] -> [w, h, i]) attributes {config = {blocks = 132 : i64, epilogue_stages = 2 : i64, family = "gemm-sm90", group_m = 8 : i64, schedule = "ping-pong", stages = 8 : i64, tile_m = 64 : i64, tile_n = 128 : i64}} {
       %d_wo_4 = weft.contract "bji,whbj->whi" %d_attention_2, %weighted_3 : !bji, !whbj -> !whi
       weft.yield %d_wo_4 : !whi
     }
@@ -145,15 +145,15 @@ module {
       %wo_3 = weft.identity %wo_2 : !whi
       weft.yield %wo_3 : !whi
     }
-    %d_weighted = weft.kernel @d_weighted_projection (%wo_2 = %wo_1 : !whi, %d_attention_3 = %d_attention : !bji) -> !whbj layouts ([i, w, h], [b, j, i] -> [w, h, b, j]) attributes {config = {blocks = 132 : i64, family = "gemm-sm90", group_m = 4 : i64, schedule = "ping-pong", stages = 6 : i64, epilogue_stages = 2 : i64, tile_m = 128 : i64, tile_n = 128 : i64}} {
+    %d_weighted = weft.kernel @d_weighted_projection (%wo_2 = %wo_1 : !whi, %d_attention_3 = %d_attention : !bji) -> !whbj layouts ([i, w, h], [b, j, i] -> [w, h, b, j]) attributes {config = {blocks = 132 : i64, epilogue_stages = 2 : i64, family = "gemm-sm90", group_m = 4 : i64, schedule = "ping-pong", stages = 6 : i64, tile_m = 128 : i64, tile_n = 128 : i64}} {
       %d_weighted_4 = weft.contract "whi,bji->whbj" %wo_2, %d_attention_3 : !whi, !bji -> !whbj
       weft.yield %d_weighted_4 : !whbj
     }
-    %d_v = weft.kernel @d_v_contraction (%d_weighted_2 = %d_weighted : !whbj, %kept_3 = %kept : !hbjk) -> !whbk layouts ([w, h, b, j], [h, b, j, k] -> [w, h, b, k] strides [589824, 12288, 128, 1]) attributes {config = {blocks = 132 : i64, family = "gemm-sm90", group_m = 8 : i64, schedule = "ping-pong", stages = 8 : i64, epilogue_stages = 2 : i64, tile_m = 64 : i64, tile_n = 128 : i64}} {
+    %d_v = weft.kernel @d_v_contraction (%d_weighted_2 = %d_weighted : !whbj, %kept_3 = %kept : !hbjk) -> !whbk layouts ([w, h, b, j], [h, b, j, k] -> [w, h, b, k] strides [589824, 12288, 128, 1]) attributes {config = {blocks = 132 : i64, epilogue_stages = 2 : i64, family = "gemm-sm90", group_m = 8 : i64, schedule = "ping-pong", stages = 8 : i64, tile_m = 64 : i64, tile_n = 128 : i64}} {
       %d_v_4 = weft.contract "whbj,hbjk->whbk" %d_weighted_2, %kept_3 : !whbj, !hbjk -> !whbk
       weft.yield %d_v_4 : !whbk
     }
-    %d_kept = weft.kernel @d_kept_contraction (%v_2 = %v : !whbk, %d_weighted_3 = %d_weighted : !whbj) -> !hbjk layouts ([w, h, b, k] strides [589824, 12288, 128, 1], [w, h, b, j] -> [h, b, j, k]) attributes {config = {blocks = 132 : i64, family = "gemm-sm90", group_m = 1 : i64, schedule = "ping-pong", stages = 6 : i64, epilogue_stages = 2 : i64, tile_m = 128 : i64, tile_n = 128 : i64}} {
+    %d_kept = weft.kernel @d_kept_contraction (%v_2 = %v : !whbk, %d_weighted_3 = %d_weighted : !whbj) -> !hbjk layouts ([w, h, b, k] strides [589824, 12288, 128, 1], [w, h, b, j] -> [h, b, j, k]) attributes {config = {blocks = 132 : i64, epilogue_stages = 2 : i64, family = "gemm-sm90", group_m = 1 : i64, schedule = "ping-pong", stages = 6 : i64, tile_m = 128 : i64, tile_n = 128 : i64}} {
       %d_kept_4 = weft.contract "whbk,whbj->hbjk" %v_2, %d_weighted_3 : !whbk, !whbj -> !hbjk
       weft.yield %d_kept_4 : !hbjk
     }
@@ -162,11 +162,11 @@ module {
       %d_score_4 = weft.softmax_dx %d_probability, %probability_3 over k : !hbjk
       weft.yield %d_score_4 : !hbjk
     }
-    %d_k = weft.kernel @d_k_contraction (%d_score_2 = %d_score : !hbjk, %q_3 = %q : !phbj1) -> !phbk layouts ([h, b, j, k], [p, h, b, j] strides [589824, 12288, 128, 1] -> [p, h, b, k] strides [589824, 12288, 128, 1]) attributes {config = {blocks = 132 : i64, family = "gemm-sm90", group_m = 4 : i64, schedule = "ping-pong", stages = 8 : i64, epilogue_stages = 2 : i64, tile_m = 64 : i64, tile_n = 128 : i64}} {
+    %d_k = weft.kernel @d_k_contraction (%d_score_2 = %d_score : !hbjk, %q_3 = %q : !phbj1) -> !phbk layouts ([h, b, j, k], [p, h, b, j] strides [589824, 12288, 128, 1] -> [p, h, b, k] strides [589824, 12288, 128, 1]) attributes {config = {blocks = 132 : i64, epilogue_stages = 2 : i64, family = "gemm-sm90", group_m = 4 : i64, schedule = "ping-pong", stages = 8 : i64, tile_m = 64 : i64, tile_n = 128 : i64}} {
       %d_k_4 = weft.contract "hbjk,phbj->phbk" %d_score_2, %q_3 {scale = 0.125} : !hbjk, !phbj1 -> !phbk
       weft.yield %d_k_4 : !phbk
     }
-    %d_q = weft.kernel @d_q_contraction (%k_2 = %k : !phbk, %d_score_3 = %d_score : !hbjk) -> !phbj1 layouts ([p, h, b, k] strides [589824, 12288, 128, 1], [h, b, j, k] -> [p, h, b, j] strides [589824, 12288, 128, 1]) attributes {config = {blocks = 132 : i64, family = "gemm-sm90", group_m = 8 : i64, schedule = "ping-pong", stages = 8 : i64, epilogue_stages = 2 : i64, tile_m = 64 : i64, tile_n = 128 : i64}} {
+    %d_q = weft.kernel @d_q_contraction (%k_2 = %k : !phbk, %d_score_3 = %d_score : !hbjk) -> !phbj1 layouts ([p, h, b, k] strides [589824, 12288, 128, 1], [h, b, j, k] -> [p, h, b, j] strides [589824, 12288, 128, 1]) attributes {config = {blocks = 132 : i64, epilogue_stages = 2 : i64, family = "gemm-sm90", group_m = 8 : i64, schedule = "ping-pong", stages = 8 : i64, tile_m = 64 : i64, tile_n = 128 : i64}} {
       %d_q_4 = weft.contract "phbk,hbjk->phbj" %k_2, %d_score_3 {scale = 0.125} : !phbk, !hbjk -> !phbj1
       weft.yield %d_q_4 : !phbj1
     }
@@ -174,7 +174,7 @@ module {
       %d_q_d_k_d_v_5 = weft.concat %d_q_2, %d_k_3, %d_v_4 {axis = h} : !phbj1, !phbk, !whbk -> !phbj
       weft.yield %d_q_d_k_d_v_5 : !phbj
     }
-    %d_x = weft.kernel @d_x_q_product_d_x_k_product_d_x_v_projection_add (%wq_wk_wv_2_2 = %wq_wk_wv_2 : !phi1, %d_q_d_k_d_v_3 = %d_q_d_k_d_v : !phbj, %d_residual1_4 = %d_residual1 : !bji) -> !bji layouts ([p, h, i], [p, h, b, j], [b, j, i] -> [b, j, i]) attributes {config = {blocks = 132 : i64, family = "gemm-sm90", group_m = 4 : i64, schedule = "ping-pong", stages = 5 : i64, epilogue_stages = 4 : i64, tile_m = 128 : i64, tile_n = 128 : i64}} {
+    %d_x = weft.kernel @d_x_q_product_d_x_k_product_d_x_v_projection_add (%wq_wk_wv_2_2 = %wq_wk_wv_2 : !phi1, %d_q_d_k_d_v_3 = %d_q_d_k_d_v : !phbj, %d_residual1_4 = %d_residual1 : !bji) -> !bji layouts ([p, h, i], [p, h, b, j], [b, j, i] -> [b, j, i]) attributes {config = {blocks = 132 : i64, epilogue_stages = 4 : i64, family = "gemm-sm90", group_m = 4 : i64, schedule = "ping-pong", stages = 5 : i64, tile_m = 128 : i64, tile_n = 128 : i64}} {
       %d_x_q_product_d_x_k_product_d_x_v_product = weft.contract "phi,phbj->bji" %wq_wk_wv_2_2, %d_q_d_k_d_v_3 : !phi1, !phbj -> !bji
       %d_x_5 = weft.add %d_residual1_4, %d_x_q_product_d_x_k_product_d_x_v_product : !bji
       weft.yield %d_x_5 : !bji

@@ -6,8 +6,8 @@
 //   writes     d_k[p,h,b,k] f16    8.39 MB
 //   flop       4.29 Gflop
 //   config     wgmma, ping-pong tiles of 64 x 64, 12 stages, 1 epilogue stages, group-M 8    launch <<<132, 384>>>
-//   not fused  softmax_dx, contract: F022 runGemm-prologue (d_k)
-//   not fused  contract, contract: F023 beside-runGemm (d_k)
+//   not fused  softmax_dx, contract: F022 contraction-prologue (d_k)
+//   not fused  contract, contract: F023 beside-contraction (d_k)
 #include "weft/sm90_gemm.cuh"
 
 namespace {

@@ -7,7 +7,7 @@
 //   flop       4.29 Gflop
 //   config     wgmma, ping-pong tiles of 64 x 128, 8 stages, 2 epilogue stages, group-M 8    launch <<<132, 384>>>
 //   not fused  contract, dropout, softmax_dx: F024 no-epilogue ('softmax_dx' is of class normalization; an epilogue is element-wise)
-//   not fused  contract, contract: F024 no-epilogue ('contract' is of class runGemm; an epilogue is element-wise)
+//   not fused  contract, contract: F024 no-epilogue ('contract' is of class contraction; an epilogue is element-wise)
 #include "weft/sm90_gemm.cuh"
 
 namespace {
@@ -35,6 +35,6 @@ d_kept_contraction_h_b_j_k(const __grid_constant__ weft::sm90::TensorMap v_map,
   static_assert(gemm.a.outer == 1 && gemm.a.k == 65536 && gemm.a.batch == 512 && gemm.a.usesTma == true, "plan.json: strides of operand a");
   static_assert(gemm.b.outer == 1 && gemm.b.k == 196608 && gemm.b.batch == 512 && gemm.b.usesTma == true, "plan.json: strides of operand b");
   static_assert(gemm.strideCm == 512 && gemm.batchStrideC == 262144 && gemm.usesTma == true, "plan.json: strides of the result");
-  weft::sm90::runGemm<weft::half, gemm, tile>({&d_weighted_map, nullptr}, {&v_map, nullptr},
-      {&d_kept_map, nullptr}, weft::sm90::NoSubtileOperand{}, weft::sm90::Unchanged{});
+  weft::sm90::runGemm<weft::half, gemm, tile>({&d_weighted_map, nullptr}, {&v_map, nullptr}, {&d_kept_map, nullptr},
+      weft::sm90::NoSubtileOperand{}, weft::sm90::Unchanged{});
 }

@@ -6,8 +6,8 @@
 //   writes     d_q[p,h,b,j] f16    8.39 MB
 //   flop       4.29 Gflop
 //   config     wgmma, ping-pong tiles of 64 x 64, 12 stages, 1 epilogue stages, group-M 8    launch <<<132, 384>>>
-//   not fused  softmax_dx, contract: F022 runGemm-prologue (d_q)
-//   not fused  contract, contract: F023 beside-runGemm (d_k)
+//   not fused  softmax_dx, contract: F022 contraction-prologue (d_q)
+//   not fused  contract, contract: F023 beside-contraction (d_k)
 #include "weft/sm90_gemm.cuh"
 
 namespace {
@@ -44,6 +44,6 @@ d_q_contraction_p_h_b_j(const __grid_constant__ weft::sm90::TensorMap k_2_map,
     for (int e = 0; e < 8; ++e)
       accumulators[e] = accumulators[e] * scale;
   };
-  weft::sm90::runGemm<weft::half, gemm, tile>({&k_2_map, nullptr}, {&d_score_map, nullptr},
-      {&d_q_map, nullptr}, weft::sm90::NoSubtileOperand{}, epilogueOp);
+  weft::sm90::runGemm<weft::half, gemm, tile>({&k_2_map, nullptr}, {&d_score_map, nullptr}, {&d_q_map, nullptr},
+      weft::sm90::NoSubtileOperand{}, epilogueOp);
 }

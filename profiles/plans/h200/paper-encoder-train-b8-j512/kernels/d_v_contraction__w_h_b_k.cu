@@ -6,8 +6,8 @@
 //   writes     d_v[w,h,b,k] f16    8.39 MB
 //   flop       4.29 Gflop
 //   config     wgmma, ping-pong tiles of 64 x 64, 12 stages, 1 epilogue stages, group-M 8    launch <<<132, 384>>>
-//   not fused  dropout, contract: F022 runGemm-prologue (d_v)
-//   not fused  contract, contract: F023 beside-runGemm (weighted)
+//   not fused  dropout, contract: F022 contraction-prologue (d_v)
+//   not fused  contract, contract: F023 beside-contraction (weighted)
 #include "weft/sm90_gemm.cuh"
 
 namespace {
@@ -35,6 +35,6 @@ d_v_contraction_w_h_b_k(const __grid_constant__ weft::sm90::TensorMap d_weighted
   static_assert(gemm.a.outer == 65536 && gemm.a.k == 1 && gemm.a.batch == 512 && gemm.a.usesTma == true, "plan.json: strides of operand a");
   static_assert(gemm.b.outer == 1 && gemm.b.k == 512 && gemm.b.batch == 262144 && gemm.b.usesTma == true, "plan.json: strides of operand b");
   static_assert(gemm.strideCm == 196608 && gemm.batchStrideC == 512 && gemm.usesTma == true, "plan.json: strides of the result");
-  weft::sm90::runGemm<weft::half, gemm, tile>({&d_weighted_map, nullptr}, {&kept_map, nullptr},
-      {&d_v_map, nullptr}, weft::sm90::NoSubtileOperand{}, weft::sm90::Unchanged{});
+  weft::sm90::runGemm<weft::half, gemm, tile>({&d_weighted_map, nullptr}, {&kept_map, nullptr}, {&d_v_map, nullptr},
+      weft::sm90::NoSubtileOperand{}, weft::sm90::Unchanged{});
 }

@@ -7,7 +7,7 @@
 //   flop       8.59 Gflop
 //   config     wgmma, ping-pong tiles of 64 x 128, 8 stages, 2 epilogue stages, group-M 8    launch <<<128, 384>>>
 //   not fused  contract, contract: F031 forward-and-backward (weighted, d_wo)
-//   not fused  contract, contract: F023 beside-runGemm (attention_product)
+//   not fused  contract, contract: F023 beside-contraction (attention_product)
 #include "weft/sm90_gemm.cuh"
 
 namespace {

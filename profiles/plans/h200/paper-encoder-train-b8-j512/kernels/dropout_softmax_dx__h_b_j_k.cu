@@ -48,8 +48,8 @@ dropout_softmax_dx_h_b_j_k(const weft::half *__restrict__ d_kept, const weft::ha
 #pragma unroll
   for (int e = 0; e < width; ++e) {
     d_probability.at[e] = kept.at(e) ? d_kept_v.at[e] * keepScale : 0.0f;                         // %45
-    const float gemm = d_probability.at[e] * probability_v.at[e];
-    total += gemm;
+    const float product = d_probability.at[e] * probability_v.at[e];
+    total += product;
   }
   total = weft::warpSum<threadsPerRow>(total);
 

@@ -10,7 +10,7 @@
 //   flop       34.4 Gflop
 //   config     wgmma, cooperative tiles of 128 x 256, 3 stages, 4 epilogue stages, group-M 8    launch <<<128, 384>>>
 //   fused by   fuse: producer-consumer + reduction-consumer
-//   not fused  contract, bias, relu, dropout, contract: F024 no-epilogue ('contract' is of class runGemm; an epilogue is element-wise)
+//   not fused  contract, bias, relu, dropout, contract: F024 no-epilogue ('contract' is of class contraction; an epilogue is element-wise)
 //   not fused  contract, bias, dropout, residual, layer_norm: F024 no-epilogue ('layer_norm' is of class normalization; an epilogue is element-wise)
 #include "weft/dropout.cuh"
 #include "weft/sm90_gemm.cuh"
@@ -50,7 +50,7 @@ feed_forward_projection_bias_dropout_residual_b_j_i(const __grid_constant__ weft
     const auto kept = weft::keptFragment(key, dropoutStream, at.row / j, at.row % j, at.column, dropThreshold);
 #pragma unroll
     for (int e = 0; e < 8; ++e) {
-      const float feed_forward = accumulators[e] + b2_v[e];                                               // %21
+      const float feed_forward = accumulators[e] + b2_v[e];                                       // %21
       const float feed_forward_kept = (kept.at(e) ? feed_forward : 0.0f) * scaleOfKept;           // %22
       const float residual2_2 = feed_forward_kept + norm1_v[e];                                   // %23
       accumulators[e] = residual2_2;

@@ -10,11 +10,11 @@
 //   flop       34.4 Gflop
 //   config     wgmma, ping-pong tiles of 128 x 128, 6 stages, 2 epilogue stages, group-M 8    launch <<<132, 384>>>
 //   fused by   fuse: producer-consumer + reduction-consumer
-//   not fused  contract, bias, relu, dropout, contract: F024 no-epilogue ('contract' is of class runGemm; an epilogue is element-wise)
+//   not fused  contract, bias, relu, dropout, contract: F024 no-epilogue ('contract' is of class contraction; an epilogue is element-wise)
 //   not fused  contract, bias, relu, dropout, contract: F031 forward-and-backward (hidden_product, d_w2)
 #include "weft/dropout.cuh"
-#include "weft/sm90_gemm.cuh"
 #include "weft/math.cuh"
+#include "weft/sm90_gemm.cuh"
 
 namespace {
 constexpr weft::Offset u = 4096, i = 1024, b = 8, j = 512;  // extents
@@ -48,12 +48,12 @@ hidden_projection_bias_relu_dropout_b_j_u(const __grid_constant__ weft::sm90::Te
     const auto kept = weft::keptFragment(key, dropoutStream, at.row / j, at.row % j, at.column, dropThreshold);
 #pragma unroll
     for (int e = 0; e < 8; ++e) {
-      const float hidden = accumulators[e] + b1_v[e];                                                     // %17
+      const float hidden = accumulators[e] + b1_v[e];                                             // %17
       const float active = weft::relu(hidden);                                                    // %18
       const float active_kept_2 = (kept.at(e) ? active : 0.0f) * scaleOfKept;                     // %19
       accumulators[e] = active_kept_2;
     }
   };
-  weft::sm90::runGemm<weft::half, gemm, tile>({&norm1_map, nullptr}, {&w1_map, nullptr},
-      {&active_kept_map, nullptr}, weft::sm90::NoSubtileOperand{}, weft::sm90::ColumnOperand<weft::half>{b1}, epilogueOp);
+  weft::sm90::runGemm<weft::half, gemm, tile>({&norm1_map, nullptr}, {&w1_map, nullptr}, {&active_kept_map, nullptr},
+      weft::sm90::NoSubtileOperand{}, weft::sm90::ColumnOperand<weft::half>{b1}, epilogueOp);
 }

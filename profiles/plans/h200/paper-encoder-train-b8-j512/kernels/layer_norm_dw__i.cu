@@ -58,8 +58,8 @@ layer_norm_dw_i(const weft::half *__restrict__ d_norm1, const weft::half *__rest
 #pragma unroll
     for (int e = 0; e < width; ++e) {
       const float normalized = (residual1_v.at[e] - mean1_e) * rstd1_e;
-      const float gemm = d_norm1_v.at[e] * normalized;
-      d_gamma1_out.at[e] += gemm;
+      const float product = d_norm1_v.at[e] * normalized;
+      d_gamma1_out.at[e] += product;
       d_beta1_out.at[e] += d_norm1_v.at[e];
     }
   }

@@ -58,8 +58,8 @@ layer_norm_dw_i_2(const weft::half *__restrict__ d_norm2, const weft::half *__re
 #pragma unroll
     for (int e = 0; e < width; ++e) {
       const float normalized = (residual2_v.at[e] - mean2_e) * rstd2_e;
-      const float gemm = d_norm2_v.at[e] * normalized;
-      d_gamma2_out.at[e] += gemm;
+      const float product = d_norm2_v.at[e] * normalized;
+      d_gamma2_out.at[e] += product;
       d_beta2_out.at[e] += d_norm2_v.at[e];
     }
   }

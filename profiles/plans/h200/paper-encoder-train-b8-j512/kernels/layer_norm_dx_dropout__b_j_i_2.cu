@@ -55,8 +55,8 @@ layer_norm_dx_dropout_b_j_i_2(const weft::half *__restrict__ d_norm1, const weft
   for (int e = 0; e < width; ++e) {
     scaled.at[e] = d_norm1_v.at[e] * gamma1_v.at[e];
     normalized.at[e] = (residual1_v.at[e] - mean1_e) * rstd1_e;
-    const float gemm = scaled.at[e] * normalized.at[e];
-    products += gemm;
+    const float product = scaled.at[e] * normalized.at[e];
+    products += product;
     total += scaled.at[e];
   }
   products = weft::blockSum<threadsPerRow>(products, scratch[0]);

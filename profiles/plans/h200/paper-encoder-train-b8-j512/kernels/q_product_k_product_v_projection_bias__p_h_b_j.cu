@@ -8,8 +8,8 @@
 //   flop       25.8 Gflop
 //   config     wgmma, ping-pong tiles of 128 x 192, 4 stages, 4 epilogue stages, group-M 8    launch <<<132, 384>>>
 //   fused by   fuse: reduction-consumer
-//   not fused  contract, bias, kTile: F024 no-epilogue ('kTile' is of class movement; an epilogue is element-wise)
-//   not fused  contract, bias, kTile: F024 no-epilogue ('kTile' is of class movement; an epilogue is element-wise)
+//   not fused  contract, bias, slice: F024 no-epilogue ('slice' is of class movement; an epilogue is element-wise)
+//   not fused  contract, bias, slice: F024 no-epilogue ('slice' is of class movement; an epilogue is element-wise)
 #include "weft/sm90_gemm.cuh"
 
 namespace {
@@ -38,10 +38,10 @@ q_product_k_product_v_projection_bias_p_h_b_j(const __grid_constant__ weft::sm90
   const auto epilogueOp = [=](float (&accumulators)[8], const float (&bq_bk_bv_v)[8], const weft::sm90::Fragment &at) {
 #pragma unroll
     for (int e = 0; e < 8; ++e) {
-      const float q_k_v_2 = accumulators[e] + bq_bk_bv_v[e];                                              // %3
+      const float q_k_v_2 = accumulators[e] + bq_bk_bv_v[e];                                      // %3
       accumulators[e] = q_k_v_2;
     }
   };
-  weft::sm90::runGemm<weft::half, gemm, tile>({&wq_wk_wv_map, nullptr}, {&x_map, nullptr},
-      {&q_k_v_map, nullptr}, weft::sm90::NoSubtileOperand{}, weft::sm90::RowOperand<weft::half>{bq_bk_bv}, epilogueOp);
+  weft::sm90::runGemm<weft::half, gemm, tile>({&wq_wk_wv_map, nullptr}, {&x_map, nullptr}, {&q_k_v_map, nullptr},
+      weft::sm90::NoSubtileOperand{}, weft::sm90::RowOperand<weft::half>{bq_bk_bv}, epilogueOp);
 }

@@ -7,7 +7,7 @@
 //   flop       4.29 Gflop
 //   config     wgmma, ping-pong tiles of 128 x 128, 6 stages, 2 epilogue stages, group-M 8    launch <<<132, 384>>>
 //   not fused  contract, softmax: F024 no-epilogue ('softmax' is of class normalization; an epilogue is element-wise)
-//   not fused  kTile, contract: F060 movement-op (q)
+//   not fused  slice, contract: F060 movement-op (q)
 #include "weft/sm90_gemm.cuh"
 
 namespace {

@@ -50,13 +50,12 @@ attention_projection_bias_dropout_residual_b_j_i(const __grid_constant__ weft::s
     const auto kept = weft::keptFragment(key, dropoutStream, at.row / j, at.row % j, at.column, dropThreshold);
 #pragma unroll
     for (int e = 0; e < 8; ++e) {
-      const float attention = accumulators[e] + bo_v[e];                                                  // %12
+      const float attention = accumulators[e] + bo_v[e];                                          // %12
       const float attention_kept = (kept.at(e) ? attention : 0.0f) * scaleOfKept;                 // %13
       const float residual1_2 = attention_kept + x_v[e];                                          // %14
       accumulators[e] = residual1_2;
     }
   };
-  weft::sm90::runGemm<weft::half, gemm, tile>({&weighted_map, nullptr}, {&wo_map, nullptr},
-      {&residual1_map, nullptr}, weft::sm90::SubtileOperand<weft::half>{{&x_map, nullptr}},
-      weft::sm90::ColumnOperand<weft::half>{bo}, epilogueOp);
+  weft::sm90::runGemm<weft::half, gemm, tile>({&weighted_map, nullptr}, {&wo_map, nullptr}, {&residual1_map, nullptr},
+      weft::sm90::SubtileOperand<weft::half>{{&x_map, nullptr}}, weft::sm90::ColumnOperand<weft::half>{bo}, epilogueOp);
 }

@@ -11,9 +11,9 @@
 //   config     wgmma, ping-pong tiles of 128 x 128, 5 stages, 4 epilogue stages, group-M 4    launch <<<132, 384>>>
 //   fused by   fuse: producer-consumer + reduction-consumer
 //   not fused  contract, bias, relu, dropout, relu_dx: F031 forward-and-backward (hidden_product, d_hidden)
-//   not fused  contract, scale, relu_dx, reduce, contract: F024 no-epilogue ('contract' is of class runGemm; an epilogue is element-wise)
-#include "weft/sm90_gemm.cuh"
+//   not fused  contract, scale, relu_dx, reduce, contract: F024 no-epilogue ('contract' is of class contraction; an epilogue is element-wise)
 #include "weft/sm90_epilogue_reduction.cuh"
+#include "weft/sm90_gemm.cuh"
 
 namespace {
 constexpr weft::Offset i = 1024, u = 4096, b = 96, j = 128;  // extents
@@ -46,7 +46,7 @@ d_active_kept_projection_scale_relu_dx_reduce_u_b_j(const __grid_constant__ weft
       const weft::sm90::Fragment &at) {
 #pragma unroll
     for (int e = 0; e < 8; ++e) {
-      const float d_active = accumulators[e] * factor;                                                    // %31
+      const float d_active = accumulators[e] * factor;                                            // %31
       const float d_hidden_2 = active_kept_v[e] <= 0.0f ? 0.0f : d_active;                        // %32
       summed[0][e] = d_hidden_2;
       accumulators[e] = d_hidden_2;

@@ -6,8 +6,8 @@
 //   writes     d_weighted[w,h,b,j] f16    25.2 MB
 //   flop       25.8 Gflop
 //   config     wgmma, ping-pong tiles of 128 x 128, 6 stages, 2 epilogue stages, group-M 4    launch <<<132, 384>>>
-//   not fused  reduce, contract: F021 runGemm-epilogue-off (gemm-sm90: 'reduce' does not depend on the runGemm's result; cublaslt: 'reduce' to 'd_bo' leaves not just the axes of one side of the gemm; gemm-sm80: 'reduce' does not depend on the runGemm's result)
-//   not fused  contract, contract: F024 no-epilogue ('contract' is of class runGemm; an epilogue is element-wise)
+//   not fused  reduce, contract: F021 contraction-epilogue-off (gemm-sm90: 'reduce' does not depend on the contraction's result; cublaslt: 'reduce' to 'd_bo' leaves not just the axes of one side of the GEMM; gemm-sm80: 'reduce' does not depend on the contraction's result)
+//   not fused  contract, contract: F024 no-epilogue ('contract' is of class contraction; an epilogue is element-wise)
 #include "weft/sm90_gemm.cuh"
 
 namespace {

@@ -35,10 +35,11 @@ d_x_q_product_d_x_k_product_d_x_v_projection_add_b_j_i(const __grid_constant__ w
   static_assert(gemm.a.outer == 1 && gemm.a.k == 12288 && gemm.a.batch == 0 && gemm.a.usesTma == true, "plan.json: strides of operand a");
   static_assert(gemm.b.outer == 1 && gemm.b.k == 1024 && gemm.b.batch == 0 && gemm.b.usesTma == true, "plan.json: strides of operand b");
   static_assert(gemm.strideCm == 1024 && gemm.batchStrideC == 0 && gemm.usesTma == true, "plan.json: strides of the result");
-  const auto epilogueOp = [=](float (&accumulators)[8], const float (&d_residual1_v)[8], const weft::sm90::Fragment &at) {
+  const auto epilogueOp = [=](float (&accumulators)[8], const float (&d_residual1_v)[8],
+      const weft::sm90::Fragment &at) {
 #pragma unroll
     for (int e = 0; e < 8; ++e) {
-      const float d_x_2 = d_residual1_v[e] + accumulators[e];                                             // %59
+      const float d_x_2 = d_residual1_v[e] + accumulators[e];                                     // %59
       accumulators[e] = d_x_2;
     }
   };

@@ -83,9 +83,9 @@ layer_norm_dw_dropout_reduce_i(const weft::half *__restrict__ d_norm2, const wef
 #pragma unroll
       for (int e = 0; e < width; ++e) {
         const float normalized = (residual2_v.at[e] - mean2_row[n]) * rstd2_row[n];
-        const float gemm = d_norm2_v.at[e] * normalized;
+        const float product = d_norm2_v.at[e] * normalized;
         d_feed_forward_out.at[e] = kept.at(e) ? d_residual2_v.at[e] * keepScale : 0.0f;           // %27
-        d_gamma2_out.at[e] += gemm;
+        d_gamma2_out.at[e] += product;
         d_beta2_out.at[e] += d_norm2_v.at[e];
         d_b2_out.at[e] += d_feed_forward_out.at[e];
       }

@@ -57,8 +57,8 @@ layer_norm_dx_b_j_i(const weft::half *__restrict__ d_norm2, const weft::half *__
     for (int e = 0; e < width; ++e) {
       scaled[v].at[e] = d_norm2_v.at[e] * gamma2_v.at[e];
       normalized[v].at[e] = (residual2_v.at[e] - mean2_e) * rstd2_e;
-      const float gemm = scaled[v].at[e] * normalized[v].at[e];
-      products += gemm;
+      const float product = scaled[v].at[e] * normalized[v].at[e];
+      products += product;
       total += scaled[v].at[e];
     }
   }

@@ -67,8 +67,8 @@ layer_norm_dx_dropout_b_j_i(const weft::half *__restrict__ d_norm1, const weft::
     for (int e = 0; e < width; ++e) {
       scaled[v].at[e] = d_norm1_v.at[e] * gamma1_v.at[e];
       normalized[v].at[e] = (residual1_v.at[e] - mean1_e) * rstd1_e;
-      const float gemm = scaled[v].at[e] * normalized[v].at[e];
-      products += gemm;
+      const float product = scaled[v].at[e] * normalized[v].at[e];
+      products += product;
       total += scaled[v].at[e];
     }
   }

@@ -10,7 +10,7 @@
 //   config     vector 8 x f16 along k, one block of 512 threads a row    launch <<<1024, 512>>>
 //   fused by   fuse: launch-merging
 //   not fused  dropout, softmax_dx, reduce: F012 reduction-axis-mismatch (b2,k2 against k)
-//   not fused  contract, reduce: F021 contraction-epilogue-off (gemm-sm90: 'reduce' to 'd_bv' runs over the members of a batched gemm; cublaslt: 'reduce' is over 'd_v'; the library sums an operand, or the derivative of GELU; gemm-sm80: 'reduce' to 'd_bv' runs over the members of a batched gemm)
+//   not fused  contract, reduce: F021 contraction-epilogue-off (gemm-sm90: 'reduce' to 'd_bv' runs over the members of a batched GEMM; cublaslt: 'reduce' is over 'd_v'; the library sums an operand, or the derivative of GELU; gemm-sm80: 'reduce' to 'd_bv' runs over the members of a batched GEMM)
 #include "weft/reduce.cuh"
 #include "weft/types.cuh"
 #include "weft/vector.cuh"

@@ -52,7 +52,7 @@ __device__ __forceinline__ DropoutWords philox(unsigned stream, const DropoutKey
   return {{c0, c1, c2, c3}};
 }
 
-/// Every word takes in the GEMM of two others, twice, with its high half folded into the low one each time (after pcg4d of
+/// Every word takes in the product of two others, twice, with its high half folded into the low one each time (after pcg4d of
 /// Jarzynski and Olano, "Hash Functions for GPU Rendering", JCGT 9(3), 2020, which does not fold at the end: its low halves fail
 /// SmallCrush of TestU01).
 __device__ __forceinline__ DropoutWords mixed(unsigned x, unsigned y, unsigned z, unsigned w) {

@@ -55,7 +55,7 @@ __device__ __forceinline__ float gelu(float x) {
 }
 
 /// max(x, 0) - a (1 - Phi(a)) with a = |x|, the tail as 2 to a polynomial of which `start` is the value at 0. From `end` on the
-/// GEMM stands still at a number that rounds to 0. For results that are stored in 16 bits at once: half of the instructions.
+/// product stands still at a number that rounds to 0. For results that are stored in 16 bits at once: half of the instructions.
 template <int degree> struct ShortGelu {
   float end, start, power[degree];
   __device__ __forceinline__ float operator()(float x) const {
@@ -93,7 +93,7 @@ struct Rotation {
   float cosine, sine;
 };
 
-/// `frequency` is base^(-2 pair / extent). The angle is reduced in turns with a compensated gemm, so large positions
+/// `frequency` is base^(-2 pair / extent). The angle is reduced in turns with a compensated product, so large positions
 /// lose nothing beyond the rounding of the frequency: about 1e-7 * angle.
 __device__ __forceinline__ Rotation rotation(int position, float frequency) {
   constexpr float high = 0.15915494f, low = 6.4206383e-09f;  // 1 / (2 pi) in two floats

@@ -15,7 +15,7 @@ constexpr int warpsOfConsumer = warpgroup / 32;
 
 template <GemmProblem gemm, Tile tile> struct ReductionShape {
   using P = TileConfig<gemm, tile>;
-  static_assert(tile.splitK == 1, "accumulators are of whole tiles");
+  static_assert(tile.splitK == 1, "sums are of whole tiles");
   static constexpr int consumersOfTile = tile.isPingPong ? 1 : P::consumers, consumersAlongM = P::tilesM * consumersOfTile;
   static constexpr int rows = P::rowBlocks * 16, columns = tile.n / warpsOfConsumer;  // of a strip
   static constexpr int totalBytes = warpsOfConsumer * tile.n * 4;                     // of a consumer's warps, before they are added
@@ -36,7 +36,7 @@ struct RowPartials : StripPartials<ReductionShape<gemm, tile>::consumersAlongM *
   static constexpr bool isOfRows = true;
 };
 
-/// A sum that an epilogue asks for: where its elements go, and where its partial accumulators are kept.
+/// A sum that an epilogue asks for: where its elements go, and where its partial sums are kept.
 template <typename T, typename PartialsType> struct EpilogueReductionOutput {
   using Partials = PartialsType;
   T *elements;
@@ -141,7 +141,7 @@ template <GemmProblem gemm, Tile tile> struct TileReduction<gemm, tile, true> {
   static constexpr Offset extent = gemm.m;
 };
 
-/// All accumulators over what a consumer has of a tile. Values: what the epilogue hands over of a fragment.
+/// All sums over what a consumer has of a tile. Values: what the epilogue hands over of a fragment.
 template <GemmProblem gemm, Tile tile> struct TileReductions<gemm, tile, EpilogueReductions<>> {
   template <typename Visit> __device__ __forceinline__ void forEach(const EpilogueReductions<> &, const Visit &, int) {}
   __device__ __forceinline__ void add(int, int, const float (*)[8], const Fragment &) {}
@@ -163,7 +163,7 @@ template <GemmProblem gemm, Tile tile, typename First, typename... Rest> struct 
     visit(first, outputs.first, place);
     rest.forEach(outputs.rest, visit, place + (First::Partials::isOfRows ? 0 : ReductionShape<gemm, tile>::totalBytes));
   }
-  /// Once a tile, behind its last subtile: leaves the partial accumulators. isRequested: TMA will bring subtiles into the buffers. Totals
+  /// Once a tile, behind its last subtile: leaves the partial sums. isRequested: TMA will bring subtiles into the buffers. Totals
   /// pass through the buffer whose subtile is the longest in flight: who waited for the last would wait for hundreds of cycles.
   template <bool isRequested, int tensors>
   __device__ __forceinline__ void storePartials(const Outputs &outputs, const Subtiles<gemm, tile> &subtiles, const EpilogueStages<gemm, tile, tensors> &epilogueStages) {
@@ -194,19 +194,19 @@ __device__ __forceinline__ void forEachReduction(const EpilogueReductions<First,
   forEachReduction<isOfRows>(outputs.rest, visit);
 }
 
-constexpr int withProducerWarps = warpgroup + 64;  // threads of a consumer and of the producers that join its accumulators
-/// Partial accumulators that a lane has in flight: as many as registers allow.
-template <int accumulators> constexpr int wordsOfConsumer = accumulators == 1 ? 32 : 24;
+constexpr int withProducerWarps = warpgroup + 64;  // threads of a consumer and of the producers that join its sums
+/// Partial sums that a lane has in flight: as many as registers allow.
+template <int sums> constexpr int wordsOfConsumer = sums == 1 ? 32 : 24;
 constexpr int wordsOfProducer = 32;
 
-/// The accumulators of rows, or of columns. One arrival serves all of them, at the counter of the first.
+/// The sums of rows, or of columns. One arrival serves all of them, at the counter of the first.
 template <bool isOfRows, GemmProblem gemm, Tile tile, typename Outputs> struct StripReductions {
   using Total = TileReduction<gemm, tile, isOfRows>;
   using P = Subtiles<gemm, tile>;
   using Partials = typename Total::Partials;
   static constexpr int count = isOfRows ? Outputs::count - Outputs::columns : Outputs::columns;
 
-  /// For a warp that has left its accumulators of a tile.
+  /// For a warp that has left its sums of a tile.
   __device__ __forceinline__ static unsigned arrive(const Outputs &outputs, const P &subtiles, int warp) {
     unsigned before = 0;
     bool hasArrived = false;
@@ -216,7 +216,7 @@ template <bool isOfRows, GemmProblem gemm, Tile tile, typename Outputs> struct S
     });
     return before;
   }
-  /// Stores the accumulators of a warp's strip if its arrival was the last one.
+  /// Stores the sums of a warp's strip if its arrival was the last one.
   template <int words> __device__ __forceinline__ static void reduceIfLast(const Outputs &outputs, const P &subtiles, int warp, unsigned before) {
     if constexpr (count > 0) {
       if (before != Partials::slots - 1) return;
@@ -234,7 +234,7 @@ template <bool isOfRows, GemmProblem gemm, Tile tile, typename Outputs> struct S
   }
 };
 
-/// Brings the accumulators of `warps` warps of a consumer, from `first` on, together with those of other tiles, by one warp.
+/// Brings the sums of `warps` warps of a consumer, from `first` on, together with those of other tiles, by one warp.
 template <int words, GemmProblem gemm, Tile tile, typename Outputs>
 __device__ __forceinline__ void reduceStrips(const Outputs &outputs, const Subtiles<gemm, tile> &subtiles, int first, int warps) {
   using Rows = StripReductions<true, gemm, tile, Outputs>;
@@ -253,7 +253,7 @@ __device__ __forceinline__ void reduceStrips(const Outputs &outputs, const Subti
   }
 }
 
-/// Joins the accumulators of all tiles but a consumer's last one for the consumers: what it asks for waits behind the k-tiles that are in
+/// Joins the sums of all tiles but a consumer's last one for the consumers: what it asks for waits behind the k-tiles that are in
 /// flight, thousands of cycles, and who adds strips late is late again at the next. Two warps of the producers, each for half of a
 /// consumer's warps.
 template <GemmProblem gemm, Tile tile, typename Outputs> __device__ __forceinline__ void produceStripReductions(const Outputs &outputs, int half) {
@@ -273,7 +273,7 @@ template <GemmProblem gemm, Tile tile, typename Outputs> __device__ __forceinlin
   }
 }
 
-/// A consumer's part, once a tile behind its last subtile: leaves the accumulators, and joins those that nobody joins for it.
+/// A consumer's part, once a tile behind its last subtile: leaves the sums, and joins those that nobody joins for it.
 template <bool hasEpilogueProducer, bool isRequested, GemmProblem gemm, Tile tile, int tensors, typename Totals, typename... Accumulators>
 __device__ __forceinline__ void storeTileReductions(Totals &totals, const EpilogueReductions<Accumulators...> &outputs, const Subtiles<gemm, tile> &subtiles,
                                           const EpilogueStages<gemm, tile, tensors> &epilogueStages, bool isFirst, bool isLast) {
