@@ -1,6 +1,6 @@
 // What TMA is told of a tensor (TMA): how it lies in memory and which box one copy moves.
 // Plain data; with an address the driver encodes it into the 128 bytes that a kernel is given
-// (runtime/TensorMaps.h).
+// (runtime/cuda/TensorMaps.h).
 #pragma once
 
 #include "kernel/DType.h"

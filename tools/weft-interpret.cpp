@@ -9,8 +9,8 @@
 #include "kernel/Nesting.h"
 #include "kernel/reference/StoredElement.h"
 #include "passes/Describe.h"
-#include "runtime/Files.h"
-#include "runtime/Safetensors.h"
+#include "runtime/execute/Safetensors.h"
+#include "runtime/system/Files.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
@@ -115,11 +115,11 @@ int runAll(const std::vector<GraphOp> &graphs, const Options &options) {
 TensorValue read(const runtime::SafetensorsFile &file, mlir::Value value) {
   const std::string name = writtenName(value);
   const DType dtype = *toDType(value.getType());
-  runtime::PlanTensor wanted{.name = name,
-                             .logical = name,
-                             .dtype = std::string(nameOf(dtype)),
-                             .axes = axisNames(value.getType()),
-                             .extents = extents(value.getType())};
+  PlanTensor wanted{.name = name,
+                    .logical = name,
+                    .dtype = std::string(nameOf(dtype)),
+                    .axes = axisNames(value.getType()),
+                    .extents = extents(value.getType())};
   file.requireTensor(wanted);
   const std::vector<std::byte> stored = file.read(name);
   TensorValue result{.shape = wanted.extents, .elements = {}};

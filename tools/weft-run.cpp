@@ -1,11 +1,11 @@
 // weft-run: runs an artifact without MLIR. The runtime's own small binary; `weft run` is the same
 // command.
 #include "kernel/Error.h"
-#include "runtime/Build.h"
-#include "runtime/Environment.h"
-#include "runtime/RunCommand.h"
-#include "runtime/Streams.h"
-#include "runtime/TimeCommand.h"
+#include "runtime/build/Build.h"
+#include "runtime/execute/RunCommand.h"
+#include "runtime/measure/TimeCommand.h"
+#include "runtime/system/Environment.h"
+#include "runtime/system/Streams.h"
 
 #include <CLI/CLI.hpp>
 

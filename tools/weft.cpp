@@ -1,8 +1,8 @@
 // The command `weft`. Also its own worker: runtime/ starts this executable again to compile text
 // that may crash NVRTC, and to run kernels that may cost a process its GPU.
-#include "runtime/Build.h"
-#include "runtime/MeasureProcess.h"
-#include "runtime/Streams.h"
+#include "runtime/build/Build.h"
+#include "runtime/measure/MeasureProcess.h"
+#include "runtime/system/Streams.h"
 #include "tools/driver/CommandLine.h"
 
 int main(int argumentCount, char **arguments) {

@@ -7,7 +7,7 @@
 #include "kernel/reference/Rounding.h"
 #include "kernel/reference/StoredElement.h"
 #include "passes/configure/Families.h"
-#include "runtime/TensorMaps.h"
+#include "runtime/cuda/TensorMaps.h"
 
 #include <algorithm>
 #include <cmath>

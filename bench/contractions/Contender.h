@@ -5,9 +5,9 @@
 #include "bench/contractions/TimedGraph.h"
 #include "codegen/Emit.h"
 #include "kernel/LibraryGemm.h"
-#include "runtime/Build.h"
-#include "runtime/CublasLt.h"
-#include "runtime/Measure.h"
+#include "runtime/build/Build.h"
+#include "runtime/cuda/CublasLt.h"
+#include "runtime/measure/Measure.h"
 
 #include <deque>
 #include <functional>

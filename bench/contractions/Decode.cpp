@@ -5,7 +5,7 @@
 #include "kernel/Device.h"
 #include "kernel/Error.h"
 #include "passes/configure/Families.h"
-#include "tests/unit/SampleContractions.h"
+#include "tests/unit/samples/SampleContractions.h"
 
 #include <fmt/format.h>
 

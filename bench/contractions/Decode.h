@@ -3,7 +3,7 @@
 // cuBLASLt's and that, and against its own epilogue where it has one.
 #pragma once
 
-#include "runtime/CublasLt.h"
+#include "runtime/cuda/CublasLt.h"
 
 namespace weft::bench {
 

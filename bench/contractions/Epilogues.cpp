@@ -5,7 +5,7 @@
 #include "bench/contractions/TimedKernels.h"
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
-#include "tests/unit/SampleContractions.h"
+#include "tests/unit/samples/SampleContractions.h"
 
 #include <fmt/format.h>
 

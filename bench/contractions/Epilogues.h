@@ -4,7 +4,7 @@
 // itself without them and a loop kernel of them behind it.
 #pragma once
 
-#include "runtime/CublasLt.h"
+#include "runtime/cuda/CublasLt.h"
 
 namespace weft::bench {
 

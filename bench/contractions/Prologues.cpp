@@ -5,7 +5,7 @@
 #include "bench/contractions/TimedKernels.h"
 #include "kernel/ContractionPrologue.h"
 #include "kernel/Error.h"
-#include "tests/unit/SamplePrologues.h"
+#include "tests/unit/samples/SamplePrologues.h"
 
 #include <fmt/format.h>
 

@@ -2,7 +2,7 @@
 // of it and then the GEMM alone, which is the faster one of ours and cuBLASLt's.
 #pragma once
 
-#include "runtime/CublasLt.h"
+#include "runtime/cuda/CublasLt.h"
 
 namespace weft::bench {
 

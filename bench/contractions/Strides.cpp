@@ -5,7 +5,7 @@
 #include "bench/contractions/TimedKernels.h"
 #include "kernel/Error.h"
 #include "passes/configure/Family.h"
-#include "tests/unit/SampleStrides.h"
+#include "tests/unit/samples/SampleStrides.h"
 
 #include <fmt/format.h>
 

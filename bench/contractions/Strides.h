@@ -3,7 +3,7 @@
 // cuBLASLt's.
 #pragma once
 
-#include "runtime/CublasLt.h"
+#include "runtime/cuda/CublasLt.h"
 
 namespace weft::bench {
 

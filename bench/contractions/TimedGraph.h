@@ -2,7 +2,7 @@
 // of one call.
 #pragma once
 
-#include "runtime/Cuda.h"
+#include "runtime/cuda/Cuda.h"
 
 #include <algorithm>
 #include <functional>

@@ -6,7 +6,7 @@
 #include "kernel/LibraryEpilogue.h"
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Families.h"
-#include "runtime/TensorMaps.h"
+#include "runtime/cuda/TensorMaps.h"
 
 #include <algorithm>
 #include <cmath>

@@ -5,8 +5,8 @@
 #include "bench/contractions/TimedGraph.h"
 #include "codegen/Emit.h"
 #include "kernel/LibraryGemm.h"
-#include "runtime/Build.h"
-#include "runtime/CublasLt.h"
+#include "runtime/build/Build.h"
+#include "runtime/cuda/CublasLt.h"
 
 #include <array>
 #include <deque>

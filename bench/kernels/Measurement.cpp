@@ -2,8 +2,8 @@
 
 #include "ir/interpreter/Tensor.h"
 #include "kernel/Error.h"
-#include "runtime/Statistics.h"
-#include "runtime/TensorMaps.h"
+#include "runtime/cuda/TensorMaps.h"
+#include "runtime/measure/Statistics.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
 #include "bench/kernels/Probe.h"
 
 #include "kernel/Error.h"
-#include "runtime/Build.h"
+#include "runtime/build/Build.h"
 
 #include <bit>
 #include <cmath>

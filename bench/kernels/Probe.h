@@ -3,7 +3,7 @@
 #pragma once
 
 #include "bench/kernels/Reference.h"
-#include "runtime/Cuda.h"
+#include "runtime/cuda/Cuda.h"
 
 #include <memory>
 

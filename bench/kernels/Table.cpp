@@ -1,6 +1,6 @@
 #include "bench/kernels/Table.h"
 
-#include "runtime/Statistics.h"
+#include "runtime/measure/Statistics.h"
 
 #include <algorithm>
 #include <cstdio>

@@ -3,8 +3,8 @@
 #include "bench/kernels/Table.h"
 #include "kernel/Error.h"
 #include "passes/configure/CostModel.h"
-#include "runtime/Build.h"
-#include "runtime/JsonText.h"
+#include "runtime/build/Build.h"
+#include "runtime/system/JsonText.h"
 
 #include <CLI/CLI.hpp>
 

@@ -4,8 +4,8 @@
 #include "kernel/Error.h"
 #include "kernel/Format.h"
 #include "passes/configure/CostModel.h"
-#include "runtime/CublasLt.h"
-#include "runtime/Measure.h"
+#include "runtime/cuda/CublasLt.h"
+#include "runtime/measure/Measure.h"
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>

@@ -7,8 +7,8 @@
 // multiprocessor's clock, so that its frequency does not matter.
 #include "codegen/Emit.h"
 #include "kernel/Error.h"
-#include "runtime/Build.h"
-#include "runtime/Cuda.h"
+#include "runtime/build/Build.h"
+#include "runtime/cuda/Cuda.h"
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>

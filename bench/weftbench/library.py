@@ -1,4 +1,4 @@
-"""libweft_runtime.so by ctypes (runtime/weft_runtime.h)."""
+"""libweft_runtime.so by ctypes (runtime/api/weft_runtime.h)."""
 import ctypes
 import functools
 

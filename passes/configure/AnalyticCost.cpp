@@ -27,7 +27,7 @@
 // and is priced as such.
 //
 // Every constant stands in AnalyticConstants.h with its source. Checked against H200 figures in
-// tests/unit/cost_test.cpp.
+// tests/unit/configure/cost_test.cpp.
 #include "passes/configure/AnalyticConstants.h"
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Families.h"

@@ -3,7 +3,7 @@
 // its cubin, or the library's gemm.
 #pragma once
 
-#include "runtime/Executor.h"
+#include "runtime/execute/Executor.h"
 #include "runtime/verify/PointCheck.h"
 
 namespace weft::runtime {

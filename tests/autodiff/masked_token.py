@@ -1,5 +1,5 @@
 """The preset masked-token and AdamW in JAX, written from ir/SPEC.md, models/Families.h and
-runtime/TextBatches.h alone, without dropout. As a program it trains from a state file on a text and
+runtime/train/TextBatches.h alone, without dropout. As a program it trains from a state file on a text and
 compares the losses with those of `weft run DIR --steps N --json`.
 
     weft compile masked-token --dtype f32 --dropout 0 --train --optimizer adamw -o model weft run

@@ -33,7 +33,7 @@ DIMS = [
 
 
 def initial(graph):
-    """As runtime/TrainingState.h has it."""
+    """As runtime/train/TrainingState.h has it."""
     values = {}
     for name, type_ in graph.arguments.items():
         last = name.split('_')[-1]

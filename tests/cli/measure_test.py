@@ -125,7 +125,7 @@ class ConcurrencyTest(MeasureTest):
         self.assertEqual([one['chosen'] for one in timed], [False, False, True, False])
         self.assertFalse(plan['concurrent'])
         self.assertEqual(plan['measurement']['seconds'], timed[2]['measured'])
-        self.assertIn(', branches', self.weft('explain', 'plan', '--all').prose())
+        self.assertIn(', concurrent', self.weft('explain', 'plan', '--all').prose())
 
     def test_asked_for(self):
         in_order = self.compile('--concurrent', 'off')[0]
@@ -134,7 +134,7 @@ class ConcurrencyTest(MeasureTest):
         self.assertTrue(all(one['concurrent'] for one in timed))
         self.assertRegex(
             self.weft('explain', 'plan', '--all').prose(),
-            'branches: .* the longest chain of those that do takes')
+            'concurrent: .* the longest chain of those that do takes')
         self.assertGreaterEqual(plan['workspaceBytes'], in_order['workspaceBytes'])
 
         def chain_length(one):

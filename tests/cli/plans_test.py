@@ -19,7 +19,7 @@ CURE = 'tools/plans writes profiles/plans anew'
 # again (--fuse). Products take
 # the first ops of DRLN, BDRLN, BDRB and EBSB, the product of d_w1 its bias' sum; at B=96 the sums
 # of gamma compute d_feed_forward again.
-# d_b2 is one more kernel of BDRB in any plan (tests/unit/PaperKernels.h).
+# d_b2 is one more kernel of BDRB in any plan (tests/unit/samples/PaperKernels.h).
 DRLN, BDRLN, BDRB, EBSB = (('DRLN', 'attention,norm1'), ('BDRLN', 'feed_forward,norm2'),
                            ('BDRB', 'd_active,d_b1'), ('EBSB', 'd_norm1,d_gamma1'))
 SPLIT = {

@@ -110,7 +110,7 @@ class VerifyPlans(unittest.TestCase):
         self.assertIn('skipped: no driver', self.run_plans(77, exit=3, default=error))
 
     def test_the_workloads_are_those_of_the_shipped_profile(self):
-        text = (ROOT / 'tests/unit/shipped_profile_mlir_test.cpp').read_text()
+        text = (ROOT / 'tests/unit/select/shipped_profile_mlir_test.cpp').read_text()
         presets = set(re.findall(r'"(bert-base|bert-large|paper-encoder)"', text))
         shapes = set(re.findall(r'"b=(\d+)", "j=(\d+)"', text))
         forward = [f'{preset}-b{b}-j{j}' for preset in presets for b, j in shapes]

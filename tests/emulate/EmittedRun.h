@@ -10,7 +10,7 @@
 #include "tests/emulate/Emulator.h"
 #include "tests/emulate/GuardedBuffer.h"
 #include "tests/emulate/HostCompiler.h"
-#include "tests/unit/SampleSoftmaxes.h"
+#include "tests/unit/samples/SampleSoftmaxes.h"
 
 #include <catch2/catch.hpp>
 

@@ -6,7 +6,7 @@
 #include "passes/configure/Family.h"
 #include "tests/emulate/EmittedRun.h"
 #include "tests/support/NonEmpty.h"
-#include "tests/unit/SampleContractions.h"
+#include "tests/unit/samples/SampleContractions.h"
 
 #include <catch2/catch.hpp>
 

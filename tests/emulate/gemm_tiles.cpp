@@ -6,7 +6,7 @@
 #include "kernel/reference/StoredElement.h"
 #include "tests/emulate/GuardedBuffer.h"
 #include "tests/emulate/HostCompiler.h"
-#include "tests/unit/SampleKernels.h"
+#include "tests/unit/samples/SampleKernels.h"
 
 #include <catch2/catch.hpp>
 

@@ -5,7 +5,7 @@
 #include "kernel/reference/StoredElement.h"
 #include "tests/emulate/HostCompiler.h"
 #include "tests/support/NonEmpty.h"
-#include "tests/unit/SampleKernels.h"
+#include "tests/unit/samples/SampleKernels.h"
 
 #include <catch2/catch.hpp>
 

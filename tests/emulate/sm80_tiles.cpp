@@ -4,8 +4,8 @@
 #include "kernel/GemmProblem.h"
 #include "kernel/Sm80Tile.h"
 #include "tests/emulate/EmittedRun.h"
-#include "tests/unit/SampleSoftmaxes.h"
-#include "tests/unit/SampleTf32.h"
+#include "tests/unit/samples/SampleSoftmaxes.h"
+#include "tests/unit/samples/SampleTf32.h"
 
 #include <fmt/format.h>
 

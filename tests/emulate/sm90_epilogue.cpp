@@ -10,10 +10,10 @@
 #include "passes/configure/Family.h"
 #include "tests/emulate/EmittedRun.h"
 #include "tests/support/NonEmpty.h"
-#include "tests/unit/SampleContractions.h"
-#include "tests/unit/SamplePrologues.h"
-#include "tests/unit/SampleSoftmaxes.h"
-#include "tests/unit/SampleStrides.h"
+#include "tests/unit/samples/SampleContractions.h"
+#include "tests/unit/samples/SamplePrologues.h"
+#include "tests/unit/samples/SampleSoftmaxes.h"
+#include "tests/unit/samples/SampleStrides.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,8 +1,8 @@
 // Inputs around an artifact: plan.json with its folder, and files of tensors for one; see Kinds.h.
-#include "runtime/Artifact.h"
-#include "runtime/RunCommand.h"
-#include "runtime/Safetensors.h"
-#include "runtime/TrainingState.h"
+#include "runtime/artifact/Artifact.h"
+#include "runtime/execute/RunCommand.h"
+#include "runtime/execute/Safetensors.h"
+#include "runtime/train/TrainingState.h"
 #include "tests/fuzz/BaseArtifacts.h"
 #include "tests/fuzz/GraphMutation.h"
 #include "tests/fuzz/JsonMutation.h"
@@ -10,8 +10,8 @@
 #include "tests/fuzz/TextMutation.h"
 #include "tests/support/PlanMutations.h"
 
-#include "runtime/Files.h"
-#include "runtime/Sha256.h"
+#include "runtime/system/Files.h"
+#include "runtime/system/Sha256.h"
 
 #include <algorithm>
 #include <set>
@@ -320,7 +320,7 @@ private:
                     .header = {},
                     .data = {},
                     .words = {}};
-    const runtime::Plan plan = runtime::readArtifact(artifact.folder).plan;
+    const Plan plan = runtime::readArtifact(artifact.folder).plan;
     const fs::path path = artifact.folder.parent_path() / (artifact.name + ".safetensors");
     if (artifact.isTraining)
       runtime::writeState(plan, runtime::initialState(plan, runtime::RunRequest{}.seed), path);
@@ -337,9 +337,9 @@ private:
     return file;
   }
 
-  static void writeInputs(const runtime::Plan &plan, const fs::path &path) {
-    std::map<std::string, const runtime::PlanTensor *> wanted;
-    for (const runtime::PlanTensor &tensor : plan.tensors)
+  static void writeInputs(const Plan &plan, const fs::path &path) {
+    std::map<std::string, const PlanTensor *> wanted;
+    for (const PlanTensor &tensor : plan.tensors)
       if (tensor.role == "argument" || tensor.role == "parameter") wanted[tensor.logical] = &tensor;
     std::vector<runtime::TensorToWrite> tensors;
     for (const auto &[name, tensor] : wanted) {

@@ -2,8 +2,8 @@
 // loads; see BaseArtifacts.h.
 #include "tests/fuzz/BaseArtifacts.h"
 
-#include "runtime/Artifact.h"
-#include "tests/unit/ProfileMeasurements.h"
+#include "runtime/artifact/Artifact.h"
+#include "tests/unit/samples/ProfileMeasurements.h"
 #include "tools/driver/CommandLine.h"
 #include "tools/driver/Compilation.h"
 
@@ -31,7 +31,7 @@ void compile(std::vector<std::string> arguments) {
 void addCubins(const fs::path &folder) {
   runtime::Artifact artifact = runtime::readArtifact(folder, runtime::Cubins::left);
   const std::string name = runtime::cubinName(standInCubin);
-  for (runtime::PlanKernel &kernel : artifact.plan.kernels)
+  for (PlanKernel &kernel : artifact.plan.kernels)
     if (!kernel.source.empty()) kernel.cubin = name;
   artifact.cubins[name] = standInCubin;
   // Hundreds of records of fusions: to read them again in every command would take most of the

@@ -1,8 +1,8 @@
 // counts.json; see Counts.h.
 #include "tests/fuzz/Counts.h"
 
-#include "runtime/Files.h"
-#include "runtime/Sha256.h"
+#include "runtime/system/Files.h"
+#include "runtime/system/Sha256.h"
 
 #include <nlohmann/json.hpp>
 

@@ -12,8 +12,8 @@
 //
 // Mutations are functions of kind, seed and corpus; nothing guides them by coverage. Exit codes: 0,
 // 1 with findings, 2 usage.
-#include "runtime/Build.h"
-#include "runtime/Files.h"
+#include "runtime/build/Build.h"
+#include "runtime/system/Files.h"
 #include "tests/fuzz/Counts.h"
 #include "tests/fuzz/Findings.h"
 #include "tests/fuzz/Kinds.h"

@@ -4,11 +4,11 @@
 #include "codegen/Emit.h"
 #include "kernel/Error.h"
 #include "tests/golden/ExampleKernels.h"
-#include "tests/unit/SampleContractions.h"
-#include "tests/unit/SampleFloat8.h"
-#include "tests/unit/SamplePrologues.h"
-#include "tests/unit/SampleStrides.h"
-#include "tests/unit/SampleTf32.h"
+#include "tests/unit/samples/SampleContractions.h"
+#include "tests/unit/samples/SampleFloat8.h"
+#include "tests/unit/samples/SamplePrologues.h"
+#include "tests/unit/samples/SampleStrides.h"
+#include "tests/unit/samples/SampleTf32.h"
 
 #include <fmt/format.h>
 

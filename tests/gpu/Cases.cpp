@@ -2,7 +2,7 @@
 #include "tests/gpu/Collector.h"
 
 #include "tests/golden/ExampleKernels.h"
-#include "tests/unit/SampleFloat8.h"
+#include "tests/unit/samples/SampleFloat8.h"
 
 #include <algorithm>
 

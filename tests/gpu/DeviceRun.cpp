@@ -1,7 +1,7 @@
 #include "tests/gpu/DeviceRun.h"
 
 #include "kernel/Error.h"
-#include "runtime/TensorMaps.h"
+#include "runtime/cuda/TensorMaps.h"
 
 #include <algorithm>
 #include <cstring>

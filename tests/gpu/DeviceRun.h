@@ -3,7 +3,7 @@
 #pragma once
 
 #include "codegen/Emit.h"
-#include "runtime/Cuda.h"
+#include "runtime/cuda/Cuda.h"
 #include "runtime/verify/TensorImage.h"
 
 namespace weft::gputest {

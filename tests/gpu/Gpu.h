@@ -1,7 +1,7 @@
 // The GPU that the tests of this folder run on.
 #pragma once
 
-#include "runtime/Cuda.h"
+#include "runtime/cuda/Cuda.h"
 
 namespace weft::test {
 

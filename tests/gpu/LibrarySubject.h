@@ -7,8 +7,8 @@
 #include "kernel/reference/Rounding.h"
 #include "kernel/reference/StoredElement.h"
 #include "passes/configure/Family.h"
-#include "runtime/CublasLt.h"
-#include "runtime/Cuda.h"
+#include "runtime/cuda/CublasLt.h"
+#include "runtime/cuda/Cuda.h"
 
 #include <catch2/catch.hpp>
 

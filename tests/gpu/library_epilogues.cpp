@@ -4,7 +4,7 @@
 // what is less precise (precisionRejection) must still be the same function.
 #include "tests/gpu/LibrarySubject.h"
 #include "tests/support/NonEmpty.h"
-#include "tests/unit/FusedGemms.h"
+#include "tests/unit/samples/FusedGemms.h"
 
 #include <cstdio>
 #include <limits>

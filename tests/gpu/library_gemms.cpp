@@ -5,7 +5,7 @@
 #include "tests/gpu/Gpu.h"
 #include "tests/gpu/LibrarySubject.h"
 #include "tests/support/NonEmpty.h"
-#include "tests/unit/SampleTf32.h"
+#include "tests/unit/samples/SampleTf32.h"
 
 using namespace weft;
 using weft::test::nonEmpty;

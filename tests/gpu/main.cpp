@@ -3,13 +3,13 @@
 #include "kernel/Device.h"
 #include "kernel/Error.h"
 #include "kernel/reference/Rounding.h"
-#include "runtime/Build.h"
-#include "runtime/Driver.h"
+#include "runtime/build/Build.h"
+#include "runtime/cuda/Driver.h"
 #include "runtime/verify/KernelInputs.h"
 #include "runtime/verify/PointCheck.h"
 #include "tests/gpu/Cases.h"
 #include "tests/gpu/DeviceRun.h"
-#include "tests/unit/SampleSoftmaxes.h"
+#include "tests/unit/samples/SampleSoftmaxes.h"
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>

@@ -4,10 +4,10 @@
 #define CATCH_CONFIG_RUNNER
 #include "codegen/Emit.h"
 #include "kernel/Error.h"
-#include "runtime/Build.h"
-#include "runtime/Driver.h"
+#include "runtime/build/Build.h"
+#include "runtime/cuda/Driver.h"
 #include "tests/support/NonEmpty.h"
-#include "tests/unit/ProfileSamples.h"
+#include "tests/unit/samples/ProfileSamples.h"
 #include "tools/driver/ProfileReport.h"
 #include "tools/driver/ProfileRun.h"
 

@@ -9,7 +9,7 @@
 #include "kernel/Error.h"
 #include "passes/configure/Families.h"
 #include "passes/configure/Family.h"
-#include "runtime/Build.h"
+#include "runtime/build/Build.h"
 
 #include <fmt/format.h>
 

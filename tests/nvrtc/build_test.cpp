@@ -2,9 +2,9 @@
 #include <catch2/catch.hpp>
 
 #include "kernel/Error.h"
-#include "runtime/Build.h"
-#include "runtime/Environment.h"
-#include "runtime/Files.h"
+#include "runtime/build/Build.h"
+#include "runtime/system/Environment.h"
+#include "runtime/system/Files.h"
 #include "tests/support/NonEmpty.h"
 #include "tests/support/TemporaryTestFolder.h"
 

@@ -2,12 +2,12 @@
 // (design rule 4): every tile of a family, in orientations and with what stands around the GEMM.
 #include "kernel/GemmProblem.h"
 #include "tests/nvrtc/KernelBatch.h"
-#include "tests/unit/SampleContractions.h"
-#include "tests/unit/SampleFloat8.h"
-#include "tests/unit/SamplePrologues.h"
-#include "tests/unit/SampleSoftmaxes.h"
-#include "tests/unit/SampleStrides.h"
-#include "tests/unit/SampleTf32.h"
+#include "tests/unit/samples/SampleContractions.h"
+#include "tests/unit/samples/SampleFloat8.h"
+#include "tests/unit/samples/SamplePrologues.h"
+#include "tests/unit/samples/SampleSoftmaxes.h"
+#include "tests/unit/samples/SampleStrides.h"
+#include "tests/unit/samples/SampleTf32.h"
 
 using namespace weft;
 using nvrtctest::architectures;

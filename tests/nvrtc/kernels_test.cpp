@@ -4,7 +4,7 @@
 // met.
 #include "tests/golden/ExampleKernels.h"
 #include "tests/nvrtc/KernelBatch.h"
-#include "tests/unit/SampleFloat8.h"
+#include "tests/unit/samples/SampleFloat8.h"
 
 using namespace weft;
 using nvrtctest::Batch;

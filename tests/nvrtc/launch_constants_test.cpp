@@ -4,8 +4,8 @@
 #include <catch2/catch.hpp>
 
 #include "codegen/Emit.h"
-#include "runtime/Build.h"
-#include "runtime/Files.h"
+#include "runtime/build/Build.h"
+#include "runtime/system/Files.h"
 #include "tests/support/NonEmpty.h"
 
 #include <fmt/format.h>

@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "kernel/Error.h"
-#include "runtime/Build.h"
+#include "runtime/build/Build.h"
 
 #include <fmt/ranges.h>
 

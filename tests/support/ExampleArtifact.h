@@ -2,13 +2,13 @@
 // stand-in for a cubin.
 #pragma once
 
-#include "runtime/Artifact.h"
+#include "runtime/artifact/Artifact.h"
 
 #include <string>
 
 namespace weft::test {
 
-inline runtime::PlanTensor tensorOf(const std::string &name, const std::string &role, int buffer) {
+inline PlanTensor tensorOf(const std::string &name, const std::string &role, int buffer) {
   return {.name = name,
           .logical = name,
           .dtype = "f16",
@@ -22,8 +22,8 @@ inline runtime::PlanTensor tensorOf(const std::string &name, const std::string &
           .bytes = 1024};
 }
 
-inline runtime::PlanKernel kernelOf(const std::string &name, int input, int output) {
-  runtime::PlanKernel kernel;
+inline PlanKernel kernelOf(const std::string &name, int input, int output) {
+  PlanKernel kernel;
   kernel.name = kernel.entry = name;
   kernel.family = "loop";
   kernel.ops = {"%2 = relu %1"};
@@ -41,7 +41,7 @@ inline runtime::PlanKernel kernelOf(const std::string &name, int input, int outp
 
 inline runtime::Artifact exampleArtifact() {
   runtime::Artifact artifact;
-  runtime::Plan &plan = artifact.plan;
+  Plan &plan = artifact.plan;
   plan.model = "example";
   plan.dims = {{"b", 8}, {"i", 64}};
   plan.tensors = {tensorOf("x", "argument", 0), tensorOf("t", "temporary", 1),
@@ -53,7 +53,7 @@ inline runtime::Artifact exampleArtifact() {
   plan.workspaceBytes = 1024;
   artifact.graph = "module {}\n";
   artifact.cubins[runtime::cubinName("binary")] = "binary";
-  for (runtime::PlanKernel &kernel : plan.kernels) {
+  for (PlanKernel &kernel : plan.kernels) {
     kernel.cubin = runtime::cubinName("binary");
     artifact.sources[kernel.source] = "// " + kernel.name + "\n";
   }

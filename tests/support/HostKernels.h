@@ -23,8 +23,8 @@ enum class Fault { wrongElement, unwrittenElement, notANumber, otherTensor };
 class HostKernels {
 public:
   /// Kernels whose exact texts are the requests of `emitted`; a text that is there already stays.
-  void add(const driver::PlannedKernels &planned, const driver::EmittedPlan &emitted) {
-    const auto own = std::make_shared<driver::PlannedKernels>(planned);
+  void add(const PlannedKernels &planned, const driver::EmittedPlan &emitted) {
+    const auto own = std::make_shared<PlannedKernels>(planned);
     for (size_t request = 0; request < emitted.requests.size(); ++request)
       for (const size_t kernel : emitted.kernelsOfRequest[request])
         known["host\n" + emitted.requests[request].text].push_back(
@@ -48,13 +48,13 @@ public:
 
 private:
   struct Known {
-    std::shared_ptr<const driver::PlannedKernels> planned;
+    std::shared_ptr<const PlannedKernels> planned;
     size_t index = 0;
-    const runtime::PlanKernel &entry() const { return planned->plan.kernels[index]; }
+    const PlanKernel &entry() const { return planned->plan.kernels[index]; }
     const Kernel &kernel() const { return planned->kernels[index].kernel; }
   };
   struct Operand {
-    const runtime::PlanTensor *tensor = nullptr;
+    const PlanTensor *tensor = nullptr;
     std::byte *memory = nullptr;
     std::byte *at(std::span<const int64_t> coordinates) const {
       int64_t element = 0;
@@ -67,7 +67,7 @@ private:
 
   /// One text may be of several kernels, chunks or repeats: they are told apart by the numbers that
   /// they are given.
-  static bool takes(const runtime::PlanKernel &entry, void **arguments) {
+  static bool takes(const PlanKernel &entry, void **arguments) {
     for (size_t n = 0; n < entry.parameters.size(); ++n) {
       const bool isNumber =
           entry.parameters[n].kind == "dropoutOuter" || entry.parameters[n].kind == "dropoutStream";
@@ -91,7 +91,7 @@ private:
   }
 
   template <typename Visit>
-  static void forEachElement(const runtime::PlanTensor &tensor, Visit &&visit) {
+  static void forEachElement(const PlanTensor &tensor, Visit &&visit) {
     std::vector<int64_t> at(tensor.extents.size(), 0);
     for (bool more = true; more;) {
       visit(at);

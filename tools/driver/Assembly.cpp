@@ -2,7 +2,7 @@
 #include "tools/driver/Assembly.h"
 
 #include "kernel/Format.h"
-#include "runtime/GraphPrediction.h"
+#include "plan/GraphPrediction.h"
 
 #include <fmt/format.h>
 
@@ -19,26 +19,26 @@ std::string lowered(const PlannedKernels &planned, const std::string &architectu
   return text;
 }
 
-std::string measurementLine(const runtime::Plan &plan) {
+std::string measurementLine(const Plan &plan) {
   if (!plan.measurement) return "";
   return fmt::format("whole graph {} (+-{:.1f}%), {:.3f}x of the predicted sum, on {}\n",
                      formatSeconds(plan.measurement->seconds), 50 * plan.measurement->spread,
                      plan.measurement->ratio, plan.measurement->gpu);
 }
 
-nlohmann::json graphJson(const runtime::Plan &plan) {
+nlohmann::json graphJson(const Plan &plan) {
   std::vector<int> inOrder(plan.kernels.size());
   std::iota(inOrder.begin(), inOrder.end(), 0);
-  const runtime::GraphPrediction graph = runtime::predictGraph(plan, inOrder);
+  const GraphPrediction graph = predictGraph(plan, inOrder);
   return {{"seconds", graph.seconds()},
           {"reusedBytes", graph.reusedBytes},
           {"overwrittenBytes", graph.overwrittenBytes}};
 }
 
-std::string graphLine(const runtime::Plan &plan) {
+std::string graphLine(const Plan &plan) {
   std::vector<int> inOrder(plan.kernels.size());
   std::iota(inOrder.begin(), inOrder.end(), 0);
-  const runtime::GraphPrediction graph = runtime::predictGraph(plan, inOrder);
+  const GraphPrediction graph = predictGraph(plan, inOrder);
   if (graph.reuseSeconds <= 0) return "";
   return fmt::format(
       "as one graph {}: kernels find {} in L2 that others left there, and {} never leave it\n",

@@ -2,7 +2,7 @@
 #include "tools/driver/ChunkChoice.h"
 
 #include "kernel/Error.h"
-#include "runtime/GraphPrediction.h"
+#include "plan/GraphPrediction.h"
 #include "tools/driver/FrameworkMemory.h"
 #include "tools/driver/Planning.h"
 
@@ -109,9 +109,8 @@ std::vector<PricedChunking> pricedChunkings(const Compilation &compilation,
     try {
       const PlannedKernels planned = planOf(compilation, variant, path, count,
                                             compilation.choiceFlags().concurrencyRequested());
-      const runtime::Plan &plan = planned.plan;
-      const double seconds =
-          runtime::predictGraph(plan, compilation.costModel().device()).seconds();
+      const Plan &plan = planned.plan;
+      const double seconds = predictGraph(plan, compilation.costModel().device()).seconds();
       fastest = std::min(fastest, seconds);
       priced.push_back({.chunks = count,
                         .seconds = seconds,

@@ -5,14 +5,14 @@
 // attention (FrameworkMemory.h), or than the L2 holds; the fastest such plan is chosen, if it is
 // predicted at most `mostSlower` slower than the fastest of all, else the smallest that is. A plan
 // that is within the limit as a whole is not weighed against chunks. Who wants speed alone says
-// --chunks 1. Predictions are of whole graphs (runtime/GraphPrediction.h): small chunks start more
+// --chunks 1. Predictions are of whole graphs (plan/GraphPrediction.h): small chunks start more
 // kernels and use each less well, but find in L2 what a whole tensor of scores fetches from DRAM.
 // As everywhere, an estimate is never compared with a measurement: where the whole is measured, so
 // are the chunks that may win.
 #pragma once
 
+#include "plan/PlanChunks.h"
 #include "tools/driver/Compilation.h"
-#include "tools/driver/PlanChunks.h"
 
 #include <span>
 

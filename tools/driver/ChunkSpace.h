@@ -4,7 +4,7 @@
 // rows are of an older text: the chosen configuration again.
 #pragma once
 
-#include "tools/driver/PlanBuilder.h"
+#include "plan/PlanBuilder.h"
 #include "tools/driver/ProfileSpace.h"
 
 namespace weft::driver {

@@ -4,8 +4,8 @@
 
 #include "kernel/Error.h"
 #include "kernel/Nearest.h"
-#include "runtime/Environment.h"
-#include "runtime/Streams.h"
+#include "runtime/system/Environment.h"
+#include "runtime/system/Streams.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/Help.h"
 #include "tools/driver/commands/Commands.h"

@@ -7,7 +7,7 @@
 #include "models/Models.h"
 #include "passes/Passes.h"
 #include "passes/select/Selection.h"
-#include "runtime/Artifact.h"
+#include "runtime/artifact/Artifact.h"
 #include "tools/driver/Accounting.h"
 #include "tools/driver/Flags.h"
 #include "tools/driver/KnownTimes.h"
@@ -89,7 +89,7 @@ struct TimedPath {
   double predicted = 0;       ///< seconds, of its kernels one by one
   double predictedGraph = 0;  ///< seconds, of the whole graph, by which plans are ordered
   bool chosen = false;
-  std::optional<runtime::PlanMeasurement> measurement = {};
+  std::optional<PlanMeasurement> measurement = {};
   std::string problem = {};  ///< why there is no measurement
   std::vector<std::string> different =
       {};  ///< steps that the predicted best plan of the same variant lacks
@@ -125,7 +125,7 @@ struct Selected {
   size_t chosen = 0;  ///< the variant that the artifact holds
   std::optional<select::SelectionResult>
       chosenPath;           ///< its path, where measuring, chunks or a limit of memory chose it
-  bool concurrent = false;  ///< its kernels may run at once (runtime::Plan::concurrent)
+  bool concurrent = false;  ///< its kernels may run at once (Plan::concurrent)
   int chunks = 1;           ///< in how many its largest temporary is computed (PlanChunks.h)
   std::vector<PricedChunking>
       pricedChunkings;            ///< what these were chosen from; empty where there was no choice

@@ -4,10 +4,10 @@
 #include "kernel/Error.h"
 #include "kernel/PlainText.h"
 #include "kernel/TextWidth.h"
-#include "runtime/Environment.h"
-#include "runtime/Files.h"
-#include "runtime/JsonText.h"
-#include "runtime/Streams.h"
+#include "runtime/system/Environment.h"
+#include "runtime/system/Files.h"
+#include "runtime/system/JsonText.h"
+#include "runtime/system/Streams.h"
 
 #include <fmt/format.h>
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "kernel/Profile.h"
-#include "tools/driver/PlanBuilder.h"
+#include "plan/PlanBuilder.h"
 
 #include <nlohmann/json.hpp>
 

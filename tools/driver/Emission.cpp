@@ -3,13 +3,14 @@
 
 #include "kernel/Error.h"
 #include "kernel/LaunchCheck.h"
-#include "runtime/CubinEntry.h"
-#include "runtime/Disassembler.h"
-#include "runtime/Includes.h"
-#include "runtime/Sha256.h"
-#include "runtime/VerificationRecords.h"
+#include "plan/PlanChunks.h"
+#include "runtime/artifact/Artifact.h"
+#include "runtime/artifact/VerificationRecords.h"
+#include "runtime/build/CubinEntry.h"
+#include "runtime/build/Disassembler.h"
+#include "runtime/build/Includes.h"
+#include "runtime/system/Sha256.h"
 #include "tools/driver/Console.h"
-#include "tools/driver/PlanChunks.h"
 
 namespace weft::driver {
 namespace {
@@ -18,9 +19,9 @@ using codegen::Parameter;
 
 constexpr const char *skippedNote = "cubins: skipped, no NVRTC";
 
-runtime::PlanParameter planParameter(const Parameter &parameter, const runtime::PlanKernel &entry,
-                                     const Kernel &kernel) {
-  runtime::PlanParameter result{
+PlanParameter planParameter(const Parameter &parameter, const PlanKernel &entry,
+                            const Kernel &kernel) {
+  PlanParameter result{
       .kind = std::string(nameOf(parameter.kind)), .name = parameter.name, .type = parameter.type};
   const size_t index = size_t(parameter.index);
   if (parameter.kind == Parameter::Kind::input || parameter.kind == Parameter::Kind::inputMap)
@@ -32,8 +33,7 @@ runtime::PlanParameter planParameter(const Parameter &parameter, const runtime::
   return result;
 }
 
-runtime::PlanLibraryGemm libraryEntry(const runtime::PlanKernel &entry,
-                                      const ChosenKernel &chosen) {
+PlanLibraryGemm libraryEntry(const PlanKernel &entry, const ChosenKernel &chosen) {
   const Kernel &kernel = chosen.kernel;
   const LibraryGemm gemm = libraryGemm(kernel, chosen.configuration);
   const LibraryForm form = libraryForm(kernel).form.value();
@@ -46,12 +46,12 @@ runtime::PlanLibraryGemm libraryEntry(const runtime::PlanKernel &entry,
                : entry.outputs.at(size_t(output - kernel.outputs.begin()));
   };
   const GemmInputs inputs = gemmInputs(kernel);
-  runtime::PlanLibraryGemm result{.a = entry.inputs.at(inputs.a),
-                                  .b = entry.inputs.at(inputs.b),
-                                  .c = tensorOf(form.result),
-                                  .dtype = nameOf(gemm.types()),
-                                  .alpha = gemm.alpha,
-                                  .shape = gemm.shape};
+  PlanLibraryGemm result{.a = entry.inputs.at(inputs.a),
+                         .b = entry.inputs.at(inputs.b),
+                         .c = tensorOf(form.result),
+                         .dtype = nameOf(gemm.types()),
+                         .alpha = gemm.alpha,
+                         .shape = gemm.shape};
   if (!gemm.isPlain())
     result.epilogue = {.kind = std::string(traitsOf(gemm.epilogue).name),
                        .beta = gemm.beta,
@@ -65,8 +65,8 @@ runtime::PlanLibraryGemm libraryEntry(const runtime::PlanKernel &entry,
 }
 
 /// A kernel whose knobs were edited to a family without text may have had some.
-void removeText(runtime::PlanKernel &entry) {
-  const runtime::PlanKernel none;
+void removeText(PlanKernel &entry) {
+  const PlanKernel none;
   entry.entry = none.entry;
   entry.source = none.source;
   entry.cubin = none.cubin;
@@ -80,7 +80,7 @@ void removeText(runtime::PlanKernel &entry) {
   entry.staticSharedBytes = none.staticSharedBytes;
 }
 
-void describeLaunch(runtime::PlanKernel &entry, const codegen::EmittedKernel &emitted,
+void describeLaunch(PlanKernel &entry, const codegen::EmittedKernel &emitted,
                     const Kernel &kernel) {
   entry.entry = emitted.entry;
   entry.grid = emitted.launch.grid;
@@ -110,8 +110,7 @@ codegen::EmittedKernel emitNamed(const Kernel &kernel, const Configuration &conf
 
 /// Key, library GEMM and launch of a kernel; of one that has text, the text. Nothing of other
 /// kernels counts.
-std::optional<codegen::EmittedKernel> describeText(runtime::PlanKernel &entry,
-                                                   const ChosenKernel &chosen,
+std::optional<codegen::EmittedKernel> describeText(PlanKernel &entry, const ChosenKernel &chosen,
                                                    const std::string &architecture,
                                                    const Kernel &named,
                                                    const codegen::Provenance &provenance) {
@@ -130,7 +129,7 @@ std::optional<codegen::EmittedKernel> describeText(runtime::PlanKernel &entry,
 
 void emitOne(PlannedKernels &planned, size_t index, const std::string &architecture,
              const NotesOf &notesOf, EmittedPlan &emitted) {
-  runtime::PlanKernel &entry = planned.plan.kernels[index];
+  PlanKernel &entry = planned.plan.kernels[index];
   const ChosenKernel &chosen = planned.kernels[index];
   const std::string name = entry.chunk ? wholeName(entry) : entry.name;
   Kernel named = chosen.kernel;
@@ -225,7 +224,7 @@ std::vector<runtime::BuildResult> buildShowingProgress(
 
 /// What a person reads of a kernel that does not build. The canonical text was compiled, whose
 /// lines are not those of the readable one; that one says where the same error is in the artifact.
-[[noreturn]] void failBuild(const runtime::Plan &plan, const EmittedPlan &emitted, size_t index,
+[[noreturn]] void failBuild(const Plan &plan, const EmittedPlan &emitted, size_t index,
                             std::string error, const std::string &folder) {
   const runtime::BuildRequest &request = emitted.requests[index];
   const std::string &file = plan.kernels[emitted.kernelsOfRequest[index].front()].source;
@@ -249,13 +248,13 @@ std::vector<runtime::BuildResult> buildShowingProgress(
 }
 
 /// Machine code of every kernel; a note where there is nothing that prints it.
-void addSass(const runtime::Plan &plan, BuiltFiles &files) {
+void addSass(const Plan &plan, BuiltFiles &files) {
   const runtime::DisassemblerLocation disassembler = runtime::findDisassembler();
   if (disassembler.program.empty())
     return printNote(
         fmt::format("--keep sass: neither nvdisasm nor cuobjdump was found; looked for {}",
                     fmt::join(disassembler.searched, ", ")));
-  for (const runtime::PlanKernel &kernel : plan.kernels)
+  for (const PlanKernel &kernel : plan.kernels)
     if (!kernel.cubin.empty())
       files.listings["sass/" + std::filesystem::path(kernel.source).stem().string() + ".sass"] =
           runtime::disassemble(disassembler.program, files.cubins.at(kernel.cubin));
@@ -263,9 +262,9 @@ void addSass(const runtime::Plan &plan, BuiltFiles &files) {
 
 }  // namespace
 
-runtime::PlanKernel derivedEntry(const runtime::PlanKernel &entry, const ChosenKernel &chosen,
-                                 const std::string &architecture) {
-  runtime::PlanKernel derived = entry;
+PlanKernel derivedEntry(const PlanKernel &entry, const ChosenKernel &chosen,
+                        const std::string &architecture) {
+  PlanKernel derived = entry;
   describeText(derived, chosen, architecture, chosen.kernel, {});
   derived.ops = printOps(chosen.kernel);
   derived.family = familyOf(chosen.configuration.knobs);
@@ -278,7 +277,7 @@ EmittedPlan emitKernels(PlannedKernels &planned, const std::string &architecture
   EmittedPlan emitted;
   emitted.available = codegen::deviceHeaders();
   planned.plan.target = architecture;
-  for (runtime::PlanKernel &kernel :
+  for (PlanKernel &kernel :
        planned.plan.kernels) {  // what was built of an earlier text is none of this one
     kernel.cubin.clear();
     kernel.registers = kernel.spillBytes = kernel.staticSharedBytes = -1;
@@ -288,7 +287,7 @@ EmittedPlan emitKernels(PlannedKernels &planned, const std::string &architecture
   return emitted;
 }
 
-void setTextHashes(runtime::Plan &plan, const EmittedPlan &emitted) {
+void setTextHashes(Plan &plan, const EmittedPlan &emitted) {
   runtime::BuildOptions options;
   options.headers = emitted.available;
   std::map<size_t, std::string> hashes;
@@ -296,7 +295,7 @@ void setTextHashes(runtime::Plan &plan, const EmittedPlan &emitted) {
     for (const size_t kernel : emitted.kernelsOfRequest[index])
       hashes[kernel] = runtime::textHashOf(emitted.requests[index], options);
   for (size_t index = 0; index < plan.kernels.size(); ++index) {
-    runtime::PlanKernel &kernel = plan.kernels[index];
+    PlanKernel &kernel = plan.kernels[index];
     kernel.textHash = kernel.library           ? runtime::textHashOf(kernel)
                       : hashes.contains(index) ? hashes[index]
                                                : "";
@@ -311,8 +310,8 @@ std::map<std::string, std::string> headerFiles(const EmittedPlan &emitted) {
   return files;
 }
 
-BuiltFiles buildCubins(runtime::Plan &plan, const EmittedPlan &emitted, bool strict,
-                       const KeepFlags &keep, BuildSummary &summary, const std::string &folder) {
+BuiltFiles buildCubins(Plan &plan, const EmittedPlan &emitted, bool strict, const KeepFlags &keep,
+                       BuildSummary &summary, const std::string &folder) {
   const runtime::NvrtcLocation nvrtc = runtime::findNvrtc();
   if (nvrtc.library.empty()) {
     if (strict)
@@ -329,7 +328,7 @@ BuiltFiles buildCubins(runtime::Plan &plan, const EmittedPlan &emitted, bool str
     const runtime::BuildResult &result = results[index];
     if (!result.error.empty()) failBuild(plan, emitted, index, result.error, folder);
     for (const size_t kernel : emitted.kernelsOfRequest[index]) {
-      runtime::PlanKernel &entry = plan.kernels[kernel];
+      PlanKernel &entry = plan.kernels[kernel];
       if (const std::string rejection = runtime::launchRejection(entry, result.cubin);
           !rejection.empty())
         throw Error::checkFailed("kernel '{}' ({}) cannot be launched: {}", entry.name,

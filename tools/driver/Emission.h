@@ -2,9 +2,9 @@
 #pragma once
 
 #include "codegen/Emit.h"
-#include "runtime/Build.h"
+#include "plan/PlanBuilder.h"
+#include "runtime/build/Build.h"
 #include "tools/driver/Flags.h"
-#include "tools/driver/PlanBuilder.h"
 
 #include <functional>
 #include <map>
@@ -31,8 +31,8 @@ using NotesOf = std::function<std::vector<std::string>(const ChosenKernel &chose
 
 /// A kernel of a plan with what emission derives of graph, layouts and knobs: key, library GEMM,
 /// entry, launch, parameters, ops, family and configuration; the rest as it is in `entry`.
-runtime::PlanKernel derivedEntry(const runtime::PlanKernel &entry, const ChosenKernel &chosen,
-                                 const std::string &architecture);
+PlanKernel derivedEntry(const PlanKernel &entry, const ChosenKernel &chosen,
+                        const std::string &architecture);
 
 /// Emits every kernel and fills its entry, key, source, launch and parameters in the plan.
 EmittedPlan emitKernels(PlannedKernels &planned, const std::string &architecture,
@@ -40,7 +40,7 @@ EmittedPlan emitKernels(PlannedKernels &planned, const std::string &architecture
 
 /// Sets what verification records are found by: the hash of every kernel's exact text, or of its
 /// library GEMM.
-void setTextHashes(runtime::Plan &plan, const EmittedPlan &emitted);
+void setTextHashes(Plan &plan, const EmittedPlan &emitted);
 
 /// The plan's note of an artifact whose kernels were emitted only.
 inline constexpr const char *stoppedNote = "cubins: skipped, --stop-after emit";
@@ -66,8 +66,7 @@ std::map<std::string, std::string> headerFiles(const EmittedPlan &emitted);
 /// listings to keep. Without NVRTC the plan notes "cubins: skipped, no NVRTC", or, with `strict`,
 /// Error(strictMiss) is thrown. A kernel that does not build throws Error(checkFailed) with NVRTC's
 /// log, in which files and lines are those of the artifact in `folder`; empty: of no folder.
-BuiltFiles buildCubins(runtime::Plan &plan, const EmittedPlan &emitted, bool strict,
-                       const KeepFlags &keep, BuildSummary &summary,
-                       const std::string &folder = "");
+BuiltFiles buildCubins(Plan &plan, const EmittedPlan &emitted, bool strict, const KeepFlags &keep,
+                       BuildSummary &summary, const std::string &folder = "");
 
 }  // namespace weft::driver

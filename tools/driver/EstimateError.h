@@ -4,7 +4,7 @@
 // Made from the measurements that ship (profiles/h200/*.txt), over the plans that selection chooses
 // by estimates alone (--profile none) for the profiled workloads in inference
 // (profiles/optimality.txt): every kernel of such a plan whose layouts were measured, its estimate
-// beside the fastest measurement in these layouts. tests/unit/shipped_profile_mlir_test.cpp
+// beside the fastest measurement in these layouts. tests/unit/select/shipped_profile_mlir_test.cpp
 // computes the figures anew and holds them to these.
 #pragma once
 

@@ -2,7 +2,8 @@
 #include "tools/driver/ExactTexts.h"
 
 #include "kernel/Error.h"
-#include "runtime/Includes.h"
+#include "runtime/artifact/Artifact.h"
+#include "runtime/build/Includes.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/ReEmission.h"
 
@@ -13,7 +14,7 @@ namespace weft::driver {
 namespace {
 
 /// The first member of the launch that the plan has otherwise; empty if none.
-std::string otherLaunch(const runtime::PlanKernel &said, const runtime::PlanKernel &exact) {
+std::string otherLaunch(const PlanKernel &said, const PlanKernel &exact) {
   if (said.source != exact.source) return "source";
   if (said.entry != exact.entry) return "entry";
   if (said.grid != exact.grid) return "grid";
@@ -31,7 +32,7 @@ ExactTexts exactTexts(const runtime::Artifact &artifact, const std::string &wher
           replan(artifact, *analyticCostModel(findDevice(artifact.plan.device)), where).planned,
       .emitted = {},
       .isEdited = {}};
-  runtime::Plan &plan = texts.planned.plan;
+  Plan &plan = texts.planned.plan;
   const nlohmann::json notes = artifact.report.value("fusionNotes", nlohmann::json::object());
   texts.emitted = emitKernels(texts.planned, plan.target, [&](const ChosenKernel &chosen) {
     return notes.value(chosen.kernel.name, std::vector<std::string>());
@@ -82,8 +83,8 @@ std::vector<std::string> cubinDoubts(const runtime::Artifact &artifact, const Ex
     results = runtime::build(texts.emitted.requests, options);
   }
   progress.clear();
-  const auto doubt = [&](size_t request, const runtime::PlanKernel &said,
-                         const runtime::PlanKernel &exact) -> std::string {
+  const auto doubt = [&](size_t request, const PlanKernel &said,
+                         const PlanKernel &exact) -> std::string {
     const std::string remedy = fmt::format("'weft emit {}' builds it", folder);
     if (said.cubin.empty()) return "it was not built; " + remedy;
     if (!artifact.cubins.contains(said.cubin))

@@ -3,6 +3,7 @@
 // Nothing that the plan says of itself is taken.
 #pragma once
 
+#include "runtime/artifact/Artifact.h"
 #include "tools/driver/Emission.h"
 
 #include <string>

@@ -3,10 +3,10 @@
 
 #include "kernel/PlainText.h"
 #include "kernel/TextWidth.h"
+#include "plan/PlanFigures.h"
 #include "tools/driver/Assembly.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/PlanFacts.h"
-#include "tools/driver/PlanFigures.h"
 
 #include <fmt/format.h>
 
@@ -18,7 +18,7 @@ namespace weft::driver {
 namespace {
 
 using nlohmann::json;
-using runtime::BelievedRecords, runtime::Plan;
+using runtime::BelievedRecords;
 
 constexpr size_t labelColumns = 13;
 constexpr double shownShare = 0.005;  // of the time
@@ -135,8 +135,7 @@ std::string coverageLines(const Coverage &coverage, size_t columns) {
 }
 
 std::string planLines(const Plan &plan, const Evidence &evidence, size_t columns) {
-  const auto transposes =
-      std::ranges::count(plan.kernels, "transpose", &runtime::PlanKernel::family);
+  const auto transposes = std::ranges::count(plan.kernels, "transpose", &PlanKernel::family);
   std::vector<std::string> items{
       fmt::format("{} launch{}", evidence.launched, evidence.launched == 1 ? "" : "es")};
   if (const std::string attention = attentionForm(plan); !attention.empty())
@@ -318,7 +317,7 @@ std::string buildDetails(const Plan &plan, const BuildSummary &build) {
     text = fmt::format("cubins for {}: {} built{}, {} from the cache\n", plan.target, build.built,
                        slowest, build.fromCache);
   }
-  for (const runtime::PlanKernel &kernel : plan.kernels)
+  for (const PlanKernel &kernel : plan.kernels)
     if (kernel.spillBytes > 0)
       text += fmt::format("{} spills {} B a thread\n", kernel.name, kernel.spillBytes);
   for (const std::string &note : plan.notes) text += "note: " + note + "\n";

@@ -3,7 +3,7 @@
 
 #include "kernel/Error.h"
 #include "kernel/Nearest.h"
-#include "runtime/MachineMemory.h"
+#include "runtime/system/MachineMemory.h"
 
 #include <charconv>
 #include <cmath>

@@ -1,7 +1,7 @@
 // One small JSON text a question, remembered by the cache; see KnownTimes.h.
 #include "tools/driver/KnownTimes.h"
 
-#include "runtime/Cache.h"
+#include "runtime/build/Cache.h"
 
 #include <nlohmann/json.hpp>
 

@@ -3,10 +3,10 @@
 //
 // Invariant: what is remembered was found by this program for the same graphs, choices and prices,
 // so that it decides what a new search would; its file is hashed whole, so damage is a miss
-// (runtime/Cache.h).
+// (runtime/build/Cache.h).
 #pragma once
 
-#include "runtime/Sha256.h"
+#include "runtime/system/Sha256.h"
 
 #include <map>
 #include <optional>

@@ -2,8 +2,8 @@
 #include "tools/driver/LayoutPredictions.h"
 
 #include "kernel/Error.h"
+#include "plan/PlanFigures.h"
 #include "tools/driver/Pins.h"
-#include "tools/driver/PlanFigures.h"
 #include "tools/driver/Planning.h"
 
 #include <algorithm>
@@ -41,7 +41,7 @@ LayoutPrediction predict(const Compilation &compilation,
   LayoutPrediction prediction;
   try {
     const Selected selected = compilation.decide(proposed, pins);
-    const runtime::Plan plan = chosenPlan(compilation, selected).plan;
+    const Plan plan = chosenPlan(compilation, selected).plan;
     prediction.variant = plan.variant;
     prediction.chunks = chunkCount(plan);
     prediction.graphSeconds = planFigures(plan)["graphSeconds"];
@@ -67,7 +67,7 @@ std::vector<Pin> pinsWith(const Compilation &compilation, const std::string &ten
 
 std::vector<LayoutPrediction> predictLayouts(const Compilation &compilation,
                                              const std::vector<ProposedVariant> &proposed,
-                                             const runtime::Plan &plan, const std::string &tensor,
+                                             const Plan &plan, const std::string &tensor,
                                              const std::vector<std::string> &own) {
   std::vector<std::vector<std::string>> orders = ordersOf(
       compilation.decide(proposed, pinsWith(compilation, tensor, {})).best().selection, tensor);
@@ -85,7 +85,7 @@ std::vector<LayoutPrediction> predictLayouts(const Compilation &compilation,
   return predictions;
 }
 
-bool isPlan(const LayoutPrediction &prediction, const runtime::Plan &plan) {
+bool isPlan(const LayoutPrediction &prediction, const Plan &plan) {
   return prediction.rejection.empty() && prediction.variant == plan.variant &&
          prediction.chunks == chunkCount(plan) &&
          std::abs(prediction.seconds - plan.predictedSeconds) <= 1e-9 * plan.predictedSeconds &&
@@ -116,7 +116,7 @@ constexpr int64_t mostWork = 200'000'000;
 /// lead to dear plans are cut.
 std::vector<std::string> nearestLayouts(const Compilation &compilation,
                                         const std::vector<ProposedVariant> &proposed,
-                                        const Selected &selected, const runtime::Plan &plan,
+                                        const Selected &selected, const Plan &plan,
                                         const LayoutQuestion &question) {
   const auto chosen = std::ranges::find_if(
       proposed, [&](const ProposedVariant &variant) { return variant.name() == plan.variant; });
@@ -159,7 +159,7 @@ std::vector<std::string> nearestLayouts(const Compilation &compilation,
 
 std::optional<LayoutChange> costliestChange(const Compilation &compilation,
                                             const std::vector<ProposedVariant> &proposed,
-                                            const Selected &selected, const runtime::Plan &plan,
+                                            const Selected &selected, const Plan &plan,
                                             const nlohmann::json &layouts) {
   constexpr size_t most = 3, mostPredictions = 2;  // tensors, and layouts of each
   // Where the search was cut, what it left out may outweigh any layout; and each prediction is a

@@ -28,11 +28,11 @@ struct LayoutPrediction {
 /// Compilation::decide() where no plan stores the tensor. `proposed`: of the compilation.
 std::vector<LayoutPrediction> predictLayouts(const Compilation &compilation,
                                              const std::vector<ProposedVariant> &proposed,
-                                             const runtime::Plan &plan, const std::string &tensor,
+                                             const Plan &plan, const std::string &tensor,
                                              const std::vector<std::string> &own);
 
 /// Whether a prediction is the plan itself: one variant, as many chunks, one time and workspace.
-bool isPlan(const LayoutPrediction &prediction, const runtime::Plan &plan);
+bool isPlan(const LayoutPrediction &prediction, const Plan &plan);
 
 /// The change of one tensor's layout that matters most, with what compiling so gives, in as many
 /// chunks as the plan: of the few tensors that the selection graph calls dearest
@@ -42,7 +42,7 @@ bool isPlan(const LayoutPrediction &prediction, const runtime::Plan &plan);
 /// `selected`: of the compilation; `plan`: the chosen one; `layouts`: of its report.
 std::optional<LayoutChange> costliestChange(const Compilation &compilation,
                                             const std::vector<ProposedVariant> &proposed,
-                                            const Selected &selected, const runtime::Plan &plan,
+                                            const Selected &selected, const Plan &plan,
                                             const nlohmann::json &layouts);
 
 }  // namespace weft::driver

@@ -2,9 +2,10 @@
 #include "tools/driver/MeasuredChoice.h"
 
 #include "kernel/Error.h"
-#include "runtime/ComparePlans.h"
-#include "runtime/ConcurrentLaunches.h"
-#include "runtime/GraphPrediction.h"
+#include "plan/GraphPrediction.h"
+#include "runtime/artifact/Artifact.h"
+#include "runtime/execute/ConcurrentLaunches.h"
+#include "runtime/measure/ComparePlans.h"
 #include "tools/driver/ChunkChoice.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/Emission.h"
@@ -21,9 +22,9 @@ constexpr uint64_t inputSeed = 1;
 
 /// What a plan launches, in which layouts: equal for plans that differ in nothing but the way they
 /// were found.
-std::string launches(const runtime::Plan &plan) {
+std::string launches(const Plan &plan) {
   std::string text;
-  for (const runtime::PlanKernel &kernel : plan.kernels)
+  for (const PlanKernel &kernel : plan.kernels)
     text += fmt::format("{} {} {} {} -> {}\n", kernel.name, kernel.family, kernel.configuration,
                         fmt::join(kernel.inputLayouts, " "), fmt::join(kernel.outputLayouts, " "));
   return text;
@@ -94,11 +95,10 @@ std::vector<RankedPath> plansToMeasure(const Compilation &compilation, const Sel
   const auto take = [&](size_t variant, const select::SelectionResult &path, int chunks, int most) {
     if (int(found.size()) >= most) return;
     try {
-      const runtime::Plan plan =
+      const Plan plan =
           planOf(compilation, selected.variants[variant], path, chunks, concurrent).plan;
       if ((limit && plan.workspaceBytes > *limit) || !seen.insert(launches(plan)).second) return;
-      const double seconds =
-          runtime::predictGraph(plan, compilation.costModel().device()).seconds();
+      const double seconds = predictGraph(plan, compilation.costModel().device()).seconds();
       found.push_back({.variant = variant,
                        .path = path,
                        .chunks = chunks,
@@ -179,7 +179,7 @@ size_t compare(const Compilation &compilation, Selected &selected,
 /// Whether its kernels may run at once, within the memory that is allowed.
 bool mayRunConcurrently(const Compilation &compilation, const SelectedVariant &variant,
                         const RankedPath &one) {
-  const runtime::Plan plan = planOf(compilation, variant, one.path, one.chunks, true).plan;
+  const Plan plan = planOf(compilation, variant, one.path, one.chunks, true).plan;
   const std::optional<int64_t> limit = compilation.choiceFlags().maxMemoryBytes();
   return runtime::mayRunConcurrently(runtime::launchesOf(plan)) &&
          (!limit || plan.workspaceBytes <= *limit);

@@ -2,7 +2,7 @@
 // machine's GPU, and the choice among them (design: "Selection, precisely").
 #pragma once
 
-#include "runtime/Cuda.h"
+#include "runtime/cuda/Cuda.h"
 #include "tools/driver/Compilation.h"
 
 #include <optional>
@@ -40,8 +40,8 @@ std::vector<RankedPath> plansToMeasure(const Compilation &compilation, const Sel
 /// Builds and times the plans, and makes the one to keep the chosen one of `selected`; what was
 /// measured is recorded there. With --concurrent auto that one is then timed against itself with
 /// concurrent, where it has kernels that may run at once, and where these fit into --max-memory. A
-/// difference within noise leaves the predicted order as it is (runtime/ComparePlans.h). Throws
-/// what comparePlans throws.
+/// difference within noise leaves the predicted order as it is (runtime/measure/ComparePlans.h).
+/// Throws what comparePlans throws.
 void chooseByMeasuring(const Compilation &compilation, Selected &selected,
                        const TargetFlags &target, const MeasureFlags &flags,
                        const runtime::cuda::Context &gpu);

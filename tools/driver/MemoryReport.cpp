@@ -2,8 +2,8 @@
 #include "tools/driver/MemoryReport.h"
 
 #include "kernel/Format.h"
-#include "runtime/PlanLiveness.h"
-#include "tools/driver/BufferPacking.h"
+#include "plan/BufferPacking.h"
+#include "plan/PlanLiveness.h"
 
 #include <fmt/format.h>
 
@@ -16,27 +16,26 @@ namespace {
 using nlohmann::json;
 
 /// Bytes of the buffers that hold a tensor of the role.
-int64_t bytesOf(const runtime::Plan &plan, const runtime::PlanMemory &memory,
-                const std::string &role) {
+int64_t bytesOf(const Plan &plan, const PlanMemory &memory, const std::string &role) {
   std::set<int> buffers;
-  for (const runtime::PlanTensor &tensor : plan.tensors)
+  for (const PlanTensor &tensor : plan.tensors)
     if (tensor.role == role) buffers.insert(tensor.buffer);
   int64_t sum = 0;
   for (const int buffer : buffers) sum += memory.buffers()[size_t(buffer)].bytes;
   return sum;
 }
 
-json peakReport(const runtime::Plan &plan, const runtime::PlanMemory &memory) {
+json peakReport(const Plan &plan, const PlanMemory &memory) {
   const std::vector<int64_t> live = liveBytes(plan);
   if (live.empty()) return {{"kernel", nullptr}, {"temporaries", 0}, {"tensors", json::array()}};
   const int kernel = int(std::ranges::max_element(live) - live.begin());
   json tensors = json::array();
-  for (const runtime::LiveRange &liveRange : runtime::liveRangesOf(plan, memory)) {
+  for (const LiveRange &liveRange : liveRangesOf(plan, memory)) {
     if (liveRange.isGiven || liveRange.isResult || liveRange.users.empty() ||
         liveRange.users.front() > kernel || liveRange.users.back() < kernel)
       continue;
     std::string in = "workspace";
-    for (const runtime::PlanTensor &tensor : plan.tensors)
+    for (const PlanTensor &tensor : plan.tensors)
       if (tensor.role == "result" && tensor.buffer == liveRange.range.memory) in = tensor.name;
     tensors.push_back({{"name", liveRange.name},
                        {"bytes", liveRange.range.end - liveRange.range.begin},
@@ -50,17 +49,17 @@ json peakReport(const runtime::Plan &plan, const runtime::PlanMemory &memory) {
 
 }  // namespace
 
-json memoryReport(const runtime::Plan &plan) {
-  const runtime::PlanMemory memory(plan);
-  return {{"parameters", memory.bytes(runtime::BufferKind::parameter)},
+json memoryReport(const Plan &plan) {
+  const PlanMemory memory(plan);
+  return {{"parameters", memory.bytes(BufferKind::parameter)},
           {"arguments", bytesOf(plan, memory, "argument")},
           {"results", bytesOf(plan, memory, "result")},
-          {"workspace", memory.bytes(runtime::BufferKind::temporary)},
+          {"workspace", memory.bytes(BufferKind::temporary)},
           {"total", memory.bytes()},
           {"peak", peakReport(plan, memory)}};
 }
 
-std::string memoryLine(const runtime::Plan &plan) {
+std::string memoryLine(const Plan &plan) {
   const json report = memoryReport(plan);
   const auto bytes = [&](const char *kind) { return formatBytes(report[kind].get<int64_t>()); };
   std::string text =

@@ -26,7 +26,7 @@ bool arePaired(int a, int b, const std::set<std::pair<int, int>> &pairs) {
 
 /// Whether a tensor of the plan lies as a pin of its axes by name says. Axes of one element may
 /// stand anywhere.
-bool liesAs(const runtime::PlanTensor &tensor, const std::vector<std::string> &order) {
+bool liesAs(const PlanTensor &tensor, const std::vector<std::string> &order) {
   std::vector<std::string> wanted, own;
   const auto isLong = [&](const std::string &name) {
     const auto at = size_t(std::ranges::find(tensor.axes, name) - tensor.axes.begin());
@@ -108,10 +108,10 @@ std::string fusedAway(const select::Problem &problem, const std::vector<Pin> &pi
   return text;
 }
 
-void checkHonoured(const runtime::Plan &plan, const std::vector<Pin> &pins) {
+void checkHonoured(const Plan &plan, const std::vector<Pin> &pins) {
   for (const Pin &pin : pins) {
     bool isStored = false;
-    for (const runtime::PlanTensor &tensor : plan.tensors)
+    for (const PlanTensor &tensor : plan.tensors)
       isStored = isStored ||
                  (tensor.logical == pin.tensor && (pin.order.empty() || liesAs(tensor, pin.order)));
     if (!isStored)

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "passes/select/Selection.h"
-#include "runtime/Artifact.h"
+#include "runtime/artifact/Artifact.h"
 #include "tools/driver/Flags.h"
 
 #include <string>
@@ -38,6 +38,6 @@ std::string fusedAway(const select::Problem &problem, const std::vector<Pin> &pi
 
 /// Throws Error(checkFailed) naming the pin that the plan does not honour: selection is broken
 /// then.
-void checkHonoured(const runtime::Plan &plan, const std::vector<Pin> &pins);
+void checkHonoured(const Plan &plan, const std::vector<Pin> &pins);
 
 }  // namespace weft::driver

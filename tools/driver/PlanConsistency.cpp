@@ -2,7 +2,7 @@
 #include "tools/driver/PlanConsistency.h"
 
 #include "kernel/Error.h"
-#include "runtime/Sha256.h"
+#include "runtime/system/Sha256.h"
 #include "tools/driver/Emission.h"
 
 #include <algorithm>
@@ -12,16 +12,16 @@
 namespace weft::driver {
 namespace {
 
-int64_t bytesOf(const runtime::PlanTensor &tensor) {
+int64_t bytesOf(const PlanTensor &tensor) {
   int64_t bytes = sizeOf(*parseDType(tensor.dtype));
   for (const int64_t extent : tensor.extents) bytes *= extent;
   return bytes;
 }
 
 /// Extents by axis name; a name may have several, where a rewrite cut an axis into pieces.
-std::map<std::string, std::set<int64_t>> extentsByName(const runtime::Plan &plan) {
+std::map<std::string, std::set<int64_t>> extentsByName(const Plan &plan) {
   std::map<std::string, std::set<int64_t>> extents;
-  for (const runtime::PlanTensor &tensor : plan.tensors)
+  for (const PlanTensor &tensor : plan.tensors)
     for (size_t dimension = 0; dimension < tensor.axes.size(); ++dimension)
       extents[tensor.axes[dimension]].insert(tensor.extents[dimension]);
   return extents;
@@ -30,7 +30,7 @@ std::map<std::string, std::set<int64_t>> extentsByName(const runtime::Plan &plan
 /// Where an axis has one index, its place in an order makes no difference, and may have been
 /// edited.
 bool areLayouts(const std::vector<std::string> &printed, const std::vector<std::string> &derived,
-                const runtime::Plan &plan, const std::vector<int> &tensors) {
+                const Plan &plan, const std::vector<int> &tensors) {
   for (size_t index = 0; index < tensors.size(); ++index)
     if (printed[index] != derived[index] &&
         std::ranges::count(plan.tensors[size_t(tensors[index])].extents, 1) == 0)
@@ -45,8 +45,8 @@ std::string keyOf(const PlannedKernels &planned, size_t index) {
 
 }  // namespace
 
-const runtime::PlanTensor *elementsArgument(const runtime::Plan &plan) {
-  const auto holdsFloats = [](const runtime::PlanTensor &tensor) {
+const PlanTensor *elementsArgument(const Plan &plan) {
+  const auto holdsFloats = [](const PlanTensor &tensor) {
     const std::optional<DType> type = parseDType(tensor.dtype);
     return tensor.role == "argument" && type && type != DType::i32 && type != DType::i1;
   };
@@ -54,29 +54,28 @@ const runtime::PlanTensor *elementsArgument(const runtime::Plan &plan) {
   return found == plan.tensors.end() ? nullptr : &*found;
 }
 
-void checkHeader(const runtime::Plan &plan, const std::string &where) {
+void checkHeader(const Plan &plan, const std::string &where) {
   const auto extents = extentsByName(plan);
   for (const auto &[name, extent] : plan.dims)
     if (const auto found = extents.find(name);
         found != extents.end() && !found->second.contains(extent))
       throw Error::badInput("{}: dims.{} is {}, but axis {} of the tensors has extent {}", where,
                             name, extent, name, fmt::join(found->second, " or "));
-  const runtime::PlanTensor *argument = elementsArgument(plan);
+  const PlanTensor *argument = elementsArgument(plan);
   if (argument && argument->dtype != plan.dtype)
     throw Error::badInput("{}: dtype is \"{}\", but argument '{}' is {}", where, plan.dtype,
                           argument->name, argument->dtype);
-  for (const runtime::PlanTensor &tensor : plan.tensors)
+  for (const PlanTensor &tensor : plan.tensors)
     if (tensor.bytes != bytesOf(tensor))
       throw Error::badInput("{}: tensor '{}' has {} bytes, but its extents and dtype {} make {}",
                             where, tensor.name, tensor.bytes, tensor.dtype, bytesOf(tensor));
 }
 
-void checkUnedited(const runtime::Plan &plan, const PlannedKernels &planned,
-                   const std::string &where) {
+void checkUnedited(const Plan &plan, const PlannedKernels &planned, const std::string &where) {
   for (size_t index = 0; index < plan.kernels.size(); ++index) {
-    const runtime::PlanKernel &kernel = plan.kernels[index];
+    const PlanKernel &kernel = plan.kernels[index];
     if (kernel.key != keyOf(planned, index)) continue;
-    const runtime::PlanKernel derived =
+    const PlanKernel derived =
         derivedEntry(planned.plan.kernels[index], planned.kernels[index], planned.plan.target);
     const auto require = [&](bool isDerived, const char *member, const char *edited) {
       if (!isDerived)
@@ -98,10 +97,9 @@ void checkUnedited(const runtime::Plan &plan, const PlannedKernels &planned,
   }
 }
 
-void checkEmitted(const runtime::Plan &plan, const PlannedKernels &planned,
-                  const std::string &where) {
+void checkEmitted(const Plan &plan, const PlannedKernels &planned, const std::string &where) {
   for (size_t index = 0; index < plan.kernels.size(); ++index) {
-    const runtime::PlanKernel &kernel = plan.kernels[index];
+    const PlanKernel &kernel = plan.kernels[index];
     const std::string_view family = familyOf(planned.kernels[index].configuration.knobs);
     if (kernel.key != keyOf(planned, index) &&
         (kernel.family != family || kernel.familyVersion == familyVersion(family)))

@@ -3,7 +3,7 @@
 // emitted from it, or told of it. No MLIR.
 #pragma once
 
-#include "tools/driver/PlanBuilder.h"
+#include "plan/PlanBuilder.h"
 
 #include <string>
 
@@ -11,22 +11,20 @@ namespace weft::driver {
 
 /// The argument whose element type is the plan's: the first of floats, since a model may begin with
 /// indices; nullptr: there is none.
-const runtime::PlanTensor *elementsArgument(const runtime::Plan &plan);
+const PlanTensor *elementsArgument(const Plan &plan);
 
 /// Throws Error(badInput) naming `where` and the member: dims and dtype against the tensors, bytes
 /// against the extents. Call it after checkWiring, which ties the tensors to the graph.
-void checkHeader(const runtime::Plan &plan, const std::string &where);
+void checkHeader(const Plan &plan, const std::string &where);
 
 /// Throws Error(badInput) naming `where`, the kernel and the member: what emission derives of a
 /// kernel, and its tensors with it, must stand in the plan if the kernel's key says that neither it
 /// nor its layouts and knobs were edited since. `planned`: the same kernels, as graph, layouts and
 /// knobs say.
-void checkUnedited(const runtime::Plan &plan, const PlannedKernels &planned,
-                   const std::string &where);
+void checkUnedited(const Plan &plan, const PlannedKernels &planned, const std::string &where);
 
 /// Throws Error(badInput) naming `where` and the first kernel that was edited since it was emitted:
 /// its cubin is of another plan. Kernels of older versions of their family pass.
-void checkEmitted(const runtime::Plan &plan, const PlannedKernels &planned,
-                  const std::string &where);
+void checkEmitted(const Plan &plan, const PlannedKernels &planned, const std::string &where);
 
 }  // namespace weft::driver

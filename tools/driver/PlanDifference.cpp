@@ -2,10 +2,11 @@
 #include "tools/driver/PlanDifference.h"
 
 #include "kernel/LaunchCheck.h"
-#include "tools/driver/KernelPositions.h"
-#include "tools/driver/PlanBuilder.h"
-#include "tools/driver/PlanChunks.h"
-#include "tools/driver/PlanFigures.h"
+#include "plan/KernelPositions.h"
+#include "plan/PlanBuilder.h"
+#include "plan/PlanChunks.h"
+#include "plan/PlanFigures.h"
+#include "runtime/artifact/Artifact.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -20,8 +21,6 @@ namespace {
 
 using nlohmann::json;
 using runtime::Artifact;
-using runtime::Plan;
-using runtime::PlanKernel;
 
 using Names = std::vector<std::string>;
 
@@ -78,8 +77,7 @@ Side sideOf(const Artifact &artifact, const std::vector<PrintedOp> &ops,
     one.isEdited = one.isEdited || kernel.edited;
     one.isUntold = one.isUntold || kernel.isUntold;
   }
-  for (const runtime::PlanTensor &tensor : artifact.plan.tensors)
-    side.values.insert(tensor.logical);
+  for (const PlanTensor &tensor : artifact.plan.tensors) side.values.insert(tensor.logical);
   for (const json &pin : artifact.report.value("pins", json::array()))
     side.pins[pin.value("tensor", "")] = pin.value("layout", "");
   return side;
@@ -181,7 +179,7 @@ Layouts layoutsOf(const Side &side, const std::vector<PairedKernel> &kernels) {
     const PlanKernel &kernel = plan.kernels[size_t(folded.kernels.front())];
     for (const std::vector<int> *tensors : {&kernel.inputs, &kernel.outputs})
       for (const int index : *tensors) {
-        const runtime::PlanTensor &tensor = plan.tensors[size_t(index)];
+        const PlanTensor &tensor = plan.tensors[size_t(index)];
         layouts[tensor.logical].insert(printLayout(tensor) +
                                        (hasStridedView(tensor) ? " with gaps" : ""));
       }
@@ -396,7 +394,10 @@ int64_t KernelGroup::bytesBefore() const { return bytes(before); }
 int64_t KernelGroup::bytesAfter() const { return bytes(after); }
 
 PlanDifference differenceOf(const Artifact &a, const Artifact &b) {
-  const std::vector<PrintedOp> opsA = opsOf(a), opsB = opsOf(b);
+  const auto namesOf = [](const Artifact &artifact) {
+    return artifact.report.value("opLabels", json::array());
+  };
+  const std::vector<PrintedOp> opsA = opsOf(a.plan, namesOf(a)), opsB = opsOf(b.plan, namesOf(b));
   const Positions positions = positionsOf(opsA, opsB);
   const Side before = sideOf(a, opsA, positions.before), after = sideOf(b, opsB, positions.after);
   PlanDifference result;

@@ -12,7 +12,7 @@
 // group.
 #pragma once
 
-#include "runtime/Artifact.h"
+#include "runtime/artifact/Artifact.h"
 
 #include <string>
 #include <string_view>

@@ -3,12 +3,12 @@
 
 #include "kernel/Device.h"
 #include "kernel/Format.h"
+#include "plan/PlanBuilder.h"
+#include "plan/PlanChunks.h"
+#include "plan/PlanFigures.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/EstimateError.h"
 #include "tools/driver/MemoryReport.h"
-#include "tools/driver/PlanBuilder.h"
-#include "tools/driver/PlanChunks.h"
-#include "tools/driver/PlanFigures.h"
 
 #include <fmt/format.h>
 
@@ -21,7 +21,6 @@ namespace weft::driver {
 namespace {
 
 using nlohmann::json;
-using runtime::Plan, runtime::PlanKernel, runtime::PlanTensor;
 
 /// Differences below this are noise, or ties.
 constexpr double negligibleSeconds = 5e-8;
@@ -216,7 +215,7 @@ Evidence evidenceOf(const Plan &plan, const runtime::BelievedRecords &records) {
   for (const PlanKernel &kernel : plan.kernels) {
     if (isView(kernel)) continue;
     ++evidence.launched;
-    evidence.measured += timeSourceOf(kernel) == runtime::TimeSource::measured;
+    evidence.measured += timeSourceOf(kernel) == TimeSource::measured;
     evidence.edited += kernel.edited;
     evidence.untold += kernel.isUntold;
     const runtime::Verification::State state = records.of(kernel).state;

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "passes/select/Selection.h"
-#include "runtime/Artifact.h"
-#include "runtime/VerificationRecords.h"
+#include "runtime/artifact/Artifact.h"
+#include "runtime/artifact/VerificationRecords.h"
 
 #include <nlohmann/json.hpp>
 
@@ -33,7 +33,7 @@ std::string describe(const Coverage &coverage);
 struct Evidence {
   int launched = 0, measured = 0, edited = 0, untold = 0, verified = 0, older = 0, failed = 0;
 };
-Evidence evidenceOf(const runtime::Plan &plan, const runtime::BelievedRecords &records);
+Evidence evidenceOf(const Plan &plan, const runtime::BelievedRecords &records);
 
 /// Launches that compute the same on other data: chunks of one kernel, or the same kernel in
 /// several layers.
@@ -43,14 +43,14 @@ struct FoldedKernel {
   double seconds = 0;        ///< of all
 };
 /// Views left out; in the plan's order.
-std::vector<FoldedKernel> foldedKernels(const runtime::Plan &plan);
+std::vector<FoldedKernel> foldedKernels(const Plan &plan);
 
 /// Names of the ops of a kernel, in order, repeated ones once: "contract", "bias", "gelu".
-std::vector<std::string> opNames(const runtime::PlanKernel &kernel);
+std::vector<std::string> opNames(const PlanKernel &kernel);
 
 /// Share of the kernels' time by stage of the layer (passes/account/Stages.h), largest first. Empty
 /// for reports without stages.
-std::vector<std::pair<std::string, double>> stageShares(const runtime::Plan &plan,
+std::vector<std::pair<std::string, double>> stageShares(const Plan &plan,
                                                         const nlohmann::json &report);
 
 /// What two kernels exchange through memory because they may not be one.
@@ -64,7 +64,7 @@ struct UnfusedLoss {
 /// The largest of a plan. Two contractions count where both are attention's: other products in a
 /// row would need a whole row of tiles on chip. Kernels that selection could have fused, and did
 /// not for the price, lose nothing.
-std::optional<UnfusedLoss> largestUnfused(const runtime::Plan &plan, const nlohmann::json &report);
+std::optional<UnfusedLoss> largestUnfused(const Plan &plan, const nlohmann::json &report);
 
 /// Another layout of a stored tensor.
 struct LayoutChange {
@@ -81,10 +81,9 @@ struct LayoutQuestion {
 /// Most promising first by the prices of the selection graph (`layouts` of report.json): what would
 /// save, then the dearest, unless the plan has transposes. The graph's prices are of kernels
 /// computed whole in one variant, so no plan's.
-std::vector<LayoutQuestion> layoutQuestions(const runtime::Plan &plan,
-                                            const nlohmann::json &layouts);
+std::vector<LayoutQuestion> layoutQuestions(const Plan &plan, const nlohmann::json &layouts);
 /// Worth a line.
-bool isNotable(const runtime::Plan &plan, const LayoutChange &change);
+bool isNotable(const Plan &plan, const LayoutChange &change);
 
 /// The stored tensor whose layout matters most, from the member layoutChange of the report: one
 /// that a pin or the caller keeps from a faster one, else transposes, else one whose other layout
@@ -96,7 +95,7 @@ struct LayoutFact {
                        ///< where it saves; or of the transposes
   int64_t workspaceBytes = 0;  ///< with the other layout
 };
-LayoutFact costliestLayout(const runtime::Plan &plan, const nlohmann::json &report);
+LayoutFact costliestLayout(const Plan &plan, const nlohmann::json &report);
 
 /// The plan's workspace, and what less of it would cost or more of it would save.
 struct MemoryTrade {
@@ -108,22 +107,22 @@ struct MemoryTrade {
   std::string text;  ///< one line
   std::vector<Other> others = {};
 };
-MemoryTrade memoryTrade(const runtime::Plan &plan, const nlohmann::json &report);
+MemoryTrade memoryTrade(const Plan &plan, const nlohmann::json &report);
 
 /// What makes the figures less than they seem: a search that its memory cut short, edits, texts
 /// that failed or were never verified, estimates, old measurements, variants without a plan,
 /// missing cubins. Most important first, one line each, without the mark. `model`: for the advice
 /// to measure.
-std::vector<std::string> warningsOf(const runtime::Plan &plan, const nlohmann::json &report,
+std::vector<std::string> warningsOf(const Plan &plan, const nlohmann::json &report,
                                     const runtime::BelievedRecords &records);
 
 /// A kernel's name without the axes that end it: "softmax" of "softmax__h_b_j_k".
 std::string shortName(const std::string &kernel);
 
 /// "fused attention", "decomposed attention", "unfused attention", or empty for plans without.
-std::string attentionForm(const runtime::Plan &plan);
+std::string attentionForm(const Plan &plan);
 
 /// Of how many chunks a kernel has most; 1 where all run whole.
-int mostChunks(const runtime::Plan &plan);
+int mostChunks(const Plan &plan);
 
 }  // namespace weft::driver

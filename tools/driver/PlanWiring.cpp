@@ -4,7 +4,7 @@
 #include "kernel/Error.h"
 #include "kernel/Nearest.h"
 #include "passes/configure/Packing.h"
-#include "tools/driver/PlanConfiguration.h"
+#include "plan/PlanConfiguration.h"
 
 #include <algorithm>
 #include <map>
@@ -12,10 +12,6 @@
 
 namespace weft::driver {
 namespace {
-
-using runtime::Plan;
-using runtime::PlanKernel;
-using runtime::PlanTensor;
 using Origin = GraphValue::Origin;
 
 /// What a tensor holds: a value, or of one dimension of it the indices from `start` on.
@@ -108,7 +104,7 @@ private:
     for (size_t kernel = 0; kernel < plan.kernels.size(); ++kernel)
       if (plan.kernels[kernel].chunk) chunks[regions[kernel]].push_back(int(kernel));
     for (auto &[region, kernels] : chunks) {
-      const auto chunkOf = [&](int kernel) -> const runtime::PlanChunk & {
+      const auto chunkOf = [&](int kernel) -> const PlanChunk & {
         return *plan.kernels[size_t(kernel)].chunk;
       };
       std::ranges::stable_sort(kernels, {}, [&](int kernel) { return chunkOf(kernel).start; });
@@ -121,7 +117,7 @@ private:
       const int64_t extent = whole.axes[size_t(number)].extent;
       int64_t next = 0;
       for (const int kernel : kernels) {
-        const runtime::PlanChunk &chunk = chunkOf(kernel);
+        const PlanChunk &chunk = chunkOf(kernel);
         if (chunk.axis != axis)
           fail(placeOfKernel(kernel), "chunk: axis {}, but {} runs on chunks of axis {}",
                chunk.axis, plan.kernels[size_t(kernels.front())].name, axis);
@@ -141,7 +137,7 @@ private:
 
   /// What a kernel reads or writes of a value, which is `number` of its kernel's values.
   Content contentOf(int kernel, int value, int number) const {
-    const std::optional<runtime::PlanChunk> &chunk = plan.kernels[size_t(kernel)].chunk;
+    const std::optional<PlanChunk> &chunk = plan.kernels[size_t(kernel)].chunk;
     if (!chunk) return {.value = value};
     const Kernel &whole = regionOf(kernel).kernel;
     const std::vector<int> &axes = whole.values[size_t(number)].axes;

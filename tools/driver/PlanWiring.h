@@ -8,7 +8,7 @@
 #pragma once
 
 #include "kernel/Kernel.h"
-#include "runtime/Artifact.h"
+#include "runtime/artifact/Artifact.h"
 
 #include <string>
 #include <vector>
@@ -47,10 +47,10 @@ struct GraphWiring {
 /// The graph's region of every kernel of the plan: parts name theirs, the others take those that
 /// are left, in order. Throws Error(badInput) naming `where` and the kernel without a region, or
 /// where the numbers of kernels differ.
-std::vector<size_t> regionsOf(const runtime::Plan &plan, size_t inGraph, const std::string &where);
+std::vector<size_t> regionsOf(const Plan &plan, size_t inGraph, const std::string &where);
 
 /// Throws Error(badInput) naming `where`, the kernel or the tensor, and what the graph has instead.
-/// Call it after runtime::verify.
-void checkWiring(const runtime::Plan &plan, const GraphWiring &graph, const std::string &where);
+/// Call it after verify.
+void checkWiring(const Plan &plan, const GraphWiring &graph, const std::string &where);
 
 }  // namespace weft::driver

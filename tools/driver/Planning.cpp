@@ -2,8 +2,8 @@
 #include "tools/driver/Planning.h"
 
 #include "kernel/PlainText.h"
+#include "plan/PlanChunks.h"
 #include "tools/driver/Pins.h"
-#include "tools/driver/PlanChunks.h"
 #include "tools/driver/PlanConsistency.h"
 
 #include <fmt/format.h>
@@ -32,11 +32,11 @@ PlannedKernels planOf(const Compilation &compilation, const SelectedVariant &var
   PlannedKernels planned = buildPlan(selection.problem(), path, compilation.costModel().device(),
                                      compilation.choiceFlags().free, &chunks);
   const models::Description &description = compilation.description();
-  runtime::Plan &plan = planned.plan;
+  Plan &plan = planned.plan;
   plan.model = printableLine(description.name);  // of a file, whose name may hold anything
   plan.variant = variant.proposed.name();
   plan.dims = description.dims;
-  const runtime::PlanTensor *argument = elementsArgument(plan);
+  const PlanTensor *argument = elementsArgument(plan);
   plan.dtype = argument ? argument->dtype : compilation.elementType();
   plan.device = compilation.costModel().device().name;
   plan.costModel = pricesOf(plan, compilation.costModel());
@@ -63,8 +63,7 @@ std::string memoryLine(const Selected &selected) {
       cuts.front(), cuts.size() > 1 ? fmt::format("; and {} more cuts", cuts.size() - 1) : "");
 }
 
-double secondsOf(const Selected &selected, const SelectedVariant &variant,
-                 const runtime::Plan &plan) {
+double secondsOf(const Selected &selected, const SelectedVariant &variant, const Plan &plan) {
   if (&variant == &selected.best()) return plan.predictedSeconds;
   return variant.fitted ? variant.fitted->seconds : variant.selection.best().seconds;
 }

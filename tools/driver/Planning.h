@@ -1,8 +1,8 @@
 // From a path of one variant to its plan, with what the plan says of model, device and prices.
 #pragma once
 
+#include "plan/PlanBuilder.h"
 #include "tools/driver/Compilation.h"
-#include "tools/driver/PlanBuilder.h"
 
 namespace weft::driver {
 
@@ -20,8 +20,7 @@ std::string memoryLine(const Selected &selected);
 
 /// Seconds of a variant's plan: of the chosen one those of `plan`, with its chunks, of others as
 /// far as they were decided.
-double secondsOf(const Selected &selected, const SelectedVariant &variant,
-                 const runtime::Plan &plan);
+double secondsOf(const Selected &selected, const SelectedVariant &variant, const Plan &plan);
 
 /// What the plan makes of one step of its path: the seconds of all its chunks, and how many these
 /// are.

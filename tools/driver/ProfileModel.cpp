@@ -2,9 +2,9 @@
 #include "tools/driver/ProfileModel.h"
 
 #include "kernel/Error.h"
-#include "runtime/Files.h"
-#include "runtime/ProfileStore.h"
-#include "runtime/Sha256.h"
+#include "runtime/measure/ProfileStore.h"
+#include "runtime/system/Files.h"
+#include "runtime/system/Sha256.h"
 
 #include <fmt/format.h>
 

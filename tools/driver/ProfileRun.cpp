@@ -6,7 +6,7 @@
 #include "kernel/Error.h"
 #include "kernel/Format.h"
 #include "passes/configure/StridedViews.h"
-#include "runtime/Environment.h"
+#include "runtime/system/Environment.h"
 
 #include <chrono>
 #include <condition_variable>

@@ -6,9 +6,9 @@
 // budget or an interrupt ends compilers at once and measuring processes after a grace of seconds.
 #pragma once
 
-#include "runtime/Build.h"
-#include "runtime/MeasureProcess.h"
-#include "runtime/ProfileStore.h"
+#include "runtime/build/Build.h"
+#include "runtime/measure/MeasureProcess.h"
+#include "runtime/measure/ProfileStore.h"
 #include "tools/driver/ProfileSpace.h"
 
 #include <atomic>

@@ -7,9 +7,10 @@
 #include "kernel/Sm80Tile.h"
 #include "passes/configure/Family.h"
 #include "passes/configure/StridedViews.h"
-#include "runtime/PlanMemory.h"
-#include "tools/driver/PlanChunks.h"
-#include "tools/driver/PlanConfiguration.h"
+#include "plan/PlanChunks.h"
+#include "plan/PlanConfiguration.h"
+#include "plan/PlanMemory.h"
+#include "runtime/artifact/Artifact.h"
 #include "tools/driver/PlanConsistency.h"
 #include "tools/driver/PlanWiring.h"
 #include "tools/driver/ReportShape.h"
@@ -41,8 +42,8 @@ void setNumbers(Kernel &kernel, const json &numbers) {
 
 /// Strides of tensors whose order was edited follow the order; the layouts printed on kernels
 /// follow the tensors.
-void refreshLayouts(runtime::Plan &plan) {
-  for (runtime::PlanTensor &tensor : plan.tensors)
+void refreshLayouts(Plan &plan) {
+  for (PlanTensor &tensor : plan.tensors)
     tensor.strides = stridesOf(layoutOf(tensor), tensor.extents);
   const auto print = [&](const std::vector<int> &tensors) {
     std::vector<std::string> layouts;
@@ -50,17 +51,17 @@ void refreshLayouts(runtime::Plan &plan) {
       layouts.push_back(printLayout(plan.tensors.at(size_t(tensor))));
     return layouts;
   };
-  for (runtime::PlanKernel &kernel : plan.kernels) {
+  for (PlanKernel &kernel : plan.kernels) {
     kernel.inputLayouts = print(kernel.inputs);
     kernel.outputLayouts = print(kernel.outputs);
   }
 }
 
 /// A kernel whose knobs were edited to another family leaves its library's workspace.
-void dropUnusedWorkspaces(runtime::Plan &plan) {
-  for (runtime::PlanKernel &kernel : plan.kernels)
+void dropUnusedWorkspaces(Plan &plan) {
+  for (PlanKernel &kernel : plan.kernels)
     if (kernel.workspaceBuffer >= 0 && kernel.family != familyOf(LibraryKnobs{})) {
-      std::erase_if(plan.memoryPlan, [&](const runtime::BufferAllocation &one) {
+      std::erase_if(plan.memoryPlan, [&](const BufferAllocation &one) {
         return one.buffer == kernel.workspaceBuffer;
       });
       kernel.workspaceBuffer = -1;
@@ -118,7 +119,7 @@ void checkLegal(const Kernel &kernel, const Configuration &configuration, const 
         knobsRejection(kernel, configuration, device), fmt::join(others, "; "));
 }
 
-void price(runtime::PlanKernel &entry, ChosenKernel &chosen, const CostModel &costModel) {
+void price(PlanKernel &entry, ChosenKernel &chosen, const CostModel &costModel) {
   chosen.cost = costWithStridedViews(costModel, chosen.kernel, chosen.configuration);
   if (std::holds_alternative<ViewKnobs>(chosen.configuration.knobs))
     chosen.cost.bytesNecessary = 0;  // nothing runs
@@ -144,7 +145,7 @@ double lowerBoundOf(const runtime::Artifact &artifact, const std::string &prices
 
 /// The plan's kernels as the graph and the plan say, without prices; the plan's wiring is checked.
 /// The entry point that a kernel belongs to; of a plan with several, not the one of them all.
-std::string entryPointOf(const runtime::Plan &plan, int kernel) {
+std::string entryPointOf(const Plan &plan, int kernel) {
   for (const auto &[name, kernels] : plan.entryPoints)
     if (name != "all" && std::ranges::count(kernels, kernel) > 0) return name;
   return "forward";
@@ -161,7 +162,7 @@ PlannedKernels plannedKernels(const runtime::Artifact &artifact, const SelectedG
   const std::vector<size_t> regions = regionsOf(planned.plan, graph.wiring().regions.size(), where);
   const json numbers = artifact.report.value("numbers", json::object());
   for (size_t index = 0; index < planned.plan.kernels.size(); ++index) {
-    const runtime::PlanKernel &entry = planned.plan.kernels[index];
+    const PlanKernel &entry = planned.plan.kernels[index];
     ChosenKernel chosen{.kernel = graph.kernel(regions[index]),
                         .configuration = {},
                         .cost = {},
@@ -210,7 +211,7 @@ Replanned replan(const runtime::Artifact &artifact, const CostModel &costModel,
   planned.plan.predictedSeconds = 0;
   const std::vector<size_t> regions = regionsOf(planned.plan, graph.wiring().regions.size(), where);
   for (size_t index = 0; index < planned.plan.kernels.size(); ++index) {
-    runtime::PlanKernel &entry = planned.plan.kernels[index];
+    PlanKernel &entry = planned.plan.kernels[index];
     ChosenKernel &chosen = planned.kernels[index];
     checkLegal(chosen.kernel, chosen.configuration, costModel.device());
     price(entry, chosen, costModel);
@@ -221,8 +222,7 @@ Replanned replan(const runtime::Artifact &artifact, const CostModel &costModel,
   noteCopies(planned);
   checkOverwriting(planned, where + "/plan.json");
   dropUnusedWorkspaces(planned.plan);
-  planned.plan.workspaceBytes =
-      runtime::PlanMemory(planned.plan).bytes(runtime::BufferKind::temporary);
+  planned.plan.workspaceBytes = PlanMemory(planned.plan).bytes(BufferKind::temporary);
   planned.plan.costModel = pricesOf(planned.plan, costModel);
   planned.plan.lowerBoundSeconds = lowerBoundOf(artifact, planned.plan.costModel);
   result.graph = graph.print();

@@ -4,7 +4,8 @@
 #pragma once
 
 #include "passes/configure/CostModel.h"
-#include "tools/driver/PlanBuilder.h"
+#include "plan/PlanBuilder.h"
+#include "runtime/artifact/Artifact.h"
 
 #include <string>
 #include <vector>

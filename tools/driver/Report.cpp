@@ -3,9 +3,9 @@
 
 #include "kernel/ReasonCodes.h"
 #include "passes/account/Stages.h"
+#include "plan/PlanFigures.h"
 #include "tools/driver/Accounting.h"
 #include "tools/driver/MemoryReport.h"
-#include "tools/driver/PlanFigures.h"
 #include "tools/driver/Planning.h"
 #include "tools/driver/Request.h"
 #include "tools/driver/Roofline.h"
@@ -84,7 +84,7 @@ json statisticsReport(const select::Statistics &statistics) {
           {"modelledTransposes", statistics.modelledTransposes}};
 }
 
-json variantsReport(const Selected &selected, const runtime::Plan &plan) {
+json variantsReport(const Selected &selected, const Plan &plan) {
   json list = json::array();
   for (const SelectedVariant &variant : selected.variants)
     list.push_back({{"name", variant.proposed.name()},

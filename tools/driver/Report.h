@@ -2,9 +2,9 @@
 // same inputs: no wall times, no cache hits.
 #pragma once
 
+#include "plan/PlanBuilder.h"
 #include "tools/driver/Compilation.h"
 #include "tools/driver/Emission.h"
-#include "tools/driver/PlanBuilder.h"
 
 #include <nlohmann/json.hpp>
 

@@ -7,7 +7,7 @@
 #include "kernel/reference/Rounding.h"
 #include "kernel/reference/StoredElement.h"
 #include "passes/Describe.h"
-#include "runtime/Executor.h"
+#include "runtime/execute/Executor.h"
 #include "tools/driver/Diagnostics.h"
 
 #include "mlir/Parser/Parser.h"
@@ -19,7 +19,7 @@ namespace weft::driver {
 namespace {
 
 /// A graph argument as its plan tensor stores it, logical row-major.
-std::vector<std::byte> stored(const TensorValue &value, const runtime::PlanTensor &tensor) {
+std::vector<std::byte> stored(const TensorValue &value, const PlanTensor &tensor) {
   const DType dtype = *parseDType(tensor.dtype);
   std::vector<std::byte> bytes(value.elements.size() * size_t(sizeOf(dtype)));
   for (size_t n = 0; n < value.elements.size(); ++n)
@@ -114,8 +114,7 @@ ResultCheck compare(const std::string &name, const std::vector<double> &got,
 
 /// The result tensor of the name that a graph gives a value: "norm2", and "norm2_0" where the text
 /// had to number it.
-int resultNamed(const std::string &name, const std::vector<int> &outputs,
-                const runtime::Plan &plan) {
+int resultNamed(const std::string &name, const std::vector<int> &outputs, const Plan &plan) {
   const size_t digits = name.find_last_not_of("0123456789");
   const std::string bare =
       digits != std::string::npos && digits + 1 < name.size() && name[digits] == '_'
@@ -133,7 +132,7 @@ BuiltPlan buildScaled(ScaledPlan &scaled, const std::string &architecture) {
   BuiltPlan built;
   built.emitted = emitKernels(scaled.planned, architecture,
                               [](const ChosenKernel &) { return std::vector<std::string>(); });
-  runtime::verify(scaled.planned.plan, "the plan on small extents");
+  verify(scaled.planned.plan, "the plan on small extents");
   BuildSummary summary;
   built.artifact.cubins =
       buildCubins(scaled.planned.plan, built.emitted, false, {}, summary).cubins;
@@ -152,18 +151,18 @@ std::vector<ResultCheck> runScaled(const ScaledPlan &scaled, const BuiltPlan &bu
   runtime::Executor executor(built.artifact, context,
                              {.seed = seed, .step = 0, .folder = "the plan on small extents"});
   warnings = executor.warnings();
-  const runtime::Plan &plan = executor.plan();
+  const Plan &plan = executor.plan();
   executor.poison();
   for (size_t n = 0; n < oracle.arguments.size(); ++n)
     for (size_t tensor = 0; tensor < plan.tensors.size(); ++tensor) {
-      const runtime::PlanTensor &one = plan.tensors[tensor];
+      const PlanTensor &one = plan.tensors[tensor];
       if (one.logical != oracle.names[n]) continue;
       if (one.role == "parameter")
         executor.setParameter(one.logical, stored(oracle.arguments[n], one));
       if (one.role == "argument") executor.write(int(tensor), stored(oracle.arguments[n], one));
     }
   const runtime::cuda::Stream stream;
-  const runtime::EntryPoint &entry = executor.entryPoint("");
+  const EntryPoint &entry = executor.entryPoint("");
   std::vector<ResultCheck> checks;
   for (int launch = 0; launch < 2; ++launch) {  // kernel by kernel, then as a graph
     executor.poison();

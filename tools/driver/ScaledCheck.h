@@ -2,7 +2,8 @@
 // (design rule 6).
 #pragma once
 
-#include "runtime/Cuda.h"
+#include "runtime/artifact/Artifact.h"
+#include "runtime/cuda/Cuda.h"
 #include "tools/driver/Emission.h"
 #include "tools/driver/ScaledPlan.h"
 

@@ -3,10 +3,11 @@
 
 #include "kernel/Error.h"
 #include "passes/configure/Families.h"
-#include "runtime/PlanMemory.h"
-#include "runtime/TensorLayout.h"
-#include "tools/driver/PlanChunks.h"
-#include "tools/driver/PlanConfiguration.h"
+#include "plan/PlanChunks.h"
+#include "plan/PlanConfiguration.h"
+#include "plan/PlanMemory.h"
+#include "plan/TensorLayout.h"
+#include "runtime/artifact/Artifact.h"
 #include "tools/driver/PlanWiring.h"
 #include "tools/driver/ReEmission.h"
 #include "tools/driver/ScaledTensors.h"
@@ -20,7 +21,6 @@ namespace weft::driver {
 namespace {
 
 using nlohmann::json;
-using runtime::PlanKernel;
 
 /// The most operations that the interpreter is asked for, some seconds of it; more where chunks and
 /// boxes of rows leave no fewer.
@@ -59,7 +59,7 @@ std::optional<Configuration> nearestLegal(const Kernel &kernel, const Configurat
 }
 
 /// How many indices the whole of a chunked kernel has along the axis, by its region.
-std::map<int, int64_t> chunkedExtents(const runtime::Plan &plan) {
+std::map<int, int64_t> chunkedExtents(const Plan &plan) {
   std::map<int, int64_t> extents;
   for (const PlanKernel &kernel : plan.kernels)
     if (kernel.chunk) extents[kernel.chunk->region] += kernel.chunk->size;
@@ -86,7 +86,7 @@ public:
     }
     for (const auto &[name, extent] : result.dims) plan.dims[name] = extent;
     plan.measurement.reset();
-    plan.workspaceBytes = runtime::PlanMemory(plan).bytes(runtime::BufferKind::temporary);
+    plan.workspaceBytes = PlanMemory(plan).bytes(BufferKind::temporary);
     checkOverwriting(result.planned, "the plan on small extents");
     return std::move(result);
   }
@@ -166,11 +166,11 @@ private:
   /// Every kernel is promised operands that begin at multiples of 16 bytes.
   void checkAlignment(const PlanKernel &kernel) const {
     constexpr int64_t promised = 16;
-    if (runtime::isView(kernel)) return;
+    if (isView(kernel)) return;
     for (const std::vector<int> *tensors : {&kernel.inputs, &kernel.outputs})
       for (const int tensor : *tensors)
-        if (const runtime::PlanTensor &one = plan.tensors[size_t(tensor)];
-            one.offset * runtime::elementBytes(one) % promised != 0)
+        if (const PlanTensor &one = plan.tensors[size_t(tensor)];
+            one.offset * elementBytes(one) % promised != 0)
           throw Error::unsupported("'{}' begins at no multiple of {} bytes at {}", one.name,
                                    promised, printDims(result.dims));
   }
@@ -179,7 +179,7 @@ private:
     PlanKernel &entry = plan.kernels[index];
     ChosenKernel &chosen = result.planned.kernels[index];
     chosen.configuration = configurationOf(plan, entry, chosen.kernel);
-    if (runtime::isView(entry))
+    if (isView(entry))
       return;  // the same part of its whole; which views are worth it at these extents is no matter
     if (legality(chosen.kernel, chosen.configuration, device).isLegal) return;
     const std::optional<Configuration> nearest =
@@ -199,7 +199,7 @@ private:
     entry.family = familyOf(nearest->knobs);
     entry.configuration = describe(chosen.kernel, nearest->knobs);
     if (entry.workspaceBuffer >= 0 && entry.family != familyOf(LibraryKnobs{})) {
-      std::erase_if(plan.memoryPlan, [&](const runtime::BufferAllocation &one) {
+      std::erase_if(plan.memoryPlan, [&](const BufferAllocation &one) {
         return one.buffer == entry.workspaceBuffer;
       });
       entry.workspaceBuffer = -1;
@@ -210,7 +210,7 @@ private:
   const Device device;
   const std::map<int, int64_t> chunked;
   ScaledPlan result;
-  runtime::Plan &plan = result.planned.plan;
+  Plan &plan = result.planned.plan;
 };
 
 /// The largest odd multiple of `step` up to `most` that is below the extent; the extent itself
@@ -226,7 +226,7 @@ struct Chunks {
   bool isLong = false;
 };
 
-std::map<std::string, Chunks> chunksByAxis(const runtime::Plan &plan) {
+std::map<std::string, Chunks> chunksByAxis(const Plan &plan) {
   std::map<std::string, std::map<int, Chunks>> byRegion;
   for (const PlanKernel &kernel : plan.kernels)
     if (kernel.chunk) {
@@ -253,7 +253,7 @@ ScaledPlan scaledPlan(const runtime::Artifact &artifact, const Scaling &scaling)
   return PlanScaling(artifact, scaling).run();
 }
 
-Dims smallDims(const runtime::Plan &plan, int64_t step, int64_t longest, int64_t batch) {
+Dims smallDims(const Plan &plan, int64_t step, int64_t longest, int64_t batch) {
   const auto at = [&](const char *name) {
     return plan.dims.contains(name) ? plan.dims.at(name) : 0;
   };
@@ -277,7 +277,7 @@ Dims smallDims(const runtime::Plan &plan, int64_t step, int64_t longest, int64_t
 }
 
 ScaledPlan scaledPlan(const runtime::Artifact &artifact) {
-  const runtime::Plan &plan = artifact.plan;
+  const Plan &plan = artifact.plan;
   std::optional<ScaledPlan> best;
   std::string reason;
   const auto attempt = [&](const Dims &small, double most) {

@@ -6,7 +6,8 @@
 // not what the graph implies: a plan whose wiring is wrong computes something else than its graph.
 #pragma once
 
-#include "tools/driver/PlanBuilder.h"
+#include "plan/PlanBuilder.h"
+#include "runtime/artifact/Artifact.h"
 #include "tools/driver/ScaledGraph.h"
 
 #include <string>
@@ -44,6 +45,6 @@ std::string printDims(const Dims &dims);
 
 /// Small extents for the dimensions of a plan: odd multiples of `step`, some beyond `longest`,
 /// equal where equal, chunks of more than one index where they were.
-Dims smallDims(const runtime::Plan &plan, int64_t step, int64_t longest, int64_t batch = 3);
+Dims smallDims(const Plan &plan, int64_t step, int64_t longest, int64_t batch = 3);
 
 }  // namespace weft::driver

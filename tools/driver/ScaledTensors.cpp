@@ -3,8 +3,8 @@
 
 #include "kernel/Configuration.h"
 #include "kernel/Error.h"
-#include "runtime/PlanMemory.h"
-#include "runtime/TensorLayout.h"
+#include "plan/PlanMemory.h"
+#include "plan/TensorLayout.h"
 
 #include <algorithm>
 #include <numeric>
@@ -12,8 +12,6 @@
 
 namespace weft::driver {
 namespace {
-
-using runtime::PlanTensor;
 
 /// Along an axis of one element no stride is ever taken.
 bool isDense(const PlanTensor &tensor) {
@@ -79,36 +77,35 @@ const PlanTensor &wholeOf(const PlanTensor &view, const std::vector<PlanTensor> 
     if (one.buffer == view.buffer && one.dtype == view.dtype && one.offset == 0 && isDense(one) &&
         (!whole || one.bytes > whole->bytes))
       whole = &one;
-  if (!whole || runtime::spanBytes(*whole) <
-                    view.offset * runtime::elementBytes(view) + runtime::spanBytes(view))
+  if (!whole || spanBytes(*whole) < view.offset * elementBytes(view) + spanBytes(view))
     throw Error::unsupported("view '{}' is part of no tensor that the plan names", view.name);
   return *whole;
 }
 
 /// Offsets stay, so that what shared memory does where it can; a smaller result may be too small
 /// for what lay in it.
-void keepMemoryPlan(runtime::Plan &plan) {
-  const std::vector<runtime::BufferAllocation> memoryPlan = std::exchange(plan.memoryPlan, {});
-  const runtime::PlanMemory sizes(plan);
-  for (const runtime::BufferAllocation &placement : memoryPlan) {
+void keepMemoryPlan(Plan &plan) {
+  const std::vector<BufferAllocation> memoryPlan = std::exchange(plan.memoryPlan, {});
+  const PlanMemory sizes(plan);
+  for (const BufferAllocation &placement : memoryPlan) {
     const auto result = std::ranges::find(plan.tensors, placement.in, &PlanTensor::name);
-    const bool fits = placement.in == "workspace" ||
-                      (result != plan.tensors.end() &&
-                       placement.offset + sizes.buffers()[size_t(placement.buffer)].bytes <=
-                           runtime::spanBytes(*result));
+    const bool fits =
+        placement.in == "workspace" ||
+        (result != plan.tensors.end() &&
+         placement.offset + sizes.buffers()[size_t(placement.buffer)].bytes <= spanBytes(*result));
     if (fits) plan.memoryPlan.push_back(placement);
   }
 }
 
 }  // namespace
 
-void scaleTensors(runtime::Plan &plan, const TensorExtents &extents) {
+void scaleTensors(Plan &plan, const TensorExtents &extents) {
   const std::vector<PlanTensor> before = plan.tensors;
   for (size_t index = 0; index < before.size(); ++index) {
     const PlanTensor &old = before[index];
     PlanTensor &tensor = plan.tensors[index];
     tensor.extents = extents[index];
-    tensor.bytes = runtime::logicalBytes(tensor);
+    tensor.bytes = logicalBytes(tensor);
     if (isDense(old) && old.offset == 0) {
       tensor.strides = stridesOf(Layout{.order = old.order}, tensor.extents);
       continue;

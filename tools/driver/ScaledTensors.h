@@ -2,7 +2,7 @@
 // offsets and sizes. No MLIR.
 #pragma once
 
-#include "runtime/Artifact.h"
+#include "runtime/artifact/Artifact.h"
 
 #include <vector>
 
@@ -15,6 +15,6 @@ using TensorExtents = std::vector<std::vector<int64_t>>;
 /// the same part of the dense tensor in whose buffer it lies, its offset with it. Buffers keep
 /// their places in the workspace; those that lay in a result that is too small for them now get
 /// one. Throws Error(unsupported) naming a view that is no whole part any more.
-void scaleTensors(runtime::Plan &plan, const TensorExtents &extents);
+void scaleTensors(Plan &plan, const TensorExtents &extents);
 
 }  // namespace weft::driver

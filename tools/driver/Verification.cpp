@@ -2,8 +2,9 @@
 #include "tools/driver/Verification.h"
 
 #include "kernel/Error.h"
-#include "runtime/Executor.h"
-#include "runtime/Files.h"
+#include "runtime/artifact/Artifact.h"
+#include "runtime/execute/Executor.h"
+#include "runtime/system/Files.h"
 #include "runtime/verify/KernelVerification.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/ExactTexts.h"
@@ -24,10 +25,10 @@ runtime::Artifact readWithCubins(const std::string &folder) {
     throw Error::badInput(
         "{}/plan.json: {}: run 'weft emit {}' first, which takes it or says why not", folder,
         describe(artifact.planEdits.front()), folder);
-  runtime::verifyDerived(artifact.plan, folder + "/plan.json");
+  verifyDerived(artifact.plan, folder + "/plan.json");
   checkArtifact(artifact, folder, Use::toRun);
   static const std::regex named("cubin/[0-9a-f]{32}\\.cubin");
-  for (const runtime::PlanKernel &kernel : artifact.plan.kernels) {
+  for (const PlanKernel &kernel : artifact.plan.kernels) {
     const std::filesystem::path file = std::filesystem::path(folder) / kernel.cubin;
     std::error_code none;
     if (!std::regex_match(kernel.cubin, named) || artifact.cubins.contains(kernel.cubin) ||
@@ -94,10 +95,10 @@ private:
 
   KernelVerdict verdictOf(const runtime::Executor &executor, size_t index,
                           const runtime::cuda::Stream &stream) {
-    const runtime::PlanKernel &kernel = artifact.plan.kernels[index];
+    const PlanKernel &kernel = artifact.plan.kernels[index];
     KernelVerdict verdict{.name = kernel.name,
                           .recordHash = runtime::recordHashOf(texts.planned.plan.kernels[index]),
-                          .isView = runtime::isView(kernel),
+                          .isView = isView(kernel),
                           .result = {},
                           .unchecked = {}};
     if (verdict.isView) return verdict;
@@ -176,7 +177,7 @@ WholeVerdict verifyWhole(const runtime::Artifact &artifact, const std::vector<st
   ScaledPlan scaled;
   BuiltPlan built;
   try {
-    runtime::verify(artifact.plan, "plan.json");
+    verify(artifact.plan, "plan.json");
   } catch (const Error &error) {  // it contradicts itself: whatever it computes is wrong
     verdict.problem = error.what();
     return verdict;

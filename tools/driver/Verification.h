@@ -2,7 +2,8 @@
 // plan on small extents against the interpreter, and of everything that was not checked the reason.
 #pragma once
 
-#include "runtime/VerificationRecords.h"
+#include "runtime/artifact/Artifact.h"
+#include "runtime/artifact/VerificationRecords.h"
 #include "runtime/verify/PointCheck.h"
 #include "tools/driver/ScaledCheck.h"
 

@@ -4,7 +4,7 @@
 #include "tools/driver/commands/Commands.h"
 
 #include "kernel/PlainText.h"
-#include "runtime/Build.h"
+#include "runtime/build/Build.h"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,8 @@
 // weft compile: everything, or the phases from --start-from to --stop-after.
 #include "kernel/Error.h"
 #include "passes/configure/Families.h"
-#include "runtime/VerificationRecords.h"
+#include "runtime/artifact/Artifact.h"
+#include "runtime/artifact/VerificationRecords.h"
 #include "tools/driver/Assembly.h"
 #include "tools/driver/Compilation.h"
 #include "tools/driver/Console.h"

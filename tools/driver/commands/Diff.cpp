@@ -1,6 +1,7 @@
 // weft diff: what differs between two artifacts, by what their kernels compute (PlanDifference.h),
 // and which decision each difference comes from. Exit 0 when nothing differs, 1 when anything does.
 #include "kernel/TextWidth.h"
+#include "runtime/artifact/Artifact.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/PlanDifference.h"
 #include "tools/driver/ReEmission.h"
@@ -194,8 +195,8 @@ bool areEditedAlike(const runtime::Artifact &a, const runtime::Artifact &b) {
 
 using EditLines = std::pair<std::vector<std::string>, std::vector<std::string>>;  // of a and of b
 
-std::string print(const PlanDifference &difference, const EditLines &edits, const runtime::Plan &a,
-                  const runtime::Plan &b) {
+std::string print(const PlanDifference &difference, const EditLines &edits, const Plan &a,
+                  const Plan &b) {
   std::string result;
   for (const std::string &line : edits.first) result += fmt::format("edit of a: {}\n", line);
   for (const std::string &line : edits.second) result += fmt::format("edit of b: {}\n", line);
@@ -212,9 +213,8 @@ std::string print(const PlanDifference &difference, const EditLines &edits, cons
       formatSeconds(a.predictedSeconds), formatSeconds(b.predictedSeconds),
       percent(a.predictedSeconds, b.predictedSeconds),
       bytesChange(a.workspaceBytes, b.workspaceBytes),
-      std::ranges::count_if(a.kernels, [](const auto &kernel) { return !runtime::isView(kernel); }),
-      std::ranges::count_if(b.kernels,
-                            [](const auto &kernel) { return !runtime::isView(kernel); }));
+      std::ranges::count_if(a.kernels, [](const auto &kernel) { return !isView(kernel); }),
+      std::ranges::count_if(b.kernels, [](const auto &kernel) { return !isView(kernel); }));
   result += changesText(difference.decisions) + sharesText(difference) + groupsTable(difference);
   if (!difference.others.empty()) {
     result += "\nalso different\n";
@@ -270,8 +270,8 @@ json toJson(const KernelGroup &group) {
           {"kernels", pair(toJson(group.before), toJson(group.after))}};
 }
 
-json toJson(const PlanDifference &difference, bool isEqual, const EditLines &edits,
-            const runtime::Plan &a, const runtime::Plan &b) {
+json toJson(const PlanDifference &difference, bool isEqual, const EditLines &edits, const Plan &a,
+            const Plan &b) {
   json groups = json::array(), shares = json::array();
   for (const KernelGroup *group : different(difference)) groups.push_back(toJson(*group));
   for (const auto &[decision, share] : sharesOf(difference))

@@ -4,13 +4,14 @@
 
 #include "kernel/Error.h"
 #include "kernel/LaunchCheck.h"
-#include "runtime/Includes.h"
-#include "runtime/Sha256.h"
-#include "runtime/VerificationRecords.h"
+#include "plan/PlanFigures.h"
+#include "runtime/artifact/Artifact.h"
+#include "runtime/artifact/VerificationRecords.h"
+#include "runtime/build/Includes.h"
+#include "runtime/system/Sha256.h"
 #include "tools/driver/Assembly.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/FirstLines.h"
-#include "tools/driver/PlanFigures.h"
 #include "tools/driver/ProfileModel.h"
 #include "tools/driver/ReEmission.h"
 #include "tools/driver/Report.h"
@@ -84,7 +85,7 @@ std::vector<std::string> lostLaunches(const std::string &source, const std::stri
 /// Puts hand-edited files back over generated text, and builds exactly them. The manifest goes on
 /// naming the generated text. Returns what the plan launches and an edited kernel has not kept.
 std::vector<std::string> keepEdits(const runtime::Artifact &before, EmittedPlan &emitted,
-                                   runtime::Plan &plan, runtime::Artifact &after) {
+                                   Plan &plan, runtime::Artifact &after) {
   std::vector<std::string> homeless;
   for (const std::string &file : before.edited)
     if (before.sources.contains(file) && !emitted.sources.contains(file)) homeless.push_back(file);
@@ -142,7 +143,7 @@ std::vector<std::string> brokenMembers(const std::vector<runtime::PlanEdit> &edi
 /// Of an artifact without a manifest: files and derived members that are not what weft derives from
 /// the rest of it today. Whether a person edited them, or another weft wrote them, cannot be told.
 std::vector<std::string> untoldDifferences(const runtime::Artifact &before,
-                                           const EmittedPlan &emitted, const runtime::Plan &plan) {
+                                           const EmittedPlan &emitted, const Plan &plan) {
   static const std::set<std::string_view> decidedAnew{
       "measured",   "measurement",      "notes", "edited", "cubin", "registers",
       "spillBytes", "staticSharedBytes"};  // by readers, and by the build
@@ -215,17 +216,17 @@ void dropOldNotes(std::vector<std::string> &notes) {
 
 /// Whether two plans launch the same texts and products, so that a time of one is a time of the
 /// other.
-bool sameLaunches(const runtime::Plan &a, const runtime::Plan &b) {
+bool sameLaunches(const Plan &a, const Plan &b) {
   return std::ranges::equal(
-      a.kernels, b.kernels, [](const runtime::PlanKernel &one, const runtime::PlanKernel &other) {
+      a.kernels, b.kernels, [](const PlanKernel &one, const PlanKernel &other) {
         return one.textHash == other.textHash && one.knobs == other.knobs &&
                one.inputLayouts == other.inputLayouts && one.outputLayouts == other.outputLayouts;
       });
 }
 
-void sayWhatChanged(const runtime::Plan &before, const runtime::Plan &after) {
+void sayWhatChanged(const Plan &before, const Plan &after) {
   for (size_t index = 0; index < after.kernels.size(); ++index) {
-    const runtime::PlanKernel &old = before.kernels[index], &now = after.kernels[index];
+    const PlanKernel &old = before.kernels[index], &now = after.kernels[index];
     if (old.inputLayouts != now.inputLayouts || old.outputLayouts != now.outputLayouts)
       printNote(fmt::format("{}: layouts {} -> {}", now.name, fmt::join(now.inputLayouts, " "),
                             fmt::join(now.outputLayouts, " ")));
@@ -305,7 +306,7 @@ int emitAgain(EmitRequest request, bool json) {
                     "they are",
                     runtime::manifestFile));
   // As the reader will, but named by the file that was edited.
-  runtime::verifyDerived(planned.plan, request.folder + "/plan.json");
+  verifyDerived(planned.plan, request.folder + "/plan.json");
   BuildSummary build;
   if (request.last < Phase::build) planned.plan.notes.emplace_back(stoppedNote);
   if (request.last >= Phase::build) {

@@ -2,9 +2,9 @@
 #include "tools/driver/Console.h"
 #include "tools/driver/commands/Commands.h"
 
-#include "runtime/Build.h"
-#include "runtime/CublasLt.h"
-#include "runtime/Environment.h"
+#include "runtime/build/Build.h"
+#include "runtime/cuda/CublasLt.h"
+#include "runtime/system/Environment.h"
 
 #include <fmt/format.h>
 

@@ -4,6 +4,7 @@
 #include "kernel/Error.h"
 #include "kernel/TextWidth.h"
 #include "passes/account/LeastMovement.h"
+#include "runtime/artifact/Artifact.h"
 #include "tools/driver/Compilation.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/ProfileModel.h"

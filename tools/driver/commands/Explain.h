@@ -3,7 +3,7 @@
 #pragma once
 
 #include "passes/configure/CostModel.h"
-#include "runtime/Artifact.h"
+#include "runtime/artifact/Artifact.h"
 
 #include <nlohmann/json.hpp>
 
@@ -32,7 +32,7 @@ Explanation explainLayout(const runtime::Artifact &artifact, const std::string &
 /// Operators with what they compute and move, shares of the classes, bytes before and after each
 /// phase. `movement`: that member of report.json, or accountReport() of a graph that nothing was
 /// selected for; then there is no plan.
-Explanation explainMovement(const nlohmann::json &movement, const runtime::Plan *plan);
+Explanation explainMovement(const nlohmann::json &movement, const Plan *plan);
 /// Parts of every kernel's cache key and whether the cache has it; `name` empty: all kernels.
 Explanation explainCache(const runtime::Artifact &artifact, const std::string &folder,
                          const std::string &name);
@@ -53,7 +53,7 @@ Explanation explainCodes(const std::string &name);
 
 /// The kernel of that name, or the only one whose name begins so. Throws Error(badInput) with the
 /// nearest.
-const runtime::PlanKernel &findKernel(const runtime::Plan &plan, const std::string &name);
+const PlanKernel &findKernel(const Plan &plan, const std::string &name);
 
 /// What a plan's family is called for people: the placeholder says that it is one.
 std::string familyLabel(const std::string &family);

@@ -1,9 +1,10 @@
 // weft explain --cache-miss: what each kernel's cache key is made of, and which part a near miss
 // differs in.
 #include "kernel/Error.h"
-#include "runtime/BuildKey.h"
-#include "runtime/Cache.h"
-#include "runtime/Files.h"
+#include "runtime/artifact/Artifact.h"
+#include "runtime/build/BuildKey.h"
+#include "runtime/build/Cache.h"
+#include "runtime/system/Files.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/Emission.h"
 #include "tools/driver/ReEmission.h"

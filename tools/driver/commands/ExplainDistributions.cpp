@@ -1,7 +1,8 @@
 // weft explain --distributions: measured times of every kernel of a plan over its layouts and
 // configurations, as a table, data and violins.
 #include "kernel/Error.h"
-#include "runtime/ProfileStore.h"
+#include "runtime/artifact/Artifact.h"
+#include "runtime/measure/ProfileStore.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/ProfileModel.h"
 #include "tools/driver/ReEmission.h"
@@ -107,12 +108,12 @@ Explanation explainDistributions(const runtime::Artifact &artifact, const std::s
       distributionsOf(replanned.planned.kernels, profile, costModel.device());
   const MeasurementCoverage coverage = coverageOf(all, profileFile.empty());
   std::vector<std::string> without;
-  std::map<runtime::TimeSource, std::vector<std::string>> otherTexts;
-  for (const runtime::PlanKernel &kernel : artifact.plan.kernels) {
-    const runtime::TimeSource source = timeSourceOf(kernel);
-    if (source == runtime::TimeSource::estimated && kernel.family != "transpose")
+  std::map<TimeSource, std::vector<std::string>> otherTexts;
+  for (const PlanKernel &kernel : artifact.plan.kernels) {
+    const TimeSource source = timeSourceOf(kernel);
+    if (source == TimeSource::estimated && kernel.family != "transpose")
       without.push_back(kernel.name);
-    if (source != runtime::TimeSource::edited && source != runtime::TimeSource::unknown) continue;
+    if (source != TimeSource::edited && source != TimeSource::unknown) continue;
     otherTexts[source].push_back(kernel.name);
     // The measurement is of the generated text: nobody knows what this one takes.
     for (Distribution &one : all)
@@ -130,11 +131,10 @@ Explanation explainDistributions(const runtime::Artifact &artifact, const std::s
   if (!without.empty())
     text += fmt::format("modelled, so without a distribution: {}\n", fmt::join(without, ", "));
   for (const auto &[source, names] : otherTexts)
-    text +=
-        fmt::format("{}, so the measured times are not of what runs: {}\n",
-                    source == runtime::TimeSource::edited ? "edited by hand"
-                                                          : "unknown, as there is no manifest.json",
-                    fmt::join(names, ", "));
+    text += fmt::format(
+        "{}, so the measured times are not of what runs: {}\n",
+        source == TimeSource::edited ? "edited by hand" : "unknown, as there is no manifest.json",
+        fmt::join(names, ", "));
   if (!output.empty()) {
     writeFigures(all, model, protocolOf(profile), coverage.isShipped, data, output);
     text += fmt::format(

@@ -3,6 +3,7 @@
 #include "kernel/Error.h"
 #include "kernel/Nearest.h"
 #include "kernel/ReasonCodes.h"
+#include "runtime/artifact/Artifact.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/Flags.h"
 #include "tools/driver/commands/Explain.h"
@@ -122,11 +123,10 @@ double sumOf(const json &steps) {
 std::string printSteps(const std::string &title, const json &steps) {
   std::string text;
   for (const json &step : steps)
-    text += fmt::format("  {:<11} {:>8} {:<9} {}\n", text.empty() ? title : "",
-                        formatSeconds(step["seconds"]),
-                        nameOf(step["measured"].get<bool>() ? runtime::TimeSource::measured
-                                                            : runtime::TimeSource::estimated),
-                        step["step"].get<std::string>());
+    text += fmt::format(
+        "  {:<11} {:>8} {:<9} {}\n", text.empty() ? title : "", formatSeconds(step["seconds"]),
+        nameOf(step["measured"].get<bool>() ? TimeSource::measured : TimeSource::estimated),
+        step["step"].get<std::string>());
   return steps.size() > 1
              ? text + fmt::format("  {:<11} {:>8} together\n", "", formatSeconds(sumOf(steps)))
              : text;

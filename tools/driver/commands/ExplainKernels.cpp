@@ -2,15 +2,16 @@
 #include "kernel/Device.h"
 #include "kernel/Error.h"
 #include "kernel/Nearest.h"
-#include "runtime/ConcurrentLaunches.h"
-#include "runtime/VerificationRecords.h"
+#include "plan/PlanChunks.h"
+#include "plan/PlanFigures.h"
+#include "runtime/artifact/Artifact.h"
+#include "runtime/artifact/VerificationRecords.h"
+#include "runtime/execute/ConcurrentLaunches.h"
 #include "tools/driver/Assembly.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/FirstLines.h"
 #include "tools/driver/MemoryReport.h"
-#include "tools/driver/PlanChunks.h"
 #include "tools/driver/PlanFacts.h"
-#include "tools/driver/PlanFigures.h"
 #include "tools/driver/commands/Explain.h"
 
 #include <fmt/format.h>
@@ -23,7 +24,6 @@ namespace weft::driver {
 namespace {
 
 using nlohmann::json;
-using runtime::isView, runtime::PlanKernel, runtime::timeSourceOf;
 constexpr auto left = Table::Align::left, right = Table::Align::right;
 
 std::string layouts(const PlanKernel &kernel) {
@@ -77,7 +77,7 @@ json toJson(const PlanKernel &kernel, double total, const runtime::BelievedRecor
 
 /// Which exact texts were verified on a GPU, which by an older verifier or never, and which failed;
 /// views run nothing.
-std::string verificationLines(const runtime::Plan &plan, const runtime::BelievedRecords &records) {
+std::string verificationLines(const Plan &plan, const runtime::BelievedRecords &records) {
   using enum runtime::Verification::State;
   size_t launched = 0, agreed = 0;
   std::map<runtime::Verification::State, std::vector<std::string>> others;
@@ -99,7 +99,7 @@ std::string verificationLines(const runtime::Plan &plan, const runtime::Believed
 }
 
 /// What a reader must know to weigh the table.
-std::string footnotes(const runtime::Plan &plan, const runtime::BelievedRecords &records) {
+std::string footnotes(const Plan &plan, const runtime::BelievedRecords &records) {
   std::string text =
       fmt::format("prices: {}; the MUE of an estimated time is an estimate\n", plan.costModel);
   const auto uses = [&](const char *family) {
@@ -122,11 +122,10 @@ std::string footnotes(const runtime::Plan &plan, const runtime::BelievedRecords 
   return text;
 }
 
-std::string operandLines(const runtime::Plan &plan, const char *label,
-                         const std::vector<int> &tensors) {
+std::string operandLines(const Plan &plan, const char *label, const std::vector<int> &tensors) {
   std::string text;
   for (const int index : tensors) {
-    const runtime::PlanTensor &tensor = plan.tensors[size_t(index)];
+    const PlanTensor &tensor = plan.tensors[size_t(index)];
     text += fmt::format("  {:<10} {}[{}] {}   layout {}   {}, {}\n", label, tensor.name,
                         fmt::join(tensor.axes, ","), tensor.dtype,
                         printLayout(tensor) + (hasStridedView(tensor) ? " with isStridedView" : ""),
@@ -136,10 +135,10 @@ std::string operandLines(const runtime::Plan &plan, const char *label,
   return text;
 }
 
-json operandsJson(const runtime::Plan &plan, const std::vector<int> &tensors) {
+json operandsJson(const Plan &plan, const std::vector<int> &tensors) {
   json list = json::array();
   for (const int index : tensors) {
-    const runtime::PlanTensor &tensor = plan.tensors[size_t(index)];
+    const PlanTensor &tensor = plan.tensors[size_t(index)];
     list.push_back({{"name", tensor.name},
                     {"axes", tensor.axes},
                     {"dtype", tensor.dtype},
@@ -152,7 +151,7 @@ json operandsJson(const runtime::Plan &plan, const std::vector<int> &tensors) {
 }
 
 /// "  epilogue   gelu_aux_bias (bias b1, auxiliary h), 1 residual x" of a GEMM that has one.
-std::string epilogueLine(const runtime::PlanLibraryEpilogue &epilogue, const runtime::Plan &plan) {
+std::string epilogueLine(const PlanLibraryEpilogue &epilogue, const Plan &plan) {
   std::vector<std::string> tensors;
   const auto add = [&](const std::string &role, int tensor) {
     if (tensor >= 0)
@@ -168,7 +167,7 @@ std::string epilogueLine(const runtime::PlanLibraryEpilogue &epilogue, const run
 }
 
 /// What a library is asked for, in place of text.
-std::string gemmLine(const runtime::PlanLibraryGemm &gemm, const runtime::Plan &plan) {
+std::string gemmLine(const PlanLibraryGemm &gemm, const Plan &plan) {
   const StridedBatchedGemm &shape = gemm.shape;
   const auto operand = [&](int tensor, int64_t rows, int64_t rowStride, int64_t columns,
                            int64_t columnStride) {
@@ -185,7 +184,7 @@ std::string gemmLine(const runtime::PlanLibraryGemm &gemm, const runtime::Plan &
          (gemm.epilogue ? epilogueLine(*gemm.epilogue, plan) : "");
 }
 
-std::string priceLines(const PlanKernel &kernel, const runtime::Plan &plan,
+std::string priceLines(const PlanKernel &kernel, const Plan &plan,
                        const runtime::BelievedRecords &records) {
   std::string text =
       isView(kernel)
@@ -213,7 +212,7 @@ std::string priceLines(const PlanKernel &kernel, const runtime::Plan &plan,
 
 /// In how many chunks the kernels around the largest temporary could run, and why so many were
 /// chosen.
-std::string chunksLines(const runtime::Plan &plan, const json &chunks, double free) {
+std::string chunksLines(const Plan &plan, const json &chunks, double free) {
   if (chunks.size() < 2) return "";
   Table table({{"", left},
                {"chunks", right},
@@ -228,7 +227,7 @@ std::string chunksLines(const runtime::Plan &plan, const json &chunks, double fr
   };
   const bool isUntold = holds(&PlanKernel::isUntold), isEdited = holds(&PlanKernel::edited);
   const auto prices = [&](const json &one) -> std::string {
-    if (isUntold) return nameOf(runtime::TimeSource::unknown);
+    if (isUntold) return nameOf(TimeSource::unknown);
     if (isEdited && one["chosen"].get<bool>()) return "before it was edited";
     return one["measured"].get<bool>() ? "measured" : "with estimates";
   };
@@ -268,17 +267,17 @@ std::string savedLines(const json &saved) {
 }
 
 /// What running at once could give at most, where the plan allows it.
-std::string concurrencyLine(const runtime::Plan &plan) {
+std::string concurrencyLine(const Plan &plan) {
   if (!plan.concurrent) return "";
-  const std::vector<runtime::Launch> launches = launchesOf(plan);
+  const std::vector<runtime::Launch> launches = runtime::launchesOf(plan);
   return fmt::format(
       "concurrent: kernels that do not wait for each other run at once; the longest chain of those "
       "that do takes {}\n",
-      formatSeconds(longestChain(plan, launches)));
+      formatSeconds(runtime::longestChain(plan, launches)));
 }
 
 /// The plans that were timed as whole graphs, the chosen one marked.
-std::string measuredPlans(const json &plans, const runtime::Plan &plan) {
+std::string measuredPlans(const json &plans, const Plan &plan) {
   if (plans.empty() || !plan.measurement) return "";
   Table table({{"", left},
                {"plan", left},
@@ -320,13 +319,13 @@ std::string ofPeak(const PlanKernel &kernel, const json &report, const Device &d
 
 constexpr size_t screenRows = 22, screenWarnings = 4;
 
-std::vector<FoldedKernel> dearestFirst(const runtime::Plan &plan) {
+std::vector<FoldedKernel> dearestFirst(const Plan &plan) {
   std::vector<FoldedKernel> folded = foldedKernels(plan);
   std::ranges::stable_sort(folded, std::ranges::greater(), &FoldedKernel::seconds);
   return folded;
 }
 
-json foldedReport(const runtime::Plan &plan) {
+json foldedReport(const Plan &plan) {
   json rows = json::array();
   double rest = 0;  // of this row and those below it, as the table sums up what it leaves out
   for (const FoldedKernel &kernel : dearestFirst(plan)) rest += kernel.seconds;
@@ -341,7 +340,7 @@ json foldedReport(const runtime::Plan &plan) {
 }
 
 /// One row for all chunks or repeats of a kernel, dearest first, at most `most` rows.
-std::string screenTable(const runtime::Plan &plan, const json &report, size_t most) {
+std::string screenTable(const Plan &plan, const json &report, size_t most) {
   const std::vector<FoldedKernel> folded = dearestFirst(plan);
   std::map<std::string, int> shortNames;
   for (const FoldedKernel &kernel : folded) ++shortNames[shortName(kernel.name)];
@@ -377,7 +376,7 @@ std::string screenTable(const runtime::Plan &plan, const json &report, size_t mo
 }
 
 /// Every kernel of the plan, views and chunks too, with all that is known of each.
-std::string wideTable(const runtime::Plan &plan) {
+std::string wideTable(const Plan &plan) {
   Table table({{"kernel", left},
                {"ops", right},
                {"layouts", left},
@@ -416,7 +415,7 @@ std::string lossFact(const UnfusedLoss &loss) {
 }
 
 /// The most valuable facts, each on its line.
-std::string thingsToKnow(const runtime::Plan &plan, const json &report) {
+std::string thingsToKnow(const Plan &plan, const json &report) {
   std::vector<std::string> facts;
   if (const std::optional<UnfusedLoss> loss = largestUnfused(plan, report))
     facts.push_back(lossFact(*loss));
@@ -430,7 +429,7 @@ std::string thingsToKnow(const runtime::Plan &plan, const json &report) {
   return text;
 }
 
-json factsOf(const runtime::Plan &plan, const json &report) {
+json factsOf(const Plan &plan, const json &report) {
   const LayoutFact layout = costliestLayout(plan, report);
   const MemoryTrade memory = memoryTrade(plan, report);
   json others = json::array();
@@ -457,7 +456,7 @@ json factsOf(const runtime::Plan &plan, const json &report) {
 
 /// Everything else that is known of the plan as a whole.
 std::string details(const runtime::Artifact &artifact, const runtime::BelievedRecords &records) {
-  const runtime::Plan &plan = artifact.plan;
+  const Plan &plan = artifact.plan;
   const json &report = artifact.report;
   return graphLine(plan) + concurrencyLine(plan) + measurementLine(plan) +
          measuredPlans(list(report, "measuredPlans"), plan) +
@@ -467,10 +466,10 @@ std::string details(const runtime::Artifact &artifact, const runtime::BelievedRe
 
 }  // namespace
 
-const runtime::PlanKernel &findKernel(const runtime::Plan &plan, const std::string &name) {
-  std::vector<const runtime::PlanKernel *> beginning;
+const PlanKernel &findKernel(const Plan &plan, const std::string &name) {
+  std::vector<const PlanKernel *> beginning;
   std::vector<std::string> names;
-  for (const runtime::PlanKernel &kernel : plan.kernels) {
+  for (const PlanKernel &kernel : plan.kernels) {
     if (kernel.name == name) return kernel;
     if (kernel.name.starts_with(name)) beginning.push_back(&kernel);
     names.push_back(kernel.name);
@@ -486,7 +485,7 @@ std::string familyLabel(const std::string &family) {
 
 Explanation explainKernels(const runtime::Artifact &artifact, const KernelsView &view) {
   const runtime::BelievedRecords records;
-  const runtime::Plan &plan = artifact.plan;
+  const Plan &plan = artifact.plan;
   const json &report = artifact.report;
   json rows = json::array();
   for (const PlanKernel &kernel : plan.kernels)
@@ -516,17 +515,17 @@ Explanation explainKernels(const runtime::Artifact &artifact, const KernelsView 
                    {"costModel", plan.costModel},
                    {"graph", graphJson(plan)},
                    {"concurrent", plan.concurrent},
-                   {"longestChain", longestChain(plan, launchesOf(plan))},
+                   {"longestChain", runtime::longestChain(plan, runtime::launchesOf(plan))},
                    {"notes", plan.notes},
                    {"memory", memoryReport(plan)},
-                   {"measurement", runtime::toJson(plan)["measurement"]},
+                   {"measurement", toJson(plan)["measurement"]},
                    {"measuredPlans", list(report, "measuredPlans")},
                    {"chunks", list(report, "chunks")},
                    {"saved", list(report, "saved")}}};
 }
 
 Explanation explainKernel(const runtime::Artifact &artifact, const std::string &name) {
-  const runtime::Plan &plan = artifact.plan;
+  const Plan &plan = artifact.plan;
   const PlanKernel &kernel = findKernel(plan, name);
   const runtime::BelievedRecords records;
   std::string text = fmt::format("{}\n  family     {}, {}\n", kernel.name,

@@ -13,7 +13,7 @@ namespace {
 using nlohmann::json;
 constexpr auto left = Table::Align::left, right = Table::Align::right;
 
-const runtime::PlanKernel *kernelNamed(const runtime::Plan *plan, const json &kernels) {
+const PlanKernel *kernelNamed(const Plan *plan, const json &kernels) {
   if (!plan || kernels.size() != 1) return nullptr;
   const auto found = std::find_if(plan->kernels.begin(), plan->kernels.end(),
                                   [&](const auto &kernel) { return kernel.name == kernels[0]; });
@@ -31,7 +31,7 @@ std::string millions(int64_t elements) {
   return fmt::format("{:.2f}", double(elements) / 1e6);
 }
 
-std::string operatorsText(const json &movement, const runtime::Plan *plan) {
+std::string operatorsText(const json &movement, const Plan *plan) {
   std::vector<std::pair<std::string, Table::Align>> columns{
       {"operator", left}, {"computes", left}, {"class", left}, {"Gflop", right},
       {"in 1e6", right},  {"out 1e6", right}, {"kernel", left}};
@@ -41,7 +41,7 @@ std::string operatorsText(const json &movement, const runtime::Plan *plan) {
   Table table(columns);
   std::string last;
   for (const json &one : movement["operators"]) {
-    const runtime::PlanKernel *kernel = kernelNamed(plan, one["kernels"]);
+    const PlanKernel *kernel = kernelNamed(plan, one["kernels"]);
     const std::string name = joined(one["kernels"], ", ");
     std::vector<std::string> cells{one["kind"],
                                    joined(one["results"], " "),
@@ -51,7 +51,7 @@ std::string operatorsText(const json &movement, const runtime::Plan *plan) {
                                    millions(one["elementsWritten"]),
                                    name.empty() ? "-" : name};
     const bool again = kernel && name == last;  // a kernel's own figures stand in its first row
-    if (kernel && !again && !runtime::isView(*kernel))
+    if (kernel && !again && !isView(*kernel))
       cells.insert(
           cells.end(),
           {formatSeconds(kernel->seconds) + (kernel->edited || kernel->isUntold
@@ -67,7 +67,7 @@ std::string operatorsText(const json &movement, const runtime::Plan *plan) {
 }
 
 /// Times are those of whole kernels: what is fused counts under its heaviest class.
-std::string sharesText(const json &movement, const runtime::Plan *plan) {
+std::string sharesText(const json &movement, const Plan *plan) {
   const json classes = movement.value("classes", json::object());
   double seconds = 0;
   int64_t kernels = 0, measured = 0;
@@ -77,9 +77,8 @@ std::string sharesText(const json &movement, const runtime::Plan *plan) {
     measured += entry["measured"].get<int64_t>();
   }
   int64_t edited = 0;  // since the classes were counted
-  if (plan) edited = std::ranges::count_if(plan->kernels, &runtime::PlanKernel::edited);
-  if (plan && edited > 0)
-    measured = std::ranges::count_if(plan->kernels, &runtime::PlanKernel::measured);
+  if (plan) edited = std::ranges::count_if(plan->kernels, &PlanKernel::edited);
+  if (plan && edited > 0) measured = std::ranges::count_if(plan->kernels, &PlanKernel::measured);
   Table table({{"class", left},
                {"operators", right},
                {"Gflop", right},
@@ -161,7 +160,7 @@ std::string classesText(const json &ledger) {
 
 }  // namespace
 
-Explanation explainMovement(const json &movement, const runtime::Plan *plan) {
+Explanation explainMovement(const json &movement, const Plan *plan) {
   if (!movement.contains("operators"))
     throw Error::badInput(
         "report.json was written by an older weft and has no account of operators; compile again");
@@ -182,7 +181,7 @@ Explanation explainMovement(const json &movement, const runtime::Plan *plan) {
       object[member] = sum;
     }
     json kernels = json::object();
-    for (const runtime::PlanKernel &kernel : plan->kernels)
+    for (const PlanKernel &kernel : plan->kernels)
       kernels[kernel.name] = {{"seconds", kernel.seconds},
                               {"measured", kernel.measured},
                               {"timeSource", nameOf(timeSourceOf(kernel))},

@@ -2,11 +2,12 @@
 // layout, as compile would choose it.
 #include "kernel/Error.h"
 #include "kernel/Nearest.h"
+#include "plan/PlanBuilder.h"
+#include "plan/PlanChunks.h"
+#include "plan/PlanFigures.h"
+#include "runtime/artifact/Artifact.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/LayoutPredictions.h"
-#include "tools/driver/PlanBuilder.h"
-#include "tools/driver/PlanChunks.h"
-#include "tools/driver/PlanFigures.h"
 #include "tools/driver/Request.h"
 #include "tools/driver/commands/Explain.h"
 
@@ -30,8 +31,8 @@ struct Version {
 };
 
 /// "v" of "v__h8", which a kernel in chunks reads or writes; empty for what is no chunk.
-std::string wholeOfChunk(const runtime::Plan &plan, int tensor) {
-  for (const runtime::PlanKernel &kernel : plan.kernels) {
+std::string wholeOfChunk(const Plan &plan, int tensor) {
+  for (const PlanKernel &kernel : plan.kernels) {
     if (!kernel.chunk) continue;
     const std::string suffix = fmt::format("__{}{}", kernel.chunk->axis, kernel.chunk->start);
     const std::string &name = plan.tensors[size_t(tensor)].name;
@@ -43,7 +44,7 @@ std::string wholeOfChunk(const runtime::Plan &plan, int tensor) {
 }
 
 /// `name`: of the graph, or of one tensor of the plan.
-std::vector<Version> versionsOf(const runtime::Plan &plan, const std::string &name) {
+std::vector<Version> versionsOf(const Plan &plan, const std::string &name) {
   std::vector<Version> versions;
   const auto versionOf = [&](const std::string &whole) -> Version & {
     const auto found = std::ranges::find(versions, whole, &Version::name);
@@ -64,10 +65,10 @@ std::vector<Version> versionsOf(const runtime::Plan &plan, const std::string &na
 bool holds(const std::vector<int> &list, int value) { return std::ranges::count(list, value) > 0; }
 
 /// Names of the kernels that read (or write) one of the tensors, chunks of a kernel as one.
-std::vector<std::string> kernelsOf(const runtime::Plan &plan, const std::vector<int> &tensors,
-                                   std::vector<int> runtime::PlanKernel::*operands) {
+std::vector<std::string> kernelsOf(const Plan &plan, const std::vector<int> &tensors,
+                                   std::vector<int> PlanKernel::*operands) {
   std::vector<std::string> names;
-  for (const runtime::PlanKernel &kernel : plan.kernels) {
+  for (const PlanKernel &kernel : plan.kernels) {
     const std::string name = kernel.chunk ? wholeName(kernel) : kernel.name;
     if (std::ranges::any_of(tensors, [&](int one) { return holds(kernel.*operands, one); }) &&
         std::ranges::count(names, name) == 0)
@@ -78,31 +79,30 @@ std::vector<std::string> kernelsOf(const runtime::Plan &plan, const std::vector<
 
 /// The tensor into which parameters are packed when they are loaded: kernels read it in place of
 /// the parameter; nullptr where there is none.
-const runtime::PlanTensor *packedInto(const runtime::Plan &plan, int tensor) {
-  const runtime::PlanTensor &own = plan.tensors[size_t(tensor)];
+const PlanTensor *packedInto(const Plan &plan, int tensor) {
+  const PlanTensor &own = plan.tensors[size_t(tensor)];
   for (size_t index = 0; index < plan.tensors.size(); ++index) {
-    const runtime::PlanTensor &other = plan.tensors[index];
+    const PlanTensor &other = plan.tensors[index];
     if (int(index) != tensor && own.role == "parameter" && other.role == "temporary" &&
-        other.buffer == own.buffer &&
-        !kernelsOf(plan, {int(index)}, &runtime::PlanKernel::inputs).empty())
+        other.buffer == own.buffer && !kernelsOf(plan, {int(index)}, &PlanKernel::inputs).empty())
       return &other;
   }
   return nullptr;
 }
 
 /// "from softmax__b_h_j_k, read by the caller"; chunks and packed parameters as such.
-std::string usersOf(const runtime::Plan &plan, const Version &version) {
+std::string usersOf(const Plan &plan, const Version &version) {
   std::vector<int> all = version.tensors;
   all.insert(all.end(), version.chunks.begin(), version.chunks.end());
-  const runtime::PlanTensor &tensor = plan.tensors[size_t(version.tensors.front())];
-  const std::vector<std::string> writers = kernelsOf(plan, all, &runtime::PlanKernel::outputs);
-  std::vector<std::string> readers = kernelsOf(plan, all, &runtime::PlanKernel::inputs);
+  const PlanTensor &tensor = plan.tensors[size_t(version.tensors.front())];
+  const std::vector<std::string> writers = kernelsOf(plan, all, &PlanKernel::outputs);
+  std::vector<std::string> readers = kernelsOf(plan, all, &PlanKernel::inputs);
   if (tensor.role == "result") readers.emplace_back("the caller");
   std::string text =
       writers.empty()
           ? fmt::format("{} {} of the caller", tensor.role == "argument" ? "an" : "a", tensor.role)
           : fmt::format("from {}", fmt::join(writers, ", "));
-  const runtime::PlanTensor *packed = packedInto(plan, version.tensors.front());
+  const PlanTensor *packed = packedInto(plan, version.tensors.front());
   if (readers.empty() && packed)
     return text + fmt::format(", packed into {} when it is loaded", packed->name);
   if (readers.empty()) return text + ", read by no kernel";
@@ -121,11 +121,10 @@ std::vector<int> wholesOf(const std::vector<Version> &versions) {
 }
 
 /// The orders in which the plan stores a tensor, by axes; several after a transpose.
-std::vector<std::vector<std::string>> ordersOf(const runtime::Plan &plan,
-                                               const std::vector<int> &versions) {
+std::vector<std::vector<std::string>> ordersOf(const Plan &plan, const std::vector<int> &versions) {
   std::vector<std::vector<std::string>> orders;
   for (const int version : versions) {
-    const runtime::PlanTensor &tensor = plan.tensors[size_t(version)];
+    const PlanTensor &tensor = plan.tensors[size_t(version)];
     orders.emplace_back();
     for (const int dimension : tensor.order)
       orders.back().push_back(tensor.axes[size_t(dimension)]);
@@ -138,9 +137,9 @@ std::string formatDifference(double seconds) {
   return (seconds < 0 ? "-" : "+") + formatSeconds(std::abs(seconds));
 }
 
-double graphSecondsOf(const runtime::Plan &plan) { return planFigures(plan)["graphSeconds"]; }
+double graphSecondsOf(const Plan &plan) { return planFigures(plan)["graphSeconds"]; }
 
-json toJson(const LayoutPrediction &one, const runtime::Plan &plan) {
+json toJson(const LayoutPrediction &one, const Plan &plan) {
   if (!one.rejection.empty()) return {{"layout", one.layout}, {"rejected", one.rejection}};
   return {{"layout", one.layout},
           {"seconds", one.seconds},
@@ -155,7 +154,7 @@ json toJson(const LayoutPrediction &one, const runtime::Plan &plan) {
 constexpr size_t mostRejection = 60;  // characters of a reason in the table; --json has all
 
 /// This plan as a row: compiling with its own layout pinned may choose another.
-LayoutPrediction rowOfPlan(const runtime::Plan &plan, const std::string &layout) {
+LayoutPrediction rowOfPlan(const Plan &plan, const std::string &layout) {
   return {.layout = layout,
           .variant = plan.variant,
           .chunks = chunkCount(plan),
@@ -165,7 +164,7 @@ LayoutPrediction rowOfPlan(const runtime::Plan &plan, const std::string &layout)
 }
 
 /// `own`: the layouts in which the plan stores the tensor; empty where it does not.
-std::string printPredictions(std::vector<LayoutPrediction> predictions, const runtime::Plan &plan,
+std::string printPredictions(std::vector<LayoutPrediction> predictions, const Plan &plan,
                              const std::set<std::string> &own) {
   const auto isOwn = [&](const LayoutPrediction &one) {
     return own.contains(one.layout) && isPlan(one, plan);
@@ -234,10 +233,10 @@ std::string chunksLine(const std::vector<LayoutPrediction> &predictions,
 }
 
 /// Where the plan stores the tensor, one line a version.
-std::string whereItLies(const runtime::Plan &plan, const std::vector<Version> &versions) {
+std::string whereItLies(const Plan &plan, const std::vector<Version> &versions) {
   std::string text;
   for (const Version &version : versions) {
-    const runtime::PlanTensor &tensor = plan.tensors[size_t(version.tensors.front())];
+    const PlanTensor &tensor = plan.tensors[size_t(version.tensors.front())];
     const bool isInChunks = version.tensors == version.chunks;
     text += fmt::format("{}[{}] {} lies as {}, {}{}: {}\n", version.name,
                         fmt::join(tensor.axes, ","), tensor.dtype,
@@ -250,8 +249,8 @@ std::string whereItLies(const runtime::Plan &plan, const std::vector<Version> &v
 
 /// Of a tensor that the plan does not store: what becomes of it in the plan's variant.
 std::string whyItLiesNowhere(const Compilation &compilation,
-                             const std::vector<ProposedVariant> &proposed,
-                             const runtime::Plan &plan, const std::string &name) {
+                             const std::vector<ProposedVariant> &proposed, const Plan &plan,
+                             const std::string &name) {
   const auto chosen = std::ranges::find_if(
       proposed, [&](const ProposedVariant &variant) { return variant.name() == plan.variant; });
   if (chosen != proposed.end() && compilation.variantHasTensor(*chosen, name))
@@ -259,9 +258,9 @@ std::string whyItLiesNowhere(const Compilation &compilation,
   return fmt::format("{} is no tensor of this plan's variant, {}\n", name, plan.variant);
 }
 
-[[noreturn]] void rejectUnknown(const runtime::Plan &plan, const std::string &name) {
+[[noreturn]] void rejectUnknown(const Plan &plan, const std::string &name) {
   std::vector<std::string> names;
-  for (const runtime::PlanTensor &one : plan.tensors) names.push_back(one.name);
+  for (const PlanTensor &one : plan.tensors) names.push_back(one.name);
   throw Error::badInput("no tensor '{}'{}", name, nearestAndKnown(name, names));
 }
 
@@ -279,10 +278,10 @@ std::string remarks(const runtime::Artifact &artifact, const std::string &tensor
   return text;
 }
 
-json versionsJson(const runtime::Plan &plan, const std::vector<Version> &versions) {
+json versionsJson(const Plan &plan, const std::vector<Version> &versions) {
   json stored = json::array();
   for (const Version &version : versions) {
-    const runtime::PlanTensor &tensor = plan.tensors[size_t(version.tensors.front())];
+    const PlanTensor &tensor = plan.tensors[size_t(version.tensors.front())];
     stored.push_back({{"name", version.name},
                       {"layout", printLayout(tensor)},
                       {"isStridedView", hasStridedView(tensor)},
@@ -304,7 +303,7 @@ json regretOf(const runtime::Artifact &artifact, const std::string &tensor) {
 
 Explanation explainLayout(const runtime::Artifact &artifact, const std::string &name,
                           const std::string &profile) {
-  const runtime::Plan &plan = artifact.plan;
+  const Plan &plan = artifact.plan;
   const std::vector<Version> versions = versionsOf(plan, name);
   const std::vector<int> wholes = wholesOf(versions);
   const std::vector<std::vector<std::string>> orders = ordersOf(plan, wholes);

@@ -1,10 +1,10 @@
 // weft profile: measure a model's kernels, or those of what an artifact was compiled from, on GPUs
 // into a store; export, import and merge move measurements between stores and texts.
 #include "kernel/Error.h"
-#include "runtime/Artifact.h"
-#include "runtime/Driver.h"
-#include "runtime/ProfileStore.h"
-#include "runtime/Streams.h"
+#include "runtime/artifact/Artifact.h"
+#include "runtime/cuda/Driver.h"
+#include "runtime/measure/ProfileStore.h"
+#include "runtime/system/Streams.h"
 #include "tools/driver/ChunkChoice.h"
 #include "tools/driver/ChunkSpace.h"
 #include "tools/driver/Compilation.h"

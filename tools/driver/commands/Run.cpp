@@ -1,7 +1,8 @@
 // weft run: an artifact on a GPU, held to its graph first; the runtime does the rest.
 #include "tools/driver/commands/Commands.h"
 
-#include "runtime/RunCommand.h"
+#include "runtime/artifact/Artifact.h"
+#include "runtime/execute/RunCommand.h"
 #include "tools/driver/Flags.h"
 #include "tools/driver/ReEmission.h"
 

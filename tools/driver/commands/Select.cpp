@@ -1,9 +1,9 @@
 // weft select: choose, print the plan and its rivals, or draw the selection graph. Writes no
 // artifact.
 #include "kernel/Error.h"
+#include "plan/PlanFigures.h"
 #include "tools/driver/Compilation.h"
 #include "tools/driver/Console.h"
-#include "tools/driver/PlanFigures.h"
 #include "tools/driver/Planning.h"
 #include "tools/driver/Report.h"
 #include "tools/driver/commands/Commands.h"
@@ -121,7 +121,7 @@ std::string variantsTable(const Answer &answer) {
 /// Why the chosen variant stands beside faster ones; empty where it is the fastest.
 std::string whyDearer(const Answer &answer) {
   const Selected &selected = answer.selected;
-  const runtime::Plan &plan = answer.planned.plan;
+  const Plan &plan = answer.planned.plan;
   if (selected.freeWorkspaceBytes <= 0 ||
       std::ranges::none_of(selected.variants, [&](const SelectedVariant &variant) {
         return secondsOf(selected, variant, plan) < plan.predictedSeconds;
@@ -177,7 +177,7 @@ std::string text(const Answer &answer, int alternatives) {
 }
 
 std::string drawing(const Answer &answer) {
-  const runtime::Plan &plan = answer.planned.plan;
+  const Plan &plan = answer.planned.plan;
   select::DrawnPlan drawn{
       .path = &answer.selected.path(),
       .steps = {},

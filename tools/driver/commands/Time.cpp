@@ -2,7 +2,8 @@
 // is what `weft-run time` does.
 #include "tools/driver/commands/Commands.h"
 
-#include "runtime/TimeCommand.h"
+#include "runtime/artifact/Artifact.h"
+#include "runtime/measure/TimeCommand.h"
 #include "tools/driver/Flags.h"
 #include "tools/driver/ReEmission.h"
 

@@ -1,6 +1,6 @@
 // weft verify: every kernel of an artifact at its true extents against fp64, and the whole plan on
 // small extents against the interpreter (design rule 6). What agreed in all checks is recorded
-// (runtime/VerificationRecords.h).
+// (runtime/artifact/VerificationRecords.h).
 #include "kernel/Error.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/Verification.h"

@@ -1,0 +1,126 @@
+// Buffers and dependencies of a plan; see Buffers.h.
+#include "plan/Buffers.h"
+
+#include "kernel/Configuration.h"
+#include "plan/BufferPacking.h"
+#include "plan/PlanLiveness.h"
+
+#include <algorithm>
+#include <set>
+
+namespace weft {
+namespace {
+
+int rootOf(int tensor, const std::vector<int> &viewOf) {
+  while (viewOf[size_t(tensor)] >= 0) tensor = viewOf[size_t(tensor)];
+  return tensor;
+}
+
+/// Who uses each root tensor, views included.
+class Uses {
+public:
+  Uses(const Plan &plan, const std::vector<int> &viewOf)
+      : users(plan.tensors.size()), order(plan.kernels.size(), flow(plan, viewOf)) {
+    for (size_t kernel = 0; kernel < plan.kernels.size(); ++kernel)
+      for (const auto *tensors : {&plan.kernels[kernel].inputs, &plan.kernels[kernel].outputs})
+        for (const int tensor : *tensors) users[size_t(rootOf(tensor, viewOf))].insert(int(kernel));
+  }
+
+  bool isLast(int kernel, int root) const {
+    return !users[size_t(root)].empty() && *users[size_t(root)].rbegin() == kernel;
+  }
+  /// Whether data alone make the kernel wait for every other one that uses the tensor.
+  bool comesAfterAll(int kernel, int root) const {
+    return std::ranges::all_of(users[size_t(root)], [&](int other) {
+      return other == kernel || order.waits(kernel, other);
+    });
+  }
+
+private:
+  static std::vector<std::pair<int, int>> flow(const Plan &plan, const std::vector<int> &viewOf) {
+    std::vector<std::set<int>> writers(plan.tensors.size());
+    std::vector<std::pair<int, int>> pairs;
+    for (size_t kernel = 0; kernel < plan.kernels.size(); ++kernel) {
+      for (const int input : plan.kernels[kernel].inputs)
+        for (const int writer : writers[size_t(rootOf(input, viewOf))])
+          pairs.emplace_back(writer, int(kernel));
+      for (const int output : plan.kernels[kernel].outputs)
+        writers[size_t(rootOf(output, viewOf))].insert(int(kernel));
+    }
+    return pairs;
+  }
+
+  std::vector<std::set<int>> users;
+  KernelOrder order;
+};
+
+/// The input that the kernel's first output may take the place of: a temporary that nothing else
+/// reads now or later. Readers of views count as readers of the whole. With concurrent it also
+/// waits for all that uses the input anyway. -1 if there is none.
+int overwrittenInput(const Plan &plan, int kernel, const std::vector<int> &overwritable,
+                     const std::vector<int> &viewOf, const Uses &uses,
+                     const std::vector<bool> &isTemporary) {
+  const std::vector<int> &inputs = plan.kernels[size_t(kernel)].inputs;
+  for (const int input : overwritable) {
+    const auto readers = std::ranges::count_if(
+        inputs, [&](int other) { return rootOf(other, viewOf) == rootOf(input, viewOf); });
+    const bool isWhole = rootOf(input, viewOf) == input;
+    const bool isFree =
+        uses.isLast(kernel, input) && (!plan.concurrent || uses.comesAfterAll(kernel, input));
+    if (isWhole && readers == 1 && isFree &&
+        isTemporary[size_t(plan.tensors[size_t(input)].buffer)])
+      return input;
+  }
+  return -1;
+}
+
+}  // namespace
+
+void assignBuffers(Plan &plan, const std::vector<int> &viewOf,
+                   const std::vector<std::vector<int>> &overwritable) {
+  std::vector<bool> isTemporary;  // by buffer
+  const auto newBuffer = [&](bool temporary) {
+    isTemporary.push_back(temporary);
+    return int(isTemporary.size()) - 1;
+  };
+  for (size_t index = 0; index < plan.tensors.size(); ++index) {
+    PlanTensor &root = plan.tensors[size_t(rootOf(int(index), viewOf))];
+    if (root.buffer < 0 && plan.tensors[index].role != "temporary") root.buffer = newBuffer(false);
+  }
+  const Uses uses(plan, viewOf);
+  for (size_t kernel = 0; kernel < plan.kernels.size(); ++kernel) {
+    PlanKernel &step = plan.kernels[kernel];
+    for (const int output : step.outputs) {
+      int &buffer = plan.tensors[size_t(rootOf(output, viewOf))].buffer;
+      if (buffer >= 0) continue;
+      const bool mayOverwrite = output == step.outputs.front() && rootOf(output, viewOf) == output;
+      const int input = mayOverwrite ? overwrittenInput(plan, int(kernel), overwritable[kernel],
+                                                        viewOf, uses, isTemporary)
+                                     : -1;
+      buffer = input < 0 ? newBuffer(true) : plan.tensors[size_t(input)].buffer;
+    }
+    if (step.family == familyOf(LibraryKnobs{}) && libraryKnobs(step).workspaceBytes > 0)
+      step.workspaceBuffer = newBuffer(true);
+  }
+  for (size_t index = 0; index < plan.tensors.size(); ++index)
+    plan.tensors[index].buffer = plan.tensors[size_t(rootOf(int(index), viewOf))].buffer;
+  packBuffers(plan);
+}
+
+void orderKernels(Plan &plan) {
+  const PlanMemory memory(plan);
+  std::vector<std::set<int>> before(plan.kernels.size()), reachable(plan.kernels.size());
+  for (const auto &[earlier, later] : conflicts(plan, liveRangesOf(plan, memory)))
+    before[size_t(later)].insert(earlier);
+  for (size_t kernel = 0; kernel < plan.kernels.size(); ++kernel) {
+    std::set<int> &implied = reachable[kernel];
+    for (const int one : before[kernel])
+      implied.insert(reachable[size_t(one)].begin(), reachable[size_t(one)].end());
+    plan.kernels[kernel].after.clear();
+    for (const int one : before[kernel])
+      if (!implied.contains(one)) plan.kernels[kernel].after.push_back(one);
+    implied.insert(before[kernel].begin(), before[kernel].end());
+  }
+}
+
+}  // namespace weft

@@ -1,0 +1,109 @@
+// Scales and ranges of a plan's arguments; see InputRanges.h.
+#include "plan/InputRanges.h"
+
+#include "kernel/PositiveValues.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace weft {
+namespace {
+
+struct Sensible {
+  double scale = 1;
+  bool isPositive = false;
+  std::array<int64_t, 2> range{0, std::numeric_limits<int32_t>::max()};
+};
+
+/// What one body op asks of its operand number `operand`.
+void restrict(const Kernel &kernel, const BodyOp &op, size_t operand, Sensible &sensible) {
+  const auto extentOf = [&](int value, size_t dimension) {
+    return kernel.axes[size_t(kernel.values[size_t(value)].axes[dimension])].extent;
+  };
+  // 8-bit floats come with separate scales, and use the range that they have.
+  if (op.name == "contract" && sensible.scale == 1 &&
+      !isFloat8(kernel.values[size_t(op.operands[operand])].dtype)) {
+    double summed = 1;
+    for (const int axis : op.reducedAxes) summed *= double(kernel.axes[size_t(axis)].extent);
+    sensible.scale = 1 / std::sqrt(summed);
+  }
+  if (op.name == "gather" && operand == 1)
+    sensible.range[1] = std::min(sensible.range[1], extentOf(op.operands[0], 0) - 1);
+  if (op.name.starts_with("cross_entropy") && operand == 1)
+    sensible.range[1] =
+        std::min(sensible.range[1],
+                 extentOf(op.operands[0], size_t(std::get<int64_t>(op.attributes.at("axis")))) - 1);
+  if (op.name == "mask" && operand == 1 && op.attributes.contains("key"))
+    sensible.range[1] =
+        std::min(sensible.range[1],
+                 extentOf(op.operands[0], size_t(std::get<int64_t>(op.attributes.at("key")))));
+}
+
+/// Each op stands alone in some candidate; a concatenation hands on what is asked of its result.
+class Ranges {
+public:
+  explicit Ranges(const select::Problem &problem)
+      : problem(problem), found(problem.tensors.size()) {
+    for (const select::Candidate &candidate : problem.candidates)
+      if (candidate.ops.size() == 1) visit(candidate);
+    for (auto candidate = problem.candidates.rbegin(); candidate != problem.candidates.rend();
+         ++candidate)
+      if (candidate->ops.size() == 1 && candidate->kernel.body.front().name == "concat")
+        for (const int input : candidate->inputs)
+          found[size_t(input)].scale = found[size_t(candidate->outputs.front())].scale;
+    requirePositive();
+  }
+
+  const Sensible &of(size_t tensor) const { return found[tensor]; }
+
+private:
+  void visit(const select::Candidate &candidate) {
+    const Kernel &kernel = candidate.kernel;
+    for (const BodyOp &op : kernel.body)
+      for (size_t operand = 0; operand < op.operands.size(); ++operand)
+        for (size_t input = 0; input < kernel.inputs.size(); ++input)
+          if (kernel.inputs[input] == op.operands[operand])
+            restrict(kernel, op, operand, found[size_t(candidate.inputs[input])]);
+  }
+
+  /// Backward over the graph: readers of a tensor come before its writer.
+  void requirePositive() {
+    std::vector<const select::Candidate *> kernelOf(problem.ops.size());
+    for (const select::Candidate &candidate : problem.candidates)
+      if (candidate.ops.size() == 1) kernelOf[size_t(candidate.ops.front())] = &candidate;
+    for (auto op = kernelOf.rbegin(); op != kernelOf.rend(); ++op) {
+      if (*op == nullptr) continue;
+      const Kernel &kernel = (*op)->kernel;
+      std::vector<bool> required(kernel.values.size(), false);
+      for (size_t output = 0; output < kernel.outputs.size(); ++output)
+        required[size_t(kernel.outputs[output])] = found[size_t((*op)->outputs[output])].isPositive;
+      const std::vector<bool> values = positiveValues(kernel, std::move(required));
+      for (size_t input = 0; input < kernel.inputs.size(); ++input)
+        if (values[size_t(kernel.inputs[input])])
+          found[size_t((*op)->inputs[input])].isPositive = true;
+    }
+  }
+
+  const select::Problem &problem;
+  std::vector<Sensible> found;
+};
+
+}  // namespace
+
+void setInputRanges(Plan &plan, const select::Problem &problem) {
+  const Ranges ranges(problem);
+  for (PlanTensor &tensor : plan.tensors) {
+    const auto source = std::ranges::find(problem.tensors, tensor.logical, &select::Tensor::name);
+    if (source == problem.tensors.end() || !source->isArgument) continue;
+    const Sensible &sensible = ranges.of(size_t(source - problem.tensors.begin()));
+    if (tensor.dtype == "i1") tensor.range = {0, 1};
+    else if (tensor.dtype == "i32") tensor.range = sensible.range;
+    else {
+      tensor.positive = sensible.isPositive;
+      if (source->isParameter) tensor.scale = sensible.scale;
+    }
+  }
+}
+
+}  // namespace weft

@@ -1,0 +1,15 @@
+// Which values the arguments of a plan make sense with, read off the kernels that read them. No
+// MLIR.
+#pragma once
+
+#include "passes/select/Selection.h"
+#include "plan/Plan.h"
+
+namespace weft {
+
+/// Sets `scale`, `positive` and `range` of every argument and parameter of the plan: weights scaled
+/// by 1 / sqrt(summed extents), so that layers keep their scale; indices within their table;
+/// lengths from none to all keys.
+void setInputRanges(Plan &plan, const select::Problem &problem);
+
+}  // namespace weft

@@ -1,0 +1,217 @@
+// The typed plan: what was chosen for a graph, as plain data. plan.json is its text.
+//
+// Invariants: verify() and verifyDerived() say them; whoever reads a plan from a file calls both
+// before anything is run.
+#pragma once
+
+#include "kernel/DType.h"
+#include "kernel/LibraryGemm.h"
+#include "kernel/TensorMap.h"
+
+#include <nlohmann/json.hpp>
+
+#include <array>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace weft {
+
+struct PlanTensor {
+  std::string name;     ///< unique in the plan
+  std::string logical;  ///< name in the graph: the same for every layout that the plan holds it in
+  std::string dtype;
+  std::vector<std::string> axes;  ///< logical order
+  std::vector<int64_t> extents;   ///< logical order
+  std::vector<int> order;         ///< layout: dimensions slowest first
+  std::vector<int64_t> strides;   ///< elements, logical order
+  std::string role;               ///< "argument", "parameter", "result", "temporary"
+  int buffer = -1;                ///< index of the allocation; views share one
+  int64_t offset = 0;             ///< elements
+  int64_t bytes = 0;
+  double scale = 1;       ///< of a float argument: the deviation that random values should have
+  bool positive = false;  ///< of a float argument: random values must be positive, because a root
+                          ///< is taken of them or something is divided by them
+  std::array<int64_t, 2> range{
+      0, 1};  ///< of an integer argument: the least and greatest value that the kernels can take
+  bool operator==(const PlanTensor &) const = default;
+};
+
+struct PlanParameter {
+  std::string kind;  ///< "input", "output", "dropoutKey", "dropoutStream", "dropoutOuter",
+                     ///< "inputMap", "outputMap"
+  std::string name{};
+  std::string type{};
+  int tensor = -1;    ///< index into Plan::tensors for inputs and outputs, and for maps of them
+  int64_t value = 0;  ///< number for dropoutStream and dropoutOuter
+  std::optional<TensorMap>
+      map{};  ///< of inputMap and outputMap: the driver encodes it with the tensor's address
+  bool operator==(const PlanParameter &) const = default;
+};
+
+/// What the library does to a GEMM before it stores it (kernel/LibraryEpilogue.h), with tensors
+/// of the plan; -1: none.
+struct PlanLibraryEpilogue {
+  std::string kind;  ///< the library's name for it: "gelu_aux_bias"; "none" where a residual is
+                     ///< added and no more
+  double beta = 0;   ///< of the residual
+  int residual = -1;
+  int auxiliary = -1;  ///< what GELU was applied to: an input or an output of the kernel
+  int bias = -1, gradient = -1;
+  GroupStrides residualStrides = {}, auxiliaryStrides = {};
+  bool operator==(const PlanLibraryEpilogue &) const = default;
+};
+
+/// What a kernel of family "cublaslt" computes, in place of source and cubin: C = alpha A B for
+/// every batch element, by NVIDIA's library with the algorithm that the kernel's knobs name
+/// (libraryKnobs). A tensor's element zero is at its `offset`; strides are in elements.
+struct PlanLibraryGemm {
+  int a = -1, b = -1,
+      c = -1;  ///< tensors of the plan; a and b are the kernel's inputs in one order or the other
+  std::string dtype;  ///< of all three, or "f8e4m3,f8e5m2->f16", "tf32,tf32->f32" (of f32 tensors);
+                      ///< products accumulate in fp32
+  double alpha = 1;
+  StridedBatchedGemm shape;                          ///< A is m x k, B k x n, C m x n
+  std::optional<PlanLibraryEpilogue> epilogue = {};  ///< nothing (null): the GEMM alone
+  bool operator==(const PlanLibraryGemm &) const = default;
+};
+
+/// A kernel that runs on part of an axis: as often as there are parts, each a kernel of the plan,
+/// of one kernel of the graph.
+struct PlanChunk {
+  int region = -1;  ///< which of graph.mlir's kernels; those that no part names belong to the other
+                    ///< kernels, in order
+  std::string axis;  ///< of the kernel
+  int64_t start = 0, size = 0;
+  bool operator==(const PlanChunk &) const = default;
+};
+
+struct PlanKernel {
+  std::string name;   ///< unique in the plan
+  std::string entry;  ///< extern "C" symbol in the cubin
+  std::string family;
+  int familyVersion = 0;
+  std::vector<std::string> ops;                          ///< printed ops, in order
+  std::optional<PlanChunk> chunk;                        ///< nothing (null): the whole
+  std::vector<int> inputs, outputs;                      ///< tensors
+  std::vector<std::string> inputLayouts, outputLayouts;  ///< "hbjk"
+  std::string configuration;                             ///< describe()
+  nlohmann::json knobs;
+  std::string key;     ///< hash of the canonical text
+  std::string source;  ///< "kernels/NAME.cu"; empty for views and library GEMMs
+  std::string cubin;   ///< "cubin/HASH.cubin"; empty when skipped
+  std::array<int64_t, 3> grid{1, 1, 1}, block{1, 1, 1};
+  int64_t sharedBytes = 0;
+  /// Its text lets the next kernel start before it ends itself, and waits for the one before:
+  /// behind a kernel of this kind it is started early.
+  bool startsEarly = false;
+  std::vector<PlanParameter> parameters;
+  std::optional<PlanLibraryGemm> library;  ///< of family "cublaslt", else nothing (null)
+  int workspaceBuffer =
+      -1;  ///< what a library GEMM's algorithm writes beside its result; -1: nothing
+  std::vector<int> after;  ///< kernels that must finish before
+  double seconds = 0;
+  bool measured = false;
+  /// Its text was edited by hand: `seconds` is the price of the generated text, nothing was
+  /// measured or verified of this one.
+  bool edited = false;
+  /// Whether its text was edited cannot be told: the artifact that was read has no manifest. It is
+  /// then neither measured nor verified. No member of plan.json.
+  bool isUntold = false;
+  int64_t bytesMoved = 0, bytesNecessary = 0;
+  double flop = 0, mue = 0;
+  std::string bound;
+  int registers = -1, spillBytes = -1, staticSharedBytes = -1;  ///< -1: not built
+  std::string runnerUp;
+  double runnerUpLoss = 0;
+  /// Of the exact text with its headers, flags and architecture; of a GEMM: of problem,
+  /// algorithm and library version. Whether it was verified, records say that no artifact holds
+  /// (runtime/artifact/VerificationRecords.h).
+  std::string textHash;
+  bool operator==(const PlanKernel &) const = default;
+};
+
+/// A whole plan on a GPU, timed as the graph that callers launch, against other plans of the model
+/// (`weft compile --measure`).
+struct PlanMeasurement {
+  double seconds = 0;  ///< median of one run
+  double spread = 0;   ///< width of the middle 80% over the median
+  double ratio = 0;    ///< seconds over Plan::predictedSeconds
+  std::string gpu, protocol;
+  bool operator==(const PlanMeasurement &) const = default;
+};
+
+/// Where a buffer of temporaries lies. Buffers may overlap if `after` keeps apart the lives of all
+/// that lies in them.
+struct BufferAllocation {
+  int buffer = -1;
+  std::string in = "workspace";  ///< or a result's name: there until the result is written
+  int64_t offset = 0;            ///< bytes, a multiple of 256
+  bool operator==(const BufferAllocation &) const = default;
+};
+
+struct Plan {
+  std::string formatVersion = "1";
+  std::string model;
+  std::string variant;
+  std::vector<std::string> rewrites;
+  std::map<std::string, int64_t> dims;
+  std::string dtype;
+  std::string device, target;
+  std::string costModel;  ///< CostModel::description()
+  double predictedSeconds = 0;
+  double lowerBoundSeconds =
+      0;  ///< no plan of any variant of the model takes less, by the same prices; 0: not known
+  std::optional<PlanMeasurement> measurement;  ///< nothing (null): predicted only
+  int64_t workspaceBytes = 0;
+  std::vector<PlanTensor> tensors;
+  /// Ascending by buffer. Buffers of temporaries that are not named lie behind all that are, one
+  /// after another.
+  std::vector<BufferAllocation> memoryPlan;
+  std::vector<PlanKernel> kernels;                      ///< a topological order
+  std::map<std::string, std::vector<int>> entryPoints;  ///< "forward" -> kernels
+  /// Whether kernels that do not wait for each other (PlanKernel::after) may run at once; else one
+  /// after the other, as they stand.
+  bool concurrent = false;
+  std::vector<std::string> notes;  ///< "cubins: skipped, no NVRTC", pre-packed parameters, ...
+  bool operator==(const Plan &) const = default;
+};
+
+/// Whether nothing is launched for it: its outputs are views of its inputs' buffers, or the other
+/// way round.
+bool isView(const PlanKernel &kernel);
+
+/// Where PlanKernel::seconds comes from.
+enum class TimeSource : uint8_t {
+  none,       ///< a view: nothing runs
+  estimated,  ///< by a model of the GPU
+  measured,   ///< on a GPU, of the text that weft generates
+  edited,  ///< estimated or measured of the generated text, which was edited by hand since: neither
+           ///< holds for what runs
+  unknown,  ///< the artifact has no manifest: forged prices and edited texts cannot be told
+};
+TimeSource timeSourceOf(const PlanKernel &kernel);
+/// The word for tables and JSON: "view", "estimated", "measured", "edited", "unknown".
+const char *nameOf(TimeSource source);
+/// The algorithm of a library GEMM. Throws Error(badInput) naming the kernel and the knob.
+LibraryKnobs libraryKnobs(const PlanKernel &kernel);
+/// The GEMM without its tensors. Throws Error(badInput) for an unknown element type or epilogue.
+LibraryGemm libraryGemm(const PlanLibraryGemm &gemm);
+
+nlohmann::json toJson(const Plan &plan);
+/// Throws Error(badInput) naming the member that is missing or ill-typed, and `where`.
+Plan planFromJson(const nlohmann::json &json, const std::string &where);
+/// Checks what types cannot: places are sizes that do not overflow (plan/PlanBounds.h), indices
+/// resolve, layouts are permutations, kernels are in a topological order and all of them in entry
+/// points, every tensor is written once and read later, and what shares memory lives apart
+/// (plan/PlanLiveness.h). Throws Error(badInput) naming `where` and the place. readArtifact
+/// calls it, and writeArtifact, where a failure is a bug of the writer.
+void verify(const Plan &plan, const std::string &where);
+/// Checks what `weft emit` derives of a plan: bytes, strides and the workspace are what extents,
+/// orders and memoryPlan make, and every library GEMM reads and writes exactly the elements of
+/// its tensors. Whoever runs a plan calls it after verify; a plan whose layouts were edited by hand
+/// fails until it is emitted again. Throws Error(badInput).
+void verifyDerived(const Plan &plan, const std::string &where);
+
+}  // namespace weft

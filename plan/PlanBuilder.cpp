@@ -1,0 +1,435 @@
+// From a selected path to a plan; see PlanBuilder.h.
+#include "plan/PlanBuilder.h"
+
+#include "kernel/Error.h"
+#include "kernel/InPlace.h"
+#include "passes/configure/Families.h"
+#include "passes/configure/Packing.h"
+#include "passes/configure/StridedViews.h"
+#include "plan/Buffers.h"
+#include "plan/InputRanges.h"
+#include "plan/KernelPositions.h"
+#include "plan/PlanChunks.h"
+#include "plan/PlanConfiguration.h"
+#include "plan/PlanMemory.h"
+#include "plan/TensorLayout.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace weft {
+namespace {
+
+std::string joinAxes(const std::vector<std::string> &names) {
+  const bool letters =
+      std::all_of(names.begin(), names.end(), [](const auto &name) { return name.size() == 1; });
+  return fmt::format("{}", fmt::join(names, letters ? "" : ","));
+}
+
+/// `name`, or `name_2`, `name_3`, ... whichever is new; remembers it.
+std::string unique(const std::string &name, std::set<std::string> &taken) {
+  std::string candidate = name;
+  for (int suffix = 2; !taken.insert(candidate).second; ++suffix)
+    candidate = fmt::format("{}_{}", name, suffix);
+  return candidate;
+}
+
+/// Per kernel, the tensors that its first output may be written over.
+std::vector<std::vector<int>> overwritableTensors(const PlannedKernels &planned) {
+  std::vector<std::vector<int>> tensors(planned.kernels.size());
+  for (size_t kernel = 0; kernel < tensors.size(); ++kernel)
+    for (const size_t input :
+         overwritableInputs(planned.kernels[kernel].kernel, planned.kernels[kernel].configuration))
+      tensors[kernel].push_back(planned.plan.kernels[kernel].inputs[input]);
+  return tensors;
+}
+
+class PlanBuilder {
+public:
+  PlanBuilder(const select::Problem &problem, const select::SelectionResult &path,
+              const Device &device, bool free)
+      : problem(problem), path(path), device(device), free(free) {}
+
+  PlannedKernels build(const Chunking *chunks) {
+    addArguments();
+    for (const select::Step &step : path.steps)
+      if (isPacking(step)) rememberPacking(step);
+      else addStep(step);
+    nameResults();
+    addOffsets();
+    result.plan.predictedSeconds = path.seconds;
+    if (chunks) takeMeasurementsOfStridedViews(*chunks->prices);
+    result.plan.variant = problem.name;
+    result.plan.rewrites = problem.rewrites;
+    if (chunks && chunks->count > 1) runInChunks(result, viewOf, *chunks);
+    for (size_t kernel = 0; kernel < result.kernels.size(); ++kernel)
+      result.plan.entryPoints[result.kernels[kernel].entryPoint].push_back(int(kernel));
+    result.plan.concurrent = chunks && chunks->concurrent;
+    assignBuffers(result.plan, viewOf, overwritableTensors(result));
+    orderKernels(result.plan);
+    noteCopies(result);
+    setInputRanges(result.plan, problem);
+    return std::move(result);
+  }
+
+private:
+  Layout callersLayout(const select::Tensor &tensor) const {
+    return tensor.pinned.value_or(rowMajor(tensor.axes.size()));
+  }
+
+  /// Arguments in their order, each in the layout in which it is first read when it may be chosen,
+  /// else the caller's. Parameters come with their first reader.
+  void addArguments() {
+    std::map<int, Layout> firstRead;
+    for (const select::Step &step : path.steps) {
+      const std::vector<int> inputs = inputsOf(step);
+      for (size_t index = 0; index < inputs.size(); ++index)
+        firstRead.try_emplace(inputs[index], step.configuration.inputs[index]);
+    }
+    for (size_t tensor = 0; tensor < problem.tensors.size(); ++tensor) {
+      const select::Tensor &argument = problem.tensors[tensor];
+      if (!argument.isArgument || argument.isParameter) continue;
+      const auto read = firstRead.find(int(tensor));
+      const bool chosen = mayChoose(argument) && read != firstRead.end();
+      addTensor(int(tensor), chosen ? read->second : callersLayout(argument), "argument");
+    }
+  }
+
+  /// Moving parameters costs nothing: whoever loads them writes them where the first kernel reads
+  /// them.
+  bool isPacking(const select::Step &step) const {
+    const std::vector<int> inputs = inputsOf(step);
+    return std::holds_alternative<ViewKnobs>(step.configuration.knobs) &&
+           (step.candidate < 0 ||
+            isPackedAtLoad(problem.candidates[size_t(step.candidate)].kernel)) &&
+           std::all_of(inputs.begin(), inputs.end(), [&](int tensor) {
+             const select::Tensor &input = problem.tensors[size_t(tensor)];
+             return (input.isArgument && input.isParameter) || packedBy.contains(tensor);
+           });
+  }
+
+  void rememberPacking(const select::Step &step) {
+    if (step.candidate >= 0)
+      packedBy[outputsOf(step).front()] = &problem.candidates[size_t(step.candidate)];
+  }
+
+  /// A tensor computed of parameters: each of them is a view into it, so that loading the chunks
+  /// makes the whole.
+  int addPacked(int tensor, const Layout &layout) {
+    const int whole = addTensor(tensor, layout, "temporary");
+    addParts(tensor, layout, whole);
+    return whole;
+  }
+
+  void addParts(int tensor, const Layout &layout, int whole) {
+    const select::Candidate &packing = *packedBy.at(tensor);
+    const std::vector<Layout> places = packedOperands(packing.kernel, layout);
+    for (size_t index = 0; index < places.size(); ++index) {
+      const int input = packing.inputs[index];
+      if (packedBy.contains(input)) addParts(input, places[index], whole);
+      else
+        viewOf[size_t(addTensor(input, places[index],
+                                roleOfArgument(problem.tensors[size_t(input)])))] = whole;
+    }
+  }
+
+  bool mayChoose(const select::Tensor &tensor) const { return tensor.isParameter || free; }
+  std::string roleOfArgument(const select::Tensor &tensor) const {
+    return tensor.isParameter ? "parameter" : "argument";
+  }
+
+  std::vector<int> inputsOf(const select::Step &step) const {
+    return step.candidate < 0 ? std::vector<int>{step.tensor}
+                              : problem.candidates[size_t(step.candidate)].inputs;
+  }
+  std::vector<int> outputsOf(const select::Step &step) const {
+    return step.candidate < 0 ? std::vector<int>{step.tensor}
+                              : problem.candidates[size_t(step.candidate)].outputs;
+  }
+
+  int addTensor(int tensor, const Layout &layout, const std::string &role) {
+    const select::Tensor &source = problem.tensors[size_t(tensor)];
+    PlanTensor entry{.name = source.name,
+                     .logical = source.name,
+                     .dtype = std::string(nameOf(source.dtype)),
+                     .axes = {},
+                     .extents = source.extents(),
+                     .order = layout.order,
+                     .strides = {},
+                     .role = role,
+                     .buffer = -1,
+                     .offset = layout.offset,
+                     .bytes = source.bytes()};
+    for (const Axis &axis : source.axes) entry.axes.push_back(axis.name);
+    entry.strides = stridesOf(layout, entry.extents);
+    if (taken.contains(entry.name)) entry.name += "__" + joinAxes(axesInOrder(entry));
+    entry.name = unique(entry.name, taken);
+    if (role == "parameter" && entry.strides != stridesOf(callersLayout(source), entry.extents))
+      result.plan.notes.push_back(
+          fmt::format("parameter {} is packed at load as {}", entry.name, printLayout(entry)));
+    result.plan.tensors.push_back(std::move(entry));
+    viewOf.push_back(-1);
+    versions[tensor].push_back(int(result.plan.tensors.size()) - 1);
+    return versions[tensor].back();
+  }
+
+  static std::vector<std::string> axesInOrder(const PlanTensor &tensor) {
+    std::vector<std::string> names;
+    for (const int dimension : tensor.order) names.push_back(tensor.axes[size_t(dimension)]);
+    return names;
+  }
+
+  /// Whether every element lies where these strides say. Along an axis of one element no stride is
+  /// ever taken.
+  static bool isSamePlace(const PlanTensor &tensor, const std::vector<int64_t> &strides) {
+    for (size_t dimension = 0; dimension < strides.size(); ++dimension)
+      if (tensor.extents[dimension] > 1 && tensor.strides[dimension] != strides[dimension])
+        return false;
+    return true;
+  }
+
+  /// The plan tensor that holds `tensor` in `layout`.
+  int find(int tensor, const Layout &layout) {
+    const std::vector<int64_t> strides =
+        stridesOf(layout, problem.tensors[size_t(tensor)].extents());
+    // A view's offset belongs to the place, not to the reader: readers ask for strides.
+    for (const int version : versions[tensor])
+      if (isSamePlace(result.plan.tensors[size_t(version)], strides)) return version;
+    const select::Tensor &source = problem.tensors[size_t(tensor)];
+    if (source.isArgument && mayChoose(source))
+      return addTensor(tensor, layout, roleOfArgument(source));
+    if (packedBy.contains(tensor)) return addPacked(tensor, layout);
+    throw Error::checkFailed(
+        "the selected plan reads '{}' with strides [{}], which nothing produced", source.name,
+        fmt::join(strides, ", "));
+  }
+
+  void addStep(const select::Step &step) {
+    const std::vector<int> inputs = inputsOf(step), outputs = outputsOf(step);
+    ChosenKernel chosen = chosenKernel(step);
+    PlanKernel entry;
+    for (size_t index = 0; index < inputs.size(); ++index) {
+      entry.inputs.push_back(find(inputs[index], step.configuration.inputs[index]));
+      entry.inputLayouts.push_back(printLayout(result.plan.tensors[size_t(entry.inputs.back())]));
+    }
+    for (size_t index = 0; index < outputs.size(); ++index) {
+      entry.outputs.push_back(
+          addTensor(outputs[index], step.configuration.outputs[index], "temporary"));
+      entry.outputLayouts.push_back(printLayout(result.plan.tensors[size_t(entry.outputs.back())]));
+    }
+    if (std::holds_alternative<ViewKnobs>(step.configuration.knobs))
+      aliasViews(entry, step.configuration);
+    const PlanTensor &first = result.plan.tensors[size_t(entry.outputs.front())];
+    entry.name = unique(
+        fmt::format("{}__{}", chosen.kernel.name, fmt::join(axesInOrder(first), "_")), kernelNames);
+    chosen.kernel.name = entry.name;
+    describeKernel(step, chosen, entry);
+    result.plan.kernels.push_back(std::move(entry));
+    result.kernels.push_back(std::move(chosen));
+  }
+
+  ChosenKernel chosenKernel(const select::Step &step) const {
+    ChosenKernel chosen{.kernel = {},
+                        .configuration = step.configuration,
+                        .cost = step.cost,
+                        .proposedBy = {},
+                        .graphOps = {},
+                        .entryPoint = problem.entryPoints[size_t(step.entry)],
+                        .step = int(&step - path.steps.data())};
+    if (std::holds_alternative<ViewKnobs>(step.configuration.knobs))
+      chosen.cost.bytesNecessary = 0;  // nothing runs
+    if (step.candidate < 0) {
+      chosen.kernel = select::transposeKernel(problem.tensors[size_t(step.tensor)]);
+      return chosen;
+    }
+    const select::Candidate &candidate = problem.candidates[size_t(step.candidate)];
+    chosen.kernel = candidate.kernel;
+    if (chosen.kernel.name.empty()) chosen.kernel.name = candidate.name;
+    chosen.proposedBy = candidate.proposedBy;
+    chosen.graphOps = candidate.ops;
+    return chosen;
+  }
+
+  void describeKernel(const select::Step &step, const ChosenKernel &chosen,
+                      PlanKernel &entry) const {
+    entry.family = familyOf(step.configuration.knobs);
+    entry.familyVersion = familyVersion(entry.family);
+    entry.ops = printOps(chosen.kernel);
+    describeCost(chosen, entry);
+    entry.runnerUp = step.runnerUp;
+    entry.runnerUpLoss = step.runnerUpLoss;
+  }
+
+  void describeCost(const ChosenKernel &chosen, PlanKernel &entry) const {
+    const Cost &cost = chosen.cost;
+    entry.configuration = describe(chosen.kernel, chosen.configuration.knobs);
+    entry.knobs = toJson(chosen.configuration.knobs, chosen.kernel);
+    entry.seconds = cost.seconds;
+    entry.measured = cost.measured;
+    entry.bytesMoved = cost.bytesMoved;
+    entry.bytesNecessary = cost.bytesNecessary;
+    entry.flop = cost.flop;
+    entry.mue = cost.seconds > 0 ? memoryUsageEfficiency(cost, device) : 0;
+    entry.bound = nameOf(boundOf(cost, chosen.kernel, device));
+  }
+
+  /// A view moves nothing: slices lie in their operand's buffer, the operands of a concatenation in
+  /// the result's.
+  void aliasViews(const PlanKernel &entry, const Configuration &configuration) {
+    if (entry.inputs.size() == 1)
+      for (const int output : entry.outputs) viewOf[size_t(output)] = entry.inputs.front();
+    else
+      for (size_t index = 0; index < entry.inputs.size(); ++index) {
+        viewOf[size_t(entry.inputs[index])] = entry.outputs.front();
+        result.plan.tensors[size_t(entry.inputs[index])].offset =
+            configuration.inputs[index].offset;
+      }
+  }
+
+  /// Steps count offsets from the tensor that they view, plans from the start of the buffer.
+  void addOffsets() {
+    std::vector<int64_t> offsets;
+    for (size_t index = 0; index < viewOf.size(); ++index) {
+      offsets.push_back(0);
+      for (int tensor = int(index); tensor >= 0; tensor = viewOf[size_t(tensor)])
+        offsets.back() += result.plan.tensors[size_t(tensor)].offset;
+    }
+    for (size_t index = 0; index < offsets.size(); ++index)
+      result.plan.tensors[index].offset = offsets[index];
+  }
+
+  /// Selection saw no gaps. A kernel that was measured with them takes its fastest row; what others
+  /// cost is an assumption, and noted.
+  void takeMeasurementsOfStridedViews(const CostModel &prices) {
+    for (size_t index = 0; index < result.kernels.size(); ++index) {
+      ChosenKernel &chosen = result.kernels[index];
+      if (!runs(chosen) || !hasStridedView(chosen.kernel, chosen.configuration)) continue;
+      const std::vector<PricedConfiguration> rows =
+          prices.measuredAs(chosen.kernel, chosen.configuration);
+      // The fastest first; whether a row is legal takes an enumeration, so no further ones are
+      // asked.
+      const auto best = std::ranges::find_if(rows, [&](const PricedConfiguration &row) {
+        return legality(chosen.kernel, row.configuration, device).isLegal;
+      });
+      if (best == rows.end()) {
+        chosen.cost.source = Cost().source;  // of the text without
+        if (chosen.cost.measured)
+          result.plan.notes.push_back(
+              fmt::format("{} was measured without the gaps of its operands", chosen.kernel.name));
+        continue;
+      }
+      result.plan.predictedSeconds += best->cost.seconds - chosen.cost.seconds;
+      chosen.configuration = best->configuration;
+      chosen.cost = best->cost;
+      describeCost(chosen, result.plan.kernels[index]);
+    }
+  }
+  static bool runs(const ChosenKernel &chosen) {
+    return !std::holds_alternative<ViewKnobs>(chosen.configuration.knobs);
+  }
+
+  /// The last version of every result is what the caller gets.
+  void nameResults() {
+    for (size_t tensor = 0; tensor < problem.tensors.size(); ++tensor)
+      if (problem.tensors[tensor].isResult && !versions[int(tensor)].empty()) {
+        PlanTensor &last = result.plan.tensors[size_t(versions[int(tensor)].back())];
+        if (last.role == "temporary") last.role = "result";
+      }
+  }
+
+  const select::Problem &problem;
+  const select::SelectionResult &path;
+  const Device &device;
+  const bool free;
+  PlannedKernels result;
+  std::vector<int> viewOf;  // plan tensor -> the plan tensor whose buffer it lies in, or -1
+  std::map<int, const select::Candidate *>
+      packedBy;                              // computed parameter -> the movement that makes it
+  std::map<int, std::vector<int>> versions;  // problem tensor -> plan tensors, one a layout
+  std::set<std::string> taken, kernelNames;
+};
+
+}  // namespace
+
+PlannedKernels buildPlan(const select::Problem &problem, const select::SelectionResult &path,
+                         const Device &device, bool free, const Chunking *chunks) {
+  return PlanBuilder(problem, path, device, free).build(chunks);
+}
+
+void noteCopies(PlannedKernels &planned) {
+  const std::string verb = " is a copy: ";
+  std::erase_if(planned.plan.notes,
+                [&](const std::string &note) { return note.find(verb) != std::string::npos; });
+  for (const ChosenKernel &chosen : planned.kernels)
+    if (const std::optional<std::string> reason = whyCopied(chosen.kernel, chosen.configuration))
+      planned.plan.notes.push_back(chosen.kernel.name + verb + *reason);
+}
+
+void checkOverwriting(const PlannedKernels &planned, const std::string &where) {
+  const std::vector<std::vector<int>> allowed = overwritableTensors(planned);
+  const PlanMemory memory(planned.plan);
+  for (size_t index = 0; index < planned.plan.kernels.size(); ++index) {
+    const PlanKernel &kernel = planned.plan.kernels[index];
+    if (kernel.family == familyOf(ViewKnobs{})) continue;
+    for (const int output : kernel.outputs)
+      for (const int input : kernel.inputs) {
+        const PlanTensor &from = planned.plan.tensors[size_t(input)],
+                         &to = planned.plan.tensors[size_t(output)];
+        const bool mayShare =
+            output == kernel.outputs.front() && std::ranges::count(allowed[index], input) > 0;
+        const MemoryRange read = memory.rangeOf(from), written = memory.rangeOf(to);
+        const bool isInPlace = mayShare && read.begin == written.begin;
+        const bool isBeside = from.buffer == to.buffer && read.begin != written.begin &&
+                              (hasStridedView(from) || hasStridedView(to));
+        if (read.overlaps(written) && !isInPlace && !isBeside)
+          throw Error::badInput(
+              "{}: kernel '{}' writes '{}' over its input '{}' (buffer {}); with these layouts and "
+              "this "
+              "configuration it needs separate memory",
+              where, kernel.name, to.name, from.name, from.buffer);
+      }
+  }
+}
+
+std::string pricesOf(const Plan &plan, const CostModel &costModel) {
+  const bool isMeasured = std::ranges::any_of(plan.kernels, &PlanKernel::measured);
+  return isMeasured ? costModel.description()
+                    : analyticCostModel(costModel.device())->description();
+}
+
+std::vector<std::string> printOps(const Kernel &kernel) {
+  const auto name = [&](int value) {
+    const Value &printed = kernel.values[size_t(value)];
+    return printed.number >= 0 ? fmt::format("%{}", printed.number) : "%" + printed.name;
+  };
+  std::vector<std::string> lines;
+  for (const BodyOp &op : kernel.body) {
+    std::vector<std::string> operands, results;
+    for (const int value : op.operands) operands.push_back(name(value));
+    for (const int value : op.results) results.push_back(name(value));
+    const auto spec = op.attributes.find("spec");
+    const std::string einsum = spec == op.attributes.end()
+                                   ? ""
+                                   : fmt::format(" \"{}\"", std::get<std::string>(spec->second));
+    std::string over;
+    if (einsum.empty())
+      for (const int axis : op.reducedAxes)
+        over += (over.empty() ? " over " : ", ") + kernel.axes[size_t(axis)].name;
+    const std::string_view precision =
+        op.operatorClass == OperatorClass::contraction && isTf32(op) ? printedTf32 : "";
+    lines.push_back(fmt::format("{} = {}{} {}{}{}", fmt::join(results, ", "), op.name, einsum,
+                                fmt::join(operands, ", "), over, precision));
+  }
+  return lines;
+}
+
+bool hasStridedView(const PlanTensor &tensor) { return spanBytes(tensor) != logicalBytes(tensor); }
+
+std::string printLayout(const PlanTensor &tensor) {
+  std::vector<std::string> names;
+  for (const int dimension : tensor.order) names.push_back(tensor.axes[size_t(dimension)]);
+  return names.empty() ? "-" : joinAxes(names);
+}
+
+}  // namespace weft

@@ -1,0 +1,60 @@
+// From a selected path to a plan: every (tensor, layout) that occurs becomes one plan tensor, every
+// step one plan kernel, but for steps that only move parameters, which happen when these are
+// loaded. No MLIR. Invariant: plan.kernels[n] runs kernels[n]; kernels stand in the order of the
+// path, which is topological.
+#pragma once
+
+#include "passes/select/Selection.h"
+#include "plan/Plan.h"
+
+#include <string>
+#include <vector>
+
+namespace weft {
+
+/// What is needed to emit one kernel of the plan.
+struct ChosenKernel {
+  Kernel kernel;
+  Configuration configuration;
+  Cost cost;
+  std::string proposedBy;     ///< "fuse: producer-consumer"; empty for a transpose
+  std::vector<int> graphOps;  ///< op indices of the problem; empty for a transpose
+  std::string entryPoint = "forward";
+  int step = -1;  ///< of the path; kernels that are chunks of one kernel share it
+};
+
+struct Chunking;
+
+struct PlannedKernels {
+  Plan plan;
+  std::vector<ChosenKernel> kernels;
+};
+
+/// Fills tensors, kernels (but for what emission and build find out), dependencies, buffers,
+/// predicted time. `free`: arguments may stand in the layout that their first reader wants. Throws
+/// Error(checkFailed) when the path reads a tensor in a layout that nothing produced: selection is
+/// broken then. `chunks`, if any: the kernels around the largest temporary run in so many chunks
+/// (PlanChunks.h), or Error(unsupported) says why not.
+PlannedKernels buildPlan(const select::Problem &problem, const select::SelectionResult &path,
+                         const Device &device, bool free, const Chunking *chunks = nullptr);
+
+/// A part of a stacked tensor that is no view costs a copy: notes in the plan what keeps it from
+/// being one, in place of earlier such notes.
+void noteCopies(PlannedKernels &planned);
+/// A result may lie where an operand was only as kernel/InPlace.h allows. Throws Error(badInput)
+/// naming `where`, the kernel, both tensors and the buffer.
+void checkOverwriting(const PlannedKernels &planned, const std::string &where);
+/// What priced the plan's kernels: the cost model's description, or, if none of them was measured,
+/// the analytic model's.
+std::string pricesOf(const Plan &plan, const CostModel &costModel);
+
+/// One line per body op: "%24 = add %22, %bias".
+std::vector<std::string> printOps(const Kernel &kernel);
+
+/// Whether other tensors may lie between its elements: chunks of a stack.
+bool hasStridedView(const PlanTensor &tensor);
+
+/// A plan tensor's layout as letters: "hbjk", "q,k" for axes with longer names.
+std::string printLayout(const PlanTensor &tensor);
+
+}  // namespace weft

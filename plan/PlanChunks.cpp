@@ -1,0 +1,436 @@
+// A chain of kernels, chunk by chunk; see PlanChunks.h.
+#include "plan/PlanChunks.h"
+
+#include "kernel/Error.h"
+#include "passes/configure/Families.h"
+#include "plan/PlanConfiguration.h"
+#include "plan/TensorLayout.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+
+namespace weft {
+namespace {
+
+constexpr int64_t pointerAlignment = 16;  // bytes; what every kernel is promised of its operands
+
+int axisNamed(const Kernel &kernel, const std::string &name) {
+  const auto found = std::ranges::find(kernel.axes, name, &Axis::name);
+  if (found == kernel.axes.end())
+    throw Error::badInput("kernel '{}' has no axis {}", kernel.name, name);
+  return int(found - kernel.axes.begin());
+}
+
+/// What a chunk's name has behind that of the whole: "__h4".
+std::string suffixOf(const PlanChunk &chunk) {
+  return fmt::format("__{}{}", chunk.axis, chunk.start);
+}
+
+/// The position of an axis among a value's; -1 if the value has none.
+int dimensionOf(const Kernel &kernel, int value, int axis) {
+  const std::vector<int> &axes = kernel.values[size_t(value)].axes;
+  const auto found = std::ranges::find(axes, axis);
+  return found == axes.end() ? -1 : int(found - axes.begin());
+}
+
+/// Masks compare coordinates of queries and keys: neither may be counted from another origin.
+bool comparesAlong(const BodyOp &op, const Kernel &kernel, int axis) {
+  const std::vector<int> &axes = kernel.values[size_t(op.results.front())].axes;
+  for (const char *name : {"query", "key"})
+    if (const auto found = op.attributes.find(name); found != op.attributes.end())
+      if (const auto *dimension = std::get_if<int64_t>(&found->second);
+          dimension && axes[size_t(*dimension)] == axis)
+        return true;
+  return false;
+}
+
+/// Dropout counts the rows of the outer axes: a chunk starts at a multiple of what lies within one
+/// index, if all before is one index.
+void shiftDropout(BodyOp &op, const Kernel &whole, int axis, int64_t start) {
+  const std::vector<int> &axes = whole.values[size_t(op.results.front())].axes;
+  const int dimension = dimensionOf(whole, op.results.front(), axis);
+  if (dimension < 0) return;
+  bool isOuter = size_t(dimension) + 2 < axes.size();
+  for (int before = 0; before < dimension; ++before)
+    isOuter &= whole.axes[size_t(axes[size_t(before)])].extent == 1;
+  if (!isOuter)
+    throw Error::badInput(
+        "kernel '{}' draws dropout masks along axis {}, which is not the outermost", whole.name,
+        whole.axes[size_t(axis)].name);
+  int64_t rows = start;
+  for (size_t within = size_t(dimension) + 1; within + 2 < axes.size(); ++within)
+    rows *= whole.axes[size_t(axes[within])].extent;
+  op.attributes["outer"] = rows;  // also where it is zero: chunks share one text
+}
+
+class ChunkBuilder {
+public:
+  ChunkBuilder(PlannedKernels &planned, std::vector<int> &viewOf, const Chunking &chunks)
+      : planned(planned), plan(planned.plan), viewOf(viewOf), chunks(chunks) {}
+
+  void run() {
+    findChain();
+    std::string reasons;
+    const std::vector<int> order = tensor(inner.front()).order;  // slowest first
+    for (const int dimension : order) {
+      if (tensor(inner.front()).extents[size_t(dimension)] == 1) continue;
+      const PlannedKernels before = planned;
+      const std::vector<int> viewsBefore = viewOf;
+      try {
+        cutAlong(dimension);
+        return;
+      } catch (const Error &error) {
+        planned = before;
+        viewOf = viewsBefore;
+        reasons += fmt::format("; along {}: {}", tensor(inner.front()).axes[size_t(dimension)],
+                               error.what());
+      }
+    }
+    reject(fmt::format("'{}' is not cut{}", tensor(inner.front()).name, reasons));
+  }
+
+private:
+  [[noreturn]] static void reject(const std::string &reason) {
+    throw Error::unsupported("{}", reason);
+  }
+  PlanTensor &tensor(int index) { return plan.tensors[size_t(index)]; }
+  const Kernel &kernelOf(int index) const { return planned.kernels[size_t(index)].kernel; }
+  bool isViewed(int index) const {
+    return viewOf[size_t(index)] >= 0 || std::ranges::find(viewOf, index) != viewOf.end();
+  }
+
+  std::vector<int> readersOf(int index) const {
+    std::vector<int> readers;
+    for (size_t kernel = 0; kernel < plan.kernels.size(); ++kernel)
+      if (std::ranges::find(plan.kernels[kernel].inputs, index) !=
+          plan.kernels[kernel].inputs.end())
+        readers.push_back(int(kernel));
+    return readers;
+  }
+  int writerOf(int index) const {
+    for (size_t kernel = 0; kernel < plan.kernels.size(); ++kernel)
+      if (std::ranges::find(plan.kernels[kernel].outputs, index) !=
+          plan.kernels[kernel].outputs.end())
+        return int(kernel);
+    return -1;
+  }
+
+  bool isInner(int index) const { return std::ranges::find(inner, index) != inner.end(); }
+  bool isInChain(int kernel) const { return std::ranges::find(chain, kernel) != chain.end(); }
+
+  /// The one kernel that reads a tensor, in the entry point that it is computed in.
+  int readerOf(int index) {
+    const std::vector<int> readers = readersOf(index);
+    if (readers.size() != 1)
+      reject(fmt::format("'{}' has {} readers", tensor(index).name, readers.size()));
+    if (planned.kernels[size_t(readers.front())].entryPoint !=
+        planned.kernels[size_t(chain.front())].entryPoint)
+      reject(fmt::format("'{}' is saved for another entry point", tensor(index).name));
+    return readers.front();
+  }
+
+  /// The largest temporary that a kernel computes; what is computed of it and is more than half as
+  /// large; their kernels.
+  void findChain() {
+    int largest = -1;
+    for (size_t index = 0; index < plan.tensors.size(); ++index)
+      if (tensor(int(index)).role == "temporary" && !isViewed(int(index)) &&
+          writerOf(int(index)) >= 0 &&
+          (largest < 0 || tensor(int(index)).bytes > tensor(largest).bytes))
+        largest = int(index);
+    if (largest < 0) reject("the plan has no separate temporaries");
+    chain = {writerOf(largest)};
+    for (int current = largest;;) {
+      inner.push_back(current);
+      chain.push_back(readerOf(current));
+      const int next = plan.kernels[size_t(chain.back())].outputs.front();
+      if (tensor(next).role != "temporary" || isViewed(next) ||
+          2 * tensor(next).bytes <= tensor(largest).bytes)
+        break;
+      current = next;
+    }
+    addBetween();
+  }
+
+  /// What else the kernels of the chain compute is for later ones of it, by itself or through
+  /// kernels that stand between them: the statistics of a decomposed softmax.
+  void addBetween() {
+    const int last = chain.back();
+    for (size_t n = 0; n < chain.size(); ++n) {
+      if (chain[n] == last) continue;
+      for (const int output : plan.kernels[size_t(chain[n])].outputs) {
+        if (isInner(output)) continue;
+        const std::string &name = tensor(output).name;
+        if (tensor(output).role != "temporary" || isViewed(output))
+          reject(fmt::format("'{}' is needed as a whole", name));
+        const int reader = readerOf(output);
+        if (reader > last)
+          reject(fmt::format("'{}' is read behind '{}'", name, plan.kernels[size_t(last)].name));
+        inner.push_back(output);
+        if (!isInChain(reader)) chain.push_back(reader);
+      }
+    }
+    std::ranges::sort(chain);
+  }
+
+  /// The axis of every kernel of the chain that a dimension of the first inner tensor is.
+  std::vector<int> axesOf(int dimension) const {
+    std::map<int, int> dimensions = {{inner.front(), dimension}};  // of inner tensors
+    std::vector<int> axes;
+    for (const int index : chain) {
+      const Kernel &kernel = kernelOf(index);
+      const PlanKernel &entry = plan.kernels[size_t(index)];
+      std::optional<int> axis;
+      const auto forEach = [&](const std::vector<int> &tensors, const std::vector<int> &values,
+                               const auto &visit) {
+        for (size_t n = 0; n < tensors.size(); ++n)
+          if (isInner(tensors[n])) visit(tensors[n], values[n]);
+      };
+      const auto find = [&](int tensor, int value) {
+        if (const auto known = dimensions.find(tensor); known != dimensions.end() && !axis)
+          axis = kernel.values[size_t(value)].axes[size_t(known->second)];
+      };
+      const auto place = [&](int tensor, int value) {
+        const int at = dimensionOf(kernel, value, *axis);
+        if (at < 0)
+          reject(fmt::format("kernel '{}' reduces over {}", kernel.name,
+                             kernel.axes[size_t(*axis)].name));
+        if (dimensions.emplace(tensor, at).first->second != at)
+          reject(fmt::format("kernel '{}' has it along two axes", kernel.name));
+      };
+      forEach(entry.inputs, kernel.inputs, find);
+      forEach(entry.outputs, kernel.outputs, find);
+      if (!axis) reject(fmt::format("kernel '{}' has it along no axis", kernel.name));
+      forEach(entry.inputs, kernel.inputs, place);
+      forEach(entry.outputs, kernel.outputs, place);
+      for (const int output : kernel.outputs)
+        if (dimensionOf(kernel, output, *axis) < 0)
+          reject(fmt::format("kernel '{}' reduces over {}", kernel.name,
+                             kernel.axes[size_t(*axis)].name));
+      axes.push_back(*axis);
+    }
+    return axes;
+  }
+
+  using ChunksOfTensors =
+      std::map<std::pair<int, int>, int>;  ///< of one chunk, by tensor and dimension
+
+  void cutAlong(int dimension) {  // of the first inner tensor
+    const int64_t extent = tensor(inner.front()).extents[size_t(dimension)];
+    if (extent % chunks.count != 0)
+      reject(fmt::format("{} indices are not divisible into {} chunks", extent, chunks.count));
+    const std::vector<int> axes = axesOf(dimension);
+    PlannedKernels cut;
+    for (int64_t start = 0; start < extent; start += extent / chunks.count) {
+      ChunksOfTensors chunksOf;
+      for (size_t n = 0; n < chain.size(); ++n)
+        addPart(cut, chain[n], axes[n], start, extent / chunks.count, chunksOf);
+    }
+    std::vector<std::string> names;
+    for (const int kernel : chain) names.push_back(plan.kernels[size_t(kernel)].name);
+    plan.notes.push_back(
+        fmt::format("'{}' is computed in {} chunks along {}, one at a time; in chunks run {}",
+                    tensor(inner.front()).name, chunks.count,
+                    tensor(inner.front()).axes[size_t(dimension)], fmt::join(names, ", ")));
+    splice(std::move(cut));
+  }
+
+  void addPart(PlannedKernels &cut, int index, int axis, int64_t start, int64_t size,
+               ChunksOfTensors &chunksOf) {
+    const ChosenKernel &whole = planned.kernels[size_t(index)];
+    const std::string axisName = whole.kernel.axes[size_t(axis)].name;
+    ChosenKernel chosen = whole;
+    chosen.kernel = onChunk(whole.kernel, axisName, start, size);
+    PlanKernel entry = plan.kernels[size_t(index)];
+    entry.chunk = PlanChunk{.region = index, .axis = axisName, .start = start, .size = size};
+    entry.name = chosen.kernel.name = entry.name + suffixOf(*entry.chunk);
+    const auto place = [&](std::vector<int> &tensors, const std::vector<int> &values,
+                           std::vector<Layout> &layouts) {
+      for (size_t n = 0; n < tensors.size(); ++n) {
+        if (const int at = dimensionOf(whole.kernel, values[n], axis); at >= 0)
+          tensors[n] = partOf(tensors[n], at, start, size, chunksOf);
+        layouts[n] = layoutOf(tensor(tensors[n]));
+        layouts[n].offset = 0;
+      }
+    };
+    place(entry.inputs, whole.kernel.inputs, chosen.configuration.inputs);
+    place(entry.outputs, whole.kernel.outputs, chosen.configuration.outputs);
+    for (size_t n = 0; n < entry.outputs.size(); ++n)
+      if (entry.outputs[n] == plan.kernels[size_t(index)].outputs[n])
+        reject(fmt::format("every chunk would write '{}'", tensor(entry.outputs[n]).name));
+    configure(chosen, whole);
+    describe(entry, chosen);
+    cut.plan.kernels.push_back(std::move(entry));
+    cut.kernels.push_back(std::move(chosen));
+  }
+
+  /// The fastest of the chunk's rows under these layouts; without any, the whole's knobs or, where
+  /// a chunk does not take them, the best by the model. What is modelled is priced as far off as
+  /// the model was of the whole.
+  void configure(ChosenKernel &chunk, const ChosenKernel &whole) const {
+    const Device &device = chunks.prices->device();
+    for (const PricedConfiguration &row :
+         chunks.prices->measuredAs(chunk.kernel, chunk.configuration)) {
+      if (!legality(chunk.kernel, row.configuration, device).isLegal) continue;
+      chunk.configuration = row.configuration;
+      chunk.cost = row.cost;
+      return;
+    }
+    if (!legality(chunk.kernel, chunk.configuration, device).isLegal) takeBestModelled(chunk);
+    chunk.cost = chunks.prices->cost(chunk.kernel, chunk.configuration);
+    const double modelled = analytic->cost(whole.kernel, whole.configuration).seconds;
+    if (!chunk.cost.measured && whole.cost.measured && modelled > 0)
+      chunk.cost.seconds *= whole.cost.seconds / modelled;
+  }
+
+  void takeBestModelled(ChosenKernel &chunk) const {
+    LayoutConstraints constraints;
+    constraints.inputs.assign(chunk.configuration.inputs.begin(), chunk.configuration.inputs.end());
+    constraints.outputs.assign(chunk.configuration.outputs.begin(),
+                               chunk.configuration.outputs.end());
+    std::optional<std::pair<double, Configuration>> best;
+    forEachConfiguration(chunk.kernel, chunks.prices->device(), constraints,
+                         [&](const Configuration &candidate) {
+                           const double seconds = analytic->cost(chunk.kernel, candidate).seconds;
+                           if (!best || seconds < best->first) best.emplace(seconds, candidate);
+                           return true;
+                         });
+    if (!best)
+      reject(fmt::format("kernel '{}' has no configuration on a chunk", chunk.kernel.name));
+    chunk.configuration = std::move(best->second);
+  }
+
+  void describe(PlanKernel &entry, const ChosenKernel &chosen) const {
+    entry.configuration = weft::describe(chosen.kernel, chosen.configuration.knobs);
+    entry.knobs = toJson(chosen.configuration.knobs, chosen.kernel);
+    entry.seconds = chosen.cost.seconds;
+    entry.measured = chosen.cost.measured;
+    entry.bytesMoved = chosen.cost.bytesMoved;
+    entry.bytesNecessary = chosen.cost.bytesNecessary;
+    entry.flop = chosen.cost.flop;
+    entry.mue =
+        chosen.cost.seconds > 0 ? memoryUsageEfficiency(chosen.cost, chunks.prices->device()) : 0;
+    entry.bound = nameOf(boundOf(chosen.cost, chosen.kernel, chunks.prices->device()));
+    entry.runnerUp.clear();
+    entry.runnerUpLoss = 0;
+  }
+
+  /// Part of a tensor: of an inner one separate memory, dense; of any other a view.
+  int partOf(int index, int dimension, int64_t start, int64_t size, ChunksOfTensors &chunksOf) {
+    if (const auto found = chunksOf.find({index, dimension}); found != chunksOf.end())
+      return found->second;
+    const bool isOwn = isInner(index);
+    PlanTensor chunk = tensor(index);
+    chunk.name = fmt::format("{}__{}{}", chunk.name, chunk.axes[size_t(dimension)], start);
+    chunk.role = "temporary";
+    chunk.extents[size_t(dimension)] = size;
+    chunk.bytes = chunk.bytes / tensor(index).extents[size_t(dimension)] * size;
+    if (isOwn) {
+      if (spanBytes(tensor(index)) != tensor(index).bytes)
+        reject(fmt::format("'{}' has gaps", tensor(index).name));
+      chunk.strides = stridesOf(Layout{.order = chunk.order}, chunk.extents);
+    } else {
+      chunk.offset += start * chunk.strides[size_t(dimension)];
+      if (start * chunk.strides[size_t(dimension)] * elementBytes(chunk) % pointerAlignment != 0)
+        reject(fmt::format("chunks of '{}' do not start at multiples of {} bytes",
+                           tensor(index).name, pointerAlignment));
+    }
+    plan.tensors.push_back(std::move(chunk));
+    viewOf.push_back(isOwn ? -1 : index);
+    return chunksOf[{index, dimension}] = int(plan.tensors.size()) - 1;
+  }
+
+  /// The chunks stand where the last kernel of the chain stood.
+  void splice(PlannedKernels cut) {
+    PlannedKernels whole = std::move(planned);
+    planned.plan = whole.plan;
+    planned.plan.kernels.clear();
+    planned.kernels.clear();
+    const auto take = [&](PlannedKernels &from, size_t index) {
+      planned.plan.kernels.push_back(std::move(from.plan.kernels[index]));
+      planned.kernels.push_back(std::move(from.kernels[index]));
+    };
+    for (size_t index = 0; index < whole.kernels.size(); ++index) {
+      if (!isInChain(int(index))) take(whole, index);
+      else planned.plan.predictedSeconds -= whole.plan.kernels[index].seconds;
+      if (int(index) != chain.back()) continue;
+      for (size_t chunk = 0; chunk < cut.kernels.size(); ++chunk) {
+        planned.plan.predictedSeconds += cut.plan.kernels[chunk].seconds;
+        take(cut, chunk);
+      }
+    }
+    removeInner();
+  }
+
+  /// The inner tensors are there in chunks only.
+  void removeInner() {
+    std::vector<int> newIndex;
+    int kept = 0;
+    for (size_t index = 0; index < plan.tensors.size(); ++index)
+      newIndex.push_back(isInner(int(index)) ? -1 : kept++);
+    for (size_t index = plan.tensors.size(); index-- > 0;)
+      if (newIndex[index] < 0) {
+        plan.tensors.erase(plan.tensors.begin() + long(index));
+        viewOf.erase(viewOf.begin() + long(index));
+      }
+    for (int &view : viewOf)
+      if (view >= 0) view = newIndex[size_t(view)];
+    for (PlanKernel &kernel : plan.kernels)
+      for (std::vector<int> *tensors : {&kernel.inputs, &kernel.outputs})
+        for (int &tensor : *tensors) tensor = newIndex[size_t(tensor)];
+  }
+
+  PlannedKernels &planned;
+  Plan &plan;
+  std::vector<int> &viewOf;
+  const Chunking &chunks;
+  const std::unique_ptr<CostModel> analytic = analyticCostModel(chunks.prices->device());
+  std::vector<int> chain;  ///< kernels, in the plan's order
+  std::vector<int>
+      inner;  ///< tensors between them, each read by one of them alone; the first is the largest
+};
+
+}  // namespace
+
+Kernel onChunk(const Kernel &kernel, const std::string &axisName, int64_t start, int64_t size) {
+  Kernel chunk = kernel;
+  const int axis = axisNamed(kernel, axisName);
+  int64_t &extent = chunk.axes[size_t(axis)].extent;
+  if (start < 0 || size < 1 || start + size > extent)
+    throw Error::badInput("kernel '{}': {} indices of axis {} from {} on, of {}", kernel.name, size,
+                          axisName, start, extent);
+  extent = size;
+  for (BodyOp &op : chunk.body) {
+    const bool isReduced = std::ranges::find(op.reducedAxes, axis) != op.reducedAxes.end();
+    const bool isMoved = op.operatorClass == OperatorClass::movement && op.name != "identity";
+    if (isReduced || isMoved || op.name == "rotary" || comparesAlong(op, kernel, axis))
+      throw Error::badInput("kernel '{}': {} does not run on chunks of axis {}", kernel.name,
+                            op.name, axisName);
+    op.flop *= double(size) / double(kernel.axes[size_t(axis)].extent);
+    if (op.name == "dropout") shiftDropout(op, kernel, axis, start);
+  }
+  return chunk;
+}
+
+std::string wholeName(const PlanKernel &chunk) {
+  const std::string suffix = chunk.chunk ? suffixOf(*chunk.chunk) : "";
+  return chunk.name.ends_with(suffix) ? chunk.name.substr(0, chunk.name.size() - suffix.size())
+                                      : chunk.name;
+}
+
+std::string chunkName(const std::string &whole, const PlanChunk &chunk) {
+  return whole + suffixOf(chunk);
+}
+
+void runInChunks(PlannedKernels &planned, std::vector<int> &viewOf, const Chunking &chunks) {
+  try {
+    ChunkBuilder(planned, viewOf, chunks).run();
+  } catch (const Error &error) {
+    throw Error::unsupported("no plan in {} chunks: {}", chunks.count, error.what());
+  }
+}
+
+}  // namespace weft

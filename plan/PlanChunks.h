@@ -1,0 +1,38 @@
+// Kernels in chunks: those around a plan's largest temporary run several times, each time on chunk
+// of one axis, so that only a chunk of the temporary is there at a time. Scores of attention, head
+// by head or a few heads at a time, are what it is for.
+//
+// What is computed stays the same: chunks are cut along an axis that none of the kernels reduces
+// over, dropout masks are drawn at the coordinates of the whole. No MLIR.
+#pragma once
+
+#include "plan/PlanBuilder.h"
+
+namespace weft {
+
+/// How often the kernels run, what prices them, and whether kernels may run at once
+/// (Plan::concurrent).
+struct Chunking {
+  int count = 1;
+  const CostModel *prices = nullptr;
+  bool concurrent = false;
+};
+
+/// A kernel on `size` indices of an axis from `start` on. Throws Error(badInput) naming what does
+/// not allow it: no such axis, one that is reduced, indices beyond its extent, an op that takes
+/// elements from other coordinates.
+Kernel onChunk(const Kernel &kernel, const std::string &axis, int64_t start, int64_t size);
+
+/// How much slower than the fastest a plan may be that takes less memory (ChunkChoice.h).
+inline constexpr double mostSlower = 0.25;
+
+/// The name of the kernel that a chunk is of, and the other way round.
+std::string wholeName(const PlanKernel &chunk);
+std::string chunkName(const std::string &whole, const PlanChunk &chunk);
+
+/// Replaces the kernels around the largest temporary of a plan without buffers: chunk by chunk,
+/// operands and results of the whole as views (`viewOf`, by tensor). Throws Error(unsupported)
+/// saying why when they cannot run in so many chunks.
+void runInChunks(PlannedKernels &planned, std::vector<int> &viewOf, const Chunking &chunks);
+
+}  // namespace weft

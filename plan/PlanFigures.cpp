@@ -1,0 +1,52 @@
+// Figures of a plan; see PlanFigures.h.
+#include "plan/PlanFigures.h"
+
+#include "plan/GraphPrediction.h"
+#include "plan/KernelPositions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+namespace weft {
+
+int chunkCount(const Plan &plan) {
+  std::map<int, int> chunksOf;  // of a whole kernel
+  int most = 1;
+  for (const PlanKernel &kernel : plan.kernels)
+    if (kernel.chunk) most = std::max(most, ++chunksOf[kernel.chunk->region]);
+  return most;
+}
+
+std::string contractionPrecision(const Plan &plan) {
+  size_t contractions = 0, rounded = 0;
+  for (const PlanKernel &kernel : plan.kernels)
+    for (const std::string &op : kernel.ops) {
+      contractions += op.find(" = contract \"") != std::string::npos;
+      rounded += op.ends_with(printedTf32);
+    }
+  return rounded == 0 ? "" : rounded == contractions ? "tf32" : "partly tf32";
+}
+
+std::string elementsText(const Plan &plan) {
+  const std::string precision = contractionPrecision(plan);
+  return precision.empty() ? plan.dtype
+                           : fmt::format("{} (contractions {})", plan.dtype, precision);
+}
+
+nlohmann::json planFigures(const Plan &plan) {
+  std::vector<int> inOrder(plan.kernels.size());
+  std::iota(inOrder.begin(), inOrder.end(), 0);
+  std::vector<std::string> names;
+  for (const PlanKernel &kernel : plan.kernels) names.push_back(kernel.name);
+  return {{"variant", plan.variant},
+          {"seconds", plan.predictedSeconds},
+          {"graphSeconds", predictGraph(plan, inOrder).seconds()},
+          {"workspaceBytes", plan.workspaceBytes},
+          {"chunks", chunkCount(plan)},
+          {"kernels", std::move(names)}};
+}
+
+}  // namespace weft

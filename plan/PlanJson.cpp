@@ -1,0 +1,422 @@
+// The plan as JSON. Each struct names its members once, in members(); writer and reader both walk
+// that list, so that a new member is one line here. The reader is strict: missing, ill-typed and
+// unknown members are errors.
+#include "plan/Plan.h"
+
+#include "kernel/Error.h"
+#include "kernel/GemmFields.h"
+#include "kernel/Nearest.h"
+#include "kernel/PlainText.h"
+
+#include <algorithm>
+#include <concepts>
+#include <iterator>
+#include <limits>
+#include <set>
+#include <type_traits>
+#include <utility>
+
+namespace weft {
+
+using nlohmann::json;
+
+namespace {
+
+/// After a member that plans of this format were written without; it then is what a new plan has. A
+/// rare one is still written only where it is something else.
+enum class Presence : uint8_t { always, mayLack, rare };
+using enum Presence;
+
+template <typename Type, typename Plain>
+concept Is = std::same_as<std::remove_const_t<Type>, Plain>;
+
+void members(auto &&visit, Is<PlanTensor> auto &tensor) {
+  visit("name", tensor.name);
+  visit("logical", tensor.logical);
+  visit("dtype", tensor.dtype);
+  visit("axes", tensor.axes);
+  visit("extents", tensor.extents);
+  visit("order", tensor.order);
+  visit("strides", tensor.strides);
+  visit("role", tensor.role);
+  visit("buffer", tensor.buffer);
+  visit("offset", tensor.offset);
+  visit("bytes", tensor.bytes);
+  visit("scale", tensor.scale);
+  visit("positive", tensor.positive, rare);
+  visit("range", tensor.range);
+}
+
+void members(auto &&visit, Is<TensorMap> auto &map) {
+  visit("dtype", map.dtype);
+  visit("extents", map.extents);
+  visit("strides", map.strides);
+  visit("box", map.box);
+  visit("swizzleBytes", map.swizzleBytes);
+}
+
+void members(auto &&visit, Is<PlanParameter> auto &parameter) {
+  visit("kind", parameter.kind);
+  visit("name", parameter.name);
+  visit("type", parameter.type);
+  visit("tensor", parameter.tensor);
+  visit("value", parameter.value);
+  visit("map", parameter.map);
+}
+
+void members(auto &&visit, Is<StridedBatchedGemm> auto &shape) {
+  for (const auto &[name, member] : gemmFields) visit(name, shape.*member);
+}
+
+void members(auto &&visit, Is<GroupStrides> auto &strides) {
+  visit("batch", strides.batch);
+  visit("m", strides.m);
+  visit("n", strides.n);
+}
+
+void members(auto &&visit, Is<PlanLibraryEpilogue> auto &epilogue) {
+  visit("kind", epilogue.kind);
+  visit("beta", epilogue.beta);
+  visit("residual", epilogue.residual);
+  visit("auxiliary", epilogue.auxiliary);
+  visit("bias", epilogue.bias);
+  visit("gradient", epilogue.gradient);
+  visit("residualStrides", epilogue.residualStrides);
+  visit("auxiliaryStrides", epilogue.auxiliaryStrides);
+}
+
+void members(auto &&visit, Is<PlanLibraryGemm> auto &gemm) {
+  visit("a", gemm.a);
+  visit("b", gemm.b);
+  visit("c", gemm.c);
+  visit("dtype", gemm.dtype);
+  visit("alpha", gemm.alpha);
+  visit("shape", gemm.shape);
+  visit("epilogue", gemm.epilogue);
+}
+
+void members(auto &&visit, Is<PlanChunk> auto &chunk) {
+  visit("region", chunk.region);
+  visit("axis", chunk.axis);
+  visit("start", chunk.start);
+  visit("size", chunk.size);
+}
+
+void members(auto &&visit, Is<PlanKernel> auto &kernel) {
+  visit("name", kernel.name);
+  visit("entry", kernel.entry);
+  visit("family", kernel.family);
+  visit("familyVersion", kernel.familyVersion);
+  visit("ops", kernel.ops);
+  visit("chunk", kernel.chunk);
+  visit("inputs", kernel.inputs);
+  visit("outputs", kernel.outputs);
+  visit("inputLayouts", kernel.inputLayouts);
+  visit("outputLayouts", kernel.outputLayouts);
+  visit("configuration", kernel.configuration);
+  visit("knobs", kernel.knobs);
+  visit("key", kernel.key);
+  visit("source", kernel.source);
+  visit("cubin", kernel.cubin);
+  visit("grid", kernel.grid);
+  visit("block", kernel.block);
+  visit("sharedBytes", kernel.sharedBytes);
+  visit("startsEarly", kernel.startsEarly, rare);
+  visit("parameters", kernel.parameters);
+  visit("library", kernel.library);
+  visit("workspaceBuffer", kernel.workspaceBuffer);
+  visit("after", kernel.after);
+  visit("seconds", kernel.seconds);
+  visit("measured", kernel.measured);
+  visit("edited", kernel.edited, rare);
+  visit("bytesMoved", kernel.bytesMoved);
+  visit("bytesNecessary", kernel.bytesNecessary);
+  visit("flop", kernel.flop);
+  visit("mue", kernel.mue);
+  visit("bound", kernel.bound);
+  visit("registers", kernel.registers);
+  visit("spillBytes", kernel.spillBytes);
+  visit("staticSharedBytes", kernel.staticSharedBytes);
+  visit("runnerUp", kernel.runnerUp);
+  visit("runnerUpLoss", kernel.runnerUpLoss);
+  visit("textHash", kernel.textHash);
+}
+
+void members(auto &&visit, Is<PlanMeasurement> auto &measurement) {
+  visit("seconds", measurement.seconds);
+  visit("spread", measurement.spread);
+  visit("ratio", measurement.ratio);
+  visit("gpu", measurement.gpu);
+  visit("protocol", measurement.protocol);
+}
+
+void members(auto &&visit, Is<BufferAllocation> auto &allocation) {
+  visit("buffer", allocation.buffer);
+  visit("in", allocation.in);
+  visit("offset", allocation.offset);
+}
+
+void members(auto &&visit, Is<Plan> auto &plan) {
+  visit("formatVersion", plan.formatVersion);
+  visit("model", plan.model);
+  visit("variant", plan.variant);
+  visit("rewrites", plan.rewrites);
+  visit("dims", plan.dims);
+  visit("dtype", plan.dtype);
+  visit("device", plan.device);
+  visit("target", plan.target);
+  visit("costModel", plan.costModel);
+  visit("predictedSeconds", plan.predictedSeconds);
+  visit("lowerBoundSeconds", plan.lowerBoundSeconds);
+  visit("measurement", plan.measurement);
+  visit("workspaceBytes", plan.workspaceBytes);
+  visit("tensors", plan.tensors);
+  visit("memoryPlan", plan.memoryPlan);
+  visit("kernels", plan.kernels);
+  visit("entryPoints", plan.entryPoints);
+  visit("concurrent", plan.concurrent, mayLack);
+  visit("notes", plan.notes);
+}
+
+template <typename Type>
+concept Described = requires(Type &value) {
+  members([](std::string_view, auto &, Presence = always) {}, value);
+};
+
+// --- writing
+// -------------------------------------------------------------------------------------------------
+
+template <typename Type>
+json write(const Type &value);
+template <Described Type>
+json write(const Type &value);
+template <typename Item>
+json write(const std::vector<Item> &items);
+template <typename Item>
+json write(const std::optional<Item> &item);
+json write(const DType &type);
+
+template <typename Type>
+json write(const Type &value) {
+  return value;
+}
+json write(const DType &type) { return nameOf(type); }
+template <Described Type>
+json write(const Type &value) {
+  json object = json::object();
+  members(
+      [&]<typename Member>(const char *name, const Member &member, Presence presence = always) {
+        if (presence != rare || !(member == Member())) object[name] = write(member);
+      },
+      value);
+  return object;
+}
+template <typename Item>
+json write(const std::vector<Item> &items) {
+  json array = json::array();
+  for (const Item &item : items) array.push_back(write(item));
+  return array;
+}
+
+template <typename Item>
+json write(const std::optional<Item> &item) {
+  return item ? write(*item) : json();
+}
+
+// --- reading
+// -------------------------------------------------------------------------------------------------
+
+/// Where a value stands, for messages: "plan.json: kernels[3].grid".
+struct Place {
+  std::string file, path;
+  Place member(std::string_view name) const {
+    return {file, fmt::format("{}{}{}", path, path.empty() ? "" : ".", name)};
+  }
+  Place item(size_t index) const { return {file, fmt::format("{}[{}]", path, index)}; }
+  [[noreturn]] void fail(std::string_view expected, const json &found) const {
+    throw Error::badInput("{}: member \"{}\" must be {}, not {} ({})", file, path, expected,
+                          found.type_name(), found.dump().substr(0, 40));
+  }
+};
+
+/// Names, ops and notes stand in kernels, tables and messages, where a control character would end
+/// a line or a comment.
+bool hasControls(std::string_view text) {
+  return std::ranges::any_of(text, [](unsigned char c) { return c < 0x20 || c == 0x7f; });
+}
+bool hasControls(const json &value) {
+  if (value.is_string()) return hasControls(std::string_view(value.get_ref<const std::string &>()));
+  if (!value.is_structured()) return false;
+  for (const auto &[name, item] : value.items())
+    if (hasControls(std::string_view(name)) || hasControls(item)) return true;
+  return false;
+}
+
+void read(const json &from, std::string &to, const Place &place) {
+  if (!from.is_string()) place.fail("a string", from);
+  if (hasControls(from)) place.fail("text without control characters", from);
+  to = from.get<std::string>();
+}
+void read(const json &from, bool &to, const Place &place) {
+  if (!from.is_boolean()) place.fail("true or false", from);
+  to = from.get<bool>();
+}
+void read(const json &from, double &to, const Place &place) {
+  if (!from.is_number()) place.fail("a number", from);
+  to = from.get<double>();
+}
+template <std::signed_integral Integer>
+void read(const json &from, Integer &to, const Place &place) {
+  const bool fits = from.is_number_unsigned()
+                        ? std::in_range<Integer>(from.get<uint64_t>())
+                        : from.is_number_integer() && std::in_range<Integer>(from.get<int64_t>());
+  if (!fits) place.fail(sizeof(Integer) == 8 ? "a 64-bit integer" : "a 32-bit integer", from);
+  to = from.get<Integer>();
+}
+void read(const json &from, json &to, const Place &place) {
+  if (hasControls(from)) place.fail("free of control characters", from);
+  to = from;
+}
+void read(const json &from, DType &to, const Place &place) {
+  const auto type = from.is_string() ? parseDType(from.get<std::string>()) : std::nullopt;
+  if (!type) place.fail("an element type", from);
+  to = *type;
+}
+
+template <Described Type>
+void read(const json &from, Type &to, const Place &place);
+template <typename Item>
+void read(const json &from, std::vector<Item> &to, const Place &place);
+template <typename Item, size_t count>
+void read(const json &from, std::array<Item, count> &to, const Place &place);
+template <typename Item>
+void read(const json &from, std::map<std::string, Item> &to, const Place &place);
+template <typename Item>
+void read(const json &from, std::optional<Item> &to, const Place &place);
+
+/// Members that plans once had, and why they have none now.
+constexpr std::pair<std::string_view, std::string_view> retired[] = {
+    {"verifiedOn",
+     "; no plan claims what was verified: 'weft verify' records it beside the kernel cache. Remove "
+     "the member, or compile again"}};
+
+template <Described Type>
+void read(const json &from, Type &to, const Place &place) {
+  if (!from.is_object()) place.fail("an object", from);
+  std::set<std::string> unknown;
+  for (const auto &[name, ignored] : from.items()) unknown.insert(name);
+  members(
+      [&](const char *name, auto &member, Presence presence = always) {
+        if (unknown.erase(name) == 0) {
+          if (presence != always) return;
+          throw Error::badInput("{}: member \"{}\" is missing", place.file,
+                                place.member(name).path);
+        }
+        read(from[name], member, place.member(name));
+      },
+      to);
+  if (unknown.empty()) return;
+  const auto *known = std::ranges::find(retired, *unknown.begin(),
+                                        &std::pair<std::string_view, std::string_view>::first);
+  throw Error::badInput("{}: member \"{}\" is not known to plan format {}{}", place.file,
+                        oneLine(place.member(*unknown.begin()).path), Plan().formatVersion,
+                        known == std::end(retired) ? "" : known->second);
+}
+template <typename Item>
+void read(const json &from, std::vector<Item> &to, const Place &place) {
+  if (!from.is_array()) place.fail("an array", from);
+  to.assign(from.size(), Item());
+  for (size_t i = 0; i < from.size(); ++i) read(from[i], to[i], place.item(i));
+}
+template <typename Item, size_t count>
+void read(const json &from, std::array<Item, count> &to, const Place &place) {
+  if (!from.is_array() || from.size() != count)
+    place.fail(fmt::format("an array of {}", count), from);
+  for (size_t i = 0; i < count; ++i) read(from[i], to[i], place.item(i));
+}
+template <typename Item>
+void read(const json &from, std::map<std::string, Item> &to, const Place &place) {
+  if (!from.is_object()) place.fail("an object", from);
+  for (const auto &[name, value] : from.items()) {
+    if (hasControls(std::string_view(name)))
+      place.fail("an object of names without control characters", from);
+    read(value, to[name], place.member(name));
+  }
+}
+template <typename Item>
+void read(const json &from, std::optional<Item> &to, const Place &place) {
+  if (from.is_null()) return to.reset();
+  read(from, to.emplace(), place);
+}
+
+}  // namespace
+
+bool isView(const PlanKernel &kernel) { return kernel.source.empty() && !kernel.library; }
+
+TimeSource timeSourceOf(const PlanKernel &kernel) {
+  if (isView(kernel)) return TimeSource::none;
+  if (kernel.isUntold) return TimeSource::unknown;
+  if (kernel.edited) return TimeSource::edited;
+  return kernel.measured ? TimeSource::measured : TimeSource::estimated;
+}
+
+const char *nameOf(TimeSource source) {
+  switch (source) {
+    case TimeSource::none: return "view";
+    case TimeSource::estimated: return "estimated";
+    case TimeSource::measured: return "measured";
+    case TimeSource::edited: return "edited";
+    case TimeSource::unknown: return "unknown";
+  }
+  throw Error::checkFailed("unknown source of a time {}", int(source));
+}
+
+LibraryKnobs libraryKnobs(const PlanKernel &kernel) {
+  const Place place{"kernel '" + kernel.name + "'", "knobs"};
+  if (!kernel.knobs.is_object()) place.fail("an object", kernel.knobs);
+  LibraryKnobs knobs;
+  for (const LibraryAttribute &attribute : libraryAttributes()) {
+    if (!kernel.knobs.contains(attribute.name))
+      throw Error::badInput("{}: knob '{}' is missing", place.file, attribute.name);
+    read(kernel.knobs[attribute.name], knobs.*attribute.member, place.member(attribute.name));
+  }
+  return knobs;
+}
+
+LibraryGemm libraryGemm(const PlanLibraryGemm &gemm) {
+  const auto types = parseGemmTypes(gemm.dtype);
+  if (!types) throw Error::badInput("unknown dtype \"{}\" of a library GEMM", gemm.dtype);
+  LibraryGemm result{.shape = gemm.shape, .alpha = gemm.alpha};
+  result.setTypes(*types);
+  if (!gemm.epilogue) return result;
+  const auto epilogue = parseLibraryEpilogue(gemm.epilogue->kind);
+  if (!epilogue) {
+    std::vector<std::string> names;
+    for (const LibraryEpilogueTraits &traits : libraryEpilogues()) names.emplace_back(traits.name);
+    throw Error::badInput("unknown epilogue \"{}\" of a library GEMM{}", gemm.epilogue->kind,
+                          nearestAndKnown(gemm.epilogue->kind, names));
+  }
+  result.epilogue = *epilogue;
+  result.beta = gemm.epilogue->beta;
+  result.residual = gemm.epilogue->residualStrides;
+  result.auxiliary = gemm.epilogue->auxiliaryStrides;
+  return result;
+}
+
+json toJson(const Plan &plan) { return write(plan); }
+
+Plan planFromJson(const json &from, const std::string &where) {
+  // Asked first: a plan of another version would otherwise fail at the first member that differs.
+  const Place place{where, ""};
+  if (from.is_object() && from.contains("formatVersion") &&
+      from["formatVersion"] != Plan().formatVersion)
+    throw Error::badInput("{}: member \"formatVersion\" is {}; this weft reads \"{}\"", where,
+                          from["formatVersion"].dump(), Plan().formatVersion);
+  if (!from.is_object())
+    throw Error::badInput("{}: a plan must be an object, not {}", where, from.type_name());
+  Plan plan;
+  read(from, plan, place);
+  return plan;
+}
+
+}  // namespace weft

@@ -1,0 +1,250 @@
+// Lives of tensors in shared memory; see PlanLiveness.h.
+#include "plan/PlanLiveness.h"
+
+#include "kernel/Configuration.h"
+#include "kernel/Error.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+
+namespace weft {
+
+namespace {
+
+/// Views, also before emission has given the other kernels their text.
+bool touchesNothing(const PlanKernel &kernel) { return kernel.family == familyOf(ViewKnobs{}); }
+
+/// Tensors that views make one, by the least of them.
+class Views {
+public:
+  Views(const Plan &plan, const PlanMemory &memory) : parent(plan.tensors.size()) {
+    std::iota(parent.begin(), parent.end(), 0);
+    for (const PlanKernel &kernel : plan.kernels)
+      if (touchesNothing(kernel))
+        for (const std::vector<int> *tensors : {&kernel.inputs, &kernel.outputs})
+          for (const int tensor : *tensors) unite(kernel.inputs.front(), tensor);
+    std::map<int, int> packed;  // parameters are packed into one buffer without a kernel
+    for (size_t tensor = 0; tensor < plan.tensors.size(); ++tensor)
+      if (const int buffer = plan.tensors[tensor].buffer;
+          memory.buffers()[size_t(buffer)].kind == BufferKind::parameter)
+        unite(packed.try_emplace(buffer, int(tensor)).first->second, int(tensor));
+    uniteParts(plan, memory);
+  }
+  int root(int tensor) const {
+    while (parent[size_t(tensor)] != tensor) tensor = parent[size_t(tensor)];
+    return tensor;
+  }
+
+private:
+  /// What no kernel writes is part of what lies there, or the whole of parts that are written.
+  void uniteParts(const Plan &plan, const PlanMemory &memory) {
+    std::set<int> written;
+    for (const PlanKernel &kernel : plan.kernels)
+      if (!touchesNothing(kernel)) written.insert(kernel.outputs.begin(), kernel.outputs.end());
+    for (size_t one = 0; one < plan.tensors.size(); ++one) {
+      const std::string &role = plan.tensors[one].role;
+      if (written.contains(int(one)) || (role != "temporary" && role != "result")) continue;
+      for (size_t other = 0; other < plan.tensors.size(); ++other)
+        if (plan.tensors[one].buffer == plan.tensors[other].buffer &&
+            memory.rangeOf(plan.tensors[one]).overlaps(memory.rangeOf(plan.tensors[other])))
+          unite(int(one), int(other));
+    }
+  }
+  void unite(int a, int b) {
+    a = root(a), b = root(b);
+    parent[size_t(std::max(a, b))] = std::min(a, b);
+  }
+  std::vector<int> parent;
+};
+
+void use(LiveRange &liveRange, int kernel, const MemoryRange &range, bool writes) {
+  if (liveRange.users.empty() || liveRange.users.back() != kernel) {
+    liveRange.users.push_back(kernel);
+    liveRange.touched.push_back(range);
+  }
+  liveRange.touched.back().begin = std::min(liveRange.touched.back().begin, range.begin);
+  liveRange.touched.back().end = std::max(liveRange.touched.back().end, range.end);
+  if (writes && (liveRange.writers.empty() || liveRange.writers.back() != kernel))
+    liveRange.writers.push_back(kernel);
+}
+
+bool holds(const std::vector<int> &sorted, int one) {
+  return std::ranges::binary_search(sorted, one);
+}
+
+/// Every (kernel of a, kernel of b) of which one writes, the earlier first.
+template <typename Visit>
+void forEachConflict(const LiveRange &a, const LiveRange &b, Visit &&visit) {
+  if (!a.range.overlaps(b.range) || (a.writers.empty() && b.writers.empty())) return;
+  for (size_t n = 0; n < a.users.size(); ++n)
+    for (size_t m = 0; m < b.users.size(); ++m) {
+      const int one = a.users[n], other = b.users[m];
+      const bool shares = &a != &b || a.touched[n].overlaps(b.touched[m]);
+      if (one != other && shares && (holds(a.writers, one) || holds(b.writers, other)))
+        visit(std::min(one, other), std::max(one, other));
+    }
+}
+
+class LiveRangeChecker {
+public:
+  LiveRangeChecker(const Plan &plan, const PlanMemory &memory, const std::string &where)
+      : plan(plan),
+        memory(memory),
+        where(where),
+        liveRanges(liveRangesOf(plan, memory)),
+        order(plan) {}
+
+  void run() const {
+    for (size_t a = 0; a < liveRanges.size(); ++a)
+      for (size_t b = 0; b <= a; ++b) {
+        forEachConflict(liveRanges[a], liveRanges[b], [&](int earlier, int later) {
+          if (!order.waits(later, earlier))
+            reject(later, "it shares " + nameOf(liveRanges[a], liveRanges[b]) + " with", earlier,
+                   ", but does not wait for it");
+        });
+        if (a == b || !liveRanges[a].range.overlaps(liveRanges[b].range)) continue;
+        checkWrites(liveRanges[a], liveRanges[b]);
+        checkWrites(liveRanges[b], liveRanges[a]);
+      }
+    for (const auto &[earlier, later] : dataFlow(plan))  // through views
+      if (!order.waits(later, earlier))
+        reject(later, "it reads what", earlier, " computes, but does not wait for it");
+  }
+
+  /// Who must wait for whom because of what it reads, views included.
+  static std::vector<std::pair<int, int>> dataFlow(const Plan &plan) {
+    std::vector<std::pair<int, int>> pairs;
+    std::map<int, int> producer;
+    for (size_t kernel = 0; kernel < plan.kernels.size(); ++kernel) {
+      for (const int input : plan.kernels[kernel].inputs)
+        if (const auto found = producer.find(input); found != producer.end())
+          pairs.emplace_back(found->second, int(kernel));
+      for (const int output : plan.kernels[kernel].outputs) producer[output] = int(kernel);
+    }
+    return pairs;
+  }
+
+private:
+  std::string placeOf(int kernel) const {
+    return fmt::format("{}: kernels[{}] ({})", where, kernel, plan.kernels[size_t(kernel)].name);
+  }
+
+  std::string nameOf(const LiveRange &a, const LiveRange &b) const {
+    for (const PlanTensor &tensor : plan.tensors)
+      if (tensor.name == a.name)
+        for (const PlanTensor &other : plan.tensors)
+          if (other.name == b.name && other.buffer == tensor.buffer)
+            return fmt::format("buffer {}", tensor.buffer);
+    return fmt::format("memory of '{}' and '{}' (bytes {} to {})", a.name, b.name,
+                       std::max(a.range.begin, b.range.begin), std::min(a.range.end, b.range.end));
+  }
+
+  [[noreturn]] void reject(int kernel, const std::string &what, int other, const char *why) const {
+    throw Error::badInput("{}: {} {}{}", placeOf(kernel), what, plan.kernels[size_t(other)].name,
+                          why);
+  }
+
+  /// No write of b may fall into the live range of a.
+  void checkWrites(const LiveRange &a, const LiveRange &b) const {
+    for (const int writer : b.writers) {
+      if (a.isGiven)
+        throw Error::badInput("{}: it writes '{}' over '{}', which is given", placeOf(writer),
+                              b.name, a.name);
+      if (a.writers.empty()) continue;  // another name of what lies there
+      if (holds(a.writers, writer))
+        throw Error::badInput("{}: its results '{}' and '{}' share memory", placeOf(writer), a.name,
+                              b.name);
+      if (a.isResult && a.writers.front() < writer)
+        throw Error::badInput("{}: it writes '{}' over the result '{}'", placeOf(writer), b.name,
+                              a.name);
+      if (a.writers.front() < writer && a.users.back() > writer)
+        throw Error::badInput("{}: it uses '{}', over which {} has written '{}'",
+                              placeOf(a.users.back()), a.name, plan.kernels[size_t(writer)].name,
+                              b.name);
+    }
+  }
+
+  const Plan &plan;
+  const PlanMemory &memory;
+  const std::string &where;
+  const std::vector<LiveRange> liveRanges;
+  const KernelOrder order;
+};
+
+}  // namespace
+
+std::vector<LiveRange> liveRangesOf(const Plan &plan, const PlanMemory &memory) {
+  const Views views(plan, memory);
+  std::map<int, LiveRange> byRoot;
+  for (size_t index = 0; index < plan.tensors.size(); ++index) {
+    const PlanTensor &tensor = plan.tensors[index];
+    const MemoryRange range = memory.rangeOf(tensor);
+    const auto [found, isNew] =
+        byRoot.try_emplace(views.root(int(index)), LiveRange{.name = tensor.name, .range = range});
+    LiveRange &liveRange = found->second;
+    liveRange.range.begin = std::min(liveRange.range.begin, range.begin);
+    liveRange.range.end = std::max(liveRange.range.end, range.end);
+    liveRange.isGiven |= tensor.role == "argument" || tensor.role == "parameter";
+    liveRange.isResult |= tensor.role == "result";
+  }
+  std::vector<LiveRange> scratch;
+  for (size_t kernel = 0; kernel < plan.kernels.size(); ++kernel) {
+    const PlanKernel &one = plan.kernels[kernel];
+    if (touchesNothing(one)) continue;
+    const auto useTensor = [&](int tensor, bool writes) {
+      use(byRoot.at(views.root(tensor)), int(kernel), memory.rangeOf(plan.tensors[size_t(tensor)]),
+          writes);
+    };
+    for (const int input : one.inputs) useTensor(input, false);
+    for (const int output : one.outputs) useTensor(output, true);
+    if (one.workspaceBuffer < 0) continue;
+    scratch.push_back(
+        {.name = one.name + "'s workspace", .range = memory.rangeOf(one.workspaceBuffer)});
+    use(scratch.back(), int(kernel), scratch.back().range, true);
+  }
+  std::vector<LiveRange> liveRanges;
+  for (auto &[root, liveRange] : byRoot) liveRanges.push_back(std::move(liveRange));
+  liveRanges.insert(liveRanges.end(), scratch.begin(), scratch.end());
+  return liveRanges;
+}
+
+std::vector<std::pair<int, int>> conflicts(const Plan &plan,
+                                           const std::vector<LiveRange> &liveRanges) {
+  std::set<std::pair<int, int>> pairs;
+  for (const auto &pair : LiveRangeChecker::dataFlow(plan)) pairs.insert(pair);
+  for (size_t a = 0; a < liveRanges.size(); ++a)
+    for (size_t b = 0; b <= a; ++b)
+      forEachConflict(liveRanges[a], liveRanges[b],
+                      [&](int earlier, int later) { pairs.emplace(earlier, later); });
+  return {pairs.begin(), pairs.end()};
+}
+
+KernelOrder::KernelOrder(size_t kernels, const std::vector<std::pair<int, int>> &pairs)
+    : before(kernels, std::vector<bool>(kernels)) {
+  std::vector<std::pair<int, int>> sorted = pairs;
+  std::ranges::sort(sorted, {}, [](const auto &pair) {
+    return pair.second;
+  });  // what comes before the earlier one is known by then
+  for (const auto &[earlier, later] : sorted) follow(later, earlier);
+}
+
+KernelOrder::KernelOrder(const Plan &plan)
+    : before(plan.kernels.size(), std::vector<bool>(plan.kernels.size())) {
+  for (size_t kernel = 0; kernel < plan.kernels.size(); ++kernel)
+    for (const int one : plan.kernels[kernel].after) follow(int(kernel), one);
+}
+
+void KernelOrder::follow(int later, int earlier) {
+  std::vector<bool> &all = before[size_t(later)];
+  all[size_t(earlier)] = true;
+  for (size_t kernel = 0; kernel < size_t(earlier); ++kernel)
+    if (before[size_t(earlier)][kernel]) all[kernel] = true;
+}
+
+void checkLiveRanges(const Plan &plan, const PlanMemory &memory, const std::string &where) {
+  LiveRangeChecker(plan, memory, where).run();
+}
+
+}  // namespace weft

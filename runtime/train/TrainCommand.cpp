@@ -1,0 +1,324 @@
+// The loop of training steps; see TrainCommand.h. Parameters and averages alternate between the
+// memory of a plan's arguments and that of its results: what one step writes the next one reads,
+// nothing is copied, and a step that fails has not lost what it read.
+#include "runtime/train/TrainCommand.h"
+
+#include "kernel/Error.h"
+#include "kernel/Format.h"
+#include "kernel/Nearest.h"
+#include "kernel/PlainText.h"
+#include "runtime/cuda/Driver.h"
+#include "runtime/execute/Executor.h"
+#include "runtime/execute/RandomInputs.h"
+#include "runtime/system/Files.h"
+#include "runtime/system/JsonText.h"
+#include "runtime/system/Streams.h"
+#include "runtime/train/TextBatches.h"
+#include "runtime/train/TrainingState.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+
+namespace weft::runtime {
+
+namespace {
+
+constexpr int interruptedExitCode = 130;
+constexpr double
+    beta1 = 0.9,
+    beta2 = 0.999;  ///< as the graph's averages have them (passes/Rewrites.h, AdamWOptions)
+
+std::atomic<bool> interrupted = false;
+static_assert(std::atomic<bool>::is_always_lock_free);
+
+/// While it lives, interrupts are remembered instead of ending the process.
+class InterruptGuard {
+public:
+  InterruptGuard()
+      : onInterrupt(std::signal(SIGINT, remember)), onTermination(std::signal(SIGTERM, remember)) {
+    interrupted = false;
+  }
+  ~InterruptGuard() {
+    std::signal(SIGINT, onInterrupt);
+    std::signal(SIGTERM, onTermination);
+  }
+  InterruptGuard(const InterruptGuard &) = delete;
+  InterruptGuard &operator=(const InterruptGuard &) = delete;
+
+private:
+  static void remember(int) { interrupted = true; }
+  void (*onInterrupt)(int), (*onTermination)(int);
+};
+
+int tensorNamed(const Plan &plan, const std::string &name, std::string_view role) {
+  std::vector<std::string> known;
+  for (size_t index = 0; index < plan.tensors.size(); ++index) {
+    const PlanTensor &tensor = plan.tensors[index];
+    if (tensor.role != role) continue;
+    if (tensor.logical == name) return int(index);
+    known.push_back(tensor.logical);
+  }
+  throw Error::badInput("the plan of {} has no {} '{}', which training asks for{}", plan.model,
+                        role, name, nearestAndKnown(name, known));
+}
+
+TextBatches batchesOf(const TrainRequest &request, const Plan &plan, uint64_t seed) {
+  const PlanTensor &tokens = plan.tensors[size_t(tensorNamed(plan, "tokens", "argument"))];
+  if (tokens.extents.size() != 2 || tokens.dtype != "i32")
+    throw Error::badInput("'tokens' of {} is not [sequence, position] of i32", plan.model);
+  std::string text;
+  try {
+    text = request.data.empty() ? shippedText() : readFile(request.data);
+  } catch (const std::system_error &error) {
+    throw Error::badInput("--data {}: {}", request.data, error.what());
+  }
+  return {std::move(text),     request.data.empty() ? "the shipped text" : request.data,
+          tokens.extents[0],   tokens.extents[1],
+          tokens.range[1] + 1, seed};
+}
+
+/// The state that --state names if it is there, else the initial one.
+TrainingState startOf(const TrainRequest &request, const Plan &plan) {
+  if (request.state.empty() || !std::filesystem::exists(request.state))
+    return initialState(plan, request.seed);
+  TrainingState state = readState(plan, request.state);
+  if (state.seed != request.seed)
+    throw Error::badInput(
+        "{}: was trained with seed {}; go on with --seed {}, or name another file", request.state,
+        state.seed, state.seed);
+  return state;
+}
+
+class TrainingRun {
+public:
+  TrainingRun(const TrainRequest &request, Artifact artifact)
+      : request(request),
+        state(startOf(request, artifact.plan)),
+        batches(batchesOf(request, artifact.plan, state.seed)),
+        carried(carriedTensors(artifact.plan)),
+        loss(tensorNamed(artifact.plan, "loss", "result")),
+        context(request.gpu),
+        executor(
+            std::move(artifact), context,
+            {.seed = state.seed,
+             .folder = request.folder,
+             .firstLaunchLimit = std::chrono::milliseconds(int64_t(1e3 * request.limitSeconds))}) {
+    if (!request.state.empty() && std::filesystem::exists(request.state)) savedStep = state.step;
+  }
+
+  int run() {
+    for (const std::string &warning : executor.warnings())
+      say(fmt::format("weft: warning: {}\n", warning));
+    const InterruptGuard guard;
+    executor.poison();
+    upload();
+    announce();
+    if (!request.state.empty() && savedStep < 0)
+      save();  // a place that cannot be written to is told before the first step
+    for (int64_t taken = 0; taken < request.steps && !interrupted; ++taken) {
+      takeStep();
+      if (request.saveEvery > 0 && state.step % request.saveEvery == 0) save();
+    }
+    save();
+    if (request.json) printOut("{}", resultText(report()));
+    else if (interrupted) printOut("interrupted after step {}\n", state.step);
+    return interrupted ? interruptedExitCode : 0;
+  }
+
+private:
+  const Plan &plan() const { return executor.plan(); }
+  int argument(const char *name) const { return tensorNamed(plan(), name, "argument"); }
+
+  /// The tensor whose memory holds the current value: the argument, or the result, after an odd
+  /// number of steps.
+  int current(const CarriedTensor &tensor) const {
+    return isSwapped ? tensor.result : tensor.argument;
+  }
+
+  void upload() {
+    for (const CarriedTensor &tensor : carried)
+      executor.write(tensor.argument,
+                     state.tensors.at(plan().tensors[size_t(tensor.argument)].logical));
+  }
+
+  /// Forward, backward and update, whatever a plan calls them: the entry point of all kernels.
+  const EntryPoint &step() const {
+    return *std::ranges::max_element(executor.entryPoints(), {},
+                                     [](const EntryPoint &entry) { return entry.kernels.size(); });
+  }
+
+  void takeStep() {
+    writeInputs();
+    executor.launch(step(), pointersOf(step()), stream.handle());
+    stream.synchronize();
+    const float value = scalar(loss);
+    if (!std::isfinite(value)) fail(value);
+    isSwapped = !isSwapped;
+    losses.push_back(value);
+    if (!request.json) printOut("step {} loss {:.9g}\n", state.step, value);
+    ++state.step;
+  }
+
+  void writeInputs() {
+    const TokenBatch batch = batches.at(state.step);
+    executor.write(argument("tokens"), std::as_bytes(std::span(batch.tokens)));
+    executor.write(argument("labels"), std::as_bytes(std::span(batch.labels)));
+    executor.write(argument("weights"), std::as_bytes(std::span(batch.weights)));
+    const double taken = double(state.step + 1);
+    const double corrected = std::sqrt(1 - std::pow(beta2, taken));
+    writeScalar("d_loss", 1);
+    writeScalar("keep", 1 - request.learningRate * request.weightDecay);
+    writeScalar("step_size", request.learningRate * corrected / (1 - std::pow(beta1, taken)));
+    writeScalar("epsilon", request.epsilon * corrected);
+    executor.setDropoutKey(state.seed, uint64_t(state.step));
+  }
+
+  void writeScalar(const char *name, double value) {
+    const float rounded = float(value);
+    executor.write(argument(name), std::as_bytes(std::span(&rounded, 1)));
+  }
+  float scalar(int tensor) const {
+    const std::vector<std::byte> bytes = executor.read(tensor);
+    float value = 0;
+    std::memcpy(&value, bytes.data(), sizeof value);
+    return value;
+  }
+
+  /// Own memory, with arguments and results of what is carried exchanged after an odd number of
+  /// steps.
+  std::vector<cuda::DevicePointer> pointersOf(const EntryPoint &entry) const {
+    std::map<int, int> placeOf;
+    if (isSwapped)
+      for (const CarriedTensor &tensor : carried) {
+        placeOf[tensor.argument] = tensor.result;
+        placeOf[tensor.result] = tensor.argument;
+      }
+    std::vector<cuda::DevicePointer> pointers;
+    for (const std::vector<int> *tensors : {&entry.inputs, &entry.outputs})
+      for (const int tensor : *tensors) {
+        const auto place = placeOf.find(tensor);
+        pointers.push_back(executor.ownBindings().addressOf(
+            plan().tensors[size_t(place == placeOf.end() ? tensor : place->second)]));
+      }
+    return pointers;
+  }
+
+  /// Runs the step again kernel by kernel, on the values from before it, and names the first result
+  /// that has a NaN.
+  [[noreturn]] void fail(float value) {
+    const std::string where =
+        fmt::format("step {}: the loss is {}", state.step, std::isnan(value) ? "NaN" : "infinite");
+    download();
+    if (const std::string broken = brokenTensor(); !broken.empty())
+      throw Error::checkFailed("{}; '{}' holds a NaN before the step{}; {}", where, broken,
+                               writtenBy(), keptText());
+    save();
+    upload();
+    isSwapped = false;
+    for (const int kernel : step().kernels) {
+      executor.launchKernel(kernel, stream.handle());
+      stream.synchronize();
+      for (const int output : plan().kernels[size_t(kernel)].outputs) {
+        if (const int64_t count = notNumbersOf(output); count > 0)
+          throw Error::checkFailed(
+              "{}; the first tensor with NaN is '{}' ({} elements), written by kernel {}; {}",
+              where, plan().tensors[size_t(output)].name, count,
+              plan().kernels[size_t(kernel)].name, keptText());
+      }
+    }
+    throw Error::checkFailed("{}; no tensor of the step holds a NaN; {}", where, keptText());
+  }
+  int64_t notNumbersOf(int tensor) const {
+    return summarize(plan().tensors[size_t(tensor)], executor.read(tensor)).notNumbers;
+  }
+  std::string keptText() const {
+    if (request.state.empty()) return "no --state was asked for";
+    return savedStep < 0
+               ? fmt::format("{} was not written", request.state)
+               : fmt::format("{} holds the state after {} steps", request.state, savedStep);
+  }
+  std::string writtenBy() const {
+    return losses.empty() ? ""
+                          : fmt::format(", written by the update of step {}, whose loss was {:.9g}",
+                                        state.step - 1, losses.back());
+  }
+
+  /// The first tensor of the state with an element that is not finite; empty if there is none.
+  std::string brokenTensor() const {
+    for (const CarriedTensor &tensor : carried) {
+      const PlanTensor &described = plan().tensors[size_t(tensor.argument)];
+      const ElementSummary summary = summarize(described, state.tensors.at(described.logical));
+      if (summary.notNumbers + summary.infinities > 0) return described.logical;
+    }
+    return "";
+  }
+
+  void download() {
+    for (const CarriedTensor &tensor : carried)
+      state.tensors[plan().tensors[size_t(tensor.argument)].logical] =
+          executor.read(current(tensor));
+  }
+  /// Never over a good state with one that training cannot go on from.
+  void save() {
+    if (request.state.empty()) return;
+    download();
+    if (const std::string broken = brokenTensor(); !broken.empty())
+      throw Error::checkFailed("after step {}: '{}' holds a NaN{}; {}", state.step - 1, broken,
+                               writtenBy(), keptText());
+    writeState(plan(), state, request.state);
+    savedStep = state.step;
+  }
+
+  void announce() const {
+    if (request.json) return;
+    printOut("{} ({}) on {}: {} steps from step {}, seed {}, rate {}, {} on the GPU\n",
+             printableLine(plan().model), plan().dtype, context.gpu().name, request.steps,
+             state.step, state.seed, request.learningRate, formatBytes(executor.deviceBytes()));
+  }
+  nlohmann::json report() const {
+    return {{"model", plan().model},
+            {"gpu", context.gpu().name},
+            {"seed", state.seed},
+            {"step", state.step},
+            {"learningRate", request.learningRate},
+            {"weightDecay", request.weightDecay},
+            {"losses", losses},
+            {"interrupted", interrupted.load()}};
+  }
+
+  const TrainRequest &request;
+  TrainingState state;
+  const TextBatches batches;
+  const std::vector<CarriedTensor> carried;
+  const int loss;
+  const cuda::Context context;
+  Executor executor;
+  const cuda::Stream stream;
+  bool isSwapped = false;
+  int64_t savedStep = -1;  ///< steps behind what the file of the state holds; -1: there is none
+  std::vector<float> losses;
+};
+
+}  // namespace
+
+int trainArtifact(const TrainRequest &request) {
+  if (!(request.learningRate >= 0 && std::isfinite(request.learningRate)))
+    throw Error::badInput("--learning-rate {}: a finite number, at least 0", request.learningRate);
+  if (!(request.weightDecay >= 0 && std::isfinite(request.weightDecay)))
+    throw Error::badInput("--weight-decay {}: a finite number, at least 0", request.weightDecay);
+  Artifact artifact = readArtifact(request.folder);
+  setConcurrent(artifact.plan, request.concurrent);
+  verifyDerived(artifact.plan, request.folder + "/plan.json");
+  if (request.steps > 0) return TrainingRun(request, std::move(artifact)).run();
+  if (request.state.empty())
+    throw Error::badInput(
+        "--steps 0 writes the state that training starts from; name its file with --state");
+  writeState(artifact.plan, startOf(request, artifact.plan), request.state);
+  return 0;
+}
+
+}  // namespace weft::runtime

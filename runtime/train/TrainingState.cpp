@@ -1,0 +1,142 @@
+// Initial values and files of a training run; see TrainingState.h.
+#include "runtime/train/TrainingState.h"
+
+#include "kernel/Error.h"
+#include "kernel/RandomValues.h"
+#include "plan/TensorLayout.h"
+#include "runtime/execute/Safetensors.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace weft::runtime {
+
+namespace {
+
+constexpr std::string_view nextSuffix = "_next";
+constexpr double initialDeviation = 0.02;
+
+int findTensor(const Plan &plan, const std::string &name, std::string_view role) {
+  for (size_t index = 0; index < plan.tensors.size(); ++index)
+    if (plan.tensors[index].logical == name && plan.tensors[index].role == role) return int(index);
+  return -1;
+}
+
+std::vector<std::byte> bytesOf(std::span<const float> values) {
+  const std::span<const std::byte> bytes = std::as_bytes(values);
+  return {bytes.begin(), bytes.end()};
+}
+
+bool endsWith(const std::string &name, std::string_view ending) { return name.ends_with(ending); }
+
+std::vector<std::byte> initialElements(const PlanTensor &tensor, uint64_t seed) {
+  std::vector<float> values(size_t(logicalBytes(tensor)) / sizeof(float));
+  const std::string &name = tensor.logical;
+  if (endsWith(name, "_mean") || endsWith(name, "_square")) return bytesOf(values);
+  const std::string last = name.substr(name.rfind('_') + 1);
+  if (last.starts_with("gamma")) std::ranges::fill(values, 1.0f);
+  if (last.starts_with("gamma") || last.starts_with("b")) return bytesOf(values);
+  const RandomValues random(seed, name);
+  for (size_t index = 0; index < values.size(); ++index)
+    values[index] = float(random.real(int64_t(index), initialDeviation));
+  return bytesOf(values);
+}
+
+PlanTensor words(const std::string &name, int64_t count) {
+  return {.name = name,
+          .logical = name,
+          .dtype = "i32",
+          .axes = {"word"},
+          .extents = {count},
+          .order = {0},
+          .strides = {1}};
+}
+
+std::vector<std::byte> wordsOf(uint64_t value) {
+  const std::array<uint32_t, 2> parts{uint32_t(value), uint32_t(value >> 32)};
+  const auto bytes = std::as_bytes(std::span(parts));
+  return {bytes.begin(), bytes.end()};
+}
+
+uint64_t fromWords(const std::vector<std::byte> &bytes) {
+  std::array<uint32_t, 2> parts{};
+  std::memcpy(parts.data(), bytes.data(), sizeof parts);
+  return parts[0] | uint64_t(parts[1]) << 32;
+}
+
+}  // namespace
+
+std::vector<CarriedTensor> carriedTensors(const Plan &plan) {
+  std::vector<CarriedTensor> carried;
+  for (size_t index = 0; index < plan.tensors.size(); ++index) {
+    const PlanTensor &argument = plan.tensors[index];
+    if (argument.role != "argument") continue;
+    const int result = findTensor(plan, argument.logical + std::string(nextSuffix), "result");
+    if (result < 0) continue;
+    const PlanTensor &next = plan.tensors[size_t(result)];
+    if (argument.dtype != "f32" || next.dtype != argument.dtype ||
+        next.extents != argument.extents || next.strides != argument.strides)
+      throw Error::badInput(
+          "'{}' and '{}' differ in type, extents or layout: the next step could not read what this "
+          "one wrote",
+          argument.name, next.name);
+    carried.push_back({.argument = int(index), .result = result});
+  }
+  if (carried.empty())
+    throw Error::badInput(
+        "the plan of {} has no optimizer; compile with --train --optimizer adamw to train",
+        plan.model);
+  return carried;
+}
+
+TrainingState initialState(const Plan &plan, uint64_t seed) {
+  TrainingState state{.seed = seed};
+  for (const CarriedTensor &carried : carriedTensors(plan)) {
+    const PlanTensor &tensor = plan.tensors[size_t(carried.argument)];
+    state.tensors[tensor.logical] = initialElements(tensor, seed);
+  }
+  return state;
+}
+
+TrainingState readState(const Plan &plan, const std::filesystem::path &path) {
+  const SafetensorsFile file(path);
+  std::vector<const PlanTensor *> expected;
+  const PlanTensor step = words("step", 2), seed = words("seed", 2);
+  for (const CarriedTensor &carried : carriedTensors(plan))
+    expected.push_back(&plan.tensors[size_t(carried.argument)]);
+  expected.insert(expected.end(), {&step, &seed});
+  file.requireExactly(expected);
+  TrainingState state{.step = int64_t(fromWords(file.read("step"))),
+                      .seed = fromWords(file.read("seed"))};
+  for (const CarriedTensor &carried : carriedTensors(plan)) {
+    const std::string &name = plan.tensors[size_t(carried.argument)].logical;
+    state.tensors[name] = file.read(name);
+  }
+  return state;
+}
+
+void writeState(const Plan &plan, const TrainingState &state, const std::filesystem::path &path) {
+  std::vector<TensorToWrite> tensors;
+  for (const CarriedTensor &carried : carriedTensors(plan)) {
+    const PlanTensor &tensor = plan.tensors[size_t(carried.argument)];
+    tensors.push_back({.name = tensor.logical,
+                       .dtype = DType::f32,
+                       .shape = tensor.extents,
+                       .elements = state.tensors.at(tensor.logical)});
+  }
+  tensors.push_back({.name = "step",
+                     .dtype = DType::i32,
+                     .shape = {2},
+                     .elements = wordsOf(uint64_t(state.step))});
+  tensors.push_back(
+      {.name = "seed", .dtype = DType::i32, .shape = {2}, .elements = wordsOf(state.seed)});
+  std::filesystem::path whole = path;
+  whole.replace_filename("." + path.filename().string() + ".weft-tmp");
+  writeSafetensors(whole, tensors);  // on the disk when it returns
+  std::error_code problem;
+  std::filesystem::rename(whole, path, problem);
+  if (problem) throw Error::badInput("cannot write {}: {}", path.string(), problem.message());
+}
+
+}  // namespace weft::runtime

@@ -1,0 +1,40 @@
+// What a training run carries from step to step: parameters and the optimizer's averages, by the
+// names of a plan's arguments, in fp32. In a file: safetensors with these tensors, the number of
+// finished steps ("step") and the seed ("seed", two words).
+//
+// Invariant: a state file is there and whole, or it is the one before: it is written under another
+// name and renamed.
+#pragma once
+
+#include "runtime/artifact/Artifact.h"
+
+#include <cstddef>
+#include <filesystem>
+#include <map>
+
+namespace weft::runtime {
+
+/// A tensor that a step takes and gives: argument NAME and result NAME_next of a plan.
+struct CarriedTensor {
+  int argument = -1, result = -1;
+};
+/// In the plan's order. Throws Error(badInput) if a pair differs in type, extents or layout, or if
+/// there is none.
+std::vector<CarriedTensor> carriedTensors(const Plan &plan);
+
+struct TrainingState {
+  int64_t step = 0;
+  uint64_t seed = 1;
+  std::map<std::string, std::vector<std::byte>>
+      tensors;  ///< logical row-major, by the argument's name
+};
+
+/// Averages are zero. Of parameters the last part of the name (after '_') decides, as models name
+/// them: gamma is one; biases and beta, which begin with b, are zero; all others are drawn with
+/// deviation 0.02 (Devlin et al. 2019) by their names.
+TrainingState initialState(const Plan &plan, uint64_t seed);
+/// Throws Error(badInput) naming the file and what it lacks.
+TrainingState readState(const Plan &plan, const std::filesystem::path &path);
+void writeState(const Plan &plan, const TrainingState &state, const std::filesystem::path &path);
+
+}  // namespace weft::runtime

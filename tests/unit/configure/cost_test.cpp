@@ -1,0 +1,186 @@
+// The analytic model: what must be cheaper than what, and agreement with kernels measured on an
+// H200 (within 25%).
+#include "passes/configure/CostModel.h"
+#include "passes/configure/Families.h"
+#include "tests/unit/samples/SampleKernels.h"
+
+#include <catch2/catch.hpp>
+
+#include <cmath>
+
+using namespace weft;
+using namespace weft::samples;
+
+namespace {
+
+const Device &h200() { return findDevice("h200"); }
+
+double secondsOf(const Kernel &kernel, const Configuration &configuration) {
+  return analyticCostModel(h200())->cost(kernel, configuration).seconds;
+}
+
+Configuration rowMajorConfiguration(const Kernel &kernel, const Knobs &knobs) {
+  Configuration configuration{.knobs = knobs};
+  for (int value : kernel.inputs)
+    configuration.inputs.push_back(rowMajor(kernel.values[value].axes.size()));
+  for (int value : kernel.outputs)
+    configuration.outputs.push_back(rowMajor(kernel.values[value].axes.size()));
+  return configuration;
+}
+
+/// The cheapest legal configuration, all row-major.
+double bestSeconds(const Kernel &kernel, const Device &device = h200()) {
+  LayoutConstraints constraints;
+  for (int value : kernel.inputs)
+    constraints.inputs.push_back(rowMajor(kernel.values[value].axes.size()));
+  for (int value : kernel.outputs)
+    constraints.outputs.push_back(rowMajor(kernel.values[value].axes.size()));
+  const auto model = analyticCostModel(device);
+  double best = INFINITY;
+  forEachConfiguration(kernel, device, constraints, [&](const Configuration &configuration) {
+    best = std::min(best, model->cost(kernel, configuration).seconds);
+    return true;
+  });
+  return best;
+}
+
+/// bias + dropout + residual + layer norm over i.
+Kernel layerNormKernel(int64_t rows, int64_t columns) {
+  KernelBuilder builder("bias_dropout_residual_layernorm", {{'j', rows}, {'i', columns}});
+  const int gemm = builder.input("gemm", "ji"), x = builder.input("x", "ji");
+  const int bias = builder.input("bias", "i"), gamma = builder.input("gamma", "i"),
+            beta = builder.input("beta", "i");
+  const int biased = builder.op("bias", OperatorClass::elementwise, {gemm, bias}, "biased", "ji");
+  const int dropped = builder.op("dropout", OperatorClass::elementwise, {biased}, "dropped", "ji");
+  const int sum = builder.op("residual", OperatorClass::elementwise, {dropped, x}, "sum", "ji");
+  return builder.build(
+      {builder.op("layer_norm", OperatorClass::normalization, {sum, gamma, beta}, "y", "ji", "i")});
+}
+
+/// Relative distance; NaN is far.
+bool within(double value, double reference, double tolerance) {
+  return std::abs(value / reference - 1) <= tolerance;
+}
+
+constexpr int j = 1, i = 0;  // axes are numbered by letter
+
+}  // namespace
+
+TEST_CASE("wider vectors are never dearer for a streaming map") {
+  const Kernel kernel = reluKernel({{'j', 65536}, {'i', 1024}}, "ji");
+  double last = INFINITY;
+  for (int width : {1, 2, 4, 8}) {
+    const double seconds = secondsOf(
+        kernel, rowMajorConfiguration(
+                    kernel, LoopKnobs{.vectorAxis = i, .vectorWidth = width, .laneAxis = i}));
+    CHECK(seconds < last);
+    last = seconds;
+  }
+}
+
+TEST_CASE("coalesced is cheaper than strided") {
+  const Kernel kernel = reluKernel({{'j', 4096}, {'i', 1024}}, "ji");
+  const auto lanes = [&](int axis) {
+    return secondsOf(
+        kernel, rowMajorConfiguration(kernel, LoopKnobs{.vectorAxis = axis, .laneAxis = axis}));
+  };
+  CHECK(lanes(i) * 3 < lanes(j));
+}
+
+TEST_CASE("operands in two orders cost more than operands in one") {
+  const Kernel kernel = reluKernel({{'j', 4096}, {'i', 1024}}, "ji");
+  const LoopKnobs knobs{.vectorAxis = i, .vectorWidth = 8, .laneAxis = i};
+  Configuration mixed = rowMajorConfiguration(kernel, knobs);
+  mixed.outputs[0].order = {1, 0};
+  CHECK(secondsOf(kernel, rowMajorConfiguration(kernel, knobs)) < secondsOf(kernel, mixed));
+}
+
+TEST_CASE("a column sum is cheaper with lanes along the columns") {
+  KernelBuilder builder("sum", {{'j', 64}, {'i', 1 << 20}});
+  const int x = builder.input("x", "ji");
+  const Kernel kernel =
+      builder.build({builder.op("reduce", OperatorClass::normalization, {x}, "s", "i", "j")});
+  const Knobs along{
+      LoopKnobs{.vectorAxis = i, .laneAxis = i, .reduction = ReductionMapping::sequential}};
+  const Knobs across{LoopKnobs{
+      .vectorAxis = j, .laneAxis = j, .reduction = ReductionMapping::warp, .threadsPerRow = 32}};
+  CHECK(secondsOf(kernel, rowMajorConfiguration(kernel, along)) <
+        secondsOf(kernel, rowMajorConfiguration(kernel, across)));
+}
+
+TEST_CASE("a view costs nothing") {
+  const Kernel kernel = identityKernel({{'j', 4096}, {'i', 1024}}, "ji");
+  CHECK(secondsOf(kernel, rowMajorConfiguration(kernel, ViewKnobs{})) == 0);
+}
+
+TEST_CASE("a GEMM of one tile more than two waves hold takes three") {
+  // 64 x 64 tiles: 264 blocks against 265.
+  const auto seconds = [&](int64_t rows) {
+    const Kernel kernel =
+        contractKernel({{'m', rows * 64}, {'n', 64}, {'k', 4096}}, "mk", "kn", "mn");
+    return secondsOf(kernel, rowMajorConfiguration(kernel, FmaGemmKnobs{}));
+  };
+  CHECK(seconds(265) > 1.3 * seconds(264));
+}
+
+TEST_CASE("a plain contraction stays below the FMA peak") {
+  const Kernel kernel = contractKernel({{'m', 4096}, {'n', 4096}, {'k', 1024}}, "mk", "kn", "mn");
+  Device withoutLibrary = h200();
+  withoutLibrary.libraryGemms = false;
+  withoutLibrary.architecture = "sm_70";  // no family for tensor separate cores
+  const double flops = kernel.flop() / bestSeconds(kernel, withoutLibrary);
+  CHECK(flops < h200().fmaFlops);
+  CHECK(flops > 0.25 * h200().fmaFlops);
+}
+
+TEST_CASE("measured on an H200: 16-byte copy of 268 MB at 4283 GB/s") {
+  const Kernel kernel = reluKernel({{'j', 65536}, {'i', 1024}}, "ji");
+  CHECK(within(bestSeconds(kernel), static_cast<double>(kernel.necessaryBytes()) / 4283e9, 0.25));
+}
+
+TEST_CASE("measured on an H200: bias + dropout + residual + layer norm") {
+  CHECK(within(bestSeconds(layerNormKernel(65536, 1024)), 95.6e-6, 0.25));
+  CHECK(within(bestSeconds(layerNormKernel(4096, 1024)), 8.5e-6, 0.25));
+}
+
+TEST_CASE(
+    "measured on an H200: row softmax 65536 x 4096 in 257.8 us, any of 64 to 256 threads a row") {
+  const Kernel kernel = softmaxKernel({{'j', 65536}, {'k', 4096}}, "jk");
+  CHECK(within(bestSeconds(kernel), 257.8e-6, 0.25));
+  LoopKnobs knobs{
+      .vectorAxis = 1, .vectorWidth = 8, .laneAxis = 1, .reduction = ReductionMapping::block};
+  for (int threads : {128, 256}) {
+    knobs.threads = knobs.threadsPerRow = threads;
+    CHECK(within(secondsOf(kernel, rowMajorConfiguration(kernel, knobs)), 260e-6, 0.25));
+  }
+}
+
+TEST_CASE("measured on an H200: sums of columns in clusters of blocks, and in too few blocks") {
+  const auto sumOf = [](int64_t rows, int64_t columns) {
+    KernelBuilder builder("sum", {{'j', rows}, {'i', columns}});
+    const int x = builder.input("x", "ji");
+    return builder.build(
+        {builder.op("reduce", OperatorClass::normalization, {x}, "s", "i", "j", DType::f32)});
+  };
+  const Kernel kernel = sumOf(12288, 1024), wide = sumOf(12288, 4096);
+  LoopKnobs knobs{.vectorAxis = i,
+                  .vectorWidth = 4,
+                  .laneAxis = i,
+                  .reduction = ReductionMapping::clusterColumns,
+                  .threads = 256,
+                  .threadsPerRow = 32,
+                  .blocksPerRow = 8};
+  CHECK(within(secondsOf(kernel, rowMajorConfiguration(kernel, knobs)), 8.71e-6, 0.25));
+  knobs.threads = 512, knobs.blocksPerRow = 4;
+  CHECK(within(secondsOf(wide, rowMajorConfiguration(wide, knobs)), 25.6e-6, 0.25));
+  knobs.reduction = ReductionMapping::blockColumns, knobs.blocksPerRow = 1;
+  CHECK(within(secondsOf(kernel, rowMajorConfiguration(kernel, knobs)), 43.4e-6, 0.25));
+  CHECK(within(bestSeconds(kernel), 8.7e-6, 0.25));
+  CHECK(within(bestSeconds(wide), 25.6e-6, 0.25));
+  CHECK(bestSeconds(kernel, findDevice("a100")) > bestSeconds(kernel));  // without clusters
+}
+
+TEST_CASE("MUE is the necessary bytes over time and peak") {
+  const Cost cost{.seconds = 1e-3, .bytesMoved = 4'000'000'000, .bytesNecessary = 2'400'000'000};
+  CHECK(memoryUsageEfficiency(cost, h200()) == Approx(2.4e12 / 4.8e12 * 100));
+}

@@ -1,0 +1,223 @@
+// What follows a tensor-core contraction of sm_90a: which epilogues tiles have room for, sums and
+// local softmaxes, what is rejected and why.
+#include "codegen/Emit.h"
+#include "kernel/ContractionRegion.h"
+#include "kernel/Error.h"
+#include "kernel/Sm90EpilogueReduction.h"
+#include "tests/support/NonEmpty.h"
+#include "tests/unit/samples/EmittedText.h"
+#include "tests/unit/samples/SampleSoftmaxes.h"
+#include "tests/unit/samples/Sm90Family.h"
+
+#include <catch2/catch.hpp>
+
+#include <set>
+
+using namespace weft;
+using weft::test::nonEmpty;
+using namespace weft::samples;
+using codegen::Parameter;
+
+TEST_CASE("epilogues that the registers have no room for") {
+  const ContractionExtents extents{.b = 8, .j = 512, .i = 1024, .u = 3072};
+  const auto widest = [&](const Kernel &kernel) {
+    int sums = 0;
+    for (const Configuration &one : ofFamily(kernel)) {
+      const auto &knobs = std::get<Sm90GemmKnobs>(one.knobs);
+      sums = std::max(sums,
+                      (knobs.schedule == Sm90Schedule::pingPong ? knobs.tileM : knobs.tileM / 2) *
+                          knobs.tileN / 128);
+    }
+    return sums;
+  };
+  // The more registers an epilogue takes, the fewer accumulators a thread keeps beside it.
+  const int alone =
+      widest(contractKernel({{'m', 4096}, {'n', 3072}, {'k', 1024}}, "mk", "nk", "mn"));
+  std::multimap<int, int> byRegisters;
+  for (const Kernel &kernel :
+       {gemmBias(extents, DType::f16), gemmGeluGradient(extents, DType::f16),
+        gemmBiasReluDropout(extents, DType::f16), gemmBiasDropoutResidual(extents, DType::f16),
+        gemmBiasGelu(extents, DType::f16, true), gemmScaleRowsGate(extents, DType::f16)})
+    byRegisters.emplace(epilogueRegisters(kernel, *contractionRegion(kernel).region),
+                        widest(kernel));
+  int before = alone;
+  for (const auto &[registers, sums] : nonEmpty(byRegisters)) {
+    INFO(registers << " registers, " << sums << " sums");
+    CHECK((sums > 0 && sums <= before));
+    before = sums;
+  }
+  CHECK(byRegisters.begin()->second == alone);
+  CHECK(before < alone);
+  const auto emitted = [&] {
+    const Kernel kernel = gemmBiasGelu(extents, DType::f16, true);
+    for (Configuration one : ofFamily(kernel)) {
+      one.knobs = Sm90GemmKnobs{.schedule = Sm90Schedule::pingPong,
+                                .tileM = 128,
+                                .tileN = 192,
+                                .stages = 4,
+                                .epilogueStages = 4};
+      codegen::emit(kernel, one, "sm_90a");
+    }
+  };
+  CHECK_THROWS_WITH(emitted(), Catch::Contains("192 accumulators a thread"));
+}
+
+TEST_CASE("an operand of the result's shape takes two epilogue stages") {
+  const Kernel kernel =
+      gemmBiasDropoutResidual({.b = 8, .j = 512, .i = 1024, .u = 3072}, DType::f16);
+  Configuration one = ofFamily(kernel).front();
+  one.knobs = Sm90GemmKnobs{.schedule = Sm90Schedule::pingPong,
+                            .tileM = 128,
+                            .tileN = 128,
+                            .stages = 4,
+                            .epilogueStages = 1};
+  CHECK_THROWS_WITH(codegen::emit(kernel, one, "sm_90a"), Catch::Contains("1 epilogue stage"));
+  std::get<Sm90GemmKnobs>(one.knobs).epilogueStages = 2;
+  CHECK_NOTHROW(codegen::emit(kernel, one, "sm_90a"));
+}
+
+TEST_CASE("epilogues of many tensors are rejected") {
+  const auto sumOf = [](int tensors, int outputs) {
+    FusedContraction fused("many", {}, DType::f16);
+    std::vector<int> inputs, results;
+    for (int i = 0; i < tensors; ++i) inputs.push_back(fused.input("t" + std::to_string(i), "bju"));
+    int sum = fused.gemm();
+    for (int input : inputs)
+      results.push_back(
+          sum = fused.map("add", "{0} + {1}", {sum, input}, "sum" + std::to_string(input)));
+    std::reverse(results.begin(), results.end());
+    results.resize(size_t(outputs));
+    return fused.build(results);
+  };
+  CHECK(exclusion(sumOf(3, 3)) == "");
+  CHECK(exclusion(sumOf(4, 1)) == "the epilogue reads 4 tensors of several axes; 3 are taken");
+  CHECK(exclusion(sumOf(4, 4)).find("4 tensors") != std::string::npos);
+  CHECK(exclusion(sumOf(3, 2)) == "");
+}
+
+TEST_CASE(
+    "sums of what an epilogue computes take whole tiles, at the price of their partial sums") {
+  const ContractionExtents extents{.b = 2, .j = 72, .i = 4096, .u = 264};
+  for (const Kernel &kernel : nonEmpty(fusedReductions(extents, DType::f16))) {
+    INFO(kernel.name);
+    const std::vector<Configuration> all = ofFamily(kernel);
+    CHECK(!all.empty());
+    for (const Configuration &one : nonEmpty(all)) {
+      const auto &tile = std::get<Sm90GemmKnobs>(one.knobs);
+      CHECK((tile.splitK == 1 && tile.schedule != Sm90Schedule::singleConsumer));
+      requireAllTensors(codegen::emit(kernel, one, "sm_90a"), kernel);
+    }
+  }
+  const Kernel with = gemmColumnReduction(extents, DType::f16);
+  const std::vector<Configuration> tiles = ofFamily(with);
+  Configuration split = *std::ranges::find_if(tiles, [](const Configuration &one) {
+    return std::get<Sm90GemmKnobs>(one.knobs).multicastB == 1;
+  });
+  auto &tile = std::get<Sm90GemmKnobs>(split.knobs);
+  tile.splitK = 2, tile.stages = 2;
+  CHECK_THROWS_WITH(codegen::emit(with, split, "sm_90a"),
+                    Catch::Contains("beside sums of the result; they take whole tiles"));
+  split.knobs = Sm90GemmKnobs{.schedule = Sm90Schedule::singleConsumer, .tileM = 64, .tileN = 8};
+  CHECK_THROWS_WITH(codegen::emit(with, split, "sm_90a"),
+                    Catch::Contains("single-consumer tiles sum nothing"));
+  Configuration moved = ofFamily(gemmResidualRowReductions(extents, DType::f16)).front();
+  std::swap(moved.outputs[1].order[0], moved.outputs[1].order[1]);
+  CHECK_THROWS_WITH(codegen::emit(gemmResidualRowReductions(extents, DType::f16), moved, "sm_90a"),
+                    Catch::Contains("a sum, does not lie as its axes do in the result"));
+}
+
+TEST_CASE("tiles end with a local softmax of sub-vectors that are contiguous in the result") {
+  for (const bool startsWithKeys : {false, true}) {
+    const Kernel kernel =
+        scoresLocalSoftmax({.b = 8, .h = 16, .j = 512, .k = 520}, DType::f16, startsWithKeys);
+    const std::vector<Configuration> all = ofFamily(kernel);
+    CHECK(!all.empty());
+    for (const Configuration &one : nonEmpty(all)) {
+      const auto &tile = std::get<Sm90GemmKnobs>(one.knobs);
+      CHECK((tile.splitK == 1 && tile.schedule != Sm90Schedule::singleConsumer));
+      CHECK(wgmmaProblem(kernel, one).gemm->isSwapped == startsWithKeys);
+      requireAllTensors(codegen::emit(kernel, one, "sm_90a"),
+                        kernel);  // exponentials, maxima and sums
+    }
+    const auto rejection = [&](const auto &change) {
+      Configuration one = *std::ranges::find_if(all, [](const Configuration &other) {
+        return std::get<Sm90GemmKnobs>(other.knobs).multicastB == 1;
+      });
+      change(one);
+      return sm90Rejection(kernel, one, std::get<Sm90GemmKnobs>(one.knobs),
+                           findDevice("h200").sharedMemoryPerBlock);
+    };
+    CHECK(rejection([](Configuration &) {}).empty());
+    CHECK(rejection([](Configuration &one) {
+            std::get<Sm90GemmKnobs>(one.knobs) = {.schedule = Sm90Schedule::pingPong,
+                                                  .tileM = 64,
+                                                  .tileN = 64,
+                                                  .stages = 4,
+                                                  .splitK = 2};
+          }) == "k over 2 blocks beside a local softmax of the result; it takes whole tiles");
+    CHECK(rejection([](Configuration &one) {
+            one.knobs = Sm90GemmKnobs{
+                .schedule = Sm90Schedule::singleConsumer, .tileM = 64, .tileN = 8, .stages = 8};
+          }) == "single-consumer tiles end with no local softmax: take others");
+    CHECK(rejection([](Configuration &one) {
+            std::swap(one.outputs[0].order[2], one.outputs[0].order[3]);
+          }) == "'local_softmax' runs along an axis in which 'exponentials' is not contiguous");
+  }
+  CHECK(exclusion(plainLocalSoftmax({.length = 8}, DType::f16)) ==
+        "'local_softmax' has sub-vectors of 8 elements; 16, 32 and 64 are taken behind a GEMM");
+}
+
+TEST_CASE("which side a sum keeps follows from the orientation of the GEMM") {
+  const Kernel kernel = gemmBiasBothReductions({.b = 2, .j = 256, .i = 512, .u = 1024}, DType::f16);
+  const ContractionRegion region = *contractionRegion(kernel).region;
+  bool isSwapped = false, isStraight = false;
+  for (const Configuration &one : nonEmpty(ofFamily(kernel))) {
+    const GemmProblem gemm = *wgmmaProblem(kernel, one).gemm;
+    (gemm.isSwapped ? isSwapped : isStraight) = true;
+    CHECK(isOfRows(region.reductions[0], gemm) == gemm.isSwapped);  // to u, of group n
+    CHECK(isOfRows(region.reductions[1], gemm) != gemm.isSwapped);
+  }
+  CHECK((isSwapped && isStraight));
+}
+
+TEST_CASE("partial sums of many rows of tiles are rejected, and small ones are priced") {
+  const Kernel large = gemmColumnReduction({.b = 256, .j = 1024, .i = 64, .u = 4096}, DType::f16);
+  CHECK_THAT(exclusion(large),
+             Catch::Contains("bytes of partial sums; a kernel keeps 4194304 for itself"));
+  const ContractionExtents extents{.b = 8, .j = 512, .i = 1024, .u = 3072};
+  const Kernel with = gemmGeluGradientColumnReduction(extents, DType::f16),
+               without = gemmGeluGradient(extents, DType::f16);
+  const auto best = [](const Kernel &kernel) {
+    double least = 1e9;
+    for (const Configuration &one : ofFamily(kernel))
+      least = std::min(least, microseconds(kernel, one));
+    return least;
+  };
+  CHECK(best(with) > best(without) + 1.5);
+  CHECK(best(with) < best(without) * 1.2);
+}
+
+// That the skeleton asks for boxes of just so many rows is what tests/emulate finds: it copies the
+// boxes of these maps.
+TEST_CASE("a panel that is read comes in several boxes, the result leaves in one") {
+  const Kernel kernel =
+      gemmBiasDropoutResidual({.b = 8, .j = 512, .i = 1024, .u = 1024}, DType::f16);
+  Configuration configuration{
+      .inputs = {},
+      .outputs = {rowMajor(3)},
+      .knobs = Sm90GemmKnobs{.schedule = Sm90Schedule::pingPong, .epilogueStages = 4}};
+  for (int input : kernel.inputs)
+    configuration.inputs.push_back(rowMajor(kernel.values[size_t(input)].axes.size()));
+  const codegen::EmittedKernel emitted = codegen::emit(kernel, configuration, "sm_90a");
+  const auto boxOf = [&](Parameter::Kind kind, int index) {
+    const auto found = std::ranges::find_if(emitted.parameters, [&](const Parameter &one) {
+      return one.kind == kind && one.index == index;
+    });
+    REQUIRE((found != emitted.parameters.end() && found->map));
+    return std::vector<int>(found->map->box.begin(), found->map->box.end());
+  };
+  const std::vector<int> read = boxOf(Parameter::Kind::inputMap, int(kernel.inputs.size()) - 1),
+                         written = boxOf(Parameter::Kind::outputMap, 0);
+  CHECK(read[0] == written[0]);
+  CHECK((read[1] < written[1] && written[1] % read[1] == 0));
+}

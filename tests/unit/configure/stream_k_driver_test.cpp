@@ -1,0 +1,146 @@
+// Tiles whose slices blocks share in stream-K runs: what is rejected and why, that plans and lines
+// of a profile carry the knob, and that only rows bring it into selection.
+#include "codegen/Emit.h"
+#include "kernel/ConfigurationText.h"
+#include "kernel/ContractionRegion.h"
+#include "kernel/GemmProblem.h"
+#include "passes/configure/CostModel.h"
+#include "passes/configure/Family.h"
+#include "plan/PlanConfiguration.h"
+#include "tests/support/NonEmpty.h"
+#include "tests/unit/samples/SampleContractions.h"
+#include "tests/unit/samples/SampleStrides.h"
+
+#include <catch2/catch.hpp>
+
+using namespace weft;
+using weft::test::nonEmpty;
+
+namespace {
+
+const Device &device() { return findDevice("h200"); }
+constexpr Sm90GemmKnobs streamed{.schedule = Sm90Schedule::cooperative,
+                                 .tileM = 128,
+                                 .tileN = 128,
+                                 .stages = 6,
+                                 .epilogueStages = 2,
+                                 .streamK = 1};
+
+/// 192 tiles of 128 x 128 and 64 k-tiles each.
+Kernel gradient(int64_t m = 1024, int64_t n = 3072, int64_t k = 4096) {
+  return samples::contractKernel({{'m', m}, {'n', n}, {'k', k}}, "mk", "nk", "mn");
+}
+
+std::string rejectionOf(const Kernel &kernel, Sm90GemmKnobs knobs) {
+  return sm90Rejection(kernel, samples::stridedConfiguration(kernel, knobs), knobs,
+                       device().sharedMemoryPerBlock);
+}
+Sm90GemmKnobs with(int Sm90GemmKnobs::*member, int value) {
+  Sm90GemmKnobs knobs = streamed;
+  knobs.*member = value;
+  return knobs;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "stream-K runs of k-tiles are taken where tiles are few and no whole waves, and else rejected "
+    "with "
+    "the limit") {
+  CHECK(rejectionOf(gradient(), streamed) == "");
+  CHECK(rejectionOf(gradient(), with(&Sm90GemmKnobs::blocks, 96)) ==
+        "stream-K runs of k-tiles of 192 tiles for 96 blocks; at most 4 for each are taken, in no "
+        "whole waves");
+  CHECK(rejectionOf(gradient(), with(&Sm90GemmKnobs::blocks, 40)) ==
+        "stream-K runs of k-tiles of 192 tiles for 40 blocks; at most 4 for each are taken, in no "
+        "whole waves");
+  CHECK(rejectionOf(gradient(512, 512, 512), streamed) ==
+        "stream-K runs of 128 k-tiles for 132 blocks; each takes 2 at least");
+  CHECK(rejectionOf(gradient(1024, 3072, 1003), streamed) ==
+        "stream-K runs of k-tiles take operands whose rows start at multiples of 16 bytes");
+  CHECK(rejectionOf(gradient(), with(&Sm90GemmKnobs::splitK, 2)) ==
+        "stream-K runs of k-tiles in ping-pong tiles, or with k over several blocks; cooperative "
+        "tiles "
+        "with k in one block are taken");
+  CHECK(rejectionOf(gradient(), with(&Sm90GemmKnobs::streamK, 2)) ==
+        "streamK of 2; 0 and 1 are taken");
+  CHECK(rejectionOf(samples::gemmBias({.b = 8, .j = 128, .i = 4096, .u = 3072}, DType::f16),
+                    streamed) ==
+        "stream-K runs of k-tiles have no epilogue: take others where something follows the GEMM");
+  Sm90GemmKnobs wide = streamed;
+  wide.tileN = 256, wide.stages = 3, wide.blocks = 300;
+  CHECK_THAT(
+      rejectionOf(gradient(8192, 4096), wide),
+      Catch::Contains(
+          "bytes of accumulators of tiles that blocks share; a kernel keeps 67108864 for itself"));
+  wide.tileN = 192, wide.tileM = 256, wide.blocks = 132;
+  CHECK_FALSE(rejectionOf(gradient(), wide).empty());  // 192 accumulators a thread
+}
+
+TEST_CASE("runs of slices: the grid, and device memory for what blocks leave") {
+  const Kernel kernel = gradient();
+  const GemmProblem gemm =
+      *wgmmaProblem(kernel, samples::stridedConfiguration(kernel, streamed)).gemm;
+  CHECK(sm90Blocks(gemm, streamed) == 132);
+  CHECK(streamKBytes(gemm, streamed) == 132 * 2 * 128 * 128 * 4 + 192 * 2 * 4);
+  CHECK(streamKBytes(gemm, with(&Sm90GemmKnobs::streamK, 0)) == 0);
+  const codegen::EmittedKernel emitted =
+      codegen::emit(kernel, samples::stridedConfiguration(kernel, streamed), "sm_90a");
+  CHECK(emitted.launch.grid[0] == 132);
+  Sm90GemmKnobs fewer = streamed;
+  fewer.blocks = 128;
+  const codegen::EmittedKernel other =
+      codegen::emit(kernel, samples::stridedConfiguration(kernel, fewer), "sm_90a");
+  CHECK(other.launch.grid[0] == 128);
+  CHECK(other.text != emitted.text);  // what blocks leave has a place for each
+  // 192 tiles in two waves of 132 blocks are 2 x 64 slices for some; in stream-K runs 94 for each.
+  CHECK(analyticCostModel(device())
+            ->cost(kernel, samples::stridedConfiguration(kernel, streamed))
+            .seconds <
+        analyticCostModel(device())
+            ->cost(kernel, samples::stridedConfiguration(kernel, with(&Sm90GemmKnobs::streamK, 0)))
+            .seconds);
+}
+
+TEST_CASE("lines of a profile and plans carry the knob, and others are as before") {
+  const Kernel kernel = gradient();
+  const Configuration configuration = samples::stridedConfiguration(kernel, streamed),
+                      other =
+                          samples::stridedConfiguration(kernel, with(&Sm90GemmKnobs::streamK, 0));
+  const std::string line = configurationLine(kernel, configuration);
+  CHECK_THAT(line, Catch::EndsWith(" streamK=1"));
+  CHECK(parseKnobs("gemm-sm90", splitLine(line).knobs, kernel) == configuration.knobs);
+  CHECK(configurationLine(kernel, other).find("streamK") == std::string::npos);
+  CHECK(canonicalText(kernel, configuration, "sm_90a") != canonicalText(kernel, other, "sm_90a"));
+  CHECK(canonicalText(kernel, other, "sm_90a").find("streamK") == std::string::npos);
+  CHECK(knobsFromJson(toJson(configuration.knobs, kernel), kernel, "a test") ==
+        configuration.knobs);
+  CHECK_FALSE(toJson(other.knobs, kernel).contains("streamK"));
+  CHECK(legality(kernel, configuration, device()).isLegal);
+}
+
+TEST_CASE("no space has runs of slices; rows bring them") {
+  const Kernel kernel = gradient();
+  const auto isStreamed = [](const Knobs &knobs) {
+    const auto *tile = std::get_if<Sm90GemmKnobs>(&knobs);
+    return tile && tile->streamK != 0;
+  };
+  for (const ConfigurationSpace &space : nonEmpty(everySpace(kernel, device())))
+    CHECK(std::ranges::none_of(space.knobs, isStreamed));
+  const LayoutTuple rows{rowMajor(2), rowMajor(2), rowMajor(2)};
+  const std::vector<Sm90GemmKnobs> tiles = streamKTiles(kernel, rows, device());
+  REQUIRE(tiles.size() >= 2);
+  for (const Sm90GemmKnobs &tile : nonEmpty(tiles)) CHECK(rejectionOf(kernel, tile) == "");
+  CHECK(streamKTiles(gradient(64, 64, 64), rows, device()).empty());
+  Profile profile{.device = "h200", .protocols = {{1, "pretended"}}, .kernels = {}};
+  addMeasurement(profile, kernel, samples::stridedConfiguration(kernel, tiles[0]),
+                 {.seconds = 1e-5,
+                  .n = 9,
+                  .spread = 0.01,
+                  .familyVersion = familyVersion(familyOf(tiles[0]))});
+  const auto model = measuredCostModel(device(), profile, "profile p", false);
+  size_t found = 0;
+  for (const PricedConfiguration &one : model->measured(kernel))
+    found += isStreamed(one.configuration.knobs) && one.cost.seconds == 1e-5 ? 1 : 0;
+  CHECK(found == 1);
+}

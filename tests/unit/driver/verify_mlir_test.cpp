@@ -1,0 +1,485 @@
+// weft verify on stand-ins for compiler and driver, with host functions as kernels: what passes,
+// what fails, what was not checked, and what is recorded of it; the plan on small extents is the
+// plan that was chosen.
+#define CATCH_CONFIG_RUNNER
+#include <catch2/catch.hpp>
+
+#include "kernel/Error.h"
+#include "runtime/artifact/Artifact.h"
+#include "runtime/artifact/VerificationRecords.h"
+#include "runtime/system/Files.h"
+#include "runtime/system/JsonText.h"
+#include "tests/support/HostKernels.h"
+#include "tests/support/NonEmpty.h"
+#include "tests/support/TemporaryTestFolder.h"
+#include "tools/driver/CommandLine.h"
+#include "tools/driver/ExactTexts.h"
+#include "tools/driver/Verification.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <sstream>
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+using namespace weft;
+using namespace weft::driver;
+using namespace weft::runtime;
+using nlohmann::json;
+using weft::test::Fault;
+using weft::test::HostKernels;
+using weft::test::nonEmpty;
+using weft::test::ScopedVariable;
+namespace fs = std::filesystem;
+
+int main(int argumentCount, char **arguments) {
+  if (const auto code = serveAsBuildWorker(argumentCount, arguments)) return *code;
+  return Catch::Session().run(argumentCount, arguments);
+}
+
+namespace {
+
+constexpr int64_t length = 24;  ///< axis j of the artifact
+const std::vector<std::string> layer = {
+    "paper-encoder", "--dim",       "b=2",     "--dim",        "j=24",      "--dim", "h=4",
+    "--dim",         "p=8",         "--dim",   "i=32",         "--dim",     "u=40",  "--stacking",
+    "three",         "--attention", "unfused", "--no-library", "--profile", "none"};
+
+/// The command in this process; its standard output.
+struct Said {
+  int code = 0;
+  std::string out;
+};
+Said command(std::vector<std::string> words) {
+  words.insert(words.begin(), "weft");
+  std::vector<char *> arguments;
+  for (std::string &word : words) arguments.push_back(word.data());
+  const test::TemporaryTestFolder folder;
+  std::fflush(stdout);
+  const int kept = dup(1), file = open((folder / "out").c_str(), O_CREAT | O_WRONLY, 0600);
+  dup2(file, 1);
+  Said said{.code = runCommandLine(int(arguments.size()), arguments.data()), .out = {}};
+  std::fflush(stdout);
+  dup2(kept, 1);
+  close(kept), close(file);
+  said.out = readFile(folder / "out");
+  return said;
+}
+
+struct StandIns {
+  StandIns() {
+    void *const driver =
+        dlopen(WEFT_BINARY_DIR "/tests/fakecuda/libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
+    REQUIRE(driver);
+    kernels = reinterpret_cast<FakeCudaKernels *(*)()>(dlsym(driver, "fakeCudaKernels"))();
+  }
+  FakeCudaKernels *kernels;
+};
+
+/// Environment of a machine whose cache lies below the folder.
+struct Environment {
+  explicit Environment(const fs::path &folder)
+      : cache("WEFT_CACHE_DIR", folder / "cache"),
+        compiler("WEFT_NVRTC", WEFT_BINARY_DIR "/tests/fakenvrtc/libnvrtc.so"),
+        workers("WEFT_WORKERS", "1") {}
+  const ScopedVariable cache, compiler, workers;
+};
+
+/// An artifact, its cache, and host functions for all its kernels and those of its small plan; made
+/// once for each list of flags.
+struct Prepared {
+  explicit Prepared(const std::vector<std::string> &more) {
+    const Environment environment(folder.path());
+    std::vector<std::string> words = {"compile"};
+    words.insert(words.end(), layer.begin(), layer.end());
+    words.insert(words.end(), more.begin(), more.end());
+    words.insert(words.end(), {"-o", folder / "artifact"});
+    REQUIRE(command(words).code == 0);
+    const Artifact artifact = readArtifact(folder / "artifact");
+    const ExactTexts texts = exactTexts(artifact, folder / "artifact");
+    kernels.add(texts.planned, texts.emitted);
+    ScaledPlan scaled = scaledPlan(artifact);
+    const BuiltPlan built = buildScaled(scaled, artifact.plan.target);
+    kernels.add(scaled.planned, built.emitted);
+    smallLength = scaled.dims.at("j");
+    REQUIRE(smallLength < length);
+  }
+  test::TemporaryTestFolder folder;
+  HostKernels kernels;
+  int64_t smallLength = 0;  ///< axis j of the small plan
+};
+
+/// A machine with the stand-ins and a copy of a prepared artifact.
+class Machine {
+public:
+  explicit Machine(const std::vector<std::string> &more = {}) : environment(folder.path()) {
+    static std::map<std::vector<std::string>, std::unique_ptr<Prepared>> prepared;
+    std::unique_ptr<Prepared> &one = prepared[more];
+    if (!one) one = std::make_unique<Prepared>(more);
+    fs::copy(one->folder.path(), folder.path(), fs::copy_options::recursive);
+    kernels = one->kernels;
+    smallLength = one->smallLength;
+    *standIns().kernels = [this](const std::string &cubin, const std::string &entry,
+                                 void **arguments) { return kernels(cubin, entry, arguments); };
+  }
+  ~Machine() { *standIns().kernels = nullptr; }
+
+  /// The small plan of an artifact that was changed in memory.
+  void learnSmall(const Artifact &artifact) {
+    ScaledPlan scaled = scaledPlan(artifact);
+    const BuiltPlan built = buildScaled(scaled, artifact.plan.target);
+    kernels = {};
+    kernels.add(scaled.planned, built.emitted);
+  }
+  std::string artifact() const { return folder / "artifact"; }
+  Plan plan() const { return readArtifact(artifact(), Cubins::left).plan; }
+  const PlanKernel &kernel(const std::string &name) {
+    held = plan();
+    const auto found = std::ranges::find_if(
+        held.kernels, [&](const PlanKernel &one) { return one.name.starts_with(name); });
+    REQUIRE(found != held.kernels.end());
+    return *found;
+  }
+
+  /// The exit code is checked; JSON.
+  json verify(int code, std::vector<std::string> more = {}) {
+    more.insert(more.begin(), {"verify", artifact(), "--json"});
+    const Said said = command(more);
+    INFO(said.out);
+    CHECK(said.code == code);
+    return json::parse(said.out);
+  }
+  Verification recorded(const PlanKernel &kernel) const {
+    return BelievedRecords({}, readRecords(machineRecordsFile())).of(kernel);
+  }
+  /// Names of kernels that launch something, and whose record is in this state.
+  std::set<std::string> launched() const {
+    std::set<std::string> names;
+    for (const PlanKernel &one : plan().kernels)
+      if (!isView(one)) names.insert(one.name);
+    return names;
+  }
+  std::set<std::string> ofSameText(const std::string &kernel) const {
+    const Plan now = plan();
+    const std::string hash =
+        recordHashOf(*std::ranges::find(now.kernels, kernel, &PlanKernel::name));
+    std::set<std::string> names;
+    for (const PlanKernel &one : now.kernels)
+      if (recordHashOf(one) == hash) names.insert(one.name);
+    return names;
+  }
+  std::set<std::string> inState(Verification::State state) const {
+    std::set<std::string> names;
+    for (const PlanKernel &one : plan().kernels)
+      if (!isView(one) && recorded(one).state == state) names.insert(one.name);
+    return names;
+  }
+
+  test::TemporaryTestFolder folder;
+  HostKernels kernels;
+  int64_t smallLength = 0;
+
+private:
+  static const StandIns &standIns() {
+    static const StandIns found;
+    return found;
+  }
+  const Environment environment;
+  Plan held;
+};
+
+json rowOf(const json &said, const std::string &kernel) {
+  for (const json &row : said["kernels"])
+    if (row["name"] == kernel) return row;
+  FAIL("no row of " << kernel);
+  return {};
+}
+
+}  // namespace
+
+using State = Verification::State;
+
+TEST_CASE(
+    "kernels that compute what the graph says agree, alone and as a whole, and are recorded") {
+  Machine machine;
+  const std::string store = machine.folder / "store.txt";
+  const json said = machine.verify(0, {"--store", store});
+  CHECK(said["failed"] == 0);
+  CHECK(said["agreed"] == machine.launched().size());
+  CHECK(said["unchecked"].empty());
+  CHECK(said["whole"]["passed"] == true);
+  CHECK(said["whole"]["results"].size() == 1);
+  CHECK(machine.launched().size() >= 8);
+  CHECK(machine.inState(State::agrees) == machine.launched());
+  const Plan plan = machine.plan();
+  for (const PlanKernel &kernel : nonEmpty(plan.kernels)) {
+    if (isView(kernel)) continue;
+    const VerificationRecord record = machine.recorded(kernel).record;
+    CHECK(record.gpu == "Stand-in");
+    CHECK(record.verifier == verifierVersion);
+    CHECK(record.points == rowOf(said, kernel.name)["points"]);
+  }
+  CHECK(readFile(store).starts_with("# weft verified 3\n"));
+  CHECK(readRecords(store) == readRecords(machineRecordsFile()));
+}
+
+TEST_CASE("a kernel with a fault fails, is named, and loses the record of the run before") {
+  Machine machine;
+  const auto &[name, fault] = GENERATE(
+      table<std::string, Fault>({{"softmax", Fault::wrongElement},
+                                 {"attention_projection", Fault::unwrittenElement},
+                                 {"score", Fault::notANumber},
+                                 {"dropout_residual_layer_norm__b_j_i_2", Fault::otherTensor}}));
+  const std::string store = machine.folder / "store.txt", kernel = machine.kernel(name).name;
+  machine.verify(0, {"--store", store});
+  const size_t before = readRecords(store).size();
+  machine.kernels.plant(kernel, fault, length);
+  const json said = machine.verify(1, {"--store", store});
+  CHECK(said["failed"] == 1);
+  CHECK(rowOf(said, kernel)["passed"] == false);
+  const std::set<std::string> alike = machine.ofSameText(kernel);  // records are of texts
+  CHECK(machine.inState(State::fails) == alike);
+  CHECK(readRecords(store).size() == before - 1);
+  machine.kernels.heal();
+  machine.verify(0, {"--store", store});
+  CHECK(machine.inState(State::agrees) == machine.launched());
+  CHECK(readRecords(store).size() == before);
+}
+
+TEST_CASE("a plan that fails as a whole leaves no record, and takes those of its kernels") {
+  Machine machine;
+  const bool wasVerified = GENERATE(true, false);
+  if (wasVerified) machine.verify(0);
+  machine.kernels.plant(
+      "dropout_residual_layer_norm",
+      GENERATE(Fault::wrongElement, Fault::unwrittenElement, Fault::notANumber, Fault::otherTensor),
+      machine.smallLength);
+  const json said = machine.verify(1);
+  CHECK(said["failed"] == 0);
+  CHECK(said["whole"]["checked"] == true);
+  CHECK(said["whole"]["passed"] == false);
+  CHECK(machine.inState(State::planFails) == machine.launched());
+  machine.kernels.heal();
+  machine.verify(0, {"--kernels-only"});
+  CHECK(machine.inState(State::planFails) ==
+        machine.launched());  // the whole was in doubt, and was not checked
+  machine.verify(0);
+  CHECK(machine.inState(State::agrees) == machine.launched());
+}
+
+TEST_CASE("what was not checked is named and is no success unless it is allowed") {
+  Machine machine;
+  const PlanKernel softmax = machine.kernel("softmax");
+  std::string reason;
+  SECTION("a cubin is missing") {
+    fs::remove(fs::path(machine.artifact()) / softmax.cubin);
+    reason = softmax.cubin + " is missing";
+  }
+  SECTION("a cubin was damaged") {
+    runtime::writeFile(fs::path(machine.artifact()) / softmax.cubin, "host\n");
+    reason = softmax.cubin + " is missing or damaged";
+  }
+  SECTION("a text was edited and not built") {
+    const fs::path file = fs::path(machine.artifact()) / softmax.source;
+    runtime::writeFile(file, "// faster\n" + readFile(file));
+    reason = softmax.cubin + " is of another text than " + softmax.source;
+  }
+  const json said = machine.verify(1);
+  CHECK(said["failed"] == 0);
+  CHECK(said["agreed"] == machine.launched().size() - 1);
+  REQUIRE(said["unchecked"].size() == 1);
+  CHECK_THAT(said["unchecked"][0].get<std::string>(),
+             Catch::StartsWith(softmax.name + ": " + reason) && Catch::Contains("weft emit"));
+  CHECK(machine.inState(State::never) == std::set{softmax.name});
+  machine.verify(0, {"--allow-unchecked"});
+  machine.kernels.plant("score", Fault::wrongElement);
+  machine.verify(1, {"--allow-unchecked"});
+}
+
+TEST_CASE("without NVRTC nothing tells whether cubins are of their texts") {
+  Machine machine;
+  const ScopedVariable none("WEFT_NVRTC", "none");
+  const json said = machine.verify(1);
+  CHECK(said["agreed"] == 0);
+  CHECK(said["unchecked"].size() == machine.launched().size() + 1);
+  CHECK(machine.inState(State::never) == machine.launched());
+}
+
+TEST_CASE("a plan whose small texts do not build was not checked as a whole") {
+  Machine machine;
+  std::set<std::string> lines;
+  const Artifact artifact = readArtifact(machine.artifact());
+  ScaledPlan scaled = scaledPlan(artifact);
+  const BuiltPlan built = buildScaled(scaled, artifact.plan.target);
+  // A line of a small text that no text of the artifact has.
+  std::string all, rejected;
+  for (const BuildRequest &request : exactTexts(artifact, machine.artifact()).emitted.requests)
+    all += request.text;
+  std::istringstream text(built.emitted.requests.front().text);
+  for (std::string line; rejected.empty() && std::getline(text, line);)
+    if (line.size() > 20 && all.find(line) == std::string::npos) rejected = line;
+  REQUIRE_FALSE(rejected.empty());
+  fs::remove_all(cacheFolder());
+  const ScopedVariable rejects("FAKE_NVRTC_REFUSES", rejected);
+  const json said = machine.verify(1);
+  REQUIRE(said["unchecked"].size() == 1);
+  CHECK_THAT(said["unchecked"][0].get<std::string>(),
+             Catch::StartsWith("the whole plan: ") && Catch::Contains("does not build"));
+  CHECK(said["agreed"] == machine.launched().size());
+  CHECK(machine.verify(0, {"--allow-unchecked"})["whole"]["checked"] == false);
+}
+
+TEST_CASE("a view is nothing to check, and --kernels-only asks for no whole plan") {
+  Machine machine;
+  size_t views = 0;
+  const json said = machine.verify(0, {"--kernels-only"});
+  for (const json &row : said["kernels"]) views += row["view"] == true;
+  CHECK(views > 0);
+  CHECK(said["whole"]["asked"] == false);
+  CHECK(said["unchecked"].empty());
+}
+
+TEST_CASE("a whole plan that is wired wrongly fails") {
+  Machine machine;
+  Artifact artifact = readArtifact(machine.artifact());
+  Plan &plan = artifact.plan;
+  const auto tensorOf = [&](const std::string &name) {
+    const auto found = std::ranges::find(plan.tensors, name, &PlanTensor::name);
+    REQUIRE(found != plan.tensors.end());
+    return int(found - plan.tensors.begin());
+  };
+  const auto kernelOf = [&](const std::string &name) -> PlanKernel & {
+    const auto found = std::ranges::find_if(
+        plan.kernels, [&](const PlanKernel &one) { return one.name.starts_with(name); });
+    REQUIRE(found != plan.kernels.end());
+    return *found;
+  };
+  SECTION("gamma and beta are exchanged") {
+    std::vector<int> &inputs = kernelOf("dropout_residual_layer_norm__b_j_i").inputs;
+    const auto gamma = std::ranges::find(inputs, tensorOf("gamma1")),
+               beta = std::ranges::find(inputs, tensorOf("beta1"));
+    REQUIRE((gamma != inputs.end() && beta != inputs.end()));
+    std::iter_swap(gamma, beta);
+  }
+  SECTION("a residual reads another tensor") {
+    std::vector<int> &inputs = kernelOf("dropout_residual_layer_norm__b_j_i_2").inputs;
+    const auto residual = std::ranges::find(inputs, tensorOf("norm1"));
+    REQUIRE(residual != inputs.end());
+    *residual = tensorOf("x");
+  }
+  SECTION("two parameters lie in one buffer") {
+    plan.tensors[size_t(tensorOf("beta2"))].buffer =
+        plan.tensors[size_t(tensorOf("gamma2"))].buffer;
+    const cuda::Context context(0);
+    const WholeVerdict verdict =
+        verifyWhole(artifact, {}, context, 1);  // it is no plan: nothing runs
+    CHECK(verdict.failed());
+    CHECK_THAT(verdict.problem, Catch::Contains("'gamma2'") && Catch::Contains("'beta2'"));
+    return;
+  }
+  SECTION("nothing") {}
+  const bool isWrong = plan != machine.plan();
+  machine.learnSmall(artifact);
+  const cuda::Context context(0);
+  const WholeVerdict verdict = verifyWhole(artifact, {}, context, 1);
+  INFO(verdict.unchecked << verdict.problem);
+  CHECK(verdict.ran());
+  CHECK(verdict.failed() == isWrong);
+}
+
+TEST_CASE("the small plan is the plan that was chosen") {
+  const bool isChunked = GENERATE(false, true);
+  Machine machine(isChunked ? std::vector<std::string>{"--chunks", "2", "--concurrent", "on"}
+                            : std::vector<std::string>{});
+  const Artifact artifact = readArtifact(machine.artifact());
+  const Plan &plan = artifact.plan;
+  const ScaledPlan scaled = scaledPlan(artifact);
+  const Plan &small = scaled.planned.plan;
+  REQUIRE(small.kernels.size() == plan.kernels.size());
+  CHECK(small.concurrent == isChunked);
+  CHECK(small.entryPoints == plan.entryPoints);
+  size_t chunks = 0;
+  for (size_t index = 0; index < plan.kernels.size(); ++index) {
+    const PlanKernel &was = plan.kernels[index], &is = small.kernels[index];
+    CHECK(is.inputs == was.inputs);
+    CHECK(is.outputs == was.outputs);
+    CHECK(is.after == was.after);
+    CHECK(is.family == was.family);
+    CHECK(is.chunk.has_value() == was.chunk.has_value());
+    chunks += was.chunk.has_value();
+    const bool isTold = std::ranges::count(scaled.others, is.name, &OtherKnobs::kernel) == 1;
+    CHECK((is.knobs == was.knobs) != isTold);
+  }
+  CHECK((chunks > 0) == isChunked);
+  for (size_t index = 0; index < plan.tensors.size(); ++index) {
+    CHECK(small.tensors[index].order == plan.tensors[index].order);
+    CHECK(small.tensors[index].buffer == plan.tensors[index].buffer);
+  }
+  CHECK(scaled.dims.at("j") < plan.dims.at("j"));
+  const json said = machine.verify(0);
+  CHECK(said["whole"]["dims"] == json(scaled.dims));
+  CHECK(said["whole"]["otherKnobs"].size() == scaled.others.size());
+}
+
+TEST_CASE("every preset has a small plan, with most kernels as they were chosen") {
+  const test::TemporaryTestFolder folder;
+  const ScopedVariable cache("WEFT_CACHE_DIR", folder / "cache"), compiler("WEFT_NVRTC", "none");
+  const std::vector<std::vector<std::string>> models = {
+      {"bert-base"},  // a decomposed softmax, a GEMM whose rows have several strides, chunks
+      {"bert-large", "--dim", "b=1", "--dim", "j=4096"},
+      {"gpt2", "--dim", "b=4", "--max-memory", "200M"},
+      {"llama-3-8b", "--dim", "j=333", "--norms", "decomposed"},
+      {"paper-encoder", "--train"},
+      {"attention", "--train", "--dim", "b=3", "--dim", "h=5", "--dim", "j=77", "--dim", "p=24"}};
+  for (const std::vector<std::string> &model : nonEmpty(models)) {
+    std::vector<std::string> words = {"compile"};
+    words.insert(words.end(), model.begin(), model.end());
+    words.insert(words.end(), {"--device", "h200", "--stop-after", "emit", "--overwrite", "-o",
+                               folder / "artifact"});
+    INFO(fmt::format("{}", fmt::join(words, " ")));
+    REQUIRE(command(words).code == 0);
+    const Artifact artifact = readArtifact(folder / "artifact", Cubins::left);
+    ScaledPlan scaled = scaledPlan(artifact);
+    CHECK(scaled.unscaled.empty());
+    CHECK(scaled.dims.at("j") < artifact.plan.dims.at("j"));
+    CHECK(2 * scaled.others.size() < scaled.planned.kernels.size());
+    CHECK_NOTHROW(emitKernels(scaled.planned, artifact.plan.target,
+                              [](const ChosenKernel &) { return std::vector<std::string>(); }));
+    CHECK_NOTHROW(verify(scaled.planned.plan, "the plan on small extents"));
+  }
+}
+
+TEST_CASE("small extents end within tiles and vectors, and chunks stay chunks") {
+  Plan plan;
+  plan.dims = {{"b", 8},  {"j", 512}, {"k", 512},  {"h", 16},
+               {"p", 64}, {"w", 64},  {"i", 1024}, {"u", 4096}};
+  for (const int64_t step : {1, 8, 16, 32, 64}) {
+    const Dims small = smallDims(plan, step, 128);
+    for (const char *axis : {"j", "p", "u"}) {
+      CHECK(small.at(axis) % step == 0);
+      CHECK((small.at(axis) / step % 2 == 1 || small.at(axis) == plan.dims.at(axis)));
+    }
+    CHECK(small.at("j") > 128);  // more than a tile, and no whole number of tiles
+    CHECK(small.at("j") % 128 != 0);
+    CHECK(small.at("i") == small.at("h") * small.at("p"));
+    CHECK_FALSE(small.contains("k"));  // it follows j
+    CHECK(Scaling(plan.dims, small).extent("k", 512) == small.at("j"));
+    CHECK(Scaling(plan.dims, small).extent("h", 48) == 3 * small.at("h"));
+  }
+  for (int chunk = 0; chunk < 4; ++chunk) {
+    plan.kernels.emplace_back();
+    plan.kernels.back().chunk = PlanChunk{.region = 0, .axis = "h", .start = 4 * chunk, .size = 4};
+  }
+  CHECK(smallDims(plan, 8, 128).at("h") == 8);
+}
+
+TEST_CASE("records of another format are left alone, by name") {
+  Machine machine;
+  const std::string store = machine.folder / "store.txt";
+  runtime::writeFile(store, "# weft verified 7\n");
+  CHECK(command({"verify", machine.artifact(), "--store", store}).code == 2);
+  CHECK(readFile(store) == "# weft verified 7\n");
+}

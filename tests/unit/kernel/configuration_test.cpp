@@ -1,0 +1,370 @@
+// Families: which configurations a kernel has, against counts and properties that can be worked out
+// by hand.
+#include "kernel/ColumnScratch.h"
+#include "kernel/ConfigurationText.h"
+#include "passes/configure/Families.h"
+#include "tests/support/NonEmpty.h"
+#include "tests/unit/samples/SampleKernels.h"
+
+#include <catch2/catch.hpp>
+
+#include <set>
+
+using namespace weft;
+using weft::test::nonEmpty;
+using namespace weft::samples;
+
+namespace {
+
+const Device &device() { return findDevice("h200"); }
+
+template <typename KnobsOfFamily>
+std::vector<Configuration> only(const std::vector<Configuration> &configurations) {
+  std::vector<Configuration> result;
+  for (const Configuration &configuration : configurations)
+    if (std::holds_alternative<KnobsOfFamily>(configuration.knobs)) result.push_back(configuration);
+  return result;
+}
+
+std::set<std::vector<Layout>> layoutTuples(const std::vector<Configuration> &configurations) {
+  std::set<std::vector<Layout>> tuples;
+  for (const Configuration &configuration : configurations) {
+    std::vector<Layout> tuple = configuration.inputs;
+    tuple.insert(tuple.end(), configuration.outputs.begin(), configuration.outputs.end());
+    tuples.insert(tuple);
+  }
+  return tuples;
+}
+
+/// Element offset of a point under strides.
+int64_t offsetOf(const std::vector<int64_t> &strides, const std::vector<int64_t> &point) {
+  int64_t offset = 0;
+  for (size_t i = 0; i < strides.size(); ++i) offset += strides[i] * point[i];
+  return offset;
+}
+
+}  // namespace
+
+TEST_CASE("a map takes every permutation of every operand") {
+  const Kernel kernel = reluKernel({{'b', 2}, {'j', 8}, {'i', 16}}, "bji");
+  const Configurations all = enumerate(kernel, device());
+  CHECK(layoutTuples(all.legal).size() == 36);
+  CHECK(std::is_sorted(all.legal.begin(), all.legal.end()));
+  CHECK(std::adjacent_find(all.legal.begin(), all.legal.end()) == all.legal.end());
+}
+
+TEST_CASE("accesses have at most 16 bytes") {
+  for (const auto &[type, widest] : std::map<DType, int>{{DType::f32, 4}, {DType::f16, 8}}) {
+    int seen = 0;
+    for (const Configuration &configuration :
+         enumerate(reluKernel({{'j', 8}, {'i', 64}}, "ji", type), device()).legal)
+      seen = std::max(seen, std::get<LoopKnobs>(configuration.knobs).vectorWidth);
+    CHECK(seen == widest);
+  }
+}
+
+TEST_CASE("an odd pitch leaves only scalar kernels") {
+  // Along i the other stride is 33, along j it is 7: no layout keeps vectors aligned.
+  for (const Configuration &configuration :
+       nonEmpty(enumerate(reluKernel({{'j', 7}, {'i', 33}}, "ji"), device()).legal))
+    CHECK(std::get<LoopKnobs>(configuration.knobs).vectorWidth == 1);
+}
+
+TEST_CASE("extents of one have no separate layouts") {
+  CHECK(layoutTuples(enumerate(reluKernel({{'b', 1}, {'j', 8}, {'i', 16}}, "bji"), device()).legal)
+            .size() == 4);
+}
+
+TEST_CASE("a softmax is mapped to warps, blocks and threads") {
+  std::set<ReductionMapping> mappings;
+  for (const Configuration &configuration :
+       nonEmpty(enumerate(softmaxKernel({{'j', 64}, {'k', 512}}, "jk"), device()).legal)) {
+    const auto &knobs = std::get<LoopKnobs>(configuration.knobs);
+    mappings.insert(knobs.reduction);
+    if (knobs.reduction != ReductionMapping::sequential)
+      CHECK((knobs.vectorAxis == knobs.laneAxis && knobs.laneAxis == 1));
+    else CHECK(knobs.laneAxis == 0);
+  }
+  CHECK(mappings ==
+        std::set{ReductionMapping::warp, ReductionMapping::block, ReductionMapping::sequential});
+}
+
+TEST_CASE(
+    "sums over slow axes may be taken by columns: in a warp, a block, a grid, or a cluster where "
+    "the device has them") {
+  KernelBuilder builder("gradients", {{'b', 8}, {'j', 64}, {'i', 32}});
+  const int x = builder.input("x", "bji"),
+            r = builder.op("relu", OperatorClass::elementwise, {x}, "r", "bji");
+  const int s = builder.op("reduce", OperatorClass::normalization, {r}, "s", "i", "bj");
+  const Kernel kernel = builder.build({r, s});
+  for (const char *name : {"h200", "a100"}) {
+    std::set<ReductionMapping> mappings;
+    for (const Configuration &configuration : nonEmpty(enumerate(kernel, findDevice(name)).legal)) {
+      const auto &knobs = std::get<LoopKnobs>(configuration.knobs);
+      mappings.insert(knobs.reduction);
+      if (!isColumnMapping(knobs.reduction)) continue;
+      CHECK(kernel.axes[size_t(knobs.laneAxis)].name == "i");
+      CHECK(knobs.laneAxis == knobs.vectorAxis);
+      CHECK(knobs.threadsPerRow * knobs.blocksPerRow <= 8 * 64);
+      CHECK(columnScratchBytes(knobs, 1) <= staticSharedLimit);
+      CHECK((knobs.blocksPerRow > 1) == (knobs.reduction == ReductionMapping::clusterColumns ||
+                                         knobs.reduction == ReductionMapping::gridColumns));
+    }
+    CHECK(mappings.contains(ReductionMapping::warpColumns));
+    CHECK(mappings.contains(ReductionMapping::blockColumns));
+    CHECK(mappings.contains(ReductionMapping::clusterColumns) == (std::string(name) == "h200"));
+    CHECK(mappings.contains(ReductionMapping::gridColumns));
+  }
+}
+
+TEST_CASE("blocks of a grid share columns only where sums leave the kernel") {
+  const auto takesGrid = [](const Kernel &kernel) {
+    const auto legal = enumerate(kernel, findDevice("h200")).legal;
+    return std::ranges::any_of(legal, [](const Configuration &one) {
+      const auto *knobs = std::get_if<LoopKnobs>(&one.knobs);
+      return knobs && knobs->reduction == ReductionMapping::gridColumns;
+    });
+  };
+  KernelBuilder leaves("leaves", {{'j', 512}, {'i', 32}});
+  const int x = leaves.input("x", "ji"),
+            s = leaves.op("reduce", OperatorClass::normalization, {x}, "s", "i", "j");
+  CHECK(takesGrid(leaves.build({s})));
+  KernelBuilder stays("stays", {{'j', 512}, {'i', 32}});
+  const int y = stays.input("y", "ji"),
+            t = stays.op("reduce", OperatorClass::normalization, {y}, "t", "i", "j");
+  CHECK(!takesGrid(stays.build({stays.op("sub", OperatorClass::elementwise, {y, t}, "d", "ji")})));
+}
+
+TEST_CASE("rows that are read more than once, as of a softmax, are not taken by columns") {
+  KernelBuilder builder("softmax", {{'j', 64}, {'k', 64}});
+  const int x = builder.input("x", "jk");
+  const Kernel kernel =
+      builder.build({builder.op("softmax", OperatorClass::normalization, {x}, "p", "jk", "k")});
+  for (const Configuration &configuration :
+       nonEmpty(only<LoopKnobs>(enumerate(kernel, device()).legal)))
+    CHECK(!isColumnMapping(std::get<LoopKnobs>(configuration.knobs).reduction));
+}
+
+TEST_CASE("columns are named in descriptions and keys, and other knobs keep theirs") {
+  KernelBuilder builder("sum", {{'j', 4096}, {'i', 1024}});
+  const int x = builder.input("x", "ji");
+  const Kernel kernel =
+      builder.build({builder.op("reduce", OperatorClass::normalization, {x}, "s", "i", "j")});
+  LoopKnobs knobs{.vectorAxis = 0,
+                  .vectorWidth = 8,
+                  .laneAxis = 0,
+                  .reduction = ReductionMapping::clusterColumns,
+                  .threads = 256,
+                  .threadsPerRow = 16,
+                  .blocksPerRow = 8};
+  CHECK(describe(kernel, knobs) ==
+        "vector 8 x f16 along i, 16 threads a column, 16 columns a block, clusters of 8 blocks");
+  const Configuration configuration{
+      .inputs = {rowMajor(2)}, .outputs = {rowMajor(1)}, .knobs = knobs};
+  CHECK(parseConfiguration(configurationLine(kernel, configuration), kernel) == configuration);
+  const auto textOf = [&](LoopKnobs other) {
+    return canonicalText(
+        kernel, {.inputs = {rowMajor(2)}, .outputs = {rowMajor(1)}, .knobs = other}, "sm_90a");
+  };
+  CHECK(textOf(knobs).find("perRow 16 blocks 8") != std::string::npos);
+  knobs.reduction = ReductionMapping::gridColumns, knobs.blocksPerRow = 33;
+  CHECK(describe(kernel, knobs) ==
+        "vector 8 x f16 along i, 16 threads a column, 16 columns a block, 33 blocks of the grid a "
+        "column");
+  knobs.reduction = ReductionMapping::blockColumns, knobs.blocksPerRow = 1;
+  CHECK(textOf(knobs).find("reduction block-columns threads 256 perRow 16\n") != std::string::npos);
+}
+
+TEST_CASE("two different reductions do not share a kernel, and the reason names the op") {
+  KernelBuilder builder("both", {{'j', 4}, {'k', 8}});
+  const int x = builder.input("x", "jk");
+  const int p = builder.op("softmax", OperatorClass::normalization, {x}, "p", "jk", "k");
+  const int s = builder.op("reduce", OperatorClass::normalization, {p}, "s", "k", "j");
+  const Configurations all = enumerate(builder.build({s}), device());
+  CHECK(all.legal.empty());
+  const auto loop = std::find_if(all.excluded.begin(), all.excluded.end(),
+                                 [](const Exclusion &e) { return e.family == "loop"; });
+  REQUIRE(loop != all.excluded.end());
+  CHECK(loop->reason.find("'reduce'") != std::string::npos);
+}
+
+TEST_CASE("constraints keep only the asked layouts") {
+  const Kernel kernel = reluKernel({{'j', 8}, {'i', 16}}, "ji");
+  const Layout columnMajor{.order = {1, 0}};
+  const Configurations all =
+      enumerate(kernel, device(), {.inputs = {rowMajor(2)}, .outputs = {columnMajor}});
+  REQUIRE(!all.legal.empty());
+  for (const Configuration &configuration : nonEmpty(all.legal)) {
+    CHECK(configuration.inputs[0] == rowMajor(2));
+    CHECK(configuration.outputs[0] == columnMajor);
+  }
+}
+
+TEST_CASE("lazy enumeration stops when asked") {
+  int visited = 0;
+  forEachConfiguration(reluKernel({{'j', 8}, {'i', 16}}, "ji"), device(), {},
+                       [&](const Configuration &) { return ++visited < 5; });
+  CHECK(visited == 5);
+}
+
+TEST_CASE("a projection has 2 orders of m, 2 of n, and 2 arrangements an operand") {
+  // phi,bji->phbj: m = {p,h}, n = {b,j}, k = {i}.
+  const Kernel kernel =
+      contractKernel({{'p', 4}, {'h', 2}, {'i', 16}, {'b', 3}, {'j', 5}}, "phi", "bji", "phbj");
+  CHECK(layoutTuples(enumerate(kernel, device()).legal).size() == 2 * 2 * 2 * 2 * 2);
+}
+
+TEST_CASE("a batch axis is never fastest") {
+  // phbk,phbj->hbjk: batch {h,b} in 2 orders; 4 of 6 arrangements an operand.
+  const Kernel kernel =
+      contractKernel({{'p', 4}, {'h', 2}, {'b', 3}, {'k', 6}, {'j', 5}}, "phbk", "phbj", "hbjk");
+  const auto configurations = enumerate(kernel, device()).legal;
+  CHECK(layoutTuples(configurations).size() == 2 * 4 * 4 * 4);
+  for (const Configuration &configuration : nonEmpty(configurations)) {
+    const int fastest = configuration.inputs[0].order.back();  // p h b k
+    CHECK((fastest == 0 || fastest == 3));
+  }
+}
+
+TEST_CASE("every legal layout of a contraction is one strided GEMM of the right elements") {
+  const std::map<char, int64_t> extents = {{'p', 2}, {'h', 3}, {'b', 2}, {'k', 4}, {'j', 5}};
+  const Kernel kernel = contractKernel(extents, "phbk", "phbj", "hbjk");
+  for (const Configuration &configuration : nonEmpty(enumerate(kernel, device()).legal)) {
+    const auto gemm = stridedBatchedGemm(kernel, configuration);
+    REQUIRE(gemm);
+    CHECK((gemm->batch == 6 && gemm->m == 4 && gemm->n == 5 && gemm->k == 2));
+    // The elements that the GEMM addresses are those that the layouts place: compare the
+    // multiset of addresses that each result element reads.
+    const auto a = stridesOf(configuration.inputs[0], {2, 3, 2, 4}),
+               c = stridesOf(configuration.outputs[0], {3, 2, 5, 4});
+    std::set<std::pair<int64_t, int64_t>> placed, addressed;
+    for (int64_t p = 0; p < 2; ++p)
+      for (int64_t h = 0; h < 3; ++h)
+        for (int64_t b = 0; b < 2; ++b)
+          for (int64_t k = 0; k < 4; ++k)
+            for (int64_t j = 0; j < 5; ++j)
+              placed.insert({offsetOf(a, {p, h, b, k}), offsetOf(c, {h, b, j, k})});
+    for (int64_t batch = 0; batch < 6; ++batch)
+      for (int64_t m = 0; m < 4; ++m)
+        for (int64_t n = 0; n < 5; ++n)
+          for (int64_t k = 0; k < 2; ++k)
+            addressed.insert(
+                {batch * gemm->batchStrideA + m * gemm->strideAm + k * gemm->strideAk,
+                 batch * gemm->batchStrideC + m * gemm->strideCm + n * gemm->strideCn});
+    CHECK(placed == addressed);
+  }
+}
+
+TEST_CASE("layouts that do not merge are no GEMM") {
+  const Kernel kernel =
+      contractKernel({{'p', 4}, {'h', 2}, {'i', 16}, {'j', 5}}, "phi", "ji", "phj");
+  Configuration configuration{.inputs = {Layout{.order = {0, 2, 1}}, rowMajor(2)},
+                              .outputs = {rowMajor(3)},
+                              .knobs = FmaGemmKnobs{}};
+  CHECK(!stridedBatchedGemm(kernel, configuration));  // p and h have i between them
+  configuration.inputs[0] = rowMajor(3);
+  CHECK(stridedBatchedGemm(kernel, configuration));
+}
+
+TEST_CASE("transposes go between different layouts") {
+  const auto all =
+      enumerate(identityKernel({{'h', 4}, {'j', 16}, {'p', 8}}, "hjp"), device()).legal;
+  const auto transposes = only<TransposeKnobs>(all);
+  CHECK(layoutTuples(transposes).size() == 30);
+  for (const Configuration &configuration : nonEmpty(transposes))
+    CHECK(configuration.inputs[0] != configuration.outputs[0]);
+}
+
+namespace {
+Kernel sliceKernel(int64_t start, int64_t size) {
+  KernelBuilder builder("slice", {{'q', 96}, {'s', size}, {'i', 32}});
+  const int x = builder.input("x", "qi");
+  const int y = builder.op("slice", OperatorClass::movement, {x}, "y", "si");
+  builder.last().attributes = {{"axis", int64_t(0)}, {"start", start}, {"size", size}};
+  return builder.build({y});
+}
+}  // namespace
+
+TEST_CASE("a slice is a view where its axis is slowest") {
+  const auto views = only<ViewKnobs>(enumerate(sliceKernel(32, 32), device()).legal);
+  REQUIRE(views.size() == 1);
+  CHECK(views[0].inputs[0] == rowMajor(2));
+  CHECK(views[0].outputs[0].offset == 32 * 32);
+}
+
+TEST_CASE("a slice that would break the alignment is no view") {
+  KernelBuilder builder("slice", {{'q', 9}, {'s', 4}});
+  const int x = builder.input("x", "q");
+  const int y = builder.op("slice", OperatorClass::movement, {x}, "y", "s");
+  builder.last().attributes = {{"axis", int64_t(0)}, {"start", int64_t(1)}, {"size", int64_t(4)}};
+  CHECK(only<ViewKnobs>(enumerate(builder.build({y}), device()).legal).empty());
+}
+
+TEST_CASE("every family describes its knobs") {
+  KernelBuilder builder("softmax", {{'i', 8}, {'j', 4}});
+  const int x = builder.input("x", "ji");
+  const Kernel kernel =
+      builder.build({builder.op("softmax", OperatorClass::normalization, {x}, "y", "ji", "i")});
+  const LoopKnobs scalar{.vectorAxis = -1};
+  CHECK(describe(kernel, scalar) == "scalar, 128 threads a block");
+  LoopKnobs loop{.vectorAxis = 0,
+                 .vectorWidth = 8,
+                 .laneAxis = 0,
+                 .reduction = ReductionMapping::warp,
+                 .threads = 128,
+                 .threadsPerRow = 32};
+  CHECK(describe(kernel, loop) == "vector 8 x f16 along i, one warp a row, 4 rows a block");
+  loop.threadsPerRow = 16;
+  CHECK(describe(kernel, loop) ==
+        "vector 8 x f16 along i, 16 lanes of a warp a row, 8 rows a block");
+  loop.reduction = ReductionMapping::block, loop.threadsPerRow = 128;
+  CHECK(
+      describe(kernel, loop).starts_with("vector 8 x f16 along i, one block of 128 threads a row"));
+  loop.reduction = ReductionMapping::sequential, loop.vectorWidth = 1, loop.laneAxis = 1;
+  CHECK(describe(kernel, loop) ==
+        "one element a thread along i, lanes along j, one thread a row, 128 threads a block");
+  CHECK(describe(kernel, TransposeKnobs{.tile = 64, .vectorWidth = 4, .threads = 256}) ==
+        "tile 64 x 64, vector 4, 256 threads a block");
+  CHECK(describe(kernel, FmaGemmKnobs{}) ==
+        "plain FMA (placeholder), tile 64 x 64 x 16, 4 x 4 a thread");
+  CHECK(describe(kernel, ViewKnobs{}) == "view, no kernel");
+  // Whatever families there are: the texts tell them apart.
+  std::set<std::string> texts;
+  const auto add = [&]<size_t... family>(std::index_sequence<family...>) {
+    (texts.insert(describe(kernel, Knobs(std::in_place_index<family>))), ...);
+  };
+  add(std::make_index_sequence<std::variant_size_v<Knobs>>());
+  CHECK(texts.size() == std::variant_size_v<Knobs>);
+}
+
+TEST_CASE("a slice that moves elements says why it is no view") {
+  const auto copied = [](const Kernel &kernel, const Layout &from, const Layout &to,
+                         Knobs knobs = LoopKnobs{}) {
+    return whyCopied(kernel, {.inputs = {from}, .outputs = {to}, .knobs = knobs}).value_or("");
+  };
+  const Kernel kernel = sliceKernel(32, 32);
+  const Layout swapped{.order = {1, 0}};
+  CHECK(copied(kernel, swapped, swapped) ==
+        "V005 runs-not-whole-lines (runs along q in iq are no multiples of 128 bytes)");
+  CHECK(copied(kernel, rowMajor(2), rowMajor(2)).starts_with("V003 callers-buffer"));
+  CHECK(copied(kernel, rowMajor(2), swapped).empty());  // elements move because the layouts differ
+  CHECK(copied(kernel, rowMajor(2), rowMajor(2), ViewKnobs{}).empty());
+  KernelBuilder builder("slice", {{'q', 9}, {'s', 4}});
+  const int x = builder.input("x", "q");
+  const int y = builder.op("slice", OperatorClass::movement, {x}, "y", "s");
+  builder.last().attributes = {{"axis", int64_t(0)}, {"start", int64_t(3)}, {"size", int64_t(4)}};
+  CHECK(copied(builder.build({y}), rowMajor(1), rowMajor(1)) ==
+        "V002 part-not-aligned (a part along q does not start at a multiple of 16 bytes)");
+}
+
+TEST_CASE("splitting an axis is a view in every layout that keeps the parts adjacent") {
+  KernelBuilder builder("split", {{'b', 4}, {'i', 64}, {'h', 8}, {'p', 8}});
+  const int x = builder.input("x", "bi");
+  const int y = builder.op("split_axis", OperatorClass::movement, {x}, "y", "bhp");
+  builder.last().attributes = {{"axis", int64_t(1)}, {"sizes", std::vector<int64_t>{8, 8}}};
+  const auto views = only<ViewKnobs>(enumerate(builder.build({y}), device()).legal);
+  REQUIRE(views.size() == 2);
+  CHECK((views[0].inputs[0] == rowMajor(2) && views[0].outputs[0] == rowMajor(3)));
+  CHECK((views[1].inputs[0].order == std::vector<int>{1, 0} &&
+         views[1].outputs[0].order == std::vector<int>{1, 2, 0}));
+}

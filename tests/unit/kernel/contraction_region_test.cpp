@@ -1,0 +1,388 @@
+// Fused contractions: which kernels are one, the role of what their epilogues read, and every
+// rejection.
+#include "kernel/ContractionRegion.h"
+#include "tests/unit/samples/SampleKernels.h"
+#include "tests/unit/samples/SampleSoftmaxes.h"
+
+#include <catch2/catch.hpp>
+
+using namespace weft;
+using namespace weft::samples;
+
+namespace {
+
+const std::map<char, int64_t> extents = {{'b', 2}, {'j', 6}, {'i', 16}, {'u', 10},
+                                         {'h', 3}, {'o', 1}, {'r', 4}};
+
+/// c[b,j,u] = x[b,j,i] w[i,u], to be continued.
+struct Projection {
+  KernelBuilder builder{"projection", extents};
+  int x, w, c = -1;
+
+  /// What the epilogue reads must be added before the first op.
+  Projection() : x(builder.input("x", "bji")), w(builder.input("w", "iu")) {}
+  int input(const std::string &name, const std::string &letters) {
+    return builder.input(name, letters);
+  }
+  int contract() {
+    c = builder.op("contract", OperatorClass::contraction, {x, w}, "c", "bju", "i");
+    builder.last().attributes["spec"] = std::string("bji,iu->bju");
+    return c;
+  }
+  int map(const std::string &name, std::vector<int> operands, const std::string &result,
+          const std::string &letters = "bju") {
+    const int value =
+        builder.op(name, OperatorClass::elementwise, std::move(operands), result, letters);
+    builder.last().spelling = "{0}";
+    return value;
+  }
+};
+
+/// A reduction of p's result, or of what follows it, to `letters`.
+int reduce(Projection &p, int of, const std::string &kind, const std::string &letters,
+           const std::string &reduced, const std::string &result = "total") {
+  const int value =
+      p.builder.op("reduce", OperatorClass::normalization, {of}, result, letters, reduced);
+  p.builder.last().attributes["kind"] = kind;
+  return value;
+}
+
+std::string rejectionOf(const Kernel &kernel) {
+  const ContractionRegionOrRejection answer = contractionRegion(kernel);
+  CHECK(answer.region.has_value() == answer.rejection.empty());
+  return answer.rejection;
+}
+
+}  // namespace
+
+TEST_CASE("a contraction alone is a region without an epilogue") {
+  const auto answer =
+      contractionRegion(contractKernel({{'m', 4}, {'n', 5}, {'k', 6}}, "mk", "kn", "mn"));
+  REQUIRE(answer.region);
+  CHECK(answer.region->isPlain());
+  CHECK(answer.region->inputs.empty());
+  CHECK(answer.region->storesAccumulator);
+  CHECK(answer.region->operands == GemmInputs{0, 1});
+}
+
+TEST_CASE("inputs of an epilogue have roles, outputs may be intermediate") {
+  Projection p;
+  const int bias = p.input("bias", "u"), rows = p.input("rows", "bj"),
+            residual = p.input("residual", "ubj"), some = p.input("some", "bu"),
+            factor = p.input("factor", "o"), row = p.input("row", "j");
+  p.contract();
+  const int biased = p.map("bias", {p.c, bias}, "biased"),
+            kept = p.map("dropout", {biased}, "kept");
+  p.builder.last().spelling.clear();  // the bits are a function of coordinates
+  const int sum = p.map("add", {kept, residual}, "sum"),
+            scaled = p.map("mul", {sum, rows}, "scaled");
+  const int masked = p.map("mul", {scaled, some}, "masked"),
+            last = p.map("mul", {masked, factor}, "last");
+  const int end = p.map("sub", {last, row}, "end");
+  const auto answer = contractionRegion(p.builder.build({biased, end}));
+  REQUIRE(answer.region);
+  const ContractionRegion &region = *answer.region;
+  CHECK(region.epilogue == std::vector<size_t>{1, 2, 3, 4, 5, 6, 7});
+  CHECK_FALSE(region.storesAccumulator);
+  CHECK(region.c == p.c);
+  const std::vector<EpilogueInput> expected = {
+      {2, bias, EpilogueRole::n},          {3, rows, EpilogueRole::m},
+      {4, residual, EpilogueRole::result}, {5, some, EpilogueRole::mixed},
+      {6, factor, EpilogueRole::scalar},   {7, row, EpilogueRole::mixed}};
+  CHECK(region.inputs == expected);
+}
+
+TEST_CASE("the GEMM itself may be stored; results may lie in another logical order") {
+  Projection p;
+  const int up = p.input("up", "ubj");
+  p.contract();
+  const int gated = p.map("mul", {up, p.c}, "gated", "ubj");
+  const auto answer = contractionRegion(p.builder.build({p.c, gated}));
+  REQUIRE(answer.region);
+  CHECK(answer.region->storesAccumulator);
+  CHECK(answer.region->inputs.front().role == EpilogueRole::result);
+}
+
+TEST_CASE("operands stand in any place among the inputs") {
+  KernelBuilder builder("projection", extents);
+  const int bias = builder.input("bias", "u"), w = builder.input("w", "iu"),
+            x = builder.input("x", "bji");
+  const int c = builder.op("contract", OperatorClass::contraction, {x, w}, "c", "bju", "i");
+  const int biased = builder.op("bias", OperatorClass::elementwise, {c, bias}, "biased", "bju");
+  builder.last().spelling = "{0} + {1}";
+  const Kernel kernel = builder.build({biased});
+  const auto answer = contractionRegion(kernel);
+  REQUIRE(answer.region);
+  CHECK(answer.region->operands == GemmInputs{2, 1});
+  const Configuration configuration{.inputs = {rowMajor(1), rowMajor(2), rowMajor(3)},
+                                    .outputs = {rowMajor(3)},
+                                    .knobs = FmaGemmKnobs{}};
+  const auto gemm = stridedBatchedGemm(kernel, configuration);
+  REQUIRE(gemm);
+  CHECK(gemm->m == 12);
+  CHECK(gemm->n == 10);
+  CHECK(gemm->strideAm == 16);
+  CHECK(gemm->strideBk == 10);
+  CHECK(gemm->strideCm == 10);
+}
+
+TEST_CASE("what is no region says why") {
+  CHECK(rejectionOf(reluKernel({{'i', 4}}, "i")) ==
+        "the body does not open with a contraction of two operands");
+  {
+    KernelBuilder builder("square", {{'i', 4}, {'j', 4}, {'k', 4}});
+    const int x = builder.input("x", "ik");
+    const int c = builder.op("contract", OperatorClass::contraction, {x, x}, "c", "i", "k");
+    CHECK(rejectionOf(builder.build({c})) == "both operands of the contraction are one tensor");
+  }
+  {
+    Projection p;
+    p.contract();
+    const int y = p.builder.op("softmax", OperatorClass::normalization, {p.c}, "y", "bju", "u");
+    CHECK(rejectionOf(p.builder.build({y})) ==
+          "'softmax' is of class normalization; an epilogue is element-wise");
+  }
+  {
+    Projection p;
+    p.contract();
+    const int y = p.map("rotary", {p.c}, "y");
+    p.builder.last().spelling.clear();
+    CHECK(rejectionOf(p.builder.build({y})) == "'rotary' is no function of single elements");
+  }
+  {
+    Projection p;
+    const int bias = p.input("bias", "u");
+    p.contract();
+    const int relu = p.map("relu", {bias}, "relu", "u"), y = p.map("bias", {p.c, relu}, "y");
+    CHECK(rejectionOf(p.builder.build({y})) ==
+          "'relu' does not depend on the contraction's result");
+  }
+  {
+    Projection p;
+    const int table = p.input("table", "bjur");
+    p.contract();
+    const int y = p.map("mul", {table, p.c}, "y", "bjur");
+    CHECK(rejectionOf(p.builder.build({y})) ==
+          "'mul' gives 'y' over other axes than the contraction's result");
+  }
+  {
+    Projection p;
+    const int other = p.input("other", "bjr");
+    p.contract();
+    const int y = p.map("mul", {p.c, other}, "y");
+    CHECK(rejectionOf(p.builder.build({y})) ==
+          "'mul' reads 'other' along an axis that the contraction's result lacks");
+  }
+  {
+    KernelBuilder builder("outer", {{'m', 4}, {'n', 5}});
+    const int x = builder.input("x", "m"), y = builder.input("y", "n");
+    const int c = builder.op("contract", OperatorClass::contraction, {x, y}, "c", "mn");
+    const int sum = builder.op("add", OperatorClass::elementwise, {c, x}, "sum", "mn");
+    builder.last().spelling = "{0} + {1}";
+    CHECK(rejectionOf(builder.build({sum})) == "'add' reads 'x', an operand of the contraction");
+  }
+  {
+    Projection p;
+    p.contract();
+    const int y = p.builder.op("contract", OperatorClass::contraction, {p.c, p.w}, "y", "bji", "u");
+    CHECK(rejectionOf(p.builder.build({y})) ==
+          "'contract' is of class contraction; an epilogue is element-wise");
+  }
+}
+
+TEST_CASE("sums of what follows a contraction keep the axes of one side of the GEMM") {
+  Projection p;
+  const int bias = p.input("bias", "u");
+  p.contract();
+  const int biased = p.map("bias", {p.c, bias}, "biased"),
+            square = p.map("mul", {biased, biased}, "square");
+  const int columns = reduce(p, biased, "sum", "u", "bj", "columns"),
+            rows = reduce(p, square, "sum", "jb", "u", "rows");
+  const auto answer = contractionRegion(p.builder.build({biased, rows, columns}));
+  REQUIRE(answer.region);
+  const ContractionRegion &region = *answer.region;
+  CHECK(region.epilogue == std::vector<size_t>{1, 2});
+  CHECK(region.reductions == std::vector<EpilogueReduction>{{3, 2, biased, EpilogueRole::n},
+                                                            {4, 1, square, EpilogueRole::m}});
+  CHECK_FALSE(region.isPlain());
+  CHECK_FALSE(region.isSum(0));
+  CHECK((region.isSum(1) && region.isSum(2)));
+}
+
+TEST_CASE("a sum of the GEMM alone makes its region no plain one, and takes registers") {
+  Projection p;
+  p.contract();
+  const int columns = reduce(p, p.c, "sum", "u", "bj");
+  const Kernel kernel = p.builder.build({p.c, columns});
+  const auto answer = contractionRegion(kernel);
+  REQUIRE(answer.region);
+  CHECK(answer.region->epilogue.empty());
+  CHECK_FALSE(answer.region->isPlain());
+  CHECK(answer.region->storesAccumulator);
+  CHECK(epilogueRegisters(kernel, *answer.region) > 0);
+}
+
+TEST_CASE(
+    "one sum or two take the registers of those who join them, more are joined by the epilogue's "
+    "own threads") {
+  const auto registersOf = [](int sums) {
+    Projection p;
+    p.contract();
+    std::vector<int> outputs = {p.c};
+    for (int n = 0; n < sums; ++n)
+      outputs.push_back(
+          reduce(p, p.c, "sum", n % 2 ? "bj" : "u", n % 2 ? "u" : "bj", "sum" + std::to_string(n)));
+    const Kernel kernel = p.builder.build(outputs);
+    const auto answer = contractionRegion(kernel);
+    REQUIRE(answer.region);
+    return epilogueRegisters(kernel, *answer.region);
+  };
+  const int one = registersOf(1), two = registersOf(2), three = registersOf(3), ofSum = two - one;
+  CHECK(three - two == ofSum - 16);  // 232 registers of a consumer and not 216
+}
+
+TEST_CASE("sums that are no part of a region say why") {
+  const auto rejected = [](const std::string &kind, const std::string &letters,
+                           const std::string &reduced, bool isFirst = false) {
+    Projection p;
+    p.contract();
+    const int total = reduce(p, p.c, kind, letters, reduced);
+    return rejectionOf(
+        p.builder.build(isFirst ? std::vector{total, p.c} : std::vector{p.c, total}));
+  };
+  CHECK(rejected("sum", "u", "bj") == "");
+  CHECK(rejected("sum", "bj", "u") == "");
+  CHECK(rejected("max", "bj", "u") ==
+        "'reduce' is of class normalization and no sum; an epilogue is element-wise");
+  CHECK(rejected("sum", "bu", "j") ==
+        "'reduce' to 'total' leaves not just the axes of one side of the GEMM");
+  CHECK(rejected("sum", "", "bju") ==
+        "'reduce' to 'total' leaves not just the axes of one side of the GEMM");
+  CHECK(
+      rejected("sum", "u", "bj", true) ==
+      "'total', a sum, is the first output; that has to have the axes of the contraction's result");
+  {
+    Projection p;
+    p.contract();
+    const int total = reduce(p, p.c, "sum", "u", "bj"), y = p.map("sub", {p.c, total}, "y");
+    CHECK(rejectionOf(p.builder.build({y, total})) ==
+          "'sub' reads 'total', a sum over all tiles of the result");
+    CHECK(rejectionOf(p.builder.build({y})) == "'reduce' to 'total' is not stored");
+  }
+  {
+    Projection p;
+    p.contract();
+    const int total = reduce(p, p.x, "sum", "bj", "i");
+    CHECK(rejectionOf(p.builder.build({p.c, total})) ==
+          "'reduce' does not depend on the contraction's result");
+  }
+  {
+    KernelBuilder builder("scores", extents);
+    const int q = builder.input("q", "hji"), k = builder.input("k", "hui");
+    const int c = builder.op("contract", OperatorClass::contraction, {q, k}, "c", "hju", "i");
+    const int total = builder.op("reduce", OperatorClass::normalization, {c}, "total", "u", "hj");
+    builder.last().attributes["kind"] = std::string("sum");
+    CHECK(rejectionOf(builder.build({c, total})) ==
+          "'reduce' to 'total' runs over the members of a batched GEMM");
+  }
+}
+
+TEST_CASE("the form of a contraction with sums tells contiguous ones from others") {
+  Projection p;
+  p.contract();
+  const int rows = reduce(p, p.c, "sum", "bj", "u");
+  const Kernel kernel = p.builder.build({p.c, rows});
+  Configuration one{.inputs = {rowMajor(3), rowMajor(2)},
+                    .outputs = {rowMajor(3), rowMajor(2)},
+                    .knobs = FmaGemmKnobs{}};
+  CHECK_THAT(contractionForm(kernel, one), Catch::EndsWith(" vector,16"));
+  one.outputs[1].order = {1, 0};
+  CHECK_THAT(contractionForm(kernel, one), !Catch::Contains("vector"));
+}
+
+TEST_CASE("a local softmax ends an epilogue: its group, its sub-vectors, its outputs") {
+  const samples::ScoreExtents extents{.b = 2, .h = 3, .j = 20, .k = 72, .p = 8, .length = 32};
+  for (const bool startsWithKeys : {false, true}) {
+    const Kernel kernel = samples::scoresLocalSoftmax(extents, DType::f16, startsWithKeys);
+    const auto answer = contractionRegion(kernel);
+    REQUIRE(answer.region);
+    const ContractionRegion &region = *answer.region;
+    const int score = kernel.body[0].results[0],
+              subVectors = kernel.values[size_t(kernel.outputs[1])].axes[3];
+    CHECK(region.softmax ==
+          EpilogueSoftmax{.op = 1,
+                          .value = score,
+                          .length = 32,
+                          .subVectorAxis = subVectors,
+                          .role = startsWithKeys ? EpilogueRole::m : EpilogueRole::n,
+                          .maxima = 1,
+                          .sums = 2});
+    CHECK_FALSE(region.isPlain());
+    CHECK((region.isWhole(0) && !region.isWhole(1) && !region.isWhole(2) && !region.isSum(1)));
+    CHECK(region.wholeOutputs(kernel) == 1);
+    // Neighbouring rows are neighbours: [h, b, n, j] beside [h, b, j, k].
+    Configuration one{.inputs = {rowMajor(4), rowMajor(4)},
+                      .outputs = {rowMajor(4), {.order = {0, 1, 3, 2}}, {.order = {3, 0, 1, 2}}},
+                      .knobs = FmaGemmKnobs{}};
+    CHECK(subVectorStrides(kernel, one, region, 1) ==
+          SubVectorStrides{.batch = 60, .row = 1, .subVector = 20});
+    CHECK(subVectorStrides(kernel, one, region, 2) ==
+          SubVectorStrides{.batch = 20, .row = 1, .subVector = 120});
+    CHECK(softmaxRejection(kernel, one, region, !startsWithKeys).empty());
+    CHECK(softmaxRejection(kernel, one, region, startsWithKeys) ==
+          "'local_softmax' runs along an axis in which 'exponentials' is not contiguous");
+    CHECK_THAT(contractionForm(kernel, one),
+               Catch::EndsWith(" sub-vectors,60:1:20,16 sub-vectors,20:1:120,16"));
+    // Members and rows are counted as C has them, whatever the operands do.
+    Configuration apart = one;
+    apart.inputs = {{.order = {2, 3, 1, 0}}, {.order = {2, 3, 1, 0}}};  // b before h
+    CHECK(subVectorStrides(kernel, apart, region, 1) ==
+          SubVectorStrides{.batch = 60, .row = 1, .subVector = 20});
+    apart.outputs[1].order = {1, 0, 3, 2};
+    CHECK_FALSE(subVectorStrides(kernel, apart, region, 1));
+    one.outputs[2].order = {0, 3, 1, 2};  // the batch of h and b does not merge
+    CHECK(softmaxRejection(kernel, one, region, !startsWithKeys) ==
+          "'local_softmax' gives 'sums', which does not lie as the GEMM's axes do");
+  }
+  const Kernel kernel = samples::plainLocalSoftmax({.length = 24}, DType::f16);
+  const Configuration one{.inputs = {rowMajor(4), rowMajor(4)},
+                          .outputs = {rowMajor(4), rowMajor(4), rowMajor(4)},
+                          .knobs = FmaGemmKnobs{}};
+  CHECK(softmaxRejection(kernel, one, *contractionRegion(kernel).region, true) ==
+        "'local_softmax' has sub-vectors of 24 elements; 16, 32 and 64 are taken behind a GEMM");
+}
+
+TEST_CASE("where a local softmax cannot end an epilogue") {
+  const samples::ScoreExtents extents{.b = 2, .h = 3, .j = 20, .k = 72, .p = 8, .length = 32};
+  const auto changed = [&](const auto &change) {
+    Kernel kernel = samples::maskedLocalSoftmax(extents, DType::f16);
+    change(kernel);
+    return rejectionOf(kernel);
+  };
+  CHECK(changed([](Kernel &) {}).empty());
+  CHECK(changed([](Kernel &kernel) { kernel.outputs.pop_back(); }) ==
+        "'local_softmax' gives 'sums', which is not stored");
+  CHECK(changed([](Kernel &kernel) { std::swap(kernel.outputs[0], kernel.outputs[2]); }) ==
+        "'local_softmax' gives 'exponentials', which is not the first output");
+  CHECK(changed([](Kernel &kernel) { kernel.outputs.push_back(kernel.body[0].results[0]); }) ==
+        "'local_softmax' stands beside 'score', another output");
+  CHECK(changed([](Kernel &kernel) {
+          kernel.body.push_back({.name = "relu",
+                                 .operatorClass = OperatorClass::elementwise,
+                                 .operands = {kernel.body.back().results[0]},
+                                 .results = {0},
+                                 .reducedAxes = {},
+                                 .attributes = {},
+                                 .spelling = {}});
+        }) == "'relu' follows a local softmax, which ends an epilogue");
+  CHECK(changed([](Kernel &kernel) { kernel.body.back().operands = {kernel.inputs[2]}; }) ==
+        "'local_softmax' does not depend on the contraction's result");
+  // One key: nothing to divide.
+  Kernel rows = samples::scoresLocalSoftmax({.b = 1, .h = 2, .j = 4, .k = 1, .p = 8}, DType::f16);
+  CHECK(rejectionOf(rows) ==
+        "'local_softmax' divides 'k', which is not all of one side of the GEMM");
+  // One query of one head: k is all that C has, and one side of the GEMM.
+  CHECK(rejectionOf(
+            samples::scoresLocalSoftmax({.b = 1, .h = 1, .j = 1, .k = 200, .p = 8}, DType::f16))
+            .empty());
+}

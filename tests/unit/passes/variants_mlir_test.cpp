@@ -1,0 +1,297 @@
+// Variants and plans compute what their graph computes, stay what they are through the text form,
+// and stack as asked.
+#include "kernel/Error.h"
+#include "passes/ConfigurationAttributes.h"
+#include "passes/Describe.h"
+#include "passes/Passes.h"
+#include "passes/Rewrites.h"
+#include "tests/support/NonEmpty.h"
+#include "tests/unit/samples/SampleGraphs.h"
+#include "tests/unit/samples/SamplePlans.h"
+
+using namespace weft;
+using namespace weft::test;
+
+TEST_CASE("variants compute what the graph computes") {
+  const std::map<std::string, Dims> sizes{
+      {"paper-encoder", smallEncoder},
+      {"gpt2", {{"b", 1}, {"j", 6}, {"h", 2}, {"p", 4}, {"i", 8}, {"u", 12}}},
+      {"llama-3-8b", smallLlama}};
+  const std::map<std::string, size_t> expected{
+      {"paper-encoder", 8}, {"gpt2", 8}, {"llama-3-8b", 16}};
+  for (const auto &[name, dims] : sizes) {
+    INFO(name);
+    const auto loaded = preset(name, dims);
+    VariantOptions options;
+    options.subVector = 4;  // of 6: the last sub-vector is short
+    const std::vector<Variant> variants = proposeVariants(*loaded->module, options);
+    CHECK(variants.size() == expected.at(name));
+    CHECK(variants.front().rewrites.empty());
+    std::set<std::vector<std::string>> distinct;
+    for (const Variant &variant : nonEmpty(variants)) {
+      CHECK(distinct.insert(variant.rewrites).second);
+      requireSame(loaded->graph(), graphOf(*variant.module));
+    }
+  }
+}
+
+TEST_CASE("what is more variants than are admitted is stacked alike or left out, and counted") {
+  const auto loaded = preset("paper-encoder", smallEncoder);
+  const std::vector<Variant> all = proposeVariants(*loaded->module, {});
+  REQUIRE(all.size() == 8);
+  CHECK(all.front().leftOut == 0);
+  for (int64_t most = 0; most <= 8; ++most) {
+    VariantOptions options;
+    options.most = most;
+    const std::vector<Variant> some = proposeVariants(*loaded->module, options);
+    CHECK(some.size() == size_t(std::max<int64_t>(1, most)));
+    CHECK(some.front().rewrites.empty());
+    CHECK(some.front().leftOut + int64_t(some.size()) == int64_t(all.size()));
+  }
+}
+
+TEST_CASE("gradients of stacked projections are those of separate ones") {
+  const auto loaded = preset("paper-encoder", smallEncoder);
+  REQUIRE(mlir::succeeded(differentiate(loaded->graph(), {})));
+  const auto contractions = [](GraphOp graph) {
+    const auto ops = graph.getBody().front().getOps<ContractOp>();
+    return std::distance(ops.begin(), ops.end());
+  };
+  const auto before = contractions(loaded->graph());
+  const std::vector<Variant> variants = proposeVariants(*loaded->module, {.attention = "unfused"});
+  CHECK(variants.size() ==
+        4 + 2 * 6);  // beside all and beside none stacked forward: two or three for dX, dW or both
+  std::set<std::vector<std::string>> distinct;
+  for (const Variant &variant : nonEmpty(variants)) {
+    INFO(fmt::format("{}", fmt::join(variant.rewrites, "+")));
+    CHECK(distinct.insert(variant.rewrites).second);
+    requireSame(loaded->graph(), graphOf(*variant.module));
+  }
+  const auto find = [&](const std::vector<std::string> &rewrites) {
+    const auto found = std::find_if(variants.begin(), variants.end(), [&](const Variant &variant) {
+      return variant.rewrites == rewrites;
+    });
+    REQUIRE(found != variants.end());
+    return graphOf(*found->module);
+  };
+  CHECK(contractions(find({"stack-dX-wq-wk"})) == before - 1);
+  GraphOp both = find({"stack-dX-wq-wk-wv", "stack-dW-wq-wk-wv"});
+  CHECK(contractions(both) == before - 4);
+  const auto concats = both.getBody().front().getOps<ConcatOp>();
+  CHECK(std::distance(concats.begin(), concats.end()) ==
+        2);  // of the weights, and of the gradients for both products
+  CHECK(proposeVariants(*loaded->module, {.attention = "unfused", .stacking = "three"}).size() ==
+        1);
+  CHECK(proposeVariants(*loaded->module, {.attention = "unfused", .stacking = "separate"}).size() ==
+        1);
+}
+
+TEST_CASE(
+    "gradients of stacked projections are those of separate ones where a projection is a result, "
+    "too") {
+  // The products of the weights' gradients then stand right behind the stacked one, which replaces
+  // them.
+  const auto loaded = parse(R"(
+!bji = tensor<2x3x8xf32, #weft.axes<b, j, i>>
+!phi = tensor<4x2x8xf32, #weft.axes<p, h, i>>
+!phbj = tensor<4x2x2x3xf32, #weft.axes<p, h, b, j>>
+weft.graph @returned(%x: !bji, %wq: !phi {weft.parameter}, %wk: !phi {weft.parameter},
+                     %wv: !phi {weft.parameter}) -> (!phbj, !phbj, !phbj) {
+  %q = weft.contract "phi,bji->phbj" %wq, %x : !phi, !bji -> !phbj
+  %k = weft.contract "phi,bji->phbj" %wk, %x : !phi, !bji -> !phbj
+  %v = weft.contract "phi,bji->phbj" %wv, %x : !phi, !bji -> !phbj
+  %qr = weft.relu %q : !phbj
+  %kr = weft.relu %k : !phbj
+  %vr = weft.relu %v : !phbj
+  %qk = weft.mul %qr, %kr : !phbj
+  %qkv = weft.mul %qk, %vr : !phbj
+  weft.return %qkv, %q, %v : !phbj, !phbj, !phbj
+})");
+  REQUIRE(mlir::succeeded(differentiate(loaded->graph(), {})));
+  const std::vector<Variant> variants = proposeVariants(*loaded->module, {});
+  size_t stacked = 0;
+  for (const Variant &variant : nonEmpty(variants)) {
+    INFO(fmt::format("{}", fmt::join(variant.rewrites, "+")));
+    stacked += std::ranges::any_of(
+        variant.rewrites, [](const std::string &name) { return name.starts_with("stack-dW"); });
+    requireSame(loaded->graph(), graphOf(*variant.module));
+  }
+  CHECK(stacked > 0);
+}
+
+TEST_CASE("projections by one weight have their gradients apart") {
+  for (const std::string result :
+       {"%both", "%a"}) {  // the second leaves one of the projections without a gradient
+    INFO(result);
+    const auto loaded = parse(R"(
+!ji = tensor<3x8xf32, #weft.axes<j, i>>
+!ui = tensor<6x8xf32, #weft.axes<u, i>>
+!ju = tensor<3x6xf32, #weft.axes<j, u>>
+weft.graph @shared(%x: !ji, %w: !ui {weft.parameter}) -> !ju {
+  %p = weft.contract "ui,ji->ju" %w, %x : !ui, !ji -> !ju
+  %q = weft.contract "ui,ji->ju" %w, %x : !ui, !ji -> !ju
+  %a = weft.relu %p : !ju
+  %b = weft.gelu %q : !ju
+  %both = weft.mul %a, %b : !ju
+  weft.return )" + result + R"( : !ju
+})");
+    REQUIRE(mlir::succeeded(differentiate(loaded->graph(), {})));
+    const std::vector<Variant> variants = proposeVariants(*loaded->module, {});
+    CHECK(variants.size() > 1);
+    for (const Variant &variant : variants) requireSame(loaded->graph(), graphOf(*variant.module));
+  }
+}
+
+TEST_CASE("a result has its name in every variant") {
+  for (const char *name : {"paper-encoder", "paper-attention"}) {
+    INFO(name);
+    const auto loaded = preset(name, {{"b", 2}, {"j", 3}, {"h", 2}, {"p", 4}, {"i", 8}});
+    REQUIRE(mlir::succeeded(differentiate(loaded->graph(), {})));
+    const auto resultNames = [](GraphOp graph) {
+      std::vector<std::string> names;
+      for (mlir::Value result : graph.getBody().front().getTerminator()->getOperands())
+        names.push_back(writtenName(result));
+      return names;
+    };
+    const std::vector<std::string> expected = resultNames(loaded->graph());
+    const std::vector<Variant> variants =
+        proposeVariants(*loaded->module, {.attention = "unfused"});
+    CHECK(variants.size() > 4);
+    for (const Variant &variant : nonEmpty(variants)) {
+      INFO(fmt::format("{}", fmt::join(variant.rewrites, "+")));
+      CHECK(resultNames(graphOf(*variant.module)) == expected);
+    }
+  }
+}
+
+TEST_CASE("saved tensors that cost little to compute again are offered as recomputed") {
+  const std::map<std::string, Dims> sizes{{"bert-base", smallEncoder}, {"llama-3-8b", smallLlama}};
+  for (const auto &[name, dims] : sizes) {
+    INFO(name);
+    const auto loaded = preset(name, dims);
+    CHECK(findRecomputations(loaded->graph()).empty());  // no backward pass
+    REQUIRE(mlir::succeeded(differentiate(loaded->graph(), {})));
+    const std::vector<Recomputation> found = findRecomputations(loaded->graph());
+    REQUIRE(!found.empty());
+    const std::vector<Variant> variants =
+        proposeVariants(*loaded->module, {.attention = "unfused", .stacking = "separate"});
+    const size_t offered = std::min<size_t>(found.size(), 3);
+    REQUIRE(variants.size() == 1 + offered + (offered > 1));
+    std::set<std::vector<std::string>> distinct;
+    for (const Variant &variant : nonEmpty(variants)) {
+      INFO(fmt::format("{}", fmt::join(variant.rewrites, "+")));
+      CHECK(distinct.insert(variant.rewrites).second);
+      requireSame(loaded->graph(), graphOf(*variant.module));
+      const auto saved = graphOf(*variant.module)->getAttrOfType<mlir::ArrayAttr>("weft.saved");
+      for (mlir::Attribute tensor : nonEmpty(saved))
+        CHECK(std::count(variant.rewrites.begin(), variant.rewrites.end(),
+                         "recompute-" + mlir::cast<mlir::StringAttr>(tensor).str()) == 0);
+    }
+    CHECK(variants.back().rewrites.size() == offered);
+    CHECK(proposeVariants(*loaded->module,
+                          {.attention = "unfused", .stacking = "separate", .recompute = "none"})
+              .size() == 1);
+  }
+}
+
+TEST_CASE("what the forward pass stores anyway is not offered as recomputed") {
+  const auto loaded = preset("paper-encoder", smallEncoder);
+  REQUIRE(mlir::succeeded(differentiate(loaded->graph(), {})));
+  CHECK(findRecomputations(loaded->graph()).empty());  // products read active_kept; the sums before
+                                                       // norms are as large as what they add
+}
+
+TEST_CASE("stacking options choose how many projections share a GEMM") {
+  const auto loaded = preset("paper-encoder", smallEncoder);
+  const auto contractions = [](mlir::ModuleOp module) {
+    const auto ops = graphOf(module).getBody().front().getOps<ContractOp>();
+    return std::distance(ops.begin(), ops.end());
+  };
+  const auto before = contractions(*loaded->module);
+  const auto with = [&](const std::string &stacking) {
+    VariantOptions options;
+    options.stacking = stacking;
+    options.attention = "unfused";
+    return proposeVariants(*loaded->module, options);
+  };
+  CHECK(with("separate").size() == 1);
+  REQUIRE(with("two").size() == 2);
+  CHECK(contractions(*with("two").front().module) == before - 1);
+  REQUIRE(with("three").size() == 1);
+  CHECK(contractions(*with("three").front().module) == before - 2);
+  CHECK(with("three").front().rewrites.size() == 1);
+  CHECK_THROWS_AS(with("four"), Error);
+}
+
+TEST_CASE("packed parameters are parameters, and biases are added before slicing") {
+  const auto loaded = preset("paper-encoder", smallEncoder);
+  VariantOptions options;
+  options.stacking = "three";
+  options.attention = "unfused";
+  const std::vector<Variant> variants = proposeVariants(*loaded->module, options);
+  GraphOp graph = graphOf(*variants.front().module);
+  const select::Problem problem =
+      toProblem(graph, variants.front().rewrites, proposeFusions(graph, FuseOptions{}));
+  int packed = 0;
+  for (const select::Candidate &candidate : nonEmpty(problem.candidates))
+    if (candidate.proposedBy == "pack: at load") {
+      ++packed;
+      CHECK(candidate.kernel.operatorClass() == OperatorClass::movement);
+      CHECK(problem.tensors[candidate.outputs.front()].isParameter);
+    }
+  CHECK(packed == 2);  // weights and biases
+  const auto biases = graph.getBody().front().getOps<BiasOp>();
+  const auto original = loaded->graph().getBody().front().getOps<BiasOp>();
+  CHECK(std::distance(biases.begin(), biases.end()) ==
+        std::distance(original.begin(), original.end()) - 2);
+}
+
+namespace {
+
+std::string print(mlir::Operation *op) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  op->print(stream);
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("a plan written into the graph computes the same, reads back, and keeps its kernels") {
+  for (const char *name : {"paper-encoder", "llama-3-8b"}) {
+    INFO(name);
+    Dims dims = smallEncoder;
+    if (std::string(name) == "llama-3-8b") dims = smallLlama;
+    const auto loaded = preset(name, dims);
+    const select::Problem problem =
+        toProblem(loaded->graph(), {}, proposeFusions(loaded->graph(), FuseOptions{}));
+    select::SelectionResult plan = planInOrder(problem, largestFirst(problem));
+    const int result = problem.candidates[plan.steps.back().candidate].outputs.front();
+    select::Step transpose;
+    transpose.tensor = result;
+    transpose.configuration = {.inputs = {rowMajor(3)},
+                               .outputs = {Layout{.order = {2, 0, 1}}},
+                               .knobs = TransposeKnobs{}};
+    plan.steps.push_back(transpose);
+
+    const auto module = materialize(*loaded->module, problem, plan);
+    GraphOp graph = graphOf(*module);
+    requireSame(loaded->graph(), graph);
+    const std::vector<mlir::Operation *> kernels = numberedOps(graph);
+    REQUIRE(kernels.size() == plan.steps.size());
+    for (size_t index = 0; index < kernels.size(); ++index) {
+      auto op = mlir::cast<KernelOp>(kernels[index]);
+      INFO(op.getName().str());
+      CHECK(configurationOf(op) == plan.steps[index].configuration);
+      if (plan.steps[index].candidate < 0) continue;
+      const Kernel &kernel = problem.candidates[plan.steps[index].candidate].kernel;
+      CHECK(canonicalText(toKernel({op}, "")) == canonicalText(kernel));
+      CHECK(toKernel({op}, "").axes == kernel.axes);
+    }
+    const std::string text = print(*module);
+    const auto again = mlir::parseSourceString<mlir::ModuleOp>(text, &loaded->context);
+    REQUIRE(again);
+    CHECK(print(*again) == text);
+    requireSame(loaded->graph(), graphOf(*again));
+  }
+}

@@ -1,0 +1,450 @@
+// Kernels in chunks: attention's scores a few heads at a time, with the same results.
+#include "codegen/Emit.h"
+#include "kernel/Error.h"
+#include "kernel/reference/PointEvaluator.h"
+#include "passes/configure/Families.h"
+#include "plan/Buffers.h"
+#include "plan/PlanChunks.h"
+#include "plan/PlanConfiguration.h"
+#include "plan/PlanMemory.h"
+#include "tests/support/NonEmpty.h"
+#include "tests/unit/samples/SampleKernels.h"
+#include "tests/unit/samples/SamplePrologues.h"
+#include "tests/unit/samples/SampleSoftmaxes.h"
+#include "tools/driver/ChunkSpace.h"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <set>
+
+using namespace weft;
+using weft::test::nonEmpty;
+using namespace weft::driver;
+
+namespace {
+
+const std::map<char, int64_t> extents = {{'b', 2},  {'h', 6}, {'j', 32},
+                                         {'k', 32}, {'p', 8}, {'w', 8}};
+
+std::map<char, int64_t> only(const std::string &letters) {
+  std::map<char, int64_t> some;
+  for (const char letter : letters) some[letter] = extents.at(letter);
+  return some;
+}
+
+/// Kernels with any configuration each, on tensors that are row-major unless said.
+class HandWrittenPlan {
+public:
+  /// Packed and checked. Returns the workspace.
+  int64_t finish() {
+    assignBuffers(planned.plan, viewOf, std::vector<std::vector<int>>(planned.kernels.size()));
+    orderKernels(planned.plan);
+    planned.plan.entryPoints.clear();
+    for (size_t kernel = 0; kernel < planned.plan.kernels.size(); ++kernel)
+      planned.plan.entryPoints["forward"].push_back(int(kernel));
+    REQUIRE_NOTHROW(verify(planned.plan, "plan.json"));
+    return planned.plan.workspaceBytes;
+  }
+
+  PlannedKernels planned;
+  std::vector<int> viewOf;
+
+protected:
+  explicit HandWrittenPlan(const CostModel &prices, const std::map<char, int64_t> &sizes)
+      : prices(prices), sizes(sizes) {}
+  int tensor(const std::string &name, const std::string &letters, const std::string &role,
+             const std::string &dtype = "f16", std::string order = "") {
+    if (order.empty()) order = letters;  // slowest first
+    PlanTensor tensor{.name = name,
+                      .logical = name,
+                      .dtype = dtype,
+                      .axes = {},
+                      .extents = {},
+                      .order = {},
+                      .strides = {},
+                      .role = role,
+                      .buffer = -1,
+                      .offset = 0,
+                      .bytes = dtype == "f32" ? 4 : 2};
+    for (const char letter : letters) {
+      tensor.axes.emplace_back(1, letter);
+      tensor.order.push_back(int(letters.find(order[tensor.extents.size()])));
+      tensor.extents.push_back(sizes.at(letter));
+      tensor.bytes *= sizes.at(letter);
+    }
+    tensor.strides = stridesOf(Layout{.order = tensor.order}, tensor.extents);
+    planned.plan.tensors.push_back(tensor);
+    return int(planned.plan.tensors.size()) - 1;
+  }
+
+  void add(Kernel kernel, const std::vector<int> &inputs, const std::vector<int> &outputs) {
+    PlanKernel entry;
+    entry.name = kernel.name = fmt::format("k{}", planned.kernels.size());
+    entry.inputs = inputs;
+    entry.outputs = outputs;
+    entry.inputLayouts.assign(inputs.size(), "-");
+    entry.outputLayouts.assign(outputs.size(), "-");
+    ChosenKernel chosen{
+        .kernel = kernel, .configuration = {}, .cost = {}, .proposedBy = {}, .graphOps = {}};
+    LayoutConstraints constraints;
+    for (const int input : inputs)
+      constraints.inputs.emplace_back(Layout{.order = planned.plan.tensors[size_t(input)].order});
+    for (const int output : outputs)
+      constraints.outputs.emplace_back(Layout{.order = planned.plan.tensors[size_t(output)].order});
+    forEachConfiguration(kernel, prices.device(), constraints, [&](const Configuration &candidate) {
+      chosen.configuration = candidate;
+      return false;
+    });
+    REQUIRE(chosen.configuration.outputs.size() == outputs.size());
+    entry.family = familyOf(chosen.configuration.knobs);
+    entry.knobs = toJson(chosen.configuration.knobs, kernel);
+    planned.plan.kernels.push_back(std::move(entry));
+    planned.kernels.push_back(std::move(chosen));
+  }
+
+private:
+  const CostModel &prices;
+  const std::map<char, int64_t> sizes;
+};
+
+/// q k -> scores -> softmax -> with v -> out -> relu -> y.
+class Attention : public HandWrittenPlan {
+public:
+  explicit Attention(const CostModel &prices) : HandWrittenPlan(prices, extents) {
+    const int q = tensor("q", "bhjp", "argument"), k = tensor("k", "bhkp", "argument"),
+              v = tensor("v", "bhkw", "argument");
+    const int scores = tensor("scores", "bhjk", "temporary"),
+              weights = tensor("weights", "bhjk", "temporary");
+    const int out = tensor("out", "bhjw", "temporary"), y = tensor("y", "bhjw", "result");
+    add(samples::contractKernel(only("bhjkp"), "bhjp", "bhkp", "bhjk"), {q, k}, {scores});
+    add(samples::softmaxKernel(only("bhjk"), "bhjk"), {scores}, {weights});
+    add(samples::contractKernel(only("bhjkw"), "bhjk", "bhkw", "bhjw"), {weights, v}, {out});
+    add(samples::reluKernel(only("bhjw"), "bhjw"), {out}, {y});
+    viewOf.assign(planned.plan.tensors.size(), -1);
+  }
+};
+
+/// The same with a softmax in sub-vectors of 64 keys: q k -> exponentials, maxima, sums -> factors
+/// -> scaled, with v -> out -> relu -> y.
+class DecomposedAttention : public HandWrittenPlan {
+public:
+  explicit DecomposedAttention(const CostModel &prices) : HandWrittenPlan(prices, decomposed) {
+    const samples::ScoreExtents scores{.b = 2, .h = 6, .j = 32, .k = 128, .p = 64, .length = 64};
+    const int q = tensor("q", "phbj", "argument"), k = tensor("k", "phbk", "argument"),
+              v = tensor("v", "phbk", "argument");
+    const int exponentials = tensor("exponentials", "hbjk", "temporary"),
+              maxima = tensor("maxima", "hbjn", "temporary", "f32", "hbnj");
+    const int sums = tensor("sums", "hbjn", "temporary", "f32", "hbnj"),
+              factors = tensor("factors", "hbjn", "temporary", "f32");
+    const int out = tensor("out", "hbjp", "temporary"), y = tensor("y", "hbjp", "result");
+    add(samples::scoresLocalSoftmax(scores, DType::f16, false), {q, k},
+        {exponentials, maxima, sums});
+    samples::KernelBuilder reduce("reduce_subvectors", {{'h', 6}, {'b', 2}, {'j', 32}, {'n', 2}});
+    const int m = reduce.input("maxima", "hbjn", DType::f32),
+              d = reduce.input("sums", "hbjn", DType::f32);
+    const int f = reduce.op("reduce_subvectors", OperatorClass::normalization, {m, d}, "factors",
+                            "hbjn", "n", DType::f32);
+    reduce.last().attributes = {{"axis", int64_t(3)}};
+    add(reduce.build({f}), {maxima, sums}, {factors});
+    const samples::PrologueExtents context{.b = 2, .h = 6, .j = 32, .k = 128, .p = 64};
+    add(samples::recomposedRows(context, DType::f16, 64, false), {exponentials, factors, v}, {out});
+    add(samples::reluKernel({{'h', 6}, {'b', 2}, {'j', 32}, {'p', 64}}, "hbjp"), {out}, {y});
+    viewOf.assign(planned.plan.tensors.size(), -1);
+  }
+
+private:
+  static inline const std::map<char, int64_t> decomposed = {{'b', 2},   {'h', 6}, {'j', 32},
+                                                            {'k', 128}, {'n', 2}, {'p', 64}};
+};
+
+std::string rejectionOf(const std::function<void()> &action) {
+  try {
+    action();
+  } catch (const Error &error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+}  // namespace
+
+TEST_CASE("scores in chunks take chunk of the memory") {
+  const auto prices = analyticCostModel(findDevice("h200"));
+  Attention whole(*prices);
+  const int64_t scores = whole.planned.plan.tensors[3].bytes;
+  CHECK(whole.finish() >= 2 * scores);  // scores and weights; in place is not allowed here
+  const int count = GENERATE(2, 6, 12);
+  Attention chunks(*prices);
+  const auto rejected = [&] {
+    runInChunks(chunks.planned, chunks.viewOf, {.count = count, .prices = prices.get()});
+  };
+  if (count == 12) {  // neither 2 batches nor 6 heads
+    CHECK_THAT(rejectionOf(rejected), Catch::Contains("no plan in 12 chunks") &&
+                                          Catch::Contains("along b") && Catch::Contains("along h"));
+    CHECK(chunks.planned.kernels.size() == 4);
+    return;
+  }
+  rejected();
+  const Plan &plan = chunks.planned.plan;
+  REQUIRE(plan.kernels.size() == size_t(3 * count + 1));
+  REQUIRE(chunks.planned.kernels.size() == plan.kernels.size());
+  std::set<std::string> names;
+  for (int chunk = 0; chunk < count; ++chunk)
+    for (int n = 0; n < 3; ++n) {
+      const PlanKernel &kernel = plan.kernels[size_t(3 * chunk + n)];
+      REQUIRE(kernel.chunk);
+      CHECK(kernel.chunk->region == n);
+      CHECK(kernel.chunk->axis == (count == 2 ? "b" : "h"));
+      CHECK(kernel.chunk->start == chunk);
+      CHECK(kernel.chunk->size == 1);
+      CHECK(names.insert(kernel.name).second);
+      const Kernel again = onChunk(whole.planned.kernels[size_t(n)].kernel, kernel.chunk->axis,
+                                   kernel.chunk->start, kernel.chunk->size);
+      CHECK(again.axes == chunks.planned.kernels[size_t(3 * chunk + n)].kernel.axes);
+    }
+  CHECK_FALSE(plan.kernels.back().chunk);
+  REQUIRE(plan.notes.size() == 1);
+  CHECK_THAT(plan.notes.front(),
+             Catch::StartsWith(fmt::format("'scores' is computed in {} chunks", count)));
+  CHECK(chunks.finish() <
+        2 * scores / count +
+            3 * scores / 4);  // of `out`, a quarter as large as the scores, the whole
+}
+
+TEST_CASE("statistics of a decomposed softmax are there in chunks with their exponentials") {
+  const auto prices = analyticCostModel(findDevice("h200"));
+  DecomposedAttention chunks(*prices);
+  runInChunks(chunks.planned, chunks.viewOf, {.count = 3, .prices = prices.get()});
+  const Plan &plan = chunks.planned.plan;
+  REQUIRE(plan.kernels.size() == 3 * 3 + 1);
+  for (int chunk = 0; chunk < 3; ++chunk)
+    for (int n = 0; n < 3; ++n) {
+      const PlanKernel &kernel = plan.kernels[size_t(3 * chunk + n)];
+      REQUIRE(kernel.chunk);
+      CHECK((kernel.chunk->region == n && kernel.chunk->axis == "h" &&
+             kernel.chunk->start == 2 * chunk && kernel.chunk->size == 2));
+    }
+  for (const PlanTensor &tensor : nonEmpty(plan.tensors))
+    for (const char *inner : {"exponentials", "maxima", "sums", "factors"}) {
+      CHECK(tensor.name != inner);
+      if (tensor.name.starts_with(inner)) CHECK(tensor.extents[0] == 2);
+    }
+  CHECK_THAT(plan.notes.front(), Catch::StartsWith("'exponentials' is computed in 3 chunks along "
+                                                   "h, one at a time; in chunks run k0, k1, k2"));
+  DecomposedAttention whole(*prices);
+  CHECK(chunks.finish() < whole.finish() / 2);
+}
+
+TEST_CASE("no chunks where one of the statistics is needed as a whole, or by others") {
+  const auto prices = analyticCostModel(findDevice("h200"));
+  const auto rejected = [&](const std::function<void(DecomposedAttention &)> &change) {
+    DecomposedAttention attention(*prices);
+    change(attention);
+    const size_t before = attention.planned.kernels.size();
+    const std::string reason = rejectionOf([&] {
+      runInChunks(attention.planned, attention.viewOf, {.count = 2, .prices = prices.get()});
+    });
+    CHECK(attention.planned.kernels.size() == before);
+    return reason;
+  };
+  const auto tensorOf = [](DecomposedAttention &attention,
+                           const std::string &name) -> PlanTensor & {
+    return *std::ranges::find(attention.planned.plan.tensors, name, &PlanTensor::name);
+  };
+  CHECK_THAT(rejected([&](DecomposedAttention &attention) {
+               tensorOf(attention, "maxima").role = "result";
+             }),
+             Catch::Contains("'maxima' is needed as a whole"));
+  CHECK_THAT(rejected([&](DecomposedAttention &attention) {
+               attention.planned.plan.kernels[3].inputs.push_back(
+                   attention.planned.plan.kernels[1].inputs[1]);
+             }),
+             Catch::Contains("'sums' has 2 readers"));
+  CHECK_THAT(rejected([&](DecomposedAttention &attention) {
+               std::vector<int> &inputs = attention.planned.plan.kernels[3].inputs;
+               inputs.push_back(attention.planned.plan.kernels[1].inputs[1]);
+               attention.planned.plan.kernels[1].inputs.pop_back();
+             }),
+             Catch::Contains("'sums' is read behind 'k2'"));
+}
+
+TEST_CASE("chunks write every element of the whole once") {
+  const auto prices = analyticCostModel(findDevice("h200"));
+  const int count = GENERATE(2, 6);  // in 3, two heads of each batch: no batch of one stride
+  Attention chunks(*prices);
+  runInChunks(chunks.planned, chunks.viewOf, {.count = count, .prices = prices.get()});
+  chunks.finish();
+  const Plan &plan = chunks.planned.plan;
+  const PlanTensor &out = *std::ranges::find(plan.tensors, "out", &PlanTensor::name);
+  std::multiset<int64_t> written;
+  for (const PlanKernel &kernel : plan.kernels) {
+    const PlanTensor &chunk = plan.tensors[size_t(kernel.outputs.front())];
+    if (chunk.buffer != out.buffer) continue;
+    for (int64_t b = 0; b < chunk.extents[0]; ++b)
+      for (int64_t h = 0; h < chunk.extents[1]; ++h)
+        for (int64_t j = 0; j < chunk.extents[2]; ++j)
+          for (int64_t w = 0; w < chunk.extents[3]; ++w)
+            written.insert(chunk.offset + b * chunk.strides[0] + h * chunk.strides[1] +
+                           j * chunk.strides[2] + w * chunk.strides[3]);
+  }
+  REQUIRE(written.size() == size_t(out.bytes / 2));
+  CHECK(std::set<int64_t>(written.begin(), written.end()).size() == written.size());
+  CHECK(*written.rbegin() == out.bytes / 2 - 1);
+}
+
+TEST_CASE("a chunk draws the dropout masks of the whole") {
+  samples::KernelBuilder builder("dropout", extents);
+  const int x = builder.input("x", "hbjk");
+  const int y = builder.op("dropout", OperatorClass::elementwise, {x}, "y", "hbjk");
+  builder.last().attributes = {{"p", 0.5}, {"stream", int64_t(3)}};
+  const Kernel whole = builder.build({y}), chunk = onChunk(whole, "h", 2, 3);
+  const reference::DropoutSource source{.seed = 11, .step = 5};
+  const reference::ElementReader one = [](std::span<const int64_t>) { return 1.0; };
+  reference::PointEvaluator of(whole, {one}, source), ofPart(chunk, {one}, source);
+  int dropped = 0, differentFromStart = 0;
+  for (int64_t h = 0; h < 3; ++h)
+    for (int64_t b = 0; b < 2; ++b)
+      for (int64_t j = 0; j < 32; ++j)
+        for (int64_t k = 0; k < 32; ++k) {
+          const std::vector<int64_t> at{h, b, j, k}, inWhole{h + 2, b, j, k};
+          const double value = ofPart.output(0, at).value;
+          CHECK(value == of.output(0, inWhole).value);
+          dropped += value == 0;
+          differentFromStart += value != of.output(0, at).value;
+        }
+  CHECK(dropped > 1000);
+  CHECK(differentFromStart > 1000);
+}
+
+TEST_CASE("chunks of a dropout are one text, and their places arguments") {
+  samples::KernelBuilder builder("dropout", extents);
+  const int x = builder.input("x", "hbjk");
+  const int y = builder.op("dropout", OperatorClass::elementwise, {x}, "y", "hbjk");
+  builder.last().attributes = {{"p", 0.5}, {"stream", int64_t(3)}};
+  const Kernel whole = builder.build({y}), first = onChunk(whole, "h", 0, 3),
+               second = onChunk(whole, "h", 3, 3);
+  CHECK(canonicalText(first) == canonicalText(second));
+  CHECK(canonicalText(first) != canonicalText(whole));
+  Configuration configuration;
+  forEachConfiguration(first, findDevice("h200"), {}, [&](const Configuration &candidate) {
+    configuration = candidate;
+    return false;
+  });
+  const codegen::EmittedKernel one = codegen::emit(first, configuration, "sm_90a"),
+                               other = codegen::emit(second, configuration, "sm_90a");
+  CHECK(one.text == other.text);
+  const auto place = std::ranges::find(one.parameters, codegen::Parameter::Kind::dropoutOuter,
+                                       &codegen::Parameter::kind);
+  REQUIRE(place != one.parameters.end());
+  CHECK(codegen::numberOf(*place, first) == 0);
+  CHECK(codegen::numberOf(*place, second) == 6);  // 3 heads of 2 batches come before
+}
+
+TEST_CASE("a chunk takes the fastest of its rows, and without any the whole's knobs") {
+  const auto analytic = analyticCostModel(findDevice("h200"));
+  Attention whole(*analytic);
+  runInChunks(whole.planned, whole.viewOf, {.count = 2, .prices = analytic.get()});
+  const ChosenKernel &softmax = whole.planned.kernels[1];
+  Profile profile{.device = "h200", .protocols = {{1, "pretended"}}, .kernels = {}};
+  std::vector<Configuration> rows;
+  LayoutConstraints layouts;
+  layouts.inputs = {softmax.configuration.inputs[0]};
+  layouts.outputs = {softmax.configuration.outputs[0]};
+  forEachConfiguration(softmax.kernel, findDevice("h200"), layouts,
+                       [&](const Configuration &candidate) {
+                         if (candidate.knobs != softmax.configuration.knobs)
+                           rows.push_back(candidate);
+                         return rows.size() < 3;
+                       });
+  REQUIRE(rows.size() == 3);
+  for (size_t n = 0; n < rows.size(); ++n)
+    addMeasurement(profile, softmax.kernel, rows[n],
+                   {.seconds = n == 1 ? 1e-6 : 2e-6,
+                    .n = 9,
+                    .spread = 0.01,
+                    .familyVersion = familyVersion("loop")});
+  const auto measured = measuredCostModel(findDevice("h200"), profile, "profile p", false);
+  Attention chunks(*analytic);
+  runInChunks(chunks.planned, chunks.viewOf, {.count = 2, .prices = measured.get()});
+  CHECK(chunks.planned.kernels[1].configuration.knobs == rows[1].knobs);
+  CHECK(chunks.planned.plan.kernels[1].knobs ==
+        toJson(rows[1].knobs, chunks.planned.kernels[1].kernel));
+  CHECK(chunks.planned.plan.kernels[1].measured);
+  CHECK(chunks.planned.plan.kernels[1].seconds == 1e-6);
+  CHECK_FALSE(chunks.planned.plan.kernels[0].measured);
+  CHECK(chunks.planned.kernels[0].configuration.knobs ==
+        whole.planned.kernels[0].configuration.knobs);
+}
+
+TEST_CASE("a profile for plans in chunks has every kernel of theirs once") {
+  const auto model = analyticCostModel(findDevice("h200"));
+  std::vector<PlannedKernels> plans;
+  for (const int count : {2, 6, 2}) {
+    Attention chunks(*model);
+    runInChunks(chunks.planned, chunks.viewOf, {.count = count, .prices = model.get()});
+    plans.push_back(chunks.planned);
+  }
+  const ProfileSpace space = chunkSpace(plans, *model, {}, "sm_90a");
+  std::vector<Kernel> softmaxes, contractions;
+  for (const ProfileKernelSpace &one : space.kernels)
+    (contractionValues(one.kernel) ? contractions : softmaxes).push_back(one.kernel);
+  REQUIRE(softmaxes.size() == 2);  // on a batch, and on a head of all batches
+  CHECK(softmaxes[0].axes != softmaxes[1].axes);
+  CHECK(contractions.size() == 4);  // of the two before and behind it
+  CHECK(space.items.size() >= 8);
+  std::set<std::string> lines;
+  for (const ProfileItem &item : nonEmpty(space.items))
+    CHECK(lines.insert(item.subject + item.line).second);
+}
+
+TEST_CASE("what was measured of an older text is measured again, as it was chosen") {
+  const auto analytic = analyticCostModel(findDevice("h200"));
+  Attention whole(*analytic);
+  ChosenKernel &softmax = whole.planned.kernels[1];
+  softmax.cost.measured = true;
+  softmax.cost.source =
+      sourceHash(codegen::emit(softmax.kernel, softmax.configuration, "sm_90a").text);
+  CHECK(chunkSpace({whole.planned}, *analytic, {}, "sm_90a").items.empty());
+  softmax.cost.source = "0123456789abcdef";
+  const ProfileSpace space = chunkSpace({whole.planned, whole.planned}, *analytic, {}, "sm_90a");
+  REQUIRE(space.items.size() == 1);
+  CHECK(space.items.front().again);
+  CHECK(space.items.front().configuration == softmax.configuration);
+  CHECK(space.kernels[space.items.front().kernel].kernel.name == softmax.kernel.name);
+}
+
+TEST_CASE("no chunks along what is reduced, compared or drawn from another origin") {
+  const Kernel softmax = samples::softmaxKernel(extents, "bhjk");
+  CHECK_THAT(rejectionOf([&] { onChunk(softmax, "k", 0, 16); }),
+             Catch::Contains("softmax does not run on chunks of axis k"));
+  CHECK_THAT(rejectionOf([&] { onChunk(softmax, "u", 0, 16); }), Catch::Contains("no axis u"));
+  CHECK_THAT(rejectionOf([&] { onChunk(softmax, "h", 4, 3); }),
+             Catch::Contains("3 indices of axis h from 4 on, of 6"));
+  CHECK(onChunk(samples::identityKernel(extents, "hj"), "h", 0, 1).axes[1].extent ==
+        1);  // between two layouts
+  samples::KernelBuilder moves("slice", extents);
+  const int from = moves.input("x", "hj");
+  CHECK_THAT(rejectionOf([&] {
+               onChunk(moves.build({moves.op("slice", OperatorClass::movement, {from}, "y", "hj")}),
+                       "h", 0, 1);
+             }),
+             Catch::Contains("slice does not run"));
+  samples::KernelBuilder builder("mask", extents);
+  const int x = builder.input("x", "bhjk");
+  const int y = builder.op("mask", OperatorClass::elementwise, {x}, "y", "bhjk");
+  builder.last().attributes = {
+      {"kind", std::string("causal")}, {"query", int64_t(2)}, {"key", int64_t(3)}};
+  const Kernel mask = builder.build({y});
+  CHECK_THAT(rejectionOf([&] { onChunk(mask, "j", 0, 8); }),
+             Catch::Contains("mask does not run on chunks of axis j"));
+  CHECK(onChunk(mask, "h", 0, 2).axes[1].extent == 2);
+  samples::KernelBuilder drops("dropout", extents);
+  const int in = drops.input("x", "bhjk"),
+            out = drops.op("dropout", OperatorClass::elementwise, {in}, "y", "bhjk");
+  drops.last().attributes = {{"p", 0.5}, {"stream", int64_t(3)}};
+  const Kernel dropout = drops.build({out});
+  CHECK_THAT(rejectionOf([&] { onChunk(dropout, "h", 3, 3); }),
+             Catch::Contains("axis h, which is not the outermost"));
+  CHECK(std::get<int64_t>(onChunk(dropout, "b", 1, 1).body[0].attributes.at("outer")) == 6);
+}

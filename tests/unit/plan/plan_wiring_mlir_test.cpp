@@ -1,0 +1,173 @@
+// Plans held to their graphs: whatever is broken in plan.json is rejected by name before it runs,
+// whatever tensors are exchanged.
+#include "kernel/Error.h"
+#include "runtime/artifact/Artifact.h"
+#include "tests/support/NonEmpty.h"
+#include "tests/support/PlanMutations.h"
+#include "tools/driver/Compilation.h"
+#include "tools/driver/Emission.h"
+#include "tools/driver/Planning.h"
+#include "tools/driver/ReEmission.h"
+#include "tools/driver/SelectedGraph.h"
+
+#include <catch2/catch.hpp>
+
+using namespace weft;
+using namespace weft::driver;
+using nlohmann::json;
+using weft::test::nonEmpty;
+
+namespace {
+
+runtime::Artifact artifactOf(const ModelFlags &model, const ChoiceFlags &choices,
+                             const std::string &device, int parts = 0) {
+  Compilation compilation(model, choices, {.deviceName = device, .profile = "none"});
+  compilation.import();
+  const Selected selected = compilation.select(compilation.propose(Phase::import));
+  PlannedKernels planned = parts ? planOf(compilation, selected.best(), selected.path(), parts)
+                                 : chosenPlan(compilation, selected);
+  const EmittedPlan emitted =
+      emitKernels(planned, findDevice(device).architecture,
+                  [](const ChosenKernel &) { return std::vector<std::string>(); });
+  runtime::Artifact artifact{.plan = planned.plan,
+                             .graph = compilation.materialized(selected.best(), selected.path()),
+                             .sources = emitted.sources,
+                             .cubins = {},
+                             .report = {}};
+  artifact.report["numbers"] = numbersReport(planned);
+  return artifact;
+}
+
+/// Together they have packed parameters, views, a backward pass, parts, maps, dropout and library
+/// GEMMs.
+const std::vector<runtime::Artifact> &samples() {
+  const std::vector<std::string> small = {"b=2", "j=16", "h=2", "p=16", "i=32", "u=64"},
+                                 tiles = {"b=2", "j=64", "h=2", "p=64", "i=128", "u=256"};
+  static const std::vector<runtime::Artifact> artifacts = {
+      artifactOf({.model = "paper-encoder", .train = true, .dims = small},
+                 {.attention = "unfused", .stacking = "three"}, "h200"),
+      artifactOf({.model = "paper-encoder", .dims = small},
+                 {.attention = "unfused", .stacking = "separate"}, "a100", 2),
+      artifactOf({.model = "paper-encoder", .dims = tiles},
+                 {.attention = "unfused", .stacking = "three"}, "h200")};
+  return artifacts;
+}
+
+/// What `weft run` would say of an artifact with this plan; empty: it would run.
+std::string rejectionOf(const runtime::Artifact &artifact, const json &plan) {
+  try {
+    runtime::Artifact broken = artifact;
+    broken.plan = planFromJson(plan, "DIR/plan.json");
+    verify(broken.plan, "DIR/plan.json");
+    checkArtifact(broken, "DIR", Use::toRun);
+    verifyDerived(broken.plan, "DIR/plan.json");
+  } catch (const Error &error) {
+    CHECK(error.kind == ErrorKind::badInput);
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE(
+    "plans as they are compiled are accepted, with and without parts, packed parameters and a "
+    "backward pass") {
+  for (const runtime::Artifact &artifact : nonEmpty(samples()))
+    CHECK(rejectionOf(artifact, toJson(artifact.plan)) == "");
+}
+
+TEST_CASE("a broken member of plan.json is rejected, and named") {
+  std::set<std::string> applied;
+  for (const test::PlanMutation &mutation : nonEmpty(test::planMutations()))
+    for (const runtime::Artifact &artifact : nonEmpty(samples())) {
+      json plan = toJson(artifact.plan);
+      const json good = plan;
+      const std::string named = mutation.apply(plan);
+      if (plan == good) continue;
+      applied.insert(mutation.member + ": " + mutation.name);
+      INFO(mutation.member << ": " << mutation.name << " (" << named << ")");
+      const std::string message = rejectionOf(artifact, plan);
+      CHECK_THAT(message, Catch::StartsWith("DIR"));
+      CHECK_THAT(message, Catch::Contains(named));
+    }
+  for (const test::PlanMutation &mutation : nonEmpty(test::planMutations())) {
+    INFO(mutation.member << ": " << mutation.name);
+    CHECK(applied.contains(mutation.member + ": " + mutation.name));
+  }
+}
+
+TEST_CASE("every member of plan.json has a mutation, or is told and no more") {
+  std::set<std::string> broken, members;
+  for (const test::PlanMutation &mutation : nonEmpty(test::planMutations()))
+    broken.insert(mutation.member);
+  for (const runtime::Artifact &artifact : nonEmpty(samples()))
+    test::addMembers(toJson(artifact.plan), "", members);
+  REQUIRE(members.size() > 70);
+  for (const std::string &member : members) {
+    INFO(member);
+    const bool isTold = test::toldMembers.contains(member);
+    const bool hasPartsBroken = std::ranges::any_of(broken, [&](const std::string &other) {
+      return other == member || other.starts_with(member + ".");
+    });
+    CHECK((isTold || hasPartsBroken));
+    CHECK_FALSE((isTold && broken.contains(member)));
+  }
+}
+
+TEST_CASE("a kernel that is given any other tensor is rejected, unless that holds the same value") {
+  size_t rejected = 0, harmless = 0;
+  for (const runtime::Artifact &artifact : nonEmpty(samples())) {
+    const SelectedGraph graph(artifact.graph, "DIR/graph.mlir");
+    const json good = toJson(artifact.plan);
+    const auto isRejected = [&](const json &plan) {
+      try {
+        const Plan broken = planFromJson(plan, "DIR/plan.json");
+        verify(broken, "DIR/plan.json");
+        checkWiring(broken, graph.wiring(), "DIR/plan.json");
+      } catch (const Error &) {
+        return true;
+      }
+      return false;
+    };
+    REQUIRE_FALSE(isRejected(good));
+    for (size_t kernel = 0; kernel < good["kernels"].size(); ++kernel)
+      for (const char *list : {"inputs", "outputs"})
+        for (size_t position = 0; position < good["kernels"][kernel][list].size(); ++position)
+          for (size_t other = 0; other < good["tensors"].size(); ++other) {
+            const size_t held = good["kernels"][kernel][list][position];
+            if (other == held) continue;
+            json plan = good;
+            test::mutations::replaceTensor(plan["kernels"][kernel], list, position, int(other));
+            if (isRejected(plan)) {
+              ++rejected;
+              continue;
+            }
+            INFO("kernel " << kernel << " " << list << "[" << position
+                           << "]: " << good["tensors"][held]["name"] << " -> "
+                           << good["tensors"][other]["name"]);
+            CHECK(good["tensors"][other]["logical"] == good["tensors"][held]["logical"]);
+            CHECK(std::string(list) == "inputs");
+            ++harmless;
+          }
+  }
+  CHECK(rejected > 1000);
+  CHECK(harmless < rejected / 100);
+}
+
+TEST_CASE(
+    "what is edited as the override path has it stays legal to look at, and to emit, but not to "
+    "run") {
+  const runtime::Artifact &artifact = samples()[1];
+  json plan = toJson(artifact.plan);
+  for (json &kernel : plan["kernels"])
+    if (kernel["knobs"].contains("threads")) {
+      kernel["knobs"]["threads"] = kernel["knobs"]["threads"] == 128 ? 256 : 128;
+      break;
+    }
+  runtime::Artifact edited = artifact;
+  edited.plan = planFromJson(plan, "DIR/plan.json");
+  CHECK_NOTHROW(checkArtifact(edited, "DIR", Use::toLook));
+  CHECK_NOTHROW(replan(edited, *analyticCostModel(findDevice("a100")), "DIR"));
+  CHECK_THAT(rejectionOf(artifact, plan), Catch::Contains("edited after it was emitted"));
+}

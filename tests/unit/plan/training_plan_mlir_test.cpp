@@ -1,0 +1,83 @@
+// The plan of a whole model's training step, forward, backward and update, computes what its graph
+// does.
+#include "tests/unit/samples/PlanResults.h"
+#include "tools/driver/Planning.h"
+
+using namespace weft;
+using namespace weft::driver;
+
+TEST_CASE("the plan of a training step with its optimizer computes what the graph does") {
+  ModelFlags model;
+  model.model = "masked-token";
+  model.train = true;
+  model.optimizer = "adamw";
+  model.dtype = "f32";
+  model.dims = {"b=2", "j=4", "h=2", "p=4", "i=8", "u=12", "v=16"};
+  Compilation compilation(model, {}, {.profile = "none"});
+  compilation.import();
+  const Selected selected = compilation.select(compilation.propose(Phase::import));
+  const PlannedKernels planned = planOf(compilation, selected.best(), selected.path(), 1);
+  REQUIRE_NOTHROW(verify(planned.plan, "plan.json"));
+  CHECK(planned.kernels.size() < selected.best().selection.problem().ops.size());
+  test::checkResults(compilation, planned, false);
+  test::checkResults(compilation, planned, true);
+}
+
+namespace {
+
+Layout pinOf(const select::Tensor &tensor, const std::string &order) {
+  Layout layout;
+  for (const char axis : order)
+    for (size_t dimension = 0; dimension < tensor.axes.size(); ++dimension)
+      if (tensor.axes[dimension].name == std::string(1, axis))
+        layout.order.push_back(int(dimension));
+  return layout;
+}
+
+/// The best plan of all variants, and its variant.
+std::pair<size_t, select::SelectionResult> bestOf(const select::VariantSelections &selections) {
+  std::pair<size_t, select::SelectionResult> best;
+  for (size_t v = 0; v < selections.solved.size(); ++v)
+    if (selections.solved[v] &&
+        (best.second.steps.empty() || selections.solved[v]->best().seconds < best.second.seconds))
+      best = {v, selections.solved[v]->best()};
+  return best;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "what a pinned layout leads to is found without searching all variants, and is the plan that "
+    "they all together have") {
+  Compilation compilation({.model = "paper-encoder", .train = true, .dims = {"b=8", "j=512"}}, {},
+                          {});
+  compilation.import();
+  std::vector<select::VariantProblem> free;
+  for (select::Problem &problem : compilation.problems(compilation.propose(Phase::import)))
+    free.push_back({.problem = std::move(problem), .options = {}});
+  REQUIRE(free.size() > 10);
+  const select::VariantSelections unpinned = select::selectVariants(free, compilation.costModel());
+  const std::vector<std::pair<std::string, std::string>> pins = {
+      {"q", "phbj"}, {"score", "bhjk"}, {"norm1", "jbi"}, {"d_hidden", "ujb"}};
+  for (const auto &[name, order] : pins) {
+    INFO(name << '=' << order);
+    std::vector<select::VariantProblem> pinned = free;
+    for (select::VariantProblem &variant : pinned)
+      for (select::Tensor &tensor : variant.problem.tensors)
+        if (tensor.name == name) tensor.pinned = pinOf(tensor, order);
+    const auto [variant, plan] = bestOf(select::selectVariants(pinned, compilation.costModel()));
+    for (size_t v = 0; v < pinned.size(); ++v)
+      pinned[v].withoutPins =
+          unpinned.solved[v]->best().seconds * (1 - unpinned.solved[v]->statistics().mostGain);
+    const select::VariantSelections quick = select::selectVariants(pinned, compilation.costModel());
+    CHECK(std::ranges::count(quick.skipped, true) > 10);
+    const auto [quickVariant, quickPlan] = bestOf(quick);
+    CHECK(quickVariant == variant);
+    CHECK(quickPlan.seconds == Approx(plan.seconds).epsilon(1e-12));
+    REQUIRE(quickPlan.steps.size() == plan.steps.size());
+    for (size_t step = 0; step < plan.steps.size(); ++step) {
+      CHECK(quickPlan.steps[step].candidate == plan.steps[step].candidate);
+      CHECK(quickPlan.steps[step].configuration == plan.steps[step].configuration);
+    }
+  }
+}

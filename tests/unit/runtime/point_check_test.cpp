@@ -1,0 +1,172 @@
+// The check of what a GPU wrote finds what it exists to find, without a GPU: images are filled
+// here, and broken.
+#include "runtime/verify/KernelInputs.h"
+#include "runtime/verify/PointCheck.h"
+#include "tests/unit/samples/SampleKernels.h"
+
+#include <catch2/catch.hpp>
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <set>
+
+using namespace weft;
+using namespace weft::runtime;
+
+namespace {
+
+/// A kernel with inputs, and outputs as a flawless GPU would leave them.
+struct Run {
+  Kernel kernel;
+  std::vector<TensorImage> inputs, outputs;
+
+  explicit Run(Kernel given, std::vector<int> outputOrder = {}) : kernel(std::move(given)) {
+    const std::vector<InputRule> rules = inputRules(kernel);
+    for (size_t n = 0; n < kernel.inputs.size(); ++n) {
+      inputs.emplace_back(kernel, kernel.inputs[n],
+                          rowMajor(kernel.values[kernel.inputs[n]].axes.size()));
+      fillInput(inputs.back(), rules[n], 3, n);
+    }
+    for (int value : kernel.outputs) {
+      Layout layout = rowMajor(kernel.values[value].axes.size());
+      if (!outputOrder.empty()) layout.order = outputOrder;
+      outputs.emplace_back(kernel, value, layout);
+      std::vector<reference::ElementReader> readers;
+      for (const TensorImage &input : inputs)
+        readers.push_back([&input](std::span<const int64_t> at) { return input.at(at); });
+      reference::PointEvaluator points(kernel, readers, {});
+      const std::vector<int64_t> shape = outputs.back().shape();
+      outputs.back().fill([&](int64_t n) {
+        std::vector<int64_t> at(shape.size());
+        for (size_t d = shape.size(); d-- > 0; n /= shape[d]) at[d] = n % shape[d];
+        return points.output(outputs.size() - 1, at).value;
+      });
+    }
+  }
+  CheckResult check(int64_t points = 4096) const {
+    return checkOutputs(kernel, inputs, outputs, {.points = points, .seed = 1});
+  }
+};
+
+Run softmax() {
+  return Run(samples::softmaxKernel({{'b', 3}, {'j', 5}, {'k', 33}}, "bjk"), {2, 0, 1});
+}
+
+}  // namespace
+
+TEST_CASE("an average that cancels may be off by what its operands are rounded by, and no more") {
+  samples::KernelBuilder builder("average", {{'i', 512}});
+  const int old = builder.input("old", "i", DType::f32),
+            next = builder.input("next", "i", DType::f32);
+  const int mean =
+      builder.op("average", OperatorClass::elementwise, {old, next}, "mean", "i", "", DType::f32);
+  builder.last().spelling = "{0} + {weight} * ({1} - {0})";
+  builder.last().attributes = {{"weight", 0.5}};
+  Run run(builder.build({mean}));
+  // As fp32 computes it, of operands whose average is near zero.
+  const auto element = [&](size_t input, int64_t n) {
+    return run.inputs[input].at(std::array<int64_t, 1>{n});
+  };
+  run.inputs[1].fill([&](int64_t n) { return -element(0, n) * (1 + double(n) * 0x1p-20); });
+  const auto computed = [&](int64_t n) {
+    const auto a = float(element(0, n)), b = float(element(1, n));
+    return double(a + 0.5f * (b - a));
+  };
+  run.outputs[0].fill(computed);
+  CHECK(run.check().passed());
+  run.outputs[0].fill([&](int64_t n) { return computed(n) + std::abs(element(0, n)) * 0x1p-18; });
+  CHECK_FALSE(run.check().passed());
+}
+
+TEST_CASE("inputs that a root or a divisor is computed of are positive, and no others") {
+  samples::KernelBuilder builder("adam", {{'i', 64}});
+  const auto input = [&](const char *name) { return builder.input(name, "i", DType::f32); };
+  const int mean = input("mean"), square = input("square"), gradient = input("gradient"),
+            epsilon = input("epsilon");
+  const auto op = [&](const char *name, std::vector<int> operands) {
+    return builder.op(name, OperatorClass::elementwise, std::move(operands), name, "i", "",
+                      DType::f32);
+  };
+  const int divisor =
+      op("add", {op("sqrt", {op("average", {square, op("mul", {gradient, gradient})})}), epsilon});
+  const int step = op("div", {mean, divisor});
+  const std::vector<InputRule> rules = inputRules(builder.build({step}));
+  using Kind = InputRule::Kind;
+  CHECK(rules[0].kind == Kind::real);
+  CHECK(rules[1].kind == Kind::positive);
+  CHECK(rules[2].kind == Kind::real);  // its square is positive by itself
+  CHECK(rules[3].kind == Kind::positive);
+}
+
+TEST_CASE("right outputs pass, every element") {
+  const CheckResult result = softmax().check();
+  INFO(describe(result));
+  CHECK(result.passed());
+  CHECK(result.points == 3 * 5 * 33);
+  CHECK(result.worstRatio > 0.1);  // rounding to f16 takes up much of the bound
+}
+
+TEST_CASE("an element one unit in the last place off is found and named") {
+  Run run = softmax();
+  const std::vector<int64_t> place{1, 4, 32};
+  run.outputs[0].set(place, run.outputs[0].at(place) * (1 + 0x1p-9));
+  const CheckResult result = run.check();
+  CHECK(result.failing == 1);
+  REQUIRE(result.worst);
+  CHECK(result.worst->coordinates == place);
+  CHECK_THAT(describe(result), Catch::Contains("[1, 4, 32]"));
+}
+
+TEST_CASE("an element that nothing wrote is NaN and fails") {
+  Run run = softmax();
+  run.outputs[0].set(std::vector<int64_t>{0, 0, 0}, std::numeric_limits<double>::quiet_NaN());
+  CHECK(run.check().failing == 1);
+  TensorImage poison(run.kernel, run.kernel.outputs[0], rowMajor(3));
+  CHECK(std::isnan(poison.at(std::vector<int64_t>{2, 1, 7})));
+}
+
+TEST_CASE("writes beside the elements are found, before, behind and in the gaps of a view") {
+  for (const int64_t byte : {int64_t(0), TensorImage::margin - 1}) {
+    Run run = softmax();
+    run.outputs[0].bytes()[size_t(byte)] = std::byte{0};
+    CHECK_FALSE(run.check().passed());
+    CHECK_THAT(describe(run.check()), Catch::Contains("writes outside output 0"));
+  }
+  TensorImage view(DType::f32, {2, 3}, {5, 1}, 2);
+  view.fill([](int64_t n) { return double(n); });
+  CHECK(view.intactAround());
+  CHECK(view.at(std::vector<int64_t>{1, 2}) == 5);
+  view.bytes()[size_t(view.elementZero() + 3 * 4)] = std::byte{1};
+  CHECK_FALSE(view.intactAround());
+}
+
+TEST_CASE(
+    "samples of large outputs hold corners and whole runs, without repeats, and are the same every "
+    "time") {
+  const Kernel kernel = samples::softmaxKernel({{'b', 8}, {'j', 512}, {'k', 1024}}, "bjk");
+  const auto places = samplePoints(kernel, 0, {.points = 2000, .seed = 9});
+  CHECK(places.size() == 2000);
+  const std::set<std::vector<int64_t>> set(places.begin(), places.end());
+  CHECK(set.size() == places.size());
+  for (int64_t b : {0, 7})
+    for (int64_t j : {0, 511})
+      for (int64_t k : {0, 1023}) CHECK(set.contains({b, j, k}));
+  CHECK(places == samplePoints(kernel, 0, {.points = 2000, .seed = 9}));
+  CHECK(places != samplePoints(kernel, 0, {.points = 2000, .seed = 10}));
+}
+
+TEST_CASE("elements that need long separate sums are fewer, but never none") {
+  const Kernel gemm =
+      samples::contractKernel({{'i', 1024}, {'k', 65536}, {'n', 1024}}, "ik", "kn", "in");
+  const size_t count = samplePoints(gemm, 0, {.points = 100000, .seed = 1}).size();
+  CHECK(count == (1 << 24) / 65536);
+}
+
+TEST_CASE("a GEMM in f16 is held to its bound") {
+  Run run(samples::contractKernel({{'i', 7}, {'k', 65}, {'n', 9}}, "ik", "kn", "in"));
+  CHECK(run.check().passed());
+  run.outputs[0].set(std::vector<int64_t>{6, 8},
+                     run.outputs[0].at(std::vector<int64_t>{6, 8}) + 0.05);
+  CHECK(run.check().failing == 1);
+}

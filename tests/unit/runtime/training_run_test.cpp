@@ -1,0 +1,164 @@
+// The loop of training steps on a stand-in for the driver: a state that training cannot go on from
+// never replaces one that it can.
+#include <catch2/catch.hpp>
+
+#include "kernel/Error.h"
+#include "runtime/train/TrainCommand.h"
+#include "runtime/train/TrainingState.h"
+#include "tests/support/ExampleArtifact.h"
+#include "tests/support/TemporaryTestFolder.h"
+#include "tests/support/fakecuda/FakeCuda.h"
+
+#include <dlfcn.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+using namespace weft;
+using namespace weft::runtime;
+
+namespace {
+
+/// Loaded first, by its path: the runtime's search for libcuda.so.1 then finds it by that name.
+void useStandIn() {
+  static void *library =
+      dlopen(WEFT_BINARY_DIR "/tests/fakecuda/libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
+  REQUIRE(library);
+}
+
+PlanTensor tensorOf(const std::string &name, const std::string &role, int buffer,
+                    const std::string &dtype, std::vector<int64_t> extents) {
+  PlanTensor tensor{.name = name,
+                    .logical = name,
+                    .dtype = dtype,
+                    .axes = {},
+                    .extents = std::move(extents),
+                    .order = {},
+                    .strides = {},
+                    .role = role,
+                    .buffer = buffer,
+                    .offset = 0,
+                    .bytes = 4};
+  for (size_t axis = 0; axis < tensor.extents.size(); ++axis) {
+    tensor.axes.push_back(std::string(1, char('a' + axis)));
+    tensor.order.push_back(int(axis));
+    tensor.strides.insert(
+        tensor.strides.begin(),
+        axis == 0 ? 1 : tensor.strides.front() * tensor.extents[tensor.extents.size() - axis]);
+    tensor.bytes *= tensor.extents[axis];
+  }
+  if (dtype == "i32") tensor.range = {0, 255};
+  return tensor;
+}
+
+/// loss = w, w_next = epsilon: with an epsilon that is no number the first loss is finite, the
+/// weight after it is not.
+Artifact steppingOnto() {
+  Artifact artifact = test::exampleArtifact();
+  Plan &plan = artifact.plan;
+  plan.target = "sm_90a";
+  plan.workspaceBytes = 0;
+  plan.tensors.clear();
+  const auto add = [&](const char *name, const char *role, const char *dtype,
+                       std::vector<int64_t> extents) {
+    plan.tensors.push_back(
+        tensorOf(name, role, int(plan.tensors.size()), dtype, std::move(extents)));
+    return int(plan.tensors.size()) - 1;
+  };
+  for (const char *name : {"tokens", "labels"}) add(name, "argument", "i32", {2, 8});
+  add("weights", "argument", "f32", {2, 8});
+  for (const char *name : {"d_loss", "keep", "step_size"}) add(name, "argument", "f32", {});
+  const int epsilon = add("epsilon", "argument", "f32", {}), w = add("w", "argument", "f32", {});
+  const int loss = add("loss", "result", "f32", {}), next = add("w_next", "result", "f32", {});
+  plan.kernels = {test::kernelOf("report", w, loss), test::kernelOf("update", epsilon, next)};
+  const std::string cubin = "report copy 4\nupdate copy 4\n";
+  artifact.cubins = {{cubinName(cubin), cubin}};
+  artifact.sources.clear();
+  for (PlanKernel &kernel : plan.kernels) {
+    kernel.cubin = cubinName(cubin);
+    kernel.inputLayouts = kernel.outputLayouts = {""};
+    artifact.sources[kernel.source] = "// " + kernel.name + "\n";
+  }
+  plan.entryPoints = {{"step", {0, 1}}};
+  return artifact;
+}
+
+struct Run {
+  test::TemporaryTestFolder folder;
+  Artifact artifact = steppingOnto();
+  TrainRequest request;
+
+  Run() {
+    useStandIn();
+    writeArtifact(artifact, folder.path() / "plan");
+    request.folder = (folder.path() / "plan").string();
+    request.state = (folder.path() / "state.safetensors").string();
+    request.json = true;
+    request.epsilon = std::numeric_limits<double>::quiet_NaN();
+  }
+  std::string error() {
+    try {
+      trainArtifact(request);
+    } catch (const Error &error) {
+      CHECK(error.kind == ErrorKind::checkFailed);
+      return error.what();
+    }
+    return "no error";
+  }
+  TrainingState kept() const { return readState(artifact.plan, request.state); }
+};
+
+bool isFinite(const TrainingState &state) {
+  float value = 0;
+  std::memcpy(&value, state.tensors.at("w").data(), sizeof value);
+  return std::isfinite(value);
+}
+
+}  // namespace
+
+TEST_CASE(
+    "a NaN that an update wrote is told with the update's step, and the file keeps the last state "
+    "without") {
+  Run run;
+  run.request.steps = 2;
+  run.request.saveEvery = 0;
+  const std::string error = run.error();
+  CHECK_THAT(error, Catch::Contains("step 1: the loss is NaN; 'w' holds a NaN before the step, "
+                                    "written by the update of step 0"));
+  CHECK_THAT(error, Catch::Contains("holds the state after 0 steps"));
+  CHECK(run.kept().step == 0);
+  CHECK(isFinite(run.kept()));
+}
+
+TEST_CASE("a state with a NaN is not saved on the way either") {
+  Run run;
+  run.request.steps = 5;
+  run.request.saveEvery = 1;
+  CHECK_THAT(run.error(),
+             Catch::Contains("after step 0: 'w' holds a NaN, written by the update of step 0"));
+  CHECK(run.kept().step == 0);
+  CHECK(isFinite(run.kept()));
+}
+
+TEST_CASE("finite steps go on, and are saved") {
+  Run run;
+  run.request.steps = 3;
+  run.request.epsilon = 0.5;
+  CHECK(trainArtifact(run.request) == 0);
+  CHECK(run.kept().step == 3);
+  CHECK(isFinite(run.kept()));
+}
+
+TEST_CASE("a state that cannot be written is told before the first step") {
+  Run run;
+  run.request.steps = 1;
+  run.request.state = (run.folder.path() / "no" / "such" / "folder" / "state").string();
+  std::string message;
+  try {
+    trainArtifact(run.request);
+  } catch (const std::exception &error) {
+    message = error.what();
+  }
+  CHECK_THAT(message, Catch::Contains("such"));
+}

@@ -1,0 +1,117 @@
+// What a training run starts from and keeps in its file.
+#include "kernel/Error.h"
+#include "runtime/system/Files.h"
+#include "runtime/train/TrainingState.h"
+#include "tests/support/NonEmpty.h"
+
+#include <catch2/catch.hpp>
+#include <cstring>
+
+using namespace weft;
+using weft::test::nonEmpty;
+using namespace weft::runtime;
+
+namespace {
+
+PlanTensor tensor(const std::string &name, const std::string &role, std::vector<int64_t> extents) {
+  PlanTensor result{.name = name,
+                    .logical = name,
+                    .dtype = "f32",
+                    .axes = {},
+                    .extents = extents,
+                    .order = {},
+                    .strides = {},
+                    .role = role};
+  int64_t stride = 1;
+  for (size_t d = extents.size(); d-- > 0; stride *= extents[d])
+    result.strides.insert(result.strides.begin(), stride);
+  for (size_t d = 0; d < extents.size(); ++d) {
+    result.axes.push_back(std::string(1, char('i' + d)));
+    result.order.push_back(int(d));
+  }
+  result.bytes = 4 * stride;
+  return result;
+}
+
+Plan plan() {
+  Plan result{.model = "toy"};
+  for (const std::string name : {"layer1_wq", "layer1_bq", "gamma0", "beta0"})
+    for (const std::string suffix : {"", "_mean", "_square"}) {
+      result.tensors.push_back(tensor(name + suffix, "argument", {3, 4}));
+      result.tensors.push_back(tensor(name + suffix + "_next", "result", {3, 4}));
+    }
+  result.tensors.push_back(tensor("weights", "argument", {2}));
+  return result;
+}
+
+std::vector<float> valuesOf(const TrainingState &state, const std::string &name) {
+  const std::vector<std::byte> &bytes = state.tensors.at(name);
+  std::vector<float> values(bytes.size() / sizeof(float));
+  std::memcpy(values.data(), bytes.data(), bytes.size());
+  return values;
+}
+
+struct Folder {
+  std::filesystem::path path = std::filesystem::temp_directory_path() / "weft_training_state_test";
+  Folder() { std::filesystem::create_directories(path); }
+  ~Folder() { std::filesystem::remove_all(path); }
+};
+
+}  // namespace
+
+TEST_CASE("arguments and their next values are found, and must agree") {
+  CHECK(carriedTensors(plan()).size() == 12);
+  Plan turned = plan();
+  turned.tensors[1].strides = {1, 3};
+  CHECK_THROWS_WITH(carriedTensors(turned),
+                    Catch::Contains("'layer1_wq' and 'layer1_wq_next' differ"));
+  CHECK_THROWS_WITH(carriedTensors(Plan{.model = "toy"}), Catch::Contains("--optimizer adamw"));
+}
+
+TEST_CASE("initial values by name") {
+  const TrainingState state = initialState(plan(), 5);
+  for (const std::string name : {"layer1_bq", "beta0", "layer1_wq_mean", "gamma0_square"})
+    for (const float value : nonEmpty(valuesOf(state, name))) CHECK(value == 0);
+  for (const float value : nonEmpty(valuesOf(state, "gamma0"))) CHECK(value == 1);
+  float magnitude = 0;
+  for (const float value : valuesOf(state, "layer1_wq")) magnitude += std::abs(value);
+  CHECK(magnitude / 12 > 0.005f);
+  CHECK(magnitude / 12 < 0.04f);
+  CHECK(initialState(plan(), 6).tensors.at("layer1_wq") != state.tensors.at("layer1_wq"));
+}
+
+TEST_CASE("a state file holds every tensor, the step and the seed") {
+  const Folder folder;
+  TrainingState state = initialState(plan(), (uint64_t(1) << 40) + 3);
+  state.step = (int64_t(1) << 33) + 7;
+  writeState(plan(), state, folder.path / "state");
+  const TrainingState again = readState(plan(), folder.path / "state");
+  CHECK(again.step == state.step);
+  CHECK(again.seed == state.seed);
+  CHECK(again.tensors == state.tensors);
+  CHECK(std::distance(std::filesystem::directory_iterator(folder.path), {}) ==
+        1);  // nothing temporary is left
+}
+
+TEST_CASE("a state that cannot be written leaves the one before") {
+  const Folder folder;
+  const TrainingState state = initialState(plan(), 3);
+  writeState(plan(), state, folder.path / "state");
+  std::filesystem::create_directory(folder.path /
+                                    ".state.weft-tmp");  // where the new one would be written
+  TrainingState later = state;
+  later.step = 9;
+  CHECK_THROWS_AS(writeState(plan(), later, folder.path / "state"), Error);
+  CHECK(readState(plan(), folder.path / "state").step == 0);
+}
+
+TEST_CASE("a file of another model is rejected") {
+  const Folder folder;
+  writeState(plan(), initialState(plan(), 3), folder.path / "state");
+  Plan other = plan();
+  other.tensors[0].extents = other.tensors[1].extents = {4, 3};
+  other.tensors[0].strides = other.tensors[1].strides = {3, 1};
+  CHECK_THROWS_WITH(readState(other, folder.path / "state"), Catch::Contains("layer1_wq"));
+  writeFile(folder.path / "cut", readFile(folder.path / "state").substr(0, 200));
+  CHECK_THROWS_AS(readState(plan(), folder.path / "cut"), Error);
+}

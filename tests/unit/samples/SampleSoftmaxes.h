@@ -1,0 +1,101 @@
+// Contractions that end with a local softmax, as attention decomposed into sub-vectors has them:
+// for tests of families that take such epilogues.
+#pragma once
+
+#include "tests/unit/samples/SampleKernels.h"
+
+namespace weft::samples {
+
+/// b, h: batch elements; j queries, k keys of p elements; sub-vectors of `length` keys.
+struct ScoreExtents {
+  int64_t b = 2, h = 3, j = 72, k = 200, p = 64, length = 64;
+};
+
+class Scores {
+public:
+  Scores(std::string name, const ScoreExtents &e, DType type, bool startsWithKeys = true)
+      : builder(std::move(name), {{'b', e.b},
+                                  {'h', e.h},
+                                  {'j', e.j},
+                                  {'k', e.k},
+                                  {'n', (e.k + e.length - 1) / e.length},
+                                  {'p', e.p}}),
+        type(type),
+        length(e.length),
+        startsWithKeys(startsWithKeys) {
+    for (const bool areKeys : {startsWithKeys, !startsWithKeys})
+      operands.push_back(input(areKeys ? "keys" : "q", areKeys ? "phbk" : "phbj"));
+  }
+
+  int input(const std::string &name, const std::string &letters) {
+    return builder.input(name, letters, type);
+  }
+  int gemm(double scale) {
+    const int value =
+        builder.op("contract", OperatorClass::contraction, operands, "score", "hbjk", "p", type);
+    builder.last().attributes = {
+        {"spec", std::string(startsWithKeys ? "phbk,phbj->hbjk" : "phbj,phbk->hbjk")}};
+    if (scale != 1) builder.last().attributes["scale"] = scale;
+    return value;
+  }
+  int map(const std::string &name, const std::string &spelling, std::vector<int> operands,
+          const std::string &result) {
+    const int value =
+        builder.op(name, OperatorClass::elementwise, std::move(operands), result, "hbjk", "", type);
+    builder.last().spelling = spelling;
+    return value;
+  }
+  /// Over k.
+  Kernel build(int of) {
+    const int exponentials = builder.op("local_softmax", OperatorClass::normalization, {of},
+                                        "exponentials", "hbjk", "k", type);
+    builder.last().attributes = {{"axis", int64_t(3)}, {"tile", length}};
+    const int maxima = builder.also("maxima", "hbjn", DType::f32),
+              sums = builder.also("sums", "hbjn", DType::f32);
+    return builder.build({exponentials, maxima, sums});
+  }
+
+private:
+  KernelBuilder builder;
+  DType type;
+  int64_t length;
+  bool startsWithKeys;
+  std::vector<int> operands;
+};
+
+inline Kernel scoresLocalSoftmax(const ScoreExtents &e, DType type, bool startsWithKeys = true) {
+  Scores scores(startsWithKeys ? "scores_local_softmax" : "scores_of_queries_local_softmax", e,
+                type, startsWithKeys);
+  return scores.build(scores.gemm(0.125));
+}
+/// Nothing between the GEMM and its exponentials.
+inline Kernel plainLocalSoftmax(const ScoreExtents &e, DType type) {
+  Scores scores("plain_local_softmax", e, type, false);
+  return scores.build(scores.gemm(1));
+}
+/// Whether a key counts where "mask" is added, which is 0 there and else -inf: of every second run
+/// of 64 none does, and of the others not every third run of 16.
+inline bool isSeen(int64_t key) { return key / 64 % 2 == 0 && key / 16 % 3 != 1; }
+/// "mask" is added, one row a batch element.
+inline Kernel maskedLocalSoftmax(const ScoreExtents &e, DType type) {
+  Scores scores("masked_local_softmax", e, type);
+  const int mask = scores.input("mask", "bk"), score = scores.gemm(0.25);
+  return scores.build(scores.map("add", "{0} + {1}", {score, mask}, "masked"));
+}
+/// With a tensor of the result's shape, which comes in panels, and one element a column.
+inline Kernel biasedLocalSoftmax(const ScoreExtents &e, DType type) {
+  Scores scores("biased_local_softmax", e, type);
+  const int bias = scores.input("bias", "hbjk"), column = scores.input("column", "k"),
+            score = scores.gemm(0.5);
+  return scores.build(scores.map("add", "{0} + {1}",
+                                 {scores.map("add", "{0} + {1}", {score, bias}, "biased"), column},
+                                 "moved"));
+}
+
+inline std::vector<Kernel> localSoftmaxes(const ScoreExtents &extents, DType type) {
+  return {scoresLocalSoftmax(extents, type), scoresLocalSoftmax(extents, type, false),
+          plainLocalSoftmax(extents, type), maskedLocalSoftmax(extents, type),
+          biasedLocalSoftmax(extents, type)};
+}
+
+}  // namespace weft::samples
