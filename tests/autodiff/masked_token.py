@@ -1,11 +1,13 @@
-"""The preset masked-token and AdamW in JAX, written from ir/SPEC.md, models/Families.h and
-runtime/train/TextBatches.h alone, without dropout. As a program it trains from a state file on a text and
-compares the losses with those of `weft run DIR --steps N --json`.
+r"""The preset masked-token and AdamW in JAX, written from ir/SPEC.md, models/Families.h and
+runtime/train/TextBatches.h alone, without dropout. As a program it trains from a state file on a
+text and compares the losses with those of `weft run DIR --steps N --json`.
 
-    weft compile masked-token --dtype f32 --dropout 0 --train --optimizer adamw -o model weft run
-    model --steps 0 --state start.safetensors; cp start.safetensors state.safetensors weft run model
-    --steps 200 --state state.safetensors --json > losses.json python masked_token.py
-    start.safetensors runtime/text/documentation.txt losses.json --sequences 32 --length 64
+    weft compile masked-token --dtype f32 --dropout 0 --train --optimizer adamw -o model
+    weft run model --steps 0 --state start.safetensors
+    cp start.safetensors state.safetensors
+    weft run model --steps 200 --state state.safetensors --json > losses.json
+    python masked_token.py start.safetensors runtime/text/documentation.txt losses.json \
+        --sequences 32 --length 64
 """
 import argparse
 import json
