@@ -5,7 +5,7 @@
 #include "ir/Weft.h"
 #include "kernel/Error.h"
 #include "passes/Passes.h"
-#include "passes/differentiate/SavedTensors.h"
+#include "passes/SavedTensors.h"
 
 #include <algorithm>
 #include <array>

@@ -392,6 +392,15 @@ void checkOverwriting(const PlannedKernels &planned, const std::string &where) {
   }
 }
 
+const PlanTensor *elementsArgument(const Plan &plan) {
+  const auto holdsFloats = [](const PlanTensor &tensor) {
+    const std::optional<DType> type = parseDType(tensor.dtype);
+    return tensor.role == "argument" && type && type != DType::i32 && type != DType::i1;
+  };
+  const auto found = std::ranges::find_if(plan.tensors, holdsFloats);
+  return found == plan.tensors.end() ? nullptr : &*found;
+}
+
 std::string pricesOf(const Plan &plan, const CostModel &costModel) {
   const bool isMeasured = std::ranges::any_of(plan.kernels, &PlanKernel::measured);
   return isMeasured ? costModel.description()

@@ -48,6 +48,10 @@ void checkOverwriting(const PlannedKernels &planned, const std::string &where);
 /// the analytic model's.
 std::string pricesOf(const Plan &plan, const CostModel &costModel);
 
+/// The argument whose element type is the plan's: the first of floats, since a model may begin with
+/// indices; nullptr: there is none.
+const PlanTensor *elementsArgument(const Plan &plan);
+
 /// One line per body op: "%24 = add %22, %bias".
 std::vector<std::string> printOps(const Kernel &kernel);
 

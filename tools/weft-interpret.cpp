@@ -3,8 +3,8 @@
 // two files' graphs are compared on the same random arguments; with --inputs one graph's results
 // are compared with those of a file (--expect) or written (--outputs), as `weft run` reads and
 // writes them. Exit 1: a check failed; 2: usage, or nothing to check.
-#include "ir/Interpreter.h"
 #include "ir/Weft.h"
+#include "ir/interpreter/Interpreter.h"
 #include "kernel/Error.h"
 #include "kernel/Nesting.h"
 #include "kernel/reference/StoredElement.h"

@@ -2,8 +2,8 @@
 // command.
 #include "kernel/Error.h"
 #include "runtime/build/Build.h"
-#include "runtime/execute/RunCommand.h"
-#include "runtime/measure/TimeCommand.h"
+#include "runtime/commands/RunCommand.h"
+#include "runtime/commands/TimeCommand.h"
 #include "runtime/system/Environment.h"
 #include "runtime/system/Streams.h"
 

@@ -3,7 +3,7 @@
 #include "runtime/build/Build.h"
 #include "runtime/measure/MeasureProcess.h"
 #include "runtime/system/Streams.h"
-#include "tools/driver/CommandLine.h"
+#include "tools/driver/commands/CommandLine.h"
 
 int main(int argumentCount, char **arguments) {
   weft::runtime::prepareStreams();

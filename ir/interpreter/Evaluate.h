@@ -1,7 +1,7 @@
 // One op at a time: what the interpreter asks for between taking operands and storing results.
 #pragma once
 
-#include "ir/Interpreter.h"
+#include "ir/interpreter/Interpreter.h"
 
 #include <span>
 

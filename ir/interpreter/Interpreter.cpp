@@ -1,7 +1,7 @@
 // Walks a graph in order and keeps each value until its last use. Kernels are walked like separate
 // graphs. Errors of the numeric routines become diagnostics at the op, so that no exception
 // crosses MLIR.
-#include "ir/Interpreter.h"
+#include "ir/interpreter/Interpreter.h"
 
 #include "ir/Weft.h"
 #include "ir/interpreter/Evaluate.h"

@@ -2,8 +2,8 @@
 // Every value is one that its element type can hold, so that graphs in f16 and kernels read the
 // very same numbers.
 #include "ir/Einsum.h"
-#include "ir/Interpreter.h"
 #include "ir/Weft.h"
+#include "ir/interpreter/Interpreter.h"
 #include "ir/interpreter/Rounding.h"
 #include "kernel/PositiveValues.h"
 

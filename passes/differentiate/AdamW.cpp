@@ -13,7 +13,7 @@
 // of the arguments NAME.
 #include "passes/Describe.h"
 #include "passes/Rewrites.h"
-#include "passes/differentiate/SavedTensors.h"
+#include "passes/SavedTensors.h"
 
 namespace weft {
 namespace {

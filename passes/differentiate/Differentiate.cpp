@@ -8,7 +8,7 @@
 #include "kernel/Nearest.h"
 #include "passes/Describe.h"
 #include "passes/Rewrites.h"
-#include "passes/differentiate/SavedTensors.h"
+#include "passes/SavedTensors.h"
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"

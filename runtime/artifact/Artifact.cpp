@@ -3,7 +3,7 @@
 #include "runtime/artifact/Artifact.h"
 
 #include "kernel/Error.h"
-#include "runtime/build/CubinEntry.h"
+#include "runtime/artifact/CubinEntry.h"
 #include "runtime/build/Includes.h"
 #include "runtime/system/Files.h"
 #include "runtime/system/JsonText.h"

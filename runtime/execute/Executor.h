@@ -7,9 +7,9 @@
 // at a time. Its launches share one workspace: a stream orders them, or the caller's events.
 #pragma once
 
+#include "plan/ConcurrentLaunches.h"
 #include "plan/PlanMemory.h"
 #include "runtime/cuda/Watchdog.h"
-#include "runtime/execute/ConcurrentLaunches.h"
 #include "runtime/execute/Launchable.h"
 
 #include <list>

@@ -2,8 +2,8 @@
 // FLOAT, if it is there, stands for the type), in a sample of its configurations: emits, compiles
 // for the host, runs in two thread orders, also in place of operands, and compares with the
 // interpreter.
-#include "ir/Interpreter.h"
 #include "ir/Weft.h"
+#include "ir/interpreter/Interpreter.h"
 #include "kernel/ContractionPrologue.h"
 #include "kernel/Error.h"
 #include "kernel/GemmProblem.h"

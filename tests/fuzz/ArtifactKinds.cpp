@@ -1,6 +1,6 @@
 // Inputs around an artifact: plan.json with its folder, and files of tensors for one; see Kinds.h.
 #include "runtime/artifact/Artifact.h"
-#include "runtime/execute/RunCommand.h"
+#include "runtime/commands/RunCommand.h"
 #include "runtime/execute/Safetensors.h"
 #include "runtime/train/TrainingState.h"
 #include "tests/fuzz/BaseArtifacts.h"

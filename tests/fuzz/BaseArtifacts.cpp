@@ -4,8 +4,8 @@
 
 #include "runtime/artifact/Artifact.h"
 #include "tests/unit/samples/ProfileMeasurements.h"
-#include "tools/driver/CommandLine.h"
 #include "tools/driver/Compilation.h"
+#include "tools/driver/commands/CommandLine.h"
 
 #include <stdexcept>
 

@@ -2,7 +2,7 @@
 // Session.h.
 #include "tests/fuzz/Session.h"
 
-#include "tools/driver/CommandLine.h"
+#include "tools/driver/commands/CommandLine.h"
 
 #include <algorithm>
 #include <cstdio>

@@ -1,8 +1,8 @@
 // The point evaluator against the interpreter: every kernel of tests/emulate, every element of
 // every output. The two share the dropout bits and the rounding of stored types, nothing else. Then
 // its error bounds: the interpreter's fp32 arithmetic must lie within them.
-#include "ir/Interpreter.h"
 #include "ir/Weft.h"
+#include "ir/interpreter/Interpreter.h"
 #include "kernel/reference/PointEvaluator.h"
 #include "passes/Passes.h"
 #include "tests/support/NonEmpty.h"

@@ -1,4 +1,4 @@
-// Import and proposals of one compilation; see Compilation.h. Selection is in Decisions.cpp.
+// Import and proposals of one compilation; see Compilation.h.
 #include "tools/driver/Compilation.h"
 
 #include "ir/Weft.h"
@@ -452,10 +452,100 @@ std::vector<select::Problem> Compilation::everyProblem() const {
   return result;
 }
 
-std::string Compilation::materialized(const SelectedVariant &variant,
-                                      const select::SelectionResult &path) const {
+std::vector<select::Problem> Compilation::problems(
+    const std::vector<ProposedVariant> &proposed) const {
+  std::vector<select::Problem> result;
+  for (const ProposedVariant &variant : proposed) {
+    result.push_back(problemOf(variant));
+    for (select::Tensor &tensor : result.back().tensors)
+      if (choices.free && !tensor.isParameter) tensor.pinned.reset();  // the caller's order
+  }
+  return result;
+}
+
+decision::PlanContext Compilation::planContext() const {
+  return {.prices = prices.get(),
+          .free = choices.free,
+          .model = described.name,
+          .dims = described.dims,
+          .dtype = elementType()};
+}
+
+decision::Problem Compilation::problem(const std::vector<ProposedVariant> &proposed) const {
+  decision::Problem result{.variants = {},
+                           .context = planContext(),
+                           .leftOut = proposed.empty() ? 0 : proposed.front().leftOut,
+                           .everyVariant = [this] { return everyProblem(); }};
+  std::vector<select::Problem> problems = this->problems(proposed);
+  for (size_t index = 0; index < proposed.size(); ++index)
+    result.variants.push_back({.problem = std::move(problems[index]),
+                               .notes = proposed[index].notes,
+                               .forced = proposed[index].forced,
+                               .forbidden = proposed[index].forbidden,
+                               .isCut = proposed[index].fusions.isCut});
+  return result;
+}
+
+namespace {
+
+constexpr const char *wholePlan = "plan";
+
+}  // namespace
+
+/// Known for a graph, its choices and its prices (KnownTimes.h). Variants and fusions are functions
+/// of the graph, of the rewrites that name a variant and of the choices, so they need not be
+/// printed.
+Compilation::KnownWithoutPins Compilation::knownWithoutPins(
+    const std::vector<ProposedVariant> &proposed) const {
+  KnownTimes known(pricesKey);
+  for (const Variant &variant : imported) known.add(print(*variant.module));
+  for (const ProposedVariant &variant : proposed) known.add(variant.name());
+  known.add(fmt::format("{} {} {} {} {} {} {}", nameOf(std::max(firstPhase, Phase::algebra)),
+                        choices.free, choices.softmax, choices.fuseRules,
+                        fmt::join(choices.fuse, " "), fmt::join(choices.noFuse, " "),
+                        choices.searchMemory));
+  KnownTimes ofPlan = known;
+  ofPlan.add(fmt::format("{} {} {} {} {}", wholePlan, choices.maxMemory, choices.chunks,
+                         choices.concurrent, choices.alternatives));
+  return {.variants = std::move(known), .plan = std::move(ofPlan)};
+}
+
+decision::Options Compilation::options(const std::vector<ProposedVariant> &proposed) const {
+  const auto known = std::make_shared<KnownWithoutPins>(knownWithoutPins(proposed));
+  return {.pins = choices.pinned(),
+          .alternatives = choices.alternatives,
+          .chunks = choices.chunks,
+          .maxMemory = choices.maxMemoryBytes(),
+          .maxMemoryText = choices.maxMemory,
+          .concurrent = choices.concurrency(),
+          .softmax = choices.softmaxCombine(),
+          .searchMemory = memory,
+          .strict = targetFlags.strict,
+          .recall = [known]() -> std::optional<decision::WithoutPins> {
+            const auto times = known->variants.find(), plan = known->plan.find();
+            if (!times || !plan || !plan->contains(wholePlan)) return std::nullopt;
+            return decision::WithoutPins{.times = *times, .seconds = plan->at(wholePlan)};
+          },
+          .remember =
+              [known](const decision::WithoutPins &found) {
+                known->variants.store(found.times);
+                known->plan.store({{wholePlan, found.seconds}});
+              }};
+}
+
+decision::Decision Compilation::decide(const std::vector<ProposedVariant> &proposed,
+                                       const decision::Measure &measure, int plansToMeasure) const {
+  decision::Options asked = options(proposed);
+  asked.plansToMeasure = plansToMeasure;
+  return valueOrThrow(decision::decide(problem(proposed), asked, measure));
+}
+
+std::string Compilation::materialized(const std::vector<ProposedVariant> &proposed,
+                                      const decision::Decision &decision) const {
   CapturedDiagnostics diagnostics(*context);
-  const auto module = materialize(*variant.proposed.module, variant.selection.problem(), path);
+  const decision::SelectedVariant &variant = decision.best();
+  const auto module = materialize(mlir::ModuleOp(proposed[variant.index].module.get()),
+                                  variant.selection.problem(), decision.path());
   if (!module)
     throw diagnostics.error(ErrorKind::checkFailed, "the plan could not be written into the graph");
   return print(*module);

@@ -1,12 +1,11 @@
-// The decisions of one compilation, from a model description to the best path of the best variant:
-// import, the proposing passes, selection. Emission and build follow in Emission.h. This and its
-// two .cpp (Compilation, Decisions) are the only files of the driver that know MLIR, beside
-// Diagnostics.
+// One compilation, from a model description to what there is to decide (passes/decide/Decide.h):
+// import and the proposing passes. Emission and build follow in Emission.h. This and its .cpp are
+// the only files of the driver that know MLIR, beside Diagnostics.
 #pragma once
 
 #include "models/Models.h"
 #include "passes/Passes.h"
-#include "passes/select/Selection.h"
+#include "passes/decide/Decide.h"
 #include "runtime/artifact/Artifact.h"
 #include "tools/driver/Accounting.h"
 #include "tools/driver/Flags.h"
@@ -42,100 +41,6 @@ struct ProposedVariant {
   std::string name() const;  ///< rewrites joined by '+'; "unchanged" for none
 };
 
-/// The fastest plan of a variant that --max-memory admits.
-struct FittedPath {
-  select::SelectionResult path;
-  int chunks = 1;  ///< PlanChunks.h
-  int64_t workspaceBytes = 0;
-  double seconds = 0;
-};
-
-/// From so many ops on, the tensors of a graph keep the order of their axes. The states of an exact
-/// search are layouts of all that is live, and a backward pass keeps everything live.
-constexpr size_t manyOps = 100;
-/// A variant to select in under these pins. `together`: variants that share the memory of the
-/// search.
-select::VariantProblem variantProblem(const ChoiceFlags &choices, const ProposedVariant &variant,
-                                      select::Problem problem, const std::vector<Pin> &pins,
-                                      size_t together);
-
-/// Each with a copy of its graph.
-std::vector<ProposedVariant> copyOf(const std::vector<ProposedVariant> &variants);
-
-struct SelectedVariant {
-  ProposedVariant proposed;
-  select::Selection selection;
-  std::optional<FittedPath> fitted = {};  ///< nothing without --max-memory
-  const select::SelectionResult &path() const { return fitted ? fitted->path : selection.best(); }
-};
-
-/// What a --pin costs: the best plan with all pins against the best without this one.
-struct PinRegret {
-  std::string tensor, layout;
-  double seconds = 0;
-};
-
-/// A variant that has no plan under the given choices, and why.
-struct DroppedVariant {
-  std::string name, reason;
-  bool lacksPinned = false;  ///< a tensor that --pin names
-};
-
-/// A plan that was timed as a whole (compile --measure).
-struct TimedPath {
-  std::string variant;
-  int chunks = 1;
-  bool concurrent = false;
-  double predicted = 0;       ///< seconds, of its kernels one by one
-  double predictedGraph = 0;  ///< seconds, of the whole graph, by which plans are ordered
-  bool chosen = false;
-  std::optional<PlanMeasurement> measurement = {};
-  std::string problem = {};  ///< why there is no measurement
-  std::vector<std::string> different =
-      {};  ///< steps that the predicted best plan of the same variant lacks
-};
-
-/// A path whose kernels around its largest temporary run in so many chunks (ChunkChoice.h).
-struct PricedChunking {
-  int chunks = 1;
-  double seconds = 0;     ///< predicted, as a whole graph
-  double sumSeconds = 0;  ///< of its kernels' prices
-  int64_t workspaceBytes = 0;
-  bool isMeasured = false;  ///< all its kernels' prices
-};
-
-/// Seconds of every variant's best plan, by its name.
-using VariantTimes = std::map<std::string, double>;
-
-struct Selected {
-  std::vector<SelectedVariant>
-      variants;  ///< by predicted time, best first; ties in the order of proposal
-  std::vector<DroppedVariant> dropped;
-  VariantTimes skipped;  ///< variants that were not searched, none of their plans with pins being
-                         ///< as fast: what they take without
-  std::vector<std::string>
-      searchCuts;  ///< what the limits of the search left out; then the plan is the best found
-  double plannedSeconds =
-      0;  ///< of the chosen plan, all its chunks: the total that every command says
-  std::vector<Pin> asked;  ///< pins, which the chosen plan honours
-  std::vector<PinRegret> pins;
-  std::vector<TimedPath> timed;  ///< by predicted time; empty unless plans were timed
-  double lowerBound =
-      0;  ///< seconds that no plan of any variant beats, those dropped for their memory among them
-  size_t chosen = 0;  ///< the variant that the artifact holds
-  std::optional<select::SelectionResult>
-      chosenPath;           ///< its path, where measuring, chunks or a limit of memory chose it
-  bool concurrent = false;  ///< its kernels may run at once (Plan::concurrent)
-  int chunks = 1;           ///< in how many its largest temporary is computed (PlanChunks.h)
-  std::vector<PricedChunking>
-      pricedChunkings;            ///< what these were chosen from; empty where there was no choice
-  double freeWorkspaceBytes = 0;  ///< workspace that any plan may take (ChunkChoice.h)
-  const SelectedVariant &best() const { return variants[chosen]; }
-  const select::SelectionResult &path() const {
-    return chosenPath ? *chosenPath : best().selection.best();
-  }
-};
-
 /// Says on standard error what a config.json asks of the elements and gets, and which keys did not
 /// influence the graph, and why, one line a reason.
 void noteConfig(const models::Description &description);
@@ -166,17 +71,20 @@ public:
   std::vector<ProposedVariant> propose(Phase first) const;
   /// Rewrites alone, without fusions: what --stop-after algebra and attention print.
   std::vector<ProposedVariant> rewrite(Phase first, Phase last) const;
+  /// What there is to decide about variants, and how the flags want it decided. Both refer to the
+  /// compilation.
+  decision::Problem problem(const std::vector<ProposedVariant> &proposed) const;
+  decision::Options options(const std::vector<ProposedVariant> &proposed) const;
   /// The selection problems of variants, without pins.
   std::vector<select::Problem> problems(const std::vector<ProposedVariant> &proposed) const;
-  /// Selects in every variant, orders them, and decides what lies outside of the shortest path:
-  /// chunks and memory. With the price of each --pin. Throws Error(unsupported) for a pin that no
-  /// plan honours, saying why and what could be pinned instead.
-  Selected select(std::vector<ProposedVariant> proposed) const;
-  /// What select() would choose with these pins in place of --pin, without their prices.
-  Selected decide(const std::vector<ProposedVariant> &proposed, const std::vector<Pin> &pins) const;
+  /// decide() of problem and options; its error is thrown.
+  decision::Decision decide(const std::vector<ProposedVariant> &proposed,
+                            const decision::Measure &measure = {}, int plansToMeasure = 0) const;
+  /// What all plans of the model share.
+  decision::PlanContext planContext() const;
   /// The graph with the chosen regions, layouts and configurations.
-  std::string materialized(const SelectedVariant &variant,
-                           const select::SelectionResult &path) const;
+  std::string materialized(const std::vector<ProposedVariant> &proposed,
+                           const decision::Decision &decision) const;
 
   bool variantHasTensor(const ProposedVariant &variant, const std::string &name) const;
   /// What a variant computes and moves, as plain data.
@@ -219,32 +127,13 @@ private:
   FuseOptions fuseOptions(ProposedVariant &variant, size_t variants,
                           std::vector<std::string> &missing) const;
   select::Problem problemOf(const ProposedVariant &variant) const;
-  // Decisions.cpp
-  std::string adviceOn(std::vector<Pin> pins, const std::vector<ProposedVariant> &proposed) const;
-  void checkPins(const std::vector<select::Problem> &problems, const std::vector<Pin> &pins) const;
   /// Of all variants that the graph has, whatever the flags leave of them, without candidates; for
   /// messages.
   std::vector<select::Problem> everyProblem() const;
-  /// `problems`: of the variants, without pins.
-  Selected selectAll(std::vector<ProposedVariant> proposed, std::vector<select::Problem> problems,
-                     const std::vector<Pin> &pins, const VariantTimes &withoutPins) const;
-  Selected decideAmong(std::vector<ProposedVariant> proposed, std::vector<select::Problem> problems,
-                       const std::vector<Pin> &pins, const VariantTimes &withoutPins) const;
-  void decideMemory(Selected &selected) const;
-  /// What the variants and the chosen plan take without pins: remembered, since every question with
-  /// pins asks for it.
-  struct WithoutPins {
-    VariantTimes times;
-    double seconds = 0;
-  };
   struct KnownWithoutPins {
     KnownTimes variants, plan;
   };
   KnownWithoutPins knownWithoutPins(const std::vector<ProposedVariant> &proposed) const;
-  std::pair<Selected, WithoutPins> decideWithoutPins(std::vector<ProposedVariant> proposed,
-                                                     std::vector<select::Problem> problems) const;
-  WithoutPins withoutPins(const std::vector<ProposedVariant> &proposed,
-                          const std::vector<select::Problem> &problems) const;
 
   ModelFlags modelFlags;
   ChoiceFlags choices;

@@ -6,6 +6,7 @@
 #include "kernel/Configuration.h"
 #include "kernel/Device.h"
 #include "kernel/SearchMemory.h"
+#include "passes/decide/Decide.h"
 #include "tools/driver/Phase.h"
 
 #include <CLI/CLI.hpp>
@@ -63,11 +64,7 @@ struct ModelFlags {
   void check(const std::optional<DType> &built = {}) const;
 };
 
-/// A tensor and the order of its axes, slowest first: "q=phbj" or, with longer names, "q=p,h,b,j".
-struct Pin {
-  std::string tensor;
-  std::vector<std::string> order;
-};
+using decision::Pin;
 
 /// The axes of "hbjk" or "h,b,j,k".
 std::vector<std::string> parseOrder(const std::string &layout);
@@ -99,9 +96,8 @@ struct ChoiceFlags {
   std::vector<Pin> pinned() const;
   std::optional<int64_t> maxMemoryBytes() const;
   SearchMemory memoryOfSearch() const;
-  /// --concurrent on; auto leaves it to measuring, and is off without.
-  bool concurrencyRequested() const { return concurrent == "on"; }
-  bool isConcurrencyOpen() const { return concurrent == "auto"; }
+  /// --concurrent auto leaves it to measuring, and is off without.
+  decision::Concurrency concurrency() const;
   /// How softmax kernels combine the threads of a block; nothing: whatever is fastest.
   std::optional<BlockCombine> softmaxCombine() const;
 };
@@ -151,9 +147,5 @@ struct PhaseFlags {
 
 /// "a,b" into its two names. Throws Error(badInput) naming the flag.
 OpPair parsePair(const std::string &text, const std::string &flag);
-/// Bytes of "80G", "512M", "1.5T", "4096": powers of 1000 (K, M, G, T) or 1024 (Ki, Mi, Gi, Ti).
-int64_t parseBytes(const std::string &text, const std::string &flag);
-/// The least size in the unit of `like` that holds so many bytes: "42M" of 41,943,040 like "20M".
-std::string printBytesAs(int64_t bytes, const std::string &like);
 
 }  // namespace weft::driver

@@ -45,15 +45,6 @@ std::string keyOf(const PlannedKernels &planned, size_t index) {
 
 }  // namespace
 
-const PlanTensor *elementsArgument(const Plan &plan) {
-  const auto holdsFloats = [](const PlanTensor &tensor) {
-    const std::optional<DType> type = parseDType(tensor.dtype);
-    return tensor.role == "argument" && type && type != DType::i32 && type != DType::i1;
-  };
-  const auto found = std::ranges::find_if(plan.tensors, holdsFloats);
-  return found == plan.tensors.end() ? nullptr : &*found;
-}
-
 void checkHeader(const Plan &plan, const std::string &where) {
   const auto extents = extentsByName(plan);
   for (const auto &[name, extent] : plan.dims)

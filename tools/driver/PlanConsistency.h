@@ -9,10 +9,6 @@
 
 namespace weft::driver {
 
-/// The argument whose element type is the plan's: the first of floats, since a model may begin with
-/// indices; nullptr: there is none.
-const PlanTensor *elementsArgument(const Plan &plan);
-
 /// Throws Error(badInput) naming `where` and the member: dims and dtype against the tensors, bytes
 /// against the extents. Call it after checkWiring, which ties the tensors to the graph.
 void checkHeader(const Plan &plan, const std::string &where);

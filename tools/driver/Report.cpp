@@ -3,10 +3,10 @@
 
 #include "kernel/ReasonCodes.h"
 #include "passes/account/Stages.h"
+#include "passes/decide/PathPlan.h"
 #include "plan/PlanFigures.h"
 #include "tools/driver/Accounting.h"
 #include "tools/driver/MemoryReport.h"
-#include "tools/driver/Planning.h"
 #include "tools/driver/Request.h"
 #include "tools/driver/Roofline.h"
 
@@ -19,6 +19,10 @@
 #include <set>
 
 namespace weft::driver {
+
+using decision::Decision, decision::DroppedVariant, decision::PinRegret, decision::PricedChunking,
+    decision::SelectedVariant, decision::TimedPath, select::printLayout, select::printStep;
+
 namespace {
 
 using nlohmann::json;
@@ -52,15 +56,15 @@ json measuredReport(const std::vector<TimedPath> &timed) {
   return list;
 }
 
-json chunksReport(const Selected &selected) {
+json chunksReport(const Decision &decision) {
   json list = json::array();
-  for (const PricedChunking &one : selected.pricedChunkings)
+  for (const PricedChunking &one : decision.pricedChunkings)
     list.push_back({{"chunks", one.chunks},
                     {"seconds", one.seconds},
                     {"sumSeconds", one.sumSeconds},
                     {"workspace", one.workspaceBytes},
                     {"measured", one.isMeasured},
-                    {"chosen", one.chunks == selected.chunks}});
+                    {"chosen", one.chunks == decision.chunks}});
   return list;
 }
 
@@ -84,18 +88,18 @@ json statisticsReport(const select::Statistics &statistics) {
           {"modelledTransposes", statistics.modelledTransposes}};
 }
 
-json variantsReport(const Selected &selected, const Plan &plan) {
+json variantsReport(const Decision &decision) {
   json list = json::array();
-  for (const SelectedVariant &variant : selected.variants)
-    list.push_back({{"name", variant.proposed.name()},
-                    {"rewrites", variant.proposed.rewrites},
-                    {"chosen", &variant == &selected.best()},
-                    {"seconds", secondsOf(selected, variant, plan)},
+  for (const SelectedVariant &variant : decision.variants)
+    list.push_back({{"name", variant.name},
+                    {"rewrites", variant.rewrites()},
+                    {"chosen", &variant == &decision.best()},
+                    {"seconds", secondsOf(decision, variant)},
                     {"lowerBound", variant.selection.best().lowerBound},
                     {"statistics", statisticsReport(variant.selection.statistics())}});
-  for (const DroppedVariant &variant : selected.dropped)
+  for (const DroppedVariant &variant : decision.dropped)
     list.push_back({{"name", variant.name}, {"chosen", false}, {"noPlan", variant.reason}});
-  for (const auto &[name, seconds] : selected.skipped)
+  for (const auto &[name, seconds] : decision.skipped)
     list.push_back({{"name", name}, {"chosen", false}, {"withoutPins", seconds}});
   return list;
 }
@@ -160,10 +164,9 @@ std::string pairFlag(const char *flag, const select::Problem &problem, std::pair
 
 /// The option that keeps two ops apart or together, where one does: by the attempt to fuse both
 /// that has the fewest other ops. Empty where no option is the cause.
-std::string optionAgainstOther(const SelectedVariant &variant, const ChoiceFlags &choices, int a,
-                               int b, bool fused) {
+std::string optionAgainstOther(const SelectedVariant &variant, const ProposedVariant &proposed,
+                               const ChoiceFlags &choices, int a, int b, bool fused) {
   const select::Problem &problem = variant.selection.problem();
-  const ProposedVariant &proposed = variant.proposed;
   const std::pair<int, int> asked = std::minmax(a, b);
   if (fused)
     return proposed.forced.contains(asked) ? pairFlag("--fuse", problem, asked) + " fuses them"
@@ -189,8 +192,8 @@ std::string optionAgainstOther(const SelectedVariant &variant, const ChoiceFlags
 
 /// For every two ops that exchange a tensor: whether the plan fuses them, what the best plan of the
 /// other kind loses, and by which kernels the two differ.
-json fusionPricesReport(const SelectedVariant &variant, const select::SelectionResult &chosen,
-                        const ChoiceFlags &choices) {
+json fusionPricesReport(const SelectedVariant &variant, const ProposedVariant &proposed,
+                        const select::SelectionResult &chosen, const ChoiceFlags &choices) {
   const select::Selection &selection = variant.selection;
   const select::Problem &problem = selection.problem();
   std::map<int, size_t> kernelOf;
@@ -206,7 +209,7 @@ json fusionPricesReport(const SelectedVariant &variant, const select::SelectionR
       list.push_back({{"ops", {a, b}},
                       {"fused", fused},
                       {"lossOfOther", json()},
-                      {"option", optionAgainstOther(variant, choices, a, b, fused)},
+                      {"option", optionAgainstOther(variant, proposed, choices, a, b, fused)},
                       {"whyNone", waits ? json(select::waitingReason) : json()}});
     } else {
       json own = stepsBeside(problem, chosen, *other),
@@ -286,8 +289,8 @@ json movementClasses(const select::Problem &problem, const PlannedKernels &plann
   return classes;
 }
 
-json movementReport(const Compilation &compilation, const SelectedVariant &variant,
-                    const PlannedKernels &planned) {
+json movementReport(const Compilation &compilation, const ProposedVariant &proposed,
+                    const SelectedVariant &variant, const PlannedKernels &planned) {
   std::vector<AccountedKernel> kernels;
   PhaseBytes moved{.phase = nameOf(Phase::select), .ops = 0, .bytes = 0};
   json peaks = json::object();
@@ -300,7 +303,7 @@ json movementReport(const Compilation &compilation, const SelectedVariant &varia
     if (!chosen.graphOps.empty() && accounted.insert(chosen.graphOps).second)
       kernels.push_back({.name = chosen.kernel.name, .ops = chosen.graphOps});
   }
-  Account account = compilation.account(variant.proposed);
+  Account account = compilation.account(proposed);
   json report = accountReport(account, kernels);
   report["phases"].push_back(toJson(moved));
   report["percentOfPeak"] = peaks;
@@ -334,28 +337,28 @@ json kernelOpsReport(const PlannedKernels &planned) {
 
 /// Of the saved tensors that were offered as recomputed: what the best variant of the other kind
 /// loses.
-std::map<std::string, std::pair<bool, double>> recomputationPrices(const Selected &selected) {
+std::map<std::string, std::pair<bool, double>> recomputationPrices(const Decision &decision) {
   constexpr std::string_view prefix = "recompute-";
   const auto has = [](const SelectedVariant &variant, const std::string &rewrite) {
-    return std::ranges::count(variant.proposed.rewrites, rewrite) > 0;
+    return std::ranges::count(variant.rewrites(), rewrite) > 0;
   };
   std::map<std::string, std::pair<bool, double>> prices;
-  for (const SelectedVariant &variant : selected.variants)
-    for (const std::string &rewrite : variant.proposed.rewrites) {
+  for (const SelectedVariant &variant : decision.variants)
+    for (const std::string &rewrite : variant.rewrites()) {
       if (!rewrite.starts_with(prefix)) continue;
-      const bool isRecomputed = has(selected.best(), rewrite);
+      const bool isRecomputed = has(decision.best(), rewrite);
       double other = std::numeric_limits<double>::infinity();
-      for (const SelectedVariant &rival : selected.variants)
+      for (const SelectedVariant &rival : decision.variants)
         if (has(rival, rewrite) != isRecomputed)
           other = std::min(other, rival.selection.best().seconds);
       prices[rewrite.substr(prefix.size())] = {
-          isRecomputed, std::max(0.0, other - selected.best().selection.best().seconds)};
+          isRecomputed, std::max(0.0, other - decision.best().selection.best().seconds)};
     }
   return prices;
 }
 
 std::string formOfNorms(const SelectedVariant &variant) {
-  const std::vector<std::string> &rewrites = variant.proposed.rewrites;
+  const std::vector<std::string> &rewrites = variant.rewrites();
   return std::ranges::count(rewrites, "decompose-norms") > 0 ? "decomposed"
          : std::ranges::count(rewrites, "defer-norms") > 0   ? "deferred"
                                                              : "whole";
@@ -363,27 +366,29 @@ std::string formOfNorms(const SelectedVariant &variant) {
 
 /// Where norms were to be rewritten: what became of them, every attempt, and what the best variant
 /// of each other form loses where it was priced.
-json normsReport(const Selected &selected, const Device &device) {
-  const SelectedVariant &best = selected.best();
-  const SelectedVariant *tried = best.proposed.norms.empty() ? nullptr : &best;
+json normsReport(const std::vector<ProposedVariant> &proposed, const Decision &decision,
+                 const Device &device) {
+  const SelectedVariant &best = decision.best();
+  const SelectedVariant *tried = proposed[best.index].norms.empty() ? nullptr : &best;
   std::map<std::string, double> losses;
-  for (const SelectedVariant &variant : selected.variants) {  // in the order of their times
-    if (!tried && !variant.proposed.norms.empty()) tried = &variant;
+  for (const SelectedVariant &variant : decision.variants) {  // in the order of their times
+    if (!tried && !proposed[variant.index].norms.empty()) tried = &variant;
     if (formOfNorms(variant) != formOfNorms(best))
       losses.try_emplace(formOfNorms(variant), std::max(0.0, variant.selection.best().seconds -
                                                                  best.selection.best().seconds));
   }
-  return {{"form", formOfNorms(best)},
-          {"lossOfOthers", losses},
-          {"attempts", tried ? recordsReport(tried->proposed.norms, device) : json::array()}};
+  return {
+      {"form", formOfNorms(best)},
+      {"lossOfOthers", losses},
+      {"attempts", tried ? recordsReport(proposed[tried->index].norms, device) : json::array()}};
 }
 
 /// What later entry points read of earlier ones, and what is computed again instead; of both, the
 /// price of the other where it was offered. asked: names that are computed again because the user
 /// said so.
-json savedReport(const Selected &selected, const std::vector<std::string> &asked) {
-  const select::Problem &problem = selected.best().selection.problem();
-  std::map<std::string, std::pair<bool, double>> prices = recomputationPrices(selected);
+json savedReport(const Decision &decision, const std::vector<std::string> &asked) {
+  const select::Problem &problem = decision.best().selection.problem();
+  std::map<std::string, std::pair<bool, double>> prices = recomputationPrices(decision);
   json list = json::array();
   const auto add = [&](const std::string &name, int64_t bytes, bool isRecomputed) {
     list.push_back({{"tensor", name},
@@ -418,70 +423,45 @@ constexpr size_t rejectedNotes =
 
 }  // namespace
 
-json makeReport(const Compilation &compilation, const Selected &selected,
-                const PlannedKernels &planned) {
-  const SelectedVariant &best = selected.best();
+json makeReport(const Compilation &compilation, const std::vector<ProposedVariant> &proposed,
+                const Decision &decision, const PlannedKernels &planned) {
+  const SelectedVariant &best = decision.best();
+  const ProposedVariant &variant = proposed[best.index];
   json pins = json::array();
-  for (const PinRegret &pin : selected.pins)
+  for (const PinRegret &pin : decision.pins)
     pins.push_back({{"tensor", pin.tensor}, {"layout", pin.layout}, {"regret", pin.seconds}});
   json report = {
       {"model", modelReport(compilation)},
       {"plan", planFigures(planned.plan)},
-      {"variants", variantsReport(selected, planned.plan)},
-      {"lowerBound", selected.lowerBound},
+      {"variants", variantsReport(decision)},
+      {"lowerBound", decision.lowerBound},
       {"rooflineSeconds",
        rooflineSeconds(best.selection.problem(), compilation.costModel().device())},
-      {"stages", stagesReport(compilation.account(best.proposed).flow, planned)},
+      {"stages", stagesReport(compilation.account(variant).flow, planned)},
       {"ops", best.selection.problem().ops},
       {"opLabels", opLabels(best.selection.problem())},
-      {"fusions", recordsReport(best.proposed.fusions.records, compilation.costModel().device())},
-      {"stackings", recordsReport(best.proposed.stackings, compilation.costModel().device())},
-      {"fusionPrices", fusionPricesReport(best, selected.path(), compilation.choiceFlags())},
+      {"fusions", recordsReport(variant.fusions.records, compilation.costModel().device())},
+      {"stackings", recordsReport(variant.stackings, compilation.costModel().device())},
+      {"fusionPrices",
+       fusionPricesReport(best, variant, decision.path(), compilation.choiceFlags())},
       {"layouts", layoutsReport(best.selection)},
       {"alternatives",
-       alternativesReport(best.selection, selected.path(), compilation.alternatives())},
+       alternativesReport(best.selection, decision.path(), compilation.alternatives())},
       {"pins", pins},
-      {"saved", savedReport(selected, compilation.recomputedNames())},
-      {"measuredPlans", measuredReport(selected.timed)},
-      {"chunks", chunksReport(selected)},
-      {"freeWorkspace", selected.freeWorkspaceBytes},
-      {"movement", movementReport(compilation, best, planned)},
+      {"saved", savedReport(decision, compilation.recomputedNames())},
+      {"measuredPlans", measuredReport(decision.timed)},
+      {"chunks", chunksReport(decision)},
+      {"freeWorkspace", decision.freeWorkspaceBytes},
+      {"movement", movementReport(compilation, variant, best, planned)},
       {"memory", memoryReport(planned.plan)},
       {"kernelOps", kernelOpsReport(planned)},
       {"searchLimits",
-       {{"reached", !selected.searchCuts.empty()}, {"leftOut", selected.searchCuts}}},
+       {{"reached", !decision.searchCuts.empty()}, {"leftOut", decision.searchCuts}}},
       {"request", requestReport(compilation)}};
-  if (json norms = normsReport(selected, compilation.costModel().device());
+  if (json norms = normsReport(proposed, decision, compilation.costModel().device());
       !norms["attempts"].empty())
     report["norms"] = std::move(norms);
   return report;
-}
-
-std::string printLayout(const Layout &layout, const select::Tensor &tensor) {
-  std::vector<std::string> names;
-  for (const int dimension : layout.order) names.push_back(tensor.axes[size_t(dimension)].name);
-  const bool letters =
-      std::all_of(names.begin(), names.end(), [](const auto &name) { return name.size() == 1; });
-  return names.empty() ? "-" : fmt::format("{}", fmt::join(names, letters ? "" : ","));
-}
-
-std::string printStep(const select::Problem &problem, const select::Step &step) {
-  if (step.candidate < 0) {
-    const select::Tensor &tensor = problem.tensors[size_t(step.tensor)];
-    return fmt::format("transpose of {}: {} -> {}", tensor.name,
-                       printLayout(step.configuration.inputs[0], tensor),
-                       printLayout(step.configuration.outputs[0], tensor));
-  }
-  const select::Candidate &candidate = problem.candidates[size_t(step.candidate)];
-  std::string text = candidate.name + ":";
-  for (size_t index = 0; index < candidate.inputs.size(); ++index)
-    text += " " + printLayout(step.configuration.inputs[index],
-                              problem.tensors[size_t(candidate.inputs[index])]);
-  text += " ->";
-  for (size_t index = 0; index < candidate.outputs.size(); ++index)
-    text += " " + printLayout(step.configuration.outputs[index],
-                              problem.tensors[size_t(candidate.outputs[index])]);
-  return text + ", " + describe(candidate.kernel, step.configuration.knobs);
 }
 
 FusionNotes::FusionNotes(const FusionResult &fusions) : records(fusions.records) {

@@ -2,6 +2,7 @@
 // same inputs: no wall times, no cache hits.
 #pragma once
 
+#include "passes/select/StepText.h"
 #include "plan/PlanBuilder.h"
 #include "tools/driver/Compilation.h"
 #include "tools/driver/Emission.h"
@@ -16,9 +17,10 @@ namespace weft::driver {
 /// fusionPrices, layouts, alternatives, pins, saved, measuredPlans, chunks, movement, kernelOps,
 /// request (Request.h). `layouts` and `fusionPrices` are of the selection graph of the chosen
 /// variant, whose kernels are whole; what compiling with other flags gives, chunks and all, is
-/// decided when it is asked for (LayoutPredictions.h).
-nlohmann::json makeReport(const Compilation &compilation, const Selected &selected,
-                          const PlannedKernels &planned);
+/// decided when it is asked for (LayoutPredictions.h). `proposed`: what was decided about.
+nlohmann::json makeReport(const Compilation &compilation,
+                          const std::vector<ProposedVariant> &proposed,
+                          const decision::Decision &decision, const PlannedKernels &planned);
 
 /// Why kernels are fused as they are. Refers to the fusions, of which a large graph has hundreds of
 /// thousands.
@@ -32,11 +34,5 @@ private:
   const std::vector<FusionRecord> &records;
   std::map<int, std::vector<size_t>> rejectedOf;  ///< op -> records, ascending
 };
-
-/// "phbj" for letters, "p,h,b,j" else.
-std::string printLayout(const Layout &layout, const select::Tensor &tensor);
-
-/// "name: in in -> out, knobs" of one step.
-std::string printStep(const select::Problem &problem, const select::Step &step);
 
 }  // namespace weft::driver

@@ -1,8 +1,8 @@
 // Inputs, launches and comparison; see ScaledCheck.h.
 #include "tools/driver/ScaledCheck.h"
 
-#include "ir/Interpreter.h"
 #include "ir/Weft.h"
+#include "ir/interpreter/Interpreter.h"
 #include "kernel/Error.h"
 #include "kernel/reference/Rounding.h"
 #include "kernel/reference/StoredElement.h"

@@ -104,10 +104,11 @@ public:
     architecture = target.architecture();
     Compilation compilation(model, choices, target);
     compilation.import(Phase::import);
-    const Selected selected = compilation.select(compilation.propose(Phase::import));
+    const decision::Decision selected = compilation.decide(compilation.propose(Phase::import));
     for (const int count : {1, 2, 3, 4, 6, 8, 12, 16}) {
       try {
-        const PlannedKernels plan = planOf(compilation, selected.best(), selected.path(), count);
+        const PlannedKernels plan = valueOrThrow(
+            decision::planOf(compilation.planContext(), selected.best(), selected.path(), count));
         for (const ChosenKernel &chosen : plan.kernels) {
           const ProfileSubject subject = subjectOf(chosen.kernel, chosen.configuration);
           emitAll(chosen.kernel, chosen.configuration, profileHash(subject.text));

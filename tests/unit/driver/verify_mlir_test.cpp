@@ -12,9 +12,9 @@
 #include "tests/support/HostKernels.h"
 #include "tests/support/NonEmpty.h"
 #include "tests/support/TemporaryTestFolder.h"
-#include "tools/driver/CommandLine.h"
 #include "tools/driver/ExactTexts.h"
 #include "tools/driver/Verification.h"
+#include "tools/driver/commands/CommandLine.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

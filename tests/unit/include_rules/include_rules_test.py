@@ -79,18 +79,80 @@ def violations(root: pathlib.Path, table: dict[str, set[str]]) -> list[str]:
     return found
 
 
+def folder_cycles(root: pathlib.Path, table: dict[str, set[str]]) -> list[list[str]]:
+    """Folders whose files include each other, also by way of others; each such set sorted."""
+    includes: dict[str, set[str]] = {}
+    for top in sorted({folder.split('/')[0] for folder in table} - {'tests'}):
+        for file in sorted((root / top).rglob('*')):
+            if file.suffix not in {'.h', '.cpp', '.cuh'}:
+                continue
+            folder = file.parent.relative_to(root).as_posix()
+            for line in file.read_text(encoding='utf-8').splitlines():
+                match = INCLUDE.match(line)
+                target = match and root / match[2]
+                if target and target.is_file() and target.parent != file.parent:
+                    includes.setdefault(folder, set()).add(
+                        target.parent.relative_to(root).as_posix())
+    reached = {folder: set(targets) for folder, targets in includes.items()}
+    changed = True
+    while changed:
+        changed = False
+        for folder, targets in reached.items():
+            more = set().union(*(reached.get(target, set()) for target in targets)) - targets
+            if more:
+                targets |= more
+                changed = True
+    cycles = {
+        tuple(
+            sorted(other for other in reached[folder]
+                   if folder in reached.get(other, ()) and folder in reached[folder]))
+        for folder in reached
+    }
+    return [list(cycle) for cycle in sorted(cycles) if cycle]
+
+
 class IncludeRules(unittest.TestCase):
     table = rules((ROOT / 'ARCHITECTURE.md').read_text(encoding='utf-8'))
 
     def test_every_source_folder_has_a_row(self):
         for folder in ('kernel', 'ir', 'models', 'passes', 'passes/configure', 'passes/select',
-                       'codegen', 'runtime', 'tools'):
+                       'passes/decide', 'plan', 'codegen', 'runtime', 'tools'):
             self.assertIn(folder, self.table)
         self.assertNotIn('MLIR', self.table['codegen'])
         self.assertIn('MLIR', self.table['passes'])
 
     def test_the_sources_keep_the_rules(self):
         self.assertEqual(violations(ROOT, self.table), [])
+
+    def test_folders_do_not_include_each_other_in_a_circle(self):
+        self.assertEqual(folder_cycles(ROOT, self.table), [])
+
+    def test_a_circle_of_folders_is_found(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            for path, included in (('runtime/a/A.h', 'runtime/b/B.h'),
+                                   ('runtime/b/B.h', 'runtime/c/C.h'),
+                                   ('runtime/c/C.h', 'kernel/K.h'),
+                                   ('runtime/c/C.cpp', 'runtime/a/A.h'), ('kernel/K.h', 'none')):
+                (root / path).parent.mkdir(parents=True, exist_ok=True)
+                (root / path).write_text(f'#include "{included}"\n')
+            self.assertEqual(folder_cycles(root, self.table),
+                             [['runtime/a', 'runtime/b', 'runtime/c']])
+
+    def test_only_tests_may_include_everything(self):
+        self.assertEqual([folder for folder, allowed in self.table.items() if 'all' in allowed],
+                         ['tests'])
+
+    def test_commands_decide_nothing(self):
+        """What prices, selects or builds plans is called by the phase that decides alone."""
+        deciding = re.compile(r'\b(buildPlan|selectVariants|select::select|planOf|runInChunks|'
+                              r'chooseChunks|chooseWithinMemory|chooseByMeasuring)\(')
+        found = [
+            f'{file.relative_to(ROOT)}: {call}' for file in sorted((ROOT / 'tools').rglob('*.cpp'))
+            if 'words' not in file.parts
+            for call in deciding.findall(file.read_text(encoding='utf-8'))
+        ]
+        self.assertEqual(found, [])
 
     def test_names_of_test_cases_can_be_wrapped(self):
         """Catch indents the rest of a name by the width before ': ', and prints without end where

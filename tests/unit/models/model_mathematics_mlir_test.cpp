@@ -1,8 +1,8 @@
 // Layers evaluated by the reference interpreter against the same mathematics written down again, as
 // row matrices and plain loops that share nothing with the builders: each family, biases, masks,
 // grouping, rotary positions.
-#include "ir/Interpreter.h"
 #include "ir/Weft.h"
+#include "ir/interpreter/Interpreter.h"
 #include "models/Models.h"
 #include "tests/support/NonEmpty.h"
 

@@ -1,7 +1,7 @@
 // Gradients against finite differences in fp64, through the reference interpreter: every op that
 // has a derivative, every preset; and what the pass says where there is none.
-#include "ir/Interpreter.h"
 #include "ir/Weft.h"
+#include "ir/interpreter/Interpreter.h"
 #include "models/Models.h"
 #include "passes/Rewrites.h"
 #include "tests/support/NonEmpty.h"

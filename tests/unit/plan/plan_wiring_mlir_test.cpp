@@ -1,12 +1,12 @@
 // Plans held to their graphs: whatever is broken in plan.json is rejected by name before it runs,
 // whatever tensors are exchanged.
 #include "kernel/Error.h"
+#include "passes/decide/PathPlan.h"
 #include "runtime/artifact/Artifact.h"
 #include "tests/support/NonEmpty.h"
 #include "tests/support/PlanMutations.h"
 #include "tools/driver/Compilation.h"
 #include "tools/driver/Emission.h"
-#include "tools/driver/Planning.h"
 #include "tools/driver/ReEmission.h"
 #include "tools/driver/SelectedGraph.h"
 
@@ -23,14 +23,17 @@ runtime::Artifact artifactOf(const ModelFlags &model, const ChoiceFlags &choices
                              const std::string &device, int parts = 0) {
   Compilation compilation(model, choices, {.deviceName = device, .profile = "none"});
   compilation.import();
-  const Selected selected = compilation.select(compilation.propose(Phase::import));
-  PlannedKernels planned = parts ? planOf(compilation, selected.best(), selected.path(), parts)
-                                 : chosenPlan(compilation, selected);
+  const std::vector<ProposedVariant> proposed = compilation.propose(Phase::import);
+  const decision::Decision selected = compilation.decide(proposed);
+  PlannedKernels planned =
+      parts ? valueOrThrow(decision::planOf(compilation.planContext(), selected.best(),
+                                            selected.path(), parts))
+            : selected.planned;
   const EmittedPlan emitted =
       emitKernels(planned, findDevice(device).architecture,
                   [](const ChosenKernel &) { return std::vector<std::string>(); });
   runtime::Artifact artifact{.plan = planned.plan,
-                             .graph = compilation.materialized(selected.best(), selected.path()),
+                             .graph = compilation.materialized(proposed, selected),
                              .sources = emitted.sources,
                              .cubins = {},
                              .report = {}};

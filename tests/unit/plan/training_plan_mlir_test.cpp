@@ -1,7 +1,7 @@
 // The plan of a whole model's training step, forward, backward and update, computes what its graph
 // does.
+#include "passes/decide/PathPlan.h"
 #include "tests/unit/samples/PlanResults.h"
-#include "tools/driver/Planning.h"
 
 using namespace weft;
 using namespace weft::driver;
@@ -15,8 +15,9 @@ TEST_CASE("the plan of a training step with its optimizer computes what the grap
   model.dims = {"b=2", "j=4", "h=2", "p=4", "i=8", "u=12", "v=16"};
   Compilation compilation(model, {}, {.profile = "none"});
   compilation.import();
-  const Selected selected = compilation.select(compilation.propose(Phase::import));
-  const PlannedKernels planned = planOf(compilation, selected.best(), selected.path(), 1);
+  const decision::Decision selected = compilation.decide(compilation.propose(Phase::import));
+  const PlannedKernels planned = valueOrThrow(
+      decision::planOf(compilation.planContext(), selected.best(), selected.path(), 1));
   REQUIRE_NOTHROW(verify(planned.plan, "plan.json"));
   CHECK(planned.kernels.size() < selected.best().selection.problem().ops.size());
   test::checkResults(compilation, planned, false);

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "kernel/Error.h"
-#include "runtime/build/CubinEntry.h"
+#include "runtime/artifact/CubinEntry.h"
 
 #include <fmt/format.h>
 

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "kernel/Error.h"
-#include "runtime/train/TrainCommand.h"
+#include "runtime/commands/TrainCommand.h"
 #include "runtime/train/TrainingState.h"
 #include "tests/support/ExampleArtifact.h"
 #include "tests/support/TemporaryTestFolder.h"

@@ -2,8 +2,8 @@
 // of the imported graph, in fp64 both.
 #pragma once
 
-#include "ir/Interpreter.h"
 #include "ir/Weft.h"
+#include "ir/interpreter/Interpreter.h"
 #include "passes/Describe.h"
 #include "tests/unit/samples/PlanEvaluation.h"
 #include "tools/driver/Compilation.h"

@@ -2,8 +2,8 @@
 // two graphs compute the same.
 #pragma once
 
-#include "ir/Interpreter.h"
 #include "ir/Weft.h"
+#include "ir/interpreter/Interpreter.h"
 #include "models/Models.h"
 
 #include "mlir/IR/Verifier.h"

@@ -44,7 +44,7 @@ bool holdsSomeKernel(const std::map<std::string, Chosen> &chosen, int candidate)
   });
 }
 
-void checkKernels(const SelectedVariant &variant) {
+void checkKernels(const decision::SelectedVariant &variant) {
   const select::Problem &problem = variant.selection.problem();
   const std::map<std::string, Chosen> chosen = chosenOps(problem, variant.path());
   size_t whole = 0;
@@ -82,7 +82,7 @@ void checkChosen(const std::string &batch, const std::string &length) {
   Compilation compilation({.model = "paper-encoder", .train = true, .dims = {batch, length}},
                           {.attention = "unfused", .stacking = "separate"}, {});
   compilation.import();
-  checkKernels(compilation.select(compilation.propose(Phase::import)).best());
+  checkKernels(compilation.decide(compilation.propose(Phase::import)).best());
 }
 
 }  // namespace

@@ -1,13 +1,13 @@
 // Concatenations of what a plan computes: where they are views, where they are copies, and that the
 // whole plan computes the same either way.
 #include "passes/configure/StridedViews.h"
+#include "passes/decide/PathPlan.h"
 #include "plan/TensorLayout.h"
 #include "runtime/system/Files.h"
 #include "tests/support/NonEmpty.h"
 #include "tests/support/TemporaryTestFolder.h"
 #include "tests/unit/samples/PlanResults.h"
 #include "tools/driver/ChunkSpace.h"
-#include "tools/driver/Planning.h"
 
 #include <fmt/ranges.h>
 #include <catch2/catch.hpp>
@@ -35,8 +35,9 @@ struct Compiled {
            const std::string &profile = "none")
       : compilation(model, flags, {.profile = profile}) {
     compilation.import();
-    const Selected selected = compilation.select(compilation.propose(Phase::import));
-    planned = planOf(compilation, selected.best(), selected.path(), parts);
+    const decision::Decision selected = compilation.decide(compilation.propose(Phase::import));
+    planned = valueOrThrow(
+        decision::planOf(compilation.planContext(), selected.best(), selected.path(), parts));
   }
 
   const PlanTensor &tensor(const std::string &name) const {
@@ -157,10 +158,11 @@ TEST_CASE("the best plan of every variant computes what the graph does") {
                           {.profile = "none"});
   compilation.import();
   size_t views = 0;
-  for (const SelectedVariant &variant :
-       nonEmpty(compilation.select(compilation.propose(Phase::import)).variants)) {
+  for (const decision::SelectedVariant &variant :
+       nonEmpty(compilation.decide(compilation.propose(Phase::import)).variants)) {
     INFO(model << ": " << variant.selection.problem().name);
-    const PlannedKernels planned = planOf(compilation, variant, variant.path(), 1);
+    const PlannedKernels planned =
+        valueOrThrow(decision::planOf(compilation.planContext(), variant, variant.path(), 1));
     REQUIRE_NOTHROW(verify(planned.plan, "plan.json"));
     test::checkResults(compilation, planned, true);
     for (const ChosenKernel &chosen : planned.kernels)
@@ -177,8 +179,8 @@ TEST_CASE("no plan of a training step copies gradients into a stack that all pro
                           choices("", {}), {.profile = "none"});
   compilation.import();
   size_t joined = 0;
-  for (const SelectedVariant &variant :
-       nonEmpty(compilation.select(compilation.propose(Phase::import)).variants)) {
+  for (const decision::SelectedVariant &variant :
+       nonEmpty(compilation.decide(compilation.propose(Phase::import)).variants)) {
     const select::Problem &problem = variant.selection.problem();
     INFO(problem.name);
     if (problem.name.find("stack-dX") == std::string::npos ||

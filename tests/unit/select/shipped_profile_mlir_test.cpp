@@ -4,10 +4,10 @@
 // tools/driver/EstimateError.h says. The figures only shrink: a larger one fails, a smaller one
 // asks for a new figure in the table, which `unit-shipped_profile '[update]'` writes, keeping the
 // causes.
+#include "passes/decide/PathPlan.h"
 #include "tests/support/NonEmpty.h"
 #include "tools/driver/Compilation.h"
 #include "tools/driver/EstimateError.h"
-#include "tools/driver/Planning.h"
 #include "tools/driver/ProfileModel.h"
 
 #include <fmt/format.h>
@@ -56,7 +56,7 @@ std::vector<Workload> workloads(const std::string &preset = "") {
 
 struct Chosen {
   std::unique_ptr<Compilation> compilation;
-  Selected selected;
+  decision::Decision selected;
   Plan plan;
   std::vector<ChosenKernel> kernels;  // of the plan
 };
@@ -73,8 +73,8 @@ Chosen choose(const Workload &workload, const std::string &profile = "") {
   target.profile = profile;
   auto compilation = std::make_unique<Compilation>(model, choices, target);
   compilation->import();
-  Selected selected = compilation->select(compilation->propose(Phase::import));
-  PlannedKernels planned = chosenPlan(*compilation, selected);
+  decision::Decision selected = compilation->decide(compilation->propose(Phase::import));
+  PlannedKernels planned = selected.planned;
   return {.compilation = std::move(compilation),
           .selected = std::move(selected),
           .plan = std::move(planned.plan),
@@ -83,7 +83,7 @@ Chosen choose(const Workload &workload, const std::string &profile = "") {
 
 void checkMeasured(const Chosen &chosen) {
   int64_t measured = 0, priced = 0;
-  for (const SelectedVariant &variant : nonEmpty(chosen.selected.variants)) {
+  for (const decision::SelectedVariant &variant : nonEmpty(chosen.selected.variants)) {
     const select::Statistics &statistics = variant.selection.statistics();
     measured += statistics.measured;
     priced += statistics.configurations;
@@ -117,7 +117,8 @@ double rounded(double value) { return std::round(value * 100) / 100; }
 Gap gapOf(const Workload &workload, const Chosen &chosen) {
   const double bound = chosen.selected.lowerBound, plan = chosen.plan.predictedSeconds;
   const double whole =
-      planOf(*chosen.compilation, chosen.selected.best(), chosen.selected.path(), 1, false)
+      valueOrThrow(decision::planOf(chosen.compilation->planContext(), chosen.selected.best(),
+                                    chosen.selected.path(), 1, false))
           .plan.predictedSeconds;
   const double searched =
       chosen.selected.variants.front().selection.best().seconds;  // the best of all variants, as

@@ -3,6 +3,7 @@
 #include "tools/driver/Flags.h"
 #include "tools/driver/commands/Commands.h"
 
+#include "kernel/ByteText.h"
 #include "kernel/PlainText.h"
 #include "runtime/build/Build.h"
 

@@ -1,15 +1,15 @@
 // weft compile: everything, or the phases from --start-from to --stop-after.
 #include "kernel/Error.h"
 #include "passes/configure/Families.h"
+#include "passes/decide/PathPlan.h"
 #include "runtime/artifact/Artifact.h"
 #include "runtime/artifact/VerificationRecords.h"
 #include "tools/driver/Assembly.h"
 #include "tools/driver/Compilation.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/FirstLines.h"
-#include "tools/driver/LayoutPredictions.h"
+#include "tools/driver/LayoutChanges.h"
 #include "tools/driver/MeasuredChoice.h"
-#include "tools/driver/Planning.h"
 #include "tools/driver/ReEmission.h"
 #include "tools/driver/Report.h"
 #include "tools/driver/commands/Commands.h"
@@ -38,15 +38,16 @@ void writeText(const CompileFlags &flags, const std::string &text) {
 }
 
 /// `proposed`: what the plan was selected from.
-int writeSelected(const Compilation &compilation, const std::vector<ProposedVariant> &proposed,
-                  const Selected &selected, const CompileFlags &flags,
-                  const std::string &architecture, Phase last, bool json) {
-  PlannedKernels planned = chosenPlan(compilation, selected);
+int writeDecided(const Compilation &compilation, const std::vector<ProposedVariant> &proposed,
+                 const decision::Problem &problem, const decision::Options &options,
+                 const decision::Decision &decision, const CompileFlags &flags,
+                 const std::string &architecture, Phase last, bool json) {
+  PlannedKernels planned = decision.planned;
   if (last == Phase::lower) {
     writeText(flags, lowered(planned, architecture));
     return 0;
   }
-  const FusionNotes fusionNotes(selected.best().proposed.fusions);
+  const FusionNotes fusionNotes(proposed[decision.best().index].fusions);
   const EmittedPlan emitted = emitKernels(
       planned, architecture, [&](const ChosenKernel &chosen) { return fusionNotes.of(chosen); });
   setTextHashes(planned.plan, emitted);
@@ -60,11 +61,11 @@ int writeSelected(const Compilation &compilation, const std::vector<ProposedVari
   } else {
     planned.plan.notes.emplace_back(stoppedNote);
   }
-  artifact.report = makeReport(compilation, selected, planned);
+  artifact.report = makeReport(compilation, proposed, decision, planned);
   // Of a plan that was chosen by measuring no other plan has a comparable time.
-  if (selected.timed.empty())
-    if (const std::optional<LayoutChange> change = costliestChange(
-            compilation, proposed, selected, planned.plan, artifact.report["layouts"]))
+  if (decision.timed.empty())
+    if (const std::optional<LayoutChange> change =
+            costliestChange(problem, options, decision, artifact.report["layouts"]))
       artifact.report["layoutChange"] = {{"tensor", change->tensor},
                                          {"layout", change->layout},
                                          {"other", change->other},
@@ -73,10 +74,8 @@ int writeSelected(const Compilation &compilation, const std::vector<ProposedVari
   artifact.report["numbers"] = numbersReport(planned);
   for (const ChosenKernel &chosen : planned.kernels)
     artifact.report["fusionNotes"][chosen.kernel.name] = fusionNotes.of(chosen);
-  for (const TimedPath &timed : selected.timed)
-    if (timed.chosen) planned.plan.measurement = timed.measurement;
   artifact.plan = std::move(planned.plan);
-  artifact.graph = compilation.materialized(selected.best(), selected.path());
+  artifact.graph = compilation.materialized(proposed, decision);
   artifact.sources = emitted.sources;
   artifact.headers = headerFiles(emitted);
   const runtime::BelievedRecords
@@ -86,7 +85,7 @@ int writeSelected(const Compilation &compilation, const std::vector<ProposedVari
   else
     printResult(summaryText(artifact.plan, artifact.report, records, build, flags.output) +
                 (flags.verbose
-                     ? "\n" + selectionLines(selected) + buildDetails(artifact.plan, build)
+                     ? "\n" + selectionLines(decision) + buildDetails(artifact.plan, build)
                      : ""));
   return 0;
 }
@@ -146,13 +145,17 @@ int run(const CompileFlags &flags, bool json) {
     else writeText(flags, json ? printFusions(proposed, device, json) : printProposals(proposed));
     return 0;
   }
-  Selected selected = compilation.select(copyOf(proposed));
+  const decision::Problem problem = compilation.problem(proposed);
+  decision::Options options = compilation.options(proposed);
+  options.plansToMeasure = flags.measure.plans;
+  const decision::Decision decision = valueOrThrow(decision::decide(
+      problem, options, gpu ? measureOn(*gpu, flags.target.architecture()) : decision::Measure()));
   if (last == Phase::select) {
-    writeText(flags, compilation.materialized(selected.best(), selected.path()));
+    writeText(flags, compilation.materialized(proposed, decision));
     return 0;
   }
-  if (gpu) chooseByMeasuring(compilation, selected, flags.target, flags.measure, *gpu);
-  return writeSelected(compilation, proposed, selected, flags, architecture, last, json);
+  return writeDecided(compilation, proposed, problem, options, decision, flags, architecture, last,
+                      json);
 }
 
 }  // namespace

@@ -2,11 +2,11 @@
 #include "kernel/Device.h"
 #include "kernel/Error.h"
 #include "kernel/Nearest.h"
+#include "plan/ConcurrentLaunches.h"
 #include "plan/PlanChunks.h"
 #include "plan/PlanFigures.h"
 #include "runtime/artifact/Artifact.h"
 #include "runtime/artifact/VerificationRecords.h"
-#include "runtime/execute/ConcurrentLaunches.h"
 #include "tools/driver/Assembly.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/FirstLines.h"
@@ -269,11 +269,11 @@ std::string savedLines(const json &saved) {
 /// What running at once could give at most, where the plan allows it.
 std::string concurrencyLine(const Plan &plan) {
   if (!plan.concurrent) return "";
-  const std::vector<runtime::Launch> launches = runtime::launchesOf(plan);
+  const std::vector<Launch> launches = launchesOf(plan);
   return fmt::format(
       "concurrent: kernels that do not wait for each other run at once; the longest chain of those "
       "that do takes {}\n",
-      formatSeconds(runtime::longestChain(plan, launches)));
+      formatSeconds(longestChain(plan, launches)));
 }
 
 /// The plans that were timed as whole graphs, the chosen one marked.
@@ -515,7 +515,7 @@ Explanation explainKernels(const runtime::Artifact &artifact, const KernelsView 
                    {"costModel", plan.costModel},
                    {"graph", graphJson(plan)},
                    {"concurrent", plan.concurrent},
-                   {"longestChain", runtime::longestChain(plan, runtime::launchesOf(plan))},
+                   {"longestChain", longestChain(plan, launchesOf(plan))},
                    {"notes", plan.notes},
                    {"memory", memoryReport(plan)},
                    {"measurement", toJson(plan)["measurement"]},

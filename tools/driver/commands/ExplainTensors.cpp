@@ -2,12 +2,12 @@
 // layout, as compile would choose it.
 #include "kernel/Error.h"
 #include "kernel/Nearest.h"
+#include "passes/decide/LayoutPredictions.h"
 #include "plan/PlanBuilder.h"
 #include "plan/PlanChunks.h"
 #include "plan/PlanFigures.h"
 #include "runtime/artifact/Artifact.h"
 #include "tools/driver/Console.h"
-#include "tools/driver/LayoutPredictions.h"
 #include "tools/driver/Request.h"
 #include "tools/driver/commands/Explain.h"
 
@@ -139,7 +139,7 @@ std::string formatDifference(double seconds) {
 
 double graphSecondsOf(const Plan &plan) { return planFigures(plan)["graphSeconds"]; }
 
-json toJson(const LayoutPrediction &one, const Plan &plan) {
+json toJson(const decision::LayoutPrediction &one, const Plan &plan) {
   if (!one.rejection.empty()) return {{"layout", one.layout}, {"rejected", one.rejection}};
   return {{"layout", one.layout},
           {"seconds", one.seconds},
@@ -154,7 +154,7 @@ json toJson(const LayoutPrediction &one, const Plan &plan) {
 constexpr size_t mostRejection = 60;  // characters of a reason in the table; --json has all
 
 /// This plan as a row: compiling with its own layout pinned may choose another.
-LayoutPrediction rowOfPlan(const Plan &plan, const std::string &layout) {
+decision::LayoutPrediction rowOfPlan(const Plan &plan, const std::string &layout) {
   return {.layout = layout,
           .variant = plan.variant,
           .chunks = chunkCount(plan),
@@ -164,17 +164,18 @@ LayoutPrediction rowOfPlan(const Plan &plan, const std::string &layout) {
 }
 
 /// `own`: the layouts in which the plan stores the tensor; empty where it does not.
-std::string printPredictions(std::vector<LayoutPrediction> predictions, const Plan &plan,
+std::string printPredictions(std::vector<decision::LayoutPrediction> predictions, const Plan &plan,
                              const std::set<std::string> &own) {
-  const auto isOwn = [&](const LayoutPrediction &one) {
-    return own.contains(one.layout) && isPlan(one, plan);
+  const auto isOwn = [&](const decision::LayoutPrediction &one) {
+    return own.contains(one.layout) && decision::isPlan(one, plan);
   };
   if (!own.empty() && std::ranges::none_of(predictions, isOwn)) {
-    const LayoutPrediction row = rowOfPlan(plan, fmt::format("{}", fmt::join(own, ", ")));
-    const auto place = std::ranges::find_if(predictions, [&](const LayoutPrediction &one) {
-      return !one.rejection.empty() || one.chunks != row.chunks ||
-             one.graphSeconds > row.graphSeconds;
-    });
+    const decision::LayoutPrediction row = rowOfPlan(plan, fmt::format("{}", fmt::join(own, ", ")));
+    const auto place =
+        std::ranges::find_if(predictions, [&](const decision::LayoutPrediction &one) {
+          return !one.rejection.empty() || one.chunks != row.chunks ||
+                 one.graphSeconds > row.graphSeconds;
+        });
     predictions.insert(place, row);
   }
   const std::set<std::string> ofPlan = {fmt::format("{}", fmt::join(own, ", "))};
@@ -184,8 +185,9 @@ std::string printPredictions(std::vector<LayoutPrediction> predictions, const Pl
                {"workspace", right},
                {"chunks", right},
                {"variant", left}});
-  for (const LayoutPrediction &one : predictions) {
-    const bool isMarked = isOwn(one) || (ofPlan.contains(one.layout) && isPlan(one, plan));
+  for (const decision::LayoutPrediction &one : predictions) {
+    const bool isMarked =
+        isOwn(one) || (ofPlan.contains(one.layout) && decision::isPlan(one, plan));
     const std::string name = one.layout + (isMarked ? " *" : "");
     if (one.rejection.empty())
       table.addRow({name, formatSeconds(one.graphSeconds),
@@ -201,7 +203,7 @@ std::string printPredictions(std::vector<LayoutPrediction> predictions, const Pl
 
 /// What another number of chunks alone adds to this plan as one graph, by that number: for the rows
 /// that have another. Nothing where it was not weighed.
-std::map<int, double> chunksAlone(const std::vector<LayoutPrediction> &predictions,
+std::map<int, double> chunksAlone(const std::vector<decision::LayoutPrediction> &predictions,
                                   const runtime::Artifact &artifact) {
   std::map<int, double> differences;
   double own = 0;
@@ -210,7 +212,7 @@ std::map<int, double> chunksAlone(const std::vector<LayoutPrediction> &predictio
     if (one["chosen"].get<bool>()) own = one["seconds"];
   for (const json &one : weighed)
     if (own > 0 && !one["chosen"].get<bool>() &&
-        std::ranges::any_of(predictions, [&](const LayoutPrediction &row) {
+        std::ranges::any_of(predictions, [&](const decision::LayoutPrediction &row) {
           return row.rejection.empty() && row.chunks == one["chunks"].get<int>();
         }))
       differences[one["chunks"].get<int>()] = one["seconds"].get<double>() - own;
@@ -218,10 +220,10 @@ std::map<int, double> chunksAlone(const std::vector<LayoutPrediction> &predictio
 }
 
 /// What is behind the differences of rows in another number of chunks; empty where there are none.
-std::string chunksLine(const std::vector<LayoutPrediction> &predictions,
+std::string chunksLine(const std::vector<decision::LayoutPrediction> &predictions,
                        const runtime::Artifact &artifact) {
   const int own = chunkCount(artifact.plan);
-  if (std::ranges::all_of(predictions, [&](const LayoutPrediction &one) {
+  if (std::ranges::all_of(predictions, [&](const decision::LayoutPrediction &one) {
         return !one.rejection.empty() || one.chunks == own;
       }))
     return "";
@@ -332,11 +334,12 @@ Explanation explainLayout(const runtime::Artifact &artifact, const std::string &
   const ReopenedRequest request = reopen(artifact.report, profile);
   const Compilation &compilation = *request.compilation;
   const std::vector<ProposedVariant> proposed = compilation.propose(request.first);
-  std::vector<LayoutPrediction> predictions;
+  std::vector<decision::LayoutPrediction> predictions;
   std::string whyNone;
   try {
-    predictions = predictLayouts(compilation, proposed, plan, tensor,
-                                 orders.empty() ? std::vector<std::string>() : orders.front());
+    predictions = valueOrThrow(decision::predictLayouts(
+        compilation.problem(proposed), compilation.options(proposed), plan, tensor,
+        orders.empty() ? std::vector<std::string>() : orders.front()));
   } catch (const Error &error) {
     if (error.kind == ErrorKind::badInput && versions.empty()) rejectUnknown(plan, name);
     if (error.kind != ErrorKind::unsupported) throw;
@@ -356,7 +359,7 @@ Explanation explainLayout(const runtime::Artifact &artifact, const std::string &
   json prices = json::array(), alone = json::object();
   for (const auto &[count, seconds] : chunksAlone(predictions, artifact))
     alone[std::to_string(count)] = seconds;
-  for (const LayoutPrediction &one : predictions) prices.push_back(toJson(one, plan));
+  for (const decision::LayoutPrediction &one : predictions) prices.push_back(toJson(one, plan));
   return {.text = text,
           .json = {{"versions", versionsJson(plan, versions)},
                    {"regret", regretOf(artifact, tensor)},

@@ -2,9 +2,9 @@
 #include "tools/driver/commands/Listings.h"
 
 #include "passes/configure/Family.h"
+#include "passes/decide/PathPlan.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/PlanFacts.h"
-#include "tools/driver/Planning.h"
 #include "tools/driver/VariantFile.h"
 
 #include <fmt/format.h>
@@ -114,9 +114,9 @@ std::string printCandidates(std::vector<ProposedVariant> &variants, const Device
 
 namespace {
 
-select::Statistics sumOf(const std::vector<SelectedVariant> &variants) {
+select::Statistics sumOf(const std::vector<decision::SelectedVariant> &variants) {
   select::Statistics total;
-  for (const SelectedVariant &variant : variants) {
+  for (const decision::SelectedVariant &variant : variants) {
     const select::Statistics &statistics = variant.selection.statistics();
     total.configurations += statistics.configurations;
     total.legalConfigurations += statistics.legalConfigurations;
@@ -152,15 +152,16 @@ std::string evidenceOf(const select::Statistics &total) {
                     formatCount(total.prunedTransposes));
 }
 
-std::string proof(const Selected &selected) {
-  const select::Statistics &statistics = selected.best().selection.statistics();
-  if (!selected.searchCuts.empty()) return "; what the limits of the search left out may be faster";
-  const double dearer = selected.plannedSeconds / selected.best().selection.best().seconds - 1;
+std::string proof(const decision::Decision &decision) {
+  const select::Statistics &statistics = decision.best().selection.statistics();
+  if (!decision.searchCuts.empty()) return "; what the limits of the search left out may be faster";
+  const double dearer =
+      decision.planned.plan.predictedSeconds / decision.best().selection.best().seconds - 1;
   constexpr double rounding = 1e-9;
   if (dearer < -rounding)
     return fmt::format("; in chunks the plan is {:.2f}% cheaper than the cheapest whole one",
                        -100 * dearer);
-  if (selected.chunks > 1 || selected.path().seconds > selected.best().selection.best().seconds)
+  if (decision.chunks > 1 || decision.path().seconds > decision.best().selection.best().seconds)
     return fmt::format("; the plan is {:.2f}% dearer than the cheapest, for its memory",
                        100 * dearer);
   if (statistics.isProven) return "; the plan is proven the cheapest of its variant";
@@ -170,33 +171,33 @@ std::string proof(const Selected &selected) {
 
 }  // namespace
 
-std::string selectionLines(const Selected &selected) {
-  const select::Statistics total = sumOf(selected.variants);
-  const double seconds = selected.plannedSeconds;
+std::string selectionLines(const decision::Decision &decision) {
+  const select::Statistics total = sumOf(decision.variants);
+  const double seconds = decision.planned.plan.predictedSeconds;
   std::string text;
   std::vector<std::string> lacking;
-  for (const DroppedVariant &variant : selected.dropped)
+  for (const decision::DroppedVariant &variant : decision.dropped)
     if (variant.lacksPinned) lacking.push_back(variant.name);
     else text += fmt::format("! variant {} has no plan: {}\n", variant.name, variant.reason);
   if (!lacking.empty())
     text += fmt::format("{} without a tensor that --pin wants stored: {}\n",
                         countOf(int64_t(lacking.size()), "variant"), fmt::join(lacking, ", "));
-  if (const std::string line = memoryLine(selected); !line.empty()) text += line + "\n";
-  if (!selected.skipped.empty())
+  if (const std::string line = decision::memoryLine(decision); !line.empty()) text += line + "\n";
+  if (!decision.skipped.empty())
     text += fmt::format("{} {} not searched: with the pins no plan of {} is as fast\n",
-                        countOf(int64_t(selected.skipped.size()), "variant"),
-                        selected.skipped.size() == 1 ? "was" : "were",
-                        selected.skipped.size() == 1 ? "it" : "them");
+                        countOf(int64_t(decision.skipped.size()), "variant"),
+                        decision.skipped.size() == 1 ? "was" : "were",
+                        decision.skipped.size() == 1 ? "it" : "them");
   text += fmt::format("plan {} kernel by kernel; best weft could choose ", formatSeconds(seconds));
-  if (selected.lowerBound > 0)
+  if (decision.lowerBound > 0)
     text += fmt::format("{}, whole kernels, over what was offered in all variants, ratio {:.4f}\n",
-                        formatSeconds(selected.lowerBound), seconds / selected.lowerBound);
+                        formatSeconds(decision.lowerBound), seconds / decision.lowerBound);
   else text += "unknown\n";
   return text + evidenceOf(total) +
          fmt::format("{}, {}, {}, selected in {}{}\n",
-                     countOf(int64_t(selected.variants.size()), "variant"),
+                     countOf(int64_t(decision.variants.size()), "variant"),
                      countOf(total.kernels, "candidate kernel"), countOf(total.states, "state"),
-                     formatSeconds(total.seconds), proof(selected));
+                     formatSeconds(total.seconds), proof(decision));
 }
 
 }  // namespace weft::driver

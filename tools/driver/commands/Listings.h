@@ -21,6 +21,6 @@ std::string printCandidates(std::vector<ProposedVariant> &variants, const Device
                             bool json);
 /// How much was offered to the search and measured, what was left out and why, how long it took,
 /// how good the plan is known to be.
-std::string selectionLines(const Selected &selected);
+std::string selectionLines(const decision::Decision &decision);
 
 }  // namespace weft::driver

@@ -1,15 +1,15 @@
 // weft profile: measure a model's kernels, or those of what an artifact was compiled from, on GPUs
 // into a store; export, import and merge move measurements between stores and texts.
 #include "kernel/Error.h"
+#include "passes/decide/ChunkChoice.h"
+#include "passes/decide/PathPlan.h"
 #include "runtime/artifact/Artifact.h"
 #include "runtime/cuda/Driver.h"
 #include "runtime/measure/ProfileStore.h"
 #include "runtime/system/Streams.h"
-#include "tools/driver/ChunkChoice.h"
 #include "tools/driver/ChunkSpace.h"
 #include "tools/driver/Compilation.h"
 #include "tools/driver/Console.h"
-#include "tools/driver/Planning.h"
 #include "tools/driver/ProfileReport.h"
 #include "tools/driver/ProfileRun.h"
 #include "tools/driver/ReportShape.h"
@@ -219,18 +219,10 @@ ProfileSpace wholeSpace(const ProfileFlags &flags) {
 ProfileSpace spaceOfChunks(const ProfileFlags &flags, const std::string &profile) {
   const auto [opened, first] = open(flags, profile);
   const Compilation &compilation = *opened;
-  const Selected selected = compilation.select(compilation.propose(first));
-  std::vector<PlannedKernels> plans = {planOf(compilation, selected.best(), selected.path(), 1)};
+  const decision::Decision decision = compilation.decide(compilation.propose(first));
   constexpr int mostChunks = 16;  // smaller ones are chosen for want of memory alone
-  for (const int count : chunkCounts(flags.choices)) {
-    if (selected.pricedChunkings.empty() || count == 1 || count > mostChunks) continue;
-    try {
-      plans.push_back(
-          planOf(compilation, selected.best(), selected.path(), count, selected.concurrent));
-    } catch (const Error &error) {
-      if (error.kind != ErrorKind::unsupported) throw;  // not in so many
-    }
-  }
+  const std::vector<PlannedKernels> plans = decision::plansInChunks(
+      compilation.planContext(), decision, flags.choices.chunks, mostChunks);
   return chunkSpace(plans, *analyticCostModel(compilation.costModel().device()), flags.space,
                     flags.target.architecture());
 }

@@ -2,7 +2,7 @@
 #include "tools/driver/commands/Commands.h"
 
 #include "runtime/artifact/Artifact.h"
-#include "runtime/execute/RunCommand.h"
+#include "runtime/commands/RunCommand.h"
 #include "tools/driver/Flags.h"
 #include "tools/driver/ReEmission.h"
 

@@ -1,11 +1,11 @@
 // weft select: choose, print the plan and its rivals, or draw the selection graph. Writes no
 // artifact.
 #include "kernel/Error.h"
+#include "passes/decide/PathPlan.h"
+#include "passes/select/StepText.h"
 #include "plan/PlanFigures.h"
 #include "tools/driver/Compilation.h"
 #include "tools/driver/Console.h"
-#include "tools/driver/Planning.h"
-#include "tools/driver/Report.h"
 #include "tools/driver/commands/Commands.h"
 #include "tools/driver/commands/Listings.h"
 
@@ -30,18 +30,18 @@ struct SelectFlags {
 
 /// What is printed: the chosen plan as compile writes it, and what it was chosen among.
 struct Answer {
-  const Compilation &compilation;
-  const Selected &selected;
-  PlannedKernels planned = chosenPlan(compilation, selected);
-  std::vector<PlannedStep> steps = plannedSteps(planned, selected.path());
+  const decision::Decision &decision;
+  const Plan &plan = decision.planned.plan;
+  std::vector<decision::PlannedStep> steps =
+      decision::plannedSteps(decision.planned, decision.path());
 };
 
 nlohmann::json stepsJson(const select::Problem &problem, const select::SelectionResult &plan,
-                         const std::vector<PlannedStep> *planned) {
+                         const std::vector<decision::PlannedStep> *planned) {
   nlohmann::json steps = nlohmann::json::array();
   for (size_t index = 0; index < plan.steps.size(); ++index) {
     const select::Step &step = plan.steps[index];
-    steps.push_back({{"step", printStep(problem, step)},
+    steps.push_back({{"step", select::printStep(problem, step)},
                      {"seconds", planned ? (*planned)[index].seconds : step.cost.seconds},
                      {"chunks", planned ? (*planned)[index].chunks : 1},
                      {"measured", step.cost.measured},
@@ -60,36 +60,35 @@ nlohmann::json pathJson(const select::Selection &selection, const select::Select
 }
 
 nlohmann::json toJson(const Answer &answer, int alternatives) {
-  const Selected &selected = answer.selected;
+  const decision::Decision &decision = answer.decision;
   nlohmann::json list = nlohmann::json::array();
-  for (const SelectedVariant &variant : selected.variants) {
-    const bool isChosen = &variant == &selected.best();
+  for (const decision::SelectedVariant &variant : decision.variants) {
+    const bool isChosen = &variant == &decision.best();
     nlohmann::json object =
-        pathJson(variant.selection, isChosen ? selected.path() : variant.path());
-    object["name"] = variant.proposed.name();
+        pathJson(variant.selection, isChosen ? decision.path() : variant.path());
+    object["name"] = variant.name;
     object["chosen"] = isChosen;
-    object["seconds"] = secondsOf(selected, variant, answer.planned.plan);
+    object["seconds"] = secondsOf(decision, variant);
     object["planSeconds"] = object["seconds"];  // in as many chunks as its plan would have
-    object["loss"] =
-        secondsOf(selected, variant, answer.planned.plan) - answer.planned.plan.predictedSeconds;
+    object["loss"] = secondsOf(decision, variant) - answer.plan.predictedSeconds;
     if (isChosen)
-      object["steps"] = stepsJson(variant.selection.problem(), selected.path(), &answer.steps);
+      object["steps"] = stepsJson(variant.selection.problem(), decision.path(), &answer.steps);
     list.push_back(object);
   }
   nlohmann::json rivals = nlohmann::json::array();
-  for (const select::SelectionResult &plan : selected.best().selection.kBest(alternatives)) {
-    rivals.push_back(pathJson(selected.best().selection, plan));
+  for (const select::SelectionResult &plan : decision.best().selection.kBest(alternatives)) {
+    rivals.push_back(pathJson(decision.best().selection, plan));
     rivals.back()["loss"] = plan.seconds - rivals.front()["seconds"].get<double>();
   }
   nlohmann::json pins = nlohmann::json::array();
-  for (const PinRegret &pin : selected.pins)
+  for (const decision::PinRegret &pin : decision.pins)
     pins.push_back({{"tensor", pin.tensor}, {"layout", pin.layout}, {"regret", pin.seconds}});
-  return {{"plan", planFigures(answer.planned.plan)},
+  return {{"plan", planFigures(answer.plan)},
           {"variants", list},
-          {"lowerBound", selected.lowerBound},
-          {"freeWorkspaceBytes", selected.freeWorkspaceBytes},
+          {"lowerBound", decision.lowerBound},
+          {"freeWorkspaceBytes", decision.freeWorkspaceBytes},
           {"searchLimits",
-           {{"reached", !selected.searchCuts.empty()}, {"leftOut", selected.searchCuts}}},
+           {{"reached", !decision.searchCuts.empty()}, {"leftOut", decision.searchCuts}}},
           {"alternatives", rivals},
           {"pins", pins}};
 }
@@ -101,16 +100,16 @@ std::string variantsTable(const Answer &answer) {
                {"chunks", right},
                {"best weft could choose", right},
                {"configurations", right}});
-  const Selected &selected = answer.selected;
-  const double best = answer.planned.plan.predictedSeconds;
-  for (const SelectedVariant &variant : selected.variants) {
-    const bool isChosen = &variant == &selected.best();
+  const decision::Decision &decision = answer.decision;
+  const double best = answer.plan.predictedSeconds;
+  for (const decision::SelectedVariant &variant : decision.variants) {
+    const bool isChosen = &variant == &decision.best();
     const select::Statistics &statistics = variant.selection.statistics();
-    const double seconds = secondsOf(selected, variant, answer.planned.plan);
-    const int chunks = isChosen         ? chunkCount(answer.planned.plan)
+    const double seconds = secondsOf(decision, variant);
+    const int chunks = isChosen         ? chunkCount(answer.plan)
                        : variant.fitted ? variant.fitted->chunks
                                         : 1;
-    table.addRow({(isChosen ? "* " : "") + variant.proposed.name(), formatSeconds(seconds),
+    table.addRow({(isChosen ? "* " : "") + variant.name, formatSeconds(seconds),
                   (seconds < best ? "-" : "+") + formatSeconds(std::abs(seconds - best)),
                   std::to_string(chunks), formatSeconds(variant.path().lowerBound),
                   formatCount(statistics.configurations)});
@@ -120,17 +119,17 @@ std::string variantsTable(const Answer &answer) {
 
 /// Why the chosen variant stands beside faster ones; empty where it is the fastest.
 std::string whyDearer(const Answer &answer) {
-  const Selected &selected = answer.selected;
-  const Plan &plan = answer.planned.plan;
-  if (selected.freeWorkspaceBytes <= 0 ||
-      std::ranges::none_of(selected.variants, [&](const SelectedVariant &variant) {
-        return secondsOf(selected, variant, plan) < plan.predictedSeconds;
+  const decision::Decision &decision = answer.decision;
+  const Plan &plan = answer.plan;
+  if (decision.freeWorkspaceBytes <= 0 ||
+      std::ranges::none_of(decision.variants, [&](const decision::SelectedVariant &variant) {
+        return secondsOf(decision, variant) < plan.predictedSeconds;
       }))
     return "";
   return fmt::format(
       "* is dearer, for its memory: of the plans in chunks the fastest within {} of workspace; the "
       "other rows are of whole kernels, without this limit (--chunks 1 chooses among them)\n",
-      formatBytes(int64_t(selected.freeWorkspaceBytes)));
+      formatBytes(int64_t(decision.freeWorkspaceBytes)));
 }
 
 std::string stepsTable(const Answer &answer) {
@@ -138,12 +137,12 @@ std::string stepsTable(const Answer &answer) {
                {"chunks", right},
                {"step", Table::Align::text},
                {"runner-up", Table::Align::text}});
-  const select::SelectionResult &path = answer.selected.path();
+  const select::SelectionResult &path = answer.decision.path();
   for (size_t index = 0; index < path.steps.size(); ++index) {
     const select::Step &step = path.steps[index];
     table.addRow({formatSeconds(answer.steps[index].seconds),
                   answer.steps[index].chunks > 1 ? std::to_string(answer.steps[index].chunks) : "",
-                  printStep(answer.selected.best().selection.problem(), step),
+                  select::printStep(answer.decision.best().selection.problem(), step),
                   step.runnerUpLoss == 0
                       ? step.runnerUp  // ties, or none
                       : fmt::format("+{} {}", formatSeconds(step.runnerUpLoss), step.runnerUp)});
@@ -152,40 +151,39 @@ std::string stepsTable(const Answer &answer) {
 }
 
 std::string text(const Answer &answer, int alternatives) {
-  const Selected &selected = answer.selected;
-  const select::Selection &selection = selected.best().selection;
+  const decision::Decision &decision = answer.decision;
+  const select::Selection &selection = decision.best().selection;
   std::string result = variantsTable(answer) + whyDearer(answer) + "\n" + stepsTable(answer) + "\n";
   for (const std::string &cut : selection.statistics().layoutCuts) result += cut + "\n";
   for (const std::string &note : selection.statistics().notes) result += note + "\n";
   const std::vector<select::SelectionResult> plans = selection.kBest(alternatives);
-  result += fmt::format("{} best paths of {}, their kernels whole: ", plans.size(),
-                        selected.best().proposed.name());
+  result +=
+      fmt::format("{} best paths of {}, their kernels whole: ", plans.size(), decision.best().name);
   for (size_t index = 0; index < plans.size(); ++index)
     result += (index ? ", +" : "") +
               formatSeconds(index ? plans[index].seconds - plans[0].seconds : plans[0].seconds);
   result += "\n";
-  for (const PinRegret &pin : selected.pins)
+  for (const decision::PinRegret &pin : decision.pins)
     result +=
         fmt::format("pin {}={} costs {}\n", pin.tensor, pin.layout, formatSeconds(pin.seconds));
-  const int chunks = chunkCount(answer.planned.plan);
-  result +=
-      fmt::format("total {} of variant {}{}, workspace {}\n",
-                  formatSeconds(answer.planned.plan.predictedSeconds), answer.planned.plan.variant,
-                  chunks > 1 ? fmt::format(" in {} chunks", chunks) : "",
-                  formatBytes(answer.planned.plan.workspaceBytes));
-  return result + selectionLines(selected);
+  const int chunks = chunkCount(answer.plan);
+  result += fmt::format("total {} of variant {}{}, workspace {}\n",
+                        formatSeconds(answer.plan.predictedSeconds), answer.plan.variant,
+                        chunks > 1 ? fmt::format(" in {} chunks", chunks) : "",
+                        formatBytes(answer.plan.workspaceBytes));
+  return result + selectionLines(decision);
 }
 
 std::string drawing(const Answer &answer) {
-  const Plan &plan = answer.planned.plan;
+  const Plan &plan = answer.plan;
   select::DrawnPlan drawn{
-      .path = &answer.selected.path(),
+      .path = &answer.decision.path(),
       .steps = {},
       .seconds = plan.predictedSeconds,
       .title = fmt::format("{} chunks, workspace {} bytes", chunkCount(plan), plan.workspaceBytes)};
-  for (const PlannedStep &step : answer.steps)
+  for (const decision::PlannedStep &step : answer.steps)
     drawn.steps.push_back({.seconds = step.seconds, .chunks = step.chunks});
-  return answer.selected.best().selection.dot(drawn);
+  return answer.decision.best().selection.dot(drawn);
 }
 
 /// A file on standard output would stand beside the object that --json promises alone there.
@@ -205,10 +203,10 @@ int run(const SelectFlags &flags, bool json) {
   if (first > Phase::select)
     throw Error::badInput("--start-from {}: lies after select", flags.startFrom);
   compilation.import(first);
-  const Selected selected = compilation.select(compilation.propose(first));
-  const Answer answer{.compilation = compilation, .selected = selected};
-  if (!flags.output.empty())
-    writeFile(flags.output, compilation.materialized(selected.best(), selected.path()));
+  const std::vector<ProposedVariant> proposed = compilation.propose(first);
+  const decision::Decision decision = compilation.decide(proposed);
+  const Answer answer{.decision = decision};
+  if (!flags.output.empty()) writeFile(flags.output, compilation.materialized(proposed, decision));
   if (!flags.dot.empty()) {
     writeFile(flags.dot, drawing(answer));
     if (flags.dot == "-") return 0;

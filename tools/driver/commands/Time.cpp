@@ -3,7 +3,7 @@
 #include "tools/driver/commands/Commands.h"
 
 #include "runtime/artifact/Artifact.h"
-#include "runtime/measure/TimeCommand.h"
+#include "runtime/commands/TimeCommand.h"
 #include "tools/driver/Flags.h"
 #include "tools/driver/ReEmission.h"
 

@@ -1,7 +1,7 @@
 // The loop of training steps; see TrainCommand.h. Parameters and averages alternate between the
 // memory of a plan's arguments and that of its results: what one step writes the next one reads,
 // nothing is copied, and a step that fails has not lost what it read.
-#include "runtime/train/TrainCommand.h"
+#include "runtime/commands/TrainCommand.h"
 
 #include "kernel/Error.h"
 #include "kernel/Format.h"

@@ -1,16 +1,17 @@
 // Plans that fit; see MemoryLimit.h.
-#include "tools/driver/MemoryLimit.h"
+#include "passes/decide/MemoryLimit.h"
 
+#include "kernel/ByteText.h"
 #include "kernel/Error.h"
 #include "kernel/Format.h"
-#include "tools/driver/ChunkChoice.h"
-#include "tools/driver/Planning.h"
+#include "passes/decide/ChunkChoice.h"
+#include "passes/decide/PathPlan.h"
 
 #include <algorithm>
 #include <limits>
 #include <ranges>
 
-namespace weft::driver {
+namespace weft::decision {
 namespace {
 
 /// The fastest plan of a variant that fits.
@@ -22,9 +23,9 @@ public:
 
   /// Seeks the fewest chunks that fit, by halves: more chunks take less workspace, but for the
   /// granularity of packing.
-  void consider(const Compilation &compilation, const SelectedVariant &variant,
+  void consider(const PlanContext &context, const Options &options, const SelectedVariant &variant,
                 const select::SelectionResult &path, int64_t limit) {
-    const std::vector<int> counts = chunkCounts(compilation.choiceFlags());
+    const std::vector<int> counts = chunkCounts(options);
     std::vector<PlannedKernels> fitting;
     // Those below `first` are too large or do not run, those from `last` on are not needed.
     size_t first = 0, last = counts.size();
@@ -33,7 +34,7 @@ public:
           fitting.empty() && last == counts.size() ? last - 1 : (first + last) / 2;
       size_t tried = middle;  // counts that do not divide the axis say nothing: the next one below
       std::optional<PlannedKernels> planned;
-      while (!(planned = tryCount(compilation, variant, path, counts[tried])) && tried > first)
+      while (!(planned = tryCount(context, options, variant, path, counts[tried])) && tried > first)
         --tried;
       if (!planned) {
         first = middle + 1;
@@ -55,22 +56,21 @@ public:
 
 private:
   /// Nothing where the path does not run in so many chunks.
-  std::optional<PlannedKernels> tryCount(const Compilation &compilation,
+  std::optional<PlannedKernels> tryCount(const PlanContext &context, const Options &options,
                                          const SelectedVariant &variant,
                                          const select::SelectionResult &path, int count) {
-    try {
-      PlannedKernels planned = planOf(compilation, variant, path, count,
-                                      compilation.choiceFlags().concurrencyRequested());
-      smallest = std::min(smallest, planned.plan.workspaceBytes);
-      return planned;
-    } catch (const Error &error) {
-      if (error.kind != ErrorKind::unsupported) throw;
-      if (count < refusedCount) {
-        rejection = fmt::format("; {}", error.what());
-        refusedCount = count;
-      }
-      return std::nullopt;
+    Expected<PlannedKernels> planned =
+        planOf(context, variant, path, count, options.isConcurrent());
+    if (planned) {
+      smallest = std::min(smallest, planned->plan.workspaceBytes);
+      return std::move(*planned);
     }
+    if (planned.error().kind != ErrorKind::unsupported) throw planned.error();
+    if (count < refusedCount) {
+      rejection = fmt::format("; {}", planned.error().what());
+      refusedCount = count;
+    }
+    return std::nullopt;
   }
 
   int refusedCount = std::numeric_limits<int>::max();
@@ -87,34 +87,33 @@ std::string reasonOf(const Search &search, int64_t limit) {
 
 }  // namespace
 
-void chooseWithinMemory(const Compilation &compilation, Selected &selected, int64_t limit) {
+void chooseWithinMemory(const PlanContext &context, const Options &options, Decision &decision,
+                        int64_t limit) {
   std::vector<SelectedVariant> kept;
   int64_t smallest = std::numeric_limits<int64_t>::max();
   double fastest = std::numeric_limits<double>::infinity();
   std::string smallestOf, rejection;
-  for (SelectedVariant &variant : selected.variants) {
+  for (SelectedVariant &variant : decision.variants) {
     Search search;
-    search.consider(compilation, variant, variant.selection.best(), limit);
+    search.consider(context, options, variant, variant.selection.best(), limit);
     // Chunks do not make a path faster, so those that are slower whole than what fits are left out.
     const std::vector<select::SelectionResult> paths =
-        variant.selection.kBest(compilation.alternatives());
+        variant.selection.kBest(options.alternatives);
     for (const select::SelectionResult &path : paths | std::views::drop(1)) {
       const double known = search.fitted ? std::min(fastest, search.fitted->seconds) : fastest;
-      if (path.seconds < known) search.consider(compilation, variant, path, limit);
+      if (path.seconds < known) search.consider(context, options, variant, path, limit);
     }
     if ((variant.fitted = std::move(search.fitted))) {
       fastest = std::min(fastest, variant.fitted->seconds);
       kept.push_back(std::move(variant));
       continue;
     }
-    selected.dropped.push_back(
-        {.name = variant.proposed.name(), .reason = reasonOf(search, limit)});
-    if (search.smallest < smallest)
-      smallest = search.smallest, smallestOf = variant.proposed.name();
+    decision.dropped.push_back({.name = variant.name, .reason = reasonOf(search, limit)});
+    if (search.smallest < smallest) smallest = search.smallest, smallestOf = variant.name;
     if (rejection.empty()) rejection = search.rejection;
   }
   if (kept.empty()) {
-    const std::string &asked = compilation.choiceFlags().maxMemory;
+    const std::string &asked = options.maxMemoryText;
     if (smallestOf.empty())
       throw Error::unsupported("--max-memory {}: no plan keeps its workspace so small{}", asked,
                                rejection);
@@ -125,10 +124,10 @@ void chooseWithinMemory(const Compilation &compilation, Selected &selected, int6
   }
   std::ranges::stable_sort(kept, {},
                            [](const SelectedVariant &variant) { return variant.fitted->seconds; });
-  selected.variants = std::move(kept);
-  selected.chosen = 0;
-  selected.chosenPath = selected.best().fitted->path;
-  selected.chunks = selected.best().fitted->chunks;
+  decision.variants = std::move(kept);
+  decision.chosen = 0;
+  decision.chosenPath = decision.best().fitted->path;
+  decision.chunks = decision.best().fitted->chunks;
 }
 
-}  // namespace weft::driver
+}  // namespace weft::decision

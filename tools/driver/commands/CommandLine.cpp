@@ -1,6 +1,6 @@
 // The table of commands and the one place where errors become messages and exit codes; see
 // CommandLine.h.
-#include "tools/driver/CommandLine.h"
+#include "tools/driver/commands/CommandLine.h"
 
 #include "kernel/Error.h"
 #include "kernel/Nearest.h"

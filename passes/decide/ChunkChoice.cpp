@@ -1,16 +1,16 @@
 // Chunking by time and memory; see ChunkChoice.h.
-#include "tools/driver/ChunkChoice.h"
+#include "passes/decide/ChunkChoice.h"
 
 #include "kernel/Error.h"
+#include "passes/decide/FrameworkMemory.h"
+#include "passes/decide/PathPlan.h"
 #include "plan/GraphPrediction.h"
-#include "tools/driver/FrameworkMemory.h"
-#include "tools/driver/Planning.h"
 
 #include <algorithm>
 #include <limits>
 #include <tuple>
 
-namespace weft::driver {
+namespace weft::decision {
 namespace {
 
 /// Times the fastest: more chunks only start more kernels.
@@ -32,14 +32,14 @@ void takeRunnersUp(select::SelectionResult &path, const select::SelectionResult 
 }
 
 /// Paths that are about as fast as the best, best first.
-std::vector<Place> nearBest(const Compilation &compilation, const Selected &selected) {
+std::vector<Place> nearBest(const Options &options, const Decision &decision) {
   std::vector<Place> places;
-  const double limit = selected.best().selection.best().seconds * (1 + comparedPaths.within);
-  for (size_t variant = 0; variant < selected.variants.size(); ++variant)
+  const double limit = decision.best().selection.best().seconds * (1 + comparedPaths.within);
+  for (size_t variant = 0; variant < decision.variants.size(); ++variant)
     for (select::SelectionResult &path :
-         selected.variants[variant].selection.kBest(compilation.alternatives()))
+         decision.variants[variant].selection.kBest(options.alternatives))
       if (path.seconds <= limit) {
-        takeRunnersUp(path, selected.variants[variant].selection.best());
+        takeRunnersUp(path, decision.variants[variant].selection.best());
         places.push_back({.variant = variant, .path = std::move(path)});
       }
   std::ranges::stable_sort(places, {}, [](const Place &place) { return place.path.seconds; });
@@ -55,28 +55,23 @@ bool isMeasured(const PlannedKernels &planned) {
 
 /// What any plan may take: variants of one graph have one limit, also where one of them has its
 /// softmax in pieces.
-double freeWorkspace(const Device &device, const Selected &selected) {
+double freeWorkspace(const Device &device, const Decision &decision) {
   int64_t least = std::numeric_limits<int64_t>::max();
-  for (const SelectedVariant &variant : selected.variants)
+  for (const SelectedVariant &variant : decision.variants)
     least = std::min(least, frameworkWorkspaceBytes(variant.selection.problem()));
   return std::max(device.l2Bytes, double(least));
 }
 
 /// The numbers of chunks nearest to one that no plan takes: the next below and the next above that
 /// a plan of these paths takes. "" where none does.
-std::string nearestCounts(const Compilation &compilation, const Selected &selected,
+std::string nearestCounts(const PlanContext &context, const Decision &decision,
                           const std::vector<Place> &places, int asked) {
   constexpr int most = 64;  // the largest that is ever weighed
   const auto isTaken = [&](int count) {
     return std::ranges::any_of(places, [&](const Place &place) {
-      try {
-        planOf(compilation, selected.variants[place.variant], place.path, count,
-               selected.concurrent);
-        return true;
-      } catch (const Error &error) {
-        if (error.kind != ErrorKind::unsupported && error.kind != ErrorKind::strictMiss) throw;
-        return false;
-      }
+      return planOf(context, decision.variants[place.variant], place.path, count,
+                    decision.concurrent)
+          .has_value();
     });
   };
   std::vector<std::string> nearest;
@@ -93,34 +88,33 @@ std::string nearestCounts(const Compilation &compilation, const Selected &select
 
 }  // namespace
 
-std::vector<int> chunkCounts(const ChoiceFlags &choices) {
-  if (choices.chunks > 0) return {choices.chunks};
+std::vector<int> chunkCounts(const Options &options) {
+  if (options.chunks > 0) return {options.chunks};
   return {1, 2, 3, 4, 6, 8, 12, 16, 20, 24, 32, 40, 48, 64};
 }
 
-std::vector<PricedChunking> pricedChunkings(const Compilation &compilation,
+std::vector<PricedChunking> pricedChunkings(const PlanContext &context, const Options &options,
                                             const SelectedVariant &variant,
                                             const select::SelectionResult &path,
                                             std::string &rejection) {
   std::vector<PricedChunking> priced;
   double fastest = std::numeric_limits<double>::infinity();
-  for (const int count : chunkCounts(compilation.choiceFlags())) {
+  for (const int count : chunkCounts(options)) {
     if (!priced.empty() && priced.back().seconds > hopeless * fastest) break;
-    try {
-      const PlannedKernels planned = planOf(compilation, variant, path, count,
-                                            compilation.choiceFlags().concurrencyRequested());
-      const Plan &plan = planned.plan;
-      const double seconds = predictGraph(plan, compilation.costModel().device()).seconds();
-      fastest = std::min(fastest, seconds);
-      priced.push_back({.chunks = count,
-                        .seconds = seconds,
-                        .sumSeconds = plan.predictedSeconds,
-                        .workspaceBytes = plan.workspaceBytes,
-                        .isMeasured = isMeasured(planned)});
-    } catch (const Error &error) {
-      if (error.kind != ErrorKind::unsupported && error.kind != ErrorKind::strictMiss) throw;
-      if (rejection.empty()) rejection = error.what();
+    const Expected<PlannedKernels> planned =
+        planOf(context, variant, path, count, options.isConcurrent());
+    if (!planned) {
+      if (rejection.empty()) rejection = planned.error().what();
+      continue;
     }
+    const Plan &plan = planned->plan;
+    const double seconds = predictGraph(plan, context.prices->device()).seconds();
+    fastest = std::min(fastest, seconds);
+    priced.push_back({.chunks = count,
+                      .seconds = seconds,
+                      .sumSeconds = plan.predictedSeconds,
+                      .workspaceBytes = plan.workspaceBytes,
+                      .isMeasured = isMeasured(*planned)});
   }
   return priced;
 }
@@ -139,12 +133,12 @@ size_t preferred(std::span<const PricedChunking> priced, double freeBytes) {
   return size_t(std::ranges::min_element(priced, {}, rank) - priced.begin());
 }
 
-void chooseChunks(const Compilation &compilation, Selected &selected) {
-  const int asked = compilation.choiceFlags().chunks;
+void chooseChunks(const PlanContext &context, const Options &options, Decision &decision) {
+  const int asked = options.chunks;
   if (asked == 1) return;
-  const double freeBytes = freeWorkspace(compilation.costModel().device(), selected);
+  const double freeBytes = freeWorkspace(context.prices->device(), decision);
   if (asked == 0 &&
-      double(planOf(compilation, selected.best(), selected.path(), 1, selected.concurrent)
+      double(valueOrThrow(planOf(context, decision.best(), decision.path(), 1, decision.concurrent))
                  .plan.workspaceBytes) <= freeBytes)
     return;
   std::string rejection;
@@ -152,9 +146,9 @@ void chooseChunks(const Compilation &compilation, Selected &selected) {
   std::vector<std::vector<PricedChunking>> pricedAt;
   std::vector<PricedChunking> all;
   std::vector<size_t> placeOf;  // of all
-  for (Place &place : nearBest(compilation, selected)) {
+  for (Place &place : nearBest(options, decision)) {
     std::vector<PricedChunking> priced =
-        pricedChunkings(compilation, selected.variants[place.variant], place.path, rejection);
+        pricedChunkings(context, options, decision.variants[place.variant], place.path, rejection);
     all.insert(all.end(), priced.begin(), priced.end());
     placeOf.resize(all.size(), places.size());
     places.push_back(std::move(place));
@@ -162,13 +156,13 @@ void chooseChunks(const Compilation &compilation, Selected &selected) {
   }
   if (all.empty())
     throw Error::unsupported("--chunks {}: {}{}", asked, rejection,
-                             nearestCounts(compilation, selected, places, asked));
+                             nearestCounts(context, decision, places, asked));
   const size_t chosen = preferred(all, freeBytes);
-  selected.pricedChunkings = std::move(pricedAt[placeOf[chosen]]);
-  selected.freeWorkspaceBytes = freeBytes;
-  selected.chunks = all[chosen].chunks;
-  selected.chosen = places[placeOf[chosen]].variant;
-  selected.chosenPath = std::move(places[placeOf[chosen]].path);
+  decision.pricedChunkings = std::move(pricedAt[placeOf[chosen]]);
+  decision.freeWorkspaceBytes = freeBytes;
+  decision.chunks = all[chosen].chunks;
+  decision.chosen = places[placeOf[chosen]].variant;
+  decision.chosenPath = std::move(places[placeOf[chosen]].path);
 }
 
-}  // namespace weft::driver
+}  // namespace weft::decision

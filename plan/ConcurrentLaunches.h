@@ -6,11 +6,11 @@
 // names it.
 #pragma once
 
-#include "runtime/artifact/Artifact.h"
+#include "plan/Plan.h"
 
 #include <functional>
 
-namespace weft::runtime {
+namespace weft {
 
 /// A launch and those that it waits for directly, as positions in the list; none that others of
 /// them imply.
@@ -39,4 +39,4 @@ bool mayRunConcurrently(const std::vector<Launch> &launches);
 /// them takes less.
 double longestChain(const Plan &plan, const std::vector<Launch> &launches);
 
-}  // namespace weft::runtime
+}  // namespace weft

@@ -4,7 +4,7 @@
 
 #include "passes/select/Selection.h"
 
-namespace weft::driver {
+namespace weft::decision {
 
 /// Most bytes of results and temporaries that are alive at once when every op runs by itself, in
 /// the order of the graph, and stores its result; views store nothing, and neither does what lies
@@ -16,4 +16,4 @@ int64_t frameworkBytes(const select::Problem &problem);
 /// Of that, what is left for a workspace beside the results.
 int64_t frameworkWorkspaceBytes(const select::Problem &problem);
 
-}  // namespace weft::driver
+}  // namespace weft::decision

@@ -1,11 +1,11 @@
 // Lives of the tensors of a graph, op by op; see FrameworkMemory.h.
-#include "tools/driver/FrameworkMemory.h"
+#include "passes/decide/FrameworkMemory.h"
 
 #include <algorithm>
 #include <set>
 #include <string>
 
-namespace weft::driver {
+namespace weft::decision {
 namespace {
 
 class Lives {
@@ -165,4 +165,4 @@ int64_t frameworkWorkspaceBytes(const select::Problem &problem) {
   return std::max<int64_t>(bytes, 0);
 }
 
-}  // namespace weft::driver
+}  // namespace weft::decision

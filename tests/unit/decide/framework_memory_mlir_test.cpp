@@ -1,13 +1,14 @@
 // What a framework that runs op by op keeps of an encoder, with a fused attention: counted by hand.
 // And which chunks it makes plans run in.
-#include "tools/driver/ChunkChoice.h"
+#include "passes/decide/ChunkChoice.h"
+#include "passes/decide/FrameworkMemory.h"
 #include "tools/driver/Compilation.h"
-#include "tools/driver/FrameworkMemory.h"
 
 #include <catch2/catch.hpp>
 
 using namespace weft;
 using namespace weft::driver;
+using decision::frameworkBytes, decision::frameworkWorkspaceBytes;
 
 namespace {
 
@@ -75,22 +76,22 @@ TEST_CASE("a longer sequence takes no more for each of its positions") {
 }
 
 TEST_CASE("the fastest plan within the limit is taken, if it is not much slower than any") {
-  const auto chosen = [](std::vector<PricedChunking> priced, double freeBytes) {
+  const auto chosen = [](std::vector<decision::PricedChunking> priced, double freeBytes) {
     return priced[preferred(priced, freeBytes)].chunks;
   };
-  const PricedChunking whole{
+  const decision::PricedChunking whole{
       .chunks = 1, .seconds = 100e-6, .workspaceBytes = 400'000'000, .isMeasured = true},
       two{.chunks = 2, .seconds = 104e-6, .workspaceBytes = 220'000'000, .isMeasured = true},
       four{.chunks = 4, .seconds = 110e-6, .workspaceBytes = 130'000'000, .isMeasured = true},
       eight{.chunks = 8, .seconds = 108e-6, .workspaceBytes = 90'000'000, .isMeasured = true},
       sixteen{.chunks = 16, .seconds = 150e-6, .workspaceBytes = 60'000'000, .isMeasured = true};
-  const std::vector<PricedChunking> all = {whole, two, four, eight, sixteen};
+  const std::vector<decision::PricedChunking> all = {whole, two, four, eight, sixteen};
   CHECK(chosen(all, 500e6) == 1);
   CHECK(chosen(all, 250e6) == 2);
   CHECK(chosen(all, 150e6) == 8);  // faster than four
   CHECK(chosen(all, 70e6) ==
         8);  // sixteen fit, half as slow again: the smallest of those that are offered
-  PricedChunking modelled = two;
+  decision::PricedChunking modelled = two;
   modelled.seconds = 90e-6, modelled.isMeasured = false;
   CHECK(chosen({whole, modelled, four}, 250e6) == 4);  // no match for what is measured
   CHECK(chosen({modelled}, 250e6) == 2);

@@ -1,5 +1,5 @@
 // Dependencies between launches; see ConcurrentLaunches.h.
-#include "runtime/execute/ConcurrentLaunches.h"
+#include "plan/ConcurrentLaunches.h"
 
 #include "kernel/Configuration.h"
 #include "kernel/Error.h"
@@ -9,7 +9,7 @@
 #include <numeric>
 #include <set>
 
-namespace weft::runtime {
+namespace weft {
 namespace {
 
 /// For each kernel of the plan the positions of launches that must finish before it, the nearest on
@@ -89,4 +89,4 @@ double longestChain(const Plan &plan, const std::vector<Launch> &launches) {
   return ends.empty() ? 0 : std::ranges::max(ends);
 }
 
-}  // namespace weft::runtime
+}  // namespace weft

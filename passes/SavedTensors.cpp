@@ -1,6 +1,6 @@
 // Kept or recomputed tensors. Recomputation clones the op in front of its first backward reader;
 // the operands of the clone are then read by the backward part instead.
-#include "passes/differentiate/SavedTensors.h"
+#include "passes/SavedTensors.h"
 
 #include "kernel/Nearest.h"
 #include "passes/Describe.h"

@@ -11,12 +11,12 @@
 // are the chunks that may win.
 #pragma once
 
+#include "passes/decide/Decide.h"
 #include "plan/PlanChunks.h"
-#include "tools/driver/Compilation.h"
 
 #include <span>
 
-namespace weft::driver {
+namespace weft::decision {
 
 /// The paths of all variants among which chooseChunks() chooses: so many, and no slower than this
 /// share.
@@ -24,11 +24,11 @@ constexpr select::Compared comparedPaths = {.plans = 4, .within = 0.02};
 
 /// Numbers of chunks that are tried, up to all heads of a large model one by one; --chunks leaves
 /// one.
-std::vector<int> chunkCounts(const ChoiceFlags &choices);
+std::vector<int> chunkCounts(const Options &options);
 
 /// The ways in which the path's kernels run, in the order of chunkCounts(), until they get much
 /// slower. Those that cannot are left out; `rejection` gets the reason of the first.
-std::vector<PricedChunking> pricedChunkings(const Compilation &compilation,
+std::vector<PricedChunking> pricedChunkings(const PlanContext &context, const Options &options,
                                             const SelectedVariant &variant,
                                             const select::SelectionResult &path,
                                             std::string &rejection);
@@ -39,6 +39,6 @@ size_t preferred(std::span<const PricedChunking> priced, double freeBytes);
 
 /// Chooses path and chunks by the rule above among the paths of all variants that are about as fast
 /// as the best. Throws Error(unsupported) when --chunks asks for what none of them does.
-void chooseChunks(const Compilation &compilation, Selected &selected);
+void chooseChunks(const PlanContext &context, const Options &options, Decision &decision);
 
-}  // namespace weft::driver
+}  // namespace weft::decision

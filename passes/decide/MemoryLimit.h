@@ -2,13 +2,14 @@
 // kernels around the largest temporary in chunks (PlanChunks.h).
 #pragma once
 
-#include "tools/driver/Compilation.h"
+#include "passes/decide/Decide.h"
 
-namespace weft::driver {
+namespace weft::decision {
 
 /// Chooses the plan that is predicted fastest of those with at most `limit` bytes of workspace;
 /// variants are then ordered by their fastest such plan, and those that have none are dropped with
 /// the reason. Throws Error(unsupported), naming the smallest peak found, when nothing fits.
-void chooseWithinMemory(const Compilation &compilation, Selected &selected, int64_t limit);
+void chooseWithinMemory(const PlanContext &context, const Options &options, Decision &decision,
+                        int64_t limit);
 
-}  // namespace weft::driver
+}  // namespace weft::decision

@@ -1,5 +1,5 @@
 // Reads the ELF file of a cubin as far as a launch depends on it; see CubinEntry.h.
-#include "runtime/build/CubinEntry.h"
+#include "runtime/artifact/CubinEntry.h"
 
 #include "kernel/Error.h"
 #include "plan/CheckedSizes.h"

@@ -1,12 +1,12 @@
 // Legal layouts of a tensor over all kernels that touch it; see PinAdvice.h.
-#include "tools/driver/PinAdvice.h"
+#include "passes/decide/PinAdvice.h"
 
 #include "passes/configure/Family.h"
 
 #include <algorithm>
 #include <set>
 
-namespace weft::driver {
+namespace weft::decision {
 namespace {
 
 constexpr size_t suggestions = 3;
@@ -103,4 +103,4 @@ std::string pinAdvice(const select::Problem &problem, const std::vector<int> &pi
   return advice;
 }
 
-}  // namespace weft::driver
+}  // namespace weft::decision

@@ -1,10 +1,11 @@
 // weft run: checks an artifact, runs it, and says what came out; see RunCommand.h.
-#include "runtime/execute/RunCommand.h"
+#include "runtime/commands/RunCommand.h"
 
 #include "kernel/Error.h"
 #include "kernel/Format.h"
 #include "kernel/PlainText.h"
 #include "kernel/TextTable.h"
+#include "runtime/commands/TrainCommand.h"
 #include "runtime/cuda/Driver.h"
 #include "runtime/execute/Executor.h"
 #include "runtime/execute/RandomInputs.h"
@@ -12,7 +13,6 @@
 #include "runtime/system/Environment.h"
 #include "runtime/system/JsonText.h"
 #include "runtime/system/Streams.h"
-#include "runtime/train/TrainCommand.h"
 
 #include <unistd.h>
 

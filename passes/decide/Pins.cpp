@@ -1,12 +1,12 @@
 // Pins on problems and in plans; see Pins.h.
-#include "tools/driver/Pins.h"
+#include "passes/decide/Pins.h"
 
 #include "kernel/Error.h"
 #include "passes/configure/Family.h"
 
 #include <algorithm>
 
-namespace weft::driver {
+namespace weft::decision {
 namespace {
 
 std::vector<std::string> axesOf(const select::Tensor &tensor) {
@@ -121,4 +121,4 @@ void checkHonoured(const Plan &plan, const std::vector<Pin> &pins) {
   }
 }
 
-}  // namespace weft::driver
+}  // namespace weft::decision

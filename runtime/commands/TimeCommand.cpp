@@ -1,13 +1,13 @@
 // The tables and JSON of weft time; see TimeCommand.h.
-#include "runtime/measure/TimeCommand.h"
+#include "runtime/commands/TimeCommand.h"
 
 #include "kernel/Error.h"
 #include "kernel/Format.h"
 #include "kernel/PlainText.h"
 #include "kernel/TextTable.h"
+#include "plan/ConcurrentLaunches.h"
 #include "plan/GraphPrediction.h"
 #include "runtime/artifact/Artifact.h"
-#include "runtime/execute/ConcurrentLaunches.h"
 #include "runtime/measure/ReferenceCopy.h"
 #include "runtime/measure/TimePlan.h"
 #include "runtime/system/Environment.h"

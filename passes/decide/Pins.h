@@ -6,13 +6,18 @@
 #pragma once
 
 #include "passes/select/Selection.h"
-#include "runtime/artifact/Artifact.h"
-#include "tools/driver/Flags.h"
+#include "plan/Plan.h"
 
 #include <string>
 #include <vector>
 
-namespace weft::driver {
+namespace weft::decision {
+
+/// A tensor and the order of its axes, slowest first: "q=phbj" or, with longer names, "q=p,h,b,j".
+struct Pin {
+  std::string tensor;
+  std::vector<std::string> order;
+};
 
 /// "h,b,j,k", as --pin takes it.
 std::string printOrder(const std::vector<std::string> &names);
@@ -40,4 +45,4 @@ std::string fusedAway(const select::Problem &problem, const std::vector<Pin> &pi
 /// then.
 void checkHonoured(const Plan &plan, const std::vector<Pin> &pins);
 
-}  // namespace weft::driver
+}  // namespace weft::decision

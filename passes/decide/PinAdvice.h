@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace weft::driver {
+namespace weft::decision {
 
 /// The dense layouts of a tensor that whoever writes it and everybody who reads it can take: only
 /// those can be pinned. Kernels that keep the tensor inside do not count. Lexicographic.
@@ -18,4 +18,4 @@ std::vector<Layout> legalLayouts(const select::Problem &problem, int tensor, con
 std::string pinAdvice(const select::Problem &problem, const std::vector<int> &pinned,
                       const Device &device);
 
-}  // namespace weft::driver
+}  // namespace weft::decision

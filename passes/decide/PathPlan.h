@@ -1,0 +1,43 @@
+// From a path of one variant to its plan, with what the plan says of model, device and prices.
+#pragma once
+
+#include "kernel/Expected.h"
+#include "passes/configure/CostModel.h"
+#include "passes/select/Selection.h"
+#include "plan/PlanBuilder.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace weft::decision {
+
+struct SelectedVariant;
+
+/// What all plans of a model share.
+struct PlanContext {
+  const CostModel *prices = nullptr;
+  bool free = false;                    ///< arguments and results are not pinned
+  std::string model;                    ///< as a person named it
+  std::map<std::string, int64_t> dims;  ///< of the model
+  std::string dtype;                    ///< of models without an argument of floats
+};
+
+/// Everything but what emission and build find out. `path`: of the variant's selection graph. An
+/// error where its kernels cannot run in so many chunks (PlanChunks.h), or are not measured under
+/// --strict. `concurrent`: Plan::concurrent.
+Expected<PlannedKernels> planOf(const PlanContext &context, const SelectedVariant &variant,
+                                const select::SelectionResult &path, int chunks = 1,
+                                bool concurrent = false);
+
+/// What the plan makes of one step of its path: the seconds of all its chunks, and how many these
+/// are.
+struct PlannedStep {
+  double seconds = 0;
+  int chunks = 0;  ///< 0: nothing runs, parameters are packed when they are loaded
+};
+/// One for each step of the path.
+std::vector<PlannedStep> plannedSteps(const PlannedKernels &planned,
+                                      const select::SelectionResult &path);
+
+}  // namespace weft::decision

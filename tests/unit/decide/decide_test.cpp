@@ -1,0 +1,119 @@
+// The phase that decides: one plan of several variants, errors as results, and the choice by
+// measuring behind a callback.
+#include "passes/decide/Decide.h"
+#include "tests/support/NonEmpty.h"
+#include "tests/unit/samples/SampleProblems.h"
+
+#include <catch2/catch.hpp>
+
+using namespace weft;
+using decision::Decision;
+using decision::Options;
+using decision::Problem;
+using weft::test::nonEmpty;
+
+namespace {
+
+const samples::HashedPrices prices(7);
+
+/// Two variants: y = relu(x + x) alone, and the same with the sum and the relu in one kernel, too.
+Problem twoVariants() {
+  Problem problem{.variants = {},
+                  .context = {.prices = &prices, .model = "sample", .dims = {}, .dtype = "f16"},
+                  .everyVariant = [] { return std::vector<select::Problem>(); }};
+  for (const bool fuses : {false, true}) {
+    samples::ProblemBuilder builder;
+    const int x = builder.argument("x");
+    const int sum = builder.op("sum", {x, x});
+    builder.result(builder.op("y", {sum}));
+    builder.everyOpAlone();
+    if (fuses) builder.candidate({0, 1});
+    builder.problem.name = fuses ? "fuses" : "alone";
+    for (const auto &[index, name] : {std::pair(x, "x"), std::pair(sum + 1, "y")})
+      builder.problem.tensors[size_t(index)].pinned = rowMajor(2);
+    problem.variants.push_back({.problem = builder.problem, .notes = {"a note"}});
+  }
+  return problem;
+}
+
+}  // namespace
+
+TEST_CASE("the decision is the fastest variant, and its plan is built of its path") {
+  const Problem problem = twoVariants();
+  const auto decision = decide(problem, Options());
+  REQUIRE(decision);
+  REQUIRE(decision->variants.size() == 2);
+  CHECK(decision->best().name == "fuses");
+  CHECK(decision->best().index == 1);
+  const Plan &plan = decision->planned.plan;
+  CHECK(plan.variant == "fuses");
+  CHECK(plan.model == "sample");
+  CHECK(plan.kernels.size() == decision->path().steps.size());
+  CHECK(plan.predictedSeconds == Approx(decision->path().seconds));
+  CHECK(plan.lowerBoundSeconds == decision->lowerBound);
+  CHECK(plan.lowerBoundSeconds > 0);
+  CHECK(std::ranges::count(plan.notes, "a note") == 1);
+  CHECK(secondsOf(*decision, decision->best()) == plan.predictedSeconds);
+}
+
+TEST_CASE("what nothing can honour is an error as a result, and bad input is thrown") {
+  Problem problem = twoVariants();
+  CHECK(decide(problem, {.maxMemory = 1, .maxMemoryText = "1"})->best().name == "fuses");
+  problem.variants.pop_back();  // now the sum is stored
+  const auto tooSmall = decide(problem, {.maxMemory = 1, .maxMemoryText = "1"});
+  REQUIRE_FALSE(tooSmall);
+  CHECK(tooSmall.error().kind == ErrorKind::unsupported);
+  CHECK_THROWS_AS(decide(problem, {.pins = {{.tensor = "z", .order = {"j", "i"}}}}), Error);
+}
+
+TEST_CASE("a pin that forbids the fused kernel costs what the decision says") {
+  const Problem problem = twoVariants();
+  const double free = decide(problem, Options())->planned.plan.predictedSeconds;
+  const auto decision = decide(problem, {.pins = {{.tensor = "sum", .order = {"j", "i"}}}});
+  REQUIRE(decision);
+  const Plan &plan = decision->planned.plan;
+  REQUIRE(decision->pins.size() == 1);
+  CHECK(decision->pins[0].seconds == Approx(plan.predictedSeconds - free));
+  CHECK(std::ranges::count(plan.tensors, std::string("sum"), &PlanTensor::logical) == 1);
+}
+
+TEST_CASE("what the plan takes without pins is asked once where it is remembered") {
+  const Problem problem = twoVariants();
+  std::optional<decision::WithoutPins> known;
+  int stored = 0;
+  Options options{.pins = {{.tensor = "sum", .order = {"i", "j"}}}};
+  options.recall = [&] { return known; };
+  options.remember = [&](const decision::WithoutPins &found) { known = found, ++stored; };
+  const auto first = decide(problem, options), second = decide(problem, options);
+  REQUIRE(first);
+  REQUIRE(second);
+  CHECK(stored == 1);
+  CHECK(known->times.size() == 2);
+  CHECK(first->pins[0].seconds == second->pins[0].seconds);
+  CHECK(first->planned.plan == second->planned.plan);
+}
+
+TEST_CASE("the plan that measuring keeps is the decision's, with what was measured of it") {
+  const Problem problem = twoVariants();
+  std::vector<decision::PlanToMeasure> measured;
+  const decision::Measure measure = [&](std::vector<decision::PlanToMeasure> plans) {
+    measured = plans;
+    decision::MeasuredPlans result{.times = {}, .kept = 1};
+    for (size_t index = 0; index < plans.size(); ++index)
+      result.times.push_back({.measurement = PlanMeasurement{.seconds = 2e-6, .gpu = "a GPU"}});
+    return result;
+  };
+  const auto decision = decide(problem, {.plansToMeasure = 3}, measure);
+  REQUIRE(decision);
+  REQUIRE(measured.size() >= 2);
+  CHECK(measured.size() <= 3);
+  REQUIRE(decision->timed.size() == measured.size());
+  for (size_t index = 0; index < nonEmpty(decision->timed).size(); ++index)
+    CHECK(decision->timed[index].chosen == (index == 1));
+  const Plan &plan = decision->planned.plan, &kept = measured[1].planned.plan;
+  CHECK(plan.variant == kept.variant);
+  CHECK(plan.predictedSeconds == kept.predictedSeconds);
+  REQUIRE(plan.measurement);
+  CHECK(plan.measurement->gpu == "a GPU");
+  CHECK(plan.measurement->ratio == Approx(2e-6 / kept.predictedSeconds));
+}
