@@ -6,6 +6,7 @@
 #include "kernel/CanonicalNames.h"
 #include "kernel/Error.h"
 #include "kernel/LibraryEpilogue.h"
+#include "kernel/Schedule.h"
 
 #include <algorithm>
 #include <numeric>
@@ -93,44 +94,32 @@ std::string_view nameOf(Sm90Schedule schedule) {
   return "";
 }
 
-std::span<const LibraryAttribute> libraryAttributes() {
-  static constexpr LibraryAttribute attributes[] = {
-      {"libraryVersion", &LibraryKnobs::libraryVersion},
-      {"algorithm", &LibraryKnobs::algorithm},
-      {"tile", &LibraryKnobs::tile},
-      {"stages", &LibraryKnobs::stages},
-      {"splitK", &LibraryKnobs::splitK},
-      {"reductionScheme", &LibraryKnobs::reductionScheme},
-      {"swizzle", &LibraryKnobs::swizzle},
-      {"customOption", &LibraryKnobs::customOption},
-      {"innerShape", &LibraryKnobs::innerShape},
-      {"clusterShape", &LibraryKnobs::clusterShape},
-      {"workspaceBytes", &LibraryKnobs::workspaceBytes}};
-  return attributes;
-}
-
 std::string libraryVersionText(int version) {
   return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
 }
 
-std::string_view familyOf(const Knobs &knobs) {
-  constexpr std::string_view names[] = {"loop",     "transpose", "gemm-fma", "view",
-                                        "cublaslt", "gemm-sm90", "gemm-sm80"};
-  static_assert(std::size(names) == std::variant_size_v<Knobs>);
-  return names[knobs.index()];
+std::string_view nameOf(Family family) {
+  switch (family) {
+    case Family::loop: return "loop";
+    case Family::transpose: return "transpose";
+    case Family::gemmFma: return "gemm-fma";
+    case Family::view: return "view";
+    case Family::library: return "cublaslt";
+    case Family::gemmSm90: return "gemm-sm90";
+    case Family::gemmSm80: return "gemm-sm80";
+  }
+  return "";
 }
+
+std::string_view familyOf(const Knobs &knobs) { return nameOf(familyIdOf(knobs)); }
 
 bool hasText(const Knobs &knobs) {
   return !std::holds_alternative<ViewKnobs>(knobs) && !std::holds_alternative<LibraryKnobs>(knobs);
 }
 
 int familyVersion(std::string_view family) {
-  static const std::map<std::string_view, int> versions = {
-      {"gemm-sm80", 1}, {"cublaslt", 1},  {"gemm-sm90", 1}, {"loop", 1},
-      {"gemm-fma", 1},  {"transpose", 1}, {"view", 1}};
-  const auto found = versions.find(family);
-  if (found == versions.end()) throw Error::checkFailed("unknown kernel family '{}'", family);
-  return found->second;
+  if (!familyNamed(family)) throw Error::checkFailed("unknown kernel family '{}'", family);
+  return 1;
 }
 
 namespace {
@@ -175,13 +164,14 @@ std::string describeReduction(const LoopKnobs &knobs) {
   return "";
 }
 
-/// Attributes that differ from their defaults, as "tile 20, stages 36".
-std::string libraryAttributesText(const LibraryKnobs &knobs, std::string_view separator) {
+/// Attributes that differ from their defaults, but for the version, as "tile 20, stages 36".
+std::string libraryAttributesText(const LibraryKnobs &knobs) {
   std::vector<std::string> texts;
-  for (const LibraryAttribute &attribute : libraryAttributes())
-    if (knobs.*attribute.member != LibraryKnobs{}.*attribute.member)
-      texts.push_back(fmt::format("{} {}", attribute.name, knobs.*attribute.member));
-  return texts.empty() ? "-" : fmt::format("{}", fmt::join(texts, separator));
+  const Knobs own = knobs, &usual = defaultSchedule(Family::library);
+  for (const ScheduleField &field : scheduleOf(Family::library))
+    if (field.get(own) != field.get(usual))
+      texts.push_back(fmt::format("{} {}", field.name, field.get(own)));
+  return texts.empty() ? "-" : fmt::format("{}", fmt::join(texts, ", "));
 }
 
 struct Describe {
@@ -241,48 +231,7 @@ struct Describe {
     LibraryKnobs attributes = knobs;
     attributes.libraryVersion = 0;
     return fmt::format("cuBLASLt {}{}, {}", libraryVersionText(knobs.libraryVersion), with,
-                       libraryAttributesText(attributes, ", "));
-  }
-};
-
-/// Knobs with canonical axis names.
-struct CanonicalKnobs {
-  const CanonicalNames &names;
-
-  std::string axis(int index) const { return index < 0 ? "-" : names.axis(index); }
-
-  std::string operator()(const LoopKnobs &knobs) const {
-    return fmt::format(
-        "vector {}x{} lanes {} reduction {} threads {} perRow {}{}{}", axis(knobs.vectorAxis),
-        knobs.vectorWidth, axis(knobs.laneAxis), nameOf(knobs.reduction), knobs.threads,
-        knobs.threadsPerRow,
-        knobs.combine == BlockCombine::shuffle ? ""
-                                               : fmt::format(" combine {}", nameOf(knobs.combine)),
-        knobs.blocksPerRow == 1 ? "" : fmt::format(" blocks {}", knobs.blocksPerRow));
-  }
-  std::string operator()(const TransposeKnobs &knobs) const {
-    return fmt::format("tile {} vector {} threads {}", knobs.tile, knobs.vectorWidth,
-                       knobs.threads);
-  }
-  std::string operator()(const FmaGemmKnobs &knobs) const {
-    return fmt::format("tile {}x{}x{} thread {}x{}", knobs.tileM, knobs.tileN, knobs.tileK,
-                       knobs.threadM, knobs.threadN);
-  }
-  std::string operator()(const Sm90GemmKnobs &knobs) const {
-    return fmt::format("{} tile {}x{} stages {} epilogue stages {} groupM {} blocks {}{}{}{}",
-                       nameOf(knobs.schedule), knobs.tileM, knobs.tileN, knobs.stages,
-                       knobs.epilogueStages, knobs.groupM, knobs.blocks,
-                       knobs.splitK == 1 ? "" : fmt::format(" splitK {}", knobs.splitK),
-                       knobs.multicastB == 1 ? "" : fmt::format(" multicastB {}", knobs.multicastB),
-                       knobs.streamK == 0 ? "" : " streamK");
-  }
-  std::string operator()(const Sm80GemmKnobs &knobs) const {
-    return fmt::format("tile {}x{}x{} stages {} warps {}x{} groupM {}", knobs.tileM, knobs.tileN,
-                       knobs.tileK, knobs.stages, knobs.warpsM, knobs.warpsN, knobs.groupM);
-  }
-  std::string operator()(const ViewKnobs &) const { return "-"; }
-  std::string operator()(const LibraryKnobs &knobs) const {
-    return libraryAttributesText(knobs, " ");
+                       libraryAttributesText(attributes));
   }
 };
 
@@ -313,7 +262,15 @@ std::string canonicalLayout(const Kernel &kernel, const CanonicalNames &names, i
 }  // namespace
 
 std::string describe(const Kernel &kernel, const Knobs &knobs) {
-  return std::visit(Describe{kernel}, knobs);
+  std::string text = std::visit(Describe{kernel}, knobs);
+  const Family family = familyIdOf(knobs);
+  for (const ScheduleField &field : scheduleOf(family))
+    if (const int value = field.get(knobs);
+        field.shown == ScheduleField::Shown::suffix && value != field.get(defaultSchedule(family)))
+      text += fmt::format(", {} {}", field.name, valueText(field, value, [&](int axis) {
+                            return kernel.axes[size_t(axis)].name;
+                          }));
+  return text;
 }
 
 std::string canonicalText(const Kernel &kernel, const Configuration &configuration,
@@ -334,7 +291,9 @@ std::string canonicalText(const Kernel &kernel, const Configuration &configurati
         "layout {}\n", canonicalLayout(kernel, names, kernel.outputs[i], configuration.outputs[i]));
   const std::string_view family = familyOf(configuration.knobs);
   text += fmt::format("family {} {}\n", family, familyVersion(family));
-  text += fmt::format("knobs {}\n", std::visit(CanonicalKnobs{names}, configuration.knobs));
+  std::string schedule = scheduleText(configuration.knobs, names);
+  std::ranges::replace(schedule, '=', ' ');
+  text += fmt::format("knobs{}\n", schedule.empty() ? " -" : schedule);
   return text + fmt::format("target {}\n", architecture);
 }
 

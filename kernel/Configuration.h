@@ -168,18 +168,17 @@ struct LibraryKnobs {
   auto operator<=>(const LibraryKnobs &) const = default;
 };
 
-/// The attributes of LibraryKnobs by name: plan, graph and key text read and write them through
-/// this one list.
-struct LibraryAttribute {
-  const char *name;
-  int LibraryKnobs::*member;
-};
-std::span<const LibraryAttribute> libraryAttributes();
 /// "13.2.0" for 130200.
 std::string libraryVersionText(int version);
 
 using Knobs = std::variant<LoopKnobs, TransposeKnobs, FmaGemmKnobs, ViewKnobs, LibraryKnobs,
                            Sm90GemmKnobs, Sm80GemmKnobs>;
+
+/// The kernel families, in the order of Knobs; their schedules' fields: kernel/Schedule.h.
+enum class Family : uint8_t { loop, transpose, gemmFma, view, library, gemmSm90, gemmSm80 };
+/// "loop", "transpose", "gemm-fma", "view", "cublaslt", "gemm-sm90", "gemm-sm80".
+std::string_view nameOf(Family family);
+inline Family familyIdOf(const Knobs &knobs) { return Family(knobs.index()); }
 
 struct Configuration {
   std::vector<Layout> inputs = {};   ///< one per Kernel::inputs
@@ -188,8 +187,7 @@ struct Configuration {
   auto operator<=>(const Configuration &) const = default;
 };
 
-/// "loop", "transpose", "gemm-fma", "view", "cublaslt", "gemm-sm90",
-/// "gemm-sm80".
+/// The name of the family.
 std::string_view familyOf(const Knobs &knobs);
 /// Whether kernels of the family are CUDA text of ours: not views, which run nothing, and not
 /// products of a library.

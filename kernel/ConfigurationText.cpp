@@ -4,6 +4,7 @@
 
 #include "kernel/CanonicalNames.h"
 #include "kernel/Error.h"
+#include "kernel/Schedule.h"
 
 #include <algorithm>
 #include <bit>
@@ -14,83 +15,6 @@
 
 namespace weft {
 namespace {
-
-/// Visits the fields of a family's knobs by name; the one list that writing and reading share.
-template <typename Visitor>
-void visitFields(LoopKnobs &knobs, Visitor &visit) {
-  visit.axis("vector", knobs.vectorAxis);
-  visit.integer("width", knobs.vectorWidth, LoopKnobs{}.vectorWidth);
-  visit.axis("lanes", knobs.laneAxis);
-  visit.choice("reduction", knobs.reduction, reductionMappings);
-  visit.integer("threads", knobs.threads, LoopKnobs{}.threads);
-  visit.integer("perRow", knobs.threadsPerRow, LoopKnobs{}.threadsPerRow);
-  visit.choice("combine", knobs.combine, blockCombines);
-  visit.integer("blocks", knobs.blocksPerRow, LoopKnobs{}.blocksPerRow);
-}
-template <typename Visitor>
-void visitFields(TransposeKnobs &knobs, Visitor &visit) {
-  visit.integer("tile", knobs.tile, TransposeKnobs{}.tile);
-  visit.integer("width", knobs.vectorWidth, TransposeKnobs{}.vectorWidth);
-  visit.integer("threads", knobs.threads, TransposeKnobs{}.threads);
-}
-template <typename Visitor>
-void visitFields(FmaGemmKnobs &knobs, Visitor &visit) {
-  visit.integer("tileM", knobs.tileM, FmaGemmKnobs{}.tileM);
-  visit.integer("tileN", knobs.tileN, FmaGemmKnobs{}.tileN);
-  visit.integer("tileK", knobs.tileK, FmaGemmKnobs{}.tileK);
-  visit.integer("threadM", knobs.threadM, FmaGemmKnobs{}.threadM);
-  visit.integer("threadN", knobs.threadN, FmaGemmKnobs{}.threadN);
-}
-template <typename Visitor>
-void visitFields(Sm90GemmKnobs &knobs, Visitor &visit) {
-  visit.choice("schedule", knobs.schedule, sm90Schedules);
-  visit.integer("tileM", knobs.tileM, Sm90GemmKnobs{}.tileM);
-  visit.integer("tileN", knobs.tileN, Sm90GemmKnobs{}.tileN);
-  visit.integer("stages", knobs.stages, Sm90GemmKnobs{}.stages);
-  visit.integer("epilogueStages", knobs.epilogueStages, Sm90GemmKnobs{}.epilogueStages);
-  visit.integer("groupM", knobs.groupM, Sm90GemmKnobs{}.groupM);
-  visit.integer("blocks", knobs.blocks, Sm90GemmKnobs{}.blocks);
-  visit.integer("splitK", knobs.splitK, Sm90GemmKnobs{}.splitK);
-  visit.integer("multicastB", knobs.multicastB, Sm90GemmKnobs{}.multicastB);
-  visit.integer("streamK", knobs.streamK, Sm90GemmKnobs{}.streamK);
-}
-template <typename Visitor>
-void visitFields(Sm80GemmKnobs &knobs, Visitor &visit) {
-  visit.integer("tileM", knobs.tileM, Sm80GemmKnobs{}.tileM);
-  visit.integer("tileN", knobs.tileN, Sm80GemmKnobs{}.tileN);
-  visit.integer("tileK", knobs.tileK, Sm80GemmKnobs{}.tileK);
-  visit.integer("stages", knobs.stages, Sm80GemmKnobs{}.stages);
-  visit.integer("warpsM", knobs.warpsM, Sm80GemmKnobs{}.warpsM);
-  visit.integer("warpsN", knobs.warpsN, Sm80GemmKnobs{}.warpsN);
-  visit.integer("groupM", knobs.groupM, Sm80GemmKnobs{}.groupM);
-}
-template <typename Visitor>
-void visitFields(ViewKnobs &, Visitor &) {}
-template <typename Visitor>
-void visitFields(LibraryKnobs &knobs, Visitor &visit) {
-  for (const LibraryAttribute &attribute : libraryAttributes())
-    visit.integer(attribute.name, knobs.*attribute.member, LibraryKnobs{}.*attribute.member);
-}
-
-class FieldWriter {
-public:
-  explicit FieldWriter(const CanonicalNames *names) : names(names) {}
-  void integer(std::string_view name, int value, int usual) {
-    if (value != usual) text += fmt::format(" {}={}", name, value);
-  }
-  void axis(std::string_view name, int value) {
-    if (value >= 0) text += fmt::format(" {}={}", name, names->axis(value));
-  }
-  template <typename Choice>
-  void choice(std::string_view name, Choice value,
-              std::span<const std::type_identity_t<Choice>> all) {
-    if (value != *all.begin()) text += fmt::format(" {}={}", name, nameOf(value));
-  }
-  std::string text;
-
-private:
-  const CanonicalNames *names;
-};
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> fields;
@@ -111,10 +35,10 @@ Integer parseInteger(std::string_view text, std::string_view what) {
   return value;
 }
 
-/// Of the line of a kernel, or of any kernel's: then axes are not looked up.
+/// The fields "name=value" of a line, each read once.
 class FieldReader {
 public:
-  FieldReader(std::string_view text, const Kernel *kernel) : kernel(kernel) {
+  explicit FieldReader(std::string_view text) {
     for (const std::string_view field : split(text, ' ')) {
       const size_t equals = field.find('=');
       if (equals == std::string_view::npos) throw Error::badInput("knob '{}' has no value", field);
@@ -122,40 +46,6 @@ public:
         throw Error::badInput("knob '{}' occurs twice", field.substr(0, equals));
     }
   }
-  void integer(std::string_view name, int &value, int usual) {
-    const auto text = take(name);
-    value = text ? parseInteger<int>(*text, name) : usual;
-  }
-  void axis(std::string_view name, int &value) {
-    const auto text = take(name);
-    value = -1;
-    if (!text) return;
-    const bool isAxis = text->size() > 1 && text->front() == 'a';
-    if (!isAxis && !kernel)
-      throw Error::badInput("knob '{}': '{}' is no axis; axes are a0, a1, ...", name, *text);
-    const auto index = isAxis ? parseInteger<size_t>(text->substr(1), name) : size_t(-1);
-    if (!kernel) return;
-    const CanonicalNames names(*kernel);
-    if (index >= names.axesInOrder().size())
-      throw Error::badInput("knob '{}': '{}' is no axis of '{}'", name, *text, kernel->name);
-    value = names.axesInOrder()[index];
-  }
-  template <typename Choice>
-  void choice(std::string_view name, Choice &value,
-              std::span<const std::type_identity_t<Choice>> all) {
-    const auto text = take(name);
-    value = *all.begin();
-    if (!text) return;
-    const auto found = std::find_if(all.begin(), all.end(),
-                                    [&](Choice choice) { return nameOf(choice) == *text; });
-    if (found == all.end()) throw Error::badInput("knob '{}': unknown value '{}'", name, *text);
-    value = *found;
-  }
-  void rejectOthers() const {
-    if (!fields.empty()) throw Error::badInput("unknown knob '{}'", fields.begin()->first);
-  }
-
-private:
   std::optional<std::string_view> take(std::string_view name) {
     const auto found = fields.find(name);
     if (found == fields.end()) return std::nullopt;
@@ -163,33 +53,51 @@ private:
     fields.erase(found);
     return text;
   }
-  const Kernel *kernel;
+  void rejectOthers() const {
+    if (!fields.empty()) throw Error::badInput("unknown knob '{}'", fields.begin()->first);
+  }
+
+private:
   std::map<std::string_view, std::string_view> fields;
 };
 
-template <typename Family>
-Knobs readKnobs(std::string_view text, const Kernel *kernel) {
-  FieldReader reader(text, kernel);
-  Family knobs;
-  visitFields(knobs, reader);
+/// Of a line of any kernel, where `kernel` is null, axes are not looked up.
+int parseAxis(std::string_view name, std::string_view text, const Kernel *kernel) {
+  const bool isAxis = text.size() > 1 && text.front() == 'a';
+  if (!isAxis && !kernel)
+    throw Error::badInput("knob '{}': '{}' is no axis; axes are a0, a1, ...", name, text);
+  const auto index = isAxis ? parseInteger<size_t>(text.substr(1), name) : size_t(-1);
+  if (!kernel) return -1;
+  const CanonicalNames names(*kernel);
+  if (index >= names.axesInOrder().size())
+    throw Error::badInput("knob '{}': '{}' is no axis of '{}'", name, text, kernel->name);
+  return names.axesInOrder()[index];
+}
+
+int parseValue(const ScheduleField &field, std::string_view text, const Kernel *kernel) {
+  switch (field.kind) {
+    case ScheduleField::Kind::integer: return parseInteger<int>(text, field.rowName);
+    case ScheduleField::Kind::axis: return parseAxis(field.rowName, text, kernel);
+    case ScheduleField::Kind::choice: break;
+  }
+  const std::optional<int> value = choiceNamed(field, text);
+  if (!value)
+    throw Error::badInput("knob '{}': unknown {} '{}', not one of {}", field.rowName, field.noun,
+                          text, choicesText(field));
+  return *value;
+}
+
+Knobs knobsOf(std::string_view name, std::string_view text, const Kernel *kernel) {
+  const std::optional<Family> family = familyNamed(name);
+  if (!family || *family == Family::view)  // views have no lines
+    throw Error::badInput("unknown kernel family '{}'", name);
+  FieldReader reader(text);
+  Knobs knobs = defaultSchedule(*family);
+  for (const ScheduleField &field : scheduleOf(*family))
+    if (const auto value = reader.take(field.rowName))
+      field.set(knobs, parseValue(field, *value, kernel));
   reader.rejectOthers();
   return knobs;
-}
-
-Knobs knobsOf(std::string_view family, std::string_view text, const Kernel *kernel) {
-  if (family == familyOf(LoopKnobs{})) return readKnobs<LoopKnobs>(text, kernel);
-  if (family == familyOf(TransposeKnobs{})) return readKnobs<TransposeKnobs>(text, kernel);
-  if (family == familyOf(FmaGemmKnobs{})) return readKnobs<FmaGemmKnobs>(text, kernel);
-  if (family == familyOf(Sm90GemmKnobs{})) return readKnobs<Sm90GemmKnobs>(text, kernel);
-  if (family == familyOf(Sm80GemmKnobs{})) return readKnobs<Sm80GemmKnobs>(text, kernel);
-  if (family == familyOf(LibraryKnobs{})) return readKnobs<LibraryKnobs>(text, kernel);
-  throw Error::badInput("unknown kernel family '{}'", family);
-}
-
-std::string knobsText(const Knobs &knobs, const CanonicalNames *names) {
-  FieldWriter writer(names);
-  std::visit([&](auto family) { visitFields(family, writer); }, knobs);
-  return writer.text;
 }
 
 constexpr std::string_view dimensionDigits = "0123456789abcdefghijklmnopqrstuvwxyz";
@@ -353,7 +261,8 @@ bool hasSeveralStrides(std::string_view place) {
 }
 
 std::string gemmLine(std::string_view place, const Knobs &knobs) {
-  return fmt::format("{} {}{}", familyOf(knobs), place, knobsText(knobs, nullptr));
+  return fmt::format("{} {}{}", familyOf(knobs), place,
+                     scheduleText(knobs, CanonicalNames(Kernel{})));
 }
 std::string gemmLine(const StridedBatchedGemm &gemm, const Knobs &knobs) {
   return gemmLine(strideText(gemm), knobs);
@@ -374,7 +283,7 @@ std::string configurationLine(const Kernel &kernel, const Configuration &configu
   if (isGemmFamily(familyOf(configuration.knobs))) return gemmLine(place, configuration.knobs);
   const CanonicalNames names(kernel);
   return fmt::format("{} {}{}", familyOf(configuration.knobs), place,
-                     knobsText(configuration.knobs, &names));
+                     scheduleText(configuration.knobs, names));
 }
 
 ProfileSubject subjectOf(const Kernel &kernel, const Configuration &configuration) {

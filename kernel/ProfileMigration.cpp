@@ -17,13 +17,13 @@ constexpr std::array ofSm90 = {
     Words{"streams=", "streamK="},        Words{"schedule=narrow", "schedule=single-consumer"}};
 constexpr std::array ofSm80 = {Words{"raster=", "groupM="}};
 
-struct Family {
+struct RenamedFamily {
   Words name;
   std::span<const Words> knobs;
 };
-const std::array families = {Family{{"hopper-contraction", "gemm-sm90"}, ofSm90},
-                             Family{{"ampere-contraction", "gemm-sm80"}, ofSm80},
-                             Family{{"plain-contraction", "gemm-fma"}, {}}};
+const std::array families = {RenamedFamily{{"hopper-contraction", "gemm-sm90"}, ofSm90},
+                             RenamedFamily{{"ampere-contraction", "gemm-sm80"}, ofSm80},
+                             RenamedFamily{{"plain-contraction", "gemm-fma"}, {}}};
 
 constexpr Words firstWord = {"product ", "gemm "};
 
@@ -37,7 +37,7 @@ std::string migratedKnob(std::string_view knob, std::span<const Words> knobs) {
 }  // namespace
 
 std::string migratedLine(std::string_view line) {
-  const auto family = std::ranges::find_if(families, [&](const Family &family) {
+  const auto family = std::ranges::find_if(families, [&](const RenamedFamily &family) {
     return line.starts_with(family.name.first) && line.substr(family.name.first.size(), 1) == " ";
   });
   if (family == families.end()) return std::string(line);

@@ -13,6 +13,8 @@ namespace weft {
 /// for none.
 mlir::DictionaryAttr knobsAttribute(mlir::MLIRContext *context, const Kernel &kernel,
                                     const Knobs &knobs);
+/// The way back. Throws Error(badInput) naming the member that is missing or no value of its field.
+Knobs knobsFromAttribute(const Kernel &kernel, mlir::DictionaryAttr config);
 
 /// Sets `layouts` and `config` of a weft.kernel.
 void setConfiguration(mlir::Operation *kernelOp, const Kernel &kernel,

@@ -5,20 +5,16 @@
 #include "kernel/GemmProblem.h"
 #include "kernel/LibraryGemm.h"
 #include "kernel/Nearest.h"
+#include "kernel/Schedule.h"
 #include "passes/configure/Families.h"
 
 #include <algorithm>
-#include <limits>
 #include <set>
 
 namespace weft {
 namespace {
 
 using nlohmann::json;
-
-json axisName(int axis, const Kernel &kernel) {
-  return axis < 0 ? json() : json(kernel.axes.at(size_t(axis)).name);
-}
 
 /// Reads members of one knobs object and knows which were asked for, so that a misspelt one is not
 /// ignored.
@@ -29,71 +25,18 @@ public:
     if (!object.is_object()) throw Error::badInput("{}: knobs must be a JSON object", where);
   }
 
-  int number(const char *name, int64_t least = 0, int64_t most = 1 << 20) {
-    const json &value = member(name);
-    const bool isLarge =
-        value.is_number_unsigned() && value.get<uint64_t>() > uint64_t(most);  // perhaps of 2^63
-    const bool fits = value.is_number_integer() && !isLarge && value.get<int64_t>() >= least;
-    if (!fits)
-      throw Error::badInput("{}: knob '{}' must be an integer from {} to {}, not {}", where, name,
-                            least, most, value.dump());
-    return value.get<int>();
-  }
-
-  /// Plans leave the member out where it has its usual value.
-  int numberOr(const char *name, int usual) {
-    return object.contains(name) ? number(name, 1) : usual;
-  }
-
-  int axis(const char *name) {
-    const json &value = member(name);
-    if (value.is_null()) return -1;
-    std::vector<std::string> names;
-    for (size_t index = 0; index < kernel.axes.size(); ++index) {
-      names.push_back(kernel.axes[index].name);
-      if (value == names.back()) return int(index);
+  int value(const ScheduleField &field, int usual) {
+    // Plans leave some members out where they have their usual value.
+    if (field.isOptional && !object.contains(field.name)) return usual;
+    switch (field.kind) {
+      case ScheduleField::Kind::integer: return number(field);
+      case ScheduleField::Kind::axis: return axis(field);
+      case ScheduleField::Kind::choice: return choice(field);
     }
-    throw Error::badInput(
-        "{}: knob '{}' must name an axis, not {}{}", where, name, value.dump(),
-        nearestAndKnown(value.is_string() ? value.get<std::string>() : "", names));
+    throw Error::checkFailed("field '{}' of no kind", field.name);
   }
 
-  ReductionMapping reduction(const char *name) {
-    const std::string value = text(name);
-    std::vector<std::string> names;
-    for (const ReductionMapping mapping : reductionMappings) {
-      names.emplace_back(nameOf(mapping));
-      if (names.back() == value) return mapping;
-    }
-    throw Error::badInput("{}: knob '{}': unknown mapping '{}'{}", where, name, value,
-                          nearestAndKnown(value, names));
-  }
-
-  /// Plans without the member combine by shuffles.
-  BlockCombine combine(const char *name) {
-    if (!object.contains(name)) return BlockCombine::shuffle;
-    const std::string value = text(name);
-    std::vector<std::string> names;
-    for (const BlockCombine combine : blockCombines) {
-      names.emplace_back(nameOf(combine));
-      if (names.back() == value) return combine;
-    }
-    throw Error::badInput("{}: knob '{}': unknown combination '{}'{}", where, name, value,
-                          nearestAndKnown(value, names));
-  }
-
-  Sm90Schedule schedule(const char *name) {
-    const std::string value = text(name);
-    std::vector<std::string> names;
-    for (const Sm90Schedule schedule : sm90Schedules) {
-      names.emplace_back(nameOf(schedule));
-      if (names.back() == value) return schedule;
-    }
-    throw Error::badInput("{}: knob '{}': unknown schedule '{}'{}", where, name, value,
-                          nearestAndKnown(value, names));
-  }
-
-  std::string text(const char *name) {
+  std::string text(std::string_view name) {
     const json &value = member(name);
     if (!value.is_string()) throw Error::badInput("{}: knob '{}' must be a string", where, name);
     return value.get<std::string>();
@@ -107,70 +50,60 @@ public:
   }
 
 private:
-  const json &member(const char *name) {
-    read.insert(name);
+  const json &member(std::string_view name) {
+    read.emplace(name);
     const auto found = object.find(name);
     if (found == object.end()) throw Error::badInput("{}: knob '{}' is missing", where, name);
     return *found;
   }
 
+  int number(const ScheduleField &field) {
+    const json &value = member(field.name);
+    const bool isLarge = value.is_number_unsigned() &&
+                         value.get<uint64_t>() > uint64_t(field.most);  // perhaps of 2^63
+    const bool fits = value.is_number_integer() && !isLarge && value.get<int64_t>() >= field.least;
+    if (!fits)
+      throw Error::badInput("{}: knob '{}' must be an integer from {} to {}, not {}", where,
+                            field.name, field.least, field.most, value.dump());
+    return value.get<int>();
+  }
+
+  int axis(const ScheduleField &field) {
+    const json &value = member(field.name);
+    if (value.is_null()) return -1;
+    std::vector<std::string> names;
+    for (size_t index = 0; index < kernel.axes.size(); ++index) {
+      names.push_back(kernel.axes[index].name);
+      if (value == names.back()) return int(index);
+    }
+    throw Error::badInput(
+        "{}: knob '{}' must name an axis, not {}{}", where, field.name, value.dump(),
+        nearestAndKnown(value.is_string() ? value.get<std::string>() : "", names));
+  }
+
+  int choice(const ScheduleField &field) {
+    const std::string value = text(field.name);
+    if (const std::optional<int> found = choiceNamed(field, value)) return *found;
+    throw Error::badInput("{}: knob '{}': unknown {} '{}'{}", where, field.name, field.noun, value,
+                          nearestAndKnown(value, {field.choices.begin(), field.choices.end()}));
+  }
+
   const json &object;
   const Kernel &kernel;
   const std::string &where;
-  std::set<std::string> read;
+  std::set<std::string, std::less<>> read;
 };
 
 Knobs read(KnobReader &reader, const std::string &where) {
-  const std::string family = reader.text("family");
-  if (family == familyOf(LoopKnobs{}))
-    return LoopKnobs{.vectorAxis = reader.axis("vectorAxis"),
-                     .vectorWidth = reader.number("vectorWidth"),
-                     .laneAxis = reader.axis("laneAxis"),
-                     .reduction = reader.reduction("reduction"),
-                     .threads = reader.number("threads"),
-                     .threadsPerRow = reader.number("threadsPerRow"),
-                     .combine = reader.combine("combine"),
-                     .blocksPerRow = reader.numberOr("blocksPerRow", 1)};
-  if (family == familyOf(TransposeKnobs{}))
-    return TransposeKnobs{.tile = reader.number("tile"),
-                          .vectorWidth = reader.number("vectorWidth"),
-                          .threads = reader.number("threads")};
-  if (family == familyOf(FmaGemmKnobs{}))
-    return FmaGemmKnobs{.tileM = reader.number("tileM", 1),
-                        .tileN = reader.number("tileN", 1),
-                        .tileK = reader.number("tileK", 1),
-                        .threadM = reader.number("threadM", 1),
-                        .threadN = reader.number("threadN", 1)};
-  if (family == familyOf(Sm90GemmKnobs{}))
-    return Sm90GemmKnobs{.schedule = reader.schedule("schedule"),
-                         .tileM = reader.number("tileM"),
-                         .tileN = reader.number("tileN"),
-                         .stages = reader.number("stages"),
-                         .epilogueStages = reader.number("epilogueStages"),
-                         .groupM = reader.number("groupM"),
-                         .blocks = reader.number("blocks"),
-                         .splitK = reader.numberOr("splitK", 1),
-                         .multicastB = reader.numberOr("multicastB", 1),
-                         .streamK = reader.numberOr("streamK", 0)};
-  if (family == familyOf(Sm80GemmKnobs{}))
-    return Sm80GemmKnobs{.tileM = reader.number("tileM"),
-                         .tileN = reader.number("tileN"),
-                         .tileK = reader.number("tileK"),
-                         .stages = reader.number("stages"),
-                         .warpsM = reader.number("warpsM"),
-                         .warpsN = reader.number("warpsN"),
-                         .groupM = reader.number("groupM")};
-  if (family == familyOf(ViewKnobs{})) return ViewKnobs{};
-  if (family == familyOf(LibraryKnobs{})) {
-    LibraryKnobs knobs;
-    for (const LibraryAttribute &attribute : libraryAttributes())
-      knobs.*attribute.member = reader.number(attribute.name, LibraryKnobs{}.*attribute.member,
-                                              std::numeric_limits<int>::max());
-    return knobs;
-  }
-  throw Error::badInput("{}: unknown family '{}'{}", where, family,
-                        nearestAndKnown(family, {"gemm-sm80", "cublaslt", "gemm-sm90", "loop",
-                                                 "gemm-fma", "transpose", "view"}));
+  const std::string name = reader.text("family");
+  const std::optional<Family> family = familyNamed(name);
+  if (!family)
+    throw Error::badInput("{}: unknown family '{}'{}", where, name,
+                          nearestAndKnown(name, familyNames()));
+  Knobs knobs = defaultSchedule(*family);
+  for (const ScheduleField &field : scheduleOf(*family))
+    field.set(knobs, reader.value(field, field.get(knobs)));
+  return knobs;
 }
 
 /// Whether the strides are those of some dense order of the axes.
@@ -217,54 +150,17 @@ bool isTensorCoreGemm(const Kernel &kernel, const Configuration &configuration,
 }  // namespace
 
 json toJson(const Knobs &knobs, const Kernel &kernel) {
-  json object = std::visit(
-      [&](const auto &family) -> json {
-        using Family = std::decay_t<decltype(family)>;
-        if constexpr (std::is_same_v<Family, LoopKnobs>) {
-          json loop = {{"vectorAxis", axisName(family.vectorAxis, kernel)},
-                       {"vectorWidth", family.vectorWidth},
-                       {"laneAxis", axisName(family.laneAxis, kernel)},
-                       {"reduction", nameOf(family.reduction)},
-                       {"threads", family.threads},
-                       {"threadsPerRow", family.threadsPerRow}};
-          if (family.combine != BlockCombine::shuffle) loop["combine"] = nameOf(family.combine);
-          if (family.blocksPerRow != 1) loop["blocksPerRow"] = family.blocksPerRow;
-          return loop;
-        } else if constexpr (std::is_same_v<Family, TransposeKnobs>)
-          return {{"tile", family.tile},
-                  {"vectorWidth", family.vectorWidth},
-                  {"threads", family.threads}};
-        else if constexpr (std::is_same_v<Family, FmaGemmKnobs>)
-          return {{"tileM", family.tileM},
-                  {"tileN", family.tileN},
-                  {"tileK", family.tileK},
-                  {"threadM", family.threadM},
-                  {"threadN", family.threadN}};
-        else if constexpr (std::is_same_v<Family, Sm90GemmKnobs>) {
-          json sm90 = {{"schedule", nameOf(family.schedule)},
-                       {"tileM", family.tileM},
-                       {"tileN", family.tileN},
-                       {"stages", family.stages},
-                       {"epilogueStages", family.epilogueStages},
-                       {"groupM", family.groupM},
-                       {"blocks", family.blocks}};
-          if (family.splitK != 1) sm90["splitK"] = family.splitK;
-          if (family.multicastB != 1) sm90["multicastB"] = family.multicastB;
-          if (family.streamK != 0) sm90["streamK"] = family.streamK;
-          return sm90;
-        } else if constexpr (std::is_same_v<Family, Sm80GemmKnobs>)
-          return {{"tileM", family.tileM},   {"tileN", family.tileN},   {"tileK", family.tileK},
-                  {"stages", family.stages}, {"warpsM", family.warpsM}, {"warpsN", family.warpsN},
-                  {"groupM", family.groupM}};
-        else if constexpr (std::is_same_v<Family, LibraryKnobs>) {
-          json library = json::object();
-          for (const LibraryAttribute &attribute : libraryAttributes())
-            library[attribute.name] = family.*attribute.member;
-          return library;
-        } else return json::object();
-      },
-      knobs);
-  object["family"] = familyOf(knobs);
+  const Family family = familyIdOf(knobs);
+  json object = {{"family", nameOf(family)}};
+  for (const ScheduleField &field : scheduleOf(family)) {
+    const int value = field.get(knobs);
+    if (field.isOptional && value == field.get(defaultSchedule(family))) continue;
+    if (field.kind == ScheduleField::Kind::integer) object[field.name] = value;
+    else if (field.kind == ScheduleField::Kind::axis && value < 0) object[field.name] = nullptr;
+    else
+      object[field.name] =
+          valueText(field, value, [&](int axis) { return kernel.axes.at(size_t(axis)).name; });
+  }
   return object;
 }
 

@@ -7,6 +7,7 @@
 #include "kernel/GemmFields.h"
 #include "kernel/Nearest.h"
 #include "kernel/PlainText.h"
+#include "kernel/Schedule.h"
 
 #include <algorithm>
 #include <concepts>
@@ -374,13 +375,15 @@ const char *nameOf(TimeSource source) {
 LibraryKnobs libraryKnobs(const PlanKernel &kernel) {
   const Place place{"kernel '" + kernel.name + "'", "knobs"};
   if (!kernel.knobs.is_object()) place.fail("an object", kernel.knobs);
-  LibraryKnobs knobs;
-  for (const LibraryAttribute &attribute : libraryAttributes()) {
-    if (!kernel.knobs.contains(attribute.name))
-      throw Error::badInput("{}: knob '{}' is missing", place.file, attribute.name);
-    read(kernel.knobs[attribute.name], knobs.*attribute.member, place.member(attribute.name));
+  Knobs knobs = LibraryKnobs{};
+  for (const ScheduleField &field : scheduleOf(Family::library)) {
+    if (!kernel.knobs.contains(field.name))
+      throw Error::badInput("{}: knob '{}' is missing", place.file, field.name);
+    int value = 0;
+    read(kernel.knobs.at(std::string(field.name)), value, place.member(std::string(field.name)));
+    field.set(knobs, value);
   }
-  return knobs;
+  return std::get<LibraryKnobs>(knobs);
 }
 
 LibraryGemm libraryGemm(const PlanLibraryGemm &gemm) {

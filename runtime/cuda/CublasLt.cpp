@@ -1,5 +1,6 @@
 // Descriptors, algorithms and products of cuBLASLt; see CublasLt.h.
 #include "runtime/cuda/CublasLt.h"
+#include "kernel/Schedule.h"
 
 #include "runtime/cuda/CublasLtFunctions.h"
 #include "runtime/system/Environment.h"
@@ -41,10 +42,11 @@ constexpr AttributeOf attributesOf[] = {
 
 std::string textOf(const LibraryKnobs &knobs) {
   std::vector<std::string> texts;
-  for (const LibraryAttribute &attribute : libraryAttributes())
-    if (attribute.member != &LibraryKnobs::libraryVersion &&
-        knobs.*attribute.member != LibraryKnobs{}.*attribute.member)
-      texts.push_back(fmt::format("{} {}", attribute.name, knobs.*attribute.member));
+  LibraryKnobs algorithm = knobs;
+  algorithm.libraryVersion = LibraryKnobs{}.libraryVersion;
+  for (const ScheduleField &field : scheduleOf(Family::library))
+    if (field.get(algorithm) != field.get(LibraryKnobs{}))
+      texts.push_back(fmt::format("{} {}", field.name, field.get(algorithm)));
   return fmt::format("{}", fmt::join(texts, ", "));
 }
 

@@ -3,6 +3,7 @@
 
 #include "kernel/Error.h"
 #include "kernel/GemmFields.h"
+#include "kernel/Schedule.h"
 
 #include <nlohmann/json.hpp>
 
@@ -118,8 +119,8 @@ GemmJob gemmJobFrom(const json &object) {
 
 json toJson(const MeasureResult &result) {
   json knobs = json::array();
-  for (const LibraryAttribute &attribute : libraryAttributes())
-    knobs.push_back(result.knobs.*attribute.member);
+  for (const ScheduleField &field : scheduleOf(Family::library))
+    knobs.push_back(field.get(result.knobs));
   return {
       {"job", result.job},         {"knobs", knobs}, {"status", static_cast<int>(result.status)},
       {"seconds", result.seconds}, {"n", result.n},  {"spread", result.spread},
@@ -135,8 +136,10 @@ MeasureResult resultFrom(const json &object) {
                        .spread = object.at("spread"),
                        .reason = object.at("reason")};
   size_t position = 0;
-  for (const LibraryAttribute &attribute : libraryAttributes())
-    result.knobs.*attribute.member = object.at("knobs").at(position++);
+  Knobs knobs = result.knobs;
+  for (const ScheduleField &field : scheduleOf(Family::library))
+    field.set(knobs, object.at("knobs").at(position++));
+  result.knobs = std::get<LibraryKnobs>(knobs);
   return result;
 }
 

@@ -3,6 +3,7 @@
 #include "kernel/ConfigurationText.h"
 #include "kernel/Error.h"
 #include "kernel/LibraryGemm.h"
+#include "kernel/Schedule.h"
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Families.h"
 #include "passes/select/Selection.h"
@@ -421,8 +422,8 @@ Plan planOf(const char *kind) {
   kernel.outputs = {4, 2};
   kernel.inputLayouts = {"rc", "rc", "c", "rc"};
   kernel.outputLayouts = {"rc", "rc"};
-  for (const LibraryAttribute &attribute : libraryAttributes())
-    kernel.knobs[attribute.name] = LibraryKnobs{}.*attribute.member;
+  for (const ScheduleField &field : scheduleOf(Family::library))
+    kernel.knobs[field.name] = field.get(LibraryKnobs{});
   kernel.library = {.a = 0,
                     .b = 1,
                     .c = 2,

@@ -2,6 +2,7 @@
 // price against figures measured on an H200, and their place in a plan.
 #include "kernel/Error.h"
 #include "kernel/LibraryGemm.h"
+#include "kernel/Schedule.h"
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Families.h"
 #include "runtime/artifact/Artifact.h"
@@ -318,11 +319,11 @@ TEST_CASE("algorithms are part of the key, and of what people read") {
   CHECK(describe(kernel, named) ==
         "cuBLASLt 13.2.0, algorithm 66, tile 20, stages 36, workspaceBytes 1048576");
   CHECK(describe(kernel, LibraryKnobs{}) == "cuBLASLt, first candidate of its heuristic");
-  for (const LibraryAttribute &attribute :
-       nonEmpty(libraryAttributes())) {  // none is left out of the key
-    LibraryKnobs changed = named;
-    changed.*attribute.member += 1;
-    CHECK(key(changed) != key(named));
+  for (const ScheduleField &field :
+       nonEmpty(scheduleOf(Family::library))) {  // none is left out of the key
+    Knobs changed = named;
+    field.set(changed, field.get(changed) + 1);
+    CHECK(key(std::get<LibraryKnobs>(changed)) != key(named));
   }
 }
 
@@ -352,8 +353,8 @@ Plan planOfGemm() {
   kernel.outputs = {2};
   kernel.inputLayouts = {"rc", "rc"};
   kernel.outputLayouts = {"rc"};
-  for (const LibraryAttribute &attribute : nonEmpty(libraryAttributes()))
-    kernel.knobs[attribute.name] = LibraryKnobs{}.*attribute.member;
+  for (const ScheduleField &field : nonEmpty(scheduleOf(Family::library)))
+    kernel.knobs[field.name] = field.get(LibraryKnobs{});
   kernel.library = {.a = 0,
                     .b = 1,
                     .c = 2,

@@ -1,6 +1,7 @@
 // Buffers of plans: who lies where operands were, how buffers are packed, and what a plan edited by
 // hand may not do.
 #include "kernel/Error.h"
+#include "kernel/Schedule.h"
 #include "plan/BufferPacking.h"
 #include "plan/Buffers.h"
 #include "plan/PlanBuilder.h"
@@ -88,8 +89,8 @@ Plan randomPlan(uint64_t seed) {
     addKernel(plan, {inputs.begin(), inputs.end()}, outputs, isLibrarys ? "cublaslt" : "loop");
     if (!isLibrarys) continue;
     plan.kernels.back().knobs = {{"family", "cublaslt"}};
-    for (const LibraryAttribute &attribute : libraryAttributes())
-      plan.kernels.back().knobs[attribute.name] = LibraryKnobs{}.*attribute.member;
+    for (const ScheduleField &field : scheduleOf(Family::library))
+      plan.kernels.back().knobs[field.name] = field.get(LibraryKnobs{});
     plan.kernels.back().knobs["workspaceBytes"] = 1 << below(14);
   }
   return plan;
@@ -228,8 +229,8 @@ TEST_CASE(
   addKernel(plan, {b}, {y});
   for (const size_t kernel : {1, 2}) {
     plan.kernels[kernel].knobs = {{"family", "cublaslt"}};
-    for (const LibraryAttribute &attribute : libraryAttributes())
-      plan.kernels[kernel].knobs[attribute.name] = LibraryKnobs{}.*attribute.member;
+    for (const ScheduleField &field : scheduleOf(Family::library))
+      plan.kernels[kernel].knobs[field.name] = field.get(LibraryKnobs{});
     plan.kernels[kernel].knobs["workspaceBytes"] = 4096;
   }
   assignBuffers(plan, std::vector<int>(plan.tensors.size(), -1), {{}, {}, {t}, {}});
@@ -320,8 +321,8 @@ TEST_CASE("a library's workspace lives as long as its kernel") {
   for (const size_t kernel : {1, 3}) {
     plan.kernels[kernel].family = "cublaslt";
     plan.kernels[kernel].knobs = {{"family", "cublaslt"}};
-    for (const LibraryAttribute &attribute : libraryAttributes())
-      plan.kernels[kernel].knobs[attribute.name] = LibraryKnobs{}.*attribute.member;
+    for (const ScheduleField &field : scheduleOf(Family::library))
+      plan.kernels[kernel].knobs[field.name] = field.get(LibraryKnobs{});
     plan.kernels[kernel].knobs["workspaceBytes"] = 4096;
   }
   assign(plan);
@@ -481,8 +482,8 @@ TEST_CASE("what does not fit says what cuBLASLt needs, and the batch that fits")
   plan.dims = {{"b", 16}};
   plan.kernels[1].family = "cublaslt";
   plan.kernels[1].knobs = {{"family", "cublaslt"}};
-  for (const LibraryAttribute &attribute : libraryAttributes())
-    plan.kernels[1].knobs[attribute.name] = LibraryKnobs{}.*attribute.member;
+  for (const ScheduleField &field : scheduleOf(Family::library))
+    plan.kernels[1].knobs[field.name] = field.get(LibraryKnobs{});
   plan.kernels[1].knobs["workspaceBytes"] = 1 << 20;
   assign(plan);
   const PlanMemory memory(plan);

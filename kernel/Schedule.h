@@ -1,0 +1,74 @@
+// The schedules of kernel families as tables: what each field is called, what it means, which
+// values it takes and where it may be left out. Profile rows, key text, plan.json, the attribute
+// `config` of graph.mlir, descriptions, parsing and error messages follow from these tables alone.
+//
+// Adding a field: its member and default in the family's struct (kernel/Configuration.h), its row
+// here, and the code that uses it.
+//
+// Invariant: a table has every member of its struct (checked by
+// tests/unit/kernel/schedule_test.cpp: the default of every field is that of the struct, and two
+// schedules are equal exactly if all fields are).
+#pragma once
+
+#include "kernel/CanonicalNames.h"
+#include "kernel/Configuration.h"
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace weft {
+
+struct ScheduleField {
+  enum class Kind : uint8_t {
+    integer,
+    axis,   ///< index of a kernel axis, or -1 for none; by name in every text
+    choice  ///< one of `choices`, by name in every text
+  };
+  /// Where describe() says the value.
+  enum class Shown : uint8_t {
+    text,    ///< in the sentence of its family
+    suffix,  ///< behind it, where it is not the default
+    nowhere  ///< it says nothing about how the kernel works
+  };
+
+  std::string_view name;     ///< in plan.json; in snake case in graph.mlir
+  std::string_view rowName;  ///< in profile rows and key text, where defaults are left out
+  std::string_view meaning;  ///< one sentence, with units
+  Kind kind = Kind::integer;
+  std::span<const std::string_view> choices = {};  ///< of Kind::choice, by value
+  std::string_view noun = {};                      ///< what a choice is called in messages
+  int64_t least = 0, most = 1 << 20;               ///< of Kind::integer
+  bool isOptional = false;  ///< left out of plan.json and graph.mlir where it is the default
+  bool changesText = true;  ///< of the emitted kernel; else it is passed at launch or load
+  Shown shown = Shown::suffix;
+
+  int (*get)(const Knobs &knobs) = nullptr;
+  void (*set)(Knobs &knobs, int value) = nullptr;
+};
+
+/// The family of a name; nothing if there is none.
+std::optional<Family> familyNamed(std::string_view name);
+/// "gemm-sm80, cublaslt, ...": sorted by name, for messages.
+std::vector<std::string> familyNames();
+/// The table of a family, in the order of its struct.
+std::span<const ScheduleField> scheduleOf(Family family);
+/// A schedule with every field at its default.
+const Knobs &defaultSchedule(Family family);
+
+/// A value as every text has it: a number, the name of a choice, or that of an axis ("-" for none).
+std::string valueText(const ScheduleField &field, int value,
+                      const std::function<std::string(int)> &axisName);
+/// " tileM=64 stages=3": what differs from the defaults, axes by canonical names; of profile rows
+/// and key text.
+std::string scheduleText(const Knobs &knobs, const CanonicalNames &names);
+
+/// "tile_m" of "tileM".
+std::string snakeCase(std::string_view name);
+/// The value of Kind::choice by its name; nothing if it has none such.
+std::optional<int> choiceNamed(const ScheduleField &field, std::string_view name);
+/// "none, sequential, warp": all values of Kind::choice.
+std::string choicesText(const ScheduleField &field);
+
+}  // namespace weft

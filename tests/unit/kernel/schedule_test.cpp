@@ -1,0 +1,167 @@
+// Every field of every schedule through profile rows, key text, plan.json and descriptions; which
+// fields there are comes from the tables alone, so a new one is covered as it is added.
+#include "kernel/Schedule.h"
+#include "kernel/ConfigurationText.h"
+#include "kernel/Error.h"
+#include "plan/PlanConfiguration.h"
+#include "tests/support/NonEmpty.h"
+#include "tests/unit/samples/SampleKernels.h"
+
+#include <catch2/catch.hpp>
+
+#include <set>
+
+using namespace weft;
+using weft::test::nonEmpty;
+
+namespace {
+
+using Kind = ScheduleField::Kind;
+
+/// x[h,b,j] w[b,j] -> their product over j, so that a contraction has several axes to name.
+Kernel kernel() { return samples::identityKernel({{'h', 4}, {'b', 2}, {'j', 8}}, "hbj"); }
+
+std::vector<Family> families() {
+  std::vector<Family> all;
+  for (size_t index = 0; index < std::variant_size_v<Knobs>; ++index) all.push_back(Family(index));
+  return all;
+}
+
+/// Values to try of a field: all choices and axes, the ends of a range, one between, the default.
+std::vector<int> valuesOf(const ScheduleField &field, int usual) {
+  std::vector<int> values = {usual};
+  switch (field.kind) {
+    case Kind::integer:
+      values.insert(values.end(), {int(field.least), int(field.most), int(field.least) + 3});
+      break;
+    case Kind::axis: values.insert(values.end(), {-1, 0, 1, 2}); break;
+    case Kind::choice:
+      for (size_t choice = 0; choice < field.choices.size(); ++choice)
+        values.push_back(int(choice));
+      break;
+  }
+  return values;
+}
+
+/// visit(family, field, schedule) for every value of every field, all others at their defaults.
+void forEachSchedule(
+    const std::function<void(Family, const ScheduleField &, const Knobs &)> &visit) {
+  for (const Family family : nonEmpty(families()))
+    for (const ScheduleField &field : scheduleOf(family))  // may be empty: a view has no fields
+      for (const int value : nonEmpty(valuesOf(field, field.get(defaultSchedule(family))))) {
+        Knobs knobs = defaultSchedule(family);
+        field.set(knobs, value);
+        CHECK(field.get(knobs) == value);
+        visit(family, field, knobs);
+      }
+}
+
+std::string keyOf(const Kernel &kernel, const Knobs &knobs) {
+  return canonicalText(kernel, {.inputs = {rowMajor(3)}, .outputs = {rowMajor(3)}, .knobs = knobs},
+                       "sm_90a");
+}
+
+}  // namespace
+
+TEST_CASE("a family has one name, and each of its fields one name in every format") {
+  std::set<std::string_view> names;
+  for (const Family family : nonEmpty(families())) {
+    CHECK(names.insert(nameOf(family)).second);
+    CHECK(familyNamed(nameOf(family)) == family);
+    CHECK(familyIdOf(defaultSchedule(family)) == family);
+    std::set<std::string_view> fields, rowNames;
+    std::set<std::string> snakeNames;
+    for (const ScheduleField &field : scheduleOf(family)) {  // may be empty: a view has no fields
+      CHECK(fields.insert(field.name).second);
+      CHECK(rowNames.insert(field.rowName).second);
+      CHECK(snakeNames.insert(snakeCase(field.name)).second);
+      CHECK_FALSE(field.meaning.empty());
+      CHECK((field.kind == Kind::choice) == !field.choices.empty());
+      CHECK((field.kind == Kind::choice) == !field.noun.empty());
+    }
+  }
+  CHECK_FALSE(familyNamed("no-family"));
+  CHECK(familyNames().size() == names.size());
+}
+
+TEST_CASE("a table has every member of its struct") {
+  // Members are ints and enumerations of one byte, padded to ints.
+  const auto membersOf = [](size_t bytes) { return bytes / sizeof(int); };
+  const std::pair<Family, size_t> sizes[] = {{Family::loop, membersOf(sizeof(LoopKnobs))},
+                                             {Family::transpose, membersOf(sizeof(TransposeKnobs))},
+                                             {Family::gemmFma, membersOf(sizeof(FmaGemmKnobs))},
+                                             {Family::library, membersOf(sizeof(LibraryKnobs))},
+                                             {Family::gemmSm90, membersOf(sizeof(Sm90GemmKnobs))},
+                                             {Family::gemmSm80, membersOf(sizeof(Sm80GemmKnobs))}};
+  for (const auto &[family, members] : sizes) CHECK(scheduleOf(family).size() == members);
+  CHECK(scheduleOf(Family::view).empty());
+}
+
+TEST_CASE("every value of every field comes back from plan.json") {
+  const Kernel sample = kernel();
+  forEachSchedule([&](Family family, const ScheduleField &field, const Knobs &knobs) {
+    INFO(nameOf(family) << " " << field.name << " " << field.get(knobs));
+    const nlohmann::json object = toJson(knobs, sample);
+    CHECK(object.contains(field.name) ==
+          (!field.isOptional || field.get(knobs) != field.get(defaultSchedule(family))));
+    CHECK(knobsFromJson(object, sample, "a test") == knobs);
+  });
+}
+
+TEST_CASE("every value of every field comes back from a profile's row") {
+  const Kernel sample = kernel();
+  forEachSchedule([&](Family family, const ScheduleField &field, const Knobs &knobs) {
+    INFO(nameOf(family) << " " << field.name << " " << field.get(knobs));
+    const std::string text = scheduleText(knobs, CanonicalNames(sample));
+    CHECK(text.empty() == (field.get(knobs) == field.get(defaultSchedule(family))));
+    CHECK(parseKnobs(nameOf(family), text, sample) == knobs);
+  });
+}
+
+TEST_CASE("the key tells apart what a schedule tells apart") {
+  const Kernel sample = kernel();
+  std::map<std::string, Knobs> seen;
+  forEachSchedule([&](Family, const ScheduleField &, const Knobs &knobs) {
+    const auto [at, isNew] = seen.emplace(keyOf(sample, knobs), knobs);
+    CHECK((isNew || at->second == knobs));
+  });
+  CHECK(seen.size() > 50);
+}
+
+TEST_CASE("a description says every field but those that say nothing of the kernel") {
+  const Kernel sample = kernel();
+  forEachSchedule([&](Family family, const ScheduleField &field, const Knobs &knobs) {
+    if (field.shown != ScheduleField::Shown::suffix) return;
+    INFO(nameOf(family) << " " << field.name);
+    CHECK((describe(sample, knobs).find(field.name) != std::string::npos) ==
+          (field.get(knobs) != field.get(defaultSchedule(family))));
+  });
+}
+
+TEST_CASE("a message about an unknown choice lists every choice, in every format") {
+  const Kernel sample = kernel();
+  int messages = 0;
+  for (const Family family : nonEmpty(families()))
+    for (const ScheduleField &field : scheduleOf(family)) {  // may be empty: a view has no fields
+      if (field.kind != Kind::choice) continue;
+      nlohmann::json object = toJson(defaultSchedule(family), sample);
+      object[field.name] = "nonsense";
+      std::string json, row;
+      try {
+        knobsFromJson(object, sample, "a test");
+      } catch (const Error &error) {
+        json = error.what();
+      }
+      try {
+        parseKnobs(nameOf(family), fmt::format("{}=nonsense", field.rowName), sample);
+      } catch (const Error &error) {
+        row = error.what();
+      }
+      for (const std::string_view choice : nonEmpty(field.choices)) {
+        CHECK_THAT(json, Catch::Contains(std::string(choice)));
+        CHECK_THAT(row, Catch::Contains(std::string(choice)));
+        messages += 2;
+      }
+    }
+  CHECK(messages >= 20);
+}
