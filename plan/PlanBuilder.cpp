@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 namespace weft {
 namespace {
@@ -223,7 +224,7 @@ private:
     const PlanTensor &first = result.plan.tensors[size_t(entry.outputs.front())];
     entry.name = unique(
         fmt::format("{}__{}", chosen.kernel.name, fmt::join(axesInOrder(first), "_")), kernelNames);
-    chosen.kernel.name = entry.name;
+    chosen.candidateName = std::exchange(chosen.kernel.name, entry.name);
     describeKernel(step, chosen, entry);
     result.plan.kernels.push_back(std::move(entry));
     result.kernels.push_back(std::move(chosen));

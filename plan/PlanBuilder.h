@@ -21,6 +21,9 @@ struct ChosenKernel {
   std::vector<int> graphOps;  ///< op indices of the problem; empty for a transpose
   std::string entryPoint = "forward";
   int step = -1;  ///< of the path; kernels that are chunks of one kernel share it
+  /// The candidate's name, which the plan's kernels append layouts and chunks to; empty for a
+  /// kernel that was read from an artifact.
+  std::string candidateName = {};
 };
 
 struct Chunking;

@@ -64,7 +64,7 @@ private:
     }
     seen.insert(item.subject + item.line);
     space.kernels.push_back({.kernel = chosen.kernel,
-                             .name = wholeNameOf(chosen),
+                             .name = chosen.candidateName,
                              .legal = 1,
                              .combinations = 1,
                              .layouts = 1,
@@ -88,7 +88,7 @@ private:
     if (ranked.empty()) return;
     const double best = ranked.front().first;
     ProfileKernelSpace kernel{.kernel = chosen.kernel,
-                              .name = wholeNameOf(chosen),
+                              .name = chosen.candidateName,
                               .legal = double(ranked.size()),
                               .combinations = 1,
                               .layouts = 1};
@@ -108,10 +108,6 @@ private:
       space.items.push_back(std::move(item));
     }
     if (kernel.configurations > 0) space.kernels.push_back(std::move(kernel));
-  }
-
-  static std::string wholeNameOf(const ChosenKernel &chosen) {
-    return chosen.kernel.name.substr(0, chosen.kernel.name.find("__"));
   }
 
   const CostModel &model;

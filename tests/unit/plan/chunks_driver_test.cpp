@@ -398,6 +398,23 @@ TEST_CASE("a profile for plans in chunks has every kernel of theirs once") {
     CHECK(lines.insert(item.subject + item.line).second);
 }
 
+TEST_CASE("kernels of a profile go by their candidate's name, whatever characters it has") {
+  const auto model = analyticCostModel(findDevice("h200"));
+  Attention chunks(*model);
+  std::set<std::string> candidates;
+  for (size_t index = 0; index < chunks.planned.kernels.size(); ++index) {
+    ChosenKernel &chosen = chunks.planned.kernels[index];
+    chosen.candidateName = fmt::format("layer__{}", index);
+    candidates.insert(chosen.candidateName);
+    chunks.planned.plan.kernels[index].name = chosen.kernel.name =
+        chosen.candidateName + "__b_h_j_k";
+  }
+  runInChunks(chunks.planned, chunks.viewOf, {.count = 2, .prices = model.get()});
+  for (const ProfileKernelSpace &one :
+       nonEmpty(chunkSpace({chunks.planned}, *model, {}, "sm_90a").kernels))
+    CHECK(candidates.contains(one.name));
+}
+
 TEST_CASE("what was measured of an older text is measured again, as it was chosen") {
   const auto analytic = analyticCostModel(findDevice("h200"));
   Attention whole(*analytic);
