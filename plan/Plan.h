@@ -151,6 +151,29 @@ struct BufferAllocation {
   bool operator==(const BufferAllocation &) const = default;
 };
 
+/// What a note of a plan is about: whoever writes a plan again keeps notes or makes them anew by
+/// it.
+enum class NoteKind : uint8_t {
+  packing,       ///< a parameter's layout, which whoever loads it makes
+  copy,          ///< why a part of a tensor is no view; `code` is the reason's, V001 to V005
+  chunks,        ///< which kernels run in chunks
+  rewrite,       ///< what was or was not rewritten in every variant
+  prices,        ///< kernels and transposes that were not measured as they run
+  searchLimits,  ///< what a limit of the search left out
+  stale,         ///< a measured time is of an older text
+  edit,          ///< a kernel's text or a header was edited by hand
+  build,         ///< why there are no cubins
+  unknown,       ///< of a plan that was written before notes had kinds, where its words tell none
+};
+std::string_view nameOf(NoteKind kind);
+
+struct PlanNote {
+  NoteKind kind = NoteKind::unknown;
+  std::string text;
+  std::string code = {};  ///< of NoteKind::copy
+  bool operator==(const PlanNote &) const = default;
+};
+
 struct Plan {
   std::string formatVersion = "1";
   std::string model;
@@ -174,7 +197,7 @@ struct Plan {
   /// Whether kernels that do not wait for each other (PlanKernel::after) may run at once; else one
   /// after the other, as they stand.
   bool concurrent = false;
-  std::vector<std::string> notes;  ///< "cubins: skipped, no NVRTC", pre-packed parameters, ...
+  std::vector<PlanNote> notes;
   bool operator==(const Plan &) const = default;
 };
 
@@ -198,6 +221,9 @@ const char *nameOf(TimeSource source);
 LibraryKnobs libraryKnobs(const PlanKernel &kernel);
 /// The GEMM without its tensors. Throws Error(badInput) for an unknown element type or epilogue.
 LibraryGemm libraryGemm(const PlanLibraryGemm &gemm);
+
+/// The texts of notes, in order.
+std::vector<std::string> textsOf(const std::vector<PlanNote> &notes);
 
 nlohmann::json toJson(const Plan &plan);
 /// Throws Error(badInput) naming the member that is missing or ill-typed, and `where`.

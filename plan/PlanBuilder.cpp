@@ -167,8 +167,9 @@ private:
     if (taken.contains(entry.name)) entry.name += "__" + joinAxes(axesInOrder(entry));
     entry.name = unique(entry.name, taken);
     if (role == "parameter" && entry.strides != stridesOf(callersLayout(source), entry.extents))
-      result.plan.notes.push_back(
-          fmt::format("parameter {} is packed at load as {}", entry.name, printLayout(entry)));
+      result.plan.notes.push_back({.kind = NoteKind::packing,
+                                   .text = fmt::format("parameter {} is packed at load as {}",
+                                                       entry.name, printLayout(entry))});
     result.plan.tensors.push_back(std::move(entry));
     viewOf.push_back(-1);
     versions[tensor].push_back(int(result.plan.tensors.size()) - 1);
@@ -317,7 +318,9 @@ private:
         chosen.cost.source = Cost().source;  // of the text without
         if (chosen.cost.measured)
           result.plan.notes.push_back(
-              fmt::format("{} was measured without the gaps of its operands", chosen.kernel.name));
+              {.kind = NoteKind::prices,
+               .text = fmt::format("{} was measured without the gaps of its operands",
+                                   chosen.kernel.name)});
         continue;
       }
       result.plan.predictedSeconds += best->cost.seconds - chosen.cost.seconds;
@@ -359,12 +362,14 @@ PlannedKernels buildPlan(const select::Problem &problem, const select::Selection
 }
 
 void noteCopies(PlannedKernels &planned) {
-  const std::string verb = " is a copy: ";
   std::erase_if(planned.plan.notes,
-                [&](const std::string &note) { return note.find(verb) != std::string::npos; });
+                [](const PlanNote &note) { return note.kind == NoteKind::copy; });
   for (const ChosenKernel &chosen : planned.kernels)
-    if (const std::optional<std::string> reason = whyCopied(chosen.kernel, chosen.configuration))
-      planned.plan.notes.push_back(chosen.kernel.name + verb + *reason);
+    if (const std::optional<CopyReason> reason = whyCopied(chosen.kernel, chosen.configuration))
+      planned.plan.notes.push_back(
+          {.kind = NoteKind::copy,
+           .text = fmt::format("{} is a copy: {}", chosen.kernel.name, reason->text()),
+           .code = std::string(reason->code.code)});
 }
 
 void checkOverwriting(const PlannedKernels &planned, const std::string &where) {

@@ -232,9 +232,11 @@ private:
     std::vector<std::string> names;
     for (const int kernel : chain) names.push_back(plan.kernels[size_t(kernel)].name);
     plan.notes.push_back(
-        fmt::format("'{}' is computed in {} chunks along {}, one at a time; in chunks run {}",
-                    tensor(inner.front()).name, chunks.count,
-                    tensor(inner.front()).axes[size_t(dimension)], fmt::join(names, ", ")));
+        {.kind = NoteKind::chunks,
+         .text =
+             fmt::format("'{}' is computed in {} chunks along {}, one at a time; in chunks run {}",
+                         tensor(inner.front()).name, chunks.count,
+                         tensor(inner.front()).axes[size_t(dimension)], fmt::join(names, ", "))});
     splice(std::move(cut));
   }
 

@@ -10,10 +10,12 @@
 #include "kernel/Schedule.h"
 
 #include <algorithm>
+#include <array>
 #include <concepts>
 #include <iterator>
 #include <limits>
 #include <set>
+#include <span>
 #include <type_traits>
 #include <utility>
 
@@ -157,6 +159,12 @@ void members(auto &&visit, Is<BufferAllocation> auto &allocation) {
   visit("offset", allocation.offset);
 }
 
+void members(auto &&visit, Is<PlanNote> auto &note) {
+  visit("kind", note.kind);
+  visit("text", note.text);
+  visit("code", note.code, rare);
+}
+
 void members(auto &&visit, Is<Plan> auto &plan) {
   visit("formatVersion", plan.formatVersion);
   visit("model", plan.model);
@@ -179,6 +187,17 @@ void members(auto &&visit, Is<Plan> auto &plan) {
   visit("notes", plan.notes);
 }
 
+/// The names of an enum's values, in their order.
+template <typename Enum>
+constexpr std::array<std::string_view, 0> namesOf{};
+template <>
+constexpr std::array<std::string_view, 10> namesOf<NoteKind>{
+    "packing",      "copy",  "chunks", "rewrite", "prices",
+    "searchLimits", "stale", "edit",   "build",   "unknown"};
+
+template <typename Type>
+concept NamedEnum = std::is_enum_v<Type> && !namesOf<Type>.empty();
+
 template <typename Type>
 concept Described = requires(Type &value) {
   members([](std::string_view, auto &, Presence = always) {}, value);
@@ -196,12 +215,18 @@ json write(const std::vector<Item> &items);
 template <typename Item>
 json write(const std::optional<Item> &item);
 json write(const DType &type);
+template <NamedEnum Enum>
+json write(const Enum &value);
 
 template <typename Type>
 json write(const Type &value) {
   return value;
 }
 json write(const DType &type) { return nameOf(type); }
+template <NamedEnum Enum>
+json write(const Enum &value) {
+  return namesOf<Enum>.at(size_t(value));
+}
 template <Described Type>
 json write(const Type &value) {
   json object = json::object();
@@ -237,6 +262,12 @@ struct Place {
   [[noreturn]] void fail(std::string_view expected, const json &found) const {
     throw Error::badInput("{}: member \"{}\" must be {}, not {} ({})", file, path, expected,
                           found.type_name(), found.dump().substr(0, 40));
+  }
+  /// "plan.json: tensors[2]: role "guest" is none of argument, parameter, result, temporary".
+  [[noreturn]] void failName(std::string_view name, std::span<const std::string_view> known) const {
+    const size_t dot = path.rfind('.');
+    throw Error::badInput("{}: {}: {} \"{}\" is none of {}", file, path.substr(0, dot),
+                          path.substr(dot + 1), name, fmt::join(known, ", "));
   }
 };
 
@@ -284,8 +315,18 @@ void read(const json &from, DType &to, const Place &place) {
   to = *type;
 }
 
+template <NamedEnum Enum>
+void read(const json &from, Enum &to, const Place &place) {
+  std::string name;
+  read(from, name, place);
+  const auto known = std::ranges::find(namesOf<Enum>, name);
+  if (known == namesOf<Enum>.end()) place.failName(name, namesOf<Enum>);
+  to = Enum(known - namesOf<Enum>.begin());
+}
+
 template <Described Type>
 void read(const json &from, Type &to, const Place &place);
+void read(const json &from, PlanNote &to, const Place &place);
 template <typename Item>
 void read(const json &from, std::vector<Item> &to, const Place &place);
 template <typename Item, size_t count>
@@ -350,7 +391,49 @@ void read(const json &from, std::optional<Item> &to, const Place &place) {
   read(from, to.emplace(), place);
 }
 
+/// How plans of this format said before notes had kinds what a note is about.
+struct OldWording {
+  std::string_view words;
+  NoteKind kind;
+};
+constexpr OldWording oldWordings[] = {{" is packed at load as ", NoteKind::packing},
+                                      {" is a copy: ", NoteKind::copy},
+                                      {", one at a time; in chunks run ", NoteKind::chunks},
+                                      {" stays whole: ", NoteKind::rewrite},
+                                      {" draws no mask: ", NoteKind::rewrite},
+                                      {": stale, its time is of an older ", NoteKind::stale},
+                                      {" was edited by hand", NoteKind::edit},
+                                      {" includes what was edited by hand", NoteKind::edit},
+                                      {"cubins: ", NoteKind::build}};
+
+PlanNote noteOfOldPlan(const std::string &text) {
+  for (const auto &[words, kind] : oldWordings) {
+    const size_t at = text.find(words);
+    if (at == std::string::npos || (kind == NoteKind::build && at > 0)) continue;
+    constexpr size_t codeLength = 4;  // "V001"
+    return {.kind = kind,
+            .text = text,
+            .code = kind == NoteKind::copy ? text.substr(at + words.size(), codeLength) : ""};
+  }
+  return {.kind = NoteKind::unknown, .text = text};
+}
+
+void read(const json &from, PlanNote &to, const Place &place) {
+  if (!from.is_string()) return read<PlanNote>(from, to, place);
+  std::string text;
+  read(from, text, place);
+  to = noteOfOldPlan(text);
+}
+
 }  // namespace
+
+std::string_view nameOf(NoteKind kind) { return namesOf<NoteKind>.at(size_t(kind)); }
+
+std::vector<std::string> textsOf(const std::vector<PlanNote> &notes) {
+  std::vector<std::string> texts;
+  for (const PlanNote &note : notes) texts.push_back(note.text);
+  return texts;
+}
 
 bool isView(const PlanKernel &kernel) { return kernel.source.empty() && !kernel.library; }
 

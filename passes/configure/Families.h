@@ -6,6 +6,7 @@
 
 #include "kernel/Configuration.h"
 #include "kernel/Device.h"
+#include "kernel/ReasonCodes.h"
 #include "kernel/StridedBatchedGemm.h"
 
 #include <functional>
@@ -51,9 +52,15 @@ std::function<std::string(const Kernel &)> epilogueRejections(const Device &devi
 /// The same of those that take contractions with a prologue (kernel/ContractionPrologue.h).
 std::function<std::string(const Kernel &)> prologueRejections(const Device &device);
 
-/// Why a slice or a concatenation moves elements in this configuration, by a stable code, V001 to
-/// V005: "V001 part-axis-not-slowest (h in [p,h,b,j])". Nothing for views, for other kernels, and
-/// where elements move because the layouts differ.
-std::optional<std::string> whyCopied(const Kernel &kernel, const Configuration &configuration);
+/// A stable code, V001 to V005, and what of the configuration it is about.
+struct CopyReason {
+  ReasonCode code;
+  std::string detail;
+  /// "V005 runs-not-whole-lines (runs along q in iq are no multiples of 128 bytes)"
+  std::string text() const;
+};
+/// Why a slice or a concatenation moves elements in this configuration. Nothing for views, for
+/// other kernels, and where elements move because the layouts differ.
+std::optional<CopyReason> whyCopied(const Kernel &kernel, const Configuration &configuration);
 
 }  // namespace weft

@@ -156,11 +156,6 @@ std::vector<LayoutTuple> regroupTuples(const Kernel &kernel) {
   return tuples;
 }
 
-/// "V003 callers-buffer (detail)".
-std::string describe(const ReasonCode &reason, std::string_view detail) {
-  return fmt::format("{} {} ({})", reason.code, reason.reason, detail);
-}
-
 }  // namespace
 
 SpaceOrRejection viewSpace(const Kernel &kernel, const Device &) {
@@ -177,7 +172,11 @@ SpaceOrRejection viewSpace(const Kernel &kernel, const Device &) {
   return {.space = std::move(space)};
 }
 
-std::optional<std::string> whyCopied(const Kernel &kernel, const Configuration &configuration) {
+std::string CopyReason::text() const {
+  return fmt::format("{} {} ({})", code.code, code.reason, detail);
+}
+
+std::optional<CopyReason> whyCopied(const Kernel &kernel, const Configuration &configuration) {
   if (kernel.body.size() != 1 || std::holds_alternative<ViewKnobs>(configuration.knobs))
     return std::nullopt;
   const std::string &op = kernel.body[0].name;
@@ -198,23 +197,25 @@ std::optional<std::string> whyCopied(const Kernel &kernel, const Configuration &
     return tuple[isSlice ? 0 : kernel.inputs.size()].order == whole.order;
   });
   if (free != tuples.end() && isSlice && free->back().strides.empty())
-    return describe(reasons::callersBuffer, reasons::callersBuffer.meaning);
+    return CopyReason{reasons::callersBuffer, std::string(reasons::callersBuffer.meaning)};
   if (free != tuples.end() && isSlice)
-    return describe(reasons::stridedViewNotTaken,
-                    "a kernel that may read the part takes no gaps, --strict wants rows with them, "
-                    "or the part is the caller's");
+    return CopyReason{
+        reasons::stridedViewNotTaken,
+        "a kernel that may read the part takes no gaps, --strict wants rows with them, "
+        "or the part is the caller's"};
   if (free != tuples.end() || joinsTwice)
-    return describe(reasons::viewNotFree,
-                    "a part is given, kept for another entry point, part of something else or used "
-                    "as its place does not "
-                    "allow, or the whole is the caller's");
+    return CopyReason{
+        reasons::viewNotFree,
+        "a part is given, kept for another entry point, part of something else or used "
+        "as its place does not "
+        "allow, or the whole is the caller's"};
   if (slowestDimension(whole, extentsOf(kernel, wholeValue)) != axis)
-    return describe(reasons::viewNotWholeLines,
-                    fmt::format("runs along {} in {} are no multiples of {} bytes", axisName,
-                                print(whole, kernel, kernel.values[wholeValue]), lineBytes));
-  return describe(reasons::viewNotAligned,
-                  fmt::format("a part along {} does not start at a multiple of {} bytes", axisName,
-                              whole.alignment));
+    return CopyReason{reasons::viewNotWholeLines,
+                      fmt::format("runs along {} in {} are no multiples of {} bytes", axisName,
+                                  print(whole, kernel, kernel.values[wholeValue]), lineBytes)};
+  return CopyReason{reasons::viewNotAligned,
+                    fmt::format("a part along {} does not start at a multiple of {} bytes",
+                                axisName, whole.alignment)};
 }
 
 }  // namespace weft

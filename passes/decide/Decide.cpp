@@ -196,7 +196,7 @@ PlannedKernels chosenPlan(const Problem &problem, const Decision &decision) {
   planned.plan.lowerBoundSeconds = decision.lowerBound;
   checkHonoured(planned.plan, decision.asked);
   if (const std::string line = memoryLine(decision); !line.empty())
-    planned.plan.notes.push_back(line);
+    planned.plan.notes.push_back({.kind = NoteKind::searchLimits, .text = line});
   return planned;
 }
 

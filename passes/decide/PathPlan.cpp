@@ -12,13 +12,18 @@
 namespace weft::decision {
 namespace {
 
-void noteUnmeasured(const select::Statistics &statistics, std::vector<std::string> &notes) {
+void addNotes(std::vector<PlanNote> &notes, NoteKind kind, const std::vector<std::string> &texts) {
+  for (const std::string &text : texts) notes.push_back({.kind = kind, .text = text});
+}
+
+void noteUnmeasured(const select::Statistics &statistics, std::vector<PlanNote> &notes) {
   if (statistics.measured == 0) return;
   if (statistics.unmeasuredKernels > 0)
-    notes.push_back(
-        fmt::format("{} of {} candidate kernels have no measured time and were priced by the model",
-                    statistics.unmeasuredKernels, statistics.kernels));
-  notes.insert(notes.end(), statistics.notes.begin(), statistics.notes.end());
+    addNotes(notes, NoteKind::prices,
+             {fmt::format(
+                 "{} of {} candidate kernels have no measured time and were priced by the model",
+                 statistics.unmeasuredKernels, statistics.kernels)});
+  addNotes(notes, NoteKind::prices, statistics.notes);
 }
 
 }  // namespace
@@ -42,7 +47,7 @@ Expected<PlannedKernels> planOf(const PlanContext &context, const SelectedVarian
   plan.dtype = argument ? argument->dtype : context.dtype;
   plan.device = context.prices->device().name;
   plan.costModel = pricesOf(plan, *context.prices);
-  plan.notes.insert(plan.notes.end(), variant.notes.begin(), variant.notes.end());
+  addNotes(plan.notes, NoteKind::rewrite, variant.notes);
   noteUnmeasured(selection.statistics(), plan.notes);
   return planned;
 }

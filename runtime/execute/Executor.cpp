@@ -56,11 +56,12 @@ void Executor::checkArchitecture() const {
         "GPU with --gpu",
         options.folder, plan().target, gpu.index, gpu.name, gpu.architecture,
         gpu.architecture == "sm_90" ? "sm_90a" : gpu.architecture);
+  const auto whyUnbuilt = std::ranges::find(plan().notes, NoteKind::build, &PlanNote::kind);
   for (const PlanKernel &kernel : plan().kernels) {
     if (!options.leaveUnbuilt && !kernel.source.empty() && kernel.cubin.empty())
       throw Error::unsupported(
           "kernel {} was not built ({}): 'weft emit {}' builds it where NVRTC is", kernel.name,
-          plan().notes.empty() ? "no cubin" : plan().notes.back(), options.folder);
+          whyUnbuilt == plan().notes.end() ? "no cubin" : whyUnbuilt->text, options.folder);
     if (kernel.sharedBytes > gpu.sharedMemoryPerBlock)
       throw Error::unsupported(
           "kernel {} asks for {} bytes of shared memory a block, and GPU {}, {}, has {}: compile "

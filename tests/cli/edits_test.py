@@ -322,6 +322,22 @@ class DataLoss(Edited):
         self.weft('compile', *TINY, '--overwrite', '-o', 'out', env=self.QUIET)
         self.assertNotIn('hours', self.source.read_text())
 
+    def test_emit_drops_notes_by_their_kind_whatever_they_say(self):
+        """Here a manifest vouches for the notes."""
+        kept = {'kind': 'rewrite', 'text': 'cubins: stay, and nothing was edited by hand'}
+        self.plan['notes'] = [kept, {'kind': 'build', 'text': 'nothing was built'},
+                              {'kind': 'edit', 'text': 'someone was here'}]
+        self.save()
+        path = self.folder / 'out/manifest.json'
+        manifest = json.loads(path.read_text())
+        manifest['plan']['notes'] = self.plan['notes']
+        path.write_text(json.dumps(manifest))
+        self.weft('emit', 'out', env=self.QUIET)
+        notes = json.loads((self.folder / 'out/plan.json').read_text())['notes']
+        self.assertIn(kept, notes)
+        self.assertEqual([note['text'] for note in notes if note['kind'] in ('build', 'edit')],
+                         ['cubins: skipped, no NVRTC'])
+
     def test_an_edit_whose_kernel_has_no_text_any_more_is_not_dropped(self):
         library = next(kernel for kernel in self.plan['kernels'] if kernel['library'])
         self.weft('compile', *TINY, '--no-library', '-o', 'own', env=self.QUIET)

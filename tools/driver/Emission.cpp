@@ -153,9 +153,10 @@ void emitOne(PlannedKernels &planned, size_t index, const std::string &architect
   const Cost &cost = chosen.cost;
   if (cost.measured &&
       (cost.stale || (cost.source != "-" && cost.source != sourceHash(kernel.text))))
-    planned.plan.notes.push_back(fmt::format("kernel {}: stale, its time is of an older {}",
-                                             entry.name,
-                                             cost.stale ? "version of its family" : "source"));
+    planned.plan.notes.push_back(
+        {.kind = NoteKind::stale,
+         .text = fmt::format("kernel {}: stale, its time is of an older {}", entry.name,
+                             cost.stale ? "version of its family" : "source")});
   const bool isTaken = emitted.sources.contains("kernels/" + name + ".cu");
   entry.source = "kernels/" + (isTaken ? entry.name : name) + ".cu";
   emitted.sources[entry.source] = kernel.readable;
@@ -317,7 +318,7 @@ BuiltFiles buildCubins(Plan &plan, const EmittedPlan &emitted, bool strict, cons
     if (strict)
       throw Error::strictMiss("no NVRTC, and --strict forbids skipping cubins; searched: {}",
                               fmt::join(nvrtc.searched, ", "));
-    plan.notes.emplace_back(skippedNote);
+    plan.notes.push_back({.kind = NoteKind::build, .text = skippedNote});
     summary.skipped = true;
     return {};
   }

@@ -194,9 +194,8 @@ std::string cubinsText(const BuildSummary &build, const Plan &plan) {
   if (build.built + build.fromCache > 0)
     return fmt::format(" ({}{} built, {} from the cache)", cubinsNote, build.built,
                        build.fromCache);
-  const auto note = std::ranges::find_if(
-      plan.notes, [](const std::string &text) { return text.starts_with(cubinsNote); });
-  return note == plan.notes.end() ? "" : fmt::format(" ({})", *note);
+  const auto note = std::ranges::find(plan.notes, NoteKind::build, &PlanNote::kind);
+  return note == plan.notes.end() ? "" : fmt::format(" ({})", note->text);
 }
 
 /// Broken at spaces; a word that is wider than the line is cut.
@@ -306,7 +305,7 @@ json summaryJson(const Plan &plan, const json &report, const BelievedRecords &re
             {"slowestSeconds", build.slowestSeconds},
             {"fromCache", build.fromCache},
             {"skipped", build.skipped}}},
-          {"notes", plan.notes}};
+          {"notes", textsOf(plan.notes)}};
 }
 
 std::string buildDetails(const Plan &plan, const BuildSummary &build) {
@@ -320,7 +319,7 @@ std::string buildDetails(const Plan &plan, const BuildSummary &build) {
   for (const PlanKernel &kernel : plan.kernels)
     if (kernel.spillBytes > 0)
       text += fmt::format("{} spills {} B a thread\n", kernel.name, kernel.spillBytes);
-  for (const std::string &note : plan.notes) text += "note: " + note + "\n";
+  for (const PlanNote &note : plan.notes) text += "note: " + note.text + "\n";
   return text;
 }
 

@@ -457,9 +457,9 @@ std::vector<std::string> warningsOf(const Plan &plan, const json &report,
   const Evidence evidence = evidenceOf(plan, records);
   size_t stale = 0;
   std::string cubins;
-  for (const std::string &note : plan.notes) {
-    stale += note.find(": stale, ") != std::string::npos;
-    if (note.starts_with("cubins: ")) cubins = note;
+  for (const PlanNote &note : plan.notes) {
+    stale += note.kind == NoteKind::stale;
+    if (note.kind == NoteKind::build) cubins = note.text;
   }
   if (const std::string memory = memoryWarning(plan); !memory.empty()) warnings.push_back(memory);
   if (const std::string search = searchWarning(report); !search.empty()) warnings.push_back(search);
@@ -484,12 +484,8 @@ std::vector<std::string> warningsOf(const Plan &plan, const json &report,
                                      variant["name"].get<std::string>(),
                                      variant["noPlan"].get<std::string>()));
   std::map<std::string, size_t> copies;  // by reason code
-  for (const std::string &note : plan.notes) {
-    constexpr std::string_view copied = " is a copy: ";
-    if (const size_t at = note.find(copied); at != std::string::npos)
-      ++copies[note.substr(at + copied.size(), 4)];
-    if (note.find(" changes nothing") != std::string::npos) warnings.push_back(note);
-  }
+  for (const PlanNote &note : plan.notes)
+    if (note.kind == NoteKind::copy) ++copies[note.code];
   for (const auto &[code, count] : copies)
     warnings.push_back(fmt::format(
         "{} to move a part of a tensor, which could be no view [{}]",

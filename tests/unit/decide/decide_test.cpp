@@ -52,7 +52,7 @@ TEST_CASE("the decision is the fastest variant, and its plan is built of its pat
   CHECK(plan.predictedSeconds == Approx(decision->path().seconds));
   CHECK(plan.lowerBoundSeconds == decision->lowerBound);
   CHECK(plan.lowerBoundSeconds > 0);
-  CHECK(std::ranges::count(plan.notes, "a note") == 1);
+  CHECK(std::ranges::count(plan.notes, "a note", &PlanNote::text) == 1);
   CHECK(secondsOf(*decision, decision->best()) == plan.predictedSeconds);
 }
 

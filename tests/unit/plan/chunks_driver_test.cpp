@@ -205,7 +205,7 @@ TEST_CASE("scores in chunks take chunk of the memory") {
     }
   CHECK_FALSE(plan.kernels.back().chunk);
   REQUIRE(plan.notes.size() == 1);
-  CHECK_THAT(plan.notes.front(),
+  CHECK_THAT(plan.notes.front().text,
              Catch::StartsWith(fmt::format("'scores' is computed in {} chunks", count)));
   CHECK(chunks.finish() <
         2 * scores / count +
@@ -230,8 +230,9 @@ TEST_CASE("statistics of a decomposed softmax are there in chunks with their exp
       CHECK(tensor.name != inner);
       if (tensor.name.starts_with(inner)) CHECK(tensor.extents[0] == 2);
     }
-  CHECK_THAT(plan.notes.front(), Catch::StartsWith("'exponentials' is computed in 3 chunks along "
-                                                   "h, one at a time; in chunks run k0, k1, k2"));
+  CHECK_THAT(plan.notes.front().text,
+             Catch::StartsWith("'exponentials' is computed in 3 chunks along "
+                               "h, one at a time; in chunks run k0, k1, k2"));
   DecomposedAttention whole(*prices);
   CHECK(chunks.finish() < whole.finish() / 2);
 }

@@ -216,10 +216,10 @@ TEST_CASE("what differs always has a reason, or stands among the others") {
           b.sources["kernels/work.cu"] = "edited", b.plan.kernels[0].edited = true;
         }) == std::vector{edit});
   CHECK(decisions([](Artifact &b) {
-          b.sources["kernels/work.cu"] = "text", b.plan.notes = {"a note"};
+          b.sources["kernels/work.cu"] = "text", b.plan.notes = {{.text = "a note"}};
         }).empty());
   a = one();
-  CHECK(decisions([](Artifact &b) { b.plan.notes = {"a note"}; }).empty());
+  CHECK(decisions([](Artifact &b) { b.plan.notes = {{.text = "a note"}}; }).empty());
   CHECK(decisions([](Artifact &b) { b.graph = "other"; }).empty());
   CHECK(decisions([](Artifact &b) { b.plan.tensors[0].scale = 9; }).empty());
 }

@@ -267,10 +267,11 @@ TEST_CASE("estimates, edits, missing plans and unverified texts are warnings") {
       warningsOf(plan, report(), recorded({agreement(plan.kernels[0]), agreement(plan.kernels[2])}))
           .empty());
   plan.kernels[2].measured = false;
-  plan.notes = {"cubins: skipped, no NVRTC",
-                "slice__b_j is a copy: V001 strided-view-not-supported (why)",
-                "slice__b_j_2 is a copy: V001 strided-view-not-supported (why)",
-                "parameter w is packed at load as ij"};
+  plan.notes = {
+      {.kind = NoteKind::build, .text = "cubins: skipped, no NVRTC"},
+      {.kind = NoteKind::copy, .text = "slice__b_j is a copy: why", .code = "V001"},
+      {.kind = NoteKind::copy, .text = "slice__b_j_2 is a copy: why", .code = "V001"},
+      {.kind = NoteKind::packing, .text = "parameter w is a copy: V002 x: stale, changes nothing"}};
   json given = report();
   given["variants"].push_back({{"name", "c"}, {"noPlan", "too large"}});
   const std::vector<std::string> warnings =

@@ -71,6 +71,29 @@ TEST_CASE("what is written is read back") {
   CHECK(namesIn(folder / "out") == std::vector<std::string>{"deep"});
 }
 
+TEST_CASE("notes keep their kinds; those of plans without kinds go by their words") {
+  Plan plan = exampleArtifact().plan;
+  plan.notes = {{.kind = NoteKind::copy, .text = "a copy", .code = "V003"},
+                {.kind = NoteKind::rewrite, .text = "cubins: was edited by hand"},
+                {.kind = NoteKind::build, .text = "no compiler"}};
+  nlohmann::json text = toJson(plan);
+  CHECK(text["notes"][0] == nlohmann::json{{"kind", "copy"}, {"text", "a copy"}, {"code", "V003"}});
+  CHECK(planFromJson(text, "p").notes == plan.notes);
+  const std::vector<PlanNote> old = {
+      {.kind = NoteKind::packing, .text = "parameter wq is packed at load as iph"},
+      {.kind = NoteKind::copy, .text = "slice is a copy: V001 reason (why)", .code = "V001"},
+      {.kind = NoteKind::rewrite, .text = "d_active draws no mask: d_hidden reads it"},
+      {.kind = NoteKind::stale, .text = "kernel k: stale, its time is of an older source"},
+      {.kind = NoteKind::edit, .text = "kernels/k.cu was edited by hand"},
+      {.kind = NoteKind::build, .text = "cubins: skipped, no NVRTC"},
+      {.kind = NoteKind::unknown, .text = "anything else"}};
+  text["notes"] = textsOf(old);
+  CHECK(planFromJson(text, "p").notes == old);
+  text["notes"] = {{{"kind", "gossip"}, {"text", "a note"}}};
+  CHECK_THAT(errorOf(ErrorKind::badInput, [&] { planFromJson(text, "p"); }),
+             Catch::Contains("p: notes[0]: kind \"gossip\" is none of packing, copy, chunks"));
+}
+
 TEST_CASE("the same artifact gives the same bytes") {
   const TemporaryTestFolder folder;
   writeArtifact(exampleArtifact(), folder / "one");

@@ -109,8 +109,8 @@ void checkTiling(const Step &step) {
 }
 
 bool hasNote(const Compiled &step, const std::string &text) {
-  return std::ranges::any_of(step.planned.plan.notes, [&](const std::string &note) {
-    return note.find(text) != std::string::npos;
+  return std::ranges::any_of(step.planned.plan.notes, [&](const PlanNote &note) {
+    return note.text.find(text) != std::string::npos;
   });
 }
 
@@ -407,7 +407,7 @@ module {
 )",
                         {pin, std::string(pin) == "s=ji" ? "a=ji" : "a=ij",
                          std::string(pin) == "s=ji" ? "b=ji" : "b=ij"});
-  INFO(pin << ' ' << fmt::format("{}", fmt::join(written.planned.plan.notes, "; ")));
+  INFO(pin << ' ' << fmt::format("{}", fmt::join(textsOf(written.planned.plan.notes), "; ")));
   CHECK(hasNote(written, reason));
   checkResults(written);
 }

@@ -59,7 +59,7 @@ int writeDecided(const Compilation &compilation, const std::vector<ProposedVaria
     artifact.cubins = std::move(files.cubins);
     artifact.listings = std::move(files.listings);
   } else {
-    planned.plan.notes.emplace_back(stoppedNote);
+    planned.plan.notes.push_back({.kind = NoteKind::build, .text = stoppedNote});
   }
   artifact.report = makeReport(compilation, proposed, decision, planned);
   // Of a plan that was chosen by measuring no other plan has a comparable time.

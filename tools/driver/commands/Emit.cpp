@@ -117,8 +117,9 @@ std::vector<std::string> keepEdits(const runtime::Artifact &before, EmittedPlan 
       plan.kernels[kernel].edited = true;
       plan.kernels[kernel].measured = false;
     }
-    plan.notes.push_back(source +
-                         (isOwn ? " was edited by hand" : " includes what was edited by hand"));
+    plan.notes.push_back(
+        {.kind = NoteKind::edit,
+         .text = source + (isOwn ? " was edited by hand" : " includes what was edited by hand")});
   }
   std::ranges::sort(after.edited);
   return lost;
@@ -206,11 +207,10 @@ int sayCheck(const runtime::Artifact &before, const std::vector<std::string> &br
 }
 
 /// Notes that an earlier build left and this one decides anew.
-void dropOldNotes(std::vector<std::string> &notes) {
-  std::erase_if(notes, [](const std::string &note) {
-    return note.starts_with("cubins: ") || note.ends_with(" was edited by hand") ||
-           note.ends_with(" includes what was edited by hand") ||
-           note.find(": stale, its time is of an older ") != std::string::npos;
+void dropOldNotes(std::vector<PlanNote> &notes) {
+  std::erase_if(notes, [](const PlanNote &note) {
+    return note.kind == NoteKind::build || note.kind == NoteKind::edit ||
+           note.kind == NoteKind::stale;
   });
 }
 
@@ -308,7 +308,8 @@ int emitAgain(EmitRequest request, bool json) {
   // As the reader will, but named by the file that was edited.
   verifyDerived(planned.plan, request.folder + "/plan.json");
   BuildSummary build;
-  if (request.last < Phase::build) planned.plan.notes.emplace_back(stoppedNote);
+  if (request.last < Phase::build)
+    planned.plan.notes.push_back({.kind = NoteKind::build, .text = stoppedNote});
   if (request.last >= Phase::build) {
     BuiltFiles files = buildCubins(planned.plan, emitted, request.target.strict, request.keep,
                                    build, request.folder);

@@ -118,7 +118,7 @@ std::string footnotes(const Plan &plan, const runtime::BelievedRecords &records)
         count == 1 ? std::string("1 kernel is a GEMM")
                    : fmt::format("{} kernels are products", count));
   text += verificationLines(plan, records);
-  for (const std::string &note : plan.notes) text += "note: " + note + "\n";
+  for (const PlanNote &note : plan.notes) text += "note: " + note.text + "\n";
   return text;
 }
 
@@ -516,7 +516,7 @@ Explanation explainKernels(const runtime::Artifact &artifact, const KernelsView 
                    {"graph", graphJson(plan)},
                    {"concurrent", plan.concurrent},
                    {"longestChain", longestChain(plan, launchesOf(plan))},
-                   {"notes", plan.notes},
+                   {"notes", textsOf(plan.notes)},
                    {"memory", memoryReport(plan)},
                    {"measurement", toJson(plan)["measurement"]},
                    {"measuredPlans", list(report, "measuredPlans")},
