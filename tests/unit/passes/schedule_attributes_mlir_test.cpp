@@ -19,8 +19,8 @@ TEST_CASE("every value of every field comes back from graph.mlir, and messages l
   int fields = 0;
   for (size_t index = 0; index < std::variant_size_v<Knobs>; ++index) {
     const Knobs usual = defaultSchedule(Family(index));
-    for (const ScheduleField &field :
-         scheduleOf(Family(index))) {  // may be empty: a view has no fields
+    const auto table = scheduleOf(Family(index));
+    for (const ScheduleField &field : table) {  // may be empty: a view has no fields
       std::vector<int> values = {field.get(usual)};
       using Kind = ScheduleField::Kind;
       if (field.kind == Kind::axis) values.insert(values.end(), {-1, 0, 1, 2});
