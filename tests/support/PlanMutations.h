@@ -34,7 +34,8 @@ inline const std::set<std::string> toldMembers = {"model",
                                                   "lowerBoundSeconds",
                                                   "measurement",
                                                   "concurrent",
-                                                  "notes",
+                                                  "notes.text",
+                                                  "notes.code",
                                                   "device",
                                                   "target",
                                                   "kernels.entry",
@@ -507,6 +508,12 @@ inline std::vector<PlanMutation> planMutations() {
       {"kernels.parameters.map.swizzleBytes", "another",
        onMap([](json &map) { map["swizzleBytes"] = 32; })},
 
+      {"notes.kind", "unknown",
+       [](json &plan) -> std::string {
+         if (plan["notes"].empty()) return "";
+         plan["notes"][0]["kind"] = "nonsense";
+         return "nonsense";
+       }},
       {"kernels.chunk.region", "of none", onChunk([](json &chunk) { chunk["region"] = 100'000; })},
       {"kernels.chunk.axis", "unknown", onChunk([](json &chunk) { chunk["axis"] = "zz"; })},
       {"kernels.chunk.start", "negative", onChunk([](json &chunk) { chunk["start"] = -1; })},
