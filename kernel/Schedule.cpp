@@ -179,12 +179,13 @@ const ScheduleField sm90GemmFields[] = {
          .least = 1,
          .isOptional = true,
          .shown = Shown::text}),
-    of<&Sm90GemmKnobs::streamK>({.name = "streamK",
-                                 .rowName = "streamK",
-                                 .meaning = "1: blocks take equal runs of the k-tiles of all tiles",
-                                 .least = 1,
-                                 .isOptional = true,
-                                 .shown = Shown::text})};
+    of<&Sm90GemmKnobs::streamK>(
+        {.name = "streamK",
+         .rowName = "streamK",
+         .meaning = "1: stream-K: every block takes as many k-tiles of all tiles",
+         .least = 1,
+         .isOptional = true,
+         .shown = Shown::text})};
 
 const ScheduleField sm80GemmFields[] = {
     of<&Sm80GemmKnobs::tileM>({.name = "tileM",
