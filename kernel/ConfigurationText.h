@@ -38,7 +38,7 @@ bool isGemmFamily(std::string_view family);
 bool isTimedAsGemm(const Kernel &kernel, std::string_view family);
 
 /// The line of a configuration. Offsets are left out: kernels are given the address of element
-/// zero. Throws Error(checkFailed) for a GEMM family under layouts that are no gemm.
+/// zero. Throws Error(checkFailed) for a GEMM family under layouts that are no GEMM.
 std::string configurationLine(const Kernel &kernel, const Configuration &configuration);
 /// The same for a GEMM whose strides are known.
 std::string gemmLine(const StridedBatchedGemm &gemm, const Knobs &knobs);

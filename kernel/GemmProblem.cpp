@@ -362,7 +362,7 @@ std::string sm90TileRejection(const GemmProblem &gemm, const Sm90GemmKnobs &knob
   constexpr int ownRegisters = 24;
   const int rows = knobs.schedule == Sm90Schedule::pingPong ? knobs.tileM : knobs.tileM / 2,
             ofTile = rows * knobs.tileN / 128;
-  // Those of a kTile, too, and factors of a lane's rows for groups of kTiles, as OfRows in
+  // Those of a k-tile, too, and factors of a lane's rows for groups of k-tiles, as OfRows in
   // sm90_scaled.cuh, with their addresses.
   const int groups = gemm.k > 4 * gemm.depth() ? 2 : 1;
   const int accumulators = gemm.isScaled() ? 2 * ofTile + rows / 64 * (2 * groups + 4) : ofTile;

@@ -60,7 +60,7 @@ struct GemmProblem {
   }
   bool isAnyTransformed() const { return a.isTransformed || b.isTransformed; }
   bool isScaled() const { return a.isScaled; }
-  /// Elements of k in a kTile, whose rows are 128 bytes: 64 of 16 bits, 128 of 8, 32 of tf32.
+  /// Elements of k in a k-tile, whose rows are 128 bytes: 64 of 16 bits, 128 of 8, 32 of tf32.
   int64_t depth() const { return 128 / sizeOf(operandType); }
 };
 
@@ -98,7 +98,7 @@ std::string singleConsumerEpilogueRejection(const Kernel &kernel, const Contract
 /// Empty if it is.
 std::string sm90Rejection(const Kernel &kernel, const Configuration &configuration,
                           const Sm90GemmKnobs &knobs, int64_t sharedMemoryPerBlock);
-/// Dynamic shared memory: stages of kTiles, subtiles of C, partial sums of other blocks, barriers.
+/// Dynamic shared memory: stages of k-tiles, subtiles of C, partial sums of other blocks, barriers.
 /// A single-consumer tile has no subtiles. `isTransformedInPlace`: of a GEMM one of whose operands
 /// is made of k-tiles that TMA brings, which have a barrier more a stage.
 int64_t sm90SharedBytes(const Sm90GemmKnobs &knobs, bool isTransformedInPlace = false);
@@ -113,7 +113,7 @@ inline constexpr int64_t streamKPartialsLimit = int64_t(64) << 20;  ///< bytes o
 /// K-tiles.
 int64_t sm90KTiles(const GemmProblem &gemm);
 /// Of the grid: a cluster for every tile where k is split, a block for every single-consumer tile,
-/// else as many as have a tile, or a run of kTiles.
+/// else as many as have a tile, or a run of k-tiles.
 int64_t sm90Blocks(const GemmProblem &gemm, const Sm90GemmKnobs &knobs);
 /// Threads of a block.
 int sm90Threads(const Sm90GemmKnobs &knobs);

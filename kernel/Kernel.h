@@ -93,8 +93,8 @@ struct Kernel {
 void verify(const Kernel &kernel);
 
 /// The text that is hashed and printed for people: body in normal form, axes renamed a0, a1, ... in
-/// order of first use, values v0, v1, ...; no names, op numbers, streamK or seeds. Equal kernels of
-/// different models give equal text.
+/// order of first use, values v0, v1, ...; no names, op numbers, dropout streams or seeds. Equal
+/// kernels of different models give equal text.
 std::string canonicalText(const Kernel &kernel);
 
 }  // namespace weft

@@ -18,7 +18,7 @@ namespace weft {
 /// second operand) is not stored in that type.
 std::optional<std::string> shortSpelling(const Kernel &kernel, const BodyOp &op);
 
-/// How far the function's value may be off where it, or its GEMM with a gradient, is stored in
+/// How far the function's value may be off where it, or its product with a gradient, is stored in
 /// this type: 0.15 units in the last place of |value| + 2 |x| phi(x), the terms of a derivative at
 /// x, which cancel around a zero (x = 0 for none). Not less than 1.2 2^-27 for f16, whose values
 /// below 2^-14 have no more digits, and 2^-116 for bf16, where the exponential ends in fp32.

@@ -45,7 +45,7 @@ std::string sm80KnobsRejection(const Sm80GemmKnobs &knobs, int64_t sharedMemoryP
   const int threads = sm80Threads(knobs);
   if (threads > mostThreads)
     return fmt::format("{} threads a block; the limit is {}", threads, mostThreads);
-  // Every pass of the block over a kTile, and over the tile of C, is whole, and eight rows or a
+  // Every pass of the block over a k-tile, and over the tile of C, is whole, and eight rows or a
   // multiple of them.
   for (const int side : {knobs.tileM, knobs.tileN})
     if (threads < std::max(side, 64) || side * knobs.tileK / chunk % threads != 0)

@@ -15,12 +15,12 @@ using LayoutTuple = std::vector<Layout>;
 constexpr int64_t maximumAccessBytes = 16;  ///< of one load or store of a thread
 
 /// The configurations of one family for one kernel: every layout choice with every knob that
-/// `isUseful`. Layouts are either a free GEMM (one list an operand) or an explicit list of
+/// `isUseful`. Layouts are either a Cartesian product (one list an operand) or an explicit list of
 /// tuples, whichever the family's rule is.
 struct ConfigurationSpace {
   std::string family;
   std::vector<std::vector<Layout>> choices =
-      {};  ///< per operand; the GEMM of them; empty if `tuples` is used
+      {};  ///< per operand, their Cartesian product; empty if `tuples` is used
   std::vector<LayoutTuple> tuples = {};
   std::vector<Knobs> knobs = {};
   bool hasSeveralStrides = false;  ///< tuples of products with several strides along a group of
@@ -88,7 +88,7 @@ std::vector<ConfigurationSpace> everySpace(const Kernel &kernel, const Device &d
 /// some orientations alone.
 bool isUseful(const Kernel &kernel, const LayoutTuple &layouts, const Knobs &knobs);
 
-/// How many configurations of a space are useful, without visiting the GEMM: all combinations
+/// How many configurations of a space are useful, without visiting them: all combinations
 /// for scalar knobs, for vectors those where some operand is accessed so. A double, because six
 /// operands of 24 layouts exceed 10^8.
 double countConfigurations(const Kernel &kernel, const ConfigurationSpace &space);

@@ -191,7 +191,7 @@ std::optional<Sm90GemmKnobs> singleConsumerTile(const GemmProblem &gemm, bool is
   return sm90KnobsRejection(tile, room).empty() ? std::optional(tile) : std::nullopt;
 }
 
-/// Single-consumer tiles along one side: for few columns past which the other operand streamK from
+/// Single-consumer tiles along one side: for few columns past which the other operand streams from
 /// memory, with as many rows as fill all multiprocessors; or where all tiles fit into one wave and
 /// k is short, so that a launch is most of the time.
 void addSingleConsumer(const GemmProblem &gemm, bool isAlongM, const Device &device,

@@ -15,7 +15,7 @@ from weftbench import operator_table  # noqa: E402
 PLANS = ROOT / 'profiles/plans'
 CURE = 'tools/plans writes profiles/plans anew'
 
-# Kernels of Table A.1 whose ops a plan splitK over several kernels, each with two ops to join
+# Kernels of Table A.1 whose ops a plan splits over several kernels, each with two ops to join
 # again (--fuse). Products take
 # the first ops of DRLN, BDRLN, BDRB and EBSB, the product of d_w1 its bias' sum; at B=96 the sums
 # of gamma compute d_feed_forward again.

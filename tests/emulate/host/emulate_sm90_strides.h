@@ -76,7 +76,7 @@ float kTileElement(const Tensor<const T> &tensor, SharedAddress kTile, int batch
   }
 }
 
-/// The accumulators of a tile k-tile by kTile, each through shared memory.
+/// The accumulators of a tile k-tile by k-tile, each through shared memory.
 template <GemmProblem gemm, Tile tile, typename A, typename B>
 void accumulatorsOfKTiles(Accumulators<gemm, tile> &own, const Shared<gemm, tile> &shared,
                           const Tensor<const A> &a, const Tensor<const B> &b,

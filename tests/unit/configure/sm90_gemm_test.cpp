@@ -327,7 +327,7 @@ TEST_CASE(
     "single-consumer tiles are offered where one side is short or tiles are few, and k is along "
     "what has "
     "few columns") {
-  // The matrix streamK past 8 rows: 32 rows of it a block, or 64 and half of k.
+  // The matrix streams past 8 rows: 32 rows of it a block, or 64 and half of k.
   const std::set<Knobs> decode = singleConsumerTiles(8, 4096, 4096);
   CHECK(decode.contains(singleConsumer(8, 32, 45)));
   CHECK(decode.contains(singleConsumer(8, 64, 24, 2)));
