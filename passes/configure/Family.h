@@ -72,7 +72,7 @@ std::vector<LayoutTuple> stridedResultTuples(const Kernel &kernel, const FixedLa
 
 /// Tiles whose slices blocks share in stream-K runs (Sm90GemmKnobs::streamK), for a
 /// contraction under layouts of gemm-sm90, best first by the model. No space has them:
-/// they are measured (`weft profile`) and chosen by their rows.
+/// they are measured (`weft profile`) and chosen by their measurements.
 std::vector<Sm90GemmKnobs> streamKTiles(const Kernel &kernel, const LayoutTuple &layouts,
                                         const Device &device);
 

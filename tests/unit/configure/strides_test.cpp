@@ -1,6 +1,6 @@
 // Contractions with several strides along a group of axes: factors and boxes, every element of a
 // map, what is rejected and why, keys, the layouts that are offered, and that a profile offers them
-// by their rows alone.
+// by their measurements alone.
 #include "codegen/Emit.h"
 #include "kernel/ConfigurationText.h"
 #include "kernel/ContractionRegion.h"
