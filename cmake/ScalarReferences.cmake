@@ -9,8 +9,8 @@ string(APPEND text
     "#include \"kernel/reference/ScalarReferences.h\"\n\n#include <cmath>\n#include <limits>\n\n")
 string(APPEND text
     "namespace weft::reference {\n\n"
-    "const std::map<std::string, ScalarReference> &scalarReferences() {\n")
-string(APPEND text "  static const std::map<std::string, ScalarReference> table = {\n")
+    "const std::map<OpKind, ScalarReference> &scalarReferences() {\n")
+string(APPEND text "  static const std::map<OpKind, ScalarReference> table = {\n")
 foreach(line IN LISTS lines)
   if(NOT line MATCHES "= \"([a-z_]+) = (.*)\";$")
     continue()  # a class, whose arguments are open
@@ -28,7 +28,7 @@ foreach(line IN LISTS lines)
     endwhile()
   endforeach()
   string(APPEND text
-      "      {\"${name}\", [](double a, double b, double c,\n"
+      "      {opKindNamed(\"${name}\").value(), [](double a, double b, double c,\n"
       "                        const NumericAttribute &attribute) -> double {\n")
   string(APPEND text
       "         (void)a, (void)b, (void)c, (void)attribute;\n"

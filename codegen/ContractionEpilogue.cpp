@@ -2,6 +2,7 @@
 // of further outputs, what is summed.
 #include "codegen/ContractionEpilogue.h"
 
+#include "codegen/ExpressionText.h"
 #include "codegen/LoopOps.h"
 #include "kernel/Error.h"
 #include "kernel/MultiStrideGemm.h"
@@ -12,17 +13,6 @@
 
 namespace weft::codegen {
 namespace {
-
-/// "{0} + {1}" with operands in the places of numbers.
-std::string filled(std::string text, const std::vector<std::string> &operands) {
-  for (size_t i = 0; i < operands.size(); ++i) {
-    const std::string hole = fmt::format("{{{}}}", i);
-    for (size_t at = text.find(hole); at != std::string::npos;
-         at = text.find(hole, at + operands[i].size()))
-      text.replace(at, hole.size(), operands[i]);
-  }
-  return text;
-}
 
 /// Whether two neighbouring elements at an even place are one access.
 bool holdsPairs(const Kernel &kernel, int value, const Layout &layout) {
@@ -283,27 +273,24 @@ private:
     std::vector<std::string> operands;
     for (int operand : op.operands) operands.push_back(asOperand(reference[size_t(operand)]));
     const int value = op.results[0];
-    const std::string text = op.name == "dropout" ? dropout(op, index, operands[0])
-                                                  : filled(withConstants(op), operands);
+    const std::string text =
+        op.kind == OpKind::dropout ? dropout(op, index, operands[0]) : expression(op, operands);
     const std::string name = context.names.reserve(kernel.values[size_t(value)].name);
     elements.push_back(
         declare("const float", name, text, op.number >= 0 ? fmt::format("%{}", op.number) : ""));
     reference[size_t(value)] = name;
   }
 
-  /// With named constants for its attributes.
-  std::string withConstants(const BodyOp &op) {
-    std::string text = shortSpelling(kernel, op).value_or(op.spelling);
-    for (const auto &[attribute, value] : op.attributes) {
-      const std::string hole = "{" + attribute + "}";
-      if (text.find(hole) == std::string::npos) continue;
-      const std::string name = constant("float", attribute, floatLiteral(numberOf(op, attribute)));
-      for (size_t place = text.find(hole); place != std::string::npos; place = text.find(hole))
-        text.replace(place, hole.size(), name);
-    }
-    if (text.find("weft::slope::") != std::string::npos) headers.insert("weft/slope.cuh");
-    else if (text.find("weft::") != std::string::npos) headers.insert("weft/math.cuh");
-    return text;
+  std::string expression(const BodyOp &op, const std::vector<std::string> &operands) {
+    const Expression expression = shortExpression(kernel, op).value_or(op.expression);
+    headers.merge(expression.headers());
+    const auto constants =
+        attributeConstants(op, [&](const std::string &wish, const std::string &value) {
+          return constant("float", wish, value);
+        });
+    return expressionText(
+        expression, constants, [&](int operand) { return operands[size_t(operand)]; },
+        [&](int axis) { return asOperand(coordinate(axis, true)); });
   }
 
   std::string argument(Parameter::Kind kind, size_t op) {

@@ -2,6 +2,7 @@
 #include "codegen/ContractionPrologue.h"
 
 #include "codegen/ContractionTexts.h"
+#include "codegen/ExpressionText.h"
 #include "codegen/LoopOps.h"
 
 #include <algorithm>
@@ -10,13 +11,6 @@ namespace weft::codegen {
 namespace {
 
 constexpr int64_t vectorElements = 8;
-
-/// `text` with every `hole` replaced.
-std::string replaced(std::string text, const std::string &hole, const std::string &by) {
-  for (size_t at = text.find(hole); at != std::string::npos; at = text.find(hole, at + by.size()))
-    text.replace(at, hole.size(), by);
-  return text;
-}
 
 class PrologueBuilder {
 public:
@@ -98,10 +92,9 @@ private:
   }
 
   void addOp(const BodyOp &op) {
-    std::string text = op.name == "global_scaling" ? "{0} * {1}" : withConstants(op);
-    for (size_t i = 0; i < op.operands.size(); ++i)
-      text = replaced(std::move(text), fmt::format("{{{}}}", i),
-                      asOperand(reference[size_t(op.operands[i])]));
+    const std::string text = op.kind == OpKind::globalScaling
+                                 ? fmt::format("{} * {}", operandText(op, 0), operandText(op, 1))
+                                 : expression(op);
     const int value = op.results[0];
     const std::string name = context.names.reserve(kernel.values[size_t(value)].name);
     elements.push_back(
@@ -109,21 +102,21 @@ private:
     reference[size_t(value)] = name;
   }
 
-  /// The spelling with named constants for its attributes.
-  std::string withConstants(const BodyOp &op) {
-    std::string text = op.spelling;
-    for (const auto &[attribute, value] : op.attributes) {
-      const std::string hole = "{" + attribute + "}";
-      if (text.find(hole) == std::string::npos) continue;
-      const std::string name = context.names.reserve(attribute);
-      result.constants.push_back({"float", {{name, floatLiteral(numberOf(op, attribute))}}, ""});
-      text = replaced(std::move(text), hole, name);
-    }
-    const std::string header =
-        text.find("weft::slope::") != std::string::npos ? "weft/slope.cuh" : "weft/math.cuh";
-    const bool isKnown = std::ranges::find(result.headers, header) != result.headers.end();
-    if (text.find("weft::") != std::string::npos && !isKnown) result.headers.push_back(header);
-    return text;
+  std::string expression(const BodyOp &op) {
+    for (const std::string &header : op.expression.headers())
+      if (std::ranges::find(result.headers, header) == result.headers.end())
+        result.headers.push_back(header);
+    const auto constants =
+        attributeConstants(op, [&](const std::string &wish, const std::string &value) {
+          const std::string name = context.names.reserve(wish);
+          result.constants.push_back({"float", {{name, value}}, ""});
+          return name;
+        });
+    return expressionText(op.expression, constants,
+                          [&](int operand) { return operandText(op, operand); });
+  }
+  std::string operandText(const BodyOp &op, int operand) const {
+    return asOperand(reference[size_t(op.operands[size_t(operand)])]);
   }
 
   const PrologueContext &context;

@@ -104,7 +104,7 @@ std::string opText(const Kernel &kernel, const BodyOp &op) {
   std::vector<std::string> results, operands;
   for (int result : op.results) results.push_back(kernel.values[result].name);
   for (int operand : op.operands) operands.push_back(kernel.values[operand].name);
-  std::string text = fmt::format("{} = {}", fmt::join(results, ", "), op.name);
+  std::string text = fmt::format("{} = {}", fmt::join(results, ", "), nameOf(op.kind));
   const auto spec = op.attributes.find("spec");
   if (spec != op.attributes.end())
     if (const auto *einsum = std::get_if<std::string>(&spec->second))

@@ -35,7 +35,7 @@ void splitSubVectors(IterationAxes &axes, const BodyOp &op) {
 IterationAxes iterationAxes(const Kernel &kernel, const LoopKnobs &knobs) {
   IterationAxes axes{.kernel = kernel, .knobs = knobs};
   for (const BodyOp &op : kernel.body)
-    if (op.name == "local_softmax") splitSubVectors(axes, op);
+    if (op.kind == OpKind::localSoftmax) splitSubVectors(axes, op);
   std::set<int> all, reduced;
   for (const BodyOp &op : kernel.body) {
     if (op.reducedAxes.empty()) continue;
@@ -46,7 +46,7 @@ IterationAxes iterationAxes(const Kernel &kernel, const LoopKnobs &knobs) {
           "kernel '{}': op '{}' reduces over other axes than the op before it; one kernel reduces "
           "over "
           "one set of axes",
-          kernel.name, op.name);
+          kernel.name, nameOf(op.kind));
     reduced = own;
     for (int axis : kernel.values[op.operands[0]].axes)
       all.insert(axis == axes.splitAxis ? axes.tileAxis : axis);

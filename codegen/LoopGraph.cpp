@@ -12,7 +12,8 @@ namespace weft::codegen {
 int64_t integerOf(const BodyOp &op, const std::string &attribute) {
   const auto found = op.attributes.find(attribute);
   if (found == op.attributes.end() || !std::holds_alternative<int64_t>(found->second))
-    throw Error::checkFailed("op '{}' lacks the integer attribute '{}'", op.name, attribute);
+    throw Error::checkFailed("op '{}' lacks the integer attribute '{}'", nameOf(op.kind),
+                             attribute);
   return std::get<int64_t>(found->second);
 }
 
@@ -24,13 +25,13 @@ double numberOf(const BodyOp &op, const std::string &attribute, std::optional<do
     if (const auto *integer = std::get_if<int64_t>(&found->second))
       return static_cast<double>(*integer);
   }
-  throw Error::checkFailed("op '{}' lacks the number attribute '{}'", op.name, attribute);
+  throw Error::checkFailed("op '{}' lacks the number attribute '{}'", nameOf(op.kind), attribute);
 }
 
 std::string textOf(const BodyOp &op, const std::string &attribute) {
   const auto found = op.attributes.find(attribute);
   if (found == op.attributes.end() || !std::holds_alternative<std::string>(found->second))
-    throw Error::checkFailed("op '{}' lacks the text attribute '{}'", op.name, attribute);
+    throw Error::checkFailed("op '{}' lacks the text attribute '{}'", nameOf(op.kind), attribute);
   return std::get<std::string>(found->second);
 }
 
@@ -215,32 +216,33 @@ int GraphBuilder::evaluate(int value, const Coordinates &coordinates) {
 
 int GraphBuilder::evaluateOp(const BodyOp &op, int value, const Coordinates &coordinates) {
   const std::string &name = kernel.values[value].name;
-  if (op.name == "dropout") return dropout(op, name, coordinates);
-  if (op.name == "mask") return mask(op, name, coordinates);
-  if (op.name == "rotary") return rotary(op, name, coordinates);
-  if (!op.spelling.empty()) return spelled(op, name, coordinates);
-  if (op.name == "softmax") return softmax(op, name, coordinates);
-  if (op.name == "layer_norm") return layerNorm(op, value, coordinates);
-  if (op.name == "rms_norm") return rmsNorm(op, value, coordinates);
-  if (op.name == "reduce") return reduceOp(op, name, coordinates);
-  if (op.name == "local_softmax") return localSoftmax(op, value, coordinates);
-  if (op.name == "reduce_subvectors") return reduceSubVectors(op, name, coordinates);
-  if (op.name == "global_scaling") return globalScaling(op, name, coordinates);
-  if (op.name == "cross_entropy") return crossEntropy(op, value, coordinates);
-  if (op.name == "cross_entropy_dx") return crossEntropyDx(op, name, coordinates);
-  if (op.name == "softmax_dx") return softmaxDx(op, name, coordinates);
-  if (op.name == "layer_norm_dx" || op.name == "rms_norm_dx") return normDx(op, name, coordinates);
-  if (op.name == "layer_norm_dw" || op.name == "rms_norm_dw") return normDw(op, value, coordinates);
-  if (op.name == "constant") return splat(op, name);
-  if (op.name == "identity" || op.name == "transpose" || op.name == "broadcast")
+  if (op.kind == OpKind::dropout) return dropout(op, name, coordinates);
+  if (!op.expression.empty()) return elementwise(op, name, coordinates);
+  if (op.kind == OpKind::softmax) return softmax(op, name, coordinates);
+  if (op.kind == OpKind::layerNorm) return layerNorm(op, value, coordinates);
+  if (op.kind == OpKind::rmsNorm) return rmsNorm(op, value, coordinates);
+  if (op.kind == OpKind::reduce) return reduceOp(op, name, coordinates);
+  if (op.kind == OpKind::localSoftmax) return localSoftmax(op, value, coordinates);
+  if (op.kind == OpKind::reduceSubvectors) return reduceSubVectors(op, name, coordinates);
+  if (op.kind == OpKind::globalScaling) return globalScaling(op, name, coordinates);
+  if (op.kind == OpKind::crossEntropy) return crossEntropy(op, value, coordinates);
+  if (op.kind == OpKind::crossEntropyDx) return crossEntropyDx(op, name, coordinates);
+  if (op.kind == OpKind::softmaxDx) return softmaxDx(op, name, coordinates);
+  if (op.kind == OpKind::layerNormDx || op.kind == OpKind::rmsNormDx)
+    return normDx(op, name, coordinates);
+  if (op.kind == OpKind::layerNormDw || op.kind == OpKind::rmsNormDw)
+    return normDw(op, value, coordinates);
+  if (op.kind == OpKind::constant) return splat(op, name);
+  if (op.kind == OpKind::identity || op.kind == OpKind::transpose || op.kind == OpKind::broadcast)
     return evaluate(op.operands[0], coordinates);
-  if (op.name == "slice") return slice(op, coordinates);
-  if (op.name == "pad") return pad(op, name, coordinates);
-  if (op.name == "concat") return concat(op, name, coordinates);
-  if (op.name == "split_axis") return splitAxis(op, coordinates);
-  if (op.name == "merge_axes") return mergeAxes(op, coordinates);
-  if (op.name == "gather") return gather(op, name, coordinates);
-  throw Error::unsupported("kernel '{}': loop kernels have no op '{}'", kernel.name, op.name);
+  if (op.kind == OpKind::slice) return slice(op, coordinates);
+  if (op.kind == OpKind::pad) return pad(op, name, coordinates);
+  if (op.kind == OpKind::concat) return concat(op, name, coordinates);
+  if (op.kind == OpKind::splitAxis) return splitAxis(op, coordinates);
+  if (op.kind == OpKind::mergeAxes) return mergeAxes(op, coordinates);
+  if (op.kind == OpKind::gather) return gather(op, name, coordinates);
+  throw Error::unsupported("kernel '{}': loop kernels have no op '{}'", kernel.name,
+                           nameOf(op.kind));
 }
 
 /// One value everywhere.
@@ -255,23 +257,13 @@ int GraphBuilder::splat(const BodyOp &op, const std::string &name) {
   return node;
 }
 
-/// The spelling with named constants for its attributes.
-int GraphBuilder::spelled(const BodyOp &op, const std::string &name,
-                          const Coordinates &coordinates) {
-  std::string text = op.spelling;
-  for (const auto &[attribute, value] : op.attributes) {
-    const std::string hole = "{" + attribute + "}";
-    if (text.find(hole) == std::string::npos) continue;
-    const std::string name = constant("float", attribute, floatLiteral(numberOf(op, attribute)));
-    for (size_t at = text.find(hole); at != std::string::npos; at = text.find(hole))
-      text.replace(at, hole.size(), name);
-  }
-  const bool isSlope = text.find("weft::slope::") != std::string::npos;
-  if (text.find("weft::") != std::string::npos)
-    graph.headers.insert(isSlope ? "weft/slope.cuh" : "weft/math.cuh");
-  std::vector<int> operands;
-  for (int operand : op.operands) operands.push_back(evaluate(operand, coordinates));
-  return pointwise(text, operands, name);
+const Index &GraphBuilder::indexOf(int value, int64_t dimension,
+                                   const Coordinates &coordinates) const {
+  const std::vector<int> &own = kernel.values[value].axes;
+  if (dimension < 0 || dimension >= static_cast<int64_t>(own.size()))
+    throw Error::checkFailed("kernel '{}': dimension {} of '{}', which has {}", kernel.name,
+                             dimension, kernel.values[value].name, own.size());
+  return coordinates.at.at(own[dimension]);
 }
 
 LoopGraph buildLoopGraph(const IterationAxes &axes, LoopSpace &space, Names &names) {

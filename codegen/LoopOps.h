@@ -1,5 +1,6 @@
 // The builder of a LoopGraph: one member function an op. Private to LoopGraph.cpp,
-// LoopNormalization.cpp, LoopLoss.cpp, LoopGradients.cpp, LoopMovement.cpp and LoopMasks.cpp.
+// LoopExpressions.cpp, LoopNormalization.cpp, LoopLoss.cpp, LoopGradients.cpp, LoopMovement.cpp and
+// LoopDropout.cpp.
 #pragma once
 
 #include "codegen/LoopGraph.h"
@@ -52,8 +53,17 @@ private:
   int evaluateOp(const BodyOp &op, int value, const Coordinates &coordinates);
   std::string constant(const std::string &type, const std::string &wish, const std::string &value,
                        std::string note = "");
+  /// The coordinate along a dimension of the value.
+  const Index &indexOf(int value, int64_t dimension, const Coordinates &coordinates) const;
   int splat(const BodyOp &op, const std::string &name);
-  int spelled(const BodyOp &op, const std::string &name, const Coordinates &coordinates);
+
+  // LoopExpressions.cpp
+  std::string coordinateText(const Expression &expression, int node, const Coordinates &coordinates,
+                             std::vector<Index> &uses);
+  Index movedIndex(const Expression &expression, int node, int64_t extent,
+                   const Coordinates &coordinates);
+  int rotation(const BodyOp &op, int node, const Coordinates &coordinates);
+  int elementwise(const BodyOp &op, const std::string &name, const Coordinates &coordinates);
 
   // LoopNormalization.cpp
   Coordinates overRow(const Coordinates &coordinates) const;
@@ -82,12 +92,9 @@ private:
   int normDx(const BodyOp &op, const std::string &name, const Coordinates &coordinates);
   int normDw(const BodyOp &op, int value, const Coordinates &coordinates);
 
-  // LoopMasks.cpp
-  const Index &indexOf(int value, int64_t dimension, const Coordinates &coordinates) const;
-  int mask(const BodyOp &op, const std::string &name, const Coordinates &coordinates);
+  // LoopDropout.cpp
   int dropout(const BodyOp &op, const std::string &name, const Coordinates &coordinates);
   bool lanesHoldPairs(const Index &column) const;
-  int rotary(const BodyOp &op, const std::string &name, const Coordinates &coordinates);
 
   // LoopMovement.cpp
   Index scaled(const Index &index, int64_t factor, int64_t summand) const;

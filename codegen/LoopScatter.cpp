@@ -200,7 +200,7 @@ private:
 }  // namespace
 
 bool isScatter(const Kernel &kernel) {
-  return kernel.body.size() == 1 && kernel.body[0].name == "scatter_add";
+  return kernel.body.size() == 1 && kernel.body[0].kind == OpKind::scatterAdd;
 }
 
 Program lowerScatter(const Kernel &kernel, const Configuration &configuration,

@@ -132,8 +132,8 @@ bool TransposeTile::isCopy() const {
 
 TransposeTile transposeTile(const Kernel &kernel, const Configuration &configuration,
                             const TransposeKnobs &knobs) {
-  const bool one = kernel.body.size() == 1 &&
-                   (kernel.body[0].name == "identity" || kernel.body[0].name == "transpose");
+  const bool one = kernel.body.size() == 1 && (kernel.body[0].kind == OpKind::identity ||
+                                               kernel.body[0].kind == OpKind::transpose);
   if (!one)
     throw Error::unsupported("kernel '{}': the transpose family takes one identity or transpose",
                              kernel.name);

@@ -1,13 +1,15 @@
 // Element-wise ops: ONE RECORD IS ONE OP. Its class, text form, verifier, builder, flop count,
 // reference evaluation and CUDA spelling all follow from the record; nothing else needs to change
 // (device functions: codegen/device/math.cuh).
-//   spelling   CUDA expression over float: {0}, {1}, ... are the operands, {name} a numeric
-//              attribute
+//   spelling   the expression of one element (kernel/Expression.h): {0}, {1}, ... are the
+//              operands, {name} a numeric attribute; the emitted text follows it
 //   flop       per result element
 //   reference  C++ expression in double over a, b, c (the operands) with getters of the op in scope
 //   derivative the gradient of each operand as a formula over dy, the operands a, b, c and the
 //       result y (ir/Derivation.h), "" for
 //              an operand that has none; an empty list for an op that cannot be differentiated
+// An op whose expression follows from its attributes, such as a mask, has the empty spelling and
+// sets ownExpression; it defines expression() in C++.
 // An op with constraints beyond elementwise_c1 to c5 sets ownConstraints and defines
 // verifyOwnConstraints() in C++; one whose operands differ in type sets ownTypes and checks them
 // there.
@@ -20,6 +22,7 @@ class Weft_Elementwise<string mnemonic, string spelling, int flopPerElement, str
     : Weft_Op<mnemonic, !listconcat([Pure], traits)> {
   bit ownConstraints = 0;
   bit ownTypes = 0;
+  bit ownExpression = 0;
   string scalarReference = mnemonic # " = "
       # reference;  // kernel/reference takes its table of scalar functions from here
   let results = (outs Weft_Tensor:$result);
@@ -30,7 +33,11 @@ class Weft_Elementwise<string mnemonic, string spelling, int flopPerElement, str
       # "::weft::IterationSpace iterationSpace() { return ::weft::elementwiseSpace(*this); }\n"
       # "double flop() { return " # flopPerElement
           # ".0 * static_cast<double>(elementsWritten()); }\n"
-      # "::llvm::StringRef scalarSpelling() { return \"" # spelling # "\"; }\n"
+      # !if(ownExpression, "::weft::Expression expression();\n",
+          !if(!empty(spelling), "::weft::Expression expression() { return {}; }\n",
+          "::weft::Expression expression() {\n"
+          # "static const ::weft::Expression parsed = ::weft::Expression::parse(\""
+          # spelling # "\");\nreturn parsed;\n}\n"))
       # "double evaluateScalar(::llvm::ArrayRef<double> values);\n"
       # "::llvm::LogicalResult verifyConstraints();\n"
       # !if(!empty(derivative), "",
@@ -269,6 +276,7 @@ def Weft_DropoutOp : Weft_Elementwise<"dropout", "", 1, "std::numeric_limits<dou
 def Weft_RotaryOp : Weft_Elementwise<"rotary", "", 3, "std::numeric_limits<double>::quiet_NaN()",
     ["make<RotaryOp>(dy, int64_t(getPosition()), int64_t(getDim()), getBase().convertToDouble(), "
         "getStyle(), !isReverse())"]> {
+  let ownExpression = 1;
   let ownConstraints = 1;
   let arguments = (ins Weft_Tensor:$x, I64Attr:$position, I64Attr:$dim, DefaultValuedAttr<F64Attr,
                        "10000.0">:$base,
@@ -293,6 +301,7 @@ def Weft_RotaryOp : Weft_Elementwise<"rotary", "", 3, "std::numeric_limits<doubl
 // `along` an axis), table of a block mask.
 def Weft_MaskOp : Weft_Elementwise<"mask", "", 0, "std::numeric_limits<double>::quiet_NaN()",
     ["filledWithZeros(dy)", ""]> {
+  let ownExpression = 1;
   let ownConstraints = 1;
   let ownTypes = 1;
   let arguments = (ins Weft_Tensor:$x, Optional<Weft_Tensor>:$aux, StrAttr:$kind,

@@ -22,7 +22,8 @@ struct PrintOpProperties : mlir::PassWrapper<PrintOpProperties, mlir::OperationP
                                   op->getName().getStringRef().str(), nameOf(op.operatorClass()),
                                   weft::print(op.iterationSpace()), op.flop(), op.elementsRead(),
                                   op.elementsWritten());
-      if (!op.scalarSpelling().empty()) llvm::outs() << "; " << op.scalarSpelling();
+      if (const Expression expression = op.expression(); !expression.empty())
+        llvm::outs() << "; " << expression.text();
       llvm::outs() << '\n';
     });
     markAllAnalysesPreserved();

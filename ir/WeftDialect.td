@@ -88,9 +88,9 @@ def WeftOpInterface : OpInterface<"WeftOp"> {
       "::weft::KernelAttributes", "kernelAttributes", (ins), [{}], [{
       return ::weft::kernelAttributesOf($_op);
     }]>,
-    InterfaceMethod<"Element-wise ops: a CUDA expression over float, {0}, {1} for operands, {name} "
-        "for attributes.",
-      "::llvm::StringRef", "scalarSpelling", (ins), [{}], [{ return ""; }]>,
+    InterfaceMethod<"Element-wise ops: an element of the result over elements of the operands; "
+        "coordinates are dimensions of the result. Empty for every other op, and for dropout.",
+      "::weft::Expression", "expression", (ins), [{}], [{ return {}; }]>,
     InterfaceMethod<"Element-wise ops with a scalar meaning: the result for one element of each "
         "operand, in double.",
       "double", "evaluateScalar", (ins "::llvm::ArrayRef<double>":$values), [{}], [{

@@ -14,13 +14,13 @@ constexpr int64_t vectorElements =
     8;  // neighbours along k or along the outer axis that kernels take together
 
 std::string cannotStand(const BodyOp &op, std::string_view why) {
-  return fmt::format("'{}' {}", op.name, why);
+  return fmt::format("'{}' {}", nameOf(op.kind), why);
 }
 template <typename List>
 bool holds(const List &list, int value) {
   return std::ranges::find(list, value) != list.end();
 }
-bool isGlobalScaling(const BodyOp &op) { return op.name == "global_scaling"; }
+bool isGlobalScaling(const BodyOp &op) { return op.kind == OpKind::globalScaling; }
 
 class Recognition {
 public:
@@ -221,9 +221,10 @@ std::string prologueRejection(const BodyOp &op) {
     return cannotStand(op, fmt::format("has sub-vectors of {} elements; multiples of {} are taken",
                                        tile, vectorElements));
   }
-  if (op.name == "dropout")
+  if (op.kind == OpKind::dropout)
     return cannotStand(op, "draws; a prologue is a function of what it reads");
-  if (op.spelling.empty()) return cannotStand(op, "is no function of single elements");
+  if (op.expression.empty() || op.expression.usesCoordinates())
+    return cannotStand(op, "is no function of single elements");
   return "";
 }
 

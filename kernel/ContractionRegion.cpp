@@ -14,7 +14,7 @@ namespace weft {
 namespace {
 
 std::string cannotStand(const BodyOp &op, std::string_view why) {
-  return fmt::format("'{}' {}", op.name, why);
+  return fmt::format("'{}' {}", nameOf(op.kind), why);
 }
 
 class Recognition {
@@ -60,8 +60,8 @@ private:
       return cannotStand(op, fmt::format("reads '{}', a sum over all tiles of the result",
                                          kernel.values[size_t(*found)].name));
     if (region.softmax) return cannotStand(op, "follows a local softmax, which ends an epilogue");
-    if (op.name == "reduce") return addSum(index);
-    if (op.name == "local_softmax") return addSoftmax(index);
+    if (op.kind == OpKind::reduce) return addSum(index);
+    if (op.kind == OpKind::localSoftmax) return addSoftmax(index);
     if (std::string rejection = epilogueRejection(op); !rejection.empty()) return rejection;
     const auto dependsOnGemm = [&](int operand) { return dependent.contains(operand); };
     if (std::ranges::none_of(op.operands, dependsOnGemm))
@@ -377,7 +377,7 @@ std::string contractionForm(const Kernel &kernel, const Configuration &configura
     else addWhole(kernel.outputs[output], layout);
   }
   for (const size_t op : region.epilogue) {
-    if (kernel.body[op].name != "dropout") continue;
+    if (kernel.body[op].kind != OpKind::dropout) continue;
     const std::vector<int> &axes = kernel.values[size_t(kernel.body[op].results[0])].axes;
     const bool isMOnN = drawsByFragment(kernel, axes, groups[mGroup], groups[nGroup]),
                isNOnM = drawsByFragment(kernel, axes, groups[nGroup], groups[mGroup]);
@@ -401,7 +401,7 @@ std::string epilogueRejection(const BodyOp &op) {
     return cannotStand(
         op, fmt::format("is of class {}; an epilogue is element-wise", nameOf(op.operatorClass)));
   if (op.results.size() != 1) return cannotStand(op, "has several results");
-  if (op.name != "dropout" && op.spelling.empty())
+  if (op.kind != OpKind::dropout && (op.expression.empty() || op.expression.usesCoordinates()))
     return cannotStand(op, "is no function of single elements");
   return "";
 }
@@ -428,7 +428,7 @@ int epilogueRegisters(const Kernel &kernel, const ContractionRegion &region) {
     else registers += isFirst ? isVector ? vector : fragment : fragment + addresses;
   }
   if (std::ranges::any_of(region.epilogue,
-                          [&](size_t op) { return kernel.body[op].name == "dropout"; }))
+                          [&](size_t op) { return kernel.body[op].kind == OpKind::dropout; }))
     registers += draws;
   return registers;
 }

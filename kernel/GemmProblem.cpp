@@ -388,7 +388,7 @@ std::string singleConsumerEpilogueRejection(const Kernel &kernel, const Contract
     return "single-consumer tiles sum nothing: take others where accumulators follow the GEMM";
   if (region.softmax) return "single-consumer tiles end with no local softmax: take others";
   for (const size_t op : region.epilogue)
-    if (kernel.body[op].name == "dropout")
+    if (kernel.body[op].kind == OpKind::dropout)
       return "single-consumer tiles draw no dropout behind the GEMM: take others, or a loop kernel "
              "behind it";
   return "";

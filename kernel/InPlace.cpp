@@ -12,7 +12,7 @@ namespace {
 /// the partner of its element, movement takes elements from elsewhere.
 bool staysAtItsCoordinates(const Kernel &kernel) {
   return std::ranges::all_of(kernel.body, [](const BodyOp &op) {
-    if (op.name == "rotary") return false;
+    if (op.kind == OpKind::rotary) return false;
     return op.operatorClass == OperatorClass::elementwise ||
            op.operatorClass == OperatorClass::normalization;
   });
@@ -33,8 +33,8 @@ bool repeatsLastRow(const Kernel &kernel, const LoopKnobs &knobs) {
   if (!isRowMapping(knobs.reduction) || knobs.threadsPerRow <= 1 || knobs.threadsPerRow == 32 ||
       knobs.threadsPerRow == knobs.threads)
     return false;
-  const bool hasTiles =
-      std::ranges::any_of(kernel.body, [](const BodyOp &op) { return op.name == "local_softmax"; });
+  const bool hasTiles = std::ranges::any_of(
+      kernel.body, [](const BodyOp &op) { return op.kind == OpKind::localSoftmax; });
   const std::vector<int> reduced = kernel.reducedAxes();
   int64_t rows = 1;
   for (int axis = 0; axis < std::ssize(kernel.axes); ++axis)
@@ -55,9 +55,9 @@ bool isStoredBeforeLastPass(const Kernel &kernel) {
     lastAccumulation = std::max(lastAccumulation, first + passes - 1);
     for (const int result : op.results) readyIn[size_t(result)] = first + passes;
     // x' = exp(x - m') waits for the maximum alone; the mean does not wait for the variance.
-    if (op.name == "local_softmax")
+    if (op.kind == OpKind::localSoftmax)
       readyIn[size_t(op.results[0])] = readyIn[size_t(op.results[1])] = first + 1;
-    if (op.name == "layer_norm" && op.results.size() > 1)
+    if (op.kind == OpKind::layerNorm && op.results.size() > 1)
       readyIn[size_t(op.results[1])] = first + 1;
   }
   return readyIn[size_t(kernel.outputs.front())] < lastAccumulation;

@@ -119,26 +119,26 @@ private:
   void checkOp(const BodyOp &op) {
     for (int operand : op.operands)
       if (!isDefined(operand))
-        throw broken("op '{}' reads value {} before its definition", op.name, operand);
+        throw broken("op '{}' reads value {} before its definition", nameOf(op.kind), operand);
     for (int axis : op.reducedAxes)
       if (!isAxis(axis))
-        throw broken("op '{}' reduces axis {} of {}", op.name, axis, kernel.axes.size());
-    if (op.results.empty()) throw broken("op '{}' has no result", op.name);
+        throw broken("op '{}' reduces axis {} of {}", nameOf(op.kind), axis, kernel.axes.size());
+    if (op.results.empty()) throw broken("op '{}' has no result", nameOf(op.kind));
     for (int result : op.results) {
       if (result != static_cast<int>(defined) || defined >= kernel.values.size())
         throw broken("op '{}' defines value {}; values are numbered in order of definition",
-                     op.name, result);
+                     nameOf(op.kind), result);
       ++defined;
     }
     if (op.operatorClass == OperatorClass::elementwise) checkElementwise(op);
   }
 
   void checkElementwise(const BodyOp &op) const {
-    if (op.operands.empty()) throw broken("element-wise op '{}' has no operand", op.name);
+    if (op.operands.empty()) throw broken("element-wise op '{}' has no operand", nameOf(op.kind));
     const Value &operand = kernel.values[op.operands[0]], &result = kernel.values[op.results[0]];
     if (operand.axes != result.axes)
-      throw broken("element-wise op '{}' turns the axes of '{}' into others in '{}'", op.name,
-                   operand.name, result.name);
+      throw broken("element-wise op '{}' turns the axes of '{}' into others in '{}'",
+                   nameOf(op.kind), operand.name, result.name);
   }
 
   void checkOutputs() const {
@@ -197,11 +197,13 @@ std::string printOp(const Kernel &kernel, const CanonicalNames &names, const Bod
   for (int axis : op.reducedAxes) reduced.push_back(names.axis(axis));
   for (const auto &[name, attribute] : op.attributes)
     if (isHashed(name)) attributes.push_back(printHashed(name, attribute));
-  std::string text =
-      fmt::format("{} = {} {}", fmt::join(results, ", "), op.name, fmt::join(operands, ", "));
+  std::string text = fmt::format("{} = {} {}", fmt::join(results, ", "), nameOf(op.kind),
+                                 fmt::join(operands, ", "));
   if (!reduced.empty()) text += fmt::format(" over {}", fmt::join(reduced, ","));
   if (!attributes.empty()) text += fmt::format(" {{{}}}", fmt::join(attributes, ", "));
-  if (!op.spelling.empty()) text += fmt::format(" : {}", op.spelling);
+  // An expression over coordinates follows from the attributes and the axes.
+  if (!op.expression.empty() && !op.expression.usesCoordinates())
+    text += fmt::format(" : {}", op.expression.text());
   return text;
 }
 

@@ -16,6 +16,8 @@
 #pragma once
 
 #include "kernel/DType.h"
+#include "kernel/Expression.h"
+#include "kernel/OpKind.h"
 
 #include <map>
 #include <string>
@@ -51,17 +53,16 @@ using Attribute = std::variant<int64_t, double, std::string, std::vector<int64_t
 
 /// One op of the fused body. Attribute names are those of SPEC.md.
 struct BodyOp {
-  std::string name;  ///< op name without the dialect prefix: "add", "softmax", "contract", ...
+  OpKind kind = OpKind::identity;
   OperatorClass operatorClass = OperatorClass::elementwise;
   std::vector<int> operands;  ///< value indices
   std::vector<int> results;   ///< value indices
   /// Kernel axes that the op reduces over (softmax, norms, reduce, contract); empty for maps.
   std::vector<int> reducedAxes;
   std::map<std::string, Attribute> attributes;
-  /// Element-wise ops: a CUDA expression over float with {0}, {1}, ... for the operands and {name}
-  /// for attributes that are numbers, e.g. "weft::relu({0})", "{0} * {factor}". Empty for every
-  /// other op.
-  std::string spelling;
+  /// Element-wise ops: an element of the result, over elements of the operands. Coordinates are
+  /// kernel axes. Empty for every other op, and for dropout, whose draws are no expression.
+  Expression expression;
   double flop = 0;
   int number = -1;  ///< op number in the graph, for comments and reports only; never hashed
   bool operator==(const BodyOp &) const = default;

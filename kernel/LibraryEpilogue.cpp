@@ -35,7 +35,7 @@ constexpr std::array<LibraryEpilogueTraits, 12> allEpilogues = {{
 }};
 
 std::string rejected(const BodyOp &op, std::string_view why) {
-  return fmt::format("'{}' {}", op.name, why);
+  return fmt::format("'{}' {}", nameOf(op.kind), why);
 }
 
 class Matching {
@@ -77,7 +77,7 @@ private:
 
   /// Takes the sum out of the kernel: what is left is a contraction with element-wise ops.
   std::string takeGradient() {
-    const auto isReduction = [](const BodyOp &op) { return op.name == "reduce"; };
+    const auto isReduction = [](const BodyOp &op) { return op.kind == OpKind::reduce; };
     const auto found = std::ranges::find_if(kernel.body, isReduction);
     if (found == kernel.body.end()) return "";
     if (std::get<std::string>(found->attributes.at("kind")) != "sum")
@@ -148,10 +148,11 @@ private:
     const auto isChain = [&](int operand) { return operand == form.result; };
     if (std::ranges::count_if(op.operands, isChain) != 1)
       return rejected(op, "reads not just the value before it");
-    std::string rejection = op.name == "scale"                            ? multiply(op)
-                            : op.name == "gelu_tanh_dx"                   ? applySlope(op)
-                            : op.name == "relu" || op.name == "gelu_tanh" ? applyFunction(op)
-                                                                          : add(op);
+    std::string rejection = op.kind == OpKind::scale        ? multiply(op)
+                            : op.kind == OpKind::geluTanhDx ? applySlope(op)
+                            : op.kind == OpKind::relu || op.kind == OpKind::geluTanh
+                                ? applyFunction(op)
+                                : add(op);
     operandOfFunction = form.result;
     form.result = op.results[0];
     return rejection;
@@ -169,8 +170,9 @@ private:
 
   /// The GEMM, or what was added to it, plus or minus a tensor of the kernel.
   std::string add(const BodyOp &op) {
-    const bool isDifference = op.name == "sub";
-    if (!isDifference && op.name != "add" && op.name != "bias" && op.name != "residual")
+    const bool isDifference = op.kind == OpKind::sub;
+    if (!isDifference && op.kind != OpKind::add && op.kind != OpKind::bias &&
+        op.kind != OpKind::residual)
       return noForm(op);
     const bool isFirst = op.operands[0] == form.result;
     const int other = op.operands[isFirst ? 1 : 0];
@@ -205,7 +207,7 @@ private:
   }
 
   std::string applyFunction(const BodyOp &op) {
-    (op.name == "relu" ? isRelu : isGelu) = true;
+    (op.kind == OpKind::relu ? isRelu : isGelu) = true;
     return "";
   }
 
@@ -222,9 +224,9 @@ private:
   }
 
   static std::string noForm(const BodyOp &op) {
-    if (op.name == "gelu" || op.name == "gelu_dx")
+    if (op.kind == OpKind::gelu || op.kind == OpKind::geluDx)
       return rejected(op, "is of the error function; the library's GELU is the tanh approximation");
-    if (op.name == "relu_dx")
+    if (op.kind == OpKind::reluDx)
       return rejected(op, "reads a tensor; the library's derivative of ReLU reads a mask of bits");
     return rejected(op, "is none of the library's epilogues");
   }

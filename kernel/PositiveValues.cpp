@@ -3,22 +3,23 @@
 
 #include <algorithm>
 #include <array>
-#include <string_view>
 
 namespace weft {
 
-bool preservesPositive(std::string_view op) {
-  constexpr std::array<std::string_view, 18> names = {
-      "add",   "mul",    "div",      "bias",       "residual",   "average",
-      "sqrt",  "rsqrt",  "cast",     "scale",      "reduce",     "transpose",
-      "slice", "concat", "identity", "split_axis", "merge_axes", "broadcast"};
-  return std::ranges::find(names, op) != names.end();
+bool preservesPositive(OpKind op) {
+  constexpr std::array kinds = {
+      OpKind::add,       OpKind::mul,       OpKind::div,      OpKind::bias,   OpKind::residual,
+      OpKind::average,   OpKind::sqrt,      OpKind::rsqrt,    OpKind::cast,   OpKind::scale,
+      OpKind::reduce,    OpKind::transpose, OpKind::slice,    OpKind::concat, OpKind::identity,
+      OpKind::splitAxis, OpKind::mergeAxes, OpKind::broadcast};
+  return std::ranges::find(kinds, op) != kinds.end();
 }
 
-bool requiresPositive(std::string_view op, size_t operand) {
-  if (op == "sqrt" || op == "rsqrt") return true;
-  return ((op == "div" || op == "reduce_subvectors" || op == "rms_normalize") && operand == 1) ||
-         (op == "normalize" && operand == 2);
+bool requiresPositive(OpKind op, size_t operand) {
+  if (op == OpKind::sqrt || op == OpKind::rsqrt) return true;
+  return ((op == OpKind::div || op == OpKind::reduceSubvectors || op == OpKind::rmsNormalize) &&
+          operand == 1) ||
+         (op == OpKind::normalize && operand == 2);
 }
 
 std::vector<bool> positiveValues(const Kernel &kernel, std::vector<bool> required) {
@@ -26,10 +27,10 @@ std::vector<bool> positiveValues(const Kernel &kernel, std::vector<bool> require
   for (auto op = kernel.body.rbegin(); op != kernel.body.rend(); ++op) {
     const bool isAsked = std::ranges::any_of(
         op->results, [&](int result) { return bool(required[size_t(result)]); });
-    const bool isSquare = op->name == "mul" && op->operands[0] == op->operands[1];
-    const bool passesOn = isAsked && preservesPositive(op->name) && !isSquare;
+    const bool isSquare = op->kind == OpKind::mul && op->operands[0] == op->operands[1];
+    const bool passesOn = isAsked && preservesPositive(op->kind) && !isSquare;
     for (size_t n = 0; n < op->operands.size(); ++n)
-      if (passesOn || requiresPositive(op->name, n)) required[size_t(op->operands[n])] = true;
+      if (passesOn || requiresPositive(op->kind, n)) required[size_t(op->operands[n])] = true;
   }
   return required;
 }

@@ -11,9 +11,9 @@ namespace weft {
 
 /// Whether results of the op are positive where all of its float operands are; by its name without
 /// the dialect.
-bool preservesPositive(std::string_view op);
+bool preservesPositive(OpKind op);
 /// Whether the op is undefined unless the operand is positive.
-bool requiresPositive(std::string_view op, size_t operand);
+bool requiresPositive(OpKind op, size_t operand);
 
 /// Per value of the kernel, whether its elements must be positive. `required`: values of which
 /// readers outside of the kernel require it; empty: none. A requirement passes through ops whose

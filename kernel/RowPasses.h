@@ -9,8 +9,8 @@ namespace weft {
 /// norm a mean and a variance, every other reduction one, maps none.
 inline int reductionsOf(const BodyOp &op) {
   if (op.reducedAxes.empty()) return 0;
-  const bool needsTwo = op.name == "softmax" || op.name == "layer_norm" ||
-                        op.name == "local_softmax" || op.name == "reduce_subvectors";
+  const bool needsTwo = op.kind == OpKind::softmax || op.kind == OpKind::layerNorm ||
+                        op.kind == OpKind::localSoftmax || op.kind == OpKind::reduceSubvectors;
   return needsTwo ? 2 : 1;
 }
 

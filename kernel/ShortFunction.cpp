@@ -1,28 +1,26 @@
-// What has a short form: by the name of the function that the op spells.
+// What has a short form: by the function that the op calls.
 #include "kernel/ShortFunction.h"
 
+#include "kernel/Error.h"
+
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <string_view>
 
 namespace weft {
 namespace {
 
-struct ShortFunction {
-  std::string_view name;  ///< as spelled, up to the parenthesis
-  bool isOfStored;        ///< what it is applied to must be stored in the same type
-};
-constexpr std::array functions = {ShortFunction{"weft::gelu(", false},
-                                  ShortFunction{"weft::slope::gelu(", true}};
+/// The function that has a short form; null where the op calls none.
+const DeviceFunction *shortenable(const BodyOp &op) {
+  for (const ExpressionNode &node : op.expression.all())
+    if (node.function && node.function->hasShortForm) return node.function;
+  return nullptr;
+}
 
 }  // namespace
 
-std::optional<std::string> shortSpelling(const Kernel &kernel, const BodyOp &op) {
-  const auto function = std::ranges::find_if(functions, [&](const ShortFunction &one) {
-    return op.spelling.find(one.name) != std::string::npos;
-  });
-  if (function == functions.end()) return std::nullopt;
+std::optional<Expression> shortExpression(const Kernel &kernel, const BodyOp &op) {
+  const DeviceFunction *function = shortenable(op);
+  if (!function) return std::nullopt;
   const int value = op.results[0];
   const DType type = kernel.values[size_t(value)].dtype;
   if (type != DType::f16 && type != DType::bf16) return std::nullopt;
@@ -32,20 +30,21 @@ std::optional<std::string> shortSpelling(const Kernel &kernel, const BodyOp &op)
     return std::nullopt;
   const auto readsMore = [&](const BodyOp &other) {
     const bool isSumOfSameType =
-        other.name == "reduce" && kernel.values[size_t(other.results[0])].dtype == type;
+        other.kind == OpKind::reduce && kernel.values[size_t(other.results[0])].dtype == type;
     return !isSumOfSameType && std::ranges::count(other.operands, value) > 0;
   };
   if (std::ranges::count(kernel.outputs, value) == 0 || std::ranges::any_of(kernel.body, readsMore))
     return std::nullopt;
-  if (function->isOfStored) {
+  if (function->isShortOfStored) {
     const int place = op.operands.back();
     if (kernel.values[size_t(place)].dtype != type || std::ranges::count(kernel.inputs, place) == 0)
       return std::nullopt;
   }
-  std::string text = op.spelling;
-  text.insert(text.find(function->name) + function->name.size() - 1,
-              type == DType::f16 ? "ForHalf" : "ForBfloat16");
-  return text;
+  const DeviceFunction *shortened = deviceFunction(
+      fmt::format("{}{}", function->name, type == DType::f16 ? "ForHalf" : "ForBfloat16"));
+  if (!shortened)
+    throw Error::checkFailed("the device library has no short form of '{}'", function->name);
+  return op.expression.withFunction(*function, *shortened);
 }
 
 double shortError(DType type, double value, double x) {

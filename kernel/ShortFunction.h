@@ -8,15 +8,14 @@
 #include "kernel/Kernel.h"
 
 #include <optional>
-#include <string>
 
 namespace weft {
 
-/// The spelling of the op with its short function. None where the function has none; in kernels
+/// The expression of the op with its short function. None where the function has none; in kernels
 /// without a contraction, which wait for memory; where the result is no output of f16 or bf16, or
 /// is read by more than sums that leave in the same type; and where a derivative's place (its
 /// second operand) is not stored in that type.
-std::optional<std::string> shortSpelling(const Kernel &kernel, const BodyOp &op);
+std::optional<Expression> shortExpression(const Kernel &kernel, const BodyOp &op);
 
 /// How far the function's value may be off where it, or its product with a gradient, is stored in
 /// this type: 0.15 units in the last place of |value| + 2 |x| phi(x), the terms of a derivative at

@@ -63,7 +63,7 @@ std::string sm80KnobsRejection(const Sm80GemmKnobs &knobs, int64_t sharedMemoryP
 std::string warpEpilogueRejection(const Kernel &kernel, const ContractionRegion &region) {
   if (region.softmax && gemmTypes(kernel).areTf32())
     return fmt::format("'{}' follows a GEMM of tf32; mma.sync end so where operands have 16 bits",
-                       kernel.body[region.softmax->op].name);
+                       nameOf(kernel.body[region.softmax->op].kind));
   if (region.reductions.empty()) return "";
   const std::string &name =
       kernel.values[size_t(kernel.body[region.reductions[0].op].results[0])].name;

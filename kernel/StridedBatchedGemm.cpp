@@ -88,7 +88,7 @@ int64_t extentOf(const Kernel &kernel, const std::vector<int> &group) {
 
 std::optional<size_t> contractionIndex(const Kernel &kernel) {
   for (size_t op = 0; op < kernel.body.size(); ++op) {
-    if (kernel.body[op].name == "contract") return op;
+    if (kernel.body[op].kind == OpKind::contract) return op;
     if (kernel.body[op].operatorClass != OperatorClass::elementwise) return std::nullopt;
   }
   return std::nullopt;

@@ -63,7 +63,8 @@ std::string printable(const Dataflow &flow, const FlowOp &op) {
   std::vector<std::string> results, operands;
   for (int tensor : op.results) results.push_back(flow.tensors[tensor].name);
   for (int tensor : op.operands) operands.push_back(flow.tensors[tensor].name);
-  return fmt::format("{} = {} {}", fmt::join(results, ", "), op.name, fmt::join(operands, ", "));
+  return fmt::format("{} = {} {}", fmt::join(results, ", "), nameOf(op.kind),
+                     fmt::join(operands, ", "));
 }
 
 std::string proposedBy(const Dataflow &flow, const std::vector<int> &ops,

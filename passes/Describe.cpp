@@ -168,13 +168,13 @@ private:
 
   void describeOp(mlir::Operation *op) {
     FlowOp flowOp;
-    flowOp.name = op->getName().stripDialect().str();
+    flowOp.kind = opKindNamed(op->getName().stripDialect()).value();
     flowOp.number = static_cast<int>(std::distance(op->getBlock()->begin(), op->getIterator()));
     flowOp.entry = entryOf.lookup(op);
     for (mlir::Value operand : op->getOperands()) flowOp.operands.push_back(tensorOf(operand));
     for (mlir::Value result : op->getResults()) flowOp.results.push_back(tensorOf(result));
     const std::string written = writtenName(op->getResult(0));
-    flowOp.label = written.empty() ? flowOp.name : written;
+    flowOp.label = written.empty() ? std::string(nameOf(flowOp.kind)) : written;
     if (auto kernel = mlir::dyn_cast<KernelOp>(op)) {
       flowOp.region = std::make_shared<Kernel>(toKernel({op}, kernel.getName().str()));
       flowOp.operatorClass = flowOp.region->operatorClass();
@@ -190,9 +190,8 @@ private:
   static void describeSpace(WeftOp op, FlowOp &flowOp) {
     flowOp.operatorClass = op.operatorClass();
     flowOp.attributes = op.kernelAttributes();
-    flowOp.spelling = op.scalarSpelling().str();
+    flowOp.expression = op.expression();
     flowOp.flop = op.flop();
-    flowOp.readsPartner = mlir::isa<RotaryOp>(op);
     flowOp.reducesTiles = mlir::isa<LocalSoftmaxOp>(op);
     for (mlir::Value operand : op->getOperands())
       flowOp.operandAxes.emplace_back(extents(operand.getType()).size(), -1);

@@ -22,19 +22,19 @@ void restrict(const Kernel &kernel, const BodyOp &op, size_t operand, Sensible &
     return kernel.axes[size_t(kernel.values[size_t(value)].axes[dimension])].extent;
   };
   // 8-bit floats come with separate scales, and use the range that they have.
-  if (op.name == "contract" && sensible.scale == 1 &&
+  if (op.kind == OpKind::contract && sensible.scale == 1 &&
       !isFloat8(kernel.values[size_t(op.operands[operand])].dtype)) {
     double summed = 1;
     for (const int axis : op.reducedAxes) summed *= double(kernel.axes[size_t(axis)].extent);
     sensible.scale = 1 / std::sqrt(summed);
   }
-  if (op.name == "gather" && operand == 1)
+  if (op.kind == OpKind::gather && operand == 1)
     sensible.range[1] = std::min(sensible.range[1], extentOf(op.operands[0], 0) - 1);
-  if (op.name.starts_with("cross_entropy") && operand == 1)
+  if ((op.kind == OpKind::crossEntropy || op.kind == OpKind::crossEntropyDx) && operand == 1)
     sensible.range[1] =
         std::min(sensible.range[1],
                  extentOf(op.operands[0], size_t(std::get<int64_t>(op.attributes.at("axis")))) - 1);
-  if (op.name == "mask" && operand == 1 && op.attributes.contains("key"))
+  if (op.kind == OpKind::mask && operand == 1 && op.attributes.contains("key"))
     sensible.range[1] =
         std::min(sensible.range[1],
                  extentOf(op.operands[0], size_t(std::get<int64_t>(op.attributes.at("key")))));
@@ -49,7 +49,7 @@ public:
       if (candidate.ops.size() == 1) visit(candidate);
     for (auto candidate = problem.candidates.rbegin(); candidate != problem.candidates.rend();
          ++candidate)
-      if (candidate->ops.size() == 1 && candidate->kernel.body.front().name == "concat")
+      if (candidate->ops.size() == 1 && candidate->kernel.body.front().kind == OpKind::concat)
         for (const int input : candidate->inputs)
           found[size_t(input)].scale = found[size_t(candidate->outputs.front())].scale;
     requirePositive();

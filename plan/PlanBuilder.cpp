@@ -433,8 +433,8 @@ std::vector<std::string> printOps(const Kernel &kernel) {
         over += (over.empty() ? " over " : ", ") + kernel.axes[size_t(axis)].name;
     const std::string_view precision =
         op.operatorClass == OperatorClass::contraction && isTf32(op) ? printedTf32 : "";
-    lines.push_back(fmt::format("{} = {}{} {}{}{}", fmt::join(results, ", "), op.name, einsum,
-                                fmt::join(operands, ", "), over, precision));
+    lines.push_back(fmt::format("{} = {}{} {}{}{}", fmt::join(results, ", "), nameOf(op.kind),
+                                einsum, fmt::join(operands, ", "), over, precision));
   }
   return lines;
 }

@@ -407,12 +407,12 @@ Kernel onChunk(const Kernel &kernel, const std::string &axisName, int64_t start,
   extent = size;
   for (BodyOp &op : chunk.body) {
     const bool isReduced = std::ranges::find(op.reducedAxes, axis) != op.reducedAxes.end();
-    const bool isMoved = op.operatorClass == OperatorClass::movement && op.name != "identity";
-    if (isReduced || isMoved || op.name == "rotary" || comparesAlong(op, kernel, axis))
+    const bool isMoved = op.operatorClass == OperatorClass::movement && op.kind != OpKind::identity;
+    if (isReduced || isMoved || op.kind == OpKind::rotary || comparesAlong(op, kernel, axis))
       throw Error::badInput("kernel '{}': {} does not run on chunks of axis {}", kernel.name,
-                            op.name, axisName);
+                            nameOf(op.kind), axisName);
     op.flop *= double(size) / double(kernel.axes[size_t(axis)].extent);
-    if (op.name == "dropout") shiftDropout(op, kernel, axis, start);
+    if (op.kind == OpKind::dropout) shiftDropout(op, kernel, axis, start);
   }
   return chunk;
 }

@@ -99,7 +99,7 @@ Problem problemOf(const Shape &shape, DType dtype) {
                    {.name = "z", .dtype = types.c, .axes = {0, 1, 2}}};
   kernel.inputs = {0, 1};
   kernel.outputs = {2};
-  BodyOp contract{.name = "contract",
+  BodyOp contract{.kind = OpKind::contract,
                   .operatorClass = OperatorClass::contraction,
                   .operands = {0, 1},
                   .results = {2},

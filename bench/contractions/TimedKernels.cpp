@@ -215,7 +215,8 @@ namespace {
 /// With the GELU that the library has: an approximation.
 Kernel asLibraryHas(Kernel kernel) {
   for (BodyOp &op : kernel.body)
-    if (op.name == "gelu" || op.name == "gelu_dx") op.name.insert(4, "_tanh");
+    if (op.kind == OpKind::gelu) op.kind = OpKind::geluTanh;
+    else if (op.kind == OpKind::geluDx) op.kind = OpKind::geluTanhDx;
   return kernel;
 }
 

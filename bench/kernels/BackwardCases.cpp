@@ -31,13 +31,13 @@ struct NormGradient {
   }
   /// The gradients of gamma and beta: returns that of gamma, beta's is the value after it.
   int scaleAndBias(int dy, int x, int mean, int rstd) {
-    const int dgamma = builder.op({.name = "layer_norm_dw",
+    const int dgamma = builder.op({.kind = OpKind::layerNormDw,
                                    .operatorClass = normalization,
                                    .operands = {dy, x, mean, rstd},
                                    .results = {},
                                    .reducedAxes = {b, j},
                                    .attributes = {{"axes", std::vector<int64_t>{0, 1}}},
-                                   .spelling = {}},
+                                   .expression = {}},
                                   "dgamma", f16, {i});
     builder.kernel.values.push_back({.name = "dbeta", .dtype = f16, .axes = {i}});
     builder.kernel.body.back().results.push_back(dgamma + 1);
@@ -82,13 +82,13 @@ Case normDropout() {
   const int dy = norm.tensor("dy"), x = norm.tensor("x"),
             gamma = norm.builder.input("gamma", f16, {norm.i});
   const int mean = norm.statistic("mean"), rstd = norm.statistic("rstd");
-  const int dx = norm.builder.op({.name = "layer_norm_dx",
+  const int dx = norm.builder.op({.kind = OpKind::layerNormDx,
                                   .operatorClass = normalization,
                                   .operands = {dy, x, gamma, mean, rstd},
                                   .results = {},
                                   .reducedAxes = {norm.i},
                                   .attributes = {{"axis", int64_t(2)}},
-                                  .spelling = {}},
+                                  .expression = {}},
                                  "dx", f16, {norm.b, norm.j, norm.i});
   Case result =
       backwardCase("BLNRD_12288x1024", norm.builder.finish({dx, norm.dropout(dx, "dropped")}));
@@ -122,13 +122,13 @@ Case dropoutSoftmax() {
             y = builder.input("probability", f16, {h, b, j, k});
   const int dropped =
       builder.elementwise("dropout", "", {dy}, "dropped", {{"p", 0.1}, {"stream", int64_t(0)}});
-  const int dx = builder.op({.name = "softmax_dx",
+  const int dx = builder.op({.kind = OpKind::softmaxDx,
                              .operatorClass = normalization,
                              .operands = {dropped, y},
                              .results = {},
                              .reducedAxes = {k},
                              .attributes = {{"axis", int64_t(3)}},
-                             .spelling = {}},
+                             .expression = {}},
                             "dx", f16, {h, b, j, k});
   Case result = backwardCase("BS_16x96x128x128", builder.finish({dx}));
   result.rowTolerance = 1e-3;

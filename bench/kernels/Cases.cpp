@@ -19,7 +19,7 @@ Case softmax(const std::string &name, DType dtype, const Rows &extents) {
   const int h = builder.axis("h", extents.outer), j = builder.axis("j", extents.rows),
             k = builder.axis("k", extents.columns);
   const int x = builder.input("x", dtype, {h, j, k});
-  const int y = builder.op({.name = "softmax",
+  const int y = builder.op({.kind = OpKind::softmax,
                             .operatorClass = normalization,
                             .operands = {x},
                             .reducedAxes = {k},
@@ -46,7 +46,7 @@ Case attentionSoftmax(const std::string &name, Mask kind, bool trains, const Row
   if (kind == Mask::padding)
     current = builder.elementwise("mask", "", {current, lengths}, "masked",
                                   {{"kind", std::string("padding")}, {"key", int64_t(2)}});
-  const int probability = builder.op({.name = "softmax",
+  const int probability = builder.op({.kind = OpKind::softmax,
                                       .operatorClass = normalization,
                                       .operands = {current},
                                       .reducedAxes = {k},
@@ -78,7 +78,7 @@ Case biasDropoutResidualLayerNorm(const std::string &name, bool trains, int64_t 
                              : builder.elementwise("dropout", "", {biased}, "dropped",
                                                    {{"p", p}, {"stream", int64_t(3)}});
   const int residual = builder.elementwise("residual", "{0} + {1}", {dropped, x}, "residual");
-  const int y = builder.op({.name = "layer_norm",
+  const int y = builder.op({.kind = OpKind::layerNorm,
                             .operatorClass = normalization,
                             .operands = {residual, gamma, beta},
                             .reducedAxes = {i},
@@ -98,7 +98,7 @@ Case layerNorm(const std::string &name, DType dtype, int64_t rows, int64_t colum
   const int j = builder.axis("j", rows), i = builder.axis("i", columns);
   const int x = builder.input("x", dtype, {j, i}), gamma = builder.input("gamma", dtype, {i}),
             beta = builder.input("beta", dtype, {i});
-  const int y = builder.op({.name = "layer_norm",
+  const int y = builder.op({.kind = OpKind::layerNorm,
                             .operatorClass = normalization,
                             .operands = {x, gamma, beta},
                             .reducedAxes = {i},
@@ -116,7 +116,7 @@ Case rmsNorm(const std::string &name, bool residual, int64_t rows, int64_t colum
             r = residual ? builder.input("r", dtype, {j, i}) : -1;
   const int gamma = builder.input("gamma", dtype, {i});
   const int sum = residual ? builder.elementwise("residual", "{0} + {1}", {x, r}, "sum") : x;
-  const int y = builder.op({.name = "rms_norm",
+  const int y = builder.op({.kind = OpKind::rmsNorm,
                             .operatorClass = normalization,
                             .operands = {sum, gamma},
                             .reducedAxes = {i},
@@ -169,8 +169,8 @@ Case gather(const std::string &name, int64_t tableRows, int64_t rows, int64_t co
   const int table = builder.input("table", DType::f16, {w, i}),
             ids = builder.input("ids", DType::i32, {j});
   const int y = builder.op(
-      {.name = "gather", .operatorClass = OperatorClass::movement, .operands = {table, ids}}, "y",
-      DType::f16, {j, i});
+      {.kind = OpKind::gather, .operatorClass = OperatorClass::movement, .operands = {table, ids}},
+      "y", DType::f16, {j, i});
   Case result = rowMajorCase(name, "gathers", builder.finish({y}));
   result.limits[ids] = tableRows;
   return result;
@@ -198,13 +198,13 @@ Case rowMajorCase(const std::string &name, const std::string &group, Kernel kern
 }
 
 BodyOp sumOver(int operand, std::vector<int> reducedAxes, std::vector<int64_t> dimensions) {
-  return {.name = "reduce",
+  return {.kind = OpKind::reduce,
           .operatorClass = normalization,
           .operands = {operand},
           .results = {},
           .reducedAxes = std::move(reducedAxes),
           .attributes = {{"kind", std::string("sum")}, {"axes", std::move(dimensions)}},
-          .spelling = {}};
+          .expression = {}};
 }
 
 std::vector<Case> loopCases() {
@@ -260,9 +260,9 @@ std::vector<Case> transposeCases(const std::vector<int64_t> &extents, size_t ste
   for (size_t i = 0; i < extents.size(); ++i)
     axes.push_back(builder.axis(std::string(1, static_cast<char>('a' + i)), extents[i]));
   const int x = builder.input("x", DType::f16, axes);
-  const int y =
-      builder.op({.name = "identity", .operatorClass = OperatorClass::movement, .operands = {x}},
-                 "y", DType::f16, axes);
+  const int y = builder.op(
+      {.kind = OpKind::identity, .operatorClass = OperatorClass::movement, .operands = {x}}, "y",
+      DType::f16, axes);
   Kernel kernel = builder.finish({y});
   std::vector<Case> cases;
   size_t pair = 0;

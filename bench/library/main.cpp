@@ -158,7 +158,7 @@ double modelledSeconds(const Shape &shape, DType dtype) {
   kernel.inputs = {0, 1};
   kernel.outputs = {2};
   BodyOp contract;
-  contract.name = "contract";
+  contract.kind = OpKind::contract;
   contract.operatorClass = OperatorClass::contraction;
   contract.operands = {0, 1};
   contract.results = {2};

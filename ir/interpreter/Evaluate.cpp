@@ -209,7 +209,7 @@ Results evaluateIn(mlir::Operation *op, Operands operands, const InterpreterOpti
             ScatterAddOp, PadOp, BroadcastOp>([&](auto typed) { return evaluator(typed); })
       .Default([&](mlir::Operation *other) {
         auto scalar = mlir::dyn_cast<WeftOp>(other);
-        if (!scalar || scalar.scalarSpelling().empty())
+        if (!scalar || scalar.expression().empty())
           throw Error::unsupported("'{}' has no reference evaluation",
                                    other->getName().getStringRef().str());
         return evaluator.elementwise(scalar);

@@ -91,13 +91,14 @@ void addPositive(mlir::Block &block, llvm::DenseSet<mlir::Value> &positive) {
         if (positive.contains(inside)) positive.insert(operand);
       continue;
     }
-    const llvm::StringRef name = op.getName().stripDialect();
-    const bool isSquare = name == "mul" && op.getOperand(0) == op.getOperand(1);
+    const std::optional<OpKind> kind = opKindNamed(op.getName().stripDialect());
+    if (!kind) continue;
+    const bool isSquare = kind == OpKind::mul && op.getOperand(0) == op.getOperand(1);
     const bool isAsked = llvm::any_of(
         op.getResults(), [&](mlir::Value result) { return positive.contains(result); });
     for (mlir::OpOperand &operand : op.getOpOperands())
-      if (requiresPositive(name, operand.getOperandNumber()) ||
-          (isAsked && !isSquare && preservesPositive(name)))
+      if (requiresPositive(*kind, operand.getOperandNumber()) ||
+          (isAsked && !isSquare && preservesPositive(*kind)))
         positive.insert(operand.get());
   }
 }

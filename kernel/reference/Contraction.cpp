@@ -55,7 +55,7 @@ Point PointEvaluator::contract(const BodyOp &op, size_t, const Coordinates &at) 
   const auto isScaled = [&](size_t side) {
     const auto maker = std::ranges::find_if(
         kernel.body, [&](const BodyOp &other) { return other.results[0] == op.operands[side]; });
-    return maker != kernel.body.end() && maker->name == "global_scaling";
+    return maker != kernel.body.end() && maker->kind == OpKind::globalScaling;
   };
   const bool mayStay[2] = {isScaled(0), isScaled(1)};
   double total = 0, magnitude = 0, squares = 0, error = 0, unrounded = 0;

@@ -16,13 +16,6 @@ constexpr double minusInfinity = -std::numeric_limits<double>::infinity();
 /// Device functions are a few ulp off and round their arguments on the way; +, -, *, / round once.
 constexpr double functionUlps = 8, arithmeticUlps = 4;
 
-/// Whether the op rounds on the way to its result, which may then be smaller than what was rounded:
-/// a + w (b - a), or a (1 - b b).
-bool roundsOnTheWay(const BodyOp &op) {
-  return std::ranges::count_if(op.spelling, [](char c) { return c == '*' || c == '/'; }) > 0 &&
-         std::ranges::count_if(op.spelling, [](char c) { return c == '+' || c == '-'; }) > 0;
-}
-
 /// What they compute on the way may be flushed to zero below this, the least normal number of fp32,
 /// before an operand multiplies it.
 constexpr double flushed = 0x1p-126;
@@ -36,8 +29,8 @@ Point PointEvaluator::scalar(const BodyOp &op, size_t, const Coordinates &at) {
   const auto attribute = [&](const char *name) {
     return number(op, name, std::numeric_limits<double>::quiet_NaN());
   };
-  const bool isFunction = op.spelling.find("weft::") != std::string::npos;
-  const bool isCompound = roundsOnTheWay(op);
+  const bool isFunction = op.expression.callsFunction();
+  const bool isCompound = op.expression.roundsOnTheWay();
   double values[3] = {}, errors[3] = {};
   for (size_t n = 0; n < op.operands.size(); ++n) {
     const Point operand = evaluate(op.operands[n], mapped(op, n, at));

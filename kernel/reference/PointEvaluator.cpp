@@ -56,43 +56,43 @@ bool agrees(double stored, const Point &point, DType type) {
 }
 
 PointEvaluator::Handler PointEvaluator::handlerOf(const Kernel &kernel, const BodyOp &op) {
-  static const std::map<std::string, Handler> handlers = {
-      {"dropout", &PointEvaluator::dropout},
-      {"mask", &PointEvaluator::mask},
-      {"rotary", &PointEvaluator::rotary},
-      {"softmax", &PointEvaluator::softmax},
-      {"layer_norm", &PointEvaluator::layerNorm},
-      {"rms_norm", &PointEvaluator::rmsNorm},
-      {"reduce", &PointEvaluator::reduce},
-      {"local_softmax", &PointEvaluator::localSoftmax},
-      {"reduce_subvectors", &PointEvaluator::reduceSubvectors},
-      {"global_scaling", &PointEvaluator::globalScaling},
-      {"cross_entropy", &PointEvaluator::crossEntropy},
-      {"cross_entropy_dx", &PointEvaluator::crossEntropyDx},
-      {"softmax_dx", &PointEvaluator::softmaxDx},
-      {"layer_norm_dx", &PointEvaluator::normDx},
-      {"rms_norm_dx", &PointEvaluator::normDx},
-      {"layer_norm_dw", &PointEvaluator::normDw},
-      {"rms_norm_dw", &PointEvaluator::normDw},
-      {"scatter_add", &PointEvaluator::scatterAdd},
-      {"contract", &PointEvaluator::contract},
-      {"identity", &PointEvaluator::identity},
-      {"transpose", &PointEvaluator::transpose},
-      {"slice", &PointEvaluator::slice},
-      {"concat", &PointEvaluator::concat},
-      {"split_axis", &PointEvaluator::splitAxis},
-      {"merge_axes", &PointEvaluator::mergeAxes},
-      {"gather", &PointEvaluator::gather},
-      {"pad", &PointEvaluator::pad},
-      {"broadcast", &PointEvaluator::broadcast},
-      {"constant", &PointEvaluator::constant},
+  static const std::map<OpKind, Handler> handlers = {
+      {OpKind::dropout, &PointEvaluator::dropout},
+      {OpKind::mask, &PointEvaluator::mask},
+      {OpKind::rotary, &PointEvaluator::rotary},
+      {OpKind::softmax, &PointEvaluator::softmax},
+      {OpKind::layerNorm, &PointEvaluator::layerNorm},
+      {OpKind::rmsNorm, &PointEvaluator::rmsNorm},
+      {OpKind::reduce, &PointEvaluator::reduce},
+      {OpKind::localSoftmax, &PointEvaluator::localSoftmax},
+      {OpKind::reduceSubvectors, &PointEvaluator::reduceSubvectors},
+      {OpKind::globalScaling, &PointEvaluator::globalScaling},
+      {OpKind::crossEntropy, &PointEvaluator::crossEntropy},
+      {OpKind::crossEntropyDx, &PointEvaluator::crossEntropyDx},
+      {OpKind::softmaxDx, &PointEvaluator::softmaxDx},
+      {OpKind::layerNormDx, &PointEvaluator::normDx},
+      {OpKind::rmsNormDx, &PointEvaluator::normDx},
+      {OpKind::layerNormDw, &PointEvaluator::normDw},
+      {OpKind::rmsNormDw, &PointEvaluator::normDw},
+      {OpKind::scatterAdd, &PointEvaluator::scatterAdd},
+      {OpKind::contract, &PointEvaluator::contract},
+      {OpKind::identity, &PointEvaluator::identity},
+      {OpKind::transpose, &PointEvaluator::transpose},
+      {OpKind::slice, &PointEvaluator::slice},
+      {OpKind::concat, &PointEvaluator::concat},
+      {OpKind::splitAxis, &PointEvaluator::splitAxis},
+      {OpKind::mergeAxes, &PointEvaluator::mergeAxes},
+      {OpKind::gather, &PointEvaluator::gather},
+      {OpKind::pad, &PointEvaluator::pad},
+      {OpKind::broadcast, &PointEvaluator::broadcast},
+      {OpKind::constant, &PointEvaluator::constant},
   };
-  const auto found = handlers.find(op.name);
+  const auto found = handlers.find(op.kind);
   if (found != handlers.end()) return found->second;
-  if (scalarReferences().contains(op.name) && op.operands.size() <= 3)
+  if (scalarReferences().contains(op.kind) && op.operands.size() <= 3)
     return &PointEvaluator::scalar;
   throw Error::unsupported("kernel '{}': op '{}' has no reference evaluation of single elements",
-                           kernel.name, op.name);
+                           kernel.name, nameOf(op.kind));
 }
 
 PointEvaluator::PointEvaluator(const Kernel &from, std::vector<ElementReader> inputs,
@@ -116,10 +116,10 @@ PointEvaluator::PointEvaluator(const Kernel &from, std::vector<ElementReader> in
       Definition &definition = definitions[op.results[n]];
       definition = {
           .op = &op, .result = n, .handler = handlerOf(kernel, op), .operandDimensions = {}};
-      const auto meaning = scalarReferences().find(op.name);
+      const auto meaning = scalarReferences().find(op.kind);
       if (meaning == scalarReferences().end()) continue;
       definition.scalar = meaning->second;
-      definition.isShort = shortSpelling(kernel, op).has_value();
+      definition.isShort = shortExpression(kernel, op).has_value();
       for (int operand : op.operands)
         definition.operandDimensions.push_back(dimensionsAlong(op, operand));
     }
@@ -147,7 +147,7 @@ Coordinates PointEvaluator::mapped(const BodyOp &op, size_t operand, const Coord
     if (dimensions[d] < 0)
       throw Error::checkFailed(
           "kernel '{}': op '{}' gives no coordinate for dimension {} of operand {}", kernel.name,
-          op.name, d, operand);
+          nameOf(op.kind), d, operand);
     result[d] = at[size_t(dimensions[d])];
   }
   return result;
@@ -167,7 +167,7 @@ int64_t PointEvaluator::integer(const BodyOp &op, const char *attribute) const {
   const auto found = op.attributes.find(attribute);
   if (found == op.attributes.end() || !std::holds_alternative<int64_t>(found->second))
     throw Error::checkFailed("kernel '{}': op '{}' lacks the integer attribute '{}'", kernel.name,
-                             op.name, attribute);
+                             nameOf(op.kind), attribute);
   return std::get<int64_t>(found->second);
 }
 
@@ -177,14 +177,14 @@ double PointEvaluator::number(const BodyOp &op, const char *attribute, double st
   if (const auto *integer = std::get_if<int64_t>(&found->second)) return double(*integer);
   if (const auto *real = std::get_if<double>(&found->second)) return *real;
   throw Error::checkFailed("kernel '{}': attribute '{}' of op '{}' is no number", kernel.name,
-                           attribute, op.name);
+                           attribute, nameOf(op.kind));
 }
 
 std::string PointEvaluator::text(const BodyOp &op, const char *attribute) const {
   const auto found = op.attributes.find(attribute);
   if (found == op.attributes.end() || !std::holds_alternative<std::string>(found->second))
     throw Error::checkFailed("kernel '{}': op '{}' lacks the text attribute '{}'", kernel.name,
-                             op.name, attribute);
+                             nameOf(op.kind), attribute);
   return std::get<std::string>(found->second);
 }
 
@@ -192,7 +192,7 @@ std::vector<int64_t> PointEvaluator::list(const BodyOp &op, const char *attribut
   const auto found = op.attributes.find(attribute);
   if (found == op.attributes.end() || !std::holds_alternative<std::vector<int64_t>>(found->second))
     throw Error::checkFailed("kernel '{}': op '{}' lacks the list attribute '{}'", kernel.name,
-                             op.name, attribute);
+                             nameOf(op.kind), attribute);
   return std::get<std::vector<int64_t>>(found->second);
 }
 

@@ -1,7 +1,9 @@
-// What every element-wise op means in fp64, by op name. Generated from ir/ElementwiseOps.td, so
+// What every element-wise op means in fp64, by kind. Generated from ir/ElementwiseOps.td, so
 // that one record stays one op; free of MLIR. Ops of coordinates (dropout, mask, rotary) are in the
 // table with NaN: they have no meaning by value.
 #pragma once
+
+#include "kernel/OpKind.h"
 
 #include <functional>
 #include <map>
@@ -14,6 +16,6 @@ using NumericAttribute = std::function<double(const char *name)>;
 /// Of up to three operands; operands that the op does not have are ignored.
 using ScalarReference = double (*)(double a, double b, double c, const NumericAttribute &attribute);
 
-const std::map<std::string, ScalarReference> &scalarReferences();
+const std::map<OpKind, ScalarReference> &scalarReferences();
 
 }  // namespace weft::reference

@@ -42,8 +42,10 @@ public:
 private:
   const FlowOp &op(int index) const { return flow.ops[size_t(index)]; }
   const FlowTensor &tensor(int index) const { return flow.tensors[size_t(index)]; }
-  bool isKind(int index, const char *name) const { return index >= 0 && op(index).name == name; }
-  bool isAdd(int index) const { return isKind(index, "add") || isKind(index, "residual"); }
+  bool isKind(int index, OpKind kind) const { return index >= 0 && op(index).kind == kind; }
+  bool isAdd(int index) const {
+    return isKind(index, OpKind::add) || isKind(index, OpKind::residual);
+  }
   bool isContraction(int index) const {
     return index >= 0 && op(index).operatorClass == OperatorClass::contraction;
   }
@@ -107,12 +109,12 @@ private:
     for (const int contraction : contractions)
       groups.insert(accounted.ops[size_t(contraction)].group);
     for (const int group : groups) {
-      std::map<std::string, std::map<int, std::set<int>>> kinds;  // kind -> member -> ops
+      std::map<OpKind, std::map<int, std::set<int>>> kinds;  // kind -> member -> ops
       const std::vector<int> list = members(group);
       if (list.size() < 2) continue;
       for (const int member : list)
         for (const int neighbour : neighbours(member, list))
-          kinds[op(neighbour).name][member].insert(neighbour);
+          kinds[op(neighbour).kind][member].insert(neighbour);
       for (const auto &[kind, byMember] : kinds)
         if (byMember.size() == list.size())
           for (const auto &[member, ops] : byMember)
@@ -120,17 +122,17 @@ private:
     }
     for (const int contraction : contractions)
       for (const int operand : op(contraction).operands)
-        if (isKind(tensor(operand).producer, "concat"))
+        if (isKind(tensor(operand).producer, OpKind::concat))
           joinAlikeParts(op(tensor(operand).producer).operands);
   }
 
   /// The same, where the group is one contraction already: each stands alone at another part of its
   /// stacked operand.
   void joinAlikeParts(const std::vector<int> &parts) {
-    std::map<std::string, std::map<int, int>> kinds;  // kind -> part -> op
+    std::map<OpKind, std::map<int, int>> kinds;  // kind -> part -> op
     for (const int part : parts) {
       if (tensor(part).isParameter) continue;
-      for (const int reader : readersFirst(part)) kinds[op(reader).name].emplace(part, reader);
+      for (const int reader : readersFirst(part)) kinds[op(reader).kind].emplace(part, reader);
     }
     for (const auto &[kind, byPart] : kinds)
       if (byPart.size() == parts.size())
@@ -155,7 +157,7 @@ private:
       const auto hasAlike = [&](int part) {
         const std::vector<int> readers = readersFirst(part);
         return std::any_of(readers.begin(), readers.end(),
-                           [&](int other) { return op(other).name == op(reader).name; });
+                           [&](int other) { return op(other).kind == op(reader).kind; });
       };
       if (std::all_of(parts.begin(), parts.end(), hasAlike)) found.push_back(reader);
     }
@@ -168,7 +170,7 @@ private:
     std::vector<int> found;
     const auto add = [&](int tensorIndex) {
       const int producer = tensor(tensorIndex).producer;
-      const std::vector<int> readers = isKind(producer, "concat")
+      const std::vector<int> readers = isKind(producer, OpKind::concat)
                                            ? readersOfAll(op(producer).operands)
                                            : readersFirst(tensorIndex);
       found.insert(found.end(), readers.begin(), readers.end());
@@ -245,24 +247,24 @@ private:
 
   void joinSoftmax() {
     for (int index = 0; index < int(flow.ops.size()); ++index) {
-      if (isKind(index, "softmax")) {
+      if (isKind(index, OpKind::softmax)) {
         for (const int reader : tensor(op(index).results[0]).consumers)
-          if (isKind(reader, "dropout")) join(index, reader);
-        joinBefore(index, {"scale", "mask"});
+          if (isKind(reader, OpKind::dropout)) join(index, reader);
+        joinBefore(index, {OpKind::scale, OpKind::mask});
       }
-      if (isKind(index, "softmax_dx")) joinBefore(index, {"dropout"});
+      if (isKind(index, OpKind::softmaxDx)) joinBefore(index, {OpKind::dropout});
     }
   }
 
-  void joinBefore(int index, const std::set<std::string> &kinds) {
+  void joinBefore(int index, const std::set<OpKind> &kinds) {
     const int operand = op(index).operands[0], producer = tensor(operand).producer;
-    if (producer < 0 || !kinds.contains(op(producer).name) || !hasOneReader(operand)) return;
+    if (producer < 0 || !kinds.contains(op(producer).kind) || !hasOneReader(operand)) return;
     join(producer, index);
     joinBefore(producer, kinds);
   }
 
   std::optional<int64_t> streamOf(int index) const {
-    if (!isKind(index, "dropout")) return std::nullopt;
+    if (!isKind(index, OpKind::dropout)) return std::nullopt;
     return std::get<int64_t>(op(index).attributes.at("stream"));
   }
 

@@ -32,7 +32,7 @@ OperatorClass heavier(OperatorClass a, OperatorClass b) {
 
 /// The factor of the contraction that feeds a softmax: 1 flop an element, counted with the softmax.
 double foldedFactor(const Dataflow &flow, const FlowOp &op) {
-  if (op.name != "softmax") return 0;
+  if (op.kind != OpKind::softmax) return 0;
   const FlowTensor &scores = flow.tensors[size_t(op.operands.at(0))];
   if (scores.producer < 0) return 0;
   const auto &attributes = flow.ops[size_t(scores.producer)].attributes;
@@ -43,10 +43,10 @@ double foldedFactor(const Dataflow &flow, const FlowOp &op) {
 
 std::string joinedKinds(const Dataflow &flow, const std::vector<int> &ops) {
   std::string text;
-  std::set<std::string> seen;
+  std::set<OpKind> seen;
   for (const int op : ops)
-    if (const std::string &name = flow.ops[size_t(op)].name; seen.insert(name).second)
-      text += (text.empty() ? "" : " + ") + name;
+    if (const OpKind kind = flow.ops[size_t(op)].kind; seen.insert(kind).second)
+      text += fmt::format("{}{}", text.empty() ? "" : " + ", nameOf(kind));
   return text;
 }
 

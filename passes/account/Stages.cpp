@@ -83,9 +83,10 @@ private:
   /// Ops whose kind says what they are for, and what computes new parameters.
   void findNamed() {
     for (size_t index = 0; index < flow.ops.size(); ++index) {
-      const std::string &name = flow.ops[index].name;
-      if (name == "gather" || name == "scatter_add") stages[index] = Stage::embedding;
-      if (name == "cross_entropy" || name == "cross_entropy_dx") stages[index] = Stage::headAndLoss;
+      const OpKind kind = flow.ops[index].kind;
+      if (kind == OpKind::gather || kind == OpKind::scatterAdd) stages[index] = Stage::embedding;
+      if (kind == OpKind::crossEntropy || kind == OpKind::crossEntropyDx)
+        stages[index] = Stage::headAndLoss;
     }
     findOptimizer();
   }

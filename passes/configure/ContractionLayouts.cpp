@@ -189,10 +189,11 @@ std::string contractionRejection(const Kernel &kernel) {
   if (!contractionValues(kernel))
     return "the body does not open with a contraction of two operands";
   if (*contractionIndex(kernel) > 0)
-    return "'" + kernel.body[0].name +
+    return "'" + std::string(nameOf(kernel.body[0].kind)) +
            "' stands before the contraction, whose operands are read as they are in memory";
   if (kernel.body.size() != 1)
-    return "'" + kernel.body[1].name + "' follows the contraction; no fused epilogues";
+    return "'" + std::string(nameOf(kernel.body[1].kind)) +
+           "' follows the contraction; no fused epilogues";
   if (kernel.inputs.size() != 2) return "both operands of the contraction are one tensor";
   return "";
 }

@@ -57,7 +57,7 @@ struct LoopSpace {
 std::set<int> derivedAxes(const Kernel &kernel) {
   std::set<int> derived;
   for (const BodyOp &op : kernel.body) {
-    if (op.name != "local_softmax") continue;
+    if (op.kind != OpKind::localSoftmax) continue;
     const std::vector<int> &divided = kernel.values[op.operands[0]].axes;
     for (int result : op.results)
       for (int axis : kernel.values[result].axes)
@@ -68,10 +68,11 @@ std::set<int> derivedAxes(const Kernel &kernel) {
 
 /// Why code generation has no loops for an op in this kernel; empty if it has.
 std::string loopRejection(const Kernel &kernel, const BodyOp &op) {
-  if (op.operatorClass == OperatorClass::contraction) return "'" + op.name + "' is a contraction";
-  if (op.name == "constant" && !op.attributes.contains("value"))
+  if (op.operatorClass == OperatorClass::contraction)
+    return "'" + std::string(nameOf(op.kind)) + "' is a contraction";
+  if (op.kind == OpKind::constant && !op.attributes.contains("value"))
     return "'constant' is a table of different values";
-  if (op.name != "scatter_add") return "";
+  if (op.kind != OpKind::scatterAdd) return "";
   if (kernel.body.size() > 1) return "'scatter_add' is a separate kernel";
   return kernel.values[op.results[0]].axes.size() < 2
              ? "'scatter_add' into a table whose rows have no axis"
@@ -88,7 +89,7 @@ LoopSpace iterationSpace(const Kernel &kernel) {
     std::sort(reduced.begin(), reduced.end());
     if (!space.reduced.empty() && space.reduced != reduced) {
       space.reason =
-          "'" + op.name +
+          "'" + std::string(nameOf(op.kind)) +
           "' reduces other axes than the op before it; one kernel reduces one set of axes";
       return space;
     }
@@ -114,14 +115,14 @@ LoopSpace iterationSpace(const Kernel &kernel) {
 /// Elements of one row along a reduced axis: a local softmax divides its axis into sub-vectors.
 int64_t rowExtent(const Kernel &kernel, int axis) {
   for (const BodyOp &op : kernel.body)
-    if (op.name == "local_softmax")
+    if (op.kind == OpKind::localSoftmax)
       return std::min(kernel.axes[axis].extent, std::get<int64_t>(op.attributes.at("tile")));
   return kernel.axes[axis].extent;
 }
 
 bool dropsOut(const Kernel &kernel) {
   return std::any_of(kernel.body.begin(), kernel.body.end(),
-                     [](const BodyOp &op) { return op.name == "dropout"; });
+                     [](const BodyOp &op) { return op.kind == OpKind::dropout; });
 }
 
 /// Widths of at most 16 bytes for every operand that runs along the axis, and at most its extent.
@@ -379,7 +380,8 @@ std::vector<Layout> layoutsOf(const Kernel &kernel, int value) {
 }  // namespace
 
 bool isPlainReduction(const BodyOp &op) {
-  return op.name == "reduce" || op.name == "layer_norm_dw" || op.name == "rms_norm_dw";
+  return op.kind == OpKind::reduce || op.kind == OpKind::layerNormDw ||
+         op.kind == OpKind::rmsNormDw;
 }
 
 int64_t accumulatorsOf(const Kernel &kernel) {
@@ -394,7 +396,7 @@ SpaceOrRejection loopSpace(const Kernel &kernel, const Device &device) {
   if (!iteration.reason.empty()) return {.reason = iteration.reason};
   ConfigurationSpace space{.family = "loop"};
   for (int value : operandValues(kernel)) space.choices.push_back(layoutsOf(kernel, value));
-  const bool isScatter = kernel.body[0].name == "scatter_add";
+  const bool isScatter = kernel.body[0].kind == OpKind::scatterAdd;
   if (isScatter) space.knobs = scatterKnobs(kernel, iteration);
   else
     space.knobs = iteration.reduced.empty() ? mapKnobs(kernel, iteration)

@@ -61,18 +61,19 @@ bool isPackedAtLoad(const Kernel &kernel) {
   if (kernel.body.size() != 1 || kernel.outputs.size() != 1) return false;
   if (kernel.inputs.size() != kernel.body[0].operands.size())
     return false;  // an operand twice has no separate place
-  const std::string &op = kernel.body[0].name;
-  return op == "concat" || op == "merge_axes" || op == "transpose" || op == "identity";
+  const OpKind op = kernel.body[0].kind;
+  return op == OpKind::concat || op == OpKind::mergeAxes || op == OpKind::transpose ||
+         op == OpKind::identity;
 }
 
 std::vector<Layout> packedOperands(const Kernel &kernel, const Layout &result) {
   const Layout whole{.order = result.order,
                      .strides = stridesOf(result, extentsOf(kernel, kernel.outputs[0])),
                      .offset = result.offset};
-  const std::string &op = kernel.body[0].name;
-  if (op == "concat") return concatOperands(kernel, whole);
-  if (op == "merge_axes") return {mergeOperand(kernel, whole)};
-  if (op == "transpose") return {transposeOperand(kernel, whole)};
+  const OpKind op = kernel.body[0].kind;
+  if (op == OpKind::concat) return concatOperands(kernel, whole);
+  if (op == OpKind::mergeAxes) return {mergeOperand(kernel, whole)};
+  if (op == OpKind::transpose) return {transposeOperand(kernel, whole)};
   return {whole};
 }
 

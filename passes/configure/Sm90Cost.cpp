@@ -55,7 +55,7 @@ double loadSeconds(const GemmProblem &gemm, const Sm90GemmKnobs &knobs, double d
 
 /// Partial sums that all tiles leave and the last ones read again; 0 where an epilogue has no sums.
 double partialBytes(const Kernel &kernel, const GemmProblem &gemm, const Sm90GemmKnobs &knobs) {
-  if (std::ranges::none_of(kernel.body, [](const BodyOp &op) { return op.name == "reduce"; }))
+  if (std::ranges::none_of(kernel.body, [](const BodyOp &op) { return op.kind == OpKind::reduce; }))
     return 0;
   return 2 * double(sm90PartialBytes(contractionRegion(kernel).region.value(), gemm, knobs));
 }

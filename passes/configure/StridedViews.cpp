@@ -70,7 +70,7 @@ std::string stridedViewRejection(const Kernel &kernel, size_t operand, const Lay
   if (!hasStridedView(layout, extents)) return "";
   const BodyOp &first = kernel.body.front();
   if (kernel.body.size() == 1 && first.operatorClass == OperatorClass::movement)
-    return fmt::format("'{}' may be a view itself", first.name);
+    return fmt::format("'{}' may be a view itself", nameOf(first.kind));
   const auto values = contractionValues(kernel);
   if (!values) return "";
   const auto isOf = [&](const std::vector<int> &some) {

@@ -9,7 +9,7 @@ constexpr int tiles[] = {32, 64};
 constexpr int widths[] = {1, 2, 4, 8};
 
 bool isIdentity(const Kernel &kernel) {
-  return kernel.body.size() == 1 && kernel.body[0].name == "identity" &&
+  return kernel.body.size() == 1 && kernel.body[0].kind == OpKind::identity &&
          kernel.inputs.size() == 1 && kernel.outputs.size() == 1;
 }
 

@@ -161,14 +161,15 @@ std::vector<LayoutTuple> regroupTuples(const Kernel &kernel) {
 SpaceOrRejection viewSpace(const Kernel &kernel, const Device &) {
   if (kernel.body.size() != 1 || kernel.body[0].operatorClass != OperatorClass::movement)
     return {.reason = "the body is not one movement op"};
-  const std::string &op = kernel.body[0].name;
+  const OpKind op = kernel.body[0].kind;
   ConfigurationSpace space{.family = "view", .knobs = {ViewKnobs{}}};
-  if (op == "slice") space.tuples = sliceTuples(kernel);
-  else if (op == "concat") space.tuples = concatTuples(kernel);
-  else if (op == "split_axis" || op == "merge_axes" || op == "transpose" || op == "identity")
+  if (op == OpKind::slice) space.tuples = sliceTuples(kernel);
+  else if (op == OpKind::concat) space.tuples = concatTuples(kernel);
+  else if (op == OpKind::splitAxis || op == OpKind::mergeAxes || op == OpKind::transpose ||
+           op == OpKind::identity)
     space.tuples = regroupTuples(kernel);
-  else return {.reason = "'" + op + "' moves elements in every layout"};
-  if (space.isEmpty()) return {.reason = "no layout makes '" + op + "' free"};
+  else return {.reason = "'" + std::string(nameOf(op)) + "' moves elements in every layout"};
+  if (space.isEmpty()) return {.reason = "no layout makes '" + std::string(nameOf(op)) + "' free"};
   return {.space = std::move(space)};
 }
 
@@ -179,9 +180,9 @@ std::string CopyReason::text() const {
 std::optional<CopyReason> whyCopied(const Kernel &kernel, const Configuration &configuration) {
   if (kernel.body.size() != 1 || std::holds_alternative<ViewKnobs>(configuration.knobs))
     return std::nullopt;
-  const std::string &op = kernel.body[0].name;
-  if (op != "slice" && op != "concat") return std::nullopt;
-  const bool isSlice = op == "slice";
+  const OpKind op = kernel.body[0].kind;
+  if (op != OpKind::slice && op != OpKind::concat) return std::nullopt;
+  const bool isSlice = op == OpKind::slice;
   const Layout &whole = isSlice ? configuration.inputs[0] : configuration.outputs[0];
   const int wholeValue = isSlice ? kernel.inputs[0] : kernel.outputs[0];
   const std::vector<Layout> &parts = isSlice ? configuration.outputs : configuration.inputs;

@@ -20,10 +20,12 @@ public:
     for (size_t op = 0; op < problem.ops.size(); ++op)
       for (const int tensor : problem.opOutputs[op]) writerOf[size_t(tensor)] = int(op);
     for (size_t op = 0; op < problem.ops.size(); ++op)
-      if (bodies[op] && (bodies[op]->name == "softmax" || bodies[op]->name == "local_softmax"))
+      if (bodies[op] &&
+          (bodies[op]->kind == OpKind::softmax || bodies[op]->kind == OpKind::localSoftmax))
         findScores(int(op));
     for (size_t op = 0; op < problem.ops.size(); ++op)
-      if (bodies[op] && (bodies[op]->name == "normalize" || bodies[op]->name == "rms_normalize"))
+      if (bodies[op] &&
+          (bodies[op]->kind == OpKind::normalize || bodies[op]->kind == OpKind::rmsNormalize))
         findSteps(int(op));
   }
 
@@ -52,9 +54,9 @@ private:
     return op >= 0 && bodies[size_t(op)] && bodies[size_t(op)]->operatorClass == wanted;
   }
   bool isView(int op) const {
-    static const std::set<std::string> views = {"slice", "split_axis", "merge_axes", "transpose",
-                                                "identity"};
-    return isOfClass(op, OperatorClass::movement) && views.contains(bodies[size_t(op)]->name);
+    static const std::set<OpKind> views = {OpKind::slice, OpKind::splitAxis, OpKind::mergeAxes,
+                                           OpKind::transpose, OpKind::identity};
+    return isOfClass(op, OperatorClass::movement) && views.contains(bodies[size_t(op)]->kind);
   }
   bool isStored(int tensor) const {
     return writerOf[size_t(tensor)] >= 0 && !isView(writerOf[size_t(tensor)]) &&
@@ -70,10 +72,11 @@ private:
   /// What a fused attention does between its products: a softmax, in one piece or decomposed, and
   /// element-wise ops around it.
   bool isWithinAttention(int op) const {
-    static const std::set<std::string> pieces = {"softmax", "softmax_dx", "local_softmax",
-                                                 "reduce_subvectors", "global_scaling"};
+    static const std::set<OpKind> pieces = {OpKind::softmax, OpKind::softmaxDx,
+                                            OpKind::localSoftmax, OpKind::reduceSubvectors,
+                                            OpKind::globalScaling};
     return isOfClass(op, OperatorClass::elementwise) ||
-           (bodies[size_t(op)] && pieces.contains(bodies[size_t(op)]->name));
+           (bodies[size_t(op)] && pieces.contains(bodies[size_t(op)]->kind));
   }
 
   /// The tensors between the two contractions around a softmax; none where there are not two.
@@ -133,7 +136,7 @@ private:
                        .front());  // what follows a GEMM stands for its result
       return;
     }
-    const bool hasBeta = bodies[size_t(normalize)]->name == "normalize";
+    const bool hasBeta = bodies[size_t(normalize)]->kind == OpKind::normalize;
     int tensor = problem.opOutputs[size_t(normalize)].front();
     for (int step = 0; step < (hasBeta ? 2 : 1) && readersOf(tensor).size() == 1; ++step) {
       steps.insert(tensor);

@@ -205,13 +205,13 @@ private:
   BodyOp bodyOf(int op) {
     const FlowOp &flowOp = flow.ops[op];
     const BoundOp &bound = boundOps.at(op);
-    BodyOp body{.name = flowOp.name,
+    BodyOp body{.kind = flowOp.kind,
                 .operatorClass = flowOp.operatorClass,
                 .operands = {},
                 .results = {},
                 .reducedAxes = {},
                 .attributes = flowOp.attributes,
-                .spelling = flowOp.spelling,
+                .expression = {},
                 .flop = flowOp.flop,
                 .number = flowOp.number};
     for (int use : bound.operands) body.operands.push_back(valueOfUse.at(use));
@@ -219,6 +219,8 @@ private:
     for (int axis : flowOp.reduced)
       body.reducedAxes.push_back(axisOfClass.at(partition.find(bound.axes[axis])));
     std::sort(body.reducedAxes.begin(), body.reducedAxes.end());
+    if (!flowOp.expression.empty())
+      body.expression = flowOp.expression.withAxes(kernel.values[body.results[0]].axes);
     return body;
   }
 
@@ -264,7 +266,7 @@ private:
     const bool isContraction =
         flow.ops[bodyOrder().front()].operatorClass == OperatorClass::contraction;
     std::ranges::stable_partition(tensors, [&](int tensor) {
-      return !isContraction || flow.ops[flow.tensors[tensor].producer].name != "reduce";
+      return !isContraction || flow.ops[flow.tensors[tensor].producer].kind != OpKind::reduce;
     });
     return tensors;
   }
@@ -329,7 +331,7 @@ std::string countedName(const std::string &name, int count) {
 /// "q_projection" with a weight, "score_contraction" without, "contract_phbj" where the graph gives
 /// no name.
 std::string contractionName(const Dataflow &flow, const FlowOp &op) {
-  if (op.label.rfind(op.name, 0) != 0) {
+  if (!op.label.starts_with(nameOf(op.kind))) {
     const bool hasWeight = std::any_of(op.operands.begin(), op.operands.end(), [&](int operand) {
       return flow.tensors[operand].isParameter;
     });
@@ -339,7 +341,7 @@ std::string contractionName(const Dataflow &flow, const FlowOp &op) {
       what.resize(what.size() - product.size());
     return what + (hasWeight ? "_projection" : "_contraction");
   }
-  std::string name = op.name + "_";
+  std::string name = std::string(nameOf(op.kind)) + "_";
   for (const Axis &axis : flow.tensors[op.results.front()].axes) name += axis.name;
   return name;
 }
@@ -360,7 +362,7 @@ std::string kernelName(const Dataflow &flow, const std::vector<int> &ops) {
     const FlowOp &flowOp = flow.ops[op];
     const std::string part = flowOp.operatorClass == OperatorClass::contraction
                                  ? contractionName(flow, flowOp)
-                                 : flowOp.name;
+                                 : std::string(nameOf(flowOp.kind));
     if (!runs.empty() && runs.back().first == part) ++runs.back().second;
     else runs.emplace_back(part, 1);
   }

@@ -32,7 +32,7 @@ struct FlowTensor {
 /// An op with its access maps: every dimension of every operand and result runs along one local
 /// axis of the op.
 struct FlowOp {
-  std::string name;   ///< without dialect prefix
+  OpKind kind = OpKind::identity;
   std::string label;  ///< readable: the name location if the graph gives one, else the name
   OperatorClass operatorClass = OperatorClass::elementwise;
   std::vector<int> operands, results;                     ///< tensor indices
@@ -40,11 +40,10 @@ struct FlowOp {
   std::vector<int> independent,
       reduced;  ///< local axes that the op walks; the others are indexed only
   std::map<std::string, Attribute> attributes;
-  std::string spelling;
+  Expression expression;  ///< coordinates are dimensions of the result
   double flop = 0;
   int number = -1;
-  int entry = 0;              ///< which of Dataflow::entryPoints it belongs to
-  bool readsPartner = false;  ///< reads elements other than its own along a walked axis (rotary)
+  int entry = 0;  ///< which of Dataflow::entryPoints it belongs to
   bool reducesTiles =
       false;  ///< reduces sub-vectors of an axis, not the whole axis (local softmax)
   std::shared_ptr<const Kernel> region;  ///< the body, if the op is a weft.kernel

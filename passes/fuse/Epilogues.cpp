@@ -58,7 +58,7 @@ private:
     const auto addReaders = [&](int tensor, bool reductionsOnly) {
       for (int consumer : flow.tensors[tensor].consumers)
         if (!contains(set, consumer) &&
-            (!reductionsOnly || isSum(flow.ops[consumer].name, flow.ops[consumer].attributes)))
+            (!reductionsOnly || isSum(flow.ops[consumer].kind, flow.ops[consumer].attributes)))
           neighbours.insert(consumer);
     };
     for (int op : set)
@@ -77,7 +77,7 @@ private:
   }
 
   bool leadsToSums(int op, std::set<int> &all) const {
-    if (isSum(flow.ops[op].name, flow.ops[op].attributes)) return true;
+    if (isSum(flow.ops[op].kind, flow.ops[op].attributes)) return true;
     if (flow.ops[op].operatorClass != OperatorClass::elementwise) return false;
     for (int tensor : flow.ops[op].results) {
       if (flow.tensors[tensor].leaves || flow.tensors[tensor].consumers.empty()) return false;
@@ -88,16 +88,16 @@ private:
     return true;
   }
 
-  static bool isSum(const std::string &name, const std::map<std::string, Attribute> &attributes) {
+  static bool isSum(OpKind op, const std::map<std::string, Attribute> &attributes) {
     const auto kind = attributes.find("kind");
-    return name == "reduce" && kind != attributes.end() &&
+    return op == OpKind::reduce && kind != attributes.end() &&
            std::get<std::string>(kind->second) == "sum";
   }
 
   /// Without sums: what a family takes beside an epilogue, it says itself.
   static Kernel elementwisePart(Kernel kernel) {
     std::erase_if(kernel.body, [&](const BodyOp &op) {
-      return isSum(op.name, op.attributes) && std::erase(kernel.outputs, op.results[0]) > 0;
+      return isSum(op.kind, op.attributes) && std::erase(kernel.outputs, op.results[0]) > 0;
     });
     return kernel;
   }

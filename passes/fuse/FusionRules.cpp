@@ -97,11 +97,12 @@ std::optional<Rejection> FusionRules::rejectAccess(const OpSet &both) const {
     if (flow.ops[op].reducesTiles && std::count_if(both.begin(), both.end(), reduces) > 1)
       return Rejection{reasons::subVectorAccess, flow.ops[op].label};
   for (int op : both)
-    if (flow.ops[op].readsPartner)
-      for (int tensor : flow.ops[op].operands)
-        if (const int producer = flow.tensors[tensor].producer;
-            producer >= 0 && contains(both, producer))
-          return Rejection{reasons::partnerAccess, flow.tensors[tensor].name};
+    for (size_t n = 0; n < flow.ops[op].operands.size(); ++n) {
+      const FlowTensor &tensor = flow.tensors[flow.ops[op].operands[n]];
+      if (flow.ops[op].expression.readsElsewhere(static_cast<int>(n)) && tensor.producer >= 0 &&
+          contains(both, tensor.producer))
+        return Rejection{reasons::partnerAccess, tensor.name};
+    }
   return std::nullopt;
 }
 

@@ -53,13 +53,13 @@ private:
         made.consumers != std::vector{reader})
       return false;
     const FlowOp &op = flow.ops[made.producer];
-    const BodyOp alone{.name = op.name,
+    const BodyOp alone{.kind = op.kind,
                        .operatorClass = op.operatorClass,
                        .operands = {},
                        .results = std::vector(op.results.size(), 0),
                        .reducedAxes = {},
                        .attributes = op.attributes,
-                       .spelling = op.spelling};
+                       .expression = op.expression};
     return !op.region && prologueRejection(alone).empty();
   }
 

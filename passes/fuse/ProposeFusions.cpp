@@ -283,7 +283,7 @@ private:
                        .savedBytes = savedBytes(flow, set)};
     for (int op : set) {
       entry.ops.push_back(flow.ops[op].number);
-      entry.opNames.push_back(flow.ops[op].name);
+      entry.opNames.emplace_back(nameOf(flow.ops[op].kind));
     }
     if (rejection) {
       entry.code = rejection->code.code;

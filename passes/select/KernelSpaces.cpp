@@ -26,7 +26,7 @@ double combinations(const std::vector<std::vector<Layout>> &choices) {
 /// there are any.
 void combineSoftmax(const Kernel &kernel, BlockCombine combine, ConfigurationSpace &space) {
   const auto isSoftmax = [](const BodyOp &op) {
-    return op.name == "softmax" || op.name == "local_softmax";
+    return op.kind == OpKind::softmax || op.kind == OpKind::localSoftmax;
   };
   if (std::none_of(kernel.body.begin(), kernel.body.end(), isSoftmax)) return;
   std::vector<Knobs> asked;
@@ -97,7 +97,7 @@ bool waitsForMeasurements(const Kernel &kernel, const ConfigurationSpace &space,
   if (!model.hasMeasurements() || !isGemmFamily(space.family) || kernel.body.size() == 1)
     return false;
   const bool leavesStatistics = std::ranges::any_of(kernel.body, [](const BodyOp &op) {
-    return op.name == "reduce" || op.name == "local_softmax";
+    return op.kind == OpKind::reduce || op.kind == OpKind::localSoftmax;
   });
   return space.family == familyOf(LibraryKnobs{}) || leavesStatistics ||
          contractionIndex(kernel).value_or(0) > 0;

@@ -34,7 +34,7 @@ bool mayLieInResult(const Problem &problem, const Candidate &concat) {
         continue;
       const bool reads = std::count(other.inputs.begin(), other.inputs.end(), input) > 0;
       if (std::count(other.outputs.begin(), other.outputs.end(), input) > 0 ||
-          (reads && other.kernel.body[0].name == "concat"))
+          (reads && other.kernel.body[0].kind == OpKind::concat))
         return false;
     }
   }
@@ -73,7 +73,7 @@ void leaveViews(const Problem &problem, const Candidate &candidate, bool isStric
   const bool leaves = std::any_of(candidate.outputs.begin(), candidate.outputs.end(), [&](int t) {
     return problem.tensors[static_cast<size_t>(t)].isResult;
   });
-  const bool isConcat = candidate.kernel.body[0].name == "concat";
+  const bool isConcat = candidate.kernel.body[0].kind == OpKind::concat;
   if (leaves || (isConcat && !mayLieInResult(problem, candidate))) space.tuples.clear();
   std::erase_if(space.tuples, [&](const LayoutTuple &places) {
     const bool isStrided = std::any_of(places.begin(), places.end(),

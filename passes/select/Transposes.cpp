@@ -23,7 +23,7 @@ Kernel transposeKernel(const Tensor &tensor) {
   kernel.values = {{.name = tensor.name, .dtype = tensor.dtype, .axes = axes},
                    {.name = tensor.name + "_moved", .dtype = tensor.dtype, .axes = axes}};
   BodyOp identity;
-  identity.name = "identity";
+  identity.kind = OpKind::identity;
   identity.operatorClass = OperatorClass::movement;
   identity.operands = {0};
   identity.results = {1};

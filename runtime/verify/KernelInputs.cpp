@@ -30,11 +30,11 @@ InputRule ruleOf(const Kernel &kernel, int value) {
   for (const BodyOp &op : kernel.body)
     for (size_t n = 0; n < op.operands.size(); ++n) {
       if (op.operands[n] != value) continue;
-      if (op.name == "scatter_add" && n == 1)
+      if (op.kind == OpKind::scatterAdd && n == 1)
         rule.high = kernel.axes[kernel.values[op.results[0]].axes[0]].extent - 1;
-      if (op.name == "gather" && n == 1)
+      if (op.kind == OpKind::gather && n == 1)
         rule.high = kernel.axes[kernel.values[op.operands[0]].axes[0]].extent - 1;
-      if (op.name == "mask" && n == 1)
+      if (op.kind == OpKind::mask && n == 1)
         rule.high = kernel
                         .axes[kernel.values[op.operands[0]]
                                   .axes[size_t(std::get<int64_t>(op.attributes.at("key")))]]

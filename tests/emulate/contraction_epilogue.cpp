@@ -30,7 +30,7 @@ int map(KernelBuilder &builder, const std::string &name, const std::string &spel
         DType type) {
   const int value =
       builder.op(name, OperatorClass::elementwise, std::move(operands), result, letters, "", type);
-  builder.last().spelling = spelling;
+  builder.last().expression = Expression::parse(spelling);
   return value;
 }
 

@@ -328,8 +328,8 @@ TEST_CASE("kernels of sm_90a load and store tensors with several strides along a
       const Sm90GemmKnobs &tile = tiles[subjects.size() % std::size(tiles)];
       Sm90Subject subject{.kernel = kernel,
                           .configuration = samples::stridedConfiguration(kernel, tile)};
-      INFO(kernel.body[0].name << " "
-                               << std::get<std::string>(kernel.body[0].attributes.at("spec")));
+      INFO(nameOf(kernel.body[0].kind)
+           << " " << std::get<std::string>(kernel.body[0].attributes.at("spec")));
       const bool mayMerge = extents.at('h') == 1;
       CHECK((mayMerge || wgmmaProblem(kernel, subject.configuration).gemm->hasSeveralStrides()));
       subject.emitted = emit(kernel, subject.configuration, "sm_90a");

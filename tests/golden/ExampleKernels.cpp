@@ -29,10 +29,10 @@ int KernelBuilder::elementwise(const std::string &name, const std::string &spell
                                std::vector<int> operands, const std::string &result,
                                std::map<std::string, Attribute> attributes) {
   const Value first = kernel.values[operands[0]];
-  return op({.name = name,
+  return op({.kind = opKindNamed(name).value(),
              .operands = operands,
              .attributes = std::move(attributes),
-             .spelling = spelling},
+             .expression = Expression::parse(spelling)},
             result, first.dtype, first.axes);
 }
 
@@ -63,7 +63,7 @@ Example biasDropoutResidualLayerNorm(DType dtype, const Extents &e) {
   const int dropped =
       builder.elementwise("dropout", "", {biased}, "dropped", {{"p", 0.1}, {"stream", int64_t(3)}});
   const int residual = builder.elementwise("residual", "{0} + {1}", {dropped, x}, "residual");
-  const int y = builder.op({.name = "layer_norm",
+  const int y = builder.op({.kind = OpKind::layerNorm,
                             .operatorClass = normalization,
                             .operands = {residual, gamma, beta},
                             .reducedAxes = {i},
@@ -87,7 +87,7 @@ Example scaleMaskSoftmaxDropout(DType dtype, const Extents &e) {
   const int masked = builder.elementwise(
       "mask", "", {scaled}, "masked",
       {{"kind", std::string("causal")}, {"query", int64_t(2)}, {"key", int64_t(3)}});
-  const int probability = builder.op({.name = "softmax",
+  const int probability = builder.op({.kind = OpKind::softmax,
                                       .operatorClass = normalization,
                                       .operands = {masked},
                                       .reducedAxes = {k},
@@ -124,7 +124,7 @@ Example rmsNorm(DType dtype, const Extents &e) {
   const int x = builder.input("x", dtype, {b, j, i}), r = builder.input("r", dtype, {b, j, i});
   const int gamma = builder.input("gamma", dtype, {i});
   const int sum = builder.elementwise("residual", "{0} + {1}", {x, r}, "sum");
-  const int y = builder.op({.name = "rms_norm",
+  const int y = builder.op({.kind = OpKind::rmsNorm,
                             .operatorClass = normalization,
                             .operands = {sum, gamma},
                             .reducedAxes = {i},
@@ -138,7 +138,7 @@ Example biasGradient(DType dtype, const Extents &e) {
   const int b = builder.axis("b", e.b), j = builder.axis("j", e.j), i = builder.axis("i", e.i);
   const int dy = builder.input("dy", dtype, {b, j, i});
   const int sum = builder.op(
-      {.name = "reduce",
+      {.kind = OpKind::reduce,
        .operatorClass = normalization,
        .operands = {dy},
        .reducedAxes = {b, j},
@@ -148,13 +148,13 @@ Example biasGradient(DType dtype, const Extents &e) {
 }
 
 BodyOp sumOf(int operand, std::vector<int> reducedAxes) {
-  BodyOp op{.name = "reduce",
+  BodyOp op{.kind = OpKind::reduce,
             .operatorClass = normalization,
             .operands = {operand},
             .results = {},
             .reducedAxes = std::move(reducedAxes),
             .attributes = {{"kind", std::string("sum")}},
-            .spelling = {}};
+            .expression = {}};
   op.attributes["axes"] = std::vector<int64_t>{0, 1};
   return op;
 }
@@ -190,7 +190,7 @@ Example rowMaximum(DType dtype, const Extents &e) {
   const int b = builder.axis("b", e.b), j = builder.axis("j", e.j), i = builder.axis("i", e.i);
   const int x = builder.input("x", dtype, {b, j, i});
   const int largest =
-      builder.op({.name = "reduce",
+      builder.op({.kind = OpKind::reduce,
                   .operatorClass = normalization,
                   .operands = {x},
                   .reducedAxes = {i},
@@ -217,7 +217,7 @@ Example localSoftmax(DType dtype, const Extents &e, int64_t tile) {
   const int x = builder.input("x", dtype, {h, j, k});
   const int scaled =
       builder.elementwise("scale", "{0} * {factor}", {x}, "scaled", {{"factor", 0.5}});
-  const int y = builder.op({.name = "local_softmax",
+  const int y = builder.op({.kind = OpKind::localSoftmax,
                             .operatorClass = normalization,
                             .operands = {scaled},
                             .reducedAxes = {k},
@@ -237,7 +237,7 @@ Example reduceSubVectors(DType, const Extents &e, int64_t tile) {
             n = builder.axis("n", (e.k + tile - 1) / tile);
   const int m = builder.input("m", DType::f32, {h, j, n}),
             d = builder.input("d", DType::f32, {h, j, n});
-  const int r = builder.op({.name = "reduce_subvectors",
+  const int r = builder.op({.kind = OpKind::reduceSubvectors,
                             .operatorClass = normalization,
                             .operands = {m, d},
                             .reducedAxes = {n},
@@ -251,7 +251,7 @@ Example globalScaling(DType dtype, const Extents &e, int64_t tile) {
   const int h = builder.axis("h", e.h), j = builder.axis("j", e.j), k = builder.axis("k", e.k);
   const int n = builder.axis("n", (e.k + tile - 1) / tile);
   const int x = builder.input("x", dtype, {h, j, k}), r = builder.input("r", DType::f32, {h, j, n});
-  const int y = builder.op({.name = "global_scaling",
+  const int y = builder.op({.kind = OpKind::globalScaling,
                             .operatorClass = normalization,
                             .operands = {x, r},
                             .attributes = {{"axis", int64_t(2)}, {"tile", tile}}},
@@ -263,7 +263,7 @@ Example slice(DType dtype, const Extents &e) {
   KernelBuilder builder("slice");
   const int b = builder.axis("b", e.b), c = builder.axis("c", 3 * e.i), i = builder.axis("i", e.i);
   const int x = builder.input("x", dtype, {b, c});
-  const int y = builder.op({.name = "slice",
+  const int y = builder.op({.kind = OpKind::slice,
                             .operatorClass = movement,
                             .operands = {x},
                             .attributes = {{"axis", int64_t(1)}, {"start", e.i}, {"size", e.i}}},
@@ -277,7 +277,7 @@ Example concat(DType dtype, const Extents &e) {
             c = builder.axis("c", e.i + e.p);
   const int first = builder.input("first", dtype, {b, i}),
             second = builder.input("second", dtype, {b, p});
-  const int y = builder.op({.name = "concat",
+  const int y = builder.op({.kind = OpKind::concat,
                             .operatorClass = movement,
                             .operands = {first, second},
                             .attributes = {{"axis", int64_t(1)}}},
@@ -291,7 +291,7 @@ Example splitAxis(DType dtype, const Extents &e) {
             h = builder.axis("h", e.h), p = builder.axis("p", e.p);
   const int x = builder.input("x", dtype, {b, c});
   const int y =
-      builder.op({.name = "split_axis",
+      builder.op({.kind = OpKind::splitAxis,
                   .operatorClass = movement,
                   .operands = {x},
                   .attributes = {{"axis", int64_t(1)}, {"sizes", std::vector<int64_t>{e.h, e.p}}}},
@@ -304,7 +304,7 @@ Example mergeAxes(DType dtype, const Extents &e) {
   const int b = builder.axis("b", e.b), h = builder.axis("h", e.h), p = builder.axis("p", e.p),
             c = builder.axis("c", e.h * e.p);
   const int x = builder.input("x", dtype, {b, h, p});
-  const int y = builder.op({.name = "merge_axes",
+  const int y = builder.op({.kind = OpKind::mergeAxes,
                             .operatorClass = movement,
                             .operands = {x},
                             .attributes = {{"axis", int64_t(1)}, {"count", int64_t(2)}}},
@@ -318,8 +318,9 @@ Example gather(DType dtype, const Extents &e) {
             i = builder.axis("i", e.i);
   const int table = builder.input("table", dtype, {w, i}),
             ids = builder.input("ids", DType::i32, {b, j});
-  const int y = builder.op({.name = "gather", .operatorClass = movement, .operands = {table, ids}},
-                           "y", dtype, {b, j, i});
+  const int y =
+      builder.op({.kind = OpKind::gather, .operatorClass = movement, .operands = {table, ids}}, "y",
+                 dtype, {b, j, i});
   return {"gather", builder.finish({y}), i};
 }
 
@@ -331,7 +332,7 @@ Example paddingMaskSoftmax(DType dtype, const Extents &e) {
             lengths = builder.input("lengths", DType::i32, {b});
   const int masked = builder.elementwise("mask", "", {score, lengths}, "masked",
                                          {{"kind", std::string("padding")}, {"key", int64_t(3)}});
-  const int y = builder.op({.name = "softmax",
+  const int y = builder.op({.kind = OpKind::softmax,
                             .operatorClass = normalization,
                             .operands = {masked},
                             .reducedAxes = {k},
@@ -368,8 +369,9 @@ Example selectExample(DType dtype, const Extents &e) {
   const int chosen =
       builder.elementwise("select", "{0} ? {1} : {2}", {condition, a, other}, "chosen");
   builder.kernel.values[chosen].dtype = dtype;
-  const int y = builder.op({.name = "cast", .operands = {chosen}, .spelling = "{0}"}, "y",
-                           DType::f32, {b, i});
+  const int y = builder.op(
+      {.kind = OpKind::cast, .operands = {chosen}, .expression = Expression::parse("{0}")}, "y",
+      DType::f32, {b, i});
   return {"select_cast", builder.finish({y}), i};
 }
 
@@ -381,7 +383,7 @@ Example scatterAdd(DType dtype, const Extents &e, int64_t tableRows) {
             b = builder.axis("b", e.b), j = builder.axis("j", e.j);
   const int rows = builder.input("rows", dtype, {b, j, i}),
             ids = builder.input("ids", DType::i32, {b, j});
-  const int table = builder.op({.name = "scatter_add",
+  const int table = builder.op({.kind = OpKind::scatterAdd,
                                 .operatorClass = normalization,
                                 .operands = {rows, ids},
                                 .reducedAxes = {b, j}},

@@ -15,7 +15,7 @@ int64_t bytesRead(const select::Problem &problem, int tensor,
   int64_t gathered = 0;
   for (size_t op = 0; op < problem.ops.size(); ++op) {
     if (std::ranges::count(problem.opInputs[op], tensor) == 0) continue;
-    const bool gathers = alone[op] && alone[op]->kernel.body.front().name == "gather";
+    const bool gathers = alone[op] && alone[op]->kernel.body.front().kind == OpKind::gather;
     if (!gathers) return all;
     for (const int output : problem.opOutputs[op])
       gathered += problem.tensors[size_t(output)].bytes();

@@ -17,7 +17,7 @@ namespace {
 /// What Materialize.cpp makes of a transpose between layouts; an identity of the model is another
 /// value.
 bool isTranspose(KernelOp region, const Kernel &kernel) {
-  return kernel.body.size() == 1 && kernel.body[0].name == "identity" &&
+  return kernel.body.size() == 1 && kernel.body[0].kind == OpKind::identity &&
          region.getName().starts_with("transpose_");
 }
 

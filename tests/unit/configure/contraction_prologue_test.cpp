@@ -183,14 +183,14 @@ TEST_CASE("who else may read and store what a prologue makes and reads: nobody")
   KernelBuilder builder("projection", letters);
   const auto relu = [&](int of, const std::string &result, const std::string &axes) {
     const int value = builder.op("relu", OperatorClass::elementwise, {of}, result, axes);
-    builder.last().spelling = "weft::relu({0})";
+    builder.last().expression = Expression::parse("weft::relu({0})");
     return value;
   };
   const int x = builder.input("x", "bji"), w = builder.input("w", "iu"),
             rows = builder.input("rows", "bj");
   const int y = relu(x, "y", "bji");
   const int scaled = builder.op("mul", OperatorClass::elementwise, {y, rows}, "scaled", "bji");
-  builder.last().spelling = "{0} * {1}";
+  builder.last().expression = Expression::parse("{0} * {1}");
   const int c = builder.op("contract", OperatorClass::contraction, {scaled, w}, "c", "bju", "i");
   const Kernel plain = builder.build({c});
   CHECK(rejectionOf(plain).empty());
@@ -198,7 +198,7 @@ TEST_CASE("who else may read and store what a prologue makes and reads: nobody")
   stored.outputs = {c, scaled};
   CHECK(rejectionOf(stored) == "'mul' gives 'scaled', which is stored");
   const int end = builder.op("mul", OperatorClass::elementwise, {c, rows}, "end", "bju");
-  builder.last().spelling = "{0} * {1}";
+  builder.last().expression = Expression::parse("{0} * {1}");
   CHECK(rejectionOf(builder.build({end})) == "'mul' reads 'rows', which is read behind it, too");
   Projection both;
   const int first = both.made.map("relu", "weft::relu({0})", {both.x}, "first", "bji"),
@@ -217,7 +217,7 @@ TEST_CASE("sums of what follows stand in other kernels") {
   kernel.values.push_back(
       {.name = "total", .dtype = DType::f16, .axes = kernel.values[size_t(c)].axes, .number = -1});
   kernel.values.back().axes = {kernel.values[size_t(c)].axes.back()};
-  BodyOp sum{.name = "reduce",
+  BodyOp sum{.kind = OpKind::reduce,
              .operatorClass = OperatorClass::normalization,
              .operands = {c},
              .results = {int(kernel.values.size()) - 1}};

@@ -104,7 +104,7 @@ TEST_CASE("factors before and behind a residual become alpha and beta") {
             residual = builder.input("residual", "mn");
   const int c = builder.op("contract", OperatorClass::contraction, {a, b}, "c", "mn", "k");
   const int d = builder.op("sub", OperatorClass::elementwise, {residual, c}, "d", "mn");
-  builder.last().spelling = spellingOf("sub");
+  builder.last().expression = Expression::parse(spellingOf("sub"));
   const LibraryForm difference = libraryForm(builder.build({d})).form.value();
   CHECK(difference.alpha == -1);
   CHECK(difference.beta == 1);
@@ -184,7 +184,7 @@ Kernel chain(const std::vector<std::pair<std::string, std::vector<std::string>>>
     for (const std::string &operand : ops[i].second) operands.push_back(values.at(operand));
     values["last"] = builder.op(ops[i].first, OperatorClass::elementwise, operands,
                                 "v" + std::to_string(i), "mn");
-    builder.last().spelling = spellingOf(ops[i].first);
+    builder.last().expression = Expression::parse(spellingOf(ops[i].first));
     if (ops[i].first == "scale") builder.last().attributes["factor"] = 2.0;
     all.push_back(values["last"]);
   }
@@ -341,7 +341,7 @@ TEST_CASE("everything has one element type") {
             bias = builder.input("bias", "n", DType::f32);
   const int c = builder.op("contract", OperatorClass::contraction, {a, b}, "c", "mn", "k");
   const int y = builder.op("bias", OperatorClass::elementwise, {c, bias}, "y", "mn");
-  builder.last().spelling = spellingOf("bias");
+  builder.last().expression = Expression::parse(spellingOf("bias"));
   const Kernel kernel = builder.build({y});
   CHECK_THAT(
       asLibraryGemm(kernel, libraryForm(kernel).form.value(), configurationOf(kernel)).rejection,
@@ -529,7 +529,7 @@ select::Problem linearLayer() {
   KernelBuilder builder("bias", {{'m', extents.at('m')}, {'n', extents.at('n')}});
   const int x = builder.input("x", "mn"), bias = builder.input("bias", "n");
   const int y = builder.op("bias", OperatorClass::elementwise, {x, bias}, "y", "mn");
-  builder.last().spelling = spellingOf("bias");
+  builder.last().expression = Expression::parse(spellingOf("bias"));
   problem.candidates = {
       {.name = "contract",
        .ops = {0},

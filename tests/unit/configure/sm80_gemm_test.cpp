@@ -168,7 +168,7 @@ TEST_CASE(
           CHECK(count(codegen::Parameter::Kind::input) == kernel.inputs.size());
           CHECK(count(codegen::Parameter::Kind::output) == kernel.outputs.size());
           const bool draws = std::ranges::any_of(
-              kernel.body, [](const BodyOp &op) { return op.name == "dropout"; });
+              kernel.body, [](const BodyOp &op) { return op.kind == OpKind::dropout; });
           CHECK(count(codegen::Parameter::Kind::dropoutKey) == (draws ? 1 : 0));
           if (draws) drawn.insert(shape.isSwapped);
         }
@@ -306,7 +306,7 @@ TEST_CASE(
     const int x = rest.input("x", "bju", DType::f16), y = rest.input("y", "bju", DType::f16);
     const int sum =
         rest.op("residual", OperatorClass::elementwise, {x, y}, "sum", "bju", "", DType::f16);
-    rest.last().spelling = "{0} + {1}";
+    rest.last().expression = Expression::parse("{0} + {1}");
     const Kernel behind = rest.build({sum});
     const double own = best(fused, Sm80GemmKnobs{});
     CHECK(own > gemm);

@@ -270,7 +270,7 @@ TEST_CASE("other families and an epilogue on such a result say that they take on
   const int x = builder.input("x", "bji"), w = builder.input("w", "hpi");
   const int gemm = builder.op("contract", OperatorClass::contraction, {x, w}, "gemm", "bhjp", "i");
   const int y = builder.op("relu", OperatorClass::elementwise, {gemm}, "y", "bhjp");
-  builder.last().spelling = "weft::relu({0})";
+  builder.last().expression = Expression::parse("weft::relu({0})");
   const Kernel fused = builder.build({y});
   CHECK(rejectionOf(fused, stridedConfiguration(fused, usual)) ==
         "the result has several strides along a group of its axes; an epilogue takes one of one "

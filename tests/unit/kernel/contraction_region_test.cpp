@@ -33,7 +33,7 @@ struct Projection {
           const std::string &letters = "bju") {
     const int value =
         builder.op(name, OperatorClass::elementwise, std::move(operands), result, letters);
-    builder.last().spelling = "{0}";
+    builder.last().expression = Expression::parse("{0}");
     return value;
   }
 };
@@ -73,7 +73,7 @@ TEST_CASE("inputs of an epilogue have roles, outputs may be intermediate") {
   p.contract();
   const int biased = p.map("bias", {p.c, bias}, "biased"),
             kept = p.map("dropout", {biased}, "kept");
-  p.builder.last().spelling.clear();  // the bits are a function of coordinates
+  p.builder.last().expression = {};  // the bits are a function of coordinates
   const int sum = p.map("add", {kept, residual}, "sum"),
             scaled = p.map("mul", {sum, rows}, "scaled");
   const int masked = p.map("mul", {scaled, some}, "masked"),
@@ -109,7 +109,7 @@ TEST_CASE("operands stand in any place among the inputs") {
             x = builder.input("x", "bji");
   const int c = builder.op("contract", OperatorClass::contraction, {x, w}, "c", "bju", "i");
   const int biased = builder.op("bias", OperatorClass::elementwise, {c, bias}, "biased", "bju");
-  builder.last().spelling = "{0} + {1}";
+  builder.last().expression = Expression::parse("{0} + {1}");
   const Kernel kernel = builder.build({biased});
   const auto answer = contractionRegion(kernel);
   REQUIRE(answer.region);
@@ -146,7 +146,7 @@ TEST_CASE("what is no region says why") {
     Projection p;
     p.contract();
     const int y = p.map("rotary", {p.c}, "y");
-    p.builder.last().spelling.clear();
+    p.builder.last().expression = {};
     CHECK(rejectionOf(p.builder.build({y})) == "'rotary' is no function of single elements");
   }
   {
@@ -178,7 +178,7 @@ TEST_CASE("what is no region says why") {
     const int x = builder.input("x", "m"), y = builder.input("y", "n");
     const int c = builder.op("contract", OperatorClass::contraction, {x, y}, "c", "mn");
     const int sum = builder.op("add", OperatorClass::elementwise, {c, x}, "sum", "mn");
-    builder.last().spelling = "{0} + {1}";
+    builder.last().expression = Expression::parse("{0} + {1}");
     CHECK(rejectionOf(builder.build({sum})) == "'add' reads 'x', an operand of the contraction");
   }
   {
@@ -367,13 +367,13 @@ TEST_CASE("where a local softmax cannot end an epilogue") {
   CHECK(changed([](Kernel &kernel) { kernel.outputs.push_back(kernel.body[0].results[0]); }) ==
         "'local_softmax' stands beside 'score', another output");
   CHECK(changed([](Kernel &kernel) {
-          kernel.body.push_back({.name = "relu",
+          kernel.body.push_back({.kind = OpKind::relu,
                                  .operatorClass = OperatorClass::elementwise,
                                  .operands = {kernel.body.back().results[0]},
                                  .results = {0},
                                  .reducedAxes = {},
                                  .attributes = {},
-                                 .spelling = {}});
+                                 .expression = {}});
         }) == "'relu' follows a local softmax, which ends an epilogue");
   CHECK(changed([](Kernel &kernel) { kernel.body.back().operands = {kernel.inputs[2]}; }) ==
         "'local_softmax' does not depend on the contraction's result");

@@ -43,7 +43,7 @@ int add(KernelBuilder &builder, const Link &link, int x, int other) {
   if (other >= 0) operands.push_back(other);
   const int value = builder.op(link.name, OperatorClass::elementwise, operands,
                                std::string(link.name) + "_y", "bju");
-  builder.last().spelling = link.spelling;
+  builder.last().expression = Expression::parse(link.spelling);
   builder.last().attributes = link.attributes;
   return value;
 }
@@ -61,7 +61,7 @@ TEST_CASE("what a function computes on the way may be flushed to zero, and nothi
     KernelBuilder builder("function", extents);
     const int input = builder.input("x", "u"),
               y = builder.op(name, OperatorClass::elementwise, {input}, "y", "u");
-    builder.last().spelling = spelling;
+    builder.last().expression = Expression::parse(spelling);
     const Kernel kernel = builder.build({y});
     PointEvaluator evaluator(kernel, {[x](std::span<const int64_t>) { return x; }}, source);
     return evaluator.output(0, std::array<int64_t, 1>{0});

@@ -158,11 +158,11 @@ TEST_CASE(
   CHECK_THAT(verdict(result, {0, 2}), Catch::StartsWith("F021 contraction-epilogue-off ('reduce'"));
   // Whatever the order of the graph, the contraction opens the kernel and its result comes first.
   for (const Kernel &kernel : nonEmpty(asked)) {
-    CHECK(kernel.body[0].name == "contract");
+    CHECK(kernel.body[0].kind == OpKind::contract);
     CHECK(kernel.values[size_t(kernel.outputs[0])].axes.size() == 2);
   }
   options.epilogueRejection = [](const Kernel &kernel) {
-    return kernel.body.back().name == "reduce" ? "no sums" : "";
+    return kernel.body.back().kind == OpKind::reduce ? "no sums" : "";
   };
   CHECK(candidatesWith(proposeFusions(flow, options), 1).empty());
   CHECK(verdict(proposeFusions(flow, options), {0, 1}) ==

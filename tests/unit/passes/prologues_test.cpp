@@ -100,7 +100,7 @@ TEST_CASE(
   const int gemm = graph.contract("gemm", last, "ji", w, "iu", "ju");              // 3
   const int prob = graph.norm("prob", gemm, "ju");                                 // 4
   const int drawn = graph.map("dropout", "drawn", {{prob, "ju"}}, "ju");           // 5
-  graph.flow.ops.back().spelling.clear();
+  graph.flow.ops.back().expression = {};
   const int other = graph.contract("other", drawn, "ju", w, "iu", "ji");  // 6
   const FusionResult result = proposeFusions(graph.build({other}), takingAll());
   CHECK(verdict(result, {2, 3}) == "accepted");

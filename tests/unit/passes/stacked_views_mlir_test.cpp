@@ -23,7 +23,7 @@ Parts partsOf(const select::Problem &problem, const select::SelectionResult &pla
     if (step.candidate < 0) continue;
     const select::Candidate &candidate = problem.candidates[size_t(step.candidate)];
     for (const BodyOp &op : candidate.kernel.body) {
-      if (op.name != "slice" && op.name != "concat") continue;
+      if (op.kind != OpKind::slice && op.kind != OpKind::concat) continue;
       if (std::holds_alternative<ViewKnobs>(step.configuration.knobs)) ++parts.views;
       else parts.copies.push_back(candidate.name);
     }

@@ -132,7 +132,7 @@ TEST_CASE("embeddings, the head with its loss, and the optimizer are stages") {
     std::set<std::string> kinds;
     int updated = 0;
     for (size_t op = 0; op < flow.ops.size(); ++op) {
-      if (stages[op] == Stage::embedding) kinds.insert(flow.ops[op].name);
+      if (stages[op] == Stage::embedding) kinds.insert(std::string(nameOf(flow.ops[op].kind)));
       for (const int result : test::nonEmpty(flow.ops[op].results)) {
         const std::string &name = flow.tensors[size_t(result)].name;
         INFO(name);

@@ -61,7 +61,7 @@ TEST_CASE("an average that cancels may be off by what its operands are rounded b
             next = builder.input("next", "i", DType::f32);
   const int mean =
       builder.op("average", OperatorClass::elementwise, {old, next}, "mean", "i", "", DType::f32);
-  builder.last().spelling = "{0} + {weight} * ({1} - {0})";
+  builder.last().expression = Expression::parse("{0} + {weight} * ({1} - {0})");
   builder.last().attributes = {{"weight", 0.5}};
   Run run(builder.build({mean}));
   // As fp32 computes it, of operands whose average is near zero.

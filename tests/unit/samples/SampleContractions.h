@@ -40,7 +40,7 @@ public:
           const std::string &result, DType own) {
     const int value =
         builder.op(name, OperatorClass::elementwise, std::move(operands), result, "bju", "", own);
-    builder.last().spelling = spelling;
+    builder.last().expression = Expression::parse(spelling);
     return value;
   }
   int bias(int of, int with) { return map("bias", "{0} + {1}", {of, with}, "biased"); }
@@ -195,10 +195,10 @@ inline Kernel batchedResidual(const ContractionExtents &extents, DType type) {
   builder.last().attributes = {{"spec", std::string("bji,bui->bju")}};
   const int biased =
       builder.op("bias", OperatorClass::elementwise, {gemm, bias}, "biased", "bju", "", type);
-  builder.last().spelling = "{0} + {1}";
+  builder.last().expression = Expression::parse("{0} + {1}");
   const int sum =
       builder.op("residual", OperatorClass::elementwise, {biased, rest}, "sum", "bju", "", type);
-  builder.last().spelling = "{0} + {1}";
+  builder.last().expression = Expression::parse("{0} + {1}");
   return builder.build({sum});
 }
 /// What decoding has behind its products, and every role of an operand: without dropout and sums,

@@ -44,7 +44,7 @@ inline Kernel scaledFloat8Gemm(const Float8Extents &extents, const GemmTypes &ty
                        std::vector<int> operands, const std::string &result, DType type) {
     const int value =
         builder.op(name, OperatorClass::elementwise, std::move(operands), result, "bmn", "", type);
-    builder.last().spelling = spelling;
+    builder.last().expression = Expression::parse(spelling);
     return value;
   };
   const int half = map("mul", "{0} * {1}", {gemm, scaleA}, "half", DType::f32);
@@ -60,7 +60,7 @@ inline Kernel castKernel(const std::map<char, int64_t> &extents, const std::stri
   KernelBuilder builder("cast", extents);
   const int x = builder.input("x", letters, from);
   const int y = builder.op("cast", OperatorClass::elementwise, {x}, "y", letters, "", to);
-  builder.last().spelling = "{0}";
+  builder.last().expression = Expression::parse("{0}");
   return builder.build({y});
 }
 

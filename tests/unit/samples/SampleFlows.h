@@ -26,7 +26,7 @@ public:
   int map(const std::string &op, const std::string &name,
           const std::vector<std::pair<int, std::string>> &operands, const std::string &letters) {
     const int result = this->op(op, OperatorClass::elementwise, operands, name, letters);
-    flow.ops.back().spelling = "{0}";
+    flow.ops.back().expression = Expression::parse("{0}");
     return result;
   }
   /// Reduces the last axis of what it reads.
@@ -70,7 +70,7 @@ private:
       return local;
     };
     FlowOp added;
-    added.name = name;
+    added.kind = opKindNamed(name).value();
     added.label = result;
     added.operatorClass = operatorClass;
     added.resultAxes = {mapped(letters)};

@@ -30,7 +30,7 @@ public:
          const std::string &result, const std::string &letters, const std::string &reduced = "",
          DType type = DType::f16) {
     BodyOp body;
-    body.name = name;
+    body.kind = opKindNamed(name).value();
     body.operatorClass = operatorClass;
     body.operands = std::move(operands);
     for (char letter : reduced) body.reducedAxes.push_back(axisOf.at(letter));
@@ -73,7 +73,7 @@ inline Kernel reluKernel(const std::map<char, int64_t> &extents, const std::stri
   KernelBuilder builder("relu", extents);
   const int x = builder.input("x", letters, type);
   const int y = builder.op("relu", OperatorClass::elementwise, {x}, "y", letters, "", type);
-  builder.last().spelling = "weft::relu({0})";
+  builder.last().expression = Expression::parse("weft::relu({0})");
   return builder.build({y});
 }
 

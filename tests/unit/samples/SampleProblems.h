@@ -97,7 +97,8 @@ private:
       valueOf[output] =
           builder.op(operands.size() == 1 ? "relu" : "add", OperatorClass::elementwise, operands,
                      problem.tensors[static_cast<size_t>(output)].name, letters());
-      builder.last().spelling = operands.size() == 1 ? "weft::relu({0})" : "{0} + {1}";
+      builder.last().expression =
+          Expression::parse(operands.size() == 1 ? "weft::relu({0})" : "{0} + {1}");
     }
     std::vector<int> outputs;
     for (int output : candidate.outputs) outputs.push_back(valueOf.at(output));
@@ -119,7 +120,7 @@ public:
       for (const Layout &layout : *layouts)
         for (int dimension : layout.order) hash = mix(hash, std::to_string(dimension));
     const double unit = static_cast<double>(hash >> 11) / static_cast<double>(uint64_t(1) << 53);
-    const bool isTranspose = kernel.body[0].name == "identity";
+    const bool isTranspose = kernel.body[0].kind == OpKind::identity;
     Cost cost;
     cost.seconds = (isTranspose ? 0.6 + 0.4 * unit : 1 + 2 * unit) * 1e-6;
     return cost;

@@ -51,10 +51,10 @@ inline Kernel stridedProjection(const std::map<char, int64_t> &extents, DType ty
   builder.last().attributes = {{"spec", std::string("bhjp,hpi->bji")}};
   const int biased =
       builder.op("add", OperatorClass::elementwise, {gemm, bias}, "biased", "bji", "", type);
-  builder.last().spelling = "{0} + {1}";
+  builder.last().expression = Expression::parse("{0} + {1}");
   const int sum =
       builder.op("add", OperatorClass::elementwise, {biased, residual}, "y", "bji", "", type);
-  builder.last().spelling = "{0} + {1}";
+  builder.last().expression = Expression::parse("{0} + {1}");
   return builder.build({sum});
 }
 

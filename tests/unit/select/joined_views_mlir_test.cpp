@@ -166,7 +166,7 @@ TEST_CASE("the best plan of every variant computes what the graph does") {
     REQUIRE_NOTHROW(verify(planned.plan, "plan.json"));
     test::checkResults(compilation, planned, true);
     for (const ChosenKernel &chosen : planned.kernels)
-      views += chosen.kernel.body[0].name == "concat" &&
+      views += chosen.kernel.body[0].kind == OpKind::concat &&
                std::holds_alternative<ViewKnobs>(chosen.configuration.knobs);
   }
   CHECK(views > 0);
@@ -188,7 +188,7 @@ TEST_CASE("no plan of a training step copies gradients into a stack that all pro
       continue;
     for (const select::Step &step : nonEmpty(variant.path().steps))
       if (step.candidate >= 0 &&
-          problem.candidates[size_t(step.candidate)].kernel.body[0].name == "concat") {
+          problem.candidates[size_t(step.candidate)].kernel.body[0].kind == OpKind::concat) {
         ++joined;
         CHECK(std::holds_alternative<ViewKnobs>(step.configuration.knobs));
       }
@@ -441,7 +441,7 @@ Knobs joiningOf(const Body &body, const CostModel &model, Change &&change) {
   const select::Selection selection = select::select(problem, model, {});
   for (const select::Step &step : selection.best().steps)
     if (step.candidate >= 0 &&
-        problem.candidates[size_t(step.candidate)].kernel.body[0].name == "concat")
+        problem.candidates[size_t(step.candidate)].kernel.body[0].kind == OpKind::concat)
       return step.configuration.knobs;
   throw std::runtime_error("no concatenation");
 }

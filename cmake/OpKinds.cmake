@@ -1,0 +1,22 @@
+# Writes OUTPUT: WEFT_OP(layerNorm, "layer_norm") for each op of the dialect, from RECORDS, which
+# mlir-tblgen --print-records wrote; kernel/OpKind.h includes it. Ops that no kernel's body holds,
+# nor the dataflow of a graph, are left out.
+cmake_minimum_required(VERSION 3.25)
+file(STRINGS ${RECORDS} lines REGEX "string opName = \"")
+set(text "// Generated from ir/WeftOps.td by cmake/OpKinds.cmake.\n")
+foreach(line IN LISTS lines)
+  string(REGEX REPLACE ".*= \"([a-z_0-9]+)\";.*" "\\1" name "${line}")
+  if(name MATCHES "^(graph|return|yield|expect_close)$")
+    continue()
+  endif()
+  string(REPLACE "_" ";" words "${name}")
+  list(POP_FRONT words enumerator)
+  foreach(word IN LISTS words)
+    string(SUBSTRING "${word}" 0 1 first)
+    string(SUBSTRING "${word}" 1 -1 rest)
+    string(TOUPPER "${first}" first)
+    string(APPEND enumerator "${first}${rest}")
+  endforeach()
+  string(APPEND text "WEFT_OP(${enumerator}, \"${name}\")\n")
+endforeach()
+file(WRITE ${OUTPUT} "${text}")
