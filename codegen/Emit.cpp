@@ -162,27 +162,6 @@ std::string headerComment(const Kernel &kernel, const Configuration &configurati
 
 }  // namespace
 
-std::string_view nameOf(Parameter::Kind kind) {
-  switch (kind) {
-    case Parameter::Kind::input: return "input";
-    case Parameter::Kind::output: return "output";
-    case Parameter::Kind::dropoutKey: return "dropoutKey";
-    case Parameter::Kind::dropoutStream: return "dropoutStream";
-    case Parameter::Kind::dropoutOuter: return "dropoutOuter";
-    case Parameter::Kind::inputMap: return "inputMap";
-    case Parameter::Kind::outputMap: return "outputMap";
-  }
-  throw Error::checkFailed("unknown parameter kind {}", int(kind));
-}
-
-bool isNumber(Parameter::Kind kind) {
-  return kind == Parameter::Kind::dropoutStream || kind == Parameter::Kind::dropoutOuter;
-}
-
-bool isMap(Parameter::Kind kind) {
-  return kind == Parameter::Kind::inputMap || kind == Parameter::Kind::outputMap;
-}
-
 uint32_t numberOf(const Parameter &parameter, const Kernel &kernel) {
   if (!isNumber(parameter.kind))
     throw Error::checkFailed("kernel '{}': argument '{}' is no number", kernel.name,

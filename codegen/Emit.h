@@ -5,6 +5,7 @@
 
 #include "kernel/Configuration.h"
 #include "kernel/Device.h"
+#include "kernel/ParameterKind.h"
 #include "kernel/TensorMap.h"
 
 #include <array>
@@ -18,18 +19,9 @@ namespace weft::codegen {
 /// What a kernel parameter is bound to at launch. A tensor's pointer is the address of its element
 /// zero: whoever binds it has added the layout's offset.
 struct Parameter {
-  /// dropoutOuter: rows of the outer axes before this part of the whole tensor. inputMap,
-  /// outputMap: in place of the address of a tensor, `map` of it as the driver encodes it with that
-  /// address.
-  enum class Kind : uint8_t {
-    input,
-    output,
-    dropoutKey,
-    dropoutStream,
-    dropoutOuter,
-    inputMap,
-    outputMap
-  };
+  /// inputMap, outputMap: in place of the address of a tensor, `map` of it as the driver encodes it
+  /// with that address.
+  using Kind = ParameterKind;
   Kind kind = Kind::input;
   int index = 0;  ///< input / output position of the kernel; body op index for dropoutStream and
                   ///< dropoutOuter
@@ -39,14 +31,8 @@ struct Parameter {
   bool operator==(const Parameter &) const = default;
 };
 
-/// The name of a kind in plans and measuring jobs: "dropoutStream".
-std::string_view nameOf(Parameter::Kind kind);
-/// Whether an argument is a 32-bit number and no address.
-bool isNumber(Parameter::Kind kind);
-/// Whether an argument is a tensor map, passed by value.
-bool isMap(Parameter::Kind kind);
-/// That number: an attribute of the body op that the parameter names. Throws Error(checkFailed) for
-/// addresses.
+/// The number that it passes: an attribute of the body op that the parameter names. Throws
+/// Error(checkFailed) for addresses.
 uint32_t numberOf(const Parameter &parameter, const Kernel &kernel);
 
 struct Launch {

@@ -6,6 +6,7 @@
 
 #include "kernel/DType.h"
 #include "kernel/LibraryGemm.h"
+#include "kernel/ParameterKind.h"
 #include "kernel/TensorMap.h"
 
 #include <nlohmann/json.hpp>
@@ -39,8 +40,7 @@ struct PlanTensor {
 };
 
 struct PlanParameter {
-  std::string kind;  ///< "input", "output", "dropoutKey", "dropoutStream", "dropoutOuter",
-                     ///< "inputMap", "outputMap"
+  ParameterKind kind = ParameterKind::input;
   std::string name{};
   std::string type{};
   int tensor = -1;    ///< index into Plan::tensors for inputs and outputs, and for maps of them

@@ -234,8 +234,8 @@ private:
   void checkPassed(const PlanKernel &kernel, const std::string &place) const {
     const auto isPassed = [&](int tensor, bool isInput) {
       return std::ranges::any_of(kernel.parameters, [&](const PlanParameter &parameter) {
-        return parameter.tensor == tensor && (isInput ? parameter.kind.starts_with("input")
-                                                      : parameter.kind.starts_with("output"));
+        return parameter.tensor == tensor &&
+               (isInput ? isOfInput(parameter.kind) : isOfOutput(parameter.kind));
       });
     };
     for (const bool isInput : {true, false})
@@ -247,24 +247,16 @@ private:
 
   void checkParameter(const PlanKernel &kernel, const PlanParameter &parameter,
                       const std::string &place) const {
-    const bool isMap = parameter.kind == "inputMap" || parameter.kind == "outputMap";
-    require(parameter.map.has_value() == isMap, place,
-            isMap ? "its map is missing" : "it has a map, but is none");
-    if (isMap || parameter.kind == "input" || parameter.kind == "output") {
-      const bool isInput = parameter.kind.starts_with("input");
-      const std::vector<int> &tensors = isInput ? kernel.inputs : kernel.outputs;
-      require(std::ranges::find(tensors, parameter.tensor) != tensors.end(), place,
-              fmt::format("tensor {} is no {} of its kernel", parameter.tensor,
-                          isInput ? "input" : "output"));
-      if (isMap) checkMap(*parameter.map, plan.tensors[size_t(parameter.tensor)], place);
-      return;
-    }
-    require(parameter.kind == "dropoutKey" || parameter.kind == "dropoutStream" ||
-                parameter.kind == "dropoutOuter",
-            place,
-            fmt::format("kind \"{}\" is none of input, output, dropoutKey, dropoutStream, "
-                        "dropoutOuter, inputMap, outputMap",
-                        parameter.kind));
+    require(parameter.map.has_value() == isMap(parameter.kind), place,
+            isMap(parameter.kind) ? "its map is missing" : "it has a map, but is none");
+    const bool isInput = isOfInput(parameter.kind);
+    if (!isInput && !isOfOutput(parameter.kind)) return;
+    const std::vector<int> &tensors = isInput ? kernel.inputs : kernel.outputs;
+    require(std::ranges::find(tensors, parameter.tensor) != tensors.end(), place,
+            fmt::format("tensor {} is no {} of its kernel", parameter.tensor,
+                        isInput ? "input" : "output"));
+    if (isMap(parameter.kind))
+      checkMap(*parameter.map, plan.tensors[size_t(parameter.tensor)], place);
   }
 
   /// A TMA reads and writes where it is told: as many elements as the tensor has, and none

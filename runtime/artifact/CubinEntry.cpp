@@ -127,8 +127,7 @@ private:
 int64_t bytesOf(const PlanParameter &parameter) {
   constexpr int64_t mapBytes = 128, pointerBytes = 8, numberBytes = 4;
   if (parameter.map) return mapBytes;
-  return parameter.kind == "dropoutStream" || parameter.kind == "dropoutOuter" ? numberBytes
-                                                                               : pointerBytes;
+  return isNumber(parameter.kind) ? numberBytes : pointerBytes;
 }
 
 void readAttributes(const Elf &elf, const Elf::Symbol &symbol, CubinEntry &entry) {

@@ -15,8 +15,9 @@ constexpr int64_t dropoutKeyBytes = 16;  // weft::DropoutKey: seed and step, 64 
 
 bool readsDropoutKey(const Plan &plan) {
   return std::ranges::any_of(plan.kernels, [](const PlanKernel &kernel) {
-    return std::ranges::any_of(kernel.parameters,
-                               [](const PlanParameter &one) { return one.kind == "dropoutKey"; });
+    return std::ranges::any_of(kernel.parameters, [](const PlanParameter &one) {
+      return one.kind == ParameterKind::dropoutKey;
+    });
   });
 }
 

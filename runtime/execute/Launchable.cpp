@@ -36,9 +36,9 @@ public:
 private:
   void pass(const PlanParameter &parameter, const Bindings &bindings,
             cuda::ArgumentList &arguments) const {
-    if (parameter.kind == "dropoutKey") return arguments.passPointer(bindings.dropoutKey);
-    if (parameter.kind == "dropoutStream" || parameter.kind == "dropoutOuter")
-      return arguments.passNumber(uint32_t(parameter.value));
+    if (parameter.kind == ParameterKind::dropoutKey)
+      return arguments.passPointer(bindings.dropoutKey);
+    if (isNumber(parameter.kind)) return arguments.passNumber(uint32_t(parameter.value));
     const cuda::DevicePointer address = bindings.addressOf(plan.tensors[size_t(parameter.tensor)]);
     if (parameter.map) arguments.passMap(*parameter.map, address);
     else arguments.passPointer(address);

@@ -56,12 +56,19 @@ std::optional<TensorMap> tensorMapFrom(const json &object) {
 json toJson(const KernelJob &job) {
   json arguments = json::array();
   for (const KernelArgument &argument : job.arguments)
-    arguments.push_back(
-        {{"kind", argument.kind}, {"index", argument.index}, {"map", toJson(argument.map)}});
+    arguments.push_back({{"kind", nameOf(argument.kind)},
+                         {"index", argument.index},
+                         {"map", toJson(argument.map)}});
   return {{"cubin", binary(job.cubin)}, {"entry", job.entry},         {"grid", job.grid},
           {"block", job.block},         {"shared", job.sharedBytes},  {"arguments", arguments},
           {"inputs", job.inputBytes},   {"outputs", job.outputBytes}, {"zeros", job.zeroInputs},
           {"float8", job.readsFloat8}};
+}
+
+ParameterKind parameterKindFrom(const std::string &name) {
+  const auto kind = parseParameterKind(name);
+  if (!kind) throw Error::checkFailed("an argument of the unknown kind \"{}\"", name);
+  return *kind;
 }
 
 KernelJob kernelJobFrom(const json &object) {
@@ -76,7 +83,7 @@ KernelJob kernelJobFrom(const json &object) {
                 .zeroInputs = object.at("zeros"),
                 .readsFloat8 = object.at("float8")};
   for (const json &argument : object.at("arguments"))
-    job.arguments.push_back({.kind = argument.at("kind"),
+    job.arguments.push_back({.kind = parameterKindFrom(argument.at("kind")),
                              .index = argument.at("index"),
                              .map = tensorMapFrom(argument.at("map"))});
   return job;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "kernel/LibraryGemm.h"
+#include "kernel/ParameterKind.h"
 #include "kernel/Profile.h"
 #include "kernel/TensorMap.h"
 
@@ -19,9 +20,8 @@
 namespace weft::runtime {
 
 struct KernelArgument {
-  std::string kind;  ///< "input", "output", "dropoutKey", "dropoutStream", "dropoutOuter",
-                     ///< "inputMap", "outputMap"
-  int index = 0;     ///< of the input or output
+  ParameterKind kind = ParameterKind::input;
+  int index = 0;                   ///< of the input or output
   std::optional<TensorMap> map{};  ///< of inputMap and outputMap
   bool operator==(const KernelArgument &) const = default;
 };

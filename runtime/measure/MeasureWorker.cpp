@@ -144,9 +144,8 @@ public:
 
 private:
   void pass(const KernelArgument &argument, uint64_t set, cuda::ArgumentList &arguments) const {
-    if (argument.kind == "dropoutKey") return arguments.passPointer(dropoutKey);
-    if (argument.kind == "dropoutStream" || argument.kind == "dropoutOuter")
-      return arguments.passNumber(1);
+    if (argument.kind == ParameterKind::dropoutKey) return arguments.passPointer(dropoutKey);
+    if (isNumber(argument.kind)) return arguments.passNumber(1);
     if (argument.map) arguments.passMap(*argument.map, addressOf(argument, set));
     else arguments.passPointer(addressOf(argument, set));
   }
@@ -154,7 +153,7 @@ private:
   /// Of an input or output, or of the tensor that a map is of.
   cuda::DevicePointer addressOf(const KernelArgument &argument, uint64_t set) const {
     const auto index = size_t(argument.index);
-    const bool isInput = argument.kind.starts_with("input");
+    const bool isInput = isOfInput(argument.kind);
     if (isInput && std::ranges::find(job.zeroInputs, argument.index) != job.zeroInputs.end())
       return pools.zeros.address();
     const std::vector<int64_t> &bytes = isInput ? job.inputBytes : job.outputBytes;

@@ -57,7 +57,7 @@ runtime::KernelJob jobOf(const std::string &entry, const std::string &text) {
   REQUIRE(built[0].error.empty());
   return {.cubin = built[0].cubin,
           .entry = entry,
-          .arguments = {{.kind = "output", .index = 0}},
+          .arguments = {{.kind = ParameterKind::output, .index = 0}},
           .inputBytes = {},
           .outputBytes = {1024},
           .zeroInputs = {}};

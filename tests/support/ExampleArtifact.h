@@ -33,8 +33,12 @@ inline PlanKernel kernelOf(const std::string &name, int input, int output) {
   kernel.knobs = {{"vectorWidth", 8}};
   kernel.source = "kernels/" + name + ".cu";
   kernel.parameters = {
-      {.kind = "input", .name = "x", .type = "const half *", .tensor = input, .value = 0},
-      {.kind = "output", .name = "y", .type = "half *", .tensor = output, .value = 0}};
+      {.kind = ParameterKind::input,
+       .name = "x",
+       .type = "const half *",
+       .tensor = input,
+       .value = 0},
+      {.kind = ParameterKind::output, .name = "y", .type = "half *", .tensor = output, .value = 0}};
   kernel.seconds = 1.0 / 3;
   return kernel;
 }

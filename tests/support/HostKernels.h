@@ -69,8 +69,7 @@ private:
   /// they are given.
   static bool takes(const PlanKernel &entry, void **arguments) {
     for (size_t n = 0; n < entry.parameters.size(); ++n) {
-      const bool isNumber =
-          entry.parameters[n].kind == "dropoutOuter" || entry.parameters[n].kind == "dropoutStream";
+      const bool isNumber = isNumber(entry.parameters[n].kind);
       if (isNumber && *static_cast<uint32_t *>(arguments[n]) != uint32_t(entry.parameters[n].value))
         return false;
     }
@@ -110,7 +109,7 @@ private:
       outputs.push_back(operandOf(output, one, arguments));
     const uint64_t *dropout = nullptr;
     for (size_t n = 0; n < one.entry().parameters.size(); ++n)
-      if (one.entry().parameters[n].kind == "dropoutKey")
+      if (one.entry().parameters[n].kind == ParameterKind::dropoutKey)
         dropout = *static_cast<const uint64_t **>(arguments[n]);
     std::optional<Fault> fault = one.entry().name.starts_with(faulty) ? planted : std::nullopt;
     if (faultyExtent > 0 && one.planned->plan.dims.at("j") != faultyExtent) fault.reset();

@@ -21,13 +21,10 @@ constexpr const char *skippedNote = "cubins: skipped, no NVRTC";
 
 PlanParameter planParameter(const Parameter &parameter, const PlanKernel &entry,
                             const Kernel &kernel) {
-  PlanParameter result{
-      .kind = std::string(nameOf(parameter.kind)), .name = parameter.name, .type = parameter.type};
+  PlanParameter result{.kind = parameter.kind, .name = parameter.name, .type = parameter.type};
   const size_t index = size_t(parameter.index);
-  if (parameter.kind == Parameter::Kind::input || parameter.kind == Parameter::Kind::inputMap)
-    result.tensor = entry.inputs.at(index);
-  if (parameter.kind == Parameter::Kind::output || parameter.kind == Parameter::Kind::outputMap)
-    result.tensor = entry.outputs.at(index);
+  if (isOfInput(parameter.kind)) result.tensor = entry.inputs.at(index);
+  if (isOfOutput(parameter.kind)) result.tensor = entry.outputs.at(index);
   result.map = parameter.map;
   if (isNumber(parameter.kind)) result.value = numberOf(parameter, kernel);
   return result;

@@ -76,9 +76,8 @@ runtime::KernelJob jobOf(const Kernel &kernel, const Configuration &configuratio
                          .outputBytes = {},
                          .zeroInputs = {}};
   for (const codegen::Parameter &parameter : emitted.parameters)
-    job.arguments.push_back({.kind = std::string(nameOf(parameter.kind)),
-                             .index = parameter.index,
-                             .map = parameter.map});
+    job.arguments.push_back(
+        {.kind = parameter.kind, .index = parameter.index, .map = parameter.map});
   for (size_t i = 0; i < kernel.inputs.size(); ++i) {
     job.inputBytes.push_back(spanBytes(kernel, kernel.inputs[i], configuration.inputs[i]));
     const DType type = kernel.values[size_t(kernel.inputs[i])].dtype;

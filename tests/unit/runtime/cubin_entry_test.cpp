@@ -76,8 +76,9 @@ PlanKernel launched() {
   PlanKernel kernel;
   kernel.name = kernel.entry = "norm";
   kernel.block = {128, 1, 1};
-  kernel.parameters = {
-      {.kind = "input"}, {.kind = "inputMap", .map = TensorMap{}}, {.kind = "dropoutStream"}};
+  kernel.parameters = {{.kind = ParameterKind::input},
+                       {.kind = ParameterKind::inputMap, .map = TensorMap{}},
+                       {.kind = ParameterKind::dropoutStream}};
   return kernel;
 }
 

@@ -158,7 +158,7 @@ Artifact twoPaths() {
   plan.kernels[2].after = {1};
   plan.kernels[3].inputs = {3, 1};
   plan.kernels[3].inputLayouts = {"ib", "ib"};
-  plan.kernels[3].parameters.push_back({.kind = "input",
+  plan.kernels[3].parameters.push_back({.kind = ParameterKind::input,
                                         .name = "a",
                                         .type = "const half *",
                                         .tensor = 1});  // waited for, and not copied
@@ -311,7 +311,7 @@ TEST_CASE("every launch takes the next step of dropout when asked") {
   const bool advance = GENERATE(true, false);
   Artifact artifact = copies("copy 1024", "key");
   artifact.plan.kernels[1].parameters.push_back(
-      {.kind = "dropoutKey", .name = "key", .type = "weft::DropoutKey"});
+      {.kind = ParameterKind::dropoutKey, .name = "key", .type = "weft::DropoutKey"});
   Executor executor(artifact, *driver.context,
                     {.seed = 0x1234567890, .step = 41, .advanceStep = advance});
   cuda::Stream stream;
