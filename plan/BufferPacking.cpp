@@ -194,7 +194,7 @@ std::vector<Host> hostsOf(const Plan &plan, const PlanMemory &memory,
   std::vector<Host> hosts;
   for (size_t index = 0; index < plan.tensors.size(); ++index) {
     const PlanTensor &tensor = plan.tensors[index];
-    if (tensor.role != "result" || !memory.isDirect(int(index)) ||
+    if (tensor.role != TensorRole::result || !memory.isDirect(int(index)) ||
         !blocks[size_t(tensor.buffer)].isUsed())
       continue;
     hosts.push_back({.name = tensor.name, .own = blocks[size_t(tensor.buffer)]});

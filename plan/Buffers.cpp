@@ -85,7 +85,8 @@ void assignBuffers(Plan &plan, const std::vector<int> &viewOf,
   };
   for (size_t index = 0; index < plan.tensors.size(); ++index) {
     PlanTensor &root = plan.tensors[size_t(rootOf(int(index), viewOf))];
-    if (root.buffer < 0 && plan.tensors[index].role != "temporary") root.buffer = newBuffer(false);
+    if (root.buffer < 0 && plan.tensors[index].role != TensorRole::temporary)
+      root.buffer = newBuffer(false);
   }
   const Uses uses(plan, viewOf);
   for (size_t kernel = 0; kernel < plan.kernels.size(); ++kernel) {

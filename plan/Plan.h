@@ -19,6 +19,22 @@
 
 namespace weft {
 
+/// Whose memory a tensor lies in, and who writes it.
+enum class TensorRole : uint8_t {
+  argument,   ///< the caller's, at every launch
+  parameter,  ///< the loader's, once
+  result,     ///< the caller's; a kernel writes it
+  temporary,  ///< in the workspace; a kernel writes it
+};
+/// In the order of the enumeration, as plan.json has them.
+constexpr std::array<std::string_view, 4> tensorRoleNames = {"argument", "parameter", "result",
+                                                             "temporary"};
+constexpr std::string_view nameOf(TensorRole role) { return tensorRoleNames.at(size_t(role)); }
+/// Whether its elements are there before the first kernel.
+constexpr bool isGiven(TensorRole role) {
+  return role == TensorRole::argument || role == TensorRole::parameter;
+}
+
 struct PlanTensor {
   std::string name;     ///< unique in the plan
   std::string logical;  ///< name in the graph: the same for every layout that the plan holds it in
@@ -27,9 +43,9 @@ struct PlanTensor {
   std::vector<int64_t> extents;   ///< logical order
   std::vector<int> order;         ///< layout: dimensions slowest first
   std::vector<int64_t> strides;   ///< elements, logical order
-  std::string role;               ///< "argument", "parameter", "result", "temporary"
-  int buffer = -1;                ///< index of the allocation; views share one
-  int64_t offset = 0;             ///< elements
+  TensorRole role = TensorRole::temporary;
+  int buffer = -1;     ///< index of the allocation; views share one
+  int64_t offset = 0;  ///< elements
   int64_t bytes = 0;
   double scale = 1;       ///< of a float argument: the deviation that random values should have
   bool positive = false;  ///< of a float argument: random values must be positive, because a root

@@ -15,11 +15,7 @@ namespace weft {
 
 namespace {
 
-const std::set<std::string> roles{"argument", "parameter", "result", "temporary"};
-
-bool isGiven(const PlanTensor &tensor) {
-  return tensor.role == "argument" || tensor.role == "parameter";
-}
+bool isGiven(const PlanTensor &tensor) { return isGiven(tensor.role); }
 
 class PlacesChecker {
 public:
@@ -73,8 +69,6 @@ private:
     const auto type = parseDType(tensor.dtype);
     require(type && storedAs(*type) == *type, place,
             fmt::format("unknown dtype \"{}\"", tensor.dtype));
-    require(roles.contains(tensor.role), place,
-            fmt::format("role \"{}\" is none of {}", tensor.role, fmt::join(roles, ", ")));
     require(std::isfinite(tensor.scale) && tensor.scale >= 0, place,
             fmt::format("scale {} is no deviation of values", tensor.scale));
     require(tensor.range[0] <= tensor.range[1] && tensor.range[0] >= -mostBytes &&
@@ -154,10 +148,10 @@ private:
         for (size_t earlier = 0; earlier < later; ++earlier) {
           const PlanTensor &one = plan.tensors[given[earlier]], &other = plan.tensors[given[later]];
           const std::string place = fmt::format("tensors[{}] ({})", given[later], other.name);
-          require(one.role == "parameter" && other.role == "parameter", place,
+          require(one.role == TensorRole::parameter && other.role == TensorRole::parameter, place,
                   fmt::format(
                       "{} '{}' and {} '{}' share buffer {}; only parameters are packed into one",
-                      one.role, one.name, other.role, other.name, buffer));
+                      nameOf(one.role), one.name, nameOf(other.role), other.name, buffer));
           require(!sharesElements(one, other), place,
                   fmt::format("parameters '{}' and '{}' share memory of buffer {}", one.name,
                               other.name, buffer));

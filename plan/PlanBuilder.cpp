@@ -93,7 +93,7 @@ private:
       if (!argument.isArgument || argument.isParameter) continue;
       const auto read = firstRead.find(int(tensor));
       const bool chosen = mayChoose(argument) && read != firstRead.end();
-      addTensor(int(tensor), chosen ? read->second : callersLayout(argument), "argument");
+      addTensor(int(tensor), chosen ? read->second : callersLayout(argument), TensorRole::argument);
     }
   }
 
@@ -118,7 +118,7 @@ private:
   /// A tensor computed of parameters: each of them is a view into it, so that loading the chunks
   /// makes the whole.
   int addPacked(int tensor, const Layout &layout) {
-    const int whole = addTensor(tensor, layout, "temporary");
+    const int whole = addTensor(tensor, layout, TensorRole::temporary);
     addParts(tensor, layout, whole);
     return whole;
   }
@@ -136,8 +136,8 @@ private:
   }
 
   bool mayChoose(const select::Tensor &tensor) const { return tensor.isParameter || free; }
-  std::string roleOfArgument(const select::Tensor &tensor) const {
-    return tensor.isParameter ? "parameter" : "argument";
+  TensorRole roleOfArgument(const select::Tensor &tensor) const {
+    return tensor.isParameter ? TensorRole::parameter : TensorRole::argument;
   }
 
   std::vector<int> inputsOf(const select::Step &step) const {
@@ -149,7 +149,7 @@ private:
                               : problem.candidates[size_t(step.candidate)].outputs;
   }
 
-  int addTensor(int tensor, const Layout &layout, const std::string &role) {
+  int addTensor(int tensor, const Layout &layout, TensorRole role) {
     const select::Tensor &source = problem.tensors[size_t(tensor)];
     PlanTensor entry{.name = source.name,
                      .logical = source.name,
@@ -166,7 +166,8 @@ private:
     entry.strides = stridesOf(layout, entry.extents);
     if (taken.contains(entry.name)) entry.name += "__" + joinAxes(axesInOrder(entry));
     entry.name = unique(entry.name, taken);
-    if (role == "parameter" && entry.strides != stridesOf(callersLayout(source), entry.extents))
+    if (role == TensorRole::parameter &&
+        entry.strides != stridesOf(callersLayout(source), entry.extents))
       result.plan.notes.push_back({.kind = NoteKind::packing,
                                    .text = fmt::format("parameter {} is packed at load as {}",
                                                        entry.name, printLayout(entry))});
@@ -217,7 +218,7 @@ private:
     }
     for (size_t index = 0; index < outputs.size(); ++index) {
       entry.outputs.push_back(
-          addTensor(outputs[index], step.configuration.outputs[index], "temporary"));
+          addTensor(outputs[index], step.configuration.outputs[index], TensorRole::temporary));
       entry.outputLayouts.push_back(printLayout(result.plan.tensors[size_t(entry.outputs.back())]));
     }
     if (std::holds_alternative<ViewKnobs>(step.configuration.knobs))
@@ -338,7 +339,7 @@ private:
     for (size_t tensor = 0; tensor < problem.tensors.size(); ++tensor)
       if (problem.tensors[tensor].isResult && !versions[int(tensor)].empty()) {
         PlanTensor &last = result.plan.tensors[size_t(versions[int(tensor)].back())];
-        if (last.role == "temporary") last.role = "result";
+        if (last.role == TensorRole::temporary) last.role = TensorRole::result;
       }
   }
 
@@ -401,7 +402,7 @@ void checkOverwriting(const PlannedKernels &planned, const std::string &where) {
 const PlanTensor *elementsArgument(const Plan &plan) {
   const auto holdsFloats = [](const PlanTensor &tensor) {
     const std::optional<DType> type = parseDType(tensor.dtype);
-    return tensor.role == "argument" && type && type != DType::i32 && type != DType::i1;
+    return tensor.role == TensorRole::argument && type && type != DType::i32 && type != DType::i1;
   };
   const auto found = std::ranges::find_if(plan.tensors, holdsFloats);
   return found == plan.tensors.end() ? nullptr : &*found;

@@ -286,7 +286,7 @@ private:
       for (const int output : plan.kernels[i].outputs) {
         const PlanTensor &tensor = plan.tensors[size_t(output)];
         const std::string place = fmt::format("kernels[{}] ({})", i, plan.kernels[i].name);
-        require(tensor.role != "argument" && tensor.role != "parameter", place,
+        require(!isGiven(tensor.role), place,
                 fmt::format("it writes '{}', which is given", tensor.name));
         const auto [writer, isFirst] = writers.try_emplace(output, i);
         require(isFirst, place,
@@ -312,7 +312,7 @@ private:
              });
     };
     for (size_t i = 0; i < plan.tensors.size(); ++i)
-      if (plan.tensors[i].role == "argument" || plan.tensors[i].role == "parameter") know(int(i));
+      if (isGiven(plan.tensors[i].role)) know(int(i));
     for (size_t i = 0; i < plan.kernels.size(); ++i) {
       for (const int input : plan.kernels[i].inputs)
         require(isKnown(input), fmt::format("kernels[{}] ({})", i, plan.kernels[i].name),
@@ -321,7 +321,7 @@ private:
       std::ranges::for_each(plan.kernels[i].outputs, know);
     }
     for (size_t i = 0; i < plan.tensors.size(); ++i)
-      require(plan.tensors[i].role != "result" || isKnown(int(i)),
+      require(plan.tensors[i].role != TensorRole::result || isKnown(int(i)),
               fmt::format("tensors[{}] ({})", i, plan.tensors[i].name),
               "it is a result, which no kernel writes");
   }

@@ -137,7 +137,7 @@ private:
   void findChain() {
     int largest = -1;
     for (size_t index = 0; index < plan.tensors.size(); ++index)
-      if (tensor(int(index)).role == "temporary" && !isViewed(int(index)) &&
+      if (tensor(int(index)).role == TensorRole::temporary && !isViewed(int(index)) &&
           writerOf(int(index)) >= 0 &&
           (largest < 0 || tensor(int(index)).bytes > tensor(largest).bytes))
         largest = int(index);
@@ -147,7 +147,7 @@ private:
       inner.push_back(current);
       chain.push_back(readerOf(current));
       const int next = plan.kernels[size_t(chain.back())].outputs.front();
-      if (tensor(next).role != "temporary" || isViewed(next) ||
+      if (tensor(next).role != TensorRole::temporary || isViewed(next) ||
           2 * tensor(next).bytes <= tensor(largest).bytes)
         break;
       current = next;
@@ -164,7 +164,7 @@ private:
       for (const int output : plan.kernels[size_t(chain[n])].outputs) {
         if (isInner(output)) continue;
         const std::string &name = tensor(output).name;
-        if (tensor(output).role != "temporary" || isViewed(output))
+        if (tensor(output).role != TensorRole::temporary || isViewed(output))
           reject(fmt::format("'{}' is needed as a whole", name));
         const int reader = readerOf(output);
         if (reader > last)
@@ -327,7 +327,7 @@ private:
     const bool isOwn = isInner(index);
     PlanTensor chunk = tensor(index);
     chunk.name = fmt::format("{}__{}{}", chunk.name, chunk.axes[size_t(dimension)], start);
-    chunk.role = "temporary";
+    chunk.role = TensorRole::temporary;
     chunk.extents[size_t(dimension)] = size;
     chunk.bytes = chunk.bytes / tensor(index).extents[size_t(dimension)] * size;
     if (isOwn) {

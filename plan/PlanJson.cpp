@@ -191,6 +191,8 @@ void members(auto &&visit, Is<Plan> auto &plan) {
 template <typename Enum>
 constexpr std::array<std::string_view, 0> namesOf{};
 template <>
+constexpr auto namesOf<TensorRole> = tensorRoleNames;
+template <>
 constexpr auto namesOf<ParameterKind> = parameterKindNames;
 template <>
 constexpr std::array<std::string_view, 10> namesOf<NoteKind>{

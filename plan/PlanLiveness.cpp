@@ -44,8 +44,10 @@ private:
     for (const PlanKernel &kernel : plan.kernels)
       if (!touchesNothing(kernel)) written.insert(kernel.outputs.begin(), kernel.outputs.end());
     for (size_t one = 0; one < plan.tensors.size(); ++one) {
-      const std::string &role = plan.tensors[one].role;
-      if (written.contains(int(one)) || (role != "temporary" && role != "result")) continue;
+      const TensorRole role = plan.tensors[one].role;
+      if (written.contains(int(one)) ||
+          (role != TensorRole::temporary && role != TensorRole::result))
+        continue;
       for (size_t other = 0; other < plan.tensors.size(); ++other)
         if (plan.tensors[one].buffer == plan.tensors[other].buffer &&
             memory.rangeOf(plan.tensors[one]).overlaps(memory.rangeOf(plan.tensors[other])))
@@ -186,8 +188,8 @@ std::vector<LiveRange> liveRangesOf(const Plan &plan, const PlanMemory &memory) 
     LiveRange &liveRange = found->second;
     liveRange.range.begin = std::min(liveRange.range.begin, range.begin);
     liveRange.range.end = std::max(liveRange.range.end, range.end);
-    liveRange.isGiven |= tensor.role == "argument" || tensor.role == "parameter";
-    liveRange.isResult |= tensor.role == "result";
+    liveRange.isGiven |= isGiven(tensor.role);
+    liveRange.isResult |= tensor.role == TensorRole::result;
   }
   std::vector<LiveRange> scratch;
   for (size_t kernel = 0; kernel < plan.kernels.size(); ++kernel) {

@@ -16,11 +16,11 @@ namespace {
 constexpr int64_t alignment = 256;  // bytes; what the driver's own allocations have
 
 bool isExternal(const PlanTensor &tensor) {
-  return tensor.role == "argument" || tensor.role == "result";
+  return tensor.role == TensorRole::argument || tensor.role == TensorRole::result;
 }
 
 BufferKind kindOf(const PlanTensor &tensor) {
-  if (tensor.role == "parameter") return BufferKind::parameter;
+  if (tensor.role == TensorRole::parameter) return BufferKind::parameter;
   return isExternal(tensor) ? BufferKind::external : BufferKind::temporary;
 }
 
@@ -90,7 +90,7 @@ void PlanMemory::place(const BufferAllocation &allocation) {
       return tensor.buffer == number && kindOf(tensor) != BufferKind::temporary;
     };
     throw Error::badInput("buffer {} holds {} '{}': it has separate memory", number,
-                          std::ranges::find_if(plan.tensors, isHeld)->role,
+                          nameOf(std::ranges::find_if(plan.tensors, isHeld)->role),
                           std::ranges::find_if(plan.tensors, isHeld)->name);
   }
   if (isPlaced[size_t(number)]) throw Error::badInput("buffer {} has a place already", number);
@@ -105,7 +105,8 @@ void PlanMemory::place(const BufferAllocation &allocation) {
         alignment);
   for (size_t index = 0; index < plan.tensors.size(); ++index) {
     const PlanTensor &result = plan.tensors[index];
-    if (result.name != allocation.in || result.role != "result" || !direct[index]) continue;
+    if (result.name != allocation.in || result.role != TensorRole::result || !direct[index])
+      continue;
     if (allocation.offset + buffer.bytes > spanBytes(result))
       throw Error::badInput("buffer {}, {} bytes at offset {}, reaches beyond the {} bytes of '{}'",
                             number, buffer.bytes, allocation.offset, spanBytes(result),
@@ -181,7 +182,8 @@ EntryPoint PlanMemory::entryPoint(const std::string &name, const std::vector<int
     if (!isExternal(tensor)) continue;
     const bool isWritten = writes(kernels, tensor.buffer);
     if (!isWritten && !reads(kernels, tensor.buffer)) continue;
-    (tensor.role == "result" && isWritten ? entry.outputs : entry.inputs).push_back(int(index));
+    (tensor.role == TensorRole::result && isWritten ? entry.outputs : entry.inputs)
+        .push_back(int(index));
   }
   std::set<int> known;
   for (const int kernel : kernels) {

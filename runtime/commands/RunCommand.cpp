@@ -200,7 +200,8 @@ private:
     std::set<int> arguments;
     for (const EntryPoint *call : calls)
       for (const int input : call->inputs)
-        if (executor.plan().tensors[size_t(input)].role == "argument") arguments.insert(input);
+        if (executor.plan().tensors[size_t(input)].role == TensorRole::argument)
+          arguments.insert(input);
     std::vector<const PlanTensor *> expected;
     for (const std::string &name : executor.parameters())
       expected.push_back(&executor.parameter(name));

@@ -54,7 +54,7 @@ private:
   void (*onInterrupt)(int), (*onTermination)(int);
 };
 
-int tensorNamed(const Plan &plan, const std::string &name, std::string_view role) {
+int tensorNamed(const Plan &plan, const std::string &name, TensorRole role) {
   std::vector<std::string> known;
   for (size_t index = 0; index < plan.tensors.size(); ++index) {
     const PlanTensor &tensor = plan.tensors[index];
@@ -63,11 +63,12 @@ int tensorNamed(const Plan &plan, const std::string &name, std::string_view role
     known.push_back(tensor.logical);
   }
   throw Error::badInput("the plan of {} has no {} '{}', which training asks for{}", plan.model,
-                        role, name, nearestAndKnown(name, known));
+                        nameOf(role), name, nearestAndKnown(name, known));
 }
 
 TextBatches batchesOf(const TrainRequest &request, const Plan &plan, uint64_t seed) {
-  const PlanTensor &tokens = plan.tensors[size_t(tensorNamed(plan, "tokens", "argument"))];
+  const PlanTensor &tokens =
+      plan.tensors[size_t(tensorNamed(plan, "tokens", TensorRole::argument))];
   if (tokens.extents.size() != 2 || tokens.dtype != "i32")
     throw Error::badInput("'tokens' of {} is not [sequence, position] of i32", plan.model);
   std::string text;
@@ -100,7 +101,7 @@ public:
         state(startOf(request, artifact.plan)),
         batches(batchesOf(request, artifact.plan, state.seed)),
         carried(carriedTensors(artifact.plan)),
-        loss(tensorNamed(artifact.plan, "loss", "result")),
+        loss(tensorNamed(artifact.plan, "loss", TensorRole::result)),
         context(request.gpu),
         executor(
             std::move(artifact), context,
@@ -131,7 +132,7 @@ public:
 
 private:
   const Plan &plan() const { return executor.plan(); }
-  int argument(const char *name) const { return tensorNamed(plan(), name, "argument"); }
+  int argument(const char *name) const { return tensorNamed(plan(), name, TensorRole::argument); }
 
   /// The tensor whose memory holds the current value: the argument, or the result, after an odd
   /// number of steps.

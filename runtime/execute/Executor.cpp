@@ -196,14 +196,15 @@ int Executor::kernelIndex(std::string_view name) const {
 std::vector<std::string> Executor::parameters() const {
   std::vector<std::string> names;
   for (const PlanTensor &tensor : plan().tensors)
-    if (tensor.role == "parameter" && std::ranges::find(names, tensor.logical) == names.end())
+    if (tensor.role == TensorRole::parameter &&
+        std::ranges::find(names, tensor.logical) == names.end())
       names.push_back(tensor.logical);
   return names;
 }
 
 const PlanTensor &Executor::parameter(std::string_view name) const {
   for (const PlanTensor &tensor : plan().tensors)
-    if (tensor.role == "parameter" && tensor.logical == name) return tensor;
+    if (tensor.role == TensorRole::parameter && tensor.logical == name) return tensor;
   throw Error::badInput("{} has no parameter '{}'{}", options.folder, name,
                         nearestAndKnown(name, parameters()));
 }
@@ -211,7 +212,8 @@ const PlanTensor &Executor::parameter(std::string_view name) const {
 void Executor::setParameter(std::string_view name, std::span<const std::byte> elements) {
   parameter(name);
   for (size_t index = 0; index < plan().tensors.size(); ++index)
-    if (plan().tensors[index].role == "parameter" && plan().tensors[index].logical == name)
+    if (plan().tensors[index].role == TensorRole::parameter &&
+        plan().tensors[index].logical == name)
       write(int(index), elements);
   missingParameters.erase(std::string(name));
 }
@@ -257,7 +259,7 @@ void Executor::write(int tensor, std::span<const std::byte> elements) {
 void Executor::poison() {
   cuda::fill(workspace.address(), 0xff, workspace.bytes());
   for (const PlanTensor &tensor : plan().tensors)
-    if (tensor.role == "result" &&
+    if (tensor.role == TensorRole::result &&
         layout.buffers()[size_t(tensor.buffer)].kind == BufferKind::external &&
         buffers[size_t(tensor.buffer)].address())
       cuda::fill(buffers[size_t(tensor.buffer)].address(), 0xff,

@@ -31,7 +31,7 @@ void setRandomInputs(Executor &executor, const EntryPoint &entry, uint64_t seed)
     executor.setParameter(name, randomElements(executor.parameter(name), seed));
   for (const int input : entry.inputs)
     if (const PlanTensor &tensor = executor.plan().tensors[size_t(input)];
-        tensor.role == "argument")
+        tensor.role == TensorRole::argument)
       executor.write(input, randomElements(tensor, seed));
 }
 

@@ -17,7 +17,7 @@ namespace {
 constexpr std::string_view nextSuffix = "_next";
 constexpr double initialDeviation = 0.02;
 
-int findTensor(const Plan &plan, const std::string &name, std::string_view role) {
+int findTensor(const Plan &plan, const std::string &name, TensorRole role) {
   for (size_t index = 0; index < plan.tensors.size(); ++index)
     if (plan.tensors[index].logical == name && plan.tensors[index].role == role) return int(index);
   return -1;
@@ -71,8 +71,9 @@ std::vector<CarriedTensor> carriedTensors(const Plan &plan) {
   std::vector<CarriedTensor> carried;
   for (size_t index = 0; index < plan.tensors.size(); ++index) {
     const PlanTensor &argument = plan.tensors[index];
-    if (argument.role != "argument") continue;
-    const int result = findTensor(plan, argument.logical + std::string(nextSuffix), "result");
+    if (argument.role != TensorRole::argument) continue;
+    const int result =
+        findTensor(plan, argument.logical + std::string(nextSuffix), TensorRole::result);
     if (result < 0) continue;
     const PlanTensor &next = plan.tensors[size_t(result)];
     if (argument.dtype != "f32" || next.dtype != argument.dtype ||

@@ -340,7 +340,7 @@ private:
   static void writeInputs(const Plan &plan, const fs::path &path) {
     std::map<std::string, const PlanTensor *> wanted;
     for (const PlanTensor &tensor : plan.tensors)
-      if (tensor.role == "argument" || tensor.role == "parameter") wanted[tensor.logical] = &tensor;
+      if (isGiven(tensor.role)) wanted[tensor.logical] = &tensor;
     std::vector<runtime::TensorToWrite> tensors;
     for (const auto &[name, tensor] : wanted) {
       int64_t bytes = sizeOf(*parseDType(tensor->dtype));

@@ -8,7 +8,7 @@
 
 namespace weft::test {
 
-inline PlanTensor tensorOf(const std::string &name, const std::string &role, int buffer) {
+inline PlanTensor tensorOf(const std::string &name, TensorRole role, int buffer) {
   return {.name = name,
           .logical = name,
           .dtype = "f16",
@@ -48,8 +48,8 @@ inline runtime::Artifact exampleArtifact() {
   Plan &plan = artifact.plan;
   plan.model = "example";
   plan.dims = {{"b", 8}, {"i", 64}};
-  plan.tensors = {tensorOf("x", "argument", 0), tensorOf("t", "temporary", 1),
-                  tensorOf("y", "result", 2)};
+  plan.tensors = {tensorOf("x", TensorRole::argument, 0), tensorOf("t", TensorRole::temporary, 1),
+                  tensorOf("y", TensorRole::result, 2)};
   plan.kernels = {kernelOf("first", 0, 1), kernelOf("second", 1, 2)};
   plan.kernels[1].after = {0};
   plan.kernels[1].bytesMoved = int64_t(3) << 40;  // more than 32 bits

@@ -16,7 +16,7 @@ namespace {
 using nlohmann::json;
 
 /// Bytes of the buffers that hold a tensor of the role.
-int64_t bytesOf(const Plan &plan, const PlanMemory &memory, const std::string &role) {
+int64_t bytesOf(const Plan &plan, const PlanMemory &memory, TensorRole role) {
   std::set<int> buffers;
   for (const PlanTensor &tensor : plan.tensors)
     if (tensor.role == role) buffers.insert(tensor.buffer);
@@ -36,7 +36,8 @@ json peakReport(const Plan &plan, const PlanMemory &memory) {
       continue;
     std::string in = "workspace";
     for (const PlanTensor &tensor : plan.tensors)
-      if (tensor.role == "result" && tensor.buffer == liveRange.range.memory) in = tensor.name;
+      if (tensor.role == TensorRole::result && tensor.buffer == liveRange.range.memory)
+        in = tensor.name;
     tensors.push_back({{"name", liveRange.name},
                        {"bytes", liveRange.range.end - liveRange.range.begin},
                        {"in", in},
@@ -52,8 +53,8 @@ json peakReport(const Plan &plan, const PlanMemory &memory) {
 json memoryReport(const Plan &plan) {
   const PlanMemory memory(plan);
   return {{"parameters", memory.bytes(BufferKind::parameter)},
-          {"arguments", bytesOf(plan, memory, "argument")},
-          {"results", bytesOf(plan, memory, "result")},
+          {"arguments", bytesOf(plan, memory, TensorRole::argument)},
+          {"results", bytesOf(plan, memory, TensorRole::result)},
           {"workspace", memory.bytes(BufferKind::temporary)},
           {"total", memory.bytes()},
           {"peak", peakReport(plan, memory)}};

@@ -80,7 +80,7 @@ public:
         if (source == writers.end() || nameOfWhole(*source->second) != writer) continue;
         const PlanTensor &tensor = plan.tensors[size_t(origin)];
         bytes += plan.tensors[size_t(input)].bytes;
-        if (tensor.role == "temporary" && readers.at(origin).size() == 1 &&
+        if (tensor.role == TensorRole::temporary && readers.at(origin).size() == 1 &&
             stored.insert(origin).second)
           bytes += tensor.bytes;
         if (tensor.bytes > largest) largest = tensor.bytes, name = tensor.logical;
@@ -317,7 +317,7 @@ std::vector<LayoutQuestion> layoutQuestions(const Plan &plan, const json &layout
   std::set<std::string> seen;  // chunks of a tensor lie alike
   for (const PlanTensor &tensor : plan.tensors) {
     const std::optional<LayoutPrices> prices =
-        tensor.role == "parameter" ? std::nullopt : pricesOf(tensor, layouts);
+        tensor.role == TensorRole::parameter ? std::nullopt : pricesOf(tensor, layouts);
     if (!prices || !seen.insert(prices->tensor + " " + prices->layout).second) continue;
     if (-prices->seconds > leastSaving(plan)) savings.push_back(*prices);
     else if (prices->seconds > negligibleSeconds) costs.push_back(*prices);

@@ -68,7 +68,7 @@ private:
     const auto isAlike = [&](const PlanTensor &other) {
       return other.buffer == whole.buffer && other.extents == whole.extents;
     };
-    return whole.role == "temporary" && std::ranges::any_of(plan.kernels, isWritten) &&
+    return whole.role == TensorRole::temporary && std::ranges::any_of(plan.kernels, isWritten) &&
            std::ranges::count_if(plan.tensors, isAlike) == 1;
   }
   const PlanTensor &tensorAt(int tensor) const { return plan.tensors[size_t(tensor)]; }
@@ -209,14 +209,15 @@ private:
         names.push_back(value.name);
     for (size_t index = 0; index < plan.tensors.size(); ++index) {
       const PlanTensor &tensor = plan.tensors[index];
-      if (tensor.role != "argument" && tensor.role != "parameter") continue;
-      const Origin origin = tensor.role == "argument" ? Origin::argument : Origin::parameter;
+      if (!isGiven(tensor.role)) continue;
+      const Origin origin =
+          tensor.role == TensorRole::argument ? Origin::argument : Origin::parameter;
       const auto value = std::ranges::find_if(graph.values, [&](const GraphValue &one) {
         return one.name == tensor.logical && one.origin == origin;
       });
       if (value == graph.values.end())
-        fail(placeOf(int(index)), "graph.mlir has no {} '{}'{}", tensor.role, tensor.logical,
-             nearestAndKnown(tensor.logical, names));
+        fail(placeOf(int(index)), "graph.mlir has no {} '{}'{}", nameOf(tensor.role),
+             tensor.logical, nearestAndKnown(tensor.logical, names));
       hold(int(index), {.value = int(value - graph.values.begin())});
     }
     for (size_t value = 0; value < graph.values.size(); ++value)
@@ -357,7 +358,7 @@ private:
     std::set<int> found;
     for (size_t index = 0; index < plan.tensors.size(); ++index) {
       const PlanTensor &tensor = plan.tensors[index];
-      if (tensor.role != "result") continue;
+      if (tensor.role != TensorRole::result) continue;
       if (holds[index].value < 0)
         for (const int value : graph.returned)
           if (isNamed(valueAt(value), tensor.logical)) {

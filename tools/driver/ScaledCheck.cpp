@@ -157,9 +157,10 @@ std::vector<ResultCheck> runScaled(const ScaledPlan &scaled, const BuiltPlan &bu
     for (size_t tensor = 0; tensor < plan.tensors.size(); ++tensor) {
       const PlanTensor &one = plan.tensors[tensor];
       if (one.logical != oracle.names[n]) continue;
-      if (one.role == "parameter")
+      if (one.role == TensorRole::parameter)
         executor.setParameter(one.logical, stored(oracle.arguments[n], one));
-      if (one.role == "argument") executor.write(int(tensor), stored(oracle.arguments[n], one));
+      if (one.role == TensorRole::argument)
+        executor.write(int(tensor), stored(oracle.arguments[n], one));
     }
   const runtime::cuda::Stream stream;
   const EntryPoint &entry = executor.entryPoint("");

@@ -395,7 +395,7 @@ TEST_CASE("products with epilogues reach the measuring process as they are") {
 namespace {
 
 Plan planOf(const char *kind) {
-  const auto tensor = [](const char *name, const char *role, std::vector<int64_t> extents,
+  const auto tensor = [](const char *name, TensorRole role, std::vector<int64_t> extents,
                          int buffer) {
     std::vector<int64_t> strides(extents.size(), 1);
     if (extents.size() == 2) strides[0] = extents[1];
@@ -412,9 +412,12 @@ Plan planOf(const char *kind) {
                       .bytes = 2 * extents[0] * (extents.size() == 2 ? extents[1] : 1)};
   };
   Plan plan;
-  plan.tensors = {tensor("x", "argument", {4, 8}, 0),   tensor("w", "parameter", {8, 16}, 1),
-                  tensor("y", "result", {4, 16}, 2),    tensor("bias", "parameter", {16}, 3),
-                  tensor("kept", "result", {4, 16}, 4), tensor("residual", "argument", {4, 16}, 5)};
+  plan.tensors = {tensor("x", TensorRole::argument, {4, 8}, 0),
+                  tensor("w", TensorRole::parameter, {8, 16}, 1),
+                  tensor("y", TensorRole::result, {4, 16}, 2),
+                  tensor("bias", TensorRole::parameter, {16}, 3),
+                  tensor("kept", TensorRole::result, {4, 16}, 4),
+                  tensor("residual", TensorRole::argument, {4, 16}, 5)};
   PlanKernel kernel;
   kernel.name = "gemm";
   kernel.family = "cublaslt";

@@ -331,7 +331,7 @@ namespace {
 
 /// x[b,i] w[i,u] -> y[b,u] as one library GEMM.
 Plan planOfGemm() {
-  const auto tensor = [](const char *name, const char *role, std::vector<int64_t> extents,
+  const auto tensor = [](const char *name, TensorRole role, std::vector<int64_t> extents,
                          int buffer) {
     return PlanTensor{.name = name,
                       .dtype = "f16",
@@ -344,8 +344,9 @@ Plan planOfGemm() {
                       .bytes = 2 * extents[0] * extents[1]};
   };
   Plan plan;
-  plan.tensors = {tensor("x", "argument", {4, 8}, 0), tensor("w", "parameter", {8, 6}, 1),
-                  tensor("y", "result", {4, 6}, 2)};
+  plan.tensors = {tensor("x", TensorRole::argument, {4, 8}, 0),
+                  tensor("w", TensorRole::parameter, {8, 6}, 1),
+                  tensor("y", TensorRole::result, {4, 6}, 2)};
   PlanKernel kernel;
   kernel.name = "gemm";
   kernel.family = "cublaslt";

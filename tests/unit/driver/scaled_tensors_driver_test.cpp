@@ -23,7 +23,7 @@ PlanTensor tensorOf(const std::string &name, std::vector<std::string> axes,
                     .extents = std::move(extents),
                     .order = std::move(order),
                     .strides = std::move(strides),
-                    .role = "temporary",
+                    .role = TensorRole::temporary,
                     .buffer = buffer,
                     .offset = offset};
   tensor.bytes = logicalBytes(tensor);
@@ -100,7 +100,7 @@ TEST_CASE("what shared memory keeps its place, unless a result is too small for 
   plan.tensors = {tensorOf("a", {"j"}, {1024}, {0}, {1}, 0),
                   tensorOf("b", {"j"}, {1024}, {0}, {1}, 1),
                   tensorOf("y", {"i"}, {4096}, {0}, {1}, 2)};
-  plan.tensors[2].role = "result";
+  plan.tensors[2].role = TensorRole::result;
   plan.memoryPlan = {{.buffer = 0, .in = "workspace", .offset = 4096},
                      {.buffer = 1, .in = "y", .offset = 2048}};
   scaleTensors(plan, {{200}, {200}, {4096}});

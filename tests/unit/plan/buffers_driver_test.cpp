@@ -22,8 +22,7 @@ using weft::test::nonEmpty;
 
 namespace {
 
-int addTensor(Plan &plan, const std::string &name, const std::string &role,
-              int64_t elements = 256) {
+int addTensor(Plan &plan, const std::string &name, TensorRole role, int64_t elements = 256) {
   plan.tensors.push_back({.name = name,
                           .logical = name,
                           .dtype = "f16",
@@ -61,13 +60,13 @@ void assign(Plan &plan) {
 /// x -> t0 -> t1 -> ... -> y, each of `elements`.
 Plan chain(const std::vector<int64_t> &elements) {
   Plan plan;
-  int last = addTensor(plan, "x", "argument");
+  int last = addTensor(plan, "x", TensorRole::argument);
   for (size_t n = 0; n < elements.size(); ++n) {
-    const int next = addTensor(plan, fmt::format("t{}", n), "temporary", elements[n]);
+    const int next = addTensor(plan, fmt::format("t{}", n), TensorRole::temporary, elements[n]);
     addKernel(plan, {last}, {next});
     last = next;
   }
-  addKernel(plan, {last}, {addTensor(plan, "y", "result")});
+  addKernel(plan, {last}, {addTensor(plan, "y", TensorRole::result)});
   return plan;
 }
 
@@ -76,7 +75,7 @@ Plan randomPlan(uint64_t seed) {
   std::mt19937_64 random(seed);
   const auto below = [&](size_t bound) { return int(random() % bound); };
   Plan plan;
-  addTensor(plan, "x", "argument", 4096);
+  addTensor(plan, "x", TensorRole::argument, 4096);
   const int kernels = 4 + below(14);
   for (int n = 0; n < kernels; ++n) {
     std::set<int> inputs;
@@ -84,7 +83,8 @@ Plan randomPlan(uint64_t seed) {
     std::vector<int> outputs;
     for (int writes = 1 + below(2); writes > 0; --writes)
       outputs.push_back(addTensor(plan, fmt::format("t{}_{}", n, writes),
-                                  below(5) == 0 ? "result" : "temporary", 16 << below(9)));
+                                  below(5) == 0 ? TensorRole::result : TensorRole::temporary,
+                                  16 << below(9)));
     const bool isLibrarys = below(4) == 0;
     addKernel(plan, {inputs.begin(), inputs.end()}, outputs, isLibrarys ? "cublaslt" : "loop");
     if (!isLibrarys) continue;
@@ -120,7 +120,7 @@ std::string runInOrder(const Plan &plan, const std::vector<int> &order) {
     });
   };
   for (size_t tensor = 0; tensor < plan.tensors.size(); ++tensor)
-    if (plan.tensors[tensor].role == "argument")
+    if (plan.tensors[tensor].role == TensorRole::argument)
       write(memory.rangeOf(plan.tensors[tensor]), int(tensor));
   for (const int kernel : order) {
     const PlanKernel &one = plan.kernels[size_t(kernel)];
@@ -130,7 +130,7 @@ std::string runInOrder(const Plan &plan, const std::vector<int> &order) {
       write(memory.rangeOf(plan.tensors[size_t(output)]), output);
   }
   for (size_t tensor = 0; tensor < plan.tensors.size(); ++tensor)
-    if (plan.tensors[tensor].role == "result") read(int(tensor), "the caller");
+    if (plan.tensors[tensor].role == TensorRole::result) read(int(tensor), "the caller");
   return wrong;
 }
 
@@ -220,9 +220,11 @@ TEST_CASE(
   const bool concurrent = GENERATE(false, true);
   Plan plan;
   plan.concurrent = concurrent;
-  const int x = addTensor(plan, "x", "argument"), t = addTensor(plan, "t", "temporary", 1024);
-  const int a = addTensor(plan, "a", "result"), b = addTensor(plan, "b", "temporary", 1024),
-            y = addTensor(plan, "y", "result");
+  const int x = addTensor(plan, "x", TensorRole::argument),
+            t = addTensor(plan, "t", TensorRole::temporary, 1024);
+  const int a = addTensor(plan, "a", TensorRole::result),
+            b = addTensor(plan, "b", TensorRole::temporary, 1024),
+            y = addTensor(plan, "y", TensorRole::result);
   addKernel(plan, {x}, {t});
   addKernel(plan, {t}, {a}, "cublaslt");
   addKernel(plan, {t}, {b}, "cublaslt");
@@ -244,16 +246,16 @@ TEST_CASE(
 TEST_CASE(
     "kernels that write separate parts of a tensor wait for each other no more than data ask") {
   Plan plan;
-  const int x = addTensor(plan, "x", "argument"),
-            whole = addTensor(plan, "whole", "temporary", 512);
+  const int x = addTensor(plan, "x", TensorRole::argument),
+            whole = addTensor(plan, "whole", TensorRole::temporary, 512);
   std::vector<int> viewOf(2, -1), parts;
   for (const char *name : {"first", "second"}) {
-    parts.push_back(addTensor(plan, name, "temporary"));
+    parts.push_back(addTensor(plan, name, TensorRole::temporary));
     viewOf.push_back(whole);
     addKernel(plan, {x}, {parts.back()});
   }
   plan.tensors[size_t(parts[1])].offset = 256;
-  addKernel(plan, {whole}, {addTensor(plan, "y", "result")});
+  addKernel(plan, {whole}, {addTensor(plan, "y", TensorRole::result)});
   viewOf.push_back(-1);
   assignBuffers(plan, viewOf, std::vector<std::vector<int>>(plan.kernels.size()));
   orderKernels(plan);
@@ -284,15 +286,16 @@ TEST_CASE("a missing dependency lets a kernel find something else, and is reject
 
 TEST_CASE("the place of a large tensor is shared by several small ones") {
   Plan plan;
-  const int x = addTensor(plan, "x", "argument"),
-            large = addTensor(plan, "large", "temporary", 4096);
-  const int sum = addTensor(plan, "sum", "temporary"), a = addTensor(plan, "a", "temporary", 2048),
-            b = addTensor(plan, "b", "temporary", 2048);
+  const int x = addTensor(plan, "x", TensorRole::argument),
+            large = addTensor(plan, "large", TensorRole::temporary, 4096);
+  const int sum = addTensor(plan, "sum", TensorRole::temporary),
+            a = addTensor(plan, "a", TensorRole::temporary, 2048),
+            b = addTensor(plan, "b", TensorRole::temporary, 2048);
   addKernel(plan, {x}, {large});
   addKernel(plan, {large}, {sum});
   addKernel(plan, {sum}, {a});
   addKernel(plan, {sum}, {b});
-  addKernel(plan, {a, b}, {addTensor(plan, "y", "result", 8)});
+  addKernel(plan, {a, b}, {addTensor(plan, "y", TensorRole::result, 8)});
   assign(plan);
   const PlanMemory memory(plan);
   CHECK(plan.workspaceBytes == 8192 + 512);
@@ -346,8 +349,8 @@ TEST_CASE("a result lies over an operand that nothing else reads") {
   CHECK(t0 == t1);
   SECTION("read later") { plan.kernels[2].inputs.push_back(1); }
   SECTION("read twice by the kernel itself") { plan.kernels[1].inputs.push_back(1); }
-  SECTION("an argument") { plan.tensors[1].role = "argument"; }
-  SECTION("a result of the caller") { plan.tensors[1].role = "result"; }
+  SECTION("an argument") { plan.tensors[1].role = TensorRole::argument; }
+  SECTION("a result of the caller") { plan.tensors[1].role = TensorRole::result; }
   const auto [a, b] = buffersOf(plan);
   CHECK(a != b);
 }
@@ -355,7 +358,7 @@ TEST_CASE("a result lies over an operand that nothing else reads") {
 TEST_CASE("a view is not overwritten, nor what a view still shows") {
   Plan plan = chain({256, 256});
   std::vector<int> viewOf(plan.tensors.size(), -1);
-  const int view = addTensor(plan, "view of t0", "temporary");
+  const int view = addTensor(plan, "view of t0", TensorRole::temporary);
   viewOf.push_back(1);
   plan.kernels[2].inputs.push_back(view);
   assignBuffers(plan, viewOf, {{}, {1}, {}});
@@ -390,7 +393,7 @@ TEST_CASE("lives that share bytes by hand") {
     plan.kernels.push_back(plan.kernels[0]);
     plan.kernels[4].name = "k4";
     plan.kernels[4].after = {3};
-    addTensor(plan, "late", "temporary");
+    addTensor(plan, "late", TensorRole::temporary);
     plan.tensors.back().buffer = plan.tensors[4].buffer;
     plan.kernels[4].outputs = {5};
     CHECK_THAT(rejection(),
@@ -430,9 +433,9 @@ TEST_CASE("a plan edited by hand may overwrite an operand only as its kernel all
   PlannedKernels planned;
   for (const char *name : {"x", "t", "u", "y"}) {
     addTensor(planned.plan, name,
-              *name == 'x'   ? "argument"
-              : *name == 'y' ? "result"
-                             : "temporary");
+              *name == 'x'   ? TensorRole::argument
+              : *name == 'y' ? TensorRole::result
+                             : TensorRole::temporary);
     PlanTensor &tensor = planned.plan.tensors.back();
     tensor.axes = {"h", "j", "k"};
     tensor.extents = {2, 8, 16};

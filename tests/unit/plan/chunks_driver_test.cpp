@@ -53,7 +53,7 @@ public:
 protected:
   explicit HandWrittenPlan(const CostModel &prices, const std::map<char, int64_t> &sizes)
       : prices(prices), sizes(sizes) {}
-  int tensor(const std::string &name, const std::string &letters, const std::string &role,
+  int tensor(const std::string &name, const std::string &letters, TensorRole role,
              const std::string &dtype = "f16", std::string order = "") {
     if (order.empty()) order = letters;  // slowest first
     PlanTensor tensor{.name = name,
@@ -112,11 +112,13 @@ private:
 class Attention : public HandWrittenPlan {
 public:
   explicit Attention(const CostModel &prices) : HandWrittenPlan(prices, extents) {
-    const int q = tensor("q", "bhjp", "argument"), k = tensor("k", "bhkp", "argument"),
-              v = tensor("v", "bhkw", "argument");
-    const int scores = tensor("scores", "bhjk", "temporary"),
-              weights = tensor("weights", "bhjk", "temporary");
-    const int out = tensor("out", "bhjw", "temporary"), y = tensor("y", "bhjw", "result");
+    const int q = tensor("q", "bhjp", TensorRole::argument),
+              k = tensor("k", "bhkp", TensorRole::argument),
+              v = tensor("v", "bhkw", TensorRole::argument);
+    const int scores = tensor("scores", "bhjk", TensorRole::temporary),
+              weights = tensor("weights", "bhjk", TensorRole::temporary);
+    const int out = tensor("out", "bhjw", TensorRole::temporary),
+              y = tensor("y", "bhjw", TensorRole::result);
     add(samples::contractKernel(only("bhjkp"), "bhjp", "bhkp", "bhjk"), {q, k}, {scores});
     add(samples::softmaxKernel(only("bhjk"), "bhjk"), {scores}, {weights});
     add(samples::contractKernel(only("bhjkw"), "bhjk", "bhkw", "bhjw"), {weights, v}, {out});
@@ -131,13 +133,15 @@ class DecomposedAttention : public HandWrittenPlan {
 public:
   explicit DecomposedAttention(const CostModel &prices) : HandWrittenPlan(prices, decomposed) {
     const samples::ScoreExtents scores{.b = 2, .h = 6, .j = 32, .k = 128, .p = 64, .length = 64};
-    const int q = tensor("q", "phbj", "argument"), k = tensor("k", "phbk", "argument"),
-              v = tensor("v", "phbk", "argument");
-    const int exponentials = tensor("exponentials", "hbjk", "temporary"),
-              maxima = tensor("maxima", "hbjn", "temporary", "f32", "hbnj");
-    const int sums = tensor("sums", "hbjn", "temporary", "f32", "hbnj"),
-              factors = tensor("factors", "hbjn", "temporary", "f32");
-    const int out = tensor("out", "hbjp", "temporary"), y = tensor("y", "hbjp", "result");
+    const int q = tensor("q", "phbj", TensorRole::argument),
+              k = tensor("k", "phbk", TensorRole::argument),
+              v = tensor("v", "phbk", TensorRole::argument);
+    const int exponentials = tensor("exponentials", "hbjk", TensorRole::temporary),
+              maxima = tensor("maxima", "hbjn", TensorRole::temporary, "f32", "hbnj");
+    const int sums = tensor("sums", "hbjn", TensorRole::temporary, "f32", "hbnj"),
+              factors = tensor("factors", "hbjn", TensorRole::temporary, "f32");
+    const int out = tensor("out", "hbjp", TensorRole::temporary),
+              y = tensor("y", "hbjp", TensorRole::result);
     add(samples::scoresLocalSoftmax(scores, DType::f16, false), {q, k},
         {exponentials, maxima, sums});
     samples::KernelBuilder reduce("reduce_subvectors", {{'h', 6}, {'b', 2}, {'j', 32}, {'n', 2}});
@@ -254,7 +258,7 @@ TEST_CASE("no chunks where one of the statistics is needed as a whole, or by oth
     return *std::ranges::find(attention.planned.plan.tensors, name, &PlanTensor::name);
   };
   CHECK_THAT(rejected([&](DecomposedAttention &attention) {
-               tensorOf(attention, "maxima").role = "result";
+               tensorOf(attention, "maxima").role = TensorRole::result;
              }),
              Catch::Contains("'maxima' is needed as a whole"));
   CHECK_THAT(rejected([&](DecomposedAttention &attention) {

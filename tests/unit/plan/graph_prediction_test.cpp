@@ -16,7 +16,7 @@ PlanTensor tensor(int number, int buffer, int64_t bytes) {
           .extents = {bytes / 2},
           .order = {0},
           .strides = {1},
-          .role = "temporary",
+          .role = TensorRole::temporary,
           .buffer = buffer,
           .bytes = bytes};
 }

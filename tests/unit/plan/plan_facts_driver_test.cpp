@@ -23,7 +23,7 @@ using nlohmann::json;
 namespace {
 
 PlanTensor tensor(const std::string &name, int64_t bytes, int buffer,
-                  const std::string &role = "temporary") {
+                  TensorRole role = TensorRole::temporary) {
   return {.name = name,
           .logical = name,
           .dtype = "f16",
@@ -78,8 +78,8 @@ Plan chain() {
   plan.costModel = "shipped profile (h200, 9 rows)";
   plan.dims = {{"b", 2}, {"j", 4}};
   plan.entryPoints = {{"forward", {0, 1, 2}}};
-  plan.tensors = {tensor("x", 4'000'000, 0, "argument"), tensor("y", 8'000'000, 1),
-                  tensor("s", 6'000'000, 1), tensor("z", 4'000'000, 2, "result")};
+  plan.tensors = {tensor("x", 4'000'000, 0, TensorRole::argument), tensor("y", 8'000'000, 1),
+                  tensor("s", 6'000'000, 1), tensor("z", 4'000'000, 2, TensorRole::result)};
   plan.kernels = {kernel("gemm__b_j", "contract", {0}, 1, 30),
                   kernel("slice__b_j", "slice", {1}, 2, 0),
                   kernel("norm__b_j", "layer_norm", {2}, 3, 10)};
@@ -344,7 +344,7 @@ TEST_CASE("the error of an estimate is said of the kernels alone of which it is 
 
 TEST_CASE("a plan that is larger than its GPU says so, with both sizes") {
   Plan plan = chain();
-  plan.tensors[0] = tensor("x", 200'000'000'000, 0, "argument");
+  plan.tensors[0] = tensor("x", 200'000'000'000, 0, TensorRole::argument);
   const std::vector<std::string> warnings = warningsOf(plan, report(), none);
   CHECK(nonEmpty(warnings).front() ==
         "takes 200 GB (parameters, arguments, results, workspace); h200 has 141 GB");

@@ -201,6 +201,10 @@ TEST_CASE(
     plan["kernels"][0]["parameters"][0]["kind"] = "seed";
     expected = "p: kernels[0].parameters[0]: kind \"seed\" is none of input, output, dropoutKey";
   }
+  SECTION("role of a tensor") {
+    plan["tensors"][2]["role"] = "guest";
+    expected = "p: tensors[2]: role \"guest\" is none of argument, parameter, result, temporary";
+  }
   CHECK_THAT(errorOf(ErrorKind::badInput, [&] { planFromJson(plan, "p"); }),
              Catch::StartsWith(expected));
 }
@@ -221,7 +225,6 @@ TEST_CASE("plans that contradict themselves") {
   SECTION("no permutation") { plan.tensors[0].order = {1, 1}, expected = "tensors[0] (x): order"; }
   SECTION("lengths") { plan.tensors[2].strides = {1}, expected = "tensors[2] (y)"; }
   SECTION("unknown dtype") { plan.tensors[2].dtype = "f17", expected = "f17"; }
-  SECTION("unknown role") { plan.tensors[2].role = "guest", expected = "guest"; }
   SECTION("input out of range") {
     plan.kernels[0].inputs = {9}, expected = "kernels[0] (first): input 9";
   }
@@ -234,7 +237,7 @@ TEST_CASE("plans that contradict themselves") {
         expected = "(second): it shares buffer 1 with first, but does not wait";
   }
   SECTION("written while read") {
-    plan.tensors.push_back(tensorOf("again", "temporary", 1));
+    plan.tensors.push_back(tensorOf("again", TensorRole::temporary, 1));
     plan.kernels.push_back(kernelOf("third", 2, 3));
     plan.kernels[2].after = {0};
     expected = "(third): it shares buffer";
@@ -304,12 +307,12 @@ TEST_CASE("plans that contradict themselves") {
     plan.kernels[1].workspaceBuffer = 1, expected = "(second): its workspaceBuffer 1 holds 't'";
   }
   SECTION("argument over argument") {
-    plan.tensors.push_back(tensorOf("other", "argument", 0));
+    plan.tensors.push_back(tensorOf("other", TensorRole::argument, 0));
     expected = "argument 'x' and argument 'other' share buffer 0";
   }
   SECTION("parameter over parameter") {
-    plan.tensors.push_back(tensorOf("gamma", "parameter", 3));
-    plan.tensors.push_back(tensorOf("beta", "parameter", 3));
+    plan.tensors.push_back(tensorOf("gamma", TensorRole::parameter, 3));
+    plan.tensors.push_back(tensorOf("beta", TensorRole::parameter, 3));
     plan.tensors.back().offset = 511;
     expected = "tensors[4] (beta): parameters 'gamma' and 'beta' share memory of buffer 3";
   }
@@ -320,8 +323,8 @@ TEST_CASE("plans that contradict themselves") {
 
 TEST_CASE("parameters are packed beside each other, also in turns") {
   Plan plan = exampleArtifact().plan;
-  plan.tensors.push_back(tensorOf("gamma", "parameter", 3));
-  plan.tensors.push_back(tensorOf("beta", "parameter", 3));
+  plan.tensors.push_back(tensorOf("gamma", TensorRole::parameter, 3));
+  plan.tensors.push_back(tensorOf("beta", TensorRole::parameter, 3));
   SECTION("one after another") { plan.tensors[4].offset = 512; }
   SECTION("row after row") {
     plan.tensors[3].strides = plan.tensors[4].strides = {1, 16};
@@ -361,7 +364,7 @@ TEST_CASE("what emission derives must stand in a plan that runs") {
 
 TEST_CASE("waiting through others is waiting") {
   Plan plan = exampleArtifact().plan;
-  plan.tensors.push_back(tensorOf("again", "temporary", 1));
+  plan.tensors.push_back(tensorOf("again", TensorRole::temporary, 1));
   plan.kernels.push_back(
       kernelOf("third", 2, 3));  // writes where "second" has read and "first" had written
   plan.kernels[2].after = {1};
@@ -371,7 +374,7 @@ TEST_CASE("waiting through others is waiting") {
 
 TEST_CASE("a view of a written buffer may be read") {
   Plan plan = exampleArtifact().plan;
-  plan.tensors.push_back(tensorOf("view of t", "temporary", 1));
+  plan.tensors.push_back(tensorOf("view of t", TensorRole::temporary, 1));
   plan.kernels[1].inputs = {3};
   plan.kernels[1].parameters[0].tensor = 3;
   CHECK_NOTHROW(verify(plan, "p"));

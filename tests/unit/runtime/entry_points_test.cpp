@@ -29,7 +29,7 @@ Artifact forwardAndBackward() {
   Plan &plan = artifact.plan;
   plan.target = "sm_90a";
   plan.workspaceBytes = 1024;
-  plan.tensors.push_back(weft::test::tensorOf("d_x", "result", 3));
+  plan.tensors.push_back(weft::test::tensorOf("d_x", TensorRole::result, 3));
   plan.kernels.push_back(weft::test::kernelOf("third", 1, 3));
   plan.kernels[2].after = {0};
   plan.entryPoints = {{"forward", {0, 1}}, {"backward", {2}}};
@@ -149,7 +149,7 @@ TEST_CASE("cuts that callers could not live with are rejected") {
     plan.kernels[2].after = {0};
     plan.kernels.push_back(weft::test::kernelOf("fourth", 4, 3));
     plan.kernels[3].after = {1, 2};
-    plan.tensors.push_back(weft::test::tensorOf("u", "temporary", 4));
+    plan.tensors.push_back(weft::test::tensorOf("u", TensorRole::temporary, 4));
     plan.entryPoints["backward"] = {2, 3};
     REQUIRE(rejectionOf(plan) == "none");
     plan.memoryPlan = {{.buffer = 1, .in = "d_x"}};

@@ -149,10 +149,11 @@ namespace {
 Artifact twoPaths() {
   Artifact artifact = copies();
   Plan &plan = artifact.plan;
-  plan.tensors = {weft::test::tensorOf("x", "argument", 0)};
+  plan.tensors = {weft::test::tensorOf("x", TensorRole::argument, 0)};
   for (const char *name : {"a", "b", "c"})
-    plan.tensors.push_back(weft::test::tensorOf(name, "temporary", int(plan.tensors.size())));
-  plan.tensors.push_back(weft::test::tensorOf("y", "result", 4));
+    plan.tensors.push_back(
+        weft::test::tensorOf(name, TensorRole::temporary, int(plan.tensors.size())));
+  plan.tensors.push_back(weft::test::tensorOf("y", TensorRole::result, 4));
   plan.kernels = {weft::test::kernelOf("toA", 0, 1), weft::test::kernelOf("toB", 0, 2),
                   weft::test::kernelOf("toC", 2, 3), weft::test::kernelOf("toY", 3, 4)};
   plan.kernels[2].after = {1};
@@ -189,7 +190,7 @@ TEST_CASE("a graph with concurrent waits for what it must wait for, and no more"
     artifact.plan.kernels[2].after = {0, 1};
   }
   SECTION("through a kernel that is not launched") {
-    PlanTensor view = weft::test::tensorOf("view", "temporary", 2);
+    PlanTensor view = weft::test::tensorOf("view", TensorRole::temporary, 2);
     artifact.plan.tensors.push_back(view);
     PlanKernel kernel = weft::test::kernelOf("view", 2, 5);
     kernel.family = "view";
@@ -277,7 +278,7 @@ TEST_CASE("parameters are packed into the plan's layout, also as parts of a stac
   Driver driver;
   Artifact artifact = copies();
   PlanTensor part = artifact.plan.tensors[0];
-  part.role = "parameter";
+  part.role = TensorRole::parameter;
   part.name = "weight__ib", part.logical = "weight";
   part.buffer = 3, part.offset = 0;
   PlanTensor other = part;
@@ -396,7 +397,7 @@ TEST_CASE("temporaries lie in the caller's result until it is written") {
   Driver driver;
   Artifact artifact = copies();
   Plan &plan = artifact.plan;  // x -> t -> u -> y, t in y
-  plan.tensors.push_back(weft::test::tensorOf("u", "temporary", 3));
+  plan.tensors.push_back(weft::test::tensorOf("u", TensorRole::temporary, 3));
   plan.kernels[1].outputs = {3};
   plan.kernels[1].parameters[1].tensor = 3;
   plan.kernels.push_back(weft::test::kernelOf("third", 3, 2));

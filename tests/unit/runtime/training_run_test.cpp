@@ -27,8 +27,8 @@ void useStandIn() {
   REQUIRE(library);
 }
 
-PlanTensor tensorOf(const std::string &name, const std::string &role, int buffer,
-                    const std::string &dtype, std::vector<int64_t> extents) {
+PlanTensor tensorOf(const std::string &name, TensorRole role, int buffer, const std::string &dtype,
+                    std::vector<int64_t> extents) {
   PlanTensor tensor{.name = name,
                     .logical = name,
                     .dtype = dtype,
@@ -60,17 +60,20 @@ Artifact steppingOnto() {
   plan.target = "sm_90a";
   plan.workspaceBytes = 0;
   plan.tensors.clear();
-  const auto add = [&](const char *name, const char *role, const char *dtype,
+  const auto add = [&](const char *name, TensorRole role, const char *dtype,
                        std::vector<int64_t> extents) {
     plan.tensors.push_back(
         tensorOf(name, role, int(plan.tensors.size()), dtype, std::move(extents)));
     return int(plan.tensors.size()) - 1;
   };
-  for (const char *name : {"tokens", "labels"}) add(name, "argument", "i32", {2, 8});
-  add("weights", "argument", "f32", {2, 8});
-  for (const char *name : {"d_loss", "keep", "step_size"}) add(name, "argument", "f32", {});
-  const int epsilon = add("epsilon", "argument", "f32", {}), w = add("w", "argument", "f32", {});
-  const int loss = add("loss", "result", "f32", {}), next = add("w_next", "result", "f32", {});
+  for (const char *name : {"tokens", "labels"}) add(name, TensorRole::argument, "i32", {2, 8});
+  add("weights", TensorRole::argument, "f32", {2, 8});
+  for (const char *name : {"d_loss", "keep", "step_size"})
+    add(name, TensorRole::argument, "f32", {});
+  const int epsilon = add("epsilon", TensorRole::argument, "f32", {}),
+            w = add("w", TensorRole::argument, "f32", {});
+  const int loss = add("loss", TensorRole::result, "f32", {}),
+            next = add("w_next", TensorRole::result, "f32", {});
   plan.kernels = {test::kernelOf("report", w, loss), test::kernelOf("update", epsilon, next)};
   const std::string cubin = "report copy 4\nupdate copy 4\n";
   artifact.cubins = {{cubinName(cubin), cubin}};

@@ -13,7 +13,7 @@ using namespace weft::runtime;
 
 namespace {
 
-PlanTensor tensor(const std::string &name, const std::string &role, std::vector<int64_t> extents) {
+PlanTensor tensor(const std::string &name, TensorRole role, std::vector<int64_t> extents) {
   PlanTensor result{.name = name,
                     .logical = name,
                     .dtype = "f32",
@@ -37,10 +37,10 @@ Plan plan() {
   Plan result{.model = "toy"};
   for (const std::string name : {"layer1_wq", "layer1_bq", "gamma0", "beta0"})
     for (const std::string suffix : {"", "_mean", "_square"}) {
-      result.tensors.push_back(tensor(name + suffix, "argument", {3, 4}));
-      result.tensors.push_back(tensor(name + suffix + "_next", "result", {3, 4}));
+      result.tensors.push_back(tensor(name + suffix, TensorRole::argument, {3, 4}));
+      result.tensors.push_back(tensor(name + suffix + "_next", TensorRole::result, {3, 4}));
     }
-  result.tensors.push_back(tensor("weights", "argument", {2}));
+  result.tensors.push_back(tensor("weights", TensorRole::argument, {2}));
   return result;
 }
 

@@ -32,7 +32,7 @@ inline void checkResults(const driver::Compilation &compilation, const PlannedKe
   for (size_t n = 0; n < arguments.size(); ++n)
     for (const PlanTensor &tensor : planned.plan.tensors)
       if (tensor.logical == nameOf(graph.getBody().getArgument(unsigned(n))) &&
-          (tensor.role == "argument" || tensor.role == "parameter"))
+          (isGiven(tensor.role)))
         evaluation.write(tensor, arguments[n].elements);
   evaluation.run(latestFirst);
   const auto expected = interpret(graph, arguments, {.seed = seed, .step = 0});
@@ -42,7 +42,7 @@ inline void checkResults(const driver::Compilation &compilation, const PlannedKe
   for (size_t n = 0; n < expected->size(); ++n) {
     const std::string name = nameOf(terminator->getOperand(unsigned(n)));
     const auto result = std::ranges::find_if(planned.plan.tensors, [&](const auto &one) {
-      return one.logical == name && one.role == "result";
+      return one.logical == name && one.role == TensorRole::result;
     });
     INFO(name);
     REQUIRE(result != planned.plan.tensors.end());

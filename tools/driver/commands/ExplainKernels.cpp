@@ -129,7 +129,7 @@ std::string operandLines(const Plan &plan, const char *label, const std::vector<
     text += fmt::format("  {:<10} {}[{}] {}   layout {}   {}, {}\n", label, tensor.name,
                         fmt::join(tensor.axes, ","), tensor.dtype,
                         printLayout(tensor) + (hasStridedView(tensor) ? " with isStridedView" : ""),
-                        formatBytes(tensor.bytes), tensor.role);
+                        formatBytes(tensor.bytes), nameOf(tensor.role));
     label = "";
   }
   return text;
@@ -145,7 +145,7 @@ json operandsJson(const Plan &plan, const std::vector<int> &tensors) {
                     {"layout", printLayout(tensor)},
                     {"isStridedView", hasStridedView(tensor)},
                     {"bytes", tensor.bytes},
-                    {"role", tensor.role}});
+                    {"role", nameOf(tensor.role)}});
   }
   return list;
 }

@@ -83,8 +83,9 @@ const PlanTensor *packedInto(const Plan &plan, int tensor) {
   const PlanTensor &own = plan.tensors[size_t(tensor)];
   for (size_t index = 0; index < plan.tensors.size(); ++index) {
     const PlanTensor &other = plan.tensors[index];
-    if (int(index) != tensor && own.role == "parameter" && other.role == "temporary" &&
-        other.buffer == own.buffer && !kernelsOf(plan, {int(index)}, &PlanKernel::inputs).empty())
+    if (int(index) != tensor && own.role == TensorRole::parameter &&
+        other.role == TensorRole::temporary && other.buffer == own.buffer &&
+        !kernelsOf(plan, {int(index)}, &PlanKernel::inputs).empty())
       return &other;
   }
   return nullptr;
@@ -97,11 +98,11 @@ std::string usersOf(const Plan &plan, const Version &version) {
   const PlanTensor &tensor = plan.tensors[size_t(version.tensors.front())];
   const std::vector<std::string> writers = kernelsOf(plan, all, &PlanKernel::outputs);
   std::vector<std::string> readers = kernelsOf(plan, all, &PlanKernel::inputs);
-  if (tensor.role == "result") readers.emplace_back("the caller");
-  std::string text =
-      writers.empty()
-          ? fmt::format("{} {} of the caller", tensor.role == "argument" ? "an" : "a", tensor.role)
-          : fmt::format("from {}", fmt::join(writers, ", "));
+  if (tensor.role == TensorRole::result) readers.emplace_back("the caller");
+  std::string text = writers.empty() ? fmt::format("{} {} of the caller",
+                                                   tensor.role == TensorRole::argument ? "an" : "a",
+                                                   nameOf(tensor.role))
+                                     : fmt::format("from {}", fmt::join(writers, ", "));
   const PlanTensor *packed = packedInto(plan, version.tensors.front());
   if (readers.empty() && packed)
     return text + fmt::format(", packed into {} when it is loaded", packed->name);
