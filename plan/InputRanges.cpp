@@ -97,8 +97,8 @@ void setInputRanges(Plan &plan, const select::Problem &problem) {
     const auto source = std::ranges::find(problem.tensors, tensor.logical, &select::Tensor::name);
     if (source == problem.tensors.end() || !source->isArgument) continue;
     const Sensible &sensible = ranges.of(size_t(source - problem.tensors.begin()));
-    if (tensor.dtype == "i1") tensor.range = {0, 1};
-    else if (tensor.dtype == "i32") tensor.range = sensible.range;
+    if (tensor.dtype == DType::i1) tensor.range = {0, 1};
+    else if (tensor.dtype == DType::i32) tensor.range = sensible.range;
     else {
       tensor.positive = sensible.isPositive;
       if (source->isParameter) tensor.scale = sensible.scale;

@@ -38,7 +38,7 @@ constexpr bool isGiven(TensorRole role) {
 struct PlanTensor {
   std::string name;     ///< unique in the plan
   std::string logical;  ///< name in the graph: the same for every layout that the plan holds it in
-  std::string dtype;
+  DType dtype = DType::f16;
   std::vector<std::string> axes;  ///< logical order
   std::vector<int64_t> extents;   ///< logical order
   std::vector<int> order;         ///< layout: dimensions slowest first
@@ -69,9 +69,9 @@ struct PlanParameter {
 /// What the library does to a GEMM before it stores it (kernel/LibraryEpilogue.h), with tensors
 /// of the plan; -1: none.
 struct PlanLibraryEpilogue {
-  std::string kind;  ///< the library's name for it: "gelu_aux_bias"; "none" where a residual is
-                     ///< added and no more
-  double beta = 0;   ///< of the residual
+  /// None where a residual is added and no more.
+  LibraryEpilogue kind = LibraryEpilogue::none;
+  double beta = 0;  ///< of the residual
   int residual = -1;
   int auxiliary = -1;  ///< what GELU was applied to: an input or an output of the kernel
   int bias = -1, gradient = -1;
@@ -85,8 +85,7 @@ struct PlanLibraryEpilogue {
 struct PlanLibraryGemm {
   int a = -1, b = -1,
       c = -1;  ///< tensors of the plan; a and b are the kernel's inputs in one order or the other
-  std::string dtype;  ///< of all three, or "f8e4m3,f8e5m2->f16", "tf32,tf32->f32" (of f32 tensors);
-                      ///< products accumulate in fp32
+  GemmTypes types{};  ///< tf32 is read of f32 tensors; products accumulate in fp32
   double alpha = 1;
   StridedBatchedGemm shape;                          ///< A is m x k, B k x n, C m x n
   std::optional<PlanLibraryEpilogue> epilogue = {};  ///< nothing (null): the GEMM alone
@@ -196,7 +195,7 @@ struct Plan {
   std::string variant;
   std::vector<std::string> rewrites;
   std::map<std::string, int64_t> dims;
-  std::string dtype;
+  DType dtype = DType::f16;  ///< of the first argument of floats
   std::string device, target;
   std::string costModel;  ///< CostModel::description()
   double predictedSeconds = 0;
@@ -235,7 +234,7 @@ TimeSource timeSourceOf(const PlanKernel &kernel);
 const char *nameOf(TimeSource source);
 /// The algorithm of a library GEMM. Throws Error(badInput) naming the kernel and the knob.
 LibraryKnobs libraryKnobs(const PlanKernel &kernel);
-/// The GEMM without its tensors. Throws Error(badInput) for an unknown element type or epilogue.
+/// The GEMM without its tensors.
 LibraryGemm libraryGemm(const PlanLibraryGemm &gemm);
 
 /// The texts of notes, in order.

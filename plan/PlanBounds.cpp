@@ -66,9 +66,8 @@ private:
                         fmt::join(tensor.order, ", "), rank));
     require(std::ranges::all_of(tensor.extents, [](int64_t extent) { return extent > 0; }), place,
             "an extent is not positive");
-    const auto type = parseDType(tensor.dtype);
-    require(type && storedAs(*type) == *type, place,
-            fmt::format("unknown dtype \"{}\"", tensor.dtype));
+    require(storedAs(tensor.dtype) == tensor.dtype, place,
+            fmt::format("unknown dtype \"{}\"", nameOf(tensor.dtype)));
     require(std::isfinite(tensor.scale) && tensor.scale >= 0, place,
             fmt::format("scale {} is no deviation of values", tensor.scale));
     require(tensor.range[0] <= tensor.range[1] && tensor.range[0] >= -mostBytes &&

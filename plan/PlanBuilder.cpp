@@ -153,7 +153,7 @@ private:
     const select::Tensor &source = problem.tensors[size_t(tensor)];
     PlanTensor entry{.name = source.name,
                      .logical = source.name,
-                     .dtype = std::string(nameOf(source.dtype)),
+                     .dtype = source.dtype,
                      .axes = {},
                      .extents = source.extents(),
                      .order = layout.order,
@@ -401,8 +401,8 @@ void checkOverwriting(const PlannedKernels &planned, const std::string &where) {
 
 const PlanTensor *elementsArgument(const Plan &plan) {
   const auto holdsFloats = [](const PlanTensor &tensor) {
-    const std::optional<DType> type = parseDType(tensor.dtype);
-    return tensor.role == TensorRole::argument && type && type != DType::i32 && type != DType::i1;
+    return tensor.role == TensorRole::argument && tensor.dtype != DType::i32 &&
+           tensor.dtype != DType::i1;
   };
   const auto found = std::ranges::find_if(plan.tensors, holdsFloats);
   return found == plan.tensors.end() ? nullptr : &*found;

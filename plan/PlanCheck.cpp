@@ -49,7 +49,7 @@ public:
       const PlanLibraryGemm &gemm = *plan.kernels[i].library;
       const StridedBatchedGemm &shape = gemm.shape;
       const std::string place = fmt::format("kernels[{}] ({}): library", i, plan.kernels[i].name);
-      const GemmTypes types = libraryGemm(gemm).types();
+      const GemmTypes types = gemm.types;
       checkOperand(gemm, gemm.a, types.a, {shape.m, shape.k}, {shape.strideAm, shape.strideAk},
                    shape.batchStrideA, place);
       checkOperand(gemm, gemm.b, types.b, {shape.k, shape.n}, {shape.strideBk, shape.strideBn},
@@ -91,7 +91,7 @@ private:
   void checkDerived(const PlanTensor &tensor, const std::string &place) const {
     require(tensor.bytes == logicalBytes(tensor), place,
             fmt::format("{} bytes, but its extents and dtype {} make {}", tensor.bytes,
-                        tensor.dtype, logicalBytes(tensor)));
+                        nameOf(tensor.dtype), logicalBytes(tensor)));
     int64_t slower = mostBytes + 1;
     for (const int dimension : tensor.order) {
       if (tensor.extents[size_t(dimension)] == 1) continue;
@@ -146,7 +146,7 @@ private:
     for (const auto &[name, member] : gemmFields)
       require(gemm.shape.*member >= 0 && gemm.shape.*member <= mostBytes, place,
               fmt::format("{} is {}", name, gemm.shape.*member));
-    const LibraryGemm asked = readGemm(gemm, place);
+    const LibraryGemm asked = libraryGemm(gemm);
     std::vector<int> inputs{gemm.a, gemm.b}, outputs{gemm.c};
     if (gemm.epilogue) addTensors(*gemm.epilogue, traitsOf(asked.epilogue), inputs, outputs, place);
     const auto sorted = [](std::vector<int> list) {
@@ -162,21 +162,13 @@ private:
     libraryKnobs(kernel);
   }
 
-  LibraryGemm readGemm(const PlanLibraryGemm &gemm, const std::string &place) const {
-    try {
-      return libraryGemm(gemm);
-    } catch (const Error &error) {
-      throw Error(error.kind, fmt::format("{}: {}: {}", where, place, error.what()));
-    }
-  }
-
   /// Just the tensors that the epilogue has.
   void addTensors(const PlanLibraryEpilogue &epilogue, const LibraryEpilogueTraits &traits,
                   std::vector<int> &inputs, std::vector<int> &outputs,
                   const std::string &place) const {
     const auto add = [&](const char *name, int tensor, bool isRead, bool isWritten) {
       require((tensor >= 0) == (isRead || isWritten), place,
-              fmt::format("epilogue {} {} tensor \"{}\"", epilogue.kind,
+              fmt::format("epilogue {} {} tensor \"{}\"", traits.name,
                           isRead || isWritten ? "lacks its" : "has no", name));
       if (isRead) inputs.push_back(tensor);
       if (isWritten) outputs.push_back(tensor);
@@ -212,9 +204,9 @@ private:
                     std::array<int64_t, 2> extents, std::array<int64_t, 2> strides,
                     int64_t batchStride, const std::string &place) const {
     const PlanTensor &tensor = plan.tensors[size_t(index)];
-    const std::string_view stored = nameOf(storedAs(type));
-    require(tensor.dtype == stored, place,
-            fmt::format("{} is {}, not {}", tensor.name, tensor.dtype, stored));
+    require(
+        tensor.dtype == storedAs(type), place,
+        fmt::format("{} is {}, not {}", tensor.name, nameOf(tensor.dtype), nameOf(storedAs(type))));
     const std::array<int64_t, 3> all = {gemm.shape.batch, extents[0], extents[1]},
                                  steps = {batchStride, strides[0], strides[1]};
     require(
@@ -265,9 +257,9 @@ private:
     const size_t rank = map.extents.size();
     require(rank >= 1 && rank <= 5 && map.strides.size() == rank - 1 && map.box.size() == rank,
             place, "extents, strides and box of its map do not fit");
-    require(
-        storedAs(map.dtype) == parseDType(tensor.dtype), place,
-        fmt::format("its map is of {}, {} of {}", nameOf(map.dtype), tensor.name, tensor.dtype));
+    require(storedAs(map.dtype) == tensor.dtype, place,
+            fmt::format("its map is of {}, {} of {}", nameOf(map.dtype), tensor.name,
+                        nameOf(tensor.dtype)));
     const auto positive = [](int64_t extent) { return extent > 0; };
     require(std::ranges::all_of(map.extents, positive) && std::ranges::all_of(map.box, positive),
             place, "an extent of its map is not positive");

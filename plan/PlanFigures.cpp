@@ -32,8 +32,8 @@ std::string contractionPrecision(const Plan &plan) {
 
 std::string elementsText(const Plan &plan) {
   const std::string precision = contractionPrecision(plan);
-  return precision.empty() ? plan.dtype
-                           : fmt::format("{} (contractions {})", plan.dtype, precision);
+  return precision.empty() ? std::string(nameOf(plan.dtype))
+                           : fmt::format("{} (contractions {})", nameOf(plan.dtype), precision);
 }
 
 nlohmann::json planFigures(const Plan &plan) {

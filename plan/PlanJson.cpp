@@ -92,7 +92,7 @@ void members(auto &&visit, Is<PlanLibraryGemm> auto &gemm) {
   visit("a", gemm.a);
   visit("b", gemm.b);
   visit("c", gemm.c);
-  visit("dtype", gemm.dtype);
+  visit("dtype", gemm.types);
   visit("alpha", gemm.alpha);
   visit("shape", gemm.shape);
   visit("epilogue", gemm.epilogue);
@@ -219,6 +219,8 @@ json write(const std::vector<Item> &items);
 template <typename Item>
 json write(const std::optional<Item> &item);
 json write(const DType &type);
+json write(const GemmTypes &types);
+json write(const LibraryEpilogue &epilogue);
 template <NamedEnum Enum>
 json write(const Enum &value);
 
@@ -227,6 +229,8 @@ json write(const Type &value) {
   return value;
 }
 json write(const DType &type) { return nameOf(type); }
+json write(const GemmTypes &types) { return nameOf(types); }
+json write(const LibraryEpilogue &epilogue) { return traitsOf(epilogue).name; }
 template <NamedEnum Enum>
 json write(const Enum &value) {
   return namesOf<Enum>.at(size_t(value));
@@ -317,6 +321,20 @@ void read(const json &from, DType &to, const Place &place) {
   const auto type = from.is_string() ? parseDType(from.get<std::string>()) : std::nullopt;
   if (!type) place.fail("an element type", from);
   to = *type;
+}
+void read(const json &from, GemmTypes &to, const Place &place) {
+  const auto types = from.is_string() ? parseGemmTypes(from.get<std::string>()) : std::nullopt;
+  if (!types) place.fail("an element type, or three as \"f8e4m3,f8e5m2->f16\"", from);
+  to = *types;
+}
+void read(const json &from, LibraryEpilogue &to, const Place &place) {
+  std::string name;
+  read(from, name, place);
+  const auto epilogue = parseLibraryEpilogue(name);
+  if (epilogue) return void(to = *epilogue);
+  std::vector<std::string_view> known;
+  for (const LibraryEpilogueTraits &traits : libraryEpilogues()) known.push_back(traits.name);
+  place.failName(name, known);
 }
 
 template <NamedEnum Enum>
@@ -474,19 +492,10 @@ LibraryKnobs libraryKnobs(const PlanKernel &kernel) {
 }
 
 LibraryGemm libraryGemm(const PlanLibraryGemm &gemm) {
-  const auto types = parseGemmTypes(gemm.dtype);
-  if (!types) throw Error::badInput("unknown dtype \"{}\" of a library GEMM", gemm.dtype);
   LibraryGemm result{.shape = gemm.shape, .alpha = gemm.alpha};
-  result.setTypes(*types);
+  result.setTypes(gemm.types);
   if (!gemm.epilogue) return result;
-  const auto epilogue = parseLibraryEpilogue(gemm.epilogue->kind);
-  if (!epilogue) {
-    std::vector<std::string> names;
-    for (const LibraryEpilogueTraits &traits : libraryEpilogues()) names.emplace_back(traits.name);
-    throw Error::badInput("unknown epilogue \"{}\" of a library GEMM{}", gemm.epilogue->kind,
-                          nearestAndKnown(gemm.epilogue->kind, names));
-  }
-  result.epilogue = *epilogue;
+  result.epilogue = gemm.epilogue->kind;
   result.beta = gemm.epilogue->beta;
   result.residual = gemm.epilogue->residualStrides;
   result.auxiliary = gemm.epilogue->auxiliaryStrides;

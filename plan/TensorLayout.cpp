@@ -68,12 +68,7 @@ int64_t elementCount(const PlanTensor &tensor) {
   return count;
 }
 
-int64_t elementBytes(const PlanTensor &tensor) {
-  const auto dtype = parseDType(tensor.dtype);
-  if (!dtype)
-    throw Error::badInput("tensor '{}' has the unknown dtype \"{}\"", tensor.name, tensor.dtype);
-  return sizeOf(*dtype);
-}
+int64_t elementBytes(const PlanTensor &tensor) { return sizeOf(tensor.dtype); }
 
 int64_t logicalBytes(const PlanTensor &tensor) {
   return elementCount(tensor) * elementBytes(tensor);

@@ -117,7 +117,7 @@ TensorValue read(const runtime::SafetensorsFile &file, mlir::Value value) {
   const DType dtype = *toDType(value.getType());
   PlanTensor wanted{.name = name,
                     .logical = name,
-                    .dtype = std::string(nameOf(dtype)),
+                    .dtype = dtype,
                     .axes = axisNames(value.getType()),
                     .extents = extents(value.getType())};
   file.requireTensor(wanted);

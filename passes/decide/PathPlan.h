@@ -20,7 +20,7 @@ struct PlanContext {
   bool free = false;                    ///< arguments and results are not pinned
   std::string model;                    ///< as a person named it
   std::map<std::string, int64_t> dims;  ///< of the model
-  std::string dtype;                    ///< of models without an argument of floats
+  DType dtype = DType::f16;             ///< of models without an argument of floats
 };
 
 /// Everything but what emission and build find out. `path`: of the variant's selection graph. An

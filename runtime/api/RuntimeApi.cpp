@@ -106,7 +106,7 @@ int weft_describe_tensor(weft_artifact *artifact, const char *entry, int kind, i
       throw Error::badInput("there is no tensor {} of that kind", index);
     const PlanTensor &one = tensorAt(*artifact, entry, kind, index);
     *tensor = {.name = one.logical.c_str(),
-               .dtype = one.dtype.c_str(),
+               .dtype = nameOf(one.dtype).data(),
                .rank = int(one.extents.size()),
                .extents = one.extents.data(),
                .order = one.order.data()};

@@ -41,7 +41,7 @@ std::string markOf(const PlanKernel &kernel) {
 
 void printTable(const Plan &plan) {
   using enum TextTable::Align;
-  printOut("{} ({}), {} kernels for {}\n", printableLine(plan.model), plan.dtype,
+  printOut("{} ({}), {} kernels for {}\n", printableLine(plan.model), nameOf(plan.dtype),
            plan.kernels.size(), plan.target);
   TextTable table({{"kernel", left},
                    {"#", right},
@@ -125,7 +125,7 @@ public:
   void add(const PlanTensor &tensor, const ElementSummary &summary) {
     if (asJson)
       tensors[tensor.name] = {{"shape", tensor.extents},
-                              {"dtype", tensor.dtype},
+                              {"dtype", nameOf(tensor.dtype)},
                               {"minimum", finiteOrNull(summary.minimum)},
                               {"maximum", finiteOrNull(summary.maximum)},
                               {"mean", finiteOrNull(summary.mean)},
@@ -133,8 +133,8 @@ public:
                               {"infinities", summary.infinities}};
     else
       printOut("{} {} [{}]: min {:.6g} max {:.6g} mean {:.6g}, {} NaN, {} infinite\n", tensor.name,
-               tensor.dtype, fmt::join(tensor.extents, ", "), summary.minimum, summary.maximum,
-               summary.mean, summary.notNumbers, summary.infinities);
+               nameOf(tensor.dtype), fmt::join(tensor.extents, ", "), summary.minimum,
+               summary.maximum, summary.mean, summary.notNumbers, summary.infinities);
   }
 
   nlohmann::json tensors = nlohmann::json::object();
@@ -235,7 +235,7 @@ private:
     std::vector<std::byte> elements = executor.read(tensor);
     report.add(one, summarize(one, elements));
     results.push_back({.name = one.logical,
-                       .dtype = *parseDType(one.dtype),
+                       .dtype = one.dtype,
                        .shape = one.extents,
                        .elements = std::move(elements)});
   }
@@ -245,8 +245,8 @@ private:
                                    ? fmt::format("random with seed {}", request.seed)
                                    : "of " + request.inputs;
     printOut("{} ({}), {} on {}: {} launch{}, inputs {}, {} on the GPU\n",
-             printableLine(executor.plan().model), executor.plan().dtype, what, context.gpu().name,
-             request.repeat, request.repeat == 1 ? "" : "es", inputs,
+             printableLine(executor.plan().model), nameOf(executor.plan().dtype), what,
+             context.gpu().name, request.repeat, request.repeat == 1 ? "" : "es", inputs,
              formatBytes(executor.deviceBytes()));
   }
 

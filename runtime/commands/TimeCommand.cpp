@@ -113,7 +113,7 @@ std::string tableOf(const PlanTimes &times) {
         rowOf("whole graph", whole->seconds, 0, 0, 0, predicted.seconds(), protocolOf(*whole)));
   std::string text = fmt::format(
       "{}: {} ({}), variant {}, entry point {}{}; plan priced by: {}\n{}", times.timed->folder(),
-      printableLine(plan.model), plan.dtype, plan.variant, times.timed->entryName(),
+      printableLine(plan.model), nameOf(plan.dtype), plan.variant, times.timed->entryName(),
       plan.concurrent ? ", with concurrent" : "", plan.costModel, printRows(rows));
   if (const Measurement *whole = times.whole())
     text += fmt::format(

@@ -69,7 +69,7 @@ int tensorNamed(const Plan &plan, const std::string &name, TensorRole role) {
 TextBatches batchesOf(const TrainRequest &request, const Plan &plan, uint64_t seed) {
   const PlanTensor &tokens =
       plan.tensors[size_t(tensorNamed(plan, "tokens", TensorRole::argument))];
-  if (tokens.extents.size() != 2 || tokens.dtype != "i32")
+  if (tokens.extents.size() != 2 || tokens.dtype != DType::i32)
     throw Error::badInput("'tokens' of {} is not [sequence, position] of i32", plan.model);
   std::string text;
   try {
@@ -277,7 +277,7 @@ private:
   void announce() const {
     if (request.json) return;
     printOut("{} ({}) on {}: {} steps from step {}, seed {}, rate {}, {} on the GPU\n",
-             printableLine(plan().model), plan().dtype, context.gpu().name, request.steps,
+             printableLine(plan().model), nameOf(plan().dtype), context.gpu().name, request.steps,
              state.step, state.seed, request.learningRate, formatBytes(executor.deviceBytes()));
   }
   nlohmann::json report() const {

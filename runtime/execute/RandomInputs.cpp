@@ -13,7 +13,7 @@ namespace weft::runtime {
 
 std::vector<std::byte> randomElements(const PlanTensor &tensor, uint64_t seed) {
   const RandomValues values(seed, tensor.logical);
-  const DType dtype = *parseDType(tensor.dtype);
+  const DType dtype = tensor.dtype;
   const bool isInteger = dtype == DType::i32 || dtype == DType::i1;
   const int64_t size = sizeOf(dtype), count = elementCount(tensor);
   std::vector<std::byte> elements(size_t(count * size));
@@ -36,7 +36,7 @@ void setRandomInputs(Executor &executor, const EntryPoint &entry, uint64_t seed)
 }
 
 ElementSummary summarize(const PlanTensor &tensor, std::span<const std::byte> elements) {
-  const DType dtype = *parseDType(tensor.dtype);
+  const DType dtype = tensor.dtype;
   ElementSummary summary{.count = elementCount(tensor), .minimum = HUGE_VAL, .maximum = -HUGE_VAL};
   double sum = 0;
   for (int64_t n = 0; n < summary.count; ++n) {

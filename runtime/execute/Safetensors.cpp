@@ -160,14 +160,14 @@ void SafetensorsFile::requireExactly(const std::vector<const PlanTensor *> &expe
 
 void SafetensorsFile::requireTensor(const PlanTensor &expected) const {
   const std::string wanted =
-      fmt::format("{} {} ({})", storedNameOf(*parseDType(expected.dtype)),
-                  shapeText(expected.extents), fmt::join(expected.axes, ", "));
+      fmt::format("{} {} ({})", storedNameOf(expected.dtype), shapeText(expected.extents),
+                  fmt::join(expected.axes, ", "));
   const auto found = all.find(expected.logical);
   if (found == all.end())
     throw Error::badInput("{}: tensor '{}' is missing; expected: {}", path.string(),
                           expected.logical, wanted);
   const Entry &entry = found->second;
-  if (entry.dtype != storedNameOf(*parseDType(expected.dtype)) || entry.shape != expected.extents)
+  if (entry.dtype != storedNameOf(expected.dtype) || entry.shape != expected.extents)
     throw Error::badInput("{}: tensor '{}' is {} {}; expected: {}", path.string(), expected.logical,
                           entry.dtype, shapeText(entry.shape), wanted);
 }

@@ -46,7 +46,7 @@ std::vector<std::byte> initialElements(const PlanTensor &tensor, uint64_t seed) 
 PlanTensor words(const std::string &name, int64_t count) {
   return {.name = name,
           .logical = name,
-          .dtype = "i32",
+          .dtype = DType::i32,
           .axes = {"word"},
           .extents = {count},
           .order = {0},
@@ -76,7 +76,7 @@ std::vector<CarriedTensor> carriedTensors(const Plan &plan) {
         findTensor(plan, argument.logical + std::string(nextSuffix), TensorRole::result);
     if (result < 0) continue;
     const PlanTensor &next = plan.tensors[size_t(result)];
-    if (argument.dtype != "f32" || next.dtype != argument.dtype ||
+    if (argument.dtype != DType::f32 || next.dtype != argument.dtype ||
         next.extents != argument.extents || next.strides != argument.strides)
       throw Error::badInput(
           "'{}' and '{}' differ in type, extents or layout: the next step could not read what this "

@@ -23,7 +23,7 @@ public:
 
   TensorImage imageOf(int tensor) const {
     const PlanTensor &one = plan.tensors[size_t(tensor)];
-    return {*parseDType(one.dtype), one.extents, one.strides};
+    return {one.dtype, one.extents, one.strides};
   }
   /// Element zero and all behind it.
   std::span<std::byte> memoryOf(int tensor) {
@@ -64,14 +64,13 @@ public:
 
 private:
   static int64_t firstByte(const PlanTensor &tensor) {
-    return TensorImage::margin + tensor.offset * sizeOf(*parseDType(tensor.dtype));
+    return TensorImage::margin + tensor.offset * sizeOf(tensor.dtype);
   }
   void cover(const PlanTensor &tensor) {
     int64_t last = 0;
     for (size_t d = 0; d < tensor.extents.size(); ++d)
       last += (tensor.extents[d] - 1) * tensor.strides[d];
-    const int64_t end =
-        firstByte(tensor) + (last + 1) * sizeOf(*parseDType(tensor.dtype)) + TensorImage::margin;
+    const int64_t end = firstByte(tensor) + (last + 1) * sizeOf(tensor.dtype) + TensorImage::margin;
     std::vector<std::byte> &bytes = buffers[tensor.buffer].bytes;
     if (int64_t(bytes.size()) < end) bytes.resize(size_t(end), TensorImage::poison);
   }

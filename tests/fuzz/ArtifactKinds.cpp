@@ -343,10 +343,10 @@ private:
       if (isGiven(tensor.role)) wanted[tensor.logical] = &tensor;
     std::vector<runtime::TensorToWrite> tensors;
     for (const auto &[name, tensor] : wanted) {
-      int64_t bytes = sizeOf(*parseDType(tensor->dtype));
+      int64_t bytes = sizeOf(tensor->dtype);
       for (const int64_t extent : tensor->extents) bytes *= extent;
       tensors.push_back({.name = name,
-                         .dtype = *parseDType(tensor->dtype),
+                         .dtype = tensor->dtype,
                          .shape = tensor->extents,
                          .elements = std::vector<std::byte>(size_t(bytes))});
     }

@@ -11,7 +11,7 @@ namespace weft::test {
 inline PlanTensor tensorOf(const std::string &name, TensorRole role, int buffer) {
   return {.name = name,
           .logical = name,
-          .dtype = "f16",
+          .dtype = DType::f16,
           .axes = {"b", "i"},
           .extents = {8, 64},
           .order = {1, 0},

@@ -62,7 +62,7 @@ private:
         element += coordinates[d] * tensor->strides[d];
       return memory + element * sizeOf(type());
     }
-    DType type() const { return *parseDType(tensor->dtype); }
+    DType type() const { return tensor->dtype; }
   };
 
   /// One text may be of several kernels, chunks or repeats: they are told apart by the numbers that

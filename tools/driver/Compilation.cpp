@@ -94,9 +94,8 @@ Compilation::Compilation(ModelFlags model, ChoiceFlags choices, TargetFlags targ
 
 Compilation::~Compilation() = default;
 
-std::string Compilation::elementType() const {
-  return std::string(
-      nameOf(described.dtype.value_or(modelFlags.elementType().value_or(DType::f16))));
+DType Compilation::elementType() const {
+  return described.dtype.value_or(modelFlags.elementType().value_or(DType::f16));
 }
 
 void Compilation::import(Phase first, Phase last) {

@@ -92,7 +92,7 @@ public:
 
   const CostModel &costModel() const { return *prices; }
   /// What the model was built with; of a .mlir file, which has its own types, what --dtype says.
-  std::string elementType() const;
+  DType elementType() const;
   /// What of the model was built: "layer", "attention"; "graph" of a .mlir file, "model" with its
   /// embeddings and loss (of a vocabulary v); the core of attention is one whatever --part says.
   std::string part() const {

@@ -46,11 +46,11 @@ PlanLibraryGemm libraryEntry(const PlanKernel &entry, const ChosenKernel &chosen
   PlanLibraryGemm result{.a = entry.inputs.at(inputs.a),
                          .b = entry.inputs.at(inputs.b),
                          .c = tensorOf(form.result),
-                         .dtype = nameOf(gemm.types()),
+                         .types = gemm.types(),
                          .alpha = gemm.alpha,
                          .shape = gemm.shape};
   if (!gemm.isPlain())
-    result.epilogue = {.kind = std::string(traitsOf(gemm.epilogue).name),
+    result.epilogue = {.kind = gemm.epilogue,
                        .beta = gemm.beta,
                        .residual = tensorOf(form.residual),
                        .auxiliary = tensorOf(form.auxiliary),

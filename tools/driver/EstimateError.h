@@ -8,17 +8,19 @@
 // computes the figures anew and holds them to these.
 #pragma once
 
+#include "kernel/DType.h"
+
 namespace weft::driver {
 
 struct EstimateError {
-  const char
-      *device = "",
-      *dtype = "";  ///< of the kernels whose measurements it comes from: nothing is known of others
+  /// Of the kernels whose measurements it comes from: nothing is known of others.
+  const char *device = "";
+  DType dtype = DType::f16;
   double kernel = 0;  ///< median over kernels of |estimate / measurement - 1|
   double plan = 0;    ///< median over plans, of the sums over their measured kernels
 };
 
 inline constexpr EstimateError typicalEstimateError{
-    .device = "h200", .dtype = "f16", .kernel = 0.10, .plan = 0.07};
+    .device = "h200", .dtype = DType::f16, .kernel = 0.10, .plan = 0.07};
 
 }  // namespace weft::driver

@@ -265,7 +265,7 @@ std::string summaryText(const Plan &plan, const json &report, const BelievedReco
 
 json headJson(const Plan &plan, const json &report, const BelievedRecords &records) {
   const Evidence evidence = evidenceOf(plan, records);
-  json object = {{"dtype", plan.dtype},
+  json object = {{"dtype", nameOf(plan.dtype)},
                  {"contractions", contractionPrecision(plan)},
                  {"launches", evidence.launched},
                  {"measuredKernels", evidence.measured},

@@ -13,7 +13,7 @@ namespace weft::driver {
 namespace {
 
 int64_t bytesOf(const PlanTensor &tensor) {
-  int64_t bytes = sizeOf(*parseDType(tensor.dtype));
+  int64_t bytes = sizeOf(tensor.dtype);
   for (const int64_t extent : tensor.extents) bytes *= extent;
   return bytes;
 }
@@ -54,12 +54,13 @@ void checkHeader(const Plan &plan, const std::string &where) {
                             name, extent, name, fmt::join(found->second, " or "));
   const PlanTensor *argument = elementsArgument(plan);
   if (argument && argument->dtype != plan.dtype)
-    throw Error::badInput("{}: dtype is \"{}\", but argument '{}' is {}", where, plan.dtype,
-                          argument->name, argument->dtype);
+    throw Error::badInput("{}: dtype is \"{}\", but argument '{}' is {}", where, nameOf(plan.dtype),
+                          argument->name, nameOf(argument->dtype));
   for (const PlanTensor &tensor : plan.tensors)
     if (tensor.bytes != bytesOf(tensor))
       throw Error::badInput("{}: tensor '{}' has {} bytes, but its extents and dtype {} make {}",
-                            where, tensor.name, tensor.bytes, tensor.dtype, bytesOf(tensor));
+                            where, tensor.name, tensor.bytes, nameOf(tensor.dtype),
+                            bytesOf(tensor));
 }
 
 void checkUnedited(const Plan &plan, const PlannedKernels &planned, const std::string &where) {

@@ -298,7 +298,7 @@ std::string shown(const std::map<std::string, std::string> &pins) {
 
 std::string precisionOf(const Plan &plan) {
   const std::string precision = contractionPrecision(plan);
-  return precision.empty() ? plan.dtype : precision;
+  return precision.empty() ? std::string(nameOf(plan.dtype)) : precision;
 }
 
 std::string extent(const Plan &plan, const std::string &name) {
@@ -402,7 +402,8 @@ PlanDifference differenceOf(const Artifact &a, const Artifact &b) {
   const Side before = sideOf(a, opsA, positions.before), after = sideOf(b, opsB, positions.after);
   PlanDifference result;
   addChange(result.graph, "model", a.plan.model, b.plan.model);
-  addChange(result.graph, "dtype", a.plan.dtype, b.plan.dtype);
+  addChange(result.graph, "dtype", std::string(nameOf(a.plan.dtype)),
+            std::string(nameOf(b.plan.dtype)));
   std::set<std::string> axes;
   for (const Plan *plan : {&a.plan, &b.plan})
     for (const auto &[axis, size] : plan->dims) axes.insert(axis);

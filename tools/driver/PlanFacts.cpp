@@ -418,9 +418,9 @@ std::string estimateError(const Plan &plan) {
   if (plan.device == known.device && plan.dtype == known.dtype &&
       contractionPrecision(plan).empty())
     return fmt::format("typical error {:.0f}% of {} kernels profiled on {}", 100 * known.kernel,
-                       known.dtype, known.device);
-  return fmt::format("error unknown: it was measured of {} kernels on {} alone", known.dtype,
-                     known.device);
+                       nameOf(known.dtype), known.device);
+  return fmt::format("error unknown: it was measured of {} kernels on {} alone",
+                     nameOf(known.dtype), known.device);
 }
 
 /// What does not fit into the GPU, with both figures.

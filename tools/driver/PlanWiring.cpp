@@ -168,11 +168,11 @@ private:
            "tensor '{}' has extents [{}], but [{}] in graph.mlir; extents are changed by compiling "
            "again with --dim",
            tensor.name, fmt::join(tensor.extents, ", "), fmt::join(extents, ", "));
-    if (tensor.dtype != nameOf(value.dtype))
+    if (tensor.dtype != value.dtype)
       fail(placeOf(index),
            "tensor '{}' has dtype {}, but {} in graph.mlir; element types are changed by compiling "
            "again with --dtype",
-           tensor.name, tensor.dtype, nameOf(value.dtype));
+           tensor.name, nameOf(tensor.dtype), nameOf(value.dtype));
     if (tensor.axes != value.axes)
       fail(placeOf(index), "tensor '{}' has axes {}, but {} in graph.mlir", tensor.name,
            fmt::join(tensor.axes, ","), fmt::join(value.axes, ","));

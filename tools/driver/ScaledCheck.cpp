@@ -20,7 +20,7 @@ namespace {
 
 /// A graph argument as its plan tensor stores it, logical row-major.
 std::vector<std::byte> stored(const TensorValue &value, const PlanTensor &tensor) {
-  const DType dtype = *parseDType(tensor.dtype);
+  const DType dtype = tensor.dtype;
   std::vector<std::byte> bytes(value.elements.size() * size_t(sizeOf(dtype)));
   for (size_t n = 0; n < value.elements.size(); ++n)
     reference::storeElement(dtype, &bytes[n * size_t(sizeOf(dtype))],
@@ -171,7 +171,7 @@ std::vector<ResultCheck> runScaled(const ScaledPlan &scaled, const BuiltPlan &bu
     stream.synchronize();
     for (size_t n = 0; n < oracle.exact.size(); ++n) {
       const int tensor = resultNamed(scaled.graph.results[n], entry.outputs, plan);
-      const DType dtype = *parseDType(plan.tensors[size_t(tensor)].dtype);
+      const DType dtype = plan.tensors[size_t(tensor)].dtype;
       ResultCheck check =
           compare(plan.tensors[size_t(tensor)].logical, loaded(executor.read(tensor), dtype),
                   oracle.exact[n], oracle.rounded[n], dtype, oracle.gemmLoss());

@@ -394,7 +394,7 @@ TEST_CASE("products with epilogues reach the measuring process as they are") {
 
 namespace {
 
-Plan planOf(const char *kind) {
+Plan planOf(LibraryEpilogue kind) {
   const auto tensor = [](const char *name, TensorRole role, std::vector<int64_t> extents,
                          int buffer) {
     std::vector<int64_t> strides(extents.size(), 1);
@@ -402,7 +402,7 @@ Plan planOf(const char *kind) {
     std::vector<int> order(extents.size());
     for (size_t i = 0; i < order.size(); ++i) order[i] = int(i);
     return PlanTensor{.name = name,
-                      .dtype = "f16",
+                      .dtype = DType::f16,
                       .axes = std::vector<std::string>(extents.size(), "r"),
                       .extents = extents,
                       .order = order,
@@ -430,7 +430,7 @@ Plan planOf(const char *kind) {
   kernel.library = {.a = 0,
                     .b = 1,
                     .c = 2,
-                    .dtype = "f16",
+                    .types = {DType::f16, DType::f16, DType::f16},
                     .alpha = 0.5,
                     .shape = {.m = 4,
                               .n = 16,
@@ -454,7 +454,7 @@ Plan planOf(const char *kind) {
 }
 
 std::string rejectionOfPlan(void (*breakIt)(PlanLibraryEpilogue &epilogue, Plan &plan)) {
-  Plan plan = planOf("gelu_aux_bias");
+  Plan plan = planOf(LibraryEpilogue::geluAuxBias);
   breakIt(*plan.kernels[0].library->epilogue, plan);
   try {
     verify(plan, "plan.json");
@@ -468,7 +468,7 @@ std::string rejectionOfPlan(void (*breakIt)(PlanLibraryEpilogue &epilogue, Plan 
 }  // namespace
 
 TEST_CASE("a plan keeps the epilogues of its library GEMMs") {
-  const Plan plan = planOf("gelu_aux_bias");
+  const Plan plan = planOf(LibraryEpilogue::geluAuxBias);
   CHECK(planFromJson(toJson(plan), "plan.json") == plan);
   CHECK(toJson(plan)["kernels"][0]["library"]["epilogue"]["kind"] == "gelu_aux_bias");
   CHECK_NOTHROW(verify(plan, "plan.json"));
@@ -482,9 +482,12 @@ TEST_CASE("a plan keeps the epilogues of its library GEMMs") {
 TEST_CASE("plans with broken epilogues are rejected by name") {
   using Epilogue = PlanLibraryEpilogue;
   CHECK(rejectionOfPlan([](Epilogue &, Plan &) {}).empty());
-  CHECK_THAT(rejectionOfPlan([](Epilogue &one, Plan &) { one.kind = "gelu_auxbias"; }),
-             Catch::Contains("gelu_auxbias") && Catch::Contains("gelu_aux_bias"));
-  CHECK_THAT(rejectionOfPlan([](Epilogue &one, Plan &) { one.kind = "gelu_bias"; }),
+  nlohmann::json unknown = toJson(planOf(LibraryEpilogue::geluAuxBias));
+  unknown["kernels"][0]["library"]["epilogue"]["kind"] = "gelu_auxbias";
+  CHECK_THROWS_WITH(planFromJson(unknown, "plan.json"),
+                    Catch::Contains("\"gelu_auxbias\" is none of none, relu") &&
+                        Catch::Contains("gelu_aux_bias"));
+  CHECK_THAT(rejectionOfPlan([](Epilogue &one, Plan &) { one.kind = LibraryEpilogue::geluBias; }),
              Catch::Contains("has no tensor \"auxiliary\""));
   CHECK_THAT(rejectionOfPlan([](Epilogue &one, Plan &) { one.bias = -1; }),
              Catch::Contains("lacks its tensor \"bias\""));
@@ -504,7 +507,7 @@ TEST_CASE("plans with broken epilogues are rejected by name") {
              Catch::Contains("those of kept"));
   CHECK_THAT(rejectionOfPlan([](Epilogue &, Plan &plan) { plan.tensors[3].extents = {15}; }),
              Catch::Contains("those of bias"));
-  CHECK_THAT(rejectionOfPlan([](Epilogue &, Plan &plan) { plan.tensors[5].dtype = "f32"; }),
+  CHECK_THAT(rejectionOfPlan([](Epilogue &, Plan &plan) { plan.tensors[5].dtype = DType::f32; }),
              Catch::Contains("residual is f32"));
 }
 

@@ -334,7 +334,7 @@ Plan planOfGemm() {
   const auto tensor = [](const char *name, TensorRole role, std::vector<int64_t> extents,
                          int buffer) {
     return PlanTensor{.name = name,
-                      .dtype = "f16",
+                      .dtype = DType::f16,
                       .axes = {"r", "c"},
                       .extents = extents,
                       .order = {0, 1},
@@ -359,7 +359,7 @@ Plan planOfGemm() {
   kernel.library = {.a = 0,
                     .b = 1,
                     .c = 2,
-                    .dtype = "f16",
+                    .types = {DType::f16, DType::f16, DType::f16},
                     .alpha = 0.5,
                     .shape = {.m = 4,
                               .n = 6,
@@ -393,15 +393,15 @@ TEST_CASE("a plan keeps its library GEMMs") {
 TEST_CASE(
     "a plan's library GEMM of 8-bit floats names the types of its operands and of its result") {
   Plan plan = planOfGemm();
-  const auto shape = [&](int tensor, const char *dtype, std::vector<int64_t> extents) {
+  const auto shape = [&](int tensor, DType dtype, std::vector<int64_t> extents) {
     PlanTensor &one = plan.tensors[size_t(tensor)];
     one.dtype = dtype, one.extents = extents, one.strides = {extents[1], 1};
-    one.bytes = extents[0] * extents[1] * sizeOf(*parseDType(dtype));
+    one.bytes = extents[0] * extents[1] * sizeOf(dtype);
   };
-  shape(0, "f8e4m3", {4, 32});
-  shape(1, "f8e5m2", {8, 32});
-  shape(2, "f16", {4, 8});
-  plan.kernels[0].library->dtype = "f8e4m3,f8e5m2->f16";
+  shape(0, DType::f8e4m3, {4, 32});
+  shape(1, DType::f8e5m2, {8, 32});
+  shape(2, DType::f16, {4, 8});
+  plan.kernels[0].library->types = {DType::f8e4m3, DType::f8e5m2, DType::f16};
   plan.kernels[0].library->shape = {.m = 4,
                                     .n = 8,
                                     .k = 32,
@@ -420,7 +420,7 @@ TEST_CASE(
   std::swap(exchanged.tensors[0].dtype, exchanged.tensors[1].dtype);
   CHECK_THROWS_WITH(verifyDerived(exchanged, "plan.json"),
                     Catch::Contains("x is f8e5m2, not f8e4m3"));
-  exchanged.kernels[0].library->dtype = "f8e5m2,f16->f16";
+  exchanged.kernels[0].library->types = {DType::f8e5m2, DType::f16, DType::f16};
   CHECK_THROWS_WITH(verify(exchanged, "plan.json"),
                     Catch::Contains("takes two of its type, or two of 8 bits"));
 }
@@ -428,21 +428,21 @@ TEST_CASE(
 TEST_CASE("a plan's library GEMM that reads tf32 is of f32 tensors; no tensor is of tf32") {
   Plan plan = planOfGemm();
   for (PlanTensor &tensor : plan.tensors) {
-    tensor.bytes *= sizeOf(DType::f32) / sizeOf(*parseDType(tensor.dtype));
-    tensor.dtype = "f32";
+    tensor.bytes *= sizeOf(DType::f32) / sizeOf(tensor.dtype);
+    tensor.dtype = DType::f32;
   }
-  plan.kernels[0].library->dtype = "tf32,tf32->f32";
+  plan.kernels[0].library->types = {DType::tf32, DType::tf32, DType::f32};
   CHECK(planFromJson(toJson(plan), "plan.json") == plan);
   CHECK_NOTHROW(verify(plan, "plan.json"));
   CHECK_NOTHROW(verifyDerived(plan, "plan.json"));
   CHECK(libraryGemm(*plan.kernels[0].library).types().areTf32());
   Plan half = plan;
-  half.tensors[0].dtype = "f16";
+  half.tensors[0].dtype = DType::f16;
   CHECK_THROWS_WITH(verifyDerived(half, "plan.json"), Catch::Contains("is f16, not f32"));
   Plan named = plan;
-  named.tensors[0].dtype = "tf32";
+  named.tensors[0].dtype = DType::tf32;
   CHECK_THROWS_WITH(verify(named, "plan.json"), Catch::Contains("unknown dtype \"tf32\""));
-  plan.kernels[0].library->dtype = "tf32,tf32->f16";
+  plan.kernels[0].library->types = {DType::tf32, DType::tf32, DType::f16};
   CHECK_THROWS_WITH(verify(plan, "plan.json"), Catch::Contains("the library stores f32 alone"));
 }
 
@@ -463,8 +463,10 @@ TEST_CASE("plans with broken library GEMMs are rejected by name") {
   };
   CHECK_THAT(rejection([](auto &plan) { plan.kernels[0].library->a = 2; }, verify),
              Catch::Contains("a, b and c"));
-  CHECK_THAT(rejection([](auto &plan) { plan.kernels[0].library->dtype = "f128"; }, verify),
-             Catch::Contains("f128"));
+  nlohmann::json unknown = toJson(planOfGemm());
+  unknown["kernels"][0]["library"]["dtype"] = "f128";
+  CHECK_THROWS_WITH(planFromJson(unknown, "plan.json"),
+                    Catch::Contains("kernels[0].library.dtype") && Catch::Contains("f128"));
   CHECK_THAT(rejection([](auto &plan) { plan.kernels[0].library->alpha = NAN; }, verify),
              Catch::Contains("alpha"));
   CHECK_THAT(rejection([](auto &plan) { plan.kernels[0].library->shape.strideAk = 2; }, verify),
@@ -485,6 +487,6 @@ TEST_CASE("plans with broken library GEMMs are rejected by name") {
   CHECK_THAT(
       rejection([](auto &plan) { plan.kernels[0].library->shape.batchStrideA = -8; }, products),
       Catch::Contains("those of x"));
-  CHECK_THAT(rejection([](auto &plan) { plan.tensors[1].dtype = "f32"; }, products),
+  CHECK_THAT(rejection([](auto &plan) { plan.tensors[1].dtype = DType::f32; }, products),
              Catch::Contains("w is f32, not f16"));
 }

@@ -18,9 +18,10 @@ const samples::HashedPrices prices(7);
 
 /// Two variants: y = relu(x + x) alone, and the same with the sum and the relu in one kernel, too.
 Problem twoVariants() {
-  Problem problem{.variants = {},
-                  .context = {.prices = &prices, .model = "sample", .dims = {}, .dtype = "f16"},
-                  .everyVariant = [] { return std::vector<select::Problem>(); }};
+  Problem problem{
+      .variants = {},
+      .context = {.prices = &prices, .model = "sample", .dims = {}, .dtype = DType::f16},
+      .everyVariant = [] { return std::vector<select::Problem>(); }};
   for (const bool fuses : {false, true}) {
     samples::ProblemBuilder builder;
     const int x = builder.argument("x");

@@ -18,7 +18,7 @@ PlanTensor tensorOf(const std::string &name, std::vector<std::string> axes,
                     std::vector<int64_t> strides, int buffer, int64_t offset = 0) {
   PlanTensor tensor{.name = name,
                     .logical = name,
-                    .dtype = "f16",
+                    .dtype = DType::f16,
                     .axes = std::move(axes),
                     .extents = std::move(extents),
                     .order = std::move(order),

@@ -25,7 +25,7 @@ namespace {
 int addTensor(Plan &plan, const std::string &name, TensorRole role, int64_t elements = 256) {
   plan.tensors.push_back({.name = name,
                           .logical = name,
-                          .dtype = "f16",
+                          .dtype = DType::f16,
                           .axes = {"x"},
                           .extents = {elements},
                           .order = {0},

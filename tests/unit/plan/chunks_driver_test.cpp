@@ -54,7 +54,7 @@ protected:
   explicit HandWrittenPlan(const CostModel &prices, const std::map<char, int64_t> &sizes)
       : prices(prices), sizes(sizes) {}
   int tensor(const std::string &name, const std::string &letters, TensorRole role,
-             const std::string &dtype = "f16", std::string order = "") {
+             DType dtype = DType::f16, std::string order = "") {
     if (order.empty()) order = letters;  // slowest first
     PlanTensor tensor{.name = name,
                       .logical = name,
@@ -66,7 +66,7 @@ protected:
                       .role = role,
                       .buffer = -1,
                       .offset = 0,
-                      .bytes = dtype == "f32" ? 4 : 2};
+                      .bytes = dtype == DType::f32 ? 4 : 2};
     for (const char letter : letters) {
       tensor.axes.emplace_back(1, letter);
       tensor.order.push_back(int(letters.find(order[tensor.extents.size()])));
@@ -137,9 +137,9 @@ public:
               k = tensor("k", "phbk", TensorRole::argument),
               v = tensor("v", "phbk", TensorRole::argument);
     const int exponentials = tensor("exponentials", "hbjk", TensorRole::temporary),
-              maxima = tensor("maxima", "hbjn", TensorRole::temporary, "f32", "hbnj");
-    const int sums = tensor("sums", "hbjn", TensorRole::temporary, "f32", "hbnj"),
-              factors = tensor("factors", "hbjn", TensorRole::temporary, "f32");
+              maxima = tensor("maxima", "hbjn", TensorRole::temporary, DType::f32, "hbnj");
+    const int sums = tensor("sums", "hbjn", TensorRole::temporary, DType::f32, "hbnj"),
+              factors = tensor("factors", "hbjn", TensorRole::temporary, DType::f32);
     const int out = tensor("out", "hbjp", TensorRole::temporary),
               y = tensor("y", "hbjp", TensorRole::result);
     add(samples::scoresLocalSoftmax(scores, DType::f16, false), {q, k},

@@ -11,7 +11,7 @@ namespace {
 PlanTensor tensor(int number, int buffer, int64_t bytes) {
   return {.name = "t" + std::to_string(number),
           .logical = {},
-          .dtype = "f16",
+          .dtype = DType::f16,
           .axes = {"x"},
           .extents = {bytes / 2},
           .order = {0},

@@ -29,7 +29,7 @@ struct SmallPlan {
       if (tensors[index].name == name) return int(index);
     PlanTensor added;
     added.name = added.logical = name;
-    added.dtype = "f16";
+    added.dtype = DType::f16;
     added.axes = {"i"};
     added.extents = {8};
     added.order = {0};

@@ -26,7 +26,7 @@ PlanTensor tensor(const std::string &name, int64_t bytes, int buffer,
                   TensorRole role = TensorRole::temporary) {
   return {.name = name,
           .logical = name,
-          .dtype = "f16",
+          .dtype = DType::f16,
           .axes = {"b", "j"},
           .extents = {2, bytes / 4},
           .order = {0, 1},
@@ -74,7 +74,7 @@ Plan chain() {
   plan.model = "chain";
   plan.device = "h200";
   plan.target = "sm_90a";
-  plan.dtype = "f16";
+  plan.dtype = DType::f16;
   plan.costModel = "shipped profile (h200, 9 rows)";
   plan.dims = {{"b", 2}, {"j", 4}};
   plan.entryPoints = {{"forward", {0, 1, 2}}};
@@ -333,8 +333,9 @@ TEST_CASE("the error of an estimate is said of the kernels alone of which it is 
   Plan plan = chain();
   plan.kernels[0].measured = false;
   CHECK(warning(plan).find("typical error") != std::string::npos);
-  for (const auto &change : std::vector<std::function<void(Plan &)>>{
-           [](Plan &other) { other.device = "a100"; }, [](Plan &other) { other.dtype = "f32"; }}) {
+  for (const auto &change :
+       std::vector<std::function<void(Plan &)>>{[](Plan &other) { other.device = "a100"; },
+                                                [](Plan &other) { other.dtype = DType::f32; }}) {
     Plan other = plan;
     change(other);
     CHECK(warning(other).find("error unknown") != std::string::npos);

@@ -201,6 +201,10 @@ TEST_CASE(
     plan["kernels"][0]["parameters"][0]["kind"] = "seed";
     expected = "p: kernels[0].parameters[0]: kind \"seed\" is none of input, output, dropoutKey";
   }
+  SECTION("dtype of a tensor") {
+    plan["tensors"][2]["dtype"] = "f17";
+    expected = "p: member \"tensors[2].dtype\" must be an element type, not string (\"f17\")";
+  }
   SECTION("role of a tensor") {
     plan["tensors"][2]["role"] = "guest";
     expected = "p: tensors[2]: role \"guest\" is none of argument, parameter, result, temporary";
@@ -224,7 +228,7 @@ TEST_CASE("plans that contradict themselves") {
   std::string expected;
   SECTION("no permutation") { plan.tensors[0].order = {1, 1}, expected = "tensors[0] (x): order"; }
   SECTION("lengths") { plan.tensors[2].strides = {1}, expected = "tensors[2] (y)"; }
-  SECTION("unknown dtype") { plan.tensors[2].dtype = "f17", expected = "f17"; }
+  SECTION("no dtype of tensors") { plan.tensors[2].dtype = DType::tf32, expected = "tf32"; }
   SECTION("input out of range") {
     plan.kernels[0].inputs = {9}, expected = "kernels[0] (first): input 9";
   }

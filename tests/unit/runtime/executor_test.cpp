@@ -441,7 +441,7 @@ TEST_CASE("temporaries lie in the caller's result until it is written") {
 
 TEST_CASE("random inputs of what must be positive are positive, and others have both signs") {
   PlanTensor tensor = exampleArtifact().plan.tensors[0];
-  tensor.dtype = "f32";
+  tensor.dtype = DType::f32;
   const auto leastOf = [&] {
     const std::vector<std::byte> bytes = randomElements(tensor, 1);
     std::vector<float> values(bytes.size() / sizeof(float));

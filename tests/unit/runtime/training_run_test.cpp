@@ -27,7 +27,7 @@ void useStandIn() {
   REQUIRE(library);
 }
 
-PlanTensor tensorOf(const std::string &name, TensorRole role, int buffer, const std::string &dtype,
+PlanTensor tensorOf(const std::string &name, TensorRole role, int buffer, DType dtype,
                     std::vector<int64_t> extents) {
   PlanTensor tensor{.name = name,
                     .logical = name,
@@ -48,7 +48,7 @@ PlanTensor tensorOf(const std::string &name, TensorRole role, int buffer, const 
         axis == 0 ? 1 : tensor.strides.front() * tensor.extents[tensor.extents.size() - axis]);
     tensor.bytes *= tensor.extents[axis];
   }
-  if (dtype == "i32") tensor.range = {0, 255};
+  if (dtype == DType::i32) tensor.range = {0, 255};
   return tensor;
 }
 
@@ -60,20 +60,20 @@ Artifact steppingOnto() {
   plan.target = "sm_90a";
   plan.workspaceBytes = 0;
   plan.tensors.clear();
-  const auto add = [&](const char *name, TensorRole role, const char *dtype,
+  const auto add = [&](const char *name, TensorRole role, DType dtype,
                        std::vector<int64_t> extents) {
     plan.tensors.push_back(
         tensorOf(name, role, int(plan.tensors.size()), dtype, std::move(extents)));
     return int(plan.tensors.size()) - 1;
   };
-  for (const char *name : {"tokens", "labels"}) add(name, TensorRole::argument, "i32", {2, 8});
-  add("weights", TensorRole::argument, "f32", {2, 8});
+  for (const char *name : {"tokens", "labels"}) add(name, TensorRole::argument, DType::i32, {2, 8});
+  add("weights", TensorRole::argument, DType::f32, {2, 8});
   for (const char *name : {"d_loss", "keep", "step_size"})
-    add(name, TensorRole::argument, "f32", {});
-  const int epsilon = add("epsilon", TensorRole::argument, "f32", {}),
-            w = add("w", TensorRole::argument, "f32", {});
-  const int loss = add("loss", TensorRole::result, "f32", {}),
-            next = add("w_next", TensorRole::result, "f32", {});
+    add(name, TensorRole::argument, DType::f32, {});
+  const int epsilon = add("epsilon", TensorRole::argument, DType::f32, {}),
+            w = add("w", TensorRole::argument, DType::f32, {});
+  const int loss = add("loss", TensorRole::result, DType::f32, {}),
+            next = add("w_next", TensorRole::result, DType::f32, {});
   plan.kernels = {test::kernelOf("report", w, loss), test::kernelOf("update", epsilon, next)};
   const std::string cubin = "report copy 4\nupdate copy 4\n";
   artifact.cubins = {{cubinName(cubin), cubin}};

@@ -16,7 +16,7 @@ namespace {
 PlanTensor tensor(const std::string &name, TensorRole role, std::vector<int64_t> extents) {
   PlanTensor result{.name = name,
                     .logical = name,
-                    .dtype = "f32",
+                    .dtype = DType::f32,
                     .axes = {},
                     .extents = extents,
                     .order = {},

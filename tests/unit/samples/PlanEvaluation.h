@@ -73,7 +73,7 @@ private:
   size_t addressOf(const PlanTensor &tensor, std::span<const int64_t> at) const {
     int64_t element = 0;
     for (size_t d = 0; d < at.size(); ++d) element += at[d] * tensor.strides[d];
-    return size_t(memory.rangeOf(tensor).begin + element * sizeOf(*parseDType(tensor.dtype)));
+    return size_t(memory.rangeOf(tensor).begin + element * sizeOf(tensor.dtype));
   }
   double load(const PlanTensor &tensor, std::span<const int64_t> at) const {
     return held.at(memory.rangeOf(tensor).memory).at(addressOf(tensor, at));
@@ -83,7 +83,7 @@ private:
   void store(const PlanTensor &tensor, std::span<const int64_t> at, double value) {
     std::vector<double> &bytes = held.at(memory.rangeOf(tensor).memory);
     const size_t address = addressOf(tensor, at);
-    for (int64_t byte = 0; byte < sizeOf(*parseDType(tensor.dtype)); ++byte)
+    for (int64_t byte = 0; byte < sizeOf(tensor.dtype); ++byte)
       bytes.at(address + size_t(byte)) =
           byte == 0 ? value : std::numeric_limits<double>::quiet_NaN();
   }

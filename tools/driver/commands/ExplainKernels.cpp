@@ -127,7 +127,7 @@ std::string operandLines(const Plan &plan, const char *label, const std::vector<
   for (const int index : tensors) {
     const PlanTensor &tensor = plan.tensors[size_t(index)];
     text += fmt::format("  {:<10} {}[{}] {}   layout {}   {}, {}\n", label, tensor.name,
-                        fmt::join(tensor.axes, ","), tensor.dtype,
+                        fmt::join(tensor.axes, ","), nameOf(tensor.dtype),
                         printLayout(tensor) + (hasStridedView(tensor) ? " with isStridedView" : ""),
                         formatBytes(tensor.bytes), nameOf(tensor.role));
     label = "";
@@ -141,7 +141,7 @@ json operandsJson(const Plan &plan, const std::vector<int> &tensors) {
     const PlanTensor &tensor = plan.tensors[size_t(index)];
     list.push_back({{"name", tensor.name},
                     {"axes", tensor.axes},
-                    {"dtype", tensor.dtype},
+                    {"dtype", nameOf(tensor.dtype)},
                     {"layout", printLayout(tensor)},
                     {"isStridedView", hasStridedView(tensor)},
                     {"bytes", tensor.bytes},
@@ -162,8 +162,8 @@ std::string epilogueLine(const PlanLibraryEpilogue &epilogue, const Plan &plan) 
       epilogue.residual);
   add("auxiliary", epilogue.auxiliary);
   add("gradient", epilogue.gradient);
-  return fmt::format("             epilogue {}{}{}\n", epilogue.kind, tensors.empty() ? "" : ": ",
-                     fmt::join(tensors, ", "));
+  return fmt::format("             epilogue {}{}{}\n", traitsOf(epilogue.kind).name,
+                     tensors.empty() ? "" : ": ", fmt::join(tensors, ", "));
 }
 
 /// What a library is asked for, in place of text.

@@ -242,7 +242,7 @@ std::string whereItLies(const Plan &plan, const std::vector<Version> &versions) 
     const PlanTensor &tensor = plan.tensors[size_t(version.tensors.front())];
     const bool isInChunks = version.tensors == version.chunks;
     text += fmt::format("{}[{}] {} lies as {}, {}{}: {}\n", version.name,
-                        fmt::join(tensor.axes, ","), tensor.dtype,
+                        fmt::join(tensor.axes, ","), nameOf(tensor.dtype),
                         printLayout(tensor) + (hasStridedView(tensor) ? " with isStridedView" : ""),
                         isInChunks && version.chunks.size() > 1 ? "each chunk " : "",
                         formatBytes(tensor.bytes), usersOf(plan, version));
