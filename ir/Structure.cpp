@@ -47,6 +47,16 @@ mlir::LogicalResult checkTerminator(mlir::Operation *op, llvm::StringRef id, mli
                                 << op->getName() << " declares (" << expected << ")";
 }
 
+mlir::LogicalResult checkInitialValues(GraphOp graph, llvm::StringRef id) {
+  for (unsigned argument = 0; argument < graph.getNumArguments(); ++argument) {
+    const mlir::Attribute value = graph.getArgAttr(argument, GraphOp::initialAttribute);
+    if (value && !graph.initialValue(argument))
+      return broken(graph, id) << GraphOp::initialAttribute << " of argument " << argument << " is "
+                               << value << ", not " << initialValueForms;
+  }
+  return mlir::success();
+}
+
 }  // namespace
 
 //===-- graph ---------------------------------------------------------------------------------===//
@@ -70,6 +80,15 @@ void GraphOp::build(mlir::OpBuilder &builder, mlir::OperationState &state, llvm:
 
 void GraphOp::setParameter(unsigned argument) {
   setArgAttr(argument, parameterAttribute, mlir::UnitAttr::get(getContext()));
+}
+
+std::optional<InitialValue> GraphOp::initialValue(unsigned argument) {
+  const auto value = getArgAttrOfType<mlir::StringAttr>(argument, initialAttribute);
+  return value ? parseInitialValue(value.getValue()) : std::nullopt;
+}
+
+void GraphOp::setInitialValue(unsigned argument, const InitialValue &value) {
+  setArgAttr(argument, initialAttribute, mlir::StringAttr::get(getContext(), text(value)));
 }
 
 mlir::ParseResult GraphOp::parse(mlir::OpAsmParser &parser, mlir::OperationState &result) {
@@ -115,7 +134,7 @@ void GraphOp::getAsmBlockArgumentNames(mlir::Region &region, mlir::OpAsmSetValue
 mlir::LogicalResult GraphOp::verifyRegions() {
   for (mlir::Type type : getArgumentTypes())
     if (mlir::failed(weft::verifyType(*this, type))) return mlir::failure();
-  return allOf(checkBody(*this, "graph_c2"),
+  return allOf(checkInitialValues(*this, "graph_c3"), checkBody(*this, "graph_c2"),
                checkTerminator(*this, "graph_c1", getBody().front(), getResultTypes()));
 }
 

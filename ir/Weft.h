@@ -6,6 +6,7 @@
 #include "ir/IterationSpace.h"
 #include "ir/Types.h"
 #include "kernel/Configuration.h"
+#include "kernel/InitialValue.h"
 #include "kernel/Kernel.h"
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"

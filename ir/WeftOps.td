@@ -255,6 +255,10 @@ def Weft_GraphOp : Op<Weft_Dialect, "graph", [
     bool isParameter(unsigned argument) { return static_cast<bool>(getArgAttr(argument,
         parameterAttribute)); }
     void setParameter(unsigned argument);
+    // What training starts an argument from, where the graph says so.
+    static constexpr ::llvm::StringLiteral initialAttribute = "weft.initial";
+    std::optional<::weft::InitialValue> initialValue(unsigned argument);
+    void setInitialValue(unsigned argument, const ::weft::InitialValue &value);
     ::llvm::ArrayRef<::mlir::Type> getArgumentTypes() { return getFunctionType().getInputs(); }
     ::llvm::ArrayRef<::mlir::Type> getResultTypes() { return getFunctionType().getResults(); }
     ::mlir::Region *getCallableRegion() { return &getBody(); }

@@ -95,13 +95,13 @@ mlir::Value LayerBuilder::argumentOf(const std::string &name, const std::string 
   checkElements("argument " + name, axes);
   std::vector<std::pair<std::string, int64_t>> extents;
   for (char axis : axes) extents.emplace_back(std::string(1, axis), dim(axis));
-  isParameter_.push_back(false);
   return body_->addArgument(makeTensor(builder_.getContext(), extents, dtype), named(name));
 }
 
-mlir::Value LayerBuilder::parameter(const std::string &name, const std::string &axes) {
+mlir::Value LayerBuilder::parameter(const std::string &name, const std::string &axes,
+                                    const InitialValue &initial) {
   const mlir::Value weight = argument(name, axes);
-  isParameter_.back() = true;
+  parameters_[body_->getNumArguments() - 1] = initial;
   return weight;
 }
 
@@ -119,7 +119,7 @@ mlir::Value LayerBuilder::project(const std::string &name, const std::string &sp
                                   const std::string &weightName, mlir::Value x,
                                   const std::string &biasName) {
   const Terms terms = termsOf(spec);
-  const mlir::Value weight = parameter(weightName, terms.a);
+  const mlir::Value weight = parameter(weightName, terms.a, drawn);
   if (biasName.empty()) return contract(name, spec, weight, x);
   const mlir::Value product = contract(name + "_product", spec, weight, x);
   std::string biasAxes;
@@ -129,7 +129,7 @@ mlir::Value LayerBuilder::project(const std::string &name, const std::string &sp
       biasAxes += axis;
       along.push_back(position(product, axis));
     }
-  return append<BiasOp>(name, product, parameter(biasName, biasAxes), along);
+  return append<BiasOp>(name, product, parameter(biasName, biasAxes, InitialValue::zeros()), along);
 }
 
 mlir::Value LayerBuilder::gather(const std::string &name, mlir::Value table, mlir::Value indices) {
@@ -137,10 +137,10 @@ mlir::Value LayerBuilder::gather(const std::string &name, mlir::Value table, mli
 }
 
 mlir::Value LayerBuilder::bias(const std::string &name, mlir::Value x, const std::string &biasName,
-                               const std::string &axes) {
+                               const std::string &axes, const InitialValue &initial) {
   std::vector<int64_t> along;
   for (char axis : axes) along.push_back(position(x, axis));
-  return append<BiasOp>(name, x, parameter(biasName, axes), along);
+  return append<BiasOp>(name, x, parameter(biasName, axes, initial), along);
 }
 
 mlir::Value LayerBuilder::crossEntropy(const std::string &name, mlir::Value logits,
@@ -160,8 +160,8 @@ mlir::Value LayerBuilder::weightedLoss(const std::string &name, mlir::Value loss
 
 mlir::Value LayerBuilder::layerNorm(const std::string &name, mlir::Value x,
                                     const std::string &suffix) {
-  const mlir::Value gamma = parameter("gamma" + suffix, "i"),
-                    beta = parameter("beta" + suffix, "i");
+  const mlir::Value gamma = parameter("gamma" + suffix, "i", InitialValue::ones()),
+                    beta = parameter("beta" + suffix, "i", InitialValue::zeros());
   const bool statistics = specification_.normStatistics;
   const std::string names =
       statistics ? fmt::format("{}, mean{}, rstd{}", name, suffix, suffix) : name;
@@ -171,7 +171,7 @@ mlir::Value LayerBuilder::layerNorm(const std::string &name, mlir::Value x,
 
 mlir::Value LayerBuilder::rmsNorm(const std::string &name, mlir::Value x,
                                   const std::string &weightName) {
-  const mlir::Value gamma = parameter(weightName, "i");
+  const mlir::Value gamma = parameter(weightName, "i", InitialValue::ones());
   return append<RmsNormOp>(name, x, gamma, position(x, 'i'), specification_.epsilon);
 }
 
@@ -234,8 +234,10 @@ mlir::OwningOpRef<mlir::ModuleOp> LayerBuilder::finish(const std::vector<mlir::V
   auto graph = mlir::cast<GraphOp>(body_->getParentOp());
   graph.setFunctionType(builder_.getFunctionType(body_->getArgumentTypes(),
                                                  mlir::TypeRange(mlir::ValueRange(results))));
-  for (size_t index = 0; index < isParameter_.size(); ++index)
-    if (isParameter_[index]) graph.setParameter(unsigned(index));
+  for (const auto &[argument, initial] : parameters_) {
+    graph.setParameter(argument);
+    graph.setInitialValue(argument, initial);
+  }
   return std::move(module_);
 }
 

@@ -4,12 +4,14 @@
 #pragma once
 
 #include "kernel/DType.h"
+#include "kernel/InitialValue.h"
 #include "models/LayerSpecification.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -35,8 +37,11 @@ public:
   mlir::Value argument(const std::string &name, const std::string &axes);
   /// The same, of 32-bit integers.
   mlir::Value indices(const std::string &name, const std::string &axes);
-  /// The same, marked as a weight.
-  mlir::Value parameter(const std::string &name, const std::string &axes);
+  /// The same, marked as a weight that training starts from `initial`.
+  mlir::Value parameter(const std::string &name, const std::string &axes,
+                        const InitialValue &initial);
+  /// Drawn with deviation 0.02 (Devlin et al. 2019): of matrices and tables.
+  static constexpr InitialValue drawn = InitialValue::normal(0.02);
 
   mlir::Value contract(const std::string &name, const std::string &spec, mlir::Value a,
                        mlir::Value b, std::optional<double> scale = std::nullopt);
@@ -51,7 +56,7 @@ public:
   mlir::Value gather(const std::string &name, mlir::Value table, mlir::Value indices);
   /// x plus a new parameter over some of its axes.
   mlir::Value bias(const std::string &name, mlir::Value x, const std::string &biasName,
-                   const std::string &axes);
+                   const std::string &axes, const InitialValue &initial = InitialValue::zeros());
   /// The losses of rows along the axis.
   mlir::Value crossEntropy(const std::string &name, mlir::Value logits, mlir::Value labels,
                            char axis);
@@ -91,9 +96,10 @@ private:
   mlir::OwningOpRef<mlir::ModuleOp> module_;
   mlir::OpBuilder builder_;
   mlir::Block *body_ = nullptr;
-  std::vector<bool> isParameter_;  ///< one per graph argument
-  int64_t streams_ = 0;            ///< dropout streams handed out
-  std::string prefix_;             ///< of names
+  /// Of the graph arguments that are weights, by position.
+  std::map<unsigned, InitialValue> parameters_;
+  int64_t streams_ = 0;  ///< dropout streams handed out
+  std::string prefix_;   ///< of names
 };
 
 }  // namespace weft::models

@@ -10,8 +10,9 @@ mlir::Value buildMaskedToken(LayerBuilder &layer) {
   const mlir::Value tokens = layer.indices("tokens", "bj"), labels = layer.indices("labels", "bj");
   const mlir::Value weights = layer.argument("weights", "bj");
   const mlir::Value embedded =
-      layer.gather("embedded", layer.parameter("token_table", "vi"), tokens);
-  const mlir::Value positioned = layer.bias("positioned", embedded, "position_table", "ji");
+      layer.gather("embedded", layer.parameter("token_table", "vi", LayerBuilder::drawn), tokens);
+  const mlir::Value positioned =
+      layer.bias("positioned", embedded, "position_table", "ji", LayerBuilder::drawn);
   mlir::Value x = layer.dropout("embedding_kept", layer.layerNorm("norm0", positioned, "0"));
   for (int64_t number = 1; number <= layer.specification().layers; ++number) {
     layer.setPrefix(fmt::format("layer{}_", number));

@@ -50,6 +50,7 @@ std::vector<select::Tensor> problemTensors(const DescribedOps &described, mlir::
     tensor.axes = flow.axes;
     tensor.isArgument = mlir::isa<mlir::BlockArgument>(value);
     tensor.isParameter = flow.isParameter;
+    tensor.initial = flow.initial;
     tensor.isResult = llvm::is_contained(block.getTerminator()->getOperands(), value);
     if ((tensor.isArgument && !tensor.isParameter) || tensor.isResult)
       tensor.pinned = rowMajor(flow.axes.size());

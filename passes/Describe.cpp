@@ -122,6 +122,7 @@ private:
                       .axes = {},
                       .producer = -1,
                       .consumers = {},
+                      .initial = initialValue(value),
                       .isParameter = isParameter(value),
                       .isUpdated = isUpdated(value),
                       .leaves = false};
@@ -141,6 +142,12 @@ private:
     auto argument = mlir::dyn_cast<mlir::BlockArgument>(value);
     auto graph = argument ? mlir::dyn_cast<GraphOp>(argument.getOwner()->getParentOp()) : GraphOp();
     return graph && graph.isParameter(argument.getArgNumber());
+  }
+
+  static std::optional<InitialValue> initialValue(mlir::Value value) {
+    auto argument = mlir::dyn_cast<mlir::BlockArgument>(value);
+    auto graph = argument ? mlir::dyn_cast<GraphOp>(argument.getOwner()->getParentOp()) : GraphOp();
+    return graph ? graph.initialValue(argument.getArgNumber()) : std::nullopt;
   }
 
   static bool isUpdated(mlir::Value value) {

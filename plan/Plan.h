@@ -5,6 +5,7 @@
 #pragma once
 
 #include "kernel/DType.h"
+#include "kernel/InitialValue.h"
 #include "kernel/LibraryGemm.h"
 #include "kernel/ParameterKind.h"
 #include "kernel/TensorMap.h"
@@ -52,6 +53,8 @@ struct PlanTensor {
                           ///< is taken of them or something is divided by them
   std::array<int64_t, 2> range{
       0, 1};  ///< of an integer argument: the least and greatest value that the kernels can take
+  /// Of an argument that training may start from: what it holds before the first step.
+  std::optional<InitialValue> initial = {};
   bool operator==(const PlanTensor &) const = default;
 };
 

@@ -162,6 +162,8 @@ private:
                      .buffer = -1,
                      .offset = layout.offset,
                      .bytes = source.bytes()};
+    // Parameters are loaded; only what a caller brings is there to be started from.
+    if (role == TensorRole::argument) entry.initial = source.initial;
     for (const Axis &axis : source.axes) entry.axes.push_back(axis.name);
     entry.strides = stridesOf(layout, entry.extents);
     if (taken.contains(entry.name)) entry.name += "__" + joinAxes(axesInOrder(entry));

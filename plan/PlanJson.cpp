@@ -48,6 +48,7 @@ void members(auto &&visit, Is<PlanTensor> auto &tensor) {
   visit("scale", tensor.scale);
   visit("positive", tensor.positive, rare);
   visit("range", tensor.range);
+  visit("initial", tensor.initial, rare);
 }
 
 void members(auto &&visit, Is<TensorMap> auto &map) {
@@ -221,6 +222,7 @@ json write(const std::optional<Item> &item);
 json write(const DType &type);
 json write(const GemmTypes &types);
 json write(const LibraryEpilogue &epilogue);
+json write(const InitialValue &value);
 template <NamedEnum Enum>
 json write(const Enum &value);
 
@@ -231,6 +233,7 @@ json write(const Type &value) {
 json write(const DType &type) { return nameOf(type); }
 json write(const GemmTypes &types) { return nameOf(types); }
 json write(const LibraryEpilogue &epilogue) { return traitsOf(epilogue).name; }
+json write(const InitialValue &value) { return text(value); }
 template <NamedEnum Enum>
 json write(const Enum &value) {
   return namesOf<Enum>.at(size_t(value));
@@ -326,6 +329,11 @@ void read(const json &from, GemmTypes &to, const Place &place) {
   const auto types = from.is_string() ? parseGemmTypes(from.get<std::string>()) : std::nullopt;
   if (!types) place.fail("an element type, or three as \"f8e4m3,f8e5m2->f16\"", from);
   to = *types;
+}
+void read(const json &from, InitialValue &to, const Place &place) {
+  const auto value = from.is_string() ? parseInitialValue(from.get<std::string>()) : std::nullopt;
+  if (!value) place.fail(initialValueForms, from);
+  to = *value;
 }
 void read(const json &from, LibraryEpilogue &to, const Place &place) {
   std::string name;

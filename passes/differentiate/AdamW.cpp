@@ -77,6 +77,12 @@ private:
     (void)graph.insertArgument(position, type, builder.getDictionaryAttr({}), named(name));
     return body.getArgument(position);
   }
+  /// Averages start at zero, which the bias corrections in step_size and epsilon assume.
+  mlir::Value addAverage(const std::string &name, mlir::Type type) {
+    const mlir::Value average = addArgument(name, type);
+    graph.setInitialValue(body.getNumArguments() - 1, InitialValue::zeros());
+    return average;
+  }
   mlir::Value addScalar(const std::string &name) {
     return addArgument(
         name,
@@ -87,8 +93,8 @@ private:
     const std::string name = writtenName(update.parameter);
     const mlir::Type type = update.parameter.getType();
     const mlir::Value gradient = body.getTerminator()->getOperand(update.gradient);
-    const mlir::Value mean = addArgument(name + "_mean", type),
-                      square = addArgument(name + "_square", type);
+    const mlir::Value mean = addAverage(name + "_mean", type),
+                      square = addAverage(name + "_square", type);
     const llvm::ArrayRef<int64_t> everywhere;
     const mlir::Value nextMean =
         make<AverageOp>(name + "_mean_next", mean, gradient, 1 - options.beta1);

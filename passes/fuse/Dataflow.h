@@ -6,6 +6,7 @@
 #pragma once
 
 #include "ir/IterationSpace.h"
+#include "kernel/InitialValue.h"
 #include "kernel/Kernel.h"
 
 #include <memory>
@@ -21,8 +22,9 @@ struct FlowTensor {
   DType dtype = DType::f32;
   std::vector<Axis> axes;  ///< label ("" if none) and extent of each dimension, in logical order
   int producer = -1;       ///< op index, -1: an argument of the graph
-  std::vector<int> consumers;  ///< op indices, ascending, each once
-  bool isParameter = false;    ///< a weight, or computed from weights alone
+  std::vector<int> consumers;                ///< op indices, ascending, each once
+  std::optional<InitialValue> initial = {};  ///< of an argument that training may start from
+  bool isParameter = false;                  ///< a weight, or computed from weights alone
   bool isUpdated = false;  ///< an argument that an optimizer gives a next value (a weight or its
                            ///< averages), or moved from such alone
   bool leaves = false;     ///< returned, or read by an op outside the described set

@@ -8,6 +8,7 @@
 // so that the k best plans, the regret of a pin and "what if" queries need no new search.
 #pragma once
 
+#include "kernel/InitialValue.h"
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Families.h"
 
@@ -28,7 +29,8 @@ struct Tensor {
   bool isParameter = false;  ///< an argument that may be packed at load (inference): layout changes
                              ///< are priced zero
   bool isResult = false;     ///< live at the end
-  std::optional<Layout> pinned;  ///< the caller's order, or --pin
+  std::optional<InitialValue> initial = {};  ///< of an argument that training may start from
+  std::optional<Layout> pinned;              ///< the caller's order, or --pin
   /// By --pin: no kernel may keep it inside, and whoever writes or reads it takes the pinned
   /// layout, also of a parameter.
   bool mustBeStored = false;

@@ -15,7 +15,6 @@ namespace weft::runtime {
 namespace {
 
 constexpr std::string_view nextSuffix = "_next";
-constexpr double initialDeviation = 0.02;
 
 int findTensor(const Plan &plan, const std::string &name, TensorRole role) {
   for (size_t index = 0; index < plan.tensors.size(); ++index)
@@ -28,18 +27,19 @@ std::vector<std::byte> bytesOf(std::span<const float> values) {
   return {bytes.begin(), bytes.end()};
 }
 
-bool endsWith(const std::string &name, std::string_view ending) { return name.ends_with(ending); }
-
 std::vector<std::byte> initialElements(const PlanTensor &tensor, uint64_t seed) {
+  if (!tensor.initial)
+    throw Error::badInput(
+        "plan.json: tensor '{}' has no member \"initial\", so that training cannot start from it; "
+        "mark the graph's argument weft.initial = {} and compile again (models of this weft have "
+        "it), or start from a state with --state",
+        tensor.name, initialValueForms);
   std::vector<float> values(size_t(logicalBytes(tensor)) / sizeof(float));
-  const std::string &name = tensor.logical;
-  if (endsWith(name, "_mean") || endsWith(name, "_square")) return bytesOf(values);
-  const std::string last = name.substr(name.rfind('_') + 1);
-  if (last.starts_with("gamma")) std::ranges::fill(values, 1.0f);
-  if (last.starts_with("gamma") || last.starts_with("b")) return bytesOf(values);
-  const RandomValues random(seed, name);
+  if (tensor.initial->kind == InitialValue::Kind::ones) std::ranges::fill(values, 1.0f);
+  if (tensor.initial->kind != InitialValue::Kind::normal) return bytesOf(values);
+  const RandomValues random(seed, tensor.logical);
   for (size_t index = 0; index < values.size(); ++index)
-    values[index] = float(random.real(int64_t(index), initialDeviation));
+    values[index] = float(random.real(int64_t(index), tensor.initial->deviation));
   return bytesOf(values);
 }
 

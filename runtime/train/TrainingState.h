@@ -29,9 +29,8 @@ struct TrainingState {
       tensors;  ///< logical row-major, by the argument's name
 };
 
-/// Averages are zero. Of parameters the last part of the name (after '_') decides, as models name
-/// them: gamma is one; biases and beta, which begin with b, are zero; all others are drawn with
-/// deviation 0.02 (Devlin et al. 2019) by their names.
+/// As PlanTensor::initial says; what is drawn is a function of the seed, the tensor's name and the
+/// element. Throws Error(badInput) naming the first tensor for which the plan does not say it.
 TrainingState initialState(const Plan &plan, uint64_t seed);
 /// Throws Error(badInput) naming the file and what it lacks.
 TrainingState readState(const Plan &plan, const std::filesystem::path &path);

@@ -111,7 +111,7 @@ class Train(CommandTest):
         self.assertIn('weft.dropout', text)
         plain = self.weft('import', 'masked-token', '--dtype', 'f32', '--dropout', '0').out
         self.assertNotIn('weft.dropout', plain)
-        self.assertIn('{weft.parameter}', plain)
+        self.assertIn('{weft.initial = "normal(0.02)", weft.parameter}', plain)
 
     def test_a_whole_model_with_its_optimizer_compiles(self):
         self.weft('compile', 'masked-token', '--dtype', 'f32', '--train', '--optimizer', 'adamw',
@@ -123,6 +123,13 @@ class Train(CommandTest):
         results = {tensor['logical'] for tensor in plan['tensors'] if tensor['role'] == 'result'}
         self.assertEqual(len([name for name in results if name.endswith('_next')]),
                          3 * (4 * 16 + 6))
+        initial = {tensor['logical']: tensor.get('initial') for tensor in plan['tensors']
+                   if tensor['role'] == 'argument'}
+        updated = {name.removesuffix('_next') for name in results if name.endswith('_next')}
+        self.assertEqual({name for name, value in initial.items() if value}, updated)
+        self.assertEqual((initial['position_table'], initial['layer1_wq'], initial['layer1_bq'],
+                          initial['layer1_gamma1'], initial['layer1_wq_mean']),
+                         ('normal(0.02)', 'normal(0.02)', 'zeros', 'ones', 'zeros'))
         # A root is taken of second moments and something divided by them: random ones are positive.
         arguments = [tensor for tensor in plan['tensors'] if tensor['role'] == 'argument']
         names = {tensor['logical'] for tensor in arguments}

@@ -376,6 +376,7 @@ const std::vector<std::string> &graphWords() {
                                                  "weft.kernel",
                                                  "weft.yield",
                                                  "weft.parameter",
+                                                 "weft.initial",
                                                  "weft.saved",
                                                  "weft.cross_entropy",
                                                  "weft.identity",

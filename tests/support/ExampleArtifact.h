@@ -50,6 +50,7 @@ inline runtime::Artifact exampleArtifact() {
   plan.dims = {{"b", 8}, {"i", 64}};
   plan.tensors = {tensorOf("x", TensorRole::argument, 0), tensorOf("t", TensorRole::temporary, 1),
                   tensorOf("y", TensorRole::result, 2)};
+  plan.tensors[0].initial = InitialValue::normal(0.5);
   plan.kernels = {kernelOf("first", 0, 1), kernelOf("second", 1, 2)};
   plan.kernels[1].after = {0};
   plan.kernels[1].bytesMoved = int64_t(3) << 40;  // more than 32 bits

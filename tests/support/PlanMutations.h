@@ -360,6 +360,10 @@ inline std::vector<PlanMutation> planMutations() {
          tensor["bytes"] = 2 * tensor["bytes"].get<int64_t>();
        })},
       {"tensors.scale", "negative", onTensor(always, [](json &tensor) { tensor["scale"] = -1; })},
+      {"tensors.initial", "unknown",
+       onTensor(isRole("argument"), [](json &tensor) { tensor["initial"] = "twos"; })},
+      {"tensors.initial", "another",
+       onTensor(isRole("argument"), [](json &tensor) { tensor["initial"] = "normal(3)"; })},
       {"tensors.range", "empty", onTensor(always, [](json &tensor) { tensor["range"] = {5, 2}; })},
 
       {"kernels.name", "taken", [](json &plan) {

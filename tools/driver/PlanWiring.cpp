@@ -201,6 +201,10 @@ private:
     holds[size_t(index)] = content;
   }
 
+  static std::string startOf(const std::optional<InitialValue> &initial) {
+    return initial ? text(*initial) : "nothing";
+  }
+
   /// Arguments and parameters are those of the graph that have their names.
   void checkGiven() {
     std::vector<std::string> names;
@@ -219,6 +223,11 @@ private:
         fail(placeOf(int(index)), "graph.mlir has no {} '{}'{}", nameOf(tensor.role),
              tensor.logical, nearestAndKnown(tensor.logical, names));
       hold(int(index), {.value = int(value - graph.values.begin())});
+      if (tensor.role == TensorRole::argument && tensor.initial != value->initial)
+        fail(placeOf(int(index)),
+             "tensor '{}' starts from {}, but from {} in graph.mlir; compile again with the "
+             "attribute weft.initial changed",
+             tensor.name, startOf(tensor.initial), startOf(value->initial));
     }
     for (size_t value = 0; value < graph.values.size(); ++value)
       if (graph.values[value].origin == Origin::argument &&

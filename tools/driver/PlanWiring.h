@@ -7,6 +7,7 @@
 // it, if every kernel computes its region.
 #pragma once
 
+#include "kernel/InitialValue.h"
 #include "kernel/Kernel.h"
 #include "runtime/artifact/Artifact.h"
 
@@ -24,6 +25,7 @@ struct GraphValue {
   DType dtype = DType::f32;
   std::vector<std::string> axes;
   std::vector<int64_t> extents;
+  std::optional<InitialValue> initial = {};
   int packing =
       -1;  ///< of a packed value: the region of GraphWiring::packings that makes it at load
 };

@@ -40,6 +40,7 @@ void SelectedGraph::addGraph(GraphOp graph) {
     value.name = names[argument.getArgNumber()];
     value.origin = graph.isParameter(argument.getArgNumber()) ? GraphValue::Origin::parameter
                                                               : GraphValue::Origin::argument;
+    value.initial = graph.initialValue(argument.getArgNumber());
   }
   const std::map<mlir::Operation *, std::string> entryPoints = entryPointsOf(graph);
   for (KernelOp op : block.getOps<KernelOp>()) {

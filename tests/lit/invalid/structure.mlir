@@ -10,6 +10,14 @@ weft.graph @graph_c1(%x: !b) -> !b {
 // -----
 
 !b = tensor<2xf32, #weft.axes<b>>
+// expected-error @+1 {{graph_c3: weft.initial of argument 0 is "normal(-1)", not "zeros", "ones" or "normal(D)"}}
+weft.graph @graph_c3(%x: !b {weft.initial = "normal(-1)"}) {
+  weft.return
+}
+
+// -----
+
+!b = tensor<2xf32, #weft.axes<b>>
 weft.graph @graph_c2(%x: !b) {
   // expected-error @+1 {{graph_c2: 'builtin.unrealized_conversion_cast' cannot stand in weft.graph}}
   %y = builtin.unrealized_conversion_cast %x : !b to !b

@@ -124,6 +124,31 @@ TEST_CASE("weights are parameters, activations are not, and names are readable")
   CHECK(text.find("weft.graph @paper_encoder(") != std::string::npos);
 }
 
+TEST_CASE("every weight says what training starts it from, and nothing else does") {
+  mlir::MLIRContext context;
+  const Model model = build(context, {.model = "masked-token"});
+  GraphOp graph = graphOf(model);
+  std::map<std::string, std::set<std::string>> names;  // by initial value
+  for (const mlir::BlockArgument argument : nonEmpty(graph.getBody().getArguments())) {
+    const std::optional<InitialValue> initial = graph.initialValue(argument.getArgNumber());
+    CHECK(initial.has_value() == graph.isParameter(argument.getArgNumber()));
+    if (initial)
+      names[text(*initial)].insert(mlir::cast<mlir::NameLoc>(argument.getLoc()).getName().str());
+  }
+  const std::set<std::string> layer = {"layer1_wq", "layer1_wk", "layer1_wv",
+                                       "layer1_wo", "layer1_w1", "layer1_w2"};
+  CHECK(std::ranges::includes(names["normal(0.02)"], layer));
+  for (const char *name : {"token_table", "position_table", "output_weight"})
+    CHECK(names["normal(0.02)"].contains(name));
+  CHECK(names["normal(0.02)"].size() == 3 + 4 * layer.size());
+  CHECK(names["ones"].size() == 1 + 4 * 2);
+  for (const std::string &name : nonEmpty(names["ones"]))
+    CHECK(name.find("gamma") != std::string::npos);
+  CHECK(names["zeros"].size() == 1 + 1 + 4 * (6 + 2));
+  CHECK(names["zeros"].contains("output_bias"));
+  CHECK(names.size() == 3);
+}
+
 TEST_CASE("families differ where their mathematics does") {
   mlir::MLIRContext context;
   CHECK(histogram(build(context, {.model = "bert-large"})) == Counts{{"contract", 8},

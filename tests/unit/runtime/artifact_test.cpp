@@ -156,6 +156,15 @@ TEST_CASE(
   CHECK_THROWS_AS(verify(plan, "p"), Error);
 }
 
+TEST_CASE("an initial value is written where a tensor has one; plans from before have none") {
+  const Plan plan = exampleArtifact().plan;
+  json text = toJson(plan);
+  CHECK(text["tensors"][0]["initial"] == "normal(0.5)");
+  CHECK_FALSE(text["tensors"][1].contains("initial"));
+  text["tensors"][0].erase("initial");
+  CHECK(planFromJson(text, "p").tensors[0].initial == std::nullopt);
+}
+
 TEST_CASE("every member is checked for its type") {
   const json plan = toJson(exampleArtifact().plan);
   const json flat = plan.flatten();
@@ -204,6 +213,10 @@ TEST_CASE(
   SECTION("dtype of a tensor") {
     plan["tensors"][2]["dtype"] = "f17";
     expected = "p: member \"tensors[2].dtype\" must be an element type, not string (\"f17\")";
+  }
+  SECTION("initial value of a tensor") {
+    plan["tensors"][0]["initial"] = "normal(0)";
+    expected = "p: member \"tensors[0].initial\" must be \"zeros\", \"ones\" or \"normal(D)\"";
   }
   SECTION("role of a tensor") {
     plan["tensors"][2]["role"] = "guest";

@@ -1,9 +1,12 @@
 // What a training run starts from and keeps in its file.
 #include "kernel/Error.h"
+#include "kernel/RandomValues.h"
 #include "runtime/system/Files.h"
 #include "runtime/train/TrainingState.h"
 #include "tests/support/NonEmpty.h"
 
+#include <array>
+#include <bit>
 #include <catch2/catch.hpp>
 #include <cstring>
 
@@ -33,12 +36,16 @@ PlanTensor tensor(const std::string &name, TensorRole role, std::vector<int64_t>
   return result;
 }
 
-Plan plan() {
+/// Four parameters that start as their kinds say, with their averages.
+Plan plan(const std::array<std::string, 4> &names = {"layer1_wq", "layer1_bq", "gamma0", "beta0"}) {
+  constexpr std::array initial = {InitialValue::normal(0.02), InitialValue::zeros(),
+                                  InitialValue::ones(), InitialValue::zeros()};
   Plan result{.model = "toy"};
-  for (const std::string name : {"layer1_wq", "layer1_bq", "gamma0", "beta0"})
+  for (size_t n = 0; n < names.size(); ++n)
     for (const std::string suffix : {"", "_mean", "_square"}) {
-      result.tensors.push_back(tensor(name + suffix, TensorRole::argument, {3, 4}));
-      result.tensors.push_back(tensor(name + suffix + "_next", TensorRole::result, {3, 4}));
+      result.tensors.push_back(tensor(names[n] + suffix, TensorRole::argument, {3, 4}));
+      result.tensors.back().initial = suffix.empty() ? initial[n] : InitialValue::zeros();
+      result.tensors.push_back(tensor(names[n] + suffix + "_next", TensorRole::result, {3, 4}));
     }
   result.tensors.push_back(tensor("weights", TensorRole::argument, {2}));
   return result;
@@ -68,7 +75,7 @@ TEST_CASE("arguments and their next values are found, and must agree") {
   CHECK_THROWS_WITH(carriedTensors(Plan{.model = "toy"}), Catch::Contains("--optimizer adamw"));
 }
 
-TEST_CASE("initial values by name") {
+TEST_CASE("initial values are those that the plan says") {
   const TrainingState state = initialState(plan(), 5);
   for (const std::string name : {"layer1_bq", "beta0", "layer1_wq_mean", "gamma0_square"})
     for (const float value : nonEmpty(valuesOf(state, name))) CHECK(value == 0);
@@ -78,6 +85,33 @@ TEST_CASE("initial values by name") {
   CHECK(magnitude / 12 > 0.005f);
   CHECK(magnitude / 12 < 0.04f);
   CHECK(initialState(plan(), 6).tensors.at("layer1_wq") != state.tensors.at("layer1_wq"));
+}
+
+TEST_CASE("drawn values are a function of seed, name and element, to the bit") {
+  const std::vector<float> values = valuesOf(initialState(plan(), 5), "layer1_wq");
+  const RandomValues random(5, "layer1_wq");
+  int64_t index = 0;
+  for (const float value : nonEmpty(values))
+    CHECK(std::bit_cast<uint32_t>(value) ==
+          std::bit_cast<uint32_t>(float(random.real(index++, 0.02))));
+  CHECK(index == 12);
+}
+
+TEST_CASE("no name decides what a parameter starts from") {
+  const TrainingState state = initialState(plan({"b1", "weight", "layer1_bq", "gamma"}), 5);
+  for (const float value : nonEmpty(valuesOf(state, "b1"))) CHECK(value != 0);
+  for (const float value : nonEmpty(valuesOf(state, "weight"))) CHECK(value == 0);
+  for (const float value : nonEmpty(valuesOf(state, "layer1_bq"))) CHECK(value == 1);
+  for (const float value : nonEmpty(valuesOf(state, "gamma"))) CHECK(value == 0);
+}
+
+TEST_CASE("a plan that does not say what a parameter starts from is rejected by the name") {
+  Plan older = plan();
+  for (PlanTensor &tensor : older.tensors)
+    if (tensor.logical == "layer1_bq") tensor.initial.reset();
+  CHECK_THROWS_WITH(initialState(older, 5),
+                    Catch::Contains("tensor 'layer1_bq' has no member \"initial\"") &&
+                        Catch::Contains("weft.initial") && Catch::Contains("compile again"));
 }
 
 TEST_CASE("a state file holds every tensor, the step and the seed") {
