@@ -4,37 +4,34 @@
 #include <charconv>
 #include <map>
 #include <set>
-#include <sstream>
 
 namespace weft {
 namespace {
 
 using nlohmann::json;
 
-/// "%7" and "%7," are tokens of values; text in quotes is one word of the op's kind.
-std::vector<std::string> tokensOf(const std::string &text) {
-  std::vector<std::string> tokens;
-  std::istringstream stream(text);
-  for (std::string token; stream >> token;) {
-    if (token.ends_with(',')) token.pop_back();
-    tokens.push_back(token);
-  }
-  return tokens;
-}
-
 int numberOf(const std::string &value) {
   int number = -1;
   const char *end = value.data() + value.size();
-  const auto [stop, error] = std::from_chars(value.data() + 1, end, number);
+  const auto [stop, error] = std::from_chars(value.data(), end, number);
   return error == std::errc() && stop == end ? number : -1;
 }
 
+/// What an op does to operands of any names: "local_softmax over k", "contract phi,bji->phbj".
+std::string actionOf(const PlanOp &op) {
+  PlanOp action = op;
+  action.results.clear();
+  action.operands.clear();
+  action.readsTf32 = false;  // the same computation, at another precision
+  return text(action);
+}
+
 /// An op goes by what it computes and how often the plan computed a value of that name before.
-std::vector<std::string> namesOf(const std::vector<PrintedOp> &ops) {
+std::vector<std::string> namesOf(const std::vector<NamedOp> &ops) {
   std::map<std::string, int> seen;
   std::vector<std::string> names;
-  for (const PrintedOp &op : ops) {
-    const std::string name = op.kind + " -> " + op.value;
+  for (const NamedOp &op : ops) {
+    const std::string name = actionOf(op.op) + " -> " + op.value;
     names.push_back(name + "#" + std::to_string(++seen[name]));
   }
   return names;
@@ -43,53 +40,41 @@ std::vector<std::string> namesOf(const std::vector<PrintedOp> &ops) {
 /// Positions of values by the number of the op that computes them; arguments go by their names.
 using Values = std::map<std::string, std::string>;
 
-std::string structureOf(const PrintedOp &op, const Values &values) {
-  std::string text = op.kind;
-  for (const std::string &operand : op.operands) {
+std::string structureOf(const NamedOp &op, const Values &values) {
+  std::string text = actionOf(op.op);
+  for (const std::string &operand : op.op.operands) {
     const auto known = values.find(operand);
     text += " " + (known == values.end() ? operand : known->second);
   }
   return text;
 }
 
-void setValue(Values &values, const PrintedOp &op, int position) {
-  if (op.number >= 0) values["%" + std::to_string(op.number)] = "#" + std::to_string(position);
+void setValue(Values &values, const NamedOp &op, int position) {
+  if (op.number >= 0) values[std::to_string(op.number)] = "#" + std::to_string(position);
 }
 
 }  // namespace
 
-PrintedOp parseOp(const std::string &line, const json &names) {
-  PrintedOp op;
-  const size_t equals = line.find(" = ");
-  const std::vector<std::string> results =
-      tokensOf(line.substr(0, equals == std::string::npos ? 0 : equals));
-  if (!results.empty()) {
-    op.number = numberOf(results.front());
-    op.value = results.front().substr(1);
-    if (op.number >= 0 && size_t(op.number) < names.size())
-      op.value = names[size_t(op.number)].get<std::string>();
-  }
-  for (const std::string &token :
-       tokensOf(equals == std::string::npos ? line : line.substr(equals + 3)))
-    if (token.starts_with('%')) op.operands.push_back(token);
-    else op.kind += (op.kind.empty() ? "" : " ") + token;
-  if (op.kind.ends_with(printedTf32)) {
-    op.precision = "tf32";
-    op.kind.resize(op.kind.size() - printedTf32.size());
-  }
-  return op;
+NamedOp namedOp(const PlanOp &op, const json &names) {
+  NamedOp named{.op = op, .number = -1, .value = {}};
+  if (op.results.empty()) return named;
+  named.number = numberOf(op.results.front());
+  named.value = op.results.front();
+  if (named.number >= 0 && size_t(named.number) < names.size())
+    named.value = names[size_t(named.number)].get<std::string>();
+  return named;
 }
 
-std::vector<PrintedOp> opsOf(const Plan &plan, const json &names) {
+std::vector<NamedOp> opsOf(const Plan &plan, const json &names) {
   std::set<int> regions;  // of chunks that were read already
-  std::vector<PrintedOp> ops;
+  std::vector<NamedOp> ops;
   for (const PlanKernel &kernel : plan.kernels)
     if (!kernel.chunk || regions.insert(kernel.chunk->region).second)
-      for (const std::string &line : kernel.ops) ops.push_back(parseOp(line, names));
+      for (const PlanOp &op : kernel.ops) ops.push_back(namedOp(op, names));
   return ops;
 }
 
-Positions positionsOf(const std::vector<PrintedOp> &before, const std::vector<PrintedOp> &after) {
+Positions positionsOf(const std::vector<NamedOp> &before, const std::vector<NamedOp> &after) {
   const std::vector<std::string> namesBefore = namesOf(before), namesAfter = namesOf(after);
   const std::set<std::string> inAfter(namesAfter.begin(), namesAfter.end());
   Positions positions;

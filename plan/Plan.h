@@ -9,6 +9,7 @@
 #include "kernel/LibraryGemm.h"
 #include "kernel/ParameterKind.h"
 #include "kernel/TensorMap.h"
+#include "plan/PlanOp.h"
 
 #include <nlohmann/json.hpp>
 
@@ -110,7 +111,7 @@ struct PlanKernel {
   std::string entry;  ///< extern "C" symbol in the cubin
   std::string family;
   int familyVersion = 0;
-  std::vector<std::string> ops;                          ///< printed ops, in order
+  std::vector<PlanOp> ops;                               ///< in order
   std::optional<PlanChunk> chunk;                        ///< nothing (null): the whole
   std::vector<int> inputs, outputs;                      ///< tensors
   std::vector<std::string> inputLayouts, outputLayouts;  ///< "hbjk"

@@ -260,7 +260,7 @@ private:
                       PlanKernel &entry) const {
     entry.family = familyOf(step.configuration.knobs);
     entry.familyVersion = familyVersion(entry.family);
-    entry.ops = printOps(chosen.kernel);
+    entry.ops = planOps(chosen.kernel);
     describeCost(chosen, entry);
     entry.runnerUp = step.runnerUp;
     entry.runnerUpLoss = step.runnerUpLoss;
@@ -414,32 +414,6 @@ std::string pricesOf(const Plan &plan, const CostModel &costModel) {
   const bool isMeasured = std::ranges::any_of(plan.kernels, &PlanKernel::measured);
   return isMeasured ? costModel.description()
                     : analyticCostModel(costModel.device())->description();
-}
-
-std::vector<std::string> printOps(const Kernel &kernel) {
-  const auto name = [&](int value) {
-    const Value &printed = kernel.values[size_t(value)];
-    return printed.number >= 0 ? fmt::format("%{}", printed.number) : "%" + printed.name;
-  };
-  std::vector<std::string> lines;
-  for (const BodyOp &op : kernel.body) {
-    std::vector<std::string> operands, results;
-    for (const int value : op.operands) operands.push_back(name(value));
-    for (const int value : op.results) results.push_back(name(value));
-    const auto spec = op.attributes.find("spec");
-    const std::string einsum = spec == op.attributes.end()
-                                   ? ""
-                                   : fmt::format(" \"{}\"", std::get<std::string>(spec->second));
-    std::string over;
-    if (einsum.empty())
-      for (const int axis : op.reducedAxes)
-        over += (over.empty() ? " over " : ", ") + kernel.axes[size_t(axis)].name;
-    const std::string_view precision =
-        op.operatorClass == OperatorClass::contraction && isTf32(op) ? printedTf32 : "";
-    lines.push_back(fmt::format("{} = {}{} {}{}{}", fmt::join(results, ", "), nameOf(op.kind),
-                                einsum, fmt::join(operands, ", "), over, precision));
-  }
-  return lines;
 }
 
 bool hasStridedView(const PlanTensor &tensor) { return spanBytes(tensor) != logicalBytes(tensor); }

@@ -55,9 +55,6 @@ std::string pricesOf(const Plan &plan, const CostModel &costModel);
 /// indices; nullptr: there is none.
 const PlanTensor *elementsArgument(const Plan &plan);
 
-/// One line per body op: "%24 = add %22, %bias".
-std::vector<std::string> printOps(const Kernel &kernel);
-
 /// Whether other tensors may lie between its elements: chunks of a stack.
 bool hasStridedView(const PlanTensor &tensor);
 

@@ -23,9 +23,9 @@ int chunkCount(const Plan &plan) {
 std::string contractionPrecision(const Plan &plan) {
   size_t contractions = 0, rounded = 0;
   for (const PlanKernel &kernel : plan.kernels)
-    for (const std::string &op : kernel.ops) {
-      contractions += op.find(" = contract \"") != std::string::npos;
-      rounded += op.ends_with(printedTf32);
+    for (const PlanOp &op : kernel.ops) {
+      contractions += op.kind == OpKind::contract;
+      rounded += op.readsTf32;
     }
   return rounded == 0 ? "" : rounded == contractions ? "tf32" : "partly tf32";
 }

@@ -330,6 +330,13 @@ void read(const json &from, GemmTypes &to, const Place &place) {
   if (!types) place.fail("an element type, or three as \"f8e4m3,f8e5m2->f16\"", from);
   to = *types;
 }
+void read(const json &from, PlanOp &to, const Place &place) {
+  std::string line;
+  read(from, line, place);
+  const std::optional<PlanOp> op = parsePlanOp(line);
+  if (!op) place.fail("an op as \"%2 = relu %1\"", from);
+  to = *op;
+}
 void read(const json &from, InitialValue &to, const Place &place) {
   const auto value = from.is_string() ? parseInitialValue(from.get<std::string>()) : std::nullopt;
   if (!value) place.fail(initialValueForms, from);

@@ -26,7 +26,7 @@ inline PlanKernel kernelOf(const std::string &name, int input, int output) {
   PlanKernel kernel;
   kernel.name = kernel.entry = name;
   kernel.family = "loop";
-  kernel.ops = {"%2 = relu %1"};
+  kernel.ops = {{.kind = OpKind::relu, .results = {"2"}, .operands = {"1"}}};
   kernel.inputs = {input};
   kernel.outputs = {output};
   kernel.inputLayouts = kernel.outputLayouts = {"ib"};

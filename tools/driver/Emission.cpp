@@ -134,7 +134,7 @@ void emitOne(PlannedKernels &planned, size_t index, const std::string &architect
   const codegen::Provenance provenance{
       .position =
           fmt::format("kernel {} of {}, {}", index + 1, planned.plan.model, chosen.entryPoint),
-      .ops = entry.ops,
+      .ops = textsOf(entry.ops),
       .notes = notesOf(chosen)};
   const std::optional<codegen::EmittedKernel> text =
       describeText(entry, chosen, architecture, named, provenance);
@@ -264,7 +264,7 @@ PlanKernel derivedEntry(const PlanKernel &entry, const ChosenKernel &chosen,
                         const std::string &architecture) {
   PlanKernel derived = entry;
   describeText(derived, chosen, architecture, chosen.kernel, {});
-  derived.ops = printOps(chosen.kernel);
+  derived.ops = planOps(chosen.kernel);
   derived.family = familyOf(chosen.configuration.knobs);
   derived.configuration = describe(chosen.kernel, chosen.configuration.knobs);
   return derived;

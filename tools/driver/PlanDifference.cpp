@@ -42,7 +42,7 @@ Names logicalNames(const Plan &plan, const std::vector<int> &tensors) {
 }
 
 /// `ops`, `positions`: opsOf(artifact) and where they stand.
-Side sideOf(const Artifact &artifact, const std::vector<PrintedOp> &ops,
+Side sideOf(const Artifact &artifact, const std::vector<NamedOp> &ops,
             const std::vector<int> &positions) {
   Side side{.artifact = artifact, .kernels = {}, .values = {}, .pins = {}};
   std::map<int, size_t> ofRegion;
@@ -56,14 +56,14 @@ Side sideOf(const Artifact &artifact, const std::vector<PrintedOp> &ops,
       added.name = wholeName(kernel);
       added.family = kernel.family;
       added.configuration = kernel.configuration;
-      added.ops = kernel.ops;
+      added.ops = textsOf(kernel.ops);
       added.reads = logicalNames(artifact.plan, kernel.inputs);
       added.writes = logicalNames(artifact.plan, kernel.outputs);
       added.isView = isView(kernel);
       added.isMeasured = true;
       for (size_t op = 0; op < kernel.ops.size(); ++op, ++at) {
         added.positions.push_back(positions[at]);
-        added.precisions.push_back(ops[at].precision);
+        added.precisions.push_back(ops[at].op.readsTf32 ? "tf32" : "");
         added.values.push_back(ops[at].value);
         side.values.insert(ops[at].value);
       }
@@ -397,7 +397,7 @@ PlanDifference differenceOf(const Artifact &a, const Artifact &b) {
   const auto namesOf = [](const Artifact &artifact) {
     return artifact.report.value("opLabels", json::array());
   };
-  const std::vector<PrintedOp> opsA = opsOf(a.plan, namesOf(a)), opsB = opsOf(b.plan, namesOf(b));
+  const std::vector<NamedOp> opsA = opsOf(a.plan, namesOf(a)), opsB = opsOf(b.plan, namesOf(b));
   const Positions positions = positionsOf(opsA, opsB);
   const Side before = sideOf(a, opsA, positions.before), after = sideOf(b, opsB, positions.after);
   PlanDifference result;

@@ -34,7 +34,7 @@ std::string nameOfWhole(const PlanKernel &kernel) {
 }
 
 bool contracts(const PlanKernel &kernel) {
-  return std::ranges::count(opNames(kernel), "contract") > 0;
+  return std::ranges::count(kernel.ops, OpKind::contract, &PlanOp::kind) > 0;
 }
 
 json list(const json &report, const char *member) { return report.value(member, json::array()); }
@@ -247,11 +247,8 @@ std::vector<FoldedKernel> foldedKernels(const Plan &plan) {
 
 std::vector<std::string> opNames(const PlanKernel &kernel) {
   std::vector<std::string> names;
-  for (const std::string &op : kernel.ops) {  // "%24 = add %22, %bias"
-    const size_t equals = op.find(" = "), start = equals == std::string::npos ? 0 : equals + 3;
-    const std::string name = op.substr(start, op.find(' ', start) - start);
-    if (std::ranges::count(names, name) == 0) names.push_back(name);
-  }
+  for (const PlanOp &op : kernel.ops)
+    if (std::ranges::count(names, nameOf(op.kind)) == 0) names.emplace_back(nameOf(op.kind));
   return names;
 }
 
@@ -506,11 +503,12 @@ std::string shortName(const std::string &kernel) { return kernel.substr(0, kerne
 std::string attentionForm(const Plan &plan) {
   bool hasSoftmax = false;
   for (const PlanKernel &kernel : plan.kernels) {
-    const std::vector<std::string> names = opNames(kernel);
-    const auto has = [&](const char *name) { return std::ranges::count(names, name) > 0; };
-    if (has("local_softmax")) return "decomposed attention";
-    hasSoftmax = hasSoftmax || has("softmax");
-    if (has("softmax") && has("contract")) return "fused attention";
+    const auto has = [&](OpKind kind) {
+      return std::ranges::count(kernel.ops, kind, &PlanOp::kind) > 0;
+    };
+    if (has(OpKind::localSoftmax)) return "decomposed attention";
+    hasSoftmax = hasSoftmax || has(OpKind::softmax);
+    if (has(OpKind::softmax) && has(OpKind::contract)) return "fused attention";
   }
   return hasSoftmax ? "unfused attention" : "";
 }

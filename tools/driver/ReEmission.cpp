@@ -126,7 +126,7 @@ void price(PlanKernel &entry, ChosenKernel &chosen, const CostModel &costModel) 
   entry.configuration = describe(chosen.kernel, chosen.configuration.knobs);
   entry.family = familyOf(chosen.configuration.knobs);
   entry.familyVersion = familyVersion(entry.family);
-  entry.ops = printOps(chosen.kernel);
+  entry.ops = planOps(chosen.kernel);
   entry.seconds = chosen.cost.seconds;
   entry.measured = chosen.cost.measured;
   entry.edited = entry.isUntold = false;  // text and price are derived here

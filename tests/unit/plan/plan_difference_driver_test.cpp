@@ -50,7 +50,7 @@ struct SmallPlan {
     for (const std::string &write : writes) kernel.outputs.push_back(tensor(write));
     kernel.inputLayouts.assign(reads.size(), "i");
     kernel.outputLayouts.assign(writes.size(), "i");
-    kernel.ops = ops;
+    for (const std::string &line : ops) kernel.ops.push_back(parsePlanOp(line).value());
     kernel.seconds = seconds;
     artifact.plan.kernels.push_back(kernel);
     return *this;
@@ -78,22 +78,22 @@ size_t countOf(const PlanDifference &difference) {
 
 }  // namespace
 
-TEST_CASE("a printed op is taken apart") {
+TEST_CASE("an op of a plan is named by its first result") {
   const nlohmann::json names = {"a", "b", "c", "d", "e", "f", "g", "q", "scores"};
-  const PrintedOp softmax = parseOp("%8, %8, %8 = local_softmax %7 over k", names);
+  const NamedOp softmax =
+      namedOp(parsePlanOp("%8, %8, %8 = local_softmax %7 over k").value(), names);
   CHECK(softmax.number == 8);
   CHECK(softmax.value == "scores");
-  CHECK(softmax.kind == "local_softmax over k");
-  CHECK(softmax.operands == Names{"%7"});
-  const PrintedOp gemm = parseOp("%1 = contract \"phi,bji->phbj\" %0, %x", names);
-  CHECK(gemm.kind == "contract \"phi,bji->phbj\"");
-  CHECK(gemm.operands == Names{"%0", "%x"});
+  const NamedOp argument = namedOp(parsePlanOp("%x = relu %7").value(), names);
+  CHECK(argument.number == -1);
+  CHECK(argument.value == "x");
 }
 
 TEST_CASE("values of other names are the same op of the same operands") {
   const auto ops = [](const Names &lines, const Names &names) {
-    std::vector<PrintedOp> parsed;
-    for (const std::string &line : lines) parsed.push_back(parseOp(line, nlohmann::json(names)));
+    std::vector<NamedOp> parsed;
+    for (const std::string &line : lines)
+      parsed.push_back(namedOp(parsePlanOp(line).value(), nlohmann::json(names)));
     return parsed;
   };
   const Names lines = {"%0 = relu %x", "%1 = exp %0", "%2 = relu %1"};
@@ -108,8 +108,8 @@ TEST_CASE("values of other names are the same op of the same operands") {
 }
 
 TEST_CASE("equal ops of one operand stay apart") {
-  const std::vector<PrintedOp> twice = {parseOp("%0 = relu %x", {"a", "a"}),
-                                        parseOp("%1 = relu %x", {"a", "a"})};
+  const std::vector<NamedOp> twice = {namedOp(parsePlanOp("%0 = relu %x").value(), {"a", "a"}),
+                                      namedOp(parsePlanOp("%1 = relu %x").value(), {"a", "a"})};
   const Positions positions = positionsOf(twice, twice);
   CHECK(positions.before == positions.after);
   CHECK(positions.before[0] != positions.before[1]);

@@ -42,7 +42,7 @@ PlanKernel kernel(const std::string &name, const std::string &op, std::vector<in
   kernel.name = name;
   kernel.family = op == "slice" ? "view" : "loop";
   kernel.source = op == "slice" ? "" : "kernels/" + name + ".cu";
-  kernel.ops = {"%1 = " + op + " %0"};
+  kernel.ops = {parsePlanOp("%1 = " + op + " %0").value()};
   kernel.inputs = std::move(inputs);
   kernel.outputs = {output};
   kernel.seconds = op == "slice" ? 0 : microseconds * 1e-6;
@@ -189,7 +189,7 @@ TEST_CASE(
   }
   SECTION("two contractions count as attention alone") {
     Plan plan = chain();
-    plan.kernels[2].ops = {"%2 = contract %1"};
+    plan.kernels[2].ops = {parsePlanOp("%2 = contract %1").value()};
     CHECK_FALSE(largestUnfused(plan, given));
     given["stages"] = {{"gemm__b_j", "attention"}, {"norm__b_j", "attention"}};
     CHECK(largestUnfused(plan, given));

@@ -531,7 +531,7 @@ Explanation explainKernel(const runtime::Artifact &artifact, const std::string &
   std::string text = fmt::format("{}\n  family     {}, {}\n", kernel.name,
                                  familyLabel(kernel.family), kernel.configuration);
   const char *label = "ops";
-  for (const std::string &op : kernel.ops)
+  for (const std::string &op : textsOf(kernel.ops))
     text += fmt::format("  {:<10} {}\n", label, op), label = "";
   text += operandLines(plan, "reads", kernel.inputs) + operandLines(plan, "writes", kernel.outputs);
   text += priceLines(kernel, plan, records);
