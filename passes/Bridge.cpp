@@ -97,12 +97,12 @@ FusionResult proposeFusions(mlir::Operation *graph, const FuseOptions &options) 
   return proposeFusions(describeGraph(graph).flow, options);
 }
 
-select::Problem toProblem(mlir::Operation *graph, const std::vector<std::string> &rewrites,
+select::Problem toProblem(mlir::Operation *graph, const std::vector<Rewrite> &rewrites,
                           const FusionResult &fusions) {
   const DescribedOps described = describeGraph(graph);
   const Dataflow &flow = described.flow;
   select::Problem problem;
-  problem.name = rewrites.empty() ? "unchanged" : fmt::format("{}", fmt::join(rewrites, "+"));
+  problem.name = variantName(rewrites);
   problem.rewrites = rewrites;
   problem.tensors = problemTensors(described, graph->getRegion(0).front());
   std::map<int, int> indexOfNumber;

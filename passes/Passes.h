@@ -21,10 +21,10 @@ namespace weft {
 /// Fig. 3), to a fixed point.
 FusionResult proposeFusions(mlir::Operation *graph, const FuseOptions &options);
 
-/// Whole variants of a graph: each is a rewritten clone with the names of its rewrites. The first
+/// Whole variants of a graph: each is a rewritten clone with what was rewritten. The first
 /// is the graph unchanged.
 struct Variant {
-  std::vector<std::string> rewrites;
+  std::vector<Rewrite> rewrites;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   std::vector<FusionRecord> stackings =
       {};  ///< every attempt to stack two projections; op numbers of the graph before
@@ -52,7 +52,7 @@ std::vector<mlir::Operation *> numberedOps(mlir::Operation *graph);
 Kernel toKernel(const std::vector<mlir::Operation *> &ops, const std::string &name);
 
 /// The selection problem of one variant with its candidates.
-select::Problem toProblem(mlir::Operation *graph, const std::vector<std::string> &rewrites,
+select::Problem toProblem(mlir::Operation *graph, const std::vector<Rewrite> &rewrites,
                           const FusionResult &fusions);
 
 /// Writes a plan into the graph: chosen ops become weft.kernel regions with `layouts` and `config`

@@ -33,7 +33,7 @@ struct Recomputation {
       chain;  ///< what is computed again, in graph order; the last one's result is saved now
   int64_t bytesLess =
       0;  ///< moved, if forward need not store the result and every kernel can be fused
-  std::string name() const;  ///< "recompute-hidden"
+  std::string name() const;  ///< of the last one's result
 };
 
 /// Those that may pay, the one that moves least first: nothing stores the result but for the

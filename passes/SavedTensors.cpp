@@ -184,8 +184,7 @@ std::string Recomputation::name() const {
   mlir::Operation *op = chain.back();
   const std::string name = writtenName(op->getResult(0));
   const auto number = std::distance(op->getBlock()->begin(), op->getIterator());
-  return "recompute-" +
-         (name.empty() ? op->getName().stripDialect().str() + std::to_string(number) : name);
+  return name.empty() ? op->getName().stripDialect().str() + std::to_string(number) : name;
 }
 
 namespace {

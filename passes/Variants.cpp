@@ -20,11 +20,11 @@ struct Stacking {
 };
 using Choice = std::optional<Stacking>;
 
-std::string rewriteName(const ProjectionGroup &group, size_t first, size_t last) {
+std::string namesOf(const ProjectionGroup &group, size_t first, size_t last) {
   ProjectionGroup part{.data = group.data,
                        .projections = {group.projections.begin() + static_cast<long>(first),
                                        group.projections.begin() + static_cast<long>(last) + 1}};
-  return "stack-" + part.name();
+  return part.name();
 }
 
 /// separate; every two neighbours (q with k, k with v); all. A group of two has no third way.
@@ -33,7 +33,7 @@ std::vector<Choice> stackingChoices(const ProjectionGroup &group, size_t index,
   const size_t size = group.projections.size();
   std::vector<Choice> choices;
   const auto stack = [&](size_t first, size_t last) {
-    choices.push_back(Stacking{index, first, last, rewriteName(group, first, last)});
+    choices.push_back(Stacking{index, first, last, namesOf(group, first, last)});
   };
   if (mode == "auto" || mode == "separate") choices.push_back(std::nullopt);
   if (mode == "auto" || mode == "two")
@@ -136,7 +136,7 @@ std::vector<std::vector<size_t>> recomputeChoices(GraphOp graph, const std::stri
 
 /// From the last op to the first: what is computed again may read what another one computes again.
 void recomputeAll(GraphOp graph, const std::vector<size_t> &chosen,
-                  std::vector<std::string> &rewrites) {
+                  std::vector<Rewrite> &rewrites) {
   const std::vector<Recomputation> found = findRecomputations(graph);
   std::vector<Recomputation> recomputations;
   for (size_t index : chosen) recomputations.push_back(found[index]);
@@ -144,7 +144,8 @@ void recomputeAll(GraphOp graph, const std::vector<size_t> &chosen,
             [](const Recomputation &a, const Recomputation &b) {
               return b.chain.back()->isBeforeInBlock(a.chain.back());
             });
-  for (const Recomputation &one : recomputations) rewrites.push_back(one.name());
+  for (const Recomputation &one : recomputations)
+    rewrites.push_back({Rewrite::Kind::recompute, one.name()});
   for (const Recomputation &one : recomputations) recompute(graph, one);
 }
 
@@ -169,22 +170,25 @@ Variant rewrite(mlir::ModuleOp module, const std::vector<Choice> &stackings,
   for (const Choice &choice : stackings)
     if (choice) {
       stackProjections(groups[choice->group], choice->first, choice->last);
-      variant.rewrites.push_back(choice->name);
+      variant.rewrites.push_back({Rewrite::Kind::stack, choice->name});
     }
   if (backward) {
     if (gradients->inputs)
-      variant.rewrites.push_back("stack-dX-" + backward->name(*gradients->inputs));
+      variant.rewrites.push_back(
+          {Rewrite::Kind::stackInputGradients, backward->name(*gradients->inputs)});
     if (gradients->weights)
-      variant.rewrites.push_back("stack-dW-" + backward->name(*gradients->weights));
+      variant.rewrites.push_back(
+          {Rewrite::Kind::stackWeightGradients, backward->name(*gradients->weights)});
     stackGradients(*backward, gradients->inputs, gradients->weights);
   }
   if (decompose) {
     for (SoftmaxOp softmax : softmaxesOf(graph)) decomposeSoftmax(softmax, subVector);
-    variant.rewrites.push_back("decompose-softmax-" + std::to_string(subVector));
+    variant.rewrites.push_back({Rewrite::Kind::decomposeSoftmax, std::to_string(subVector)});
   }
   if (norms) {
     if (hasDecomposableNorm(graph, *norms))
-      variant.rewrites.push_back(*norms == NormSteps::deferred ? "defer-norms" : "decompose-norms");
+      variant.rewrites.push_back({*norms == NormSteps::deferred ? Rewrite::Kind::deferNorms
+                                                                : Rewrite::Kind::decomposeNorms});
     variant.norms = decomposeNorms(graph, *norms);
   }
   return variant;

@@ -62,7 +62,7 @@ public:
     result.plan.predictedSeconds = path.seconds;
     if (chunks) takeMeasurementsOfStridedViews(*chunks->prices);
     result.plan.variant = problem.name;
-    result.plan.rewrites = problem.rewrites;
+    result.plan.rewrites = textsOf(problem.rewrites);
     if (chunks && chunks->count > 1) runInChunks(result, viewOf, *chunks);
     for (size_t kernel = 0; kernel < result.kernels.size(); ++kernel)
       result.plan.entryPoints[result.kernels[kernel].entryPoint].push_back(int(kernel));

@@ -85,7 +85,7 @@ struct SelectedVariant {
   select::Selection selection;
   std::optional<FittedPath> fitted = {};  ///< nothing without a limit of memory
   const select::SelectionResult &path() const { return fitted ? fitted->path : selection.best(); }
-  const std::vector<std::string> &rewrites() const { return selection.problem().rewrites; }
+  const std::vector<Rewrite> &rewrites() const { return selection.problem().rewrites; }
 };
 
 /// What a pin costs: the best plan with all pins against the best without this one.

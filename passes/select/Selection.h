@@ -11,6 +11,7 @@
 #include "kernel/InitialValue.h"
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Families.h"
+#include "passes/select/Rewrite.h"
 
 #include <functional>
 #include <limits>
@@ -54,7 +55,7 @@ struct Candidate {
 
 struct Problem {
   std::string name;  ///< variant name: rewrites joined by '+', e.g. "qkv-stacked+softmax-fused"
-  std::vector<std::string> rewrites;  ///< in order
+  std::vector<Rewrite> rewrites;  ///< in order
   std::vector<Tensor> tensors;
   std::vector<std::string>
       ops;  ///< printable name per op; index = topological position in the graph

@@ -221,10 +221,11 @@ void Compilation::importTexts(const std::vector<VariantText> &texts, Phase first
   noteBytes(Phase::import);
 }
 
-std::vector<std::pair<std::vector<std::string>, std::string>> Compilation::importedTexts() const {
-  std::vector<std::pair<std::vector<std::string>, std::string>> texts;
+std::vector<VariantText> Compilation::importedTexts() const {
+  std::vector<VariantText> texts;
   for (const Variant &variant : imported)
-    texts.emplace_back(variant.rewrites, print(mlir::ModuleOp(variant.module.get())));
+    texts.push_back(
+        {.rewrites = variant.rewrites, .text = print(mlir::ModuleOp(variant.module.get()))});
   return texts;
 }
 

@@ -26,7 +26,7 @@ namespace weft::driver {
 
 /// One variant with everything that was proposed for it.
 struct ProposedVariant {
-  std::vector<std::string> rewrites;
+  std::vector<Rewrite> rewrites;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   FusionResult fusions;
   std::vector<FusionRecord> stackings =
@@ -59,7 +59,7 @@ public:
   /// which phase to go on.
   void importTexts(const std::vector<VariantText> &texts, Phase first);
   /// What was imported, and differentiated where that was asked for.
-  std::vector<std::pair<std::vector<std::string>, std::string>> importedTexts() const;
+  std::vector<VariantText> importedTexts() const;
   /// The phase with which to go on from these texts.
   Phase resumesAt() const { return std::max(firstPhase, Phase::algebra); }
   bool importedOneOfSeveral() const { return isVariantChosen; }

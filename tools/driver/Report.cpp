@@ -92,7 +92,7 @@ json variantsReport(const Decision &decision) {
   json list = json::array();
   for (const SelectedVariant &variant : decision.variants)
     list.push_back({{"name", variant.name},
-                    {"rewrites", variant.rewrites()},
+                    {"rewrites", textsOf(variant.rewrites())},
                     {"chosen", &variant == &decision.best()},
                     {"seconds", secondsOf(decision, variant)},
                     {"lowerBound", variant.selection.best().lowerBound},
@@ -338,30 +338,31 @@ json kernelOpsReport(const PlannedKernels &planned) {
 /// Of the saved tensors that were offered as recomputed: what the best variant of the other kind
 /// loses.
 std::map<std::string, std::pair<bool, double>> recomputationPrices(const Decision &decision) {
-  constexpr std::string_view prefix = "recompute-";
-  const auto has = [](const SelectedVariant &variant, const std::string &rewrite) {
+  const auto has = [](const SelectedVariant &variant, const Rewrite &rewrite) {
     return std::ranges::count(variant.rewrites(), rewrite) > 0;
   };
   std::map<std::string, std::pair<bool, double>> prices;
   for (const SelectedVariant &variant : decision.variants)
-    for (const std::string &rewrite : variant.rewrites()) {
-      if (!rewrite.starts_with(prefix)) continue;
+    for (const Rewrite &rewrite : variant.rewrites()) {
+      if (rewrite.kind != Rewrite::Kind::recompute) continue;
       const bool isRecomputed = has(decision.best(), rewrite);
       double other = std::numeric_limits<double>::infinity();
       for (const SelectedVariant &rival : decision.variants)
         if (has(rival, rewrite) != isRecomputed)
           other = std::min(other, rival.selection.best().seconds);
-      prices[rewrite.substr(prefix.size())] = {
-          isRecomputed, std::max(0.0, other - decision.best().selection.best().seconds)};
+      prices[rewrite.subject] = {isRecomputed,
+                                 std::max(0.0, other - decision.best().selection.best().seconds)};
     }
   return prices;
 }
 
 std::string formOfNorms(const SelectedVariant &variant) {
-  const std::vector<std::string> &rewrites = variant.rewrites();
-  return std::ranges::count(rewrites, "decompose-norms") > 0 ? "decomposed"
-         : std::ranges::count(rewrites, "defer-norms") > 0   ? "deferred"
-                                                             : "whole";
+  const auto has = [&](Rewrite::Kind kind) {
+    return std::ranges::count(variant.rewrites(), kind, &Rewrite::kind) > 0;
+  };
+  return has(Rewrite::Kind::decomposeNorms) ? "decomposed"
+         : has(Rewrite::Kind::deferNorms)   ? "deferred"
+                                            : "whole";
 }
 
 /// Where norms were to be rewritten: what became of them, every attempt, and what the best variant

@@ -84,7 +84,7 @@ TargetFlags targetFrom(const json &object) {
 json requestReport(const Compilation &compilation) {
   json graphs = json::array();
   for (const auto &[rewrites, text] : compilation.importedTexts())
-    graphs.push_back({{"rewrites", rewrites}, {"text", text}});
+    graphs.push_back({{"rewrites", textsOf(rewrites)}, {"text", text}});
   ChoiceFlags choices = compilation.choiceFlags();
   if (compilation.importedOneOfSeveral())
     choices.variant.clear();  // it names one of the file's, the only one here
@@ -106,8 +106,11 @@ ReopenedRequest reopen(const json &report, const std::string &profile) {
     TargetFlags target = targetFrom(request.at("target"));
     if (!profile.empty()) target.profile = profile;
     std::vector<VariantText> graphs;
-    for (const json &graph : request.at("graphs"))
-      graphs.push_back({.rewrites = graph.at("rewrites"), .text = graph.at("text")});
+    for (const json &graph : request.at("graphs")) {
+      graphs.push_back({.rewrites = {}, .text = graph.at("text")});
+      for (const json &rewrite : graph.at("rewrites"))
+        graphs.back().rewrites.push_back(parseRewrite(rewrite.get<std::string>()));
+    }
     ReopenedRequest reopened{
         .compilation = std::make_unique<Compilation>(modelFrom(request.at("model")),
                                                      choicesFrom(request.at("choices")), target),

@@ -6,15 +6,14 @@
 namespace weft::driver {
 namespace {
 
-constexpr std::string_view separator = "// -----",
-                           nameMark = "// variant: ", unchanged = "unchanged";
+constexpr std::string_view separator = "// -----", nameMark = "// variant: ";
 
-std::vector<std::string> rewritesOf(std::string_view name) {
-  std::vector<std::string> rewrites;
-  if (name.empty() || name == unchanged) return rewrites;
+std::vector<Rewrite> rewritesOf(std::string_view name) {
+  std::vector<Rewrite> rewrites;
+  if (name.empty() || name == variantName({})) return rewrites;
   while (true) {
     const size_t end = name.find('+');
-    rewrites.emplace_back(name.substr(0, end));
+    rewrites.push_back(parseRewrite(name.substr(0, end)));
     if (end == name.npos) return rewrites;
     name.remove_prefix(end + 1);
   }
@@ -48,10 +47,6 @@ std::string joinVariants(const std::vector<std::pair<std::string, std::string>> 
     joined += fmt::format("{}{}{}\n{}", joined.empty() ? "" : fmt::format("\n{}\n\n", separator),
                           nameMark, name, text);
   return joined;
-}
-
-std::string variantName(const std::vector<std::string> &rewrites) {
-  return rewrites.empty() ? std::string(unchanged) : fmt::format("{}", fmt::join(rewrites, "+"));
 }
 
 }  // namespace weft::driver

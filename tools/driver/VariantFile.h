@@ -7,6 +7,8 @@
 //   // variant: ...
 #pragma once
 
+#include "passes/select/Rewrite.h"
+
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,7 +16,7 @@
 namespace weft::driver {
 
 struct VariantText {
-  std::vector<std::string>
+  std::vector<Rewrite>
       rewrites;      ///< of the name in its comment; none for "unchanged" or without a comment
   std::string text;  ///< after as many empty lines as stand before it in the file, so that its
                      ///< locations are right
@@ -25,8 +27,5 @@ std::vector<VariantText> splitVariants(std::string_view file);
 
 /// The inverse: each text under its name.
 std::string joinVariants(const std::vector<std::pair<std::string, std::string>> &namesAndTexts);
-
-/// Rewrites joined by '+'; "unchanged" for none.
-std::string variantName(const std::vector<std::string> &rewrites);
 
 }  // namespace weft::driver

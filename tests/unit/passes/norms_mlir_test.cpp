@@ -135,7 +135,8 @@ TEST_CASE(
       return proposeVariants(*loaded->module, {.attention = "unfused", .norms = norms});
     };
     const auto isDecomposed = [](const Variant &variant) {
-      return std::ranges::count(variant.rewrites, "decompose-norms") == 1;
+      return std::ranges::count(variant.rewrites, Rewrite::Kind::decomposeNorms, &Rewrite::kind) ==
+             1;
     };
     const std::vector<Variant> fused = proposed("fused"), decomposed = proposed("decomposed"),
                                both = proposed("auto");
@@ -146,7 +147,8 @@ TEST_CASE(
     CHECK(both.size() == fused.size() + (isDeferrable ? 4 : 2));
     CHECK(std::ranges::count_if(both, isDecomposed) == 2);
     for (const Variant &variant : nonEmpty(proposed("deferred"))) {
-      CHECK(std::ranges::count(variant.rewrites, "defer-norms") == (isDeferrable ? 1 : 0));
+      CHECK(std::ranges::count(variant.rewrites, Rewrite::Kind::deferNorms, &Rewrite::kind) ==
+            (isDeferrable ? 1 : 0));
       requireSame(loaded->graph(), graphOf(*variant.module));
       REQUIRE(variant.norms.size() == 2);
       CHECK(describe(variant.norms[0]) ==
@@ -221,7 +223,7 @@ TEST_CASE("in training the backward pass reads statistics: nothing is decomposed
   CHECK(proposeVariants(*loaded->module, {.norms = "auto"}).size() == fused);
   for (const Variant &variant :
        nonEmpty(proposeVariants(*loaded->module, {.norms = "decomposed"}))) {
-    CHECK(std::ranges::count(variant.rewrites, "decompose-norms") == 0);
+    CHECK(std::ranges::count(variant.rewrites, Rewrite::Kind::decomposeNorms, &Rewrite::kind) == 0);
     REQUIRE(variant.norms.size() == 2);
     CHECK_THAT(describe(variant.norms[0]), Catch::StartsWith("N010 statistics-are-read"));
   }

@@ -224,7 +224,7 @@ TEST_CASE(
   size_t stacked = 0;
   for (const Variant &variant :
        nonEmpty(proposeVariants(*loaded->module, {.attention = "unfused"}))) {
-    INFO(fmt::format("{}", fmt::join(variant.rewrites, "+")));
+    INFO(variantName(variant.rewrites));
     GraphOp graph = graphOf(*variant.module);
     const FusionResult fusions = proposeFusions(graph, FuseOptions{});
     Members present;  // computed; parts of a stacked result are slices

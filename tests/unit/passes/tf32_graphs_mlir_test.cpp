@@ -38,7 +38,7 @@ TEST_CASE("gradients, stacked projections and folded scales keep the precision; 
     CHECK(counted(loaded->graph()).first > 15);
     CHECK(counted(loaded->graph()).second == 0);
     for (const Variant &variant : nonEmpty(proposeVariants(*loaded->module, {}))) {
-      INFO(fmt::format("{}", fmt::join(variant.rewrites, "+")));
+      INFO(variantName(variant.rewrites));
       GraphOp graph = graphOf(*variant.module);
       CHECK(counted(graph).first > 10);
       CHECK(counted(graph).second == 0);

@@ -27,7 +27,7 @@ TEST_CASE("variants compute what the graph computes") {
     const std::vector<Variant> variants = proposeVariants(*loaded->module, options);
     CHECK(variants.size() == expected.at(name));
     CHECK(variants.front().rewrites.empty());
-    std::set<std::vector<std::string>> distinct;
+    std::set<std::vector<Rewrite>> distinct;
     for (const Variant &variant : nonEmpty(variants)) {
       CHECK(distinct.insert(variant.rewrites).second);
       requireSame(loaded->graph(), graphOf(*variant.module));
@@ -61,15 +61,15 @@ TEST_CASE("gradients of stacked projections are those of separate ones") {
   const std::vector<Variant> variants = proposeVariants(*loaded->module, {.attention = "unfused"});
   CHECK(variants.size() ==
         4 + 2 * 6);  // beside all and beside none stacked forward: two or three for dX, dW or both
-  std::set<std::vector<std::string>> distinct;
+  std::set<std::vector<Rewrite>> distinct;
   for (const Variant &variant : nonEmpty(variants)) {
-    INFO(fmt::format("{}", fmt::join(variant.rewrites, "+")));
+    INFO(variantName(variant.rewrites));
     CHECK(distinct.insert(variant.rewrites).second);
     requireSame(loaded->graph(), graphOf(*variant.module));
   }
   const auto find = [&](const std::vector<std::string> &rewrites) {
     const auto found = std::find_if(variants.begin(), variants.end(), [&](const Variant &variant) {
-      return variant.rewrites == rewrites;
+      return textsOf(variant.rewrites) == rewrites;
     });
     REQUIRE(found != variants.end());
     return graphOf(*found->module);
@@ -111,9 +111,9 @@ weft.graph @returned(%x: !bji, %wq: !phi {weft.parameter}, %wk: !phi {weft.param
   const std::vector<Variant> variants = proposeVariants(*loaded->module, {});
   size_t stacked = 0;
   for (const Variant &variant : nonEmpty(variants)) {
-    INFO(fmt::format("{}", fmt::join(variant.rewrites, "+")));
-    stacked += std::ranges::any_of(
-        variant.rewrites, [](const std::string &name) { return name.starts_with("stack-dW"); });
+    INFO(variantName(variant.rewrites));
+    stacked +=
+        std::ranges::count(variant.rewrites, Rewrite::Kind::stackWeightGradients, &Rewrite::kind);
     requireSame(loaded->graph(), graphOf(*variant.module));
   }
   CHECK(stacked > 0);
@@ -158,7 +158,7 @@ TEST_CASE("a result has its name in every variant") {
         proposeVariants(*loaded->module, {.attention = "unfused"});
     CHECK(variants.size() > 4);
     for (const Variant &variant : nonEmpty(variants)) {
-      INFO(fmt::format("{}", fmt::join(variant.rewrites, "+")));
+      INFO(variantName(variant.rewrites));
       CHECK(resultNames(graphOf(*variant.module)) == expected);
     }
   }
@@ -177,15 +177,16 @@ TEST_CASE("saved tensors that cost little to compute again are offered as recomp
         proposeVariants(*loaded->module, {.attention = "unfused", .stacking = "separate"});
     const size_t offered = std::min<size_t>(found.size(), 3);
     REQUIRE(variants.size() == 1 + offered + (offered > 1));
-    std::set<std::vector<std::string>> distinct;
+    std::set<std::vector<Rewrite>> distinct;
     for (const Variant &variant : nonEmpty(variants)) {
-      INFO(fmt::format("{}", fmt::join(variant.rewrites, "+")));
+      INFO(variantName(variant.rewrites));
       CHECK(distinct.insert(variant.rewrites).second);
       requireSame(loaded->graph(), graphOf(*variant.module));
       const auto saved = graphOf(*variant.module)->getAttrOfType<mlir::ArrayAttr>("weft.saved");
       for (mlir::Attribute tensor : nonEmpty(saved))
-        CHECK(std::count(variant.rewrites.begin(), variant.rewrites.end(),
-                         "recompute-" + mlir::cast<mlir::StringAttr>(tensor).str()) == 0);
+        CHECK(std::ranges::count(variant.rewrites,
+                                 Rewrite{Rewrite::Kind::recompute,
+                                         mlir::cast<mlir::StringAttr>(tensor).str()}) == 0);
     }
     CHECK(variants.back().rewrites.size() == offered);
     CHECK(proposeVariants(*loaded->module,
