@@ -107,7 +107,8 @@ struct PlanChunk {
 };
 
 struct PlanKernel {
-  std::string name;   ///< unique in the plan
+  std::string name;   ///< unique in the plan: the label, the axes of the first output, a chunk
+  std::string label;  ///< what it computes, for people: "softmax"; empty in plans from before
   std::string entry;  ///< extern "C" symbol in the cubin
   std::string family;
   int familyVersion = 0;

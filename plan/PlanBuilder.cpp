@@ -228,6 +228,7 @@ private:
     const PlanTensor &first = result.plan.tensors[size_t(entry.outputs.front())];
     entry.name = unique(
         fmt::format("{}__{}", chosen.kernel.name, fmt::join(axesInOrder(first), "_")), kernelNames);
+    entry.label = chosen.kernel.name;
     chosen.candidateName = std::exchange(chosen.kernel.name, entry.name);
     describeKernel(step, chosen, entry);
     result.plan.kernels.push_back(std::move(entry));

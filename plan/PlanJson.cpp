@@ -108,6 +108,7 @@ void members(auto &&visit, Is<PlanChunk> auto &chunk) {
 
 void members(auto &&visit, Is<PlanKernel> auto &kernel) {
   visit("name", kernel.name);
+  visit("label", kernel.label, mayLack);
   visit("entry", kernel.entry);
   visit("family", kernel.family);
   visit("familyVersion", kernel.familyVersion);

@@ -49,6 +49,7 @@ const Classes tensorClasses{{"order", Class::choice},
                             {"offset", Class::choice},
                             {"strides", Class::again}};
 const Classes kernelClasses{{"knobs", Class::choice},
+                            {"label", Class::claim},
                             {"after", Class::choice},
                             {"workspaceBuffer", Class::choice},
                             {"inputLayouts", Class::again},

@@ -130,6 +130,11 @@ std::string stageOf(const json &report, const Plan &plan, const std::string &who
   return "";
 }
 
+/// The kernel of this name, or the first chunk of it.
+const PlanKernel &kernelOf(const Plan &plan, const std::string &whole) {
+  return *std::ranges::find(plan.kernels, whole, nameOfWhole);
+}
+
 bool contracts(const Plan &plan, const std::string &whole) {
   return std::ranges::any_of(plan.kernels, [&](const PlanKernel &kernel) {
     return nameOfWhole(kernel) == whole && contracts(kernel);
@@ -291,8 +296,8 @@ std::optional<UnfusedLoss> largestUnfused(const Plan &plan, const json &report) 
     const auto [bytes, tensor] = exchanges.between(writer, reader);
     if (bytes == 0 || (largest && bytes <= largest->bytes)) continue;
     largest = UnfusedLoss{.tensor = tensor,
-                          .writer = shortName(writer),
-                          .reader = shortName(reader),
+                          .writer = shortName(kernelOf(plan, writer)),
+                          .reader = shortName(kernelOf(plan, reader)),
                           .bytes = bytes,
                           .seconds = double(bytes) / bandwidth,
                           .code = {},
@@ -498,7 +503,9 @@ std::vector<std::string> warningsOf(const Plan &plan, const json &report,
   return warnings;
 }
 
-std::string shortName(const std::string &kernel) { return kernel.substr(0, kernel.find("__")); }
+std::string shortName(const PlanKernel &kernel) {
+  return kernel.label.empty() ? nameOfWhole(kernel) : kernel.label;
+}
 
 std::string attentionForm(const Plan &plan) {
   bool hasSoftmax = false;

@@ -116,8 +116,8 @@ MemoryTrade memoryTrade(const Plan &plan, const nlohmann::json &report);
 std::vector<std::string> warningsOf(const Plan &plan, const nlohmann::json &report,
                                     const runtime::BelievedRecords &records);
 
-/// A kernel's name without the axes that end it: "softmax" of "softmax__h_b_j_k".
-std::string shortName(const std::string &kernel);
+/// A kernel's label, or where the plan has none, from before labels, its name.
+std::string shortName(const PlanKernel &kernel);
 
 /// "fused attention", "decomposed attention", "unfused attention", or empty for plans without.
 std::string attentionForm(const Plan &plan);

@@ -40,6 +40,7 @@ PlanKernel kernel(const std::string &name, const std::string &op, std::vector<in
                   int output, double microseconds, bool measured = true) {
   PlanKernel kernel;
   kernel.name = name;
+  kernel.label = name.substr(0, name.find("__"));
   kernel.family = op == "slice" ? "view" : "loop";
   kernel.source = op == "slice" ? "" : "kernels/" + name + ".cu";
   kernel.ops = {parsePlanOp("%1 = " + op + " %0").value()};
@@ -121,6 +122,15 @@ bool hasLine(const std::string &text, const std::string &part) {
 }
 
 }  // namespace
+
+TEST_CASE("a kernel goes by its label, which may hold what parts a name") {
+  Plan plan = chain();
+  CHECK(largestUnfused(plan, report()).value().writer == "gemm");
+  plan.kernels[0].label = "my__gemm";
+  CHECK(largestUnfused(plan, report()).value().writer == "my__gemm");
+  plan.kernels[0].label.clear();  // as in plans from before labels
+  CHECK(largestUnfused(plan, report()).value().writer == "gemm__b_j");
+}
 
 TEST_CASE("coverage is of all variants, and says it when nothing was measured") {
   const Coverage coverage = coverageOf(report()).value();

@@ -343,7 +343,10 @@ json foldedReport(const Plan &plan) {
 std::string screenTable(const Plan &plan, const json &report, size_t most) {
   const std::vector<FoldedKernel> folded = dearestFirst(plan);
   std::map<std::string, int> shortNames;
-  for (const FoldedKernel &kernel : folded) ++shortNames[shortName(kernel.name)];
+  const auto shortNameOf = [&](const FoldedKernel &kernel) {
+    return shortName(plan.kernels[size_t(kernel.kernels.front())]);
+  };
+  for (const FoldedKernel &kernel : folded) ++shortNames[shortNameOf(kernel)];
   const Device &device = findDevice(plan.device);
   Table table({{"time", right},
                {"%", right},
@@ -360,7 +363,7 @@ std::string screenTable(const Plan &plan, const json &report, size_t most) {
       continue;
     }
     const PlanKernel &first = plan.kernels[size_t(kernel.kernels.front())];
-    const std::string name = shortName(kernel.name);
+    const std::string name = shortNameOf(kernel);
     table.addRow(
         {formatSeconds(kernel.seconds),
          fmt::format("{:.0f}", 100 * kernel.seconds / std::max(plan.predictedSeconds, 1e-12)),
