@@ -20,7 +20,7 @@ nlohmann::json toJson(const std::vector<ProposedVariant> &variants) {
   nlohmann::json list = nlohmann::json::array();
   for (const ProposedVariant &variant : variants)
     list.push_back({{"name", variant.name()},
-                    {"rewrites", variant.rewrites},
+                    {"rewrites", textsOf(variant.rewrites)},
                     {"graph", Compilation::print(variant.module.get())}});
   return {{"variants", list}};
 }
