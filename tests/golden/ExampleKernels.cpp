@@ -2,6 +2,8 @@
 
 #include "kernel/Error.h"
 
+#include <limits>
+
 namespace weft::examples {
 
 int KernelBuilder::axis(const std::string &name, int64_t extent) {
@@ -32,7 +34,7 @@ int KernelBuilder::elementwise(const std::string &name, const std::string &spell
   return op({.kind = opKindNamed(name).value(),
              .operands = operands,
              .attributes = std::move(attributes),
-             .expression = Expression::parse(spelling)},
+             .expression = spelling.empty() ? Expression{} : Expression::parse(spelling)},
             result, first.dtype, first.axes);
 }
 
@@ -46,6 +48,19 @@ namespace {
 
 constexpr OperatorClass normalization = OperatorClass::normalization,
                         movement = OperatorClass::movement;
+
+/// {0} where the condition holds, else -inf: what a mask computes (ir/Masks.cpp).
+Expression visibleOnly(const Expression &isVisible) {
+  return Expression::select(isVisible, Expression::operand(0),
+                            Expression::literal(-std::numeric_limits<double>::infinity()));
+}
+/// The position of a query along the keys: queries are aligned to the end of the keys.
+Expression queryAmongKeys(int axis, int64_t queries, int64_t keys) {
+  const Expression query = Expression::coordinate(axis);
+  return keys == queries
+             ? query
+             : Expression::binary(ScalarOperator::add, query, Expression::integer(keys - queries));
+}
 
 Extents extentsOf(int scale) {
   return scale == 0 ? Extents{.b = 2, .j = 5, .k = 19, .h = 3, .p = 8, .i = 24, .u = 21}
@@ -87,6 +102,8 @@ Example scaleMaskSoftmaxDropout(DType dtype, const Extents &e) {
   const int masked = builder.elementwise(
       "mask", "", {scaled}, "masked",
       {{"kind", std::string("causal")}, {"query", int64_t(2)}, {"key", int64_t(3)}});
+  builder.kernel.body.back().expression = visibleOnly(Expression::binary(
+      ScalarOperator::lessEqual, Expression::coordinate(3), queryAmongKeys(2, e.j, e.k)));
   const int probability = builder.op({.kind = OpKind::softmax,
                                       .operatorClass = normalization,
                                       .operands = {masked},
@@ -332,6 +349,8 @@ Example paddingMaskSoftmax(DType dtype, const Extents &e) {
             lengths = builder.input("lengths", DType::i32, {b});
   const int masked = builder.elementwise("mask", "", {score, lengths}, "masked",
                                          {{"kind", std::string("padding")}, {"key", int64_t(3)}});
+  builder.kernel.body.back().expression = visibleOnly(Expression::binary(
+      ScalarOperator::less, Expression::coordinate(3), Expression::operand(1, ScalarType::i32)));
   const int y = builder.op({.kind = OpKind::softmax,
                             .operatorClass = normalization,
                             .operands = {masked},
@@ -352,12 +371,27 @@ Example blockWindowMask(DType dtype, const Extents &e) {
                                           {"query", int64_t(1)},
                                           {"key", int64_t(2)},
                                           {"size", int64_t(4)}});
+  const auto blockOf = [](int axis) {
+    return Expression::binary(ScalarOperator::divide, Expression::coordinate(axis),
+                              Expression::integer(4));
+  };
+  builder.kernel.body.back().expression = visibleOnly(Expression::binary(
+      ScalarOperator::notEqual, Expression::element(1, {blockOf(1), blockOf(2)}, ScalarType::i32),
+      Expression::integer(0)));
   const int y = builder.elementwise("mask", "", {blocks}, "y",
                                     {{"kind", std::string("window")},
                                      {"query", int64_t(1)},
                                      {"key", int64_t(2)},
                                      {"left", int64_t(7)},
                                      {"right", int64_t(2)}});
+  const Expression query = queryAmongKeys(1, e.j, e.k), key = Expression::coordinate(2);
+  const auto edge = [&](ScalarOperator side, int64_t reach) {
+    return Expression::binary(side, query, Expression::integer(reach));
+  };
+  builder.kernel.body.back().expression = visibleOnly(Expression::binary(
+      ScalarOperator::both,
+      Expression::binary(ScalarOperator::greaterEqual, key, edge(ScalarOperator::subtract, 7)),
+      Expression::binary(ScalarOperator::lessEqual, key, edge(ScalarOperator::add, 2))));
   return {"block_window_mask", builder.finish({y}), k};
 }
 
@@ -367,7 +401,7 @@ Example selectExample(DType dtype, const Extents &e) {
   const int a = builder.input("a", dtype, {b, i}), other = builder.input("other", dtype, {b, i});
   const int condition = builder.input("condition", DType::i1, {b, i});
   const int chosen =
-      builder.elementwise("select", "{0} ? {1} : {2}", {condition, a, other}, "chosen");
+      builder.elementwise("select", "{0} != 0.0f ? {1} : {2}", {condition, a, other}, "chosen");
   builder.kernel.values[chosen].dtype = dtype;
   const int y = builder.op(
       {.kind = OpKind::cast, .operands = {chosen}, .expression = Expression::parse("{0}")}, "y",
