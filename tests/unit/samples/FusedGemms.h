@@ -58,7 +58,7 @@ inline Kernel fusedGemm(const FusedGemm &gemm) {
   const auto map = [&](const std::string &op, std::vector<int> operands, const std::string &name) {
     value = builder.op(op, OperatorClass::elementwise, std::move(operands), name, gemm.c, "",
                        gemm.type);
-    builder.last().expression = Expression::parse(spellingOf(op));
+    if (!spellingOf(op).empty()) builder.last().expression = Expression::parse(spellingOf(op));
   };
   if (residual >= 0) map(gemm.residual, {value, residual}, "sum");
   if (gemm.factor != 1) {

@@ -40,7 +40,7 @@ public:
           const std::string &result, DType own) {
     const int value =
         builder.op(name, OperatorClass::elementwise, std::move(operands), result, "bju", "", own);
-    builder.last().expression = Expression::parse(spelling);
+    if (!spelling.empty()) builder.last().expression = Expression::parse(spelling);
     return value;
   }
   int bias(int of, int with) { return map("bias", "{0} + {1}", {of, with}, "biased"); }

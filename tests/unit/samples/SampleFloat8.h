@@ -44,7 +44,7 @@ inline Kernel scaledFloat8Gemm(const Float8Extents &extents, const GemmTypes &ty
                        std::vector<int> operands, const std::string &result, DType type) {
     const int value =
         builder.op(name, OperatorClass::elementwise, std::move(operands), result, "bmn", "", type);
-    builder.last().expression = Expression::parse(spelling);
+    if (!spelling.empty()) builder.last().expression = Expression::parse(spelling);
     return value;
   };
   const int half = map("mul", "{0} * {1}", {gemm, scaleA}, "half", DType::f32);

@@ -26,7 +26,7 @@ public:
           const std::string &result, const std::string &letters) {
     const int value = builder.op(name, OperatorClass::elementwise, std::move(operands), result,
                                  letters, "", type);
-    builder.last().expression = Expression::parse(spelling);
+    if (!spelling.empty()) builder.last().expression = Expression::parse(spelling);
     return value;
   }
   int globalScaling(int x, int factors, const std::string &letters, int64_t tile) {

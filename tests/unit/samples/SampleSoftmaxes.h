@@ -42,7 +42,7 @@ public:
           const std::string &result) {
     const int value =
         builder.op(name, OperatorClass::elementwise, std::move(operands), result, "hbjk", "", type);
-    builder.last().expression = Expression::parse(spelling);
+    if (!spelling.empty()) builder.last().expression = Expression::parse(spelling);
     return value;
   }
   /// Over k.
