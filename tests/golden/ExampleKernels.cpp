@@ -2,6 +2,7 @@
 
 #include "kernel/Error.h"
 
+#include <cmath>
 #include <limits>
 
 namespace weft::examples {
@@ -60,6 +61,26 @@ Expression queryAmongKeys(int axis, int64_t queries, int64_t keys) {
   return keys == queries
              ? query
              : Expression::binary(ScalarOperator::add, query, Expression::integer(keys - queries));
+}
+
+/// [b,j,h,p] turned along p by the position along j, base 10000 (ir/Masks.cpp).
+Expression rotated(int64_t extent, bool isHalved) {
+  using E = Expression;
+  using enum ScalarOperator;
+  const E here = E::coordinate(3), half = E::integer(extent / 2), two = E::integer(2);
+  const E isFirst = isHalved ? E::binary(less, here, half)
+                             : E::binary(equal, E::binary(modulo, here, two), E::integer(0));
+  const E place =
+      isHalved ? E::select(isFirst, E::binary(add, here, half), E::binary(subtract, here, half))
+               : E::binary(bitXor, here, E::integer(1));
+  const E pair = E::binary(isHalved ? modulo : divide, here, isHalved ? half : two);
+  const E partner = E::element(0, {E::coordinate(0), E::coordinate(1), E::coordinate(2), place});
+  const E scale = E::literal(-2.0 * std::log2(10000.0) / static_cast<double>(extent));
+  const E turn = E::call("weft::rotation",
+                         {E::coordinate(1), E::call("weft::rotaryFrequency", {pair, scale})});
+  return E::binary(add, E::binary(multiply, E::operand(0), E::member("cosine", turn)),
+                   E::binary(multiply, E::select(isFirst, E::unary(negate, partner), partner),
+                             E::member("sine", turn)));
 }
 
 Extents extentsOf(int scale) {
@@ -224,6 +245,7 @@ Example rotary(DType dtype, const Extents &e, const std::string &style) {
   const int y = builder.elementwise(
       "rotary", "", {x}, "y",
       {{"position", int64_t(1)}, {"dim", int64_t(3)}, {"base", 10000.0}, {"style", style}});
+  builder.kernel.body.back().expression = rotated(e.p, style == "halved");
   return {"rotary_" + style, builder.finish({y}), p};
 }
 
