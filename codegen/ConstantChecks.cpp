@@ -128,21 +128,21 @@ public:
   void run() {
     const auto isCheck = [](const Statement &s) { return s.kind == Statement::Kind::launchCheck; };
     for (const Statement &s : program.body)
-      if (isCheck(s)) present += s.value + between;
+      if (isCheck(s)) present += checkText(s) + between;
     for (const ConstantLine &line : program.constants)
       for (const auto &[name, value] : line.entries) addConstant(line, name, value);
     for (const Statement &global : program.globals)
       add("device memory", fmt::format("sizeof({}) == sizeof({})", nameOf(global), global.type));
     Block checks;
     for (const Subject &subject : subjects)
-      checks.push_back(launchCheckOf(subject.terms, subject.what));
+      checks.push_back(launchCheckOf({subject.terms.begin(), subject.terms.end()}, subject.what));
     const auto last = std::find_if(program.body.rbegin(), program.body.rend(), isCheck).base();
     program.body.insert(last, checks.begin(), checks.end());
   }
 
 private:
   static std::string nameOf(const Statement &global) {
-    return global.name.substr(0, global.name.find('['));
+    return global.name.str().substr(0, global.name.str().find('['));
   }
 
   void add(const std::string &what, const std::string &term) {

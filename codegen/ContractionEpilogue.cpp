@@ -248,7 +248,7 @@ private:
     for (const auto &[axis, stride] :
          stridesByAxis(kernel, input.value, context.configuration.inputs[input.input])) {
       const std::string index = coordinate(axis, true);
-      terms.push_back(stride == 1 ? asOperand(index)
+      terms.push_back(stride == 1 ? asOperand(index).str()
                                   : fmt::format("weft::Offset({}) * {}", index, stride));
     }
     return fmt::format("{}", fmt::join(terms, " + "));

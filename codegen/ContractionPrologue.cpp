@@ -60,9 +60,10 @@ private:
                             std::string::npos;  // of type int, as places are
       if (stride == 1) from += " + " + place;
       else
-        from += fmt::format(" + {} * {}",
-                            isNumber ? fmt::format("weft::Offset({})", place) : asOperand(place),
-                            asOperand(spelled));
+        from +=
+            fmt::format(" + {} * {}",
+                        isNumber ? fmt::format("weft::Offset({})", place) : asOperand(place).str(),
+                        asOperand(spelled));
     };
     const std::string outer =
         fmt::format("weft::insideOperand({}.outer, {})", at, context.outerExtent);

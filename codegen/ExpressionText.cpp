@@ -5,21 +5,32 @@
 
 namespace weft::codegen {
 
-std::map<std::string, std::string> attributeConstants(const BodyOp &op,
-                                                      const DeclareConstant &declare) {
-  std::map<std::string, std::string> names;
+std::map<std::string, Code> attributeConstants(const BodyOp &op, const DeclareConstant &declare) {
+  std::map<std::string, Code> names;
   for (const auto &[attribute, value] : op.attributes)
     if (op.expression.usesAttribute(attribute))
       names[attribute] = declare(attribute, floatLiteral(numberOf(op, attribute)));
   return names;
 }
 
-std::string expressionText(const Expression &expression,
-                           const std::map<std::string, std::string> &attributes,
-                           const std::function<std::string(int operand)> &operand,
-                           const std::function<std::string(int axis)> &coordinate) {
+Code codeOf(const Expression &expression, int node, const ReplaceNode &replace) {
+  std::vector<Code> pieces;
+  std::string text = expression.textOf(node, [&](int index) -> std::optional<std::string> {
+    const std::optional<Code> piece = replace(index);
+    if (!piece) return std::nullopt;
+    pieces.push_back(*piece);
+    return piece->str();
+  });
+  std::vector<const Code *> parts;
+  for (const Code &piece : pieces) parts.push_back(&piece);
+  return Code::composed(std::move(text), parts);
+}
+
+Code expressionText(const Expression &expression, const std::map<std::string, Code> &attributes,
+                    const std::function<Code(int operand)> &operand,
+                    const std::function<Code(int axis)> &coordinate) {
   using Kind = ExpressionNode::Kind;
-  return expression.text([&](int index) -> std::optional<std::string> {
+  return codeOf(expression, expression.root(), [&](int index) -> std::optional<Code> {
     const ExpressionNode &node = expression[index];
     if (node.kind == Kind::operand && node.children.empty()) return operand(node.index);
     if (node.kind == Kind::attribute) return attributes.at(node.name);

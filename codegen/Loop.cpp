@@ -43,7 +43,7 @@ Program lowerLoop(const Kernel &original, const Configuration &configuration,
   LoopSpace space(kernel, axes.knobs, axes.outer, axes.reduced, leadingStrides(axes, configuration),
                   names);
   Program program{.entry = names.reserve(original.name)};
-  std::vector<std::string> tensorNames;
+  std::vector<Code> tensorNames;
   for (int value : kernel.inputs) tensorNames.push_back(names.reserve(kernel.values[value].name));
   for (int value : kernel.outputs) tensorNames.push_back(names.reserve(kernel.values[value].name));
   LoopGraph graph = buildLoopGraph(axes, space, names);
@@ -60,7 +60,7 @@ Program lowerLoop(const Kernel &original, const Configuration &configuration,
   }
   for (size_t i = 0; i < kernel.outputs.size(); ++i) {
     const Value &value = kernel.values[kernel.outputs[i]];
-    const std::string &name = tensorNames[kernel.inputs.size() + i];
+    const Code &name = tensorNames[kernel.inputs.size() + i];
     outputs.push_back(memory.operand(name, value, configuration.outputs[i], program.constants));
     program.parameters.push_back(
         {Parameter::Kind::output, static_cast<int>(i), name, std::string(cudaNameOf(value.dtype))});
@@ -73,9 +73,9 @@ Program lowerLoop(const Kernel &original, const Configuration &configuration,
   program.headers.assign(graph.headers.begin(), graph.headers.end());
   if (space.isCluster()) program.clusterBlocks = space.words.blocksPerColumn;
   const bool shared = space.threadsPerRow > 1 || space.isColumns();
-  program.launchBounds =
-      shared ? fmt::format("{} * {}", space.words.rowsPerBlock, space.words.threadsPerRow)
-             : space.words.threads;
+  program.launchBounds = shared
+                             ? code("{} * {}", space.words.rowsPerBlock, space.words.threadsPerRow)
+                             : space.words.threads;
   program.launch = space.launch();
   const Block checks = space.launchChecks(program.launchBounds);
   program.body.insert(program.body.begin(), checks.begin(), checks.end());

@@ -42,13 +42,13 @@ Block LoopPasses::batchLoads() {
 /// Batches of steps: all loads, then all that needs them. A last batch may be cut.
 Block LoopPasses::wrapInBatches(const Block &loads, Block body) {
   const bool isCut = space.steps % batch != 0;
-  std::string inside = space.stepGuard();
-  if (isCut && inside.empty()) inside = fmt::format("{} < {}", space.words.step, space.words.steps);
+  Code inside = space.stepGuard();
+  if (isCut && inside.empty()) inside = code("{} < {}", space.words.step, space.words.steps);
   const auto inSlots = [&](Block statements) {
     if (!inside.empty()) statements = {guard(inside, std::move(statements))};
-    Block slot = {declare(
-        "const int", space.words.step,
-        fmt::format("{} * {} + {}", space.words.group, space.words.batch, space.words.slot))};
+    Block slot = {
+        declare("const int", space.words.step,
+                code("{} * {} + {}", space.words.group, space.words.batch, space.words.slot))};
     for (Block part : {space.stepCoordinates(), statements})
       slot.insert(slot.end(), part.begin(), part.end());
     return loop(space.words.slot, space.words.batch, 0, std::move(slot));
@@ -59,9 +59,8 @@ Block LoopPasses::wrapInBatches(const Block &loads, Block body) {
   Block group(loads.begin(), firstLoad);
   group.push_back(inSlots({firstLoad, loads.end()}));
   group.push_back(inSlots(std::move(body)));
-  const std::string batches =
-      isCut ? fmt::format("({0} + {1} - 1) / {1}", space.words.steps, space.words.batch)
-            : fmt::format("{} / {}", space.words.steps, space.words.batch);
+  const Code batches = isCut ? code("({0} + {1} - 1) / {1}", space.words.steps, space.words.batch)
+                             : code("{} / {}", space.words.steps, space.words.batch);
   return {declare("constexpr int", space.words.batch, std::to_string(batch)),
           declare("constexpr int", space.words.batches, batches),
           loop(space.words.group, space.words.batches, 1, std::move(group))};
@@ -78,7 +77,7 @@ void LoopPasses::finishGrid(const std::vector<int> &reductions, Block &block) {
     throw Error::unsupported(
         "kernel '{}': blocks of a grid that share columns do not know their sums",
         space.kernel.name);
-  std::vector<std::string> arguments = {names.reserve("scratch"), names.reserve("acrossBlocks")};
+  std::vector<Code> arguments = {names.reserve("scratch"), names.reserve("acrossBlocks")};
   for (int index : reductions) {
     if (graph.nodes[index].reduction != Reduction::sum)
       throw Error::unsupported("kernel '{}': columns that the grid shares are joined by sums alone",
@@ -86,15 +85,15 @@ void LoopPasses::finishGrid(const std::vector<int> &reductions, Block &block) {
     arguments.push_back(nodeNames[index]);
   }
   columnScratch.emplace_back(arguments[0], reductions.size());
-  const std::string width = space.hasVector() ? space.words.width : "1";
+  const Code width = space.hasVector() ? space.words.width : "1";
   gridPartials.push_back({.kind = Statement::Kind::declare,
-                          .type = fmt::format("weft::GridPartials<{}, {}, {} * {} * {}>",
-                                              space.columnGroups(), space.words.blocksPerColumn,
-                                              reductions.size(), space.words.rowsPerBlock, width),
+                          .type = code("weft::GridPartials<{}, {}, {} * {} * {}>",
+                                       space.columnGroups(), space.words.blocksPerColumn,
+                                       reductions.size(), space.words.rowsPerBlock, width),
                           .name = arguments[1]});
   graph.headers.erase("weft/columns.cuh");
   graph.headers.insert("weft/grid.cuh");
-  block.push_back(leave(fmt::format("!weft::gridColumnSums({})", fmt::join(arguments, ", "))));
+  block.push_back(leave(code("!weft::gridColumnSums({})", joined(arguments, ", "))));
 }
 
 }  // namespace weft::codegen

@@ -50,52 +50,46 @@ void LoopSpace::addColumnConstants(std::vector<ConstantLine> &lines) const {
   lines.push_back({"int",
                    {{words.blocksPerColumn, std::to_string(knobs.blocksPerRow)}},
                    isCluster() ? "a cluster" : ""});
-  lines.push_back(
-      {"int",
-       {{words.shares, fmt::format("{} * {}", words.threadsPerRow, words.blocksPerColumn)}},
-       isCluster() ? "threads of a cluster that share a column"
-                   : "threads of the grid that share a column"});
+  lines.push_back({"int",
+                   {{words.shares, code("{} * {}", words.threadsPerRow, words.blocksPerColumn)}},
+                   isCluster() ? "threads of a cluster that share a column"
+                               : "threads of the grid that share a column"});
 }
 
 Block LoopSpace::columnPrologue() const {
   const bool inWarp = knobs.reduction == ReductionMapping::warpColumns,
              severalBlocks = knobs.blocksPerRow > 1;
-  std::string part = fmt::format("threadIdx.x / {}", words.rowsPerBlock);
-  if (inWarp) part = fmt::format("threadIdx.x % 32 / {}", words.columnsPerWarp);
+  Code part = code("threadIdx.x / {}", words.rowsPerBlock);
+  if (inWarp) part = code("threadIdx.x % 32 / {}", words.columnsPerWarp);
   if (severalBlocks)
-    part =
-        fmt::format("blockIdx.x % {} * {} + {}", words.blocksPerColumn, words.threadsPerRow, part);
-  std::string block =
-      severalBlocks ? fmt::format("blockIdx.x / {}", words.blocksPerColumn) : "blockIdx.x";
-  if (wideRows) block = fmt::format("weft::Offset({})", block);
-  std::string column = fmt::format("threadIdx.x % {}", words.rowsPerBlock);
-  if (inWarp)
-    column = fmt::format("threadIdx.x / 32 * {0} + threadIdx.x % {0}", words.columnsPerWarp);
-  column = fmt::format("{} * {} + {}", block, words.rowsPerBlock, column);
+    part = code("blockIdx.x % {} * {} + {}", words.blocksPerColumn, words.threadsPerRow, part);
+  Code block = severalBlocks ? code("blockIdx.x / {}", words.blocksPerColumn) : "blockIdx.x";
+  if (wideRows) block = code("weft::Offset({})", block);
+  Code column = code("threadIdx.x % {}", words.rowsPerBlock);
+  if (inWarp) column = code("threadIdx.x / 32 * {0} + threadIdx.x % {0}", words.columnsPerWarp);
+  column = code("{} * {} + {}", block, words.rowsPerBlock, column);
 
   std::vector<std::string> axes;
   for (int axis : outer) axes.push_back(axisNames[axis]);
   std::string note = fmt::format("({}){}", fmt::join(axes, ", "),
                                  outer.size() > 1 ? fmt::format(", {} slowest", axes[0]) : "");
   if (width > 1) note += fmt::format(", {} of {} at once", width, axisNames[knobs.vectorAxis]);
-  const std::string type = wideRows ? "const weft::Offset" : "const int";
+  const Code type = wideRows ? "const weft::Offset" : "const int";
   Block result = {declare("const int", words.lane, part)};
   if (!isExact()) {
-    const std::string beyond = words.row + "_or_beyond";
+    const Code beyond = Code::name(words.row.str() + "_or_beyond");
     result.push_back(declare(type, beyond, column));
-    result.push_back(
-        declare("const bool", words.inside, fmt::format("{} < {}", beyond, words.rows)));
-    column = fmt::format("{} ? {} : 0", words.inside, beyond);
+    result.push_back(declare("const bool", words.inside, code("{} < {}", beyond, words.rows)));
+    column = code("{} ? {} : 0", words.inside, beyond);
   }
   result.push_back(declare(type, words.row, column, note));
   return result;
 }
 
-std::string LoopSpace::storeGuard() const {
+Code LoopSpace::storeGuard() const {
   if (!isShared()) return isColumns() && !isExact() ? words.inside : "";
-  const std::string first =
-      isGrid() ? fmt::format("threadIdx.x < {}", words.rowsPerBlock) : words.lane + " == 0";
-  return isColumns() && !isExact() ? fmt::format("{} && {}", words.inside, first) : first;
+  const Code first = isGrid() ? code("threadIdx.x < {}", words.rowsPerBlock) : words.lane + " == 0";
+  return isColumns() && !isExact() ? code("{} && {}", words.inside, first) : first;
 }
 
 bool LoopSpace::pairsLanes() const {

@@ -12,7 +12,8 @@ bool GraphBuilder::lanesHoldPairs(const Index &column) const {
   if (space.width != 8 || column.multipleOf % 8 != 0 || column.irregular ||
       !graph.extraStepGuard.empty())
     return false;
-  if (!column.text.starts_with(home.at.at(space.knobs.vectorAxis).text) || space.isPartial())
+  if (!column.text.str().starts_with(home.at.at(space.knobs.vectorAxis).text.str()) ||
+      space.isPartial())
     return false;
   if (column.text != home.at.at(space.knobs.vectorAxis).text) return false;
   if (space.vectorIsReduced())
@@ -28,7 +29,8 @@ int GraphBuilder::dropout(const BodyOp &op, const std::string &name,
   const double p = numberOf(op, "p");
   const int x = evaluate(op.operands[0], coordinates);
   if (keyName.empty()) {
-    const std::string pointer = names.reserve("dropoutKey");
+    const Code pointer = names.reserve("dropoutKey");
+    graph.keyPointer = pointer;
     keyName = names.reserve("key");
     graph.parameters.push_back({Parameter::Kind::dropoutKey, 0, pointer, "weft::DropoutKey"});
     graph.prologue.push_back(declare("const weft::DropoutKey", keyName, "*" + pointer,
@@ -36,19 +38,17 @@ int GraphBuilder::dropout(const BodyOp &op, const std::string &name,
     graph.headers.insert("weft/dropout.cuh");
   }
   const int opIndex = definedBy[op.results[0]];
-  const auto argument = [&](Parameter::Kind kind) {
+  const auto argument = [&](Parameter::Kind kind) -> Code {
     for (const Parameter &parameter : graph.parameters)
-      if (parameter.kind == kind && parameter.index == opIndex) return parameter.name;
-    const std::string claimed = names.reserve(std::string(nameOf(kind)));
+      if (parameter.kind == kind && parameter.index == opIndex) return Code::name(parameter.name);
+    const Code claimed = names.reserve(nameOf(kind));
     graph.parameters.push_back({kind, opIndex, claimed, "unsigned"});
     return claimed;
   };
-  const std::string stream = argument(Parameter::Kind::dropoutStream);
-  const std::string threshold =
-      constant("unsigned", "dropThreshold", fmt::format("{}u", std::llround(p * 65536)),
-               fmt::format("{} of 65536 draws", p));
-  const std::string scale =
-      constant("float", "keepScale", floatLiteral(p < 1 ? 1.0 / (1.0 - p) : 0.0));
+  const Code stream = argument(Parameter::Kind::dropoutStream);
+  const Code threshold = constant("unsigned", "dropThreshold", code("{}u", std::llround(p * 65536)),
+                                  code("{} of 65536 draws", p));
+  const Code scale = constant("float", "keepScale", floatLiteral(p < 1 ? 1.0 / (1.0 - p) : 0.0));
   const std::vector<int> &own = kernel.values[op.results[0]].axes;
   const size_t rank = own.size();
   const Index zero{.text = "0", .multipleOf = 0};
@@ -56,16 +56,15 @@ int GraphBuilder::dropout(const BodyOp &op, const std::string &name,
   const Index row = rank > 1 ? coordinates.at.at(own[rank - 2]) : zero;
   std::vector<Index> used = {column, row};
   bool outerVaries = false;
-  std::string outer = "0";
+  Code outer = "0";
   for (size_t i = 0; i + 2 < rank; ++i) {
     const Index index = coordinates.at.at(own[i]);
     used.push_back(index);
     outerVaries |= index.varies();
     if (space.extent(own[i]) == 1) continue;
-    const std::string text = elementText(index);
-    outer = outer == "0"
-                ? text
-                : fmt::format("{} * {} + {}", asOperand(outer), space.axisName(own[i]), text);
+    const Code text = elementText(index);
+    outer =
+        outer == "0" ? text : code("{} * {} + {}", asOperand(outer), space.axisName(own[i]), text);
   }
   if (op.attributes.contains("outer"))  // the rows before this part of an outer axis
     outer = (outer == "0" ? "" : outer + " + ") + argument(Parameter::Kind::dropoutOuter);
@@ -74,23 +73,21 @@ int GraphBuilder::dropout(const BodyOp &op, const std::string &name,
                             !outerVaries && column.multipleOf % space.width == 0 &&
                             space.width <= 16;
   if (!alongColumns) {
-    const std::string call =
-        fmt::format("weft::kept({}, {}, {}, {}, {}, {})", keyName, stream, outer,
-                    asArgument(elementText(row)), asArgument(elementText(column)), threshold);
-    const int dropped =
-        pointwise(fmt::format("{} ? {{0}} * {} : 0.0f", call, scale), {x}, name, used);
+    const Code call =
+        code("weft::kept({}, {}, {}, {}, {}, {})", keyName, stream, outer,
+             asArgument(elementText(row)), asArgument(elementText(column)), threshold);
+    const int dropped = pointwise(code("{} ? {{0}} * {} : 0.0f", call, scale), {x}, name, used);
     graph.nodes[size_t(dropped)].drawsAlone = true;
     return dropped;
   }
   const bool paired = lanesHoldPairs(column);
-  const std::string function =
-      paired ? "keptColumnsPaired" : fmt::format("keptColumns<{}>", space.words.width);
+  const Code function = paired ? "keptColumnsPaired" : code("keptColumns<{}>", space.words.width);
   Node node{.kind = Node::Kind::kept, .wish = "kept"};
-  node.text = fmt::format("weft::{}({}, {}, {}, {}, {}, {})", function, keyName, stream, outer,
-                          asArgument(baseText(row)), asArgument(baseText(column)), threshold);
+  node.text = code("weft::{}({}, {}, {}, {}, {}, {})", function, keyName, stream, outer,
+                   asArgument(baseText(row)), asArgument(baseText(column)), threshold);
   for (const Index &index : used) node.step |= index.step;
   node.perElement = true;
-  return pointwise(fmt::format("{{1}} ? {{0}} * {} : 0.0f", scale), {x, add(node)}, name);
+  return pointwise(code("{{1}} ? {{0}} * {} : 0.0f", scale), {x, add(node)}, name);
 }
 
 }  // namespace weft::codegen

@@ -22,9 +22,9 @@ void collect(const Expression &expression, int node, std::vector<int> &below) {
 }  // namespace
 
 /// The text of a node that reads coordinates and literals alone; adds what it reads to `uses`.
-std::string GraphBuilder::coordinateText(const Expression &expression, int node,
-                                         const Coordinates &coordinates, std::vector<Index> &uses) {
-  return expression.textOf(node, [&](int index) -> std::optional<std::string> {
+Code GraphBuilder::coordinateText(const Expression &expression, int node,
+                                  const Coordinates &coordinates, std::vector<Index> &uses) {
+  return codeOf(expression, node, [&](int index) -> std::optional<Code> {
     if (expression[index].kind != Kind::coordinate) return std::nullopt;
     const Index &at = coordinates.at.at(expression[index].index);
     uses.push_back(at);
@@ -40,7 +40,7 @@ Index GraphBuilder::movedIndex(const Expression &expression, int node, int64_t e
   collect(expression, node, below);
   const auto first =
       std::ranges::find(below, Kind::coordinate, [&](int index) { return expression[index].kind; });
-  if (first == below.end()) return {.text = expression.textOf(node), .multipleOf = 1};
+  if (first == below.end()) return {.text = Code::plain(expression.textOf(node)), .multipleOf = 1};
   const Index at = coordinates.at.at(expression[*first].index);
   const ExpressionNode &root = expression[node];
   if (root.kind == Kind::coordinate) return at;
@@ -60,14 +60,13 @@ Index GraphBuilder::movedIndex(const Expression &expression, int node, int64_t e
     isWhole = isWhole && literal % space.width == 0;
   }
   const bool isLinear = !at.varies() || isWhole;
-  const std::string own = isLinear ? baseText(at) : elementText(at);
+  const Code own = isLinear ? baseText(at) : elementText(at);
   Index moved = at;
   moved.outer = -1;
-  moved.text =
-      fmt::format("({})", expression.textOf(node, [&](int index) -> std::optional<std::string> {
-        if (expression[index].kind != Kind::coordinate) return std::nullopt;
-        return own;
-      }));
+  moved.text = code("({})", codeOf(expression, node, [&](int index) -> std::optional<Code> {
+                      if (expression[index].kind != Kind::coordinate) return std::nullopt;
+                      return own;
+                    }));
   moved.multipleOf = step;
   moved.irregular = !isLinear;
   if (!isLinear) moved.perElement = 0;
@@ -80,11 +79,11 @@ int GraphBuilder::rotation(const BodyOp &op, int node, const Coordinates &coordi
   const int frequency = expression[node].children[1], exponent = expression[frequency].children[1];
   const double base = numberOf(op, "base", 10000.0);
   const ExpressionNode &scale = expression[exponent];
-  const std::string name = constant(
-      "float", "frequencyScale", floatLiteral(scale.value),
-      fmt::format("-2 log2({}) / {}", base, std::llround(-2.0 * std::log2(base) / scale.value)));
+  const Code name =
+      constant("float", "frequencyScale", floatLiteral(scale.value),
+               code("-2 log2({}) / {}", base, std::llround(-2.0 * std::log2(base) / scale.value)));
   std::vector<Index> uses;
-  const std::string text = expression.textOf(node, [&](int index) -> std::optional<std::string> {
+  const Code text = codeOf(expression, node, [&](int index) -> std::optional<Code> {
     if (index == exponent) return name;
     if (expression[index].kind != Kind::coordinate) return std::nullopt;
     return coordinateText(expression, index, coordinates, uses);
@@ -97,10 +96,9 @@ int GraphBuilder::rotation(const BodyOp &op, int node, const Coordinates &coordi
 int GraphBuilder::elementwise(const BodyOp &op, const std::string &name,
                               const Coordinates &coordinates) {
   const Expression &expression = op.expression;
-  const std::map<std::string, std::string> constants =
-      attributeConstants(op, [&](const std::string &wish, const std::string &value) {
-        return constant("float", wish, value);
-      });
+  const std::map<std::string, Code> constants = attributeConstants(
+      op,
+      [&](const std::string &wish, const Code &value) { return constant("float", wish, value); });
   graph.headers.merge(expression.headers());
   std::map<std::string, Coordinates> elsewhere;  // by the text of the node
   std::map<std::string, int> placeOf;            // among the operands of the graph's node
@@ -140,10 +138,10 @@ int GraphBuilder::elementwise(const BodyOp &op, const std::string &name,
   }
   if (turn) add(expression.textOf(*turn), turned);
   std::vector<Index> uses;
-  const std::string text = expression.text([&](int index) -> std::optional<std::string> {
+  const Code text = codeOf(expression, expression.root(), [&](int index) -> std::optional<Code> {
     const ExpressionNode &node = expression[index];
     if (node.kind == Kind::operand || node.type == ScalarType::rotation)
-      return fmt::format("{{{}}}", placeOf.at(expression.textOf(index)));
+      return code("{{{}}}", placeOf.at(expression.textOf(index)));
     if (node.kind == Kind::attribute) return constants.at(node.name);
     if (node.kind != Kind::coordinate) return std::nullopt;
     return coordinateText(expression, index, coordinates, uses);

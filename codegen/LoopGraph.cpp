@@ -35,11 +35,11 @@ std::string textOf(const BodyOp &op, const std::string &attribute) {
   return std::get<std::string>(found->second);
 }
 
-std::string floatLiteral(double value) {
+Code floatLiteral(double value) {
   if (std::isinf(value)) return value > 0 ? "-weft::negativeInfinity" : "weft::negativeInfinity";
   std::string text = fmt::format("{}", static_cast<float>(value));
   if (text.find_first_of(".e") == std::string::npos) text += ".0";
-  return text + "f";
+  return Code::plain(text + "f");
 }
 
 GraphBuilder::GraphBuilder(const IterationAxes &axes, LoopSpace &space, Names &names)
@@ -54,7 +54,7 @@ GraphBuilder::GraphBuilder(const IterationAxes &axes, LoopSpace &space, Names &n
   if (space.isPartial() && graph.valid.empty()) {
     const Index &cut = home.at.at(space.knobs.vectorAxis);
     graph.valid = names.reserve("valid");
-    graph.validText = fmt::format("{} - {}", space.axisName(space.knobs.vectorAxis), baseText(cut));
+    graph.validText = code("{} - {}", space.axisName(space.knobs.vectorAxis), baseText(cut));
     graph.validIsStep = cut.step;
   }
 }
@@ -66,23 +66,23 @@ void GraphBuilder::splitHome() {
                 extent = kernel.axes[axes.splitAxis].extent;
   Index index = position;
   index.outer = -1;
-  index.text = fmt::format("({} * {} + {})", baseText(subVector), space.axisName(axes.tileAxis),
-                           baseText(position));
+  index.text = code("({} * {} + {})", baseText(subVector), space.axisName(axes.tileAxis),
+                    baseText(position));
   index.multipleOf = std::gcd(position.multipleOf, tile);
   home.at[axes.splitAxis] = index;
   if (extent % tile == 0) return;
-  const std::string name = space.axisName(axes.splitAxis);
+  const Code name = space.axisName(axes.splitAxis);
   if (!space.vectorIsReduced() || space.width == 1 ||
       (extent % space.width == 0 && tile % space.width == 0)) {
-    graph.extraStepGuard = fmt::format("{} < {}", index.text, name);
+    graph.extraStepGuard = code("{} < {}", index.text, name);
     return;
   }
   graph.valid = names.reserve("valid");
   graph.validIsStep = true;
-  graph.validText = fmt::format("{} - {}", name, index.text);
+  graph.validText = code("{} - {}", name, index.text);
   if (space.isPartial())
-    graph.validText = fmt::format("weft::smaller({}, {} - {})", graph.validText,
-                                  space.axisName(axes.tileAxis), position.text);
+    graph.validText = code("weft::smaller({}, {} - {})", graph.validText,
+                           space.axisName(axes.tileAxis), position.text);
 }
 
 LoopGraph GraphBuilder::run() {
@@ -124,20 +124,20 @@ int GraphBuilder::add(Node node) {
   return found->second;
 }
 
-std::string GraphBuilder::baseText(const Index &index) {
+Code GraphBuilder::baseText(const Index &index) {
   return index.outer >= 0 ? space.range(index.outer, index.outer) : index.text;
 }
 
-std::string GraphBuilder::elementText(const Index &index) {
+Code GraphBuilder::elementText(const Index &index) {
   Index based = index;
   based.text = baseText(index);
-  const std::string text = space.atElement(based);
-  return text == based.text ? text : fmt::format("({})", text);
+  const Code text = space.atElement(based);
+  return text == based.text ? text : code("({})", text);
 }
 
-std::string GraphBuilder::constant(const std::string &type, const std::string &wish,
-                                   const std::string &value, std::string note) {
-  std::string &name = constantNames[wish + "=" + value];
+Code GraphBuilder::constant(const std::string &type, const std::string &wish, const Code &value,
+                            std::string note) {
+  Code &name = constantNames[wish + "=" + value.str()];
   if (name.empty()) {
     name = names.reserve(wish);
     graph.constants.push_back({type, {{name, value}}, std::move(note)});
@@ -145,7 +145,7 @@ std::string GraphBuilder::constant(const std::string &type, const std::string &w
   return name;
 }
 
-int GraphBuilder::pointwise(std::string text, std::vector<int> operands, std::string wish,
+int GraphBuilder::pointwise(Code text, std::vector<int> operands, std::string wish,
                             const std::vector<Index> &uses) {
   Node node{.text = std::move(text), .operands = std::move(operands), .wish = std::move(wish)};
   for (const Index &index : uses) {
@@ -249,8 +249,8 @@ int GraphBuilder::evaluateOp(const BodyOp &op, int value, const Coordinates &coo
 int GraphBuilder::splat(const BodyOp &op, const std::string &name) {
   const DType dtype = kernel.values[op.results[0]].dtype;
   const bool isInteger = dtype == DType::i32 || dtype == DType::i1;
-  const std::string value =
-      isInteger ? std::to_string(integerOf(op, "value")) : floatLiteral(numberOf(op, "value"));
+  const Code value = isInteger ? Code::plain(std::to_string(integerOf(op, "value")))
+                               : floatLiteral(numberOf(op, "value"));
   const int node =
       pointwise(constant(isInteger ? "int" : "float", name + "_value", value), {}, name);
   graph.nodes[node].type = isInteger ? "int" : "float";

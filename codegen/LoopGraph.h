@@ -20,11 +20,11 @@ struct Node {
     reduction,  ///< of a row
   };
   Kind kind = Kind::pointwise;
-  std::string text{};           ///< expression; {0}, {1}, ... stand for operands
+  Code text{};                  ///< expression; {0}, {1}, ... stand for operands
   std::vector<int> operands{};  ///< earlier nodes
   int input = -1;               ///< load: position in Kernel::inputs
   std::vector<Index> at{};      ///< load: coordinate of each dimension
-  std::string condition{};      ///< load: zero where it does not hold
+  Code condition{};             ///< load: zero where it does not hold
   Reduction reduction = Reduction::sum;
   std::string wish{};  ///< the name it would like
   std::string type = "float";
@@ -48,9 +48,10 @@ struct LoopGraph {
   std::vector<ConstantLine> constants{};  ///< factors, probabilities
   std::vector<Parameter> parameters{};    ///< besides tensors: dropout key and streams
   Block prologue;                         ///< dropout key
+  Code keyPointer{};                      ///< the parameter that leads to it
   std::set<std::string> headers{};
-  std::string extraStepGuard{};    ///< sub-vectors that reach beyond the row
-  std::string valid, validText{};  ///< elements of the vector inside the tensor; empty: always all
+  Code extraStepGuard{};    ///< sub-vectors that reach beyond the row
+  Code valid, validText{};  ///< elements of the vector inside the tensor; empty: always all
   bool validIsStep = false;
 };
 

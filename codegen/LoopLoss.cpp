@@ -5,9 +5,9 @@
 namespace weft::codegen {
 
 /// Whether a label, as an expression, lies within the axis.
-std::string GraphBuilder::isLabel(const BodyOp &op, const std::string &label) const {
+Code GraphBuilder::isLabel(const BodyOp &op, const Code &label) const {
   const int axis = kernel.values[op.operands[0]].axes[static_cast<size_t>(integerOf(op, "axis"))];
-  return fmt::format("{0} >= 0 && {0} < {1}", label, space.axisName(axis));
+  return code("{0} >= 0 && {0} < {1}", label, space.axisName(axis));
 }
 
 /// log(sum(exp(x - m))) + m - x[label], m the maximum of the row. The element at the label is the
@@ -33,9 +33,9 @@ int GraphBuilder::crossEntropyDx(const BodyOp &op, const std::string &name,
                                  const Coordinates &coordinates) {
   const Index place = indexOf(op.operands[0], integerOf(op, "axis"), coordinates);
   graph.headers.insert("weft/math.cuh");
-  const std::string text =
-      fmt::format("{} ? {{3}} * (weft::exp({{0}} - {{2}}) - ({} == {{1}} ? 1.0f : 0.0f)) : 0.0f",
-                  isLabel(op, "{1}"), elementText(place));
+  const Code text =
+      code("{} ? {{3}} * (weft::exp({{0}} - {{2}}) - ({} == {{1}} ? 1.0f : 0.0f)) : 0.0f",
+           isLabel(op, "{1}"), elementText(place));
   std::vector<int> operands;
   for (int operand : op.operands) operands.push_back(evaluate(operand, coordinates));
   return pointwise(text, operands, name, {place});

@@ -10,7 +10,7 @@
 
 namespace weft::codegen {
 
-Operand LoopMemory::operand(const std::string &name, const Value &value, const Layout &layout,
+Operand LoopMemory::operand(const Code &name, const Value &value, const Layout &layout,
                             std::vector<ConstantLine> &constants) const {
   Operand result{
       .name = name, .dtype = value.dtype, .axes = value.axes, .alignment = layout.alignment};
@@ -24,15 +24,15 @@ Operand LoopMemory::operand(const std::string &name, const Value &value, const L
     last += (result.extents[d] - 1) * result.strides[d];
   result.wide = last >= std::numeric_limits<int32_t>::max() - 64;
   for (size_t d = 0; d < result.strides.size(); ++d) {
-    std::vector<std::string> faster;
+    std::vector<Code> faster;
     const auto position = std::find(layout.order.begin(), layout.order.end(), static_cast<int>(d));
     if (layout.strides.empty())
       for (auto other = position == layout.order.end() ? position : position + 1;
            other != layout.order.end(); ++other)
         if (result.extents[*other] > 1) faster.push_back(space.axisName(value.axes[*other]));
-    std::string text = faster.empty() ? "1" : fmt::format("{}", fmt::join(faster, " * "));
-    if (faster.size() > 1) text = fmt::format("({})", text);
-    if (!layout.strides.empty()) text = std::to_string(result.strides[d]);
+    Code text = faster.empty() ? "1" : joined(faster, " * ");
+    if (faster.size() > 1) text = code("({})", text);
+    if (!layout.strides.empty()) text = Code::plain(std::to_string(result.strides[d]));
     if (!layout.strides.empty() && result.strides[d] != 1 && result.extents[d] > 1) {
       const std::string constant = fmt::format("{}_{}", name, space.axisName(value.axes[d]));
       const bool wide = result.strides[d] > std::numeric_limits<int32_t>::max();
@@ -40,26 +40,25 @@ Operand LoopMemory::operand(const std::string &name, const Value &value, const L
           {wide ? "weft::Offset" : "int",
            {{names.reserve(constant), text}},
            fmt::format("stride of {} along {}", name, space.axisName(value.axes[d]))});
-      text = constants.back().entries[0].first;
+      text = Code::name(constants.back().entries[0].first);
     } else if (result.wide && faster.size() > 1) {
-      text = fmt::format("(weft::Offset({}) * {})", faster[0],
-                         fmt::join(faster.begin() + 1, faster.end(), " * "));
+      text = code("(weft::Offset({}) * {})", faster[0],
+                  joined({faster.begin() + 1, faster.end()}, " * "));
     }
     result.strideTexts.push_back(text);
   }
   return result;
 }
 
-std::string LoopMemory::term(const Operand &operand, const std::string &index,
-                             const std::string &stride) const {
-  const std::string left = operand.wide ? fmt::format("weft::Offset({})", index) : index;
-  return stride == "1" ? left : fmt::format("{} * {}", left, stride);
+Code LoopMemory::term(const Operand &operand, const Code &index, const Code &stride) const {
+  const Code left = operand.wide ? code("weft::Offset({})", index) : index;
+  return stride.str() == "1" ? left : code("{} * {}", left, stride);
 }
 
 /// `dimensions`: (position in outer, dimension), ascending. Merges runs that one stride serves.
-std::string LoopMemory::outerTerms(const Operand &operand,
-                                   const std::vector<std::pair<size_t, size_t>> &dimensions) {
-  std::vector<std::string> terms;
+Code LoopMemory::outerTerms(const Operand &operand,
+                            const std::vector<std::pair<size_t, size_t>> &dimensions) {
+  std::vector<Code> terms;
   const auto isVector = [&](size_t i) {
     return space.outer[dimensions[i].first] == space.knobs.vectorAxis && space.width > 1;
   };
@@ -72,15 +71,14 @@ std::string LoopMemory::outerTerms(const Operand &operand,
            dimensions[last + 1].first == dimensions[last].first + 1 &&
            unit(last) == unit(last + 1) * space.countOf(dimensions[last + 1].first))
       ++last;
-    const std::string index = space.range(dimensions[first].first, dimensions[last].first);
-    std::string stride = operand.strideTexts[dimensions[last].second];
+    const Code index = space.range(dimensions[first].first, dimensions[last].first);
+    Code stride = operand.strideTexts[dimensions[last].second];
     if (isVector(last) && last != first)
-      stride =
-          stride == "1" ? space.words.width : fmt::format("{} * {}", space.words.width, stride);
+      stride = stride.str() == "1" ? space.words.width : code("{} * {}", space.words.width, stride);
     terms.push_back(term(operand, index, stride));
     first = last + 1;
   }
-  return fmt::format("{}", fmt::join(terms, " + "));
+  return joined(terms, " + ");
 }
 
 /// Columns walk their reduced axes by one index; where one stride serves all of them, the
@@ -105,12 +103,12 @@ std::vector<size_t> LoopMemory::mergedStep(const Operand &operand,
 }
 
 Address LoopMemory::address(const Operand &operand, const std::vector<Index> &at, bool perElement,
-                            const std::function<std::string(int)> &nodeText) {
+                            const std::function<Code(int)> &nodeText) {
   std::vector<std::pair<size_t, size_t>> outer;
-  std::vector<std::string> inner;
+  std::vector<Code> inner;
   int64_t stride = 0, multiple = 0;
   bool irregular = false;
-  std::string strideText;
+  Code strideText;
   const std::vector<size_t> merged = mergedStep(operand, at);
   if (!merged.empty())
     inner.push_back(term(operand, space.flatStep(), operand.strideTexts[merged.back()]));
@@ -124,7 +122,7 @@ Address LoopMemory::address(const Operand &operand, const std::vector<Index> &at
     if (index.perElement != 0)
       strideText = index.perElement == 1
                        ? operand.strideTexts[d]
-                       : fmt::format("{} * {}", operand.strideTexts[d], index.perElement);
+                       : code("{} * {}", operand.strideTexts[d], index.perElement);
     multiple = std::gcd(multiple, index.multipleOf * operand.strides[d]);
     if (std::find(merged.begin(), merged.end(), d) != merged.end()) continue;
     if (index.outer >= 0) {
@@ -132,28 +130,28 @@ Address LoopMemory::address(const Operand &operand, const std::vector<Index> &at
     } else {
       Index spelled = index;
       if (index.node >= 0) spelled.text = nodeText(index.node);
-      std::string text = perElement ? space.atElement(spelled) : spelled.text;
-      if (text.find(' ') != std::string::npos && text.front() != '(')
-        text = fmt::format("({})", text);
+      Code text = perElement ? space.atElement(spelled) : spelled.text;
+      if (text.str().find(' ') != std::string::npos && text.str().front() != '(')
+        text = code("({})", text);
       inner.push_back(term(operand, text, operand.strideTexts[d]));
     }
     if (index.outer >= 0 && perElement && index.perElement != 0)
       inner.push_back(term(operand, space.words.element, operand.strideTexts[d]));
   }
   std::sort(outer.begin(), outer.end());
-  std::string pointer = operand.name;
+  Code pointer = operand.name;
   if (!outer.empty()) {
-    const std::string text = outerTerms(operand, outer);
-    const std::string type = operand.wide ? "const weft::Offset" : "const int";
-    std::string &name = offsetNames[type + text];
-    if (name.empty() && text.find(' ') == std::string::npos && !operand.wide) name = text;
+    const Code text = outerTerms(operand, outer);
+    const Code type = operand.wide ? "const weft::Offset" : "const int";
+    Code &name = offsetNames[type + text];
+    if (name.empty() && text.str().find(' ') == std::string::npos && !operand.wide) name = text;
     if (name.empty()) {
       name = names.reserve("start");
       offsets.push_back(declare(type, name, text));
     }
     pointer += " + " + name;
   }
-  for (const std::string &text : inner) pointer += " + " + text;
+  for (const Code &text : inner) pointer += " + " + text;
   Address result{.pointer = pointer};
   if (perElement || (stride == 0 && !irregular)) return result;
   if (irregular)
@@ -162,7 +160,7 @@ Address LoopMemory::address(const Operand &operand, const std::vector<Index> &at
   const int64_t size = sizeOf(operand.dtype), granule = std::min<int64_t>(space.width * size, 16);
   const bool aligned = (multiple * size) % granule == 0 && operand.alignment % granule == 0;
   result.access = stride == 1 && aligned && valid.empty() ? Access::packed : Access::strided;
-  result.stride = operand.wide ? fmt::format("weft::Offset({})", strideText) : strideText;
+  result.stride = operand.wide ? code("weft::Offset({})", strideText) : strideText;
   result.count = valid;
   return result;
 }

@@ -17,10 +17,8 @@ void copyDimensions(Coordinates &target, const std::vector<int> &operandAxes, si
 
 /// One element at a time, for a condition that splits vectors: the element's own place, `start` in
 /// front of it left out.
-Index singleElement(const std::string &at, int64_t start, bool step) {
-  return {.text = start == 0 ? at : fmt::format("({} - {})", at, start),
-          .irregular = true,
-          .step = step};
+Index singleElement(const Code &at, int64_t start, bool step) {
+  return {.text = start == 0 ? at : code("({} - {})", at, start), .irregular = true, .step = step};
 }
 
 }  // namespace
@@ -31,12 +29,11 @@ Index GraphBuilder::scaled(const Index &index, int64_t factor, int64_t summand) 
   if (factor == 1 && summand == 0) return result;
   if (index.node >= 0)
     throw Error::unsupported("kernel '{}': arithmetic on a gathered coordinate", kernel.name);
-  const std::string base = const_cast<GraphBuilder *>(this)->baseText(index);
+  const Code base = const_cast<GraphBuilder *>(this)->baseText(index);
   result.outer = -1;
-  result.text = factor == 1 ? base : fmt::format("{} * {}", base, factor);
-  if (summand != 0)
-    result.text += fmt::format(" {} {}", summand < 0 ? "-" : "+", std::abs(summand));
-  result.text = fmt::format("({})", result.text);
+  result.text = factor == 1 ? base : code("{} * {}", base, factor);
+  if (summand != 0) result.text += code(" {} {}", summand < 0 ? "-" : "+", std::abs(summand));
+  result.text = code("({})", result.text);
   result.perElement *= factor;
   result.multipleOf = std::gcd(index.multipleOf * factor, summand);
   return result;
@@ -53,11 +50,11 @@ Index GraphBuilder::divided(const Index &index, int64_t divisor, int64_t modulus
   const bool constant = index.perElement == 0 && !index.irregular;
   const bool sharesQuotient = aligned && divisor % space.width == 0;
   const bool staysInside = aligned && divisor == 1 && modulus % space.width == 0;
-  std::string text =
+  Code text =
       constant || sharesQuotient || staysInside ? self.baseText(index) : self.elementText(index);
-  if (divisor != 1) text += fmt::format(" / {}", divisor);
-  text += fmt::format(" % {}", modulus);
-  result.text = fmt::format("({})", text);
+  if (divisor != 1) text += code(" / {}", divisor);
+  text += code(" % {}", modulus);
+  result.text = code("({})", text);
   if (constant || sharesQuotient) return result;
   if (staysInside) {
     result.perElement = index.perElement;
@@ -88,21 +85,20 @@ int GraphBuilder::pad(const BodyOp &op, const std::string &name, const Coordinat
   const bool wholeVectors =
       !index.varies() || (index.multipleOf % space.width == 0 && start % space.width == 0 &&
                           extent % space.width == 0);
-  const std::string at = wholeVectors ? baseText(index) : elementText(index);
-  const std::string inside = fmt::format("{0} >= {1} && {0} < {2}", at, start, start + extent);
+  const Code at = wholeVectors ? baseText(index) : elementText(index);
+  const Code inside = code("{0} >= {1} && {0} < {2}", at, start, start + extent);
   Coordinates moved = coordinates;
   copyDimensions(moved, from, 0, to, 0, to.size(), coordinates);
   moved.at[from[axis]] = scaled(index, 1, -start);
   if (!wholeVectors) moved.at[from[axis]] = singleElement(at, start, index.step);
-  moved.condition = coordinates.condition.empty()
-                        ? inside
-                        : fmt::format("{} && {}", coordinates.condition, inside);
+  moved.condition =
+      coordinates.condition.empty() ? inside : code("{} && {}", coordinates.condition, inside);
   moved.conditionStep |= index.step;
   moved.conditionPerElement |= index.varies() && !wholeVectors;
   Index used = index;
   if (wholeVectors) used.perElement = 0;
-  return pointwise(fmt::format("{} ? {{0}} : 0.0f", inside), {evaluate(op.operands[0], moved)},
-                   name, {used});
+  return pointwise(code("{} ? {{0}} : 0.0f", inside), {evaluate(op.operands[0], moved)}, name,
+                   {used});
 }
 
 /// Each operand under the condition that the element lies in it, joined by a chain of choices.
@@ -115,7 +111,7 @@ int GraphBuilder::concat(const BodyOp &op, const std::string &name,
   for (int operand : op.operands)
     wholeVectors &=
         !index.varies() || kernel.axes[kernel.values[operand].axes[axis]].extent % space.width == 0;
-  const std::string at = wholeVectors ? baseText(index) : elementText(index);
+  const Code at = wholeVectors ? baseText(index) : elementText(index);
   std::vector<int> parts;
   std::string choice;
   int64_t start = 0;
@@ -126,17 +122,17 @@ int GraphBuilder::concat(const BodyOp &op, const std::string &name,
     copyDimensions(moved, from, 0, to, 0, to.size(), coordinates);
     moved.at[from[axis]] =
         wholeVectors ? scaled(index, 1, -start) : singleElement(at, start, index.step);
-    const std::string lower = i == 0 ? "" : fmt::format("{} >= {}", at, start);
-    const std::string upper = i + 1 == op.operands.size() ? "" : fmt::format("{} < {}", at, end);
-    const std::string own =
-        lower.empty() || upper.empty() ? lower + upper : fmt::format("{} && {}", lower, upper);
+    const Code lower = i == 0 ? "" : code("{} >= {}", at, start);
+    const Code upper = i + 1 == op.operands.size() ? "" : code("{} < {}", at, end);
+    const Code own =
+        lower.empty() || upper.empty() ? lower + upper : code("{} && {}", lower, upper);
     moved.condition = coordinates.condition.empty() || own.empty()
                           ? coordinates.condition + own
-                          : fmt::format("{} && {}", coordinates.condition, own);
+                          : code("{} && {}", coordinates.condition, own);
     moved.conditionStep |= index.step;
     moved.conditionPerElement |= index.varies() && !wholeVectors;
     parts.push_back(evaluate(op.operands[i], moved));
-    choice += upper.empty() ? fmt::format("{{{}}}", i) : fmt::format("{} ? {{{}}} : ", upper, i);
+    choice += upper.empty() ? code("{{{}}}", i) : code("{} ? {{{}}} : ", upper, i);
     start = end;
   }
   Index used = index;
@@ -156,16 +152,16 @@ int GraphBuilder::splitAxis(const BodyOp &op, const Coordinates &coordinates) {
   Index sum{.text = "", .multipleOf = 0};
   for (size_t i = parts; i-- > 0;) {
     const Index part = scaled(coordinates.at.at(to[axis + i]), faster, 0);
-    const std::string text = baseText(part);
+    const Code text = baseText(part);
     faster *= kernel.axes[to[axis + i]].extent;
     if (part.multipleOf == 0) continue;  // an axis of extent 1
-    sum.text = sum.text.empty() ? text : fmt::format("{} + {}", text, sum.text);
+    sum.text = sum.text.empty() ? text : code("{} + {}", text, sum.text);
     sum.perElement += part.perElement;
     sum.irregular |= part.irregular;
     sum.step |= part.step;
     sum.multipleOf = std::gcd(sum.multipleOf, part.multipleOf);
   }
-  sum.text = sum.text.empty() ? "0" : fmt::format("({})", sum.text);
+  sum.text = sum.text.empty() ? "0" : code("({})", sum.text);
   moved.at[from[axis]] = sum;
   return evaluate(op.operands[0], moved);
 }
@@ -197,9 +193,8 @@ int GraphBuilder::gather(const BodyOp &op, const std::string &name,
   Coordinates row = coordinates;
   copyDimensions(row, indices, 0, to, 0, indices.size(), coordinates);
   const int index = evaluate(op.operands[1], row);
-  const std::string &rows = space.axisName(table[0]);
-  const int inside =
-      pointwise(fmt::format("weft::clampedIndex({{0}}, {})", rows), {index}, "row_index");
+  const Code &rows = space.axisName(table[0]);
+  const int inside = pointwise(code("weft::clampedIndex({{0}}, {})", rows), {index}, "row_index");
   graph.nodes[inside].type = "int";
   Coordinates moved = coordinates;
   copyDimensions(moved, table, 1, to, indices.size(), table.size() - 1, coordinates);
@@ -207,10 +202,10 @@ int GraphBuilder::gather(const BodyOp &op, const std::string &name,
                         .step = graph.nodes[inside].step,
                         .node = inside};
   const int found = evaluate(op.operands[0], moved);
-  const std::string type = graph.nodes[found].type;
-  const int result = pointwise(fmt::format("weft::isIndex({{1}}, {}) ? {{0}} : {}", rows,
-                                           type == "int" ? "0" : "weft::notANumber"),
-                               {found, index}, name);
+  const Code type = graph.nodes[found].type;
+  const int result = pointwise(
+      code("weft::isIndex({{1}}, {}) ? {{0}} : {}", rows, type == "int" ? "0" : "weft::notANumber"),
+      {found, index}, name);
   graph.nodes[result].type = type;
   return result;
 }

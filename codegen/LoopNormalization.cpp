@@ -20,11 +20,11 @@ int64_t GraphBuilder::rowLength() const {
   return length;
 }
 
-std::string GraphBuilder::rowLengthText() const {
-  std::vector<std::string> extents;
+Code GraphBuilder::rowLengthText() const {
+  std::vector<Code> extents;
   for (int axis : axes.reduced) extents.push_back(space.axisName(axis));
-  const std::string product = fmt::format("{}", fmt::join(extents, " * "));
-  return extents.size() == 1 ? product : fmt::format("({})", product);
+  const Code product = joined(extents, " * ");
+  return extents.size() == 1 ? product : code("({})", product);
 }
 
 /// exp(x - m) with m = max of the row; a row of -inf alone is shifted by 0, so that it gives zeros
@@ -35,7 +35,7 @@ GraphBuilder::ShiftedExponentials GraphBuilder::exponentials(int operand,
   const int largest = reduce(Reduction::maximum, inRow, "largest");
   const int shift = pointwise("{0} == weft::negativeInfinity ? 0.0f : {0}", {largest}, "shift");
   graph.headers.insert("weft/math.cuh");
-  const std::string text = "weft::expFast({0} - {1})";
+  const Code text = "weft::expFast({0} - {1})";
   return {.shift = shift,
           .inRow = pointwise(text, {inRow, shift}, "exponential"),
           .here = pointwise(text, {evaluate(operand, coordinates), shift}, "exponential")};
@@ -54,11 +54,10 @@ int GraphBuilder::layerNorm(const BodyOp &op, int value, const Coordinates &coor
   const int mean =
       pointwise("{0} / " + rowLengthText(), {reduce(Reduction::sum, inRow, "total")}, "mu");
   const int square = pointwise("({0} - {1}) * ({0} - {1})", {inRow, mean}, "square");
-  const std::string epsilon =
-      constant("float", "epsilon", floatLiteral(numberOf(op, "epsilon", 1e-5)));
+  const Code epsilon = constant("float", "epsilon", floatLiteral(numberOf(op, "epsilon", 1e-5)));
   const int squares = reduce(Reduction::sum, square, "squares");
-  const int inverse = pointwise(
-      fmt::format("weft::rsqrt({{0}} / {} + {})", rowLengthText(), epsilon), {squares}, "r");
+  const int inverse =
+      pointwise(code("weft::rsqrt({{0}} / {} + {})", rowLengthText(), epsilon), {squares}, "r");
   graph.headers.insert("weft/math.cuh");
   if (op.results.size() > 1 && value == op.results[1]) return mean;
   if (op.results.size() > 2 && value == op.results[2]) return inverse;
@@ -72,10 +71,9 @@ int GraphBuilder::layerNorm(const BodyOp &op, int value, const Coordinates &coor
 int GraphBuilder::rmsNorm(const BodyOp &op, int value, const Coordinates &coordinates) {
   const int inRow = evaluate(op.operands[0], overRow(coordinates));
   const int squares = reduce(Reduction::sum, pointwise("{0} * {0}", {inRow}, "square"), "squares");
-  const std::string epsilon =
-      constant("float", "epsilon", floatLiteral(numberOf(op, "epsilon", 1e-5)));
-  const int inverse = pointwise(
-      fmt::format("weft::rsqrt({{0}} / {} + {})", rowLengthText(), epsilon), {squares}, "r");
+  const Code epsilon = constant("float", "epsilon", floatLiteral(numberOf(op, "epsilon", 1e-5)));
+  const int inverse =
+      pointwise(code("weft::rsqrt({{0}} / {} + {})", rowLengthText(), epsilon), {squares}, "r");
   graph.headers.insert("weft/math.cuh");
   if (op.results.size() > 1 && value == op.results[1]) return inverse;
   const int here = evaluate(op.operands[0], coordinates),

@@ -15,17 +15,17 @@ double numberOf(const BodyOp &op, const std::string &attribute,
                 std::optional<double> standard = {});
 std::string textOf(const BodyOp &op, const std::string &attribute);
 /// The nearest float as a literal.
-std::string floatLiteral(double value);
+Code floatLiteral(double value);
 
 /// Where a value is looked at: a coordinate for each kernel axis, and the condition under which it
 /// exists.
 struct Coordinates {
   std::map<int, Index> at;
-  std::string condition;
+  Code condition;
   bool conditionStep = false, conditionPerElement = false;
 
   std::string key() const {
-    std::string text = condition;
+    std::string text = condition.str();
     for (const auto &[axis, index] : at)
       text += fmt::format("|{}={}#{}", axis, index.text, index.node);
     return text;
@@ -43,23 +43,23 @@ private:
   int add(Node node);
   /// The coordinate as an expression, for element 0 of the vector or for element e; declares what
   /// it needs.
-  std::string baseText(const Index &index);
-  std::string elementText(const Index &index);
-  int pointwise(std::string text, std::vector<int> operands, std::string wish,
+  Code baseText(const Index &index);
+  Code elementText(const Index &index);
+  int pointwise(Code text, std::vector<int> operands, std::string wish,
                 const std::vector<Index> &uses = {});
   int reduce(Reduction reduction, int operand, std::string wish);
   int load(int input, const Coordinates &coordinates);
   int evaluate(int value, const Coordinates &coordinates);
   int evaluateOp(const BodyOp &op, int value, const Coordinates &coordinates);
-  std::string constant(const std::string &type, const std::string &wish, const std::string &value,
-                       std::string note = "");
+  Code constant(const std::string &type, const std::string &wish, const Code &value,
+                std::string note = "");
   /// The coordinate along a dimension of the value.
   const Index &indexOf(int value, int64_t dimension, const Coordinates &coordinates) const;
   int splat(const BodyOp &op, const std::string &name);
 
   // LoopExpressions.cpp
-  std::string coordinateText(const Expression &expression, int node, const Coordinates &coordinates,
-                             std::vector<Index> &uses);
+  Code coordinateText(const Expression &expression, int node, const Coordinates &coordinates,
+                      std::vector<Index> &uses);
   Index movedIndex(const Expression &expression, int node, int64_t extent,
                    const Coordinates &coordinates);
   int rotation(const BodyOp &op, int node, const Coordinates &coordinates);
@@ -79,12 +79,12 @@ private:
   int reduceSubVectors(const BodyOp &op, const std::string &name, const Coordinates &coordinates);
   int globalScaling(const BodyOp &op, const std::string &name, const Coordinates &coordinates);
   int64_t rowLength() const;
-  std::string rowLengthText() const;
+  Code rowLengthText() const;
 
   // LoopLoss.cpp
   int crossEntropy(const BodyOp &op, int value, const Coordinates &coordinates);
   int crossEntropyDx(const BodyOp &op, const std::string &name, const Coordinates &coordinates);
-  std::string isLabel(const BodyOp &op, const std::string &label) const;
+  Code isLabel(const BodyOp &op, const Code &label) const;
 
   // LoopGradients.cpp
   int softmaxDx(const BodyOp &op, const std::string &name, const Coordinates &coordinates);
@@ -115,8 +115,8 @@ private:
   std::vector<int> definedBy;
   std::map<std::pair<int, std::string>, int> memo;  ///< (value, coordinates) -> node
   std::map<std::string, int> nodesByContent;
-  std::map<std::string, std::string> constantNames;  ///< "attribute=value" -> name
-  std::string keyName;
+  std::map<std::string, Code> constantNames;  ///< "attribute=value" -> name
+  Code keyName;
 };
 
 }  // namespace weft::codegen

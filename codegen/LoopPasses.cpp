@@ -113,8 +113,8 @@ void LoopPasses::chooseDraws(double floats) {
   if (!drawsAhead) return;
   seedName = names.reserve("seed");
   for (Statement &statement : graph.prologue) {
-    keyPointer = statement.value.substr(1);
-    statement.value = fmt::format("weft::loadStepInOrder({}, {})", keyPointer, seedName);
+    keyPointer = graph.keyPointer;
+    statement.value = code("weft::loadStepInOrder({}, {})", keyPointer, seedName);
   }
 }
 
@@ -182,7 +182,7 @@ std::set<int> LoopPasses::neededIn(int depth) const {
 }
 
 Block LoopPasses::wrapInLoop(Block body) {
-  std::string inside = space.stepGuard();
+  Code inside = space.stepGuard();
   if (!graph.extraStepGuard.empty())
     inside += (inside.empty() ? "" : " && ") + graph.extraStepGuard;
   if (!inside.empty()) body = {guard(inside, std::move(body))};
@@ -198,20 +198,20 @@ Block LoopPasses::wrapInLoop(Block body) {
 }
 
 /// The load of a node into slot `slot` of an array of `slots`, which is declared in `declarations`.
-Statement LoopPasses::hoistedLoad(int index, const std::string &slot, const std::string &slots,
+Statement LoopPasses::hoistedLoad(int index, const Code &slot, const Code &slots,
                                   Block &declarations) {
   const DType dtype = inputs[graph.nodes[index].input].dtype;
-  const std::string &row = rowNames.at(index);
+  const Code &row = rowNames.at(index);
   Statement load = loadOf(index);
-  load.name = fmt::format("{}[{}]", row, slot);
+  load.name = code("{}[{}]", row, slot);
   load.declares = false;
   load.raw = load.access == Access::packed;
   load.inOrder = load.raw && drawsAhead && space.width * sizeOf(dtype) >= 4;
-  std::string type = typeOf(index);
-  if (load.raw) type = fmt::format("weft::Packed<{}, {}>", cudaNameOf(dtype), space.words.width);
+  Code type = typeOf(index);
+  if (load.raw) type = code("weft::Packed<{}, {}>", cudaNameOf(dtype), space.words.width);
   if (load.raw) packedRows[index] = load.name;
   else nodeNames[index] = load.name;
-  declarations.push_back(declare(type, fmt::format("{}[{}]", row, slots)));
+  declarations.push_back(declare(type, code("{}[{}]", row, slots)));
   return load;
 }
 
@@ -222,10 +222,10 @@ void LoopPasses::hoistLoads(Block &block) {
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
     if (!hoisted[n]) continue;
     if (graph.nodes[n].kind == Node::Kind::kept) {
-      const std::string &row = rowNames.at(static_cast<int>(n));
-      block.push_back(declare(fmt::format("weft::Kept<{}>", space.words.width),
-                              fmt::format("{}[{}]", row, space.words.steps)));
-      nodeNames[n] = fmt::format("{}[{}]", row, space.words.step);
+      const Code &row = rowNames.at(static_cast<int>(n));
+      block.push_back(declare(code("weft::Kept<{}>", space.words.width),
+                              code("{}[{}]", row, space.words.steps)));
+      nodeNames[n] = code("{}[{}]", row, space.words.step);
       draws.push_back(assign(nodeNames[n], graph.nodes[n].text));
       continue;
     }
@@ -235,7 +235,7 @@ void LoopPasses::hoistLoads(Block &block) {
     if (part->empty()) continue;
     if (part == &body && drawsAhead)
       block.push_back(
-          declare("const auto", seedName, fmt::format("weft::loadSeedInOrder({})", keyPointer)));
+          declare("const auto", seedName, code("weft::loadSeedInOrder({})", keyPointer)));
     if (part == &draws) block.insert(block.end(), graph.prologue.begin(), graph.prologue.end());
     const Block wrapped = wrapInLoop(std::move(*part));
     block.insert(block.end(), wrapped.begin(), wrapped.end());
@@ -249,10 +249,10 @@ void LoopPasses::pass(int depth, Block &block) {
   Block body;
   for (size_t n = 0; n < graph.nodes.size(); ++n)
     if (kept[n] && graph.nodes[n].depth == depth)
-      block.push_back(declare(
-          typeOf(static_cast<int>(n)),
-          space.steps > 1 ? fmt::format("{}[{}]", nodeNames[n], space.words.steps) : nodeNames[n],
-          "", "kept on chip"));
+      block.push_back(
+          declare(typeOf(static_cast<int>(n)),
+                  space.steps > 1 ? code("{}[{}]", nodeNames[n], space.words.steps) : nodeNames[n],
+                  "", "kept on chip"));
   declareAccumulators(reductions, block);
   const Block loads = batchLoads();
   emit(nodes, reductions, body);

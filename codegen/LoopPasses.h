@@ -42,8 +42,7 @@ private:
   void rowSection(int depth, Block &block);
   void pass(int depth, Block &block);
   Block wrapInLoop(Block body);
-  Statement hoistedLoad(int index, const std::string &slot, const std::string &slots,
-                        Block &declarations);
+  Statement hoistedLoad(int index, const Code &slot, const Code &slots, Block &declarations);
   Block batchLoads();
   Block wrapInBatches(const Block &loads, Block body);
 
@@ -62,10 +61,10 @@ private:
   Statement storeOf(const OutputStore &store);
 
   // Spelling.
-  std::string baseReference(int node) const;
-  std::string reference(int node) const;
-  std::string expression(const Node &node) const;
-  std::string typeOf(int node) const;
+  Code baseReference(int node) const;
+  Code reference(int node) const;
+  Code expression(const Node &node) const;
+  Code typeOf(int node) const;
 
   LoopGraph &graph;
   LoopSpace &space;
@@ -74,24 +73,23 @@ private:
   std::vector<Operand> inputs, outputs;
   std::vector<std::vector<Section>> users;
   std::vector<bool> reachable;
-  std::vector<std::string> nodeNames;
-  std::map<int, std::string> rowNames;  ///< of hoisted loads
-  std::map<int, std::string>
+  std::vector<Code> nodeNames;
+  std::map<int, Code> rowNames;  ///< of hoisted loads
+  std::map<int, Code>
       packedRows;             ///< hoisted loads that keep the stored type: the element of this step
   std::vector<bool> inVec;    ///< the name is a vector, indexed by element
   std::vector<bool> kept;     ///< in registers from one pass to the next
   std::vector<bool> hoisted;  ///< loaded or drawn before the first pass
   std::set<int> done;         ///< computed and still in scope
   bool scoped = false;        ///< each pass has a separate scope
-  std::string keyPointer, seedName;
+  Code keyPointer, seedName;
   bool drawsAhead = false;  ///< some draws are hoisted, and so is the key
   bool inRegisters = true, stepDeclared = false;
   int lastDepth = 0, scratchRows = 0;
   int64_t batch = 1;  ///< gridColumns: steps whose loads are in flight together
   std::vector<Statement> gridPartials;
-  std::string scratchName;
-  std::vector<std::pair<std::string, size_t>>
-      columnScratch;  ///< names, with the number of accumulators
+  Code scratchName;
+  std::vector<std::pair<Code, size_t>> columnScratch;  ///< names, with the number of accumulators
 };
 
 }  // namespace weft::codegen

@@ -22,7 +22,7 @@ LoopKnobs columnKnobs(const LoopKnobs &knobs) {
   return columns;
 }
 
-Statement function(std::string name, std::string parameters, Block body) {
+Statement function(Code name, Code parameters, Block body) {
   return {.kind = Statement::Kind::function,
           .type = std::move(parameters),
           .name = std::move(name),
@@ -90,7 +90,7 @@ private:
 
   void addParameters() {
     const auto add = [&](Parameter::Kind kind, size_t index, const Value &value) {
-      const std::string name = names.reserve(value.name);
+      const Code name = names.reserve(value.name);
       tensorNames[value.name] = name;
       program.parameters.push_back(
           {kind, static_cast<int>(index), name, std::string(cudaNameOf(value.dtype))});
@@ -102,16 +102,16 @@ private:
 
   /// Coordinates of a position along the axes of the indices, in logical order, so that positions
   /// ascend.
-  Block positionCoordinates(const LoopSpace &space, const std::string &position) const {
+  Block positionCoordinates(const LoopSpace &space, const Code &position) const {
     Block block;
     for (size_t d = 0; d < indices.axes.size(); ++d) {
-      std::vector<std::string> faster;
+      std::vector<Code> faster;
       for (size_t f = d + 1; f < indices.axes.size(); ++f)
         faster.push_back(space.axisName(indices.axes[f]));
-      std::string text = position;
+      Code text = position;
       if (faster.size() == 1) text += " / " + faster[0];
-      if (faster.size() > 1) text += fmt::format(" / ({})", fmt::join(faster, " * "));
-      if (d > 0) text += fmt::format(" % {}", space.axisName(indices.axes[d]));
+      if (faster.size() > 1) text += code(" / ({})", joined(faster, " * "));
+      if (d > 0) text += code(" % {}", space.axisName(indices.axes[d]));
       if (space.extent(indices.axes[d]) > 1)
         block.push_back(declare("const int", space.coordinate(indices.axes[d]).text, text));
     }
@@ -120,25 +120,25 @@ private:
 
   /// The access to a tensor: its row axis, if it has one, at `row`.
   Address addressOf(const LoopSpace &space, LoopMemory &memory, const Operand &operand,
-                    const std::string &row) const {
+                    const Code &row) const {
     std::vector<Index> at;
     for (int axis : operand.axes) {
       Index index = axis == table.axes[0] ? Index{.text = row} : space.coordinate(axis);
       index.step = false;  // positions are flat here, whichever way the memory lies
       at.push_back(index);
     }
-    return memory.address(operand, at, false, [](int) { return std::string(); });
+    return memory.address(operand, at, false, [](int) { return Code(); });
   }
 
   void addBody(LoopSpace &space, LoopMemory &memory, const Operand &from, const Operand &ids,
                const Operand &to) {
-    const std::string scratch = names.reserve("scratch"), firstRow = names.reserve("firstRow"),
-                      positions = names.reserve("positions"), position = names.reserve("position"),
-                      indexAt = names.reserve("indexAt"), load = names.reserve("load"),
-                      store = names.reserve("store"), row = names.reserve("tableRow"),
-                      sum = names.reserve("sum"), found = names.reserve("found");
-    const std::string width = space.hasVector() ? space.words.width : "1",
-                      tableRows = space.axisName(table.axes[0]);
+    const Code scratch = names.reserve("scratch"), firstRow = names.reserve("firstRow"),
+               positions = names.reserve("positions"), position = names.reserve("position"),
+               indexAt = names.reserve("indexAt"), load = names.reserve("load"),
+               store = names.reserve("store"), row = names.reserve("tableRow"),
+               sum = names.reserve("sum"), found = names.reserve("found");
+    const Code width = space.hasVector() ? space.words.width : "1",
+               tableRows = space.axisName(table.axes[0]);
     const auto loadOf = [&](const Operand &operand) {
       const Address address = addressOf(space, memory, operand, row);
       return Statement{.kind = Statement::Kind::load,
@@ -159,15 +159,15 @@ private:
                           .access = target.access,
                           .width = space.words.width,
                           .stride = target.stride};
-    const std::string inside = space.isExact() ? "" : " && " + space.words.inside;
-    const Block writes = {guard(fmt::format("{} < {}{}", row, tableRows, inside), {write})};
-    std::vector<std::string> axes;
+    const Code inside = space.isExact() ? "" : " && " + space.words.inside;
+    const Block writes = {guard(code("{} < {}{}", row, tableRows, inside), {write})};
+    std::vector<Code> axes;
     for (int axis : indices.axes) axes.push_back(space.axisName(axis));
 
     Block &body = program.body;
     const int warps = knobs.threads / lanes;
     body.push_back({.kind = Statement::Kind::shared,
-                    .type = fmt::format("weft::ScatterScratch<{}, {}>", warps, width),
+                    .type = code("weft::ScatterScratch<{}, {}>", warps, width),
                     .name = scratch});
     const auto append = [&](const Block &block) {
       body.insert(body.end(), block.begin(), block.end());
@@ -175,17 +175,15 @@ private:
     append(space.prologue());
     append(space.coordinates());
     append(memory.rowOffsets());
-    body.push_back(declare("const int", firstRow,
-                           fmt::format("blockIdx.y * {}", warps * rowsPerWarp),
+    body.push_back(declare("const int", firstRow, code("blockIdx.y * {}", warps * rowsPerWarp),
                            "of the table; the block's"));
-    body.push_back(declare("constexpr int", positions,
-                           axes.empty() ? "1" : fmt::format("{}", fmt::join(axes, " * "))));
+    body.push_back(declare("constexpr int", positions, axes.empty() ? "1" : joined(axes, " * ")));
     body.push_back(codegen::space());
     body.push_back(function(indexAt, "int " + position, std::move(index)));
     body.push_back(function(load, "int " + position, std::move(values)));
-    body.push_back(function(store, fmt::format("int {}, const auto &{}", row, sum), writes));
-    body.push_back(evaluate(fmt::format("weft::scatterRows({}, {}, {}, {}, {}, {})", scratch,
-                                        firstRow, positions, indexAt, load, store)));
+    body.push_back(function(store, code("int {}, const auto &{}", row, sum), writes));
+    body.push_back(evaluate(code("weft::scatterRows({}, {}, {}, {}, {}, {})", scratch, firstRow,
+                                 positions, indexAt, load, store)));
   }
 
   const Kernel &kernel;
@@ -194,7 +192,7 @@ private:
   const Value &rows, &indices, &table;
   Names names;
   Program program;
-  std::map<std::string, std::string> tensorNames;
+  std::map<std::string, Code> tensorNames;
 };
 
 }  // namespace

@@ -117,6 +117,7 @@ LoopSpace::LoopSpace(const Kernel &kernel, const LoopKnobs &knobs,
   for (const Axis &axis : kernel.axes) axisNames.push_back(names.reserve(axis.name));
   for (const Axis &axis : kernel.axes) coordinateNames.push_back(names.reserve("at_" + axis.name));
   isColumns() ? claimColumnWords() : claimWords();
+  flatStepName = Code::name(words.step.str() + "_flat");
 }
 
 void LoopSpace::claimWords() {
@@ -139,16 +140,16 @@ int64_t LoopSpace::count(int axis) const {
 }
 int64_t LoopSpace::countOf(size_t position) const { return count(outer[position]); }
 
-std::string LoopSpace::countText(int axis) const {
+Code LoopSpace::countText(int axis) const {
   if (axis != knobs.vectorAxis || width == 1) return axisNames[axis];
-  if (extent(axis) % width == 0) return fmt::format("({} / {})", axisNames[axis], words.width);
-  return fmt::format("(({} + {} - 1) / {})", axisNames[axis], words.width, words.width);
+  if (extent(axis) % width == 0) return code("({} / {})", axisNames[axis], words.width);
+  return code("(({} + {} - 1) / {})", axisNames[axis], words.width, words.width);
 }
 
-std::string LoopSpace::atElement(const Index &index) const {
+Code LoopSpace::atElement(const Index &index) const {
   if (index.irregular || index.perElement == 0) return index.text;
-  if (index.perElement == 1) return fmt::format("{} + {}", index.text, words.element);
-  return fmt::format("{} + {} * {}", index.text, index.perElement, words.element);
+  if (index.perElement == 1) return code("{} + {}", index.text, words.element);
+  return code("{} + {} * {}", index.text, index.perElement, words.element);
 }
 
 Index LoopSpace::coordinate(int axis) const {
@@ -167,32 +168,31 @@ Index LoopSpace::coordinate(int axis) const {
           .multipleOf = multiple};
 }
 
-std::string LoopSpace::range(size_t first, size_t last) {
+Code LoopSpace::range(size_t first, size_t last) {
   if (first == 0 && last + 1 == outer.size() &&
       !(first == last && outer[first] == knobs.vectorAxis && width > 1))
     return words.row;
   const auto found = ranges.find({first, last});
   if (found != ranges.end()) return found->second;
-  std::vector<std::string> faster, own, wish;
+  std::vector<Code> faster, own;
+  std::vector<std::string> wish;
   for (size_t i = last + 1; i < outer.size(); ++i) faster.push_back(countText(outer[i]));
   for (size_t i = first; i <= last; ++i) own.push_back(countText(outer[i]));
   for (size_t i = first; i <= last; ++i) wish.push_back(axisNames[outer[i]]);
-  std::string text = words.row;
-  if (faster.size() == 1) text += fmt::format(" / {}", faster[0]);
-  if (faster.size() > 1) text += fmt::format(" / ({})", fmt::join(faster, " * "));
+  Code text = words.row;
+  if (faster.size() == 1) text += code(" / {}", faster[0]);
+  if (faster.size() > 1) text += code(" / ({})", joined(faster, " * "));
   if (first != 0)
-    text += own.size() == 1 ? fmt::format(" % {}", own[0])
-                            : fmt::format(" % ({})", fmt::join(own, " * "));
+    text += own.size() == 1 ? code(" % {}", own[0]) : code(" % ({})", joined(own, " * "));
   const bool isVector = first == last && outer[first] == knobs.vectorAxis && width > 1;
-  if (isVector && text != words.row) text = fmt::format("{} * {}", text, words.width);
-  if (isVector && text == words.row) text = fmt::format("{} * {}", text, words.width);
-  const std::string name = first == last
-                               ? coordinateNames[outer[first]]
-                               : names.reserve(fmt::format("at_{}", fmt::join(wish, "_")));
+  if (isVector && text != words.row) text = code("{} * {}", text, words.width);
+  if (isVector && text == words.row) text = code("{} * {}", text, words.width);
+  const Code name = first == last ? coordinateNames[outer[first]]
+                                  : names.reserve(fmt::format("at_{}", fmt::join(wish, "_")));
   int64_t points = 1;
   for (size_t i = first; i <= last; ++i) points *= count(outer[i]) * (isVector ? width : 1);
   const bool wide = points > limit32;
-  if (wideRows && !wide) text = fmt::format("static_cast<int>({})", text);
+  if (wideRows && !wide) text = code("static_cast<int>({})", text);
   outerDeclarations.push_back(declare(wide ? "const weft::Offset" : "const int", name, text));
   return ranges[{first, last}] = name;
 }
@@ -223,28 +223,27 @@ std::vector<ConstantLine> LoopSpace::constants() const {
                      reduced.empty() ? "a block" : "a block, one for each row"});
   }
   if (!isExact()) {
-    std::vector<std::string> counts;
+    std::vector<Code> counts;
     for (int axis : outer) counts.push_back(countText(axis));
-    if (wideRows && !counts.empty()) counts[0] = fmt::format("weft::Offset({})", counts[0]);
-    lines.push_back(
-        {wideRows ? "weft::Offset" : "int",
-         {{words.rows, counts.empty() ? "1" : fmt::format("{}", fmt::join(counts, " * "))}},
-         ""});
+    if (wideRows && !counts.empty()) counts[0] = code("weft::Offset({})", counts[0]);
+    lines.push_back({wideRows ? "weft::Offset" : "int",
+                     {{words.rows, counts.empty() ? "1" : joined(counts, " * ")}},
+                     ""});
   }
   if (reduced.empty()) return lines;
-  std::vector<std::string> counts;
+  std::vector<Code> counts;
   for (int axis : reduced) counts.push_back(countText(axis));
-  const std::string all = fmt::format("{}", fmt::join(counts, " * "));
+  const Code all = joined(counts, " * ");
   const bool needsTotal = reduced.size() > 1 && rowVectors % shares != 0;
   if (needsTotal)
     lines.push_back(
         {"int", {{words.rowElements, all}}, isColumns() ? "of a column" : "vectors of a row"});
   if (steps > 1) {
-    std::string text = all;
-    if (isShared() && rowVectors % shares == 0) text = fmt::format("{} / {}", all, words.shares);
+    Code text = all;
+    if (isShared() && rowVectors % shares == 0) text = code("{} / {}", all, words.shares);
     if (isShared() && reduced.size() == 1 && vectorReduced && width > 1 && rowVectors % shares == 0)
-      text = fmt::format("{} / ({} * {})", axisNames[reduced[0]], words.width, words.shares);
-    if (rowVectors % shares != 0) text = fmt::format("({0} + {1} - 1) / {1}", all, words.shares);
+      text = code("{} / ({} * {})", axisNames[reduced[0]], words.width, words.shares);
+    if (rowVectors % shares != 0) text = code("({0} + {1} - 1) / {1}", all, words.shares);
     lines.push_back({"int",
                      {{words.steps, text}},
                      isColumns() ? "a thread's share of a column" : "a thread's share of a row"});
@@ -260,12 +259,11 @@ Block LoopSpace::prologue() {
     block.push_back(declare("const int", words.lane, "threadIdx.x"));
   else if (shared)
     block.push_back(
-        declare("const int", words.lane, fmt::format("threadIdx.x % {}", words.threadsPerRow)));
-  const std::string first = wideRows ? "weft::Offset(blockIdx.x)" : "blockIdx.x";
-  std::string text = fmt::format("{} * {} + threadIdx.x", first, words.threads);
+        declare("const int", words.lane, code("threadIdx.x % {}", words.threadsPerRow)));
+  const Code first = wideRows ? "weft::Offset(blockIdx.x)" : "blockIdx.x";
+  Code text = code("{} * {} + threadIdx.x", first, words.threads);
   if (shared)
-    text =
-        fmt::format("{} * {} + threadIdx.x / {}", first, words.rowsPerBlock, words.threadsPerRow);
+    text = code("{} * {} + threadIdx.x / {}", first, words.rowsPerBlock, words.threadsPerRow);
   if (shared && rowsPerBlock == 1) text = first;
   std::vector<std::string> axes;
   for (int axis : outer) axes.push_back(axisNames[axis]);
@@ -273,18 +271,18 @@ Block LoopSpace::prologue() {
                                  outer.size() > 1 ? fmt::format(", {} slowest", axes[0]) : "");
   if (width > 1 && !vectorReduced)
     note += fmt::format(", {} of {} at once", width, axisNames[knobs.vectorAxis]);
-  const std::string type = wideRows ? "weft::Offset" : "int";
+  const Code type = wideRows ? "weft::Offset" : "int";
   // Threads beyond the last row may leave only where no reduction waits for them; elsewhere they
   // repeat the last row, which writes the same values twice.
   const bool mayLeave = threadsPerRow == 1 || threadsPerRow == 32 || rowsPerBlock == 1;
   if (!isExact() && !mayLeave) {
-    block.push_back(declare("const " + type, words.row + "_or_beyond", text));
-    text = fmt::format("{0}_or_beyond < {1} ? {0}_or_beyond : {1} - 1", words.row, words.rows);
+    const Code beyond = Code::name(words.row.str() + "_or_beyond");
+    block.push_back(declare("const " + type, beyond, text));
+    text = code("{0} < {1} ? {0} : {1} - 1", beyond, words.rows);
     note += "; the last row again where there is none";
   }
   block.push_back(declare("const " + type, words.row, text, note));
-  if (!isExact() && mayLeave)
-    block.push_back(leave(fmt::format("{} >= {}", words.row, words.rows)));
+  if (!isExact() && mayLeave) block.push_back(leave(code("{} >= {}", words.row, words.rows)));
   return block;
 }
 
@@ -292,40 +290,40 @@ Block LoopSpace::stepCoordinates() const {
   Block block;
   if (reduced.empty()) return block;
   const bool shared = isShared(), walks = steps > 1;
-  std::string flat = shared ? words.lane : "0";
-  if (walks && shared) flat = fmt::format("{} * {} + {}", words.step, words.shares, words.lane);
+  Code flat = shared ? words.lane : "0";
+  if (walks && shared) flat = code("{} * {} + {}", words.step, words.shares, words.lane);
   if (walks && !shared) flat = words.step;
   if (reduced.size() == 1) {
     const int axis = reduced[0];
     const bool isVector = axis == knobs.vectorAxis && width > 1;
     if (isVector)
-      flat = walks && shared ? fmt::format("({}) * {}", flat, words.width)
-                             : fmt::format("{} * {}", flat, words.width);
+      flat = walks && shared ? code("({}) * {}", flat, words.width)
+                             : code("{} * {}", flat, words.width);
     block.push_back(declare("const int", coordinateNames[axis], flat));
     return block;
   }
-  const std::string stepName = flat == words.step ? flat : flatStep();
+  const Code stepName = flat == words.step ? flat : flatStep();
   if (stepName != flat) block.push_back(declare("const int", stepName, flat));
   for (size_t i = 0; i < reduced.size(); ++i) {
-    std::vector<std::string> faster;
+    std::vector<Code> faster;
     for (size_t f = i + 1; f < reduced.size(); ++f) faster.push_back(countText(reduced[f]));
-    std::string text = stepName;
+    Code text = stepName;
     if (faster.size() == 1) text += " / " + faster[0];
-    if (faster.size() > 1) text += fmt::format(" / ({})", fmt::join(faster, " * "));
-    if (i != 0) text += fmt::format(" % {}", countText(reduced[i]));
+    if (faster.size() > 1) text += code(" / ({})", joined(faster, " * "));
+    if (i != 0) text += code(" % {}", countText(reduced[i]));
     if (reduced[i] == knobs.vectorAxis && width > 1) text += " * " + words.width;
     block.push_back(declare("const int", coordinateNames[reduced[i]], text));
   }
   return block;
 }
 
-std::string LoopSpace::stepGuard() const {
-  const std::string own = isColumns() && !isExact() ? words.inside : "";
+Code LoopSpace::stepGuard() const {
+  const Code own = isColumns() && !isExact() ? words.inside : "";
   if (reduced.empty() || rowVectors % shares == 0) return own;
-  const std::string both = own.empty() ? "" : own + " && ";
+  const Code both = own.empty() ? "" : own + " && ";
   if (reduced.size() == 1)
-    return fmt::format("{}{} < {}", both, coordinateNames[reduced[0]], axisNames[reduced[0]]);
-  return fmt::format("{}{} < {}", both, flatStep(), words.rowElements);
+    return code("{}{} < {}", both, coordinateNames[reduced[0]], axisNames[reduced[0]]);
+  return code("{}{} < {}", both, flatStep(), words.rowElements);
 }
 
 Launch LoopSpace::launch() const {
@@ -340,29 +338,26 @@ Launch LoopSpace::launch() const {
           .cluster = isCluster() ? knobs.blocksPerRow : 1};
 }
 
-Block LoopSpace::launchChecks(const std::string &launchBounds) const {
-  std::vector<std::string> extents, counts;
+Block LoopSpace::launchChecks(const Code &launchBounds) const {
+  std::vector<Code> extents, counts;
   int64_t others = 1;  // rows along all axes but the vector axis
   for (size_t axis = 0; axis < kernel.axes.size(); ++axis)
-    extents.push_back(fmt::format("{} == {}", axisNames[axis], kernel.axes[axis].extent));
+    extents.push_back(code("{} == {}", axisNames[axis], kernel.axes[axis].extent));
   for (const int axis : outer)
     if (axis != knobs.vectorAxis || width == 1) others *= count(axis);
     else if (extent(axis) % width == 0)
-      counts.push_back(fmt::format("{} / {}", extent(axis), words.width));
-    else counts.push_back(fmt::format("({0} + {1} - 1) / {1}", extent(axis), words.width));
-  if (others > 1 || counts.empty())
-    counts.push_back(fmt::format("{}{}", others, wideRows ? "ll" : ""));
-  const std::string perBlock =
-      threadsPerRow > 1 || isColumns() ? words.rowsPerBlock : words.threads;
-  std::string blocks = fmt::format("({0} + {1} - 1) / {1}", fmt::join(counts, " * "), perBlock);
+      counts.push_back(code("{} / {}", extent(axis), words.width));
+    else counts.push_back(code("({0} + {1} - 1) / {1}", extent(axis), words.width));
+  if (others > 1 || counts.empty()) counts.push_back(code("{}{}", others, wideRows ? "ll" : ""));
+  const Code perBlock = threadsPerRow > 1 || isColumns() ? words.rowsPerBlock : words.threads;
+  Code blocks = code("({0} + {1} - 1) / {1}", joined(counts, " * "), perBlock);
   if (isColumns() && knobs.blocksPerRow > 1) blocks += " * " + words.blocksPerColumn;
   const int64_t launched = columnGroups() * knobs.blocksPerRow;
   Block checks = {launchCheckOf(extents, "these extents"),
-                  launchCheckOf({fmt::format("{} == {}", blocks, launched)},
-                                fmt::format("{} blocks", launched))};
+                  launchCheckOf({code("{} == {}", blocks, launched)}, code("{} blocks", launched))};
   if (!launchBounds.empty())
-    checks.push_back(launchCheckOf({fmt::format("{} == {}", launchBounds, knobs.threads)},
-                                   fmt::format("{} threads a block", knobs.threads)));
+    checks.push_back(launchCheckOf({code("{} == {}", launchBounds, knobs.threads)},
+                                   code("{} threads a block", knobs.threads)));
   return checks;
 }
 

@@ -21,7 +21,7 @@ namespace weft::codegen {
 
 /// A coordinate along one axis.
 struct Index {
-  std::string text{};  ///< its value for element 0 of the vector; for element e too if irregular
+  Code text{};  ///< its value for element 0 of the vector; for element e too if irregular
   int64_t perElement = 0;  ///< what each further element adds
   bool irregular = false;  ///< text names the element, in no linear way
   bool step = false;       ///< changes with the step
@@ -35,11 +35,11 @@ struct Index {
 
 /// Identifiers of the loop nest; an axis of the same name pushes them aside.
 struct Words {
-  std::string row, lane, step, element, width, threads, threadsPerRow, rowsPerBlock, steps, rows,
+  Code row, lane, step, element, width, threads, threadsPerRow, rowsPerBlock, steps, rows,
       rowElements;
-  std::string shares;  ///< how many share a row: threadsPerRow, of all blocks that take part
-  std::string columnsPerWarp, blocksPerColumn, inside;  ///< columns only
-  std::string batch, batches, group,
+  Code shares;  ///< how many share a row: threadsPerRow, of all blocks that take part
+  Code columnsPerWarp, blocksPerColumn, inside;  ///< columns only
+  Code batch, batches, group,
       slot;  ///< gridColumns only: steps whose loads are in flight together
 };
 
@@ -54,23 +54,23 @@ public:
   Index coordinate(int axis) const;
   /// The flat index over outer[first .. last], in vectors if that includes the vector axis;
   /// declares it on first use.
-  std::string range(size_t first, size_t last);
+  Code range(size_t first, size_t last);
   /// Points of outer[position] in vectors.
   int64_t countOf(size_t position) const;
   /// The value of an index at element e.
-  std::string atElement(const Index &index) const;
+  Code atElement(const Index &index) const;
 
   std::vector<ConstantLine> constants() const;
   Block prologue();  ///< lane, row, and the guard against rows beyond the last
   const Block &coordinates() const { return outerDeclarations; }
   Block stepCoordinates() const;  ///< inside the step loop
-  std::string stepGuard() const;  ///< empty: every step of every thread is inside the row
-  std::string storeGuard()
+  Code stepGuard() const;         ///< empty: every step of every thread is inside the row
+  Code storeGuard()
       const;  ///< of what is stored once a row: the thread that does; empty: each does
   Launch launch() const;
   /// What the launch was made of, in the text's own constants; `launchBounds` empty: not of these
   /// constants.
-  Block launchChecks(const std::string &launchBounds) const;
+  Block launchChecks(const Code &launchBounds) const;
 
   bool vectorIsReduced() const { return vectorReduced; }
   bool hasVector() const { return width > 1; }
@@ -78,7 +78,7 @@ public:
     return width > 1 && extent(knobs.vectorAxis) % width != 0;
   }  ///< a last vector is cut
   int64_t extent(int axis) const { return kernel.axes[axis].extent; }
-  const std::string &axisName(int axis) const { return axisNames[axis]; }
+  const Code &axisName(int axis) const { return axisNames[axis]; }
   /// Rows per block divide the rows: no thread stands beyond the last row.
   bool isExact() const { return rows % rowsPerBlock == 0; }
   bool isColumns() const { return isColumnMapping(knobs.reduction); }
@@ -91,7 +91,7 @@ public:
   /// Whether several threads share a row.
   bool isShared() const { return shares > 1; }
   /// The flat index over the reduced axes; declared where there are several.
-  std::string flatStep() const { return words.step + "_flat"; }
+  const Code &flatStep() const { return flatStepName; }
   /// Whether lanes 2n and 2n + 1 of a warp hold neighbouring vectors along the lane axis.
   bool pairsLanes() const;
 
@@ -110,12 +110,13 @@ private:
   void claimColumnWords();
   void addColumnConstants(std::vector<ConstantLine> &lines) const;
   Block columnPrologue() const;
-  std::string countText(int axis) const;
+  Code countText(int axis) const;
   int64_t count(int axis) const;
 
-  std::vector<std::string> axisNames, coordinateNames;
+  std::vector<Code> axisNames, coordinateNames;
+  Code flatStepName;
   bool vectorReduced = false;
-  std::map<std::pair<size_t, size_t>, std::string> ranges;
+  std::map<std::pair<size_t, size_t>, Code> ranges;
   Block outerDeclarations;
   Names &names;
 };

@@ -7,18 +7,22 @@
 namespace weft::codegen {
 namespace {
 
-std::string substitute(const std::string &text, const std::vector<std::string> &operands) {
+/// The text with operands in the place of {0}, {1}, ...
+Code substitute(const Code &code, const std::vector<Code> &operands) {
+  const std::string &text = code.str();
   std::string result;
+  std::vector<const Code *> parts = {&code};
   for (size_t i = 0; i < text.size(); ++i) {
     const size_t close = text[i] == '{' ? text.find('}', i) : std::string::npos;
     if (close == std::string::npos || close == i + 1) {
       result += text[i];
       continue;
     }
-    result += operands.at(std::stoul(text.substr(i + 1, close - i - 1)));
+    parts.push_back(&operands.at(std::stoul(text.substr(i + 1, close - i - 1))));
+    result += parts.back()->str();
     i = close;
   }
-  return result;
+  return Code::composed(std::move(result), parts);
 }
 
 std::string noteOf(const Node &node) {
@@ -38,28 +42,27 @@ Across acrossOf(const LoopSpace &space) {
 
 }  // namespace
 
-std::string LoopPasses::baseReference(int node) const {
-  if (kept[node] && space.steps > 1)
-    return fmt::format("{}[{}]", nodeNames[node], space.words.step);
+Code LoopPasses::baseReference(int node) const {
+  if (kept[node] && space.steps > 1) return code("{}[{}]", nodeNames[node], space.words.step);
   return nodeNames[node];
 }
 
-std::string LoopPasses::reference(int node) const {
+Code LoopPasses::reference(int node) const {
   if (graph.nodes[node].kind == Node::Kind::kept)
-    return fmt::format("{}.at({})", baseReference(node), space.words.element);
-  return inVec[node] ? fmt::format("{}.at[{}]", baseReference(node), space.words.element)
+    return code("{}.at({})", baseReference(node), space.words.element);
+  return inVec[node] ? code("{}.at[{}]", baseReference(node), space.words.element)
                      : baseReference(node);
 }
 
-std::string LoopPasses::expression(const Node &node) const {
-  std::vector<std::string> operands;
+Code LoopPasses::expression(const Node &node) const {
+  std::vector<Code> operands;
   for (int operand : node.operands) operands.push_back(reference(operand));
   return substitute(node.text, operands);
 }
 
-std::string LoopPasses::typeOf(int node) const {
-  const std::string &type = graph.nodes[node].type;
-  return inVec[node] ? fmt::format("weft::Vec<{}, {}>", type, space.words.width) : type;
+Code LoopPasses::typeOf(int node) const {
+  const Code &type = graph.nodes[node].type;
+  return inVec[node] ? code("weft::Vec<{}, {}>", type, space.words.width) : type;
 }
 
 Statement LoopPasses::loadOf(int index) {
@@ -79,13 +82,12 @@ Statement LoopPasses::loadOf(int index) {
   // load of one element.
   if (inVec[index] && address.access == Access::single)
     throw Error::checkFailed("'{}': a vector without a separate address", inputs[node.input].name);
-  load.value = inVec[index] ? fmt::format("weft::Vec<{}, {}>{{}}", node.type, space.words.width)
+  load.value = inVec[index]         ? code("weft::Vec<{}, {}>{{}}", node.type, space.words.width)
                : node.type == "int" ? "0"
                                     : "0.0f";
   if (perElement && !graph.valid.empty()) {
-    const std::string inside = fmt::format("{} < {}", space.words.element, graph.valid);
-    load.condition =
-        load.condition.empty() ? inside : fmt::format("{} && {}", inside, load.condition);
+    const Code inside = code("{} < {}", space.words.element, graph.valid);
+    load.condition = load.condition.empty() ? inside : code("{} && {}", inside, load.condition);
   }
   return load;
 }
@@ -94,8 +96,8 @@ void LoopPasses::emitOutsideElements(int index, Block &block) {
   const Node &node = graph.nodes[index];
   if (hoisted[index]) {
     if (!packedRows.count(index)) return;  // its name is the row's
-    block.push_back(declare("const auto", nodeNames[index],
-                            fmt::format("weft::unpack({})", packedRows.at(index))));
+    block.push_back(
+        declare("const auto", nodeNames[index], code("weft::unpack({})", packedRows.at(index))));
   } else if (node.kind == Node::Kind::load) {
     block.push_back(loadOf(index));
   } else if (node.kind == Node::Kind::kept) {
@@ -125,12 +127,12 @@ void LoopPasses::emitInElements(int index, Block &outside, Block &inside) {
 
 Statement LoopPasses::accumulation(int index) const {
   const Node &node = graph.nodes[index];
-  const std::string value = reference(node.operands[0]), name = reference(index);
+  const Code value = reference(node.operands[0]), name = reference(index);
   Statement add = node.reduction == Reduction::sum
-                      ? evaluate(fmt::format("{} += {}", name, value))
-                      : assign(name, fmt::format("weft::maximum({}, {})", name, value));
+                      ? evaluate(code("{} += {}", name, value))
+                      : assign(name, code("weft::maximum({}, {})", name, value));
   return !graph.valid.empty() && space.vectorIsReduced()
-             ? guard(fmt::format("{} < {}", space.words.element, graph.valid), {add})
+             ? guard(code("{} < {}", space.words.element, graph.valid), {add})
              : add;
 }
 
@@ -205,21 +207,21 @@ void LoopPasses::finishColumns(const std::vector<int> &reductions, Block &block)
   const ReductionMapping mapping = space.knobs.reduction;
   if (space.isGrid()) return finishGrid(reductions, block);
   for (const Reduction kind : {Reduction::sum, Reduction::maximum}) {
-    std::vector<std::string> arguments;
+    std::vector<Code> arguments;
     for (int index : reductions)
       if (graph.nodes[index].reduction == kind) arguments.push_back(nodeNames[index]);
     if (arguments.empty()) continue;
-    std::string function = kind == Reduction::sum ? "ColumnSums" : "ColumnMaxima";
+    Code function = kind == Reduction::sum ? "ColumnSums" : "ColumnMaxima";
     if (mapping == ReductionMapping::warpColumns)
-      function = fmt::format("warp{}<{}>", function, space.words.columnsPerWarp);
-    if (mapping == ReductionMapping::blockColumns) function = fmt::format("block{}", function);
+      function = code("warp{}<{}>", function, space.words.columnsPerWarp);
+    if (mapping == ReductionMapping::blockColumns) function = code("block{}", function);
     if (mapping == ReductionMapping::clusterColumns)
-      function = fmt::format("cluster{}<{}>", function, space.words.blocksPerColumn);
+      function = code("cluster{}<{}>", function, space.words.blocksPerColumn);
     if (mapping != ReductionMapping::warpColumns) {
       columnScratch.emplace_back(names.reserve("scratch"), arguments.size());
       arguments.insert(arguments.begin(), columnScratch.back().first);
     }
-    block.push_back(evaluate(fmt::format("weft::{}({})", function, fmt::join(arguments, ", "))));
+    block.push_back(evaluate(code("weft::{}({})", function, joined(arguments, ", "))));
   }
 }
 
@@ -237,9 +239,9 @@ void LoopPasses::finishReductions(const std::vector<int> &reductions, Block &blo
                      .across = across,
                      .threads = space.words.threadsPerRow};
     if (inBlock && scratchName.empty()) scratchName = names.reserve("scratch");
-    if (inBlock) reduce.scratch = fmt::format("{}[{}]", scratchName, scratchRows);
+    if (inBlock) reduce.scratch = code("{}[{}]", scratchName, scratchRows);
     if (inBlock && inVec[index])
-      reduce.scratch = fmt::format("{}[{} + {}]", scratchName, scratchRows, space.words.element);
+      reduce.scratch = code("{}[{} + {}]", scratchName, scratchRows, space.words.element);
     if (inBlock) scratchRows += inVec[index] ? space.width : 1;
     block.push_back(inVec[index] ? loop(space.words.element, space.words.width, 0, {reduce})
                                  : reduce);
@@ -250,17 +252,17 @@ void LoopPasses::declareScratch(Block &block) const {
   for (const auto &[name, results] : columnScratch)
     block.push_back(
         {.kind = Statement::Kind::shared,
-         .type = fmt::format("weft::{}Scratch<{}, {}, {}, {}>", space.isGrid() ? "Grid" : "Column",
-                             space.words.rowsPerBlock, space.words.threadsPerRow,
-                             space.hasVector() ? space.words.width : "1", results),
+         .type = code("weft::{}Scratch<{}, {}, {}, {}>", space.isGrid() ? "Grid" : "Column",
+                      space.words.rowsPerBlock, space.words.threadsPerRow,
+                      space.hasVector() ? space.words.width : "1", results),
          .name = name});
   if (scratchRows == 0) return;
   const bool perWarp = acrossOf(space) == Across::block;
   block.push_back(
       {.kind = Statement::Kind::shared,
        .type = "float",
-       .name = fmt::format("{}[{}][{} * {}{}]", scratchName, scratchRows, space.words.rowsPerBlock,
-                           space.words.threadsPerRow, perWarp ? " / 32" : ""),
+       .name = code("{}[{}][{} * {}{}]", scratchName, scratchRows, space.words.rowsPerBlock,
+                    space.words.threadsPerRow, perWarp ? " / 32" : ""),
        .note = fmt::format("a float a {} for each reduction", perWarp ? "warp" : "thread")});
 }
 

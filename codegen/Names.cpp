@@ -28,14 +28,14 @@ constexpr std::array reserved = {
 
 Names::Names() : taken(reserved.begin(), reserved.end()) {}
 
-std::string Names::reserve(std::string_view wish) {
+Code Names::reserve(std::string_view wish) {
   std::string name;
   for (char c : wish) name += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
   if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0]))) name = "v" + name;
   while (name.find("__") != std::string::npos) name.replace(name.find("__"), 2, "_");
   std::string unique = name;
   for (int n = 2; !taken.insert(unique).second; ++n) unique = fmt::format("{}_{}", name, n);
-  return unique;
+  return Code::name(unique);
 }
 
 Kernel withCanonicalNames(const Kernel &kernel) {

@@ -1,6 +1,7 @@
 // Identifiers of emitted text: valid, unique, and the same for equal kernels.
 #pragma once
 
+#include "codegen/Code.h"
 #include "kernel/Kernel.h"
 
 #include <set>
@@ -13,7 +14,7 @@ class Names {
 public:
   Names();
   /// A valid unused identifier that reads like `wish`.
-  std::string reserve(std::string_view wish);
+  Code reserve(std::string_view wish);
 
 private:
   std::set<std::string> taken;

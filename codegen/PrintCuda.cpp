@@ -163,7 +163,7 @@ private:
         return printLine(depth, "};");
       case Kind::barrier: return printLine(depth, "weft::ptx::barrier();");
       case Kind::launchCheck:
-        text += std::string(2 * depth, ' ') + launchCheck(s.value, s.note) + '\n';
+        text += std::string(2 * depth, ' ') + launchCheck(checkText(s), s.note) + '\n';
         return;  // one line, however long
       case Kind::load: return printLoad(s, depth);
       case Kind::store: return printLine(depth, storeText(s), s.note);

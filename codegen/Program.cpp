@@ -3,9 +3,7 @@
 #include "codegen/Program.h"
 
 #include <algorithm>
-#include <cctype>
-#include <functional>
-#include <set>
+#include <iterator>
 
 namespace weft::codegen {
 
@@ -23,129 +21,104 @@ Statement comment(std::string note) {
   return {.kind = Statement::Kind::comment, .note = std::move(note)};
 }
 Statement space() { return {.kind = Statement::Kind::space}; }
-Statement declare(std::string type, std::string name, std::string value, std::string note) {
+Statement declare(Code type, Code name, Code value, std::string note) {
   return {.kind = Statement::Kind::declare,
           .type = std::move(type),
           .name = std::move(name),
           .value = std::move(value),
           .note = std::move(note)};
 }
-Statement assign(std::string name, std::string value, std::string note) {
+Statement assign(Code name, Code value, std::string note) {
   return {.kind = Statement::Kind::assign,
           .name = std::move(name),
           .value = std::move(value),
           .note = std::move(note)};
 }
-Statement evaluate(std::string value) {
+Statement evaluate(Code value) {
   return {.kind = Statement::Kind::evaluate, .value = std::move(value)};
 }
-Statement loop(std::string variable, std::string bound, int unroll, Block body) {
+Statement loop(Code variable, Code bound, int unroll, Block body) {
   return {.kind = Statement::Kind::loop,
           .name = std::move(variable),
           .value = std::move(bound),
           .body = std::move(body),
           .unroll = unroll};
 }
-Statement guard(std::string condition, Block body) {
+Statement guard(Code condition, Block body) {
   return {.kind = Statement::Kind::guard, .value = std::move(condition), .body = std::move(body)};
 }
-Statement leave(std::string condition) {
+Statement leave(Code condition) {
   return {.kind = Statement::Kind::leave, .value = std::move(condition)};
 }
 
-Statement launchCheckOf(const std::vector<std::string> &terms, std::string what) {
-  return {.kind = Statement::Kind::launchCheck,
-          .value = fmt::format("{}", fmt::join(terms, " && ")),
-          .note = std::move(what)};
+Statement launchCheckOf(std::vector<Code> terms, std::string what) {
+  return {.kind = Statement::Kind::launchCheck, .note = std::move(what), .terms = std::move(terms)};
 }
 
-std::string asArgument(const std::string &text) {
-  if (text.size() < 2 || text.front() != '(') return text;
+std::string checkText(const Statement &launchCheck) {
+  return fmt::format("{}", fmt::join(launchCheck.terms, " && "));
+}
+
+Code asArgument(const Code &code) {
+  const std::string &text = code.str();
+  if (text.size() < 2 || text.front() != '(') return code;
   int depth = 0;
   for (size_t i = 0; i + 1 < text.size(); ++i) {
     depth += text[i] == '(' ? 1 : text[i] == ')' ? -1 : 0;
-    if (depth == 0) return text;
+    if (depth == 0) return code;
   }
-  return text.substr(1, text.size() - 2);
+  return Code::composed(text.substr(1, text.size() - 2), {&code});
 }
 
-std::string asOperand(const std::string &text) {
-  const std::string bare = asArgument(text);
-  return bare.find(' ') == std::string::npos ? bare : fmt::format("({})", bare);
+Code asOperand(const Code &text) {
+  const Code bare = asArgument(text);
+  return bare.str().find(' ') == std::string::npos ? bare : code("({})", bare);
 }
 
 namespace {
 
-/// Calls visit(identifier) for every identifier in a piece of C.
-void forEachIdentifier(std::string_view text, const std::function<void(std::string_view)> &visit) {
-  const auto isWord = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
-  };
-  for (size_t i = 0; i < text.size();) {
-    size_t end = i;
-    while (end < text.size() && isWord(text[end])) ++end;
-    if (end > i && !std::isdigit(static_cast<unsigned char>(text[i])))
-      visit(text.substr(i, end - i));
-    i = std::max(end, i + 1);
-  }
+/// Adds what a statement reads, its body and the name that it declares aside.
+void addReads(const Statement &s, Code::NameSet &used) {
+  for (const Code *code : {&s.type, &s.value, &s.pointer, &s.width, &s.stride, &s.count,
+                           &s.condition, &s.threads, &s.scratch})
+    used.insert(code->names().begin(), code->names().end());
 }
 
-void collectIdentifiers(const Block &block, std::set<std::string, std::less<>> &used) {
+void addNames(const Block &block, Code::NameSet &used) {
   for (const Statement &s : block) {
     if (s.kind == Statement::Kind::launchCheck) continue;
-    for (const std::string *text : {&s.type, &s.name, &s.value, &s.pointer, &s.width, &s.stride,
-                                    &s.count, &s.condition, &s.threads, &s.scratch})
-      forEachIdentifier(*text, [&](std::string_view word) { used.emplace(word); });
-    collectIdentifiers(s.body, used);
+    addReads(s, used);
+    used.insert(s.name.names().begin(), s.name.names().end());
+    addNames(s.body, used);
   }
 }
 
 /// Adds the names that a block needs from outside to `used`, dropping constants that nothing behind
 /// them names.
-void pruneDeclarations(Block &block, std::set<std::string, std::less<>> &used) {
+void pruneDeclarations(Block &block, Code::NameSet &used) {
   Block kept;
   for (size_t i = block.size(); i-- > 0;) {
     Statement &s = block[i];
-    const bool constant = s.kind == Statement::Kind::declare && s.type.starts_with("const ");
+    const bool constant = s.kind == Statement::Kind::declare && s.type.str().starts_with("const ");
     const bool load = s.kind == Statement::Kind::load && s.declares;
-    if ((constant || load) && !used.count(s.name)) continue;
+    if ((constant || load) && !used.contains(s.name.str())) continue;
     pruneDeclarations(s.body, used);
-    if (constant || load) used.erase(s.name);
-    collectIdentifiers({{.kind = s.kind,
-                         .type = s.type,
-                         .name = constant || load ? "" : s.name,
-                         .value = s.value,
-                         .pointer = s.pointer,
-                         .width = s.width,
-                         .stride = s.stride,
-                         .count = s.count,
-                         .condition = s.condition,
-                         .threads = s.threads,
-                         .scratch = s.scratch}},
-                       used);
+    if (constant || load) used.erase(s.name.str());
+    else used.insert(s.name.names().begin(), s.name.names().end());
+    addReads(s, used);
     kept.push_back(std::move(s));
   }
   block.assign(std::make_move_iterator(kept.rbegin()), std::make_move_iterator(kept.rend()));
 }
 
 /// Drops terms of launch checks that name one of `gone`, and checks without terms.
-void pruneLaunchChecks(Block &block, const std::set<std::string, std::less<>> &gone) {
-  constexpr std::string_view between = " && ";
-  for (Statement &s : block) {
-    if (s.kind != Statement::Kind::launchCheck) continue;
-    std::vector<std::string> kept;
-    for (size_t at = 0; at < s.value.size();) {
-      const size_t end = std::min(s.value.find(between, at), s.value.size());
-      const std::string term = s.value.substr(at, end - at);
-      bool names = false;
-      forEachIdentifier(term, [&](std::string_view word) { names = names || gone.contains(word); });
-      if (!names) kept.push_back(term);
-      at = end + between.size();
-    }
-    s.value = fmt::format("{}", fmt::join(kept, between));
-  }
+void pruneLaunchChecks(Block &block, const Code::NameSet &gone) {
+  const auto isGone = [&](const std::string &name) { return gone.contains(name); };
+  for (Statement &s : block)
+    std::erase_if(s.terms,
+                  [&](const Code &term) { return std::ranges::any_of(term.names(), isGone); });
   std::erase_if(block, [](const Statement &s) {
-    return s.kind == Statement::Kind::launchCheck && s.value.empty();
+    return s.kind == Statement::Kind::launchCheck && s.terms.empty();
   });
 }
 
@@ -183,7 +156,7 @@ std::string headText(const Statement &s) {
     case Kind::alias: return fmt::format("type {} = {}", s.name, s.value);
     case Kind::function: return fmt::format("function {} of {}", s.name, s.type);
     case Kind::barrier: return "barrier";
-    case Kind::launchCheck: return fmt::format("check {}", s.value);
+    case Kind::launchCheck: return fmt::format("check {}", checkText(s));
     case Kind::load:
       return fmt::format("load{} {} <- {}", s.raw ? " stored" : "", s.name, accessText(s));
     case Kind::store: return fmt::format("store {} -> {}", s.value, accessText(s));
@@ -208,21 +181,21 @@ void printBlock(const Block &block, int depth, std::string &text) {
 }  // namespace
 
 void pruneUnused(Program &program) {
-  std::set<std::string, std::less<>> used;
+  Code::NameSet used;
   pruneDeclarations(program.body, used);
   used.clear();
-  collectIdentifiers(program.body, used);
-  collectIdentifiers(program.globals, used);
-  for (const std::string *text : {&program.launchBounds, &program.clusterBlocks})
-    forEachIdentifier(*text, [&](std::string_view word) { used.emplace(word); });
+  addNames(program.body, used);
+  addNames(program.globals, used);
+  for (const Code *code : {&program.launchBounds, &program.clusterBlocks})
+    used.insert(code->names().begin(), code->names().end());
   for (auto line = program.constants.rbegin(); line != program.constants.rend(); ++line)
     for (auto entry = line->entries.rbegin(); entry != line->entries.rend(); ++entry)
-      if (used.count(entry->first))
-        forEachIdentifier(entry->second, [&](std::string_view word) { used.emplace(word); });
-  std::set<std::string, std::less<>> gone;
+      if (used.contains(entry->first))
+        used.insert(entry->second.names().begin(), entry->second.names().end());
+  Code::NameSet gone;
   for (ConstantLine &line : program.constants)
     std::erase_if(line.entries, [&](const auto &entry) {
-      if (used.count(entry.first)) return false;
+      if (used.contains(entry.first)) return false;
       gone.insert(entry.first);
       return true;
     });

@@ -1,8 +1,9 @@
 // A kernel program: everything a CUDA kernel does, as plain data. Lowering (one .cpp a family)
 // decides all of it; printing (PrintCuda.cpp, and print() below for people) decides nothing.
-// Expressions are C expressions over names declared before.
+// Expressions are C expressions over names declared before, and say which (codegen/Code.h).
 #pragma once
 
+#include "codegen/Code.h"
 #include "codegen/Emit.h"
 
 #include <string>
@@ -43,51 +44,53 @@ struct Statement {
     barrier,
     load,   ///< name = the vector or element at pointer, in compute type; raw keeps the stored type
     store,  ///< the vector or element `value` to pointer
-    launchCheck,  ///< what plan.json launches holds for the constants: value, terms joined by "&&";
+    launchCheck,  ///< what plan.json launches holds for the constants: all of terms;
                   ///< note (kernel/LaunchCheck.h)
     reduce,       ///< name = value joined across the threads of a row
   };
   Kind kind = Kind::comment;
-  std::string type{}, name{}, value{};
-  std::string note{};  ///< trailing comment, without slashes
+  Code type{}, name{}, value{};
+  std::string note{};         ///< trailing comment, without slashes
+  std::vector<Code> terms{};  ///< launchCheck
   Block body{};
-  int unroll = 0;         ///< loop: copies of the body; 0: all
-  std::string pointer{};  ///< load, store
+  int unroll = 0;  ///< loop: copies of the body; 0: all
+  Code pointer{};  ///< load, store
   Access access = Access::single;
-  std::string width{};            ///< load, store: elements of the vector
-  std::string stride{}, count{};  ///< strided; an empty count means all
-  std::string condition{};        ///< load of one element: zero where it does not hold
-  bool raw = false;               ///< load: keep the stored type (unpacked where it is used)
-  bool inOrder = false;           ///< raw load: stays in program order with others of its kind
-  bool declares = true;           ///< load, reduce: declare the name, or assign to it
+  Code width{};            ///< load, store: elements of the vector
+  Code stride{}, count{};  ///< strided; an empty count means all
+  Code condition{};        ///< load of one element: zero where it does not hold
+  bool raw = false;        ///< load: keep the stored type (unpacked where it is used)
+  bool inOrder = false;    ///< raw load: stays in program order with others of its kind
+  bool declares = true;    ///< load, reduce: declare the name, or assign to it
   Reduction reduction = Reduction::sum;
   Across across = Across::warp;
-  std::string threads{};  ///< reduce: threads a row
-  std::string scratch{};  ///< reduce across a block: shared memory
+  Code threads{};  ///< reduce: threads a row
+  Code scratch{};  ///< reduce across a block: shared memory
   bool operator==(const Statement &) const = default;
 };
 
 Statement comment(std::string note);
 Statement space();
-Statement declare(std::string type, std::string name, std::string value = "",
-                  std::string note = "");
-Statement assign(std::string name, std::string value, std::string note = "");
-Statement evaluate(std::string value);
-Statement loop(std::string variable, std::string bound, int unroll, Block body);
-Statement guard(std::string condition, Block body);
-Statement leave(std::string condition);
+Statement declare(Code type, Code name, Code value = {}, std::string note = "");
+Statement assign(Code name, Code value, std::string note = "");
+Statement evaluate(Code value);
+Statement loop(Code variable, Code bound, int unroll, Block body);
+Statement guard(Code condition, Block body);
+Statement leave(Code condition);
 /// Keeps no constant alive: pruneUnused drops the terms whose constants are gone.
-Statement launchCheckOf(const std::vector<std::string> &terms, std::string what);
+Statement launchCheckOf(std::vector<Code> terms, std::string what);
+/// The terms of a launch check as one condition.
+std::string checkText(const Statement &launchCheck);
 
 /// An expression without the parentheses that it needs only as an operand.
-std::string asArgument(const std::string &text);
+Code asArgument(const Code &text);
 /// An expression in parentheses if it is more than one name or call and has none yet.
-std::string asOperand(const std::string &text);
+Code asOperand(const Code &text);
 
 /// One line of named constants of one type: "constexpr int b = 8, j = 512;  // extents".
 struct ConstantLine {
   std::string type;
-  std::vector<std::pair<std::string, std::string>> entries;
+  std::vector<std::pair<std::string, Code>> entries;
   std::string note;
   bool operator==(const ConstantLine &) const = default;
 };
@@ -99,8 +102,8 @@ struct Program {
   std::vector<Statement> globals{};  ///< device memory that a module keeps from launch to launch,
                                      ///< zero at load: type, name, note
   std::vector<Parameter> parameters{};
-  std::string launchBounds{};   ///< threads a block
-  std::string clusterBlocks{};  ///< blocks a cluster; empty: no clusters
+  Code launchBounds{};   ///< threads a block
+  Code clusterBlocks{};  ///< blocks a cluster; empty: no clusters
   Block body{};
   Launch launch{};
   std::string mapping{};  ///< for people: how work is spread

@@ -319,7 +319,7 @@ private:
                     shape, tile, sm90SharedBytes(knobs))));
     checkLaunch();
     const double factor = numberOf(kernel.body[region.contraction], "scale", 1.0);
-    const std::string epilogueOp = region.isPlain() ? floatLiteral(factor) : addEpilogue();
+    const std::string epilogueOp = region.isPlain() ? floatLiteral(factor).str() : addEpilogue();
     program.body.push_back(evaluate(fmt::format(
         "weft::sm90::singleConsumerGemm<{}, {}, {}>({}, {}, {}, {})", type, shape, tile,
         tensors[gemm.a.input].map, tensors[gemm.b.input].map, results[0].elements, epilogueOp)));
@@ -377,9 +377,9 @@ private:
   /// The grid may be any number of whole clusters; maps of tensors and device memory between blocks
   /// are of these tiles.
   void checkLaunch() {
-    std::vector<std::string> terms{fmt::format("{}.m == {}", tile, knobs.tileM),
-                                   fmt::format("{}.n == {}", tile, knobs.tileN),
-                                   fmt::format("{}.splitK == {}", tile, knobs.splitK)};
+    std::vector<Code> terms{fmt::format("{}.m == {}", tile, knobs.tileM),
+                            fmt::format("{}.n == {}", tile, knobs.tileN),
+                            fmt::format("{}.splitK == {}", tile, knobs.splitK)};
     if (!isSingleConsumer())
       terms.push_back(fmt::format("{}.multicastB == {}", tile, knobs.multicastB));
     program.body.push_back(extentChecks(shape, gemm.batch, gemm.m, gemm.n, gemm.k));

@@ -192,7 +192,7 @@ private:
   }
 
   void checkLaunch(int64_t blocks) {
-    std::vector<std::string> shape, tiles;
+    std::vector<Code> shape, tiles;
     int64_t others = 1;  // blocks along dimensions that are not tiled
     for (int d = 0; d < rank(); ++d) {
       shape.push_back(fmt::format("{} == {}", extents[d], tile.dimensions[d].extent));
