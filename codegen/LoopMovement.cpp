@@ -113,7 +113,7 @@ int GraphBuilder::concat(const BodyOp &op, const std::string &name,
         !index.varies() || kernel.axes[kernel.values[operand].axes[axis]].extent % space.width == 0;
   const Code at = wholeVectors ? baseText(index) : elementText(index);
   std::vector<int> parts;
-  std::string choice;
+  Code choice;
   int64_t start = 0;
   for (size_t i = 0; i < op.operands.size(); ++i) {
     const std::vector<int> &from = kernel.values[op.operands[i]].axes;

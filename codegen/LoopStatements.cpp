@@ -61,7 +61,7 @@ Code LoopPasses::expression(const Node &node) const {
 }
 
 Code LoopPasses::typeOf(int node) const {
-  const Code &type = graph.nodes[node].type;
+  const Code type = Code::plain(graph.nodes[node].type);
   return inVec[node] ? code("weft::Vec<{}, {}>", type, space.words.width) : type;
 }
 
@@ -82,7 +82,8 @@ Statement LoopPasses::loadOf(int index) {
   // load of one element.
   if (inVec[index] && address.access == Access::single)
     throw Error::checkFailed("'{}': a vector without a separate address", inputs[node.input].name);
-  load.value = inVec[index]         ? code("weft::Vec<{}, {}>{{}}", node.type, space.words.width)
+  load.value = inVec[index]
+                   ? code("weft::Vec<{}, {}>{{}}", Code::plain(node.type), space.words.width)
                : node.type == "int" ? "0"
                                     : "0.0f";
   if (perElement && !graph.valid.empty()) {
@@ -105,8 +106,8 @@ void LoopPasses::emitOutsideElements(int index, Block &block) {
   } else if (kept[index]) {
     block.push_back(assign(baseReference(index), expression(node), noteOf(node)));
   } else {
-    block.push_back(
-        declare("const " + node.type, nodeNames[index], expression(node), noteOf(node)));
+    block.push_back(declare(Code::plain("const " + node.type), nodeNames[index], expression(node),
+                            noteOf(node)));
   }
 }
 
@@ -120,8 +121,8 @@ void LoopPasses::emitInElements(int index, Block &outside, Block &inside) {
   } else if (kept[index]) {
     inside.push_back(assign(reference(index), expression(node), noteOf(node)));
   } else {
-    inside.push_back(
-        declare("const " + node.type, nodeNames[index], expression(node), noteOf(node)));
+    inside.push_back(declare(Code::plain("const " + node.type), nodeNames[index], expression(node),
+                             noteOf(node)));
   }
 }
 

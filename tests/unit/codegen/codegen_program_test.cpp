@@ -51,6 +51,31 @@ TEST_CASE("pruning drops constants, declarations and loads that nothing uses") {
   CHECK(contains(text, "twice = 2 * i"));
 }
 
+TEST_CASE("a member that is called like a constant does not keep it") {
+  Program program = sample();
+  const Code at = Code::name("at"), vector = Code::name("x_v");
+  const auto body = [&](const Code &value) {
+    return Block{declare("const int", at, "threadIdx.x"), declare("float", vector, "{}"),
+                 evaluate(value)};
+  };
+  program.body = body(code("{}.at(0)", vector));
+  pruneUnused(program);
+  CHECK(program.body.size() == 2);
+  program.body = body(code("{}.at({})", vector, at));
+  pruneUnused(program);
+  CHECK(program.body.size() == 3);
+}
+
+TEST_CASE("a launch check loses the terms whose constants are gone") {
+  Program program = sample();
+  const Code i = Code::name("i"), unused = Code::name("unused");
+  program.body.insert(program.body.begin(),
+                      launchCheckOf({code("{} == 64", i), code("{} == 3", unused)}, "extents"));
+  pruneUnused(program);
+  REQUIRE(program.body[0].kind == Statement::Kind::launchCheck);
+  CHECK(checkText(program.body[0]) == "i == 64");
+}
+
 TEST_CASE("pruning follows chains inside loops") {
   Program program = sample();
   program.body = {
