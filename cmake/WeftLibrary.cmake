@@ -6,6 +6,7 @@ function(weft_library name)
   add_library(${name} STATIC ${arg_SOURCES})
   target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
   target_link_libraries(${name} PUBLIC ${WEFT_FMT} nlohmann_json::nlohmann_json ${arg_LINK})
+  add_dependencies(${name} weft_op_kinds)  # a header that kernel/CMakeLists.txt generates
   if(arg_MLIR)
     target_link_libraries(${name} PUBLIC weft_mlir)
     weft_use_mlir_header(${name})

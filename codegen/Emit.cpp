@@ -4,9 +4,10 @@
 #include "codegen/Emit.h"
 
 #include "codegen/ConstantChecks.h"
-#include "codegen/Families.h"
 #include "codegen/Names.h"
+#include "codegen/Program.h"
 #include "kernel/Error.h"
+#include "kernel/Family.h"
 #include "kernel/Format.h"
 #include "kernel/PlainText.h"
 #include "kernel/StridedBatchedGemm.h"
@@ -19,34 +20,6 @@ extern const std::map<std::string, std::string_view> deviceHeaderFiles;
 
 namespace weft::codegen {
 namespace {
-
-struct Lower {
-  const Kernel &kernel;
-  const Configuration &configuration;
-
-  Program operator()(const LoopKnobs &knobs) const {
-    return lowerLoop(kernel, configuration, knobs);
-  }
-  Program operator()(const TransposeKnobs &knobs) const {
-    return lowerTranspose(kernel, configuration, knobs);
-  }
-  Program operator()(const FmaGemmKnobs &knobs) const {
-    return lowerFmaGemm(kernel, configuration, knobs);
-  }
-  Program operator()(const Sm90GemmKnobs &knobs) const {
-    return lowerSm90Gemm(kernel, configuration, knobs);
-  }
-  Program operator()(const Sm80GemmKnobs &knobs) const {
-    return lowerSm80Gemm(kernel, configuration, knobs);
-  }
-  Program operator()(const ViewKnobs &) const {
-    throw Error::unsupported("kernel '{}' is a view: it has no program", kernel.name);
-  }
-  Program operator()(const LibraryKnobs &) const {
-    throw Error::unsupported("kernel '{}' is a GEMM of cuBLASLt: it has no program of ours",
-                             kernel.name);
-  }
-};
 
 /// Names the header of 8-bit floats where a tensor has them: all families convert elements by
 /// functions that it overloads.
@@ -70,16 +43,15 @@ Program lower(const Kernel &kernel, const Configuration &configuration,
         "kernel '{}' has {} inputs and {} outputs, its configuration {} and {}", kernel.name,
         kernel.inputs.size(), kernel.outputs.size(), configuration.inputs.size(),
         configuration.outputs.size());
-  const auto *loop = std::get_if<LoopKnobs>(&configuration.knobs);
-  if (loop && loop->reduction == ReductionMapping::clusterColumns && !hasClusters(architecture))
-    throw Error::unsupported(
-        "kernel '{}': target '{}' has no clusters of blocks; take grid-columns", kernel.name,
-        architecture);
-  if (std::holds_alternative<Sm90GemmKnobs>(configuration.knobs) && !hasWgmma(architecture))
-    throw Error::unsupported(
-        "kernel '{}': target '{}' has no WGMMA; take {}, or let weft select for it", kernel.name,
-        architecture, familyOf(Sm80GemmKnobs{}));
-  Program program = std::visit(Lower{kernel, configuration}, configuration.knobs);
+  const Family &family = configuration.knobs.family();
+  if (!family.hasText())
+    throw Error::unsupported("kernel '{}' is of the family {}: it has no program of ours",
+                             kernel.name, family);
+  if (family.targetRejection)
+    if (const std::string reason = family.targetRejection(kernel, configuration.knobs, architecture);
+        !reason.empty())
+      throw Error::unsupported("kernel '{}': target '{}' {}", kernel.name, architecture, reason);
+  Program program = family.lower(kernel, configuration);
   addFloat8(kernel, program);
   addConstantChecks(program);
   return program;

@@ -1,9 +1,7 @@
 // Ops of coordinates: weft.mask, one op of four kinds, and the expression of weft.rotary. Builders,
 // expressions and constraints.
 #include "ir/Constraints.h"
-
-#include <cmath>
-#include <limits>
+#include "kernel/CoordinateExpressions.h"
 
 namespace weft {
 namespace {
@@ -45,75 +43,35 @@ MaskOp MaskOp::block(mlir::OpBuilder &builder, mlir::Location location, mlir::Va
 
 //===-- Expression ----------------------------------------------------------------------------===//
 
-/// Excluded elements become -inf, or `fill`. Queries are aligned to the end of the keys.
 Expression MaskOp::expression() {
-  using E = Expression;
-  const E key = E::coordinate(static_cast<int>(getKey()));
-  const auto visible = [&]() -> E {
-    if (getKind() == "padding")
-      return E::binary(ScalarOperator::less, key, E::operand(1, ScalarType::i32));
-    const int queryDimension = static_cast<int>(*getQuery());
-    const E query = E::coordinate(queryDimension);
-    if (getKind() == "block") {
-      const E size = E::integer(static_cast<int64_t>(*getSize()));
-      const E element = E::element(1,
-                                   {E::binary(ScalarOperator::divide, query, size),
-                                    E::binary(ScalarOperator::divide, key, size)},
-                                   ScalarType::i32);
-      return E::binary(ScalarOperator::notEqual, element, E::integer(0));
-    }
+  MaskShape mask{.key = static_cast<int>(getKey())};
+  if (getKind() == "padding") mask.kind = MaskShape::Kind::padding;
+  if (getQuery()) mask.query = static_cast<int>(*getQuery());
+  if (getFill()) mask.fill = getFill()->convertToDouble();
+  if (getKind() == "block") {
+    mask.kind = MaskShape::Kind::block;
+    mask.size = static_cast<int64_t>(*getSize());
+  }
+  if (getKind() == "window") {
+    mask.kind = MaskShape::Kind::window;
+    mask.left = static_cast<int64_t>(*getLeft()), mask.right = static_cast<int64_t>(*getRight());
+  }
+  if (getKind() == "window" || getKind() == "causal") {
     const std::vector<int64_t> sizes = extents(getX().getType());
-    const int64_t shift =
-        sizes[static_cast<size_t>(getKey())] - sizes[static_cast<size_t>(queryDimension)];
-    const E position =
-        shift == 0 ? query : E::binary(ScalarOperator::add, query, E::integer(shift));
-    if (getKind() == "causal") return E::binary(ScalarOperator::lessEqual, key, position);
-    const auto edge = [&](ScalarOperator side, int64_t reach) {
-      return E::binary(side, position, E::integer(reach));
-    };
-    return E::binary(ScalarOperator::both,
-                     E::binary(ScalarOperator::greaterEqual, key,
-                               edge(ScalarOperator::subtract, static_cast<int64_t>(*getLeft()))),
-                     E::binary(ScalarOperator::lessEqual, key,
-                               edge(ScalarOperator::add, static_cast<int64_t>(*getRight()))));
-  };
-  const double fill =
-      getFill() ? getFill()->convertToDouble() : -std::numeric_limits<double>::infinity();
-  return E::select(visible(), E::operand(0), E::literal(fill));
+    mask.shift = sizes[static_cast<size_t>(mask.key)] - sizes[static_cast<size_t>(mask.query)];
+  }
+  return maskExpression(mask);
 }
 
-/// Pairs are (i, i + half) if halved, (2i, 2i + 1) if interleaved: x of the pair's first turns into
-/// x cos - partner sin, that of its second into x cos + partner sin.
 Expression RotaryOp::expression() {
-  using E = Expression;
-  const int dimension = static_cast<int>(getDim());
-  const int64_t extent = extents(getX().getType())[static_cast<size_t>(dimension)];
-  const E here = E::coordinate(dimension), half = E::integer(extent / 2), two = E::integer(2);
-  const bool isHalved = getStyle() == "halved";
-  const E isFirst = isHalved
-                        ? E::binary(ScalarOperator::less, here, half)
-                        : E::binary(ScalarOperator::equal,
-                                    E::binary(ScalarOperator::modulo, here, two), E::integer(0));
-  const E partnerPlace = isHalved ? E::select(isFirst, E::binary(ScalarOperator::add, here, half),
-                                              E::binary(ScalarOperator::subtract, here, half))
-                                  : E::binary(ScalarOperator::bitXor, here, E::integer(1));
-  const E pair = E::binary(isHalved ? ScalarOperator::modulo : ScalarOperator::divide, here,
-                           isHalved ? half : two);
-  std::vector<E> places;
-  for (int other = 0; other < rankOf(getX().getType()); ++other)
-    places.push_back(other == dimension ? partnerPlace : E::coordinate(other));
-  const E x = E::operand(0), partner = E::element(0, places),
-          minusPartner = E::unary(ScalarOperator::negate, partner);
-  const E scale =
-      E::literal(-2.0 * std::log2(getBase().convertToDouble()) / static_cast<double>(extent));
-  const E turn = E::call("weft::rotation", {E::coordinate(static_cast<int>(getPosition())),
-                                            E::call("weft::rotaryFrequency", {pair, scale})});
-  return E::binary(ScalarOperator::add,
-                   E::binary(ScalarOperator::multiply, x, E::member("cosine", turn)),
-                   E::binary(ScalarOperator::multiply,
-                             isReverse() ? E::select(isFirst, partner, minusPartner)
-                                         : E::select(isFirst, minusPartner, partner),
-                             E::member("sine", turn)));
+  const auto dimension = static_cast<int>(getDim());
+  return rotaryExpression({.isHalved = getStyle() == "halved",
+                           .isReverse = isReverse(),
+                           .dimension = dimension,
+                           .position = static_cast<int>(getPosition()),
+                           .rank = static_cast<int>(rankOf(getX().getType())),
+                           .extent = extents(getX().getType())[static_cast<size_t>(dimension)],
+                           .base = getBase().convertToDouble()});
 }
 
 //===-- Derivative ----------------------------------------------------------------------------===//

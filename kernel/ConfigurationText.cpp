@@ -2,6 +2,10 @@
 // later with a default that means "as before" leaves older lines valid.
 #include "kernel/ConfigurationText.h"
 
+#include "codegen/families/gemm_fma/FmaGemmKnobs.h"
+#include "codegen/families/gemm_sm80/Sm80GemmKnobs.h"
+#include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
+#include "codegen/families/library/LibraryKnobs.h"
 #include "kernel/CanonicalNames.h"
 #include "kernel/Error.h"
 #include "kernel/Schedule.h"
@@ -88,12 +92,12 @@ int parseValue(const ScheduleField &field, std::string_view text, const Kernel *
 }
 
 Knobs knobsOf(std::string_view name, std::string_view text, const Kernel *kernel) {
-  const std::optional<Family> family = familyNamed(name);
-  if (!family || *family == Family::view)  // views have no lines
+  const Family *family = familyNamed(name);
+  if (!family || family->isView)  // views have no lines
     throw Error::badInput("unknown kernel family '{}'", name);
   FieldReader reader(text);
-  Knobs knobs = defaultSchedule(*family);
-  for (const ScheduleField &field : scheduleOf(*family))
+  Knobs knobs = family->defaults();
+  for (const ScheduleField &field : family->schedule)
     if (const auto value = reader.take(field.rowName))
       field.set(knobs, parseValue(field, *value, kernel));
   reader.rejectOthers();
@@ -180,12 +184,12 @@ struct TimedGemm {
   StridedBatchedGemm extents;  ///< strides too, where each group has one
   std::string place;
 };
-/// Several strides along a group are taken on sm_90a alone.
+/// Several strides along a group are taken by some families alone.
 TimedGemm timedGemm(const Kernel &kernel, const Configuration &configuration) {
   if (const auto gemm = stridedBatchedGemm(kernel, configuration))
     return {.extents = *gemm, .place = strideText(*gemm)};
   const auto factored = multiStrideGemm(kernel, configuration);
-  if (!factored || !std::holds_alternative<Sm90GemmKnobs>(configuration.knobs))
+  if (!factored || !configuration.knobs.family().severalStrides)
     throw Error::checkFailed("kernel '{}': these layouts are not one strided GEMM", kernel.name);
   const auto &[batch, m, n, k] = factored->extents;
   return {.extents = {.batch = batch, .m = m, .n = n, .k = k}, .place = strideText(*factored)};
@@ -237,11 +241,6 @@ ProfileSubject gemmSubject(const GemmTypes &types, const StridedBatchedGemm &gem
   return {.text = text, .name = text};
 }
 
-bool isGemmFamily(std::string_view family) {
-  return family == familyOf(FmaGemmKnobs{}) || family == familyOf(Sm90GemmKnobs{}) ||
-         family == familyOf(Sm80GemmKnobs{}) || family == familyOf(LibraryKnobs{});
-}
-
 std::string strideText(const StridedBatchedGemm &gemm) {
   return fmt::format("{},{}:{}_{},{}:{}>{},{}:{}", gemm.strideAm, gemm.strideAk, gemm.batchStrideA,
                      gemm.strideBk, gemm.strideBn, gemm.batchStrideB, gemm.strideCm, gemm.strideCn,
@@ -261,33 +260,33 @@ bool hasSeveralStrides(std::string_view place) {
 }
 
 std::string gemmLine(std::string_view place, const Knobs &knobs) {
-  return fmt::format("{} {}{}", familyOf(knobs), place,
+  return fmt::format("{} {}{}", knobs.family(), place,
                      scheduleText(knobs, CanonicalNames(Kernel{})));
 }
 std::string gemmLine(const StridedBatchedGemm &gemm, const Knobs &knobs) {
   return gemmLine(strideText(gemm), knobs);
 }
 
-bool isTimedAsGemm(const Kernel &kernel, std::string_view family) {
-  return isGemmFamily(family) && kernel.body.size() == 1;
+bool isTimedAsGemm(const Kernel &kernel, const Family &family) {
+  return family.isGemm && kernel.body.size() == 1;
 }
 
 std::string placeText(const Kernel &kernel, const Configuration &configuration) {
-  return isTimedAsGemm(kernel, familyOf(configuration.knobs))
+  return isTimedAsGemm(kernel, configuration.knobs.family())
              ? timedGemm(kernel, configuration).place
              : layoutsText(kernel, configuration);
 }
 
 std::string configurationLine(const Kernel &kernel, const Configuration &configuration) {
   const std::string place = placeText(kernel, configuration);
-  if (isGemmFamily(familyOf(configuration.knobs))) return gemmLine(place, configuration.knobs);
+  if (configuration.knobs.family().isGemm) return gemmLine(place, configuration.knobs);
   const CanonicalNames names(kernel);
-  return fmt::format("{} {}{}", familyOf(configuration.knobs), place,
+  return fmt::format("{} {}{}", configuration.knobs.family(), place,
                      scheduleText(configuration.knobs, names));
 }
 
 ProfileSubject subjectOf(const Kernel &kernel, const Configuration &configuration) {
-  if (!isTimedAsGemm(kernel, familyOf(configuration.knobs))) return kernelSubject(kernel);
+  if (!isTimedAsGemm(kernel, configuration.knobs.family())) return kernelSubject(kernel);
   return gemmSubject(gemmTypes(kernel), timedGemm(kernel, configuration).extents);
 }
 
@@ -324,8 +323,8 @@ Knobs parseKnobs(std::string_view family, std::string_view text, const Kernel &k
 
 void checkLine(std::string_view line) {
   const LineFields fields = splitLine(line);
-  knobsOf(fields.family, fields.knobs, nullptr);
-  if (isGemmFamily(fields.family) && fields.layouts.find('_') != std::string_view::npos)
+  const Knobs knobs = knobsOf(fields.family, fields.knobs, nullptr);
+  if (knobs.family().isGemm && fields.layouts.find('_') != std::string_view::npos)
     checkStrides(fields.layouts);
   else checkLayouts(fields.layouts);
 }

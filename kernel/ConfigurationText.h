@@ -13,6 +13,7 @@
 #pragma once
 
 #include "kernel/Configuration.h"
+#include "kernel/Family.h"
 #include "kernel/MultiStrideGemm.h"
 
 #include <optional>
@@ -31,11 +32,9 @@ struct ProfileSubject {
 ProfileSubject kernelSubject(const Kernel &kernel);
 /// ProfileSubject of a GEMM: element type, batch and extents.
 ProfileSubject gemmSubject(const GemmTypes &types, const StridedBatchedGemm &gemm);
-/// Whether the family's configurations of a contraction alone are timed as GEMMs.
-bool isGemmFamily(std::string_view family);
 /// Whether configurations of this kernel are: a contraction with an epilogue is a separate
 /// subject.
-bool isTimedAsGemm(const Kernel &kernel, std::string_view family);
+bool isTimedAsGemm(const Kernel &kernel, const Family &family);
 
 /// The line of a configuration. Offsets are left out: kernels are given the address of element
 /// zero. Throws Error(checkFailed) for a GEMM family under layouts that are no GEMM.

@@ -431,7 +431,9 @@ private:
   size_t at = 0;
 };
 
-Expression Expression::parse(std::string_view text) { return ExpressionParser(text).run(); }
+Expression Expression::parse(std::string_view text) {
+  return text.empty() ? Expression() : ExpressionParser(text).run();
+}
 
 //===-- What follows from a tree --------------------------------------------------------------===//
 

@@ -95,8 +95,9 @@ public:
   using Node = ExpressionNode;
   Expression() = default;
 
-  /// Of the text that text() prints. Throws Error(badInput) that names the place and what was
-  /// expected there: an unknown function, an operator between types that it does not take.
+  /// Of the text that text() prints, none if that is empty. Throws Error(badInput) that names the
+  /// place and what was expected there: an unknown function, an operator between types that it does
+  /// not take.
   static Expression parse(std::string_view text);
 
   static Expression operand(int index, ScalarType type = ScalarType::f32);
@@ -132,7 +133,7 @@ public:
   std::set<std::string> headers() const;
   bool usesAttribute(std::string_view name) const;
   bool usesCoordinates() const;
-  /// Whether it reads this operand, or any, at other coordinates than those of its own element.
+  /// Whether it reads this operand, or any, at other coordinates than its element's.
   bool readsElsewhere(std::optional<int> operand = {}) const;
   /// Whether it calls a function of the device library.
   bool callsFunction() const;

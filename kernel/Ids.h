@@ -20,8 +20,7 @@ struct Id {
 
 /// Of another list.
 template <typename List, typename Other>
-  requires(!std::same_as<List, Other>)
-bool operator==(Id<List>, Id<Other>) = delete;
+requires(!std::same_as<List, Other>) bool operator==(Id<List>, Id<Other>) = delete;
 
 using AxisId = Id<struct Axis>;    ///< in Kernel::axes
 using ValueId = Id<struct Value>;  ///< in Kernel::values

@@ -1,4 +1,4 @@
-// The old words of families, knobs and subjects, and what they are called now.
+// The old words of renamedFamilies, knobs and subjects, and what they are called now.
 #include "kernel/ProfileMigration.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ struct RenamedFamily {
   Words name;
   std::span<const Words> knobs;
 };
-const std::array families = {RenamedFamily{{"hopper-contraction", "gemm-sm90"}, ofSm90},
+const std::array renamedFamilies = {RenamedFamily{{"hopper-contraction", "gemm-sm90"}, ofSm90},
                              RenamedFamily{{"ampere-contraction", "gemm-sm80"}, ofSm80},
                              RenamedFamily{{"plain-contraction", "gemm-fma"}, {}}};
 
@@ -37,10 +37,10 @@ std::string migratedKnob(std::string_view knob, std::span<const Words> knobs) {
 }  // namespace
 
 std::string migratedLine(std::string_view line) {
-  const auto family = std::ranges::find_if(families, [&](const RenamedFamily &family) {
+  const auto family = std::ranges::find_if(renamedFamilies, [&](const RenamedFamily &family) {
     return line.starts_with(family.name.first) && line.substr(family.name.first.size(), 1) == " ";
   });
-  if (family == families.end()) return std::string(line);
+  if (family == renamedFamilies.end()) return std::string(line);
   line.remove_prefix(family->name.first.size());
   std::string text(family->name.second);
   while (!line.empty()) {

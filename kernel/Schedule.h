@@ -2,8 +2,8 @@
 // values it takes and where it may be left out. Profile rows, key text, plan.json, the attribute
 // `config` of graph.mlir, descriptions, parsing and error messages follow from these tables alone.
 //
-// Adding a field: its member and default in the family's struct (kernel/Configuration.h), its row
-// here, and the code that uses it.
+// Adding a field: its member and default in the family's struct (codegen/families/FAMILY/*Knobs.h),
+// its row in the table beside it (*Knobs.cpp), and the code that uses it.
 //
 // Invariant: a table has every member of its struct (checked by
 // tests/unit/kernel/schedule_test.cpp: the default of every field is that of the struct, and two
@@ -13,6 +13,7 @@
 #include "kernel/CanonicalNames.h"
 #include "kernel/Configuration.h"
 
+#include <array>
 #include <functional>
 #include <optional>
 #include <span>
@@ -48,14 +49,31 @@ struct ScheduleField {
   void (*set)(Knobs &knobs, int value) = nullptr;
 };
 
-/// The family of a name; nothing if there is none.
-std::optional<Family> familyNamed(std::string_view name);
-/// "gemm-sm80, cublaslt, ...": sorted by name, for messages.
-std::vector<std::string> familyNames();
-/// The table of a family, in the order of its struct.
-std::span<const ScheduleField> scheduleOf(Family family);
-/// A schedule with every field at its default.
-const Knobs &defaultSchedule(Family family);
+template <typename Member>
+struct MemberOf;
+template <typename Struct, typename Value>
+struct MemberOf<Value Struct::*> {
+  using Owner = Struct;
+  using Type = Value;
+};
+
+/// Of every value of an enum, for `choices`.
+template <typename Value, size_t count>
+std::array<std::string_view, count> choiceNames(const Value (&values)[count]) {
+  std::array<std::string_view, count> names;
+  for (size_t index = 0; index < count; ++index) names[index] = nameOf(values[index]);
+  return names;
+}
+
+/// A field with the accessors of its member.
+template <auto member>
+ScheduleField scheduleField(ScheduleField field) {
+  using Owner = typename MemberOf<decltype(member)>::Owner;
+  using Type = typename MemberOf<decltype(member)>::Type;
+  field.get = [](const Knobs &knobs) { return int(knobs.get<Owner>().*member); };
+  field.set = [](Knobs &knobs, int value) { knobs.get<Owner>().*member = Type(value); };
+  return field;
+}
 
 /// A value as every text has it: a number, the name of a choice, or that of an axis ("-" for none).
 std::string valueText(const ScheduleField &field, int value,

@@ -67,12 +67,12 @@ private:
 Knobs knobsFromAttribute(const Kernel &kernel, mlir::DictionaryAttr config) {
   const Reader reader(config, kernel);
   const std::string name = reader.text("family");
-  const std::optional<Family> family = familyNamed(name);
+  const Family *family = familyNamed(name);
   if (!family)
     throw Error::badInput("kernel '{}': unknown family '{}'; known: {}", kernel.name, name,
                           fmt::join(familyNames(), ", "));
-  Knobs knobs = defaultSchedule(*family);
-  for (const ScheduleField &field : scheduleOf(*family))
+  Knobs knobs = family->defaults();
+  for (const ScheduleField &field : family->schedule)
     field.set(knobs, reader.value(field, field.get(knobs)));
   return knobs;
 }
@@ -81,11 +81,11 @@ mlir::DictionaryAttr knobsAttribute(mlir::MLIRContext *context, const Kernel &ke
                                     const Knobs &knobs) {
   mlir::Builder builder(context);
   std::vector<mlir::NamedAttribute> members = {
-      builder.getNamedAttr("family", builder.getStringAttr(familyOf(knobs)))};
-  const Family family = familyIdOf(knobs);
-  for (const ScheduleField &field : scheduleOf(family)) {
+      builder.getNamedAttr("family", builder.getStringAttr(knobs.family().name))};
+  const Family &family = knobs.family();
+  for (const ScheduleField &field : family.schedule) {
     const int value = field.get(knobs);
-    if (!field.isOptional || value != field.get(defaultSchedule(family)))
+    if (!field.isOptional || value != field.get(family.defaults()))
       members.push_back(
           builder.getNamedAttr(snakeCase(field.name), toAttribute(builder, field, value, kernel)));
   }

@@ -1,6 +1,7 @@
 // Placing buffers by their lifetimes; see BufferPacking.h.
 #include "plan/BufferPacking.h"
 
+#include "codegen/families/view/ViewKnobs.h"
 #include "kernel/Configuration.h"
 #include "plan/PlanLiveness.h"
 #include "plan/PlanMemory.h"
@@ -108,7 +109,7 @@ std::vector<Block> allBlocks(const Plan &plan, const PlanMemory &memory) {
         block.users.push_back(int(kernel));
       block.entryPoints.insert(entryOf[kernel]);
     };
-    if (one.family == familyOf(ViewKnobs{})) continue;
+    if (one.family == viewFamily) continue;
     for (const int input : one.inputs) use(plan.tensors[size_t(input)].buffer);
     for (const int output : one.outputs) use(plan.tensors[size_t(output)].buffer);
     if (one.workspaceBuffer < 0) continue;

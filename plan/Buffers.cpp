@@ -1,6 +1,7 @@
 // Buffers and dependencies of a plan; see Buffers.h.
 #include "plan/Buffers.h"
 
+#include "codegen/families/library/LibraryKnobs.h"
 #include "kernel/Configuration.h"
 #include "plan/BufferPacking.h"
 #include "plan/PlanLiveness.h"
@@ -100,7 +101,7 @@ void assignBuffers(Plan &plan, const std::vector<int> &viewOf,
                                      : -1;
       buffer = input < 0 ? newBuffer(true) : plan.tensors[size_t(input)].buffer;
     }
-    if (step.family == familyOf(LibraryKnobs{}) && libraryKnobs(step).workspaceBytes > 0)
+    if (step.family == libraryFamily && libraryKnobs(step).workspaceBytes > 0)
       step.workspaceBuffer = newBuffer(true);
   }
   for (size_t index = 0; index < plan.tensors.size(); ++index)

@@ -7,6 +7,7 @@
 // What other profiles and plans give stands in bench/RESULTS.md.
 #include "plan/GraphPrediction.h"
 
+#include "codegen/families/view/ViewKnobs.h"
 #include "kernel/Configuration.h"
 #include "plan/PlanMemory.h"
 
@@ -133,7 +134,7 @@ GraphPrediction predictGraph(const Plan &plan, const std::vector<int> &kernels,
   for (const int index : kernels) {
     const PlanKernel &kernel = plan.kernels[size_t(index)];
     prediction.sumSeconds += kernel.seconds;
-    if (kernel.family == familyOf(ViewKnobs{}))
+    if (kernel.family == viewFamily)
       continue;  // isView asks for text, which a plan that is priced may not have yet
     distance.run(kernel, prediction);
   }

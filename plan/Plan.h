@@ -4,9 +4,11 @@
 // before anything is run.
 #pragma once
 
+#include "codegen/families/library/LibraryKnobs.h"
 #include "kernel/DType.h"
+#include "codegen/families/library/LibraryGemm.h"
+#include "kernel/Family.h"
 #include "kernel/InitialValue.h"
-#include "kernel/LibraryGemm.h"
 #include "kernel/ParameterKind.h"
 #include "kernel/TensorMap.h"
 #include "plan/PlanOp.h"
@@ -70,7 +72,7 @@ struct PlanParameter {
   bool operator==(const PlanParameter &) const = default;
 };
 
-/// What the library does to a GEMM before it stores it (kernel/LibraryEpilogue.h), with tensors
+/// What the library does to a GEMM before it stores it (codegen/families/library/LibraryEpilogue.h), with tensors
 /// of the plan; -1: none.
 struct PlanLibraryEpilogue {
   /// None where a residual is added and no more.
@@ -110,7 +112,7 @@ struct PlanKernel {
   std::string name;   ///< unique in the plan: the label, the axes of the first output, a chunk
   std::string label;  ///< what it computes, for people: "softmax"; empty in plans from before
   std::string entry;  ///< extern "C" symbol in the cubin
-  std::string family;
+  FamilyId family;
   int familyVersion = 0;
   std::vector<PlanOp> ops;                               ///< in order
   std::optional<PlanChunk> chunk;                        ///< nothing (null): the whole

@@ -1,8 +1,9 @@
 // From a selected path to a plan; see PlanBuilder.h.
 #include "plan/PlanBuilder.h"
 
+#include "codegen/families/view/ViewFamily.h"
 #include "kernel/Error.h"
-#include "kernel/InPlace.h"
+#include "codegen/families/loop/InPlace.h"
 #include "passes/configure/Families.h"
 #include "passes/configure/Packing.h"
 #include "passes/configure/StridedViews.h"
@@ -13,6 +14,7 @@
 #include "plan/PlanConfiguration.h"
 #include "plan/PlanMemory.h"
 #include "plan/TensorLayout.h"
+#include "codegen/families/view/ViewKnobs.h"
 
 #include <algorithm>
 #include <map>
@@ -101,7 +103,7 @@ private:
   /// them.
   bool isPacking(const select::Step &step) const {
     const std::vector<int> inputs = inputsOf(step);
-    return std::holds_alternative<ViewKnobs>(step.configuration.knobs) &&
+    return step.configuration.knobs.is<ViewKnobs>() &&
            (step.candidate < 0 ||
             isPackedAtLoad(problem.candidates[size_t(step.candidate)].kernel)) &&
            std::all_of(inputs.begin(), inputs.end(), [&](int tensor) {
@@ -223,7 +225,7 @@ private:
           addTensor(outputs[index], step.configuration.outputs[index], TensorRole::temporary));
       entry.outputLayouts.push_back(printLayout(result.plan.tensors[size_t(entry.outputs.back())]));
     }
-    if (std::holds_alternative<ViewKnobs>(step.configuration.knobs))
+    if (step.configuration.knobs.is<ViewKnobs>())
       aliasViews(entry, step.configuration);
     const PlanTensor &first = result.plan.tensors[size_t(entry.outputs.front())];
     entry.name = unique(
@@ -243,7 +245,7 @@ private:
                         .graphOps = {},
                         .entryPoint = problem.entryPoints[size_t(step.entry)],
                         .step = int(&step - path.steps.data())};
-    if (std::holds_alternative<ViewKnobs>(step.configuration.knobs))
+    if (step.configuration.knobs.is<ViewKnobs>())
       chosen.cost.bytesNecessary = 0;  // nothing runs
     if (step.candidate < 0) {
       chosen.kernel = select::transposeKernel(problem.tensors[size_t(step.tensor)]);
@@ -259,8 +261,8 @@ private:
 
   void describeKernel(const select::Step &step, const ChosenKernel &chosen,
                       PlanKernel &entry) const {
-    entry.family = familyOf(step.configuration.knobs);
-    entry.familyVersion = familyVersion(entry.family);
+    entry.family = step.configuration.knobs.family();
+    entry.familyVersion = step.configuration.knobs.family().version;
     entry.ops = planOps(chosen.kernel);
     describeCost(chosen, entry);
     entry.runnerUp = step.runnerUp;
@@ -334,7 +336,7 @@ private:
     }
   }
   static bool runs(const ChosenKernel &chosen) {
-    return !std::holds_alternative<ViewKnobs>(chosen.configuration.knobs);
+    return !chosen.configuration.knobs.is<ViewKnobs>();
   }
 
   /// The last version of every result is what the caller gets.
@@ -381,7 +383,7 @@ void checkOverwriting(const PlannedKernels &planned, const std::string &where) {
   const PlanMemory memory(planned.plan);
   for (size_t index = 0; index < planned.plan.kernels.size(); ++index) {
     const PlanKernel &kernel = planned.plan.kernels[index];
-    if (kernel.family == familyOf(ViewKnobs{})) continue;
+    if (kernel.family == viewFamily) continue;
     for (const int output : kernel.outputs)
       for (const int input : kernel.inputs) {
         const PlanTensor &from = planned.plan.tensors[size_t(input)],

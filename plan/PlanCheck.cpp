@@ -2,11 +2,13 @@
 // that do not overflow (PlanBounds.h), kernels stand in a topological order, every tensor is
 // written once and read later, and what shares memory lives apart. The runtime relies on exactly
 // this.
+#include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
+#include "codegen/families/view/ViewKnobs.h"
 #include "plan/Plan.h"
 
 #include "kernel/Configuration.h"
 #include "kernel/Error.h"
-#include "kernel/GemmFields.h"
+#include "codegen/families/library/GemmFields.h"
 #include "plan/CheckedSizes.h"
 #include "plan/PlanBounds.h"
 #include "plan/PlanLiveness.h"
@@ -79,10 +81,10 @@ private:
   /// A view launches nothing, and nothing else does so.
   void checkFamily(const PlanKernel &kernel, const std::string &place) const {
     if (kernel.knobs.is_object() && kernel.knobs.contains("family"))
-      require(kernel.knobs["family"] == kernel.family, place,
+      require(kernel.knobs["family"] == kernel.family.name(), place,
               fmt::format("its family is {}, but its knobs are of {}", kernel.family,
                           kernel.knobs["family"].dump()));
-    require(isView(kernel) == (kernel.family == familyOf(ViewKnobs{})), place,
+    require(isView(kernel) == (kernel.family == viewFamily), place,
             isView(kernel) ? "it has neither source nor library GEMM, and is no view"
                            : "it is a view, and has a source or a library GEMM");
   }
@@ -129,7 +131,7 @@ private:
             "it has a source but no entry symbol");
     // Of all texts those of single-consumer tiles alone wait by themselves
     // (codegen/device/sm90_single_consumer.cuh).
-    const bool waits = kernel.family == familyOf(Sm90GemmKnobs{}) && kernel.knobs.is_object() &&
+    const bool waits = kernel.family == sm90GemmFamily && kernel.knobs.is_object() &&
                        kernel.knobs.contains("schedule") &&
                        kernel.knobs["schedule"] == nameOf(Sm90Schedule::singleConsumer);
     require(waits || !kernel.startsEarly, place,

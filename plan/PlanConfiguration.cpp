@@ -1,9 +1,13 @@
 // Knobs and layouts between plan.json and configurations; see PlanConfiguration.h.
 #include "plan/PlanConfiguration.h"
 
+#include "codegen/families/gemm_fma/FmaGemmKnobs.h"
+#include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
+#include "codegen/families/library/LibraryKnobs.h"
+#include "codegen/families/view/ViewKnobs.h"
 #include "kernel/Error.h"
-#include "kernel/GemmProblem.h"
-#include "kernel/LibraryGemm.h"
+#include "codegen/families/contraction/GemmProblem.h"
+#include "codegen/families/library/LibraryGemm.h"
 #include "kernel/Nearest.h"
 #include "kernel/Schedule.h"
 #include "passes/configure/Families.h"
@@ -96,12 +100,12 @@ private:
 
 Knobs read(KnobReader &reader, const std::string &where) {
   const std::string name = reader.text("family");
-  const std::optional<Family> family = familyNamed(name);
+  const Family *family = familyNamed(name);
   if (!family)
     throw Error::badInput("{}: unknown family '{}'{}", where, name,
                           nearestAndKnown(name, familyNames()));
-  Knobs knobs = defaultSchedule(*family);
-  for (const ScheduleField &field : scheduleOf(*family))
+  Knobs knobs = family->defaults();
+  for (const ScheduleField &field : family->schedule)
     field.set(knobs, reader.value(field, field.get(knobs)));
   return knobs;
 }
@@ -134,14 +138,14 @@ bool isLibraryGemm(const Kernel &kernel, const Configuration &configuration) {
 /// enumeration offers, parts of tensors too.
 bool isTensorCoreGemm(const Kernel &kernel, const Configuration &configuration,
                       const Device &device) {
-  const auto *knobs = std::get_if<Sm90GemmKnobs>(&configuration.knobs);
-  if (!knobs || !sm90Rejection(kernel, configuration, *knobs, device.sharedMemoryPerBlock).empty())
+  if (!configuration.knobs.is<Sm90GemmKnobs>() ||
+      !sm90GemmFamily.rejection(kernel, configuration, device).empty())
     return false;
   bool isTaken = false;
   const LayoutConstraints any{.inputs = std::vector<std::optional<Layout>>(kernel.inputs.size()),
                               .outputs = std::vector<std::optional<Layout>>(kernel.outputs.size())};
   forEachConfiguration(kernel, device, any, [&](const Configuration &candidate) {
-    isTaken = std::holds_alternative<Sm90GemmKnobs>(candidate.knobs);
+    isTaken = candidate.knobs.is<Sm90GemmKnobs>();
     return !isTaken;
   });
   return isTaken;
@@ -150,11 +154,11 @@ bool isTensorCoreGemm(const Kernel &kernel, const Configuration &configuration,
 }  // namespace
 
 json toJson(const Knobs &knobs, const Kernel &kernel) {
-  const Family family = familyIdOf(knobs);
-  json object = {{"family", nameOf(family)}};
-  for (const ScheduleField &field : scheduleOf(family)) {
+  const Family &family = knobs.family();
+  json object = {{"family", family.name}};
+  for (const ScheduleField &field : family.schedule) {
     const int value = field.get(knobs);
-    if (field.isOptional && value == field.get(defaultSchedule(family))) continue;
+    if (field.isOptional && value == field.get(family.defaults())) continue;
     if (field.kind == ScheduleField::Kind::integer) object[field.name] = value;
     else if (field.kind == ScheduleField::Kind::axis && value < 0) object[field.name] = nullptr;
     else
@@ -176,7 +180,7 @@ Legality legality(const Kernel &kernel, const Configuration &configuration, cons
   Legality result;
   // Which algorithms a library has, it says itself, at load; parts of tensors, which enumeration
   // does not offer, are no hindrance to it.
-  if (std::holds_alternative<LibraryKnobs>(configuration.knobs) &&
+  if (configuration.knobs.is<LibraryKnobs>() &&
       isLibraryGemm(kernel, configuration))
     result.isLegal = true;
   if (isTensorCoreGemm(kernel, configuration, device)) result.isLegal = true;
@@ -186,8 +190,8 @@ Legality legality(const Kernel &kernel, const Configuration &configuration, cons
   if (!result.isLegal)
     forEachConfiguration(kernel, device, constraints, [&](const Configuration &candidate) {
       // Which tiles a plain GEMM takes, its emitter says.
-      const bool isPlain = std::holds_alternative<FmaGemmKnobs>(configuration.knobs);
-      result.isLegal = isPlain ? std::holds_alternative<FmaGemmKnobs>(candidate.knobs)
+      const bool isPlain = configuration.knobs.is<FmaGemmKnobs>();
+      result.isLegal = isPlain ? candidate.knobs.is<FmaGemmKnobs>()
                                : candidate.knobs == configuration.knobs;
       if (result.others.size() < shown) result.others.push_back(describe(kernel, candidate.knobs));
       return !result.isLegal;
@@ -224,7 +228,7 @@ Configuration configurationOf(const Plan &plan, const PlanKernel &planKernel,
       .outputs = {},
       .knobs = knobsFromJson(planKernel.knobs, kernel, "kernel '" + planKernel.name + "'")};
   // Only views are about offsets; every other kernel is given the address of element zero.
-  const bool isView = std::holds_alternative<ViewKnobs>(configuration.knobs);
+  const bool isView = configuration.knobs.is<ViewKnobs>();
   const auto layout = [&](int tensor) {
     Layout result = layoutOf(plan.tensors.at(size_t(tensor)));
     if (!isView) result.offset = 0;

@@ -1,10 +1,11 @@
 // The plan as JSON. Each struct names its members once, in members(); writer and reader both walk
 // that list, so that a new member is one line here. The reader is strict: missing, ill-typed and
 // unknown members are errors.
+#include "codegen/families/library/LibraryKnobs.h"
 #include "plan/Plan.h"
 
 #include "kernel/Error.h"
-#include "kernel/GemmFields.h"
+#include "codegen/families/library/GemmFields.h"
 #include "kernel/Nearest.h"
 #include "kernel/PlainText.h"
 #include "kernel/Schedule.h"
@@ -232,6 +233,7 @@ json write(const Type &value) {
   return value;
 }
 json write(const DType &type) { return nameOf(type); }
+json write(const FamilyId &family) { return family.name(); }
 json write(const GemmTypes &types) { return nameOf(types); }
 json write(const LibraryEpilogue &epilogue) { return traitsOf(epilogue).name; }
 json write(const InitialValue &value) { return text(value); }
@@ -351,6 +353,15 @@ void read(const json &from, LibraryEpilogue &to, const Place &place) {
   std::vector<std::string_view> known;
   for (const LibraryEpilogueTraits &traits : libraryEpilogues()) known.push_back(traits.name);
   place.failName(name, known);
+}
+
+void read(const json &from, FamilyId &to, const Place &place) {
+  std::string name;
+  read(from, name, place);
+  const Family *family = familyNamed(name);
+  const std::vector<std::string> names = familyNames();
+  if (!family) place.failName(name, std::vector<std::string_view>(names.begin(), names.end()));
+  to = *family;
 }
 
 template <NamedEnum Enum>
@@ -497,14 +508,14 @@ LibraryKnobs libraryKnobs(const PlanKernel &kernel) {
   const Place place{"kernel '" + kernel.name + "'", "knobs"};
   if (!kernel.knobs.is_object()) place.fail("an object", kernel.knobs);
   Knobs knobs = LibraryKnobs{};
-  for (const ScheduleField &field : scheduleOf(Family::library)) {
+  for (const ScheduleField &field : libraryFamily.schedule) {
     if (!kernel.knobs.contains(field.name))
       throw Error::badInput("{}: knob '{}' is missing", place.file, field.name);
     int value = 0;
     read(kernel.knobs.at(std::string(field.name)), value, place.member(std::string(field.name)));
     field.set(knobs, value);
   }
-  return std::get<LibraryKnobs>(knobs);
+  return knobs.get<LibraryKnobs>();
 }
 
 LibraryGemm libraryGemm(const PlanLibraryGemm &gemm) {

@@ -1,6 +1,7 @@
 // Lives of tensors in shared memory; see PlanLiveness.h.
 #include "plan/PlanLiveness.h"
 
+#include "codegen/families/view/ViewKnobs.h"
 #include "kernel/Configuration.h"
 #include "kernel/Error.h"
 
@@ -14,7 +15,7 @@ namespace weft {
 namespace {
 
 /// Views, also before emission has given the other kernels their text.
-bool touchesNothing(const PlanKernel &kernel) { return kernel.family == familyOf(ViewKnobs{}); }
+bool touchesNothing(const PlanKernel &kernel) { return kernel.family == viewFamily; }
 
 /// Tensors that views make one, by the least of them.
 class Views {

@@ -1,6 +1,7 @@
 // Sizes, kinds and places of a plan's buffers; see PlanMemory.h.
 #include "plan/PlanMemory.h"
 
+#include "codegen/families/library/LibraryKnobs.h"
 #include "kernel/Configuration.h"
 #include "kernel/Error.h"
 #include "kernel/Format.h"
@@ -29,7 +30,7 @@ int64_t endOf(const PlanTensor &tensor) {
 }
 
 int64_t libraryBytesOf(const PlanKernel &kernel) {
-  return kernel.family == familyOf(LibraryKnobs{}) ? libraryKnobs(kernel).workspaceBytes : 0;
+  return kernel.family == libraryFamily ? libraryKnobs(kernel).workspaceBytes : 0;
 }
 
 }  // namespace

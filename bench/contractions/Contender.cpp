@@ -1,8 +1,12 @@
 // Problems, operands and what runs on them; see Contender.h.
+#include "codegen/families/gemm_sm90/Sm90Tile.h"
 #include "bench/contractions/Contender.h"
 
+#include "codegen/families/gemm_sm80/Sm80GemmKnobs.h"
+#include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
+#include "codegen/families/library/LibraryKnobs.h"
 #include "kernel/Error.h"
-#include "kernel/GemmProblem.h"
+#include "codegen/families/contraction/GemmProblem.h"
 #include "kernel/reference/PointEvaluator.h"
 #include "kernel/reference/Rounding.h"
 #include "kernel/reference/StoredElement.h"
@@ -115,14 +119,14 @@ Problem problemOf(const Shape &shape, DType dtype) {
   std::set<Knobs> knobs,
       ofWarps;  // those of the dense layouts: padding is no layout that a plan chooses
   forEachConfiguration(kernel, findDevice("h200"), {}, [&](const Configuration &one) {
-    if (std::holds_alternative<Sm90GemmKnobs>(one.knobs)) knobs.insert(one.knobs);
-    if (std::holds_alternative<Sm80GemmKnobs>(one.knobs)) ofWarps.insert(one.knobs);
+    if (one.knobs.is<Sm90GemmKnobs>()) knobs.insert(one.knobs);
+    if (one.knobs.is<Sm80GemmKnobs>()) ofWarps.insert(one.knobs);
     return true;
   });
   for (const Knobs &one : knobs) {
     const Configuration configuration{
         .inputs = {x, y}, .outputs = {z}, .knobs = one};  // some tiles take other layouts alone
-    if (!sm90Rejection(kernel, configuration, std::get<Sm90GemmKnobs>(one),
+    if (!sm90Rejection(kernel, configuration, one.get<Sm90GemmKnobs>(),
                        findDevice("h200").sharedMemoryPerBlock)
              .empty())
       continue;

@@ -4,7 +4,7 @@
 
 #include "bench/contractions/TimedGraph.h"
 #include "codegen/Emit.h"
-#include "kernel/LibraryGemm.h"
+#include "codegen/families/library/LibraryGemm.h"
 #include "runtime/build/Build.h"
 #include "runtime/cuda/CublasLt.h"
 #include "runtime/measure/Measure.h"

@@ -1,6 +1,8 @@
 // See Decode.h.
 #include "bench/contractions/Decode.h"
 
+#include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
+#include "codegen/families/loop/LoopKnobs.h"
 #include "bench/contractions/TimedKernels.h"
 #include "kernel/Device.h"
 #include "kernel/Error.h"
@@ -45,7 +47,7 @@ std::vector<Configuration> configurationsOf(const Kernel &kernel) {
     constraints.outputs.push_back(layoutOf(kernel.values[size_t(value)]));
   std::vector<Configuration> found;
   forEachConfiguration(kernel, findDevice("h200"), constraints, [&](const Configuration &one) {
-    if (std::holds_alternative<Sm90GemmKnobs>(one.knobs)) found.push_back(one);
+    if (one.knobs.is<Sm90GemmKnobs>()) found.push_back(one);
     return true;
   });
   return found;
@@ -60,13 +62,13 @@ Problem problemOf(const Kernel &kernel, int64_t m, int64_t n, int64_t k) {
                   .k = k};
   std::vector<Configuration> narrow, wide;
   for (const Configuration &one : configurationsOf(kernel))
-    (std::get<Sm90GemmKnobs>(one.knobs).schedule == Sm90Schedule::singleConsumer ? narrow : wide)
+    (one.knobs.get<Sm90GemmKnobs>().schedule == Sm90Schedule::singleConsumer ? narrow : wide)
         .push_back(one);
   problem.narrow = contendersOf(kernel, narrow, mostTiles);
   problem.wide = contendersOf(kernel, wide, mostTiles);
   problem.plain = contendersOf(problem.gemm, configurationsOf(problem.gemm), mostTiles);
   problem.rest = contendersOf(partOf(kernel, 1, kernel.body.size(), kernel.outputs),
-                              familyOf(LoopKnobs{}), mostLoops);
+                              loopFamily, mostLoops);
   for (const std::vector<TimedKernel> *side : problem.sides())
     if (side->empty())
       throw Error::checkFailed("{}: no configuration of ours on one side", problem.name());

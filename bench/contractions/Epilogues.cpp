@@ -2,6 +2,9 @@
 // all of them on one set of tensors by name.
 #include "bench/contractions/Epilogues.h"
 
+#include "codegen/families/gemm_sm80/Sm80GemmKnobs.h"
+#include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
+#include "codegen/families/loop/LoopKnobs.h"
 #include "bench/contractions/TimedKernels.h"
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
@@ -29,7 +32,7 @@ struct Problem {
 };
 
 Problem problemOf(const Kernel &kernel, const samples::ContractionExtents &extents,
-                  std::string_view family) {
+                  const Family &family) {
   constexpr size_t mostTiles = 12, mostLoops = 6;
   Problem problem{.kernel = kernel,
                   .m = extents.b * extents.j,
@@ -50,7 +53,7 @@ Problem problemOf(const Kernel &kernel, const samples::ContractionExtents &exten
     problem.plain.push_back(std::move(plain));
   }
   problem.rest = contendersOf(partOf(kernel, 1, kernel.body.size(), kernel.outputs),
-                              familyOf(LoopKnobs{}), mostLoops);
+                              loopFamily, mostLoops);
   if (const ContractionRegion region = contractionRegion(kernel).region.value();
       !region.reductions.empty()) {
     std::vector<int> whole, sums;
@@ -61,7 +64,7 @@ Problem problemOf(const Kernel &kernel, const samples::ContractionExtents &exten
       if (std::ranges::find(whole, kernel.body[op].results[0]) != whole.end()) end = op + 1;
     problem.unsummed = contendersOf(partOf(kernel, 0, end, whole), family, mostTiles);
     problem.sums = contendersOf(partOf(kernel, end, kernel.body.size(), sums),
-                                familyOf(LoopKnobs{}), mostLoops);
+                                loopFamily, mostLoops);
     if (problem.unsummed.empty() || problem.sums.empty())
       throw Error::checkFailed("{}: no configuration of ours without its sums", kernel.name);
   }
@@ -75,7 +78,7 @@ std::vector<Problem> problems(DType dtype, const std::vector<std::string> &names
   const Extents wide{.b = 8, .j = 512, .i = 1024, .u = 4096},
       narrow{.b = 8, .j = 512, .i = 4096, .u = 1024},
       square{.b = 8, .j = 512, .i = 1024, .u = 1024};
-  const std::string_view family = familyOf(ofWarps ? Knobs(Sm80GemmKnobs{}) : Sm90GemmKnobs{});
+  const Family &family = ofWarps ? sm80GemmFamily : sm90GemmFamily;
   std::vector<Problem> all;
   for (const Extents &extents : {wide, narrow, square}) {
     const auto add = [&](const Kernel &kernel) {

@@ -2,6 +2,9 @@
 // texts; then all of them on one set of tensors.
 #include "bench/contractions/Prologues.h"
 
+#include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
+#include "codegen/families/library/LibraryKnobs.h"
+#include "codegen/families/loop/LoopKnobs.h"
 #include "bench/contractions/TimedKernels.h"
 #include "kernel/ContractionPrologue.h"
 #include "kernel/Error.h"
@@ -29,10 +32,10 @@ Problem problemOf(const Kernel &kernel) {
   const Kernel gemm = partOf(kernel, prologue.contraction, prologue.contraction + 1,
                              kernel.body[prologue.contraction].results);
   Problem problem{.kernel = kernel,
-                  .fused = contendersOf(kernel, familyOf(Sm90GemmKnobs{}), mostTiles),
-                  .plain = contendersOf(gemm, familyOf(Sm90GemmKnobs{}), mostTiles),
+                  .fused = contendersOf(kernel, sm90GemmFamily, mostTiles),
+                  .plain = contendersOf(gemm, sm90GemmFamily, mostTiles),
                   .made = contendersOf(partOf(kernel, 0, prologue.contraction, {prologue.made}),
-                                       familyOf(LoopKnobs{}), mostLoops)};
+                                       loopFamily, mostLoops)};
   if (problem.fused.empty() || problem.plain.empty() || problem.made.empty())
     throw Error::checkFailed("{}: no configuration of ours", kernel.name);
   return problem;

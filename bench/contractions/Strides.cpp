@@ -2,6 +2,8 @@
 // stride, and transposes between both.
 #include "bench/contractions/Strides.h"
 
+#include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
+#include "codegen/families/library/LibraryKnobs.h"
 #include "bench/contractions/TimedKernels.h"
 #include "kernel/Error.h"
 #include "passes/configure/Family.h"
@@ -73,7 +75,7 @@ std::vector<TimedKernel> transposesOf(const Kernel &kernel, size_t operand, cons
   forEachConfiguration(transpose, findDevice("h200"),
                        {.inputs = {isResult ? to : own}, .outputs = {isResult ? own : to}},
                        [&](const Configuration &one) {
-                         if (hasText(one.knobs)) all.push_back(one);
+                         if (one.knobs.family().hasText()) all.push_back(one);
                          return true;
                        });
   return best(transpose, all, most);
@@ -86,11 +88,11 @@ Problem problemOf(const samples::StridedGemmCase &gemm, DType dtype) {
   Problem problem{.gemm = gemm, .kernel = samples::stridedKernel(gemm, layer, dtype)};
   const Kernel &kernel = problem.kernel;
   for (const ConfigurationSpace &space : configurationSpaces(kernel, findDevice("h200"))) {
-    if (space.family != familyOf(Sm90GemmKnobs{})) continue;
+    if (space.family != &sm90GemmFamily) continue;
     const LayoutTuple merged = nearestMerged(space);
     std::vector<Configuration> own, others;
     for (const Knobs &knobs : space.knobs) {
-      const auto &tile = std::get<Sm90GemmKnobs>(knobs);
+      const auto &tile = knobs.get<Sm90GemmKnobs>();
       if (isUseful(kernel, merged, knobs)) others.push_back(toConfiguration(kernel, merged, knobs));
       if (tile.schedule != Sm90Schedule::singleConsumer)
         own.push_back(samples::stridedConfiguration(kernel, knobs));

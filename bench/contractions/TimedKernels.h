@@ -2,9 +2,10 @@
 // several configurations, tensors by name, and all contenders timed in turn.
 #pragma once
 
+#include "codegen/families/library/LibraryKnobs.h"
 #include "bench/contractions/TimedGraph.h"
 #include "codegen/Emit.h"
-#include "kernel/LibraryGemm.h"
+#include "codegen/families/library/LibraryGemm.h"
 #include "runtime/build/Build.h"
 #include "runtime/cuda/CublasLt.h"
 
@@ -29,7 +30,7 @@ struct TimedKernel {
 
 /// Of one family of ours, best first by the model, all tensors row-major; what warps multiply as an
 /// A100 is offered it.
-std::vector<TimedKernel> contendersOf(const Kernel &kernel, std::string_view family, size_t most);
+std::vector<TimedKernel> contendersOf(const Kernel &kernel, const Family &family, size_t most);
 /// Of these configurations, best first by the model.
 std::vector<TimedKernel> contendersOf(const Kernel &kernel, const std::vector<Configuration> &all,
                                       size_t most);

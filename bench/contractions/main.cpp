@@ -8,6 +8,7 @@
 // Every result of ours is compared with fp64. Exit code 1 if one is wrong. --epilogues,
 // --warps-epilogues, --decode, --prologues, --strides: see Epilogues.h, Decode.h, Prologues.h,
 // Strides.h.
+#include "codegen/families/library/LibraryKnobs.h"
 #include "bench/contractions/Contender.h"
 #include "bench/contractions/Decode.h"
 #include "bench/contractions/Epilogues.h"

@@ -49,7 +49,7 @@ std::vector<Candidate> candidatesOf(const Case &subject, size_t top) {
   std::vector<std::pair<double, Configuration>> priced;
   forEachConfiguration(
       subject.kernel, device, subject.layouts, [&](const Configuration &configuration) {
-        if (hasText(configuration.knobs))
+        if (configuration.knobs.family().hasText())
           priced.emplace_back(model->cost(subject.kernel, configuration).seconds, configuration);
         return true;
       });

@@ -1,6 +1,7 @@
 // weft-library-bench: products of cuBLASLt, the heuristic's first candidate against the best of its
 // list, in the four orientations of A and B. All candidates of a GEMM are interleaved in one
 // run; no operand is checked here (tests/gpu is).
+#include "codegen/families/library/LibraryKnobs.h"
 #include "kernel/Error.h"
 #include "kernel/Format.h"
 #include "passes/configure/CostModel.h"

@@ -32,12 +32,6 @@
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Families.h"
 #include "passes/configure/Family.h"
-#include "passes/configure/LibraryCost.h"
-#include "passes/configure/LoopCost.h"
-#include "passes/configure/Sm80Cost.h"
-#include "passes/configure/Sm90Cost.h"
-
-#include "kernel/Error.h"
 
 #include <algorithm>
 #include <cmath>
@@ -93,24 +87,12 @@ Bound boundOf(const Cost &cost, const Kernel &kernel, const Device &device) {
 
 namespace {
 
-double share(double bytesInFlight, double scale, const Device &device) {
-  return 1 - std::exp(-bytesInFlight * analytic::referenceBandwidth(device) / scale);
-}
-
-double ceilDivide(double a, double b) { return std::ceil(a / b); }
-
-Bound boundOf(double memorySeconds, double issueSeconds, double launchSeconds) {
-  if (launchSeconds > std::max(memorySeconds, issueSeconds)) return Bound::launch;
-  return memorySeconds >= issueSeconds ? Bound::memory : Bound::fma;
-}
-
 class AnalyticCostModel : public CostModel {
 public:
   explicit AnalyticCostModel(const Device &device) : target(device) {}
 
   Cost cost(const Kernel &kernel, const Configuration &configuration) const override {
-    Cost result = std::visit([&](const auto &knobs) { return price(kernel, configuration, knobs); },
-                             configuration.knobs);
+    Cost result = configuration.knobs.family().price(kernel, configuration, target);
     result.bytesNecessary = kernel.necessaryBytes();
     result.flop = kernel.flop();
     return result;
@@ -120,120 +102,6 @@ public:
   bool isSeparable(const Kernel &) const override { return true; }
 
 private:
-  Cost price(const Kernel &kernel, const Configuration &configuration,
-             const LoopKnobs &knobs) const {
-    const LoopPricer pricer(kernel, target);
-    const KnobPrice knobPrice = pricer.price(knobs);
-    double operandSeconds = 0, bytes = 0;
-    for (size_t i = 0; i < kernel.inputs.size() + kernel.outputs.size(); ++i) {
-      const bool isInput = i < kernel.inputs.size();
-      const Layout &layout =
-          isInput ? configuration.inputs[i] : configuration.outputs[i - kernel.inputs.size()];
-      const OperandPrice operand = pricer.price(pricer.place(i, layout), knobs);
-      operandSeconds += operand.seconds * (isInput ? knobPrice.rereads : 1);
-      bytes += operand.bytes * (isInput ? knobPrice.rereads : 1);
-    }
-    Cost cost;
-    cost.seconds = pricer.seconds(knobPrice, operandSeconds);
-    cost.bytesMoved = static_cast<int64_t>(bytes);
-    cost.bound =
-        boundOf(operandSeconds / knobPrice.share, knobPrice.issueSeconds, target.launchSeconds);
-    return cost;
-  }
-
-  /// Both sides move whole tile rows; a tile row shorter than a sector wastes the rest of it.
-  Cost price(const Kernel &kernel, const Configuration &configuration,
-             const TransposeKnobs &knobs) const {
-    const int value = kernel.inputs[0];
-    const auto elementBytes = static_cast<double>(sizeOf(kernel.values[value].dtype));
-    const auto bytes = static_cast<double>(kernel.bytes(value));
-    const std::vector<int64_t> extents = extentsOf(kernel, value);
-    double moved = 0;
-    for (const Layout *layout : {&configuration.inputs[0], &configuration.outputs[0]}) {
-      const double row =
-          std::min<double>(
-              knobs.tile, static_cast<double>(extents[static_cast<size_t>(layout->order.back())])) *
-          elementBytes;
-      moved += bytes * ceilDivide(row, analytic::sectorBytes) * analytic::sectorBytes / row;
-    }
-    const double tileElements = static_cast<double>(knobs.tile) * knobs.tile;
-    const double blocks = std::max(1.0, bytes / elementBytes / tileElements);
-    const double tileBytes = tileElements * elementBytes;
-    const double resident = std::min(
-        {analytic::threadsPerMultiprocessor / knobs.threads, blocks / target.multiprocessors,
-         static_cast<double>(target.sharedMemoryPerBlock) / tileBytes});
-    const double memorySeconds =
-        moved /
-        (target.copyBandwidth * share(resident * tileBytes, analytic::rowBytesInFlight, target));
-    const double accesses = 2 * bytes / elementBytes / knobs.vectorWidth;
-    const double issueSeconds = accesses * analytic::indexInstructions / 2 / (target.fmaFlops / 2);
-    return {.seconds = target.launchSeconds + std::max(memorySeconds, issueSeconds),
-            .bytesMoved = static_cast<int64_t>(moved),
-            .bound = boundOf(memorySeconds, issueSeconds, target.launchSeconds)};
-  }
-
-  Cost price(const Kernel &kernel, const Configuration &configuration,
-             const FmaGemmKnobs &knobs) const {
-    const auto gemm = stridedBatchedGemm(kernel, configuration);
-    if (!gemm)
-      throw Error::checkFailed("kernel '{}': these layouts are not one strided GEMM", kernel.name);
-    const double tilesM = ceilDivide(static_cast<double>(gemm->m), knobs.tileM),
-                 tilesN = ceilDivide(static_cast<double>(gemm->n), knobs.tileN);
-    const double depth = ceilDivide(static_cast<double>(gemm->k), knobs.tileK) * knobs.tileK;
-    const double blocks = static_cast<double>(gemm->batch) * tilesM * tilesN;
-    const double threads =
-        static_cast<double>(knobs.tileM / knobs.threadM) * (knobs.tileN / knobs.threadN);
-    const double perThread = static_cast<double>(knobs.threadM) * knobs.threadN;
-    const double registers = analytic::rowRegisters + perThread + knobs.threadM + knobs.threadN;
-    const double resident =
-        std::max(1.0, std::floor(std::min(analytic::threadsPerMultiprocessor,
-                                          analytic::registersPerMultiprocessor / registers) /
-                                 threads));
-
-    // FMA: waves of whole blocks. A multiprocessor that holds few threads does not fill its
-    // schedulers.
-    const double waves = ceilDivide(blocks, target.multiprocessors);
-    const double held = std::min(resident, waves);
-    const double filled = std::min(1.0, held * threads / analytic::threadsToFillIssue);
-    const double inner =
-        perThread / (perThread + knobs.threadM + knobs.threadN) * contractionIssueShare;
-    const double flopPerBlock = 2.0 * knobs.tileM * knobs.tileN * depth;
-    const double fmaSeconds =
-        waves * flopPerBlock / (target.fmaFlops / target.multiprocessors * inner * filled);
-
-    // Memory: every operand once from DRAM, tiles of A and B again for every block, out of L2.
-    const auto necessary = static_cast<double>(kernel.necessaryBytes());
-    const auto elementBytes = static_cast<double>(sizeOf(kernel.values[kernel.inputs[0]].dtype));
-    const double tileBytes = blocks * depth * (knobs.tileM + knobs.tileN) * elementBytes;
-    const double inFlight = held * (knobs.tileM + knobs.tileN) * knobs.tileK * elementBytes;
-    const double memorySeconds = std::max(necessary, tileBytes / analytic::l2Speedup) /
-                                 target.copyBandwidth /
-                                 share(inFlight, analytic::mapBytesInFlight, target);
-    return {.seconds = target.launchSeconds + std::max(memorySeconds, fmaSeconds),
-            .bytesMoved = static_cast<int64_t>(necessary),
-            .bound = boundOf(memorySeconds, fmaSeconds, target.launchSeconds)};
-  }
-
-  Cost price(const Kernel &, const Configuration &, const ViewKnobs &) const { return {}; }
-  Cost price(const Kernel &kernel, const Configuration &configuration,
-             const LibraryKnobs &knobs) const {
-    return libraryCost(kernel, configuration, knobs, target);
-  }
-
-  Cost price(const Kernel &kernel, const Configuration &configuration,
-             const Sm90GemmKnobs &knobs) const {
-    return sm90Cost(kernel, configuration, knobs, target);
-  }
-
-  Cost price(const Kernel &kernel, const Configuration &configuration,
-             const Sm80GemmKnobs &knobs) const {
-    return sm80Cost(kernel, configuration, knobs, target);
-  }
-
-  /// Estimate: barriers, address arithmetic and global loads of a single-buffered kernel take the
-  /// rest.
-  static constexpr double contractionIssueShare = 0.7;
-
   const Device target;
 };
 

@@ -1,9 +1,8 @@
-// The table of kernel families, and enumeration over it.
+// Enumeration over the families of the registry.
 #include "passes/configure/Families.h"
 
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
-#include "kernel/GemmProblem.h"
 #include "passes/configure/Family.h"
 
 #include <fmt/ranges.h>
@@ -16,25 +15,6 @@
 
 namespace weft {
 namespace {
-
-struct FamilyEntry {
-  std::string_view name;
-  SpaceOrRejection (*space)(const Kernel &, const Device &);
-  bool takesEpilogues = false;  ///< of contractions (kernel/ContractionRegion.h)
-  bool takesPrologues = false;
-};
-
-/// The order is the order of enumeration, and ties of prices go to the first: cheapest family
-/// first.
-constexpr std::array<FamilyEntry, 7> families = {{
-    {"view", viewSpace},
-    {"transpose", transposeSpace},
-    {"loop", loopSpace},
-    {"gemm-sm90", sm90GemmSpace, true, true},
-    {"cublaslt", librarySpace, true},
-    {"gemm-sm80", sm80GemmSpace, true, true},
-    {"gemm-fma", fmaGemmSpace},
-}};
 
 /// Offsets do not count: kernels are given the address of element zero. Kernels that run take any
 /// strides in an order that they take; of a view they are what makes it one.
@@ -51,7 +31,7 @@ void constrain(ConfigurationSpace &space, const Kernel &kernel,
                                     const std::optional<Layout> &wanted) {
     if (!wanted) return;
     const Layout layout = normalized(*wanted, extentsOf(kernel, value));
-    const bool isView = space.family == familyOf(ViewKnobs{});
+    const bool isView = space.family->isView;
     isStrided = isStrided || (!isView && !layout.strides.empty());
     if (!space.choices.empty())
       std::erase_if(space.choices[operand],
@@ -68,9 +48,9 @@ void constrain(ConfigurationSpace &space, const Kernel &kernel,
     constrainOperand(kernel.inputs.size() + i, kernel.outputs[i], constraints.outputs[i]);
   if (isStrided && contractionValues(kernel))  // axes may no longer merge
     std::erase_if(space.tuples, [&](const LayoutTuple &tuple) {
-      const Configuration configuration = toConfiguration(kernel, tuple, space.knobs.front());
-      return space.hasSeveralStrides ? !wgmmaProblem(kernel, configuration).gemm
-                                     : !stridedBatchedGemm(kernel, configuration);
+      return space.hasSeveralStrides
+                 ? !space.family->takesStrides(kernel, tuple)
+                 : !stridedBatchedGemm(kernel, toConfiguration(kernel, tuple, space.knobs.front()));
     });
 }
 
@@ -92,63 +72,39 @@ Configuration toConfiguration(const Kernel &kernel, const LayoutTuple &tuple, co
 }
 
 bool isUseful(const Kernel &kernel, const LayoutTuple &layouts, const Knobs &knobs) {
-  const std::vector<int> values = operandValues(kernel);
-  if (const auto *loop = std::get_if<LoopKnobs>(&knobs)) {
-    if (loop->vectorWidth == 1) return true;
-    for (size_t i = 0; i < values.size(); ++i)
-      if (isVectorAccessed(kernel, values[i], layouts[i], loop->vectorAxis, loop->vectorWidth))
-        return true;
-    return false;
-  }
-  if (const auto *sm90 = std::get_if<Sm90GemmKnobs>(&knobs);
-      sm90 && sm90->schedule == Sm90Schedule::singleConsumer) {
-    // A kernel has knobs of several layouts: those of operands along k are not for the others.
-    const GemmProblemOrRejection answer =
-        wgmmaProblem(kernel, toConfiguration(kernel, layouts, knobs));
-    return answer.gemm && sm90TileRejection(*answer.gemm, *sm90, 0).empty();
-  }
-  if (const auto *sm90 = std::get_if<Sm90GemmKnobs>(&knobs); sm90 && sm90->multicastB > 1) {
-    // For slices that arrive slowly alone, and for an even number of tiles: both depend on the
-    // layouts.
-    const GemmProblemOrRejection answer =
-        wgmmaProblem(kernel, toConfiguration(kernel, layouts, knobs));
-    if (!answer.gemm || !sm90TileRejection(*answer.gemm, *sm90, 0).empty()) return false;
-    const int64_t bytes = sizeOf(answer.gemm->operandType);
-    return answer.gemm->a.straddlesSectors(bytes) || answer.gemm->b.straddlesSectors(bytes);
-  }
-  if (const auto *sm90 = std::get_if<Sm90GemmKnobs>(&knobs);
-      sm90 && contractionIndex(kernel).value_or(0) > 0) {
-    // Whether sums of products are scaled or an operand is transformed on load depends on the
-    // layouts, and what fits registers on that.
-    const GemmProblemOrRejection answer =
-        wgmmaProblem(kernel, toConfiguration(kernel, layouts, knobs));
-    const ContractionRegionOrRejection recognised = contractionRegion(kernel);
-    return answer.gemm && recognised.region &&
-           sm90TileRejection(*answer.gemm, *sm90, epilogueRegisters(kernel, *recognised.region))
-               .empty();
-  }
-  if (const auto *transpose = std::get_if<TransposeKnobs>(&knobs)) {
-    if (transpose->vectorWidth == 1) return true;
-    for (size_t i = 0; i < values.size(); ++i) {
-      const int fastest =
-          kernel.values[values[i]].axes[static_cast<size_t>(layouts[i].order.back())];
-      if (!isVectorAccessed(kernel, values[i], layouts[i], fastest, transpose->vectorWidth))
-        return false;
-      if (kernel.axes[fastest].extent % transpose->vectorWidth != 0) return false;
-    }
-  }
-  return true;
+  const auto rule = knobs.family().isUseful;
+  return !rule || rule(kernel, layouts, knobs);
 }
 
 std::vector<ConfigurationSpace> configurationSpaces(const Kernel &kernel, const Device &device,
                                                     std::vector<Exclusion> *excluded) {
   std::vector<ConfigurationSpace> spaces;
-  for (const FamilyEntry &family : families) {
-    SpaceOrRejection answer = family.space(kernel, device);
+  for (const Family *family : families()) {
+    SpaceOrRejection answer = family->space(kernel, device);
     if (answer.space) spaces.push_back(std::move(*answer.space));
-    else if (excluded) excluded->push_back({std::string(family.name), answer.reason});
+    else if (excluded) excluded->push_back({std::string(family->name), answer.reason});
   }
   return spaces;
+}
+
+namespace {
+
+std::optional<ConfigurationSpace> severalStridesOf(const Kernel &kernel, const Device &device,
+                                                   const FixedLayouts *fixed) {
+  for (const Family *family : families())
+    if (family->severalStrides)
+      if (auto space = family->severalStrides(kernel, device, fixed)) return space;
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<ConfigurationSpace> severalStridesSpace(const Kernel &kernel, const Device &device) {
+  return severalStridesOf(kernel, device, nullptr);
+}
+std::optional<ConfigurationSpace> severalStridesSpace(const Kernel &kernel, const Device &device,
+                                                      const FixedLayouts &fixed) {
+  return severalStridesOf(kernel, device, &fixed);
 }
 
 std::vector<ConfigurationSpace> everySpace(const Kernel &kernel, const Device &device) {
@@ -160,21 +116,21 @@ std::vector<ConfigurationSpace> everySpace(const Kernel &kernel, const Device &d
 namespace {
 
 std::function<std::string(const Kernel &)> rejections(const Device &device,
-                                                      bool FamilyEntry::*takes) {
-  if (std::ranges::none_of(families, takes)) return {};
+                                                      bool Family::*takes) {
+  if (std::ranges::none_of(families(), takes)) return {};
   // Layers repeat: most kernels are equal to one that was taken before.
   return [device, takes, taken = std::make_shared<std::set<std::string>>()](const Kernel &kernel) {
     std::string text = canonicalText(kernel);
     if (taken->contains(text)) return std::string();
     std::vector<std::string> reasons;
-    for (const FamilyEntry &family : families) {
-      if (!(family.*takes)) continue;
-      const SpaceOrRejection answer = family.space(kernel, device);
+    for (const Family *family : families()) {
+      if (!(family->*takes)) continue;
+      const SpaceOrRejection answer = family->space(kernel, device);
       if (answer.space) {
         taken->insert(std::move(text));
         return std::string();
       }
-      reasons.push_back(fmt::format("{}: {}", family.name, answer.reason));
+      reasons.push_back(fmt::format("{}: {}", family->name, answer.reason));
     }
     return fmt::format("{}", fmt::join(reasons, "; "));
   };
@@ -183,10 +139,10 @@ std::function<std::string(const Kernel &)> rejections(const Device &device,
 }  // namespace
 
 std::function<std::string(const Kernel &)> epilogueRejections(const Device &device) {
-  return rejections(device, &FamilyEntry::takesEpilogues);
+  return rejections(device, &Family::takesEpilogues);
 }
 std::function<std::string(const Kernel &)> prologueRejections(const Device &device) {
-  return rejections(device, &FamilyEntry::takesPrologues);
+  return rejections(device, &Family::takesPrologues);
 }
 
 double countConfigurations(const Kernel &kernel, const ConfigurationSpace &space) {
@@ -202,16 +158,16 @@ double countConfigurations(const Kernel &kernel, const ConfigurationSpace &space
     combinations *= static_cast<double>(choices.size());
   std::map<std::pair<int, int>, double> countOf;  // per vector axis and width
   for (const Knobs &knobs : space.knobs) {
-    const auto &loop = std::get<LoopKnobs>(knobs);
-    const auto [found, isNew] =
-        countOf.try_emplace({loop.vectorAxis, loop.vectorWidth}, combinations);
-    if (isNew && loop.vectorWidth > 1) {
+    const std::pair<int, int> access =
+        space.family->vectorAccess ? space.family->vectorAccess(knobs) : std::pair(-1, 1);
+    const auto [axis, width] = access;
+    const auto [found, isNew] = countOf.try_emplace(access, combinations);
+    if (isNew && width > 1) {
       double without = 1;
       for (size_t i = 0; i < values.size(); ++i)
         without *= static_cast<double>(std::count_if(
             space.choices[i].begin(), space.choices[i].end(), [&](const Layout &layout) {
-              return !isVectorAccessed(kernel, values[i], layout, loop.vectorAxis,
-                                       loop.vectorWidth);
+              return !isVectorAccessed(kernel, values[i], layout, axis, width);
             }));
       found->second -= without;
     }

@@ -1,4 +1,4 @@
-// Which configurations a kernel may take. MLIR-free. One .cpp a family; Families.cpp is the table.
+// Which configurations a kernel may take. MLIR-free. Families: codegen/families.
 //
 // A configuration returned here is legal: code generation accepts it without further checks, or
 // there is a bug.
@@ -6,7 +6,6 @@
 
 #include "kernel/Configuration.h"
 #include "kernel/Device.h"
-#include "kernel/ReasonCodes.h"
 #include "kernel/StridedBatchedGemm.h"
 
 #include <functional>
@@ -51,16 +50,5 @@ void forEachConfiguration(const Kernel &kernel, const Device &device,
 std::function<std::string(const Kernel &)> epilogueRejections(const Device &device);
 /// The same of those that take contractions with a prologue (kernel/ContractionPrologue.h).
 std::function<std::string(const Kernel &)> prologueRejections(const Device &device);
-
-/// A stable code, V001 to V005, and what of the configuration it is about.
-struct CopyReason {
-  ReasonCode code;
-  std::string detail;
-  /// "V005 runs-not-whole-lines (runs along q in iq are no multiples of 128 bytes)"
-  std::string text() const;
-};
-/// Why a slice or a concatenation moves elements in this configuration. Nothing for views, for
-/// other kernels, and where elements move because the layouts differ.
-std::optional<CopyReason> whyCopied(const Kernel &kernel, const Configuration &configuration);
 
 }  // namespace weft

@@ -3,12 +3,14 @@
 //
 // A measurement of a GEMM serves every kernel and every layout that is this GEMM, one of a
 // contraction with an epilogue every layout of the same form (kernel/ContractionRegion.h).
+#include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
+#include "codegen/families/view/ViewKnobs.h"
 #include "passes/configure/CostModel.h"
 
 #include "kernel/CanonicalNames.h"
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
-#include "kernel/GemmProblem.h"
+#include "codegen/families/contraction/GemmProblem.h"
 #include "passes/configure/Family.h"
 #include "passes/configure/StridedViews.h"
 
@@ -38,7 +40,7 @@ public:
         strict(strict) {}
 
   Cost cost(const Kernel &kernel, const Configuration &configuration) const override {
-    if (std::holds_alternative<ViewKnobs>(configuration.knobs))
+    if (configuration.knobs.is<ViewKnobs>())
       return analytic->cost(kernel, configuration);
     const ProfileMeasurement *measurement = find(kernel, configuration);
     if (!measurement && strict)
@@ -100,9 +102,9 @@ private:
     if (const auto found = measurements->measurements.find(line);
         found != measurements->measurements.end())
       return found->second.status == MeasurementStatus::failed ? nullptr : &found->second;
-    if (!isFused(kernel, familyOf(configuration.knobs)) || hasStridedView(kernel, configuration))
+    if (!isFused(kernel, configuration.knobs.family()) || hasStridedView(kernel, configuration))
       return nullptr;
-    const Forms forms = formsOf(kernel, *measurements, familyOf(configuration.knobs));
+    const Forms forms = formsOf(kernel, *measurements, configuration.knobs.family());
     const auto found = forms.find(contractionForm(kernel, configuration));
     if (found == forms.end()) return nullptr;
     const auto same = std::ranges::find(found->second, splitLine(line).knobs,
@@ -110,8 +112,8 @@ private:
     return same == found->second.end() ? nullptr : same->second;
   }
 
-  static bool isFused(const Kernel &kernel, std::string_view family) {
-    return isGemmFamily(family) && !isTimedAsGemm(kernel, family) &&
+  static bool isFused(const Kernel &kernel, const Family &family) {
+    return family.isGemm && !isTimedAsGemm(kernel, family) &&
            contractionRegion(kernel).region;
   }
 
@@ -119,10 +121,10 @@ private:
   using Forms =
       std::map<std::string, std::vector<std::pair<std::string_view, const ProfileMeasurement *>>>;
   Forms formsOf(const Kernel &kernel, const ProfileKernel &measurements,
-                std::string_view family) const {
+                const Family &family) const {
     Forms forms;
     for (const auto &[line, measurement] : measurements.measurements) {
-      if (measurement.status == MeasurementStatus::failed || splitLine(line).family != family)
+      if (measurement.status == MeasurementStatus::failed || splitLine(line).family != family.name)
         continue;
       const Configuration configuration = parsed(line, kernel);
       if (!hasStridedView(kernel, configuration))
@@ -136,7 +138,7 @@ private:
   Cost priced(const Kernel &kernel, const Configuration &configuration,
               const ProfileMeasurement &measurement) const {
     Cost result = analytic->cost(kernel, configuration);
-    const int version = familyVersion(familyOf(configuration.knobs));
+    const int version = configuration.knobs.family().version;
     result.stale = measurement.familyVersion != version;
     if (result.stale && strict)
       throw Error::strictMiss(
@@ -170,9 +172,8 @@ private:
     const auto add = [&](Configuration configuration, const ProfileMeasurement &measurement) {
       // What a tile may hold has changed before: a measurement of one that is not emitted any more
       // is no offer.
-      if (const auto *tile = std::get_if<Sm90GemmKnobs>(&configuration.knobs);
-          tile &&
-          !sm90Rejection(kernel, configuration, *tile, device().sharedMemoryPerBlock).empty())
+      if (const auto rejection = configuration.knobs.family().rejection;
+          rejection && !rejection(kernel, configuration, device()).empty())
         return;
       const Cost cost = priced(kernel, configuration, measurement);
       result.push_back({std::move(configuration), cost});
@@ -185,8 +186,8 @@ private:
             add(std::move(configuration), *measurement);
     if (!contractionValues(kernel)) return result;
     const auto addSpace = [&](const ConfigurationSpace &space) {
-      if (isTimedAsGemm(kernel, space.family)) addGemms(kernel, space, add);
-      else if (isFused(kernel, space.family)) addForms(kernel, space, add);
+      if (isTimedAsGemm(kernel, *space.family)) addGemms(kernel, space, add);
+      else if (isFused(kernel, *space.family)) addForms(kernel, space, add);
     };
     const std::vector<ConfigurationSpace> spaces = configurationSpaces(kernel, device());
     for (const ConfigurationSpace &space : spaces) addSpace(space);
@@ -199,9 +200,10 @@ private:
   /// layouts are many: they are listed where this is so.
   bool haveSeveralStrides(const Kernel &kernel,
                           const std::vector<ConfigurationSpace> &spaces) const {
-    const std::string_view family = familyOf(Sm90GemmKnobs{});
-    const auto space = std::ranges::find(spaces, family, &ConfigurationSpace::family);
+    const auto space = std::ranges::find_if(
+        spaces, [](const ConfigurationSpace &one) { return one.family->severalStrides != nullptr; });
     if (space == spaces.end()) return false;
+    const Family &family = *space->family;
     if (isTimedAsGemm(kernel, family)) {
       const ProfileKernel *measurements = measurementsFor(
           subjectOf(kernel, toConfiguration(kernel, space->tuples.front(), space->knobs.front())));
@@ -224,11 +226,11 @@ private:
     const ProfileKernel *measurements = measurementsFor(kernelSubject(kernel));
     if (!measurements) return;
     const Places places = placesOf(*measurements);
-    const Forms forms = formsOf(kernel, *measurements, space.family);
+    const Forms forms = formsOf(kernel, *measurements, *space.family);
     if (forms.empty()) return;
     for (const LayoutTuple &tuple : space.tuples) {
       Configuration configuration = toConfiguration(kernel, tuple, space.knobs.front());
-      if (places.contains(fmt::format("{} {}", space.family, placeText(kernel, configuration))))
+      if (places.contains(fmt::format("{} {}", *space.family, placeText(kernel, configuration))))
         continue;
       const auto found = forms.find(contractionForm(kernel, configuration));
       if (found == forms.end()) continue;
@@ -258,7 +260,7 @@ private:
         places = placesOf(*measurements);
       }
       const auto found = places.find(fmt::format(
-          "{} {}", space.family, gemm ? strideText(*gemm) : placeText(kernel, configuration)));
+          "{} {}", *space.family, gemm ? strideText(*gemm) : placeText(kernel, configuration)));
       if (found == places.end()) continue;
       for (const auto &[line, measurement] : found->second) {
         const LineFields fields = splitLine(line);

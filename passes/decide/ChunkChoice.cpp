@@ -1,6 +1,7 @@
 // Chunking by time and memory; see ChunkChoice.h.
 #include "passes/decide/ChunkChoice.h"
 
+#include "codegen/families/view/ViewKnobs.h"
 #include "kernel/Error.h"
 #include "passes/decide/FrameworkMemory.h"
 #include "passes/decide/PathPlan.h"
@@ -49,7 +50,7 @@ std::vector<Place> nearBest(const Options &options, const Decision &decision) {
 
 bool isMeasured(const PlannedKernels &planned) {
   return std::ranges::all_of(planned.kernels, [](const ChosenKernel &kernel) {
-    return kernel.cost.measured || std::holds_alternative<ViewKnobs>(kernel.configuration.knobs);
+    return kernel.cost.measured || kernel.configuration.knobs.is<ViewKnobs>();
   });
 }
 

@@ -1,6 +1,10 @@
 // Legal spaces, rows as spaces, and the memory of both.
 #include "passes/select/KernelSpaces.h"
 
+#include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
+#include "codegen/families/library/LibraryKnobs.h"
+#include "codegen/families/loop/LoopKnobs.h"
+#include "codegen/families/view/ViewKnobs.h"
 #include "kernel/CanonicalNames.h"
 #include "kernel/StridedBatchedGemm.h"
 #include "passes/select/Prices.h"
@@ -31,7 +35,7 @@ void combineSoftmax(const Kernel &kernel, BlockCombine combine, ConfigurationSpa
   if (std::none_of(kernel.body.begin(), kernel.body.end(), isSoftmax)) return;
   std::vector<Knobs> asked;
   for (const Knobs &knobs : space.knobs) {
-    const auto *loop = std::get_if<LoopKnobs>(&knobs);
+    const auto *loop = knobs.getIf<LoopKnobs>();
     if (loop && loop->reduction == ReductionMapping::block && loop->combine == combine)
       asked.push_back(knobs);
   }
@@ -47,7 +51,7 @@ double withoutMeasurements(const KernelSpaces &spaces, const ConfigurationSpace 
   for (const MeasuredPoint &point : spaces.points) {
     const ConfigurationSpace &measured = *spaces.measured[static_cast<size_t>(point.space)];
     if (measured.family != space.family || point.hasSeveralStrides) continue;
-    const bool isLibrary = space.family == familyOf(LibraryKnobs{});
+    const bool isLibrary = space.family == &libraryFamily;
     count += !isLibrary || tuples.insert(point.tuple).second ? 1 : 0;
   }
   return std::max(0.0, configurations - count);
@@ -57,16 +61,16 @@ double withoutMeasurements(const KernelSpaces &spaces, const ConfigurationSpace 
 void addMeasured(const Kernel &kernel, const std::vector<PricedConfiguration> &rows,
                  const std::set<Knobs> &loopKnobs, KernelSpaces &result) {
   std::vector<ConfigurationSpace> spaces;
-  std::map<std::string_view, int> spaceOf;
+  std::map<const Family *, int> spaceOf;
   std::map<std::pair<int, LayoutTuple>, int> tupleOf;
   std::map<std::pair<int, Knobs>, int> knobsOf;
   for (const PricedConfiguration &row : rows) {
     const Knobs &rowKnobs = row.configuration.knobs;
-    if (std::holds_alternative<LoopKnobs>(rowKnobs) && !loopKnobs.contains(rowKnobs))
+    if (rowKnobs.is<LoopKnobs>() && !loopKnobs.contains(rowKnobs))
       continue;  // what is asked for now, and still legal
-    const std::string_view family = familyOf(rowKnobs);
-    const auto [space, isNewSpace] = spaceOf.try_emplace(family, static_cast<int>(spaces.size()));
-    if (isNewSpace) spaces.push_back({.family = std::string(family)});
+    const Family &family = rowKnobs.family();
+    const auto [space, isNewSpace] = spaceOf.try_emplace(&family, static_cast<int>(spaces.size()));
+    if (isNewSpace) spaces.push_back({.family = &family});
     ConfigurationSpace &target = spaces[static_cast<size_t>(space->second)];
     LayoutTuple layouts = row.configuration.inputs;
     layouts.insert(layouts.end(), row.configuration.outputs.begin(),
@@ -77,7 +81,7 @@ void addMeasured(const Kernel &kernel, const std::vector<PricedConfiguration> &r
     const auto [knobs, isNewKnobs] =
         knobsOf.try_emplace({space->second, rowKnobs}, static_cast<int>(target.knobs.size()));
     if (isNewKnobs) target.knobs.push_back(rowKnobs);
-    const bool hasSeveralStrides = std::holds_alternative<Sm90GemmKnobs>(rowKnobs) &&
+    const bool hasSeveralStrides = family.severalStrides &&
                                    !stridedBatchedGemm(kernel, row.configuration);
     result.points.push_back({.space = space->second,
                              .tuple = tuple->second,
@@ -94,12 +98,12 @@ void addMeasured(const Kernel &kernel, const std::vector<PricedConfiguration> &r
 /// others they are offered by their own rows alone.
 bool waitsForMeasurements(const Kernel &kernel, const ConfigurationSpace &space,
                           const CostModel &model) {
-  if (!model.hasMeasurements() || !isGemmFamily(space.family) || kernel.body.size() == 1)
+  if (!model.hasMeasurements() || !space.family->isGemm || kernel.body.size() == 1)
     return false;
   const bool leavesStatistics = std::ranges::any_of(kernel.body, [](const BodyOp &op) {
     return op.kind == OpKind::reduce || op.kind == OpKind::localSoftmax;
   });
-  return space.family == familyOf(LibraryKnobs{}) || leavesStatistics ||
+  return space.family == &libraryFamily || leavesStatistics ||
          contractionIndex(kernel).value_or(0) > 0;
 }
 
@@ -156,7 +160,7 @@ void Bests::offerModelled(const Kernel &kernel, const ConfigurationSpace &space,
       if (isUseful(kernel, layouts, knobs))
         least =
             std::min(least, pricer.cost(kernel, toConfiguration(kernel, layouts, knobs)).seconds);
-    offer(layouts, least, space.family != familyOf(ViewKnobs{}));
+    offer(layouts, least, !space.family->isView);
     return true;
   });
 }
@@ -184,13 +188,13 @@ KernelSpaces spacesOf(const Kernel &kernel, const CostModel &model,
                                                : everySpace(kernel, model.device());
   for (ConfigurationSpace &space : spaces) {
     if (softmax) combineSoftmax(kernel, *softmax, space);
-    if (space.family == "loop") loopKnobs.insert(space.knobs.begin(), space.knobs.end());
+    if (space.family == &loopFamily) loopKnobs.insert(space.knobs.begin(), space.knobs.end());
   }
   addMeasured(kernel, model.measured(kernel), loopKnobs, result);
   for (ConfigurationSpace &space : spaces) {
     const double configurations = countConfigurations(kernel, space);
     const double unmeasured = withoutMeasurements(result, space, configurations);
-    const bool isView = space.family == familyOf(ViewKnobs{}),
+    const bool isView = space.family->isView,
                waits = waitsForMeasurements(kernel, space, model);
     result.legal.push_back({.space = std::make_shared<ConfigurationSpace>(std::move(space)),
                             .configurations = configurations,

@@ -5,6 +5,7 @@
 // the same, share it.
 #pragma once
 
+#include "codegen/families/loop/LoopKnobs.h"
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Family.h"
 

@@ -1,8 +1,9 @@
 // Accumulators instead of configurations: a loop kernel with six operands of 24 layouts has 10^8
 // combinations, but only 6 x 24 terms.
+#include "codegen/families/loop/LoopKnobs.h"
 #include "passes/select/Prices.h"
 
-#include "passes/configure/LoopCost.h"
+#include "codegen/families/loop/LoopCost.h"
 
 #include <algorithm>
 
@@ -19,7 +20,7 @@ LoopTable::LoopTable(const Kernel &kernel, const Device &device, const Configura
   // Rows that differ only in threads share their terms; among them only the fastest ever wins.
   std::map<std::array<int, 5>, size_t> sameTraffic;
   for (size_t k = 0; k < space.knobs.size(); ++k) {
-    const auto &knobs = std::get<LoopKnobs>(space.knobs[k]);
+    const auto &knobs = space.knobs[k].get<LoopKnobs>();
     const KnobPrice price = pricer.price(knobs);
     Row row{.knobs = static_cast<int>(k),
             .width = knobs.vectorWidth,

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "passes/configure/Family.h"
-#include "passes/configure/LoopCost.h"
+#include "codegen/families/loop/LoopCost.h"
 #include "passes/select/KernelSpaces.h"
 #include "passes/select/Selection.h"
 

@@ -103,7 +103,7 @@ void Prices::openSpaces(int index, SharedSpaces &shared) {
     statistics.legalConfigurations += legal.configurations;
     if (fits || legal.waitsForMeasurements) {
       statistics.prunedConfigurations += legal.withoutMeasurements;
-      if (!fits) prices.waiting.push_back(legal.space->family);
+      if (!fits) prices.waiting.emplace_back(legal.space->family->name);
       continue;
     }
     isModelled = true;

@@ -1,5 +1,6 @@
 // The price of a candidate under every combination of kept layouts. What is offered here is what
 // the search chooses among, so it is counted here.
+#include "codegen/families/view/ViewKnobs.h"
 #include "passes/select/Prices.h"
 
 #include <algorithm>
@@ -81,7 +82,7 @@ void Prices::buildFolded(CandidatePrices &prices) const {
     prices.choices.push_back({numberOf(tensor, tuple.back())});
   }
   prices.spaces = {std::make_shared<ConfigurationSpace>(
-      ConfigurationSpace{.family = "view", .tuples = {tuple}, .knobs = {ViewKnobs{}}})};
+      ConfigurationSpace{.family = &viewFamily, .tuples = {tuple}, .knobs = {ViewKnobs{}}})};
   prices.pricedSpaces = 1;
   prices.table.resize(1);
   prices.table[0].offer(0, 0, 0, 0);
@@ -205,7 +206,7 @@ void Prices::offerSums(const Kernel &kernel, CandidatePrices &prices, size_t s,
 void Prices::offerOneByOne(const Kernel &kernel, CandidatePrices &prices, size_t s,
                            const KnownSeconds &known) {
   const ConfigurationSpace &space = *prices.spaces[s];
-  const bool isView = space.family == familyOf(ViewKnobs{});
+  const bool isView = space.family->isView;
   const auto offerTuple = [&](const LayoutTuple &tuple, size_t entry, int tupleIndex) {
     for (size_t k = 0; k < space.knobs.size(); ++k) {
       if (!isUseful(kernel, tuple, space.knobs[k])) continue;

@@ -2,6 +2,8 @@
 // measured pairs of layouts alone, as kernels with rows are chosen among their rows; a tensor
 // without any is transposed by the model. Should no plan be found without a pair that was pruned,
 // admitModelledTransposes() brings them all back and says so.
+#include "codegen/families/transpose/TransposeKnobs.h"
+#include "codegen/families/view/ViewKnobs.h"
 #include "passes/select/Prices.h"
 
 #include <fmt/format.h>
@@ -80,7 +82,7 @@ bool Prices::offerMeasuredTransposes(int tensor) {
 /// Prices the pairs that have no price yet; returns how many.
 int64_t Prices::offerModelledTransposes(int tensor) {
   const Kernel kernel = transposeKernel(tensorOf(tensor));
-  const SpaceOrRejection answer = transposeSpace(kernel, model.device());
+  const SpaceOrRejection answer = transposeFamily.space(kernel, model.device());
   if (!answer.space) return 0;
   const CostModel &pricer = model.modelled();
   const size_t count = layouts(tensor).size();

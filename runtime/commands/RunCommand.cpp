@@ -53,7 +53,7 @@ void printTable(const Plan &plan) {
                    {"after", left}});
   for (size_t i = 0; i < plan.kernels.size(); ++i) {
     const PlanKernel &kernel = plan.kernels[i];
-    table.addRow({kernel.name, std::to_string(i), kernel.family, launchOf(kernel),
+    table.addRow({kernel.name, std::to_string(i), std::string(kernel.family.name()), launchOf(kernel),
                   fmt::format("{:.2f}{}", 1e6 * kernel.seconds, markOf(kernel)),
                   std::to_string(kernel.registers), std::to_string(kernel.spillBytes),
                   fmt::format("{}", fmt::join(kernel.after, ","))});
@@ -69,7 +69,7 @@ nlohmann::json listing(const Artifact &artifact) {
   nlohmann::json kernels = nlohmann::json::array();
   for (const PlanKernel &kernel : plan.kernels)
     kernels.push_back({{"name", kernel.name},
-                       {"family", kernel.family},
+                       {"family", kernel.family.name()},
                        {"grid", kernel.grid},
                        {"block", kernel.block},
                        {"seconds", kernel.seconds},

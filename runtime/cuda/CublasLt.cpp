@@ -1,5 +1,6 @@
 // Descriptors, algorithms and products of cuBLASLt; see CublasLt.h.
 #include "runtime/cuda/CublasLt.h"
+#include "codegen/families/library/LibraryKnobs.h"
 #include "kernel/Schedule.h"
 
 #include "runtime/cuda/CublasLtFunctions.h"
@@ -44,7 +45,7 @@ std::string textOf(const LibraryKnobs &knobs) {
   std::vector<std::string> texts;
   LibraryKnobs algorithm = knobs;
   algorithm.libraryVersion = LibraryKnobs{}.libraryVersion;
-  for (const ScheduleField &field : scheduleOf(Family::library))
+  for (const ScheduleField &field : libraryFamily.schedule)
     if (field.get(algorithm) != field.get(LibraryKnobs{}))
       texts.push_back(fmt::format("{} {}", field.name, field.get(algorithm)));
   return fmt::format("{}", fmt::join(texts, ", "));

@@ -7,7 +7,8 @@
 // calling thread throughout.
 #pragma once
 
-#include "kernel/LibraryGemm.h"
+#include "codegen/families/library/LibraryKnobs.h"
+#include "codegen/families/library/LibraryGemm.h"
 #include "runtime/cuda/Cuda.h"
 
 #include <filesystem>

@@ -1,8 +1,9 @@
 // Messages of measuring processes as CBOR objects.
 #include "runtime/measure/MeasureJobs.h"
 
+#include "codegen/families/library/LibraryKnobs.h"
 #include "kernel/Error.h"
-#include "kernel/GemmFields.h"
+#include "codegen/families/library/GemmFields.h"
 #include "kernel/Schedule.h"
 
 #include <nlohmann/json.hpp>
@@ -126,7 +127,7 @@ GemmJob gemmJobFrom(const json &object) {
 
 json toJson(const MeasureResult &result) {
   json knobs = json::array();
-  for (const ScheduleField &field : scheduleOf(Family::library))
+  for (const ScheduleField &field : libraryFamily.schedule)
     knobs.push_back(field.get(result.knobs));
   return {
       {"job", result.job},         {"knobs", knobs}, {"status", static_cast<int>(result.status)},
@@ -144,9 +145,9 @@ MeasureResult resultFrom(const json &object) {
                        .reason = object.at("reason")};
   size_t position = 0;
   Knobs knobs = result.knobs;
-  for (const ScheduleField &field : scheduleOf(Family::library))
+  for (const ScheduleField &field : libraryFamily.schedule)
     field.set(knobs, object.at("knobs").at(position++));
-  result.knobs = std::get<LibraryKnobs>(knobs);
+  result.knobs = knobs.get<LibraryKnobs>();
   return result;
 }
 

@@ -6,7 +6,8 @@
 // rounds.
 #pragma once
 
-#include "kernel/LibraryGemm.h"
+#include "codegen/families/library/LibraryKnobs.h"
+#include "codegen/families/library/LibraryGemm.h"
 #include "kernel/ParameterKind.h"
 #include "kernel/Profile.h"
 #include "kernel/TensorMap.h"

@@ -3,6 +3,7 @@
 // Inputs and outputs lie in two pools, each as many sets as cold measuring by rotation needs.
 // Inputs are normal random numbers that no kernel writes, so that times do not depend on what ran
 // before; outputs start as NaN.
+#include "codegen/families/library/LibraryKnobs.h"
 #include "kernel/Format.h"
 #include "runtime/cuda/CublasLt.h"
 #include "runtime/cuda/TensorMaps.h"

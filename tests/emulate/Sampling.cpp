@@ -1,6 +1,14 @@
 // Reservoir sampling by class over the enumeration, which is too long to keep.
 #include "tests/emulate/Sampling.h"
 
+#include "codegen/families/gemm_fma/FmaGemmKnobs.h"
+#include "codegen/families/gemm_sm80/Sm80GemmKnobs.h"
+#include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
+#include "codegen/families/library/LibraryKnobs.h"
+#include "codegen/families/loop/LoopKnobs.h"
+#include "codegen/families/transpose/TransposeKnobs.h"
+#include "codegen/families/view/ViewKnobs.h"
+
 #include <fmt/format.h>
 
 #include <map>
@@ -31,8 +39,6 @@ struct CoarseClass {
     return fmt::format("mma.sync tile {}x{}x{} warps {}x{}", knobs.tileM, knobs.tileN, knobs.tileK,
                        knobs.warpsM, knobs.warpsN);
   }
-  std::string operator()(const ViewKnobs &) const { return "view"; }
-  std::string operator()(const LibraryKnobs &) const { return "library"; }
 };
 
 /// The fastest kernel axis of a value under a layout; -1 for rank 0.
@@ -67,10 +73,17 @@ struct Reservoir {
 
 }  // namespace
 
-std::string coarseClass(const Knobs &knobs) { return std::visit(CoarseClass{}, knobs); }
+std::string coarseClass(const Knobs &knobs) {
+  if (const auto *loop = knobs.getIf<LoopKnobs>()) return CoarseClass{}(*loop);
+  if (const auto *transpose = knobs.getIf<TransposeKnobs>()) return CoarseClass{}(*transpose);
+  if (const auto *gemm = knobs.getIf<FmaGemmKnobs>()) return CoarseClass{}(*gemm);
+  if (const auto *gemm = knobs.getIf<Sm80GemmKnobs>()) return CoarseClass{}(*gemm);
+  if (const auto *gemm = knobs.getIf<Sm90GemmKnobs>()) return CoarseClass{}(*gemm);
+  return std::string(knobs.family().name);
+}
 
 std::string fineClass(const Kernel &kernel, const Configuration &configuration) {
-  const auto *loop = std::get_if<LoopKnobs>(&configuration.knobs);
+  const auto *loop = configuration.knobs.getIf<LoopKnobs>();
   std::string text = coarseClass(configuration.knobs) + ":";
   const auto add = [&](int value, const Layout &layout) {
     const int fastest = fastestAxis(kernel, value, layout);
@@ -93,7 +106,7 @@ std::vector<Configuration> sample(const Kernel &kernel, const Device &device,
   std::map<std::string, Reservoir> coarse, fine;
   forEachConfiguration(kernel, device, constraints, [&](const Configuration &configuration) {
     // Copy engines and products of warpgroups are not emulated.
-    if (!hasText(configuration.knobs) || std::holds_alternative<Sm90GemmKnobs>(configuration.knobs))
+    if (!configuration.knobs.family().hasText() || configuration.knobs.is<Sm90GemmKnobs>())
       return true;
     coarse[coarseClass(configuration.knobs)].offer(configuration, random);
     fine[fineClass(kernel, configuration)].offer(configuration, random);

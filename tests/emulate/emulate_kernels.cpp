@@ -2,12 +2,13 @@
 // FLOAT, if it is there, stands for the type), in a sample of its configurations: emits, compiles
 // for the host, runs in two thread orders, also in place of operands, and compares with the
 // interpreter.
+#include "codegen/families/gemm_sm80/Sm80GemmKnobs.h"
 #include "ir/Weft.h"
 #include "ir/interpreter/Interpreter.h"
 #include "kernel/ContractionPrologue.h"
 #include "kernel/Error.h"
-#include "kernel/GemmProblem.h"
-#include "kernel/InPlace.h"
+#include "codegen/families/contraction/GemmProblem.h"
+#include "codegen/families/loop/InPlace.h"
 #include "kernel/reference/Rounding.h"
 #include "passes/Passes.h"
 #include "tests/emulate/Launch.h"
@@ -127,7 +128,7 @@ void addViews(const Kernel &kernel, std::vector<Configuration> &configurations) 
   for (size_t n = 0; n < count; n += some)
     if (const Configuration views = asViews(kernel, configurations[n], paddings[n / some % 3]);
         !contractionValues(kernel) ||
-        (std::holds_alternative<Sm80GemmKnobs>(views.knobs) && mmaSyncProblem(kernel, views).gemm &&
+        (views.knobs.is<Sm80GemmKnobs>() && mmaSyncProblem(kernel, views).gemm &&
          readsPrologue(kernel, views)))
       configurations.push_back(views);
 }
@@ -138,7 +139,7 @@ std::vector<Configuration> warpContractions(const Kernel &kernel) {
   std::vector<Configuration> configurations =
       sample(kernel, findDevice("a100"), {}, configurationsPerKernel);
   std::erase_if(configurations, [](const Configuration &one) {
-    return !std::holds_alternative<Sm80GemmKnobs>(one.knobs);
+    return !one.knobs.is<Sm80GemmKnobs>();
   });
   return configurations;
 }
@@ -176,7 +177,7 @@ std::string check(const Case &one, const HostKernel &host, Schedule schedule,
                                      subject.arguments, {}, schedule, overwritten);
   if (!result.error.empty()) return result.error;
   for (size_t n = 0; n < result.outputs.size(); ++n) {
-    const bool isOnTensorCores = std::holds_alternative<Sm80GemmKnobs>(one.configuration.knobs);
+    const bool isOnTensorCores = one.configuration.knobs.is<Sm80GemmKnobs>();
     const TensorValue &actual = result.outputs[n],
                       &expected = (isOnTensorCores ? subject.onTensorCores : subject.expected)[n];
     const DType type = subject.kernel.values[subject.kernel.outputs[n]].dtype;
@@ -193,7 +194,7 @@ std::string check(const Case &one, const HostKernel &host, Schedule schedule,
 }
 
 /// Output 0 in separate memory, then over every input that it may be written over
-/// (kernel/InPlace.h).
+/// (codegen/families/loop/InPlace.h).
 std::vector<std::optional<size_t>> placesOf(const Case &one) {
   std::vector<std::optional<size_t>> places{std::nullopt};
   for (const size_t input : overwritableInputs(one.subject->kernel, one.configuration))

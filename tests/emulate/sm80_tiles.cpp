@@ -1,8 +1,10 @@
 // Contractions of warps with epilogues in every tile of the family, on extents that cut it on both
 // sides: sums, masks and operands of every warp and block of it lie where they belong.
+#include "codegen/families/contraction/ContractionLayouts.h"
+#include "codegen/families/gemm_sm80/Sm80GemmKnobs.h"
 #include "kernel/Device.h"
-#include "kernel/GemmProblem.h"
-#include "kernel/Sm80Tile.h"
+#include "codegen/families/contraction/GemmProblem.h"
+#include "codegen/families/gemm_sm80/Sm80Tile.h"
 #include "tests/emulate/EmittedRun.h"
 #include "tests/unit/samples/SampleSoftmaxes.h"
 #include "tests/unit/samples/SampleTf32.h"
@@ -34,7 +36,7 @@ std::set<Knobs> tiles(DType type) {
     const Kernel sample = samples::gemmBias({.b = 1, .j = m, .i = 1024, .u = n}, type),
                  kernel = type == DType::f32 ? samples::inTf32(sample) : sample;
     forEachConfiguration(kernel, findDevice("a100"), {}, [&](const Configuration &one) {
-      if (std::holds_alternative<Sm80GemmKnobs>(one.knobs)) found.insert(one.knobs);
+      if (one.knobs.is<Sm80GemmKnobs>()) found.insert(one.knobs);
       return true;
     });
   }
@@ -98,7 +100,7 @@ TEST_CASE("every tile that holds whole sub-vectors ends with a local softmax") {
          samples::localSoftmaxes(extents, extents.length == 32 ? DType::bf16 : DType::f16))
       for (const Knobs &tile : tiles(DType::f16)) {
         const ContractionRegion region = contractionRegion(kernel).region.value();
-        if (!sm80SoftmaxRejection(std::get<Sm80GemmKnobs>(tile), region).empty()) continue;
+        if (!sm80SoftmaxRejection(tile.get<Sm80GemmKnobs>(), region).empty()) continue;
         const std::vector<LayoutTuple> tuples = contractionTuples(kernel);
         for (size_t n = 0; n < tuples.size(); ++n) {
           const Configuration configuration =

@@ -1,9 +1,7 @@
 #include "tests/golden/ExampleKernels.h"
 
+#include "kernel/CoordinateExpressions.h"
 #include "kernel/Error.h"
-
-#include <cmath>
-#include <limits>
 
 namespace weft::examples {
 
@@ -39,6 +37,11 @@ int KernelBuilder::elementwise(const std::string &name, const std::string &spell
             result, first.dtype, first.axes);
 }
 
+void KernelBuilder::compute(const Expression &expression) {
+  BodyOp &last = kernel.body.back();
+  last.expression = expression.withAxes(kernel.values[last.operands[0]].axes);
+}
+
 Kernel KernelBuilder::finish(std::vector<int> outputs) {
   kernel.outputs = std::move(outputs);
   verify(kernel);
@@ -49,39 +52,6 @@ namespace {
 
 constexpr OperatorClass normalization = OperatorClass::normalization,
                         movement = OperatorClass::movement;
-
-/// {0} where the condition holds, else -inf: what a mask computes (ir/Masks.cpp).
-Expression visibleOnly(const Expression &isVisible) {
-  return Expression::select(isVisible, Expression::operand(0),
-                            Expression::literal(-std::numeric_limits<double>::infinity()));
-}
-/// The position of a query along the keys: queries are aligned to the end of the keys.
-Expression queryAmongKeys(int axis, int64_t queries, int64_t keys) {
-  const Expression query = Expression::coordinate(axis);
-  return keys == queries
-             ? query
-             : Expression::binary(ScalarOperator::add, query, Expression::integer(keys - queries));
-}
-
-/// [b,j,h,p] turned along p by the position along j, base 10000 (ir/Masks.cpp).
-Expression rotated(int64_t extent, bool isHalved) {
-  using E = Expression;
-  using enum ScalarOperator;
-  const E here = E::coordinate(3), half = E::integer(extent / 2), two = E::integer(2);
-  const E isFirst = isHalved ? E::binary(less, here, half)
-                             : E::binary(equal, E::binary(modulo, here, two), E::integer(0));
-  const E place =
-      isHalved ? E::select(isFirst, E::binary(add, here, half), E::binary(subtract, here, half))
-               : E::binary(bitXor, here, E::integer(1));
-  const E pair = E::binary(isHalved ? modulo : divide, here, isHalved ? half : two);
-  const E partner = E::element(0, {E::coordinate(0), E::coordinate(1), E::coordinate(2), place});
-  const E scale = E::literal(-2.0 * std::log2(10000.0) / static_cast<double>(extent));
-  const E turn = E::call("weft::rotation",
-                         {E::coordinate(1), E::call("weft::rotaryFrequency", {pair, scale})});
-  return E::binary(add, E::binary(multiply, E::operand(0), E::member("cosine", turn)),
-                   E::binary(multiply, E::select(isFirst, E::unary(negate, partner), partner),
-                             E::member("sine", turn)));
-}
 
 Extents extentsOf(int scale) {
   return scale == 0 ? Extents{.b = 2, .j = 5, .k = 19, .h = 3, .p = 8, .i = 24, .u = 21}
@@ -123,8 +93,7 @@ Example scaleMaskSoftmaxDropout(DType dtype, const Extents &e) {
   const int masked = builder.elementwise(
       "mask", "", {scaled}, "masked",
       {{"kind", std::string("causal")}, {"query", int64_t(2)}, {"key", int64_t(3)}});
-  builder.kernel.body.back().expression = visibleOnly(Expression::binary(
-      ScalarOperator::lessEqual, Expression::coordinate(3), queryAmongKeys(2, e.j, e.k)));
+  builder.compute(maskExpression({.key = 3, .query = 2, .shift = e.k - e.j}));
   const int probability = builder.op({.kind = OpKind::softmax,
                                       .operatorClass = normalization,
                                       .operands = {masked},
@@ -245,7 +214,11 @@ Example rotary(DType dtype, const Extents &e, const std::string &style) {
   const int y = builder.elementwise(
       "rotary", "", {x}, "y",
       {{"position", int64_t(1)}, {"dim", int64_t(3)}, {"base", 10000.0}, {"style", style}});
-  builder.kernel.body.back().expression = rotated(e.p, style == "halved");
+  builder.compute(rotaryExpression({.isHalved = style == "halved",
+                                    .dimension = 3,
+                                    .position = 1,
+                                    .rank = 4,
+                                    .extent = e.p}));
   return {"rotary_" + style, builder.finish({y}), p};
 }
 
@@ -371,8 +344,7 @@ Example paddingMaskSoftmax(DType dtype, const Extents &e) {
             lengths = builder.input("lengths", DType::i32, {b});
   const int masked = builder.elementwise("mask", "", {score, lengths}, "masked",
                                          {{"kind", std::string("padding")}, {"key", int64_t(3)}});
-  builder.kernel.body.back().expression = visibleOnly(Expression::binary(
-      ScalarOperator::less, Expression::coordinate(3), Expression::operand(1, ScalarType::i32)));
+  builder.compute(maskExpression({.kind = MaskShape::Kind::padding, .key = 3}));
   const int y = builder.op({.kind = OpKind::softmax,
                             .operatorClass = normalization,
                             .operands = {masked},
@@ -393,27 +365,20 @@ Example blockWindowMask(DType dtype, const Extents &e) {
                                           {"query", int64_t(1)},
                                           {"key", int64_t(2)},
                                           {"size", int64_t(4)}});
-  const auto blockOf = [](int axis) {
-    return Expression::binary(ScalarOperator::divide, Expression::coordinate(axis),
-                              Expression::integer(4));
-  };
-  builder.kernel.body.back().expression = visibleOnly(Expression::binary(
-      ScalarOperator::notEqual, Expression::element(1, {blockOf(1), blockOf(2)}, ScalarType::i32),
-      Expression::integer(0)));
+  builder.compute(
+      maskExpression({.kind = MaskShape::Kind::block, .key = 2, .query = 1, .size = 4}));
   const int y = builder.elementwise("mask", "", {blocks}, "y",
                                     {{"kind", std::string("window")},
                                      {"query", int64_t(1)},
                                      {"key", int64_t(2)},
                                      {"left", int64_t(7)},
                                      {"right", int64_t(2)}});
-  const Expression query = queryAmongKeys(1, e.j, e.k), key = Expression::coordinate(2);
-  const auto edge = [&](ScalarOperator side, int64_t reach) {
-    return Expression::binary(side, query, Expression::integer(reach));
-  };
-  builder.kernel.body.back().expression = visibleOnly(Expression::binary(
-      ScalarOperator::both,
-      Expression::binary(ScalarOperator::greaterEqual, key, edge(ScalarOperator::subtract, 7)),
-      Expression::binary(ScalarOperator::lessEqual, key, edge(ScalarOperator::add, 2))));
+  builder.compute(maskExpression({.kind = MaskShape::Kind::window,
+                                  .key = 2,
+                                  .query = 1,
+                                  .shift = e.k - e.j,
+                                  .left = 7,
+                                  .right = 2}));
   return {"block_window_mask", builder.finish({y}), k};
 }
 

@@ -18,6 +18,8 @@ public:
   /// An element-wise op on values of equal axes (operands after the first may lack some).
   int elementwise(const std::string &op, const std::string &spelling, std::vector<int> operands,
                   const std::string &name, std::map<std::string, Attribute> attributes = {});
+  /// What the last op computes of the coordinates of its first operand's dimensions.
+  void compute(const Expression &expression);
   /// Numbers ops and values as a graph would, and checks the kernel.
   Kernel finish(std::vector<int> outputs);
 

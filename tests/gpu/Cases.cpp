@@ -1,4 +1,5 @@
 // Cases of loop kernels and transposes, and all cases in the order in which they run.
+#include "codegen/families/loop/LoopKnobs.h"
 #include "tests/gpu/Collector.h"
 
 #include "tests/golden/ExampleKernels.h"
@@ -16,7 +17,7 @@ void addExamples(Collector &collect) {
       const int64_t paddings[] = {3, 4, 8};
       const std::vector<Configuration> some = collect.draw(example.kernel, 3);
       for (size_t n = 0; n < some.size(); ++n)
-        if (std::holds_alternative<LoopKnobs>(some[n].knobs))
+        if (some[n].knobs.is<LoopKnobs>())
           collect.add("views", example.kernel, dtype,
                       emulate::asViews(example.kernel, some[n], paddings[n % 3]));
     }

@@ -3,6 +3,7 @@
 // of the calls alone, so that shares of a run are the same everywhere.
 #pragma once
 
+#include "codegen/families/gemm_sm80/Sm80GemmKnobs.h"
 #include "tests/gpu/Cases.h"
 
 #include "kernel/Device.h"
@@ -64,7 +65,7 @@ public:
     std::map<std::string, std::vector<Choice>> kinds;
     for (const ConfigurationSpace &space : spaces)
       for (const Knobs &knobs : space.knobs)
-        if (hasText(knobs)) kinds[emulate::coarseClass(knobs)].push_back({&space, &knobs});
+        if (knobs.family().hasText()) kinds[emulate::coarseClass(knobs)].push_back({&space, &knobs});
     std::set<Configuration> chosen;
     for (size_t attempt = 0; attempt < 8 * count && chosen.size() < count && !kinds.empty();
          ++attempt) {
@@ -81,10 +82,10 @@ public:
   std::vector<Configuration> drawFamily(const Kernel &kernel, const Knobs &family, size_t count) {
     std::set<Configuration> chosen;
     // What warps multiply runs on every target from sm_80 on, but an H200 is offered little of it.
-    const bool isOfWarps = std::holds_alternative<Sm80GemmKnobs>(family);
+    const bool isOfWarps = family.is<Sm80GemmKnobs>();
     for (const ConfigurationSpace &space :
          configurationSpaces(kernel, isOfWarps ? findDevice("a100") : device)) {
-      if (space.family != familyOf(family)) continue;
+      if (space.family != &family.family()) continue;
       for (size_t attempt = 0; attempt < 4 * count && chosen.size() < count; ++attempt) {
         const LayoutTuple layouts = drawLayouts(space);
         const Knobs &knobs = space.knobs[attempt % space.knobs.size()];
@@ -108,7 +109,7 @@ public:
         std::vector<Configuration> legal;
         for (const Configuration &one :
              enumerate(kernel, device, {.inputs = {input}, .outputs = {output}}).legal)
-          if (hasText(one.knobs)) legal.push_back(one);
+          if (one.knobs.family().hasText()) legal.push_back(one);
         if (!legal.empty()) add(group, kernel, dtype, legal[below(legal.size())]);
       }
   }

@@ -1,10 +1,14 @@
 // Cases of contractions: of every family, tile and orientation, with what precedes and follows
 // them.
+#include "codegen/families/gemm_sm90/Sm90Tile.h"
+#include "codegen/families/gemm_fma/FmaGemmKnobs.h"
+#include "codegen/families/gemm_sm80/Sm80GemmKnobs.h"
+#include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
 #include "tests/gpu/Collector.h"
 
 #include "kernel/ContractionPrologue.h"
 #include "kernel/Error.h"
-#include "kernel/GemmProblem.h"
+#include "codegen/families/contraction/GemmProblem.h"
 #include "tests/golden/ExampleKernels.h"
 #include "tests/unit/samples/SampleContractions.h"
 #include "tests/unit/samples/SampleFloat8.h"
@@ -46,7 +50,7 @@ void addTensorContractions(Collector &collect, const std::string &group, const K
           const Configuration views = emulate::asViews(kernel, drawn[n], n % 2 == 0 ? 8 : 3);
           if (!stridedBatchedGemm(kernel, views) || !wgmmaProblem(kernel, views).gemm) continue;
           const auto *tile =
-              std::get_if<Sm90GemmKnobs>(&views.knobs);  // some take no operands that threads copy
+              views.knobs.getIf<Sm90GemmKnobs>();  // some take no operands that threads copy
           if (!tile ||
               sm90Rejection(kernel, views, *tile, findDevice("h200").sharedMemoryPerBlock).empty())
             collect.add(group + "-views", kernel, dtype, views);
@@ -87,13 +91,13 @@ void addSplitK(Collector &collect) {
                 dtype);
       for (const Configuration &configuration :
            collect.drawFamily(kernel, Sm90GemmKnobs{}, dtype == DType::f16 ? 14 : 6))
-        if (std::get<Sm90GemmKnobs>(configuration.knobs).splitK > 1)
+        if (configuration.knobs.get<Sm90GemmKnobs>().splitK > 1)
           collect.add("split", kernel, dtype, configuration);
     }
   for (const Kernel &kernel :
        samples::fusedContractions({.b = 2, .j = 72, .i = 1000, .u = 264}, DType::f16))
     for (const Configuration &configuration : collect.drawFamily(kernel, Sm90GemmKnobs{}, 12))
-      if (std::get<Sm90GemmKnobs>(configuration.knobs).splitK > 1)
+      if (configuration.knobs.get<Sm90GemmKnobs>().splitK > 1)
         collect.add("split", kernel, DType::f16, configuration);
 }
 
@@ -103,7 +107,7 @@ template <typename Visit>
 void forEachSingleConsumerTile(const Kernel &kernel, const Visit &visit) {
   std::set<std::string> seen;
   forEachConfiguration(kernel, findDevice("h200"), {}, [&](const Configuration &configuration) {
-    const auto *knobs = std::get_if<Sm90GemmKnobs>(&configuration.knobs);
+    const auto *knobs = configuration.knobs.getIf<Sm90GemmKnobs>();
     if (!knobs || knobs->schedule != Sm90Schedule::singleConsumer) return true;
     const GemmProblem gemm = *wgmmaProblem(kernel, configuration).gemm;
     const std::string text = fmt::format("{} {}{}{}", describe(kernel, *knobs), gemm.a.isAlongK(),
@@ -140,7 +144,7 @@ void addSingleConsumer(Collector &collect) {
           collect.add("narrow", kernel, dtype, configuration);
           const Configuration views =
               emulate::asViews(kernel, configuration, ++count % 2 == 0 ? 8 : 3);
-          const auto &tile = std::get<Sm90GemmKnobs>(views.knobs);
+          const auto &tile = views.knobs.get<Sm90GemmKnobs>();
           if (sm90Rejection(kernel, views, tile, collect.device.sharedMemoryPerBlock).empty())
             collect.add("narrow-views", kernel, dtype, views);
         });
@@ -230,7 +234,7 @@ void addReductionOutputs(Collector &collect) {
         for (Configuration one :
              collect.drawFamily(kernel, Sm90GemmKnobs{}, dtype == DType::f16 ? 4 : 1)) {
           collect.add("fused-sums", kernel, dtype, one);
-          auto &tile = std::get<Sm90GemmKnobs>(one.knobs);
+          auto &tile = one.knobs.get<Sm90GemmKnobs>();
           tile.groupM = 2, tile.blocks = tile.multicastB == 1 ? 7 : 6;
           collect.add("fused-sums", kernel, dtype, one);
         }
@@ -327,7 +331,7 @@ void addLocalSoftmaxes(Collector &collect) {
       for (const Configuration &one : collect.drawFamily(kernel, Sm90GemmKnobs{}, 3)) {
         collect.add("local-softmax", kernel, DType::f16, one);
         const Configuration views = emulate::asViews(kernel, one, 8);
-        if (sm90Rejection(kernel, views, std::get<Sm90GemmKnobs>(one.knobs),
+        if (sm90Rejection(kernel, views, one.knobs.get<Sm90GemmKnobs>(),
                           collect.device.sharedMemoryPerBlock)
                 .empty())
           collect.add("local-softmax-views", kernel, DType::f16, views);
@@ -386,7 +390,7 @@ void addStrides(Collector &collect) {
       {{'b', 8}, {'h', 16}, {'i', 1024}, {'j', 512}, {'k', 512}, {'p', 64}, {'w', 2}},
       {{'b', 7}, {'h', 2}, {'i', 72}, {'j', 16}, {'k', 24}, {'p', 192}, {'w', 4}}};
   const auto isTaken = [&](const Kernel &kernel, const Configuration &one) {
-    return sm90Rejection(kernel, one, std::get<Sm90GemmKnobs>(one.knobs),
+    return sm90Rejection(kernel, one, one.knobs.get<Sm90GemmKnobs>(),
                          collect.device.sharedMemoryPerBlock)
         .empty();
   };
@@ -526,7 +530,7 @@ void addPrologues(Collector &collect) {
           collect.add("prologue", kernel, dtype, drawn[n]);
           scaled += wgmmaProblem(kernel, drawn[n]).gemm->isScaled();
           const Configuration views = emulate::asViews(kernel, drawn[n], n % 2 == 0 ? 8 : 3);
-          const auto &tile = std::get<Sm90GemmKnobs>(views.knobs);
+          const auto &tile = views.knobs.get<Sm90GemmKnobs>();
           if (wgmmaProblem(kernel, views).gemm &&
               sm90Rejection(kernel, views, tile, collect.device.sharedMemoryPerBlock).empty())
             collect.add("prologue-views", kernel, dtype, views);
@@ -554,7 +558,7 @@ void addFloat8View(Collector &collect, const Kernel &kernel, const std::string &
                    const Configuration &configuration, int64_t padding) {
   const Configuration views = emulate::asViews(kernel, configuration, padding);
   if (!wgmmaProblem(kernel, views).gemm) return;
-  if (sm90Rejection(kernel, views, std::get<Sm90GemmKnobs>(views.knobs),
+  if (sm90Rejection(kernel, views, views.knobs.get<Sm90GemmKnobs>(),
                     findDevice("h200").sharedMemoryPerBlock)
           .empty())
     collect.add("float8-views", kernel, types, views);
@@ -617,7 +621,7 @@ std::set<Knobs> tf32Knobs(const Device &device) {
                              {24, 24}})
     forEachConfiguration(samples::tf32Gemm({.m = m, .n = n, .k = 2048}), device, {},
                          [&](const Configuration &one) {
-                           if (std::holds_alternative<Family>(one.knobs)) found.insert(one.knobs);
+                           if (one.knobs.is<Family>()) found.insert(one.knobs);
                            return true;
                          });
   return found;
@@ -637,7 +641,7 @@ void addTf32Tiles(Collector &collect) {
             .inputs = {rowMajor(3), rowMajor(3)}, .outputs = {rowMajor(3)}, .knobs = one};
         for (const size_t input : {0, 1})
           if (orientation >> input & 1) configuration.inputs[input].order = {0, 2, 1};
-        const auto *tile = std::get_if<Sm90GemmKnobs>(&one);
+        const auto *tile = one.getIf<Sm90GemmKnobs>();
         if (tile &&
             !sm90Rejection(kernel, configuration, *tile, device.sharedMemoryPerBlock).empty())
           continue;
@@ -672,7 +676,7 @@ void addTf32(Collector &collect) {
         collect.add("tf32-whole", kernel, name, drawn[n], Inputs::whole);
         const Configuration views = emulate::asViews(kernel, drawn[n], n % 2 == 0 ? 4 : 3);
         if (wgmmaProblem(kernel, views).gemm &&
-            sm90Rejection(kernel, views, std::get<Sm90GemmKnobs>(views.knobs),
+            sm90Rejection(kernel, views, views.knobs.get<Sm90GemmKnobs>(),
                           findDevice("h200").sharedMemoryPerBlock)
                 .empty())
           collect.add("tf32-views", kernel, name, views);

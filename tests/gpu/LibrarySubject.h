@@ -2,7 +2,8 @@
 // configuration with poisoned outputs and guards around them.
 #pragma once
 
-#include "kernel/LibraryGemm.h"
+#include "codegen/families/library/LibraryKnobs.h"
+#include "codegen/families/library/LibraryGemm.h"
 #include "kernel/reference/PointEvaluator.h"
 #include "kernel/reference/Rounding.h"
 #include "kernel/reference/StoredElement.h"
@@ -238,7 +239,7 @@ private:
 inline std::vector<Configuration> libraryConfigurations(const Kernel &kernel) {
   std::vector<Configuration> result;
   forEachConfiguration(kernel, findDevice("h200"), {}, [&](const Configuration &configuration) {
-    if (std::holds_alternative<LibraryKnobs>(configuration.knobs)) result.push_back(configuration);
+    if (configuration.knobs.is<LibraryKnobs>()) result.push_back(configuration);
     return true;
   });
   return result;

@@ -1,6 +1,7 @@
 // Products of cuBLASLt on a GPU: every legal layout, odd and even extents, all element types, every
 // algorithm made again from its attributes. Outputs are poisoned with NaN first, bytes around them
 // must stay, and every element is compared in fp64.
+#include "codegen/families/library/LibraryKnobs.h"
 #include "kernel/Error.h"
 #include "tests/gpu/Gpu.h"
 #include "tests/gpu/LibrarySubject.h"

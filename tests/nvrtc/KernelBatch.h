@@ -4,6 +4,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
+#include "codegen/families/loop/LoopKnobs.h"
 #include "codegen/Emit.h"
 #include "kernel/Device.h"
 #include "kernel/Error.h"
@@ -42,7 +44,7 @@ inline std::vector<Configuration> sample(const Kernel &kernel, const Device &dev
   std::mt19937 random(1);
   size_t visited = 0;
   forEachConfiguration(kernel, device, {}, [&](const Configuration &configuration) {
-    if (!hasText(configuration.knobs)) return true;
+    if (!configuration.knobs.family().hasText()) return true;
     Stratum &stratum = strata[stratumOf(kernel, configuration)];
     if (random() % ++stratum.seen == 0) stratum.chosen = configuration;
     return ++visited < 200000;
@@ -85,9 +87,9 @@ public:
     INFO(name);
     CHECK_FALSE(configurations.empty());
     for (const Configuration &configuration : configurations) {
-      const auto *loop = std::get_if<LoopKnobs>(&configuration.knobs);
+      const auto *loop = configuration.knobs.getIf<LoopKnobs>();
       const bool needsSm90 = (loop && loop->reduction == ReductionMapping::clusterColumns) ||
-                             std::holds_alternative<Sm90GemmKnobs>(configuration.knobs);
+                             configuration.knobs.is<Sm90GemmKnobs>();
       add(name, kernel, configuration,
           needsSm90 ? architectures.back() : architectures[turn++ % architectures.size()]);
     }

@@ -1,6 +1,10 @@
 // Every kind of contraction on tensor cores compiles for its targets without spills and warnings
 // (design rule 4): every tile of a family, in orientations and with what stands around the GEMM.
-#include "kernel/GemmProblem.h"
+#include "codegen/families/gemm_sm90/Sm90GemmFamily.h"
+#include "codegen/families/gemm_sm90/Sm90Tile.h"
+#include "codegen/families/gemm_sm80/Sm80GemmKnobs.h"
+#include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
+#include "codegen/families/contraction/GemmProblem.h"
 #include "tests/nvrtc/KernelBatch.h"
 #include "tests/unit/samples/SampleContractions.h"
 #include "tests/unit/samples/SampleFloat8.h"
@@ -20,7 +24,7 @@ namespace {
 void addOrientations(Batch &batch, const std::string &name, const Kernel &kernel,
                      std::set<std::string> &seen, bool isSplit = false) {
   forEachConfiguration(kernel, findDevice("h200"), {}, [&](const Configuration &configuration) {
-    const auto *knobs = std::get_if<Sm90GemmKnobs>(&configuration.knobs);
+    const auto *knobs = configuration.knobs.getIf<Sm90GemmKnobs>();
     if (!knobs || knobs->schedule == Sm90Schedule::singleConsumer ||
         knobs->groupM != Sm90GemmKnobs{}.groupM || knobs->multicastB > 1 ||
         (knobs->splitK > 1) != isSplit)
@@ -39,7 +43,7 @@ void addOrientations(Batch &batch, const std::string &name, const Kernel &kernel
 void addSm90(Batch &batch, const std::string &name, const Kernel &kernel, size_t count) {
   std::vector<Configuration> all;
   forEachConfiguration(kernel, findDevice("h200"), {}, [&](const Configuration &configuration) {
-    if (std::holds_alternative<Sm90GemmKnobs>(configuration.knobs)) all.push_back(configuration);
+    if (configuration.knobs.is<Sm90GemmKnobs>()) all.push_back(configuration);
     return true;
   });
   const size_t step =
@@ -54,7 +58,7 @@ void addEachWarpTile(Batch &batch, const std::string &name, const Kernel &kernel
   std::map<std::string, std::vector<Configuration>> found;
   std::set<std::string> seen;
   forEachConfiguration(kernel, findDevice("a100"), {}, [&](const Configuration &configuration) {
-    if (!std::holds_alternative<Sm80GemmKnobs>(configuration.knobs)) return true;
+    if (!configuration.knobs.is<Sm80GemmKnobs>()) return true;
     const GemmProblem gemm = *mmaSyncProblem(kernel, configuration).gemm;
     const std::string tile = describe(kernel, configuration.knobs),
                       key = fmt::format("{} {}", tile, gemm.isSwapped);
@@ -76,7 +80,7 @@ size_t addEachTile(Batch &batch, const Kernel &kernel, std::set<std::string> &ti
   size_t scaled = 0;
   std::set<std::string> seen;
   forEachConfiguration(kernel, findDevice("h200"), {}, [&](const Configuration &configuration) {
-    const auto *knobs = std::get_if<Sm90GemmKnobs>(&configuration.knobs);
+    const auto *knobs = configuration.knobs.getIf<Sm90GemmKnobs>();
     if (!knobs || knobs->groupM != Sm90GemmKnobs{}.groupM) return true;
     const GemmProblem gemm = *wgmmaProblem(kernel, configuration).gemm;
     const std::string way =
@@ -108,7 +112,7 @@ TEST_CASE(
       Kernel kernel = samples::contractKernel({{'i', m}, {'k', k}, {'n', n}}, "ik", "kn", "in");
       for (Value &value : kernel.values) value.dtype = dtype;
       forEachConfiguration(kernel, findDevice("a100"), {}, [&](const Configuration &configuration) {
-        if (!std::holds_alternative<Sm80GemmKnobs>(configuration.knobs)) return true;
+        if (!configuration.knobs.is<Sm80GemmKnobs>()) return true;
         const GemmProblem gemm = *wgmmaProblem(kernel, configuration).gemm;
         const std::string text =
             fmt::format("{} {}{} {}", describe(kernel, configuration.knobs), gemm.a.isAlongK(),
@@ -185,7 +189,7 @@ TEST_CASE(
       Kernel kernel = samples::contractKernel({{'i', m}, {'k', k}, {'n', n}}, "ik", "kn", "in");
       for (Value &value : kernel.values) value.dtype = dtype;
       forEachConfiguration(kernel, findDevice("h200"), {}, [&](const Configuration &configuration) {
-        const auto *knobs = std::get_if<Sm90GemmKnobs>(&configuration.knobs);
+        const auto *knobs = configuration.knobs.getIf<Sm90GemmKnobs>();
         if (!knobs || knobs->schedule != Sm90Schedule::singleConsumer) return true;
         const GemmProblem gemm = *wgmmaProblem(kernel, configuration).gemm;
         const std::string text = fmt::format("{} {}{} {}{}", knobs->tileM, knobs->tileN,
@@ -214,7 +218,7 @@ TEST_CASE(
       for (const Kernel &kernel : samples::singleConsumerEpilogues(extents, dtype))
         forEachConfiguration(
             kernel, findDevice("h200"), {}, [&](const Configuration &configuration) {
-              const auto *knobs = std::get_if<Sm90GemmKnobs>(&configuration.knobs);
+              const auto *knobs = configuration.knobs.getIf<Sm90GemmKnobs>();
               if (!knobs || knobs->schedule != Sm90Schedule::singleConsumer) return true;
               const SingleConsumerSides sides = singleConsumerSides(*knobs);
               const std::string text =
@@ -309,7 +313,7 @@ TEST_CASE("products of tf32 from sm_80 on: every tile in every orientation for e
         samples::inTf32(samples::contractKernel({{'i', m}, {'k', k}, {'n', n}}, "ik", "kn", "in"));
     for (Value &value : kernel.values) value.dtype = DType::f32;
     forEachConfiguration(kernel, findDevice("a100"), {}, [&](const Configuration &configuration) {
-      if (!std::holds_alternative<Sm80GemmKnobs>(configuration.knobs)) return true;
+      if (!configuration.knobs.is<Sm80GemmKnobs>()) return true;
       const GemmProblem gemm = *mmaSyncProblem(kernel, configuration).gemm;
       const std::string text =
           fmt::format("{} {}{} {}{}", describe(kernel, configuration.knobs), gemm.a.isAlongK(),
@@ -474,7 +478,7 @@ TEST_CASE("contractions whose blocks load k-tiles of B for each other") {
       Kernel kernel = samples::contractKernel({{'i', m}, {'k', k}, {'n', n}}, "ik", "kn", "in");
       for (Value &value : kernel.values) value.dtype = dtype;
       forEachConfiguration(kernel, findDevice("h200"), {}, [&](const Configuration &configuration) {
-        const auto *knobs = std::get_if<Sm90GemmKnobs>(&configuration.knobs);
+        const auto *knobs = configuration.knobs.getIf<Sm90GemmKnobs>();
         if (!knobs || knobs->multicastB == 1) return true;
         const GemmProblem gemm = *wgmmaProblem(kernel, configuration).gemm;
         if (seen.insert(fmt::format("{} {}{}", describe(kernel, configuration.knobs),

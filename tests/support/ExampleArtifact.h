@@ -2,6 +2,7 @@
 // stand-in for a cubin.
 #pragma once
 
+#include "codegen/families/loop/LoopKnobs.h"
 #include "runtime/artifact/Artifact.h"
 
 #include <string>
@@ -25,7 +26,7 @@ inline PlanTensor tensorOf(const std::string &name, TensorRole role, int buffer)
 inline PlanKernel kernelOf(const std::string &name, int input, int output) {
   PlanKernel kernel;
   kernel.name = kernel.entry = name;
-  kernel.family = "loop";
+  kernel.family = loopFamily;
   kernel.ops = {{.kind = OpKind::relu, .results = {"2"}, .operands = {"1"}}};
   kernel.inputs = {input};
   kernel.outputs = {output};

@@ -13,7 +13,7 @@ namespace weft::driver {
 std::string lowered(const PlannedKernels &planned, const std::string &architecture) {
   std::string text;
   for (const ChosenKernel &chosen : planned.kernels)
-    if (hasText(chosen.configuration.knobs))
+    if (chosen.configuration.knobs.family().hasText())
       text += fmt::format("// {}\n{}\n", chosen.kernel.name,
                           codegen::lowerToText(chosen.kernel, chosen.configuration, architecture));
   return text;

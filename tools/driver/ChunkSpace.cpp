@@ -1,9 +1,11 @@
 // Kernels on parts, without duplicates; see ChunkSpace.h.
 #include "tools/driver/ChunkSpace.h"
 
+#include "codegen/families/library/LibraryKnobs.h"
+#include "codegen/families/view/ViewKnobs.h"
 #include "codegen/Emit.h"
 #include "kernel/ConfigurationText.h"
-#include "kernel/LibraryGemm.h"
+#include "codegen/families/library/LibraryGemm.h"
 #include "kernel/Profile.h"
 #include "passes/configure/Families.h"
 #include "passes/configure/StridedViews.h"
@@ -24,9 +26,9 @@ public:
 
   /// `isSpecial`: no other row serves it.
   void add(const ChosenKernel &chosen, bool isSpecial) {
-    if (std::holds_alternative<LibraryKnobs>(chosen.configuration.knobs)) {
+    if (chosen.configuration.knobs.is<LibraryKnobs>()) {
       if (isSpecial) addGemm(chosen);
-    } else if (!std::holds_alternative<ViewKnobs>(chosen.configuration.knobs)) {
+    } else if (!chosen.configuration.knobs.is<ViewKnobs>()) {
       if (isSpecial) addKernel(chosen);
       if (isOfOlderText(chosen)) addAgain(chosen);
     }
@@ -80,7 +82,7 @@ private:
     std::vector<std::pair<double, Configuration>> ranked;
     forEachConfiguration(
         chosen.kernel, model.device(), layouts, [&](const Configuration &candidate) {
-          if (familyOf(candidate.knobs) == familyOf(chosen.configuration.knobs))
+          if (candidate.knobs.family() == chosen.configuration.knobs.family())
             ranked.emplace_back(model.cost(chosen.kernel, candidate).seconds, candidate);
           return true;
         });

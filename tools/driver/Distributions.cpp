@@ -1,6 +1,8 @@
 // Rows of a profile as distributions; see Distributions.h.
 #include "tools/driver/Distributions.h"
 
+#include "codegen/families/transpose/TransposeKnobs.h"
+#include "codegen/families/view/ViewKnobs.h"
 #include "passes/configure/Family.h"
 #include "tools/driver/Console.h"
 
@@ -15,8 +17,8 @@ namespace weft::driver {
 namespace {
 
 bool isTimed(const ChosenKernel &chosen) {
-  return !std::holds_alternative<ViewKnobs>(chosen.configuration.knobs) &&
-         !std::holds_alternative<TransposeKnobs>(chosen.configuration.knobs);
+  return !chosen.configuration.knobs.is<ViewKnobs>() &&
+         !chosen.configuration.knobs.is<TransposeKnobs>();
 }
 
 Distribution distributionOf(const ChosenKernel &chosen, const ProfileSubject &subject,

@@ -1,6 +1,7 @@
 // Chosen kernels to CUDA text and cubins; see Emission.h.
 #include "tools/driver/Emission.h"
 
+#include "codegen/families/library/LibraryKnobs.h"
 #include "kernel/Error.h"
 #include "kernel/LaunchCheck.h"
 #include "plan/PlanChunks.h"
@@ -113,9 +114,9 @@ std::optional<codegen::EmittedKernel> describeText(PlanKernel &entry, const Chos
                                                    const codegen::Provenance &provenance) {
   entry.key = runtime::sha256(canonicalText(chosen.kernel, chosen.configuration, architecture));
   entry.library.reset();
-  if (std::holds_alternative<LibraryKnobs>(chosen.configuration.knobs))
+  if (chosen.configuration.knobs.is<LibraryKnobs>())
     entry.library = libraryEntry(entry, chosen);
-  if (!hasText(chosen.configuration.knobs)) {
+  if (!chosen.configuration.knobs.family().hasText()) {
     removeText(entry);
     return std::nullopt;
   }
@@ -265,7 +266,7 @@ PlanKernel derivedEntry(const PlanKernel &entry, const ChosenKernel &chosen,
   PlanKernel derived = entry;
   describeText(derived, chosen, architecture, chosen.kernel, {});
   derived.ops = planOps(chosen.kernel);
-  derived.family = familyOf(chosen.configuration.knobs);
+  derived.family = chosen.configuration.knobs.family();
   derived.configuration = describe(chosen.kernel, chosen.configuration.knobs);
   return derived;
 }

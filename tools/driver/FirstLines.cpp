@@ -1,6 +1,7 @@
 // First lines of a plan; see FirstLines.h.
 #include "tools/driver/FirstLines.h"
 
+#include "codegen/families/transpose/TransposeKnobs.h"
 #include "kernel/PlainText.h"
 #include "kernel/TextWidth.h"
 #include "plan/PlanFigures.h"
@@ -135,7 +136,7 @@ std::string coverageLines(const Coverage &coverage, size_t columns) {
 }
 
 std::string planLines(const Plan &plan, const Evidence &evidence, size_t columns) {
-  const auto transposes = std::ranges::count(plan.kernels, "transpose", &PlanKernel::family);
+  const auto transposes = std::ranges::count(plan.kernels, FamilyId(transposeFamily), &PlanKernel::family);
   std::vector<std::string> items{
       fmt::format("{} launch{}", evidence.launched, evidence.launched == 1 ? "" : "es")};
   if (const std::string attention = attentionForm(plan); !attention.empty())

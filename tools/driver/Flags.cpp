@@ -1,6 +1,7 @@
 // Declaration and reading of flags; see Flags.h.
 #include "tools/driver/Flags.h"
 
+#include "codegen/families/loop/LoopKnobs.h"
 #include "kernel/ByteText.h"
 #include "kernel/Error.h"
 #include "kernel/Nearest.h"

@@ -92,9 +92,9 @@ void checkUnedited(const Plan &plan, const PlannedKernels &planned, const std::s
 void checkEmitted(const Plan &plan, const PlannedKernels &planned, const std::string &where) {
   for (size_t index = 0; index < plan.kernels.size(); ++index) {
     const PlanKernel &kernel = plan.kernels[index];
-    const std::string_view family = familyOf(planned.kernels[index].configuration.knobs);
+    const Family &family = planned.kernels[index].configuration.knobs.family();
     if (kernel.key != keyOf(planned, index) &&
-        (kernel.family != family || kernel.familyVersion == familyVersion(family)))
+        (kernel.family != family || kernel.familyVersion == family.version))
       throw Error::badInput(
           "{}: kernels[{}] ({}): it was edited after it was emitted; 'weft emit' emits it again",
           where, index, kernel.name);

@@ -24,7 +24,8 @@ namespace weft::driver {
 /// One kernel of a plan; all its chunks together.
 struct PairedKernel {
   std::string name;  ///< without the suffix of a chunk
-  std::string family, configuration;
+  FamilyId family;
+  std::string configuration;
   std::vector<int> kernels;                ///< of the plan: one, or as many as there are chunks
   std::vector<std::string> ops;            ///< as the plan prints them
   std::vector<int> positions;              ///< of the ops in the graph, counted over both plans

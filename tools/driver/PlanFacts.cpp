@@ -1,6 +1,7 @@
 // Facts of a plan; see PlanFacts.h.
 #include "tools/driver/PlanFacts.h"
 
+#include "codegen/families/transpose/TransposeKnobs.h"
 #include "kernel/Device.h"
 #include "kernel/Format.h"
 #include "plan/PlanBuilder.h"
@@ -182,7 +183,7 @@ struct Transposes {
 Transposes transposesOf(const Plan &plan) {
   Transposes all;
   for (const PlanKernel &kernel : plan.kernels)
-    if (kernel.family == "transpose") all.seconds += kernel.seconds, ++all.count;
+    if (kernel.family == transposeFamily) all.seconds += kernel.seconds, ++all.count;
   return all;
 }
 

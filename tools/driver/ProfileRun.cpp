@@ -2,6 +2,7 @@
 // two queues.
 #include "tools/driver/ProfileRun.h"
 
+#include "codegen/families/library/LibraryKnobs.h"
 #include "codegen/Emit.h"
 #include "kernel/Error.h"
 #include "kernel/Format.h"
@@ -135,7 +136,8 @@ private:
   void findPending() {
     const Profile have = store.read();
     const auto isCurrent = [](const ProfileMeasurement &measurement, std::string_view line) {
-      return measurement.familyVersion == familyVersion(splitLine(line).family);
+      const Family *family = familyNamed(splitLine(line).family);
+      return family && measurement.familyVersion == family->version;
     };
     for (size_t i = 0; i < space.items.size(); ++i) {
       const ProfileItem &item = space.items[i];
@@ -152,7 +154,7 @@ private:
     for (size_t i = 0; i < space.products.size(); ++i) {
       const auto kernel = have.kernels.find(space.products[i].subject);
       const std::string prefix =
-          fmt::format("{} {}", familyOf(LibraryKnobs{}), space.products[i].place);
+          fmt::format("{} {}", libraryFamily, space.products[i].place);
       const auto measurement =
           kernel == have.kernels.end()
               ? std::map<std::string, ProfileMeasurement, std::less<>>::const_iterator()
@@ -432,16 +434,16 @@ private:
       stored.kernel = gemm.subject;
       stored.kernelName = gemm.name;
       stored.configuration = gemmLine(gemm.place, result.knobs);
-      measurement.familyVersion = familyVersion(familyOf(LibraryKnobs{}));
+      measurement.familyVersion = libraryFamily.version;
     } else {
       const ProfileItem &item = space.items[done.work.items.at(result.job)];
       stored.kernel = item.subject;
       const Kernel &kernel = space.kernels[item.kernel].kernel;
-      stored.kernelName = isTimedAsGemm(kernel, familyOf(item.configuration.knobs))
+      stored.kernelName = isTimedAsGemm(kernel, item.configuration.knobs.family())
                               ? weft::subjectOf(kernel, item.configuration).name
                               : space.kernels[item.kernel].name;
       stored.configuration = item.line;
-      measurement.familyVersion = familyVersion(familyOf(item.configuration.knobs));
+      measurement.familyVersion = item.configuration.knobs.family().version;
       measurement.source = done.work.sources.at(result.job);
     }
     if (measurement.status == MeasurementStatus::failed && measurement.reason.empty())

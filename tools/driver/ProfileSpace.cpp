@@ -1,6 +1,10 @@
 // What to measure; see ProfileSpace.h.
 #include "tools/driver/ProfileSpace.h"
 
+#include "codegen/families/gemm_sm90/Sm90GemmFamily.h"
+#include "codegen/families/library/LibraryKnobs.h"
+#include "codegen/families/loop/LoopKnobs.h"
+#include "codegen/families/view/ViewKnobs.h"
 #include "kernel/CanonicalNames.h"
 #include "kernel/ConfigurationText.h"
 #include "kernel/ContractionRegion.h"
@@ -8,6 +12,7 @@
 #include "kernel/Profile.h"
 #include "passes/select/Prices.h"
 #include "tools/driver/Console.h"
+#include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
 
 #include <algorithm>
 #include <map>
@@ -16,8 +21,6 @@
 
 namespace weft::driver {
 namespace {
-
-constexpr const char *libraryFamily = "cublaslt";
 
 /// A distinct kernel with the layouts that its tensors keep in any variant.
 struct Gathered {
@@ -80,7 +83,7 @@ std::map<std::string, Gathered> gatherAll(const std::vector<select::Problem> &pr
 
 /// Knobs that differ only in the number of threads: the model tells them apart least well.
 std::array<int, 6> structureOf(const Knobs &knobs) {
-  const auto *loop = std::get_if<LoopKnobs>(&knobs);
+  const auto *loop = knobs.getIf<LoopKnobs>();
   if (!loop) return {};
   const bool isShared = isRowMapping(loop->reduction) || isColumnMapping(loop->reduction);
   return {loop->vectorAxis,   loop->vectorWidth,
@@ -103,7 +106,7 @@ public:
     space.kernel = kernel;
     space.name = kernel.name;
     for (const ConfigurationSpace &family : everySpace(kernel, model.device())) {
-      if (family.family == familyOf(ViewKnobs{})) continue;
+      if (family.family->isView) continue;
       space.legal += countConfigurations(kernel, family);
       if (!family.tuples.empty()) addTuples(family);
       else if (!family.choices.empty()) addGemm(family);
@@ -240,8 +243,8 @@ private:
 
   /// Whether layouts of the same form were kept before, whose rows serve these, too.
   bool isOfKeptForm(const Place &place) {
-    const std::string &family = families[place.family].family;
-    if (!isGemmFamily(family) || isTimedAsGemm(kernel, family) || !contractionRegion(kernel).region)
+    const Family &family = *families[place.family].family;
+    if (!family.isGemm || isTimedAsGemm(kernel, family) || !contractionRegion(kernel).region)
       return false;
     const Configuration configuration =
         toConfiguration(kernel, place.tuple, families[place.family].knobs.front());
@@ -256,7 +259,7 @@ private:
     return families[place.family].hasSeveralStrides;
   }
   bool isLibrary(const Place &place) const {
-    return families[place.family].family == libraryFamily;
+    return families[place.family].family == &libraryFamily;
   }
 
   /// The places near the best, the best of those that meet the pins, and every transpose. A
@@ -301,10 +304,10 @@ private:
     std::map<std::array<int, 6>, std::pair<double, size_t>> bestOf;
     int widest = 1;
     for (const Knobs &knobs : family.knobs)
-      if (const auto *loop = std::get_if<LoopKnobs>(&knobs))
+      if (const auto *loop = knobs.getIf<LoopKnobs>())
         widest = std::max(widest, loop->vectorWidth);
     for (size_t k = 0; k < family.knobs.size(); ++k) {
-      const auto *loop = std::get_if<LoopKnobs>(&family.knobs[k]);
+      const auto *loop = family.knobs[k].getIf<LoopKnobs>();
       if (!loop || loop->reduction == ReductionMapping::none || 2 * loop->vectorWidth < widest)
         continue;
       if (!isUseful(kernel, place.tuple, family.knobs[k])) continue;
@@ -338,7 +341,7 @@ private:
     for (const auto &[seconds, knobs] : priced) {
       if (taken > 0 && (taken >= most || seconds > place.seconds * options.knobFactor)) break;
       constexpr int mostPerStructure = 2;
-      if (std::holds_alternative<LoopKnobs>(family.knobs[knobs]) &&
+      if (family.knobs[knobs].is<LoopKnobs>() &&
           ++perStructure[structureOf(family.knobs[knobs])] > mostPerStructure)
         continue;
       ++taken;
@@ -349,8 +352,8 @@ private:
   /// What no space has, of a contraction alone: the two best tiles whose slices blocks share.
   void addStreamK(const Place &place) {
     constexpr size_t most = 2;
-    const std::string &family = families[place.family].family;
-    if (family != familyOf(Sm90GemmKnobs{}) || !isTimedAsGemm(kernel, family)) return;
+    const Family &family = *families[place.family].family;
+    if (family != sm90GemmFamily || !isTimedAsGemm(kernel, family)) return;
     const std::vector<Sm90GemmKnobs> tiles = streamKTiles(kernel, place.tuple, model.device());
     for (size_t i = 0; i < std::min(most, tiles.size()); ++i) {
       Configuration configuration = toConfiguration(kernel, place.tuple, tiles[i]);
@@ -363,7 +366,7 @@ private:
   /// one.
   size_t mostKnobsOf(const Place &place) const {
     if (!isTranspose(place.tuple)) return options.mostKnobs;
-    return families[place.family].family == familyOf(LoopKnobs{})
+    return families[place.family].family == &loopFamily
                ? 1
                : std::max<size_t>(options.mostKnobs, 2) - 1;
   }
@@ -375,7 +378,7 @@ private:
     for (const size_t k : knobs) structures.insert(structureOf(family.knobs[k]));
     std::vector<size_t> all;
     for (size_t k = 0; k < family.knobs.size(); ++k)
-      if (std::holds_alternative<LoopKnobs>(family.knobs[k])
+      if (family.knobs[k].is<LoopKnobs>()
               ? structures.contains(structureOf(family.knobs[k]))
               : std::find(knobs.begin(), knobs.end(), k) != knobs.end())
         all.push_back(k);

@@ -8,7 +8,7 @@
 // pruned is counted.
 #pragma once
 
-#include "kernel/LibraryGemm.h"
+#include "codegen/families/library/LibraryGemm.h"
 #include "passes/configure/CostModel.h"
 #include "passes/select/Selection.h"
 

@@ -1,10 +1,14 @@
 // From an artifact back to planned kernels; see ReEmission.h.
 #include "tools/driver/ReEmission.h"
 
+#include "codegen/families/gemm_sm80/Sm80GemmKnobs.h"
+#include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
+#include "codegen/families/library/LibraryKnobs.h"
+#include "codegen/families/view/ViewKnobs.h"
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
-#include "kernel/GemmProblem.h"
-#include "kernel/Sm80Tile.h"
+#include "codegen/families/contraction/GemmProblem.h"
+#include "codegen/families/gemm_sm80/Sm80Tile.h"
 #include "passes/configure/Family.h"
 #include "passes/configure/StridedViews.h"
 #include "plan/PlanChunks.h"
@@ -60,7 +64,7 @@ void refreshLayouts(Plan &plan) {
 /// A kernel whose knobs were edited to another family leaves its library's workspace.
 void dropUnusedWorkspaces(Plan &plan) {
   for (PlanKernel &kernel : plan.kernels)
-    if (kernel.workspaceBuffer >= 0 && kernel.family != familyOf(LibraryKnobs{})) {
+    if (kernel.workspaceBuffer >= 0 && kernel.family != libraryFamily) {
       std::erase_if(plan.memoryPlan, [&](const BufferAllocation &one) {
         return one.buffer == kernel.workspaceBuffer;
       });
@@ -121,11 +125,11 @@ void checkLegal(const Kernel &kernel, const Configuration &configuration, const 
 
 void price(PlanKernel &entry, ChosenKernel &chosen, const CostModel &costModel) {
   chosen.cost = costWithStridedViews(costModel, chosen.kernel, chosen.configuration);
-  if (std::holds_alternative<ViewKnobs>(chosen.configuration.knobs))
+  if (chosen.configuration.knobs.is<ViewKnobs>())
     chosen.cost.bytesNecessary = 0;  // nothing runs
   entry.configuration = describe(chosen.kernel, chosen.configuration.knobs);
-  entry.family = familyOf(chosen.configuration.knobs);
-  entry.familyVersion = familyVersion(entry.family);
+  entry.family = chosen.configuration.knobs.family();
+  entry.familyVersion = chosen.configuration.knobs.family().version;
   entry.ops = planOps(chosen.kernel);
   entry.seconds = chosen.cost.seconds;
   entry.measured = chosen.cost.measured;
@@ -188,16 +192,8 @@ PlannedKernels plannedKernels(const runtime::Artifact &artifact, const SelectedG
 
 std::string knobsRejection(const Kernel &kernel, const Configuration &configuration,
                            const Device &device) {
-  std::string reason;
-  if (const auto *sm90 = std::get_if<Sm90GemmKnobs>(&configuration.knobs))
-    reason = sm90Rejection(kernel, configuration, *sm90, device.sharedMemoryPerBlock);
-  if (const auto *sm80 = std::get_if<Sm80GemmKnobs>(&configuration.knobs)) {
-    reason = sm80KnobsRejection(*sm80, device.sharedMemoryPerBlock, sizeOf(gemmTypes(kernel).a));
-    const auto region = contractionRegion(kernel).region;
-    if (reason.empty() && region) reason = sm80SoftmaxRejection(*sm80, *region);
-    if (reason.empty() && region)
-      reason = sm80RegistersRejection(*sm80, epilogueRegisters(kernel, *region));
-  }
+  const auto rejection = configuration.knobs.family().rejection;
+  const std::string reason = rejection ? rejection(kernel, configuration, device) : "";
   return reason.empty() ? "" : ": " + reason;
 }
 

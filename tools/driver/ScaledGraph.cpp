@@ -1,6 +1,7 @@
 // Types rewritten by axis name, kernels dissolved; see ScaledGraph.h.
 #include "tools/driver/ScaledGraph.h"
 
+#include "codegen/families/view/ViewKnobs.h"
 #include "ir/Weft.h"
 #include "kernel/Error.h"
 #include "kernel/Nesting.h"
@@ -104,7 +105,7 @@ std::vector<KernelOp> launchedRegions(GraphOp graph) {
   };
   for (KernelOp region : graph.getBody().front().getOps<KernelOp>()) {
     const bool isView =
-        std::holds_alternative<ViewKnobs>(configurationOf(region.getOperation()).knobs);
+        configurationOf(region.getOperation()).knobs.is<ViewKnobs>();
     if (isView && isPackedAtLoad(toKernel({region.getOperation()}, "")) &&
         llvm::all_of(region->getOperands(), isPacked))
       packed.insert(region->result_begin(), region->result_end());

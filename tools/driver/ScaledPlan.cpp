@@ -1,6 +1,7 @@
 // Kernels of the scaled graph with the plan's tensors and knobs; see ScaledPlan.h.
 #include "tools/driver/ScaledPlan.h"
 
+#include "codegen/families/library/LibraryKnobs.h"
 #include "kernel/Error.h"
 #include "passes/configure/Families.h"
 #include "plan/PlanChunks.h"
@@ -50,7 +51,7 @@ std::optional<Configuration> nearestLegal(const Kernel &kernel, const Configurat
   forEachConfiguration(kernel, device, constraints, [&](const Configuration &candidate) {
     constexpr double otherFamily = 1e6;
     const double far = distance(wanted, toJson(candidate.knobs, kernel)) +
-                       (familyOf(candidate.knobs) == familyOf(own.knobs) ? 0 : otherFamily);
+                       (candidate.knobs.family() == own.knobs.family() ? 0 : otherFamily);
     if (!best || far < best->first) best.emplace(far, candidate);
     return true;
   });
@@ -196,9 +197,9 @@ private:
                                            : reason.substr(2)});
     chosen.configuration.knobs = nearest->knobs;
     entry.knobs = toJson(nearest->knobs, chosen.kernel);
-    entry.family = familyOf(nearest->knobs);
+    entry.family = nearest->knobs.family();
     entry.configuration = describe(chosen.kernel, nearest->knobs);
-    if (entry.workspaceBuffer >= 0 && entry.family != familyOf(LibraryKnobs{})) {
+    if (entry.workspaceBuffer >= 0 && entry.family != libraryFamily) {
       std::erase_if(plan.memoryPlan, [&](const BufferAllocation &one) {
         return one.buffer == entry.workspaceBuffer;
       });

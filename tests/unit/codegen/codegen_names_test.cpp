@@ -2,6 +2,7 @@
 // differ in structure alone.
 #include <catch2/catch.hpp>
 
+#include "codegen/families/loop/LoopKnobs.h"
 #include "codegen/Emit.h"
 #include "codegen/Names.h"
 #include "tests/golden/ExampleKernels.h"

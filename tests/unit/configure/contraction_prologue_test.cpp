@@ -1,11 +1,15 @@
 // Operands that are transformed on load: which kernels have a prologue, the roles of what it reads,
 // every rejection, how it must lie, and which families take it.
+#include "codegen/families/contraction/ContractionLayouts.h"
+#include "codegen/families/gemm_sm90/Sm90Tile.h"
+#include "codegen/families/gemm_sm80/Sm80GemmKnobs.h"
+#include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
 #include "codegen/Emit.h"
 #include "kernel/ConfigurationText.h"
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
-#include "kernel/LibraryEpilogue.h"
-#include "kernel/Sm80Tile.h"
+#include "codegen/families/library/LibraryEpilogue.h"
+#include "codegen/families/gemm_sm80/Sm80Tile.h"
 #include "kernel/reference/PointEvaluator.h"
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Families.h"
@@ -54,7 +58,7 @@ template <typename Family>
 std::vector<Configuration> ofFamily(const Kernel &kernel, const char *device) {
   std::vector<Configuration> result;
   for (const Configuration &configuration : enumerate(kernel, findDevice(device)).legal)
-    if (std::holds_alternative<Family>(configuration.knobs)) result.push_back(configuration);
+    if (configuration.knobs.is<Family>()) result.push_back(configuration);
   return result;
 }
 
@@ -256,8 +260,8 @@ TEST_CASE("families: two take operands that are transformed on load, the others 
                        a100 = enumerate(kernel, findDevice("a100"));
   std::set<std::string> families;
   for (const Configuration &one : nonEmpty(h200.legal)) {
-    families.emplace(familyOf(one.knobs));
-    const auto &tile = std::get<Sm90GemmKnobs>(one.knobs);
+    families.emplace(one.knobs.family().name);
+    const auto &tile = one.knobs.get<Sm90GemmKnobs>();
     CHECK(tile.splitK == 1);
     CHECK(tile.schedule != Sm90Schedule::singleConsumer);
     CHECK(sm90Rejection(kernel, one, tile, findDevice("h200").sharedMemoryPerBlock).empty());
@@ -450,7 +454,7 @@ TEST_CASE("an operand that is transformed on load has one stride along each grou
 
 TEST_CASE("a row is of the kernel, and of every layout of one form") {
   const Kernel kernel = normalizedProjection({}, DType::f16);
-  CHECK_FALSE(isTimedAsGemm(kernel, "gemm-sm90"));
+  CHECK_FALSE(isTimedAsGemm(kernel, sm90GemmFamily));
   Configuration configuration = rowMajorConfiguration(kernel, Sm90GemmKnobs{});
   const std::string form = contractionForm(kernel, configuration);
   configuration.inputs[1].order = {1, 0}, configuration.inputs[2].order = {1, 0};

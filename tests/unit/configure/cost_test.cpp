@@ -1,5 +1,8 @@
 // The analytic model: what must be cheaper than what, and agreement with kernels measured on an
 // H200 (within 25%).
+#include "codegen/families/gemm_fma/FmaGemmKnobs.h"
+#include "codegen/families/loop/LoopKnobs.h"
+#include "codegen/families/view/ViewKnobs.h"
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Families.h"
 #include "tests/unit/samples/SampleKernels.h"

@@ -1,8 +1,10 @@
 // Epilogues of library GEMMs: which kernels have a form, which layouts it serves, what the
 // GEMM then is, what a profile and people read of it, and its place in a plan.
+#include "codegen/families/library/LibraryKnobs.h"
+#include "codegen/families/loop/LoopKnobs.h"
 #include "kernel/ConfigurationText.h"
 #include "kernel/Error.h"
-#include "kernel/LibraryGemm.h"
+#include "codegen/families/library/LibraryGemm.h"
 #include "kernel/Schedule.h"
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Families.h"
@@ -59,7 +61,7 @@ LibraryGemmOrRejection problemOf(const FusedGemm &gemm, bool isColumnMajor = fal
 std::vector<Configuration> libraryConfigurations(const Kernel &kernel) {
   std::vector<Configuration> result;
   for (const Configuration &configuration : enumerate(kernel, findDevice("h200")).legal)
-    if (std::holds_alternative<LibraryKnobs>(configuration.knobs)) result.push_back(configuration);
+    if (configuration.knobs.is<LibraryKnobs>()) result.push_back(configuration);
   return result;
 }
 
@@ -420,12 +422,12 @@ Plan planOf(LibraryEpilogue kind) {
                   tensor("residual", TensorRole::argument, {4, 16}, 5)};
   PlanKernel kernel;
   kernel.name = "gemm";
-  kernel.family = "cublaslt";
+  kernel.family = libraryFamily;
   kernel.inputs = {0, 1, 3, 5};
   kernel.outputs = {4, 2};
   kernel.inputLayouts = {"rc", "rc", "c", "rc"};
   kernel.outputLayouts = {"rc", "rc"};
-  for (const ScheduleField &field : scheduleOf(Family::library))
+  for (const ScheduleField &field : libraryFamily.schedule)
     kernel.knobs[field.name] = field.get(LibraryKnobs{});
   kernel.library = {.a = 0,
                     .b = 1,
@@ -561,14 +563,14 @@ Profile profileOf(const select::Problem &problem, const std::vector<double> &sec
     configuration.knobs = LibraryKnobs{.libraryVersion = 130100, .algorithm = 66, .tile = 20};
     if (candidate == 1)
       forEachConfiguration(kernel, findDevice("h200"), {}, [&](const Configuration &one) {
-        if (std::holds_alternative<LoopKnobs>(one.knobs)) configuration.knobs = one.knobs;
-        return !std::holds_alternative<LoopKnobs>(configuration.knobs);
+        if (one.knobs.is<LoopKnobs>()) configuration.knobs = one.knobs;
+        return !configuration.knobs.is<LoopKnobs>();
       });
     addMeasurement(profile, kernel, configuration,
                    {.seconds = seconds[candidate],
                     .n = 9,
                     .spread = 0.01,
-                    .familyVersion = familyVersion(familyOf(configuration.knobs))});
+                    .familyVersion = configuration.knobs.family().version});
   }
   return profile;
 }

@@ -1,7 +1,9 @@
 // Library products: which contractions and layouts they take, the GEMM derived from them, their
 // price against figures measured on an H200, and their place in a plan.
+#include "codegen/families/gemm_fma/FmaGemmKnobs.h"
+#include "codegen/families/library/LibraryKnobs.h"
 #include "kernel/Error.h"
-#include "kernel/LibraryGemm.h"
+#include "codegen/families/library/LibraryGemm.h"
 #include "kernel/Schedule.h"
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Families.h"
@@ -26,7 +28,7 @@ const Device &h200() { return findDevice("h200"); }
 std::vector<Configuration> libraryConfigurations(const Kernel &kernel) {
   std::vector<Configuration> result;
   for (const Configuration &configuration : enumerate(kernel, h200()).legal)
-    if (std::holds_alternative<LibraryKnobs>(configuration.knobs)) result.push_back(configuration);
+    if (configuration.knobs.is<LibraryKnobs>()) result.push_back(configuration);
   return result;
 }
 
@@ -62,7 +64,7 @@ TEST_CASE("a library takes every layout of a contraction that is one strided GEM
                        "phbj")}) {
     std::set<std::pair<std::vector<Layout>, std::vector<Layout>>> library, plain;
     for (const Configuration &configuration : enumerate(kernel, h200()).legal)
-      (std::holds_alternative<LibraryKnobs>(configuration.knobs) ? library : plain)
+      (configuration.knobs.is<LibraryKnobs>() ? library : plain)
           .emplace(configuration.inputs, configuration.outputs);
     CHECK(!library.empty());
     CHECK(library == plain);
@@ -113,7 +115,7 @@ TEST_CASE("products of 8-bit floats: along k, in whole 16 bytes, and not two of 
 TEST_CASE("without a profile, the library chooses the algorithm at load") {
   for (const Configuration &configuration :
        nonEmpty(libraryConfigurations(typedContraction(DType::f16, DType::f16, DType::f16))))
-    CHECK(std::get<LibraryKnobs>(configuration.knobs) == LibraryKnobs{});
+    CHECK(configuration.knobs.get<LibraryKnobs>() == LibraryKnobs{});
 }
 
 TEST_CASE("a matrix has a unit stride along one axis, and rows that do not overlap") {
@@ -289,9 +291,9 @@ TEST_CASE("the plain family is the last resort wherever the library takes a cont
       double library = INFINITY, plain = INFINITY;
       for (const Configuration &configuration : enumerate(kernel, h200()).legal) {
         const double seconds = model->cost(kernel, configuration).seconds;
-        if (std::holds_alternative<LibraryKnobs>(configuration.knobs))
+        if (configuration.knobs.is<LibraryKnobs>())
           library = std::min(library, seconds);
-        if (std::holds_alternative<FmaGemmKnobs>(configuration.knobs))
+        if (configuration.knobs.is<FmaGemmKnobs>())
           plain = std::min(plain, seconds);
       }
       INFO(nameOf(type) << " " << extent);
@@ -320,10 +322,10 @@ TEST_CASE("algorithms are part of the key, and of what people read") {
         "cuBLASLt 13.2.0, algorithm 66, tile 20, stages 36, workspaceBytes 1048576");
   CHECK(describe(kernel, LibraryKnobs{}) == "cuBLASLt, first candidate of its heuristic");
   for (const ScheduleField &field :
-       nonEmpty(scheduleOf(Family::library))) {  // none is left out of the key
+       nonEmpty(libraryFamily.schedule)) {  // none is left out of the key
     Knobs changed = named;
     field.set(changed, field.get(changed) + 1);
-    CHECK(key(std::get<LibraryKnobs>(changed)) != key(named));
+    CHECK(key(changed.get<LibraryKnobs>()) != key(named));
   }
 }
 
@@ -349,12 +351,12 @@ Plan planOfGemm() {
                   tensor("y", TensorRole::result, {4, 6}, 2)};
   PlanKernel kernel;
   kernel.name = "gemm";
-  kernel.family = "cublaslt";
+  kernel.family = libraryFamily;
   kernel.inputs = {1, 0};
   kernel.outputs = {2};
   kernel.inputLayouts = {"rc", "rc"};
   kernel.outputLayouts = {"rc"};
-  for (const ScheduleField &field : nonEmpty(scheduleOf(Family::library)))
+  for (const ScheduleField &field : nonEmpty(libraryFamily.schedule))
     kernel.knobs[field.name] = field.get(LibraryKnobs{});
   kernel.library = {.a = 0,
                     .b = 1,

@@ -1,9 +1,14 @@
 // Tensor-core contractions from sm_80 on: which contractions, epilogues, layouts and targets they
 // take, what is emitted, and their price between the library's and plain FMA's.
+#include "codegen/families/gemm_sm90/Sm90Tile.h"
+#include "codegen/families/gemm_fma/FmaGemmKnobs.h"
+#include "codegen/families/gemm_sm80/Sm80GemmKnobs.h"
+#include "codegen/families/library/LibraryKnobs.h"
+#include "codegen/families/loop/LoopKnobs.h"
 #include "codegen/Emit.h"
 #include "kernel/ConfigurationText.h"
 #include "kernel/Error.h"
-#include "kernel/Sm80Tile.h"
+#include "codegen/families/gemm_sm80/Sm80Tile.h"
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Families.h"
 #include "tests/support/NonEmpty.h"
@@ -31,7 +36,7 @@ template <typename Family>
 std::vector<Configuration> ofFamily(const Kernel &kernel, const Device &device) {
   std::vector<Configuration> result;
   for (const Configuration &configuration : enumerate(kernel, device).legal)
-    if (std::holds_alternative<Family>(configuration.knobs)) result.push_back(configuration);
+    if (configuration.knobs.is<Family>()) result.push_back(configuration);
   return result;
 }
 
@@ -129,7 +134,7 @@ TEST_CASE("every configuration is emitted for every target from sm_80 on: a bloc
         contractKernel({{'p', 64}, {'h', 2}, {'b', 3}, {'k', 40}, {'j', 72}}, "phbk", "phbj",
                        "hbjk")})
     for (const Configuration &one : nonEmpty(own(kernel))) {
-      const auto &knobs = std::get<Sm80GemmKnobs>(one.knobs);
+      const auto &knobs = one.knobs.get<Sm80GemmKnobs>();
       const GemmProblem shape = *wgmmaProblem(kernel, one).gemm;
       for (const char *architecture : {"sm_80", "sm_86", "sm_89", "sm_90a"}) {
         const codegen::EmittedKernel emitted = codegen::emit(kernel, one, architecture);
@@ -215,7 +220,7 @@ TEST_CASE(
     const std::vector<Configuration> all = own(kernel);
     CHECK(!all.empty());
     for (const Configuration &one : nonEmpty(all)) {
-      const auto &tile = std::get<Sm80GemmKnobs>(one.knobs);
+      const auto &tile = one.knobs.get<Sm80GemmKnobs>();
       CHECK(tile.tileN / tile.warpsN % length == 0);
       CHECK(mmaSyncProblem(kernel, one).gemm->isSwapped);  // keys are the first operand
       requireAllTensors(codegen::emit(kernel, one, "sm_80"),
@@ -276,7 +281,7 @@ TEST_CASE("a tile leaves an epilogue the registers that its sums do not take") {
   CHECK(epilogueRegisters(kernel, *contractionRegion(kernel).region) >= leastRejected(large));
   CHECK(!own(kernel).empty());
   for (const Configuration &one : nonEmpty(own(kernel))) {
-    const auto &knobs = std::get<Sm80GemmKnobs>(one.knobs);
+    const auto &knobs = one.knobs.get<Sm80GemmKnobs>();
     CHECK(sumsOf(knobs) < sumsOf(large));
   }
   Configuration configuration = own(kernel).front();
@@ -321,7 +326,7 @@ TEST_CASE("a configuration of warps is one line of a GEMM's subject, and is read
   CHECK(line == "gemm-sm80 1024,1:0_3072,1:0>3072,1:0 tileM=64 tileK=64 stages=3");
   CHECK(subjectOf(kernel, rowMajorGemm(knobs)).text == "gemm f16 1 x 512 x 3072 x 1024");
   const LineFields parts = splitLine(line);
-  CHECK(std::get<Sm80GemmKnobs>(parseKnobs(parts.family, parts.knobs, kernel)) == knobs);
+  CHECK((parseKnobs(parts.family, parts.knobs, kernel)).get<Sm80GemmKnobs>() == knobs);
 }
 
 TEST_CASE("few tiles are tried: those of the shape, for every device") {

@@ -1,9 +1,11 @@
 // What follows a tensor-core contraction of sm_90a: which epilogues tiles have room for, sums and
 // local softmaxes, what is rejected and why.
+#include "codegen/families/gemm_sm90/Sm90Tile.h"
+#include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
 #include "codegen/Emit.h"
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
-#include "kernel/Sm90EpilogueReduction.h"
+#include "codegen/families/gemm_sm90/Sm90EpilogueReduction.h"
 #include "tests/support/NonEmpty.h"
 #include "tests/unit/samples/EmittedText.h"
 #include "tests/unit/samples/SampleSoftmaxes.h"
@@ -23,7 +25,7 @@ TEST_CASE("epilogues that the registers have no room for") {
   const auto widest = [&](const Kernel &kernel) {
     int sums = 0;
     for (const Configuration &one : ofFamily(kernel)) {
-      const auto &knobs = std::get<Sm90GemmKnobs>(one.knobs);
+      const auto &knobs = one.knobs.get<Sm90GemmKnobs>();
       sums = std::max(sums,
                       (knobs.schedule == Sm90Schedule::pingPong ? knobs.tileM : knobs.tileM / 2) *
                           knobs.tileN / 128);
@@ -72,7 +74,7 @@ TEST_CASE("an operand of the result's shape takes two epilogue stages") {
                             .stages = 4,
                             .epilogueStages = 1};
   CHECK_THROWS_WITH(codegen::emit(kernel, one, "sm_90a"), Catch::Contains("1 epilogue stage"));
-  std::get<Sm90GemmKnobs>(one.knobs).epilogueStages = 2;
+  one.knobs.get<Sm90GemmKnobs>().epilogueStages = 2;
   CHECK_NOTHROW(codegen::emit(kernel, one, "sm_90a"));
 }
 
@@ -103,7 +105,7 @@ TEST_CASE(
     const std::vector<Configuration> all = ofFamily(kernel);
     CHECK(!all.empty());
     for (const Configuration &one : nonEmpty(all)) {
-      const auto &tile = std::get<Sm90GemmKnobs>(one.knobs);
+      const auto &tile = one.knobs.get<Sm90GemmKnobs>();
       CHECK((tile.splitK == 1 && tile.schedule != Sm90Schedule::singleConsumer));
       requireAllTensors(codegen::emit(kernel, one, "sm_90a"), kernel);
     }
@@ -111,9 +113,9 @@ TEST_CASE(
   const Kernel with = gemmColumnReduction(extents, DType::f16);
   const std::vector<Configuration> tiles = ofFamily(with);
   Configuration split = *std::ranges::find_if(tiles, [](const Configuration &one) {
-    return std::get<Sm90GemmKnobs>(one.knobs).multicastB == 1;
+    return one.knobs.get<Sm90GemmKnobs>().multicastB == 1;
   });
-  auto &tile = std::get<Sm90GemmKnobs>(split.knobs);
+  auto &tile = split.knobs.get<Sm90GemmKnobs>();
   tile.splitK = 2, tile.stages = 2;
   CHECK_THROWS_WITH(codegen::emit(with, split, "sm_90a"),
                     Catch::Contains("beside sums of the result; they take whole tiles"));
@@ -133,7 +135,7 @@ TEST_CASE("tiles end with a local softmax of sub-vectors that are contiguous in 
     const std::vector<Configuration> all = ofFamily(kernel);
     CHECK(!all.empty());
     for (const Configuration &one : nonEmpty(all)) {
-      const auto &tile = std::get<Sm90GemmKnobs>(one.knobs);
+      const auto &tile = one.knobs.get<Sm90GemmKnobs>();
       CHECK((tile.splitK == 1 && tile.schedule != Sm90Schedule::singleConsumer));
       CHECK(wgmmaProblem(kernel, one).gemm->isSwapped == startsWithKeys);
       requireAllTensors(codegen::emit(kernel, one, "sm_90a"),
@@ -141,15 +143,15 @@ TEST_CASE("tiles end with a local softmax of sub-vectors that are contiguous in 
     }
     const auto rejection = [&](const auto &change) {
       Configuration one = *std::ranges::find_if(all, [](const Configuration &other) {
-        return std::get<Sm90GemmKnobs>(other.knobs).multicastB == 1;
+        return other.knobs.get<Sm90GemmKnobs>().multicastB == 1;
       });
       change(one);
-      return sm90Rejection(kernel, one, std::get<Sm90GemmKnobs>(one.knobs),
+      return sm90Rejection(kernel, one, one.knobs.get<Sm90GemmKnobs>(),
                            findDevice("h200").sharedMemoryPerBlock);
     };
     CHECK(rejection([](Configuration &) {}).empty());
     CHECK(rejection([](Configuration &one) {
-            std::get<Sm90GemmKnobs>(one.knobs) = {.schedule = Sm90Schedule::pingPong,
+            one.knobs.get<Sm90GemmKnobs>() = {.schedule = Sm90Schedule::pingPong,
                                                   .tileM = 64,
                                                   .tileN = 64,
                                                   .stages = 4,

@@ -1,13 +1,17 @@
 // Tensor-core contractions of sm_90a: which contractions, layouts and targets they take, the
 // GEMM and maps derived from them, and their price against cuBLASLt's and against figures
 // measured on an H200.
+#include "codegen/families/gemm_sm90/Sm90Tile.h"
+#include "codegen/families/gemm_fma/FmaGemmKnobs.h"
+#include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
+#include "codegen/families/library/LibraryKnobs.h"
 #include "codegen/Emit.h"
 #include "kernel/ConfigurationText.h"
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Families.h"
-#include "passes/configure/Sm90Cost.h"
+#include "codegen/families/gemm_sm90/Sm90Cost.h"
 #include "tests/support/NonEmpty.h"
 #include "tests/unit/samples/EmittedText.h"
 #include "tests/unit/samples/SampleContractions.h"
@@ -55,8 +59,8 @@ TEST_CASE("tensor-core contractions take every layout that a library GEMM takes"
                        "phbj")}) {
     std::set<std::pair<std::vector<Layout>, std::vector<Layout>>> library, own;
     for (const Configuration &one : enumerate(kernel, h200()).legal) {
-      if (std::holds_alternative<LibraryKnobs>(one.knobs)) library.emplace(one.inputs, one.outputs);
-      if (std::holds_alternative<Sm90GemmKnobs>(one.knobs)) own.emplace(one.inputs, one.outputs);
+      if (one.knobs.is<LibraryKnobs>()) library.emplace(one.inputs, one.outputs);
+      if (one.knobs.is<Sm90GemmKnobs>()) own.emplace(one.inputs, one.outputs);
     }
     CHECK(!own.empty());
     CHECK(own == library);
@@ -156,7 +160,7 @@ TEST_CASE("every configuration is emitted, with a map for each tensor that TMA m
                                contractKernel({{'p', 64}, {'h', 2}, {'b', 3}, {'k', 40}, {'j', 72}},
                                               "phbk", "phbj", "hbjk")})
     for (const Configuration &one : nonEmpty(ofFamily(kernel))) {
-      const auto &knobs = std::get<Sm90GemmKnobs>(one.knobs);
+      const auto &knobs = one.knobs.get<Sm90GemmKnobs>();
       const codegen::EmittedKernel emitted = codegen::emit(kernel, one, "sm_90a");
       const GemmProblem shape = *wgmmaProblem(kernel, one).gemm;
       const auto count = [&](Parameter::Kind kind) {
@@ -190,7 +194,7 @@ TEST_CASE("a configuration is one line of a GEMM's subject, and is read back") {
   CHECK(line == "gemm-sm90 1024,1:0_3072,1:0>3072,1:0 schedule=ping-pong stages=6 groupM=4");
   CHECK(subjectOf(kernel, rowMajorGemm(knobs)).text == "gemm f16 1 x 512 x 3072 x 1024");
   const LineFields parts = splitLine(line);
-  CHECK(std::get<Sm90GemmKnobs>(parseKnobs(parts.family, parts.knobs, kernel)) == knobs);
+  CHECK((parseKnobs(parts.family, parts.knobs, kernel)).get<Sm90GemmKnobs>() == knobs);
   CHECK_THROWS_AS(parseKnobs(parts.family, "schedule=alone", kernel), Error);
 }
 
@@ -209,7 +213,7 @@ TEST_CASE("blocks share k where tiles are few and k is long") {
   const auto most = [](int64_t m, int64_t n, int64_t k) {
     int splitK = 0;
     for (const Configuration &one : nonEmpty(ofFamily(gemm(m, n, k)))) {
-      const auto &knobs = std::get<Sm90GemmKnobs>(one.knobs);
+      const auto &knobs = one.knobs.get<Sm90GemmKnobs>();
       const GemmProblem shape = *wgmmaProblem(gemm(m, n, k), one).gemm;
       CHECK(knobs.splitK <= sm90KTiles(shape));
       if (knobs.splitK > 1)
@@ -234,7 +238,7 @@ TEST_CASE("blocks load k-tiles of B for each other where rows start at odd multi
   const auto tiles = [](int64_t m, int64_t n, int64_t k) {
     std::set<Knobs> found;
     for (const Configuration &one : ofFamily(gemm(m, n, k)))
-      if (std::get<Sm90GemmKnobs>(one.knobs).multicastB > 1) found.insert(one.knobs);
+      if (one.knobs.get<Sm90GemmKnobs>().multicastB > 1) found.insert(one.knobs);
     return found;
   };
   CHECK(tiles(4096, 4096, 1024).empty());
@@ -250,7 +254,7 @@ TEST_CASE("blocks load k-tiles of B for each other where rows start at odd multi
     const Kernel few = contractKernel({{'m', m}, {'n', n}, {'k', k}}, "mk", "nk", "mn");
     std::set<Knobs> alone;
     for (const Configuration &one : nonEmpty(ofFamily(few))) {
-      const auto &knobs = std::get<Sm90GemmKnobs>(one.knobs);
+      const auto &knobs = one.knobs.get<Sm90GemmKnobs>();
       CHECK(sm90Rejection(few, one, knobs, h200().sharedMemoryPerBlock) == "");
       if (knobs.multicastB == 1) alone.insert(one.knobs);
     }
@@ -273,7 +277,7 @@ TEST_CASE("blocks load k-tiles of B for each other where rows start at odd multi
   const std::string line = configurationLine(kernel, rowMajorGemm(tile));
   const LineFields parts = splitLine(line);
   CHECK(line.ends_with("schedule=ping-pong stages=6 multicastB=2"));
-  CHECK(std::get<Sm90GemmKnobs>(parseKnobs(parts.family, parts.knobs, kernel)) == tile);
+  CHECK((parseKnobs(parts.family, parts.knobs, kernel)).get<Sm90GemmKnobs>() == tile);
 }
 
 TEST_CASE(
@@ -308,7 +312,7 @@ std::set<Knobs> singleConsumerTiles(int64_t m, int64_t n, int64_t k, const char 
         std::ranges::all_of(one.inputs,
                             [](const Layout &layout) { return layout == rowMajor(2); }) &&
         one.outputs[0] == rowMajor(2);
-    if (isRowMajor && std::get<Sm90GemmKnobs>(one.knobs).schedule == Sm90Schedule::singleConsumer)
+    if (isRowMajor && one.knobs.get<Sm90GemmKnobs>().schedule == Sm90Schedule::singleConsumer)
       tiles.insert(one.knobs);
   }
   return tiles;
@@ -356,7 +360,7 @@ TEST_CASE(
   const auto tilesOf = [](const Kernel &kernel) {
     std::set<Knobs> tiles;
     for (const Configuration &one : ofFamily(kernel))
-      if (std::get<Sm90GemmKnobs>(one.knobs).schedule == Sm90Schedule::singleConsumer)
+      if (one.knobs.get<Sm90GemmKnobs>().schedule == Sm90Schedule::singleConsumer)
         tiles.insert(one.knobs);
     return tiles;
   };
@@ -376,10 +380,10 @@ TEST_CASE(
   const Kernel kernel = gemmOfAllRoles(decode, DType::f16);
   std::set<std::pair<bool, bool>> orientations;
   const auto isSingleConsumer = [](const Configuration &one) {
-    return std::get<Sm90GemmKnobs>(one.knobs).schedule == Sm90Schedule::singleConsumer;
+    return one.knobs.get<Sm90GemmKnobs>().schedule == Sm90Schedule::singleConsumer;
   };
   for (const Configuration &one : nonEmpty(ofFamily(kernel), isSingleConsumer)) {
-    const auto &tile = std::get<Sm90GemmKnobs>(one.knobs);
+    const auto &tile = one.knobs.get<Sm90GemmKnobs>();
     const codegen::EmittedKernel text = codegen::emit(kernel, one, "sm_90a");
     orientations.emplace(singleConsumerSides(tile).isAlongM,
                          wgmmaProblem(kernel, one).gemm->isSwapped);
@@ -398,7 +402,7 @@ TEST_CASE(
   const auto best = [](const Kernel &kernel, bool isSingleConsumer) {
     Cost least{.seconds = 1};
     for (const Configuration &one : ofFamily(kernel))
-      if ((std::get<Sm90GemmKnobs>(one.knobs).schedule == Sm90Schedule::singleConsumer) ==
+      if ((one.knobs.get<Sm90GemmKnobs>().schedule == Sm90Schedule::singleConsumer) ==
           isSingleConsumer)
         if (const Cost cost = analyticCostModel(h200())->cost(kernel, one);
             cost.seconds < least.seconds)
@@ -506,7 +510,7 @@ TEST_CASE("why other contractions of 8-bit floats have none") {
   CHECK(exclusion(kernel, findDevice("a100")) == "sm_80 has no WGMMA; sm_90a has");
   const bool isPlainThere = std::ranges::any_of(
       enumerate(kernel, findDevice("a100")).legal,
-      [](const Configuration &one) { return std::holds_alternative<FmaGemmKnobs>(one.knobs); });
+      [](const Configuration &one) { return one.knobs.is<FmaGemmKnobs>(); });
   CHECK(isPlainThere);
 }
 
@@ -571,9 +575,9 @@ TEST_CASE("modelled times against an H200's") {
     const Kernel kernel = gemm(m, n, k);
     double own = 1e9, library = 1e9;
     for (const Configuration &one : enumerate(kernel, h200()).legal) {
-      if (std::holds_alternative<Sm90GemmKnobs>(one.knobs))
+      if (one.knobs.is<Sm90GemmKnobs>())
         own = std::min(own, microseconds(kernel, one));
-      if (std::holds_alternative<LibraryKnobs>(one.knobs))
+      if (one.knobs.is<LibraryKnobs>())
         library = std::min(library, microseconds(kernel, one));
     }
     return own < library;

@@ -1,9 +1,12 @@
 // Tiles whose slices blocks share in stream-K runs: what is rejected and why, that plans and lines
 // of a profile carry the knob, and that only rows bring it into selection.
+#include "codegen/families/gemm_sm90/Sm90GemmFamily.h"
+#include "codegen/families/gemm_sm90/Sm90Tile.h"
+#include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
 #include "codegen/Emit.h"
 #include "kernel/ConfigurationText.h"
 #include "kernel/ContractionRegion.h"
-#include "kernel/GemmProblem.h"
+#include "codegen/families/contraction/GemmProblem.h"
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Family.h"
 #include "plan/PlanConfiguration.h"
@@ -122,7 +125,7 @@ TEST_CASE("lines of a profile and plans carry the knob, and others are as before
 TEST_CASE("no space has runs of slices; rows bring them") {
   const Kernel kernel = gradient();
   const auto isStreamed = [](const Knobs &knobs) {
-    const auto *tile = std::get_if<Sm90GemmKnobs>(&knobs);
+    const auto *tile = knobs.getIf<Sm90GemmKnobs>();
     return tile && tile->streamK != 0;
   };
   for (const ConfigurationSpace &space : nonEmpty(everySpace(kernel, device())))
@@ -137,7 +140,7 @@ TEST_CASE("no space has runs of slices; rows bring them") {
                  {.seconds = 1e-5,
                   .n = 9,
                   .spread = 0.01,
-                  .familyVersion = familyVersion(familyOf(tiles[0]))});
+                  .familyVersion = sm90GemmFamily.version});
   const auto model = measuredCostModel(device(), profile, "profile p", false);
   size_t found = 0;
   for (const PricedConfiguration &one : model->measured(kernel))

@@ -1,5 +1,9 @@
 // Operands with gaps: where a concatenation leaves them, which kernels take them, and what such
 // kernels cost.
+#include "codegen/families/view/ViewFamily.h"
+#include "codegen/families/view/ViewFamily.h"
+#include "codegen/families/loop/LoopKnobs.h"
+#include "codegen/families/view/ViewKnobs.h"
 #include "kernel/Error.h"
 #include "kernel/StridedBatchedGemm.h"
 #include "passes/configure/Family.h"
@@ -144,7 +148,7 @@ TEST_CASE("a view has its own strides only") {
   const auto views = [&] {
     const std::vector<Configuration> legal = enumerate(kernel, device(), layouts).legal;
     return std::count_if(legal.begin(), legal.end(), [](const Configuration &one) {
-      return std::holds_alternative<ViewKnobs>(one.knobs);
+      return one.knobs.is<ViewKnobs>();
     });
   };
   CHECK(views() == 1);
@@ -186,13 +190,13 @@ TEST_CASE("gaps cost what their rows say, and without measurements what there is
   strided.inputs[0] = partOfHeads(5, 64);
   Profile profile{.device = "h200", .protocols = {{1, "pretended"}}, .kernels = {}};
   addMeasurement(profile, relu, dense,
-                 {.seconds = 3e-6, .n = 9, .spread = 0.01, .familyVersion = familyVersion("loop")});
+                 {.seconds = 3e-6, .n = 9, .spread = 0.01, .familyVersion = loopFamily.version});
   const auto before = measuredCostModel(device(), profile, "profile p", false);
   CHECK(costWithStridedViews(*before, relu, dense).seconds == 3e-6);
   CHECK(costWithStridedViews(*before, relu, strided).seconds == 3e-6);
   CHECK(costWithStridedViews(*before, relu, strided).source == "-");
   addMeasurement(profile, relu, strided,
-                 {.seconds = 4e-6, .n = 9, .spread = 0.01, .familyVersion = familyVersion("loop")});
+                 {.seconds = 4e-6, .n = 9, .spread = 0.01, .familyVersion = loopFamily.version});
   const auto after = measuredCostModel(device(), profile, "profile p", false);
   CHECK(costWithStridedViews(*after, relu, strided).seconds == 4e-6);
   CHECK(costWithStridedViews(*after, relu, dense).seconds == 3e-6);

@@ -1,11 +1,18 @@
 // Contractions with several strides along a group of axes: factors and boxes, every element of a
 // map, what is rejected and why, keys, the layouts that are offered, and that a profile offers them
 // by their measurements alone.
+#include "codegen/families/library/LibraryGemm.h"
+#include "codegen/families/contraction/ContractionLayouts.h"
+#include "codegen/families/gemm_sm90/Sm90Tile.h"
+#include "codegen/families/gemm_fma/FmaGemmKnobs.h"
+#include "codegen/families/gemm_sm80/Sm80GemmKnobs.h"
+#include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
+#include "codegen/families/library/LibraryKnobs.h"
 #include "codegen/Emit.h"
 #include "kernel/ConfigurationText.h"
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
-#include "kernel/Sm90Strides.h"
+#include "codegen/families/gemm_sm90/Sm90Strides.h"
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Family.h"
 #include "passes/select/KernelSpaces.h"
@@ -48,7 +55,7 @@ std::vector<std::pair<int64_t, int64_t>> pairs(const GroupFactors &group) {
 using Pairs = std::vector<std::pair<int64_t, int64_t>>;
 
 std::string rejectionOf(const Kernel &kernel, const Configuration &configuration) {
-  return sm90Rejection(kernel, configuration, std::get<Sm90GemmKnobs>(configuration.knobs),
+  return sm90Rejection(kernel, configuration, configuration.knobs.get<Sm90GemmKnobs>(),
                        device().sharedMemoryPerBlock);
 }
 std::string rejectionOf(const samples::StridedGemmCase &gemm,
@@ -410,7 +417,7 @@ TEST_CASE(
       return ProfileMeasurement{.seconds = seconds,
                                 .n = 9,
                                 .spread = 0.01,
-                                .familyVersion = familyVersion(familyOf(Sm90GemmKnobs{}))};
+                                .familyVersion = sm90GemmFamily.version};
     };
     addMeasurement(profile, kernel, merged, row(2e-5));
     const auto offered = [&](const CostModel &model) {

@@ -1,11 +1,15 @@
 // Products of f32 operands that are read as tf32: what names them, which families take them and why
 // not, that no other GEMM becomes one, and that the admitted error covers both roundings and
 // little else.
+#include "codegen/families/gemm_sm90/Sm90Tile.h"
+#include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
+#include "codegen/families/library/LibraryKnobs.h"
 #include "codegen/Emit.h"
 #include "kernel/ConfigurationText.h"
 #include "kernel/Error.h"
-#include "kernel/GemmProblem.h"
-#include "kernel/LibraryEpilogue.h"
+#include "codegen/families/contraction/GemmProblem.h"
+#include "codegen/families/library/LibraryEpilogue.h"
+#include "codegen/families/library/LibraryGemm.h"
 #include "kernel/reference/PointEvaluator.h"
 #include "kernel/reference/Rounding.h"
 #include "passes/configure/CostModel.h"
@@ -33,7 +37,7 @@ template <typename Family>
 std::vector<Configuration> ofFamily(const Kernel &kernel, const Device &device = h200()) {
   std::vector<Configuration> result;
   for (const Configuration &configuration : enumerate(kernel, device).legal)
-    if (std::holds_alternative<Family>(configuration.knobs)) result.push_back(configuration);
+    if (configuration.knobs.is<Family>()) result.push_back(configuration);
   return result;
 }
 
@@ -158,7 +162,7 @@ TEST_CASE("why other products of f32 have none there") {
   unknown.tensorFlops.erase(DType::tf32);
   CHECK(exclusion(kernel, "gemm-sm90", unknown) == "h200 names no flop rate of products of tf32");
   for (const Configuration &one : nonEmpty(ofFamily<Sm90GemmKnobs>(kernel)))
-    CHECK(std::get<Sm90GemmKnobs>(one.knobs).schedule != Sm90Schedule::singleConsumer);
+    CHECK(one.knobs.get<Sm90GemmKnobs>().schedule != Sm90Schedule::singleConsumer);
 }
 
 TEST_CASE("the library multiplies in tf32 where it is asked for, and nowhere else") {

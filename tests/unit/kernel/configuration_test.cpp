@@ -1,6 +1,11 @@
 // Families: which configurations a kernel has, against counts and properties that can be worked out
 // by hand.
-#include "kernel/ColumnScratch.h"
+#include "codegen/families/view/ViewFamily.h"
+#include "codegen/families/gemm_fma/FmaGemmKnobs.h"
+#include "codegen/families/loop/LoopKnobs.h"
+#include "codegen/families/transpose/TransposeKnobs.h"
+#include "codegen/families/view/ViewKnobs.h"
+#include "codegen/families/loop/ColumnScratch.h"
 #include "kernel/ConfigurationText.h"
 #include "passes/configure/Families.h"
 #include "tests/support/NonEmpty.h"
@@ -22,7 +27,7 @@ template <typename KnobsOfFamily>
 std::vector<Configuration> only(const std::vector<Configuration> &configurations) {
   std::vector<Configuration> result;
   for (const Configuration &configuration : configurations)
-    if (std::holds_alternative<KnobsOfFamily>(configuration.knobs)) result.push_back(configuration);
+    if (configuration.knobs.is<KnobsOfFamily>()) result.push_back(configuration);
   return result;
 }
 
@@ -58,7 +63,7 @@ TEST_CASE("accesses have at most 16 bytes") {
     int seen = 0;
     for (const Configuration &configuration :
          enumerate(reluKernel({{'j', 8}, {'i', 64}}, "ji", type), device()).legal)
-      seen = std::max(seen, std::get<LoopKnobs>(configuration.knobs).vectorWidth);
+      seen = std::max(seen, configuration.knobs.get<LoopKnobs>().vectorWidth);
     CHECK(seen == widest);
   }
 }
@@ -67,7 +72,7 @@ TEST_CASE("an odd pitch leaves only scalar kernels") {
   // Along i the other stride is 33, along j it is 7: no layout keeps vectors aligned.
   for (const Configuration &configuration :
        nonEmpty(enumerate(reluKernel({{'j', 7}, {'i', 33}}, "ji"), device()).legal))
-    CHECK(std::get<LoopKnobs>(configuration.knobs).vectorWidth == 1);
+    CHECK(configuration.knobs.get<LoopKnobs>().vectorWidth == 1);
 }
 
 TEST_CASE("extents of one have no separate layouts") {
@@ -79,7 +84,7 @@ TEST_CASE("a softmax is mapped to warps, blocks and threads") {
   std::set<ReductionMapping> mappings;
   for (const Configuration &configuration :
        nonEmpty(enumerate(softmaxKernel({{'j', 64}, {'k', 512}}, "jk"), device()).legal)) {
-    const auto &knobs = std::get<LoopKnobs>(configuration.knobs);
+    const auto &knobs = configuration.knobs.get<LoopKnobs>();
     mappings.insert(knobs.reduction);
     if (knobs.reduction != ReductionMapping::sequential)
       CHECK((knobs.vectorAxis == knobs.laneAxis && knobs.laneAxis == 1));
@@ -100,7 +105,7 @@ TEST_CASE(
   for (const char *name : {"h200", "a100"}) {
     std::set<ReductionMapping> mappings;
     for (const Configuration &configuration : nonEmpty(enumerate(kernel, findDevice(name)).legal)) {
-      const auto &knobs = std::get<LoopKnobs>(configuration.knobs);
+      const auto &knobs = configuration.knobs.get<LoopKnobs>();
       mappings.insert(knobs.reduction);
       if (!isColumnMapping(knobs.reduction)) continue;
       CHECK(kernel.axes[size_t(knobs.laneAxis)].name == "i");
@@ -121,7 +126,7 @@ TEST_CASE("blocks of a grid share columns only where sums leave the kernel") {
   const auto takesGrid = [](const Kernel &kernel) {
     const auto legal = enumerate(kernel, findDevice("h200")).legal;
     return std::ranges::any_of(legal, [](const Configuration &one) {
-      const auto *knobs = std::get_if<LoopKnobs>(&one.knobs);
+      const auto *knobs = one.knobs.getIf<LoopKnobs>();
       return knobs && knobs->reduction == ReductionMapping::gridColumns;
     });
   };
@@ -142,7 +147,7 @@ TEST_CASE("rows that are read more than once, as of a softmax, are not taken by 
       builder.build({builder.op("softmax", OperatorClass::normalization, {x}, "p", "jk", "k")});
   for (const Configuration &configuration :
        nonEmpty(only<LoopKnobs>(enumerate(kernel, device()).legal)))
-    CHECK(!isColumnMapping(std::get<LoopKnobs>(configuration.knobs).reduction));
+    CHECK(!isColumnMapping(configuration.knobs.get<LoopKnobs>().reduction));
 }
 
 TEST_CASE("columns are named in descriptions and keys, and other knobs keep theirs") {

@@ -1,5 +1,7 @@
 // Canonical text: what is in the key and what is not. Lines of configurations and profile texts:
 // round trips, rejections with line numbers, merging, thinning.
+#include "codegen/families/library/LibraryKnobs.h"
+#include "codegen/families/loop/LoopKnobs.h"
 #include "kernel/Error.h"
 #include "kernel/Profile.h"
 #include "tests/unit/samples/SampleKernels.h"
@@ -84,7 +86,7 @@ TEST_CASE("equal kernels of other axis order have equal lines, and each reads it
       a, reluConfiguration({0, 1}, {.vectorAxis = along(a, "i"), .laneAxis = along(a, "j")}));
   CHECK(line == configurationLine(b, reluConfiguration({0, 1}, {.vectorAxis = along(b, "y"),
                                                                 .laneAxis = along(b, "x")})));
-  CHECK(std::get<LoopKnobs>(parseConfiguration(line, b).knobs).vectorAxis == along(b, "y"));
+  CHECK((parseConfiguration(line, b).knobs).get<LoopKnobs>().vectorAxis == along(b, "y"));
 }
 
 TEST_CASE("dimensions of extent 1 do not make another configuration") {
@@ -107,7 +109,7 @@ TEST_CASE(
   CHECK(configurationLine(ab, plain) == configurationLine(split, merged));
   const std::string line = configurationLine(ab, plain);
   const LineFields parts = splitLine(line);
-  CHECK(std::get<LibraryKnobs>(parseKnobs(parts.family, parts.knobs, ab)) == algorithm);
+  CHECK((parseKnobs(parts.family, parts.knobs, ab)).get<LibraryKnobs>() == algorithm);
   Configuration transposed = plain;
   transposed.inputs[0].order = {1, 0};
   CHECK(configurationLine(ab, plain) != configurationLine(ab, transposed));

@@ -1,8 +1,15 @@
 // Every field of every schedule through profile rows, key text, plan.json and descriptions; which
 // fields there are comes from the tables alone, so a new one is covered as it is added.
-#include "kernel/Schedule.h"
+#include "codegen/families/gemm_fma/FmaGemmKnobs.h"
+#include "codegen/families/gemm_sm80/Sm80GemmKnobs.h"
+#include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
+#include "codegen/families/library/LibraryKnobs.h"
+#include "codegen/families/loop/LoopKnobs.h"
+#include "codegen/families/transpose/TransposeKnobs.h"
+#include "codegen/families/view/ViewKnobs.h"
 #include "kernel/ConfigurationText.h"
 #include "kernel/Error.h"
+#include "kernel/Family.h"
 #include "plan/PlanConfiguration.h"
 #include "tests/support/NonEmpty.h"
 #include "tests/unit/samples/SampleKernels.h"
@@ -20,12 +27,6 @@ using Kind = ScheduleField::Kind;
 
 /// x[h,b,j] w[b,j] -> their product over j, so that a contraction has several axes to name.
 Kernel kernel() { return samples::identityKernel({{'h', 4}, {'b', 2}, {'j', 8}}, "hbj"); }
-
-std::vector<Family> families() {
-  std::vector<Family> all;
-  for (size_t index = 0; index < std::variant_size_v<Knobs>; ++index) all.push_back(Family(index));
-  return all;
-}
 
 /// Values to try of a field: all choices and axes, the ends of a range, one between, the default.
 std::vector<int> valuesOf(const ScheduleField &field, int usual) {
@@ -45,14 +46,14 @@ std::vector<int> valuesOf(const ScheduleField &field, int usual) {
 
 /// visit(family, field, schedule) for every value of every field, all others at their defaults.
 void forEachSchedule(
-    const std::function<void(Family, const ScheduleField &, const Knobs &)> &visit) {
-  for (const Family family : nonEmpty(families()))
-    for (const ScheduleField &field : scheduleOf(family))  // may be empty: a view has no fields
-      for (const int value : nonEmpty(valuesOf(field, field.get(defaultSchedule(family))))) {
-        Knobs knobs = defaultSchedule(family);
+    const std::function<void(const Family &, const ScheduleField &, const Knobs &)> &visit) {
+  for (const Family *each : nonEmpty(families()))
+    for (const ScheduleField &field : each->schedule)  // may be empty: a view has no fields
+      for (const int value : nonEmpty(valuesOf(field, field.get(each->defaults())))) {
+        Knobs knobs = each->defaults();
         field.set(knobs, value);
         CHECK(field.get(knobs) == value);
-        visit(family, field, knobs);
+        visit(*each, field, knobs);
       }
 }
 
@@ -65,13 +66,14 @@ std::string keyOf(const Kernel &kernel, const Knobs &knobs) {
 
 TEST_CASE("a family has one name, and each of its fields one name in every format") {
   std::set<std::string_view> names;
-  for (const Family family : nonEmpty(families())) {
-    CHECK(names.insert(nameOf(family)).second);
-    CHECK(familyNamed(nameOf(family)) == family);
-    CHECK(familyIdOf(defaultSchedule(family)) == family);
+  for (const Family *each : nonEmpty(families())) {
+    const Family &family = *each;
+    CHECK(names.insert(family.name).second);
+    CHECK(familyNamed(family.name) == each);
+    CHECK(family.defaults().family() == family);
     std::set<std::string_view> fields, rowNames;
     std::set<std::string> snakeNames;
-    for (const ScheduleField &field : scheduleOf(family)) {  // may be empty: a view has no fields
+    for (const ScheduleField &field : family.schedule) {  // may be empty: a view has no fields
       CHECK(fields.insert(field.name).second);
       CHECK(rowNames.insert(field.rowName).second);
       CHECK(snakeNames.insert(snakeCase(field.name)).second);
@@ -87,41 +89,42 @@ TEST_CASE("a family has one name, and each of its fields one name in every forma
 TEST_CASE("a table has every member of its struct") {
   // Members are ints and enumerations of one byte, padded to ints.
   const auto membersOf = [](size_t bytes) { return bytes / sizeof(int); };
-  const std::pair<Family, size_t> sizes[] = {{Family::loop, membersOf(sizeof(LoopKnobs))},
-                                             {Family::transpose, membersOf(sizeof(TransposeKnobs))},
-                                             {Family::gemmFma, membersOf(sizeof(FmaGemmKnobs))},
-                                             {Family::library, membersOf(sizeof(LibraryKnobs))},
-                                             {Family::gemmSm90, membersOf(sizeof(Sm90GemmKnobs))},
-                                             {Family::gemmSm80, membersOf(sizeof(Sm80GemmKnobs))}};
-  for (const auto &[family, members] : sizes) CHECK(scheduleOf(family).size() == members);
-  CHECK(scheduleOf(Family::view).empty());
+  const std::pair<const Family *, size_t> sizes[] = {
+      {&loopFamily, membersOf(sizeof(LoopKnobs))},
+      {&transposeFamily, membersOf(sizeof(TransposeKnobs))},
+      {&fmaGemmFamily, membersOf(sizeof(FmaGemmKnobs))},
+      {&libraryFamily, membersOf(sizeof(LibraryKnobs))},
+      {&sm90GemmFamily, membersOf(sizeof(Sm90GemmKnobs))},
+      {&sm80GemmFamily, membersOf(sizeof(Sm80GemmKnobs))}};
+  for (const auto &[family, members] : sizes) CHECK(family->schedule.size() == members);
+  CHECK(viewFamily.schedule.empty());
 }
 
 TEST_CASE("every value of every field comes back from plan.json") {
   const Kernel sample = kernel();
-  forEachSchedule([&](Family family, const ScheduleField &field, const Knobs &knobs) {
-    INFO(nameOf(family) << " " << field.name << " " << field.get(knobs));
+  forEachSchedule([&](const Family &family, const ScheduleField &field, const Knobs &knobs) {
+    INFO(family.name << " " << field.name << " " << field.get(knobs));
     const nlohmann::json object = toJson(knobs, sample);
     CHECK(object.contains(field.name) ==
-          (!field.isOptional || field.get(knobs) != field.get(defaultSchedule(family))));
+          (!field.isOptional || field.get(knobs) != field.get(family.defaults())));
     CHECK(knobsFromJson(object, sample, "a test") == knobs);
   });
 }
 
 TEST_CASE("every value of every field comes back from a profile's row") {
   const Kernel sample = kernel();
-  forEachSchedule([&](Family family, const ScheduleField &field, const Knobs &knobs) {
-    INFO(nameOf(family) << " " << field.name << " " << field.get(knobs));
+  forEachSchedule([&](const Family &family, const ScheduleField &field, const Knobs &knobs) {
+    INFO(family.name << " " << field.name << " " << field.get(knobs));
     const std::string text = scheduleText(knobs, CanonicalNames(sample));
-    CHECK(text.empty() == (field.get(knobs) == field.get(defaultSchedule(family))));
-    CHECK(parseKnobs(nameOf(family), text, sample) == knobs);
+    CHECK(text.empty() == (field.get(knobs) == field.get(family.defaults())));
+    CHECK(parseKnobs(family.name, text, sample) == knobs);
   });
 }
 
 TEST_CASE("the key tells apart what a schedule tells apart") {
   const Kernel sample = kernel();
   std::map<std::string, Knobs> seen;
-  forEachSchedule([&](Family, const ScheduleField &, const Knobs &knobs) {
+  forEachSchedule([&](const Family &, const ScheduleField &, const Knobs &knobs) {
     const auto [at, isNew] = seen.emplace(keyOf(sample, knobs), knobs);
     CHECK((isNew || at->second == knobs));
   });
@@ -130,21 +133,21 @@ TEST_CASE("the key tells apart what a schedule tells apart") {
 
 TEST_CASE("a description says every field but those that say nothing of the kernel") {
   const Kernel sample = kernel();
-  forEachSchedule([&](Family family, const ScheduleField &field, const Knobs &knobs) {
+  forEachSchedule([&](const Family &family, const ScheduleField &field, const Knobs &knobs) {
     if (field.shown != ScheduleField::Shown::suffix) return;
-    INFO(nameOf(family) << " " << field.name);
+    INFO(family.name << " " << field.name);
     CHECK((describe(sample, knobs).find(field.name) != std::string::npos) ==
-          (field.get(knobs) != field.get(defaultSchedule(family))));
+          (field.get(knobs) != field.get(family.defaults())));
   });
 }
 
 TEST_CASE("a message about an unknown choice lists every choice, in every format") {
   const Kernel sample = kernel();
   int messages = 0;
-  for (const Family family : nonEmpty(families()))
-    for (const ScheduleField &field : scheduleOf(family)) {  // may be empty: a view has no fields
+  for (const Family *each : nonEmpty(families()))
+    for (const ScheduleField &field : each->schedule) {  // may be empty: a view has no fields
       if (field.kind != Kind::choice) continue;
-      nlohmann::json object = toJson(defaultSchedule(family), sample);
+      nlohmann::json object = toJson(each->defaults(), sample);
       object[field.name] = "nonsense";
       std::string json, row;
       try {
@@ -153,7 +156,7 @@ TEST_CASE("a message about an unknown choice lists every choice, in every format
         json = error.what();
       }
       try {
-        parseKnobs(nameOf(family), fmt::format("{}=nonsense", field.rowName), sample);
+        parseKnobs(each->name, fmt::format("{}=nonsense", field.rowName), sample);
       } catch (const Error &error) {
         row = error.what();
       }

@@ -2,7 +2,7 @@
 // reasons, and that loop kernels of the same ops stay as they are.
 #include "kernel/ContractionRegion.h"
 #include "kernel/Device.h"
-#include "kernel/LibraryEpilogue.h"
+#include "codegen/families/library/LibraryEpilogue.h"
 #include "passes/configure/Families.h"
 #include "tests/support/NonEmpty.h"
 #include "tests/unit/samples/SampleFlows.h"

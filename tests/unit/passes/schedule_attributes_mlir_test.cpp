@@ -1,7 +1,7 @@
 // Every field of every schedule through the attribute `config` of graph.mlir; the other formats:
 // tests/unit/kernel/schedule_test.cpp.
 #include "kernel/Error.h"
-#include "kernel/Schedule.h"
+#include "kernel/Family.h"
 #include "passes/ConfigurationAttributes.h"
 #include "tests/support/NonEmpty.h"
 #include "tests/unit/samples/SampleKernels.h"
@@ -17,10 +17,9 @@ TEST_CASE("every value of every field comes back from graph.mlir, and messages l
   mlir::MLIRContext context;
   const Kernel kernel = samples::identityKernel({{'h', 4}, {'b', 2}, {'j', 8}}, "hbj");
   int fields = 0;
-  for (size_t index = 0; index < std::variant_size_v<Knobs>; ++index) {
-    const Knobs usual = defaultSchedule(Family(index));
-    const auto table = scheduleOf(Family(index));
-    for (const ScheduleField &field : table) {  // may be empty: a view has no fields
+  for (const Family *family : nonEmpty(families())) {
+    const Knobs usual = family->defaults();
+    for (const ScheduleField &field : family->schedule) {  // may be empty: a view has no fields
       std::vector<int> values = {field.get(usual)};
       using Kind = ScheduleField::Kind;
       if (field.kind == Kind::axis) values.insert(values.end(), {-1, 0, 1, 2});

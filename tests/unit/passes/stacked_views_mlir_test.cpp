@@ -1,5 +1,6 @@
 // A stacked result is views without copies: in the best plan of every variant of every preset, no
 // slice and no concatenation of a stacked projection runs a kernel.
+#include "codegen/families/view/ViewKnobs.h"
 #include "kernel/Device.h"
 #include "passes/Passes.h"
 #include "passes/select/Selection.h"
@@ -24,7 +25,7 @@ Parts partsOf(const select::Problem &problem, const select::SelectionResult &pla
     const select::Candidate &candidate = problem.candidates[size_t(step.candidate)];
     for (const BodyOp &op : candidate.kernel.body) {
       if (op.kind != OpKind::slice && op.kind != OpKind::concat) continue;
-      if (std::holds_alternative<ViewKnobs>(step.configuration.knobs)) ++parts.views;
+      if (step.configuration.knobs.is<ViewKnobs>()) ++parts.views;
       else parts.copies.push_back(candidate.name);
     }
   }

@@ -1,5 +1,6 @@
 // Variants and plans compute what their graph computes, stay what they are through the text form,
 // and stack as asked.
+#include "codegen/families/transpose/TransposeKnobs.h"
 #include "kernel/Error.h"
 #include "passes/ConfigurationAttributes.h"
 #include "passes/Describe.h"

@@ -1,5 +1,8 @@
 // Buffers of plans: who lies where operands were, how buffers are packed, and what a plan edited by
 // hand may not do.
+#include "codegen/families/library/LibraryKnobs.h"
+#include "codegen/families/loop/LoopKnobs.h"
+#include "codegen/families/transpose/TransposeKnobs.h"
 #include "kernel/Error.h"
 #include "kernel/Schedule.h"
 #include "plan/BufferPacking.h"
@@ -89,7 +92,7 @@ Plan randomPlan(uint64_t seed) {
     addKernel(plan, {inputs.begin(), inputs.end()}, outputs, isLibrarys ? "cublaslt" : "loop");
     if (!isLibrarys) continue;
     plan.kernels.back().knobs = {{"family", "cublaslt"}};
-    for (const ScheduleField &field : scheduleOf(Family::library))
+    for (const ScheduleField &field : libraryFamily.schedule)
       plan.kernels.back().knobs[field.name] = field.get(LibraryKnobs{});
     plan.kernels.back().knobs["workspaceBytes"] = 1 << below(14);
   }
@@ -231,7 +234,7 @@ TEST_CASE(
   addKernel(plan, {b}, {y});
   for (const size_t kernel : {1, 2}) {
     plan.kernels[kernel].knobs = {{"family", "cublaslt"}};
-    for (const ScheduleField &field : scheduleOf(Family::library))
+    for (const ScheduleField &field : libraryFamily.schedule)
       plan.kernels[kernel].knobs[field.name] = field.get(LibraryKnobs{});
     plan.kernels[kernel].knobs["workspaceBytes"] = 4096;
   }
@@ -322,9 +325,9 @@ TEST_CASE("a result holds temporaries until it is written, if that makes the wor
 TEST_CASE("a library's workspace lives as long as its kernel") {
   Plan plan = chain({256, 256, 256, 256});
   for (const size_t kernel : {1, 3}) {
-    plan.kernels[kernel].family = "cublaslt";
+    plan.kernels[kernel].family = libraryFamily;
     plan.kernels[kernel].knobs = {{"family", "cublaslt"}};
-    for (const ScheduleField &field : scheduleOf(Family::library))
+    for (const ScheduleField &field : libraryFamily.schedule)
       plan.kernels[kernel].knobs[field.name] = field.get(LibraryKnobs{});
     plan.kernels[kernel].knobs["workspaceBytes"] = 4096;
   }
@@ -483,9 +486,9 @@ TEST_CASE("what does not fit says what cuBLASLt needs, and the batch that fits")
   Plan plan = chain({1 << 20, 1 << 20});
   plan.model = "model";
   plan.dims = {{"b", 16}};
-  plan.kernels[1].family = "cublaslt";
+  plan.kernels[1].family = libraryFamily;
   plan.kernels[1].knobs = {{"family", "cublaslt"}};
-  for (const ScheduleField &field : scheduleOf(Family::library))
+  for (const ScheduleField &field : libraryFamily.schedule)
     plan.kernels[1].knobs[field.name] = field.get(LibraryKnobs{});
   plan.kernels[1].knobs["workspaceBytes"] = 1 << 20;
   assign(plan);

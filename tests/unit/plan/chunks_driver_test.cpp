@@ -1,4 +1,5 @@
 // Kernels in chunks: attention's scores a few heads at a time, with the same results.
+#include "codegen/families/loop/LoopKnobs.h"
 #include "codegen/Emit.h"
 #include "kernel/Error.h"
 #include "kernel/reference/PointEvaluator.h"
@@ -97,7 +98,7 @@ protected:
       return false;
     });
     REQUIRE(chosen.configuration.outputs.size() == outputs.size());
-    entry.family = familyOf(chosen.configuration.knobs);
+    entry.family = chosen.configuration.knobs.family();
     entry.knobs = toJson(chosen.configuration.knobs, kernel);
     planned.plan.kernels.push_back(std::move(entry));
     planned.kernels.push_back(std::move(chosen));
@@ -368,7 +369,7 @@ TEST_CASE("a chunk takes the fastest of its rows, and without any the whole's kn
                    {.seconds = n == 1 ? 1e-6 : 2e-6,
                     .n = 9,
                     .spread = 0.01,
-                    .familyVersion = familyVersion("loop")});
+                    .familyVersion = loopFamily.version});
   const auto measured = measuredCostModel(findDevice("h200"), profile, "profile p", false);
   Attention chunks(*analytic);
   runInChunks(chunks.planned, chunks.viewOf, {.count = 2, .prices = measured.get()});

@@ -1,4 +1,6 @@
 // The prediction of whole plans: what counts as found in L2, worked out by hand.
+#include "codegen/families/loop/LoopKnobs.h"
+#include "codegen/families/view/ViewKnobs.h"
 #include "kernel/Device.h"
 #include "plan/GraphPrediction.h"
 
@@ -24,7 +26,7 @@ PlanTensor tensor(int number, int buffer, int64_t bytes) {
 /// In 10 us.
 PlanKernel kernel(const std::vector<int> &inputs, int output) {
   PlanKernel kernel;
-  kernel.family = "loop";
+  kernel.family = loopFamily;
   kernel.inputs = inputs;
   kernel.outputs = {output};
   kernel.seconds = 10e-6;
@@ -77,7 +79,7 @@ TEST_CASE("what passes between pushes out") {
 
 TEST_CASE("views touch nothing, results over operands pass once") {
   Plan plan = chain({1'000'000, 1'000'000, 1'000'000});
-  plan.kernels[0].family = "view";
+  plan.kernels[0].family = viewFamily;
   CHECK(predictGraph(plan, {0, 1}, device()).reusedBytes == 0);
   Plan inPlace = chain({1'000'000, 1'000'000, 1'000'000, 500'000});
   inPlace.tensors[2].buffer = 1;

@@ -1,5 +1,6 @@
 // Kernels of two plans paired by graph position: ops by name and by structure, groups of fusions
 // and rewrites, folded chunks.
+#include "codegen/families/loop/LoopKnobs.h"
 #include "plan/KernelPositions.h"
 #include "runtime/artifact/Artifact.h"
 #include "tests/support/NonEmpty.h"
@@ -44,7 +45,7 @@ struct SmallPlan {
                     const Names &ops, double seconds = 1e-6) {
     PlanKernel kernel;
     kernel.name = name;
-    kernel.family = "loop";
+    kernel.family = loopFamily;
     kernel.source = "kernels/" + name + ".cu";
     for (const std::string &read : reads) kernel.inputs.push_back(tensor(read));
     for (const std::string &write : writes) kernel.outputs.push_back(tensor(write));

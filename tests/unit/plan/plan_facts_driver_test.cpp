@@ -1,5 +1,7 @@
 // What is said first of a plan: facts from plan and report, worked out by hand, and lines that keep
 // within their screen whatever the plan.
+#include "codegen/families/loop/LoopKnobs.h"
+#include "codegen/families/transpose/TransposeKnobs.h"
 #include "kernel/Device.h"
 #include "kernel/TextWidth.h"
 #include "tests/support/NonEmpty.h"
@@ -217,14 +219,14 @@ TEST_CASE(
   REQUIRE(layoutQuestions(plan, layouts).size() == 1);
   CHECK(layoutQuestions(plan, layouts)[0].tensor == "y");
   CHECK(layoutQuestions(plan, layouts)[0].others == std::vector<std::string>{"jb"});
-  plan.kernels[2].family = "transpose";
+  plan.kernels[2].family = transposeFamily;
   CHECK(layoutQuestions(plan, layouts).empty());
   layouts["s"]["prices"] = {{{"layout", "bj"}, {"loss", 7e-8}}, {{"layout", "jb"}, {"loss", 0.0}}};
   CHECK(layoutQuestions(plan, layouts).empty());  // less than 0.2% is not worth a line
   layouts["s"]["prices"][0]["loss"] = 2e-6;
   REQUIRE(layoutQuestions(plan, layouts).size() == 1);
   CHECK(layoutQuestions(plan, layouts)[0].tensor == "s");
-  plan.kernels[2].family = "loop";
+  plan.kernels[2].family = loopFamily;
   CHECK(layoutQuestions(plan, layouts).size() == 2);
 }
 
@@ -246,7 +248,7 @@ TEST_CASE(
   CHECK(with(3e-6, 1'000'000)
             .starts_with(
                 "y lies as bj; jb would cost +3.00 us of graph time in a workspace of 1.00 MB"));
-  plan.kernels[2].family = "transpose";
+  plan.kernels[2].family = transposeFamily;
   CHECK(with(3e-6) == "1 transpose between layouts: 10.0 us, 25.0% of the time");
   CHECK(with(-2e-6).starts_with("y lies as bj; jb would save 2.00 us of graph time"));
 }

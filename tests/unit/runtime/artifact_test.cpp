@@ -1,6 +1,7 @@
 // Artifacts: written whole or not at all, read strictly, replaced in one step.
 #include <catch2/catch.hpp>
 
+#include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
 #include "kernel/Error.h"
 #include "runtime/artifact/Artifact.h"
 #include "runtime/system/Files.h"
@@ -153,7 +154,7 @@ TEST_CASE(
   CHECK(toJson(plan)["kernels"][1]["startsEarly"] == true);
   CHECK_THAT(errorOf(ErrorKind::badInput, [&] { verify(plan, "p"); }),
              Catch::Contains("kernels[1] (second): it starts early"));
-  plan.kernels[1].family = "gemm-sm90";
+  plan.kernels[1].family = sm90GemmFamily;
   plan.kernels[1].knobs = {{"family", "gemm-sm90"}, {"schedule", "single-consumer"}};
   CHECK_NOTHROW(verify(plan, "p"));
   plan.kernels[1].knobs["schedule"] = "ping-pong";

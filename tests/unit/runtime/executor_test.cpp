@@ -2,6 +2,7 @@
 // needs no real GPU.
 #include <catch2/catch.hpp>
 
+#include "codegen/families/view/ViewKnobs.h"
 #include "kernel/Error.h"
 #include "plan/TensorLayout.h"
 #include "runtime/execute/Executor.h"
@@ -193,7 +194,7 @@ TEST_CASE("a graph with concurrent waits for what it must wait for, and no more"
     PlanTensor view = weft::test::tensorOf("view", TensorRole::temporary, 2);
     artifact.plan.tensors.push_back(view);
     PlanKernel kernel = weft::test::kernelOf("view", 2, 5);
-    kernel.family = "view";
+    kernel.family = viewFamily;
     kernel.source.clear(), kernel.cubin.clear();
     artifact.plan.kernels.insert(artifact.plan.kernels.begin() + 2, kernel);
     artifact.plan.kernels[2].after = {1};

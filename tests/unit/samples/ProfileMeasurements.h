@@ -2,6 +2,7 @@
 // every run.
 #pragma once
 
+#include "codegen/families/library/LibraryKnobs.h"
 #include "kernel/Profile.h"
 #include "tools/driver/ProfileSpace.h"
 
@@ -17,15 +18,15 @@ inline double pretendedSeconds(double modelled, const std::string &subject,
 /// A measurement for every item of the space, and for every GEMM some algorithms.
 inline Profile completeProfile(const driver::ProfileSpace &space) {
   Profile profile{.device = "h200", .protocols = {{1, "pretended"}}, .kernels = {}};
-  const auto measurement = [](double seconds, std::string_view family) {
+  const auto measurement = [](double seconds, const Family &family) {
     return ProfileMeasurement{
-        .seconds = seconds, .n = 9, .spread = 0.01, .familyVersion = familyVersion(family)};
+        .seconds = seconds, .n = 9, .spread = 0.01, .familyVersion = family.version};
   };
   for (const driver::ProfileItem &item : space.items) {
     const Kernel &kernel = space.kernels[item.kernel].kernel;
     addMeasurement(profile, kernel, item.configuration,
                    measurement(pretendedSeconds(item.modelled, item.subject, item.line),
-                               familyOf(item.configuration.knobs)));
+                               item.configuration.knobs.family()));
   }
   for (const driver::ProfileGemm &gemm : space.products)
     for (const int tile : {17, 20, 35}) {
@@ -34,7 +35,7 @@ inline Profile completeProfile(const driver::ProfileSpace &space) {
       ProfileKernel &kernel = profile.kernels[gemm.subject];
       kernel.name = gemm.name;
       kernel.measurements.emplace(
-          line, measurement(pretendedSeconds(gemm.modelled, gemm.subject, line), familyOf(knobs)));
+          line, measurement(pretendedSeconds(gemm.modelled, gemm.subject, line), knobs.family()));
     }
   return profile;
 }

@@ -1,6 +1,8 @@
 // Legal plans for tests, if not good ones: every op in one kernel, everything row-major.
 #pragma once
 
+#include "codegen/families/gemm_fma/FmaGemmKnobs.h"
+#include "codegen/families/loop/LoopKnobs.h"
 #include "passes/Passes.h"
 
 #include <catch2/catch.hpp>

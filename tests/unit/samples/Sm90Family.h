@@ -2,6 +2,7 @@
 // offered, why it is offered none, their price.
 #pragma once
 
+#include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Families.h"
 #include "tests/unit/samples/SampleContractions.h"
@@ -17,7 +18,7 @@ inline const Device &h200() { return findDevice("h200"); }
 inline std::vector<Configuration> ofFamily(const Kernel &kernel, const Device &device = h200()) {
   std::vector<Configuration> result;
   for (const Configuration &configuration : enumerate(kernel, device).legal)
-    if (std::holds_alternative<Sm90GemmKnobs>(configuration.knobs)) result.push_back(configuration);
+    if (configuration.knobs.is<Sm90GemmKnobs>()) result.push_back(configuration);
   return result;
 }
 

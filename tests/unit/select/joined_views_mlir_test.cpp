@@ -1,5 +1,7 @@
 // Concatenations of what a plan computes: where they are views, where they are copies, and that the
 // whole plan computes the same either way.
+#include "codegen/families/loop/LoopKnobs.h"
+#include "codegen/families/view/ViewKnobs.h"
 #include "passes/configure/StridedViews.h"
 #include "passes/decide/PathPlan.h"
 #include "plan/TensorLayout.h"
@@ -49,7 +51,7 @@ struct Compiled {
     return *std::ranges::find_if(
         planned.plan.kernels, [](const auto &kernel) { return kernel.name.starts_with("concat"); });
   }
-  bool isView() const { return joining().family == "view"; }
+  bool isView() const { return joining().family.isView(); }
 
   Compilation compilation;
   PlannedKernels planned;
@@ -167,7 +169,7 @@ TEST_CASE("the best plan of every variant computes what the graph does") {
     test::checkResults(compilation, planned, true);
     for (const ChosenKernel &chosen : planned.kernels)
       views += chosen.kernel.body[0].kind == OpKind::concat &&
-               std::holds_alternative<ViewKnobs>(chosen.configuration.knobs);
+               chosen.configuration.knobs.is<ViewKnobs>();
   }
   CHECK(views > 0);
 }
@@ -190,7 +192,7 @@ TEST_CASE("no plan of a training step copies gradients into a stack that all pro
       if (step.candidate >= 0 &&
           problem.candidates[size_t(step.candidate)].kernel.body[0].kind == OpKind::concat) {
         ++joined;
-        CHECK(std::holds_alternative<ViewKnobs>(step.configuration.knobs));
+        CHECK(step.configuration.knobs.is<ViewKnobs>());
       }
   }
   CHECK(joined >= 4);
@@ -384,7 +386,7 @@ module {
   CHECK(written.tensor("v").offset == 4 * 64);
   const auto isSlice = [](const PlanKernel &kernel) { return kernel.name.starts_with("slice"); };
   for (const PlanKernel &kernel : nonEmpty(written.planned.plan.kernels, isSlice))
-    CHECK(kernel.family == "view");
+    CHECK(kernel.family == viewFamily);
   checkResults(written);
 }
 
@@ -446,7 +448,7 @@ Knobs joiningOf(const Body &body, const CostModel &model, Change &&change) {
   throw std::runtime_error("no concatenation");
 }
 
-bool isView(const Knobs &knobs) { return std::holds_alternative<ViewKnobs>(knobs); }
+bool isView(const Knobs &knobs) { return knobs.is<ViewKnobs>(); }
 
 }  // namespace
 
@@ -493,7 +495,7 @@ TEST_CASE("a profile has rows of kernels with gaps, and a plan takes them") {
     CHECK(hasStridedView(kernel, item.configuration));
     addMeasurement(
         profile, kernel, item.configuration,
-        {.seconds = 5e-5, .n = 9, .spread = 0.01, .familyVersion = familyVersion("loop")});
+        {.seconds = 5e-5, .n = 9, .spread = 0.01, .familyVersion = loopFamily.version});
   }
   const Written after(textOf(body), body.pins, 1, &profile);
   double sum = 0;
@@ -502,7 +504,7 @@ TEST_CASE("a profile has rows of kernels with gaps, and a plan takes them") {
   for (size_t index = 0; index < after.planned.kernels.size(); ++index) {
     const PlanKernel &entry = after.planned.plan.kernels[index];
     const bool isStrided =
-        entry.family != "view" && hasStridedView(after.planned.kernels[index].kernel,
+        !entry.family.isView() && hasStridedView(after.planned.kernels[index].kernel,
                                                  after.planned.kernels[index].configuration);
     CHECK(entry.measured == isStrided);
     CHECK((entry.seconds == 5e-5) == isStrided);

@@ -1,5 +1,6 @@
 // What selection from measurements is offered: all of a complete profile and nothing else; what was
 // pruned and what had to be modelled is counted and named.
+#include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
 #include "tests/support/NonEmpty.h"
@@ -186,7 +187,7 @@ TEST_CASE("measurements of a tile that is not emitted any more are no offer") {
   const Kernel kernel = gemmBiasGelu({.b = 8, .j = 512, .i = 1024, .u = 4096}, DType::f16, true);
   Configuration configuration;
   for (const Configuration &one : enumerate(kernel, device()).legal)
-    if (std::holds_alternative<Sm90GemmKnobs>(one.knobs)) configuration = one;
+    if (one.knobs.is<Sm90GemmKnobs>()) configuration = one;
   Configuration rejected = configuration;  // 192 accumulators a thread leave no registers for an
                                            // epilogue with two results
   rejected.knobs = Sm90GemmKnobs{.schedule = Sm90Schedule::pingPong,
@@ -201,7 +202,7 @@ TEST_CASE("measurements of a tile that is not emitted any more are no offer") {
                    {.seconds = 1e-5,
                     .n = 9,
                     .spread = 0.01,
-                    .familyVersion = familyVersion(familyOf(one.knobs))});
+                    .familyVersion = one.knobs.family().version});
   CHECK(rowsOf(profile, kernel).measurements.size() == 2);
   const auto model = modelOf(profile);
   const std::vector<PricedConfiguration> &offered = model->measured(kernel);
@@ -214,7 +215,7 @@ TEST_CASE("measurements of a fused contraction serve every layout of the same fo
   const Kernel kernel = gemmBias({.b = 8, .j = 512, .i = 1024, .u = 4096}, DType::f16);
   std::vector<Configuration> all;
   for (const Configuration &one : enumerate(kernel, device()).legal)
-    if (std::holds_alternative<Sm90GemmKnobs>(one.knobs)) all.push_back(one);
+    if (one.knobs.is<Sm90GemmKnobs>()) all.push_back(one);
   REQUIRE(all.size() > 2);
   Profile profile{.device = "h200", .protocols = {{1, "pretended"}}, .kernels = {}};
   const Configuration &measurement = all.front();
@@ -222,7 +223,7 @@ TEST_CASE("measurements of a fused contraction serve every layout of the same fo
                  {.seconds = 7e-5,
                   .n = 9,
                   .spread = 0.01,
-                  .familyVersion = familyVersion(familyOf(measurement.knobs))});
+                  .familyVersion = measurement.knobs.family().version});
   const auto model = modelOf(profile);
   size_t same = 0, others = 0;
   for (const Configuration &one : nonEmpty(all)) {

@@ -1,5 +1,6 @@
 // Selection at full size: the forward encoder layer of "Data Movement Is All You Need" (B=8, L=512,
 // I=1024), written down op by op. Checks what holds whatever the prices are; prints what it took.
+#include "codegen/families/loop/LoopKnobs.h"
 #include "passes/configure/Family.h"
 #include "passes/select/Selection.h"
 #include "tests/support/NonEmpty.h"
@@ -203,7 +204,7 @@ TEST_CASE("an encoder layer: many configurations, fused kernels, a plan near its
     if (name != "bias_relu_dropout" && name != "softmax_dropout" &&
         name != "bias_dropout_residual_layer_norm")
       continue;
-    const auto &knobs = std::get<LoopKnobs>(step.configuration.knobs);
+    const auto &knobs = step.configuration.knobs.get<LoopKnobs>();
     CHECK(knobs.vectorWidth >= 8);
     CHECK(knobs.laneAxis == knobs.vectorAxis);
     if (name != "bias_relu_dropout") CHECK(knobs.reduction == ReductionMapping::warp);

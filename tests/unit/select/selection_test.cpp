@@ -1,5 +1,7 @@
 // Selection against an exhaustive search on random small problems, and its answers on problems made
 // by hand.
+#include "codegen/families/loop/LoopKnobs.h"
+#include "codegen/families/transpose/TransposeKnobs.h"
 #include "kernel/Error.h"
 #include "passes/configure/Family.h"
 #include "tests/support/NonEmpty.h"

@@ -4,6 +4,7 @@
 // tools/driver/EstimateError.h says. The figures only shrink: a larger one fails, a smaller one
 // asks for a new figure in the table, which `unit-shipped_profile '[update]'` writes, keeping the
 // causes.
+#include "codegen/families/view/ViewKnobs.h"
 #include "passes/decide/PathPlan.h"
 #include "tests/support/NonEmpty.h"
 #include "tools/driver/Compilation.h"
@@ -94,7 +95,7 @@ void checkMeasured(const Chosen &chosen) {
   CHECK(double(measured) >= 0.95 * double(priced));
   CHECK(chosen.selected.best().selection.statistics().mostGain <= 0.01);
   const auto isMeasured = [](const ChosenKernel &kernel) {
-    return kernel.cost.measured || std::holds_alternative<ViewKnobs>(kernel.configuration.knobs);
+    return kernel.cost.measured || kernel.configuration.knobs.is<ViewKnobs>();
   };
   REQUIRE_FALSE(chosen.kernels.empty());
   CHECK(std::ranges::all_of(chosen.kernels, isMeasured));

@@ -225,7 +225,7 @@ std::string print(const PlanDifference &difference, const EditLines &edits, cons
 
 json toJson(const PairedKernel &kernel) {
   return {{"name", kernel.name},
-          {"family", kernel.family},
+          {"family", kernel.family.name()},
           {"configuration", kernel.configuration},
           {"ops", kernel.ops},
           {"chunks", kernel.kernels.size()},

@@ -1,4 +1,5 @@
 // weft env: every environment variable that is read, and what was found on this machine.
+#include "codegen/families/library/LibraryKnobs.h"
 #include "tools/driver/Console.h"
 #include "tools/driver/commands/Commands.h"
 

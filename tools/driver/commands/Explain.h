@@ -56,6 +56,6 @@ Explanation explainCodes(const std::string &name);
 const PlanKernel &findKernel(const Plan &plan, const std::string &name);
 
 /// What a plan's family is called for people: the placeholder says that it is one.
-std::string familyLabel(const std::string &family);
+std::string familyLabel(const FamilyId &family);
 
 }  // namespace weft::driver

@@ -1,4 +1,6 @@
 // weft explain DIR and --kernel: one screen about the plan, or one kernel in full.
+#include "codegen/families/gemm_fma/FmaGemmKnobs.h"
+#include "codegen/families/library/LibraryKnobs.h"
 #include "kernel/Device.h"
 #include "kernel/Error.h"
 #include "kernel/Nearest.h"
@@ -50,8 +52,8 @@ json toJson(const runtime::Verification &verification) {
 json toJson(const PlanKernel &kernel, double total, const runtime::BelievedRecords &records) {
   return {{"name", kernel.name},
           {"ops", kernel.ops},
-          {"family", kernel.family},
-          {"placeholder", familyLabel(kernel.family) != kernel.family},
+          {"family", kernel.family.name()},
+          {"placeholder", kernel.family == fmaGemmFamily},
           {"configuration", kernel.configuration},
           {"inputLayouts", kernel.inputLayouts},
           {"outputLayouts", kernel.outputLayouts},
@@ -102,17 +104,17 @@ std::string verificationLines(const Plan &plan, const runtime::BelievedRecords &
 std::string footnotes(const Plan &plan, const runtime::BelievedRecords &records) {
   std::string text =
       fmt::format("prices: {}; the MUE of an estimated time is an estimate\n", plan.costModel);
-  const auto uses = [&](const char *family) {
+  const auto uses = [&](const Family &family) {
     return std::count_if(plan.kernels.begin(), plan.kernels.end(),
                          [&](const auto &k) { return k.family == family; });
   };
-  if (const auto count = uses("gemm-fma"))
+  if (const auto count = uses(fmaGemmFamily))
     text += fmt::format(
         "{} kernels are of the placeholder family gemm-fma: correct everywhere, without "
         "tensor "
         "cores\n",
         count);
-  if (const auto count = uses("cublaslt"))
+  if (const auto count = uses(libraryFamily))
     text += fmt::format(
         "{} of cuBLASLt: NVIDIA's library, no text of ours; --no-library does without\n",
         count == 1 ? std::string("1 kernel is a GEMM")
@@ -482,8 +484,8 @@ const PlanKernel &findKernel(const Plan &plan, const std::string &name) {
                         nearestAndKnown(name, names));
 }
 
-std::string familyLabel(const std::string &family) {
-  return family == "gemm-fma" ? "gemm-fma (placeholder)" : family;
+std::string familyLabel(const FamilyId &family) {
+  return fmt::format("{}{}", family, family == fmaGemmFamily ? " (placeholder)" : "");
 }
 
 Explanation explainKernels(const runtime::Artifact &artifact, const KernelsView &view) {

@@ -1,0 +1,35 @@
+// The kernel families that there are. Adding one is its folder beside this file, and its line here.
+#include "kernel/Family.h"
+
+#include <vector>
+
+/// The order is that of enumeration, and ties of prices go to the first: cheapest family first.
+#define WEFT_FAMILIES(family) \
+  family(viewFamily)          \
+  family(transposeFamily)     \
+  family(loopFamily)          \
+  family(sm90GemmFamily)      \
+  family(libraryFamily)       \
+  family(sm80GemmFamily)      \
+  family(fmaGemmFamily)
+
+namespace weft {
+
+#define WEFT_DECLARE(family) extern const Family family;
+WEFT_FAMILIES(WEFT_DECLARE)
+
+namespace {
+
+std::vector<const Family *> &registry() {
+#define WEFT_ADDRESS(family) &family,
+  static std::vector<const Family *> list = {WEFT_FAMILIES(WEFT_ADDRESS)};
+  return list;
+}
+
+}  // namespace
+
+std::span<const Family *const> families() { return registry(); }
+
+FamilyRegistration::FamilyRegistration(const Family &family) { registry().push_back(&family); }
+
+}  // namespace weft

@@ -1,0 +1,482 @@
+// Loads of what the epilogue reads, one loop over the eight elements with a statement an op, stores
+// of further outputs, what is summed.
+#include "codegen/families/contraction/ContractionEpilogue.h"
+
+#include "codegen/families/loop/ExpressionText.h"
+#include "codegen/families/loop/LoopOps.h"
+#include "kernel/Error.h"
+#include "kernel/MultiStrideGemm.h"
+#include "kernel/ShortFunction.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace weft::codegen {
+namespace {
+
+/// Whether two neighbouring elements at an even place are one access.
+bool holdsPairs(const Kernel &kernel, int value, const Layout &layout) {
+  return layout.alignment % (2 * sizeOf(kernel.values[size_t(value)].dtype)) == 0;
+}
+
+class EpilogueBuilder {
+public:
+  explicit EpilogueBuilder(const EpilogueContext &context)
+      : context(context),
+        kernel(context.kernel),
+        groups(groupsAsLaidOut(kernel, context.region, context.configuration.outputs[0])),
+        strides(gemmOfResult(kernel, context.configuration).value_or(StridedBatchedGemm{})) {
+    for (std::string *name : {&accumulators, &at, &e}) *name = context.names.reserve(*name);
+    reference.resize(kernel.values.size());
+  }
+
+  ContractionEpilogue run() {
+    reference[size_t(context.region.c)] = gemm();
+    if (context.region.epilogue.empty() && context.region.reductions.empty() &&
+        reference[size_t(context.region.c)] == element(accumulators))
+      return {};
+    std::string subtile, vector;
+    for (const EpilogueInput &input : context.region.inputs) {
+      if (context.subtileInput == input.input) subtile = addHandedOver(input);
+      else if (context.vectorInput == input.input) vector = addHandedOver(input);
+      else addInput(input);
+    }
+    for (size_t op : context.region.epilogue) addOp(op);
+    addReductionOutputs();
+    addOutputs();
+    Block body = std::move(values);
+    body.push_back(loop(e, std::to_string(count()), 0, std::move(elements)));
+    body.insert(body.end(), stores.begin(), stores.end());
+    const std::string taken = fmt::format("float (&{})[{}]", accumulators, count()),
+                      place = fmt::format("const {} &{}", context.fragmentType, at);
+    if (isSingleConsumer()) {
+      const std::string epilogueOp = context.names.reserve("runEpilogue");
+      body = {{.kind = Statement::Kind::function,
+               .type = taken,
+               .name = epilogueOp,
+               .body = std::move(body)},
+              evaluate("return " + epilogueOp)};
+      if (!asking.empty()) loads.push_back(loop(e, std::to_string(count()), 0, std::move(asking)));
+    }
+    body.insert(body.begin(), loads.begin(), loads.end());
+    result.arguments = isSingleConsumer() ? place
+                                          : fmt::format("{}, {}{}{}{}{}", taken, subtile, vector,
+                                                        second, summed, place);
+    result.body = std::move(body);
+    result.headers.assign(headers.begin(), headers.end());
+    return std::move(result);
+  }
+
+private:
+  // --- coordinates ---
+
+  bool isSingleConsumer() const { return context.accumulatorsOfThread > 0; }
+  int count() const { return isSingleConsumer() ? context.accumulatorsOfThread : 8; }
+
+  ContractionGroup rowGroup() const {
+    return context.rowsAlongN != context.isTransposed ? nGroup : mGroup;
+  }
+  ContractionGroup columnGroup() const {
+    return context.rowsAlongN != context.isTransposed ? mGroup : nGroup;
+  }
+  /// Of the GEMM that a fragment sees, or across where a single-consumer tile is transposed.
+  std::string rows() const { return context.gemm + (context.isTransposed ? ".n" : ".m"); }
+  std::string columns() const { return context.gemm + (context.isTransposed ? ".m" : ".n"); }
+
+  int64_t extent(int axis) const { return kernel.axes[size_t(axis)].extent; }
+
+  /// The coordinate along an axis of the result: of the element of the loop, or of the fragment's
+  /// first element.
+  std::string coordinate(int axis, bool ofElement) {
+    if (extent(axis) == 1) return "0";
+    for (ContractionGroup group : {batchGroup, rowGroup(), columnGroup()}) {
+      const std::vector<int> &axes = groups[group];
+      const auto found = std::ranges::find(axes, axis);
+      if (found == axes.end()) continue;
+      std::string text = group == batchGroup ? at + ".batch"
+                         : ofElement         ? elementIndex(group)
+                                             : at + (group == rowGroup() ? ".row" : ".column");
+      std::vector<std::string> faster;
+      for (auto other = found + 1; other != axes.end(); ++other)
+        faster.push_back(context.axes[size_t(*other)]);
+      if (faster.size() == 1) text = fmt::format("{} / {}", text, faster[0]);
+      if (faster.size() > 1) text = fmt::format("{} / ({})", text, fmt::join(faster, " * "));
+      if (found != axes.begin()) text = fmt::format("{} % {}", text, context.axes[size_t(axis)]);
+      return text;
+    }
+    throw Error::checkFailed("kernel '{}': axis '{}' is none of the contraction's result",
+                             kernel.name, kernel.axes[size_t(axis)].name);
+  }
+
+  /// "row": of the element of the loop, declared at its first use.
+  std::string elementIndex(ContractionGroup group) {
+    const bool isRow = group == rowGroup();
+    std::string &name = isRow ? elementRow : elementColumn;
+    if (name.empty()) {
+      name = context.names.reserve(isRow ? "row" : "column");
+      const std::string_view member = isRow ? "row" : "column";
+      Block &block = isSingleConsumer() ? asking : elements;
+      block.insert(block.begin(),
+                   declare("const int", name,
+                           fmt::format("{}.{} + weft::{}InFragment({})", at, member, member, e)));
+    }
+    return name;
+  }
+
+  std::string element(const std::string &of) const { return fmt::format("{}[{}]", of, e); }
+
+  // --- operands ---
+
+  std::string gemm() {
+    const double scale = numberOf(kernel.body[context.region.contraction], "scale", 1.0);
+    return scale == 1.0 ? element(accumulators)
+                        : fmt::format("{} * {}", element(accumulators),
+                                      constant("float", "scale", floatLiteral(scale)));
+  }
+
+  std::string constant(const std::string &type, const std::string &wish, const std::string &value,
+                       const std::string &note = "") {
+    const auto [found, isNew] =
+        constantNames.try_emplace(fmt::format("{} {} {}", type, wish, value));
+    if (!isNew) return found->second;
+    found->second = context.names.reserve(wish);
+    result.constants.push_back({type, {{found->second, value}}, note});
+    return found->second;
+  }
+
+  void checkType(int value) const {
+    const DType type = kernel.values[size_t(value)].dtype;
+    if (type != DType::f32 && type != DType::f16 && type != DType::bf16)
+      throw Error::unsupported(
+          "kernel '{}': '{}' is {}; the epilogue of a contraction takes f32, f16 and bf16",
+          kernel.name, kernel.values[size_t(value)].name, nameOf(type));
+  }
+
+  std::string addHandedOver(const EpilogueInput &input) {
+    const std::string name = context.names.reserve(kernel.values[size_t(input.value)].name + "_v");
+    reference[size_t(input.value)] = element(name);
+    return fmt::format("const float (&{})[8], ", name);
+  }
+
+  void addInput(const EpilogueInput &input) {
+    checkType(input.value);
+    const std::string &pointer = context.inputs.at(input.input);
+    const Value &value = kernel.values[size_t(input.value)];
+    if (isSingleConsumer()) return addAsked(input, pointer);
+    if (input.role == EpilogueRole::scalar) {
+      const std::string name = context.names.reserve(value.name + "_v");
+      result.prologue.push_back(declare(
+          "const float", name, fmt::format("weft::loadOne({})", pointer)));  // once, and early
+      reference[size_t(input.value)] = name;
+      return;
+    }
+    const std::string load = loadText(input, pointer);
+    if (load.empty()) return addElementwise(input, pointer);
+    usesFragments();
+    const std::string name = context.names.reserve(value.name + "_v");
+    loads.push_back(declare("const auto", name, load));
+    reference[size_t(input.value)] = element(name + ".at");
+  }
+
+  /// By a single-consumer tile, before it is multiplied.
+  void addAsked(const EpilogueInput &input, const std::string &pointer) {
+    const std::string load = input.role == EpilogueRole::scalar
+                                 ? fmt::format("weft::sm90::prefetchScalar({})", pointer)
+                                 : loadText(input, pointer);
+    const std::string name = context.names.reserve(kernel.values[size_t(input.value)].name + "_v");
+    reference[size_t(input.value)] = element(name);
+    if (!load.empty()) {
+      loads.push_back(declare("const auto", name, load));
+      return;
+    }
+    const std::string place = placeText(input), row = elementIndex(rowGroup()),
+                      column = elementIndex(columnGroup());
+    const std::string_view type = cudaNameOf(kernel.values[size_t(input.value)].dtype);
+    loads.push_back(
+        declare(fmt::format("weft::sm90::PrefetchedElements<{}, {}>", type, count()), name));
+    asking.push_back(assign(fmt::format("{}.words[{}]", name, e),
+                            fmt::format("{} < {} && {} < {} ? weft::sm90::issueLoad({} + {}) : 0",
+                                        row, rows(), column, columns(), pointer, place)));
+  }
+
+  /// One load of the eight elements; empty where the operand does not lie so.
+  std::string loadText(const EpilogueInput &input, const std::string &pointer) {
+    const Layout &layout = context.configuration.inputs[input.input];
+    if (input.role == EpilogueRole::result) {
+      if (!liesAsResult(input.value, layout)) return "";
+      return fmt::format("weft::{}<{}>({}, {})",
+                         isSingleConsumer() ? "sm90::prefetchTile" : "loadFragment",
+                         matrixArguments(input.value, layout), memberOf(pointer), at);
+    }
+    if (input.role == EpilogueRole::mixed || !isContiguous(kernel, groups, input, layout))
+      return "";
+    const bool isColumns = (input.role == EpilogueRole::n) == (columnGroup() == nGroup),
+               isPaired = holdsPairs(kernel, input.value, layout);
+    if (isSingleConsumer() && isColumns)
+      return fmt::format("weft::sm90::prefetchColumns<{}, {}>({}, {})", columns(), isPaired,
+                         pointer, at);
+    if (isSingleConsumer())
+      return fmt::format("weft::sm90::prefetchRows<{}>({}, {})", rows(), pointer, at);
+    if (!isPaired) return "";
+    return fmt::format("weft::fragment{}<{}.{}>({}, {})", isColumns ? "Columns" : "Rows",
+                       context.gemm, isColumns ? "n" : "m", pointer, at);
+  }
+
+  std::string matrixArguments(int value, const Layout &layout) const {
+    const int64_t pitch = context.rowsAlongN ? strides.strideCn : strides.strideCm;
+    const bool isPaired = holdsPairs(kernel, value, layout) && pitch % 2 == 0 &&
+                          (strides.batch == 1 || strides.batchStrideC % 2 == 0);
+    if (context.isTransposed)
+      return fmt::format("{0}.n, {0}.m, 1, {0}.strideCm, false", context.gemm);
+    if (isSingleConsumer())
+      return fmt::format("{0}.m, {0}.n, {0}.strideCm, 1, {1}", context.gemm, isPaired);
+    return fmt::format("{0}.m, {0}.n, {0}.strideCm, {1}", context.gemm, isPaired);
+  }
+  std::string memberOf(const std::string &pointer) const {
+    return strides.batch == 1
+               ? pointer
+               : fmt::format("{} + {}.batch * {}.batchStrideC", pointer, at, context.gemm);
+  }
+
+  bool liesAsResult(int value, const Layout &layout) const {
+    return stridesByAxis(kernel, value, layout) ==
+           stridesByAxis(kernel, kernel.outputs[0], context.configuration.outputs[0]);
+  }
+  /// The sum of coordinates times strides.
+  std::string placeText(const EpilogueInput &input) {
+    std::vector<std::string> terms;
+    for (const auto &[axis, stride] :
+         stridesByAxis(kernel, input.value, context.configuration.inputs[input.input])) {
+      const std::string index = coordinate(axis, true);
+      terms.push_back(stride == 1 ? asOperand(index).str()
+                                  : fmt::format("weft::Offset({}) * {}", index, stride));
+    }
+    return fmt::format("{}", fmt::join(terms, " + "));
+  }
+  /// Element by element.
+  void addElementwise(const EpilogueInput &input, const std::string &pointer) {
+    const std::string place = placeText(input);
+    usesFragments();
+    const std::string row = elementIndex(rowGroup()), column = elementIndex(columnGroup());
+    const std::string inside = fmt::format("{0} < {2}.m && {1} < {2}.n", row, column, context.gemm);
+    const std::string name = context.names.reserve(kernel.values[size_t(input.value)].name + "_v");
+    elements.push_back(
+        declare("const float", name,
+                fmt::format("{} ? weft::loadOne({} + {}) : 0.0f", inside, pointer, place)));
+    reference[size_t(input.value)] = name;
+  }
+
+  // --- ops ---
+
+  void addOp(size_t index) {
+    const BodyOp &op = kernel.body[index];
+    std::vector<std::string> operands;
+    for (int operand : op.operands) operands.push_back(asOperand(reference[size_t(operand)]));
+    const int value = op.results[0];
+    const std::string text =
+        op.kind == OpKind::dropout ? dropout(op, index, operands[0]) : expression(op, operands);
+    const std::string name = context.names.reserve(kernel.values[size_t(value)].name);
+    elements.push_back(
+        declare("const float", name, text, op.number >= 0 ? fmt::format("%{}", op.number) : ""));
+    reference[size_t(value)] = name;
+  }
+
+  std::string expression(const BodyOp &op, const std::vector<std::string> &operands) {
+    const Expression expression = shortExpression(kernel, op).value_or(op.expression);
+    headers.merge(expression.headers());
+    const auto constants =
+        attributeConstants(op, [&](const std::string &wish, const std::string &value) {
+          return constant("float", wish, value);
+        });
+    return expressionText(
+        expression, constants, [&](int operand) { return operands[size_t(operand)]; },
+        [&](int axis) { return asOperand(coordinate(axis, true)); });
+  }
+
+  std::string argument(Parameter::Kind kind, size_t op) {
+    const std::string name = context.names.reserve(std::string(nameOf(kind)));
+    result.parameters.push_back({.kind = kind, .index = int(op), .name = name, .type = "unsigned"});
+    return name;
+  }
+
+  /// The bits that SPEC.md fixes for the logical coordinates of the op's result: one mix of words
+  /// for the eight elements where the last two logical axes are the fastest of the fragment's
+  /// columns and rows, two where they are so in the other order, else one an element.
+  std::string dropout(const BodyOp &op, size_t index, const std::string &x) {
+    headers.insert("weft/dropout.cuh");
+    if (key.empty()) {
+      const std::string pointer = context.names.reserve("dropoutKey");
+      key = context.names.reserve("key");
+      result.parameters.push_back({.kind = Parameter::Kind::dropoutKey,
+                                   .index = 0,
+                                   .name = pointer,
+                                   .type = "weft::DropoutKey"});
+      result.prologue.push_back(declare("const weft::DropoutKey", key, "*" + pointer,
+                                        "seed and step: a replay must not repeat masks"));
+    }
+    const double p = numberOf(op, "p");
+    const std::string stream = argument(Parameter::Kind::dropoutStream, index);
+    const std::string threshold =
+        constant("unsigned", "dropThreshold", fmt::format("{}u", std::llround(p * 65536)),
+                 fmt::format("{} of 65536 draws", p));
+    const std::string scale = keepScale(p);
+    const std::vector<int> &own = kernel.values[size_t(op.results[0])].axes;
+    const bool isStraight = isFragmentOf(own, rowGroup(), columnGroup()),
+               isWhole = isStraight || isFragmentOf(own, columnGroup(), rowGroup());
+    const auto indexOf = [&](size_t fromEnd) {
+      return own.size() >= fromEnd ? coordinate(own[own.size() - fromEnd], !isWhole)
+                                   : std::string("0");
+    };
+    const std::string column = indexOf(1), row = indexOf(2);
+    std::string outer = outerText(own, !isWhole);
+    if (op.attributes.contains("outer"))  // the rows before this part of an outer axis
+      outer = (outer == "0" ? "" : outer + " + ") + argument(Parameter::Kind::dropoutOuter, index);
+    const std::string place =
+        fmt::format("{}, {}, {}, {}, {}, {}", key, stream, outer, row, column, threshold);
+    if (!isWhole) return fmt::format("(weft::kept({}) ? {} : 0.0f) * {}", place, x, scale);
+    const std::string kept = context.names.reserve("kept");
+    loads.push_back(
+        declare("const auto", kept,
+                fmt::format("weft::kept{}Fragment({})", isStraight ? "" : "Transposed", place)));
+    return fmt::format("({}.at({}) ? {} : 0.0f) * {}", kept, e, x, scale);
+  }
+
+  /// Behind the choice of what is kept, where a sum that follows takes the GEMM in. The compiler
+  /// would pull a constant forward.
+  std::string keepScale(double p) {
+    const std::string value =
+        constant("float", "keepScale", floatLiteral(p < 1 ? 1.0 / (1.0 - p) : 0.0));
+    const auto [found, isNew] = keepScales.try_emplace(value);
+    if (!isNew) return found->second;
+    found->second = context.names.reserve("scaleOfKept");
+    result.prologue.push_back(
+        declare("const float", found->second, fmt::format("weft::opaque({})", value)));
+    return found->second;
+  }
+
+  std::string outerText(const std::vector<int> &own, bool ofElement) {
+    std::string outer = "0";
+    for (size_t i = 0; i + 2 < own.size(); ++i) {
+      if (extent(own[i]) == 1) continue;
+      const std::string text = coordinate(own[i], ofElement);
+      outer = outer == "0" ? text
+                           : fmt::format("{} * {} + {}", asOperand(outer),
+                                         context.axes[size_t(own[i])], asOperand(text));
+    }
+    return outer;
+  }
+
+  /// Whether blocks of 16 x 16 of the fragments are blocks of the last two logical axes, which run
+  /// along these groups.
+  bool isFragmentOf(const std::vector<int> &own, ContractionGroup rows,
+                    ContractionGroup columns) const {
+    return drawsByFragment(kernel, own, groups[rows], groups[columns]);
+  }
+
+  // --- outputs ---
+
+  /// Whole fragments are loaded or stored here, not by the skeleton.
+  void usesFragments() {
+    headers.insert("weft/fragment.cuh");
+    result.accessesMemory = true;
+  }
+
+  void addOutputs() {
+    for (size_t output = 1; output < kernel.outputs.size(); ++output) {
+      const int value = kernel.outputs[output];
+      checkType(value);
+      if (!context.region.isWhole(output)) continue;
+      if (!liesAsResult(value, context.configuration.outputs[output]))
+        throw Error::unsupported("kernel '{}': output '{}' does not lie as the first one does",
+                                 kernel.name, kernel.values[size_t(value)].name);
+      const std::string name = context.names.reserve(kernel.values[size_t(value)].name + "_v");
+      if (output == context.subtileOutput) {
+        second = fmt::format("float (&{})[8], ", name);
+        elements.push_back(assign(element(name), reference[size_t(value)]));
+        continue;
+      }
+      const std::string arguments = matrixArguments(value, context.configuration.outputs[output]),
+                        to = memberOf(context.outputs.at(output));
+      if (isSingleConsumer()) {
+        values.push_back(declare("float", fmt::format("{}[{}]", name, count())));
+        elements.push_back(assign(element(name), reference[size_t(value)]));
+        stores.push_back(evaluate(
+            fmt::format("weft::sm90::storeTileElements<{}>({}, {}, {})", arguments, to, name, at)));
+        continue;
+      }
+      usesFragments();
+      loads.push_back(declare("weft::Vec<float, 8>", name));
+      elements.push_back(assign(element(name + ".at"), reference[size_t(value)]));
+      stores.push_back(
+          evaluate(fmt::format("weft::storeFragment<{}>({}, {}, {})", arguments, to, name, at)));
+    }
+    checkType(kernel.outputs[0]);
+    const int end = context.region.softmax ? context.region.softmax->value : kernel.outputs[0];
+    const std::string &first = reference[size_t(end)];
+    if (first != element(accumulators)) elements.push_back(assign(element(accumulators), first));
+  }
+
+  /// What the skeleton adds up, while the GEMM's accumulators are in their place.
+  void addReductionOutputs() {
+    if (context.region.reductions.empty()) return;
+    const std::string name = context.names.reserve("summed");
+    summed = fmt::format("float (&{})[{}][8], ", name, context.region.reductions.size());
+    for (size_t sum = 0; sum < context.region.reductions.size(); ++sum) {
+      const int value = context.region.reductions[sum].value;
+      elements.push_back(
+          assign(element(fmt::format("{}[{}]", name, sum)), reference[size_t(value)]));
+    }
+  }
+
+  const EpilogueContext &context;
+  const Kernel &kernel;
+  ContractionGroups groups;
+  const StridedBatchedGemm strides;
+  std::vector<std::string> reference;  ///< per value: the expression that names an element of it
+  std::string accumulators = "accumulators", at = "at", e = "e", elementRow, elementColumn, key,
+              second, summed;
+  std::map<std::string, std::string> constantNames, keepScales;
+  std::set<std::string> headers;
+  Block loads, asking, values, elements, stores;  ///< asking, values: of single-consumer tiles
+  ContractionEpilogue result;
+};
+
+}  // namespace
+
+ContractionEpilogue contractionEpilogue(const EpilogueContext &context) {
+  return EpilogueBuilder(context).run();
+}
+
+std::optional<VectorInput> vectorInputOf(const Kernel &kernel, const Configuration &configuration,
+                                         const ContractionRegion &region, bool rowsAlongN) {
+  const ContractionGroups groups = groupsAsLaidOut(kernel, region, configuration.outputs[0]);
+  for (const EpilogueInput &input : region.inputs) {
+    const Layout &layout = configuration.inputs[input.input];
+    if ((input.role != EpilogueRole::m && input.role != EpilogueRole::n) ||
+        sizeOf(kernel.values[size_t(input.value)].dtype) != 2 ||
+        !isContiguous(kernel, groups, input, layout))
+      continue;
+    const bool isOfRows = (input.role == EpilogueRole::n) == rowsAlongN;
+    if (isOfRows || holdsPairs(kernel, input.value, layout))
+      return VectorInput{.input = input.input, .isOfRows = isOfRows};
+  }
+  return std::nullopt;
+}
+
+std::optional<size_t> subtileOutputOf(const Kernel &kernel, const ContractionRegion &region) {
+  for (size_t output = 1; output < kernel.outputs.size(); ++output)
+    if (region.isWhole(output) && kernel.values[size_t(kernel.outputs[output])].dtype ==
+                                      kernel.values[size_t(kernel.outputs[0])].dtype)
+      return output;
+  return std::nullopt;
+}
+
+std::optional<size_t> subtileInputOf(const Kernel &kernel, const ContractionRegion &region) {
+  const DType type = kernel.values[size_t(kernel.outputs[0])].dtype;
+  for (const EpilogueInput &input : region.inputs)
+    if (input.role == EpilogueRole::result && kernel.values[size_t(input.value)].dtype == type)
+      return input.input;
+  return std::nullopt;
+}
+
+}  // namespace weft::codegen

@@ -1,0 +1,79 @@
+// Spelling of extents and strides; see ContractionTexts.h.
+#include "codegen/families/contraction/ContractionTexts.h"
+
+#include "kernel/Format.h"
+
+#include <fmt/ranges.h>
+
+namespace weft::codegen {
+
+std::string extentText(const Kernel &kernel, const std::vector<int> &axes,
+                       const std::vector<std::string> &names) {
+  std::vector<std::string> extents;
+  for (int axis : axes)
+    if (kernel.axes[axis].extent > 1) extents.push_back(names[axis]);
+  return extents.empty() ? "1" : fmt::format("{}", fmt::join(extents, " * "));
+}
+
+std::string StrideTexts::operator()(int64_t stride) {
+  if (stride <= 1) return std::to_string(stride);
+  return layout.strides.empty() ? dense(stride) : named(stride);
+}
+
+/// The axes behind the one of this stride, slowest first. Extents above 1 make the products
+/// distinct.
+std::string StrideTexts::dense(int64_t stride) const {
+  std::vector<int> faster;
+  int64_t gemm = 1;
+  for (auto dimension = layout.order.rbegin(); dimension != layout.order.rend() && gemm != stride;
+       ++dimension) {
+    faster.insert(faster.begin(), value.axes[*dimension]);
+    gemm *= kernel.axes[faster.front()].extent;
+  }
+  return gemm == stride ? extentText(kernel, faster, axisNames) : std::to_string(stride);
+}
+
+std::string StrideTexts::named(int64_t stride) {
+  const auto known = constantNames.find(stride);
+  if (known != constantNames.end()) return known->second;
+  for (size_t d = 0; d < value.axes.size(); ++d) {
+    if (layout.strides[d] != stride || kernel.axes[value.axes[d]].extent == 1) continue;
+    const std::string &axis = axisNames[value.axes[d]];
+    const std::string name = names.reserve(fmt::format("{}_{}", tensorName, axis));
+    constants.push_back({"weft::Offset",
+                         {{name, std::to_string(stride)}},
+                         fmt::format("stride of {} along {}", tensorName, axis)});
+    return constantNames[stride] = name;
+  }
+  return std::to_string(stride);
+}
+
+std::string subVectorsText(const Kernel &kernel, const Configuration &configuration,
+                           const ContractionRegion &region,
+                           const std::vector<std::string> &axisNames,
+                           const std::vector<std::string> &results, Names &names,
+                           std::vector<ConstantLine> &constants) {
+  const EpilogueSoftmax &softmax = region.softmax.value();
+  const auto strides = [&](size_t output) {
+    StrideTexts text(kernel, kernel.outputs[output], configuration.outputs[output], axisNames,
+                     results[output], names, constants);
+    const SubVectorStrides own = subVectorStrides(kernel, configuration, region, output).value();
+    const std::string batch = text(own.batch), row = text(own.row), subVector = text(own.subVector);
+    return fmt::format("{{.batch = {}, .row = {}, .subVector = {}}}", batch, row, subVector);
+  };
+  const std::string name = names.reserve("subVectors"), maxima = strides(softmax.maxima),
+                    sums = strides(softmax.sums);
+  const std::string members = fmt::format("{{.length = {},\n    .maxima = {},\n    .sums = {}}}",
+                                          softmax.length, maxima, sums);
+  constants.push_back({"weft::SubVectors", {{name, members}}, ""});
+  return name;
+}
+
+Statement extentChecks(const std::string &gemm, int64_t batch, int64_t m, int64_t n, int64_t k) {
+  return launchCheckOf(
+      {fmt::format("{}.batch == {}", gemm, batch), fmt::format("{}.m == {}", gemm, m),
+       fmt::format("{}.n == {}", gemm, n), fmt::format("{}.k == {}", gemm, k)},
+      "these extents");
+}
+
+}  // namespace weft::codegen

@@ -1,0 +1,133 @@
+// The plain contraction family: a skeleton program. The loops live in fma_gemm.cuh; the
+// program names extents, strides and tiles, and calls it.
+#include "codegen/families/gemm_fma/FmaGemmKnobs.h"
+#include "codegen/families/contraction/ContractionTexts.h"
+#include "codegen/families/gemm_fma/FmaGemm.h"
+#include "codegen/families/loop/LoopOps.h"
+#include "codegen/Names.h"
+#include "kernel/Error.h"
+#include "kernel/StridedBatchedGemm.h"
+
+#include <limits>
+
+namespace weft::codegen {
+namespace {
+
+void checkTile(const Kernel &kernel, const FmaGemmKnobs &knobs) {
+  const bool divides = knobs.threadM > 0 && knobs.threadN > 0 && knobs.tileK > 0 &&
+                       knobs.tileM % knobs.threadM == 0 && knobs.tileN % knobs.threadN == 0;
+  const int threads = divides ? knobs.tileM / knobs.threadM * (knobs.tileN / knobs.threadN) : 0;
+  if (threads < 1 || threads > 1024)
+    throw Error::unsupported(
+        "kernel '{}': a tile of {} x {} with {} x {} a thread takes no whole block of at most 1024 "
+        "threads",
+        kernel.name, knobs.tileM, knobs.tileN, knobs.threadM, knobs.threadN);
+  // Whole lines of a k-tile for each pass of the block over it.
+  const auto covered = [&](int side) {
+    return threads % side == 0 && threads % knobs.tileK == 0 && side * knobs.tileK % threads == 0;
+  };
+  if (!covered(knobs.tileM) || !covered(knobs.tileN))
+    throw Error::unsupported(
+        "kernel '{}': {} threads do not copy kTiles of {} x {} and {} x {} line by line; take "
+        "sides that "
+        "divide the threads",
+        kernel.name, threads, knobs.tileM, knobs.tileK, knobs.tileN, knobs.tileK);
+  const int bytes = 4 * knobs.tileK * (knobs.tileM + knobs.tileN + 8);
+  if (bytes > 48 * 1024)
+    throw Error::unsupported(
+        "kernel '{}': tile kTiles take {} bytes of shared memory; the limit is 49152", kernel.name,
+        bytes);
+}
+
+}  // namespace
+
+Program lowerFmaGemm(const Kernel &kernel, const Configuration &configuration,
+                     const FmaGemmKnobs &knobs) {
+  const auto values = contractionValues(kernel);
+  if (!values || kernel.body.size() != 1)
+    throw Error::unsupported(
+        "kernel '{}': a plain contraction takes one contraction of two operands and nothing else",
+        kernel.name);
+  const auto gemm = stridedBatchedGemm(kernel, configuration);
+  if (!gemm)
+    throw Error::unsupported("kernel '{}': its layouts map to no batched strided GEMM",
+                             kernel.name);
+  checkTile(kernel, knobs);
+  Names names;
+  Program program{.entry = names.reserve(kernel.name), .headers = {"weft/fma_gemm.cuh"}};
+  std::vector<std::string> axes;
+  ConstantLine extents{.type = "weft::Offset", .note = "extents"};
+  for (const Axis &axis : kernel.axes) {
+    axes.push_back(names.reserve(axis.name));
+    extents.entries.emplace_back(axes.back(), std::to_string(axis.extent));
+  }
+  const ContractionGroups groups = contractionGroups(kernel, *values);
+  const std::string shape = names.reserve("shape"), tile = names.reserve("Tile"),
+                    scale = names.reserve("scale");
+  std::vector<std::string> pointers;
+  for (size_t i = 0; i < kernel.inputs.size(); ++i) {
+    const Value &value = kernel.values[kernel.inputs[i]];
+    pointers.push_back(names.reserve(value.name));
+    program.parameters.push_back({Parameter::Kind::input, static_cast<int>(i), pointers.back(),
+                                  std::string(cudaNameOf(value.dtype))});
+  }
+  const Value &result = kernel.values[kernel.outputs[0]];
+  const std::string c = names.reserve(result.name);
+  program.parameters.push_back(
+      {Parameter::Kind::output, 0, c, std::string(cudaNameOf(result.dtype))});
+  program.constants = {extents};
+  const size_t inputA = kernel.inputs[0] == (*values)[0] ? 0 : 1, inputB = 1 - inputA;
+  const auto stridesOf = [&](int value, const Layout &layout, const std::string &name) {
+    return StrideTexts(kernel, value, layout, axes, name, names, program.constants);
+  };
+  StrideTexts strideA = stridesOf((*values)[0], configuration.inputs[inputA], pointers[inputA]);
+  StrideTexts strideB = stridesOf((*values)[1], configuration.inputs[inputB], pointers[inputB]);
+  StrideTexts strideC = stridesOf((*values)[2], configuration.outputs[0], c);
+  const auto extent = [&](ContractionGroup group) {
+    return extentText(kernel, groups[group], axes);
+  };
+  const std::string members = fmt::format(
+      "{{\n    .batch = {}, .m = {}, .n = {}, .k = {},\n    .batchStrideA = {}, .strideAm = {}, "
+      ".strideAk = {},\n"
+      "    .batchStrideB = {}, .strideBk = {}, .strideBn = {},\n    .batchStrideC = {}, .strideCm "
+      "= {}, .strideCn = {}}}",
+      extent(batchGroup), extent(mGroup), extent(nGroup), extent(kGroup),
+      strideA(gemm->batchStrideA), strideA(gemm->strideAm), strideA(gemm->strideAk),
+      strideB(gemm->batchStrideB), strideB(gemm->strideBk), strideB(gemm->strideBn),
+      strideC(gemm->batchStrideC), strideC(gemm->strideCm), strideC(gemm->strideCn));
+  const BodyOp &op = kernel.body[0];
+  program.constants.push_back({"weft::FmaGemmShape", {{shape, members}}, ""});
+  program.constants.push_back({"float", {{scale, floatLiteral(numberOf(op, "scale", 1.0))}}, ""});
+  const std::string tileType = fmt::format("weft::FmaGemmTile<{}, {}, {}, {}, {}>", knobs.tileM,
+                                           knobs.tileN, knobs.tileK, knobs.threadM, knobs.threadN);
+  const std::string kTiles = names.reserve("kTiles");
+  program.body = {comment("tile m x n x k, then elements of one thread along m and n"),
+                  {.kind = Statement::Kind::alias, .name = tile, .value = tileType},
+                  {.kind = Statement::Kind::shared,
+                   .type = fmt::format("weft::GemmKTiles<{}>", tile),
+                   .name = kTiles},
+                  evaluate(fmt::format("weft::fmaGemm<{}, {}>({}, {}, {}, {}, {})", shape, tile,
+                                       scale, pointers[inputA], pointers[inputB], c, kTiles))};
+  const int64_t threads = knobs.tileM / knobs.threadM * (knobs.tileN / knobs.threadN);
+  const auto tiles = [](int64_t extent, int64_t side) { return (extent + side - 1) / side; };
+  const int64_t blocks = gemm->batch * tiles(gemm->m, knobs.tileM) * tiles(gemm->n, knobs.tileN);
+  if (blocks > std::numeric_limits<int32_t>::max())
+    throw Error::unsupported("kernel '{}': {} blocks; the limit is {}: take larger tiles",
+                             kernel.name, blocks, std::numeric_limits<int32_t>::max());
+  const Block checks = {
+      extentChecks(shape, gemm->batch, gemm->m, gemm->n, gemm->k),
+      launchCheckOf({fmt::format("{0} * (({1} + {3}::tileM - 1) / {3}::tileM) * (({2} + {3}::tileN "
+                                 "- 1) / {3}::tileN) == {4}",
+                                 gemm->batch, gemm->m, gemm->n, tile, blocks)},
+                    fmt::format("{} blocks", blocks)),
+      launchCheckOf({fmt::format("{}::threads == {}", tile, threads)},
+                    fmt::format("{} threads a block", threads))};
+  program.body.insert(program.body.end() - 2, checks.begin(), checks.end());
+  program.launchBounds = std::to_string(threads);
+  program.launch = {.grid = {blocks, 1, 1}, .block = {threads, 1, 1}};
+  program.mapping = describe(kernel, knobs);
+  pruneUnused(program);
+  return program;
+}
+
+}  // namespace weft::codegen

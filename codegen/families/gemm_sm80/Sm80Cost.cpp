@@ -1,0 +1,85 @@
+// Tiles and waves of the skeleton kernel; see Sm80Cost.h.
+#include "codegen/families/gemm_sm80/Sm80Cost.h"
+
+#include "codegen/families/gemm_sm80/Sm80GemmKnobs.h"
+#include "codegen/families/library/LibraryKnobs.h"
+#include "kernel/Error.h"
+#include "passes/configure/AnalyticConstants.h"
+#include "codegen/families/library/LibraryCost.h"
+#include "codegen/families/contraction/PrologueCost.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace weft {
+
+double sm80TensorSeconds(const GemmProblem &gemm, const Sm80GemmKnobs &knobs, DType dtype,
+                         const Device &device) {
+  const double m = knobs.tileM, n = knobs.tileN;
+  const double waves = std::ceil(double(sm80Tiles(gemm, knobs)) / device.multiprocessors);
+  const double depth = std::ceil(double(gemm.k) / knobs.tileK) * knobs.tileK;
+  double efficiency =
+      hasWgmma(device.architecture) ? analytic::sm80ShareOfWgmma : analytic::sm80Share;
+  efficiency *= std::min(
+      1.0, analytic::sm80LeastEfficiency + m * n / (m + n) * analytic::sm80EfficiencyPerIntensity);
+  if (!gemm.a.usesTma || !gemm.b.usesTma) efficiency *= analytic::sm80GuardedShare;
+  return waves * 2 * m * n * depth /
+         (device.tensorFlops.at(dtype) / device.multiprocessors * efficiency);
+}
+
+namespace {
+
+/// The contraction alone, of operands as it reads them and a result stored as the first output is.
+Cost libraryCostOfGemm(Kernel kernel, const Configuration &configuration, const Device &device) {
+  const std::array<int, 3> values = contractionValues(kernel).value();
+  const GemmTypes types = gemmTypes(kernel);
+  const GemmInputs inputs = gemmInputs(kernel);
+  kernel.body = {kernel.body[*contractionIndex(kernel)]};
+  kernel.body[0].operands = {values[0], values[1]};
+  kernel.inputs = {values[0], values[1]};
+  kernel.body[0].results = {kernel.outputs[0]};  // the ops behind leave it as C would lie
+  kernel.outputs.resize(1);
+  kernel.values[size_t(values[0])].dtype = storedAs(types.a);
+  kernel.values[size_t(values[1])].dtype = storedAs(types.b);
+  const Configuration gemm{
+      .inputs = {configuration.inputs[inputs.a], configuration.inputs[inputs.b]},
+      .outputs = {configuration.outputs[0]},
+      .knobs = LibraryKnobs{}};
+  return libraryCost(kernel, gemm, LibraryKnobs{}, device);
+}
+
+}  // namespace
+
+Cost sm80Cost(const Kernel &kernel, const Configuration &configuration, const Sm80GemmKnobs &knobs,
+              const Device &device) {
+  const GemmProblemOrRejection answer = mmaSyncProblem(kernel, configuration);
+  if (!answer.gemm) throw Error::unsupported("kernel '{}': {}", kernel.name, answer.rejection);
+  // The warps that multiply make the operand between two kTiles.
+  const double waves = std::ceil(double(sm80Tiles(*answer.gemm, knobs)) / device.multiprocessors);
+  const double depth = std::ceil(double(answer.gemm->k) / knobs.tileK) * knobs.tileK;
+  const double tensorSeconds =
+      sm80TensorSeconds(*answer.gemm, knobs, gemmTypes(kernel).a, device) +
+      waves * transformSeconds(kernel, *answer.gemm, knobs.tileM, knobs.tileN, depth,
+                               analytic::sm80TransformShare, device);
+  const auto necessary = double(kernel.necessaryBytes());
+  const double memorySeconds = necessary / device.copyBandwidth;
+  const double exposed = std::min(1.0, analytic::libraryDepthStep / double(answer.gemm->k));
+  const double busySeconds =
+      std::max(memorySeconds, tensorSeconds) + exposed * std::min(memorySeconds, tensorSeconds);
+  Cost cost{.seconds = device.launchSeconds + analytic::sm80StartSeconds + busySeconds,
+            .bytesMoved = int64_t(necessary),
+            .bound = memorySeconds > tensorSeconds ? Bound::memory : Bound::tensor};
+  if (device.launchSeconds > busySeconds) cost.bound = Bound::launch;
+  if (device.libraryGemms) {
+    // Unmeasured, what an epilogue reads and stores besides is hidden behind nothing.
+    const Cost library = libraryCostOfGemm(kernel, configuration, device);
+    const bool isLast = *contractionIndex(kernel) + 1 == kernel.body.size();
+    const double others =
+        isLast ? 0 : std::max(0.0, necessary - double(library.bytesMoved)) / device.copyBandwidth;
+    cost.seconds = std::max(cost.seconds, analytic::sm80Unmeasured * library.seconds + others);
+  }
+  cost.seconds *= unmeasuredPrologue(*answer.gemm);
+  return cost;
+}
+
+}  // namespace weft

@@ -1,0 +1,581 @@
+// Contractions on the tensor cores of sm_90a, alone, with an epilogue, or with an operand that is
+// transformed on load: a skeleton program. Loads, products and stores live in sm90_gemm.cuh,
+// sm90_scaled.cuh, sm90_single_consumer.cuh or sm90_prologue.cuh; the program names extents,
+// strides and the tile, passes maps of what TMA moves, says how an operand is made and what becomes
+// of the sums, and calls it.
+#include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
+#include "codegen/families/contraction/ContractionEpilogue.h"
+#include "codegen/families/contraction/ContractionPrologue.h"
+#include "codegen/families/contraction/ContractionTexts.h"
+#include "codegen/families/gemm_sm90/Sm90Gemm.h"
+#include "codegen/families/loop/LoopOps.h"
+#include "kernel/Error.h"
+#include "codegen/families/gemm_sm90/Sm90EpilogueReduction.h"
+#include "codegen/families/gemm_sm90/Sm90Strides.h"
+#include "codegen/families/gemm_sm90/Sm90Tile.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace weft::codegen {
+namespace {
+
+constexpr int subtileSide = 64, rowBytes = 128;
+constexpr int boxRowsPerLoad =
+    16;  // of a subtile that is read: of one copy (codegen/device/sm90_epilogue.cuh)
+constexpr int64_t mostSharedBytes = 227 * 1024;  // of sm_90, dynamic
+constexpr const char *mapType = "weft::sm90::TensorMap";
+
+/// Rows of `inner` neighbouring elements, of every batch element; boxes of 128 bytes a row.
+TensorMap mapOf(DType dtype, int64_t inner, int64_t rows, int64_t pitch, const GemmProblem &gemm,
+                int64_t batchStride, int boxRows) {
+  TensorMap map{.dtype = dtype,
+                .extents = {inner, rows},
+                .strides = {pitch},
+                .box = {rowBytes / int(sizeOf(dtype)), boxRows}};
+  if (gemm.batch == 1) return map;
+  map.extents.push_back(gemm.batch);
+  map.strides.push_back(batchStride);
+  map.box.push_back(1);
+  return map;
+}
+
+/// Of an operand with several strides along a group.
+int rowsOfBox(const GemmOperand &operand, int tileSide) {
+  return operand.isAlongK() ? boxRows(mapGroups(operand), tileSide) : subtileSide;
+}
+
+/// One box of a slice where the operand lies along k, else one for each 64 of its outer axis.
+TensorMap kTileMap(DType dtype, const GemmProblem &gemm, const GemmOperand &operand,
+                   int64_t outerExtent, int tileSide) {
+  if (operand.hasSeveralStrides())
+    return mapOf(dtype, mapGroups(operand), rowsOfBox(operand, tileSide));
+  if (operand.isAlongK())
+    return mapOf(dtype, gemm.k, outerExtent, operand.outer, gemm, operand.batch, tileSide);
+  return mapOf(dtype, outerExtent, gemm.k, operand.k, gemm, operand.batch, subtileSide);
+}
+
+GemmProblem checkedProblem(const Kernel &kernel, const Configuration &configuration,
+                           const Sm90GemmKnobs &knobs) {
+  if (const std::string reason = sm90Rejection(kernel, configuration, knobs, mostSharedBytes);
+      !reason.empty())
+    throw Error::unsupported("kernel '{}': {}", kernel.name, reason);
+  return wgmmaProblem(kernel, configuration).gemm.value();
+}
+
+ContractionRegion checkedRegion(const Kernel &kernel) {
+  const ContractionRegionOrRejection answer = contractionRegion(kernel);
+  if (!answer.region)
+    throw Error::unsupported("kernel '{}': no contraction of a warpgroup: {}", kernel.name,
+                             answer.rejection);
+  return *answer.region;
+}
+
+class Sm90Lowering {
+public:
+  Sm90Lowering(const Kernel &kernel, const Configuration &configuration, const Sm90GemmKnobs &knobs)
+      : kernel(kernel),
+        configuration(configuration),
+        knobs(knobs),
+        region(checkedRegion(kernel)),
+        gemm(checkedProblem(kernel, configuration, knobs)),
+        groups(contractionGroups(kernel, {region.a, region.b, region.c})),
+        dtype(kernel.values[size_t(kernel.outputs[0])].dtype),
+        type(cudaNameOf(dtype)) {}
+
+  Program run() {
+    program.entry = names.reserve(kernel.name);
+    nameAxes();
+    nameInputs();
+    nameOutputs();
+    describeProblem();
+    if (isSingleConsumer()) {
+      describeSingleConsumerTile();
+      callSingleConsumer();
+    } else {
+      describeTile();
+      callSkeleton();
+    }
+    program.launchBounds = fmt::format("{}, 1", sm90Threads(knobs));
+    program.launch = {.grid = {sm90Blocks(gemm, knobs), 1, 1},
+                      .block = {sm90Threads(knobs), 1, 1},
+                      .sharedBytes = sharedBytes(),
+                      .cluster = std::max(knobs.splitK, knobs.multicastB),
+                      .startsEarly = isSingleConsumer()};
+    if (knobs.splitK > 1) program.clusterBlocks = tile + ".splitK";
+    if (knobs.multicastB > 1) program.clusterBlocks = tile + ".multicastB";
+    program.mapping = describe(kernel, knobs);
+    pruneUnused(program);
+    return std::move(program);
+  }
+
+private:
+  bool isSingleConsumer() const { return knobs.schedule == Sm90Schedule::singleConsumer; }
+  int64_t sharedBytes() const { return sm90SharedBytes(knobs, isTransformedInPlace(gemm)); }
+  const GemmOperand &made() const { return gemm.a.isTransformed ? gemm.a : gemm.b; }
+
+  struct TensorNames {
+    std::string name{}, map = "nullptr", elements = "nullptr";
+    std::string text() const { return fmt::format("{{{}, {}}}", map, elements); }
+  };
+
+  void nameAxes() {
+    ConstantLine extents{.type = "weft::Offset", .entries = {}, .note = "extents"};
+    for (const Axis &axis : kernel.axes) {
+      axes.push_back(names.reserve(axis.name));
+      extents.entries.emplace_back(axes.back(), std::to_string(axis.extent));
+    }
+    program.constants = {extents};
+    for (std::string *name : {&shape, &tile}) *name = names.reserve(*name);
+  }
+
+  /// A map for what TMA moves, a pointer for what threads do.
+  void nameInputs() {
+    tensors.resize(kernel.inputs.size());
+    if (!isSingleConsumer())
+      subtile = subtileInput(),
+      vector = vectorInputOf(kernel, configuration, region, gemm.isSwapped);
+    for (size_t i = 0; i < kernel.inputs.size(); ++i) {
+      const Value &value = kernel.values[size_t(kernel.inputs[i])];
+      tensors[i].name = names.reserve(value.name);
+      if (i == gemm.a.input) nameOperand(gemm.a, gemm.m, knobs.tileM);
+      else if (i == gemm.b.input) nameOperand(gemm.b, gemm.n, knobs.tileN / knobs.multicastB);
+      else if (i == subtile)
+        addSubtiles(tensors[i], Parameter::Kind::inputMap, Parameter::Kind::input, int(i));
+      else addPointer(tensors[i], Parameter::Kind::input, int(i), value.dtype);
+    }
+  }
+
+  /// As the GEMM reads it.
+  DType operandType(const GemmOperand &operand) const {
+    const GemmTypes types = gemmTypes(kernel);
+    return types.areTf32() ? types.a : kernel.values[size_t(kernel.inputs[operand.input])].dtype;
+  }
+
+  void nameOperand(const GemmOperand &operand, int64_t extent, int tileSide) {
+    TensorNames &tensor = tensors[operand.input];
+    const DType own = operandType(operand);
+    if (operand.usesTma)
+      addMap(tensor, Parameter::Kind::inputMap, int(operand.input),
+             kTileMap(own, gemm, operand, extent, tileSide));
+    else addPointer(tensor, Parameter::Kind::input, int(operand.input), own);
+  }
+
+  void nameOutputs() {
+    results.resize(kernel.outputs.size());
+    if (!isSingleConsumer()) second = secondOutput();
+    for (size_t i = 0; i < kernel.outputs.size(); ++i) {
+      const Value &value = kernel.values[size_t(kernel.outputs[i])];
+      results[i].name = names.reserve(value.name);
+      if (isSingleConsumer()) addPointer(results[i], Parameter::Kind::output, int(i), value.dtype);
+      else if (i == 0 || i == second)
+        addSubtiles(results[i], Parameter::Kind::outputMap, Parameter::Kind::output, int(i));
+      else addPointer(results[i], Parameter::Kind::output, int(i), value.dtype);
+    }
+  }
+
+  /// Whether TMA moves a tensor in C's subtiles: it has to lie as C does.
+  bool isInSubtiles(int value, const Layout &layout) const {
+    return gemm.usesTma && layout.alignment % tensorMapAlignment == 0 &&
+           stridesByAxis(kernel, value, layout) ==
+               stridesByAxis(kernel, kernel.outputs[0], configuration.outputs[0]);
+  }
+  /// The operand of C's shape that comes in subtiles.
+  std::optional<size_t> subtileInput() const {
+    const auto input = subtileInputOf(kernel, region);
+    return input && isInSubtiles(kernel.inputs[*input], configuration.inputs[*input])
+               ? input
+               : std::nullopt;
+  }
+  /// The output besides the first that leaves in subtiles, each beside one of C's: where an operand
+  /// comes in those, two are in flight.
+  std::optional<size_t> secondOutput() const {
+    const auto output = subtileOutputOf(kernel, region);
+    if (!output || knobs.epilogueStages < (subtile ? 4 : 2)) return std::nullopt;
+    return isInSubtiles(kernel.outputs[*output], configuration.outputs[*output]) ? output
+                                                                                 : std::nullopt;
+  }
+  /// A tensor that lies as C does, in subtiles; both map and pointer where the last columns are no
+  /// multiple of 16 bytes.
+  void addSubtiles(TensorNames &tensor, Parameter::Kind map, Parameter::Kind pointer, int index) {
+    if (gemm.resultHasSeveralStrides())
+      return addMap(tensor, map, index, mapOf(dtype, mapGroups(gemm), subtileSide));
+    if (gemm.usesTma)
+      addMap(tensor, map, index,
+             mapOf(dtype, gemm.n, gemm.m, gemm.strideCm, gemm, gemm.batchStrideC,
+                   map == Parameter::Kind::inputMap ? boxRowsPerLoad : subtileSide));
+    if (!gemm.storesOnlyByTma()) addPointer(tensor, pointer, index, dtype);
+  }
+
+  void addMap(TensorNames &tensor, Parameter::Kind kind, int index, TensorMap map) {
+    const std::string name = names.reserve(tensor.name + "_map");
+    tensor.map = "&" + name;
+    program.parameters.push_back(
+        {.kind = kind, .index = index, .name = name, .type = mapType, .map = std::move(map)});
+  }
+  void addPointer(TensorNames &tensor, Parameter::Kind kind, int index, DType elementType) {
+    tensor.elements = tensor.name;
+    program.parameters.push_back({.kind = kind,
+                                  .index = index,
+                                  .name = tensor.name,
+                                  .type = std::string(cudaNameOf(elementType))});
+  }
+
+  std::string extent(ContractionGroup group) const {
+    return extentText(kernel, groups[group], axes);
+  }
+
+  std::string operandText(const GemmOperand &operand) {
+    StrideTexts stride(kernel, kernel.inputs[operand.input], configuration.inputs[operand.input],
+                       axes, tensors[operand.input].name, names, program.constants);
+    const std::string outer = stride(operand.outer), k = stride(operand.k),
+                      batch = stride(operand.batch);
+    return fmt::format("{{.outer = {}, .k = {}, .batch = {}, .usesTma = {}}}", outer, k, batch,
+                       operand.usesTma);
+  }
+
+  /// The dimensions of the map of a tensor with several strides, and the type of an element of it.
+  std::string stridedType(const TensorNames &tensor, const MapGroups &map, int rows,
+                          std::string_view element) {
+    const auto list = [&](const GroupFactors &group) {
+      std::vector<std::string> extents;
+      for (const StrideFactor &factor : group)
+        extents.push_back(extentText(kernel, factor.axes, axes));
+      return fmt::format("{{{}}}", fmt::join(extents, ", "));
+    };
+    const std::string name = names.reserve(tensor.name + "_dimensions");
+    program.constants.push_back(
+        {"weft::sm90::MapDimensions",
+         {{name,
+           fmt::format("{{.columns = {{{}}}, .rows = {{{}}}, .batch = {{{}}}, .boxRows = {}}}",
+                       list(map.columns), list(map.rows), list(map.batch), rows)}},
+         fmt::format("of {}, fastest first", tensor.name)});
+    return fmt::format("weft::sm90::Strided<{}, {}>", element, name);
+  }
+  std::string elementOf(const GemmOperand &operand, int tileSide) {
+    const std::string own(cudaNameOf(operandType(operand)));
+    return operand.hasSeveralStrides() ? stridedType(tensors[operand.input], mapGroups(operand),
+                                                     rowsOfBox(operand, tileSide), own)
+                                       : own;
+  }
+
+  void describeProblem() {
+    StrideTexts stride(kernel, kernel.outputs[0], configuration.outputs[0], axes, results[0].name,
+                       names, program.constants);
+    const std::string a = operandText(gemm.a), b = operandText(gemm.b);
+    const std::string cm = stride(gemm.strideCm), cb = stride(gemm.batchStrideC);
+    const std::string members = fmt::format(
+        "{{\n    .batch = {}, .m = {}, .n = {}, .k = {},\n    .a = {},\n    .b = {},\n"
+        "    .strideCm = {}, .batchStrideC = {}, .usesTma = {}{}}}",
+        extent(batchGroup), extent(gemm.isSwapped ? nGroup : mGroup),
+        extent(gemm.isSwapped ? mGroup : nGroup), extent(kGroup), a, b, cm, cb, gemm.usesTma,
+        otherMembers());
+    program.constants.push_back({"weft::sm90::GemmProblem", {{shape, members}}, ""});
+  }
+
+  /// Of the GEMM, where they are not as for operands and a result of 16 bits.
+  std::string otherMembers() const {
+    std::string text;
+    if (const int64_t bytes = sizeOf(gemm.operandType); bytes != 2)
+      text += fmt::format(", .operandBytes = {}", bytes);
+    if (sizeOf(dtype) != 4) return text;
+    const bool isPaired = configuration.outputs[0].alignment % (2 * sizeOf(dtype)) == 0 &&
+                          gemm.strideCm % 2 == 0 && gemm.batchStrideC % 2 == 0;
+    return text + fmt::format(", .isPaired = {}", isPaired);
+  }
+
+  /// One element type, or those of A, B and C.
+  std::string elementsText() {
+    const std::string a = gemm.a.isTransformed ? type : elementOf(gemm.a, knobs.tileM),
+                      b = gemm.b.isTransformed ? type : elementOf(gemm.b, knobs.tileN);
+    const std::string c = gemm.resultHasSeveralStrides()
+                              ? stridedType(results[0], mapGroups(gemm), subtileSide, type)
+                              : type;
+    return a == type && b == type && c == type
+               ? type
+               : fmt::format("weft::sm90::Elements<{}, {}, {}>", a, b, c);
+  }
+
+  void describeTile() {
+    const std::string members = fmt::format(
+        "{{.m = {}, .n = {}, .stages = {}, .epilogueStages = {}, .groupM = {}, .splitK = {}, "
+        ".isPingPong "
+        "= {}{}}}",
+        knobs.tileM, knobs.tileN, knobs.stages, knobs.epilogueStages, knobs.groupM, knobs.splitK,
+        knobs.schedule == Sm90Schedule::pingPong,
+        knobs.multicastB == 1 ? "" : fmt::format(", .multicastB = {}", knobs.multicastB));
+    program.constants.push_back({"weft::sm90::Tile", {{tile, members}}, ""});
+  }
+
+  void describeSingleConsumerTile() {
+    const std::string members = fmt::format("{{.m = {}, .n = {}, .stages = {}, .splitK = {}}}",
+                                            knobs.tileM, knobs.tileN, knobs.stages, knobs.splitK);
+    program.constants.push_back({"weft::sm90::SingleConsumerTile", {{tile, members}}, ""});
+  }
+
+  void callSingleConsumer() {
+    program.headers = {"weft/sm90_single_consumer.cuh"};
+    program.body.push_back(evaluate(
+        fmt::format("static_assert(weft::sm90::SingleConsumerConfig<{}, {}>::sharedBytes == {})",
+                    shape, tile, sm90SharedBytes(knobs))));
+    checkLaunch();
+    const double factor = numberOf(kernel.body[region.contraction], "scale", 1.0);
+    const std::string epilogueOp = region.isPlain() ? floatLiteral(factor).str() : addEpilogue();
+    program.body.push_back(evaluate(fmt::format(
+        "weft::sm90::singleConsumerGemm<{}, {}, {}>({}, {}, {}, {})", type, shape, tile,
+        tensors[gemm.a.input].map, tensors[gemm.b.input].map, results[0].elements, epilogueOp)));
+  }
+
+  /// Statements of the ops behind the contraction, and of its factor.
+  ContractionEpilogue epilogueOf() {
+    EpilogueContext context{.kernel = kernel,
+                            .configuration = configuration,
+                            .region = region,
+                            .names = names,
+                            .axes = axes,
+                            .inputs = {},
+                            .outputs = {},
+                            .gemm = shape,
+                            .rowsAlongN = gemm.isSwapped,
+                            .fragmentType = "weft::sm90::Fragment",
+                            .subtileInput = subtile,
+                            .vectorInput = {},
+                            .subtileOutput = second};
+    if (vector) context.vectorInput = vector->input;
+    if (isSingleConsumer()) {
+      const SingleConsumerSides sides = singleConsumerSides(knobs);
+      context.accumulatorsOfThread = sides.columns / 2;
+      context.isTransposed = !sides.isAlongM;
+      context.fragmentType =
+          fmt::format("weft::sm90::SingleConsumerFragment<{}>", context.accumulatorsOfThread);
+    }
+    for (const TensorNames &tensor : tensors) context.inputs.push_back(tensor.name);
+    for (const TensorNames &tensor : results) context.outputs.push_back(tensor.name);
+    return contractionEpilogue(context);
+  }
+
+  /// The function of what becomes of the sums; returns what the skeleton gets.
+  std::string addEpilogue() {
+    ContractionEpilogue epilogue = epilogueOf();
+    program.headers.insert(program.headers.end(), epilogue.headers.begin(), epilogue.headers.end());
+    std::ranges::sort(program.headers);
+    program.headers.erase(std::ranges::unique(program.headers).begin(), program.headers.end());
+    program.constants.insert(program.constants.end(), epilogue.constants.begin(),
+                             epilogue.constants.end());
+    program.parameters.insert(program.parameters.end(), epilogue.parameters.begin(),
+                              epilogue.parameters.end());
+    program.body.insert(program.body.end(), epilogue.prologue.begin(), epilogue.prologue.end());
+    if (epilogue.isEmpty()) return "weft::sm90::Unchanged{}";
+    const std::string epilogueOp = names.reserve("epilogueOp");
+    program.body.push_back({.kind = Statement::Kind::function,
+                            .type = epilogue.arguments,
+                            .name = epilogueOp,
+                            .body = std::move(epilogue.body)});
+    return epilogue.accessesMemory ? fmt::format("weft::sm90::PerThreadEpilogue{{{}}}", epilogueOp)
+                                   : epilogueOp;
+  }
+
+  /// The grid may be any number of whole clusters; maps of tensors and device memory between blocks
+  /// are of these tiles.
+  void checkLaunch() {
+    std::vector<Code> terms{fmt::format("{}.m == {}", tile, knobs.tileM),
+                            fmt::format("{}.n == {}", tile, knobs.tileN),
+                            fmt::format("{}.splitK == {}", tile, knobs.splitK)};
+    if (!isSingleConsumer())
+      terms.push_back(fmt::format("{}.multicastB == {}", tile, knobs.multicastB));
+    program.body.push_back(extentChecks(shape, gemm.batch, gemm.m, gemm.n, gemm.k));
+    program.body.push_back(launchCheckOf(
+        terms, fmt::format("{} blocks and maps of these tiles", sm90Blocks(gemm, knobs))));
+  }
+
+  void callSkeleton() {
+    const bool isTransformed = gemm.isAnyTransformed();
+    const std::string plan =
+        isTransformed ? fmt::format("PrologueConfig<{}, {}, {}>", shape, tile, gemm.a.isTransformed)
+                      : fmt::format("TileConfig<{}, {}>", shape, tile);
+    program.body.push_back(evaluate(
+        fmt::format("static_assert(weft::sm90::{}::sharedBytes == {})", plan, sharedBytes())));
+    checkLaunch();
+    const std::string transform = isTransformed ? addPrologue() : "";
+    program.headers.push_back(isTransformed     ? "weft/sm90_prologue.cuh"
+                              : gemm.isScaled() ? "weft/sm90_scaled.cuh"
+                                                : "weft/sm90_gemm.cuh");
+    if (gemm.hasSeveralStrides()) program.headers.push_back("weft/sm90_strides.cuh");
+    if (gemm.operandType == DType::tf32) program.headers.push_back("weft/sm90_tf32.cuh");
+    if (!region.reductions.empty()) program.headers.push_back("weft/sm90_epilogue_reduction.cuh");
+    if (region.softmax) program.headers.push_back("weft/sm90_softmax.cuh");
+    const std::string epilogueOp = addEpilogue();
+    if (knobs.streamK != 0) return callStreamK(epilogueOp);
+    if (isTransformed) return callTransformed(transform, epilogueOp);
+    if (gemm.isScaled()) return callScaled(epilogueOp);
+    const std::string sums = region.softmax ? softmaxText() : reductionsText();
+    program.body.push_back(evaluate(fmt::format(
+        "weft::sm90::runGemm<{}, {}, {}>({}, {}, {}, {}, {}{}{}{})", elementsText(), shape, tile,
+        tensors[gemm.a.input].text(), tensors[gemm.b.input].text(), results[0].text(),
+        subtileText(), vectorText(), outputText(), sums, epilogueOp)));
+  }
+
+  /// With device memory for the sums of tiles that blocks share.
+  void callStreamK(const std::string &epilogueOp) {
+    std::ranges::replace(program.headers, std::string("weft/sm90_gemm.cuh"),
+                         std::string("weft/sm90_stream_k.cuh"));
+    std::ranges::sort(program.headers);
+    const std::string partials = names.reserve(results[0].name + "_partials"),
+                      elements = elementsText();
+    program.globals.push_back({.kind = Statement::Kind::declare,
+                               .type = fmt::format("weft::sm90::StreamKPartials<{}, {}, {}>", shape,
+                                                   tile, sm90Blocks(gemm, knobs)),
+                               .name = partials});
+    program.body.push_back(
+        launchCheckOf({fmt::format("sizeof({}) == sizeof(weft::sm90::StreamKPartials<{}, {}, {}>)",
+                                   partials, shape, tile, sm90Blocks(gemm, knobs))},
+                      fmt::format("{} blocks", sm90Blocks(gemm, knobs))));
+    program.body.push_back(evaluate(
+        fmt::format("weft::sm90::streamKGemm<{}, {}, {}, {}>({}, {}, {}, {}, {})", elements, shape,
+                    tile, sm90Blocks(gemm, knobs), tensors[gemm.a.input].text(),
+                    tensors[gemm.b.input].text(), results[0].text(), partials, epilogueOp)));
+  }
+
+  /// With the factors of rows and runs of k. Neither sums nor a local softmax stand behind a
+  /// prologue.
+  void callScaled(const std::string &epilogueOp) {
+    const PrologueInput &factors = region.prologue->inputs.at(0);
+    const PrologueStrides strides =
+        prologueStrides(kernel, configuration, *region.prologue, factors).value();
+    StrideTexts stride(kernel, factors.value, configuration.inputs[factors.input], axes,
+                       tensors[factors.input].name, names, program.constants);
+    const std::string batch = stride(strides.batch), row = stride(strides.outer),
+                      run = stride(strides.k), name = names.reserve("factorPlaces");
+    program.constants.push_back(
+        {"weft::sm90::FactorPlaces",
+         {{name, fmt::format("{{.batch = {}, .row = {}, .run = {}, .kTiles = {}}}", batch, row, run,
+                             factors.subVector / gemm.depth())}},
+         fmt::format("of {}", tensors[factors.input].name)});
+    const std::string scaling =
+        fmt::format("weft::sm90::KTileFactors<{}>{{{}}}", name, tensors[factors.input].elements);
+    const std::string vectorOrNone = vector ? vectorText() : "weft::sm90::NoVectorOperand{}, ",
+                      output = second ? outputText() : "weft::sm90::NoSubtileOutput{}, ";
+    program.body.push_back(evaluate(fmt::format(
+        "weft::sm90::scaledGemm<{}, {}, {}>({}, {}, {}, {}, {}, "
+        "{}{}weft::sm90::NoEpilogueReductions{{}}, {})",
+        elementsText(), shape, tile, tensors[gemm.a.input].text(), tensors[gemm.b.input].text(),
+        results[0].text(), scaling, subtileText(), vectorOrNone, output, epilogueOp)));
+  }
+
+  /// The function that makes the operand; returns its name.
+  std::string addPrologue() {
+    PrologueContext context{.kernel = kernel,
+                            .configuration = configuration,
+                            .prologue = *region.prologue,
+                            .names = names,
+                            .axes = axes,
+                            .inputs = {},
+                            .outerExtent = shape + (gemm.a.isTransformed ? ".m" : ".n"),
+                            .kExtent = shape + ".k",
+                            .isAlongK = made().isAlongK()};
+    for (const TensorNames &tensor : tensors) context.inputs.push_back(tensor.name);
+    const std::string transform = names.reserve("transform");
+    PrologueText text = prologueText(context);
+    program.headers.insert(program.headers.end(), text.headers.begin(), text.headers.end());
+    program.constants.insert(program.constants.end(), text.constants.begin(), text.constants.end());
+    program.body.insert(program.body.end(), text.before.begin(), text.before.end());
+    program.body.push_back({.kind = Statement::Kind::function,
+                            .type = text.arguments,
+                            .name = transform,
+                            .body = std::move(text.body)});
+    return transform;
+  }
+
+  void callTransformed(const std::string &transform, const std::string &epilogueOp) {
+    const std::string vectorOrNone = vector ? vectorText() : "weft::sm90::NoVectorOperand{}, ";
+    const std::string output = second ? outputText() : "weft::sm90::NoSubtileOutput{}, ";
+    const auto tensorText = [&](const GemmOperand &operand) {
+      return tensors[operand.input].text();
+    };
+    const std::string function =
+        fmt::format("weft::sm90::prologueGemm{}<{}, {}, {}, {}>", gemm.a.isTransformed ? "A" : "B",
+                    type, cudaNameOf(operandType(made())), shape, tile);
+    program.body.push_back(evaluate(fmt::format(
+        "{}({}, {}, {}, {}, {}, {}{}{})", function, tensorText(gemm.a), tensorText(gemm.b),
+        results[0].text(), transform, subtileText(), vectorOrNone, output, epilogueOp)));
+  }
+
+  std::string subtileText() const {
+    return subtile
+               ? fmt::format("weft::sm90::SubtileOperand<{}>{{{}}}", type, tensors[*subtile].text())
+               : "weft::sm90::NoSubtileOperand{}";
+  }
+  /// With the comma behind it; a contraction alone has none.
+  std::string vectorText() const {
+    if (region.isPlain()) return "";
+    if (!vector) return "weft::sm90::NoVectorOperand{}, ";
+    const DType own = kernel.values[size_t(kernel.inputs[vector->input])].dtype;
+    return fmt::format("weft::sm90::{}Operand<{}>{{{}}}, ", vector->isOfRows ? "Row" : "Column",
+                       cudaNameOf(own), tensors[vector->input].elements);
+  }
+
+  std::string outputText() const {
+    if (!second && (!region.reductions.empty() || region.softmax))
+      return "weft::sm90::NoSubtileOutput{}, ";
+    return second
+               ? fmt::format("weft::sm90::SubtileOutput<{}>{{{}}}, ", type, results[*second].text())
+               : "";
+  }
+
+  /// Where each sum goes, with device memory for what tiles leave of it.
+  std::string reductionsText() {
+    std::vector<std::string> outputs;
+    for (const EpilogueReduction &sum : region.reductions) {
+      const std::string &elements = results[sum.output].elements,
+                        partials = names.reserve(elements + "_partials");
+      const std::string_view side = isOfRows(sum, gemm) ? "Row" : "Column";
+      program.globals.push_back(
+          {.kind = Statement::Kind::declare,
+           .type = fmt::format("weft::sm90::{}Partials<{}, {}>", side, shape, tile),
+           .name = partials});
+      outputs.push_back(
+          fmt::format("weft::sm90::EpilogueReductionOutput{{{}, &{}}}", elements, partials));
+    }
+    return outputs.empty()
+               ? ""
+               : fmt::format("weft::sm90::epilogueReductions({}), ", fmt::join(outputs, ", "));
+  }
+
+  /// How long sub-vectors are, and where what is stored of each goes.
+  std::string softmaxText() {
+    std::vector<std::string> resultNames;
+    for (const TensorNames &tensor : results) resultNames.push_back(tensor.name);
+    const std::string name =
+        subVectorsText(kernel, configuration, region, axes, resultNames, names, program.constants);
+    return fmt::format("weft::sm90::localSoftmax<{}>({}, {}), ", name,
+                       results[region.softmax->maxima].elements,
+                       results[region.softmax->sums].elements);
+  }
+
+  const Kernel &kernel;
+  const Configuration &configuration;
+  const Sm90GemmKnobs &knobs;
+  const ContractionRegion region;
+  const GemmProblem gemm;
+  const ContractionGroups groups;
+  const DType dtype;
+  const std::string type;
+  Names names;
+  Program program;
+  std::vector<std::string> axes;
+  std::vector<TensorNames> tensors;
+  std::vector<TensorNames> results;
+  std::optional<size_t> subtile, second;
+  std::optional<VectorInput> vector;
+  std::string shape = "gemm", tile = "tile";
+};
+
+}  // namespace
+
+Program lowerSm90Gemm(const Kernel &kernel, const Configuration &configuration,
+                      const Sm90GemmKnobs &knobs) {
+  return Sm90Lowering(kernel, configuration, knobs).run();
+}
+
+}  // namespace weft::codegen

@@ -1,0 +1,28 @@
+// The price of a GEMM by cuBLASLt, modelled: what the library's kernels reach, without asking
+// it.
+//
+//   t = launch + max(memory, tensor) + min(memory, tensor) x (one step of k) / k
+//
+// Tensor: the best of the library's tiles, in waves over the multiprocessors. A last wave that is
+// not full costs a whole one, edges are padded to whole tiles, small tiles are less efficient, and
+// long k may be split, which writes and reads partial sums. Memory: every operand once. A block
+// loads its first step of k before it computes, and stores after its last: that part does not
+// overlap. Rows that are no multiple of 16 bytes fall off the tensor memory accelerator. A GEMM
+// with an epilogue costs as much as the GEMM and a kernel behind it, and a little more: only a
+// measured row says what the epilogue saves. Constants and their sources: AnalyticConstants.h.
+// Checked against H200 figures in tests/unit/configure/library_test.cpp.
+#pragma once
+
+#include "codegen/families/library/LibraryKnobs.h"
+#include "passes/configure/CostModel.h"
+
+namespace weft {
+
+SpaceOrRejection librarySpace(const Kernel &kernel, const Device &device);
+
+/// Bytes and flop are left to the caller. Throws Error(unsupported) where the layouts are no
+/// library GEMM.
+Cost libraryCost(const Kernel &kernel, const Configuration &configuration,
+                 const LibraryKnobs &knobs, const Device &device);
+
+}  // namespace weft

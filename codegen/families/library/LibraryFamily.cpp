@@ -1,0 +1,34 @@
+// cuBLASLt family: one einsum of two operands as one batched strided GEMM by NVIDIA's
+// library, with what the library does to a GEMM before it stores it (codegen/families/library/LibraryEpilogue.h).
+//
+// The library takes one element type for all tensors, a unit stride along one of the two axes of
+// each, and factors as alpha; it accumulates in fp32. Which algorithms it has for a GEMM only it
+// can say, on the GPU: without measured ones (a profile names them) the configuration leaves the
+// choice to its heuristic at load.
+#include "codegen/families/library/LibraryKnobs.h"
+#include "codegen/families/library/LibraryGemm.h"
+#include "passes/configure/Family.h"
+#include "codegen/families/contraction/ContractionLayouts.h"
+
+namespace weft {
+
+SpaceOrRejection librarySpace(const Kernel &kernel, const Device &device) {
+  if (!contractionValues(kernel)) return {.reason = contractionRejection(kernel)};
+  if (!device.libraryGemms) return {.reason = "library GEMMs are switched off"};
+  const LibraryFormOrRejection form = libraryForm(kernel);
+  if (!form.form) return {.reason = form.rejection};
+  ConfigurationSpace space{.family = &libraryFamily, .knobs = {LibraryKnobs{}}};
+  std::string rejection;
+  for (LayoutTuple &tuple : contractionTuples(kernel)) {
+    LibraryGemmOrRejection answer =
+        asLibraryGemm(kernel, *form.form, toConfiguration(kernel, tuple, LibraryKnobs{}));
+    std::string reason =
+        answer.gemm ? precisionRejection(*answer.gemm) : std::move(answer.rejection);
+    if (reason.empty()) space.tuples.push_back(std::move(tuple));
+    else rejection = std::move(reason);
+  }
+  if (space.tuples.empty()) return {.reason = std::move(rejection)};
+  return {.space = std::move(space)};
+}
+
+}  // namespace weft

@@ -1,0 +1,88 @@
+// The loop family: element-wise, normalization, reduction and movement kernels in any layout. Puts
+// the pieces together: axes, loop nest, graph, addresses, passes.
+#include "codegen/families/loop/LoopKnobs.h"
+#include "codegen/families/loop/Loop.h"
+#include "codegen/families/loop/LoopPasses.h"
+
+namespace weft::codegen {
+namespace {
+
+/// Strides of the tensor with most elements, by kernel axis: the order in which axes are walked.
+std::map<int, int64_t> leadingStrides(const IterationAxes &axes,
+                                      const Configuration &configuration) {
+  const Kernel &kernel = axes.kernel;
+  std::map<int, int64_t> strides;
+  int64_t most = 0;
+  const auto consider = [&](int value, const Layout &layout) {
+    if (kernel.elements(value) <= most) return;
+    most = kernel.elements(value);
+    strides.clear();
+    std::vector<int64_t> extents;
+    for (int axis : kernel.values[value].axes) extents.push_back(kernel.axes[axis].extent);
+    const std::vector<int64_t> own = stridesOf(layout, extents);
+    for (size_t d = 0; d < own.size(); ++d) strides[kernel.values[value].axes[d]] = own[d];
+  };
+  for (size_t i = 0; i < kernel.outputs.size(); ++i)
+    consider(kernel.outputs[i], configuration.outputs[i]);
+  for (size_t i = 0; i < kernel.inputs.size(); ++i)
+    consider(kernel.inputs[i], configuration.inputs[i]);
+  if (axes.splitAxis >= 0 && strides.count(axes.splitAxis)) {
+    strides[axes.tileAxis] = strides[axes.splitAxis];
+    strides[axes.subVectorAxis] = strides[axes.splitAxis] * kernel.axes[axes.tileAxis].extent;
+  }
+  return strides;
+}
+
+}  // namespace
+
+Program lowerLoop(const Kernel &original, const Configuration &configuration,
+                  const LoopKnobs &knobs) {
+  if (isScatter(original)) return lowerScatter(original, configuration, knobs);
+  Names names;
+  const IterationAxes axes = iterationAxes(original, knobs);
+  const Kernel &kernel = axes.kernel;
+  LoopSpace space(kernel, axes.knobs, axes.outer, axes.reduced, leadingStrides(axes, configuration),
+                  names);
+  Program program{.entry = names.reserve(original.name)};
+  std::vector<Code> tensorNames;
+  for (int value : kernel.inputs) tensorNames.push_back(names.reserve(kernel.values[value].name));
+  for (int value : kernel.outputs) tensorNames.push_back(names.reserve(kernel.values[value].name));
+  LoopGraph graph = buildLoopGraph(axes, space, names);
+  LoopMemory memory(space, names, graph.valid);
+  program.constants = space.constants();
+  program.constants.insert(program.constants.end(), graph.constants.begin(), graph.constants.end());
+  std::vector<Operand> inputs, outputs;
+  for (size_t i = 0; i < kernel.inputs.size(); ++i) {
+    const Value &value = kernel.values[kernel.inputs[i]];
+    inputs.push_back(
+        memory.operand(tensorNames[i], value, configuration.inputs[i], program.constants));
+    program.parameters.push_back({Parameter::Kind::input, static_cast<int>(i), tensorNames[i],
+                                  std::string(cudaNameOf(value.dtype))});
+  }
+  for (size_t i = 0; i < kernel.outputs.size(); ++i) {
+    const Value &value = kernel.values[kernel.outputs[i]];
+    const Code &name = tensorNames[kernel.inputs.size() + i];
+    outputs.push_back(memory.operand(name, value, configuration.outputs[i], program.constants));
+    program.parameters.push_back(
+        {Parameter::Kind::output, static_cast<int>(i), name, std::string(cudaNameOf(value.dtype))});
+  }
+  program.parameters.insert(program.parameters.end(), graph.parameters.begin(),
+                            graph.parameters.end());
+  LoopPasses passes(graph, space, memory, names, inputs, outputs);
+  program.body = passes.run();
+  program.globals = passes.globals();
+  program.headers.assign(graph.headers.begin(), graph.headers.end());
+  if (space.isCluster()) program.clusterBlocks = space.words.blocksPerColumn;
+  const bool shared = space.threadsPerRow > 1 || space.isColumns();
+  program.launchBounds = shared
+                             ? code("{} * {}", space.words.rowsPerBlock, space.words.threadsPerRow)
+                             : space.words.threads;
+  program.launch = space.launch();
+  const Block checks = space.launchChecks(program.launchBounds);
+  program.body.insert(program.body.begin(), checks.begin(), checks.end());
+  program.mapping = describe(original, knobs);
+  pruneUnused(program);
+  return program;
+}
+
+}  // namespace weft::codegen

@@ -1,0 +1,297 @@
+// Traffic of warps in sectors, reads in flight, instructions: the loop half of the analytic model
+// (AnalyticCost.cpp).
+#include "codegen/families/loop/LoopCost.h"
+
+#include "codegen/families/loop/LoopKnobs.h"
+#include "codegen/families/loop/RowBudget.h"
+#include "codegen/families/loop/RowPasses.h"
+#include "passes/configure/AnalyticParts.h"
+#include "passes/configure/Family.h"
+#include "codegen/families/loop/LoopFamily.h"
+#include "passes/configure/CostModel.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace weft {
+namespace {
+
+/// Equally spaced accesses: `count` of them, `stride` elements apart.
+struct Run {
+  int64_t count, stride;
+};
+
+int64_t sectorsOfSpan(double bytes) {
+  return std::max<int64_t>(1, static_cast<int64_t>(std::ceil(bytes / analytic::sectorBytes)));
+}
+
+/// Distinct 32-byte sectors that two nested runs of elements touch, starting at an aligned address.
+double sectorsTouched(Run a, Run b, int64_t elementBytes) {
+  if (a.stride > b.stride) std::swap(a, b);
+  if (a.stride == 0) a.count = 1;
+  if (b.stride == 0) b.count = 1;
+  const auto innerBytes = static_cast<double>(((a.count - 1) * a.stride + 1) * elementBytes);
+  const bool innerScattered = a.stride * elementBytes >= analytic::sectorBytes;
+  const auto inner = innerScattered ? a.count : sectorsOfSpan(innerBytes);
+  const auto pitch = static_cast<double>(b.stride * elementBytes);
+  if (b.count == 1 || pitch >= std::max<double>(innerBytes, analytic::sectorBytes))
+    return static_cast<double>(b.count * inner);
+  return static_cast<double>(sectorsOfSpan(static_cast<double>(b.count - 1) * pitch + innerBytes));
+}
+
+double elementsTouched(Run a, Run b) {
+  return static_cast<double>((a.stride == 0 ? 1 : a.count) * (b.stride == 0 ? 1 : b.count));
+}
+
+}  // namespace
+
+LoopPricer::LoopPricer(const Kernel &kernel, const Device &device)
+    : kernel(kernel), device(device), reduced(kernel.reducedAxes()) {
+  for (int value : operandValues(kernel))
+    points = std::max(points, static_cast<double>(kernel.elements(value)));
+  for (int axis : reduced) rowElements *= static_cast<double>(extent(axis));
+  for (int value : operandValues(kernel)) {
+    if (static_cast<double>(kernel.elements(value)) * 2 < points) continue;
+    ++fullOperands;
+    const bool isInput = value < static_cast<int>(kernel.inputs.size());
+    fullElementBytes =
+        std::max(fullElementBytes, static_cast<double>(sizeOf(kernel.values[value].dtype)));
+    if (isInput) inputBytesPerPoint += static_cast<double>(sizeOf(kernel.values[value].dtype));
+  }
+  const bool writesRows = std::any_of(kernel.outputs.begin(), kernel.outputs.end(), [&](int value) {
+    return std::any_of(kernel.values[value].axes.begin(), kernel.values[value].axes.end(),
+                       [&](int axis) { return isReduced(axis); });
+  });
+  passes = writesRows ? 1 : 0;
+  for (const BodyOp &op : kernel.body) passes += reductionsOf(op);
+  if (reducesOnly()) passes = 1;
+}
+
+/// Accumulators and maxima that leave the kernel as they are: nothing waits for them, so everything
+/// happens in one pass.
+bool LoopPricer::reducesOnly() const {
+  return std::ranges::all_of(kernel.body, [&](const BodyOp &reducing) {
+    if (reducing.reducedAxes.empty()) return true;
+    return isPlainReduction(reducing) && std::ranges::none_of(kernel.body, [&](const BodyOp &op) {
+             return std::ranges::find_first_of(op.operands, reducing.results) != op.operands.end();
+           });
+  });
+}
+
+bool LoopPricer::isReduced(int axis) const {
+  return std::find(reduced.begin(), reduced.end(), axis) != reduced.end();
+}
+
+PlacedOperand LoopPricer::place(size_t operand, const Layout &layout) const {
+  const bool isInput = operand < kernel.inputs.size();
+  const int index =
+      isInput ? kernel.inputs[operand] : kernel.outputs[operand - kernel.inputs.size()];
+  const Value &value = kernel.values[index];
+  PlacedOperand placed{.strides = std::vector<int64_t>(kernel.axes.size(), 0),
+                       .elementBytes = sizeOf(value.dtype),
+                       .bytes = kernel.bytes(index),
+                       .isInput = isInput};
+  const std::vector<int64_t> strides = stridesOf(layout, extentsOf(kernel, index));
+  for (size_t i = 0; i < strides.size(); ++i)
+    if (extent(value.axes[i]) > 1) placed.strides[static_cast<size_t>(value.axes[i])] = strides[i];
+  placed.alignedElements = std::max<int64_t>(1, layout.alignment / placed.elementBytes);
+  while (layout.offset % placed.alignedElements != 0) placed.alignedElements /= 2;
+  return placed;
+}
+
+int64_t LoopPricer::lanesAlong(const LoopKnobs &knobs) const {
+  if (knobs.laneAxis < 0) return 1;
+  const int64_t perThread = knobs.laneAxis == knobs.vectorAxis ? knobs.vectorWidth : 1;
+  const int64_t neighbours = (extent(knobs.laneAxis) + perThread - 1) / perThread;
+  const bool isRow = isRowMapping(knobs.reduction);
+  return std::min<int64_t>(
+      {analytic::warpSize, neighbours, isRow ? knobs.threadsPerRow : analytic::warpSize});
+}
+
+OperandPrice LoopPricer::price(const PlacedOperand &operand, const LoopKnobs &knobs) const {
+  const int64_t width = knobs.vectorAxis < 0 ? 1 : knobs.vectorWidth;
+  const int64_t vectorStride =
+      knobs.vectorAxis < 0 ? 0 : operand.strides[static_cast<size_t>(knobs.vectorAxis)];
+  int64_t laneStride =
+      knobs.laneAxis < 0 ? 0 : operand.strides[static_cast<size_t>(knobs.laneAxis)];
+  if (knobs.laneAxis == knobs.vectorAxis) laneStride *= width;
+  const Run lanes{lanesAlong(knobs), laneStride}, vector{width, vectorStride};
+  const double wanted = elementsTouched(lanes, vector) * static_cast<double>(operand.elementBytes);
+
+  // L2 sees a warp's distinct sectors. A thread that walks along the operand's fastest axis finds
+  // its next elements in L1.
+  double sectors = sectorsTouched(lanes, vector, operand.elementBytes);
+  if (knobs.reduction == ReductionMapping::sequential)
+    for (int axis : reduced)
+      if (operand.strides[static_cast<size_t>(axis)] == 1) sectors = wanted / analytic::sectorBytes;
+  const double l2Ratio = std::max(1.0, sectors * analytic::sectorBytes / wanted);
+
+  // L1 sees every instruction: one a thread for vectors, else one an element.
+  const int64_t whole = std::min(width, maximumAccessBytes / operand.elementBytes);
+  bool isVector = vectorStride == 1 && operand.alignedElements % whole == 0;
+  for (size_t axis = 0; isVector && axis < operand.strides.size(); ++axis)
+    if (static_cast<int>(axis) != knobs.vectorAxis && operand.strides[axis] % whole != 0)
+      isVector = false;
+  double requests = sectors;
+  if (!isVector && vectorStride != 0)
+    requests = static_cast<double>(width) * sectorsTouched(lanes, {1, 0}, operand.elementBytes);
+  const double l1Ratio = std::max(1.0, requests * analytic::sectorBytes / wanted);
+
+  const auto bytes = static_cast<double>(operand.bytes);
+  const double seconds = std::max({bytes / device.copyBandwidth,
+                                   bytes * l2Ratio / (device.copyBandwidth * analytic::l2Speedup),
+                                   bytes * l1Ratio / (device.fmaFlops / 2)});
+  return {.seconds = seconds, .bytes = bytes * l2Ratio};
+}
+
+double LoopPricer::elementsPerThread(const LoopKnobs &knobs) const {
+  switch (knobs.reduction) {
+    case ReductionMapping::none: return knobs.vectorWidth;
+    case ReductionMapping::sequential: return knobs.vectorWidth * analytic::sequentialUnroll;
+    case ReductionMapping::warp:
+    case ReductionMapping::block: {
+      const double perStep = static_cast<double>(knobs.threadsPerRow) * knobs.vectorWidth;
+      return std::ceil(rowElements / perStep) * knobs.vectorWidth;
+    }
+    case ReductionMapping::warpColumns:
+    case ReductionMapping::blockColumns:
+    case ReductionMapping::clusterColumns:
+    case ReductionMapping::gridColumns: {
+      const double steps =
+          std::ceil(rowElements / (static_cast<double>(knobs.threadsPerRow) * knobs.blocksPerRow));
+      if (knobs.reduction == ReductionMapping::gridColumns) {
+        const auto words =
+            static_cast<int64_t>(std::ceil(knobs.vectorWidth * inputBytesPerPoint / 4));
+        return static_cast<double>(stepsInFlight(words, static_cast<int64_t>(steps)) *
+                                   knobs.vectorWidth);
+      }
+      return std::min<double>(steps, analytic::columnUnroll) * knobs.vectorWidth;
+    }
+  }
+  return 1;
+}
+
+bool LoopPricer::keepsRow(const LoopKnobs &knobs) const {
+  const bool isSequential = knobs.reduction == ReductionMapping::sequential;
+  const double elements = isSequential ? rowElements * knobs.vectorWidth : elementsPerThread(knobs);
+  if (elements <= knobs.vectorWidth) return true;  // one step: nothing is read again
+  const double floats = elements * (1 + inputBytesPerPoint / 4);
+  return elements <= rowFloatsPerTensor &&
+         floats <= static_cast<double>(rowFloatBudget(knobs.threads));
+}
+
+double LoopPricer::registersOf(const LoopKnobs &knobs, double elements) const {
+  if (knobs.reduction == ReductionMapping::none)
+    return analytic::mapRegisters + 1.5 * elements * std::max(1, fullOperands - 1);
+  if (isColumnMapping(knobs.reduction))
+    return analytic::mapRegisters +
+           knobs.vectorWidth * static_cast<double>(accumulatorsOf(kernel)) +
+           elements * inputBytesPerPoint / 4;
+  return analytic::rowRegisters + elements * std::max(1, fullOperands - 1);
+}
+
+KnobPrice LoopPricer::price(const LoopKnobs &knobs) const {
+  const bool isMap = knobs.reduction == ReductionMapping::none,
+             isColumns = isColumnMapping(knobs.reduction);
+  const bool isRow = isRowMapping(knobs.reduction);
+  const double elements = elementsPerThread(knobs);
+  const double registers = registersOf(knobs, elements);
+  KnobPrice result;
+  if (!isMap && !keepsRow(knobs)) result.rereads = passes;
+
+  double perThread = isRow ? elements : isMap ? knobs.vectorWidth : rowElements * knobs.vectorWidth;
+  if (isColumns) perThread = std::ceil(perThread / knobs.threadsPerRow / knobs.blocksPerRow);
+  const double threads = std::ceil(points / perThread);
+  const double resident = analytic::registersPerMultiprocessor /
+                          std::min<double>(registers, analytic::registersPerThread);
+  const double blocks = std::max(
+      1.0,
+      std::floor(std::min<double>(resident, analytic::threadsPerMultiprocessor) / knobs.threads));
+  // Few long columns may leave multiprocessors without a block.
+  const double busy =
+      isColumns ? std::min(1.0, std::ceil(threads / knobs.threads) / device.multiprocessors) : 1;
+  const double active = std::min(blocks * knobs.threads, threads / (device.multiprocessors * busy));
+  const double inFlight = active * elements * std::max(1.0, inputBytesPerPoint);
+  const double scale = isColumns ? analytic::columnBytesInFlight
+                       : isRow   ? analytic::rowBytesInFlight
+                                 : analytic::mapBytesInFlight;
+  result.share = 1 - std::exp(-inFlight * analytic::referenceBandwidth(device) / scale);
+
+  const double issued =
+      threads * (analytic::indexInstructions + 2.0 * fullOperands * perThread / knobs.vectorWidth) +
+      kernel.flop() * analytic::instructionsPerFlop;
+  const double lanesBusy = std::min(
+      1.0, threads / (static_cast<double>(device.multiprocessors) * analytic::threadsToFillIssue));
+  result.issueSeconds = issued / (device.fmaFlops / 2) / lanesBusy;
+  if (isColumns)
+    result.share =
+        columnShare(knobs, result.share * std::min(1.0, busy * analytic::loneMultiprocessorGain));
+  if (knobs.reduction == ReductionMapping::gridColumns) {  // a last wave that is not full;
+                                                           // multiprocessors are not in step
+    const double waves = std::ceil(threads / knobs.threads) / (blocks * device.multiprocessors);
+    if (waves > 1) result.share *= (1 + waves / std::ceil(waves)) / 2;
+  }
+  if (knobs.reduction == ReductionMapping::block && knobs.combine != BlockCombine::shuffle) {
+    double combine = 0;
+    if (knobs.combine == BlockCombine::linear)
+      combine = knobs.threads * analytic::linearCombineSeconds;
+    if (knobs.combine == BlockCombine::tree)
+      combine = std::log2(knobs.threads) * analytic::treeStepSeconds;
+    for (const BodyOp &op : kernel.body)
+      result.issueSeconds +=
+          reductionsOf(op) * points / rowElements * combine / device.multiprocessors;
+  }
+  return result;
+}
+
+/// Less for strips that are narrow, and for the joining behind the last load, with which no memory
+/// moves.
+double LoopPricer::columnShare(const LoopKnobs &knobs, double share) const {
+  const bool inWarp = knobs.reduction == ReductionMapping::warpColumns;
+  const double columns = inWarp ? static_cast<double>(analytic::warpSize) / knobs.threadsPerRow
+                                : double(knobs.threads) / knobs.threadsPerRow;
+  const double strip = columns * knobs.vectorWidth * fullElementBytes;
+  if (strip < analytic::columnStripBytes)
+    share *= std::pow(strip / analytic::columnStripBytes, analytic::columnStripExponent);
+  const double moving = static_cast<double>(kernel.necessaryBytes()) / device.copyBandwidth;
+  double joining =
+      inWarp ? 0 : static_cast<double>(accumulatorsOf(kernel)) * analytic::columnCombineSeconds;
+  if (knobs.reduction == ReductionMapping::clusterColumns)
+    joining += analytic::clusterCombineSeconds;
+  if (knobs.reduction == ReductionMapping::gridColumns) joining += analytic::gridCombineSeconds;
+  else if (fullOperands > 1) share *= analytic::unbatchedColumnShare;
+  return moving / (moving / share + joining);
+}
+
+double LoopPricer::seconds(const KnobPrice &knobs, double operandSeconds) const {
+  return loopSeconds(device.launchSeconds, operandSeconds / knobs.share, knobs.issueSeconds);
+}
+
+double loopSeconds(double launchSeconds, double memorySeconds, double issueSeconds) {
+  const double seconds = launchSeconds + std::max(memorySeconds, issueSeconds) +
+                         analytic::exposedShare * std::min(memorySeconds, issueSeconds);
+  return std::round(seconds / analytic::resolutionSeconds) * analytic::resolutionSeconds;
+}
+
+Cost loopCost(const Kernel &kernel, const Configuration &configuration, const Device &device) {
+  const auto &knobs = configuration.knobs.get<LoopKnobs>();
+  const LoopPricer pricer(kernel, device);
+  const KnobPrice knobPrice = pricer.price(knobs);
+  double operandSeconds = 0, bytes = 0;
+  for (size_t i = 0; i < kernel.inputs.size() + kernel.outputs.size(); ++i) {
+    const bool isInput = i < kernel.inputs.size();
+    const Layout &layout =
+        isInput ? configuration.inputs[i] : configuration.outputs[i - kernel.inputs.size()];
+    const OperandPrice operand = pricer.price(pricer.place(i, layout), knobs);
+    operandSeconds += operand.seconds * (isInput ? knobPrice.rereads : 1);
+    bytes += operand.bytes * (isInput ? knobPrice.rereads : 1);
+  }
+  Cost cost;
+  cost.seconds = pricer.seconds(knobPrice, operandSeconds);
+  cost.bytesMoved = static_cast<int64_t>(bytes);
+  cost.bound =
+      analytic::boundOf(operandSeconds / knobPrice.share, knobPrice.issueSeconds, device.launchSeconds);
+  return cost;
+}
+
+}  // namespace weft

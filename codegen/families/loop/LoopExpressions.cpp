@@ -1,0 +1,152 @@
+// Element-wise ops in loop kernels: the tree of the op (kernel/Expression.h) over nodes of the
+// graph. A coordinate becomes the index of the loop nest along its axis, an element read elsewhere
+// a load or a computation at other coordinates, a rotation a node for both of its members.
+#include "codegen/families/loop/ExpressionText.h"
+#include "codegen/families/loop/LoopOps.h"
+#include "kernel/Error.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace weft::codegen {
+namespace {
+
+using Kind = ExpressionNode::Kind;
+
+/// The nodes below one, itself included.
+void collect(const Expression &expression, int node, std::vector<int> &below) {
+  below.push_back(node);
+  for (const int child : expression[node].children) collect(expression, child, below);
+}
+
+}  // namespace
+
+/// The text of a node that reads coordinates and literals alone; adds what it reads to `uses`.
+Code GraphBuilder::coordinateText(const Expression &expression, int node,
+                                  const Coordinates &coordinates, std::vector<Index> &uses) {
+  return codeOf(expression, node, [&](int index) -> std::optional<Code> {
+    if (expression[index].kind != Kind::coordinate) return std::nullopt;
+    const Index &at = coordinates.at.at(expression[index].index);
+    uses.push_back(at);
+    return elementText(at);
+  });
+}
+
+/// A coordinate of an element that is read elsewhere: [2], [2] / 64, or what moves [2] by literals,
+/// such as [2] < 32 ? [2] + 32 : [2] - 32 and [2] ^ 1.
+Index GraphBuilder::movedIndex(const Expression &expression, int node, int64_t extent,
+                               const Coordinates &coordinates) {
+  std::vector<int> below;
+  collect(expression, node, below);
+  const auto first =
+      std::ranges::find(below, Kind::coordinate, [&](int index) { return expression[index].kind; });
+  if (first == below.end()) return {.text = Code::plain(expression.textOf(node)), .multipleOf = 1};
+  const Index at = coordinates.at.at(expression[*first].index);
+  const ExpressionNode &root = expression[node];
+  if (root.kind == Kind::coordinate) return at;
+  if (at.node >= 0)
+    throw Error::unsupported("kernel '{}': arithmetic on a gathered coordinate", kernel.name);
+  if (root.kind == Kind::binary && root.operation == ScalarOperator::divide)
+    return divided(at, static_cast<int64_t>(expression[root.children[1]].value), extent);
+  int64_t step = at.multipleOf;  // every literal moves by whole multiples of it
+  bool isWhole = at.multipleOf % space.width == 0 && !at.irregular;
+  for (const int index : below) {
+    const ExpressionNode &one = expression[index];
+    if (one.kind == Kind::coordinate && one.index != expression[*first].index)
+      throw Error::unsupported("kernel '{}': an element read along two coordinates", kernel.name);
+    if (one.kind != Kind::literal) continue;
+    const auto literal = static_cast<int64_t>(one.value);
+    step = std::gcd(step, literal);
+    isWhole = isWhole && literal % space.width == 0;
+  }
+  const bool isLinear = !at.varies() || isWhole;
+  const Code own = isLinear ? baseText(at) : elementText(at);
+  Index moved = at;
+  moved.outer = -1;
+  moved.text = code("({})", codeOf(expression, node, [&](int index) -> std::optional<Code> {
+                      if (expression[index].kind != Kind::coordinate) return std::nullopt;
+                      return own;
+                    }));
+  moved.multipleOf = step;
+  moved.irregular = !isLinear;
+  if (!isLinear) moved.perElement = 0;
+  return moved;
+}
+
+/// Cosine and sine of one angle, once for both.
+int GraphBuilder::rotation(const BodyOp &op, int node, const Coordinates &coordinates) {
+  const Expression &expression = op.expression;
+  const int frequency = expression[node].children[1], exponent = expression[frequency].children[1];
+  const double base = numberOf(op, "base", 10000.0);
+  const ExpressionNode &scale = expression[exponent];
+  const Code name =
+      constant("float", "frequencyScale", floatLiteral(scale.value),
+               code("-2 log2({}) / {}", base, std::llround(-2.0 * std::log2(base) / scale.value)));
+  std::vector<Index> uses;
+  const Code text = codeOf(expression, node, [&](int index) -> std::optional<Code> {
+    if (index == exponent) return name;
+    if (expression[index].kind != Kind::coordinate) return std::nullopt;
+    return coordinateText(expression, index, coordinates, uses);
+  });
+  const int turn = pointwise(text, {}, "turn", uses);
+  graph.nodes[size_t(turn)].type = "weft::Rotation";
+  return turn;
+}
+
+int GraphBuilder::elementwise(const BodyOp &op, const std::string &name,
+                              const Coordinates &coordinates) {
+  const Expression &expression = op.expression;
+  const std::map<std::string, Code> constants = attributeConstants(
+      op,
+      [&](const std::string &wish, const Code &value) { return constant("float", wish, value); });
+  graph.headers.merge(expression.headers());
+  std::map<std::string, Coordinates> elsewhere;  // by the text of the node
+  std::map<std::string, int> placeOf;            // among the operands of the graph's node
+  std::optional<int> turn;
+  for (int index = 0; index <= expression.root(); ++index) {
+    const ExpressionNode &node = expression[index];
+    if (node.kind == Kind::call && node.type == ScalarType::rotation && !turn) turn = index;
+    if (node.kind != Kind::operand || node.children.empty()) continue;
+    Coordinates other = coordinates;
+    const std::vector<int> &axes = kernel.values[op.operands[size_t(node.index)]].axes;
+    std::map<int, Index> moved;
+    for (size_t dimension = 0; dimension < axes.size(); ++dimension)
+      moved[axes[dimension]] = movedIndex(expression, node.children[dimension],
+                                          kernel.axes[axes[dimension]].extent, coordinates);
+    for (const auto &[axis, at] : moved) other.at[axis] = at;
+    elsewhere.try_emplace(expression.textOf(index), other);
+  }
+  const int turned = turn ? rotation(op, *turn, coordinates) : -1;
+  std::vector<int> operands;
+  const auto add = [&](const std::string &key, int node) {
+    if (placeOf.try_emplace(key, static_cast<int>(operands.size())).second)
+      operands.push_back(node);
+  };
+  for (int index = 0; index < std::ssize(op.operands); ++index) {
+    const std::string key = fmt::format("{{{}}}", index);
+    const bool isRead = std::ranges::any_of(expression.all(), [&](const ExpressionNode &node) {
+      return node.kind == Kind::operand && node.index == index && node.children.empty();
+    });
+    if (isRead) add(key, evaluate(op.operands[size_t(index)], coordinates));
+  }
+  for (int index = 0; index <= expression.root(); ++index) {
+    const ExpressionNode &node = expression[index];
+    if (node.kind != Kind::operand || node.children.empty()) continue;
+    const std::string key = expression.textOf(index);
+    if (!placeOf.contains(key))
+      add(key, evaluate(op.operands[size_t(node.index)], elsewhere.at(key)));
+  }
+  if (turn) add(expression.textOf(*turn), turned);
+  std::vector<Index> uses;
+  const Code text = codeOf(expression, expression.root(), [&](int index) -> std::optional<Code> {
+    const ExpressionNode &node = expression[index];
+    if (node.kind == Kind::operand || node.type == ScalarType::rotation)
+      return code("{{{}}}", placeOf.at(expression.textOf(index)));
+    if (node.kind == Kind::attribute) return constants.at(node.name);
+    if (node.kind != Kind::coordinate) return std::nullopt;
+    return coordinateText(expression, index, coordinates, uses);
+  });
+  return pointwise(text, operands, name, uses);
+}
+
+}  // namespace weft::codegen

@@ -1,0 +1,213 @@
+// Movement ops as coordinates: the result at one place is the operand at another. Nothing moves
+// inside a kernel; the load at the end of the chain reads from where the element comes from.
+#include "codegen/families/loop/LoopOps.h"
+#include "kernel/Error.h"
+
+namespace weft::codegen {
+namespace {
+
+/// The coordinates of a result, seen by an operand whose dimensions `from` .. match those of the
+/// result at `to` ..
+void copyDimensions(Coordinates &target, const std::vector<int> &operandAxes, size_t from,
+                    const std::vector<int> &resultAxes, size_t to, size_t count,
+                    const Coordinates &source) {
+  for (size_t i = 0; i < count; ++i)
+    target.at[operandAxes[from + i]] = source.at.at(resultAxes[to + i]);
+}
+
+/// One element at a time, for a condition that splits vectors: the element's own place, `start` in
+/// front of it left out.
+Index singleElement(const Code &at, int64_t start, bool step) {
+  return {.text = start == 0 ? at : code("({} - {})", at, start), .irregular = true, .step = step};
+}
+
+}  // namespace
+
+/// index * factor + summand.
+Index GraphBuilder::scaled(const Index &index, int64_t factor, int64_t summand) const {
+  Index result = index;
+  if (factor == 1 && summand == 0) return result;
+  if (index.node >= 0)
+    throw Error::unsupported("kernel '{}': arithmetic on a gathered coordinate", kernel.name);
+  const Code base = const_cast<GraphBuilder *>(this)->baseText(index);
+  result.outer = -1;
+  result.text = factor == 1 ? base : code("{} * {}", base, factor);
+  if (summand != 0) result.text += code(" {} {}", summand < 0 ? "-" : "+", std::abs(summand));
+  result.text = code("({})", result.text);
+  result.perElement *= factor;
+  result.multipleOf = std::gcd(index.multipleOf * factor, summand);
+  return result;
+}
+
+/// index / divisor % modulus.
+Index GraphBuilder::divided(const Index &index, int64_t divisor, int64_t modulus) const {
+  if (index.node >= 0)
+    throw Error::unsupported("kernel '{}': arithmetic on a gathered coordinate", kernel.name);
+  auto &self = *const_cast<GraphBuilder *>(this);
+  Index result{.step = index.step};
+  const bool aligned =
+      index.multipleOf % space.width == 0 && index.perElement <= 1 && !index.irregular;
+  const bool constant = index.perElement == 0 && !index.irregular;
+  const bool sharesQuotient = aligned && divisor % space.width == 0;
+  const bool staysInside = aligned && divisor == 1 && modulus % space.width == 0;
+  Code text =
+      constant || sharesQuotient || staysInside ? self.baseText(index) : self.elementText(index);
+  if (divisor != 1) text += code(" / {}", divisor);
+  text += code(" % {}", modulus);
+  result.text = code("({})", text);
+  if (constant || sharesQuotient) return result;
+  if (staysInside) {
+    result.perElement = index.perElement;
+    result.multipleOf = std::gcd(index.multipleOf, modulus);
+    return result;
+  }
+  result.irregular = true;
+  return result;
+}
+
+int GraphBuilder::slice(const BodyOp &op, const Coordinates &coordinates) {
+  const std::vector<int> &from = kernel.values[op.operands[0]].axes,
+                         &to = kernel.values[op.results[0]].axes;
+  const size_t axis = static_cast<size_t>(integerOf(op, "axis"));
+  Coordinates moved = coordinates;
+  copyDimensions(moved, from, 0, to, 0, to.size(), coordinates);
+  moved.at[from[axis]] = scaled(coordinates.at.at(to[axis]), 1, integerOf(op, "start"));
+  return evaluate(op.operands[0], moved);
+}
+
+/// The operand under the condition that the element lies in it, else zero.
+int GraphBuilder::pad(const BodyOp &op, const std::string &name, const Coordinates &coordinates) {
+  const std::vector<int> &from = kernel.values[op.operands[0]].axes,
+                         &to = kernel.values[op.results[0]].axes;
+  const size_t axis = static_cast<size_t>(integerOf(op, "axis"));
+  const int64_t start = integerOf(op, "start"), extent = kernel.axes[from[axis]].extent;
+  const Index &index = coordinates.at.at(to[axis]);
+  const bool wholeVectors =
+      !index.varies() || (index.multipleOf % space.width == 0 && start % space.width == 0 &&
+                          extent % space.width == 0);
+  const Code at = wholeVectors ? baseText(index) : elementText(index);
+  const Code inside = code("{0} >= {1} && {0} < {2}", at, start, start + extent);
+  Coordinates moved = coordinates;
+  copyDimensions(moved, from, 0, to, 0, to.size(), coordinates);
+  moved.at[from[axis]] = scaled(index, 1, -start);
+  if (!wholeVectors) moved.at[from[axis]] = singleElement(at, start, index.step);
+  moved.condition =
+      coordinates.condition.empty() ? inside : code("{} && {}", coordinates.condition, inside);
+  moved.conditionStep |= index.step;
+  moved.conditionPerElement |= index.varies() && !wholeVectors;
+  Index used = index;
+  if (wholeVectors) used.perElement = 0;
+  return pointwise(code("{} ? {{0}} : 0.0f", inside), {evaluate(op.operands[0], moved)}, name,
+                   {used});
+}
+
+/// Each operand under the condition that the element lies in it, joined by a chain of choices.
+int GraphBuilder::concat(const BodyOp &op, const std::string &name,
+                         const Coordinates &coordinates) {
+  const std::vector<int> &to = kernel.values[op.results[0]].axes;
+  const size_t axis = static_cast<size_t>(integerOf(op, "axis"));
+  const Index &index = coordinates.at.at(to[axis]);
+  bool wholeVectors = !index.varies() || index.multipleOf % space.width == 0;
+  for (int operand : op.operands)
+    wholeVectors &=
+        !index.varies() || kernel.axes[kernel.values[operand].axes[axis]].extent % space.width == 0;
+  const Code at = wholeVectors ? baseText(index) : elementText(index);
+  std::vector<int> parts;
+  Code choice;
+  int64_t start = 0;
+  for (size_t i = 0; i < op.operands.size(); ++i) {
+    const std::vector<int> &from = kernel.values[op.operands[i]].axes;
+    const int64_t end = start + kernel.axes[from[axis]].extent;
+    Coordinates moved = coordinates;
+    copyDimensions(moved, from, 0, to, 0, to.size(), coordinates);
+    moved.at[from[axis]] =
+        wholeVectors ? scaled(index, 1, -start) : singleElement(at, start, index.step);
+    const Code lower = i == 0 ? "" : code("{} >= {}", at, start);
+    const Code upper = i + 1 == op.operands.size() ? "" : code("{} < {}", at, end);
+    const Code own =
+        lower.empty() || upper.empty() ? lower + upper : code("{} && {}", lower, upper);
+    moved.condition = coordinates.condition.empty() || own.empty()
+                          ? coordinates.condition + own
+                          : code("{} && {}", coordinates.condition, own);
+    moved.conditionStep |= index.step;
+    moved.conditionPerElement |= index.varies() && !wholeVectors;
+    parts.push_back(evaluate(op.operands[i], moved));
+    choice += upper.empty() ? code("{{{}}}", i) : code("{} ? {{{}}} : ", upper, i);
+    start = end;
+  }
+  Index used = index;
+  if (wholeVectors) used.perElement = 0;
+  return pointwise(choice, parts, name, {used});
+}
+
+int GraphBuilder::splitAxis(const BodyOp &op, const Coordinates &coordinates) {
+  const std::vector<int> &from = kernel.values[op.operands[0]].axes,
+                         &to = kernel.values[op.results[0]].axes;
+  const size_t axis = static_cast<size_t>(integerOf(op, "axis"));
+  const size_t parts = to.size() - from.size() + 1;
+  Coordinates moved = coordinates;
+  copyDimensions(moved, from, 0, to, 0, axis, coordinates);
+  copyDimensions(moved, from, axis + 1, to, axis + parts, from.size() - axis - 1, coordinates);
+  int64_t faster = 1;
+  Index sum{.text = "", .multipleOf = 0};
+  for (size_t i = parts; i-- > 0;) {
+    const Index part = scaled(coordinates.at.at(to[axis + i]), faster, 0);
+    const Code text = baseText(part);
+    faster *= kernel.axes[to[axis + i]].extent;
+    if (part.multipleOf == 0) continue;  // an axis of extent 1
+    sum.text = sum.text.empty() ? text : code("{} + {}", text, sum.text);
+    sum.perElement += part.perElement;
+    sum.irregular |= part.irregular;
+    sum.step |= part.step;
+    sum.multipleOf = std::gcd(sum.multipleOf, part.multipleOf);
+  }
+  sum.text = sum.text.empty() ? "0" : code("({})", sum.text);
+  moved.at[from[axis]] = sum;
+  return evaluate(op.operands[0], moved);
+}
+
+int GraphBuilder::mergeAxes(const BodyOp &op, const Coordinates &coordinates) {
+  const std::vector<int> &from = kernel.values[op.operands[0]].axes,
+                         &to = kernel.values[op.results[0]].axes;
+  const size_t axis = static_cast<size_t>(integerOf(op, "axis"));
+  const size_t parts = from.size() - to.size() + 1;
+  Coordinates moved = coordinates;
+  copyDimensions(moved, from, 0, to, 0, axis, coordinates);
+  copyDimensions(moved, from, axis + parts, to, axis + 1, to.size() - axis - 1, coordinates);
+  int64_t faster = 1;
+  for (size_t i = parts; i-- > 0;) {
+    const int64_t extent = kernel.axes[from[axis + i]].extent;
+    moved.at[from[axis + i]] = divided(coordinates.at.at(to[axis]), faster, extent);
+    faster *= extent;
+  }
+  return evaluate(op.operands[0], moved);
+}
+
+/// An index outside the table reads row 0 or the last one, and gives NaN (0 in a table of
+/// integers).
+int GraphBuilder::gather(const BodyOp &op, const std::string &name,
+                         const Coordinates &coordinates) {
+  const std::vector<int> &table = kernel.values[op.operands[0]].axes,
+                         &indices = kernel.values[op.operands[1]].axes;
+  const std::vector<int> &to = kernel.values[op.results[0]].axes;
+  Coordinates row = coordinates;
+  copyDimensions(row, indices, 0, to, 0, indices.size(), coordinates);
+  const int index = evaluate(op.operands[1], row);
+  const Code &rows = space.axisName(table[0]);
+  const int inside = pointwise(code("weft::clampedIndex({{0}}, {})", rows), {index}, "row_index");
+  graph.nodes[inside].type = "int";
+  Coordinates moved = coordinates;
+  copyDimensions(moved, table, 1, to, indices.size(), table.size() - 1, coordinates);
+  moved.at[table[0]] = {.irregular = graph.nodes[inside].perElement,
+                        .step = graph.nodes[inside].step,
+                        .node = inside};
+  const int found = evaluate(op.operands[0], moved);
+  const Code type = graph.nodes[found].type;
+  const int result = pointwise(
+      code("weft::isIndex({{1}}, {}) ? {{0}} : {}", rows, type == "int" ? "0" : "weft::notANumber"),
+      {found, index}, name);
+  graph.nodes[result].type = type;
+  return result;
+}
+
+}  // namespace weft::codegen

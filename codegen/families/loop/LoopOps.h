@@ -1,0 +1,122 @@
+// The builder of a LoopGraph: one member function an op. Private to LoopGraph.cpp,
+// LoopExpressions.cpp, LoopNormalization.cpp, LoopLoss.cpp, LoopGradients.cpp, LoopMovement.cpp and
+// LoopDropout.cpp.
+#pragma once
+
+#include "codegen/families/loop/LoopGraph.h"
+
+#include <numeric>
+#include <optional>
+
+namespace weft::codegen {
+
+int64_t integerOf(const BodyOp &op, const std::string &attribute);
+double numberOf(const BodyOp &op, const std::string &attribute,
+                std::optional<double> standard = {});
+std::string textOf(const BodyOp &op, const std::string &attribute);
+/// The nearest float as a literal.
+Code floatLiteral(double value);
+
+/// Where a value is looked at: a coordinate for each kernel axis, and the condition under which it
+/// exists.
+struct Coordinates {
+  std::map<int, Index> at;
+  Code condition;
+  bool conditionStep = false, conditionPerElement = false;
+
+  std::string key() const {
+    std::string text = condition.str();
+    for (const auto &[axis, index] : at)
+      text += fmt::format("|{}={}#{}", axis, index.text, index.node);
+    return text;
+  }
+};
+
+class GraphBuilder {
+public:
+  GraphBuilder(const IterationAxes &axes, LoopSpace &space, Names &names);
+  LoopGraph run();
+
+private:
+  void splitHome();
+  /// The node, or an equal one that exists already.
+  int add(Node node);
+  /// The coordinate as an expression, for element 0 of the vector or for element e; declares what
+  /// it needs.
+  Code baseText(const Index &index);
+  Code elementText(const Index &index);
+  int pointwise(Code text, std::vector<int> operands, std::string wish,
+                const std::vector<Index> &uses = {});
+  int reduce(Reduction reduction, int operand, std::string wish);
+  int load(int input, const Coordinates &coordinates);
+  int evaluate(int value, const Coordinates &coordinates);
+  int evaluateOp(const BodyOp &op, int value, const Coordinates &coordinates);
+  Code constant(const std::string &type, const std::string &wish, const Code &value,
+                std::string note = "");
+  /// The coordinate along a dimension of the value.
+  const Index &indexOf(int value, int64_t dimension, const Coordinates &coordinates) const;
+  int splat(const BodyOp &op, const std::string &name);
+
+  // LoopExpressions.cpp
+  Code coordinateText(const Expression &expression, int node, const Coordinates &coordinates,
+                      std::vector<Index> &uses);
+  Index movedIndex(const Expression &expression, int node, int64_t extent,
+                   const Coordinates &coordinates);
+  int rotation(const BodyOp &op, int node, const Coordinates &coordinates);
+  int elementwise(const BodyOp &op, const std::string &name, const Coordinates &coordinates);
+
+  // LoopNormalization.cpp
+  Coordinates overRow(const Coordinates &coordinates) const;
+  struct ShiftedExponentials {
+    int shift, inRow, here;
+  };
+  ShiftedExponentials exponentials(int operand, const Coordinates &coordinates);
+  int softmax(const BodyOp &op, const std::string &name, const Coordinates &coordinates);
+  int layerNorm(const BodyOp &op, int value, const Coordinates &coordinates);
+  int rmsNorm(const BodyOp &op, int value, const Coordinates &coordinates);
+  int reduceOp(const BodyOp &op, const std::string &name, const Coordinates &coordinates);
+  int localSoftmax(const BodyOp &op, int value, const Coordinates &coordinates);
+  int reduceSubVectors(const BodyOp &op, const std::string &name, const Coordinates &coordinates);
+  int globalScaling(const BodyOp &op, const std::string &name, const Coordinates &coordinates);
+  int64_t rowLength() const;
+  Code rowLengthText() const;
+
+  // LoopLoss.cpp
+  int crossEntropy(const BodyOp &op, int value, const Coordinates &coordinates);
+  int crossEntropyDx(const BodyOp &op, const std::string &name, const Coordinates &coordinates);
+  Code isLabel(const BodyOp &op, const Code &label) const;
+
+  // LoopGradients.cpp
+  int softmaxDx(const BodyOp &op, const std::string &name, const Coordinates &coordinates);
+  int normalized(int x, int mean, int rstd, const Coordinates &coordinates);
+  int normDx(const BodyOp &op, const std::string &name, const Coordinates &coordinates);
+  int normDw(const BodyOp &op, int value, const Coordinates &coordinates);
+
+  // LoopDropout.cpp
+  int dropout(const BodyOp &op, const std::string &name, const Coordinates &coordinates);
+  bool lanesHoldPairs(const Index &column) const;
+
+  // LoopMovement.cpp
+  Index scaled(const Index &index, int64_t factor, int64_t summand) const;
+  Index divided(const Index &index, int64_t divisor, int64_t modulus) const;
+  int slice(const BodyOp &op, const Coordinates &coordinates);
+  int pad(const BodyOp &op, const std::string &name, const Coordinates &coordinates);
+  int concat(const BodyOp &op, const std::string &name, const Coordinates &coordinates);
+  int splitAxis(const BodyOp &op, const Coordinates &coordinates);
+  int mergeAxes(const BodyOp &op, const Coordinates &coordinates);
+  int gather(const BodyOp &op, const std::string &name, const Coordinates &coordinates);
+
+  const Kernel &kernel;
+  const IterationAxes &axes;
+  LoopSpace &space;
+  Names &names;
+  LoopGraph graph;
+  Coordinates home;  ///< the coordinates of the loop nest itself
+  std::vector<int> definedBy;
+  std::map<std::pair<int, std::string>, int> memo;  ///< (value, coordinates) -> node
+  std::map<std::string, int> nodesByContent;
+  std::map<std::string, Code> constantNames;  ///< "attribute=value" -> name
+  Code keyName;
+};
+
+}  // namespace weft::codegen

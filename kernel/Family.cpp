@@ -1,0 +1,38 @@
+// What families have in common; see Family.h.
+#include "kernel/Family.h"
+
+#include "kernel/Error.h"
+
+#include <algorithm>
+
+namespace weft {
+
+const Family &Knobs::family() const {
+  if (!owner) throw Error::checkFailed("a configuration without knobs");
+  return *owner;
+}
+
+void Knobs::throwOtherFamily(const Family &asked) const {
+  throw Error::checkFailed("knobs of {} where those of {} are needed",
+                           owner ? owner->name : "no family", asked.name);
+}
+
+std::strong_ordering operator<=>(const Knobs &a, const Knobs &b) {
+  if (a.owner == b.owner) return a.owner ? a.owner->compare(a, b) : std::strong_ordering::equal;
+  if (!a.owner || !b.owner) return a.owner <=> b.owner;
+  return a.owner->name <=> b.owner->name;
+}
+
+const Family *familyNamed(std::string_view name) {
+  const auto found = std::ranges::find(families(), name, &Family::name);
+  return found == families().end() ? nullptr : *found;
+}
+
+std::vector<std::string> familyNames() {
+  std::vector<std::string> names;
+  for (const Family *family : families()) names.emplace_back(family->name);
+  std::ranges::sort(names);
+  return names;
+}
+
+}  // namespace weft

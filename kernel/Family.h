@@ -1,0 +1,138 @@
+// A kernel family: which kernels it takes, in which configurations, at what price, and how they are
+// lowered. All that handles kernels asks these functions; nothing lists families but the registry
+// (codegen/families/Registry.cpp), and nothing switches over them.
+//
+// Adding one: its folder below codegen/families with a struct of knobs, the table of its fields, a
+// `Family` and its functions; and one line in the registry.
+#pragma once
+
+#include "kernel/Configuration.h"
+#include "kernel/Device.h"
+#include "kernel/Schedule.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace weft {
+
+struct ConfigurationSpace;  // passes/configure/Family.h
+struct SpaceOrRejection;
+struct Cost;  // passes/configure/CostModel.h
+namespace codegen {
+struct Program;  // codegen/Program.h
+}
+
+/// Layouts of every operand: inputs first, then outputs.
+using LayoutTuple = std::vector<Layout>;
+/// Of every operand, in that order, the layout that it has to have, or none.
+using FixedLayouts = std::vector<std::optional<Layout>>;
+
+struct Family {
+  std::string_view name;  ///< "gemm-sm90": in plans, profiles, graphs and messages
+  /// Bumped when the speed of its kernels changes; part of profile keys.
+  int version = 1;
+  /// Whether its kernels are one GEMM, alone or with ops before and behind it: alone they are timed
+  /// and kept in profiles as GEMMs, whatever the kernel's axes are.
+  bool isGemm = false;
+  /// Whether its kernels run nothing.
+  bool isView = false;
+  bool takesEpilogues = false;  ///< of contractions (kernel/ContractionRegion.h)
+  bool takesPrologues = false;
+  /// The fields of its knobs, in the order of the struct.
+  std::span<const ScheduleField> schedule = {};
+  /// Knobs with every field at its default.
+  const Knobs &(*defaults)() = nullptr;
+  std::strong_ordering (*compare)(const Knobs &, const Knobs &) = nullptr;
+  /// Readable and unambiguous: "vector 8 x f16 along i, one warp a row, 4 rows a block".
+  std::string (*describe)(const Kernel &, const Knobs &) = nullptr;
+
+  /// The configurations of a kernel, or why there are none.
+  SpaceOrRejection (*space)(const Kernel &, const Device &) = nullptr;
+  /// Layouts besides, with several strides along a group of axes: all, or those that have what is
+  /// fixed, and those of a fixed result that has several strides itself. None: one stride is taken.
+  std::optional<ConfigurationSpace> (*severalStrides)(const Kernel &, const Device &,
+                                                      const FixedLayouts *fixed) = nullptr;
+  /// Whether these knobs differ from cheaper-to-name ones under these layouts, and fit them. None:
+  /// always.
+  bool (*isUseful)(const Kernel &, const LayoutTuple &, const Knobs &) = nullptr;
+  /// The axis and width of a thread's accesses, where the space is a product of layouts and isUseful
+  /// asks only whether some operand is accessed so: for counting. None: every knobs is useful.
+  std::pair<int, int> (*vectorAccess)(const Knobs &) = nullptr;
+  /// Whether a contraction is a GEMM of the family under layouts that have several strides.
+  bool (*takesStrides)(const Kernel &, const LayoutTuple &) = nullptr;
+  /// Why a configuration that someone names is not emitted; empty if it is. None: the space says.
+  std::string (*rejection)(const Kernel &, const Configuration &, const Device &) = nullptr;
+  /// By the model; the caller fills in bytesNecessary and flop. Of a configuration that the space
+  /// has.
+  Cost (*price)(const Kernel &, const Configuration &, const Device &) = nullptr;
+
+  /// Kernel and configuration to kernel program; the kernel comes with the names to be used. None:
+  /// its kernels are no CUDA text of ours.
+  codegen::Program (*lower)(const Kernel &, const Configuration &) = nullptr;
+  /// Why such a kernel is not emitted for a target ("sm_80"); empty if it is. None: every target.
+  std::string (*targetRejection)(const Kernel &, const Knobs &, std::string_view target) = nullptr;
+
+  bool hasText() const { return lower != nullptr; }
+  bool operator==(const Family &other) const { return this == &other; }
+};
+
+/// What every family's `defaults` and `compare` are.
+template <FamilyKnobs Struct>
+const Knobs &defaultKnobs() {
+  static const Knobs defaults = Struct{};
+  return defaults;
+}
+template <FamilyKnobs Struct>
+std::strong_ordering compareKnobs(const Knobs &a, const Knobs &b) {
+  return a.get<Struct>() <=> b.get<Struct>();
+}
+
+/// All families, in the order of enumeration: cheapest first, and ties of prices go to the first.
+/// The registry defines it.
+std::span<const Family *const> families();
+/// Adds one behind the others: for tests, before anything else asks for families.
+struct FamilyRegistration {
+  explicit FamilyRegistration(const Family &family);
+};
+
+/// The family of a name; nothing if there is none.
+const Family *familyNamed(std::string_view name);
+/// "cublaslt, gemm-sm80, ...": sorted by name, for messages.
+std::vector<std::string> familyNames();
+
+/// Names one family, or none yet: what plans hold.
+class FamilyId {
+public:
+  FamilyId() = default;
+  FamilyId(const Family &family) : family(&family) {}
+  /// Empty where there is none.
+  std::string_view name() const { return family ? family->name : std::string_view(); }
+  bool isView() const { return family && family->isView; }
+  bool operator==(const FamilyId &) const = default;
+  friend bool operator==(const FamilyId &a, const Family &b) { return a.family == &b; }
+
+private:
+  const Family *family = nullptr;
+};
+
+}  // namespace weft
+
+/// By its name.
+template <>
+struct fmt::formatter<weft::FamilyId> : fmt::formatter<std::string_view> {
+  auto format(const weft::FamilyId &family, fmt::format_context &context) const {
+    return fmt::formatter<std::string_view>::format(family.name(), context);
+  }
+};
+template <>
+struct fmt::formatter<weft::Family> : fmt::formatter<std::string_view> {
+  auto format(const weft::Family &family, fmt::format_context &context) const {
+    return fmt::formatter<std::string_view>::format(family.name, context);
+  }
+};
