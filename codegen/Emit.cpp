@@ -48,7 +48,8 @@ Program lower(const Kernel &kernel, const Configuration &configuration,
     throw Error::unsupported("kernel '{}' is of the family {}: it has no program of ours",
                              kernel.name, family);
   if (family.targetRejection)
-    if (const std::string reason = family.targetRejection(kernel, configuration.knobs, architecture);
+    if (const std::string reason =
+            family.targetRejection(kernel, configuration.knobs, architecture);
         !reason.empty())
       throw Error::unsupported("kernel '{}': target '{}' {}", kernel.name, architecture, reason);
   Program program = family.lower(kernel, configuration);

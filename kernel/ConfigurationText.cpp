@@ -2,10 +2,6 @@
 // later with a default that means "as before" leaves older lines valid.
 #include "kernel/ConfigurationText.h"
 
-#include "codegen/families/gemm_fma/FmaGemmKnobs.h"
-#include "codegen/families/gemm_sm80/Sm80GemmKnobs.h"
-#include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
-#include "codegen/families/library/LibraryKnobs.h"
 #include "kernel/CanonicalNames.h"
 #include "kernel/Error.h"
 #include "kernel/Schedule.h"

@@ -26,12 +26,11 @@ E visible(const MaskShape &mask) {
     case MaskShape::Kind::causal: return E::binary(ScalarOperator::lessEqual, key, position);
     case MaskShape::Kind::window: break;
   }
-  return E::binary(
-      ScalarOperator::both,
-      E::binary(ScalarOperator::greaterEqual, key,
-                E::binary(ScalarOperator::subtract, position, E::integer(mask.left))),
-      E::binary(ScalarOperator::lessEqual, key,
-                E::binary(ScalarOperator::add, position, E::integer(mask.right))));
+  return E::binary(ScalarOperator::both,
+                   E::binary(ScalarOperator::greaterEqual, key,
+                             E::binary(ScalarOperator::subtract, position, E::integer(mask.left))),
+                   E::binary(ScalarOperator::lessEqual, key,
+                             E::binary(ScalarOperator::add, position, E::integer(mask.right))));
 }
 
 }  // namespace
@@ -47,10 +46,10 @@ Expression rotaryExpression(const RotaryShape &rotary) {
                         ? E::binary(ScalarOperator::less, here, half)
                         : E::binary(ScalarOperator::equal,
                                     E::binary(ScalarOperator::modulo, here, two), E::integer(0));
-  const E partnerPlace =
-      rotary.isHalved ? E::select(isFirst, E::binary(ScalarOperator::add, here, half),
-                                  E::binary(ScalarOperator::subtract, here, half))
-                      : E::binary(ScalarOperator::bitXor, here, E::integer(1));
+  const E partnerPlace = rotary.isHalved
+                             ? E::select(isFirst, E::binary(ScalarOperator::add, here, half),
+                                         E::binary(ScalarOperator::subtract, here, half))
+                             : E::binary(ScalarOperator::bitXor, here, E::integer(1));
   const E pair = E::binary(rotary.isHalved ? ScalarOperator::modulo : ScalarOperator::divide, here,
                            rotary.isHalved ? half : two);
   std::vector<E> places;
@@ -59,9 +58,8 @@ Expression rotaryExpression(const RotaryShape &rotary) {
   const E x = E::operand(0), partner = E::element(0, places),
           minusPartner = E::unary(ScalarOperator::negate, partner);
   const E scale = E::literal(-2.0 * std::log2(rotary.base) / static_cast<double>(rotary.extent));
-  const E turn =
-      E::call("weft::rotation", {E::coordinate(rotary.position),
-                                 E::call("weft::rotaryFrequency", {pair, scale})});
+  const E turn = E::call("weft::rotation", {E::coordinate(rotary.position),
+                                            E::call("weft::rotaryFrequency", {pair, scale})});
   return E::binary(ScalarOperator::add,
                    E::binary(ScalarOperator::multiply, x, E::member("cosine", turn)),
                    E::binary(ScalarOperator::multiply,

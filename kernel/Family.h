@@ -61,8 +61,9 @@ struct Family {
   /// Whether these knobs differ from cheaper-to-name ones under these layouts, and fit them. None:
   /// always.
   bool (*isUseful)(const Kernel &, const LayoutTuple &, const Knobs &) = nullptr;
-  /// The axis and width of a thread's accesses, where the space is a product of layouts and isUseful
-  /// asks only whether some operand is accessed so: for counting. None: every knobs is useful.
+  /// The axis and width of a thread's accesses, where the space is a product of layouts and
+  /// isUseful asks only whether some operand is accessed so: for counting. None: every knobs is
+  /// useful.
   std::pair<int, int> (*vectorAccess)(const Knobs &) = nullptr;
   /// Whether a contraction is a GEMM of the family under layouts that have several strides.
   bool (*takesStrides)(const Kernel &, const LayoutTuple &) = nullptr;

@@ -22,8 +22,8 @@ struct RenamedFamily {
   std::span<const Words> knobs;
 };
 const std::array renamedFamilies = {RenamedFamily{{"hopper-contraction", "gemm-sm90"}, ofSm90},
-                             RenamedFamily{{"ampere-contraction", "gemm-sm80"}, ofSm80},
-                             RenamedFamily{{"plain-contraction", "gemm-fma"}, {}}};
+                                    RenamedFamily{{"ampere-contraction", "gemm-sm80"}, ofSm80},
+                                    RenamedFamily{{"plain-contraction", "gemm-fma"}, {}}};
 
 constexpr Words firstWord = {"product ", "gemm "};
 

@@ -60,9 +60,8 @@ std::vector<Launch> launchesOf(const Plan &plan, const std::vector<int> &kernels
 std::vector<Launch> launchesOf(const Plan &plan) {
   std::vector<int> kernels(plan.kernels.size());
   std::iota(kernels.begin(), kernels.end(), 0);
-  return launchesOf(plan, kernels, [&](int kernel) {
-    return plan.kernels[size_t(kernel)].family != viewFamily;
-  });
+  return launchesOf(plan, kernels,
+                    [&](int kernel) { return plan.kernels[size_t(kernel)].family != viewFamily; });
 }
 
 void setConcurrent(Plan &plan, const std::string &choice) {

@@ -4,9 +4,9 @@
 // before anything is run.
 #pragma once
 
+#include "codegen/families/library/LibraryGemm.h"
 #include "codegen/families/library/LibraryKnobs.h"
 #include "kernel/DType.h"
-#include "codegen/families/library/LibraryGemm.h"
 #include "kernel/Family.h"
 #include "kernel/InitialValue.h"
 #include "kernel/ParameterKind.h"
@@ -72,8 +72,8 @@ struct PlanParameter {
   bool operator==(const PlanParameter &) const = default;
 };
 
-/// What the library does to a GEMM before it stores it (codegen/families/library/LibraryEpilogue.h), with tensors
-/// of the plan; -1: none.
+/// What the library does to a GEMM before it stores it
+/// (codegen/families/library/LibraryEpilogue.h), with tensors of the plan; -1: none.
 struct PlanLibraryEpilogue {
   /// None where a residual is added and no more.
   LibraryEpilogue kind = LibraryEpilogue::none;

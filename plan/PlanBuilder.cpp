@@ -1,9 +1,10 @@
 // From a selected path to a plan; see PlanBuilder.h.
 #include "plan/PlanBuilder.h"
 
-#include "codegen/families/view/ViewFamily.h"
-#include "kernel/Error.h"
 #include "codegen/families/loop/InPlace.h"
+#include "codegen/families/view/ViewFamily.h"
+#include "codegen/families/view/ViewKnobs.h"
+#include "kernel/Error.h"
 #include "passes/configure/Families.h"
 #include "passes/configure/Packing.h"
 #include "passes/configure/StridedViews.h"
@@ -14,7 +15,6 @@
 #include "plan/PlanConfiguration.h"
 #include "plan/PlanMemory.h"
 #include "plan/TensorLayout.h"
-#include "codegen/families/view/ViewKnobs.h"
 
 #include <algorithm>
 #include <map>
@@ -225,8 +225,7 @@ private:
           addTensor(outputs[index], step.configuration.outputs[index], TensorRole::temporary));
       entry.outputLayouts.push_back(printLayout(result.plan.tensors[size_t(entry.outputs.back())]));
     }
-    if (step.configuration.knobs.is<ViewKnobs>())
-      aliasViews(entry, step.configuration);
+    if (step.configuration.knobs.is<ViewKnobs>()) aliasViews(entry, step.configuration);
     const PlanTensor &first = result.plan.tensors[size_t(entry.outputs.front())];
     entry.name = unique(
         fmt::format("{}__{}", chosen.kernel.name, fmt::join(axesInOrder(first), "_")), kernelNames);
@@ -245,8 +244,7 @@ private:
                         .graphOps = {},
                         .entryPoint = problem.entryPoints[size_t(step.entry)],
                         .step = int(&step - path.steps.data())};
-    if (step.configuration.knobs.is<ViewKnobs>())
-      chosen.cost.bytesNecessary = 0;  // nothing runs
+    if (step.configuration.knobs.is<ViewKnobs>()) chosen.cost.bytesNecessary = 0;  // nothing runs
     if (step.candidate < 0) {
       chosen.kernel = select::transposeKernel(problem.tensors[size_t(step.tensor)]);
       return chosen;

@@ -44,8 +44,8 @@ PlannedKernels buildPlan(const select::Problem &problem, const select::Selection
 /// A part of a stacked tensor that is no view costs a copy: notes in the plan what keeps it from
 /// being one, in place of earlier such notes.
 void noteCopies(PlannedKernels &planned);
-/// A result may lie where an operand was only as codegen/families/loop/InPlace.h allows. Throws Error(badInput)
-/// naming `where`, the kernel, both tensors and the buffer.
+/// A result may lie where an operand was only as codegen/families/loop/InPlace.h allows. Throws
+/// Error(badInput) naming `where`, the kernel, both tensors and the buffer.
 void checkOverwriting(const PlannedKernels &planned, const std::string &where);
 /// What priced the plan's kernels: the cost model's description, or, if none of them was measured,
 /// the analytic model's.

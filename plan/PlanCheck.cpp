@@ -6,9 +6,9 @@
 #include "codegen/families/view/ViewKnobs.h"
 #include "plan/Plan.h"
 
+#include "codegen/families/library/GemmFields.h"
 #include "kernel/Configuration.h"
 #include "kernel/Error.h"
-#include "codegen/families/library/GemmFields.h"
 #include "plan/CheckedSizes.h"
 #include "plan/PlanBounds.h"
 #include "plan/PlanLiveness.h"

@@ -1,13 +1,13 @@
 // Knobs and layouts between plan.json and configurations; see PlanConfiguration.h.
 #include "plan/PlanConfiguration.h"
 
+#include "codegen/families/contraction/GemmProblem.h"
 #include "codegen/families/gemm_fma/FmaGemmKnobs.h"
 #include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
+#include "codegen/families/library/LibraryGemm.h"
 #include "codegen/families/library/LibraryKnobs.h"
 #include "codegen/families/view/ViewKnobs.h"
 #include "kernel/Error.h"
-#include "codegen/families/contraction/GemmProblem.h"
-#include "codegen/families/library/LibraryGemm.h"
 #include "kernel/Nearest.h"
 #include "kernel/Schedule.h"
 #include "passes/configure/Families.h"
@@ -180,8 +180,7 @@ Legality legality(const Kernel &kernel, const Configuration &configuration, cons
   Legality result;
   // Which algorithms a library has, it says itself, at load; parts of tensors, which enumeration
   // does not offer, are no hindrance to it.
-  if (configuration.knobs.is<LibraryKnobs>() &&
-      isLibraryGemm(kernel, configuration))
+  if (configuration.knobs.is<LibraryKnobs>() && isLibraryGemm(kernel, configuration))
     result.isLegal = true;
   if (isTensorCoreGemm(kernel, configuration, device)) result.isLegal = true;
   LayoutConstraints constraints;
@@ -191,8 +190,8 @@ Legality legality(const Kernel &kernel, const Configuration &configuration, cons
     forEachConfiguration(kernel, device, constraints, [&](const Configuration &candidate) {
       // Which tiles a plain GEMM takes, its emitter says.
       const bool isPlain = configuration.knobs.is<FmaGemmKnobs>();
-      result.isLegal = isPlain ? candidate.knobs.is<FmaGemmKnobs>()
-                               : candidate.knobs == configuration.knobs;
+      result.isLegal =
+          isPlain ? candidate.knobs.is<FmaGemmKnobs>() : candidate.knobs == configuration.knobs;
       if (result.others.size() < shown) result.others.push_back(describe(kernel, candidate.knobs));
       return !result.isLegal;
     });

@@ -4,8 +4,8 @@
 #include "codegen/families/library/LibraryKnobs.h"
 #include "plan/Plan.h"
 
-#include "kernel/Error.h"
 #include "codegen/families/library/GemmFields.h"
+#include "kernel/Error.h"
 #include "kernel/Nearest.h"
 #include "kernel/PlainText.h"
 #include "kernel/Schedule.h"

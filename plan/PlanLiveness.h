@@ -3,7 +3,8 @@
 // A live range is a tensor with all its views, or the memory that an algorithm of a library works
 // in; kernels may work on separate parts of it in any order. Two live ranges may share bytes if the
 // dependencies (`after`) keep them apart, whatever order they leave open; a result may also lie
-// over an operand of its kernel, which the kernel itself must allow (codegen/families/loop/InPlace.h).
+// over an operand of its kernel, which the kernel itself must allow
+// (codegen/families/loop/InPlace.h).
 #pragma once
 
 #include "plan/PlanMemory.h"

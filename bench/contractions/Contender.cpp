@@ -1,12 +1,12 @@
 // Problems, operands and what runs on them; see Contender.h.
-#include "codegen/families/gemm_sm90/Sm90Tile.h"
 #include "bench/contractions/Contender.h"
+#include "codegen/families/gemm_sm90/Sm90Tile.h"
 
+#include "codegen/families/contraction/GemmProblem.h"
 #include "codegen/families/gemm_sm80/Sm80GemmKnobs.h"
 #include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
 #include "codegen/families/library/LibraryKnobs.h"
 #include "kernel/Error.h"
-#include "codegen/families/contraction/GemmProblem.h"
 #include "kernel/reference/PointEvaluator.h"
 #include "kernel/reference/Rounding.h"
 #include "kernel/reference/StoredElement.h"

@@ -1,9 +1,9 @@
 // See Decode.h.
 #include "bench/contractions/Decode.h"
 
+#include "bench/contractions/TimedKernels.h"
 #include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
 #include "codegen/families/loop/LoopKnobs.h"
-#include "bench/contractions/TimedKernels.h"
 #include "kernel/Device.h"
 #include "kernel/Error.h"
 #include "passes/configure/Families.h"
@@ -67,8 +67,8 @@ Problem problemOf(const Kernel &kernel, int64_t m, int64_t n, int64_t k) {
   problem.narrow = contendersOf(kernel, narrow, mostTiles);
   problem.wide = contendersOf(kernel, wide, mostTiles);
   problem.plain = contendersOf(problem.gemm, configurationsOf(problem.gemm), mostTiles);
-  problem.rest = contendersOf(partOf(kernel, 1, kernel.body.size(), kernel.outputs),
-                              loopFamily, mostLoops);
+  problem.rest =
+      contendersOf(partOf(kernel, 1, kernel.body.size(), kernel.outputs), loopFamily, mostLoops);
   for (const std::vector<TimedKernel> *side : problem.sides())
     if (side->empty())
       throw Error::checkFailed("{}: no configuration of ours on one side", problem.name());

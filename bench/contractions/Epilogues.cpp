@@ -2,10 +2,10 @@
 // all of them on one set of tensors by name.
 #include "bench/contractions/Epilogues.h"
 
+#include "bench/contractions/TimedKernels.h"
 #include "codegen/families/gemm_sm80/Sm80GemmKnobs.h"
 #include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
 #include "codegen/families/loop/LoopKnobs.h"
-#include "bench/contractions/TimedKernels.h"
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
 #include "tests/unit/samples/SampleContractions.h"
@@ -52,8 +52,8 @@ Problem problemOf(const Kernel &kernel, const samples::ContractionExtents &exten
     plain.emitted = codegen::emit(gemm, plain.configuration, "sm_90a");
     problem.plain.push_back(std::move(plain));
   }
-  problem.rest = contendersOf(partOf(kernel, 1, kernel.body.size(), kernel.outputs),
-                              loopFamily, mostLoops);
+  problem.rest =
+      contendersOf(partOf(kernel, 1, kernel.body.size(), kernel.outputs), loopFamily, mostLoops);
   if (const ContractionRegion region = contractionRegion(kernel).region.value();
       !region.reductions.empty()) {
     std::vector<int> whole, sums;
@@ -63,8 +63,8 @@ Problem problemOf(const Kernel &kernel, const samples::ContractionExtents &exten
     for (size_t op = 0; op < kernel.body.size(); ++op)
       if (std::ranges::find(whole, kernel.body[op].results[0]) != whole.end()) end = op + 1;
     problem.unsummed = contendersOf(partOf(kernel, 0, end, whole), family, mostTiles);
-    problem.sums = contendersOf(partOf(kernel, end, kernel.body.size(), sums),
-                                loopFamily, mostLoops);
+    problem.sums =
+        contendersOf(partOf(kernel, end, kernel.body.size(), sums), loopFamily, mostLoops);
     if (problem.unsummed.empty() || problem.sums.empty())
       throw Error::checkFailed("{}: no configuration of ours without its sums", kernel.name);
   }

@@ -2,10 +2,10 @@
 // texts; then all of them on one set of tensors.
 #include "bench/contractions/Prologues.h"
 
+#include "bench/contractions/TimedKernels.h"
 #include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
 #include "codegen/families/library/LibraryKnobs.h"
 #include "codegen/families/loop/LoopKnobs.h"
-#include "bench/contractions/TimedKernels.h"
 #include "kernel/ContractionPrologue.h"
 #include "kernel/Error.h"
 #include "tests/unit/samples/SamplePrologues.h"

@@ -2,9 +2,9 @@
 // stride, and transposes between both.
 #include "bench/contractions/Strides.h"
 
+#include "bench/contractions/TimedKernels.h"
 #include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
 #include "codegen/families/library/LibraryKnobs.h"
-#include "bench/contractions/TimedKernels.h"
 #include "kernel/Error.h"
 #include "passes/configure/Family.h"
 #include "tests/unit/samples/SampleStrides.h"

@@ -2,10 +2,10 @@
 #include "bench/contractions/TimedKernels.h"
 
 #include "codegen/families/gemm_sm80/Sm80GemmKnobs.h"
+#include "codegen/families/library/LibraryEpilogue.h"
 #include "codegen/families/library/LibraryKnobs.h"
 #include "kernel/Device.h"
 #include "kernel/Error.h"
-#include "codegen/families/library/LibraryEpilogue.h"
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Families.h"
 #include "runtime/cuda/TensorMaps.h"
@@ -86,8 +86,7 @@ std::vector<TimedKernel> fastestPriced(const Kernel &kernel,
 std::vector<TimedKernel> contendersOf(const Kernel &kernel, const Family &family, size_t most) {
   const std::unique_ptr<CostModel> model = analyticCostModel(findDevice("h200"));
   std::vector<std::pair<double, Configuration>> priced;
-  const Device &offering =
-      family == sm80GemmFamily ? findDevice("a100") : model->device();
+  const Device &offering = family == sm80GemmFamily ? findDevice("a100") : model->device();
   forEachConfiguration(kernel, offering, rowMajorLayouts(kernel), [&](const Configuration &one) {
     if (one.knobs.family() == family) priced.emplace_back(model->cost(kernel, one).seconds, one);
     return true;

@@ -2,10 +2,10 @@
 // several configurations, tensors by name, and all contenders timed in turn.
 #pragma once
 
-#include "codegen/families/library/LibraryKnobs.h"
 #include "bench/contractions/TimedGraph.h"
 #include "codegen/Emit.h"
 #include "codegen/families/library/LibraryGemm.h"
+#include "codegen/families/library/LibraryKnobs.h"
 #include "runtime/build/Build.h"
 #include "runtime/cuda/CublasLt.h"
 

@@ -8,13 +8,13 @@
 // Every result of ours is compared with fp64. Exit code 1 if one is wrong. --epilogues,
 // --warps-epilogues, --decode, --prologues, --strides: see Epilogues.h, Decode.h, Prologues.h,
 // Strides.h.
-#include "codegen/families/library/LibraryKnobs.h"
 #include "bench/contractions/Contender.h"
 #include "bench/contractions/Decode.h"
 #include "bench/contractions/Epilogues.h"
 #include "bench/contractions/Prologues.h"
 #include "bench/contractions/Strides.h"
 #include "bench/contractions/TimedGraph.h"
+#include "codegen/families/library/LibraryKnobs.h"
 #include "kernel/Error.h"
 
 #include <fmt/format.h>

@@ -4,14 +4,9 @@
 #include <vector>
 
 /// The order is that of enumeration, and ties of prices go to the first: cheapest family first.
-#define WEFT_FAMILIES(family) \
-  family(viewFamily)          \
-  family(transposeFamily)     \
-  family(loopFamily)          \
-  family(sm90GemmFamily)      \
-  family(libraryFamily)       \
-  family(sm80GemmFamily)      \
-  family(fmaGemmFamily)
+#define WEFT_FAMILIES(family)                                                          \
+  family(viewFamily) family(transposeFamily) family(loopFamily) family(sm90GemmFamily) \
+      family(libraryFamily) family(sm80GemmFamily) family(fmaGemmFamily)
 
 namespace weft {
 

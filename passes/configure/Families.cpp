@@ -115,8 +115,7 @@ std::vector<ConfigurationSpace> everySpace(const Kernel &kernel, const Device &d
 
 namespace {
 
-std::function<std::string(const Kernel &)> rejections(const Device &device,
-                                                      bool Family::*takes) {
+std::function<std::string(const Kernel &)> rejections(const Device &device, bool Family::*takes) {
   if (std::ranges::none_of(families(), takes)) return {};
   // Layers repeat: most kernels are equal to one that was taken before.
   return [device, takes, taken = std::make_shared<std::set<std::string>>()](const Kernel &kernel) {

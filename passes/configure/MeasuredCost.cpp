@@ -3,14 +3,11 @@
 //
 // A measurement of a GEMM serves every kernel and every layout that is this GEMM, one of a
 // contraction with an epilogue every layout of the same form (kernel/ContractionRegion.h).
-#include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
-#include "codegen/families/view/ViewKnobs.h"
 #include "passes/configure/CostModel.h"
 
 #include "kernel/CanonicalNames.h"
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
-#include "codegen/families/contraction/GemmProblem.h"
 #include "passes/configure/Family.h"
 #include "passes/configure/StridedViews.h"
 
@@ -40,8 +37,7 @@ public:
         strict(strict) {}
 
   Cost cost(const Kernel &kernel, const Configuration &configuration) const override {
-    if (configuration.knobs.is<ViewKnobs>())
-      return analytic->cost(kernel, configuration);
+    if (configuration.knobs.is<ViewKnobs>()) return analytic->cost(kernel, configuration);
     const ProfileMeasurement *measurement = find(kernel, configuration);
     if (!measurement && strict)
       throw Error::strictMiss("{} has no measurement for kernel '{}', {}", name, kernel.name,
@@ -113,8 +109,7 @@ private:
   }
 
   static bool isFused(const Kernel &kernel, const Family &family) {
-    return family.isGemm && !isTimedAsGemm(kernel, family) &&
-           contractionRegion(kernel).region;
+    return family.isGemm && !isTimedAsGemm(kernel, family) && contractionRegion(kernel).region;
   }
 
   /// Rows of one family by their form, each list with the fastest first.
@@ -200,8 +195,9 @@ private:
   /// layouts are many: they are listed where this is so.
   bool haveSeveralStrides(const Kernel &kernel,
                           const std::vector<ConfigurationSpace> &spaces) const {
-    const auto space = std::ranges::find_if(
-        spaces, [](const ConfigurationSpace &one) { return one.family->severalStrides != nullptr; });
+    const auto space = std::ranges::find_if(spaces, [](const ConfigurationSpace &one) {
+      return one.family->severalStrides != nullptr;
+    });
     if (space == spaces.end()) return false;
     const Family &family = *space->family;
     if (isTimedAsGemm(kernel, family)) {

@@ -81,8 +81,8 @@ void addMeasured(const Kernel &kernel, const std::vector<PricedConfiguration> &r
     const auto [knobs, isNewKnobs] =
         knobsOf.try_emplace({space->second, rowKnobs}, static_cast<int>(target.knobs.size()));
     if (isNewKnobs) target.knobs.push_back(rowKnobs);
-    const bool hasSeveralStrides = family.severalStrides &&
-                                   !stridedBatchedGemm(kernel, row.configuration);
+    const bool hasSeveralStrides =
+        family.severalStrides && !stridedBatchedGemm(kernel, row.configuration);
     result.points.push_back({.space = space->second,
                              .tuple = tuple->second,
                              .knobs = knobs->second,
@@ -98,8 +98,7 @@ void addMeasured(const Kernel &kernel, const std::vector<PricedConfiguration> &r
 /// others they are offered by their own rows alone.
 bool waitsForMeasurements(const Kernel &kernel, const ConfigurationSpace &space,
                           const CostModel &model) {
-  if (!model.hasMeasurements() || !space.family->isGemm || kernel.body.size() == 1)
-    return false;
+  if (!model.hasMeasurements() || !space.family->isGemm || kernel.body.size() == 1) return false;
   const bool leavesStatistics = std::ranges::any_of(kernel.body, [](const BodyOp &op) {
     return op.kind == OpKind::reduce || op.kind == OpKind::localSoftmax;
   });
@@ -194,8 +193,7 @@ KernelSpaces spacesOf(const Kernel &kernel, const CostModel &model,
   for (ConfigurationSpace &space : spaces) {
     const double configurations = countConfigurations(kernel, space);
     const double unmeasured = withoutMeasurements(result, space, configurations);
-    const bool isView = space.family->isView,
-               waits = waitsForMeasurements(kernel, space, model);
+    const bool isView = space.family->isView, waits = waitsForMeasurements(kernel, space, model);
     result.legal.push_back({.space = std::make_shared<ConfigurationSpace>(std::move(space)),
                             .configurations = configurations,
                             .withoutMeasurements = unmeasured,

@@ -4,8 +4,8 @@
 // Layouts are numbered per tensor; the tables speak of numbers only.
 #pragma once
 
-#include "passes/configure/Family.h"
 #include "codegen/families/loop/LoopCost.h"
+#include "passes/configure/Family.h"
 #include "passes/select/KernelSpaces.h"
 #include "passes/select/Selection.h"
 

@@ -53,8 +53,8 @@ void printTable(const Plan &plan) {
                    {"after", left}});
   for (size_t i = 0; i < plan.kernels.size(); ++i) {
     const PlanKernel &kernel = plan.kernels[i];
-    table.addRow({kernel.name, std::to_string(i), std::string(kernel.family.name()), launchOf(kernel),
-                  fmt::format("{:.2f}{}", 1e6 * kernel.seconds, markOf(kernel)),
+    table.addRow({kernel.name, std::to_string(i), std::string(kernel.family.name()),
+                  launchOf(kernel), fmt::format("{:.2f}{}", 1e6 * kernel.seconds, markOf(kernel)),
                   std::to_string(kernel.registers), std::to_string(kernel.spillBytes),
                   fmt::format("{}", fmt::join(kernel.after, ","))});
   }

@@ -7,8 +7,8 @@
 // calling thread throughout.
 #pragma once
 
-#include "codegen/families/library/LibraryKnobs.h"
 #include "codegen/families/library/LibraryGemm.h"
+#include "codegen/families/library/LibraryKnobs.h"
 #include "runtime/cuda/Cuda.h"
 
 #include <filesystem>

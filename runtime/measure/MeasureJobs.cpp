@@ -1,9 +1,9 @@
 // Messages of measuring processes as CBOR objects.
 #include "runtime/measure/MeasureJobs.h"
 
+#include "codegen/families/library/GemmFields.h"
 #include "codegen/families/library/LibraryKnobs.h"
 #include "kernel/Error.h"
-#include "codegen/families/library/GemmFields.h"
 #include "kernel/Schedule.h"
 
 #include <nlohmann/json.hpp>

@@ -6,8 +6,8 @@
 // rounds.
 #pragma once
 
-#include "codegen/families/library/LibraryKnobs.h"
 #include "codegen/families/library/LibraryGemm.h"
+#include "codegen/families/library/LibraryKnobs.h"
 #include "kernel/ParameterKind.h"
 #include "kernel/Profile.h"
 #include "kernel/TensorMap.h"

@@ -1,10 +1,10 @@
 // Epilogues of contractions on the host: one warp a block of 16 x 16 computes the sums of its
 // fragments by a plain loop and hands them to the emitted function, in every layout of the result.
 // Compared with single elements in fp64.
+#include "codegen/Emit.h"
+#include "codegen/families/contraction/ContractionEpilogue.h"
 #include "codegen/families/contraction/ContractionLayouts.h"
 #include "codegen/families/gemm_fma/FmaGemmKnobs.h"
-#include "codegen/families/contraction/ContractionEpilogue.h"
-#include "codegen/Emit.h"
 #include "passes/configure/Family.h"
 #include "tests/emulate/EmittedRun.h"
 #include "tests/support/NonEmpty.h"

@@ -2,13 +2,13 @@
 // FLOAT, if it is there, stands for the type), in a sample of its configurations: emits, compiles
 // for the host, runs in two thread orders, also in place of operands, and compares with the
 // interpreter.
+#include "codegen/families/contraction/GemmProblem.h"
 #include "codegen/families/gemm_sm80/Sm80GemmKnobs.h"
+#include "codegen/families/loop/InPlace.h"
 #include "ir/Weft.h"
 #include "ir/interpreter/Interpreter.h"
 #include "kernel/ContractionPrologue.h"
 #include "kernel/Error.h"
-#include "codegen/families/contraction/GemmProblem.h"
-#include "codegen/families/loop/InPlace.h"
 #include "kernel/reference/Rounding.h"
 #include "passes/Passes.h"
 #include "tests/emulate/Launch.h"
@@ -138,9 +138,8 @@ std::vector<Configuration> warpContractions(const Kernel &kernel) {
   if (!contractionValues(kernel)) return {};
   std::vector<Configuration> configurations =
       sample(kernel, findDevice("a100"), {}, configurationsPerKernel);
-  std::erase_if(configurations, [](const Configuration &one) {
-    return !one.knobs.is<Sm80GemmKnobs>();
-  });
+  std::erase_if(configurations,
+                [](const Configuration &one) { return !one.knobs.is<Sm80GemmKnobs>(); });
   return configurations;
 }
 

@@ -1,6 +1,6 @@
 // Emitted gathers read nothing outside the table: an index that it lacks gives a row of NaN.
-#include "codegen/families/loop/LoopKnobs.h"
 #include "codegen/Emit.h"
+#include "codegen/families/loop/LoopKnobs.h"
 #include "tests/emulate/GuardedBuffer.h"
 #include "tests/emulate/HostCompiler.h"
 #include "tests/golden/ExampleKernels.h"

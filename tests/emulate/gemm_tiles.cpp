@@ -1,8 +1,8 @@
 // Plain products in tiles that a hand-edited plan may name, beyond those that selection tries: the
 // square tiles with one element a thread of the attention plans (bench group seed004), on odd
 // extents.
-#include "codegen/families/gemm_fma/FmaGemmKnobs.h"
 #include "codegen/Emit.h"
+#include "codegen/families/gemm_fma/FmaGemmKnobs.h"
 #include "kernel/Error.h"
 #include "kernel/reference/StoredElement.h"
 #include "tests/emulate/GuardedBuffer.h"

@@ -1,10 +1,10 @@
 // Tensors of more than 2^31 elements: the last blocks of emitted kernels find and write the last
 // elements. The tensors are address space without memory behind it, of which only the touched pages
 // exist; an index that lost its upper bits leaves them, and faults.
+#include "codegen/Emit.h"
 #include "codegen/families/gemm_fma/FmaGemmKnobs.h"
 #include "codegen/families/loop/LoopKnobs.h"
 #include "codegen/families/transpose/TransposeKnobs.h"
-#include "codegen/Emit.h"
 #include "kernel/reference/StoredElement.h"
 #include "tests/emulate/HostCompiler.h"
 #include "tests/support/NonEmpty.h"

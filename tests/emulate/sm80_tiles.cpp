@@ -1,10 +1,10 @@
 // Contractions of warps with epilogues in every tile of the family, on extents that cut it on both
 // sides: sums, masks and operands of every warp and block of it lie where they belong.
 #include "codegen/families/contraction/ContractionLayouts.h"
-#include "codegen/families/gemm_sm80/Sm80GemmKnobs.h"
-#include "kernel/Device.h"
 #include "codegen/families/contraction/GemmProblem.h"
+#include "codegen/families/gemm_sm80/Sm80GemmKnobs.h"
 #include "codegen/families/gemm_sm80/Sm80Tile.h"
+#include "kernel/Device.h"
 #include "tests/emulate/EmittedRun.h"
 #include "tests/unit/samples/SampleSoftmaxes.h"
 #include "tests/unit/samples/SampleTf32.h"

@@ -2,13 +2,13 @@
 // loops (host/emulate_sm90_gemm.h and its siblings): what follows a GEMM, single-consumer tiles,
 // several strides, tiles that blocks share, operands that are transformed on load. Compared with
 // single elements in fp64.
-#include "codegen/families/contraction/ContractionLayouts.h"
-#include "codegen/families/gemm_sm90/Sm90Tile.h"
-#include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
 #include "codegen/Emit.h"
+#include "codegen/families/contraction/ContractionLayouts.h"
+#include "codegen/families/gemm_sm90/Sm90EpilogueReduction.h"
+#include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
+#include "codegen/families/gemm_sm90/Sm90Tile.h"
 #include "kernel/ContractionPrologue.h"
 #include "kernel/Device.h"
-#include "codegen/families/gemm_sm90/Sm90EpilogueReduction.h"
 #include "passes/configure/Families.h"
 #include "passes/configure/Family.h"
 #include "tests/emulate/EmittedRun.h"

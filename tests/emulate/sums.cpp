@@ -1,8 +1,8 @@
 // Accumulators whose order is fixed by the kernel and not by the machine: columns that blocks of a
 // grid share, and rows that are scattered by index. Both are compared with fp64, run twice in one
 // module, and must give the same bits in both thread orders.
-#include "codegen/families/loop/LoopKnobs.h"
 #include "codegen/Emit.h"
+#include "codegen/families/loop/LoopKnobs.h"
 #include "tests/emulate/GuardedBuffer.h"
 #include "tests/emulate/HostCompiler.h"
 #include "tests/golden/ExampleKernels.h"

@@ -1,13 +1,13 @@
 // golden-kernels [--update]: emits one kernel of each kind and compares its readable text, byte by
 // byte, with the file of its name beside this one. A difference is a change of generated code: read
 // it, then run with --update. Of loop kernels every piece of text must know the names it reads.
+#include "codegen/Emit.h"
+#include "codegen/Program.h"
 #include "codegen/families/gemm_fma/FmaGemmKnobs.h"
 #include "codegen/families/gemm_sm80/Sm80GemmKnobs.h"
 #include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
 #include "codegen/families/loop/Loop.h"
 #include "codegen/families/transpose/TransposeKnobs.h"
-#include "codegen/Emit.h"
-#include "codegen/Program.h"
 #include "kernel/Error.h"
 #include "tests/golden/ExampleKernels.h"
 #include "tests/unit/samples/SampleContractions.h"

@@ -65,7 +65,8 @@ public:
     std::map<std::string, std::vector<Choice>> kinds;
     for (const ConfigurationSpace &space : spaces)
       for (const Knobs &knobs : space.knobs)
-        if (knobs.family().hasText()) kinds[emulate::coarseClass(knobs)].push_back({&space, &knobs});
+        if (knobs.family().hasText())
+          kinds[emulate::coarseClass(knobs)].push_back({&space, &knobs});
     std::set<Configuration> chosen;
     for (size_t attempt = 0; attempt < 8 * count && chosen.size() < count && !kinds.empty();
          ++attempt) {

@@ -1,14 +1,14 @@
 // Cases of contractions: of every family, tile and orientation, with what precedes and follows
 // them.
-#include "codegen/families/gemm_sm90/Sm90Tile.h"
 #include "codegen/families/gemm_fma/FmaGemmKnobs.h"
 #include "codegen/families/gemm_sm80/Sm80GemmKnobs.h"
 #include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
+#include "codegen/families/gemm_sm90/Sm90Tile.h"
 #include "tests/gpu/Collector.h"
 
+#include "codegen/families/contraction/GemmProblem.h"
 #include "kernel/ContractionPrologue.h"
 #include "kernel/Error.h"
-#include "codegen/families/contraction/GemmProblem.h"
 #include "tests/golden/ExampleKernels.h"
 #include "tests/unit/samples/SampleContractions.h"
 #include "tests/unit/samples/SampleFloat8.h"

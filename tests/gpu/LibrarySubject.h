@@ -2,8 +2,8 @@
 // configuration with poisoned outputs and guards around them.
 #pragma once
 
-#include "codegen/families/library/LibraryKnobs.h"
 #include "codegen/families/library/LibraryGemm.h"
+#include "codegen/families/library/LibraryKnobs.h"
 #include "kernel/reference/PointEvaluator.h"
 #include "kernel/reference/Rounding.h"
 #include "kernel/reference/StoredElement.h"

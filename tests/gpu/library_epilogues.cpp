@@ -1,7 +1,7 @@
-// Epilogues of cuBLASLt on a GPU: every form that codegen/families/library/LibraryEpilogue.h matches, in every
-// layout, with even and odd extents and batches, against the fp64 meaning of the fused kernel.
-// Outputs are poisoned with NaN first. Forms that are offered must agree as kernels of ours do;
-// what is less precise (precisionRejection) must still be the same function.
+// Epilogues of cuBLASLt on a GPU: every form that codegen/families/library/LibraryEpilogue.h
+// matches, in every layout, with even and odd extents and batches, against the fp64 meaning of the
+// fused kernel. Outputs are poisoned with NaN first. Forms that are offered must agree as kernels
+// of ours do; what is less precise (precisionRejection) must still be the same function.
 #include "codegen/families/contraction/ContractionLayouts.h"
 #include "codegen/families/library/LibraryKnobs.h"
 #include "tests/gpu/LibrarySubject.h"

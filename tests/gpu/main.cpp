@@ -222,8 +222,7 @@ std::vector<Case> selectCases(const Options &options, const std::string &archite
     // The gaps between the elements of a view cannot be told from what a kernel should have
     // written.
     if (options.leaveUninitialized && one.name.find("views/") != std::string::npos) continue;
-    if (one.configuration.knobs.is<Sm90GemmKnobs>() && !hasWgmma(architecture))
-      continue;
+    if (one.configuration.knobs.is<Sm90GemmKnobs>() && !hasWgmma(architecture)) continue;
     if (!std::regex_search(one.name, pattern) || found++ % options.shares != options.share)
       continue;
     if (selected.size() < options.most) selected.push_back(std::move(one));

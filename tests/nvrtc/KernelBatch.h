@@ -4,9 +4,9 @@
 
 #include <catch2/catch.hpp>
 
+#include "codegen/Emit.h"
 #include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
 #include "codegen/families/loop/LoopKnobs.h"
-#include "codegen/Emit.h"
 #include "kernel/Device.h"
 #include "kernel/Error.h"
 #include "passes/configure/Families.h"

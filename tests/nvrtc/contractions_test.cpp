@@ -1,10 +1,10 @@
 // Every kind of contraction on tensor cores compiles for its targets without spills and warnings
 // (design rule 4): every tile of a family, in orientations and with what stands around the GEMM.
-#include "codegen/families/gemm_sm90/Sm90GemmFamily.h"
-#include "codegen/families/gemm_sm90/Sm90Tile.h"
-#include "codegen/families/gemm_sm80/Sm80GemmKnobs.h"
-#include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
 #include "codegen/families/contraction/GemmProblem.h"
+#include "codegen/families/gemm_sm80/Sm80GemmKnobs.h"
+#include "codegen/families/gemm_sm90/Sm90GemmFamily.h"
+#include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
+#include "codegen/families/gemm_sm90/Sm90Tile.h"
 #include "tests/nvrtc/KernelBatch.h"
 #include "tests/unit/samples/SampleContractions.h"
 #include "tests/unit/samples/SampleFloat8.h"

@@ -1,11 +1,11 @@
 // Kernels on parts, without duplicates; see ChunkSpace.h.
 #include "tools/driver/ChunkSpace.h"
 
+#include "codegen/Emit.h"
+#include "codegen/families/library/LibraryGemm.h"
 #include "codegen/families/library/LibraryKnobs.h"
 #include "codegen/families/view/ViewKnobs.h"
-#include "codegen/Emit.h"
 #include "kernel/ConfigurationText.h"
-#include "codegen/families/library/LibraryGemm.h"
 #include "kernel/Profile.h"
 #include "passes/configure/Families.h"
 #include "passes/configure/StridedViews.h"

@@ -136,7 +136,8 @@ std::string coverageLines(const Coverage &coverage, size_t columns) {
 }
 
 std::string planLines(const Plan &plan, const Evidence &evidence, size_t columns) {
-  const auto transposes = std::ranges::count(plan.kernels, FamilyId(transposeFamily), &PlanKernel::family);
+  const auto transposes =
+      std::ranges::count(plan.kernels, FamilyId(transposeFamily), &PlanKernel::family);
   std::vector<std::string> items{
       fmt::format("{} launch{}", evidence.launched, evidence.launched == 1 ? "" : "es")};
   if (const std::string attention = attentionForm(plan); !attention.empty())

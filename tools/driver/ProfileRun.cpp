@@ -2,8 +2,8 @@
 // two queues.
 #include "tools/driver/ProfileRun.h"
 
-#include "codegen/families/library/LibraryKnobs.h"
 #include "codegen/Emit.h"
+#include "codegen/families/library/LibraryKnobs.h"
 #include "kernel/Error.h"
 #include "kernel/Format.h"
 #include "passes/configure/StridedViews.h"
@@ -153,8 +153,7 @@ private:
     }
     for (size_t i = 0; i < space.products.size(); ++i) {
       const auto kernel = have.kernels.find(space.products[i].subject);
-      const std::string prefix =
-          fmt::format("{} {}", libraryFamily, space.products[i].place);
+      const std::string prefix = fmt::format("{} {}", libraryFamily, space.products[i].place);
       const auto measurement =
           kernel == have.kernels.end()
               ? std::map<std::string, ProfileMeasurement, std::less<>>::const_iterator()

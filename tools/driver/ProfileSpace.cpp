@@ -2,6 +2,7 @@
 #include "tools/driver/ProfileSpace.h"
 
 #include "codegen/families/gemm_sm90/Sm90GemmFamily.h"
+#include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
 #include "codegen/families/library/LibraryKnobs.h"
 #include "codegen/families/loop/LoopKnobs.h"
 #include "codegen/families/view/ViewKnobs.h"
@@ -12,7 +13,6 @@
 #include "kernel/Profile.h"
 #include "passes/select/Prices.h"
 #include "tools/driver/Console.h"
-#include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
 
 #include <algorithm>
 #include <map>
@@ -304,8 +304,7 @@ private:
     std::map<std::array<int, 6>, std::pair<double, size_t>> bestOf;
     int widest = 1;
     for (const Knobs &knobs : family.knobs)
-      if (const auto *loop = knobs.getIf<LoopKnobs>())
-        widest = std::max(widest, loop->vectorWidth);
+      if (const auto *loop = knobs.getIf<LoopKnobs>()) widest = std::max(widest, loop->vectorWidth);
     for (size_t k = 0; k < family.knobs.size(); ++k) {
       const auto *loop = family.knobs[k].getIf<LoopKnobs>();
       if (!loop || loop->reduction == ReductionMapping::none || 2 * loop->vectorWidth < widest)
@@ -378,9 +377,8 @@ private:
     for (const size_t k : knobs) structures.insert(structureOf(family.knobs[k]));
     std::vector<size_t> all;
     for (size_t k = 0; k < family.knobs.size(); ++k)
-      if (family.knobs[k].is<LoopKnobs>()
-              ? structures.contains(structureOf(family.knobs[k]))
-              : std::find(knobs.begin(), knobs.end(), k) != knobs.end())
+      if (family.knobs[k].is<LoopKnobs>() ? structures.contains(structureOf(family.knobs[k]))
+                                          : std::find(knobs.begin(), knobs.end(), k) != knobs.end())
         all.push_back(k);
     return all;
   }

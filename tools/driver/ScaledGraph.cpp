@@ -104,8 +104,7 @@ std::vector<KernelOp> launchedRegions(GraphOp graph) {
     return argument ? graph.isParameter(argument.getArgNumber()) : packed.contains(value);
   };
   for (KernelOp region : graph.getBody().front().getOps<KernelOp>()) {
-    const bool isView =
-        configurationOf(region.getOperation()).knobs.is<ViewKnobs>();
+    const bool isView = configurationOf(region.getOperation()).knobs.is<ViewKnobs>();
     if (isView && isPackedAtLoad(toKernel({region.getOperation()}, "")) &&
         llvm::all_of(region->getOperands(), isPacked))
       packed.insert(region->result_begin(), region->result_end());

@@ -80,8 +80,7 @@ int SelectedGraph::valueOf(mlir::Value value) {
 }
 
 bool SelectedGraph::packsParameters(KernelOp region, const Kernel &kernel) const {
-  const bool isView =
-      weft::configurationOf(region.getOperation()).knobs.is<ViewKnobs>();
+  const bool isView = weft::configurationOf(region.getOperation()).knobs.is<ViewKnobs>();
   return isView && isPackedAtLoad(kernel) &&
          llvm::all_of(region->getOperands(), [&](mlir::Value operand) {
            const GraphValue::Origin origin = wires.values[size_t(values.lookup(operand))].origin;

@@ -1,7 +1,7 @@
-// One contraction as kernels on tensor cores take it (gemm_sm80, gemm_sm90): C is contiguous along n, A and B each along k or along
-// their outer axis; 8-bit floats and tf32 along k alone. A result that is contiguous along m is
-// computed as C^T = B^T A^T. Where groups of axes do not merge, TMA counts through
-// their strides (codegen/families/gemm_sm90/Sm90Strides.h).
+// One contraction as kernels on tensor cores take it (gemm_sm80, gemm_sm90): C is contiguous along
+// n, A and B each along k or along their outer axis; 8-bit floats and tf32 along k alone. A result
+// that is contiguous along m is computed as C^T = B^T A^T. Where groups of axes do not merge, TMA
+// counts through their strides (codegen/families/gemm_sm90/Sm90Strides.h).
 #pragma once
 
 #include "kernel/Configuration.h"

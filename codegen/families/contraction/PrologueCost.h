@@ -2,8 +2,8 @@
 // tensor-core kernel's.
 #pragma once
 
-#include "kernel/Device.h"
 #include "codegen/families/contraction/GemmProblem.h"
+#include "kernel/Device.h"
 
 namespace weft {
 

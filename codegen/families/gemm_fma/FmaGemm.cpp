@@ -1,10 +1,10 @@
 // The plain contraction family: a skeleton program. The loops live in fma_gemm.cuh; the
 // program names extents, strides and tiles, and calls it.
-#include "codegen/families/gemm_fma/FmaGemmKnobs.h"
-#include "codegen/families/contraction/ContractionTexts.h"
 #include "codegen/families/gemm_fma/FmaGemm.h"
-#include "codegen/families/loop/LoopOps.h"
 #include "codegen/Names.h"
+#include "codegen/families/contraction/ContractionTexts.h"
+#include "codegen/families/gemm_fma/FmaGemmKnobs.h"
+#include "codegen/families/loop/LoopOps.h"
 #include "kernel/Error.h"
 #include "kernel/StridedBatchedGemm.h"
 

@@ -20,7 +20,8 @@ Cost fmaGemmCost(const Kernel &kernel, const Configuration &configuration, const
     throw Error::checkFailed("kernel '{}': these layouts are not one strided GEMM", kernel.name);
   const double tilesM = analytic::ceilDivide(static_cast<double>(gemm->m), knobs.tileM),
                tilesN = analytic::ceilDivide(static_cast<double>(gemm->n), knobs.tileN);
-  const double depth = analytic::ceilDivide(static_cast<double>(gemm->k), knobs.tileK) * knobs.tileK;
+  const double depth =
+      analytic::ceilDivide(static_cast<double>(gemm->k), knobs.tileK) * knobs.tileK;
   const double blocks = static_cast<double>(gemm->batch) * tilesM * tilesN;
   const double threads =
       static_cast<double>(knobs.tileM / knobs.threadM) * (knobs.tileN / knobs.threadN);

@@ -1,8 +1,8 @@
 // Plain contraction family: one einsum of two operands by tiled FMA, under every layout that makes
 // it one batched strided GEMM. The last resort: it is taken where no library GEMM is.
+#include "codegen/families/contraction/ContractionLayouts.h"
 #include "codegen/families/gemm_fma/FmaGemmKnobs.h"
 #include "passes/configure/Family.h"
-#include "codegen/families/contraction/ContractionLayouts.h"
 
 namespace weft {
 namespace {

@@ -3,7 +3,6 @@
 
 #include "codegen/families/gemm_fma/FmaGemm.h"
 
-
 namespace weft {
 namespace {
 
@@ -12,30 +11,30 @@ using Shown = ScheduleField::Shown;
 
 const ScheduleField fmaGemmFields[] = {
     scheduleField<&FmaGemmKnobs::tileM>({.name = "tileM",
-                              .rowName = "tileM",
-                              .meaning = "rows of C of a block",
-                              .least = 1,
-                              .shown = Shown::text}),
+                                         .rowName = "tileM",
+                                         .meaning = "rows of C of a block",
+                                         .least = 1,
+                                         .shown = Shown::text}),
     scheduleField<&FmaGemmKnobs::tileN>({.name = "tileN",
-                              .rowName = "tileN",
-                              .meaning = "columns of C of a block",
-                              .least = 1,
-                              .shown = Shown::text}),
+                                         .rowName = "tileN",
+                                         .meaning = "columns of C of a block",
+                                         .least = 1,
+                                         .shown = Shown::text}),
     scheduleField<&FmaGemmKnobs::tileK>({.name = "tileK",
-                              .rowName = "tileK",
-                              .meaning = "elements of k of a k-tile",
-                              .least = 1,
-                              .shown = Shown::text}),
+                                         .rowName = "tileK",
+                                         .meaning = "elements of k of a k-tile",
+                                         .least = 1,
+                                         .shown = Shown::text}),
     scheduleField<&FmaGemmKnobs::threadM>({.name = "threadM",
-                                .rowName = "threadM",
-                                .meaning = "rows of C of a thread",
-                                .least = 1,
-                                .shown = Shown::text}),
+                                           .rowName = "threadM",
+                                           .meaning = "rows of C of a thread",
+                                           .least = 1,
+                                           .shown = Shown::text}),
     scheduleField<&FmaGemmKnobs::threadN>({.name = "threadN",
-                                .rowName = "threadN",
-                                .meaning = "columns of C of a thread",
-                                .least = 1,
-                                .shown = Shown::text})};
+                                           .rowName = "threadN",
+                                           .meaning = "columns of C of a thread",
+                                           .least = 1,
+                                           .shown = Shown::text})};
 
 std::string describeKnobs(const Kernel &kernel, const Knobs &any) {
   const auto &knobs = any.get<FmaGemmKnobs>();
@@ -50,15 +49,15 @@ codegen::Program lower(const Kernel &kernel, const Configuration &configuration)
 }  // namespace
 
 const Family fmaGemmFamily = {
-  .name = "gemm-fma",
-  .isGemm = true,
-  .schedule = fmaGemmFields,
-  .defaults = defaultKnobs<FmaGemmKnobs>,
-  .compare = compareKnobs<FmaGemmKnobs>,
-  .describe = describeKnobs,
-  .space = fmaGemmSpace,
-  .price = fmaGemmCost,
-  .lower = lower,
+    .name = "gemm-fma",
+    .isGemm = true,
+    .schedule = fmaGemmFields,
+    .defaults = defaultKnobs<FmaGemmKnobs>,
+    .compare = compareKnobs<FmaGemmKnobs>,
+    .describe = describeKnobs,
+    .space = fmaGemmSpace,
+    .price = fmaGemmCost,
+    .lower = lower,
 };
 
 }  // namespace weft

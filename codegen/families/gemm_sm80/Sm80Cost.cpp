@@ -1,12 +1,12 @@
 // Tiles and waves of the skeleton kernel; see Sm80Cost.h.
 #include "codegen/families/gemm_sm80/Sm80Cost.h"
 
+#include "codegen/families/contraction/PrologueCost.h"
 #include "codegen/families/gemm_sm80/Sm80GemmKnobs.h"
+#include "codegen/families/library/LibraryCost.h"
 #include "codegen/families/library/LibraryKnobs.h"
 #include "kernel/Error.h"
 #include "passes/configure/AnalyticConstants.h"
-#include "codegen/families/library/LibraryCost.h"
-#include "codegen/families/contraction/PrologueCost.h"
 
 #include <algorithm>
 #include <cmath>

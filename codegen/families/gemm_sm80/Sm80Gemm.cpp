@@ -3,15 +3,15 @@
 // f32 that is read as tf32 in sm80_tf32.cuh, for operands that are transformed on load in
 // sm80_prologue.cuh; the program names extents, strides and the tile, says how an operand is made
 // and what becomes of the sums, and calls it.
-#include "codegen/families/gemm_sm80/Sm80GemmKnobs.h"
+#include "codegen/families/gemm_sm80/Sm80Gemm.h"
 #include "codegen/families/contraction/ContractionEpilogue.h"
 #include "codegen/families/contraction/ContractionPrologue.h"
 #include "codegen/families/contraction/ContractionTexts.h"
-#include "codegen/families/gemm_sm80/Sm80Gemm.h"
+#include "codegen/families/gemm_sm80/Sm80GemmKnobs.h"
+#include "codegen/families/gemm_sm80/Sm80Tile.h"
 #include "codegen/families/loop/LoopOps.h"
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
-#include "codegen/families/gemm_sm80/Sm80Tile.h"
 
 #include <algorithm>
 #include <limits>

@@ -6,6 +6,7 @@
 
 namespace weft::codegen {
 
-Program lowerSm80Gemm(const Kernel &kernel, const Configuration &configuration, const Sm80GemmKnobs &knobs);
+Program lowerSm80Gemm(const Kernel &kernel, const Configuration &configuration,
+                      const Sm80GemmKnobs &knobs);
 
 }  // namespace weft::codegen

@@ -5,7 +5,6 @@
 #include "codegen/families/gemm_sm80/Sm80Gemm.h"
 #include "codegen/families/gemm_sm80/Sm80GemmFamily.h"
 
-
 namespace weft {
 namespace {
 
@@ -14,33 +13,34 @@ using Shown = ScheduleField::Shown;
 
 const ScheduleField sm80GemmFields[] = {
     scheduleField<&Sm80GemmKnobs::tileM>({.name = "tileM",
-                               .rowName = "tileM",
-                               .meaning = "rows of C of a block",
-                               .shown = Shown::text}),
+                                          .rowName = "tileM",
+                                          .meaning = "rows of C of a block",
+                                          .shown = Shown::text}),
     scheduleField<&Sm80GemmKnobs::tileN>({.name = "tileN",
-                               .rowName = "tileN",
-                               .meaning = "columns of C of a block",
-                               .shown = Shown::text}),
+                                          .rowName = "tileN",
+                                          .meaning = "columns of C of a block",
+                                          .shown = Shown::text}),
     scheduleField<&Sm80GemmKnobs::tileK>({.name = "tileK",
-                               .rowName = "tileK",
-                               .meaning = "elements of k of a k-tile: 32 or 64",
-                               .shown = Shown::text}),
+                                          .rowName = "tileK",
+                                          .meaning = "elements of k of a k-tile: 32 or 64",
+                                          .shown = Shown::text}),
     scheduleField<&Sm80GemmKnobs::stages>({.name = "stages",
-                                .rowName = "stages",
-                                .meaning = "k-tiles in shared memory",
-                                .shown = Shown::text}),
+                                           .rowName = "stages",
+                                           .meaning = "k-tiles in shared memory",
+                                           .shown = Shown::text}),
     scheduleField<&Sm80GemmKnobs::warpsM>({.name = "warpsM",
-                                .rowName = "warpsM",
-                                .meaning = "warps of a block along m",
-                                .shown = Shown::text}),
+                                           .rowName = "warpsM",
+                                           .meaning = "warps of a block along m",
+                                           .shown = Shown::text}),
     scheduleField<&Sm80GemmKnobs::warpsN>({.name = "warpsN",
-                                .rowName = "warpsN",
-                                .meaning = "warps of a block along n",
-                                .shown = Shown::text}),
-    scheduleField<&Sm80GemmKnobs::groupM>({.name = "groupM",
-                                .rowName = "groupM",
-                                .meaning = "tiles along m that are taken before the next along n",
-                                .shown = Shown::text})};
+                                           .rowName = "warpsN",
+                                           .meaning = "warps of a block along n",
+                                           .shown = Shown::text}),
+    scheduleField<&Sm80GemmKnobs::groupM>(
+        {.name = "groupM",
+         .rowName = "groupM",
+         .meaning = "tiles along m that are taken before the next along n",
+         .shown = Shown::text})};
 
 std::string describeKnobs(const Kernel &kernel, const Knobs &any) {
   const auto &knobs = any.get<Sm80GemmKnobs>();
@@ -65,18 +65,18 @@ codegen::Program lower(const Kernel &kernel, const Configuration &configuration)
 }  // namespace
 
 const Family sm80GemmFamily = {
-  .name = "gemm-sm80",
-  .isGemm = true,
-  .takesEpilogues = true,
-  .takesPrologues = true,
-  .schedule = sm80GemmFields,
-  .defaults = defaultKnobs<Sm80GemmKnobs>,
-  .compare = compareKnobs<Sm80GemmKnobs>,
-  .describe = describeKnobs,
-  .space = sm80GemmSpace,
-  .rejection = rejection,
-  .price = price,
-  .lower = lower,
+    .name = "gemm-sm80",
+    .isGemm = true,
+    .takesEpilogues = true,
+    .takesPrologues = true,
+    .schedule = sm80GemmFields,
+    .defaults = defaultKnobs<Sm80GemmKnobs>,
+    .compare = compareKnobs<Sm80GemmKnobs>,
+    .describe = describeKnobs,
+    .space = sm80GemmSpace,
+    .rejection = rejection,
+    .price = price,
+    .lower = lower,
 };
 
 }  // namespace weft

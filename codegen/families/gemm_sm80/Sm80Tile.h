@@ -5,9 +5,9 @@
 // that are read as tf32 have elements of 4 bytes (sm80_tf32.cuh), which the functions are told.
 #pragma once
 
+#include "codegen/families/contraction/GemmProblem.h"
 #include "codegen/families/gemm_sm80/Sm80GemmKnobs.h"
 #include "kernel/ContractionRegion.h"
-#include "codegen/families/contraction/GemmProblem.h"
 
 #include <string>
 

@@ -1,12 +1,12 @@
 // Tiles and waves of the skeleton kernel; see Sm90Cost.h.
 #include "codegen/families/gemm_sm90/Sm90Cost.h"
 
-#include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
-#include "kernel/Error.h"
-#include "codegen/families/gemm_sm90/Sm90EpilogueReduction.h"
-#include "passes/configure/AnalyticConstants.h"
 #include "codegen/families/contraction/PrologueCost.h"
+#include "codegen/families/gemm_sm90/Sm90EpilogueReduction.h"
+#include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
 #include "codegen/families/gemm_sm90/Sm90Tile.h"
+#include "kernel/Error.h"
+#include "passes/configure/AnalyticConstants.h"
 
 #include <algorithm>
 #include <cmath>

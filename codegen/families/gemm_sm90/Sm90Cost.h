@@ -11,8 +11,8 @@
 // whatever their side. Constants and their sources: AnalyticConstants.h.
 #pragma once
 
-#include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
 #include "codegen/families/contraction/GemmProblem.h"
+#include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
 #include "passes/configure/CostModel.h"
 
 namespace weft {

@@ -3,9 +3,9 @@
 // the kernel's module, and the last tile of a strip adds them in their order.
 #pragma once
 
+#include "codegen/families/contraction/GemmProblem.h"
 #include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
 #include "kernel/ContractionRegion.h"
-#include "codegen/families/contraction/GemmProblem.h"
 
 namespace weft {
 

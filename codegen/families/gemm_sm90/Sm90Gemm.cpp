@@ -3,16 +3,16 @@
 // sm90_scaled.cuh, sm90_single_consumer.cuh or sm90_prologue.cuh; the program names extents,
 // strides and the tile, passes maps of what TMA moves, says how an operand is made and what becomes
 // of the sums, and calls it.
-#include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
+#include "codegen/families/gemm_sm90/Sm90Gemm.h"
 #include "codegen/families/contraction/ContractionEpilogue.h"
 #include "codegen/families/contraction/ContractionPrologue.h"
 #include "codegen/families/contraction/ContractionTexts.h"
-#include "codegen/families/gemm_sm90/Sm90Gemm.h"
-#include "codegen/families/loop/LoopOps.h"
-#include "kernel/Error.h"
 #include "codegen/families/gemm_sm90/Sm90EpilogueReduction.h"
+#include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
 #include "codegen/families/gemm_sm90/Sm90Strides.h"
 #include "codegen/families/gemm_sm90/Sm90Tile.h"
+#include "codegen/families/loop/LoopOps.h"
+#include "kernel/Error.h"
 
 #include <fmt/ranges.h>
 

@@ -6,6 +6,7 @@
 
 namespace weft::codegen {
 
-Program lowerSm90Gemm(const Kernel &kernel, const Configuration &configuration, const Sm90GemmKnobs &knobs);
+Program lowerSm90Gemm(const Kernel &kernel, const Configuration &configuration,
+                      const Sm90GemmKnobs &knobs);
 
 }  // namespace weft::codegen

@@ -13,8 +13,8 @@ SpaceOrRejection sm90GemmSpace(const Kernel &kernel, const Device &device);
 std::optional<ConfigurationSpace> sm90SeveralStridesSpace(const Kernel &kernel,
                                                           const Device &device,
                                                           const FixedLayouts *fixed);
-/// Family::isUseful: single-consumer tiles take some orientations alone, and what an epilogue leaves
-/// of the registers depends on layouts.
+/// Family::isUseful: single-consumer tiles take some orientations alone, and what an epilogue
+/// leaves of the registers depends on layouts.
 bool isUsefulSm90Tile(const Kernel &kernel, const LayoutTuple &layouts, const Knobs &knobs);
 
 /// Tiles whose slices blocks share in stream-K runs (Sm90GemmKnobs::streamK), for a

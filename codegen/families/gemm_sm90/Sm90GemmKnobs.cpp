@@ -7,7 +7,6 @@
 #include "codegen/families/gemm_sm90/Sm90Tile.h"
 #include "passes/configure/Family.h"
 
-
 namespace weft {
 
 std::string_view nameOf(Sm90Schedule schedule) {
@@ -36,37 +35,40 @@ const ScheduleField sm90GemmFields[] = {
          .noun = "schedule",
          .shown = Shown::text}),
     scheduleField<&Sm90GemmKnobs::tileM>({.name = "tileM",
-                               .rowName = "tileM",
-                               .meaning = "rows of C of a tile",
-                               .shown = Shown::text}),
+                                          .rowName = "tileM",
+                                          .meaning = "rows of C of a tile",
+                                          .shown = Shown::text}),
     scheduleField<&Sm90GemmKnobs::tileN>({.name = "tileN",
-                               .rowName = "tileN",
-                               .meaning = "columns of C of a tile",
-                               .shown = Shown::text}),
+                                          .rowName = "tileN",
+                                          .meaning = "columns of C of a tile",
+                                          .shown = Shown::text}),
     scheduleField<&Sm90GemmKnobs::stages>({.name = "stages",
-                                .rowName = "stages",
-                                .meaning = "k-tiles of A and B, 128 bytes of k each, in shared "
-                                           "memory",
-                                .shown = Shown::text}),
+                                           .rowName = "stages",
+                                           .meaning =
+                                               "k-tiles of A and B, 128 bytes of k each, in shared "
+                                               "memory",
+                                           .shown = Shown::text}),
     scheduleField<&Sm90GemmKnobs::epilogueStages>(
         {.name = "epilogueStages",
          .rowName = "epilogueStages",
          .meaning = "epilogue subtiles of 64 x 64 in flight, a consumer",
          .shown = Shown::text}),
-    scheduleField<&Sm90GemmKnobs::groupM>({.name = "groupM",
-                                .rowName = "groupM",
-                                .meaning = "tiles along m that are taken before the next along n",
-                                .shown = Shown::text}),
+    scheduleField<&Sm90GemmKnobs::groupM>(
+        {.name = "groupM",
+         .rowName = "groupM",
+         .meaning = "tiles along m that are taken before the next along n",
+         .shown = Shown::text}),
     scheduleField<&Sm90GemmKnobs::blocks>({.name = "blocks",
-                                .rowName = "blocks",
-                                .meaning = "blocks of the persistent grid, at most",
-                                .shown = Shown::nowhere}),
-    scheduleField<&Sm90GemmKnobs::splitK>({.name = "splitK",
-                                .rowName = "splitK",
-                                .meaning = "blocks of a cluster that share the k of one tile",
-                                .least = 1,
-                                .isOptional = true,
-                                .shown = Shown::text}),
+                                           .rowName = "blocks",
+                                           .meaning = "blocks of the persistent grid, at most",
+                                           .shown = Shown::nowhere}),
+    scheduleField<&Sm90GemmKnobs::splitK>(
+        {.name = "splitK",
+         .rowName = "splitK",
+         .meaning = "blocks of a cluster that share the k of one tile",
+         .least = 1,
+         .isOptional = true,
+         .shown = Shown::text}),
     scheduleField<&Sm90GemmKnobs::multicastB>(
         {.name = "multicastB",
          .rowName = "multicastB",
@@ -123,22 +125,22 @@ std::string targetRejection(const Kernel &, const Knobs &, std::string_view targ
 }  // namespace
 
 const Family sm90GemmFamily = {
-  .name = "gemm-sm90",
-  .isGemm = true,
-  .takesEpilogues = true,
-  .takesPrologues = true,
-  .schedule = sm90GemmFields,
-  .defaults = defaultKnobs<Sm90GemmKnobs>,
-  .compare = compareKnobs<Sm90GemmKnobs>,
-  .describe = describeKnobs,
-  .space = sm90GemmSpace,
-  .severalStrides = sm90SeveralStridesSpace,
-  .isUseful = isUsefulSm90Tile,
-  .takesStrides = takesStrides,
-  .rejection = rejection,
-  .price = price,
-  .lower = lower,
-  .targetRejection = targetRejection,
+    .name = "gemm-sm90",
+    .isGemm = true,
+    .takesEpilogues = true,
+    .takesPrologues = true,
+    .schedule = sm90GemmFields,
+    .defaults = defaultKnobs<Sm90GemmKnobs>,
+    .compare = compareKnobs<Sm90GemmKnobs>,
+    .describe = describeKnobs,
+    .space = sm90GemmSpace,
+    .severalStrides = sm90SeveralStridesSpace,
+    .isUseful = isUsefulSm90Tile,
+    .takesStrides = takesStrides,
+    .rejection = rejection,
+    .price = price,
+    .lower = lower,
+    .targetRejection = targetRejection,
 };
 
 }  // namespace weft

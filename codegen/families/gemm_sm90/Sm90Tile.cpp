@@ -131,7 +131,6 @@ bool readsTransformedOperand(const Kernel &kernel) {
       read, [&](int value) { return std::ranges::count(kernel.inputs, value) == 0; });
 }
 
-
 }  // namespace
 
 namespace {
@@ -156,8 +155,9 @@ bool scalesKTiles(const Kernel &kernel, const GemmProblem &gemm) {
 GemmProblemOrRejection wgmmaProblem(const Kernel &kernel, const Configuration &configuration) {
   if (!stridedBatchedGemm(kernel, configuration)) {
     if (!readsTransformedOperand(kernel)) return multiStrideProblem(kernel, configuration);
-    return {.rejection = "the layouts give a group of axes several strides, which an operand that "
-                         "is transformed on load does not take"};
+    return {.rejection =
+                "the layouts give a group of axes several strides, which an operand that "
+                "is transformed on load does not take"};
   }
   GemmProblemOrRejection answer = gemmProblem(kernel, configuration, false);
   if (!answer.gemm) return answer;

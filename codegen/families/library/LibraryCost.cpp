@@ -1,8 +1,8 @@
 // Tiles, waves and traffic of a library GEMM; see LibraryCost.h.
 #include "codegen/families/library/LibraryCost.h"
 
-#include "codegen/families/library/LibraryKnobs.h"
 #include "codegen/families/library/LibraryGemm.h"
+#include "codegen/families/library/LibraryKnobs.h"
 #include "passes/configure/AnalyticConstants.h"
 
 #include <algorithm>

@@ -1,14 +1,15 @@
 // cuBLASLt family: one einsum of two operands as one batched strided GEMM by NVIDIA's
-// library, with what the library does to a GEMM before it stores it (codegen/families/library/LibraryEpilogue.h).
+// library, with what the library does to a GEMM before it stores it
+// (codegen/families/library/LibraryEpilogue.h).
 //
 // The library takes one element type for all tensors, a unit stride along one of the two axes of
 // each, and factors as alpha; it accumulates in fp32. Which algorithms it has for a GEMM only it
 // can say, on the GPU: without measured ones (a profile names them) the configuration leaves the
 // choice to its heuristic at load.
-#include "codegen/families/library/LibraryKnobs.h"
-#include "codegen/families/library/LibraryGemm.h"
-#include "passes/configure/Family.h"
 #include "codegen/families/contraction/ContractionLayouts.h"
+#include "codegen/families/library/LibraryGemm.h"
+#include "codegen/families/library/LibraryKnobs.h"
+#include "passes/configure/Family.h"
 
 namespace weft {
 

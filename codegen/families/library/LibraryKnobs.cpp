@@ -23,12 +23,12 @@ using Shown = ScheduleField::Shown;
 template <auto member>
 ScheduleField attribute(std::string_view name, std::string_view meaning) {
   return scheduleField<member>({.name = name,
-                     .rowName = name,
-                     .meaning = meaning,
-                     .least = LibraryKnobs{}.*member,
-                     .most = std::numeric_limits<int>::max(),
-                     .changesText = false,
-                     .shown = Shown::text});
+                                .rowName = name,
+                                .meaning = meaning,
+                                .least = LibraryKnobs{}.*member,
+                                .most = std::numeric_limits<int>::max(),
+                                .changesText = false,
+                                .shown = Shown::text});
 }
 
 const ScheduleField libraryFields[] = {
@@ -58,17 +58,16 @@ std::string libraryAttributesText(const LibraryKnobs &knobs) {
   return texts.empty() ? "-" : fmt::format("{}", fmt::join(texts, ", "));
 }
 
-  std::string epilogueText(const Kernel &kernel) {
-    if (kernel.body.size() < 2) return "";
-    const LibraryFormOrRejection answer = libraryForm(kernel);
-    return answer.form ? ", epilogue " + describe(*answer.form) : "";
-  }
+std::string epilogueText(const Kernel &kernel) {
+  if (kernel.body.size() < 2) return "";
+  const LibraryFormOrRejection answer = libraryForm(kernel);
+  return answer.form ? ", epilogue " + describe(*answer.form) : "";
+}
 
 std::string describeKnobs(const Kernel &kernel, const Knobs &any) {
   const auto &knobs = any.get<LibraryKnobs>();
   const std::string with = epilogueText(kernel);
-  if (knobs.algorithm < 0)
-    return fmt::format("cuBLASLt{}, first candidate of its heuristic", with);
+  if (knobs.algorithm < 0) return fmt::format("cuBLASLt{}, first candidate of its heuristic", with);
   LibraryKnobs attributes = knobs;
   attributes.libraryVersion = 0;
   return fmt::format("cuBLASLt {}{}, {}", libraryVersionText(knobs.libraryVersion), with,
@@ -82,15 +81,15 @@ Cost price(const Kernel &kernel, const Configuration &configuration, const Devic
 }  // namespace
 
 const Family libraryFamily = {
-  .name = "cublaslt",
-  .isGemm = true,
-  .takesEpilogues = true,
-  .schedule = libraryFields,
-  .defaults = defaultKnobs<LibraryKnobs>,
-  .compare = compareKnobs<LibraryKnobs>,
-  .describe = describeKnobs,
-  .space = librarySpace,
-  .price = price,
+    .name = "cublaslt",
+    .isGemm = true,
+    .takesEpilogues = true,
+    .schedule = libraryFields,
+    .defaults = defaultKnobs<LibraryKnobs>,
+    .compare = compareKnobs<LibraryKnobs>,
+    .describe = describeKnobs,
+    .space = librarySpace,
+    .price = price,
 };
 
 }  // namespace weft

@@ -1,7 +1,7 @@
 // The loop family: element-wise, normalization, reduction and movement kernels in any layout. Puts
 // the pieces together: axes, loop nest, graph, addresses, passes.
-#include "codegen/families/loop/LoopKnobs.h"
 #include "codegen/families/loop/Loop.h"
+#include "codegen/families/loop/LoopKnobs.h"
 #include "codegen/families/loop/LoopPasses.h"
 
 namespace weft::codegen {

@@ -1,7 +1,7 @@
 // The iteration space of a loop kernel: axes of its outputs and reduced axes. A local softmax
 // splits its axis into sub-vectors and positions inside one; then rows are sub-vectors.
-#include "codegen/families/loop/LoopKnobs.h"
 #include "codegen/families/loop/LoopGraph.h"
+#include "codegen/families/loop/LoopKnobs.h"
 #include "kernel/Error.h"
 
 #include <algorithm>

@@ -3,8 +3,8 @@
 // block of a column joins what all of them found.
 #include "codegen/families/loop/LoopPasses.h"
 
-#include "kernel/Error.h"
 #include "codegen/families/loop/RowBudget.h"
+#include "kernel/Error.h"
 
 #include <algorithm>
 

@@ -2,13 +2,13 @@
 // (AnalyticCost.cpp).
 #include "codegen/families/loop/LoopCost.h"
 
+#include "codegen/families/loop/LoopFamily.h"
 #include "codegen/families/loop/LoopKnobs.h"
 #include "codegen/families/loop/RowBudget.h"
 #include "codegen/families/loop/RowPasses.h"
 #include "passes/configure/AnalyticParts.h"
-#include "passes/configure/Family.h"
-#include "codegen/families/loop/LoopFamily.h"
 #include "passes/configure/CostModel.h"
+#include "passes/configure/Family.h"
 
 #include <algorithm>
 #include <cmath>
@@ -289,8 +289,8 @@ Cost loopCost(const Kernel &kernel, const Configuration &configuration, const De
   Cost cost;
   cost.seconds = pricer.seconds(knobPrice, operandSeconds);
   cost.bytesMoved = static_cast<int64_t>(bytes);
-  cost.bound =
-      analytic::boundOf(operandSeconds / knobPrice.share, knobPrice.issueSeconds, device.launchSeconds);
+  cost.bound = analytic::boundOf(operandSeconds / knobPrice.share, knobPrice.issueSeconds,
+                                 device.launchSeconds);
   return cost;
 }
 

@@ -17,10 +17,10 @@
 //                of gamma and beta): rows of norms and softmax are read more than once.
 // An operand that cannot be accessed in vectors is accessed element by element, so layouts and
 // knobs are independent.
-#include "codegen/families/loop/LoopKnobs.h"
-#include "codegen/families/loop/ColumnScratch.h"
-#include "passes/configure/Family.h"
 #include "codegen/families/loop/LoopFamily.h"
+#include "codegen/families/loop/ColumnScratch.h"
+#include "codegen/families/loop/LoopKnobs.h"
+#include "passes/configure/Family.h"
 
 #include <algorithm>
 #include <limits>

@@ -4,8 +4,8 @@
 #include "codegen/families/loop/Loop.h"
 #include "codegen/families/loop/LoopFamily.h"
 #include "kernel/Device.h"
-#include "passes/configure/Family.h"
 #include "kernel/Error.h"
+#include "passes/configure/Family.h"
 
 namespace weft {
 
@@ -50,51 +50,56 @@ const auto reductionNames = choiceNames(reductionMappings);
 const auto combineNames = choiceNames(blockCombines);
 
 const ScheduleField loopFields[] = {
-    scheduleField<&LoopKnobs::vectorAxis>({.name = "vectorAxis",
-                                .rowName = "vector",
-                                .meaning = "axis along which a thread takes vectorWidth neighbours",
-                                .kind = Kind::axis,
-                                .shown = Shown::text}),
+    scheduleField<&LoopKnobs::vectorAxis>(
+        {.name = "vectorAxis",
+         .rowName = "vector",
+         .meaning = "axis along which a thread takes vectorWidth neighbours",
+         .kind = Kind::axis,
+         .shown = Shown::text}),
     scheduleField<&LoopKnobs::vectorWidth>(
         {.name = "vectorWidth",
          .rowName = "width",
          .meaning = "elements of a thread along vectorAxis: 1, 2, 4, 8, of 16 bytes at most",
          .shown = Shown::text}),
     scheduleField<&LoopKnobs::laneAxis>({.name = "laneAxis",
-                              .rowName = "lanes",
-                              .meaning = "axis along which neighbouring threads lie",
-                              .kind = Kind::axis,
-                              .shown = Shown::text}),
-    scheduleField<&LoopKnobs::reduction>({.name = "reduction",
-                               .rowName = "reduction",
-                               .meaning = "how the reduced axes are spread over threads and blocks",
-                               .kind = Kind::choice,
-                               .choices = reductionNames,
-                               .noun = "mapping",
-                               .shown = Shown::text}),
+                                         .rowName = "lanes",
+                                         .meaning = "axis along which neighbouring threads lie",
+                                         .kind = Kind::axis,
+                                         .shown = Shown::text}),
+    scheduleField<&LoopKnobs::reduction>(
+        {.name = "reduction",
+         .rowName = "reduction",
+         .meaning = "how the reduced axes are spread over threads and blocks",
+         .kind = Kind::choice,
+         .choices = reductionNames,
+         .noun = "mapping",
+         .shown = Shown::text}),
     scheduleField<&LoopKnobs::threads>({.name = "threads",
-                             .rowName = "threads",
-                             .meaning = "threads of a block",
-                             .shown = Shown::text}),
-    scheduleField<&LoopKnobs::threadsPerRow>({.name = "threadsPerRow",
-                                   .rowName = "perRow",
-                                   .meaning = "threads of a block that share a row or column",
-                                   .shown = Shown::text}),
-    scheduleField<&LoopKnobs::combine>({.name = "combine",
-                             .rowName = "combine",
-                             .meaning = "how the threads of a block combine partial results",
-                             .kind = Kind::choice,
-                             .choices = combineNames,
-                             .noun = "combination",
-                             .isOptional = true,
-                             .shown = Shown::text}),
+                                        .rowName = "threads",
+                                        .meaning = "threads of a block",
+                                        .shown = Shown::text}),
+    scheduleField<&LoopKnobs::threadsPerRow>(
+        {.name = "threadsPerRow",
+         .rowName = "perRow",
+         .meaning = "threads of a block that share a row or column",
+         .shown = Shown::text}),
+    scheduleField<&LoopKnobs::combine>(
+        {.name = "combine",
+         .rowName = "combine",
+         .meaning = "how the threads of a block combine partial results",
+         .kind = Kind::choice,
+         .choices = combineNames,
+         .noun = "combination",
+         .isOptional = true,
+         .shown = Shown::text}),
     scheduleField<&LoopKnobs::blocksPerRow>({.name = "blocksPerRow",
-                                  .rowName = "blocks",
-                                  .meaning = "blocks that share a column of cluster-columns or "
-                                             "grid-columns",
-                                  .least = 1,
-                                  .isOptional = true,
-                                  .shown = Shown::text})};
+                                             .rowName = "blocks",
+                                             .meaning =
+                                                 "blocks that share a column of cluster-columns or "
+                                                 "grid-columns",
+                                             .least = 1,
+                                             .isOptional = true,
+                                             .shown = Shown::text})};
 
 std::string counted(int64_t count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
@@ -141,9 +146,9 @@ std::string describeKnobs(const Kernel &kernel, const Knobs &any) {
   const auto &knobs = any.get<LoopKnobs>();
   std::string text = "scalar";
   if (knobs.vectorAxis >= 0 && knobs.vectorWidth > 1)
-    text =
-        fmt::format("vector {} x {} along {}", knobs.vectorWidth,
-                    nameOf(kernel.values[kernel.outputs.front()].dtype), nameOfAxis(knobs.vectorAxis));
+    text = fmt::format("vector {} x {} along {}", knobs.vectorWidth,
+                       nameOf(kernel.values[kernel.outputs.front()].dtype),
+                       nameOfAxis(knobs.vectorAxis));
   else if (knobs.vectorAxis >= 0)
     text = fmt::format("one element a thread along {}", nameOfAxis(knobs.vectorAxis));
   if (knobs.laneAxis >= 0 && knobs.laneAxis != knobs.vectorAxis)
@@ -180,17 +185,17 @@ std::string targetRejection(const Kernel &, const Knobs &knobs, std::string_view
 }  // namespace
 
 const Family loopFamily = {
-  .name = "loop",
-  .schedule = loopFields,
-  .defaults = defaultKnobs<LoopKnobs>,
-  .compare = compareKnobs<LoopKnobs>,
-  .describe = describeKnobs,
-  .space = loopSpace,
-  .isUseful = isUsefulVector,
-  .vectorAccess = vectorAccess,
-  .price = loopCost,
-  .lower = lower,
-  .targetRejection = targetRejection,
+    .name = "loop",
+    .schedule = loopFields,
+    .defaults = defaultKnobs<LoopKnobs>,
+    .compare = compareKnobs<LoopKnobs>,
+    .describe = describeKnobs,
+    .space = loopSpace,
+    .isUseful = isUsefulVector,
+    .vectorAccess = vectorAccess,
+    .price = loopCost,
+    .lower = lower,
+    .targetRejection = targetRejection,
 };
 
 }  // namespace weft

@@ -1,5 +1,5 @@
-// The knobs of the loop family, and the family: element-wise, normalization and reduction kernels in
-// any layout. Its fields stand in LoopKnobs.cpp, its configurations in LoopFamily.cpp.
+// The knobs of the loop family, and the family: element-wise, normalization and reduction kernels
+// in any layout. Its fields stand in LoopKnobs.cpp, its configurations in LoopFamily.cpp.
 #pragma once
 
 #include "kernel/Family.h"

@@ -12,9 +12,9 @@
 // Everything about position is an Index: a C expression with what is known of its value.
 #pragma once
 
-#include "codegen/families/loop/LoopKnobs.h"
 #include "codegen/Names.h"
 #include "codegen/Program.h"
+#include "codegen/families/loop/LoopKnobs.h"
 
 #include <map>
 

@@ -1,11 +1,11 @@
 // The transpose family: one tensor from one layout to another. A tile of it (TransposeTile.h) goes
 // through shared memory, so that both sides move whole vectors of neighbours in long runs; where
 // both sides have long rows in common, a map kernel copies them.
-#include "codegen/families/transpose/TransposeKnobs.h"
 #include "codegen/families/transpose/Transpose.h"
+#include "codegen/families/transpose/TransposeKnobs.h"
 
-#include "codegen/families/loop/Loop.h"
 #include "codegen/Names.h"
+#include "codegen/families/loop/Loop.h"
 #include "codegen/families/transpose/TransposeTile.h"
 #include "kernel/Error.h"
 

@@ -6,6 +6,7 @@
 
 namespace weft::codegen {
 
-Program lowerTranspose(const Kernel &kernel, const Configuration &configuration, const TransposeKnobs &knobs);
+Program lowerTranspose(const Kernel &kernel, const Configuration &configuration,
+                       const TransposeKnobs &knobs);
 
 }  // namespace weft::codegen

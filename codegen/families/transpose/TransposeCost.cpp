@@ -14,20 +14,20 @@ Cost transposeCost(const Kernel &kernel, const Configuration &configuration, con
   double moved = 0;
   for (const Layout *layout : {&configuration.inputs[0], &configuration.outputs[0]}) {
     const double row =
-        std::min<double>(
-            knobs.tile, static_cast<double>(extents[static_cast<size_t>(layout->order.back())])) *
+        std::min<double>(knobs.tile,
+                         static_cast<double>(extents[static_cast<size_t>(layout->order.back())])) *
         elementBytes;
     moved += bytes * analytic::ceilDivide(row, analytic::sectorBytes) * analytic::sectorBytes / row;
   }
   const double tileElements = static_cast<double>(knobs.tile) * knobs.tile;
   const double blocks = std::max(1.0, bytes / elementBytes / tileElements);
   const double tileBytes = tileElements * elementBytes;
-  const double resident = std::min(
-      {analytic::threadsPerMultiprocessor / knobs.threads, blocks / device.multiprocessors,
-       static_cast<double>(device.sharedMemoryPerBlock) / tileBytes});
+  const double resident =
+      std::min({analytic::threadsPerMultiprocessor / knobs.threads, blocks / device.multiprocessors,
+                static_cast<double>(device.sharedMemoryPerBlock) / tileBytes});
   const double memorySeconds =
-      moved /
-      (device.copyBandwidth * analytic::share(resident * tileBytes, analytic::rowBytesInFlight, device));
+      moved / (device.copyBandwidth *
+               analytic::share(resident * tileBytes, analytic::rowBytesInFlight, device));
   const double accesses = 2 * bytes / elementBytes / knobs.vectorWidth;
   const double issueSeconds = accesses * analytic::indexInstructions / 2 / (device.fmaFlops / 2);
   return {.seconds = device.launchSeconds + std::max(memorySeconds, issueSeconds),

@@ -5,7 +5,6 @@
 #include "codegen/families/transpose/TransposeFamily.h"
 #include "passes/configure/Family.h"
 
-
 namespace weft {
 namespace {
 
@@ -13,18 +12,19 @@ using Kind = ScheduleField::Kind;
 using Shown = ScheduleField::Shown;
 
 const ScheduleField transposeFields[] = {
-    scheduleField<&TransposeKnobs::tile>({.name = "tile",
-                               .rowName = "tile",
-                               .meaning = "elements of each side of the tile in shared memory",
-                               .shown = Shown::text}),
+    scheduleField<&TransposeKnobs::tile>(
+        {.name = "tile",
+         .rowName = "tile",
+         .meaning = "elements of each side of the tile in shared memory",
+         .shown = Shown::text}),
     scheduleField<&TransposeKnobs::vectorWidth>({.name = "vectorWidth",
-                                      .rowName = "width",
-                                      .meaning = "elements of an access",
-                                      .shown = Shown::text}),
+                                                 .rowName = "width",
+                                                 .meaning = "elements of an access",
+                                                 .shown = Shown::text}),
     scheduleField<&TransposeKnobs::threads>({.name = "threads",
-                                  .rowName = "threads",
-                                  .meaning = "threads of a block",
-                                  .shown = Shown::text})};
+                                             .rowName = "threads",
+                                             .meaning = "threads of a block",
+                                             .shown = Shown::text})};
 
 std::string describeKnobs(const Kernel &kernel, const Knobs &any) {
   const auto &knobs = any.get<TransposeKnobs>();
@@ -51,15 +51,15 @@ codegen::Program lower(const Kernel &kernel, const Configuration &configuration)
 }  // namespace
 
 const Family transposeFamily = {
-  .name = "transpose",
-  .schedule = transposeFields,
-  .defaults = defaultKnobs<TransposeKnobs>,
-  .compare = compareKnobs<TransposeKnobs>,
-  .describe = describeKnobs,
-  .space = transposeSpace,
-  .isUseful = isUsefulTranspose,
-  .price = transposeCost,
-  .lower = lower,
+    .name = "transpose",
+    .schedule = transposeFields,
+    .defaults = defaultKnobs<TransposeKnobs>,
+    .compare = compareKnobs<TransposeKnobs>,
+    .describe = describeKnobs,
+    .space = transposeSpace,
+    .isUseful = isUsefulTranspose,
+    .price = transposeCost,
+    .lower = lower,
 };
 
 }  // namespace weft

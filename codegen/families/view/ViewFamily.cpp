@@ -9,10 +9,10 @@
 //                 where the joined axis is slowest, else runs with gaps
 //   split, merge  the parts of the axis stay adjacent, in order
 //   transpose     the physical order stays, the logical order changes; identity: both stay
+#include "codegen/families/view/ViewFamily.h"
 #include "codegen/families/view/ViewKnobs.h"
 #include "kernel/ReasonCodes.h"
 #include "passes/configure/Family.h"
-#include "codegen/families/view/ViewFamily.h"
 
 #include <fmt/format.h>
 
@@ -180,8 +180,7 @@ std::string CopyReason::text() const {
 }
 
 std::optional<CopyReason> whyCopied(const Kernel &kernel, const Configuration &configuration) {
-  if (kernel.body.size() != 1 || configuration.knobs.is<ViewKnobs>())
-    return std::nullopt;
+  if (kernel.body.size() != 1 || configuration.knobs.is<ViewKnobs>()) return std::nullopt;
   const OpKind op = kernel.body[0].kind;
   if (op != OpKind::slice && op != OpKind::concat) return std::nullopt;
   const bool isSlice = op == OpKind::slice;

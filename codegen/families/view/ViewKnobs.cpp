@@ -5,7 +5,6 @@
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Family.h"
 
-
 namespace weft {
 
 namespace {
@@ -16,13 +15,13 @@ Cost price(const Kernel &, const Configuration &, const Device &) { return {}; }
 }  // namespace
 
 const Family viewFamily = {
-  .name = "view",
-  .isView = true,
-  .defaults = defaultKnobs<ViewKnobs>,
-  .compare = compareKnobs<ViewKnobs>,
-  .describe = describeKnobs,
-  .space = viewSpace,
-  .price = price,
+    .name = "view",
+    .isView = true,
+    .defaults = defaultKnobs<ViewKnobs>,
+    .compare = compareKnobs<ViewKnobs>,
+    .describe = describeKnobs,
+    .space = viewSpace,
+    .price = price,
 };
 
 }  // namespace weft

@@ -2,9 +2,9 @@
 // differ in structure alone.
 #include <catch2/catch.hpp>
 
-#include "codegen/families/loop/LoopKnobs.h"
 #include "codegen/Emit.h"
 #include "codegen/Names.h"
+#include "codegen/families/loop/LoopKnobs.h"
 #include "tests/golden/ExampleKernels.h"
 #include "tests/unit/samples/SampleKernels.h"
 

@@ -1,8 +1,8 @@
 // The loop nest: rows, steps, guards and coordinates of loop kernels, and how wide accesses may be.
 #include <catch2/catch.hpp>
 
-#include "codegen/families/loop/LoopKnobs.h"
 #include "codegen/Emit.h"
+#include "codegen/families/loop/LoopKnobs.h"
 #include "codegen/families/loop/LoopSpace.h"
 #include "kernel/Error.h"
 #include "tests/unit/samples/SampleKernels.h"

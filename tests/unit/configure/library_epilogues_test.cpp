@@ -1,10 +1,10 @@
 // Epilogues of library GEMMs: which kernels have a form, which layouts it serves, what the
 // GEMM then is, what a profile and people read of it, and its place in a plan.
+#include "codegen/families/library/LibraryGemm.h"
 #include "codegen/families/library/LibraryKnobs.h"
 #include "codegen/families/loop/LoopKnobs.h"
 #include "kernel/ConfigurationText.h"
 #include "kernel/Error.h"
-#include "codegen/families/library/LibraryGemm.h"
 #include "kernel/Schedule.h"
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Families.h"

@@ -1,9 +1,9 @@
 // Library products: which contractions and layouts they take, the GEMM derived from them, their
 // price against figures measured on an H200, and their place in a plan.
 #include "codegen/families/gemm_fma/FmaGemmKnobs.h"
+#include "codegen/families/library/LibraryGemm.h"
 #include "codegen/families/library/LibraryKnobs.h"
 #include "kernel/Error.h"
-#include "codegen/families/library/LibraryGemm.h"
 #include "kernel/Schedule.h"
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Families.h"
@@ -291,10 +291,8 @@ TEST_CASE("the plain family is the last resort wherever the library takes a cont
       double library = INFINITY, plain = INFINITY;
       for (const Configuration &configuration : enumerate(kernel, h200()).legal) {
         const double seconds = model->cost(kernel, configuration).seconds;
-        if (configuration.knobs.is<LibraryKnobs>())
-          library = std::min(library, seconds);
-        if (configuration.knobs.is<FmaGemmKnobs>())
-          plain = std::min(plain, seconds);
+        if (configuration.knobs.is<LibraryKnobs>()) library = std::min(library, seconds);
+        if (configuration.knobs.is<FmaGemmKnobs>()) plain = std::min(plain, seconds);
       }
       INFO(nameOf(type) << " " << extent);
       CHECK(library <= plain);

@@ -1,14 +1,14 @@
 // Tensor-core contractions from sm_80 on: which contractions, epilogues, layouts and targets they
 // take, what is emitted, and their price between the library's and plain FMA's.
-#include "codegen/families/gemm_sm90/Sm90Tile.h"
+#include "codegen/Emit.h"
 #include "codegen/families/gemm_fma/FmaGemmKnobs.h"
 #include "codegen/families/gemm_sm80/Sm80GemmKnobs.h"
+#include "codegen/families/gemm_sm80/Sm80Tile.h"
+#include "codegen/families/gemm_sm90/Sm90Tile.h"
 #include "codegen/families/library/LibraryKnobs.h"
 #include "codegen/families/loop/LoopKnobs.h"
-#include "codegen/Emit.h"
 #include "kernel/ConfigurationText.h"
 #include "kernel/Error.h"
-#include "codegen/families/gemm_sm80/Sm80Tile.h"
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Families.h"
 #include "tests/support/NonEmpty.h"

@@ -1,11 +1,11 @@
 // What follows a tensor-core contraction of sm_90a: which epilogues tiles have room for, sums and
 // local softmaxes, what is rejected and why.
-#include "codegen/families/gemm_sm90/Sm90Tile.h"
-#include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
 #include "codegen/Emit.h"
+#include "codegen/families/gemm_sm90/Sm90EpilogueReduction.h"
+#include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
+#include "codegen/families/gemm_sm90/Sm90Tile.h"
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
-#include "codegen/families/gemm_sm90/Sm90EpilogueReduction.h"
 #include "tests/support/NonEmpty.h"
 #include "tests/unit/samples/EmittedText.h"
 #include "tests/unit/samples/SampleSoftmaxes.h"
@@ -152,10 +152,10 @@ TEST_CASE("tiles end with a local softmax of sub-vectors that are contiguous in 
     CHECK(rejection([](Configuration &) {}).empty());
     CHECK(rejection([](Configuration &one) {
             one.knobs.get<Sm90GemmKnobs>() = {.schedule = Sm90Schedule::pingPong,
-                                                  .tileM = 64,
-                                                  .tileN = 64,
-                                                  .stages = 4,
-                                                  .splitK = 2};
+                                              .tileM = 64,
+                                              .tileN = 64,
+                                              .stages = 4,
+                                              .splitK = 2};
           }) == "k over 2 blocks beside a local softmax of the result; it takes whole tiles");
     CHECK(rejection([](Configuration &one) {
             one.knobs = Sm90GemmKnobs{

@@ -1,17 +1,17 @@
 // Tensor-core contractions of sm_90a: which contractions, layouts and targets they take, the
 // GEMM and maps derived from them, and their price against cuBLASLt's and against figures
 // measured on an H200.
-#include "codegen/families/gemm_sm90/Sm90Tile.h"
-#include "codegen/families/gemm_fma/FmaGemmKnobs.h"
-#include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
-#include "codegen/families/library/LibraryKnobs.h"
 #include "codegen/Emit.h"
+#include "codegen/families/gemm_fma/FmaGemmKnobs.h"
+#include "codegen/families/gemm_sm90/Sm90Cost.h"
+#include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
+#include "codegen/families/gemm_sm90/Sm90Tile.h"
+#include "codegen/families/library/LibraryKnobs.h"
 #include "kernel/ConfigurationText.h"
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Families.h"
-#include "codegen/families/gemm_sm90/Sm90Cost.h"
 #include "tests/support/NonEmpty.h"
 #include "tests/unit/samples/EmittedText.h"
 #include "tests/unit/samples/SampleContractions.h"
@@ -508,9 +508,9 @@ TEST_CASE("why other contractions of 8-bit floats have none") {
   CHECK(exclusion(float8Gemm({}, {DType::f8e4m3, DType::f16, DType::f16})) ==
         "'a' is f8e4m3, the result f16; a GEMM of a warpgroup has one element type here");
   CHECK(exclusion(kernel, findDevice("a100")) == "sm_80 has no WGMMA; sm_90a has");
-  const bool isPlainThere = std::ranges::any_of(
-      enumerate(kernel, findDevice("a100")).legal,
-      [](const Configuration &one) { return one.knobs.is<FmaGemmKnobs>(); });
+  const bool isPlainThere =
+      std::ranges::any_of(enumerate(kernel, findDevice("a100")).legal,
+                          [](const Configuration &one) { return one.knobs.is<FmaGemmKnobs>(); });
   CHECK(isPlainThere);
 }
 
@@ -575,10 +575,8 @@ TEST_CASE("modelled times against an H200's") {
     const Kernel kernel = gemm(m, n, k);
     double own = 1e9, library = 1e9;
     for (const Configuration &one : enumerate(kernel, h200()).legal) {
-      if (one.knobs.is<Sm90GemmKnobs>())
-        own = std::min(own, microseconds(kernel, one));
-      if (one.knobs.is<LibraryKnobs>())
-        library = std::min(library, microseconds(kernel, one));
+      if (one.knobs.is<Sm90GemmKnobs>()) own = std::min(own, microseconds(kernel, one));
+      if (one.knobs.is<LibraryKnobs>()) library = std::min(library, microseconds(kernel, one));
     }
     return own < library;
   };

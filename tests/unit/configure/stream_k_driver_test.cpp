@@ -1,12 +1,12 @@
 // Tiles whose slices blocks share in stream-K runs: what is rejected and why, that plans and lines
 // of a profile carry the knob, and that only rows bring it into selection.
-#include "codegen/families/gemm_sm90/Sm90GemmFamily.h"
-#include "codegen/families/gemm_sm90/Sm90Tile.h"
-#include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
 #include "codegen/Emit.h"
+#include "codegen/families/contraction/GemmProblem.h"
+#include "codegen/families/gemm_sm90/Sm90GemmFamily.h"
+#include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
+#include "codegen/families/gemm_sm90/Sm90Tile.h"
 #include "kernel/ConfigurationText.h"
 #include "kernel/ContractionRegion.h"
-#include "codegen/families/contraction/GemmProblem.h"
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Family.h"
 #include "plan/PlanConfiguration.h"
@@ -136,11 +136,9 @@ TEST_CASE("no space has runs of slices; rows bring them") {
   for (const Sm90GemmKnobs &tile : nonEmpty(tiles)) CHECK(rejectionOf(kernel, tile) == "");
   CHECK(streamKTiles(gradient(64, 64, 64), rows, device()).empty());
   Profile profile{.device = "h200", .protocols = {{1, "pretended"}}, .kernels = {}};
-  addMeasurement(profile, kernel, samples::stridedConfiguration(kernel, tiles[0]),
-                 {.seconds = 1e-5,
-                  .n = 9,
-                  .spread = 0.01,
-                  .familyVersion = sm90GemmFamily.version});
+  addMeasurement(
+      profile, kernel, samples::stridedConfiguration(kernel, tiles[0]),
+      {.seconds = 1e-5, .n = 9, .spread = 0.01, .familyVersion = sm90GemmFamily.version});
   const auto model = measuredCostModel(device(), profile, "profile p", false);
   size_t found = 0;
   for (const PricedConfiguration &one : model->measured(kernel))

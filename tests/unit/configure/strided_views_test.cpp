@@ -1,8 +1,7 @@
 // Operands with gaps: where a concatenation leaves them, which kernels take them, and what such
 // kernels cost.
-#include "codegen/families/view/ViewFamily.h"
-#include "codegen/families/view/ViewFamily.h"
 #include "codegen/families/loop/LoopKnobs.h"
+#include "codegen/families/view/ViewFamily.h"
 #include "codegen/families/view/ViewKnobs.h"
 #include "kernel/Error.h"
 #include "kernel/StridedBatchedGemm.h"
@@ -147,9 +146,8 @@ TEST_CASE("a view has its own strides only") {
                             .outputs = {rowMajor(3)}};
   const auto views = [&] {
     const std::vector<Configuration> legal = enumerate(kernel, device(), layouts).legal;
-    return std::count_if(legal.begin(), legal.end(), [](const Configuration &one) {
-      return one.knobs.is<ViewKnobs>();
-    });
+    return std::count_if(legal.begin(), legal.end(),
+                         [](const Configuration &one) { return one.knobs.is<ViewKnobs>(); });
   };
   CHECK(views() == 1);
   layouts.inputs[1]->strides = {384, 64, 1};

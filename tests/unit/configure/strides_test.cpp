@@ -1,18 +1,18 @@
 // Contractions with several strides along a group of axes: factors and boxes, every element of a
 // map, what is rejected and why, keys, the layouts that are offered, and that a profile offers them
 // by their measurements alone.
-#include "codegen/families/library/LibraryGemm.h"
+#include "codegen/Emit.h"
 #include "codegen/families/contraction/ContractionLayouts.h"
-#include "codegen/families/gemm_sm90/Sm90Tile.h"
 #include "codegen/families/gemm_fma/FmaGemmKnobs.h"
 #include "codegen/families/gemm_sm80/Sm80GemmKnobs.h"
 #include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
+#include "codegen/families/gemm_sm90/Sm90Strides.h"
+#include "codegen/families/gemm_sm90/Sm90Tile.h"
+#include "codegen/families/library/LibraryGemm.h"
 #include "codegen/families/library/LibraryKnobs.h"
-#include "codegen/Emit.h"
 #include "kernel/ConfigurationText.h"
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
-#include "codegen/families/gemm_sm90/Sm90Strides.h"
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Family.h"
 #include "passes/select/KernelSpaces.h"
@@ -414,10 +414,8 @@ TEST_CASE(
     CHECK(spaceOf(select::spacesOf(kernel, *analytic, std::nullopt)) == 1);
     Profile profile{.device = "h200", .protocols = {{1, "pretended"}}, .kernels = {}};
     const auto row = [](double seconds) {
-      return ProfileMeasurement{.seconds = seconds,
-                                .n = 9,
-                                .spread = 0.01,
-                                .familyVersion = sm90GemmFamily.version};
+      return ProfileMeasurement{
+          .seconds = seconds, .n = 9, .spread = 0.01, .familyVersion = sm90GemmFamily.version};
     };
     addMeasurement(profile, kernel, merged, row(2e-5));
     const auto offered = [&](const CostModel &model) {

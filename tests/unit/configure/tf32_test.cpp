@@ -1,15 +1,15 @@
 // Products of f32 operands that are read as tf32: what names them, which families take them and why
 // not, that no other GEMM becomes one, and that the admitted error covers both roundings and
 // little else.
-#include "codegen/families/gemm_sm90/Sm90Tile.h"
-#include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
-#include "codegen/families/library/LibraryKnobs.h"
 #include "codegen/Emit.h"
-#include "kernel/ConfigurationText.h"
-#include "kernel/Error.h"
 #include "codegen/families/contraction/GemmProblem.h"
+#include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
+#include "codegen/families/gemm_sm90/Sm90Tile.h"
 #include "codegen/families/library/LibraryEpilogue.h"
 #include "codegen/families/library/LibraryGemm.h"
+#include "codegen/families/library/LibraryKnobs.h"
+#include "kernel/ConfigurationText.h"
+#include "kernel/Error.h"
 #include "kernel/reference/PointEvaluator.h"
 #include "kernel/reference/Rounding.h"
 #include "passes/configure/CostModel.h"

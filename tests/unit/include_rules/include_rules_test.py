@@ -31,10 +31,10 @@ def rules(architecture: str) -> dict[str, set[str]]:
     table = {}
     for line in architecture.splitlines():
         cells = [cell.strip() for cell in line.strip().strip('|').split('|')]
-        folders = re.findall(r'`([a-z/]+)/`', cells[0])
+        folders = re.findall(r'`([a-z0-9_/]+)/`', cells[0])
         if not line.startswith('|') or len(cells) != 3 or not folders:
             continue
-        allowed = {name.rstrip('/') for name in re.findall(r'`([a-z/]+/)`', cells[2])}
+        allowed = {name.rstrip('/') for name in re.findall(r'`([a-z0-9_/]+/)`', cells[2])}
         allowed |= {word for word in ('MLIR', 'all') if re.search(rf'\b(?<!no ){word}\b', cells[2])}
         for folder in folders:
             table[folder] = allowed | {folder}

@@ -1,11 +1,11 @@
 // Families: which configurations a kernel has, against counts and properties that can be worked out
 // by hand.
-#include "codegen/families/view/ViewFamily.h"
 #include "codegen/families/gemm_fma/FmaGemmKnobs.h"
+#include "codegen/families/loop/ColumnScratch.h"
 #include "codegen/families/loop/LoopKnobs.h"
 #include "codegen/families/transpose/TransposeKnobs.h"
+#include "codegen/families/view/ViewFamily.h"
 #include "codegen/families/view/ViewKnobs.h"
-#include "codegen/families/loop/ColumnScratch.h"
 #include "kernel/ConfigurationText.h"
 #include "passes/configure/Families.h"
 #include "tests/support/NonEmpty.h"

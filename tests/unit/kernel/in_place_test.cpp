@@ -1,8 +1,8 @@
 // Which operand a result may lie over: only where every element is read by the thread that writes
 // it, before it does.
+#include "codegen/families/loop/InPlace.h"
 #include "codegen/families/loop/LoopKnobs.h"
 #include "codegen/families/transpose/TransposeKnobs.h"
-#include "codegen/families/loop/InPlace.h"
 #include "tests/unit/samples/SampleKernels.h"
 
 #include <catch2/catch.hpp>

@@ -1,8 +1,8 @@
 // Proposals of contractions with what follows them, on plain dataflow graphs: which sets, which
 // reasons, and that loop kernels of the same ops stay as they are.
+#include "codegen/families/library/LibraryEpilogue.h"
 #include "kernel/ContractionRegion.h"
 #include "kernel/Device.h"
-#include "codegen/families/library/LibraryEpilogue.h"
 #include "passes/configure/Families.h"
 #include "tests/support/NonEmpty.h"
 #include "tests/unit/samples/SampleFlows.h"

@@ -1,6 +1,6 @@
 // Kernels in chunks: attention's scores a few heads at a time, with the same results.
-#include "codegen/families/loop/LoopKnobs.h"
 #include "codegen/Emit.h"
+#include "codegen/families/loop/LoopKnobs.h"
 #include "kernel/Error.h"
 #include "kernel/reference/PointEvaluator.h"
 #include "passes/configure/Families.h"

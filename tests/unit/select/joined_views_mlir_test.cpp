@@ -493,9 +493,8 @@ TEST_CASE("a profile has rows of kernels with gaps, and a plan takes them") {
   for (const ProfileItem &item : nonEmpty(space.items)) {
     const Kernel &kernel = space.kernels[item.kernel].kernel;
     CHECK(hasStridedView(kernel, item.configuration));
-    addMeasurement(
-        profile, kernel, item.configuration,
-        {.seconds = 5e-5, .n = 9, .spread = 0.01, .familyVersion = loopFamily.version});
+    addMeasurement(profile, kernel, item.configuration,
+                   {.seconds = 5e-5, .n = 9, .spread = 0.01, .familyVersion = loopFamily.version});
   }
   const Written after(textOf(body), body.pins, 1, &profile);
   double sum = 0;

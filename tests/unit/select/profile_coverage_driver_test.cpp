@@ -198,11 +198,9 @@ TEST_CASE("measurements of a tile that is not emitted any more are no offer") {
                                  .blocks = 132};
   Profile profile{.device = "h200", .protocols = {{1, "pretended"}}, .kernels = {}};
   for (const Configuration &one : {configuration, rejected})
-    addMeasurement(profile, kernel, one,
-                   {.seconds = 1e-5,
-                    .n = 9,
-                    .spread = 0.01,
-                    .familyVersion = one.knobs.family().version});
+    addMeasurement(
+        profile, kernel, one,
+        {.seconds = 1e-5, .n = 9, .spread = 0.01, .familyVersion = one.knobs.family().version});
   CHECK(rowsOf(profile, kernel).measurements.size() == 2);
   const auto model = modelOf(profile);
   const std::vector<PricedConfiguration> &offered = model->measured(kernel);
