@@ -10,6 +10,10 @@ import tempfile
 import time
 from dataclasses import dataclass, field
 
+from . import builds
+
+# Groups whose contenders of ours are whole artifacts, so that two builds can take part.
+COMPARED = ('encoder', 'training', 'norm', 'contraction')
 GROUPS = ('encoder', 'training', 'norm', 'contraction', 'seed004', 'memory', 'table-a1')
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -24,6 +28,8 @@ class Settings:
     jax: bool = True
     weft: str = ''
     library: str = ''
+    builds: list = field(default_factory=list)  # the two that are compared; else empty
+    rivals: bool = True
     weft_flags: list = field(default_factory=list)
     deadline: float = float('inf')
 
@@ -48,10 +54,15 @@ def parse(arguments):
                         help='no weft: checks the harness, shows the machine')
     parser.add_argument('--no-torch-compile', action='store_true')
     parser.add_argument('--no-jax', action='store_true')
-    parser.add_argument('--weft', default='',
-                        help='the weft command; default: of build/portable or build/dev')
-    parser.add_argument('--library', default='',
-                        help='libweft_runtime.so; default: beside the weft command')
+    parser.add_argument('--weft', action='append', default=[], metavar='FILE',
+                        help='the weft command; default: of build/portable or build/dev; given '
+                        'twice: both builds in the same rounds, and the ratio of their times')
+    parser.add_argument('--library', action='append', default=[], metavar='FILE',
+                        help='libweft_runtime.so, one for each --weft; default: beside it')
+    parser.add_argument('--within', metavar='PERCENT',
+                        help='of two builds: exit code 1 if the median ratio of a workload is '
+                        'further from 1 than, e.g., 1%%')
+    parser.add_argument('--no-rivals', action='store_true', help='weft alone')
     parser.add_argument('--weft-flag', action='append', default=[], metavar='FLAG',
                         help='passed to every weft compile, e.g. --weft-flag=--profile=FILE')
     parser.add_argument('--folder', default='',
@@ -65,17 +76,43 @@ def parse(arguments):
         parser.error(f'unknown group {unknown[0]!r} (known: {", ".join(GROUPS)})')
     if chosen.rounds < 1:
         parser.error('--rounds must be at least 1')
+    if len(chosen.weft) > builds.MOST:
+        parser.error(f'--weft is given {len(chosen.weft)} times; two builds are compared at most')
+    if chosen.library and len(chosen.library) != max(1, len(chosen.weft)):
+        parser.error(f'{len(chosen.library)} --library for {len(chosen.weft)} --weft')
+    alone = [group for group in chosen.groups if group not in COMPARED]
+    if len(chosen.weft) == 2 and alone:
+        parser.error(f'group {alone[0]!r} takes one --weft; two are compared in '
+                     f'{", ".join(COMPARED)}')
+    if chosen.rivals_only and (chosen.no_rivals or len(chosen.weft) == 2):
+        parser.error('--rivals-only leaves nothing to compare')
+    if chosen.within is not None:
+        if len(chosen.weft) != 2:
+            parser.error('--within compares two builds: give --weft twice')
+        try:
+            chosen.within = builds.bound_of(chosen.within)
+        except ValueError as error:
+            parser.error(f'--within: {error}')
     return chosen
+
+
+def library_beside(weft):
+    beside = pathlib.Path(weft).resolve().parent
+    return first_existing(beside / 'libweft_runtime.so',
+                          beside.parent / 'lib' / 'libweft_runtime.so',
+                          *beside.parent.glob('**/libweft_runtime.so'))
 
 
 def settings_of(chosen, folder):
     built = [ROOT / 'build' / preset for preset in ('portable', 'dev')]
-    weft = chosen.weft or first_existing(*(build / 'bin' / 'weft' for build in built))
-    beside = pathlib.Path(weft).resolve().parent
-    library = chosen.library or first_existing(beside / 'libweft_runtime.so',
-                                               beside.parent / 'lib' / 'libweft_runtime.so',
-                                               *beside.parent.glob('**/libweft_runtime.so'))
+    wefts = chosen.weft or [first_existing(*(build / 'bin' / 'weft' for build in built))]
+    libraries = chosen.library or [library_beside(weft) for weft in wefts]
+    both = [
+        builds.Build(*one) for one in zip(builds.labels(wefts), wefts, libraries, strict=True)
+    ]
+    weft, library = wefts[0], libraries[0]
     return Settings(folder=folder, rounds=chosen.rounds, only=chosen.only,
+                    builds=both if len(both) == 2 else [], rivals=not chosen.no_rivals,
                     ours=not chosen.rivals_only, torch_compile=not chosen.no_torch_compile,
                     jax=not chosen.no_jax, weft=weft, library=library, weft_flags=chosen.weft_flag,
                     deadline=time.time() + chosen.budget)
@@ -105,6 +142,8 @@ def run(chosen, settings):
                 lines.write(report.json_line(result, ceilings, group) + '\n')
                 lines.flush()
     print(report.summary_table(results, ceilings))
+    if settings.builds:
+        return compared(results, settings, chosen.within)
     failed = [
         result.workload.name for result in results if any(
             name.split(' ')[0] == report.OURS for name in result.failures)
@@ -112,6 +151,16 @@ def run(chosen, settings):
     if failed:
         print(f'bench/run: no figure of weft for: {", ".join(failed)}', file=sys.stderr)
     return 1 if failed else 0
+
+
+def compared(results, settings, bound):
+    """Prints the table of two builds; 1 if one has no figure or a ratio is out of bounds."""
+    print('\n' + builds.table(results, settings.builds, bound))
+    failed = builds.outside(results, settings.builds, float('inf') if bound is None else bound)
+    if failed or not results:
+        said = 'no figure of both' if bound is None else f'not within {100 * bound:g}%'
+        print(f'bench/run: {said}: {", ".join(failed) or "no workload"}', file=sys.stderr)
+    return 1 if failed or not results else 0
 
 
 def main(arguments):

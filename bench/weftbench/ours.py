@@ -1,5 +1,6 @@
 """Ours: artifacts compiled on this machine by `weft compile`, run through libweft_runtime.so on
 torch's streams and tensors."""
+import dataclasses
 import json
 import math
 import pathlib
@@ -9,7 +10,7 @@ import subprocess
 
 import torch
 
-from . import artifact_graph, library
+from . import artifact_graph, builds, library
 from .report import OURS
 
 WORKLOADS = pathlib.Path(__file__).resolve().parents[1] / 'workloads'
@@ -44,10 +45,14 @@ def workload_file(settings, name, values):
     return path
 
 
+def folder_name(name):
+    return re.sub(r'[^A-Za-z0-9]+', '-', name).strip('-')
+
+
 def compile_artifact(settings, name, arguments, edit=None, entry=library.FORWARD):
     """Compiles (once a run) and loads. `edit(plan)` changes plan.json before the kernels are
     emitted again."""
-    folder = settings.folder / re.sub(r'[^A-Za-z0-9]+', '-', name).strip('-')
+    folder = settings.folder / folder_name(name)
     if not (folder / 'plan.json').exists():
         weft(settings, 'compile', *arguments, *settings.weft_flags, '-o', folder)
         if edit:
@@ -65,9 +70,21 @@ def compile_artifact(settings, name, arguments, edit=None, entry=library.FORWARD
 
 
 def artifacts(settings, name, arguments, result, entry=library.FORWARD):
-    """What stands for weft in a workload, by label; empty where ours is not asked for."""
+    """What stands for weft in a workload, by label: one artifact, or one of each of two builds;
+    empty where ours is not asked for."""
     if not settings.ours:
         return {}
+    if settings.builds:
+        found = {}
+        for build in settings.builds:
+            own = dataclasses.replace(settings, weft=build.weft, library=build.library,
+                                      folder=settings.folder / folder_name(build.label))
+            own.folder.mkdir(parents=True, exist_ok=True)
+            found[build.label] = compile_artifact(own, name, arguments, entry=entry)
+            result.extra[f'{build.label} plan'] = found[build.label].summary()
+        result.extra['kernels of both builds'] = builds.kernels_text(
+            [artifact.folder for artifact in found.values()])
+        return found
     artifact = compile_artifact(settings, name, arguments, entry=entry)
     result.extra['weft plan'] = artifact.summary()
     return {OURS: artifact}

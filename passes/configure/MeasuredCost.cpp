@@ -37,7 +37,7 @@ public:
         strict(strict) {}
 
   Cost cost(const Kernel &kernel, const Configuration &configuration) const override {
-    if (configuration.knobs.is<ViewKnobs>()) return analytic->cost(kernel, configuration);
+    if (configuration.knobs.family().isView) return analytic->cost(kernel, configuration);
     const ProfileMeasurement *measurement = find(kernel, configuration);
     if (!measurement && strict)
       throw Error::strictMiss("{} has no measurement for kernel '{}', {}", name, kernel.name,
