@@ -25,6 +25,8 @@ Code::NameSet wordsOf(std::string_view text) {
 
 }  // namespace
 
+Code::Code(const char *literal) : text(literal), own(wordsOf(text)) {}
+
 Code::Code(std::string raw) : text(std::move(raw)), own(wordsOf(text)), raw(!own.empty()) {}
 
 Code Code::name(std::string name) {

@@ -22,8 +22,9 @@ public:
   using NameSet = std::set<std::string, std::less<>>;
 
   Code() = default;
-  /// Words of C++ and of the device library: a literal has no names of a program.
-  Code(const char *literal) : text(literal) {}
+  /// A literal. Its words count as names, which keeps more than needed, never less: it may name
+  /// what the same function declares.
+  Code(const char *literal);
   /// Raw text; its names are whatever words it has.
   Code(std::string raw);
 

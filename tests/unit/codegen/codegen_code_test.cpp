@@ -19,8 +19,12 @@ TEST_CASE("a composed piece has the names of its parts and no others") {
   CHECK(joined({row, width}, " * ").names() == NameSet{"row", "width"});
 }
 
-TEST_CASE("literals, numbers and plain text have no names") {
-  CHECK(Code("threadIdx.x").names().empty());
+TEST_CASE("a literal names its words, and is not raw") {
+  CHECK(Code("threadIdx.x % width").names() == NameSet{"threadIdx", "width", "x"});
+  CHECK_FALSE(Code("threadIdx.x % width").isRaw());
+}
+
+TEST_CASE("numbers and plain text have no names") {
   CHECK(Code::plain("const float").names().empty());
   CHECK(code("{} {} {}", "-", 0.5, std::string_view("half")).names().empty());
   CHECK(Code().empty());
