@@ -269,10 +269,11 @@ json write(const std::optional<Item> &item) {
 /// Where a value stands, for messages: "plan.json: kernels[3].grid".
 struct Place {
   std::string file, path;
+  std::string owner{};  ///< the name of the tensor or kernel that it is in
   Place member(std::string_view name) const {
-    return {file, fmt::format("{}{}{}", path, path.empty() ? "" : ".", name)};
+    return {file, fmt::format("{}{}{}", path, path.empty() ? "" : ".", name), owner};
   }
-  Place item(size_t index) const { return {file, fmt::format("{}[{}]", path, index)}; }
+  Place item(size_t index) const { return {file, fmt::format("{}[{}]", path, index), owner}; }
   [[noreturn]] void fail(std::string_view expected, const json &found) const {
     throw Error::badInput("{}: member \"{}\" must be {}, not {} ({})", file, path, expected,
                           found.type_name(), found.dump().substr(0, 40));
@@ -280,8 +281,16 @@ struct Place {
   /// "plan.json: tensors[2]: role "guest" is none of argument, parameter, result, temporary".
   [[noreturn]] void failName(std::string_view name, std::span<const std::string_view> known) const {
     const size_t dot = path.rfind('.');
-    throw Error::badInput("{}: {}: {} \"{}\" is none of {}", file, path.substr(0, dot),
-                          path.substr(dot + 1), name, fmt::join(known, ", "));
+    throw Error::badInput("{}: {}: {} \"{}\" is none of {}{}", file, path.substr(0, dot),
+                          path.substr(dot + 1), name, fmt::join(known, ", "), ofOwner());
+  }
+  /// Of text that is none of a language's words.
+  [[noreturn]] void failText(std::string_view expected, const json &found) const {
+    throw Error::badInput("{}: member \"{}\" must be {}, not {} ({}){}", file, path, expected,
+                          found.type_name(), found.dump().substr(0, 40), ofOwner());
+  }
+  std::string ofOwner() const {
+    return owner.empty() ? "" : fmt::format(" ('{}')", oneLine(owner));
   }
 };
 
@@ -325,24 +334,24 @@ void read(const json &from, json &to, const Place &place) {
 }
 void read(const json &from, DType &to, const Place &place) {
   const auto type = from.is_string() ? parseDType(from.get<std::string>()) : std::nullopt;
-  if (!type) place.fail("an element type", from);
+  if (!type) place.failText("an element type", from);
   to = *type;
 }
 void read(const json &from, GemmTypes &to, const Place &place) {
   const auto types = from.is_string() ? parseGemmTypes(from.get<std::string>()) : std::nullopt;
-  if (!types) place.fail("an element type, or three as \"f8e4m3,f8e5m2->f16\"", from);
+  if (!types) place.failText("an element type, or three as \"f8e4m3,f8e5m2->f16\"", from);
   to = *types;
 }
 void read(const json &from, PlanOp &to, const Place &place) {
   std::string line;
   read(from, line, place);
   const std::optional<PlanOp> op = parsePlanOp(line);
-  if (!op) place.fail("an op as \"%2 = relu %1\"", from);
+  if (!op) place.failText("an op as \"%2 = relu %1\"", from);
   to = *op;
 }
 void read(const json &from, InitialValue &to, const Place &place) {
   const auto value = from.is_string() ? parseInitialValue(from.get<std::string>()) : std::nullopt;
-  if (!value) place.fail(initialValueForms, from);
+  if (!value) place.failText(initialValueForms, from);
   to = *value;
 }
 void read(const json &from, LibraryEpilogue &to, const Place &place) {
@@ -392,8 +401,11 @@ constexpr std::pair<std::string_view, std::string_view> retired[] = {
      "the member, or compile again"}};
 
 template <Described Type>
-void read(const json &from, Type &to, const Place &place) {
-  if (!from.is_object()) place.fail("an object", from);
+void read(const json &from, Type &to, const Place &where) {
+  if (!from.is_object()) where.fail("an object", from);
+  Place place = where;
+  if (place.owner.empty() && from.contains("name") && from["name"].is_string())
+    place.owner = from["name"].get<std::string>();
   std::set<std::string> unknown;
   for (const auto &[name, ignored] : from.items()) unknown.insert(name);
   members(
