@@ -66,11 +66,13 @@ def softmax(settings):
     contenders = ours.guarded(
         result, lambda: our_contender(settings, result, 'row_softmax', values, [[x]], {}, lambda:
                                       torch.softmax(x.float(), -1)))
-    contenders.append(timing.GraphContender('eager', lambda _: torch.softmax(x, -1)))
-    if settings.torch_compile:
+    if settings.rivals:
+        contenders.append(timing.GraphContender('eager', lambda _: torch.softmax(x, -1)))
+    if settings.rivals and settings.torch_compile:
         compiled = rivals.compiled(lambda t: torch.softmax(t, -1))
         contenders.append(timing.GraphContender('torch.compile', lambda _: compiled(x)))
-    timing.measure(result, contenders + copies(result.workload.bytes_moved, 1), settings.rounds)
+    timing.measure(result, contenders + (copies(result.workload.bytes_moved, 1) if settings.rivals else []),
+                   settings.rounds)
     yield result
 
 
@@ -99,12 +101,14 @@ def bias_dropout_residual_layernorm(settings, rows, columns):
         result, lambda: our_contender(settings, result, 'bias_dropout_residual_layernorm',
                                       dict(rows=rows, columns=columns), inputs,
                                       dict(bias=bias, gamma=gamma, beta=beta), expected))
-    contenders.append(timing.GraphContender('eager', lambda s: eager(*inputs[s]), sets))
-    if settings.torch_compile:
+    if settings.rivals:
+        contenders.append(timing.GraphContender('eager', lambda s: eager(*inputs[s]), sets))
+    if settings.rivals and settings.torch_compile:
         compiled = rivals.compiled(eager)
         contenders.append(
             timing.GraphContender('torch.compile', lambda s: compiled(*inputs[s]), sets))
-    timing.measure(result, contenders + copies(bytes_moved, sets), settings.rounds)
+    timing.measure(result, contenders + (copies(bytes_moved, sets) if settings.rivals else []),
+                   settings.rounds)
     yield result
 
 

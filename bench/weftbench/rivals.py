@@ -98,7 +98,9 @@ def twin(module, sdpa):
 
 
 def torch_forms(settings, module):
-    """The module by each of PyTorch's ways, by contender's name."""
+    """The module by each of PyTorch's ways, by contender's name; none with --no-rivals."""
+    if not settings.rivals:
+        return {}
     forms = {'eager unfused': twin(module, sdpa=False), 'eager + SDPA': twin(module, sdpa=True)}
     if settings.torch_compile:
         forms['torch.compile'] = compiled(twin(module, sdpa=True))
@@ -125,7 +127,7 @@ def jax_contenders(settings, layer, module, x, dy=None):
     """The layer by JAX, with `dy` of its gradients too, where JAX takes part; raises ImportError
     where it is missing."""
     return [timing.HostContender('jax', *jax_layer(layer, module.tensors(), x, dy))
-            ] if settings.jax else []
+            ] if settings.jax and settings.rivals else []
 
 
 def jax_layer(layer, tensors, x, dy=None):

@@ -51,6 +51,12 @@ def ratio(theirs, ours):
     return summarize([a / b for a, b in zip(theirs, ours)])
 
 
+def in_turn(contenders, turn):
+    """The order of a round: every second one goes in reverse, so that of any two neither is always
+    the first."""
+    return contenders if turn % 2 == 0 else contenders[::-1]
+
+
 def floor_seconds(bytes_moved, flop, bytes_per_second, flop_per_second):
     """The larger of the two times that no version can beat; None without both ceilings."""
     terms = []

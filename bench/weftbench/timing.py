@@ -10,7 +10,7 @@ import time
 
 import torch
 
-from . import machine
+from . import machine, statistics
 
 SECONDS_PER_TURN = 6e-3
 SECONDS_PER_GRAPH = 3e-4
@@ -92,8 +92,7 @@ def run_rounds(contenders, rounds, warm_up):
     samples = {contender.name: [] for contender in contenders}
     monitor = machine.ClockMonitor()
     for turn in range(warm_up + rounds):
-        order = contenders if turn % 2 == 0 else contenders[::-1]
-        for contender in order:
+        for contender in statistics.in_turn(contenders, turn):
             contender.enqueue()
         monitor.read()
         torch.cuda.synchronize()
