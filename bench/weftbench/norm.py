@@ -71,8 +71,8 @@ def softmax(settings):
     if settings.rivals and settings.torch_compile:
         compiled = rivals.compiled(lambda t: torch.softmax(t, -1))
         contenders.append(timing.GraphContender('torch.compile', lambda _: compiled(x)))
-    timing.measure(result, contenders + (copies(result.workload.bytes_moved, 1) if settings.rivals else []),
-                   settings.rounds)
+    others = copies(result.workload.bytes_moved, 1) if settings.rivals else []
+    timing.measure(result, contenders + others, settings.rounds)
     yield result
 
 
@@ -107,8 +107,8 @@ def bias_dropout_residual_layernorm(settings, rows, columns):
         compiled = rivals.compiled(eager)
         contenders.append(
             timing.GraphContender('torch.compile', lambda s: compiled(*inputs[s]), sets))
-    timing.measure(result, contenders + (copies(bytes_moved, sets) if settings.rivals else []),
-                   settings.rounds)
+    others = copies(bytes_moved, sets) if settings.rivals else []
+    timing.measure(result, contenders + others, settings.rounds)
     yield result
 
 

@@ -8,6 +8,7 @@
 // so that the k best plans, the regret of a pin and "what if" queries need no new search.
 #pragma once
 
+#include "codegen/families/loop/LoopKnobs.h"
 #include "kernel/InitialValue.h"
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Families.h"

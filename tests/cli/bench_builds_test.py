@@ -1,5 +1,5 @@
-"""bench/run with --weft twice: what needs no GPU. Labels, ratios, bounds, the order of turns, usage,
-and two libraries of one name in one process."""
+"""bench/run with --weft twice: what needs no GPU. Labels, ratios, bounds, the order of turns,
+usage, and two libraries of one name in one process."""
 import json
 import math
 import pathlib
@@ -13,7 +13,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / 'bench'))
 from weftbench import builds, library, report, statistics  # noqa: E402
 
-OLD, NEW = builds.Build('weft old', 'old/bin/weft', ''), builds.Build('weft new', 'new/bin/weft', '')
+OLD = builds.Build('weft old', 'old/bin/weft', '')
+NEW = builds.Build('weft new', 'new/bin/weft', '')
 
 
 def result(old, new, name='layer', **rest):
@@ -67,7 +68,8 @@ class ComparisonTest(unittest.TestCase):
                       builds.table(broken, [OLD, NEW], 0.01))
 
     def test_table(self):
-        slow = result([1e-3] * 3, [1.02e-3] * 3, 'slow', extra={'kernels of both builds': '2 differ'})
+        slow = result([1e-3] * 3, [1.02e-3] * 3, 'slow',
+                      extra={'kernels of both builds': '2 differ'})
         even = result([1e-3] * 3, [1e-3] * 3, 'even', extra={'kernels of both builds': 'equal'})
         lines = builds.table([slow, even], [OLD, NEW], 0.01).splitlines()
         self.assertEqual(lines[:2], ['weft old: old/bin/weft', 'weft new: new/bin/weft'])
@@ -120,11 +122,11 @@ class LibrariesTest(unittest.TestCase):
             for answer in ('old', 'new'):
                 place = pathlib.Path(folder, answer)
                 place.mkdir()
-                (place / 'a.c').write_text('static const char *answer(void) { return "%s"; }\n'
-                                           'const char *weft_last_error(void) { return answer(); }\n'
-                                           'long weft_device_bytes(void *p) { return 0; }\n'
-                                           'int weft_set_dropout_key(void *p, long a, long b) '
-                                           '{ return 0; }\nvoid weft_close(void *p) {}\n' % answer)
+                (place / 'a.c').write_text(
+                    f'const char *weft_last_error(void) {{ return "{answer}"; }}\n'
+                    'long weft_device_bytes(void *p) { return 0; }\n'
+                    'int weft_set_dropout_key(void *p, long a, long b) { return 0; }\n'
+                    'void weft_close(void *p) {}\n')
                 subprocess.run([
                     'gcc', '-shared', '-fPIC', '-Wl,-soname,libweft_runtime.so', '-o',
                     place / 'libweft_runtime.so', place / 'a.c'
@@ -146,7 +148,8 @@ class UsageTest(unittest.TestCase):
         self.assertIn('--within compares two builds', self.refused('encoder', '--within', '1%'))
         self.assertIn("'1' is no percentage", self.refused('encoder', *two, '--within', '1'))
         self.assertIn("group 'memory' takes one --weft", self.refused('memory', *two))
-        self.assertIn('1 --library for 2 --weft', self.refused('encoder', *two, '--library', 'l.so'))
+        self.assertIn('1 --library for 2 --weft',
+                      self.refused('encoder', *two, '--library', 'l.so'))
         self.assertIn('leaves nothing to compare', self.refused('encoder', *two, '--rivals-only'))
 
 
