@@ -136,7 +136,7 @@ class LibrariesTest(unittest.TestCase):
 
 
 class UsageTest(unittest.TestCase):
-    def refused(self, *arguments):
+    def rejected(self, *arguments):
         done = subprocess.run([sys.executable, ROOT / 'bench/run', *arguments], capture_output=True,
                               text=True, check=False)
         self.assertEqual(done.returncode, 2, done.stderr)
@@ -144,13 +144,13 @@ class UsageTest(unittest.TestCase):
 
     def test_messages(self):
         two = ('--weft', 'a/weft', '--weft', 'b/weft')
-        self.assertIn('--weft is given 3 times', self.refused('encoder', *two, '--weft', 'c/weft'))
-        self.assertIn('--within compares two builds', self.refused('encoder', '--within', '1%'))
-        self.assertIn("'1' is no percentage", self.refused('encoder', *two, '--within', '1'))
-        self.assertIn("group 'memory' takes one --weft", self.refused('memory', *two))
+        self.assertIn('--weft is given 3 times', self.rejected('encoder', *two, '--weft', 'c/weft'))
+        self.assertIn('--within compares two builds', self.rejected('encoder', '--within', '1%'))
+        self.assertIn("'1' is no percentage", self.rejected('encoder', *two, '--within', '1'))
+        self.assertIn("group 'memory' takes one --weft", self.rejected('memory', *two))
         self.assertIn('1 --library for 2 --weft',
-                      self.refused('encoder', *two, '--library', 'l.so'))
-        self.assertIn('leaves nothing to compare', self.refused('encoder', *two, '--rivals-only'))
+                      self.rejected('encoder', *two, '--library', 'l.so'))
+        self.assertIn('leaves nothing to compare', self.rejected('encoder', *two, '--rivals-only'))
 
 
 if __name__ == '__main__':
