@@ -50,9 +50,9 @@
 // copies of operands are not.
 //
 // What epilogues cost is mostly what they take from products that go on beside them
-// (bench/RESULTS.md, "operands of epilogues"). Hence three rules. Where TMA brings A and B and no
-// cluster shares a tile, an operand of C's shape is brought by a separate thread, in pieces of 16
-// rows with pauses between them over the first half of a tile's products
+// (docs/experiments/epilogues.md, "operands of epilogues"). Hence three rules. Where TMA brings A
+// and B and no cluster shares a tile, an operand of C's shape is brought by a separate thread, in
+// pieces of 16 rows with pauses between them over the first half of a tile's products
 // (`sm90_epilogue_load.cuh`), as many panels as are staged; consumers ask for later ones, and for
 // all elsewhere, and are held up by what comes from DRAM, as the producer would be, and the slices
 // behind it. And GELU and its derivative are computed in short forms where their results leave in

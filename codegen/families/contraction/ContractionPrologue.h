@@ -19,14 +19,14 @@
 // contraction, on rows of the kernel template's A) rewrite nothing: TMA brings both operands, and
 // the sums of each slice's products are scaled in fp32 on the way to the tile's (`sm90_scaled.cuh`,
 // `GemmOperand::isScaled`), 7% over the plain product where rewriting took 180%
-// (`bench/RESULTS.md`). Factors are asked for four slices ahead, since what a thread asks for waits
-// behind those that are in flight, by the four lanes that have the same rows for four slices at
-// once: by single slices those that lie row beside row cost 8% more. The operand is then not
-// rounded; ir/SPEC.md admits both. `passes/fuse/Prologues.h` proposes the whole chain of ops whose
-// results nobody else reads, its last op, and the chain with the largest epilogue, where a family
-// takes them (`takesPrologues`). With a profile they are chosen by their measurements alone,
-// without one they are 5% dearer than modelled, scaled ones 7%. Rejected: dropout, k shared by
-// blocks, single-consumer tiles, sums, operands of 8 bits and of f32.
+// (`docs/experiments/epilogues.md`). Factors are asked for four slices ahead, since what a thread
+// asks for waits behind those that are in flight, by the four lanes that have the same rows for
+// four slices at once: by single slices those that lie row beside row cost 8% more. The operand is
+// then not rounded; ir/SPEC.md admits both. `passes/fuse/Prologues.h` proposes the whole chain of
+// ops whose results nobody else reads, its last op, and the chain with the largest epilogue, where
+// a family takes them (`takesPrologues`). With a profile they are chosen by their measurements
+// alone, without one they are 5% dearer than modelled, scaled ones 7%. Rejected: dropout, k shared
+// by blocks, single-consumer tiles, sums, operands of 8 bits and of f32.
 #pragma once
 
 #include "codegen/Names.h"
