@@ -1,5 +1,5 @@
-"""docs/reference.md is what the commands say of themselves: every command and flag of weft, weft-run
-and weft-opt. `reference_test.py --update` writes the page anew."""
+"""docs/reference.md is what the commands say of themselves: every command and flag of weft and
+weft-run. `reference_test.py --update` writes the page anew."""
 import difflib
 import os
 import pathlib

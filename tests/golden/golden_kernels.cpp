@@ -397,7 +397,7 @@ void addRaw(const codegen::Block &block, std::vector<std::string> &raw) {
 /// Text of a loop kernel that was put together as a string, so that pruning must guess at its
 /// names.
 std::vector<std::string> rawTexts(const Golden &golden) {
-  const auto *knobs = std::get_if<LoopKnobs>(&golden.configuration.knobs);
+  const auto *knobs = golden.configuration.knobs.getIf<LoopKnobs>();
   if (!knobs) return {};
   const codegen::Program program = codegen::lowerLoop(golden.kernel, golden.configuration, *knobs);
   std::vector<std::string> raw;

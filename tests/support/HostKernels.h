@@ -69,8 +69,8 @@ private:
   /// they are given.
   static bool takes(const PlanKernel &entry, void **arguments) {
     for (size_t n = 0; n < entry.parameters.size(); ++n) {
-      const bool isNumber = isNumber(entry.parameters[n].kind);
-      if (isNumber && *static_cast<uint32_t *>(arguments[n]) != uint32_t(entry.parameters[n].value))
+      if (isNumber(entry.parameters[n].kind) &&
+          *static_cast<uint32_t *>(arguments[n]) != uint32_t(entry.parameters[n].value))
         return false;
     }
     return true;

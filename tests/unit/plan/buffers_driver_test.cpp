@@ -41,7 +41,7 @@ int addTensor(Plan &plan, const std::string &name, TensorRole role, int64_t elem
 }
 
 void addKernel(Plan &plan, std::vector<int> inputs, std::vector<int> outputs,
-               const std::string &family = "loop") {
+               const Family &family = loopFamily) {
   PlanKernel kernel;
   kernel.name = fmt::format("k{}", plan.kernels.size());
   kernel.family = family;
@@ -89,7 +89,8 @@ Plan randomPlan(uint64_t seed) {
                                   below(5) == 0 ? TensorRole::result : TensorRole::temporary,
                                   16 << below(9)));
     const bool isLibrarys = below(4) == 0;
-    addKernel(plan, {inputs.begin(), inputs.end()}, outputs, isLibrarys ? "cublaslt" : "loop");
+    addKernel(plan, {inputs.begin(), inputs.end()}, outputs,
+              isLibrarys ? libraryFamily : loopFamily);
     if (!isLibrarys) continue;
     plan.kernels.back().knobs = {{"family", "cublaslt"}};
     for (const ScheduleField &field : libraryFamily.schedule)
@@ -229,8 +230,8 @@ TEST_CASE(
             b = addTensor(plan, "b", TensorRole::temporary, 1024),
             y = addTensor(plan, "y", TensorRole::result);
   addKernel(plan, {x}, {t});
-  addKernel(plan, {t}, {a}, "cublaslt");
-  addKernel(plan, {t}, {b}, "cublaslt");
+  addKernel(plan, {t}, {a}, libraryFamily);
+  addKernel(plan, {t}, {b}, libraryFamily);
   addKernel(plan, {b}, {y});
   for (const size_t kernel : {1, 2}) {
     plan.kernels[kernel].knobs = {{"family", "cublaslt"}};

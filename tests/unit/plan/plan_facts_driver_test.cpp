@@ -2,6 +2,7 @@
 // within their screen whatever the plan.
 #include "codegen/families/loop/LoopKnobs.h"
 #include "codegen/families/transpose/TransposeKnobs.h"
+#include "codegen/families/view/ViewKnobs.h"
 #include "kernel/Device.h"
 #include "kernel/TextWidth.h"
 #include "tests/support/NonEmpty.h"
@@ -43,7 +44,7 @@ PlanKernel kernel(const std::string &name, const std::string &op, std::vector<in
   PlanKernel kernel;
   kernel.name = name;
   kernel.label = name.substr(0, name.find("__"));
-  kernel.family = op == "slice" ? "view" : "loop";
+  kernel.family = op == "slice" ? viewFamily : loopFamily;
   kernel.source = op == "slice" ? "" : "kernels/" + name + ".cu";
   kernel.ops = {parsePlanOp("%1 = " + op + " %0").value()};
   kernel.inputs = std::move(inputs);

@@ -25,8 +25,7 @@ const TensorToWrite weights{
     .name = "wq", .dtype = DType::f16, .shape = {2, 3}, .elements = counting(12)};
 const TensorToWrite bias{.name = "bq", .dtype = DType::f32, .shape = {3}, .elements = counting(12)};
 
-PlanTensor expectedTensor(const std::string &name, const std::string &dtype,
-                          std::vector<int64_t> extents) {
+PlanTensor expectedTensor(const std::string &name, DType dtype, std::vector<int64_t> extents) {
   PlanTensor tensor;
   tensor.name = name + "__packed";
   tensor.logical = name;
@@ -143,14 +142,15 @@ TEST_CASE("the tensors of a file are exactly those expected") {
     for (const PlanTensor &tensor : tensors) pointers.push_back(&tensor);
     return errorOf([&] { file.requireExactly(pointers); });
   };
-  const PlanTensor wq = expectedTensor("wq", "f16", {2, 3}), bq = expectedTensor("bq", "f32", {3});
+  const PlanTensor wq = expectedTensor("wq", DType::f16, {2, 3}),
+                   bq = expectedTensor("bq", DType::f32, {3});
   CHECK(against({wq, bq}) == "no error");
-  CHECK_THAT(against({wq, bq, expectedTensor("bk", "f16", {3})}),
+  CHECK_THAT(against({wq, bq, expectedTensor("bk", DType::f16, {3})}),
              Catch::Contains("'bk' is missing") && Catch::Contains("F16 [3]"));
-  CHECK_THAT(against({wq, expectedTensor("bqs", "f32", {3})}),
+  CHECK_THAT(against({wq, expectedTensor("bqs", DType::f32, {3})}),
              Catch::Contains("'bq' is none") && Catch::Contains("nearest is 'bqs'"));
-  CHECK_THAT(against({expectedTensor("wq", "f16", {3, 2}), bq}),
+  CHECK_THAT(against({expectedTensor("wq", DType::f16, {3, 2}), bq}),
              Catch::Contains("F16 [2, 3]; expected: F16 [3, 2]"));
-  CHECK_THAT(against({expectedTensor("wq", "bf16", {2, 3}), bq}),
+  CHECK_THAT(against({expectedTensor("wq", DType::bf16, {2, 3}), bq}),
              Catch::Contains("F16 [2, 3]; expected: BF16 [2, 3]"));
 }
