@@ -72,6 +72,7 @@ Artifact steppingOnto() {
     add(name, TensorRole::argument, DType::f32, {});
   const int epsilon = add("epsilon", TensorRole::argument, DType::f32, {}),
             w = add("w", TensorRole::argument, DType::f32, {});
+  plan.tensors[size_t(w)].initial = InitialValue::normal(0.02);
   const int loss = add("loss", TensorRole::result, DType::f32, {}),
             next = add("w_next", TensorRole::result, DType::f32, {});
   plan.kernels = {test::kernelOf("report", w, loss), test::kernelOf("update", epsilon, next)};
