@@ -5,7 +5,7 @@
 !f32_vi = tensor<256x16xf32, #weft.axes<v, i>>
 !i32_bj = tensor<2x8xi32, #weft.axes<b, j>>
 module {
-  weft.graph @tokens(%tokens: !i32_bj, %labels: !i32_bj, %weights: !f32_bj, %token_table: !f32_vi {weft.parameter}, %position_table: !f32_ji {weft.parameter}, %output_weight: !f32_vi {weft.parameter}) -> tensor<f32, #weft.axes<>> {
+  weft.graph @tokens(%tokens: !i32_bj, %labels: !i32_bj, %weights: !f32_bj, %token_table: !f32_vi {weft.initial = "normal(0.02)", weft.parameter}, %position_table: !f32_ji {weft.initial = "normal(0.02)", weft.parameter}, %output_weight: !f32_vi {weft.initial = "normal(0.02)", weft.parameter}) -> tensor<f32, #weft.axes<>> {
     %embedded = weft.gather %token_table, %tokens : !f32_vi, !i32_bj -> !f32_bji
     %positioned = weft.bias %embedded, %position_table along (j, i) : !f32_bji, !f32_ji
     %active = weft.gelu %positioned : !f32_bji
