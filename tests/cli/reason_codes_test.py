@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import textwrap
 import unittest
 
 from weft_command import CommandTest, LAYER, ROOT, WEFT
@@ -21,10 +22,17 @@ slice or concatenation copies (V).
 """
 
 
+def wrapped(text, indent=''):
+    return textwrap.fill(text, 100, subsequent_indent=indent, break_long_words=False,
+                         break_on_hyphens=False)
+
+
 def page(codes):
     entries = (
-        f"\n## {one['code']} {one['reason']}\n{one['meaning'][0].upper()}{one['meaning'][1:]}.\n\n"
-        f"- Example: {one['example']}\n- Remedy: {one['remedy']}\n" for one in codes)
+        f"\n## {one['code']} {one['reason']}\n"
+        + wrapped(f"{one['meaning'][0].upper()}{one['meaning'][1:]}.") + '\n\n'
+        + wrapped(f"- Example: {one['example']}", '  ') + '\n'
+        + wrapped(f"- Remedy: {one['remedy']}", '  ') + '\n' for one in codes)
     return HEAD + ''.join(entries)
 
 

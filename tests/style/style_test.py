@@ -41,12 +41,37 @@ def long_lines(path):
             if len(line) > COLUMNS]
 
 
+def long_prose(path):
+    """The same of a page, whose blocks of code and tables show what is wider."""
+    is_code, found = False, []
+    for number, line in enumerate(path.read_text(encoding='utf-8').splitlines(), 1):
+        if line.startswith('```'):
+            is_code = not is_code
+        elif not is_code and not line.startswith('|') and len(line) > COLUMNS:
+            found.append(f'{path}:{number}: {len(line)} columns')
+    return found
+
+
 class Style(unittest.TestCase):
 
     def test_lines_end_at_100_columns(self):
         files = [path for path in source_files() if is_written(path)]
         self.assertGreater(len(files), 500)
         self.assertEqual([line for path in files for line in long_lines(path)], [])
+
+    def test_prose_ends_at_100_columns(self):
+        pages = [path for path in source_files() if path.suffix == '.md']
+        self.assertGreater(len(pages), 15)
+        self.assertEqual([line for page in pages for line in long_prose(page)], [])
+
+    def test_long_prose_is_found(self):
+        path = pathlib.Path(self.id())
+        wide = 'x' * (COLUMNS + 1)
+        try:
+            path.write_text(f'| {wide} |\n```\n{wide}\n```\n{wide}\n')
+            self.assertEqual(long_prose(path), [f'{path}:5: {COLUMNS + 1} columns'])
+        finally:
+            path.unlink(missing_ok=True)
 
     def test_a_long_line_is_found(self):
         self.assertEqual(len(long_lines(pathlib.Path(__file__))), 0)
