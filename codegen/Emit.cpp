@@ -6,6 +6,7 @@
 #include "codegen/ConstantChecks.h"
 #include "codegen/Names.h"
 #include "codegen/Program.h"
+#include "codegen/Targets.h"
 #include "kernel/Error.h"
 #include "kernel/Family.h"
 #include "kernel/Format.h"
@@ -33,10 +34,9 @@ void addFloat8(const Kernel &kernel, Program &program) {
 
 Program lower(const Kernel &kernel, const Configuration &configuration,
               std::string_view architecture) {
-  static const std::vector<std::string_view> architectures = {"sm_80", "sm_86", "sm_89", "sm_90a"};
-  if (std::find(architectures.begin(), architectures.end(), architecture) == architectures.end())
+  if (std::ranges::find(targets(), architecture) == targets().end())
     throw Error::unsupported("target '{}': kernels are emitted for {}", architecture,
-                             fmt::join(architectures, ", "));
+                             fmt::join(targets(), ", "));
   if (configuration.inputs.size() != kernel.inputs.size() ||
       configuration.outputs.size() != kernel.outputs.size())
     throw Error::checkFailed(

@@ -119,27 +119,9 @@ Device parseDevice(std::string_view text, std::string_view where) {
                 .fmaFlops = reader.figure("fmaFlops"),
                 .launchSeconds = reader.figure("launchSeconds"),
                 .sharedMemoryPerBlock = static_cast<int64_t>(reader.figure("sharedMemoryPerBlock")),
-                .libraryGemms = true,
+                .familiesTakenAway = {},
                 .sources = reader.sources()};
 }
-
-namespace {
-
-/// 90 of "sm_90a".
-int numberOf(std::string_view architecture) {
-  int number = 0;
-  if (architecture.starts_with("sm_"))
-    std::from_chars(architecture.data() + 3, architecture.data() + architecture.size(), number);
-  return number;
-}
-
-}  // namespace
-
-bool hasWgmma(std::string_view architecture) { return architecture == "sm_90a"; }
-
-bool hasClusters(std::string_view architecture) { return numberOf(architecture) >= 90; }
-
-bool hasMmaSync(std::string_view architecture) { return numberOf(architecture) >= 80; }
 
 const std::vector<Device> &devices() {
   static const std::vector<Device> all = parseEmbedded();

@@ -5,24 +5,14 @@
 #include "kernel/DType.h"
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace weft {
-
-/// Whether blocks of an architecture ("sm_90a") can form clusters, which read each other's shared
-/// memory.
-bool hasClusters(std::string_view architecture);
-
-/// Whether it has products of a whole warpgroup (wgmma) and TMA that moves boxes of
-/// tensors (TMA).
-bool hasWgmma(std::string_view architecture);
-
-/// Whether it has asynchronous copies to shared memory and mma.sync with fp32 sums
-/// (cp.async, mma.sync): sm_80 and later.
-bool hasMmaSync(std::string_view architecture);
 
 struct Device {
   std::string name;          ///< "h200": the --device spelling
@@ -40,8 +30,11 @@ struct Device {
   double fmaFlops = 0;       ///< flop/s of fp32 FMA units
   double launchSeconds = 0;  ///< cost of one kernel in a graph, beyond its work
   int64_t sharedMemoryPerBlock = 0;  ///< bytes, maximum dynamic
-  bool libraryGemms = true;  ///< cuBLASLt may compute contractions; --no-library takes it away
+  /// Kernel families that the caller took away (--no-library), by name.
+  std::set<std::string, std::less<>> familiesTakenAway;
   std::map<std::string, std::string> sources;  ///< figure -> where it is from
+
+  bool offers(std::string_view family) const { return !familiesTakenAway.contains(family); }
 };
 
 /// All embedded devices, sorted by name.

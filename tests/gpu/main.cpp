@@ -1,5 +1,6 @@
 // weft-gpu-tests: emitted kernels of every loop family, transposes and plain contractions on a GPU,
 // each against fp64. Exit code 0: all that ran agree; 1: some do not; 77: skipped, with the reason.
+#include "codegen/Targets.h"
 #include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
 #include "kernel/Device.h"
 #include "kernel/Error.h"
@@ -222,7 +223,7 @@ std::vector<Case> selectCases(const Options &options, const std::string &archite
     // The gaps between the elements of a view cannot be told from what a kernel should have
     // written.
     if (options.leaveUninitialized && one.name.find("views/") != std::string::npos) continue;
-    if (one.configuration.knobs.is<Sm90GemmKnobs>() && !hasWgmma(architecture)) continue;
+    if (one.configuration.knobs.is<Sm90GemmKnobs>() && !codegen::hasWgmma(architecture)) continue;
     if (!std::regex_search(one.name, pattern) || found++ % options.shares != options.share)
       continue;
     if (selected.size() < options.most) selected.push_back(std::move(one));

@@ -1,6 +1,7 @@
 // Declaration and reading of flags; see Flags.h.
 #include "tools/driver/Flags.h"
 
+#include "codegen/families/library/LibraryKnobs.h"
 #include "codegen/families/loop/LoopKnobs.h"
 #include "kernel/ByteText.h"
 #include "kernel/Error.h"
@@ -307,7 +308,7 @@ void TargetFlags::declare(CLI::App &command, bool builds) {
 
 Device TargetFlags::device() const {
   Device device = findDevice(deviceName);
-  device.libraryGemms = !noLibrary;
+  if (noLibrary) device.familiesTakenAway.emplace(libraryFamily.name);
   return device;
 }
 

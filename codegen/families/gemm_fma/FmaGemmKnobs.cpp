@@ -38,7 +38,7 @@ const ScheduleField fmaGemmFields[] = {
 
 std::string describeKnobs(const Kernel &kernel, const Knobs &any) {
   const auto &knobs = any.get<FmaGemmKnobs>();
-  return fmt::format("plain FMA (placeholder), tile {} x {} x {}, {} x {} a thread", knobs.tileM,
+  return fmt::format("plain FMA, tile {} x {} x {}, {} x {} a thread", knobs.tileM,
                      knobs.tileN, knobs.tileK, knobs.threadM, knobs.threadN);
 }
 

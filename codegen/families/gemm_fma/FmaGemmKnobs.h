@@ -5,8 +5,7 @@
 
 namespace weft {
 
-/// Plain contraction family (placeholder until the tensor-core families exist): tiled FMA, correct
-/// everywhere.
+/// Contractions by tiled FMA: any element type, any target; the last resort.
 struct FmaGemmKnobs {
   int tileM = 64, tileN = 64, tileK = 16;  ///< elements of the block's tile
   int threadM = 4, threadN = 4;            ///< elements a thread accumulates

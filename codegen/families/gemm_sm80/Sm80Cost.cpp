@@ -1,6 +1,7 @@
 // Tiles and waves of the skeleton kernel; see Sm80Cost.h.
 #include "codegen/families/gemm_sm80/Sm80Cost.h"
 
+#include "codegen/Targets.h"
 #include "codegen/families/contraction/PrologueCost.h"
 #include "codegen/families/gemm_sm80/Sm80GemmKnobs.h"
 #include "codegen/families/library/LibraryCost.h"
@@ -19,7 +20,7 @@ double sm80TensorSeconds(const GemmProblem &gemm, const Sm80GemmKnobs &knobs, DT
   const double waves = std::ceil(double(sm80Tiles(gemm, knobs)) / device.multiprocessors);
   const double depth = std::ceil(double(gemm.k) / knobs.tileK) * knobs.tileK;
   double efficiency =
-      hasWgmma(device.architecture) ? analytic::sm80ShareOfWgmma : analytic::sm80Share;
+      codegen::hasWgmma(device.architecture) ? analytic::sm80ShareOfWgmma : analytic::sm80Share;
   efficiency *= std::min(
       1.0, analytic::sm80LeastEfficiency + m * n / (m + n) * analytic::sm80EfficiencyPerIntensity);
   if (!gemm.a.usesTma || !gemm.b.usesTma) efficiency *= analytic::sm80GuardedShare;
@@ -70,7 +71,7 @@ Cost sm80Cost(const Kernel &kernel, const Configuration &configuration, const Sm
             .bytesMoved = int64_t(necessary),
             .bound = memorySeconds > tensorSeconds ? Bound::memory : Bound::tensor};
   if (device.launchSeconds > busySeconds) cost.bound = Bound::launch;
-  if (device.libraryGemms) {
+  if (device.offers(libraryFamily.name)) {
     // Unmeasured, what an epilogue reads and stores besides is hidden behind nothing.
     const Cost library = libraryCostOfGemm(kernel, configuration, device);
     const bool isLast = *contractionIndex(kernel) + 1 == kernel.body.size();

@@ -3,6 +3,7 @@
 // ops that follow it and a local softmax at the end; operands of 16 bits may be transformed on load
 // (kernel/ContractionPrologue.h). On sm_90a, whose own family is faster, they are tried where that
 // family cannot use its TMA.
+#include "codegen/Targets.h"
 #include "codegen/families/contraction/ContractionLayouts.h"
 #include "codegen/families/contraction/EpilogueLimits.h"
 #include "codegen/families/gemm_sm80/Sm80Cost.h"
@@ -96,7 +97,7 @@ void addKnobs(const GemmProblem &gemm, const ContractionRegion &region, int epil
 }  // namespace
 
 SpaceOrRejection sm80GemmSpace(const Kernel &kernel, const Device &device) {
-  if (!hasMmaSync(device.architecture))
+  if (!codegen::hasMmaSync(device.architecture))
     return {.reason = fmt::format("{} has no asynchronous copies and mma.sync as this "
                                   "family takes; sm_80 and later have",
                                   device.architecture)};
@@ -130,8 +131,8 @@ SpaceOrRejection sm80GemmSpace(const Kernel &kernel, const Device &device) {
       if (rejection.empty()) rejection = std::move(reason);
       continue;
     }
-    if (hasWgmma(device.architecture) && answer.gemm->a.usesTma && answer.gemm->b.usesTma &&
-        wgmmaProblem(kernel, configuration).gemm) {
+    if (codegen::hasWgmma(device.architecture) && answer.gemm->a.usesTma &&
+        answer.gemm->b.usesTma && wgmmaProblem(kernel, configuration).gemm) {
       rejection = "gemm-sm90 takes operands whose rows start at multiples of 16 bytes";
       continue;
     }

@@ -4,6 +4,7 @@
 // that would take far longer than the best one by their number and their waste are left out. Beside
 // them single-consumer tiles of halves, where one side is short or tiles are few. Layouts with
 // several strides along a group of axes are a separate space, with fewer tiles.
+#include "codegen/Targets.h"
 #include "codegen/families/contraction/ContractionLayouts.h"
 #include "codegen/families/contraction/EpilogueLimits.h"
 #include "codegen/families/gemm_sm90/Sm90Cost.h"
@@ -318,7 +319,7 @@ std::string addTiles(const Kernel &kernel, const ContractionRegion &region, cons
 }  // namespace
 
 SpaceOrRejection sm90GemmSpace(const Kernel &kernel, const Device &device) {
-  if (!hasWgmma(device.architecture))
+  if (!codegen::hasWgmma(device.architecture))
     return {.reason = fmt::format("{} has no WGMMA; sm_90a has", device.architecture)};
   const ContractionRegionOrRejection recognised = contractionRegion(kernel);
   if (std::string reason = kernelRejection(kernel, recognised, device); !reason.empty())
@@ -344,7 +345,7 @@ namespace {
 std::optional<ConfigurationSpace> spaceOf(
     const Kernel &kernel, const Device &device,
     const std::function<std::vector<LayoutTuple>()> &layouts) {
-  if (!hasWgmma(device.architecture)) return std::nullopt;
+  if (!codegen::hasWgmma(device.architecture)) return std::nullopt;
   const ContractionRegionOrRejection recognised = contractionRegion(kernel);
   if (!kernelRejection(kernel, recognised, device).empty() || recognised.region->prologue ||
       !isHalf(gemmTypes(kernel).a))

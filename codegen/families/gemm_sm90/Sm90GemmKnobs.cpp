@@ -1,6 +1,7 @@
 // The fields of tensor-core contractions on sm_90a, what is said of a kernel, and the family.
 #include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
 
+#include "codegen/Targets.h"
 #include "codegen/families/gemm_sm90/Sm90Cost.h"
 #include "codegen/families/gemm_sm90/Sm90Gemm.h"
 #include "codegen/families/gemm_sm90/Sm90GemmFamily.h"
@@ -118,7 +119,7 @@ codegen::Program lower(const Kernel &kernel, const Configuration &configuration)
 }
 
 std::string targetRejection(const Kernel &, const Knobs &, std::string_view target) {
-  if (hasWgmma(target)) return "";
+  if (codegen::hasWgmma(target)) return "";
   return "has no WGMMA; take gemm-sm80, or let weft select for it";
 }
 

@@ -31,7 +31,7 @@ namespace weft {
 
 SpaceOrRejection librarySpace(const Kernel &kernel, const Device &device) {
   if (!contractionValues(kernel)) return {.reason = contractionRejection(kernel)};
-  if (!device.libraryGemms) return {.reason = "library GEMMs are switched off"};
+  if (!device.offers(libraryFamily.name)) return {.reason = "library GEMMs are switched off"};
   const LibraryFormOrRejection form = libraryForm(kernel);
   if (!form.form) return {.reason = form.rejection};
   ConfigurationSpace space{.family = &libraryFamily, .knobs = {LibraryKnobs{}}};

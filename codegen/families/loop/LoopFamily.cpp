@@ -18,6 +18,7 @@
 // An operand that cannot be accessed in vectors is accessed element by element, so layouts and
 // knobs are independent.
 #include "codegen/families/loop/LoopFamily.h"
+#include "codegen/Targets.h"
 #include "codegen/families/loop/ColumnScratch.h"
 #include "codegen/families/loop/LoopKnobs.h"
 #include "passes/configure/Family.h"
@@ -301,7 +302,7 @@ void addColumnKnobs(const Kernel &kernel, const Device &device, int64_t points, 
       row.threadsPerRow = threads / columns;
       row.reduction = ReductionMapping::blockColumns;
       add();
-      if (!hasClusters(device.architecture)) continue;
+      if (!codegen::hasClusters(device.architecture)) continue;
       row.reduction = ReductionMapping::clusterColumns;
       for (int blocks : blocksOfColumn) {
         row.blocksPerRow = blocks;

@@ -1,6 +1,7 @@
 // The fields of the loop family, what it says of a kernel, and the family itself.
 #include "codegen/families/loop/LoopKnobs.h"
 
+#include "codegen/Targets.h"
 #include "codegen/families/loop/Loop.h"
 #include "codegen/families/loop/LoopFamily.h"
 #include "kernel/Device.h"
@@ -177,7 +178,8 @@ codegen::Program lower(const Kernel &kernel, const Configuration &configuration)
 }
 
 std::string targetRejection(const Kernel &, const Knobs &knobs, std::string_view target) {
-  if (knobs.get<LoopKnobs>().reduction != ReductionMapping::clusterColumns || hasClusters(target))
+  if (knobs.get<LoopKnobs>().reduction != ReductionMapping::clusterColumns ||
+      codegen::hasClusters(target))
     return "";
   return "has no clusters of blocks; take grid-columns";
 }

@@ -1,6 +1,7 @@
 // The analytic model: what must be cheaper than what, and agreement with kernels measured on an
 // H200 (within 25%).
 #include "codegen/families/gemm_fma/FmaGemmKnobs.h"
+#include "codegen/families/library/LibraryKnobs.h"
 #include "codegen/families/loop/LoopKnobs.h"
 #include "codegen/families/view/ViewKnobs.h"
 #include "passes/configure/CostModel.h"
@@ -129,7 +130,7 @@ TEST_CASE("a GEMM of one tile more than two waves hold takes three") {
 TEST_CASE("a plain contraction stays below the FMA peak") {
   const Kernel kernel = contractKernel({{'m', 4096}, {'n', 4096}, {'k', 1024}}, "mk", "kn", "mn");
   Device withoutLibrary = h200();
-  withoutLibrary.libraryGemms = false;
+  withoutLibrary.familiesTakenAway.emplace(libraryFamily.name);
   withoutLibrary.architecture = "sm_70";  // no family for tensor separate cores
   const double flops = kernel.flop() / bestSeconds(kernel, withoutLibrary);
   CHECK(flops < h200().fmaFlops);

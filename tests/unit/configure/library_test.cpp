@@ -79,7 +79,7 @@ TEST_CASE("rejections of the library name what it does not take") {
   for (const DType type : {DType::f16, DType::bf16, DType::f32})
     CHECK(exclusion(typedContraction(type, type, type), h200()).empty());
   Device without = h200();
-  without.libraryGemms = false;
+  without.familiesTakenAway.emplace(libraryFamily.name);
   CHECK(exclusion(typedContraction(DType::f16, DType::f16, DType::f16), without) ==
         "library GEMMs are switched off");
 }
