@@ -188,6 +188,12 @@ Code codeOf(std::string_view original) {
   return code;
 }
 
+/// A line that is a preprocessor directive, from its first character on; else empty.
+std::string_view directiveOf(std::string_view line) {
+  line.remove_prefix(std::min(line.find_first_not_of(" \t\r\v\f"), line.size()));
+  return line.starts_with('#') || line.starts_with("%:") ? line : std::string_view();
+}
+
 /// Behind the bracket that closes the one at `at`; the end if none does.
 size_t behindBrackets(std::string_view text, size_t at) {
   int depth = 0;
@@ -340,6 +346,36 @@ std::vector<std::string> lostLaunch(std::string_view generated, std::string_view
     if (hasDoubtfulSplice(text)) lost.push_back(fmt::format("{} in {}", splice, name));
   }
   return lost;
+}
+
+std::string compactCode(std::string_view original) {
+  const std::string bare = withoutComments(original, RawStrings::kept);
+  std::string code;
+  bool hasGap = false;
+  for (std::string_view rest = bare; !rest.empty();) {
+    const size_t length = std::min(rest.find('\n'), rest.size() - 1) + 1;
+    const std::string_view line = rest.substr(0, length);
+    rest.remove_prefix(length);
+    hasGap = true;
+    if (const std::string_view directive = directiveOf(line); !directive.empty()) {
+      if (!code.empty() && code.back() != '\n') code += '\n';
+      code += withoutRuns(directive) + '\n';
+      continue;
+    }
+    for (size_t at = 0; at < line.size();) {
+      if (std::isspace(static_cast<unsigned char>(line[at]))) {
+        hasGap = true;
+        ++at;
+        continue;
+      }
+      const size_t end = line[at] == '"' ? behindQuoted(line, at) : at + 1;
+      if (hasGap && !code.empty() && isWord(code.back()) && isWord(line[at])) code += ' ';
+      hasGap = false;
+      code += line.substr(at, end - at);
+      at = end;
+    }
+  }
+  return code;
 }
 
 bool sameCode(std::string_view a, std::string_view b) {

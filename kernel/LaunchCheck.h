@@ -30,6 +30,9 @@ std::string withoutLaunchChecks(std::string_view text);
 /// includes and weft did not write, by name. Empty: the plan launches the edited text rightly.
 std::vector<std::string> lostLaunch(std::string_view generated, std::string_view edited,
                                     const std::map<std::string, std::string_view> &headers = {});
+/// A text as its compiler takes it, as short as it can be: without line splices and comments, white
+/// space only where words need it, preprocessor directives on lines for themselves.
+std::string compactCode(std::string_view text);
 /// Whether two texts differ in comments at most.
 bool sameCode(std::string_view a, std::string_view b);
 /// Whether a compiler's log has a launch check that failed.

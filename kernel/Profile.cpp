@@ -4,7 +4,6 @@
 
 #include "kernel/ConfigurationText.h"
 #include "kernel/Error.h"
-#include "kernel/LaunchCheck.h"
 #include "kernel/PlainText.h"
 #include "kernel/ProfileMigration.h"
 
@@ -18,7 +17,8 @@
 namespace weft {
 namespace {
 
-constexpr std::string_view magic = "# weft profile 3", magicOfFormat2 = "# weft profile 2";
+constexpr std::string_view magic = "# weft profile 4", magicOfFormat3 = "# weft profile 3",
+                           magicOfFormat2 = "# weft profile 2";
 
 bool isHash(std::string_view text) {
   return text.size() == 16 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
@@ -29,9 +29,9 @@ public:
   ProfileParser(std::string_view text, const std::string &where) : rest(text), where(where) {}
 
   Profile run() {
-    if (!nextLine() || (line != magic && line != magicOfFormat2))
-      throw broken("the first line must be '{}', or '{}', which is migrated", magic,
-                   magicOfFormat2);
+    if (!nextLine() || (line != magic && line != magicOfFormat3 && line != magicOfFormat2))
+      throw broken("the first line must be '{}', or '{}' or '{}', which are migrated", magic,
+                   magicOfFormat3, magicOfFormat2);
     isOfFormat2 = line == magicOfFormat2;
     if (!rest.empty() && rest.back() != '\n') {
       number = int(std::count(rest.begin(), rest.end(), '\n')) + 2;
@@ -216,15 +216,14 @@ int Profile::protocolNumber(const std::string &protocol) {
   return number;
 }
 
-std::string profileHash(std::string_view text) {
-  uint64_t hash = 0xcbf29ce484222325u;
-  for (char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  return fmt::format("{:016x}", hash);
+uint64_t fnv1a(std::string_view text, uint64_t state) {
+  for (const char c : text) state = (state ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  return state;
 }
 
-std::string sourceHash(std::string_view text) {
-  return text.empty() ? "-" : profileHash(withoutLaunchChecks(text));
-}
+std::string hashText(uint64_t hash) { return fmt::format("{:016x}", hash); }
+
+std::string profileHash(std::string_view text) { return hashText(fnv1a(text)); }
 
 double quantized(double seconds) { return std::stod(fmt::format("{:.2e}", seconds)); }
 

@@ -1,6 +1,6 @@
 // Profiles: measured times of kernels, as text that can be read, sorted, merged and reviewed.
 //
-//   # weft profile 3
+//   # weft profile 4
 //   # device h200
 //   # protocol 1 cold L2, ..., NVIDIA H200, driver 13.0
 //   kernel 7d3f9c0a11223344 softmax_dropout
@@ -15,7 +15,8 @@
 // measurement     seconds n spread protocol source version, then the configuration's line
 //         seconds  median, quantized when written (see quantized()); n: repetitions; spread: (p90 -
 //             p10) / median
-//         source   hash of the emitted text; "-": a library's kernel, or unknown
+//         source   hash of what decides a kernel's speed, its emitted text and the device headers
+//             that it includes (codegen/SourceHash.h); "-": a library's kernel, or unknown
 //         version  familyVersion() when it was measured; a measurement of another version is used,
 //         and
 //             stale
@@ -23,7 +24,8 @@
 // protocol source version failed  not built, not taken by the library, or crashed: protocol source
 // version, and the reason behind " ; "
 //
-// A file of format 2, which has other words, is migrated when it is read (ProfileMigration.h).
+// Files of formats 2 and 3 are migrated when they are read (ProfileMigration.h). Their sources are
+// hashes of the text alone, which no kernel has today: these measurements are used, and stale.
 #pragma once
 
 #include "kernel/ConfigurationText.h"
@@ -67,13 +69,14 @@ struct Profile {
   bool operator==(const Profile &) const = default;
 };
 
-/// FNV-1a, 64 bits, as 16 hexadecimal digits.
+/// FNV-1a, 64 bits: of a text, or of what `state` is the hash of with the text behind it.
+uint64_t fnv1a(std::string_view text, uint64_t state = 0xcbf29ce484222325u);
+/// As 16 hexadecimal digits.
+std::string hashText(uint64_t hash);
 std::string profileHash(std::string_view text);
 /// Rounded to 3 significant digits, so that times within the noise are equal and equality is
 /// transitive.
 double quantized(double seconds);
-/// profileHash() of the emitted text without its launch checks, "-" for none.
-std::string sourceHash(std::string_view text);
 
 /// What every measurement satisfies, whether it stands in a text or in a store: a time that is
 /// positive and finite, as many repetitions and a spread as its status has, a protocol and a source

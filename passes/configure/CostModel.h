@@ -22,7 +22,7 @@ struct Cost {
   bool measured = false;  ///< false: modelled
   bool stale = false;     ///< measured, but with an older version of its family
   std::string source =
-      "-";  ///< sourceHash() of the text that was measured; "-": unknown, or no text of ours
+      "-";  ///< codegen::sourceHash() of what was measured; "-": unknown, or no text of ours
 };
 
 struct PricedConfiguration {

@@ -118,7 +118,7 @@ class Nvrtc(CommandTest):
         self.assertNothingLeft({})
 
 
-EMPTY_PROFILE = '# weft profile 3\n# device DEVICE\n# protocol 1 cold L2\n'
+EMPTY_PROFILE = '# weft profile 4\n# device DEVICE\n# protocol 1 cold L2\n'
 
 
 class Profile(CommandTest):

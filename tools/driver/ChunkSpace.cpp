@@ -2,6 +2,7 @@
 #include "tools/driver/ChunkSpace.h"
 
 #include "codegen/Emit.h"
+#include "codegen/SourceHash.h"
 #include "codegen/families/library/LibraryGemm.h"
 #include "codegen/families/library/LibraryKnobs.h"
 #include "codegen/families/view/ViewKnobs.h"
@@ -47,7 +48,7 @@ private:
     if (!chosen.cost.measured || chosen.cost.source == Cost().source) return false;
     return chosen.cost.stale ||
            chosen.cost.source !=
-               sourceHash(codegen::emit(chosen.kernel, chosen.configuration, architecture).text);
+               codegen::sourceHash(codegen::emit(chosen.kernel, chosen.configuration, architecture).text);
   }
 
   void addAgain(const ChosenKernel &chosen) {

@@ -1,6 +1,7 @@
 // Chosen kernels to CUDA text and cubins; see Emission.h.
 #include "tools/driver/Emission.h"
 
+#include "codegen/SourceHash.h"
 #include "codegen/families/library/LibraryKnobs.h"
 #include "kernel/Error.h"
 #include "kernel/LaunchCheck.h"
@@ -149,7 +150,7 @@ void emitOne(PlannedKernels &planned, size_t index, const std::string &architect
     }
   const Cost &cost = chosen.cost;
   if (cost.measured &&
-      (cost.stale || (cost.source != "-" && cost.source != sourceHash(kernel.text))))
+      (cost.stale || (cost.source != "-" && cost.source != codegen::sourceHash(kernel.text))))
     planned.plan.notes.push_back(
         {.kind = NoteKind::stale,
          .text = fmt::format("kernel {}: stale, its time is of an older {}", entry.name,

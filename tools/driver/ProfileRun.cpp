@@ -3,6 +3,7 @@
 #include "tools/driver/ProfileRun.h"
 
 #include "codegen/Emit.h"
+#include "codegen/SourceHash.h"
 #include "codegen/families/library/LibraryKnobs.h"
 #include "kernel/Error.h"
 #include "kernel/Format.h"
@@ -181,7 +182,7 @@ private:
   bool isOfOlderText(const ProfileItem &item, const ProfileMeasurement &measurement) const {
     try {
       return measurement.source !=
-             sourceHash(codegen::emit(space.kernels[item.kernel].kernel, item.configuration,
+             codegen::sourceHash(codegen::emit(space.kernels[item.kernel].kernel, item.configuration,
                                       options.architecture)
                             .text);
     } catch (const Error &) {
@@ -266,7 +267,7 @@ private:
       }
       Work &work = open[kernel];
       work.items.push_back(lot.items[r]);
-      work.sources.push_back(sourceHash(lot.requests[r].text));
+      work.sources.push_back(codegen::sourceHash(lot.requests[r].text));
       work.group.kernels.push_back(jobOf(space.kernels[kernel].kernel,
                                          space.items[lot.items[r]].configuration, lot.emitted[r],
                                          results[r].cubin));

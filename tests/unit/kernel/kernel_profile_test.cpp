@@ -22,7 +22,7 @@ std::string rejection(const std::string &text) {
   return "";
 }
 
-const std::string head = "# weft profile 3\n# device h200\n# protocol 1 cold L2\n";
+const std::string head = "# weft profile 4\n# device h200\n# protocol 1 cold L2\n";
 const std::string hash = "0123456789abcdef";
 
 ProfileMeasurement storedMeasurement(double seconds, int64_t n = 9) {
@@ -245,7 +245,7 @@ TEST_CASE("a profile of format 2 is read in today's words, and an older one is r
               loop, library}),
       "p");
   CHECK(read ==
-        parseProfile(textOf("# weft profile 3", now,
+        parseProfile(textOf("# weft profile 4", now,
                             {"gemm-sm90" + place +
                                  " schedule=single-consumer tileM=64 epilogueStages=2 "
                                  "groupM=4 splitK=2 multicastB=2 streamK=4",
@@ -254,12 +254,22 @@ TEST_CASE("a profile of format 2 is read in today's words, and an older one is r
                              loop, library}),
                      "p"));
   CHECK(read.kernels.contains(profileHash(now)));
-  CHECK(printProfile(read).starts_with("# weft profile 3\n"));
-  // Format 3 has no old words, and format 2 no new ones beside them.
-  CHECK(rejection(textOf("# weft profile 3", now, {"hopper-contraction" + place})) ==
+  CHECK(printProfile(read).starts_with("# weft profile 4\n"));
+  // Format 4 has no old words, and format 2 no new ones beside them.
+  CHECK(rejection(textOf("# weft profile 4", now, {"hopper-contraction" + place})) ==
         "p.txt:5: unknown kernel family 'hopper-contraction'");
   CHECK(rejection(textOf("# weft profile 2", old, {"hopper-contraction" + place + " colour=1"})) ==
         "p.txt:5: unknown knob 'colour'");
   CHECK(rejection("# weft profile 1" + rest).starts_with("p.txt:1: the first line must be"));
-  CHECK(rejection("# weft profile 4" + rest).starts_with("p.txt:1: the first line must be"));
+  CHECK(rejection("# weft profile 5" + rest).starts_with("p.txt:1: the first line must be"));
+}
+
+TEST_CASE("a profile of format 3 keeps its measurements and the hashes of their texts") {
+  const std::string text =
+      "# weft profile 3\n# device h200\n# protocol 1 cold L2\nkernel 0123456789abcdef softmax\n"
+      "  1.00e-06 9 0.100 1 04c2aabb11223344 1 loop 0>0\n";
+  const Profile read = parseProfile(text, "p.txt");
+  CHECK(read.kernels.at("0123456789abcdef").measurements.at("loop 0>0").source ==
+        "04c2aabb11223344");
+  CHECK(printProfile(read) == "# weft profile 4" + text.substr(text.find('\n')));
 }

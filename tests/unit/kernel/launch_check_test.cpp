@@ -1,8 +1,8 @@
 // Lines that hold constants against the launch: hashes leave out exactly them.
 #include <catch2/catch.hpp>
 
+#include "codegen/SourceHash.h"
 #include "kernel/LaunchCheck.h"
-#include "kernel/Profile.h"
 
 #include <fmt/format.h>
 
@@ -15,7 +15,7 @@ TEST_CASE("a text with launch checks has the hash that it had without") {
   const std::string after = "void k() {\n  " + check + "\n  int a;\n}\n" + check;
   CHECK(after != before);
   CHECK(withoutLaunchChecks(after) == before);
-  CHECK(sourceHash(after) == sourceHash(before));
+  CHECK(codegen::sourceHash(after) == codegen::sourceHash(before));
   CHECK(withoutLaunchChecks("").empty());
 }
 

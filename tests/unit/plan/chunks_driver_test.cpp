@@ -1,5 +1,6 @@
 // Kernels in chunks: attention's scores a few heads at a time, with the same results.
 #include "codegen/Emit.h"
+#include "codegen/SourceHash.h"
 #include "codegen/families/loop/LoopKnobs.h"
 #include "kernel/Error.h"
 #include "kernel/reference/PointEvaluator.h"
@@ -427,7 +428,7 @@ TEST_CASE("what was measured of an older text is measured again, as it was chose
   ChosenKernel &softmax = whole.planned.kernels[1];
   softmax.cost.measured = true;
   softmax.cost.source =
-      sourceHash(codegen::emit(softmax.kernel, softmax.configuration, "sm_90a").text);
+      codegen::sourceHash(codegen::emit(softmax.kernel, softmax.configuration, "sm_90a").text);
   CHECK(chunkSpace({whole.planned}, *analytic, {}, "sm_90a").items.empty());
   softmax.cost.source = "0123456789abcdef";
   const ProfileSpace space = chunkSpace({whole.planned, whole.planned}, *analytic, {}, "sm_90a");
