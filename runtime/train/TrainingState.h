@@ -25,8 +25,8 @@ std::vector<CarriedTensor> carriedTensors(const Plan &plan);
 struct TrainingState {
   int64_t step = 0;
   uint64_t seed = 1;
-  std::map<std::string, std::vector<std::byte>>
-      tensors;  ///< logical row-major, by the argument's name
+  /// Logical row-major, by the argument's name.
+  std::map<std::string, std::vector<std::byte>> tensors = {};
 };
 
 /// As PlanTensor::initial says; what is drawn is a function of the seed, the tensor's name and the

@@ -1,25 +1,24 @@
-// weft-words-rows FOLDER PROFILE..: what the configurations of profile rows emit. Prints a line
-// each, hash of the subject, hash of the text (sourceHash), line of the profile, and writes the
-// texts to FOLDER/HASH.cu. By names that the renaming left alone, so that this file compiles before
-// and after it.
+// weft-words-rows FOLDER MODEL.. PROFILE..: what the configurations of profile rows emit. Prints a
+// line each, hash of the subject, hash of the source, line of the profile, and writes the texts to
+// FOLDER/HASH.cu, HASH being that of the text alone.
 //
-// Rows are those of candidates of the verified workloads (tests/gpu/verify-plans), and of their
-// default plans in chunks. A GEMM's row names strides: it gets layouts that have them.
+// Rows are those of candidates of the verified workloads (tests/gpu/verify-plans), of their default
+// plans in chunks, and of the models, which are graphs in .mlir. A GEMM's row names strides: it
+// gets layouts that have them.
 #include "codegen/Emit.h"
 #include "kernel/Error.h"
 #include "kernel/Profile.h"
-#include "runtime/ProfileStore.h"
+#include "runtime/measure/ProfileStore.h"
 #include "tools/driver/Compilation.h"
 #include "tools/driver/Flags.h"
-#include "tools/driver/Planning.h"
 #include "tools/driver/ProfileSpace.h"
 
 #include <fmt/format.h>
 
-#if __has_include("tools/driver/PartsChoice.h")
-constexpr auto chunksOf = &weft::driver::ChoiceFlags::parts;
-#else
-constexpr auto chunksOf = &weft::driver::ChoiceFlags::chunks;
+// So that one file compiles in trees of before and after hashes of headers, too.
+#if __has_include("codegen/SourceHash.h")
+#include "codegen/SourceHash.h"
+using weft::codegen::sourceHash;
 #endif
 
 #include <fstream>
@@ -35,9 +34,17 @@ using namespace weft;
 using namespace weft::driver;
 
 struct Workload {
-  std::string preset;
+  std::string preset;  ///< or a graph in .mlir, as it stands there
   int b = 0, j = 0;
   bool train = false;
+
+  ModelFlags flags() const {
+    ModelFlags model;
+    model.model = preset;
+    model.train = train;
+    if (b > 0) model.dims = {fmt::format("b={}", b), fmt::format("j={}", j)};
+    return model;
+  }
 };
 
 /// As profiled: the workloads of tests/gpu/verify-plans.
@@ -69,10 +76,7 @@ public:
 
   /// Rows of all candidates.
   void of(const Workload &workload) {
-    ModelFlags model;
-    model.model = workload.preset;
-    model.train = workload.train;
-    model.dims = {fmt::format("b={}", workload.b), fmt::format("j={}", workload.j)};
+    const ModelFlags model = workload.flags();
     TargetFlags target;
     target.profile = "none";
     architecture = target.architecture();
@@ -94,12 +98,9 @@ public:
 
   /// Rows of the default plan's kernels, whole and in chunks.
   void ofPlan(const Workload &workload) {
-    ModelFlags model;
-    model.model = workload.preset;
-    model.train = workload.train;
-    model.dims = {fmt::format("b={}", workload.b), fmt::format("j={}", workload.j)};
+    const ModelFlags model = workload.flags();
     ChoiceFlags choices;
-    choices.*chunksOf = 0;
+    choices.chunks = 0;
     TargetFlags target;
     architecture = target.architecture();
     Compilation compilation(model, choices, target);
@@ -171,9 +172,12 @@ private:
   std::set<std::pair<std::string, std::string>> places;
 };
 
-void forEachText(const std::vector<std::string> &files, const Use &use) {
+void forEachText(const std::vector<std::string> &models, const std::vector<std::string> &files,
+                 const Use &use) {
   Rows rows(files, use);
-  for (const Workload &workload : workloads()) {
+  std::vector<Workload> all = workloads();
+  for (const std::string &model : models) all.push_back({.preset = model});
+  for (const Workload &workload : all) {
     rows.of(workload);
     rows.ofPlan(workload);
     fmt::print(stderr, "{} b={} j={}: {} of {} rows\n", workload.preset, workload.b, workload.j,
@@ -183,14 +187,17 @@ void forEachText(const std::vector<std::string> &files, const Use &use) {
 
 int run(const std::vector<std::string> &arguments) {
   if (arguments.size() < 2) {
-    fmt::print(stderr, "usage: weft-words-rows FOLDER PROFILE..\n");
+    fmt::print(stderr, "usage: weft-words-rows FOLDER MODEL.. PROFILE..\n");
     return 2;
   }
-  forEachText({arguments.begin() + 1, arguments.end()},
+  std::vector<std::string> models, files;
+  for (size_t at = 1; at < arguments.size(); ++at)
+    (arguments[at].ends_with(".mlir") ? models : files).push_back(arguments[at]);
+  forEachText(models, files,
               [&](const std::string &hash, const std::string &line, const std::string &text) {
-                const std::string source = sourceHash(text);
-                std::ofstream(arguments[0] + "/" + source + ".cu") << text;
-                fmt::print("{} {} {}\n", hash, source, line);
+                const std::string file = profileHash(text);
+                std::ofstream(arguments[0] + "/" + file + ".cu") << text;
+                fmt::print("{} {} {} {}\n", hash, sourceHash(text), file, line);
               });
   return 0;
 }
