@@ -5,7 +5,7 @@
 //   reads      a[p,h,i] f16   b[b,j,i] f16    10.5 MB
 //   writes     c[p,h,b,j] f16    8.39 MB
 //   flop       8.59 Gflop
-//   config     plain FMA (placeholder), tile 128 x 128 x 16, 8 x 8 a thread    launch <<<256, 256>>>
+//   config     plain FMA, tile 128 x 128 x 16, 8 x 8 a thread    launch <<<256, 256>>>
 #include "weft/fma_gemm.cuh"
 
 namespace {

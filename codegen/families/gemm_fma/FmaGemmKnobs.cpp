@@ -38,8 +38,8 @@ const ScheduleField fmaGemmFields[] = {
 
 std::string describeKnobs(const Kernel &kernel, const Knobs &any) {
   const auto &knobs = any.get<FmaGemmKnobs>();
-  return fmt::format("plain FMA, tile {} x {} x {}, {} x {} a thread", knobs.tileM,
-                     knobs.tileN, knobs.tileK, knobs.threadM, knobs.threadN);
+  return fmt::format("plain FMA, tile {} x {} x {}, {} x {} a thread", knobs.tileM, knobs.tileN,
+                     knobs.tileK, knobs.threadM, knobs.threadN);
 }
 
 codegen::Program lower(const Kernel &kernel, const Configuration &configuration) {
