@@ -68,6 +68,23 @@ function(weft_embed target name)
   set_source_files_properties(${output} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
 endfunction()
 
+# weft_device_headers(OUTPUT): the shared device headers and those of kernel families. Kernels
+# include all of them as weft/NAME.cuh, so no two have one name.
+function(weft_device_headers output)
+  file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/codegen/device/*.cuh
+      ${CMAKE_SOURCE_DIR}/codegen/families/*/device/*.cuh)
+  set(names)
+  foreach(header IN LISTS headers)
+    cmake_path(GET header FILENAME name)
+    if(name IN_LIST names)
+      message(FATAL_ERROR "two device headers are named ${name}; kernels include one of them as "
+          "weft/${name}: rename ${header}")
+    endif()
+    list(APPEND names ${name})
+  endforeach()
+  set(${output} ${headers} PARENT_SCOPE)
+endfunction()
+
 # weft_test(NAME LABEL SOURCES ... LINK ...): one Catch2 executable, registered with CTest under a
 # tier label.
 function(weft_test name label)

@@ -130,7 +130,7 @@ private:
     require(kernel.source.empty() || !kernel.entry.empty(), place,
             "it has a source but no entry symbol");
     // Of all texts those of single-consumer tiles alone wait by themselves
-    // (codegen/device/sm90_single_consumer.cuh).
+    // (codegen/families/gemm_sm90/device/sm90_single_consumer.cuh).
     const bool waits = kernel.family == sm90GemmFamily && kernel.knobs.is_object() &&
                        kernel.knobs.contains("schedule") &&
                        kernel.knobs["schedule"] == nameOf(Sm90Schedule::singleConsumer);

@@ -76,7 +76,7 @@ class ReasonCodes(CommandTest):
         known = {one['code'] for one in self.codes()}
         named = {}
         for folder in ('passes', 'tools/driver', 'kernel', 'docs', 'tests/lit', 'tests/unit',
-                       'tests/cli'):
+                       'tests/cli', 'codegen'):
             for path in (ROOT / folder).rglob('*.*'):
                 if path.suffix in ('.cpp', '.h', '.mlir', '.md', '.py'):
                     for line in path.read_text().splitlines():

@@ -1,6 +1,7 @@
-// The point evaluator against the interpreter: every kernel of tests/emulate, every element of
-// every output. The two share the dropout bits and the rounding of stored types, nothing else. Then
-// its error bounds: the interpreter's fp32 arithmetic must lie within them.
+// The point evaluator against the interpreter: every kernel of tests/emulate and of the families'
+// tests, every element of every output. The two share the dropout bits and the rounding of stored
+// types, nothing else. Then its error bounds: the interpreter's fp32 arithmetic must lie within
+// them.
 #include "ir/Weft.h"
 #include "ir/interpreter/Interpreter.h"
 #include "kernel/reference/PointEvaluator.h"
@@ -26,8 +27,9 @@ namespace {
 
 std::vector<std::filesystem::path> kernelFiles() {
   std::vector<std::filesystem::path> files;
-  for (const auto &entry : std::filesystem::directory_iterator(WEFT_SOURCE_DIR "/tests/emulate"))
-    if (entry.path().string().ends_with(".mlir.in")) files.push_back(entry.path());
+  for (const char *folder : {WEFT_SOURCE_DIR "/tests/emulate", WEFT_SOURCE_DIR "/codegen/families"})
+    for (const auto &entry : std::filesystem::recursive_directory_iterator(folder))
+      if (entry.path().string().ends_with(".mlir.in")) files.push_back(entry.path());
   std::sort(files.begin(), files.end());
   return files;
 }

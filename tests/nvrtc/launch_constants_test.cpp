@@ -50,7 +50,7 @@ TEST_CASE("tiles and device memory are those of the launch") {
   std::vector<runtime::BuildRequest> requests;
   std::vector<bool> isOrder;
   size_t kernels = 0;
-  for (const auto &entry : std::filesystem::directory_iterator(WEFT_GOLDEN_FOLDER)) {
+  for (const auto &entry : std::filesystem::recursive_directory_iterator(WEFT_FAMILIES_FOLDER)) {
     if (entry.path().extension() != ".cu") continue;
     const std::string text = runtime::readFile(entry.path());
     const std::vector<Literal> literals = literalsOf(text);

@@ -46,13 +46,15 @@ def is_equal(old_folder, old, new_folder, new):
     if old.get('library') or new.get('library'):
         return bool(old.get('library')) == bool(new.get('library'))
     before, after = old_folder / old['source'], new_folder / new['source']
+    old_headers, new_headers = (prove.headers_of(folder / 'kernels/weft')
+                                for folder in (old_folder, new_folder))
     texts = [
-        prove.tokens_of(before, old_folder / 'kernels/weft', 'sm_90a'),
-        prove.tokens_of(after, new_folder / 'kernels/weft', 'sm_90a', before)
+        prove.tokens_of(before, old_headers, 'sm_90a'),
+        prove.tokens_of(after, new_headers, 'sm_90a', before)
     ]
     # A local name that made room for a tensor's (`sums_2`) is no other name's: the code decides.
     return not prove.compare_texts(*texts)[0] or not prove.compare_code(
-        NVRTC, before, old_folder / 'kernels/weft', after, new_folder / 'kernels/weft', 'sm_90a')
+        NVRTC, before, old_headers, after, new_headers, 'sm_90a')
 
 
 def carried(old_weft, new_weft):

@@ -47,10 +47,29 @@ def in_order_of(old, text):
     return INCLUDE.sub(lambda _: f'#include "weft/{next(names)}"', text)
 
 
+def device_headers(tree):
+    """Name -> file of every device header of a tree: the shared ones and those of families."""
+    return {path.name: path for folder in ('codegen/device', 'codegen/families/*/device')
+            for path in tree.glob(f'{folder}/*.cuh')}
+
+
+def headers_of(folder):
+    """The same of the headers of a plan."""
+    return {path.name: path for path in folder.glob('*.cuh')}
+
+
+def golden_kernels(tree):
+    """Name -> file, in trees of either layout."""
+    return {path.name: path for folder in ('tests/golden', 'codegen/families/*/golden')
+            for path in tree.glob(f'{folder}/*.cu')}
+
+
 def preprocessed(text, headers, architecture):
     number = re.search(r'\d+', architecture)[0]
     with tempfile.TemporaryDirectory(prefix='weft-words-') as folder:
-        (pathlib.Path(folder) / 'weft').symlink_to(headers)
+        (pathlib.Path(folder) / 'weft').mkdir()
+        for name, path in headers.items():
+            (pathlib.Path(folder) / 'weft' / name).symlink_to(path)
         return subprocess.run([
             'g++', '-E', '-P', '-x', 'c++', '-std=c++20', '-nostdinc', '-I', folder,
             f'-D__CUDA_ARCH__={number}0', '-'
@@ -117,11 +136,11 @@ class Nvrtc:
             name = found.pop()
             if name not in names:
                 names.append(name)
-                found += INCLUDE.findall((headers / name).read_text())
+                found += INCLUDE.findall(headers[name].read_text())
         lib, program = self.library, ctypes.c_void_p()
         strings = ctypes.c_char_p * len(names)
         lib.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b'kernel.cu', len(names),
-                               strings(*[(headers / name).read_text().encode() for name in names]),
+                               strings(*[headers[name].read_text().encode() for name in names]),
                                strings(*[b'weft/' + name.encode() for name in names]))
         flags = [f'--gpu-architecture={architecture}'.encode(), b'-default-device', b'--std=c++20']
         code = lib.nvrtcCompileProgram(program, len(flags), (ctypes.c_char_p * len(flags))(*flags))
@@ -187,14 +206,17 @@ def architecture_of(path):
 
 def pairs(old, new):
     files = renamed_files()
-    for path in sorted((old / 'tests/golden').glob('*.cu')):
+    headers, new_headers = device_headers(old), device_headers(new)
+    new_goldens = golden_kernels(new)
+    for _, path in sorted(golden_kernels(old).items()):
         name = str(path.relative_to(old))
-        yield (path, old / 'codegen/device', new / files.get(name, name), new / 'codegen/device',
+        renamed = pathlib.Path(files.get(name, name)).name
+        yield (path, headers, new_goldens.get(renamed, new / renamed), new_headers,
                architecture_of(path), 'golden')
     for path in sorted((old / 'profiles/plans').glob('*/*/kernels/*.cu')):
         name = path.relative_to(old)
-        yield (path, path.parent / 'weft', new / name, (new / name).parent / 'weft', 'sm_90a',
-               'plan')
+        yield (path, headers_of(path.parent / 'weft'), new / name,
+               headers_of((new / name).parent / 'weft'), 'sm_90a', 'plan')
 
 
 def compare_code(nvrtc, old, old_headers, new, new_headers, architecture):
@@ -214,6 +236,7 @@ def row_pairs(folder, old, new, count):
         if line:
             before, after, family, _ = line.split(' ', 3)
             families[family].append((before, after))
+    headers, new_headers = device_headers(old), device_headers(new)
     draw = random.Random(1)
     for ids in families.values():
         draw.shuffle(ids)
@@ -223,8 +246,8 @@ def row_pairs(folder, old, new, count):
             if ids and taken < count:
                 taken += 1
                 before, after = ids.pop()
-                yield (folder / 'old' / f'{before}.cu', old / 'codegen/device',
-                       folder / 'new' / f'{after}.cu', new / 'codegen/device', 'sm_90a',
+                yield (folder / 'old' / f'{before}.cu', headers,
+                       folder / 'new' / f'{after}.cu', new_headers, 'sm_90a',
                        f'row of {family}')
 
 

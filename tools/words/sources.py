@@ -57,12 +57,13 @@ def main():
     new_rows, _ = rows_of(new_files)
     old_texts = listed(old, folder / 'old', old_files)
     new_texts = listed(new, folder / 'new', new_files)
+    old_headers, new_headers = prove.device_headers(old), prove.device_headers(new)
     counts, drawn, edits, equal = collections.Counter(), [], [], {}
 
     def is_equal(before, after):
         paths = folder / 'old' / f'{before}.cu', folder / 'new' / f'{after}.cu'
         return not prove.compare_texts(*map(tokens_of, paths))[0] or not prove.compare_code(
-            nvrtc, paths[0], old / 'codegen/device', paths[1], new / 'codegen/device', 'sm_90a')
+            nvrtc, paths[0], old_headers, paths[1], new_headers, 'sm_90a')
 
     for (old_hash, old_line), (_, _, source) in old_rows.items():
         name = old_names[old_hash]

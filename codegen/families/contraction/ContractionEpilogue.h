@@ -95,7 +95,7 @@ struct EpilogueContext {
   std::optional<size_t> vectorInput =
       {};  ///< the input of one element a row or a column that it hands over
   std::optional<size_t> subtileOutput = {};  ///< the output behind the first that it stores
-  /// Of a single-consumer tile (codegen/device/single_consumer_fragment.cuh): how many accumulators
+  /// Of a single-consumer tile (single_consumer_fragment.cuh): how many accumulators
   /// a thread has of it, all of which the function takes at once, and asks for operands before they
   /// are there; 0: eight of a fragment, as above. Such a tile hands nothing over.
   int accumulatorsOfThread = 0;

@@ -2,7 +2,7 @@
 //
 //    cp.async ──> ring of k-tiles ──> ldmatrix ──> mma.sync ──> epilogue ──> store
 //
-// `gemm-sm80` (sm_80 and later; `codegen/device/sm80_gemm.cuh`) takes the same products with
+// `gemm-sm80` (sm_80 and later; `device/sm80_gemm.cuh`) takes the same products with
 // mma.sync and copies of threads; its limits are `codegen/families/gemm_sm80/Sm80Tile.h`. On sm_90a
 // it is offered where the other family cannot use its TMA. It is emulated on the CPU down to its
 // instructions (`tests/emulate/host/emulate_sm80.h`): copies land as late as the device allows.

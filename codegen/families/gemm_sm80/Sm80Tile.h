@@ -1,4 +1,4 @@
-// The tiles of the contraction skeleton from sm_80 on (codegen/device/sm80_gemm.cuh):
+// The tiles of the contraction skeleton from sm_80 on (device/sm80_gemm.cuh):
 // which knobs it takes, and what they need. The GEMM it computes is that of GemmProblem.h: C
 // contiguous along n, A and B along k or along their outer axis, and `usesTma` where rows start
 // at multiples of 16 bytes, which asynchronous copies of a thread ask for, too. Operands of f32

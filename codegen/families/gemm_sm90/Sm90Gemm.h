@@ -4,7 +4,7 @@
 //   producer warp   (stages)   consumer warpgroups  registers    subtiles
 //
 // **Tensor-core contractions** (`gemm-sm90`, sm_90a) are one kernel template
-// (`codegen/device/sm90_gemm.cuh`; load, store, tiles beside it) that an emitted kernel
+// (`device/sm90_gemm.cuh`; load, store, tiles in `codegen/device`) that an emitted kernel
 // instantiates with its product, a tile and an epilogue.
 // `codegen/families/contraction/GemmProblem.h` says once what configurations, price and emission
 // agree on: the orientation, which operands TMA moves, shared memory. What it moves is a parameter

@@ -27,10 +27,10 @@
 //   tensor worth keeping, a few of one stride are no longer measured (379 products instead of 396).
 //   In a line they read "64x512/524288": stride 64 for 512, then 524288. Plans may name any that is
 //   legal. cuBLASLt and mma.sync take one stride.
-// - **Tests**: `tests/unit/configure/strides_test.cpp` compares every element of every box with the
-//   layouts' strides, `tests/emulate` runs whole kernels with copies through swizzled shared
-//   memory, `weft-gpu-tests --filter '^strides'` runs on a GPU; `weft-contraction-bench --strides`
-//   times them beside transposes and products of one stride.
+// - **Tests**: `tests/strides_test.cpp` compares every element of every box with the layouts'
+//   strides, `tests/sm90_epilogue_emulate_test.cpp` runs whole kernels with copies through swizzled
+//   shared memory, `weft-gpu-tests --filter '^strides'` runs on a GPU; `weft-contraction-bench
+//   --strides` times them beside transposes and products of one stride.
 #include "codegen/families/gemm_sm90/Sm90Strides.h"
 
 #include "kernel/Error.h"

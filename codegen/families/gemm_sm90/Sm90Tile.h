@@ -1,4 +1,4 @@
-// What tiles of sm_90a need and which GEMMs they take (codegen/device/sm90_gemm.cuh).
+// What tiles of sm_90a need and which GEMMs they take (device/sm90_gemm.cuh).
 #pragma once
 
 #include "codegen/families/contraction/GemmProblem.h"

@@ -10,7 +10,7 @@
 // overlap. Rows that are no multiple of 16 bytes fall off the tensor memory accelerator. A GEMM
 // with an epilogue costs as much as the GEMM and a kernel behind it, and a little more: only a
 // measured row says what the epilogue saves. Constants and their sources: AnalyticConstants.h.
-// Checked against H200 figures in tests/unit/configure/library_test.cpp.
+// Checked against H200 figures in tests/library_test.cpp.
 #pragma once
 
 #include "codegen/families/library/LibraryKnobs.h"

@@ -79,7 +79,8 @@ TEST_CASE("it is emitted by its own lowering") {
   const Kernel kernel = copy();
   const codegen::EmittedKernel emitted =
       codegen::emit(kernel, configurationOf(kernel, 128), "sm_80");
-  CHECK_THAT(emitted.readable, Catch::Contains("y[at] = x[at];"));
+  CHECK_THAT(emitted.readable, Catch::Contains("weft::copyElement(y, x, at, 15);"));
+  CHECK(emitted.headers == std::vector<std::string>{"weft/dummy_copy.cuh"});
   CHECK(emitted.launch.block[0] == 128);
 }
 

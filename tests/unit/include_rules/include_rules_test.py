@@ -1,11 +1,13 @@
 """The include rules of ARCHITECTURE.md, checked: the table there is the only list, this script
 reads it.
 
-A row's first column names folders, its last column what files below them may include beside their
-own folder: folders of ours, and MLIR (which stands for LLVM too). The longest folder that contains
-a file decides. `all` allows everything that has a row. A quoted include is spelled from the root of
-the repository: one that starts in no folder of the table is a violation everywhere, so that no
-spelling escapes the rules."""
+A row's first column names folders (`*`: of any name), its last column what files below them may
+include beside their own folder: folders of ours, and MLIR (which stands for LLVM too). The longest
+folder that contains a file decides. `all` allows everything that has a row. A quoted include is
+spelled from the root of the repository: one that starts in no folder of the table is a violation
+everywhere, so that no spelling escapes the rules. Device headers are included as weft/NAME.cuh from
+wherever they lie: those of a kernel family by that family alone."""
+import fnmatch
 import pathlib
 import re
 import tempfile
@@ -14,16 +16,15 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 MLIR = ('mlir/', 'llvm/', 'mlir-c/', 'llvm-c/')
-# Spellings that start elsewhere, and the folder that they come from. Device headers are
-# "weft/NAME.cuh" in kernels; the
-# emulator puts its own header folder in front of them.
-ELSEWHERE = {'weft/': 'codegen'}
+# Device headers are "weft/NAME.cuh" in kernels; the emulator puts its own header folder in front of
+# them.
+DEVICE = 'weft/'
+FAMILY = re.compile(r'codegen/families/\w+/')
 EMULATED = ('ptx', 'sm80', 'sm80_tf32', 'cluster', 'fragment_reductions', 'grid', 'sm90',
             'sm90_gemm', 'sm90_single_consumer', 'sm90_prologue', 'sm90_stream_k',
             'sm90_strides', 'scatter')
-LOCAL = {(f'codegen/device/{name}.cuh', f'emulate_{name}.h')
-         for name in EMULATED} | {(f'tests/emulate/host/emulate_{name}.h', 'emulate_keywords.h')
-                                  for name in EMULATED}
+LOCAL = {(f'{name}.cuh', f'emulate_{name}.h')
+         for name in EMULATED} | {(f'emulate_{name}.h', 'emulate_keywords.h') for name in EMULATED}
 
 
 def rules(architecture: str) -> dict[str, set[str]]:
@@ -31,7 +32,7 @@ def rules(architecture: str) -> dict[str, set[str]]:
     table = {}
     for line in architecture.splitlines():
         cells = [cell.strip() for cell in line.strip().strip('|').split('|')]
-        folders = re.findall(r'`([a-z0-9_/]+)/`', cells[0])
+        folders = re.findall(r'`([a-z0-9_/*]+)/`', cells[0])
         if not line.startswith('|') or len(cells) != 3 or not folders:
             continue
         allowed = {name.rstrip('/') for name in re.findall(r'`([a-z0-9_/]+/)`', cells[2])}
@@ -43,21 +44,38 @@ def rules(architecture: str) -> dict[str, set[str]]:
 
 def owner(path: str, folders) -> str | None:
     """The longest of the folders that contains the path."""
-    containing = [folder for folder in folders if path.startswith(folder + '/')]
-    return max(containing, key=len, default=None)
+    parts = path.split('/')[:-1]
+    containing = [
+        folder for folder in folders if len(folder.split('/')) <= len(parts) and all(
+            fnmatch.fnmatchcase(part, name) for part, name in zip(parts, folder.split('/')))
+    ]
+    return max(containing, key=lambda folder: folder.count('/'), default=None)
+
+
+def device_headers(root: pathlib.Path) -> dict[str, list[str]]:
+    """Name -> paths: of the shared device headers, and of those of families."""
+    headers: dict[str, list[str]] = {}
+    for folder in ('codegen/device', 'codegen/families/*/device'):
+        for file in sorted(root.glob(f'{folder}/*.cuh')):
+            headers.setdefault(file.name, []).append(file.relative_to(root).as_posix())
+    return headers
 
 
 def target_of(include: str, folders) -> str | None:
     """The folder, or MLIR, that an include comes from; None for the standard library and
     packages."""
-    if include.startswith(MLIR):
-        return 'MLIR'
-    elsewhere = [folder for prefix, folder in ELSEWHERE.items() if include.startswith(prefix)]
-    return elsewhere[0] if elsewhere else owner(include, folders)
+    return 'MLIR' if include.startswith(MLIR) else owner(include, folders)
+
+
+def is_of_another_family(path: str, include: str) -> bool:
+    """Device headers of a family are its own."""
+    of, by = FAMILY.match(include), FAMILY.match(path)
+    return bool(of and by and include.endswith('.cuh') and of[0] != by[0])
 
 
 def violations(root: pathlib.Path, table: dict[str, set[str]]) -> list[str]:
     found = []
+    headers = device_headers(root)
     tops = {folder.split('/')[0] for folder in table}
     for file in sorted(file for top in tops for file in (root / top).rglob('*')):
         path = file.relative_to(root).as_posix()
@@ -66,15 +84,21 @@ def violations(root: pathlib.Path, table: dict[str, set[str]]) -> list[str]:
             continue
         for number, line in enumerate(file.read_text(encoding='utf-8').splitlines(), 1):
             match = INCLUDE.match(line)
-            if not match or (path, match[2]) in LOCAL:
+            if not match or (file.name, match[2]) in LOCAL:
                 continue
             quoted, include = match[1] == '"', match[2]
+            if include.startswith(DEVICE):
+                name = include.removeprefix(DEVICE)
+                include = headers.get(name, [f'codegen/device/{name}'])[0]
             target = target_of(include, table)
             if '.' in include.split('/')[:-1] or '..' in include.split('/') or (quoted
                                                                                 and target is None):
                 found.append(
                     f'{path}:{number}: {include} is not spelled from a folder of the table')
-            elif target is not None and target not in table[folder] and 'all' not in table[folder]:
+            elif 'all' in table[folder]:
+                continue
+            elif target is not None and (target not in table[folder]
+                                         or is_of_another_family(path, include)):
                 found.append(f'{path}:{number}: {folder}/ may not include {include} ({target})')
     return found
 
@@ -141,7 +165,7 @@ class IncludeRules(unittest.TestCase):
 
     def test_only_tests_may_include_everything(self):
         self.assertEqual([folder for folder, allowed in self.table.items() if 'all' in allowed],
-                         ['tests'])
+                         ['codegen/families/*/tests', 'tests'])
 
     def test_commands_decide_nothing(self):
         """What prices, selects or builds plans is called by the phase that decides alone."""
@@ -158,7 +182,8 @@ class IncludeRules(unittest.TestCase):
         """Catch indents the rest of a name by the width before ': ', and prints without end where
         that is as wide as a line."""
         case = re.compile(r'TEST_CASE\("([^"]*)')
-        for file in sorted((ROOT / 'tests').rglob('*.cpp')):
+        files = [*(ROOT / 'tests').rglob('*.cpp'), *ROOT.glob('codegen/families/*/tests/*.cpp')]
+        for file in sorted(files):
             for name in case.findall(file.read_text(encoding='utf-8')):
                 self.assertLess(name.find(': '), 70, f'{file}: {name}')
 
@@ -186,6 +211,39 @@ class IncludeRules(unittest.TestCase):
 
     def test_device_headers_belong_to_codegen(self):
         self.assertEqual(self.lines_found('runtime/Bad.cpp', '#include "weft/types.cuh"\n'), ['1'])
+
+    def test_tests_of_a_family_may_include_everything_and_nothing_else_may_include_them(self):
+        text = '#include "tests/unit/A.h"\n#include "mlir/IR/Builders.h"\n#include "ir/Ops.h"\n'
+        self.assertEqual(self.lines_found('codegen/families/loop/tests/good_test.cpp', text), [])
+        self.assertEqual(self.lines_found('codegen/families/loop/Bad.cpp', text), ['1', '2', '3'])
+        text = '#include "codegen/families/loop/tests/A.h"\n'
+        for path in ('codegen/families/loop/Bad.cpp', 'codegen/Bad.cpp', 'tools/driver/Bad.cpp'):
+            self.assertEqual(self.lines_found(path, text), ['1'])
+
+    def test_a_device_header_of_a_family_is_its_own(self):
+        text = '#include "weft/mine.cuh"\n#include "weft/shared.cuh"\n'
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            for path in ('codegen/families/loop/device/mine.cuh', 'codegen/device/shared.cuh'):
+                (root / path).parent.mkdir(parents=True)
+                (root / path).write_text('')
+            including = {
+                'codegen/families/loop/device/good.cuh': [],
+                'codegen/families/view/device/bad.cuh': ['1'],
+                'codegen/device/bad.cuh': ['1'],
+                'tests/emulate/host/good.h': []
+            }
+            for path in including:
+                (root / path).parent.mkdir(parents=True, exist_ok=True)
+                (root / path).write_text(text)
+            self.assertEqual([line.split(': ')[0] for line in violations(root, self.table)], [
+                f'{path}:{line}' for path, lines in sorted(including.items()) for line in lines
+            ])
+
+    def test_names_of_device_headers_are_unique(self):
+        headers = device_headers(ROOT)
+        self.assertGreater(len(headers), 40)
+        self.assertEqual([paths for paths in headers.values() if len(paths) > 1], [])
 
 
 if __name__ == '__main__':

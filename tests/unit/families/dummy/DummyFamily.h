@@ -1,5 +1,7 @@
-// A kernel family that only tests have: dense copies, in one folder. It shows what a family needs,
-// and that nothing else has to know of it.
+// A kernel family that only tests have: dense copies, in one folder that is laid out as those of
+// codegen/families. It shows what a family needs, and that nothing else has to know of it:
+// configurations, price and lowering here, its device header (device), its recorded text (golden),
+// and its tests (tests).
 #pragma once
 
 #include "codegen/Names.h"
@@ -42,7 +44,7 @@ inline codegen::Program lower(const Kernel &kernel, const Configuration &configu
   const int threads = configuration.knobs.get<DummyKnobs>().threads;
   const int64_t elements = kernel.elements(kernel.inputs[0]);
   Names names;
-  Program program{.entry = names.reserve(kernel.name), .headers = {"weft/types.cuh"}};
+  Program program{.entry = names.reserve(kernel.name), .headers = {"weft/dummy_copy.cuh"}};
   const auto tensor = [&](int value, Parameter::Kind kind) {
     const std::string name = names.reserve(kernel.values[size_t(value)].name);
     program.parameters.push_back(
@@ -54,8 +56,7 @@ inline codegen::Program lower(const Kernel &kernel, const Configuration &configu
              at = Code::name(names.reserve("at"));
   program.body = {
       declare("const int", at, code("blockIdx.x * {} + threadIdx.x", threads)),
-      leave(code("{} >= {}", at, elements)),
-      assign(code("{}[{}]", to, at), code("{}[{}]", from, at)),
+      evaluate(code("weft::copyElement({}, {}, {}, {})", to, from, at, elements)),
   };
   program.launchBounds = Code::plain(std::to_string(threads));
   program.launch = {.grid = {(elements + threads - 1) / threads, 1, 1}, .block = {threads, 1, 1}};
