@@ -1,13 +1,9 @@
 // Clusters of blocks (sm_90 and later): blocks of a grid that run at the same time and read each other's shared memory. The
-// PTX of clusters stands here and not in ptx.cuh, so that only kernels in clusters change when it does. Host emulation
-// brings its own definitions of exactly these functions (emulate_cluster.h).
+// PTX of clusters stands here and not in ptx.cuh, so that only kernels in clusters change when it does.
 #pragma once
 
 #include "weft/ptx.cuh"
 
-#if defined(WEFT_EMULATE)
-#include "emulate_cluster.h"
-#else
 namespace weft::ptx {
 
 /// Waits until every thread of every block of the cluster has arrived; shared memory written before is visible after.
@@ -31,4 +27,3 @@ __device__ __forceinline__ float loadFromBlock(const float *own, int rank) {
 }
 
 }  // namespace weft::ptx
-#endif

@@ -7,6 +7,7 @@
 // beside it, a mix of 32-bit products none (bench/RESULTS.md, "instructions beside products").
 #pragma once
 
+#include "weft/opaque.cuh"
 #include "weft/ptx.cuh"
 
 namespace weft {
@@ -93,14 +94,6 @@ template <int N> struct Kept {
     return (e % 2 == 0 ? words[e / 2] & 0xFFFF : words[e / 2] >> 16) >= threshold;
   }
 };
-
-/// A number that the compiler knows nothing of.
-__device__ __forceinline__ float opaque(float value) {
-#if !defined(WEFT_EMULATE)
-  asm("mov.f32 %0, %1;" : "=f"(value) : "f"(value));
-#endif
-  return value;
-}
 
 /// One element. `threshold` = round(p * 65536): the element stays if its 16-bit draw is at least that.
 __device__ __forceinline__ bool kept(const DropoutKey &key, unsigned stream, unsigned outer, unsigned row,

@@ -7,38 +7,8 @@
 #pragma once
 
 #include "weft/fragment.cuh"
-#include "weft/grid.cuh"
-
-#if defined(WEFT_EMULATE)
-#include "emulate_fragment_reductions.h"
-#else
-namespace weft::ptx {
-
-/// All lanes of the warp have come so far, and see what the others wrote before.
-__device__ __forceinline__ void warpBarrier() { __syncwarp(); }
-/// Counts an arrival and returns how many came before; the one that finds `last` sets the counter back to zero. Orders nothing: a
-/// fence would wait for all that the multiprocessor has in flight, thousands of cycles beside copies.
-__device__ __forceinline__ unsigned count(unsigned *counter, unsigned last) {
-  unsigned before;
-  asm volatile("atom.relaxed.gpu.global.inc.u32 %0, [%1], %2;" : "=r"(before) : "l"(counter), "r"(last) : "memory");
-  return before;
-}
-/// Words that warps of other blocks read in this launch, each for itself; four of them 16-byte aligned.
-__device__ __forceinline__ void storeForGrid(unsigned *to, unsigned word) {
-  asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(to), "r"(word) : "memory");
-}
-__device__ __forceinline__ void storeForGrid(unsigned *to, const unsigned (&words)[4]) {
-  asm volatile("st.relaxed.gpu.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(words[0]), "r"(words[1]), "r"(words[2]), "r"(words[3]) : "memory");
-}
-__device__ __forceinline__ void loadForGrid(unsigned (&words)[4], const unsigned *from) {
-  asm volatile("ld.relaxed.gpu.global.v4.u32 {%0, %1, %2, %3}, [%4];"
-               : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3]) : "l"(from) : "memory");
-}
-/// What a lane of the warp holds.
-__device__ __forceinline__ unsigned fromLane(unsigned value, int lane) { return __shfl_sync(~0u, value, lane); }
-
-}  // namespace weft::ptx
-#endif
+#include "weft/grid_memory.cuh"
+#include "weft/warp.cuh"
 
 namespace weft {
 

@@ -4,28 +4,7 @@
 #pragma once
 
 #include "weft/columns.cuh"
-
-#if defined(WEFT_EMULATE)
-#include "emulate_grid.h"
-#else
-namespace weft::ptx {
-
-/// Counts an arrival and returns how many came before; the one that finds `last` sets the counter back to zero. What a thread
-/// of the block wrote before a barrier in front of it is seen behind a barrier after the arrival that comes last.
-__device__ __forceinline__ unsigned arrive(unsigned *counter, unsigned last) {
-  unsigned before;
-  asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;" : "=r"(before) : "l"(counter), "r"(last) : "memory");
-  return before;
-}
-
-/// Four floats that another block may have written in this launch; 16-byte aligned.
-__device__ __forceinline__ void loadFromGrid(float (&values)[4], const float *from) {
-  asm volatile("ld.relaxed.gpu.global.v4.f32 {%0, %1, %2, %3}, [%4];"
-               : "=f"(values[0]), "=f"(values[1]), "=f"(values[2]), "=f"(values[3]) : "l"(from) : "memory");
-}
-
-}  // namespace weft::ptx
-#endif
+#include "weft/grid_memory.cuh"
 
 namespace weft {
 

@@ -1,12 +1,10 @@
-// Every PTX instruction and hardware intrinsic that weft's kernels use, each behind one named function.
+// The PTX instructions and hardware intrinsics that kernels of every family use, each behind one
+// named function.
 //
-// Host emulation compiles the same kernels with WEFT_EMULATE defined and brings its own definitions of exactly these
-// functions (emulate_ptx.h), so nothing outside this file may contain inline PTX or a device-only intrinsic.
+// Inline PTX and device-only intrinsics stand in headers that hold nothing else (README.md lists
+// them): a test that runs kernels on the host puts headers of the same names before these.
 #pragma once
 
-#if defined(WEFT_EMULATE)
-#include "emulate_ptx.h"
-#else
 namespace weft::ptx {
 
 /// The float with the value of an IEEE binary16 bit pattern; exact.
@@ -94,4 +92,3 @@ __device__ __forceinline__ void loadInOrder(unsigned (&words)[4], const void *fr
 __device__ __forceinline__ void barrier() { __syncthreads(); }
 
 }  // namespace weft::ptx
-#endif

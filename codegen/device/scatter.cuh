@@ -9,22 +9,7 @@
 #pragma once
 
 #include "weft/columns.cuh"
-
-#if defined(WEFT_EMULATE)
-#include "emulate_scatter.h"
-#else
-namespace weft::ptx {
-
-/// The lanes of the warp for which the condition holds, one bit each; all 32 lanes take part.
-__device__ __forceinline__ unsigned ballot(bool condition) { return __ballot_sync(~0u, condition); }
-/// Shared memory that lanes of the warp wrote before is visible to its other lanes after.
-__device__ __forceinline__ void syncWarp() { __syncwarp(); }
-__device__ __forceinline__ int countBits(unsigned bits) { return __popc(bits); }
-/// The position of the lowest bit that is set.
-__device__ __forceinline__ int lowestBit(unsigned bits) { return __ffs(bits) - 1; }
-
-}  // namespace weft::ptx
-#endif
+#include "weft/warp.cuh"
 
 namespace weft {
 
@@ -116,7 +101,7 @@ __device__ __forceinline__ void scatterRows(ScatterScratch<warps, width> &scratc
   Values sum[rowsPerWarp] = {};
   for (bool more = true; more;) {
     next = notePositions<rows>(scratch, firstRow, next, end, indexAt);
-    ptx::syncWarp();
+    ptx::warpBarrier();
     tallyRows(scratch);
     ptx::barrier();
     int total = 0;

@@ -1,6 +1,6 @@
 // The PTX that GEMM kernels use from sm_80 on, each instruction behind one named function: asynchronous copies of a thread
-// (cp.async), blocks of 8 x 8 between shared memory and a warp (ldmatrix), mma.sync (mma.sync). Host emulation brings its
-// own definitions of exactly these functions (emulate_sm80.h).
+// (cp.async), blocks of 8 x 8 between shared memory and a warp (ldmatrix), and products
+// of a warp (mma.sync).
 #pragma once
 
 #include "weft/types.cuh"
@@ -9,13 +9,6 @@ namespace weft::sm80 {
 
 /// Bytes, as shared memory counts them.
 using SharedAddress = unsigned;
-
-}  // namespace weft::sm80
-
-#if defined(WEFT_EMULATE)
-#include "emulate_sm80.h"
-#else
-namespace weft::sm80 {
 
 /// Where the dynamic shared memory of the block begins.
 __device__ __forceinline__ SharedAddress dynamicShared() {
@@ -94,4 +87,3 @@ __device__ __forceinline__ unsigned short loadSharedElement(SharedAddress from) 
 __device__ __forceinline__ unsigned joinHalves(unsigned low, unsigned high) { return __funnelshift_r(low, high, 16); }
 
 }  // namespace weft::sm80
-#endif

@@ -3,23 +3,12 @@
 // (wgmma), registers that roles hand to each other (setmaxnreg). Shared memory is addressed by 32-bit shared addresses.
 #pragma once
 
+#include "weft/tensor_map.cuh"
 #include "weft/types.cuh"
 
 namespace weft::sm90 {
 
-/// A driver's description of a tensor and of the box that one copy moves (CUtensorMap); a __grid_constant__ parameter.
-struct alignas(64) TensorMap {
-  unsigned char bytes[128];
-};
-
 using SharedAddress = unsigned;
-
-}  // namespace weft::sm90
-
-#if defined(WEFT_EMULATE)
-#include "emulate_sm90.h"
-#else
-namespace weft::sm90 {
 
 __device__ __forceinline__ SharedAddress sharedAddress(const void *pointer) {
   return static_cast<SharedAddress>(__cvta_generic_to_shared(pointer));
@@ -208,4 +197,3 @@ __device__ __forceinline__ unsigned loadBits(const void *from) {
 __device__ __forceinline__ int hide(int value, int lane) { return __shfl_sync(~0u, value, lane); }
 
 }  // namespace weft::sm90
-#endif

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "weft/fragment.cuh"
+#include "weft/opaque.cuh"
 #include "weft/sm90_tiles.cuh"
 
 namespace weft::sm90 {
@@ -208,14 +209,7 @@ template <bool isPaced> struct StorePacing {};
 template <> struct StorePacing<true> {
   static constexpr int atOnce = 4;
   unsigned zero, before[atOnce] = {};
-  __device__ __forceinline__ StorePacing() {
-#if defined(WEFT_EMULATE)
-    zero = 0;
-#else
-    asm volatile("mov.u32 %0, %%nsmid;" : "=r"(zero));
-    zero >>= 16;  // no machine has as many multiprocessors
-#endif
-  }
+  __device__ __forceinline__ StorePacing() : zero(opaqueZero()) {}
   __device__ __forceinline__ float after(float value, int of) const { return ptx::floatFromBits(bitsOf(value) | (before[of] & zero)); }
 };
 

@@ -15,13 +15,10 @@
 // memory.
 #pragma once
 
-#if defined(WEFT_EMULATE)
-#include "emulate_sm90_gemm.h"
-#else
 #include "weft/sm90_split_k.cuh"
 #include "weft/sm90_load.cuh"
 #include "weft/sm90_epilogue_load.cuh"
-#include "weft/sm90_epilogue.cuh"
+#include "weft/sm90_gemm_entry.cuh"
 #include "weft/wgmma.cuh"
 #include "weft/wgmma_float8.cuh"
 
@@ -71,14 +68,6 @@ __device__ __forceinline__ void multiplyTile(Accumulators<gemm, tile> &accumulat
   }
 }
 
-/// That the accumulators of a k-tile's products are added as they are; else KTileFactors (sm90_scaled.cuh).
-struct NoScaling {
-  static constexpr bool isScaled = false;
-  template <GemmProblem gemm, Tile tile> struct OfRows {
-    __device__ __forceinline__ OfRows(const NoScaling &, const Subtiles<gemm, tile> &) {}
-  };
-};
-
 /// hasEpilogueProducer: a separate thread brings the subtiles that an epilogue reads (sm90_epilogue_load.cuh).
 template <typename Types, GemmProblem gemm, Tile tile, bool hasEpilogueProducer = false, typename EpilogueOp, typename Scaling = NoScaling>
 __device__ __forceinline__ void consume(Shared<gemm, tile> shared, Tensor<typename Types::C> c, int consumer, const EpilogueOp &epilogueOp,
@@ -108,7 +97,7 @@ __device__ __forceinline__ void consume(Shared<gemm, tile> shared, Tensor<typena
     if constexpr (hasEpilogueProducer)
       if (isLeader) releaseSubtiles(shared.subtilesEmpty(consumer));
     if constexpr (Scaling::isScaled) {
-      Scaling::template multiplyTile<typename Types::A, typename Types::B>(accumulators, shared, state, factors, tiles.firstRow, isLeader);
+      multiplyScaledTile<typename Types::A, typename Types::B>(accumulators, shared, state, factors, tiles.firstRow, isLeader);
       if (tile.isPingPong && index + nextTile<tile>() < P::tiles) arriveAt(orderBarrier + (1 - consumer), bothConsumers);
     } else {
       multiplyTile<gemm, tile, typename Types::A, typename Types::B>(accumulators, shared, state, tiles.firstRow, isLeader);
@@ -177,36 +166,6 @@ __device__ __forceinline__ void scaledGemm(Tensor<const typename ElementsOf<T>::
     leaveCluster();
     waitForCluster();
   }
-}
-
-}  // namespace weft::sm90
-#endif
-
-namespace weft::sm90 {
-
-/// The same where no operand is scaled, where nothing is summed, where no second tensor is made, and where no vector is read either.
-template <typename T, GemmProblem gemm, Tile tile, typename SubtileInput, typename VectorInput, typename SubtileOutput, typename EpilogueReductions, typename Epilogue>
-__device__ __forceinline__ void runGemm(Tensor<const typename ElementsOf<T>::A> a, Tensor<const typename ElementsOf<T>::B> b,
-                                            Tensor<typename ElementsOf<T>::C> c, const SubtileInput &subtile, const VectorInput &vector,
-                                            const SubtileOutput &output, const EpilogueReductions &reductions, const Epilogue &epilogue) {
-  scaledGemm<T, gemm, tile>(a, b, c, NoScaling{}, subtile, vector, output, reductions, epilogue);
-}
-template <typename T, GemmProblem gemm, Tile tile, typename SubtileInput, typename VectorInput, typename SubtileOutput, typename Epilogue>
-__device__ __forceinline__ void runGemm(Tensor<const typename ElementsOf<T>::A> a, Tensor<const typename ElementsOf<T>::B> b,
-                                            Tensor<typename ElementsOf<T>::C> c, const SubtileInput &subtile, const VectorInput &vector,
-                                            const SubtileOutput &output, const Epilogue &epilogue) {
-  runGemm<T, gemm, tile>(a, b, c, subtile, vector, output, NoEpilogueReductions{}, epilogue);
-}
-template <typename T, GemmProblem gemm, Tile tile, typename SubtileInput, typename VectorInput, typename Epilogue>
-__device__ __forceinline__ void runGemm(Tensor<const typename ElementsOf<T>::A> a, Tensor<const typename ElementsOf<T>::B> b,
-                                            Tensor<typename ElementsOf<T>::C> c, const SubtileInput &subtile, const VectorInput &vector,
-                                            const Epilogue &epilogue) {
-  runGemm<T, gemm, tile>(a, b, c, subtile, vector, NoSubtileOutput{}, epilogue);
-}
-template <typename T, GemmProblem gemm, Tile tile, typename SubtileInput, typename Epilogue>
-__device__ __forceinline__ void runGemm(Tensor<const typename ElementsOf<T>::A> a, Tensor<const typename ElementsOf<T>::B> b,
-                                            Tensor<typename ElementsOf<T>::C> c, const SubtileInput &subtile, const Epilogue &epilogue) {
-  runGemm<T, gemm, tile>(a, b, c, subtile, NoVectorOperand{}, epilogue);
 }
 
 }  // namespace weft::sm90

@@ -1,6 +1,5 @@
 // What the epilogue store of the GEMM skeleton of sm_90a needs of codegen/device/sm90.cuh, on the
-// emulator. Included by that header when WEFT_EMULATE is defined. Products of warpgroups and copies
-// of operands are not emulated: emulate_sm90_gemm.h.
+// emulator. Products of warpgroups and copies of operands are not emulated: sm90_gemm.cuh.
 //
 // All threads of a block are consumers that do the same: so a named barrier, or a wait for what
 // TMA brings, is one of the whole block. TMA moves at once.
@@ -8,15 +7,14 @@
 
 #include "emulate_keywords.h"
 
+#include "weft/tensor_map.cuh"
+#include "weft/types.cuh"
+
 #include <cstring>
 
-template <typename T>
-T __shfl_sync(unsigned, T value, int lane, const char *file = __builtin_FILE(),
-              int line = __builtin_LINE()) {
-  return weft::emulate::shuffle(~0u, value, unsigned(lane), file, line);
-}
-
 namespace weft::sm90 {
+
+using SharedAddress = unsigned;
 
 /// What a test puts into a TensorMap: rows of neighbouring elements of 16 bits, and boxes of them.
 struct EmulatedMap {

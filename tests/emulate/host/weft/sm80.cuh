@@ -1,5 +1,4 @@
-// The functions of codegen/device/sm80.cuh on the emulator. Included by that header when
-// WEFT_EMULATE is defined.
+// The functions of codegen/device/sm80.cuh on the emulator.
 //
 // Copies land as late as the device allows: when their thread waits for their group. So what is
 // read without waiting, or without a barrier behind the wait, is what was there before.
@@ -7,11 +6,15 @@
 
 #include "emulate_keywords.h"
 
+#include "weft/types.cuh"
+
 #include <deque>
 #include <map>
 #include <vector>
 
 namespace weft::sm80 {
+
+using SharedAddress = unsigned;
 
 inline SharedAddress dynamicShared() { return 0; }
 template <typename T>
