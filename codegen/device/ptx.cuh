@@ -77,6 +77,9 @@ __device__ __forceinline__ unsigned shuffleXor(unsigned value, int mask) { retur
 
 /// Loads of 4, 8 and 16 aligned bytes that stay in program order among themselves, which ptxas does not promise for others: it
 /// likes to issue the loads of a row behind all arithmetic that does not need them. Words are in memory order.
+__device__ __forceinline__ void loadInOrder(unsigned short &bits, const void *from) {
+  asm volatile("ld.relaxed.cta.global.u16 %0, [%1];" : "=h"(bits) : "l"(from) : "memory");
+}
 __device__ __forceinline__ void loadInOrder(unsigned (&words)[1], const void *from) {
   asm volatile("ld.relaxed.cta.global.u32 %0, [%1];" : "=r"(words[0]) : "l"(from) : "memory");
 }

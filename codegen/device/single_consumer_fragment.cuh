@@ -9,7 +9,8 @@
 #pragma once
 
 #include "weft/fragment.cuh"
-#include "weft/sm90.cuh"
+#include "weft/ordered_load.cuh"
+#include "weft/pack.cuh"
 
 namespace weft::sm90 {
 
@@ -19,7 +20,7 @@ template <int accumulators> struct SingleConsumerFragment {
   int batch, row, column;
 };
 
-/// An element as it is stored, in 32 bits; asked for where the program says so (sm90.cuh).
+/// An element as it is stored, in 32 bits; asked for where the program says so (ordered_load.cuh).
 template <typename T> __device__ __forceinline__ unsigned issueLoad(const T *from) {
   if constexpr (sizeof(T) == 4) return loadWord(from);
   else return loadBits(from);

@@ -53,18 +53,6 @@ __device__ __forceinline__ void multiply(bfloat16 *, float &sum0, float &sum1, f
       : "+f"(sum0), "+f"(sum1), "+f"(sum2), "+f"(sum3) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-/// Two floats rounded to nearest even, the first in the lower half.
-__device__ __forceinline__ unsigned packPair(half *, float low, float high) {
-  unsigned word;
-  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
-  return word;
-}
-__device__ __forceinline__ unsigned packPair(bfloat16 *, float low, float high) {
-  unsigned word;
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
-  return word;
-}
-
 /// Accesses to shared memory by address: aligned words, and one 16-bit element.
 __device__ __forceinline__ void storeShared(SharedAddress to, unsigned word) {
   asm volatile("st.shared.u32 [%0], %1;" ::"r"(to), "r"(word) : "memory");

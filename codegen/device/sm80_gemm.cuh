@@ -8,6 +8,7 @@
 
 #include "weft/sm80_load.cuh"
 #include "weft/fragment.cuh"
+#include "weft/pack.cuh"
 
 namespace weft::sm80 {
 

@@ -8,7 +8,11 @@
 
 #include "weft/fragment.cuh"
 #include "weft/opaque.cuh"
+#include "weft/ordered_load.cuh"
+#include "weft/sm90_barrier.cuh"
+#include "weft/sm90_fragment_shared.cuh"
 #include "weft/sm90_tiles.cuh"
+#include "weft/sm90_tma.cuh"
 
 namespace weft::sm90 {
 
@@ -286,10 +290,7 @@ template <GemmProblem gemm> __device__ __forceinline__ bool isInC(const Fragment
 template <GemmProblem gemm, bool usesTma, typename T>
 __device__ __forceinline__ void putFragment(const float (&values)[8], const Fragment &fragment, SharedAddress row, T *tensor) {
   if constexpr (usesTma) {
-    unsigned words[4];
-#pragma unroll
-    for (int w = 0; w < 4; ++w) words[w] = packPair(static_cast<T *>(nullptr), values[2 * w], values[2 * w + 1]);
-    storeMatrices(row, words);
+    storeFragmentShared<T>(row, values);
   } else if constexpr (sizeof(T) == 4) {
     Vec<float, 8> elements;
 #pragma unroll
@@ -308,10 +309,7 @@ __device__ __forceinline__ void runEpilogueOnFragment(StorePacingOfTile &pacing,
                                                SharedAddress row, T *c, const EpilogueOp &epilogueOp) {
   float ofSubtile[8], second[8];
   if constexpr (EpilogueOp::readsSubtile && usesTma) {
-    unsigned words[4];
-    loadMatrices(words, row);
-#pragma unroll
-    for (int e = 0; e < 8; ++e) ofSubtile[e] = widen(T{static_cast<unsigned short>(words[e / 2] >> e % 2 * 16)});
+    loadFragmentShared<T>(ofSubtile, row);
   } else if constexpr (EpilogueOp::readsSubtile) {
 #pragma unroll
     for (int e = 0; e < 8; ++e)
@@ -338,14 +336,14 @@ __device__ __forceinline__ void runEpilogueOnSubtile(StorePacingOfTile &pacing, 
   const bool usesTma = subtiles.usesTma(subtile);
   // What an epilogue reads and draws for later subtiles would not fit beside the accumulators, nor, where they are many, for the subtile.
   Fragment first{subtiles.at.batch, subtiles.row(subtile) + warp * 16 + lane / 4, subtiles.column(subtile) + lane % 4 * 2};
-  if constexpr (!EpilogueOp::isUnchanged) first = {first.batch, hide(first.row, lane), hide(first.column, lane)};
+  if constexpr (!EpilogueOp::isUnchanged) first = {first.batch, opaque(first.row, lane), opaque(first.column, lane)};
   const auto placeOf = [&](int step) { return buffer + epilogueStageRow * rowBytes + (2 * step + lane / 16 ^ epilogueStageRow % 8) * 16; };
   [[maybe_unused]] float whole[4][8];
 #pragma unroll
   for (int step = 0; step < 4; ++step) {
     Fragment fragment{first.batch, first.row, first.column + step * 16};
     if constexpr (!EpilogueOp::isUnchanged && TileConfig<gemm, tile>::accumulators > 128)
-      if (step > 0) fragment.column = hide(fragment.column, lane);
+      if (step > 0) fragment.column = opaque(fragment.column, lane);
     const SharedAddress row = placeOf(step);
     float values[8];
 #pragma unroll

@@ -16,6 +16,9 @@ __device__ __forceinline__ void releaseSubtiles(SharedAddress barrier) {
   arrive(barrier);
 }
 
+/// About so many nanoseconds, up to twice as many; 10^6 at most.
+__device__ __forceinline__ void pauseFor(unsigned nanoseconds) { __nanosleep(nanoseconds); }
+
 /// Nanoseconds between two pieces: half of what the products of a tile take, which are 32 of a tile's m x n and k-tile in a cycle.
 template <GemmProblem gemm, Tile tile, int pieces> __host__ __device__ constexpr int pauseBetweenPieces() {
   constexpr Offset cycles = Offset(TileConfig<gemm, tile>::kTiles) * tile.m * tile.n / 32 / 2 / pieces, perMicrosecond = 1700;

@@ -10,7 +10,7 @@
 //
 // Operands are contiguous along k or along their outer axis (m or n), 8-bit floats along k alone: their products come
 // in the same shapes of bytes, so that a k-tile holds twice as much of k, and are added up with fewer bits
-// (wgmma_float8.cuh). An operand whose rows start at multiples of 16 bytes is loaded by TMA, which brings
+// (wgmma_e4m3_e4m3.cuh and its siblings). An operand whose rows start at multiples of 16 bytes is loaded by TMA, which brings
 // zeros for what is out of bounds; any other by the threads of the first warpgroup, in the same places of shared
 // memory.
 #pragma once
@@ -19,16 +19,16 @@
 #include "weft/sm90_load.cuh"
 #include "weft/sm90_epilogue_load.cuh"
 #include "weft/sm90_gemm_entry.cuh"
+#include "weft/sm90_registers.cuh"
 #include "weft/wgmma.cuh"
-#include "weft/wgmma_float8.cuh"
 
 namespace weft::sm90 {
 
-/// Products of a step of k: 32 bytes of every row of A and B.
+/// Products of a step of k: 32 bytes of every row of A and B. The kernel includes the header of its
+/// types (wgmma_*.cuh).
 template <typename A, typename B, bool outerA, bool outerB, int accumulators>
 __device__ __forceinline__ void multiplyElements(float (&d)[accumulators], unsigned long long a, unsigned long long b, bool accumulates) {
-  if constexpr (sizeof(A) == 1) multiply(static_cast<A *>(nullptr), static_cast<B *>(nullptr), d, a, b, accumulates);
-  else multiply<outerA, outerB>(static_cast<A *>(nullptr), d, a, b, accumulates);
+  wgmma<outerA, outerB>(static_cast<A *>(nullptr), static_cast<B *>(nullptr), d, a, b, accumulates);
 }
 
 /// Hands a stage back to all that load into it.

@@ -2,7 +2,9 @@
 // multiples of 16 bytes come by TMA; any others by the threads of the warpgroup, into the same places.
 #pragma once
 
+#include "weft/sm90_barrier.cuh"
 #include "weft/sm90_tiles.cuh"
+#include "weft/sm90_tma.cuh"
 
 namespace weft::sm90 {
 
@@ -93,7 +95,7 @@ __device__ __forceinline__ void copyKTile(unsigned char *to, const T *from, int 
 #pragma unroll
     for (int pass = 0; pass < unrolled; ++pass) {
       const int item = (first + pass) * warpgroup + thread, row = item / 8;
-      *reinterpret_cast<Packed<unsigned, 4> *>(to + row * rowBytes + (item % 8 ^ row % 8) * 16) = aligned<bytes>(loaded[pass]);
+      *reinterpret_cast<Packed<unsigned, 4> *>(to + swizzled(row, item % 8)) = aligned<bytes>(loaded[pass]);
     }
   }
 }

@@ -2,6 +2,7 @@
 // between loads and stores.
 #pragma once
 
+#include "weft/pack.cuh"
 #include "weft/prologue.cuh"
 #include "weft/sm90_tiles.cuh"
 

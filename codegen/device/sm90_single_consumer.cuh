@@ -16,9 +16,11 @@
 // read or write any tensor. (Asking for what streams to come to L2 meanwhile made them slower, by 2 of 10 us.)
 #pragma once
 
+#include "weft/sm90_cluster.cuh"
+#include "weft/sm90_dependent_launch.cuh"
 #include "weft/sm90_single_consumer_tile.cuh"
 #include "weft/sm90_load.cuh"
-#include "weft/wgmma_small_n.cuh"
+#include "weft/wgmma.cuh"
 
 namespace weft::sm90 {
 
@@ -58,7 +60,7 @@ __device__ __forceinline__ void multiplySingleConsumerTile(float (&accumulators)
     fenceWgmma();
 #pragma unroll
     for (int step = 0; step < tileK / 16; ++step)
-      wgmmaSmallN<isOuter>(static_cast<T *>(nullptr), accumulators, rows + (step * stepRows >> 4), columns + (step * stepColumns >> 4),
+      wgmma<isOuter, false>(static_cast<T *>(nullptr), static_cast<T *>(nullptr), accumulators, rows + (step * stepRows >> 4), columns + (step * stepColumns >> 4),
                               kTile > 0 || step > 0);
     commitWgmma();
     waitForWgmma<1>();
@@ -94,11 +96,6 @@ __device__ __forceinline__ bool reduceSingleConsumerPartials(float (&accumulator
     }
   return true;
 }
-
-/// The next kernel may have its blocks start as soon as all of this one have, if it is launched so that it waits by itself.
-__device__ __forceinline__ void launchDependents() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
-/// Until the kernels before this one have ended and what they wrote is there; at once where it was not started early.
-__device__ __forceinline__ void gridDependencyWait() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 
 /// The whole kernel; launched with SingleConsumerConfig::threads and SingleConsumerConfig::sharedBytes, a block or a cluster for every tile. `epilogue`: a
 /// number, or a function.

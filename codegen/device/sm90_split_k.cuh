@@ -3,6 +3,8 @@
 // on who is first. A consumer sends to the consumers of its number.
 #pragma once
 
+#include "weft/sm90_barrier.cuh"
+#include "weft/sm90_cluster.cuh"
 #include "weft/sm90_tiles.cuh"
 
 namespace weft::sm90 {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "weft/grid_memory.cuh"
+#include "weft/opaque.cuh"
 #include "weft/sm90_epilogue.cuh"
 
 namespace weft::sm90 {
@@ -65,7 +66,7 @@ __device__ __forceinline__ bool reduceStreamKPartials(Accumulators<gemm, tile> &
     int place = thread;
 #pragma unroll
     for (int quad = 0; quad < Partials::quads; ++quad) {
-      if (quad % 8 == 0) place = hide(thread, threadIdx.x % 32);  // all at once would not fit beside the accumulators
+      if (quad % 8 == 0) place = opaque(thread, threadIdx.x % 32);  // all at once would not fit beside the accumulators
       float four[4];
       ptx::loadFromGrid(four, from[quad][place]);
 #pragma unroll

@@ -6,8 +6,8 @@
 // that kernels without them do not depend on this header.
 #pragma once
 
-#include "weft/sm90_boxes.cuh"
 #include "weft/sm90_epilogue.cuh"
+#include "weft/sm90_tma.cuh"
 
 namespace weft::sm90 {
 

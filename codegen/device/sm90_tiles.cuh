@@ -2,7 +2,11 @@
 // places in shared memory that its roles hand to each other.
 #pragma once
 
-#include "weft/sm90.cuh"
+#include "weft/sm90_pipeline.cuh"
+#include "weft/sm90_shared.cuh"
+#include "weft/sm90_swizzle.cuh"
+#include "weft/sm90_tile_scheduler.cuh"
+#include "weft/tensor_map.cuh"
 #include "weft/vector.cuh"
 
 namespace weft::sm90 {
@@ -50,7 +54,6 @@ template <typename TypeA, typename TypeB, typename TypeC> struct Elements {
 template <typename T> struct ElementsOf : Elements<T, T, T> {};
 template <typename A, typename B, typename C> struct ElementsOf<Elements<A, B, C>> : Elements<A, B, C> {};
 
-constexpr int rowBytes = 128, subtileBytes = 64 * rowBytes, warpgroup = 128;
 constexpr int partialTileBytes = 64 * 64 * 4;                                                // of accumulators of a subtile
 // Named barriers, one for every consumer: its own threads, whose turn it is to multiply, and who has its accumulators (sm90_epilogue_reduction.cuh).
 constexpr int consumerBarrier = 1, orderBarrier = 4, partialsStored = 6, partialsReduced = 8;
@@ -77,12 +80,12 @@ template <GemmProblem gemm, Tile tile> struct TileConfig {
 };
 
 /// Which block of its cluster this one is, where a cluster works on one tile.
-template <Tile tile> __device__ __forceinline__ int rankInCluster() { return tile.splitK == 1 ? 0 : blockIdx.x % tile.splitK; }
+template <Tile tile> __device__ __forceinline__ int rankInCluster() { return rankAmong<tile.splitK>(); }
 /// The same among blocks that share k-tiles of B.
-template <Tile tile> __device__ __forceinline__ int multicastRank() { return tile.multicastB == 1 ? 0 : blockIdx.x % tile.multicastB; }
+template <Tile tile> __device__ __forceinline__ int multicastRank() { return rankAmong<tile.multicastB>(); }
 /// The tile that this block takes first, and how far it is to its next.
-template <Tile tile> __device__ __forceinline__ int firstTile() { return blockIdx.x / tile.splitK; }
-template <Tile tile> __device__ __forceinline__ int nextTile() { return gridDim.x / tile.splitK; }
+template <Tile tile> __device__ __forceinline__ int firstTile() { return firstPersistentTile<tile.splitK>(); }
+template <Tile tile> __device__ __forceinline__ int nextTile() { return persistentTileStride<tile.splitK>(); }
 
 /// The tiles that a consumer of this block takes, and which of their rows: consumers take tiles in turn, or halves of the same.
 template <GemmProblem gemm, Tile tile> struct TilesOfConsumer {
@@ -112,28 +115,10 @@ struct TileStart {
 };
 template <GemmProblem gemm, Tile tile> __device__ __forceinline__ TileStart tileStart(int index) {
   using P = TileConfig<gemm, tile>;
-  constexpr int perBatch = P::tilesM * P::tilesN, perGroup = tile.groupM * P::tilesN;
-  const int inBatch = index % perBatch, group = inBatch / perGroup, inGroup = inBatch % perGroup;
-  constexpr int lastRows = P::tilesM % tile.groupM;  // of the group that is not whole, if there is one: divisors are constants
-  const bool isWhole = lastRows == 0 || group < P::tilesM / tile.groupM;
-  const int row = isWhole ? inGroup % tile.groupM : inGroup % (lastRows == 0 ? 1 : lastRows);
-  const int column = isWhole ? inGroup / tile.groupM : inGroup / (lastRows == 0 ? 1 : lastRows);
-  return {index / perBatch, (group * tile.groupM + row) * tile.m, column * tile.n};
+  constexpr int perBatch = P::tilesM * P::tilesN;
+  const TileOfGroup at = groupedTile<P::tilesM, P::tilesN, tile.groupM>(index % perBatch);
+  return {index / perBatch, at.m * tile.m, at.n * tile.n};
 }
-
-/// A place in the ring of stages; the parity flips with every round.
-template <int stages> struct PipelineState {
-  int stage = 0, parity = 0;
-  __device__ __forceinline__ void advance() {
-    if (++stage == stages) stage = 0, parity ^= 1;
-  }
-  /// By any number of places.
-  __device__ __forceinline__ void skip(int places) {
-    const int at = stage + places;
-    stage = at % stages;
-    parity ^= at / stages % 2;
-  }
-};
 
 /// Shared memory: stages of k-tiles of A and B, subtiles of C, accumulators of other blocks, barriers.
 template <GemmProblem gemm, Tile tile> struct Shared {

@@ -6,6 +6,7 @@
 namespace weft {
 
 inline float opaque(float value) { return value; }
+inline int opaque(int value, int lane) { return __shfl_sync(~0u, value, lane); }
 inline unsigned opaqueZero() { return 0; }
 
 }  // namespace weft

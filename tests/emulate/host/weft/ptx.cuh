@@ -75,6 +75,10 @@ void loadInOrder(unsigned (&words)[N], const void *from) {
   for (int n = 0; n < N; ++n) words[n] = access.words[n];
 }
 
+inline void loadInOrder(unsigned short &bits, const void *from) {
+  std::memcpy(&bits, from, sizeof bits);
+}
+
 inline void barrier(const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
   weft::emulate::barrier(file, line);
 }

@@ -120,12 +120,6 @@ void multiply(T *, float &sum0, float &sum1, float &sum2, float &sum3, const uns
   }
 }
 
-/// cvt.rn.f16x2.f32, cvt.rn.bf16x2.f32
-template <typename T>
-unsigned packPair(T *, float low, float high) {
-  return narrow<T>(low).bits | unsigned(narrow<T>(high).bits) << 16;
-}
-
 inline void storeShared(SharedAddress to, unsigned word) { *sharedPlace<unsigned>(to) = word; }
 inline void storeShared(SharedAddress to, const unsigned (&words)[4]) {
   *sharedPlace<SharedRow>(to) = {words[0], words[1], words[2], words[3]};

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "weft/sm90_single_consumer_tile.cuh"
+#include "weft/sm90_tma.cuh"
 
 namespace weft::sm90 {
 
