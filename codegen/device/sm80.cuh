@@ -1,6 +1,6 @@
-// The PTX that GEMM kernels use from sm_80 on, each instruction behind one named function: asynchronous copies of a thread
-// (cp.async), blocks of 8 x 8 between shared memory and a warp (ldmatrix), and products
-// of a warp (mma.sync).
+// The PTX that GEMM kernels use from sm_80 on, each instruction behind one named function: asynchronous
+// copies of a thread (cp.async), blocks of 8 x 8 between shared memory and a warp (ldmatrix), and
+// mma.sync.
 #pragma once
 
 #include "weft/types.cuh"

@@ -1,5 +1,5 @@
-// What all products of a warpgroup (WGMMA) need around them: fences, groups, and descriptors of
-// operands in shared memory. The products themselves, a header for each pair of types: wgmma_*.cuh.
+// What every WGMMA needs around it: fences, groups, and descriptors of operands in shared memory. The
+// instructions themselves, a header for each pair of types: wgmma_*.cuh.
 #pragma once
 
 #include "weft/sm90_shared.cuh"
