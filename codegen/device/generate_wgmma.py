@@ -112,15 +112,14 @@ def text(header):
     about = [f'WGMMA of {types}: D[64 x n] += A[64 x {header.k}] B[{header.k} x n] in fp32, '
              f'n of {widths}.']
     if header.from_registers:
-        about += ['A lies in registers: of the 16 x 16 elements of a warp, pairs of a row in a word, '
-                  'rows l / 4 and + 8 of columns 2 (l % 4), + 1 in a[0], a[1], and of + 8 in a[2], '
-                  'a[3]. B lies in shared memory behind a descriptor (wgmma.cuh).']
+        about += ['A lies in registers: of the 16 x 16 elements of a warp, pairs of a row in a '
+                  'word, rows l / 4 and + 8 of columns 2 (l % 4), + 1 in a[0], a[1], and of + 8 in '
+                  'a[2], a[3]. B lies in shared memory behind a descriptor (wgmma.cuh).']
     else:
         about += ['A and B lie in shared memory behind descriptors (wgmma.cuh).']
     if header.has_orders:
-        outer = 'outerB' if header.from_registers else 'outerA, outerB'
-        about += [f'{outer}: contiguous along m or n rather than along k.'.replace(
-            'm or n', 'n' if header.from_registers else 'm or n')]
+        about += ['outerB: contiguous along n rather than along k.' if header.from_registers else
+                  'outerA, outerB: contiguous along m or n rather than along k.']
     else:
         about += ['Both are contiguous along k, since there are no others.']
     if header.k == 32:

@@ -1,9 +1,11 @@
 // Accumulators of rows by index, the gradient of a gather: each warp owns a few rows of the table and looks through all indices for
 // them, so that nothing is added by atomics and every sum has one order, whatever the blocks do.
 //
-//   look    each warp walks its own part of the positions and notes those whose index is a row of the block
-//   add     rows with few positions by the warp that owns them, 32 columns (vectors) side by side; rows with many by all
-//           warps, each with the positions that it noted, whose sums the owner adds in the order of warps
+//   look    each warp walks its own part of the positions and notes those whose index is a row of
+//           the block
+//   add     rows with few positions by the warp that owns them, 32 columns (vectors) side by side;
+//           rows with many by all warps, each with the positions that it noted, whose sums the owner
+//           adds in the order of warps
 //
 // Both take turns where a warp notes more positions than it has room for.
 #pragma once
