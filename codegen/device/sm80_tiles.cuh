@@ -37,7 +37,7 @@ template <GemmProblem gemm, Tile tile> struct TileConfig {
   static constexpr int blocksM = warpM / 16, blocksN = warpN / 16;  // of 16 x 16 sums, a warp
   static constexpr int bytesA = tile.m * tile.k * elementBytes, bytesB = tile.n * tile.k * elementBytes;
   static constexpr int stageBytes = bytesA + bytesB, resultBytes = tile.m * tile.n * elementBytes;
-  static constexpr int sharedBytes = tile.stages * stageBytes > resultBytes ? tile.stages * stageBytes : resultBytes;
+  static constexpr int sharedBytes = larger(tile.stages * stageBytes, resultBytes);
   static constexpr int kTiles = int((gemm.k + tile.k - 1) / tile.k);
   static constexpr int tilesM = int((gemm.m + tile.m - 1) / tile.m), tilesN = int((gemm.n + tile.n - 1) / tile.n);
 };

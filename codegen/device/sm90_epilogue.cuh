@@ -59,6 +59,7 @@ template <GemmProblem gemm, Tile tile> struct Subtiles {
 /// that have passed through it.
 template <GemmProblem gemm, Tile tile, int tensors> struct EpilogueStages {
   static constexpr int stepsInFlight = tile.epilogueStages / tensors;
+  static constexpr int subtilesInFlight = stepsInFlight * tile.splitK;
   /// Turns that leave at once, since every fence and barrier costs hundreds of cycles; of many accumulators there is no room for two.
   static constexpr int together = stepsInFlight >= 4 && TileConfig<gemm, tile>::accumulators <= 128 ? 2 : 1;
   SharedAddress start, barriers;
@@ -98,7 +99,7 @@ __device__ __forceinline__ void loadSubtile(const EpilogueStages<gemm, tile, ten
 
 /// How many subtiles of a tile a consumer has buffers for at once.
 template <GemmProblem gemm, Tile tile, int tensors>
-constexpr int firstSubtiles = smaller(EpilogueStages<gemm, tile, tensors>::stepsInFlight * tile.splitK, Subtiles<gemm, tile>::count);
+constexpr int firstSubtiles = smaller(EpilogueStages<gemm, tile, tensors>::subtilesInFlight, Subtiles<gemm, tile>::count);
 
 /// The first subtiles of the operand of C's shape of a tile, which arrive while the tile is multiplied.
 template <GemmProblem gemm, Tile tile, int tensors>

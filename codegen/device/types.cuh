@@ -46,8 +46,9 @@ __device__ __forceinline__ int clampedIndex(int index, int extent) {
   return index < 0 ? 0 : index < extent ? index : extent - 1;
 }
 
-/// The smaller of two counts.
+/// The smaller and the larger of two counts.
 __device__ __forceinline__ constexpr int smaller(int a, int b) { return a < b ? a : b; }
+__device__ __forceinline__ constexpr int larger(int a, int b) { return a > b ? a : b; }
 
 /// What has no value.
 constexpr float notANumber = __builtin_bit_cast(float, 0x7FC00000u);

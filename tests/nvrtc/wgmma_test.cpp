@@ -49,12 +49,13 @@ runtime::BuildRequest kernelOf(const Wrapper &wrapper, bool outerA, bool outerB)
   const std::string a = wrapper.isFromRegisters
                             ? "const unsigned a[4] = {threadIdx.x, 1, 2, 3};"
                             : "const unsigned long long a = describeOperand(start, 8192);";
+  const std::string quoted = fmt::format("\"{}\"", wrapper.header);
   const std::string text =
       fmt::format(R"(
 #include "weft/float8.cuh"
 #include "weft/sm90_tf32.cuh"
 #include "weft/wgmma.cuh"
-#include "{}"
+#include {}
 using namespace weft;
 using namespace weft::sm90;
 extern "C" __global__ void __launch_bounds__(128) multiply(float *result) {{
@@ -72,7 +73,7 @@ extern "C" __global__ void __launch_bounds__(128) multiply(float *result) {{
   for (int e = 0; e < {}; ++e) result[e * 128 + threadIdx.x] = d[e];
 }}
 )",
-                  wrapper.header, a, wrapper.accumulators, call, call, wrapper.accumulators);
+                  quoted, a, wrapper.accumulators, call, call, wrapper.accumulators);
   return {.name = fmt::format("{} n {} {}{}", wrapper.header, wrapper.n, outerA, outerB),
           .text = text,
           .entry = "multiply",
