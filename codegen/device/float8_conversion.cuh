@@ -1,8 +1,8 @@
 // Conversions of the 8-bit formats of OFP8: by instructions from sm_89 on, by bits before.
 #pragma once
 
-#include "weft/ptx.cuh"
 #include "weft/float8_bits.cuh"
+#include "weft/ptx.cuh"
 
 namespace weft::ptx {
 
@@ -17,7 +17,8 @@ __device__ __forceinline__ float e4m3ToFloat(unsigned char bits) {
 #endif
 }
 
-/// Nearest E4M3, ties to even; what is beyond the largest one, infinities too, becomes that one, NaN stays NaN.
+/// Nearest E4M3, ties to even; what is beyond the largest one, infinities too, becomes that one,
+/// NaN stays NaN.
 __device__ __forceinline__ unsigned char floatToE4m3(float value) {
 #if __CUDA_ARCH__ >= 890
   unsigned short pair;
@@ -28,7 +29,8 @@ __device__ __forceinline__ unsigned char floatToE4m3(float value) {
 #endif
 }
 
-/// Nearest E5M2, ties to even; finite values beyond the largest one become that one, infinities and NaN stay what they are.
+/// Nearest E5M2, ties to even; finite values beyond the largest one become that one, infinities and
+/// NaN stay what they are.
 __device__ __forceinline__ unsigned char floatToE5m2(float value) {
 #if __CUDA_ARCH__ >= 890
   unsigned short pair;

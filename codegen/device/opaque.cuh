@@ -10,11 +10,9 @@ __device__ __forceinline__ float opaque(float value) {
   return value;
 }
 
-/// The value of a lane. A shuffle, since ptxas sees through an assignment. All lanes of the warp take
-/// part.
-__device__ __forceinline__ int opaque(int value, int lane) {
-  return __shfl_sync(~0u, value, lane);
-}
+/// The value of a lane. A shuffle, since ptxas sees through an assignment. All lanes of the warp
+/// take part.
+__device__ __forceinline__ int opaque(int value, int lane) { return __shfl_sync(~0u, value, lane); }
 
 /// Zero.
 __device__ __forceinline__ unsigned opaqueZero() {

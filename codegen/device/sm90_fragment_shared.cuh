@@ -1,8 +1,8 @@
 // Blocks of 16 x 16 accumulators between the registers of a warp and a swizzled subtile of 64 x 64
-// 16-bit elements in shared memory (sm90_swizzle.cuh), which TMA takes or brings. The four warps of a
-// warpgroup have 16 rows each: lane l of warp w names row 16 w + l % 16 of the subtile, and there, of
-// block b of the four side by side, chunk 2 b + l / 16. Of the eight elements that a lane has
-// (fragment.cuh), two lie in a word.
+// 16-bit elements in shared memory (sm90_swizzle.cuh), which TMA takes or brings. The four warps of
+// a warpgroup have 16 rows each: lane l of warp w names row 16 w + l % 16 of the subtile, and
+// there, of block b of the four side by side, chunk 2 b + l / 16. Of the eight elements that a lane
+// has (fragment.cuh), two lie in a word.
 #pragma once
 
 #include "weft/pack.cuh"

@@ -14,7 +14,8 @@ namespace weft::sm90 {
 constexpr int warpgroup = 128;  // threads: who has a role
 
 /// A place in the ring of stages; the parity flips with every round.
-template <int stages> struct PipelineState {
+template <int stages>
+struct PipelineState {
   int stage = 0, parity = 0;
   __device__ __forceinline__ void advance() {
     if (++stage == stages) stage = 0, parity ^= 1;

@@ -1,10 +1,13 @@
-// Contractions on sm_90a one of whose operands is transformed on load (prologue.cuh): the skeleton of sm90_gemm.cuh, whose consumers, tiles and
-// epilogue store these are, with another first warpgroup.
+// Contractions on sm_90a one of whose operands is transformed on load (prologue.cuh): the skeleton
+// of sm90_gemm.cuh, whose consumers, tiles and epilogue store these are, with another first
+// warpgroup.
 //
-// Where TMA brings both operands, one thread asks for kTiles, and three warps rewrite those of the tensor that the operand is transformed
-// of, in place: they wait until such a k-tile has rawFull, and tell the consumers that it is there by the barrier that these wait for anyhow, which
-// counts the other operand's bytes, too. So k-tiles are in flight while one is transformed and another one is multiplied. Else all threads of the
-// warpgroup transform the operand between loads and stores, from elements of any width at any address.
+// Where TMA brings both operands, one thread asks for kTiles, and three warps rewrite those of the
+// tensor that the operand is transformed of, in place: they wait until such a k-tile has rawFull,
+// and tell the consumers that it is there by the barrier that these wait for anyhow, which counts
+// the other operand's bytes, too. So k-tiles are in flight while one is transformed and another one
+// is multiplied. Else all threads of the warpgroup transform the operand between loads and stores,
+// from elements of any width at any address.
 #pragma once
 
 #include "weft/sm90_gemm.cuh"
@@ -15,13 +18,16 @@
 namespace weft::sm90 {
 
 /// Signals that a k-tile of the tensor that the operand is transformed of has rawFull.
-template <GemmProblem gemm, Tile tile> __device__ __forceinline__ SharedAddress rawFull(Shared<gemm, tile> shared, int stage) {
+template <GemmProblem gemm, Tile tile>
+__device__ __forceinline__ SharedAddress rawFull(Shared<gemm, tile> shared, int stage) {
   return shared.start + TileConfig<gemm, tile>::sharedBytes + 8 * stage;
 }
 
 /// Has TMA bring all k-tiles of all tiles of this block; one thread.
 template <GemmProblem gemm, Tile tile, bool isOfA>
-__device__ __forceinline__ void loadKTilesForTransform(Shared<gemm, tile> shared, const TensorMap *transformed, const TensorMap *other) {
+__device__ __forceinline__ void loadKTilesForTransform(Shared<gemm, tile> shared,
+                                                       const TensorMap *transformed,
+                                                       const TensorMap *other) {
   using P = TileConfig<gemm, tile>;
   using Prologue = PrologueConfig<gemm, tile, isOfA>;
   constexpr bool isBatched = gemm.batch > 1;
@@ -31,12 +37,15 @@ __device__ __forceinline__ void loadKTilesForTransform(Shared<gemm, tile> shared
     const int outer = isOfA ? at.m : at.n, otherOuter = isOfA ? at.n : at.m;
 #pragma unroll 1
     for (int kTile = 0; kTile < P::kTiles; ++kTile) {
-      const SharedAddress a = shared.a(state.stage), b = shared.b(state.stage), full = shared.full(state.stage), raw = rawFull(shared, state.stage);
+      const SharedAddress a = shared.a(state.stage), b = shared.b(state.stage),
+                          full = shared.full(state.stage), raw = rawFull(shared, state.stage);
       wait(shared.empty(state.stage), state.parity);
       arriveExpecting(raw, Prologue::transformedBytes);
-      loadKTile<Prologue::operand, Prologue::side, isBatched>(isOfA ? a : b, transformed, raw, outer, kTile * P::tileK, at.batch);
+      loadKTile<Prologue::operand, Prologue::side, isBatched>(isOfA ? a : b, transformed, raw,
+                                                              outer, kTile * P::tileK, at.batch);
       arriveExpecting(full, Prologue::otherBytes);
-      loadKTile<Prologue::other, Prologue::otherSide, isBatched>(isOfA ? b : a, other, full, otherOuter, kTile * P::tileK, at.batch);
+      loadKTile<Prologue::other, Prologue::otherSide, isBatched>(
+          isOfA ? b : a, other, full, otherOuter, kTile * P::tileK, at.batch);
       state.advance();
     }
   }
@@ -44,7 +53,9 @@ __device__ __forceinline__ void loadKTilesForTransform(Shared<gemm, tile> shared
 
 /// Makes the operand in place; the warps that do not ask for kTiles.
 template <typename T, typename Raw, GemmProblem gemm, Tile tile, bool isOfA, typename Function>
-__device__ __forceinline__ void transformKTiles(Shared<gemm, tile> shared, const Function &transform, unsigned char *memory, int thread) {
+__device__ __forceinline__ void transformKTiles(Shared<gemm, tile> shared,
+                                                const Function &transform, unsigned char *memory,
+                                                int thread) {
   using P = TileConfig<gemm, tile>;
   using Prologue = PrologueConfig<gemm, tile, isOfA>;
   PipelineState<tile.stages> state;
@@ -53,8 +64,9 @@ __device__ __forceinline__ void transformKTiles(Shared<gemm, tile> shared, const
 #pragma unroll 1
     for (int kTile = 0; kTile < P::kTiles; ++kTile) {
       wait(rawFull(shared, state.stage), state.parity);
-      transformKTile<Prologue::operand, Prologue::side, int(gemm.k), Prologue::transformThreads, T, Raw>(
-          memory + state.stage * P::stageBytes + (isOfA ? 0 : P::bytesA), transform, at.batch, isOfA ? at.m : at.n, kTile * P::tileK, thread);
+      transformKTile<Prologue::operand, Prologue::side, int(gemm.k), Prologue::transformThreads, T,
+                     Raw>(memory + state.stage * P::stageBytes + (isOfA ? 0 : P::bytesA), transform,
+                          at.batch, isOfA ? at.m : at.n, kTile * P::tileK, thread);
       fenceForAsync();
       __syncwarp();
       if (thread % 32 == 0) arrive(shared.full(state.stage));
@@ -65,8 +77,11 @@ __device__ __forceinline__ void transformKTiles(Shared<gemm, tile> shared, const
 
 /// Copies and makes the operand, and has the other one brought, by all threads of the warpgroup.
 template <typename T, typename Raw, GemmProblem gemm, Tile tile, bool isOfA, typename Function>
-__device__ __forceinline__ void copyAndTransformKTiles(Shared<gemm, tile> shared, const Raw *transformed, Tensor<const T> other, const Function &transform,
-                                                  unsigned char *memory) {
+__device__ __forceinline__ void copyAndTransformKTiles(Shared<gemm, tile> shared,
+                                                       const Raw *transformed,
+                                                       Tensor<const T> other,
+                                                       const Function &transform,
+                                                       unsigned char *memory) {
   using P = TileConfig<gemm, tile>;
   using Prologue = PrologueConfig<gemm, tile, isOfA>;
   const int thread = threadIdx.x % warpgroup;
@@ -82,15 +97,18 @@ __device__ __forceinline__ void copyAndTransformKTiles(Shared<gemm, tile> shared
       if constexpr (Prologue::other.usesTma) {
         if (thread == 0) {
           arriveExpecting(full, Prologue::otherBytes);
-          loadKTile<Prologue::other, Prologue::otherSide, (gemm.batch > 1)>(isOfA ? shared.b(state.stage) : shared.a(state.stage), other.map,
-                                                                           full, otherOuter, kTile * P::tileK, at.batch);
+          loadKTile<Prologue::other, Prologue::otherSide, (gemm.batch > 1)>(
+              isOfA ? shared.b(state.stage) : shared.a(state.stage), other.map, full, otherOuter,
+              kTile * P::tileK, at.batch);
         }
       } else {
         copyKTile<Prologue::other, Prologue::otherSide, Prologue::otherExtent, int(gemm.k)>(
-            isOfA ? b : a, other.elements + at.batch * Prologue::other.batch, otherOuter, kTile * P::tileK, thread);
+            isOfA ? b : a, other.elements + at.batch * Prologue::other.batch, otherOuter,
+            kTile * P::tileK, thread);
       }
-      copyAndTransformKTile<Prologue::operand, Prologue::side, Prologue::outerExtent, int(gemm.k), T>(
-          isOfA ? a : b, transformed + at.batch * Prologue::operand.batch, transform, at.batch, outer, kTile * P::tileK, thread);
+      copyAndTransformKTile<Prologue::operand, Prologue::side, Prologue::outerExtent, int(gemm.k),
+                            T>(isOfA ? a : b, transformed + at.batch * Prologue::operand.batch,
+                               transform, at.batch, outer, kTile * P::tileK, thread);
       fenceForAsync();
       arrive(full);
       state.advance();
@@ -98,13 +116,16 @@ __device__ __forceinline__ void copyAndTransformKTiles(Shared<gemm, tile> shared
   }
 }
 
-/// The whole kernel of operands and a result of T, one operand transformed of elements of type Raw; launched with TileConfig::threads and
-/// PrologueConfig::sharedBytes, as many blocks as sm90_gemm.cuh says.
-template <typename T, typename Raw, GemmProblem gemm, Tile tile, bool isOfA, typename Function, typename SubtileInput, typename VectorInput,
-          typename SubtileOutput, typename Epilogue>
-__device__ __forceinline__ void prologueGemm(Tensor<const Raw> transformed, Tensor<const T> other, Tensor<T> c, const Function &transform,
-                                                  const SubtileInput &subtile, const VectorInput &vector, const SubtileOutput &output,
-                                                  const Epilogue &epilogue) {
+/// The whole kernel of operands and a result of T, one operand transformed of elements of type Raw;
+/// launched with TileConfig::threads and PrologueConfig::sharedBytes, as many blocks as
+/// sm90_gemm.cuh says.
+template <typename T, typename Raw, GemmProblem gemm, Tile tile, bool isOfA, typename Function,
+          typename SubtileInput, typename VectorInput, typename SubtileOutput, typename Epilogue>
+__device__ __forceinline__ void prologueGemm(Tensor<const Raw> transformed, Tensor<const T> other,
+                                             Tensor<T> c, const Function &transform,
+                                             const SubtileInput &subtile, const VectorInput &vector,
+                                             const SubtileOutput &output,
+                                             const Epilogue &epilogue) {
   using P = TileConfig<gemm, tile>;
   using Prologue = PrologueConfig<gemm, tile, isOfA>;
   extern __shared__ __align__(1024) unsigned char memory[];
@@ -114,13 +135,15 @@ __device__ __forceinline__ void prologueGemm(Tensor<const Raw> transformed, Tens
     if (Prologue::other.usesTma) prefetchMap(other.map);
     if (gemm.usesTma) prefetchMap(c.map);
     if constexpr (SubtileOutput::isWritten) prefetchMap(output.tensor.map);
-    constexpr int fullArrivals = (Prologue::other.usesTma ? 1 : 0) + (Prologue::isInPlace ? Prologue::transformWarps : warpgroup);
+    constexpr int fullArrivals = (Prologue::other.usesTma ? 1 : 0) +
+                                 (Prologue::isInPlace ? Prologue::transformWarps : warpgroup);
     for (int stage = 0; stage < tile.stages; ++stage) {
       initializeBarrier(shared.full(stage), fullArrivals);
       initializeBarrier(shared.empty(stage), tile.isPingPong ? 1 : P::consumers);
       if (Prologue::isInPlace) initializeBarrier(rawFull(shared, stage), 1);
     }
-    for (int buffer = 0; buffer < P::consumers * tile.epilogueStages; ++buffer) initializeBarrier(shared.subtileFull(0) + 8 * buffer, 1);
+    for (int buffer = 0; buffer < P::consumers * tile.epilogueStages; ++buffer)
+      initializeBarrier(shared.subtileFull(0) + 8 * buffer, 1);
     publishBarriers();
   }
   ptx::barrier();
@@ -128,7 +151,8 @@ __device__ __forceinline__ void prologueGemm(Tensor<const Raw> transformed, Tens
   if (role == 0) {
     lowerRegisters<Prologue::producerRegisters>();
     if constexpr (!Prologue::isInPlace) {
-      copyAndTransformKTiles<T, Raw, gemm, tile, isOfA>(shared, transformed.elements, other, transform, memory);
+      copyAndTransformKTiles<T, Raw, gemm, tile, isOfA>(shared, transformed.elements, other,
+                                                        transform, memory);
     } else if (warp > 0) {
       transformKTiles<T, Raw, gemm, tile, isOfA>(shared, transform, memory, int(threadIdx.x) - 32);
     } else if (threadIdx.x == 0) {
@@ -136,7 +160,8 @@ __device__ __forceinline__ void prologueGemm(Tensor<const Raw> transformed, Tens
     }
   } else {
     raiseRegisters<Prologue::consumerRegisters>();
-    const EpilogueOp<SubtileInput, VectorInput, SubtileOutput, NoEpilogueReductions, Epilogue> epilogueOp{subtile, vector, output, NoEpilogueReductions{}, epilogue};
+    const EpilogueOp<SubtileInput, VectorInput, SubtileOutput, NoEpilogueReductions, Epilogue>
+        epilogueOp{subtile, vector, output, NoEpilogueReductions{}, epilogue};
     consume<ElementsOf<T>, gemm, tile>(shared, c, role - 1, epilogueOp);
   }
 }

@@ -1,33 +1,40 @@
-// Contractions on sm_90a of few rows or columns, which are weights streamed past them, or of so few tiles that starting and ending
-// is most of the time: C = A B for every batch element, accumulated in fp32. One tile a block; one warp loads k-tiles into as
-// many stages as shared memory holds, one warpgroup multiplies them (wgmma) and stores its accumulators straight from registers.
-// What becomes of them is an epilogue: a function of where a thread's accumulators lie, called before the tile is multiplied, which asks for
-// operands and returns a function of the accumulators, called when they are there (single_consumer_fragment.cuh).
+// Contractions on sm_90a of few rows or columns, which are weights streamed past them, or of so few
+// tiles that starting and ending is most of the time: C = A B for every batch element, accumulated
+// in fp32. One tile a block; one warp loads k-tiles into as many stages as shared memory holds, one
+// warpgroup multiplies them (wgmma) and stores its accumulators straight from registers. What
+// becomes of them is an epilogue: a function of where a thread's accumulators lie, called before
+// the tile is multiplied, which asks for operands and returns a function of the accumulators,
+// called when they are there (single_consumer_fragment.cuh).
 //
-// The longer side of a tile lies along the 64 rows of the instruction, whichever operand that is, the other one along its columns,
-// of which there are as few as 8: so a stage is little more than what is streamed. Of a tile of 32 rows the instruction reads 32
-// more, which are whatever lies behind them in shared memory: their accumulators are discarded.
+// The longer side of a tile lies along the 64 rows of the instruction, whichever operand that is,
+// the other one along its columns, of which there are as few as 8: so a stage is little more than
+// what is streamed. Of a tile of 32 rows the instruction reads 32 more, which are whatever lies
+// behind them in shared memory: their accumulators are discarded.
 //
-// Blocks of a cluster may share k (splitK): all send their accumulators to the first, which adds them in the order of the blocks.
+// Blocks of a cluster may share k (splitK): all send their accumulators to the first, which adds
+// them in the order of the blocks.
 //
 // Operands come by TMA, which brings zeros for what is out of bounds.
 //
-// Kernels of this kind may start while the one before them ends: they let the next one start, and wait for the one before until they
-// read or write any tensor. (Asking for what streams to come to L2 meanwhile made them slower, by 2 of 10 us.)
+// Kernels of this kind may start while the one before them ends: they let the next one start, and
+// wait for the one before until they read or write any tensor. (Asking for what streams to come to
+// L2 meanwhile made them slower, by 2 of 10 us.)
 #pragma once
 
 #include "weft/sm90_cluster.cuh"
 #include "weft/sm90_dependent_launch.cuh"
-#include "weft/sm90_single_consumer_tile.cuh"
 #include "weft/sm90_load.cuh"
+#include "weft/sm90_single_consumer_tile.cuh"
 #include "weft/wgmma.cuh"
 
 namespace weft::sm90 {
 
 /// Loads the k-tiles of the block; one thread.
 template <GemmProblem gemm, SingleConsumerTile tile>
-__device__ __forceinline__ void loadSingleConsumer(SingleConsumerShared<gemm, tile> shared, const SingleConsumerPosition &at, const TensorMap *rows,
-                                           const TensorMap *columns) {
+__device__ __forceinline__ void loadSingleConsumer(SingleConsumerShared<gemm, tile> shared,
+                                                   const SingleConsumerPosition &at,
+                                                   const TensorMap *rows,
+                                                   const TensorMap *columns) {
   using P = SingleConsumerConfig<gemm, tile>;
   constexpr bool isBatched = gemm.batch > 1;
   PipelineState<tile.stages> state{0, 1};
@@ -37,16 +44,20 @@ __device__ __forceinline__ void loadSingleConsumer(SingleConsumerShared<gemm, ti
     const int k = (at.firstKTile + kTile) * tileK;
     if constexpr (P::reusesStages) wait(shared.empty(state.stage), state.parity);
     arriveExpecting(full, P::stageBytes);
-    loadKTile<P::rowOperand, P::rows, isBatched>(shared.rows(state.stage), rows, full, at.row, k, at.batch);
-    loadKTile<P::columnOperand, P::columns, isBatched>(shared.columns(state.stage), columns, full, at.column, k, at.batch);
+    loadKTile<P::rowOperand, P::rows, isBatched>(shared.rows(state.stage), rows, full, at.row, k,
+                                                 at.batch);
+    loadKTile<P::columnOperand, P::columns, isBatched>(shared.columns(state.stage), columns, full,
+                                                       at.column, k, at.batch);
     state.advance();
   }
 }
 
-/// Multiplies the k-tiles of the block. A stage is handed back when the products that read it have ended.
+/// Multiplies the k-tiles of the block. A stage is handed back when the products that read it have
+/// ended.
 template <GemmProblem gemm, SingleConsumerTile tile, typename T>
-__device__ __forceinline__ void multiplySingleConsumerTile(float (&accumulators)[SingleConsumerConfig<gemm, tile>::accumulators], SingleConsumerShared<gemm, tile> shared,
-                                                   const SingleConsumerPosition &at) {
+__device__ __forceinline__ void multiplySingleConsumerTile(
+    float (&accumulators)[SingleConsumerConfig<gemm, tile>::accumulators],
+    SingleConsumerShared<gemm, tile> shared, const SingleConsumerPosition &at) {
   using P = SingleConsumerConfig<gemm, tile>;
   constexpr bool isOuter = !P::rowOperand.isAlongK();
   constexpr int stepRows = isOuter ? 16 * rowBytes : 32, stepColumns = 32;
@@ -60,8 +71,9 @@ __device__ __forceinline__ void multiplySingleConsumerTile(float (&accumulators)
     fenceWgmma();
 #pragma unroll
     for (int step = 0; step < tileK / 16; ++step)
-      wgmma<isOuter, false>(static_cast<T *>(nullptr), static_cast<T *>(nullptr), accumulators, rows + (step * stepRows >> 4), columns + (step * stepColumns >> 4),
-                              kTile > 0 || step > 0);
+      wgmma<isOuter, false>(static_cast<T *>(nullptr), static_cast<T *>(nullptr), accumulators,
+                            rows + (step * stepRows >> 4), columns + (step * stepColumns >> 4),
+                            kTile > 0 || step > 0);
     commitWgmma();
     waitForWgmma<1>();
     if (P::reusesStages && previous >= 0 && threadIdx.x == 0) arrive(shared.empty(previous));
@@ -71,17 +83,21 @@ __device__ __forceinline__ void multiplySingleConsumerTile(float (&accumulators)
   waitForWgmma<0>();
 }
 
-/// Has the accumulators of all blocks of the cluster added in the first; the others are done then and get false.
+/// Has the accumulators of all blocks of the cluster added in the first; the others are done then
+/// and get false.
 template <GemmProblem gemm, SingleConsumerTile tile>
-__device__ __forceinline__ bool reduceSingleConsumerPartials(float (&accumulators)[SingleConsumerConfig<gemm, tile>::accumulators], SingleConsumerShared<gemm, tile> shared, int rank) {
+__device__ __forceinline__ bool reduceSingleConsumerPartials(
+    float (&accumulators)[SingleConsumerConfig<gemm, tile>::accumulators],
+    SingleConsumerShared<gemm, tile> shared, int rank) {
   using P = SingleConsumerConfig<gemm, tile>;
   constexpr int groups = P::accumulators / 4;
   if (rank > 0) {
     const SharedAddress barrier = addressInBlock(shared.partialsFull(), 0);
 #pragma unroll
     for (int group = 0; group < groups; ++group)
-      sendAccumulators(addressInBlock(shared.peerPartial(rank, group), 0), barrier, accumulators[4 * group], accumulators[4 * group + 1], accumulators[4 * group + 2],
-               accumulators[4 * group + 3]);
+      sendAccumulators(addressInBlock(shared.peerPartial(rank, group), 0), barrier,
+                       accumulators[4 * group], accumulators[4 * group + 1],
+                       accumulators[4 * group + 2], accumulators[4 * group + 3]);
     return false;
   }
   wait(shared.partialsFull(), 0);
@@ -97,10 +113,12 @@ __device__ __forceinline__ bool reduceSingleConsumerPartials(float (&accumulator
   return true;
 }
 
-/// The whole kernel; launched with SingleConsumerConfig::threads and SingleConsumerConfig::sharedBytes, a block or a cluster for every tile. `epilogue`: a
-/// number, or a function.
+/// The whole kernel; launched with SingleConsumerConfig::threads and
+/// SingleConsumerConfig::sharedBytes, a block or a cluster for every tile. `epilogue`: a number, or
+/// a function.
 template <typename T, GemmProblem gemm, SingleConsumerTile tile, typename Epilogue>
-__device__ __forceinline__ void singleConsumerGemm(const TensorMap *a, const TensorMap *b, T *c, const Epilogue &epilogue) {
+__device__ __forceinline__ void singleConsumerGemm(const TensorMap *a, const TensorMap *b, T *c,
+                                                   const Epilogue &epilogue) {
   using P = SingleConsumerConfig<gemm, tile>;
   static_assert(gemm.a.usesTma && gemm.b.usesTma && P::columnOperand.isAlongK());
   extern __shared__ __align__(1024) unsigned char memory[];
@@ -129,7 +147,8 @@ __device__ __forceinline__ void singleConsumerGemm(const TensorMap *a, const Ten
   const auto epilogueOp = singleConsumerEpilogue(epilogue)(own);
   if constexpr (tile.splitK > 1) {
     waitForCluster();
-    if (at.rank == 0 && threadIdx.x == 0) arriveExpecting(shared.partialsFull(), (tile.splitK - 1) * P::partialTileBytes);
+    if (at.rank == 0 && threadIdx.x == 0)
+      arriveExpecting(shared.partialsFull(), (tile.splitK - 1) * P::partialTileBytes);
   }
   float accumulators[P::accumulators];
   multiplySingleConsumerTile<gemm, tile, T>(accumulators, shared, at);

@@ -1,9 +1,11 @@
-// Tiles that the blocks of a grid share, for the GEMM skeleton (sm90_gemm.cuh): the k-tiles of all tiles stand one after
-// another, and every block takes an equal run of them. So no multiprocessor waits for a last, thin wave of tiles.
+// Tiles that the blocks of a grid share, for the GEMM skeleton (sm90_gemm.cuh): the k-tiles of all
+// tiles stand one after another, and every block takes an equal run of them. So no multiprocessor
+// waits for a last, thin wave of tiles.
 //
-// A run ends inside of tiles: of such a tile each block leaves its accumulators in device memory, and the one that arrives last adds those of all in
-// the order of the blocks and stores the tile, whichever it is. No block waits for another one, and results have the same bits in
-// every launch. Both consumers of a block share its tiles; each does so with those of its number.
+// A run ends inside of tiles: of such a tile each block leaves its accumulators in device memory,
+// and the one that arrives last adds those of all in the order of the blocks and stores the tile,
+// whichever it is. No block waits for another one, and results have the same bits in every launch.
+// Both consumers of a block share its tiles; each does so with those of its number.
 #pragma once
 
 #include "weft/sm90_gemm.cuh"
@@ -13,7 +15,8 @@ namespace weft::sm90 {
 
 /// Loads a block's run of k-tiles; one thread.
 template <GemmProblem gemm, Tile tile, int blocks, typename A, typename B>
-__device__ __forceinline__ void produceStreamK(Shared<gemm, tile> shared, Tensor<const A> a, Tensor<const B> b) {
+__device__ __forceinline__ void produceStreamK(Shared<gemm, tile> shared, Tensor<const A> a,
+                                               Tensor<const B> b) {
   using P = TileConfig<gemm, tile>;
   using S = StreamKSchedule<gemm, tile, blocks>;
   constexpr bool isBatched = gemm.batch > 1;
@@ -27,8 +30,10 @@ __device__ __forceinline__ void produceStreamK(Shared<gemm, tile> shared, Tensor
       const SharedAddress full = shared.full(state.stage);
       wait(shared.empty(state.stage), state.parity);
       arriveExpecting(full, P::stageBytes);
-      loadKTile<gemm.a, tile.m, isBatched>(shared.a(state.stage), a.map, full, start.m, kTile * P::tileK, start.batch);
-      loadKTile<gemm.b, tile.n, isBatched>(shared.b(state.stage), b.map, full, start.n, kTile * P::tileK, start.batch);
+      loadKTile<gemm.a, tile.m, isBatched>(shared.a(state.stage), a.map, full, start.m,
+                                           kTile * P::tileK, start.batch);
+      loadKTile<gemm.b, tile.n, isBatched>(shared.b(state.stage), b.map, full, start.n,
+                                           kTile * P::tileK, start.batch);
       state.advance();
     }
     at += count;
@@ -37,15 +42,19 @@ __device__ __forceinline__ void produceStreamK(Shared<gemm, tile> shared, Tensor
 
 /// Multiplies so many kTiles, as multiplyTile does those of a whole tile.
 template <GemmProblem gemm, Tile tile, typename A, typename B>
-__device__ __forceinline__ void multiplyKTiles(Accumulators<gemm, tile> &accumulators, Shared<gemm, tile> shared, PipelineState<tile.stages> &state,
-                                               int firstRow, bool isLeader, int count) {
+__device__ __forceinline__ void multiplyKTiles(Accumulators<gemm, tile> &accumulators,
+                                               Shared<gemm, tile> shared,
+                                               PipelineState<tile.stages> &state, int firstRow,
+                                               bool isLeader, int count) {
   using P = TileConfig<gemm, tile>;
-  constexpr int stepA = gemm.a.isAlongK() ? 32 : 16 * rowBytes, stepB = gemm.b.isAlongK() ? 32 : 16 * rowBytes;
+  constexpr int stepA = gemm.a.isAlongK() ? 32 : 16 * rowBytes,
+                stepB = gemm.b.isAlongK() ? 32 : 16 * rowBytes;
   int previous = -1;
 #pragma unroll 1
   for (int kTile = 0; kTile < count; ++kTile) {
     wait(shared.full(state.stage), state.parity);
-    const unsigned long long a = describeOperand(shared.a(state.stage) + firstRow * rowBytes, subtileBytes);
+    const unsigned long long a =
+        describeOperand(shared.a(state.stage) + firstRow * rowBytes, subtileBytes);
     const unsigned long long b = describeOperand(shared.b(state.stage), subtileBytes);
     fenceWgmma();
 #pragma unroll
@@ -53,7 +62,8 @@ __device__ __forceinline__ void multiplyKTiles(Accumulators<gemm, tile> &accumul
 #pragma unroll
       for (int block = 0; block < P::rowBlocks; ++block)
         multiplyElements<A, B, !gemm.a.isAlongK(), !gemm.b.isAlongK()>(
-            accumulators[block], a + (block * subtileBytes + step * stepA >> 4), b + (step * stepB >> 4), kTile > 0 || step > 0);
+            accumulators[block], a + (block * subtileBytes + step * stepA >> 4),
+            b + (step * stepB >> 4), kTile > 0 || step > 0);
     }
     commitWgmma();
     waitForWgmma<1>();
@@ -66,21 +76,27 @@ __device__ __forceinline__ void multiplyKTiles(Accumulators<gemm, tile> &accumul
 }
 
 template <typename Types, GemmProblem gemm, Tile tile, int blocks, typename EpilogueOp>
-__device__ __forceinline__ void consumeStreamK(Shared<gemm, tile> shared, Tensor<typename Types::C> c, int consumer, const EpilogueOp &epilogueOp,
-                                              StreamKPartials<gemm, tile, blocks> &partials) {
+__device__ __forceinline__ void consumeStreamK(Shared<gemm, tile> shared,
+                                               Tensor<typename Types::C> c, int consumer,
+                                               const EpilogueOp &epilogueOp,
+                                               StreamKPartials<gemm, tile, blocks> &partials) {
   using P = TileConfig<gemm, tile>;
   using S = StreamKSchedule<gemm, tile, blocks>;
   const bool isLeader = threadIdx.x % warpgroup == 0;
   const int firstRow = consumer * P::rowBlocks * 64, end = S::first(blockIdx.x + 1);
   PipelineState<tile.stages> state;
-  EpilogueStages<gemm, tile, EpilogueOp::tensors> epilogueStages{shared.epilogueStages(consumer), shared.subtileFull(consumer), consumer};
+  EpilogueStages<gemm, tile, EpilogueOp::tensors> epilogueStages{
+      shared.epilogueStages(consumer), shared.subtileFull(consumer), consumer};
   for (int at = S::first(blockIdx.x); at < end;) {
     const int index = at / S::kTiles, count = smaller(S::kTiles - at % S::kTiles, end - at);
     const Subtiles<gemm, tile> subtiles{tileStart<gemm, tile>(index), firstRow};
     at += count;
     Accumulators<gemm, tile> accumulators;
-    multiplyKTiles<gemm, tile, typename Types::A, typename Types::B>(accumulators, shared, state, firstRow, isLeader, count);
-    if (count < S::kTiles && !reduceStreamKPartials(accumulators, partials, index, consumer, shared.partialsFull(0))) continue;
+    multiplyKTiles<gemm, tile, typename Types::A, typename Types::B>(accumulators, shared, state,
+                                                                     firstRow, isLeader, count);
+    if (count < S::kTiles &&
+        !reduceStreamKPartials(accumulators, partials, index, consumer, shared.partialsFull(0)))
+      continue;
     const VectorOfTile<gemm, tile, NoVectorOperand> vector{};
     TileReductions<gemm, tile, NoEpilogueReductions> totals;
     storeEpilogue(accumulators, c, subtiles, epilogueStages, vector, totals, epilogueOp);
@@ -90,9 +106,11 @@ __device__ __forceinline__ void consumeStreamK(Shared<gemm, tile> shared, Tensor
 
 /// The whole kernel; launched with TileConfig::threads, TileConfig::sharedBytes and so many blocks.
 template <typename T, GemmProblem gemm, Tile tile, int blocks, typename Epilogue>
-__device__ __forceinline__ void streamKGemm(Tensor<const typename ElementsOf<T>::A> a, Tensor<const typename ElementsOf<T>::B> b,
-                                                    Tensor<typename ElementsOf<T>::C> c, StreamKPartials<gemm, tile, blocks> &partials,
-                                                    const Epilogue &epilogue) {
+__device__ __forceinline__ void streamKGemm(Tensor<const typename ElementsOf<T>::A> a,
+                                            Tensor<const typename ElementsOf<T>::B> b,
+                                            Tensor<typename ElementsOf<T>::C> c,
+                                            StreamKPartials<gemm, tile, blocks> &partials,
+                                            const Epilogue &epilogue) {
   using P = TileConfig<gemm, tile>;
   extern __shared__ __align__(1024) unsigned char memory[];
   const Shared<gemm, tile> shared{sharedAddress(memory)};
@@ -113,8 +131,10 @@ __device__ __forceinline__ void streamKGemm(Tensor<const typename ElementsOf<T>:
     if (threadIdx.x == 0) produceStreamK<gemm, tile, blocks>(shared, a, b);
   } else {
     raiseRegisters<P::consumerRegisters>();
-    using Out = EpilogueOp<NoSubtileOperand, NoVectorOperand, NoSubtileOutput, NoEpilogueReductions, Epilogue>;
-    consumeStreamK<ElementsOf<T>, gemm, tile, blocks>(shared, c, role - 1, Out{{}, {}, {}, {}, epilogue}, partials);
+    using Out = EpilogueOp<NoSubtileOperand, NoVectorOperand, NoSubtileOutput, NoEpilogueReductions,
+                           Epilogue>;
+    consumeStreamK<ElementsOf<T>, gemm, tile, blocks>(shared, c, role - 1,
+                                                      Out{{}, {}, {}, {}, epilogue}, partials);
   }
 }
 

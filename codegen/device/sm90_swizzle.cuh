@@ -1,5 +1,5 @@
-// How tiles lie in shared memory: rows of 128 bytes, of which eight neighbours are swizzled over 1024
-// bytes, as TMA brings and takes boxes of 128 bytes and WGMMA reads operands (wgmma.cuh).
+// How tiles lie in shared memory: rows of 128 bytes, of which eight neighbours are swizzled over
+// 1024 bytes, as TMA brings and takes boxes of 128 bytes and WGMMA reads operands (wgmma.cuh).
 #pragma once
 
 namespace weft::sm90 {

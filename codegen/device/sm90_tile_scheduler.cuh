@@ -1,22 +1,25 @@
 // Which tiles a block of a persistent kernel takes, and in what order they follow each other.
 //
 // Static persistent: of n blocks (or clusters of blocks that share a tile), block i takes tiles i,
-// i + n, i + 2 n, ... Group-M: tiles of a matrix in groups of a few along m, which are taken together
-// before the next along n, so that what runs at one time shares operands in L2.
+// i + n, i + 2 n, ... Group-M: tiles of a matrix in groups of a few along m, which are taken
+// together before the next along n, so that what runs at one time shares operands in L2.
 #pragma once
 
 namespace weft::sm90 {
 
 /// Which of the `blocks` neighbouring blocks that share something this one is.
-template <int blocks> __device__ __forceinline__ int rankAmong() {
+template <int blocks>
+__device__ __forceinline__ int rankAmong() {
   return blocks == 1 ? 0 : blockIdx.x % blocks;
 }
 
 /// The tile that this block takes first, and how far it is to its next.
-template <int blocksPerTile> __device__ __forceinline__ int firstPersistentTile() {
+template <int blocksPerTile>
+__device__ __forceinline__ int firstPersistentTile() {
   return blockIdx.x / blocksPerTile;
 }
-template <int blocksPerTile> __device__ __forceinline__ int persistentTileStride() {
+template <int blocksPerTile>
+__device__ __forceinline__ int persistentTileStride() {
   return gridDim.x / blocksPerTile;
 }
 
