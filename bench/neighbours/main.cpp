@@ -59,8 +59,11 @@ constexpr Instruction instructions[] = {
          asm volatile("fma.rn.f32 %0, %0, %1, %2;" : "+f"(y) : "f"(g), "f"(h));)"},
 };
 
-constexpr const char *source = R"(#include "weft/sm90.cuh"
+constexpr const char *source = R"(#include "weft/sm90_barrier.cuh"
+#include "weft/sm90_tma.cuh"
+#include "weft/types.cuh"
 #include "weft/wgmma.cuh"
+#include "weft/wgmma_f16.cuh"
 using namespace weft::sm90;
 
 extern "C" __global__ void __launch_bounds__(384, 1) neighbours(unsigned long long *result,
@@ -87,8 +90,9 @@ extern "C" __global__ void __launch_bounds__(384, 1) neighbours(unsigned long lo
         for (int step = 0; step < 4; ++step)
 #pragma unroll
           for (int block = 0; block < 2; ++block)
-            multiply<false, false>(static_cast<weft::half *>(nullptr), sums[block],
-                               a + (block * 8192 + step * 32 >> 4), b + (step * 32 >> 4), true);
+            wgmma<false, false>(static_cast<weft::half *>(nullptr),
+                                static_cast<weft::half *>(nullptr), sums[block],
+                                a + (block * 8192 + step * 32 >> 4), b + (step * 32 >> 4), true);
         commitWgmma();
         waitForWgmma<1>();
       }

@@ -1,5 +1,6 @@
-// Derivatives of the activations, in fp32, with the errors of the functions they are made of (math.cuh): absolute errors of a
-// few 1e-7, since the terms cancel around their zeros. All pass NaN through.
+// Derivatives of the activations, in fp32, with the errors of the functions they are made of
+// (math.cuh): absolute errors of a few 1e-7, since the terms cancel around their zeros. All pass
+// NaN through.
 #pragma once
 
 #include "weft/math.cuh"
@@ -12,9 +13,11 @@ __device__ __forceinline__ float gelu(float x) {
   return x < 0.0f ? below : 1.0f - below;
 }
 
-/// Phi(x) + x phi(x), below 0 as 2 to a(linear a + square a) times a polynomial of a = |x|. For results that are stored in 16 bits at
-/// once, of an x that came so. From `end` on both are 0 in fp32, and the polynomial may overflow; an x of binary16 stays below.
-template <int degree> struct ShortGeluSlope {
+/// Phi(x) + x phi(x), below 0 as 2 to a(linear a + square a) times a polynomial of a = |x|. For
+/// results that are stored in 16 bits at once, of an x that came so. From `end` on both are 0 in
+/// fp32, and the polynomial may overflow; an x of binary16 stays below.
+template <int degree>
+struct ShortGeluSlope {
   float end, square, linear, factor[degree + 1];
   __device__ __forceinline__ float operator()(float x) const {
     const float a = end > 0.0f ? ptx::minimum(fabsf(x), end) : fabsf(x);
@@ -26,18 +29,27 @@ template <int degree> struct ShortGeluSlope {
   }
 };
 
-/// Coefficients have the least error in units in the last place of both terms in the stored type: at most 0.15.
+/// Coefficients have the least error in units in the last place of both terms in the stored type:
+/// at most 0.15.
 __device__ __forceinline__ float geluForHalf(float x) {
-  constexpr ShortGeluSlope<4> function = {0.0f, -0.66476178f, -0.65821731f, {0.49996772f, -0.56866372f, -0.08743538f, -0.060333364f, 0.0080585731f}};
+  constexpr ShortGeluSlope<4> function = {
+      0.0f,
+      -0.66476178f,
+      -0.65821731f,
+      {0.49996772f, -0.56866372f, -0.08743538f, -0.060333364f, 0.0080585731f}};
   return function(x);
 }
 __device__ __forceinline__ float geluForBfloat16(float x) {
-  constexpr ShortGeluSlope<5> function = {14.0f, -0.71186268f, -0.6109826f, {0.49983969f, -0.58202624f, -0.062526293f, -0.064993277f, 0.0019300127f, -0.00084117032f}};
+  constexpr ShortGeluSlope<5> function = {
+      14.0f,
+      -0.71186268f,
+      -0.6109826f,
+      {0.49983969f, -0.58202624f, -0.062526293f, -0.064993277f, 0.0019300127f, -0.00084117032f}};
   return function(x);
 }
 
-/// Of x s(v) with v = 2 sqrt(2 / pi) (x + 0.044715 x^3) and s the sigmoid: s + x s (1 - s) v'. Where s is 0 or 1 in fp32, v' may
-/// overflow and does not count.
+/// Of x s(v) with v = 2 sqrt(2 / pi) (x + 0.044715 x^3) and s the sigmoid: s + x s (1 - s) v'.
+/// Where s is 0 or 1 in fp32, v' may overflow and does not count.
 __device__ __forceinline__ float geluTanh(float x) {
   const float s = sigmoid(1.5957691216057308f * (x + 0.044715f * x * x * x));
   const float rest = x * (s * (1.0f - s));

@@ -81,10 +81,10 @@ HostLibrary::HostLibrary(const std::string &name, const std::vector<Source> &sou
   const auto file = [&](const char *leaf) { return (folder / leaf).string(); };
   std::ofstream(file("kernels.cpp")) << translationUnit(sources);
   const std::string command = fmt::format(
-      "'{}' -std=c++20 -O1 -w -fPIC -shared -ffp-contract=off -fno-gnu-unique {} -DWEFT_EMULATE -I "
-      "'{}' -I '{}' -I '{}' "
+      "'{}' -std=c++20 -O1 -w -fPIC -shared -ffp-contract=off -fno-gnu-unique {} -I '{}' -I "
+      "'{}' -I '{}' "
       "-o '{}' '{}' > '{}' 2>&1",
-      WEFT_HOST_COMPILER, sanitizers, WEFT_EMULATED_HEADERS, WEFT_SOURCE_DIR "/tests/emulate/host",
+      WEFT_HOST_COMPILER, sanitizers, WEFT_SOURCE_DIR "/tests/emulate/host", WEFT_EMULATED_HEADERS,
       WEFT_SOURCE_DIR, file("kernels.so"), file("kernels.cpp"), file("log"));
   if (std::system(command.c_str()) != 0)
     throw Error::checkFailed("the host compiler rejects emitted text:\n{}\n{}", command,

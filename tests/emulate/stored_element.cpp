@@ -2,10 +2,11 @@
 // PTX conversions agree with the interpreter's rounding on values around every kind of boundary.
 #include "ir/interpreter/Rounding.h"
 #include "kernel/reference/StoredElement.h"
-#include "tests/emulate/host/emulate_ptx.h"
+#include "tests/emulate/host/emulate_keywords.h"
 
 // What the emulation defines before: __device__ and the stand-ins for PTX.
-#include "codegen/device/float8_bits.cuh"
+#include "weft/float8_bits.cuh"
+#include "weft/float8_conversion.cuh"
 
 #include <catch2/catch.hpp>
 
@@ -79,7 +80,8 @@ TEST_CASE("narrowing to 8 bits rounds as the interpreter does, with instructions
     check(DType::f8e5m2, weft::ptx::floatToE5m2(value));
     check(DType::f8e4m3, weft::bits::toFloat8<3, 7>(value, 448.0f));
     if (!std::isinf(value))
-      check(DType::f8e5m2, weft::bits::toFloat8<2, 15>(value, 57344.0f));  // ptx.cuh sees to these
+      check(DType::f8e5m2,
+            weft::bits::toFloat8<2, 15>(value, 57344.0f));  // its caller sees to these
   };
   for (unsigned bits = 0; bits < 0x80000000;
        bits += 0x3FFF)  // ties of both formats lie at multiples of 2^19

@@ -12,7 +12,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COLUMNS = 100
 FORMATTER = 'clang-format-14'  # another version formats differently
-FORMATTED = ('.cpp', '.h')
+FORMATTED = ('.cpp', '.h', '.cuh')
 WRITTEN = (*FORMATTED, '.py', '.td', '.cmake')
 LEFT_OUT = ('build/', '.venv/', 'out/', 'profiles/', 'tests/fuzz/corpus/')
 

@@ -46,7 +46,7 @@
 // profile such kernels, too, are chosen by their measurements alone. Rejected: ops before the
 // contraction, sums, k shared by blocks, single-consumer tiles, tf32 by mma.sync. Emulated on the
 // CPU in both families, with masks of -inf. The epilogue store is emulated on the CPU, whole
-// emitted kernels behind sums of plain loops (`tests/emulate/host/emulate_sm90*.h`); products and
+// emitted kernels behind sums of plain loops (`tests/emulate/host/weft/sm90*.cuh`); products and
 // copies of operands are not.
 //
 // What epilogues cost is mostly what they take from products that go on beside them

@@ -5,7 +5,7 @@
 // `gemm-sm80` (sm_80 and later; `device/sm80_gemm.cuh`) takes the same products with
 // mma.sync and copies of threads; its limits are `codegen/families/gemm_sm80/Sm80Tile.h`. On sm_90a
 // it is offered where the other family cannot use its TMA. It is emulated on the CPU down to its
-// instructions (`tests/emulate/host/emulate_sm80.h`): copies land as late as the device allows.
+// instructions (`tests/emulate/host/weft/sm80.cuh`): copies land as late as the device allows.
 // Until rows of a profile say more, its price is above the library's, with what an epilogue reads
 // and stores besides hidden behind nothing. Its epilogues are those of sm_90a without sums, a local
 // softmax at the end included: the same statements for a fragment, whose operands threads load and

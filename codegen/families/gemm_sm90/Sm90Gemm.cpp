@@ -297,6 +297,15 @@ private:
                : fmt::format("weft::sm90::Elements<{}, {}, {}>", a, b, c);
   }
 
+  /// Has the WGMMA of these operands.
+  std::string wgmmaHeader() const {
+    const DType a = operandType(gemm.a.isTransformed ? gemm.b : gemm.a),
+                b = operandType(gemm.b.isTransformed ? gemm.a : gemm.b);
+    if (isFloat8(a))
+      return fmt::format("weft/wgmma_{}_{}.cuh", nameOf(a).substr(2), nameOf(b).substr(2));
+    return fmt::format("weft/wgmma_{}{}.cuh", nameOf(a), isSingleConsumer() ? "_small_n" : "");
+  }
+
   void describeTile() {
     const std::string members = fmt::format(
         "{{.m = {}, .n = {}, .stages = {}, .epilogueStages = {}, .groupM = {}, .splitK = {}, "
@@ -315,7 +324,7 @@ private:
   }
 
   void callSingleConsumer() {
-    program.headers = {"weft/sm90_single_consumer.cuh"};
+    program.headers = {"weft/sm90_single_consumer.cuh", wgmmaHeader()};
     program.body.push_back(evaluate(
         fmt::format("static_assert(weft::sm90::SingleConsumerConfig<{}, {}>::sharedBytes == {})",
                     shape, tile, sm90SharedBytes(knobs))));
@@ -401,6 +410,7 @@ private:
     program.headers.push_back(isTransformed     ? "weft/sm90_prologue.cuh"
                               : gemm.isScaled() ? "weft/sm90_scaled.cuh"
                                                 : "weft/sm90_gemm.cuh");
+    program.headers.push_back(wgmmaHeader());
     if (gemm.hasSeveralStrides()) program.headers.push_back("weft/sm90_strides.cuh");
     if (gemm.operandType == DType::tf32) program.headers.push_back("weft/sm90_tf32.cuh");
     if (!region.reductions.empty()) program.headers.push_back("weft/sm90_epilogue_reduction.cuh");

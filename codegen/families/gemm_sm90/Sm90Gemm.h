@@ -39,14 +39,14 @@
 // --decode` times them behind products of few rows, beside two kernels and cuBLASLt's.
 //
 // **Products of 8-bit floats** (f8e4m3, f8e5m2, also one of each) are the same kernel template with
-// other instructions (`wgmma_float8.cuh`): a slice of 128 bytes of k holds 128 elements instead of
-// 64, so tiles, stages and shared memory are those of halves. Both operands must lie along k (there
-// are no products of any other order); rows that start anywhere are copied by threads. Results are
-// f16, bf16, or f32, which threads store, as the panels are of 16 bits. The scales of both tensors
-// are scalars of the epilogue, read once before the tile. Accumulators stay in the tensor cores,
-// which keep fewer bits than fp32 (ir/SPEC.md, "Contraction"; `float8SumError`), as cuBLASLt's do
-// with fast accumulation; nothing promotes them to fp32 on the way. cuBLASLt takes plain products
-// of them whose rows are whole 16 bytes (`float8Rejection` in
+// other instructions (`wgmma_e4m3_e4m3.cuh`): a slice of 128 bytes of k holds 128 elements instead
+// of 64, so tiles, stages and shared memory are those of halves. Both operands must lie along k
+// (there are no products of any other order); rows that start anywhere are copied by threads.
+// Results are f16, bf16, or f32, which threads store, as the panels are of 16 bits. The scales of
+// both tensors are scalars of the epilogue, read once before the tile. Accumulators stay in the
+// tensor cores, which keep fewer bits than fp32 (ir/SPEC.md, "Contraction"; `float8SumError`), as
+// cuBLASLt's do with fast accumulation; nothing promotes them to fp32 on the way. cuBLASLt takes
+// plain products of them whose rows are whole 16 bytes (`float8Rejection` in
 // `codegen/families/library/LibraryGemm.cpp`); its scale pointers are served by `GemmTensors`, not
 // by plans. `GemmTypes` names the element types of a product wherever they are written: "f16",
 // "f8e4m3,f8e5m2->f16". Every other family takes 8-bit tensors as it takes others: loop kernels

@@ -27,7 +27,7 @@ int64_t partialBytes(const Sm90GemmKnobs &knobs) {
          bytesOfPart;
 }
 
-constexpr int singleConsumerMaxColumns = 48;  // at most; as many as wgmma_small_n.cuh has
+constexpr int singleConsumerMaxColumns = 48;  // at most; as many as wgmma_f16_small_n.cuh has
 
 /// Rows of a warpgroup's instruction that lie beyond a tile of 32 are whatever follows in shared
 /// memory.

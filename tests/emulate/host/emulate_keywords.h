@@ -20,3 +20,9 @@
 #define __syncthreads() ::weft::emulate::barrier(__FILE__, __LINE__)
 
 inline float rsqrtf(float x) { return 1.0f / std::sqrt(x); }
+
+template <typename T>
+T __shfl_sync(unsigned, T value, int lane, const char *file = __builtin_FILE(),
+              int line = __builtin_LINE()) {
+  return weft::emulate::shuffle(~0u, value, unsigned(lane), file, line);
+}

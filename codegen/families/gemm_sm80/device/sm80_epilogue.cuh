@@ -1,27 +1,20 @@
-// Epilogues of the GEMM skeleton from sm_80 on (sm80_gemm.cuh and its siblings call them for every block of 16 x 16 of a
-// warp's accumulators, one after another).
+// Epilogues of the GEMM skeleton from sm_80 on (sm80_gemm.cuh and its siblings call them for every
+// block of 16 x 16 of a warp's accumulators, one after another).
 #pragma once
 
+#include "weft/opaque.cuh"
 #include "weft/sm80_gemm.cuh"
 
 namespace weft::sm80 {
 
-/// Zero, as a number that the compiler knows nothing of.
-__device__ __forceinline__ unsigned hiddenZero() {
-#if defined(WEFT_EMULATE)
-  return 0;
-#else
-  unsigned multiprocessors;
-  asm volatile("mov.u32 %0, %%nsmid;" : "=r"(multiprocessors));
-  return multiprocessors >> 16;  // no machine has as many
-#endif
-}
-
-/// So many blocks at a time: where a block lies depends on a result of one before it, by bits that are zero. What an epilogue reads and draws
-/// for all blocks, which the compiler would compute ahead, does not fit beside the accumulators. The skeleton calls it as a constant.
-template <int together, typename Epilogue> class LimitedFragmentsInFlight {
+/// So many blocks at a time: where a block lies depends on a result of one before it, by bits that
+/// are zero. What an epilogue reads and draws for all blocks, which the compiler would compute
+/// ahead, does not fit beside the accumulators. The skeleton calls it as a constant.
+template <int together, typename Epilogue>
+class LimitedFragmentsInFlight {
 public:
-  __device__ __forceinline__ explicit LimitedFragmentsInFlight(const Epilogue &epilogueOp) : epilogueOp(epilogueOp), zero(hiddenZero()) {}
+  __device__ __forceinline__ explicit LimitedFragmentsInFlight(const Epilogue &epilogueOp)
+      : epilogueOp(epilogueOp), zero(opaqueZero()) {}
   __device__ __forceinline__ void operator()(float (&accumulators)[8], const Fragment &at) const {
     const int nothing = int(before[turn % together] & zero);
     epilogueOp(accumulators, Fragment{at.batch, at.row + nothing, at.column + nothing});
@@ -35,7 +28,9 @@ private:
   mutable unsigned before[together] = {};
   mutable int turn = 0;
 };
-template <int together, typename Epilogue> __device__ __forceinline__ LimitedFragmentsInFlight<together, Epilogue> limitFragmentsInFlight(const Epilogue &epilogueOp) {
+template <int together, typename Epilogue>
+__device__ __forceinline__ LimitedFragmentsInFlight<together, Epilogue> limitFragmentsInFlight(
+    const Epilogue &epilogueOp) {
   return LimitedFragmentsInFlight<together, Epilogue>(epilogueOp);
 }
 

@@ -1,35 +1,42 @@
-// The skeleton of contractions from sm_80 on: C = A B for every batch element, accumulated in fp32. A block computes one tile:
-// its threads copy k-tiles of A and B into a ring of stages in shared memory, ahead of the warps that multiply them (mma.sync);
-// each warp has a rectangle of the tile. Accumulators turn into C (epilogue) and leave through shared memory, in rows.
+// The skeleton of contractions from sm_80 on: C = A B for every batch element, accumulated in fp32.
+// A block computes one tile: its threads copy k-tiles of A and B into a ring of stages in shared
+// memory, ahead of the warps that multiply them (mma.sync); each warp has a rectangle of the tile.
+// Accumulators turn into C (epilogue) and leave through shared memory, in rows.
 //
-// Operands are contiguous along k or along their outer axis (m or n): blocks of the latter are transposed on the way to
-// registers (ldmatrix).
+// Operands are contiguous along k or along their outer axis (m or n): blocks of the latter are
+// transposed on the way to registers (ldmatrix).
 #pragma once
 
-#include "weft/sm80_load.cuh"
 #include "weft/fragment.cuh"
+#include "weft/pack.cuh"
+#include "weft/sm80_load.cuh"
 
 namespace weft::sm80 {
 
 /// Of a warp, by blocks of 16 x 16.
-template <GemmProblem gemm, Tile tile> using Accumulators = float[TileConfig<gemm, tile>::blocksM][TileConfig<gemm, tile>::blocksN][8];
+template <GemmProblem gemm, Tile tile>
+using Accumulators = float[TileConfig<gemm, tile>::blocksM][TileConfig<gemm, tile>::blocksN][8];
 
 /// Where the eight accumulators of a lane in a block of 16 x 16 lie (fragment.cuh).
 struct Fragment {
   int batch, row, column;
 };
 
-/// The epilogue that leaves the accumulators as they are. Any other is a function of the same operands.
+/// The epilogue that leaves the accumulators as they are. Any other is a function of the same
+/// operands.
 struct Unchanged {
   __device__ __forceinline__ void operator()(float (&)[8], const Fragment &) const {}
 };
 
-/// Whether an epilogue goes on, once it was called for all blocks of a warp side by side: sm80_softmax.cuh.
-template <typename Epilogue> constexpr bool isRowEpilogue = false;
+/// Whether an epilogue goes on, once it was called for all blocks of a warp side by side:
+/// sm80_softmax.cuh.
+template <typename Epilogue>
+constexpr bool isRowEpilogue = false;
 
 /// Multiplies one stage. The next 16 of k are on the way to registers while 16 are multiplied.
 template <GemmProblem gemm, Tile tile, typename T>
-__device__ __forceinline__ void multiplyStage(Accumulators<gemm, tile> &accumulators, SharedAddress stage, int warpM, int warpN) {
+__device__ __forceinline__ void multiplyStage(Accumulators<gemm, tile> &accumulators,
+                                              SharedAddress stage, int warpM, int warpN) {
   using P = TileConfig<gemm, tile>;
   unsigned a[2][P::blocksM][4], b[2][P::blocksN][4];
   const auto load = [&](int step) {
@@ -38,7 +45,8 @@ __device__ __forceinline__ void multiplyStage(Accumulators<gemm, tile> &accumula
       loadBlock<gemm.a, tile.m, tile.k, true>(a[step % 2][i], stage, warpM + i * 16, step * 16);
 #pragma unroll
     for (int j = 0; j < P::blocksN; ++j)
-      loadBlock<gemm.b, tile.n, tile.k, false>(b[step % 2][j], stage + P::bytesA, warpN + j * 16, step * 16);
+      loadBlock<gemm.b, tile.n, tile.k, false>(b[step % 2][j], stage + P::bytesA, warpN + j * 16,
+                                               step * 16);
   };
   load(0);
 #pragma unroll
@@ -48,10 +56,12 @@ __device__ __forceinline__ void multiplyStage(Accumulators<gemm, tile> &accumula
     for (int i = 0; i < P::blocksM; ++i) {
 #pragma unroll
       for (int j = 0; j < P::blocksN; ++j) {
-        float (&s)[8] = accumulators[i][j];
-        const unsigned (&right)[4] = b[step % 2][j];
-        multiply(static_cast<T *>(nullptr), s[0], s[1], s[2], s[3], a[step % 2][i], right[0], right[1]);
-        multiply(static_cast<T *>(nullptr), s[4], s[5], s[6], s[7], a[step % 2][i], right[2], right[3]);
+        float(&s)[8] = accumulators[i][j];
+        const unsigned(&right)[4] = b[step % 2][j];
+        multiply(static_cast<T *>(nullptr), s[0], s[1], s[2], s[3], a[step % 2][i], right[0],
+                 right[1]);
+        multiply(static_cast<T *>(nullptr), s[4], s[5], s[6], s[7], a[step % 2][i], right[2],
+                 right[3]);
       }
     }
   }
@@ -59,11 +69,14 @@ __device__ __forceinline__ void multiplyStage(Accumulators<gemm, tile> &accumula
 
 /// Multiplies all k-tiles of a tile: stages - 1 of them are in flight while one is multiplied.
 template <GemmProblem gemm, Tile tile, typename T>
-__device__ __forceinline__ void multiplyTile(Accumulators<gemm, tile> &accumulators, const T *a, const T *b, const TileStart &at, SharedAddress shared,
+__device__ __forceinline__ void multiplyTile(Accumulators<gemm, tile> &accumulators, const T *a,
+                                             const T *b, const TileStart &at, SharedAddress shared,
                                              int warpM, int warpN) {
   using P = TileConfig<gemm, tile>;
-  KTileCopy<gemm.a, tile.m, gemm.m, gemm.k, tile.k, P::threads, T> copyA(a + at.batch * gemm.a.batch, at.m);
-  KTileCopy<gemm.b, tile.n, gemm.n, gemm.k, tile.k, P::threads, T> copyB(b + at.batch * gemm.b.batch, at.n);
+  KTileCopy<gemm.a, tile.m, gemm.m, gemm.k, tile.k, P::threads, T> copyA(
+      a + at.batch * gemm.a.batch, at.m);
+  KTileCopy<gemm.b, tile.n, gemm.n, gemm.k, tile.k, P::threads, T> copyB(
+      b + at.batch * gemm.b.batch, at.n);
   const auto copy = [&](int kTile) {
     if (kTile < P::kTiles) {
       const SharedAddress stage = shared + kTile % tile.stages * P::stageBytes;
@@ -77,18 +90,21 @@ __device__ __forceinline__ void multiplyTile(Accumulators<gemm, tile> &accumulat
 #pragma unroll 1
   for (int kTile = 0; kTile < P::kTiles; ++kTile) {
     waitForCopies<tile.stages - 2>();
-    ptx::barrier();                       // the k-tile has landed, and the one before it has been read by all
+    ptx::barrier();  // the k-tile has landed, and the one before it has been read by all
     copy(kTile + tile.stages - 1);
-    multiplyStage<gemm, tile, T>(accumulators, shared + kTile % tile.stages * P::stageBytes, warpM, warpN);
+    multiplyStage<gemm, tile, T>(accumulators, shared + kTile % tile.stages * P::stageBytes, warpM,
+                                 warpN);
   }
   waitForCopies<0>();
   ptx::barrier();
 }
 
-/// Applies the epilogue to the accumulators of a warp and puts them into the tile of C in shared memory.
+/// Applies the epilogue to the accumulators of a warp and puts them into the tile of C in shared
+/// memory.
 template <GemmProblem gemm, Tile tile, typename T, typename Epilogue>
-__device__ __forceinline__ void runEpilogue(Accumulators<gemm, tile> &accumulators, const TileStart &at, SharedAddress shared, int warpM, int warpN,
-                                           const Epilogue &epilogue) {
+__device__ __forceinline__ void runEpilogue(Accumulators<gemm, tile> &accumulators,
+                                            const TileStart &at, SharedAddress shared, int warpM,
+                                            int warpN, const Epilogue &epilogue) {
   using P = TileConfig<gemm, tile>;
   const int lane = threadIdx.x % 32;
 #pragma unroll
@@ -96,23 +112,29 @@ __device__ __forceinline__ void runEpilogue(Accumulators<gemm, tile> &accumulato
     if constexpr (isRowEpilogue<Epilogue>) {
       const Fragment first{at.batch, at.m + warpM + i * 16 + lane / 4, at.n + warpN + lane % 4 * 2};
 #pragma unroll
-      for (int j = 0; j < P::blocksN; ++j) epilogue(accumulators[i][j], Fragment{first.batch, first.row, first.column + j * 16});
+      for (int j = 0; j < P::blocksN; ++j)
+        epilogue(accumulators[i][j], Fragment{first.batch, first.row, first.column + j * 16});
       epilogue.template runRowEpilogue<gemm, tile>(accumulators[i], first);
     }
 #pragma unroll
     for (int j = 0; j < P::blocksN; ++j) {
       const int row = warpM + i * 16 + lane / 4, column = warpN + j * 16 + lane % 4 * 2;
-      if constexpr (!isRowEpilogue<Epilogue>) epilogue(accumulators[i][j], Fragment{at.batch, at.m + row, at.n + column});
+      if constexpr (!isRowEpilogue<Epilogue>)
+        epilogue(accumulators[i][j], Fragment{at.batch, at.m + row, at.n + column});
 #pragma unroll
       for (int e = 0; e < 8; e += 2) {
-        const int place = placeOf<tile.n / chunk>(row + rowInFragment(e), (column + columnInFragment(e)) / chunk) + lane % 4 * 4;
-        storeShared(shared + place, packPair(static_cast<T *>(nullptr), accumulators[i][j][e], accumulators[i][j][e + 1]));
+        const int place = placeOf<tile.n / chunk>(row + rowInFragment(e),
+                                                  (column + columnInFragment(e)) / chunk) +
+                          lane % 4 * 4;
+        storeShared(shared + place, packPair(static_cast<T *>(nullptr), accumulators[i][j][e],
+                                             accumulators[i][j][e + 1]));
       }
     }
   }
 }
 
-/// Stores the tile of C: whole chunks of rows that start at multiples of 16 bytes, any others by elements.
+/// Stores the tile of C: whole chunks of rows that start at multiples of 16 bytes, any others by
+/// elements.
 template <GemmProblem gemm, Tile tile, typename T>
 __device__ __forceinline__ void storeTile(T *c, const TileStart &at, SharedAddress shared) {
   using P = TileConfig<gemm, tile>;
@@ -128,18 +150,21 @@ __device__ __forceinline__ void storeTile(T *c, const TileStart &at, SharedAddre
       loadShared(words, from);
       *reinterpret_cast<Packed<unsigned, 4> *>(to) = {words[0], words[1], words[2], words[3]};
     } else {
-      for (int e = 0; e < chunk && at.n + column + e < gemm.n; ++e) to[e] = T{loadSharedElement(from + e * elementBytes)};
+      for (int e = 0; e < chunk && at.n + column + e < gemm.n; ++e)
+        to[e] = T{loadSharedElement(from + e * elementBytes)};
     }
   }
 }
 
-/// The whole kernel; launched with TileConfig::threads and TileConfig::sharedBytes, a block for every tile of every batch element.
+/// The whole kernel; launched with TileConfig::threads and TileConfig::sharedBytes, a block for
+/// every tile of every batch element.
 template <typename T, GemmProblem gemm, Tile tile, typename Epilogue>
 __device__ __forceinline__ void runGemm(const T *a, const T *b, T *c, const Epilogue &epilogue) {
   using P = TileConfig<gemm, tile>;
   const SharedAddress shared = dynamicShared();
   const TileStart at = tileStart<gemm, tile>(blockIdx.x);
-  const int warp = threadIdx.x / 32, warpM = warp % tile.warpsM * P::warpM, warpN = warp / tile.warpsM * P::warpN;
+  const int warp = threadIdx.x / 32, warpM = warp % tile.warpsM * P::warpM,
+            warpN = warp / tile.warpsM * P::warpN;
   Accumulators<gemm, tile> accumulators = {};
   multiplyTile<gemm, tile>(accumulators, a, b, at, shared, warpM, warpN);
   runEpilogue<gemm, tile, T>(accumulators, at, shared, warpM, warpN, epilogue);

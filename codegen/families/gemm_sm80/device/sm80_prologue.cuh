@@ -1,21 +1,26 @@
-// Contractions from sm_80 on one of whose operands is transformed on load (prologue.cuh): the skeleton of sm80_gemm.cuh, whose tiles, ring of
-// stages and fragments these are.
+// Contractions from sm_80 on one of whose operands is transformed on load (prologue.cuh): the
+// skeleton of sm80_gemm.cuh, whose tiles, ring of stages and fragments these are.
 //
-// Slices of the tensor that the operand is transformed of come by asynchronous copies where its elements are of 16 bits and its rows start at multiples
-// of 16 bytes. Each thread then rewrites the chunks that it copied itself, behind its wait and before the block's barrier. Any others it
+// Slices of the tensor that the operand is transformed of come by asynchronous copies where its
+// elements are of 16 bits and its rows start at multiples of 16 bytes. Each thread then rewrites
+// the chunks that it copied itself, behind its wait and before the block's barrier. Any others it
 // makes in registers, between loads and stores.
 #pragma once
 
-#include "weft/sm80_gemm.cuh"
 #include "weft/prologue.cuh"
+#include "weft/sm80_gemm.cuh"
 
 namespace weft::sm80 {
 
-/// The part of every k-tile of one operand that one thread copies and makes. Neighbouring threads follow the rows.
-template <Operand operand, int side, Offset outerExtent, Offset kExtent, int depth, int threads, typename T, typename Transformed> class TransformedKTile {
+/// The part of every k-tile of one operand that one thread copies and makes. Neighbouring threads
+/// follow the rows.
+template <Operand operand, int side, Offset outerExtent, Offset kExtent, int depth, int threads,
+          typename T, typename Transformed>
+class TransformedKTile {
   using S = KTileLayout<operand, side, depth>;
   using Raw = typename Transformed::Element;
-  static constexpr int rowsAPass = threads / S::chunks, passes = S::rows / rowsAPass, together = passes < 4 ? passes : 4;
+  static constexpr int rowsAPass = threads / S::chunks, passes = S::rows / rowsAPass,
+                       together = passes < 4 ? passes : 4;
   static constexpr Offset pitch = operand.isAlongK() ? operand.outer : operand.k;
   static constexpr bool isOuterWhole = outerExtent % side == 0, isKWhole = kExtent % depth == 0;
   static constexpr bool isInPlace = operand.isAligned && sizeof(Raw) == elementBytes;
@@ -23,24 +28,35 @@ template <Operand operand, int side, Offset outerExtent, Offset kExtent, int dep
                 "passes are whole, and places of neighbouring passes alike");
 
 public:
-  __device__ __forceinline__ TransformedKTile(const Transformed &transformed, Offset start, int batch, int outer0)
-      : transformed(transformed), row(threadIdx.x / S::chunks), column(threadIdx.x % S::chunks * chunk), batch(batch), outer0(outer0),
-        from(transformed.elements + start + (operand.isAlongK() ? (outer0 + row) * operand.outer + column : row * operand.k + outer0 + column)) {}
+  __device__ __forceinline__ TransformedKTile(const Transformed &transformed, Offset start,
+                                              int batch, int outer0)
+      : transformed(transformed),
+        row(threadIdx.x / S::chunks),
+        column(threadIdx.x % S::chunks * chunk),
+        batch(batch),
+        outer0(outer0),
+        from(transformed.elements + start +
+             (operand.isAlongK() ? (outer0 + row) * operand.outer + column
+                                 : row * operand.k + outer0 + column)) {}
 
   /// Starts to copy the next kTile, whose first of k is k0, or makes it.
   __device__ __forceinline__ void copyNext(SharedAddress kTile, int k0) {
     if constexpr (isInPlace) {
 #pragma unroll
       for (int pass = 0; pass < passes; ++pass)
-        copyAsync(placeOfPass(kTile, pass), from + pass * (rowsAPass * pitch), elementBytes * inBounds(pass, k0));
+        copyAsync(placeOfPass(kTile, pass), from + pass * (rowsAPass * pitch),
+                  elementBytes * inBounds(pass, k0));
     } else {
       float x[together][chunk];
 #pragma unroll 1
       for (int first = 0; first < passes; first += together) {
 #pragma unroll
-        for (int pass = 0; pass < together; ++pass) loadOperand(x[pass], from + (first + pass) * (rowsAPass * pitch), inBounds(first + pass, k0));
+        for (int pass = 0; pass < together; ++pass)
+          loadOperand(x[pass], from + (first + pass) * (rowsAPass * pitch),
+                      inBounds(first + pass, k0));
 #pragma unroll
-        for (int pass = 0; pass < together; ++pass) transformAndStore(x[pass], kTile, first + pass, k0);
+        for (int pass = 0; pass < together; ++pass)
+          transformAndStore(x[pass], kTile, first + pass, k0);
       }
     }
     from += depth * operand.k;
@@ -53,7 +69,8 @@ public:
       for (int first = 0; first < passes; first += together) {
         unsigned words[together][4];
 #pragma unroll
-        for (int pass = 0; pass < together; ++pass) loadShared(words[pass], placeOfPass(kTile, first + pass));
+        for (int pass = 0; pass < together; ++pass)
+          loadShared(words[pass], placeOfPass(kTile, first + pass));
 #pragma unroll
         for (int pass = 0; pass < together; ++pass) {
           float x[chunk];
@@ -68,22 +85,31 @@ private:
   __device__ __forceinline__ SharedAddress placeOfPass(SharedAddress kTile, int pass) const {
     return kTile + placeOf<S::chunks>(row, column / chunk) + pass * (rowsAPass * S::chunks * 16);
   }
-  __device__ __forceinline__ void transformAndStore(float (&x)[chunk], SharedAddress kTile, int pass, int k0) const {
+  __device__ __forceinline__ void transformAndStore(float (&x)[chunk], SharedAddress kTile,
+                                                    int pass, int k0) const {
     const int atRow = row + pass * rowsAPass;
-    const OperandPlace at{batch, outer0 + (operand.isAlongK() ? atRow : column), k0 + (operand.isAlongK() ? column : atRow)};
-    transformOperand<operand.isAlongK(), kExtent>(x, transformed.function, at, isKWhole || k0 + depth <= kExtent);
+    const OperandPlace at{batch, outer0 + (operand.isAlongK() ? atRow : column),
+                          k0 + (operand.isAlongK() ? column : atRow)};
+    transformOperand<operand.isAlongK(), kExtent>(x, transformed.function, at,
+                                                  isKWhole || k0 + depth <= kExtent);
     unsigned words[4];
 #pragma unroll
-    for (int w = 0; w < 4; ++w) words[w] = packPair(static_cast<T *>(nullptr), x[2 * w], x[2 * w + 1]);
+    for (int w = 0; w < 4; ++w)
+      words[w] = packPair(static_cast<T *>(nullptr), x[2 * w], x[2 * w + 1]);
     storeShared(placeOfPass(kTile, pass), words);
   }
   /// How many elements of a chunk are in the matrix.
   __device__ __forceinline__ int inBounds(int pass, int k0) const {
-    const int atRow = row + pass * rowsAPass + (operand.isAlongK() ? outer0 : k0), atColumn = column + (operand.isAlongK() ? k0 : outer0);
-    constexpr int rows = int(operand.isAlongK() ? outerExtent : kExtent), columns = int(operand.isAlongK() ? kExtent : outerExtent);
-    constexpr bool areRowsWhole = operand.isAlongK() ? isOuterWhole : isKWhole, areColumnsWhole = operand.isAlongK() ? isKWhole : isOuterWhole;
+    const int atRow = row + pass * rowsAPass + (operand.isAlongK() ? outer0 : k0),
+              atColumn = column + (operand.isAlongK() ? k0 : outer0);
+    constexpr int rows = int(operand.isAlongK() ? outerExtent : kExtent),
+                  columns = int(operand.isAlongK() ? kExtent : outerExtent);
+    constexpr bool areRowsWhole = operand.isAlongK() ? isOuterWhole : isKWhole,
+                   areColumnsWhole = operand.isAlongK() ? isKWhole : isOuterWhole;
     if (!areRowsWhole && atRow >= rows) return 0;
-    return areColumnsWhole || atColumn + chunk <= columns ? chunk : atColumn < columns ? columns - atColumn : 0;
+    return areColumnsWhole || atColumn + chunk <= columns ? chunk
+           : atColumn < columns                           ? columns - atColumn
+                                                          : 0;
   }
 
   const Transformed &transformed;
@@ -92,26 +118,34 @@ private:
 };
 
 /// The copies of an operand that is transformed, and of one that is not.
-template <typename T, typename Source> constexpr bool isTransformed = true;
-template <typename T> constexpr bool isTransformed<T, const T *> = false;
+template <typename T, typename Source>
+constexpr bool isTransformed = true;
+template <typename T>
+constexpr bool isTransformed<T, const T *> = false;
 
-/// Multiplies all k-tiles of a tile: stages - 1 of them are in flight while one is transformed and multiplied. A and B: pointers to elements, or TransformedOf.
+/// Multiplies all k-tiles of a tile: stages - 1 of them are in flight while one is transformed and
+/// multiplied. A and B: pointers to elements, or TransformedOf.
 template <GemmProblem gemm, Tile tile, typename T, typename A, typename B>
-__device__ __forceinline__ void multiplyTransformed(Accumulators<gemm, tile> &accumulators, A a, B b, const TileStart &at, SharedAddress shared, int warpM,
-                                             int warpN) {
+__device__ __forceinline__ void multiplyTransformed(Accumulators<gemm, tile> &accumulators, A a,
+                                                    B b, const TileStart &at, SharedAddress shared,
+                                                    int warpM, int warpN) {
   using P = TileConfig<gemm, tile>;
   static_assert(isTransformed<T, A> != isTransformed<T, B>, "one of the operands is transformed");
   auto copyA = [&] {
     if constexpr (isTransformed<T, A>)
-      return TransformedKTile<gemm.a, tile.m, gemm.m, gemm.k, tile.k, P::threads, T, A>(a, at.batch * gemm.a.batch, at.batch, at.m);
+      return TransformedKTile<gemm.a, tile.m, gemm.m, gemm.k, tile.k, P::threads, T, A>(
+          a, at.batch * gemm.a.batch, at.batch, at.m);
     else
-      return KTileCopy<gemm.a, tile.m, gemm.m, gemm.k, tile.k, P::threads, T>(a + at.batch * gemm.a.batch, at.m);
+      return KTileCopy<gemm.a, tile.m, gemm.m, gemm.k, tile.k, P::threads, T>(
+          a + at.batch * gemm.a.batch, at.m);
   }();
   auto copyB = [&] {
     if constexpr (isTransformed<T, B>)
-      return TransformedKTile<gemm.b, tile.n, gemm.n, gemm.k, tile.k, P::threads, T, B>(b, at.batch * gemm.b.batch, at.batch, at.n);
+      return TransformedKTile<gemm.b, tile.n, gemm.n, gemm.k, tile.k, P::threads, T, B>(
+          b, at.batch * gemm.b.batch, at.batch, at.n);
     else
-      return KTileCopy<gemm.b, tile.n, gemm.n, gemm.k, tile.k, P::threads, T>(b + at.batch * gemm.b.batch, at.n);
+      return KTileCopy<gemm.b, tile.n, gemm.n, gemm.k, tile.k, P::threads, T>(
+          b + at.batch * gemm.b.batch, at.n);
   }();
   const auto copy = [&](int kTile) {
     if (kTile < P::kTiles) {
@@ -129,7 +163,7 @@ __device__ __forceinline__ void multiplyTransformed(Accumulators<gemm, tile> &ac
     waitForCopies<tile.stages - 2>();
     if constexpr (isTransformed<T, A>) copyA.transformLanded(stage, kTile * tile.k);
     else copyB.transformLanded(stage + P::bytesA, kTile * tile.k);
-    ptx::barrier();                       // the k-tile is there, and the one before it has been read by all
+    ptx::barrier();  // the k-tile is there, and the one before it has been read by all
     copy(kTile + tile.stages - 1);
     multiplyStage<gemm, tile, T>(accumulators, stage, warpM, warpN);
   }
@@ -143,7 +177,8 @@ __device__ __forceinline__ void prologueGemm(A a, B b, T *c, const Epilogue &epi
   using P = TileConfig<gemm, tile>;
   const SharedAddress shared = dynamicShared();
   const TileStart at = tileStart<gemm, tile>(blockIdx.x);
-  const int warp = threadIdx.x / 32, warpM = warp % tile.warpsM * P::warpM, warpN = warp / tile.warpsM * P::warpN;
+  const int warp = threadIdx.x / 32, warpM = warp % tile.warpsM * P::warpM,
+            warpN = warp / tile.warpsM * P::warpN;
   Accumulators<gemm, tile> accumulators = {};
   multiplyTransformed<gemm, tile, T>(accumulators, a, b, at, shared, warpM, warpN);
   runEpilogue<gemm, tile, T>(accumulators, at, shared, warpM, warpN, epilogue);

@@ -1,4 +1,5 @@
-// A local softmax at the end of an epilogue from sm_80 on: of the blocks side by side that a warp has, which hold whole sub-vectors.
+// A local softmax at the end of an epilogue from sm_80 on: of the blocks side by side that a warp
+// has, which hold whole sub-vectors.
 #pragma once
 
 #include "weft/sm80_gemm.cuh"
@@ -6,13 +7,20 @@
 
 namespace weft::sm80 {
 
-/// An epilogue, and behind it exponentials, with maxima and sums of sub-vectors. The skeleton calls it as a constant.
-template <SubVectors subVectors, typename T, typename Epilogue> class WithLocalSoftmax {
+/// An epilogue, and behind it exponentials, with maxima and sums of sub-vectors. The skeleton calls
+/// it as a constant.
+template <SubVectors subVectors, typename T, typename Epilogue>
+class WithLocalSoftmax {
 public:
-  __device__ __forceinline__ WithLocalSoftmax(T *maxima, T *sums, const Epilogue &epilogueOp) : maxima(maxima), sums(sums), epilogueOp(epilogueOp) {}
-  __device__ __forceinline__ void operator()(float (&values)[8], const Fragment &at) const { epilogueOp(values, at); }
+  __device__ __forceinline__ WithLocalSoftmax(T *maxima, T *sums, const Epilogue &epilogueOp)
+      : maxima(maxima), sums(sums), epilogueOp(epilogueOp) {}
+  __device__ __forceinline__ void operator()(float (&values)[8], const Fragment &at) const {
+    epilogueOp(values, at);
+  }
   /// All blocks of a warp side by side; `at`: of the first.
-  template <GemmProblem gemm, Tile tile, int blocks> __device__ __forceinline__ void runRowEpilogue(float (&values)[blocks][8], const Fragment &at) const {
+  template <GemmProblem gemm, Tile tile, int blocks>
+  __device__ __forceinline__ void runRowEpilogue(float (&values)[blocks][8],
+                                                 const Fragment &at) const {
     localSoftmax<subVectors, gemm.m, gemm.n, gemm.n % tile.n != 0>(values, at, maxima, sums);
   }
 
@@ -20,10 +28,12 @@ private:
   T *maxima, *sums;
   const Epilogue &epilogueOp;
 };
-template <SubVectors subVectors, typename T, typename Epilogue> constexpr bool isRowEpilogue<WithLocalSoftmax<subVectors, T, Epilogue>> = true;
+template <SubVectors subVectors, typename T, typename Epilogue>
+constexpr bool isRowEpilogue<WithLocalSoftmax<subVectors, T, Epilogue>> = true;
 
 template <SubVectors subVectors, typename T, typename Epilogue>
-__device__ __forceinline__ WithLocalSoftmax<subVectors, T, Epilogue> withLocalSoftmax(T *maxima, T *sums, const Epilogue &epilogueOp) {
+__device__ __forceinline__ WithLocalSoftmax<subVectors, T, Epilogue> withLocalSoftmax(
+    T *maxima, T *sums, const Epilogue &epilogueOp) {
   return {maxima, sums, epilogueOp};
 }
 

@@ -1,12 +1,14 @@
-// Operands and results whose groups of axes have several strides, for the GEMM skeleton (sm90_gemm.cuh): TMA
-// counts through them. A tensor map has a dimension for each stride; an index of a group of axes (m, n, k, the batch) is split into
-// coordinates along the group's dimensions, fastest first. The host has chosen boxes that fill shared memory as those of one stride do.
+// Operands and results whose groups of axes have several strides, for the GEMM skeleton
+// (sm90_gemm.cuh): TMA counts through them. A tensor map has a dimension for each stride; an index
+// of a group of axes (m, n, k, the batch) is split into coordinates along the group's dimensions,
+// fastest first. The host has chosen boxes that fill shared memory as those of one stride do.
 //
-// Which tensors these are, their element types say: the skeleton's templates find the functions here by the type of their arguments, so
-// that kernels without them do not depend on this header.
+// Which tensors these are, their element types say: the skeleton's templates find the functions
+// here by the type of their arguments, so that kernels without them do not depend on this header.
 #pragma once
 
 #include "weft/sm90_epilogue.cuh"
+#include "weft/sm90_tma.cuh"
 
 namespace weft::sm90 {
 
@@ -20,33 +22,42 @@ struct Dimensions {
   }
 };
 
-/// The dimensions of a map, in this order: of the contiguous group, of the other one, of the batch. boxRows: rows of one box.
+/// The dimensions of a map, in this order: of the contiguous group, of the other one, of the batch.
+/// boxRows: rows of one box.
 struct MapDimensions {
   Dimensions columns, rows, batch;
   int boxRows;
-  __host__ __device__ constexpr int count() const { return columns.count() + rows.count() + batch.count(); }
+  __host__ __device__ constexpr int count() const {
+    return columns.count() + rows.count() + batch.count();
+  }
 };
 
 /// An element of a tensor whose map has these dimensions.
-template <typename T, MapDimensions dimensions> struct Strided : T {
+template <typename T, MapDimensions dimensions>
+struct Strided : T {
   using Stored = T;
 };
 
 /// Where such a tensor is.
-template <MapDimensions dimensions> struct StridedMap {
+template <MapDimensions dimensions>
+struct StridedMap {
   const TensorMap *map;
 };
-template <typename T, MapDimensions dimensions> struct Tensor<Strided<T, dimensions>> {
+template <typename T, MapDimensions dimensions>
+struct Tensor<Strided<T, dimensions>> {
   StridedMap<dimensions> map;
   Strided<T, dimensions> *elements;
 };
-template <typename T, MapDimensions dimensions> struct Tensor<const Strided<T, dimensions>> {
+template <typename T, MapDimensions dimensions>
+struct Tensor<const Strided<T, dimensions>> {
   StridedMap<dimensions> map;
   const Strided<T, dimensions> *elements;
 };
 
-/// The coordinates of an index along a group, from `first` on; the slowest is out of bounds where the index is.
-template <Dimensions group> __device__ __forceinline__ void splitIndex(int index, int (&at)[5], int first) {
+/// The coordinates of an index along a group, from `first` on; the slowest is out of bounds where
+/// the index is.
+template <Dimensions group>
+__device__ __forceinline__ void splitIndex(int index, int (&at)[5], int first) {
 #pragma unroll
   for (int dimension = 0; dimension < group.count(); ++dimension) {
     const bool isSlowest = dimension + 1 == group.count();
@@ -56,52 +67,25 @@ template <Dimensions group> __device__ __forceinline__ void splitIndex(int index
 }
 
 /// The coordinates of a column, a row and a batch element.
-template <MapDimensions dimensions> __device__ __forceinline__ void coordinates(int (&at)[5], int column, int row, int batch) {
+template <MapDimensions dimensions>
+__device__ __forceinline__ void coordinates(int (&at)[5], int column, int row, int batch) {
   splitIndex<dimensions.columns>(column, at, 0);
   splitIndex<dimensions.rows>(row, at, dimensions.columns.count());
   splitIndex<dimensions.batch>(batch, at, dimensions.columns.count() + dimensions.rows.count());
 }
 
-}  // namespace weft::sm90
-
-#if defined(WEFT_EMULATE)
-#include "emulate_sm90_strides.h"
-#else
-namespace weft::sm90 {
-
-template <int dimensions> __device__ __forceinline__ void loadBox(SharedAddress to, const TensorMap *map, SharedAddress barrier, const int (&at)[5]) {
-  static_assert(dimensions >= 3 && dimensions <= 5);
-  if constexpr (dimensions == 3) loadTile(to, map, barrier, at[0], at[1], at[2]);
-  else if constexpr (dimensions == 4)
-    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6}], [%2];"
-                 ::"r"(to), "l"(map), "r"(barrier), "r"(at[0]), "r"(at[1]), "r"(at[2]), "r"(at[3]) : "memory");
-  else
-    asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6, %7}], [%2];"
-                 ::"r"(to), "l"(map), "r"(barrier), "r"(at[0]), "r"(at[1]), "r"(at[2]), "r"(at[3]), "r"(at[4]) : "memory");
-}
-template <int dimensions> __device__ __forceinline__ void storeBox(const TensorMap *map, SharedAddress from, const int (&at)[5]) {
-  static_assert(dimensions >= 3 && dimensions <= 5);
-  if constexpr (dimensions == 3) storeTile(map, from, at[0], at[1], at[2]);
-  else if constexpr (dimensions == 4)
-    asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5}], [%1];"
-                 ::"l"(map), "r"(from), "r"(at[0]), "r"(at[1]), "r"(at[2]), "r"(at[3]) : "memory");
-  else
-    asm volatile("cp.async.bulk.tensor.5d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5, %6}], [%1];"
-                 ::"l"(map), "r"(from), "r"(at[0]), "r"(at[1]), "r"(at[2]), "r"(at[3]), "r"(at[4]) : "memory");
+template <MapDimensions dimensions>
+__device__ __forceinline__ void prefetchMap(const StridedMap<dimensions> &of) {
+  prefetchMap(of.map);
 }
 
-}  // namespace weft::sm90
-#endif
-
-namespace weft::sm90 {
-
-template <MapDimensions dimensions> __device__ __forceinline__ void prefetchMap(const StridedMap<dimensions> &of) { prefetchMap(of.map); }
-
-/// Rows [outer, outer + rows) of a kTile, as sm90_load.cuh has it for one stride: subtiles of 64 of the outer axis, or rows along k, here in
-/// as many boxes as the rows of one leave.
+/// Rows [outer, outer + rows) of a kTile, as sm90_load.cuh has it for one stride: subtiles of 64 of
+/// the outer axis, or rows along k, here in as many boxes as the rows of one leave.
 template <Operand operand, int rows, bool isBatched, MapDimensions dimensions>
-__device__ __forceinline__ void loadKTile(SharedAddress to, const StridedMap<dimensions> &of, SharedAddress barrier, int outer, int k, int batch) {
-  static_assert(isBatched == (dimensions.batch.count() > 0), "a map has dimensions of the batch where there is one");
+__device__ __forceinline__ void loadKTile(SharedAddress to, const StridedMap<dimensions> &of,
+                                          SharedAddress barrier, int outer, int k, int batch) {
+  static_assert(isBatched == (dimensions.batch.count() > 0),
+                "a map has dimensions of the batch where there is one");
   constexpr int together = operand.isAlongK() ? dimensions.boxRows : 64;
 #pragma unroll
   for (int first = 0; first < rows; first += together) {
@@ -114,7 +98,9 @@ __device__ __forceinline__ void loadKTile(SharedAddress to, const StridedMap<dim
 
 /// Has TMA store a subtile of C from its buffer.
 template <GemmProblem gemm, Tile tile, MapDimensions dimensions>
-__device__ __forceinline__ void storeSubtile(const Subtiles<gemm, tile> &subtiles, int subtile, const StridedMap<dimensions> &of, SharedAddress buffer) {
+__device__ __forceinline__ void storeSubtile(const Subtiles<gemm, tile> &subtiles, int subtile,
+                                             const StridedMap<dimensions> &of,
+                                             SharedAddress buffer) {
   static_assert(dimensions.boxRows == 64, "a subtile is one box");
   int at[5];
   coordinates<dimensions>(at, subtiles.column(subtile), subtiles.row(subtile), subtiles.at.batch);
@@ -126,6 +112,9 @@ __device__ __forceinline__ void storeSubtile(const Subtiles<gemm, tile> &subtile
 namespace weft {
 
 /// To an element of such a tensor.
-template <typename T> __device__ __forceinline__ T narrow(Compute<T> value) { return {narrow<typename T::Stored>(value)}; }
+template <typename T>
+__device__ __forceinline__ T narrow(Compute<T> value) {
+  return {narrow<typename T::Stored>(value)};
+}
 
 }  // namespace weft

@@ -7,6 +7,7 @@
 //   flop       25.8 Gflop
 //   config     wgmma, cooperative tiles of 128 x 128, 6 stages, 2 epilogue stages, group-M 8, stream-K runs of k-tiles for 132 blocks    launch <<<132, 384>>>
 #include "weft/sm90_stream_k.cuh"
+#include "weft/wgmma_f16.cuh"
 
 namespace {
 constexpr weft::Offset i = 1024, m = 4096, u = 3072;  // extents

@@ -10,6 +10,7 @@
 //   config     wgmma, ping-pong tiles of 128 x 128, 6 stages, 2 epilogue stages, group-M 8    launch <<<132, 384>>>
 #include "weft/dropout.cuh"
 #include "weft/sm90_gemm.cuh"
+#include "weft/wgmma_bf16.cuh"
 
 namespace {
 constexpr weft::Offset b = 8, i = 1024, j = 512, u = 1024;  // extents

@@ -9,6 +9,7 @@
 //   config     wgmma, ping-pong tiles of 128 x 128, 5 stages, 4 epilogue stages, group-M 8    launch <<<132, 384>>>
 #include "weft/math.cuh"
 #include "weft/sm90_gemm.cuh"
+#include "weft/wgmma_f16.cuh"
 
 namespace {
 constexpr weft::Offset b = 8, i = 1024, j = 512, u = 4096;  // extents

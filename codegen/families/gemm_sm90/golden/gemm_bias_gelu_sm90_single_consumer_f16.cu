@@ -9,6 +9,7 @@
 //   config     wgmma, single-consumer tiles of 8 x 64, 8 stages, k over 2 blocks    launch <<<128, 160>>>
 #include "weft/math.cuh"
 #include "weft/sm90_single_consumer.cuh"
+#include "weft/wgmma_f16_small_n.cuh"
 
 namespace {
 constexpr weft::Offset b = 1, i = 1024, j = 8, u = 4096;  // extents

@@ -9,6 +9,7 @@
 #include "weft/fragment.cuh"
 #include "weft/sm90_gemm.cuh"
 #include "weft/sm90_tf32.cuh"
+#include "weft/wgmma_tf32.cuh"
 
 namespace {
 constexpr weft::Offset b = 8, i = 1024, j = 512, u = 1024;  // extents

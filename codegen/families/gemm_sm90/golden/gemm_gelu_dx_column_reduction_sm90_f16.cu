@@ -10,6 +10,7 @@
 #include "weft/slope.cuh"
 #include "weft/sm90_epilogue_reduction.cuh"
 #include "weft/sm90_gemm.cuh"
+#include "weft/wgmma_f16.cuh"
 
 namespace {
 constexpr weft::Offset b = 8, i = 1024, j = 512, u = 4096;  // extents

@@ -14,6 +14,7 @@
 #include "weft/dropout.cuh"
 #include "weft/sm90_epilogue_reduction.cuh"
 #include "weft/sm90_gemm.cuh"
+#include "weft/wgmma_bf16.cuh"
 
 namespace {
 constexpr weft::Offset b = 8, i = 1024, j = 512, u = 1024;  // extents

@@ -8,6 +8,7 @@
 //   config     wgmma, ping-pong tiles of 128 x 128, 6 stages, 2 epilogue stages, group-M 8    launch <<<132, 384>>>
 #include "weft/sm90_gemm.cuh"
 #include "weft/sm90_tf32.cuh"
+#include "weft/wgmma_tf32.cuh"
 
 namespace {
 constexpr weft::Offset b = 3, k = 555, m = 1000, n = 777;  // extents

@@ -9,6 +9,7 @@
 //   config     wgmma, ping-pong tiles of 128 x 128, 6 stages, 2 epilogue stages, group-M 8    launch <<<132, 384>>>
 #include "weft/sm90_gemm.cuh"
 #include "weft/sm90_strides.cuh"
+#include "weft/wgmma_bf16.cuh"
 
 namespace {
 constexpr weft::Offset b = 8, h = 16, i = 1024, j = 512, p = 64;  // extents

@@ -7,6 +7,7 @@
 //   flop       268 Mflop
 //   config     wgmma, single-consumer tiles of 8 x 32, 44 stages    launch <<<128, 160>>>
 #include "weft/sm90_single_consumer.cuh"
+#include "weft/wgmma_f16_small_n.cuh"
 
 namespace {
 constexpr weft::Offset k = 4096, m = 8, n = 4096;   // extents

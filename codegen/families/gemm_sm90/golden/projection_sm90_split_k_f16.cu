@@ -7,6 +7,7 @@
 //   flop       268 Mflop
 //   config     wgmma, ping-pong tiles of 64 x 128, 6 stages, 2 epilogue stages, group-M 8, k over 4 blocks    launch <<<128, 384>>>
 #include "weft/sm90_gemm.cuh"
+#include "weft/wgmma_f16.cuh"
 
 namespace {
 constexpr weft::Offset k = 4096, m = 8, n = 4096;   // extents

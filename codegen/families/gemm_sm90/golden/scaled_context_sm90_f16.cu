@@ -7,6 +7,7 @@
 //   writes     gemm[p,h,b,j] f16    8.39 MB
 //   config     wgmma, ping-pong tiles of 64 x 128, 8 stages, 2 epilogue stages, group-M 8    launch <<<132, 384>>>
 #include "weft/sm90_prologue.cuh"
+#include "weft/wgmma_f16.cuh"
 
 namespace {
 constexpr weft::Offset b = 8, h = 16, j = 512, k = 512, p = 64;  // extents

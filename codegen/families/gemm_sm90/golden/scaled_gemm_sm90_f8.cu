@@ -11,6 +11,7 @@
 //   config     wgmma, ping-pong tiles of 128 x 128, 6 stages, 2 epilogue stages, group-M 8    launch <<<132, 384>>>
 #include "weft/float8.cuh"
 #include "weft/sm90_gemm.cuh"
+#include "weft/wgmma_e4m3_e5m2.cuh"
 
 namespace {
 constexpr weft::Offset b = 1, k = 2048, m = 4096, n = 1024;  // extents

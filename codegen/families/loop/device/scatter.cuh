@@ -1,46 +1,37 @@
-// Accumulators of rows by index, the gradient of a gather: each warp owns a few rows of the table and looks through all indices for
-// them, so that nothing is added by atomics and every sum has one order, whatever the blocks do.
+// Accumulators of rows by index, the gradient of a gather: each warp owns a few rows of the table
+// and looks through all indices for them, so that nothing is added by atomics and every sum has one
+// order, whatever the blocks do.
 //
-//   look    each warp walks its own part of the positions and notes those whose index is a row of the block
-//   add     rows with few positions by the warp that owns them, 32 columns (vectors) side by side; rows with many by all
-//           warps, each with the positions that it noted, whose sums the owner adds in the order of warps
+//   look    each warp walks its own part of the positions and notes those whose index is a row of
+//           the block
+//   add     rows with few positions by the warp that owns them, 32 columns (vectors) side by side;
+//           rows with many by all warps, each with the positions that it noted, whose sums the
+//           owner adds in the order of warps
 //
 // Both take turns where a warp notes more positions than it has room for.
 #pragma once
 
 #include "weft/columns.cuh"
-
-#if defined(WEFT_EMULATE)
-#include "emulate_scatter.h"
-#else
-namespace weft::ptx {
-
-/// The lanes of the warp for which the condition holds, one bit each; all 32 lanes take part.
-__device__ __forceinline__ unsigned ballot(bool condition) { return __ballot_sync(~0u, condition); }
-/// Shared memory that lanes of the warp wrote before is visible to its other lanes after.
-__device__ __forceinline__ void syncWarp() { __syncwarp(); }
-__device__ __forceinline__ int countBits(unsigned bits) { return __popc(bits); }
-/// The position of the lowest bit that is set.
-__device__ __forceinline__ int lowestBit(unsigned bits) { return __ffs(bits) - 1; }
-
-}  // namespace weft::ptx
-#endif
+#include "weft/warp.cuh"
 
 namespace weft {
 
 /// Shared memory of a block of `warps` warps. `width`: elements of a vector of columns.
-template <int warps, int width> struct ScatterScratch {
+template <int warps, int width>
+struct ScatterScratch {
   static constexpr int capacity = 512, lanes = 32;
-  int position[warps][capacity];           ///< noted by each warp, ascending
-  unsigned char row[warps][capacity];      ///< which row of the block each belongs to
-  int noted[warps], tally[warps][lanes];   ///< positions of each warp, and of each of its rows
-  bool more[warps];                        ///< whether a warp has positions left
-  float sums[warps][lanes * width];        ///< of one row, by each warp
+  int position[warps][capacity];          ///< noted by each warp, ascending
+  unsigned char row[warps][capacity];     ///< which row of the block each belongs to
+  int noted[warps], tally[warps][lanes];  ///< positions of each warp, and of each of its rows
+  bool more[warps];                       ///< whether a warp has positions left
+  float sums[warps][lanes * width];       ///< of one row, by each warp
 };
 
-/// Adds what `load` finds at the noted positions of one row, of one warp's notes, to `sum`, in ascending order.
+/// Adds what `load` finds at the noted positions of one row, of one warp's notes, to `sum`, in
+/// ascending order.
 template <typename Scratch, typename Load, typename Values>
-__device__ __forceinline__ void addNoted(const Scratch &scratch, int warp, int row, const Load &load, Values &sum) {
+__device__ __forceinline__ void addNoted(const Scratch &scratch, int warp, int row,
+                                         const Load &load, Values &sum) {
   constexpr int inFlight = 4;
   for (int first = 0; first < scratch.noted[warp]; first += 32) {
     const int own = first + threadIdx.x % 32;
@@ -59,14 +50,17 @@ __device__ __forceinline__ void addNoted(const Scratch &scratch, int warp, int r
       for (int n = 0; n < inFlight; ++n)
         if (n < count)
 #pragma unroll
-          for (int e = 0; e < int(sizeof(Values) / sizeof(float)); ++e) elementsOf(sum)[e] += elementsOf(values[n])[e];
+          for (int e = 0; e < int(sizeof(Values) / sizeof(float)); ++e)
+            elementsOf(sum)[e] += elementsOf(values[n])[e];
     }
   }
 }
 
-/// Notes positions from `next` on whose index lies in [firstRow, firstRow + rows), until `end` or until there is no more room.
+/// Notes positions from `next` on whose index lies in [firstRow, firstRow + rows), until `end` or
+/// until there is no more room.
 template <int rows, typename Scratch, typename IndexAt>
-__device__ __forceinline__ int notePositions(Scratch &scratch, int firstRow, int next, int end, const IndexAt &indexAt) {
+__device__ __forceinline__ int notePositions(Scratch &scratch, int firstRow, int next, int end,
+                                             const IndexAt &indexAt) {
   constexpr int inFlight = 8;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   int count = 0;
@@ -94,18 +88,21 @@ __device__ __forceinline__ int notePositions(Scratch &scratch, int firstRow, int
 }
 
 /// How many positions of each row of the block a warp has noted; lane n counts for row n.
-template <typename Scratch> __device__ __forceinline__ void tallyRows(Scratch &scratch) {
+template <typename Scratch>
+__device__ __forceinline__ void tallyRows(Scratch &scratch) {
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   int count = 0;
   for (int n = 0; n < scratch.noted[warp]; ++n) count += scratch.row[warp][n] == lane;
   scratch.tally[warp][lane] = count;
 }
 
-/// The rows [firstRow, firstRow + 4 warps) of the table, of the columns that `load` and `store` stand for; lane n of every warp
-/// stands at the same columns. `indexAt(position)` gives an index, `load(position)` its row, for positions below `positions`.
+/// The rows [firstRow, firstRow + 4 warps) of the table, of the columns that `load` and `store`
+/// stand for; lane n of every warp stands at the same columns. `indexAt(position)` gives an index,
+/// `load(position)` its row, for positions below `positions`.
 template <int warps, int width, typename IndexAt, typename Load, typename Store>
-__device__ __forceinline__ void scatterRows(ScatterScratch<warps, width> &scratch, int firstRow, int positions,
-                                            const IndexAt &indexAt, const Load &load, const Store &store) {
+__device__ __forceinline__ void scatterRows(ScatterScratch<warps, width> &scratch, int firstRow,
+                                            int positions, const IndexAt &indexAt, const Load &load,
+                                            const Store &store) {
   constexpr int rowsPerWarp = 4, rows = warps * rowsPerWarp, many = 32;
   static_assert(rows <= 32, "a lane counts for each row of the block");
   using Values = decltype(load(0));
@@ -116,12 +113,13 @@ __device__ __forceinline__ void scatterRows(ScatterScratch<warps, width> &scratc
   Values sum[rowsPerWarp] = {};
   for (bool more = true; more;) {
     next = notePositions<rows>(scratch, firstRow, next, end, indexAt);
-    ptx::syncWarp();
+    ptx::warpBarrier();
     tallyRows(scratch);
     ptx::barrier();
     int total = 0;
     more = false;
-    for (int other = 0; other < warps; ++other) total += scratch.tally[other][lane], more |= scratch.more[other];
+    for (int other = 0; other < warps; ++other)
+      total += scratch.tally[other][lane], more |= scratch.more[other];
     const unsigned crowded = ptx::ballot(total >= many);
 #pragma unroll
     for (int n = 0; n < rowsPerWarp; ++n) {
@@ -140,7 +138,8 @@ __device__ __forceinline__ void scatterRows(ScatterScratch<warps, width> &scratc
       for (int n = 0; n < rowsPerWarp; ++n)
         for (int other = 0; other < warps && row == warp * rowsPerWarp + n; ++other)
 #pragma unroll
-          for (int e = 0; e < width; ++e) elementsOf(sum[n])[e] += scratch.sums[other][lane * width + e];
+          for (int e = 0; e < width; ++e)
+            elementsOf(sum[n])[e] += scratch.sums[other][lane * width + e];
       ptx::barrier();
     }
     ptx::barrier();  // notes have been read

@@ -1,8 +1,12 @@
 // Operands that are transformed on load, on sm_90a, on the emulator: k-tiles land as TMA brings
-// them, are transformed by the functions of sm90_prologue.cuh, thread after thread, and are
-// multiplied by plain loops. Included by that header when WEFT_EMULATE is defined; blocks are those
-// of emulate_sm90_gemm.h. What is beyond the end of k is multiplied, too, by zeros.
+// them, are transformed by the functions of sm90_prologue_transform.cuh, thread after thread, and
+// are multiplied by plain loops; blocks are those of sm90_gemm.cuh. What is beyond the end of k is
+// multiplied, too, by zeros.
 #pragma once
+
+#include "weft/sm90_gemm.cuh"
+#include "weft/sm90_prologue_entry.cuh"
+#include "weft/sm90_prologue_transform.cuh"
 
 #include <vector>
 

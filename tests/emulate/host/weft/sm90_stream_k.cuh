@@ -1,7 +1,10 @@
 // Tiles that blocks share by their k-tiles (sm90_stream_k.cuh), on the emulator: accumulators of a
-// run of k-tiles by plain loops, then what the device does with them. Included by that header when
-// WEFT_EMULATE is defined. A block has its two consumers alone.
+// run of k-tiles by plain loops, then what the device does with them. A block has its two consumers
+// alone.
 #pragma once
+
+#include "weft/sm90_gemm.cuh"
+#include "weft/sm90_stream_k_partials.cuh"
 
 namespace weft::sm90 {
 

@@ -1,5 +1,4 @@
-// The functions of codegen/device/sm80.cuh on the emulator. Included by that header when
-// WEFT_EMULATE is defined.
+// The functions of codegen/device/sm80.cuh on the emulator.
 //
 // Copies land as late as the device allows: when their thread waits for their group. So what is
 // read without waiting, or without a barrier behind the wait, is what was there before.
@@ -7,11 +6,15 @@
 
 #include "emulate_keywords.h"
 
+#include "weft/types.cuh"
+
 #include <deque>
 #include <map>
 #include <vector>
 
 namespace weft::sm80 {
+
+using SharedAddress = unsigned;
 
 inline SharedAddress dynamicShared() { return 0; }
 template <typename T>
@@ -115,12 +118,6 @@ void multiply(T *, float &sum0, float &sum1, float &sum2, float &sum3, const uns
              element(allB[column * 4 + k % 8 / 2][k / 8], k % 2);
     *accumulators[e] = float(sum);
   }
-}
-
-/// cvt.rn.f16x2.f32, cvt.rn.bf16x2.f32
-template <typename T>
-unsigned packPair(T *, float low, float high) {
-  return narrow<T>(low).bits | unsigned(narrow<T>(high).bits) << 16;
 }
 
 inline void storeShared(SharedAddress to, unsigned word) { *sharedPlace<unsigned>(to) = word; }

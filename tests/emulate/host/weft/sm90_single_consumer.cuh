@@ -1,8 +1,10 @@
 // Single-consumer tiles of sm_90a on the emulator: their epilogue store
-// (single_consumer_fragment.cuh), of accumulators that plain loops compute. Included by
-// sm90_single_consumer.cuh when WEFT_EMULATE is defined. Of a cluster the first block multiplies
-// all of k, and the others have nothing to send.
+// (single_consumer_fragment.cuh), of accumulators that plain loops compute. Of a cluster the first
+// block multiplies all of k, and the others have nothing to send.
 #pragma once
+
+#include "weft/sm90_single_consumer_tile.cuh"
+#include "weft/sm90_tma.cuh"
 
 namespace weft::sm90 {
 

@@ -1,8 +1,9 @@
-// The functions of codegen/device/sm80_tf32.cuh on the emulator. Included by that header when
-// WEFT_EMULATE is defined, behind emulate_sm80.h.
+// The functions of codegen/device/sm80_tf32_mma.cuh on the emulator.
 #pragma once
 
 #include "emulate_keywords.h"
+
+#include "weft/sm80.cuh"
 
 #include <bit>
 

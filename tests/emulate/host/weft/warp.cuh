@@ -1,5 +1,4 @@
-// The functions of codegen/device/scatter.cuh on the emulator. Included by that header when
-// WEFT_EMULATE is defined.
+// The functions of codegen/device/warp.cuh on the emulator.
 #pragma once
 
 #include "emulate_keywords.h"
@@ -7,6 +6,16 @@
 #include <bit>
 
 namespace weft::ptx {
+
+/// shfl.sync.idx over all lanes
+inline unsigned fromLane(unsigned value, int lane, const char *file = __builtin_FILE(),
+                         int line = __builtin_LINE()) {
+  return weft::emulate::shuffle(~0u, value, unsigned(lane), file, line);
+}
+/// bar.warp.sync: lanes meet where they exchange something.
+inline void warpBarrier(const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
+  fromLane(0, 0, file, line);
+}
 
 /// vote.sync.ballot over all lanes
 inline unsigned ballot(bool condition, const char *file = __builtin_FILE(),
@@ -19,10 +28,6 @@ inline unsigned ballot(bool condition, const char *file = __builtin_FILE(),
   return bits;
 }
 
-/// bar.warp.sync: lanes wait for each other as they do where they exchange values.
-inline void syncWarp(const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
-  ballot(true, file, line);
-}
 inline int countBits(unsigned bits) { return std::popcount(bits); }
 inline int lowestBit(unsigned bits) { return std::countr_zero(bits); }
 

@@ -1,19 +1,25 @@
-// The functions of codegen/device/fragment_reductions.cuh on the emulator. Included by that header
-// when WEFT_EMULATE is defined.
+// The functions of codegen/device/grid_memory.cuh on the emulator, which runs one block after the
+// other.
 #pragma once
 
 #include "emulate_keywords.h"
 
 namespace weft::ptx {
 
-/// shfl.sync.idx over all lanes
-inline unsigned fromLane(unsigned value, int lane, const char *file = __builtin_FILE(),
-                         int line = __builtin_LINE()) {
-  return weft::emulate::shuffle(~0u, value, unsigned(lane), file, line);
+/// atom.inc
+inline unsigned arrive(unsigned *counter, unsigned last) {
+  const unsigned before = *counter;
+  *counter = before >= last ? 0 : before + 1;
+  return before;
 }
-/// bar.warp.sync: lanes meet where they exchange something.
-inline void warpBarrier(const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
-  fromLane(0, 0, file, line);
+
+/// ld.relaxed.gpu.global.v4.f32: a vector access, aligned as the device demands.
+inline void loadFromGrid(float (&values)[4], const float *from) {
+  struct alignas(16) Access {
+    float values[4];
+  };
+  const Access access = *reinterpret_cast<const Access *>(from);
+  for (int n = 0; n < 4; ++n) values[n] = access.values[n];
 }
 
 /// atom.relaxed.inc

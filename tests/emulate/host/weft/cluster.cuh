@@ -1,8 +1,9 @@
-// The functions of codegen/device/cluster.cuh on the emulator. Included by that header when
-// WEFT_EMULATE is defined.
+// The functions of codegen/device/cluster.cuh on the emulator.
 #pragma once
 
 #include "emulate_keywords.h"
+
+#include "weft/ptx.cuh"
 
 namespace weft::ptx {
 

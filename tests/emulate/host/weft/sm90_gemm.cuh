@@ -1,10 +1,10 @@
 // The GEMM skeleton of sm_90a on the emulator: the epilogue store (sm90_epilogue.cuh,
-// sm90_epilogue_reduction.cuh) of accumulators that plain loops compute. Included by sm90_gemm.cuh
-// when WEFT_EMULATE is defined. A block has consumers alone: two for a cooperative tile, one for a
-// ping-pong tile, which takes all tiles of the block. Tiles of clusters are not emulated.
+// sm90_epilogue_reduction.cuh) of accumulators that plain loops compute. A block has consumers
+// alone: two for a cooperative tile, one for a ping-pong tile, which takes all tiles of the block.
+// Tiles of clusters are not emulated.
 #pragma once
 
-#include "weft/sm90_epilogue.cuh"
+#include "weft/sm90_gemm_entry.cuh"
 
 #include <type_traits>
 
@@ -15,10 +15,6 @@ requires std::is_same_v<decltype(Tensor<const T>::map), const TensorMap *>
 const T *startOf(const Tensor<const T> &tensor) {
   return tensor.map ? reinterpret_cast<const T *>(emulatedMap(tensor.map).start) : tensor.elements;
 }
-
-struct NoScaling {
-  static constexpr bool isScaled = false;
-};
 
 /// One sum of products; zero out of bounds, as TMA brings zeros. Of elements of k from
 /// `begin` to `end`.
@@ -31,6 +27,67 @@ float sumAt(const A *a, const B *b, int batch, int row, int column, int begin = 
     sum += widen(a[batch * gemm.a.batch + row * gemm.a.outer + k * gemm.a.k]) *
            widen(b[batch * gemm.b.batch + column * gemm.b.outer + k * gemm.b.k]);
   return sum;
+}
+
+/// Whether TMA counts through several strides of a tensor: its elements are of type Strided
+/// (sm90_strides.cuh).
+template <typename T>
+constexpr bool isStrided = requires {
+  typename T::Stored;
+};
+
+/// An element of a k-tile as the products read it: from shared memory where the operand has several
+/// strides, else from memory.
+template <Operand operand, int extent, int extentOfK, typename T>
+float kTileElement(const Tensor<const T> &tensor, SharedAddress kTile, int batch, int outer0,
+                   int k0, int outer, int k) {
+  if constexpr (isStrided<T>) {
+    const int row = operand.isAlongK() ? outer : k, column = operand.isAlongK() ? k : outer % 64;
+    const SharedAddress subtile = kTile + (operand.isAlongK() ? 0 : outer / 64 * subtileBytes);
+    typename T::Stored element;
+    std::memcpy(
+        &element,
+        sharedBytes(subtile + row * rowBytes + (column / 8 ^ row % 8) * 16 + column % 8 * 2), 2);
+    return widen(element);
+  } else {
+    if (outer0 + outer >= extent || k0 + k >= extentOfK) return 0;
+    return widen(startOf(
+        tensor)[batch * operand.batch + (outer0 + outer) * operand.outer + (k0 + k) * operand.k]);
+  }
+}
+
+/// The accumulators of a tile k-tile by k-tile, each through shared memory.
+template <GemmProblem gemm, Tile tile, typename A, typename B>
+void accumulatorsOfKTiles(Accumulators<gemm, tile> &own, const Shared<gemm, tile> &shared,
+                          const Tensor<const A> &a, const Tensor<const B> &b,
+                          const Subtiles<gemm, tile> &subtiles) {
+  using P = TileConfig<gemm, tile>;
+  constexpr bool isBatched = gemm.batch > 1;
+  const int lane = threadIdx.x % 32, warp = threadIdx.x % warpgroup / 32;
+  const TileStart &at = subtiles.at;
+  for (int place = 0; place < P::rowBlocks * (tile.n / 2); ++place)
+    own[place / (tile.n / 2)][place % (tile.n / 2)] = 0;
+  for (int k0 = 0; k0 < gemm.k; k0 += P::tileK) {
+    weft::emulate::barrier(__FILE__, __LINE__);
+    if (threadIdx.x == 0) {
+      if constexpr (isStrided<A>)
+        loadKTile<gemm.a, tile.m, isBatched>(shared.a(0), a.map, 0u, at.m, k0, at.batch);
+      if constexpr (isStrided<B>)
+        loadKTile<gemm.b, tile.n, isBatched>(shared.b(0), b.map, 0u, at.n, k0, at.batch);
+    }
+    weft::emulate::barrier(__FILE__, __LINE__);
+    for (int place = 0; place < P::rowBlocks * (tile.n / 2); ++place) {
+      const int block = place / (tile.n / 2), inBlock = place % (tile.n / 2), e = inBlock % 8;
+      const int row = subtiles.firstRow + block * 64 + warp * 16 + lane / 4 + rowInFragment(e),
+                column = inBlock / 8 * 16 + lane % 4 * 2 + columnInFragment(e);
+      for (int k = 0; k < P::tileK; ++k)
+        own[block][inBlock] += kTileElement<gemm.a, int(gemm.m), int(gemm.k)>(
+                                   a, shared.a(0), at.batch, at.m, k0, row, k) *
+                               kTileElement<gemm.b, int(gemm.n), int(gemm.k)>(
+                                   b, shared.b(0), at.batch, at.n, k0, column, k);
+    }
+  }
+  weft::emulate::barrier(__FILE__, __LINE__);
 }
 
 template <typename T, GemmProblem gemm, Tile tile, typename Scaling, typename SubtileInput,
@@ -67,8 +124,7 @@ void scaledGemm(Tensor<const typename ElementsOf<T>::A> a,
       startOf(a);
       startOf(b);
     };
-    if constexpr (!areRows)
-      accumulatorsOfKTiles<gemm, tile>(own, shared, a, b, subtiles);  // emulate_sm90_strides.h
+    if constexpr (!areRows) accumulatorsOfKTiles<gemm, tile>(own, shared, a, b, subtiles);
     else
       for (int at = 0; at < P::rowBlocks * (tile.n / 2); ++at) {
         const int block = at / (tile.n / 2), place = at % (tile.n / 2), e = place % 8;
