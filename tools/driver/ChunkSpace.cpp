@@ -48,7 +48,8 @@ private:
     if (!chosen.cost.measured || chosen.cost.source == Cost().source) return false;
     return chosen.cost.stale ||
            chosen.cost.source !=
-               codegen::sourceHash(codegen::emit(chosen.kernel, chosen.configuration, architecture).text);
+               codegen::sourceHash(
+                   codegen::emit(chosen.kernel, chosen.configuration, architecture).text);
   }
 
   void addAgain(const ChosenKernel &chosen) {

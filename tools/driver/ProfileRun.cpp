@@ -182,9 +182,9 @@ private:
   bool isOfOlderText(const ProfileItem &item, const ProfileMeasurement &measurement) const {
     try {
       return measurement.source !=
-             codegen::sourceHash(codegen::emit(space.kernels[item.kernel].kernel, item.configuration,
-                                      options.architecture)
-                            .text);
+             codegen::sourceHash(codegen::emit(space.kernels[item.kernel].kernel,
+                                               item.configuration, options.architecture)
+                                     .text);
     } catch (const Error &) {
       return true;  // it is said again why it cannot be emitted
     }

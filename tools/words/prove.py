@@ -234,7 +234,7 @@ def row_pairs(folder, old, new, count):
     families = collections.defaultdict(list)
     for line in (folder / 'rows').read_text().split('\n'):
         if line:
-            before, after, family, _ = line.split(' ', 3)
+            before, after, family = line.split(' ')[:3]
             families[family].append((before, after))
     headers, new_headers = device_headers(old), device_headers(new)
     draw = random.Random(1)
@@ -251,12 +251,13 @@ def row_pairs(folder, old, new, count):
                        f'row of {family}')
 
 
-def check(pair, nvrtc):
+def check(pair, nvrtc, code_only):
     old, old_headers, new, new_headers, architecture, kind = pair
     if not new.is_file():
         return kind, f'{old.name}: there is no {new}', False
-    problem, is_bijection = compare_texts(tokens_of(old, old_headers, architecture),
-                                          tokens_of(new, new_headers, architecture, old))
+    problem, is_bijection = ('', False) if code_only else compare_texts(
+        tokens_of(old, old_headers, architecture),
+        tokens_of(new, new_headers, architecture, old))
     if not problem and nvrtc:
         problem = compare_code(nvrtc, old, old_headers, new, new_headers, architecture)
     return kind, f'{new.name}: {problem}' if problem else '', is_bijection
@@ -268,6 +269,8 @@ def main():
     parser.add_argument('old', type=lambda path: pathlib.Path(path).resolve())
     parser.add_argument('new', type=lambda path: pathlib.Path(path).resolve())
     parser.add_argument('--text-only', action='store_true')
+    parser.add_argument('--code-only', action='store_true',
+                        help='of a change of texts that is no renaming: machine code alone')
     parser.add_argument('--rows', type=pathlib.Path, metavar='FOLDER',
                         help='500 profile rows instead, whose texts sources.py left in FOLDER')
     parser.add_argument('--jobs', type=int, default=2)
@@ -277,7 +280,8 @@ def main():
     with concurrent.futures.ThreadPoolExecutor(flags.jobs) as pool:
         drawn = (row_pairs(flags.rows, flags.old, flags.new, 500) if flags.rows else
                  pairs(flags.old, flags.new))
-        for kind, problem, is_bijection in pool.map(lambda pair: check(pair, nvrtc), drawn):
+        checked = pool.map(lambda pair: check(pair, nvrtc, flags.code_only), drawn)
+        for kind, problem, is_bijection in checked:
             counts[kind] += 1
             bijections[kind] += is_bijection
             failed += bool(problem)

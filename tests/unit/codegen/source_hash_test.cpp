@@ -3,6 +3,7 @@
 
 #include "codegen/Emit.h"
 #include "codegen/SourceHash.h"
+#include "tests/support/NonEmpty.h"
 
 using namespace weft;
 using codegen::sourceHash;
@@ -78,7 +79,7 @@ TEST_CASE("a header that stands twice in the includes counts once") {
 
 TEST_CASE("every device header can be part of a hash, and no text has none") {
   CHECK(sourceHash("") == "-");
-  for (const auto &[name, code] : codegen::deviceHeaders()) {
+  for (const auto &[name, code] : nonEmpty(codegen::deviceHeaders())) {
     INFO(name);
     CHECK(sourceHash("#include \"" + name + "\"\n") != sourceHash("#include \"none\"\n"));
   }

@@ -6,7 +6,8 @@
 namespace weft {
 
 /// Element `at`, where there is one.
-template <typename T> __device__ __forceinline__ void copyElement(T *to, const T *from, Offset at, Offset elements) {
+template <typename T>
+__device__ __forceinline__ void copyElement(T *to, const T *from, Offset at, Offset elements) {
   if (at < elements) to[at] = from[at];
 }
 
