@@ -90,7 +90,7 @@ TEST_CASE("every WGMMA wrapper assembles, in every order of its operands") {
   options.headers = codegen::deviceHeaders();
   std::vector<Wrapper> wrappers;
   std::map<std::string, std::set<int>> widths;
-  for (const auto &[name, text] : nonEmpty(options.headers))
+  for (const auto &[name, text] : test::nonEmpty(options.headers))
     if (name.starts_with("weft/wgmma_")) {
       const std::vector<Wrapper> own = wrappersOf(name, std::string(text));
       const std::string body(text);

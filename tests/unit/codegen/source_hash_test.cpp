@@ -79,7 +79,7 @@ TEST_CASE("a header that stands twice in the includes counts once") {
 
 TEST_CASE("every device header can be part of a hash, and no text has none") {
   CHECK(sourceHash("") == "-");
-  for (const auto &[name, code] : nonEmpty(codegen::deviceHeaders())) {
+  for (const auto &[name, code] : test::nonEmpty(codegen::deviceHeaders())) {
     INFO(name);
     CHECK(sourceHash("#include \"" + name + "\"\n") != sourceHash("#include \"none\"\n"));
   }
