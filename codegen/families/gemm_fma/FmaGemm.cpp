@@ -1,6 +1,7 @@
 // The plain contraction family: a skeleton program. The loops live in fma_gemm.cuh; the
 // program names extents, strides and tiles, and calls it.
 #include "codegen/families/gemm_fma/FmaGemm.h"
+#include "codegen/EntryName.h"
 #include "codegen/Names.h"
 #include "codegen/families/contraction/ContractionTexts.h"
 #include "codegen/families/gemm_fma/FmaGemmKnobs.h"
@@ -54,7 +55,7 @@ Program lowerFmaGemm(const Kernel &kernel, const Configuration &configuration,
                              kernel.name);
   checkTile(kernel, knobs);
   Names names;
-  Program program{.entry = names.reserve(kernel.name), .headers = {"weft/fma_gemm.cuh"}};
+  Program program{.entry = names.reserve(entryName(kernel)), .headers = {"weft/fma_gemm.cuh"}};
   std::vector<std::string> axes;
   ConstantLine extents{.type = "weft::Offset", .note = "extents"};
   for (const Axis &axis : kernel.axes) {
@@ -101,13 +102,18 @@ Program lowerFmaGemm(const Kernel &kernel, const Configuration &configuration,
   const std::string tileType = fmt::format("weft::FmaGemmTile<{}, {}, {}, {}, {}>", knobs.tileM,
                                            knobs.tileN, knobs.tileK, knobs.threadM, knobs.threadN);
   const std::string kTiles = names.reserve("kTiles");
-  program.body = {comment("tile m x n x k, then elements of one thread along m and n"),
-                  {.kind = Statement::Kind::alias, .name = tile, .value = tileType},
-                  {.kind = Statement::Kind::shared,
-                   .type = fmt::format("weft::GemmKTiles<{}>", tile),
-                   .name = kTiles},
-                  evaluate(fmt::format("weft::fmaGemm<{}, {}>({}, {}, {}, {}, {})", shape, tile,
-                                       scale, pointers[inputA], pointers[inputB], c, kTiles))};
+  program.body = {
+      comment("tile m x n x k, then elements of one thread along m and n"),
+      {.kind = Statement::Kind::alias, .name = tile, .value = tileType},
+      {.kind = Statement::Kind::shared,
+       .type = fmt::format("weft::GemmKTiles<{}>", tile),
+       .name = kTiles},
+      skeletonCall(fmt::format("weft::fmaGemm<{}, {}>", shape, tile), "weft::FmaGemmArgs",
+                   {{"a", pointers[inputA]},
+                    {"b", pointers[inputB]},
+                    {"c", c},
+                    {"scale", scale},
+                    {"kTiles", kTiles}})};
   const int64_t threads = knobs.tileM / knobs.threadM * (knobs.tileN / knobs.threadN);
   const auto tiles = [](int64_t extent, int64_t side) { return (extent + side - 1) / side; };
   const int64_t blocks = gemm->batch * tiles(gemm->m, knobs.tileM) * tiles(gemm->n, knobs.tileN);

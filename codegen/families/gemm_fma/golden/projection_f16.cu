@@ -19,7 +19,8 @@ constexpr float scale = 1.0f;
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(256)
-projection(const weft::half *__restrict__ a, const weft::half *__restrict__ b_2, weft::half *__restrict__ c) {
+gemm_f16_1024x4096x1024(const weft::half *__restrict__ a, const weft::half *__restrict__ b_2,
+                        weft::half *__restrict__ c) {
   // tile m x n x k, then elements of one thread along m and n
   using Tile = weft::FmaGemmTile<128, 128, 16, 8, 8>;
   static_assert(shape.batch == 1 && shape.m == 1024 && shape.n == 4096 && shape.k == 1024, "plan.json: these extents");
@@ -28,5 +29,5 @@ projection(const weft::half *__restrict__ a, const weft::half *__restrict__ b_2,
   static_assert(b == 8 && h == 16 && i == 1024 && j == 512 && p == 64, "plan.json: these extents");
   static_assert(shape.batchStrideA == 0 && shape.strideAm == 1024 && shape.strideAk == 1 && shape.batchStrideB == 0 && shape.strideBk == 1 && shape.strideBn == 1024 && shape.batchStrideC == 0 && shape.strideCm == 4096 && shape.strideCn == 1, "plan.json: strides of operands and result");
   __shared__ weft::GemmKTiles<Tile> kTiles;
-  weft::fmaGemm<shape, Tile>(scale, a, b_2, c, kTiles);
+  weft::fmaGemm<shape, Tile>(weft::FmaGemmArgs{.a = a, .b = b_2, .c = c, .scale = scale, .kTiles = kTiles});
 }

@@ -140,22 +140,14 @@ __device__ __forceinline__ void consume(Shared<gemm, tile> shared, Tensor<typena
                                // waits for the rest
 }
 
-/// The whole kernel of a T, or of Elements<A, B, C>; launched with TileConfig::threads and
-/// TileConfig::sharedBytes, at most as many blocks as tiles or multiprocessors, or a cluster for
-/// every tile.
-template <typename T, GemmProblem gemm, Tile tile, typename Scaling, typename SubtileInput,
-          typename VectorInput, typename SubtileOutput, typename EpilogueReductions,
-          typename Epilogue>
-__device__ __forceinline__ void scaledGemm(Tensor<const typename ElementsOf<T>::A> a,
-                                           Tensor<const typename ElementsOf<T>::B> b,
-                                           Tensor<typename ElementsOf<T>::C> c,
-                                           const Scaling &scaling, const SubtileInput &subtile,
-                                           const VectorInput &vector, const SubtileOutput &output,
-                                           const EpilogueReductions &reductions,
-                                           const Epilogue &epilogue) {
+/// The whole kernel, of tensors as its roles read them. T: ElementsOf a type.
+template <typename T, GemmProblem gemm, Tile tile, typename Scaling, typename Out>
+__device__ __forceinline__ void gemmKernel(Tensor<const typename T::A> a,
+                                           Tensor<const typename T::B> b, Tensor<typename T::C> c,
+                                           const Scaling &scaling, const Out &epilogueOp) {
   using P = TileConfig<gemm, tile>;
-  static_assert(sizeof(typename ElementsOf<T>::A) == gemm.operandBytes &&
-                sizeof(typename ElementsOf<T>::B) == gemm.operandBytes);
+  static_assert(sizeof(typename T::A) == gemm.operandBytes);
+  static_assert(sizeof(typename T::B) == gemm.operandBytes);
   static_assert(gemm.operandBytes == 2 || (gemm.a.isAlongK() && gemm.b.isAlongK()),
                 "there are no other products of 8-bit floats");
   extern __shared__ __align__(1024) unsigned char memory[];
@@ -164,7 +156,7 @@ __device__ __forceinline__ void scaledGemm(Tensor<const typename ElementsOf<T>::
     if (gemm.a.usesTma) prefetchMap(a.map);
     if (gemm.b.usesTma) prefetchMap(b.map);
     if (gemm.usesTma) prefetchMap(c.map);
-    if constexpr (SubtileOutput::isWritten) prefetchMap(output.tensor.map);
+    if constexpr (Out::writesSubtile) prefetchMap(epilogueOp.output.tensor.map);
     constexpr bool isAnyTma = gemm.a.usesTma || gemm.b.usesTma;
     constexpr int fullArrivals = (isAnyTma ? 1 : 0) + (P::areAllTma ? 0 : warpgroup);
     for (int stage = 0; stage < tile.stages; ++stage) {
@@ -182,22 +174,22 @@ __device__ __forceinline__ void scaledGemm(Tensor<const typename ElementsOf<T>::
   if constexpr (tile.splitK > 1 || tile.multicastB > 1) arriveAtCluster();
   if constexpr (tile.multicastB > 1) waitForCluster();
   const int role = __shfl_sync(~0u, threadIdx.x / warpgroup, 0);
-  using Out = EpilogueOp<SubtileInput, VectorInput, SubtileOutput, EpilogueReductions, Epilogue>;
-  constexpr bool reducesInProducer = sm90::reducesInProducer<gemm, tile, EpilogueReductions>;
+  constexpr bool reducesInProducer =
+      sm90::reducesInProducer<gemm, tile, typename Out::EpilogueReductions>;
   constexpr bool hasEpilogueProducer = Out::readsSubtile && P::areAllTma && tile.splitK == 1;
   if (role == 0) {
     lowerRegisters<reducesInProducer ? producerRegistersBesideReductions : P::producerRegisters>();
     if (!P::areAllTma || threadIdx.x == 0) produce<gemm, tile>(shared, a, b, memory);
     if constexpr (hasEpilogueProducer)
-      if (threadIdx.x == 32) produceSubtiles<Out::tensors>(shared, subtile.tensor.map);
+      if (threadIdx.x == 32) produceSubtiles<Out::tensors>(shared, epilogueOp.subtile.tensor.map);
     if constexpr (reducesInProducer)
       if (threadIdx.x >= 64)
-        produceStripReductions<gemm, tile>(reductions, __shfl_sync(~0u, threadIdx.x / 32, 0) - 2);
+        produceStripReductions<gemm, tile>(epilogueOp.reductions,
+                                           __shfl_sync(~0u, threadIdx.x / 32, 0) - 2);
     if constexpr (tile.splitK > 1) waitForCluster();
   } else {
     raiseRegisters<reducesInProducer ? consumerRegistersBesideReductions : P::consumerRegisters>();
-    consume<ElementsOf<T>, gemm, tile, hasEpilogueProducer>(
-        shared, c, role - 1, Out{subtile, vector, output, reductions, epilogue}, scaling);
+    consume<T, gemm, tile, hasEpilogueProducer>(shared, c, role - 1, epilogueOp, scaling);
   }
   if constexpr (tile.multicastB > 1) {  // others still write here and arrive here
     __syncwarp();

@@ -114,16 +114,15 @@ __device__ __forceinline__ bool reduceSingleConsumerPartials(
 }
 
 /// The whole kernel; launched with SingleConsumerConfig::threads and
-/// SingleConsumerConfig::sharedBytes, a block or a cluster for every tile. `epilogue`: a number, or
-/// a function.
+/// SingleConsumerConfig::sharedBytes, a block or a cluster for every tile.
 template <typename T, GemmProblem gemm, SingleConsumerTile tile, typename Epilogue>
-__device__ __forceinline__ void singleConsumerGemm(const TensorMap *a, const TensorMap *b, T *c,
-                                                   const Epilogue &epilogue) {
+__device__ __forceinline__ void singleConsumerGemm(const SingleConsumerArgs<T, Epilogue> &args) {
   using P = SingleConsumerConfig<gemm, tile>;
   static_assert(gemm.a.usesTma && gemm.b.usesTma && P::columnOperand.isAlongK());
   extern __shared__ __align__(1024) unsigned char memory[];
   const SingleConsumerShared<gemm, tile> shared{sharedAddress(memory)};
-  const TensorMap *const rows = P::isAlongM ? a : b, *const columns = P::isAlongM ? b : a;
+  const TensorMap *const rows = P::isAlongM ? args.a : args.b;
+  const TensorMap *const columns = P::isAlongM ? args.b : args.a;
   launchDependents();
   const SingleConsumerPosition at = singleConsumerPosition<gemm, tile>();
   if (threadIdx.x == warpgroup) prefetchMap(rows), prefetchMap(columns);
@@ -144,7 +143,7 @@ __device__ __forceinline__ void singleConsumerGemm(const TensorMap *a, const Ten
     return;
   }
   const SingleConsumerFragment<P::accumulators> own = singleConsumerFragment<gemm, tile>(at);
-  const auto epilogueOp = singleConsumerEpilogue(epilogue)(own);
+  const auto epilogueOp = args.epilogue(own);
   if constexpr (tile.splitK > 1) {
     waitForCluster();
     if (at.rank == 0 && threadIdx.x == 0)
@@ -156,7 +155,7 @@ __device__ __forceinline__ void singleConsumerGemm(const TensorMap *a, const Ten
   if constexpr (tile.splitK > 1)
     if (!reduceSingleConsumerPartials<gemm, tile>(accumulators, shared, at.rank)) return;
   epilogueOp(accumulators);
-  storeSingleConsumer<gemm, tile>(accumulators, c, own);
+  storeSingleConsumer<gemm, tile>(accumulators, args.c, own);
 }
 
 }  // namespace weft::sm90

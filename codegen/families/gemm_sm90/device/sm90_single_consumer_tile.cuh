@@ -109,11 +109,15 @@ struct Factor {
     for (int e = 0; e < accumulators; ++e) values[e] *= factor;
   }
 };
-__device__ __forceinline__ Factor singleConsumerEpilogue(float factor) { return {factor}; }
-template <typename Epilogue>
-__device__ __forceinline__ const Epilogue &singleConsumerEpilogue(const Epilogue &epilogue) {
-  return epilogue;
-}
+
+/// The arguments of the skeleton. Emitted text names them, as sm90_args.cuh says; it leaves an
+/// epilogue out that would multiply by 1.
+template <typename C, typename Epilogue = Factor>
+struct SingleConsumerArgs {
+  const TensorMap *a, *b;
+  C *c;
+  Epilogue epilogue = {1};  // a function of where the accumulators of a thread lie
+};
 
 /// Rounds the elements of a thread and stores those that lie in C.
 template <GemmProblem gemm, SingleConsumerTile tile, typename T>

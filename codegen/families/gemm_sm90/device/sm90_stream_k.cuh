@@ -9,6 +9,7 @@
 #pragma once
 
 #include "weft/sm90_gemm.cuh"
+#include "weft/sm90_stream_k_entry.cuh"
 #include "weft/sm90_stream_k_partials.cuh"
 
 namespace weft::sm90 {
@@ -104,13 +105,13 @@ __device__ __forceinline__ void consumeStreamK(Shared<gemm, tile> shared,
   if (isLeader) waitForStoresToRead<0>();
 }
 
-/// The whole kernel; launched with TileConfig::threads, TileConfig::sharedBytes and so many blocks.
-template <typename T, GemmProblem gemm, Tile tile, int blocks, typename Epilogue>
-__device__ __forceinline__ void streamKGemm(Tensor<const typename ElementsOf<T>::A> a,
-                                            Tensor<const typename ElementsOf<T>::B> b,
-                                            Tensor<typename ElementsOf<T>::C> c,
-                                            StreamKPartials<gemm, tile, blocks> &partials,
-                                            const Epilogue &epilogue) {
+/// The whole kernel, of tensors as its roles read them. T: ElementsOf a type.
+template <typename T, GemmProblem gemm, Tile tile, int blocks, typename Out>
+__device__ __forceinline__ void streamKKernel(Tensor<const typename T::A> a,
+                                              Tensor<const typename T::B> b,
+                                              Tensor<typename T::C> c,
+                                              StreamKPartials<gemm, tile, blocks> &partials,
+                                              const Out &epilogueOp) {
   using P = TileConfig<gemm, tile>;
   extern __shared__ __align__(1024) unsigned char memory[];
   const Shared<gemm, tile> shared{sharedAddress(memory)};
@@ -131,10 +132,7 @@ __device__ __forceinline__ void streamKGemm(Tensor<const typename ElementsOf<T>:
     if (threadIdx.x == 0) produceStreamK<gemm, tile, blocks>(shared, a, b);
   } else {
     raiseRegisters<P::consumerRegisters>();
-    using Out = EpilogueOp<NoSubtileOperand, NoVectorOperand, NoSubtileOutput, NoEpilogueReductions,
-                           Epilogue>;
-    consumeStreamK<ElementsOf<T>, gemm, tile, blocks>(shared, c, role - 1,
-                                                      Out{{}, {}, {}, {}, epilogue}, partials);
+    consumeStreamK<T, gemm, tile, blocks>(shared, c, role - 1, epilogueOp, partials);
   }
 }
 

@@ -22,8 +22,9 @@ __device__ weft::sm90::StreamKPartials<gemm, tile, 132> c_partials;
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-d_w(const __grid_constant__ weft::sm90::TensorMap a_map, const __grid_constant__ weft::sm90::TensorMap b_map,
-    const __grid_constant__ weft::sm90::TensorMap c_map) {
+gemm_f16_1024x3072x4096(const __grid_constant__ weft::sm90::TensorMap a_map,
+                        const __grid_constant__ weft::sm90::TensorMap b_map,
+                        const __grid_constant__ weft::sm90::TensorMap c_map) {
   static_assert(weft::sm90::TileConfig<gemm, tile>::sharedBytes == 229520);
   static_assert(gemm.batch == 1 && gemm.m == 1024 && gemm.n == 3072 && gemm.k == 4096, "plan.json: these extents");
   static_assert(tile.m == 128 && tile.n == 128 && tile.splitK == 1 && tile.multicastB == 1, "plan.json: 132 blocks and maps of these tiles");
@@ -32,6 +33,7 @@ d_w(const __grid_constant__ weft::sm90::TensorMap a_map, const __grid_constant__
   static_assert(gemm.a.outer == 1 && gemm.a.k == 1024 && gemm.a.batch == 0 && gemm.a.usesTma == true, "plan.json: strides of operand a");
   static_assert(gemm.b.outer == 1 && gemm.b.k == 3072 && gemm.b.batch == 0 && gemm.b.usesTma == true, "plan.json: strides of operand b");
   static_assert(gemm.strideCm == 3072 && gemm.batchStrideC == 0 && gemm.usesTma == true, "plan.json: strides of the result");
-  weft::sm90::streamKGemm<weft::half, gemm, tile, 132>({&a_map, nullptr}, {&b_map, nullptr}, {&c_map, nullptr},
-      c_partials, weft::sm90::Unchanged{});
+  weft::sm90::streamKGemm<weft::half, gemm, tile, 132>(weft::sm90::Args{
+      .a = &a_map, .b = &b_map, .c = &c_map,
+      .partials = &c_partials});
 }

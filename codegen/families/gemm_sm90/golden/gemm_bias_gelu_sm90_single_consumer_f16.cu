@@ -12,7 +12,7 @@
 #include "weft/wgmma_f16_small_n.cuh"
 
 namespace {
-constexpr weft::Offset b = 1, i = 1024, j = 8, u = 4096;  // extents
+constexpr weft::Offset i = 1024, j = 8, u = 4096;   // extents
 constexpr weft::sm90::GemmProblem gemm = {
     .batch = 1, .m = j, .n = u, .k = i,
     .a = {.outer = i, .k = 1, .batch = 0, .usesTma = true},
@@ -23,13 +23,13 @@ constexpr float scale = 0.0625f;
 }  // namespace
 
 extern "C" __global__ void __cluster_dims__(tile.splitK) __launch_bounds__(160, 1)
-product_bias_gelu(const __grid_constant__ weft::sm90::TensorMap w_map,
-                  const __grid_constant__ weft::sm90::TensorMap x_map, const weft::half *__restrict__ bias,
-                  weft::half *__restrict__ active) {
+gemm_bias_gelu_f16_8x4096x1024(const __grid_constant__ weft::sm90::TensorMap w_map,
+                               const __grid_constant__ weft::sm90::TensorMap x_map,
+                               const weft::half *__restrict__ bias, weft::half *__restrict__ active) {
   static_assert(weft::sm90::SingleConsumerConfig<gemm, tile>::sharedBytes == 75912);
   static_assert(gemm.batch == 1 && gemm.m == 8 && gemm.n == 4096 && gemm.k == 1024, "plan.json: these extents");
   static_assert(tile.m == 8 && tile.n == 64 && tile.splitK == 2, "plan.json: 128 blocks and maps of these tiles");
-  static_assert(b == 1 && i == 1024 && j == 8 && u == 4096, "plan.json: these extents");
+  static_assert(i == 1024 && j == 8 && u == 4096, "plan.json: these extents");
   static_assert(gemm.a.outer == 1024 && gemm.a.k == 1 && gemm.a.batch == 0 && gemm.a.usesTma == true, "plan.json: strides of operand a");
   static_assert(gemm.b.outer == 1 && gemm.b.k == 4096 && gemm.b.batch == 0 && gemm.b.usesTma == true, "plan.json: strides of operand b");
   static_assert(gemm.strideCm == 4096 && gemm.batchStrideC == 0 && gemm.usesTma == true, "plan.json: strides of the result");
@@ -45,5 +45,7 @@ product_bias_gelu(const __grid_constant__ weft::sm90::TensorMap w_map,
     };
     return runEpilogue;
   };
-  weft::sm90::singleConsumerGemm<weft::half, gemm, tile>(&x_map, &w_map, active, epilogueOp);
+  weft::sm90::singleConsumerGemm<weft::half, gemm, tile>(weft::sm90::SingleConsumerArgs{
+      .a = &x_map, .b = &w_map, .c = active,
+      .epilogue = epilogueOp});
 }

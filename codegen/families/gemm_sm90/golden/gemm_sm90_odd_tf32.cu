@@ -22,7 +22,8 @@ constexpr weft::sm90::Tile tile = {.m = 128, .n = 128, .stages = 6, .epilogueSta
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-contract(const weft::tfloat32 *__restrict__ a, const weft::tfloat32 *__restrict__ b_2, float *__restrict__ c) {
+gemm_tf32_3x1000x777x555(const weft::tfloat32 *__restrict__ a, const weft::tfloat32 *__restrict__ b_2,
+                         float *__restrict__ c) {
   static_assert(weft::sm90::TileConfig<gemm, tile>::sharedBytes == 229520);
   static_assert(gemm.batch == 3 && gemm.m == 1000 && gemm.n == 777 && gemm.k == 555, "plan.json: these extents");
   static_assert(tile.m == 128 && tile.n == 128 && tile.splitK == 1 && tile.multicastB == 1, "plan.json: 132 blocks and maps of these tiles");
@@ -30,6 +31,6 @@ contract(const weft::tfloat32 *__restrict__ a, const weft::tfloat32 *__restrict_
   static_assert(gemm.a.outer == 555 && gemm.a.k == 1 && gemm.a.batch == 555000 && gemm.a.usesTma == false, "plan.json: strides of operand a");
   static_assert(gemm.b.outer == 555 && gemm.b.k == 1 && gemm.b.batch == 431235 && gemm.b.usesTma == false, "plan.json: strides of operand b");
   static_assert(gemm.strideCm == 777 && gemm.batchStrideC == 777000 && gemm.usesTma == false && gemm.operandBytes == 4 && gemm.isPaired == false, "plan.json: strides of the result");
-  weft::sm90::runGemm<weft::sm90::Elements<weft::tfloat32, weft::tfloat32, float>, gemm, tile>({nullptr, a},
-      {nullptr, b_2}, {nullptr, c}, weft::sm90::NoSubtileOperand{}, weft::sm90::Unchanged{});
+  using Elements = weft::sm90::Elements<weft::tfloat32, weft::tfloat32, float>;
+  weft::sm90::runGemm<Elements, gemm, tile>(weft::sm90::Args{.a = a, .b = b_2, .c = c});
 }

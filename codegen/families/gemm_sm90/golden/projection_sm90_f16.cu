@@ -22,8 +22,9 @@ constexpr float scale = 0.125f;
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-projection(const __grid_constant__ weft::sm90::TensorMap a_map, const __grid_constant__ weft::sm90::TensorMap b_2_map,
-           const __grid_constant__ weft::sm90::TensorMap c_map) {
+gemm_f16_1024x4096x1024(const __grid_constant__ weft::sm90::TensorMap a_map,
+                        const __grid_constant__ weft::sm90::TensorMap b_2_map,
+                        const __grid_constant__ weft::sm90::TensorMap c_map) {
   static_assert(weft::sm90::TileConfig<gemm, tile>::sharedBytes == 229520);
   static_assert(gemm.batch == 1 && gemm.m == 1024 && gemm.n == 4096 && gemm.k == 1024, "plan.json: these extents");
   static_assert(tile.m == 128 && tile.n == 128 && tile.splitK == 1 && tile.multicastB == 1, "plan.json: 132 blocks and maps of these tiles");
@@ -36,6 +37,7 @@ projection(const __grid_constant__ weft::sm90::TensorMap a_map, const __grid_con
     for (int e = 0; e < 8; ++e)
       accumulators[e] = accumulators[e] * scale;
   };
-  weft::sm90::runGemm<weft::half, gemm, tile>({&a_map, nullptr}, {&b_2_map, nullptr}, {&c_map, nullptr},
-      weft::sm90::NoSubtileOperand{}, epilogueOp);
+  weft::sm90::runGemm<weft::half, gemm, tile>(weft::sm90::Args{
+      .a = &a_map, .b = &b_2_map, .c = &c_map,
+      .epilogue = epilogueOp});
 }

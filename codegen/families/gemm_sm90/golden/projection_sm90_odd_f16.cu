@@ -21,8 +21,8 @@ constexpr weft::sm90::Tile tile = {.m = 128, .n = 128, .stages = 6, .epilogueSta
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-projection(const __grid_constant__ weft::sm90::TensorMap a_map, const __grid_constant__ weft::sm90::TensorMap b_2_map,
-           weft::half *__restrict__ c) {
+gemm_f16_1024x3577x1024(const __grid_constant__ weft::sm90::TensorMap a_map,
+                        const __grid_constant__ weft::sm90::TensorMap b_2_map, weft::half *__restrict__ c) {
   static_assert(weft::sm90::TileConfig<gemm, tile>::sharedBytes == 229520);
   static_assert(gemm.batch == 1 && gemm.m == 1024 && gemm.n == 3577 && gemm.k == 1024, "plan.json: these extents");
   static_assert(tile.m == 128 && tile.n == 128 && tile.splitK == 1 && tile.multicastB == 1, "plan.json: 132 blocks and maps of these tiles");
@@ -30,6 +30,5 @@ projection(const __grid_constant__ weft::sm90::TensorMap a_map, const __grid_con
   static_assert(gemm.a.outer == 1024 && gemm.a.k == 1 && gemm.a.batch == 0 && gemm.a.usesTma == true, "plan.json: strides of operand a");
   static_assert(gemm.b.outer == 1024 && gemm.b.k == 1 && gemm.b.batch == 0 && gemm.b.usesTma == true, "plan.json: strides of operand b");
   static_assert(gemm.strideCm == 3577 && gemm.batchStrideC == 0 && gemm.usesTma == false, "plan.json: strides of the result");
-  weft::sm90::runGemm<weft::half, gemm, tile>({&a_map, nullptr}, {&b_2_map, nullptr}, {nullptr, c},
-      weft::sm90::NoSubtileOperand{}, weft::sm90::Unchanged{});
+  weft::sm90::runGemm<weft::half, gemm, tile>(weft::sm90::Args{.a = &a_map, .b = &b_2_map, .c = c});
 }

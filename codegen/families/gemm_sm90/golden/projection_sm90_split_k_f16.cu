@@ -21,8 +21,9 @@ constexpr weft::sm90::Tile tile = {.m = 64, .n = 128, .stages = 6, .epilogueStag
 }  // namespace
 
 extern "C" __global__ void __cluster_dims__(tile.splitK) __launch_bounds__(384, 1)
-projection(const __grid_constant__ weft::sm90::TensorMap a_map, const __grid_constant__ weft::sm90::TensorMap b_map,
-           const __grid_constant__ weft::sm90::TensorMap c_map) {
+gemm_f16_8x4096x4096(const __grid_constant__ weft::sm90::TensorMap a_map,
+                     const __grid_constant__ weft::sm90::TensorMap b_map,
+                     const __grid_constant__ weft::sm90::TensorMap c_map) {
   static_assert(weft::sm90::TileConfig<gemm, tile>::sharedBytes == 229520);
   static_assert(gemm.batch == 1 && gemm.m == 8 && gemm.n == 4096 && gemm.k == 4096, "plan.json: these extents");
   static_assert(tile.m == 64 && tile.n == 128 && tile.splitK == 4 && tile.multicastB == 1, "plan.json: 128 blocks and maps of these tiles");
@@ -30,6 +31,5 @@ projection(const __grid_constant__ weft::sm90::TensorMap a_map, const __grid_con
   static_assert(gemm.a.outer == 4096 && gemm.a.k == 1 && gemm.a.batch == 0 && gemm.a.usesTma == true, "plan.json: strides of operand a");
   static_assert(gemm.b.outer == 4096 && gemm.b.k == 1 && gemm.b.batch == 0 && gemm.b.usesTma == true, "plan.json: strides of operand b");
   static_assert(gemm.strideCm == 4096 && gemm.batchStrideC == 0 && gemm.usesTma == true, "plan.json: strides of the result");
-  weft::sm90::runGemm<weft::half, gemm, tile>({&a_map, nullptr}, {&b_map, nullptr}, {&c_map, nullptr},
-      weft::sm90::NoSubtileOperand{}, weft::sm90::Unchanged{});
+  weft::sm90::runGemm<weft::half, gemm, tile>(weft::sm90::Args{.a = &a_map, .b = &b_map, .c = &c_map});
 }

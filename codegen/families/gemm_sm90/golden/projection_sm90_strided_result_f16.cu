@@ -25,8 +25,9 @@ constexpr weft::sm90::MapDimensions c_dimensions = {.columns = {{p, h}}, .rows =
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-projection(const __grid_constant__ weft::sm90::TensorMap a_map, const __grid_constant__ weft::sm90::TensorMap b_2_map,
-           const __grid_constant__ weft::sm90::TensorMap c_map) {
+gemm_f16_4096x1024x1024(const __grid_constant__ weft::sm90::TensorMap a_map,
+                        const __grid_constant__ weft::sm90::TensorMap b_2_map,
+                        const __grid_constant__ weft::sm90::TensorMap c_map) {
   static_assert(weft::sm90::TileConfig<gemm, tile>::sharedBytes == 229520);
   static_assert(gemm.batch == 1 && gemm.m == 4096 && gemm.n == 1024 && gemm.k == 1024, "plan.json: these extents");
   static_assert(tile.m == 128 && tile.n == 128 && tile.splitK == 1 && tile.multicastB == 1, "plan.json: 132 blocks and maps of these tiles");
@@ -35,7 +36,6 @@ projection(const __grid_constant__ weft::sm90::TensorMap a_map, const __grid_con
   static_assert(gemm.b.outer == 1024 && gemm.b.k == 1 && gemm.b.batch == 0 && gemm.b.usesTma == true, "plan.json: strides of operand b");
   static_assert(gemm.strideCm == 64 && gemm.batchStrideC == 0 && gemm.usesTma == true, "plan.json: strides of the result");
   static_assert(c_dimensions.columns.extent[0] == 64 && c_dimensions.columns.extent[1] == 16 && c_dimensions.columns.count() == 2 && c_dimensions.rows.extent[0] == 512 && c_dimensions.rows.extent[1] == 8 && c_dimensions.rows.count() == 2 && c_dimensions.batch.count() == 0 && c_dimensions.boxRows == 64, "plan.json: map of c, fastest first");
-  weft::sm90::runGemm<weft::sm90::Elements<weft::half, weft::half, weft::sm90::Strided<weft::half, c_dimensions>>,
-      gemm, tile>({&a_map, nullptr}, {&b_2_map, nullptr}, {&c_map, nullptr}, weft::sm90::NoSubtileOperand{},
-      weft::sm90::Unchanged{});
+  using Elements = weft::sm90::Elements<weft::half, weft::half, weft::sm90::Strided<weft::half, c_dimensions>>;
+  weft::sm90::runGemm<Elements, gemm, tile>(weft::sm90::Args{.a = &a_map, .b = &b_2_map, .c = &c_map});
 }

@@ -90,18 +90,12 @@ void accumulatorsOfKTiles(Accumulators<gemm, tile> &own, const Shared<gemm, tile
   weft::emulate::barrier(__FILE__, __LINE__);
 }
 
-template <typename T, GemmProblem gemm, Tile tile, typename Scaling, typename SubtileInput,
-          typename VectorInput, typename SubtileOutput, typename EpilogueReductions,
-          typename Epilogue>
-void scaledGemm(Tensor<const typename ElementsOf<T>::A> a,
-                Tensor<const typename ElementsOf<T>::B> b, Tensor<typename ElementsOf<T>::C> c,
-                const Scaling &scaling, const SubtileInput &subtile, const VectorInput &vector,
-                const SubtileOutput &output, const EpilogueReductions &reductions,
-                const Epilogue &epilogue) {
+template <typename T, GemmProblem gemm, Tile tile, typename Scaling, typename Out>
+void gemmKernel(Tensor<const typename T::A> a, Tensor<const typename T::B> b,
+                Tensor<typename T::C> c, const Scaling &scaling, const Out &epilogueOp) {
   using P = TileConfig<gemm, tile>;
-  using Out = EpilogueOp<SubtileInput, VectorInput, SubtileOutput, EpilogueReductions, Epilogue>;
+  using EpilogueReductions = typename Out::EpilogueReductions;
   static_assert(tile.splitK == 1, "clusters are not emulated");
-  const Out epilogueOp{subtile, vector, output, reductions, epilogue};
   const int consumer = threadIdx.x / warpgroup, lane = threadIdx.x % 32,
             warp = threadIdx.x % warpgroup / 32;
   const Shared<gemm, tile> shared{0};
@@ -112,8 +106,8 @@ void scaledGemm(Tensor<const typename ElementsOf<T>::A> a,
     if constexpr (Out::readsSubtile)
       if (threadIdx.x % warpgroup == 0)
         loadFirstSubtiles(epilogueStages, subtiles, epilogueOp.subtile.tensor.map);
-    VectorOfTile<gemm, tile, VectorInput> vectorOfTile;
-    vectorOfTile.load(vector, subtiles);
+    VectorOfTile<gemm, tile, typename Out::VectorInput> vectorOfTile;
+    vectorOfTile.load(epilogueOp.vector, subtiles);
     Accumulators<gemm, tile> own;
     [[maybe_unused]] float factors[Scaling::isScaled ? P::kTiles : 1][P::rowBlocks][2];
     if constexpr (Scaling::isScaled) {
