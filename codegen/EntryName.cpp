@@ -78,8 +78,8 @@ std::vector<int64_t> extentsOf(const Kernel &kernel) {
   }
   std::vector<int> tensors = kernel.inputs;
   tensors.insert(tensors.end(), kernel.outputs.begin(), kernel.outputs.end());
-  const int largest = *std::ranges::max_element(
-      tensors, {}, [&](int value) { return kernel.elements(value); });
+  const int largest =
+      *std::ranges::max_element(tensors, {}, [&](int value) { return kernel.elements(value); });
   for (const int axis : kernel.values[size_t(largest)].axes)
     if (extent(axis) > 1) extents.push_back(extent(axis));
   if (extents.empty()) extents.push_back(1);

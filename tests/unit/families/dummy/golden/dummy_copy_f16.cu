@@ -8,7 +8,7 @@
 #include "weft/dummy_copy.cuh"
 
 extern "C" __global__ void __launch_bounds__(256)
-dummy_copy(const weft::half *__restrict__ x, weft::half *__restrict__ y) {
+copy_f16_8x512(const weft::half *__restrict__ x, weft::half *__restrict__ y) {
   const int at = blockIdx.x * 256 + threadIdx.x;
   weft::copyElement(y, x, at, 4096);
 }
