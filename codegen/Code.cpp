@@ -7,7 +7,8 @@
 namespace weft::codegen {
 namespace {
 
-/// Every identifier of a piece of C++.
+/// Every identifier of a piece of C++, but for members behind a dot, which are no names of a
+/// program.
 Code::NameSet wordsOf(std::string_view text) {
   const auto isWord = [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
@@ -16,7 +17,8 @@ Code::NameSet wordsOf(std::string_view text) {
   for (size_t at = 0; at < text.size();) {
     size_t end = at;
     while (end < text.size() && isWord(text[end])) ++end;
-    if (end > at && !std::isdigit(static_cast<unsigned char>(text[at])))
+    const bool isMember = at > 0 && text[at - 1] == '.';
+    if (end > at && !isMember && !std::isdigit(static_cast<unsigned char>(text[at])))
       words.emplace(text.substr(at, end - at));
     at = std::max(end, at + 1);
   }

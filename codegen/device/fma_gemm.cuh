@@ -99,31 +99,40 @@ __device__ __forceinline__ void readLine(float (&values)[count], const float *li
   }
 }
 
+/// The arguments of the kernel. kTiles: in shared memory.
+template <typename A, typename B, typename C, typename Tile> struct FmaGemmArgs {
+  const A *a;
+  const B *b;
+  C *c;
+  float scale;
+  GemmKTiles<Tile> &kTiles;
+};
+
 /// The whole kernel: one tile for each block, tiles of n fastest, then m, then batch. Neighbouring threads lie along the
 /// axis of C that is contiguous in memory.
 template <FmaGemmShape shape, typename Tile, typename A, typename B, typename C>
-__device__ __forceinline__ void fmaGemm(float scale, const A *a, const B *b, C *c, GemmKTiles<Tile> &kTiles) {
+__device__ __forceinline__ void fmaGemm(const FmaGemmArgs<A, B, C, Tile> &args) {
   constexpr int tilesN = (shape.n + Tile::tileN - 1) / Tile::tileN, tilesM = (shape.m + Tile::tileM - 1) / Tile::tileM;
   constexpr bool alongM = shape.strideCm == 1;
   const int n0 = int(blockIdx.x % tilesN) * Tile::tileN, m0 = int(blockIdx.x / tilesN % tilesM) * Tile::tileM;
   const Offset batch = blockIdx.x / (tilesN * tilesM);
   KTileLoader<KTileSource{shape.m, shape.strideAm, shape.k, shape.strideAk}, Tile::tileM, Tile::tileK, Tile::threads, A>
-      loadA(a + batch * shape.batchStrideA, m0);
+      loadA(args.a + batch * shape.batchStrideA, m0);
   KTileLoader<KTileSource{shape.n, shape.strideBn, shape.k, shape.strideBk}, Tile::tileN, Tile::tileK, Tile::threads, B>
-      loadB(b + batch * shape.batchStrideB, n0);
+      loadB(args.b + batch * shape.batchStrideB, n0);
   const int threadInM = alongM ? threadIdx.x % Tile::threadsM : threadIdx.x / Tile::threadsN;
   const int threadInN = alongM ? threadIdx.x / Tile::threadsM : threadIdx.x % Tile::threadsN;
   float sum[Tile::threadM][Tile::threadN] = {};
 #pragma unroll 1
   for (int k0 = 0; k0 < shape.k; k0 += Tile::tileK) {
-    loadA.copy(kTiles.a, k0);
-    loadB.copy(kTiles.b, k0);
+    loadA.copy(args.kTiles.a, k0);
+    loadB.copy(args.kTiles.b, k0);
     ptx::barrier();
 #pragma unroll 4
     for (int k = 0; k < Tile::tileK; ++k) {
       float own[Tile::threadM], other[Tile::threadN];
-      readLine<Tile::threadM, Tile::threadsM>(own, kTiles.a[k], threadInM);
-      readLine<Tile::threadN, Tile::threadsN>(other, kTiles.b[k], threadInN);
+      readLine<Tile::threadM, Tile::threadsM>(own, args.kTiles.a[k], threadInM);
+      readLine<Tile::threadN, Tile::threadsN>(other, args.kTiles.b[k], threadInN);
 #pragma unroll
       for (int m = 0; m < Tile::threadM; ++m) {
 #pragma unroll
@@ -133,7 +142,7 @@ __device__ __forceinline__ void fmaGemm(float scale, const A *a, const B *b, C *
     ptx::barrier();
   }
   using Index = typename MatrixOffset<needsWideOffset(shape.m, shape.strideCm, shape.n, shape.strideCn)>::type;
-  c += batch * shape.batchStrideC;
+  C *const c = args.c + batch * shape.batchStrideC;
 #pragma unroll
   for (int m = 0; m < Tile::threadM; ++m) {
     const int row = m0 + elementInTile<floatGroupOf(Tile::threadM), Tile::threadsM>(threadInM, m);
@@ -141,7 +150,8 @@ __device__ __forceinline__ void fmaGemm(float scale, const A *a, const B *b, C *
     for (int n = 0; n < Tile::threadN; ++n) {
       const int column = n0 + elementInTile<floatGroupOf(Tile::threadN), Tile::threadsN>(threadInN, n);
       if ((shape.m % Tile::tileM == 0 || row < shape.m) && (shape.n % Tile::tileN == 0 || column < shape.n))
-        c[row * Index(shape.strideCm) + column * Index(shape.strideCn)] = narrow<C>(scale * sum[m][n]);
+        c[row * Index(shape.strideCm) + column * Index(shape.strideCn)] =
+            narrow<C>(args.scale * sum[m][n]);
     }
   }
 }

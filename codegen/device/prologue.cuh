@@ -37,9 +37,6 @@ template <typename T, typename Function> struct TransformedOf {
   const T *elements;
   Function function;
 };
-template <typename T, typename Function> __device__ __forceinline__ TransformedOf<T, Function> transformedOf(const T *elements, const Function &function) {
-  return {elements, function};
-}
 
 /// Eight elements of T that lie in memory as bits: of 16 bits alone.
 template <typename T> __device__ __forceinline__ void unpackOperand(float (&x)[operandVector], const unsigned (&words)[4]) {

@@ -24,6 +24,22 @@ struct Unchanged {
   __device__ __forceinline__ void operator()(float (&)[8], const Fragment &) const {}
 };
 
+/// That an operand is read as it lies in memory; else a function (sm80_prologue.cuh).
+struct NoTransform {};
+
+/// The arguments of the skeletons: elements of tensors, and functions. Emitted text names those
+/// that its kernel has, as Args{.a = x, .b = w, .c = y, .epilogue = epilogueOp}.
+template <typename A, typename B, typename C, typename TransformA = NoTransform,
+          typename TransformB = NoTransform, typename Epilogue = Unchanged>
+struct Args {
+  const A *a;
+  const B *b;
+  C *c;
+  TransformA transformA = {};  // makes the elements of A of those in memory
+  TransformB transformB = {};
+  Epilogue epilogue = {};  // what becomes of the accumulators
+};
+
 /// Whether an epilogue goes on, once it was called for all blocks of a warp side by side: sm80_softmax.cuh.
 template <typename Epilogue> constexpr bool isRowEpilogue = false;
 
@@ -133,18 +149,20 @@ __device__ __forceinline__ void storeTile(T *c, const TileStart &at, SharedAddre
   }
 }
 
-/// The whole kernel; launched with TileConfig::threads and TileConfig::sharedBytes, a block for every tile of every batch element.
+/// The whole kernel; launched with TileConfig::threads and TileConfig::sharedBytes, a block for
+/// every tile of every batch element.
 template <typename T, GemmProblem gemm, Tile tile, typename Epilogue>
-__device__ __forceinline__ void runGemm(const T *a, const T *b, T *c, const Epilogue &epilogue) {
+__device__ __forceinline__ void runGemm(
+    const Args<T, T, T, NoTransform, NoTransform, Epilogue> &args) {
   using P = TileConfig<gemm, tile>;
   const SharedAddress shared = dynamicShared();
   const TileStart at = tileStart<gemm, tile>(blockIdx.x);
   const int warp = threadIdx.x / 32, warpM = warp % tile.warpsM * P::warpM, warpN = warp / tile.warpsM * P::warpN;
   Accumulators<gemm, tile> accumulators = {};
-  multiplyTile<gemm, tile>(accumulators, a, b, at, shared, warpM, warpN);
-  runEpilogue<gemm, tile, T>(accumulators, at, shared, warpM, warpN, epilogue);
+  multiplyTile<gemm, tile>(accumulators, args.a, args.b, at, shared, warpM, warpN);
+  runEpilogue<gemm, tile, T>(accumulators, at, shared, warpM, warpN, args.epilogue);
   ptx::barrier();
-  storeTile<gemm, tile>(c, at, shared);
+  storeTile<gemm, tile>(args.c, at, shared);
 }
 
 }  // namespace weft::sm80

@@ -137,18 +137,30 @@ __device__ __forceinline__ void multiplyTransformed(Accumulators<gemm, tile> &ac
   ptx::barrier();
 }
 
+/// An operand as the copies take it: its elements, or TransformedOf them.
+template <typename T>
+__device__ __forceinline__ const T *operandOf(const T *elements, NoTransform) {
+  return elements;
+}
+template <typename Raw, typename Function>
+__device__ __forceinline__ TransformedOf<Raw, Function> operandOf(const Raw *elements,
+                                                                  const Function &transform) {
+  return {elements, transform};
+}
+
 /// The whole kernel; launched as sm80_gemm.cuh says.
-template <typename T, GemmProblem gemm, Tile tile, typename A, typename B, typename Epilogue>
-__device__ __forceinline__ void prologueGemm(A a, B b, T *c, const Epilogue &epilogue) {
+template <typename T, GemmProblem gemm, Tile tile, typename Arguments>
+__device__ __forceinline__ void prologueGemm(const Arguments &args) {
   using P = TileConfig<gemm, tile>;
   const SharedAddress shared = dynamicShared();
   const TileStart at = tileStart<gemm, tile>(blockIdx.x);
   const int warp = threadIdx.x / 32, warpM = warp % tile.warpsM * P::warpM, warpN = warp / tile.warpsM * P::warpN;
   Accumulators<gemm, tile> accumulators = {};
-  multiplyTransformed<gemm, tile, T>(accumulators, a, b, at, shared, warpM, warpN);
-  runEpilogue<gemm, tile, T>(accumulators, at, shared, warpM, warpN, epilogue);
+  multiplyTransformed<gemm, tile, T>(accumulators, operandOf(args.a, args.transformA),
+                                     operandOf(args.b, args.transformB), at, shared, warpM, warpN);
+  runEpilogue<gemm, tile, T>(accumulators, at, shared, warpM, warpN, args.epilogue);
   ptx::barrier();
-  storeTile<gemm, tile>(c, at, shared);
+  storeTile<gemm, tile>(args.c, at, shared);
 }
 
 }  // namespace weft::sm80

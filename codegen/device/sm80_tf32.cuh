@@ -185,22 +185,24 @@ __device__ __forceinline__ void multiplyTf32Tile(Accumulators<gemm, tile> &accum
 
 /// The whole kernel; launched with Tf32TileConfig::threads and Tf32TileConfig::sharedBytes, a block for every tile of every batch element.
 template <GemmProblem gemm, Tile tile, typename Epilogue>
-__device__ __forceinline__ void sm80Tf32Gemm(const float *a, const float *b, float *c, const Epilogue &epilogue) {
+__device__ __forceinline__ void sm80Tf32Gemm(
+    const Args<float, float, float, NoTransform, NoTransform, Epilogue> &args) {
   using P = Tf32TileConfig<gemm, tile>;
   const TileStart at = tileStart<gemm, tile>(blockIdx.x);
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, warpM = warp % tile.warpsM * P::warpM, warpN = warp / tile.warpsM * P::warpN;
   Accumulators<gemm, tile> accumulators = {};
-  multiplyTf32Tile<gemm, tile>(accumulators, a, b, at, dynamicShared(), warpM, warpN);
+  multiplyTf32Tile<gemm, tile>(accumulators, args.a, args.b, at, dynamicShared(), warpM, warpN);
 #pragma unroll
   for (int i = 0; i < P::blocksM; ++i) {
 #pragma unroll
     for (int j = 0; j < P::blocksN; ++j) {
       const Fragment fragment{at.batch, at.m + warpM + i * 16 + lane / 4, at.n + warpN + j * 16 + lane % 4 * 2};
-      epilogue(accumulators[i][j], fragment);
+      args.epilogue(accumulators[i][j], fragment);
       Vec<float, 8> values;
 #pragma unroll
       for (int e = 0; e < 8; ++e) values.at[e] = accumulators[i][j][e];
-      storeFragment<gemm.m, gemm.n, gemm.strideCm, gemm.isAligned>(c + at.batch * gemm.batchStrideC, values, fragment);
+      storeFragment<gemm.m, gemm.n, gemm.strideCm, gemm.isAligned>(
+          args.c + at.batch * gemm.batchStrideC, values, fragment);
     }
   }
 }

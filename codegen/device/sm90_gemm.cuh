@@ -15,6 +15,8 @@
 // memory.
 #pragma once
 
+#include "weft/sm90_args.cuh"
+
 #if defined(WEFT_EMULATE)
 #include "emulate_sm90_gemm.h"
 #else
@@ -71,14 +73,6 @@ __device__ __forceinline__ void multiplyTile(Accumulators<gemm, tile> &accumulat
   }
 }
 
-/// That the accumulators of a k-tile's products are added as they are; else KTileFactors (sm90_scaled.cuh).
-struct NoScaling {
-  static constexpr bool isScaled = false;
-  template <GemmProblem gemm, Tile tile> struct OfRows {
-    __device__ __forceinline__ OfRows(const NoScaling &, const Subtiles<gemm, tile> &) {}
-  };
-};
-
 /// hasEpilogueProducer: a separate thread brings the subtiles that an epilogue reads (sm90_epilogue_load.cuh).
 template <typename Types, GemmProblem gemm, Tile tile, bool hasEpilogueProducer = false, typename EpilogueOp, typename Scaling = NoScaling>
 __device__ __forceinline__ void consume(Shared<gemm, tile> shared, Tensor<typename Types::C> c, int consumer, const EpilogueOp &epilogueOp,
@@ -126,14 +120,14 @@ __device__ __forceinline__ void consume(Shared<gemm, tile> shared, Tensor<typena
   if (isLeader) waitForStoresToRead<0>();  // shared memory lives as long as the block; the end of the kernel waits for the rest
 }
 
-/// The whole kernel of a T, or of Elements<A, B, C>; launched with TileConfig::threads and TileConfig::sharedBytes, at most as
-/// many blocks as tiles or multiprocessors, or a cluster for every tile.
-template <typename T, GemmProblem gemm, Tile tile, typename Scaling, typename SubtileInput, typename VectorInput, typename SubtileOutput, typename EpilogueReductions, typename Epilogue>
-__device__ __forceinline__ void scaledGemm(Tensor<const typename ElementsOf<T>::A> a, Tensor<const typename ElementsOf<T>::B> b,
-                                                  Tensor<typename ElementsOf<T>::C> c, const Scaling &scaling, const SubtileInput &subtile,
-                                                  const VectorInput &vector, const SubtileOutput &output, const EpilogueReductions &reductions, const Epilogue &epilogue) {
+/// The whole kernel, of tensors as its roles read them. T: ElementsOf a type.
+template <typename T, GemmProblem gemm, Tile tile, typename Scaling, typename Out>
+__device__ __forceinline__ void gemmKernel(Tensor<const typename T::A> a,
+                                           Tensor<const typename T::B> b, Tensor<typename T::C> c,
+                                           const Scaling &scaling, const Out &epilogueOp) {
   using P = TileConfig<gemm, tile>;
-  static_assert(sizeof(typename ElementsOf<T>::A) == gemm.operandBytes && sizeof(typename ElementsOf<T>::B) == gemm.operandBytes);
+  static_assert(sizeof(typename T::A) == gemm.operandBytes);
+  static_assert(sizeof(typename T::B) == gemm.operandBytes);
   static_assert(gemm.operandBytes == 2 || (gemm.a.isAlongK() && gemm.b.isAlongK()), "there are no other products of 8-bit floats");
   extern __shared__ __align__(1024) unsigned char memory[];
   const Shared<gemm, tile> shared{sharedAddress(memory)};
@@ -141,7 +135,7 @@ __device__ __forceinline__ void scaledGemm(Tensor<const typename ElementsOf<T>::
     if (gemm.a.usesTma) prefetchMap(a.map);
     if (gemm.b.usesTma) prefetchMap(b.map);
     if (gemm.usesTma) prefetchMap(c.map);
-    if constexpr (SubtileOutput::isWritten) prefetchMap(output.tensor.map);
+    if constexpr (Out::writesSubtile) prefetchMap(epilogueOp.output.tensor.map);
     constexpr bool isAnyTma = gemm.a.usesTma || gemm.b.usesTma;
     constexpr int fullArrivals = (isAnyTma ? 1 : 0) + (P::areAllTma ? 0 : warpgroup);
     for (int stage = 0; stage < tile.stages; ++stage) {
@@ -157,20 +151,22 @@ __device__ __forceinline__ void scaledGemm(Tensor<const typename ElementsOf<T>::
   if constexpr (tile.splitK > 1 || tile.multicastB > 1) arriveAtCluster();
   if constexpr (tile.multicastB > 1) waitForCluster();
   const int role = __shfl_sync(~0u, threadIdx.x / warpgroup, 0);
-  using Out = EpilogueOp<SubtileInput, VectorInput, SubtileOutput, EpilogueReductions, Epilogue>;
-  constexpr bool reducesInProducer = sm90::reducesInProducer<gemm, tile, EpilogueReductions>;
+  constexpr bool reducesInProducer =
+      sm90::reducesInProducer<gemm, tile, typename Out::EpilogueReductions>;
   constexpr bool hasEpilogueProducer = Out::readsSubtile && P::areAllTma && tile.splitK == 1;
   if (role == 0) {
     lowerRegisters<reducesInProducer ? producerRegistersBesideReductions : P::producerRegisters>();
     if (!P::areAllTma || threadIdx.x == 0) produce<gemm, tile>(shared, a, b, memory);
     if constexpr (hasEpilogueProducer)
-      if (threadIdx.x == 32) produceSubtiles<Out::tensors>(shared, subtile.tensor.map);
+      if (threadIdx.x == 32) produceSubtiles<Out::tensors>(shared, epilogueOp.subtile.tensor.map);
     if constexpr (reducesInProducer)
-      if (threadIdx.x >= 64) produceStripReductions<gemm, tile>(reductions, __shfl_sync(~0u, threadIdx.x / 32, 0) - 2);
+      if (threadIdx.x >= 64)
+        produceStripReductions<gemm, tile>(epilogueOp.reductions,
+                                           __shfl_sync(~0u, threadIdx.x / 32, 0) - 2);
     if constexpr (tile.splitK > 1) waitForCluster();
   } else {
     raiseRegisters<reducesInProducer ? consumerRegistersBesideReductions : P::consumerRegisters>();
-    consume<ElementsOf<T>, gemm, tile, hasEpilogueProducer>(shared, c, role - 1, Out{subtile, vector, output, reductions, epilogue}, scaling);
+    consume<T, gemm, tile, hasEpilogueProducer>(shared, c, role - 1, epilogueOp, scaling);
   }
   if constexpr (tile.multicastB > 1) {  // others still write here and arrive here
     __syncwarp();
@@ -184,29 +180,17 @@ __device__ __forceinline__ void scaledGemm(Tensor<const typename ElementsOf<T>::
 
 namespace weft::sm90 {
 
-/// The same where no operand is scaled, where nothing is summed, where no second tensor is made, and where no vector is read either.
-template <typename T, GemmProblem gemm, Tile tile, typename SubtileInput, typename VectorInput, typename SubtileOutput, typename EpilogueReductions, typename Epilogue>
-__device__ __forceinline__ void runGemm(Tensor<const typename ElementsOf<T>::A> a, Tensor<const typename ElementsOf<T>::B> b,
-                                            Tensor<typename ElementsOf<T>::C> c, const SubtileInput &subtile, const VectorInput &vector,
-                                            const SubtileOutput &output, const EpilogueReductions &reductions, const Epilogue &epilogue) {
-  scaledGemm<T, gemm, tile>(a, b, c, NoScaling{}, subtile, vector, output, reductions, epilogue);
-}
-template <typename T, GemmProblem gemm, Tile tile, typename SubtileInput, typename VectorInput, typename SubtileOutput, typename Epilogue>
-__device__ __forceinline__ void runGemm(Tensor<const typename ElementsOf<T>::A> a, Tensor<const typename ElementsOf<T>::B> b,
-                                            Tensor<typename ElementsOf<T>::C> c, const SubtileInput &subtile, const VectorInput &vector,
-                                            const SubtileOutput &output, const Epilogue &epilogue) {
-  runGemm<T, gemm, tile>(a, b, c, subtile, vector, output, NoEpilogueReductions{}, epilogue);
-}
-template <typename T, GemmProblem gemm, Tile tile, typename SubtileInput, typename VectorInput, typename Epilogue>
-__device__ __forceinline__ void runGemm(Tensor<const typename ElementsOf<T>::A> a, Tensor<const typename ElementsOf<T>::B> b,
-                                            Tensor<typename ElementsOf<T>::C> c, const SubtileInput &subtile, const VectorInput &vector,
-                                            const Epilogue &epilogue) {
-  runGemm<T, gemm, tile>(a, b, c, subtile, vector, NoSubtileOutput{}, epilogue);
-}
-template <typename T, GemmProblem gemm, Tile tile, typename SubtileInput, typename Epilogue>
-__device__ __forceinline__ void runGemm(Tensor<const typename ElementsOf<T>::A> a, Tensor<const typename ElementsOf<T>::B> b,
-                                            Tensor<typename ElementsOf<T>::C> c, const SubtileInput &subtile, const Epilogue &epilogue) {
-  runGemm<T, gemm, tile>(a, b, c, subtile, NoVectorOperand{}, epilogue);
+/// The whole kernel of a T, or of Elements<A, B, C>; launched with TileConfig::threads and
+/// TileConfig::sharedBytes, at most as many blocks as tiles or multiprocessors, or a cluster for
+/// every tile.
+template <typename T, GemmProblem gemm, Tile tile, typename Arguments>
+__device__ __forceinline__ void runGemm(const Arguments &args) {
+  using E = ElementsOf<T>;
+  static_assert(!Arguments::isTransformedA() && !Arguments::isTransformedB() &&
+                !Arguments::isStreamK());
+  gemmKernel<E, gemm, tile>(
+      tensorOf<const typename E::A>(args.a), tensorOf<const typename E::B>(args.b),
+      tensorOf<typename E::C>(args.c), args.scaling, epilogueOpOf<typename E::C>(args));
 }
 
 }  // namespace weft::sm90

@@ -190,13 +190,13 @@ __device__ __forceinline__ void copyAndTransformKTiles(Shared<gemm, tile> shared
   }
 }
 
-/// The whole kernel of operands and a result of T, one operand transformed of elements of type Raw; launched with TileConfig::threads and
-/// PrologueConfig::sharedBytes, as many blocks as sm90_gemm.cuh says.
-template <typename T, typename Raw, GemmProblem gemm, Tile tile, bool isOfA, typename Function, typename SubtileInput, typename VectorInput,
-          typename SubtileOutput, typename Epilogue>
-__device__ __forceinline__ void prologueGemm(Tensor<const Raw> transformed, Tensor<const T> other, Tensor<T> c, const Function &transform,
-                                                  const SubtileInput &subtile, const VectorInput &vector, const SubtileOutput &output,
-                                                  const Epilogue &epilogue) {
+/// The whole kernel, of tensors as its roles read them: the one that an operand is transformed of,
+/// and the other operand.
+template <typename T, typename Raw, GemmProblem gemm, Tile tile, bool isOfA, typename Function,
+          typename Out>
+__device__ __forceinline__ void prologueKernel(Tensor<const Raw> transformed,
+                                               Tensor<const T> other, Tensor<T> c,
+                                               const Function &transform, const Out &epilogueOp) {
   using P = TileConfig<gemm, tile>;
   using Prologue = PrologueConfig<gemm, tile, isOfA>;
   extern __shared__ __align__(1024) unsigned char memory[];
@@ -205,7 +205,7 @@ __device__ __forceinline__ void prologueGemm(Tensor<const Raw> transformed, Tens
     if (Prologue::operand.usesTma) prefetchMap(transformed.map);
     if (Prologue::other.usesTma) prefetchMap(other.map);
     if (gemm.usesTma) prefetchMap(c.map);
-    if constexpr (SubtileOutput::isWritten) prefetchMap(output.tensor.map);
+    if constexpr (Out::writesSubtile) prefetchMap(epilogueOp.output.tensor.map);
     constexpr int fullArrivals = (Prologue::other.usesTma ? 1 : 0) + (Prologue::isInPlace ? Prologue::transformWarps : warpgroup);
     for (int stage = 0; stage < tile.stages; ++stage) {
       initializeBarrier(shared.full(stage), fullArrivals);
@@ -228,7 +228,6 @@ __device__ __forceinline__ void prologueGemm(Tensor<const Raw> transformed, Tens
     }
   } else {
     raiseRegisters<Prologue::consumerRegisters>();
-    const EpilogueOp<SubtileInput, VectorInput, SubtileOutput, NoEpilogueReductions, Epilogue> epilogueOp{subtile, vector, output, NoEpilogueReductions{}, epilogue};
     consume<ElementsOf<T>, gemm, tile>(shared, c, role - 1, epilogueOp);
   }
 }
@@ -238,18 +237,22 @@ __device__ __forceinline__ void prologueGemm(Tensor<const Raw> transformed, Tens
 
 namespace weft::sm90 {
 
-/// The same by the operand that is transformed.
-template <typename T, typename Raw, GemmProblem gemm, Tile tile, typename Function, typename SubtileInput, typename VectorInput, typename SubtileOutput,
-          typename Epilogue>
-__device__ __forceinline__ void prologueGemmA(Tensor<const Raw> a, Tensor<const T> b, Tensor<T> c, const Function &transform, const SubtileInput &subtile,
-                                                   const VectorInput &vector, const SubtileOutput &output, const Epilogue &epilogue) {
-  prologueGemm<T, Raw, gemm, tile, true>(a, b, c, transform, subtile, vector, output, epilogue);
-}
-template <typename T, typename Raw, GemmProblem gemm, Tile tile, typename Function, typename SubtileInput, typename VectorInput, typename SubtileOutput,
-          typename Epilogue>
-__device__ __forceinline__ void prologueGemmB(Tensor<const T> a, Tensor<const Raw> b, Tensor<T> c, const Function &transform, const SubtileInput &subtile,
-                                                   const VectorInput &vector, const SubtileOutput &output, const Epilogue &epilogue) {
-  prologueGemm<T, Raw, gemm, tile, false>(b, a, c, transform, subtile, vector, output, epilogue);
+/// The whole kernel of operands and a result of T, one operand transformed of elements of type Raw;
+/// launched with TileConfig::threads and PrologueConfig::sharedBytes, as many blocks as
+/// sm90_gemm.cuh says.
+template <typename T, typename Raw, GemmProblem gemm, Tile tile, typename Arguments>
+__device__ __forceinline__ void prologueGemm(const Arguments &args) {
+  static_assert(Arguments::isTransformedA() != Arguments::isTransformedB() &&
+                !Arguments::isScaled() && !Arguments::isStreamK() && !Arguments::reduces());
+  const auto epilogueOp = epilogueOpOf<T>(args);
+  if constexpr (Arguments::isTransformedA())
+    prologueKernel<T, Raw, gemm, tile, true>(tensorOf<const Raw>(args.a),
+                                             tensorOf<const T>(args.b), tensorOf<T>(args.c),
+                                             args.transformA, epilogueOp);
+  else
+    prologueKernel<T, Raw, gemm, tile, false>(tensorOf<const Raw>(args.b),
+                                              tensorOf<const T>(args.a), tensorOf<T>(args.c),
+                                              args.transformB, epilogueOp);
 }
 
 }  // namespace weft::sm90

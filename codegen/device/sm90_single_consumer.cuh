@@ -86,7 +86,7 @@ __device__ __forceinline__ SingleConsumerFragment<SingleConsumerConfig<gemm, til
   return {at.batch, at.row + int(threadIdx.x) / 32 * 16 + lane / 4, at.column + lane % 4 * 2};
 }
 
-/// The epilogue that multiplies all accumulators by a number, and what any other is.
+/// The epilogue that multiplies all accumulators by a number.
 struct Factor {
   float factor;
   template <int accumulators> __device__ __forceinline__ Factor operator()(const SingleConsumerFragment<accumulators> &) const { return *this; }
@@ -95,8 +95,14 @@ struct Factor {
     for (int e = 0; e < accumulators; ++e) values[e] *= factor;
   }
 };
-__device__ __forceinline__ Factor singleConsumerEpilogue(float factor) { return {factor}; }
-template <typename Epilogue> __device__ __forceinline__ const Epilogue &singleConsumerEpilogue(const Epilogue &epilogue) { return epilogue; }
+
+/// The arguments of the skeleton. Emitted text names them, as sm90_args.cuh says; it leaves an
+/// epilogue out that would multiply by 1.
+template <typename C, typename Epilogue = Factor> struct SingleConsumerArgs {
+  const TensorMap *a, *b;
+  C *c;
+  Epilogue epilogue = {1};  // a function of where the accumulators of a thread lie
+};
 
 /// Rounds the elements of a thread and stores those that lie in C.
 template <GemmProblem gemm, SingleConsumerTile tile, typename T>
@@ -193,15 +199,16 @@ __device__ __forceinline__ void launchDependents() { asm volatile("griddepcontro
 /// Until the kernels before this one have ended and what they wrote is there; at once where it was not started early.
 __device__ __forceinline__ void gridDependencyWait() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 
-/// The whole kernel; launched with SingleConsumerConfig::threads and SingleConsumerConfig::sharedBytes, a block or a cluster for every tile. `epilogue`: a
-/// number, or a function.
+/// The whole kernel; launched with SingleConsumerConfig::threads and
+/// SingleConsumerConfig::sharedBytes, a block or a cluster for every tile.
 template <typename T, GemmProblem gemm, SingleConsumerTile tile, typename Epilogue>
-__device__ __forceinline__ void singleConsumerGemm(const TensorMap *a, const TensorMap *b, T *c, const Epilogue &epilogue) {
+__device__ __forceinline__ void singleConsumerGemm(const SingleConsumerArgs<T, Epilogue> &args) {
   using P = SingleConsumerConfig<gemm, tile>;
   static_assert(gemm.a.usesTma && gemm.b.usesTma && P::columnOperand.isAlongK());
   extern __shared__ __align__(1024) unsigned char memory[];
   const SingleConsumerShared<gemm, tile> shared{sharedAddress(memory)};
-  const TensorMap *const rows = P::isAlongM ? a : b, *const columns = P::isAlongM ? b : a;
+  const TensorMap *const rows = P::isAlongM ? args.a : args.b;
+  const TensorMap *const columns = P::isAlongM ? args.b : args.a;
   launchDependents();
   const SingleConsumerPosition at = singleConsumerPosition<gemm, tile>();
   if (threadIdx.x == warpgroup) prefetchMap(rows), prefetchMap(columns);
@@ -222,7 +229,7 @@ __device__ __forceinline__ void singleConsumerGemm(const TensorMap *a, const Ten
     return;
   }
   const SingleConsumerFragment<P::accumulators> own = singleConsumerFragment<gemm, tile>(at);
-  const auto epilogueOp = singleConsumerEpilogue(epilogue)(own);
+  const auto epilogueOp = args.epilogue(own);
   if constexpr (tile.splitK > 1) {
     waitForCluster();
     if (at.rank == 0 && threadIdx.x == 0) arriveExpecting(shared.partialsFull(), (tile.splitK - 1) * P::partialTileBytes);
@@ -233,7 +240,7 @@ __device__ __forceinline__ void singleConsumerGemm(const TensorMap *a, const Ten
   if constexpr (tile.splitK > 1)
     if (!reduceSingleConsumerPartials<gemm, tile>(accumulators, shared, at.rank)) return;
   epilogueOp(accumulators);
-  storeSingleConsumer<gemm, tile>(accumulators, c, own);
+  storeSingleConsumer<gemm, tile>(accumulators, args.c, own);
 }
 
 }  // namespace weft::sm90

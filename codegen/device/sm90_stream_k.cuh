@@ -163,11 +163,13 @@ __device__ __forceinline__ void consumeStreamK(Shared<gemm, tile> shared, Tensor
   if (isLeader) waitForStoresToRead<0>();
 }
 
-/// The whole kernel; launched with TileConfig::threads, TileConfig::sharedBytes and so many blocks.
-template <typename T, GemmProblem gemm, Tile tile, int blocks, typename Epilogue>
-__device__ __forceinline__ void streamKGemm(Tensor<const typename ElementsOf<T>::A> a, Tensor<const typename ElementsOf<T>::B> b,
-                                                    Tensor<typename ElementsOf<T>::C> c, StreamKPartials<gemm, tile, blocks> &partials,
-                                                    const Epilogue &epilogue) {
+/// The whole kernel, of tensors as its roles read them. T: ElementsOf a type.
+template <typename T, GemmProblem gemm, Tile tile, int blocks, typename Out>
+__device__ __forceinline__ void streamKKernel(Tensor<const typename T::A> a,
+                                              Tensor<const typename T::B> b,
+                                              Tensor<typename T::C> c,
+                                              StreamKPartials<gemm, tile, blocks> &partials,
+                                              const Out &epilogueOp) {
   using P = TileConfig<gemm, tile>;
   extern __shared__ __align__(1024) unsigned char memory[];
   const Shared<gemm, tile> shared{sharedAddress(memory)};
@@ -188,10 +190,24 @@ __device__ __forceinline__ void streamKGemm(Tensor<const typename ElementsOf<T>:
     if (threadIdx.x == 0) produceStreamK<gemm, tile, blocks>(shared, a, b);
   } else {
     raiseRegisters<P::consumerRegisters>();
-    using Out = EpilogueOp<NoSubtileOperand, NoVectorOperand, NoSubtileOutput, NoEpilogueReductions, Epilogue>;
-    consumeStreamK<ElementsOf<T>, gemm, tile, blocks>(shared, c, role - 1, Out{{}, {}, {}, {}, epilogue}, partials);
+    consumeStreamK<T, gemm, tile, blocks>(shared, c, role - 1, epilogueOp, partials);
   }
 }
 
 }  // namespace weft::sm90
 #endif
+
+namespace weft::sm90 {
+
+/// The whole kernel; launched with TileConfig::threads, TileConfig::sharedBytes and so many blocks.
+template <typename T, GemmProblem gemm, Tile tile, int blocks, typename Arguments>
+__device__ __forceinline__ void streamKGemm(const Arguments &args) {
+  using E = ElementsOf<T>;
+  static_assert(!Arguments::isTransformedA() && !Arguments::isTransformedB() &&
+                !Arguments::isScaled() && Arguments::isEpilogueAlone());
+  streamKKernel<E, gemm, tile, blocks>(
+      tensorOf<const typename E::A>(args.a), tensorOf<const typename E::B>(args.b),
+      tensorOf<typename E::C>(args.c), *args.partials, epilogueOpOf<typename E::C>(args));
+}
+
+}  // namespace weft::sm90

@@ -31,6 +31,7 @@ d_w(const __grid_constant__ weft::sm90::TensorMap a_map, const __grid_constant__
   static_assert(gemm.a.outer == 1 && gemm.a.k == 1024 && gemm.a.batch == 0 && gemm.a.usesTma == true, "plan.json: strides of operand a");
   static_assert(gemm.b.outer == 1 && gemm.b.k == 3072 && gemm.b.batch == 0 && gemm.b.usesTma == true, "plan.json: strides of operand b");
   static_assert(gemm.strideCm == 3072 && gemm.batchStrideC == 0 && gemm.usesTma == true, "plan.json: strides of the result");
-  weft::sm90::streamKGemm<weft::half, gemm, tile, 132>({&a_map, nullptr}, {&b_map, nullptr}, {&c_map, nullptr},
-      c_partials, weft::sm90::Unchanged{});
+  weft::sm90::streamKGemm<weft::half, gemm, tile, 132>(weft::sm90::Args{
+      .a = &a_map, .b = &b_map, .c = &c_map,
+      .partials = &c_partials});
 }

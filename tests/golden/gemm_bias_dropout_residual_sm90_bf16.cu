@@ -51,7 +51,9 @@ product_bias_dropout_residual(const __grid_constant__ weft::sm90::TensorMap w_ma
       accumulators[e] = sum_2;
     }
   };
-  weft::sm90::runGemm<weft::bfloat16, gemm, tile>({&x_map, nullptr}, {&w_map, nullptr}, {&sum_map, nullptr},
-      weft::sm90::SubtileOperand<weft::bfloat16>{{&rest_map, nullptr}},
-      weft::sm90::ColumnOperand<weft::bfloat16>{bias}, epilogueOp);
+  weft::sm90::runGemm<weft::bfloat16, gemm, tile>(weft::sm90::Args{
+      .a = &x_map, .b = &w_map, .c = &sum_map,
+      .perElement = &rest_map,
+      .perColumn = bias,
+      .epilogue = epilogueOp});
 }

@@ -44,7 +44,9 @@ product_bias_gelu_kept(const __grid_constant__ weft::sm90::TensorMap w_map,
       accumulators[e] = active_2;
     }
   };
-  weft::sm90::runGemm<weft::half, gemm, tile>({&x_map, nullptr}, {&w_map, nullptr}, {&active_map, nullptr},
-      weft::sm90::NoSubtileOperand{}, weft::sm90::ColumnOperand<weft::half>{bias},
-      weft::sm90::SubtileOutput<weft::half>{{&biased_map, nullptr}}, epilogueOp);
+  weft::sm90::runGemm<weft::half, gemm, tile>(weft::sm90::Args{
+      .a = &x_map, .b = &w_map, .c = &active_map,
+      .perColumn = bias,
+      .auxiliary = &biased_map,
+      .epilogue = epilogueOp});
 }

@@ -43,5 +43,7 @@ product_bias_gelu(const weft::half *__restrict__ w, const weft::half *__restrict
       accumulators[e] = active_2;
     }
   };
-  weft::sm80::runGemm<weft::half, gemm, tile>(x, w, active, weft::sm80::limitFragmentsInFlight<4>(epilogueOp));
+  weft::sm80::runGemm<weft::half, gemm, tile>(weft::sm80::Args{
+      .a = x, .b = w, .c = active,
+      .epilogue = weft::sm80::limitFragmentsInFlight<4>(epilogueOp)});
 }

@@ -11,7 +11,7 @@
 #include "weft/sm90_single_consumer.cuh"
 
 namespace {
-constexpr weft::Offset b = 1, i = 1024, j = 8, u = 4096;  // extents
+constexpr weft::Offset i = 1024, j = 8, u = 4096;   // extents
 constexpr weft::sm90::GemmProblem gemm = {
     .batch = 1, .m = j, .n = u, .k = i,
     .a = {.outer = i, .k = 1, .batch = 0, .usesTma = true},
@@ -28,7 +28,7 @@ product_bias_gelu(const __grid_constant__ weft::sm90::TensorMap w_map,
   static_assert(weft::sm90::SingleConsumerConfig<gemm, tile>::sharedBytes == 75912);
   static_assert(gemm.batch == 1 && gemm.m == 8 && gemm.n == 4096 && gemm.k == 1024, "plan.json: these extents");
   static_assert(tile.m == 8 && tile.n == 64 && tile.splitK == 2, "plan.json: 128 blocks and maps of these tiles");
-  static_assert(b == 1 && i == 1024 && j == 8 && u == 4096, "plan.json: these extents");
+  static_assert(i == 1024 && j == 8 && u == 4096, "plan.json: these extents");
   static_assert(gemm.a.outer == 1024 && gemm.a.k == 1 && gemm.a.batch == 0 && gemm.a.usesTma == true, "plan.json: strides of operand a");
   static_assert(gemm.b.outer == 1 && gemm.b.k == 4096 && gemm.b.batch == 0 && gemm.b.usesTma == true, "plan.json: strides of operand b");
   static_assert(gemm.strideCm == 4096 && gemm.batchStrideC == 0 && gemm.usesTma == true, "plan.json: strides of the result");
@@ -44,5 +44,7 @@ product_bias_gelu(const __grid_constant__ weft::sm90::TensorMap w_map,
     };
     return runEpilogue;
   };
-  weft::sm90::singleConsumerGemm<weft::half, gemm, tile>(&x_map, &w_map, active, epilogueOp);
+  weft::sm90::singleConsumerGemm<weft::half, gemm, tile>(weft::sm90::SingleConsumerArgs{
+      .a = &x_map, .b = &w_map, .c = active,
+      .epilogue = epilogueOp});
 }

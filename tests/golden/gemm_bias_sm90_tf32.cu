@@ -39,7 +39,8 @@ product_bias(const __grid_constant__ weft::sm90::TensorMap w_map, const __grid_c
       accumulators[e] = biased_2;
     }
   };
-  weft::sm90::runGemm<weft::sm90::Elements<weft::tfloat32, weft::tfloat32, float>, gemm, tile>({&x_map, nullptr},
-      {&w_map, nullptr}, {nullptr, biased}, weft::sm90::NoSubtileOperand{}, weft::sm90::NoVectorOperand{},
-      weft::sm90::PerThreadEpilogue{epilogueOp});
+  using Elements = weft::sm90::Elements<weft::tfloat32, weft::tfloat32, float>;
+  weft::sm90::runGemm<Elements, gemm, tile>(weft::sm90::Args{
+      .a = &x_map, .b = &w_map, .c = biased,
+      .epilogue = weft::sm90::PerThreadEpilogue{epilogueOp}});
 }

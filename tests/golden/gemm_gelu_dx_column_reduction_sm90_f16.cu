@@ -46,8 +46,10 @@ product_gelu_dx_column_sum(const __grid_constant__ weft::sm90::TensorMap w_map,
       accumulators[e] = d_biased_2;
     }
   };
-  weft::sm90::runGemm<weft::half, gemm, tile>({&x_map, nullptr}, {&w_map, nullptr}, {&d_biased_map, nullptr},
-      weft::sm90::SubtileOperand<weft::half>{{&biased_map, nullptr}}, weft::sm90::NoVectorOperand{},
-      weft::sm90::NoSubtileOutput{}, weft::sm90::epilogueReductions(weft::sm90::EpilogueReductionOutput{d_bias,
-      &d_bias_partials}), epilogueOp);
+  weft::sm90::runGemm<weft::half, gemm, tile>(weft::sm90::Args{
+      .a = &x_map, .b = &w_map, .c = &d_biased_map,
+      .perElement = &biased_map,
+      .reductions = weft::sm90::epilogueReductions(
+          weft::sm90::EpilogueReductionOutput{d_bias, &d_bias_partials}),
+      .epilogue = epilogueOp});
 }

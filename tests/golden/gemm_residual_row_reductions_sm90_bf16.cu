@@ -62,9 +62,12 @@ product_residual_row_sums(const __grid_constant__ weft::sm90::TensorMap w_map,
       accumulators[e] = sum_2;
     }
   };
-  weft::sm90::runGemm<weft::bfloat16, gemm, tile>({&x_map, nullptr}, {&w_map, nullptr}, {&sum_map, nullptr},
-      weft::sm90::SubtileOperand<weft::bfloat16>{{&rest_map, nullptr}},
-      weft::sm90::ColumnOperand<weft::bfloat16>{bias}, weft::sm90::NoSubtileOutput{},
-      weft::sm90::epilogueReductions(weft::sm90::EpilogueReductionOutput{row_sum, &row_sum_partials},
-      weft::sm90::EpilogueReductionOutput{row_squares, &row_squares_partials}), epilogueOp);
+  weft::sm90::runGemm<weft::bfloat16, gemm, tile>(weft::sm90::Args{
+      .a = &x_map, .b = &w_map, .c = &sum_map,
+      .perElement = &rest_map,
+      .perColumn = bias,
+      .reductions = weft::sm90::epilogueReductions(
+          weft::sm90::EpilogueReductionOutput{row_sum, &row_sum_partials},
+          weft::sm90::EpilogueReductionOutput{row_squares, &row_squares_partials}),
+      .epilogue = epilogueOp});
 }

@@ -29,6 +29,6 @@ contract(const weft::tfloat32 *__restrict__ a, const weft::tfloat32 *__restrict_
   static_assert(gemm.a.outer == 555 && gemm.a.k == 1 && gemm.a.batch == 555000 && gemm.a.usesTma == false, "plan.json: strides of operand a");
   static_assert(gemm.b.outer == 555 && gemm.b.k == 1 && gemm.b.batch == 431235 && gemm.b.usesTma == false, "plan.json: strides of operand b");
   static_assert(gemm.strideCm == 777 && gemm.batchStrideC == 777000 && gemm.usesTma == false && gemm.operandBytes == 4 && gemm.isPaired == false, "plan.json: strides of the result");
-  weft::sm90::runGemm<weft::sm90::Elements<weft::tfloat32, weft::tfloat32, float>, gemm, tile>({nullptr, a},
-      {nullptr, b_2}, {nullptr, c}, weft::sm90::NoSubtileOperand{}, weft::sm90::Unchanged{});
+  using Elements = weft::sm90::Elements<weft::tfloat32, weft::tfloat32, float>;
+  weft::sm90::runGemm<Elements, gemm, tile>(weft::sm90::Args{.a = a, .b = b_2, .c = c});
 }

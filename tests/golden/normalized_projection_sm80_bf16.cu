@@ -48,6 +48,7 @@ normalized_projection(const weft::bfloat16 *__restrict__ x, const float *__restr
       x_v[e] = shifted;
     }
   };
-  weft::sm80::prologueGemm<weft::bfloat16, gemm, tile>(weft::transformedOf(x, transform), w, gemm_2,
-      weft::sm80::Unchanged{});
+  weft::sm80::prologueGemm<weft::bfloat16, gemm, tile>(weft::sm80::Args{
+      .a = x, .b = w, .c = gemm_2,
+      .transformA = transform});
 }

@@ -46,8 +46,11 @@ projection_bias_residual(const __grid_constant__ weft::sm90::TensorMap x_map,
       accumulators[e] = y_2;
     }
   };
-  weft::sm90::runGemm<weft::sm90::Elements<weft::sm90::Strided<weft::bfloat16, x_dimensions>, weft::bfloat16,
-      weft::bfloat16>, gemm, tile>({&x_map, nullptr}, {&w_map, nullptr}, {&y_map, nullptr},
-      weft::sm90::SubtileOperand<weft::bfloat16>{{&residual_map, nullptr}},
-      weft::sm90::ColumnOperand<weft::bfloat16>{bias}, epilogueOp);
+  using Elements = weft::sm90::Elements<weft::sm90::Strided<weft::bfloat16, x_dimensions>, weft::bfloat16,
+      weft::bfloat16>;
+  weft::sm90::runGemm<Elements, gemm, tile>(weft::sm90::Args{
+      .a = &x_map, .b = &w_map, .c = &y_map,
+      .perElement = &residual_map,
+      .perColumn = bias,
+      .epilogue = epilogueOp});
 }

@@ -28,5 +28,5 @@ projection(const weft::half *__restrict__ a, const weft::half *__restrict__ b_2,
   static_assert(b == 8 && h == 16 && i == 1024 && j == 512 && p == 64, "plan.json: these extents");
   static_assert(shape.batchStrideA == 0 && shape.strideAm == 1024 && shape.strideAk == 1 && shape.batchStrideB == 0 && shape.strideBk == 1 && shape.strideBn == 1024 && shape.batchStrideC == 0 && shape.strideCm == 4096 && shape.strideCn == 1, "plan.json: strides of operands and result");
   __shared__ weft::GemmKTiles<Tile> kTiles;
-  weft::fmaGemm<shape, Tile>(scale, a, b_2, c, kTiles);
+  weft::fmaGemm<shape, Tile>(weft::FmaGemmArgs{.a = a, .b = b_2, .c = c, .scale = scale, .kTiles = kTiles});
 }

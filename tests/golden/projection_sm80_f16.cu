@@ -34,5 +34,5 @@ projection(const weft::half *__restrict__ a, const weft::half *__restrict__ b_2,
     for (int e = 0; e < 8; ++e)
       accumulators[e] = accumulators[e] * scale;
   };
-  weft::sm80::runGemm<weft::half, gemm, tile>(a, b_2, c, epilogueOp);
+  weft::sm80::runGemm<weft::half, gemm, tile>(weft::sm80::Args{.a = a, .b = b_2, .c = c, .epilogue = epilogueOp});
 }

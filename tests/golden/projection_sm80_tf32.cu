@@ -28,5 +28,5 @@ projection(const float *__restrict__ a, const float *__restrict__ b, float *__re
   static_assert(gemm.a.outer == 512 && gemm.a.k == 1 && gemm.a.batch == 0 && gemm.a.isAligned == true, "plan.json: strides of operand a");
   static_assert(gemm.b.outer == 1 && gemm.b.k == 777 && gemm.b.batch == 0 && gemm.b.isAligned == false, "plan.json: strides of operand b");
   static_assert(gemm.strideCm == 777 && gemm.batchStrideC == 0 && gemm.isAligned == false, "plan.json: strides of the result");
-  weft::sm80::sm80Tf32Gemm<gemm, tile>(a, b, c, weft::sm80::Unchanged{});
+  weft::sm80::sm80Tf32Gemm<gemm, tile>(weft::sm80::Args{.a = a, .b = b, .c = c});
 }

@@ -35,6 +35,7 @@ projection(const __grid_constant__ weft::sm90::TensorMap a_map, const __grid_con
     for (int e = 0; e < 8; ++e)
       accumulators[e] = accumulators[e] * scale;
   };
-  weft::sm90::runGemm<weft::half, gemm, tile>({&a_map, nullptr}, {&b_2_map, nullptr}, {&c_map, nullptr},
-      weft::sm90::NoSubtileOperand{}, epilogueOp);
+  weft::sm90::runGemm<weft::half, gemm, tile>(weft::sm90::Args{
+      .a = &a_map, .b = &b_2_map, .c = &c_map,
+      .epilogue = epilogueOp});
 }

@@ -28,5 +28,7 @@ projection(const __grid_constant__ weft::sm90::TensorMap a_map, const __grid_con
   static_assert(gemm.a.outer == 4096 && gemm.a.k == 1 && gemm.a.batch == 0 && gemm.a.usesTma == true, "plan.json: strides of operand a");
   static_assert(gemm.b.outer == 1 && gemm.b.k == 4096 && gemm.b.batch == 0 && gemm.b.usesTma == true, "plan.json: strides of operand b");
   static_assert(gemm.strideCm == 4096 && gemm.batchStrideC == 0 && gemm.usesTma == true, "plan.json: strides of the result");
-  weft::sm90::singleConsumerGemm<weft::half, gemm, tile>(&a_map, &b_map, c, 0.125f);
+  weft::sm90::singleConsumerGemm<weft::half, gemm, tile>(weft::sm90::SingleConsumerArgs{
+      .a = &a_map, .b = &b_map, .c = c,
+      .epilogue = weft::sm90::Factor{0.125f}});
 }

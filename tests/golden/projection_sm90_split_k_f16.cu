@@ -29,6 +29,5 @@ projection(const __grid_constant__ weft::sm90::TensorMap a_map, const __grid_con
   static_assert(gemm.a.outer == 4096 && gemm.a.k == 1 && gemm.a.batch == 0 && gemm.a.usesTma == true, "plan.json: strides of operand a");
   static_assert(gemm.b.outer == 4096 && gemm.b.k == 1 && gemm.b.batch == 0 && gemm.b.usesTma == true, "plan.json: strides of operand b");
   static_assert(gemm.strideCm == 4096 && gemm.batchStrideC == 0 && gemm.usesTma == true, "plan.json: strides of the result");
-  weft::sm90::runGemm<weft::half, gemm, tile>({&a_map, nullptr}, {&b_map, nullptr}, {&c_map, nullptr},
-      weft::sm90::NoSubtileOperand{}, weft::sm90::Unchanged{});
+  weft::sm90::runGemm<weft::half, gemm, tile>(weft::sm90::Args{.a = &a_map, .b = &b_map, .c = &c_map});
 }

@@ -34,7 +34,6 @@ projection(const __grid_constant__ weft::sm90::TensorMap a_map, const __grid_con
   static_assert(gemm.b.outer == 1024 && gemm.b.k == 1 && gemm.b.batch == 0 && gemm.b.usesTma == true, "plan.json: strides of operand b");
   static_assert(gemm.strideCm == 64 && gemm.batchStrideC == 0 && gemm.usesTma == true, "plan.json: strides of the result");
   static_assert(c_dimensions.columns.extent[0] == 64 && c_dimensions.columns.extent[1] == 16 && c_dimensions.columns.count() == 2 && c_dimensions.rows.extent[0] == 512 && c_dimensions.rows.extent[1] == 8 && c_dimensions.rows.count() == 2 && c_dimensions.batch.count() == 0 && c_dimensions.boxRows == 64, "plan.json: map of c, fastest first");
-  weft::sm90::runGemm<weft::sm90::Elements<weft::half, weft::half, weft::sm90::Strided<weft::half, c_dimensions>>,
-      gemm, tile>({&a_map, nullptr}, {&b_2_map, nullptr}, {&c_map, nullptr}, weft::sm90::NoSubtileOperand{},
-      weft::sm90::Unchanged{});
+  using Elements = weft::sm90::Elements<weft::half, weft::half, weft::sm90::Strided<weft::half, c_dimensions>>;
+  weft::sm90::runGemm<Elements, gemm, tile>(weft::sm90::Args{.a = &a_map, .b = &b_2_map, .c = &c_map});
 }

@@ -44,7 +44,7 @@ rms_summed_projection(const __grid_constant__ weft::sm90::TensorMap x_map, const
       x_v[e] = gained;
     }
   };
-  weft::sm90::prologueGemmA<weft::bfloat16, weft::bfloat16, gemm, tile>({&x_map, nullptr}, {&w_map, nullptr},
-      {&gemm_2_map, nullptr}, transform, weft::sm90::NoSubtileOperand{}, weft::sm90::NoVectorOperand{},
-      weft::sm90::NoSubtileOutput{}, weft::sm90::Unchanged{});
+  weft::sm90::prologueGemm<weft::bfloat16, weft::bfloat16, gemm, tile>(weft::sm90::Args{
+      .a = &x_map, .b = &w_map, .c = &gemm_2_map,
+      .transformA = transform});
 }

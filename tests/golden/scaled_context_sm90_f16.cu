@@ -38,7 +38,7 @@ scaled_context(const __grid_constant__ weft::sm90::TensorMap exponentials_map, c
       exponentials_v[e] = prob;
     }
   };
-  weft::sm90::prologueGemmB<weft::half, weft::half, gemm, tile>({&v_map, nullptr}, {&exponentials_map, nullptr},
-      {&gemm_2_map, nullptr}, transform, weft::sm90::NoSubtileOperand{}, weft::sm90::NoVectorOperand{},
-      weft::sm90::NoSubtileOutput{}, weft::sm90::Unchanged{});
+  weft::sm90::prologueGemm<weft::half, weft::half, gemm, tile>(weft::sm90::Args{
+      .a = &v_map, .b = &exponentials_map, .c = &gemm_2_map,
+      .transformB = transform});
 }

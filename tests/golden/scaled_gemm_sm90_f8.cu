@@ -13,7 +13,7 @@
 #include "weft/sm90_gemm.cuh"
 
 namespace {
-constexpr weft::Offset b = 1, k = 2048, m = 4096, n = 1024;  // extents
+constexpr weft::Offset k = 2048, m = 4096, n = 1024;  // extents
 constexpr weft::sm90::GemmProblem gemm = {
     .batch = 1, .m = m, .n = n, .k = k,
     .a = {.outer = k, .k = 1, .batch = 0, .usesTma = true},
@@ -31,7 +31,7 @@ scaled_product(const __grid_constant__ weft::sm90::TensorMap a_map,
   static_assert(weft::sm90::TileConfig<gemm, tile>::sharedBytes == 229520);
   static_assert(gemm.batch == 1 && gemm.m == 4096 && gemm.n == 1024 && gemm.k == 2048, "plan.json: these extents");
   static_assert(tile.m == 128 && tile.n == 128 && tile.splitK == 1 && tile.multicastB == 1, "plan.json: 132 blocks and maps of these tiles");
-  static_assert(b == 1 && k == 2048 && m == 4096 && n == 1024, "plan.json: these extents");
+  static_assert(k == 2048 && m == 4096 && n == 1024, "plan.json: these extents");
   static_assert(gemm.a.outer == 2048 && gemm.a.k == 1 && gemm.a.batch == 0 && gemm.a.usesTma == true, "plan.json: strides of operand a");
   static_assert(gemm.b.outer == 2048 && gemm.b.k == 1 && gemm.b.batch == 0 && gemm.b.usesTma == true, "plan.json: strides of operand b");
   static_assert(gemm.strideCm == 1024 && gemm.batchStrideC == 0 && gemm.usesTma == true && gemm.operandBytes == 1, "plan.json: strides of the result");
@@ -47,7 +47,9 @@ scaled_product(const __grid_constant__ weft::sm90::TensorMap a_map,
       accumulators[e] = c_2;
     }
   };
-  weft::sm90::runGemm<weft::sm90::Elements<weft::float8e4m3, weft::float8e5m2, weft::half>, gemm,
-      tile>({&a_map, nullptr}, {&b_2_map, nullptr}, {&c_map, nullptr}, weft::sm90::NoSubtileOperand{},
-      weft::sm90::ColumnOperand<weft::half>{bias}, epilogueOp);
+  using Elements = weft::sm90::Elements<weft::float8e4m3, weft::float8e5m2, weft::half>;
+  weft::sm90::runGemm<Elements, gemm, tile>(weft::sm90::Args{
+      .a = &a_map, .b = &b_2_map, .c = &c_map,
+      .perColumn = bias,
+      .epilogue = epilogueOp});
 }

@@ -69,6 +69,20 @@ std::string subVectorsText(const Kernel &kernel, const Configuration &configurat
   return name;
 }
 
+Statement skeletonCall(std::string_view function, std::string_view args,
+                       const std::vector<NamedArgument> &arguments) {
+  constexpr size_t tensors = 3, mostColumns = 118;
+  std::vector<std::string> members;
+  for (const auto &[name, value] : arguments)
+    if (!value.empty()) members.push_back(fmt::format(".{} = {}", name, value));
+  const std::string line = fmt::format("{}({}{{{}}})", function, args, fmt::join(members, ", "));
+  if (line.size() <= mostColumns && line.find('\n') == std::string::npos) return evaluate(line);
+  const std::vector<std::string> further(members.begin() + tensors, members.end());
+  members.resize(tensors);
+  return evaluate(fmt::format("{}({}{{\n      {}{}{}}})", function, args, fmt::join(members, ", "),
+                              further.empty() ? "" : ",\n      ", fmt::join(further, ",\n      ")));
+}
+
 Statement extentChecks(const std::string &gemm, int64_t batch, int64_t m, int64_t n, int64_t k) {
   return launchCheckOf(
       {fmt::format("{}.batch == {}", gemm, batch), fmt::format("{}.m == {}", gemm, m),

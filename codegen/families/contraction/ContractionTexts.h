@@ -1,5 +1,5 @@
-// Extents and strides of a contraction as the emitted text spells them: products of the kernel's
-// axes.
+// Extents, strides and arguments of a contraction as the emitted text spells them: the former are
+// products of the kernel's axes.
 #pragma once
 
 #include "codegen/Names.h"
@@ -8,6 +8,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace weft::codegen {
@@ -53,6 +54,16 @@ std::string subVectorsText(const Kernel &kernel, const Configuration &configurat
                            const std::vector<std::string> &axisNames,
                            const std::vector<std::string> &results, Names &names,
                            std::vector<ConstantLine> &constants);
+
+/// A member of the struct of arguments that a skeleton takes.
+struct NamedArgument {
+  std::string_view name;
+  std::string value;  ///< empty: left out
+};
+/// "weft::fmaGemm<shape, Tile>(weft::FmaGemmArgs{.a = x, .b = w, .c = y})": in one line, or with A,
+/// B and C in the second and every other argument in its own.
+Statement skeletonCall(std::string_view function, std::string_view args,
+                       const std::vector<NamedArgument> &arguments);
 
 /// The launch check that a skeleton's GEMM has the extents that tiles, and maps of tensors, were
 /// made for.

@@ -101,13 +101,18 @@ Program lowerFmaGemm(const Kernel &kernel, const Configuration &configuration,
   const std::string tileType = fmt::format("weft::FmaGemmTile<{}, {}, {}, {}, {}>", knobs.tileM,
                                            knobs.tileN, knobs.tileK, knobs.threadM, knobs.threadN);
   const std::string kTiles = names.reserve("kTiles");
-  program.body = {comment("tile m x n x k, then elements of one thread along m and n"),
-                  {.kind = Statement::Kind::alias, .name = tile, .value = tileType},
-                  {.kind = Statement::Kind::shared,
-                   .type = fmt::format("weft::GemmKTiles<{}>", tile),
-                   .name = kTiles},
-                  evaluate(fmt::format("weft::fmaGemm<{}, {}>({}, {}, {}, {}, {})", shape, tile,
-                                       scale, pointers[inputA], pointers[inputB], c, kTiles))};
+  program.body = {
+      comment("tile m x n x k, then elements of one thread along m and n"),
+      {.kind = Statement::Kind::alias, .name = tile, .value = tileType},
+      {.kind = Statement::Kind::shared,
+       .type = fmt::format("weft::GemmKTiles<{}>", tile),
+       .name = kTiles},
+      skeletonCall(fmt::format("weft::fmaGemm<{}, {}>", shape, tile), "weft::FmaGemmArgs",
+                   {{"a", pointers[inputA]},
+                    {"b", pointers[inputB]},
+                    {"c", c},
+                    {"scale", scale},
+                    {"kTiles", kTiles}})};
   const int64_t threads = knobs.tileM / knobs.threadM * (knobs.tileN / knobs.threadN);
   const auto tiles = [](int64_t extent, int64_t side) { return (extent + side - 1) / side; };
   const int64_t blocks = gemm->batch * tiles(gemm->m, knobs.tileM) * tiles(gemm->n, knobs.tileN);

@@ -192,14 +192,19 @@ private:
     const std::string function =
         isTf32 ? "sm80Tf32Gemm<"
                : fmt::format("{}<{}, ", region.prologue ? "prologueGemm" : "runGemm", type);
-    program.body.push_back(evaluate(fmt::format(
-        "weft::sm80::{}{}, {}>({}, {}, {}, {})", function, shape, tile,
-        sourceText(gemm.a, transform), sourceText(gemm.b, transform), results[0], epilogueOp)));
+    program.body.push_back(skeletonCall(
+        fmt::format("weft::sm80::{}{}, {}>", function, shape, tile), "weft::sm80::Args",
+        {{"a", inputs[gemm.a.input]},
+         {"b", inputs[gemm.b.input]},
+         {"c", results[0]},
+         {gemm.a.isTransformed ? "transformA" : "transformB", transform},
+         {"epilogue", epilogueOp}}));
   }
 
-  /// What multiplies the sums of a contraction alone; returns its name.
+  /// What multiplies the sums of a contraction alone; returns its name, nothing where the factor is
+  /// 1.
   std::string addFactor() {
-    if (factor() == 1) return "weft::sm80::Unchanged{}";
+    if (factor() == 1) return "";
     const std::string epilogueOp = names.reserve("epilogueOp"),
                       accumulators = names.reserve("accumulators"), e = names.reserve("e");
     program.body.push_back(
@@ -213,7 +218,7 @@ private:
   }
 
   /// The function of the ops behind the contraction, which loads what they read and stores further
-  /// outputs; returns its name.
+  /// outputs; returns what the skeleton gets, nothing where sums are left as they are.
   std::string addEpilogue() {
     ContractionEpilogue epilogue = contractionEpilogue({.kernel = kernel,
                                                         .configuration = configuration,
@@ -232,7 +237,7 @@ private:
     program.parameters.insert(program.parameters.end(), epilogue.parameters.begin(),
                               epilogue.parameters.end());
     program.body.insert(program.body.end(), epilogue.prologue.begin(), epilogue.prologue.end());
-    if (epilogue.isEmpty()) return withSoftmax("weft::sm80::Unchanged{}");
+    if (epilogue.isEmpty()) return withSoftmax("");
     const std::string epilogueOp = names.reserve("epilogueOp");
     program.body.push_back({.kind = Statement::Kind::function,
                             .type = epilogue.arguments,
@@ -251,7 +256,7 @@ private:
     const std::string &maxima = results[region.softmax->maxima],
                       &sums = results[region.softmax->sums];
     return fmt::format("weft::sm80::withLocalSoftmax<{}>({}, {}, {})", subVectors, maxima, sums,
-                       epilogueOp);
+                       epilogueOp.empty() ? "weft::sm80::Unchanged{}" : epilogueOp);
   }
 
   /// Blocks of a warp's sums that are in flight at a time: several hide each other's loads,
@@ -285,12 +290,6 @@ private:
                             .name = transform,
                             .body = std::move(text.body)});
     return transform;
-  }
-
-  std::string sourceText(const GemmOperand &operand, const std::string &transform) const {
-    return operand.isTransformed
-               ? fmt::format("weft::transformedOf({}, {})", inputs[operand.input], transform)
-               : inputs[operand.input];
   }
 
   const Kernel &kernel;

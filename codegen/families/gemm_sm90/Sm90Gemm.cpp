@@ -116,8 +116,12 @@ private:
   const GemmOperand &made() const { return gemm.a.isTransformed ? gemm.a : gemm.b; }
 
   struct TensorNames {
-    std::string name{}, map = "nullptr", elements = "nullptr";
-    std::string text() const { return fmt::format("{{{}, {}}}", map, elements); }
+    std::string name{}, map{}, elements{};
+    /// As an argument: what the kernel has of it.
+    std::string text() const {
+      if (map.empty() || elements.empty()) return map + elements;
+      return fmt::format("weft::sm90::Tensor{{.map = {}, .elements = {}}}", map, elements);
+    }
   };
 
   void nameAxes() {
@@ -285,16 +289,19 @@ private:
     return text + fmt::format(", .isPaired = {}", isPaired);
   }
 
-  /// One element type, or those of A, B and C.
+  /// One element type, or an alias for those of A, B and C.
   std::string elementsText() {
     const std::string a = gemm.a.isTransformed ? type : elementOf(gemm.a, knobs.tileM),
                       b = gemm.b.isTransformed ? type : elementOf(gemm.b, knobs.tileN);
     const std::string c = gemm.resultHasSeveralStrides()
                               ? stridedType(results[0], mapGroups(gemm), subtileSide, type)
                               : type;
-    return a == type && b == type && c == type
-               ? type
-               : fmt::format("weft::sm90::Elements<{}, {}, {}>", a, b, c);
+    if (a == type && b == type && c == type) return type;
+    const std::string elements = names.reserve("Elements");
+    program.body.push_back({.kind = Statement::Kind::alias,
+                            .name = elements,
+                            .value = fmt::format("weft::sm90::Elements<{}, {}, {}>", a, b, c)});
+    return elements;
   }
 
   void describeTile() {
@@ -321,10 +328,21 @@ private:
                     shape, tile, sm90SharedBytes(knobs))));
     checkLaunch();
     const double factor = numberOf(kernel.body[region.contraction], "scale", 1.0);
-    const std::string epilogueOp = region.isPlain() ? floatLiteral(factor).str() : addEpilogue();
-    program.body.push_back(evaluate(fmt::format(
-        "weft::sm90::singleConsumerGemm<{}, {}, {}>({}, {}, {}, {})", type, shape, tile,
-        tensors[gemm.a.input].map, tensors[gemm.b.input].map, results[0].elements, epilogueOp)));
+    const std::string factorText =
+        factor == 1 ? "" : fmt::format("weft::sm90::Factor{{{}}}", floatLiteral(factor));
+    const std::string epilogueOp = region.isPlain() ? factorText : addEpilogue();
+    call("singleConsumerGemm", {type, shape, tile}, {{"epilogue", epilogueOp}});
+  }
+
+  /// The call of a skeleton with A, B, C and the arguments that are not empty.
+  void call(std::string_view skeleton, const std::vector<std::string> &templateArguments,
+            std::vector<NamedArgument> arguments) {
+    arguments.insert(arguments.begin(), {{"a", tensors[gemm.a.input].text()},
+                                         {"b", tensors[gemm.b.input].text()},
+                                         {"c", results[0].text()}});
+    program.body.push_back(skeletonCall(
+        fmt::format("weft::sm90::{}<{}>", skeleton, fmt::join(templateArguments, ", ")),
+        isSingleConsumer() ? "weft::sm90::SingleConsumerArgs" : "weft::sm90::Args", arguments));
   }
 
   /// Statements of the ops behind the contraction, and of its factor.
@@ -355,7 +373,8 @@ private:
     return contractionEpilogue(context);
   }
 
-  /// The function of what becomes of the sums; returns what the skeleton gets.
+  /// The function of what becomes of the sums; returns what the skeleton gets, nothing where sums
+  /// are left as they are.
   std::string addEpilogue() {
     ContractionEpilogue epilogue = epilogueOf();
     program.headers.insert(program.headers.end(), epilogue.headers.begin(), epilogue.headers.end());
@@ -366,7 +385,7 @@ private:
     program.parameters.insert(program.parameters.end(), epilogue.parameters.begin(),
                               epilogue.parameters.end());
     program.body.insert(program.body.end(), epilogue.prologue.begin(), epilogue.prologue.end());
-    if (epilogue.isEmpty()) return "weft::sm90::Unchanged{}";
+    if (epilogue.isEmpty()) return "";
     const std::string epilogueOp = names.reserve("epilogueOp");
     program.body.push_back({.kind = Statement::Kind::function,
                             .type = epilogue.arguments,
@@ -405,15 +424,24 @@ private:
     if (gemm.operandType == DType::tf32) program.headers.push_back("weft/sm90_tf32.cuh");
     if (!region.reductions.empty()) program.headers.push_back("weft/sm90_epilogue_reduction.cuh");
     if (region.softmax) program.headers.push_back("weft/sm90_softmax.cuh");
+    std::vector<NamedArgument> arguments;
+    if (isTransformed)
+      arguments.push_back({gemm.a.isTransformed ? "transformA" : "transformB", transform});
     const std::string epilogueOp = addEpilogue();
     if (knobs.streamK != 0) return callStreamK(epilogueOp);
-    if (isTransformed) return callTransformed(transform, epilogueOp);
-    if (gemm.isScaled()) return callScaled(epilogueOp);
-    const std::string sums = region.softmax ? softmaxText() : reductionsText();
-    program.body.push_back(evaluate(fmt::format(
-        "weft::sm90::runGemm<{}, {}, {}>({}, {}, {}, {}, {}{}{}{})", elementsText(), shape, tile,
-        tensors[gemm.a.input].text(), tensors[gemm.b.input].text(), results[0].text(),
-        subtileText(), vectorText(), outputText(), sums, epilogueOp)));
+    if (gemm.isScaled()) arguments.push_back({"scaling", scalingText()});
+    if (subtile) arguments.push_back({"perElement", tensors[*subtile].text()});
+    if (vector)
+      arguments.push_back(
+          {vector->isOfRows ? "perRow" : "perColumn", tensors[vector->input].elements});
+    if (second) arguments.push_back({"auxiliary", results[*second].text()});
+    arguments.push_back({"reductions", reductionsText()});
+    if (region.softmax) arguments.push_back({"softmax", softmaxText()});
+    arguments.push_back({"epilogue", epilogueOp});
+    if (isTransformed)
+      return call("prologueGemm", {type, std::string(cudaNameOf(operandType(made()))), shape, tile},
+                  arguments);
+    call("runGemm", {elementsText(), shape, tile}, arguments);
   }
 
   /// With device memory for the sums of tiles that blocks share.
@@ -431,15 +459,13 @@ private:
         launchCheckOf({fmt::format("sizeof({}) == sizeof(weft::sm90::StreamKPartials<{}, {}, {}>)",
                                    partials, shape, tile, sm90Blocks(gemm, knobs))},
                       fmt::format("{} blocks", sm90Blocks(gemm, knobs))));
-    program.body.push_back(evaluate(
-        fmt::format("weft::sm90::streamKGemm<{}, {}, {}, {}>({}, {}, {}, {}, {})", elements, shape,
-                    tile, sm90Blocks(gemm, knobs), tensors[gemm.a.input].text(),
-                    tensors[gemm.b.input].text(), results[0].text(), partials, epilogueOp)));
+    call("streamKGemm", {elements, shape, tile, std::to_string(sm90Blocks(gemm, knobs))},
+         {{"partials", "&" + partials}, {"epilogue", epilogueOp}});
   }
 
-  /// With the factors of rows and runs of k. Neither sums nor a local softmax stand behind a
+  /// The factors of rows and runs of k. Neither reductions nor a local softmax stand behind a
   /// prologue.
-  void callScaled(const std::string &epilogueOp) {
+  std::string scalingText() {
     const PrologueInput &factors = region.prologue->inputs.at(0);
     const PrologueStrides strides =
         prologueStrides(kernel, configuration, *region.prologue, factors).value();
@@ -452,15 +478,7 @@ private:
          {{name, fmt::format("{{.batch = {}, .row = {}, .run = {}, .kTiles = {}}}", batch, row, run,
                              factors.subVector / gemm.depth())}},
          fmt::format("of {}", tensors[factors.input].name)});
-    const std::string scaling =
-        fmt::format("weft::sm90::KTileFactors<{}>{{{}}}", name, tensors[factors.input].elements);
-    const std::string vectorOrNone = vector ? vectorText() : "weft::sm90::NoVectorOperand{}, ",
-                      output = second ? outputText() : "weft::sm90::NoSubtileOutput{}, ";
-    program.body.push_back(evaluate(fmt::format(
-        "weft::sm90::scaledGemm<{}, {}, {}>({}, {}, {}, {}, {}, "
-        "{}{}weft::sm90::NoEpilogueReductions{{}}, {})",
-        elementsText(), shape, tile, tensors[gemm.a.input].text(), tensors[gemm.b.input].text(),
-        results[0].text(), scaling, subtileText(), vectorOrNone, output, epilogueOp)));
+    return fmt::format("weft::sm90::KTileFactors<{}>{{{}}}", name, tensors[factors.input].elements);
   }
 
   /// The function that makes the operand; returns its name.
@@ -487,42 +505,6 @@ private:
     return transform;
   }
 
-  void callTransformed(const std::string &transform, const std::string &epilogueOp) {
-    const std::string vectorOrNone = vector ? vectorText() : "weft::sm90::NoVectorOperand{}, ";
-    const std::string output = second ? outputText() : "weft::sm90::NoSubtileOutput{}, ";
-    const auto tensorText = [&](const GemmOperand &operand) {
-      return tensors[operand.input].text();
-    };
-    const std::string function =
-        fmt::format("weft::sm90::prologueGemm{}<{}, {}, {}, {}>", gemm.a.isTransformed ? "A" : "B",
-                    type, cudaNameOf(operandType(made())), shape, tile);
-    program.body.push_back(evaluate(fmt::format(
-        "{}({}, {}, {}, {}, {}, {}{}{})", function, tensorText(gemm.a), tensorText(gemm.b),
-        results[0].text(), transform, subtileText(), vectorOrNone, output, epilogueOp)));
-  }
-
-  std::string subtileText() const {
-    return subtile
-               ? fmt::format("weft::sm90::SubtileOperand<{}>{{{}}}", type, tensors[*subtile].text())
-               : "weft::sm90::NoSubtileOperand{}";
-  }
-  /// With the comma behind it; a contraction alone has none.
-  std::string vectorText() const {
-    if (region.isPlain()) return "";
-    if (!vector) return "weft::sm90::NoVectorOperand{}, ";
-    const DType own = kernel.values[size_t(kernel.inputs[vector->input])].dtype;
-    return fmt::format("weft::sm90::{}Operand<{}>{{{}}}, ", vector->isOfRows ? "Row" : "Column",
-                       cudaNameOf(own), tensors[vector->input].elements);
-  }
-
-  std::string outputText() const {
-    if (!second && (!region.reductions.empty() || region.softmax))
-      return "weft::sm90::NoSubtileOutput{}, ";
-    return second
-               ? fmt::format("weft::sm90::SubtileOutput<{}>{{{}}}, ", type, results[*second].text())
-               : "";
-  }
-
   /// Where each sum goes, with device memory for what tiles leave of it.
   std::string reductionsText() {
     std::vector<std::string> outputs;
@@ -537,9 +519,9 @@ private:
       outputs.push_back(
           fmt::format("weft::sm90::EpilogueReductionOutput{{{}, &{}}}", elements, partials));
     }
-    return outputs.empty()
-               ? ""
-               : fmt::format("weft::sm90::epilogueReductions({}), ", fmt::join(outputs, ", "));
+    return outputs.empty() ? ""
+                           : fmt::format("weft::sm90::epilogueReductions(\n          {})",
+                                         fmt::join(outputs, ",\n          "));
   }
 
   /// How long sub-vectors are, and where what is stored of each goes.
@@ -548,7 +530,7 @@ private:
     for (const TensorNames &tensor : results) resultNames.push_back(tensor.name);
     const std::string name =
         subVectorsText(kernel, configuration, region, axes, resultNames, names, program.constants);
-    return fmt::format("weft::sm90::localSoftmax<{}>({}, {}), ", name,
+    return fmt::format("weft::sm90::localSoftmax<{}>({}, {})", name,
                        results[region.softmax->maxima].elements,
                        results[region.softmax->sums].elements);
   }

@@ -4,7 +4,7 @@
 // ping-pong tile, which takes all tiles of the block. Tiles of clusters are not emulated.
 #pragma once
 
-#include "weft/sm90_epilogue.cuh"
+#include "weft/sm90_args.cuh"
 
 #include <type_traits>
 
@@ -15,10 +15,6 @@ requires std::is_same_v<decltype(Tensor<const T>::map), const TensorMap *>
 const T *startOf(const Tensor<const T> &tensor) {
   return tensor.map ? reinterpret_cast<const T *>(emulatedMap(tensor.map).start) : tensor.elements;
 }
-
-struct NoScaling {
-  static constexpr bool isScaled = false;
-};
 
 /// One sum of products; zero out of bounds, as TMA brings zeros. Of elements of k from
 /// `begin` to `end`.
@@ -33,18 +29,12 @@ float sumAt(const A *a, const B *b, int batch, int row, int column, int begin = 
   return sum;
 }
 
-template <typename T, GemmProblem gemm, Tile tile, typename Scaling, typename SubtileInput,
-          typename VectorInput, typename SubtileOutput, typename EpilogueReductions,
-          typename Epilogue>
-void scaledGemm(Tensor<const typename ElementsOf<T>::A> a,
-                Tensor<const typename ElementsOf<T>::B> b, Tensor<typename ElementsOf<T>::C> c,
-                const Scaling &scaling, const SubtileInput &subtile, const VectorInput &vector,
-                const SubtileOutput &output, const EpilogueReductions &reductions,
-                const Epilogue &epilogue) {
+template <typename T, GemmProblem gemm, Tile tile, typename Scaling, typename Out>
+void gemmKernel(Tensor<const typename T::A> a, Tensor<const typename T::B> b,
+                Tensor<typename T::C> c, const Scaling &scaling, const Out &epilogueOp) {
   using P = TileConfig<gemm, tile>;
-  using Out = EpilogueOp<SubtileInput, VectorInput, SubtileOutput, EpilogueReductions, Epilogue>;
+  using EpilogueReductions = typename Out::EpilogueReductions;
   static_assert(tile.splitK == 1, "clusters are not emulated");
-  const Out epilogueOp{subtile, vector, output, reductions, epilogue};
   const int consumer = threadIdx.x / warpgroup, lane = threadIdx.x % 32,
             warp = threadIdx.x % warpgroup / 32;
   const Shared<gemm, tile> shared{0};
@@ -55,8 +45,8 @@ void scaledGemm(Tensor<const typename ElementsOf<T>::A> a,
     if constexpr (Out::readsSubtile)
       if (threadIdx.x % warpgroup == 0)
         loadFirstSubtiles(epilogueStages, subtiles, epilogueOp.subtile.tensor.map);
-    VectorOfTile<gemm, tile, VectorInput> vectorOfTile;
-    vectorOfTile.load(vector, subtiles);
+    VectorOfTile<gemm, tile, typename Out::VectorInput> vectorOfTile;
+    vectorOfTile.load(epilogueOp.vector, subtiles);
     Accumulators<gemm, tile> own;
     [[maybe_unused]] float factors[Scaling::isScaled ? P::kTiles : 1][P::rowBlocks][2];
     if constexpr (Scaling::isScaled) {

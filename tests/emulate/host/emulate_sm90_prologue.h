@@ -64,15 +64,12 @@ std::vector<float> transformedOperand(const Raw *transformed, const Function &tr
 }
 
 template <typename T, typename Raw, GemmProblem gemm, Tile tile, bool isOfA, typename Function,
-          typename SubtileInput, typename VectorInput, typename SubtileOutput, typename Epilogue>
-void prologueGemm(Tensor<const Raw> transformed, Tensor<const T> other, Tensor<T> c,
-                  const Function &transform, const SubtileInput &subtile, const VectorInput &vector,
-                  const SubtileOutput &output, const Epilogue &epilogue) {
+          typename Out>
+void prologueKernel(Tensor<const Raw> transformed, Tensor<const T> other, Tensor<T> c,
+                    const Function &transform, const Out &epilogueOp) {
   using P = TileConfig<gemm, tile>;
   using Prologue = PrologueConfig<gemm, tile, isOfA>;
-  using Out = EpilogueOp<SubtileInput, VectorInput, SubtileOutput, NoEpilogueReductions, Epilogue>;
   constexpr int depth = P::tileK * P::kTiles;
-  const Out epilogueOp{subtile, vector, output, NoEpilogueReductions{}, epilogue};
   const int consumer = threadIdx.x / warpgroup, lane = threadIdx.x % 32,
             warp = threadIdx.x % warpgroup / 32;
   const Shared<gemm, tile> shared{0};
@@ -85,8 +82,8 @@ void prologueGemm(Tensor<const Raw> transformed, Tensor<const T> other, Tensor<T
     if constexpr (Out::readsSubtile)
       if (threadIdx.x % warpgroup == 0)
         loadFirstSubtiles(epilogueStages, subtiles, epilogueOp.subtile.tensor.map);
-    VectorOfTile<gemm, tile, VectorInput> vectorOfTile;
-    vectorOfTile.load(vector, subtiles);
+    VectorOfTile<gemm, tile, typename Out::VectorInput> vectorOfTile;
+    vectorOfTile.load(epilogueOp.vector, subtiles);
     if (transformedTile != index)
       operand = transformedOperand<T, Raw, gemm, tile, isOfA>(startOf(transformed), transform,
                                                               subtiles.at);

@@ -7,17 +7,19 @@
 namespace weft::sm90 {
 
 template <typename T, GemmProblem gemm, SingleConsumerTile tile, typename Epilogue>
-void singleConsumerGemm(const TensorMap *a, const TensorMap *b, T *c, const Epilogue &epilogue) {
+void singleConsumerGemm(const SingleConsumerArgs<T, Epilogue> &args) {
   using P = SingleConsumerConfig<gemm, tile>;
   const SingleConsumerPosition at = singleConsumerPosition<gemm, tile>();
   if (threadIdx.x >= warpgroup) return;
   const SingleConsumerFragment<P::accumulators> own = singleConsumerFragment<gemm, tile>(at);
-  const auto epilogueOp = singleConsumerEpilogue(epilogue)(own);
+  const auto epilogueOp = args.epilogue(own);
   if (threadIdx.x >= P::workingThreads || at.rank > 0) return;
-  const T *const rows = reinterpret_cast<const T *>(emulatedMap(P::isAlongM ? a : b).start) +
-                        at.batch * P::rowOperand.batch;
-  const T *const columns = reinterpret_cast<const T *>(emulatedMap(P::isAlongM ? b : a).start) +
-                           at.batch * P::columnOperand.batch;
+  const T *const rows =
+      reinterpret_cast<const T *>(emulatedMap(P::isAlongM ? args.a : args.b).start) +
+      at.batch * P::rowOperand.batch;
+  const T *const columns =
+      reinterpret_cast<const T *>(emulatedMap(P::isAlongM ? args.b : args.a).start) +
+      at.batch * P::columnOperand.batch;
   float accumulators[P::accumulators];
   for (int e = 0; e < P::accumulators; ++e) {
     const int row = own.row + rowInFragment(e), column = own.column + columnInFragment(e);
@@ -29,7 +31,7 @@ void singleConsumerGemm(const TensorMap *a, const TensorMap *b, T *c, const Epil
                          widen(columns[column * P::columnOperand.outer + k * P::columnOperand.k]);
   }
   epilogueOp(accumulators);
-  storeSingleConsumer<gemm, tile>(accumulators, c, own);
+  storeSingleConsumer<gemm, tile>(accumulators, args.c, own);
 }
 
 }  // namespace weft::sm90

@@ -5,15 +5,12 @@
 
 namespace weft::sm90 {
 
-template <typename T, GemmProblem gemm, Tile tile, int blocks, typename Epilogue>
-void streamKGemm(Tensor<const typename ElementsOf<T>::A> a,
-                 Tensor<const typename ElementsOf<T>::B> b, Tensor<typename ElementsOf<T>::C> c,
-                 StreamKPartials<gemm, tile, blocks> &partials, const Epilogue &epilogue) {
+template <typename T, GemmProblem gemm, Tile tile, int blocks, typename Out>
+void streamKKernel(Tensor<const typename T::A> a, Tensor<const typename T::B> b,
+                   Tensor<typename T::C> c, StreamKPartials<gemm, tile, blocks> &partials,
+                   const Out &epilogueOp) {
   using P = TileConfig<gemm, tile>;
   using S = StreamKSchedule<gemm, tile, blocks>;
-  using Out = EpilogueOp<NoSubtileOperand, NoVectorOperand, NoSubtileOutput, NoEpilogueReductions,
-                         Epilogue>;
-  const Out epilogueOp{{}, {}, {}, {}, epilogue};
   const int consumer = threadIdx.x / warpgroup, lane = threadIdx.x % 32,
             warp = threadIdx.x % warpgroup / 32;
   if (gridDim.x != blocks) __builtin_trap();

@@ -19,8 +19,9 @@ TEST_CASE("a composed piece has the names of its parts and no others") {
   CHECK(joined({row, width}, " * ").names() == NameSet{"row", "width"});
 }
 
-TEST_CASE("a literal names its words, and is not raw") {
-  CHECK(Code("threadIdx.x % width").names() == NameSet{"threadIdx", "width", "x"});
+TEST_CASE("a literal names its words but for members, and is not raw") {
+  CHECK(Code("threadIdx.x % width").names() == NameSet{"threadIdx", "width"});
+  CHECK(Code("Args{.a = x, .b = b, .c = y.at}").names() == NameSet{"Args", "b", "x", "y"});
   CHECK_FALSE(Code("threadIdx.x % width").isRaw());
 }
 
