@@ -148,6 +148,9 @@ EmittedKernel emit(const Kernel &kernel, const Configuration &configuration,
                    std::string_view architecture, const Provenance &provenance) {
   const Program canonical = lower(withCanonicalNames(kernel), configuration, architecture);
   const Program readable = lower(kernel, configuration, architecture);
+  if (readable.entry != canonical.entry)
+    throw Error::checkFailed("kernel '{}': its entry point is '{}', in canonical form '{}'",
+                             kernel.name, readable.entry, canonical.entry);
   EmittedKernel emitted{.entry = canonical.entry,
                         .text = printCuda(canonical),
                         .parameters = readable.parameters,
@@ -156,7 +159,6 @@ EmittedKernel emit(const Kernel &kernel, const Configuration &configuration,
                         .flop = kernel.flop()};
   for (int input : kernel.inputs) emitted.bytesRead += kernel.bytes(input);
   for (int output : kernel.outputs) emitted.bytesWritten += kernel.bytes(output);
-  emitted.readableEntry = readable.entry;
   emitted.readable =
       headerComment(kernel, configuration, readable, emitted, provenance) + printCuda(readable);
   return emitted;

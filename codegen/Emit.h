@@ -55,11 +55,10 @@ struct Provenance {
 };
 
 struct EmittedKernel {
-  std::string entry{};  ///< the extern "C" name in `text`
+  std::string entry{};  ///< the extern "C" name in both texts (codegen/EntryName.h)
   std::string
       text{};  ///< hashed: without provenance; canonical names, so equal kernels give equal text
-  std::string readableEntry{};  ///< the extern "C" name in `readable`
-  std::string readable{};  ///< the same kernel with the header comment and the readable name: what
+  std::string readable{};  ///< the same kernel with the header comment and the model's names: what
                            ///< kernels/*.cu holds
   std::vector<Parameter> parameters{};
   Launch launch{};

@@ -26,11 +26,14 @@ constexpr float epsilon = 1e-05f;
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(rowsPerBlock * threadsPerRow)
-bias_dropout_residual_layernorm(const weft::half *__restrict__ product, const weft::half *__restrict__ x,
-                                const weft::half *__restrict__ bias, const weft::half *__restrict__ gamma,
-                                const weft::half *__restrict__ beta, weft::half *__restrict__ residual,
-                                weft::half *__restrict__ y, float *__restrict__ mean, float *__restrict__ rstd,
-                                const weft::DropoutKey *__restrict__ dropoutKey, unsigned dropoutStream) {
+bias_dropout_residual_layer_norm_f16_8x512x1024(const weft::half *__restrict__ product,
+                                                const weft::half *__restrict__ x, const weft::half *__restrict__ bias,
+                                                const weft::half *__restrict__ gamma,
+                                                const weft::half *__restrict__ beta,
+                                                weft::half *__restrict__ residual, weft::half *__restrict__ y,
+                                                float *__restrict__ mean, float *__restrict__ rstd,
+                                                const weft::DropoutKey *__restrict__ dropoutKey,
+                                                unsigned dropoutStream) {
   static_assert(j == 512 && i == 1024, "plan.json: these extents");
   static_assert((4096 + rowsPerBlock - 1) / rowsPerBlock == 1024, "plan.json: 1024 blocks");
   static_assert(rowsPerBlock * threadsPerRow == 128, "plan.json: 128 threads a block");

@@ -18,7 +18,7 @@ constexpr int steps = b * j;                        // a thread's share of a row
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(threads)
-bias_gradient(const weft::half *__restrict__ dy, weft::half *__restrict__ dbias) {
+reduce_f16_8x512x1024(const weft::half *__restrict__ dy, weft::half *__restrict__ dbias) {
   static_assert(b == 8 && j == 512 && i == 1024, "plan.json: these extents");
   static_assert((1024 / width + threads - 1) / threads == 8, "plan.json: 8 blocks");
   static_assert(threads == 64, "plan.json: 64 threads a block");

@@ -22,9 +22,9 @@ constexpr float keepScale = 1.1111112f;
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(threads)
-bias_relu_dropout(const weft::half *__restrict__ x, const weft::half *__restrict__ bias,
-                  weft::half *__restrict__ active, weft::half *__restrict__ dropped,
-                  const weft::DropoutKey *__restrict__ dropoutKey, unsigned dropoutStream) {
+bias_relu_dropout_f16_8x512x4096(const weft::half *__restrict__ x, const weft::half *__restrict__ bias,
+                                 weft::half *__restrict__ active, weft::half *__restrict__ dropped,
+                                 const weft::DropoutKey *__restrict__ dropoutKey, unsigned dropoutStream) {
   static_assert(j == 512 && u == 4096, "plan.json: these extents");
   static_assert((4096 / width * 4096 + threads - 1) / threads == 8192, "plan.json: 8192 blocks");
   static_assert(threads == 256, "plan.json: 256 threads a block");

@@ -17,7 +17,7 @@ constexpr int points = b * (c / width);
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(threads)
-concat(const float *__restrict__ first, const float *__restrict__ second, float *__restrict__ y) {
+concat_f32_2x32(const float *__restrict__ first, const float *__restrict__ second, float *__restrict__ y) {
   static_assert(b == 2 && p == 8 && i == 24 && c == 32, "plan.json: these extents");
   static_assert((32 / width * 2 + threads - 1) / threads == 1, "plan.json: 1 blocks");
   static_assert(threads == 64, "plan.json: 64 threads a block");

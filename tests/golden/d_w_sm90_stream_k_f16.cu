@@ -21,8 +21,9 @@ __device__ weft::sm90::StreamKPartials<gemm, tile, 132> c_partials;
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-d_w(const __grid_constant__ weft::sm90::TensorMap a_map, const __grid_constant__ weft::sm90::TensorMap b_map,
-    const __grid_constant__ weft::sm90::TensorMap c_map) {
+gemm_f16_1024x3072x4096(const __grid_constant__ weft::sm90::TensorMap a_map,
+                        const __grid_constant__ weft::sm90::TensorMap b_map,
+                        const __grid_constant__ weft::sm90::TensorMap c_map) {
   static_assert(weft::sm90::TileConfig<gemm, tile>::sharedBytes == 229520);
   static_assert(gemm.batch == 1 && gemm.m == 1024 && gemm.n == 3072 && gemm.k == 4096, "plan.json: these extents");
   static_assert(tile.m == 128 && tile.n == 128 && tile.splitK == 1 && tile.multicastB == 1, "plan.json: 132 blocks and maps of these tiles");

@@ -23,9 +23,9 @@ constexpr float keepScale = 1.1111112f;
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(columnsPerBlock * threadsPerColumn)
-dropout_activation_bias(const weft::half *__restrict__ dy, const weft::half *__restrict__ slope,
-                        weft::half *__restrict__ dx, weft::half *__restrict__ dbias,
-                        const weft::DropoutKey *__restrict__ dropoutKey, unsigned dropoutStream) {
+dropout_mul_reduce_f16_8x512x4096(const weft::half *__restrict__ dy, const weft::half *__restrict__ slope,
+                                  weft::half *__restrict__ dx, weft::half *__restrict__ dbias,
+                                  const weft::DropoutKey *__restrict__ dropoutKey, unsigned dropoutStream) {
   static_assert(b == 8 && j == 512 && u == 4096, "plan.json: these extents");
   static_assert((4096 / width + columnsPerBlock - 1) / columnsPerBlock == 32, "plan.json: 32 blocks");
   static_assert(columnsPerBlock * threadsPerColumn == 256, "plan.json: 256 threads a block");

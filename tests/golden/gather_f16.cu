@@ -16,7 +16,7 @@ constexpr int threads = 128;                        // a block
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(threads)
-gather(const weft::half *__restrict__ table, const int *__restrict__ ids, weft::half *__restrict__ y) {
+gather_f16_8x512x1024(const weft::half *__restrict__ table, const int *__restrict__ ids, weft::half *__restrict__ y) {
   static_assert(w == 40 && i == 1024, "plan.json: these extents");
   static_assert((1024 / width * 4096 + threads - 1) / threads == 4096, "plan.json: 4096 blocks");
   static_assert(threads == 128, "plan.json: 128 threads a block");

@@ -23,10 +23,11 @@ constexpr float scale = 0.0625f;
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-product_bias_gelu_kept(const __grid_constant__ weft::sm90::TensorMap w_map,
-                       const __grid_constant__ weft::sm90::TensorMap x_map, const weft::half *__restrict__ bias,
-                       const __grid_constant__ weft::sm90::TensorMap active_map,
-                       const __grid_constant__ weft::sm90::TensorMap biased_map) {
+gemm_bias_gelu_f16_4096x4096x1024(const __grid_constant__ weft::sm90::TensorMap w_map,
+                                  const __grid_constant__ weft::sm90::TensorMap x_map,
+                                  const weft::half *__restrict__ bias,
+                                  const __grid_constant__ weft::sm90::TensorMap active_map,
+                                  const __grid_constant__ weft::sm90::TensorMap biased_map) {
   static_assert(weft::sm90::TileConfig<gemm, tile>::sharedBytes == 229536);
   static_assert(gemm.batch == 1 && gemm.m == 4096 && gemm.n == 4096 && gemm.k == 1024, "plan.json: these extents");
   static_assert(tile.m == 128 && tile.n == 128 && tile.splitK == 1 && tile.multicastB == 1, "plan.json: 132 blocks and maps of these tiles");

@@ -24,8 +24,8 @@ constexpr float scale = 0.0625f;
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(128, 1)
-product_bias_gelu(const weft::half *__restrict__ w, const weft::half *__restrict__ x,
-                  const weft::half *__restrict__ bias, weft::half *__restrict__ active) {
+gemm_bias_gelu_f16_4096x4096x1024(const weft::half *__restrict__ w, const weft::half *__restrict__ x,
+                                  const weft::half *__restrict__ bias, weft::half *__restrict__ active) {
   static_assert(weft::sm80::TileConfig<gemm, tile>::sharedBytes == 65536);
   static_assert(gemm.batch == 1 && gemm.m == 4096 && gemm.n == 4096 && gemm.k == 1024, "plan.json: these extents");
   static_assert(1 * ((4096 + tile.m - 1) / tile.m) * ((4096 + tile.n - 1) / tile.n) == 1024, "plan.json: 1024 blocks");

@@ -22,8 +22,9 @@ constexpr weft::sm90::Tile tile = {.m = 128, .n = 128, .stages = 6, .epilogueSta
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-product_bias(const __grid_constant__ weft::sm90::TensorMap w_map, const __grid_constant__ weft::sm90::TensorMap x_map,
-             const float *__restrict__ bias, float *__restrict__ biased) {
+gemm_bias_tf32_4096x1024x1024(const __grid_constant__ weft::sm90::TensorMap w_map,
+                              const __grid_constant__ weft::sm90::TensorMap x_map, const float *__restrict__ bias,
+                              float *__restrict__ biased) {
   static_assert(weft::sm90::TileConfig<gemm, tile>::sharedBytes == 229520);
   static_assert(gemm.batch == 1 && gemm.m == 4096 && gemm.n == 1024 && gemm.k == 1024, "plan.json: these extents");
   static_assert(tile.m == 128 && tile.n == 128 && tile.splitK == 1 && tile.multicastB == 1, "plan.json: 132 blocks and maps of these tiles");

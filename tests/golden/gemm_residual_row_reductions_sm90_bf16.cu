@@ -31,13 +31,15 @@ __device__ weft::sm90::RowPartials<gemm, tile> row_squares_partials;
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-product_residual_row_sums(const __grid_constant__ weft::sm90::TensorMap w_map,
-                          const __grid_constant__ weft::sm90::TensorMap x_map,
-                          const weft::bfloat16 *__restrict__ bias,
-                          const __grid_constant__ weft::sm90::TensorMap rest_map,
-                          const __grid_constant__ weft::sm90::TensorMap sum_map, float *__restrict__ row_sum,
-                          float *__restrict__ row_squares, const weft::DropoutKey *__restrict__ dropoutKey,
-                          unsigned dropoutStream) {
+gemm_bias_dropout_residual_mul_reduce_x2_bf16_4096x1024x1024(const __grid_constant__ weft::sm90::TensorMap w_map,
+                                                             const __grid_constant__ weft::sm90::TensorMap x_map,
+                                                             const weft::bfloat16 *__restrict__ bias,
+                                                             const __grid_constant__ weft::sm90::TensorMap rest_map,
+                                                             const __grid_constant__ weft::sm90::TensorMap sum_map,
+                                                             float *__restrict__ row_sum,
+                                                             float *__restrict__ row_squares,
+                                                             const weft::DropoutKey *__restrict__ dropoutKey,
+                                                             unsigned dropoutStream) {
   static_assert(weft::sm90::TileConfig<gemm, tile>::sharedBytes == 213120);
   static_assert(gemm.batch == 1 && gemm.m == 4096 && gemm.n == 1024 && gemm.k == 1024, "plan.json: these extents");
   static_assert(tile.m == 128 && tile.n == 256 && tile.splitK == 1 && tile.multicastB == 1, "plan.json: 128 blocks and maps of these tiles");

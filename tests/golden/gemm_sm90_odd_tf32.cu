@@ -21,7 +21,8 @@ constexpr weft::sm90::Tile tile = {.m = 128, .n = 128, .stages = 6, .epilogueSta
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-contract(const weft::tfloat32 *__restrict__ a, const weft::tfloat32 *__restrict__ b_2, float *__restrict__ c) {
+gemm_tf32_3x1000x777x555(const weft::tfloat32 *__restrict__ a, const weft::tfloat32 *__restrict__ b_2,
+                         float *__restrict__ c) {
   static_assert(weft::sm90::TileConfig<gemm, tile>::sharedBytes == 229520);
   static_assert(gemm.batch == 3 && gemm.m == 1000 && gemm.n == 777 && gemm.k == 555, "plan.json: these extents");
   static_assert(tile.m == 128 && tile.n == 128 && tile.splitK == 1 && tile.multicastB == 1, "plan.json: 132 blocks and maps of these tiles");

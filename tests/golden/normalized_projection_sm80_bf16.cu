@@ -22,10 +22,10 @@ constexpr weft::sm80::Tile tile = {.m = 128, .n = 128, .k = 32, .stages = 4, .wa
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(128, 1)
-normalized_projection(const weft::bfloat16 *__restrict__ x, const float *__restrict__ mean,
-                      const float *__restrict__ rstd, const weft::bfloat16 *__restrict__ gamma,
-                      const weft::bfloat16 *__restrict__ beta, const weft::bfloat16 *__restrict__ w,
-                      weft::bfloat16 *__restrict__ gemm_2) {
+sub_mul_x2_add_gemm_bf16_4096x3072x1024(const weft::bfloat16 *__restrict__ x, const float *__restrict__ mean,
+                                        const float *__restrict__ rstd, const weft::bfloat16 *__restrict__ gamma,
+                                        const weft::bfloat16 *__restrict__ beta, const weft::bfloat16 *__restrict__ w,
+                                        weft::bfloat16 *__restrict__ gemm_2) {
   static_assert(weft::sm80::TileConfig<gemm, tile>::sharedBytes == 65536);
   static_assert(gemm.batch == 1 && gemm.m == 4096 && gemm.n == 3072 && gemm.k == 1024, "plan.json: these extents");
   static_assert(1 * ((4096 + tile.m - 1) / tile.m) * ((3072 + tile.n - 1) / tile.n) == 768, "plan.json: 768 blocks");

@@ -25,10 +25,11 @@ constexpr weft::sm90::MapDimensions x_dimensions = {.columns = {{p, h}}, .rows =
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-projection_bias_residual(const __grid_constant__ weft::sm90::TensorMap x_map,
-                         const __grid_constant__ weft::sm90::TensorMap w_map, const weft::bfloat16 *__restrict__ bias,
-                         const __grid_constant__ weft::sm90::TensorMap residual_map,
-                         const __grid_constant__ weft::sm90::TensorMap y_map) {
+gemm_add_x2_bf16_4096x1024x1024(const __grid_constant__ weft::sm90::TensorMap x_map,
+                                const __grid_constant__ weft::sm90::TensorMap w_map,
+                                const weft::bfloat16 *__restrict__ bias,
+                                const __grid_constant__ weft::sm90::TensorMap residual_map,
+                                const __grid_constant__ weft::sm90::TensorMap y_map) {
   static_assert(weft::sm90::TileConfig<gemm, tile>::sharedBytes == 229520);
   static_assert(gemm.batch == 1 && gemm.m == 4096 && gemm.n == 1024 && gemm.k == 1024, "plan.json: these extents");
   static_assert(tile.m == 128 && tile.n == 128 && tile.splitK == 1 && tile.multicastB == 1, "plan.json: 132 blocks and maps of these tiles");

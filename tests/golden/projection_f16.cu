@@ -19,7 +19,8 @@ constexpr float scale = 1.0f;
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(256)
-projection(const weft::half *__restrict__ a, const weft::half *__restrict__ b_2, weft::half *__restrict__ c) {
+gemm_f16_1024x4096x1024(const weft::half *__restrict__ a, const weft::half *__restrict__ b_2,
+                        weft::half *__restrict__ c) {
   // tile m x n x k, then elements of one thread along m and n
   using Tile = weft::FmaGemmTile<128, 128, 16, 8, 8>;
   static_assert(shape.batch == 1 && shape.m == 1024 && shape.n == 4096 && shape.k == 1024, "plan.json: these extents");

@@ -20,7 +20,8 @@ constexpr float scale = 0.125f;
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(128, 1)
-projection(const weft::half *__restrict__ a, const weft::half *__restrict__ b_2, weft::half *__restrict__ c) {
+gemm_f16_1024x3577x1024(const weft::half *__restrict__ a, const weft::half *__restrict__ b_2,
+                        weft::half *__restrict__ c) {
   static_assert(weft::sm80::TileConfig<gemm, tile>::sharedBytes == 65536);
   static_assert(gemm.batch == 1 && gemm.m == 1024 && gemm.n == 3577 && gemm.k == 1024, "plan.json: these extents");
   static_assert(1 * ((1024 + tile.m - 1) / tile.m) * ((3577 + tile.n - 1) / tile.n) == 224, "plan.json: 224 blocks");

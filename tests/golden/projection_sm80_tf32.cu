@@ -19,7 +19,7 @@ constexpr weft::sm80::Tile tile = {.m = 128, .n = 128, .k = 32, .stages = 3, .wa
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(128, 1)
-projection(const float *__restrict__ a, const float *__restrict__ b, float *__restrict__ c) {
+gemm_tf32_1000x777x512(const float *__restrict__ a, const float *__restrict__ b, float *__restrict__ c) {
   static_assert(weft::sm80::Tf32TileConfig<gemm, tile>::sharedBytes == 98304);
   static_assert(gemm.batch == 1 && gemm.m == 1000 && gemm.n == 777 && gemm.k == 512, "plan.json: these extents");
   static_assert(1 * ((1000 + tile.m - 1) / tile.m) * ((777 + tile.n - 1) / tile.n) == 56, "plan.json: 56 blocks");

@@ -20,8 +20,9 @@ constexpr weft::sm90::Tile tile = {.m = 64, .n = 128, .stages = 6, .epilogueStag
 }  // namespace
 
 extern "C" __global__ void __cluster_dims__(tile.splitK) __launch_bounds__(384, 1)
-projection(const __grid_constant__ weft::sm90::TensorMap a_map, const __grid_constant__ weft::sm90::TensorMap b_map,
-           const __grid_constant__ weft::sm90::TensorMap c_map) {
+gemm_f16_8x4096x4096(const __grid_constant__ weft::sm90::TensorMap a_map,
+                     const __grid_constant__ weft::sm90::TensorMap b_map,
+                     const __grid_constant__ weft::sm90::TensorMap c_map) {
   static_assert(weft::sm90::TileConfig<gemm, tile>::sharedBytes == 229520);
   static_assert(gemm.batch == 1 && gemm.m == 8 && gemm.n == 4096 && gemm.k == 4096, "plan.json: these extents");
   static_assert(tile.m == 64 && tile.n == 128 && tile.splitK == 4 && tile.multicastB == 1, "plan.json: 128 blocks and maps of these tiles");

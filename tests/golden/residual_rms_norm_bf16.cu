@@ -20,9 +20,9 @@ constexpr float epsilon = 1e-06f;
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(rowsPerBlock * threadsPerRow)
-residual_rms_norm(const weft::bfloat16 *__restrict__ x, const weft::bfloat16 *__restrict__ r,
-                  const weft::bfloat16 *__restrict__ gamma, weft::bfloat16 *__restrict__ sum,
-                  weft::bfloat16 *__restrict__ y) {
+residual_rms_norm_bf16_8x512x1024(const weft::bfloat16 *__restrict__ x, const weft::bfloat16 *__restrict__ r,
+                                  const weft::bfloat16 *__restrict__ gamma, weft::bfloat16 *__restrict__ sum,
+                                  weft::bfloat16 *__restrict__ y) {
   static_assert(i == 1024, "plan.json: these extents");
   static_assert((4096 + rowsPerBlock - 1) / rowsPerBlock == 4096, "plan.json: 4096 blocks");
   static_assert(rowsPerBlock * threadsPerRow == 128, "plan.json: 128 threads a block");

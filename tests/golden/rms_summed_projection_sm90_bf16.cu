@@ -24,9 +24,11 @@ constexpr float epsilon = 1e-05f;
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-rms_summed_projection(const __grid_constant__ weft::sm90::TensorMap x_map, const float *__restrict__ squares,
-                      const weft::bfloat16 *__restrict__ gamma, const __grid_constant__ weft::sm90::TensorMap w_map,
-                      const __grid_constant__ weft::sm90::TensorMap gemm_2_map) {
+rms_normalize_mul_gemm_bf16_4096x3072x1024(const __grid_constant__ weft::sm90::TensorMap x_map,
+                                           const float *__restrict__ squares,
+                                           const weft::bfloat16 *__restrict__ gamma,
+                                           const __grid_constant__ weft::sm90::TensorMap w_map,
+                                           const __grid_constant__ weft::sm90::TensorMap gemm_2_map) {
   static_assert(weft::sm90::PrologueConfig<gemm, tile, true>::sharedBytes == 229568);
   static_assert(gemm.batch == 1 && gemm.m == 4096 && gemm.n == 3072 && gemm.k == 1024, "plan.json: these extents");
   static_assert(tile.m == 128 && tile.n == 128 && tile.splitK == 1 && tile.multicastB == 1, "plan.json: 132 blocks and maps of these tiles");

@@ -18,7 +18,7 @@ constexpr float frequencyScale = -0.415241f;        // -2 log2(10000) / 64
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(threads)
-rotary_halved(const weft::half *__restrict__ x, weft::half *__restrict__ y) {
+rotary_f16_8x512x16x64(const weft::half *__restrict__ x, weft::half *__restrict__ y) {
   static_assert(j == 512 && h == 16 && p == 64, "plan.json: these extents");
   static_assert((64 / width * 65536 + threads - 1) / threads == 2048, "plan.json: 2048 blocks");
   static_assert(threads == 256, "plan.json: 256 threads a block");

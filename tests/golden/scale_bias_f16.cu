@@ -24,8 +24,9 @@ constexpr int steps = b * j / parts;                // a thread's share of a col
 }  // namespace
 
 extern "C" __global__ void __cluster_dims__(blocksPerColumn) __launch_bounds__(columnsPerBlock * threadsPerColumn)
-scale_bias(const weft::half *__restrict__ dy, const weft::half *__restrict__ x, const float *__restrict__ mean,
-           const float *__restrict__ rstd, weft::half *__restrict__ dgamma, weft::half *__restrict__ dbeta) {
+sub_mul_x2_reduce_x2_f16_8x512x1024(const weft::half *__restrict__ dy, const weft::half *__restrict__ x,
+                                    const float *__restrict__ mean, const float *__restrict__ rstd,
+                                    weft::half *__restrict__ dgamma, weft::half *__restrict__ dbeta) {
   static_assert(b == 8 && j == 512 && i == 1024, "plan.json: these extents");
   static_assert((1024 / width + columnsPerBlock - 1) / columnsPerBlock * blocksPerColumn == 64, "plan.json: 64 blocks");
   static_assert(columnsPerBlock * threadsPerColumn == 256, "plan.json: 256 threads a block");

@@ -20,9 +20,9 @@ constexpr weft::sm90::Tile tile = {.m = 64, .n = 128, .stages = 8, .epilogueStag
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-scaled_context(const __grid_constant__ weft::sm90::TensorMap exponentials_map, const float *__restrict__ inverse,
-               const __grid_constant__ weft::sm90::TensorMap v_map,
-               const __grid_constant__ weft::sm90::TensorMap gemm_2_map) {
+mul_gemm_f16_128x512x64x512(const __grid_constant__ weft::sm90::TensorMap exponentials_map,
+                            const float *__restrict__ inverse, const __grid_constant__ weft::sm90::TensorMap v_map,
+                            const __grid_constant__ weft::sm90::TensorMap gemm_2_map) {
   static_assert(weft::sm90::PrologueConfig<gemm, tile, false>::sharedBytes == 229616);
   static_assert(gemm.batch == 128 && gemm.m == 64 && gemm.n == 512 && gemm.k == 512, "plan.json: these extents");
   static_assert(tile.m == 64 && tile.n == 128 && tile.splitK == 1 && tile.multicastB == 1, "plan.json: 132 blocks and maps of these tiles");

@@ -24,10 +24,12 @@ constexpr weft::sm90::Tile tile = {.m = 128, .n = 128, .stages = 6, .epilogueSta
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-scaled_product(const __grid_constant__ weft::sm90::TensorMap a_map,
-               const __grid_constant__ weft::sm90::TensorMap b_2_map, const float *__restrict__ scale_a,
-               const float *__restrict__ scale_b, const weft::half *__restrict__ bias,
-               const __grid_constant__ weft::sm90::TensorMap c_map) {
+gemm_mul_x2_bias_cast_f8e4m3_f8e5m2_f16_4096x1024x2048(const __grid_constant__ weft::sm90::TensorMap a_map,
+                                                       const __grid_constant__ weft::sm90::TensorMap b_2_map,
+                                                       const float *__restrict__ scale_a,
+                                                       const float *__restrict__ scale_b,
+                                                       const weft::half *__restrict__ bias,
+                                                       const __grid_constant__ weft::sm90::TensorMap c_map) {
   static_assert(weft::sm90::TileConfig<gemm, tile>::sharedBytes == 229520);
   static_assert(gemm.batch == 1 && gemm.m == 4096 && gemm.n == 1024 && gemm.k == 2048, "plan.json: these extents");
   static_assert(tile.m == 128 && tile.n == 128 && tile.splitK == 1 && tile.multicastB == 1, "plan.json: 132 blocks and maps of these tiles");

@@ -17,7 +17,8 @@ constexpr int columnsPerBlock = 32;
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(256)
-scatter_add(const weft::half *__restrict__ rows, const int *__restrict__ ids, weft::half *__restrict__ table) {
+scatter_add_f16_30522x1024(const weft::half *__restrict__ rows, const int *__restrict__ ids,
+                           weft::half *__restrict__ table) {
   static_assert(w == 30522 && i == 1024 && b == 8 && j == 512, "plan.json: these extents");
   static_assert((1024 / width + columnsPerBlock - 1) / columnsPerBlock == 4, "plan.json: 4 blocks");
   static_assert(width == 8 && columnsPerBlock == 32, "plan.json: these knobs");

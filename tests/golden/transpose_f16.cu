@@ -21,7 +21,7 @@ constexpr int share = tile_j * tile_p;              // elements of a tile
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(threads)
-transpose(const weft::half *__restrict__ x, weft::half *__restrict__ y) {
+transpose_f16_8x16x512x64(const weft::half *__restrict__ x, weft::half *__restrict__ y) {
   static_assert(j == 512, "plan.json: these extents");
   static_assert(((64 + tile_p - 1) / tile_p) * ((512 + tile_j - 1) / tile_j) * 128 == 1024, "plan.json: 1024 blocks");
   static_assert(threads == 256, "plan.json: 256 threads a block");

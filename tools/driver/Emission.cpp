@@ -162,7 +162,6 @@ void emitOne(PlannedKernels &planned, size_t index, const std::string &architect
                               .entry = kernel.entry,
                               .architecture = architecture,
                               .extraFlags = {}});
-  emitted.readableEntries.push_back(kernel.readableEntry);
   emitted.kernelsOfRequest.push_back({index});
 }
 
@@ -230,7 +229,6 @@ std::vector<runtime::BuildResult> buildShowingProgress(
   if (request.text != readable) {
     runtime::BuildRequest again = request;
     again.text = readable;
-    again.entry = emitted.readableEntries[index];
     if (const std::string said = buildShowingProgress({again}, emitted, false).front().error;
         !said.empty())
       error = said;

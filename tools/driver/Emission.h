@@ -20,8 +20,6 @@ struct EmittedPlan {
       available;  ///< headers that kernels may include, by name; weft's, unless one was edited
   std::map<std::string, std::string> sources;   ///< "kernels/NAME.cu" -> readable text
   std::vector<runtime::BuildRequest> requests;  ///< canonical text, in plan order
-  std::vector<std::string>
-      readableEntries;  ///< the extern "C" name in the readable text, per request
   std::vector<std::vector<size_t>> kernelsOfRequest;  ///< indices into plan.kernels, per request
 };
 

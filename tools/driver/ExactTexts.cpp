@@ -51,18 +51,13 @@ ExactTexts exactTexts(const runtime::Artifact &artifact, const std::string &wher
     const auto file = artifact.sources.find(source);
     const bool isOther =
         file != artifact.sources.end() && file->second != texts.emitted.sources.at(source);
-    if (isOther) {
-      request.text = file->second;
-      request.entry = texts.emitted.readableEntries[index];
-    }
+    if (isOther) request.text = file->second;
     const bool includesOther =
         std::ranges::any_of(runtime::includedHeaders(request.text, available),
                             [&](const auto &header) { return edited.contains(header.first); });
     if (!isOther && !includesOther) continue;
-    for (const size_t kernel : texts.emitted.kernelsOfRequest[index]) {
-      plan.kernels[kernel].entry = request.entry;
+    for (const size_t kernel : texts.emitted.kernelsOfRequest[index])
       texts.isEdited[kernel] = true;
-    }
   }
   setTextHashes(plan, texts.emitted);
   return texts;

@@ -1,6 +1,7 @@
 // The plain contraction family: a skeleton program. The loops live in fma_gemm.cuh; the
 // program names extents, strides and tiles, and calls it.
 #include "codegen/families/gemm_fma/FmaGemm.h"
+#include "codegen/EntryName.h"
 #include "codegen/Names.h"
 #include "codegen/families/contraction/ContractionTexts.h"
 #include "codegen/families/gemm_fma/FmaGemmKnobs.h"
@@ -54,7 +55,7 @@ Program lowerFmaGemm(const Kernel &kernel, const Configuration &configuration,
                              kernel.name);
   checkTile(kernel, knobs);
   Names names;
-  Program program{.entry = names.reserve(kernel.name), .headers = {"weft/fma_gemm.cuh"}};
+  Program program{.entry = names.reserve(entryName(kernel)), .headers = {"weft/fma_gemm.cuh"}};
   std::vector<std::string> axes;
   ConstantLine extents{.type = "weft::Offset", .note = "extents"};
   for (const Axis &axis : kernel.axes) {

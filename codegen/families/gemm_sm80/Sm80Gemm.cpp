@@ -4,6 +4,7 @@
 // sm80_prologue.cuh; the program names extents, strides and the tile, says how an operand is made
 // and what becomes of the sums, and calls it.
 #include "codegen/families/gemm_sm80/Sm80Gemm.h"
+#include "codegen/EntryName.h"
 #include "codegen/families/contraction/ContractionEpilogue.h"
 #include "codegen/families/contraction/ContractionPrologue.h"
 #include "codegen/families/contraction/ContractionTexts.h"
@@ -77,7 +78,7 @@ public:
         type(cudaNameOf(kernel.values[size_t(kernel.outputs[0])].dtype)) {}
 
   Program run() {
-    program.entry = names.reserve(kernel.name);
+    program.entry = names.reserve(entryName(kernel));
     program.headers = {isTf32            ? "weft/sm80_tf32.cuh"
                        : region.prologue ? "weft/sm80_prologue.cuh"
                                          : "weft/sm80_gemm.cuh"};

@@ -4,6 +4,7 @@
 // strides and the tile, passes maps of what TMA moves, says how an operand is made and what becomes
 // of the sums, and calls it.
 #include "codegen/families/gemm_sm90/Sm90Gemm.h"
+#include "codegen/EntryName.h"
 #include "codegen/families/contraction/ContractionEpilogue.h"
 #include "codegen/families/contraction/ContractionPrologue.h"
 #include "codegen/families/contraction/ContractionTexts.h"
@@ -85,7 +86,7 @@ public:
         type(cudaNameOf(dtype)) {}
 
   Program run() {
-    program.entry = names.reserve(kernel.name);
+    program.entry = names.reserve(entryName(kernel));
     nameAxes();
     nameInputs();
     nameOutputs();

@@ -1,6 +1,7 @@
 // The loop family: element-wise, normalization, reduction and movement kernels in any layout. Puts
 // the pieces together: axes, loop nest, graph, addresses, passes.
 #include "codegen/families/loop/Loop.h"
+#include "codegen/EntryName.h"
 #include "codegen/families/loop/LoopKnobs.h"
 #include "codegen/families/loop/LoopPasses.h"
 
@@ -43,7 +44,7 @@ Program lowerLoop(const Kernel &original, const Configuration &configuration,
   const Kernel &kernel = axes.kernel;
   LoopSpace space(kernel, axes.knobs, axes.outer, axes.reduced, leadingStrides(axes, configuration),
                   names);
-  Program program{.entry = names.reserve(original.name)};
+  Program program{.entry = names.reserve(entryName(original))};
   std::vector<Code> tensorNames;
   for (int value : kernel.inputs) tensorNames.push_back(names.reserve(kernel.values[value].name));
   for (int value : kernel.outputs) tensorNames.push_back(names.reserve(kernel.values[value].name));

@@ -2,6 +2,7 @@
 // sends there. Alone among the ops of loop kernels its iteration space is not walked: blocks own
 // rows of the table and look for their indices (scatter.cuh).
 #include "codegen/families/loop/Loop.h"
+#include "codegen/EntryName.h"
 #include "codegen/families/loop/LoopKnobs.h"
 #include "codegen/families/loop/LoopMemory.h"
 #include "kernel/Error.h"
@@ -39,7 +40,7 @@ public:
         rows(kernel.values[kernel.body[0].operands[0]]),
         indices(kernel.values[kernel.body[0].operands[1]]),
         table(kernel.values[kernel.body[0].results[0]]) {
-    program.entry = names.reserve(kernel.name);
+    program.entry = names.reserve(entryName(kernel));
   }
 
   Program lower() {

@@ -4,6 +4,7 @@
 #include "codegen/families/transpose/Transpose.h"
 #include "codegen/families/transpose/TransposeKnobs.h"
 
+#include "codegen/EntryName.h"
 #include "codegen/Names.h"
 #include "codegen/families/loop/Loop.h"
 #include "codegen/families/transpose/TransposeTile.h"
@@ -26,7 +27,7 @@ public:
       : kernel(kernel), tile(tile), knobs(knobs), wholeVectors(tile.read == tile.write) {}
 
   Program run() {
-    program.entry = names.reserve(kernel.name);
+    program.entry = names.reserve(entryName(kernel, "transpose"));
     program.headers = {"weft/types.cuh", "weft/vector.cuh"};
     type = std::string(cudaNameOf(kernel.values[kernel.inputs[0]].dtype));
     from = names.reserve(kernel.values[kernel.inputs[0]].name);

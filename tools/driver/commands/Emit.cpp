@@ -110,10 +110,8 @@ std::vector<std::string> keepEdits(const runtime::Artifact &before, EmittedPlan 
       after.edited.push_back(source);
       after.manifest->files[source] = runtime::sha256(emitted.sources[source]);
       emitted.sources[source] = emitted.requests[index].text = before.sources.at(source);
-      emitted.requests[index].entry = emitted.readableEntries[index];
     }
     for (const size_t kernel : emitted.kernelsOfRequest[index]) {
-      plan.kernels[kernel].entry = emitted.requests[index].entry;
       plan.kernels[kernel].edited = true;
       plan.kernels[kernel].measured = false;
     }

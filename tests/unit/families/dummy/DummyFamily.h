@@ -2,6 +2,7 @@
 // and that nothing else has to know of it.
 #pragma once
 
+#include "codegen/EntryName.h"
 #include "codegen/Names.h"
 #include "codegen/Program.h"
 #include "kernel/Family.h"
@@ -42,7 +43,7 @@ inline codegen::Program lower(const Kernel &kernel, const Configuration &configu
   const int threads = configuration.knobs.get<DummyKnobs>().threads;
   const int64_t elements = kernel.elements(kernel.inputs[0]);
   Names names;
-  Program program{.entry = names.reserve(kernel.name), .headers = {"weft/types.cuh"}};
+  Program program{.entry = names.reserve(entryName(kernel)), .headers = {"weft/types.cuh"}};
   const auto tensor = [&](int value, Parameter::Kind kind) {
     const std::string name = names.reserve(kernel.values[size_t(value)].name);
     program.parameters.push_back(

@@ -1,0 +1,96 @@
+// See EntryName.h.
+#include "codegen/EntryName.h"
+
+#include "kernel/StridedBatchedGemm.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace weft::codegen {
+namespace {
+
+constexpr size_t mostOpColumns = 48;
+
+/// Ops that change neither an element nor its place in a dense tensor.
+bool isRenaming(OpKind kind) {
+  return kind == OpKind::identity || kind == OpKind::splitAxis || kind == OpKind::mergeAxes;
+}
+
+std::string_view wordOf(OpKind kind) { return kind == OpKind::contract ? "gemm" : nameOf(kind); }
+
+struct CountedWord {
+  std::string text;  ///< "reduce_x3" for three neighbours
+  size_t ops;
+};
+
+std::vector<CountedWord> countedWords(const std::vector<OpKind> &kinds) {
+  std::vector<CountedWord> words;
+  for (auto first = kinds.begin(); first != kinds.end();) {
+    const auto last = std::find_if(first, kinds.end(), [&](OpKind kind) { return kind != *first; });
+    const size_t ops = size_t(last - first);
+    words.push_back({std::string(wordOf(*first)), ops});
+    if (ops > 1) words.back().text += fmt::format("_x{}", ops);
+    first = last;
+  }
+  return words;
+}
+
+std::string opsText(const Kernel &kernel, std::string_view copy) {
+  std::vector<OpKind> kinds;
+  for (const BodyOp &op : kernel.body)
+    if (!isRenaming(op.kind)) kinds.push_back(op.kind);
+  if (kinds.empty()) return std::string(copy);
+  std::string text;
+  size_t named = 0;
+  for (const CountedWord &word : countedWords(kinds)) {
+    if (named > 0 && text.size() + 1 + word.text.size() > mostOpColumns) break;
+    text += (named > 0 ? "_" : "") + word.text;
+    named += word.ops;
+  }
+  const size_t more = kinds.size() - named;
+  return more == 0 ? text : fmt::format("{}_and_{}_more", text, more);
+}
+
+/// That of the first result; of a GEMM of several types those of A, B and the result.
+std::string typeText(const Kernel &kernel) {
+  if (!contractionValues(kernel))
+    return std::string(nameOf(kernel.values[size_t(kernel.outputs[0])].dtype));
+  const GemmTypes types = gemmTypes(kernel);
+  if (types.isUniform()) return std::string(nameOf(types.c));
+  if (types.areTf32()) return std::string(nameOf(types.a));
+  return fmt::format("{}_{}_{}", nameOf(types.a), nameOf(types.b), nameOf(types.c));
+}
+
+/// The batch where there is one, m, n, k; of a kernel without a GEMM those of the first of its
+/// largest tensors that are above 1.
+std::vector<int64_t> extentsOf(const Kernel &kernel) {
+  const auto extent = [&](int axis) { return kernel.axes[size_t(axis)].extent; };
+  std::vector<int64_t> extents;
+  if (const auto values = contractionValues(kernel)) {
+    for (const std::vector<int> &axes : contractionGroups(kernel, *values)) {
+      extents.push_back(1);
+      for (const int axis : axes) extents.back() *= extent(axis);
+    }
+    if (extents.front() == 1) extents.erase(extents.begin());
+    return extents;
+  }
+  std::vector<int> tensors = kernel.inputs;
+  tensors.insert(tensors.end(), kernel.outputs.begin(), kernel.outputs.end());
+  const int largest =
+      *std::ranges::max_element(tensors, {}, [&](int value) { return kernel.elements(value); });
+  for (const int axis : kernel.values[size_t(largest)].axes)
+    if (extent(axis) > 1) extents.push_back(extent(axis));
+  if (extents.empty()) extents.push_back(1);
+  return extents;
+}
+
+}  // namespace
+
+std::string entryName(const Kernel &kernel, std::string_view copy) {
+  return fmt::format("{}_{}_{}", opsText(kernel, copy), typeText(kernel),
+                     fmt::join(extentsOf(kernel), "x"));
+}
+
+}  // namespace weft::codegen
