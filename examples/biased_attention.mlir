@@ -2,7 +2,7 @@
 // that no tile and no vector divides.
 //   weft compile examples/biased_attention.mlir --no-library --stop-after emit -o out
 //   weft explain out
-// Three launches: the bias costs none, since add_softmax reads it on its way to the softmax.
+// Three launches: the bias costs none, since add_softmax reads it before the softmax.
 //   weft compile examples/biased_attention.mlir --attention decomposed --stop-after emit -o split
 //   weft explain split
 // Five launches: rows of 77 are short, and a softmax in pieces reads the scores once more.

@@ -1,4 +1,5 @@
-"""The graphs of examples/ compile with the commands of their first lines, and show what these say."""
+"""The graphs of examples/ compile with the commands of their first lines, and show what these
+say."""
 import json
 import re
 import unittest
@@ -10,7 +11,9 @@ FOLDER = ROOT / 'examples'
 SHOWN = {
     'biased_attention': {
         'out': ['contract', 'add softmax', 'contract'],
-        'split': ['contract', 'add local_softmax', 'reduce_subvectors', 'global_scaling', 'contract']
+        'split': [
+            'contract', 'add local_softmax', 'reduce_subvectors', 'global_scaling', 'contract'
+        ]
     },
     'gated_feed_forward': {
         'out': ['rms_norm', 'contract', 'contract silu mul', 'contract residual', 'rms_norm']
@@ -48,7 +51,8 @@ class ExamplesTest(CommandTest):
                     self.weft('run', folder, '--check')
 
     def test_the_residual_is_stored_once(self):
-        self.weft(*self.commands('gated_feed_forward')[0].replace('examples/', f'{FOLDER}/').split())
+        command = self.commands('gated_feed_forward')[0]
+        self.weft(*command.replace('examples/', f'{FOLDER}/').split())
         plan = json.loads((self.folder / 'out/plan.json').read_text())
         stored = [tensor for tensor in plan['tensors'] if tensor['logical'] == 'residual']
         self.assertEqual([tensor['role'] for tensor in stored], ['result'])
