@@ -85,6 +85,14 @@ function(weft_device_headers output)
   set(${output} ${headers} PARENT_SCOPE)
 endfunction()
 
+# weft_use_allocator(NAME): links jemalloc, which takes a fifth off the time of a search. Not where
+# the sanitizers bring an allocator.
+function(weft_use_allocator name)
+  if(NOT WEFT_SANITIZE)
+    target_link_libraries(${name} PRIVATE ${WEFT_ALLOCATOR} ${CMAKE_DL_LIBS})
+  endif()
+endfunction()
+
 # weft_test(NAME LABEL SOURCES ... LINK ...): one Catch2 executable, registered with CTest under a
 # tier label.
 function(weft_test name label)
@@ -95,10 +103,13 @@ function(weft_test name label)
       ${arg_LINK})
   target_compile_definitions(${name} PRIVATE WEFT_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
       WEFT_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  # What is tested is optimized; assertions are many, and run once: a fifth less time to compile.
+  target_compile_options(${name} PRIVATE -Og)
   if(arg_MLIR)
     target_link_libraries(${name} PRIVATE weft_mlir)
     weft_sanitize(${name})
   endif()
+  weft_use_allocator(${name})
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS ${label})
 endfunction()

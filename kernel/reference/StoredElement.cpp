@@ -23,6 +23,9 @@ T get(const std::byte *at) {
   return value;
 }
 
+/// 2^exponent, a normal number: std::ldexp costs most of a load.
+double powerOfTwo(int exponent) { return std::bit_cast<double>(uint64_t(exponent + 1023) << 52); }
+
 uint16_t halfBits(double value) {
   const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
   const double magnitude = std::abs(value);
@@ -41,7 +44,7 @@ double halfValue(uint16_t bits) {
   if (exponent == 31)
     return fraction ? std::numeric_limits<double>::quiet_NaN()
                     : sign * std::numeric_limits<double>::infinity();
-  return sign * (exponent ? std::ldexp(1024 + fraction, exponent - 25) : std::ldexp(fraction, -24));
+  return sign * (exponent ? (1024 + fraction) * powerOfTwo(exponent - 25) : fraction * 0x1p-24);
 }
 
 /// An 8-bit format: the rest of the byte is its sign and its exponent, whose smallest normal value
@@ -72,9 +75,9 @@ double float8Value(const Float8 &format, uint8_t bits) {
   if (magnitude == format.infinity && format.infinity != format.notANumber)
     return sign * std::numeric_limits<double>::infinity();
   if (magnitude >= format.infinity) return std::numeric_limits<double>::quiet_NaN();
-  if (exponent == 0) return sign * std::ldexp(fraction, 1 - format.bias - format.fractionBits);
-  return sign * std::ldexp((1 << format.fractionBits) + fraction,
-                           exponent - format.bias - format.fractionBits);
+  if (exponent == 0) return sign * fraction * powerOfTwo(1 - format.bias - format.fractionBits);
+  return sign * ((1 << format.fractionBits) + fraction) *
+         powerOfTwo(exponent - format.bias - format.fractionBits);
 }
 
 }  // namespace

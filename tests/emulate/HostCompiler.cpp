@@ -6,8 +6,10 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <map>
 #include <set>
 #include <sstream>
+#include <utility>
 
 #include <dlfcn.h>
 
@@ -59,6 +61,25 @@ std::string translationUnit(const std::vector<Source> &sources) {
   return text;
 }
 
+/// Equal texts are compiled once: launches differ in their arguments alone, and what a kernel keeps
+/// in shared memory is poisoned before every block.
+struct DistinctSources {
+  std::vector<Source> sources;
+  std::vector<size_t> places;  ///< of each given source
+};
+
+DistinctSources distinctSources(const std::vector<Source> &sources) {
+  DistinctSources distinct;
+  std::map<std::pair<std::string, std::string>, size_t> seen;
+  for (const Source &source : sources) {
+    const auto [found, isNew] =
+        seen.try_emplace({source.text, source.entry}, distinct.sources.size());
+    if (isNew) distinct.sources.push_back(source);
+    distinct.places.push_back(found->second);
+  }
+  return distinct;
+}
+
 template <typename Function>
 Function symbol(void *handle, const std::string &name) {
   return reinterpret_cast<Function>(dlsym(handle, name.c_str()));
@@ -79,19 +100,25 @@ HostLibrary::HostLibrary(const std::string &name, const std::vector<Source> &sou
   const std::filesystem::path folder = std::filesystem::path(WEFT_BINARY_DIR) / "emulate" / name;
   std::filesystem::create_directories(folder);
   const auto file = [&](const char *leaf) { return (folder / leaf).string(); };
-  std::ofstream(file("kernels.cpp")) << translationUnit(sources);
-  const std::string command = fmt::format(
-      "'{}' -std=c++20 -O1 -w -fPIC -shared -ffp-contract=off -fno-gnu-unique {} -I '{}' -I "
-      "'{}' -I '{}' "
-      "-o '{}' '{}' > '{}' 2>&1",
-      WEFT_HOST_COMPILER, sanitizers, WEFT_SOURCE_DIR "/tests/emulate/host", WEFT_EMULATED_HEADERS,
-      WEFT_SOURCE_DIR, file("kernels.so"), file("kernels.cpp"), file("log"));
-  if (std::system(command.c_str()) != 0)
-    throw Error::checkFailed("the host compiler rejects emitted text:\n{}\n{}", command,
-                             readFile(file("log")).substr(0, 4000));
+  const DistinctSources distinct = distinctSources(sources);
+  std::ofstream(file("kernels.cpp")) << translationUnit(distinct.sources);
+  const auto run = [&](const std::string &step) {
+    const std::string command = fmt::format("{} > '{}' 2>&1", step, file("log"));
+    if (std::system(command.c_str()) != 0)
+      throw Error::checkFailed("the host compiler rejects emitted text:\n{}\n{}", command,
+                               readFile(file("log")).substr(0, 4000));
+  };
+  // Two steps: the launcher, a compiler cache, keeps objects and no shared objects.
+  run(fmt::format(
+      "{} '{}' -std=c++20 -Og -w -fPIC -ffp-contract=off -fno-gnu-unique {}"
+      " -I '{}' -I '{}' -I '{}' -c -o '{}' '{}'",
+      WEFT_HOST_LAUNCHER, WEFT_HOST_COMPILER, sanitizers, WEFT_SOURCE_DIR "/tests/emulate/host",
+      WEFT_EMULATED_HEADERS, WEFT_SOURCE_DIR, file("kernels.o"), file("kernels.cpp")));
+  run(fmt::format("'{}' -shared -Wl,-Bsymbolic -o '{}' '{}'", WEFT_HOST_COMPILER,
+                  file("kernels.so"), file("kernels.o")));
   handle = dlopen(file("kernels.so").c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!handle) throw Error::checkFailed("cannot load emulated kernels: {}", dlerror());
-  for (size_t n = 0; n < sources.size(); ++n) kernels.push_back(load(handle, n));
+  for (const size_t n : distinct.places) kernels.push_back(load(handle, n));
 }
 
 HostLibrary::~HostLibrary() {

@@ -8,7 +8,12 @@
 
 #include <fmt/ranges.h>
 
+#include <cstdint>
 #include <cstdio>
+#include <cstdlib>
+
+/// Of the cache that these tests share; what was unused longest goes.
+constexpr int64_t testCacheBytes = int64_t(1) << 30;
 
 int main(int argumentCount, char **arguments) {
   if (const auto code = weft::runtime::serveAsBuildWorker(argumentCount, arguments)) return *code;
@@ -19,5 +24,8 @@ int main(int argumentCount, char **arguments) {
   }
   fmt::print("NVRTC {} in {}\n", nvrtc.version, nvrtc.library.string());
   std::fflush(stdout);
-  return Catch::Session().run(argumentCount, arguments);
+  setenv("WEFT_CACHE_DIR", WEFT_TEST_CACHE, 1);
+  const int result = Catch::Session().run(argumentCount, arguments);
+  weft::runtime::cacheCollect(testCacheBytes);
+  return result;
 }

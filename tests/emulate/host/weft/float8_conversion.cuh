@@ -16,8 +16,8 @@ inline float e4m3ToFloat(unsigned char bits) {
   const int exponent = bits >> 3 & 15, fraction = bits & 7;
   const float sign = bits & 0x80 ? -1.0f : 1.0f;
   if (exponent == 15 && fraction == 7) return std::numeric_limits<float>::quiet_NaN();
-  return sign * (exponent ? std::ldexp(float(8 + fraction), exponent - 10)
-                          : std::ldexp(float(fraction), -9));
+  return sign * (exponent ? float(8 + fraction) * float(1 << exponent) * 0x1p-10f
+                          : float(fraction) * 0x1p-9f);
 }
 
 /// The pattern, of those up to `last`, whose value is nearest, the even one of two; `last` for what

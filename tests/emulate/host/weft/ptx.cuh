@@ -11,13 +11,11 @@ namespace weft::ptx {
 
 /// cvt.f32.f16
 inline float halfToFloat(unsigned short bits) {
-  const int exponent = bits >> 10 & 31, fraction = bits & 0x3FF;
+  const unsigned magnitude = bits & 0x7FFF;
   const float sign = bits & 0x8000 ? -1.0f : 1.0f;
-  if (exponent == 31)
-    return fraction ? std::numeric_limits<float>::quiet_NaN()
-                    : sign * std::numeric_limits<float>::infinity();
-  return sign * (exponent ? std::ldexp(float(1024 + fraction), exponent - 25)
-                          : std::ldexp(float(fraction), -24));
+  if (magnitude > 0x7C00) return std::numeric_limits<float>::quiet_NaN();
+  if (magnitude == 0x7C00) return sign * std::numeric_limits<float>::infinity();
+  return sign * (std::bit_cast<float>(magnitude << 13) * 0x1p112f);  // exponents are 112 apart
 }
 
 /// cvt.rn.f16.f32: rounds the fraction of the float's own bits, to nearest even.

@@ -1,0 +1,23 @@
+// Attention whose scores get an additive bias of each head (as T5 and ALiBi have it), over a length
+// that no tile and no vector divides.
+//   weft compile examples/biased_attention.mlir --no-library --stop-after emit -o out
+//   weft explain out
+// Three launches: the bias costs none, since add_softmax reads it before the softmax.
+//   weft compile examples/biased_attention.mlir --attention decomposed --stop-after emit -o split
+//   weft explain split
+// Five launches: rows of 77 are short, and a softmax in pieces reads the scores once more.
+!bhjk = tensor<2x4x77x77xf16, #weft.axes<b, h, j, k>>
+!bhjp = tensor<2x4x77x64xf16, #weft.axes<b, h, j, p>>
+!bhkp = tensor<2x4x77x64xf16, #weft.axes<b, h, k, p>>
+!bhjw = tensor<2x4x77x64xf16, #weft.axes<b, h, j, w>>
+!bhkw = tensor<2x4x77x64xf16, #weft.axes<b, h, k, w>>
+!hjk = tensor<4x77x77xf16, #weft.axes<h, j, k>>
+module {
+  weft.graph @biased_attention(%q: !bhjp, %k: !bhkp, %v: !bhkw, %position: !hjk) -> !bhjw {
+    %score = weft.contract "bhjp,bhkp->bhjk" %q, %k {scale = 0.125} : !bhjp, !bhkp -> !bhjk
+    %biased = weft.add %score, %position along (h, j, k) : !bhjk, !hjk -> !bhjk
+    %probability = weft.softmax %biased over k {empty_row = zero} : !bhjk
+    %context = weft.contract "bhjk,bhkw->bhjw" %probability, %v : !bhjk, !bhkw -> !bhjw
+    weft.return %context : !bhjw
+  }
+}
