@@ -14,6 +14,7 @@
 //   not fused  contract, bias, dropout, residual, layer_norm_dw: F031 forward-and-backward (attention_product, d_gamma1)
 #include "weft/dropout.cuh"
 #include "weft/sm90_gemm.cuh"
+#include "weft/wgmma_f16.cuh"
 
 namespace {
 constexpr weft::Offset w = 64, h = 16, i = 1024, b = 8, j = 512;  // extents
@@ -29,13 +30,13 @@ constexpr float keepScale = 1.1111112f;
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-attention_projection_bias_dropout_residual_b_j_i(const __grid_constant__ weft::sm90::TensorMap wo_map,
-                                                 const __grid_constant__ weft::sm90::TensorMap weighted_map,
-                                                 const weft::half *__restrict__ bo,
-                                                 const __grid_constant__ weft::sm90::TensorMap x_map,
-                                                 const __grid_constant__ weft::sm90::TensorMap residual1_map,
-                                                 const weft::DropoutKey *__restrict__ dropoutKey,
-                                                 unsigned dropoutStream) {
+gemm_bias_dropout_residual_f16_1024x4096x1024(const __grid_constant__ weft::sm90::TensorMap wo_map,
+                                              const __grid_constant__ weft::sm90::TensorMap weighted_map,
+                                              const weft::half *__restrict__ bo,
+                                              const __grid_constant__ weft::sm90::TensorMap x_map,
+                                              const __grid_constant__ weft::sm90::TensorMap residual1_map,
+                                              const weft::DropoutKey *__restrict__ dropoutKey,
+                                              unsigned dropoutStream) {
   static_assert(weft::sm90::TileConfig<gemm, tile>::sharedBytes == 229520);
   static_assert(gemm.batch == 1 && gemm.m == 4096 && gemm.n == 1024 && gemm.k == 1024, "plan.json: these extents");
   static_assert(tile.m == 64 && tile.n == 256 && tile.splitK == 1 && tile.multicastB == 1, "plan.json: 132 blocks and maps of these tiles");
@@ -56,6 +57,9 @@ attention_projection_bias_dropout_residual_b_j_i(const __grid_constant__ weft::s
       accumulators[e] = residual1_2;
     }
   };
-  weft::sm90::runGemm<weft::half, gemm, tile>({&weighted_map, nullptr}, {&wo_map, nullptr}, {&residual1_map, nullptr},
-      weft::sm90::SubtileOperand<weft::half>{{&x_map, nullptr}}, weft::sm90::ColumnOperand<weft::half>{bo}, epilogueOp);
+  weft::sm90::runGemm<weft::half, gemm, tile>(weft::sm90::Args{
+      .a = &weighted_map, .b = &wo_map, .c = &residual1_map,
+      .perElement = &x_map,
+      .perColumn = bo,
+      .epilogue = epilogueOp});
 }

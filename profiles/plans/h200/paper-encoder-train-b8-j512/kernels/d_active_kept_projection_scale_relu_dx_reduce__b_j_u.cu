@@ -14,6 +14,7 @@
 //   not fused  contract, scale, relu_dx, reduce, contract: F024 no-epilogue ('contract' is of class contraction; an epilogue is element-wise)
 #include "weft/sm90_epilogue_reduction.cuh"
 #include "weft/sm90_gemm.cuh"
+#include "weft/wgmma_f16.cuh"
 
 namespace {
 constexpr weft::Offset i = 1024, u = 4096, b = 8, j = 512;  // extents
@@ -29,11 +30,11 @@ __device__ weft::sm90::ColumnPartials<gemm, tile> d_b1_partials;
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-d_active_kept_projection_scale_relu_dx_reduce_b_j_u(const __grid_constant__ weft::sm90::TensorMap w2_map,
-                                                    const __grid_constant__ weft::sm90::TensorMap d_feed_forward_map,
-                                                    const __grid_constant__ weft::sm90::TensorMap active_kept_map,
-                                                    const __grid_constant__ weft::sm90::TensorMap d_hidden_map,
-                                                    weft::half *__restrict__ d_b1) {
+gemm_scale_relu_dx_reduce_f16_4096x4096x1024(const __grid_constant__ weft::sm90::TensorMap w2_map,
+                                             const __grid_constant__ weft::sm90::TensorMap d_feed_forward_map,
+                                             const __grid_constant__ weft::sm90::TensorMap active_kept_map,
+                                             const __grid_constant__ weft::sm90::TensorMap d_hidden_map,
+                                             weft::half *__restrict__ d_b1) {
   static_assert(weft::sm90::TileConfig<gemm, tile>::sharedBytes == 229536);
   static_assert(gemm.batch == 1 && gemm.m == 4096 && gemm.n == 4096 && gemm.k == 1024, "plan.json: these extents");
   static_assert(tile.m == 128 && tile.n == 128 && tile.splitK == 1 && tile.multicastB == 1, "plan.json: 132 blocks and maps of these tiles");
@@ -52,8 +53,10 @@ d_active_kept_projection_scale_relu_dx_reduce_b_j_u(const __grid_constant__ weft
       accumulators[e] = d_hidden_2;
     }
   };
-  weft::sm90::runGemm<weft::half, gemm, tile>({&d_feed_forward_map, nullptr}, {&w2_map, nullptr},
-      {&d_hidden_map, nullptr}, weft::sm90::SubtileOperand<weft::half>{{&active_kept_map, nullptr}},
-      weft::sm90::NoVectorOperand{}, weft::sm90::NoSubtileOutput{},
-      weft::sm90::epilogueReductions(weft::sm90::EpilogueReductionOutput{d_b1, &d_b1_partials}), epilogueOp);
+  weft::sm90::runGemm<weft::half, gemm, tile>(weft::sm90::Args{
+      .a = &d_feed_forward_map, .b = &w2_map, .c = &d_hidden_map,
+      .perElement = &active_kept_map,
+      .reductions = weft::sm90::epilogueReductions(
+          weft::sm90::EpilogueReductionOutput{d_b1, &d_b1_partials}),
+      .epilogue = epilogueOp});
 }

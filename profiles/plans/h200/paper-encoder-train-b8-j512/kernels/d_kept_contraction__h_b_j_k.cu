@@ -9,6 +9,7 @@
 //   not fused  contract, dropout, softmax_dx: F024 no-epilogue ('softmax_dx' is of class normalization; an epilogue is element-wise)
 //   not fused  contract, contract: F024 no-epilogue ('contract' is of class contraction; an epilogue is element-wise)
 #include "weft/sm90_gemm.cuh"
+#include "weft/wgmma_f16.cuh"
 
 namespace {
 constexpr weft::Offset w = 64, h = 16, b = 8, k = 512, j = 512;  // extents
@@ -24,9 +25,9 @@ constexpr weft::sm90::Tile tile = {.m = 64, .n = 128, .stages = 8, .epilogueStag
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-d_kept_contraction_h_b_j_k(const __grid_constant__ weft::sm90::TensorMap v_map,
-                           const __grid_constant__ weft::sm90::TensorMap d_weighted_map,
-                           const __grid_constant__ weft::sm90::TensorMap d_kept_map) {
+gemm_f16_128x512x512x64(const __grid_constant__ weft::sm90::TensorMap v_map,
+                        const __grid_constant__ weft::sm90::TensorMap d_weighted_map,
+                        const __grid_constant__ weft::sm90::TensorMap d_kept_map) {
   static_assert(weft::sm90::TileConfig<gemm, tile>::sharedBytes == 229552);
   static_assert(gemm.batch == 128 && gemm.m == 512 && gemm.n == 512 && gemm.k == 64, "plan.json: these extents");
   static_assert(tile.m == 64 && tile.n == 128 && tile.splitK == 1 && tile.multicastB == 1, "plan.json: 132 blocks and maps of these tiles");
@@ -35,6 +36,5 @@ d_kept_contraction_h_b_j_k(const __grid_constant__ weft::sm90::TensorMap v_map,
   static_assert(gemm.a.outer == 1 && gemm.a.k == 65536 && gemm.a.batch == 512 && gemm.a.usesTma == true, "plan.json: strides of operand a");
   static_assert(gemm.b.outer == 1 && gemm.b.k == 196608 && gemm.b.batch == 512 && gemm.b.usesTma == true, "plan.json: strides of operand b");
   static_assert(gemm.strideCm == 512 && gemm.batchStrideC == 262144 && gemm.usesTma == true, "plan.json: strides of the result");
-  weft::sm90::runGemm<weft::half, gemm, tile>({&d_weighted_map, nullptr}, {&v_map, nullptr}, {&d_kept_map, nullptr},
-      weft::sm90::NoSubtileOperand{}, weft::sm90::Unchanged{});
+  weft::sm90::runGemm<weft::half, gemm, tile>(weft::sm90::Args{.a = &d_weighted_map, .b = &v_map, .c = &d_kept_map});
 }

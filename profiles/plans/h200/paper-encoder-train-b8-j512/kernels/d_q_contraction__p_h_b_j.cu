@@ -9,6 +9,7 @@
 //   not fused  softmax_dx, contract: F022 contraction-prologue (d_q)
 //   not fused  contract, contract: F023 beside-contraction (d_k)
 #include "weft/sm90_gemm.cuh"
+#include "weft/wgmma_f16.cuh"
 
 namespace {
 constexpr weft::Offset p = 64, h = 16, b = 8, k = 512, j = 512;  // extents
@@ -27,7 +28,7 @@ constexpr float scale = 0.125f;
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-d_q_contraction_p_h_b_j(const __grid_constant__ weft::sm90::TensorMap k_2_map,
+gemm_f16_128x64x512x512(const __grid_constant__ weft::sm90::TensorMap k_2_map,
                         const __grid_constant__ weft::sm90::TensorMap d_score_map,
                         const __grid_constant__ weft::sm90::TensorMap d_q_map) {
   static_assert(weft::sm90::TileConfig<gemm, tile>::sharedBytes == 213216);
@@ -44,6 +45,7 @@ d_q_contraction_p_h_b_j(const __grid_constant__ weft::sm90::TensorMap k_2_map,
     for (int e = 0; e < 8; ++e)
       accumulators[e] = accumulators[e] * scale;
   };
-  weft::sm90::runGemm<weft::half, gemm, tile>({&k_2_map, nullptr}, {&d_score_map, nullptr}, {&d_q_map, nullptr},
-      weft::sm90::NoSubtileOperand{}, epilogueOp);
+  weft::sm90::runGemm<weft::half, gemm, tile>(weft::sm90::Args{
+      .a = &k_2_map, .b = &d_score_map, .c = &d_q_map,
+      .epilogue = epilogueOp});
 }

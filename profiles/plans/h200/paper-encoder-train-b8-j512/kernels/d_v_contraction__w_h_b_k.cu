@@ -9,6 +9,7 @@
 //   not fused  dropout, contract: F022 contraction-prologue (d_v)
 //   not fused  contract, contract: F023 beside-contraction (weighted)
 #include "weft/sm90_gemm.cuh"
+#include "weft/wgmma_f16.cuh"
 
 namespace {
 constexpr weft::Offset w = 64, h = 16, b = 8, j = 512, k = 512;  // extents
@@ -24,7 +25,7 @@ constexpr weft::sm90::Tile tile = {.m = 64, .n = 64, .stages = 12, .epilogueStag
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-d_v_contraction_w_h_b_k(const __grid_constant__ weft::sm90::TensorMap d_weighted_map,
+gemm_f16_128x64x512x512(const __grid_constant__ weft::sm90::TensorMap d_weighted_map,
                         const __grid_constant__ weft::sm90::TensorMap kept_map,
                         const __grid_constant__ weft::sm90::TensorMap d_v_map) {
   static_assert(weft::sm90::TileConfig<gemm, tile>::sharedBytes == 213216);
@@ -35,6 +36,5 @@ d_v_contraction_w_h_b_k(const __grid_constant__ weft::sm90::TensorMap d_weighted
   static_assert(gemm.a.outer == 65536 && gemm.a.k == 1 && gemm.a.batch == 512 && gemm.a.usesTma == true, "plan.json: strides of operand a");
   static_assert(gemm.b.outer == 1 && gemm.b.k == 512 && gemm.b.batch == 262144 && gemm.b.usesTma == true, "plan.json: strides of operand b");
   static_assert(gemm.strideCm == 196608 && gemm.batchStrideC == 512 && gemm.usesTma == true, "plan.json: strides of the result");
-  weft::sm90::runGemm<weft::half, gemm, tile>({&d_weighted_map, nullptr}, {&kept_map, nullptr}, {&d_v_map, nullptr},
-      weft::sm90::NoSubtileOperand{}, weft::sm90::Unchanged{});
+  weft::sm90::runGemm<weft::half, gemm, tile>(weft::sm90::Args{.a = &d_weighted_map, .b = &kept_map, .c = &d_v_map});
 }

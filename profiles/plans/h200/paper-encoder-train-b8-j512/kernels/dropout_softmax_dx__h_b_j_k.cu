@@ -24,9 +24,9 @@ constexpr float keepScale = 1.1111112f;
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(rowsPerBlock * threadsPerRow)
-dropout_softmax_dx_h_b_j_k(const weft::half *__restrict__ d_kept, const weft::half *__restrict__ probability,
-                           weft::half *__restrict__ d_score, const weft::DropoutKey *__restrict__ dropoutKey,
-                           unsigned dropoutStream) {
+dropout_softmax_dx_f16_16x8x512x512(const weft::half *__restrict__ d_kept, const weft::half *__restrict__ probability,
+                                    weft::half *__restrict__ d_score, const weft::DropoutKey *__restrict__ dropoutKey,
+                                    unsigned dropoutStream) {
   static_assert(b == 8 && j == 512 && k == 512, "plan.json: these extents");
   static_assert((65536 + rowsPerBlock - 1) / rowsPerBlock == 32768, "plan.json: 32768 blocks");
   static_assert(rowsPerBlock * threadsPerRow == 64, "plan.json: 64 threads a block");

@@ -14,6 +14,7 @@
 //   not fused  contract, bias, dropout, residual, layer_norm: F024 no-epilogue ('layer_norm' is of class normalization; an epilogue is element-wise)
 #include "weft/dropout.cuh"
 #include "weft/sm90_gemm.cuh"
+#include "weft/wgmma_f16.cuh"
 
 namespace {
 constexpr weft::Offset i = 1024, u = 4096, b = 8, j = 512;  // extents
@@ -29,13 +30,13 @@ constexpr float keepScale = 1.1111112f;
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-feed_forward_projection_bias_dropout_residual_b_j_i(const __grid_constant__ weft::sm90::TensorMap w2_map,
-                                                    const __grid_constant__ weft::sm90::TensorMap active_kept_map,
-                                                    const weft::half *__restrict__ b2,
-                                                    const __grid_constant__ weft::sm90::TensorMap norm1_map,
-                                                    const __grid_constant__ weft::sm90::TensorMap residual2_map,
-                                                    const weft::DropoutKey *__restrict__ dropoutKey,
-                                                    unsigned dropoutStream) {
+gemm_bias_dropout_residual_f16_1024x4096x4096(const __grid_constant__ weft::sm90::TensorMap w2_map,
+                                              const __grid_constant__ weft::sm90::TensorMap active_kept_map,
+                                              const weft::half *__restrict__ b2,
+                                              const __grid_constant__ weft::sm90::TensorMap norm1_map,
+                                              const __grid_constant__ weft::sm90::TensorMap residual2_map,
+                                              const weft::DropoutKey *__restrict__ dropoutKey,
+                                              unsigned dropoutStream) {
   static_assert(weft::sm90::TileConfig<gemm, tile>::sharedBytes == 213120);
   static_assert(gemm.batch == 1 && gemm.m == 4096 && gemm.n == 1024 && gemm.k == 4096, "plan.json: these extents");
   static_assert(tile.m == 128 && tile.n == 256 && tile.splitK == 1 && tile.multicastB == 1, "plan.json: 128 blocks and maps of these tiles");
@@ -56,7 +57,9 @@ feed_forward_projection_bias_dropout_residual_b_j_i(const __grid_constant__ weft
       accumulators[e] = residual2_2;
     }
   };
-  weft::sm90::runGemm<weft::half, gemm, tile>({&active_kept_map, nullptr}, {&w2_map, nullptr},
-      {&residual2_map, nullptr}, weft::sm90::SubtileOperand<weft::half>{{&norm1_map, nullptr}},
-      weft::sm90::ColumnOperand<weft::half>{b2}, epilogueOp);
+  weft::sm90::runGemm<weft::half, gemm, tile>(weft::sm90::Args{
+      .a = &active_kept_map, .b = &w2_map, .c = &residual2_map,
+      .perElement = &norm1_map,
+      .perColumn = b2,
+      .epilogue = epilogueOp});
 }

@@ -15,6 +15,7 @@
 #include "weft/dropout.cuh"
 #include "weft/math.cuh"
 #include "weft/sm90_gemm.cuh"
+#include "weft/wgmma_f16.cuh"
 
 namespace {
 constexpr weft::Offset u = 4096, i = 1024, b = 8, j = 512;  // extents
@@ -30,7 +31,7 @@ constexpr float keepScale = 1.1111112f;
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-hidden_projection_bias_relu_dropout_b_j_u(const __grid_constant__ weft::sm90::TensorMap w1_map,
+gemm_bias_relu_dropout_f16_4096x4096x1024(const __grid_constant__ weft::sm90::TensorMap w1_map,
                                           const __grid_constant__ weft::sm90::TensorMap norm1_map,
                                           const weft::half *__restrict__ b1,
                                           const __grid_constant__ weft::sm90::TensorMap active_kept_map,
@@ -54,6 +55,8 @@ hidden_projection_bias_relu_dropout_b_j_u(const __grid_constant__ weft::sm90::Te
       accumulators[e] = active_kept_2;
     }
   };
-  weft::sm90::runGemm<weft::half, gemm, tile>({&norm1_map, nullptr}, {&w1_map, nullptr}, {&active_kept_map, nullptr},
-      weft::sm90::NoSubtileOperand{}, weft::sm90::ColumnOperand<weft::half>{b1}, epilogueOp);
+  weft::sm90::runGemm<weft::half, gemm, tile>(weft::sm90::Args{
+      .a = &norm1_map, .b = &w1_map, .c = &active_kept_map,
+      .perColumn = b1,
+      .epilogue = epilogueOp});
 }

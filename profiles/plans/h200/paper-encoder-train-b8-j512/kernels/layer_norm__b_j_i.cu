@@ -22,9 +22,9 @@ constexpr float epsilon = 1e-05f;
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(rowsPerBlock * threadsPerRow)
-layer_norm_b_j_i(const weft::half *__restrict__ residual1, const weft::half *__restrict__ gamma1,
-                 const weft::half *__restrict__ beta1, weft::half *__restrict__ norm1, float *__restrict__ mean1,
-                 float *__restrict__ rstd1) {
+layer_norm_f16_8x512x1024(const weft::half *__restrict__ residual1, const weft::half *__restrict__ gamma1,
+                          const weft::half *__restrict__ beta1, weft::half *__restrict__ norm1,
+                          float *__restrict__ mean1, float *__restrict__ rstd1) {
   static_assert(i == 1024, "plan.json: these extents");
   static_assert((4096 + rowsPerBlock - 1) / rowsPerBlock == 2048, "plan.json: 2048 blocks");
   static_assert(rowsPerBlock * threadsPerRow == 64, "plan.json: 64 threads a block");

@@ -23,9 +23,9 @@ __device__ weft::GridPartials<16, blocksPerColumn, 2 * columnsPerBlock * width> 
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(columnsPerBlock * threadsPerColumn)
-layer_norm_dw_i(const weft::half *__restrict__ d_norm1, const weft::half *__restrict__ residual1,
-                const float *__restrict__ mean1, const float *__restrict__ rstd1, weft::half *__restrict__ d_gamma1,
-                weft::half *__restrict__ d_beta1) {
+layer_norm_dw_f16_8x512x1024(const weft::half *__restrict__ d_norm1, const weft::half *__restrict__ residual1,
+                             const float *__restrict__ mean1, const float *__restrict__ rstd1,
+                             weft::half *__restrict__ d_gamma1, weft::half *__restrict__ d_beta1) {
   static_assert(b == 8 && j == 512 && i == 1024, "plan.json: these extents");
   static_assert((1024 / width + columnsPerBlock - 1) / columnsPerBlock * blocksPerColumn == 512, "plan.json: 512 blocks");
   static_assert(columnsPerBlock * threadsPerColumn == 256, "plan.json: 256 threads a block");

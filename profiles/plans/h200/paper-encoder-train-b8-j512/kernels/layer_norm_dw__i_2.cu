@@ -23,9 +23,9 @@ __device__ weft::GridPartials<16, blocksPerColumn, 2 * columnsPerBlock * width> 
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(columnsPerBlock * threadsPerColumn)
-layer_norm_dw_i_2(const weft::half *__restrict__ d_norm2, const weft::half *__restrict__ residual2,
-                  const float *__restrict__ mean2, const float *__restrict__ rstd2, weft::half *__restrict__ d_gamma2,
-                  weft::half *__restrict__ d_beta2) {
+layer_norm_dw_f16_8x512x1024(const weft::half *__restrict__ d_norm2, const weft::half *__restrict__ residual2,
+                             const float *__restrict__ mean2, const float *__restrict__ rstd2,
+                             weft::half *__restrict__ d_gamma2, weft::half *__restrict__ d_beta2) {
   static_assert(b == 8 && j == 512 && i == 1024, "plan.json: these extents");
   static_assert((1024 / width + columnsPerBlock - 1) / columnsPerBlock * blocksPerColumn == 512, "plan.json: 512 blocks");
   static_assert(columnsPerBlock * threadsPerColumn == 256, "plan.json: 256 threads a block");

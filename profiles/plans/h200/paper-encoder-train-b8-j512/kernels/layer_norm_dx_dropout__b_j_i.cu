@@ -24,11 +24,11 @@ constexpr float keepScale = 1.1111112f;
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(rowsPerBlock * threadsPerRow)
-layer_norm_dx_dropout_b_j_i(const weft::half *__restrict__ d_norm2, const weft::half *__restrict__ residual2,
-                            const weft::half *__restrict__ gamma2, const float *__restrict__ mean2,
-                            const float *__restrict__ rstd2, weft::half *__restrict__ d_residual2,
-                            weft::half *__restrict__ d_feed_forward, const weft::DropoutKey *__restrict__ dropoutKey,
-                            unsigned dropoutStream) {
+layer_norm_dx_dropout_f16_8x512x1024(const weft::half *__restrict__ d_norm2, const weft::half *__restrict__ residual2,
+                                     const weft::half *__restrict__ gamma2, const float *__restrict__ mean2,
+                                     const float *__restrict__ rstd2, weft::half *__restrict__ d_residual2,
+                                     weft::half *__restrict__ d_feed_forward,
+                                     const weft::DropoutKey *__restrict__ dropoutKey, unsigned dropoutStream) {
   static_assert(j == 512 && i == 1024, "plan.json: these extents");
   static_assert((4096 + rowsPerBlock - 1) / rowsPerBlock == 4096, "plan.json: 4096 blocks");
   static_assert(rowsPerBlock * threadsPerRow == 64, "plan.json: 64 threads a block");

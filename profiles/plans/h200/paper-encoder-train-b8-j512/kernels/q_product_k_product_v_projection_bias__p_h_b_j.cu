@@ -11,6 +11,7 @@
 //   not fused  contract, bias, slice: F024 no-epilogue ('slice' is of class movement; an epilogue is element-wise)
 //   not fused  contract, bias, slice: F024 no-epilogue ('slice' is of class movement; an epilogue is element-wise)
 #include "weft/sm90_gemm.cuh"
+#include "weft/wgmma_f16.cuh"
 
 namespace {
 constexpr weft::Offset p = 64, h = 48, i = 1024, b = 8, j = 512;  // extents
@@ -24,10 +25,10 @@ constexpr weft::sm90::Tile tile = {.m = 128, .n = 192, .stages = 4, .epilogueSta
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-q_product_k_product_v_projection_bias_p_h_b_j(const __grid_constant__ weft::sm90::TensorMap wq_wk_wv_map,
-                                              const __grid_constant__ weft::sm90::TensorMap x_map,
-                                              const weft::half *__restrict__ bq_bk_bv,
-                                              const __grid_constant__ weft::sm90::TensorMap q_k_v_map) {
+gemm_bias_f16_3072x4096x1024(const __grid_constant__ weft::sm90::TensorMap wq_wk_wv_map,
+                             const __grid_constant__ weft::sm90::TensorMap x_map,
+                             const weft::half *__restrict__ bq_bk_bv,
+                             const __grid_constant__ weft::sm90::TensorMap q_k_v_map) {
   static_assert(weft::sm90::TileConfig<gemm, tile>::sharedBytes == 229520);
   static_assert(gemm.batch == 1 && gemm.m == 3072 && gemm.n == 4096 && gemm.k == 1024, "plan.json: these extents");
   static_assert(tile.m == 128 && tile.n == 192 && tile.splitK == 1 && tile.multicastB == 1, "plan.json: 132 blocks and maps of these tiles");
@@ -42,6 +43,8 @@ q_product_k_product_v_projection_bias_p_h_b_j(const __grid_constant__ weft::sm90
       accumulators[e] = q_k_v_2;
     }
   };
-  weft::sm90::runGemm<weft::half, gemm, tile>({&wq_wk_wv_map, nullptr}, {&x_map, nullptr}, {&q_k_v_map, nullptr},
-      weft::sm90::NoSubtileOperand{}, weft::sm90::RowOperand<weft::half>{bq_bk_bv}, epilogueOp);
+  weft::sm90::runGemm<weft::half, gemm, tile>(weft::sm90::Args{
+      .a = &wq_wk_wv_map, .b = &x_map, .c = &q_k_v_map,
+      .perRow = bq_bk_bv,
+      .epilogue = epilogueOp});
 }

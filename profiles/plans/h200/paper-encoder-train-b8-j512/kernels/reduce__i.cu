@@ -22,7 +22,7 @@ constexpr int steps = b * j / parts;                // a thread's share of a col
 }  // namespace
 
 extern "C" __global__ void __cluster_dims__(blocksPerColumn) __launch_bounds__(columnsPerBlock * threadsPerColumn)
-reduce_i(const weft::half *__restrict__ d_feed_forward, weft::half *__restrict__ d_b2) {
+reduce_f16_8x512x1024(const weft::half *__restrict__ d_feed_forward, weft::half *__restrict__ d_b2) {
   static_assert(b == 8 && j == 512 && i == 1024, "plan.json: these extents");
   static_assert((1024 / width + columnsPerBlock - 1) / columnsPerBlock * blocksPerColumn == 128, "plan.json: 128 blocks");
   static_assert(columnsPerBlock * threadsPerColumn == 512, "plan.json: 512 threads a block");

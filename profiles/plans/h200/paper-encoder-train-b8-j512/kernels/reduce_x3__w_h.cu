@@ -32,9 +32,9 @@ constexpr int d_q_b = 512;                          // stride of d_q along b
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(rowsPerBlock * threadsPerRow)
-reduce_x3_w_h(const weft::half *__restrict__ d_v, const weft::half *__restrict__ d_k,
-              const weft::half *__restrict__ d_q, weft::half *__restrict__ d_bv, weft::half *__restrict__ d_bk,
-              weft::half *__restrict__ d_bq) {
+reduce_x3_f16_64x16x8x512(const weft::half *__restrict__ d_v, const weft::half *__restrict__ d_k,
+                          const weft::half *__restrict__ d_q, weft::half *__restrict__ d_bv,
+                          weft::half *__restrict__ d_bk, weft::half *__restrict__ d_bq) {
   static_assert(h == 16 && b == 8 && k == 512, "plan.json: these extents");
   static_assert((1024 + rowsPerBlock - 1) / rowsPerBlock == 1024, "plan.json: 1024 blocks");
   static_assert(rowsPerBlock * threadsPerRow == 128, "plan.json: 128 threads a block");

@@ -9,6 +9,7 @@
 //   not fused  contract, softmax: F024 no-epilogue ('softmax' is of class normalization; an epilogue is element-wise)
 //   not fused  slice, contract: F060 movement-op (q)
 #include "weft/sm90_gemm.cuh"
+#include "weft/wgmma_f16.cuh"
 
 namespace {
 constexpr weft::Offset p = 64, h = 16, b = 8, k = 512, j = 512;  // extents
@@ -27,9 +28,9 @@ constexpr float scale = 0.125f;
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-score_contraction_h_b_j_k(const __grid_constant__ weft::sm90::TensorMap k_2_map,
-                          const __grid_constant__ weft::sm90::TensorMap q_map,
-                          const __grid_constant__ weft::sm90::TensorMap score_map) {
+gemm_f16_128x512x512x64(const __grid_constant__ weft::sm90::TensorMap k_2_map,
+                        const __grid_constant__ weft::sm90::TensorMap q_map,
+                        const __grid_constant__ weft::sm90::TensorMap score_map) {
   static_assert(weft::sm90::TileConfig<gemm, tile>::sharedBytes == 229520);
   static_assert(gemm.batch == 128 && gemm.m == 512 && gemm.n == 512 && gemm.k == 64, "plan.json: these extents");
   static_assert(tile.m == 128 && tile.n == 128 && tile.splitK == 1 && tile.multicastB == 1, "plan.json: 132 blocks and maps of these tiles");
@@ -44,6 +45,7 @@ score_contraction_h_b_j_k(const __grid_constant__ weft::sm90::TensorMap k_2_map,
     for (int e = 0; e < 8; ++e)
       accumulators[e] = accumulators[e] * scale;
   };
-  weft::sm90::runGemm<weft::half, gemm, tile>({&q_map, nullptr}, {&k_2_map, nullptr}, {&score_map, nullptr},
-      weft::sm90::NoSubtileOperand{}, epilogueOp);
+  weft::sm90::runGemm<weft::half, gemm, tile>(weft::sm90::Args{
+      .a = &q_map, .b = &k_2_map, .c = &score_map,
+      .epilogue = epilogueOp});
 }

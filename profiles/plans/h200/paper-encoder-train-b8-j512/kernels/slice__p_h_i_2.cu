@@ -17,7 +17,7 @@ constexpr int threads = 128;                        // a block
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(threads)
-slice_p_h_i_2(const weft::half *__restrict__ d_wq_d_wk_d_wv, weft::half *__restrict__ d_wk) {
+slice_f16_64x48x1024(const weft::half *__restrict__ d_wq_d_wk_d_wv, weft::half *__restrict__ d_wk) {
   static_assert(p == 64 && h == 48 && i == 1024 && h2 == 16, "plan.json: these extents");
   static_assert((1024 / width * 1024 + threads - 1) / threads == 1024, "plan.json: 1024 blocks");
   static_assert(threads == 128, "plan.json: 128 threads a block");

@@ -26,9 +26,9 @@ constexpr float keepScale = 1.1111112f;
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(rowsPerBlock * threadsPerRow)
-softmax_dropout_h_b_j_k(const weft::half *__restrict__ score, weft::half *__restrict__ probability,
-                        weft::half *__restrict__ kept, const weft::DropoutKey *__restrict__ dropoutKey,
-                        unsigned dropoutStream) {
+softmax_dropout_f16_16x8x512x512(const weft::half *__restrict__ score, weft::half *__restrict__ probability,
+                                 weft::half *__restrict__ kept, const weft::DropoutKey *__restrict__ dropoutKey,
+                                 unsigned dropoutStream) {
   static_assert(b == 8 && j == 512 && k == 512, "plan.json: these extents");
   static_assert((65536 + rowsPerBlock - 1) / rowsPerBlock == 16384, "plan.json: 16384 blocks");
   static_assert(rowsPerBlock * threadsPerRow == 128, "plan.json: 128 threads a block");

@@ -9,6 +9,7 @@
 //   not fused  reduce, contract: F021 contraction-epilogue-off (gemm-sm90: 'reduce' does not depend on the contraction's result; cublaslt: 'reduce' to 'd_bo' leaves not just the axes of one side of the GEMM; gemm-sm80: 'reduce' does not depend on the contraction's result)
 //   not fused  contract, contract: F024 no-epilogue ('contract' is of class contraction; an epilogue is element-wise)
 #include "weft/sm90_gemm.cuh"
+#include "weft/wgmma_f16.cuh"
 
 namespace {
 constexpr weft::Offset w = 64, h = 16, i = 1024, b = 96, j = 128;  // extents
@@ -22,9 +23,9 @@ constexpr weft::sm90::Tile tile = {.m = 128, .n = 128, .stages = 6, .epilogueSta
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-d_weighted_projection_w_h_b_j(const __grid_constant__ weft::sm90::TensorMap wo_map,
-                              const __grid_constant__ weft::sm90::TensorMap d_attention_map,
-                              const __grid_constant__ weft::sm90::TensorMap d_weighted_map) {
+gemm_f16_1024x12288x1024(const __grid_constant__ weft::sm90::TensorMap wo_map,
+                         const __grid_constant__ weft::sm90::TensorMap d_attention_map,
+                         const __grid_constant__ weft::sm90::TensorMap d_weighted_map) {
   static_assert(weft::sm90::TileConfig<gemm, tile>::sharedBytes == 229520);
   static_assert(gemm.batch == 1 && gemm.m == 1024 && gemm.n == 12288 && gemm.k == 1024, "plan.json: these extents");
   static_assert(tile.m == 128 && tile.n == 128 && tile.splitK == 1 && tile.multicastB == 1, "plan.json: 132 blocks and maps of these tiles");
@@ -32,6 +33,6 @@ d_weighted_projection_w_h_b_j(const __grid_constant__ weft::sm90::TensorMap wo_m
   static_assert(gemm.a.outer == 1 && gemm.a.k == 1024 && gemm.a.batch == 0 && gemm.a.usesTma == true, "plan.json: strides of operand a");
   static_assert(gemm.b.outer == 1024 && gemm.b.k == 1 && gemm.b.batch == 0 && gemm.b.usesTma == true, "plan.json: strides of operand b");
   static_assert(gemm.strideCm == 12288 && gemm.batchStrideC == 0 && gemm.usesTma == true, "plan.json: strides of the result");
-  weft::sm90::runGemm<weft::half, gemm, tile>({&wo_map, nullptr}, {&d_attention_map, nullptr},
-      {&d_weighted_map, nullptr}, weft::sm90::NoSubtileOperand{}, weft::sm90::Unchanged{});
+  weft::sm90::runGemm<weft::half, gemm, tile>(weft::sm90::Args{
+      .a = &wo_map, .b = &d_attention_map, .c = &d_weighted_map});
 }

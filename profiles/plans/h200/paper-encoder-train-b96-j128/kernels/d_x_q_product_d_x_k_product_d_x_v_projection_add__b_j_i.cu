@@ -11,6 +11,7 @@
 //   not fused  add, layer_norm_dx, dropout, add: F030 would-create-cycle (d_weighted)
 //   not fused  concat, contract: F060 movement-op (d_q_d_k_d_v)
 #include "weft/sm90_gemm.cuh"
+#include "weft/wgmma_f16.cuh"
 
 namespace {
 constexpr weft::Offset p = 64, h = 48, i = 1024, b = 96, j = 128;  // extents
@@ -24,10 +25,10 @@ constexpr weft::sm90::Tile tile = {.m = 128, .n = 128, .stages = 5, .epilogueSta
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-d_x_q_product_d_x_k_product_d_x_v_projection_add_b_j_i(const __grid_constant__ weft::sm90::TensorMap wq_wk_wv_2_map,
-                                                       const __grid_constant__ weft::sm90::TensorMap d_q_d_k_d_v_map,
-                                                       const __grid_constant__ weft::sm90::TensorMap d_residual1_map,
-                                                       const __grid_constant__ weft::sm90::TensorMap d_x_map) {
+gemm_add_f16_1024x12288x3072(const __grid_constant__ weft::sm90::TensorMap wq_wk_wv_2_map,
+                             const __grid_constant__ weft::sm90::TensorMap d_q_d_k_d_v_map,
+                             const __grid_constant__ weft::sm90::TensorMap d_residual1_map,
+                             const __grid_constant__ weft::sm90::TensorMap d_x_map) {
   static_assert(weft::sm90::TileConfig<gemm, tile>::sharedBytes == 229536);
   static_assert(gemm.batch == 1 && gemm.m == 12288 && gemm.n == 1024 && gemm.k == 3072, "plan.json: these extents");
   static_assert(tile.m == 128 && tile.n == 128 && tile.splitK == 1 && tile.multicastB == 1, "plan.json: 132 blocks and maps of these tiles");
@@ -43,7 +44,8 @@ d_x_q_product_d_x_k_product_d_x_v_projection_add_b_j_i(const __grid_constant__ w
       accumulators[e] = d_x_2;
     }
   };
-  weft::sm90::runGemm<weft::half, gemm, tile>({&d_q_d_k_d_v_map, nullptr}, {&wq_wk_wv_2_map, nullptr},
-      {&d_x_map, nullptr}, weft::sm90::SubtileOperand<weft::half>{{&d_residual1_map, nullptr}},
-      weft::sm90::NoVectorOperand{}, epilogueOp);
+  weft::sm90::runGemm<weft::half, gemm, tile>(weft::sm90::Args{
+      .a = &d_q_d_k_d_v_map, .b = &wq_wk_wv_2_map, .c = &d_x_map,
+      .perElement = &d_residual1_map,
+      .epilogue = epilogueOp});
 }

@@ -24,9 +24,9 @@ constexpr float keepScale = 1.1111112f;
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(rowsPerBlock * threadsPerRow)
-dropout_softmax_dx_h_b_j_k(const weft::half *__restrict__ d_kept, const weft::half *__restrict__ probability,
-                           weft::half *__restrict__ d_score, const weft::DropoutKey *__restrict__ dropoutKey,
-                           unsigned dropoutStream) {
+dropout_softmax_dx_f16_16x96x128x128(const weft::half *__restrict__ d_kept,
+                                     const weft::half *__restrict__ probability, weft::half *__restrict__ d_score,
+                                     const weft::DropoutKey *__restrict__ dropoutKey, unsigned dropoutStream) {
   static_assert(b == 96 && j == 128 && k == 128, "plan.json: these extents");
   static_assert((196608 + rowsPerBlock - 1) / rowsPerBlock == 24576, "plan.json: 24576 blocks");
   static_assert(rowsPerBlock * threadsPerRow == 128, "plan.json: 128 threads a block");

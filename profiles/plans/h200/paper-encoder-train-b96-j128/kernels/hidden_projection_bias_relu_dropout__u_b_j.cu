@@ -15,6 +15,7 @@
 #include "weft/dropout.cuh"
 #include "weft/math.cuh"
 #include "weft/sm90_gemm.cuh"
+#include "weft/wgmma_f16.cuh"
 
 namespace {
 constexpr weft::Offset u = 4096, i = 1024, b = 96, j = 128;  // extents
@@ -30,11 +31,11 @@ constexpr float keepScale = 1.1111112f;
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-hidden_projection_bias_relu_dropout_u_b_j(const __grid_constant__ weft::sm90::TensorMap w1_map,
-                                          const __grid_constant__ weft::sm90::TensorMap norm1_map,
-                                          const weft::half *__restrict__ b1,
-                                          const __grid_constant__ weft::sm90::TensorMap active_kept_map,
-                                          const weft::DropoutKey *__restrict__ dropoutKey, unsigned dropoutStream) {
+gemm_bias_relu_dropout_f16_4096x12288x1024(const __grid_constant__ weft::sm90::TensorMap w1_map,
+                                           const __grid_constant__ weft::sm90::TensorMap norm1_map,
+                                           const weft::half *__restrict__ b1,
+                                           const __grid_constant__ weft::sm90::TensorMap active_kept_map,
+                                           const weft::DropoutKey *__restrict__ dropoutKey, unsigned dropoutStream) {
   static_assert(weft::sm90::TileConfig<gemm, tile>::sharedBytes == 229520);
   static_assert(gemm.batch == 1 && gemm.m == 4096 && gemm.n == 12288 && gemm.k == 1024, "plan.json: these extents");
   static_assert(tile.m == 128 && tile.n == 192 && tile.splitK == 1 && tile.multicastB == 1, "plan.json: 132 blocks and maps of these tiles");
@@ -55,6 +56,8 @@ hidden_projection_bias_relu_dropout_u_b_j(const __grid_constant__ weft::sm90::Te
       accumulators[e] = active_kept_2;
     }
   };
-  weft::sm90::runGemm<weft::half, gemm, tile>({&w1_map, nullptr}, {&norm1_map, nullptr}, {&active_kept_map, nullptr},
-      weft::sm90::NoSubtileOperand{}, weft::sm90::RowOperand<weft::half>{b1}, epilogueOp);
+  weft::sm90::runGemm<weft::half, gemm, tile>(weft::sm90::Args{
+      .a = &w1_map, .b = &norm1_map, .c = &active_kept_map,
+      .perRow = b1,
+      .epilogue = epilogueOp});
 }

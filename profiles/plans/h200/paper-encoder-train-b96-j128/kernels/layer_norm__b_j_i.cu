@@ -21,9 +21,9 @@ constexpr float epsilon = 1e-05f;
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(rowsPerBlock * threadsPerRow)
-layer_norm_b_j_i(const weft::half *__restrict__ residual1, const weft::half *__restrict__ gamma1,
-                 const weft::half *__restrict__ beta1, weft::half *__restrict__ norm1, float *__restrict__ mean1,
-                 float *__restrict__ rstd1) {
+layer_norm_f16_96x128x1024(const weft::half *__restrict__ residual1, const weft::half *__restrict__ gamma1,
+                           const weft::half *__restrict__ beta1, weft::half *__restrict__ norm1,
+                           float *__restrict__ mean1, float *__restrict__ rstd1) {
   static_assert(i == 1024, "plan.json: these extents");
   static_assert((12288 + rowsPerBlock - 1) / rowsPerBlock == 12288, "plan.json: 12288 blocks");
   static_assert(rowsPerBlock * threadsPerRow == 128, "plan.json: 128 threads a block");

@@ -21,9 +21,9 @@ constexpr float epsilon = 1e-05f;
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(rowsPerBlock * threadsPerRow)
-layer_norm_b_j_i_2(const weft::half *__restrict__ residual2, const weft::half *__restrict__ gamma2,
-                   const weft::half *__restrict__ beta2, weft::half *__restrict__ norm2, float *__restrict__ mean2,
-                   float *__restrict__ rstd2) {
+layer_norm_f16_96x128x1024(const weft::half *__restrict__ residual2, const weft::half *__restrict__ gamma2,
+                           const weft::half *__restrict__ beta2, weft::half *__restrict__ norm2,
+                           float *__restrict__ mean2, float *__restrict__ rstd2) {
   static_assert(i == 1024, "plan.json: these extents");
   static_assert((12288 + rowsPerBlock - 1) / rowsPerBlock == 12288, "plan.json: 12288 blocks");
   static_assert(rowsPerBlock * threadsPerRow == 128, "plan.json: 128 threads a block");

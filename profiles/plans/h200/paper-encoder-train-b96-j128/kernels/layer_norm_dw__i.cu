@@ -23,9 +23,9 @@ __device__ weft::GridPartials<8, blocksPerColumn, 2 * columnsPerBlock * width> a
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(columnsPerBlock * threadsPerColumn)
-layer_norm_dw_i(const weft::half *__restrict__ d_norm1, const weft::half *__restrict__ residual1,
-                const float *__restrict__ mean1, const float *__restrict__ rstd1, weft::half *__restrict__ d_gamma1,
-                weft::half *__restrict__ d_beta1) {
+layer_norm_dw_f16_96x128x1024(const weft::half *__restrict__ d_norm1, const weft::half *__restrict__ residual1,
+                              const float *__restrict__ mean1, const float *__restrict__ rstd1,
+                              weft::half *__restrict__ d_gamma1, weft::half *__restrict__ d_beta1) {
   static_assert(b == 96 && j == 128 && i == 1024, "plan.json: these extents");
   static_assert((1024 / width + columnsPerBlock - 1) / columnsPerBlock * blocksPerColumn == 256, "plan.json: 256 blocks");
   static_assert(columnsPerBlock * threadsPerColumn == 512, "plan.json: 512 threads a block");

@@ -29,12 +29,14 @@ __device__ weft::GridPartials<8, blocksPerColumn, 3 * columnsPerBlock * width> a
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(columnsPerBlock * threadsPerColumn)
-layer_norm_dw_dropout_reduce_i(const weft::half *__restrict__ d_norm2, const weft::half *__restrict__ residual2,
-                               const float *__restrict__ mean2, const float *__restrict__ rstd2,
-                               const weft::half *__restrict__ d_residual2, weft::half *__restrict__ d_gamma2,
-                               weft::half *__restrict__ d_beta2, weft::half *__restrict__ d_feed_forward,
-                               weft::half *__restrict__ d_b2, const weft::DropoutKey *__restrict__ dropoutKey,
-                               unsigned dropoutStream) {
+layer_norm_dw_dropout_reduce_f16_96x128x1024(const weft::half *__restrict__ d_norm2,
+                                             const weft::half *__restrict__ residual2,
+                                             const float *__restrict__ mean2, const float *__restrict__ rstd2,
+                                             const weft::half *__restrict__ d_residual2,
+                                             weft::half *__restrict__ d_gamma2, weft::half *__restrict__ d_beta2,
+                                             weft::half *__restrict__ d_feed_forward, weft::half *__restrict__ d_b2,
+                                             const weft::DropoutKey *__restrict__ dropoutKey,
+                                             unsigned dropoutStream) {
   static_assert(b == 96 && j == 128 && i == 1024, "plan.json: these extents");
   static_assert((1024 / width + columnsPerBlock - 1) / columnsPerBlock * blocksPerColumn == 128, "plan.json: 128 blocks");
   static_assert(columnsPerBlock * threadsPerColumn == 512, "plan.json: 512 threads a block");

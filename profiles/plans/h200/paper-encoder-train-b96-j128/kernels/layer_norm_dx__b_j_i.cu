@@ -20,9 +20,9 @@ constexpr int steps = i / (width * threadsPerRow);  // a thread's share of a row
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(rowsPerBlock * threadsPerRow)
-layer_norm_dx_b_j_i(const weft::half *__restrict__ d_norm2, const weft::half *__restrict__ residual2,
-                    const weft::half *__restrict__ gamma2, const float *__restrict__ mean2,
-                    const float *__restrict__ rstd2, weft::half *__restrict__ d_residual2) {
+layer_norm_dx_f16_96x128x1024(const weft::half *__restrict__ d_norm2, const weft::half *__restrict__ residual2,
+                              const weft::half *__restrict__ gamma2, const float *__restrict__ mean2,
+                              const float *__restrict__ rstd2, weft::half *__restrict__ d_residual2) {
   static_assert(i == 1024, "plan.json: these extents");
   static_assert((12288 + rowsPerBlock - 1) / rowsPerBlock == 12288, "plan.json: 12288 blocks");
   static_assert(rowsPerBlock * threadsPerRow == 128, "plan.json: 128 threads a block");

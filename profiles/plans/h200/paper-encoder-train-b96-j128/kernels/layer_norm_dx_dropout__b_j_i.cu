@@ -25,11 +25,11 @@ constexpr float keepScale = 1.1111112f;
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(rowsPerBlock * threadsPerRow)
-layer_norm_dx_dropout_b_j_i(const weft::half *__restrict__ d_norm1, const weft::half *__restrict__ residual1,
-                            const weft::half *__restrict__ gamma1, const float *__restrict__ mean1,
-                            const float *__restrict__ rstd1, weft::half *__restrict__ d_residual1,
-                            weft::half *__restrict__ d_attention, const weft::DropoutKey *__restrict__ dropoutKey,
-                            unsigned dropoutStream) {
+layer_norm_dx_dropout_f16_96x128x1024(const weft::half *__restrict__ d_norm1,
+                                      const weft::half *__restrict__ residual1, const weft::half *__restrict__ gamma1,
+                                      const float *__restrict__ mean1, const float *__restrict__ rstd1,
+                                      weft::half *__restrict__ d_residual1, weft::half *__restrict__ d_attention,
+                                      const weft::DropoutKey *__restrict__ dropoutKey, unsigned dropoutStream) {
   static_assert(j == 128 && i == 1024, "plan.json: these extents");
   static_assert((12288 + rowsPerBlock - 1) / rowsPerBlock == 12288, "plan.json: 12288 blocks");
   static_assert(rowsPerBlock * threadsPerRow == 64, "plan.json: 64 threads a block");

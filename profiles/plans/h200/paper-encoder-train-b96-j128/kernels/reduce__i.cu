@@ -23,7 +23,7 @@ __device__ weft::GridPartials<8, blocksPerColumn, 1 * columnsPerBlock * width> a
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(columnsPerBlock * threadsPerColumn)
-reduce_i(const weft::half *__restrict__ d_attention, weft::half *__restrict__ d_bo) {
+reduce_f16_96x128x1024(const weft::half *__restrict__ d_attention, weft::half *__restrict__ d_bo) {
   static_assert(b == 96 && j == 128 && i == 1024, "plan.json: these extents");
   static_assert((1024 / width + columnsPerBlock - 1) / columnsPerBlock * blocksPerColumn == 512, "plan.json: 512 blocks");
   static_assert(columnsPerBlock * threadsPerColumn == 256, "plan.json: 256 threads a block");

@@ -17,7 +17,7 @@ constexpr int threads = 256;                        // a block
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(threads)
-slice_w_h_i(const weft::half *__restrict__ d_wq_d_wk_d_wv, weft::half *__restrict__ d_wv) {
+slice_f16_64x48x1024(const weft::half *__restrict__ d_wq_d_wk_d_wv, weft::half *__restrict__ d_wv) {
   static_assert(p == 64 && h == 48 && i == 1024 && h2 == 16, "plan.json: these extents");
   static_assert((1024 / width * 1024 + threads - 1) / threads == 512, "plan.json: 512 blocks");
   static_assert(threads == 256, "plan.json: 256 threads a block");

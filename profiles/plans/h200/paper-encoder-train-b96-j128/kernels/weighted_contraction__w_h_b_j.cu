@@ -9,6 +9,7 @@
 //   not fused  dropout, contract: F022 contraction-prologue (weighted)
 //   not fused  contract, contract: F023 beside-contraction (weighted)
 #include "weft/sm90_gemm.cuh"
+#include "weft/wgmma_f16.cuh"
 
 namespace {
 constexpr weft::Offset w = 64, h = 16, b = 96, k = 128, j = 128;  // extents
@@ -24,9 +25,9 @@ constexpr weft::sm90::Tile tile = {.m = 64, .n = 64, .stages = 12, .epilogueStag
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-weighted_contraction_w_h_b_j(const __grid_constant__ weft::sm90::TensorMap v_map,
-                             const __grid_constant__ weft::sm90::TensorMap kept_map,
-                             const __grid_constant__ weft::sm90::TensorMap weighted_map) {
+gemm_f16_1536x64x128x128(const __grid_constant__ weft::sm90::TensorMap v_map,
+                         const __grid_constant__ weft::sm90::TensorMap kept_map,
+                         const __grid_constant__ weft::sm90::TensorMap weighted_map) {
   static_assert(weft::sm90::TileConfig<gemm, tile>::sharedBytes == 213216);
   static_assert(gemm.batch == 1536 && gemm.m == 64 && gemm.n == 128 && gemm.k == 128, "plan.json: these extents");
   static_assert(tile.m == 64 && tile.n == 64 && tile.splitK == 1 && tile.multicastB == 1, "plan.json: 132 blocks and maps of these tiles");
@@ -35,6 +36,5 @@ weighted_contraction_w_h_b_j(const __grid_constant__ weft::sm90::TensorMap v_map
   static_assert(gemm.a.outer == 589824 && gemm.a.k == 1 && gemm.a.batch == 128 && gemm.a.usesTma == true, "plan.json: strides of operand a");
   static_assert(gemm.b.outer == 128 && gemm.b.k == 1 && gemm.b.batch == 16384 && gemm.b.usesTma == true, "plan.json: strides of operand b");
   static_assert(gemm.strideCm == 196608 && gemm.batchStrideC == 128 && gemm.usesTma == true, "plan.json: strides of the result");
-  weft::sm90::runGemm<weft::half, gemm, tile>({&v_map, nullptr}, {&kept_map, nullptr}, {&weighted_map, nullptr},
-      weft::sm90::NoSubtileOperand{}, weft::sm90::Unchanged{});
+  weft::sm90::runGemm<weft::half, gemm, tile>(weft::sm90::Args{.a = &v_map, .b = &kept_map, .c = &weighted_map});
 }

@@ -1,12 +1,10 @@
-// Every PTX instruction and hardware intrinsic that weft's kernels use, each behind one named function.
+// The PTX instructions and hardware intrinsics that kernels of every family use, each behind one
+// named function.
 //
-// Host emulation compiles the same kernels with WEFT_EMULATE defined and brings its own definitions of exactly these
-// functions (emulate_ptx.h), so nothing outside this file may contain inline PTX or a device-only intrinsic.
+// Inline PTX and device-only intrinsics stand in headers that hold nothing else (README.md lists
+// them): a test that runs kernels on the host puts headers of the same names before these.
 #pragma once
 
-#if defined(WEFT_EMULATE)
-#include "emulate_ptx.h"
-#else
 namespace weft::ptx {
 
 /// The float with the value of an IEEE binary16 bit pattern; exact.
@@ -74,24 +72,37 @@ __device__ __forceinline__ float sinPi(float value) { return sinpif(value); }
 __device__ __forceinline__ float cosPi(float value) { return cospif(value); }
 
 /// The value that lane `lane ^ mask` of the warp holds; all 32 lanes must take part.
-__device__ __forceinline__ float shuffleXor(float value, int mask) { return __shfl_xor_sync(~0u, value, mask); }
-__device__ __forceinline__ unsigned shuffleXor(unsigned value, int mask) { return __shfl_xor_sync(~0u, value, mask); }
+__device__ __forceinline__ float shuffleXor(float value, int mask) {
+  return __shfl_xor_sync(~0u, value, mask);
+}
+__device__ __forceinline__ unsigned shuffleXor(unsigned value, int mask) {
+  return __shfl_xor_sync(~0u, value, mask);
+}
 
-/// Loads of 4, 8 and 16 aligned bytes that stay in program order among themselves, which ptxas does not promise for others: it
-/// likes to issue the loads of a row behind all arithmetic that does not need them. Words are in memory order.
+/// Loads of 4, 8 and 16 aligned bytes that stay in program order among themselves, which ptxas does
+/// not promise for others: it likes to issue the loads of a row behind all arithmetic that does not
+/// need them. Words are in memory order.
+__device__ __forceinline__ void loadInOrder(unsigned short &bits, const void *from) {
+  asm volatile("ld.relaxed.cta.global.u16 %0, [%1];" : "=h"(bits) : "l"(from) : "memory");
+}
 __device__ __forceinline__ void loadInOrder(unsigned (&words)[1], const void *from) {
   asm volatile("ld.relaxed.cta.global.u32 %0, [%1];" : "=r"(words[0]) : "l"(from) : "memory");
 }
 __device__ __forceinline__ void loadInOrder(unsigned (&words)[2], const void *from) {
-  asm volatile("ld.relaxed.cta.global.v2.u32 {%0, %1}, [%2];" : "=r"(words[0]), "=r"(words[1]) : "l"(from) : "memory");
+  asm volatile("ld.relaxed.cta.global.v2.u32 {%0, %1}, [%2];"
+               : "=r"(words[0]), "=r"(words[1])
+               : "l"(from)
+               : "memory");
 }
 __device__ __forceinline__ void loadInOrder(unsigned (&words)[4], const void *from) {
   asm volatile("ld.relaxed.cta.global.v4.u32 {%0, %1, %2, %3}, [%4];"
-               : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3]) : "l"(from) : "memory");
+               : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+               : "l"(from)
+               : "memory");
 }
 
-/// Waits until every thread of the block has arrived; shared memory written before is visible after.
+/// Waits until every thread of the block has arrived; shared memory written before is visible
+/// after.
 __device__ __forceinline__ void barrier() { __syncthreads(); }
 
 }  // namespace weft::ptx
-#endif

@@ -1,59 +1,66 @@
-// The skeleton of contractions on sm_90a: C = A B for every batch element, accumulated in fp32, as one persistent kernel
-// of three warpgroups. The first loads k-tiles of A and B into a ring of stages in shared memory, and beside them what an epilogue
-// reads, and reduces what the epilogue adds up (sm90_epilogue_reduction.cuh); the other two multiply them (wgmma) and turn their accumulators into C (epilogue), which leaves through shared memory.
+// The skeleton of contractions on sm_90a: C = A B for every batch element, accumulated in fp32, as
+// one persistent kernel of three warpgroups. The first loads k-tiles of A and B into a ring of
+// stages in shared memory, and beside them what an epilogue reads, and reduces what the epilogue
+// adds up (sm90_epilogue_reduction.cuh); the other two multiply them (wgmma) and turn their
+// accumulators into C (epilogue), which leaves through shared memory.
 //
 //   cooperative  both consumers share a tile, half of its rows each
 //   ping-pong    each consumer has its own tile; while one multiplies, the other stores
 //
-// Where tiles are few, the blocks of a cluster share the k-tiles of one (sm90_split_k.cuh): one tile a block, and of ping-pong
-// consumers the first alone works.
+// Where tiles are few, the blocks of a cluster share the k-tiles of one (sm90_split_k.cuh): one
+// tile a block, and of ping-pong consumers the first alone works.
 //
-// Operands are contiguous along k or along their outer axis (m or n), 8-bit floats along k alone: their products come
-// in the same shapes of bytes, so that a k-tile holds twice as much of k, and are added up with fewer bits
-// (wgmma_float8.cuh). An operand whose rows start at multiples of 16 bytes is loaded by TMA, which brings
-// zeros for what is out of bounds; any other by the threads of the first warpgroup, in the same places of shared
-// memory.
+// Operands are contiguous along k or along their outer axis (m or n), 8-bit floats along k alone:
+// their products come in the same shapes of bytes, so that a k-tile holds twice as much of k, and
+// are added up with fewer bits (wgmma_e4m3_e4m3.cuh and its siblings). An operand whose rows start
+// at multiples of 16 bytes is loaded by TMA, which brings zeros for what is out of bounds; any
+// other by the threads of the first warpgroup, in the same places of shared memory.
 #pragma once
 
-#if defined(WEFT_EMULATE)
-#include "emulate_sm90_gemm.h"
-#else
-#include "weft/sm90_split_k.cuh"
-#include "weft/sm90_load.cuh"
 #include "weft/sm90_epilogue_load.cuh"
-#include "weft/sm90_epilogue.cuh"
+#include "weft/sm90_gemm_entry.cuh"
+#include "weft/sm90_load.cuh"
+#include "weft/sm90_registers.cuh"
+#include "weft/sm90_split_k.cuh"
 #include "weft/wgmma.cuh"
-#include "weft/wgmma_float8.cuh"
 
 namespace weft::sm90 {
 
-/// Products of a step of k: 32 bytes of every row of A and B.
+/// Products of a step of k: 32 bytes of every row of A and B. The kernel includes the header of its
+/// types (wgmma_*.cuh).
 template <typename A, typename B, bool outerA, bool outerB, int accumulators>
-__device__ __forceinline__ void multiplyElements(float (&d)[accumulators], unsigned long long a, unsigned long long b, bool accumulates) {
-  if constexpr (sizeof(A) == 1) multiply(static_cast<A *>(nullptr), static_cast<B *>(nullptr), d, a, b, accumulates);
-  else multiply<outerA, outerB>(static_cast<A *>(nullptr), d, a, b, accumulates);
+__device__ __forceinline__ void multiplyElements(float (&d)[accumulators], unsigned long long a,
+                                                 unsigned long long b, bool accumulates) {
+  wgmma<outerA, outerB>(static_cast<A *>(nullptr), static_cast<B *>(nullptr), d, a, b, accumulates);
 }
 
 /// Hands a stage back to all that load into it.
-template <GemmProblem gemm, Tile tile> __device__ __forceinline__ void releaseStage(Shared<gemm, tile> shared, int stage) {
+template <GemmProblem gemm, Tile tile>
+__device__ __forceinline__ void releaseStage(Shared<gemm, tile> shared, int stage) {
   if constexpr (tile.multicastB == 1) arrive(shared.empty(stage));
   else
 #pragma unroll
-    for (int rank = 0; rank < tile.multicastB; ++rank) arriveInBlock(addressInBlock(shared.empty(stage), rank));
+    for (int rank = 0; rank < tile.multicastB; ++rank)
+      arriveInBlock(addressInBlock(shared.empty(stage), rank));
 }
 
-/// Multiplies the k-tiles of one tile. A stage is handed back when the products that read it have ended.
+/// Multiplies the k-tiles of one tile. A stage is handed back when the products that read it have
+/// ended.
 template <GemmProblem gemm, Tile tile, typename A, typename B>
-__device__ __forceinline__ void multiplyTile(Accumulators<gemm, tile> &accumulators, Shared<gemm, tile> shared,
-                                             PipelineState<tile.stages> &state, int firstRow, bool isLeader) {
+__device__ __forceinline__ void multiplyTile(Accumulators<gemm, tile> &accumulators,
+                                             Shared<gemm, tile> shared,
+                                             PipelineState<tile.stages> &state, int firstRow,
+                                             bool isLeader) {
   using P = TileConfig<gemm, tile>;
-  constexpr int stepA = gemm.a.isAlongK() ? 32 : 16 * rowBytes, stepB = gemm.b.isAlongK() ? 32 : 16 * rowBytes;
+  constexpr int stepA = gemm.a.isAlongK() ? 32 : 16 * rowBytes,
+                stepB = gemm.b.isAlongK() ? 32 : 16 * rowBytes;
   const int kTiles = kTilesOfBlock<gemm, tile>().count;
   int previous = -1;
 #pragma unroll 1
   for (int kTile = 0; kTile < kTiles; ++kTile) {
     wait(shared.full(state.stage), state.parity);
-    const unsigned long long a = describeOperand(shared.a(state.stage) + firstRow * rowBytes, subtileBytes);
+    const unsigned long long a =
+        describeOperand(shared.a(state.stage) + firstRow * rowBytes, subtileBytes);
     const unsigned long long b = describeOperand(shared.b(state.stage), subtileBytes);
     fenceWgmma();
 #pragma unroll
@@ -61,7 +68,8 @@ __device__ __forceinline__ void multiplyTile(Accumulators<gemm, tile> &accumulat
 #pragma unroll
       for (int block = 0; block < P::rowBlocks; ++block)
         multiplyElements<A, B, !gemm.a.isAlongK(), !gemm.b.isAlongK()>(
-            accumulators[block], a + (block * subtileBytes + step * stepA >> 4), b + (step * stepB >> 4), kTile > 0 || step > 0);
+            accumulators[block], a + (block * subtileBytes + step * stepA >> 4),
+            b + (step * stepB >> 4), kTile > 0 || step > 0);
     }
     commitWgmma();
     waitForWgmma<1>();
@@ -71,25 +79,22 @@ __device__ __forceinline__ void multiplyTile(Accumulators<gemm, tile> &accumulat
   }
 }
 
-/// That the accumulators of a k-tile's products are added as they are; else KTileFactors (sm90_scaled.cuh).
-struct NoScaling {
-  static constexpr bool isScaled = false;
-  template <GemmProblem gemm, Tile tile> struct OfRows {
-    __device__ __forceinline__ OfRows(const NoScaling &, const Subtiles<gemm, tile> &) {}
-  };
-};
-
-/// hasEpilogueProducer: a separate thread brings the subtiles that an epilogue reads (sm90_epilogue_load.cuh).
-template <typename Types, GemmProblem gemm, Tile tile, bool hasEpilogueProducer = false, typename EpilogueOp, typename Scaling = NoScaling>
-__device__ __forceinline__ void consume(Shared<gemm, tile> shared, Tensor<typename Types::C> c, int consumer, const EpilogueOp &epilogueOp,
+/// hasEpilogueProducer: a separate thread brings the subtiles that an epilogue reads
+/// (sm90_epilogue_load.cuh).
+template <typename Types, GemmProblem gemm, Tile tile, bool hasEpilogueProducer = false,
+          typename EpilogueOp, typename Scaling = NoScaling>
+__device__ __forceinline__ void consume(Shared<gemm, tile> shared, Tensor<typename Types::C> c,
+                                        int consumer, const EpilogueOp &epilogueOp,
                                         const Scaling &scaling = {}) {
   using P = TileConfig<gemm, tile>;
   constexpr int bothConsumers = 2 * warpgroup;
   const bool isLeader = threadIdx.x % warpgroup == 0;
   const TilesOfConsumer<gemm, tile> tiles(consumer);
   PipelineState<tile.stages> state;
-  EpilogueStages<gemm, tile, EpilogueOp::tensors> epilogueStages{shared.epilogueStages(consumer), shared.subtileFull(consumer), consumer};
-  const ClusterPartials<gemm, tile> clusterPartials{shared.clusterPartials(consumer), shared.partialsFull(consumer)};
+  EpilogueStages<gemm, tile, EpilogueOp::tensors> epilogueStages{
+      shared.epilogueStages(consumer), shared.subtileFull(consumer), consumer};
+  const ClusterPartials<gemm, tile> clusterPartials{shared.clusterPartials(consumer),
+                                                    shared.partialsFull(consumer)};
   if constexpr (tile.splitK > 1) waitForCluster();
   if (tile.isPingPong && consumer == 1) {
     arriveAt(orderBarrier, bothConsumers);
@@ -108,11 +113,15 @@ __device__ __forceinline__ void consume(Shared<gemm, tile> shared, Tensor<typena
     if constexpr (hasEpilogueProducer)
       if (isLeader) releaseSubtiles(shared.subtilesEmpty(consumer));
     if constexpr (Scaling::isScaled) {
-      Scaling::template multiplyTile<typename Types::A, typename Types::B>(accumulators, shared, state, factors, tiles.firstRow, isLeader);
-      if (tile.isPingPong && index + nextTile<tile>() < P::tiles) arriveAt(orderBarrier + (1 - consumer), bothConsumers);
+      multiplyScaledTile<typename Types::A, typename Types::B>(accumulators, shared, state, factors,
+                                                               tiles.firstRow, isLeader);
+      if (tile.isPingPong && index + nextTile<tile>() < P::tiles)
+        arriveAt(orderBarrier + (1 - consumer), bothConsumers);
     } else {
-      multiplyTile<gemm, tile, typename Types::A, typename Types::B>(accumulators, shared, state, tiles.firstRow, isLeader);
-      if (tile.isPingPong && index + nextTile<tile>() < P::tiles) arriveAt(orderBarrier + (1 - consumer), bothConsumers);
+      multiplyTile<gemm, tile, typename Types::A, typename Types::B>(accumulators, shared, state,
+                                                                     tiles.firstRow, isLeader);
+      if (tile.isPingPong && index + nextTile<tile>() < P::tiles)
+        arriveAt(orderBarrier + (1 - consumer), bothConsumers);
       waitForWgmma<0>();
       if (isLeader) releaseStage(shared, (state.stage + tile.stages - 1) % tile.stages);
     }
@@ -121,92 +130,72 @@ __device__ __forceinline__ void consume(Shared<gemm, tile> shared, Tensor<typena
     TileReductions<gemm, tile, typename EpilogueOp::EpilogueReductions> totals;
     storeEpilogue(accumulators, c, subtiles, epilogueStages, vector, totals, epilogueOp);
     if constexpr (EpilogueOp::EpilogueReductions::count > 0)
-      storeTileReductions<reducesInProducer<gemm, tile, typename EpilogueOp::EpilogueReductions>, EpilogueOp::readsSubtile>(totals, epilogueOp.reductions, subtiles, epilogueStages, index == tiles.first, tiles.isLast(index));
+      storeTileReductions<reducesInProducer<gemm, tile, typename EpilogueOp::EpilogueReductions>,
+                          EpilogueOp::readsSubtile>(totals, epilogueOp.reductions, subtiles,
+                                                    epilogueStages, index == tiles.first,
+                                                    tiles.isLast(index));
   }
-  if (isLeader) waitForStoresToRead<0>();  // shared memory lives as long as the block; the end of the kernel waits for the rest
+  if (isLeader)
+    waitForStoresToRead<0>();  // shared memory lives as long as the block; the end of the kernel
+                               // waits for the rest
 }
 
-/// The whole kernel of a T, or of Elements<A, B, C>; launched with TileConfig::threads and TileConfig::sharedBytes, at most as
-/// many blocks as tiles or multiprocessors, or a cluster for every tile.
-template <typename T, GemmProblem gemm, Tile tile, typename Scaling, typename SubtileInput, typename VectorInput, typename SubtileOutput, typename EpilogueReductions, typename Epilogue>
-__device__ __forceinline__ void scaledGemm(Tensor<const typename ElementsOf<T>::A> a, Tensor<const typename ElementsOf<T>::B> b,
-                                                  Tensor<typename ElementsOf<T>::C> c, const Scaling &scaling, const SubtileInput &subtile,
-                                                  const VectorInput &vector, const SubtileOutput &output, const EpilogueReductions &reductions, const Epilogue &epilogue) {
+/// The whole kernel, of tensors as its roles read them. T: ElementsOf a type.
+template <typename T, GemmProblem gemm, Tile tile, typename Scaling, typename Out>
+__device__ __forceinline__ void gemmKernel(Tensor<const typename T::A> a,
+                                           Tensor<const typename T::B> b, Tensor<typename T::C> c,
+                                           const Scaling &scaling, const Out &epilogueOp) {
   using P = TileConfig<gemm, tile>;
-  static_assert(sizeof(typename ElementsOf<T>::A) == gemm.operandBytes && sizeof(typename ElementsOf<T>::B) == gemm.operandBytes);
-  static_assert(gemm.operandBytes == 2 || (gemm.a.isAlongK() && gemm.b.isAlongK()), "there are no other products of 8-bit floats");
+  static_assert(sizeof(typename T::A) == gemm.operandBytes);
+  static_assert(sizeof(typename T::B) == gemm.operandBytes);
+  static_assert(gemm.operandBytes == 2 || (gemm.a.isAlongK() && gemm.b.isAlongK()),
+                "there are no other products of 8-bit floats");
   extern __shared__ __align__(1024) unsigned char memory[];
   const Shared<gemm, tile> shared{sharedAddress(memory)};
   if (threadIdx.x == 0) {
     if (gemm.a.usesTma) prefetchMap(a.map);
     if (gemm.b.usesTma) prefetchMap(b.map);
     if (gemm.usesTma) prefetchMap(c.map);
-    if constexpr (SubtileOutput::isWritten) prefetchMap(output.tensor.map);
+    if constexpr (Out::writesSubtile) prefetchMap(epilogueOp.output.tensor.map);
     constexpr bool isAnyTma = gemm.a.usesTma || gemm.b.usesTma;
     constexpr int fullArrivals = (isAnyTma ? 1 : 0) + (P::areAllTma ? 0 : warpgroup);
     for (int stage = 0; stage < tile.stages; ++stage) {
       initializeBarrier(shared.full(stage), fullArrivals);
-      initializeBarrier(shared.empty(stage), (tile.isPingPong ? 1 : P::consumers) * tile.multicastB);
+      initializeBarrier(shared.empty(stage),
+                        (tile.isPingPong ? 1 : P::consumers) * tile.multicastB);
     }
     for (int buffer = 0; buffer < P::consumers * tile.epilogueStages; ++buffer)
       initializeBarrier(shared.subtileFull(0) + 8 * buffer, 1);
-    for (int consumer = 0; consumer < P::consumers; ++consumer) initializeBarrier(shared.partialsFull(consumer), 1);
+    for (int consumer = 0; consumer < P::consumers; ++consumer)
+      initializeBarrier(shared.partialsFull(consumer), 1);
     publishBarriers();
   }
   if constexpr (tile.multicastB == 1) ptx::barrier();
   if constexpr (tile.splitK > 1 || tile.multicastB > 1) arriveAtCluster();
   if constexpr (tile.multicastB > 1) waitForCluster();
   const int role = __shfl_sync(~0u, threadIdx.x / warpgroup, 0);
-  using Out = EpilogueOp<SubtileInput, VectorInput, SubtileOutput, EpilogueReductions, Epilogue>;
-  constexpr bool reducesInProducer = sm90::reducesInProducer<gemm, tile, EpilogueReductions>;
+  constexpr bool reducesInProducer =
+      sm90::reducesInProducer<gemm, tile, typename Out::EpilogueReductions>;
   constexpr bool hasEpilogueProducer = Out::readsSubtile && P::areAllTma && tile.splitK == 1;
   if (role == 0) {
     lowerRegisters<reducesInProducer ? producerRegistersBesideReductions : P::producerRegisters>();
     if (!P::areAllTma || threadIdx.x == 0) produce<gemm, tile>(shared, a, b, memory);
     if constexpr (hasEpilogueProducer)
-      if (threadIdx.x == 32) produceSubtiles<Out::tensors>(shared, subtile.tensor.map);
+      if (threadIdx.x == 32) produceSubtiles<Out::tensors>(shared, epilogueOp.subtile.tensor.map);
     if constexpr (reducesInProducer)
-      if (threadIdx.x >= 64) produceStripReductions<gemm, tile>(reductions, __shfl_sync(~0u, threadIdx.x / 32, 0) - 2);
+      if (threadIdx.x >= 64)
+        produceStripReductions<gemm, tile>(epilogueOp.reductions,
+                                           __shfl_sync(~0u, threadIdx.x / 32, 0) - 2);
     if constexpr (tile.splitK > 1) waitForCluster();
   } else {
     raiseRegisters<reducesInProducer ? consumerRegistersBesideReductions : P::consumerRegisters>();
-    consume<ElementsOf<T>, gemm, tile, hasEpilogueProducer>(shared, c, role - 1, Out{subtile, vector, output, reductions, epilogue}, scaling);
+    consume<T, gemm, tile, hasEpilogueProducer>(shared, c, role - 1, epilogueOp, scaling);
   }
   if constexpr (tile.multicastB > 1) {  // others still write here and arrive here
     __syncwarp();
     leaveCluster();
     waitForCluster();
   }
-}
-
-}  // namespace weft::sm90
-#endif
-
-namespace weft::sm90 {
-
-/// The same where no operand is scaled, where nothing is summed, where no second tensor is made, and where no vector is read either.
-template <typename T, GemmProblem gemm, Tile tile, typename SubtileInput, typename VectorInput, typename SubtileOutput, typename EpilogueReductions, typename Epilogue>
-__device__ __forceinline__ void runGemm(Tensor<const typename ElementsOf<T>::A> a, Tensor<const typename ElementsOf<T>::B> b,
-                                            Tensor<typename ElementsOf<T>::C> c, const SubtileInput &subtile, const VectorInput &vector,
-                                            const SubtileOutput &output, const EpilogueReductions &reductions, const Epilogue &epilogue) {
-  scaledGemm<T, gemm, tile>(a, b, c, NoScaling{}, subtile, vector, output, reductions, epilogue);
-}
-template <typename T, GemmProblem gemm, Tile tile, typename SubtileInput, typename VectorInput, typename SubtileOutput, typename Epilogue>
-__device__ __forceinline__ void runGemm(Tensor<const typename ElementsOf<T>::A> a, Tensor<const typename ElementsOf<T>::B> b,
-                                            Tensor<typename ElementsOf<T>::C> c, const SubtileInput &subtile, const VectorInput &vector,
-                                            const SubtileOutput &output, const Epilogue &epilogue) {
-  runGemm<T, gemm, tile>(a, b, c, subtile, vector, output, NoEpilogueReductions{}, epilogue);
-}
-template <typename T, GemmProblem gemm, Tile tile, typename SubtileInput, typename VectorInput, typename Epilogue>
-__device__ __forceinline__ void runGemm(Tensor<const typename ElementsOf<T>::A> a, Tensor<const typename ElementsOf<T>::B> b,
-                                            Tensor<typename ElementsOf<T>::C> c, const SubtileInput &subtile, const VectorInput &vector,
-                                            const Epilogue &epilogue) {
-  runGemm<T, gemm, tile>(a, b, c, subtile, vector, NoSubtileOutput{}, epilogue);
-}
-template <typename T, GemmProblem gemm, Tile tile, typename SubtileInput, typename Epilogue>
-__device__ __forceinline__ void runGemm(Tensor<const typename ElementsOf<T>::A> a, Tensor<const typename ElementsOf<T>::B> b,
-                                            Tensor<typename ElementsOf<T>::C> c, const SubtileInput &subtile, const Epilogue &epilogue) {
-  runGemm<T, gemm, tile>(a, b, c, subtile, NoVectorOperand{}, epilogue);
 }
 
 }  // namespace weft::sm90

@@ -1,37 +1,20 @@
-// Columns that any blocks of a grid share. Each block leaves its sums in device memory; the last one to arrive adds those of all
-// blocks, whichever it is, in an order that does not depend on it, so that results are reproducible bit by bit. For targets without clusters,
-// and wherever blocks are better placed by the hardware than by clusters. Only sums: one ticket serves all accumulators.
+// Columns that any blocks of a grid share. Each block leaves its sums in device memory; the last
+// one to arrive adds those of all blocks, whichever it is, in an order that does not depend on it,
+// so that results are reproducible bit by bit. For targets without clusters, and wherever blocks
+// are better placed by the hardware than by clusters. Only sums: one ticket serves all
+// accumulators.
 #pragma once
 
 #include "weft/columns.cuh"
-
-#if defined(WEFT_EMULATE)
-#include "emulate_grid.h"
-#else
-namespace weft::ptx {
-
-/// Counts an arrival and returns how many came before; the one that finds `last` sets the counter back to zero. What a thread
-/// of the block wrote before a barrier in front of it is seen behind a barrier after the arrival that comes last.
-__device__ __forceinline__ unsigned arrive(unsigned *counter, unsigned last) {
-  unsigned before;
-  asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;" : "=r"(before) : "l"(counter), "r"(last) : "memory");
-  return before;
-}
-
-/// Four floats that another block may have written in this launch; 16-byte aligned.
-__device__ __forceinline__ void loadFromGrid(float (&values)[4], const float *from) {
-  asm volatile("ld.relaxed.gpu.global.v4.f32 {%0, %1, %2, %3}, [%4];"
-               : "=f"(values[0]), "=f"(values[1]), "=f"(values[2]), "=f"(values[3]) : "l"(from) : "memory");
-}
-
-}  // namespace weft::ptx
-#endif
+#include "weft/grid_memory.cuh"
 
 namespace weft {
 
-/// Device memory of a kernel: `floats` sums of each of `blocks` blocks, for `groups` groups of columns, and who has arrived.
-/// A module's own, so one launch of it at a time; counters are zero at load and again after every launch.
-template <int groups, int blocks, int floats> struct alignas(16) GridPartials {
+/// Device memory of a kernel: `floats` sums of each of `blocks` blocks, for `groups` groups of
+/// columns, and who has arrived. A module's own, so one launch of it at a time; counters are zero
+/// at load and again after every launch.
+template <int groups, int blocks, int floats>
+struct alignas(16) GridPartials {
   static constexpr int blocksPerGroup = blocks;
   float of[groups][blocks][floats];
   unsigned arrived[groups];
@@ -45,10 +28,12 @@ struct GridScratch : ColumnScratch<blockColumns, threadsPerColumn, width, result
   bool isLast;
 };
 
-/// The sums of all blocks of a group, into scratch.total, by threads that take four floats of every `sharing`-th block each.
+/// The sums of all blocks of a group, into scratch.total, by threads that take four floats of every
+/// `sharing`-th block each.
 template <typename Scratch, typename Partials>
 __device__ __forceinline__ void addBlocks(Scratch &scratch, const Partials &partials, int group) {
-  constexpr int quads = Scratch::floats / 4, sharing = quads < Scratch::threads ? Scratch::threads / quads : 1;
+  constexpr int quads = Scratch::floats / 4,
+                sharing = quads < Scratch::threads ? Scratch::threads / quads : 1;
   constexpr int blocks = Partials::blocksPerGroup, inFlight = 8;
   static_assert(Scratch::floats % 4 == 0, "sums are read four at once");
   float *total = &scratch.total[0][0];
@@ -56,11 +41,13 @@ __device__ __forceinline__ void addBlocks(Scratch &scratch, const Partials &part
     const int quad = first + threadIdx.x % (quads < Scratch::threads ? quads : Scratch::threads);
     const int start = quads < Scratch::threads ? threadIdx.x / quads : 0;
     float sum[4] = {};
-    for (int block = start; quad < quads && start < sharing && block < blocks; block += sharing * inFlight) {
+    for (int block = start; quad < quads && start < sharing && block < blocks;
+         block += sharing * inFlight) {
       float values[inFlight][4];
 #pragma unroll
       for (int n = 0; n < inFlight; ++n)
-        if (block + n * sharing < blocks) ptx::loadFromGrid(values[n], &partials.of[group][block + n * sharing][quad * 4]);
+        if (block + n * sharing < blocks)
+          ptx::loadFromGrid(values[n], &partials.of[group][block + n * sharing][quad * 4]);
 #pragma unroll
       for (int n = 0; n < inFlight; ++n)
         if (block + n * sharing < blocks)
@@ -77,21 +64,25 @@ __device__ __forceinline__ void addBlocks(Scratch &scratch, const Partials &part
   for (int at = threadIdx.x; at < Scratch::floats; at += Scratch::threads) {
     float sum = scratch.share[at / 4][at % 4];
 #pragma unroll
-    for (int other = 1; other < sharing; ++other) sum += scratch.share[other * quads + at / 4][at % 4];
+    for (int other = 1; other < sharing; ++other)
+      sum += scratch.share[other * quads + at / 4][at % 4];
     total[at] = sum;
   }
   ptx::barrier();
 }
 
-/// All accumulators of a block, over the blocks of its group: neighbouring ones of the grid. False for all but the last block of
-/// a group to arrive, whose threads receive the sums of their columns. Used once in a kernel.
+/// All accumulators of a block, over the blocks of its group: neighbouring ones of the grid. False
+/// for all but the last block of a group to arrive, whose threads receive the sums of their
+/// columns. Used once in a kernel.
 template <typename Scratch, typename Partials, typename... Values>
-__device__ __forceinline__ bool gridColumnSums(Scratch &scratch, Partials &partials, Values &...values) {
+__device__ __forceinline__ bool gridColumnSums(Scratch &scratch, Partials &partials,
+                                               Values &...values) {
   constexpr int blocks = Partials::blocksPerGroup;
   const int group = blockIdx.x / blocks;
   int which = 0;
   const auto ofBlock = [&](auto &elements) {
-    if (which > 0) ptx::barrier();  // partial results of the accumulator before this one have been read
+    if (which > 0)
+      ptx::barrier();  // partial results of the accumulator before this one have been read
     reduceColumnsOfBlock<Sum>(scratch, which++, elements);
   };
   (ofBlock(elementsOf(values)), ...);
@@ -99,7 +90,8 @@ __device__ __forceinline__ bool gridColumnSums(Scratch &scratch, Partials &parti
   for (int at = threadIdx.x; at < Scratch::floats; at += Scratch::threads)
     partials.of[group][blockIdx.x % blocks][at] = (&scratch.result[0][0])[at];
   ptx::barrier();
-  if (threadIdx.x == 0) scratch.isLast = ptx::arrive(&partials.arrived[group], blocks - 1) == blocks - 1;
+  if (threadIdx.x == 0)
+    scratch.isLast = ptx::arrive(&partials.arrived[group], blocks - 1) == blocks - 1;
   ptx::barrier();
   if (!scratch.isLast) return false;
   addBlocks(scratch, partials, group);

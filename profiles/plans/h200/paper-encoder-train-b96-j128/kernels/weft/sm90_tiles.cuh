@@ -1,21 +1,26 @@
-// The shape of the GEMM skeleton (sm90_gemm.cuh): what a GEMM and a tile are, what follows from them, and the
-// places in shared memory that its roles hand to each other.
+// The shape of the GEMM skeleton (sm90_gemm.cuh): what a GEMM and a tile are, what follows from
+// them, and the places in shared memory that its roles hand to each other.
 #pragma once
 
-#include "weft/sm90.cuh"
+#include "weft/sm90_pipeline.cuh"
+#include "weft/sm90_shared.cuh"
+#include "weft/sm90_swizzle.cuh"
+#include "weft/sm90_tile_scheduler.cuh"
+#include "weft/tensor_map.cuh"
 #include "weft/vector.cuh"
 
 namespace weft::sm90 {
 
-/// How A or B lies in memory: element strides of its outer axis (m or n), of k and of the batch; one of the first two is 1.
+/// How A or B lies in memory: element strides of its outer axis (m or n), of k and of the batch;
+/// one of the first two is 1.
 struct Operand {
   Offset outer, k, batch;
   bool usesTma;  // whether TMA loads it: rows start at multiples of 16 bytes
   __host__ __device__ constexpr bool isAlongK() const { return k == 1; }
 };
 
-/// C is contiguous along n. usesTma: TMA stores it. operandBytes: of an element of A and B; of one byte they lie along
-/// k. isPaired: rows of a C of floats start at multiples of two.
+/// C is contiguous along n. usesTma: TMA stores it. operandBytes: of an element of A and B; of one
+/// byte they lie along k. isPaired: rows of a C of floats start at multiples of two.
 struct GemmProblem {
   Offset batch, m, n, k;
   Operand a, b;
@@ -25,67 +30,94 @@ struct GemmProblem {
   bool isPaired = false;
 };
 
-/// tileM: 64, 128 or 256; tileN: 64, 128, 192 or 256. groupM: tiles along m that are taken together before the next along n,
-/// so that what runs at one time shares k-tiles in L2. epilogueStages: subtiles of 64 x 64 elements of C in flight a consumer. splitK:
-/// blocks of a cluster that share the k-tiles of one tile, and each finishes a part of its subtiles (sm90_split_k.cuh). multicastB: blocks of
-/// a cluster that take neighbouring tiles along m, each of which loads a part of the k-tiles of B for all of them.
+/// tileM: 64, 128 or 256; tileN: 64, 128, 192 or 256. groupM: tiles along m that are taken together
+/// before the next along n, so that what runs at one time shares k-tiles in L2. epilogueStages:
+/// subtiles of 64 x 64 elements of C in flight a consumer. splitK: blocks of a cluster that share
+/// the k-tiles of one tile, and each finishes a part of its subtiles (sm90_split_k.cuh).
+/// multicastB: blocks of a cluster that take neighbouring tiles along m, each of which loads a part
+/// of the k-tiles of B for all of them.
 struct Tile {
   int m, n, stages, epilogueStages, groupM, splitK;
   bool isPingPong;
   int multicastB = 1;
 };
 
-/// Where a tensor is: the map of it for what TMA moves, the address of element zero for what threads do.
-template <typename T> struct Tensor {
+/// Where a tensor is: the map of it for what TMA moves, the address of element zero for what
+/// threads do.
+template <typename T>
+struct Tensor {
   const TensorMap *map;
   T *elements;
 };
 
 /// Element types of a gemm: one for A, B and C, or three.
-template <typename TypeA, typename TypeB, typename TypeC> struct Elements {
+template <typename TypeA, typename TypeB, typename TypeC>
+struct Elements {
   using A = TypeA;
   using B = TypeB;
   using C = TypeC;
 };
-template <typename T> struct ElementsOf : Elements<T, T, T> {};
-template <typename A, typename B, typename C> struct ElementsOf<Elements<A, B, C>> : Elements<A, B, C> {};
+template <typename T>
+struct ElementsOf : Elements<T, T, T> {};
+template <typename A, typename B, typename C>
+struct ElementsOf<Elements<A, B, C>> : Elements<A, B, C> {};
 
-constexpr int rowBytes = 128, subtileBytes = 64 * rowBytes, warpgroup = 128;
-constexpr int partialTileBytes = 64 * 64 * 4;                                                // of accumulators of a subtile
-// Named barriers, one for every consumer: its own threads, whose turn it is to multiply, and who has its accumulators (sm90_epilogue_reduction.cuh).
+constexpr int partialTileBytes = 64 * 64 * 4;  // of accumulators of a subtile
+// Named barriers, one for every consumer: its own threads, whose turn it is to multiply, and who
+// has its accumulators (sm90_epilogue_reduction.cuh).
 constexpr int consumerBarrier = 1, orderBarrier = 4, partialsStored = 6, partialsReduced = 8;
 
 /// What follows from a GEMM and a tile.
-template <GemmProblem gemm, Tile tile> struct TileConfig {
+template <GemmProblem gemm, Tile tile>
+struct TileConfig {
   static constexpr int consumers = 2, threads = (1 + consumers) * warpgroup;
-  static constexpr int rowBlocks = tile.m / 64 / (tile.isPingPong ? 1 : consumers);   // of 64 rows, a consumer
-  static constexpr int bytesA = tile.m * rowBytes, bytesB = tile.n * rowBytes, stageBytes = bytesA + bytesB;
+  static constexpr int rowBlocks =
+      tile.m / 64 / (tile.isPingPong ? 1 : consumers);  // of 64 rows, a consumer
+  static constexpr int bytesA = tile.m * rowBytes, bytesB = tile.n * rowBytes,
+                       stageBytes = bytesA + bytesB;
   static constexpr int epilogueStagesBytes = tile.epilogueStages * subtileBytes;
-  static constexpr int subtiles = rowBlocks * tile.n / 64;                              // of a consumer
-  static constexpr int partialsBytes = (subtiles + tile.splitK - 1) / tile.splitK * (tile.splitK - 1) * partialTileBytes;
+  static constexpr int subtiles = rowBlocks * tile.n / 64;  // of a consumer
+  static constexpr int partialsBytes =
+      (subtiles + tile.splitK - 1) / tile.splitK * (tile.splitK - 1) * partialTileBytes;
   static constexpr int partialsAt = tile.stages * stageBytes + consumers * epilogueStagesBytes;
   static constexpr int barriersAt = partialsAt + (tile.isPingPong ? 1 : consumers) * partialsBytes;
-  static constexpr int sharedBytes = barriersAt + 8 * (2 * tile.stages + consumers * tile.epilogueStages + consumers);
-  static constexpr int tileK = rowBytes / gemm.operandBytes;                       // elements of k in a k-tile
+  static constexpr int sharedBytes =
+      barriersAt + 8 * (2 * tile.stages + consumers * tile.epilogueStages + consumers);
+  static constexpr int tileK = rowBytes / gemm.operandBytes;  // elements of k in a k-tile
   static constexpr int kTiles = int((gemm.k + tileK - 1) / tileK);
-  static constexpr int tilesM = int((gemm.m + tile.m - 1) / tile.m), tilesN = int((gemm.n + tile.n - 1) / tile.n);
+  static constexpr int tilesM = int((gemm.m + tile.m - 1) / tile.m),
+                       tilesN = int((gemm.n + tile.n - 1) / tile.n);
   static constexpr int tiles = int(gemm.batch) * tilesM * tilesN;
   static constexpr bool areAllTma = gemm.a.usesTma && gemm.b.usesTma;
-  static constexpr int accumulators = rowBlocks * tile.n / 2;                                  // accumulators of a thread
+  static constexpr int accumulators = rowBlocks * tile.n / 2;  // accumulators of a thread
   static constexpr int consumerRegisters = !areAllTma ? 200 : accumulators >= 192 ? 240 : 232;
   static constexpr int producerRegisters = 504 - 2 * consumerRegisters;
 };
 
 /// Which block of its cluster this one is, where a cluster works on one tile.
-template <Tile tile> __device__ __forceinline__ int rankInCluster() { return tile.splitK == 1 ? 0 : blockIdx.x % tile.splitK; }
+template <Tile tile>
+__device__ __forceinline__ int rankInCluster() {
+  return rankAmong<tile.splitK>();
+}
 /// The same among blocks that share k-tiles of B.
-template <Tile tile> __device__ __forceinline__ int multicastRank() { return tile.multicastB == 1 ? 0 : blockIdx.x % tile.multicastB; }
+template <Tile tile>
+__device__ __forceinline__ int multicastRank() {
+  return rankAmong<tile.multicastB>();
+}
 /// The tile that this block takes first, and how far it is to its next.
-template <Tile tile> __device__ __forceinline__ int firstTile() { return blockIdx.x / tile.splitK; }
-template <Tile tile> __device__ __forceinline__ int nextTile() { return gridDim.x / tile.splitK; }
+template <Tile tile>
+__device__ __forceinline__ int firstTile() {
+  return firstPersistentTile<tile.splitK>();
+}
+template <Tile tile>
+__device__ __forceinline__ int nextTile() {
+  return persistentTileStride<tile.splitK>();
+}
 
-/// The tiles that a consumer of this block takes, and which of their rows: consumers take tiles in turn, or halves of the same.
-template <GemmProblem gemm, Tile tile> struct TilesOfConsumer {
+/// The tiles that a consumer of this block takes, and which of their rows: consumers take tiles in
+/// turn, or halves of the same.
+template <GemmProblem gemm, Tile tile>
+struct TilesOfConsumer {
   int first, firstRow;
   static constexpr int tilesAtOnce = tile.isPingPong ? 2 : 1;
   int stride = tilesAtOnce * nextTile<tile>();
@@ -93,14 +125,17 @@ template <GemmProblem gemm, Tile tile> struct TilesOfConsumer {
       : first(firstTile<tile>() + (tile.isPingPong ? consumer * nextTile<tile>() : 0)),
         firstRow(tile.isPingPong ? 0 : consumer * TileConfig<gemm, tile>::rowBlocks * 64) {}
   /// Or behind the last one.
-  __device__ __forceinline__ bool isLast(int index) const { return index + stride >= TileConfig<gemm, tile>::tiles; }
+  __device__ __forceinline__ bool isLast(int index) const {
+    return index + stride >= TileConfig<gemm, tile>::tiles;
+  }
 };
 
 /// The k-tiles of a tile that this block multiplies, from `first` on.
 struct KTileRange {
   int first, count;
 };
-template <GemmProblem gemm, Tile tile> __device__ __forceinline__ KTileRange kTilesOfBlock() {
+template <GemmProblem gemm, Tile tile>
+__device__ __forceinline__ KTileRange kTilesOfBlock() {
   constexpr int kTiles = TileConfig<gemm, tile>::kTiles;
   const int rank = rankInCluster<tile>(), first = rank * kTiles / tile.splitK;
   return {first, (rank + 1) * kTiles / tile.splitK - first};
@@ -110,36 +145,23 @@ template <GemmProblem gemm, Tile tile> __device__ __forceinline__ KTileRange kTi
 struct TileStart {
   int batch, m, n;
 };
-template <GemmProblem gemm, Tile tile> __device__ __forceinline__ TileStart tileStart(int index) {
+template <GemmProblem gemm, Tile tile>
+__device__ __forceinline__ TileStart tileStart(int index) {
   using P = TileConfig<gemm, tile>;
-  constexpr int perBatch = P::tilesM * P::tilesN, perGroup = tile.groupM * P::tilesN;
-  const int inBatch = index % perBatch, group = inBatch / perGroup, inGroup = inBatch % perGroup;
-  constexpr int lastRows = P::tilesM % tile.groupM;  // of the group that is not whole, if there is one: divisors are constants
-  const bool isWhole = lastRows == 0 || group < P::tilesM / tile.groupM;
-  const int row = isWhole ? inGroup % tile.groupM : inGroup % (lastRows == 0 ? 1 : lastRows);
-  const int column = isWhole ? inGroup / tile.groupM : inGroup / (lastRows == 0 ? 1 : lastRows);
-  return {index / perBatch, (group * tile.groupM + row) * tile.m, column * tile.n};
+  constexpr int perBatch = P::tilesM * P::tilesN;
+  const TileOfGroup at = groupedTile<P::tilesM, P::tilesN, tile.groupM>(index % perBatch);
+  return {index / perBatch, at.m * tile.m, at.n * tile.n};
 }
 
-/// A place in the ring of stages; the parity flips with every round.
-template <int stages> struct PipelineState {
-  int stage = 0, parity = 0;
-  __device__ __forceinline__ void advance() {
-    if (++stage == stages) stage = 0, parity ^= 1;
-  }
-  /// By any number of places.
-  __device__ __forceinline__ void skip(int places) {
-    const int at = stage + places;
-    stage = at % stages;
-    parity ^= at / stages % 2;
-  }
-};
-
-/// Shared memory: stages of k-tiles of A and B, subtiles of C, accumulators of other blocks, barriers.
-template <GemmProblem gemm, Tile tile> struct Shared {
+/// Shared memory: stages of k-tiles of A and B, subtiles of C, accumulators of other blocks,
+/// barriers.
+template <GemmProblem gemm, Tile tile>
+struct Shared {
   using P = TileConfig<gemm, tile>;
   SharedAddress start;
-  __device__ __forceinline__ SharedAddress a(int stage) const { return start + stage * P::stageBytes; }
+  __device__ __forceinline__ SharedAddress a(int stage) const {
+    return start + stage * P::stageBytes;
+  }
   __device__ __forceinline__ SharedAddress b(int stage) const { return a(stage) + P::bytesA; }
   __device__ __forceinline__ SharedAddress epilogueStages(int consumer) const {
     return start + tile.stages * P::stageBytes + consumer * P::epilogueStagesBytes;
@@ -147,14 +169,22 @@ template <GemmProblem gemm, Tile tile> struct Shared {
   __device__ __forceinline__ SharedAddress clusterPartials(int consumer) const {
     return start + P::partialsAt + (tile.isPingPong ? 0 : consumer * P::partialsBytes);
   }
-  __device__ __forceinline__ SharedAddress full(int stage) const { return start + P::barriersAt + 8 * stage; }
-  __device__ __forceinline__ SharedAddress empty(int stage) const { return full(tile.stages) + 8 * stage; }
+  __device__ __forceinline__ SharedAddress full(int stage) const {
+    return start + P::barriersAt + 8 * stage;
+  }
+  __device__ __forceinline__ SharedAddress empty(int stage) const {
+    return full(tile.stages) + 8 * stage;
+  }
   __device__ __forceinline__ SharedAddress subtileFull(int consumer) const {
     return empty(tile.stages) + 8 * tile.epilogueStages * consumer;
   }
-  __device__ __forceinline__ SharedAddress partialsFull(int consumer) const { return subtileFull(P::consumers) + 8 * consumer; }
+  __device__ __forceinline__ SharedAddress partialsFull(int consumer) const {
+    return subtileFull(P::consumers) + 8 * consumer;
+  }
   /// The same barrier, where no cluster shares a tile.
-  __device__ __forceinline__ SharedAddress subtilesEmpty(int consumer) const { return partialsFull(consumer); }
+  __device__ __forceinline__ SharedAddress subtilesEmpty(int consumer) const {
+    return partialsFull(consumer);
+  }
 };
 
 }  // namespace weft::sm90
