@@ -214,7 +214,7 @@ class LayersTest(CommandTest):
                     name: [int(extent) for extent in shape.split('x')[:-1]]
                     for name, shape in types
                 }
-                parameters = re.findall(r'%\w+: (!\w+) \{weft\.parameter\}', text)
+                parameters = re.findall(r'%\w+: (!\w+) \{[^}]*weft\.parameter\}', text)
                 self.assertEqual(layer.weight_elements(),
                                  sum(math.prod(extents[name]) for name in parameters))
 
