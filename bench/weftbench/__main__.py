@@ -32,6 +32,7 @@ class Settings:
     rivals: bool = True
     weft_flags: list = field(default_factory=list)
     deadline: float = float('inf')
+    compile_limit: float | None = None  # seconds of one weft command
 
     def wants(self, name):
         """Whether a workload is asked for, and there is time left to begin it."""
