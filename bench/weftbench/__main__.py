@@ -1,5 +1,6 @@
 """bench/run GROUP...: see bench/README.md."""
 import argparse
+import hashlib
 import importlib
 import json
 import os
@@ -10,12 +11,13 @@ import tempfile
 import time
 from dataclasses import dataclass, field
 
-from . import builds
+from . import builds, transfer_draws, transfer_table
 
 # Groups whose contenders of ours are whole artifacts, so that two builds can take part.
 COMPARED = ('encoder', 'training', 'norm', 'contraction')
-GROUPS = ('encoder', 'training', 'norm', 'contraction', 'seed004', 'memory', 'table-a1')
+GROUPS = ('encoder', 'training', 'norm', 'contraction', 'seed004', 'memory', 'table-a1', 'transfer')
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+COMPILE_LIMIT = 120.0  # seconds, of group transfer
 
 
 @dataclass
@@ -32,6 +34,12 @@ class Settings:
     rivals: bool = True
     weft_flags: list = field(default_factory=list)
     deadline: float = float('inf')
+    compile_limit: float | None = None  # seconds of one weft command
+    # Of group transfer, which measures draws first .. first + count - 1.
+    seed: int = 0
+    first: int = 0
+    count: int = 0
+    draw_limit: float = COMPILE_LIMIT
 
     def wants(self, name):
         """Whether a workload is asked for, and there is time left to begin it."""
@@ -41,6 +49,43 @@ class Settings:
 
 def first_existing(*paths):
     return str(next((path for path in paths if path.exists()), paths[0]))
+
+
+def add_transfer_flags(parser):
+    group = parser.add_argument_group('group transfer')
+    group.add_argument('--seed', type=int, metavar='N', help='of the layers that are drawn')
+    group.add_argument('--count', type=int, metavar='M', help='how many of them')
+    group.add_argument('--first', type=int, metavar='K',
+                       help='the first of them, to go on where a run ended; default: 0')
+    group.add_argument('--compile-limit', type=float, metavar='SECONDS',
+                       help=f'of one weft compile; default: {COMPILE_LIMIT}')
+    group.add_argument('--add', nargs='+', default=[], metavar='FILE',
+                       help='one table of what runs wrote by --json; measures nothing')
+
+
+def check_transfer(parser, chosen):
+    own = {
+        '--seed': chosen.seed, '--count': chosen.count, '--first': chosen.first,
+        '--compile-limit': chosen.compile_limit, '--add': chosen.add or None
+    }
+    given = [flag for flag, value in own.items() if value is not None]
+    if 'transfer' not in chosen.groups:
+        if given:
+            parser.error(f'{given[0]} belongs to group transfer')
+        return
+    if chosen.add:
+        if chosen.groups != ['transfer'] or given != ['--add']:
+            parser.error('--add measures nothing: it takes group transfer alone, without '
+                         + (given[0] if given != ['--add'] else 'others'))
+        return
+    if chosen.seed is None or chosen.count is None:
+        parser.error('group transfer takes --seed N and --count M')
+    if chosen.seed < 0 or (chosen.first or 0) < 0:
+        parser.error('--seed and --first must be at least 0')
+    if chosen.count < 1:
+        parser.error('--count must be at least 1')
+    if chosen.compile_limit is not None and not chosen.compile_limit > 0:
+        parser.error('--compile-limit must be more than 0')
 
 
 def parse(arguments):
@@ -70,12 +115,14 @@ def parse(arguments):
     parser.add_argument('--json', default='', metavar='FILE', help='one JSON line a workload')
     parser.add_argument('--budget', type=float, default=float('inf'), metavar='SECONDS',
                         help='begin no workload after so long')
+    add_transfer_flags(parser)
     chosen = parser.parse_args(arguments)
     unknown = [group for group in chosen.groups if group not in GROUPS]
     if unknown:
         parser.error(f'unknown group {unknown[0]!r} (known: {", ".join(GROUPS)})')
     if chosen.rounds < 1:
         parser.error('--rounds must be at least 1')
+    check_transfer(parser, chosen)
     if len(chosen.weft) > builds.MOST:
         parser.error(f'--weft is given {len(chosen.weft)} times; two builds are compared at most')
     if chosen.library and len(chosen.library) != max(1, len(chosen.weft)):
@@ -115,7 +162,29 @@ def settings_of(chosen, folder):
                     builds=both if len(both) == 2 else [], rivals=not chosen.no_rivals,
                     ours=not chosen.rivals_only, torch_compile=not chosen.no_torch_compile,
                     jax=not chosen.no_jax, weft=weft, library=library, weft_flags=chosen.weft_flag,
-                    deadline=time.time() + chosen.budget)
+                    deadline=time.time() + chosen.budget, seed=chosen.seed or 0,
+                    first=chosen.first or 0, count=chosen.count or 0,
+                    draw_limit=chosen.compile_limit or COMPILE_LIMIT)
+
+
+def file_hash(path):
+    return hashlib.sha256(pathlib.Path(path).read_bytes()).hexdigest()[:12]
+
+
+def transfer_header(settings, device):
+    """What runs must have in common to add up, and which draws this one was asked for. A missing
+    file must not look like draws that weft rejects."""
+    for path in (settings.weft, settings.library) if settings.ours else ():
+        if not pathlib.Path(path).is_file():
+            raise transfer_table.BadRun(f'{path}: no such file')
+    return {
+        'sampler': transfer_draws.SAMPLER, 'device': device,
+        'weft': file_hash(settings.weft) if settings.ours else None,
+        'weftFlags': settings.weft_flags, 'compileLimit': settings.draw_limit,
+        'rounds': settings.rounds,
+        'rivals': settings.rivals and ('all' if settings.torch_compile else 'eager'),
+        'seed': settings.seed, 'first': settings.first, 'count': settings.count
+    }
 
 
 def run(chosen, settings):
@@ -124,16 +193,19 @@ def run(chosen, settings):
         print('bench/run: torch finds no GPU', file=sys.stderr)
         return 3
     from . import machine, report
+    device = machine.describe()
+    header = transfer_header(settings, device) if 'transfer' in chosen.groups else {}
     ceilings = machine.ceilings()
     where = (
-        f'{machine.describe()}\nceilings of this run: copy {ceilings[0] / 1e9:.0f} GB/s read plus '
+        f'{device}\nceilings of this run: copy {ceilings[0] / 1e9:.0f} GB/s read plus '
         f'written, '
         f'fp16 product 8192^3 {ceilings[1] / 1e12:.0f} TFLOP/s')
     print(where + '\n', flush=True)
     torch.cuda.empty_cache()
     results = []
     with open(chosen.json or os.devnull, 'w', encoding='utf-8') as lines:
-        lines.write(json.dumps({'machine': where}) + '\n')
+        lines.write(
+            json.dumps({'machine': where, **({'transfer': header} if header else {})}) + '\n')
         for group in chosen.groups:
             for result in importlib.import_module('.' + group.replace('-', '_'),
                                                   __package__).run(settings):
@@ -141,7 +213,14 @@ def run(chosen, settings):
                 print(report.workload_table(result, ceilings) + '\n', flush=True)
                 lines.write(report.json_line(result, ceilings, group) + '\n')
                 lines.flush()
-    print(report.summary_table(results, ceilings))
+    if chosen.groups != ['transfer']:
+        print(report.summary_table([result for result in results if not result.record], ceilings))
+    if header:
+        drawn = [
+            json.loads(report.json_line(result, ceilings, 'transfer')) for result in results
+            if result.record
+        ]
+        print(transfer_table.text([transfer_table.Run(header, drawn)]))
     if settings.builds:
         return compared(results, settings, chosen.within)
     failed = [
@@ -163,8 +242,19 @@ def compared(results, settings, bound):
     return 1 if failed or not results else 0
 
 
+def added(paths):
+    try:
+        print(transfer_table.added(paths))
+        return 0
+    except transfer_table.BadRun as error:
+        print(f'bench/run: {error}', file=sys.stderr)
+        return 2
+
+
 def main(arguments):
     chosen = parse(arguments)
+    if chosen.add:
+        return added(chosen.add)
     folder = pathlib.Path(chosen.folder or tempfile.mkdtemp(prefix='weft-bench-'))
     folder.mkdir(parents=True, exist_ok=True)
     try:
@@ -173,6 +263,9 @@ def main(arguments):
         print(f'bench/run: {error}: the bench needs PyTorch on a machine with a GPU',
               file=sys.stderr)
         return 3
+    except transfer_table.BadRun as error:
+        print(f'bench/run: {error}', file=sys.stderr)
+        return 2
     finally:
         if not chosen.folder:
             shutil.rmtree(folder, ignore_errors=True)

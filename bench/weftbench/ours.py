@@ -25,8 +25,12 @@ class WeftFailed(RuntimeError):
 
 
 def weft(settings, *arguments):
-    done = subprocess.run([settings.weft, *map(str, arguments)], capture_output=True, text=True,
-                          check=False)
+    try:
+        done = subprocess.run([settings.weft, *map(str, arguments)], capture_output=True, text=True,
+                              check=False, timeout=settings.compile_limit)
+    except subprocess.TimeoutExpired as error:
+        raise WeftFailed(
+            f'weft {arguments[0]}: not done after {settings.compile_limit:g} s') from error
     if done.returncode:
         said = [line for line in done.stderr.splitlines() if line.startswith('weft: error: ')
                 ] or done.stderr.strip().splitlines()[-1:] or ['nothing']

@@ -31,13 +31,15 @@ def mixed(x, y, z, w):
     return x, y, z, w
 
 
-def dropout_kept(shape, p, stream, seed, step, device='cuda'):
-    """Boolean tensor of what dropout keeps: ir/SPEC.md, "Dropout bits"."""
+def dropout_kept(shape, p, stream, seed, step, device='cuda', first=0):
+    """Boolean tensor of what dropout keeps: ir/SPEC.md, "Dropout bits". `first`: of a piece of a
+    tensor, how many matrices lie before it."""
     rows, columns = (shape[-2] if len(shape) > 1 else 1), shape[-1]
     outer = math.prod(shape[:-2])
     tall, wide = -(-rows // 16), -(-columns // 16)
     index = lambda extent: torch.arange(extent, device=device, dtype=torch.int64)
     o, r, c, lane = torch.meshgrid(index(outer), index(tall), index(wide), index(32), indexing='ij')
+    o = o + first
     zero = torch.zeros_like(o)
     key = (seed & MASK32, ((seed >> 32) ^ (step * 0x9E3779B9)) & MASK32)
     common, apart = philox((0, 0, 0, stream), key), 0x9E3779B9
@@ -57,10 +59,10 @@ class Dropout:
     def __init__(self, p, seed=1, step=0):
         self.p, self.seed, self.step = p, seed, step
 
-    def __call__(self, x, stream):
+    def __call__(self, x, stream, first=0):
         if not self.p:
             return x
-        kept = dropout_kept(x.shape, self.p, stream, self.seed, self.step, x.device)
+        kept = dropout_kept(x.shape, self.p, stream, self.seed, self.step, x.device, first)
         return torch.where(kept, x / (1 - self.p), torch.zeros_like(x))
 
 

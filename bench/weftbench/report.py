@@ -27,6 +27,7 @@ class Result:
     clocks: str = ''
     protocol: str = ''
     extra: dict = field(default_factory=dict)
+    record: dict = field(default_factory=dict)  # further members of the JSON line
 
     def ours(self):
         """Names of our contenders: 'weft', and 'weft' with a remark behind it."""
@@ -149,5 +150,5 @@ def json_line(result, ceilings, group=''):
             'workload': work.name, 'group': group, 'bytes': work.bytes_moved, 'flop': work.flop,
             'contenders': contenders, 'failures': result.failures,
             'floorMs': 1e3 * floor if floor else None, 'clocks': result.clocks,
-            'protocol': result.protocol, 'extra': result.extra
+            'protocol': result.protocol, 'extra': result.extra, **result.record
         }, sort_keys=True)

@@ -22,15 +22,18 @@ class Attention(torch.nn.Module):
     def drop(self, x):
         return F.dropout(x, self.dropout, self.training) if self.dropout else x
 
+    def mixed(self, q, k, v):
+        if self.sdpa:
+            return F.scaled_dot_product_attention(q, k, v,
+                                                  dropout_p=self.dropout if self.training else 0.0)
+        score = (q @ k.transpose(-1, -2)) / math.sqrt(q.shape[-1])
+        return self.drop(torch.softmax(score, -1)) @ v
+
     def attention(self, x):
         batch, length, hidden = x.shape
         head = hidden // self.heads
         q, k, v = self.qkv(x).view(batch, length, 3, self.heads, head).permute(2, 0, 3, 1, 4)
-        if self.sdpa:
-            mixed = F.scaled_dot_product_attention(q, k, v,
-                                                   dropout_p=self.dropout if self.training else 0.0)
-        else:
-            mixed = self.drop(torch.softmax((q @ k.transpose(-1, -2)) / math.sqrt(head), -1)) @ v
+        mixed = self.mixed(q, k, v)
         return self.out(mixed.transpose(1, 2).reshape(batch, length, hidden))
 
     def forward(self, x):
