@@ -108,7 +108,12 @@ class Cubins(CommandTest):
         """Also where plan.json and the manifest vouch for it."""
         one = self.built[0]
         other = next(kernel for kernel in self.built if self.sizes(kernel) != self.sizes(one))
+        own = one['entry']
         one['cubin'] = other['cubin']
+        self.write_plan('out', self.plan)
+        self.fails(2, 'run', 'out', '--check',
+                   says=[one['name'], f"has no kernel '{own}'", other['entry'], 'weft emit'])
+        one['entry'] = other['entry']
         self.write_plan('out', self.plan)
         self.fails(2, 'run', 'out', '--check',
                    says=[one['name'], 'takes parameters of', 'weft emit'])

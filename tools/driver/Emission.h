@@ -18,8 +18,8 @@ namespace weft::driver {
 struct EmittedPlan {
   std::map<std::string, std::string_view>
       available;  ///< headers that kernels may include, by name; weft's, unless one was edited
-  std::map<std::string, std::string> sources;   ///< "kernels/NAME.cu" -> readable text
-  std::vector<runtime::BuildRequest> requests;  ///< canonical text, in plan order
+  std::map<std::string, std::string> sources;         ///< "kernels/NAME.cu" -> readable text
+  std::vector<runtime::BuildRequest> requests;        ///< canonical text, in plan order
   std::vector<std::vector<size_t>> kernelsOfRequest;  ///< indices into plan.kernels, per request
 };
 

@@ -56,8 +56,7 @@ ExactTexts exactTexts(const runtime::Artifact &artifact, const std::string &wher
         std::ranges::any_of(runtime::includedHeaders(request.text, available),
                             [&](const auto &header) { return edited.contains(header.first); });
     if (!isOther && !includesOther) continue;
-    for (const size_t kernel : texts.emitted.kernelsOfRequest[index])
-      texts.isEdited[kernel] = true;
+    for (const size_t kernel : texts.emitted.kernelsOfRequest[index]) texts.isEdited[kernel] = true;
   }
   setTextHashes(plan, texts.emitted);
   return texts;

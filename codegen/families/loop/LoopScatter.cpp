@@ -1,8 +1,8 @@
 // scatter_add, the gradient of a gather: a table whose rows are sums of the rows that an index
 // sends there. Alone among the ops of loop kernels its iteration space is not walked: blocks own
 // rows of the table and look for their indices (scatter.cuh).
-#include "codegen/families/loop/Loop.h"
 #include "codegen/EntryName.h"
+#include "codegen/families/loop/Loop.h"
 #include "codegen/families/loop/LoopKnobs.h"
 #include "codegen/families/loop/LoopMemory.h"
 #include "kernel/Error.h"
