@@ -49,8 +49,11 @@ def arguments_of(call):
     text = re.sub(r'\.\w+ =', ' ', text)                       # designators
     text = re.sub(r'weft::\w+(?:::\w+)*|\bnullptr\b', ' ', text)  # types and skeletons
     tokens = [token for token in prove.TOKEN.findall(text) if re.match(r'\w', token)]
-    if name in ('singleConsumerGemm', 'fmaGemm') or name.startswith('prologueGemm'):
-        tokens = sorted(token for token in tokens if token != '1.0f')
+    # Positional calls had a factor first and an operand's function beside the operand.
+    moved = [token for token in tokens if token in ('scale', 'transform')]
+    tokens = [token for token in tokens if token not in moved] + moved
+    if name == 'singleConsumerGemm':
+        tokens = [token for token in tokens if token != '1.0f']
     return tokens
 
 
