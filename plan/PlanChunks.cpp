@@ -332,7 +332,7 @@ private:
     chunk.bytes = chunk.bytes / tensor(index).extents[size_t(dimension)] * size;
     if (isOwn) {
       if (spanBytes(tensor(index)) != tensor(index).bytes)
-        reject(fmt::format("'{}' has gaps", tensor(index).name));
+        reject(fmt::format("'{}' is a strided view", tensor(index).name));
       chunk.strides = stridesOf(Layout{.order = chunk.order}, chunk.extents);
     } else {
       chunk.offset += start * chunk.strides[size_t(dimension)];

@@ -415,7 +415,7 @@ class Views(CommandTest):
         text = self.weft('explain', 'out', '--all').out
         self.assertIn('estimated', text)
         self.assertIn('best weft could choose', text)
-        self.assertIn('products of cuBLASLt', text)
+        self.assertIn('GEMMs of cuBLASLt', text)
         for row in self.some(rows):
             self.assertIn(row['name'], self.weft('explain', 'out', '--kernel', row['name']).out)
 

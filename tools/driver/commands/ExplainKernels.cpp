@@ -118,7 +118,7 @@ std::string footnotes(const Plan &plan, const runtime::BelievedRecords &records)
     text += fmt::format(
         "{} of cuBLASLt: NVIDIA's library, no text of ours; --no-library does without\n",
         count == 1 ? std::string("1 kernel is a GEMM")
-                   : fmt::format("{} kernels are products", count));
+                   : fmt::format("{} kernels are GEMMs", count));
   text += verificationLines(plan, records);
   for (const PlanNote &note : plan.notes) text += "note: " + note.text + "\n";
   return text;
@@ -130,7 +130,7 @@ std::string operandLines(const Plan &plan, const char *label, const std::vector<
     const PlanTensor &tensor = plan.tensors[size_t(index)];
     text += fmt::format("  {:<10} {}[{}] {}   layout {}   {}, {}\n", label, tensor.name,
                         fmt::join(tensor.axes, ","), nameOf(tensor.dtype),
-                        printLayout(tensor) + (hasStridedView(tensor) ? " with isStridedView" : ""),
+                        printLayout(tensor) + (hasStridedView(tensor) ? " as a strided view" : ""),
                         formatBytes(tensor.bytes), nameOf(tensor.role));
     label = "";
   }
