@@ -109,7 +109,7 @@ public:
       if (family.family->isView) continue;
       space.legal += countConfigurations(kernel, family);
       if (!family.tuples.empty()) addTuples(family);
-      else if (!family.choices.empty()) addGemm(family);
+      else if (!family.choices.empty()) addCombinations(family);
     }
     space.combinations = places.size();
     std::erase_if(places, [&](const Place &place) { return !(place.seconds < select::infinite); });
@@ -175,7 +175,7 @@ private:
     }
   }
 
-  void addGemm(const ConfigurationSpace &family) {
+  void addCombinations(const ConfigurationSpace &family) {
     families.push_back(family);
     std::vector<std::vector<Layout>> lists;
     for (size_t operand = 0; operand < family.choices.size(); ++operand) {
@@ -223,9 +223,9 @@ private:
       for (size_t l = 0; l < ranked.size(); ++l) lists[operand][l] = std::get<2>(ranked[l]);
     }
     const auto combinations = [&] {
-      double gemm = 1;
-      for (const auto &layouts : lists) gemm *= double(layouts.size());
-      return gemm;
+      double product = 1;
+      for (const auto &layouts : lists) product *= double(layouts.size());
+      return product;
     };
     while (combinations() > mostCombinations)
       std::ranges::max_element(lists, {}, [](const auto &layouts) {
@@ -241,7 +241,7 @@ private:
     return false;
   }
 
-  /// Whether layouts of the same form were kept before, whose rows serve these, too.
+  /// Whether layouts of the same form were kept before: their measurements serve these, too.
   bool isOfKeptForm(const Place &place) {
     const Family &family = *families[place.family].family;
     if (!family.isGemm || isTimedAsGemm(kernel, family) || !contractionRegion(kernel).region)
