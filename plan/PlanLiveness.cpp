@@ -1,4 +1,4 @@
-// Lives of tensors in shared memory; see PlanLiveness.h.
+// Live ranges of tensors in shared memory; see PlanLiveness.h.
 #include "plan/PlanLiveness.h"
 
 #include "codegen/families/view/ViewKnobs.h"

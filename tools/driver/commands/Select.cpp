@@ -187,7 +187,7 @@ std::string drawing(const Answer &answer) {
 }
 
 /// A file on standard output would stand beside the object that --json promises alone there.
-void refuseJson(const SelectFlags &flags) {
+void rejectJson(const SelectFlags &flags) {
   for (const auto &[name, file] : {std::pair("--dot", &flags.dot), std::pair("-o", &flags.output)})
     if (*file == "-")
       throw Error::badInput(
@@ -197,7 +197,7 @@ void refuseJson(const SelectFlags &flags) {
 }
 
 int run(const SelectFlags &flags, bool json) {
-  if (json) refuseJson(flags);
+  if (json) rejectJson(flags);
   Compilation compilation(flags.model, flags.choices, flags.target);
   const Phase first = parsePhase(flags.startFrom);
   if (first > Phase::select)
