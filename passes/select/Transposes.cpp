@@ -1,7 +1,7 @@
-// Prices of transposes. A tensor some of whose transposes were measured is transposed along
-// measured pairs of layouts alone, as kernels with rows are chosen among their rows; a tensor
-// without any is transposed by the model. Should no plan be found without a pair that was pruned,
-// admitModelledTransposes() brings them all back and says so.
+// Prices of transposes. If some transposes of a tensor were measured, only those are considered, as
+// measured kernels are chosen among their measurements. Transposes of other tensors are priced by
+// the model. If no plan exists without the pruned pairs of layouts, admitModelledTransposes() adds
+// them all again and notes it.
 #include "codegen/families/transpose/TransposeKnobs.h"
 #include "codegen/families/view/ViewKnobs.h"
 #include "passes/select/Prices.h"

@@ -251,7 +251,7 @@ void Executor::write(int tensor, std::span<const std::byte> elements) {
   const PlanTensor &one = plan().tensors[size_t(tensor)];
   std::vector<std::byte> memory(size_t(spanBytes(one)));
   if (spanBytes(one) != logicalBytes(one))
-    cuda::download(memory, ownPointer(tensor));  // others lie in the gaps
+    cuda::download(memory, ownPointer(tensor));  // other tensors lie between
   scatter(one, elements, memory);
   cuda::upload(ownPointer(tensor), memory);
 }

@@ -36,7 +36,7 @@ struct ProfileItem {
   std::string subject, line;  ///< the row it becomes
   double modelled = 0;        ///< seconds by the model
   double rank = 1;            ///< modelled over the kernel's best: items are measured in this order
-  bool again = false;  ///< measured once more if its row is of a text that is not emitted any more
+  bool again = false;         ///< measured once more if its measurement is of an older text
 };
 
 /// One GEMM for which the library's candidates are measured, wherever it occurs; with an
