@@ -41,7 +41,7 @@ private:
   void addGemm(const ChosenKernel &chosen) {
     ProfileGemm gemm = profileGemm(chosen.kernel, chosen.configuration,
                                    model.cost(chosen.kernel, chosen.configuration).seconds);
-    if (seen.insert(gemm.subject + gemm.place).second) space.products.push_back(std::move(gemm));
+    if (seen.insert(gemm.subject + gemm.place).second) space.gemms.push_back(std::move(gemm));
   }
 
   bool isOfOlderText(const ChosenKernel &chosen) const {
