@@ -1,8 +1,8 @@
-// What a kernel is chosen among, whatever graph it stands in: its legal spaces, and its measured
-// rows as separate spaces.
+// The configurations of a kernel, independent of its graph: its legal spaces, and its measurements
+// as separate spaces.
 //
-// Invariant: equal for equal kernels, so that the variants of a graph, most of whose kernels are
-// the same, share it.
+// Invariant: equal for equal kernels. The variants of a graph share most kernels and therefore
+// share these spaces.
 #pragma once
 
 #include "codegen/families/loop/LoopKnobs.h"

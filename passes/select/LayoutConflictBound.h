@@ -90,7 +90,7 @@ private:
     int producer = -1;          ///< op
     std::set<int> groups = {};  ///< that the loss may fall to
   };
-  std::vector<Conflict> conflicts;  ///< dearest first
+  std::vector<Conflict> conflicts;  ///< costliest first
   std::vector<std::vector<std::vector<double>>>
       writeLosses;                                 ///< candidate, output, layout of its tensor
   std::vector<std::vector<double>> transposesOut;  ///< tensor, layout

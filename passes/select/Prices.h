@@ -17,7 +17,7 @@ namespace weft::select {
 using LayoutMask = uint8_t;
 constexpr size_t maximumLayouts = 8;
 
-/// Prices nearer to each other than this share are ties: nobody could measure the difference.
+/// Prices that differ by less than this share are ties: no measurement could tell them apart.
 constexpr double noise = 0.005;
 
 /// The best way to run a candidate under one combination of layouts, and the next best that is no

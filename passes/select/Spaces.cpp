@@ -127,8 +127,8 @@ void Prices::openSpaces(int index, SharedSpaces &shared) {
         fmt::format("kernel {}: {}; priced by the model", candidate.name, reason));
 }
 
-/// Layouts with several strides along a group of axes have no rows here, and those of a result are
-/// offered to nobody: they are for pins that no other layout of the contraction meets.
+/// Adds layouts with several strides along a group of axes only for pins that no other layout of
+/// the contraction meets; they are unmeasured.
 void Prices::openSeveralStrides(const Candidate &candidate, const KernelSpaces &known,
                                 CandidatePrices &prices) {
   if (!contractionValues(candidate.kernel)) return;

@@ -341,7 +341,7 @@ json foldedReport(const Plan &plan) {
   return rows;
 }
 
-/// One row for all chunks or repeats of a kernel, dearest first, at most `most` rows.
+/// One row for all chunks or repeats of a kernel, costliest first, at most `most` rows.
 std::string screenTable(const Plan &plan, const json &report, size_t most) {
   const std::vector<FoldedKernel> folded = dearestFirst(plan);
   std::map<std::string, int> shortNames;

@@ -117,7 +117,7 @@ std::string variantsTable(const Answer &answer) {
   return table.print();
 }
 
-/// Why the chosen variant stands beside faster ones; empty where it is the fastest.
+/// Why a slower variant was chosen; empty if the chosen one is the fastest.
 std::string whySlower(const Answer &answer) {
   const decision::Decision &decision = answer.decision;
   const Plan &plan = answer.plan;
