@@ -101,8 +101,8 @@ struct PlanLibraryGemm {
 /// A kernel that runs on one chunk of an axis: each chunk is a kernel of the plan, all are of one
 /// kernel of the graph.
 struct PlanChunk {
-  int region = -1;  ///< which of graph.mlir's kernels; those that no chunk names belong to the
-                    ///< other kernels, in order
+  int region = -1;   ///< which of graph.mlir's kernels; those that no chunk names belong to the
+                     ///< other kernels, in order
   std::string axis;  ///< of the kernel
   int64_t start = 0, size = 0;
   bool operator==(const PlanChunk &) const = default;

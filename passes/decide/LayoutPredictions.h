@@ -1,5 +1,5 @@
-// What compiling with `--pin T=LAYOUT` would give, for every layout of a tensor: decided as compile
-// decides it, with variants, chunks and the limit of memory, not read off the selection graph of
+// The plan that `--pin T=LAYOUT` would give, for every layout of a tensor: decided as `weft
+// compile` does, with variants, chunks and the memory limit, not read off the selection graph of
 // one variant.
 #pragma once
 
