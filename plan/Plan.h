@@ -1,7 +1,7 @@
 // The typed plan: what was chosen for a graph, as plain data. plan.json is its text.
 //
-// Invariants: verify() and verifyDerived() say them; whoever reads a plan from a file calls both
-// before anything is run.
+// Invariants: verify() and verifyDerived() check them. After a plan is read from a file, both are
+// called before anything runs.
 #pragma once
 
 #include "codegen/families/library/LibraryGemm.h"

@@ -1,5 +1,5 @@
-// The change of one tensor's layout that matters most in a plan: which tensors to ask about, of the
-// phase that decides (passes/decide/LayoutPredictions.h).
+// The change of one tensor's layout that matters most in a plan: which tensors to predict, by
+// the phase that decides (passes/decide/LayoutPredictions.h).
 #pragma once
 
 #include "passes/decide/Decide.h"
