@@ -157,11 +157,10 @@ struct Statistics {
                                    ///< transposes pruned or modelled
 };
 
-/// Why a kernel has no price although its family takes it (Selection::waitsForMeasurements).
+/// Why a kernel has no price although its family accepts it (Selection::waitsForMeasurements).
 inline constexpr const char *waitingReason =
-    "beside a profile it is offered by its own measurements alone, of which there are none, or "
-    "none in "
-    "the pinned layouts (weft profile)";
+    "considered only if measured, and the profile has no measurement of it, or none in the pinned "
+    "layouts (weft profile)";
 
 /// A path to draw, and what became of it in the plan: chunks, and with them other times.
 struct DrawnPlan {
