@@ -1,8 +1,8 @@
-// Whole variants: the product of the choices that reach across a graph. Each is a rewritten clone,
-// so the selector solves each alone and the cheapest wins. A few dozen at most: a group of
-// projections has up to four ways, and in a backward pass up to seven more beside each, attention
-// two; saved tensors are recomputed one by one and all together; norms are decomposed where that is
-// asked for.
+// Variants of the whole graph: all combinations of the choices that reach across it. Each is a
+// rewritten clone; the selector solves each alone, and the fastest wins. There are a few dozen at
+// most: a group of projections is stacked in up to four ways, and in a backward pass in up to seven
+// more for each; attention has two forms; saved tensors are recomputed one by one and all together;
+// norms are decomposed if an option says so.
 #include "kernel/Error.h"
 #include "passes/Passes.h"
 #include "passes/Rewrites.h"

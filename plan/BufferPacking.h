@@ -1,8 +1,8 @@
 // Where the buffers of temporaries lie: packed by the kernels that use them, in the workspace and
 // in results that are not written yet. No MLIR.
 //
-// Invariant: two buffers share bytes only if no kernel between the first and the last user of one
-// stands between those of the other; a buffer in a result's memory is last used before the result's
+// Invariant: two buffers share bytes only if their live ranges, from the first to the last kernel
+// that uses them, do not overlap; a buffer in a result's memory is last used before the result's
 // buffer is first used.
 #pragma once
 

@@ -1,5 +1,5 @@
-// Which launches of a plan may run at once: the order that its dependencies ask for, among the
-// kernels that are launched.
+// Which launches of a plan may be concurrent: the order of its dependencies, among the kernels that
+// are launched.
 //
 // Invariant: two launches that no path connects share no memory that one of them writes
 // (readArtifact checks `after`, PlanLiveness.h), and none that is on no plan, as far as `sharing`

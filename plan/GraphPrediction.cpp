@@ -1,10 +1,10 @@
 // Reuse distances over a plan's memory; see GraphPrediction.h.
 //
 // The constants were fitted to 38 encoder plans on an H200 (BERT-base, BERT-large, the paper's
-// encoder; B=8 L=512, B=96 L=128, B=1 L=128..4096; whole, and in 2 to 16 parts), measured as whole
+// encoder; B=8 L=512, B=96 L=128, B=1 L=128..4096; whole, and in 2 to 16 chunks), measured as whole
 // graphs on cold inputs and parameters with rests between calls (weft time --burst): with them
-// every whole is within 4.3% of what that profile's rows predict, 1.9% in the root mean square.
-// What other profiles and plans give stands in bench/RESULTS.md.
+// every whole is within 4.3% of what that profile's measurements predict, 1.9% in the root mean
+// square. What other profiles and plans give stands in bench/RESULTS.md.
 #include "plan/GraphPrediction.h"
 
 #include "codegen/families/view/ViewKnobs.h"

@@ -1,5 +1,4 @@
-// Which values the arguments of a plan make sense with, read off the kernels that read them. No
-// MLIR.
+// The valid values of a plan's arguments, derived from the kernels that read them. No MLIR.
 #pragma once
 
 #include "passes/select/Selection.h"

@@ -1,7 +1,7 @@
 // The typed plan: what was chosen for a graph, as plain data. plan.json is its text.
 //
-// Invariants: verify() and verifyDerived() say them; whoever reads a plan from a file calls both
-// before anything is run.
+// Invariants: verify() and verifyDerived() check them. After a plan is read from a file, both are
+// called before anything runs.
 #pragma once
 
 #include "codegen/families/library/LibraryGemm.h"
@@ -91,18 +91,18 @@ struct PlanLibraryEpilogue {
 struct PlanLibraryGemm {
   int a = -1, b = -1,
       c = -1;  ///< tensors of the plan; a and b are the kernel's inputs in one order or the other
-  GemmTypes types{};  ///< tf32 is read of f32 tensors; products accumulate in fp32
+  GemmTypes types{};  ///< tf32 is read of f32 tensors; GEMMs accumulate in fp32
   double alpha = 1;
   StridedBatchedGemm shape;                          ///< A is m x k, B k x n, C m x n
   std::optional<PlanLibraryEpilogue> epilogue = {};  ///< nothing (null): the GEMM alone
   bool operator==(const PlanLibraryGemm &) const = default;
 };
 
-/// A kernel that runs on part of an axis: as often as there are parts, each a kernel of the plan,
-/// of one kernel of the graph.
+/// A kernel that runs on one chunk of an axis: each chunk is a kernel of the plan, all are of one
+/// kernel of the graph.
 struct PlanChunk {
-  int region = -1;  ///< which of graph.mlir's kernels; those that no part names belong to the other
-                    ///< kernels, in order
+  int region = -1;   ///< which of graph.mlir's kernels; those that no chunk names belong to the
+                     ///< other kernels, in order
   std::string axis;  ///< of the kernel
   int64_t start = 0, size = 0;
   bool operator==(const PlanChunk &) const = default;

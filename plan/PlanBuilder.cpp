@@ -305,26 +305,26 @@ private:
       result.plan.tensors[index].offset = offsets[index];
   }
 
-  /// Selection saw no gaps. A kernel that was measured with them takes its fastest row; what others
-  /// cost is an assumption, and noted.
+  /// Selection priced strided views as contiguous. A kernel that was measured with strided views
+  /// takes its fastest such measurement; others keep the contiguous price, and a note says so.
   void takeMeasurementsOfStridedViews(const CostModel &prices) {
     for (size_t index = 0; index < result.kernels.size(); ++index) {
       ChosenKernel &chosen = result.kernels[index];
       if (!runs(chosen) || !hasStridedView(chosen.kernel, chosen.configuration)) continue;
-      const std::vector<PricedConfiguration> rows =
+      const std::vector<PricedConfiguration> measurements =
           prices.measuredAs(chosen.kernel, chosen.configuration);
-      // The fastest first; whether a row is legal takes an enumeration, so no further ones are
-      // asked.
-      const auto best = std::ranges::find_if(rows, [&](const PricedConfiguration &row) {
-        return legality(chosen.kernel, row.configuration, device).isLegal;
+      // Fastest first: the search ends at the first legal one, because each check enumerates.
+      const auto best = std::ranges::find_if(measurements, [&](const PricedConfiguration &one) {
+        return legality(chosen.kernel, one.configuration, device).isLegal;
       });
-      if (best == rows.end()) {
-        chosen.cost.source = Cost().source;  // of the text without
+      if (best == measurements.end()) {
+        chosen.cost.source = Cost().source;  // that of the contiguous text
         if (chosen.cost.measured)
           result.plan.notes.push_back(
               {.kind = NoteKind::prices,
-               .text = fmt::format("{} was measured without the gaps of its operands",
-                                   chosen.kernel.name)});
+               .text =
+                   fmt::format("{} was measured with contiguous operands, not with strided views",
+                               chosen.kernel.name)});
         continue;
       }
       result.plan.predictedSeconds += best->cost.seconds - chosen.cost.seconds;

@@ -155,8 +155,8 @@ private:
     addBetween();
   }
 
-  /// What else the kernels of the chain compute is for later ones of it, by itself or through
-  /// kernels that stand between them: the statistics of a decomposed softmax.
+  /// Adds the kernels between two of the chain to it: they read another output of an earlier
+  /// kernel, and a later kernel reads their result, as with the statistics of a decomposed softmax.
   void addBetween() {
     const int last = chain.back();
     for (size_t n = 0; n < chain.size(); ++n) {
@@ -227,7 +227,7 @@ private:
     for (int64_t start = 0; start < extent; start += extent / chunks.count) {
       ChunksOfTensors chunksOf;
       for (size_t n = 0; n < chain.size(); ++n)
-        addPart(cut, chain[n], axes[n], start, extent / chunks.count, chunksOf);
+        addChunk(cut, chain[n], axes[n], start, extent / chunks.count, chunksOf);
     }
     std::vector<std::string> names;
     for (const int kernel : chain) names.push_back(plan.kernels[size_t(kernel)].name);
@@ -240,8 +240,8 @@ private:
     splice(std::move(cut));
   }
 
-  void addPart(PlannedKernels &cut, int index, int axis, int64_t start, int64_t size,
-               ChunksOfTensors &chunksOf) {
+  void addChunk(PlannedKernels &cut, int index, int axis, int64_t start, int64_t size,
+                ChunksOfTensors &chunksOf) {
     const ChosenKernel &whole = planned.kernels[size_t(index)];
     const std::string axisName = whole.kernel.axes[size_t(axis)].name;
     ChosenKernel chosen = whole;
@@ -253,7 +253,7 @@ private:
                            std::vector<Layout> &layouts) {
       for (size_t n = 0; n < tensors.size(); ++n) {
         if (const int at = dimensionOf(whole.kernel, values[n], axis); at >= 0)
-          tensors[n] = partOf(tensors[n], at, start, size, chunksOf);
+          tensors[n] = chunkOf(tensors[n], at, start, size, chunksOf);
         layouts[n] = layoutOf(tensor(tensors[n]));
         layouts[n].offset = 0;
       }
@@ -269,9 +269,9 @@ private:
     cut.kernels.push_back(std::move(chosen));
   }
 
-  /// The fastest of the chunk's rows under these layouts; without any, the whole's knobs or, where
-  /// a chunk does not take them, the best by the model. What is modelled is priced as far off as
-  /// the model was of the whole.
+  /// The chunk's fastest measurement in these layouts. If it is unmeasured, the knobs of the whole
+  /// kernel, or the model's best if a chunk does not accept those. A modelled price is scaled by
+  /// measured over modelled time of the whole kernel.
   void configure(ChosenKernel &chunk, const ChosenKernel &whole) const {
     const Device &device = chunks.prices->device();
     for (const PricedConfiguration &row :
@@ -320,8 +320,8 @@ private:
     entry.runnerUpLoss = 0;
   }
 
-  /// Part of a tensor: of an inner one separate memory, dense; of any other a view.
-  int partOf(int index, int dimension, int64_t start, int64_t size, ChunksOfTensors &chunksOf) {
+  /// A chunk of a tensor: contiguous separate memory for an inner tensor, else a view.
+  int chunkOf(int index, int dimension, int64_t start, int64_t size, ChunksOfTensors &chunksOf) {
     if (const auto found = chunksOf.find({index, dimension}); found != chunksOf.end())
       return found->second;
     const bool isOwn = isInner(index);
@@ -332,7 +332,7 @@ private:
     chunk.bytes = chunk.bytes / tensor(index).extents[size_t(dimension)] * size;
     if (isOwn) {
       if (spanBytes(tensor(index)) != tensor(index).bytes)
-        reject(fmt::format("'{}' has gaps", tensor(index).name));
+        reject(fmt::format("'{}' is a strided view", tensor(index).name));
       chunk.strides = stridesOf(Layout{.order = chunk.order}, chunk.extents);
     } else {
       chunk.offset += start * chunk.strides[size_t(dimension)];

@@ -1,6 +1,6 @@
-// Kernels in chunks: those around a plan's largest temporary run several times, each time on chunk
-// of one axis, so that only a chunk of the temporary is there at a time. Scores of attention, head
-// by head or a few heads at a time, are what it is for.
+// Kernels in chunks: those around a plan's largest temporary run several times, each time on one
+// chunk of an axis, so that only one chunk of the temporary is live at a time. An example is
+// attention, with the scores of one or a few heads at a time.
 //
 // What is computed stays the same: chunks are cut along an axis that none of the kernels reduces
 // over, dropout masks are drawn at the coordinates of the whole. No MLIR.

@@ -134,8 +134,8 @@ bool isLibraryGemm(const Kernel &kernel, const Configuration &configuration) {
   }
 }
 
-/// Its skeleton takes any strides that make a GEMM and any tile within the limits: more than
-/// enumeration offers, parts of tensors too.
+/// Its kernel template accepts any strides that make a GEMM and any tile within the limits: more
+/// than enumeration offers, views too.
 bool isTensorCoreGemm(const Kernel &kernel, const Configuration &configuration,
                       const Device &device) {
   if (!configuration.knobs.is<Sm90GemmKnobs>() ||
@@ -178,8 +178,8 @@ Knobs knobsFromJson(const json &object, const Kernel &kernel, const std::string 
 Legality legality(const Kernel &kernel, const Configuration &configuration, const Device &device) {
   constexpr size_t shown = 3;
   Legality result;
-  // Which algorithms a library has, it says itself, at load; parts of tensors, which enumeration
-  // does not offer, are no hindrance to it.
+  // The library says at load which algorithms it has. It also accepts views, which enumeration does
+  // not offer.
   if (configuration.knobs.is<LibraryKnobs>() && isLibraryGemm(kernel, configuration))
     result.isLegal = true;
   if (isTensorCoreGemm(kernel, configuration, device)) result.isLegal = true;

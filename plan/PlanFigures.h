@@ -1,4 +1,4 @@
-// The figures of a plan that every command says alike: select, compile, explain, report.json. No
+// The figures of a plan that all commands print alike: select, compile, explain, report.json. No
 // MLIR.
 #pragma once
 
@@ -17,7 +17,7 @@ int chunkCount(const Plan &plan);
 /// they read what is stored.
 std::string contractionPrecision(const Plan &plan);
 
-/// Element type and that precision, as people read them: "f32 (contractions tf32)".
+/// Element type and that precision as printed: "f32 (contractions tf32)".
 std::string elementsText(const Plan &plan);
 
 /// Members: variant, seconds (of all kernels, chunks too), graphSeconds (as one graph),

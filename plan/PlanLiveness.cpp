@@ -1,4 +1,4 @@
-// Lives of tensors in shared memory; see PlanLiveness.h.
+// Live ranges of tensors in shared memory; see PlanLiveness.h.
 #include "plan/PlanLiveness.h"
 
 #include "codegen/families/view/ViewKnobs.h"
@@ -31,7 +31,7 @@ public:
       if (const int buffer = plan.tensors[tensor].buffer;
           memory.buffers()[size_t(buffer)].kind == BufferKind::parameter)
         unite(packed.try_emplace(buffer, int(tensor)).first->second, int(tensor));
-    uniteParts(plan, memory);
+    uniteViews(plan, memory);
   }
   int root(int tensor) const {
     while (parent[size_t(tensor)] != tensor) tensor = parent[size_t(tensor)];
@@ -39,8 +39,9 @@ public:
   }
 
 private:
-  /// What no kernel writes is part of what lies there, or the whole of parts that are written.
-  void uniteParts(const Plan &plan, const PlanMemory &memory) {
+  /// A temporary or result that no kernel writes is a view of the tensors that it overlaps, or a
+  /// larger tensor whose views are written.
+  void uniteViews(const Plan &plan, const PlanMemory &memory) {
     std::set<int> written;
     for (const PlanKernel &kernel : plan.kernels)
       if (!touchesNothing(kernel)) written.insert(kernel.outputs.begin(), kernel.outputs.end());

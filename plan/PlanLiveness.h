@@ -1,9 +1,10 @@
-// Which kernels use which memory of a plan: what may share bytes, and what must wait for what.
+// Which kernels use which memory of a plan: which tensors may share bytes, and which kernels must
+// wait for which.
 //
 // A live range is a tensor with all its views, or the memory that an algorithm of a library works
-// in; kernels may work on separate parts of it in any order. Two live ranges may share bytes if the
-// dependencies (`after`) keep them apart, whatever order they leave open; a result may also lie
-// over an operand of its kernel, which the kernel itself must allow
+// in; kernels may use disjoint ranges of it in any order. Two live ranges may share bytes if the
+// dependencies (`after`) order all kernels of one before those of the other; a result may also
+// share the bytes of an operand of its kernel, if the kernel may run in place
 // (codegen/families/loop/InPlace.h).
 #pragma once
 

@@ -1,5 +1,5 @@
-// One op of a plan's kernel. A plan, report and kernel's head show it as a line of text; all else
-// asks the members.
+// One op of a plan's kernel. Plans, reports and the head of a kernel show it as a line of text; all
+// other code reads the members.
 //
 // Invariant: parsePlanOp(text(op)) is op, and text() of what parsePlanOp reads is what it read.
 #pragma once

@@ -17,8 +17,8 @@ int64_t elementCount(const PlanTensor &tensor);
 int64_t elementBytes(const PlanTensor &tensor);
 /// Bytes of the tensor in logical row-major order.
 int64_t logicalBytes(const PlanTensor &tensor);
-/// Bytes from the first element to behind the last one; more than logicalBytes where a view has
-/// gaps.
+/// Bytes from the first element to the end of the last one; more than logicalBytes for a strided
+/// view.
 int64_t spanBytes(const PlanTensor &tensor);
 /// Whether memory order and logical row-major order are the same.
 bool isRowMajor(const PlanTensor &tensor);

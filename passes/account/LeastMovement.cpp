@@ -1,4 +1,4 @@
-// A greedy cover by bytes; see LeastMovement.h.
+// A greedy partition by saved bytes; see LeastMovement.h.
 #include "passes/account/LeastMovement.h"
 
 #include <algorithm>
@@ -9,20 +9,20 @@
 namespace weft {
 namespace {
 
-/// Ops with their sets; a set is named by its first op.
-class Cover {
+/// A partition of the ops into sets; a set is named by its first op.
+class Partition {
 public:
-  explicit Cover(const Dataflow &flow) : flow(flow), setOf(flow.ops.size()) {
+  explicit Partition(const Dataflow &flow) : flow(flow), setOf(flow.ops.size()) {
     std::iota(setOf.begin(), setOf.end(), 0);
   }
 
-  /// Joins the ops unless one is taken or sets would wait for each other.
+  /// Merges the ops into one set unless one is taken or the sets would depend on each other.
   bool tryJoin(const std::vector<int> &ops) {
     if (std::any_of(ops.begin(), ops.end(), [&](int op) { return taken.contains(op); }))
       return false;
     const std::vector<int> before = setOf;
     for (const int op : ops) setOf[size_t(op)] = ops.front();
-    if (hasCircle()) {
+    if (hasCycle()) {
       setOf = before;
       return false;
     }
@@ -41,8 +41,8 @@ public:
   }
 
 private:
-  /// Whether finishing sets one after another gets stuck.
-  bool hasCircle() const {
+  /// Whether sets depend on each other.
+  bool hasCycle() const {
     std::map<int, std::set<int>> waitsFor, isBefore;
     for (size_t op = 0; op < setOf.size(); ++op) {
       waitsFor[setOf[op]];
@@ -82,9 +82,9 @@ std::vector<std::vector<int>> leastMovementPartition(const Dataflow &flow,
     if (candidate.ops.size() > 1) order.emplace_back(savedBytes(flow, candidate.ops), &candidate);
   std::stable_sort(order.begin(), order.end(),
                    [](const auto &a, const auto &b) { return a.first > b.first; });
-  Cover cover(flow);
-  for (const auto &[saved, candidate] : order) cover.tryJoin(candidate->ops);
-  return cover.sets();
+  Partition partition(flow);
+  for (const auto &[saved, candidate] : order) partition.tryJoin(candidate->ops);
+  return partition.sets();
 }
 
 }  // namespace weft

@@ -1,12 +1,12 @@
-// Norms as sums of their rows and an application that is element-wise, so that no kernel needs the
-// whole row of x at once: the sums may be those of an epilogue, and the application may make the
-// operand of the next contraction on load. Accumulators and squares are fp32 whatever x is: the
-// square of an f16 beyond 255 is none. Known downside: as separate kernels, sums and application
-// read x twice.
+// Norms as reductions of their rows and an element-wise application, so that no kernel needs a
+// whole row of x at once: the reductions may be fused into an epilogue, and the application into a
+// prologue of the next contraction. Accumulators and squares are fp32 whatever the type of x: the
+// square of an f16 beyond 255 overflows f16. Known downside: as separate kernels, sums and
+// application read x twice.
 //
 // A row's factor is one number, so a contraction that sums along the row may apply it to its result
-// instead (deferred): no kernel reads x but the contractions. Known downside: where a result is
-// stored before its factor is applied, it is as large as x makes it.
+// instead (deferred): only the contractions read x. Known downside: a result that is stored before
+// its factor is applied may be as large as the unnormalized x makes it.
 #include "passes/Describe.h"
 #include "passes/Passes.h"
 #include "passes/Rewrites.h"

@@ -1,8 +1,8 @@
 // Stacking in the backward pass of projections that read one tensor (Table A.2 of "Data Movement Is
-// All You Need"). The gradients dQ, dK and dV stand in one tensor, one part after the other: then
-// the gradient of the common input is one GEMM [Wq Wk Wv]^T [dQ dK dV] in place of three
-// products and their sum, and the gradients of the weights are parts of one GEMM. The price is
-// that the parts stand next to each other in memory, or are copied there.
+// All You Need"). The gradients dQ, dK and dV are concatenated into one tensor. The gradient of the
+// common input is then one GEMM [Wq Wk Wv]^T [dQ dK dV] instead of three GEMMs and the sum of their
+// results, and the gradients of the weights are slices of the result of one GEMM. The price: dQ, dK
+// and dV must be written next to each other in memory, or copied.
 #include "ir/Einsum.h"
 #include "passes/Describe.h"
 #include "passes/algebra/Projection.h"

@@ -1,6 +1,6 @@
-// Stacking of projections that read one tensor: [Wq Wk Wv] X instead of three products. X is read
-// once and one larger GEMM uses the machine better; the price is that its three parts become
-// slices, which is free only where the stacked axis can be the slowest of the layout.
+// Stacking of projections that read one tensor: [Wq Wk Wv] X instead of three GEMMs. X is read
+// once, and one larger GEMM uses the GPU better. The price: Q, K and V become slices of its result,
+// which is free only where the stacked axis can be the slowest of the layout.
 #include "passes/Describe.h"
 #include "passes/algebra/Projection.h"
 

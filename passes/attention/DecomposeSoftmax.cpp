@@ -1,6 +1,7 @@
-// Softmax in three steps with the access pattern of the products around it: LS per sub-vector, IR
+// Softmax in three steps with the access pattern of the GEMMs around it: LS per sub-vector, IR
 // over the sub-vectors of a row, GS per element. Known downside: run as three kernels it moves the
-// matrix twice more than a fused softmax; it pays where LS and GS join the neighbouring products.
+// matrix twice more than a fused softmax; it pays where LS and GS are fused into the neighbouring
+// GEMMs.
 #include "passes/Rewrites.h"
 
 namespace weft {

@@ -66,7 +66,7 @@ constexpr double indexInstructions = 24, instructionsPerFlop = 2;
 /// Threads per multiprocessor that fill its four schedulers (estimate: 4 warps each).
 constexpr double threadsToFillIssue = 512;
 
-// Library products. "cuBLASLt runs" are products of f16 on an H200 (CUDA 13.0), all candidates of a
+// Library GEMMs. "cuBLASLt runs" are f16 GEMMs on an H200 (CUDA 13.0), all candidates of a
 // shape interleaved.
 
 /// The heuristic's first candidate against the best of its list: 0.87 to 1.00, mean 0.95, of 23
@@ -99,26 +99,27 @@ constexpr double sm90LeastEfficiency = 0.55, sm90EfficiencyPerIntensity = 0.007;
 /// What a cooperative tile of 128 x 256 does not multiply while it is stored: 127 against 115 us of
 /// 9 waves (12288x3072x1024).
 constexpr double sm90StoreSeconds = 1.3e-6;
-/// Barriers, maps and the first slices of a block (estimate).
+/// Barriers, tensor maps and the first k-tiles of a CTA (estimate).
 constexpr double sm90StartSeconds = 0.2e-6;
-/// Share of the lesser of memory and tensor time that shows where k is one slice: fits 24.0 us of
+/// Share of the lesser of memory and tensor time that shows where k is one k-tile: fits 24.0 us of
 /// 512x512x64 x 128.
 constexpr double sm90ExposedShare = 0.5;
-/// Rows that start anywhere are brought by threads: 28 us of 1000x777x555 with tiles of 128 x
+/// Rows that start anywhere are loaded by threads: 28 us of 1000x777x555 with tiles of 128 x
 /// 64, 4.9 us with padded rows.
 constexpr double sm90GuardedShare = 0.1;
-/// Products of f16 in the time of a byte of slices: 64 bytes a cycle arrive at a multiprocessor,
-/// and half as many of rows that start at odd multiples of 16 bytes: 4096 x 4088 x 1000 takes 99.9
-/// us with such rows on both sides (128 x 128), 72.8 with them in A, 50.3 with none.
+/// Flop of f16 in the time that a byte of a k-tile takes: 64 bytes a cycle arrive at a
+/// multiprocessor, and half as many of rows that start at odd multiples of 16 bytes: 4096 x 4088 x
+/// 1000 takes 99.9 us with such rows on both sides (128 x 128), 72.8 with them in A, 50.3 with
+/// none.
 constexpr double sm90FlopsOfLoadedByte = 64, sm90StraddlingFactor = 2;
-/// Blocks of a cluster that share k: the wait for the last of them, and bytes of sums that a block
-/// receives a second (estimates).
+/// Blocks of a cluster that share k: the wait for the last of them, and bytes of
+/// accumulators that a block receives a second (estimates).
 constexpr double splitKReductionSeconds = 0.4e-6, splitKReductionBandwidth = 60e9;
 /// What a block draws from memory at most, in shares of a multiprocessor (estimate; 64 of 132
 /// blocks do not reach the bandwidth).
 constexpr double sm90ShareOfMemory = 1.6;
-/// Blocks that take stream-K runs of k-tiles: what one waits for to leave its sums of a tile and to
-/// read those of others, twice (estimate).
+/// Stream-K: the time in which a CTA stores its partials of a tile and reads those of others, twice
+/// (estimate).
 constexpr double streamKSeconds = 1.5e-6;
 /// On the price of kernels whose blocks share k: others are preferred while few of them are
 /// measured.
@@ -137,29 +138,29 @@ constexpr double singleConsumerEfficiency = 0.6, singleConsumerColumns = 32,
                  singleConsumerUnmeasured = 1.04;
 
 /// The skeleton kernel from sm_80 on (estimates, no run yet): share of the peak of its
-/// products, and of the peak of wgmma on sm_90a; by m n / (m + n) of a tile: 128 x 128 (64) all of
-/// it, 64 x 64 (32) 0.75.
+/// `mma.sync`, and of the peak of WGMMA on sm_90a; by m n / (m + n) of a tile: 128 x 128 (64) all
+/// of it, 64 x 64 (32) 0.75.
 constexpr double sm80Share = 0.85, sm80ShareOfWgmma = 0.55;
 constexpr double sm80LeastEfficiency = 0.5, sm80EfficiencyPerIntensity = 0.5 / 64;
-/// Rows that start anywhere come through registers, and the first slices of a block wait for
-/// nothing to hide them.
+/// Rows that start anywhere come through registers, and nothing hides the wait for the
+/// first k-tiles of a block.
 constexpr double sm80GuardedShare = 0.2, sm80StartSeconds = 0.5e-6;
-/// Against the library's first candidate at least, until there are measured rows.
+/// Against the library's first candidate at least, until there are measurements.
 constexpr double sm80Unmeasured = 1.05;
 
-/// Operands that are transformed on load: what an element costs beside its arithmetic, as
-/// instructions, rewritten in place in shared memory or made by threads that copy (H200: 0.14 to
-/// 0.2 and 0.26 to 0.28 ns an element and multiprocessor; accesses to shared memory beside products
-/// take 60 cycles a warp); the share of a multiprocessor's arithmetic that three warps of a block
+/// Prologue fusion: what an element costs in addition to its arithmetic, in instructions, if it is
+/// transformed in place in shared memory or by threads that copy (H200: 0.14 to 0.2 and 0.26 to
+/// 0.28 ns an element and multiprocessor; accesses to shared memory during WGMMA take 60 cycles a
+/// warp); the share of a multiprocessor's arithmetic that three warps of a block
 /// on sm_90a have, and the warps that multiply before sm_90 (estimates). On the price of such
 /// kernels as on that of those whose blocks share k.
 constexpr double transformInstructions = 20, copyingInstructions = 34, sm90TransformShare = 0.5,
                  sm80TransformShare = 0.6, prologueUnmeasured = 1.05;
-/// The same where sums of products are scaled in the place of an operand (H200: 7% over the plain
+/// The same where accumulators are scaled instead of an operand (H200: 7% over the plain
 /// GEMM).
 constexpr double scaledUnmeasured = 1.07;
 
-/// fp32 products without tensor cores, against the peak of the FMA units (estimate).
+/// fp32 GEMMs without tensor cores, against the peak of the FMA units (estimate).
 constexpr double libraryFmaShare = 0.75, libraryFmaIntensity = 16;
 
 }  // namespace weft::analytic

@@ -1,4 +1,4 @@
-// What the analytic prices of several families are made of (AnalyticCost.cpp has the essay).
+// Terms that the analytic prices of several families share; AnalyticCost.cpp explains the model.
 #pragma once
 
 #include "passes/configure/AnalyticConstants.h"

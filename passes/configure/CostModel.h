@@ -1,5 +1,5 @@
 // The price of one kernel in one configuration. Two implementations behind one interface: the
-// analytic roofline, and measured rows of a profile file with the roofline where a row is missing.
+// analytic roofline, and the measurements of a profile with the roofline for what is unmeasured.
 #pragma once
 
 #include "kernel/Configuration.h"
@@ -50,12 +50,12 @@ public:
   /// Whether every loop configuration of the kernel is priced by LoopPricer (LoopCost.h), so that
   /// selection may add up operands instead of asking for each configuration.
   virtual bool isSeparable(const Kernel &kernel) const { return false; }
-  /// What prices kernels of which nothing was measured: as this model does, but without looking for
-  /// rows. Lives as long as this one.
+  /// Prices unmeasured kernels: as this model does, but without a lookup of measurements. Lives as
+  /// long as this one.
   virtual const CostModel &modelled() const { return *this; }
-  /// The configurations of a kernel, without gaps (StridedViews.h), that were measured: where there
-  /// are any, selection chooses among them alone. Of those with equal layouts and family only the
-  /// fastest few. Lives as long as the model; may be asked from several threads.
+  /// The measured configurations of a kernel whose operands are contiguous (no StridedViews.h). If
+  /// there are any, selection chooses among them alone. Of those with equal layouts and family only
+  /// the fastest few. Lives as long as the model; may be called from several threads.
   virtual const std::vector<PricedConfiguration> &measured(const Kernel &) const {
     static const std::vector<PricedConfiguration> none;
     return none;

@@ -21,7 +21,7 @@ struct ConfigurationSpace {
       {};  ///< per operand, their Cartesian product; empty if `tuples` is used
   std::vector<LayoutTuple> tuples = {};
   std::vector<Knobs> knobs = {};
-  bool hasSeveralStrides = false;  ///< tuples of products with several strides along a group of
+  bool hasSeveralStrides = false;  ///< tuples of GEMMs with several strides along a group of
                                    ///< axes (kernel/MultiStrideGemm.h)
 
   bool isEmpty() const { return knobs.empty() || (choices.empty() && tuples.empty()); }
@@ -74,8 +74,8 @@ std::vector<int64_t> extentsOf(const Kernel &kernel, int value);
 constexpr int mostPermuted = 5;
 /// The dense layouts worth telling apart: permutations of the dimensions with extent above 1;
 /// dimensions of extent 1 come first, where they change no stride. Values of rank 1 have one. Of
-/// more than `mostPermuted` such dimensions, whose orders nobody could hold, those in which one run
-/// of them stands elsewhere than in logical order. Sorted.
+/// more than `mostPermuted` such dimensions, whose orders are too many, those in which one run of
+/// them is moved from its place in logical order. Sorted.
 std::vector<Layout> distinctLayouts(const std::vector<int64_t> &extents);
 /// How many orders of the dimensions with extent above 1 there are.
 double countLayouts(const std::vector<int64_t> &extents);

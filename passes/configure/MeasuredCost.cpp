@@ -54,7 +54,7 @@ public:
       const std::lock_guard lock(mutex);
       return cache[key];
     }();
-    std::call_once(known.once, [&] { known.measurements = rowsOf(kernel); });
+    std::call_once(known.once, [&] { known.measurements = measurementsOf(kernel); });
     return known.measurements;
   }
 
@@ -162,7 +162,7 @@ private:
     return places;
   }
 
-  std::vector<PricedConfiguration> rowsOf(const Kernel &kernel) const {
+  std::vector<PricedConfiguration> measurementsOf(const Kernel &kernel) const {
     std::vector<PricedConfiguration> result;
     const auto add = [&](Configuration configuration, const ProfileMeasurement &measurement) {
       // What a tile may hold has changed before: a measurement of one that is not emitted any more

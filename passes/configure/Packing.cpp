@@ -12,7 +12,7 @@ const Attribute &attribute(const Kernel &kernel, const std::string &name) {
   return kernel.body[0].attributes.at(name);
 }
 
-/// The parts follow each other along the joined axis.
+/// The operands follow each other along the joined axis.
 std::vector<Layout> concatOperands(const Kernel &kernel, Layout part) {
   const auto axis = static_cast<size_t>(std::get<int64_t>(attribute(kernel, "axis")));
   std::vector<Layout> operands;
@@ -23,7 +23,7 @@ std::vector<Layout> concatOperands(const Kernel &kernel, Layout part) {
   return operands;
 }
 
-/// The merged axis becomes its parts again: neighbours, slowest first.
+/// Splits the merged axis into its original axes: adjacent, slowest first.
 Layout mergeOperand(const Kernel &kernel, const Layout &result) {
   const auto axis = static_cast<int>(std::get<int64_t>(attribute(kernel, "axis")));
   const auto count = static_cast<int>(std::get<int64_t>(attribute(kernel, "count")));

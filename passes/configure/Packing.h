@@ -3,9 +3,9 @@
 // costs no kernel.
 //
 // Invariant: a movement op is packed at load exactly if, whatever layout its result takes, each
-// operand is a strided view of the result that covers it. A slice is none (the parameter is larger
-// than its part), nor is a split of an axis (the parts need not stay neighbours); those are kernels
-// or views like any other.
+// operand is a strided view of the result that covers it. A slice is not (the parameter is
+// larger than the result), nor is a split of an axis (the new axes need not stay adjacent); those
+// are kernels or views like any other.
 #pragma once
 
 #include "kernel/Configuration.h"

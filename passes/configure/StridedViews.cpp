@@ -1,4 +1,4 @@
-// Which kernels take operands with gaps, and at what price; see StridedViews.h.
+// Which kernels accept strided views, and at what price; see StridedViews.h.
 #include "passes/configure/StridedViews.h"
 
 #include "kernel/StridedBatchedGemm.h"
@@ -18,7 +18,8 @@ std::vector<int> dimensionsInOrder(const Layout &layout, const std::vector<int64
   return order;
 }
 
-/// Calls `visit` for neighbours in memory between which there are gaps: (slower, faster) dimension.
+/// Calls `visit` for neighbours in memory that do not merge into one axis: (slower, faster)
+/// dimension.
 /// False if it returned false.
 template <typename Visit>
 bool forEachStridedAxis(const Layout &layout, const std::vector<int64_t> &extents, Visit &&visit) {

@@ -1,12 +1,12 @@
-// In how many chunks the kernels around a plan's largest temporary run (PlanChunks.h), when nobody
-// says: a choice by time and memory.
+// In how many chunks the kernels around a plan's largest temporary run (PlanChunks.h) without
+// --chunks: a choice by time and memory.
 //
-// The rule: a plan takes no more memory than a framework would that runs op by op and has a fused
-// attention (FrameworkMemory.h), or than the L2 holds; the fastest such plan is chosen, if it is
-// predicted at most `mostSlower` slower than the fastest of all, else the smallest that is. A plan
-// that is within the limit as a whole is not weighed against chunks. Who wants speed alone says
-// --chunks 1. Predictions are of whole graphs (plan/GraphPrediction.h): small chunks start more
-// kernels and use each less well, but find in L2 what a whole tensor of scores fetches from DRAM.
+// The rule: a plan needs no more memory than a framework that runs op by op with a fused attention
+// (FrameworkMemory.h), or than the L2 holds. The fastest such plan is chosen if it is predicted at
+// most `mostSlower` slower than the fastest of all, else the smallest plan that is. If the plan
+// without chunks is within the limit, no chunks are considered. `--chunks 1` chooses by time alone.
+// Predictions are of whole graphs (plan/GraphPrediction.h): small chunks launch more kernels and
+// each uses the GPU less well, but they find in L2 what a whole tensor of scores loads from DRAM.
 // As everywhere, an estimate is never compared with a measurement: where the whole is measured, so
 // are the chunks that may win.
 #pragma once

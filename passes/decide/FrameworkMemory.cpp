@@ -1,4 +1,4 @@
-// Lives of the tensors of a graph, op by op; see FrameworkMemory.h.
+// Live ranges of the tensors of a graph, op by op; see FrameworkMemory.h.
 #include "passes/decide/FrameworkMemory.h"
 
 #include <algorithm>
@@ -8,9 +8,9 @@
 namespace weft::decision {
 namespace {
 
-class Lives {
+class LiveRanges {
 public:
-  explicit Lives(const select::Problem &problem)
+  explicit LiveRanges(const select::Problem &problem)
       : problem(problem),
         bodies(problem.ops.size(), nullptr),
         writerOf(problem.tensors.size(), -1) {
@@ -159,7 +159,7 @@ private:
 
 }  // namespace
 
-int64_t frameworkBytes(const select::Problem &problem) { return Lives(problem).peak(); }
+int64_t frameworkBytes(const select::Problem &problem) { return LiveRanges(problem).peak(); }
 
 int64_t frameworkWorkspaceBytes(const select::Problem &problem) {
   int64_t bytes = frameworkBytes(problem);

@@ -1,5 +1,5 @@
-// What a graph takes in a framework that runs op by op and has a fused attention: the memory that a
-// plan should not exceed by default.
+// The memory that a graph needs in a framework that runs op by op with a fused attention. By
+// default a plan should not exceed it.
 #pragma once
 
 #include "passes/select/Selection.h"

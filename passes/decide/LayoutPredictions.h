@@ -1,5 +1,5 @@
-// What compiling with `--pin T=LAYOUT` would give, for every layout of a tensor: decided as compile
-// decides it, with variants, chunks and the limit of memory, not read off the selection graph of
+// The plan that `--pin T=LAYOUT` would give, for every layout of a tensor: decided as `weft
+// compile` does, with variants, chunks and the memory limit, not read off the selection graph of
 // one variant.
 #pragma once
 
@@ -39,7 +39,7 @@ bool isPlan(const LayoutPrediction &prediction, const Plan &plan);
 /// The layouts of a tensor other than `layout`, nearest to the plan first: in its variant and in as
 /// many chunks, as one graph; none where that would take long, `others` where the graph is so large
 /// that layouts are not ranked. They are selected together, so that every kernel is priced once.
-/// The layouts that the solved selection graph has prices of are few: states that lead to dear
+/// The layouts that the solved selection graph has prices of are few: states that lead to slow
 /// plans are cut.
 std::vector<std::string> nearestLayouts(const Problem &problem, const Options &options,
                                         const Decision &decision, const std::string &tensor,

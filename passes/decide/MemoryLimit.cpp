@@ -66,14 +66,14 @@ private:
       return std::move(*planned);
     }
     if (planned.error().kind != ErrorKind::unsupported) throw planned.error();
-    if (count < refusedCount) {
+    if (count < rejectedCount) {
       rejection = fmt::format("; {}", planned.error().what());
-      refusedCount = count;
+      rejectedCount = count;
     }
     return std::nullopt;
   }
 
-  int refusedCount = std::numeric_limits<int>::max();
+  int rejectedCount = std::numeric_limits<int>::max();
 };
 
 std::string reasonOf(const Search &search, int64_t limit) {

@@ -1,4 +1,4 @@
-// What a person may pin instead, where a pin leaves no plan.
+// Which other pins are possible if a pin leaves no plan.
 #pragma once
 
 #include "passes/select/Selection.h"

@@ -1,5 +1,5 @@
-// Breadth first from every contraction over the readers of what the set computes, and sums beside
-// it, so that pairs come first.
+// Breadth-first search from every contraction over the readers of the set's results and over
+// reductions of its operands, so that pairs come first.
 #include "passes/fuse/Epilogues.h"
 
 #include "kernel/ContractionRegion.h"
@@ -51,8 +51,8 @@ private:
     keepBest(firstAttempt);
   }
 
-  /// Readers of what the set computes, and sums of what its contraction alone reads: the gradient
-  /// of a bias beside that of weights.
+  /// Readers of the set's results, and reductions of an operand of its contraction: the gradient of
+  /// a bias with that of weights.
   std::set<int> neighboursOf(const OpSet &set) const {
     std::set<int> neighbours;
     const auto addReaders = [&](int tensor, bool reductionsOnly) {
@@ -94,7 +94,7 @@ private:
            std::get<std::string>(kind->second) == "sum";
   }
 
-  /// Without sums: what a family takes beside an epilogue, it says itself.
+  /// Without reductions: the family says which it accepts in an epilogue.
   static Kernel elementwisePart(Kernel kernel) {
     std::erase_if(kernel.body, [&](const BodyOp &op) {
       return isSum(op.kind, op.attributes) && std::erase(kernel.outputs, op.results[0]) > 0;

@@ -1,8 +1,8 @@
-// Contractions with what follows them: the sets of ops that one kernel may compute because it has
-// the contraction's sums in registers, or sums one of its operands. A separate search, since a
-// contraction does not walk its result's iteration space as loops do: what may join is what
-// kernel/ContractionRegion.h recognises, and sums beside it, where a kernel family of the target
-// takes them.
+// Epilogue fusion: the sets of ops that one kernel may compute because it holds the accumulators of
+// a contraction in registers, or because it reduces one of its operands. The search is separate
+// from that of loops, since a contraction does not walk the iteration space of its result. A set is
+// a candidate if kernel/ContractionRegion.h recognises it, with epilogue reductions where a kernel
+// family of the target accepts them.
 #pragma once
 
 #include "passes/fuse/FusionRules.h"

@@ -1,5 +1,5 @@
-// Backward from every operand of every contraction, as long as one tensor of the operand's shape
-// leads on.
+// Walks backward from every operand of every contraction while exactly one input has as many
+// elements as the operand.
 #include "passes/fuse/Prologues.h"
 
 #include "kernel/ContractionRegion.h"
@@ -82,7 +82,7 @@ private:
       attempt(unite(setOf(taken), epilogue));
   }
 
-  /// Without sums, which no prologue stands beside.
+  /// Without reductions, which no kernel with a prologue has.
   OpSet largestEpilogue(int contraction) const {
     OpSet best;
     for (const EpilogueAttempt &one : epilogues) {

@@ -1,6 +1,6 @@
-// Contractions with what is before them: chains of element-wise ops whose results nobody else
-// reads, on the way to one operand, for the families of the target that make operands on load
-// (kernel/ContractionPrologue.h). The kernels of the same ops and the contraction alone stay
+// Prologue fusion: contractions with the chain of element-wise ops that computes one operand, if no
+// other op reads the results of the chain and a family of the target transforms operands
+// (kernel/ContractionPrologue.h). Separate kernels for the same ops and for the contraction remain
 // candidates.
 #pragma once
 

@@ -1,9 +1,9 @@
 // Which layouts a tensor keeps: those of configurations near the best of some kernel, at most
 // `maximumLayouts`.
 //
-// Where kernels have rows their layouts are those of the rows, so what is kept was measured. A
-// layout that only views take leads to no kernel that runs in it; it is kept where nothing but
-// views touches the tensor.
+// Measured kernels have the layouts of their measurements, so the kept layouts were measured. A
+// layout that only views accept is kept only if nothing but views writes and reads the tensor:
+// no launched kernel would accept it.
 #include "passes/select/Prices.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Legal spaces, rows as spaces, and the memory of both.
+// Legal spaces, measurements as spaces, and the cache of both.
 #include "passes/select/KernelSpaces.h"
 
 #include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
@@ -42,8 +42,8 @@ void combineSoftmax(const Kernel &kernel, BlockCombine combine, ConfigurationSpa
   if (!asked.empty()) space.knobs = std::move(asked);
 }
 
-/// How many configurations of the space have no row. The algorithms of a library are of the GPU,
-/// not of the space: its layouts count.
+/// How many configurations of the space are unmeasured. The algorithms of a library depend on the
+/// GPU and are not in the space, so a library space counts layouts.
 double withoutMeasurements(const KernelSpaces &spaces, const ConfigurationSpace &space,
                            double configurations) {
   std::set<int> tuples;
@@ -57,45 +57,45 @@ double withoutMeasurements(const KernelSpaces &spaces, const ConfigurationSpace 
   return std::max(0.0, configurations - count);
 }
 
-/// Rows become spaces of tuples, one a family.
-void addMeasured(const Kernel &kernel, const std::vector<PricedConfiguration> &rows,
+/// Turns measurements into spaces of layout tuples, one for each family.
+void addMeasured(const Kernel &kernel, const std::vector<PricedConfiguration> &measurements,
                  const std::set<Knobs> &loopKnobs, KernelSpaces &result) {
   std::vector<ConfigurationSpace> spaces;
   std::map<const Family *, int> spaceOf;
   std::map<std::pair<int, LayoutTuple>, int> tupleOf;
   std::map<std::pair<int, Knobs>, int> knobsOf;
-  for (const PricedConfiguration &row : rows) {
-    const Knobs &rowKnobs = row.configuration.knobs;
-    if (rowKnobs.is<LoopKnobs>() && !loopKnobs.contains(rowKnobs))
-      continue;  // what is asked for now, and still legal
-    const Family &family = rowKnobs.family();
+  for (const PricedConfiguration &measurement : measurements) {
+    const Knobs &measuredKnobs = measurement.configuration.knobs;
+    if (measuredKnobs.is<LoopKnobs>() && !loopKnobs.contains(measuredKnobs))
+      continue;  // not wanted by these options, or no longer legal
+    const Family &family = measuredKnobs.family();
     const auto [space, isNewSpace] = spaceOf.try_emplace(&family, static_cast<int>(spaces.size()));
     if (isNewSpace) spaces.push_back({.family = &family});
     ConfigurationSpace &target = spaces[static_cast<size_t>(space->second)];
-    LayoutTuple layouts = row.configuration.inputs;
-    layouts.insert(layouts.end(), row.configuration.outputs.begin(),
-                   row.configuration.outputs.end());
+    const Configuration &configuration = measurement.configuration;
+    LayoutTuple layouts = configuration.inputs;
+    layouts.insert(layouts.end(), configuration.outputs.begin(), configuration.outputs.end());
     const auto [tuple, isNewTuple] =
         tupleOf.try_emplace({space->second, layouts}, static_cast<int>(target.tuples.size()));
     if (isNewTuple) target.tuples.push_back(std::move(layouts));
     const auto [knobs, isNewKnobs] =
-        knobsOf.try_emplace({space->second, rowKnobs}, static_cast<int>(target.knobs.size()));
-    if (isNewKnobs) target.knobs.push_back(rowKnobs);
+        knobsOf.try_emplace({space->second, measuredKnobs}, static_cast<int>(target.knobs.size()));
+    if (isNewKnobs) target.knobs.push_back(measuredKnobs);
     const bool hasSeveralStrides =
-        family.severalStrides && !stridedBatchedGemm(kernel, row.configuration);
+        family.severalStrides && !stridedBatchedGemm(kernel, configuration);
     result.points.push_back({.space = space->second,
                              .tuple = tuple->second,
                              .knobs = knobs->second,
-                             .seconds = row.cost.seconds,
+                             .seconds = measurement.cost.seconds,
                              .hasSeveralStrides = hasSeveralStrides});
   }
   for (ConfigurationSpace &space : spaces)
     result.measured.push_back(std::make_shared<ConfigurationSpace>(std::move(space)));
 }
 
-/// What an epilogue of a library saves, one that sums what it computes or ends with a local
-/// softmax, or an operand that is transformed on load, only measurements say: beside those of
-/// others they are offered by their own rows alone.
+/// Whether a space is considered only if measured. The model does not know what these save: a
+/// library GEMM with an epilogue, an epilogue with a reduction or a local softmax, an operand that
+/// a prologue transforms.
 bool waitsForMeasurements(const Kernel &kernel, const ConfigurationSpace &space,
                           const CostModel &model) {
   if (!model.hasMeasurements() || !space.family->isGemm || kernel.body.size() == 1) return false;
@@ -180,8 +180,8 @@ KernelSpaces spacesOf(const Kernel &kernel, const CostModel &model,
                       std::optional<BlockCombine> softmax) {
   KernelSpaces result;
   std::set<Knobs> loopKnobs;
-  // Beside measurements, layouts with several strides along a group are offered by their own rows
-  // alone, and are no part of what lacks rows.
+  // With a profile, layouts with several strides along a group are considered only if measured, and
+  // do not count as unmeasured configurations.
   std::vector<ConfigurationSpace> spaces = model.hasMeasurements()
                                                ? configurationSpaces(kernel, model.device())
                                                : everySpace(kernel, model.device());

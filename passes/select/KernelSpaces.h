@@ -1,8 +1,8 @@
-// What a kernel is chosen among, whatever graph it stands in: its legal spaces, and its measured
-// rows as separate spaces.
+// The configurations of a kernel, independent of its graph: its legal spaces, and its measurements
+// as separate spaces.
 //
-// Invariant: equal for equal kernels, so that the variants of a graph, most of whose kernels are
-// the same, share it.
+// Invariant: equal for equal kernels. The variants of a graph share most kernels and therefore
+// share these spaces.
 #pragma once
 
 #include "codegen/families/loop/LoopKnobs.h"
@@ -18,8 +18,8 @@ namespace weft::select {
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
 
-/// Kernels are handed the address of element zero, and take gaps where there are any: neither is
-/// part of a tensor's layout here.
+/// The layout without offset and strides: kernels get the address of element zero, and strided
+/// views are chosen later, so here a layout is an order of axes.
 inline Layout withoutPlace(Layout layout) {
   layout.offset = 0;
   layout.strides.clear();
@@ -70,16 +70,16 @@ struct KernelSpaces {
 KernelSpaces spacesOf(const Kernel &kernel, const CostModel &model,
                       std::optional<BlockCombine> softmax);
 
-/// The spaces of every kernel, found once. May be asked from several threads.
+/// The spaces of every kernel, found once. May be called from several threads.
 class SharedSpaces {
 public:
   explicit SharedSpaces(const CostModel &model) : model(model) {}
   struct Entry {
     KernelSpaces spaces;
     std::once_flag opened, modelled;
-    std::shared_ptr<const Bests> modelledBests;  ///< once it was asked for
+    std::shared_ptr<const Bests> modelledBests;  ///< after the first call of modelledBests()
   };
-  /// Lives as long as this.
+  /// The reference is valid as long as this object.
   Entry &of(const Kernel &kernel, std::optional<BlockCombine> softmax);
   /// Over the legal spaces that are no views and that the model prices.
   const std::shared_ptr<const Bests> &modelledBests(const Kernel &kernel, Entry &entry);

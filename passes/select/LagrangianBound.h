@@ -1,16 +1,17 @@
-// A lower bound on whole plans, and on what is left of one from a state, that knows of layouts: a
-// Lagrangian dual of selection.
+// Lagrangian bound: a lower bound on whole plans, and on the rest of a plan from a state, that
+// takes layouts into account. It is a Lagrangian dual of selection (docs/selection.md).
 //
-// The bound of a lattice prices every kernel at its best, as if each could choose the layouts of
-// its operands alone. Here every reader of a tensor has a potential by layout: the kernel that
-// writes the tensor pays it for the layout that it writes, the kernel that reads is given it back
-// for the layout that it reads. Where both agree it cancels, so no plan changes its price; but
-// kernels that would disagree are no longer both at their best, and the cheapest lattice rises
-// towards the best plan. Where they disagree a transpose is paid, and the multipliers of a tensor's
-// readers together never differ by more than that. Any multipliers with this property give a bound;
-// subgradient steps (Polyak's) find good ones.
+// The bound of the lattice prices every kernel at its best, as if each could choose the layouts of
+// its operands alone. Here every reader of a tensor has one multiplier per layout. The kernel that
+// writes the tensor pays the multiplier of the layout that it writes; the kernel that reads it is
+// refunded the multiplier of the layout that it reads. If both use the same layout the multipliers
+// cancel, so the price of a plan does not change. If their best layouts differ, the kernels can no
+// longer both have their best price, and the cheapest path through the lattice rises towards the
+// best plan. A plan in which they differ pays a transpose, so the multipliers of all readers of a
+// tensor may not differ by more than its price. All multipliers with this property give a bound;
+// Polyak's subgradient steps find good ones.
 //
-// Invariant: multipliers are not negative, and obey the transposes.
+// Invariant: multipliers are not negative, and never differ by more than a transpose costs.
 #pragma once
 
 #include "passes/select/FinishedOpLattice.h"

@@ -1,19 +1,18 @@
-// What the layouts of live tensors will cost those who have yet to read them: a bound for the
-// search.
+// Layout-conflict bound: what later readers lose, at least, because of the layouts of the live
+// tensors. The search adds it to its lower bound.
 //
-// A reader claims the layouts that its best configurations take. Where a tensor has none of them,
-// the reader's kernel is slower than its best, or a transpose comes first, and one transpose may
-// serve all readers of the tensor. So a tensor costs at least the lesser of what all its readers
-// lose and its cheapest transpose. Readers are groups of ops that may share kernels; of the tensors
-// that one group reads only the dearest counts, because one slow kernel may be slow for all of
-// them.
+// Live tensors. A reader is fastest in the layouts of its best configurations. If a tensor exists
+// in none of them, either the reader's kernel is slower than its best, or a transpose runs first;
+// one transpose may serve all readers of the tensor. A live tensor therefore costs at least the
+// lesser of its cheapest transpose and the sum of what its readers lose. Readers are groups of ops
+// that may share kernels. Of the tensors that one group reads only the costliest counts, because
+// one slow kernel may be slow for all of them.
 //
-// A tensor that is yet to be computed costs something where its writer and its readers are not all
-// at their best in one layout: the least that they lose together, or its cheapest transpose. Which
-// of them loses depends on the layout, so of such tensors those count whose groups differ, and what
-// their groups claim beside is part of it, not added to it: of all that is paid in these groups,
-// and for transposes of the live tensors' shares in them and of the pending tensor, no part belongs
-// to two pending tensors.
+// Pending tensors, which are not computed yet. If no single layout is best for the writer and all
+// readers, such a tensor costs at least the lesser of its cheapest transpose and the least that
+// they lose together. Which of them loses depends on the layout. So only pending tensors with
+// disjoint groups are counted, and what live tensors cost in these groups is included, not added:
+// no loss of a group and no transpose is counted for two pending tensors.
 #pragma once
 
 #include "passes/select/FinishedOpLattice.h"
@@ -91,7 +90,7 @@ private:
     int producer = -1;          ///< op
     std::set<int> groups = {};  ///< that the loss may fall to
   };
-  std::vector<Conflict> conflicts;  ///< dearest first
+  std::vector<Conflict> conflicts;  ///< costliest first
   std::vector<std::vector<std::vector<double>>>
       writeLosses;                                 ///< candidate, output, layout of its tensor
   std::vector<std::vector<double>> transposesOut;  ///< tensor, layout

@@ -1,10 +1,10 @@
-// In which order the layers of the selection graph finish ops (FinishedOpLattice.h): kernels that
-// share ops stand close together.
+// The order in which the layers of the selection graph finish ops (FinishedOpLattice.h): ops that
+// may share a kernel are close together.
 //
-// The order decides nothing but how many layers there are: a kernel that begins at one op and ends
-// at a far later one is either taken or not by the time that the ops between them are finished, and
-// k such choices that are open at once make 2^k sets of finished ops. Every gradient that may share
-// a kernel with the update of its weights is such a choice.
+// The order changes only the number of layers. A candidate of two distant ops doubles the sets of
+// finished ops between them, because each such set has the early op finished or not; k such
+// candidates that are open at once make 2^k sets. Every gradient that may share a kernel with the
+// update of its weights is such a candidate.
 #pragma once
 
 #include "passes/select/OpSet.h"

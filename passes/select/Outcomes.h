@@ -1,5 +1,5 @@
-// The ways to run one candidate from given layouts of its inputs, cheapest first and without those
-// that nobody would take.
+// The ways to run one candidate from given layouts of its inputs, cheapest first, without those
+// that others dominate.
 #pragma once
 
 #include "passes/select/Prices.h"

@@ -221,8 +221,8 @@ void orderByEntryPoint(const Problem &problem, SelectionResult &plan) {
   std::ranges::stable_sort(plan.steps, {}, &Step::entry);
 }
 
-/// Every step that writes or reads a part of a joined or sliced tensor, in the order of the whole,
-/// does so with the part's gaps.
+/// Gives every step that writes or reads an operand of a concatenation or a result of a slice, in
+/// the order of the larger tensor, the strides of that view.
 void allowStridedViews(const Problem &problem, SelectionResult &plan) {
   const auto operandsOf = [&](Step &step) {
     std::vector<std::pair<int, Layout *>> operands;

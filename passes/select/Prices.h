@@ -17,7 +17,7 @@ namespace weft::select {
 using LayoutMask = uint8_t;
 constexpr size_t maximumLayouts = 8;
 
-/// Prices nearer to each other than this share are ties: nobody could measure the difference.
+/// Prices that differ by less than this share are ties: no measurement could tell them apart.
 constexpr double noise = 0.005;
 
 /// The best way to run a candidate under one combination of layouts, and the next best that is no
@@ -43,8 +43,8 @@ struct CandidatePrices {
   std::vector<MeasuredPoint> measured;  ///< of `spaces`
   double bestSeconds = infinite;        ///< over all layouts, also those that were cut
   bool isFolded = false;                ///< runs once, when parameters are loaded
-  std::vector<std::string> waiting;  ///< families that only rows of the profile would offer: there
-                                     ///< are none, or none takes the pinned layouts
+  std::vector<std::string> waiting;     ///< families that are considered only if measured, and are
+                                        ///< unmeasured in the pinned layouts
 
   const ConfigurationSpace &space(int index) const { return *spaces[static_cast<size_t>(index)]; }
   size_t indexOf(const std::vector<int> &choice) const;
@@ -66,7 +66,7 @@ public:
     return std::ranges::any_of(candidates[static_cast<size_t>(candidate)].table,
                                [](const Price &price) { return price.seconds < infinite; });
   }
-  /// Whether its own measurements would offer it.
+  /// Whether some family would offer it if it were measured.
   bool waitsForMeasurements(int candidate) const {
     return !candidates[static_cast<size_t>(candidate)].waiting.empty();
   }
@@ -98,8 +98,8 @@ public:
   std::string runnerUpKnobs(int candidate, size_t index) const;
   Configuration transposeConfiguration(int tensor, int from, int to) const;
 
-  /// Offers by the model the transposes that were pruned because no row has them. False if there
-  /// are none, or if the cost model admits measurements only.
+  /// Prices with the model the transposes that were pruned as unmeasured. False if there are none,
+  /// or if the cost model admits measurements only.
   bool admitModelledTransposes();
 
 private:

@@ -1,22 +1,20 @@
 // Builds the selection graph layer by layer. A layer is a set of finished ops
-// (FinishedOpLattice.h); its states are the layouts in which the live tensors exist (a mask a
-// tensor: a transposed copy adds a bit).
+// (FinishedOpLattice.h). A state says in which layouts each live tensor exists: one mask per
+// tensor, and a transposed copy adds a bit.
 //
-// Bounds. No completion of a state costs less than its cost so far, plus the cheapest kernels for
-// the ops that are left, plus what readers of its tensors lose by where these lie
-// (LayoutConflictBound.h); nor less than the lagrangianBound say (LagrangianBound.h), which mostly
-// say more. A first pass keeps the most promising states of every layer and finds a plan; if
-// nothing that it cut could have been cheaper, or no plan at all, that plan is the shortest path.
-// Otherwise a second pass keeps every state whose bound is below that plan, so what it finds is the
-// shortest path. Of a large graph (forward and backward) the second pass is left out where the
-// bounds leave less to gain than could be measured. States that cannot better the plan are kept
-// too, `alternativeStates` of them a layer, because runners-up and what-if questions are answered
-// from them: for their sake there is a second pass around the best plan of all variants, though it
-// be proven.
+// Bounds. A completion of a state costs at least its cost so far, plus the cheapest kernels for the
+// remaining ops, plus the layout-conflict bound: what readers of its tensors lose by their layouts
+// (LayoutConflictBound.h). It also costs at least the Lagrangian bound (LagrangianBound.h), which
+// is mostly the tighter one. A first pass keeps the most promising states of every layer and finds
+// a plan. If no state that it cut has a bound below that plan, the plan is the shortest path.
+// Otherwise a second pass keeps every state whose bound is below that plan, and finds the shortest
+// path. For a large graph (forward and backward) the second pass is skipped where the bounds leave
+// less to gain than could be measured. Each layer also keeps `alternativeStates` states that cannot
+// better the plan, because runners-up and what-if questions are answered from them. For these, a
+// second pass runs around the best plan of all variants even if that plan is proven.
 //
-// Transposes. A state that equals another one plus transposes is dominated by it, so transposes are
-// made only where a kernel asks for a layout that is not there: at the kernel, from the cheapest
-// copy.
+// Transposes. A state that equals another one plus transposes is dominated by it. Transposes are
+// therefore added only at a kernel that needs a missing layout, from the cheapest copy.
 #include "passes/select/Dominance.h"
 #include "passes/select/FinishedOpLattice.h"
 #include "passes/select/Graph.h"

@@ -97,8 +97,8 @@ struct Options {
 
 /// One step of a plan. A "transpose" of a parameter has ViewKnobs and costs nothing: it is packed
 /// at load. Layouts of view configurations carry the offset into the operand (slice) or result
-/// (concat); other configurations never do. Where a concat's parts have gaps, all steps that write
-/// or read them carry the strides. `cost` is that without gaps.
+/// (concat); other configurations never do. Where a concat's operands are strided views of its
+/// result, all steps that write or read them carry the strides. `cost` is the contiguous one.
 struct Step {
   int candidate = -1;           ///< index into Problem::candidates; -1: a transpose
   int tensor = -1;              ///< the transposed tensor
@@ -121,10 +121,9 @@ struct SelectionResult {
 };
 
 struct Statistics {
-  /// Rows (kernel, layouts of all operands, knobs) that were offered to the search with a separate
-  /// price: measured, or modelled one by one or as a sum over operands. Not counted: rows that
-  /// a bound over all layouts excluded, rows under layouts that a tensor does not keep, and views,
-  /// which run nothing.
+  /// Configurations that the search considered with a separate price: measured, or modelled one by
+  /// one or as a sum over operands. Not counted: those that a bound over all layouts excluded,
+  /// those in layouts that a tensor does not keep, and views, which launch nothing.
   int64_t configurations = 0;
   double legalConfigurations =
       0;  ///< size of the space they are from: all legal layouts x knobs of all candidates
@@ -145,8 +144,8 @@ struct Statistics {
   double coverageMeasured = 0;  ///< measured / configurations
   int64_t unmeasuredKernels =
       0;  ///< candidates that were modelled although the model has measurements
-  /// Pruned because what has rows is chosen among its rows: legal configurations without one, and
-  /// ordered pairs of a tensor's kept layouts between which no transpose was measured.
+  /// Pruned because what is measured is chosen among its measurements: unmeasured legal
+  /// configurations, and ordered pairs of a tensor's kept layouts whose transpose is unmeasured.
   double prunedConfigurations = 0;
   int64_t prunedTransposes = 0;
   int64_t modelledTransposes =
@@ -158,11 +157,10 @@ struct Statistics {
                                    ///< transposes pruned or modelled
 };
 
-/// Why a kernel has no price although its family takes it (Selection::waitsForMeasurements).
+/// Why a kernel has no price although its family accepts it (Selection::waitsForMeasurements).
 inline constexpr const char *waitingReason =
-    "beside a profile it is offered by its own measurements alone, of which there are none, or "
-    "none in "
-    "the pinned layouts (weft profile)";
+    "considered only if measured, and the profile has no measurement of it, or none in the pinned "
+    "layouts (weft profile)";
 
 /// A path to draw, and what became of it in the plan: chunks, and with them other times.
 struct DrawnPlan {
@@ -197,8 +195,8 @@ public:
   std::optional<SelectionResult> planIfFused(int opA, int opB, bool fused) const;
   /// Seconds that it loses.
   std::optional<double> whatIfFused(int opA, int opB, bool fused) const;
-  /// Whether a candidate would let the ops share one kernel if the profile had rows of it: families
-  /// offer some by their own rows alone.
+  /// Whether the ops could share one kernel if the profile had measurements of it: some kernels are
+  /// considered only if measured.
   bool waitsForMeasurements(int opA, int opB) const;
   /// The layouts that a tensor may have in the graph.
   const std::vector<Layout> &layouts(int tensor) const;

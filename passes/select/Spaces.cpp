@@ -1,5 +1,5 @@
-// What a candidate is chosen among: its measured rows where it has any that reach the pins, else
-// all that is legal.
+// The configurations of a candidate that selection considers: its measurements, if any is in the
+// pinned layouts, else all legal configurations.
 #include "passes/select/Prices.h"
 
 #include "kernel/Error.h"
@@ -18,9 +18,9 @@ int entryOf(const Problem &problem, int tensor) {
   return -1;
 }
 
-/// Whether the operands of a concatenation may be computed in their places in the result: each is
-/// the result of a kernel that runs, in the same entry point (what is kept for another should not
-/// keep room for the whole), and part of this concatenation only.
+/// Whether kernels may write the operands of a concatenation into its result: each operand is the
+/// result of a launched kernel of the same entry point (a tensor saved for another one would keep
+/// the whole result alive), and an operand of this concatenation only.
 bool mayLieInResult(const Problem &problem, const Candidate &concat) {
   for (const int input : concat.inputs) {
     const Tensor &tensor = problem.tensors[static_cast<size_t>(input)];
@@ -41,8 +41,8 @@ bool mayLieInResult(const Problem &problem, const Candidate &concat) {
   return true;
 }
 
-/// Whether whatever else may write or read the parts of a concatenation or slice takes them with
-/// the gaps that they have in their places.
+/// Whether all other candidates that write or read the operands and results of a concatenation or
+/// slice accept them as strided views.
 bool mayBeStridedView(const Problem &problem, const Candidate &view, const LayoutTuple &places) {
   const auto operandsOf = [](const Candidate &candidate) {
     std::vector<int> operands = candidate.inputs;
@@ -57,17 +57,17 @@ bool mayBeStridedView(const Problem &problem, const Candidate &view, const Layou
         return false;
     return true;
   };
-  const std::vector<int> parts = operandsOf(view);
-  for (size_t part = 0; part < parts.size(); ++part)
+  const std::vector<int> operands = operandsOf(view);
+  for (size_t operand = 0; operand < operands.size(); ++operand)
     for (const Candidate &other : problem.candidates)
-      if (&other != &view && !places[part].strides.empty() &&
-          !agrees(other, parts[part], places[part]))
+      if (&other != &view && !places[operand].strides.empty() &&
+          !agrees(other, operands[operand], places[operand]))
         return false;
   return true;
 }
 
-/// Leaves the views that the rest of the problem admits. A result lies in the caller's buffer: no
-/// view there. With --strict no operand has gaps: its kernels would be priced by rows without.
+/// Keeps the views that the rest of the problem admits. A result lies in the caller's buffer and is
+/// no view. With --strict there are no strided views: they would be priced as contiguous.
 void leaveViews(const Problem &problem, const Candidate &candidate, bool isStrict,
                 ConfigurationSpace &space) {
   const bool leaves = std::any_of(candidate.outputs.begin(), candidate.outputs.end(), [&](int t) {
@@ -127,8 +127,8 @@ void Prices::openSpaces(int index, SharedSpaces &shared) {
         fmt::format("kernel {}: {}; priced by the model", candidate.name, reason));
 }
 
-/// Layouts with several strides along a group of axes have no rows here, and those of a result are
-/// offered to nobody: they are for pins that no other layout of the contraction meets.
+/// Adds layouts with several strides along a group of axes only for pins that no other layout of
+/// the contraction meets; they are unmeasured.
 void Prices::openSeveralStrides(const Candidate &candidate, const KernelSpaces &known,
                                 CandidatePrices &prices) {
   if (!contractionValues(candidate.kernel)) return;

@@ -1,4 +1,4 @@
-// Steps of a path as people read them.
+// The printed text of the steps of a path.
 #pragma once
 
 #include "passes/select/Selection.h"

@@ -1,7 +1,7 @@
-// Prices of transposes. A tensor some of whose transposes were measured is transposed along
-// measured pairs of layouts alone, as kernels with rows are chosen among their rows; a tensor
-// without any is transposed by the model. Should no plan be found without a pair that was pruned,
-// admitModelledTransposes() brings them all back and says so.
+// Prices of transposes. If some transposes of a tensor were measured, only those are considered, as
+// measured kernels are chosen among their measurements. Transposes of other tensors are priced by
+// the model. If no plan exists without the pruned pairs of layouts, admitModelledTransposes() adds
+// them all again and notes it.
 #include "codegen/families/transpose/TransposeKnobs.h"
 #include "codegen/families/view/ViewKnobs.h"
 #include "passes/select/Prices.h"
@@ -61,22 +61,23 @@ void Prices::priceTransposes(int tensor) {
                   tensorOf(tensor).name, pruned, count * (count - 1), count));
 }
 
-/// False if the tensor's transposes have no rows at all.
+/// False if no transpose of the tensor was measured.
 bool Prices::offerMeasuredTransposes(int tensor) {
   const size_t count = layouts(tensor).size();
-  const std::vector<PricedConfiguration> &rows = model.measured(transposeKernel(tensorOf(tensor)));
-  for (const PricedConfiguration &row : rows) {
-    const int from = numberOf(tensor, row.configuration.inputs[0]),
-              to = numberOf(tensor, row.configuration.outputs[0]);
+  const std::vector<PricedConfiguration> &measurements =
+      model.measured(transposeKernel(tensorOf(tensor)));
+  for (const PricedConfiguration &measurement : measurements) {
+    const int from = numberOf(tensor, measurement.configuration.inputs[0]),
+              to = numberOf(tensor, measurement.configuration.outputs[0]);
     if (from < 0 || to < 0 || from == to) continue;
     ++statistics.configurations;
     ++statistics.measured;
     TransposePrice &price = transposes[static_cast<size_t>(tensor)]
                                       [static_cast<size_t>(from) * count + static_cast<size_t>(to)];
-    if (row.cost.seconds < price.seconds)
-      price = {.seconds = row.cost.seconds, .knobs = row.configuration.knobs};
+    if (measurement.cost.seconds < price.seconds)
+      price = {.seconds = measurement.cost.seconds, .knobs = measurement.configuration.knobs};
   }
-  return !rows.empty();
+  return !measurements.empty();
 }
 
 /// Prices the pairs that have no price yet; returns how many.

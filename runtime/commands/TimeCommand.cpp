@@ -114,7 +114,7 @@ std::string tableOf(const PlanTimes &times) {
   std::string text = fmt::format(
       "{}: {} ({}), variant {}, entry point {}{}; plan priced by: {}\n{}", times.timed->folder(),
       printableLine(plan.model), nameOf(plan.dtype), plan.variant, times.timed->entryName(),
-      plan.concurrent ? ", with concurrent" : "", plan.costModel, printRows(rows));
+      plan.concurrent ? ", with concurrent kernels" : "", plan.costModel, printRows(rows));
   if (const Measurement *whole = times.whole())
     text += fmt::format(
         "sum of kernels {}, whole graph {} ({} of the sum)\nplan: sum {}, less {} for {:.1f} MB "

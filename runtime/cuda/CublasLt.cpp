@@ -1,4 +1,4 @@
-// Descriptors, algorithms and products of cuBLASLt; see CublasLt.h.
+// Descriptors, algorithms and GEMMs of cuBLASLt; see CublasLt.h.
 #include "runtime/cuda/CublasLt.h"
 #include "codegen/families/library/LibraryKnobs.h"
 #include "kernel/Schedule.h"
@@ -322,7 +322,7 @@ CublasLt::CublasLt() {
   const CublasLtLocation location = findCublasLt();
   if (location.library.empty())
     throw Error::unsupported(
-        "the plan has products of cuBLASLt, and there is none; searched: {}; compile with "
+        "the plan has GEMMs of cuBLASLt, and there is none; searched: {}; compile with "
         "--no-library does "
         "without",
         fmt::join(location.searched, ", "));

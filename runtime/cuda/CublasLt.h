@@ -1,5 +1,5 @@
-// Matrix products by NVIDIA's cuBLASLt, opened at run time: its algorithms as readable attributes,
-// and products made ready from them. MLIR-free, without CUDA headers.
+// GEMMs by NVIDIA's cuBLASLt, opened at run time: its algorithms as readable attributes, and GEMMs
+// prepared from them. MLIR-free, without CUDA headers.
 //
 // Invariant: an algorithm is used only after the library of this machine has checked it for the
 // GEMM at hand; one that it rejects is replaced by the next candidate of its heuristic, with a
@@ -51,7 +51,7 @@ public:
   const LibraryKnobs &algorithm() const;
   /// Device memory that enqueue() needs at its workspace, aligned to 256 bytes; may be 0.
   int64_t workspaceBytes() const;
-  /// Why another algorithm than the one asked for is used; empty if it is that one.
+  /// Why another algorithm than the wanted one is used; empty if it is that one.
   const std::string &warning() const;
   /// The GEMM and its epilogue on the stream. Throws Error(checkFailed) with the library's
   /// reason.
@@ -86,7 +86,7 @@ public:
   /// has none. Version 13.1 lists 8 for an H200, whatever number, workspace (0 to 256 MB),
   /// reduction schemes or alignment (16, 256) are asked for. Its check takes over 11,000 other
   /// attributes a GEMM, but 400 of them, evenly taken, held none more than 2% faster than the
-  /// list's best in ten products of encoder layers: the list is what is measured.
+  /// list's best in ten GEMMs of encoder layers: the list is what is measured.
   std::vector<LibraryKnobs> candidates(const LibraryGemm &gemm, int requested = 128,
                                        int64_t mostWorkspace = standardWorkspace) const;
 
@@ -99,7 +99,7 @@ public:
   struct Library;
 
 private:
-  std::shared_ptr<const Library> library;  // prepared products outlive this object
+  std::shared_ptr<const Library> library;  // prepared GEMMs outlive this object
 };
 
 }  // namespace weft::runtime

@@ -1,4 +1,4 @@
-// The C interface of cuBLASLt as far as products need it: our own declarations of its functions,
+// The C interface of cuBLASLt as far as GEMMs need it: our own declarations of its functions,
 // values and two structs, which are part of the library's stable interface since CUDA 11. Internal
 // to runtime/cuda/CublasLt*.cpp.
 #pragma once

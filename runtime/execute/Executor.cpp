@@ -131,9 +131,9 @@ bool Executor::fitsPlan(const PlanKernel &kernel, const PreparedGemm &gemm) cons
          gemm.workspaceBytes() <= layout.buffers()[size_t(kernel.workspaceBuffer)].bytes;
 }
 
-/// One library for all of the plan's products. An algorithm whose workspace is not in the plan, or
-/// larger than there (another version's), gets it from one that all such share: they run one after
-/// the other, in graphs with concurrent, too.
+/// One library for all GEMMs of the plan. An algorithm whose workspace is missing from the plan, or
+/// is larger than in the plan (another library version), uses one workspace that all such GEMMs
+/// share. They run one after another, also in a graph with concurrent kernels.
 PreparedGemm Executor::prepare(const PlanKernel &kernel) {
   if (!library) library.emplace();
   PreparedGemm gemm =
@@ -251,7 +251,7 @@ void Executor::write(int tensor, std::span<const std::byte> elements) {
   const PlanTensor &one = plan().tensors[size_t(tensor)];
   std::vector<std::byte> memory(size_t(spanBytes(one)));
   if (spanBytes(one) != logicalBytes(one))
-    cuda::download(memory, ownPointer(tensor));  // others lie in the gaps
+    cuda::download(memory, ownPointer(tensor));  // other tensors lie between
   scatter(one, elements, memory);
   cuda::upload(ownPointer(tensor), memory);
 }

@@ -2,8 +2,8 @@
 // graphs, or kernel by kernel.
 //
 // Invariant: launch() of an entry point with pointers that it was launched with before neither
-// allocates on the GPU nor waits. A graph's kernels run in the order of the plan, or, where it says
-// so (Plan::concurrent), wait for what they must wait for alone. An Executor is used by one thread
+// allocates on the GPU nor waits. A graph's kernels run in the order of the plan, or, with
+// Plan::concurrent, wait for their dependencies only. An Executor is used by one thread
 // at a time. Its launches share one workspace: a stream orders them, or the caller's events.
 #pragma once
 

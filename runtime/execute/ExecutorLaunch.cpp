@@ -71,8 +71,9 @@ void Executor::moveStaged(const EntryPoint &entry, std::span<const cuda::DeviceP
     const cuda::DevicePointer own = ownPointer(tensors[index]), callers = pointers[index];
     if (own == callers) continue;
     if (spanBytes(tensor) != logicalBytes(tensor))
-      throw Error::unsupported("'{}' has gaps in memory and is no view that a caller can bring",
-                               tensor.name);
+      throw Error::unsupported(
+          "'{}' is a strided view in the plan's memory; a caller's buffer is contiguous",
+          tensor.name);
     cuda::copyAsync(in ? own : callers, in ? callers : own, logicalBytes(tensor), stream);
   }
 }

@@ -1,17 +1,18 @@
 // Timing of anything that can be enqueued on a stream.
 //
-// A subject's calls stand in a row inside one CUDA graph, between two events that the graph itself
-// records behind one more call: starting a graph, whose cost depends on how far the host is ahead,
-// is no part of the time. Subjects take turns, round after round and each second round in reverse,
-// so that clocks and temperature drift alike for all; a measurement is the median over rounds.
+// A subject's calls are queued one after another in one CUDA graph, between two events that the
+// graph itself records. One more call precedes the first event, so the time does not include the
+// start of the graph, whose cost depends on how far the host is ahead. Subjects alternate, round
+// after round and every second round in reverse order, so that drifts of clock and temperature
+// affect all alike. A measurement is the median over rounds.
 //
-// Cold L2: each call must find none of its data in the L2 cache. Where a subject has enough sets of
-// buffers, calls go around the sets; else a fill of twice the L2's size stands before each call,
-// and the time of the fills alone, measured in the same round, is subtracted. Warm L2: the same
-// buffers each time. What was done is part of the result.
+// Cold L2: no call may find its data in the L2 cache. If a subject has enough sets of buffers,
+// calls cycle through the sets. Else a fill of twice the L2's size precedes each call, and the time
+// of the fills alone, measured in the same round, is subtracted. Warm L2: the same buffers for all
+// calls. The result says which was done.
 //
-// Invariant: the work of a turn (without rests, of a round) is enqueued without waiting, behind a
-// fill that keeps the GPU busy meanwhile.
+// Invariant: all calls of a subject in a round (without rests, of all subjects) are enqueued
+// without waiting, queued behind a fill that keeps the GPU busy meanwhile.
 #pragma once
 
 #include "runtime/cuda/Cuda.h"

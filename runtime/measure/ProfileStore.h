@@ -1,9 +1,9 @@
-// The profile store: measured measurements in one SQLite file, safe for several processes that
+// The profile store: measurements in one SQLite file, safe for several processes that
 // measure at once.
 //
-// The text form (kernel/Profile.h) is what ships; the store is what grows. Rows are committed in
-// batches, so that a process that is killed loses at most its last one. A file that is no store, or
-// is damaged, is never written to.
+// Profiles ship as text (kernel/Profile.h); new measurements go to the store. They are committed in
+// batches, so that a killed process loses at most its last batch. A file that is no store, or is
+// damaged, is never written to.
 #pragma once
 
 #include "kernel/Profile.h"

@@ -415,7 +415,7 @@ class Views(CommandTest):
         text = self.weft('explain', 'out', '--all').out
         self.assertIn('estimated', text)
         self.assertIn('best weft could choose', text)
-        self.assertIn('products of cuBLASLt', text)
+        self.assertIn('GEMMs of cuBLASLt', text)
         for row in self.some(rows):
             self.assertIn(row['name'], self.weft('explain', 'out', '--kernel', row['name']).out)
 
@@ -521,14 +521,14 @@ class Views(CommandTest):
         ends = next(ops for ops in report['kernelOps'].values() if len(ops) > 2)
         text = self.weft('explain', 'out', '--fusion', f'{ends[0]},{ends[-1]}').out
         self.assertRegex(text, r'are fused; separating them: (.* slower, whole plan|no plan does)')
-        # What waits for its own measurements beside a profile says so; no shipped workload has 384
+        # The answer says that a kernel is considered only if measured; no shipped workload has 384
         # positions.
         self.weft('compile', 'bert-large', '--dim', 'b=8', '--dim', 'j=384', '--attention',
                   'decomposed', '--stop-after', 'emit', '-o', 'decomposed')
         text = self.weft('explain', 'decomposed', '--fusion', 'score,exponentials').prose()
         self.assertIn(
-            'fusing them: no plan does: beside a profile it is offered by its own measurements '
-            'alone',
+            'fusing them: no plan does: considered only if measured, and the profile has no '
+            'measurement of it',
             text)
         # Without one the model prices it.
         self.weft('compile', 'bert-large', '--dim', 'b=8', '--dim', 'j=384', '--attention',

@@ -105,14 +105,14 @@ class SaidOfPlans(CommandTest):
         self.assertIn(f'separating them: no plan does: --fuse {pair} fuses them',
                       self.weft('explain', 'out', '--fusion', pair).prose())
 
-    def test_select_says_why_a_dearer_variant_is_chosen_where_it_is_shown(self):
+    def test_select_says_why_a_slower_variant_is_chosen_where_it_is_shown(self):
         said = self.weft('select', 'bert-large')
         rows = said.out.split('\n\n')[0]
         self.assertRegex(' '.join(rows.split()),
-                         r'\* is dearer, for its memory: .* within [\d.]+ MB .*--chunks 1')
+                         r'\* is slower, chosen for its workspace: .* within [\d.]+ MB.*--chunks 1')
         free = self.weft('select', 'bert-large', '--json').json()['freeWorkspaceBytes']
         self.assertIn(f'within {free / 1e6:.1f} MB', ' '.join(rows.split()))
-        self.assertNotIn('is dearer', self.weft('select', 'bert-large', '--chunks', '1').out)
+        self.assertNotIn('is slower', self.weft('select', 'bert-large', '--chunks', '1').out)
 
     def test_the_bound_has_one_name(self):
         said = self.weft('select', *TINY, '--dot', 'graph.dot').out

@@ -81,8 +81,8 @@ class Tf32(CommandTest):
     def test_what_makes_no_sense(self):
         self.fails(
             2, 'compile', 'paper-encoder', *SMALL, '--tf32', '-o', 'out', says=[
-                "--tf32: is a precision of products of f32, and the elements of 'paper-encoder' "
-                "are f16; add --dtype f32"
+                "--tf32: is a precision of f32 GEMMs, and the elements of 'paper-encoder' are "
+                "f16; add --dtype f32"
             ])
         self.weft('import', 'paper-encoder', *SMALL, '-o', 'half.mlir')
         self.fails(2, 'select', 'half.mlir', '--tf32',

@@ -118,12 +118,12 @@ TEST_CASE("a GEMM's candidates are measured in every orientation") {
   options.free = true;
   const ProfileSpace space =
       profileSpace({problem}, options, *analyticCostModel(findDevice("h200")), {});
-  CHECK(space.products.size() == 8);
+  CHECK(space.gemms.size() == 8);
   TestStore test;
   const ProfileOutcome outcome = runProfile(space, test.store, gpuOptions());
-  std::printf("products: %zu measured, %zu slow, %zu failed in %.1f s\n%s",
-              outcome.progress.measured, outcome.progress.slow, outcome.progress.failed,
-              outcome.progress.seconds, print(reportOf(space, test.store.read())).c_str());
+  std::printf("GEMMs: %zu measured, %zu slow, %zu failed in %.1f s\n%s", outcome.progress.measured,
+              outcome.progress.slow, outcome.progress.failed, outcome.progress.seconds,
+              print(reportOf(space, test.store.read())).c_str());
   CHECK(outcome.progress.measured >= 8 * 4);
   const Profile profile = test.store.read();
   const auto model = measuredCostModel(findDevice("h200"), profile, "test", false);
@@ -132,7 +132,7 @@ TEST_CASE("a GEMM's candidates are measured in every orientation") {
   CHECK(selection.best().steps.back().cost.measured);
   CHECK(2.0 * 1024 * 1024 * 512 / selection.best().seconds > 50e12);
   CHECK(runProfile(space, test.store, gpuOptions()).skipped ==
-        space.items.size() + space.products.size());
+        space.items.size() + space.gemms.size());
 }
 
 TEST_CASE("a kernel that crashes fails alone") {

@@ -1,4 +1,4 @@
-// Kernels on parts, without duplicates; see ChunkSpace.h.
+// Kernels in chunks or with strided views, without duplicates; see ChunkSpace.h.
 #include "tools/driver/ChunkSpace.h"
 
 #include "codegen/Emit.h"
@@ -25,7 +25,7 @@ public:
     space.options = options;
   }
 
-  /// `isSpecial`: no other row serves it.
+  /// `isSpecial`: no measurement of another kernel serves it.
   void add(const ChosenKernel &chosen, bool isSpecial) {
     if (chosen.configuration.knobs.is<LibraryKnobs>()) {
       if (isSpecial) addGemm(chosen);
@@ -41,7 +41,7 @@ private:
   void addGemm(const ChosenKernel &chosen) {
     ProfileGemm gemm = profileGemm(chosen.kernel, chosen.configuration,
                                    model.cost(chosen.kernel, chosen.configuration).seconds);
-    if (seen.insert(gemm.subject + gemm.place).second) space.products.push_back(std::move(gemm));
+    if (seen.insert(gemm.subject + gemm.place).second) space.gemms.push_back(std::move(gemm));
   }
 
   bool isOfOlderText(const ChosenKernel &chosen) const {

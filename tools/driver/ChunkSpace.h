@@ -1,7 +1,7 @@
-// What a profile measures for plans in parts: their kernels are smaller than any of the graph, so
-// that no row of a whole kernel serves them. And for plans that compute parts of a joined tensor in
-// their places: no row serves operands with gaps, but that without is near. And for kernels whose
-// rows are of an older text: the chosen configuration again.
+// What a profile measures for a chosen plan, because the measurements of whole kernels do not serve
+// it: kernels that run in chunks, which are smaller than any of the graph; kernels whose operands
+// are strided views, which are priced as contiguous until measured; and kernels that were measured
+// with an older text, in the chosen configuration.
 #pragma once
 
 #include "plan/PlanBuilder.h"
@@ -9,9 +9,9 @@
 
 namespace weft::driver {
 
-/// The kernels of the plans that run on parts or whose operands have gaps, in the layouts that they
-/// have there: of our own the `mostKnobs` best knobs by the model and those that the plan has, of
-/// the library every algorithm. Of other kernels what was measured of another text than
+/// The kernels of the plans that run in chunks or have strided views, in the plan's layouts: for
+/// emitted kernels the plan's knobs and the model's `mostKnobs` best, for library GEMMs every
+/// algorithm. Of other kernels the configurations whose measured text differs from what
 /// `architecture` gets now.
 ProfileSpace chunkSpace(const std::vector<PlannedKernels> &plans, const CostModel &model,
                         const ProfileSpaceOptions &options, const std::string &architecture);

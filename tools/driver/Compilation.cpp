@@ -182,7 +182,7 @@ void Compilation::markTf32() {
     throw Error::badInput("--tf32: '{}' has no contraction", modelFlags.model);
   if (marked == 0)
     throw Error::badInput(
-        "--tf32: is a precision of products of f32, and contractions of '{}' have operands of {}",
+        "--tf32: is a precision of f32 GEMMs, and contractions of '{}' have operands of {}",
         modelFlags.model, other);
 }
 

@@ -1,6 +1,6 @@
 // How the measured times of a kernel are distributed over its layouts and configurations: the data
-// of Figs. 4 and 5 of "Data Movement Is All You Need". A wide distribution says that layouts
-// matter, a chosen time far from the best that the plan gave it up elsewhere.
+// of Figs. 4 and 5 of "Data Movement Is All You Need". A wide distribution means that layouts
+// matter; a chosen time far from the best means that the plan lost it to gain more elsewhere.
 #pragma once
 
 #include "kernel/Profile.h"

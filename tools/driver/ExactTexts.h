@@ -1,6 +1,6 @@
-// What the kernels of an artifact are, derived anew from its graph, its plan's layouts and knobs,
-// and its .cu files: the exact texts, how they are launched, and whether the cubins are of them.
-// Nothing that the plan says of itself is taken.
+// The kernels of an artifact, derived anew from its graph, its plan's layouts and knobs, and its
+// .cu files: the exact texts, their launches, and whether the cubins were built from them. Derived
+// members of the plan are not trusted.
 #pragma once
 
 #include "runtime/artifact/Artifact.h"

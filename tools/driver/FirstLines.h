@@ -1,6 +1,6 @@
-// The lines that say what a plan is and how good: `compile` and `emit` print them of what they
-// wrote, `explain` above its table. No MLIR. Invariant: summaryText() is at most summaryLines lines
-// of summaryColumns columns, whatever the plan.
+// The summary of a plan: `compile` and `emit` print it after they wrote an artifact, `explain`
+// above its table. No MLIR. Invariant: summaryText() is at most summaryLines lines of
+// summaryColumns columns, whatever the plan.
 #pragma once
 
 #include "runtime/artifact/VerificationRecords.h"

@@ -124,8 +124,7 @@ void ModelFlags::check(const std::optional<DType> &built) const {
   const std::optional<DType> type = built ? built : elementType();
   if (tf32 && !model.ends_with(".mlir") && type && type != DType::f32)
     throw Error::badInput(
-        "--tf32: is a precision of products of f32, and the elements of '{}' are {}; add --dtype "
-        "f32",
+        "--tf32: is a precision of f32 GEMMs, and the elements of '{}' are {}; add --dtype f32",
         model, nameOf(*type));
   const char *flag = !recomputedNames().empty() ? "--recompute"
                      : !gradientsOf.empty()     ? "--gradients-of"
@@ -174,8 +173,7 @@ void ChoiceFlags::declare(CLI::App &command) {
   command
       .add_option("--norms", norms,
                   "fused; decomposed: sums of rows, and their application; deferred: of RMS norms, "
-                  "behind the products that read them; or "
-                  "auto, which prices all")
+                  "behind the GEMMs that read them; or auto, which prices all")
       ->capture_default_str()
       ->type_name("KIND");
   command

@@ -1,9 +1,9 @@
-// What the best plan of every variant takes without pins, remembered from run to run in the cache
-// folder: a question with pins then searches the variants that may still win, and no other.
+// The time of the best plan of every variant without pins, cached across runs: a selection with
+// pins then searches only the variants that may still win.
 //
-// Invariant: what is remembered was found by this program for the same graphs, choices and prices,
-// so that it decides what a new search would; its file is hashed whole, so damage is a miss
-// (runtime/build/Cache.h).
+// Invariant: cached times were found by this program for the same graphs, choices and prices, so
+// they lead to the decision that a new search would make. The file is hashed as a whole, so a
+// damaged one is a miss (runtime/build/Cache.h).
 #pragma once
 
 #include "runtime/system/Sha256.h"
@@ -31,7 +31,7 @@ private:
   const std::string &name();
 
   runtime::Sha256 key;
-  std::string finished;  ///< key, once it was asked for
+  std::string finished;  ///< key, after its first use
 };
 
 }  // namespace weft::driver

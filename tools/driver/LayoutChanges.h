@@ -1,5 +1,5 @@
-// The change of one tensor's layout that matters most in a plan: which tensors to ask about, of the
-// phase that decides (passes/decide/LayoutPredictions.h).
+// The change of one tensor's layout that matters most in a plan: which tensors to predict, by
+// the phase that decides (passes/decide/LayoutPredictions.h).
 #pragma once
 
 #include "passes/decide/Decide.h"
@@ -12,7 +12,7 @@
 namespace weft::driver {
 
 /// The change of one tensor's layout that matters most, with what compiling so gives, in as many
-/// chunks as the plan: of the few tensors that the selection graph calls dearest
+/// chunks as the plan: of the few tensors that the selection graph calls costliest
 /// (layoutQuestions()) the first whose best other layout is notable. Nothing if none is, or
 /// where each prediction takes long: a search that reached its limits or nearly so, a limit of
 /// memory (`explain --layout` answers of one tensor). `layouts`: of the decision's report.

@@ -181,7 +181,7 @@ Layouts layoutsOf(const Side &side, const std::vector<PairedKernel> &kernels) {
       for (const int index : *tensors) {
         const PlanTensor &tensor = plan.tensors[size_t(index)];
         layouts[tensor.logical].insert(printLayout(tensor) +
-                                       (hasStridedView(tensor) ? " with gaps" : ""));
+                                       (hasStridedView(tensor) ? " as a strided view" : ""));
       }
   }
   return layouts;

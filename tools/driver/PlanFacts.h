@@ -61,7 +61,7 @@ struct UnfusedLoss {
   double seconds = 0;        ///< at the device's copy bandwidth: no more than this is lost
   std::string code, reason;  ///< ReasonCodes.h; empty where only a measurement is missing
 };
-/// The largest of a plan. Two contractions count where both are attention's: other products in a
+/// The largest of a plan. Two contractions count where both are attention's: other GEMMs in a
 /// row would need a whole row of tiles on chip. Kernels that selection could have fused, and did
 /// not for the price, lose nothing.
 std::optional<UnfusedLoss> largestUnfused(const Plan &plan, const nlohmann::json &report);
@@ -79,7 +79,7 @@ struct LayoutQuestion {
   std::vector<std::string> others;
 };
 /// Most promising first by the prices of the selection graph (`layouts` of report.json): what would
-/// save, then the dearest, unless the plan has transposes. The graph's prices are of kernels
+/// save, then the costliest, unless the plan has transposes. The graph's prices are of kernels
 /// computed whole in one variant, so no plan's.
 std::vector<LayoutQuestion> layoutQuestions(const Plan &plan, const nlohmann::json &layouts);
 /// Worth a line.

@@ -1,5 +1,5 @@
 // A plan's kernels, tensors and entry points held to the values of its graph: each kernel reads and
-// writes what its region does, parameters, arguments and results are those of the same name, parts
+// writes what its region does, parameters, arguments and results are those of the same name, chunks
 // cover their axis once, packed parameters lie where their whole is read, and entry points are
 // those of the graph. No MLIR: SelectedGraph.h makes the wiring of a graph.
 //
@@ -46,9 +46,9 @@ struct GraphWiring {
   std::vector<int> returned;          ///< values
 };
 
-/// The graph's region of every kernel of the plan: parts name theirs, the others take those that
-/// are left, in order. Throws Error(badInput) naming `where` and the kernel without a region, or
-/// where the numbers of kernels differ.
+/// The graph's region of every kernel of the plan: chunks name theirs, the other kernels get
+/// the remaining ones, in order. Throws Error(badInput) naming `where` and the kernel without a
+/// region, or where the numbers of kernels differ.
 std::vector<size_t> regionsOf(const Plan &plan, size_t inGraph, const std::string &where);
 
 /// Throws Error(badInput) naming `where`, the kernel or the tensor, and what the graph has instead.

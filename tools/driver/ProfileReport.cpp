@@ -40,7 +40,7 @@ std::map<std::string, PairsByKernel> pairsByFamily(const ProfileSpace &space,
     families[std::string(splitLine(item.line).family)][item.subject].emplace_back(
         item.modelled, measurement->second.seconds);
   }
-  for (const ProfileGemm &gemm : space.products) {
+  for (const ProfileGemm &gemm : space.gemms) {
     const auto kernel = profile.kernels.find(gemm.subject);
     if (kernel == profile.kernels.end()) continue;
     const std::string family(libraryFamily.name);
@@ -86,7 +86,7 @@ ProfileReport reportOf(const ProfileSpace &space, const Profile &profile) {
   report.families.push_back(correlate("all", all));
   std::set<std::string> subjects;
   for (const ProfileItem &item : space.items) subjects.insert(item.subject);
-  for (const ProfileGemm &gemm : space.products) subjects.insert(gemm.subject);
+  for (const ProfileGemm &gemm : space.gemms) subjects.insert(gemm.subject);
   for (const std::string &subject : subjects)
     if (const auto kernel = profile.kernels.find(subject); kernel != profile.kernels.end())
       for (const auto &[line, measurement] : kernel->second.measurements)
@@ -120,7 +120,7 @@ nlohmann::json toJson(const ProfileSpace &space) {
   return {{"kernels", kernels},
           {"configurations", space.items.size()},
           {"duplicates", space.duplicates},
-          {"products", space.products.size()},
+          {"gemms", space.gemms.size()},
           {"layoutFactor", space.options.layoutFactor},
           {"mostLayouts", space.options.mostLayouts},
           {"knobFactor", space.options.knobFactor},

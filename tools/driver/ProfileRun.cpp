@@ -152,9 +152,9 @@ private:
           continue;
       pendingItems.push_back(i);
     }
-    for (size_t i = 0; i < space.products.size(); ++i) {
-      const auto kernel = have.kernels.find(space.products[i].subject);
-      const std::string prefix = fmt::format("{} {}", libraryFamily, space.products[i].place);
+    for (size_t i = 0; i < space.gemms.size(); ++i) {
+      const auto kernel = have.kernels.find(space.gemms[i].subject);
+      const std::string prefix = fmt::format("{} {}", libraryFamily, space.gemms[i].place);
       const auto measurement =
           kernel == have.kernels.end()
               ? std::map<std::string, ProfileMeasurement, std::less<>>::const_iterator()
@@ -166,7 +166,7 @@ private:
       if (!isMeasured) pendingGemms.push_back(i);
     }
     outcome.skipped =
-        space.items.size() + space.products.size() - pendingItems.size() - pendingGemms.size();
+        space.items.size() + space.gemms.size() - pendingItems.size() - pendingGemms.size();
   }
 
   /// What was much slower than another configuration will not be the best by a change of text.
@@ -347,10 +347,10 @@ private:
 
   std::string subjectOf(const Work &work) const {
     return work.gemm == SIZE_MAX ? space.items[work.items[0]].subject
-                                 : space.products[work.gemm].subject;
+                                 : space.gemms[work.gemm].subject;
   }
 
-  /// Kernels and products in turn while there are both; products alone while the first kernels are
+  /// Alternates kernels and GEMMs while there are both; GEMMs alone while the first kernels are
   /// built.
   std::optional<Work> next() {
     std::unique_lock lock(mutex);
@@ -368,7 +368,7 @@ private:
     Work work;
     if (takeGemm) {
       work.gemm = pendingGemms[nextGemm++];
-      work.group.gemm = runtime::GemmJob{.gemm = space.products[work.gemm].gemm};
+      work.group.gemm = runtime::GemmJob{.gemm = space.gemms[work.gemm].gemm};
     } else {
       work = std::move(waiting.front());
       waiting.pop_front();
@@ -430,7 +430,7 @@ private:
                    .source = "-",
                    .reason = result.reason.empty() ? "" : oneLine(result.reason)};
     if (done.work.gemm != SIZE_MAX) {
-      const ProfileGemm &gemm = space.products[done.work.gemm];
+      const ProfileGemm &gemm = space.gemms[done.work.gemm];
       stored.kernel = gemm.subject;
       stored.kernelName = gemm.name;
       stored.configuration = gemmLine(gemm.place, result.knobs);

@@ -17,7 +17,7 @@
 namespace weft::driver {
 
 struct ProfileProgress {
-  size_t done = 0, total = 0;                 ///< configurations and products
+  size_t done = 0, total = 0;                 ///< configurations and GEMMs
   size_t measured = 0, slow = 0, failed = 0;  ///< measurements of this run
   double seconds = 0;                         ///< since the start
   std::string last = {};  ///< kernel of the last measurement, with its best time so far

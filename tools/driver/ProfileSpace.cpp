@@ -109,7 +109,7 @@ public:
       if (family.family->isView) continue;
       space.legal += countConfigurations(kernel, family);
       if (!family.tuples.empty()) addTuples(family);
-      else if (!family.choices.empty()) addGemm(family);
+      else if (!family.choices.empty()) addCombinations(family);
     }
     space.combinations = places.size();
     std::erase_if(places, [&](const Place &place) { return !(place.seconds < select::infinite); });
@@ -175,7 +175,7 @@ private:
     }
   }
 
-  void addGemm(const ConfigurationSpace &family) {
+  void addCombinations(const ConfigurationSpace &family) {
     families.push_back(family);
     std::vector<std::vector<Layout>> lists;
     for (size_t operand = 0; operand < family.choices.size(); ++operand) {
@@ -223,9 +223,9 @@ private:
       for (size_t l = 0; l < ranked.size(); ++l) lists[operand][l] = std::get<2>(ranked[l]);
     }
     const auto combinations = [&] {
-      double gemm = 1;
-      for (const auto &layouts : lists) gemm *= double(layouts.size());
-      return gemm;
+      double product = 1;
+      for (const auto &layouts : lists) product *= double(layouts.size());
+      return product;
     };
     while (combinations() > mostCombinations)
       std::ranges::max_element(lists, {}, [](const auto &layouts) {
@@ -241,7 +241,7 @@ private:
     return false;
   }
 
-  /// Whether layouts of the same form were kept before, whose rows serve these, too.
+  /// Whether layouts of the same form were kept before: their measurements serve these, too.
   bool isOfKeptForm(const Place &place) {
     const Family &family = *families[place.family].family;
     if (!family.isGemm || isTimedAsGemm(kernel, family) || !contractionRegion(kernel).region)
@@ -263,7 +263,7 @@ private:
   }
 
   /// The places near the best, the best of those that meet the pins, and every transpose. A
-  /// library's places are all kept: equal products are measured once.
+  /// library's places are all kept: equal GEMMs are measured once.
   void keepPlaces() {
     if (places.empty()) return;
     const double limit = places.front().seconds * options.layoutFactor;
@@ -322,7 +322,7 @@ private:
   void addLibraryGemm(const Place &place) {
     const Configuration configuration =
         toConfiguration(kernel, place.tuple, families[place.family].knobs.front());
-    result.products.push_back(profileGemm(kernel, configuration, place.seconds));
+    result.gemms.push_back(profileGemm(kernel, configuration, place.seconds));
   }
 
   void addItems(const Place &place) {
@@ -348,7 +348,7 @@ private:
     }
   }
 
-  /// What no space has, of a contraction alone: the two best tiles whose slices blocks share.
+  /// For a contraction alone, the two best stream-K tiles, which no space has.
   void addStreamK(const Place &place) {
     constexpr size_t most = 2;
     const Family &family = *families[place.family].family;
@@ -450,7 +450,7 @@ ProfileSpace profileSpace(const std::vector<select::Problem> &problems,
   result.duplicates += removeDuplicates(
       result.items, [](const ProfileItem &item) { return item.subject + item.line; });
   result.duplicates += removeDuplicates(
-      result.products, [](const ProfileGemm &gemm) { return gemm.subject + gemm.place; });
+      result.gemms, [](const ProfileGemm &gemm) { return gemm.subject + gemm.place; });
   return result;
 }
 
@@ -470,11 +470,11 @@ std::string ProfileSpace::describe(bool eachKernel) const {
       "transposes: every pair of layouts that a tensor keeps, {}\n"
       "knobs: within {}x of the layouts' best, at most {}: {} configurations to measure, {} "
       "duplicates left out\n"
-      "products: {} distinct, every candidate that cuBLASLt lists\n",
+      "GEMMs: {} distinct, every candidate that cuBLASLt lists\n",
       kernels.size(), legal, formatCount(int64_t(combinations)), formatCount(int64_t(layouts)),
       options.layoutFactor, options.mostLayouts, formatCount(int64_t(pairs)), options.knobFactor,
       options.mostKnobs, formatCount(int64_t(items.size())), formatCount(int64_t(duplicates)),
-      products.size());
+      gemms.size());
   if (!eachKernel) return text;
   Table table({{"kernel", Table::Align::left},
                {"legal", Table::Align::right},

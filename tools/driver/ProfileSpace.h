@@ -1,11 +1,11 @@
 // What a profile of a model measures: for every candidate kernel of every variant the
-// configurations that the model does not rule out, and the products for which a library is asked.
+// configurations that the model does not rule out, and the GEMMs for which a library is measured.
 // No MLIR, no GPU.
 //
 // Layouts are pruned per tensor, by selection's own cut with the analytic model, and every kernel
-// gets combinations of its tensors' layouts. Selection from the rows keeps only layouts that rows
-// have, so it keeps none but these, and every transpose between two of them is measured. What was
-// pruned is counted.
+// gets combinations of its tensors' layouts. Selection from a profile keeps only measured
+// layouts, so it keeps none but these, and every transpose between two of them is measured. What
+// was pruned is counted.
 #pragma once
 
 #include "codegen/families/library/LibraryGemm.h"
@@ -33,10 +33,10 @@ struct ProfileSpaceOptions {
 struct ProfileItem {
   size_t kernel = 0;  ///< index into ProfileSpace::kernels
   Configuration configuration;
-  std::string subject, line;  ///< the row it becomes
+  std::string subject, line;  ///< of the measurement it becomes
   double modelled = 0;        ///< seconds by the model
   double rank = 1;            ///< modelled over the kernel's best: items are measured in this order
-  bool again = false;  ///< measured once more if its row is of a text that is not emitted any more
+  bool again = false;         ///< measured once more if its measurement is of an older text
 };
 
 /// One GEMM for which the library's candidates are measured, wherever it occurs; with an
@@ -44,7 +44,7 @@ struct ProfileItem {
 struct ProfileGemm {
   LibraryGemm gemm;
   std::string subject, name;
-  std::string place;  ///< the middle of its rows: strides, or layouts of a kernel with an epilogue
+  std::string place;  ///< the middle of its lines: strides, or layouts of a kernel with an epilogue
   double modelled = 0;
 };
 
@@ -65,9 +65,9 @@ ProfileGemm profileGemm(const Kernel &kernel, const Configuration &configuration
 
 struct ProfileSpace {
   std::vector<ProfileKernelSpace> kernels;
-  std::vector<ProfileItem> items;     ///< by rank, without duplicates
-  std::vector<ProfileGemm> products;  ///< without duplicates
-  size_t duplicates = 0;              ///< configurations that are equal to another kernel's
+  std::vector<ProfileItem> items;  ///< by rank, without duplicates
+  std::vector<ProfileGemm> gemms;  ///< without duplicates
+  size_t duplicates = 0;           ///< configurations that are equal to another kernel's
   /// "84 kernels, 5.2e+09 legal configurations -> ..." and one line a kernel.
   std::string describe(bool eachKernel) const;
   ProfileSpaceOptions options;

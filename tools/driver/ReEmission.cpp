@@ -146,14 +146,14 @@ double lowerBoundOf(const runtime::Artifact &artifact, const std::string &prices
   return artifact.plan.costModel == prices ? artifact.report.value("lowerBound", 0.0) : 0;
 }
 
-/// The plan's kernels as the graph and the plan say, without prices; the plan's wiring is checked.
-/// The entry point that a kernel belongs to; of a plan with several, not the one of them all.
+/// The entry point that a kernel belongs to; in a plan with several, never "all".
 std::string entryPointOf(const Plan &plan, int kernel) {
   for (const auto &[name, kernels] : plan.entryPoints)
     if (name != "all" && std::ranges::count(kernels, kernel) > 0) return name;
   return "forward";
 }
 
+/// The plan's kernels as the graph and the plan say, without prices; the plan's wiring is checked.
 PlannedKernels plannedKernels(const runtime::Artifact &artifact, const SelectedGraph &graph,
                               const std::string &where) {
   PlannedKernels planned{.plan = artifact.plan, .kernels = {}};

@@ -134,8 +134,8 @@ private:
     entry.name = chunkName(name, *entry.chunk);
   }
 
-  /// As the kernels have them; of what no kernel touches, the parts of a packed parameter, by their
-  /// axes.
+  /// As the kernels have them; of the operands of a packed parameter, which no kernel touches, by
+  /// their axes.
   TensorExtents extents() const {
     TensorExtents known(plan.tensors.size());
     const auto take = [&](int tensor, const Kernel &kernel, int value) {

@@ -181,7 +181,7 @@ std::string drawViolins(const std::vector<Distribution> &distributions, const st
   for (size_t line = 0; line < notes.size(); ++line)
     text += textAt(8, titleHeight + noteHeight * double(line + 1), notes[line], "class=\"note\"");
   if (distributions.empty())
-    return text + textAt(8, headHeight, "no kernel of this kind has measured rows") + "</svg>\n";
+    return text + textAt(8, headHeight, "no kernel of this kind has measurements") + "</svg>\n";
   const Scale scale = scaleOf(distributions);
   text += legend(headHeight - 14) + axis(scale, headHeight, bottom);
   for (size_t row = 0; row < distributions.size(); ++row)

@@ -1,5 +1,5 @@
-// Operands with gaps: where a concatenation leaves them, which kernels take them, and what such
-// kernels cost.
+// Strided views: in which layouts a concatenation has them, which kernels accept them, and what
+// such kernels cost.
 #include "codegen/families/loop/LoopKnobs.h"
 #include "codegen/families/view/ViewFamily.h"
 #include "codegen/families/view/ViewKnobs.h"
@@ -51,7 +51,7 @@ Layout partOfHeads(int64_t heads, int64_t inner) {
 
 }  // namespace
 
-TEST_CASE("every element of a joined tensor is one of one part, whatever the order") {
+TEST_CASE("every element of a concatenation belongs to exactly one operand, in every layout") {
   const Kernel kernel = joinHeads(2, 3, 64);
   const std::vector<LayoutTuple> tuples = viewsOf(kernel);
   // 64 or 8 heads' elements of 2 bytes behind each head make lines, a single head's element does
@@ -77,7 +77,8 @@ TEST_CASE("every element of a joined tensor is one of one part, whatever the ord
   }
 }
 
-TEST_CASE("runs are whole lines, blocks need their alignment only") {
+TEST_CASE(
+    "contiguous runs of a strided view are whole lines; contiguous views need only alignment") {
   const auto has = [](const Kernel &kernel, std::vector<int> order) {
     return ordersOf(viewsOf(kernel)).contains(order);
   };
@@ -91,7 +92,8 @@ TEST_CASE("runs are whole lines, blocks need their alignment only") {
   CHECK(has(joinHeads(3, 1, 7), {1, 0, 2}));
 }
 
-TEST_CASE("a part that is read as one axis of a GEMM has no gap within it") {
+TEST_CASE(
+    "a strided view is rejected where a GEMM merges its axes, and where it may be a view itself") {
   const std::map<char, int64_t> extents = {{'p', 8}, {'h', 2}, {'j', 64}, {'k', 32}};
   const Layout part = partOfHeads(5, 64);
   // scores of heads: h is a batch. C = [p, h, j] is written along p, by heads.
@@ -110,7 +112,7 @@ TEST_CASE("a part that is read as one axis of a GEMM has no gap within it") {
   CHECK(stridedViewRejection(joinHeads(2, 3, 64), 0, part) == "'concat' may be a view itself");
 }
 
-TEST_CASE("a configuration has a twin with gaps exactly where the kernel takes them") {
+TEST_CASE("a kernel has a configuration with strided views exactly where it accepts them") {
   const std::map<char, int64_t> extents = {{'p', 8}, {'h', 2}, {'j', 64}, {'k', 32}};
   const Layout part = partOfHeads(5, 64);
   const auto count = [&](const Kernel &kernel, LayoutConstraints layouts) {
@@ -140,7 +142,7 @@ TEST_CASE("a configuration has a twin with gaps exactly where the kernel takes t
   CHECK(spanBytes(relu, relu.inputs[0], rowMajor(3)) == relu.bytes(relu.inputs[0]));
 }
 
-TEST_CASE("a view has its own strides only") {
+TEST_CASE("a view kernel accepts only the strides of its operands in the result") {
   const Kernel kernel = joinHeads(2, 3, 64);
   LayoutConstraints layouts{.inputs = {partOfHeads(5, 64), partOfHeads(5, 64)},
                             .outputs = {rowMajor(3)}};
@@ -156,7 +158,7 @@ TEST_CASE("a view has its own strides only") {
   CHECK(views() == 0);
 }
 
-TEST_CASE("a joined tensor is copied for a reason") {
+TEST_CASE("a copied concatenation has a reason code, and a view has none") {
   const auto reason = [](const Kernel &kernel, std::vector<int> order) {
     const Layout layout{.order = std::move(order)};
     const auto why = whyCopied(kernel, {.inputs = std::vector(kernel.inputs.size(), layout),
@@ -179,7 +181,7 @@ TEST_CASE("a joined tensor is copied for a reason") {
       {.inputs = {rowMajor(3), rowMajor(3)}, .outputs = {rowMajor(3)}, .knobs = ViewKnobs{}}));
 }
 
-TEST_CASE("gaps cost what their rows say, and without measurements what there is without gaps") {
+TEST_CASE("a strided view costs its measurement, and unmeasured as much as a contiguous operand") {
   const std::map<char, int64_t> extents = {{'p', 8}, {'h', 2}, {'j', 64}};
   const Kernel relu = reluKernel(extents, "phj");
   const Configuration dense =
@@ -198,7 +200,7 @@ TEST_CASE("gaps cost what their rows say, and without measurements what there is
   const auto after = measuredCostModel(device(), profile, "profile p", false);
   CHECK(costWithStridedViews(*after, relu, strided).seconds == 4e-6);
   CHECK(costWithStridedViews(*after, relu, dense).seconds == 3e-6);
-  // Selection is offered what was measured without gaps.
+  // Selection considers the contiguous measurements.
   REQUIRE(after->measured(relu).size() == 1);
   CHECK(after->measured(relu).front().cost.seconds == 3e-6);
 }

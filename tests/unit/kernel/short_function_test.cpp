@@ -25,7 +25,7 @@ std::optional<std::string> shortForm(const Kernel &kernel) {
 
 }  // namespace
 
-TEST_CASE("results of 16 bits that nobody but sums reads come in short form") {
+TEST_CASE("16-bit results that only reductions read have the short form") {
   CHECK(shortForm(samples::gemmBiasGelu(extents, DType::f16, true)) == "weft::geluForHalf({0})");
   CHECK(shortForm(samples::gemmBiasGelu(extents, DType::bf16, false)) ==
         "weft::geluForBfloat16({0})");

@@ -107,7 +107,7 @@ TEST_CASE("rules and options hold for contractions") {
         "F070 candidate-bound (1 epilogues of a contraction)");
 }
 
-TEST_CASE("what a contraction reads, and what stands beside it, is no part of its kernel") {
+TEST_CASE("a contraction's kernel contains neither the writers of its operands nor unrelated ops") {
   FlowBuilder graph({{'j', 6}, {'i', 8}, {'u', 8}});
   const int x = graph.argument("x", "ji"), w = graph.argument("w", "iu"),
             v = graph.argument("v", "iu");

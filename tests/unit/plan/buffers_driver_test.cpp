@@ -194,7 +194,8 @@ TEST_CASE(
   CHECK(hosted > (concurrent ? 5 : 20));
 }
 
-TEST_CASE("with concurrent, memory makes no kernels wait that stand near each other") {
+TEST_CASE(
+    "the memory plan of concurrent kernels orders fewer of them than one without concurrency") {
   int freer = 0;
   for (uint64_t seed = 0; seed < 100; ++seed) {
     CAPTURE(seed);
@@ -219,7 +220,7 @@ TEST_CASE("with concurrent, memory makes no kernels wait that stand near each ot
 }
 
 TEST_CASE(
-    "two products beside each other have separate workspaces, and write over nothing that the "
+    "two GEMMs that may run at once have separate workspaces, and neither overwrites what the "
     "other reads") {
   const bool concurrent = GENERATE(false, true);
   Plan plan;

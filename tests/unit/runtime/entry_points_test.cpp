@@ -51,7 +51,7 @@ std::string rejectionOf(const Plan &plan) {
 
 }  // namespace
 
-TEST_CASE("entry points stand in the order of their kernels, and the whole behind them") {
+TEST_CASE("entry points are listed in the order of their kernels, the whole one last") {
   const Artifact artifact = forwardAndBackward();
   REQUIRE_NOTHROW(verify(artifact.plan, "plan.json"));
   const std::vector<EntryPoint> entries = PlanMemory(artifact.plan).entryPoints();

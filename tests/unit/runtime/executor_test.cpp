@@ -175,7 +175,8 @@ Artifact twoPaths() {
 
 }  // namespace
 
-TEST_CASE("a graph with concurrent waits for what it must wait for, and no more") {
+TEST_CASE(
+    "a graph with concurrent kernels has exactly the dependencies that data and memory need") {
   Driver driver;
   Artifact artifact = twoPaths();
   artifact.plan.concurrent = GENERATE(true, false);
@@ -220,7 +221,7 @@ TEST_CASE("a graph with concurrent waits for what it must wait for, and no more"
   CHECK(driver.counters->mostReady == width);
 }
 
-TEST_CASE("calls of a graph with concurrent, captured in a row, do not mix") {
+TEST_CASE("captured calls of a graph with concurrent kernels run one after another") {
   Driver driver;
   Artifact artifact = twoPaths();
   artifact.plan.concurrent = true;

@@ -126,7 +126,8 @@ TEST_CASE("an element that nothing wrote is NaN and fails") {
   CHECK(std::isnan(poison.at(std::vector<int64_t>{2, 1, 7})));
 }
 
-TEST_CASE("writes beside the elements are found, before, behind and in the gaps of a view") {
+TEST_CASE(
+    "writes outside the elements are found: before, behind and between those of a strided view") {
   for (const int64_t byte : {int64_t(0), TensorImage::margin - 1}) {
     Run run = softmax();
     run.outputs[0].bytes()[size_t(byte)] = std::byte{0};

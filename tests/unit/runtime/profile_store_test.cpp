@@ -280,7 +280,7 @@ TEST_CASE("what has no end is no profile and is not read") {
   }
 }
 
-TEST_CASE("a store of the old words is read without a change, and migrated by who writes it") {
+TEST_CASE("a store of an older format is read unchanged, and migrated at the first write") {
   const TemporaryTestFolder folder;
   const auto path = storeOf(folder, "old.db");
   const std::string place = " 64,1:32768_1,64:32768>512,1:262144";

@@ -217,7 +217,7 @@ TEST_CASE("a record binds text, every header that it includes, flags and archite
   CHECK(hash == textHashOf(other, headers("one")));
 }
 
-TEST_CASE("a record binds the launch; an older verifier's stands for the text alone") {
+TEST_CASE("a record is of a text and its launch; one of verifier 1 is of the text alone") {
   PlanKernel kernel;
   kernel.textHash = std::string(64, 'a');
   kernel.grid = {132, 1, 1};

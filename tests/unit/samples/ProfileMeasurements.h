@@ -28,7 +28,7 @@ inline Profile completeProfile(const driver::ProfileSpace &space) {
                    measurement(pretendedSeconds(item.modelled, item.subject, item.line),
                                item.configuration.knobs.family()));
   }
-  for (const driver::ProfileGemm &gemm : space.products)
+  for (const driver::ProfileGemm &gemm : space.gemms)
     for (const int tile : {17, 20, 35}) {
       const LibraryKnobs knobs{.libraryVersion = 130100, .algorithm = 66, .tile = tile};
       const std::string line = gemmLine(gemm.place, knobs);

@@ -118,7 +118,7 @@ bool hasNote(const Compiled &step, const std::string &text) {
 
 }  // namespace
 
-TEST_CASE("gradients are computed where their stack has them, with gaps") {
+TEST_CASE("gradients are written into their stack as strided views") {
   const Step step("j=16", {"d_q_d_k_d_v=phbj"});
   REQUIRE(step.isView());
   CHECK(step.joining().bytesMoved == 0);
@@ -142,7 +142,7 @@ TEST_CASE("gradients whose runs are no whole lines are copied into their stack")
   checkResults(step);
 }
 
-TEST_CASE("whatever layouts selection takes, the plan computes what the graph does") {
+TEST_CASE("the plan computes the graph's results in all layouts that selection chooses") {
   const char *length = GENERATE("j=16", "j=32", "j=12");
   const Step step(length, {});
   INFO(length << ", " << (step.isView() ? "view" : "copy"));
@@ -150,7 +150,7 @@ TEST_CASE("whatever layouts selection takes, the plan computes what the graph do
   checkResults(step);
 }
 
-TEST_CASE("the best plan of every variant computes what the graph does") {
+TEST_CASE("the best plan of every variant computes the graph's results") {
   const auto [model, dims] =
       GENERATE(std::pair<std::string, std::vector<std::string>>(
                    "paper-encoder", {"b=2", "h=2", "p=4", "i=8", "u=12", "j=16"}),
@@ -176,7 +176,7 @@ TEST_CASE("the best plan of every variant computes what the graph does") {
 
 /// Where only one of both backward products is stacked, the others take the gradients one by one,
 /// with p and h as one axis.
-TEST_CASE("no plan of a training step copies gradients into a stack that all products read") {
+TEST_CASE("no plan of a training step copies gradients into a stack that all GEMMs read") {
   Compilation compilation({.model = "paper-encoder", .train = true, .dims = {"b=8", "j=512"}},
                           choices("", {}), {.profile = "none"});
   compilation.import();
@@ -312,7 +312,8 @@ std::string textOf(const Body &body) {
 
 }  // namespace
 
-TEST_CASE("only what a kernel computes for one stack is computed in it") {
+TEST_CASE(
+    "a tensor is written into a stack unless it is an argument, a result or in another stack") {
   const Body &body = GENERATE(from_range(std::begin(bodies), std::end(bodies)));
   INFO(body.name);
   const Written written(textOf(body), body.pins);
@@ -320,7 +321,7 @@ TEST_CASE("only what a kernel computes for one stack is computed in it") {
   checkResults(written);
 }
 
-TEST_CASE("parts of attention are computed in the stack of its result") {
+TEST_CASE("the result of attention is written into a stack as a view, in 1 or 2 chunks") {
   const int parts = GENERATE(1, 2);
   const Written written(R"(
 !phbj = tensor<4x2x2x32xf16, #weft.axes<p, h, b, j>>
@@ -352,7 +353,7 @@ module {
   checkResults(written);
 }
 
-TEST_CASE("parts of a stacked projection are read where they lie, with gaps") {
+TEST_CASE("slices of a stacked projection are read as strided views, in 1 or 2 chunks") {
   const int parts = GENERATE(1, 2);
   const Written written(R"(
 !phi = tensor<64x6x8xf16, #weft.axes<p, h, i>>
@@ -390,7 +391,7 @@ module {
   checkResults(written);
 }
 
-TEST_CASE("parts are copied where a reader takes no gaps, or runs are no whole lines") {
+TEST_CASE("slices are copied where a reader rejects strided views or runs are no whole lines") {
   const auto [pin, reason] = GENERATE(std::pair("s=ji", "V001 strided-view-not-supported"),
                                       std::pair("s=ij", "V005 runs-not-whole-lines"));
   const Written written(R"(
@@ -452,7 +453,7 @@ bool isView(const Knobs &knobs) { return knobs.is<ViewKnobs>(); }
 
 }  // namespace
 
-TEST_CASE("what is kept for another entry point does not keep the room of a stack") {
+TEST_CASE("a tensor saved for another entry point is not written into a stack") {
   const auto model = analyticCostModel(findDevice("h200"));
   const auto inTwo = [&](std::vector<int> entries) {
     return isView(joiningOf(bodies[0], *model, [&](select::Problem &problem) {
@@ -472,7 +473,7 @@ TEST_CASE("what is kept for another entry point does not keep the room of a stac
   CHECK_FALSE(inTwo({0, 1, 1, 1}));
 }
 
-TEST_CASE("nothing has gaps where every kernel must have a separate row") {
+TEST_CASE("a strict cost model admits contiguous views and no strided ones") {
   const auto model = analyticCostModel(findDevice("h200"));
   const auto unchanged = [](select::Problem &) {};
   const Body &inner = *std::ranges::find(bodies, std::string("along the inner axis"), &Body::name),
@@ -483,7 +484,7 @@ TEST_CASE("nothing has gaps where every kernel must have a separate row") {
   CHECK(isView(joiningOf(outer, Strict(*model), unchanged)));
 }
 
-TEST_CASE("a profile has rows of kernels with gaps, and a plan takes them") {
+TEST_CASE("a plan uses the measurements of strided views that a profile of its chunk space has") {
   const Body &body = *std::ranges::find(bodies, std::string("along the inner axis"), &Body::name);
   const Written before(textOf(body), body.pins);
   const ProfileSpace space =

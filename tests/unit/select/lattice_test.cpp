@@ -122,7 +122,7 @@ void follow(const select::FinishedOpLattice &lattice, const select::Layer &layer
 }  // namespace
 
 TEST_CASE(
-    "every partition into kernels is a way through the layers, and the bound is its cheapest") {
+    "every partition into kernels is a path through the lattice, and the bound is the cheapest") {
   std::mt19937_64 random(5);
   size_t partitions = 0;
   for (int round = 0; round < 40; ++round) {
@@ -183,7 +183,8 @@ TEST_CASE("the order of ops is topological, and without kernels to share the giv
   CHECK(std::ranges::is_sorted(order));
 }
 
-TEST_CASE("what live and pending tensors cost is a bound, and more than the kernels alone") {
+TEST_CASE(
+    "the layout-conflict bound never exceeds the best plan, and often exceeds the kernels alone") {
   std::mt19937_64 random(21);
   int tighter = 0;
   for (int round = 0; round < 60; ++round) {
@@ -212,7 +213,8 @@ TEST_CASE("what live and pending tensors cost is a bound, and more than the kern
 }
 
 TEST_CASE(
-    "lagrangianBound give a bound that rises towards the best plan, and says what is asked of it") {
+    "the Lagrangian bound never falls when raised, stops at the value asked for, and never exceeds "
+    "the best plan") {
   std::mt19937_64 random(23);
   int risen = 0, reached = 0, obeyed = 0;
   for (int round = 0; round < 60; ++round) {

@@ -92,7 +92,7 @@ int writeDecided(const Compilation &compilation, const std::vector<ProposedVaria
 
 /// Phases whose result is a text of another kind have no JSON; the nearest command that has is
 /// named.
-void refuseJson(Phase last) {
+void rejectJson(Phase last) {
   if (last >= Phase::emit || last == Phase::fuse || last == Phase::configure) return;
   const char *nearest = last == Phase::import   ? "weft import MODEL --json"
                         : last == Phase::lower  ? "weft compile MODEL -o DIR --json"
@@ -106,7 +106,7 @@ void refuseJson(Phase last) {
 
 int run(const CompileFlags &flags, bool json) {
   const Phase first = flags.phases.first(), last = flags.phases.last();
-  if (json) refuseJson(last);
+  if (json) rejectJson(last);
   flags.keep.check();
   if (last >= Phase::emit && flags.output.empty() && first < Phase::lower)
     throw Error::badInput("compile writes an artifact: name its folder with -o DIR");

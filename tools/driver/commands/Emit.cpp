@@ -212,7 +212,7 @@ void dropOldNotes(std::vector<PlanNote> &notes) {
   });
 }
 
-/// Whether two plans launch the same texts and products, so that a time of one is a time of the
+/// Whether two plans launch the same texts and GEMMs, so that a time of one is a time of the
 /// other.
 bool sameLaunches(const Plan &a, const Plan &b) {
   return std::ranges::equal(

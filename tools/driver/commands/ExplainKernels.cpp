@@ -118,7 +118,7 @@ std::string footnotes(const Plan &plan, const runtime::BelievedRecords &records)
     text += fmt::format(
         "{} of cuBLASLt: NVIDIA's library, no text of ours; --no-library does without\n",
         count == 1 ? std::string("1 kernel is a GEMM")
-                   : fmt::format("{} kernels are products", count));
+                   : fmt::format("{} kernels are GEMMs", count));
   text += verificationLines(plan, records);
   for (const PlanNote &note : plan.notes) text += "note: " + note.text + "\n";
   return text;
@@ -130,7 +130,7 @@ std::string operandLines(const Plan &plan, const char *label, const std::vector<
     const PlanTensor &tensor = plan.tensors[size_t(index)];
     text += fmt::format("  {:<10} {}[{}] {}   layout {}   {}, {}\n", label, tensor.name,
                         fmt::join(tensor.axes, ","), nameOf(tensor.dtype),
-                        printLayout(tensor) + (hasStridedView(tensor) ? " with isStridedView" : ""),
+                        printLayout(tensor) + (hasStridedView(tensor) ? " as a strided view" : ""),
                         formatBytes(tensor.bytes), nameOf(tensor.role));
     label = "";
   }
@@ -341,7 +341,7 @@ json foldedReport(const Plan &plan) {
   return rows;
 }
 
-/// One row for all chunks or repeats of a kernel, dearest first, at most `most` rows.
+/// One row for all chunks or repeats of a kernel, costliest first, at most `most` rows.
 std::string screenTable(const Plan &plan, const json &report, size_t most) {
   const std::vector<FoldedKernel> folded = dearestFirst(plan);
   std::map<std::string, int> shortNames;

@@ -243,7 +243,7 @@ std::string whereItLies(const Plan &plan, const std::vector<Version> &versions) 
     const bool isInChunks = version.tensors == version.chunks;
     text += fmt::format("{}[{}] {} lies as {}, {}{}: {}\n", version.name,
                         fmt::join(tensor.axes, ","), nameOf(tensor.dtype),
-                        printLayout(tensor) + (hasStridedView(tensor) ? " with isStridedView" : ""),
+                        printLayout(tensor) + (hasStridedView(tensor) ? " (a strided view)" : ""),
                         isInChunks && version.chunks.size() > 1 ? "each chunk " : "",
                         formatBytes(tensor.bytes), usersOf(plan, version));
   }

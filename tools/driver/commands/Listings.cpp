@@ -155,15 +155,15 @@ std::string evidenceOf(const select::Statistics &total) {
 std::string proof(const decision::Decision &decision) {
   const select::Statistics &statistics = decision.best().selection.statistics();
   if (!decision.searchCuts.empty()) return "; what the limits of the search left out may be faster";
-  const double dearer =
+  const double loss =
       decision.planned.plan.predictedSeconds / decision.best().selection.best().seconds - 1;
   constexpr double rounding = 1e-9;
-  if (dearer < -rounding)
-    return fmt::format("; in chunks the plan is {:.2f}% cheaper than the cheapest whole one",
-                       -100 * dearer);
+  if (loss < -rounding)
+    return fmt::format("; in chunks the plan is {:.2f}% faster than the fastest without",
+                       -100 * loss);
   if (decision.chunks > 1 || decision.path().seconds > decision.best().selection.best().seconds)
-    return fmt::format("; the plan is {:.2f}% dearer than the cheapest, for its memory",
-                       100 * dearer);
+    return fmt::format("; the plan is {:.2f}% slower than the fastest, chosen for its workspace",
+                       100 * loss);
   if (statistics.isProven) return "; the plan is proven the cheapest of its variant";
   return fmt::format("; no plan of its variant is more than {:.2f}% faster",
                      100 * statistics.mostGain);

@@ -432,7 +432,7 @@ Action addProfile(CLI::App &command) {
   command.add_flag(
       "--chunks-only", flags->chunksOnly,
       "measure only what no other measurement serves, of the plan that --profile chooses: "
-      "chunks, gaps, and what was measured of an older text");
+      "chunks, strided views, and what was measured of an older text");
   command.add_flag("--dry-run", flags->dryRun,
                    "say what would be measured, and what the model prunes");
   command.require_subcommand(0, 1);

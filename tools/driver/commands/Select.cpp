@@ -117,8 +117,8 @@ std::string variantsTable(const Answer &answer) {
   return table.print();
 }
 
-/// Why the chosen variant stands beside faster ones; empty where it is the fastest.
-std::string whyDearer(const Answer &answer) {
+/// Why a slower variant was chosen; empty if the chosen one is the fastest.
+std::string whySlower(const Answer &answer) {
   const decision::Decision &decision = answer.decision;
   const Plan &plan = answer.plan;
   if (decision.freeWorkspaceBytes <= 0 ||
@@ -127,8 +127,8 @@ std::string whyDearer(const Answer &answer) {
       }))
     return "";
   return fmt::format(
-      "* is dearer, for its memory: of the plans in chunks the fastest within {} of workspace; the "
-      "other rows are of whole kernels, without this limit (--chunks 1 chooses among them)\n",
+      "* is slower, chosen for its workspace: the fastest plan in chunks within {}; the other rows "
+      "are of kernels without chunks, and without this limit (--chunks 1 chooses among them)\n",
       formatBytes(int64_t(decision.freeWorkspaceBytes)));
 }
 
@@ -153,7 +153,7 @@ std::string stepsTable(const Answer &answer) {
 std::string text(const Answer &answer, int alternatives) {
   const decision::Decision &decision = answer.decision;
   const select::Selection &selection = decision.best().selection;
-  std::string result = variantsTable(answer) + whyDearer(answer) + "\n" + stepsTable(answer) + "\n";
+  std::string result = variantsTable(answer) + whySlower(answer) + "\n" + stepsTable(answer) + "\n";
   for (const std::string &cut : selection.statistics().layoutCuts) result += cut + "\n";
   for (const std::string &note : selection.statistics().notes) result += note + "\n";
   const std::vector<select::SelectionResult> plans = selection.kBest(alternatives);
@@ -187,7 +187,7 @@ std::string drawing(const Answer &answer) {
 }
 
 /// A file on standard output would stand beside the object that --json promises alone there.
-void refuseJson(const SelectFlags &flags) {
+void rejectJson(const SelectFlags &flags) {
   for (const auto &[name, file] : {std::pair("--dot", &flags.dot), std::pair("-o", &flags.output)})
     if (*file == "-")
       throw Error::badInput(
@@ -197,7 +197,7 @@ void refuseJson(const SelectFlags &flags) {
 }
 
 int run(const SelectFlags &flags, bool json) {
-  if (json) refuseJson(flags);
+  if (json) rejectJson(flags);
   Compilation compilation(flags.model, flags.choices, flags.target);
   const Phase first = parsePhase(flags.startFrom);
   if (first > Phase::select)

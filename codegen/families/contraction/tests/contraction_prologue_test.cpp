@@ -73,7 +73,8 @@ Configuration rowMajorConfiguration(const Kernel &kernel, const Knobs &knobs) {
 
 }  // namespace
 
-TEST_CASE("a normalization applied on load: what becomes the operand, and the role of all else") {
+TEST_CASE(
+    "a normalization before a contraction is its prologue, and every other input has a role") {
   const Kernel kernel = normalizedProjection({}, DType::bf16);
   const auto answer = contractionRegion(kernel);
   REQUIRE(answer.region);
@@ -96,7 +97,7 @@ TEST_CASE("a normalization applied on load: what becomes the operand, and the ro
   CHECK(gemmTypes(kernel) == GemmTypes{DType::bf16, DType::bf16, DType::bf16});
 }
 
-TEST_CASE("rows of every batch element, sub-vectors of k, scalars; the second operand; a cast") {
+TEST_CASE("prologue inputs may be per row, per sub-vector of k or scalar, for either operand") {
   const Kernel scaled = scaledContext({}, DType::f16),
                recomposed = recomposedContext({}, DType::f16),
                cast = castProjection({}, DType::f16, DType::f8e4m3);
@@ -135,7 +136,7 @@ TEST_CASE("an epilogue is recognised behind a prologue") {
   CHECK(region.inputs == std::vector<EpilogueInput>{{3, 3, EpilogueRole::n}});
 }
 
-TEST_CASE("why other ops before a contraction are no prologue") {
+TEST_CASE("ops before a contraction that are no prologue are rejected with the reason") {
   CHECK(rejectionWith("rows", "bj").empty());
   CHECK(rejectionWith("rows", "bj", DType::f8e4m3) ==
         "'mul' reads 'rows' of f8e4m3; f32, f16 and bf16 are taken");
@@ -183,7 +184,7 @@ TEST_CASE("why other ops before a contraction are no prologue") {
   }
 }
 
-TEST_CASE("who else may read and store what a prologue makes and reads: nobody") {
+TEST_CASE("nothing but the contraction reads or stores the tensors of a prologue") {
   KernelBuilder builder("projection", letters);
   const auto relu = [&](int of, const std::string &result, const std::string &axes) {
     const int value = builder.op("relu", OperatorClass::elementwise, {of}, result, axes);
@@ -214,7 +215,7 @@ TEST_CASE("who else may read and store what a prologue makes and reads: nobody")
   CHECK(rejectionOf(late) == "'relu' stands before the contraction and makes none of its operands");
 }
 
-TEST_CASE("sums of what follows stand in other kernels") {
+TEST_CASE("an epilogue reduction is rejected beside a prologue") {
   Projection p;
   const int c = p.contract(p.made.map("relu", "weft::relu({0})", {p.x}, "y", "bji"));
   Kernel kernel = p.made.build(c);
@@ -233,7 +234,7 @@ TEST_CASE("sums of what follows stand in other kernels") {
         "'reduce' to 'total' stands in one kernel with ops before the contraction");
 }
 
-TEST_CASE("a tile whose products ptxas serializes beside threads that copy and make is rejected") {
+TEST_CASE("a tile is rejected if ptxas serializes its WGMMA beside prologue threads") {
   const Kernel aligned = normalizedProjection({}, DType::f16),
                odd = normalizedProjection({.b = 3, .j = 50, .i = 203, .u = 331}, DType::f16);
   const auto rejection = [](const Kernel &kernel, int tileM, int tileN) {
@@ -254,7 +255,7 @@ TEST_CASE("a tile whose products ptxas serializes beside threads that copy and m
   CHECK_THAT(rejection(odd, 64, 128), Catch::Contains("C7514"));
 }
 
-TEST_CASE("families: two take operands that are transformed on load, the others say why not") {
+TEST_CASE("two families accept a prologue, the others are rejected with the reason") {
   const Kernel kernel = normalizedProjection({}, DType::f16);
   const Configurations h200 = enumerate(kernel, findDevice("h200")),
                        a100 = enumerate(kernel, findDevice("a100"));
@@ -284,7 +285,7 @@ TEST_CASE("families: two take operands that are transformed on load, the others 
   CHECK(!ofFamily<Sm80GemmKnobs>(scaledBiasedProjection({}, DType::f16), "a100").empty());
 }
 
-TEST_CASE("a norm applied on load by sums of its rows") {
+TEST_CASE("a norm may be a prologue that reads the sums of its rows") {
   for (const bool isRms : {false, true}) {
     const Kernel kernel = reducedProjection({}, DType::f16, isRms);
     INFO(kernel.name);
@@ -303,7 +304,7 @@ TEST_CASE("a norm applied on load by sums of its rows") {
   }
 }
 
-TEST_CASE("row-major tensors are taken, by every kind of prologue") {
+TEST_CASE("every kind of prologue accepts row-major tensors") {
   for (const PrologueExtents &extents :
        {PrologueExtents{},
         {.b = 8, .h = 16, .j = 512, .k = 512, .i = 1024, .p = 64, .u = 1024},
@@ -320,7 +321,7 @@ TEST_CASE("row-major tensors are taken, by every kind of prologue") {
     }
 }
 
-TEST_CASE("how what a prologue reads must lie") {
+TEST_CASE("the axes of a prologue's input have the order of the GEMM's axes") {
   const Kernel kernel = scaledContext({}, DType::f16);
   const ContractionPrologue prologue = contractionPrologue(kernel).prologue.value();
   Configuration configuration = rowMajorConfiguration(kernel, Sm80GemmKnobs{});
@@ -347,8 +348,7 @@ TEST_CASE("how what a prologue reads must lie") {
 }
 
 TEST_CASE(
-    "who makes the operand of sm_90a: TMA's slices are rewritten, all else is made by "
-    "threads that copy") {
+    "sm_90a transforms a TMA operand in shared memory, any other in the threads that copy it") {
   const auto problemOf = [](const Kernel &kernel) {
     return wgmmaProblem(kernel, rowMajorConfiguration(kernel, Sm90GemmKnobs{})).gemm.value();
   };
@@ -377,9 +377,7 @@ TEST_CASE(
                           0) == "single-consumer tiles take operands as they are in memory");
 }
 
-TEST_CASE(
-    "sums of products are scaled in the place of an operand: rows of the skeleton's A, runs of "
-    "whole slices, nothing else before") {
+TEST_CASE("accumulators are scaled instead of an operand only for rows of A in whole k-tiles") {
   const auto problemOf = [](const Kernel &kernel, bool isSwapped) {
     Configuration configuration = rowMajorConfiguration(kernel, Sm90GemmKnobs{});
     if (isSwapped)
@@ -431,7 +429,7 @@ TEST_CASE(
       Catch::StartsWith("268 accumulators and factors a thread and 0 registers of the epilogue"));
 }
 
-TEST_CASE("factors of sub-vectors lie in the order of the operand, or row beside row") {
+TEST_CASE("factors of sub-vectors have the layout of the operand, or have its rows contiguous") {
   const Kernel kernel = recomposedRows({}, DType::f16, 64, false);
   std::set<std::vector<int>> orders;
   for (const LayoutTuple &tuple : contractionTuples(kernel))
@@ -439,7 +437,7 @@ TEST_CASE("factors of sub-vectors lie in the order of the operand, or row beside
   CHECK(orders == std::set<std::vector<int>>{{0, 1, 2, 3}, {0, 1, 3, 2}});
 }
 
-TEST_CASE("an operand that is transformed on load has one stride along each group of axes") {
+TEST_CASE("an operand with a prologue has one stride along each group of axes") {
   const Kernel kernel = normalizedProjection({}, DType::f16);
   Configuration configuration = rowMajorConfiguration(kernel, Sm90GemmKnobs{});
   CHECK(wgmmaProblem(kernel, configuration).gemm);
@@ -452,7 +450,7 @@ TEST_CASE("an operand that is transformed on load has one stride along each grou
         "does not take");
 }
 
-TEST_CASE("a row is of the kernel, and of every layout of one form") {
+TEST_CASE("a measurement of a prologue serves its kernel in every layout of one form") {
   const Kernel kernel = normalizedProjection({}, DType::f16);
   CHECK_FALSE(isTimedAsGemm(kernel, sm90GemmFamily));
   Configuration configuration = rowMajorConfiguration(kernel, Sm90GemmKnobs{});
@@ -465,7 +463,7 @@ TEST_CASE("a row is of the kernel, and of every layout of one form") {
 }
 
 TEST_CASE(
-    "operands may have gaps as those of a contraction alone, what else a prologue reads has none") {
+    "the operands of a contraction may be strided views, other inputs of a prologue may not") {
   const Kernel kernel = normalizedProjection({}, DType::f16);
   Layout gaps = rowMajor(3);
   gaps.strides = {72 * 200, 200, 1};
@@ -511,9 +509,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE(
-    "single elements in fp64: the operand is rounded to its type, and off by a neighbour only near "
-    "a tie") {
+TEST_CASE("the fp64 reference rounds a cast operand, with an error only near a tie") {
   TransformedContraction made("rounded", {{'m', 1}, {'k', 1}, {'n', 1}}, DType::f16);
   const int x = made.input("x", "mk", DType::f32), w = made.input("w", "kn");
   const Kernel kernel =
@@ -532,8 +528,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "an operand that is scaled may stay unrounded: that sum is admitted, and nothing like a run's "
-    "factor for another's") {
+    "the fp64 reference admits an unrounded scaled operand, and no factor of another sub-vector") {
   const Kernel kernel =
       recomposedRows({.b = 1, .h = 1, .j = 1, .k = 128, .p = 1}, DType::f16, 64, false);
   const auto at = [&](double x, double first, double second) {

@@ -20,7 +20,7 @@ using weft::test::nonEmpty;
 using namespace weft::samples;
 using codegen::Parameter;
 
-TEST_CASE("epilogues that the registers have no room for") {
+TEST_CASE("the more registers an epilogue needs, the fewer accumulators its widest tile has") {
   const ContractionExtents extents{.b = 8, .j = 512, .i = 1024, .u = 3072};
   const auto widest = [&](const Kernel &kernel) {
     int sums = 0;
@@ -97,8 +97,7 @@ TEST_CASE("epilogues of many tensors are rejected") {
   CHECK(exclusion(sumOf(3, 2)) == "");
 }
 
-TEST_CASE(
-    "sums of what an epilogue computes take whole tiles, at the price of their partial sums") {
+TEST_CASE("epilogue reductions reject split-K and single-consumer tiles") {
   const ContractionExtents extents{.b = 2, .j = 72, .i = 4096, .u = 264};
   for (const Kernel &kernel : nonEmpty(fusedReductions(extents, DType::f16))) {
     INFO(kernel.name);
@@ -128,7 +127,7 @@ TEST_CASE(
                     Catch::Contains("a sum, does not lie as its axes do in the result"));
 }
 
-TEST_CASE("tiles end with a local softmax of sub-vectors that are contiguous in the result") {
+TEST_CASE("an epilogue with a local softmax needs sub-vectors that are contiguous in the result") {
   for (const bool startsWithKeys : {false, true}) {
     const Kernel kernel =
         scoresLocalSoftmax({.b = 8, .h = 16, .j = 512, .k = 520}, DType::f16, startsWithKeys);
@@ -169,7 +168,7 @@ TEST_CASE("tiles end with a local softmax of sub-vectors that are contiguous in 
         "'local_softmax' has sub-vectors of 8 elements; 16, 32 and 64 are taken behind a GEMM");
 }
 
-TEST_CASE("which side a sum keeps follows from the orientation of the GEMM") {
+TEST_CASE("an epilogue reduction is of rows or of columns as the GEMM is swapped or not") {
   const Kernel kernel = gemmBiasBothReductions({.b = 2, .j = 256, .i = 512, .u = 1024}, DType::f16);
   const ContractionRegion region = *contractionRegion(kernel).region;
   bool isSwapped = false, isStraight = false;
@@ -182,7 +181,7 @@ TEST_CASE("which side a sum keeps follows from the orientation of the GEMM") {
   CHECK((isSwapped && isStraight));
 }
 
-TEST_CASE("partial sums of many rows of tiles are rejected, and small ones are priced") {
+TEST_CASE("epilogue reductions with too many partial sums are rejected, and small ones cost time") {
   const Kernel large = gemmColumnReduction({.b = 256, .j = 1024, .i = 64, .u = 4096}, DType::f16);
   CHECK_THAT(exclusion(large),
              Catch::Contains("bytes of partial sums; a kernel keeps 4194304 for itself"));
@@ -201,7 +200,7 @@ TEST_CASE("partial sums of many rows of tiles are rejected, and small ones are p
 
 // That the skeleton asks for boxes of just so many rows is what tests/emulate finds: it copies the
 // boxes of these maps.
-TEST_CASE("a panel that is read comes in several boxes, the result leaves in one") {
+TEST_CASE("TMA loads an epilogue subtile in several boxes, and stores the result in one") {
   const Kernel kernel =
       gemmBiasDropoutResidual({.b = 8, .j = 512, .i = 1024, .u = 1024}, DType::f16);
   Configuration configuration{

@@ -46,10 +46,7 @@ Sm90GemmKnobs with(int Sm90GemmKnobs::*member, int value) {
 
 }  // namespace
 
-TEST_CASE(
-    "stream-K runs of k-tiles are taken where tiles are few and no whole waves, and else rejected "
-    "with "
-    "the limit") {
+TEST_CASE("stream-K is accepted for few tiles in no whole waves, else rejected with the limit") {
   CHECK(rejectionOf(gradient(), streamed) == "");
   CHECK(rejectionOf(gradient(), with(&Sm90GemmKnobs::blocks, 96)) ==
         "stream-K runs of k-tiles of 192 tiles for 96 blocks; at most 4 for each are taken, in no "
@@ -80,7 +77,8 @@ TEST_CASE(
   CHECK_FALSE(rejectionOf(gradient(), wide).empty());  // 192 accumulators a thread
 }
 
-TEST_CASE("runs of slices: the grid, and device memory for what blocks leave") {
+TEST_CASE(
+    "stream-K launches one CTA for each block asked for, with device memory for its partials") {
   const Kernel kernel = gradient();
   const GemmProblem gemm =
       *wgmmaProblem(kernel, samples::stridedConfiguration(kernel, streamed)).gemm;
@@ -105,7 +103,7 @@ TEST_CASE("runs of slices: the grid, and device memory for what blocks leave") {
             .seconds);
 }
 
-TEST_CASE("lines of a profile and plans carry the knob, and others are as before") {
+TEST_CASE("measurements and plans carry the knob streamK only if it is set") {
   const Kernel kernel = gradient();
   const Configuration configuration = samples::stridedConfiguration(kernel, streamed),
                       other =
@@ -122,7 +120,7 @@ TEST_CASE("lines of a profile and plans carry the knob, and others are as before
   CHECK(legality(kernel, configuration, device()).isLegal);
 }
 
-TEST_CASE("no space has runs of slices; rows bring them") {
+TEST_CASE("stream-K is considered only if measured") {
   const Kernel kernel = gradient();
   const auto isStreamed = [](const Knobs &knobs) {
     const auto *tile = knobs.getIf<Sm90GemmKnobs>();

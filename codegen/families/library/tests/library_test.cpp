@@ -57,7 +57,7 @@ double modelledTeraflops(int64_t m, int64_t n, int64_t k, int64_t batch) {
 
 }  // namespace
 
-TEST_CASE("a library takes every layout of a contraction that is one strided GEMM") {
+TEST_CASE("the library accepts every layout of a contraction that is one strided GEMM") {
   for (const Kernel &kernel :
        {contractKernel({{'p', 4}, {'h', 2}, {'b', 3}, {'k', 6}, {'j', 5}}, "phbk", "phbj", "hbjk"),
         contractKernel({{'p', 4}, {'h', 2}, {'i', 16}, {'b', 3}, {'j', 5}}, "phi", "bji",
@@ -71,7 +71,7 @@ TEST_CASE("a library takes every layout of a contraction that is one strided GEM
   }
 }
 
-TEST_CASE("rejections of the library name what it does not take") {
+TEST_CASE("rejections of the library name the operand, its type and the limit") {
   CHECK(exclusion(typedContraction(DType::f16, DType::f32, DType::f16), h200()) ==
         "'y' is f32, the result f16; a library GEMM has one element type");
   CHECK(exclusion(typedContraction(DType::f64, DType::f64, DType::f64), h200()).find("f64") !=
@@ -84,7 +84,8 @@ TEST_CASE("rejections of the library name what it does not take") {
         "library GEMMs are switched off");
 }
 
-TEST_CASE("products of 8-bit floats: along k, in whole 16 bytes, and not two of f8e5m2") {
+TEST_CASE(
+    "GEMMs of 8-bit floats need operands contiguous along k, 16-byte rows and one f8e4m3 operand") {
   const auto answer = [](const samples::Float8Extents &extents, const GemmTypes &types,
                          const std::vector<int> &orderOfB = {0, 1, 2}) {
     const Kernel kernel = float8Gemm(extents, types);
@@ -215,7 +216,7 @@ void checkColumnMajor(const StridedBatchedGemm &shape) {
 
 }  // namespace
 
-TEST_CASE("BLAS is asked for the same elements, in every layout") {
+TEST_CASE("BLAS gets the same elements in every layout") {
   for (const Kernel &kernel :
        {contractKernel({{'p', 4}, {'h', 2}, {'b', 3}, {'k', 6}, {'j', 5}}, "phbk", "phbj", "hbjk"),
         contractKernel({{'p', 4}, {'h', 2}, {'i', 7}, {'b', 3}, {'j', 5}}, "phi", "bji", "phbj"),
@@ -299,7 +300,7 @@ TEST_CASE("the plain family is the last resort wherever the library takes a cont
     }
 }
 
-TEST_CASE("algorithms are part of the key, and of what people read") {
+TEST_CASE("every knob of the library is part of the key and of the printed configuration") {
   const Kernel kernel = typedContraction(DType::f16, DType::f16, DType::f16);
   const LibraryKnobs named{.libraryVersion = 130200,
                            .algorithm = 66,
