@@ -63,7 +63,7 @@ std::string typeRejection(const Kernel &kernel, const ContractionRegion &region)
           nameOf(type));
   if (!isHalf(type))
     return fmt::format(
-        "element type {}; f16, bf16, f32 at precision tf32, and products of f8e4m3 and f8e5m2 are "
+        "element type {}; f16, bf16, f32 at precision tf32, and GEMMs of f8e4m3 and f8e5m2 are "
         "taken",
         nameOf(type));
   return "";
@@ -195,9 +195,9 @@ std::optional<Sm90GemmKnobs> singleConsumerTile(const GemmProblem &gemm, bool is
   return sm90KnobsRejection(tile, room).empty() ? std::optional(tile) : std::nullopt;
 }
 
-/// Single-consumer tiles along one side: for few columns past which the other operand streams from
+/// Single-consumer tiles along one side: for few columns, where the other operand is read once from
 /// memory, with as many rows as fill all multiprocessors; or where all tiles fit into one wave and
-/// k is short, so that a launch is most of the time.
+/// k is short, so that most of the time is the launch.
 void addSingleConsumer(const GemmProblem &gemm, bool isAlongM, const Device &device,
                        std::vector<Sm90GemmKnobs> &tiles) {
   constexpr int64_t mostColumns = 48, step = 8, fewestRows = 4, mostKTiles = 16;
@@ -219,8 +219,8 @@ void addSingleConsumer(const GemmProblem &gemm, bool isAlongM, const Device &dev
   }
 }
 
-/// Those of them that some layout of the GEMM takes.
-void addSingleConsumerKnobs(const std::vector<GemmProblem> &products, const GemmProblem &shape,
+/// Adds those of these tiles that some layout of the GEMM supports.
+void addSingleConsumerKnobs(const std::vector<GemmProblem> &problems, const GemmProblem &shape,
                             const Device &device, std::set<Knobs> &knobs) {
   std::vector<Sm90GemmKnobs> tiles;
   for (const bool isAlongM : {true, false}) addSingleConsumer(shape, isAlongM, device, tiles);
@@ -228,7 +228,7 @@ void addSingleConsumerKnobs(const std::vector<GemmProblem> &products, const Gemm
     const auto takes = [&](const GemmProblem &one) {
       return one.m == shape.m && one.n == shape.n && sm90TileRejection(one, tile, 0).empty();
     };
-    if (std::ranges::any_of(products, takes)) knobs.insert(tile);
+    if (std::ranges::any_of(problems, takes)) knobs.insert(tile);
   }
 }
 
@@ -241,19 +241,19 @@ std::string kernelRejection(const Kernel &kernel, const ContractionRegionOrRejec
   if (std::string reason = epilogueTensorsRejection(kernel, *recognised.region); !reason.empty())
     return reason;
   if (const DType operands = gemmTypes(kernel).a; !device.tensorFlops.contains(operands))
-    return fmt::format("{} names no flop rate of products of {}", device.name, nameOf(operands));
+    return fmt::format("{} names no flop rate of GEMMs of {}", device.name, nameOf(operands));
   return "";
 }
 
-/// The layouts of a space and their products, or why the last one is none.
+/// The layouts of a space and their GEMMs, or why the last one is none.
 struct Legal {
   std::vector<LayoutTuple> tuples = {};
-  std::vector<GemmProblem> products = {};
+  std::vector<GemmProblem> problems = {};
   std::map<std::tuple<int64_t, int64_t, bool>, GemmProblem> shapes =
-      {};  ///< one for each extent of m and n, and whether sums are scaled
+      {};  ///< one for each extent of m and n, and whether accumulators are scaled
   std::string rejection = {};
 
-  /// By the engine alone: what threads copy has one stride a group.
+  /// With several strides TMA alone: a tensor that threads copy has one stride a group.
   Legal(const Kernel &kernel, const ContractionRegion &region, std::vector<LayoutTuple> all,
         bool usesTmaOnly) {
     for (LayoutTuple &tuple : all) {
@@ -278,19 +278,19 @@ struct Legal {
       }
       shapes.emplace(std::tuple(answer.gemm->m, answer.gemm->n, answer.gemm->isScaled()),
                      *answer.gemm);
-      products.push_back(*std::move(answer.gemm));
+      problems.push_back(*std::move(answer.gemm));
       tuples.push_back(std::move(tuple));
     }
   }
   bool isAnyStraddling() const {
-    return std::ranges::any_of(products, [](const GemmProblem &gemm) {
+    return std::ranges::any_of(problems, [](const GemmProblem &gemm) {
       const int64_t bytes = sizeOf(gemm.operandType);
       return gemm.a.straddlesSectors(bytes) || gemm.b.straddlesSectors(bytes);
     });
   }
   bool areAllTma() const {
     return std::ranges::all_of(
-        products, [](const GemmProblem &gemm) { return gemm.a.usesTma && gemm.b.usesTma; });
+        problems, [](const GemmProblem &gemm) { return gemm.a.usesTma && gemm.b.usesTma; });
   }
 };
 
@@ -330,7 +330,7 @@ SpaceOrRejection sm90GemmSpace(const Kernel &kernel, const Device &device) {
   std::string rejection = addTiles(kernel, *recognised.region, legal, mostTiles, device, knobs);
   if (singleConsumerEpilogueRejection(kernel, *recognised.region).empty())
     for (const auto &[extents, gemm] : legal.shapes)
-      addSingleConsumerKnobs(legal.products, gemm, device, knobs);
+      addSingleConsumerKnobs(legal.problems, gemm, device, knobs);
   if (knobs.empty() && !rejection.empty()) return {.reason = std::move(rejection)};
   if (knobs.empty())
     return {.reason = fmt::format("the epilogue needs {} registers; no tile leaves as many",
@@ -413,14 +413,14 @@ bool isUsefulSm90Tile(const Kernel &kernel, const LayoutTuple &layouts, const Kn
   // A kernel has knobs of several layouts: those of operands along k are not for the others.
   if (isSingleConsumer) return sm90TileRejection(*answer.gemm, tile, 0).empty();
   if (tile.multicastB > 1) {
-    // For slices that arrive slowly alone, and for an even number of tiles: both depend on the
+    // Only for k-tiles that arrive slowly, and for an even number of tiles: both depend on the
     // layouts.
     if (!sm90TileRejection(*answer.gemm, tile, 0).empty()) return false;
     const int64_t bytes = sizeOf(answer.gemm->operandType);
     return answer.gemm->a.straddlesSectors(bytes) || answer.gemm->b.straddlesSectors(bytes);
   }
-  // Whether sums of products are scaled or an operand is transformed on load depends on the
-  // layouts, and what fits registers on that.
+  // Whether accumulators are scaled or an operand is transformed on load depends on the layouts;
+  // which tiles fit into registers depends on that.
   const ContractionRegionOrRejection recognised = contractionRegion(kernel);
   return recognised.region &&
          sm90TileRejection(*answer.gemm, tile, epilogueRegisters(kernel, *recognised.region))

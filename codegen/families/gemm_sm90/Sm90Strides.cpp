@@ -104,7 +104,7 @@ public:
     const GemmTypes types = gemmTypes(kernel);
     if (!types.isUniform() || sizeOf(types.a) != 2)
       return rejected(fmt::format(
-          "a group of axes has several strides; products of {} take one, of f16 and bf16 several",
+          "a group of axes has several strides; GEMMs of {} take one, of f16 and bf16 several",
           nameOf(types)));
     const auto &[batch, m, n, k] = factored.extents;
     if (batch < 1 || std::min({m, n, k}) < 2)

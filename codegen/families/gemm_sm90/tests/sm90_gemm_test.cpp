@@ -75,7 +75,7 @@ TEST_CASE("why other contractions and targets have none") {
   Kernel f32 = plain;
   for (Value &value : f32.values) value.dtype = DType::f32;
   CHECK(exclusion(f32) ==
-        "element type f32; f16, bf16, f32 at precision tf32, and products of f8e4m3 and f8e5m2 are "
+        "element type f32; f16, bf16, f32 at precision tf32, and GEMMs of f8e4m3 and f8e5m2 are "
         "taken");
   Kernel mixed = plain;
   mixed.values[2].dtype = DType::f32;
