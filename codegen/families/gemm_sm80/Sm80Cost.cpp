@@ -1,4 +1,4 @@
-// Tiles and waves of the skeleton kernel; see Sm80Cost.h.
+// Tiles and waves of gemm-sm80; see Sm80Cost.h.
 #include "codegen/families/gemm_sm80/Sm80Cost.h"
 
 #include "codegen/Targets.h"

@@ -1,4 +1,4 @@
-// Limits of the skeleton's tiles; see Sm80Tile.h.
+// Limits of the tiles of gemm-sm80; see Sm80Tile.h.
 #include "codegen/families/gemm_sm80/Sm80Tile.h"
 
 #include "codegen/families/gemm_sm80/Sm80GemmKnobs.h"

@@ -1,4 +1,4 @@
-// Tiles and waves of the skeleton kernel; see Sm90Cost.h.
+// Tiles and waves of gemm-sm90; see Sm90Cost.h.
 #include "codegen/families/gemm_sm90/Sm90Cost.h"
 
 #include "codegen/families/contraction/PrologueCost.h"

@@ -1,8 +1,7 @@
 // Contractions on the tensor cores of sm_90a, alone, with an epilogue, or with an operand that is
-// transformed on load: a skeleton program. Loads, products and stores live in sm90_gemm.cuh,
-// sm90_scaled.cuh, sm90_single_consumer.cuh or sm90_prologue.cuh; the program names extents,
-// strides and the tile, passes maps of what TMA moves, says how an operand is made and what becomes
-// of the sums, and calls it.
+// transformed on load: a program that calls a kernel template. Loads, MMAs and stores are in
+// sm90_gemm.cuh, sm90_scaled.cuh, sm90_single_consumer.cuh or sm90_prologue.cuh; the program names
+// extents, strides and the tile, passes tensor maps, and defines the prologue and the epilogue.
 #include "codegen/families/gemm_sm90/Sm90Gemm.h"
 #include "codegen/EntryName.h"
 #include "codegen/families/contraction/ContractionEpilogue.h"
@@ -344,14 +343,14 @@ private:
     call("singleConsumerGemm", {type, shape, tile}, {{"epilogue", epilogueOp}});
   }
 
-  /// The call of a skeleton with A, B, C and the arguments that are not empty.
-  void call(std::string_view skeleton, const std::vector<std::string> &templateArguments,
+  /// The call of a kernel template with A, B, C and the arguments that are not empty.
+  void call(std::string_view function, const std::vector<std::string> &templateArguments,
             std::vector<NamedArgument> arguments) {
     arguments.insert(arguments.begin(), {{"a", tensors[gemm.a.input].text()},
                                          {"b", tensors[gemm.b.input].text()},
                                          {"c", results[0].text()}});
     program.body.push_back(skeletonCall(
-        fmt::format("weft::sm90::{}<{}>", skeleton, fmt::join(templateArguments, ", ")),
+        fmt::format("weft::sm90::{}<{}>", function, fmt::join(templateArguments, ", ")),
         isSingleConsumer() ? "weft::sm90::SingleConsumerArgs" : "weft::sm90::Args", arguments));
   }
 
@@ -383,8 +382,8 @@ private:
     return contractionEpilogue(context);
   }
 
-  /// The function of what becomes of the sums; returns what the skeleton gets, nothing where sums
-  /// are left as they are.
+  /// The epilogue function; returns the kernel template's argument, nothing where accumulators are
+  /// stored as they are.
   std::string addEpilogue() {
     ContractionEpilogue epilogue = epilogueOf();
     program.headers.insert(program.headers.end(), epilogue.headers.begin(), epilogue.headers.end());

@@ -135,8 +135,8 @@ bool readsTransformedOperand(const Kernel &kernel) {
 
 namespace {
 
-/// Whether all that stands before the contraction is one factor for each row of the skeleton's A
-/// and run of whole k-tiles.
+/// Whether the prologue is one factor for each row of the kernel template's A and run of whole
+/// k-tiles.
 bool scalesKTiles(const Kernel &kernel, const GemmProblem &gemm) {
   if (!gemm.a.isTransformed || !gemm.a.usesTma || !gemm.b.usesTma || sizeOf(gemm.operandType) != 2)
     return false;
@@ -150,8 +150,8 @@ bool scalesKTiles(const Kernel &kernel, const GemmProblem &gemm) {
 
 }  // namespace
 
-/// Accumulators of products are scaled where an operand would be, threads make any other as they
-/// copy it, or the spare ones of a warpgroup that copies nothing else.
+/// A prologue of such factors scales the accumulators. Any other is computed by the threads that
+/// copy the operand, or by the spare warps of the producer warpgroup where TMA loads it.
 GemmProblemOrRejection wgmmaProblem(const Kernel &kernel, const Configuration &configuration) {
   if (!stridedBatchedGemm(kernel, configuration)) {
     if (!readsTransformedOperand(kernel)) return multiStrideProblem(kernel, configuration);
@@ -252,8 +252,8 @@ std::string sm90TileRejection(const GemmProblem &gemm, const Sm90GemmKnobs &knob
     return "ptxas serializes the WGMMAs of ping-pong tiles of 64 x 128 beside threads that copy "
            "and make operands (C7514): take another tile";
   // As Plan::consumerRegisters in sm90_tiles.cuh; less where other warps join a consumer's
-  // accumulators (ContractionRegion.cpp). What products and stores hold beside the accumulators was
-  // found by building kernels.
+  // accumulators (ContractionRegion.cpp). How many registers WGMMA and stores need besides the
+  // accumulators was found by building kernels.
   constexpr int ownRegisters = 24;
   const int rows = knobs.schedule == Sm90Schedule::pingPong ? knobs.tileM : knobs.tileM / 2,
             ofTile = rows * knobs.tileN / 128;

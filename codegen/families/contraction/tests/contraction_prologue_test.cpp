@@ -378,7 +378,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "sums of products are scaled in the place of an operand: rows of the skeleton's A, runs of "
+    "accumulators are scaled instead of an operand: rows of the kernel template's A, runs of "
     "whole slices, nothing else before") {
   const auto problemOf = [](const Kernel &kernel, bool isSwapped) {
     Configuration configuration = rowMajorConfiguration(kernel, Sm90GemmKnobs{});
@@ -391,7 +391,8 @@ TEST_CASE(
   CHECK((rows.isScaled() && !rows.isAnyTransformed() && !rows.isSwapped));
   CHECK(problemOf(recomposedRows(extents, DType::bf16, 128, false), false)
             .isScaled());  // runs of two slices, the last one short
-  // The result contiguous along the rows of the scaled operand: the skeleton's A is the other one.
+  // The result contiguous along the rows of the scaled operand: the kernel template's A is the
+  // other one.
   CHECK((problemOf(recomposedRows(extents, DType::f16, 64, true), true).isAnyTransformed()));
   for (const Kernel &made :
        {recomposedRows(extents, DType::f16, 32, true),
