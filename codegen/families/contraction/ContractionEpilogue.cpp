@@ -341,8 +341,8 @@ private:
     return fmt::format("({}.at({}) ? {} : 0.0f) * {}", kept, e, x, scale);
   }
 
-  /// Behind the choice of what is kept, where a sum that follows takes the GEMM in. The compiler
-  /// would pull a constant forward.
+  /// The factor is applied after the selection of kept elements, so that a following addition fuses
+  /// with the multiplication. The compiler would move a constant before the selection.
   std::string keepScale(double p) {
     const std::string value =
         constant("float", "keepScale", floatLiteral(p < 1 ? 1.0 / (1.0 - p) : 0.0));

@@ -202,8 +202,8 @@ private:
          {"epilogue", epilogueOp}}));
   }
 
-  /// What multiplies the sums of a contraction alone; returns its name, nothing where the factor is
-  /// 1.
+  /// The factor on the accumulators of a plain contraction; returns its name, nothing where the
+  /// factor is 1.
   std::string addFactor() {
     if (factor() == 1) return "";
     const std::string epilogueOp = names.reserve("epilogueOp"),
@@ -260,7 +260,7 @@ private:
                        epilogueOp.empty() ? "weft::sm80::Unchanged{}" : epilogueOp);
   }
 
-  /// Blocks of a warp's sums that are in flight at a time: several hide each other's loads,
+  /// 16 x 16 blocks of a warp that are in flight at a time: several hide each other's loads,
   /// where an epilogue leaves the registers (tests/nvrtc).
   int blocksTogether() const { return epilogueRegisters(kernel, region) <= 56 ? 4 : 1; }
 

@@ -192,8 +192,8 @@ private:
                ? input
                : std::nullopt;
   }
-  /// The output besides the first that leaves in subtiles, each beside one of C's: where an operand
-  /// comes in those, two are in flight.
+  /// The further output that is stored in subtiles, each together with one of C's; where an operand
+  /// is loaded in subtiles, two are in flight.
   std::optional<size_t> secondOutput() const {
     const auto output = subtileOutputOf(kernel, region);
     if (!output || knobs.epilogueStages < (subtile ? 4 : 2)) return std::nullopt;
@@ -454,7 +454,7 @@ private:
     call("runGemm", {elementsText(), shape, tile}, arguments);
   }
 
-  /// With device memory for the sums of tiles that blocks share.
+  /// With device memory for the accumulators of tiles that CTAs share.
   void callStreamK(const std::string &epilogueOp) {
     std::ranges::replace(program.headers, std::string("weft/sm90_gemm.cuh"),
                          std::string("weft/sm90_stream_k.cuh"));
@@ -473,8 +473,8 @@ private:
          {{"partials", "&" + partials}, {"epilogue", epilogueOp}});
   }
 
-  /// The factors of rows and runs of k. Neither reductions nor a local softmax stand behind a
-  /// prologue.
+  /// The factors of rows and runs of k. A prologue excludes reductions and a local
+  /// softmax.
   std::string scalingText() {
     const PrologueInput &factors = region.prologue->inputs.at(0);
     const PrologueStrides strides =
@@ -515,7 +515,7 @@ private:
     return transform;
   }
 
-  /// Where each sum goes, with device memory for what tiles leave of it.
+  /// The output of each reduction, with device memory for the partial sums of tiles.
   std::string reductionsText() {
     std::vector<std::string> outputs;
     for (const EpilogueReduction &sum : region.reductions) {

@@ -96,8 +96,8 @@ Sm90GemmKnobs withSubtiles(Sm90GemmKnobs tile, int tensors) {
   return tile;
 }
 
-/// With as few stages less as make room for subtiles and for the sums of other blocks, beside which
-/// two subtiles have to do.
+/// The tile with as many stages as leave room for subtiles and for split-K partials, with which
+/// there are at most two epilogue stages.
 std::optional<Sm90GemmKnobs> fitted(Sm90GemmKnobs tile, int splitK, bool isTransformed,
                                     const Device &device) {
   constexpr int fewestStages = 3;
@@ -118,10 +118,10 @@ Sm90GemmKnobs withMulticast(Sm90GemmKnobs tile) {
   return tile;
 }
 
-/// The tiles worth trying for a result of m x n, best first by the model. The raster only orders
-/// many tiles. stored: tensors that leave in subtiles. isAnyStraddling: rows of an operand arrive
-/// slowly in some layout. Returns why the last tile that was left out does not sum what the
-/// epilogue computes, if for that.
+/// The tiles worth trying for a result of m x n, best first by the model. The group-M swizzle
+/// matters for many tiles only. stored: tensors that are stored in subtiles. isAnyStraddling: rows
+/// of an operand straddle sectors in some layout. Returns why the last rejected tile does not
+/// support the epilogue reductions, if that was the reason.
 std::string addKnobs(const GemmProblem &gemm, const ContractionRegion &region,
                      int epilogueRegisters, bool readsSubtiles, int stored, bool isAnyStraddling,
                      size_t most, const Device &device, std::set<Knobs> &knobs) {
@@ -143,8 +143,7 @@ std::string addKnobs(const GemmProblem &gemm, const ContractionRegion &region,
     if (isAnyStraddling) offer(withMulticast(one), 1);
   }
   std::sort(priced.begin(), priced.end());
-  // Those that share k-tiles are for some layouts alone, so they stand beside as many others as
-  // there are without them.
+  // Multicast is for some layouts alone, so these tiles do not count against the number of others.
   constexpr size_t mostSharing = 2;
   struct Taken {
     size_t count = 0;
@@ -160,16 +159,16 @@ std::string addKnobs(const GemmProblem &gemm, const ContractionRegion &region,
     knobs.insert(priced[i].second);
     if (taken.count++ > 0 || sm90Tiles(gemm, priced[i].second) <= 2 * device.multiprocessors)
       continue;
-    // Where stores take most of the time, tiles that run together write whole rows.
+    // Where stores take most of the time, concurrent tiles should write whole rows.
     priced[i].second.groupM = std::max(priced[i].second.multicastB, sm90KTiles(gemm) <= 2 ? 1 : 4);
     knobs.insert(priced[i].second);
   }
   return rejection;
 }
 
-/// The single-consumer tile for a GEMM one of whose sides (`columns`) is at most 48, past which the
-/// other operand streamK; `rows` of it a block. Blocks that fit beside each other on a
-/// multiprocessor share its memory.
+/// The single-consumer tile for a GEMM one of whose sides (`columns`) is at most 48; the other
+/// operand is read once, `rows` of it a block. Blocks that fit on one multiprocessor together share
+/// its memory.
 std::optional<Sm90GemmKnobs> singleConsumerTile(const GemmProblem &gemm, bool isAlongM, int rows,
                                                 int columns, const Device &device) {
   constexpr int64_t fewestKTiles = 4, group = 16, mostResident = 4, reserved = 1024;

@@ -121,8 +121,8 @@ std::string multicastRejection(const GemmProblem &gemm, const Sm90GemmKnobs &kno
   return "";
 }
 
-/// Whether ops before the contraction make one of its operands: k-tiles of it are not what a map of
-/// the tensor brings, so that the dimensions of such a map are of no use.
+/// Whether a prologue computes one of the operands: its k-tiles are not boxes of a tensor in
+/// memory, so that dimensions of a tensor map cannot describe it.
 bool readsTransformedOperand(const Kernel &kernel) {
   const auto contraction = contractionIndex(kernel);
   if (!contraction) return false;
@@ -251,8 +251,8 @@ std::string sm90TileRejection(const GemmProblem &gemm, const Sm90GemmKnobs &knob
       knobs.tileM == 64 && knobs.tileN == 128)
     return "ptxas serializes the WGMMAs of ping-pong tiles of 64 x 128 beside threads that copy "
            "and make operands (C7514): take another tile";
-  // As Plan::consumerRegisters in sm90_tiles.cuh; less where other warps join a consumer's
-  // accumulators (ContractionRegion.cpp). How many registers WGMMA and stores need besides the
+  // As consumerRegisters in sm90_tiles.cuh; less where other warps add up a consumer's
+  // partial sums (ContractionRegion.cpp). How many registers WGMMA and stores need besides the
   // accumulators was found by building kernels.
   constexpr int ownRegisters = 24;
   const int rows = knobs.schedule == Sm90Schedule::pingPong ? knobs.tileM : knobs.tileM / 2,
@@ -306,7 +306,7 @@ std::string sm90Rejection(const Kernel &kernel, const Configuration &configurati
             prologueLayoutRejection(kernel, configuration, *recognised.region->prologue);
         !reason.empty())
       return reason;
-  // A subtile of the operand is asked for while the one before it leaves from the other buffer.
+  // A subtile of the operand is loaded while the previous one is stored from the other buffer.
   const int subtiles = (knobs.schedule == Sm90Schedule::pingPong ? knobs.tileM : knobs.tileM / 2) /
                        64 * knobs.tileN / 64;
   const auto isWhole = [](const EpilogueInput &input) {
