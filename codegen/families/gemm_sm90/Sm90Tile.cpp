@@ -17,7 +17,7 @@ namespace {
 /// Of a GEMM's k-tiles, as the kernel counts them.
 constexpr int64_t mostElements = std::numeric_limits<int32_t>::max() - 512;
 
-/// Accumulators of other blocks of the cluster, in fp32: a block finishes every n-th subtile of 64
+/// Accumulators of other blocks of the cluster, in fp32: a block stores every n-th subtile of 64
 /// x 64 of each working consumer.
 int64_t partialBytes(const Sm90GemmKnobs &knobs) {
   constexpr int64_t bytesOfPart = 64 * 64 * 4;
