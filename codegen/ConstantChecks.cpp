@@ -38,14 +38,14 @@ private:
     return true;
   }
   int64_t sum() {
-    int64_t value = gemm();
+    int64_t value = product();
     while (!failed)
-      if (take('+')) value += gemm();
-      else if (take('-')) value -= gemm();
+      if (take('+')) value += product();
+      else if (take('-')) value -= product();
       else break;
     return value;
   }
-  int64_t gemm() {
+  int64_t product() {
     int64_t value = operand();
     while (!failed) {
       if (take('*')) {

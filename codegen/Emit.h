@@ -41,13 +41,13 @@ struct Launch {
   int64_t sharedBytes = 0;  ///< dynamic
   int64_t cluster =
       1;  ///< blocks of a cluster along x; the text says so itself, so a launch need not
-  /// The text waits for the kernels before it by itself, so that its blocks may start while those
-  /// end, and lets the next one do so.
+  /// Programmatic dependent launch: the text waits for the kernels before it, so that its blocks
+  /// may start while those end, and lets the next kernel start early, too.
   bool startsEarly = false;
   bool operator==(const Launch &) const = default;
 };
 
-/// What only people need; prepended as a comment and never hashed.
+/// For people alone: prepended as a comment and never hashed.
 struct Provenance {
   std::string position;            ///< "kernel 6 of paper-encoder, forward"
   std::vector<std::string> ops;    ///< "%24 = add %22, %bias"

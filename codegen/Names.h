@@ -9,7 +9,7 @@
 
 namespace weft::codegen {
 
-/// Hands out identifiers; the first to ask for a name gets it, later ones get a number behind it.
+/// Hands out identifiers; the first request for a name gets it, later ones get a number appended.
 class Names {
 public:
   Names();
@@ -21,8 +21,7 @@ private:
 };
 
 /// The kernel with the names that hashed text uses: axes a0, a1, ..., inputs in0, ..., outputs
-/// out0, ..., other values v0,
-/// ..., no numbers. Kernels that differ in names alone become equal.
+/// out0, ..., other values v0, ..., no numbers. Kernels that differ in names alone become equal.
 Kernel withCanonicalNames(const Kernel &kernel);
 
 }  // namespace weft::codegen

@@ -17,8 +17,7 @@ bool hasClusters(std::string_view architecture);
 /// Whether it has WGMMA, and TMA that moves boxes of tensors: sm_90a alone.
 bool hasWgmma(std::string_view architecture);
 
-/// Whether it has asynchronous copies to shared memory and mma.sync with fp32 sums
-/// (cp.async, mma.sync): sm_80 and later.
+/// Whether it has cp.async and mma.sync with fp32 accumulators: sm_80 and later.
 bool hasMmaSync(std::string_view architecture);
 
 }  // namespace weft::codegen

@@ -7,9 +7,9 @@
 //       stages=36
 //   gemm-sm90 64x512/524288,1x64/32768:0_1,1024:0>1024,1:0 tileN=256
 //
-// A configuration is timed for its subject: a kernel in canonical form, or for GEMMs the
-// GEMM, since nothing but its extents and strides reaches the hardware. Equal subjects and equal
-// lines are one measurement.
+// A configuration is timed for its subject: a kernel in canonical form; for GEMM families the GEMM,
+// since only its extents and strides reach the hardware. Equal subjects and equal lines are one
+// measurement.
 #pragma once
 
 #include "kernel/Configuration.h"
@@ -32,8 +32,8 @@ struct ProfileSubject {
 ProfileSubject kernelSubject(const Kernel &kernel);
 /// ProfileSubject of a GEMM: element type, batch and extents.
 ProfileSubject gemmSubject(const GemmTypes &types, const StridedBatchedGemm &gemm);
-/// Whether configurations of this kernel are: a contraction with an epilogue is a separate
-/// subject.
+/// Whether configurations of this kernel are timed as a GEMM: a contraction with an epilogue is a
+/// separate subject.
 bool isTimedAsGemm(const Kernel &kernel, const Family &family);
 
 /// The line of a configuration. Offsets are left out: kernels are given the address of element
@@ -63,16 +63,16 @@ struct LineFields {
 };
 LineFields splitLine(std::string_view line);
 
-/// Throws Error(badInput) naming what no kernel's line has: an unknown family, layouts that order
-/// no dimensions or strides that are none, a knob that the family lacks, or a value that it does
-/// not take. What depends on the kernel is seen when the line is read.
+/// Throws Error(badInput) naming what is wrong for every kernel: an unknown family, layouts that
+/// are no order of dimensions, malformed strides, a knob that the family lacks, or a value that the
+/// knob does not take. What depends on the kernel is checked when the line is read.
 void checkLine(std::string_view line);
 
 /// One layout an operand, inputs first. Throws Error(badInput) naming what does not fit the kernel.
 std::vector<Layout> parseLayouts(std::string_view text, const Kernel &kernel);
 /// Throws Error(badInput) naming the field.
 Knobs parseKnobs(std::string_view family, std::string_view text, const Kernel &kernel);
-/// The inverse of configurationLine() for families that are not timed as products.
+/// The inverse of configurationLine() for families that are not timed as GEMMs.
 Configuration parseConfiguration(std::string_view line, const Kernel &kernel);
 
 }  // namespace weft

@@ -1,13 +1,15 @@
-// What is before a contraction in a fused kernel: element-wise ops on the way from one tensor
-// in memory to one of the operands. Recognised here once; kernel/ContractionRegion.h joins it with
-// what follows the contraction.
+// The prologue of a contraction in a fused kernel: element-wise ops between one tensor in memory
+// and one operand. Recognised here once; kernel/ContractionRegion.h combines it with the epilogue.
 //
-// Invariant: every op before the contraction makes, of the tensor that is read or of what such an
-// op made, a tensor over exactly the axes of the operand, and the last result is read by the
-// contraction alone. What else they read is one scalar, one element a row of the operand, or one
-// along k. So a kernel that has a few neighbouring elements of the operand on the way to the
-// tensor cores makes them one by one, in fp32, and rounds them to the operand's element type, as if
-// they had been stored, or scales sums of products in their place (ir/SPEC.md, "Contraction").
+//    tensor in memory ──> element-wise ops ──> operand A or B ──> contraction ──> epilogue
+//                            ^ scalars, one element a row, or one along k
+//
+// Invariant: every op before the contraction reads the tensor or the result of such an op, its
+// result has exactly the axes of the operand, and only the contraction reads the last result. What
+// else the ops read is one scalar, one element a row of the operand, or one along k. So a kernel
+// that loads a few neighbouring elements of the operand computes them one by one, in fp32, and
+// rounds them to the operand's element type, as if they had been stored, or scales the accumulators
+// instead (ir/SPEC.md, "Contraction").
 #pragma once
 
 #include "kernel/StridedBatchedGemm.h"
@@ -19,15 +21,15 @@
 
 namespace weft {
 
-/// A tensor that the prologue reads beside the one that becomes the operand. Of the operand's
-/// groups of axes (batch; outer: m or n; k) it has each as a whole or not at all, and never both
+/// A tensor that the prologue reads besides the one that becomes the operand. It has each of the
+/// operand's groups of axes (batch; outer: m or n; k) as a whole or not at all, and never both
 /// outer and k; none: a scalar.
 struct PrologueInput {
   size_t input = 0;  ///< position in Kernel::inputs
   int value = -1;    ///< Kernel::inputs[input]
   bool isOverBatch = false, isOverOuter = false, isOverK = false;
-  /// The factors of a global_scaling: beside the rows they run along sub-vectors of so many
-  /// elements of k, a separate kernel axis.
+  /// The factors of a global_scaling: besides rows they have an axis of sub-vectors, each of this
+  /// many elements of k.
   int64_t subVector = 0;
   int subVectorAxis = -1;
   bool operator==(const PrologueInput &) const = default;
@@ -35,7 +37,7 @@ struct PrologueInput {
 
 struct ContractionPrologue {
   size_t contraction = 0;  ///< in Kernel::body; all ops before it are the prologue
-  bool isOfA = true;       ///< which operand of the contraction it makes
+  bool isOfA = true;       ///< which operand of the contraction it computes
   size_t input = 0;        ///< position in Kernel::inputs of the tensor that becomes the operand
   int read = -1;           ///< Kernel::inputs[input]
   int made = -1;           ///< the operand
@@ -45,7 +47,7 @@ struct ContractionPrologue {
 
 struct ContractionPrologueOrRejection {
   std::optional<ContractionPrologue> prologue =
-      {};  ///< none also where the contraction is the first op
+      {};  ///< also none where the contraction is the first op
   std::string rejection =
       {};  ///< why the ops before the contraction are no prologue: names the op or tensor
 };
@@ -56,18 +58,18 @@ ContractionPrologueOrRejection contractionPrologue(const Kernel &kernel);
 /// a scalar expression can, and a global_scaling of whole vectors of eight.
 std::string prologueRejection(const BodyOp &op);
 
-/// Element strides of an input of the prologue, 0 along what it does not have; k is that of
-/// sub-vectors where it runs along these.
+/// Element strides of an input of the prologue, 0 along groups that it lacks; `k` is the stride
+/// from one sub-vector to the next where the input has these.
 struct PrologueStrides {
   int64_t batch = 0, outer = 0, k = 0;
   bool operator==(const PrologueStrides &) const = default;
 };
-/// Nothing where a group of axes does not merge in the order that the GEMM's operands have.
+/// Nothing where a group of axes does not merge in the order of the GEMM's operands.
 std::optional<PrologueStrides> prologueStrides(const Kernel &kernel,
                                                const Configuration &configuration,
                                                const ContractionPrologue &prologue,
                                                const PrologueInput &input);
-/// Why the inputs of a prologue do not lie so that a kernel reads them; empty if they do.
+/// Why a kernel cannot read the inputs of a prologue under these layouts; empty if it can.
 std::string prologueLayoutRejection(const Kernel &kernel, const Configuration &configuration,
                                     const ContractionPrologue &prologue);
 

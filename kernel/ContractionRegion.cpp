@@ -143,7 +143,7 @@ private:
     return "";
   }
 
-  /// Its exponentials leave in the place of C, and nothing else does.
+  /// Its exponentials are stored in the place of C, and nothing else is stored there.
   std::string rejectionBesideSoftmax() const {
     const std::vector<int> &own = kernel.body[region.softmax->op].results;
     const auto isOther = [&](int output) { return std::ranges::find(own, output) == own.end(); };
@@ -409,14 +409,14 @@ std::string epilogueRejection(const BodyOp &op) {
 int epilogueRegisters(const Kernel &kernel, const ContractionRegion &region) {
   constexpr int fragment = 8, addresses = 4, vector = 4, draws = 4, partialRegisters = 20;
   constexpr int ofSubVectors = 16;  // places, maxima and sums, of two rows
-  constexpr int ofJoiners = 16;     // that other warps have instead, who join up to two sums:
-                                    // reducesInProducer in sm90_epilogue.cuh
+  constexpr int ofJoiners = 16;     // used by the producer warps instead, which add up to two
+                                    // reductions: reducesInProducer in sm90_epilogue.cuh
   if (region.isPlain()) return 0;
   int registers = fragment + (fragment + 2 * addresses) * int(region.wholeOutputs(kernel) - 1);
   if (region.softmax) registers += ofSubVectors;
   registers += partialRegisters * int(region.reductions.size());
   if (region.reductions.size() == 1 || region.reductions.size() == 2) registers += ofJoiners;
-  // The first tensor of the result's shape comes through shared memory, the first vector waits in
+  // The first tensor of the result's shape is loaded through shared memory, the first vector into
   // registers.
   bool isSubtileSeen = false, isVectorSeen = false;
   for (const EpilogueInput &input : region.inputs) {

@@ -1,14 +1,19 @@
-// A fused contraction: a kernel that opens with one contraction of two operands, or with
-// element-wise ops on the way to one of them (kernel/ContractionPrologue.h), and goes on with
-// element-wise ops on what depends on its result C, and with sums of that down to the rows or to
-// the columns of C, or with a local softmax of it. Recognised here once, for the families that take
-// such kernels and for the passes that propose them.
+// A fused contraction: one kernel of
 //
-// Invariant: every op after the contraction but those sums and the local softmax reads C or a value
-// computed from C and writes a tensor over exactly the axes of C (perhaps in another logical
-// order); what else it reads is an input over some of these axes. So a kernel that has the sums of
-// C in registers finishes them element by element. No op reads a sum: it is there when all of C is.
-// A local softmax is the last op.
+//    [prologue] ──> contraction of two operands ──> C ──> [epilogue]
+//
+//    prologue   element-wise ops between a tensor and one operand (kernel/ContractionPrologue.h)
+//    epilogue   element-wise ops on C; reductions of their results to the rows or the columns of C;
+//               or a local softmax at the end
+//
+// Recognised here once, for the families that accept such kernels and for the passes that propose
+// them.
+//
+// Invariant: every op after the contraction except reductions and the local softmax reads C or a
+// value computed from C and writes a tensor over exactly the axes of C (perhaps in another logical
+// order); what else it reads is an input over some of these axes. So a kernel that has the
+// accumulators of C in registers computes the epilogue element by element. No op reads a reduction,
+// which is complete only when all of C is. A local softmax is the last op.
 #pragma once
 
 #include "kernel/ContractionPrologue.h"
@@ -40,8 +45,8 @@ struct EpilogueInput {
   bool operator==(const EpilogueInput &) const = default;
 };
 
-/// A sum of what the epilogue computes over all axes of C but those of one group: the gradient of a
-/// bias (n), the sums that the statistics of a norm are made of (m).
+/// A reduction: the sum of C, or of a value of the epilogue, over all axes of C but those of one
+/// group: the gradient of a bias (n), the sums from which the statistics of a norm follow (m).
 struct EpilogueReduction {
   size_t op = 0;                        ///< in Kernel::body
   size_t output = 0;                    ///< position in Kernel::outputs, never the first
@@ -55,7 +60,7 @@ struct EpilogueReduction {
 /// sub-vector.
 struct EpilogueSoftmax {
   size_t op = 0;           ///< in Kernel::body, the last one
-  int value = -1;          ///< of which the exponentials are: C or a value of the epilogue
+  int value = -1;          ///< the operand: C or a value of the epilogue
   int64_t length = 0;      ///< of sub-vectors, elements; the last one of a row may be shorter
   int subVectorAxis = -1;  ///< of the kernel, which numbers them
   EpilogueRole role = EpilogueRole::n;  ///< the group whose only axis they divide: m or n
@@ -64,27 +69,27 @@ struct EpilogueSoftmax {
 };
 
 struct ContractionRegion {
-  size_t contraction = 0;  ///< in Kernel::body; the first op but those of the prologue
-  GemmInputs operands;     ///< positions of A and B in Kernel::inputs, of the one that the prologue
-                           ///< makes that of what it is made of
+  size_t contraction = 0;      ///< in Kernel::body; the first op but those of the prologue
+  GemmInputs operands;         ///< positions of A and B in Kernel::inputs; for the operand of a
+                               ///< prologue the tensor that becomes it
   int a = -1, b = -1, c = -1;  ///< their values
   std::optional<ContractionPrologue> prologue = {};
   std::vector<size_t>
       epilogue;  ///< element-wise ops in Kernel::body, in order; empty for the contraction alone
   std::vector<EpilogueInput> inputs;  ///< of the epilogue, in the order of Kernel::inputs
   std::vector<EpilogueReduction>
-      reductions;  ///< in the order of the body; the GEMM is no batched one where there are any
+      reductions;  ///< in the order of the body; only GEMMs without a batch have them
   std::optional<EpilogueSoftmax> softmax = {};  ///< nothing but its results is stored then
-  bool storesAccumulator = false;  ///< C itself is an output, beside what is made of it
+  bool storesAccumulator = false;  ///< C itself is an output, besides values computed from it
   bool operator==(const ContractionRegion &) const = default;
 
   /// Whether nothing follows the contraction.
   bool isPlain() const { return epilogue.empty() && reductions.empty() && !softmax; }
-  /// Whether this output is a sum.
+  /// Whether this output is a reduction.
   bool isSum(size_t output) const;
-  /// Whether it has the axes of C: all have but sums and what a local softmax has of sub-vectors.
+  /// Whether this output has the axes of C: all but reductions, and maxima and sums of sub-vectors.
   bool isWhole(size_t output) const;
-  /// How many have.
+  /// The number of outputs with the axes of C.
   size_t wholeOutputs(const Kernel &kernel) const;
 };
 
@@ -92,33 +97,33 @@ struct ContractionRegionOrRejection {
   std::optional<ContractionRegion> region = {};
   std::string rejection = {};  ///< why there is none: names the op or tensor
 };
-/// All of Kernel::outputs are C, values of the epilogue over the axes of C, or sums of these; the
-/// first is no sum.
+/// All of Kernel::outputs are C, values of the epilogue over the axes of C, or reductions; the
+/// first is no reduction.
 ContractionRegionOrRejection contractionRegion(const Kernel &kernel);
 
 /// Registers of a thread that an epilogue needs for the eight elements of a fragment
-/// (codegen/device/fragment.cuh), by what it reads, draws and stores: an estimate, made so that
-/// tiles whose sums leave fewer do not spill (tests/nvrtc). 0 if plain.
+/// (codegen/device/fragment.cuh), by what it reads, draws and stores: an estimate, such that
+/// tiles that leave as many do not spill (tests/nvrtc). 0 if plain.
 int epilogueRegisters(const Kernel &kernel, const ContractionRegion &region);
 
-/// The groups of axes of the region's gemm, each from slowest to fastest as the first output has
+/// The groups of axes of the region's GEMM, each from slowest to fastest as the first output has
 /// them in `layout`.
 ContractionGroups groupsAsLaidOut(const Kernel &kernel, const ContractionRegion &region,
                                   const Layout &layout);
 
-/// Strides of a value by axis, of axes longer than 1: values lie alike where theirs are equal.
+/// Strides of a value by axis, of axes longer than 1: equal strides are equal layouts.
 std::map<int, int64_t> stridesByAxis(const Kernel &kernel, int value, const Layout &layout);
 /// Whether the axes of an input of role m or n merge to one with stride 1, in the order that
 /// `groups` has them.
 bool isContiguous(const Kernel &kernel, const ContractionGroups &groups, const EpilogueInput &input,
                   const Layout &layout);
-/// The same of a sum.
+/// The same of a reduction.
 bool isContiguous(const Kernel &kernel, const ContractionGroups &groups,
                   const EpilogueReduction &sum, const Layout &layout);
 
-/// Element strides of what a local softmax has of sub-vectors: along the batch, along the group
-/// that sub-vectors do not divide, and from one sub-vector of a row to the next. Nothing where a
-/// group does not merge.
+/// Element strides of the maxima or sums of sub-vectors: along the batch, along the group that
+/// sub-vectors do not divide, and from one sub-vector of a row to the next. Nothing where a group
+/// does not merge.
 struct SubVectorStrides {
   int64_t batch = 0, row = 0, subVector = 0;
   bool operator==(const SubVectorStrides &) const = default;
@@ -131,18 +136,17 @@ std::optional<SubVectorStrides> subVectorStrides(const Kernel &kernel,
 std::string softmaxRejection(const Kernel &kernel, const Configuration &configuration,
                              const ContractionRegion &region, bool columnsAreN);
 
-/// What layouts come to for a contraction with what is before it and follows it: the strides of
-/// the GEMM, how all else lies beside its result or the operand, how dropout draws.
-/// Configurations of one kernel with equal forms and knobs differ in names of axes alone, and take
-/// the same time. Throws Error(checkFailed) where the kernel is no such contraction or the layouts
-/// are no gemm.
+/// What of the layouts decides the time of a fused contraction: the strides of the GEMM, those of
+/// all other tensors relative to its result or the operand, and how dropout draws. Configurations
+/// of one kernel with equal forms and knobs differ in names of axes alone, and take the same time.
+/// Throws Error(checkFailed) where the kernel is no such contraction or the layouts are no GEMM.
 std::string contractionForm(const Kernel &kernel, const Configuration &configuration);
 
-/// Elements of a side of the block of C of which a lane of a tensor-core kernel holds eight.
+/// Side of the block of C, in elements; each lane of a warp holds eight elements of a block.
 constexpr int64_t fragmentBlockSide = 16;
-/// Whether one mix of words draws for the eight elements that a lane holds (ir/SPEC.md, "Dropout
-/// bits"), where a dropout runs over `axes` and rows and columns of the block run along these
-/// groups. With the groups exchanged two do; else every element takes a separate one.
+/// Whether one mix of words draws for the eight elements of a lane (ir/SPEC.md, "Dropout bits"),
+/// where a dropout runs over `axes` and rows and columns of the block run along these groups. With
+/// the groups exchanged it takes two mixes; otherwise one for every element.
 bool drawsByFragment(const Kernel &kernel, const std::vector<int> &axes,
                      const std::vector<int> &rows, const std::vector<int> &columns);
 

@@ -1,4 +1,4 @@
-// What dropout multiplies by what it keeps (ir/SPEC.md, "Dropout bits").
+// The factor of the elements that dropout keeps (ir/SPEC.md, "Dropout bits").
 #pragma once
 
 namespace weft {

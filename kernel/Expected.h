@@ -1,6 +1,6 @@
-// A result, or the error that says why there is none: for what may fail without anything being
-// wrong, such as a plan that does not run in so many chunks. Errors that end a command are thrown
-// (kernel/Error.h).
+// A result, or the error that says why there is none: for functions whose failure is no error of
+// the command, such as a plan that cannot run in a given number of chunks. Errors that end a
+// command are thrown (kernel/Error.h).
 #pragma once
 
 #include "kernel/Error.h"
@@ -23,7 +23,7 @@ using Unexpected = tl::unexpected<Error>;
 
 namespace weft {
 
-/// The result; throws the error of one that has none.
+/// The result; throws the error if there is none.
 template <typename T>
 T valueOrThrow(Expected<T> result) {
   if (!result) throw std::move(result.error());

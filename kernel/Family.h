@@ -1,6 +1,6 @@
-// A kernel family: which kernels it takes, in which configurations, at what price, and how they are
-// lowered. All that handles kernels asks these functions; nothing lists families but the registry
-// (codegen/families/Registry.cpp), and nothing switches over them.
+// A kernel family: which kernels it accepts, in which configurations, at what price, and how they
+// are lowered. All code that handles kernels calls these functions; nothing lists families but the
+// registry (codegen/families/Registry.cpp), and nothing switches over them.
 //
 // Adding one: its folder below codegen/families with a struct of knobs, the table of its fields, a
 // `Family` and its functions; and one line in the registry.
@@ -37,10 +37,10 @@ struct Family {
   std::string_view name;  ///< "gemm-sm90": in plans, profiles, graphs and messages
   /// Bumped when the speed of its kernels changes; part of profile keys.
   int version = 1;
-  /// Whether its kernels are one GEMM, alone or with ops before and behind it: alone they are timed
+  /// Whether its kernels are one GEMM, alone or with a prologue or epilogue: alone they are timed
   /// and kept in profiles as GEMMs, whatever the kernel's axes are.
   bool isGemm = false;
-  /// Whether its kernels run nothing.
+  /// Whether its kernels are views, which launch nothing.
   bool isView = false;
   bool takesEpilogues = false;  ///< of contractions (kernel/ContractionRegion.h)
   bool takesPrologues = false;
@@ -54,27 +54,27 @@ struct Family {
 
   /// The configurations of a kernel, or why there are none.
   SpaceOrRejection (*space)(const Kernel &, const Device &) = nullptr;
-  /// Layouts besides, with several strides along a group of axes: all, or those that have what is
-  /// fixed, and those of a fixed result that has several strides itself. None: one stride is taken.
+  /// Further layouts, with several strides along a group of axes: all, or those that agree with
+  /// `fixed`, and those of a fixed result that has several strides itself. None: the family
+  /// supports one stride.
   std::optional<ConfigurationSpace> (*severalStrides)(const Kernel &, const Device &,
                                                       const FixedLayouts *fixed) = nullptr;
-  /// Whether these knobs differ from cheaper-to-name ones under these layouts, and fit them. None:
-  /// always.
+  /// Whether these knobs fit the layouts and no simpler knobs give the same kernel. None: always.
   bool (*isUseful)(const Kernel &, const LayoutTuple &, const Knobs &) = nullptr;
   /// The axis and width of a thread's accesses, where the space is a product of layouts and
-  /// isUseful asks only whether some operand is accessed so: for counting. None: every knobs is
-  /// useful.
+  /// isUseful asks only whether some operand has such accesses: for counting. None: all knobs
+  /// are useful.
   std::pair<int, int> (*vectorAccess)(const Knobs &) = nullptr;
   /// Whether a contraction is a GEMM of the family under layouts that have several strides.
   bool (*takesStrides)(const Kernel &, const LayoutTuple &) = nullptr;
-  /// Why a configuration that someone names is not emitted; empty if it is. None: the space says.
+  /// Why a configuration that a user names is not emitted; empty if it is. None: what the space has
+  /// is emitted.
   std::string (*rejection)(const Kernel &, const Configuration &, const Device &) = nullptr;
-  /// By the model; the caller fills in bytesNecessary and flop. Of a configuration that the space
-  /// has.
+  /// The estimate for a configuration of the space; the caller fills in bytesNecessary and flop.
   Cost (*price)(const Kernel &, const Configuration &, const Device &) = nullptr;
 
   /// Kernel and configuration to kernel program; the kernel comes with the names to be used. None:
-  /// its kernels are no CUDA text of ours.
+  /// its kernels are not emitted by weft.
   codegen::Program (*lower)(const Kernel &, const Configuration &) = nullptr;
   /// Why such a kernel is not emitted for a target ("sm_80"); empty if it is. None: every target.
   std::string (*targetRejection)(const Kernel &, const Knobs &, std::string_view target) = nullptr;
@@ -97,7 +97,7 @@ std::strong_ordering compareKnobs(const Knobs &a, const Knobs &b) {
 /// All families, in the order of enumeration: cheapest first, and ties of prices go to the first.
 /// The registry defines it.
 std::span<const Family *const> families();
-/// Adds one behind the others: for tests, before anything else asks for families.
+/// Adds one at the end: for tests, before anything else asks for families.
 struct FamilyRegistration {
   explicit FamilyRegistration(const Family &family);
 };

@@ -1,6 +1,6 @@
 // The schedule of one kernel, of whatever family: a value of that family's struct (its knobs).
-// Knows no family: a struct names its own by `family()` (kernel/Family.h), and whoever needs the
-// struct asks for it by type. Plain data, copied as bytes.
+// Knows no family: a struct names its family by `family()` (kernel/Family.h), and a caller gets the
+// struct by its type. Plain data, copied as bytes.
 #pragma once
 
 #include <array>

@@ -1,14 +1,14 @@
-// Lines of a kernel's text that hold its constants against the launch in plan.json: who edits
-// `rowsPerBlock` by hand gets an error of the compiler at that line, and no kernel that half of the
-// blocks run out of bounds with.
+// Lines of a kernel's text that check its constants against the launch in plan.json: whoever edits
+// `rowsPerBlock` by hand gets a compiler error at that line, and not a kernel in which half of the
+// blocks run out of bounds.
 //
 //   static_assert(rowsPerBlock * threadsPerRow == 128, "plan.json: 128 threads a block");
 //
 // An edited text must keep them, and the signature that the launch passes its arguments to:
 // lostLaunch() says which it lacks.
 //
-// They make no code. Hashes of what runs, by which measured times and verification records are
-// found, leave them out; a kernel thus has the hash that it had before it had such lines.
+// They generate no code. The hashes by which measurements and verification records are found leave
+// them out, so that a kernel has the same hash with and without these lines.
 #pragma once
 
 #include <map>
@@ -25,9 +25,9 @@ std::string launchCheck(std::string_view condition, std::string_view what);
 std::string withoutLaunchChecks(std::string_view text);
 /// What the edited text of a kernel lacks of the generated one, each as a line of code for people:
 /// the signature, but for the minimum of blocks in its launch bounds, and the static_asserts at the
-/// top of its function. Comments, white space and what stands under #if count for nothing, and no
-/// word of these lines may become a macro, in the text or in `headers`, which are those that it
-/// includes and weft did not write, by name. Empty: the plan launches the edited text rightly.
+/// top of its function. Comments, white space and what stands under #if do not count, and no
+/// word of these lines may become a macro in the text or in `headers` (by name: those that the text
+/// includes and weft did not write). Empty: the plan launches the edited text correctly.
 std::vector<std::string> lostLaunch(std::string_view generated, std::string_view edited,
                                     const std::map<std::string, std::string_view> &headers = {});
 /// A text as its compiler takes it, as short as it can be: without line splices and comments, white

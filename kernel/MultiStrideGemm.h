@@ -1,9 +1,9 @@
 // A contraction whose groups of axes (kernel/StridedBatchedGemm.h) do not all merge: each operand
-// has a short list of extents and strides for each of its groups, and all count an index of a group
-// in one order. What one stride each describes is a StridedBatchedGemm.
+// has a short list of extents and strides for each of its groups, and all tensors enumerate a group
+// in one order. With one stride a group it is a StridedBatchedGemm.
 //
-// The order: batch, m and n count as the result lies; k as A or B lies, whichever gives fewer
-// strides in both, A where they are equal.
+// The order: batch, m and n follow the result's layout; k follows the layout of A or B, whichever
+// gives fewer strides in both, A where they are equal.
 #pragma once
 
 #include "kernel/StridedBatchedGemm.h"
@@ -16,8 +16,8 @@ struct StrideFactor {
   std::vector<int> axes = {};      ///< of the kernel, slowest first
   bool operator==(const StrideFactor &) const = default;
 };
-/// Of one group, fastest first: an index counts up in the first, and when that is through, in the
-/// next. Empty for a group of extent 1.
+/// The factors of one group, fastest first, as digits of a mixed-radix index. Empty for a group of
+/// extent 1.
 using GroupFactors = std::vector<StrideFactor>;
 
 /// By group; a tensor has none for the group that it lacks.
@@ -30,7 +30,7 @@ struct MultiStrideGemm {
 };
 bool hasSeveralStrides(const TensorFactors &tensor);
 
-/// Nothing where the kernel does not open with a contraction of two inputs whose result's axes are
+/// Nothing where the kernel does not begin with a contraction of two inputs whose result's axes are
 /// those of the first output. A group that merges in a tensor has one factor there.
 std::optional<MultiStrideGemm> multiStrideGemm(const Kernel &kernel,
                                                const Configuration &configuration);
@@ -40,9 +40,9 @@ std::optional<MultiStrideGemm> multiStrideGemm(const Kernel &kernel,
 std::optional<StridedBatchedGemm> gemmOfResult(const Kernel &kernel,
                                                const Configuration &configuration);
 
-/// One box that TMA moves, of so many neighbouring indices of a group: its side along
-/// each factor. Nothing where a range that begins at a multiple of `side` is no box, because
-/// neither divides the other, a factor that is not the slowest or what is left of the side.
+/// The box that TMA moves for `side` neighbouring indices of a group: its extent along each factor.
+/// Nothing where a range that begins at a multiple of `side` is no box: at a factor that is not the
+/// slowest, neither its extent nor what is left of `side` divides the other.
 std::optional<std::vector<int>> boxSides(const GroupFactors &factors, int64_t side);
 
 }  // namespace weft

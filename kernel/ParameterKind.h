@@ -14,7 +14,7 @@ enum class ParameterKind : uint8_t {
   output,         ///< likewise of an output's
   dropoutKey,     ///< the address of the key
   dropoutStream,  ///< the number of a dropout op
-  dropoutOuter,   ///< rows of the outer axes before this part of the whole tensor
+  dropoutOuter,   ///< rows of the outer axes before this chunk of the whole tensor
   inputMap,       ///< a tensor map of an input, passed by value
   outputMap,      ///< likewise of an output
 };

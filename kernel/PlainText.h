@@ -10,8 +10,8 @@ namespace weft {
 
 /// Whether it is printable ASCII and nothing else.
 bool isPlain(std::string_view text);
-/// One line of printable ASCII: every other byte as "\xHH". For rows of profiles and records, and
-/// names within a message.
+/// One line of printable ASCII: every other byte as "\xHH". For lines of profiles and records,
+/// and names within a message.
 std::string oneLine(std::string_view text);
 /// A message for people, in any language: UTF-8 and line ends as they are; control characters,
 /// bytes that are not UTF-8 and characters that turn the direction of writing as "\xHH". A text

@@ -4,28 +4,31 @@
 //   # device h200
 //   # protocol 1 cold L2, ..., NVIDIA H200, driver 13.0
 //   kernel 7d3f9c0a11223344 softmax_dropout
-//     4.11e-05 20 0.012 1 04c2aabb11223344 1 loop 0123>0123,0123 vector=a3 width=8 lanes=a3
-//         reduction=warp perRow=32
+//     4.11e-05 20 0.012 1 04c2aabb11223344 1 loop 0123>0123,0123 vector=a3 lanes=a3
 //     8.05e-04 slow 1 - 1 loop 3120>0123,0123 vector=a3 lanes=a3
 //   kernel 91ab00... gemm f16 64 x 512 x 512 x 64
-//     failed 1 - 1 cublaslt 64,1:32768_1,64:32768>512,1:262144 algorithm=66 ;
-//         CUBLAS_STATUS_NOT_SUPPORTED
+//     failed 1 - 1 cublaslt 64,1:32768_1,64:32768>512,1:262144 algorithm=66 ; NOT_SUPPORTED
 //
-// kernel  hash of the subject's text (ConfigurationText.h), and a name for people
-// measurement     seconds n spread protocol source version, then the configuration's line
-//         seconds  median, quantized when written (see quantized()); n: repetitions; spread: (p90 -
-//             p10) / median
-//         source   hash of what decides a kernel's speed, its emitted text and the device headers
-//             that it includes (codegen/SourceHash.h); "-": a library's kernel, or unknown
-//         version  familyVersion() when it was measured; a measurement of another version is used,
-//         and
-//             stale
-// slow    given up after its first run, which took more than 5 times the kernel's best: seconds
-// protocol source version failed  not built, not taken by the library, or crashed: protocol source
-// version, and the reason behind " ; "
+// A line `kernel` has the hash of the subject's text (ConfigurationText.h) and a name for people.
+// Below it, each line is one measurement:
+//
+//   SECONDS N SPREAD PROTOCOL SOURCE VERSION LINE    measured
+//   SECONDS slow PROTOCOL SOURCE VERSION LINE        given up after the first run, which took more
+//                                                    than 5 times the kernel's best
+//   failed PROTOCOL SOURCE VERSION LINE ; REASON     not built, not supported by the library, or
+//                                                    crashed
+//
+//   SECONDS   median, quantized when written (see quantized())
+//   N         repetitions
+//   SPREAD    (p90 - p10) / median
+//   PROTOCOL  number of a `# protocol` line
+//   SOURCE    hash of what decides a kernel's speed, its emitted text and the device headers it
+//             includes (codegen/SourceHash.h); "-": a library's kernel, or unknown
+//   VERSION   familyVersion() at the time; a measurement of another version is used, and stale
+//   LINE      the configuration
 //
 // Files of formats 2 and 3 are migrated when they are read (ProfileMigration.h). Their sources are
-// hashes of the text alone, which no kernel has today: these measurements are used, and stale.
+// hashes of the text alone, which match no kernel today: these measurements are used, and stale.
 #pragma once
 
 #include "kernel/ConfigurationText.h"
@@ -69,7 +72,7 @@ struct Profile {
   bool operator==(const Profile &) const = default;
 };
 
-/// FNV-1a, 64 bits: of a text, or of what `state` is the hash of with the text behind it.
+/// FNV-1a, 64 bits: of a text, or of the text hashed to `state` followed by this one.
 uint64_t fnv1a(std::string_view text, uint64_t state = 0xcbf29ce484222325u);
 /// As 16 hexadecimal digits.
 std::string hashText(uint64_t hash);
@@ -78,10 +81,10 @@ std::string profileHash(std::string_view text);
 /// transitive.
 double quantized(double seconds);
 
-/// What every measurement satisfies, whether it stands in a text or in a store: a time that is
-/// positive and finite, as many repetitions and a spread as its status has, a protocol and a source
-/// that there are, a reason of a failure, a line of a configuration. Throws Error(badInput) with
-/// the problem alone; who reads knows the place.
+/// Checks what holds for every measurement in a text or a store: a positive and finite time, the
+/// repetitions and the spread that its status has, a known protocol, a valid source, the reason of
+/// a failure, the line of a configuration. Throws Error(badInput) with the problem alone; the
+/// caller adds the place.
 void checkMeasurement(std::string_view configuration, const ProfileMeasurement &measurement,
                       const std::map<int, std::string> &protocols);
 /// The same of a kernel's hash, and of a protocol.
@@ -103,9 +106,9 @@ std::string printProfile(const Profile &profile);
 /// `other`. Throws Error(badInput) if the devices differ.
 void mergeProfile(Profile &profile, const Profile &other);
 
-/// Only the fastest `perLayouts` measured measurements of every kernel and layouts, none that
-/// failed, and slow ones only where a kernel has nothing else under these layouts: what selection
-/// needs to choose as it would with all of them.
+/// The fastest `perLayouts` measurements of every kernel under every layouts; no failed ones, and
+/// slow ones only where a kernel has no other under these layouts. Selection chooses from these as
+/// it would from all.
 Profile thinned(const Profile &profile, int perLayouts);
 
 }  // namespace weft

@@ -6,7 +6,7 @@
 //   key     = mix(seed xor FNV-1a of the name's bytes)
 //   bits(n) = mix(key + (n + 1) * 0x9E3779B97F4A7C15)              (SplitMix64; Steele, Lea, Flood,
 //       OOPSLA 2014)
-//   float   = (sum of the four 16-bit parts of bits - 131070) / 65536 * sqrt(3) * scale: mean 0,
+//   float   = (sum of the four 16-bit words of bits - 131070) / 65536 * sqrt(3) * scale: mean 0,
 //           deviation `scale`, bell-shaped
 //   integer = low + bits mod (high - low + 1)
 //

@@ -148,18 +148,18 @@ inline constexpr ReasonCode stackWeightIsNotParameter{
     "declare the weight as a parameter ({weft.parameter} in a .mlir graph)"};
 inline constexpr ReasonCode stackEinsumDiffers{
     "A011", "einsum-differs",
-    "the contractions are not the same product, even with letters renamed and neighbouring axes "
+    "the contractions are not the same GEMM, even with letters renamed and neighbouring axes "
     "merged",
     "\"phi,bji->phbj\" beside \"hpi,bji->bjhp\"",
-    "write both products with one einsum, or give the weights one order of axes"};
+    "write both contractions with one einsum, or give the weights one order of axes"};
 inline constexpr ReasonCode stackExtentsDiffer{
     "A012", "extents-differ", "the weights differ in more than one axis, so no axis can be stacked",
     "wq [64,16,1024] beside wk [32,8,1024]: p and h both differ",
     "none by a flag: a stack needs one axis along which the weights lie side by side"};
 inline constexpr ReasonCode stackTypeDiffers{
-    "A013", "element-types-differ", "the products store different types",
+    "A013", "element-types-differ", "the contractions store different types",
     "q in f16 beside k in f8e4m3",
-    "give both products one element type and one precision (--dtype, --tf32)"};
+    "give both contractions one element type and one precision (--dtype, --tf32)"};
 
 inline constexpr ReasonCode normStatisticsAreRead{
     "N010", "statistics-are-read",

@@ -1,6 +1,7 @@
 // The schedules of kernel families as tables: what each field is called, what it means, which
-// values it takes and where it may be left out. Profile rows, key text, plan.json, the attribute
-// `config` of graph.mlir, descriptions, parsing and error messages follow from these tables alone.
+// values it takes and where it may be left out. Lines of profiles, key text, plan.json, the
+// attribute `config` of graph.mlir, descriptions, parsing and error messages follow from these
+// tables alone.
 //
 // Adding a field: its member and default in the family's struct (codegen/families/FAMILY/*Knobs.h),
 // its row in the table beside it (*Knobs.cpp), and the code that uses it.
@@ -35,7 +36,7 @@ struct ScheduleField {
   };
 
   std::string_view name;     ///< in plan.json; in snake case in graph.mlir
-  std::string_view rowName;  ///< in profile rows and key text, where defaults are left out
+  std::string_view rowName;  ///< in lines of profiles and key text, where defaults are left out
   std::string_view meaning;  ///< one sentence, with units
   Kind kind = Kind::integer;
   std::span<const std::string_view> choices = {};  ///< of Kind::choice, by value
@@ -78,8 +79,8 @@ ScheduleField scheduleField(ScheduleField field) {
 /// A value as every text has it: a number, the name of a choice, or that of an axis ("-" for none).
 std::string valueText(const ScheduleField &field, int value,
                       const std::function<std::string(int)> &axisName);
-/// " tileM=64 stages=3": what differs from the defaults, axes by canonical names; of profile rows
-/// and key text.
+/// " tileM=64 stages=3": what differs from the defaults, axes by canonical names; for lines of
+/// profiles and key text.
 std::string scheduleText(const Knobs &knobs, const CanonicalNames &names);
 
 /// "tile_m" of "tileM".

@@ -1,9 +1,9 @@
-// How the memory that a search may take (--search-memory) is shared out: as counts and bytes that
-// each part of it is held to.
+// How the memory of a search (--search-memory) is divided: limits on counts and bytes of each of
+// its data structures.
 //
-// What is held are accounted bytes, estimates of what a part keeps while it works. Invariant: every
-// share is a function of the memory and of what the graph asks for, never of other threads or of
-// what the machine does, so that equal input and equal --search-memory give equal plans.
+// The limits are on accounted bytes, which are estimates. Invariant: every limit is a function of
+// the memory and of the graph, never of other threads or of the machine's load, so that equal input
+// and equal --search-memory give equal plans.
 #pragma once
 
 #include <algorithm>
@@ -34,8 +34,8 @@ public:
   int64_t bytesOfRecords(size_t variants) const {
     return bytes / 16 / std::max<int64_t>(1, int64_t(variants));
   }
-  /// Tables, layers and states of each of so many variants: a quarter. Some are searched at once,
-  /// the others leave little behind.
+  /// Tables, layers and states of each of so many variants: a quarter. Some variants are searched
+  /// concurrently; a finished one keeps little.
   int64_t bytesOfSearch(size_t variants) const {
     return bytes / 4 / std::clamp<int64_t>(int64_t(variants), 1, atOnce);
   }

@@ -1,8 +1,9 @@
-// Activations in fewer instructions, for results of a contraction's epilogue that leave in 16 bits.
+// Activations in fewer instructions, for results of a contraction's epilogue that are stored in 16
+// bits.
 //
-// Invariant: which ops an epilogue computes so, and how far off they may then be, stand here alone;
-// the emitter and the reference ask. The functions are those of math.cuh and slope.cuh with
-// "ForHalf" or "ForBfloat16" behind their names.
+// Invariant: only this file decides which ops an epilogue computes in this form, and their error
+// bound; the emitter and the reference both use it. The functions are those of math.cuh and
+// slope.cuh with "ForHalf" or "ForBfloat16" behind their names.
 #pragma once
 
 #include "kernel/Kernel.h"
@@ -11,10 +12,10 @@
 
 namespace weft {
 
-/// The expression of the op with its short function. None where the function has none; in kernels
-/// without a contraction, which wait for memory; where the result is no output of f16 or bf16, or
-/// is read by more than sums that leave in the same type; and where a derivative's place (its
-/// second operand) is not stored in that type.
+/// The expression of the op with its short function. None where the function has no short form; in
+/// kernels without a contraction, which are bound by memory; where the result is no output of f16
+/// or bf16, or has other readers than reductions stored in the same type; and where the second
+/// operand of a derivative is not stored in that type.
 std::optional<Expression> shortExpression(const Kernel &kernel, const BodyOp &op);
 
 /// How far the function's value may be off where it, or its product with a gradient, is stored in

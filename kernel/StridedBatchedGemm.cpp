@@ -79,9 +79,9 @@ std::optional<int> readFor(const Kernel &kernel, size_t contraction, int operand
 }
 
 int64_t extentOf(const Kernel &kernel, const std::vector<int> &group) {
-  int64_t gemm = 1;
-  for (int axis : group) gemm *= kernel.axes[axis].extent;
-  return gemm;
+  int64_t product = 1;
+  for (int axis : group) product *= kernel.axes[axis].extent;
+  return product;
 }
 
 }  // namespace

@@ -11,12 +11,12 @@
 
 namespace weft {
 
-/// Which op of the body is the contraction: the first one, or the first behind element-wise ops
-/// alone (kernel/ContractionPrologue.h).
+/// Which op of the body is the contraction: the first op, or the first after a prologue
+/// (kernel/ContractionPrologue.h).
 std::optional<size_t> contractionIndex(const Kernel &kernel);
-/// The values A, B and C of the contraction of two operands that opens the body, or stands behind
-/// element-wise ops on the way to one of its operands: of that operand the input with its axes,
-/// which is what is read from memory. Nothing if there is no such contraction.
+/// The values A, B and C of the contraction of two operands that is the first op, or the first
+/// after a prologue of one operand; for that operand the input that is read from memory, which has
+/// the operand's axes. Nothing if there is no such contraction.
 std::optional<std::array<int, 3>> contractionValues(const Kernel &kernel);
 
 /// Which inputs of the kernel are A and B: they may stand in another order than the einsum's.
@@ -34,8 +34,7 @@ using ContractionGroups =
 /// batch: in A, B, C; m: in A, C; n: in B, C; k: in A, B.
 ContractionGroups contractionGroups(const Kernel &kernel, const std::array<int, 3> &values);
 
-/// The batched strided GEMM that a contraction is under given layouts (extents and
-/// element strides).
+/// The batched strided GEMM of a contraction under given layouts: extents and element strides.
 struct StridedBatchedGemm {
   int64_t batch = 1, m = 1, n = 1, k = 1;
   int64_t batchStrideA = 0, batchStrideB = 0, batchStrideC = 0;
@@ -73,9 +72,9 @@ struct GroupStrides {
   int64_t batch = 0, m = 0, n = 0, k = 0;
   auto operator<=>(const GroupStrides &) const = default;
 };
-/// Of a value over axes of the GEMM, under a separate layout, in the order of axes that the
-/// GEMM's operands have. Nothing where it has part of a group only, or where a group does not
-/// merge.
+/// The same of any value over axes of the GEMM under a given layout, in the order of axes of the
+/// GEMM's operands. Nothing where the value has only some axes of a group, or where a group does
+/// not merge.
 std::optional<GroupStrides> groupStrides(const Kernel &kernel, const Configuration &configuration,
                                          int value, const Layout &layout);
 

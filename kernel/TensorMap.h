@@ -1,5 +1,5 @@
-// What TMA is told of a tensor (TMA): how it lies in memory and which box one copy moves.
-// Plain data; with an address the driver encodes it into the 128 bytes that a kernel is given
+// The description of a tensor for TMA: its layout in memory and the box that one copy moves. Plain
+// data; the driver encodes it with an address into the 128 bytes that a kernel receives
 // (runtime/cuda/TensorMaps.h).
 #pragma once
 

@@ -50,8 +50,8 @@ Point PointEvaluator::contract(const BodyOp &op, size_t, const Coordinates &at) 
 
   int64_t count = 1;
   for (const Reduced &one : reduced) count *= one.extent;
-  // An operand that is scaled by factors may stay as it is, and sums of products be scaled in its
-  // place: it is not rounded then.
+  // A kernel may scale the accumulators by an operand's factors instead of the operand, which is
+  // not rounded then.
   const auto isScaled = [&](size_t side) {
     const auto maker = std::ranges::find_if(
         kernel.body, [&](const BodyOp &other) { return other.results[0] == op.operands[side]; });

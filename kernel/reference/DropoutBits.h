@@ -18,7 +18,7 @@ std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, std::array<uint3
 /// GPU Rendering", JCGT 9(3), 2020).
 std::array<uint32_t, 4> mixed(std::array<uint32_t, 4> words);
 
-/// Seed and step are read from the device, the stream belongs to the op.
+/// Seed and step are read from device memory; the stream is a number of the op.
 struct DropoutSource {
   uint64_t seed = 1, step = 0;
   uint32_t stream = 0;

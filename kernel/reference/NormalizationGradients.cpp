@@ -86,7 +86,7 @@ Point PointEvaluator::normDx(const BodyOp &op, size_t, const Coordinates &at) {
   return product(operand(op, op.operands.size() - 1, key), difference(centered, along));
 }
 
-/// Accumulators of dy * n, and of dy, over all axes but the normalized one.
+/// Sums of dy * n, and of dy, over all axes but the normalized one.
 Point PointEvaluator::normDw(const BodyOp &op, size_t result, const Coordinates &at) {
   const bool hasMean = op.operands.size() == 4;
   const std::vector<int64_t> axes = list(op, "axes");

@@ -54,8 +54,8 @@ using ElementReader = std::function<double(std::span<const int64_t> coordinates)
 /// cheap; not thread-safe: one evaluator a thread.
 class PointEvaluator {
 public:
-  /// `inputs` in the order of Kernel::inputs; the stream of `source` is ignored, each op has its
-  /// own. Throws Error(unsupported) naming an op that has no evaluation here.
+  /// `inputs` in the order of Kernel::inputs; the stream of `source` is ignored: each op has a
+  /// stream. Throws Error(unsupported) naming an op that has no evaluation here.
   PointEvaluator(const Kernel &kernel, std::vector<ElementReader> inputs,
                  const DropoutSource &source);
 
@@ -102,7 +102,7 @@ private:
   Point rotary(const BodyOp &op, size_t result, const Coordinates &at);
 
   // Normalization.cpp
-  /// What `compute` gave for this op and key the first time.
+  /// The result of `compute` for this op and key, which is kept.
   template <typename Compute>
   const Row &row(const BodyOp &op, const Coordinates &key, Compute compute);
   /// Maximum and sum of exponentials of elements [begin, end) along `dimension` at a place;

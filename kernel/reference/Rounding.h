@@ -14,8 +14,8 @@ double roundTo(DType type, double value);
 /// To 10 fraction bits, to nearest (ir/SPEC.md, "Contraction"); infinities and NaN stay.
 double roundToTf32(double value);
 
-/// Where a value ends that an 8-bit format has no room for: its largest finite one, also for
-/// infinities of f8e4m3, which has none. Any other type leaves values as they are.
+/// The value clamped to the largest finite one of an 8-bit format, also infinities in f8e4m3, which
+/// has none. Values of any other type stay.
 double saturated(DType type, double value);
 
 /// The largest error of storing a finite value that is saturated(): half the distance of its

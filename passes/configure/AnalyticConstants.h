@@ -53,7 +53,7 @@ constexpr double columnUnroll = 8, columnBytesInFlight = 12000, columnCombineSec
 /// Without batches of loads, columns of several tensors reach this share of what those of one do
 /// (H200 runs: 74 -> 91 to 125 us and 15.5 -> 18 to 25 us).
 constexpr double gridCombineSeconds = 0.9e-6, unbatchedColumnShare = 0.75;
-/// Where most multiprocessors have no block, each of the others moves this much more than its part
+/// Where most multiprocessors have no block, each of the others moves this much more than its share
 /// (16 blocks: 43 us).
 constexpr double loneMultiprocessorGain = 1.2;
 constexpr double columnStripBytes = 64, columnStripExponent = 0.45;
@@ -66,8 +66,8 @@ constexpr double indexInstructions = 24, instructionsPerFlop = 2;
 /// Threads per multiprocessor that fill its four schedulers (estimate: 4 warps each).
 constexpr double threadsToFillIssue = 512;
 
-// Library GEMMs. "cuBLASLt runs" are f16 GEMMs on an H200 (CUDA 13.0), all candidates of a
-// shape interleaved.
+// GEMMs of the library. "cuBLASLt runs" are GEMMs of f16 on an H200 (CUDA 13.0), all candidates of
+// a shape interleaved.
 
 /// The heuristic's first candidate against the best of its list: 0.87 to 1.00, mean 0.95, of 23
 /// shapes x 4 orientations (cuBLASLt runs: 586 of 639 TFLOP/s at 4096x3072x1024, 641 of 649 at
@@ -76,88 +76,82 @@ constexpr double libraryFirstCandidateShare = 0.95;
 /// Share of the peak where rows are no multiple of 16 bytes: 94 TFLOP/s at 4096x4095x1000; reached
 /// by tiles of 64 x 64, which fits 300x1000x520 at 33 TFLOP/s (cuBLASLt runs).
 constexpr double libraryUnalignedShare = 94.0 / 690, libraryUnalignedIntensity = 32;
-constexpr int64_t libraryAlignment =
-    16;  ///< bytes: what the tensor memory accelerator and 16-byte copies need
+constexpr int64_t libraryAlignment = 16;  ///< bytes: what TMA and 16-byte copies need
 /// One step of k in a block, in elements, which does not overlap with the stores of its result:
 /// fits 512x512x64 x 128 in 27.7 us (memory 19.6, tensor 6.8) and 512x64x512 x 128 in 23.2 us with
 /// the same bytes and flop (cuBLASLt runs).
 constexpr double libraryDepthStep = 64;
-/// An epilogue that was not measured costs this much more than the GEMM and a kernel behind it
-/// at the copy rate: what it saves is not counted before it was seen.
+/// An unmeasured epilogue costs this many times the GEMM and a separate kernel at the copy rate:
+/// its saving counts only once it is measured.
 constexpr double libraryEpilogueUntriedFactor = 1.05;
 constexpr double libraryDepthUnit = 16;  ///< k of one tensor-core instruction
 /// m n / (m + n) of the smallest tile that reaches the peak: 128 x 128, one wave of which makes
 /// 2640x768x768 in 7.2 us (cuBLASLt runs). In proportion below (estimate).
 constexpr double libraryTensorIntensity = 64;
-/// The shortest part of k worth splitting (estimate): 8x4096x4096 runs at the memory's speed, 10.3
-/// us; 300x1000x520 does not profit (cuBLASLt runs).
+/// The shortest k of a split-K partial that pays (estimate): 8x4096x4096 runs at the memory's
+/// speed, 10.3 us; 300x1000x520 does not profit (cuBLASLt runs).
 constexpr int64_t libraryShortestSplit = 512;
-/// The skeleton kernel of sm_90a ("skeleton runs": 23 shapes x 4 orientations, interleaved with
-/// cuBLASLt). Share of the peak that a tile reaches by m n / (m + n): 128 x 128 (64) 1.0, 64 x 256
-/// (51) 0.90, 64 x 128 (43) 0.86, 128 x 64 0.79 to 0.80.
+/// gemm-sm90 (measured in 23 shapes x 4 orientations, interleaved with cuBLASLt). Share of the peak
+/// that a tile reaches by m n / (m + n): 128 x 128 (64) 1.0, 64 x 256 (51) 0.90, 64 x 128 (43)
+/// 0.86, 128 x 64 0.79 to 0.80.
 constexpr double sm90LeastEfficiency = 0.55, sm90EfficiencyPerIntensity = 0.007;
-/// What a cooperative tile of 128 x 256 does not multiply while it is stored: 127 against 115 us of
+/// Seconds without WGMMA while a cooperative tile of 128 x 256 is stored: 127 against 115 us of
 /// 9 waves (12288x3072x1024).
 constexpr double sm90StoreSeconds = 1.3e-6;
-/// Barriers, tensor maps and the first k-tiles of a CTA (estimate).
+/// Barriers, maps and the first k-tiles of a block (estimate).
 constexpr double sm90StartSeconds = 0.2e-6;
-/// Share of the lesser of memory and tensor time that shows where k is one k-tile: fits 24.0 us of
-/// 512x512x64 x 128.
+/// Share of the lesser of memory and tensor time that is exposed where k is one k-tile: fits 24.0
+/// us of 512x512x64 x 128.
 constexpr double sm90ExposedShare = 0.5;
-/// Rows that start anywhere are loaded by threads: 28 us of 1000x777x555 with tiles of 128 x
+/// Threads load rows that are not aligned to 16 bytes: 28 us of 1000x777x555 with tiles of 128 x
 /// 64, 4.9 us with padded rows.
 constexpr double sm90GuardedShare = 0.1;
-/// Flop of f16 in the time that a byte of a k-tile takes: 64 bytes a cycle arrive at a
-/// multiprocessor, and half as many of rows that start at odd multiples of 16 bytes: 4096 x 4088 x
-/// 1000 takes 99.9 us with such rows on both sides (128 x 128), 72.8 with them in A, 50.3 with
-/// none.
+/// Flop of f16 MMAs in the time of a byte of k-tiles: 64 bytes a cycle arrive at a multiprocessor,
+/// and half as many of rows that start at odd multiples of 16 bytes: 4096 x 4088 x 1000 takes 99.9
+/// us with such rows on both sides (128 x 128), 72.8 with them in A, 50.3 with none.
 constexpr double sm90FlopsOfLoadedByte = 64, sm90StraddlingFactor = 2;
-/// Blocks of a cluster that share k: the wait for the last of them, and bytes of
-/// accumulators that a block receives a second (estimates).
+/// Cluster split-K: the wait for the last CTA, and bytes of accumulators that a CTA receives a
+/// second (estimates).
 constexpr double splitKReductionSeconds = 0.4e-6, splitKReductionBandwidth = 60e9;
-/// What a block draws from memory at most, in shares of a multiprocessor (estimate; 64 of 132
+/// Bandwidth that one block reaches at most, in shares of a multiprocessor's (estimate; 64 of 132
 /// blocks do not reach the bandwidth).
 constexpr double sm90ShareOfMemory = 1.6;
-/// Stream-K: the time in which a CTA stores its partials of a tile and reads those of others, twice
-/// (estimate).
+/// Stream-K: a CTA writes its accumulators of a tile and reads those of others, twice (estimate).
 constexpr double streamKSeconds = 1.5e-6;
-/// On the price of kernels whose blocks share k: others are preferred while few of them are
+/// Factor on the price of cluster split-K: other kernels are preferred while few of these are
 /// measured.
 constexpr double splitKUnmeasured = 1.05;
-/// On the price of kernels with several strides along a group of axes, while none are measured:
-/// less than any transpose before them costs, and more than what tells plans of one stride apart,
-/// which `compile --measure` is to compare.
+/// Added to the price of kernels with several strides along a group of axes, while none are
+/// measured: less than any transpose costs, and more than the differences between plans of one
+/// stride, which `compile --measure` is to compare.
 constexpr double sm90StridesSeconds = 1e-6;
-/// Accumulators of what an epilogue computes: the last tile of a strip reads what the others left,
-/// over L2 (estimate). On the price of such kernels as on that of those whose blocks share k.
+/// Epilogue reductions: the last-arriving tile of a strip reads the partial sums of the others
+/// through L2 (estimate). The factor is on their price, for the reason of splitKUnmeasured.
 constexpr double epilogueReductionSeconds = 1.5e-6, epilogueReductionUnmeasured = 1.05;
 /// Single-consumer tiles: share of the peak that one consumer reaches (estimate), and the columns
-/// below which a GEMM of 64 rows waits for them and not for the tensor cores (16 cycles for 2 KB of
-/// shared memory). On their price as on that of kernels whose blocks share k.
+/// below which a GEMM of 64 rows is bound by shared memory and not by the tensor cores (16 cycles
+/// for 2 KB). The factor is on their price, for the reason of splitKUnmeasured.
 constexpr double singleConsumerEfficiency = 0.6, singleConsumerColumns = 32,
                  singleConsumerUnmeasured = 1.04;
 
-/// The skeleton kernel from sm_80 on (estimates, no run yet): share of the peak of its
-/// `mma.sync`, and of the peak of WGMMA on sm_90a; by m n / (m + n) of a tile: 128 x 128 (64) all
-/// of it, 64 x 64 (32) 0.75.
+/// gemm-sm80 (estimates, no run yet): share of the peak of mma.sync, and of the peak of WGMMA on
+/// sm_90a; by m n / (m + n) of a tile: 128 x 128 (64) all of it, 64 x 64 (32) 0.75.
 constexpr double sm80Share = 0.85, sm80ShareOfWgmma = 0.55;
 constexpr double sm80LeastEfficiency = 0.5, sm80EfficiencyPerIntensity = 0.5 / 64;
-/// Rows that start anywhere come through registers, and nothing hides the wait for the
-/// first k-tiles of a block.
+/// Rows that are not aligned go through registers, and nothing hides the load of a block's first
+/// k-tiles.
 constexpr double sm80GuardedShare = 0.2, sm80StartSeconds = 0.5e-6;
-/// Against the library's first candidate at least, until there are measurements.
+/// Factor over the library's first candidate, at least, until there are measurements.
 constexpr double sm80Unmeasured = 1.05;
 
-/// Prologue fusion: what an element costs in addition to its arithmetic, in instructions, if it is
-/// transformed in place in shared memory or by threads that copy (H200: 0.14 to 0.2 and 0.26 to
-/// 0.28 ns an element and multiprocessor; accesses to shared memory during WGMMA take 60 cycles a
-/// warp); the share of a multiprocessor's arithmetic that three warps of a block
-/// on sm_90a have, and the warps that multiply before sm_90 (estimates). On the price of such
-/// kernels as on that of those whose blocks share k.
+/// Prologue fusion: what an element costs besides its arithmetic, as instructions, rewritten in
+/// shared memory or computed by threads that copy (H200: 0.14 to 0.2 and 0.26 to 0.28 ns an element
+/// and multiprocessor; accesses to shared memory next to WGMMA take 60 cycles a warp); the share of
+/// a multiprocessor's arithmetic that three warps of a block on sm_90a have, and the MMA warps
+/// before sm_90 (estimates). The factor is on their price, for the reason of splitKUnmeasured.
 constexpr double transformInstructions = 20, copyingInstructions = 34, sm90TransformShare = 0.5,
                  sm80TransformShare = 0.6, prologueUnmeasured = 1.05;
-/// The same where accumulators are scaled instead of an operand (H200: 7% over the plain
-/// GEMM).
+/// The factor where accumulators are scaled instead of an operand (H200: 7% over the plain GEMM).
 constexpr double scaledUnmeasured = 1.07;
 
 /// fp32 GEMMs without tensor cores, against the peak of the FMA units (estimate).

@@ -54,7 +54,7 @@ struct Selection::Graph {
   std::vector<int> bestPath;  ///< edge indices
 };
 
-/// Accumulators in another order differ by less.
+/// Sums in another order differ by less.
 constexpr double rounding = 1 - 1e-12;
 
 /// Fills lattice, lagrangianBound and lowerBound; again after the prices have changed.

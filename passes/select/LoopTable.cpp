@@ -1,4 +1,4 @@
-// Accumulators instead of configurations: a loop kernel with six operands of 24 layouts has 10^8
+// Sums instead of configurations: a loop kernel with six operands of 24 layouts has 10^8
 // combinations, but only 6 x 24 terms.
 #include "codegen/families/loop/LoopKnobs.h"
 #include "passes/select/Prices.h"

@@ -31,7 +31,7 @@ public:
   }
 
   ContractionEpilogue run() {
-    reference[size_t(context.region.c)] = gemm();
+    reference[size_t(context.region.c)] = elementOfC();
     if (context.region.epilogue.empty() && context.region.reductions.empty() &&
         reference[size_t(context.region.c)] == element(accumulators))
       return {};
@@ -127,7 +127,7 @@ private:
 
   // --- operands ---
 
-  std::string gemm() {
+  std::string elementOfC() {
     const double scale = numberOf(kernel.body[context.region.contraction], "scale", 1.0);
     return scale == 1.0 ? element(accumulators)
                         : fmt::format("{} * {}", element(accumulators),
@@ -341,8 +341,8 @@ private:
     return fmt::format("({}.at({}) ? {} : 0.0f) * {}", kept, e, x, scale);
   }
 
-  /// Behind the choice of what is kept, where a sum that follows takes the GEMM in. The compiler
-  /// would pull a constant forward.
+  /// The factor is applied after the selection of kept elements, so that a following addition fuses
+  /// with the multiplication. The compiler would move a constant before the selection.
   std::string keepScale(double p) {
     const std::string value =
         constant("float", "keepScale", floatLiteral(p < 1 ? 1.0 / (1.0 - p) : 0.0));
@@ -375,7 +375,7 @@ private:
 
   // --- outputs ---
 
-  /// Whole fragments are loaded or stored here, not by the skeleton.
+  /// Whole fragments are loaded or stored here, not by the kernel template.
   void usesFragments() {
     headers.insert("weft/fragment.cuh");
     result.accessesMemory = true;
@@ -416,7 +416,7 @@ private:
     if (first != element(accumulators)) elements.push_back(assign(element(accumulators), first));
   }
 
-  /// What the skeleton adds up, while the GEMM's accumulators are in their place.
+  /// What the kernel template adds up, while the GEMM's accumulators are in their place.
   void addReductionOutputs() {
     if (context.region.reductions.empty()) return;
     const std::string name = context.names.reserve("summed");

@@ -1,69 +1,93 @@
-// The epilogue of a fused contraction as statements: what becomes of the eight sums of a lane in a
-// block of 16 x 16 of the result, or of all sums that a thread has of a single-consumer tile. For
-// every family whose lanes hold sums as mma and wgmma leave them (codegen/device/fragment.cuh).
+// The epilogue of a fused contraction as statements: what is computed from the eight accumulators
+// that a lane has of a 16 x 16 block of the result, or from all accumulators that a thread has of a
+// single-consumer tile. For every family whose lanes hold accumulators as mma and wgmma leave them
+// (codegen/device/fragment.cuh).
 //
-// A contraction family **with epilogues** takes what `kernel/ContractionRegion.h` recognises: a
-// contraction and element-wise ops on its result. Its row in `Families.cpp` says so
-// (`takesEpilogues`); then fusion proposes contractions with what follows them
-// (`passes/fuse/Epilogues.h`), asking the family for each (`FuseOptions::epilogueRejection`), so
-// that what none takes costs no search. Loop kernels of the same ops stay candidates. Layouts of
-// everything that the epilogue reads and stores follow C's (`contractionTuples`), its statements
-// for one fragment of sums are `codegen/families/contraction/ContractionEpilogue.h`, what it reads
-// first is in flight while the tile is multiplied (on sm_90a alone: one tensor of C's shape in
-// epilogue stages, one vector in registers, handed from lane to lane), there a second output leaves
-// in separate panels, and such kernels are timed as themselves, not as products (`isTimedAsGemm`).
-// **Accumulators of what an epilogue computes** (`ContractionRegion::reductions`: the gradient of a
-// bias by columns, sums and sums of squares by rows for a norm that follows) are outputs behind the
-// first, of `gemm-sm90` alone. The emitted function hands over what is summed; warps add up their
-// fragments by shuffles, the warps of a consumer in the buffer that their panels left from
-// (`codegen/device/sm90_epilogue_reduction.cuh`). Each leaves its partial sums in device memory of
-// the kernel's module, as words that are zero until they are there, and counts an arrival that
-// orders nothing, since a fence beside copies takes thousands of cycles; who comes last at a strip
-// of columns or rows adds those of all in their order, so results have the same bits whoever it is,
-// and leaves zeros. Two warps of the producers do so for all tiles but a consumer's last
-// (`produceStripReductions`; not where three sums, many accumulators or copies of operands by
-// threads take their registers; `fragment_reductions.cuh`;
-// `codegen/families/gemm_sm90/Sm90EpilogueReduction.h` says how much memory, 4 MB at most, and what
-// is rejected: split k, single-consumer tiles, products of a batch, more than two sums a side). No
-// op of the kernel may read a sum. With a profile such kernels are chosen by their measurements
-// alone, without one 5% dearer than modelled. No graph of a model has such row sums by itself:
-// `--norms` (`passes/algebra/DecomposeNorms.cpp`) makes them of inference norms. `decomposed`
-// leaves an application of two or three element-wise ops (`normalize`, `rms_normalize`, whose
-// operands are the sums themselves, so that no kernel of rows stands between), for loop kernels or
-// on load; `deferred` is for RMS norms whose readers sum along the rows: they read x times gamma, a
-// second output of the epilogue before, and multiply by the factors of their rows in their own.
-// Families without sums compute them in a loop kernel behind the product. The default is `fused`: a
-// whole norm reads x once, too, and a profile has no rows of these kernels until it is made with
-// the flag; `auto` prices all three. **A local softmax may be the last op**
-// (`ContractionRegion::softmax`; the first step of a decomposed softmax, `--attention decomposed`,
-// behind the product of queries and keys): exponentials leave in the place of C, and of every
-// sub-vector its maximum and its sum. Sub-vectors are blocks of 16 x 16 side by side that one warp
-// has (16, 32 or 64 elements; a panel of sm_90a is 64 wide, warps before it as wide as their tile
-// says), so nothing is joined between warps: four lanes hold a row of a block
-// (`codegen/device/sub_vectors.cuh`, one for both families). It runs along the axis in which C is
-// contiguous. What is stored of sub-vectors lies sub-vector after sub-vector (`contractionTuples`),
-// so that neighbouring rows are neighbours in memory. Nothing else is stored beside it, and with a
-// profile such kernels, too, are chosen by their measurements alone. Rejected: ops before the
-// contraction, sums, k shared by blocks, single-consumer tiles, tf32 by mma.sync. Emulated on the
-// CPU in both families, with masks of -inf. The epilogue store is emulated on the CPU, whole
-// emitted kernels behind sums of plain loops (`tests/emulate/host/weft/sm90*.cuh`); products and
-// copies of operands are not.
+//    accumulators ──> element-wise ops ──┬──> first output, in the place of C
+//    (8 of a lane)      ^        ^       ├──> further outputs of C's shape
+//                       │        │       ├──> reductions: sums by row or by column (gemm-sm90)
+//          operand of C's shape  │       └──> local softmax: exponentials, maxima, sums
+//               vectors, scalars
 //
-// What epilogues cost is mostly what they take from products that go on beside them
-// (docs/experiments/epilogues.md, "operands of epilogues"). Hence three rules. Where TMA brings A
-// and B and no cluster shares a tile, an operand of C's shape is brought by a separate thread, in
-// pieces of 16 rows with pauses between them over the first half of a tile's products
-// (`sm90_epilogue_load.cuh`), as many panels as are staged; consumers ask for later ones, and for
-// all elsewhere, and are held up by what comes from DRAM, as the producer would be, and the slices
-// behind it. And GELU and its derivative are computed in short forms where their results leave in
-// 16 bits (`kernel/ShortFunction.h`: where, and how far off they may be, for emitter and reference
-// alike), in half to two thirds of the instructions. And ping-pong epilogues without an operand of
-// C's shape, sums or a local softmax go **at a pace** where TMA stores C (`StorePacing` in
-// `sm90_epilogue.cuh`): the kernel template calls the emitted function for four elements of a
-// fragment at a time, each of which waits for one of the four before. An epilogue that loads or
-// stores by itself is called once (`PerThreadEpilogue`). Tried and left out: pauses between an
-// epilogue's stores, a second text of the epilogue for the last tile, and a last tile that both
-// ping-pong consumers finish (2 to 4% slower).
+// Invariant: every op reads its operands at the coordinates of the accumulator alone, and no op
+// reads a reduction. What `kernel/ContractionRegion.h` recognises has this form.
+//
+// A family takes such kernels if its `Family` says so (`takesEpilogues`, in its `*Knobs.cpp`).
+// Fusion then proposes contractions with the element-wise ops that follow them
+// (`passes/fuse/Epilogues.h`) and asks the family about each (`FuseOptions::epilogueRejection`), so
+// that a region that no family takes costs no search. Loop kernels of the same ops stay candidates.
+//
+// **Operands and outputs.** The layouts of everything that the epilogue reads and stores follow
+// C's (`contractionTuples`). On sm_90a the kernel template loads up to two operands during the main
+// loop: one tensor of C's shape into epilogue stages, and one vector into registers, which lanes
+// exchange. It stores one further output from separate epilogue subtiles. Kernels with epilogues
+// are timed as themselves and not as GEMMs (`isTimedAsGemm`).
+//
+// **Epilogue reductions** (`ContractionRegion::reductions`; `gemm-sm90` alone) are further outputs:
+// the gradient of a bias (sums by column), or sums and sums of squares (by row) for a norm that
+// follows. The emitted function hands over the elements to add
+// (`codegen/device/sm90_epilogue_reduction.cuh`):
+//
+//    lanes ──shuffles──> warps ──subtile buffer──> consumer ──> partial sums, arrival of the strip
+//    last arrival of a strip of columns or rows ──> adds the strip's partial sums in order
+//
+// Partial sums lie in device memory of the kernel's module, as words that are zero until they are
+// written. An arrival orders no other memory access, because a fence next to outstanding copies
+// takes thousands of cycles. The last-arriving consumer adds the partial sums in a fixed order, so
+// results have the same bits whichever it is, and zeroes them. Two producer warps take this over
+// for all tiles but a consumer's last (`produceStripReductions`, `fragment_reductions.cuh`), unless
+// three reductions, many accumulators or copies of operands by threads need their registers.
+// `codegen/families/gemm_sm90/Sm90EpilogueReduction.h` says how much memory reductions need (4 MB
+// at most) and what is rejected: split k, single-consumer tiles, GEMMs of a batch, more than two
+// reductions a side. With a profile, such kernels are chosen by their measurements alone; without
+// one, their modelled price is raised by 5%.
+//
+// **Norms.** No graph of a model has row sums of this kind; `--norms`
+// (`passes/algebra/DecomposeNorms.cpp`) makes them from inference norms:
+//   - `fused`, the default, keeps norms whole: a whole norm, too, reads x once, and a profile has
+//     measurements of the decomposed kernels only if it was made with the flag.
+//   - `decomposed` applies the norm by two or three element-wise ops (`normalize`,
+//     `rms_normalize`). Their operands are the sums themselves, so that no kernel of rows is needed
+//     in between. They go into loop kernels or into prologues.
+//   - `deferred` is for RMS norms whose readers sum along the rows. The readers read x times gamma,
+//     a second output of the epilogue that computes x, and multiply by the factors of their rows in
+//     their own epilogues.
+//   - `auto` prices all three.
+// Families without epilogue reductions compute the sums in a loop kernel after the GEMM.
+//
+// **A local softmax may be the last op** (`ContractionRegion::softmax`): the first step of a
+// decomposed softmax (`--attention decomposed`), after the GEMM of queries and keys. Exponentials
+// are stored in the place of C, and for every sub-vector its maximum and its sum. A sub-vector is
+// 16, 32 or 64 elements of a row: adjacent 16 x 16 blocks that one warp holds (a subtile of sm_90a
+// is 64 wide; a warp of sm_80 is as wide as its tile says). So no reduction crosses warps: four
+// lanes hold a row of a block (`codegen/device/sub_vectors.cuh`, one for both families). The
+// softmax runs along the axis in which C is contiguous. Maxima and sums are stored sub-vector by
+// sub-vector (`contractionTuples`), so that neighbouring rows are neighbours in memory. Nothing
+// else is stored, and with a profile these kernels, too, are chosen by their measurements alone.
+// Rejected: ops before the contraction, reductions, split k, single-consumer tiles, tf32 by
+// mma.sync.
+//
+// **Emulation on the CPU.** The epilogue store is emulated: whole emitted kernels run on
+// accumulators from plain loops (`tests/emulate/host/weft/sm90*.cuh`), local softmaxes in both
+// families and with masks of -inf. MMA instructions and copies of operands are not emulated.
+//
+// **Cost.** An epilogue mostly costs what it takes from MMAs that run at the same time
+// (docs/experiments/epilogues.md, "operands of epilogues"). Hence three rules:
+//   1. Where TMA loads A and B and no cluster shares a tile, a separate thread loads the operand of
+//      C's shape, in pieces of 16 rows with pauses in between, over the first half of a tile's main
+//      loop (`sm90_epilogue_load.cuh`), as many subtiles as there are epilogue stages. Consumers
+//      load later subtiles, and all subtiles in other kernels. These loads stall on DRAM; issued by
+//      the producer warp they would delay the k-tiles queued after them.
+//   2. GELU and its derivative have short forms for results that are stored in 16 bits: half to two
+//      thirds of the instructions (`kernel/ShortFunction.h`: where, and how far off they may be,
+//      for emitter and reference alike).
+//   3. Ping-pong epilogues without an operand of C's shape, reductions or a local softmax have
+//      **store pacing** where TMA stores C (`StorePacing` in `sm90_epilogue.cuh`): the kernel
+//      template calls the emitted function for four elements of a fragment at a time, and each
+//      element waits for one of the previous four. An epilogue that loads or stores by itself is
+//      called once (`PerThreadEpilogue`).
+// Tried and left out: pauses between an epilogue's stores, a second text of the epilogue for the
+// last tile, and a last tile that both ping-pong consumers store (2 to 4% slower).
 #pragma once
 
 #include "codegen/Names.h"
@@ -91,45 +115,46 @@ struct EpilogueContext {
       false;  ///< the result is contiguous along m: rows of a fragment run along group n
   std::string fragmentType;  ///< "weft::sm90::Fragment": members batch, row, column
   std::optional<size_t> subtileInput =
-      {};  ///< the input of the result's shape whose elements the skeleton hands over
+      {};  ///< the input of the result's shape that the kernel template hands over
   std::optional<size_t> vectorInput =
       {};  ///< the input of one element a row or a column that it hands over
-  std::optional<size_t> subtileOutput = {};  ///< the output behind the first that it stores
-  /// Of a single-consumer tile (single_consumer_fragment.cuh): how many accumulators
-  /// a thread has of it, all of which the function takes at once, and asks for operands before they
-  /// are there; 0: eight of a fragment, as above. Such a tile hands nothing over.
+  std::optional<size_t> subtileOutput = {};  ///< the further output that it stores
+  /// Of a single-consumer tile (single_consumer_fragment.cuh): how many accumulators a thread has.
+  /// The function takes all of them at once, and loads its operands before they are complete; the
+  /// kernel template hands over no operand. 0: eight of a fragment, as above.
   int accumulatorsOfThread = 0;
   bool isTransposed = false;  ///< of a single-consumer tile: rows run along the result's columns
 };
 
-/// A function `float (&sums)[8], [const float (&subtile)[8],] [const float (&vector)[8],] [float
-/// (&second)[8],] [float
-/// (&summed)[count][8],] const Fragment &at` that replaces the sums by elements of the first
-/// output, makes those of subtileOutput (or by what a local softmax takes) and those that
-/// ContractionRegion::reductions add up, and stores the other outputs itself. Of a single-consumer
-/// tile a function `const Fragment &at` that returns one of `float (&sums)[accumulatorsOfThread]`.
+/// A function `float (&sums)[8], [const float (&subtile)[8],] [const float (&vector)[8],]
+/// [float (&second)[8],] [float (&summed)[count][8],] const Fragment &at`. It replaces the
+/// accumulators `sums` by elements of the first output (or by the operands of a local softmax),
+/// sets `second` to elements of subtileOutput and `summed` to the elements that
+/// ContractionRegion::reductions add up, and stores the other outputs itself. For a single-consumer
+/// tile: a function of `const Fragment &at` that returns a function of
+/// `float (&sums)[accumulatorsOfThread]`.
 struct ContractionEpilogue {
   std::vector<std::string> headers = {};
   std::vector<ConstantLine> constants = {};
   std::vector<Parameter> parameters = {};  ///< dropout: key, streams, outer rows
-  Block prologue = {};                     ///< before the skeleton is called
+  Block prologue = {};                     ///< before the kernel template is called
   std::string arguments = {};              ///< the function's parameters
   Block body = {};
   bool accessesMemory = false;  ///< it loads operands or stores results itself
 
-  /// Whether the sums leave as they are.
+  /// Whether the accumulators are stored as they are.
   bool isEmpty() const { return body.empty(); }
 };
 
 /// Throws Error(unsupported) naming the value for element types other than f32, f16 and bf16.
 ContractionEpilogue contractionEpilogue(const EpilogueContext &context);
 
-/// The input that is best handed over by the skeleton, which brings panels of tensors stored as the
-/// result is: the first of the result's shape and the first output's element type.
+/// The input that the kernel template had best hand over, since it loads subtiles of tensors with
+/// the result's layout: the first of the result's shape and the first output's element type.
 std::optional<size_t> subtileInputOf(const Kernel &kernel, const ContractionRegion &region);
 
-/// The output that is best stored by the skeleton, which takes one besides the first: of the same
-/// element type, as all outputs but sums lie as the first one does.
+/// The output that the kernel template had best store; it stores one besides the first. It has the
+/// first output's element type; all outputs but reductions have the first one's layout.
 std::optional<size_t> subtileOutputOf(const Kernel &kernel, const ContractionRegion &region);
 
 /// An input of the epilogue with one element of 16 bits a row, or a column, of fragments.
@@ -137,7 +162,7 @@ struct VectorInput {
   size_t input = 0;
   bool isOfRows = false;
 };
-/// The first that is contiguous, and if it is of columns aligned to pairs.
+/// The first contiguous one; one of columns has to be aligned to pairs.
 std::optional<VectorInput> vectorInputOf(const Kernel &kernel, const Configuration &configuration,
                                          const ContractionRegion &region, bool rowsAlongN);
 

@@ -20,17 +20,17 @@ std::string StrideTexts::operator()(int64_t stride) {
   return layout.strides.empty() ? dense(stride) : named(stride);
 }
 
-/// The axes behind the one of this stride, slowest first. Extents above 1 make the products
+/// The axes faster than the one of this stride, slowest first. Extents above 1 make the products
 /// distinct.
 std::string StrideTexts::dense(int64_t stride) const {
   std::vector<int> faster;
-  int64_t gemm = 1;
-  for (auto dimension = layout.order.rbegin(); dimension != layout.order.rend() && gemm != stride;
-       ++dimension) {
+  int64_t product = 1;
+  for (auto dimension = layout.order.rbegin();
+       dimension != layout.order.rend() && product != stride; ++dimension) {
     faster.insert(faster.begin(), value.axes[*dimension]);
-    gemm *= kernel.axes[faster.front()].extent;
+    product *= kernel.axes[faster.front()].extent;
   }
-  return gemm == stride ? extentText(kernel, faster, axisNames) : std::to_string(stride);
+  return product == stride ? extentText(kernel, faster, axisNames) : std::to_string(stride);
 }
 
 std::string StrideTexts::named(int64_t stride) {

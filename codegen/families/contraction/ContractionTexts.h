@@ -47,7 +47,7 @@ private:
   std::map<int64_t, std::string> constantNames;
 };
 
-/// A constant that says how long sub-vectors are and where what is stored of each lies; returns its
+/// A constant with the length of sub-vectors and the strides of their maxima and sums; returns its
 /// name. `results`: names of Kernel::outputs.
 std::string subVectorsText(const Kernel &kernel, const Configuration &configuration,
                            const ContractionRegion &region,
@@ -55,7 +55,7 @@ std::string subVectorsText(const Kernel &kernel, const Configuration &configurat
                            const std::vector<std::string> &results, Names &names,
                            std::vector<ConstantLine> &constants);
 
-/// A member of the struct of arguments that a skeleton takes.
+/// A member of the struct of arguments of a kernel template.
 struct NamedArgument {
   std::string_view name;
   std::string value;  ///< empty: left out
@@ -65,8 +65,8 @@ struct NamedArgument {
 Statement skeletonCall(std::string_view function, std::string_view args,
                        const std::vector<NamedArgument> &arguments);
 
-/// The launch check that a skeleton's GEMM has the extents that tiles, and maps of tensors, were
-/// made for.
+/// The launch check that the GEMM of a kernel template has the extents for which tiles and tensor
+/// maps were made.
 Statement extentChecks(const std::string &gemm, int64_t batch, int64_t m, int64_t n, int64_t k);
 
 }  // namespace weft::codegen

@@ -1,5 +1,5 @@
-// What the epilogue of a tensor-core kernel may read and store, whatever its family: lanes hold
-// fragments of all of it at a time, in fp32.
+// What the epilogue of a tensor-core kernel may read and store, whatever its family: a lane holds
+// fragments of all these tensors at the same time, in fp32.
 #pragma once
 
 #include "kernel/ContractionRegion.h"
@@ -8,13 +8,14 @@
 
 namespace weft {
 
-/// Whether products read and stores leave 16 bits.
+/// Whether MMAs read and stores write elements of 16 bits.
 inline bool isHalf(DType type) { return type == DType::f16 || type == DType::bf16; }
 
-/// Why the family takes no epilogue on these element types: f32, f16 and bf16 are taken, but for A
-/// and B and for what a prologue reads.
+/// Why no epilogue supports these element types. It supports f32, f16 and bf16; A, B and operands
+/// of the prologue may have other types.
 std::string epilogueTypesRejection(const Kernel &kernel, const ContractionRegion &region);
-/// Why it takes none of so many tensors of several axes: three are read and three stored at most.
+/// Why no epilogue supports so many tensors of several axes: it reads and stores at most three
+/// each.
 std::string epilogueTensorsRejection(const Kernel &kernel, const ContractionRegion &region);
 
 }  // namespace weft

@@ -1,7 +1,7 @@
 // One contraction as kernels on tensor cores take it (gemm_sm80, gemm_sm90): C is contiguous along
 // n, A and B each along k or along their outer axis; 8-bit floats and tf32 along k alone. A result
-// that is contiguous along m is computed as C^T = B^T A^T. Where groups of axes do not merge, TMA
-// counts through their strides (codegen/families/gemm_sm90/Sm90Strides.h).
+// that is contiguous along m is computed as C^T = B^T A^T. Where groups of axes do not merge, a
+// tensor map has a dimension for each of their strides (codegen/families/gemm_sm90/Sm90Strides.h).
 #pragma once
 
 #include "kernel/Configuration.h"
@@ -22,11 +22,12 @@ struct GemmOperand {
   GroupFactors outerFactors = {}, kFactors = {},
                batchFactors = {};  ///< empty where each group has one stride
   bool hasSeveralStrides() const { return !outerFactors.empty(); }
-  bool isScaled = false;  ///< of what is read, by one factor a row and run of whole k-tiles:
-                          ///< sums of products are scaled in its place
-  bool isTransformed =
-      false;  ///< of what is read, by ops before the contraction
-              ///< (kernel/ContractionPrologue.h); strides are those of what is read
+  /// The prologue is one factor a row and run of whole k-tiles: accumulators are scaled and not the
+  /// operand.
+  bool isScaled = false;
+  /// A prologue computes the operand (kernel/ContractionPrologue.h); strides are those of the
+  /// tensor that it reads.
+  bool isTransformed = false;
   bool isAlongK() const { return k == 1; }
   /// Elements from a row to the next.
   int64_t pitch() const { return isAlongK() ? outer : k; }
@@ -38,7 +39,7 @@ struct GemmOperand {
   bool operator==(const GemmOperand &) const = default;
 };
 
-/// In the skeleton's terms, after the exchange of A and B.
+/// In the kernel template's terms, after the exchange of A and B.
 struct GemmProblem {
   bool isSwapped = false;  ///< its A is the contraction's B
   int64_t batch = 1, m = 1, n = 1, k = 1;
@@ -48,7 +49,7 @@ struct GemmProblem {
   bool usesTma = true;             ///< whether TMA can store C: elements of 16 bits alone
   DType operandType = DType::f16;  ///< of A, as the GEMM reads it; B's is as wide
   bool operator==(const GemmProblem &) const = default;
-  /// Whether every subtile of C leaves by TMA, which clips columns at 16 bytes only.
+  /// Whether TMA stores every subtile of C; it clips columns at 16 bytes only.
   bool storesOnlyByTma() const { return usesTma && n % 8 == 0; }
   bool resultHasSeveralStrides() const { return !mFactors.empty(); }
   /// Whether any of A, B and C has.

@@ -1,5 +1,4 @@
-// The price of operands that are transformed on load (kernel/ContractionPrologue.h), on top of a
-// tensor-core kernel's.
+// The price of prologue fusion (kernel/ContractionPrologue.h), on top of a tensor-core kernel's.
 #pragma once
 
 #include "codegen/families/contraction/GemmProblem.h"
@@ -7,13 +6,13 @@
 
 namespace weft {
 
-/// Seconds in which a multiprocessor makes the slices of one operand for one tile of m x n, as deep
-/// as k is rounded up to; 0 where both operands are read as they are. `share`: of the
-/// multiprocessor's arithmetic that is free for it.
+/// Seconds in which a multiprocessor computes the k-tiles of one operand for one tile of m x n;
+/// `depth` is k rounded up to whole k-tiles. 0 without a prologue. `share`: of the multiprocessor's
+/// arithmetic that is free for it.
 double transformSeconds(const Kernel &kernel, const GemmProblem &gemm, double m, double n,
                         double depth, double share, const Device &device);
 
-/// Unmeasured, such a kernel costs so many times what its model says.
+/// The factor on the modelled price of such a kernel while it is unmeasured.
 double unmeasuredPrologue(const GemmProblem &gemm);
 
 }  // namespace weft

@@ -1,5 +1,5 @@
-// The plain contraction family: a skeleton program. The loops live in fma_gemm.cuh; the
-// program names extents, strides and tiles, and calls it.
+// The family without tensor cores: a program that calls the kernel template of fma_gemm.cuh with
+// extents, strides and tiles.
 #include "codegen/families/gemm_fma/FmaGemm.h"
 #include "codegen/EntryName.h"
 #include "codegen/Names.h"

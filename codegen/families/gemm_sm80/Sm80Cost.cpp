@@ -1,4 +1,4 @@
-// Tiles and waves of the skeleton kernel; see Sm80Cost.h.
+// Tiles and waves of gemm-sm80; see Sm80Cost.h.
 #include "codegen/families/gemm_sm80/Sm80Cost.h"
 
 #include "codegen/Targets.h"
@@ -38,7 +38,7 @@ Cost libraryCostOfGemm(Kernel kernel, const Configuration &configuration, const 
   kernel.body = {kernel.body[*contractionIndex(kernel)]};
   kernel.body[0].operands = {values[0], values[1]};
   kernel.inputs = {values[0], values[1]};
-  kernel.body[0].results = {kernel.outputs[0]};  // the ops behind leave it as C would lie
+  kernel.body[0].results = {kernel.outputs[0]};  // has the layout of C
   kernel.outputs.resize(1);
   kernel.values[size_t(values[0])].dtype = storedAs(types.a);
   kernel.values[size_t(values[1])].dtype = storedAs(types.b);
@@ -72,7 +72,7 @@ Cost sm80Cost(const Kernel &kernel, const Configuration &configuration, const Sm
             .bound = memorySeconds > tensorSeconds ? Bound::memory : Bound::tensor};
   if (device.launchSeconds > busySeconds) cost.bound = Bound::launch;
   if (device.offers(libraryFamily.name)) {
-    // Unmeasured, what an epilogue reads and stores besides is hidden behind nothing.
+    // While unmeasured, nothing hides what an epilogue reads and stores.
     const Cost library = libraryCostOfGemm(kernel, configuration, device);
     const bool isLast = *contractionIndex(kernel) + 1 == kernel.body.size();
     const double others =

@@ -1,11 +1,10 @@
-// The price of a contraction on tensor cores by the skeleton kernel from sm_80 on, modelled.
+// The modelled price of a contraction by gemm-sm80.
 //
 //   t = launch + start + max(memory, tensor) + share x min(memory, tensor) x (one k-tile) / k
 //
-// as that of the skeleton of sm_90a (Sm90Cost.h), with the share of the peak that
-// mma.sync reach. Until the family has been measured it is no cheaper than the library's first
-// candidate, where there is a library: a plan takes it by default where it is the alternative to
-// plain FMA, and else by rows of a profile.
+// as for gemm-sm90 (Sm90Cost.h), with the share of the peak that mma.sync reaches. Until the family
+// has been measured it costs at least as much as the library's first candidate, where there is a
+// library: without measurements a plan uses it only where the alternative is plain FMA.
 #pragma once
 
 #include "codegen/families/gemm_sm80/Sm80GemmKnobs.h"
@@ -14,7 +13,7 @@
 
 namespace weft {
 
-/// Seconds of the products: tiles in waves over the multiprocessors, edges padded.
+/// Seconds of the MMAs: tiles in waves over the multiprocessors, edges padded.
 double sm80TensorSeconds(const GemmProblem &gemm, const Sm80GemmKnobs &knobs, DType dtype,
                          const Device &device);
 

@@ -1,8 +1,8 @@
 // Contractions on tensor cores from sm_80 on, alone, with an epilogue, or with an operand that is
-// transformed on load: a skeleton program. Copies, products and stores live in sm80_gemm.cuh, for
-// f32 that is read as tf32 in sm80_tf32.cuh, for operands that are transformed on load in
-// sm80_prologue.cuh; the program names extents, strides and the tile, says how an operand is made
-// and what becomes of the sums, and calls it.
+// transformed on load: a program that calls a kernel template. Copies, MMAs and stores are in
+// sm80_gemm.cuh, for f32 that is read as tf32 in sm80_tf32.cuh, for operands that are transformed
+// on load in sm80_prologue.cuh; the program names extents, strides and the tile, and defines the
+// prologue and the epilogue.
 #include "codegen/families/gemm_sm80/Sm80Gemm.h"
 #include "codegen/EntryName.h"
 #include "codegen/families/contraction/ContractionEpilogue.h"
@@ -202,8 +202,8 @@ private:
          {"epilogue", epilogueOp}}));
   }
 
-  /// What multiplies the sums of a contraction alone; returns its name, nothing where the factor is
-  /// 1.
+  /// The factor on the accumulators of a plain contraction; returns its name, nothing where the
+  /// factor is 1.
   std::string addFactor() {
     if (factor() == 1) return "";
     const std::string epilogueOp = names.reserve("epilogueOp"),
@@ -218,8 +218,8 @@ private:
     return epilogueOp;
   }
 
-  /// The function of the ops behind the contraction, which loads what they read and stores further
-  /// outputs; returns what the skeleton gets, nothing where sums are left as they are.
+  /// The epilogue function, which loads its operands and stores further outputs; returns the kernel
+  /// template's argument, nothing where accumulators are stored as they are.
   std::string addEpilogue() {
     ContractionEpilogue epilogue = contractionEpilogue({.kernel = kernel,
                                                         .configuration = configuration,
@@ -260,7 +260,7 @@ private:
                        epilogueOp.empty() ? "weft::sm80::Unchanged{}" : epilogueOp);
   }
 
-  /// Blocks of a warp's sums that are in flight at a time: several hide each other's loads,
+  /// 16 x 16 blocks of a warp that are in flight at a time: several hide each other's loads,
   /// where an epilogue leaves the registers (tests/nvrtc).
   int blocksTogether() const { return epilogueRegisters(kernel, region) <= 56 ? 4 : 1; }
 

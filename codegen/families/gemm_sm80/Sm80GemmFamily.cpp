@@ -71,7 +71,7 @@ std::string kernelRejection(const Kernel &kernel, const ContractionRegion &regio
   if (std::string reason = typeRejection(kernel, region); !reason.empty()) return reason;
   if (std::string reason = epilogueTensorsRejection(kernel, region); !reason.empty()) return reason;
   if (const DType operands = gemmTypes(kernel).a; !device.tensorFlops.contains(operands))
-    return fmt::format("{} names no flop rate of products of {}", device.name, nameOf(operands));
+    return fmt::format("{} names no flop rate of GEMMs of {}", device.name, nameOf(operands));
   return "";
 }
 

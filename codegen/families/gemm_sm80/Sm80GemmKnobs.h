@@ -9,8 +9,8 @@ namespace weft {
 /// mma.sync (sm80_gemm.cuh).
 struct Sm80GemmKnobs {
   int tileM = 128, tileN = 128;  ///< elements of C a block: 32, 64, 128, 256
-  int tileK = 32;                ///< of k in a slice of A and B: 32 or 64
-  int stages = 4;                ///< slices that shared memory holds
+  int tileK = 32;                ///< elements of k of a k-tile: 32 or 64
+  int stages = 4;                ///< k-tiles of A and B in shared memory
   int warpsM = 2, warpsN = 2;    ///< warps of a block along both sides of its tile
   int groupM = 8;                ///< tiles along m that are taken together before the next along n
   static const Family &family();

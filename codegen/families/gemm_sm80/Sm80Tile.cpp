@@ -1,4 +1,4 @@
-// Limits of the skeleton's tiles; see Sm80Tile.h.
+// Limits of the tiles of gemm-sm80; see Sm80Tile.h.
 #include "codegen/families/gemm_sm80/Sm80Tile.h"
 
 #include "codegen/families/gemm_sm80/Sm80GemmKnobs.h"
@@ -86,8 +86,8 @@ std::string sm80SoftmaxRejection(const Sm80GemmKnobs &knobs, const ContractionRe
 }
 
 std::string sm80RegistersRejection(const Sm80GemmKnobs &knobs, int epilogueRegisters) {
-  // Threads load every tensor: the first of the result's shape needs addresses, too. What a
-  // fragment's place takes was found by building kernels.
+  // Threads load every tensor: the first of the result's shape needs addresses, too. How many
+  // registers the coordinates of a fragment need was found by building kernels.
   constexpr int mostRegisters = 255, ownRegisters = 40;
   const int accumulators = knobs.tileM * knobs.tileN / sm80Threads(knobs);
   if (epilogueRegisters == 0 || accumulators + ownRegisters + epilogueRegisters <= mostRegisters)

@@ -1,4 +1,4 @@
-// Tiles and waves of the skeleton kernel; see Sm90Cost.h.
+// Tiles and waves of gemm-sm90; see Sm90Cost.h.
 #include "codegen/families/gemm_sm90/Sm90Cost.h"
 
 #include "codegen/families/contraction/PrologueCost.h"
@@ -15,7 +15,7 @@ namespace weft {
 
 namespace {
 
-/// A block of a cluster receives the sums of the others for its part of the tile.
+/// A CTA of a cluster receives the accumulators of the others for its subtiles.
 double reductionSeconds(const Sm90GemmKnobs &knobs) {
   if (knobs.splitK == 1) return 0;
   if (knobs.schedule == Sm90Schedule::singleConsumer)  // the first block adds all
@@ -55,7 +55,8 @@ double loadSeconds(const GemmProblem &gemm, const Sm90GemmKnobs &knobs, double d
   return loaded * flopsOfByte / (device.tensorFlops.at(gemm.operandType) / device.multiprocessors);
 }
 
-/// Partial sums that all tiles leave and the last ones read again; 0 where an epilogue has no sums.
+/// Partial sums that all tiles write and the last-arriving ones read; 0 without epilogue
+/// reductions.
 double partialBytes(const Kernel &kernel, const GemmProblem &gemm, const Sm90GemmKnobs &knobs) {
   if (std::ranges::none_of(kernel.body, [](const BodyOp &op) { return op.kind == OpKind::reduce; }))
     return 0;

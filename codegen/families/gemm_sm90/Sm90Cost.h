@@ -1,14 +1,14 @@
-// The price of a contraction on the tensor cores of sm_90a by the skeleton kernel, modelled.
+// The modelled price of a contraction by gemm-sm90.
 //
 //   t = launch + start + max(memory, tensor) + share x min(memory, tensor) x (one k-tile) / k
 //
-// Blocks of a cluster that share k of a tile multiply a part of it each and then wait for the
-// others' sums. Few blocks do not reach the memory's bandwidth. Tensor: tiles in waves over the
-// multiprocessors, a last wave that is not full costs a whole one, edges are padded. Cooperative
-// consumers multiply nothing while they store a tile; ping-pong ones show half of that of the last
-// tile only. Blocks are persistent: while a tile is stored, k-tiles of the next arrive. Memory:
-// every operand once. Single-consumer tiles are a block each and fill 64 rows of an instruction
-// whatever their side. Constants and their sources: AnalyticConstants.h.
+// Tensor: tiles in waves over the multiprocessors; a partial last wave costs a whole one, edges are
+// padded. Memory: every operand once; few CTAs do not reach the memory's bandwidth. CTAs are
+// persistent: the k-tiles of the next tile arrive while a tile is stored. Cooperative consumers
+// issue no WGMMA while they store a tile; with ping-pong ones only half the store of the last tile
+// is exposed. With cluster split-K each CTA computes its share of k and then waits for the
+// accumulators of the others. Single-consumer tiles are one CTA each and fill the 64 rows of an
+// instruction whatever their side. Constants and their sources: AnalyticConstants.h.
 #pragma once
 
 #include "codegen/families/contraction/GemmProblem.h"
@@ -17,7 +17,7 @@
 
 namespace weft {
 
-/// Seconds of the products and of what stores do not hide.
+/// Seconds of the MMAs and of the exposed part of the stores.
 double sm90TensorSeconds(const GemmProblem &gemm, const Sm90GemmKnobs &knobs, const Device &device);
 
 /// Bytes and flop are left to the caller. Throws Error(unsupported) where the layouts are no such

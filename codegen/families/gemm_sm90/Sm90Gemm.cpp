@@ -1,8 +1,7 @@
 // Contractions on the tensor cores of sm_90a, alone, with an epilogue, or with an operand that is
-// transformed on load: a skeleton program. Loads, products and stores live in sm90_gemm.cuh,
-// sm90_scaled.cuh, sm90_single_consumer.cuh or sm90_prologue.cuh; the program names extents,
-// strides and the tile, passes maps of what TMA moves, says how an operand is made and what becomes
-// of the sums, and calls it.
+// transformed on load: a program that calls a kernel template. Loads, MMAs and stores are in
+// sm90_gemm.cuh, sm90_scaled.cuh, sm90_single_consumer.cuh or sm90_prologue.cuh; the program names
+// extents, strides and the tile, passes tensor maps, and defines the prologue and the epilogue.
 #include "codegen/families/gemm_sm90/Sm90Gemm.h"
 #include "codegen/EntryName.h"
 #include "codegen/families/contraction/ContractionEpilogue.h"
@@ -193,8 +192,8 @@ private:
                ? input
                : std::nullopt;
   }
-  /// The output besides the first that leaves in subtiles, each beside one of C's: where an operand
-  /// comes in those, two are in flight.
+  /// The further output that is stored in subtiles, each together with one of C's; where an operand
+  /// is loaded in subtiles, two are in flight.
   std::optional<size_t> secondOutput() const {
     const auto output = subtileOutputOf(kernel, region);
     if (!output || knobs.epilogueStages < (subtile ? 4 : 2)) return std::nullopt;
@@ -344,14 +343,14 @@ private:
     call("singleConsumerGemm", {type, shape, tile}, {{"epilogue", epilogueOp}});
   }
 
-  /// The call of a skeleton with A, B, C and the arguments that are not empty.
-  void call(std::string_view skeleton, const std::vector<std::string> &templateArguments,
+  /// The call of a kernel template with A, B, C and the arguments that are not empty.
+  void call(std::string_view function, const std::vector<std::string> &templateArguments,
             std::vector<NamedArgument> arguments) {
     arguments.insert(arguments.begin(), {{"a", tensors[gemm.a.input].text()},
                                          {"b", tensors[gemm.b.input].text()},
                                          {"c", results[0].text()}});
     program.body.push_back(skeletonCall(
-        fmt::format("weft::sm90::{}<{}>", skeleton, fmt::join(templateArguments, ", ")),
+        fmt::format("weft::sm90::{}<{}>", function, fmt::join(templateArguments, ", ")),
         isSingleConsumer() ? "weft::sm90::SingleConsumerArgs" : "weft::sm90::Args", arguments));
   }
 
@@ -383,8 +382,8 @@ private:
     return contractionEpilogue(context);
   }
 
-  /// The function of what becomes of the sums; returns what the skeleton gets, nothing where sums
-  /// are left as they are.
+  /// The epilogue function; returns the kernel template's argument, nothing where accumulators are
+  /// stored as they are.
   std::string addEpilogue() {
     ContractionEpilogue epilogue = epilogueOf();
     program.headers.insert(program.headers.end(), epilogue.headers.begin(), epilogue.headers.end());
@@ -455,7 +454,7 @@ private:
     call("runGemm", {elementsText(), shape, tile}, arguments);
   }
 
-  /// With device memory for the sums of tiles that blocks share.
+  /// With device memory for the accumulators of tiles that CTAs share.
   void callStreamK(const std::string &epilogueOp) {
     std::ranges::replace(program.headers, std::string("weft/sm90_gemm.cuh"),
                          std::string("weft/sm90_stream_k.cuh"));
@@ -474,8 +473,8 @@ private:
          {{"partials", "&" + partials}, {"epilogue", epilogueOp}});
   }
 
-  /// The factors of rows and runs of k. Neither reductions nor a local softmax stand behind a
-  /// prologue.
+  /// The factors of rows and runs of k. A prologue excludes reductions and a local
+  /// softmax.
   std::string scalingText() {
     const PrologueInput &factors = region.prologue->inputs.at(0);
     const PrologueStrides strides =
@@ -516,7 +515,7 @@ private:
     return transform;
   }
 
-  /// Where each sum goes, with device memory for what tiles leave of it.
+  /// The output of each reduction, with device memory for the partial sums of tiles.
   std::string reductionsText() {
     std::vector<std::string> outputs;
     for (const EpilogueReduction &sum : region.reductions) {

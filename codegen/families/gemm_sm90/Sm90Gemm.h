@@ -1,80 +1,102 @@
-// A contraction on the tensor cores of sm_90a as a kernel program.
+// `gemm-sm90`: a contraction on the tensor cores of sm_90a as a kernel program.
 //
-//    TMA ──> ring of k-tiles ──> WGMMA ──> accumulators ──> epilogue ──> TMA store
-//   producer warp   (stages)   consumer warpgroups  registers    subtiles
+//    global memory ──TMA──> ring of stages ──WGMMA──> accumulators ──epilogue──> epilogue subtiles
+//                           (shared memory)           (registers)                (shared memory)
+//    producer warp          one k-tile of A           two consumer                     │
+//                           and B each                warpgroups                  TMA store ──> C
 //
-// **Tensor-core contractions** (`gemm-sm90`, sm_90a) are one kernel template
-// (`device/sm90_gemm.cuh`; load, store, tiles in `codegen/device`) that an emitted kernel
-// instantiates with its product, a tile and an epilogue.
-// `codegen/families/contraction/GemmProblem.h` says once what configurations, price and emission
-// agree on: the orientation, which operands TMA moves, shared memory. What it moves is a parameter
-// of kind `inputMap` or `outputMap`: a `TensorMap` (`kernel/TensorMap.h`) as plain data in
-// plan.json, encoded by the driver with the tensor's address at every launch that is captured
-// (`runtime/cuda/TensorMaps.h`). Rows that do not start at multiples of 16 bytes are copied by
-// threads instead. The persistent grid is a knob (`blocks`), so a plan's launch is data like any
-// other. Where tiles are few and k is long the blocks of a cluster share one tile's k (`splitK`;
-// `sm90_split_k.cuh`): each sends its sums of a panel to the block that finishes it, through shared
-// memory, and sums are added in the order of the blocks, so that no workspace, no second kernel and
-// no atomics are needed. And where rows of an operand start at odd multiples of 16 bytes (4088
-// halves, 50264: they straddle sectors and arrive half as fast) two blocks whose tiles are one
-// below the other load half of every slice of B each, for both (`multicastB`; `loadShared` in
-// `sm90_load.cuh`): a stage is full when both halves are there, and free when the consumers of both
-// blocks have left it. With rows that straddle nothing this gains nothing, so such tiles are
-// offered for those layouts alone (`isUseful`). Which epilogues a tile has registers for is an
-// estimate that `tests/nvrtc` holds to (`epilogueRegisters`, `sm90TileRejection`).
+// All kernels of the family are one kernel template (`device/sm90_gemm.cuh`; loads, stores and
+// tiles are in `codegen/device`). An emitted kernel instantiates it with a GEMM, a tile and an
+// epilogue.
 //
-// **Single-consumer tiles** (schedule `single-consumer`, `sm90_single_consumer.cuh`) are of the
-// same family: where one side is at most 48, the other operand streams past it along the 64 rows of
-// the instruction (of which 32 may do) with as many stages as shared memory holds; and where all
-// tiles fit into one wave and k is short. Their sums go from registers to memory, and so does what
-// **follows the product**: an epilogue is called before the tile is multiplied, asks for its
-// operands as they are stored, and returns what is done to the sums when they are there
-// (`single_consumer_fragment.cuh`; of a cluster the first block does it). It takes operands of
-// every role and further outputs, whichever side of C lies along the instruction's rows, and no
-// dropout, no sums and no local softmax (`singleConsumerEpilogueRejection`). They may **start
-// early** (`Launch::startsEarly`, a member of plan.json where it is so): their text lets the next
-// kernel start and waits for the one before (griddepcontrol) before it reads or writes a tensor;
-// the executor asks for it where a kernel stands right behind another one of this kind, not among
-// branches. Rows are measured without. `weft-gpu-tests --filter '^narrow'`; `weft-contraction-bench
-// --decode` times them behind products of few rows, beside two kernels and cuBLASLt's.
+// Invariant: configurations, price and emission agree on the orientation of the GEMM, on which
+// operands TMA moves and on shared memory, because only
+// `codegen/families/contraction/GemmProblem.h` computes these.
 //
-// **Products of 8-bit floats** (f8e4m3, f8e5m2, also one of each) are the same kernel template with
-// other instructions (`wgmma_e4m3_e4m3.cuh`): a slice of 128 bytes of k holds 128 elements instead
-// of 64, so tiles, stages and shared memory are those of halves. Both operands must lie along k
-// (there are no products of any other order); rows that start anywhere are copied by threads.
-// Results are f16, bf16, or f32, which threads store, as the panels are of 16 bits. The scales of
-// both tensors are scalars of the epilogue, read once before the tile. Accumulators stay in the
-// tensor cores, which keep fewer bits than fp32 (ir/SPEC.md, "Contraction"; `float8SumError`), as
-// cuBLASLt's do with fast accumulation; nothing promotes them to fp32 on the way. cuBLASLt takes
-// plain products of them whose rows are whole 16 bytes (`float8Rejection` in
-// `codegen/families/library/LibraryGemm.cpp`); its scale pointers are served by `GemmTensors`, not
-// by plans. `GemmTypes` names the element types of a product wherever they are written: "f16",
+// **Loads and stores.** What TMA moves is a parameter of kind `inputMap` or `outputMap`: a
+// `TensorMap` (`kernel/TensorMap.h`) as plain data in plan.json, which the driver encodes with the
+// tensor's address at every launch that is captured (`runtime/cuda/TensorMaps.h`). Threads copy
+// tensors whose rows do not start at multiples of 16 bytes. The size of the persistent grid is a
+// knob (`blocks`), so a plan's launch is data like any other. Which epilogues a tile has registers
+// for is an estimate that `tests/nvrtc` checks (`epilogueRegisters`, `sm90TileRejection`).
+//
+// **Cluster split-K** (knob `splitK`, `sm90_split_k.cuh`), for few tiles and a long k: the CTAs of
+// a cluster share the k of one tile. Each CTA runs the epilogue of some subtiles. The others send
+// it their accumulators of these subtiles through distributed shared memory, and it adds them in
+// the order of the CTAs, so that no workspace, no second kernel and no atomics are needed.
+//
+//    k-tiles of one tile    0 1 2 3 | 4 5 6 7         CTA 0 reduces and stores subtiles 0, 2
+//                           CTA 0     CTA 1           CTA 1 reduces and stores subtiles 1, 3
+//
+// **Multicast of B** (knob `multicastB`, `loadShared` in `sm90_load.cuh`), for operands whose rows
+// start at odd multiples of 16 bytes (4088 halves, 50264): such rows straddle sectors and arrive
+// half as fast. Two CTAs with neighbouring tiles along m load half of every k-tile of B each, for
+// both. A stage is full when both halves have arrived, and free when the consumers of both CTAs
+// have released it. Where no row straddles a sector this gains nothing, so such tiles are offered
+// for those layouts alone (`isUseful`).
+//
+// **Single-consumer tiles** (schedule `single-consumer`, `sm90_single_consumer.cuh`) have one
+// consumer warpgroup and store from registers to memory. There are two uses:
+//   - one side of C is at most 48: it becomes the n of the WGMMA, and the other side takes the
+//     instruction's 64 rows (a tile may use only 32 of them), with as many stages as fit into
+//     shared memory;
+//   - k is short and all tiles fit into one wave.
+// Their epilogue function is called before the main loop: it issues the loads of its operands, and
+// returns a function that is applied to the accumulators once they are complete
+// (`single_consumer_fragment.cuh`; the first CTA of a cluster applies it). It takes operands of
+// every role and further outputs, whichever side of C lies along the instruction's rows, but no
+// dropout, no reductions and no local softmax (`singleConsumerEpilogueRejection`). These kernels
+// may use programmatic dependent launch (`Launch::startsEarly`, a field in plan.json where it is
+// set): their text lets the next kernel start, and waits for the previous one (griddepcontrol)
+// before it reads or writes a tensor. The executor requests it where a kernel directly follows
+// another one of this kind, not for concurrent kernels. Profiles are measured without it.
+// `weft-gpu-tests --filter '^narrow'` tests these tiles; `weft-contraction-bench --decode` times
+// them after GEMMs of few rows, next to two kernels and cuBLASLt's.
+//
+// **GEMMs of 8-bit floats** (f8e4m3, f8e5m2, also one of each) differ in the instruction
+// (`wgmma_e4m3_e4m3.cuh`): a k-tile of 128 bytes holds 128 elements instead of 64, so tiles, stages
+// and shared memory are those of halves. Both operands must be contiguous along k, the only order
+// that the instruction has; threads copy rows that are not aligned. Results are f16, bf16 or f32;
+// threads store f32, because epilogue subtiles are of 16 bits. The scales of both tensors are
+// scalars of the epilogue, read once before the tile. The tensor cores accumulate with fewer bits
+// than fp32 (ir/SPEC.md, "Contraction"; `float8SumError`), as in cuBLASLt's fast accumulation, and
+// the kernel does not promote partial results to fp32. cuBLASLt accepts plain GEMMs of 8-bit floats
+// whose rows are multiples of 16 bytes (`float8Rejection` in
+// `codegen/families/library/LibraryGemm.cpp`); `GemmTensors` serves its scale pointers, plans do
+// not. `GemmTypes` names the element types of a GEMM wherever they are written: "f16",
 // "f8e4m3,f8e5m2->f16". Every other family takes 8-bit tensors as it takes others: loop kernels
 // convert them (`float8.cuh`; by instructions from sm_89 on, by bits before).
 //
-// **Products of f32 in tf32** are asked for by the graph (`precision = tf32` of a contraction;
-// `--tf32` sets it, `Compilation::markTf32`), not found by selection. `DType::tf32` is how such a
-// product reads its f32 operands (`gemmTypes`, which all families, prices and profile keys go by:
-// "gemm tf32,tf32->f32 .."); no tensor has it (`storedAs`). On sm_90a they are the same kernel
-// template with a slice of 32 elements of k and f32 results that threads store; like 8-bit floats
-// they lie along k. Their header (`sm90_tf32.cuh`) is found by the kernel template's templates
-// through the type of their arguments, so that the text of other kernels does not depend on it. TMA
-// converts on the way to shared memory (maps of tf32); threads that copy round to nearest. From
-// sm_80 on, `sm80_tf32.cuh` takes every order (the same ring of stages, rounding on the way to
-// registers, sums stored from there); on sm_90a it is offered for what the other family does not
-// take. It is emulated, too. cuBLASLt gets the compute type of fast TF32 for these products and for
-// no others; the plan's library GEMM says "tf32,tf32->f32".
+// **GEMMs of f32 in tf32** are requested by the graph (`precision = tf32` of a contraction;
+// `--tf32` sets it, `Compilation::markTf32`); selection never introduces them. `DType::tf32` is how
+// such a GEMM reads its f32 operands (`gemmTypes`, which all families, prices and profile keys
+// use: "gemm tf32,tf32->f32 .."); no tensor has this type (`storedAs`).
+//   - sm_90a: this kernel template with k-tiles of 32 elements and f32 results that threads store.
+//     Both operands must be contiguous along k. TMA converts while it loads (maps of tf32); threads
+//     that copy round to nearest. The kernel template finds `sm90_tf32.cuh` through the type of its
+//     arguments, so that the text of other kernels does not depend on this header.
+//   - sm_80 on: `sm80_tf32.cuh` takes every order (the same ring of stages, rounding between shared
+//     memory and registers, results stored from registers). On sm_90a it is offered for what this
+//     family does not take. It, too, is emulated on the CPU.
+// cuBLASLt gets the compute type of fast TF32 for these GEMMs and for no others; the plan's library
+// GEMM says "tf32,tf32->f32".
 //
-// **Stream-K runs of k-tiles** (knob `streams`, `sm90_stream_k.cuh`): where tiles are few and no
-// whole waves, the k-tiles of all tiles stand one after another, and every block takes an equal
-// run. A tile in which runs end is shared: each block leaves its sums in device memory of the
-// module (`streamKBytes`, 64 MB at most), and the consumer that arrives last adds those of all in
-// the order of the blocks, so that nobody waits, results have the same bits in every launch, and
-// counters are zero again. Cooperative tiles of plain products (and a factor) by TMA, at most four
-// tiles for each block. No space has them, so that nothing chooses them by the model: `weft
-// profile` measures the two best of each layout (`streamKTiles`), and selection takes them by their
-// measurements. The way the sums take is emulated in both orders of blocks; `weft-gpu-tests
-// --filter '^streams'`.
+// **Stream-K** (knob `streamK`, `sm90_stream_k.cuh`), for few tiles that fill no whole waves: the
+// k-tiles of all tiles are numbered one after another, and every CTA takes the same number of them.
+//
+//    tile          0                1                2
+//    k-tile        0 1 2 3 4 5 6 7 | 8 . . . . . .15 | 16 . . . . . .23
+//    CTA           0 0 0 0 0 0 1 1 | 1 1 1 1 2 2 2 2 |  2  2 3 3 3 3 3 3
+//
+// A tile with k-tiles of several CTAs is shared: each CTA writes its accumulators to device memory
+// of the module (`streamKBytes`, 64 MB at most) and counts its arrival; the last-arriving consumer
+// adds the accumulators of all in the order of the CTAs. So no CTA waits for another, results have
+// the same bits in every launch, and the counters are zero again at the end. Stream-K takes
+// cooperative tiles of plain GEMMs (with a factor at most) whose operands TMA loads, with at most
+// four tiles for each CTA. No configuration space contains it, so the model alone never chooses it:
+// `weft profile` measures the two best tiles of each layout (`streamKTiles`), and selection uses
+// these measurements. The reduction is emulated in both orders of arrival; the GPU test is
+// `weft-gpu-tests --filter '^streamK'`.
 #pragma once
 
 #include "codegen/Program.h"

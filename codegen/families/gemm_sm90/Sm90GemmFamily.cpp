@@ -63,7 +63,7 @@ std::string typeRejection(const Kernel &kernel, const ContractionRegion &region)
           nameOf(type));
   if (!isHalf(type))
     return fmt::format(
-        "element type {}; f16, bf16, f32 at precision tf32, and products of f8e4m3 and f8e5m2 are "
+        "element type {}; f16, bf16, f32 at precision tf32, and GEMMs of f8e4m3 and f8e5m2 are "
         "taken",
         nameOf(type));
   return "";
@@ -96,8 +96,8 @@ Sm90GemmKnobs withSubtiles(Sm90GemmKnobs tile, int tensors) {
   return tile;
 }
 
-/// With as few stages less as make room for subtiles and for the sums of other blocks, beside which
-/// two subtiles have to do.
+/// The tile with as many stages as leave room for subtiles and for split-K partials, with which
+/// there are at most two epilogue stages.
 std::optional<Sm90GemmKnobs> fitted(Sm90GemmKnobs tile, int splitK, bool isTransformed,
                                     const Device &device) {
   constexpr int fewestStages = 3;
@@ -118,10 +118,10 @@ Sm90GemmKnobs withMulticast(Sm90GemmKnobs tile) {
   return tile;
 }
 
-/// The tiles worth trying for a result of m x n, best first by the model. The raster only orders
-/// many tiles. stored: tensors that leave in subtiles. isAnyStraddling: rows of an operand arrive
-/// slowly in some layout. Returns why the last tile that was left out does not sum what the
-/// epilogue computes, if for that.
+/// The tiles worth trying for a result of m x n, best first by the model. The group-M swizzle
+/// matters for many tiles only. stored: tensors that are stored in subtiles. isAnyStraddling: rows
+/// of an operand straddle sectors in some layout. Returns why the last rejected tile does not
+/// support the epilogue reductions, if that was the reason.
 std::string addKnobs(const GemmProblem &gemm, const ContractionRegion &region,
                      int epilogueRegisters, bool readsSubtiles, int stored, bool isAnyStraddling,
                      size_t most, const Device &device, std::set<Knobs> &knobs) {
@@ -143,8 +143,7 @@ std::string addKnobs(const GemmProblem &gemm, const ContractionRegion &region,
     if (isAnyStraddling) offer(withMulticast(one), 1);
   }
   std::sort(priced.begin(), priced.end());
-  // Those that share k-tiles are for some layouts alone, so they stand beside as many others as
-  // there are without them.
+  // Multicast is for some layouts alone, so these tiles do not count against the number of others.
   constexpr size_t mostSharing = 2;
   struct Taken {
     size_t count = 0;
@@ -160,16 +159,16 @@ std::string addKnobs(const GemmProblem &gemm, const ContractionRegion &region,
     knobs.insert(priced[i].second);
     if (taken.count++ > 0 || sm90Tiles(gemm, priced[i].second) <= 2 * device.multiprocessors)
       continue;
-    // Where stores take most of the time, tiles that run together write whole rows.
+    // Where stores take most of the time, concurrent tiles should write whole rows.
     priced[i].second.groupM = std::max(priced[i].second.multicastB, sm90KTiles(gemm) <= 2 ? 1 : 4);
     knobs.insert(priced[i].second);
   }
   return rejection;
 }
 
-/// The single-consumer tile for a GEMM one of whose sides (`columns`) is at most 48, past which the
-/// other operand streamK; `rows` of it a block. Blocks that fit beside each other on a
-/// multiprocessor share its memory.
+/// The single-consumer tile for a GEMM one of whose sides (`columns`) is at most 48; the other
+/// operand is read once, `rows` of it a block. Blocks that fit on one multiprocessor together share
+/// its memory.
 std::optional<Sm90GemmKnobs> singleConsumerTile(const GemmProblem &gemm, bool isAlongM, int rows,
                                                 int columns, const Device &device) {
   constexpr int64_t fewestKTiles = 4, group = 16, mostResident = 4, reserved = 1024;
@@ -195,9 +194,9 @@ std::optional<Sm90GemmKnobs> singleConsumerTile(const GemmProblem &gemm, bool is
   return sm90KnobsRejection(tile, room).empty() ? std::optional(tile) : std::nullopt;
 }
 
-/// Single-consumer tiles along one side: for few columns past which the other operand streams from
+/// Single-consumer tiles along one side: for few columns, where the other operand is read once from
 /// memory, with as many rows as fill all multiprocessors; or where all tiles fit into one wave and
-/// k is short, so that a launch is most of the time.
+/// k is short, so that most of the time is the launch.
 void addSingleConsumer(const GemmProblem &gemm, bool isAlongM, const Device &device,
                        std::vector<Sm90GemmKnobs> &tiles) {
   constexpr int64_t mostColumns = 48, step = 8, fewestRows = 4, mostKTiles = 16;
@@ -219,8 +218,8 @@ void addSingleConsumer(const GemmProblem &gemm, bool isAlongM, const Device &dev
   }
 }
 
-/// Those of them that some layout of the GEMM takes.
-void addSingleConsumerKnobs(const std::vector<GemmProblem> &products, const GemmProblem &shape,
+/// Adds those of these tiles that some layout of the GEMM supports.
+void addSingleConsumerKnobs(const std::vector<GemmProblem> &problems, const GemmProblem &shape,
                             const Device &device, std::set<Knobs> &knobs) {
   std::vector<Sm90GemmKnobs> tiles;
   for (const bool isAlongM : {true, false}) addSingleConsumer(shape, isAlongM, device, tiles);
@@ -228,7 +227,7 @@ void addSingleConsumerKnobs(const std::vector<GemmProblem> &products, const Gemm
     const auto takes = [&](const GemmProblem &one) {
       return one.m == shape.m && one.n == shape.n && sm90TileRejection(one, tile, 0).empty();
     };
-    if (std::ranges::any_of(products, takes)) knobs.insert(tile);
+    if (std::ranges::any_of(problems, takes)) knobs.insert(tile);
   }
 }
 
@@ -241,19 +240,19 @@ std::string kernelRejection(const Kernel &kernel, const ContractionRegionOrRejec
   if (std::string reason = epilogueTensorsRejection(kernel, *recognised.region); !reason.empty())
     return reason;
   if (const DType operands = gemmTypes(kernel).a; !device.tensorFlops.contains(operands))
-    return fmt::format("{} names no flop rate of products of {}", device.name, nameOf(operands));
+    return fmt::format("{} names no flop rate of GEMMs of {}", device.name, nameOf(operands));
   return "";
 }
 
-/// The layouts of a space and their products, or why the last one is none.
+/// The layouts of a space and their GEMMs, or why the last one is none.
 struct Legal {
   std::vector<LayoutTuple> tuples = {};
-  std::vector<GemmProblem> products = {};
+  std::vector<GemmProblem> problems = {};
   std::map<std::tuple<int64_t, int64_t, bool>, GemmProblem> shapes =
-      {};  ///< one for each extent of m and n, and whether sums are scaled
+      {};  ///< one for each extent of m and n, and whether accumulators are scaled
   std::string rejection = {};
 
-  /// By the engine alone: what threads copy has one stride a group.
+  /// With several strides TMA alone: a tensor that threads copy has one stride a group.
   Legal(const Kernel &kernel, const ContractionRegion &region, std::vector<LayoutTuple> all,
         bool usesTmaOnly) {
     for (LayoutTuple &tuple : all) {
@@ -278,19 +277,19 @@ struct Legal {
       }
       shapes.emplace(std::tuple(answer.gemm->m, answer.gemm->n, answer.gemm->isScaled()),
                      *answer.gemm);
-      products.push_back(*std::move(answer.gemm));
+      problems.push_back(*std::move(answer.gemm));
       tuples.push_back(std::move(tuple));
     }
   }
   bool isAnyStraddling() const {
-    return std::ranges::any_of(products, [](const GemmProblem &gemm) {
+    return std::ranges::any_of(problems, [](const GemmProblem &gemm) {
       const int64_t bytes = sizeOf(gemm.operandType);
       return gemm.a.straddlesSectors(bytes) || gemm.b.straddlesSectors(bytes);
     });
   }
   bool areAllTma() const {
     return std::ranges::all_of(
-        products, [](const GemmProblem &gemm) { return gemm.a.usesTma && gemm.b.usesTma; });
+        problems, [](const GemmProblem &gemm) { return gemm.a.usesTma && gemm.b.usesTma; });
   }
 };
 
@@ -330,7 +329,7 @@ SpaceOrRejection sm90GemmSpace(const Kernel &kernel, const Device &device) {
   std::string rejection = addTiles(kernel, *recognised.region, legal, mostTiles, device, knobs);
   if (singleConsumerEpilogueRejection(kernel, *recognised.region).empty())
     for (const auto &[extents, gemm] : legal.shapes)
-      addSingleConsumerKnobs(legal.products, gemm, device, knobs);
+      addSingleConsumerKnobs(legal.problems, gemm, device, knobs);
   if (knobs.empty() && !rejection.empty()) return {.reason = std::move(rejection)};
   if (knobs.empty())
     return {.reason = fmt::format("the epilogue needs {} registers; no tile leaves as many",
@@ -413,14 +412,14 @@ bool isUsefulSm90Tile(const Kernel &kernel, const LayoutTuple &layouts, const Kn
   // A kernel has knobs of several layouts: those of operands along k are not for the others.
   if (isSingleConsumer) return sm90TileRejection(*answer.gemm, tile, 0).empty();
   if (tile.multicastB > 1) {
-    // For slices that arrive slowly alone, and for an even number of tiles: both depend on the
+    // Only for k-tiles that arrive slowly, and for an even number of tiles: both depend on the
     // layouts.
     if (!sm90TileRejection(*answer.gemm, tile, 0).empty()) return false;
     const int64_t bytes = sizeOf(answer.gemm->operandType);
     return answer.gemm->a.straddlesSectors(bytes) || answer.gemm->b.straddlesSectors(bytes);
   }
-  // Whether sums of products are scaled or an operand is transformed on load depends on the
-  // layouts, and what fits registers on that.
+  // Whether accumulators are scaled or an operand is transformed on load depends on the layouts;
+  // which tiles fit into registers depends on that.
   const ContractionRegionOrRejection recognised = contractionRegion(kernel);
   return recognised.region &&
          sm90TileRejection(*answer.gemm, tile, epilogueRegisters(kernel, *recognised.region))

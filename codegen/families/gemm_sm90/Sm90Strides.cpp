@@ -1,36 +1,35 @@
-// From factors to the skeleton's GEMM and to maps; see Sm90Strides.h.
+// From factors to the kernel template's GEMM and to tensor maps; see Sm90Strides.h.
 //
-// **Several strides along a group of axes** (`kernel/MultiStrideGemm.h`,
-// `codegen/families/gemm_sm90/Sm90Strides.h`). A product's groups (batch, m, n, k) need not merge:
-// where an operand has a group in two or three runs, such as the rows (b,j) and the k (h,p) of
-// attention's [b,h,j,p], a tensor map has a dimension for each (five at most), and no transpose
-// comes first. 16-bit operands by TMA alone; boxes must fill shared memory as those of one stride
-// do, so a row of 128 bytes lies in one run (its extent a multiple of 64) and 64 rows are a box;
-// `wgmmaProblem` rejects the rest by axis and limit. The text states the dimensions, and the kernel
-// template finds what counts through them by the types of the operands' elements
-// (`sm90_strides.cuh`), as with tf32: other kernels do not depend on it. C may have several
-// strides, too, where nothing follows the product; an epilogue takes a C that merges.
-// - **Which are offered**: `severalStridesSpace`, beside the family's own. One of A and B has
-//   several strides, or both alike (Q and K of one projection); the other one and C merge and have
-//   the batch slowest; three tiles for each shape instead of six, no single-consumer ones. Other
-//   legal layouts would multiply the layouts of attention's products by ten. So contractions have
-//   about twice the configurations (a training step of the paper's encoder: 20,777 to measure
+// **Several strides along a group of axes** (`kernel/MultiStrideGemm.h`). A GEMM's groups (batch,
+// m, n, k) need not merge: where an operand has a group in two or three factors, such as the rows
+// (b,j) and the k (h,p) of attention's [b,h,j,p], a tensor map has a dimension for each (five at
+// most), and no transpose comes first. This holds for 16-bit operands that TMA loads. Boxes must
+// fill shared memory as those of one stride do, so a row of 128 bytes lies in one factor (its
+// extent a multiple of 64) and 64 rows are a box; `wgmmaProblem` rejects the rest by axis and
+// limit. The text states the dimensions. The kernel template finds the code that walks them by the
+// types of the operands' elements (`sm90_strides.cuh`), as with tf32, so that other kernels do not
+// depend on it. C may have several strides, too, in a plain GEMM; with an epilogue C has to merge.
+// - **Which are offered**: `severalStridesSpace`, beside the family's other space. One of A and B
+//   has several strides, or both alike (Q and K of one projection); the other one and C merge and
+//   have the batch slowest; three tiles for each shape instead of six, no single-consumer ones.
+//   Other legal layouts would multiply the layouts of attention's GEMMs by ten. So contractions
+//   have about twice the configurations (a training step of the paper's encoder: 20,777 to measure
 //   become 23,781, among them those of the next paragraph), and selection without a profile takes a
-//   third longer. A C of several strides is offered where the layout of the result is fixed alone
-//   (an argument of the caller's, or a pin) and no layout of one stride has what is fixed: else
-//   whoever writes [b,h,j,p] may as well write [b,j,h,p], which its reader takes now.
-// - **Who chooses them**: without a profile the model, a microsecond above one stride. With one
-//   they are offered by their measurements alone, and are no part of what "was pruned for lack of
-//   measurements": coverage and the shipped plans say what they said before. Only a pin that no
-//   other layout of the contraction meets brings them without measurements. `weft profile` measures
-//   them, at most 16 layouts a kernel besides the others, and since they make more layouts of a
-//   tensor worth keeping, a few of one stride are no longer measured (379 products instead of 396).
-//   In a line they read "64x512/524288": stride 64 for 512, then 524288. Plans may name any that is
-//   legal. cuBLASLt and mma.sync take one stride.
+//   third longer. A C of several strides is offered only where the layout of the result is fixed
+//   (an argument of the caller's, or a pin) and no layout of one stride agrees with it: otherwise
+//   the kernel that writes [b,h,j,p] may as well write [b,j,h,p], which its reader accepts now.
+// - **Selection**: without a profile by the model, a microsecond above one stride. With a profile
+//   they are offered by their measurements alone, and do not count as "pruned for lack of
+//   measurements": coverage and the shipped plans say what they said before. Unmeasured layouts are
+//   considered only when a pin leaves no other. `weft profile` measures them, at most 16 layouts a
+//   kernel besides the others; since they make more layouts of a tensor worth keeping, a few of one
+//   stride are no longer measured (379 GEMMs instead of 396). In the line of a configuration they
+//   read "64x512/524288": stride 64 for 512, then 524288. Plans may name any that is legal.
+//   cuBLASLt and mma.sync take one stride.
 // - **Tests**: `tests/strides_test.cpp` compares every element of every box with the layouts'
 //   strides, `tests/sm90_epilogue_emulate_test.cpp` runs whole kernels with copies through swizzled
 //   shared memory, `weft-gpu-tests --filter '^strides'` runs on a GPU; `weft-contraction-bench
-//   --strides` times them beside transposes and products of one stride.
+//   --strides` times them beside transposes and GEMMs of one stride.
 #include "codegen/families/gemm_sm90/Sm90Strides.h"
 
 #include "kernel/Error.h"
@@ -105,7 +104,7 @@ public:
     const GemmTypes types = gemmTypes(kernel);
     if (!types.isUniform() || sizeOf(types.a) != 2)
       return rejected(fmt::format(
-          "a group of axes has several strides; products of {} take one, of f16 and bf16 several",
+          "a group of axes has several strides; GEMMs of {} take one, of f16 and bf16 several",
           nameOf(types)));
     const auto &[batch, m, n, k] = factored.extents;
     if (batch < 1 || std::min({m, n, k}) < 2)

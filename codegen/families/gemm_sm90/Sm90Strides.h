@@ -1,10 +1,10 @@
-// Products of sm_90a whose groups of axes have several strides, through tensor maps with a
-// dimension for each of them, so that no transpose has to come first: attention's [b,h,j,p] as rows
-// (b,j) and columns (h,p) of a projection, [b,j,h,p] as the members (b,h) of a batch.
+// GEMMs of gemm-sm90 whose groups of axes have several strides. Tensor maps have a dimension for
+// each stride, so that no transpose has to come first: attention's [b,h,j,p] as rows (b,j) and
+// columns (h,p) of a projection, [b,j,h,p] as the batch elements (b,h).
 //
-// Invariant: a box fills shared memory in the order that one of the merged group does. So along the
-// contiguous group 64 neighbours, a row of 128 bytes, lie in one factor, and 64 rows are a box;
-// every tile is made of these.
+// Invariant: a box fills shared memory in the same order as a box of a merged group. So along the
+// contiguous group 64 neighbours, a row of 128 bytes, lie in one factor, and 64 rows are one box;
+// every tile consists of such boxes.
 #pragma once
 
 #include "codegen/families/contraction/GemmProblem.h"
@@ -12,8 +12,8 @@
 
 namespace weft {
 
-/// What TMA is told of the groups of a tensor, in the order of the map's dimensions: the
-/// contiguous group, the other one, the batch. Of a group of extent 1 there are none.
+/// The factors of a tensor's groups in the order of the map's dimensions: the contiguous group, the
+/// other one, the batch. A group of extent 1 has none.
 struct MapGroups {
   GroupFactors columns, rows, batch;
 };
@@ -21,14 +21,14 @@ struct MapGroups {
 MapGroups mapGroups(const GemmOperand &operand);
 MapGroups mapGroups(const GemmProblem &gemm);
 
-/// Rows of a box where a tile has `side` of them: all, or 64 where all are no box.
+/// Rows of a box where a tile has `side` of them: all if they form one box, else 64.
 int boxRows(const MapGroups &groups, int side);
 /// A map with boxes of 64 columns (elements of 16 bits) and so many rows.
 TensorMap mapOf(DType dtype, const MapGroups &groups, int rows);
 
-/// Why a kernel does not have several strides along a group: names the operand, the axes and the
-/// limit; or the GEMM, if any tensor has. Elements of 16 bits, in tensors that TMA
-/// moves whole; sides and k longer than 1.
+/// The GEMM if any tensor has several strides along a group, or why this is not supported: names
+/// the operand, the axes and the limit. Elements have 16 bits, TMA moves whole tensors, and m, n
+/// and k are above 1.
 GemmProblemOrRejection multiStrideProblem(const Kernel &kernel, const Configuration &configuration);
 
 }  // namespace weft

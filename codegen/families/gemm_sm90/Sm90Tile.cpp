@@ -17,7 +17,7 @@ namespace {
 /// Of a GEMM's k-tiles, as the kernel counts them.
 constexpr int64_t mostElements = std::numeric_limits<int32_t>::max() - 512;
 
-/// Accumulators of other blocks of the cluster, in fp32: a block finishes every n-th subtile of 64
+/// Accumulators of other blocks of the cluster, in fp32: a block stores every n-th subtile of 64
 /// x 64 of each working consumer.
 int64_t partialBytes(const Sm90GemmKnobs &knobs) {
   constexpr int64_t bytesOfPart = 64 * 64 * 4;
@@ -121,8 +121,8 @@ std::string multicastRejection(const GemmProblem &gemm, const Sm90GemmKnobs &kno
   return "";
 }
 
-/// Whether ops before the contraction make one of its operands: k-tiles of it are not what a map of
-/// the tensor brings, so that the dimensions of such a map are of no use.
+/// Whether a prologue computes one of the operands: its k-tiles are not boxes of a tensor in
+/// memory, so that dimensions of a tensor map cannot describe it.
 bool readsTransformedOperand(const Kernel &kernel) {
   const auto contraction = contractionIndex(kernel);
   if (!contraction) return false;
@@ -135,8 +135,8 @@ bool readsTransformedOperand(const Kernel &kernel) {
 
 namespace {
 
-/// Whether all that stands before the contraction is one factor for each row of the skeleton's A
-/// and run of whole k-tiles.
+/// Whether the prologue is one factor for each row of the kernel template's A and run of whole
+/// k-tiles.
 bool scalesKTiles(const Kernel &kernel, const GemmProblem &gemm) {
   if (!gemm.a.isTransformed || !gemm.a.usesTma || !gemm.b.usesTma || sizeOf(gemm.operandType) != 2)
     return false;
@@ -150,8 +150,8 @@ bool scalesKTiles(const Kernel &kernel, const GemmProblem &gemm) {
 
 }  // namespace
 
-/// Accumulators of products are scaled where an operand would be, threads make any other as they
-/// copy it, or the spare ones of a warpgroup that copies nothing else.
+/// A prologue of such factors scales the accumulators. Any other is computed by the threads that
+/// copy the operand, or by the spare warps of the producer warpgroup where TMA loads it.
 GemmProblemOrRejection wgmmaProblem(const Kernel &kernel, const Configuration &configuration) {
   if (!stridedBatchedGemm(kernel, configuration)) {
     if (!readsTransformedOperand(kernel)) return multiStrideProblem(kernel, configuration);
@@ -251,9 +251,9 @@ std::string sm90TileRejection(const GemmProblem &gemm, const Sm90GemmKnobs &knob
       knobs.tileM == 64 && knobs.tileN == 128)
     return "ptxas serializes the WGMMAs of ping-pong tiles of 64 x 128 beside threads that copy "
            "and make operands (C7514): take another tile";
-  // As Plan::consumerRegisters in sm90_tiles.cuh; less where other warps join a consumer's
-  // accumulators (ContractionRegion.cpp). What products and stores hold beside the accumulators was
-  // found by building kernels.
+  // As consumerRegisters in sm90_tiles.cuh; less where other warps add up a consumer's
+  // partial sums (ContractionRegion.cpp). How many registers WGMMA and stores need besides the
+  // accumulators was found by building kernels.
   constexpr int ownRegisters = 24;
   const int rows = knobs.schedule == Sm90Schedule::pingPong ? knobs.tileM : knobs.tileM / 2,
             ofTile = rows * knobs.tileN / 128;
@@ -306,7 +306,7 @@ std::string sm90Rejection(const Kernel &kernel, const Configuration &configurati
             prologueLayoutRejection(kernel, configuration, *recognised.region->prologue);
         !reason.empty())
       return reason;
-  // A subtile of the operand is asked for while the one before it leaves from the other buffer.
+  // A subtile of the operand is loaded while the previous one is stored from the other buffer.
   const int subtiles = (knobs.schedule == Sm90Schedule::pingPong ? knobs.tileM : knobs.tileM / 2) /
                        64 * knobs.tileN / 64;
   const auto isWhole = [](const EpilogueInput &input) {

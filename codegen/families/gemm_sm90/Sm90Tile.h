@@ -10,10 +10,10 @@ namespace weft {
 
 struct ContractionRegion;
 
-/// The GEMM as WGMMA takes it, also of several strides along a group of axes, which TMA counts
-/// through (Sm90Strides.h): the operand of such a group must begin at multiples of 16 bytes.
+/// The GEMM as WGMMA takes it, also with several strides along a group of axes (Sm90Strides.h): the
+/// operand of such a group must begin at multiples of 16 bytes.
 GemmProblemOrRejection wgmmaProblem(const Kernel &kernel, const Configuration &configuration);
-/// Whether an operand of this GEMM is made of k-tiles that TMA brings.
+/// Whether a prologue rewrites k-tiles of an operand that TMA loads.
 bool isTransformedInPlace(const GemmProblem &gemm);
 
 /// The sides of a single-consumer tile (sm90_single_consumer.cuh): `rows` of the operand that lies
@@ -32,27 +32,26 @@ std::string sm90KnobsRejection(const Sm90GemmKnobs &knobs, int64_t sharedMemoryP
 /// `epilogueRegisters`: see kernel/ContractionRegion.h.
 std::string sm90TileRejection(const GemmProblem &gemm, const Sm90GemmKnobs &knobs,
                               int epilogueRegisters);
-/// Why no single-consumer tile takes what follows the GEMM, whatever its layouts; empty if one
-/// does.
+/// Why no single-consumer tile supports the epilogue, whatever its layouts; empty if one does.
 std::string singleConsumerEpilogueRejection(const Kernel &kernel, const ContractionRegion &region);
 /// Why this configuration of a kernel is not emitted: its layouts, its knobs, or both together.
 /// Empty if it is.
 std::string sm90Rejection(const Kernel &kernel, const Configuration &configuration,
                           const Sm90GemmKnobs &knobs, int64_t sharedMemoryPerBlock);
 /// Dynamic shared memory: stages of k-tiles, subtiles of C, partial sums of other blocks, barriers.
-/// A single-consumer tile has no subtiles. `isTransformedInPlace`: of a GEMM one of whose operands
-/// is made of k-tiles that TMA brings, which have a barrier more a stage.
+/// A single-consumer tile has no subtiles. `isTransformedInPlace`: a prologue rewrites k-tiles that
+/// TMA loads, which takes one more barrier a stage.
 int64_t sm90SharedBytes(const Sm90GemmKnobs &knobs, bool isTransformedInPlace = false);
 /// Tiles of C over all batch elements.
 int64_t sm90Tiles(const GemmProblem &gemm, const Sm90GemmKnobs &knobs);
-/// Device memory of the kernel's module for the sums of tiles that blocks share; 0 where they share
-/// none (streamK).
+/// Device memory of the kernel's module for the accumulators of tiles that several CTAs share; 0
+/// without stream-K.
 int64_t streamKBytes(const GemmProblem &gemm, const Sm90GemmKnobs &knobs);
 inline constexpr int64_t streamKPartialsLimit = int64_t(64) << 20;  ///< bytes of it (a choice)
 /// K-tiles.
 int64_t sm90KTiles(const GemmProblem &gemm);
-/// Of the grid: a cluster for every tile where k is split, a block for every single-consumer tile,
-/// else as many as have a tile, or a run of k-tiles.
+/// Of the grid: a cluster for every tile with split-K, one CTA for every single-consumer tile, else
+/// as many CTAs as have a tile, or k-tiles in stream-K.
 int64_t sm90Blocks(const GemmProblem &gemm, const Sm90GemmKnobs &knobs);
 /// Threads of a block.
 int sm90Threads(const Sm90GemmKnobs &knobs);

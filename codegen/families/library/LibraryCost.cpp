@@ -107,8 +107,8 @@ double gemmBytes(const LibraryGemm &gemm) {
          static_cast<double>(sizeOf(c)) * static_cast<double>(gemm.shape.batch) * m * n;
 }
 
-/// The kernel behind the GEMM that the epilogue stands for: it reads D again, and everything
-/// else that the fused one moves.
+/// Seconds of a separate kernel after the GEMM in place of the epilogue: it reads D again, and
+/// moves everything else that the fused kernel moves.
 double secondsBehind(const Kernel &kernel, const LibraryGemm &gemm, const Device &device) {
   const double result = static_cast<double>(sizeOf(gemm.dtype)) *
                         static_cast<double>(gemm.shape.batch) * static_cast<double>(gemm.shape.m) *

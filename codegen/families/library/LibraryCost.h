@@ -1,5 +1,4 @@
-// The price of a GEMM by cuBLASLt, modelled: what the library's kernels reach, without asking
-// it.
+// The modelled price of a GEMM by cuBLASLt: what the library's kernels reach, without a call of it.
 //
 //   t = launch + max(memory, tensor) + min(memory, tensor) x (one step of k) / k
 //
@@ -7,9 +6,9 @@
 // not full costs a whole one, edges are padded to whole tiles, small tiles are less efficient, and
 // long k may be split, which writes and reads partial sums. Memory: every operand once. A block
 // loads its first step of k before it computes, and stores after its last: that part does not
-// overlap. Rows that are no multiple of 16 bytes fall off the tensor memory accelerator. A GEMM
-// with an epilogue costs as much as the GEMM and a kernel behind it, and a little more: only a
-// measured row says what the epilogue saves. Constants and their sources: AnalyticConstants.h.
+// overlap. TMA cannot load rows that are no multiple of 16 bytes. A GEMM with an epilogue costs
+// slightly more than the GEMM and a separate kernel: only a measurement says what the epilogue
+// saves. Constants and their sources: AnalyticConstants.h.
 // Checked against H200 figures in tests/library_test.cpp.
 #pragma once
 

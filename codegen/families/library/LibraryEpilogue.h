@@ -1,11 +1,11 @@
-// What cuBLASLt does to a GEMM before it stores it, and which kernels ask for just that.
+// The epilogues of cuBLASLt, and which kernels match one.
 //
 //   D = function(alpha A B + beta C + bias)        D contiguous along its rows (LibraryGemm.h),
 //       all of one element type
 //
 // Invariant: a kernel has a form only where the library computes the same function of the same fp32
-// sums. Its GELU is the tanh approximation; its vectors run along the rows of D; of ReLU it keeps
-// bits, which no tensor of ours holds.
+// accumulators. Its GELU is the tanh approximation; its vectors run along the rows of D; of ReLU it
+// keeps bits, which no tensor of ours holds.
 #pragma once
 
 #include "kernel/Kernel.h"
@@ -17,8 +17,8 @@
 
 namespace weft {
 
-/// cublasLtEpilogue_t, as far as tensors of ours serve it. bgradA and bgradB sum the operands A and
-/// B of our gemm, not those of the library's, which may be swapped.
+/// cublasLtEpilogue_t, as far as our tensors have what it reads and writes. bgradA and bgradB sum
+/// the operands A and B of our GEMM, not those of the library's, which may be swapped.
 enum class LibraryEpilogue : uint8_t {
   none,
   relu,
@@ -52,7 +52,7 @@ std::optional<LibraryEpilogue> parseLibraryEpilogue(std::string_view name);
 /// A kernel in the library's terms: values of the kernel, -1 where there is none.
 struct LibraryForm {
   LibraryEpilogue epilogue = LibraryEpilogue::none;
-  double alpha = 1;    ///< of the contraction and of factors behind it
+  double alpha = 1;    ///< of the contraction and of the factors that follow it
   double beta = 0;     ///< of the residual
   int result = -1;     ///< D, an output
   int bias = -1;       ///< input: one element a row of the GEMM (group m) or a column (group n)

@@ -4,20 +4,20 @@
 //
 // The library takes one element type for all tensors, a unit stride along one of the two axes of
 // each, and factors as alpha; it accumulates in fp32. Which algorithms it has for a GEMM only it
-// can say, on the GPU: without measured ones (a profile names them) the configuration leaves the
-// choice to its heuristic at load.
+// can say, on the GPU: without measurements (a profile names the algorithms) the configuration
+// leaves the choice to its heuristic at load.
 //
 // cuBLASLt takes what `codegen/families/library/LibraryEpilogue.h` matches with one of its
 // epilogues, and rejects the rest by name: bias, ReLU, a residual as its C, sums of an operand
-// beside a plain product. Its GELU (the tanh approximation, with its operand kept, its derivative,
-// and the derivative's sum) has a form, too, and runs, but is less precise than kernels of ours and
+// beside a plain GEMM. Its GELU (the tanh approximation, with its operand kept, its derivative,
+// and the derivative's sum) has a form, too, and runs, but is less precise than our kernels and
 // thus no configuration, as is a bias on rows that are not aligned (`precisionRejection`;
 // `tests/gpu` measures both). Where vectors must run depends on layouts
 // (`codegen/families/library/LibraryGemm.h`). With a profile such kernels are chosen by their
 // measurements alone (`passes/select/KernelSpaces.cpp`); without, they cost more than the two
 // kernels that they stand for.
 //
-// A family whose kernels are not our text (`hasText` is false: views, products of cuBLASLt) has no
+// A family whose kernels are not our text (`hasText` is false: views, GEMMs of cuBLASLt) has no
 // step 3: the plan's kernel carries what the runtime needs instead (`PlanKernel::library`, from
 // `codegen/families/library/LibraryGemm.h`; `runtime/cuda/CublasLt.h` runs it), and `tests/gpu`
 // compares it with fp64. What all contraction families share, the legal layouts, is

@@ -81,7 +81,7 @@ std::string epilogueRejection(const LibraryGemm &gemm) {
   if (gemm.beta != 0)
     if (std::string reason = placeRejection(gemm.shape, gemm.residual, "residual"); !reason.empty())
       return reason;
-  if (traits.writesGradient && gemm.shape.batch > 1) return "a sum over a batch of products";
+  if (traits.writesGradient && gemm.shape.batch > 1) return "a sum over a batch of GEMMs";
   const bool isAlongK = gemm.epilogue == LibraryEpilogue::bgradA
                             ? gemm.shape.strideAm != 1
                             : gemm.epilogue == LibraryEpilogue::bgradB && gemm.shape.strideBn != 1;

@@ -1,4 +1,4 @@
-// One contraction as a library is asked for it: a batched strided GEMM whose operands
+// One contraction as a call of a library: a batched strided GEMM whose operands
 // have a unit stride along one of their two axes, one element type (but for operands of 8-bit
 // floats, or read as tf32), a factor, and an epilogue. Derived from kernel + configuration, stored
 // in the plan, run without either.
@@ -33,8 +33,8 @@ struct LibraryGemm {
     bool operator==(const Operands &) const = default;
   };
   std::optional<Operands> operands = {};
-  /// Of 8-bit floats: sums are moved to fp32 registers every few products, which takes longer.
-  /// Kernels of ours do not.
+  /// Of 8-bit floats: partial sums are promoted to fp32 registers every few MMAs, which takes
+  /// longer. Our kernels do not promote.
   bool promotesSums = false;
   bool operator==(const LibraryGemm &) const = default;
 
@@ -51,8 +51,8 @@ struct LibraryGemm {
 /// Why a library that takes one leading dimension an operand cannot compute it; empty if it can.
 std::string libraryRejection(const LibraryGemm &gemm);
 
-/// Why the library's result is not what kernels of ours compute, which add up and apply everything
-/// in fp32 and round once; empty if it is. Seen on an H200 with version 13.1,
+/// Why the library's result is less precise than that of our kernels, which compute everything in
+/// fp32 and round once; empty if it is not. Seen on an H200 with version 13.1,
 /// tests/gpu/library_epilogues.cpp.
 std::string precisionRejection(const LibraryGemm &gemm);
 
@@ -64,7 +64,7 @@ struct LibraryGemmOrRejection {
 LibraryGemmOrRejection asLibraryGemm(const Kernel &kernel, const LibraryForm &form,
                                      const Configuration &configuration);
 /// Throws Error(unsupported) naming the kernel and the reason when it is no single GEMM under
-/// these layouts, or none as precise.
+/// these layouts, or a less precise one.
 LibraryGemm libraryGemm(const Kernel &kernel, const Configuration &configuration);
 
 /// A matrix as BLAS describes it: column-major `rows` x `columns`, columns `leadingDimension`

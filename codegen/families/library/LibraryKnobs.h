@@ -15,8 +15,8 @@ struct LibraryKnobs {
   int algorithm = -1;       ///< algorithm id; -1: the heuristic's first candidate at load
   int tile = 0;             ///< id of the tile
   int stages = 0;           ///< id of the stages of the pipeline
-  int splitK = 0;           ///< parts of k; 0 and 1: whole
-  int reductionScheme = 0;  ///< how the parts of k are added
+  int splitK = 0;           ///< partial GEMMs along k; 0 and 1: none
+  int reductionScheme = 0;  ///< how the split-K partials are added
   int swizzle = 0;          ///< order of the blocks
   int customOption = 0;     ///< meaning depends on the algorithm
   int innerShape = 0;       ///< id of the instruction's shape

@@ -16,7 +16,7 @@ constexpr int64_t gridPartialsLimit =
 constexpr int64_t staticSharedLimit =
     48 * 1024;  ///< bytes that a block may declare on every target
 
-/// Bytes for `results` accumulators.
+/// Bytes of shared memory for `results` sums or maxima.
 inline int64_t columnScratchBytes(const LoopKnobs &knobs, int64_t results) {
   if (knobs.reduction == ReductionMapping::warpColumns) return 0;
   const int64_t columns = knobs.threads / knobs.threadsPerRow,
@@ -26,8 +26,8 @@ inline int64_t columnScratchBytes(const LoopKnobs &knobs, int64_t results) {
                                                           : ofBlock;
 }
 
-/// Bytes of partial results that blocks of the grid leave for the last one; `columnVectors`:
-/// columns of the kernel in vectors.
+/// Bytes of partial results that blocks of the grid write for the last-arriving one;
+/// `columnVectors`: columns of the kernel in vectors.
 inline int64_t gridPartialBytes(const LoopKnobs &knobs, int64_t columnVectors, int64_t results) {
   const int64_t columns = knobs.threads / knobs.threadsPerRow,
                 groups = (columnVectors + columns - 1) / columns;

@@ -1,6 +1,6 @@
 // Columns that blocks of the grid share (gridColumns): loads of several steps are issued before the
 // first is used, since few registers beside the accumulators are left to many threads; and the last
-// block of a column joins what all of them found.
+// block of a column combines the partial results of all.
 #include "codegen/families/loop/LoopPasses.h"
 
 #include "codegen/families/loop/RowBudget.h"

@@ -1,13 +1,13 @@
 // Columns of a loop kernel: sums over slow axes, where neighbouring threads lie along the fast axis
 // that is kept.
 //
-//   warpColumns      32 / n lanes side by side, n lanes a column, joined by shuffles
-//   blockColumns     threads / n side by side, n threads a column, joined in shared memory
-//   clusterColumns   the same in every block of a cluster, joined through the shared memory of all
+//   warpColumns      32 / n lanes side by side, n lanes a column, reduced by shuffles
+//   blockColumns     threads / n side by side, n threads a column, reduced in shared memory
+//   clusterColumns   the same in every block of a cluster, reduced through the shared memory of all
 //                    its blocks
-//   gridColumns      the same in any number of blocks, joined through device memory by the last of
-//                    them, which alone stores; loads of several steps are issued before the first
-//                    is used
+//   gridColumns      the same in any number of blocks, reduced through device memory by the
+//                    last-arriving one, which alone stores; loads of several steps are issued
+//                    before the first is used
 //
 // A thread's share is every n-th point of the reduced axes, so that threads of a column stand at
 // neighbouring points. Threads beyond the last column stay for the reduction; they neither load nor

@@ -67,7 +67,7 @@ LoopPricer::LoopPricer(const Kernel &kernel, const Device &device)
   if (reducesOnly()) passes = 1;
 }
 
-/// Accumulators and maxima that leave the kernel as they are: nothing waits for them, so everything
+/// Sums and maxima that are stored as they are: nothing waits for them, so everything
 /// happens in one pass.
 bool LoopPricer::reducesOnly() const {
   return std::ranges::all_of(kernel.body, [&](const BodyOp &reducing) {
@@ -244,7 +244,7 @@ KnobPrice LoopPricer::price(const LoopKnobs &knobs) const {
   return result;
 }
 
-/// Less for strips that are narrow, and for the joining behind the last load, with which no memory
+/// Less for narrow strips, and for the reduction after the last load, during which no memory
 /// moves.
 double LoopPricer::columnShare(const LoopKnobs &knobs, double share) const {
   const bool inWarp = knobs.reduction == ReductionMapping::warpColumns;

@@ -9,10 +9,10 @@ SpaceOrRejection loopSpace(const Kernel &kernel, const Device &device);
 /// Family::price: LoopPricer's (LoopCost.h), operand by operand.
 Cost loopCost(const Kernel &kernel, const Configuration &configuration, const Device &device);
 
-/// Accumulators or a maximum of single elements, whose operands are read once: reduce,
+/// Whether the op is a sum or a maximum of single elements that reads its operands once: reduce,
 /// layer_norm_dw, rms_norm_dw.
 bool isPlainReduction(const BodyOp &op);
-/// How many of them a kernel has; an op with two results has two.
+/// The number of accumulators of a kernel's plain reductions, one for each result.
 int64_t accumulatorsOf(const Kernel &kernel);
 
 }  // namespace weft

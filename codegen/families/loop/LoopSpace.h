@@ -66,11 +66,10 @@ public:
   const Block &coordinates() const { return outerDeclarations; }
   Block stepCoordinates() const;  ///< inside the step loop
   Code stepGuard() const;         ///< empty: every step of every thread is inside the row
-  Code storeGuard()
-      const;  ///< of what is stored once a row: the thread that does; empty: each does
+  Code storeGuard() const;        ///< the thread that stores results of a row; empty: every thread
   Launch launch() const;
-  /// What the launch was made of, in the text's own constants; `launchBounds` empty: not of these
-  /// constants.
+  /// Checks of the launch, in terms of the text's constants; `launchBounds` empty: the number of
+  /// threads does not depend on these.
   Block launchChecks(const Code &launchBounds) const;
 
   bool vectorIsReduced() const { return vectorReduced; }
@@ -85,7 +84,7 @@ public:
   bool isColumns() const { return isColumnMapping(knobs.reduction); }
   bool isCluster() const { return knobs.reduction == ReductionMapping::clusterColumns; }
   bool isGrid() const { return knobs.reduction == ReductionMapping::gridColumns; }
-  /// Blocks side by side that take all columns: each has `blocksPerRow` behind it.
+  /// Groups of columns, each processed by `blocksPerRow` blocks.
   int64_t columnGroups() const { return (rows + rowsPerBlock - 1) / rowsPerBlock; }
   /// Steps in flight together where a row does not fit into registers.
   int unroll() const { return isColumns() ? 8 : 4; }

@@ -1,11 +1,11 @@
-// How often an op walks its row: what lowering, pricing and writing results in place must agree on.
+// How often an op walks its row. Lowering, pricing and writing results in place must agree on it.
 #pragma once
 
 #include "kernel/Kernel.h"
 
 namespace weft {
 
-/// Accumulators and maxima of an op that follow one another: softmax a maximum and a sum, layer
+/// The number of consecutive row reductions of an op: softmax a maximum and a sum, layer
 /// norm a mean and a variance, every other reduction one, maps none.
 inline int reductionsOf(const BodyOp &op) {
   if (op.reducedAxes.empty()) return 0;

@@ -165,7 +165,7 @@ private:
   }
 
   /// Where the tile of this block begins. Neighbouring blocks stand side by side in the operand,
-  /// then in the result, whose pages are the dearer ones to leave.
+  /// then in the result, whose pages cost more to leave.
   void corner() {
     std::vector<int> order;
     for (int d = 0; d < rank(); ++d)

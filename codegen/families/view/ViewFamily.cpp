@@ -1,12 +1,12 @@
 // View family: movement ops that cost nothing because the result's elements already lie where its
 // layout says.
 //
-//   slice         the result is part of the operand, at an offset: a dense block where the sliced
-//                 axis is slowest, else runs with gaps, which selection admits where whatever reads
-//                 the result takes them
-//   concat        the operands are parts of the result's buffer, and whoever writes them writes
-//                 there (selection admits this only where the operands are free to move): blocks
-//                 where the joined axis is slowest, else runs with gaps
+//   slice         the result is a view of the operand at an offset: a dense block where the sliced
+//                 axis is slowest, else a strided view, which selection admits where all readers of
+//                 the result accept it
+//   concat        the operands are views of the result's buffer, and the kernels that compute them
+//                 write there (selection admits this only where the operands are free to move):
+//                 dense blocks where the joined axis is slowest, else strided views
 //   split, merge  the parts of the axis stay adjacent, in order
 //   transpose     the physical order stays, the logical order changes; identity: both stay
 #include "codegen/families/view/ViewFamily.h"

@@ -144,7 +144,7 @@ TEST_CASE(
 
 TEST_CASE("why other products of f32 have none there") {
   CHECK(exclusion(fullGemm({}), "gemm-sm90") ==
-        "element type f32; f16, bf16, f32 at precision tf32, and products of f8e4m3 and f8e5m2 are "
+        "element type f32; f16, bf16, f32 at precision tf32, and GEMMs of f8e4m3 and f8e5m2 are "
         "taken");
   CHECK(exclusion(tf32Gemm({}), "gemm-sm90") == "");
   CHECK(exclusion(tf32Gemm({}), "gemm-sm90", findDevice("a100")) ==
@@ -160,7 +160,7 @@ TEST_CASE("why other products of f32 have none there") {
                     Catch::Contains("operand B is not contiguous along k"));
   Device unknown = h200();
   unknown.tensorFlops.erase(DType::tf32);
-  CHECK(exclusion(kernel, "gemm-sm90", unknown) == "h200 names no flop rate of products of tf32");
+  CHECK(exclusion(kernel, "gemm-sm90", unknown) == "h200 names no flop rate of GEMMs of tf32");
   for (const Configuration &one : nonEmpty(ofFamily<Sm90GemmKnobs>(kernel)))
     CHECK(one.knobs.get<Sm90GemmKnobs>().schedule != Sm90Schedule::singleConsumer);
 }

@@ -80,7 +80,7 @@ int sum(KernelBuilder &builder, int x, const std::string &result, const std::str
   return value;
 }
 
-/// Accumulators of what is stored, of what is not, and of the GEMM; C itself is a second output
+/// Sums of what is stored, of what is not, and of the GEMM; C itself is a second output
 /// behind a first that takes its place.
 Kernel summed(DType type) {
   KernelBuilder builder("summed", {{'b', 2}, {'j', 12}, {'i', 5}, {'u', 22}});

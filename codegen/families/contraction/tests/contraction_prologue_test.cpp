@@ -389,7 +389,8 @@ TEST_CASE("accumulators are scaled instead of an operand only for rows of A in w
   CHECK((rows.isScaled() && !rows.isAnyTransformed() && !rows.isSwapped));
   CHECK(problemOf(recomposedRows(extents, DType::bf16, 128, false), false)
             .isScaled());  // runs of two slices, the last one short
-  // The result contiguous along the rows of the scaled operand: the skeleton's A is the other one.
+  // The result contiguous along the rows of the scaled operand: the kernel template's A is the
+  // other one.
   CHECK((problemOf(recomposedRows(extents, DType::f16, 64, true), true).isAnyTransformed()));
   for (const Kernel &made :
        {recomposedRows(extents, DType::f16, 32, true),

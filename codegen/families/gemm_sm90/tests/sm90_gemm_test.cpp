@@ -75,7 +75,7 @@ TEST_CASE("why other contractions and targets have none") {
   Kernel f32 = plain;
   for (Value &value : f32.values) value.dtype = DType::f32;
   CHECK(exclusion(f32) ==
-        "element type f32; f16, bf16, f32 at precision tf32, and products of f8e4m3 and f8e5m2 are "
+        "element type f32; f16, bf16, f32 at precision tf32, and GEMMs of f8e4m3 and f8e5m2 are "
         "taken");
   Kernel mixed = plain;
   mixed.values[2].dtype = DType::f32;
@@ -226,7 +226,7 @@ TEST_CASE("blocks share k where tiles are few and k is long") {
   CHECK(most(64, 64, 64) == 1);
   CHECK(most(512, 1024, 4096) == 4);
   CHECK(most(8, 4096, 4096) >= 4);
-  // Accumulators of the others for every panel that a block finishes: half of 128 x 128 in fp32.
+  // Accumulators of the others for every subtile that a block stores: half of 128 x 128 in fp32.
   const Sm90GemmKnobs one{.schedule = Sm90Schedule::pingPong, .stages = 4},
       two{.schedule = Sm90Schedule::pingPong, .stages = 4, .splitK = 2};
   CHECK(sm90SharedBytes(two) - sm90SharedBytes(one) == 128 * 128 * 4 / 2);

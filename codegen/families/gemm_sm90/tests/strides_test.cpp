@@ -254,7 +254,7 @@ TEST_CASE("what a tensor map does not take is rejected with the axis and the lim
   CHECK(rejectionOf({"bjhp", "bkhp", "hjkb", ""}, layer) ==
         "the result is contiguous along neither of its axes");
   CHECK(rejectionOf(stridedGemmCases[0], layer, DType::f32) ==
-        "a group of axes has several strides; products of f32 take one, of f16 and bf16 several");
+        "a group of axes has several strides; GEMMs of f32 take one, of f16 and bf16 several");
   CHECK(rejectionOf({"bji", "hpi", "bhjp", ""}, with(layer, 'p', 68)) ==
         "the result: stride 68 of j; a tensor map with several strides along a group takes "
         "multiples of 8 below 549755813888");
