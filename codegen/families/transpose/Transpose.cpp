@@ -52,8 +52,6 @@ public:
     constants();
     body();
     program.launchBounds = threads;
-    if (knobs.residentBlocks > 1)
-      program.launchBounds = Code(fmt::format("{}, {}", threads, knobs.residentBlocks));
     program.mapping = describe(kernel, knobs);
     pruneUnused(program);
     return std::move(program);

@@ -24,14 +24,7 @@ const ScheduleField transposeFields[] = {
     scheduleField<&TransposeKnobs::threads>({.name = "threads",
                                              .rowName = "threads",
                                              .meaning = "threads of a block",
-                                             .shown = Shown::text}),
-    scheduleField<&TransposeKnobs::residentBlocks>(
-        {.name = "residentBlocks",
-         .rowName = "residentBlocks",
-         .meaning = "blocks that a multiprocessor shall hold at least",
-         .least = 1,
-         .most = 32,
-         .isOptional = true})};
+                                             .shown = Shown::text})};
 
 std::string describeKnobs(const Kernel &kernel, const Knobs &any) {
   const auto &knobs = any.get<TransposeKnobs>();

@@ -10,7 +10,6 @@ struct TransposeKnobs {
   int tile = 32;        ///< elements on each side of the tile
   int vectorWidth = 1;  ///< elements an access
   int threads = 256;
-  int residentBlocks = 1;  ///< blocks that a multiprocessor shall hold at least
   static const Family &family();
   auto operator<=>(const TransposeKnobs &) const = default;
 };
