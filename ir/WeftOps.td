@@ -159,6 +159,28 @@ def Weft_GlobalScalingOp : Weft_SpaceOp<"global_scaling", "elementwise"> {
                                  "int64_t":$tile)>];
 }
 
+def Weft_SubvectorContractOp : Weft_SpaceOp<"subvector_contract", "contraction"> {
+  let summary = "Einsum of the exponentials of a local softmax with values, a separate sum for "
+      "each sub-vector of `tile` elements of the contracted axis";
+  let arguments = (ins Weft_Tensor:$x, Weft_Tensor:$v, StrAttr:$spec, I64Attr:$tile);
+  let results = (outs Weft_Tensor:$partials);
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$spec, "::mlir::Value":$x,
+                                 "::mlir::Value":$v, "int64_t":$tile)>];
+}
+
+def Weft_OnlineSoftmaxContractOp : Weft_SpaceOp<"online_softmax_contract", "contraction"> {
+  let summary = "Softmax of x along the contracted axis, then the einsum with v, as a fold of "
+      "(maximum, sum, output) over tiles of that axis; the logarithms of the sums of exponentials "
+      "as an optional result in f32";
+  let arguments = (ins Weft_Tensor:$x, Weft_Tensor:$v, StrAttr:$spec);
+  let results = (outs Weft_Tensor:$result, Variadic<Weft_Tensor>:$log_sums);
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$spec, "::mlir::Value":$x,
+                                 "::mlir::Value":$v, "::mlir::Type":$result,
+                                 CArg<"bool", "false">:$withLogSums)>];
+}
+
 //===-- Movement ------------------------------------------------------------------------------===//
 
 def Weft_TransposeOp : Weft_SpaceOp<"transpose", "movement"> {

@@ -1,0 +1,64 @@
+// A fused attention: one kernel of
+//
+//    contraction of queries and keys ──> scores ──> [score ops] ──> online_softmax_contract
+//                                                                   with values ──> output
+//
+// Recognised here once, by iteration spaces and never by names, for the families that accept such
+// kernels and for the pass that proposes them.
+//
+// Invariant: the body opens with a contraction of two operands, the scores; every op after it but
+// the last is element-wise over exactly the axes of the scores, reads the scores or a value
+// computed from them, and otherwise inputs over some of these axes at the element's own
+// coordinates; the last op is the fold, which reads the last of these values as scores and an input
+// as values. The fold's results are all outputs, and there is no other. So a kernel that has a tile
+// of scores in registers computes score ops element by element, and no score reaches memory.
+#pragma once
+
+#include "kernel/Kernel.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace weft {
+
+/// An input of the score ops: neither queries, keys nor values.
+struct ScoreInput {
+  size_t input = 0;  ///< position in Kernel::inputs
+  int value = -1;    ///< Kernel::inputs[input]
+  bool operator==(const ScoreInput &) const = default;
+};
+
+struct AttentionRegion {
+  size_t contraction = 0;        ///< in Kernel::body: scores of queries and keys; the first op
+  size_t fold = 0;               ///< in Kernel::body: online_softmax_contract; the last op
+  std::vector<size_t> scoreOps;  ///< in Kernel::body, between the two, in order
+  int q = -1, k = -1, v = -1;    ///< values
+  size_t qInput = 0, kInput = 0, vInput = 0;  ///< their positions in Kernel::inputs
+  int scores = -1;                            ///< the contraction's result
+  int folded = -1;                 ///< what the fold reads: `scores`, or the last score op's result
+  int output = -1;                 ///< the fold's first result
+  int logSums = -1;                ///< its second, -1 if there is none
+  double scale = 1;                ///< of the contraction
+  std::vector<ScoreInput> inputs;  ///< in the order of Kernel::inputs
+
+  // Axes of the kernel; each has one role. Axes of extent 1 have theirs too.
+  int keyAxis = -1;           ///< of keys and values: the fold reduces it
+  std::vector<int> headDim;   ///< reduced by the contraction: queries and keys have them
+  std::vector<int> valueDim;  ///< of values and output
+  std::vector<int> queries;   ///< of queries, scores and output, not of keys or values: positions
+                              ///< of queries, and the query heads of a group
+  std::vector<int> batch;     ///< of all tensors: batch, heads (of keys)
+  bool operator==(const AttentionRegion &) const = default;
+};
+
+struct AttentionRegionOrRejection {
+  std::optional<AttentionRegion> region = {};
+  std::string rejection = {};  ///< why there is none: names the op, axis or tensor
+};
+AttentionRegionOrRejection attentionRegion(const Kernel &kernel);
+
+/// Why an op cannot stand between scores and fold, by what it is alone; empty if it can.
+std::string scoreOpRejection(const BodyOp &op);
+
+}  // namespace weft
