@@ -1,0 +1,120 @@
+// Lists of layouts, shortened where their product is too large; see AttentionLayouts.h.
+#include "codegen/families/attention/AttentionLayouts.h"
+
+#include "passes/configure/Family.h"
+
+#include <algorithm>
+#include <set>
+
+namespace weft {
+namespace {
+
+using Choices = std::vector<std::vector<Layout>>;  // by operand
+
+/// The axes longer than 1 of a value, slowest first.
+std::vector<int> longAxes(const Kernel &kernel, int value, const Layout &layout) {
+  std::vector<int> axes;
+  for (const int dimension : layout.order) {
+    const int axis = kernel.values[size_t(value)].axes[size_t(dimension)];
+    if (kernel.axes[size_t(axis)].extent > 1) axes.push_back(axis);
+  }
+  return axes;
+}
+
+/// Those of all distinct layouts whose fastest axis is one of `columns`, where one of these is
+/// longer than 1.
+std::vector<Layout> withFastest(const Kernel &kernel, int value, const std::vector<int> &columns) {
+  std::vector<Layout> layouts = distinctLayouts(extentsOf(kernel, value));
+  const bool hasLongColumn =
+      std::ranges::any_of(columns, [&](int axis) { return kernel.axes[size_t(axis)].extent > 1; });
+  if (hasLongColumn)
+    std::erase_if(layouts, [&](const Layout &layout) {
+      return std::ranges::find(columns, longAxes(kernel, value, layout).back()) == columns.end();
+    });
+  return layouts;
+}
+
+Layout logicalLayout(const Kernel &kernel, int value) {
+  const std::vector<int64_t> extents = extentsOf(kernel, value);
+  return normalized(rowMajor(extents.size()), extents);
+}
+
+/// Those that are the first one but for one run of axes that is moved.
+std::vector<Layout> nearFirst(const Kernel &kernel, int value, const std::vector<Layout> &all) {
+  const std::vector<int> logical = longAxes(kernel, value, all.front());
+  const std::ptrdiff_t count = std::ptrdiff_t(logical.size());
+  std::set<std::vector<int>> near = {logical};
+  for (std::ptrdiff_t begin = 0; begin < count; ++begin)
+    for (std::ptrdiff_t middle = begin + 1; middle < count; ++middle)
+      for (std::ptrdiff_t end = middle + 1; end <= count; ++end) {
+        std::vector<int> moved = logical;
+        std::rotate(moved.begin() + begin, moved.begin() + middle, moved.begin() + end);
+        near.insert(moved);
+      }
+  std::vector<Layout> layouts = all;
+  std::erase_if(layouts, [&](const Layout &layout) {
+    return !near.contains(longAxes(kernel, value, layout));
+  });
+  return layouts;
+}
+
+double combinations(const Choices &choices) {
+  double product = 1;
+  for (const std::vector<Layout> &layouts : choices) product *= double(layouts.size());
+  return product;
+}
+
+/// Whether the axes that two operands share stand in the same order.
+bool lieAlike(const std::vector<int> &a, const std::vector<int> &b) {
+  const auto shared = [](std::vector<int> axes, const std::vector<int> &with) {
+    std::erase_if(axes, [&](int axis) { return std::ranges::find(with, axis) == with.end(); });
+    return axes;
+  };
+  return shared(a, b) == shared(b, a);
+}
+
+}  // namespace
+
+std::vector<LayoutTuple> attentionTuples(const Kernel &kernel, const AttentionRegion &region) {
+  const std::vector<int> operands = operandValues(kernel);
+  const size_t output =
+      kernel.inputs.size() +
+      size_t(std::ranges::find(kernel.outputs, region.output) - kernel.outputs.begin());
+  Choices choices;
+  for (const int value : operands) {
+    const bool isOfValues = value == region.v || value == region.output;
+    choices.push_back(withFastest(kernel, value,
+                                  isOfValues                               ? region.valueDim
+                                  : value == region.q || value == region.k ? region.headDim
+                                                                           : std::vector<int>{}));
+  }
+  const auto isTooLarge = [&] { return combinations(choices) > double(mostAttentionTuples); };
+  for (size_t i = operands.size(); i-- > 0 && isTooLarge();)
+    if (operands[i] != region.q && operands[i] != region.k && operands[i] != region.v &&
+        i != output)
+      choices[i] = {logicalLayout(kernel, operands[i])};
+  const bool areAlike = isTooLarge();
+  if (areAlike &&
+      combinations(choices) / double(choices[region.vInput].size()) > double(mostAttentionTuples))
+    for (const size_t i : {region.qInput, output})
+      choices[i] = nearFirst(kernel, operands[i], choices[i]);
+
+  std::set<LayoutTuple> tuples;
+  LayoutTuple tuple(operands.size());
+  const auto visit = [&](const auto &self, size_t operand) -> void {
+    if (operand == operands.size()) {
+      if (!areAlike || lieAlike(longAxes(kernel, region.k, tuple[region.kInput]),
+                                longAxes(kernel, region.v, tuple[region.vInput])))
+        tuples.insert(tuple);
+      return;
+    }
+    for (const Layout &layout : choices[operand]) {
+      tuple[operand] = layout;
+      self(self, operand + 1);
+    }
+  };
+  visit(visit, 0);
+  return {tuples.begin(), tuples.end()};
+}
+
+}  // namespace weft

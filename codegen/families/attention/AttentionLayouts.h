@@ -1,0 +1,20 @@
+// The layouts under which families offer a fused attention: elements of a head are neighbours, and
+// all other axes stand in any order.
+#pragma once
+
+#include "kernel/AttentionRegion.h"
+#include "kernel/Family.h"
+
+#include <vector>
+
+namespace weft {
+
+/// Layouts of queries, keys, values and output with the head or value dimension fastest, of the
+/// logarithms of sums and of inputs of score ops in every order; in the order of the kernel's
+/// operands. Of more than `mostAttentionTuples` combinations, first inputs of score ops and
+/// logarithms of sums have their logical order alone, then keys and values lie alike, then queries
+/// and output keep most of their axes in logical order. Sorted, without duplicates.
+std::vector<LayoutTuple> attentionTuples(const Kernel &kernel, const AttentionRegion &region);
+constexpr size_t mostAttentionTuples = 1500;
+
+}  // namespace weft

@@ -1,0 +1,151 @@
+// From the region and the layouts to heads, rows and columns; see AttentionProblem.h.
+#include "codegen/families/attention/AttentionProblem.h"
+
+#include "kernel/Error.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace weft {
+namespace {
+
+constexpr int64_t mostRows = std::numeric_limits<int32_t>::max() / 2;
+
+bool contains(const std::vector<int> &axes, int axis) {
+  return std::ranges::find(axes, axis) != axes.end();
+}
+
+/// Whether some node of the expression is the coordinate along an axis.
+bool readsCoordinate(const Expression &expression, int axis) {
+  return std::ranges::any_of(expression.all(), [&](const ExpressionNode &node) {
+    return node.kind == ExpressionNode::Kind::coordinate && node.index == axis;
+  });
+}
+
+class ProblemBuilder {
+public:
+  ProblemBuilder(const Kernel &kernel, const AttentionRegion &region,
+                 const Configuration &configuration)
+      : kernel(kernel), region(region), configuration(configuration) {}
+
+  Expected<AttentionProblem> run() {
+    problem.scale = region.scale;
+    problem.operandType = typeOf(region.q), problem.outputType = typeOf(region.output);
+    for (const int value : {region.k, region.v})
+      if (typeOf(value) != problem.operandType)
+        return rejected("'{}' is {} and '{}' {}; queries, keys and values have one element type",
+                        nameOf(region.q), weft::nameOf(problem.operandType), nameOf(value),
+                        weft::nameOf(typeOf(value)));
+    problem.keyAxis = region.keyAxis, problem.queryAxis = queryAxis();
+    for (const auto &[axes, axis, what] :
+         {std::tuple{&region.headDim, &problem.headDimAxis, "queries and keys"},
+          {&region.valueDim, &problem.valueDimAxis, "values"}}) {
+      if (std::ranges::count_if(*axes, [&](int one) { return extent(one) > 1; }) > 1)
+        return rejected("an element of {} has several axes longer than 1; one is taken", what);
+      *axis = longest(*axes);
+    }
+    problem.queries = extent(problem.queryAxis), problem.keys = extent(problem.keyAxis);
+    problem.headDim = extent(problem.headDimAxis), problem.valueDim = extent(problem.valueDimAxis);
+    addHeads();
+    if (std::max({problem.queries, problem.keys, problem.heads}) > mostRows)
+      return rejected("{} queries, {} keys and {} heads; at most {} of each are taken",
+                      problem.queries, problem.keys, problem.heads, mostRows);
+    problem.q = tensor(region.q, region.qInput, problem.queryAxis, problem.headDimAxis);
+    problem.k = tensor(region.k, region.kInput, problem.keyAxis, problem.headDimAxis);
+    problem.v = tensor(region.v, region.vInput, problem.keyAxis, problem.valueDimAxis);
+    problem.output =
+        tensor(region.output, outputOf(region.output), problem.queryAxis, problem.valueDimAxis);
+    if (region.logSums >= 0)
+      problem.logSums = tensor(region.logSums, outputOf(region.logSums), problem.queryAxis, -1);
+    return problem;
+  }
+
+private:
+  template <typename... Arguments>
+  static Unexpected rejected(fmt::format_string<Arguments...> text, Arguments &&...arguments) {
+    return Unexpected(Error::unsupported(text, std::forward<Arguments>(arguments)...));
+  }
+
+  DType typeOf(int value) const { return kernel.values[size_t(value)].dtype; }
+  const std::string &nameOf(int value) const { return kernel.values[size_t(value)].name; }
+  int64_t extent(int axis) const { return axis < 0 ? 1 : kernel.axes[size_t(axis)].extent; }
+
+  /// Ties go to the last; -1 of none.
+  int longest(const std::vector<int> &axes) const {
+    int found = -1;
+    for (const int axis : axes)
+      if (found < 0 || extent(axis) >= extent(found)) found = axis;
+    return found;
+  }
+
+  /// The longest of those whose coordinate an expression reads together with that of the keys; if
+  /// there is none, the longest of all.
+  int queryAxis() const {
+    std::vector<int> read;
+    for (const int axis : region.queries)
+      if (extent(axis) > 1 && std::ranges::any_of(region.scoreOps, [&](size_t op) {
+            const Expression &expression = kernel.body[op].expression;
+            return readsCoordinate(expression, axis) && readsCoordinate(expression, region.keyAxis);
+          }))
+        read.push_back(axis);
+    return longest(read.empty() ? region.queries : read);
+  }
+
+  void addHeads() {
+    for (const std::vector<int> *axes : {&region.batch, &region.queries})
+      for (const int axis : *axes) {
+        if (axis == problem.queryAxis || extent(axis) == 1) continue;
+        problem.headAxes.push_back(axis);
+        problem.headExtents.push_back(extent(axis));
+        problem.heads *= extent(axis);
+        if (contains(region.queries, axis)) problem.headsOfGroup *= extent(axis);
+      }
+  }
+
+  size_t outputOf(int value) const {
+    return kernel.inputs.size() +
+           size_t(std::ranges::find(kernel.outputs, value) - kernel.outputs.begin());
+  }
+
+  AttentionTensor tensor(int value, size_t operand, int rowAxis, int columnAxis) const {
+    const size_t inputs = kernel.inputs.size();
+    const Layout &layout = operand < inputs ? configuration.inputs.at(operand)
+                                            : configuration.outputs.at(operand - inputs);
+    const std::vector<int> &axes = kernel.values[size_t(value)].axes;
+    std::vector<int64_t> extents;
+    for (const int axis : axes) extents.push_back(extent(axis));
+    const std::vector<int64_t> strides = stridesOf(layout, extents);
+    const auto along = [&](int axis) {
+      const auto found = std::ranges::find(axes, axis);
+      return found == axes.end() ? 0 : strides[size_t(found - axes.begin())];
+    };
+    AttentionTensor result{.value = value,
+                           .operand = operand,
+                           .offset = layout.offset,
+                           .alignment = layout.alignment,
+                           .rowStride = along(rowAxis),
+                           .columnStride = extent(columnAxis) == 1 ? 1 : along(columnAxis)};
+    for (const int axis : problem.headAxes) result.headStrides.push_back(along(axis));
+    return result;
+  }
+
+  const Kernel &kernel;
+  const AttentionRegion &region;
+  const Configuration &configuration;
+  AttentionProblem problem;
+};
+
+}  // namespace
+
+bool AttentionTensor::hasAlignedRows(int64_t elementBytes, int64_t bytes) const {
+  const auto isWhole = [&](int64_t stride) { return stride * elementBytes % bytes == 0; };
+  return columnStride == 1 && alignment % bytes == 0 && isWhole(rowStride) &&
+         std::ranges::all_of(headStrides, isWhole);
+}
+
+Expected<AttentionProblem> attentionProblem(const Kernel &kernel, const AttentionRegion &region,
+                                            const Configuration &configuration) {
+  return ProblemBuilder(kernel, region, configuration).run();
+}
+
+}  // namespace weft

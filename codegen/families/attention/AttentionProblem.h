@@ -1,0 +1,61 @@
+// A fused attention (kernel/AttentionRegion.h) under the layouts of a configuration, as kernels see
+// it: for every head a matrix of queries, one of keys and one of values, and the strides at which
+// they lie.
+//
+//    head    one point of all axes but positions and elements: batch, heads, heads of a group
+//    row     a position: a query, or a key
+//    column  an element of the head dimension, or of the value dimension
+//
+// Heads are numbered so that heads of one group, which share keys and values, are neighbours.
+#pragma once
+
+#include "kernel/AttentionRegion.h"
+#include "kernel/Configuration.h"
+#include "kernel/Expected.h"
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace weft {
+
+/// A tensor of a fused attention. The kernel's pointer is the address of its element zero, so
+/// `offset` is part of no address.
+struct AttentionTensor {
+  int value = -1;
+  size_t operand = 0;        ///< position among Kernel::inputs, then Kernel::outputs
+  int64_t offset = 0;        ///< elements from the start of the buffer
+  int64_t alignment = 16;    ///< bytes that the address of element zero is a multiple of
+  int64_t rowStride = 0;     ///< elements, along the axis of queries or of keys
+  int64_t columnStride = 1;  ///< along the head dimension or the value dimension
+  std::vector<int64_t> headStrides = {};  ///< one for each of headAxes; 0 where it lacks the axis
+  bool operator==(const AttentionTensor &) const = default;
+
+  /// Whether its columns are neighbours in memory, and every row starts at a multiple of `bytes`.
+  bool hasAlignedRows(int64_t elementBytes, int64_t bytes) const;
+};
+
+struct AttentionProblem {
+  DType operandType = DType::f16;  ///< of queries, keys and values
+  DType outputType = DType::f16;
+  // Axes of the kernel; -1 where there is none, of extent 1 then.
+  int queryAxis = -1, keyAxis = -1, headDimAxis = -1, valueDimAxis = -1;
+  int64_t queries = 1, keys = 1, headDim = 1, valueDim = 1;
+  /// All other axes longer than 1, slowest first: those of the region's batch, then the other axes
+  /// of its queries, the heads of a group.
+  std::vector<int> headAxes;
+  std::vector<int64_t> headExtents;  ///< of headAxes
+  int64_t heads = 1;                 ///< their product
+  int64_t headsOfGroup = 1;          ///< neighbouring heads that share keys and values
+  double scale = 1;
+  AttentionTensor q, k, v, output;
+  std::optional<AttentionTensor> logSums = {};  ///< its columnStride means nothing
+  bool operator==(const AttentionProblem &) const = default;
+};
+
+/// The error says what no kernel of an attention takes: element types that differ, or several long
+/// axes in the place of one.
+Expected<AttentionProblem> attentionProblem(const Kernel &kernel, const AttentionRegion &region,
+                                            const Configuration &configuration);
+
+}  // namespace weft

@@ -1,0 +1,36 @@
+// Conditions of masks over a tile of scores, by interval arithmetic on their expressions
+// (AttentionScore.h). Free of kernels: whoever asks says what leaves are.
+#pragma once
+
+#include "codegen/Code.h"
+#include "kernel/Expression.h"
+
+#include <functional>
+#include <optional>
+
+namespace weft::codegen {
+
+/// Bounds of an i32 node in a tile, as C expressions; equal texts are one number.
+struct Interval {
+  Code low, high;
+  bool isNonNegative = false;  ///< whatever the tile
+  bool isExact() const { return low == high; }
+};
+
+/// A boolean node in a tile, as C conditions.
+struct TileCondition {
+  std::optional<Code> mayHold = {};  ///< somewhere in it; nothing: unknown
+  std::optional<Code> holds = {};    ///< everywhere in it; nothing: unknown
+  bool isBounded() const { return mayHold || holds; }
+};
+
+/// The interval of a coordinate or operand without coordinates; nothing where there is none.
+using LeafInterval = std::function<std::optional<Interval>(const ExpressionNode &leaf)>;
+
+/// Of an i32 node; nothing where it cannot be bounded.
+std::optional<Interval> intervalOf(const Expression &expression, int node,
+                                   const LeafInterval &leaf);
+/// Of a boolean node.
+TileCondition conditionOf(const Expression &expression, int node, const LeafInterval &leaf);
+
+}  // namespace weft::codegen
