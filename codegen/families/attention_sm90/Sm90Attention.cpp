@@ -30,7 +30,7 @@ AttentionRegion checkedRegion(const Kernel &kernel) {
 AttentionProblem checkedProblem(const Kernel &kernel, const AttentionRegion &region,
                                 const Configuration &configuration) {
   const Expected<AttentionProblem> answer = attentionProblem(kernel, region, configuration);
-  if (!answer) throw Error::unsupported("kernel '{}': {}", kernel.name, answer.error());
+  if (!answer) throw Error::unsupported("kernel '{}': {}", kernel.name, answer.error().what());
   if (const std::string reason = sm90AttentionLayoutRejection(*answer); !reason.empty())
     throw Error::unsupported("kernel '{}': {}", kernel.name, reason);
   return *answer;
@@ -218,28 +218,14 @@ private:
                                             {"output", "&" + mapNames.at(problem.output.value)},
                                             {"counter", "&" + counter},
                                             {"scale", floatLiteral(problem.scale).str()}};
-    if (problem.logSums) arguments.push_back({"logSums", logSumsText()});
+    if (problem.logSums)
+      arguments.push_back({"logSums", outputs.at(problem.logSums->operand - inputs.size())});
     if (score.hasMasks || score.hasValueOps) arguments.push_back({"score", score.score});
     if (score.hasValueOps) arguments.push_back({"scoreWithoutMasks", score.scoreWithoutMasks});
     if (score.hasMasks) arguments.push_back({"coverage", score.coverage});
     program.body.push_back(
         skeletonCall(fmt::format("weft::sm90::attention<{}, {}, {}>", type, shape, tile),
                      "weft::sm90::AttentionArgs", arguments));
-  }
-
-  /// Elements of one head after the other, rows in order: what the template writes.
-  std::string logSumsText() const {
-    const AttentionTensor &sums = *problem.logSums;
-    int64_t expected = problem.queries;
-    bool isDense = problem.queries == 1 || sums.rowStride == 1;
-    for (size_t axis = problem.headAxes.size(); axis-- > 0;) {
-      isDense = isDense && sums.headStrides[axis] == expected;
-      expected *= problem.headExtents[axis];
-    }
-    if (!isDense)
-      throw Error::unsupported("kernel '{}': '{}' does not lie head by head, query by query",
-                               kernel.name, kernel.values[size_t(sums.value)].name);
-    return outputs.at(sums.operand - kernel.inputs.size());
   }
 
   const Kernel &kernel;

@@ -37,7 +37,7 @@ Cost sm90AttentionCost(const Kernel &kernel, const Configuration &configuration,
     throw Error::unsupported("kernel '{}': {}", kernel.name, recognised.rejection);
   const Expected<AttentionProblem> answer =
       attentionProblem(kernel, *recognised.region, configuration);
-  if (!answer) throw Error::unsupported("kernel '{}': {}", kernel.name, answer.error());
+  if (!answer) throw Error::unsupported("kernel '{}': {}", kernel.name, answer.error().what());
   const AttentionProblem &problem = *answer;
 
   const double flops = device.tensorFlops.at(problem.operandType) / device.multiprocessors;

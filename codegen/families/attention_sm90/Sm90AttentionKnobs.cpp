@@ -7,6 +7,7 @@
 #include "codegen/families/attention_sm90/Sm90Attention.h"
 #include "codegen/families/attention_sm90/Sm90AttentionCost.h"
 #include "codegen/families/attention_sm90/Sm90AttentionTile.h"
+#include "codegen/families/contraction/EpilogueLimits.h"
 #include "passes/configure/Family.h"
 
 #include <algorithm>
@@ -103,7 +104,7 @@ SpaceOrRejection spaceOf(const Kernel &kernel, const Device &device) {
   for (LayoutTuple &tuple : attentionTuples(kernel, region)) {
     const Expected<AttentionProblem> problem =
         attentionProblem(kernel, region, toConfiguration(kernel, tuple, Sm90AttentionKnobs{}));
-    if (!problem) return {.reason = problem.error()};
+    if (!problem) return {.reason = problem.error().what()};
     if (std::string reason = sm90AttentionLayoutRejection(*problem); !reason.empty()) {
       rejection = std::move(reason);
       continue;
@@ -131,7 +132,7 @@ std::string rejection(const Kernel &kernel, const Configuration &configuration, 
   if (!recognised.region) return recognised.rejection;
   const Expected<AttentionProblem> problem =
       attentionProblem(kernel, *recognised.region, configuration);
-  if (!problem) return problem.error();
+  if (!problem) return problem.error().what();
   if (std::string reason = sm90AttentionLayoutRejection(*problem); !reason.empty()) return reason;
   const std::vector<bool> isMask = codegen::scoreMasks(kernel, *recognised.region, *problem);
   return sm90AttentionTileRejection(*problem, configuration.knobs.get<Sm90AttentionKnobs>(),

@@ -37,6 +37,17 @@ int64_t bytesWithoutOutput(const AttentionProblem &problem, const Sm90AttentionK
          barriers(knobs) * 8 + 16;
 }
 
+/// Elements of one head after the other, rows in order: as the kernel template writes them.
+bool liesHeadByHead(const AttentionProblem &problem, const AttentionTensor &sums) {
+  int64_t expected = problem.queries;
+  bool isDense = problem.queries == 1 || sums.rowStride == 1;
+  for (size_t axis = problem.headAxes.size(); axis-- > 0;) {
+    isDense = isDense && sums.headStrides[axis] == expected;
+    expected *= problem.headExtents[axis];
+  }
+  return isDense;
+}
+
 int registers(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs) {
   const int64_t valueColumns = (problem.valueDim + 15) / 16 * 16;
   return int(knobs.tileKeys / 2 + knobs.tileKeys / 4 + valueColumns / 2);
@@ -134,6 +145,8 @@ std::string sm90AttentionLayoutRejection(const AttentionProblem &problem) {
   if (reason.empty()) reason = rejection(problem.k, "keys", problem.operandType);
   if (reason.empty()) reason = rejection(problem.v, "values", problem.operandType);
   if (reason.empty()) reason = rejection(problem.output, "the output", problem.outputType);
+  if (reason.empty() && problem.logSums && !liesHeadByHead(problem, *problem.logSums))
+    reason = "the logarithms of sums do not lie head by head, query by query";
   return reason;
 }
 
