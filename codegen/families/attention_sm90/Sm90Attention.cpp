@@ -53,7 +53,8 @@ public:
     describeProblem();
     describeTile();
     AttentionScore score = addScore();
-    if (const std::string reason = sm90AttentionTileRejection(problem, knobs, score.hasValueOps);
+    if (const std::string reason =
+            sm90AttentionTileRejection(problem, knobs, score.hasMasks, score.hasValueOps);
         !reason.empty())
       throw Error::unsupported("kernel '{}': {}", kernel.name, reason);
     call(score);

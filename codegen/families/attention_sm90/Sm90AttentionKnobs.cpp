@@ -118,7 +118,8 @@ SpaceOrRejection spaceOf(const Kernel &kernel, const Device &device) {
         knobs.insert(one);
       if (knobs.empty())
         return {.reason = sm90AttentionTileRejection(
-                    *problem, Sm90AttentionKnobs{.tileQueries = 64, .tileKeys = 32}, hasValueOps)};
+                    *problem, Sm90AttentionKnobs{.tileQueries = 64, .tileKeys = 32}, hasMasks,
+                    hasValueOps)};
     }
     space.tuples.push_back(std::move(tuple));
   }
@@ -136,6 +137,7 @@ std::string rejection(const Kernel &kernel, const Configuration &configuration, 
   if (std::string reason = sm90AttentionLayoutRejection(*problem); !reason.empty()) return reason;
   const std::vector<bool> isMask = codegen::scoreMasks(kernel, *recognised.region, *problem);
   return sm90AttentionTileRejection(*problem, configuration.knobs.get<Sm90AttentionKnobs>(),
+                                    std::ranges::find(isMask, true) != isMask.end(),
                                     std::ranges::find(isMask, false) != isMask.end());
 }
 

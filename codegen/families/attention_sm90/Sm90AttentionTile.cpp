@@ -15,8 +15,8 @@ constexpr size_t mostHeadDimensions = 3;  // of a map of five
 /// Scores, exponentials and output of a thread, in registers, that compile without a wait behind
 /// every WGMMA: with three consumers, and with fewer.
 constexpr int mostRegistersOfThree = 132, mostRegistersOfTwo = 200;
-/// What a score expression needs beside.
-constexpr int valueOpRegisters = 12;
+/// What masks and score expressions need beside with three consumers.
+constexpr int maskRegisters = 8, valueOpRegisters = 12;
 
 int consumersOf(const Sm90AttentionKnobs &knobs) { return knobs.tileQueries / subtileSide; }
 int64_t panels(int64_t columns) { return (columns + subtileSide - 1) / subtileSide; }
@@ -82,7 +82,8 @@ int64_t sm90AttentionBlocks(const AttentionProblem &problem, const Sm90Attention
 }
 
 std::string sm90AttentionTileRejection(const AttentionProblem &problem,
-                                       const Sm90AttentionKnobs &knobs, bool hasValueOps) {
+                                       const Sm90AttentionKnobs &knobs, bool hasMasks,
+                                       bool hasValueOps) {
   const int consumers = consumersOf(knobs);
   if (knobs.tileQueries % subtileSide != 0 || consumers < 1 || consumers > 3)
     return fmt::format("{} query rows a tile; 64, 128 and 192 are taken", knobs.tileQueries);
@@ -95,8 +96,9 @@ std::string sm90AttentionTileRejection(const AttentionProblem &problem,
   if (problem.valueDim > 256 || problem.headDim > 256)
     return fmt::format("heads of {} and {} columns; at most 256 fit the registers", problem.headDim,
                        problem.valueDim);
-  const int most = (consumers == 3 ? mostRegistersOfThree : mostRegistersOfTwo) -
-                   (hasValueOps ? valueOpRegisters : 0);
+  const int most = consumers == 3 ? mostRegistersOfThree - (hasMasks ? maskRegisters : 0) -
+                                        (hasValueOps ? valueOpRegisters : 0)
+                                  : mostRegistersOfTwo - (hasValueOps ? valueOpRegisters : 0);
   if (const int needed = registers(problem, knobs); needed > most)
     return fmt::format(
         "{} registers a thread hold scores, exponentials and output of {} keys; at "
@@ -163,8 +165,9 @@ std::vector<Sm90AttentionKnobs> sm90AttentionTileChoices(const AttentionProblem 
                                .tileKeys = tileKeys,
                                .queryStages = 2,
                                .ordered = consumers > 1 && problem.valueDim <= 128 ? 1 : 0};
-      if (!sm90AttentionTileRejection(problem, knobs, hasValueOps).empty()) knobs.queryStages = 1;
-      if (!sm90AttentionTileRejection(problem, knobs, hasValueOps).empty()) continue;
+      if (!sm90AttentionTileRejection(problem, knobs, hasMasks, hasValueOps).empty())
+        knobs.queryStages = 1;
+      if (!sm90AttentionTileRejection(problem, knobs, hasMasks, hasValueOps).empty()) continue;
       if (hasMasks) {
         // Heads whose keys and values stay in L2 together.
         constexpr int64_t bytesInL2 = 24 << 20, most = 16;

@@ -23,7 +23,8 @@ int64_t sm90AttentionBlocks(const AttentionProblem &problem, const Sm90Attention
 /// waits behind every WGMMA where scores, exponentials and output of a thread do not fit its
 /// registers.
 std::string sm90AttentionTileRejection(const AttentionProblem &problem,
-                                       const Sm90AttentionKnobs &knobs, bool hasValueOps);
+                                       const Sm90AttentionKnobs &knobs, bool hasMasks,
+                                       bool hasValueOps);
 /// Why layouts are none that TMA loads and stores: columns that are no neighbours, rows that do not
 /// start at multiples of 16 bytes, more strides than a tensor map has. Empty if they are.
 std::string sm90AttentionLayoutRejection(const AttentionProblem &problem);

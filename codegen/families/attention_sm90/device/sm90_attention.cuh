@@ -100,56 +100,57 @@ template <AttentionProblem problem, AttentionTile tile, typename Args>
 __device__ __forceinline__ void produceAttention(AttentionShared<problem, tile> shared,
                                                  const Args &args) {
   using C = AttentionConfig<problem, tile>;
-  PipelineState<tile.queryStages> query{0, 1};
-  PipelineState<tile.stages> key{0, 1}, value{0, 1};
-  PipelineState<2> place{0, 1};
+  unsigned tiles = 0, keyBlocks = 0;  // passed before
   int index = blockIdx.x;
 #pragma unroll 1
   while (true) {
-    wait(shared.tileEmpty(place.stage), place.parity);
+    const RingPlace<2> place(tiles);
+    const RingPlace<tile.queryStages> query(tiles);
+    wait(shared.tileEmpty(place.stage), place.parity ^ 1);
     asm volatile("st.shared::cta.s32 [%0], %1;" ::"r"(shared.tileNumber(place.stage)), "r"(index)
                  : "memory");
     arrive(shared.tileFull(place.stage));
-    place.advance();
     if (index >= C::tiles) break;
     const AttentionTilePlace at = attentionTile<problem, tile>(index);
     KeyBlocks<problem, tile, decltype(args.coverage)> blocks(args.coverage, at.head, at.firstQuery);
     const auto loadKeys = [&] {
-      wait(shared.kEmpty(key.stage), key.parity);
+      const RingPlace<tile.stages> key(keyBlocks);
+      wait(shared.kEmpty(key.stage), key.parity ^ 1);
       arriveExpecting(shared.kFull(key.stage), C::keyBytes);
 #pragma unroll
       for (int panel = 0; panel < C::queryPanels; ++panel)
         loadHead<problem.k>(shared.k(key.stage) + panel * tile.keys * rowBytes, args.k,
                             shared.kFull(key.stage), panel * 64, blocks.index * tile.keys, at.head);
-      key.advance();
+      ++keyBlocks;
     };
-    const auto loadValues = [&](int block) {
-      wait(shared.vEmpty(value.stage), value.parity);
+    const auto loadValues = [&](int block, unsigned count) {
+      const RingPlace<tile.stages> value(count);
+      wait(shared.vEmpty(value.stage), value.parity ^ 1);
       arriveExpecting(shared.vFull(value.stage), C::valueBytes);
 #pragma unroll
       for (int panel = 0; panel < C::valuePanels; ++panel)
         loadHead<problem.v>(shared.v(value.stage) + panel * tile.keys * rowBytes, args.v,
                             shared.vFull(value.stage), panel * 64, block * tile.keys, at.head);
-      value.advance();
     };
-    wait(shared.qEmpty(query.stage), query.parity);
+    const bool hasBlocks = blocks.advance();
+    if (hasBlocks) loadKeys();  // their place is free before that of the queries
+    wait(shared.qEmpty(query.stage), query.parity ^ 1);
     arriveExpecting(shared.qFull(query.stage), C::queryBytes);
 #pragma unroll
     for (int panel = 0; panel < C::queryPanels; ++panel)
       loadHead<problem.q>(shared.q(query.stage) + panel * tile.queries * rowBytes, args.q,
                           shared.qFull(query.stage), panel * 64, at.firstQuery, at.head);
-    query.advance();
-    if (blocks.advance()) {
-      loadKeys();
+    if (hasBlocks) {
       int previous = blocks.index;
 #pragma unroll 1
       while (blocks.advance()) {
         loadKeys();
-        loadValues(previous);
+        loadValues(previous, keyBlocks - 2);
         previous = blocks.index;
       }
-      loadValues(previous);
+      loadValues(previous, keyBlocks - 1);
     }
+    ++tiles;
     index = gridDim.x + ptx::count(args.counter, C::tiles - 1);
   }
 }
@@ -174,21 +175,20 @@ __device__ __forceinline__ void consumeAttention(AttentionShared<problem, tile> 
   const float factor = scalesFirst ? log2e : args.scale * log2e;
   const int thread = threadIdx.x % warpgroup, warp = thread / 32, lane = thread % 32;
   const bool isLeader = thread == 0;
-  PipelineState<tile.queryStages> query;
-  PipelineState<tile.stages> key, value;
-  PipelineState<2> place;
+  unsigned tiles = 0, keyBlocks = 0;  // passed before
   if (tile.isOrdered && consumer == C::consumers - 1) arriveAt(orderedBarrier, 2 * warpgroup);
 #pragma unroll 1
   while (true) {
+    const RingPlace<2> place(tiles);
+    const RingPlace<tile.queryStages> query(tiles);
     wait(shared.tileFull(place.stage), place.parity);
     int index;
     asm volatile("ld.shared::cta.s32 %0, [%1];"
                  : "=r"(index)
                  : "r"(shared.tileNumber(place.stage))
                  : "memory");
-    __syncwarp();
+    index = __shfl_sync(~0u, index, 0);  // known to be one of the warp: what follows is uniform
     if (lane == 0) arrive(shared.tileEmpty(place.stage));
-    place.advance();
     if (index >= C::tiles) break;
     const AttentionTilePlace at = attentionTile<problem, tile>(index);
     KeyBlocks<problem, tile, decltype(args.coverage)> blocks(args.coverage, at.head, at.firstQuery);
@@ -204,7 +204,7 @@ __device__ __forceinline__ void consumeAttention(AttentionShared<problem, tile> 
       unsigned exponentials[tile.keys / 16][4];
       const SharedAddress q = shared.q(query.stage) + consumer * subtileBytes;
 
-      const auto issueScores = [&] {
+      const auto issueScores = [&](int stage) {
         fenceWgmma();
 #pragma unroll
         for (int step = 0; step < C::headSteps; ++step)
@@ -212,16 +212,16 @@ __device__ __forceinline__ void consumeAttention(AttentionShared<problem, tile> 
               type, type, scores,
               describeOperand(q + step / 4 * tile.queries * rowBytes + step % 4 * 32, 0),
               describeOperand(
-                  shared.k(key.stage) + step / 4 * tile.keys * rowBytes + step % 4 * 32, 0),
+                  shared.k(stage) + step / 4 * tile.keys * rowBytes + step % 4 * 32, 0),
               step > 0);
         commitWgmma();
       };
-      const auto issueOutput = [&] {
+      const auto issueOutput = [&](int stage) {
         fenceWgmma();
 #pragma unroll
         for (int step = 0; step < tile.keys / 16; ++step)
           wgmma<true>(type, type, output, exponentials[step],
-                      describeOperand(shared.v(value.stage) + step * 16 * rowBytes,
+                      describeOperand(shared.v(stage) + step * 16 * rowBytes,
                                       tile.keys * rowBytes),
                       true);
         commitWgmma();
@@ -250,47 +250,50 @@ __device__ __forceinline__ void consumeAttention(AttentionShared<problem, tile> 
         }
       };
 
-      wait(shared.kFull(key.stage), key.parity);
-      issueScores();
-      waitForWgmma<0>();
-      fenceAccumulators(scores);
-      if (isLeader) arrive(shared.kEmpty(key.stage));
-      key.advance();
+      {
+        const RingPlace<tile.stages> key(keyBlocks++);
+        wait(shared.kFull(key.stage), key.parity);
+        issueScores(key.stage);
+        waitForWgmma<0>();
+        fenceAccumulators(scores);
+        if (isLeader) arrive(shared.kEmpty(key.stage));
+      }
       applyScore(blocks.index, blocks.isMixed);
       softmax.add(scores, factor, older);
       packExponentials<T>(exponentials, scores);
 #pragma unroll 1
       while (blocks.advance()) {
+        const RingPlace<tile.stages> value(keyBlocks - 1), key(keyBlocks++);
         wait(shared.kFull(key.stage), key.parity);
         if constexpr (tile.isOrdered) synchronize(orderedBarrier + consumer, 2 * warpgroup);
-        issueScores();
+        issueScores(key.stage);
         wait(shared.vFull(value.stage), value.parity);
-        issueOutput();
+        issueOutput(value.stage);
         if constexpr (tile.isOrdered)
           arriveAt(orderedBarrier + (consumer + 1) % C::consumers, 2 * warpgroup);
         waitForWgmma<1>();
         fenceAccumulators(scores);
         if (isLeader) arrive(shared.kEmpty(key.stage));
-        key.advance();
         applyScore(blocks.index, blocks.isMixed);
         softmax.add(scores, factor, older);
         waitForWgmma<0>();
         fenceAccumulators(output);
         if (isLeader) arrive(shared.vEmpty(value.stage));
-        value.advance();
 #pragma unroll
         for (int i = 0; i < C::valueColumns / 2; ++i) output[i] *= older[i / 2 % 2];
         packExponentials<T>(exponentials, scores);
       }
+      if (!tile.staysInQ && isLeader) arrive(shared.qEmpty(query.stage));
+      const RingPlace<tile.stages> value(keyBlocks - 1);
       wait(shared.vFull(value.stage), value.parity);
-      issueOutput();
+      issueOutput(value.stage);
       softmax.joinSums();
       waitForWgmma<0>();
       fenceAccumulators(output);
       if (isLeader) arrive(shared.vEmpty(value.stage));
-      value.advance();
+    } else if (!tile.staysInQ && isLeader) {
+      arrive(shared.qEmpty(query.stage));
     }
-    if (!tile.staysInQ && isLeader) arrive(shared.qEmpty(query.stage));
 
     // The last store has read its place.
     if (isLeader) waitForStoresToRead<0>();
@@ -320,7 +323,7 @@ __device__ __forceinline__ void consumeAttention(AttentionShared<problem, tile> 
         arrive(shared.qEmpty(query.stage));
       }
     }
-    query.advance();
+    ++tiles;
     if (args.logSums && lane % 4 == 0)
 #pragma unroll
       for (int row = 0; row < 2; ++row)

@@ -60,8 +60,8 @@ struct AttentionConfig {
                                      tile.stages * (keyBytes + valueBytes) + outputBytes +
                                      barriers * 8 + 16;
   /// What setmaxnreg gives.
-  static constexpr int consumerRegisters = consumers == 1 ? 232 : consumers == 2 ? 240 : 160,
-                       producerRegisters = consumers == 1 ? 24 : consumers == 2 ? 24 : 32;
+  static constexpr int consumerRegisters = consumers == 1 ? 216 : consumers == 2 ? 232 : 160,
+                       producerRegisters = consumers == 3 ? 32 : 40;
   static_assert(!tile.staysInQ || (valuePanels <= queryPanels && tile.queryStages == 1));
 };
 
@@ -112,6 +112,15 @@ struct AttentionShared {
   __device__ __forceinline__ SharedAddress tileNumber(int place) const {
     return barrier(C::barriers) + place * 4;
   }
+};
+
+/// The place of pass `count` through a ring of stages, whichever side counts: one number in place of
+/// a PipelineState, and several rings that are passed together share it.
+template <int stages>
+struct RingPlace {
+  int stage, parity;
+  __device__ __forceinline__ explicit RingPlace(unsigned count)
+      : stage(int(count % stages)), parity(int(count / stages % 2)) {}
 };
 
 struct AttentionTilePlace {
