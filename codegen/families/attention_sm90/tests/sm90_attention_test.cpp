@@ -66,9 +66,9 @@ TEST_CASE("fused attention takes heads of every width up to 256, in layouts of w
     for (const Configuration &configuration : configurations) {
       const AttentionProblem problem = problemOf(kernel, configuration);
       CHECK(sm90AttentionLayoutRejection(problem).empty());
-      CHECK(
-          sm90AttentionTileRejection(problem, configuration.knobs.get<Sm90AttentionKnobs>(), false)
-              .empty());
+      CHECK(sm90AttentionTileRejection(problem, configuration.knobs.get<Sm90AttentionKnobs>(),
+                                       false, false)
+                .empty());
     }
     // A head dimension that is not the fastest has no whole rows.
     for (const Configuration &configuration : configurations)
