@@ -64,35 +64,46 @@ __device__ __forceinline__ void storeHead(const TensorMap *to, SharedAddress fro
   else storeBox<map.dimensions>(to, from, at);
 }
 
-/// The blocks of keys that a tile of queries sees, from the last to the first.
+/// The blocks of keys that a tile of queries sees, from the last to the first. The lanes of a warp
+/// ask for the coverage of 32 blocks at once; all of them call advance() together.
 template <AttentionProblem problem, AttentionTile tile, typename Coverage>
 struct KeyBlocks {
+  static constexpr int count = AttentionConfig<problem, tile>::keyTiles, lanes = 32;
+  static constexpr bool hasTail = problem.keys % tile.keys != 0;
   const Coverage &coverage;
-  int head, firstQuery, index;
+  int head, firstQuery;
+  int index = count;             // of the block
+  int group = count / lanes + 1;  // of 32 blocks, whose bits these are:
+  unsigned seen = 0, mixed = 0;
   bool isMixed = false;
 
-  __device__ __forceinline__ KeyBlocks(const Coverage &coverage, int head, int firstQuery)
-      : coverage(coverage), head(head), firstQuery(firstQuery),
-        index(AttentionConfig<problem, tile>::keyTiles) {}
   /// Goes to the next block; false if there is none.
   __device__ __forceinline__ bool advance() {
-    constexpr bool hasTail = problem.keys % tile.keys != 0;
     if constexpr (IsFull<Coverage>) {
       --index;
-      isMixed = hasTail && index == AttentionConfig<problem, tile>::keyTiles - 1;
+      isMixed = hasTail && index == count - 1;
       return index >= 0;
     } else {
-      const int lastQuery = smaller(firstQuery + tile.queries, problem.queries) - 1;
-      while (--index >= 0) {
-        const int first = index * tile.keys, last = smaller(first + tile.keys, problem.keys) - 1;
-        const TileCoverage covered = coverage(head, firstQuery, lastQuery, first, last);
-        if (covered == TileCoverage::empty) continue;
-        isMixed = covered == TileCoverage::mixed ||
-                  (hasTail && index == AttentionConfig<problem, tile>::keyTiles - 1);
-        return true;
+      while (seen == 0) {
+        if (--group < 0) return false;
+        askFor(group * lanes + int(threadIdx.x % lanes));
       }
-      return false;
+      const int bit = 31 - __clz(int(seen));
+      seen ^= 1u << bit;
+      index = group * lanes + bit;
+      isMixed = mixed >> bit & 1;
+      return true;
     }
+  }
+
+  __device__ __forceinline__ void askFor(int block) {
+    const int lastQuery = smaller(firstQuery + tile.queries, problem.queries) - 1,
+              first = block * tile.keys, last = smaller(first + tile.keys, problem.keys) - 1;
+    const TileCoverage covered = block < count
+                                     ? coverage(head, firstQuery, lastQuery, first, last)
+                                     : TileCoverage::empty;
+    seen = __ballot_sync(~0u, covered != TileCoverage::empty);
+    mixed = __ballot_sync(~0u, covered == TileCoverage::mixed || (hasTail && block == count - 1));
   }
 };
 
@@ -100,31 +111,35 @@ template <AttentionProblem problem, AttentionTile tile, typename Args>
 __device__ __forceinline__ void produceAttention(AttentionShared<problem, tile> shared,
                                                  const Args &args) {
   using C = AttentionConfig<problem, tile>;
+  const bool isLeader = threadIdx.x == 0;
   unsigned tiles = 0, keyBlocks = 0;  // passed before
   int index = blockIdx.x;
 #pragma unroll 1
   while (true) {
     const RingPlace<2> place(tiles);
     const RingPlace<tile.queryStages> query(tiles);
-    wait(shared.tileEmpty(place.stage), place.parity ^ 1);
-    asm volatile("st.shared::cta.s32 [%0], %1;" ::"r"(shared.tileNumber(place.stage)), "r"(index)
-                 : "memory");
-    arrive(shared.tileFull(place.stage));
+    if (isLeader) {
+      wait(shared.tileEmpty(place.stage), place.parity ^ 1);
+      asm volatile("st.shared::cta.s32 [%0], %1;" ::"r"(shared.tileNumber(place.stage)), "r"(index)
+                   : "memory");
+      arrive(shared.tileFull(place.stage));
+    }
     if (index >= C::tiles) break;
     const AttentionTilePlace at = attentionTile<problem, tile>(index);
-    KeyBlocks<problem, tile, decltype(args.coverage)> blocks(args.coverage, at.head, at.firstQuery);
+    KeyBlocks<problem, tile, decltype(args.coverage)> blocks{args.coverage, at.head, at.firstQuery};
     const auto loadKeys = [&] {
-      const RingPlace<tile.stages> key(keyBlocks);
+      const RingPlace<tile.stages> key(keyBlocks++);
+      if (!isLeader) return;
       wait(shared.kEmpty(key.stage), key.parity ^ 1);
       arriveExpecting(shared.kFull(key.stage), C::keyBytes);
 #pragma unroll
       for (int panel = 0; panel < C::queryPanels; ++panel)
         loadHead<problem.k>(shared.k(key.stage) + panel * tile.keys * rowBytes, args.k,
                             shared.kFull(key.stage), panel * 64, blocks.index * tile.keys, at.head);
-      ++keyBlocks;
     };
     const auto loadValues = [&](int block, unsigned count) {
       const RingPlace<tile.stages> value(count);
+      if (!isLeader) return;
       wait(shared.vEmpty(value.stage), value.parity ^ 1);
       arriveExpecting(shared.vFull(value.stage), C::valueBytes);
 #pragma unroll
@@ -134,12 +149,14 @@ __device__ __forceinline__ void produceAttention(AttentionShared<problem, tile> 
     };
     const bool hasBlocks = blocks.advance();
     if (hasBlocks) loadKeys();  // their place is free before that of the queries
-    wait(shared.qEmpty(query.stage), query.parity ^ 1);
-    arriveExpecting(shared.qFull(query.stage), C::queryBytes);
+    if (isLeader) {
+      wait(shared.qEmpty(query.stage), query.parity ^ 1);
+      arriveExpecting(shared.qFull(query.stage), C::queryBytes);
 #pragma unroll
-    for (int panel = 0; panel < C::queryPanels; ++panel)
-      loadHead<problem.q>(shared.q(query.stage) + panel * tile.queries * rowBytes, args.q,
-                          shared.qFull(query.stage), panel * 64, at.firstQuery, at.head);
+      for (int panel = 0; panel < C::queryPanels; ++panel)
+        loadHead<problem.q>(shared.q(query.stage) + panel * tile.queries * rowBytes, args.q,
+                            shared.qFull(query.stage), panel * 64, at.firstQuery, at.head);
+    }
     if (hasBlocks) {
       int previous = blocks.index;
 #pragma unroll 1
@@ -151,7 +168,8 @@ __device__ __forceinline__ void produceAttention(AttentionShared<problem, tile> 
       loadValues(previous, keyBlocks - 1);
     }
     ++tiles;
-    index = gridDim.x + ptx::count(args.counter, C::tiles - 1);
+    if (isLeader) index = gridDim.x + ptx::count(args.counter, C::tiles - 1);
+    index = __shfl_sync(~0u, index, 0);
   }
 }
 
@@ -191,7 +209,7 @@ __device__ __forceinline__ void consumeAttention(AttentionShared<problem, tile> 
     if (lane == 0) arrive(shared.tileEmpty(place.stage));
     if (index >= C::tiles) break;
     const AttentionTilePlace at = attentionTile<problem, tile>(index);
-    KeyBlocks<problem, tile, decltype(args.coverage)> blocks(args.coverage, at.head, at.firstQuery);
+    KeyBlocks<problem, tile, decltype(args.coverage)> blocks{args.coverage, at.head, at.firstQuery};
     const int firstRow = at.firstQuery + consumer * 64 + warp * 16 + lane / 4;
 
     float output[C::valueColumns / 2];
@@ -229,9 +247,11 @@ __device__ __forceinline__ void consumeAttention(AttentionShared<problem, tile> 
       const auto applyScore = [&](int block, bool isMixed) {
         const auto each = [&](const auto &function) {
 #pragma unroll
-          for (int i = 0; i < tile.keys / 2; ++i)
+          for (int i = 0; i < tile.keys / 2; ++i) {
             scores[i] = function(scores[i], firstRow + i / 2 % 2 * 8,
                                  block * tile.keys + i / 4 * 8 + lane % 4 * 2 + i % 2);
+            asm volatile("" : "+f"(scores[i]));  // one after the other, for few registers
+          }
         };
         const float scale = scalesFirst ? args.scale : 1.0f;
         if (isMixed) {
@@ -365,7 +385,7 @@ __device__ __forceinline__ void attention(const Args &args) {
   const int role = __shfl_sync(~0u, threadIdx.x / warpgroup, 0);
   if (role == 0) {
     lowerRegisters<C::producerRegisters>();
-    if (threadIdx.x == 0) produceAttention<problem, tile>(shared, args);
+    if (threadIdx.x < 32) produceAttention<problem, tile>(shared, args);
   } else {
     raiseRegisters<C::consumerRegisters>();
     consumeAttention<T, problem, tile>(shared, args, role - 1);
