@@ -44,6 +44,7 @@ struct Family {
   bool isView = false;
   bool takesEpilogues = false;  ///< of contractions (kernel/ContractionRegion.h)
   bool takesPrologues = false;
+  bool takesAttention = false;  ///< fused attentions (kernel/AttentionRegion.h)
   /// The fields of its knobs, in the order of the struct.
   std::span<const ScheduleField> schedule = {};
   /// Knobs with every field at its default.

@@ -94,6 +94,21 @@ inline constexpr ReasonCode contractionPrologueOff{
     "names each family with its reason",
     "normalize -> contract of f32 operands: prologues compute 16-bit operands",
     "change what the detail names: --dtype f16 or bf16, or a --device of sm_80 or later"};
+inline constexpr ReasonCode attentionRegion{
+    "F027", "attention-region",
+    "an online_softmax_contract shares a kernel with the contraction and the element-wise ops that "
+    "make its scores, if nothing else reads these; the detail names what is in the way",
+    "contract -> rotary -> online_softmax_contract: an element's partner may lie in another tile "
+    "of scores",
+    "--attention unfused or decomposed stores the scores; return none of them, and let nothing "
+    "else read them"};
+inline constexpr ReasonCode attentionOff{
+    "F028", "attention-off",
+    "no kernel family of the target takes the fused attention; the detail names each family with "
+    "its reason",
+    "contract of f32 operands -> online_softmax_contract: tensor cores take 16-bit operands",
+    "change what the detail names: --dtype f16 or bf16, or another --device; --attention unfused "
+    "or decomposed runs everywhere"};
 inline constexpr ReasonCode wouldCreateCycle{
     "F030", "would-create-cycle",
     "a path between the ops leads through an op outside; the detail names that op",
@@ -221,6 +236,8 @@ inline constexpr std::array reasonCodes{reasons::stackWeightIsNotParameter,
                                         reasons::noEpilogue,
                                         reasons::noPrologue,
                                         reasons::contractionPrologueOff,
+                                        reasons::attentionRegion,
+                                        reasons::attentionOff,
                                         reasons::wouldCreateCycle,
                                         reasons::forwardAndBackward,
                                         reasons::partnerAccess,

@@ -68,6 +68,21 @@ std::string printable(const Dataflow &flow, const FlowOp &op) {
                      fmt::join(operands, ", "));
 }
 
+/// Why the op, which has kernels only together with what it reads, is in no fused candidate:
+/// of the attempts that end with it those that name more than the op, if any do.
+std::vector<std::string> unfusedReasons(const FlowOp &op,
+                                        const std::vector<FusionRecord> &records) {
+  std::vector<std::string> named, others;
+  for (const FusionRecord &record : records) {
+    if (record.ops.empty() || record.ops.back() != op.number) continue;
+    if (record.accepted) return {};
+    std::vector<std::string> &reasons = record.detail == op.label ? others : named;
+    const std::string reason = describe(record);
+    if (std::ranges::find(reasons, reason) == reasons.end()) reasons.push_back(reason);
+  }
+  return named.empty() ? others : named;
+}
+
 std::string proposedBy(const Dataflow &flow, const std::vector<int> &ops,
                        const std::string &pattern) {
   if (ops.size() > 1) return "fuse: " + pattern;
@@ -113,6 +128,9 @@ select::Problem toProblem(mlir::Operation *graph, const std::vector<Rewrite> &re
     problem.opOutputs.push_back(flow.ops[index].results);
     problem.opEntries.push_back(flow.ops[index].entry);
   }
+  for (size_t op = 0; op < flow.ops.size(); ++op)
+    if (flow.ops[op].kind == OpKind::onlineSoftmaxContract)
+      problem.unfusedReasons[static_cast<int>(op)] = unfusedReasons(flow.ops[op], fusions.records);
   problem.entryPoints = flow.entryPoints;
   for (const FusionCandidate &fusion : fusions.candidates) {
     select::Candidate candidate;

@@ -114,6 +114,7 @@ struct FuseImpl : impl::FusePassBase<FuseImpl> {
       if (!device.empty()) {
         options.epilogueRejection = epilogueRejections(findDevice(device));
         options.prologueRejection = prologueRejections(findDevice(device));
+        options.attentionRejection = attentionRejections(findDevice(device));
       }
       const FusionResult result = proposeFusions(graph, options);
       attachFusions(graph, result);

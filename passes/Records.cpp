@@ -86,7 +86,8 @@ FusionResult attachedFusions(mlir::Operation *graph, const FuseOptions &target) 
   const FusionResult admitted =
       proposeFusions(graph, {.maxEpilogues = std::numeric_limits<int>::max(),
                              .epilogueRejection = target.epilogueRejection,
-                             .prologueRejection = target.prologueRejection});
+                             .prologueRejection = target.prologueRejection,
+                             .attentionRejection = target.attentionRejection});
   FusionResult result;
   for (auto entry : candidates.getAsRange<mlir::DictionaryAttr>()) {
     result.candidates.push_back(

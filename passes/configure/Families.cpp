@@ -46,7 +46,7 @@ void constrain(ConfigurationSpace &space, const Kernel &kernel,
     constrainOperand(i, kernel.inputs[i], constraints.inputs[i]);
   for (size_t i = 0; i < constraints.outputs.size(); ++i)
     constrainOperand(kernel.inputs.size() + i, kernel.outputs[i], constraints.outputs[i]);
-  if (isStrided && contractionValues(kernel))  // axes may no longer merge
+  if (isStrided && space.family->isGemm)  // axes may no longer merge
     std::erase_if(space.tuples, [&](const LayoutTuple &tuple) {
       return space.hasSeveralStrides
                  ? !space.family->takesStrides(kernel, tuple)
@@ -142,6 +142,9 @@ std::function<std::string(const Kernel &)> epilogueRejections(const Device &devi
 }
 std::function<std::string(const Kernel &)> prologueRejections(const Device &device) {
   return rejections(device, &Family::takesPrologues);
+}
+std::function<std::string(const Kernel &)> attentionRejections(const Device &device) {
+  return rejections(device, &Family::takesAttention);
 }
 
 double countConfigurations(const Kernel &kernel, const ConfigurationSpace &space) {

@@ -50,5 +50,7 @@ void forEachConfiguration(const Kernel &kernel, const Device &device,
 std::function<std::string(const Kernel &)> epilogueRejections(const Device &device);
 /// The same of those that take contractions with a prologue (kernel/ContractionPrologue.h).
 std::function<std::string(const Kernel &)> prologueRejections(const Device &device);
+/// The same of those that take fused attentions (kernel/AttentionRegion.h).
+std::function<std::string(const Kernel &)> attentionRejections(const Device &device);
 
 }  // namespace weft

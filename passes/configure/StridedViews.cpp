@@ -72,6 +72,9 @@ std::string stridedViewRejection(const Kernel &kernel, size_t operand, const Lay
   const BodyOp &first = kernel.body.front();
   if (kernel.body.size() == 1 && first.operatorClass == OperatorClass::movement)
     return fmt::format("'{}' may be a view itself", nameOf(first.kind));
+  if (std::ranges::any_of(
+          kernel.body, [](const BodyOp &op) { return op.kind == OpKind::onlineSoftmaxContract; }))
+    return "a fused attention reads or writes it";
   const auto values = contractionValues(kernel);
   if (!values) return "";
   const auto isOf = [&](const std::vector<int> &some) {

@@ -357,9 +357,14 @@ int64_t FlowTensor::bytes() const {
 std::string kernelName(const Dataflow &flow, const std::vector<int> &ops) {
   std::vector<int> sorted = ops;
   std::sort(sorted.begin(), sorted.end());
+  const bool isAttention = sorted.size() > 1 && std::ranges::any_of(sorted, [&](int op) {
+                             return flow.ops[op].kind == OpKind::onlineSoftmaxContract;
+                           });
   std::vector<std::pair<std::string, int>> runs;
+  if (isAttention) runs.emplace_back("attention", 1);
   for (int op : sorted) {
     const FlowOp &flowOp = flow.ops[op];
+    if (isAttention && flowOp.operatorClass == OperatorClass::contraction) continue;
     const std::string part = flowOp.operatorClass == OperatorClass::contraction
                                  ? contractionName(flow, flowOp)
                                  : std::string(nameOf(flowOp.kind));

@@ -79,7 +79,9 @@ BoundKernel bindKernel(const Dataflow &flow, const std::vector<int> &ops,
                        const std::string &name = "", const KernelSignature *signature = nullptr);
 
 /// "bias_dropout_residual_layer_norm"; repeated ops are counted ("bias_x3"); contractions are named
-/// by what they compute.
+/// by what they compute, those of a fused attention "attention" with the ops on its scores behind
+/// it
+/// ("attention_mask_add").
 std::string kernelName(const Dataflow &flow, const std::vector<int> &ops);
 
 }  // namespace weft

@@ -23,8 +23,7 @@ public:
 
   std::vector<EpilogueAttempt> run() {
     for (int op = 0; op < static_cast<int>(flow.ops.size()); ++op)
-      if (flow.ops[op].operatorClass == OperatorClass::contraction && !flow.ops[op].region)
-        grow(op);
+      if (flow.ops[op].kind == OpKind::contract && !flow.ops[op].region) grow(op);
     return std::move(attempts);
   }
 
@@ -51,13 +50,13 @@ private:
     keepBest(firstAttempt);
   }
 
-  /// Readers of the set's results, and reductions of an operand of its contraction: the gradient of
-  /// a bias with that of weights.
+  /// Readers of the set's results but what ends an attention (Attentions.h), and reductions of an
+  /// operand of its contraction: the gradient of a bias with that of weights.
   std::set<int> neighboursOf(const OpSet &set) const {
     std::set<int> neighbours;
     const auto addReaders = [&](int tensor, bool reductionsOnly) {
       for (int consumer : flow.tensors[tensor].consumers)
-        if (!contains(set, consumer) &&
+        if (!contains(set, consumer) && flow.ops[consumer].kind != OpKind::onlineSoftmaxContract &&
             (!reductionsOnly || isSum(flow.ops[consumer].kind, flow.ops[consumer].attributes)))
           neighbours.insert(consumer);
     };

@@ -33,9 +33,11 @@ bool sharesTensor(const std::vector<int> &a, const std::vector<int> &b) {
 std::optional<ReasonCode> FusionRules::opForbids(int op) const {
   const FlowOp &flowOp = flow.ops[op];
   if (flowOp.region) return reasons::alreadyFused;
-  if (flowOp.operatorClass == OperatorClass::contraction)
-    return options.rules == FuseRules::paper ? reasons::contractionRule
-                                             : reasons::contractionEpilogueOff;
+  if (flowOp.operatorClass == OperatorClass::contraction) {
+    if (options.rules == FuseRules::paper) return reasons::contractionRule;
+    return flowOp.kind == OpKind::onlineSoftmaxContract ? reasons::attentionRegion
+                                                        : reasons::contractionEpilogueOff;
+  }
   if (flowOp.operatorClass == OperatorClass::movement) return reasons::movementOp;
   return std::nullopt;
 }

@@ -21,7 +21,7 @@ public:
 
   std::vector<EpilogueAttempt> run() {
     for (int op = 0; op < static_cast<int>(flow.ops.size()); ++op)
-      if (flow.ops[op].operatorClass == OperatorClass::contraction && !flow.ops[op].region)
+      if (flow.ops[op].kind == OpKind::contract && !flow.ops[op].region)
         for (int operand :
              std::set<int>(flow.ops[op].operands.begin(), flow.ops[op].operands.end()))
           propose(op, chainTo(operand, op));

@@ -80,6 +80,9 @@ void Prices::checkEveryOpHasKernel() const {
   for (size_t op = 0; op < problem.ops.size(); ++op) {
     bool hasKernel = false;
     std::string reasons;
+    if (const auto unfused = problem.unfusedReasons.find(static_cast<int>(op));
+        unfused != problem.unfusedReasons.end())
+      for (const std::string &reason : unfused->second) reasons += "; not fused: " + reason;
     for (size_t c = 0; c < problem.candidates.size(); ++c) {
       const Candidate &candidate = problem.candidates[c];
       if (std::find(candidate.ops.begin(), candidate.ops.end(), static_cast<int>(op)) ==

@@ -44,7 +44,8 @@ struct Tensor {
 /// The kernel that moves a tensor from one layout to another.
 Kernel transposeKernel(const Tensor &tensor);
 
-/// A set of ops that may share one kernel; every op alone is a candidate too.
+/// A set of ops that may share one kernel; every op alone is a candidate too. One that no family
+/// takes has no price: a fused candidate has to hold its ops, or there is no plan.
 struct Candidate {
   std::string name;          ///< readable kernel name
   std::vector<int> ops;      ///< op indices of the Problem, ascending
@@ -65,6 +66,8 @@ struct Problem {
   std::vector<std::string> entryPoints = {
       "forward"};              ///< of the plan, in the order in which they are called
   std::vector<int> opEntries;  ///< per op, which of these it belongs to; empty: all to the first
+  /// By op, why no fused candidate holds it, where it has no kernel by itself; for messages.
+  std::map<int, std::vector<std::string>> unfusedReasons = {};
   std::vector<Candidate> candidates;             ///< of ops of one entry point each
   std::vector<std::pair<int, int>> tiedTensors;  ///< pairs that share one layout variable
 };

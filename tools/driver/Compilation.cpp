@@ -88,6 +88,7 @@ Compilation::Compilation(ModelFlags model, ChoiceFlags choices, TargetFlags targ
   pricesKey = keyOfPrices(targetFlags, *prices);
   epilogueRejection = epilogueRejections(prices->device());
   prologueRejection = prologueRejections(prices->device());
+  attentionRejection = attentionRejections(prices->device());
   context->disableMultithreading();  // graphs are small; threads cost more than they give
   context->loadDialect<WeftDialect>();
 }
@@ -349,7 +350,8 @@ FuseOptions Compilation::fuseOptions(ProposedVariant &variant, size_t variants,
           .maxCandidates = std::min(unlimited.maxCandidates, memory.mostCandidates(variants)),
           .maxRecordBytes = memory.bytesOfRecords(variants),
           .epilogueRejection = epilogueRejection,
-          .prologueRejection = prologueRejection};
+          .prologueRejection = prologueRejection,
+          .attentionRejection = attentionRejection};
 }
 
 namespace {

@@ -516,7 +516,8 @@ std::string attentionForm(const Plan &plan) {
     };
     if (has(OpKind::localSoftmax)) return "decomposed attention";
     hasSoftmax = hasSoftmax || has(OpKind::softmax);
-    if (has(OpKind::softmax) && has(OpKind::contract)) return "fused attention";
+    if (has(OpKind::onlineSoftmaxContract) || (has(OpKind::softmax) && has(OpKind::contract)))
+      return "fused attention";
   }
   return hasSoftmax ? "unfused attention" : "";
 }

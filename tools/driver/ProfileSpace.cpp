@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <set>
 
 namespace weft::driver {
@@ -51,30 +52,45 @@ void gather(const Kernel &kernel, const std::vector<int> &tensors, const select:
   }
 }
 
+/// Adds the kernels of one variant.
+void gather(const select::Problem &problem, const select::Options &options, const CostModel &model,
+            std::map<std::string, Gathered> &kernels) {
+  select::Statistics statistics;
+  const select::Prices prices(problem, model, options, statistics);
+  for (size_t c = 0; c < problem.candidates.size(); ++c) {
+    const select::Candidate &candidate = problem.candidates[c];
+    if (!prices.isUsable(int(c)) || prices.candidate(int(c)).isFolded) continue;
+    std::vector<int> tensors = candidate.inputs;
+    tensors.insert(tensors.end(), candidate.outputs.begin(), candidate.outputs.end());
+    gather(candidate.kernel, tensors, prices, kernels);
+    kernels.at(canonicalText(candidate.kernel)).kernel.name =
+        candidate.kernel.name.empty() ? candidate.name : candidate.kernel.name;
+  }
+  for (size_t t = 0; t < problem.tensors.size(); ++t) {
+    if (prices.isFreeToPack(int(t))) continue;
+    const Kernel transpose = select::transposeKernel(problem.tensors[t]);
+    Gathered &gathered =
+        kernels.try_emplace(canonicalText(transpose), Gathered{.kernel = transpose}).first->second;
+    gathered.transposed.insert(prices.layouts(int(t)).begin(), prices.layouts(int(t)).end());
+  }
+}
+
+/// Of every variant that has kernels for all its ops: selection drops the others.
 std::map<std::string, Gathered> gatherAll(const std::vector<select::Problem> &problems,
                                           const select::Options &options, const CostModel &model) {
   std::map<std::string, Gathered> kernels;
+  std::optional<Error> failure;
+  bool hasGathered = problems.empty();
   for (const select::Problem &problem : problems) {
-    select::Statistics statistics;
-    const select::Prices prices(problem, model, options, statistics);
-    for (size_t c = 0; c < problem.candidates.size(); ++c) {
-      const select::Candidate &candidate = problem.candidates[c];
-      if (!prices.isUsable(int(c)) || prices.candidate(int(c)).isFolded) continue;
-      std::vector<int> tensors = candidate.inputs;
-      tensors.insert(tensors.end(), candidate.outputs.begin(), candidate.outputs.end());
-      gather(candidate.kernel, tensors, prices, kernels);
-      kernels.at(canonicalText(candidate.kernel)).kernel.name =
-          candidate.kernel.name.empty() ? candidate.name : candidate.kernel.name;
-    }
-    for (size_t t = 0; t < problem.tensors.size(); ++t) {
-      if (prices.isFreeToPack(int(t))) continue;
-      const Kernel transpose = select::transposeKernel(problem.tensors[t]);
-      Gathered &gathered =
-          kernels.try_emplace(canonicalText(transpose), Gathered{.kernel = transpose})
-              .first->second;
-      gathered.transposed.insert(prices.layouts(int(t)).begin(), prices.layouts(int(t)).end());
+    try {
+      gather(problem, options, model, kernels);
+      hasGathered = true;
+    } catch (const Error &error) {
+      if (error.kind != ErrorKind::unsupported) throw;
+      failure.emplace(error);
     }
   }
+  if (!hasGathered) throw *failure;
   std::erase_if(kernels, [](const auto &entry) {
     return entry.second.layouts.empty() && entry.second.transposed.size() < 2;
   });

@@ -23,6 +23,14 @@ public:
     flow.ops.back().attributes["spec"] = lettersA + "," + lettersB + "->" + letters;
     return result;
   }
+  /// Softmax of scores along what the result lacks, then the contraction with v.
+  int fold(const std::string &name, int scores, const std::string &lettersOfScores, int v,
+           const std::string &lettersOfV, const std::string &letters) {
+    const int result = op("online_softmax_contract", OperatorClass::contraction,
+                          {{scores, lettersOfScores}, {v, lettersOfV}}, name, letters);
+    flow.ops.back().attributes["spec"] = lettersOfScores + "," + lettersOfV + "->" + letters;
+    return result;
+  }
   int map(const std::string &op, const std::string &name,
           const std::vector<std::pair<int, std::string>> &operands, const std::string &letters) {
     const int result = this->op(op, OperatorClass::elementwise, operands, name, letters);
