@@ -14,6 +14,8 @@ namespace weft {
 #define GEN_PASS_DEF_IMPLIEDMASKSPASS
 #define GEN_PASS_DEF_STACKPROJECTIONSPASS
 #define GEN_PASS_DEF_DECOMPOSESOFTMAXPASS
+#define GEN_PASS_DEF_COMMUTESCALINGPASS
+#define GEN_PASS_DEF_FOLDSOFTMAXPASS
 #define GEN_PASS_DEF_DECOMPOSENORMSPASS
 #define GEN_PASS_DEF_FUSEPASS
 #include "passes/Passes.h.inc"
@@ -93,6 +95,14 @@ struct DecomposeSoftmaxImpl : impl::DecomposeSoftmaxPassBase<DecomposeSoftmaxImp
          llvm::make_early_inc_range(getOperation().getBody().front().getOps<SoftmaxOp>()))
       decomposeSoftmax(softmax, tile);
   }
+};
+
+struct CommuteScalingImpl : impl::CommuteScalingPassBase<CommuteScalingImpl> {
+  void runOnOperation() override { commuteScalings(getOperation()); }
+};
+
+struct FoldSoftmaxImpl : impl::FoldSoftmaxPassBase<FoldSoftmaxImpl> {
+  void runOnOperation() override { foldSoftmaxes(getOperation()); }
 };
 
 struct DecomposeNormsImpl : impl::DecomposeNormsPassBase<DecomposeNormsImpl> {

@@ -113,6 +113,44 @@ def DecomposeSoftmaxPass : Pass<"decompose-softmax", "::weft::GraphOp"> {
   let options = [Option<"tile", "tile", "int", "64", "elements of a sub-vector">];
 }
 
+def CommuteScalingPass : Pass<"commute-scaling", "::weft::GraphOp"> {
+  let summary = "Apply the factors of a decomposed softmax behind the contraction that reads it";
+  let description = [{
+    Every factor belongs to one sub-vector of the contracted axis, so that sub-vectors are
+        contracted each by itself, and the factors multiply the partial results.
+    ```mlir
+    %p = weft.global_scaling %x, %r {axis = k, tile = 64} : !bhjk, !f32_bhjn
+    %y = weft.contract "bhjk,bhkw->bhjw" %p, %v : !bhjk, !bhkw -> !bhjw
+    // becomes
+    %partials = weft.subvector_contract "bhjk,bhkw->bhjw" %x, %v {tile = 64} : !bhjk, !bhkw
+        -> !f32_bhjwn
+    %y        = weft.contract "bhjn,bhjwn->bhjw" %r, %partials : !f32_bhjn, !f32_bhjwn -> !bhjw
+    ```
+    Scaled probabilities that anything else reads, or that a dropout reads, stay. Known downside:
+    the partial results are K / tile as large as y; it is a step on the way to fold-softmax.
+  }];
+}
+
+def FoldSoftmaxPass : Pass<"fold-softmax", "::weft::GraphOp"> {
+  let summary = "One fold over tiles of the keys for a softmax and the contraction behind it";
+  let description = [{
+    After decompose-softmax and commute-scaling: (maximum, sum, output) of tiles combine
+        associatively, so that no tile needs another one's scores.
+    ```mlir
+    %x, %m, %d = weft.local_softmax %scores over k {tile = 64} : !bhjk -> !bhjk, !f32_bhjn,
+        !f32_bhjn
+    %r         = weft.reduce_subvectors %m, %d over n : !f32_bhjn
+    %partials  = weft.subvector_contract "bhjk,bhkw->bhjw" %x, %v {tile = 64} : !bhjk, !bhkw
+        -> !f32_bhjwn
+    %y         = weft.contract "bhjn,bhjwn->bhjw" %r, %partials : !f32_bhjn, !f32_bhjwn -> !bhjw
+    // becomes
+    %y = weft.online_softmax_contract "bhjk,bhkw->bhjw" %scores, %v : !bhjk, !bhkw -> !bhjw
+    ```
+    A `scale` of the contraction becomes a scale op. Where anything else reads one of the results
+    in between, all stay.
+  }];
+}
+
 def DecomposeNormsPass : Pass<"decompose-norms", "::weft::GraphOp"> {
   let summary = "Norms as sums of rows and their application";
   let description = [{

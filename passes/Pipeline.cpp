@@ -16,6 +16,8 @@ const std::vector<PipelineStep> &graphPipeline() {
       {"stack-projections",
        "after fold-scale: a scale between a projection and its bias would hide the bias"},
       {"decompose-softmax", "after stacking only by convention: the two touch different ops"},
+      {"commute-scaling", "after decompose-softmax, which makes the scalings"},
+      {"fold-softmax", "after commute-scaling, whose contractions of sub-vectors it folds"},
       {"decompose-norms",
        "after stacking, whose groups are found by one input: y stays one tensor, so that either "
        "order would do"},

@@ -108,7 +108,25 @@ void stackGradients(const GradientGroup &group, const std::optional<MemberRange>
 
 /// softmax -> local_softmax {tile}, reduce_subvectors, global_scaling ("Recomposing Softmax
 /// Layers", section 3.2).
-void decomposeSoftmax(SoftmaxOp softmax, int64_t tile);
+GlobalScalingOp decomposeSoftmax(SoftmaxOp softmax, int64_t tile);
+
+/// Why probabilities (the result of a softmax or of its global scaling, along `axis`) cannot reach
+/// a fold: names the reader that forbids it. Empty if their only reader, apart from casts, is a
+/// contraction over that axis alone.
+std::string attentionRejection(mlir::Value probabilities, int64_t axis);
+
+/// global_scaling, contract -> subvector_contract, contract over the sub-vectors with the factors.
+/// Requires an empty attentionRejection(). Returns the second contraction.
+ContractOp commuteScaling(GlobalScalingOp scaling);
+/// All of a graph that can. Returns how many.
+int commuteScalings(GraphOp graph);
+
+/// local_softmax, reduce_subvectors, subvector_contract, contract -> online_softmax_contract, and
+/// scale if the contraction, which `sum` is, has one. False, and no change, where the ops before
+/// `sum` are others, or where anything else reads a result between them.
+bool foldSoftmax(ContractOp sum);
+/// All of a graph that can. Returns how many.
+int foldSoftmaxes(GraphOp graph);
 
 /// layer_norm -> sums of x and of its squares by rows, in fp32, and normalize with mul and add;
 /// rms_norm -> sums of squares, and rms_normalize with mul. The sums may join what computes x, the

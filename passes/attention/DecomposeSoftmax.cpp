@@ -6,7 +6,7 @@
 
 namespace weft {
 
-void decomposeSoftmax(SoftmaxOp softmax, int64_t tile) {
+GlobalScalingOp decomposeSoftmax(SoftmaxOp softmax, int64_t tile) {
   mlir::OpBuilder builder(softmax);
   const mlir::Location location = softmax.getLoc();
   const auto named = [&](llvm::StringRef name) -> mlir::Location {
@@ -21,6 +21,7 @@ void decomposeSoftmax(SoftmaxOp softmax, int64_t tile) {
                                         factors.getResult(), axis, tile);
   softmax.getResult().replaceAllUsesWith(scaled.getResult());
   softmax.erase();
+  return scaled;
 }
 
 }  // namespace weft
