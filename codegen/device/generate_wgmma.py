@@ -32,15 +32,18 @@ class Header:
 PTX = {'half': 'f16', 'bfloat16': 'bf16', 'tfloat32': 'tf32', 'float8e4m3': 'e4m3',
        'float8e5m2': 'e5m2'}
 WIDE = (64, 128, 192, 256)  # tiles of GEMMs
-ATTENTION = (64, 80, 96, 128, 192, 256)  # and of attention: key blocks and heads
+MORE = (64, 80, 96, 128, 192, 256)
+ATTENTION = tuple(range(16, 257, 16))  # blocks of keys, columns of heads
 SMALL = (8, 16, 24, 32, 40, 48)  # single-consumer tiles
 
 TABLE = [
-    Header('f16', 'half', 'half', 16, ATTENTION),
+    Header('f16', 'half', 'half', 16, MORE),
     Header('f16_small_n', 'half', 'half', 16, SMALL),
+    Header('f16_any_n', 'half', 'half', 16, ATTENTION),
     Header('f16_rs', 'half', 'half', 16, ATTENTION, from_registers=True),
-    Header('bf16', 'bfloat16', 'bfloat16', 16, ATTENTION),
+    Header('bf16', 'bfloat16', 'bfloat16', 16, MORE),
     Header('bf16_small_n', 'bfloat16', 'bfloat16', 16, SMALL),
+    Header('bf16_any_n', 'bfloat16', 'bfloat16', 16, ATTENTION),
     Header('bf16_rs', 'bfloat16', 'bfloat16', 16, ATTENTION, from_registers=True),
     Header('tf32', 'tfloat32', 'tfloat32', 8, WIDE),
     Header('e4m3_e4m3', 'float8e4m3', 'float8e4m3', 32, WIDE),

@@ -111,6 +111,7 @@ std::vector<Case> allCases() {
   addLarge(collect);
   addLayouts(collect);
   addContractions(collect);
+  addAttentions(collect);
   addCasts(collect);
   std::mt19937_64 random(23);
   for (size_t n = cases.size(); n > 1; --n) std::swap(cases[n - 1], cases[random() % n]);

@@ -144,5 +144,7 @@ inline Kernel typed(Kernel kernel, DType dtype) {
 
 /// All cases of contractions but those that loop kernels share (ContractionCases.cpp).
 void addContractions(Collector &collect);
+/// All cases of fused attention (AttentionCases.cpp).
+void addAttentions(Collector &collect);
 
 }  // namespace weft::gputest

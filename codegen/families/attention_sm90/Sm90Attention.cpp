@@ -1,0 +1,250 @@
+// A program that calls the kernel template of fused attention; see Sm90Attention.h.
+#include "codegen/families/attention_sm90/Sm90Attention.h"
+
+#include "codegen/EntryName.h"
+#include "codegen/families/attention/AttentionScore.h"
+#include "codegen/families/attention_sm90/Sm90AttentionTile.h"
+#include "codegen/families/contraction/ContractionTexts.h"
+#include "codegen/families/loop/LoopOps.h"
+#include "kernel/Error.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace weft::codegen {
+namespace {
+
+constexpr int columnsOfBox = 64;
+constexpr const char *mapType = "weft::sm90::TensorMap";
+
+AttentionRegion checkedRegion(const Kernel &kernel) {
+  AttentionRegionOrRejection answer = attentionRegion(kernel);
+  if (!answer.region)
+    throw Error::unsupported("kernel '{}': no fused attention: {}", kernel.name, answer.rejection);
+  if (const std::string reason = scoreRejection(kernel, *answer.region); !reason.empty())
+    throw Error::unsupported("kernel '{}': {}", kernel.name, reason);
+  return std::move(*answer.region);
+}
+
+AttentionProblem checkedProblem(const Kernel &kernel, const AttentionRegion &region,
+                                const Configuration &configuration) {
+  const Expected<AttentionProblem> answer = attentionProblem(kernel, region, configuration);
+  if (!answer) throw Error::unsupported("kernel '{}': {}", kernel.name, answer.error().what());
+  if (const std::string reason = sm90AttentionLayoutRejection(*answer); !reason.empty())
+    throw Error::unsupported("kernel '{}': {}", kernel.name, reason);
+  return *answer;
+}
+
+class Sm90AttentionLowering {
+public:
+  Sm90AttentionLowering(const Kernel &kernel, const Configuration &configuration,
+                        const Sm90AttentionKnobs &knobs)
+      : kernel(kernel),
+        configuration(configuration),
+        knobs(knobs),
+        region(checkedRegion(kernel)),
+        problem(checkedProblem(kernel, region, configuration)) {}
+
+  Program run() {
+    program.entry = names.reserve(entryName(kernel));
+    nameAxes();
+    nameTensors();
+    describeProblem();
+    describeTile();
+    AttentionScore score = addScore();
+    if (const std::string reason = sm90AttentionTileRejection(problem, knobs, score.hasValueOps);
+        !reason.empty())
+      throw Error::unsupported("kernel '{}': {}", kernel.name, reason);
+    call(score);
+    program.launchBounds = fmt::format("{}, {}", sm90AttentionThreads(knobs),
+                                       sm90AttentionResidentBlocks(problem, knobs));
+    program.launch = {.grid = {sm90AttentionBlocks(problem, knobs), 1, 1},
+                      .block = {sm90AttentionThreads(knobs), 1, 1},
+                      .sharedBytes = sm90AttentionSharedBytes(problem, knobs)};
+    program.mapping = describe(kernel, knobs);
+    pruneUnused(program);
+    return std::move(program);
+  }
+
+private:
+  void nameAxes() {
+    ConstantLine extents{.type = "int", .entries = {}, .note = "extents"};
+    for (const Axis &axis : kernel.axes) {
+      axes.push_back(names.reserve(axis.name));
+      extents.entries.emplace_back(axes.back(), std::to_string(axis.extent));
+    }
+    program.constants = {extents};
+    for (std::string *name : {&shape, &tile}) *name = names.reserve(*name);
+  }
+
+  /// Rows of a box, where TMA moves the tensor; else none.
+  std::optional<TensorMap> mapOf(int value) const {
+    for (const auto &[tensor, rows, columns, boxRows] :
+         {std::tuple(&problem.q, problem.queries, problem.headDim, knobs.tileQueries),
+          std::tuple(&problem.k, problem.keys, problem.headDim, knobs.tileKeys),
+          std::tuple(&problem.v, problem.keys, problem.valueDim, knobs.tileKeys),
+          std::tuple(&problem.output, problem.queries, problem.valueDim, 64)}) {
+      if (tensor->value != value) continue;
+      TensorMap map{.dtype = kernel.values[size_t(value)].dtype,
+                    .extents = {columns, rows},
+                    .strides = {tensor->rowStride},
+                    .box = {columnsOfBox, boxRows}};
+      for (const HeadDimension &dimension : headDimensions(problem, *tensor)) {
+        map.extents.push_back(dimension.extent);
+        map.strides.push_back(dimension.stride);
+        map.box.push_back(1);
+      }
+      return map;
+    }
+    return std::nullopt;
+  }
+
+  std::string addTensor(int value, int index, Parameter::Kind map, Parameter::Kind pointer) {
+    const std::string name = names.reserve(kernel.values[size_t(value)].name);
+    if (std::optional<TensorMap> tensorMap = mapOf(value)) {
+      const std::string mapName = names.reserve(name + "_map");
+      program.parameters.push_back({.kind = map,
+                                    .index = index,
+                                    .name = mapName,
+                                    .type = mapType,
+                                    .map = std::move(tensorMap)});
+      mapNames[value] = mapName;
+    } else {
+      program.parameters.push_back(
+          {.kind = pointer,
+           .index = index,
+           .name = name,
+           .type = std::string(cudaNameOf(kernel.values[size_t(value)].dtype))});
+    }
+    return name;
+  }
+
+  void nameTensors() {
+    for (size_t i = 0; i < kernel.inputs.size(); ++i)
+      inputs.push_back(
+          addTensor(kernel.inputs[i], int(i), Parameter::Kind::inputMap, Parameter::Kind::input));
+    for (size_t i = 0; i < kernel.outputs.size(); ++i)
+      outputs.push_back(addTensor(kernel.outputs[i], int(i), Parameter::Kind::outputMap,
+                                  Parameter::Kind::output));
+  }
+
+  /// Where heads lie in a map: "{4, {1, 16}, {16, 8}}".
+  std::string headMap(const AttentionTensor &tensor) const {
+    std::vector<int64_t> divisors, extents;
+    for (const HeadDimension &dimension : headDimensions(problem, tensor)) {
+      divisors.push_back(dimension.divisor);
+      extents.push_back(dimension.extent);
+    }
+    if (divisors.empty()) return "{.dimensions = 2}";
+    return fmt::format("{{.dimensions = {}, .divisors = {{{}}}, .extents = {{{}}}}}",
+                       divisors.size() + 2, fmt::join(divisors, ", "), fmt::join(extents, ", "));
+  }
+
+  std::string extentOf(int axis) const { return axis < 0 ? "1" : axes[size_t(axis)]; }
+
+  void describeProblem() {
+    program.constants.push_back(
+        {"weft::sm90::AttentionProblem",
+         {{shape,
+           fmt::format("{{\n    .queries = {}, .keys = {}, .headDim = {}, .valueDim = {}, .heads = "
+                       "{},\n    .q = {},\n    .k = {},\n    .v = {},\n    .output = {}}}",
+                       extentOf(problem.queryAxis), extentOf(problem.keyAxis),
+                       extentOf(problem.headDimAxis), extentOf(problem.valueDimAxis),
+                       extentText(kernel, problem.headAxes, axes), headMap(problem.q),
+                       headMap(problem.k), headMap(problem.v), headMap(problem.output))}},
+         ""});
+  }
+
+  void describeTile() {
+    program.constants.push_back(
+        {"weft::sm90::AttentionTile",
+         {{tile, fmt::format("{{.queries = {}, .keys = {}, .stages = {}, .queryStages = {}, "
+                             ".isOrdered = {}, .staysInQ = {}, .headGroup = {}}}",
+                             knobs.tileQueries, knobs.tileKeys, knobs.stages, knobs.queryStages,
+                             knobs.ordered == 1, sm90AttentionStaysInQ(problem, knobs),
+                             knobs.headGroup)}},
+         ""});
+  }
+
+  AttentionScore addScore() {
+    AttentionScore score = attentionScore({.kernel = kernel,
+                                           .configuration = configuration,
+                                           .region = region,
+                                           .problem = problem,
+                                           .names = names,
+                                           .axes = axes,
+                                           .inputs = inputs});
+    program.headers = score.headers;
+    program.constants.insert(program.constants.end(), score.constants.begin(),
+                             score.constants.end());
+    program.body.insert(program.body.end(), score.functions.begin(), score.functions.end());
+    return score;
+  }
+
+  void call(const AttentionScore &score) {
+    const std::string type(cudaNameOf(problem.operandType)), element(nameOf(problem.operandType)),
+        config = fmt::format("weft::sm90::AttentionConfig<{}, {}>", shape, tile);
+    for (const std::string &header :
+         {std::string("weft/sm90_attention.cuh"), fmt::format("weft/wgmma_{}_any_n.cuh", element),
+          fmt::format("weft/wgmma_{}_rs.cuh", element)})
+      program.headers.push_back(header);
+    std::ranges::sort(program.headers);
+    const auto last = std::ranges::unique(program.headers);
+    program.headers.erase(last.begin(), last.end());
+
+    const std::string counter = names.reserve("tilesTaken");
+    program.globals.push_back(
+        {.kind = Statement::Kind::declare, .type = "unsigned", .name = counter});
+    Block checks = {
+        evaluate(fmt::format("static_assert({}::sharedBytes == {})", config,
+                             sm90AttentionSharedBytes(problem, knobs))),
+        launchCheckOf({fmt::format("{}.queries == {}", shape, problem.queries),
+                       fmt::format("{}.keys == {}", shape, problem.keys),
+                       fmt::format("{}.headDim == {}", shape, problem.headDim),
+                       fmt::format("{}.valueDim == {}", shape, problem.valueDim),
+                       fmt::format("{}.heads == {}", shape, problem.heads)},
+                      "these extents"),
+        launchCheckOf(
+            {fmt::format("{}.queries == {}", tile, knobs.tileQueries),
+             fmt::format("{}.keys == {}", tile, knobs.tileKeys),
+             fmt::format("{}::threads == {}", config, sm90AttentionThreads(knobs))},
+            fmt::format("{} blocks and maps of these tiles", sm90AttentionBlocks(problem, knobs)))};
+    program.body.insert(program.body.begin(), checks.begin(), checks.end());
+
+    std::vector<NamedArgument> arguments = {{"q", "&" + mapNames.at(problem.q.value)},
+                                            {"k", "&" + mapNames.at(problem.k.value)},
+                                            {"v", "&" + mapNames.at(problem.v.value)},
+                                            {"output", "&" + mapNames.at(problem.output.value)},
+                                            {"counter", "&" + counter},
+                                            {"scale", floatLiteral(problem.scale).str()}};
+    if (problem.logSums)
+      arguments.push_back({"logSums", outputs.at(problem.logSums->operand - inputs.size())});
+    if (score.hasMasks || score.hasValueOps) arguments.push_back({"score", score.score});
+    if (score.hasValueOps) arguments.push_back({"scoreWithoutMasks", score.scoreWithoutMasks});
+    if (score.hasMasks) arguments.push_back({"coverage", score.coverage});
+    program.body.push_back(
+        skeletonCall(fmt::format("weft::sm90::attention<{}, {}, {}>", type, shape, tile),
+                     "weft::sm90::AttentionArgs", arguments));
+  }
+
+  const Kernel &kernel;
+  const Configuration &configuration;
+  const Sm90AttentionKnobs &knobs;
+  const AttentionRegion region;
+  const AttentionProblem problem;
+  Names names;
+  Program program;
+  std::vector<std::string> axes, inputs, outputs;
+  std::map<int, std::string> mapNames;  // of values that TMA moves
+  std::string shape = "shape", tile = "tile";
+};
+
+}  // namespace
+
+Program lowerSm90Attention(const Kernel &kernel, const Configuration &configuration,
+                           const Sm90AttentionKnobs &knobs) {
+  return Sm90AttentionLowering(kernel, configuration, knobs).run();
+}
+
+}  // namespace weft::codegen

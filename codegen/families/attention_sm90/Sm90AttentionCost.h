@@ -1,0 +1,21 @@
+// The modelled price of a fused attention by attention-sm90.
+//
+//   t = launch + start + max(memory, waves of tiles x (blocks of keys x (tensor + exponentials) +
+//       store))
+//
+// Tensor: both GEMMs of a block at the peak. Exponentials overlap in part: what they add to it is
+// fitted to runs on an H200, less for wider heads and with three consumers. Blocks of keys that
+// masks exclude are skipped. Memory: every operand once. Constants: Sm90AttentionCost.cpp.
+#pragma once
+
+#include "codegen/families/attention_sm90/Sm90AttentionKnobs.h"
+#include "passes/configure/CostModel.h"
+
+namespace weft {
+
+/// Bytes necessary and flop are left to the caller. Throws Error(unsupported) where the kernel is
+/// no such attention.
+Cost sm90AttentionCost(const Kernel &kernel, const Configuration &configuration,
+                       const Sm90AttentionKnobs &knobs, const Device &device);
+
+}  // namespace weft

@@ -1,0 +1,173 @@
+// The fields of fused attention on sm_90a, what is said of a kernel, its space, and the family.
+#include "codegen/families/attention_sm90/Sm90AttentionKnobs.h"
+
+#include "codegen/Targets.h"
+#include "codegen/families/attention/AttentionLayouts.h"
+#include "codegen/families/attention/AttentionScore.h"
+#include "codegen/families/attention_sm90/Sm90Attention.h"
+#include "codegen/families/attention_sm90/Sm90AttentionCost.h"
+#include "codegen/families/attention_sm90/Sm90AttentionTile.h"
+#include "codegen/families/contraction/EpilogueLimits.h"
+#include "passes/configure/Family.h"
+
+#include <algorithm>
+#include <set>
+
+namespace weft {
+namespace {
+
+using Shown = ScheduleField::Shown;
+
+const ScheduleField sm90AttentionFields[] = {
+    scheduleField<&Sm90AttentionKnobs::tileQueries>(
+        {.name = "tileQueries",
+         .rowName = "tileQueries",
+         .meaning = "query rows of a tile, 64 a consumer warpgroup",
+         .least = 64,
+         .most = 192,
+         .shown = Shown::text}),
+    scheduleField<&Sm90AttentionKnobs::tileKeys>({.name = "tileKeys",
+                                                  .rowName = "tileKeys",
+                                                  .meaning = "keys of a block",
+                                                  .least = 16,
+                                                  .most = 256,
+                                                  .shown = Shown::text}),
+    scheduleField<&Sm90AttentionKnobs::stages>(
+        {.name = "stages",
+         .rowName = "stages",
+         .meaning = "blocks of keys and of values in shared memory, each",
+         .least = 2,
+         .most = 8,
+         .shown = Shown::text}),
+    scheduleField<&Sm90AttentionKnobs::queryStages>({.name = "queryStages",
+                                                     .rowName = "queryStages",
+                                                     .meaning = "tiles of queries in shared memory",
+                                                     .least = 1,
+                                                     .most = 2,
+                                                     .shown = Shown::text}),
+    scheduleField<&Sm90AttentionKnobs::ordered>(
+        {.name = "ordered",
+         .rowName = "ordered",
+         .meaning = "1: consumers issue their GEMMs one after another",
+         .least = 0,
+         .most = 1,
+         .shown = Shown::text}),
+    scheduleField<&Sm90AttentionKnobs::headGroup>(
+        {.name = "headGroup",
+         .rowName = "headGroup",
+         .meaning = "heads whose tiles are taken together, last rows first; 0: head by head",
+         .least = 0,
+         .isOptional = true,
+         .shown = Shown::text}),
+    scheduleField<&Sm90AttentionKnobs::blocks>({.name = "blocks",
+                                                .rowName = "blocks",
+                                                .meaning = "blocks of the persistent grid, at most",
+                                                .least = 1,
+                                                .shown = Shown::nowhere})};
+
+std::string describeKnobs(const Kernel &, const Knobs &any) {
+  const auto &knobs = any.get<Sm90AttentionKnobs>();
+  return fmt::format(
+      "fused attention by wgmma, {} query rows x {} keys, {} stages, {} of queries{}{}",
+      knobs.tileQueries, knobs.tileKeys, knobs.stages, knobs.queryStages,
+      knobs.ordered == 1 ? ", ordered consumers" : "",
+      knobs.headGroup == 0
+          ? ""
+          : fmt::format(", tiles of {} heads together, last rows first", knobs.headGroup));
+}
+
+/// Why the family does not take the kernel, whatever its layouts.
+std::string kernelRejection(const Kernel &kernel, const AttentionRegion &region,
+                            const Device &device) {
+  const DType type = kernel.values[size_t(region.q)].dtype;
+  if (!isHalf(type))
+    return fmt::format("element type {}; f16 and bf16 are taken (--dtype f16)", nameOf(type));
+  if (const Value &output = kernel.values[size_t(region.output)]; output.dtype != type)
+    return fmt::format("'{}' is {}, queries are {}; one element type is taken", output.name,
+                       nameOf(output.dtype), nameOf(type));
+  if (!device.tensorFlops.contains(type))
+    return fmt::format("{} names no flop rate of GEMMs of {}", device.name, nameOf(type));
+  return codegen::scoreRejection(kernel, region);
+}
+
+SpaceOrRejection spaceOf(const Kernel &kernel, const Device &device) {
+  if (!codegen::hasWgmma(device.architecture))
+    return {.reason = fmt::format("{} has no WGMMA", device.architecture)};
+  const AttentionRegionOrRejection recognised = attentionRegion(kernel);
+  if (!recognised.region) return {.reason = recognised.rejection};
+  const AttentionRegion &region = *recognised.region;
+  if (std::string reason = kernelRejection(kernel, region, device); !reason.empty())
+    return {.reason = std::move(reason)};
+  ConfigurationSpace space{.family = &sm90AttentionFamily};
+  std::set<Knobs> knobs;
+  std::string rejection;
+  for (LayoutTuple &tuple : attentionTuples(kernel, region)) {
+    const Expected<AttentionProblem> problem =
+        attentionProblem(kernel, region, toConfiguration(kernel, tuple, Sm90AttentionKnobs{}));
+    if (!problem) return {.reason = problem.error().what()};
+    if (std::string reason = sm90AttentionLayoutRejection(*problem); !reason.empty()) {
+      rejection = std::move(reason);
+      continue;
+    }
+    if (knobs.empty()) {
+      const std::vector<bool> isMask = codegen::scoreMasks(kernel, region, *problem);
+      const bool hasMasks = std::ranges::find(isMask, true) != isMask.end(),
+                 hasValueOps = std::ranges::find(isMask, false) != isMask.end();
+      for (const Sm90AttentionKnobs &one :
+           sm90AttentionTileChoices(*problem, hasMasks, hasValueOps, device.multiprocessors))
+        knobs.insert(one);
+      if (knobs.empty())
+        return {.reason = sm90AttentionTileRejection(
+                    *problem, Sm90AttentionKnobs{.tileQueries = 64, .tileKeys = 32}, hasValueOps)};
+    }
+    space.tuples.push_back(std::move(tuple));
+  }
+  if (space.tuples.empty()) return {.reason = std::move(rejection)};
+  space.knobs.assign(knobs.begin(), knobs.end());
+  return {.space = std::move(space)};
+}
+
+std::string rejection(const Kernel &kernel, const Configuration &configuration, const Device &) {
+  const AttentionRegionOrRejection recognised = attentionRegion(kernel);
+  if (!recognised.region) return recognised.rejection;
+  const Expected<AttentionProblem> problem =
+      attentionProblem(kernel, *recognised.region, configuration);
+  if (!problem) return problem.error().what();
+  if (std::string reason = sm90AttentionLayoutRejection(*problem); !reason.empty()) return reason;
+  const std::vector<bool> isMask = codegen::scoreMasks(kernel, *recognised.region, *problem);
+  return sm90AttentionTileRejection(*problem, configuration.knobs.get<Sm90AttentionKnobs>(),
+                                    std::ranges::find(isMask, false) != isMask.end());
+}
+
+Cost price(const Kernel &kernel, const Configuration &configuration, const Device &device) {
+  return sm90AttentionCost(kernel, configuration, configuration.knobs.get<Sm90AttentionKnobs>(),
+                           device);
+}
+
+codegen::Program lower(const Kernel &kernel, const Configuration &configuration) {
+  return codegen::lowerSm90Attention(kernel, configuration,
+                                     configuration.knobs.get<Sm90AttentionKnobs>());
+}
+
+std::string targetRejection(const Kernel &, const Knobs &, std::string_view target) {
+  if (codegen::hasWgmma(target)) return "";
+  return "has no WGMMA; take attention-sm80, or let weft select for it";
+}
+
+}  // namespace
+
+const Family sm90AttentionFamily = {
+    .name = "attention-sm90",
+    .takesAttention = true,
+    .schedule = sm90AttentionFields,
+    .defaults = defaultKnobs<Sm90AttentionKnobs>,
+    .compare = compareKnobs<Sm90AttentionKnobs>,
+    .describe = describeKnobs,
+    .space = spaceOf,
+    .rejection = rejection,
+    .price = price,
+    .lower = lower,
+    .targetRejection = targetRejection,
+};
+
+}  // namespace weft

@@ -1,0 +1,25 @@
+// The knobs of fused attention on sm_90a, and the family.
+#pragma once
+
+#include "kernel/Family.h"
+
+namespace weft {
+
+/// Persistent blocks of one producer warp and one to three consumer warpgroups, 64 query rows each
+/// (sm90_attention.cuh).
+struct Sm90AttentionKnobs {
+  int tileQueries = 128;  ///< query rows of a tile: 64, 128, 192
+  int tileKeys = 128;     ///< keys of a block: a multiple of 16
+  int stages = 2;         ///< blocks of keys and of values in shared memory, each
+  int queryStages = 1;    ///< tiles of queries in shared memory
+  int ordered = 1;        ///< 1: consumers issue their GEMMs one after another
+  int headGroup = 0;  ///< heads whose tiles are taken together, last rows first; 0: head by head
+  int blocks = 132;   ///< of the persistent grid, at most
+  static const Family &family();
+  auto operator<=>(const Sm90AttentionKnobs &) const = default;
+};
+
+extern const Family sm90AttentionFamily;
+inline const Family &Sm90AttentionKnobs::family() { return sm90AttentionFamily; }
+
+}  // namespace weft

@@ -1,0 +1,185 @@
+// Registers, shared memory and maps of a tile; see Sm90AttentionTile.h.
+#include "codegen/families/attention_sm90/Sm90AttentionTile.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace weft {
+namespace {
+
+constexpr int warpgroup = 128, rowBytes = 128, subtileSide = 64;
+constexpr int64_t mostSharedBytes = 227 * 1024,  // of a block of sm_90
+    sharedBytesOfMultiprocessor = 228 * 1024, reservedBytes = 1024;
+constexpr size_t mostHeadDimensions = 3;  // of a map of five
+/// Scores, exponentials and output of a thread, in registers, that compile without a wait behind
+/// every WGMMA: with three consumers, and with fewer.
+constexpr int mostRegistersOfThree = 132, mostRegistersOfTwo = 200;
+/// What a score expression needs beside.
+constexpr int valueOpRegisters = 12;
+
+int consumersOf(const Sm90AttentionKnobs &knobs) { return knobs.tileQueries / subtileSide; }
+int64_t panels(int64_t columns) { return (columns + subtileSide - 1) / subtileSide; }
+
+int64_t queryBytes(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs) {
+  return panels(problem.headDim) * knobs.tileQueries * rowBytes;
+}
+int64_t outputBytes(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs) {
+  return panels(problem.valueDim) * knobs.tileQueries * rowBytes;
+}
+int64_t barriers(const Sm90AttentionKnobs &knobs) {
+  return 2 * knobs.queryStages + 4 * knobs.stages + 4;
+}
+int64_t bytesWithoutOutput(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs) {
+  const int64_t block =
+      (panels(problem.headDim) + panels(problem.valueDim)) * knobs.tileKeys * rowBytes;
+  return knobs.queryStages * queryBytes(problem, knobs) + knobs.stages * block +
+         barriers(knobs) * 8 + 16;
+}
+
+/// Elements of one head after the other, rows in order: as the kernel template writes them.
+bool liesHeadByHead(const AttentionProblem &problem, const AttentionTensor &sums) {
+  int64_t expected = problem.queries;
+  bool isDense = problem.queries == 1 || sums.rowStride == 1;
+  for (size_t axis = problem.headAxes.size(); axis-- > 0;) {
+    isDense = isDense && sums.headStrides[axis] == expected;
+    expected *= problem.headExtents[axis];
+  }
+  return isDense;
+}
+
+int registers(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs) {
+  const int64_t valueColumns = (problem.valueDim + 15) / 16 * 16;
+  return int(knobs.tileKeys / 2 + knobs.tileKeys / 4 + valueColumns / 2);
+}
+
+}  // namespace
+
+int sm90AttentionThreads(const Sm90AttentionKnobs &knobs) {
+  return (consumersOf(knobs) + 1) * warpgroup;
+}
+
+bool sm90AttentionStaysInQ(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs) {
+  return bytesWithoutOutput(problem, knobs) + outputBytes(problem, knobs) > mostSharedBytes;
+}
+
+int64_t sm90AttentionSharedBytes(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs) {
+  return bytesWithoutOutput(problem, knobs) +
+         (sm90AttentionStaysInQ(problem, knobs) ? 0 : outputBytes(problem, knobs));
+}
+
+int sm90AttentionResidentBlocks(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs) {
+  const int64_t bytes = sm90AttentionSharedBytes(problem, knobs) + reservedBytes;
+  return consumersOf(knobs) == 1 && 2 * bytes <= sharedBytesOfMultiprocessor ? 2 : 1;
+}
+
+int64_t sm90AttentionTiles(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs) {
+  return (problem.queries + knobs.tileQueries - 1) / knobs.tileQueries * problem.heads;
+}
+
+int64_t sm90AttentionBlocks(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs) {
+  return std::min<int64_t>(sm90AttentionTiles(problem, knobs), knobs.blocks);
+}
+
+std::string sm90AttentionTileRejection(const AttentionProblem &problem,
+                                       const Sm90AttentionKnobs &knobs, bool hasValueOps) {
+  const int consumers = consumersOf(knobs);
+  if (knobs.tileQueries % subtileSide != 0 || consumers < 1 || consumers > 3)
+    return fmt::format("{} query rows a tile; 64, 128 and 192 are taken", knobs.tileQueries);
+  if (knobs.tileKeys % 16 != 0 || knobs.tileKeys < 16 || knobs.tileKeys > 256)
+    return fmt::format("{} keys a block; multiples of 16 up to 256 are taken", knobs.tileKeys);
+  if (knobs.stages < 2) return fmt::format("{} stages; at least 2 are needed", knobs.stages);
+  if (knobs.queryStages < 1 || knobs.queryStages > 2)
+    return fmt::format("{} tiles of queries in shared memory; 1 and 2 are taken",
+                       knobs.queryStages);
+  if (problem.valueDim > 256 || problem.headDim > 256)
+    return fmt::format("heads of {} and {} columns; at most 256 fit the registers", problem.headDim,
+                       problem.valueDim);
+  const int most = (consumers == 3 ? mostRegistersOfThree : mostRegistersOfTwo) -
+                   (hasValueOps ? valueOpRegisters : 0);
+  if (const int needed = registers(problem, knobs); needed > most)
+    return fmt::format(
+        "{} registers a thread hold scores, exponentials and output of {} keys; at "
+        "most {} are free",
+        needed, knobs.tileKeys, most);
+  if (const int64_t bytes = sm90AttentionSharedBytes(problem, knobs); bytes > mostSharedBytes)
+    return fmt::format("{} bytes of shared memory; a block has {}", bytes, mostSharedBytes);
+  if (sm90AttentionStaysInQ(problem, knobs) &&
+      (knobs.queryStages > 1 || panels(problem.valueDim) > panels(problem.headDim)))
+    return "no place in shared memory for the output";
+  return "";
+}
+
+std::vector<HeadDimension> headDimensions(const AttentionProblem &problem,
+                                          const AttentionTensor &tensor) {
+  std::vector<HeadDimension> dimensions;
+  int64_t divisor = 1;
+  for (size_t axis = problem.headAxes.size(); axis-- > 0;) {
+    const int64_t extent = problem.headExtents[axis], stride = tensor.headStrides[axis];
+    if (stride != 0) {
+      HeadDimension *last = dimensions.empty() ? nullptr : &dimensions.back();
+      if (last && last->divisor * last->extent == divisor && last->stride * last->extent == stride)
+        last->extent *= extent;
+      else dimensions.push_back({.divisor = divisor, .extent = extent, .stride = stride});
+    }
+    divisor *= extent;
+  }
+  return dimensions;
+}
+
+std::string sm90AttentionLayoutRejection(const AttentionProblem &problem) {
+  constexpr int64_t bytes = 16;
+  const auto rejection = [&](const AttentionTensor &tensor, std::string_view what,
+                             DType type) -> std::string {
+    if (!tensor.hasAlignedRows(sizeOf(type), bytes))
+      return fmt::format(
+          "rows of {} are no neighbours that start at multiples of {} bytes, which "
+          "TMA asks for",
+          what, bytes);
+    if (const size_t count = headDimensions(problem, tensor).size(); count > mostHeadDimensions)
+      return fmt::format("heads of {} have {} strides; a tensor map has {} beside rows and columns",
+                         what, count, mostHeadDimensions);
+    return "";
+  };
+  std::string reason = rejection(problem.q, "queries", problem.operandType);
+  if (reason.empty()) reason = rejection(problem.k, "keys", problem.operandType);
+  if (reason.empty()) reason = rejection(problem.v, "values", problem.operandType);
+  if (reason.empty()) reason = rejection(problem.output, "the output", problem.outputType);
+  if (reason.empty() && problem.logSums && !liesHeadByHead(problem, *problem.logSums))
+    reason = "the logarithms of sums do not lie head by head, query by query";
+  return reason;
+}
+
+std::vector<Sm90AttentionKnobs> sm90AttentionTileChoices(const AttentionProblem &problem,
+                                                         bool hasMasks, bool hasValueOps,
+                                                         int multiprocessors) {
+  // Wider blocks than 128 lose to it where both fit (H200: 409 against 470 TFLOP/s at 128 x 192 of
+  // d = 64, 572 against 645 at 128 x 144 of d = 128).
+  constexpr int widest = 128, narrowest = 32;
+  std::vector<Sm90AttentionKnobs> choices;
+  for (const int consumers : {3, 2, 1}) {
+    for (int tileKeys = widest; tileKeys >= narrowest; tileKeys -= 16) {
+      Sm90AttentionKnobs knobs{.tileQueries = consumers * subtileSide,
+                               .tileKeys = tileKeys,
+                               .queryStages = 2,
+                               .ordered = consumers > 1 && problem.valueDim <= 128 ? 1 : 0};
+      if (!sm90AttentionTileRejection(problem, knobs, hasValueOps).empty()) knobs.queryStages = 1;
+      if (!sm90AttentionTileRejection(problem, knobs, hasValueOps).empty()) continue;
+      if (hasMasks) {
+        // Heads whose keys and values stay in L2 together.
+        constexpr int64_t bytesInL2 = 24 << 20, most = 16;
+        const int64_t bytesOfHead =
+            problem.keys * (problem.headDim + problem.valueDim) * sizeOf(problem.operandType);
+        int group = 1;
+        while (group < most && 2 * group * bytesOfHead <= bytesInL2) group *= 2;
+        knobs.headGroup = int(std::min<int64_t>(group * problem.headsOfGroup, problem.heads));
+      }
+      knobs.blocks = multiprocessors * sm90AttentionResidentBlocks(problem, knobs);
+      choices.push_back(knobs);
+      break;
+    }
+  }
+  return choices;
+}
+
+}  // namespace weft

@@ -1,0 +1,46 @@
+// What follows from a tile of a fused attention on sm_90a, in bytes, registers and blocks: the same
+// arithmetic as AttentionConfig (sm90_attention_tiles.cuh), which emitted text asserts.
+#pragma once
+
+#include "codegen/families/attention/AttentionProblem.h"
+#include "codegen/families/attention_sm90/Sm90AttentionKnobs.h"
+
+#include <string>
+#include <vector>
+
+namespace weft {
+
+int sm90AttentionThreads(const Sm90AttentionKnobs &knobs);
+/// Blocks that fit a multiprocessor: two of one consumer where shared memory allows.
+int sm90AttentionResidentBlocks(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs);
+/// Whether the output leaves through the place of the queries, since there is none beside it.
+bool sm90AttentionStaysInQ(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs);
+int64_t sm90AttentionSharedBytes(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs);
+int64_t sm90AttentionTiles(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs);
+int64_t sm90AttentionBlocks(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs);
+
+/// Why a tile cannot have such knobs: registers, shared memory, ranges. Empty if it can. ptxas
+/// waits behind every WGMMA where scores, exponentials and output of a thread do not fit its
+/// registers.
+std::string sm90AttentionTileRejection(const AttentionProblem &problem,
+                                       const Sm90AttentionKnobs &knobs, bool hasValueOps);
+/// Why layouts are none that TMA loads and stores: columns that are no neighbours, rows that do not
+/// start at multiples of 16 bytes, more strides than a tensor map has. Empty if they are.
+std::string sm90AttentionLayoutRejection(const AttentionProblem &problem);
+
+/// The tiles worth trying for these head dimensions.
+std::vector<Sm90AttentionKnobs> sm90AttentionTileChoices(const AttentionProblem &problem,
+                                                         bool hasMasks, bool hasValueOps,
+                                                         int multiprocessors);
+
+/// One dimension of a tensor map over heads: head / divisor % extent steps by `stride` elements.
+struct HeadDimension {
+  int64_t divisor = 1, extent = 1, stride = 0;
+  bool operator==(const HeadDimension &) const = default;
+};
+/// Those of a tensor, neighbouring head axes merged where they lie so; without axes that the tensor
+/// lacks. Fastest first.
+std::vector<HeadDimension> headDimensions(const AttentionProblem &problem,
+                                          const AttentionTensor &tensor);
+
+}  // namespace weft

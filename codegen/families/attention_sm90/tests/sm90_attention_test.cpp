@@ -1,0 +1,183 @@
+// Fused attention on sm_90a: which kernels and layouts it takes, in which tiles, what is emitted,
+// and how its price grows.
+#include "codegen/Emit.h"
+#include "codegen/families/attention/VisibleScores.h"
+#include "codegen/families/attention_sm90/Sm90AttentionTile.h"
+#include "kernel/Error.h"
+#include "passes/configure/CostModel.h"
+#include "passes/configure/Families.h"
+#include "passes/configure/Family.h"
+#include "tests/support/NonEmpty.h"
+#include "tests/unit/samples/SampleAttentions.h"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <set>
+
+using namespace weft;
+using namespace weft::samples;
+using weft::test::nonEmpty;
+
+namespace {
+
+std::vector<Configuration> own(const Kernel &kernel, const char *device = "h200") {
+  std::vector<Configuration> result;
+  for (const Configuration &configuration : enumerate(kernel, findDevice(device)).legal)
+    if (configuration.knobs.is<Sm90AttentionKnobs>()) result.push_back(configuration);
+  return result;
+}
+
+std::string exclusion(const Kernel &kernel, const char *device = "h200") {
+  for (const Exclusion &excluded : enumerate(kernel, findDevice(device)).excluded)
+    if (excluded.family == "attention-sm90") return excluded.reason;
+  return "";
+}
+
+AttentionProblem problemOf(const Kernel &kernel, const Configuration &configuration) {
+  return *attentionProblem(kernel, *attentionRegion(kernel).region, configuration);
+}
+
+Configuration logicalOrder(const Kernel &kernel, const Sm90AttentionKnobs &knobs) {
+  LayoutTuple tuple;
+  for (const int value : operandValues(kernel))
+    tuple.push_back(rowMajor(kernel.values[size_t(value)].axes.size()));
+  return toConfiguration(kernel, tuple, knobs);
+}
+
+double seconds(const Kernel &kernel, const Configuration &configuration) {
+  return analyticCostModel(findDevice("h200"))->cost(kernel, configuration).seconds;
+}
+double best(const Kernel &kernel) {
+  double least = 1;
+  for (const Configuration &one : nonEmpty(own(kernel)))
+    least = std::min(least, seconds(kernel, one));
+  return least;
+}
+
+}  // namespace
+
+TEST_CASE("fused attention takes heads of every width up to 256, in layouts of whole rows") {
+  for (const int64_t width : {16, 32, 64, 72, 80, 96, 128, 192, 256}) {
+    const Kernel kernel = plainAttention({.j = 333, .k = 333, .p = width, .w = width}, DType::f16);
+    const std::vector<Configuration> configurations = own(kernel);
+    INFO(width << " " << exclusion(kernel));
+    REQUIRE_FALSE(configurations.empty());
+    for (const Configuration &configuration : configurations) {
+      const AttentionProblem problem = problemOf(kernel, configuration);
+      CHECK(sm90AttentionLayoutRejection(problem).empty());
+      CHECK(
+          sm90AttentionTileRejection(problem, configuration.knobs.get<Sm90AttentionKnobs>(), false)
+              .empty());
+    }
+    // A head dimension that is not the fastest has no whole rows.
+    for (const Configuration &configuration : configurations)
+      CHECK(problemOf(kernel, configuration).q.columnStride == 1);
+  }
+}
+
+TEST_CASE("what fused attention does not take is said") {
+  const AttentionExtents extents{.j = 64, .k = 64};
+  CHECK(exclusion(plainAttention(extents, DType::f32)).find("f16 and bf16") != std::string::npos);
+  CHECK(exclusion(plainAttention({.p = 264, .w = 264}, DType::f16)).find("at most 256") !=
+        std::string::npos);
+  CHECK(exclusion(plainAttention({.p = 36, .w = 36}, DType::f16)).find("16 bytes") !=
+        std::string::npos);
+  CHECK(exclusion(plainAttention(extents, DType::f16), "a100").find("WGMMA") != std::string::npos);
+}
+
+TEST_CASE("tiles keep their scores, exponentials and output in registers") {
+  const auto widestTile = [](int64_t width, int consumers) {
+    const Kernel kernel = plainAttention({.j = 999, .k = 999, .p = width, .w = width}, DType::bf16);
+    int widest = 0;
+    for (const Configuration &configuration : nonEmpty(own(kernel))) {
+      const auto &knobs = configuration.knobs.get<Sm90AttentionKnobs>();
+      if (knobs.tileQueries == 64 * consumers) widest = std::max(widest, knobs.tileKeys);
+    }
+    return widest;
+  };
+  // The widest blocks of keys that compile without a wait behind every WGMMA: (keys / 2 + keys / 4
+  // + columns / 2) of 132 registers with three consumers, of 200 with fewer.
+  CHECK(widestTile(64, 3) == 128);
+  CHECK(widestTile(96, 3) == 112);
+  CHECK(widestTile(128, 3) == 80);
+  CHECK(widestTile(128, 2) == 128);
+  CHECK(widestTile(256, 2) == 80);
+}
+
+TEST_CASE("heads merge in a tensor's map where they lie so") {
+  const Kernel kernel = plainAttention({.b = 4, .h = 3, .g = 2, .j = 100, .k = 100}, DType::f16);
+  const AttentionProblem problem = problemOf(kernel, logicalOrder(kernel, {}));
+  // Head = (b * 3 + h) * 2 + g. Queries [b, h, g, j, p]: one run; keys [b, h, k, p] lack g.
+  CHECK(headDimensions(problem, problem.q) ==
+        std::vector<HeadDimension>{{.divisor = 1, .extent = 24, .stride = 6400}});
+  CHECK(headDimensions(problem, problem.k) ==
+        std::vector<HeadDimension>{{.divisor = 2, .extent = 12, .stride = 6400}});
+}
+
+TEST_CASE("emitted attention names its tensors, and what masks leave") {
+  const Sm90AttentionKnobs knobs{.tileQueries = 128, .tileKeys = 128, .headGroup = 2};
+  const auto text = [&](const Kernel &kernel) {
+    return codegen::emit(kernel, logicalOrder(kernel, knobs), "sm_90a").readable;
+  };
+  const AttentionExtents extents{.b = 2, .h = 4, .j = 300, .k = 301};
+  const std::string plain = text(plainAttention(extents, DType::f16)),
+                    causal = text(causalAttention(extents, DType::f16)),
+                    sloped = text(slopedAttention(extents, DType::f16));
+  CHECK(plain.find(".coverage") == std::string::npos);
+  CHECK(plain.find(".score") == std::string::npos);
+  CHECK(causal.find(".coverage = coverage") != std::string::npos);
+  CHECK(causal.find(".scoreWithoutMasks") == std::string::npos);
+  CHECK(sloped.find(".scoreWithoutMasks = ") != std::string::npos);
+  CHECK(plain.find(".scale = 0.125f") != std::string::npos);
+  for (const std::string &one : {plain, causal, sloped})
+    CHECK(one.find("__device__ unsigned tilesTaken;") != std::string::npos);
+}
+
+TEST_CASE("a configuration that cannot run is not emitted") {
+  const Kernel kernel = plainAttention({.j = 128, .k = 128, .p = 256, .w = 256}, DType::f16);
+  CHECK_THROWS_AS(
+      codegen::emit(kernel,
+                    logicalOrder(kernel, {.tileQueries = 192, .tileKeys = 128, .queryStages = 2}),
+                    "sm_90a"),
+      Error);
+}
+
+TEST_CASE("the price of fused attention follows its work") {
+  const auto plain = [](int64_t length, int64_t width) {
+    return best(plainAttention({.b = 4, .h = 16, .j = length, .k = length, .p = width, .w = width},
+                               DType::f16));
+  };
+  // Four times the scores; twice the columns.
+  CHECK(plain(4096, 64) / plain(2048, 64) == Approx(4).epsilon(0.1));
+  CHECK(plain(4096, 128) / plain(4096, 64) > 1.3);
+  CHECK(plain(4096, 128) / plain(4096, 64) < 2);
+  // H200: 1.17 ms (d = 64, 32 heads, 4 x 4096), 0.852 ms (d = 128, 16 heads).
+  CHECK(best(plainAttention({.b = 4, .h = 32, .j = 4096, .k = 4096}, DType::f16)) ==
+        Approx(1.17e-3).epsilon(0.1));
+  CHECK(plain(4096, 128) == Approx(0.852e-3).epsilon(0.1));
+  // Half of the scores are masked.
+  const AttentionExtents extents{.b = 4, .h = 16, .j = 4096, .k = 4096};
+  const double causal = best(causalAttention(extents, DType::f16)),
+               window = best(windowAttention(extents, DType::f16, 128, 128));
+  CHECK(causal / plain(4096, 64) == Approx(0.53).epsilon(0.1));
+  CHECK(window < causal / 4);
+}
+
+TEST_CASE("what masks leave of the scores is estimated") {
+  const auto share = [](const Kernel &kernel) {
+    return visibleScores(kernel, *attentionRegion(kernel).region,
+                         problemOf(kernel, logicalOrder(kernel, {})));
+  };
+  const AttentionExtents extents{.j = 1024, .k = 1024};
+  CHECK(share(plainAttention(extents, DType::f16)).share == 1);
+  CHECK_FALSE(share(plainAttention(extents, DType::f16)).hasMasks);
+  CHECK(share(causalAttention(extents, DType::f16)).share == Approx(0.5).margin(0.03));
+  CHECK(share(causalAttention({.j = 512, .k = 1024}, DType::f16)).share ==
+        Approx(0.75).margin(0.03));
+  CHECK(share(windowAttention(extents, DType::f16, 64, 64)).share == Approx(0.125).margin(0.04));
+  // Lengths are known at run time alone.
+  CHECK(share(paddedAttention(extents, DType::f16)).share == 1);
+  CHECK(share(paddedAttention(extents, DType::f16)).hasMasks);
+  CHECK(share(slopedAttention(extents, DType::f16)).valueOps == 1);
+}

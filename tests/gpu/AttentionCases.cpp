@@ -1,0 +1,50 @@
+// Cases of fused attention: every family, head width, mask and kind of score op, at odd lengths.
+#include "codegen/families/attention_sm90/Sm90AttentionKnobs.h"
+#include "tests/gpu/Collector.h"
+#include "tests/unit/samples/SampleAttentions.h"
+
+namespace weft::gputest {
+namespace {
+
+using samples::AttentionExtents;
+
+std::vector<Kernel> kindsOf(const AttentionExtents &extents, DType type) {
+  return {samples::plainAttention(extents, type),
+          samples::plainAttention(extents, type, true),
+          samples::causalAttention(extents, type, true),
+          samples::windowAttention(extents, type, 17, 40),
+          samples::paddedAttention(extents, type),
+          samples::paddedAttention(extents, type, true),
+          samples::biasedAttention(extents, type),
+          samples::slopedAttention(extents, type)};
+}
+
+}  // namespace
+
+void addAttentions(Collector &collect) {
+  const AttentionExtents lengths[] = {{.b = 2, .h = 3, .j = 1, .k = 1},
+                                      {.b = 1, .h = 2, .j = 63, .k = 65},
+                                      {.b = 2, .h = 2, .g = 2, .j = 65, .k = 257},
+                                      {.b = 1, .h = 3, .g = 3, .j = 333, .k = 129},
+                                      {.b = 2, .h = 1, .g = 4, .j = 200, .k = 777}};
+  const std::pair<int64_t, int64_t> widths[] = {{64, 64},   {128, 128}, {16, 16},  {32, 48},
+                                                {40, 40},   {72, 72},   {80, 80},  {96, 96},
+                                                {192, 128}, {192, 192}, {256, 256}};
+  for (const DType type : {DType::f16, DType::bf16})
+    for (const AttentionExtents &one : lengths)
+      for (const auto &[headDim, valueDim] : widths) {
+        AttentionExtents extents = one;
+        extents.p = headDim, extents.w = valueDim;
+        for (const Kernel &kernel : kindsOf(extents, type))
+          for (const Configuration &configuration :
+               collect.drawFamily(kernel, Sm90AttentionKnobs{}, 2))
+            collect.add("attention", kernel, type, configuration);
+      }
+  for (const int64_t width : {64, 128})
+    for (const Kernel &kernel :
+         kindsOf({.b = 1, .h = 2, .j = 1111, .k = 4099, .p = width, .w = width}, DType::f16))
+      for (const Configuration &configuration : collect.drawFamily(kernel, Sm90AttentionKnobs{}, 2))
+        collect.add("attention-long", kernel, DType::f16, configuration);
+}
+
+}  // namespace weft::gputest

@@ -1,0 +1,124 @@
+// Fused attention compiles for its targets without spills and warnings, and the tensor cores are
+// kept busy: in machine code no wait stands behind every WGMMA, and instructions are as wide as the
+// tile.
+#include "codegen/families/attention_sm90/Sm90AttentionKnobs.h"
+#include "tests/nvrtc/KernelBatch.h"
+#include "tests/unit/samples/SampleAttentions.h"
+
+#include <cstring>
+
+using namespace weft;
+using namespace weft::samples;
+using nvrtctest::Batch;
+
+namespace {
+
+/// What of an ELF's code the tensor cores of sm_90a do: 16 bytes an instruction, the operation in
+/// the lowest 12 bits.
+struct WgmmaCode {
+  int products = 0;  ///< HGMMA
+  int starts = 0;    ///< WARPGROUP.ARRIVE
+  int waits = 0;     ///< WARPGROUP.DEPBAR
+};
+WgmmaCode wgmmaCode(const std::string &cubin) {
+  constexpr uint64_t operation = 0xFFF, hgmma = 0x9F0, warpgroup = 0x9C5, isWait = 1ull << 47;
+  WgmmaCode code;
+  const auto read = [&]<typename T>(size_t at, T) {
+    T value;
+    REQUIRE(at + sizeof value <= cubin.size());
+    std::memcpy(&value, cubin.data() + at, sizeof value);
+    return value;
+  };
+  const auto sections = size_t(read(40, uint64_t())), size = size_t(read(58, uint16_t())),
+             count = size_t(read(60, uint16_t()));
+  for (size_t section = 0; section < count; ++section) {
+    const size_t header = sections + section * size;
+    constexpr uint64_t executable = 4;
+    if (!(read(header + 8, uint64_t()) & executable)) continue;
+    const auto offset = size_t(read(header + 24, uint64_t())),
+               bytes = size_t(read(header + 32, uint64_t()));
+    for (size_t at = offset; at + 16 <= offset + bytes; at += 16) {
+      const auto word = read(at, uint64_t());
+      if ((word & operation) == hgmma) ++code.products;
+      if ((word & operation) == warpgroup) ++((word & isWait) ? code.waits : code.starts);
+    }
+  }
+  return code;
+}
+
+struct Case {
+  std::string name;
+  Kernel kernel;
+};
+std::vector<Case> cases(DType type) {
+  std::vector<Case> result;
+  for (const int64_t width : {32, 40, 64, 80, 96, 128, 192, 256}) {
+    const AttentionExtents extents{.b = 2, .h = 6, .j = 777, .k = 777, .p = width, .w = width};
+    result.push_back({fmt::format("attention {}", width), plainAttention(extents, type, true)});
+    result.push_back({fmt::format("causal {}", width), causalAttention(extents, type)});
+  }
+  const AttentionExtents extents{.b = 2, .h = 3, .g = 4, .j = 300, .k = 1000};
+  result.push_back({"window", windowAttention(extents, type, 100, 30)});
+  result.push_back({"padded", paddedAttention(extents, type, true)});
+  result.push_back({"biased", biasedAttention(extents, type)});
+  result.push_back({"sloped", slopedAttention(extents, type)});
+  return result;
+}
+
+/// One configuration for every tile.
+std::vector<Configuration> tilesOf(const Kernel &kernel) {
+  std::vector<Configuration> found;
+  std::set<std::string> seen;
+  forEachConfiguration(kernel, findDevice("h200"), {}, [&](const Configuration &configuration) {
+    if (configuration.knobs.is<Sm90AttentionKnobs>() &&
+        seen.insert(describe(kernel, configuration.knobs)).second)
+      found.push_back(configuration);
+    return true;
+  });
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("every tile of fused attention compiles without spills") {
+  Batch batch;
+  for (const DType type : {DType::f16, DType::bf16})
+    for (const Case &one : cases(type))
+      for (const Configuration &configuration : tilesOf(one.kernel))
+        batch.add(one.name, one.kernel, configuration, "sm_90a");
+  batch.buildAndCheck(60, 1);
+}
+
+TEST_CASE("fused attention waits for WGMMAs where it says so alone") {
+  runtime::BuildOptions options;
+  options.headers = codegen::deviceHeaders();
+  std::vector<runtime::BuildRequest> requests;
+  std::vector<int> products;
+  for (const Case &one : cases(DType::f16))
+    for (const Configuration &configuration : tilesOf(one.kernel)) {
+      codegen::EmittedKernel emitted = codegen::emit(one.kernel, configuration, "sm_90a");
+      const auto &knobs = configuration.knobs.get<Sm90AttentionKnobs>();
+      const auto columns = [&](const char *axis) {
+        for (const Axis &own : one.kernel.axes)
+          if (own.name == axis) return int(own.extent);
+        return 0;
+      };
+      // Scores of the first block and of the others; the output's GEMM in the loop and behind it.
+      products.push_back(2 * ((columns("p") + 15) / 16) + 2 * (knobs.tileKeys / 16));
+      requests.push_back({.name = one.name + ", " + describe(one.kernel, configuration.knobs),
+                          .text = std::move(emitted.text),
+                          .entry = std::move(emitted.entry),
+                          .architecture = "sm_90a",
+                          .extraFlags = {}});
+    }
+  const std::vector<runtime::BuildResult> results = runtime::build(requests, options);
+  REQUIRE(results.size() > 30);
+  for (size_t i = 0; i < results.size(); ++i) {
+    INFO(requests[i].name << "\n" << results[i].error);
+    REQUIRE(results[i].error.empty());
+    const WgmmaCode code = wgmmaCode(results[i].cubin);
+    CHECK(code.products == products[i]);
+    CHECK(code.starts <= 5);
+    CHECK(code.waits <= 5);
+  }
+}
