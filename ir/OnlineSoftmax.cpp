@@ -13,6 +13,12 @@ namespace {
 /// The contracted letter of a verified einsum.
 char contractedLetter(const Einsum &einsum) { return einsum.reduced().front(); }
 
+/// Of the logarithms of sums: the axes of x without the contracted one, in f32.
+mlir::RankedTensorType logSumsOf(const Einsum &einsum, mlir::Type x) {
+  const auto contracted = static_cast<int64_t>(einsum.a.find(contractedLetter(einsum)));
+  return withDType(withoutDimensions(x, {contracted}), DType::f32);
+}
+
 /// The einsum's result, with one element a sub-vector as the last dimension if there is a tile.
 std::vector<int64_t> resultExtents(const Einsum &einsum, mlir::Type x, mlir::Type v,
                                    std::optional<int64_t> tile) {
@@ -31,11 +37,11 @@ mlir::LogicalResult checkEinsum(mlir::Operation *op, llvm::StringRef name, llvm:
   std::vector<int64_t> expected;
   try {
     const Einsum einsum = parseEinsum(spec.str());
-    expected = resultExtents(einsum, x, v, tile);
     if (einsum.reduced().size() != 1)
       return broken(op, (name + "_c1").str())
              << "'" << spec << "' contracts " << einsum.reduced().size()
              << " axes; it has to be one, that of the softmax";
+    expected = resultExtents(einsum, x, v, tile);
   } catch (const Error &error) {
     return op->emitOpError() << error.what();
   }
@@ -121,10 +127,7 @@ void OnlineSoftmaxContractOp::build(mlir::OpBuilder &builder, mlir::OperationSta
   state.addOperands({x, v});
   state.getOrAddProperties<Properties>().spec = builder.getStringAttr(spec);
   state.addTypes(result);
-  if (withLogSums)
-    state.addTypes(withDType(
-        withoutDimensions(x.getType(), {int64_t(einsum.a.find(contractedLetter(einsum)))}),
-        DType::f32));
+  if (withLogSums) state.addTypes(logSumsOf(einsum, x.getType()));
 }
 mlir::LogicalResult OnlineSoftmaxContractOp::verifyConstraints() {
   const mlir::Type x = getX().getType();
@@ -134,14 +137,12 @@ mlir::LogicalResult OnlineSoftmaxContractOp::verifyConstraints() {
   if (getLogSums().size() > 1)
     return broken(*this, "online_softmax_contract_c3")
            << "one result, or two with the logarithms of sums";
-  const Einsum einsum = parseEinsum(getSpec().str());
-  const mlir::RankedTensorType statistics = withDType(
-      withoutDimensions(x, {int64_t(einsum.a.find(contractedLetter(einsum)))}), DType::f32);
+  const mlir::RankedTensorType statistics = logSumsOf(parseEinsum(getSpec().str()), x);
   for (mlir::Value logSums : getLogSums())
     if (mlir::failed(checkExtents(*this, "online_softmax_contract_c4", "the logarithms of sums",
                                   logSums.getType(), extents(statistics))) ||
-        mlir::failed(checkElementType(*this, "online_softmax_contract_c4",
-                                      "the logarithms of sums", logSums.getType(), statistics)))
+        mlir::failed(checkElementType(*this, "online_softmax_contract_c4", "the logarithms of sums",
+                                      logSums.getType(), statistics)))
       return mlir::failure();
   return checkFloats(*this, "online_softmax_contract_c5");
 }

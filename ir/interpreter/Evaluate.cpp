@@ -11,6 +11,7 @@
 #include "ir/interpreter/Movement.h"
 #include "ir/interpreter/Normalization.h"
 #include "ir/interpreter/NormalizationGradients.h"
+#include "ir/interpreter/OnlineSoftmax.h"
 #include "ir/interpreter/Rotary.h"
 #include "kernel/Error.h"
 
@@ -74,6 +75,19 @@ struct Evaluator {
   Results operator()(GlobalScalingOp scaling) const {
     return results(
         globalScaling<Real>(operand(0), operand(1), scaling.getAxis(), scaling.getTile()));
+  }
+
+  Results operator()(SubvectorContractOp contraction) const {
+    const Einsum einsum = parseEinsum(contraction.getSpec().str());
+    return results(subvectorContract<Real>(einsum.a, einsum.b, einsum.result, operand(0),
+                                           operand(1), int64_t(contraction.getTile())));
+  }
+  Results operator()(OnlineSoftmaxContractOp contraction) const {
+    const Einsum einsum = parseEinsum(contraction.getSpec().str());
+    OnlineSoftmax all =
+        onlineSoftmaxContract<Real>(einsum.a, einsum.b, einsum.result, operand(0), operand(1));
+    if (op->getNumResults() == 1) return results(std::move(all.result));
+    return results(std::move(all.result), std::move(all.logSums));
   }
 
   Results operator()(CrossEntropyOp loss) const {
@@ -203,10 +217,11 @@ Results evaluateIn(mlir::Operation *op, Operands operands, const InterpreterOpti
   const Evaluator<Real> evaluator{op, operands, options};
   return llvm::TypeSwitch<mlir::Operation *, Results>(op)
       .Case<ContractOp, SoftmaxOp, LayerNormOp, RmsNormOp, ReduceOp, LocalSoftmaxOp,
-            ReduceSubvectorsOp, GlobalScalingOp, TransposeOp, SliceOp, ConcatOp, SplitAxisOp,
-            MergeAxesOp, IdentityOp, GatherOp, DropoutOp, RotaryOp, MaskOp, CrossEntropyOp,
-            CrossEntropyDxOp, SoftmaxDxOp, LayerNormDxOp, LayerNormDwOp, RmsNormDxOp, RmsNormDwOp,
-            ScatterAddOp, PadOp, BroadcastOp>([&](auto typed) { return evaluator(typed); })
+            ReduceSubvectorsOp, GlobalScalingOp, SubvectorContractOp, OnlineSoftmaxContractOp,
+            TransposeOp, SliceOp, ConcatOp, SplitAxisOp, MergeAxesOp, IdentityOp, GatherOp,
+            DropoutOp, RotaryOp, MaskOp, CrossEntropyOp, CrossEntropyDxOp, SoftmaxDxOp,
+            LayerNormDxOp, LayerNormDwOp, RmsNormDxOp, RmsNormDwOp, ScatterAddOp, PadOp,
+            BroadcastOp>([&](auto typed) { return evaluator(typed); })
       .Default([&](mlir::Operation *other) {
         auto scalar = mlir::dyn_cast<WeftOp>(other);
         if (!scalar || scalar.expression().empty())

@@ -110,10 +110,14 @@ private:
     std::vector<TensorValue> factors;
     auto contraction = mlir::dyn_cast<ContractOp>(op);
     const bool isTf32 = options.roundToStorage && contraction && contraction.getPrecision();
-    if (isTf32 || (options.roundFactors && contraction)) {
+    if (isTf32 || (options.roundFactors &&
+                   mlir::isa<ContractOp, SubvectorContractOp, OnlineSoftmaxContractOp>(op))) {
       factors.reserve(operands.size());
       for (auto [value, operand] : llvm::zip_equal(op.getOperands(), operands)) {
-        reference::roundTo(*toDType(value.getType()), factors.emplace_back(*operand));
+        // The scores of an online softmax are no factors: its exponentials are.
+        const bool isFactor = !mlir::isa<OnlineSoftmaxContractOp>(op) || !factors.empty();
+        factors.push_back(*operand);
+        if (isFactor) reference::roundTo(*toDType(value.getType()), factors.back());
         if (isTf32)
           for (double &element : factors.back().elements) element = reference::roundToTf32(element);
         plain.push_back(&factors.back());

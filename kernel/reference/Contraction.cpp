@@ -22,23 +22,33 @@ Point PointEvaluator::factor(const BodyOp &op, size_t n, const Coordinates &at) 
   return {.value = nearest, .error = std::max(nearest - least, most - nearest)};
 }
 
-Point PointEvaluator::contract(const BodyOp &op, size_t, const Coordinates &at) {
+PointEvaluator::Terms PointEvaluator::termsOf(const BodyOp &op, size_t resultRank) const {
   const std::string spec = text(op, "spec");
   const size_t comma = spec.find(','), arrow = spec.find("->");
-  const std::string terms[2] = {spec.substr(0, comma), spec.substr(comma + 1, arrow - comma - 1)};
-  const std::string result = spec.substr(arrow + 2);
-  if (comma == std::string::npos || arrow == std::string::npos ||
-      terms[0].size() != rank(op.operands[0]) || terms[1].size() != rank(op.operands[1]) ||
-      result.size() != at.size())
+  if (comma == std::string::npos || arrow == std::string::npos || arrow < comma)
+    throw Error::checkFailed("kernel '{}': \"{}\" is no contraction", kernel.name, spec);
+  Terms terms{.operands = {spec.substr(0, comma), spec.substr(comma + 1, arrow - comma - 1)},
+              .result = spec.substr(arrow + 2)};
+  if (terms.operands[0].size() != rank(op.operands[0]) ||
+      terms.operands[1].size() != rank(op.operands[1]) || terms.result.size() != resultRank)
     throw Error::checkFailed("kernel '{}': contraction \"{}\" does not fit its operands",
                              kernel.name, spec);
+  return terms;
+}
 
-  Coordinates places[2] = {Coordinates(terms[0].size()), Coordinates(terms[1].size())};
-  for (size_t side : {0, 1})
-    for (size_t d = 0; d < terms[side].size(); ++d) {
-      const size_t found = result.find(terms[side][d]);
-      if (found != std::string::npos) places[side][d] = at[found];
-    }
+Coordinates PointEvaluator::place(const Terms &terms, size_t side, const Coordinates &at) {
+  Coordinates result(terms.operands[side].size());
+  for (size_t d = 0; d < result.size(); ++d) {
+    const size_t found = terms.result.find(terms.operands[side][d]);
+    if (found != std::string::npos) result[d] = at[found];
+  }
+  return result;
+}
+
+Point PointEvaluator::contract(const BodyOp &op, size_t, const Coordinates &at) {
+  const Terms all = termsOf(op, at.size());
+  const auto &[terms, result] = all;
+  Coordinates places[2] = {place(all, 0, at), place(all, 1, at)};
   struct Reduced {
     size_t dimensions[2];
     int64_t extent;

@@ -5,16 +5,20 @@
 
 namespace weft::reference {
 
+Point PointEvaluator::logSum(const Row &all) {
+  const double logarithm = std::log(all.second.value);
+  return {.value = all.first.value + logarithm,
+          .error = all.first.error + all.second.error / (all.second.value - all.second.error) +
+                   4 * roundoff * (std::abs(logarithm) + std::abs(all.first.value))};
+}
+
 /// log(sum(exp(x))) - x[label] (result 0), or the logarithm alone (result 1).
 Point PointEvaluator::crossEntropy(const BodyOp &op, size_t result, const Coordinates &at) {
   const size_t axis = size_t(integer(op, "axis"));
   const int64_t classes = extent(op.operands[0], axis);
   const Row &all =
       row(op, at, [&] { return exponentials(op, at.with(axis, 0), axis, 0, classes, -1); });
-  const double logarithm = std::log(all.second.value);
-  Point logSum{.value = all.first.value + logarithm,
-               .error = all.first.error + all.second.error / (all.second.value - all.second.error) +
-                        4 * roundoff * (std::abs(logarithm) + std::abs(all.first.value))};
+  const Point logSum = PointEvaluator::logSum(all);
   if (result == 1) return logSum;
   const int64_t label = int64_t(operand(op, 1, at).value);
   if (label < 0 || label >= classes) return {};

@@ -41,6 +41,15 @@ double tf32SumError(double total, double magnitude, double squares) {
   return lost * std::min(magnitude, std::abs(total) + 2 * std::sqrt(squares));
 }
 
+double roundedExponential(DType type, double exponential) {
+  const double relative = roundingError(type, 1), least = roundingError(type, 0);
+  return std::max(relative * exponential, std::min(least, exponential));
+}
+
+double roundedExponentialSumError(double total, double magnitude, double squares) {
+  return std::min(magnitude, std::abs(total) + 3 * std::sqrt(squares));
+}
+
 double tolerance(const Point &point, DType type) {
   // The rounding of the farthest value that the error admits, which may have a larger exponent.
   return point.error + roundingError(type, std::abs(point.value) + point.error);
@@ -67,6 +76,8 @@ PointEvaluator::Handler PointEvaluator::handlerOf(const Kernel &kernel, const Bo
       {OpKind::localSoftmax, &PointEvaluator::localSoftmax},
       {OpKind::reduceSubvectors, &PointEvaluator::reduceSubvectors},
       {OpKind::globalScaling, &PointEvaluator::globalScaling},
+      {OpKind::subvectorContract, &PointEvaluator::subvectorContract},
+      {OpKind::onlineSoftmaxContract, &PointEvaluator::onlineSoftmaxContract},
       {OpKind::crossEntropy, &PointEvaluator::crossEntropy},
       {OpKind::crossEntropyDx, &PointEvaluator::crossEntropyDx},
       {OpKind::softmaxDx, &PointEvaluator::softmaxDx},

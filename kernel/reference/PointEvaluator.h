@@ -119,6 +119,8 @@ private:
   Point globalScaling(const BodyOp &op, size_t result, const Coordinates &at);
 
   // CrossEntropy.cpp
+  /// Of a row of exponentials: maximum + log(sum).
+  static Point logSum(const Row &all);
   Point crossEntropy(const BodyOp &op, size_t result, const Coordinates &at);
   Point crossEntropyDx(const BodyOp &op, size_t result, const Coordinates &at);
 
@@ -129,8 +131,20 @@ private:
   Point normDw(const BodyOp &op, size_t result, const Coordinates &at);
 
   // Contraction.cpp
+  /// The letters of an einsum: one per dimension.
+  struct Terms {
+    std::array<std::string, 2> operands;
+    std::string result;
+  };
+  Terms termsOf(const BodyOp &op, size_t resultRank) const;
+  /// Coordinates of an operand (side 0 or 1) at an element of the result; 0 where it is summed.
+  static Coordinates place(const Terms &terms, size_t side, const Coordinates &at);
   Point contract(const BodyOp &op, size_t result, const Coordinates &at);
   Point factor(const BodyOp &op, size_t n, const Coordinates &at);
+
+  // OnlineSoftmax.cpp
+  Point subvectorContract(const BodyOp &op, size_t result, const Coordinates &at);
+  Point onlineSoftmaxContract(const BodyOp &op, size_t result, const Coordinates &at);
 
   // Movement.cpp
   Point identity(const BodyOp &op, size_t result, const Coordinates &at);
@@ -151,6 +165,12 @@ private:
   std::vector<int> inputOf;             ///< per value: position in readers, or -1
   std::vector<Definition> definitions;  ///< per value
   std::map<std::pair<const BodyOp *, std::vector<int64_t>>, Row> rows;
+  /// The exponentials of one row of an online softmax; the last one that was asked for.
+  struct ExponentialRow {
+    std::vector<int64_t> place;
+    std::vector<Point> elements;
+  };
+  std::map<const BodyOp *, ExponentialRow> exponentialRows;
 };
 
 template <typename Compute>
@@ -183,6 +203,14 @@ double float8SumError(int64_t n, double total, double magnitude, double squares)
 /// up as in float8SumError, hence 2 sqrt(squares), and no sum is further off than all products in
 /// one direction.
 double tf32SumError(double total, double magnitude, double squares);
+/// What rounding to `type` may take from an exponential: against a running maximum, which is no
+/// larger than the last one, it is rounded as a number of [exponential, 1].
+double roundedExponential(DType type, double exponential);
+/// Error of a sum of products of rounded exponentials with values, from the products of what each
+/// may lose with its value: their total, sum of magnitudes and sum of squares. Equal exponentials
+/// lose the same, hence |total|; what differs from one to the next adds up as a random walk does,
+/// hence 3 sqrt(squares), and no sum is further off than all products in one direction.
+double roundedExponentialSumError(double total, double magnitude, double squares);
 /// How far a stored element of a type may be from `point`: its error, and the rounding of the type.
 double tolerance(const Point &point, DType type);
 /// Whether a stored element agrees: within a finite tolerance, or the same infinity. NaN never

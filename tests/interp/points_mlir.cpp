@@ -5,6 +5,7 @@
 #include "ir/Weft.h"
 #include "ir/interpreter/Interpreter.h"
 #include "kernel/reference/PointEvaluator.h"
+#include "kernel/reference/Rounding.h"
 #include "passes/Passes.h"
 #include "tests/support/NonEmpty.h"
 
@@ -17,6 +18,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <random>
 #include <regex>
 #include <sstream>
 
@@ -49,6 +51,14 @@ std::vector<reference::ElementReader> readersOf(const std::vector<TensorValue> &
       return argument.elements[size_t(position)];
     });
   return readers;
+}
+
+std::unique_ptr<mlir::MLIRContext> newContext() {
+  mlir::DialectRegistry registry;
+  registry.insert<WeftDialect>();
+  auto context = std::make_unique<mlir::MLIRContext>(registry);
+  context->loadAllAvailableDialects();
+  return context;
 }
 
 struct Counts {
@@ -92,23 +102,219 @@ void compare(KernelOp op, Counts &counts) {
 }  // namespace
 
 TEST_CASE("single elements agree with the interpreter") {
-  mlir::DialectRegistry registry;
-  registry.insert<WeftDialect>();
-  mlir::MLIRContext context(registry);
-  context.loadAllAvailableDialects();
+  const auto context = newContext();
   Counts counts;
   for (const std::filesystem::path &path : nonEmpty(kernelFiles()))
     for (const char *dtype : {"f32", "f16"}) {
       INFO(path);
       const std::string text = std::regex_replace(readFile(path), std::regex("FLOAT"), dtype);
       mlir::OwningOpRef<mlir::ModuleOp> module =
-          mlir::parseSourceString<mlir::ModuleOp>(text, &context, path.string());
+          mlir::parseSourceString<mlir::ModuleOp>(text, context.get(), path.string());
       REQUIRE(module);
       module->walk([&](KernelOp op) { compare(op, counts); });
     }
   CHECK(counts.kernels >= 60);
   CHECK(counts.elements >= 10000);
   WARN(counts.kernels << " kernels, " << counts.elements << " elements");
+}
+
+namespace {
+
+constexpr const char *softmaxContractions = R"(
+!bhjp = tensor<2x2x5x4xFLOAT, #weft.axes<b, h, j, p>>
+!bhkp = tensor<2x2x9x4xFLOAT, #weft.axes<b, h, k, p>>
+!whbk = tensor<3x2x2x9xFLOAT, #weft.axes<w, h, b, k>>
+!bhjk = tensor<2x2x5x9xFLOAT, #weft.axes<b, h, j, k>>
+!bhjw = tensor<2x2x5x3xFLOAT, #weft.axes<b, h, j, w>>
+!bhj = tensor<2x2x5xf32, #weft.axes<b, h, j>>
+!bhjwn = tensor<2x2x5x3x3xf32, #weft.axes<b, h, j, w, n>>
+!b = tensor<2xi32, #weft.axes<b>>
+weft.graph @softmax_contractions(%q: !bhjp, %k: !bhkp, %v: !whbk, %lengths: !b, %x: !bhjk) {
+  %0, %1 = weft.kernel @attention (%a = %q : !bhjp, %b = %k : !bhkp, %c = %v : !whbk, %n = %lengths : !b) -> (!bhjw, !bhj) {
+    %s = weft.contract "bhjp,bhkp->bhjk" %a, %b {scale = 0.5} : !bhjp, !bhkp -> !bhjk
+    %t = weft.mask causal %s {query = j, key = k} : !bhjk
+    %m = weft.mask padding %t, %n along (b) {key = k} : !bhjk, !b
+    %y, %logs = weft.online_softmax_contract "bhjk,whbk->bhjw" %m, %c : !bhjk, !whbk -> !bhjw, !bhj
+    weft.yield %y, %logs : !bhjw, !bhj
+  }
+  %2 = weft.kernel @subvectors (%e = %x : !bhjk, %c = %v : !whbk) -> (!bhjwn) {
+    %p = weft.subvector_contract "bhjk,whbk->bhjw" %e, %c {tile = 4} : !bhjk, !whbk -> !bhjwn
+    weft.yield %p : !bhjwn
+  }
+  weft.return
+}
+)";
+
+}  // namespace
+
+TEST_CASE("single elements of contractions of a softmax agree with the interpreter") {
+  const auto context = newContext();
+  Counts counts;
+  for (const char *dtype : {"f32", "f16", "bf16"}) {
+    const std::string text = std::regex_replace(softmaxContractions, std::regex("FLOAT"), dtype);
+    auto module = mlir::parseSourceString<mlir::ModuleOp>(text, context.get());
+    REQUIRE(module);
+    module->walk([&](KernelOp op) { compare(op, counts); });
+  }
+  CHECK(counts.kernels == 6);
+  CHECK(counts.elements == 3 * (60 + 20 + 180));
+}
+
+namespace {
+
+/// A row of an online softmax as a kernel computes it: in fp32, tile by tile, exponentials rounded
+/// to `rounded` against the running maximum.
+struct FoldedRow {
+  std::vector<float> outputs;
+  float logSum = 0;
+};
+FoldedRow foldedRow(const std::vector<double> &scores, const TensorValue &v, int64_t tile,
+                    DType rounded) {
+  const auto keys = int64_t(scores.size()), width = v.shape[1];
+  constexpr float minusInfinity = -std::numeric_limits<float>::infinity();
+  float maximum = minusInfinity, sum = 0;
+  std::vector<float> sums(size_t(width), 0.0F);
+  for (int64_t begin = 0; begin < keys; begin += tile) {
+    const int64_t end = std::min(begin + tile, keys);
+    float larger = maximum;
+    for (int64_t k = begin; k < end; ++k) larger = std::max(larger, float(scores[size_t(k)]));
+    if (larger == minusInfinity) continue;
+    const float factor = std::exp(maximum - larger);
+    sum *= factor;
+    for (float &one : sums) one *= factor;
+    maximum = larger;
+    for (int64_t k = begin; k < end; ++k) {
+      const float e = std::exp(float(scores[size_t(k)]) - maximum);
+      sum += e;
+      for (int64_t w = 0; w < width; ++w)
+        sums[size_t(w)] +=
+            float(reference::roundTo(rounded, e)) * float(v.elements[size_t(k * width + w)]);
+    }
+  }
+  if (maximum == minusInfinity) return {.outputs = sums, .logSum = minusInfinity};
+  for (float &one : sums) one /= sum;
+  return {.outputs = sums, .logSum = maximum + std::log(sum)};
+}
+
+/// Scores of rows that are hard to get right, one kind a row.
+TensorValue adversarialScores(int64_t keys, std::mt19937_64 &random) {
+  std::normal_distribution<double> normal;
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  std::vector<std::function<double(int64_t)>> kinds = {
+      [&](int64_t) { return normal(random); },
+      [&](int64_t) { return 6 * normal(random); },
+      [](int64_t) { return 0.75; },
+      [=](int64_t) { return -infinity; },
+      [&](int64_t k) { return k == keys / 2 ? 40 : normal(random); },
+      [](int64_t k) { return k == 0 ? 1.0 : 0.0; },  // exponentials that all round alike
+      [](int64_t k) { return k % 2 == 0 ? 6e4 : -6e4; },
+      [=](int64_t k) { return k == 3 ? 6e4 : -infinity; },
+      [](int64_t k) { return double(k) / 16; },  // the maximum grows with every tile
+      [&](int64_t k) {
+        return k == 0 ? 0.0 : -16.0 - std::abs(normal(random));
+      }};  // f16 subnormals
+  TensorValue scores{.shape = {int64_t(kinds.size()), keys}, .elements = {}};
+  for (const auto &kind : kinds)
+    for (int64_t k = 0; k < keys; ++k) scores.elements.push_back(float(kind(k)));
+  return scores;
+}
+
+}  // namespace
+
+TEST_CASE("the bound of an online softmax admits rounded exponentials and no more") {
+  const auto context = newContext();
+  std::mt19937_64 random(3);
+  for (const auto &[dtype, coarser] :
+       {std::pair{DType::f16, DType::bf16}, {DType::bf16, DType::f8e4m3}, {DType::f32, DType::f16}})
+    for (const int64_t keys : {1, 7, 1000})
+      for (bool isPositive : {false, true}) {
+        INFO(nameOf(dtype) << " " << keys << " keys, " << (isPositive ? "positive" : "random"));
+        const int64_t width = 16;
+        const TensorValue scores = adversarialScores(keys, random);
+        const int64_t length = keys, rows = scores.shape[0];
+        TensorValue v{.shape = {length, width}, .elements = {}};
+        std::normal_distribution<double> normal;
+        for (int64_t n = 0; n < length * width; ++n) {
+          const double element = normal(random);
+          v.elements.push_back(reference::roundTo(dtype, isPositive ? std::abs(element) : element));
+        }
+        const std::string text = fmt::format(
+            "weft.graph @g(%x: tensor<{0}x{1}xf32, #weft.axes<j, k>>, %v: tensor<{1}x{2}x{3}, "
+            "#weft.axes<k, w>>) {{\n%0, %1 = weft.kernel @fold (%a = %x : tensor<{0}x{1}xf32, "
+            "#weft.axes<j, k>>, %b = %v : tensor<{1}x{2}x{3}, #weft.axes<k, w>>) -> "
+            "(tensor<{0}x{2}xf32, #weft.axes<j, w>>, tensor<{0}xf32, #weft.axes<j>>) {{\n%y, %l = "
+            "weft.online_softmax_contract \"jk,kw->jw\" %a, %b : tensor<{0}x{1}xf32, #weft.axes<j, "
+            "k>>, tensor<{1}x{2}x{3}, #weft.axes<k, w>> -> tensor<{0}x{2}xf32, #weft.axes<j, w>>, "
+            "tensor<{0}xf32, #weft.axes<j>>\nweft.yield %y, %l : tensor<{0}x{2}xf32, #weft.axes<j, "
+            "w>>, tensor<{0}xf32, #weft.axes<j>>\n}}\nweft.return\n}}",
+            rows, length, width, nameOf(dtype));
+        auto module = mlir::parseSourceString<mlir::ModuleOp>(text, context.get());
+        REQUIRE(module);
+        const std::vector<TensorValue> arguments{scores, v};
+        module->walk([&](KernelOp op) {
+          reference::PointEvaluator points(toKernel({op}, ""), readersOf(arguments), {});
+          double closest = 0;
+          size_t beyond = 0, failing = 0;
+          for (int64_t j = 0; j < rows; ++j) {
+            const std::vector<double> row(scores.elements.begin() + j * length,
+                                          scores.elements.begin() + (j + 1) * length);
+            const FoldedRow exact = foldedRow(row, v, 64, dtype),
+                            coarse = foldedRow(row, v, 64, coarser);
+            const int64_t at[] = {j};
+            failing += !reference::agrees(exact.logSum, points.output(1, at), DType::f32);
+            for (int64_t w = 0; w < width; ++w) {
+              const int64_t element[] = {j, w};
+              const reference::Point point = points.output(0, element);
+              const double error = std::abs(exact.outputs[size_t(w)] - point.value);
+              failing += !reference::agrees(exact.outputs[size_t(w)], point, DType::f32);
+              beyond += !reference::agrees(coarse.outputs[size_t(w)], point, DType::f32);
+              if (point.error > 0) closest = std::max(closest, error / point.error);
+            }
+          }
+          CHECK(failing == 0);
+          if (keys == 1) return;  // an exponential is 1
+          CHECK(beyond > 0);      // exponentials of fewer digits are found out
+          // And the bound is not far from what may happen.
+          if (dtype != DType::f32) CHECK(closest > 0.15);
+        });
+      }
+}
+
+TEST_CASE("an online softmax of scores in closed form") {
+  // Equal scores give the mean; a maximum far above the rest gives its value; masked rows give 0.
+  const auto context = newContext();
+  const char *text = R"(
+!jk = tensor<3x4xf32, #weft.axes<j, k>>
+!kw = tensor<4x1xf16, #weft.axes<k, w>>
+!jw = tensor<3x1xf16, #weft.axes<j, w>>
+!j = tensor<3xf32, #weft.axes<j>>
+weft.graph @g(%x: !jk, %v: !kw) {
+  %0, %1 = weft.kernel @fold (%a = %x : !jk, %b = %v : !kw) -> (!jw, !j) {
+    %y, %l = weft.online_softmax_contract "jk,kw->jw" %a, %b : !jk, !kw -> !jw, !j
+    weft.yield %y, %l : !jw, !j
+  }
+  weft.return
+}
+)";
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(text, context.get());
+  REQUIRE(module);
+  const double infinity = std::numeric_limits<double>::infinity();
+  const std::vector<TensorValue> arguments{
+      {.shape = {3, 4},
+       .elements = {5, 5, 5, 5, 6e4, -6e4, 0, -infinity, -infinity, -infinity, -infinity,
+                    -infinity}},
+      {.shape = {4, 1}, .elements = {1, 2, 4, 8}}};
+  const double expected[] = {3.75, 1, 0}, logs[] = {5 + std::log(4.0), 6e4, -infinity};
+  module->walk([&](KernelOp op) {
+    reference::PointEvaluator points(toKernel({op}, ""), readersOf(arguments), {});
+    for (int64_t j = 0; j < 3; ++j) {
+      const int64_t element[] = {j, 0}, row[] = {j};
+      CHECK(points.output(0, element).value == Approx(expected[j]).epsilon(1e-12));
+      CHECK(points.output(0, element).error <= 0x1p-10 * expected[j]);
+      CHECK((logs[j] == points.output(1, row).value ||
+             points.output(1, row).value == Approx(logs[j]).epsilon(1e-12)));
+    }
+  });
 }
 
 TEST_CASE("NaN never agrees, infinities agree with themselves") {

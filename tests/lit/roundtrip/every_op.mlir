@@ -176,6 +176,17 @@ weft.graph @decomposed(%x: !bji) -> !bji {
   weft.return %y : !bji
 }
 
+// CHECK-LABEL: @softmax_contractions
+weft.graph @softmax_contractions(%x: !bji, %v: !bji) {
+  // CHECK: %partials = weft.subvector_contract "bji,bki->bjk" %x, %v {tile = 4} : !f32_bji -> !f32_bjkn
+  %partials = weft.subvector_contract "bji,bki->bjk" %x, %v {tile = 4} : !bji -> tensor<2x4x4x2xf32, #weft.axes<b, j, k, n>>
+  // CHECK: %y = weft.online_softmax_contract "bji,bki->bkj" %x, %v : !f32_bji -> !f32_bkj
+  %y = weft.online_softmax_contract "bji,bki->bkj" %x, %v : !bji -> tensor<2x4x4xf32, #weft.axes<b, k, j>>
+  // CHECK: %z, %logs = weft.online_softmax_contract "bji,bki->bkj" %x, %v : !f32_bji -> !f32_bkj, !f32_bj
+  %z, %logs = weft.online_softmax_contract "bji,bki->bkj" %x, %v : !bji -> tensor<2x4x4xf32, #weft.axes<b, k, j>>, !bj
+  weft.return
+}
+
 // CHECK-LABEL: @decomposed_norms
 weft.graph @decomposed_norms(%x: !bji, %s: !bj) {
   // CHECK: weft.normalize %x, %s, %s along (b, j) {count = 6, epsilon = 1.0e-05} : !f32_bji, !f32_bj, !f32_bj{{ *$}}
