@@ -105,12 +105,13 @@ bool runsAlong(const Kernel &kernel, int value, int axis) {
   return std::ranges::find(axes, axis) != axes.end();
 }
 
-/// Whether an element is one number in a tile.
+/// Whether an element is one integer in a tile.
 bool isOneInTile(const Kernel &kernel, const AttentionProblem &problem, int value) {
   const auto isShort = [&](int axis) {
     return axis < 0 || kernel.axes[size_t(axis)].extent == 1 || !runsAlong(kernel, value, axis);
   };
-  return isShort(problem.queryAxis) && isShort(problem.keyAxis);
+  return kernel.values[size_t(value)].dtype == DType::i32 && isShort(problem.queryAxis) &&
+         isShort(problem.keyAxis);
 }
 
 /// An input of the score ops is what no op of the body computes.

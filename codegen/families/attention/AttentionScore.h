@@ -11,11 +11,11 @@
 // score; so is a mask with a finite fill.
 //
 // **Coverage** evaluates the conditions over a tile by interval arithmetic on their trees. A node
-// of type i32 becomes [low, high]:
+// of integers becomes [low, high]:
 //
 //    coordinate of keys or queries    the tile's range
 //    other coordinate, literal        itself
-//    operand without these axes       the element, as the length of a padding mask
+//    i32 operand without these axes   the element, as the length of a padding mask
 //    + - negation, * / % by literals  bounds from those of the operands
 //
 // A boolean node becomes two conditions: that it may hold somewhere in the tile, and that it holds

@@ -117,10 +117,10 @@ TileCondition comparison(Operator operation, const Interval &a, const Interval &
 std::optional<Interval> intervalOf(const Expression &expression, int node,
                                    const LeafInterval &leaf) {
   const ExpressionNode &own = expression[node];
-  if (own.type != ScalarType::i32) return std::nullopt;
   switch (own.kind) {
     case Kind::literal:
-      return exact(Code::plain(std::to_string(int64_t(own.value))), own.value >= 0);
+      if (!literalOf(own)) return std::nullopt;
+      return exact(Code::plain(std::to_string(*literalOf(own))), own.value >= 0);
     case Kind::coordinate: return leaf(own);
     case Kind::operand: return own.children.empty() ? leaf(own) : std::nullopt;
     case Kind::unary: {

@@ -10,7 +10,7 @@
 
 namespace weft::codegen {
 
-/// Bounds of an i32 node in a tile, as C expressions; equal texts are one number.
+/// Bounds of an integer node in a tile, as C expressions; equal texts are one number.
 struct Interval {
   Code low, high;
   bool isNonNegative = false;  ///< whatever the tile
@@ -24,10 +24,12 @@ struct TileCondition {
   bool isBounded() const { return mayHold || holds; }
 };
 
-/// The interval of a coordinate or operand without coordinates; nothing where there is none.
+/// The interval of a coordinate or operand without coordinates; nothing where there is none, as of
+/// an operand that is no integer. A parsed expression has f32 for every operand, whatever is
+/// stored.
 using LeafInterval = std::function<std::optional<Interval>(const ExpressionNode &leaf)>;
 
-/// Of an i32 node; nothing where it cannot be bounded.
+/// Of an integer node; nothing where it cannot be bounded.
 std::optional<Interval> intervalOf(const Expression &expression, int node,
                                    const LeafInterval &leaf);
 /// Of a boolean node.

@@ -1,0 +1,124 @@
+// Fused attentions as transformer layers have them: for tests of families that take such kernels.
+#pragma once
+
+#include "kernel/CoordinateExpressions.h"
+#include "tests/unit/samples/SampleKernels.h"
+
+namespace weft::samples {
+
+/// b, h: batch and heads of keys; g: query heads of a group; j queries, k keys of p elements;
+/// values of w.
+struct AttentionExtents {
+  int64_t b = 1, h = 2, g = 1, j = 64, k = 64, p = 64, w = 64;
+};
+
+/// q over b h g j p, keys over b h k p, values over b h k w; score ops are added in order.
+class FusedAttention {
+public:
+  FusedAttention(std::string name, const AttentionExtents &e, DType type, double scale = 0.125)
+      : builder(
+            std::move(name),
+            {{'b', e.b}, {'g', e.g}, {'h', e.h}, {'j', e.j}, {'k', e.k}, {'p', e.p}, {'w', e.w}}),
+        extents(e),
+        type(type),
+        scale(scale) {
+    q = builder.input("q", "bhgjp", type), keys = builder.input("keys", "bhkp", type);
+    v = builder.input("v", "bhkw", type);
+  }
+  /// Before any op.
+  int input(const std::string &name, const std::string &letters, DType own) {
+    return builder.input(name, letters, own);
+  }
+  int scores() {
+    const int value =
+        builder.op("contract", OperatorClass::contraction, {q, keys}, "scores", "bhgjk", "p", type);
+    builder.last().attributes = {{"spec", std::string("bhgjp,bhkp->bhgjk")}, {"scale", scale}};
+    return value;
+  }
+  int map(const std::string &name, const Expression &expression, std::vector<int> operands,
+          const std::string &result) {
+    const int value = builder.op(name, OperatorClass::elementwise, std::move(operands), result,
+                                 "bhgjk", "", type);
+    builder.last().expression = expression;
+    return value;
+  }
+  int map(const std::string &name, const std::string &spelling, std::vector<int> operands,
+          const std::string &result) {
+    return map(name, Expression::parse(spelling), std::move(operands), result);
+  }
+  /// Keys up to the query's, which is aligned to the end of the keys.
+  int causal(int of) {
+    return map("mask", mask({.kind = MaskShape::Kind::causal, .shift = extents.k - extents.j}),
+               {of}, "causal");
+  }
+  int window(int of, int64_t left, int64_t right) {
+    return map("mask",
+               mask({.kind = MaskShape::Kind::window,
+                     .shift = extents.k - extents.j,
+                     .left = left,
+                     .right = right}),
+               {of}, "near");
+  }
+  /// lengths: i32.
+  int padding(int of, int lengths) {
+    return map("mask", mask({.kind = MaskShape::Kind::padding}), {of, lengths}, "padded");
+  }
+  Kernel build(int of, bool withLogSums = false) {
+    const int output = builder.op("online_softmax_contract", OperatorClass::contraction, {of, v},
+                                  "output", "bhgjw", "k", type);
+    builder.last().attributes = {{"spec", std::string("bhgjk,bhkw->bhgjw")}};
+    if (!withLogSums) return builder.build({output});
+    return builder.build({output, builder.also("log_sums", "bhgj", DType::f32)});
+  }
+  /// Axes of the kernel.
+  static constexpr int queryAxis = 3, keyAxis = 4;
+
+private:
+  static Expression mask(MaskShape shape) {
+    shape.query = queryAxis, shape.key = keyAxis;
+    return maskExpression(shape);
+  }
+
+  KernelBuilder builder;
+  AttentionExtents extents;
+  DType type;
+  double scale;
+  int q = -1, keys = -1, v = -1;
+};
+
+inline Kernel plainAttention(const AttentionExtents &e, DType type, bool withLogSums = false) {
+  FusedAttention attention("attention", e, type);
+  return attention.build(attention.scores(), withLogSums);
+}
+inline Kernel causalAttention(const AttentionExtents &e, DType type, bool withLogSums = false) {
+  FusedAttention attention("causal_attention", e, type);
+  return attention.build(attention.causal(attention.scores()), withLogSums);
+}
+inline Kernel windowAttention(const AttentionExtents &e, DType type, int64_t left, int64_t right) {
+  FusedAttention attention("window_attention", e, type);
+  return attention.build(attention.window(attention.scores(), left, right));
+}
+/// "lengths": keys of each batch element.
+inline Kernel paddedAttention(const AttentionExtents &e, DType type, bool isCausal = false) {
+  FusedAttention attention("padded_attention", e, type);
+  const int lengths = attention.input("lengths", "b", DType::i32);
+  const int padded = attention.padding(attention.scores(), lengths);
+  return attention.build(isCausal ? attention.causal(padded) : padded);
+}
+/// A bias for every score of a head, then a causal mask.
+inline Kernel biasedAttention(const AttentionExtents &e, DType type) {
+  FusedAttention attention("biased_attention", e, type);
+  const int bias = attention.input("bias", "hgjk", type);
+  const int biased = attention.map("add", "{0} + {1}", {attention.scores(), bias}, "biased");
+  return attention.build(attention.causal(biased));
+}
+/// ALiBi: a slope a head times the distance of key and query.
+inline Kernel slopedAttention(const AttentionExtents &e, DType type) {
+  FusedAttention attention("sloped_attention", e, type);
+  const int slopes = attention.input("slopes", "hg", DType::f32);
+  const int sloped =
+      attention.map("add", "{0} + {1} * ([4] - [3])", {attention.scores(), slopes}, "sloped");
+  return attention.build(attention.causal(sloped));
+}
+
+}  // namespace weft::samples
