@@ -126,6 +126,13 @@ std::vector<AttentionForm> attentionForms(GraphOp graph, const VariantOptions &o
   return forms;
 }
 
+/// Whether the fused form is proposed and leaves no softmax whole.
+bool isFusedWhole(GraphOp graph, const std::vector<AttentionForm> &forms) {
+  return std::ranges::find(forms, AttentionForm::fused) != forms.end() &&
+         std::ranges::all_of(softmaxesOf(graph),
+                             [](SoftmaxOp softmax) { return fusedRejection(softmax).empty(); });
+}
+
 /// Every softmax in a fused attention that can be; the others stay whole.
 void fuseAttention(GraphOp graph, int subVector, Variant &variant) {
   bool isFused = false;
@@ -320,10 +327,12 @@ std::vector<Variant> proposeVariants(mlir::ModuleOp module, const VariantOptions
     for (size_t recomputed = 1; recomputed < recomputations.size(); ++recomputed)
       add(forward[index], gradients.front(), recomputations[recomputed], forms.front(), normSteps);
   // Norms matter to those who read them: they are rewritten beside none and beside all of the
-  // projections stacked.
+  // projections stacked, and beside the fused form of attention where all of it has one.
+  const AttentionForm besideNorms =
+      isFusedWhole(graph, forms) ? AttentionForm::fused : forms.front();
   for (const NormSteps steps : {NormSteps::decomposed, NormSteps::deferred})
     if (options.norms == "auto" && hasDecomposableNorm(graph, steps))
-      for (size_t index : beside) add(forward[index], gradients.front(), {}, forms.front(), steps);
+      for (size_t index : beside) add(forward[index], gradients.front(), {}, besideNorms, steps);
   for (Variant &variant : variants) variant.leftOut = leftOut;
   return variants;
 }

@@ -146,6 +146,13 @@ std::function<std::string(const Kernel &)> prologueRejections(const Device &devi
 std::function<std::string(const Kernel &)> attentionRejections(const Device &device) {
   return rejections(device, &Family::takesAttention);
 }
+bool offersFusedAttention(const Device &device) {
+  return std::ranges::any_of(families(), [&](const Family *family) {
+    return family->takesAttention && device.offers(family->name) &&
+           (!family->targetRejection ||
+            family->targetRejection(Kernel{}, family->defaults(), device.architecture).empty());
+  });
+}
 
 double countConfigurations(const Kernel &kernel, const ConfigurationSpace &space) {
   double count = 0;

@@ -277,6 +277,7 @@ std::vector<ProposedVariant> Compilation::rewriteOne(const Variant &variant,
   }
   VariantOptions options{
       .attention = asked.attention, .norms = asked.norms, .stacking = asked.stacking};
+  options.canFuseAttention = offersFusedAttention(prices->device());
   options.recompute = modelFlags.choosesRecomputed() ? "auto" : "none";
   if (!modelFlags.optimizer.empty()) {  // weights change every step: to stack them is not free
     if (options.stacking == "auto") options.stacking = "separate";
