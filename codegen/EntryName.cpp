@@ -1,6 +1,7 @@
 // See EntryName.h.
 #include "codegen/EntryName.h"
 
+#include "kernel/AttentionRegion.h"
 #include "kernel/StridedBatchedGemm.h"
 
 #include <fmt/ranges.h>
@@ -53,6 +54,40 @@ std::string opsText(const Kernel &kernel, std::string_view copy) {
   return more == 0 ? text : fmt::format("{}_and_{}_more", text, more);
 }
 
+/// "attention_causal_tanh": with the ops on its scores, masks by what they exclude.
+std::string attentionText(const Kernel &kernel, const AttentionRegion &region) {
+  std::string text = "attention";
+  for (size_t place = 0; place < region.scoreOps.size(); ++place) {
+    const BodyOp &op = kernel.body[region.scoreOps[place]];
+    const auto kind = op.attributes.find("kind");
+    const std::string word = op.kind == OpKind::mask && kind != op.attributes.end()
+                                 ? std::get<std::string>(kind->second)
+                                 : std::string(nameOf(op.kind));
+    if (text.size() + 1 + word.size() > mostOpColumns)
+      return fmt::format("{}_and_{}_more", text, region.scoreOps.size() - place);
+    text += "_" + word;
+  }
+  return text;
+}
+
+/// The batch where there is one, queries, keys, the head dimension, and that of values where it is
+/// another.
+std::vector<int64_t> extentsOf(const Kernel &kernel, const AttentionRegion &region) {
+  const auto product = [&](const std::vector<int> &axes) {
+    int64_t extent = 1;
+    for (const int axis : axes) extent *= kernel.axes[size_t(axis)].extent;
+    return extent;
+  };
+  std::vector<int64_t> extents;
+  if (const int64_t batch = product(region.batch); batch > 1) extents.push_back(batch);
+  for (const int64_t extent :
+       {product(region.queries), product({region.keyAxis}), product(region.headDim)})
+    extents.push_back(extent);
+  if (const int64_t values = product(region.valueDim); values != extents.back())
+    extents.push_back(values);
+  return extents;
+}
+
 /// That of the first result; of a GEMM of several types those of A, B and the result.
 std::string typeText(const Kernel &kernel) {
   if (!contractionValues(kernel))
@@ -89,6 +124,9 @@ std::vector<int64_t> extentsOf(const Kernel &kernel) {
 }  // namespace
 
 std::string entryName(const Kernel &kernel, std::string_view copy) {
+  if (const auto region = attentionRegion(kernel).region)
+    return fmt::format("{}_{}_{}", attentionText(kernel, *region), typeText(kernel),
+                       fmt::join(extentsOf(kernel, *region), "x"));
   return fmt::format("{}_{}_{}", opsText(kernel, copy), typeText(kernel),
                      fmt::join(extentsOf(kernel), "x"));
 }

@@ -56,6 +56,28 @@ TEST_CASE("a prologue stands before the GEMM, and operands of other types in the
         "gemm_bias_tf32_16x64x32");
 }
 
+TEST_CASE("a fused attention is named by the ops on its scores, its types and its extents") {
+  for (const bool isMasked : {false, true}) {
+    samples::KernelBuilder builder(
+        "attention",
+        {{'b', 2}, {'h', 4}, {'j', 64}, {'k', 96}, {'p', 16}, {'w', isMasked ? 32 : 16}});
+    const int q = builder.input("q", "bhjp"), k = builder.input("k", "bhkp"),
+              v = builder.input("v", "bhkw");
+    int scores = builder.op("contract", OperatorClass::contraction, {q, k}, "scores", "bhjk", "p");
+    if (isMasked) {
+      scores = builder.op("mask", OperatorClass::elementwise, {scores}, "masked", "bhjk");
+      builder.last().attributes["kind"] = std::string("causal");
+      builder.last().expression = Expression::parse("[2] < [3] ? {0} : 0.0f");
+      scores = builder.op("tanh", OperatorClass::elementwise, {scores}, "capped", "bhjk");
+      builder.last().expression = Expression::parse("weft::tanh({0})");
+    }
+    const int output = builder.op("online_softmax_contract", OperatorClass::contraction,
+                                  {scores, v}, "output", "bhjw", "k");
+    CHECK(entryName(builder.build({output})) ==
+          (isMasked ? "attention_causal_tanh_f16_8x64x96x16x32" : "attention_f16_8x64x96x16"));
+  }
+}
+
 TEST_CASE("another kernel is named by the extents of its largest tensor") {
   CHECK(entryName(reluKernel(small, "bi")) == "relu_f16_4x64");
   CHECK(entryName(softmaxKernel(small, "bi")) == "softmax_f16_4x64");

@@ -132,7 +132,7 @@ TEST_CASE("masks, biases and a soft cap stand between scores and softmax") {
   CHECK(region.inputs == std::vector<ScoreInput>{{3, lengths}, {4, slopes}, {5, bias}, {6, cap}});
 }
 
-TEST_CASE("a score may be read twice on its way") {
+TEST_CASE("one score may be read by two ops") {
   Attention a;
   a.contract();
   const int gate = a.map("sigmoid", {a.scores}, "gate", "weft::sigmoid({0})");
