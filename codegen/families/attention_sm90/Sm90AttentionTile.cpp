@@ -19,7 +19,7 @@ constexpr size_t mostHeadDimensions = 3;  // of a map of five
 constexpr int mostRegistersOfThree = 132, mostRegistersOfTwo = 192, mostRegistersOfOne = 176;
 /// What masks and tensors that score ops read need beside with three consumers, and value ops with
 /// any.
-constexpr int maskRegisters = 8, inputRegisters = 8, valueOpRegisters = 12;
+constexpr int maskRegisters = 8, inputRegisters = 16, valueOpRegisters = 12;
 constexpr int64_t widestOfThree = 96;  ///< columns of values: wider ones spill in blocks that pay
 
 int consumersOf(const Sm90AttentionKnobs &knobs) { return knobs.tileQueries / subtileSide; }
