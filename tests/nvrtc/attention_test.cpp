@@ -58,6 +58,13 @@ std::vector<Case> cases(DType type) {
     result.push_back({fmt::format("attention {}", width), plainAttention(extents, type, true)});
     result.push_back({fmt::format("causal {}", width), causalAttention(extents, type)});
   }
+  // One block of keys, and two: loops that the compiler could take apart.
+  for (const int64_t keys : {64, 128, 256})
+    for (const int64_t width : {64, 128}) {
+      const AttentionExtents extents{.h = 12, .j = keys, .k = keys, .p = width, .w = width};
+      result.push_back({fmt::format("{} keys of {}", keys, width), plainAttention(extents, type)});
+      result.push_back({fmt::format("causal {} keys", keys), causalAttention(extents, type)});
+    }
   const AttentionExtents extents{.b = 2, .h = 3, .g = 4, .j = 300, .k = 1000};
   result.push_back({"window", windowAttention(extents, type, 100, 30)});
   result.push_back({"padded", paddedAttention(extents, type, true)});
@@ -105,7 +112,9 @@ TEST_CASE("fused attention waits for WGMMAs where it says so alone") {
         return 0;
       };
       // Scores of the first block and of the others; the output's GEMM in the loop and behind it.
-      products.push_back(2 * ((columns("p") + 15) / 16) + 2 * (knobs.tileKeys / 16));
+      // A single block has no loop.
+      const int loops = columns("k") <= knobs.tileKeys ? 1 : 2;
+      products.push_back(loops * ((columns("p") + 15) / 16 + knobs.tileKeys / 16));
       requests.push_back({.name = one.name + ", " + describe(one.kernel, configuration.knobs),
                           .text = std::move(emitted.text),
                           .entry = std::move(emitted.entry),

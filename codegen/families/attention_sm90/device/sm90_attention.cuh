@@ -14,6 +14,7 @@
 #pragma once
 
 #include "weft/online_softmax.cuh"
+#include "weft/opaque.cuh"
 #include "weft/sm90_attention_tiles.cuh"
 #include "weft/sm90_barrier.cuh"
 #include "weft/sm90_fragment_shared.cuh"
@@ -72,7 +73,9 @@ struct KeyBlocks {
   static constexpr bool hasTail = problem.keys % tile.keys != 0;
   const Coverage &coverage;
   int head, firstQuery;
-  int index = count;             // of the block
+  // Of the block. What the compiler does not know: it would take a loop of few blocks apart, and
+  // then not keep both GEMMs in flight in registers.
+  int index = opaque(count, 0);
   int group = count / lanes + 1;  // of 32 blocks, whose bits these are:
   unsigned seen = 0, mixed = 0;
   bool isMixed = false;
