@@ -106,6 +106,7 @@ private:
     if (std::optional<Rejection> chosen = rules.rejectByChoice(both)) return chosen;
     if (std::optional<int> between = rules.opBetween(both))
       return Rejection{reasons::wouldCreateCycle, flow.ops[*between].label};
+    if (std::optional<Rejection> partner = rules.rejectPartnerAccess(both)) return partner;
     Kernel kernel;
     try {
       kernel = bindKernel(flow, both).kernel;
