@@ -3,6 +3,7 @@
 
 #include "kernel/ConfigurationText.h"
 #include "kernel/Error.h"
+#include "kernel/ReduceKind.h"
 
 #include <fmt/format.h>
 
@@ -79,8 +80,7 @@ private:
     const BodyOp &op = kernel.body[index];
     const int value = op.operands[0], result = op.results[0];
     const std::string &name = kernel.values[size_t(result)].name;
-    const auto kind = op.attributes.find("kind");
-    if (kind == op.attributes.end() || std::get<std::string>(kind->second) != "sum")
+    if (reduceKind(op) != ReduceKind::sum)
       return cannotStand(op, fmt::format("is of class {} and no sum; an epilogue is element-wise",
                                          nameOf(op.operatorClass)));
     if (!dependent.contains(value))

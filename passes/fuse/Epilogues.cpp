@@ -4,6 +4,7 @@
 
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
+#include "kernel/ReduceKind.h"
 
 #include <algorithm>
 #include <deque>
@@ -89,9 +90,7 @@ private:
   }
 
   static bool isSum(OpKind op, const std::map<std::string, Attribute> &attributes) {
-    const auto kind = attributes.find("kind");
-    return op == OpKind::reduce && kind != attributes.end() &&
-           std::get<std::string>(kind->second) == "sum";
+    return reduceKind(op, attributes) == ReduceKind::sum;
   }
 
   /// Without reductions: the family says which it accepts in an epilogue.
