@@ -223,8 +223,13 @@ std::string prologueRejection(const BodyOp &op) {
   }
   if (op.kind == OpKind::dropout)
     return cannotStand(op, "draws; a prologue is a function of what it reads");
-  if (op.expression.empty() || op.expression.usesCoordinates())
-    return cannotStand(op, "is no function of single elements");
+  if (op.expression.empty()) return cannotStand(op, "is no function of single elements");
+  if (op.expression.readsElsewhere())
+    return cannotStand(op,
+                       "reads an operand at other coordinates than its element's; a prologue has "
+                       "the elements at its own");
+  if (op.expression.usesCoordinates())
+    return cannotStand(op, "reads coordinates; a prologue is a function of what it reads alone");
   return "";
 }
 

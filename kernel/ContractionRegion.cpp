@@ -3,6 +3,7 @@
 
 #include "kernel/ConfigurationText.h"
 #include "kernel/Error.h"
+#include "kernel/ReduceKind.h"
 
 #include <fmt/format.h>
 
@@ -79,8 +80,7 @@ private:
     const BodyOp &op = kernel.body[index];
     const int value = op.operands[0], result = op.results[0];
     const std::string &name = kernel.values[size_t(result)].name;
-    const auto kind = op.attributes.find("kind");
-    if (kind == op.attributes.end() || std::get<std::string>(kind->second) != "sum")
+    if (reduceKind(op) != ReduceKind::sum)
       return cannotStand(op, fmt::format("is of class {} and no sum; an epilogue is element-wise",
                                          nameOf(op.operatorClass)));
     if (!dependent.contains(value))
@@ -401,16 +401,21 @@ std::string epilogueRejection(const BodyOp &op) {
     return cannotStand(
         op, fmt::format("is of class {}; an epilogue is element-wise", nameOf(op.operatorClass)));
   if (op.results.size() != 1) return cannotStand(op, "has several results");
-  if (op.kind != OpKind::dropout && (op.expression.empty() || op.expression.usesCoordinates()))
-    return cannotStand(op, "is no function of single elements");
+  if (op.kind == OpKind::dropout) return "";
+  if (op.expression.empty()) return cannotStand(op, "is no function of single elements");
+  if (op.expression.readsElsewhere())
+    return cannotStand(op,
+                       "reads an operand at other coordinates than its element's; an epilogue has "
+                       "the elements at its own");
   return "";
 }
 
 int epilogueRegisters(const Kernel &kernel, const ContractionRegion &region) {
   constexpr int fragment = 8, addresses = 4, vector = 4, draws = 4, partialRegisters = 20;
   constexpr int ofSubVectors = 16;  // places, maxima and sums, of two rows
-  constexpr int ofJoiners = 16;     // used by the producer warps instead, which add up to two
-                                    // reductions: reducesInProducer in sm90_epilogue.cuh
+  constexpr int coordinates = 4;  // of two rows and of the column, and what they are compared with
+  constexpr int ofJoiners = 16;   // used by the producer warps instead, which add up to two
+                                  // reductions: reducesInProducer in sm90_epilogue.cuh
   if (region.isPlain()) return 0;
   int registers = fragment + (fragment + 2 * addresses) * int(region.wholeOutputs(kernel) - 1);
   if (region.softmax) registers += ofSubVectors;
@@ -430,6 +435,9 @@ int epilogueRegisters(const Kernel &kernel, const ContractionRegion &region) {
   if (std::ranges::any_of(region.epilogue,
                           [&](size_t op) { return kernel.body[op].kind == OpKind::dropout; }))
     registers += draws;
+  if (std::ranges::any_of(region.epilogue,
+                          [&](size_t op) { return kernel.body[op].expression.usesCoordinates(); }))
+    registers += coordinates;
   return registers;
 }
 

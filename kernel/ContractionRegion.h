@@ -11,9 +11,10 @@
 //
 // Invariant: every op after the contraction except reductions and the local softmax reads C or a
 // value computed from C and writes a tensor over exactly the axes of C (perhaps in another logical
-// order); what else it reads is an input over some of these axes. So a kernel that has the
-// accumulators of C in registers computes the epilogue element by element. No op reads a reduction,
-// which is complete only when all of C is. A local softmax is the last op.
+// order); what else it reads is an input over some of these axes, or the element's coordinates
+// along them (masks). So a kernel that has the accumulators of C in registers computes the epilogue
+// element by element. No op reads a reduction, which is complete only when all of C is. A local
+// softmax is the last op.
 #pragma once
 
 #include "kernel/ContractionPrologue.h"
@@ -151,7 +152,8 @@ bool drawsByFragment(const Kernel &kernel, const std::vector<int> &axes,
                      const std::vector<int> &rows, const std::vector<int> &columns);
 
 /// Why an op cannot stand in an epilogue, by what it is alone; empty if it can. Dropout and the ops
-/// whose meaning is a scalar expression can.
+/// whose meaning is a scalar expression can, of coordinates too (masks), unless it reads an operand
+/// elsewhere (rotary embedding, a mask by blocks).
 std::string epilogueRejection(const BodyOp &op);
 
 }  // namespace weft

@@ -1,12 +1,20 @@
 // Masks and rotary embedding as trees; see CoordinateExpressions.h.
 #include "kernel/CoordinateExpressions.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace weft {
 namespace {
 
 using E = Expression;
+
+constexpr std::array<std::pair<MaskShape::Kind, std::string_view>, 4> maskWords = {
+    {{MaskShape::Kind::causal, "causal"},
+     {MaskShape::Kind::window, "window"},
+     {MaskShape::Kind::padding, "padding"},
+     {MaskShape::Kind::block, "block"}}};
 
 E visible(const MaskShape &mask) {
   const E key = E::coordinate(mask.key), query = E::coordinate(mask.query);
@@ -34,6 +42,16 @@ E visible(const MaskShape &mask) {
 }
 
 }  // namespace
+
+std::string_view nameOf(MaskShape::Kind kind) {
+  return std::ranges::find(maskWords, kind, [](const auto &word) { return word.first; })->second;
+}
+
+std::optional<MaskShape::Kind> maskKindNamed(std::string_view name) {
+  const auto found =
+      std::ranges::find(maskWords, name, [](const auto &word) { return word.second; });
+  return found == maskWords.end() ? std::nullopt : std::optional(found->first);
+}
 
 Expression maskExpression(const MaskShape &mask) {
   return E::select(visible(mask), E::operand(0), E::literal(mask.fill));

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string_view>
 
 namespace weft {
@@ -27,6 +28,9 @@ struct MaskShape {
   int64_t size = 1;             ///< of a block
   double fill = -std::numeric_limits<double>::infinity();
 };
+/// As the dialect writes it: "causal", "padding".
+std::string_view nameOf(MaskShape::Kind kind);
+std::optional<MaskShape::Kind> maskKindNamed(std::string_view name);
 Expression maskExpression(const MaskShape &mask);
 
 /// Pairs are (i, i + half) if halved, (2i, 2i + 1) if interleaved: x of the pair's first turns into

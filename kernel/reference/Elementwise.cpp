@@ -1,5 +1,6 @@
 // Maps: by the scalar meaning of the op's record, or by coordinates (dropout, masks, rotary
 // embeddings).
+#include "kernel/CoordinateExpressions.h"
 #include "kernel/Error.h"
 #include "kernel/ShortFunction.h"
 #include "kernel/reference/PointEvaluator.h"
@@ -87,32 +88,35 @@ Point PointEvaluator::dropout(const BodyOp &op, size_t, const Coordinates &at) {
 
 /// Excluded elements are -inf, or `fill`. Queries are aligned to the end of the keys.
 Point PointEvaluator::mask(const BodyOp &op, size_t, const Coordinates &at) {
-  const std::string kind = text(op, "kind");
+  const std::optional<MaskShape::Kind> kind = maskKindNamed(text(op, "kind"));
+  if (!kind)
+    throw Error::unsupported("kernel '{}': mask of kind '{}' has no reference evaluation",
+                             kernel.name, text(op, "kind"));
   const size_t keyDimension = size_t(integer(op, "key"));
   const int64_t key = at[keyDimension];
-  bool visible = false;
-  if (kind == "padding") {
-    visible = double(key) < evaluate(op.operands[1], mapped(op, 1, at)).value;
-  } else {
-    const size_t queryDimension = size_t(integer(op, "query"));
-    const int64_t query = at[queryDimension];
-    const int64_t distance =
-        key - (query + extent(op.results[0], keyDimension) - extent(op.results[0], queryDimension));
-    if (kind == "causal") {
-      visible = distance <= 0;
-    } else if (kind == "window") {
-      visible = distance >= -integer(op, "left") && distance <= integer(op, "right");
-    } else if (kind == "block") {
-      const int64_t size = integer(op, "size");
-      const int64_t block[] = {query / size, key / size};
-      visible = evaluate(op.operands[1], Coordinates(std::span(block))).value != 0;
-    } else {
-      throw Error::unsupported("kernel '{}': mask of kind '{}' has no reference evaluation",
-                               kernel.name, kind);
+  const auto query = [&] { return at[size_t(integer(op, "query"))]; };
+  // Of a key from the query, if the last query stands at the last key.
+  const auto distance = [&] {
+    return key - (query() + extent(op.results[0], keyDimension) -
+                  extent(op.results[0], size_t(integer(op, "query"))));
+  };
+  const auto isVisible = [&] {
+    switch (*kind) {
+      case MaskShape::Kind::causal: return distance() <= 0;
+      case MaskShape::Kind::window:
+        return distance() >= -integer(op, "left") && distance() <= integer(op, "right");
+      case MaskShape::Kind::padding:
+        return double(key) < evaluate(op.operands[1], mapped(op, 1, at)).value;
+      case MaskShape::Kind::block: {
+        const int64_t size = integer(op, "size");
+        const int64_t block[] = {query() / size, key / size};
+        return evaluate(op.operands[1], Coordinates(std::span(block))).value != 0;
+      }
     }
-  }
-  return visible ? evaluate(op.operands[0], mapped(op, 0, at))
-                 : Point{.value = number(op, "fill", minusInfinity), .error = 0};
+    return false;
+  };
+  return isVisible() ? evaluate(op.operands[0], mapped(op, 0, at))
+                     : Point{.value = number(op, "fill", minusInfinity), .error = 0};
 }
 
 Point PointEvaluator::rotary(const BodyOp &op, size_t, const Coordinates &at) {

@@ -1,6 +1,7 @@
 // Softmax, norms, reductions and the parts of a decomposed softmax. Statistics of a row are
 // computed once and kept. A NaN makes its whole row NaN; a row of -inf alone gives zeros.
 #include "kernel/Error.h"
+#include "kernel/ReduceKind.h"
 #include "kernel/reference/PointEvaluator.h"
 
 #include <cmath>
@@ -145,10 +146,10 @@ Point PointEvaluator::rmsNorm(const BodyOp &op, size_t result, const Coordinates
 }
 
 Point PointEvaluator::reduce(const BodyOp &op, size_t, const Coordinates &at) {
-  const std::string kind = text(op, "kind");
-  if (kind != "sum" && kind != "max")
+  const std::optional<ReduceKind> kind = reduceKind(op);
+  if (!kind)
     throw Error::unsupported("kernel '{}': reduce of kind '{}' has no reference evaluation",
-                             kernel.name, kind);
+                             kernel.name, text(op, "kind"));
   return row(op, at,
              [&] {
                Coordinates from(rank(op.operands[0]));
@@ -160,7 +161,7 @@ Point PointEvaluator::reduce(const BodyOp &op, size_t, const Coordinates &at) {
                }
                for (size_t d = 0, kept = 0; d < from.size(); ++d)
                  if (!isReduced[d]) from[d] = at[kept++];
-               Point result{.value = kind == "sum" ? 0 : minusInfinity, .error = 0};
+               Point result{.value = kind == ReduceKind::sum ? 0 : minusInfinity, .error = 0};
                double magnitude = 0;
                for (int64_t n = 0; n < count; ++n) {
                  int64_t rest = n;
@@ -170,7 +171,7 @@ Point PointEvaluator::reduce(const BodyOp &op, size_t, const Coordinates &at) {
                    rest /= extent(op.operands[0], d);
                  }
                  const Point x = operand(op, 0, from);
-                 if (kind == "max") {
+                 if (kind == ReduceKind::maximum) {
                    result = larger(result, x);
                    continue;
                  }
@@ -178,7 +179,7 @@ Point PointEvaluator::reduce(const BodyOp &op, size_t, const Coordinates &at) {
                  result.error += x.error;
                  magnitude += std::abs(x.value);
                }
-               if (kind == "sum" && std::isfinite(magnitude))
+               if (kind == ReduceKind::sum && std::isfinite(magnitude))
                  result.error += sumError(count) * magnitude;
                return Row{.first = result, .second = {}};
              })

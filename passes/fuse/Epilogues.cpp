@@ -4,6 +4,7 @@
 
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
+#include "kernel/ReduceKind.h"
 
 #include <algorithm>
 #include <deque>
@@ -88,9 +89,7 @@ private:
   }
 
   static bool isSum(OpKind op, const std::map<std::string, Attribute> &attributes) {
-    const auto kind = attributes.find("kind");
-    return op == OpKind::reduce && kind != attributes.end() &&
-           std::get<std::string>(kind->second) == "sum";
+    return reduceKind(op, attributes) == ReduceKind::sum;
   }
 
   /// Without reductions: the family says which it accepts in an epilogue.
@@ -105,6 +104,7 @@ private:
     if (std::optional<Rejection> chosen = rules.rejectByChoice(both)) return chosen;
     if (std::optional<int> between = rules.opBetween(both))
       return Rejection{reasons::wouldCreateCycle, flow.ops[*between].label};
+    if (std::optional<Rejection> partner = rules.rejectPartnerAccess(both)) return partner;
     Kernel kernel;
     try {
       kernel = bindKernel(flow, both).kernel;

@@ -98,6 +98,10 @@ std::optional<Rejection> FusionRules::rejectAccess(const OpSet &both) const {
   for (int op : both)
     if (flow.ops[op].reducesTiles && std::count_if(both.begin(), both.end(), reduces) > 1)
       return Rejection{reasons::subVectorAccess, flow.ops[op].label};
+  return rejectPartnerAccess(both);
+}
+
+std::optional<Rejection> FusionRules::rejectPartnerAccess(const OpSet &both) const {
   for (int op : both)
     for (size_t n = 0; n < flow.ops[op].operands.size(); ++n) {
       const FlowTensor &tensor = flow.tensors[flow.ops[op].operands[n]];

@@ -33,6 +33,8 @@ public:
   std::optional<Rejection> rejectByChoice(const OpSet &both) const;
   /// An op outside the set on a path between two of its ops.
   std::optional<int> opBetween(const OpSet &both) const { return reachability.opBetween(both); }
+  /// An op that reads elements of another op's result at other coordinates than its element's.
+  std::optional<Rejection> rejectPartnerAccess(const OpSet &both) const;
   /// By how the ops reach their elements, and the iteration spaces of the two sides in the axes of
   /// their common kernel.
   std::optional<Rejection> rejectSpaces(const OpSet &a, const OpSet &b, const OpSet &both) const;

@@ -53,11 +53,13 @@ public:
           samples::isSeen(coordinates.back()) ? 0.0 : -std::numeric_limits<double>::infinity());
     });
   }
+  /// Integers are lengths: none, some, more than there are.
   void fill(size_t input, bool hasZeros = true, bool isOfSquares = false) const {
     int64_t place = 0;
     forEach([&](std::span<const int64_t> coordinates) {
-      reference::storeElement(type, at(coordinates),
-                              elementOf(input, place++, hasZeros, isOfSquares));
+      const double element = type == DType::i32 ? double((place++ * 61 + 23) % 107)
+                                                : elementOf(input, place++, hasZeros, isOfSquares);
+      reference::storeElement(type, at(coordinates), element);
     });
   }
   double operator()(std::span<const int64_t> coordinates) const {

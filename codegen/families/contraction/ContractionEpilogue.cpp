@@ -19,6 +19,12 @@ bool holdsPairs(const Kernel &kernel, int value, const Layout &layout) {
   return layout.alignment % (2 * sizeOf(kernel.values[size_t(value)].dtype)) == 0;
 }
 
+/// The row or the column of the element of a loop.
+struct ElementIndex {
+  std::string name = {};
+  std::set<const Block *> declaredIn = {};
+};
+
 class EpilogueBuilder {
 public:
   explicit EpilogueBuilder(const EpilogueContext &context)
@@ -85,42 +91,55 @@ private:
 
   int64_t extent(int axis) const { return kernel.axes[size_t(axis)].extent; }
 
-  /// The coordinate along an axis of the result: of the element of the loop, or of the fragment's
-  /// first element.
-  std::string coordinate(int axis, bool ofElement) {
+  /// Of which element a coordinate is, and how it is written.
+  struct Of {
+    Block *inside = nullptr;  ///< the element of this loop; none: the fragment's first element
+    bool isNarrow = false;    ///< by divisions of 32 bits, which take half the instructions of 64
+    bool isClamped = false;   ///< beyond the last row or column, that one
+  };
+  /// The coordinate along an axis of the result. Rows and columns are int.
+  std::string coordinate(int axis, const Of &of) {
     if (extent(axis) == 1) return "0";
     for (ContractionGroup group : {batchGroup, rowGroup(), columnGroup()}) {
       const std::vector<int> &axes = groups[group];
       const auto found = std::ranges::find(axes, axis);
       if (found == axes.end()) continue;
       std::string text = group == batchGroup ? at + ".batch"
-                         : ofElement         ? elementIndex(group)
+                         : of.inside         ? elementIndex(group, *of.inside)
                                              : at + (group == rowGroup() ? ".row" : ".column");
+      if (of.isClamped && group != batchGroup)
+        text =
+            fmt::format("weft::atMost({}, {} - 1)", text, group == rowGroup() ? rows() : columns());
       std::vector<std::string> faster;
       for (auto other = found + 1; other != axes.end(); ++other)
         faster.push_back(context.axes[size_t(*other)]);
-      if (faster.size() == 1) text = fmt::format("{} / {}", text, faster[0]);
-      if (faster.size() > 1) text = fmt::format("{} / ({})", text, fmt::join(faster, " * "));
-      if (found != axes.begin()) text = fmt::format("{} % {}", text, context.axes[size_t(axis)]);
+      const auto divisor = [&](const std::string &extents, bool isProduct) {
+        return of.isNarrow ? fmt::format("int({})", extents)
+               : isProduct ? fmt::format("({})", extents)
+                           : extents;
+      };
+      if (!faster.empty())
+        text = fmt::format("{} / {}", text,
+                           divisor(fmt::format("{}", fmt::join(faster, " * ")), faster.size() > 1));
+      if (found != axes.begin())
+        text = fmt::format("{} % {}", text, divisor(context.axes[size_t(axis)], false));
       return text;
     }
     throw Error::checkFailed("kernel '{}': axis '{}' is none of the contraction's result",
                              kernel.name, kernel.axes[size_t(axis)].name);
   }
 
-  /// "row": of the element of the loop, declared at its first use.
-  std::string elementIndex(ContractionGroup group) {
+  /// "row": of the element of a loop, declared there at its first use.
+  std::string elementIndex(ContractionGroup group, Block &inside) {
     const bool isRow = group == rowGroup();
-    std::string &name = isRow ? elementRow : elementColumn;
-    if (name.empty()) {
-      name = context.names.reserve(isRow ? "row" : "column");
-      const std::string_view member = isRow ? "row" : "column";
-      Block &block = isSingleConsumer() ? asking : elements;
-      block.insert(block.begin(),
-                   declare("const int", name,
-                           fmt::format("{}.{} + weft::{}InFragment({})", at, member, member, e)));
-    }
-    return name;
+    ElementIndex &index = isRow ? elementRow : elementColumn;
+    const std::string_view member = isRow ? "row" : "column";
+    if (index.name.empty()) index.name = context.names.reserve(std::string(member));
+    if (index.declaredIn.insert(&inside).second)
+      inside.insert(inside.begin(),
+                    declare("const int", index.name,
+                            fmt::format("{}.{} + weft::{}InFragment({})", at, member, member, e)));
+    return index.name;
   }
 
   std::string element(const std::string &of) const { return fmt::format("{}[{}]", of, e); }
@@ -151,6 +170,10 @@ private:
           "kernel '{}': '{}' is {}; the epilogue of a contraction takes f32, f16 and bf16",
           kernel.name, kernel.values[size_t(value)].name, nameOf(type));
   }
+  /// Lengths, which masks compare with coordinates (EpilogueLimits.h).
+  bool isInteger(const EpilogueInput &input) const {
+    return kernel.values[size_t(input.value)].dtype == DType::i32;
+  }
 
   std::string addHandedOver(const EpilogueInput &input) {
     const std::string name = context.names.reserve(kernel.values[size_t(input.value)].name + "_v");
@@ -159,17 +182,18 @@ private:
   }
 
   void addInput(const EpilogueInput &input) {
-    checkType(input.value);
+    if (!isInteger(input)) checkType(input.value);
     const std::string &pointer = context.inputs.at(input.input);
     const Value &value = kernel.values[size_t(input.value)];
     if (isSingleConsumer()) return addAsked(input, pointer);
     if (input.role == EpilogueRole::scalar) {
       const std::string name = context.names.reserve(value.name + "_v");
       result.prologue.push_back(declare(
-          "const float", name, fmt::format("weft::loadOne({})", pointer)));  // once, and early
+          typeOf(input), name, fmt::format("weft::loadOne({})", pointer)));  // once, and early
       reference[size_t(input.value)] = name;
       return;
     }
+    if (isInteger(input) && isOfBatch(input)) return addOncePerFragment(input, pointer);
     const std::string load = loadText(input, pointer);
     if (load.empty()) return addElementwise(input, pointer);
     usesFragments();
@@ -180,17 +204,21 @@ private:
 
   /// By a single-consumer tile, before it is multiplied.
   void addAsked(const EpilogueInput &input, const std::string &pointer) {
+    const bool isOnce = isInteger(input) && isOfBatch(input);
     const std::string load = input.role == EpilogueRole::scalar
                                  ? fmt::format("weft::sm90::prefetchScalar({})", pointer)
-                                 : loadText(input, pointer);
+                             : isOnce ? fmt::format("weft::sm90::prefetchScalar({} + {})", pointer,
+                                                    placeText(input, {.isNarrow = true}))
+                                      : loadText(input, pointer);
     const std::string name = context.names.reserve(kernel.values[size_t(input.value)].name + "_v");
     reference[size_t(input.value)] = element(name);
     if (!load.empty()) {
       loads.push_back(declare("const auto", name, load));
       return;
     }
-    const std::string place = placeText(input), row = elementIndex(rowGroup()),
-                      column = elementIndex(columnGroup());
+    const std::string place = placeText(input, {.inside = &asking, .isNarrow = isInteger(input)}),
+                      row = elementIndex(rowGroup(), asking),
+                      column = elementIndex(columnGroup(), asking);
     const std::string_view type = cudaNameOf(kernel.values[size_t(input.value)].dtype);
     loads.push_back(
         declare(fmt::format("weft::sm90::PrefetchedElements<{}, {}>", type, count()), name));
@@ -217,7 +245,7 @@ private:
                          pointer, at);
     if (isSingleConsumer())
       return fmt::format("weft::sm90::prefetchRows<{}>({}, {})", rows(), pointer, at);
-    if (!isPaired) return "";
+    if (!isPaired || isInteger(input)) return "";
     return fmt::format("weft::fragment{}<{}.{}>({}, {})", isColumns ? "Columns" : "Rows",
                        context.gemm, isColumns ? "n" : "m", pointer, at);
   }
@@ -243,27 +271,53 @@ private:
            stridesByAxis(kernel, kernel.outputs[0], context.configuration.outputs[0]);
   }
   /// The sum of coordinates times strides.
-  std::string placeText(const EpilogueInput &input) {
+  std::string placeText(const EpilogueInput &input, const Of &of) {
     std::vector<std::string> terms;
     for (const auto &[axis, stride] :
          stridesByAxis(kernel, input.value, context.configuration.inputs[input.input])) {
-      const std::string index = coordinate(axis, true);
+      const std::string index = coordinate(axis, of);
       terms.push_back(stride == 1 ? asOperand(index).str()
                                   : fmt::format("weft::Offset({}) * {}", index, stride));
     }
     return fmt::format("{}", fmt::join(terms, " + "));
   }
-  /// Element by element.
-  void addElementwise(const EpilogueInput &input, const std::string &pointer) {
-    const std::string place = placeText(input);
+  std::string typeOf(const EpilogueInput &input) const {
+    return isInteger(input) ? "const int" : "const float";
+  }
+  /// Whether it has one element for each batch element of the GEMM, or for several.
+  bool isOfBatch(const EpilogueInput &input) const {
+    const std::vector<int> &batch = groups[batchGroup];
+    return std::ranges::all_of(kernel.values[size_t(input.value)].axes, [&](int axis) {
+      return extent(axis) == 1 || std::ranges::find(batch, axis) != batch.end();
+    });
+  }
+  void addOncePerFragment(const EpilogueInput &input, const std::string &pointer) {
     usesFragments();
-    const std::string row = elementIndex(rowGroup()), column = elementIndex(columnGroup());
-    const std::string inside = fmt::format("{0} < {2}.m && {1} < {2}.n", row, column, context.gemm);
     const std::string name = context.names.reserve(kernel.values[size_t(input.value)].name + "_v");
+    loads.push_back(declare(
+        typeOf(input), name,
+        fmt::format("weft::loadOne({} + {})", pointer, placeText(input, {.isNarrow = true}))));
+    reference[size_t(input.value)] = name;
+  }
+  /// Element by element; integers without a branch, as fragment.cuh loads: the branch takes
+  /// registers.
+  void addElementwise(const EpilogueInput &input, const std::string &pointer) {
+    usesFragments();
+    const std::string name = context.names.reserve(kernel.values[size_t(input.value)].name + "_v");
+    reference[size_t(input.value)] = name;
+    const Of of{.inside = &elements, .isNarrow = isInteger(input), .isClamped = isInteger(input)};
+    const std::string place = placeText(input, of);
+    if (isInteger(input)) {
+      elements.push_back(
+          declare(typeOf(input), name, fmt::format("weft::loadOne({} + {})", pointer, place)));
+      return;
+    }
+    const std::string row = elementIndex(rowGroup(), elements),
+                      column = elementIndex(columnGroup(), elements);
+    const std::string inside = fmt::format("{0} < {2}.m && {1} < {2}.n", row, column, context.gemm);
     elements.push_back(
         declare("const float", name,
                 fmt::format("{} ? weft::loadOne({} + {}) : 0.0f", inside, pointer, place)));
-    reference[size_t(input.value)] = name;
   }
 
   // --- ops ---
@@ -290,7 +344,9 @@ private:
         });
     return expressionText(
         expression, constants, [&](int operand) { return operands[size_t(operand)]; },
-        [&](int axis) { return asOperand(coordinate(axis, true)); });
+        [&](int axis) {
+          return asOperand(coordinate(axis, {.inside = &elements, .isNarrow = true}));
+        });
   }
 
   std::string argument(Parameter::Kind kind, size_t op) {
@@ -323,12 +379,13 @@ private:
     const std::vector<int> &own = kernel.values[size_t(op.results[0])].axes;
     const bool isStraight = isFragmentOf(own, rowGroup(), columnGroup()),
                isWhole = isStraight || isFragmentOf(own, columnGroup(), rowGroup());
+    Block *inside = isWhole ? nullptr : &elements;
     const auto indexOf = [&](size_t fromEnd) {
-      return own.size() >= fromEnd ? coordinate(own[own.size() - fromEnd], !isWhole)
+      return own.size() >= fromEnd ? coordinate(own[own.size() - fromEnd], {.inside = inside})
                                    : std::string("0");
     };
     const std::string column = indexOf(1), row = indexOf(2);
-    std::string outer = outerText(own, !isWhole);
+    std::string outer = outerText(own, inside);
     if (op.attributes.contains("outer"))  // the rows before this part of an outer axis
       outer = (outer == "0" ? "" : outer + " + ") + argument(Parameter::Kind::dropoutOuter, index);
     const std::string place =
@@ -354,11 +411,11 @@ private:
     return found->second;
   }
 
-  std::string outerText(const std::vector<int> &own, bool ofElement) {
+  std::string outerText(const std::vector<int> &own, Block *inside) {
     std::string outer = "0";
     for (size_t i = 0; i + 2 < own.size(); ++i) {
       if (extent(own[i]) == 1) continue;
-      const std::string text = coordinate(own[i], ofElement);
+      const std::string text = coordinate(own[i], {.inside = inside});
       outer = outer == "0" ? text
                            : fmt::format("{} * {} + {}", asOperand(outer),
                                          context.axes[size_t(own[i])], asOperand(text));
@@ -433,8 +490,8 @@ private:
   ContractionGroups groups;
   const StridedBatchedGemm strides;
   std::vector<std::string> reference;  ///< per value: the expression that names an element of it
-  std::string accumulators = "accumulators", at = "at", e = "e", elementRow, elementColumn, key,
-              second, summed;
+  std::string accumulators = "accumulators", at = "at", e = "e", key, second, summed;
+  ElementIndex elementRow, elementColumn;
   std::map<std::string, std::string> constantNames, keepScales;
   std::set<std::string> headers;
   Block loads, asking, values, elements, stores;  ///< asking, values: of single-consumer tiles

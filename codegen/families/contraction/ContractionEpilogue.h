@@ -12,6 +12,12 @@
 // Invariant: every op reads its operands at the coordinates of the accumulator alone, and no op
 // reads a reduction. What `kernel/ContractionRegion.h` recognises has this form.
 //
+// **Masks** compare the element's coordinates along axes of the kernel, which the builder computes
+// from row, column and batch element of the GEMM: where a group has several axes, by divisions by
+// their extents. A padding mask also reads lengths of i32, once for a fragment where they differ by
+// batch element alone. No chunk moves these coordinates: plans are not cut along the queries and
+// keys of a mask (plan/PlanChunks.cpp).
+//
 // A family takes such kernels if its `Family` says so (`takesEpilogues`, in its `*Knobs.cpp`).
 // Fusion then proposes contractions with the element-wise ops that follow them
 // (`passes/fuse/Epilogues.h`) and asks the family about each (`FuseOptions::epilogueRejection`), so

@@ -17,13 +17,27 @@ bool isOfPrologue(const ContractionRegion &region, int value) {
              region.prologue->inputs.end();
 }
 
+/// Whether every op of the epilogue that reads it computes with integers: the lengths of a mask.
+bool isReadAsInteger(const Kernel &kernel, const ContractionRegion &region, int value) {
+  if (kernel.values[size_t(value)].dtype != DType::i32 ||
+      std::ranges::find(region.inputs, value, &EpilogueInput::value) == region.inputs.end())
+    return false;
+  return std::ranges::all_of(region.epilogue, [&](size_t index) {
+    const BodyOp &op = kernel.body[index];
+    return std::ranges::all_of(op.expression.all(), [&](const ExpressionNode &node) {
+      return node.kind != ExpressionNode::Kind::operand || node.type == ScalarType::i32 ||
+             op.operands[size_t(node.index)] != value;
+    });
+  });
+}
+
 }  // namespace
 
 std::string epilogueTypesRejection(const Kernel &kernel, const ContractionRegion &region) {
   for (const int value : operandValues(kernel)) {
     const DType own = kernel.values[size_t(value)].dtype;
     if (value != region.a && value != region.b && !isOfPrologue(region, value) &&
-        own != DType::f32 && !isHalf(own))
+        own != DType::f32 && !isHalf(own) && !isReadAsInteger(kernel, region, value))
       return fmt::format("'{}' is {}; an epilogue takes f32, f16 and bf16",
                          kernel.values[size_t(value)].name, nameOf(own));
   }

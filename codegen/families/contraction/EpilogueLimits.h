@@ -11,8 +11,8 @@ namespace weft {
 /// Whether MMAs read and stores write elements of 16 bits.
 inline bool isHalf(DType type) { return type == DType::f16 || type == DType::bf16; }
 
-/// Why no epilogue supports these element types. It supports f32, f16 and bf16; A, B and operands
-/// of the prologue may have other types.
+/// Why no epilogue supports these element types. It supports f32, f16 and bf16, and i32 that masks
+/// compare with coordinates; A, B and operands of the prologue may have other types.
 std::string epilogueTypesRejection(const Kernel &kernel, const ContractionRegion &region);
 /// Why no epilogue supports so many tensors of several axes: it reads and stores at most three
 /// each.

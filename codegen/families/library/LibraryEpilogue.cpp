@@ -4,6 +4,7 @@
 
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
+#include "kernel/ReduceKind.h"
 
 #include <algorithm>
 #include <array>
@@ -80,8 +81,7 @@ private:
     const auto isReduction = [](const BodyOp &op) { return op.kind == OpKind::reduce; };
     const auto found = std::ranges::find_if(kernel.body, isReduction);
     if (found == kernel.body.end()) return "";
-    if (std::get<std::string>(found->attributes.at("kind")) != "sum")
-      return rejected(*found, "is no sum");
+    if (reduceKind(*found) != ReduceKind::sum) return rejected(*found, "is no sum");
     if (std::ranges::count_if(kernel.body, isReduction) > 1)
       return rejected(*found, "stands twice; the library has one sum beside a GEMM");
     reduction = *found;

@@ -21,6 +21,7 @@
 #include "codegen/Targets.h"
 #include "codegen/families/loop/ColumnScratch.h"
 #include "codegen/families/loop/LoopKnobs.h"
+#include "kernel/ReduceKind.h"
 #include "passes/configure/Family.h"
 
 #include <algorithm>
@@ -223,9 +224,7 @@ bool sumsLeave(const Kernel &kernel) {
         std::ranges::any_of(op.operands, [&](int operand) { return sums.contains(operand); });
     if (op.reducedAxes.empty() && !uses) continue;
     if (uses && !op.reducedAxes.empty()) return false;
-    if (const auto kind = op.attributes.find("kind");
-        !uses && kind != op.attributes.end() && kind->second != Attribute(std::string("sum")))
-      return false;
+    if (!uses && op.kind == OpKind::reduce && reduceKind(op) != ReduceKind::sum) return false;
     const std::vector<int> reduced = kernel.reducedAxes();
     for (int result : op.results)
       if (std::ranges::find_first_of(kernel.values[result].axes, reduced) !=

@@ -2,6 +2,7 @@
 // the mean first, then the sum of squared differences from it, which is as accurate as fp32 allows.
 #include "codegen/families/loop/LoopOps.h"
 #include "kernel/Error.h"
+#include "kernel/ReduceKind.h"
 
 namespace weft::codegen {
 
@@ -83,12 +84,12 @@ int GraphBuilder::rmsNorm(const BodyOp &op, int value, const Coordinates &coordi
 
 int GraphBuilder::reduceOp(const BodyOp &op, const std::string &name,
                            const Coordinates &coordinates) {
-  const std::string kind = textOf(op, "kind");
-  if (kind != "sum" && kind != "max")
+  const std::optional<ReduceKind> kind = reduceKind(op);
+  if (!kind)
     throw Error::unsupported("kernel '{}': reduce of kind '{}'; there are sum and max", kernel.name,
-                             kind);
-  if (kind == "max") graph.headers.insert("weft/math.cuh");
-  return reduce(kind == "sum" ? Reduction::sum : Reduction::maximum,
+                             textOf(op, "kind"));
+  if (kind == ReduceKind::maximum) graph.headers.insert("weft/math.cuh");
+  return reduce(kind == ReduceKind::sum ? Reduction::sum : Reduction::maximum,
                 evaluate(op.operands[0], overRow(coordinates)), name);
 }
 

@@ -2,6 +2,8 @@
 // rejection.
 #include "codegen/families/gemm_fma/FmaGemmKnobs.h"
 #include "kernel/ContractionRegion.h"
+#include "kernel/CoordinateExpressions.h"
+#include "tests/unit/samples/SampleContractions.h"
 #include "tests/unit/samples/SampleKernels.h"
 #include "tests/unit/samples/SampleSoftmaxes.h"
 
@@ -93,6 +95,29 @@ TEST_CASE("inputs of an epilogue have roles, outputs may be intermediate") {
   CHECK(region.inputs == expected);
 }
 
+TEST_CASE("masks of coordinates stand in an epilogue, before a local softmax, too") {
+  const samples::ContractionExtents extents{.b = 2, .j = 6, .i = 16, .u = 10};
+  const Kernel causal = samples::gemmCausal(extents, DType::f16),
+               padding = samples::gemmWindowPadding(extents, DType::f16),
+               batched = samples::batchedPadding(extents, DType::f16);
+  const ContractionRegion ofCausal = contractionRegion(causal).region.value();
+  CHECK(ofCausal.epilogue == std::vector<size_t>{1});
+  CHECK(ofCausal.inputs.empty());
+  CHECK_FALSE(ofCausal.isPlain());
+  CHECK(contractionRegion(padding).region.value().inputs ==
+        std::vector<EpilogueInput>{{2, 2, EpilogueRole::mixed}, {3, 3, EpilogueRole::n}});
+  CHECK(contractionRegion(batched).region.value().inputs ==
+        std::vector<EpilogueInput>{{2, 2, EpilogueRole::mixed}});
+  const Kernel scores = samples::windowLocalSoftmax({}, DType::f16);
+  const ContractionRegion ofScores = contractionRegion(scores).region.value();
+  CHECK(ofScores.epilogue == std::vector<size_t>{1, 2});
+  CHECK(ofScores.softmax);
+  // Coordinates take registers beside the accumulators.
+  Kernel other = causal;
+  other.body[1].expression = Expression::parse("weft::relu({0})");
+  CHECK(epilogueRegisters(causal, ofCausal) > epilogueRegisters(other, ofCausal));
+}
+
 TEST_CASE("the GEMM itself may be stored; results may lie in another logical order") {
   Projection p;
   const int up = p.input("up", "ubj");
@@ -149,6 +174,20 @@ TEST_CASE("what is no region says why") {
     const int y = p.map("rotary", {p.c}, "y");
     p.builder.last().expression = {};
     CHECK(rejectionOf(p.builder.build({y})) == "'rotary' is no function of single elements");
+    p.builder.compute(rotaryExpression({.dimension = 2, .position = 1, .rank = 3, .extent = 10}));
+    CHECK(rejectionOf(p.builder.build({y})) ==
+          "'rotary' reads an operand at other coordinates than its element's; an epilogue has the "
+          "elements at its own");
+  }
+  {
+    Projection p;
+    const int table = p.builder.input("table", "hr", DType::i1);
+    p.contract();
+    const int y = p.map("mask", {p.c, table}, "y");
+    p.builder.compute(maskExpression({.kind = MaskShape::Kind::block, .key = 2, .query = 1}));
+    CHECK(rejectionOf(p.builder.build({y})) ==
+          "'mask' reads an operand at other coordinates than its element's; an epilogue has the "
+          "elements at its own");
   }
   {
     Projection p;

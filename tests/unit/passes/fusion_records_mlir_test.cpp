@@ -104,6 +104,47 @@ weft.graph @g(%q: !hji, %k: !hki) -> !hjk {
   CHECK(verdictOf(scores, {0, 1, 2}, taking) ==
         "F024 no-epilogue ('local_softmax' gives 'm', which is not stored)");
 
+  const std::string masked = types + R"(
+!hji = tensor<2x3x8xf32, #weft.axes<h, j, i>>
+!hki = tensor<2x5x8xf32, #weft.axes<h, k, i>>
+!hjk = tensor<2x3x5xf32, #weft.axes<h, j, k>>
+!hjn = tensor<2x3x2xf32, #weft.axes<h, j, n>>
+!h = tensor<2xi32, #weft.axes<h>>
+weft.graph @g(%q: !hji, %k: !hki, %lengths: !h) -> (!hjk, !hjn, !hjn) {
+  %s = weft.contract "hji,hki->hjk" %q, %k : !hji, !hki -> !hjk
+  %c = weft.mask causal %s {query = j, key = k} : !hjk
+  %w = weft.mask padding %c, %lengths along (h) {key = k} : !hjk, !h -> !hjk
+  %e, %m, %d = weft.local_softmax %w over k {tile = 4} : !hjk -> !hjk, !hjn, !hjn
+  weft.return %e, %m, %d : !hjk, !hjn, !hjn
+})";
+  CHECK(verdictOf(masked, {0, 1}, taking) == "accepted");
+  CHECK(verdictOf(masked, {0, 1, 2}, taking) == "accepted");
+  CHECK(verdictOf(masked, {0, 1, 2, 3}, taking) == "accepted");
+
+  const std::string byBlocks = types + R"(
+!hji = tensor<2x3x8xf32, #weft.axes<h, j, i>>
+!hki = tensor<2x5x8xf32, #weft.axes<h, k, i>>
+!hjk = tensor<2x3x5xf32, #weft.axes<h, j, k>>
+!table = tensor<2x3xi1, #weft.axes<m, o>>
+weft.graph @g(%q: !hji, %k: !hki, %table: !table) -> !hjk {
+  %s = weft.contract "hji,hki->hjk" %q, %k : !hji, !hki -> !hjk
+  %b = weft.mask block %s, %table {query = j, key = k, size = 2} : !hjk, !table -> !hjk
+  weft.return %b : !hjk
+})";
+  CHECK(verdictOf(byBlocks, {0, 1}, taking) ==
+        "F024 no-epilogue ('mask' reads an operand at other coordinates than its element's; an "
+        "epilogue has the elements at its own)");
+
+  const std::string turned = types + R"(
+!bjp = tensor<2x3x8xf32, #weft.axes<b, j, p>>
+!ip = tensor<8x8xf32, #weft.axes<i, p>>
+weft.graph @g(%x: !bji, %w: !ip {weft.parameter}) -> !bjp {
+  %p = weft.contract "bji,ip->bjp" %x, %w : !bji, !ip -> !bjp
+  %r = weft.rotary %p {position = j, dim = p} : !bjp
+  weft.return %r : !bjp
+})";
+  CHECK(verdictOf(turned, {0, 1}, taking) == "F040 partner-access (p)");
+
   const std::string around = types + R"(
 !ii = tensor<8x8xf32, #weft.axes<u, i>>
 weft.graph @g(%x: !bji, %w: !ii {weft.parameter}) -> !bji {

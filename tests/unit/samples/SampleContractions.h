@@ -2,6 +2,7 @@
 // take epilogues.
 #pragma once
 
+#include "kernel/CoordinateExpressions.h"
 #include "tests/unit/samples/SampleKernels.h"
 
 namespace weft::samples {
@@ -49,6 +50,15 @@ public:
   int dropout(int of) {
     const int value = map("dropout", "", {of}, "kept");
     builder.last().attributes = {{"p", 0.1}, {"stream", int64_t(3)}};
+    return value;
+  }
+  /// Of b, j, u: queries are along j, keys along u.
+  int mask(std::vector<int> operands, const MaskShape &shape, const std::string &result,
+           std::map<std::string, Attribute> attributes) {
+    const int value = map("mask", "", std::move(operands), result);
+    attributes["key"] = int64_t(shape.key);
+    builder.last().attributes = std::move(attributes);
+    builder.compute(maskExpression(shape));
     return value;
   }
   /// Down to the axes that `letters` name.
@@ -201,13 +211,65 @@ inline Kernel batchedResidual(const ContractionExtents &extents, DType type) {
   builder.last().expression = Expression::parse("{0} + {1}");
   return builder.build({sum});
 }
+/// A causal mask of queries j, which are one of two axes of the GEMM's rows, and of keys u.
+inline Kernel gemmCausal(const ContractionExtents &extents, DType type) {
+  FusedContraction fused("product_causal", extents, type);
+  return fused.build(
+      {fused.mask({fused.gemm(0.125)}, {.key = 2, .query = 1, .shift = extents.u - extents.j},
+                  "causal", {{"kind", std::string("causal")}, {"query", int64_t(1)}})});
+}
+/// A window, and lengths of b, the other axis of the rows; a bias behind them. The fill is finite.
+inline Kernel gemmWindowPadding(const ContractionExtents &extents, DType type) {
+  FusedContraction fused("product_window_padding", extents, type);
+  const int lengths = fused.input("lengths", "b", DType::i32), bias = fused.input("bias", "u");
+  const int window = fused.mask({fused.gemm(0.25)},
+                                {.kind = MaskShape::Kind::window,
+                                 .key = 2,
+                                 .query = 1,
+                                 .shift = extents.u - extents.j,
+                                 .left = 9,
+                                 .right = 4,
+                                 .fill = -2},
+                                "window",
+                                {{"kind", std::string("window")},
+                                 {"query", int64_t(1)},
+                                 {"left", int64_t(9)},
+                                 {"right", int64_t(4)},
+                                 {"fill", -2.0}});
+  const int padding =
+      fused.mask({window, lengths}, {.kind = MaskShape::Kind::padding, .key = 2}, "padding",
+                 {{"kind", std::string("padding")}, {"along", std::vector<int64_t>{0}}});
+  return fused.build({fused.bias(padding, bias)});
+}
+/// Lengths of batch elements of the GEMM.
+inline Kernel batchedPadding(const ContractionExtents &extents, DType type) {
+  KernelBuilder builder("batched_padding",
+                        {{'b', extents.b}, {'i', extents.i}, {'j', extents.j}, {'u', extents.u}});
+  const int w = builder.input("w", "bui", type), x = builder.input("x", "bji", type),
+            lengths = builder.input("lengths", "b", DType::i32);
+  const int gemm =
+      builder.op("contract", OperatorClass::contraction, {x, w}, "gemm", "bju", "i", type);
+  builder.last().attributes = {{"spec", std::string("bji,bui->bju")}};
+  const int padded =
+      builder.op("mask", OperatorClass::elementwise, {gemm, lengths}, "padded", "bju", "", type);
+  builder.last().attributes = {
+      {"kind", std::string("padding")}, {"key", int64_t(2)}, {"along", std::vector<int64_t>{0}}};
+  builder.compute(maskExpression({.kind = MaskShape::Kind::padding, .key = 2}));
+  return builder.build({padded});
+}
+inline std::vector<Kernel> maskedContractions(const ContractionExtents &extents, DType type) {
+  return {gemmCausal(extents, type), gemmWindowPadding(extents, type),
+          batchedPadding(extents, type)};
+}
 /// What decoding has behind its products, and every role of an operand: without dropout and sums,
 /// so that single-consumer tiles take all of them.
 inline std::vector<Kernel> singleConsumerEpilogues(const ContractionExtents &extents, DType type) {
   return {gemmBias(extents, type),           gemmBiasGelu(extents, type, false),
           gemmBiasGelu(extents, type, true), gemmBiasResidual(extents, type),
           gemmGated(extents, type),          gemmScaleRowsGate(extents, type),
-          gemmOfAllRoles(extents, type),     batchedResidual(extents, type)};
+          gemmOfAllRoles(extents, type),     batchedResidual(extents, type),
+          gemmCausal(extents, type),         gemmWindowPadding(extents, type),
+          batchedPadding(extents, type)};
 }
 
 inline std::vector<Kernel> fusedReductions(const ContractionExtents &extents, DType type) {

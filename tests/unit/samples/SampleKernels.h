@@ -46,6 +46,10 @@ public:
   }
 
   BodyOp &last() { return kernel.body.back(); }
+  /// What the last op computes of the coordinates of its result's dimensions.
+  void compute(const Expression &expression) {
+    last().expression = expression.withAxes(kernel.values[size_t(last().results[0])].axes);
+  }
 
   Kernel build(std::vector<int> outputs) {
     kernel.outputs = std::move(outputs);

@@ -48,6 +48,8 @@ public:
   void set(std::map<std::string, Attribute> attributes) {
     builder.last().attributes = std::move(attributes);
   }
+  /// What the last op computes of the coordinates of its result's dimensions.
+  void compute(const Expression &expression) { builder.compute(expression); }
   Kernel build(int output) { return builder.build({output}); }
 
 private:

@@ -2,6 +2,7 @@
 // for tests of families that take such epilogues.
 #pragma once
 
+#include "kernel/CoordinateExpressions.h"
 #include "tests/unit/samples/SampleKernels.h"
 
 namespace weft::samples {
@@ -20,6 +21,7 @@ public:
                                   {'k', e.k},
                                   {'n', (e.k + e.length - 1) / e.length},
                                   {'p', e.p}}),
+        shift(e.k - e.j),
         type(type),
         length(e.length),
         startsWithKeys(startsWithKeys) {
@@ -30,6 +32,8 @@ public:
   int input(const std::string &name, const std::string &letters) {
     return builder.input(name, letters, type);
   }
+  /// Of the keys of every batch element.
+  int lengths() { return builder.input("lengths", "b", DType::i32); }
   int gemm(double scale) {
     const int value =
         builder.op("contract", OperatorClass::contraction, operands, "score", "hbjk", "p", type);
@@ -45,6 +49,24 @@ public:
     if (!spelling.empty()) builder.last().expression = Expression::parse(spelling);
     return value;
   }
+  /// Queries are aligned to the end of the keys.
+  int causal(int of) {
+    return mask({of}, {.key = 3, .query = 2, .shift = shift}, "causal", {{"query", int64_t(2)}});
+  }
+  int window(int of, int64_t left, int64_t right) {
+    return mask({of},
+                {.kind = MaskShape::Kind::window,
+                 .key = 3,
+                 .query = 2,
+                 .shift = shift,
+                 .left = left,
+                 .right = right},
+                "window", {{"query", int64_t(2)}, {"left", left}, {"right", right}});
+  }
+  int padding(int of, int lengths) {
+    return mask({of, lengths}, {.kind = MaskShape::Kind::padding, .key = 3}, "padding",
+                {{"along", std::vector<int64_t>{1}}});
+  }
   /// Over k.
   Kernel build(int of) {
     const int exponentials = builder.op("local_softmax", OperatorClass::normalization, {of},
@@ -56,7 +78,18 @@ public:
   }
 
 private:
+  int mask(std::vector<int> operands, const MaskShape &shape, const std::string &kind,
+           std::map<std::string, Attribute> attributes) {
+    const int value = map("mask", "", std::move(operands), kind);
+    attributes["kind"] = kind;
+    attributes["key"] = int64_t(shape.key);
+    builder.last().attributes = std::move(attributes);
+    builder.compute(maskExpression(shape));
+    return value;
+  }
+
   KernelBuilder builder;
+  int64_t shift;
   DType type;
   int64_t length;
   bool startsWithKeys;
@@ -92,10 +125,23 @@ inline Kernel biasedLocalSoftmax(const ScoreExtents &e, DType type) {
                                  "moved"));
 }
 
+/// As attention of decoders has it: keys that follow the query do not count.
+inline Kernel causalLocalSoftmax(const ScoreExtents &e, DType type) {
+  Scores scores("causal_local_softmax", e, type);
+  return scores.build(scores.causal(scores.gemm(0.125)));
+}
+/// Keys near the query alone, and no padding: rows of which no key counts among them.
+inline Kernel windowLocalSoftmax(const ScoreExtents &e, DType type) {
+  Scores scores("window_local_softmax", e, type, false);
+  const int lengths = scores.lengths(), score = scores.gemm(0.25);
+  return scores.build(scores.padding(scores.window(score, 37, 5), lengths));
+}
+
 inline std::vector<Kernel> localSoftmaxes(const ScoreExtents &extents, DType type) {
   return {scoresLocalSoftmax(extents, type), scoresLocalSoftmax(extents, type, false),
-          plainLocalSoftmax(extents, type), maskedLocalSoftmax(extents, type),
-          biasedLocalSoftmax(extents, type)};
+          plainLocalSoftmax(extents, type),  maskedLocalSoftmax(extents, type),
+          biasedLocalSoftmax(extents, type), causalLocalSoftmax(extents, type),
+          windowLocalSoftmax(extents, type)};
 }
 
 }  // namespace weft::samples

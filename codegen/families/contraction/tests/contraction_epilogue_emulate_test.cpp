@@ -343,6 +343,26 @@ TEST_CASE("epilogues compute what their ops say, wherever the result's axes lie"
   CHECK(whole + transposed < subjects.size());
 }
 
+TEST_CASE("masks know the coordinates of the kernel's axes, wherever the result's axes lie") {
+  std::vector<Subject> subjects;
+  // Coordinates along axes that rows and columns run along alone and together; more keys than
+  // queries and fewer.
+  for (const samples::ContractionExtents &extents :
+       {samples::ContractionExtents{.b = 2, .j = 9, .i = 5, .u = 21},
+        {.b = 3, .j = 19, .i = 4, .u = 10},
+        {.b = 1, .j = 20, .i = 4, .u = 22}})
+    for (const Kernel &kernel : samples::maskedContractions(extents, DType::f16))
+      addSubjects(kernel, subjects);
+  CHECK(subjects.size() == 30);
+  std::vector<emulate::Source> sources;
+  for (const Subject &subject : subjects) sources.push_back(subject.source);
+  const emulate::HostLibrary library("contraction_epilogue_masks", sources);
+  for (size_t i = 0; i < subjects.size(); ++i) {
+    INFO(subjects[i].source.text);
+    check(subjects[i], library.kernel(i));
+  }
+}
+
 TEST_CASE("a contraction without an epilogue leaves its sums as they are") {
   const Kernel kernel = samples::contractKernel({{'m', 4}, {'n', 5}, {'k', 6}}, "mk", "kn", "mn");
   const Configuration configuration{

@@ -9,6 +9,7 @@
 #include "codegen/families/library/LibraryEpilogue.h"
 #include "kernel/ConfigurationText.h"
 #include "kernel/ContractionRegion.h"
+#include "kernel/CoordinateExpressions.h"
 #include "kernel/Error.h"
 #include "kernel/reference/PointEvaluator.h"
 #include "passes/configure/CostModel.h"
@@ -159,8 +160,23 @@ TEST_CASE("ops before a contraction that are no prologue are rejected with the r
   }
   {
     Projection p;
-    CHECK(rejectionOf(p.build(p.made.map("rotary", "", {p.x}, "turned", "bji"))) ==
-          "'rotary' is no function of single elements");
+    const int turned = p.made.map("rotary", "", {p.x}, "turned", "bji");
+    CHECK(rejectionOf(p.build(turned)) == "'rotary' is no function of single elements");
+  }
+  {
+    Projection p;
+    const int turned = p.made.map("rotary", "", {p.x}, "turned", "bji");
+    p.made.compute(rotaryExpression({.dimension = 2, .position = 1, .rank = 3, .extent = 64}));
+    CHECK(rejectionOf(p.build(turned)) ==
+          "'rotary' reads an operand at other coordinates than its element's; a prologue has the "
+          "elements at its own");
+  }
+  {
+    Projection p;
+    const int masked = p.made.map("mask", "", {p.x}, "masked", "bji");
+    p.made.compute(maskExpression({.key = 2, .query = 1}));
+    CHECK(rejectionOf(p.build(masked)) ==
+          "'mask' reads coordinates; a prologue is a function of what it reads alone");
   }
   {
     Projection p;

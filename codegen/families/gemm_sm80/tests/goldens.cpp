@@ -35,6 +35,14 @@ Golden sm80EpilogueGolden() {
           examples::rowMajorConfiguration(kernel, Sm80GemmKnobs{})};
 }
 
+/// A mask along one of two axes that rows run along, and lengths of the other.
+Golden sm80MaskGolden() {
+  const Kernel kernel =
+      samples::gemmWindowPadding({.b = 8, .j = 512, .i = 1024, .u = 4096}, DType::f16);
+  return {"gemm_window_padding_sm80_f16", kernel,
+          examples::rowMajorConfiguration(kernel, Sm80GemmKnobs{})};
+}
+
 /// An operand that is transformed on load: a norm applied by the warps that multiply.
 Golden sm80PrologueGolden() {
   const Kernel kernel =
@@ -44,7 +52,8 @@ Golden sm80PrologueGolden() {
 }
 
 std::vector<Golden> goldens() {
-  return {sm80Golden(), sm80EpilogueGolden(), sm80Tf32Golden(), sm80PrologueGolden()};
+  return {sm80Golden(), sm80EpilogueGolden(), sm80MaskGolden(), sm80Tf32Golden(),
+          sm80PrologueGolden()};
 }
 
 const GoldenRegistration registered("codegen/families/gemm_sm80", goldens);

@@ -33,8 +33,8 @@ __device__ __forceinline__ unsigned issueLoad(const T *from) {
 }
 /// The lower or upper 16 bits of a word, or all of it, as an element.
 template <typename T>
-__device__ __forceinline__ float elementOf(unsigned word, int half = 0) {
-  if constexpr (sizeof(T) == 4) return ptx::floatFromBits(word);
+__device__ __forceinline__ Compute<T> elementOf(unsigned word, int half = 0) {
+  if constexpr (sizeof(T) == 4) return __builtin_bit_cast(T, word);
   else return widen(T{static_cast<unsigned short>(word >> half * 16)});
 }
 
@@ -42,7 +42,7 @@ __device__ __forceinline__ float elementOf(unsigned word, int half = 0) {
 template <typename T>
 struct PrefetchedScalar {
   unsigned word;
-  __device__ __forceinline__ float operator[](int) const { return elementOf<T>(word); }
+  __device__ __forceinline__ Compute<T> operator[](int) const { return elementOf<T>(word); }
 };
 template <typename T>
 __device__ __forceinline__ PrefetchedScalar<T> prefetchScalar(const T *from) {
@@ -53,7 +53,7 @@ __device__ __forceinline__ PrefetchedScalar<T> prefetchScalar(const T *from) {
 template <typename T>
 struct PrefetchedRows {
   unsigned words[2];
-  __device__ __forceinline__ float operator[](int e) const {
+  __device__ __forceinline__ Compute<T> operator[](int e) const {
     return elementOf<T>(words[rowInFragment(e) / 8]);
   }
 };
@@ -70,7 +70,7 @@ template <typename T, int pairs, bool isOneAccess>
 struct PrefetchedPairs {
   static constexpr int accesses = isOneAccess ? 1 : 2;
   unsigned words[pairs][accesses];
-  __device__ __forceinline__ float at(int pair, int side) const {
+  __device__ __forceinline__ Compute<T> at(int pair, int side) const {
     return isOneAccess ? elementOf<T>(words[pair][0], side)
                        : elementOf<T>(words[pair][side * (accesses - 1)]);
   }
@@ -91,7 +91,7 @@ constexpr bool areOneAccess = isPaired &&columns % 2 == 0 && sizeof(T) == 2;
 template <typename T, int accumulators, bool isOneAccess>
 struct PrefetchedColumns {
   PrefetchedPairs<T, accumulators / 4, isOneAccess> pairs;
-  __device__ __forceinline__ float operator[](int e) const { return pairs.at(e / 4, e % 2); }
+  __device__ __forceinline__ Compute<T> operator[](int e) const { return pairs.at(e / 4, e % 2); }
 };
 template <Offset columns, bool isPaired, typename T, int accumulators>
 __device__ __forceinline__ auto prefetchColumns(const T *from,
@@ -107,12 +107,12 @@ __device__ __forceinline__ auto prefetchColumns(const T *from,
 template <typename T, int accumulators>
 struct PrefetchedElements {
   unsigned words[accumulators];
-  __device__ __forceinline__ float operator[](int e) const { return elementOf<T>(words[e]); }
+  __device__ __forceinline__ Compute<T> operator[](int e) const { return elementOf<T>(words[e]); }
 };
 template <typename T, int accumulators, bool isOneAccess>
 struct PrefetchedTile {
   PrefetchedPairs<T, accumulators / 2, isOneAccess> pairs;
-  __device__ __forceinline__ float operator[](int e) const { return pairs.at(e / 2, e % 2); }
+  __device__ __forceinline__ Compute<T> operator[](int e) const { return pairs.at(e / 2, e % 2); }
 };
 /// A matrix of rows x columns. isPaired: it is contiguous along columns, and every row starts at a
 /// multiple of two elements.

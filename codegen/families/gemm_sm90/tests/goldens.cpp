@@ -6,8 +6,11 @@
 #include "tests/unit/samples/SampleContractions.h"
 #include "tests/unit/samples/SampleFloat8.h"
 #include "tests/unit/samples/SamplePrologues.h"
+#include "tests/unit/samples/SampleSoftmaxes.h"
 #include "tests/unit/samples/SampleStrides.h"
 #include "tests/unit/samples/SampleTf32.h"
+
+#include <ranges>
 
 namespace weft {
 namespace {
@@ -151,6 +154,22 @@ Golden sm90RowReductionGolden() {
           examples::rowMajorConfiguration(kernel, knobs)};
 }
 
+/// Scores of a decoder's attention: a mask of coordinates, then a local softmax.
+Golden sm90MaskGolden() {
+  const Kernel kernel =
+      samples::causalLocalSoftmax({.b = 8, .h = 16, .j = 512, .k = 512, .p = 64}, DType::f16);
+  const Sm90GemmKnobs knobs{.schedule = Sm90Schedule::pingPong,
+                            .tileM = 128,
+                            .tileN = 128,
+                            .stages = 6,
+                            .epilogueStages = 2};
+  Golden golden{"causal_local_softmax_sm90_f16", kernel,
+                examples::rowMajorConfiguration(kernel, knobs)};
+  for (Layout &layout : golden.configuration.outputs | std::views::drop(1))
+    layout.order = {0, 1, 3, 2};  // neighbouring rows are neighbours
+  return golden;
+}
+
 /// Operands of 8 bits in two formats, with their scales and a bias.
 Golden sm90Float8Golden() {
   const Kernel kernel = samples::scaledFloat8Gemm({.m = 4096, .n = 1024, .k = 2048},
@@ -221,6 +240,7 @@ std::vector<Golden> goldens() {
       sm90KeptGolden(),
       sm90ColumnReductionGolden(),
       sm90RowReductionGolden(),
+      sm90MaskGolden(),
       sm90Float8Golden(),
       sm90Tf32Golden(false),
       sm90Tf32Golden(true),

@@ -146,6 +146,8 @@ TEST_CASE(
     addSm90(samples::gemmBiasGelu(extents, DType::bf16, true), std::span(tiles).first(1), subjects);
     addSm90(samples::gemmBiasDropoutResidual(extents, DType::f16), std::span(tiles).first(1),
             subjects);
+    for (const Kernel &kernel : samples::maskedContractions(extents, DType::f16))
+      addSm90(kernel, std::span(tiles).subspan(1, 2), subjects);
   }
   CHECK(subjects.size() > 80);
   checkAll("sm90_epilogue", subjects);
@@ -180,7 +182,7 @@ TEST_CASE("kernels of sm_90a end with a local softmax") {
     for (const Kernel &kernel :
          samples::localSoftmaxes(extents, extents.length == 32 ? DType::bf16 : DType::f16))
       addSm90(kernel, tiles, subjects);
-  CHECK(subjects.size() == 5 * 5 * 3);
+  CHECK(subjects.size() == 5 * 7 * 3);
   // Operands with several strides along the batch, which have its axes in another order than the
   // result.
   const Kernel kernel =

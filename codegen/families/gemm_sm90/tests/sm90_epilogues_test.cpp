@@ -78,6 +78,29 @@ TEST_CASE("an operand of the result's shape takes two epilogue stages") {
   CHECK_NOTHROW(codegen::emit(kernel, one, "sm_90a"));
 }
 
+TEST_CASE(
+    "masks of coordinates follow a GEMM, of lengths in i32, too; other families say why not") {
+  const ContractionExtents extents{.b = 8, .j = 512, .i = 1024, .u = 3072};
+  const auto reasonOf = [](const Kernel &kernel, std::string_view family) {
+    for (const Exclusion &excluded : enumerate(kernel, findDevice("h200")).excluded)
+      if (excluded.family == family) return excluded.reason;
+    return std::string();
+  };
+  for (const Kernel &kernel : maskedContractions(extents, DType::f16)) {
+    INFO(kernel.name);
+    CHECK(reasonOf(kernel, "gemm-sm90").empty());
+    CHECK(reasonOf(kernel, "cublaslt") == "'mask' is none of the library's epilogues");
+    CHECK(reasonOf(kernel, "gemm-fma") == "'mask' follows the contraction; no fused epilogues");
+  }
+  CHECK(reasonOf(causalLocalSoftmax({}, DType::f16), "gemm-sm90").empty());
+  CHECK(reasonOf(windowLocalSoftmax({}, DType::f16), "gemm-sm90").empty());
+  // Lengths that are read as a number, not compared with coordinates.
+  FusedContraction fused("product_times_lengths", extents, DType::f16);
+  const int lengths = fused.input("lengths", "b", DType::i32);
+  const Kernel scaled = fused.build({fused.map("mul", "{0} * {1}", {fused.gemm(), lengths}, "y")});
+  CHECK(reasonOf(scaled, "gemm-sm90") == "'lengths' is i32; an epilogue takes f32, f16 and bf16");
+}
+
 TEST_CASE("epilogues of many tensors are rejected") {
   const auto sumOf = [](int tensors, int outputs) {
     FusedContraction fused("many", {}, DType::f16);

@@ -1,0 +1,41 @@
+// Words of op attributes that are enumerations: each has one name, which is read back, and a word
+// that names nothing is no silent default.
+#include "kernel/CoordinateExpressions.h"
+#include "kernel/Error.h"
+#include "kernel/ReduceKind.h"
+#include "kernel/reference/PointEvaluator.h"
+#include "tests/unit/samples/SampleSoftmaxes.h"
+
+#include <catch2/catch.hpp>
+
+using namespace weft;
+
+TEST_CASE("kinds of reductions and masks are read back from their names") {
+  for (const ReduceKind kind : {ReduceKind::sum, ReduceKind::maximum})
+    CHECK(reduceKindNamed(nameOf(kind)) == kind);
+  using Kind = MaskShape::Kind;
+  for (const Kind kind : {Kind::causal, Kind::window, Kind::padding, Kind::block})
+    CHECK(maskKindNamed(nameOf(kind)) == kind);
+  CHECK(nameOf(ReduceKind::maximum) == "max");
+  CHECK_FALSE(reduceKindNamed("summ"));
+  CHECK_FALSE(reduceKindNamed("maximum"));
+  CHECK_FALSE(maskKindNamed("Causal"));
+}
+
+TEST_CASE("only a reduce op has a kind of reduction, though masks have an attribute of that name") {
+  const std::map<std::string, Attribute> sum = {{"kind", std::string("sum")}};
+  CHECK(reduceKind(OpKind::reduce, sum) == ReduceKind::sum);
+  CHECK_FALSE(reduceKind(OpKind::mask, sum));
+  CHECK_FALSE(reduceKind(OpKind::reduce, {}));
+  CHECK_FALSE(reduceKind(OpKind::reduce, {{"kind", std::string("mean")}}));
+  CHECK_FALSE(reduceKind(OpKind::reduce, {{"kind", int64_t(0)}}));
+}
+
+TEST_CASE("a mask of an unknown kind has no reference evaluation") {
+  Kernel kernel = samples::causalLocalSoftmax({.b = 1, .h = 1, .j = 2, .k = 2, .p = 1}, DType::f16);
+  kernel.body[1].attributes["kind"] = std::string("diagonal");
+  const auto one = [](std::span<const int64_t>) { return 1.0; };
+  reference::PointEvaluator evaluator(kernel, {one, one}, {});
+  CHECK_THROWS_WITH(evaluator.output(0, std::vector<int64_t>(4, 0)),
+                    Catch::Contains("mask of kind 'diagonal' has no reference evaluation"));
+}
