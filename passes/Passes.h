@@ -29,19 +29,25 @@ struct Variant {
   std::vector<FusionRecord> stackings =
       {};  ///< every attempt to stack two projections; op numbers of the graph before
   std::vector<FusionRecord> norms = {};  ///< every attempt to decompose a norm, likewise
+  /// Why a softmax is in no fused attention although others are: "softmax 'prob' is in no fused
+  /// attention: dropout 'kept' reads it, which is no contraction".
+  std::vector<std::string> unfused = {};
   int64_t leftOut =
       0;  ///< variants that VariantOptions::most did not admit, of all; the same in each
 };
 struct VariantOptions {
-  std::string attention = "auto";  ///< auto | unfused | decomposed
+  std::string attention = "auto";  ///< auto | unfused | decomposed | fused
   std::string norms = "fused";     ///< auto | fused | decomposed | deferred
   std::string stacking = "auto";   ///< auto | separate | two | three
   std::string recompute = "auto";  ///< auto | none
   int subVector = 64;              ///< T of the softmax decomposition
+  bool canFuseAttention = false;  ///< whether a kernel family of the target takes a fused attention
   /// Where the ways to stack all groups of projections, with those of softmax, are more, all groups
   /// are stacked alike; and what is still more is left out.
   int64_t most = std::numeric_limits<int64_t>::max();
 };
+/// Throws Error(unsupported) where fused attention is asked for and no softmax of the graph, or no
+/// kernel family of the target, can be in one.
 std::vector<Variant> proposeVariants(mlir::ModuleOp module, const VariantOptions &options);
 
 /// Op numbers of a graph: position of each op in its block (terminator excluded).

@@ -1,9 +1,10 @@
 // Variants of the whole graph: all combinations of the choices that reach across it. Each is a
 // rewritten clone; the selector solves each alone, and the fastest wins. There are a few dozen at
 // most: a group of projections is stacked in up to four ways, and in a backward pass in up to seven
-// more for each; attention has two forms; saved tensors are recomputed one by one and all together;
-// norms are decomposed if an option says so.
+// more for each; attention has three forms; saved tensors are recomputed one by one and all
+// together; norms are decomposed if an option says so.
 #include "kernel/Error.h"
+#include "passes/Describe.h"
 #include "passes/Passes.h"
 #include "passes/Rewrites.h"
 
@@ -88,6 +89,59 @@ std::vector<SoftmaxOp> softmaxesOf(GraphOp graph) {
   return {ops.begin(), ops.end()};
 }
 
+enum class AttentionForm : uint8_t { unfused, decomposed, fused };
+
+/// Why the softmax cannot be in a fused attention: "softmax 'prob' is in no fused attention:
+/// dropout 'kept' reads it, which is no contraction"; empty if it can.
+std::string fusedRejection(SoftmaxOp softmax) {
+  const std::string reason =
+      attentionRejection(softmax.getResult(), static_cast<int64_t>(softmax.getAxis()));
+  if (reason.empty()) return "";
+  const std::string name = writtenName(softmax.getResult());
+  return fmt::format("softmax{} is in no fused attention: {}",
+                     name.empty() ? "" : fmt::format(" '{}'", name), reason);
+}
+
+/// The forms that are proposed; the first is the one beside which other choices are made.
+std::vector<AttentionForm> attentionForms(GraphOp graph, const VariantOptions &options) {
+  const std::vector<SoftmaxOp> softmaxes = softmaxesOf(graph);
+  if (softmaxes.empty()) return {AttentionForm::unfused};
+  if (options.attention == "unfused") return {AttentionForm::unfused};
+  if (options.attention == "decomposed") return {AttentionForm::decomposed};
+  std::vector<std::string> rejections;
+  for (SoftmaxOp softmax : softmaxes)
+    if (std::string rejection = fusedRejection(softmax); !rejection.empty())
+      rejections.push_back(std::move(rejection));
+  const bool hasSite = rejections.size() < softmaxes.size();
+  if (options.attention == "fused") {
+    constexpr std::string_view nearest =
+        "; the nearest alternative is --attention decomposed, --attention auto prices all forms";
+    if (!hasSite) throw Error::unsupported("{}{}", rejections.front(), nearest);
+    if (!options.canFuseAttention)
+      throw Error::unsupported("no kernel family of the target takes a fused attention{}", nearest);
+    return {AttentionForm::fused};
+  }
+  std::vector<AttentionForm> forms{AttentionForm::unfused, AttentionForm::decomposed};
+  if (hasSite && options.canFuseAttention) forms.push_back(AttentionForm::fused);
+  return forms;
+}
+
+/// Every softmax in a fused attention that can be; the others stay whole.
+void fuseAttention(GraphOp graph, int subVector, Variant &variant) {
+  bool isFused = false;
+  for (SoftmaxOp softmax : softmaxesOf(graph)) {
+    if (std::string rejection = fusedRejection(softmax); !rejection.empty()) {
+      variant.unfused.push_back(std::move(rejection));
+      continue;
+    }
+    const bool isFolded = foldSoftmax(commuteScaling(decomposeSoftmax(softmax, subVector)));
+    if (!isFolded)
+      throw Error::checkFailed("a decomposed softmax whose scaling commuted does not fold");
+    isFused = true;
+  }
+  if (isFused) variant.rewrites.push_back({Rewrite::Kind::fuseAttention});
+}
+
 /// How the backward pass of a group is stacked: nothing, two or all of its members, for the
 /// gradient of the input, for those of the weights, or for both.
 struct GradientStacking {
@@ -158,7 +212,7 @@ bool isPart(const std::vector<Choice> &stackings, const std::vector<ProjectionGr
 
 Variant rewrite(mlir::ModuleOp module, const std::vector<Choice> &stackings,
                 const std::optional<GradientStacking> &gradients,
-                const std::vector<size_t> &recomputed, bool decompose,
+                const std::vector<size_t> &recomputed, AttentionForm attention,
                 std::optional<NormSteps> norms, int subVector) {
   Variant variant{.rewrites = {}, .module = mlir::OwningOpRef<mlir::ModuleOp>(module.clone())};
   GraphOp graph = graphOf(*variant.module);
@@ -181,7 +235,8 @@ Variant rewrite(mlir::ModuleOp module, const std::vector<Choice> &stackings,
           {Rewrite::Kind::stackWeightGradients, backward->name(*gradients->weights)});
     stackGradients(*backward, gradients->inputs, gradients->weights);
   }
-  if (decompose) {
+  if (attention == AttentionForm::fused) fuseAttention(graph, subVector, variant);
+  if (attention == AttentionForm::decomposed) {
     for (SoftmaxOp softmax : softmaxesOf(graph)) decomposeSoftmax(softmax, subVector);
     variant.rewrites.push_back({Rewrite::Kind::decomposeSoftmax, std::to_string(subVector)});
   }
@@ -202,7 +257,7 @@ void check(const VariantOptions &options) {
   };
   oneOf("norms", options.norms, {"auto", "fused", "decomposed", "deferred"});
   oneOf("stacking", options.stacking, {"auto", "separate", "two", "three"});
-  oneOf("attention", options.attention, {"auto", "unfused", "decomposed"});
+  oneOf("attention", options.attention, {"auto", "unfused", "decomposed", "fused"});
   oneOf("recompute", options.recompute, {"auto", "none"});
   if (options.subVector < 1)
     throw Error::badInput("sub-vector of {} elements; the least is 1", options.subVector);
@@ -218,62 +273,57 @@ std::vector<Variant> proposeVariants(mlir::ModuleOp module, const VariantOptions
   std::vector<std::vector<Choice>> stackings;
   for (size_t index = 0; index < groups.size(); ++index)
     stackings.push_back(stackingChoices(groups[index], index, options.stacking));
-  std::vector<bool> decompositions;
-  const bool hasSoftmax = !softmaxesOf(graph).empty();
-  if (options.attention != "decomposed" || !hasSoftmax) decompositions.push_back(false);
-  if (options.attention != "unfused" && hasSoftmax) decompositions.push_back(true);
+  const std::vector<AttentionForm> forms = attentionForms(graph, options);
   const std::vector<std::optional<GradientStacking>> gradients =
       gradientChoices(groups, options.stacking);
   const std::vector<std::vector<size_t>> recomputations =
       recomputeChoices(graph, options.recompute);
   const int64_t ways = countGemms(stackings),
-                mostWays =
-                    options.most / static_cast<int64_t>(std::max<size_t>(1, decompositions.size()));
+                mostWays = options.most / static_cast<int64_t>(forms.size());
   const std::vector<std::vector<Choice>> forward =
       ways > std::max<int64_t>(1, mostWays) ? alike(stackings) : product(stackings);
-  int64_t leftOut = ways > static_cast<int64_t>(forward.size())
-                        ? (ways - static_cast<int64_t>(forward.size())) *
-                              static_cast<int64_t>(decompositions.size())
-                        : 0;
+  int64_t leftOut =
+      ways > static_cast<int64_t>(forward.size())
+          ? (ways - static_cast<int64_t>(forward.size())) * static_cast<int64_t>(forms.size())
+          : 0;
   std::optional<NormSteps> normSteps;
   if (options.norms == "decomposed" || options.norms == "deferred")
     normSteps = options.norms == "deferred" ? NormSteps::deferred : NormSteps::decomposed;
   std::vector<Variant> variants;
-  const auto add =
-      [&](const std::vector<Choice> &choice, const std::optional<GradientStacking> &backward,
-          const std::vector<size_t> &recomputed, bool decompose, std::optional<NormSteps> norms) {
-        if (static_cast<int64_t>(variants.size()) >= std::max<int64_t>(1, options.most)) {
-          ++leftOut;
-          return;
-        }
-        variants.push_back(
-            rewrite(module, choice, backward, recomputed, decompose, norms, options.subVector));
-        variants.back().stackings = records;
-      };
-  for (bool decompose : decompositions)
+  const auto add = [&](const std::vector<Choice> &choice,
+                       const std::optional<GradientStacking> &backward,
+                       const std::vector<size_t> &recomputed, AttentionForm attention,
+                       std::optional<NormSteps> norms) {
+    if (static_cast<int64_t>(variants.size()) >= std::max<int64_t>(1, options.most)) {
+      ++leftOut;
+      return;
+    }
+    variants.push_back(
+        rewrite(module, choice, backward, recomputed, attention, norms, options.subVector));
+    variants.back().stackings = records;
+  };
+  for (AttentionForm attention : forms)
     for (const std::vector<Choice> &choice : forward)
       for (const std::optional<GradientStacking> &backward : gradients) {
         // How softmax is computed changes nothing for the projections: they are stacked in all ways
         // beside one of its forms.
-        if (decompose && decompositions.size() > 1 && &backward != &gradients.front()) continue;
+        if (attention != forms.front() && &backward != &gradients.front()) continue;
         // Nor does stacking some of them forward: their backward pass is stacked beside all and
         // beside none.
         if (&backward != &gradients.front() && isPart(choice, groups)) continue;
-        add(choice, backward, {}, decompose, normSteps);
+        add(choice, backward, {}, attention, normSteps);
       }
   // What is saved changes little for the projections: tensors are recomputed beside none and beside
   // all of them stacked.
   std::set<size_t> beside = {0, forward.size() - 1};
   for (size_t index : beside)
     for (size_t recomputed = 1; recomputed < recomputations.size(); ++recomputed)
-      add(forward[index], gradients.front(), recomputations[recomputed], decompositions.front(),
-          normSteps);
+      add(forward[index], gradients.front(), recomputations[recomputed], forms.front(), normSteps);
   // Norms matter to those who read them: they are rewritten beside none and beside all of the
   // projections stacked.
   for (const NormSteps steps : {NormSteps::decomposed, NormSteps::deferred})
     if (options.norms == "auto" && hasDecomposableNorm(graph, steps))
-      for (size_t index : beside)
-        add(forward[index], gradients.front(), {}, decompositions.front(), steps);
+      for (size_t index : beside) add(forward[index], gradients.front(), {}, forms.front(), steps);
   for (Variant &variant : variants) variant.leftOut = leftOut;
   return variants;
 }

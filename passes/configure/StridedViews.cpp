@@ -34,6 +34,23 @@ bool forEachStridedAxis(const Layout &layout, const std::vector<int64_t> &extent
   return true;
 }
 
+/// Fused attention moves rows of heads, wherever each begins: neighbouring elements, rows at
+/// multiples of 16 bytes.
+std::string attentionViewRejection(const Layout &layout, const std::vector<int64_t> &extents,
+                                   int64_t elementBytes) {
+  constexpr int64_t rowBytes = 16;
+  const std::vector<int> order = dimensionsInOrder(layout, extents);
+  for (size_t i = 0; i < order.size(); ++i) {
+    const int64_t stride = layout.strides[static_cast<size_t>(order[i])];
+    if (i + 1 == order.size() ? stride != 1 : stride * elementBytes % rowBytes != 0)
+      return fmt::format(
+          "a fused attention reads or writes rows that start at multiples of {} "
+          "bytes",
+          rowBytes);
+  }
+  return "";
+}
+
 template <typename Visit>
 void forEachOperand(const Kernel &kernel, Configuration &configuration, Visit &&visit) {
   for (size_t i = 0; i < configuration.inputs.size(); ++i)
@@ -74,7 +91,8 @@ std::string stridedViewRejection(const Kernel &kernel, size_t operand, const Lay
     return fmt::format("'{}' may be a view itself", nameOf(first.kind));
   if (std::ranges::any_of(
           kernel.body, [](const BodyOp &op) { return op.kind == OpKind::onlineSoftmaxContract; }))
-    return "a fused attention reads or writes it";
+    return attentionViewRejection(layout, extents,
+                                  sizeOf(kernel.values[static_cast<size_t>(value)].dtype));
   const auto values = contractionValues(kernel);
   if (!values) return "";
   const auto isOf = [&](const std::vector<int> &some) {

@@ -24,6 +24,9 @@ public:
           (bodies[op]->kind == OpKind::softmax || bodies[op]->kind == OpKind::localSoftmax))
         findScores(int(op));
     for (size_t op = 0; op < problem.ops.size(); ++op)
+      if (bodies[op] && bodies[op]->kind == OpKind::onlineSoftmaxContract)
+        comesFromContraction(problem.opInputs[op].front(), scores);
+    for (size_t op = 0; op < problem.ops.size(); ++op)
       if (bodies[op] &&
           (bodies[op]->kind == OpKind::normalize || bodies[op]->kind == OpKind::rmsNormalize))
         findSteps(int(op));

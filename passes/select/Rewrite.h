@@ -17,6 +17,7 @@ struct Rewrite {
     stackWeightGradients,
     recompute,         ///< a saved tensor is computed again: "hidden"
     decomposeSoftmax,  ///< into sub-vectors of so many elements: "64"
+    fuseAttention,     ///< no subject
     decomposeNorms,    ///< no subject
     deferNorms,        ///< no subject
   };
@@ -25,7 +26,8 @@ struct Rewrite {
   auto operator<=>(const Rewrite &) const = default;
 };
 
-/// "stack-q-k-v", "stack-dX-wq-wk", "recompute-hidden", "decompose-softmax-64", "defer-norms".
+/// "stack-q-k-v", "stack-dX-wq-wk", "recompute-hidden", "decompose-softmax-64",
+/// "fuse-attention", "defer-norms".
 std::string text(const Rewrite &rewrite);
 /// Of a variant's name in a file. Total: what no kind prints is of Kind::other.
 Rewrite parseRewrite(std::string_view text);

@@ -331,6 +331,10 @@ class Choices(CommandTest):
         kept = {variant['name'] for variant in limited['variants']}
         self.assertEqual((free, kept), ({'unchanged', 'decompose-softmax-64'}, {'unchanged'}))
 
+    def test_fused_attention_that_no_softmax_can_be_in(self):
+        self.fails(3, 'select', *LAYER, '--attention', 'fused',
+                   says=["softmax 'probability'", "dropout 'kept'", '--attention decomposed'])
+
     def test_infeasible_pin_names_the_nearest(self):
         message = self.fails(3, 'select', *CORE, '--pin', 'score=kjbh',
                              says=['--pin score=kjbh', 'legal and nearest: ']).err

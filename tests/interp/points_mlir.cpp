@@ -130,7 +130,8 @@ constexpr const char *softmaxContractions = R"(
 !bhjwn = tensor<2x2x5x3x3xf32, #weft.axes<b, h, j, w, n>>
 !b = tensor<2xi32, #weft.axes<b>>
 weft.graph @softmax_contractions(%q: !bhjp, %k: !bhkp, %v: !whbk, %lengths: !b, %x: !bhjk) {
-  %0, %1 = weft.kernel @attention (%a = %q : !bhjp, %b = %k : !bhkp, %c = %v : !whbk, %n = %lengths : !b) -> (!bhjw, !bhj) {
+  %0, %1 = weft.kernel @attention (%a = %q : !bhjp, %b = %k : !bhkp, %c = %v : !whbk,
+                                   %n = %lengths : !b) -> (!bhjw, !bhj) {
     %s = weft.contract "bhjp,bhkp->bhjk" %a, %b {scale = 0.5} : !bhjp, !bhkp -> !bhjk
     %t = weft.mask causal %s {query = j, key = k} : !bhjk
     %m = weft.mask padding %t, %n along (b) {key = k} : !bhjk, !b

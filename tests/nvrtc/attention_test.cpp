@@ -22,7 +22,8 @@ struct WgmmaCode {
   int waits = 0;     ///< WARPGROUP.DEPBAR
 };
 WgmmaCode wgmmaCode(const std::string &cubin) {
-  constexpr uint64_t operation = 0xFFF, hgmma = 0x9F0, warpgroup = 0x9C5, isWait = 1ull << 47;
+  constexpr uint64_t operation = 0xFFF, hgmma = 0x9F0, hgmmaOfRegisters = 0xDF0, warpgroup = 0x9C5,
+                     isWait = 1ull << 47;
   WgmmaCode code;
   const auto read = [&]<typename T>(size_t at, T) {
     T value;
@@ -40,7 +41,7 @@ WgmmaCode wgmmaCode(const std::string &cubin) {
                bytes = size_t(read(header + 32, uint64_t()));
     for (size_t at = offset; at + 16 <= offset + bytes; at += 16) {
       const auto word = read(at, uint64_t());
-      if ((word & operation) == hgmma) ++code.products;
+      if ((word & operation) == hgmma || (word & operation) == hgmmaOfRegisters) ++code.products;
       if ((word & operation) == warpgroup) ++((word & isWait) ? code.waits : code.starts);
     }
   }

@@ -301,6 +301,7 @@ std::vector<ProposedVariant> Compilation::rewriteOne(const Variant &variant,
         proposed.notes.push_back(
             fmt::format("norm {} stays whole: {}", record.opNames.front(), describe(record)));
     proposed.norms = std::move(rewritten.norms);
+    std::ranges::move(rewritten.unfused, std::back_inserter(proposed.notes));
     result.push_back(std::move(proposed));
   }
   return result;

@@ -167,7 +167,7 @@ std::optional<double> ModelFlags::dropoutProbability() const {
 
 void ChoiceFlags::declare(CLI::App &command) {
   const OptionGroup group(command, "Choices");
-  command.add_option("--attention", attention, "auto, unfused or decomposed")
+  command.add_option("--attention", attention, "auto, unfused, decomposed or fused")
       ->capture_default_str()
       ->type_name("KIND");
   command
@@ -253,7 +253,7 @@ std::vector<Pin> ChoiceFlags::pinned() const {
 }
 
 void ChoiceFlags::check() const {
-  requireOneOf("--attention", attention, {"auto", "unfused", "decomposed"});
+  requireOneOf("--attention", attention, {"auto", "unfused", "decomposed", "fused"});
   requireOneOf("--norms", norms, {"auto", "fused", "decomposed", "deferred"});
   requireOneOf("--stacking", stacking, {"auto", "separate", "two", "three"});
   requireOneOf("--concurrent", concurrent, {"auto", "on", "off"});

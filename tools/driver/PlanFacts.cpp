@@ -514,6 +514,7 @@ std::string attentionForm(const Plan &plan) {
     const auto has = [&](OpKind kind) {
       return std::ranges::count(kernel.ops, kind, &PlanOp::kind) > 0;
     };
+    if (has(OpKind::onlineSoftmaxContract)) return "fused attention";
     if (has(OpKind::localSoftmax)) return "decomposed attention";
     hasSoftmax = hasSoftmax || has(OpKind::softmax);
     if (has(OpKind::onlineSoftmaxContract) || (has(OpKind::softmax) && has(OpKind::contract)))

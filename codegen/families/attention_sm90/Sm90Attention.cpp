@@ -54,7 +54,7 @@ public:
     describeTile();
     AttentionScore score = addScore();
     if (const std::string reason =
-            sm90AttentionTileRejection(problem, knobs, score.hasMasks, score.hasValueOps);
+            sm90AttentionTileRejection(problem, knobs, scoreNeeds(kernel, region, problem));
         !reason.empty())
       throw Error::unsupported("kernel '{}': {}", kernel.name, reason);
     call(score);

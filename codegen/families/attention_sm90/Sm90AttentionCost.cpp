@@ -19,7 +19,9 @@ namespace {
 /// What an exponential adds to the GEMMs' time of its multiprocessor: with three consumers, with
 /// two at d = 64 and as d grows, with two at least, and with one.
 constexpr double exponentialOfThree = 2.1e-11, exponentialOfTwo = 3.8e-11,
-                 leastExponentialOfTwo = 1.2e-11, exponentialOfOne = 5e-11;
+                 leastExponentialOfTwo = 0.7e-11, exponentialOfOne = 5e-11;
+/// The same where consumers do not take turns.
+constexpr double unorderedExponential = 1.5e-11;
 /// One block of one consumer has a multiprocessor to itself: its GEMMs wait for its exponentials.
 constexpr double loneConsumerFactor = 1.7;
 /// Loading queries, the first scores and storing a tile, as far as nothing hides it; the start of a
@@ -50,6 +52,7 @@ Cost sm90AttentionCost(const Kernel &kernel, const Configuration &configuration,
                        : consumers == 2
                            ? std::max(leastExponentialOfTwo, exponentialOfTwo * narrow * narrow)
                            : exponentialOfOne;
+  if (consumers == 2 && knobs.ordered == 0) exponential += unorderedExponential;
   const VisibleScores visible = visibleScores(kernel, *recognised.region, problem);
   exponential *= 1 + valueOpShare * visible.valueOps;
   const double mixedBlocks =

@@ -110,16 +110,13 @@ SpaceOrRejection spaceOf(const Kernel &kernel, const Device &device) {
       continue;
     }
     if (knobs.empty()) {
-      const std::vector<bool> isMask = codegen::scoreMasks(kernel, region, *problem);
-      const bool hasMasks = std::ranges::find(isMask, true) != isMask.end(),
-                 hasValueOps = std::ranges::find(isMask, false) != isMask.end();
+      const ScoreNeeds needs = scoreNeeds(kernel, region, *problem);
       for (const Sm90AttentionKnobs &one :
-           sm90AttentionTileChoices(*problem, hasMasks, hasValueOps, device.multiprocessors))
+           sm90AttentionTileChoices(*problem, needs, device.multiprocessors))
         knobs.insert(one);
       if (knobs.empty())
         return {.reason = sm90AttentionTileRejection(
-                    *problem, Sm90AttentionKnobs{.tileQueries = 64, .tileKeys = 32}, hasMasks,
-                    hasValueOps)};
+                    *problem, Sm90AttentionKnobs{.tileQueries = 64, .tileKeys = 32}, needs)};
     }
     space.tuples.push_back(std::move(tuple));
   }
@@ -135,10 +132,8 @@ std::string rejection(const Kernel &kernel, const Configuration &configuration, 
       attentionProblem(kernel, *recognised.region, configuration);
   if (!problem) return problem.error().what();
   if (std::string reason = sm90AttentionLayoutRejection(*problem); !reason.empty()) return reason;
-  const std::vector<bool> isMask = codegen::scoreMasks(kernel, *recognised.region, *problem);
   return sm90AttentionTileRejection(*problem, configuration.knobs.get<Sm90AttentionKnobs>(),
-                                    std::ranges::find(isMask, true) != isMask.end(),
-                                    std::ranges::find(isMask, false) != isMask.end());
+                                    scoreNeeds(kernel, *recognised.region, *problem));
 }
 
 Cost price(const Kernel &kernel, const Configuration &configuration, const Device &device) {

@@ -1,6 +1,8 @@
 // Registers, shared memory and maps of a tile; see Sm90AttentionTile.h.
 #include "codegen/families/attention_sm90/Sm90AttentionTile.h"
 
+#include "codegen/families/attention/AttentionScore.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,10 +15,12 @@ constexpr int64_t mostSharedBytes = 227 * 1024,  // of a block of sm_90
     sharedBytesOfMultiprocessor = 228 * 1024, reservedBytes = 1024;
 constexpr size_t mostHeadDimensions = 3;  // of a map of five
 /// Scores, exponentials and output of a thread, in registers, that compile without a wait behind
-/// every WGMMA: with three consumers, and with fewer.
-constexpr int mostRegistersOfThree = 132, mostRegistersOfTwo = 200;
-/// What masks and score expressions need beside with three consumers.
-constexpr int maskRegisters = 8, valueOpRegisters = 12;
+/// every WGMMA: with three consumers, with two, and with one.
+constexpr int mostRegistersOfThree = 132, mostRegistersOfTwo = 192, mostRegistersOfOne = 176;
+/// What masks and tensors that score ops read need beside with three consumers, and value ops with
+/// any.
+constexpr int maskRegisters = 8, inputRegisters = 8, valueOpRegisters = 12;
+constexpr int64_t widestOfThree = 96;  ///< columns of values: wider ones spill in blocks that pay
 
 int consumersOf(const Sm90AttentionKnobs &knobs) { return knobs.tileQueries / subtileSide; }
 int64_t panels(int64_t columns) { return (columns + subtileSide - 1) / subtileSide; }
@@ -55,6 +59,14 @@ int registers(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs) 
 
 }  // namespace
 
+ScoreNeeds scoreNeeds(const Kernel &kernel, const AttentionRegion &region,
+                      const AttentionProblem &problem) {
+  const std::vector<bool> isMask = codegen::scoreMasks(kernel, region, problem);
+  return {.hasMasks = std::ranges::find(isMask, true) != isMask.end(),
+          .hasValueOps = std::ranges::find(isMask, false) != isMask.end(),
+          .readsInputs = !region.inputs.empty()};
+}
+
 int sm90AttentionThreads(const Sm90AttentionKnobs &knobs) {
   return (consumersOf(knobs) + 1) * warpgroup;
 }
@@ -82,8 +94,7 @@ int64_t sm90AttentionBlocks(const AttentionProblem &problem, const Sm90Attention
 }
 
 std::string sm90AttentionTileRejection(const AttentionProblem &problem,
-                                       const Sm90AttentionKnobs &knobs, bool hasMasks,
-                                       bool hasValueOps) {
+                                       const Sm90AttentionKnobs &knobs, const ScoreNeeds &needs) {
   const int consumers = consumersOf(knobs);
   if (knobs.tileQueries % subtileSide != 0 || consumers < 1 || consumers > 3)
     return fmt::format("{} query rows a tile; 64, 128 and 192 are taken", knobs.tileQueries);
@@ -96,9 +107,15 @@ std::string sm90AttentionTileRejection(const AttentionProblem &problem,
   if (problem.valueDim > 256 || problem.headDim > 256)
     return fmt::format("heads of {} and {} columns; at most 256 fit the registers", problem.headDim,
                        problem.valueDim);
-  const int most = consumers == 3 ? mostRegistersOfThree - (hasMasks ? maskRegisters : 0) -
-                                        (hasValueOps ? valueOpRegisters : 0)
-                                  : mostRegistersOfTwo - (hasValueOps ? valueOpRegisters : 0);
+  if (consumers == 3 && problem.valueDim > widestOfThree)
+    return fmt::format("values of {} columns; three consumers have registers for {}",
+                       problem.valueDim, widestOfThree);
+  int most = consumers == 3   ? mostRegistersOfThree
+             : consumers == 2 ? mostRegistersOfTwo
+                              : mostRegistersOfOne;
+  if (consumers == 3 && needs.hasMasks) most -= maskRegisters;
+  if (consumers == 3 && needs.readsInputs) most -= inputRegisters;
+  if (needs.hasValueOps) most -= valueOpRegisters;
   if (const int needed = registers(problem, knobs); needed > most)
     return fmt::format(
         "{} registers a thread hold scores, exponentials and output of {} keys; at "
@@ -153,7 +170,7 @@ std::string sm90AttentionLayoutRejection(const AttentionProblem &problem) {
 }
 
 std::vector<Sm90AttentionKnobs> sm90AttentionTileChoices(const AttentionProblem &problem,
-                                                         bool hasMasks, bool hasValueOps,
+                                                         const ScoreNeeds &needs,
                                                          int multiprocessors) {
   // Wider blocks than 128 lose to it where both fit (H200: 409 against 470 TFLOP/s at 128 x 192 of
   // d = 64, 572 against 645 at 128 x 144 of d = 128).
@@ -165,10 +182,9 @@ std::vector<Sm90AttentionKnobs> sm90AttentionTileChoices(const AttentionProblem 
                                .tileKeys = tileKeys,
                                .queryStages = 2,
                                .ordered = consumers > 1 && problem.valueDim <= 128 ? 1 : 0};
-      if (!sm90AttentionTileRejection(problem, knobs, hasMasks, hasValueOps).empty())
-        knobs.queryStages = 1;
-      if (!sm90AttentionTileRejection(problem, knobs, hasMasks, hasValueOps).empty()) continue;
-      if (hasMasks) {
+      if (!sm90AttentionTileRejection(problem, knobs, needs).empty()) knobs.queryStages = 1;
+      if (!sm90AttentionTileRejection(problem, knobs, needs).empty()) continue;
+      if (needs.hasMasks) {
         // Heads whose keys and values stay in L2 together.
         constexpr int64_t bytesInL2 = 24 << 20, most = 16;
         const int64_t bytesOfHead =

@@ -19,19 +19,26 @@ int64_t sm90AttentionSharedBytes(const AttentionProblem &problem, const Sm90Atte
 int64_t sm90AttentionTiles(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs);
 int64_t sm90AttentionBlocks(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs);
 
+/// What score ops ask of a tile.
+struct ScoreNeeds {
+  bool hasMasks = false, hasValueOps = false;
+  bool readsInputs = false;  ///< any of them reads a tensor
+};
+ScoreNeeds scoreNeeds(const Kernel &kernel, const AttentionRegion &region,
+                      const AttentionProblem &problem);
+
 /// Why a tile cannot have such knobs: registers, shared memory, ranges. Empty if it can. ptxas
 /// waits behind every WGMMA where scores, exponentials and output of a thread do not fit its
 /// registers.
 std::string sm90AttentionTileRejection(const AttentionProblem &problem,
-                                       const Sm90AttentionKnobs &knobs, bool hasMasks,
-                                       bool hasValueOps);
+                                       const Sm90AttentionKnobs &knobs, const ScoreNeeds &needs);
 /// Why layouts are none that TMA loads and stores: columns that are no neighbours, rows that do not
 /// start at multiples of 16 bytes, more strides than a tensor map has. Empty if they are.
 std::string sm90AttentionLayoutRejection(const AttentionProblem &problem);
 
 /// The tiles worth trying for these head dimensions.
 std::vector<Sm90AttentionKnobs> sm90AttentionTileChoices(const AttentionProblem &problem,
-                                                         bool hasMasks, bool hasValueOps,
+                                                         const ScoreNeeds &needs,
                                                          int multiprocessors);
 
 /// One dimension of a tensor map over heads: head / divisor % extent steps by `stride` elements.

@@ -1,7 +1,9 @@
 // What a framework that runs op by op keeps of an encoder, with a fused attention: counted by hand.
 // And which chunks it makes plans run in.
+#include "passes/Passes.h"
 #include "passes/decide/ChunkChoice.h"
 #include "passes/decide/FrameworkMemory.h"
+#include "tests/unit/samples/SampleGraphs.h"
 #include "tools/driver/Compilation.h"
 
 #include <catch2/catch.hpp>
@@ -55,6 +57,23 @@ TEST_CASE("neither are they where the softmax is decomposed, masked or followed 
                                           attention))) == Approx(9 * unit).epsilon(0.01));
     CHECK(double(frameworkBytes(problemOf("gpt2", {"b=1", "j=4096"}, "separate", attention))) <
           10 * 4096.0 * 768 * 2 * 1.01);
+  }
+}
+
+TEST_CASE("neither are they where attention is a fold over its keys") {
+  for (const char *model : {"bert-base", "gpt2"}) {
+    INFO(model);
+    const auto loaded = test::preset(model, {{"b", 1}, {"j", 512}});
+    const auto bytes = [&](const char *attention) {
+      const std::vector<Variant> variants = proposeVariants(
+          *loaded->module,
+          {.attention = attention, .stacking = "separate", .canFuseAttention = true});
+      REQUIRE(variants.size() == 1);
+      GraphOp graph = test::graphOf(*variants.front().module);
+      return frameworkBytes(
+          toProblem(graph, variants.front().rewrites, proposeFusions(graph, FuseOptions{})));
+    };
+    CHECK(bytes("fused") == bytes("unfused"));
   }
 }
 

@@ -51,6 +51,137 @@ TEST_CASE("what is more variants than are admitted is stacked alike or left out,
   }
 }
 
+namespace {
+
+const std::map<std::string, Dims> fusable{
+    {"llama-3-8b", smallLlama},
+    {"bert-base", smallEncoder},
+    {"attention", {{"b", 2}, {"h", 3}, {"j", 5}, {"k", 9}, {"p", 4}, {"w", 5}}}};
+
+template <typename Op>
+size_t countOf(GraphOp graph) {
+  const auto ops = graph.getBody().front().getOps<Op>();
+  return size_t(std::distance(ops.begin(), ops.end()));
+}
+
+bool isFused(const Variant &variant) {
+  return std::ranges::count(variant.rewrites, Rewrite::Kind::fuseAttention, &Rewrite::kind) > 0;
+}
+
+std::string unsupportedOf(mlir::ModuleOp module, const VariantOptions &options) {
+  try {
+    proposeVariants(module, options);
+  } catch (const Error &error) {
+    CHECK(error.kind == ErrorKind::unsupported);
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("attention has a fused form where the target has a kernel for it") {
+  for (const auto &[name, dims] : fusable) {
+    INFO(name);
+    const auto loaded = preset(name, dims);
+    VariantOptions options;
+    options.subVector = 4;
+    const size_t without = proposeVariants(*loaded->module, options).size();
+    options.canFuseAttention = true;
+    const std::vector<Variant> variants = proposeVariants(*loaded->module, options);
+    CHECK(variants.size() == without / 2 * 3);
+    CHECK(size_t(std::ranges::count_if(variants, isFused)) == without / 2);
+    for (const Variant &variant : nonEmpty(variants)) {
+      INFO(variantName(variant.rewrites));
+      GraphOp graph = graphOf(*variant.module);
+      CHECK(countOf<OnlineSoftmaxContractOp>(graph) == size_t(isFused(variant)));
+      if (isFused(variant)) {
+        CHECK(countOf<SoftmaxOp>(graph) + countOf<LocalSoftmaxOp>(graph) +
+                  countOf<SubvectorContractOp>(graph) ==
+              0);
+      }
+      requireSame(loaded->graph(), graph);
+    }
+    options.attention = "fused";
+    const std::vector<Variant> fused = proposeVariants(*loaded->module, options);
+    CHECK(fused.size() == without / 2);
+    CHECK(std::ranges::all_of(nonEmpty(fused), isFused));
+  }
+}
+
+TEST_CASE("a variant that is fused counts as one more form of attention") {
+  const auto loaded = preset("llama-3-8b", smallLlama);
+  VariantOptions options;
+  options.canFuseAttention = true;
+  const std::vector<Variant> all = proposeVariants(*loaded->module, options);
+  for (int64_t most : {1, 5, 12, 23, 24}) {
+    options.most = most;
+    const std::vector<Variant> some = proposeVariants(*loaded->module, options);
+    CHECK(int64_t(some.size()) <= most);
+    CHECK(some.front().leftOut + int64_t(some.size()) == int64_t(all.size()));
+  }
+}
+
+TEST_CASE("what reads probabilities beside their contraction forbids a fused attention by name") {
+  VariantOptions options{.attention = "fused", .canFuseAttention = true};
+  const auto dropped = preset("paper-encoder", smallEncoder);
+  CHECK_THAT(
+      unsupportedOf(*dropped->module, options),
+      Catch::StartsWith("softmax 'probability' is in no fused attention: dropout 'kept' reads "
+                        "it, which is no contraction; the nearest alternative is "
+                        "--attention decomposed"));
+  options.attention = "auto";
+  CHECK(std::ranges::none_of(nonEmpty(proposeVariants(*dropped->module, options)), isFused));
+
+  options.attention = "fused";
+  const auto trained = preset("llama-3-8b", smallLlama);
+  REQUIRE(mlir::succeeded(differentiate(trained->graph(), {})));
+  CHECK_THAT(unsupportedOf(*trained->module, options),
+             Catch::Contains("softmax_dx 'd_") && Catch::Contains("' reads it, too"));
+  options.attention = "auto";
+  CHECK(std::ranges::none_of(nonEmpty(proposeVariants(*trained->module, options)), isFused));
+
+  const auto plain = preset("llama-3-8b", smallLlama);
+  CHECK_THAT(unsupportedOf(*plain->module, {.attention = "fused"}),
+             Catch::StartsWith("no kernel family of the target takes a fused attention"));
+  CHECK_THROWS_AS(proposeVariants(*plain->module, {.attention = "folded"}), Error);
+}
+
+TEST_CASE("one softmax is fused beside another one that is not") {
+  const auto loaded = parse(R"(
+!bjk = tensor<2x5x9xf32, #weft.axes<b, j, k>>
+!bkw = tensor<2x9x4xf32, #weft.axes<b, k, w>>
+!bjw = tensor<2x5x4xf32, #weft.axes<b, j, w>>
+weft.graph @two(%x: !bjk, %v: !bkw) -> (!bjw, !bjw, !bjk) {
+  %p = weft.softmax %x over k : !bjk
+  %y = weft.contract "bjk,bkw->bjw" %p, %v : !bjk, !bkw -> !bjw
+  %kept = weft.softmax %x over k : !bjk
+  %z = weft.contract "bjk,bkw->bjw" %kept, %v : !bjk, !bkw -> !bjw
+  weft.return %y, %z, %kept : !bjw, !bjw, !bjk
+})");
+  const std::vector<Variant> variants =
+      proposeVariants(*loaded->module, {.attention = "fused", .canFuseAttention = true});
+  REQUIRE(variants.size() == 1);
+  CHECK(variantName(variants.front().rewrites) == "fuse-attention");
+  CHECK(variants.front().unfused ==
+        std::vector<std::string>{"softmax 'kept' is in no fused attention: the graph returns it"});
+  GraphOp graph = graphOf(*variants.front().module);
+  CHECK(countOf<SoftmaxOp>(graph) == 1);
+  CHECK(countOf<OnlineSoftmaxContractOp>(graph) == 1);
+  requireSame(loaded->graph(), graph);
+}
+
+TEST_CASE("a graph without a softmax has one form of attention, whatever is asked for") {
+  const auto loaded = parse(R"(
+!j = tensor<5xf32, #weft.axes<j>>
+weft.graph @plain(%x: !j) -> !j {
+  %y = weft.relu %x : !j
+  weft.return %y : !j
+})");
+  for (const char *attention : {"auto", "unfused", "decomposed", "fused"})
+    CHECK(proposeVariants(*loaded->module, {.attention = attention}).size() == 1);
+}
+
 TEST_CASE("gradients of stacked projections are those of separate ones") {
   const auto loaded = preset("paper-encoder", smallEncoder);
   REQUIRE(mlir::succeeded(differentiate(loaded->graph(), {})));

@@ -27,9 +27,9 @@ namespace weft::sm90 {
 
 /// Whether scores stay as the products give them, and whether every query sees every key.
 template <typename Score>
-concept IsUnchanged = __is_same(Score, const UnchangedScore) || __is_same(Score, UnchangedScore);
+concept IsUnchanged = __is_base_of(UnchangedScore, Score);
 template <typename Coverage>
-concept IsFull = __is_same(Coverage, const FullCoverage) || __is_same(Coverage, FullCoverage);
+concept IsFull = __is_base_of(FullCoverage, Coverage);
 
 /// `score`, `scoreWithoutMasks` and `coverage`: functions as tile_coverage.cuh has them.
 template <typename Score = UnchangedScore, typename ScoreWithoutMasks = UnchangedScore,
