@@ -7,6 +7,7 @@
 #include "codegen/families/attention_sm80/Sm80Attention.h"
 #include "codegen/families/attention_sm80/Sm80AttentionCost.h"
 #include "codegen/families/attention_sm80/Sm80AttentionTile.h"
+#include "codegen/families/attention_sm90/Sm90AttentionTile.h"
 #include "codegen/families/contraction/EpilogueLimits.h"
 #include "passes/configure/Family.h"
 
@@ -84,8 +85,15 @@ SpaceOrRejection spaceOf(const Kernel &kernel, const Device &device) {
       rejection = std::move(reason);
       continue;
     }
+    const bool computesValues = hasValueOps(kernel, region, *problem);
+    if (codegen::hasWgmma(device.architecture) && sm90AttentionLayoutRejection(*problem).empty() &&
+        !sm90AttentionTileChoices(*problem, scoreNeeds(kernel, region, *problem),
+                                  device.multiprocessors)
+             .empty()) {
+      rejection = "attention-sm90 takes heads whose rows start at multiples of 16 bytes";
+      continue;
+    }
     if (space.knobs.empty()) {
-      const bool computesValues = hasValueOps(kernel, region, *problem);
       for (const Sm80AttentionKnobs &knobs : sm80AttentionTileChoices(*problem, computesValues))
         space.knobs.emplace_back(knobs);
       if (space.knobs.empty())
