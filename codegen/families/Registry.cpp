@@ -6,7 +6,8 @@
 /// The order is that of enumeration, and ties of prices go to the first: cheapest family first.
 #define WEFT_FAMILIES(family)                                                          \
   family(viewFamily) family(transposeFamily) family(loopFamily) family(sm90GemmFamily) \
-      family(libraryFamily) family(sm80GemmFamily) family(fmaGemmFamily) family(sm90AttentionFamily)
+      family(libraryFamily) family(sm80GemmFamily) family(fmaGemmFamily)               \
+          family(sm90AttentionFamily) family(sm80AttentionFamily)
 
 namespace weft {
 

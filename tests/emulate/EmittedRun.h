@@ -16,8 +16,10 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -120,16 +122,21 @@ struct alignas(64) EmulatedMap {
   }
 };
 
+/// Fills an input, or leaves it to the caller.
+using FillInput = std::function<bool(size_t input, const Tensor &tensor)>;
+
 /// Launches twice in one module and compares the bits; then with fp64.
 inline void checkEmitted(const Kernel &kernel, const Configuration &configuration,
                          const codegen::EmittedKernel &emitted, const HostKernel &host,
                          const std::array<int64_t, 3> &blocks,
-                         const std::array<int64_t, 3> &threads) {
-  const bool isTransformed = contractionRegion(kernel).region.value().prologue.has_value();
+                         const std::array<int64_t, 3> &threads, const FillInput &fill = {}) {
+  const std::optional<ContractionRegion> region = contractionRegion(kernel).region;
+  const bool isTransformed = region && region->prologue;
   std::vector<std::unique_ptr<Tensor>> tensors;
   for (size_t i = 0; i < kernel.inputs.size(); ++i) {
     tensors.push_back(std::make_unique<Tensor>(kernel, kernel.inputs[i], configuration.inputs[i]));
     const std::string &name = kernel.values[size_t(kernel.inputs[i])].name;
+    if (fill && fill(i, *tensors.back())) continue;
     if (name == "mask") tensors.back()->fillMask();
     else tensors.back()->fill(i, !isTransformed, name == "squares");
   }

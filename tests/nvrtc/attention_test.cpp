@@ -1,6 +1,7 @@
 // Fused attention compiles for its targets without spills and warnings, and the tensor cores are
 // kept busy: in machine code no wait stands behind every WGMMA, and instructions are as wide as the
 // tile.
+#include "codegen/families/attention_sm80/Sm80AttentionKnobs.h"
 #include "codegen/families/attention_sm90/Sm90AttentionKnobs.h"
 #include "tests/nvrtc/KernelBatch.h"
 #include "tests/unit/samples/SampleAttentions.h"
@@ -131,4 +132,21 @@ TEST_CASE("fused attention waits for WGMMAs where it says so alone") {
     CHECK(code.starts <= 5);
     CHECK(code.waits <= 5);
   }
+}
+
+TEST_CASE("every tile of fused attention by mma.sync compiles without spills") {
+  Batch batch;
+  size_t turn = 0;
+  const std::vector<Case> halves = cases(DType::f16), bfloats = cases(DType::bf16);
+  for (size_t i = 0; i < halves.size(); ++i) {  // the types in turn
+    const Case &one = (i / 2 % 2 == 0 ? halves : bfloats)[i];
+    std::set<Knobs> seen;
+    forEachConfiguration(one.kernel, findDevice("a100"), {}, [&](const Configuration &own) {
+      if (own.knobs.is<Sm80AttentionKnobs>() && seen.insert(own.knobs).second)
+        batch.add(one.name, one.kernel, own,
+                  nvrtctest::architectures[turn++ % nvrtctest::architectures.size()]);
+      return true;
+    });
+  }
+  batch.buildAndCheck(80);
 }

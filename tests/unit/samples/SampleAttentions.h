@@ -46,22 +46,29 @@ public:
           const std::string &result) {
     return map(name, Expression::parse(spelling), std::move(operands), result);
   }
+  int scaled(int of, double factor, const std::string &result) {
+    const int value = map("scale", "{0} * {factor}", {of}, result);
+    builder.last().attributes = {{"factor", factor}};
+    return value;
+  }
   /// Keys up to the query's, which is aligned to the end of the keys.
   int causal(int of) {
-    return map("mask", mask({.kind = MaskShape::Kind::causal, .shift = extents.k - extents.j}),
-               {of}, "causal");
+    const MaskShape shape{.kind = MaskShape::Kind::causal, .shift = extents.k - extents.j};
+    return mask(shape, {of}, "causal", {{"kind", std::string("causal")}, {"query", queryAxis}});
   }
   int window(int of, int64_t left, int64_t right) {
-    return map("mask",
-               mask({.kind = MaskShape::Kind::window,
-                     .shift = extents.k - extents.j,
-                     .left = left,
-                     .right = right}),
-               {of}, "near");
+    const MaskShape shape{.kind = MaskShape::Kind::window,
+                          .shift = extents.k - extents.j,
+                          .left = left,
+                          .right = right};
+    return mask(
+        shape, {of}, "near",
+        {{"kind", std::string("window")}, {"query", queryAxis}, {"left", left}, {"right", right}});
   }
-  /// lengths: i32.
+  /// lengths: i32, of batch elements.
   int padding(int of, int lengths) {
-    return map("mask", mask({.kind = MaskShape::Kind::padding}), {of, lengths}, "padded");
+    return mask({.kind = MaskShape::Kind::padding}, {of, lengths}, "padded",
+                {{"kind", std::string("padding")}, {"along", std::vector<int64_t>{0}}});
   }
   Kernel build(int of, bool withLogSums = false) {
     const int output = builder.op("online_softmax_contract", OperatorClass::contraction, {of, v},
@@ -70,13 +77,17 @@ public:
     if (!withLogSums) return builder.build({output});
     return builder.build({output, builder.also("log_sums", "bhgj", DType::f32)});
   }
-  /// Axes of the kernel.
-  static constexpr int queryAxis = 3, keyAxis = 4;
+  /// Axes of the kernel, and dimensions of scores.
+  static constexpr int64_t queryAxis = 3, keyAxis = 4;
 
 private:
-  static Expression mask(MaskShape shape) {
-    shape.query = queryAxis, shape.key = keyAxis;
-    return maskExpression(shape);
+  int mask(MaskShape shape, std::vector<int> operands, const std::string &result,
+           std::map<std::string, Attribute> attributes) {
+    shape.query = int(queryAxis), shape.key = int(keyAxis);
+    const int value = map("mask", maskExpression(shape), std::move(operands), result);
+    attributes["key"] = keyAxis;
+    builder.last().attributes = std::move(attributes);
+    return value;
   }
 
   KernelBuilder builder;
@@ -111,6 +122,14 @@ inline Kernel biasedAttention(const AttentionExtents &e, DType type) {
   const int bias = attention.input("bias", "hgjk", type);
   const int biased = attention.map("add", "{0} + {1}", {attention.scores(), bias}, "biased");
   return attention.build(attention.causal(biased));
+}
+/// c tanh(score / c), as Gemma 2 caps scores, in a window.
+inline Kernel cappedAttention(const AttentionExtents &e, DType type, bool withLogSums = false) {
+  FusedAttention attention("capped_attention", e, type);
+  const int small = attention.scaled(attention.scores(), 0.125, "small"),
+            soft = attention.map("tanh", "weft::tanh({0})", {small}, "soft"),
+            capped = attention.scaled(soft, 8, "capped");
+  return attention.build(attention.window(capped, 40, 3), withLogSums);
 }
 /// ALiBi: a slope a head times the distance of key and query.
 inline Kernel slopedAttention(const AttentionExtents &e, DType type) {

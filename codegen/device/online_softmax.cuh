@@ -57,7 +57,7 @@ struct OnlineSoftmax {
   __device__ __forceinline__ float logSum(int row, float factor) const {
     constexpr float ln2 = 0.693147180559945f;
     return sum[row] == 0 ? negativeInfinity
-                         : (maximum[row] * factor + __log2f(sum[row])) * ln2;
+                         : (maximum[row] * factor + log2f(sum[row])) * ln2;
   }
 };
 

@@ -1,0 +1,327 @@
+// Functions of score ops on the host: in every tile of a grid of tiles the coverage agrees with
+// the scores themselves, and scores without masks agree with those that no mask excludes.
+#include "codegen/families/attention/AttentionScore.h"
+#include "codegen/families/gemm_fma/FmaGemmKnobs.h"
+#include "passes/configure/Family.h"
+#include "tests/emulate/EmittedRun.h"
+#include "tests/unit/samples/SampleAttentions.h"
+
+#include <catch2/catch.hpp>
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <random>
+#include <set>
+
+using namespace weft;
+using namespace weft::codegen;
+
+namespace {
+
+/// What the kernel counts.
+enum Counter { unsound, imprecise, empty, mixed, full, changed, counters };
+
+struct Subject {
+  Kernel kernel;
+  int tileQueries = 5, tileKeys = 7;
+  std::vector<std::vector<double>> inputs = {};  ///< elements in logical order; empty: small ones
+  // Filled by emitText().
+  AttentionScore score = {};
+  Configuration configuration = {};
+  emulate::Source source = {};
+};
+
+/// One thread visits all tiles; a score is excluded where it is -inf. `values` has all scores.
+constexpr const char *harness = R"(
+  for (int head = 0; head < HEADS; ++head)
+    for (int q = 0; q < QUERIES; ++q)
+      for (int k = 0; k < KEYS; ++k)
+        values[(head * QUERIES + q) * KEYS + k] = SCORE(1.5f, head, q, k);
+  for (int head = 0; head < HEADS; ++head)
+    for (int q = 0; q < QUERIES; q += TILE_Q)
+      for (int k = 0; k < KEYS; k += TILE_K) {
+        const int lastQ = weft::smaller(q + TILE_Q, QUERIES) - 1,
+                  lastK = weft::smaller(k + TILE_K, KEYS) - 1;
+        int excluded = 0, all = 0, others = 0;
+        for (int row = q; row <= lastQ; ++row)
+          for (int column = k; column <= lastK; ++column) {
+            const float own = SCORE(1.5f, head, row, column),
+                        bare = BARE(1.5f, head, row, column);
+            excluded += own == weft::negativeInfinity;
+            others += own != weft::negativeInfinity && own != bare;
+            ++all;
+          }
+        const weft::TileCoverage found = COVERAGE(head, q, lastQ, k, lastK);
+        const auto exact = excluded == all ? weft::TileCoverage::empty
+                           : excluded == 0 ? weft::TileCoverage::full
+                                           : weft::TileCoverage::mixed;
+        counts[2 + int(found)] += 1;
+        if (found != exact) counts[found == weft::TileCoverage::mixed ? 1 : 0] += 1;
+        counts[5] += others;
+      }
+  // What lies outside the tensor reads nothing outside its memory.
+  for (int k = 0; k < KEYS + 9; ++k) values[0] += 0.0f * SCORE(1.5f, 0, QUERIES + 3, k) * 0.0f;
+)";
+
+void emitText(Subject &subject) {
+  const Kernel &kernel = subject.kernel;
+  const AttentionRegion region = attentionRegion(kernel).region.value();
+  LayoutTuple tuple;
+  for (const int value : operandValues(kernel))
+    tuple.push_back(distinctLayouts(extentsOf(kernel, value)).back());
+  subject.configuration = toConfiguration(kernel, tuple, FmaGemmKnobs{});
+  const AttentionProblem problem =
+      valueOrThrow(attentionProblem(kernel, region, subject.configuration));
+  REQUIRE(scoreRejection(kernel, region) == "");
+  Names names;
+  for (const char *word : {"values", "counts"}) names.reserve(word);
+  Program program{.entry = names.reserve(kernel.name), .headers = {"weft/types.cuh"}};
+  std::vector<std::string> axes, inputs;
+  ConstantLine extents{.type = "int", .entries = {}, .note = "extents"};
+  for (const Axis &axis : kernel.axes) {
+    axes.push_back(names.reserve(axis.name));
+    extents.entries.emplace_back(axes.back(), std::to_string(axis.extent));
+  }
+  for (size_t i = 0; i < kernel.inputs.size(); ++i) {
+    const Value &value = kernel.values[size_t(kernel.inputs[i])];
+    inputs.push_back(names.reserve(value.name));
+    program.parameters.push_back(
+        {Parameter::Kind::input, int(i), inputs.back(), std::string(cudaNameOf(value.dtype))});
+  }
+  program.parameters.push_back({Parameter::Kind::output, 0, "values", "float"});
+  program.parameters.push_back({Parameter::Kind::output, 1, "counts", "int"});
+  subject.score = attentionScore({.kernel = kernel,
+                                  .configuration = subject.configuration,
+                                  .region = region,
+                                  .problem = problem,
+                                  .names = names,
+                                  .axes = axes,
+                                  .inputs = inputs});
+  const AttentionScore &score = subject.score;
+  program.headers.insert(program.headers.end(), score.headers.begin(), score.headers.end());
+  program.constants = {extents};
+  program.constants.insert(program.constants.end(), score.constants.begin(), score.constants.end());
+  program.body = score.functions;
+  program.body.push_back(evaluate("BODY"));
+  program.launchBounds = "1";
+  std::string text = printCuda(program), body = harness;
+  const std::vector<std::pair<std::string, std::string>> words = {
+      {"HEADS", std::to_string(problem.heads)},
+      {"QUERIES", std::to_string(problem.queries)},
+      {"KEYS", std::to_string(problem.keys)},
+      {"TILE_Q", std::to_string(subject.tileQueries)},
+      {"TILE_K", std::to_string(subject.tileKeys)},
+      {"SCORE", score.score},
+      {"BARE", score.scoreWithoutMasks},
+      {"COVERAGE", score.coverage}};
+  for (const auto &[word, by] : words)
+    for (size_t at = 0; (at = body.find(word, at)) != std::string::npos; at += by.size())
+      body.replace(at, word.size(), by);
+  const std::string call = "  BODY;\n";
+  text.replace(text.find(call), call.size(), body);
+  subject.source = {text, program.entry};
+}
+
+struct Outcome {
+  std::vector<int> counts = std::vector<int>(counters);
+  std::vector<float> scores;  ///< by head, query, key
+};
+
+Outcome runOn(const Subject &subject, const emulate::HostKernel &host) {
+  const Kernel &kernel = subject.kernel;
+  std::vector<std::unique_ptr<emulate::Tensor>> tensors;
+  std::vector<void *> pointers, arguments;
+  for (size_t i = 0; i < kernel.inputs.size(); ++i) {
+    tensors.push_back(std::make_unique<emulate::Tensor>(kernel, kernel.inputs[i],
+                                                        subject.configuration.inputs[i]));
+    const emulate::Tensor &tensor = *tensors.back();
+    if (i >= subject.inputs.size() || subject.inputs[i].empty()) {
+      tensor.fill(i);
+    } else {
+      size_t place = 0;
+      tensor.forEach([&](std::span<const int64_t> at) {
+        reference::storeElement(tensor.type, tensor.at(at), subject.inputs[i][place++]);
+      });
+    }
+    pointers.push_back(tensor.buffer.bytes().data());
+  }
+  const AttentionProblem problem = valueOrThrow(
+      attentionProblem(kernel, attentionRegion(kernel).region.value(), subject.configuration));
+  Outcome outcome{.scores =
+                      std::vector<float>(size_t(problem.heads * problem.queries * problem.keys))};
+  pointers.push_back(outcome.scores.data());
+  pointers.push_back(outcome.counts.data());
+  for (void *&pointer : pointers) arguments.push_back(&pointer);
+  REQUIRE(emulate::run({.shared = host.shared}, emulate::Schedule::ascending,
+                       [&] { host.call(arguments.data()); }) == "");
+  for (const auto &tensor : tensors) CHECK(tensor->buffer.intact());
+  return outcome;
+}
+
+std::vector<Outcome> runAll(const std::string &name, std::vector<Subject> &subjects) {
+  std::vector<emulate::Source> sources;
+  for (Subject &subject : subjects) {
+    emitText(subject);
+    sources.push_back(subject.source);
+  }
+  const emulate::HostLibrary library(name, sources);
+  std::vector<Outcome> outcomes;
+  for (size_t i = 0; i < subjects.size(); ++i) {
+    INFO(subjects[i].source.text);
+    outcomes.push_back(runOn(subjects[i], library.kernel(i)));
+    // What value ops exclude is none of coverage's business.
+    if (subjects[i].score.hasMasks) CHECK(outcomes.back().counts[unsound] == 0);
+    CHECK(outcomes.back().counts[changed] == 0);
+  }
+  return outcomes;
+}
+
+constexpr double masked = -std::numeric_limits<double>::infinity();
+
+}  // namespace
+
+TEST_CASE("coverage of one mask is exact in every tile") {
+  std::vector<Subject> subjects;
+  for (const auto &[j, k] : {std::pair<int64_t, int64_t>{40, 40}, {23, 61}, {61, 23}}) {
+    const samples::AttentionExtents e{.b = 3, .h = 2, .g = 2, .j = j, .k = k};
+    for (const int tile : {1, 4, 9}) {
+      subjects.push_back({samples::causalAttention(e, DType::f16), tile, 2 * tile});
+      subjects.push_back({samples::windowAttention(e, DType::f16, 6, 0), 2 * tile, tile});
+      subjects.push_back({samples::windowAttention(e, DType::f16, 3, 5), tile, tile});
+      subjects.push_back({samples::paddedAttention(e, DType::f16), tile, 11});
+      subjects.back().inputs = {{}, {}, {}, {0, double(k), double(k / 3)}};
+    }
+  }
+  const std::vector<Outcome> outcomes = runAll("attention_masks", subjects);
+  std::vector<int> total(counters);
+  for (const Outcome &outcome : outcomes)
+    for (int c = 0; c < counters; ++c) total[size_t(c)] += outcome.counts[size_t(c)];
+  CHECK(total[imprecise] == 0);
+  for (const Counter kind : {empty, mixed, full}) CHECK(total[kind] > 100);
+  for (const Subject &subject : subjects) {
+    CHECK(subject.score.hasMasks);
+    CHECK(!subject.score.hasValueOps);
+    CHECK(subject.score.mayScaleLast);
+    CHECK(subject.score.scoreWithoutMasks == "weft::UnchangedScore{}");
+  }
+}
+
+TEST_CASE("a tile that several masks exclude together is skipped where one does so alone") {
+  const samples::AttentionExtents e{.b = 3, .h = 1, .g = 2, .j = 37, .k = 50};
+  std::vector<Subject> subjects = {{samples::paddedAttention(e, DType::f16, true), 8, 6}};
+  subjects[0].inputs = {{}, {}, {}, {0, 50, 21}};
+  const Outcome outcome = runAll("attention_conjunction", subjects)[0];
+  // Heads of three batch elements; keys up to j + 13.
+  for (int64_t head = 0; head < 6; ++head)
+    for (int64_t q = 0; q < e.j; ++q)
+      for (int64_t k = 0; k < e.k; ++k) {
+        const bool isSeen = k <= q + 13 && k < std::array{0, 50, 21}[size_t(head / 2)];
+        const float found = outcome.scores[size_t((head * e.j + q) * e.k + k)];
+        if (head + q + k > 0) CHECK(found == (isSeen ? 1.5f : float(masked)));
+      }
+  CHECK(outcome.counts[empty] > 60);
+  CHECK(outcome.counts[full] > 60);
+}
+
+TEST_CASE("random conditions are bounded soundly") {
+  std::mt19937 random(7);
+  const auto pick = [&](int count) { return int(random() % unsigned(count)); };
+  using E = Expression;
+  using Operator = ScalarOperator;
+  const std::function<E(int)> number = [&](int depth) {
+    if (depth == 0 || pick(4) == 0)
+      return std::array{E::coordinate(3), E::coordinate(4), E::coordinate(1),
+                        E::operand(1, ScalarType::i32), E::integer(pick(30))}[size_t(pick(5))];
+    const E left = number(depth - 1);
+    switch (pick(6)) {
+      case 0: return E::binary(Operator::add, left, number(depth - 1));
+      case 1: return E::binary(Operator::subtract, left, number(depth - 1));
+      case 2: return E::binary(Operator::multiply, left, E::integer(1 + pick(3)));
+      case 3: return E::binary(Operator::divide, left, E::integer(1 + pick(9)));
+      case 4: return E::binary(Operator::modulo, left, E::integer(1 + pick(20)));
+      default: return E::unary(Operator::negate, E::coordinate(3 + pick(2)));
+    }
+  };
+  const std::function<E(int)> condition = [&](int depth) {
+    if (depth > 0 && pick(2) == 0)
+      return E::binary(pick(2) == 0 ? Operator::both : Operator::either, condition(depth - 1),
+                       condition(depth - 1));
+    const Operator operation = std::array{Operator::less,    Operator::lessEqual,
+                                          Operator::greater, Operator::greaterEqual,
+                                          Operator::equal,   Operator::notEqual}[size_t(pick(6))];
+    return E::binary(operation, number(2), number(2));
+  };
+  std::vector<Subject> subjects;
+  for (int i = 0; i < 60; ++i) {
+    samples::FusedAttention attention("random_mask", {.b = 2, .h = 1, .g = 3, .j = 19, .k = 31},
+                                      DType::f16);
+    const int lengths = attention.input("lengths", "bg", DType::i32);
+    const bool keepsFirst = pick(2) == 0;
+    // What holds everywhere reads the operand, so that every op does.
+    const E whole = E::binary(
+        Operator::both, condition(2),
+        E::binary(Operator::greaterEqual, E::operand(1, ScalarType::i32), E::integer(-9)));
+    const E score = E::operand(0), fill = E::literal(masked);
+    const int excluded = attention.map(
+        "mask", keepsFirst ? E::select(whole, score, fill) : E::select(whole, fill, score),
+        {attention.scores(), lengths}, "excluded");
+    subjects.push_back({attention.build(excluded), 4, 6});
+    subjects.back().inputs = {{}, {}, {}, {3, 9, 14, 20, 27, 31}};
+  }
+  const std::vector<Outcome> outcomes = runAll("attention_conditions", subjects);
+  int decided = 0;
+  for (size_t i = 0; i < subjects.size(); ++i)
+    if (subjects[i].score.hasMasks) decided += outcomes[i].counts[empty] + outcomes[i].counts[full];
+  CHECK(decided > 1000);
+}
+
+TEST_CASE("value ops see every score, and their operands at its coordinates") {
+  const samples::AttentionExtents e{.b = 2, .h = 2, .g = 2, .j = 9, .k = 12};
+  std::vector<Subject> subjects = {{samples::biasedAttention(e, DType::f16), 3, 4},
+                                   {samples::slopedAttention(e, DType::bf16), 3, 4}};
+  subjects[0].inputs.resize(4);
+  for (int64_t i = 0; i < 4 * e.j * e.k; ++i) subjects[0].inputs[3].push_back(double(i % 97) / 8);
+  subjects[1].inputs = {{}, {}, {}, {0.5, 0.25, 0.125, 0.0625}};
+  const std::vector<Outcome> outcomes = runAll("attention_values", subjects);
+  for (int64_t head = 0; head < 8; ++head)
+    for (int64_t q = 0; q < e.j; ++q)
+      for (int64_t k = 0; k < e.k; ++k) {
+        if (head + q + k == 0) continue;
+        const int64_t ofBatch = head % 4, place = (ofBatch * e.j + q) * e.k + k;
+        const bool isSeen = k <= q + 3;
+        const double biased = 1.5 + double(place % 97) / 8,
+                     sloped = 1.5 + std::ldexp(1.0, -1 - int(ofBatch)) * double(k - q);
+        const size_t at = size_t((head * e.j + q) * e.k + k);
+        CHECK(outcomes[0].scores[at] == float(isSeen ? biased : masked));
+        CHECK(outcomes[1].scores[at] == float(isSeen ? sloped : masked));
+      }
+  for (const Subject &subject : subjects) {
+    CHECK(subject.score.hasMasks);
+    CHECK(subject.score.hasValueOps);
+    CHECK(!subject.score.mayScaleLast);
+  }
+}
+
+TEST_CASE("what does not exclude scores for good is a value op") {
+  const samples::AttentionExtents e{.j = 20, .k = 20};
+  std::vector<Subject> subjects;
+  const auto add = [&](const char *before, const char *after) {
+    samples::FusedAttention attention("capped", e, DType::f16);
+    int value = attention.map("mask", before, {attention.scores()}, "excluded");
+    if (*after) value = attention.map("add", after, {value}, "capped");
+    subjects.push_back({attention.build(value), 4, 4});
+  };
+  add("[4] <= [3] ? {0} : -10000.0f", "");                                // a finite fill
+  add("[4] <= [3] ? {0} : weft::negativeInfinity", "weft::tanh({0})");    // ends at -1
+  add("{0} > 0.5f ? {0} : weft::negativeInfinity", "");                   // depends on the score
+  add("[4] <= [3] ? {0} : weft::negativeInfinity", "0.5f * {0} + 1.0f");  // stays a mask
+  const std::vector<Outcome> outcomes = runAll("attention_value_ops", subjects);
+  for (size_t i = 0; i < 3; ++i) {
+    CHECK(!subjects[i].score.hasMasks);
+    CHECK(subjects[i].score.coverage == "weft::FullCoverage{}");
+    CHECK(subjects[i].score.scoreWithoutMasks == subjects[i].score.score);
+  }
+  CHECK(subjects[3].score.hasMasks);
+  CHECK(outcomes[3].counts[empty] > 0);
+}

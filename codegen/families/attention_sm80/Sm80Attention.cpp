@@ -1,0 +1,248 @@
+// A program that calls the kernel template of fused attention; see Sm80Attention.h.
+#include "codegen/families/attention_sm80/Sm80Attention.h"
+
+#include "codegen/EntryName.h"
+#include "codegen/families/attention/AttentionScore.h"
+#include "codegen/families/attention_sm80/Sm80AttentionTile.h"
+#include "codegen/families/contraction/ContractionTexts.h"
+#include "codegen/families/loop/LoopOps.h"
+#include "kernel/Error.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace weft::codegen {
+namespace {
+
+AttentionRegion checkedRegion(const Kernel &kernel) {
+  AttentionRegionOrRejection answer = attentionRegion(kernel);
+  if (!answer.region)
+    throw Error::unsupported("kernel '{}': no fused attention: {}", kernel.name, answer.rejection);
+  if (const std::string reason = scoreRejection(kernel, *answer.region); !reason.empty())
+    throw Error::unsupported("kernel '{}': {}", kernel.name, reason);
+  return std::move(*answer.region);
+}
+
+AttentionProblem checkedProblem(const Kernel &kernel, const AttentionRegion &region,
+                                const Configuration &configuration,
+                                const Sm80AttentionKnobs &knobs) {
+  const auto check = [&](const std::string &reason) {
+    if (!reason.empty()) throw Error::unsupported("kernel '{}': {}", kernel.name, reason);
+  };
+  const Expected<AttentionProblem> answer = attentionProblem(kernel, region, configuration);
+  if (!answer) check(answer.error().what());
+  check(sm80AttentionLayoutRejection(*answer));
+  const std::vector<bool> isMask = scoreMasks(kernel, region, *answer);
+  check(
+      sm80AttentionTileRejection(*answer, knobs, std::ranges::find(isMask, false) != isMask.end()));
+  if (const int64_t blocks = sm80AttentionBlocks(*answer, knobs);
+      blocks > std::numeric_limits<int32_t>::max())
+    check(fmt::format("{} blocks; the limit is {}", blocks, std::numeric_limits<int32_t>::max()));
+  return *answer;
+}
+
+class Sm80AttentionLowering {
+public:
+  Sm80AttentionLowering(const Kernel &kernel, const Configuration &configuration,
+                        const Sm80AttentionKnobs &knobs)
+      : kernel(kernel),
+        configuration(configuration),
+        knobs(knobs),
+        region(checkedRegion(kernel)),
+        problem(checkedProblem(kernel, region, configuration, knobs)) {}
+
+  Program run() {
+    program.entry = names.reserve(entryName(kernel));
+    nameAxes();
+    nameTensors();
+    const AttentionScore score = attentionScore({.kernel = kernel,
+                                                 .configuration = configuration,
+                                                 .region = region,
+                                                 .problem = problem,
+                                                 .names = names,
+                                                 .axes = axes,
+                                                 .inputs = inputs});
+    addHeaders(score.headers);
+    program.constants.insert(program.constants.end(), score.constants.begin(),
+                             score.constants.end());
+    describeProblem(score.mayScaleLast);
+    describeTile();
+    addChecks();
+    program.body.insert(program.body.end(), score.functions.begin(), score.functions.end());
+    call(score, addPlaces());
+    // One block is named so that the compiler spends registers and does not spill for more.
+    program.launchBounds = fmt::format("{}, 1", sm80AttentionThreads(knobs));
+    program.launch = {.grid = {sm80AttentionBlocks(problem, knobs), 1, 1},
+                      .block = {sm80AttentionThreads(knobs), 1, 1},
+                      .sharedBytes = sm80AttentionSharedBytes(problem, knobs)};
+    program.mapping = describe(kernel, knobs);
+    pruneUnused(program);
+    return std::move(program);
+  }
+
+private:
+  void nameAxes() {
+    ConstantLine extents{.type = "int", .entries = {}, .note = "extents"};
+    for (const Axis &axis : kernel.axes) {
+      axes.push_back(names.reserve(axis.name));
+      extents.entries.emplace_back(axes.back(), std::to_string(axis.extent));
+    }
+    program.constants = {extents};
+    for (std::string *name : {&shape, &tile}) *name = names.reserve(*name);
+  }
+
+  std::string addTensor(int value, int index, Parameter::Kind kind) {
+    const std::string name = names.reserve(kernel.values[size_t(value)].name);
+    program.parameters.push_back(
+        {.kind = kind,
+         .index = index,
+         .name = name,
+         .type = std::string(cudaNameOf(kernel.values[size_t(value)].dtype))});
+    return name;
+  }
+
+  void nameTensors() {
+    for (size_t i = 0; i < kernel.inputs.size(); ++i)
+      inputs.push_back(addTensor(kernel.inputs[i], int(i), Parameter::Kind::input));
+    for (size_t i = 0; i < kernel.outputs.size(); ++i)
+      outputs.push_back(addTensor(kernel.outputs[i], int(i), Parameter::Kind::output));
+  }
+
+  void addHeaders(const std::vector<std::string> &headers) {
+    program.headers = headers;
+    program.headers.push_back("weft/sm80_attention.cuh");
+    std::ranges::sort(program.headers);
+    const auto last = std::ranges::unique(program.headers);
+    program.headers.erase(last.begin(), last.end());
+  }
+
+  std::string extentOf(int axis) const { return axis < 0 ? "1" : axes[size_t(axis)]; }
+
+  void describeProblem(bool scalesLast) {
+    program.constants.push_back(
+        {"weft::sm80::AttentionShape",
+         {{shape,
+           fmt::format(
+               "{{\n    .heads = {}, .queries = {}, .keys = {}, .headDim = {}, .valueDim = {},\n"
+               "    .rowQ = {}, .rowK = {}, .rowV = {}, .rowOutput = {}, .rowLogSums = {},\n"
+               "    .isOutputAligned = {}, .scale = {}, .scalesLast = {}}}",
+               extentText(kernel, problem.headAxes, axes), extentOf(problem.queryAxis),
+               extentOf(problem.keyAxis), extentOf(problem.headDimAxis),
+               extentOf(problem.valueDimAxis), problem.q.rowStride, problem.k.rowStride,
+               problem.v.rowStride, problem.output.rowStride,
+               problem.logSums ? problem.logSums->rowStride : 0,
+               problem.output.hasAlignedRows(sizeOf(problem.outputType), 16),
+               floatLiteral(problem.scale), scalesLast)}},
+         ""});
+  }
+
+  void describeTile() {
+    program.constants.push_back(
+        {"weft::sm80::AttentionTile",
+         {{tile, fmt::format("{{.queries = {}, .keys = {}, .stages = {}}}", knobs.tileQueries,
+                             knobs.tileKeys, knobs.stages)}},
+         ""});
+  }
+
+  void addChecks() {
+    const std::string config = fmt::format("weft::sm80::AttentionConfig<{}, {}>", shape, tile);
+    const int64_t blocks = sm80AttentionBlocks(problem, knobs);
+    program.body.push_back(evaluate(fmt::format("static_assert({}::sharedBytes == {})", config,
+                                                sm80AttentionSharedBytes(problem, knobs))));
+    program.body.push_back(
+        launchCheckOf({fmt::format("{}.heads == {}", shape, problem.heads),
+                       fmt::format("{}.queries == {}", shape, problem.queries),
+                       fmt::format("{}.keys == {}", shape, problem.keys),
+                       fmt::format("{}.headDim == {}", shape, problem.headDim),
+                       fmt::format("{}.valueDim == {}", shape, problem.valueDim)},
+                      "these extents"));
+    program.body.push_back(
+        launchCheckOf({fmt::format("{} * (({} + {}.queries - 1) / {}.queries) == {}", problem.heads,
+                                   problem.queries, tile, tile, blocks),
+                       fmt::format("2 * {}.queries == {}", tile, sm80AttentionThreads(knobs))},
+                      fmt::format("{} blocks of {} threads", blocks, sm80AttentionThreads(knobs))));
+  }
+
+  /// head / divisor % extent * stride, for each axis of heads; neighbouring axes of one stride
+  /// merge.
+  std::string placeText(const AttentionTensor &tensor, const std::string &head) const {
+    std::vector<std::string> terms;
+    int64_t divisor = 1;
+    for (size_t axis = problem.headAxes.size(); axis-- > 0;) {
+      int64_t extent = problem.headExtents[axis], merged = axis;
+      const int64_t stride = tensor.headStrides[axis];
+      while (merged > 0 && tensor.headStrides[size_t(merged) - 1] == stride * extent) {
+        --merged;
+        extent *= problem.headExtents[size_t(merged)];
+      }
+      std::string index = divisor == 1 ? head : fmt::format("{} / {}", head, divisor);
+      if (divisor * extent < problem.heads) index += fmt::format(" % {}", extent);
+      if (stride != 0)
+        terms.insert(terms.begin(), stride == 1
+                                        ? fmt::format("weft::Offset({})", index)
+                                        : fmt::format("weft::Offset({}) * {}", index, stride));
+      divisor *= extent;
+      axis = size_t(merged);
+    }
+    return terms.empty() ? "0" : fmt::format("{}", fmt::join(terms, " + "));
+  }
+
+  /// A function of a head that says where its elements begin; returns its name.
+  std::string addPlaces() {
+    const std::string name = names.reserve("placesOfHead"), head = names.reserve("number");
+    std::string members;
+    for (const auto &[member, tensor] :
+         std::initializer_list<std::pair<const char *, const AttentionTensor *>>{
+             {"q", &problem.q},
+             {"k", &problem.k},
+             {"v", &problem.v},
+             {"output", &problem.output},
+             {"logSums", problem.logSums ? &*problem.logSums : nullptr}})
+      if (tensor)
+        members += fmt::format("{}.{} = {}", members.empty() ? "" : ", ", member,
+                               placeText(*tensor, head));
+    program.body.push_back(
+        {.kind = Statement::Kind::function,
+         .type = fmt::format("int {}", head),
+         .name = name,
+         .body = {evaluate(fmt::format("return weft::sm80::HeadPlaces{{{}}}", members))}});
+    return name;
+  }
+
+  void call(const AttentionScore &score, const std::string &places) {
+    std::vector<NamedArgument> arguments = {{"q", inputs[problem.q.operand]},
+                                            {"k", inputs[problem.k.operand]},
+                                            {"v", inputs[problem.v.operand]},
+                                            {"output", outputs[0]},
+                                            {"placesOfHead", places}};
+    if (problem.logSums)
+      arguments.push_back({"logSums", outputs.at(problem.logSums->operand - inputs.size())});
+    if (score.hasMasks || score.hasValueOps) arguments.push_back({"score", score.score});
+    if (score.hasValueOps) arguments.push_back({"scoreWithoutMasks", score.scoreWithoutMasks});
+    if (score.hasMasks) arguments.push_back({"coverage", score.coverage});
+    program.body.push_back(skeletonCall(fmt::format("weft::sm80::attention<{}, {}, {}>",
+                                                    cudaNameOf(problem.operandType), shape, tile),
+                                        "weft::sm80::AttentionArgs", arguments));
+  }
+
+  const Kernel &kernel;
+  const Configuration &configuration;
+  const Sm80AttentionKnobs &knobs;
+  const AttentionRegion region;
+  const AttentionProblem problem;
+  Names names;
+  Program program;
+  std::vector<std::string> axes, inputs, outputs;
+  std::string shape = "shape", tile = "tile";
+};
+
+}  // namespace
+
+Program lowerSm80Attention(const Kernel &kernel, const Configuration &configuration,
+                           const Sm80AttentionKnobs &knobs) {
+  return Sm80AttentionLowering(kernel, configuration, knobs).run();
+}
+
+}  // namespace weft::codegen

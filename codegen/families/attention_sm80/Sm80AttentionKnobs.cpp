@@ -1,0 +1,151 @@
+// The fields of fused attention by mma.sync, what is said of a kernel, its space, and the family.
+#include "codegen/families/attention_sm80/Sm80AttentionKnobs.h"
+
+#include "codegen/Targets.h"
+#include "codegen/families/attention/AttentionLayouts.h"
+#include "codegen/families/attention/AttentionScore.h"
+#include "codegen/families/attention_sm80/Sm80Attention.h"
+#include "codegen/families/attention_sm80/Sm80AttentionCost.h"
+#include "codegen/families/attention_sm80/Sm80AttentionTile.h"
+#include "codegen/families/attention_sm90/Sm90AttentionTile.h"
+#include "codegen/families/contraction/EpilogueLimits.h"
+#include "passes/configure/Family.h"
+
+#include <algorithm>
+
+namespace weft {
+namespace {
+
+using Shown = ScheduleField::Shown;
+
+const ScheduleField sm80AttentionFields[] = {
+    scheduleField<&Sm80AttentionKnobs::tileQueries>({.name = "tileQueries",
+                                                     .rowName = "tileQueries",
+                                                     .meaning = "queries of a block: 64 or 128",
+                                                     .least = 64,
+                                                     .most = 128,
+                                                     .shown = Shown::text}),
+    scheduleField<&Sm80AttentionKnobs::tileKeys>({.name = "tileKeys",
+                                                  .rowName = "tileKeys",
+                                                  .meaning = "keys of a tile: 32 or 64",
+                                                  .least = 32,
+                                                  .most = 64,
+                                                  .shown = Shown::text}),
+    scheduleField<&Sm80AttentionKnobs::stages>(
+        {.name = "stages",
+         .rowName = "stages",
+         .meaning = "tiles of keys and values in shared memory",
+         .least = 2,
+         .most = 4,
+         .shown = Shown::text})};
+
+std::string describeKnobs(const Kernel &, const Knobs &any) {
+  const auto &knobs = any.get<Sm80AttentionKnobs>();
+  return fmt::format("fused attention by mma.sync, {} queries x {} keys, {} stages",
+                     knobs.tileQueries, knobs.tileKeys, knobs.stages);
+}
+
+/// Why the family does not take the kernel, whatever its layouts.
+std::string kernelRejection(const Kernel &kernel, const AttentionRegion &region,
+                            const Device &device) {
+  const DType type = kernel.values[size_t(region.q)].dtype;
+  if (!isHalf(type))
+    return fmt::format("element type {}; f16 and bf16 are taken (--dtype f16)", nameOf(type));
+  if (const Value &output = kernel.values[size_t(region.output)]; output.dtype != type)
+    return fmt::format("'{}' is {}, queries are {}; one element type is taken", output.name,
+                       nameOf(output.dtype), nameOf(type));
+  if (!device.tensorFlops.contains(type))
+    return fmt::format("{} names no flop rate of GEMMs of {}", device.name, nameOf(type));
+  return codegen::scoreRejection(kernel, region);
+}
+
+bool hasValueOps(const Kernel &kernel, const AttentionRegion &region,
+                 const AttentionProblem &problem) {
+  const std::vector<bool> isMask = codegen::scoreMasks(kernel, region, problem);
+  return std::ranges::find(isMask, false) != isMask.end();
+}
+
+SpaceOrRejection spaceOf(const Kernel &kernel, const Device &device) {
+  if (!codegen::hasMmaSync(device.architecture))
+    return {.reason = fmt::format("{} has no asynchronous copies and mma.sync as this family "
+                                  "takes; sm_80 and later have",
+                                  device.architecture)};
+  const AttentionRegionOrRejection recognised = attentionRegion(kernel);
+  if (!recognised.region) return {.reason = recognised.rejection};
+  const AttentionRegion &region = *recognised.region;
+  if (std::string reason = kernelRejection(kernel, region, device); !reason.empty())
+    return {.reason = std::move(reason)};
+  ConfigurationSpace space{.family = &sm80AttentionFamily};
+  std::string rejection;
+  for (LayoutTuple &tuple : attentionTuples(kernel, region)) {
+    const Expected<AttentionProblem> problem =
+        attentionProblem(kernel, region, toConfiguration(kernel, tuple, Sm80AttentionKnobs{}));
+    if (!problem) return {.reason = problem.error().what()};
+    if (std::string reason = sm80AttentionLayoutRejection(*problem); !reason.empty()) {
+      rejection = std::move(reason);
+      continue;
+    }
+    const bool computesValues = hasValueOps(kernel, region, *problem);
+    if (codegen::hasWgmma(device.architecture) && sm90AttentionLayoutRejection(*problem).empty() &&
+        !sm90AttentionTileChoices(*problem, scoreNeeds(kernel, region, *problem),
+                                  device.multiprocessors)
+             .empty()) {
+      rejection = "attention-sm90 takes heads whose rows start at multiples of 16 bytes";
+      continue;
+    }
+    if (space.knobs.empty()) {
+      for (const Sm80AttentionKnobs &knobs : sm80AttentionTileChoices(*problem, computesValues))
+        space.knobs.emplace_back(knobs);
+      if (space.knobs.empty())
+        return {.reason = sm80AttentionTileRejection(*problem, {.tileQueries = 64, .tileKeys = 32},
+                                                     computesValues)};
+    }
+    space.tuples.push_back(std::move(tuple));
+  }
+  if (space.tuples.empty()) return {.reason = std::move(rejection)};
+  return {.space = std::move(space)};
+}
+
+std::string rejection(const Kernel &kernel, const Configuration &configuration, const Device &) {
+  const AttentionRegionOrRejection recognised = attentionRegion(kernel);
+  if (!recognised.region) return recognised.rejection;
+  const Expected<AttentionProblem> problem =
+      attentionProblem(kernel, *recognised.region, configuration);
+  if (!problem) return problem.error().what();
+  if (std::string reason = sm80AttentionLayoutRejection(*problem); !reason.empty()) return reason;
+  return sm80AttentionTileRejection(*problem, configuration.knobs.get<Sm80AttentionKnobs>(),
+                                    hasValueOps(kernel, *recognised.region, *problem));
+}
+
+Cost price(const Kernel &kernel, const Configuration &configuration, const Device &device) {
+  return sm80AttentionCost(kernel, configuration, configuration.knobs.get<Sm80AttentionKnobs>(),
+                           device);
+}
+
+codegen::Program lower(const Kernel &kernel, const Configuration &configuration) {
+  return codegen::lowerSm80Attention(kernel, configuration,
+                                     configuration.knobs.get<Sm80AttentionKnobs>());
+}
+
+std::string targetRejection(const Kernel &, const Knobs &, std::string_view target) {
+  if (codegen::hasMmaSync(target)) return "";
+  return "has no mma.sync with fp32 accumulators; sm_80 and later have";
+}
+
+}  // namespace
+
+const Family sm80AttentionFamily = {
+    .name = "attention-sm80",
+    .takesAttention = true,
+    .schedule = sm80AttentionFields,
+    .defaults = defaultKnobs<Sm80AttentionKnobs>,
+    .compare = compareKnobs<Sm80AttentionKnobs>,
+    .describe = describeKnobs,
+    .space = spaceOf,
+    .rejection = rejection,
+    .price = price,
+    .lower = lower,
+    .targetRejection = targetRejection,
+};
+
+}  // namespace weft

@@ -1,0 +1,32 @@
+// What follows from a tile of a fused attention by mma.sync: threads, shared memory, registers, as
+// AttentionConfig has them (sm80_attention_tiles.cuh), which emitted text asserts; and which tiles
+// and layouts are legal.
+#pragma once
+
+#include "codegen/families/attention/AttentionProblem.h"
+#include "codegen/families/attention_sm80/Sm80AttentionKnobs.h"
+
+#include <string>
+#include <vector>
+
+namespace weft {
+
+int sm80AttentionThreads(const Sm80AttentionKnobs &knobs);
+int64_t sm80AttentionSharedBytes(const AttentionProblem &problem, const Sm80AttentionKnobs &knobs);
+/// Tiles of queries of all heads, one a block.
+int64_t sm80AttentionBlocks(const AttentionProblem &problem, const Sm80AttentionKnobs &knobs);
+
+/// Why there is no such tile: its sides, registers of a thread, shared memory, of which every
+/// target from sm_80 on has 99 KB. Empty if there is.
+std::string sm80AttentionTileRejection(const AttentionProblem &problem,
+                                       const Sm80AttentionKnobs &knobs, bool hasValueOps);
+/// Why copies of 16 bytes do not load operands so: columns that are no neighbours or no multiple of
+/// 8, rows that start elsewhere than at multiples of 16 bytes. The output may start anywhere, its
+/// columns are neighbours. Empty if they do.
+std::string sm80AttentionLayoutRejection(const AttentionProblem &problem);
+
+/// All legal tiles.
+std::vector<Sm80AttentionKnobs> sm80AttentionTileChoices(const AttentionProblem &problem,
+                                                         bool hasValueOps);
+
+}  // namespace weft

@@ -1,0 +1,31 @@
+// Fused attentions by mma.sync whose emitted text is recorded in ../golden.
+#include "codegen/families/attention_sm80/Sm80AttentionKnobs.h"
+#include "tests/golden/ExampleKernels.h"
+#include "tests/golden/Golden.h"
+#include "tests/unit/samples/SampleAttentions.h"
+
+namespace weft {
+namespace {
+
+using samples::AttentionExtents;
+
+Golden golden(const char *name, Kernel kernel, const Sm80AttentionKnobs &knobs) {
+  const Configuration configuration = examples::rowMajorConfiguration(kernel, knobs);
+  return {name, std::move(kernel), configuration};
+}
+
+/// Causal, heads in groups, with the logarithms of sums; then a bias for every score, and values
+/// wider than keys.
+std::vector<Golden> goldens() {
+  const AttentionExtents groups{.b = 2, .h = 8, .g = 4, .j = 512, .k = 640, .p = 128, .w = 128},
+      odd{.b = 8, .h = 12, .g = 1, .j = 197, .k = 333, .p = 40, .w = 64};
+  return {golden("attention_causal_sm80_bf16", samples::causalAttention(groups, DType::bf16, true),
+                 {.tileQueries = 128, .tileKeys = 64, .stages = 2}),
+          golden("attention_biased_sm80_f16", samples::biasedAttention(odd, DType::f16),
+                 {.tileQueries = 64, .tileKeys = 64, .stages = 3})};
+}
+
+const GoldenRegistration registered("codegen/families/attention_sm80", goldens);
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,143 @@
+// Fused attention by mma.sync on the host, down to its instructions: every tile of the family on
+// extents that cut it everywhere, all head dimensions, masks that leave rows and tiles empty, score
+// ops, groups of heads, layouts. Compared with single elements in fp64.
+#include "codegen/families/attention/AttentionLayouts.h"
+#include "codegen/families/attention_sm80/Sm80AttentionTile.h"
+#include "kernel/Error.h"
+#include "tests/emulate/EmittedRun.h"
+#include "tests/unit/samples/SampleAttentions.h"
+
+#include <fmt/format.h>
+
+using namespace weft;
+using namespace weft::samples;
+
+namespace {
+
+struct Subject {
+  Kernel kernel;
+  Configuration configuration;
+  std::vector<double> lengths = {};  ///< of the input of that name
+  codegen::EmittedKernel emitted = {};
+};
+
+/// Layouts by number among all that the family takes.
+Configuration configurationOf(const Kernel &kernel, const Sm80AttentionKnobs &knobs,
+                              size_t number) {
+  const AttentionRegion region = attentionRegion(kernel).region.value();
+  const std::vector<LayoutTuple> tuples = attentionTuples(kernel, region);
+  for (size_t n = 0; n < tuples.size(); ++n) {
+    const Configuration configuration =
+        toConfiguration(kernel, tuples[(number + n) % tuples.size()], knobs);
+    const auto problem = attentionProblem(kernel, region, configuration);
+    if (problem && sm80AttentionLayoutRejection(*problem).empty()) return configuration;
+  }
+  throw Error::checkFailed("no layouts");
+}
+
+void add(std::vector<Subject> &subjects, const Kernel &kernel, const Sm80AttentionKnobs &knobs,
+         const std::vector<double> &lengths = {}) {
+  subjects.push_back({.kernel = kernel,
+                      .configuration = configurationOf(kernel, knobs, 37 * subjects.size()),
+                      .lengths = lengths});
+}
+
+void checkAll(const std::string &name, std::vector<Subject> &subjects) {
+  std::vector<emulate::Source> sources;
+  for (Subject &subject : subjects) {
+    subject.emitted = codegen::emit(subject.kernel, subject.configuration, "sm_80");
+    sources.push_back({subject.emitted.text, subject.emitted.entry});
+  }
+  const emulate::HostLibrary built(name, sources);
+  for (size_t i = 0; i < subjects.size(); ++i) {
+    const Subject &subject = subjects[i];
+    INFO(subject.kernel.name << ", " << describe(subject.kernel, subject.configuration.knobs)
+                             << "\n"
+                             << subject.emitted.readable);
+    const auto fill = [&](size_t input, const emulate::Tensor &tensor) {
+      if (subject.kernel.values[size_t(subject.kernel.inputs[input])].name != "lengths")
+        return false;
+      size_t place = 0;
+      tensor.forEach([&](std::span<const int64_t> at) {
+        reference::storeElement(tensor.type, tensor.at(at), subject.lengths.at(place++));
+      });
+      return true;
+    };
+    emulate::checkEmitted(subject.kernel, subject.configuration, subject.emitted, built.kernel(i),
+                          subject.emitted.launch.grid, subject.emitted.launch.block, fill);
+  }
+}
+
+constexpr Sm80AttentionKnobs smallTile{.tileQueries = 64, .tileKeys = 32, .stages = 2};
+
+}  // namespace
+
+TEST_CASE("attention of every tile, and of extents that it divides or does not") {
+  std::vector<Subject> subjects;
+  const AttentionExtents cut{.b = 1, .h = 2, .j = 150, .k = 171, .p = 32, .w = 48},
+      whole{.b = 2, .h = 1, .j = 128, .k = 192, .p = 64, .w = 64};
+  for (const int tileQueries : {64, 128})
+    for (const int tileKeys : {32, 64})
+      for (const int stages : {2, 3, 4}) {
+        const Sm80AttentionKnobs knobs{tileQueries, tileKeys, stages};
+        add(subjects, plainAttention(cut, DType::f16, stages == 2), knobs);
+        add(subjects, causalAttention(whole, DType::bf16, stages == 3), knobs);
+      }
+  checkAll("sm80_attention_tiles", subjects);
+}
+
+TEST_CASE("attention of every head dimension") {
+  std::vector<Subject> subjects;
+  for (const int64_t width : {8, 16, 24, 40, 64, 72, 80, 96, 128, 136, 192, 256})
+    for (const DType type : {DType::f16, DType::bf16})
+      add(subjects, plainAttention({.h = 1, .j = 21, .k = 40, .p = width, .w = width}, type),
+          smallTile);
+  for (const auto &[p, w] : {std::pair<int64_t, int64_t>{192, 128}, {40, 136}, {64, 8}})
+    add(subjects, plainAttention({.h = 1, .j = 70, .k = 33, .p = p, .w = w}, DType::f16),
+        smallTile);
+  checkAll("sm80_attention_dimensions", subjects);
+}
+
+TEST_CASE("masked attention skips empty tiles, and rows without keys give zeros") {
+  std::vector<Subject> subjects;
+  for (const auto &[j, k] :
+       {std::pair<int64_t, int64_t>{100, 100}, {70, 200}, {200, 70}, {1, 130}}) {
+    const AttentionExtents e{.b = 3, .h = 2, .j = j, .k = k, .p = 16, .w = 16};
+    // More queries than keys: the first ones see none.
+    add(subjects, causalAttention(e, DType::f16, true), smallTile);
+    add(subjects, windowAttention(e, DType::bf16, 20, 7), smallTile);
+    add(subjects, windowAttention(e, DType::f16, 150, 0), {.tileQueries = 128});
+    add(subjects, paddedAttention(e, DType::f16), smallTile, {0, 1, double(k)});
+    add(subjects, paddedAttention(e, DType::bf16, true), smallTile, {double(k) - 30, 33, 0});
+  }
+  checkAll("sm80_attention_masks", subjects);
+}
+
+TEST_CASE("score ops see the coordinates and operands of every score") {
+  std::vector<Subject> subjects;
+  for (const DType type : {DType::f16, DType::bf16}) {
+    const AttentionExtents e{.b = 2, .h = 2, .g = 3, .j = 75, .k = 90, .p = 24, .w = 40};
+    add(subjects, biasedAttention(e, type), smallTile);
+    add(subjects, cappedAttention(e, type, true), smallTile);
+  }
+  checkAll("sm80_attention_scores", subjects);
+}
+
+TEST_CASE("heads of a group share keys and values, one query has them as rows") {
+  std::vector<Subject> subjects;
+  add(subjects,
+      plainAttention({.b = 2, .h = 2, .g = 4, .j = 40, .k = 50, .p = 16, .w = 24}, DType::f16,
+                     true),
+      smallTile);
+  add(subjects,
+      causalAttention({.b = 1, .h = 3, .g = 2, .j = 65, .k = 70, .p = 16, .w = 16}, DType::bf16),
+      smallTile);
+  // Decoding: the heads of a group are the queries.
+  add(subjects,
+      plainAttention({.b = 2, .h = 2, .g = 8, .j = 1, .k = 300, .p = 32, .w = 32}, DType::f16,
+                     true),
+      {.tileKeys = 64});
+  add(subjects, plainAttention({.b = 1, .h = 1, .j = 1, .k = 1, .p = 8, .w = 8}, DType::f16),
+      smallTile);
+  checkAll("sm80_attention_groups", subjects);
+}

@@ -1,0 +1,157 @@
+// Fused attention by mma.sync: which kernels and layouts it takes, in which tiles, what is emitted,
+// and how its price grows.
+#include "codegen/Emit.h"
+#include "codegen/families/attention_sm80/Sm80AttentionTile.h"
+#include "kernel/Error.h"
+#include "passes/configure/CostModel.h"
+#include "passes/configure/Families.h"
+#include "passes/configure/Family.h"
+#include "tests/support/NonEmpty.h"
+#include "tests/unit/samples/SampleAttentions.h"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <set>
+
+using namespace weft;
+using namespace weft::samples;
+using weft::test::nonEmpty;
+
+namespace {
+
+std::vector<Configuration> own(const Kernel &kernel, const char *device = "a100") {
+  std::vector<Configuration> result;
+  for (const Configuration &configuration : enumerate(kernel, findDevice(device)).legal)
+    if (configuration.knobs.is<Sm80AttentionKnobs>()) result.push_back(configuration);
+  return result;
+}
+
+std::string exclusion(const Kernel &kernel, const char *device = "a100") {
+  for (const Exclusion &excluded : enumerate(kernel, findDevice(device)).excluded)
+    if (excluded.family == "attention-sm80") return excluded.reason;
+  return "";
+}
+
+AttentionProblem problemOf(const Kernel &kernel, const Configuration &configuration) {
+  return valueOrThrow(
+      attentionProblem(kernel, attentionRegion(kernel).region.value(), configuration));
+}
+
+Configuration logicalOrder(const Kernel &kernel, const Sm80AttentionKnobs &knobs) {
+  LayoutTuple tuple;
+  for (const int value : operandValues(kernel))
+    tuple.push_back(rowMajor(kernel.values[size_t(value)].axes.size()));
+  return toConfiguration(kernel, tuple, knobs);
+}
+
+double best(const Kernel &kernel, const char *device = "a100") {
+  const std::unique_ptr<CostModel> model = analyticCostModel(findDevice(device));
+  double least = 1;
+  for (const Configuration &one : nonEmpty(own(kernel, device)))
+    least = std::min(least, model->cost(kernel, one).seconds);
+  return least;
+}
+
+bool has(const std::string &text, const char *piece) {
+  return text.find(piece) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("attention by mma.sync takes heads of every width up to 256, on every target") {
+  for (const int64_t width : {8, 16, 40, 64, 80, 128, 192, 256})
+    for (const char *device : {"a100", "rtx3090"}) {
+      const Kernel kernel =
+          plainAttention({.j = 333, .k = 333, .p = width, .w = width}, DType::f16);
+      INFO(width << " on " << device << ": " << exclusion(kernel, device));
+      std::set<Knobs> tiles;
+      for (const Configuration &configuration : nonEmpty(own(kernel, device))) {
+        tiles.insert(configuration.knobs);
+        const AttentionProblem problem = problemOf(kernel, configuration);
+        CHECK(sm80AttentionLayoutRejection(problem).empty());
+        CHECK(sm80AttentionSharedBytes(problem, configuration.knobs.get<Sm80AttentionKnobs>()) <=
+              99 * 1024);
+      }
+      CHECK(tiles.size() >= 1);
+      CHECK((width > 128 || tiles.size() >= 4));
+    }
+}
+
+TEST_CASE("what attention by mma.sync does not take is said") {
+  const AttentionExtents e{.j = 64, .k = 64};
+  CHECK(has(exclusion(plainAttention(e, DType::f32)), "f16 and bf16 are taken"));
+  CHECK(has(exclusion(plainAttention({.p = 264, .w = 264}, DType::f16)), "at most 256"));
+  CHECK(has(exclusion(plainAttention({.p = 36, .w = 64}, DType::f16)), "multiples of 8"));
+  CHECK(has(exclusion(plainAttention(e, DType::f16), "v100"), "sm_80 and later"));
+  // On sm_90a it has what TMA does not load or store: sums in another order.
+  CHECK(has(exclusion(plainAttention(e, DType::f16), "h200"), "attention-sm90 takes"));
+  CHECK(!own(plainAttention(e, DType::f16, true), "h200").empty());
+  // A view whose rows start anywhere: the output may lie so, an operand not.
+  const Kernel kernel = plainAttention(e, DType::f16);
+  const auto withPitch = [&](bool isOutput) {
+    Configuration configuration = logicalOrder(kernel, {});
+    Layout &layout = isOutput ? configuration.outputs[0] : configuration.inputs[1];
+    layout.strides = isOutput ? std::vector<int64_t>{10000, 4900, 4900, 70, 1}
+                              : std::vector<int64_t>{10000, 4900, 70, 1};
+    return sm80AttentionLayoutRejection(problemOf(kernel, configuration));
+  };
+  CHECK(withPitch(true) == "");
+  CHECK(withPitch(false) ==
+        "rows of keys are no neighbours that start at multiples of 16 bytes, which asynchronous "
+        "copies ask for");
+}
+
+TEST_CASE("tiles of attention by mma.sync fit registers and shared memory") {
+  const auto rejection = [](int64_t width, const Sm80AttentionKnobs &knobs) {
+    const Kernel kernel = plainAttention({.p = width, .w = width}, DType::f16);
+    return sm80AttentionTileRejection(problemOf(kernel, logicalOrder(kernel, knobs)), knobs, false);
+  };
+  CHECK(rejection(128, {.tileQueries = 128, .tileKeys = 64, .stages = 2}) == "");
+  CHECK(has(rejection(128, {.tileQueries = 128, .tileKeys = 64, .stages = 3}),
+            "131072 bytes of shared memory; the limit is 101376"));
+  CHECK(rejection(256, {.tileQueries = 64, .tileKeys = 32, .stages = 2}) == "");
+  CHECK(has(rejection(64, {.tileQueries = 96}), "64 and 128 are taken"));
+  CHECK(has(rejection(64, {.tileKeys = 48}), "32 and 64 are taken"));
+  CHECK(has(rejection(64, {.stages = 1}), "2 to 4 are taken"));
+  const Kernel kernel = plainAttention({.p = 128, .w = 128}, DType::f16);
+  CHECK_THROWS_AS(
+      codegen::emit(kernel, logicalOrder(kernel, {.tileQueries = 128, .tileKeys = 64, .stages = 3}),
+                    "sm_80"),
+      Error);
+}
+
+TEST_CASE("emitted attention by mma.sync says where heads lie, and what masks leave") {
+  const auto text = [&](const Kernel &kernel) {
+    return codegen::emit(kernel, logicalOrder(kernel, {}), "sm_80").readable;
+  };
+  const AttentionExtents e{.b = 2, .h = 4, .g = 3, .j = 300, .k = 301};
+  const std::string plain = text(plainAttention(e, DType::f16)),
+                    causal = text(causalAttention(e, DType::f16, true)),
+                    biased = text(biasedAttention(e, DType::f16));
+  // Queries are one run of heads, three of which share keys.
+  CHECK(has(plain, ".q = weft::Offset(number) * 19200, .k = weft::Offset(number / 3) * 19264"));
+  CHECK(!has(plain, ".coverage"));
+  CHECK(!has(plain, ".score"));
+  CHECK(has(causal, ".coverage = coverage"));
+  CHECK(has(causal, ".logSums = log_sums"));
+  CHECK(has(causal, ".scalesLast = true"));
+  CHECK(has(biased, ".scoreWithoutMasks = "));
+  CHECK(has(biased, ".scalesLast = false"));
+}
+
+TEST_CASE("the price of attention by mma.sync follows its work") {
+  const auto plain = [](int64_t length, int64_t width) {
+    return best(plainAttention({.b = 4, .h = 16, .j = length, .k = length, .p = width, .w = width},
+                               DType::f16));
+  };
+  CHECK(plain(4096, 64) / plain(2048, 64) == Approx(4).epsilon(0.15));
+  CHECK(plain(4096, 128) / plain(4096, 64) > 1.3);
+  CHECK(plain(4096, 128) / plain(4096, 64) < 2);
+  // Between the peak and a third of it: 0.55 TFLOP.
+  CHECK(plain(4096, 128) > 4.0 * 4 * 16 * 4096 * 4096 * 128 / 312e12);
+  CHECK(plain(4096, 128) < 3 * 4.0 * 4 * 16 * 4096 * 4096 * 128 / 312e12);
+  const AttentionExtents e{.b = 4, .h = 16, .j = 4096, .k = 4096};
+  CHECK(best(causalAttention(e, DType::f16)) / plain(4096, 64) == Approx(0.53).epsilon(0.1));
+  CHECK(best(windowAttention(e, DType::f16, 128, 128)) < plain(4096, 64) / 6);
+}
