@@ -1,4 +1,5 @@
 // Cases of fused attention: every family, head width, mask and kind of score op, at odd lengths.
+#include "codegen/families/attention_sm80/Sm80AttentionKnobs.h"
 #include "codegen/families/attention_sm90/Sm90AttentionKnobs.h"
 #include "tests/gpu/Collector.h"
 #include "tests/unit/samples/SampleAttentions.h"
@@ -30,20 +31,25 @@ void addAttentions(Collector &collect) {
   const std::pair<int64_t, int64_t> widths[] = {{64, 64},   {128, 128}, {16, 16},  {32, 48},
                                                 {40, 40},   {72, 72},   {80, 80},  {96, 96},
                                                 {192, 128}, {192, 192}, {256, 256}};
+  const Knobs families[] = {Sm90AttentionKnobs{}, Sm80AttentionKnobs{}};
+  size_t turn = 0;  // every width meets every kind, and the widths of most models all of them
   for (const DType type : {DType::f16, DType::bf16})
     for (const AttentionExtents &one : lengths)
       for (const auto &[headDim, valueDim] : widths) {
         AttentionExtents extents = one;
         extents.p = headDim, extents.w = valueDim;
-        for (const Kernel &kernel : kindsOf(extents, type))
-          for (const Configuration &configuration :
-               collect.drawFamily(kernel, Sm90AttentionKnobs{}, 2))
-            collect.add("attention", kernel, type, configuration);
+        const bool isUsual = headDim == valueDim && (headDim == 64 || headDim == 128);
+        const std::vector<Kernel> kinds = kindsOf(extents, type);
+        for (size_t kind = 0; kind < kinds.size(); ++kind)
+          if (isUsual || (kind + ++turn) % 4 == 0)
+            for (const Knobs &family : families)
+              for (const Configuration &configuration : collect.drawFamily(kinds[kind], family, 1))
+                collect.add("attention", kinds[kind], type, configuration);
       }
   for (const int64_t width : {64, 128})
     for (const Kernel &kernel :
          kindsOf({.b = 1, .h = 2, .j = 1111, .k = 4099, .p = width, .w = width}, DType::f16))
-      for (const Configuration &configuration : collect.drawFamily(kernel, Sm90AttentionKnobs{}, 2))
+      for (const Configuration &configuration : collect.drawFamily(kernel, Sm90AttentionKnobs{}, 1))
         collect.add("attention-long", kernel, DType::f16, configuration);
 }
 

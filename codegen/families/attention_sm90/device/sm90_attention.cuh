@@ -119,8 +119,8 @@ __device__ __forceinline__ void produceAttention(AttentionShared<problem, tile> 
   int index = blockIdx.x;
 #pragma unroll 1
   while (true) {
-    const RingPlace<2> place(tiles);
-    const RingPlace<tile.queryStages> query(tiles);
+    const StageOfPass<2> place(tiles);
+    const StageOfPass<tile.queryStages> query(tiles);
     if (isLeader) {
       wait(shared.tileEmpty(place.stage), place.parity ^ 1);
       asm volatile("st.shared::cta.s32 [%0], %1;" ::"r"(shared.tileNumber(place.stage)), "r"(index)
@@ -131,7 +131,7 @@ __device__ __forceinline__ void produceAttention(AttentionShared<problem, tile> 
     const AttentionTilePlace at = attentionTile<problem, tile>(index);
     KeyBlocks<problem, tile, decltype(args.coverage)> blocks{args.coverage, at.head, at.firstQuery};
     const auto loadKeys = [&] {
-      const RingPlace<tile.stages> key(keyBlocks++);
+      const StageOfPass<tile.stages> key(keyBlocks++);
       if (!isLeader) return;
       wait(shared.kEmpty(key.stage), key.parity ^ 1);
       arriveExpecting(shared.kFull(key.stage), C::keyBytes);
@@ -141,7 +141,7 @@ __device__ __forceinline__ void produceAttention(AttentionShared<problem, tile> 
                             shared.kFull(key.stage), panel * 64, blocks.index * tile.keys, at.head);
     };
     const auto loadValues = [&](int block, unsigned count) {
-      const RingPlace<tile.stages> value(count);
+      const StageOfPass<tile.stages> value(count);
       if (!isLeader) return;
       wait(shared.vEmpty(value.stage), value.parity ^ 1);
       arriveExpecting(shared.vFull(value.stage), C::valueBytes);
@@ -200,8 +200,8 @@ __device__ __forceinline__ void consumeAttention(AttentionShared<problem, tile> 
   if (tile.isOrdered && consumer == C::consumers - 1) arriveAt(orderedBarrier, 2 * warpgroup);
 #pragma unroll 1
   while (true) {
-    const RingPlace<2> place(tiles);
-    const RingPlace<tile.queryStages> query(tiles);
+    const StageOfPass<2> place(tiles);
+    const StageOfPass<tile.queryStages> query(tiles);
     wait(shared.tileFull(place.stage), place.parity);
     int index;
     asm volatile("ld.shared::cta.s32 %0, [%1];"
@@ -274,7 +274,7 @@ __device__ __forceinline__ void consumeAttention(AttentionShared<problem, tile> 
       };
 
       {
-        const RingPlace<tile.stages> key(keyBlocks++);
+        const StageOfPass<tile.stages> key(keyBlocks++);
         wait(shared.kFull(key.stage), key.parity);
         issueScores(key.stage);
         waitForWgmma<0>();
@@ -286,7 +286,7 @@ __device__ __forceinline__ void consumeAttention(AttentionShared<problem, tile> 
       packExponentials<T>(exponentials, scores);
 #pragma unroll 1
       while (blocks.advance()) {
-        const RingPlace<tile.stages> value(keyBlocks - 1), key(keyBlocks++);
+        const StageOfPass<tile.stages> value(keyBlocks - 1), key(keyBlocks++);
         wait(shared.kFull(key.stage), key.parity);
         if constexpr (tile.isOrdered) synchronize(orderedBarrier + consumer, 2 * warpgroup);
         issueScores(key.stage);
@@ -307,7 +307,7 @@ __device__ __forceinline__ void consumeAttention(AttentionShared<problem, tile> 
         packExponentials<T>(exponentials, scores);
       }
       if (!tile.staysInQ && isLeader) arrive(shared.qEmpty(query.stage));
-      const RingPlace<tile.stages> value(keyBlocks - 1);
+      const StageOfPass<tile.stages> value(keyBlocks - 1);
       wait(shared.vFull(value.stage), value.parity);
       issueOutput(value.stage);
       softmax.joinSums();

@@ -114,12 +114,12 @@ struct AttentionShared {
   }
 };
 
-/// The place of pass `count` through a ring of stages, whichever side counts: one number in place of
-/// a PipelineState, and several rings that are passed together share it.
+/// The stage of pass `count` through a pipeline, whichever side counts: one number in place of a
+/// PipelineState, which pipelines that are passed together share.
 template <int stages>
-struct RingPlace {
+struct StageOfPass {
   int stage, parity;
-  __device__ __forceinline__ explicit RingPlace(unsigned count)
+  __device__ __forceinline__ explicit StageOfPass(unsigned count)
       : stage(int(count % stages)), parity(int(count / stages % 2)) {}
 };
 
