@@ -78,8 +78,9 @@ VisibleScores visibleScores(const Kernel &kernel, const AttentionRegion &region,
   if (!visible.hasMasks) return visible;
   constexpr int64_t points = 32;
   const int64_t rows = std::min(points, problem.queries), columns = std::min(points, problem.keys);
-  int64_t seen = 0;
-  for (int64_t row = 0; row < rows; ++row)
+  int64_t seen = 0, most = 0;
+  for (int64_t row = 0; row < rows; ++row) {
+    int64_t ofRow = 0;
     for (int64_t column = 0; column < columns; ++column) {
       const int64_t query = (2 * row + 1) * problem.queries / (2 * rows),
                     key = (2 * column + 1) * problem.keys / (2 * columns);
@@ -93,9 +94,12 @@ VisibleScores visibleScores(const Kernel &kernel, const AttentionRegion &region,
         const bool excludesWhereTrue = excluded.kind != ExpressionNode::Kind::operand;
         if (holds && (*holds != 0) == excludesWhereTrue) isSeen = false;
       }
-      seen += isSeen;
+      ofRow += isSeen;
     }
+    seen += ofRow, most = std::max(most, ofRow);
+  }
   visible.share = double(seen) / double(rows * columns);
+  visible.largestShare = double(most) / double(columns);
   return visible;
 }
 

@@ -7,9 +7,10 @@
 namespace weft {
 
 struct VisibleScores {
-  double share = 1;       ///< of all scores: what no mask excludes; unknown conditions hold
-  bool hasMasks = false;  ///< any score op is one
-  int valueOps = 0;       ///< score ops that are none
+  double share = 1;         ///< of all scores: what no mask excludes; unknown conditions hold
+  double largestShare = 1;  ///< the same of the query that sees most
+  bool hasMasks = false;    ///< any score op is one
+  int valueOps = 0;         ///< score ops that are none
 };
 VisibleScores visibleScores(const Kernel &kernel, const AttentionRegion &region,
                             const AttentionProblem &problem);

@@ -22,7 +22,8 @@ constexpr double exponentialOfThree = 2.1e-11, exponentialOfTwo = 3.8e-11,
                  leastExponentialOfTwo = 0.7e-11, exponentialOfOne = 5e-11;
 /// The same where consumers do not take turns.
 constexpr double unorderedExponential = 1.5e-11;
-/// One block of one consumer has a multiprocessor to itself: its GEMMs wait for its exponentials.
+/// Where one block of one consumer has a multiprocessor to itself: its GEMMs wait for its
+/// exponentials.
 constexpr double loneConsumerFactor = 1.7;
 /// Loading queries, the first scores and storing a tile, as far as nothing hides it; the start of a
 /// block; what a value op and a mask add to a score, in shares of an exponential.
@@ -59,22 +60,22 @@ Cost sm90AttentionCost(const Kernel &kernel, const Configuration &configuration,
       visible.hasMasks ? std::min(2.0, double(problem.keys) / knobs.tileKeys) : 0;
   double blockSeconds = 2 * scores * double(problem.headDim + problem.valueDim) / flops +
                         scores * exponential * slower;
-  const int resident = sm90AttentionResidentBlocks(problem, knobs);
-  if (consumers == 1 && resident == 1) blockSeconds *= loneConsumerFactor;
+  const double slots = double(device.multiprocessors),
+               tiles = double(sm90AttentionTiles(problem, knobs));
+  if (consumers == 1 && (tiles <= slots || sm90AttentionResidentBlocks(problem, knobs) == 1))
+    blockSeconds *= loneConsumerFactor;
 
   const double keyBlocks = std::ceil(double(problem.keys) / knobs.tileKeys);
-  const double seenBlocks =
-      std::min(keyBlocks, visible.share * keyBlocks + (visible.hasMasks ? 1.0 : 0.0));
-  const double tileTime = seenBlocks * blockSeconds +
-                          mixedBlocks * maskShare * scores * exponential * slower +
-                          tileSeconds * slower;
-  // Tiles that see few keys fill the gaps that others leave.
-  const double slots = double(device.multiprocessors);
-  const double tiles =
-      double(sm90AttentionTiles(problem, knobs)) / (consumers == 1 && resident == 1 ? 1 : 1);
+  const auto tileTime = [&](double share) {
+    const double seen = std::min(keyBlocks, share * keyBlocks + (visible.hasMasks ? 1.0 : 0.0));
+    return seen * blockSeconds + mixedBlocks * maskShare * scores * exponential * slower +
+           tileSeconds * slower;
+  };
+  // Tiles that see few keys fill the gaps that others leave; the longest ones begin first.
   const double waves =
-      visible.share < 0.9 ? std::max(1.0, tiles / slots + 0.3) : std::ceil(tiles / slots);
-  const double tensorSeconds = waves * tileTime;
+      visible.share < visible.largestShare ? tiles / slots + 0.3 : std::ceil(tiles / slots);
+  const double tensorSeconds =
+      std::max(waves * tileTime(visible.share), tileTime(visible.largestShare));
 
   const double bytes = double(kernel.necessaryBytes());
   const double memorySeconds = bytes / device.copyBandwidth;

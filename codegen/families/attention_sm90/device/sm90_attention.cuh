@@ -31,10 +31,15 @@ template <typename Score>
 concept IsUnchanged = __is_base_of(UnchangedScore, Score);
 template <typename Coverage>
 concept IsFull = __is_base_of(FullCoverage, Coverage);
+/// That every exponential stays; else a function of (head, query, key), the first of the eight
+/// elements of a fragment, that gives Kept<8> (dropout.cuh).
+struct NothingDropped {};
+template <typename Dropout>
+concept DropsNothing = __is_base_of(NothingDropped, Dropout);
 
 /// `score`, `scoreWithoutMasks` and `coverage`: functions as tile_coverage.cuh has them.
 template <typename Score = UnchangedScore, typename ScoreWithoutMasks = UnchangedScore,
-          typename Coverage = FullCoverage>
+          typename Coverage = FullCoverage, typename Dropout = NothingDropped>
 struct AttentionArgs {
   const TensorMap *q, *k, *v, *output;
   unsigned *counter;       // of tiles taken; zero between launches
@@ -43,6 +48,8 @@ struct AttentionArgs {
   Score score = {};
   ScoreWithoutMasks scoreWithoutMasks = {};
   Coverage coverage = {};
+  Dropout dropout = {};   // of exponentials, behind their sum
+  float keepScale = 1;    // 1 / (1 - p)
 };
 
 /// A box of rows from `row` and columns from `column` on, of one head.
@@ -247,6 +254,21 @@ __device__ __forceinline__ void consumeAttention(AttentionShared<problem, tile> 
                       true);
         commitWgmma();
       };
+      /// Zeroes what is dropped, and rounds the rest for the output's GEMM.
+      const auto packScores = [&](int block) {
+        if constexpr (!DropsNothing<decltype(args.dropout)>)
+#pragma unroll
+          for (int step = 0; step < tile.keys / 16; ++step) {
+            const auto kept = args.dropout(at.head, firstRow,
+                                           block * tile.keys + step * 16 + lane % 4 * 2);
+#pragma unroll
+            for (int i = 0; i < 8; ++i) {
+              scores[step * 8 + i] = kept.at(i) ? scores[step * 8 + i] : 0.0f;
+              asm volatile("" : "+f"(scores[step * 8 + i]));
+            }
+          }
+        packExponentials<T>(exponentials, scores);
+      };
       const auto applyScore = [&](int block, bool isMixed) {
         const auto each = [&](const auto &function) {
 #pragma unroll
@@ -283,7 +305,7 @@ __device__ __forceinline__ void consumeAttention(AttentionShared<problem, tile> 
       }
       applyScore(blocks.index, blocks.isMixed);
       softmax.add(scores, factor, older);
-      packExponentials<T>(exponentials, scores);
+      packScores(blocks.index);
 #pragma unroll 1
       while (blocks.advance()) {
         const StageOfPass<tile.stages> value(keyBlocks - 1), key(keyBlocks++);
@@ -304,7 +326,7 @@ __device__ __forceinline__ void consumeAttention(AttentionShared<problem, tile> 
         if (isLeader) arrive(shared.vEmpty(value.stage));
 #pragma unroll
         for (int i = 0; i < C::valueColumns / 2; ++i) output[i] *= older[i / 2 % 2];
-        packExponentials<T>(exponentials, scores);
+        packScores(blocks.index);
       }
       if (!tile.staysInQ && isLeader) arrive(shared.qEmpty(query.stage));
       const StageOfPass<tile.stages> value(keyBlocks - 1);
@@ -322,7 +344,8 @@ __device__ __forceinline__ void consumeAttention(AttentionShared<problem, tile> 
     if (isLeader) waitForStoresToRead<0>();
     synchronize(consumerBarrier + consumer, warpgroup);
     const SharedAddress staged = shared.output() + consumer * subtileBytes;
-    const float scaling[2] = {softmax.scaling(0), softmax.scaling(1)};
+    const float scaling[2] = {softmax.scaling(0) * args.keepScale,
+                              softmax.scaling(1) * args.keepScale};
 #pragma unroll
     for (int block = 0; block < C::valueColumns / 16; ++block) {
       float values[8];
