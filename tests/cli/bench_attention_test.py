@@ -4,7 +4,6 @@ import dataclasses
 import importlib.util
 import json
 import pathlib
-import struct
 import subprocess
 import sys
 import types
@@ -16,6 +15,7 @@ sys.path.insert(0, str(ROOT / 'bench'))
 
 # noqa: E402
 from weftbench import attention_rows, attention_table, report
+import safetensors_file
 from weft_command import CommandTest, WEFT  # noqa: E402
 
 CEILINGS = (4e12, 7e14)
@@ -162,18 +162,11 @@ class TorchTest(CommandTest):
         return [self.torch.randn(shape) for shape in row.shapes()]
 
     def safetensors(self, name, tensors):
-        header, blobs, at = {}, [], 0
-        for key, value in tensors.items():
-            blob = struct.pack(f'<{value.numel()}f', *value.float().flatten().tolist())
-            header[key] = {
-                'dtype': 'F32', 'shape': list(value.shape), 'data_offsets': [at, at + len(blob)]
-            }
-            blobs.append(blob)
-            at += len(blob)
-        text = json.dumps(header).encode()
-        path = self.folder / name
-        path.write_bytes(struct.pack('<Q', len(text)) + text + b''.join(blobs))
-        return path
+        return safetensors_file.write(
+            self.folder / name, {
+                key: ('F32', value.shape, value.float().flatten().tolist())
+                for key, value in tensors.items()
+            })
 
     def test_expected_rows_are_the_graphs(self):
         for row in SMALL:
