@@ -67,7 +67,8 @@ void checkContradictions(const LayerSpecification &specification, const Dims &di
   if (specification.family == Family::maskedToken && dims.at("k") != dims.at("j"))
     throw Error::badInput("{}: k={} must equal j={}: every token attends to all of its sequence",
                           specification.name, dims.at("k"), dims.at("j"));
-  if (specification.causal && dims.at("k") != dims.at("j"))
+  if (specification.family != Family::attention && specification.causal &&
+      dims.at("k") != dims.at("j"))
     throw Error::unsupported(
         "{}: k={} differs from j={} in a causal layer (keys of earlier steps are not supported); "
         "nearest is the preset 'attention', whose j and k are free",

@@ -6,7 +6,8 @@
 
 namespace weft::models {
 
-/// q [b,h,j,p], k [b,g,k,p], v [b,g,k,w] -> [b,h,j,w]; h = g where heads are not grouped.
+/// q [b,h,j,p], k [b,g,k,p], v [b,g,k,w] -> [b,h,j,w]; h = g where heads are not grouped. With a
+/// padding mask also lengths [b].
 mlir::Value buildAttention(LayerBuilder &layer);
 
 /// Devlin et al. 2019 / "Data Movement Is All You Need" Fig. 2: x [b,j,i] -> [b,j,i], normalized

@@ -209,12 +209,24 @@ mlir::Value LayerBuilder::rotary(const std::string &name, mlir::Value x, char po
 }
 
 mlir::Value LayerBuilder::mask(const std::string &name, mlir::Value x) {
-  if (!specification_.causal) return x;
+  const mlir::Value seen = maskPositions(name, x);
+  if (!specification_.padding) return seen;
+  return MaskOp::padding(builder_, named("padded"), seen, position(x, 'k'), indices("lengths", "b"),
+                         position(x, 'b'));
+}
+
+mlir::Value LayerBuilder::maskPositions(const std::string &name, mlir::Value x) {
+  if (!specification_.causal && !specification_.window) return x;
   const int64_t query = position(x, 'j'), key = position(x, 'k');
-  // A window as long as the sequence excludes nothing that causality does not.
-  if (specification_.window && *specification_.window < dim('k'))
-    return MaskOp::window(builder_, named(name), x, query, key, *specification_.window - 1, 0);
-  return MaskOp::causal(builder_, named(name), x, query, key);
+  // A window that reaches from the last query to the first key, and where keys behind a query are
+  // seen from the first query to the last key, excludes nothing that causality does not.
+  const int64_t furthest = specification_.causal ? dim('k') : std::max(dim('j'), dim('k'));
+  if (specification_.window && *specification_.window < furthest) {
+    const int64_t left = *specification_.window - 1;
+    return MaskOp::window(builder_, named(name), x, query, key, left,
+                          specification_.causal ? 0 : left);
+  }
+  return specification_.causal ? MaskOp::causal(builder_, named(name), x, query, key) : x;
 }
 
 mlir::Value LayerBuilder::splitAxis(const std::string &name, mlir::Value x, char axis,

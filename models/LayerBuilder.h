@@ -71,8 +71,8 @@ public:
   mlir::Value activate(const std::string &name, mlir::Value x);
   mlir::Value multiply(const std::string &name, mlir::Value a, mlir::Value b);
   mlir::Value rotary(const std::string &name, mlir::Value x, char position, char headDim);
-  /// The causal or window mask of the specification over query j and key k; x itself where it has
-  /// none.
+  /// The specification's masks over query j and key k; x itself where it has none. A padding mask
+  /// adds the argument `lengths` over b.
   mlir::Value mask(const std::string &name, mlir::Value x);
   mlir::Value splitAxis(const std::string &name, mlir::Value x, char axis,
                         const std::string &parts);
@@ -87,6 +87,7 @@ private:
   mlir::Value append(const std::string &name, Arguments &&...arguments);
   mlir::Location named(const std::string &name);
   int64_t position(mlir::Value x, char axis) const;
+  mlir::Value maskPositions(const std::string &name, mlir::Value x);
   void checkElements(const std::string &what, const std::string &axes) const;
   mlir::Value argumentOf(const std::string &name, const std::string &axes, DType dtype);
 

@@ -40,8 +40,10 @@ struct LayerSpecification {
   bool feedForwardBias = true;
   bool causal = false;
   bool scaleScores = true;  ///< scores are multiplied by 1/sqrt(p)
-  std::optional<int64_t> window =
-      {};                     ///< causal families: keys that a query sees, its own included
+  /// Keys that a query sees, its own included: to the left, and as many to the right where not
+  /// causal.
+  std::optional<int64_t> window = {};
+  bool padding = false;       ///< attention only: an argument says how many keys a sequence has
   double rotaryBase = 10000;  ///< llama only
   int64_t layers = 1;         ///< maskedToken only
   bool operator==(const LayerSpecification &) const = default;

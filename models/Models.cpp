@@ -94,6 +94,19 @@ std::string elementTypeNote(const ConfigDescription &described, DType built, boo
   return fmt::format("{}, which are {} here", asked, nameOf(built));
 }
 
+/// The request's masks, in a layer that leaves the choice open.
+void setMask(LayerSpecification &specification, const Request &request) {
+  if (request.mask.isNone()) return;
+  if (supportedMasks(specification).empty())
+    throw Error::badInput(
+        "{}: --mask {}: {} fixes which keys a query sees; nearest is the preset 'attention', which "
+        "takes causal, window=N and padding",
+        specification.name, textOf(request.mask), specification.name);
+  specification.causal = request.mask.causal;
+  if (request.mask.window) specification.window = *request.mask.window + 1;
+  specification.padding = request.mask.padding;
+}
+
 mlir::Value buildFamily(LayerBuilder &layer) {
   switch (layer.specification().family) {
     case Family::attention: return buildAttention(layer);
@@ -112,6 +125,11 @@ Model buildFromMlir(const Request &request, mlir::MLIRContext &context) {
   if (!request.allowedKeys.empty())
     throw Error::badInput("--allow-key {}: '{}' is no config.json", *request.allowedKeys.begin(),
                           request.model);
+  if (!request.mask.isNone())
+    throw Error::badInput(
+        "{}: --mask {} cannot be set, a .mlir file holds its own mask ops; nearest is the preset "
+        "'attention'",
+        request.model, textOf(request.mask));
   if (!request.dims.empty())
     throw Error::badInput("{}: dimension {}={} cannot be set, a .mlir file fixes its own extents",
                           request.model, request.dims.begin()->first, request.dims.begin()->second);
@@ -133,6 +151,7 @@ Model buildDescribed(const Request &request, mlir::MLIRContext &context) {
   if (specification.family == Family::maskedToken) checkMaskedToken(request, dtype);
   if (request.part == "attention") specification.attentionOnly = true;
   if (request.dropout) specification.dropout = *request.dropout;
+  setMask(specification, request);
   Model model;
   model.description = {.name = specification.name,
                        .dims = resolveDims(specification, request.dims),

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernel/DType.h"
+#include "models/ScoreMask.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
@@ -26,7 +27,8 @@ struct Request {
   std::set<std::string> allowedKeys =
       {};  ///< of a config.json: may stand there though nobody knows what they mean
   std::optional<double> dropout =
-      {};  ///< probability of every dropout, instead of the model's own; 0: none
+      {};               ///< probability of every dropout, instead of the model's own; 0: none
+  ScoreMask mask = {};  ///< of the models that supportedMasks (Support.h) says have the choice
 };
 
 struct Description {

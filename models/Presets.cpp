@@ -73,7 +73,8 @@ LayerSpecification attentionCore() {
 
 const std::vector<PresetRow> &presetRows() {
   static const std::vector<PresetRow> rows = {
-      {attentionCore(), "softmax(q k / sqrt(p)) v alone, dense, any h, g, j, k, p, w"},
+      {attentionCore(),
+       "softmax(q k / sqrt(p)) v alone, any h, g, j, k, p, w; --mask says which keys are seen"},
       {bert("bert-base", 12, 768), "BERT-base encoder layer, inference: post-norm, exact GELU"},
       {bert("bert-large", 16, 1024), "BERT-large encoder layer, inference: post-norm, exact GELU"},
       {gpt2(), "GPT-2 (124M) decoder layer, inference: pre-norm, causal, tanh GELU"},

@@ -41,6 +41,11 @@ std::vector<std::string> supportedTypes(const LayerSpecification &specification)
   return {"f16", "bf16", "f32"};
 }
 
+std::vector<std::string> supportedMasks(const LayerSpecification &specification) {
+  if (specification.family != Family::attention) return {};
+  return {"causal", "window=N", "padding"};
+}
+
 std::string_view meaningOfAxis(std::string_view axis) {
   static const std::map<std::string_view, std::string_view> meanings = {
       {"b", "batch"},

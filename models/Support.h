@@ -17,6 +17,8 @@ std::string_view summaryOf(Family family);
 /// Values of --part, --dtype (the default first).
 std::vector<std::string> supportedParts(const LayerSpecification &specification);
 std::vector<std::string> supportedTypes(const LayerSpecification &specification);
+/// Words of --mask; none where the model fixes what a query sees.
+std::vector<std::string> supportedMasks(const LayerSpecification &specification);
 
 /// What an axis is, for people: "batch".
 std::string_view meaningOfAxis(std::string_view axis);

@@ -11,11 +11,11 @@ import tempfile
 import time
 from dataclasses import dataclass, field
 
-from . import builds, transfer_draws, transfer_table
+from . import attention_table, builds, transfer_draws, transfer_table
 
 # Groups whose contenders of ours are whole artifacts, so that two builds can take part.
-COMPARED = ('encoder', 'training', 'norm', 'contraction')
-GROUPS = ('encoder', 'training', 'norm', 'contraction', 'seed004', 'memory', 'table-a1', 'transfer')
+COMPARED = ('encoder', 'training', 'norm', 'contraction', 'attention')
+GROUPS = COMPARED + ('seed004', 'memory', 'table-a1', 'transfer')
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COMPILE_LIMIT = 120.0  # seconds, of group transfer
 
@@ -202,7 +202,7 @@ def run(chosen, settings):
         f'fp16 product 8192^3 {ceilings[1] / 1e12:.0f} TFLOP/s')
     print(where + '\n', flush=True)
     torch.cuda.empty_cache()
-    results = []
+    results, own = [], {'attention': [], 'transfer': []}  # of groups with their own tables: lines
     with open(chosen.json or os.devnull, 'w', encoding='utf-8') as lines:
         lines.write(
             json.dumps({'machine': where, **({'transfer': header} if header else {})}) + '\n')
@@ -211,16 +211,17 @@ def run(chosen, settings):
                                                   __package__).run(settings):
                 results.append(result)
                 print(report.workload_table(result, ceilings) + '\n', flush=True)
-                lines.write(report.json_line(result, ceilings, group) + '\n')
+                line = report.json_line(result, ceilings, group)
+                if result.record:
+                    own[group].append(json.loads(line))
+                lines.write(line + '\n')
                 lines.flush()
-    if chosen.groups != ['transfer']:
+    if any(group not in own for group in chosen.groups):
         print(report.summary_table([result for result in results if not result.record], ceilings))
+    if own['attention']:
+        print(attention_table.text(own['attention']))
     if header:
-        drawn = [
-            json.loads(report.json_line(result, ceilings, 'transfer')) for result in results
-            if result.record
-        ]
-        print(transfer_table.text([transfer_table.Run(header, drawn)]))
+        print(transfer_table.text([transfer_table.Run(header, own['transfer'])]))
     if settings.builds:
         return compared(results, settings, chosen.within)
     failed = [

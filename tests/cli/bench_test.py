@@ -5,7 +5,6 @@ import json
 import math
 import pathlib
 import re
-import struct
 import subprocess
 import sys
 import unittest
@@ -16,6 +15,7 @@ sys.path.insert(0, str(ROOT / 'bench'))
 # noqa: E402
 from weftbench import (artifact_graph, attention_plans, layers, operator_table, report, results,
                        statistics)
+import safetensors_file
 from weft_command import CommandTest, WEFT  # noqa: E402
 
 
@@ -284,18 +284,11 @@ class ReferenceTest(CommandTest):
     """reference.py is weft's interpreter, masks included, and the rivals compute the same
     layers."""
     def write_tensors(self, name, tensors):
-        header, blobs, at = {}, [], 0
-        for key, value in tensors.items():
-            blob = struct.pack(f'<{value.numel()}f', *value.detach().float().flatten().tolist())
-            header[key] = {
-                'dtype': 'F32', 'shape': list(value.shape), 'data_offsets': [at, at + len(blob)]
-            }
-            blobs.append(blob)
-            at += len(blob)
-        text = json.dumps(header).encode()
-        path = self.folder / name
-        path.write_bytes(struct.pack('<Q', len(text)) + text + b''.join(blobs))
-        return path
+        return safetensors_file.write(
+            self.folder / name, {
+                key: ('F32', value.shape, value.detach().float().flatten().tolist())
+                for key, value in tensors.items()
+            })
 
     def test_gradients_are_the_interpreters(self):
         import torch

@@ -7,7 +7,6 @@ import json
 import math
 import pathlib
 import re
-import struct
 import subprocess
 import sys
 import tempfile
@@ -18,6 +17,7 @@ from unittest import mock
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / 'bench'))
 from weftbench import artifact_graph, report, transfer_draws, transfer_table  # noqa: E402
+import safetensors_file
 from weft_command import CommandTest, WEFT  # noqa: E402
 
 MANY = 4000
@@ -456,18 +456,11 @@ class TorchTest(CommandTest):
         self.assertEqual(self.whole.sequences_at_once(64), 64)
 
     def write_tensors(self, name, tensors):
-        head, blobs, at = {}, [], 0
-        for key, value in tensors.items():
-            blob = struct.pack(f'<{value.numel()}f', *value.detach().float().flatten().tolist())
-            head[key] = {
-                'dtype': 'F32', 'shape': list(value.shape), 'data_offsets': [at, at + len(blob)]
-            }
-            blobs.append(blob)
-            at += len(blob)
-        text = json.dumps(head).encode()
-        path = self.folder / name
-        path.write_bytes(struct.pack('<Q', len(text)) + text + b''.join(blobs))
-        return path
+        return safetensors_file.write(
+            self.folder / name, {
+                key: ('F32', value.shape, value.detach().float().flatten().tolist())
+                for key, value in tensors.items()
+            })
 
     def test_reference_is_the_interpreters(self):
         for draw in self.draws(training=True, dropout=0.1):

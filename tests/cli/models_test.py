@@ -5,6 +5,7 @@ import unittest
 from weft_command import CommandTest
 
 PARTS, TYPES = ('layer', 'attention', 'model'), ('f16', 'bf16', 'f32')
+MASKS = ('causal', 'window=N', 'padding')
 SMALL = {'b': 1, 'j': 8, 'h': 2, 'i': 8, 'u': 8, 'p': 4, 'g': 1, 'v': 8}
 
 
@@ -60,6 +61,19 @@ class ModelsTest(CommandTest):
             self.assertTrue(model['train'])
             self.weft('compile', model['name'], *small, '--train', '--dtype', model['dtypes'][0],
                       '--stop-after', 'differentiate')
+
+    def test_masks_are_as_listed(self):
+        self.assertEqual([model['name'] for model in self.models if model['masks']], ['attention'])
+        for model in self.models:
+            for mask in MASKS:
+                given = ('import', model['name'], '--mask', mask.replace('N', '4'), '--dtype',
+                         model['dtypes'][0])
+                if mask in model['masks']:
+                    self.assertIn('weft.mask ', self.weft(*given).out)
+                else:
+                    self.fails(2, *given, says=[model['name'], "nearest is the preset 'attention'"])
+            text = self.weft('models', model['name']).out
+            self.assertEqual(all(mask in text for mask in MASKS), bool(model['masks']))
 
     def test_dims_are_the_settable_ones(self):
         for model in self.models:

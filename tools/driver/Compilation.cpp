@@ -205,7 +205,8 @@ void Compilation::importModel(Phase first) {
       .dtype = modelFlags.elementType(),
       .part = modelFlags.part,
       .allowedKeys = {modelFlags.allowedKeys.begin(), modelFlags.allowedKeys.end()},
-      .dropout = modelFlags.dropoutProbability()};
+      .dropout = modelFlags.dropoutProbability(),
+      .mask = modelFlags.scoreMask()};
   CapturedDiagnostics diagnostics(*context);
   models::Model model = models::build(request, *context);
   if (!model.module) throw diagnostics.error(ErrorKind::badInput, "the model could not be built");
@@ -238,7 +239,8 @@ void Compilation::importText(const VariantText &variant) {
                      .text = variant.text,
                      .part = modelFlags.part,
                      .allowedKeys = {modelFlags.allowedKeys.begin(), modelFlags.allowedKeys.end()},
-                     .dropout = modelFlags.dropoutProbability()},
+                     .dropout = modelFlags.dropoutProbability(),
+                     .mask = modelFlags.scoreMask()},
                     *context);
   graphOf(*model.module);
   if (imported.empty()) described = std::move(model.description);

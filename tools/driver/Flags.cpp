@@ -85,6 +85,15 @@ void ModelFlags::declare(CLI::App &command) {
       .add_option("--dropout", dropout,
                   "probability of every dropout, instead of the model's own; 0: none")
       ->type_name("P");
+  command
+      .add_option("--mask", masks,
+                  "which keys a query of the preset attention sees: causal: none behind its "
+                  "position; window=N: at most N before its position and N behind it (with causal "
+                  "N before it), and that of its position; padding: of batch element b the first "
+                  "lengths[b], an argument; several, with a comma: those that all let it see. With "
+                  "fewer queries than keys, queries stand at the last positions")
+      ->delimiter(',')
+      ->type_name("KIND,..");
   command.add_flag("--train", train, "forward and backward in one graph");
   command
       .add_option("--optimizer", optimizer,
@@ -164,6 +173,8 @@ std::optional<double> ModelFlags::dropoutProbability() const {
     throw Error::badInput("--dropout {}: expected a probability", dropout);
   return value;
 }
+
+models::ScoreMask ModelFlags::scoreMask() const { return models::parseScoreMask(masks); }
 
 void ChoiceFlags::declare(CLI::App &command) {
   const OptionGroup group(command, "Choices");

@@ -7,6 +7,7 @@
 #include "kernel/Configuration.h"
 #include "kernel/Device.h"
 #include "kernel/SearchMemory.h"
+#include "models/ScoreMask.h"
 #include "passes/decide/Decide.h"
 #include "tools/driver/Phase.h"
 
@@ -35,14 +36,14 @@ private:
   std::string before;
 };
 
-/// MODEL, --dim, --part, --dtype, --allow-key, --tf32, --dropout; --train, --gradients-of,
+/// MODEL, --dim, --part, --dtype, --allow-key, --tf32, --dropout, --mask; --train, --gradients-of,
 /// --recompute, --optimizer.
 struct ModelFlags {
   std::string model;
   bool train = false;
   std::string optimizer;  ///< empty: gradients are results
   std::string dropout;    ///< empty: the model's own
-  std::vector<std::string> gradientsOf, recompute;
+  std::vector<std::string> gradientsOf, recompute, masks;
   std::vector<std::string> dims;
   std::string part = "layer";
   std::string dtype;  ///< empty: the model's own
@@ -56,6 +57,7 @@ struct ModelFlags {
   /// Of --dtype.
   std::optional<DType> elementType() const;
   std::optional<double> dropoutProbability() const;
+  models::ScoreMask scoreMask() const;
   /// Of --recompute: the tensors that it names, and whether it leaves the choice to selection
   /// (auto, the default).
   std::vector<std::string> recomputedNames() const;

@@ -90,6 +90,16 @@ TEST_CASE("contradicting dimensions") {
   CHECK(errorOf("paper-encoder", {{"k", 5}}) == "no error");
 }
 
+TEST_CASE("a causal attention core takes any number of keys and queries") {
+  LayerSpecification causal = preset("attention");
+  causal.causal = true;
+  CHECK(resolveDims(causal, {{"j", 1}, {"k", 9}}).at("k") == 9);
+  CHECK(resolveDims(causal, {{"j", 9}, {"k", 1}}).at("k") == 1);
+  CHECK(errorOf("attention", {{"h", 32}, {"g", 5}}) ==
+        "badInput: attention: key/value heads must divide the query heads: h=32 is not divisible "
+        "by g=5");
+}
+
 TEST_CASE("an unknown preset names the nearest") {
   CHECK_THROWS_WITH(throwUnknownPreset("bert-larg"),
                     "unknown preset 'bert-larg'; nearest is 'bert-large' (known: attention, "

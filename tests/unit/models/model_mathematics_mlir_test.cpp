@@ -344,6 +344,68 @@ TEST_CASE("grouped attention equals attention whose keys and values are repeated
   for (size_t n = 0; n < a.size(); ++n) CHECK(a[n] == Approx(b[n]).epsilon(1e-12));
 }
 
+/// softmax(q k / sqrt(p)) v over the keys that `sees(b, position, key)` shows to a query; a query
+/// stands at key position j + K - J, and one that sees nothing gives zeros.
+Rows attentionByDefinition(const Model &model, const std::vector<TensorValue> &arguments,
+                           const std::function<bool(int64_t, int64_t, int64_t)> &sees) {
+  const auto dim = [&](const char *name) { return model.description.dims.at(name); };
+  const int64_t queries = dim("j"), keys = dim("k"), p = dim("p"), w = dim("w");
+  const Rows q = Reference::rows(arguments[0].elements, p),
+             k = Reference::rows(arguments[1].elements, p),
+             v = Reference::rows(arguments[2].elements, w);
+  Rows result;
+  for (int64_t b = 0; b < dim("b"); ++b)
+    for (int64_t h = 0; h < dim("h"); ++h) {
+      const int64_t firstKey = (b * dim("g") + h / (dim("h") / dim("g"))) * keys;
+      for (int64_t j = 0; j < queries; ++j) {
+        Row &out = result.emplace_back(w, 0.0);
+        double total = 0;
+        for (int64_t key = 0; key < keys; ++key) {
+          if (!sees(b, j + keys - queries, key)) continue;
+          double score = 0;
+          for (int64_t d = 0; d < p; ++d)
+            score += q[size_t((b * dim("h") + h) * queries + j)][d] * k[size_t(firstKey + key)][d];
+          const double weight = std::exp(score / std::sqrt(double(p)));
+          total += weight;
+          for (int64_t d = 0; d < w; ++d) out[d] += weight * v[size_t(firstKey + key)][d];
+        }
+        for (double &value : out) value = total > 0 ? value / total : 0;
+      }
+    }
+  return result;
+}
+
+TEST_CASE("masks of the attention preset equal their definition") {
+  using models::ScoreMask;
+  const Dims square = {{"b", 3}, {"h", 4}, {"j", 7}, {"p", 6}, {"w", 5}};
+  Dims fewQueries = square, fewKeys = square, grouped = square;
+  fewQueries["k"] = 11;
+  fewKeys["k"] = 4;
+  grouped["g"] = 2;
+  for (const ScoreMask &mask :
+       {ScoreMask{}, ScoreMask{.causal = true}, ScoreMask{.window = 1}, ScoreMask{.window = 3},
+        ScoreMask{.window = 100}, ScoreMask{.causal = true, .window = 2},
+        ScoreMask{.causal = true, .window = 100}, ScoreMask{.padding = true},
+        ScoreMask{.causal = true, .window = 2, .padding = true}})
+    for (const Dims &dims : {square, fewQueries, fewKeys, grouped}) {
+      INFO(textOf(mask) << " k=" << (dims.count("k") ? dims.at("k") : 7));
+      mlir::MLIRContext context;
+      const Model model = models::build(
+          {.model = "attention", .dims = dims, .dtype = DType::f32, .mask = mask}, context);
+      auto arguments = randomArguments(graphOf(model), 16);
+      REQUIRE(arguments.size() == (mask.padding ? 4 : 3));
+      if (mask.padding) arguments[3].elements = {0, 3, double(model.description.dims.at("k"))};
+      compare(
+          evaluate(model, arguments),
+          attentionByDefinition(model, arguments, [&](int64_t b, int64_t position, int64_t key) {
+            const int64_t distance = position - key;
+            if (mask.causal && distance < 0) return false;
+            if (mask.window && std::abs(distance) > *mask.window) return false;
+            return !mask.padding || double(key) < arguments[3].elements[size_t(b)];
+          }));
+    }
+}
+
 TEST_CASE("the paper's encoder ends normalized, and its dropout follows the seed") {
   mlir::MLIRContext context;
   const Model model =

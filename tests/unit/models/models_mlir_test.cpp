@@ -199,6 +199,49 @@ TEST_CASE("a sliding window narrows the mask only where it is shorter than the s
   }
 }
 
+TEST_CASE("the attention preset has the masks that it is asked for") {
+  const auto masksOf = [](const models::ScoreMask &mask, const std::string &model = "attention") {
+    mlir::MLIRContext context;
+    const Model built = build(context, {.model = model, .dims = {{"j", 8}}, .mask = mask});
+    std::vector<std::string> kinds;
+    for (MaskOp op : graphOf(built).getOps<MaskOp>()) kinds.push_back(op.getKind().str());
+    return kinds;
+  };
+  using Kinds = std::vector<std::string>;
+  CHECK(masksOf({}) == Kinds{});
+  CHECK(masksOf({.causal = true}) == Kinds{"causal"});
+  CHECK(masksOf({.padding = true}) == Kinds{"padding"});
+  CHECK(masksOf({.causal = true, .window = 6, .padding = true}) == Kinds{"window", "padding"});
+  // What a window does not exclude needs no mask.
+  CHECK(masksOf({.window = 6}) == Kinds{"window"});
+  CHECK(masksOf({.window = 7}) == Kinds{});
+  CHECK(masksOf({.causal = true, .window = 7}) == Kinds{"causal"});
+  CHECK(masksOf({}, "gpt2") == Kinds{"causal"});
+
+  mlir::MLIRContext context;
+  const Model model = build(
+      context, {.model = "attention", .dims = {{"j", 8}}, .mask = {.window = 2, .padding = true}});
+  for (MaskOp op : nonEmpty(graphOf(model).getOps<MaskOp>()))
+    if (op.getKind() == "window") CHECK((op.getLeft() == 2 && op.getRight() == 2));
+  const auto lengths = graphOf(model).getArgument(3);
+  CHECK(mlir::cast<mlir::NameLoc>(lengths.getLoc()).getName() == "lengths");
+  CHECK(textOf(graphOf(model)).find("padding %masked, %lengths along (b) {key = k}") !=
+        std::string::npos);
+}
+
+TEST_CASE("masks of models that fix what a query sees are rejected") {
+  CHECK(errorOf({.model = "bert-base", .mask = {.causal = true}}) ==
+        "badInput: bert-base: --mask causal: bert-base fixes which keys a query sees; nearest is "
+        "the preset 'attention', which takes causal, window=N and padding");
+  CHECK(errorOf({.model = "gpt2", .mask = {.window = 5, .padding = true}})
+            .find("gpt2: --mask window=5,padding: gpt2 fixes") != std::string::npos);
+  CHECK(errorOf({.model = "masked-token", .mask = {.padding = true}})
+            .find("masked-token: --mask padding: masked-token fixes") != std::string::npos);
+  CHECK(errorOf({.model = "graph.mlir", .mask = {.causal = true}}) ==
+        "badInput: graph.mlir: --mask causal cannot be set, a .mlir file holds its own mask ops; "
+        "nearest is the preset 'attention'");
+}
+
 TEST_CASE("keys of another length come from a context argument") {
   mlir::MLIRContext context;
   const Model model = build(context, {.model = "paper-attention", .dims = {{"j", 6}, {"k", 10}}});

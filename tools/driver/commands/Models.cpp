@@ -47,6 +47,7 @@ json toJson(const PresetRow &row) {
           {"dims", dimsJson(specification)},
           {"parts", supportedParts(specification)},
           {"dtypes", supportedTypes(specification)},
+          {"masks", supportedMasks(specification)},
           {"train", true},
           {"dropout", specification.dropout},
           {"causal", specification.causal},
@@ -99,6 +100,9 @@ std::string details(const PresetRow &row) {
       "  --part   {}\n  --dtype  {}\n  --train  supported; --dropout P sets the probability, {} "
       "without\n",
       joined(model["parts"]), joined(model["dtypes"]), row.specification.dropout);
+  if (!model["masks"].empty())
+    result +=
+        fmt::format("  --mask   {}, or several of them; none without\n", joined(model["masks"]));
   for (const json &dim : model["dims"]) {
     const std::string rule = dim["follows"];
     result += fmt::format(

@@ -1,0 +1,183 @@
+"""Group `attention`: softmax(q k) v alone, forward, by weft, cuDNN, flash-2 and FA4 on the same
+tensors [batch, length, heads, dim]."""
+import math
+
+import torch
+import torch.nn.functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from . import attention_rows, attention_table, norm, ours, reference, timing
+from .attention_table import CUDNN, FA4, FLASH
+from .report import Result
+
+LIMIT = 2e-3  # of the relative error: fp16 between kernels, fp32 within
+
+
+def visible(row, queries, device):
+    """Which keys these queries see: [queries, keys]."""
+    distance = torch.as_tensor(queries, device=device)[:, None] + (row.keys - row.length) - \
+        torch.arange(row.keys, device=device)
+    seen = torch.ones_like(distance, dtype=torch.bool)
+    if row.causal:
+        seen &= distance >= 0
+    if row.window:
+        seen &= distance < row.window
+    return seen
+
+
+def expected_rows(row, q, k, v, queries):
+    """Results of some queries in fp64: [batch, queries, heads, dim]. One batch element at a
+    time."""
+    seen, found = visible(row, queries, q.device), []
+    for one_q, one_k, one_v in zip(q[:, queries], k, v):
+        grouped = one_q.double().unflatten(1, (row.key_heads, -1))
+        score = torch.einsum('ngrp,kgp->grnk', grouped, one_k.double()) / math.sqrt(row.head_dim)
+        probability = torch.softmax(score.masked_fill_(~seen, float('-inf')), -1)
+        found.append(torch.einsum('grnk,kgw->ngrw', probability, one_v.double()).flatten(1, 2))
+    return torch.stack(found)
+
+
+class Checker:
+    """Compares results with fp64 at sampled queries; everything else must be finite."""
+    def __init__(self, row, tensors):
+        self.queries = row.sampled_queries()
+        self.expected = expected_rows(row, *tensors, self.queries)
+
+    def __call__(self, out):
+        """The relative error; raises WrongResult."""
+        if not bool(torch.isfinite(out).all()):
+            raise reference.WrongResult('a result is NaN or infinite')
+        return reference.check(out[:, self.queries], self.expected, LIMIT)
+
+
+def our_contenders(settings, result, row, sets, check):
+    path = settings.folder / (ours.folder_name(row.name()) + '.mlir')
+    if settings.ours:
+        path.write_text(row.graph())
+    contenders = []
+    for label, artifact in ours.artifacts(settings, row.name(), [path], result).items():
+        order = ['qkv'.index(name) for name in artifact.input_names()]
+        inputs = [[tensors[index] for index in order] for tensors in sets]
+        outputs = [artifact.poisoned_outputs() for _ in sets]
+        for given, out in zip(inputs, outputs):
+            artifact.launch(given, out)
+        torch.cuda.synchronize()
+        try:
+            result.errors[label] = check(outputs[0][0].reshape(row.shapes()[0]))
+        except reference.WrongResult as error:
+            result.failures[label] = str(error)
+            continue
+        workspace = artifact.device_bytes() - artifact.parameter_bytes()
+        result.extra[f'{label} workspace'] = f'{workspace / 1e6:.1f} MB'
+        contenders.append(
+            timing.GraphContender(
+                label, lambda s, a=artifact, i=inputs, o=outputs: a.launch(i[s], o[s]), len(sets)))
+    return contenders
+
+
+def by_sdpa(row, backend):
+    """PyTorch's SDPA by one backend. It has no window."""
+    def run(q, k, v):
+        heads_first = (tensor.transpose(1, 2) for tensor in (q, k, v))
+        with sdpa_kernel(backend):
+            out = F.scaled_dot_product_attention(*heads_first, is_causal=row.causal,
+                                                 enable_gqa=bool(row.groups))
+        return out.transpose(1, 2)
+
+    return run
+
+
+def flash_window(row):
+    """The kernel behind SDPA's flash backend, which takes a window."""
+    def run(q, k, v):
+        return torch.ops.aten._flash_attention_forward(
+            q, k, v, None, None, row.length, row.keys, 0.0, True, False,
+            window_size_left=row.window - 1, window_size_right=0)[0]
+
+    return run
+
+
+def cudnn_window(row, tensors):
+    """cuDNN by its frontend (package nvidia-cudnn-frontend): SDPA passes on no window."""
+    import cudnn
+    handle = cudnn.create_handle()
+    graph = cudnn.pygraph(io_data_type=cudnn.data_type.HALF,
+                          intermediate_data_type=cudnn.data_type.FLOAT,
+                          compute_data_type=cudnn.data_type.FLOAT, handle=handle)
+    heads_first = lambda tensor: tensor.transpose(1, 2)
+    q, k, v = (graph.tensor_like(heads_first(tensor)) for tensor in tensors)
+    # A left bound of N hides keys N positions before the query's, and all before these.
+    out, _ = graph.sdpa(name='attention', q=q, k=k, v=v, generate_stats=False,
+                        attn_scale=1 / math.sqrt(row.head_dim),
+                        diagonal_alignment=cudnn.diagonal_alignment.TOP_LEFT,
+                        diagonal_band_left_bound=row.window, diagonal_band_right_bound=0)
+    memory = torch.empty_like(tensors[0])
+    seen = heads_first(memory)
+    out.set_output(True).set_dim(list(seen.shape)).set_stride(list(seen.stride()))
+    graph.build([cudnn.heur_mode.A])
+    workspace = torch.empty(max(1, graph.get_workspace_size()), device='cuda', dtype=torch.uint8)
+
+    def run(*given):
+        cudnn.set_stream(handle=handle, stream=torch.cuda.current_stream().cuda_stream)
+        operands = {name: heads_first(tensor) for name, tensor in zip((q, k, v), given)}
+        graph.execute({**operands, out: seen}, workspace, handle=handle)
+        return memory
+
+    return run
+
+
+def fa4(row):
+    """The package flash-attn-4; see workloads.md."""
+    from flash_attn.cute import flash_attn_func
+    masks = dict(window_size=(row.window - 1, 0)) if row.window else dict(causal=row.causal)
+
+    def run(q, k, v):
+        out = flash_attn_func(q, k, v, **masks)
+        return out[0] if isinstance(out, tuple) else out
+
+    return run
+
+
+def rival_contenders(settings, result, row, sets, check):
+    """Each rival whose result is right, by name; of the others the reason stands in the result."""
+    if not settings.rivals:
+        return []
+    makers = {
+        CUDNN: lambda: cudnn_window(row, sets[0]) if row.window else by_sdpa(
+            row, SDPBackend.CUDNN_ATTENTION),
+        FLASH: lambda: flash_window(row) if row.window else by_sdpa(
+            row, SDPBackend.FLASH_ATTENTION), FA4: lambda: fa4(row)
+    }
+    contenders = []
+    for name, make in makers.items():
+
+        def checked(name=name, make=make):
+            call = make()
+            result.errors[name] = check(call(*sets[0]))
+            return [timing.GraphContender(name, lambda s: call(*sets[s]), len(sets))]
+
+        contenders += ours.guarded(result, checked, name)
+    return contenders
+
+
+def run(settings):
+    for row in attention_rows.ROWS:
+        if not settings.wants(row.name()):
+            continue
+        torch.manual_seed(0)
+        result = Result(row.workload())
+        decodes = row.part == attention_rows.DECODE
+        sets = [[torch.randn(shape, device='cuda', dtype=torch.float16) for shape in row.shapes()]
+                for _ in range(norm.sets_for(row.bytes_moved()) if decodes else 1)]
+        with torch.no_grad():
+            check = Checker(row, sets[0])
+            contenders = ours.guarded(
+                result, lambda: our_contenders(settings, result, row, sets, check))
+            contenders += rival_contenders(settings, result, row, sets, check)
+            if decodes:
+                contenders += norm.copies(row.key_value_bytes(), len(sets))
+            timing.measure(result, contenders, settings.rounds)
+        result.record['attention'] = attention_table.record(row, result)
+        yield result
+        del check, contenders, sets
+        torch.cuda.empty_cache()

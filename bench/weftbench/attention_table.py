@@ -1,0 +1,114 @@
+"""The table of group `attention`, of a run's JSON lines. No packages: tested without a GPU."""
+import math
+
+from . import attention_rows, statistics
+from .report import align, milliseconds
+
+CUDNN, FLASH, FA4 = 'cuDNN', 'flash-2', 'FA4'
+RIVALS = [CUDNN, FLASH, FA4]
+# Of the geometric mean of cuDNN / weft over the forward rows of a head dim.
+MUST = {64: 1.05, 128: 1.0}
+
+
+def record(row, result):
+    """What the JSON line of a row has beside what every group's has. Ratios: rival / weft, the
+    median of those of the rounds."""
+    ours = result.best(result.ours())
+    ratios = {
+        name: statistics.ratio(samples, result.samples[ours]).median
+        for name, samples in result.samples.items() if name not in result.ours()
+    } if ours else {}
+    return {'headDim': row.head_dim, 'part': row.part, 'ours': ours, 'ratios': ratios}
+
+
+def ratio(line, rivals):
+    """The best of the rivals / weft; None where one of both has no figure."""
+    known = line['attention']['ratios']
+    return min((known[name] for name in rivals if name in known), default=None)
+
+
+def ms_of(line, name):
+    return line['contenders'].get(name, {}).get('ms')
+
+
+def geometric_mean(values):
+    return math.exp(sum(map(math.log, values)) / len(values))
+
+
+def rate(line, name):
+    """TFLOP/s; of decoding GB/s of keys and values."""
+    ms = ms_of(line, name)
+    if not ms:
+        return '-'
+    if line['attention']['part'] == attention_rows.DECODE:
+        return f'{line["bytes"] / ms / 1e6:.0f} GB/s'
+    return f'{line["flop"] / ms / 1e9:.0f}'
+
+
+def times(value):
+    return f'{value:.3f}x' if value else '-'
+
+
+def rows_of(lines):
+    rows = [['TFLOP/s', 'weft ms', 'weft', *RIVALS, 'cuDNN / weft', 'best / weft', 'floor ms']]
+    for line in lines:
+        name = line['attention']['ours']
+        ours = ms_of(line, name)
+        rows.append([
+            line['workload'],
+            milliseconds(ours / 1e3) if ours else '-',
+            rate(line, name), *(rate(line, name) for name in RIVALS),
+            times(ratio(line, [CUDNN])),
+            times(ratio(line, RIVALS)),
+            milliseconds(line['floorMs'] / 1e3) if line['floorMs'] else '-'
+        ])
+    return rows
+
+
+def means(lines):
+    """One sentence a head dim: rows without a figure are named, and leave no mean behind that
+    would hide them."""
+    said = []
+    for head_dim in sorted({line['attention']['headDim'] for line in lines}):
+        own = [line for line in lines if line['attention']['headDim'] == head_dim]
+        missing = [line['workload'] for line in own if ratio(line, [CUDNN]) is None]
+        if missing:
+            said.append(f'd={head_dim}: no geometric mean: weft or cuDNN has no figure of '
+                        f'{", ".join(missing)}')
+            continue
+        cudnn, best = (geometric_mean([ratio(line, names) for line in own])
+                       for names in ([CUDNN], RIVALS))
+        said.append(f'd={head_dim}, {len(own)} rows: geometric mean of cuDNN / weft {cudnn:.3f}x'
+                    + (f' (must: {MUST[head_dim]:.2f}x)' if head_dim in MUST else '') +
+                    f', of the best rival / weft {best:.3f}x')
+    return said
+
+
+def verdicts(lines):
+    """Of rows that count alone."""
+    said = []
+    for line in lines:
+        part = line['attention']['part']
+        if part == attention_rows.DECODE:
+            share = copy_share(line)
+            said.append(f'{line["workload"]}: keys and values at '
+                        + (f'{100 * share:.1f}%' if share else '-') +
+                        ' of the best copy\'s rate (must: 80%)')
+        elif part != attention_rows.FORWARD:
+            said.append(f'{line["workload"]}: the faster of cuDNN and flash-2 / weft '
+                        f'{times(ratio(line, [CUDNN, FLASH]))} (must: 1.00x), FA4 / weft '
+                        f'{times(ratio(line, [FA4]))}')
+    return said
+
+
+def copy_share(line):
+    """A copy of a line reads and writes together as many bytes as the workload moves."""
+    return ratio(line, [name for name in line['contenders'] if name.startswith('copy')])
+
+
+def text(lines):
+    """`lines`: of this group, as report.json_line writes them."""
+    if not lines:
+        return ''
+    forward = [line for line in lines if line['attention']['part'] == attention_rows.FORWARD]
+    return '\n'.join([align(rows_of(lines)), *means(forward), *verdicts(lines)])

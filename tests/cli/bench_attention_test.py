@@ -1,0 +1,302 @@
+"""Group `attention` of bench/run without a GPU: its rows, their graphs, the fp64 results that they
+are held to, and the table."""
+import dataclasses
+import importlib.util
+import json
+import pathlib
+import subprocess
+import sys
+import types
+import unittest
+from unittest import mock
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / 'bench'))
+
+# noqa: E402
+from weftbench import attention_rows, attention_table, report
+import safetensors_file
+from weft_command import CommandTest, WEFT  # noqa: E402
+
+CEILINGS = (4e12, 7e14)
+
+
+def small(row):
+    """The row with few elements, and the same masks and groups."""
+    groups = 2 if row.groups else 0
+    return dataclasses.replace(row, batch=2, heads=6, groups=groups, head_dim=16, keys=24,
+                               queries=row.queries and 3, window=row.window and 5)
+
+
+SMALL = list(dict.fromkeys(map(small, attention_rows.ROWS)))
+
+
+class RowsTest(CommandTest):
+    def test_names_differ_and_parts_are_known(self):
+        names = [row.name() for row in attention_rows.ROWS]
+        self.assertEqual(len(names), len(set(names)))
+        self.assertEqual([row.name() for row in attention_rows.ROWS[-2:]],
+                         ['d=128 32/8 heads causal L=8192 B=2',
+                          'd=128 32/8 heads 1 query L=32768 B=1'])
+
+    def test_section_3(self):
+        """16k tokens and 2048 columns each; flop as published rates count them."""
+        rows = [row for row in attention_rows.ROWS if row.part == attention_rows.FORWARD]
+        self.assertEqual(len(rows), 10)
+        for row in rows:
+            self.assertEqual((row.batch * row.keys, row.heads * row.head_dim), (16384, 2048))
+            dense = 4 * row.batch * row.heads * row.keys**2 * row.head_dim
+            self.assertAlmostEqual(row.flop() / dense, 0.5 if row.causal else 1, delta=2e-4)
+
+    def test_pairs_are_those_that_see_each_other(self):
+        for row in SMALL:
+            seen = [(j, k) for j in range(row.length) for k in range(row.keys) if row.sees(j, k)]
+            self.assertEqual(row.pairs(), len(seen), row)
+        window = next(row for row in SMALL if row.window)
+        self.assertEqual([k for k in range(24) if window.sees(10, k)], [6, 7, 8, 9, 10])
+
+    def test_sampled_queries_hold_the_ends(self):
+        for row in attention_rows.ROWS:
+            sampled = row.sampled_queries()
+            self.assertEqual(sampled, sorted(set(sampled)))
+            self.assertEqual((sampled[0], sampled[-1]), (0, row.length - 1))
+            self.assertGreaterEqual(len(sampled), min(row.length, 64))
+
+    def test_full_rows_import_with_the_rivals_memory(self):
+        for row in attention_rows.ROWS:
+            self.write('row.mlir', row.graph())
+            dims = self.weft('import', 'row.mlir', '--json').json()['dims']
+            self.assertEqual(
+                (dims['b'], dims['j'], dims['k'], dims['p'], dims['w']),
+                (row.batch, row.length, row.keys, row.head_dim, row.head_dim))
+            self.assertEqual(
+                dims['g'] * dims['r'] if row.groups else dims['h'], row.heads)
+
+    def test_small_rows_compile(self):
+        for row in SMALL:
+            self.write('row.mlir', row.graph())
+            self.weft('compile', 'row.mlir', '--attention', 'unfused', '-o', 'out', '--overwrite',
+                      env={'WEFT_NVRTC': 'none'})
+            plan = json.loads((self.folder / 'out/plan.json').read_text())
+            given = {
+                tensor['logical']: [tensor['axes'][place] for place in tensor['order']]
+                for tensor in plan['tensors'] if tensor['role'] in ('argument', 'result')
+            }
+            each, shared = (['g', 'r'], ['g']) if row.groups else (['h'], ['h'])
+            self.assertEqual(
+                given, {
+                    'q': ['b', 'j', *each, 'p'], 'k': ['b', 'k', *shared, 'p'],
+                    'v': ['b', 'k', *shared, 'w'], 'y': ['b', 'j', *each, 'w']
+                })
+
+
+def line_of(row, **milliseconds):
+    """The JSON line of a row with these figures; 'copy' stands for a copy of as many bytes."""
+    result = report.Result(row.workload())
+    for name, value in milliseconds.items():
+        result.samples[name.replace('_', '-')] = [1e-3 * value] * 3
+    result.record['attention'] = attention_table.record(row, result)
+    return json.loads(report.json_line(result, CEILINGS, 'attention'))
+
+
+class TableTest(unittest.TestCase):
+    rows = attention_rows.ROWS
+
+    def forward(self, **milliseconds):
+        return [
+            line_of(row, **milliseconds) for row in self.rows
+            if row.part == attention_rows.FORWARD
+        ]
+
+    def test_a_row(self):
+        line = line_of(self.rows[1], weft=1.0, cuDNN=1.25, flash_2=2.0, FA4=1.1)
+        cells = attention_table.text([line]).splitlines()[1].split()
+        self.assertEqual(cells[-8:], ['1.000', '550', '440', '275', '500', '1.250x', '1.100x',
+                                      '0.7854'])
+
+    def test_means_by_head_dim(self):
+        lines = self.forward(weft=1.0, cuDNN=1.2, flash_2=2.0, FA4=0.9)
+        lines[0] = line_of(self.rows[0], weft=1.0, cuDNN=1.2 * 2**5, FA4=0.9)
+        said = attention_table.means(lines)
+        self.assertEqual(said, [
+            'd=64, 5 rows: geometric mean of cuDNN / weft 2.400x (must: 1.05x), of the best '
+            'rival / weft 0.900x',
+            'd=128, 5 rows: geometric mean of cuDNN / weft 1.200x (must: 1.00x), of the best '
+            'rival / weft 0.900x'])
+
+    def test_a_missing_figure_leaves_no_mean(self):
+        for name, rest in (('weft', {'cuDNN': 1.0}), ('cuDNN', {'weft': 1.0})):
+            lines = self.forward(weft=1.0, cuDNN=1.0)
+            lines[2] = line_of(self.rows[2], **rest)
+            said = attention_table.means(lines)
+            self.assertIn('d=64: no geometric mean', said[0], name)
+            self.assertIn(self.rows[2].name(), said[0])
+            self.assertIn('d=128, 5 rows', said[1])
+
+    def test_rows_that_count_alone(self):
+        window, grouped, decode = self.rows[10], self.rows[13], self.rows[14]
+        lines = [
+            line_of(window, weft=1.0, cuDNN=1.5, flash_2=1.4, FA4=0.8),
+            line_of(grouped, weft=1.0),
+            line_of(decode, weft=0.05, cuDNN=0.1, copy=0.04)
+        ]
+        said = attention_table.verdicts(lines)
+        self.assertIn('cuDNN and flash-2 / weft 1.400x (must: 1.00x), FA4 / weft 0.800x', said[0])
+        self.assertIn('/ weft - (must: 1.00x), FA4 / weft -', said[1])
+        self.assertIn("keys and values at 80.0% of the best copy's rate", said[2])
+        self.assertIn('2684 GB/s', attention_table.text(lines))
+        self.assertEqual(attention_table.text([]), '')
+
+
+@unittest.skipUnless(importlib.util.find_spec('torch'), 'needs PyTorch, on the CPU')
+class TorchTest(CommandTest):
+    """Results are held to what weft's graph and the rivals compute; wrong ones get no figure."""
+    def setUp(self):
+        super().setUp()
+        import torch
+        from weftbench import attention
+        torch.manual_seed(0)
+        self.torch, self.attention = torch, attention
+
+    def tensors(self, row):
+        return [self.torch.randn(shape) for shape in row.shapes()]
+
+    def safetensors(self, name, tensors):
+        return safetensors_file.write(
+            self.folder / name, {
+                key: ('F32', value.shape, value.float().flatten().tolist())
+                for key, value in tensors.items()
+            })
+
+    def test_expected_rows_are_the_graphs(self):
+        for row in SMALL:
+            q, k, v = self.tensors(row)
+            every = list(range(row.length))
+            y = self.attention.expected_rows(row, q, k, v, every)
+            grouped = lambda t: t.unflatten(2, (row.groups, -1)) if row.groups else t
+            graph = self.write('row.mlir', row.graph().replace('xf16', 'xf32'))
+            done = subprocess.run([
+                pathlib.Path(WEFT).parent / 'weft-interpret', graph, '--inputs',
+                self.safetensors('inputs', {'q': grouped(q), 'k': k, 'v': v}), '--expect',
+                self.safetensors('expected', {'y': grouped(y)}), '--absolute', '1e-6',
+                '--relative', '2e-6'
+            ], capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.assertIn(': equal:', done.stdout)
+            some = self.attention.expected_rows(row, q, k, v, every[-2:])
+            self.assertTrue(self.torch.allclose(some, y[:, -2:], rtol=1e-12, atol=1e-14))
+
+    def test_visible_keys_are_those_of_the_row(self):
+        for row in SMALL:
+            queries = row.sampled_queries()
+            self.assertEqual(
+                self.attention.visible(row, queries, 'cpu').tolist(),
+                [[row.sees(j, k) for k in range(row.keys)] for j in queries])
+
+    def test_sdpa_computes_the_same(self):
+        from torch.nn.attention import SDPBackend
+        for row in (row for row in SMALL if not row.window):
+            q, k, v = self.tensors(row)
+            check = self.attention.Checker(row, (q, k, v))
+            out = self.attention.by_sdpa(row, SDPBackend.MATH)(q, k, v)
+            self.assertLess(check(out), 1e-6)
+
+    def test_wrong_results(self):
+        from weftbench import reference
+        row = dataclasses.replace(SMALL[0], keys=400)
+        q, k, v = self.tensors(row)
+        check = self.attention.Checker(row, (q, k, v))
+        right = self.attention.expected_rows(row, q, k, v, list(range(row.length)))
+        self.assertEqual(check(right), 0)
+        hidden = next(j for j in range(row.length) if j not in check.queries)
+        poisoned, shifted = right.clone(), right.roll(1, 1)
+        poisoned[1, hidden, 3, 0] = float('nan')
+        for wrong in (poisoned, shifted):
+            with self.assertRaises(reference.WrongResult):
+                check(wrong)
+
+    def test_rivals_that_fail_or_are_wrong_say_so(self):
+        row = SMALL[0]
+        sets = [self.tensors(row)]
+        check = self.attention.Checker(row, sets[0])
+        wrong = types.ModuleType('flash_attn.cute')
+        wrong.flash_attn_func = lambda q, k, v, causal: (v * 2, None)
+        result = report.Result(row.workload())
+        with mock.patch.dict(sys.modules, {'flash_attn.cute': wrong}), \
+                mock.patch.object(self.attention, 'by_sdpa', self.fake_sdpa), \
+                mock.patch.object(self.attention.timing, 'GraphContender',
+                                  lambda name, call, sets: name):
+            found = self.attention.rival_contenders(types.SimpleNamespace(rivals=True), result, row,
+                                                    sets, check)
+        self.assertEqual(found, ['flash-2'])
+        self.assertIn('no cuDNN here', result.failures['cuDNN'])
+        self.assertIn('WrongResult: relative error', result.failures['FA4'])
+
+    def test_a_missing_package_is_said(self):
+        for row in (SMALL[0], next(row for row in SMALL if row.window)):
+            result = report.Result(row.workload())
+            sets = [self.tensors(row)]
+            check = self.attention.Checker(row, sets[0])
+            with mock.patch.dict(sys.modules, {'flash_attn.cute': None, 'cudnn': None}):
+                self.attention.rival_contenders(types.SimpleNamespace(rivals=True), result, row,
+                                                sets, check)
+            self.assertIn('flash_attn.cute', result.failures['FA4'])
+            self.assertTrue(result.failures['cuDNN'])
+
+    def fake_sdpa(self, row, backend):
+        from torch.nn.attention import SDPBackend
+        if backend == SDPBackend.CUDNN_ATTENTION:
+            raise RuntimeError('no cuDNN here')
+        return lambda q, k, v: self.attention.expected_rows(row, q, k, v, list(range(row.length)))
+
+    def test_ours_is_checked_and_a_wrong_result_has_no_figure(self):
+        torch, row = self.torch, SMALL[0]
+        sets = [self.tensors(row)]
+        check = self.attention.Checker(row, sets[0])
+        right = self.attention.expected_rows(row, *sets[0], list(range(row.length)))
+
+        class Artifact:
+            """Takes its inputs in another order than the graph lists them."""
+            def __init__(self, factor):
+                self.factor = factor
+
+            def input_names(self):
+                return ['k', 'v', 'q']
+
+            def poisoned_outputs(self):
+                return [torch.full_like(right, float('nan'))]
+
+            def launch(self, inputs, outputs):
+                assert [t.data_ptr() for t in inputs] == [sets[0][i].data_ptr() for i in (1, 2, 0)]
+                outputs[0].copy_(right * self.factor)
+
+            def device_bytes(self):
+                return 3_000_000
+
+            def parameter_bytes(self):
+                return 1_000_000
+
+        settings = types.SimpleNamespace(folder=self.folder, ours=True)
+        for factor, figures in ((1.0, ['weft']), (1.01, [])):
+            result = report.Result(row.workload())
+            with mock.patch.object(self.attention.ours, 'artifacts',
+                                   lambda *_, factor=factor: {'weft': Artifact(factor)}), \
+                    mock.patch.object(torch.cuda, 'synchronize', lambda: None), \
+                    mock.patch.object(self.attention.timing, 'GraphContender',
+                                      lambda name, call, sets: name):
+                found = self.attention.our_contenders(settings, result, row, sets, check)
+            self.assertEqual(found, figures)
+            self.assertEqual('weft' in result.failures, not figures)
+        self.assertTrue((self.folder / 'd-16-6-heads-L-24-B-2.mlir').exists())
+
+
+class UsageTest(unittest.TestCase):
+    def test_the_group_is_known(self):
+        done = subprocess.run([sys.executable, ROOT / 'bench/run', 'atention'],
+                              capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn('attention', done.stderr)
+
+
+if __name__ == '__main__':
+    unittest.main()
