@@ -22,11 +22,9 @@ constexpr weft::sm80::AttentionTile tile = {.queries = 64, .keys = 64, .stages =
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(128, 1)
-gemm_add_mask_online_softmax_contract_f16_96x197x333x40(const weft::half *__restrict__ q,
-                                                        const weft::half *__restrict__ keys,
-                                                        const weft::half *__restrict__ v,
-                                                        const weft::half *__restrict__ bias,
-                                                        weft::half *__restrict__ output) {
+attention_add_causal_f16_96x197x333x40x64(const weft::half *__restrict__ q, const weft::half *__restrict__ keys,
+                                          const weft::half *__restrict__ v, const weft::half *__restrict__ bias,
+                                          weft::half *__restrict__ output) {
   static_assert(weft::sm80::AttentionConfig<shape, tile>::sharedBytes == 53248);
   static_assert(shape.heads == 96 && shape.queries == 197 && shape.keys == 333 && shape.headDim == 40 && shape.valueDim == 64, "plan.json: these extents");
   static_assert(96 * ((197 + tile.queries - 1) / tile.queries) == 384 && 2 * tile.queries == 128, "plan.json: 384 blocks of 128 threads");

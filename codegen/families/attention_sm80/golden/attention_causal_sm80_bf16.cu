@@ -20,11 +20,9 @@ constexpr weft::sm80::AttentionTile tile = {.queries = 128, .keys = 64, .stages 
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(256, 1)
-gemm_mask_online_softmax_contract_bf16_16x2048x640x128(const weft::bfloat16 *__restrict__ q,
-                                                       const weft::bfloat16 *__restrict__ keys,
-                                                       const weft::bfloat16 *__restrict__ v,
-                                                       weft::bfloat16 *__restrict__ output,
-                                                       float *__restrict__ log_sums) {
+attention_causal_bf16_16x2048x640x128(const weft::bfloat16 *__restrict__ q, const weft::bfloat16 *__restrict__ keys,
+                                      const weft::bfloat16 *__restrict__ v, weft::bfloat16 *__restrict__ output,
+                                      float *__restrict__ log_sums) {
   static_assert(weft::sm80::AttentionConfig<shape, tile>::sharedBytes == 98304);
   static_assert(shape.heads == 64 && shape.queries == 512 && shape.keys == 640 && shape.headDim == 128 && shape.valueDim == 128, "plan.json: these extents");
   static_assert(64 * ((512 + tile.queries - 1) / tile.queries) == 256 && 2 * tile.queries == 256, "plan.json: 256 blocks of 256 threads");

@@ -26,11 +26,11 @@ __device__ unsigned tilesTaken;
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-gemm_mask_online_softmax_contract_bf16_8x8192x2048x128(const __grid_constant__ weft::sm90::TensorMap q_map,
-                                                       const __grid_constant__ weft::sm90::TensorMap keys_map,
-                                                       const __grid_constant__ weft::sm90::TensorMap v_map,
-                                                       const __grid_constant__ weft::sm90::TensorMap output_map,
-                                                       float *__restrict__ log_sums) {
+attention_causal_bf16_8x8192x2048x128(const __grid_constant__ weft::sm90::TensorMap q_map,
+                                      const __grid_constant__ weft::sm90::TensorMap keys_map,
+                                      const __grid_constant__ weft::sm90::TensorMap v_map,
+                                      const __grid_constant__ weft::sm90::TensorMap output_map,
+                                      float *__restrict__ log_sums) {
   static_assert(weft::sm90::AttentionConfig<shape, tile>::sharedBytes == 196736);
   static_assert(shape.queries == 2048 && shape.keys == 2048 && shape.headDim == 128 && shape.valueDim == 128 && shape.heads == 32, "plan.json: these extents");
   static_assert(tile.queries == 128 && tile.keys == 128 && weft::sm90::AttentionConfig<shape, tile>::threads == 384, "plan.json: 132 blocks and maps of these tiles");

@@ -27,11 +27,11 @@ __device__ unsigned tilesTaken;
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(256, 2)
-gemm_mask_online_softmax_contract_f16_192x256x256x64(const __grid_constant__ weft::sm90::TensorMap q_map,
-                                                     const __grid_constant__ weft::sm90::TensorMap keys_map,
-                                                     const __grid_constant__ weft::sm90::TensorMap v_map,
-                                                     const int *__restrict__ lengths,
-                                                     const __grid_constant__ weft::sm90::TensorMap output_map) {
+attention_padding_f16_192x256x256x64(const __grid_constant__ weft::sm90::TensorMap q_map,
+                                     const __grid_constant__ weft::sm90::TensorMap keys_map,
+                                     const __grid_constant__ weft::sm90::TensorMap v_map,
+                                     const int *__restrict__ lengths,
+                                     const __grid_constant__ weft::sm90::TensorMap output_map) {
   static_assert(weft::sm90::AttentionConfig<shape, tile>::sharedBytes == 90256);
   static_assert(shape.queries == 256 && shape.keys == 256 && shape.headDim == 64 && shape.valueDim == 64 && shape.heads == 192, "plan.json: these extents");
   static_assert(tile.queries == 64 && tile.keys == 128 && weft::sm90::AttentionConfig<shape, tile>::threads == 256, "plan.json: 264 blocks and maps of these tiles");

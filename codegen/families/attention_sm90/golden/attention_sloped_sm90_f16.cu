@@ -28,11 +28,11 @@ __device__ unsigned tilesTaken;
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-gemm_add_mask_online_softmax_contract_f16_24x777x777x64(const __grid_constant__ weft::sm90::TensorMap q_map,
-                                                        const __grid_constant__ weft::sm90::TensorMap keys_map,
-                                                        const __grid_constant__ weft::sm90::TensorMap v_map,
-                                                        const float *__restrict__ slopes,
-                                                        const __grid_constant__ weft::sm90::TensorMap output_map) {
+attention_add_causal_f16_24x777x777x64(const __grid_constant__ weft::sm90::TensorMap q_map,
+                                       const __grid_constant__ weft::sm90::TensorMap keys_map,
+                                       const __grid_constant__ weft::sm90::TensorMap v_map,
+                                       const float *__restrict__ slopes,
+                                       const __grid_constant__ weft::sm90::TensorMap output_map) {
   static_assert(weft::sm90::AttentionConfig<shape, tile>::sharedBytes == 114832);
   static_assert(shape.queries == 777 && shape.keys == 777 && shape.headDim == 64 && shape.valueDim == 64 && shape.heads == 24, "plan.json: these extents");
   static_assert(tile.queries == 128 && tile.keys == 128 && weft::sm90::AttentionConfig<shape, tile>::threads == 384, "plan.json: 132 blocks and maps of these tiles");

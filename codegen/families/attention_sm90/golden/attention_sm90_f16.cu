@@ -25,10 +25,10 @@ __device__ unsigned tilesTaken;
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(512, 1)
-gemm_online_softmax_contract_f16_128x512x512x64(const __grid_constant__ weft::sm90::TensorMap q_map,
-                                                const __grid_constant__ weft::sm90::TensorMap keys_map,
-                                                const __grid_constant__ weft::sm90::TensorMap v_map,
-                                                const __grid_constant__ weft::sm90::TensorMap output_map) {
+attention_f16_128x512x512x64(const __grid_constant__ weft::sm90::TensorMap q_map,
+                             const __grid_constant__ weft::sm90::TensorMap keys_map,
+                             const __grid_constant__ weft::sm90::TensorMap v_map,
+                             const __grid_constant__ weft::sm90::TensorMap output_map) {
   static_assert(weft::sm90::AttentionConfig<shape, tile>::sharedBytes == 139408);
   static_assert(shape.queries == 512 && shape.keys == 512 && shape.headDim == 64 && shape.valueDim == 64 && shape.heads == 128, "plan.json: these extents");
   static_assert(tile.queries == 192 && tile.keys == 128 && weft::sm90::AttentionConfig<shape, tile>::threads == 512, "plan.json: 132 blocks and maps of these tiles");
