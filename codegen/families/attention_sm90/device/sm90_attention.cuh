@@ -52,22 +52,26 @@ struct AttentionArgs {
   float keepScale = 1;    // 1 / (1 - p)
 };
 
+/// Coordinate 2 + d of a head's boxes; there are no divisors behind the map's dimensions.
+template <HeadMap map, int d>
+__device__ __forceinline__ int headCoordinate(int head) {
+  if constexpr (d + 2 < map.dimensions) return head / map.divisors[d] % map.extents[d];
+  else return 0;
+}
 /// A box of rows from `row` and columns from `column` on, of one head.
 template <HeadMap map>
 __device__ __forceinline__ void loadHead(SharedAddress to, const TensorMap *from,
                                          SharedAddress barrier, int column, int row, int head) {
-  const int at[5] = {column, row, head / map.divisors[0] % map.extents[0],
-                     head / map.divisors[1] % map.extents[1],
-                     head / map.divisors[2] % map.extents[2]};
+  const int at[5] = {column, row, headCoordinate<map, 0>(head), headCoordinate<map, 1>(head),
+                     headCoordinate<map, 2>(head)};
   if constexpr (map.dimensions == 2) loadTile(to, from, barrier, column, row);
   else loadBox<map.dimensions>(to, from, barrier, at);
 }
 template <HeadMap map>
 __device__ __forceinline__ void storeHead(const TensorMap *to, SharedAddress from, int column,
                                           int row, int head) {
-  const int at[5] = {column, row, head / map.divisors[0] % map.extents[0],
-                     head / map.divisors[1] % map.extents[1],
-                     head / map.divisors[2] % map.extents[2]};
+  const int at[5] = {column, row, headCoordinate<map, 0>(head), headCoordinate<map, 1>(head),
+                     headCoordinate<map, 2>(head)};
   if constexpr (map.dimensions == 2) storeTile(to, from, column, row);
   else storeBox<map.dimensions>(to, from, at);
 }
@@ -256,7 +260,7 @@ __device__ __forceinline__ void consumeAttention(AttentionShared<problem, tile> 
       };
       /// Zeroes what is dropped, and rounds the rest for the output's GEMM.
       const auto packScores = [&](int block) {
-        if constexpr (!DropsNothing<decltype(args.dropout)>)
+        if constexpr (!DropsNothing<decltype(args.dropout)>) {
 #pragma unroll
           for (int step = 0; step < tile.keys / 16; ++step) {
             const auto kept = args.dropout(at.head, firstRow,
@@ -267,6 +271,7 @@ __device__ __forceinline__ void consumeAttention(AttentionShared<problem, tile> 
               asm volatile("" : "+f"(scores[step * 8 + i]));
             }
           }
+        }
         packExponentials<T>(exponentials, scores);
       };
       const auto applyScore = [&](int block, bool isMixed) {

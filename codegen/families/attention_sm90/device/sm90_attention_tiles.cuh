@@ -17,7 +17,7 @@ namespace weft::sm90 {
 /// extents[d].
 struct HeadMap {
   int dimensions;  ///< of the map: two and one for each of these
-  int divisors[3] = {1, 1, 1}, extents[3] = {1, 1, 1};
+  int divisors[3] = {}, extents[3] = {};  ///< of as many dimensions; zero behind them
 };
 
 struct AttentionProblem {
