@@ -17,7 +17,7 @@ std::vector<Kernel> kindsOf(const AttentionExtents &extents, DType type) {
           samples::paddedAttention(extents, type),
           samples::paddedAttention(extents, type, true),
           samples::biasedAttention(extents, type),
-          samples::slopedAttention(extents, type)};
+          samples::cappedAttention(extents, type)};
 }
 
 }  // namespace
