@@ -62,6 +62,13 @@ mlir::LogicalResult checkRange(mlir::Operation *op, llvm::StringRef id, llvm::St
   return diagnostic;
 }
 
+mlir::LogicalResult checkDropout(mlir::Operation *op, double p, int64_t stream) {
+  if (!(p >= 0 && p < 1))
+    return broken(op, "dropout_c1")
+           << "'p' is " << std::to_string(p) << ", must be at least 0 and below 1";
+  return checkRange(op, "dropout_c2", "stream", stream, 0, std::numeric_limits<uint32_t>::max());
+}
+
 mlir::LogicalResult checkPositive(mlir::Operation *op, llvm::StringRef id, llvm::StringRef name,
                                   double value, bool orZero) {
   if ((value > 0 || (orZero && value == 0)) && std::isfinite(value)) return mlir::success();

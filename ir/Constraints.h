@@ -23,6 +23,8 @@ mlir::LogicalResult checkFloats(mlir::Operation *op, llvm::StringRef id);
 mlir::LogicalResult checkRange(mlir::Operation *op, llvm::StringRef id, llvm::StringRef name,
                                int64_t value, int64_t low,
                                int64_t high = std::numeric_limits<int64_t>::max());
+/// dropout_c1 and dropout_c2 of SPEC.md.
+mlir::LogicalResult checkDropout(mlir::Operation *op, double p, int64_t stream);
 /// value >= 0 (or > 0) and finite; NaN fails.
 mlir::LogicalResult checkPositive(mlir::Operation *op, llvm::StringRef id, llvm::StringRef name,
                                   double value, bool orZero = false);

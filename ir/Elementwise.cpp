@@ -132,12 +132,7 @@ mlir::LogicalResult SelectOp::verifyOwnConstraints() {
 }
 
 mlir::LogicalResult DropoutOp::verifyOwnConstraints() {
-  const double p = getP().convertToDouble();
-  if (!(p >= 0 && p < 1))
-    return broken(*this, "dropout_c1")
-           << "'p' is " << std::to_string(p) << ", must be at least 0 and below 1";
-  return checkRange(*this, "dropout_c2", "stream", getStream(), 0,
-                    std::numeric_limits<uint32_t>::max());
+  return checkDropout(*this, getP().convertToDouble(), static_cast<int64_t>(getStream()));
 }
 
 mlir::LogicalResult RotaryOp::verifyOwnConstraints() {

@@ -73,6 +73,31 @@ IterationSpace einsumSpace(mlir::Operation *op, const Einsum &einsum, int furthe
   return builder.take();
 }
 
+template <typename Op>
+std::optional<Dropout> dropoutIn(Op op) {
+  if (!op.getP() || !op.getStream()) return std::nullopt;
+  return Dropout{.p = op.getP()->convertToDouble(),
+                 .stream = static_cast<int64_t>(*op.getStream())};
+}
+
+template <typename Properties>
+void setDropout(mlir::OpBuilder &builder, Properties &properties,
+                const std::optional<Dropout> &dropout) {
+  if (!dropout) return;
+  properties.p = builder.getF64FloatAttr(dropout->p);
+  properties.stream = builder.getI64IntegerAttr(dropout->stream);
+}
+
+/// `p` and `stream` are there both, or neither; they are as dropout has them.
+template <typename Op>
+mlir::LogicalResult checkDropping(Op op, llvm::StringRef id) {
+  if (op.getP().has_value() != op.getStream().has_value())
+    return broken(op, id) << "'" << (op.getP() ? "p" : "stream") << "' without '"
+                          << (op.getP() ? "stream" : "p") << "'; dropout takes both";
+  const std::optional<Dropout> dropout = dropoutIn(op);
+  return dropout ? checkDropout(op, dropout->p, dropout->stream) : mlir::success();
+}
+
 /// Of one multiplication and one addition for every point of the space.
 double contractionFlop(const Einsum &einsum, mlir::Type x, mlir::Type v) {
   double product = 2;
@@ -84,7 +109,8 @@ double contractionFlop(const Einsum &einsum, mlir::Type x, mlir::Type v) {
 }  // namespace
 
 void SubvectorContractOp::build(mlir::OpBuilder &builder, mlir::OperationState &state,
-                                llvm::StringRef spec, mlir::Value x, mlir::Value v, int64_t tile) {
+                                llvm::StringRef spec, mlir::Value x, mlir::Value v, int64_t tile,
+                                std::optional<Dropout> dropout) {
   const Einsum einsum = parseEinsum(spec.str());
   std::vector<std::string> names;
   const auto nameOfLetter = [&](char letter) {
@@ -98,6 +124,7 @@ void SubvectorContractOp::build(mlir::OpBuilder &builder, mlir::OperationState &
   Properties &properties = state.getOrAddProperties<Properties>();
   properties.spec = builder.getStringAttr(spec);
   properties.tile = builder.getI64IntegerAttr(tile);
+  setDropout(builder, properties, dropout);
   state.addTypes(makeTensor(builder.getContext(), names,
                             resultExtents(einsum, x.getType(), v.getType(), tile),
                             fromDType(builder.getContext(), DType::f32)));
@@ -111,8 +138,10 @@ mlir::LogicalResult SubvectorContractOp::verifyConstraints() {
     return mlir::failure();
   return allOf(checkElementType(*this, "subvector_contract_c4", "the result",
                                 getPartials().getType(), fromDType(getContext(), DType::f32)),
-               checkFloats(*this, "subvector_contract_c5"));
+               checkFloats(*this, "subvector_contract_c5"),
+               checkDropping(*this, "subvector_contract_c6"));
 }
+std::optional<Dropout> SubvectorContractOp::dropout() { return dropoutIn(*this); }
 IterationSpace SubvectorContractOp::iterationSpace() {
   return einsumSpace(*this, parseEinsum(getSpec().str()), 0, true);
 }
@@ -122,10 +151,13 @@ double SubvectorContractOp::flop() {
 
 void OnlineSoftmaxContractOp::build(mlir::OpBuilder &builder, mlir::OperationState &state,
                                     llvm::StringRef spec, mlir::Value x, mlir::Value v,
-                                    mlir::Type result, bool withLogSums) {
+                                    mlir::Type result, bool withLogSums,
+                                    std::optional<Dropout> dropout) {
   const Einsum einsum = parseEinsum(spec.str());
   state.addOperands({x, v});
-  state.getOrAddProperties<Properties>().spec = builder.getStringAttr(spec);
+  Properties &properties = state.getOrAddProperties<Properties>();
+  properties.spec = builder.getStringAttr(spec);
+  setDropout(builder, properties, dropout);
   state.addTypes(result);
   if (withLogSums) state.addTypes(logSumsOf(einsum, x.getType()));
 }
@@ -144,8 +176,10 @@ mlir::LogicalResult OnlineSoftmaxContractOp::verifyConstraints() {
         mlir::failed(checkElementType(*this, "online_softmax_contract_c4", "the logarithms of sums",
                                       logSums.getType(), statistics)))
       return mlir::failure();
-  return checkFloats(*this, "online_softmax_contract_c5");
+  return allOf(checkFloats(*this, "online_softmax_contract_c5"),
+               checkDropping(*this, "online_softmax_contract_c6"));
 }
+std::optional<Dropout> OnlineSoftmaxContractOp::dropout() { return dropoutIn(*this); }
 IterationSpace OnlineSoftmaxContractOp::iterationSpace() {
   return einsumSpace(*this, parseEinsum(getSpec().str()), static_cast<int>(getLogSums().size()),
                      false);

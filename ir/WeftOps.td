@@ -42,6 +42,7 @@ class Weft_SpaceOp<string mnemonic, string operatorClass, list<Trait> traits = [
     : Weft_Op<mnemonic, !listconcat([Pure], traits)> {
   bit isDifferentiable = 0;
   bit keepsMore = 0;  // its derivative reads results that the op need not have
+  bit dropsOut = 0;   // `p` and `stream` are optional: what it drops of its first operand
   let members = "::weft::OperatorClass operatorClass() { return ::weft::OperatorClass::"
       # operatorClass # [{; }
     ::weft::IterationSpace iterationSpace();
@@ -49,7 +50,8 @@ class Weft_SpaceOp<string mnemonic, string operatorClass, list<Trait> traits = [
     ::llvm::LogicalResult verifyConstraints();
   }] # !if(isDifferentiable,
       "::llvm::LogicalResult differentiate(::weft::Derivation &derivation);\n", "")
-     # !if(keepsMore, "::mlir::Operation *keepForBackward();\n", "");
+     # !if(keepsMore, "::mlir::Operation *keepForBackward();\n", "")
+     # !if(dropsOut, "std::optional<::weft::Dropout> dropout();\n", "");
 }
 
 include "ir/ElementwiseOps.td"
@@ -160,25 +162,35 @@ def Weft_GlobalScalingOp : Weft_SpaceOp<"global_scaling", "elementwise"> {
 }
 
 def Weft_SubvectorContractOp : Weft_SpaceOp<"subvector_contract", "contraction"> {
+  let dropsOut = 1;
   let summary = "Einsum of the exponentials of a local softmax with values, a separate sum for "
-      "each sub-vector of `tile` elements of the contracted axis";
-  let arguments = (ins Weft_Tensor:$x, Weft_Tensor:$v, StrAttr:$spec, I64Attr:$tile);
+      "each sub-vector of `tile` elements of the contracted axis; with `p` and `stream`, of the "
+      "exponentials that dropout keeps";
+  let arguments = (ins Weft_Tensor:$x, Weft_Tensor:$v, StrAttr:$spec, I64Attr:$tile,
+                       OptionalAttr<F64Attr>:$p, OptionalAttr<I64Attr>:$stream);
   let results = (outs Weft_Tensor:$partials);
   let skipDefaultBuilders = 1;
   let builders = [OpBuilder<(ins "::llvm::StringRef":$spec, "::mlir::Value":$x,
-                                 "::mlir::Value":$v, "int64_t":$tile)>];
+                                 "::mlir::Value":$v, "int64_t":$tile,
+                                 CArg<"std::optional<::weft::Dropout>",
+                                     "std::nullopt">:$dropout)>];
 }
 
 def Weft_OnlineSoftmaxContractOp : Weft_SpaceOp<"online_softmax_contract", "contraction"> {
+  let dropsOut = 1;
   let summary = "Softmax of x along the contracted axis, then the einsum with v, as a fold of "
       "(maximum, sum, output) over tiles of that axis; the logarithms of the sums of exponentials "
-      "as an optional result in f32";
-  let arguments = (ins Weft_Tensor:$x, Weft_Tensor:$v, StrAttr:$spec);
+      "as an optional result in f32; with `p` and `stream`, probabilities are dropped before the "
+      "einsum";
+  let arguments = (ins Weft_Tensor:$x, Weft_Tensor:$v, StrAttr:$spec, OptionalAttr<F64Attr>:$p,
+                       OptionalAttr<I64Attr>:$stream);
   let results = (outs Weft_Tensor:$result, Variadic<Weft_Tensor>:$log_sums);
   let skipDefaultBuilders = 1;
   let builders = [OpBuilder<(ins "::llvm::StringRef":$spec, "::mlir::Value":$x,
                                  "::mlir::Value":$v, "::mlir::Type":$result,
-                                 CArg<"bool", "false">:$withLogSums)>];
+                                 CArg<"bool", "false">:$withLogSums,
+                                 CArg<"std::optional<::weft::Dropout>",
+                                     "std::nullopt">:$dropout)>];
 }
 
 //===-- Movement ------------------------------------------------------------------------------===//

@@ -127,6 +127,8 @@ private:
     }
     region.output = op.results[0];
     if (op.results.size() > 1) region.logSums = op.results[1];
+    const std::optional<Dropout> dropout = dropoutOf(op);
+    region.hasDropout = dropout && dropout->p > 0;
     region.vInput = inputOf(region.v);
     return "";
   }

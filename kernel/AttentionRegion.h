@@ -40,6 +40,7 @@ struct AttentionRegion {
   int output = -1;                 ///< the fold's first result
   int logSums = -1;                ///< its second, -1 if there is none
   double scale = 1;                ///< of the contraction
+  bool hasDropout = false;         ///< the fold drops probabilities; a share of 0 is none
   std::vector<ScoreInput> inputs;  ///< in the order of Kernel::inputs
 
   // Axes of the kernel; each has one role. Axes of extent 1 have theirs too.

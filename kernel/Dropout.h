@@ -1,7 +1,16 @@
-// The factor of the elements that dropout keeps (ir/SPEC.md, "Dropout bits").
+// What dropout drops and what it makes of the rest (ir/SPEC.md, "Dropout bits").
 #pragma once
 
+#include <cstdint>
+
 namespace weft {
+
+/// Which elements are dropped: a share p of them, drawn from a stream.
+struct Dropout {
+  double p = 0;
+  int64_t stream = 0;
+  bool operator==(const Dropout &) const = default;
+};
 
 /// 1 / (1 - p), in fp32.
 inline float dropoutScale(double p) { return 1.0f / (1.0f - float(p)); }

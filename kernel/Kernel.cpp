@@ -209,6 +209,12 @@ std::string printOp(const Kernel &kernel, const CanonicalNames &names, const Bod
 
 }  // namespace
 
+std::optional<Dropout> dropoutOf(const std::map<std::string, Attribute> &attributes) {
+  const auto p = attributes.find("p"), stream = attributes.find("stream");
+  if (p == attributes.end() || stream == attributes.end()) return std::nullopt;
+  return Dropout{.p = std::get<double>(p->second), .stream = std::get<int64_t>(stream->second)};
+}
+
 void verify(const Kernel &kernel) { Verifier(kernel).run(); }
 
 CanonicalNames::CanonicalNames(const Kernel &kernel)

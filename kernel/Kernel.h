@@ -16,10 +16,12 @@
 #pragma once
 
 #include "kernel/DType.h"
+#include "kernel/Dropout.h"
 #include "kernel/Expression.h"
 #include "kernel/OpKind.h"
 
 #include <map>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -67,6 +69,11 @@ struct BodyOp {
   int number = -1;  ///< op number in the graph, for comments and reports only; never hashed
   bool operator==(const BodyOp &) const = default;
 };
+
+/// What an op with these attributes drops, of its first operand: dropout itself, and contractions
+/// of what would be dropped before them. Nothing if it draws no mask.
+std::optional<Dropout> dropoutOf(const std::map<std::string, Attribute> &attributes);
+inline std::optional<Dropout> dropoutOf(const BodyOp &op) { return dropoutOf(op.attributes); }
 
 struct Kernel {
   std::string name;  ///< readable: "bias_dropout_residual_layernorm"; never hashed

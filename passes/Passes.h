@@ -30,7 +30,7 @@ struct Variant {
       {};  ///< every attempt to stack two projections; op numbers of the graph before
   std::vector<FusionRecord> norms = {};  ///< every attempt to decompose a norm, likewise
   /// Why a softmax is in no fused attention although others are: "softmax 'prob' is in no fused
-  /// attention: dropout 'kept' reads it, which is no contraction".
+  /// attention: softmax_dx 'd_score' reads it, too".
   std::vector<std::string> unfused = {};
   int64_t leftOut =
       0;  ///< variants that VariantOptions::most did not admit, of all; the same in each

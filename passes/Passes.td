@@ -126,8 +126,10 @@ def CommuteScalingPass : Pass<"commute-scaling", "::weft::GraphOp"> {
         -> !f32_bhjwn
     %y        = weft.contract "bhjn,bhjwn->bhjw" %r, %partials : !f32_bhjn, !f32_bhjwn -> !bhjw
     ```
-    Scaled probabilities that anything else reads, or that a dropout reads, stay. Known downside:
-    the partial results are K / tile as large as y; it is a step on the way to fold-softmax.
+    A dropout before the contraction becomes one of the exponentials ({tile, p, stream}): its bits
+    follow from coordinates, which are the same. Scaled probabilities, dropped or not, that anything
+    else reads stay. Known downside: the partial results are K / tile as large as y; it is a step on
+    the way to fold-softmax.
   }];
 }
 
@@ -146,8 +148,8 @@ def FoldSoftmaxPass : Pass<"fold-softmax", "::weft::GraphOp"> {
     // becomes
     %y = weft.online_softmax_contract "bhjk,bhkw->bhjw" %scores, %v : !bhjk, !bhkw -> !bhjw
     ```
-    A `scale` of the contraction becomes a scale op. Where anything else reads one of the results
-    in between, all stay.
+    The fold drops what subvector_contract drops. A `scale` of the contraction becomes a scale op.
+    Where anything else reads one of the results in between, all stay.
   }];
 }
 

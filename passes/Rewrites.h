@@ -111,12 +111,13 @@ void stackGradients(const GradientGroup &group, const std::optional<MemberRange>
 GlobalScalingOp decomposeSoftmax(SoftmaxOp softmax, int64_t tile);
 
 /// Why probabilities (the result of a softmax or of its global scaling, along `axis`) cannot reach
-/// a fold: names the reader that forbids it. Empty if their only reader, apart from casts, is a
-/// contraction over that axis alone.
+/// a fold: names the reader that forbids it. Empty if their only reader, through casts and a
+/// dropout at most, is a contraction over that axis alone.
 std::string attentionRejection(mlir::Value probabilities, int64_t axis);
 
-/// global_scaling, contract -> subvector_contract, contract over the sub-vectors with the factors.
-/// Requires an empty attentionRejection(). Returns the second contraction.
+/// global_scaling, [dropout], contract -> subvector_contract, which drops exponentials, and
+/// contract over the sub-vectors with the factors. Requires an empty attentionRejection(). Returns
+/// the second contraction.
 ContractOp commuteScaling(GlobalScalingOp scaling);
 /// All of a graph that can. Returns how many.
 int commuteScalings(GraphOp graph);

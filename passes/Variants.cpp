@@ -92,7 +92,7 @@ std::vector<SoftmaxOp> softmaxesOf(GraphOp graph) {
 enum class AttentionForm : uint8_t { unfused, decomposed, fused };
 
 /// Why the softmax cannot be in a fused attention: "softmax 'prob' is in no fused attention:
-/// dropout 'kept' reads it, which is no contraction"; empty if it can.
+/// softmax_dx 'd_score' reads it, too"; empty if it can.
 std::string fusedRejection(SoftmaxOp softmax) {
   const std::string reason =
       attentionRejection(softmax.getResult(), static_cast<int64_t>(softmax.getAxis()));

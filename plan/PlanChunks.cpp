@@ -50,8 +50,8 @@ bool comparesAlong(const BodyOp &op, const Kernel &kernel, int axis) {
 /// Dropout counts the rows of the outer axes: a chunk starts at a multiple of what lies within one
 /// index, if all before is one index.
 void shiftDropout(BodyOp &op, const Kernel &whole, int axis, int64_t start) {
-  const std::vector<int> &axes = whole.values[size_t(op.results.front())].axes;
-  const int dimension = dimensionOf(whole, op.results.front(), axis);
+  const std::vector<int> &axes = whole.values[size_t(op.operands.front())].axes;
+  const int dimension = dimensionOf(whole, op.operands.front(), axis);
   if (dimension < 0) return;
   bool isOuter = size_t(dimension) + 2 < axes.size();
   for (int before = 0; before < dimension; ++before)
@@ -412,7 +412,7 @@ Kernel onChunk(const Kernel &kernel, const std::string &axisName, int64_t start,
       throw Error::badInput("kernel '{}': {} does not run on chunks of axis {}", kernel.name,
                             nameOf(op.kind), axisName);
     op.flop *= double(size) / double(kernel.axes[size_t(axis)].extent);
-    if (op.kind == OpKind::dropout) shiftDropout(op, kernel, axis, start);
+    if (dropoutOf(op)) shiftDropout(op, kernel, axis, start);
   }
   return chunk;
 }

@@ -6,6 +6,12 @@
 
 namespace weft::reference {
 
+/// What is dropped, by which bits.
+struct Dropping {
+  double p = 0;
+  DropoutSource source;
+};
+
 /// Kept elements times 1 / (1 - p), the others zero. The factor is rounded to fp32 in either
 /// precision, as SPEC.md says.
 template <typename Real>

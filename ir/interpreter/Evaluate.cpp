@@ -80,12 +80,13 @@ struct Evaluator {
   Results operator()(SubvectorContractOp contraction) const {
     const Einsum einsum = parseEinsum(contraction.getSpec().str());
     return results(subvectorContract<Real>(einsum.a, einsum.b, einsum.result, operand(0),
-                                           operand(1), int64_t(contraction.getTile())));
+                                           operand(1), int64_t(contraction.getTile()),
+                                           droppingOf(contraction.dropout())));
   }
   Results operator()(OnlineSoftmaxContractOp contraction) const {
     const Einsum einsum = parseEinsum(contraction.getSpec().str());
-    OnlineSoftmax all =
-        onlineSoftmaxContract<Real>(einsum.a, einsum.b, einsum.result, operand(0), operand(1));
+    OnlineSoftmax all = onlineSoftmaxContract<Real>(einsum.a, einsum.b, einsum.result, operand(0),
+                                                    operand(1), droppingOf(contraction.dropout()));
     if (op->getNumResults() == 1) return results(std::move(all.result));
     return results(std::move(all.result), std::move(all.logSums));
   }
@@ -151,9 +152,8 @@ struct Evaluator {
   }
 
   Results operator()(DropoutOp dropoutOp) const {
-    const DropoutSource source{
-        .seed = options.seed, .step = options.step, .stream = uint32_t(dropoutOp.getStream())};
-    return results(dropout<Real>(operand(0), dropoutOp.getP().convertToDouble(), source));
+    return results(dropout<Real>(operand(0), dropoutOp.getP().convertToDouble(),
+                                 sourceOf(int64_t(dropoutOp.getStream()))));
   }
   Results operator()(RotaryOp embedding) const {
     const RotaryStyle style =
@@ -198,6 +198,13 @@ struct Evaluator {
   }
 
 private:
+  DropoutSource sourceOf(int64_t stream) const {
+    return {.seed = options.seed, .step = options.step, .stream = uint32_t(stream)};
+  }
+  std::optional<Dropping> droppingOf(const std::optional<Dropout> &dropout) const {
+    if (!dropout) return std::nullopt;
+    return Dropping{.p = dropout->p, .source = sourceOf(dropout->stream)};
+  }
   /// The one axis that is not reduced.
   static int64_t normalizedAxis(llvm::ArrayRef<int64_t> reduced) {
     int64_t axis = 0;

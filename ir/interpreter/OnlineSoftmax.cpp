@@ -27,12 +27,19 @@ TensorValue logSums(const TensorValue &x, int64_t axis) {
   return result;
 }
 
+template <typename Real>
+TensorValue kept(const TensorValue &x, const std::optional<Dropping> &dropping) {
+  return dropping ? dropout<Real>(x, dropping->p, dropping->source) : x;
+}
+
 }  // namespace
 
 template <typename Real>
 TensorValue subvectorContract(std::string_view termX, std::string_view termV,
-                              std::string_view termResult, const TensorValue &x,
-                              const TensorValue &v, int64_t tile) {
+                              std::string_view termResult, const TensorValue &all,
+                              const TensorValue &v, int64_t tile,
+                              const std::optional<Dropping> &dropping) {
+  const TensorValue x = kept<Real>(all, dropping);
   const int64_t axisX = contractedAxis(termX, termResult),
                 axisV = contractedAxis(termV, termResult), extent = x.shape[size_t(axisX)],
                 count = (extent + tile - 1) / tile;
@@ -55,22 +62,27 @@ TensorValue subvectorContract(std::string_view termX, std::string_view termV,
 template <typename Real>
 OnlineSoftmax onlineSoftmaxContract(std::string_view termX, std::string_view termV,
                                     std::string_view termResult, const TensorValue &x,
-                                    const TensorValue &v) {
+                                    const TensorValue &v, const std::optional<Dropping> &dropping) {
   const int64_t axis = contractedAxis(termX, termResult);
-  return {.result = contract<Real>(termX, termV, termResult, softmax<Real>(x, axis), v, 1),
+  const TensorValue probabilities = kept<Real>(softmax<Real>(x, axis), dropping);
+  return {.result = contract<Real>(termX, termV, termResult, probabilities, v, 1),
           .logSums = logSums<Real>(x, axis)};
 }
 
 // The two precisions of InterpreterOptions.
 template TensorValue subvectorContract<float>(std::string_view, std::string_view, std::string_view,
-                                              const TensorValue &, const TensorValue &, int64_t);
+                                              const TensorValue &, const TensorValue &, int64_t,
+                                              const std::optional<Dropping> &);
 template TensorValue subvectorContract<double>(std::string_view, std::string_view, std::string_view,
-                                               const TensorValue &, const TensorValue &, int64_t);
+                                               const TensorValue &, const TensorValue &, int64_t,
+                                               const std::optional<Dropping> &);
 template OnlineSoftmax onlineSoftmaxContract<float>(std::string_view, std::string_view,
                                                     std::string_view, const TensorValue &,
-                                                    const TensorValue &);
+                                                    const TensorValue &,
+                                                    const std::optional<Dropping> &);
 template OnlineSoftmax onlineSoftmaxContract<double>(std::string_view, std::string_view,
                                                      std::string_view, const TensorValue &,
-                                                     const TensorValue &);
+                                                     const TensorValue &,
+                                                     const std::optional<Dropping> &);
 
 }  // namespace weft::reference

@@ -69,20 +69,28 @@ Point PointEvaluator::scalar(const BodyOp &op, size_t, const Coordinates &at) {
   return result;
 }
 
-Point PointEvaluator::dropout(const BodyOp &op, size_t, const Coordinates &at) {
-  const int value = op.results[0];
+bool PointEvaluator::keeps(const BodyOp &op, const Dropout &dropout, const Coordinates &at) const {
+  const int value = op.operands[0];
   const size_t dimensions = rank(value);
   const int64_t column = dimensions > 0 ? at[dimensions - 1] : 0,
                 row = dimensions > 1 ? at[dimensions - 2] : 0;
   int64_t outer = 0;
   for (size_t d = 0; d + 2 < dimensions; ++d) outer = outer * extent(value, d) + at[d];
   if (op.attributes.contains("outer")) outer += integer(op, "outer");  // part of an outer axis
-  const double p = number(op, "p", 0);
   const DropoutSource own{
-      .seed = source.seed, .step = source.step, .stream = uint32_t(integer(op, "stream"))};
-  if (dropoutDraw(own, outer, row, column) < dropoutThreshold(p)) return {};
-  const Point x = evaluate(op.operands[0], mapped(op, 0, at));
-  const double scale = dropoutScale(p);
+      .seed = source.seed, .step = source.step, .stream = uint32_t(dropout.stream)};
+  return dropoutDraw(own, outer, row, column) >= dropoutThreshold(dropout.p);
+}
+
+Point PointEvaluator::dropout(const BodyOp &op, size_t, const Coordinates &at) {
+  const std::optional<Dropout> dropout = dropoutOf(op);
+  if (!dropout)
+    throw Error::checkFailed("kernel '{}': op '{}' lacks 'p' or 'stream'", kernel.name,
+                             nameOf(op.kind));
+  const Coordinates place = mapped(op, 0, at);
+  if (!keeps(op, *dropout, place)) return {};
+  const Point x = evaluate(op.operands[0], place);
+  const double scale = dropoutScale(dropout->p);
   return {.value = x.value * scale, .error = (x.error + 4 * roundoff * std::abs(x.value)) * scale};
 }
 

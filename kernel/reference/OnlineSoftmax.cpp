@@ -17,7 +17,8 @@ size_t contracted(const std::string &term, const std::string &result) {
 
 }  // namespace
 
-/// The sum over one sub-vector, whose number is the last coordinate.
+/// The sum over one sub-vector, whose number is the last coordinate. Kept exponentials have one
+/// factor, which a kernel may apply before the sum or behind it.
 Point PointEvaluator::subvectorContract(const BodyOp &op, size_t, const Coordinates &at) {
   const Terms terms = termsOf(op, at.size() - 1);
   const Coordinates element = at.without(at.size() - 1);
@@ -26,23 +27,29 @@ Point PointEvaluator::subvectorContract(const BodyOp &op, size_t, const Coordina
                dimensionOfV = contracted(terms.operands[1], terms.result);
   const int64_t tile = integer(op, "tile"), begin = at[at.size() - 1] * tile,
                 end = std::min(begin + tile, extent(op.operands[0], dimension));
+  const std::optional<Dropout> dropout = dropoutOf(op);
   Point total;
   double magnitude = 0;
   for (int64_t k = begin; k < end; ++k) {
     x[dimension] = v[dimensionOfV] = k;
+    if (dropout && !keeps(op, *dropout, x)) continue;
     const Point a = factor(op, 0, x), b = factor(op, 1, v);
     total.value += a.value * b.value;
     total.error += a.error * std::abs(b.value) + b.error * std::abs(a.value);
     magnitude += std::abs(a.value * b.value);
   }
   total.error += sumError(end - begin) * magnitude;
-  return total;
+  if (!dropout) return total;
+  const double scale = dropoutScale(dropout->p);
+  return {.value = total.value * scale, .error = (total.error + 4 * roundoff * magnitude) * scale};
 }
 
 /// sum(exp(x - max) * v) / sum(exp(x - max)) (result 0), or max + log(sum(exp(x - max))) of a row
 /// (result 1). A kernel rescales sums whenever its running maximum grows. The exponents of these
 /// factors and of an element's exponential add up to |x - max|, so that exponential() covers them;
-/// their other roundings are no more than those of the sum itself.
+/// their other roundings are no more than those of the sum itself. The divisor is of all
+/// exponentials, the sum of those that dropout keeps; their factor is applied to each before it is
+/// rounded, or to the result.
 Point PointEvaluator::onlineSoftmaxContract(const BodyOp &op, size_t result,
                                             const Coordinates &at) {
   const Terms terms = termsOf(op, rank(op.results[0]));
@@ -66,13 +73,15 @@ Point PointEvaluator::onlineSoftmaxContract(const BodyOp &op, size_t result,
       kept.elements.push_back(exponential(operand(op, 0, x), all.first));
     }
   }
+  const std::optional<Dropout> dropout = dropoutOf(op);
   // f32 exponentials are not rounded to less.
   const DType type = kernel.values[size_t(op.operands[1])].dtype;
   Coordinates v = place(terms, 1, at);
   Point sum;
   double magnitude = 0, lostTotal = 0, lostMagnitude = 0, lostSquares = 0;
   for (int64_t k = 0; k < count; ++k) {
-    v[dimensionOfV] = k;
+    x[dimension] = v[dimensionOfV] = k;
+    if (dropout && !keeps(op, *dropout, x)) continue;
     const Point &e = kept.elements[size_t(k)], value = factor(op, 1, v);
     sum.value += e.value * value.value;
     sum.error += e.error * std::abs(value.value) + value.error * e.value;
@@ -86,10 +95,14 @@ Point PointEvaluator::onlineSoftmaxContract(const BodyOp &op, size_t result,
   sum.error += sumError(count) * magnitude +
                roundedExponentialSumError(lostTotal, lostMagnitude, lostSquares);
   const double divisor = all.second.value;
-  return {.value = sum.value / divisor,
-          .error = (sum.error + std::abs(sum.value / divisor) * all.second.error) /
-                       (divisor - all.second.error) +
-                   4 * roundoff * std::abs(sum.value / divisor)};
+  const Point quotient{.value = sum.value / divisor,
+                       .error = (sum.error + std::abs(sum.value / divisor) * all.second.error) /
+                                    (divisor - all.second.error) +
+                                4 * roundoff * std::abs(sum.value / divisor)};
+  if (!dropout) return quotient;
+  const double scale = dropoutScale(dropout->p);
+  return {.value = quotient.value * scale,
+          .error = (quotient.error + 4 * roundoff * magnitude / divisor) * scale};
 }
 
 }  // namespace weft::reference

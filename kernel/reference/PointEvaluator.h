@@ -98,6 +98,8 @@ private:
   // Elementwise.cpp
   Point scalar(const BodyOp &op, size_t result, const Coordinates &at);
   Point dropout(const BodyOp &op, size_t result, const Coordinates &at);
+  /// Whether an op that draws masks keeps the element of its first operand at these coordinates.
+  bool keeps(const BodyOp &op, const Dropout &dropout, const Coordinates &at) const;
   Point mask(const BodyOp &op, size_t result, const Coordinates &at);
   Point rotary(const BodyOp &op, size_t result, const Coordinates &at);
 

@@ -264,8 +264,8 @@ private:
   }
 
   std::optional<int64_t> streamOf(int index) const {
-    if (!isKind(index, OpKind::dropout)) return std::nullopt;
-    return std::get<int64_t>(op(index).attributes.at("stream"));
+    const std::optional<Dropout> dropout = dropoutOf(op(index).attributes);
+    return dropout ? std::optional(dropout->stream) : std::nullopt;
   }
 
   void countMasks() {
@@ -277,7 +277,7 @@ private:
       for (const int use : uses) {
         AccountedOp &entry = accounted.ops[size_t(use)];
         (use == uses.front() ? entry.masksWritten : entry.masksRead) +=
-            elements(op(use).results[0]);
+            elements(op(use).operands[0]);
       }
     }
   }

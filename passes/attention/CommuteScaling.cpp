@@ -3,6 +3,9 @@
 // itself, and the factors multiply what comes of them.
 //
 //   sum_k (x'[k] r'[k / T]) v[k] = sum_n r'[n] (sum of k in sub-vector n: x'[k] v[k])
+//
+// A dropout between the two is a factor of every element: it goes to the exponentials, which lie at
+// the same coordinates and so draw the same bits.
 #include "ir/Einsum.h"
 #include "passes/Describe.h"
 #include "passes/Rewrites.h"
@@ -22,17 +25,22 @@ std::string described(mlir::Operation *op) {
 /// A contraction and which of its operands the probabilities are.
 struct Reader {
   ContractOp contraction;
-  std::vector<CastOp> casts;  ///< on the way, in order
+  std::vector<mlir::Operation *> between;  ///< casts, and a dropout at most; in order
+  std::optional<Dropout> dropout;
   bool isFirst = true;
 };
 
-/// The only reader of a value, through casts.
+/// The only reader of a value, through casts and a dropout.
 Reader readerOf(mlir::Value probabilities) {
   Reader reader;
   mlir::Value value = probabilities;
-  while (auto cast = mlir::dyn_cast<CastOp>(*value.user_begin())) {
-    reader.casts.push_back(cast);
-    value = cast.getResult();
+  while (mlir::isa<CastOp, DropoutOp>(*value.user_begin())) {
+    mlir::Operation *op = *value.user_begin();
+    if (auto dropout = mlir::dyn_cast<DropoutOp>(op))
+      reader.dropout = {.p = dropout.getP().convertToDouble(),
+                        .stream = static_cast<int64_t>(dropout.getStream())};
+    reader.between.push_back(op);
+    value = op->getResult(0);
   }
   reader.contraction = mlir::cast<ContractOp>(*value.user_begin());
   reader.isFirst = reader.contraction.getA() == value;
@@ -51,26 +59,38 @@ char freshLetter(const Einsum &einsum) {
 
 std::string attentionRejection(mlir::Value probabilities, int64_t axis) {
   mlir::Value value = probabilities;
+  std::string what = "it";
+  bool isDropped = false;
   for (;;) {
-    if (value.use_empty()) return "nothing reads it";
+    if (value.use_empty()) return "nothing reads " + what;
     if (!value.hasOneUse()) {
       // Uses are listed from the last one to the first.
       std::vector<mlir::Operation *> readers(value.user_begin(), value.user_end());
       const auto further = std::find_if(readers.begin(), readers.end(), [](mlir::Operation *op) {
-        return !mlir::isa<ContractOp>(op);
+        return !mlir::isa<ContractOp, DropoutOp>(op);
       });
       mlir::Operation *named = further == readers.end() ? readers.front() : *further;
-      return mlir::isa<ReturnOp>(named) ? "the graph returns it"
-                                        : described(named) + " reads it, too";
+      return mlir::isa<ReturnOp>(named) ? "the graph returns " + what
+                                        : fmt::format("{} reads {}, too", described(named), what);
     }
     mlir::Operation *reader = *value.user_begin();
-    if (mlir::isa<ReturnOp>(reader)) return "the graph returns it";
+    if (mlir::isa<ReturnOp>(reader)) return "the graph returns " + what;
     if (auto cast = mlir::dyn_cast<CastOp>(reader)) {
       value = cast.getResult();
       continue;
     }
+    if (auto dropout = mlir::dyn_cast<DropoutOp>(reader)) {
+      if (isDropped)
+        return fmt::format("{} reads {}, which is dropped already", described(reader), what);
+      isDropped = true;
+      value = dropout.getResult();
+      const std::string name = writtenName(value);
+      what = name.empty() ? "what dropout keeps of it" : fmt::format("'{}'", name);
+      continue;
+    }
     auto contraction = mlir::dyn_cast<ContractOp>(reader);
-    if (!contraction) return described(reader) + " reads it, which is no contraction";
+    if (!contraction)
+      return fmt::format("{} reads {}, which is no contraction", described(reader), what);
     const Einsum einsum = parseEinsum(contraction.getSpec().str());
     const std::string &letters = contraction.getA() == value ? einsum.a : einsum.b;
     if (einsum.reduced() != std::string(1, letters[size_t(axis)]))
@@ -96,7 +116,7 @@ ContractOp commuteScaling(GlobalScalingOp scaling) {
   const mlir::Location location = contraction.getLoc();
   auto partials = SubvectorContractOp::create(
       builder, mlir::NameLoc::get(builder.getStringAttr("partials"), location), einsum.text(),
-      scaling.getX(), v, static_cast<int64_t>(scaling.getTile()));
+      scaling.getX(), v, static_cast<int64_t>(scaling.getTile()), reader.dropout);
   const char subVector = freshLetter(einsum);
   Einsum sum{.a = einsum.a, .b = einsum.result + subVector, .result = einsum.result};
   sum.a[axis] = subVector;
@@ -108,7 +128,7 @@ ContractOp commuteScaling(GlobalScalingOp scaling) {
       axisNames(type), toDType(type));
   contraction.getResult().replaceAllUsesWith(result.getResult());
   contraction.erase();
-  for (CastOp cast : llvm::reverse(reader.casts)) cast.erase();
+  for (mlir::Operation *op : llvm::reverse(reader.between)) op->erase();
   scaling.erase();
   return result;
 }

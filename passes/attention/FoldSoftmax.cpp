@@ -5,7 +5,8 @@
 //   m = max(m1, m2),  d = exp(m1 - m) d1 + exp(m2 - m) d2,  o = exp(m1 - m) o1 + exp(m2 - m) o2
 //
 // which is associative, so that the tiles may be of any size and taken in any order; o / d is the
-// result. No tile needs the scores of another one.
+// result. No tile needs the scores of another one. What a dropout keeps of the exponentials is in
+// o alone: d is the sum of all of them.
 #include "ir/Einsum.h"
 #include "passes/Rewrites.h"
 
@@ -83,7 +84,8 @@ bool foldSoftmax(ContractOp sum) {
           builder,
           scale ? mlir::Location(mlir::NameLoc::get(builder.getStringAttr("unscaled"), location))
                 : location,
-          chain.spec, chain.local.getX(), chain.partials.getV(), sum.getType())
+          chain.spec, chain.local.getX(), chain.partials.getV(), sum.getType(), false,
+          chain.partials.dropout())
           .getResult();
   if (scale) result = ScaleOp::create(builder, location, result, scale->convertToDouble());
   sum.getResult().replaceAllUsesWith(result);

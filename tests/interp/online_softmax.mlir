@@ -1,3 +1,4 @@
+// ARGS: --random 3
 // subvector_contract and online_softmax_contract by hand: exponentials of logarithms, a short last sub-vector, a
 // row that is masked whole, elements of +-6e4, and rows of one element.
 !jk = tensor<3x5xf32, #weft.axes<j, k>>
@@ -40,6 +41,47 @@ weft.graph @large() {
   %logsExpected = weft.constant dense<[60000.6931, -59998.6137, 60000.3133]> : !j
   weft.expect_close %y, %yExpected {absolute = 1.0e-6} : !column
   weft.expect_close %logs, %logsExpected {absolute = 0.005} : !j
+  weft.return
+}
+
+// What dropout draws for the tensor is dropped of exponentials and of probabilities: against ops one by one. The sums
+// are of all exponentials. Three dimensions, so that there are outer rows, and more than one tile of 16 x 16 elements.
+!ajk = tensor<3x18x35xf32, #weft.axes<a, j, k>>
+!akw = tensor<3x35x4xf32, #weft.axes<a, k, w>>
+!waj = tensor<4x3x18xf32, #weft.axes<w, a, j>>
+!wajn = tensor<4x3x18x3xf32, #weft.axes<w, a, j, n>>
+!aj = tensor<3x18xf32, #weft.axes<a, j>>
+weft.graph @dropped(%x: !ajk, %e: !ajk, %v: !akw) {
+  %p = weft.softmax %x over k : !ajk
+  %kept = weft.dropout %p {p = 0.25, stream = 7} : !ajk
+  %expected = weft.contract "ajk,akw->waj" %kept, %v : !ajk, !akw -> !waj
+  %all, %logsExpected = weft.online_softmax_contract "ajk,akw->waj" %x, %v : !ajk, !akw -> !waj, !aj
+  %y, %logs = weft.online_softmax_contract "ajk,akw->waj" %x, %v {p = 0.25, stream = 7} : !ajk, !akw -> !waj, !aj
+  weft.expect_close %y, %expected {absolute = 1.0e-6} : !waj
+  weft.expect_close %logs, %logsExpected : !aj
+
+  %keptExponentials = weft.dropout %e {p = 0.25, stream = 7} : !ajk
+  %partialsExpected = weft.subvector_contract "ajk,akw->waj" %keptExponentials, %v {tile = 16} : !ajk, !akw -> !wajn
+  %partials = weft.subvector_contract "ajk,akw->waj" %e, %v {tile = 16, p = 0.25, stream = 7} : !ajk, !akw -> !wajn
+  weft.expect_close %partials, %partialsExpected {absolute = 1.0e-6} : !wajn
+  weft.return
+}
+
+// One probability of two is dropped here, by the bits of seed 1, step 0, stream 3 (dropout.mlir): equal scores, p = 1/2,
+// elements 0, 4, 5 and 6 of 8 are kept.
+!row = tensor<1x8xf32, #weft.axes<j, k>>
+!eight = tensor<8x1xf32, #weft.axes<k, w>>
+!single = tensor<1x1xf32, #weft.axes<j, w>>
+!singleLog = tensor<1xf32, #weft.axes<j>>
+weft.graph @dropped_by_hand() {
+  %x = weft.constant dense<0.0> : !row
+  %v = weft.constant dense<[[1.0], [2.0], [4.0], [8.0], [16.0], [32.0], [64.0], [128.0]]> : !eight
+  %y, %logs = weft.online_softmax_contract "jk,kw->jw" %x, %v {p = 0.5, stream = 3} : !row, !eight -> !single, !singleLog
+  // (1 + 16 + 32 + 64) 2 / 8, and ln 8
+  %yExpected = weft.constant dense<28.25> : !single
+  %logsExpected = weft.constant dense<2.07944154> : !singleLog
+  weft.expect_close %y, %yExpected {absolute = 1.0e-5} : !single
+  weft.expect_close %logs, %logsExpected {absolute = 1.0e-6} : !singleLog
   weft.return
 }
 

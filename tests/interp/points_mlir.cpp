@@ -142,6 +142,19 @@ weft.graph @softmax_contractions(%q: !bhjp, %k: !bhkp, %v: !whbk, %lengths: !b, 
     %p = weft.subvector_contract "bhjk,whbk->bhjw" %e, %c {tile = 4} : !bhjk, !whbk -> !bhjwn
     weft.yield %p : !bhjwn
   }
+  %3, %4 = weft.kernel @dropped (%a = %q : !bhjp, %b = %k : !bhkp, %c = %v : !whbk)
+                                -> (!bhjw, !bhj) {
+    %s = weft.contract "bhjp,bhkp->bhjk" %a, %b {scale = 0.5} : !bhjp, !bhkp -> !bhjk
+    %t = weft.mask causal %s {query = j, key = k} : !bhjk
+    %y, %logs = weft.online_softmax_contract "bhjk,whbk->bhjw" %t, %c {p = 0.25, stream = 3}
+        : !bhjk, !whbk -> !bhjw, !bhj
+    weft.yield %y, %logs : !bhjw, !bhj
+  }
+  %5 = weft.kernel @dropped_subvectors (%e = %x : !bhjk, %c = %v : !whbk) -> (!bhjwn) {
+    %p = weft.subvector_contract "bhjk,whbk->bhjw" %e, %c {tile = 4, p = 0.25, stream = 4}
+        : !bhjk, !whbk -> !bhjwn
+    weft.yield %p : !bhjwn
+  }
   weft.return
 }
 )";
@@ -157,8 +170,8 @@ TEST_CASE("single elements of contractions of a softmax agree with the interpret
     REQUIRE(module);
     module->walk([&](KernelOp op) { compare(op, counts); });
   }
-  CHECK(counts.kernels == 6);
-  CHECK(counts.elements == 3 * (60 + 20 + 180));
+  CHECK(counts.kernels == 12);
+  CHECK(counts.elements == 3 * 2 * (60 + 20 + 180));
 }
 
 namespace {
@@ -169,8 +182,14 @@ struct FoldedRow {
   std::vector<float> outputs;
   float logSum = 0;
 };
+/// Which keys dropout keeps, and its factor: of each exponential before that is rounded, or of the
+/// result.
+struct Kept {
+  std::vector<bool> keys;
+  float before = 1, behind = 1;
+};
 FoldedRow foldedRow(const std::vector<double> &scores, const TensorValue &v, int64_t tile,
-                    DType rounded) {
+                    DType rounded, const Kept &kept) {
   const auto keys = int64_t(scores.size()), width = v.shape[1];
   constexpr float minusInfinity = -std::numeric_limits<float>::infinity();
   float maximum = minusInfinity, sum = 0;
@@ -187,13 +206,14 @@ FoldedRow foldedRow(const std::vector<double> &scores, const TensorValue &v, int
     for (int64_t k = begin; k < end; ++k) {
       const float e = std::exp(float(scores[size_t(k)]) - maximum);
       sum += e;
+      if (!kept.keys[size_t(k)]) continue;
       for (int64_t w = 0; w < width; ++w)
-        sums[size_t(w)] +=
-            float(reference::roundTo(rounded, e)) * float(v.elements[size_t(k * width + w)]);
+        sums[size_t(w)] += float(reference::roundTo(rounded, e * kept.before)) *
+                           float(v.elements[size_t(k * width + w)]);
     }
   }
   if (maximum == minusInfinity) return {.outputs = sums, .logSum = minusInfinity};
-  for (float &one : sums) one /= sum;
+  for (float &one : sums) one = one / sum * kept.behind;
   return {.outputs = sums, .logSum = maximum + std::log(sum)};
 }
 
@@ -228,8 +248,10 @@ TEST_CASE("the bound of an online softmax admits rounded exponentials and no mor
   for (const auto &[dtype, coarser] :
        {std::pair{DType::f16, DType::bf16}, {DType::bf16, DType::f8e4m3}, {DType::f32, DType::f16}})
     for (const int64_t keys : {1, 7, 1000})
-      for (bool isPositive : {false, true}) {
-        INFO(nameOf(dtype) << " " << keys << " keys, " << (isPositive ? "positive" : "random"));
+      for (const int variant : {0, 1, 2, 3}) {
+        const bool isPositive = variant % 2 == 1, isDropped = variant >= 2;
+        INFO(nameOf(dtype) << " " << keys << " keys, " << (isPositive ? "positive" : "random")
+                           << (isDropped ? ", dropped" : ""));
         const int64_t width = 16;
         const TensorValue scores = adversarialScores(keys, random);
         const int64_t length = keys, rows = scores.shape[0];
@@ -244,11 +266,12 @@ TEST_CASE("the bound of an online softmax admits rounded exponentials and no mor
             "#weft.axes<k, w>>) {{\n%0, %1 = weft.kernel @fold (%a = %x : tensor<{0}x{1}xf32, "
             "#weft.axes<j, k>>, %b = %v : tensor<{1}x{2}x{3}, #weft.axes<k, w>>) -> "
             "(tensor<{0}x{2}xf32, #weft.axes<j, w>>, tensor<{0}xf32, #weft.axes<j>>) {{\n%y, %l = "
-            "weft.online_softmax_contract \"jk,kw->jw\" %a, %b : tensor<{0}x{1}xf32, #weft.axes<j, "
+            "weft.online_softmax_contract \"jk,kw->jw\" %a, %b {4}: tensor<{0}x{1}xf32, "
+            "#weft.axes<j, "
             "k>>, tensor<{1}x{2}x{3}, #weft.axes<k, w>> -> tensor<{0}x{2}xf32, #weft.axes<j, w>>, "
             "tensor<{0}xf32, #weft.axes<j>>\nweft.yield %y, %l : tensor<{0}x{2}xf32, #weft.axes<j, "
             "w>>, tensor<{0}xf32, #weft.axes<j>>\n}}\nweft.return\n}}",
-            rows, length, width, nameOf(dtype));
+            rows, length, width, nameOf(dtype), isDropped ? "{p = 0.25, stream = 3} " : "");
         auto module = mlir::parseSourceString<mlir::ModuleOp>(text, context.get());
         REQUIRE(module);
         const std::vector<TensorValue> arguments{scores, v};
@@ -259,8 +282,12 @@ TEST_CASE("the bound of an online softmax admits rounded exponentials and no mor
           for (int64_t j = 0; j < rows; ++j) {
             const std::vector<double> row(scores.elements.begin() + j * length,
                                           scores.elements.begin() + (j + 1) * length);
-            const FoldedRow exact = foldedRow(row, v, 64, dtype),
-                            coarse = foldedRow(row, v, 64, coarser);
+            Kept kept{.keys = std::vector<bool>(size_t(length), true)};
+            for (int64_t k = 0; isDropped && k < length; ++k)
+              kept.keys[size_t(k)] = reference::dropoutDraw({.stream = 3}, 0, j, k) >= 16384;
+            if (isDropped) (j % 2 == 0 ? kept.before : kept.behind) = 1 / 0.75f;
+            const FoldedRow exact = foldedRow(row, v, 64, dtype, kept),
+                            coarse = foldedRow(row, v, 64, coarser, kept);
             const int64_t at[] = {j};
             failing += !reference::agrees(exact.logSum, points.output(1, at), DType::f32);
             for (int64_t w = 0; w < width; ++w) {

@@ -87,6 +87,7 @@ std::string kernelRejection(const Kernel &kernel, const AttentionRegion &region,
                        nameOf(output.dtype), nameOf(type));
   if (!device.tensorFlops.contains(type))
     return fmt::format("{} names no flop rate of GEMMs of {}", device.name, nameOf(type));
+  if (region.hasDropout) return "drops probabilities";
   return codegen::scoreRejection(kernel, region);
 }
 

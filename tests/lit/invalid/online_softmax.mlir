@@ -102,3 +102,67 @@ weft.graph @online_softmax_contract_c5(%x: tensor<2x4x6xf32, #weft.axes<b, j, k>
   %r = weft.online_softmax_contract "bjk,bkw->bjw" %x, %v : tensor<2x4x6xf32, #weft.axes<b, j, k>>, tensor<2x6x3xi32, #weft.axes<b, k, w>> -> tensor<2x4x3xf32, #weft.axes<b, j, w>>
   weft.return
 }
+
+// -----
+
+weft.graph @subvector_contract_c6(%x: tensor<2x4x6xf32, #weft.axes<b, j, k>>, %v: tensor<2x6x3xf32, #weft.axes<b, k, w>>) {
+  // expected-error @+1 {{subvector_contract_c6: 'p' without 'stream'}}
+  %r = weft.subvector_contract "bjk,bkw->bjw" %x, %v {tile = 4, p = 0.5} : tensor<2x4x6xf32, #weft.axes<b, j, k>>, tensor<2x6x3xf32, #weft.axes<b, k, w>> -> tensor<2x4x3x2xf32, #weft.axes<b, j, w, n>>
+  weft.return
+}
+
+// -----
+
+weft.graph @subvector_contract_c6__stream(%x: tensor<2x4x6xf32, #weft.axes<b, j, k>>, %v: tensor<2x6x3xf32, #weft.axes<b, k, w>>) {
+  // expected-error @+1 {{subvector_contract_c6: 'stream' without 'p'}}
+  %r = weft.subvector_contract "bjk,bkw->bjw" %x, %v {tile = 4, stream = 1} : tensor<2x4x6xf32, #weft.axes<b, j, k>>, tensor<2x6x3xf32, #weft.axes<b, k, w>> -> tensor<2x4x3x2xf32, #weft.axes<b, j, w, n>>
+  weft.return
+}
+
+// -----
+
+weft.graph @subvector_contract_c6__p(%x: tensor<2x4x6xf32, #weft.axes<b, j, k>>, %v: tensor<2x6x3xf32, #weft.axes<b, k, w>>) {
+  // expected-error @+1 {{dropout_c1: 'p' is 1}}
+  %r = weft.subvector_contract "bjk,bkw->bjw" %x, %v {tile = 4, p = 1.0, stream = 1} : tensor<2x4x6xf32, #weft.axes<b, j, k>>, tensor<2x6x3xf32, #weft.axes<b, k, w>> -> tensor<2x4x3x2xf32, #weft.axes<b, j, w, n>>
+  weft.return
+}
+
+// -----
+
+weft.graph @subvector_contract_c6__number(%x: tensor<2x4x6xf32, #weft.axes<b, j, k>>, %v: tensor<2x6x3xf32, #weft.axes<b, k, w>>) {
+  // expected-error @+1 {{dropout_c2: 'stream' is -1}}
+  %r = weft.subvector_contract "bjk,bkw->bjw" %x, %v {tile = 4, p = 0.5, stream = -1} : tensor<2x4x6xf32, #weft.axes<b, j, k>>, tensor<2x6x3xf32, #weft.axes<b, k, w>> -> tensor<2x4x3x2xf32, #weft.axes<b, j, w, n>>
+  weft.return
+}
+
+// -----
+
+weft.graph @online_softmax_contract_c6(%x: tensor<2x4x6xf32, #weft.axes<b, j, k>>, %v: tensor<2x6x3xf32, #weft.axes<b, k, w>>) {
+  // expected-error @+1 {{online_softmax_contract_c6: 'p' without 'stream'}}
+  %r = weft.online_softmax_contract "bjk,bkw->bjw" %x, %v {p = 0.5} : tensor<2x4x6xf32, #weft.axes<b, j, k>>, tensor<2x6x3xf32, #weft.axes<b, k, w>> -> tensor<2x4x3xf32, #weft.axes<b, j, w>>
+  weft.return
+}
+
+// -----
+
+weft.graph @online_softmax_contract_c6__stream(%x: tensor<2x4x6xf32, #weft.axes<b, j, k>>, %v: tensor<2x6x3xf32, #weft.axes<b, k, w>>) {
+  // expected-error @+1 {{online_softmax_contract_c6: 'stream' without 'p'}}
+  %r = weft.online_softmax_contract "bjk,bkw->bjw" %x, %v {stream = 1} : tensor<2x4x6xf32, #weft.axes<b, j, k>>, tensor<2x6x3xf32, #weft.axes<b, k, w>> -> tensor<2x4x3xf32, #weft.axes<b, j, w>>
+  weft.return
+}
+
+// -----
+
+weft.graph @online_softmax_contract_c6__p(%x: tensor<2x4x6xf32, #weft.axes<b, j, k>>, %v: tensor<2x6x3xf32, #weft.axes<b, k, w>>) {
+  // expected-error @+1 {{dropout_c1: 'p' is 1}}
+  %r = weft.online_softmax_contract "bjk,bkw->bjw" %x, %v {p = 1.0, stream = 1} : tensor<2x4x6xf32, #weft.axes<b, j, k>>, tensor<2x6x3xf32, #weft.axes<b, k, w>> -> tensor<2x4x3xf32, #weft.axes<b, j, w>>
+  weft.return
+}
+
+// -----
+
+weft.graph @online_softmax_contract_c6__number(%x: tensor<2x4x6xf32, #weft.axes<b, j, k>>, %v: tensor<2x6x3xf32, #weft.axes<b, k, w>>) {
+  // expected-error @+1 {{dropout_c2: 'stream' is -1}}
+  %r = weft.online_softmax_contract "bjk,bkw->bjw" %x, %v {p = 0.5, stream = -1} : tensor<2x4x6xf32, #weft.axes<b, j, k>>, tensor<2x6x3xf32, #weft.axes<b, k, w>> -> tensor<2x4x3xf32, #weft.axes<b, j, w>>
+  weft.return
+}

@@ -91,13 +91,51 @@ weft.graph @grouped(%score: !grbjk, %v: !wgbk) -> !wgrbj {
   weft.return %y : !wgrbj
 }
 
-// What else reads the probabilities keeps them: a result, a dropout, a second contraction, a sum over queries.
+// A dropout between, with casts around it: exponentials are dropped, then probabilities, each by the same bits. Tiles
+// of 16 x 16 elements are left in the middle.
+!bhjp17 = tensor<2x3x17x4xf32, #weft.axes<b, h, j, p>>
+!bhkp19 = tensor<2x3x19x4xf32, #weft.axes<b, h, k, p>>
+!bhkw19 = tensor<2x3x19x5xf32, #weft.axes<b, h, k, w>>
+!bhjk1719 = tensor<2x3x17x19xf32, #weft.axes<b, h, j, k>>
+!h16_bhjk = tensor<2x3x17x19xf16, #weft.axes<b, h, j, k>>
+!bhjw17 = tensor<2x3x17x5xf32, #weft.axes<b, h, j, w>>
+// COMMUTED-LABEL: weft.graph @dropped
+// COMMUTED: %exponentials, %maxima, %sums = weft.local_softmax %masked over k {tile = 4}
+// COMMUTED-NEXT: %factors = weft.reduce_subvectors %maxima, %sums over n
+// COMMUTED-NEXT: %partials = weft.subvector_contract "bhjk,bhkw->bhjw" %exponentials, %v {p = 0.25, stream = 5, tile = 4}
+// COMMUTED-NEXT: %y = weft.contract "bhjn,bhjwn->bhjw" %factors, %partials {scale = 0.5}
+// FOLDED-LABEL: weft.graph @dropped
+// FOLDED: %masked = weft.mask causal %score
+// FOLDED-NEXT: %unscaled = weft.online_softmax_contract "bhjk,bhkw->bhjw" %masked, %v {p = 0.25, stream = 5}
+// FOLDED-NEXT: %y = weft.scale %unscaled {factor = 0.5}
+weft.graph @dropped(%q: !bhjp17, %k: !bhkp19, %v: !bhkw19) -> !bhjw17 {
+  %score = weft.contract "bhjp,bhkp->bhjk" %q, %k {scale = 0.5} : !bhjp17, !bhkp19 -> !bhjk1719
+  %masked = weft.mask causal %score {query = j, key = k} : !bhjk1719
+  %prob = weft.softmax %masked over k : !bhjk1719
+  %half = weft.cast %prob : !bhjk1719 -> !h16_bhjk
+  %kept = weft.dropout %half {p = 0.25, stream = 5} : !h16_bhjk
+  %cast = weft.cast %kept : !h16_bhjk -> !bhjk1719
+  %y = weft.contract "bhkw,bhjk->bhjw" %v, %cast {scale = 0.5} : !bhkw19, !bhjk1719 -> !bhjw17
+  weft.return %y : !bhjw17
+}
+
+// Keys in front of queries: the rows of draws are keys.
+// FOLDED-LABEL: weft.graph @dropped_columns
+// FOLDED-NEXT: %y = weft.online_softmax_contract "bkj,bkw->wbj" %x, %v {p = 0.5, stream = 6}
+weft.graph @dropped_columns(%x: tensor<2x19x17xf32, #weft.axes<b, k, j>>, %v: tensor<2x19x5xf32, #weft.axes<b, k, w>>) -> tensor<5x2x17xf32, #weft.axes<w, b, j>> {
+  %prob = weft.softmax %x over k : tensor<2x19x17xf32, #weft.axes<b, k, j>>
+  %kept = weft.dropout %prob {p = 0.5, stream = 6} : tensor<2x19x17xf32, #weft.axes<b, k, j>>
+  %y = weft.contract "bkj,bkw->wbj" %kept, %v : tensor<2x19x17xf32, #weft.axes<b, k, j>>, tensor<2x19x5xf32, #weft.axes<b, k, w>> -> tensor<5x2x17xf32, #weft.axes<w, b, j>>
+  weft.return %y : tensor<5x2x17xf32, #weft.axes<w, b, j>>
+}
+
+// What else reads the probabilities keeps them: a result, one that is dropped, a second contraction, a sum over queries.
 // COMMUTED-LABEL: weft.graph @returned
 // COMMUTED-COUNT-4: weft.global_scaling
 // COMMUTED-NOT: subvector_contract
 // FOLDED-LABEL: weft.graph @returned
 // FOLDED-NOT: online_softmax_contract
-weft.graph @returned(%score: !bhjk, %v: !bhkw) -> (!bhjw, !bhjk, !bhjw, !bhjw, !bhjw, tensor<2x3x9x5xf32, #weft.axes<b, h, k, w>>) {
+weft.graph @returned(%score: !bhjk, %v: !bhkw) -> (!bhjw, !bhjk, !bhjw, !bhjk, !bhjw, !bhjw, tensor<2x3x9x5xf32, #weft.axes<b, h, k, w>>) {
   %prob = weft.softmax %score over k : !bhjk
   %y = weft.contract "bhjk,bhkw->bhjw" %prob, %v : !bhjk, !bhkw -> !bhjw
   %dropped = weft.softmax %score over k : !bhjk
@@ -108,5 +146,5 @@ weft.graph @returned(%score: !bhjk, %v: !bhkw) -> (!bhjw, !bhjk, !bhjw, !bhjw, !
   %b = weft.contract "bhjk,bhkw->bhjw" %shared, %v {scale = 2.0} : !bhjk, !bhkw -> !bhjw
   %turned = weft.softmax %score over k : !bhjk
   %c = weft.contract "bhjk,bhjw->bhkw" %turned, %y : !bhjk, !bhjw -> tensor<2x3x9x5xf32, #weft.axes<b, h, k, w>>
-  weft.return %y, %prob, %z, %a, %b, %c : !bhjw, !bhjk, !bhjw, !bhjw, !bhjw, tensor<2x3x9x5xf32, #weft.axes<b, h, k, w>>
+  weft.return %y, %prob, %z, %kept, %a, %b, %c : !bhjw, !bhjk, !bhjw, !bhjk, !bhjw, !bhjw, tensor<2x3x9x5xf32, #weft.axes<b, h, k, w>>
 }

@@ -184,6 +184,10 @@ weft.graph @softmax_contractions(%x: !bji, %v: !bji) {
   %y = weft.online_softmax_contract "bji,bki->bkj" %x, %v : !bji -> tensor<2x4x4xf32, #weft.axes<b, k, j>>
   // CHECK: %z, %logs = weft.online_softmax_contract "bji,bki->bkj" %x, %v : !f32_bji -> !f32_bkj, !f32_bj
   %z, %logs = weft.online_softmax_contract "bji,bki->bkj" %x, %v : !bji -> tensor<2x4x4xf32, #weft.axes<b, k, j>>, !bj
+  // CHECK: weft.subvector_contract "bji,bki->bjk" %x, %v {p = 0.1, stream = 3, tile = 4} : !f32_bji -> !f32_bjkn
+  %kept = weft.subvector_contract "bji,bki->bjk" %x, %v {tile = 4, p = 0.1, stream = 3} : !bji -> tensor<2x4x4x2xf32, #weft.axes<b, j, k, n>>
+  // CHECK: weft.online_softmax_contract "bji,bki->bkj" %x, %v {p = 0.1, stream = 4} : !f32_bji -> !f32_bkj
+  %dropped = weft.online_softmax_contract "bji,bki->bkj" %x, %v {p = 0.1, stream = 4} : !bji -> tensor<2x4x4xf32, #weft.axes<b, k, j>>
   weft.return
 }
 

@@ -110,6 +110,27 @@ TEST_CASE("attention alone: scores are folded as they are, keys may be more than
   }
 }
 
+TEST_CASE("a fold may drop probabilities") {
+  const auto dropped = [](double p, int64_t stream) {
+    Attention a;
+    a.fold(a.contract());
+    a.builder.last().attributes = {{"p", p}, {"stream", stream}};
+    return a.builder.build({a.output});
+  };
+  CHECK(regionOf(dropped(0.1, 3)).hasDropout);
+  CHECK_FALSE(regionOf(dropped(0, 3)).hasDropout);
+  CHECK(dropoutOf(dropped(0.1, 3).body.back()) == Dropout{.p = 0.1, .stream = 3});
+  Attention plain;
+  plain.fold(plain.contract());
+  const Kernel kernel = plain.builder.build({plain.output});
+  CHECK_FALSE(regionOf(kernel).hasDropout);
+  CHECK(dropoutOf(kernel.body.back()) == std::nullopt);
+  // Which stream it draws from is an argument; that it draws, and how much, is text.
+  CHECK(canonicalText(dropped(0.1, 3)) == canonicalText(dropped(0.1, 4)));
+  CHECK(canonicalText(dropped(0.1, 3)) != canonicalText(dropped(0.2, 3)));
+  CHECK(canonicalText(dropped(0.1, 3)) != canonicalText(kernel));
+}
+
 TEST_CASE("masks, biases and a soft cap stand between scores and softmax") {
   Attention a;
   const int lengths = a.input("lengths", "b", DType::i32), slopes = a.input("slopes", "h"),

@@ -1,6 +1,8 @@
 // From graphs to candidates: canonical kernels and which ops the fusion rules put together.
 #include "kernel/Error.h"
+#include "passes/Describe.h"
 #include "passes/Passes.h"
+#include "passes/account/Operators.h"
 #include "tests/support/NonEmpty.h"
 #include "tests/unit/samples/SampleGraphs.h"
 
@@ -54,6 +56,26 @@ weft.graph @g(%x: !bji, %skip: !bji, %beta: !i, %gamma: !i, %shift: !i) -> !bji 
   CHECK(kernel.outputs.size() == 3);  // y, and the statistics that nobody reads
   CHECK(kernel.reducedAxes() == std::vector<int>{2});
   CHECK(kernel.body[1].attributes.at("stream") == Attribute(int64_t(3)));
+}
+
+TEST_CASE("the mask of a fold has the elements of its scores") {
+  const auto loaded = parse(R"(
+!jk = tensor<5x9xf32, #weft.axes<j, k>>
+!kw = tensor<9x4xf32, #weft.axes<k, w>>
+!jw = tensor<5x4xf32, #weft.axes<j, w>>
+weft.graph @g(%x: !jk, %v: !kw, %g: !jk) -> (!jw, !jk) {
+  %y = weft.online_softmax_contract "jk,kw->jw" %x, %v {p = 0.5, stream = 2} : !jk, !kw -> !jw
+  %d = weft.dropout %g {p = 0.5, stream = 2} : !jk
+  weft.return %y, %d : !jw, !jk
+})");
+  const std::vector<Operator> operators = operatorsOf(describeGraph(loaded->graph()).flow);
+  REQUIRE(operators.size() == 2);
+  CHECK(operators[0].elementsRead == 45 + 36);
+  CHECK(operators[0].elementsWritten == 20 + 45);
+  CHECK(operators[1].elementsRead == 45 + 45);
+  CHECK(operators[1].elementsWritten == 45);
+  const Kernel kernel = toKernel({numberedOps(loaded->graph())[0]}, "");
+  CHECK(dropoutOf(kernel.body[0]) == Dropout{.p = 0.5, .stream = 2});
 }
 
 TEST_CASE("one tensor read under two index maps is two inputs") {

@@ -18,6 +18,7 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 using namespace weft;
@@ -324,6 +325,52 @@ TEST_CASE("a chunk draws the dropout masks of the whole") {
   CHECK(differentFromStart > 1000);
 }
 
+namespace {
+
+/// softmax(x) over k, dropped, times v.
+Kernel droppedFold(const std::string &lettersOfX) {
+  samples::KernelBuilder builder("fold", extents);
+  const int x = builder.input("x", lettersOfX), v = builder.input("v", "hbkw");
+  const int y = builder.op("online_softmax_contract", OperatorClass::contraction, {x, v}, "y",
+                           "hbjw", "k", DType::f32);
+  builder.last().attributes = {
+      {"spec", lettersOfX + ",hbkw->hbjw"}, {"p", 0.5}, {"stream", int64_t(3)}};
+  return builder.build({y});
+}
+
+}  // namespace
+
+TEST_CASE("a chunk of a fold drops what the whole drops") {
+  const Kernel whole = droppedFold("hbjk"), chunk = onChunk(whole, "h", 2, 3),
+               columns = onChunk(whole, "w", 4, 4), first = onChunk(whole, "h", 0, 2);
+  CHECK(std::get<int64_t>(chunk.body[0].attributes.at("outer")) == 4);
+  CHECK(canonicalText(first) == canonicalText(onChunk(whole, "h", 4, 2)));
+  CHECK(codegen::numberOf({.kind = codegen::Parameter::Kind::dropoutStream, .index = 0}, chunk) ==
+        3);
+  CHECK(codegen::numberOf({.kind = codegen::Parameter::Kind::dropoutOuter, .index = 0}, chunk) ==
+        4);
+  CHECK_FALSE(columns.body[0].attributes.contains("outer"));  // the scores lack w
+
+  const reference::DropoutSource source{.seed = 11, .step = 5};
+  const reference::ElementReader score = [](std::span<const int64_t>) { return 1.0; },
+                                 value = [](std::span<const int64_t> at) {
+                                   return std::ldexp(1.0, int(at[2]));
+                                 };
+  reference::PointEvaluator of(whole, {score, value}, source),
+      ofPart(chunk, {score, value}, source), ofColumns(columns, {score, value}, source);
+  int differentFromStart = 0;
+  for (int64_t h = 0; h < 3; ++h)
+    for (int64_t b = 0; b < 2; ++b)
+      for (int64_t j = 0; j < 32; ++j) {
+        const std::vector<int64_t> at{h, b, j, 1}, inWhole{h + 2, b, j, 1};
+        const double result = ofPart.output(0, at).value;
+        CHECK(result == of.output(0, inWhole).value);
+        CHECK(ofColumns.output(0, at).value == of.output(0, at).value);
+        differentFromStart += result != of.output(0, at).value;
+      }
+  CHECK(differentFromStart > 100);
+}
+
 TEST_CASE("chunks of a dropout are one text, and their places arguments") {
   samples::KernelBuilder builder("dropout", extents);
   const int x = builder.input("x", "hbjk");
@@ -471,4 +518,6 @@ TEST_CASE("no chunks along what is reduced, compared or drawn from another origi
   CHECK_THAT(rejectionOf([&] { onChunk(dropout, "h", 3, 3); }),
              Catch::Contains("axis h, which is not the outermost"));
   CHECK(std::get<int64_t>(onChunk(dropout, "b", 1, 1).body[0].attributes.at("outer")) == 6);
+  CHECK_THAT(rejectionOf([&] { onChunk(droppedFold("bhjk"), "h", 3, 3); }),
+             Catch::Contains("axis h, which is not the outermost"));
 }

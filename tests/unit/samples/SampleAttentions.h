@@ -70,10 +70,14 @@ public:
     return mask({.kind = MaskShape::Kind::padding}, {of, lengths}, "padded",
                 {{"kind", std::string("padding")}, {"along", std::vector<int64_t>{0}}});
   }
-  Kernel build(int of, bool withLogSums = false) {
+  Kernel build(int of, bool withLogSums = false, std::optional<Dropout> dropout = std::nullopt) {
     const int output = builder.op("online_softmax_contract", OperatorClass::contraction, {of, v},
                                   "output", "bhgjw", "k", type);
     builder.last().attributes = {{"spec", std::string("bhgjk,bhkw->bhgjw")}};
+    if (dropout) {
+      builder.last().attributes["p"] = dropout->p;
+      builder.last().attributes["stream"] = dropout->stream;
+    }
     if (!withLogSums) return builder.build({output});
     return builder.build({output, builder.also("log_sums", "bhgj", DType::f32)});
   }
@@ -108,6 +112,13 @@ inline Kernel causalAttention(const AttentionExtents &e, DType type, bool withLo
 inline Kernel windowAttention(const AttentionExtents &e, DType type, int64_t left, int64_t right) {
   FusedAttention attention("window_attention", e, type);
   return attention.build(attention.window(attention.scores(), left, right));
+}
+/// Probabilities are dropped.
+inline Kernel droppedAttention(const AttentionExtents &e, DType type, const Dropout &dropout,
+                               bool isCausal = false, bool withLogSums = false) {
+  FusedAttention attention("dropped_attention", e, type);
+  const int scores = attention.scores();
+  return attention.build(isCausal ? attention.causal(scores) : scores, withLogSums, dropout);
 }
 /// "lengths": keys of each batch element.
 inline Kernel paddedAttention(const AttentionExtents &e, DType type, bool isCausal = false) {

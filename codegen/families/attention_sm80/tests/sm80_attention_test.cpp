@@ -84,6 +84,9 @@ TEST_CASE("what attention by mma.sync does not take is said") {
   CHECK(has(exclusion(plainAttention({.p = 264, .w = 264}, DType::f16)), "at most 256"));
   CHECK(has(exclusion(plainAttention({.p = 36, .w = 64}, DType::f16)), "multiples of 8"));
   CHECK(has(exclusion(plainAttention(e, DType::f16), "v100"), "sm_80 and later"));
+  CHECK(exclusion(droppedAttention(e, DType::f16, {.p = 0.1, .stream = 3})) ==
+        "drops probabilities");
+  CHECK_FALSE(own(droppedAttention(e, DType::f16, {.p = 0, .stream = 3})).empty());
   // On sm_90a it has what TMA does not load or store: sums in another order.
   CHECK(has(exclusion(plainAttention(e, DType::f16), "h200"), "attention-sm90 takes"));
   CHECK(!own(plainAttention(e, DType::f16, true), "h200").empty());

@@ -83,6 +83,8 @@ TEST_CASE("what fused attention does not take is said") {
   CHECK(exclusion(plainAttention({.p = 36, .w = 36}, DType::f16)).find("16 bytes") !=
         std::string::npos);
   CHECK(exclusion(plainAttention(extents, DType::f16), "a100").find("WGMMA") != std::string::npos);
+  CHECK(exclusion(droppedAttention(extents, DType::f16, {.p = 0.1, .stream = 3})) ==
+        "drops probabilities");
 }
 
 TEST_CASE("tiles keep their scores, exponentials and output in registers") {
