@@ -17,7 +17,8 @@ std::vector<Kernel> kindsOf(const AttentionExtents &extents, DType type) {
           samples::paddedAttention(extents, type),
           samples::paddedAttention(extents, type, true),
           samples::biasedAttention(extents, type),
-          samples::cappedAttention(extents, type)};
+          samples::cappedAttention(extents, type),
+          samples::droppedAttention(extents, type, {.p = 0.3, .stream = 5})};
 }
 
 }  // namespace

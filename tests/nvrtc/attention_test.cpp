@@ -71,6 +71,7 @@ std::vector<Case> cases(DType type) {
   result.push_back({"padded", paddedAttention(extents, type, true)});
   result.push_back({"biased", biasedAttention(extents, type)});
   result.push_back({"sloped", slopedAttention(extents, type)});
+  result.push_back({"dropped", droppedAttention(extents, type, {.p = 0.1, .stream = 1})});
   return result;
 }
 

@@ -180,19 +180,6 @@ private:
 
   // --- coordinates and loads ---
 
-  /// Along an axis of heads: a digit of the head's number.
-  Code headCoordinate(const Code &head, int axis) const {
-    const auto found = std::ranges::find(problem.headAxes, axis);
-    if (found == problem.headAxes.end()) return Code::plain("0");
-    Code text = head;
-    std::vector<Code> faster;
-    for (auto other = found + 1; other != problem.headAxes.end(); ++other)
-      faster.push_back(axisName(*other));
-    if (faster.size() == 1) text = code("{} / {}", text, faster[0]);
-    if (faster.size() > 1) text = code("{} / ({})", text, joined(faster, " * "));
-    if (found != problem.headAxes.begin()) text = code("{} % {}", text, axisName(axis));
-    return text;
-  }
   Code axisName(int axis) const { return context.axes[size_t(axis)]; }
 
   /// The coordinates of an element; those of extent 1 are 0.
@@ -201,7 +188,7 @@ private:
       if (extent(axis) == 1) return Code::plain("0");
       return axis == problem.queryAxis ? query
              : axis == problem.keyAxis ? key
-                                       : headCoordinate(head, axis);
+                                       : headCoordinate(problem, context.axes, head, axis);
     };
   }
 
@@ -371,6 +358,20 @@ private:
 };
 
 }  // namespace
+
+Code headCoordinate(const AttentionProblem &problem, const std::vector<std::string> &axes,
+                    const Code &head, int axis) {
+  const auto found = std::ranges::find(problem.headAxes, axis);
+  if (found == problem.headAxes.end()) return Code::plain("0");
+  Code text = head;
+  std::vector<Code> faster;
+  for (auto other = found + 1; other != problem.headAxes.end(); ++other)
+    faster.push_back(axes[size_t(*other)]);
+  if (faster.size() == 1) text = code("{} / {}", text, faster[0]);
+  if (faster.size() > 1) text = code("{} / ({})", text, joined(faster, " * "));
+  if (found != problem.headAxes.begin()) text = code("{} % {}", text, axes[size_t(axis)]);
+  return text;
+}
 
 std::string scoreRejection(const Kernel &kernel, const AttentionRegion &region) {
   for (const size_t index : region.scoreOps) {

@@ -61,6 +61,11 @@ struct AttentionScore {
   bool mayScaleLast = true;
 };
 
+/// The coordinate along an axis of heads: a digit of the number of a head. `axes`: as ScoreContext
+/// has them.
+Code headCoordinate(const AttentionProblem &problem, const std::vector<std::string> &axes,
+                    const Code &head, int axis);
+
 /// Why score ops are not emitted: an op without an expression, an input of another element type or
 /// read elsewhere than at the element's coordinates. Empty if they are.
 std::string scoreRejection(const Kernel &kernel, const AttentionRegion &region);

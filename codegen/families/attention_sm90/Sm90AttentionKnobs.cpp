@@ -87,7 +87,6 @@ std::string kernelRejection(const Kernel &kernel, const AttentionRegion &region,
                        nameOf(output.dtype), nameOf(type));
   if (!device.tensorFlops.contains(type))
     return fmt::format("{} names no flop rate of GEMMs of {}", device.name, nameOf(type));
-  if (region.hasDropout) return "drops probabilities";
   return codegen::scoreRejection(kernel, region);
 }
 
@@ -106,6 +105,9 @@ SpaceOrRejection spaceOf(const Kernel &kernel, const Device &device) {
     const Expected<AttentionProblem> problem =
         attentionProblem(kernel, region, toConfiguration(kernel, tuple, Sm90AttentionKnobs{}));
     if (!problem) return {.reason = problem.error().what()};
+    if (std::string reason = sm90AttentionDropoutRejection(kernel, region, *problem);
+        !reason.empty())
+      return {.reason = std::move(reason)};
     if (std::string reason = sm90AttentionLayoutRejection(*problem); !reason.empty()) {
       rejection = std::move(reason);
       continue;

@@ -18,8 +18,8 @@ constexpr size_t mostHeadDimensions = 3;  // of a map of five
 /// every WGMMA: with three consumers, with two, and with one.
 constexpr int mostRegistersOfThree = 132, mostRegistersOfTwo = 192, mostRegistersOfOne = 176;
 /// What masks and tensors that score ops read need beside with three consumers, and value ops with
-/// any.
-constexpr int maskRegisters = 8, inputRegisters = 16, valueOpRegisters = 12;
+/// any, as draws of dropout.
+constexpr int maskRegisters = 8, inputRegisters = 16, valueOpRegisters = 12, dropoutRegisters = 16;
 constexpr int64_t widestOfThree = 96;  ///< columns of values: wider ones spill in blocks that pay
 
 int consumersOf(const Sm90AttentionKnobs &knobs) { return knobs.tileQueries / subtileSide; }
@@ -64,7 +64,8 @@ ScoreNeeds scoreNeeds(const Kernel &kernel, const AttentionRegion &region,
   const std::vector<bool> isMask = codegen::scoreMasks(kernel, region, problem);
   return {.hasMasks = std::ranges::find(isMask, true) != isMask.end(),
           .hasValueOps = std::ranges::find(isMask, false) != isMask.end(),
-          .readsInputs = !region.inputs.empty()};
+          .readsInputs = !region.inputs.empty(),
+          .hasDropout = region.hasDropout};
 }
 
 int sm90AttentionThreads(const Sm90AttentionKnobs &knobs) {
@@ -116,6 +117,7 @@ std::string sm90AttentionTileRejection(const AttentionProblem &problem,
   if (consumers == 3 && needs.hasMasks) most -= maskRegisters;
   if (consumers == 3 && needs.readsInputs) most -= inputRegisters;
   if (needs.hasValueOps) most -= valueOpRegisters;
+  if (needs.hasDropout) most -= dropoutRegisters;
   if (const int needed = registers(problem, knobs); needed > most)
     return fmt::format(
         "{} registers a thread hold scores, exponentials and output of {} keys; at "
@@ -167,6 +169,18 @@ std::string sm90AttentionLayoutRejection(const AttentionProblem &problem) {
   if (reason.empty() && problem.logSums && !liesHeadByHead(problem, *problem.logSums))
     reason = "the logarithms of sums do not lie head by head, query by query";
   return reason;
+}
+
+std::string sm90AttentionDropoutRejection(const Kernel &kernel, const AttentionRegion &region,
+                                          const AttentionProblem &problem) {
+  if (!region.hasDropout) return "";
+  const Value &probabilities = kernel.values[size_t(region.folded)];
+  const size_t rank = probabilities.axes.size();
+  if (rank >= 2 && probabilities.axes[rank - 2] == problem.queryAxis &&
+      probabilities.axes[rank - 1] == problem.keyAxis)
+    return "";
+  return fmt::format("'{}' is dropped by other last axes than queries and keys",
+                     probabilities.name);
 }
 
 std::vector<Sm90AttentionKnobs> sm90AttentionTileChoices(const AttentionProblem &problem,

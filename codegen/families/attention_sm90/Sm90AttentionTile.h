@@ -23,6 +23,7 @@ int64_t sm90AttentionBlocks(const AttentionProblem &problem, const Sm90Attention
 struct ScoreNeeds {
   bool hasMasks = false, hasValueOps = false;
   bool readsInputs = false;  ///< any of them reads a tensor
+  bool hasDropout = false;   ///< of the exponentials
 };
 ScoreNeeds scoreNeeds(const Kernel &kernel, const AttentionRegion &region,
                       const AttentionProblem &problem);
@@ -35,6 +36,11 @@ std::string sm90AttentionTileRejection(const AttentionProblem &problem,
 /// Why layouts are none that TMA loads and stores: columns that are no neighbours, rows that do not
 /// start at multiples of 16 bytes, more strides than a tensor map has. Empty if they are.
 std::string sm90AttentionLayoutRejection(const AttentionProblem &problem);
+
+/// Why probabilities cannot be dropped a fragment at a time: their last two logical axes are not
+/// those of queries and keys. Empty if they can, or if none are dropped.
+std::string sm90AttentionDropoutRejection(const Kernel &kernel, const AttentionRegion &region,
+                                          const AttentionProblem &problem);
 
 /// The tiles worth trying for these head dimensions.
 std::vector<Sm90AttentionKnobs> sm90AttentionTileChoices(const AttentionProblem &problem,

@@ -83,8 +83,6 @@ TEST_CASE("what fused attention does not take is said") {
   CHECK(exclusion(plainAttention({.p = 36, .w = 36}, DType::f16)).find("16 bytes") !=
         std::string::npos);
   CHECK(exclusion(plainAttention(extents, DType::f16), "a100").find("WGMMA") != std::string::npos);
-  CHECK(exclusion(droppedAttention(extents, DType::f16, {.p = 0.1, .stream = 3})) ==
-        "drops probabilities");
 }
 
 TEST_CASE("tiles keep their scores, exponentials and output in registers") {
@@ -133,6 +131,24 @@ TEST_CASE("emitted attention names its tensors, and what masks leave") {
   CHECK(plain.find(".scale = 0.125f") != std::string::npos);
   for (const std::string &one : {plain, causal, sloped})
     CHECK(one.find("__device__ unsigned tilesTaken;") != std::string::npos);
+}
+
+TEST_CASE("dropped probabilities are drawn a fragment at a time") {
+  const Kernel kernel =
+      droppedAttention({.b = 2, .h = 3, .j = 100, .k = 90}, DType::f16, {.p = 0.25, .stream = 3});
+  const codegen::EmittedKernel emitted =
+      codegen::emit(kernel, logicalOrder(kernel, {.tileQueries = 128, .tileKeys = 64}), "sm_90a");
+  const std::string &text = emitted.readable;
+  CHECK(text.find("weft::keptFragment(") != std::string::npos);
+  CHECK(text.find(".dropout = kept") != std::string::npos);
+  CHECK(text.find(".keepScale = 1.33333") != std::string::npos);
+  CHECK(text.find("dropThreshold = 16384u") != std::string::npos);
+  // The probabilities are [b, h, g, j, k]: a head's slice counts b before h.
+  CHECK(text.find("head / 3 * h + head % h") != std::string::npos);
+  std::set<ParameterKind> kinds;
+  for (const codegen::Parameter &parameter : emitted.parameters) kinds.insert(parameter.kind);
+  CHECK(kinds.contains(ParameterKind::dropoutKey));
+  CHECK(kinds.contains(ParameterKind::dropoutStream));
 }
 
 TEST_CASE("a configuration that cannot run is not emitted") {
