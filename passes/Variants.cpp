@@ -133,6 +133,25 @@ bool isFusedWhole(GraphOp graph, const std::vector<AttentionForm> &forms) {
                              [](SoftmaxOp softmax) { return fusedRejection(softmax).empty(); });
 }
 
+/// Whether what a fused attention would contract is dropped before.
+bool isDropped(SoftmaxOp softmax) {
+  mlir::Value value = softmax.getResult();
+  while (auto cast = mlir::dyn_cast<CastOp>(*value.user_begin())) value = cast.getResult();
+  return mlir::isa<DropoutOp>(*value.user_begin());
+}
+
+/// The forms of attention beside which norms are rewritten: the fused one where all of it has one.
+/// Beside the first as well where probabilities are dropped, since families that take a fused
+/// attention need not take that.
+std::vector<AttentionForm> formsBesideNorms(GraphOp graph,
+                                            const std::vector<AttentionForm> &forms) {
+  if (!isFusedWhole(graph, forms)) return {forms.front()};
+  std::vector<AttentionForm> result{AttentionForm::fused};
+  if (forms.front() != AttentionForm::fused && std::ranges::any_of(softmaxesOf(graph), isDropped))
+    result.push_back(forms.front());
+  return result;
+}
+
 /// Every softmax in a fused attention that can be; the others stay whole.
 void fuseAttention(GraphOp graph, int subVector, Variant &variant) {
   bool isFused = false;
@@ -327,12 +346,12 @@ std::vector<Variant> proposeVariants(mlir::ModuleOp module, const VariantOptions
     for (size_t recomputed = 1; recomputed < recomputations.size(); ++recomputed)
       add(forward[index], gradients.front(), recomputations[recomputed], forms.front(), normSteps);
   // Norms matter to those who read them: they are rewritten beside none and beside all of the
-  // projections stacked, and beside the fused form of attention where all of it has one.
-  const AttentionForm besideNorms =
-      isFusedWhole(graph, forms) ? AttentionForm::fused : forms.front();
+  // projections stacked.
+  const std::vector<AttentionForm> besideNorms = formsBesideNorms(graph, forms);
   for (const NormSteps steps : {NormSteps::decomposed, NormSteps::deferred})
     if (options.norms == "auto" && hasDecomposableNorm(graph, steps))
-      for (size_t index : beside) add(forward[index], gradients.front(), {}, besideNorms, steps);
+      for (const AttentionForm form : besideNorms)
+        for (size_t index : beside) add(forward[index], gradients.front(), {}, form, steps);
   for (Variant &variant : variants) variant.leftOut = leftOut;
   return variants;
 }

@@ -181,6 +181,24 @@ weft.graph @g(%x: !jk, %v: !kw) -> ()" +
              Catch::Contains(": relu 'r' reads 'kept', which is no contraction"));
 }
 
+TEST_CASE("norms are decomposed beside a fused attention, and beside another where it drops") {
+  for (const char *name : {"bert-base", "paper-encoder"}) {
+    INFO(name);
+    const bool drops = std::string(name) == "paper-encoder";
+    const auto loaded = preset(name, smallEncoder);
+    size_t fused = 0, others = 0;
+    for (const Variant &variant : nonEmpty(proposeVariants(
+             *loaded->module, {.norms = "auto", .subVector = 4, .canFuseAttention = true}))) {
+      if (std::ranges::count(variant.rewrites, Rewrite::Kind::decomposeNorms, &Rewrite::kind) == 0)
+        continue;
+      (isFused(variant) ? fused : others) += 1;
+      requireSame(loaded->graph(), graphOf(*variant.module));
+    }
+    CHECK(fused > 0);
+    CHECK((others > 0) == drops);
+  }
+}
+
 TEST_CASE("one softmax is fused beside another one that is not") {
   const auto loaded = parse(R"(
 !bjk = tensor<2x5x9xf32, #weft.axes<b, j, k>>
