@@ -133,23 +133,12 @@ bool isFusedWhole(GraphOp graph, const std::vector<AttentionForm> &forms) {
                              [](SoftmaxOp softmax) { return fusedRejection(softmax).empty(); });
 }
 
-/// Whether what a fused attention would contract is dropped before.
-bool isDropped(SoftmaxOp softmax) {
-  mlir::Value value = softmax.getResult();
-  while (auto cast = mlir::dyn_cast<CastOp>(*value.user_begin())) value = cast.getResult();
-  return mlir::isa<DropoutOp>(*value.user_begin());
-}
-
-/// The forms of attention beside which norms are rewritten: the fused one where all of it has one.
-/// Beside the first as well where probabilities are dropped, since families that take a fused
-/// attention need not take that.
+/// The forms of attention beside which norms are rewritten: the fused one where all of it has one,
+/// and the first as well, since families need not take a fused attention of every type.
 std::vector<AttentionForm> formsBesideNorms(GraphOp graph,
                                             const std::vector<AttentionForm> &forms) {
-  if (!isFusedWhole(graph, forms)) return {forms.front()};
-  std::vector<AttentionForm> result{AttentionForm::fused};
-  if (forms.front() != AttentionForm::fused && std::ranges::any_of(softmaxesOf(graph), isDropped))
-    result.push_back(forms.front());
-  return result;
+  if (!isFusedWhole(graph, forms) || forms.front() == AttentionForm::fused) return {forms.front()};
+  return {AttentionForm::fused, forms.front()};
 }
 
 /// Every softmax in a fused attention that can be; the others stay whole.

@@ -181,10 +181,9 @@ weft.graph @g(%x: !jk, %v: !kw) -> ()" +
              Catch::Contains(": relu 'r' reads 'kept', which is no contraction"));
 }
 
-TEST_CASE("norms are decomposed beside a fused attention, and beside another where it drops") {
+TEST_CASE("norms are decomposed beside a fused attention, and beside another one") {
   for (const char *name : {"bert-base", "paper-encoder"}) {
     INFO(name);
-    const bool drops = std::string(name) == "paper-encoder";
     const auto loaded = preset(name, smallEncoder);
     size_t fused = 0, others = 0;
     for (const Variant &variant : nonEmpty(proposeVariants(
@@ -195,7 +194,7 @@ TEST_CASE("norms are decomposed beside a fused attention, and beside another whe
       requireSame(loaded->graph(), graphOf(*variant.module));
     }
     CHECK(fused > 0);
-    CHECK((others > 0) == drops);
+    CHECK(others > 0);
   }
 }
 
