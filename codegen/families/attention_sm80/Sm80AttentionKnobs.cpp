@@ -67,6 +67,7 @@ bool hasValueOps(const Kernel &kernel, const AttentionRegion &region,
 }
 
 SpaceOrRejection spaceOf(const Kernel &kernel, const Device &device) {
+  if (!device.offers(sm80AttentionFamily.name)) return {.reason = "it is switched off"};
   if (!codegen::hasMmaSync(device.architecture))
     return {.reason = fmt::format("{} has no asynchronous copies and mma.sync as this family "
                                   "takes; sm_80 and later have",

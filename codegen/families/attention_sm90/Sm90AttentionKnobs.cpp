@@ -91,6 +91,7 @@ std::string kernelRejection(const Kernel &kernel, const AttentionRegion &region,
 }
 
 SpaceOrRejection spaceOf(const Kernel &kernel, const Device &device) {
+  if (!device.offers(sm90AttentionFamily.name)) return {.reason = "it is switched off"};
   if (!codegen::hasWgmma(device.architecture))
     return {.reason = fmt::format("{} has no WGMMA", device.architecture)};
   const AttentionRegionOrRejection recognised = attentionRegion(kernel);

@@ -47,7 +47,12 @@ std::unique_ptr<Loaded> attention(const std::string &returned = "", const std::s
 }
 
 const Device &device() {
-  static const Device h200 = findDevice("h200");
+  // Without the families that do take an attention.
+  static const Device h200 = [] {
+    Device device = findDevice("h200");
+    device.familiesTakenAway = {"attention-sm80", "attention-sm90"};
+    return device;
+  }();
   return h200;
 }
 
