@@ -279,7 +279,8 @@ std::vector<ProposedVariant> Compilation::rewriteOne(const Variant &variant,
   }
   VariantOptions options{
       .attention = asked.attention, .norms = asked.norms, .stacking = asked.stacking};
-  options.canFuseAttention = offersFusedAttention(prices->device());
+  // Chunks are of stored scores: whoever asks for a number of them asks for a plan that has some.
+  options.canFuseAttention = asked.chunks <= 1 && offersFusedAttention(prices->device());
   options.recompute = modelFlags.choosesRecomputed() ? "auto" : "none";
   if (!modelFlags.optimizer.empty()) {  // weights change every step: to stack them is not free
     if (options.stacking == "auto") options.stacking = "separate";

@@ -20,6 +20,9 @@ constexpr int mostRegistersOfThree = 132, mostRegistersOfTwo = 192, mostRegister
 /// What masks and tensors that score ops read need beside with three consumers, and value ops with
 /// any, as draws of dropout.
 constexpr int maskRegisters = 8, inputRegisters = 16, valueOpRegisters = 12, dropoutRegisters = 16;
+/// Of 16 columns, some kernels of several blocks of keys were wrong on an H200 (cause unknown);
+/// attention-sm80 takes them.
+constexpr int64_t narrowestValues = 24;
 constexpr int64_t widestOfThree = 96;  ///< columns of values: wider ones spill in blocks that pay
 
 int consumersOf(const Sm90AttentionKnobs &knobs) { return knobs.tileQueries / subtileSide; }
@@ -105,6 +108,9 @@ std::string sm90AttentionTileRejection(const AttentionProblem &problem,
   if (knobs.queryStages < 1 || knobs.queryStages > 2)
     return fmt::format("{} tiles of queries in shared memory; 1 and 2 are taken",
                        knobs.queryStages);
+  if (problem.valueDim < narrowestValues)
+    return fmt::format("values of {} columns; at least {} are taken", problem.valueDim,
+                       narrowestValues);
   if (problem.valueDim > 256 || problem.headDim > 256)
     return fmt::format("heads of {} and {} columns; at most 256 fit the registers", problem.headDim,
                        problem.valueDim);
