@@ -10,7 +10,8 @@ LLAMA = [
     '--dim', 'i=64', '--dim', 'u=96'
 ]
 MODELS = {
-    'measured, in chunks': ['bert-large'],
+    'measured, in chunks': ['bert-large', '--attention', 'decomposed'],
+    'fused attention': ['bert-large'],
     'estimated': LAYER,
     'training': [*LAYER, '--train', '--stacking', 'separate', '--attention', 'unfused'],
     'llama': LLAMA,
@@ -79,7 +80,7 @@ class FirstLines(CommandTest):
         self.assertIn('none measured', self.weft('select', *TINY).out)
 
     def test_what_is_measured_is_said_without_a_warning(self):
-        first, _ = self.compiled('bert-large')
+        first, _ = self.compiled('bert-large', '--attention', 'decomposed')
         launches = re.search(r'plan +(\d+) launches, decomposed attention in 2 chunks, workspace ',
                              '\n'.join(first)).group(1)
         self.assertIn(f'{launches} of {launches} kernels measured (shipped profile)',
@@ -91,7 +92,7 @@ class FirstLines(CommandTest):
 
     def test_records_count_as_verified_unless_their_verifier_is_older(self):
         """Of the shipped records, as they are; none of them is cut from the line."""
-        self.compiled('bert-large')
+        self.compiled('bert-large', '--attention', 'decomposed')
         kernels = [
             kernel for kernel in self.weft('explain', 'out', '--json').json()['kernels']
             if not kernel['view']
@@ -105,7 +106,7 @@ class FirstLines(CommandTest):
             self.assertEqual(words in said, state in states, words)
 
     def test_the_screen_folds_chunks_and_ends_with_facts(self):
-        _, screen = self.compiled('bert-large')
+        _, screen = self.compiled('bert-large', '--attention', 'decomposed')
         kernels = self.weft('explain', 'out', '--json').json()['kernels']
         chunks = [kernel for kernel in kernels if re.search('__h[0-9]+$', kernel['name'])]
         self.assertGreater(len(chunks), 4)
@@ -127,7 +128,8 @@ class FirstLines(CommandTest):
                 self.assertTrue(any(kernel['name'].startswith(name) for kernel in kernels), name)
 
     def test_all_has_the_rest(self):
-        self.weft('compile', 'bert-large', '-o', 'out', '--stop-after', 'emit')
+        self.weft('compile', 'bert-large', '--attention', 'decomposed', '-o', 'out', '--stop-after',
+                  'emit')
         screen, everything = self.weft('explain', 'out').out, self.weft('explain', 'out',
                                                                         '--all').out
         for part in ('note: ', 'memory: workspace', 'chunks: ', 'verified on a GPU: '):

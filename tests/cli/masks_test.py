@@ -117,7 +117,8 @@ class BadMaskTest(CommandTest):
         }.items():
             with self.subTest(mask):
                 self.rejects(*CORE, '--mask', mask, says=says)
-        self.rejects(*CORE, '--mask', 'causal', '--mask', 'causal', says=["'causal' is given twice"])
+        self.rejects(*CORE, "--mask", "causal", "--mask", "causal",
+                     says=["'causal' is given twice"])
 
     def test_models_without_the_choice(self):
         self.rejects('gpt2', '--mask', 'window=4',

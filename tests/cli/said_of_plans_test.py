@@ -106,13 +106,16 @@ class SaidOfPlans(CommandTest):
                       self.weft('explain', 'out', '--fusion', pair).prose())
 
     def test_select_says_why_a_slower_variant_is_chosen_where_it_is_shown(self):
-        said = self.weft('select', 'bert-large')
+        said = self.weft('select', 'bert-large', '--attention', 'decomposed')
         rows = said.out.split('\n\n')[0]
         self.assertRegex(' '.join(rows.split()),
                          r'\* is slower, chosen for its workspace: .* within [\d.]+ MB.*--chunks 1')
-        free = self.weft('select', 'bert-large', '--json').json()['freeWorkspaceBytes']
+        free = self.weft('select', 'bert-large', '--attention', 'decomposed', '--json').json()[
+            'freeWorkspaceBytes']
         self.assertIn(f'within {free / 1e6:.1f} MB', ' '.join(rows.split()))
-        self.assertNotIn('is slower', self.weft('select', 'bert-large', '--chunks', '1').out)
+        self.assertNotIn('is slower',
+                         self.weft('select', 'bert-large', '--attention', 'decomposed', '--chunks',
+                                   '1').out)
 
     def test_the_bound_has_one_name(self):
         said = self.weft('select', *TINY, '--dot', 'graph.dot').out
