@@ -2,6 +2,9 @@
 // that no tile and no vector divides.
 //   weft compile examples/biased_attention.mlir --no-library --stop-after emit -o out
 //   weft explain out
+// One launch: the attention is one kernel, which adds the bias to scores in registers.
+//   weft compile examples/biased_attention.mlir --attention unfused --stop-after emit -o apart
+//   weft explain apart
 // Three launches: the bias costs none, since add_softmax reads it before the softmax.
 //   weft compile examples/biased_attention.mlir --attention decomposed --stop-after emit -o split
 //   weft explain split

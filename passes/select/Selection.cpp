@@ -193,26 +193,30 @@ Selection select(Problem problem, const CostModel &model, const Options &options
 namespace {
 
 /// Runs the work of every variant that has no reason yet; an Error(unsupported) becomes the
-/// variant's reason.
-void forEachSolvable(std::vector<std::string> &reasons, const std::function<void(size_t)> &work) {
+/// variant's reason, and so does an Error(strictMiss): what lacks a measurement is not chosen, as
+/// long as another variant lacks none.
+void forEachSolvable(std::vector<std::string> &reasons, std::atomic<bool> &isAnyMiss,
+                     const std::function<void(size_t)> &work) {
   forEachInParallel(reasons.size(), [&](size_t v) {
     if (!reasons[v].empty()) return;
     try {
       work(v);
     } catch (const Error &error) {
-      if (error.kind != ErrorKind::unsupported) throw;
+      if (error.kind != ErrorKind::unsupported && error.kind != ErrorKind::strictMiss) throw;
+      if (error.kind == ErrorKind::strictMiss) isAnyMiss = true;
       reasons[v] = error.what();
     }
   });
 }
 
-void requireOne(const std::vector<std::string> &reasons) {
+void requireOne(const std::vector<std::string> &reasons, bool isAnyMiss) {
   if (reasons.empty() || std::any_of(reasons.begin(), reasons.end(),
                                      [](const std::string &reason) { return reason.empty(); }))
     return;
   const std::set<std::string> distinct(reasons.begin(), reasons.end());
   std::string text;
   for (const std::string &reason : distinct) text += (text.empty() ? "" : "\n  ") + reason;
+  if (isAnyMiss) throw Error::strictMiss("{}", text);
   throw Error::unsupported("{}", text);
 }
 
@@ -253,7 +257,7 @@ double skipSlower(const std::vector<VariantProblem> &variants, const CostModel &
   try {
     selections[first] = selectTimed(fastest->problem, model, fastest->options, shared);
   } catch (const Error &error) {
-    if (error.kind != ErrorKind::unsupported) throw;
+    if (error.kind != ErrorKind::unsupported && error.kind != ErrorKind::strictMiss) throw;
     result.reasons[first] = error.what();
     return infinite;
   }
@@ -279,9 +283,10 @@ VariantSelections selectVariants(std::vector<VariantProblem> variants, const Cos
   const double slowest = skipSlower(variants, model, shared, compared, selections, result);
   // First every variant's rough plan, then every exact one: what is skipped must not depend on
   // which thread was faster.
+  std::atomic<bool> isAnyMiss = false;
   std::vector<char> isSlower(
       variants.size(), false);  // each by one thread, which bits of a vector<bool> do not allow
-  forEachSolvable(result.reasons, [&](size_t v) {
+  forEachSolvable(result.reasons, isAnyMiss, [&](size_t v) {
     if (!selections[v].graph->bestPath.empty()) return;
     const Stopwatch stopwatch;
     const bool isTied = hasFreeTies(variants[v].problem, variants[v].options);
@@ -301,12 +306,12 @@ VariantSelections selectVariants(std::vector<VariantProblem> variants, const Cos
       rival =
           std::min(rival, selections[v].graph->bestPath.empty() ? selections[v].graph->roughSeconds
                                                                 : selections[v].best().seconds);
-  forEachSolvable(result.reasons, [&](size_t v) {
+  forEachSolvable(result.reasons, isAnyMiss, [&](size_t v) {
     const Stopwatch stopwatch;
     if (selections[v].graph->bestPath.empty()) finishOnce(*selections[v].graph, rival);
     selections[v].graph->statistics.seconds += stopwatch.seconds();
   });
-  requireOne(result.reasons);
+  requireOne(result.reasons, isAnyMiss);
   double sum = 0;
   for (size_t v = 0; v < variants.size(); ++v)
     if (result.reasons[v].empty()) sum += selections[v].statistics().seconds;

@@ -10,7 +10,8 @@ FOLDER = ROOT / 'examples'
 # By the folder that a command writes: the ops of each launch, in their order.
 SHOWN = {
     'biased_attention': {
-        'out': ['contract', 'add softmax', 'contract'],
+        'out': ['contract add online_softmax_contract'],
+        'apart': ['contract', 'add softmax', 'contract'],
         'split': [
             'contract', 'add local_softmax', 'reduce_subvectors', 'global_scaling', 'contract'
         ]

@@ -106,7 +106,7 @@ class FirstLines(CommandTest):
             self.assertEqual(words in said, state in states, words)
 
     def test_the_screen_folds_chunks_and_ends_with_facts(self):
-        _, screen = self.compiled('bert-large', '--attention', 'decomposed')
+        _, screen = self.compiled('bert-large', '--chunks', '2')
         kernels = self.weft('explain', 'out', '--json').json()['kernels']
         chunks = [kernel for kernel in kernels if re.search('__h[0-9]+$', kernel['name'])]
         self.assertGreater(len(chunks), 4)

@@ -16,6 +16,10 @@ HARMLESS = {
     'SingleConsumerTile.stages': 'held by the static_assert of shared memory',
     'Tile.epilogueStages': 'held by the static_assert of shared memory',
     'Tile.k': 'held by the static_assert of shared memory',
+    'AttentionTile.keys': 'held by the static_assert of shared memory',
+    'AttentionTile.stages': 'held by the static_assert of shared memory',
+    'AttentionTile.queryStages': 'held by the static_assert of shared memory',
+    'AttentionTile.headGroup': 'the order of tiles alone',
     'dropThreshold': 'which elements are dropped, not where they lie',
 }
 SMALL = ['--stop-after', 'emit']
@@ -51,6 +55,7 @@ def python(expression):
         raise Unknown(expression)
     expression = expression.replace('weft::Offset', '').replace('true', 'True')
     expression = expression.replace('false', 'False').replace('/', '//')
+    expression = re.sub(r'\b(\d+(?:\.\d+)?(?:e[-+]?\d+)?)f\b', r'\1', expression)
     return re.sub(r'\b(\d+)(?:ll|u)\b', r'\1', expression)
 
 
@@ -77,6 +82,8 @@ def value(text, known):
             name.strip()[1:]: value(member, known)
             for name, member in (item.split('=', 1) for item in items)
         })
+    if items and not items[0].startswith('{'):
+        return [value(item, known) for item in items]
     return Extents([value(item, known) for item in split(items[0][1:-1], ',')])
 
 

@@ -13,7 +13,7 @@ CHUNKED = [
     'attention', '--dim', 'b=2', '--dim', 'j=64', '--dim', 'h=4', '--dim', 'p=16', '--profile',
     'none', '--chunks', '4'
 ]
-LIMITED = [*CORE, '--max-memory', '1K', '--profile', 'none']
+LIMITED = [*CORE, '--attention', 'unfused', '--max-memory', '1K', '--profile', 'none']
 MODELS = {
     'whole': TINY, 'chunked': CHUNKED, 'limited': LIMITED, 'train': [*TINY, '--train'],
     'variants': CORE

@@ -42,7 +42,7 @@ class PictureTest(unittest.TestCase):
         root = xml.etree.ElementTree.fromstring(self.picture)
         width, height = float(root.get('width')), float(root.get('height'))
         names = [text.text for text in root.iter('{http://www.w3.org/2000/svg}text')]
-        for name in ('probability', 'norm1', 'active_kept', 'norm2'):
+        for name in ('weighted', 'norm1', 'active_kept', 'norm2'):
             self.assertEqual(names.count(name), 1)
         boxes = list(root.iter('{http://www.w3.org/2000/svg}rect'))
         self.assertGreater(len(boxes), 25)

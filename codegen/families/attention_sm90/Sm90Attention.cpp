@@ -145,6 +145,22 @@ private:
                        divisors.size() + 2, fmt::join(divisors, ", "), fmt::join(extents, ", "));
   }
 
+  /// That heads lie in the maps as plan.json has these.
+  std::vector<Code> mapTerms() const {
+    std::vector<Code> terms;
+    for (const auto &[member, tensor] : {std::pair("q", &problem.q),
+                                         {"k", &problem.k},
+                                         {"v", &problem.v},
+                                         {"output", &problem.output}}) {
+      const std::vector<HeadDimension> dimensions = headDimensions(problem, *tensor);
+      for (size_t d = 0; d < dimensions.size(); ++d)
+        terms.push_back(fmt::format("{0}.{1}.divisors[{2}] == {3} && {0}.{1}.extents[{2}] == {4}",
+                                    shape, member, d, dimensions[d].divisor, dimensions[d].extent));
+    }
+    if (terms.empty()) terms.push_back(fmt::format("{}.q.dimensions == 2", shape));
+    return terms;
+  }
+
   std::string extentOf(int axis) const { return axis < 0 ? "1" : axes[size_t(axis)]; }
 
   void describeProblem() {
@@ -209,6 +225,7 @@ private:
                        fmt::format("{}.valueDim == {}", shape, problem.valueDim),
                        fmt::format("{}.heads == {}", shape, problem.heads)},
                       "these extents"),
+        launchCheckOf(mapTerms(), "maps of these heads"),
         launchCheckOf(
             {fmt::format("{}.queries == {}", tile, knobs.tileQueries),
              fmt::format("{}.keys == {}", tile, knobs.tileKeys),

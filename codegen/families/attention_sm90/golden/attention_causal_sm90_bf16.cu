@@ -33,6 +33,7 @@ attention_causal_bf16_8x8192x2048x128(const __grid_constant__ weft::sm90::Tensor
                                       float *__restrict__ log_sums) {
   static_assert(weft::sm90::AttentionConfig<shape, tile>::sharedBytes == 196736);
   static_assert(shape.queries == 2048 && shape.keys == 2048 && shape.headDim == 128 && shape.valueDim == 128 && shape.heads == 32, "plan.json: these extents");
+  static_assert(shape.q.divisors[0] == 1 && shape.q.extents[0] == 32 && shape.k.divisors[0] == 4 && shape.k.extents[0] == 8 && shape.v.divisors[0] == 4 && shape.v.extents[0] == 8 && shape.output.divisors[0] == 1 && shape.output.extents[0] == 32, "plan.json: maps of these heads");
   static_assert(tile.queries == 128 && tile.keys == 128 && weft::sm90::AttentionConfig<shape, tile>::threads == 384, "plan.json: 132 blocks and maps of these tiles");
   static_assert(g == 4 && h == 8 && j == 2048 && k == 2048 && p == 128 && w == 128, "plan.json: these extents");
   static_assert(shape.q.dimensions == 3 && shape.k.dimensions == 3 && shape.v.dimensions == 3 && shape.output.dimensions == 3, "plan.json: strides of the result");

@@ -34,6 +34,7 @@ attention_padding_f16_192x256x256x64(const __grid_constant__ weft::sm90::TensorM
                                      const __grid_constant__ weft::sm90::TensorMap output_map) {
   static_assert(weft::sm90::AttentionConfig<shape, tile>::sharedBytes == 90256);
   static_assert(shape.queries == 256 && shape.keys == 256 && shape.headDim == 64 && shape.valueDim == 64 && shape.heads == 192, "plan.json: these extents");
+  static_assert(shape.q.divisors[0] == 1 && shape.q.extents[0] == 192 && shape.k.divisors[0] == 1 && shape.k.extents[0] == 192 && shape.v.divisors[0] == 1 && shape.v.extents[0] == 192 && shape.output.divisors[0] == 1 && shape.output.extents[0] == 192, "plan.json: maps of these heads");
   static_assert(tile.queries == 64 && tile.keys == 128 && weft::sm90::AttentionConfig<shape, tile>::threads == 256, "plan.json: 264 blocks and maps of these tiles");
   static_assert(b == 16 && h == 12 && j == 256 && k == 256 && p == 64 && w == 64, "plan.json: these extents");
   static_assert(shape.q.dimensions == 3 && shape.k.dimensions == 3 && shape.v.dimensions == 3 && shape.output.dimensions == 3, "plan.json: strides of the result");

@@ -35,6 +35,7 @@ attention_add_causal_f16_24x777x777x64(const __grid_constant__ weft::sm90::Tenso
                                        const __grid_constant__ weft::sm90::TensorMap output_map) {
   static_assert(weft::sm90::AttentionConfig<shape, tile>::sharedBytes == 114832);
   static_assert(shape.queries == 777 && shape.keys == 777 && shape.headDim == 64 && shape.valueDim == 64 && shape.heads == 24, "plan.json: these extents");
+  static_assert(shape.q.divisors[0] == 1 && shape.q.extents[0] == 24 && shape.k.divisors[0] == 1 && shape.k.extents[0] == 24 && shape.v.divisors[0] == 1 && shape.v.extents[0] == 24 && shape.output.divisors[0] == 1 && shape.output.extents[0] == 24, "plan.json: maps of these heads");
   static_assert(tile.queries == 128 && tile.keys == 128 && weft::sm90::AttentionConfig<shape, tile>::threads == 384, "plan.json: 132 blocks and maps of these tiles");
   static_assert(b == 2 && h == 12 && j == 777 && k == 777 && p == 64 && w == 64, "plan.json: these extents");
   static_assert(shape.q.dimensions == 3 && shape.k.dimensions == 3 && shape.v.dimensions == 3 && shape.output.dimensions == 3, "plan.json: strides of the result");

@@ -31,6 +31,7 @@ attention_f16_128x512x512x64(const __grid_constant__ weft::sm90::TensorMap q_map
                              const __grid_constant__ weft::sm90::TensorMap output_map) {
   static_assert(weft::sm90::AttentionConfig<shape, tile>::sharedBytes == 139408);
   static_assert(shape.queries == 512 && shape.keys == 512 && shape.headDim == 64 && shape.valueDim == 64 && shape.heads == 128, "plan.json: these extents");
+  static_assert(shape.q.divisors[0] == 1 && shape.q.extents[0] == 128 && shape.k.divisors[0] == 1 && shape.k.extents[0] == 128 && shape.v.divisors[0] == 1 && shape.v.extents[0] == 128 && shape.output.divisors[0] == 1 && shape.output.extents[0] == 128, "plan.json: maps of these heads");
   static_assert(tile.queries == 192 && tile.keys == 128 && weft::sm90::AttentionConfig<shape, tile>::threads == 512, "plan.json: 132 blocks and maps of these tiles");
   static_assert(b == 8 && h == 16 && j == 512 && k == 512 && p == 64 && w == 64, "plan.json: these extents");
   static_assert(shape.q.dimensions == 3 && shape.k.dimensions == 3 && shape.v.dimensions == 3 && shape.output.dimensions == 3, "plan.json: strides of the result");
