@@ -3,9 +3,14 @@
 
 #include "codegen/families/attention/AttentionScore.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <mutex>
 #include <optional>
+#include <string>
 
 namespace weft {
 namespace {
@@ -67,7 +72,69 @@ private:
   int64_t query, key;
 };
 
+/// Whether no mask is known to exclude a score. `isMask`: of each score op.
+bool isSeen(const Kernel &kernel, const AttentionRegion &region, const AttentionProblem &problem,
+            const std::vector<bool> &isMask, int64_t query, int64_t key) {
+  for (size_t op = 0; op < region.scoreOps.size(); ++op) {
+    if (!isMask[op]) continue;
+    const Expression &expression = kernel.body[region.scoreOps[op]].expression;
+    const ExpressionNode &select = expression[expression.root()];
+    const auto holds = PointOfMask(expression, problem, query, key).at(select.children[0]);
+    const bool excludesWhereTrue =
+        expression[select.children[1]].kind != ExpressionNode::Kind::operand;
+    if (holds && (*holds != 0) == excludesWhereTrue) return false;
+  }
+  return true;
+}
+
+VisibleBlocks countBlocks(const Kernel &kernel, const AttentionRegion &region,
+                          const AttentionProblem &problem, int64_t tileQueries, int64_t tileKeys) {
+  const std::vector<bool> isMask = codegen::scoreMasks(kernel, region, problem);
+  const int64_t tiles = (problem.queries + tileQueries - 1) / tileQueries,
+                blocks = (problem.keys + tileKeys - 1) / tileKeys;
+  constexpr int64_t mostTiles = 12, mostBlocks = 96, points = 4;  // looked at; along each side
+  const int64_t tileCount = std::min(tiles, mostTiles), blockCount = std::min(blocks, mostBlocks);
+  VisibleBlocks result;
+  for (int64_t t = 0; t < tileCount; ++t) {
+    const int64_t tile = tileCount == 1 ? 0 : t * (tiles - 1) / (tileCount - 1);
+    int64_t seen = 0;
+    for (int64_t b = 0; b < blockCount; ++b) {
+      const int64_t block = blockCount == 1 ? 0 : b * (blocks - 1) / (blockCount - 1);
+      bool isAny = false;
+      for (int64_t point = 0; point < points * points && !isAny; ++point) {
+        const int64_t row = point / points * (tileQueries - 1) / (points - 1),
+                      column = point % points * (tileKeys - 1) / (points - 1);
+        isAny = isSeen(kernel, region, problem, isMask,
+                       std::min(tile * tileQueries + row, problem.queries - 1),
+                       std::min(block * tileKeys + column, problem.keys - 1));
+      }
+      seen += isAny;
+    }
+    const double count = double(seen) * double(blocks) / double(blockCount);
+    result.mean += count / double(tileCount);
+    result.most = std::max(result.most, count);
+  }
+  return result;
+}
+
 }  // namespace
+
+VisibleBlocks visibleBlocks(const Kernel &kernel, const AttentionRegion &region,
+                            const AttentionProblem &problem, int64_t tileQueries,
+                            int64_t tileKeys) {
+  // Asked for every layout, which does not matter.
+  static std::mutex mutex;
+  static std::map<std::string, VisibleBlocks> known;
+  const std::string key = fmt::format("{} {} {} {}\n{}", tileQueries, tileKeys, problem.queryAxis,
+                                      problem.keyAxis, canonicalText(kernel));
+  {
+    const std::lock_guard lock(mutex);
+    if (const auto found = known.find(key); found != known.end()) return found->second;
+  }
+  const VisibleBlocks counted = countBlocks(kernel, region, problem, tileQueries, tileKeys);
+  const std::lock_guard lock(mutex);
+  return known.emplace(key, counted).first->second;
+}
 
 VisibleScores visibleScores(const Kernel &kernel, const AttentionRegion &region,
                             const AttentionProblem &problem) {
@@ -78,28 +145,12 @@ VisibleScores visibleScores(const Kernel &kernel, const AttentionRegion &region,
   if (!visible.hasMasks) return visible;
   constexpr int64_t points = 32;
   const int64_t rows = std::min(points, problem.queries), columns = std::min(points, problem.keys);
-  int64_t seen = 0, most = 0;
-  for (int64_t row = 0; row < rows; ++row) {
-    int64_t ofRow = 0;
-    for (int64_t column = 0; column < columns; ++column) {
-      const int64_t query = (2 * row + 1) * problem.queries / (2 * rows),
-                    key = (2 * column + 1) * problem.keys / (2 * columns);
-      bool isSeen = true;
-      for (size_t op = 0; op < region.scoreOps.size(); ++op) {
-        const Expression &expression = kernel.body[region.scoreOps[op]].expression;
-        if (!isMask[op]) continue;
-        const ExpressionNode &select = expression[expression.root()];
-        const auto holds = PointOfMask(expression, problem, query, key).at(select.children[0]);
-        const ExpressionNode &excluded = expression[select.children[1]];
-        const bool excludesWhereTrue = excluded.kind != ExpressionNode::Kind::operand;
-        if (holds && (*holds != 0) == excludesWhereTrue) isSeen = false;
-      }
-      ofRow += isSeen;
-    }
-    seen += ofRow, most = std::max(most, ofRow);
-  }
+  int64_t seen = 0;
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t column = 0; column < columns; ++column)
+      seen += isSeen(kernel, region, problem, isMask, (2 * row + 1) * problem.queries / (2 * rows),
+                     (2 * column + 1) * problem.keys / (2 * columns));
   visible.share = double(seen) / double(rows * columns);
-  visible.largestShare = double(most) / double(columns);
   return visible;
 }
 

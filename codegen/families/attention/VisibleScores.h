@@ -7,12 +7,19 @@
 namespace weft {
 
 struct VisibleScores {
-  double share = 1;         ///< of all scores: what no mask excludes; unknown conditions hold
-  double largestShare = 1;  ///< the same of the query that sees most
-  bool hasMasks = false;    ///< any score op is one
-  int valueOps = 0;         ///< score ops that are none
+  double share = 1;       ///< of all scores: what no mask excludes; unknown conditions hold
+  bool hasMasks = false;  ///< any score op is one
+  int valueOps = 0;       ///< score ops that are none
 };
 VisibleScores visibleScores(const Kernel &kernel, const AttentionRegion &region,
                             const AttentionProblem &problem);
+
+/// Blocks of keys that a tile of queries sees, of those that any point of the block is seen in: the
+/// mean over tiles, and of the tile that sees most.
+struct VisibleBlocks {
+  double mean = 0, most = 0;
+};
+VisibleBlocks visibleBlocks(const Kernel &kernel, const AttentionRegion &region,
+                            const AttentionProblem &problem, int64_t tileQueries, int64_t tileKeys);
 
 }  // namespace weft

@@ -66,16 +66,17 @@ Cost sm90AttentionCost(const Kernel &kernel, const Configuration &configuration,
     blockSeconds *= loneConsumerFactor;
 
   const double keyBlocks = std::ceil(double(problem.keys) / knobs.tileKeys);
-  const auto tileTime = [&](double share) {
-    const double seen = std::min(keyBlocks, share * keyBlocks + (visible.hasMasks ? 1.0 : 0.0));
+  const VisibleBlocks blocks =
+      visible.hasMasks
+          ? visibleBlocks(kernel, *recognised.region, problem, knobs.tileQueries, knobs.tileKeys)
+          : VisibleBlocks{.mean = keyBlocks, .most = keyBlocks};
+  const auto tileTime = [&](double seen) {
     return seen * blockSeconds + mixedBlocks * maskShare * scores * exponential * slower +
            tileSeconds * slower;
   };
   // Tiles that see few keys fill the gaps that others leave; the longest ones begin first.
-  const double waves =
-      visible.share < visible.largestShare ? tiles / slots + 0.3 : std::ceil(tiles / slots);
-  const double tensorSeconds =
-      std::max(waves * tileTime(visible.share), tileTime(visible.largestShare));
+  const double waves = blocks.mean < blocks.most ? tiles / slots + 0.3 : std::ceil(tiles / slots);
+  const double tensorSeconds = std::max(waves * tileTime(blocks.mean), tileTime(blocks.most));
 
   const double bytes = double(kernel.necessaryBytes());
   const double memorySeconds = bytes / device.copyBandwidth;

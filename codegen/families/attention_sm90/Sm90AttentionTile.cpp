@@ -215,6 +215,13 @@ std::vector<Sm90AttentionKnobs> sm90AttentionTileChoices(const AttentionProblem 
       }
       knobs.blocks = multiprocessors * sm90AttentionResidentBlocks(problem, knobs);
       choices.push_back(knobs);
+      // Narrow blocks leave out more of what masks exclude.
+      constexpr int narrow = 64;
+      if (needs.hasMasks && tileKeys > narrow) {
+        knobs.tileKeys = narrow;
+        knobs.blocks = multiprocessors * sm90AttentionResidentBlocks(problem, knobs);
+        choices.push_back(knobs);
+      }
       break;
     }
   }

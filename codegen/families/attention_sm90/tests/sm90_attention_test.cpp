@@ -183,6 +183,22 @@ TEST_CASE("the price of fused attention follows its work") {
   CHECK(window < causal / 3);
 }
 
+TEST_CASE("blocks that a tile sees are counted") {
+  const auto blocks = [](const Kernel &kernel, int64_t queries, int64_t keys) {
+    return visibleBlocks(kernel, *attentionRegion(kernel).region,
+                         problemOf(kernel, logicalOrder(kernel, {})), queries, keys);
+  };
+  const AttentionExtents extents{.j = 1024, .k = 1024};
+  const VisibleBlocks causal = blocks(causalAttention(extents, DType::f16), 128, 128);
+  CHECK(causal.mean == Approx(4.5));
+  CHECK(causal.most == Approx(8));
+  // 129 keys of a query, of a tile of 128 three blocks at most.
+  const VisibleBlocks window = blocks(windowAttention(extents, DType::f16, 64, 64), 128, 128);
+  CHECK(window.most == Approx(3));
+  CHECK(window.mean > 2.5);
+  CHECK(blocks(windowAttention(extents, DType::f16, 64, 64), 64, 64).most == Approx(3));
+}
+
 TEST_CASE("what masks leave of the scores is estimated") {
   const auto share = [](const Kernel &kernel) {
     return visibleScores(kernel, *attentionRegion(kernel).region,
