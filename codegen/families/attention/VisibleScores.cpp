@@ -97,19 +97,21 @@ VisibleBlocks countBlocks(const Kernel &kernel, const AttentionRegion &region,
   VisibleBlocks result;
   for (int64_t t = 0; t < tileCount; ++t) {
     const int64_t tile = tileCount == 1 ? 0 : t * (tiles - 1) / (tileCount - 1);
-    int64_t seen = 0;
+    int64_t seen = 0, mixed = 0;
     for (int64_t b = 0; b < blockCount; ++b) {
       const int64_t block = blockCount == 1 ? 0 : b * (blocks - 1) / (blockCount - 1);
-      bool isAny = false;
-      for (int64_t point = 0; point < points * points && !isAny; ++point) {
+      bool isAny = false, isAll = true;
+      for (int64_t point = 0; point < points * points; ++point) {
         const int64_t row = point / points * (tileQueries - 1) / (points - 1),
                       column = point % points * (tileKeys - 1) / (points - 1);
-        isAny = isSeen(kernel, region, problem, isMask,
-                       std::min(tile * tileQueries + row, problem.queries - 1),
-                       std::min(block * tileKeys + column, problem.keys - 1));
+        const bool isPointSeen = isSeen(kernel, region, problem, isMask,
+                                        std::min(tile * tileQueries + row, problem.queries - 1),
+                                        std::min(block * tileKeys + column, problem.keys - 1));
+        isAny = isAny || isPointSeen, isAll = isAll && isPointSeen;
       }
-      seen += isAny;
+      seen += isAny, mixed += isAny && !isAll;
     }
+    result.mixed += double(mixed) * double(blocks) / double(blockCount) / double(tileCount);
     const double count = double(seen) * double(blocks) / double(blockCount);
     result.mean += count / double(tileCount);
     result.most = std::max(result.most, count);

@@ -14,10 +14,10 @@ struct VisibleScores {
 VisibleScores visibleScores(const Kernel &kernel, const AttentionRegion &region,
                             const AttentionProblem &problem);
 
-/// Blocks of keys that a tile of queries sees, of those that any point of the block is seen in: the
-/// mean over tiles, and of the tile that sees most.
+/// Blocks of keys that a tile of queries sees, any point of them: the mean over tiles, and of the
+/// tile that sees most; and the mean of those that masks leave in part.
 struct VisibleBlocks {
-  double mean = 0, most = 0;
+  double mean = 0, most = 0, mixed = 0;
 };
 VisibleBlocks visibleBlocks(const Kernel &kernel, const AttentionRegion &region,
                             const AttentionProblem &problem, int64_t tileQueries, int64_t tileKeys);

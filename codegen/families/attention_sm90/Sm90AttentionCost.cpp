@@ -19,15 +19,22 @@ namespace {
 /// What an exponential adds to the GEMMs' time of its multiprocessor: with three consumers, with
 /// two at d = 64 and as d grows, with two at least, and with one.
 constexpr double exponentialOfThree = 2.1e-11, exponentialOfTwo = 3.8e-11,
-                 leastExponentialOfTwo = 0.7e-11, exponentialOfOne = 5e-11;
+                 leastExponentialOfTwo = 0.7e-11, exponentialOfOne = 3.2e-11;
 /// The same where consumers do not take turns.
 constexpr double unorderedExponential = 1.5e-11;
 /// Where one block of one consumer has a multiprocessor to itself: its GEMMs wait for its
 /// exponentials.
 constexpr double loneConsumerFactor = 1.7;
 /// Loading queries, the first scores and storing a tile, as far as nothing hides it; the start of a
-/// block; what a value op and a mask add to a score, in shares of an exponential.
-constexpr double tileSeconds = 0.7e-6, startSeconds = 1.5e-6, valueOpShare = 0.6, maskShare = 0.3;
+/// block; what a value op adds to a score, in shares of an exponential, and masks to a block.
+constexpr double tileSeconds = 0.7e-6, startSeconds = 1.5e-6, valueOpShare = 0.6, maskShare = 0.5;
+/// Blocks of 64 keys (H200, causal: 1.08 us at d = 64, 1.18 at d = 128; of 128 keys 1.71 and 1.72):
+/// every block waits for its GEMMs and its turn.
+/// Two blocks a multiprocessor hide half of what a tile costs beside its blocks of keys (H200,
+/// causal window of 128 keys: tiles of 64 x 64 138 TFLOP/s, of 128 x 128 126, of 192 x 64 100).
+constexpr double residentTileShare = 0.5;
+constexpr int narrowKeys = 64;
+constexpr double narrowFactor = 1.2;
 /// The model is of an H200: multiprocessors with as much arithmetic.
 constexpr double referenceTensorFlops = 690e12 / 132;
 
@@ -56,23 +63,22 @@ Cost sm90AttentionCost(const Kernel &kernel, const Configuration &configuration,
   if (consumers == 2 && knobs.ordered == 0) exponential += unorderedExponential;
   const VisibleScores visible = visibleScores(kernel, *recognised.region, problem);
   exponential *= 1 + valueOpShare * visible.valueOps;
-  const double mixedBlocks =
-      visible.hasMasks ? std::min(2.0, double(problem.keys) / knobs.tileKeys) : 0;
   double blockSeconds = 2 * scores * double(problem.headDim + problem.valueDim) / flops +
                         scores * exponential * slower;
+  if (knobs.tileKeys <= narrowKeys) blockSeconds *= narrowFactor;
   const double slots = double(device.multiprocessors),
                tiles = double(sm90AttentionTiles(problem, knobs));
-  if (consumers == 1 && (tiles <= slots || sm90AttentionResidentBlocks(problem, knobs) == 1))
-    blockSeconds *= loneConsumerFactor;
+  const bool areTwoResident = tiles > slots && sm90AttentionResidentBlocks(problem, knobs) == 2;
+  if (consumers == 1 && !areTwoResident) blockSeconds *= loneConsumerFactor;
 
   const double keyBlocks = std::ceil(double(problem.keys) / knobs.tileKeys);
   const VisibleBlocks blocks =
       visible.hasMasks
           ? visibleBlocks(kernel, *recognised.region, problem, knobs.tileQueries, knobs.tileKeys)
-          : VisibleBlocks{.mean = keyBlocks, .most = keyBlocks};
+          : VisibleBlocks{.mean = keyBlocks, .most = keyBlocks, .mixed = 0};
   const auto tileTime = [&](double seen) {
-    return seen * blockSeconds + mixedBlocks * maskShare * scores * exponential * slower +
-           tileSeconds * slower;
+    return (seen + maskShare * blocks.mixed) * blockSeconds +
+           tileSeconds * slower * (areTwoResident ? residentTileShare : 1.0);
   };
   // Tiles that see few keys fill the gaps that others leave; the longest ones begin first.
   const double waves = blocks.mean < blocks.most ? tiles / slots + 0.3 : std::ceil(tiles / slots);

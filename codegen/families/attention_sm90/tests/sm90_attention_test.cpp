@@ -192,6 +192,7 @@ TEST_CASE("blocks that a tile sees are counted") {
   const VisibleBlocks causal = blocks(causalAttention(extents, DType::f16), 128, 128);
   CHECK(causal.mean == Approx(4.5));
   CHECK(causal.most == Approx(8));
+  CHECK(causal.mixed == Approx(1));
   // 129 keys of a query, of a tile of 128 three blocks at most.
   const VisibleBlocks window = blocks(windowAttention(extents, DType::f16, 64, 64), 128, 128);
   CHECK(window.most == Approx(3));
