@@ -56,8 +56,7 @@ struct OnlineSoftmax {
   /// log(sum(exp(score))), of `factor` = log2(e) times the scale of scores.
   __device__ __forceinline__ float logSum(int row, float factor) const {
     constexpr float ln2 = 0.693147180559945f;
-    return sum[row] == 0 ? negativeInfinity
-                         : (maximum[row] * factor + log2f(sum[row])) * ln2;
+    return sum[row] == 0 ? negativeInfinity : (maximum[row] * factor + log2f(sum[row])) * ln2;
   }
 };
 

@@ -224,7 +224,7 @@ bool sumsLeave(const Kernel &kernel) {
         std::ranges::any_of(op.operands, [&](int operand) { return sums.contains(operand); });
     if (op.reducedAxes.empty() && !uses) continue;
     if (uses && !op.reducedAxes.empty()) return false;
-    if (!uses && op.kind == OpKind::reduce && reduceKind(op) != ReduceKind::sum) return false;
+    if (!uses && reduceKind(op).value_or(ReduceKind::sum) != ReduceKind::sum) return false;
     const std::vector<int> reduced = kernel.reducedAxes();
     for (int result : op.results)
       if (std::ranges::find_first_of(kernel.values[result].axes, reduced) !=

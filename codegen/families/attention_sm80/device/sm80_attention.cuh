@@ -143,8 +143,7 @@ __device__ __forceinline__ void attention(
   using P = AttentionConfig<shape, tile>;
   constexpr float factor = (shape.scalesLast ? shape.scale : 1.0f) * 1.44269504f;
   const SharedAddress queryTile = dynamicShared(), stages = queryTile + P::queryBytes;
-  const int firstQuery =
-      (P::queryTiles - 1 - int(blockIdx.x) % P::queryTiles) * tile.queries;
+  const int firstQuery = (P::queryTiles - 1 - int(blockIdx.x) % P::queryTiles) * tile.queries;
   const AttentionPlace at{int(blockIdx.x) / P::queryTiles, firstQuery,
                           smaller(firstQuery + tile.queries, shape.queries) - 1};
   const HeadPlaces places = args.placesOfHead(at.head);
@@ -165,15 +164,15 @@ __device__ __forceinline__ void attention(
       const SharedAddress to = stages + stage * P::stageBytes;
       const int firstKey = keyTile * tile.keys;
       copyPositions<tile.keys, shape.headDim, P::threads, shape.rowK>(to, args.k + places.k,
-                                                                     firstKey, shape.keys);
+                                                                      firstKey, shape.keys);
       copyPositions<tile.keys, shape.valueDim, P::threads, shape.rowV>(
           to + P::keyBytes, args.v + places.v, firstKey, shape.keys);
     }
     commitCopies();
   };
 
-  copyPositions<tile.queries, shape.headDim, P::threads, shape.rowQ>(
-      queryTile, args.q + places.q, at.firstQuery, shape.queries);
+  copyPositions<tile.queries, shape.headDim, P::threads, shape.rowQ>(queryTile, args.q + places.q,
+                                                                     at.firstQuery, shape.queries);
   int toCopy = -1;
 #pragma unroll
   for (int stage = 0; stage < tile.stages - 1; ++stage) copy(toCopy = next(toCopy), stage);
@@ -209,8 +208,7 @@ __device__ __forceinline__ void attention(
     const int firstColumn = keyTile * tile.keys + column;
     if ((hasPart && keyTile == P::keyTiles - 1) || coverageOf(keyTile) != TileCoverage::full)
       applyScoreOps<shape, hasPart>(scores, args.score, at.head, row, firstColumn);
-    else
-      applyScoreOps<shape, false>(scores, args.scoreWithoutMasks, at.head, row, firstColumn);
+    else applyScoreOps<shape, false>(scores, args.scoreWithoutMasks, at.head, row, firstColumn);
     float older[2];
     softmax.add(scores, factor, older);
 #pragma unroll

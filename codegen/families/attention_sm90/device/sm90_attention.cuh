@@ -13,6 +13,7 @@
 // while outputs are stored.
 #pragma once
 
+#include "weft/grid_memory.cuh"
 #include "weft/online_softmax.cuh"
 #include "weft/opaque.cuh"
 #include "weft/sm90_attention_tiles.cuh"
@@ -22,7 +23,6 @@
 #include "weft/sm90_tma.cuh"
 #include "weft/tile_coverage.cuh"
 #include "weft/wgmma.cuh"
-#include "weft/grid_memory.cuh"
 
 namespace weft::sm90 {
 
@@ -42,14 +42,14 @@ template <typename Score = UnchangedScore, typename ScoreWithoutMasks = Unchange
           typename Coverage = FullCoverage, typename Dropout = NothingDropped>
 struct AttentionArgs {
   const TensorMap *q, *k, *v, *output;
-  unsigned *counter;       // of tiles taken; zero between launches
-  float scale;             // of products; positive
+  unsigned *counter;         // of tiles taken; zero between launches
+  float scale;               // of products; positive
   float *logSums = nullptr;  // log(sum(exp(score))) of [head][query], if asked for
   Score score = {};
   ScoreWithoutMasks scoreWithoutMasks = {};
   Coverage coverage = {};
-  Dropout dropout = {};   // of exponentials, behind their sum
-  float keepScale = 1;    // 1 / (1 - p)
+  Dropout dropout = {};  // of exponentials, behind their sum
+  float keepScale = 1;   // 1 / (1 - p)
 };
 
 /// Coordinate 2 + d of a head's boxes; there are no divisors behind the map's dimensions.
@@ -113,9 +113,8 @@ struct KeyBlocks {
   __device__ __forceinline__ void askFor(int block) {
     const int lastQuery = smaller(firstQuery + tile.queries, problem.queries) - 1,
               first = block * tile.keys, last = smaller(first + tile.keys, problem.keys) - 1;
-    const TileCoverage covered = block < count
-                                     ? coverage(head, firstQuery, lastQuery, first, last)
-                                     : TileCoverage::empty;
+    const TileCoverage covered =
+        block < count ? coverage(head, firstQuery, lastQuery, first, last) : TileCoverage::empty;
     seen = __ballot_sync(~0u, covered != TileCoverage::empty);
     mixed = __ballot_sync(~0u, covered == TileCoverage::mixed || (hasTail && block == count - 1));
   }
@@ -243,8 +242,7 @@ __device__ __forceinline__ void consumeAttention(AttentionShared<problem, tile> 
           wgmma<false, false>(
               type, type, scores,
               describeOperand(q + step / 4 * tile.queries * rowBytes + step % 4 * 32, 0),
-              describeOperand(
-                  shared.k(stage) + step / 4 * tile.keys * rowBytes + step % 4 * 32, 0),
+              describeOperand(shared.k(stage) + step / 4 * tile.keys * rowBytes + step % 4 * 32, 0),
               step > 0);
         commitWgmma();
       };
@@ -253,8 +251,7 @@ __device__ __forceinline__ void consumeAttention(AttentionShared<problem, tile> 
 #pragma unroll
         for (int step = 0; step < tile.keys / 16; ++step)
           wgmma<true>(type, type, output, exponentials[step],
-                      describeOperand(shared.v(stage) + step * 16 * rowBytes,
-                                      tile.keys * rowBytes),
+                      describeOperand(shared.v(stage) + step * 16 * rowBytes, tile.keys * rowBytes),
                       true);
         commitWgmma();
       };
@@ -263,8 +260,8 @@ __device__ __forceinline__ void consumeAttention(AttentionShared<problem, tile> 
         if constexpr (!DropsNothing<decltype(args.dropout)>) {
 #pragma unroll
           for (int step = 0; step < tile.keys / 16; ++step) {
-            const auto kept = args.dropout(at.head, firstRow,
-                                           block * tile.keys + step * 16 + lane % 4 * 2);
+            const auto kept =
+                args.dropout(at.head, firstRow, block * tile.keys + step * 16 + lane % 4 * 2);
 #pragma unroll
             for (int i = 0; i < 8; ++i) {
               scores[step * 8 + i] = kept.at(i) ? scores[step * 8 + i] : 0.0f;

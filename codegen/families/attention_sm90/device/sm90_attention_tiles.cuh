@@ -16,7 +16,7 @@ namespace weft::sm90 {
 /// Where a head lies in a tensor's map: coordinate 2 + d of a box is head / divisors[d] %
 /// extents[d].
 struct HeadMap {
-  int dimensions;  ///< of the map: two and one for each of these
+  int dimensions;                         ///< of the map: two and one for each of these
   int divisors[3] = {}, extents[3] = {};  ///< of as many dimensions; zero behind them
 };
 
@@ -28,13 +28,13 @@ struct AttentionProblem {
 };
 
 struct AttentionTile {
-  int queries;       ///< rows: 64 a consumer warpgroup
-  int keys;          ///< of a block
-  int stages;        ///< blocks of keys and of values in shared memory, each
-  int queryStages;   ///< tiles of queries in shared memory
-  bool isOrdered;    ///< consumers issue their GEMMs one after another
-  bool staysInQ;     ///< the output leaves through the place of the queries
-  int headGroup;     ///< heads whose tiles are taken together, last rows first; 0: head by head
+  int queries;      ///< rows: 64 a consumer warpgroup
+  int keys;         ///< of a block
+  int stages;       ///< blocks of keys and of values in shared memory, each
+  int queryStages;  ///< tiles of queries in shared memory
+  bool isOrdered;   ///< consumers issue their GEMMs one after another
+  bool staysInQ;    ///< the output leaves through the place of the queries
+  int headGroup;    ///< heads whose tiles are taken together, last rows first; 0: head by head
 };
 
 /// Tiles of 64 columns.
@@ -60,7 +60,9 @@ struct AttentionConfig {
                                      tile.stages * (keyBytes + valueBytes) + outputBytes +
                                      barriers * 8 + 16;
   /// What setmaxnreg gives.
-  static constexpr int consumerRegisters = consumers == 1 ? 216 : consumers == 2 ? 232 : 160,
+  static constexpr int consumerRegisters = consumers == 1   ? 216
+                                           : consumers == 2 ? 232
+                                                            : 160,
                        producerRegisters = consumers == 3 ? 32 : 40;
   static_assert(!tile.staysInQ || (valuePanels <= queryPanels && tile.queryStages == 1));
 };
