@@ -63,7 +63,8 @@ class ChoiceTest(MeasureTest):
 
     def test_equal_times_keep_the_prediction(self):
         # Kernels of no blocks' cost: plans of equally many launches take equally long.
-        plan, timed = self.measure('--measure', launchNanoseconds=2000)
+        plan, timed = self.measure('--measure', '--attention', 'unfused',
+                                   launchNanoseconds=2000)
         self.assertEqual(len(timed), 4)
         self.assertTrue(timed[0]['chosen'])
         self.assertEqual(timed[0]['measured'], timed[1]['measured'])
