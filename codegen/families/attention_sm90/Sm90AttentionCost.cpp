@@ -28,11 +28,11 @@ constexpr double loneConsumerFactor = 1.7;
 /// Loading queries, the first scores and storing a tile, as far as nothing hides it; the start of a
 /// block; what a value op adds to a score, in shares of an exponential, and masks to a block.
 constexpr double tileSeconds = 0.7e-6, startSeconds = 1.5e-6, valueOpShare = 0.6, maskShare = 0.5;
-/// Blocks of 64 keys (H200, causal: 1.08 us at d = 64, 1.18 at d = 128; of 128 keys 1.71 and 1.72):
-/// every block waits for its GEMMs and its turn.
 /// Two blocks a multiprocessor hide half of what a tile costs beside its blocks of keys (H200,
 /// causal window of 128 keys: tiles of 64 x 64 138 TFLOP/s, of 128 x 128 126, of 192 x 64 100).
 constexpr double residentTileShare = 0.5;
+/// Blocks of 64 keys (H200, causal: 1.08 us at d = 64, 1.18 at d = 128; of 128 keys 1.71 and 1.72):
+/// every block waits for its GEMMs and its turn.
 constexpr int narrowKeys = 64;
 constexpr double narrowFactor = 1.2;
 /// The model is of an H200: multiprocessors with as much arithmetic.
