@@ -88,7 +88,8 @@ SpaceOrRejection spaceOf(const Kernel &kernel, const Device &device) {
       continue;
     }
     const bool computesValues = hasValueOps(kernel, region, *problem);
-    if (codegen::hasWgmma(device.architecture) && sm90AttentionLayoutRejection(*problem).empty() &&
+    if (codegen::hasWgmma(device.architecture) && device.offers(sm90AttentionFamily.name) &&
+        sm90AttentionLayoutRejection(*problem).empty() &&
         !sm90AttentionTileChoices(*problem, scoreNeeds(kernel, region, *problem),
                                   device.multiprocessors)
              .empty()) {

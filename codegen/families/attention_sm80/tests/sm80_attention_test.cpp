@@ -90,6 +90,13 @@ TEST_CASE("what attention by mma.sync does not take is said") {
   // On sm_90a it has what TMA does not load or store: sums in another order.
   CHECK(has(exclusion(plainAttention(e, DType::f16), "h200"), "attention-sm90 takes"));
   CHECK(!own(plainAttention(e, DType::f16, true), "h200").empty());
+  // Where that family is switched off, this one takes its place.
+  Device alone = findDevice("h200");
+  alone.familiesTakenAway.insert("attention-sm90");
+  CHECK(std::ranges::any_of(enumerate(plainAttention(e, DType::f16), alone).legal,
+                            [](const Configuration &configuration) {
+                              return configuration.knobs.is<Sm80AttentionKnobs>();
+                            }));
   // A view whose rows start anywhere: the output may lie so, an operand not.
   const Kernel kernel = plainAttention(e, DType::f16);
   const auto withPitch = [&](bool isOutput) {
