@@ -1,6 +1,7 @@
 // From the region and the layouts to heads, rows and columns; see AttentionProblem.h.
 #include "codegen/families/attention/AttentionProblem.h"
 
+#include "codegen/families/contraction/EpilogueLimits.h"
 #include "kernel/Error.h"
 
 #include <algorithm>
@@ -146,6 +147,19 @@ bool AttentionTensor::hasAlignedRows(int64_t elementBytes, int64_t bytes) const 
 Expected<AttentionProblem> attentionProblem(const Kernel &kernel, const AttentionRegion &region,
                                             const Configuration &configuration) {
   return ProblemBuilder(kernel, region, configuration).run();
+}
+
+std::string attentionTypeRejection(const Kernel &kernel, const AttentionRegion &region,
+                                   const Device &device) {
+  const DType type = kernel.values[size_t(region.q)].dtype;
+  if (!isHalf(type))
+    return fmt::format("element type {}; f16 and bf16 are taken (--dtype f16)", nameOf(type));
+  if (const Value &output = kernel.values[size_t(region.output)]; output.dtype != type)
+    return fmt::format("'{}' is {}, queries are {}; one element type is taken", output.name,
+                       nameOf(output.dtype), nameOf(type));
+  if (!device.tensorFlops.contains(type))
+    return fmt::format("{} names no flop rate of GEMMs of {}", device.name, nameOf(type));
+  return "";
 }
 
 }  // namespace weft

@@ -11,10 +11,12 @@
 
 #include "kernel/AttentionRegion.h"
 #include "kernel/Configuration.h"
+#include "kernel/Device.h"
 #include "kernel/Expected.h"
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace weft {
@@ -57,5 +59,10 @@ struct AttentionProblem {
 /// axes in the place of one.
 Expected<AttentionProblem> attentionProblem(const Kernel &kernel, const AttentionRegion &region,
                                             const Configuration &configuration);
+
+/// Why families that multiply by tensor cores do not take the region's element types on a device;
+/// empty if they do.
+std::string attentionTypeRejection(const Kernel &kernel, const AttentionRegion &region,
+                                   const Device &device);
 
 }  // namespace weft

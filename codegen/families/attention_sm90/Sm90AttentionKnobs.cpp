@@ -79,14 +79,8 @@ std::string describeKnobs(const Kernel &, const Knobs &any) {
 /// Why the family does not take the kernel, whatever its layouts.
 std::string kernelRejection(const Kernel &kernel, const AttentionRegion &region,
                             const Device &device) {
-  const DType type = kernel.values[size_t(region.q)].dtype;
-  if (!isHalf(type))
-    return fmt::format("element type {}; f16 and bf16 are taken (--dtype f16)", nameOf(type));
-  if (const Value &output = kernel.values[size_t(region.output)]; output.dtype != type)
-    return fmt::format("'{}' is {}, queries are {}; one element type is taken", output.name,
-                       nameOf(output.dtype), nameOf(type));
-  if (!device.tensorFlops.contains(type))
-    return fmt::format("{} names no flop rate of GEMMs of {}", device.name, nameOf(type));
+  if (std::string reason = attentionTypeRejection(kernel, region, device); !reason.empty())
+    return reason;
   return codegen::scoreRejection(kernel, region);
 }
 
