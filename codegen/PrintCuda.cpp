@@ -186,6 +186,9 @@ private:
         call = fmt::format("weft::{}{}<{}>({})", s.raw ? "loadPacked" : "loadVector",
                            s.inOrder ? "InOrder" : "", s.width, s.pointer);
         break;
+      case Access::part:
+        call = fmt::format("weft::loadPart<{}>({}, {})", s.width, s.pointer, s.count);
+        break;
       case Access::strided:
         call = fmt::format("weft::loadStrided<{}>({}, {}{})", s.width, s.pointer,
                            asArgument(s.stride), s.count.empty() ? "" : ", " + s.count);
@@ -201,6 +204,9 @@ private:
     switch (s.access) {
       case Access::packed:
         return fmt::format("weft::storeVector<{}>({}, {});", s.width, s.pointer, s.value);
+      case Access::part:
+        return fmt::format("weft::storePart<{}>({}, {}, {});", s.width, s.pointer, s.value,
+                           s.count);
       case Access::strided:
         return fmt::format("weft::storeStrided<{}>({}, {}, {}{});", s.width, s.pointer,
                            asArgument(s.stride), s.value, s.count.empty() ? "" : ", " + s.count);

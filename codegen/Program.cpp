@@ -125,6 +125,9 @@ void pruneLaunchChecks(Block &block, const Code::NameSet &gone) {
 std::string accessText(const Statement &statement) {
   switch (statement.access) {
     case Access::packed: return fmt::format("{} packed at {}", statement.width, statement.pointer);
+    case Access::part:
+      return fmt::format("{} packed at {} below {}", statement.width, statement.pointer,
+                         statement.count);
     case Access::strided:
       return fmt::format("{} strided by {} at {}{}", statement.width, statement.stride,
                          statement.pointer,

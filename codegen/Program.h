@@ -18,6 +18,7 @@ using Block = std::vector<Statement>;
 /// How a thread touches the elements of one vector in memory.
 enum class Access : uint8_t {
   packed,   ///< neighbouring elements in whole accesses of up to 16 bytes
+  part,     ///< the same where `count` is at least the width, else element by element
   strided,  ///< element by element, `stride` apart, at most `count` of them
   single,   ///< one element
 };

@@ -100,7 +100,7 @@ mlir::ParseResult parseOrder(mlir::AsmParser &parser, mlir::Type type,
 /// known.
 LayoutAttr parseLayout(mlir::AsmParser &parser, mlir::Type type = {}) {
   llvm::SmallVector<int64_t> order, strides;
-  int64_t offset = 0, alignment = defaultAlignment;
+  int64_t offset = 0, alignment = defaultAlignment, pitchUnit = 1;
   if (parseOrder(parser, type, order)) return {};
   if (mlir::succeeded(parser.parseOptionalKeyword("strides")) && parseIntegers(parser, strides))
     return {};
@@ -108,7 +108,15 @@ LayoutAttr parseLayout(mlir::AsmParser &parser, mlir::Type type = {}) {
     return {};
   if (mlir::succeeded(parser.parseOptionalKeyword("alignment")) && parser.parseInteger(alignment))
     return {};
-  return LayoutAttr::get(parser.getContext(), order, strides, offset, alignment);
+  const llvm::SMLoc at = parser.getCurrentLocation();
+  if (mlir::succeeded(parser.parseOptionalKeyword("pitch_unit")) && parser.parseInteger(pitchUnit))
+    return {};
+  if (pitchUnit < 1 || (pitchUnit > 1 && !strides.empty())) {
+    parser.emitError(at) << "kernel_c4: pitch_unit is " << pitchUnit
+                         << "; it is at least 1, and stands beside no strides";
+    return {};
+  }
+  return LayoutAttr::get(parser.getContext(), order, strides, offset, alignment, pitchUnit);
 }
 
 void printLayout(mlir::AsmPrinter &printer, LayoutAttr layout, mlir::Type type = {}) {
@@ -134,6 +142,7 @@ void printLayout(mlir::AsmPrinter &printer, LayoutAttr layout, mlir::Type type =
   }
   if (layout.getOffset() != 0) printer << " offset " << layout.getOffset();
   if (layout.getAlignment() != defaultAlignment) printer << " alignment " << layout.getAlignment();
+  if (layout.getPitchUnit() != 1) printer << " pitch_unit " << layout.getPitchUnit();
 }
 
 /// One side of a kernel's layouts, one per type.
@@ -188,14 +197,15 @@ void printKernelLayouts(mlir::AsmPrinter &printer, LayoutsAttr layouts, mlir::Ty
 
 LayoutAttr LayoutAttr::get(mlir::MLIRContext *context, const Layout &layout) {
   llvm::SmallVector<int64_t> order(layout.order.begin(), layout.order.end());
-  return get(context, order, layout.strides, layout.offset, layout.alignment);
+  return get(context, order, layout.strides, layout.offset, layout.alignment, layout.pitchUnit);
 }
 
 Layout LayoutAttr::toLayout() const {
   return Layout{.order = std::vector<int>(getOrder().begin(), getOrder().end()),
                 .strides = getStrides().vec(),
                 .offset = getOffset(),
-                .alignment = getAlignment()};
+                .alignment = getAlignment(),
+                .pitchUnit = getPitchUnit()};
 }
 
 mlir::Attribute LayoutAttr::parse(mlir::AsmParser &parser, mlir::Type) {

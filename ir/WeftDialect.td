@@ -46,11 +46,11 @@ def Weft_LayoutAttr : Weft_Attr<"Layout", "layout"> {
   let description = [{
     `order` lists dimension positions, slowest first. `strides` (elements,
         one per dimension in logical order) is empty
-    for a dense tensor. The attribute form of weft::Layout; inside weft.kernel positions print as
-    axis names.
+    for a dense tensor; a `pitch_unit` above 1 (elements) pads its rows. The attribute form of
+        weft::Layout; inside weft.kernel positions print as axis names.
   }];
   let parameters = (ins ArrayRefParameter<"int64_t">:$order, ArrayRefParameter<"int64_t">:$strides,
-                        "int64_t":$offset, "int64_t":$alignment);
+                        "int64_t":$offset, "int64_t":$alignment, "int64_t":$pitchUnit);
   let extraClassDeclaration = [{
     static LayoutAttr get(::mlir::MLIRContext *context, const ::weft::Layout &layout);
     ::weft::Layout toLayout() const;

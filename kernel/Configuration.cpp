@@ -12,6 +12,12 @@
 
 namespace weft {
 
+namespace {
+
+int64_t roundedUp(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
+
+}  // namespace
+
 Layout rowMajor(size_t rank) {
   Layout layout;
   layout.order.resize(rank);
@@ -27,10 +33,40 @@ std::vector<int64_t> stridesOf(const Layout &layout, const std::vector<int64_t> 
   std::vector<int64_t> strides(extents.size());
   int64_t stride = 1;
   for (size_t i = layout.order.size(); i-- > 0;) {
+    const int64_t extent = extents[layout.order[i]];
     strides[layout.order[i]] = stride;
-    stride *= extents[layout.order[i]];
+    stride = stride == 1 && extent > 1 ? roundedUp(extent, layout.pitchUnit) : stride * extent;
   }
   return strides;
+}
+
+std::optional<Layout> padded(const Layout &layout, const std::vector<int64_t> &extents,
+                             int64_t elementBytes) {
+  constexpr int64_t accessBytes = 16, lineBytes = 128, mostOfLines = 32, mostOfAccesses = 8;
+  const auto isLong = [&](int dimension) { return extents[size_t(dimension)] > 1; };
+  const auto row = std::find_if(layout.order.rbegin(), layout.order.rend(), isLong);
+  if (!layout.isDense() || row == layout.order.rend() ||
+      std::none_of(std::next(row), layout.order.rend(), isLong))
+    return std::nullopt;
+  const int64_t extent = extents[size_t(*row)], access = accessBytes / elementBytes,
+                line = lineBytes / elementBytes;
+  if (extent % access == 0) return std::nullopt;
+  Layout result = layout;
+  const auto takesAtMost = [&](int64_t share) {
+    return (roundedUp(extent, result.pitchUnit) - extent) * share <= extent;
+  };
+  result.pitchUnit = line;
+  if (takesAtMost(mostOfLines)) return result;
+  result.pitchUnit = access;
+  return takesAtMost(mostOfAccesses) ? std::optional(result) : std::nullopt;
+}
+
+std::optional<int64_t> pitchOf(const Layout &layout, const std::vector<int64_t> &extents) {
+  if (!layout.isPadded()) return std::nullopt;
+  for (auto dimension = layout.order.rbegin(); dimension != layout.order.rend(); ++dimension)
+    if (const int64_t extent = extents[size_t(*dimension)]; extent > 1)
+      return roundedUp(extent, layout.pitchUnit);
+  return std::nullopt;
 }
 
 std::vector<Layout> allDenseLayouts(size_t rank) {
@@ -48,6 +84,9 @@ std::string print(const Layout &layout, const Kernel &kernel, const Value &value
                                    [](const std::string &name) { return name.size() == 1; });
   std::string text = fmt::format("{}", fmt::join(names, letters ? "" : ","));
   if (!layout.strides.empty()) text += fmt::format("[{}]", fmt::join(layout.strides, ","));
+  std::vector<int64_t> extents;
+  for (const int axis : value.axes) extents.push_back(kernel.axes[axis].extent);
+  if (const auto pitch = pitchOf(layout, extents)) text += fmt::format(":{}", *pitch);
   if (layout.offset != 0) text += fmt::format("+{}", layout.offset);
   return text;
 }

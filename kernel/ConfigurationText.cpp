@@ -102,6 +102,16 @@ Knobs knobsOf(std::string_view name, std::string_view text, const Kernel *kernel
 
 constexpr std::string_view dimensionDigits = "0123456789abcdefghijklmnopqrstuvwxyz";
 
+/// The pitch unit behind a layout's '~', which it takes off the text; 1 where there is none.
+int64_t takePitchUnit(std::string_view &layout) {
+  const size_t tilde = layout.find('~');
+  if (tilde == std::string_view::npos) return 1;
+  const auto unit = parseInteger<int64_t>(layout.substr(tilde + 1), "pitch unit");
+  if (unit < 2) throw Error::badInput("layout '{}': its pitch unit is below 2", layout);
+  layout = layout.substr(0, tilde);
+  return unit;
+}
+
 /// Dimensions of extent 1 change no address: they come first, ascending, so that equal layouts have
 /// one text.
 std::string layoutText(const Layout &layout, const Kernel &kernel, int value) {
@@ -115,13 +125,15 @@ std::string layoutText(const Layout &layout, const Kernel &kernel, int value) {
   for (const int dimension : order) text += dimensionDigits.at(static_cast<size_t>(dimension));
   if (order.empty()) text = "-";
   if (!layout.strides.empty()) text += fmt::format("[{}]", fmt::join(layout.strides, "/"));
+  if (layout.isPadded()) text += fmt::format("~{}", layout.pitchUnit);
   return text;
 }
 
 Layout parseLayout(std::string_view text, const Kernel &kernel, int value) {
   const size_t rank = kernel.values[static_cast<size_t>(value)].axes.size();
-  const size_t bracket = std::min(text.find('['), text.size());
   Layout layout;
+  layout.pitchUnit = takePitchUnit(text);
+  const size_t bracket = std::min(text.find('['), text.size());
   if (text.substr(0, bracket) != "-")
     for (const char digit : text.substr(0, bracket))
       layout.order.push_back(static_cast<int>(dimensionDigits.find(digit)));
@@ -197,7 +209,8 @@ void checkLayouts(std::string_view text) {
   if (arrow == std::string_view::npos)
     throw Error::badInput("layouts '{}' lack the '>' before the outputs", text);
   for (const std::string_view operands : {text.substr(0, arrow), text.substr(arrow + 1)}) {
-    for (const std::string_view layout : split(operands, ',')) {
+    for (std::string_view layout : split(operands, ',')) {
+      takePitchUnit(layout);
       const size_t bracket = std::min(layout.find('['), layout.size());
       const std::string_view order = layout.substr(0, bracket);
       uint64_t seen = 0;

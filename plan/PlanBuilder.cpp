@@ -417,12 +417,16 @@ std::string pricesOf(const Plan &plan, const CostModel &costModel) {
                     : analyticCostModel(costModel.device())->description();
 }
 
-bool hasStridedView(const PlanTensor &tensor) { return spanBytes(tensor) != logicalBytes(tensor); }
+bool hasStridedView(const PlanTensor &tensor) {
+  return spanBytes(tensor) != logicalBytes(tensor) && !layoutOf(tensor).isPadded();
+}
 
 std::string printLayout(const PlanTensor &tensor) {
   std::vector<std::string> names;
   for (const int dimension : tensor.order) names.push_back(tensor.axes[size_t(dimension)]);
-  return names.empty() ? "-" : joinAxes(names);
+  if (names.empty()) return "-";
+  const auto pitch = pitchOf(layoutOf(tensor), tensor.extents);
+  return joinAxes(names) + (pitch ? fmt::format(":{}", *pitch) : "");
 }
 
 }  // namespace weft

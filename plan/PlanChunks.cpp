@@ -331,9 +331,11 @@ private:
     chunk.extents[size_t(dimension)] = size;
     chunk.bytes = chunk.bytes / tensor(index).extents[size_t(dimension)] * size;
     if (isOwn) {
-      if (spanBytes(tensor(index)) != tensor(index).bytes)
-        reject(fmt::format("'{}' is a strided view", tensor(index).name));
-      chunk.strides = stridesOf(Layout{.order = chunk.order}, chunk.extents);
+      const Layout whole = layoutOf(tensor(index));
+      if (!whole.strides.empty()) reject(fmt::format("'{}' is a strided view", tensor(index).name));
+      const Layout dense{.order = chunk.order};
+      const auto rows = padded(dense, chunk.extents, sizeOf(chunk.dtype));
+      chunk.strides = stridesOf(whole.isPadded() ? rows.value_or(dense) : dense, chunk.extents);
     } else {
       chunk.offset += start * chunk.strides[size_t(dimension)];
       if (start * chunk.strides[size_t(dimension)] * elementBytes(chunk) % pointerAlignment != 0)

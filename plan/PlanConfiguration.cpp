@@ -126,6 +126,20 @@ bool isDense(const PlanTensor &tensor) {
   return true;
 }
 
+/// Whether the strides are those of padded rows in some order of the axes.
+bool hasPaddedRows(const PlanTensor &tensor) {
+  Layout own = rowMajor(tensor.extents.size());
+  std::ranges::stable_sort(own.order, std::ranges::greater{},
+                           [&](int dimension) { return tensor.strides.at(size_t(dimension)); });
+  const auto rows = padded(own, tensor.extents, sizeOf(tensor.dtype));
+  if (!rows) return false;
+  const std::vector<int64_t> strides = stridesOf(*rows, tensor.extents);
+  for (size_t dimension = 0; dimension < strides.size(); ++dimension)
+    if (tensor.extents[dimension] > 1 && tensor.strides[dimension] != strides[dimension])
+      return false;
+  return true;
+}
+
 bool isLibraryGemm(const Kernel &kernel, const Configuration &configuration) {
   try {
     return libraryRejection(libraryGemm(kernel, configuration)).empty();
@@ -200,9 +214,12 @@ Legality legality(const Kernel &kernel, const Configuration &configuration, cons
 
 Layout layoutOf(const PlanTensor &tensor) {
   Layout layout{.order = tensor.order, .strides = {}, .offset = tensor.offset};
-  // Dense strides follow the order, so that editing the order alone is enough; a view's strides are
-  // its own.
-  if (!isDense(tensor)) layout.strides = tensor.strides;
+  // Strides follow the order, so that editing the order alone is enough; a view's strides are its
+  // own.
+  if (isDense(tensor)) return layout;
+  if (hasPaddedRows(tensor))
+    return padded(layout, tensor.extents, sizeOf(tensor.dtype)).value_or(layout);
+  layout.strides = tensor.strides;
   return layout;
 }
 

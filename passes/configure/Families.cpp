@@ -19,7 +19,7 @@ namespace {
 /// Offsets do not count: kernels are given the address of element zero. Kernels that run take any
 /// strides in an order that they take; of a view they are what makes it one.
 bool takes(const Layout &choice, const Layout &wanted, bool isView) {
-  return choice.order == wanted.order &&
+  return choice.order == wanted.order && choice.pitchUnit == wanted.pitchUnit &&
          (choice.strides == wanted.strides || (!isView && choice.strides.empty()));
 }
 

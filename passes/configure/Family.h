@@ -77,6 +77,10 @@ constexpr int mostPermuted = 5;
 /// more than `mostPermuted` such dimensions, whose orders are too many, those in which one run of
 /// them is moved from its place in logical order. Sorted.
 std::vector<Layout> distinctLayouts(const std::vector<int64_t> &extents);
+/// These, and those with padded rows where padded() has any.
+std::vector<Layout> distinctAndPaddedLayouts(const Kernel &kernel, int value);
+/// The padded() form of a layout of a value.
+std::optional<Layout> paddedLayout(const Kernel &kernel, int value, const Layout &layout);
 /// How many orders of the dimensions with extent above 1 there are.
 double countLayouts(const std::vector<int64_t> &extents);
 /// The member of distinctLayouts() with the same strides, for any dense layout.

@@ -54,6 +54,20 @@ std::vector<Layout> distinctLayouts(const std::vector<int64_t> &extents) {
   return layouts;
 }
 
+std::optional<Layout> paddedLayout(const Kernel &kernel, int value, const Layout &layout) {
+  return padded(layout, extentsOf(kernel, value), sizeOf(kernel.values[size_t(value)].dtype));
+}
+
+std::vector<Layout> distinctAndPaddedLayouts(const Kernel &kernel, int value) {
+  const std::vector<Layout> layouts = distinctLayouts(extentsOf(kernel, value));
+  std::vector<Layout> all = layouts;
+  for (const Layout &layout : layouts)
+    if (std::optional<Layout> own = paddedLayout(kernel, value, layout))
+      all.push_back(*std::move(own));
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
 double countLayouts(const std::vector<int64_t> &extents) {
   double count = 1;
   for (int64_t n =

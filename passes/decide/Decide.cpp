@@ -38,7 +38,7 @@ VariantTimes timesOf(const Decision &decision) {
 /// pinned, in the first variant that has the tensor.
 std::string adviceOn(std::vector<Pin> pins, const Problem &asked) {
   std::string advice;
-  std::erase_if(pins, [](const Pin &pin) { return pin.order.empty(); });
+  std::erase_if(pins, [](const Pin &pin) { return pin.layout.order.empty(); });
   for (const Variant &variant : asked.variants) {
     select::Problem problem = variant.problem;
     applyPins(problem, pins);
@@ -66,7 +66,7 @@ void checkPins(const Problem &asked, const std::vector<Pin> &pins) {
       names.insert(tensor.name);
       for (const Pin &pin : pins)
         if (tensor.name == pin.tensor) {
-          if (!pin.order.empty()) pinnedLayout(pin, tensor);
+          if (!pin.layout.order.empty()) pinnedLayout(pin, tensor);
           variantsWith[pin.tensor].push_back(variant.name());
         }
     }
@@ -287,7 +287,7 @@ Expected<Decision> decide(const Problem &problem, const Options &options, const 
                                              : decideAmong(problem, options, others, without.times)
                                                    .planned.plan.predictedSeconds;
         decision.pins.push_back({.tensor = options.pins[index].tensor,
-                                 .layout = printOrder(options.pins[index].order),
+                                 .layout = print(options.pins[index].layout),
                                  .seconds = seconds - before});
       }
     }

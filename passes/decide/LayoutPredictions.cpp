@@ -10,39 +10,40 @@
 namespace weft::decision {
 namespace {
 
-std::string joined(const std::vector<std::string> &order) {
+/// Without commas where all axes have one letter, as plans print layouts.
+std::string joined(const NamedLayout &layout) {
   const bool letters =
-      std::ranges::all_of(order, [](const std::string &name) { return name.size() == 1; });
-  return fmt::format("{}", fmt::join(order, letters ? "" : ","));
+      std::ranges::all_of(layout.order, [](const std::string &name) { return name.size() == 1; });
+  std::string text = print(layout);
+  if (letters) std::erase(text, ',');
+  return text;
 }
 
-/// The orders of axes by name of a tensor's layouts in a solved selection.
-std::vector<std::vector<std::string>> ordersOf(const select::Selection &selection,
-                                               const std::string &name) {
+/// The layouts of a tensor in a solved selection.
+std::vector<NamedLayout> layoutsOf(const select::Selection &selection, const std::string &name) {
   const std::vector<select::Tensor> &tensors = selection.problem().tensors;
   const auto tensor = std::ranges::find(tensors, name, &select::Tensor::name);
-  std::vector<std::vector<std::string>> orders;
-  for (const Layout &layout : selection.layouts(int(tensor - tensors.begin()))) {
-    orders.emplace_back();
-    for (const int dimension : layout.order)
-      orders.back().push_back(tensor->axes[size_t(dimension)].name);
-  }
-  return orders;
+  std::vector<std::string> axes;
+  for (const Axis &axis : tensor->axes) axes.push_back(axis.name);
+  std::vector<NamedLayout> layouts;
+  for (const Layout &layout : selection.layouts(int(tensor - tensors.begin())))
+    layouts.push_back(namedLayout(layout, axes, tensor->extents()));
+  return layouts;
 }
 
-/// These options with `tensor` in `order` in place of what pins it, if anything does.
-Options pinned(Options options, const std::string &tensor, std::vector<std::string> order) {
+/// These options with `tensor` in `layout` in place of what pins it, if anything does.
+Options pinned(Options options, const std::string &tensor, NamedLayout layout) {
   std::erase_if(options.pins, [&](const Pin &pin) { return pin.tensor == tensor; });
-  options.pins.push_back({.tensor = tensor, .order = std::move(order)});
+  options.pins.push_back({.tensor = tensor, .layout = std::move(layout)});
   return options;
 }
 
 }  // namespace
 
 LayoutPrediction predictLayout(const Problem &problem, const Options &options,
-                               const std::string &tensor, const std::vector<std::string> &order) {
-  LayoutPrediction prediction{.layout = joined(order), .variant = {}};
-  const Expected<Decision> decision = decidePlan(problem, pinned(options, tensor, order));
+                               const std::string &tensor, const NamedLayout &layout) {
+  LayoutPrediction prediction{.layout = joined(layout), .variant = {}};
+  const Expected<Decision> decision = decidePlan(problem, pinned(options, tensor, layout));
   if (!decision) {
     prediction.rejection = decision.error().what();
     return prediction;
@@ -59,14 +60,14 @@ LayoutPrediction predictLayout(const Problem &problem, const Options &options,
 Expected<std::vector<LayoutPrediction>> predictLayouts(const Problem &problem,
                                                        const Options &options, const Plan &plan,
                                                        const std::string &tensor,
-                                                       const std::vector<std::string> &own) {
+                                                       const std::optional<NamedLayout> &own) {
   const Expected<Decision> stored = decidePlan(problem, pinned(options, tensor, {}));
   if (!stored) return Unexpected(stored.error());
-  std::vector<std::vector<std::string>> orders = ordersOf(stored->best().selection, tensor);
-  if (!own.empty() && std::ranges::find(orders, own) == orders.end()) orders.push_back(own);
+  std::vector<NamedLayout> layouts = layoutsOf(stored->best().selection, tensor);
+  if (own && std::ranges::find(layouts, *own) == layouts.end()) layouts.push_back(*own);
   std::vector<LayoutPrediction> predictions;
-  for (const std::vector<std::string> &order : orders)
-    predictions.push_back(predictLayout(problem, options, tensor, order));
+  for (const NamedLayout &layout : layouts)
+    predictions.push_back(predictLayout(problem, options, tensor, layout));
   std::ranges::stable_sort(predictions, {}, [&](const LayoutPrediction &one) {
     return std::tuple(!one.rejection.empty(), one.chunks != chunkCount(plan), one.graphSeconds);
   });
@@ -103,16 +104,16 @@ std::vector<std::string> nearestLayouts(const Problem &problem, const Options &o
   const Variant &variant = problem.variants[decision.best().index];
   const int chunks = chunkCount(decision.planned.plan);
   const select::Selection &selection = decision.best().selection;
-  const std::vector<std::vector<std::string>> orders = ordersOf(selection, tensor);
+  const std::vector<NamedLayout> layouts = layoutsOf(selection, tensor);
   if (selection.problem().ops.size() >= manyOps) return others;
-  if (selection.statistics().work * std::ssize(orders) > mostWork) return {};
+  if (selection.statistics().work * std::ssize(layouts) > mostWork) return {};
   std::vector<std::string> names;
   std::vector<select::VariantProblem> asked;
-  for (const std::vector<std::string> &order : orders) {
-    if (joined(order) == layout) continue;
-    names.push_back(joined(order));
-    asked.push_back(variantProblem(problem, variant, options, pinned(options, tensor, order).pins,
-                                   orders.size()));
+  for (const NamedLayout &one : layouts) {
+    if (joined(one) == layout) continue;
+    names.push_back(joined(one));
+    asked.push_back(variantProblem(problem, variant, options, pinned(options, tensor, one).pins,
+                                   layouts.size()));
   }
   std::vector<std::pair<double, std::string>> ranked;
   try {

@@ -20,9 +20,9 @@ struct LayoutPrediction {
   std::string rejection = {};  ///< why no plan has it; empty where one has
 };
 
-/// With a tensor in this order of its axes in place of what the options pin it to.
+/// With a tensor in this layout in place of what the options pin it to.
 LayoutPrediction predictLayout(const Problem &problem, const Options &options,
-                               const std::string &tensor, const std::vector<std::string> &order);
+                               const std::string &tensor, const NamedLayout &layout);
 
 /// First those in as many chunks as the plan, because what others save or cost is not by layout
 /// alone; in each group the fastest graph first; rejected ones last. Layouts are those that the
@@ -31,7 +31,7 @@ LayoutPrediction predictLayout(const Problem &problem, const Options &options,
 Expected<std::vector<LayoutPrediction>> predictLayouts(const Problem &problem,
                                                        const Options &options, const Plan &plan,
                                                        const std::string &tensor,
-                                                       const std::vector<std::string> &own);
+                                                       const std::optional<NamedLayout> &own);
 
 /// Whether a prediction is the plan itself: one variant, as many chunks, one time and workspace.
 bool isPlan(const LayoutPrediction &prediction, const Plan &plan);

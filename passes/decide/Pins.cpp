@@ -3,6 +3,7 @@
 
 #include "kernel/Error.h"
 #include "passes/configure/Family.h"
+#include "plan/PlanConfiguration.h"
 
 #include <algorithm>
 
@@ -26,40 +27,57 @@ bool arePaired(int a, int b, const std::set<std::pair<int, int>> &pairs) {
 
 /// Whether a tensor of the plan lies as a pin of its axes by name says. Axes of one element may
 /// stand anywhere.
-bool liesAs(const PlanTensor &tensor, const std::vector<std::string> &order) {
+bool liesAs(const PlanTensor &tensor, const NamedLayout &layout) {
   std::vector<std::string> wanted, own;
   const auto isLong = [&](const std::string &name) {
     const auto at = size_t(std::ranges::find(tensor.axes, name) - tensor.axes.begin());
     return at < tensor.extents.size() && tensor.extents[at] > 1;
   };
-  for (const std::string &name : order)
+  for (const std::string &name : layout.order)
     if (isLong(name)) wanted.push_back(name);
   for (const int dimension : tensor.order)
     if (isLong(tensor.axes[size_t(dimension)])) own.push_back(tensor.axes[size_t(dimension)]);
-  return wanted == own;
+  return wanted == own && pitchOf(layoutOf(tensor), tensor.extents).value_or(0) == layout.pitch;
 }
 
 }  // namespace
 
-std::string printOrder(const std::vector<std::string> &names) {
-  return fmt::format("{}", fmt::join(names, ","));
+NamedLayout namedLayout(const Layout &layout, const std::vector<std::string> &axes,
+                        const std::vector<int64_t> &extents) {
+  NamedLayout result{.pitch = pitchOf(layout, extents).value_or(0)};
+  for (const int dimension : layout.order) result.order.push_back(axes[size_t(dimension)]);
+  return result;
+}
+
+std::string print(const NamedLayout &layout) {
+  return fmt::format("{}{}", fmt::join(layout.order, ","),
+                     layout.pitch > 0 ? fmt::format(":{}", layout.pitch) : "");
 }
 
 Layout pinnedLayout(const Pin &pin, const select::Tensor &tensor) {
   const std::vector<std::string> names = axesOf(tensor);
   const auto reject = [&] {
     throw Error::badInput("--pin {}={}: the axes of '{}' are {}; each must be named once",
-                          pin.tensor, printOrder(pin.order), pin.tensor, printOrder(names));
+                          pin.tensor, print(pin.layout), pin.tensor, fmt::join(names, ","));
   };
   Layout layout;
-  for (const std::string &wanted : pin.order) {
+  for (const std::string &wanted : pin.layout.order) {
     const auto found = std::ranges::find(names, wanted);
     const int dimension = int(found - names.begin());
     if (found == names.end() || holds(layout.order, dimension)) reject();
     layout.order.push_back(dimension);
   }
   if (layout.order.size() != names.size()) reject();
-  return layout;
+  if (pin.layout.pitch == 0) return layout;
+  const std::vector<int64_t> extents = tensor.extents();
+  const std::optional<Layout> rows = padded(layout, extents, sizeOf(tensor.dtype));
+  const int64_t pitch = rows ? pitchOf(*rows, extents).value() : 0;
+  if (pin.layout.pitch != pitch)
+    throw Error::badInput("--pin {}={}: in this order rows of '{}' are {}", pin.tensor,
+                          print(pin.layout), pin.tensor,
+                          rows ? fmt::format("padded to {} elements, or not at all", pitch)
+                               : "never padded: leave out the pitch");
+  return *rows;
 }
 
 void applyPins(select::Problem &problem, const std::vector<Pin> &pins) {
@@ -67,7 +85,7 @@ void applyPins(select::Problem &problem, const std::vector<Pin> &pins) {
     for (select::Tensor &tensor : problem.tensors) {
       if (tensor.name != pin.tensor) continue;
       tensor.mustBeStored = true;
-      if (!pin.order.empty()) tensor.pinned = pinnedLayout(pin, tensor);
+      if (!pin.layout.order.empty()) tensor.pinned = pinnedLayout(pin, tensor);
     }
 }
 
@@ -112,12 +130,12 @@ void checkHonoured(const Plan &plan, const std::vector<Pin> &pins) {
   for (const Pin &pin : pins) {
     bool isStored = false;
     for (const PlanTensor &tensor : plan.tensors)
-      isStored = isStored ||
-                 (tensor.logical == pin.tensor && (pin.order.empty() || liesAs(tensor, pin.order)));
+      isStored = isStored || (tensor.logical == pin.tensor &&
+                              (pin.layout.order.empty() || liesAs(tensor, pin.layout)));
     if (!isStored)
       throw Error::checkFailed(
           "--pin {}={}: the chosen plan does not store it so, although it was chosen for that",
-          pin.tensor, printOrder(pin.order));
+          pin.tensor, print(pin.layout));
   }
 }
 

@@ -13,20 +13,31 @@
 
 namespace weft::decision {
 
-/// A tensor and the order of its axes, slowest first: "q=phbj" or, with longer names, "q=p,h,b,j".
+/// The axes of a tensor by name, slowest first, and where its rows are padded the elements from one
+/// to the next: "phbj" or, with longer names, "p,h,b,j"; "bju:4096".
+struct NamedLayout {
+  std::vector<std::string> order = {};
+  int64_t pitch = 0;  ///< 0: rows lie one after another
+  bool operator==(const NamedLayout &) const = default;
+};
+/// Of a tensor with these axes.
+NamedLayout namedLayout(const Layout &layout, const std::vector<std::string> &axes,
+                        const std::vector<int64_t> &extents);
+
+/// A tensor and its layout: "q=phbj".
 struct Pin {
   std::string tensor;
-  std::vector<std::string> order;
+  NamedLayout layout = {};
 };
 
-/// "h,b,j,k", as --pin takes it.
-std::string printOrder(const std::vector<std::string> &names);
+/// "h,b,j,k" or "b,j,u:4096", as --pin takes it.
+std::string print(const NamedLayout &layout);
 
-/// The permutation of a tensor's dimensions that a pin asks for. Throws Error(badInput) unless it
-/// names each axis once.
+/// The layout that a pin asks for. Throws Error(badInput) unless it names each axis once, and the
+/// pitch, if it gives one, is that of padded rows.
 Layout pinnedLayout(const Pin &pin, const select::Tensor &tensor);
 
-/// Asks the problem for all pins whose tensors it has. A pin without an order asks that the tensor
+/// Asks the problem for all pins whose tensors it has. A pin without a layout asks that the tensor
 /// be stored, in any layout.
 void applyPins(select::Problem &problem, const std::vector<Pin> &pins);
 

@@ -30,7 +30,9 @@ std::string layoutLabel(const Tensor &tensor, const Layout &layout) {
   std::vector<std::string> names;
   for (int dimension : layout.order)
     names.push_back(tensor.axes[static_cast<size_t>(dimension)].name);
-  return fmt::format("{}\\n{}", tensor.name, fmt::join(names, " "));
+  const auto pitch = pitchOf(layout, tensor.extents());
+  return fmt::format("{}\\n{}{}", tensor.name, fmt::join(names, " "),
+                     pitch ? fmt::format(":{}", *pitch) : "");
 }
 
 /// Layout of the first output of a kernel edge, by number.

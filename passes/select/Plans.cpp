@@ -3,6 +3,7 @@
 #include "passes/select/Graph.h"
 
 #include "kernel/Error.h"
+#include "passes/select/StepText.h"
 
 #include <boost/graph/compressed_sparse_row_graph.hpp>
 #include <boost/graph/dag_shortest_paths.hpp>
@@ -243,7 +244,8 @@ void allowStridedViews(const Problem &problem, SelectionResult &plan) {
         strides.emplace(std::pair(tensor, layout->order), layout->strides);
   for (Step &step : plan.steps)
     for (const auto &[tensor, layout] : operandsOf(step))
-      if (const auto found = strides.find({tensor, layout->order}); found != strides.end())
+      if (const auto found = strides.find({tensor, layout->order});
+          found != strides.end() && !layout->isPadded())
         layout->strides = found->second;
 }
 
@@ -294,12 +296,7 @@ std::string printLayouts(const Problem &problem, const Candidate &candidate,
     for (size_t i = 0; i < tensors.size(); ++i) {
       const Tensor &tensor = problem.tensors[static_cast<size_t>(tensors[i])];
       if (tensor.axes.size() < 2) continue;
-      std::vector<std::string> names;
-      for (int dimension : layouts[i].order)
-        names.push_back(tensor.axes[static_cast<size_t>(dimension)].name);
-      const bool letters =
-          std::ranges::all_of(names, [](const std::string &name) { return name.size() == 1; });
-      text += fmt::format(" {}", fmt::join(names, letters ? "" : ","));
+      text += " " + printLayout(layouts[i], tensor);
     }
     return text;
   };

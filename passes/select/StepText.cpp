@@ -13,7 +13,10 @@ std::string printLayout(const Layout &layout, const Tensor &tensor) {
   for (const int dimension : layout.order) names.push_back(tensor.axes[size_t(dimension)].name);
   const bool letters =
       std::all_of(names.begin(), names.end(), [](const auto &name) { return name.size() == 1; });
-  return names.empty() ? "-" : fmt::format("{}", fmt::join(names, letters ? "" : ","));
+  if (names.empty()) return "-";
+  const auto pitch = pitchOf(layout, tensor.extents());
+  return fmt::format("{}{}", fmt::join(names, letters ? "" : ","),
+                     pitch ? fmt::format(":{}", *pitch) : "");
 }
 
 std::string printStep(const Problem &problem, const Step &step) {

@@ -7,6 +7,7 @@
 #include "kernel/reference/PointEvaluator.h"
 #include "kernel/reference/StoredElement.h"
 #include "passes/configure/Family.h"
+#include "passes/configure/StridedViews.h"
 #include "tests/emulate/Emulator.h"
 #include "tests/emulate/GuardedBuffer.h"
 #include "tests/emulate/HostCompiler.h"
@@ -41,7 +42,7 @@ public:
       : type(kernel.values[size_t(value)].dtype),
         extents(extentsOf(kernel, value)),
         strides(stridesOf(layout, extents)),
-        buffer(size_t(kernel.bytes(value))) {}
+        buffer(size_t(spanBytes(kernel, value, layout))) {}
 
   std::byte *at(std::span<const int64_t> coordinates) const {
     int64_t offset = 0;

@@ -206,7 +206,10 @@ void ChoiceFlags::declare(CLI::App &command) {
       ->type_name("RULES");
   command.add_option("--fuse", fuse, "two ops that must share a kernel")->type_name("A,B");
   command.add_option("--no-fuse", noFuse, "two ops that must not share a kernel")->type_name("A,B");
-  command.add_option("--pin", pins, "layout of a tensor, slowest axis first, e.g. --pin q=phbj")
+  command
+      .add_option("--pin", pins,
+                  "layout of a tensor, slowest axis first, e.g. --pin q=phbj, or --pin "
+                  "active=bju:4096 with rows padded to 4096 elements")
       ->type_name("TENSOR=LAYOUT");
   command.add_flag("--free", free, "arguments and results may take any layout");
   command
@@ -243,18 +246,27 @@ void ChoiceFlags::declare(CLI::App &command) {
 std::vector<OpPair> ChoiceFlags::fused() const { return parsePairs(fuse, "--fuse"); }
 std::vector<OpPair> ChoiceFlags::notFused() const { return parsePairs(noFuse, "--no-fuse"); }
 
-std::vector<std::string> parseOrder(const std::string &layout) {
-  if (layout.find(',') != std::string::npos) return split(layout, ',');
-  std::vector<std::string> order;
-  for (const char letter : layout) order.emplace_back(1, letter);
-  return order;
+decision::NamedLayout parseLayout(const std::string &layout) {
+  decision::NamedLayout result;
+  const size_t colon = layout.find(':');
+  const std::string order = layout.substr(0, colon);
+  if (order.find(',') != std::string::npos) result.order = split(order, ',');
+  else
+    for (const char letter : order) result.order.emplace_back(1, letter);
+  if (colon == std::string::npos) return result;
+  const char *const begin = layout.data() + colon + 1, *const end = layout.data() + layout.size();
+  const auto [stop, error] = std::from_chars(begin, end, result.pitch);
+  if (error != std::errc() || stop != end || result.pitch < 1)
+    throw Error::badInput("layout '{}': '{}' is no number of elements from a row to the next",
+                          layout, std::string(begin, end));
+  return result;
 }
 
 std::vector<Pin> ChoiceFlags::pinned() const {
   std::vector<Pin> result;
   for (const std::string &text : pins) {
     const auto [tensor, layout] = splitAtEquals(text, "--pin");
-    const Pin pin{.tensor = tensor, .order = parseOrder(layout)};
+    const Pin pin{.tensor = tensor, .layout = parseLayout(layout)};
     for (const Pin &other : result)
       if (other.tensor == tensor)
         throw Error::badInput("--pin {}: '{}' is pinned twice", text, tensor);

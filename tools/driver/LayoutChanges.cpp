@@ -25,7 +25,7 @@ std::optional<LayoutChange> costliestChange(const decision::Problem &problem,
         problem, options, decision, question.tensor, question.layout, question.others);
     for (const std::string &other : nearest | std::views::take(mostPredictions)) {
       const decision::LayoutPrediction prediction =
-          decision::predictLayout(problem, options, question.tensor, parseOrder(other));
+          decision::predictLayout(problem, options, question.tensor, parseLayout(other));
       if (!prediction.rejection.empty() || prediction.chunks != chunkCount(plan)) continue;
       const double seconds = prediction.graphSeconds - graphSeconds;
       if (!best || seconds < best->seconds)

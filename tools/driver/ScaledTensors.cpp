@@ -3,6 +3,7 @@
 
 #include "kernel/Configuration.h"
 #include "kernel/Error.h"
+#include "plan/PlanConfiguration.h"
 #include "plan/PlanMemory.h"
 #include "plan/TensorLayout.h"
 
@@ -106,12 +107,18 @@ void scaleTensors(Plan &plan, const TensorExtents &extents) {
     PlanTensor &tensor = plan.tensors[index];
     tensor.extents = extents[index];
     tensor.bytes = logicalBytes(tensor);
+    const Layout dense{.order = old.order};
     if (isDense(old) && old.offset == 0) {
-      tensor.strides = stridesOf(Layout{.order = old.order}, tensor.extents);
+      tensor.strides = stridesOf(dense, tensor.extents);
       continue;
     }
-    const PlanTensor &dense = wholeOf(old, before);
-    const Whole whole(dense, extents[size_t(&dense - before.data())]);
+    if (layoutOf(old).isPadded()) {
+      tensor.strides = stridesOf(
+          padded(dense, tensor.extents, sizeOf(tensor.dtype)).value_or(dense), tensor.extents);
+      continue;
+    }
+    const PlanTensor &all = wholeOf(old, before);
+    const Whole whole(all, extents[size_t(&all - before.data())]);
     for (size_t d = 0; d < tensor.strides.size(); ++d) tensor.strides[d] = whole.stride(d, old);
     tensor.offset = whole.offset(old.offset, old);
   }

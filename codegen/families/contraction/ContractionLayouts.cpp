@@ -6,7 +6,8 @@
 // has it, in one common order of its axes, and the fastest axis of each operand is not of the batch
 // group. Everything else about the permutation is free. What an epilogue reads and stores has the
 // order of C's axes, statistics of sub-vectors a separate one; what a prologue reads, that of the
-// operand's. Layouts in which an operand's groups do not merge are a separate list.
+// operand's. Layouts in which an operand's groups do not merge are a separate list. Rows that start
+// at no multiple of 16 bytes may be padded.
 #include "kernel/ContractionPrologue.h"
 #include "kernel/ContractionRegion.h"
 #include "passes/configure/Family.h"
@@ -270,10 +271,64 @@ std::vector<LayoutTuple> allTuples(const Kernel &kernel, const AddTuples &add) {
   return result;
 }
 
+/// The padded form of an operand, where its group of axes still merges: the row is one axis.
+std::optional<Layout> paddedOperand(const Kernel &kernel, const Groups &groups, int value,
+                                    const Layout &layout) {
+  const std::vector<int> axes = longAxesInOrder(kernel, value, layout);
+  if (axes.size() < 2) return std::nullopt;
+  const auto ofRow = std::ranges::find_if(groups, [&](const std::vector<int> &group) {
+    return std::ranges::find(group, axes.back()) != group.end();
+  });
+  if (ofRow != groups.end() && std::ranges::find(*ofRow, axes[axes.size() - 2]) != ofRow->end())
+    return std::nullopt;
+  return paddedLayout(kernel, value, layout);
+}
+
+/// Every tuple, and those with padded rows in each subset of the operands that can have them; of
+/// many such operands, in all of them together. Results are padded alike.
+std::vector<LayoutTuple> withPaddedRows(const Kernel &kernel, std::vector<LayoutTuple> tuples) {
+  constexpr size_t mostApart = 4;
+  const Groups groups = contractionGroups(kernel, contractionValues(kernel).value());
+  const std::vector<int> values = operandValues(kernel);
+  // Results of the shape of C lie alike; sums and statistics of it are not padded.
+  const ContractionRegionOrRejection recognised = contractionRegion(kernel);
+  std::vector<size_t> results;
+  for (size_t output = 0; output < kernel.outputs.size(); ++output)
+    if (!recognised.region || recognised.region->isWhole(output))
+      results.push_back(kernel.inputs.size() + output);
+  const size_t dense = tuples.size();
+  for (size_t t = 0; t < dense; ++t) {
+    const LayoutTuple own = tuples[t];
+    std::vector<LayoutTuple> choices;  // operands that are padded; no order where they are not
+    const auto offer = [&](const std::vector<size_t> &operands) {
+      LayoutTuple choice(own.size());
+      for (const size_t operand : operands) {
+        auto layout = paddedOperand(kernel, groups, values[operand], own[operand]);
+        const int64_t firstUnit = choice[operands.front()].pitchUnit;
+        if (!layout || (operand != operands.front() && layout->pitchUnit != firstUnit)) return;
+        choice[operand] = *std::move(layout);
+      }
+      choices.push_back(std::move(choice));
+    };
+    for (size_t input = 0; input < kernel.inputs.size(); ++input) offer({input});
+    if (!results.empty()) offer(results);
+    if (choices.empty()) continue;
+    const size_t all = (size_t(1) << choices.size()) - 1;
+    for (size_t subset = choices.size() > mostApart ? all : 1; subset <= all; ++subset) {
+      LayoutTuple tuple = own;
+      for (size_t i = 0; i < choices.size(); ++i)
+        for (size_t operand = 0; (subset >> i & 1) && operand < own.size(); ++operand)
+          if (choices[i][operand].isPadded()) tuple[operand] = choices[i][operand];
+      tuples.push_back(std::move(tuple));
+    }
+  }
+  return tuples;
+}
+
 }  // namespace
 
 std::vector<LayoutTuple> contractionTuples(const Kernel &kernel) {
-  return allTuples(kernel, addTuples);
+  return withPaddedRows(kernel, allTuples(kernel, addTuples));
 }
 
 std::vector<LayoutTuple> severalStridesTuples(const Kernel &kernel) {

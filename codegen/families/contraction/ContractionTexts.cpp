@@ -17,7 +17,7 @@ std::string extentText(const Kernel &kernel, const std::vector<int> &axes,
 
 std::string StrideTexts::operator()(int64_t stride) {
   if (stride <= 1) return std::to_string(stride);
-  return layout.strides.empty() ? dense(stride) : named(stride);
+  return layout.isDense() ? dense(stride) : named(stride);
 }
 
 /// The axes faster than the one of this stride, slowest first. Extents above 1 make the products
@@ -36,8 +36,11 @@ std::string StrideTexts::dense(int64_t stride) const {
 std::string StrideTexts::named(int64_t stride) {
   const auto known = constantNames.find(stride);
   if (known != constantNames.end()) return known->second;
+  std::vector<int64_t> extents;
+  for (const int axis : value.axes) extents.push_back(kernel.axes[axis].extent);
+  const std::vector<int64_t> strides = stridesOf(layout, extents);
   for (size_t d = 0; d < value.axes.size(); ++d) {
-    if (layout.strides[d] != stride || kernel.axes[value.axes[d]].extent == 1) continue;
+    if (strides[d] != stride || extents[d] == 1) continue;
     const std::string &axis = axisNames[value.axes[d]];
     const std::string name = names.reserve(fmt::format("{}_{}", tensorName, axis));
     constants.push_back({"weft::Offset",

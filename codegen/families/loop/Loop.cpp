@@ -72,6 +72,7 @@ Program lowerLoop(const Kernel &original, const Configuration &configuration,
   LoopPasses passes(graph, space, memory, names, inputs, outputs);
   program.body = passes.run();
   program.globals = passes.globals();
+  if (memory.hasParts()) graph.headers.insert("weft/vector_part.cuh");
   program.headers.assign(graph.headers.begin(), graph.headers.end());
   if (space.isCluster()) program.clusterBlocks = space.words.blocksPerColumn;
   const bool shared = space.threadsPerRow > 1 || space.isColumns();

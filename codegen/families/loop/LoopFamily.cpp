@@ -376,7 +376,7 @@ auto preference(const LoopKnobs &knobs) {
 std::vector<Layout> layoutsOf(const Kernel &kernel, int value) {
   const std::vector<int64_t> extents = extentsOf(kernel, value);
   if (extents.size() > maximumPermutedRank) return {normalized(rowMajor(extents.size()), extents)};
-  return distinctLayouts(extents);
+  return distinctAndPaddedLayouts(kernel, value);
 }
 
 }  // namespace

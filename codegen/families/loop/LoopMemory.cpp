@@ -26,14 +26,14 @@ Operand LoopMemory::operand(const Code &name, const Value &value, const Layout &
   for (size_t d = 0; d < result.strides.size(); ++d) {
     std::vector<Code> faster;
     const auto position = std::find(layout.order.begin(), layout.order.end(), static_cast<int>(d));
-    if (layout.strides.empty())
+    if (layout.isDense())
       for (auto other = position == layout.order.end() ? position : position + 1;
            other != layout.order.end(); ++other)
         if (result.extents[*other] > 1) faster.push_back(space.axisName(value.axes[*other]));
     Code text = faster.empty() ? "1" : joined(faster, " * ");
     if (faster.size() > 1) text = code("({})", text);
-    if (!layout.strides.empty()) text = Code::plain(std::to_string(result.strides[d]));
-    if (!layout.strides.empty() && result.strides[d] != 1 && result.extents[d] > 1) {
+    if (!layout.isDense()) text = Code::plain(std::to_string(result.strides[d]));
+    if (!layout.isDense() && result.strides[d] != 1 && result.extents[d] > 1) {
       const std::string constant = fmt::format("{}_{}", name, space.axisName(value.axes[d]));
       const bool wide = result.strides[d] > std::numeric_limits<int32_t>::max();
       constants.push_back(
@@ -159,7 +159,9 @@ Address LoopMemory::address(const Operand &operand, const std::vector<Index> &at
                              operand.name);
   const int64_t size = sizeOf(operand.dtype), granule = std::min<int64_t>(space.width * size, 16);
   const bool aligned = (multiple * size) % granule == 0 && operand.alignment % granule == 0;
-  result.access = stride == 1 && aligned && valid.empty() ? Access::packed : Access::strided;
+  const bool isPacked = stride == 1 && aligned;
+  result.access = !isPacked ? Access::strided : valid.empty() ? Access::packed : Access::part;
+  someParts = someParts || result.access == Access::part;
   result.stride = operand.wide ? code("weft::Offset({})", strideText) : strideText;
   result.count = valid;
   return result;

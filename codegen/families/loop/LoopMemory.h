@@ -40,6 +40,8 @@ public:
                   const std::function<Code(int)> &nodeText);
   /// Offsets of rows, to be declared before the step loop.
   const Block &rowOffsets() const { return offsets; }
+  /// Whether some address was of Access::part.
+  bool hasParts() const { return someParts; }
 
 private:
   std::vector<size_t> mergedStep(const Operand &operand, const std::vector<Index> &at) const;
@@ -49,6 +51,7 @@ private:
   LoopSpace &space;
   Names &names;
   Code valid;
+  bool someParts = false;
   Block offsets;
   std::map<Code, Code> offsetNames;  ///< "type expression" -> variable
 };

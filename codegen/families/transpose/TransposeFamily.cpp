@@ -23,7 +23,7 @@ SpaceOrRejection transposeSpace(const Kernel &kernel, const Device &) {
       kernel.values[kernel.outputs[0]].dtype != value.dtype)
     return {.reason = "operand and result types differ"};
   ConfigurationSpace space{.family = &transposeFamily};
-  const std::vector<Layout> layouts = distinctLayouts(extentsOf(kernel, kernel.inputs[0]));
+  const std::vector<Layout> layouts = distinctAndPaddedLayouts(kernel, kernel.inputs[0]);
   for (const Layout &from : layouts)
     for (const Layout &to : layouts)
       if (from != to) space.tuples.push_back({from, to});

@@ -60,6 +60,18 @@ weft.graph @kernel_c3(%x: !b) {
 
 // -----
 
+!b = tensor<2x3xf32, #weft.axes<b, j>>
+weft.graph @kernel_c4_pitch(%x: !b) {
+  // expected-error @+2 {{kernel_c4: pitch_unit is 8; it is at least 1, and stands beside no strides}}
+  %y = weft.kernel @k (%a = %x : !b) -> !b
+      layouts ([b, j] strides [8, 1] pitch_unit 8 -> [b, j]) {
+    weft.yield %a : !b
+  }
+  weft.return
+}
+
+// -----
+
 !b = tensor<2xf32, #weft.axes<b>>
 weft.graph @kernel_c4(%x: !b) {
   // expected-error @+1 {{kernel_c4: }}

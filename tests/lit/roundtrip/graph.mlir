@@ -16,7 +16,7 @@
 // CHECK-NEXT: %score = weft.contract "phbk,phbj->hbjk" %key, %q {scale = 0.125} : !phbj -> !hbjk
 // CHECK-NEXT: %prob = weft.softmax %score over k {empty_row = zero} : !hbjk
 // CHECK-NEXT: %kept = weft.dropout %prob {p = 0.1, stream = 3} : !hbjk
-// CHECK-NEXT: %twice = weft.kernel @double (%a = %kept : !hbjk) -> !hbjk layouts ([h, b, j, k] -> [k, j, b, h] offset 128) attributes {config = {family = "loop"}} {
+// CHECK-NEXT: %twice = weft.kernel @double (%a = %kept : !hbjk) -> !hbjk layouts ([h, b, j, k] pitch_unit 64 -> [k, j, b, h] offset 128) attributes {config = {family = "loop"}} {
 // CHECK-NEXT:   %sum = weft.add %a, %a : !hbjk
 weft.graph @encoder(%x: !bji, %wq: !phi {weft.parameter},
                     %bq: tensor<64x16xf32, #weft.axes<p, h>> {weft.parameter}) -> !hbjk {
@@ -27,7 +27,7 @@ weft.graph @encoder(%x: !bji, %wq: !phi {weft.parameter},
   %prob = weft.softmax %score over k : !hbjk
   %kept = weft.dropout %prob {p = 0.1, stream = 3} : !hbjk
   %twice = weft.kernel @double (%a = %kept : !hbjk) -> !hbjk
-      layouts ([h, b, j, k] -> [k, j, b, h] offset 128) attributes {config = {family = "loop"}} {
+      layouts ([h, b, j, k] pitch_unit 64 -> [k, j, b, h] offset 128) attributes {config = {family = "loop"}} {
     %sum = weft.add %a, %a : !hbjk
     weft.yield %sum : !hbjk
   }

@@ -64,13 +64,13 @@ TEST_CASE("what nothing can honour is an error as a result, and bad input is thr
   const auto tooSmall = decide(problem, {.maxMemory = 1, .maxMemoryText = "1"});
   REQUIRE_FALSE(tooSmall);
   CHECK(tooSmall.error().kind == ErrorKind::unsupported);
-  CHECK_THROWS_AS(decide(problem, {.pins = {{.tensor = "z", .order = {"j", "i"}}}}), Error);
+  CHECK_THROWS_AS(decide(problem, {.pins = {{.tensor = "z", .layout = {{"j", "i"}}}}}), Error);
 }
 
 TEST_CASE("a pin that forbids the fused kernel costs what the decision says") {
   const Problem problem = twoVariants();
   const double free = decide(problem, Options())->planned.plan.predictedSeconds;
-  const auto decision = decide(problem, {.pins = {{.tensor = "sum", .order = {"j", "i"}}}});
+  const auto decision = decide(problem, {.pins = {{.tensor = "sum", .layout = {{"j", "i"}}}}});
   REQUIRE(decision);
   const Plan &plan = decision->planned.plan;
   REQUIRE(decision->pins.size() == 1);
@@ -78,11 +78,25 @@ TEST_CASE("a pin that forbids the fused kernel costs what the decision says") {
   CHECK(std::ranges::count(plan.tensors, std::string("sum"), &PlanTensor::logical) == 1);
 }
 
+TEST_CASE("a pin names padded rows by their pitch") {
+  const select::Tensor tensor{.name = "x", .axes = {{"j", 12}, {"u", 1001}}};
+  const Layout dense = decision::pinnedLayout({.tensor = "x", .layout = {{"j", "u"}}}, tensor);
+  const Layout rows = decision::pinnedLayout({.tensor = "x", .layout = {{"j", "u"}, 1024}}, tensor);
+  CHECK(dense == rowMajor(2));
+  CHECK(stridesOf(rows, {12, 1001}) == std::vector<int64_t>{1024, 1});
+  const std::vector<std::string> axes = {"j", "u"};
+  CHECK(print(decision::namedLayout(rows, axes, {12, 1001})) == "j,u:1024");
+  CHECK(print(decision::namedLayout(dense, axes, {12, 1001})) == "j,u");
+  for (const decision::NamedLayout &other :
+       {decision::NamedLayout{{"j", "u"}, 1001}, {{"j", "u"}, 1040}, {{"u", "j"}, 1024}})
+    CHECK_THROWS_AS(decision::pinnedLayout({.tensor = "x", .layout = other}, tensor), Error);
+}
+
 TEST_CASE("what the plan takes without pins is asked once where it is remembered") {
   const Problem problem = twoVariants();
   std::optional<decision::WithoutPins> known;
   int stored = 0;
-  Options options{.pins = {{.tensor = "sum", .order = {"i", "j"}}}};
+  Options options{.pins = {{.tensor = "sum", .layout = {{"i", "j"}}}}};
   options.recall = [&] { return known; };
   options.remember = [&](const decision::WithoutPins &found) { known = found, ++stored; };
   const auto first = decide(problem, options), second = decide(problem, options);

@@ -1,6 +1,7 @@
 // Tensors of a plan on other extents: orders, buffers and views stay what they are.
 #include "plan/PlanMemory.h"
 #include "plan/TensorLayout.h"
+#include "tests/support/NonEmpty.h"
 #include "tools/driver/ScaledTensors.h"
 
 #include <catch2/catch.hpp>
@@ -8,6 +9,7 @@
 #include <set>
 
 using namespace weft;
+using weft::test::nonEmpty;
 using namespace weft::driver;
 using namespace weft::runtime;
 
@@ -43,6 +45,21 @@ std::set<int64_t> placesOf(const PlanTensor &tensor) {
 }
 
 }  // namespace
+
+TEST_CASE("padded rows stay padded where they start anywhere, and are dense where they do not") {
+  Plan plan;
+  plan.tensors.push_back(tensorOf("a", {"j", "u"}, {12, 1001}, {0, 1}, {1024, 1}, 0));
+  plan.tensors.push_back(tensorOf("b", {"j", "u"}, {12, 1001}, {0, 1}, {1001, 1}, 1));
+  plan.tensors.push_back(tensorOf("c", {"u", "j"}, {1001, 12}, {1, 0}, {1, 1024}, 2));
+  CHECK(spanBytes(plan.tensors[0]) == 2 * (11 * 1024 + 1001));
+  scaleTensors(plan, {{7, 2003}, {7, 2003}, {2003, 7}});
+  CHECK(plan.tensors[0].strides == std::vector<int64_t>{2048, 1});
+  CHECK(plan.tensors[1].strides == std::vector<int64_t>{2003, 1});
+  CHECK(plan.tensors[2].strides == std::vector<int64_t>{1, 2048});
+  scaleTensors(plan, {{7, 2000}, {7, 2000}, {2000, 7}});
+  for (const PlanTensor &tensor : nonEmpty(plan.tensors))
+    CHECK(*std::ranges::max_element(tensor.strides) == 2000);
+}
 
 TEST_CASE(
     "parts of a stack cover the smaller stack as they covered the larger, in every order of its "

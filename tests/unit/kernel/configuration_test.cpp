@@ -75,6 +75,57 @@ TEST_CASE("an odd pitch leaves only scalar kernels") {
     CHECK(configuration.knobs.get<LoopKnobs>().vectorWidth == 1);
 }
 
+TEST_CASE("rows that start anywhere may be padded") {
+  struct Case {
+    std::vector<int> order;
+    std::vector<int64_t> extents;
+    int64_t bytes, unit;  // 1: not padded
+    std::vector<int64_t> strides;
+  };
+  const Case cases[] = {
+      {{0, 1, 2}, {2, 3, 9899}, 2, 64, {3 * 9920, 9920, 1}},  // to whole lines
+      {{0, 1, 2}, {2, 3, 100}, 2, 8, {3 * 104, 104, 1}},      // lines would waste a third
+      {{2, 1, 0}, {4095, 3, 2}, 2, 64, {1, 4096, 3 * 4096}},
+      {{0, 1}, {5, 1001}, 4, 32, {1024, 1}},
+      {{0, 1}, {5, 1001}, 1, 128, {1024, 1}},
+      {{0, 1, 2}, {7, 99, 1}, 2, 8, {104, 1, 1}},  // the row is what is longer than 1
+      {{0, 1}, {5, 1000}, 2, 1, {}},               // starts at multiples of 16 bytes
+      {{0, 1}, {1, 9899}, 2, 1, {}},               // one row
+      {{0}, {9899}, 2, 1, {}},
+      {{0, 1}, {5, 33}, 2, 1, {}},  // a fifth of the memory
+  };
+  for (const Case &one : cases) {
+    CAPTURE(one.extents, one.bytes);
+    const Layout dense{.order = one.order};
+    const std::optional<Layout> rows = padded(dense, one.extents, one.bytes);
+    REQUIRE(rows.has_value() == (one.unit > 1));
+    if (!rows) continue;
+    CHECK(rows->pitchUnit == one.unit);
+    CHECK(stridesOf(*rows, one.extents) == one.strides);
+    CHECK(rows->order == one.order);
+    CHECK_FALSE(padded(*rows, one.extents, one.bytes));  // not twice
+  }
+  CHECK_FALSE(padded({.order = {0, 1}, .strides = {200, 1}}, {5, 99}, 2));  // of a view
+}
+
+TEST_CASE("a map takes padded rows, and moves them in whole accesses") {
+  const Kernel kernel = reluKernel({{'j', 96}, {'i', 1001}}, "ji");
+  const std::vector<Configuration> legal = nonEmpty(enumerate(kernel, device()).legal);
+  const Layout dense = rowMajor(2), rows = padded(dense, {96, 1001}, 2).value();
+  // Each operand along i, along j, and along i with padded rows.
+  CHECK(layoutTuples(legal).size() == 9);
+  int widestDense = 0, widestPadded = 0;
+  for (const Configuration &one : legal) {
+    const int width = one.knobs.get<LoopKnobs>().vectorWidth;
+    if (one.inputs[0] == dense && one.outputs[0] == dense)
+      widestDense = std::max(widestDense, width);
+    if (one.inputs[0] == rows && one.outputs[0] == rows)
+      widestPadded = std::max(widestPadded, width);
+  }
+  CHECK(widestDense == 1);
+  CHECK(widestPadded == 8);
+}
+
 TEST_CASE("extents of one have no separate layouts") {
   CHECK(layoutTuples(enumerate(reluKernel({{'b', 1}, {'j', 8}, {'i', 16}}, "bji"), device()).legal)
             .size() == 4);

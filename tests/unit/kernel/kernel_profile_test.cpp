@@ -155,7 +155,7 @@ TEST_CASE("a broken line is named") {
 
 TEST_CASE("a line that no kernel has is rejected before anything is measured against it") {
   for (const char *line : {"loop 0132,01>0132 vector=a3 width=8 lanes=a3 reduction=warp perRow=32",
-                           "loop 0,-,10[1/64]>01", "view 01>01",
+                           "loop 0,-,10[1/64]>01", "loop 01~64>10~8", "view 01>01",
                            "cublaslt 64,1:32768_1,64:32768>512,1:262144 algorithm=66",
                            "gemm-sm90 01,10>01 tileM=128 schedule=ping-pong"}) {
     INFO(line);
@@ -163,12 +163,12 @@ TEST_CASE("a line that no kernel has is rejected before anything is measured aga
       CHECK_THROWS_AS(checkLine(line), Error);  // a view takes no time
     else CHECK_NOTHROW(checkLine(line));
   }
-  for (const char *line :
-       {"lop 01>01", "loop 09,01>01", "loop 011>01", "loop 01", "loop 01,>0A",
-        "loop 01>01 vector=z9", "loop 01>01 vector=a", "loop 01>01 width=8x",
-        "loop 01>01 schedul2=1", "loop 01>01 cu", "loop 01>01 reduction=warpp", "loop 01[1/64>01",
-        "loop 01[1/y]>01", "cublaslt 64,1:32768_1,64:32768>512,1 algorithm=66",
-        "cublaslt 64,1:32768_1,6.4:32768>512,1:262144"}) {
+  for (const char *line : {"lop 01>01", "loop 09,01>01", "loop 011>01", "loop 01", "loop 01,>0A",
+                           "loop 01>01 vector=z9", "loop 01>01 vector=a", "loop 01>01 width=8x",
+                           "loop 01>01 schedul2=1", "loop 01>01 cu", "loop 01>01 reduction=warpp",
+                           "loop 01[1/64>01", "loop 01[1/y]>01", "loop 01~>01", "loop 01~1>01",
+                           "loop 01~8x>01", "cublaslt 64,1:32768_1,64:32768>512,1 algorithm=66",
+                           "cublaslt 64,1:32768_1,6.4:32768>512,1:262144"}) {
     INFO(line);
     CHECK_THROWS_AS(checkLine(line), Error);
   }

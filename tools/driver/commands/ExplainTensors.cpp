@@ -5,6 +5,7 @@
 #include "passes/decide/LayoutPredictions.h"
 #include "plan/PlanBuilder.h"
 #include "plan/PlanChunks.h"
+#include "plan/PlanConfiguration.h"
 #include "plan/PlanFigures.h"
 #include "runtime/artifact/Artifact.h"
 #include "tools/driver/Console.h"
@@ -119,18 +120,6 @@ std::vector<int> wholesOf(const std::vector<Version> &versions) {
   std::vector<int> tensors;
   for (const Version &version : versions) tensors.push_back(version.tensors.front());
   return tensors;
-}
-
-/// The orders in which the plan stores a tensor, by axes; several after a transpose.
-std::vector<std::vector<std::string>> ordersOf(const Plan &plan, const std::vector<int> &versions) {
-  std::vector<std::vector<std::string>> orders;
-  for (const int version : versions) {
-    const PlanTensor &tensor = plan.tensors[size_t(version)];
-    orders.emplace_back();
-    for (const int dimension : tensor.order)
-      orders.back().push_back(tensor.axes[size_t(dimension)]);
-  }
-  return orders;
 }
 
 /// "+1.2 us", "-1.2 us": against the plan.
@@ -309,9 +298,12 @@ Explanation explainLayout(const runtime::Artifact &artifact, const std::string &
   const Plan &plan = artifact.plan;
   const std::vector<Version> versions = versionsOf(plan, name);
   const std::vector<int> wholes = wholesOf(versions);
-  const std::vector<std::vector<std::string>> orders = ordersOf(plan, wholes);
   std::set<std::string> own;
   for (const int whole : wholes) own.insert(printLayout(plan.tensors[size_t(whole)]));
+  const auto layoutOf = [&](int whole) {  // the first of several after a transpose
+    const PlanTensor &one = plan.tensors[size_t(whole)];
+    return decision::namedLayout(weft::layoutOf(one), one.axes, one.extents);
+  };
   const std::string tensor = wholes.empty() ? name : plan.tensors[size_t(wholes.front())].logical;
   if (!versions.empty() &&
       !artifact.report.contains(
@@ -340,7 +332,7 @@ Explanation explainLayout(const runtime::Artifact &artifact, const std::string &
   try {
     predictions = valueOrThrow(decision::predictLayouts(
         compilation.problem(proposed), compilation.options(proposed), plan, tensor,
-        orders.empty() ? std::vector<std::string>() : orders.front()));
+        wholes.empty() ? std::nullopt : std::optional(layoutOf(wholes.front()))));
   } catch (const Error &error) {
     if (error.kind == ErrorKind::badInput && versions.empty()) rejectUnknown(plan, name);
     if (error.kind != ErrorKind::unsupported) throw;

@@ -257,12 +257,14 @@ void emitText(Subject &subject) {
   subject.parameters = epilogue.parameters;
 }
 
-/// One subject for every layout of the result.
+/// One subject for every dense layout of the result, as which the operand of the text above lies.
 void addSubjects(const Kernel &kernel, std::vector<Subject> &subjects) {
   std::set<Layout> results;
   for (const LayoutTuple &tuple : contractionTuples(kernel)) {
     const Configuration configuration = toConfiguration(kernel, tuple, FmaGemmKnobs{});
-    if (!results.insert(configuration.outputs[0]).second) continue;
+    if (!std::ranges::all_of(tuple, &Layout::isDense) ||
+        !results.insert(configuration.outputs[0]).second)
+      continue;
     const StridedBatchedGemm gemm = stridedBatchedGemm(kernel, configuration).value();
     subjects.push_back({.kernel = kernel,
                         .configuration = configuration,
