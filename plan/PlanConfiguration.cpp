@@ -1,6 +1,7 @@
 // Knobs and layouts between plan.json and configurations; see PlanConfiguration.h.
 #include "plan/PlanConfiguration.h"
 
+#include "codegen/families/attention_sm80/Sm80AttentionKnobs.h"
 #include "codegen/families/contraction/GemmProblem.h"
 #include "codegen/families/gemm_fma/FmaGemmKnobs.h"
 #include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
@@ -200,12 +201,18 @@ Legality legality(const Kernel &kernel, const Configuration &configuration, cons
   LayoutConstraints constraints;
   constraints.inputs.assign(configuration.inputs.begin(), configuration.inputs.end());
   constraints.outputs.assign(configuration.outputs.begin(), configuration.outputs.end());
+  const bool isTakenAttention =
+      configuration.knobs.is<Sm80AttentionKnobs>() &&
+      sm80AttentionFamily.rejection(kernel, configuration, device).empty();
   if (!result.isLegal)
     forEachConfiguration(kernel, device, constraints, [&](const Configuration &candidate) {
-      // Which tiles a plain GEMM takes, its emitter says.
-      const bool isPlain = configuration.knobs.is<FmaGemmKnobs>();
-      result.isLegal =
-          isPlain ? candidate.knobs.is<FmaGemmKnobs>() : candidate.knobs == configuration.knobs;
+      // Which tiles a plain GEMM takes, its emitter says; which tiles and splits an attention by
+      // mma.sync takes, its family.
+      const auto isOf = [&](const Family &family) {
+        return configuration.knobs.family() == family && candidate.knobs.family() == family;
+      };
+      result.isLegal = isOf(fmaGemmFamily) || (isTakenAttention && isOf(sm80AttentionFamily)) ||
+                       candidate.knobs == configuration.knobs;
       if (result.others.size() < shown) result.others.push_back(describe(kernel, candidate.knobs));
       return !result.isLegal;
     });

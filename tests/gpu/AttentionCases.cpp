@@ -52,6 +52,19 @@ void addAttentions(Collector &collect) {
          kindsOf({.b = 1, .h = 2, .j = 1111, .k = 4099, .p = width, .w = width}, DType::f16))
       for (const Configuration &configuration : collect.drawFamily(kernel, Sm90AttentionKnobs{}, 1))
         collect.add("attention-long", kernel, DType::f16, configuration);
+  // Few queries and many keys: packed heads, warps of keys, splits.
+  for (const auto &[headDim, valueDim] : widths)
+    for (const int64_t group : {1, 3, 16})
+      for (const int64_t queries : {1, 7, 64}) {
+        const AttentionExtents extents{
+            .b = 2, .h = 3, .g = group, .j = queries, .k = 4099, .p = headDim, .w = valueDim};
+        const DType type = ++turn % 2 == 0 ? DType::f16 : DType::bf16;
+        const std::vector<Kernel> kinds = kindsOf(extents, type);
+        for (size_t kind = 0; kind < kinds.size(); ++kind)
+          if ((kind + turn) % 4 == 0)
+            for (const Configuration &configuration : collect.drawDecoding(kinds[kind], 2))
+              collect.add("attention-decoding", kinds[kind], type, configuration);
+      }
 }
 
 }  // namespace weft::gputest

@@ -98,6 +98,20 @@ public:
     return {chosen.begin(), chosen.end()};
   }
 
+  /// `count` configurations of attention-sm80 as an H200 is offered them: of few queries and many
+  /// keys, knobs and layouts drawn.
+  std::vector<Configuration> drawDecoding(const Kernel &kernel, size_t count) {
+    std::set<Configuration> chosen;
+    for (const ConfigurationSpace &space : configurationSpaces(kernel, findDevice("h200"))) {
+      if (space.family != &sm80AttentionFamily) continue;
+      for (size_t attempt = 0; attempt < 4 * count && chosen.size() < count; ++attempt) {
+        const LayoutTuple layouts = drawLayouts(space);
+        chosen.insert(configurationOf(kernel, layouts, space.knobs[below(space.knobs.size())]));
+      }
+    }
+    return {chosen.begin(), chosen.end()};
+  }
+
   void addDrawn(const std::string &group, const Kernel &kernel, DType dtype, size_t count) {
     for (const Configuration &configuration : draw(kernel, count))
       add(group, kernel, dtype, configuration);

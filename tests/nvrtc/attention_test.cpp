@@ -75,6 +75,28 @@ std::vector<Case> cases(DType type) {
   return result;
 }
 
+/// Few queries and many keys: packed heads, warps of keys, splits.
+std::vector<Case> decoding() {
+  std::vector<Case> result;
+  for (const int64_t width : {64, 80, 128, 192, 256})
+    for (const int64_t queries : {1, 7, 33}) {
+      const AttentionExtents extents{
+          .h = 5, .g = 4, .j = queries, .k = 7777, .p = width, .w = width};
+      const bool isCausal = result.size() % 2 == 1;
+      const DType type = result.size() / 2 % 2 == 0 ? DType::f16 : DType::bf16;
+      result.push_back(
+          {fmt::format("{} queries of {}", queries, width),
+           isCausal ? causalAttention(extents, type) : plainAttention(extents, type, true)});
+    }
+  const AttentionExtents extents{.b = 2, .h = 3, .g = 3, .j = 5, .k = 4000};
+  result.push_back({"few, window", windowAttention(extents, DType::f16, 100, 30)});
+  result.push_back({"few, padded", paddedAttention(extents, DType::bf16, true)});
+  result.push_back({"few, biased", biasedAttention(extents, DType::f16)});
+  result.push_back({"few, sloped", slopedAttention(extents, DType::bf16)});
+  result.push_back({"few, capped", cappedAttention(extents, DType::f16, true)});
+  return result;
+}
+
 /// One configuration for every tile.
 std::vector<Configuration> tilesOf(const Kernel &kernel) {
   std::vector<Configuration> found;
@@ -152,4 +174,18 @@ TEST_CASE("every tile of fused attention by mma.sync compiles without spills") {
     });
   }
   batch.buildAndCheck(80);
+}
+
+TEST_CASE("tiles of few queries and many keys compile without spills") {
+  Batch batch;
+  size_t turn = 0;
+  for (const Case &one : decoding()) {
+    std::set<Knobs> seen;
+    forEachConfiguration(one.kernel, findDevice("h200"), {}, [&](const Configuration &own) {
+      if (own.knobs.is<Sm80AttentionKnobs>() && seen.insert(own.knobs).second)
+        batch.add(one.name, one.kernel, own, turn++ % 4 == 0 ? "sm_80" : "sm_90a");
+      return true;
+    });
+  }
+  batch.buildAndCheck(100, 2);
 }

@@ -403,6 +403,29 @@ std::vector<bool> scoreMasks(const Kernel &kernel, const AttentionRegion &region
   return masks;
 }
 
+bool masksDifferInGroup(const Kernel &kernel, const AttentionRegion &region,
+                        const AttentionProblem &problem) {
+  const auto isOfGroup = [&](int axis) {
+    return axis != problem.queryAxis && kernel.axes[size_t(axis)].extent > 1 &&
+           std::ranges::find(region.queries, axis) != region.queries.end();
+  };
+  const std::vector<bool> masks = scoreMasks(kernel, region, problem);
+  for (size_t i = 0; i < masks.size(); ++i) {
+    if (!masks[i]) continue;
+    const BodyOp &op = kernel.body[region.scoreOps[i]];
+    const auto differs = [&](const auto &self, int node) -> bool {
+      const ExpressionNode &own = op.expression[node];
+      if (own.kind == Kind::coordinate) return isOfGroup(own.index);
+      if (own.kind == Kind::operand)
+        return std::ranges::any_of(kernel.values[size_t(op.operands[size_t(own.index)])].axes,
+                                   isOfGroup);
+      return std::ranges::any_of(own.children, [&](int child) { return self(self, child); });
+    };
+    if (differs(differs, maskForm(op).value().condition)) return true;
+  }
+  return false;
+}
+
 AttentionScore attentionScore(const ScoreContext &context) { return ScoreBuilder(context).run(); }
 
 }  // namespace weft::codegen

@@ -77,5 +77,9 @@ AttentionScore attentionScore(const ScoreContext &context);
 /// AttentionRegion::scoreOps.
 std::vector<bool> scoreMasks(const Kernel &kernel, const AttentionRegion &region,
                              const AttentionProblem &problem);
+/// Whether a mask's condition may differ among the heads of a group: it reads their coordinate, or
+/// a tensor that has their axis.
+bool masksDifferInGroup(const Kernel &kernel, const AttentionRegion &region,
+                        const AttentionProblem &problem);
 
 }  // namespace weft::codegen

@@ -72,8 +72,7 @@ public:
     addChecks();
     program.body.insert(program.body.end(), score.functions.begin(), score.functions.end());
     call(score, addPlaces());
-    // One block is named so that the compiler spends registers and does not spill for more.
-    program.launchBounds = fmt::format("{}, 1", sm80AttentionThreads(knobs));
+    program.launchBounds = fmt::format("{}, {}", sm80AttentionThreads(knobs), residentBlocks());
     program.launch = {.grid = {sm80AttentionBlocks(problem, knobs), 1, 1},
                       .block = {sm80AttentionThreads(knobs), 1, 1},
                       .sharedBytes = sm80AttentionSharedBytes(problem, knobs)};
@@ -139,11 +138,23 @@ private:
   }
 
   void describeTile() {
-    program.constants.push_back(
-        {"weft::sm80::AttentionTile",
-         {{tile, fmt::format("{{.queries = {}, .keys = {}, .stages = {}}}", knobs.tileQueries,
-                             knobs.tileKeys, knobs.stages)}},
-         ""});
+    std::string text = fmt::format("{{.queries = {}, .keys = {}, .stages = {}", knobs.tileQueries,
+                                   knobs.tileKeys, knobs.stages);
+    if (knobs.packed != 0)
+      text +=
+          fmt::format(", .packedHeads = {}{}", problem.headsOfGroup,
+                      masksDifferInGroup(kernel, region, problem) ? ", .masksDiffer = true" : "");
+    if (knobs.splits > 1) text += fmt::format(", .splits = {}", knobs.splits);
+    program.constants.push_back({"weft::sm80::AttentionTile", {{tile, text + "}"}}, ""});
+  }
+
+  /// Few rows leave registers for several blocks. Of other tiles one block is named so that the
+  /// compiler spends registers and does not spill for more.
+  int residentBlocks() const {
+    constexpr int64_t sharedBytesOfMultiprocessor = 228 * 1024;  // the most of any target
+    return sm80AttentionJoins(knobs)
+               ? sm80AttentionResidentBlocks(problem, knobs, sharedBytesOfMultiprocessor)
+               : 1;
   }
 
   void addChecks() {
@@ -158,11 +169,21 @@ private:
                        fmt::format("{}.headDim == {}", shape, problem.headDim),
                        fmt::format("{}.valueDim == {}", shape, problem.valueDim)},
                       "these extents"));
+    const std::string what =
+        fmt::format("{} blocks of {} threads", blocks, sm80AttentionThreads(knobs));
+    if (sm80AttentionJoins(knobs)) {
+      program.body.push_back(
+          launchCheckOf({fmt::format("{}::blocks == {}", config, blocks),
+                         fmt::format("{}::threads == {}", config, sm80AttentionThreads(knobs)),
+                         fmt::format("{}.splits == {}", tile, knobs.splits)},
+                        what));
+      return;
+    }
     program.body.push_back(
         launchCheckOf({fmt::format("{} * (({} + {}.queries - 1) / {}.queries) == {}", problem.heads,
                                    problem.queries, tile, tile, blocks),
                        fmt::format("2 * {}.queries == {}", tile, sm80AttentionThreads(knobs))},
-                      fmt::format("{} blocks of {} threads", blocks, sm80AttentionThreads(knobs))));
+                      what));
   }
 
   /// head / divisor % extent * stride, for each axis of heads; neighbouring axes of one stride
@@ -211,6 +232,16 @@ private:
     return name;
   }
 
+  /// Device memory for the rows of every split; returns its name.
+  std::string addPartials() {
+    const std::string name = names.reserve("partials");
+    program.globals.push_back(
+        {.kind = Statement::Kind::declare,
+         .type = fmt::format("weft::sm80::AttentionPartials<{}, {}>", shape, tile),
+         .name = name});
+    return name;
+  }
+
   void call(const AttentionScore &score, const std::string &places) {
     std::vector<NamedArgument> arguments = {{"q", inputs[problem.q.operand]},
                                             {"k", inputs[problem.k.operand]},
@@ -222,6 +253,7 @@ private:
     if (score.hasMasks || score.hasValueOps) arguments.push_back({"score", score.score});
     if (score.hasValueOps) arguments.push_back({"scoreWithoutMasks", score.scoreWithoutMasks});
     if (score.hasMasks) arguments.push_back({"coverage", score.coverage});
+    if (knobs.splits > 1) arguments.push_back({"partials", "&" + addPartials()});
     program.body.push_back(skeletonCall(fmt::format("weft::sm80::attention<{}, {}, {}>",
                                                     cudaNameOf(problem.operandType), shape, tile),
                                         "weft::sm80::AttentionArgs", arguments));

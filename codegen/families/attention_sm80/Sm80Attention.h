@@ -9,8 +9,14 @@
 // All kernels of the family are one kernel template (device/sm80_attention.cuh). An emitted kernel
 // names the attention and the tile, says where heads lie, and defines the score ops as functions
 // (families/attention/AttentionScore.h). The CPU emulates it down to its instructions
-// (tests/emulate/host/weft/sm80.cuh). On sm_90a `attention-sm90` is faster; this family takes
-// layouts there that TMA does not.
+// (tests/emulate/host/weft/sm80.cuh).
+//
+// On sm_90a `attention-sm90` is faster where tensor cores are the bound; this family takes layouts
+// there that TMA does not, and few queries of many keys (`isDecoding`), where memory is the bound
+// and price decides between the two: heads that share keys and values are packed into the rows of a
+// tile, and several blocks share its keys (sm80_attention.cuh). Splits leave their rows in device
+// memory of the module; the last block to arrive joins them in one order, so results have the same
+// bits in every launch.
 //
 // Invariant: configurations, price and emission agree on strides and shared memory, because only
 // AttentionProblem and Sm80AttentionTile compute these; emitted text asserts what plan.json has.

@@ -19,17 +19,18 @@ namespace {
 using Shown = ScheduleField::Shown;
 
 const ScheduleField sm80AttentionFields[] = {
-    scheduleField<&Sm80AttentionKnobs::tileQueries>({.name = "tileQueries",
-                                                     .rowName = "tileQueries",
-                                                     .meaning = "queries of a block: 64 or 128",
-                                                     .least = 64,
-                                                     .most = 128,
-                                                     .shown = Shown::text}),
+    scheduleField<&Sm80AttentionKnobs::tileQueries>(
+        {.name = "tileQueries",
+         .rowName = "tileQueries",
+         .meaning = "rows of a block: 16, 32, 64 or 128",
+         .least = 16,
+         .most = 128,
+         .shown = Shown::text}),
     scheduleField<&Sm80AttentionKnobs::tileKeys>({.name = "tileKeys",
                                                   .rowName = "tileKeys",
-                                                  .meaning = "keys of a tile: 32 or 64",
+                                                  .meaning = "keys of a tile: 32, 64 or 128",
                                                   .least = 32,
-                                                  .most = 64,
+                                                  .most = 128,
                                                   .shown = Shown::text}),
     scheduleField<&Sm80AttentionKnobs::stages>(
         {.name = "stages",
@@ -37,12 +38,30 @@ const ScheduleField sm80AttentionFields[] = {
          .meaning = "tiles of keys and values in shared memory",
          .least = 2,
          .most = 4,
+         .shown = Shown::text}),
+    scheduleField<&Sm80AttentionKnobs::packed>(
+        {.name = "packed",
+         .rowName = "packed",
+         .meaning = "1: rows are the queries of all heads that share keys and values",
+         .least = 0,
+         .most = 1,
+         .isOptional = true,
+         .shown = Shown::text}),
+    scheduleField<&Sm80AttentionKnobs::splits>(
+        {.name = "splits",
+         .rowName = "splits",
+         .meaning = "blocks that share the keys of a tile of rows",
+         .least = 1,
+         .most = 4096,
+         .isOptional = true,
          .shown = Shown::text})};
 
 std::string describeKnobs(const Kernel &, const Knobs &any) {
   const auto &knobs = any.get<Sm80AttentionKnobs>();
-  return fmt::format("fused attention by mma.sync, {} queries x {} keys, {} stages",
-                     knobs.tileQueries, knobs.tileKeys, knobs.stages);
+  return fmt::format("fused attention by mma.sync, {} {} x {} keys, {} stages{}", knobs.tileQueries,
+                     knobs.packed != 0 ? "rows of packed heads" : "queries", knobs.tileKeys,
+                     knobs.stages,
+                     knobs.splits > 1 ? fmt::format(", {} splits of keys", knobs.splits) : "");
 }
 
 /// Why the family does not take the kernel, whatever its layouts.
@@ -73,6 +92,8 @@ SpaceOrRejection spaceOf(const Kernel &kernel, const Device &device) {
     return {.reason = std::move(reason)};
   ConfigurationSpace space{.family = &sm80AttentionFamily};
   std::string rejection;
+  std::vector<Sm80AttentionKnobs> tiles, decoding;
+  bool isAsked = false, hasOther = false;
   for (LayoutTuple &tuple : attentionTuples(kernel, region)) {
     const Expected<AttentionProblem> problem =
         attentionProblem(kernel, region, toConfiguration(kernel, tuple, Sm80AttentionKnobs{}));
@@ -81,25 +102,36 @@ SpaceOrRejection spaceOf(const Kernel &kernel, const Device &device) {
       rejection = std::move(reason);
       continue;
     }
+    if (!isAsked) {
+      isAsked = true;
+      decoding = sm80DecodingChoices(kernel, region, *problem, device);
+    }
+    // On sm_90a the other family has all but few queries and many keys, where price decides.
     const bool computesValues = hasValueOps(kernel, region, *problem);
-    if (codegen::hasWgmma(device.architecture) && device.offers(sm90AttentionFamily.name) &&
-        sm90AttentionLayoutRejection(*problem).empty() &&
-        !sm90AttentionTileChoices(*problem, scoreNeeds(kernel, region, *problem),
-                                  device.multiprocessors)
-             .empty()) {
+    const bool isOther = codegen::hasWgmma(device.architecture) &&
+                         device.offers(sm90AttentionFamily.name) &&
+                         sm90AttentionLayoutRejection(*problem).empty() &&
+                         !sm90AttentionTileChoices(*problem, scoreNeeds(kernel, region, *problem),
+                                                   device.multiprocessors)
+                              .empty();
+    if (isOther && decoding.empty()) {
       rejection = "attention-sm90 takes heads whose rows start at multiples of 16 bytes";
       continue;
     }
-    if (space.knobs.empty()) {
-      for (const Sm80AttentionKnobs &knobs : sm80AttentionTileChoices(*problem, computesValues))
-        space.knobs.emplace_back(knobs);
-      if (space.knobs.empty())
+    hasOther = hasOther || isOther;
+    if (tiles.empty()) {
+      tiles = sm80AttentionTileChoices(*problem, computesValues);
+      if (tiles.empty())
         return {.reason = sm80AttentionTileRejection(*problem, {.tileQueries = 64, .tileKeys = 32},
                                                      computesValues)};
     }
     space.tuples.push_back(std::move(tuple));
   }
   if (space.tuples.empty()) return {.reason = std::move(rejection)};
+  if (!hasOther) space.knobs.assign(tiles.begin(), tiles.end());
+  for (const Sm80AttentionKnobs &knobs : decoding)
+    if (std::ranges::find(space.knobs, Knobs(knobs)) == space.knobs.end())
+      space.knobs.emplace_back(knobs);
   return {.space = std::move(space)};
 }
 

@@ -5,12 +5,14 @@
 
 namespace weft {
 
-/// Blocks of one tile of queries, 16 a warp; copies of threads into a ring of stages
+/// Blocks of one tile of rows, 16 a warp; copies of threads into a ring of stages
 /// (sm80_attention.cuh).
 struct Sm80AttentionKnobs {
-  int tileQueries = 64;  ///< queries of a block: 64 or 128
-  int tileKeys = 64;     ///< keys of a tile: 32 or 64
+  int tileQueries = 64;  ///< rows of a block: 16, 32, 64 or 128
+  int tileKeys = 64;     ///< keys of a tile: 32, 64 or 128
   int stages = 2;        ///< tiles of keys and values in shared memory
+  int packed = 0;        ///< 1: rows are the queries of all heads that share keys and values
+  int splits = 1;        ///< blocks that share the keys of a tile of rows
   static const Family &family();
   auto operator<=>(const Sm80AttentionKnobs &) const = default;
 };

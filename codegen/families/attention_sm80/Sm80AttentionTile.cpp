@@ -13,6 +13,11 @@ constexpr int64_t mostSharedBytes = 99 * 1024;  // dynamic, of every target from
 constexpr int64_t widest = 256, chunk = 8, chunkBytes = 16;
 /// Registers of a thread, and those that are no scores, outputs or queries (tests/nvrtc).
 constexpr int64_t mostRegisters = 255, ownRegisters = 48, valueOpRegisters = 16;
+constexpr int64_t registersOfMultiprocessor = 65536;
+/// Of a kernel's own device memory.
+constexpr int64_t mostPartialBytes = 64 << 20;
+constexpr int64_t mostRows = 1 << 30;  // of packed heads: an int with a tile to spare
+constexpr int rowsOfLoneWarps = 64;    // from here on a warp has the rows of a tile to itself
 
 int64_t roundedUp(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
@@ -24,8 +29,18 @@ int64_t pitchBytes(int64_t columns) {
   return (isPermuted ? chunks : chunks + 1) * chunkBytes;
 }
 
+int keyWarps(const Sm80AttentionKnobs &knobs) {
+  if (knobs.tileQueries >= rowsOfLoneWarps) return 1;
+  return std::min(rowsOfLoneWarps / knobs.tileQueries, knobs.tileKeys / 16);
+}
+
+int64_t rows(const AttentionProblem &problem, const Sm80AttentionKnobs &knobs) {
+  return problem.queries * sm80PackedHeads(problem, knobs);
+}
+
 int64_t registers(const AttentionProblem &problem, const Sm80AttentionKnobs &knobs) {
-  const int64_t outputs = roundedUp(problem.valueDim, 16) / 2, scores = knobs.tileKeys / 2;
+  const int64_t outputs = roundedUp(problem.valueDim, 16) / 2,
+                scores = knobs.tileKeys / keyWarps(knobs) / 2;
   const int64_t queries = problem.headDim <= 128 ? roundedUp(problem.headDim, 16) / 4 : 4;
   return outputs + scores + queries + ownRegisters;
 }
@@ -33,27 +48,74 @@ int64_t registers(const AttentionProblem &problem, const Sm80AttentionKnobs &kno
 }  // namespace
 
 int sm80AttentionThreads(const Sm80AttentionKnobs &knobs) {
-  return warpSize * knobs.tileQueries / queriesOfWarp;
+  return warpSize * knobs.tileQueries / queriesOfWarp * keyWarps(knobs);
+}
+
+bool sm80AttentionJoins(const Sm80AttentionKnobs &knobs) {
+  return keyWarps(knobs) > 1 || knobs.packed != 0 || knobs.splits > 1;
 }
 
 int64_t sm80AttentionSharedBytes(const AttentionProblem &problem, const Sm80AttentionKnobs &knobs) {
-  const int64_t head = pitchBytes(problem.headDim), value = pitchBytes(problem.valueDim);
-  return std::max(knobs.tileQueries * head + knobs.stages * knobs.tileKeys * (head + value),
-                  knobs.tileQueries * value);
+  const int64_t head = pitchBytes(problem.headDim), value = pitchBytes(problem.valueDim),
+                stage = knobs.tileKeys * (head + value), queries = knobs.tileQueries * head;
+  if (!sm80AttentionJoins(knobs))
+    return std::max(queries + knobs.stages * stage, knobs.tileQueries * value);
+  const bool areQueriesInRing = problem.headDim <= 128 && queries <= stage;
+  const int64_t joined =
+      keyWarps(knobs) * knobs.tileQueries * (roundedUp(problem.valueDim, 16) + 8) * 4;
+  return std::max(knobs.stages * stage + (areQueriesInRing ? 0 : queries), joined);
+}
+
+int64_t sm80PackedHeads(const AttentionProblem &problem, const Sm80AttentionKnobs &knobs) {
+  return knobs.packed != 0 ? problem.headsOfGroup : 1;
+}
+
+int64_t sm80AttentionRowTiles(const AttentionProblem &problem, const Sm80AttentionKnobs &knobs) {
+  return problem.heads / sm80PackedHeads(problem, knobs) *
+         ((rows(problem, knobs) + knobs.tileQueries - 1) / knobs.tileQueries);
 }
 
 int64_t sm80AttentionBlocks(const AttentionProblem &problem, const Sm80AttentionKnobs &knobs) {
-  return problem.heads * ((problem.queries + knobs.tileQueries - 1) / knobs.tileQueries);
+  return sm80AttentionRowTiles(problem, knobs) * knobs.splits;
+}
+
+int64_t sm80AttentionPartialBytes(const AttentionProblem &problem,
+                                  const Sm80AttentionKnobs &knobs) {
+  if (knobs.splits == 1) return 0;
+  return 4 * sm80AttentionBlocks(problem, knobs) *
+         std::min<int64_t>(knobs.tileQueries, rows(problem, knobs)) * (problem.valueDim + 4);
+}
+
+int sm80AttentionResidentBlocks(const AttentionProblem &problem, const Sm80AttentionKnobs &knobs,
+                                int64_t sharedBytesOfMultiprocessor) {
+  constexpr int64_t reservedBytes = 1024, threadRegisters = 8;  // of a block; a unit
+  const int64_t ofThread = std::min(
+      mostRegisters, roundedUp(registers(problem, knobs) + valueOpRegisters, threadRegisters));
+  return int(std::max<int64_t>(
+      1, std::min(sharedBytesOfMultiprocessor /
+                      (sm80AttentionSharedBytes(problem, knobs) + reservedBytes),
+                  registersOfMultiprocessor / (ofThread * sm80AttentionThreads(knobs)))));
 }
 
 std::string sm80AttentionTileRejection(const AttentionProblem &problem,
                                        const Sm80AttentionKnobs &knobs, bool hasValueOps) {
-  if (knobs.tileQueries != 64 && knobs.tileQueries != 128)
-    return fmt::format("{} queries a block; 64 and 128 are taken", knobs.tileQueries);
-  if (knobs.tileKeys != 32 && knobs.tileKeys != 64)
-    return fmt::format("{} keys a tile; 32 and 64 are taken", knobs.tileKeys);
+  if (knobs.tileQueries != 16 && knobs.tileQueries != 32 && knobs.tileQueries != 64 &&
+      knobs.tileQueries != 128)
+    return fmt::format("{} rows a block; 16, 32, 64 and 128 are taken", knobs.tileQueries);
+  if (knobs.tileKeys != 32 && knobs.tileKeys != 64 && knobs.tileKeys != 128)
+    return fmt::format("{} keys a tile; 32, 64 and 128 are taken", knobs.tileKeys);
   if (knobs.stages < 2 || knobs.stages > 4)
     return fmt::format("{} stages; 2 to 4 are taken", knobs.stages);
+  if (knobs.packed != 0 && problem.headsOfGroup == 1)
+    return "no heads share keys and values: there is nothing to pack";
+  if (const int64_t packed = rows(problem, knobs); packed > mostRows)
+    return fmt::format("{} rows of packed heads; at most {} are taken", packed, mostRows);
+  if (const int64_t tiles = (problem.keys + knobs.tileKeys - 1) / knobs.tileKeys;
+      knobs.splits < 1 || knobs.splits > tiles)
+    return fmt::format("{} splits of {} tiles of keys", knobs.splits, tiles);
+  if (const int64_t bytes = sm80AttentionPartialBytes(problem, knobs); bytes > mostPartialBytes)
+    return fmt::format("{} bytes of device memory for the splits; the limit is {}: take fewer",
+                       bytes, mostPartialBytes);
   if (problem.headDim > widest || problem.valueDim > widest)
     return fmt::format("heads of {} and {} elements; at most {} fit the registers", problem.headDim,
                        problem.valueDim, widest);

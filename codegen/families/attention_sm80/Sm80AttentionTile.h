@@ -13,8 +13,18 @@ namespace weft {
 
 int sm80AttentionThreads(const Sm80AttentionKnobs &knobs);
 int64_t sm80AttentionSharedBytes(const AttentionProblem &problem, const Sm80AttentionKnobs &knobs);
-/// Tiles of queries of all heads, one a block.
+/// Heads whose queries are rows of one matrix.
+int64_t sm80PackedHeads(const AttentionProblem &problem, const Sm80AttentionKnobs &knobs);
+/// Tiles of rows of all heads; and blocks, one for every split of a tile.
+int64_t sm80AttentionRowTiles(const AttentionProblem &problem, const Sm80AttentionKnobs &knobs);
 int64_t sm80AttentionBlocks(const AttentionProblem &problem, const Sm80AttentionKnobs &knobs);
+/// Whether rows are joined behind the loop: over warps, splits or heads of a group.
+bool sm80AttentionJoins(const Sm80AttentionKnobs &knobs);
+/// Bytes of device memory that splits leave for the last one; 0 without splits.
+int64_t sm80AttentionPartialBytes(const AttentionProblem &problem, const Sm80AttentionKnobs &knobs);
+/// Blocks that a multiprocessor of so much shared memory has at once, by it and by registers.
+int sm80AttentionResidentBlocks(const AttentionProblem &problem, const Sm80AttentionKnobs &knobs,
+                                int64_t sharedBytesOfMultiprocessor);
 
 /// Why there is no such tile: its sides, registers of a thread, shared memory, of which every
 /// target from sm_80 on has 99 KB. Empty if there is.
@@ -25,7 +35,7 @@ std::string sm80AttentionTileRejection(const AttentionProblem &problem,
 /// columns are neighbours. Empty if they do.
 std::string sm80AttentionLayoutRejection(const AttentionProblem &problem);
 
-/// All legal tiles.
+/// All legal tiles without packed heads or splits.
 std::vector<Sm80AttentionKnobs> sm80AttentionTileChoices(const AttentionProblem &problem,
                                                          bool hasValueOps);
 

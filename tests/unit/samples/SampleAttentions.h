@@ -65,10 +65,10 @@ public:
         shape, {of}, "near",
         {{"kind", std::string("window")}, {"query", queryAxis}, {"left", left}, {"right", right}});
   }
-  /// lengths: i32, of batch elements.
-  int padding(int of, int lengths) {
+  /// lengths: i32, over these dimensions of scores: those of batch elements.
+  int padding(int of, int lengths, std::vector<int64_t> along = {0}) {
     return mask({.kind = MaskShape::Kind::padding}, {of, lengths}, "padded",
-                {{"kind", std::string("padding")}, {"along", std::vector<int64_t>{0}}});
+                {{"kind", std::string("padding")}, {"along", std::move(along)}});
   }
   Kernel build(int of, bool withLogSums = false, std::optional<Dropout> dropout = std::nullopt) {
     const int output = builder.op("online_softmax_contract", OperatorClass::contraction, {of, v},

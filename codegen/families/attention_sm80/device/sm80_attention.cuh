@@ -11,10 +11,23 @@
 //
 // Blocks of one head are neighbours and share its keys and values in L2. The last queries come
 // first: under a causal mask they take longest.
+//
+// **Few queries, many keys.** Then keys and values from DRAM are all that takes time, and three
+// things keep every multiprocessor loading (AttentionTile):
+//
+//    packed heads    rows of a tile are the queries of all heads that share keys and values, which
+//                    are loaded once for them
+//    warps of keys   a tile of 16 or 32 rows has four or two warps for the same rows, each with its
+//                    own keys of a tile
+//    splits          several blocks share the key tiles of one tile of rows
+//
+// Each warp folds (maximum, sum, output) over its keys; these are joined behind the loop, over the
+// warps in shared memory and over the splits in device memory (sm80_attention_join.cuh).
 #pragma once
 
 #include "weft/fragment.cuh"
 #include "weft/online_softmax.cuh"
+#include "weft/sm80_attention_join.cuh"
 #include "weft/sm80_attention_tiles.cuh"
 #include "weft/tile_coverage.cuh"
 
@@ -22,7 +35,8 @@ namespace weft::sm80 {
 
 /// The arguments by name: tensors, the places of a head in them, and the functions of score ops.
 template <typename T, typename PlacesOfHead, typename Score = UnchangedScore,
-          typename ScoreWithoutMasks = UnchangedScore, typename Coverage = FullCoverage>
+          typename ScoreWithoutMasks = UnchangedScore, typename Coverage = FullCoverage,
+          typename Partials = NoPartials>
 struct AttentionArgs {
   const T *q, *k, *v;
   T *output;
@@ -31,17 +45,14 @@ struct AttentionArgs {
   Score score = {};
   ScoreWithoutMasks scoreWithoutMasks = {};
   Coverage coverage = {};
+  Partials *partials = nullptr;  // AttentionPartials, of several splits
 };
 
-/// The queries of a block: all inside the tensor.
-struct AttentionPlace {
-  int head, firstQuery, lastQuery;
-};
-
-/// S = Q K^T of a warp. `loadQueries`: 16 columns of its queries.
+/// S = Q K^T of a warp. `loadQueries`: 16 columns of its queries; firstKey: its first key in the
+/// tile.
 template <AttentionShape shape, typename T, int count, typename LoadQueries>
 __device__ __forceinline__ void multiplyKeys(float (&scores)[count], const LoadQueries &loadQueries,
-                                             SharedAddress keys) {
+                                             SharedAddress keys, int firstKey) {
 #pragma unroll
   for (int block = 0; block < AttentionRows<shape.headDim>::blocks; ++block) {
     unsigned q[4];
@@ -49,7 +60,7 @@ __device__ __forceinline__ void multiplyKeys(float (&scores)[count], const LoadQ
 #pragma unroll
     for (int s = 0; s < count; s += 8) {
       unsigned k[4];
-      loadRowBlock<shape.headDim, false>(k, keys, s * 2, block);
+      loadRowBlock<shape.headDim, false>(k, keys, firstKey + s * 2, block);
       multiply(static_cast<T *>(nullptr), scores[s], scores[s + 1], scores[s + 2], scores[s + 3], q,
                k[0], k[1]);
       multiply(static_cast<T *>(nullptr), scores[s + 4], scores[s + 5], scores[s + 6],
@@ -60,30 +71,46 @@ __device__ __forceinline__ void multiplyKeys(float (&scores)[count], const LoadQ
 
 /// Applies the score ops. `row`, `column`: of the lane's first score. isClipped: keys from the
 /// tensor's end on are excluded.
-template <AttentionShape shape, bool isClipped, int count, typename Score>
-__device__ __forceinline__ void applyScoreOps(float (&scores)[count], const Score &score, int head,
-                                              int row, int column) {
+template <AttentionShape shape, AttentionTile tile, bool isClipped, int count, typename Score>
+__device__ __forceinline__ void applyScoreOps(float (&scores)[count], const Score &score,
+                                              const AttentionPlace &at, int row, int column) {
 #pragma unroll
   for (int i = 0; i < count; ++i) {
-    const int query = row + rowInFragment(i % 8),
-              key = column + i / 8 * 16 + columnInFragment(i % 8);
+    const RowPlace place = placeOfRow<tile>(at, row + rowInFragment(i % 8));
+    const int key = column + i / 8 * 16 + columnInFragment(i % 8);
     float &s = scores[i];
-    s = score(shape.scalesLast ? s : s * shape.scale, head, query, key);
+    s = score(shape.scalesLast ? s : s * shape.scale, place.head, place.query, key);
     if (isClipped && key >= shape.keys) s = negativeInfinity;
   }
 }
 
-/// O += P V. `p`: 16 keys a row of words.
+/// How much masks leave of a tile of keys, for all rows of a block.
+template <AttentionShape shape, AttentionTile tile, typename Coverage>
+__device__ __forceinline__ TileCoverage coverageOfTile(const Coverage &coverage,
+                                                       const AttentionPlace &at, int keyTile) {
+  const int firstKey = keyTile * tile.keys, lastKey = smaller(firstKey + tile.keys, shape.keys) - 1;
+  const int firstQuery = at.firstRow / tile.packedHeads, lastQuery = at.lastRow / tile.packedHeads;
+  const TileCoverage first = coverage(at.firstHead, firstQuery, lastQuery, firstKey, lastKey);
+  if constexpr (tile.masksDiffer) {
+#pragma unroll 1
+    for (int head = 1; head < tile.packedHeads; ++head)
+      if (coverage(at.firstHead + head, firstQuery, lastQuery, firstKey, lastKey) != first)
+        return TileCoverage::mixed;
+  }
+  return first;
+}
+
+/// O += P V. `p`: 16 keys a row of words; firstKey: the first of them in the tile.
 template <AttentionShape shape, typename T, int count, int keyBlocks>
 __device__ __forceinline__ void multiplyValues(float (&output)[count],
                                                const unsigned (&p)[keyBlocks][4],
-                                               SharedAddress values) {
+                                               SharedAddress values, int firstKey) {
 #pragma unroll
   for (int block = 0; block < keyBlocks; ++block) {
 #pragma unroll
     for (int o = 0; o < count; o += 8) {
       unsigned v[4];
-      loadColumnBlock<shape.valueDim>(v, values, block * 16, o / 8);
+      loadColumnBlock<shape.valueDim>(v, values, firstKey + block * 16, o / 8);
       multiply(static_cast<T *>(nullptr), output[o], output[o + 1], output[o + 2], output[o + 3],
                p[block], v[0], v[1]);
       multiply(static_cast<T *>(nullptr), output[o + 4], output[o + 5], output[o + 6],
@@ -105,8 +132,8 @@ __device__ __forceinline__ void storeOutput(const float (&accumulators)[count],
   softmax.joinSums();
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
-    const int query = at.firstQuery + ownRow + half * 8;
-    if (logSums != nullptr && lane % 4 == 0 && query <= at.lastQuery)
+    const int query = at.firstRow + ownRow + half * 8;
+    if (logSums != nullptr && lane % 4 == 0 && query <= at.lastRow)
       logSums[query * shape.rowLogSums] = softmax.logSum(half, factor);
   }
   const float scaling[2] = {softmax.scaling(0), softmax.scaling(1)};
@@ -121,9 +148,9 @@ __device__ __forceinline__ void storeOutput(const float (&accumulators)[count],
   constexpr int chunks = shape.valueDim / chunk;
   for (int piece = threadIdx.x; piece < tile.queries * chunks; piece += P::threads) {
     const int row = piece / chunks, column = piece % chunks;
-    if (shape.queries % tile.queries != 0 && at.firstQuery + row > at.lastQuery) break;
+    if (shape.queries % tile.queries != 0 && at.firstRow + row > at.lastRow) break;
     const SharedAddress from = shared + Rows::placeOf(row, column);
-    T *to = output + (at.firstQuery + row) * shape.rowOutput + column * chunk;
+    T *to = output + (at.firstRow + row) * shape.rowOutput + column * chunk;
     if constexpr (shape.isOutputAligned) {
       unsigned words[4];
       loadShared(words, from);
@@ -134,28 +161,30 @@ __device__ __forceinline__ void storeOutput(const float (&accumulators)[count],
   }
 }
 
-/// The whole kernel; launched with AttentionConfig::threads and ::sharedBytes, a block for every
-/// tile of queries of every head.
+/// The whole kernel; launched with AttentionConfig::threads, ::sharedBytes and ::blocks.
 template <typename T, AttentionShape shape, AttentionTile tile, typename PlacesOfHead,
-          typename Score, typename ScoreWithoutMasks, typename Coverage>
+          typename Score, typename ScoreWithoutMasks, typename Coverage, typename Partials>
 __device__ __forceinline__ void attention(
-    const AttentionArgs<T, PlacesOfHead, Score, ScoreWithoutMasks, Coverage> &args) {
+    const AttentionArgs<T, PlacesOfHead, Score, ScoreWithoutMasks, Coverage, Partials> &args) {
   using P = AttentionConfig<shape, tile>;
   constexpr float factor = (shape.scalesLast ? shape.scale : 1.0f) * 1.44269504f;
-  const SharedAddress queryTile = dynamicShared(), stages = queryTile + P::queryBytes;
-  const int firstQuery = (P::queryTiles - 1 - int(blockIdx.x) % P::queryTiles) * tile.queries;
-  const AttentionPlace at{int(blockIdx.x) / P::queryTiles, firstQuery,
-                          smaller(firstQuery + tile.queries, shape.queries) - 1};
-  const HeadPlaces places = args.placesOfHead(at.head);
-  const int lane = threadIdx.x % 32, warpRow = threadIdx.x / 32 * 16;
+  constexpr int blocksOfGroup = P::queryTiles * tile.splits;
+  const SharedAddress stages = dynamicShared() + (P::areQueriesInRing ? 0 : P::queryBytes),
+                      queryTile = P::areQueriesInRing ? stages + (tile.stages - 1) * P::stageBytes
+                                                      : dynamicShared();
+  const int firstRow = (P::queryTiles - 1 - int(blockIdx.x) % P::queryTiles) * tile.queries;
+  const int split = int(blockIdx.x) / P::queryTiles % tile.splits;
+  const AttentionPlace at{int(blockIdx.x) / blocksOfGroup * tile.packedHeads, firstRow,
+                          smaller(firstRow + tile.queries, P::rows) - 1};
+  const HeadPlaces places = args.placesOfHead(at.firstHead);
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const int warpRow = warp % P::rowWarps * 16, warpKey = warp / P::rowWarps * P::keysOfWarp;
 
   const auto coverageOf = [&](int keyTile) {
-    const int firstKey = keyTile * tile.keys;
-    return args.coverage(at.head, at.firstQuery, at.lastQuery, firstKey,
-                         smaller(firstKey + tile.keys, shape.keys) - 1);
+    return coverageOfTile<shape, tile>(args.coverage, at, keyTile);
   };
   const auto next = [&](int keyTile) {
-    do ++keyTile;
+    do keyTile += tile.splits;
     while (keyTile < P::keyTiles && coverageOf(keyTile) == TileCoverage::empty);
     return keyTile;
   };
@@ -171,9 +200,8 @@ __device__ __forceinline__ void attention(
     commitCopies();
   };
 
-  copyPositions<tile.queries, shape.headDim, P::threads, shape.rowQ>(queryTile, args.q + places.q,
-                                                                     at.firstQuery, shape.queries);
-  int toCopy = -1;
+  copyQueries<shape, tile>(queryTile, args.q, args.placesOfHead, at);
+  int toCopy = split - tile.splits;
 #pragma unroll
   for (int stage = 0; stage < tile.stages - 1; ++stage) copy(toCopy = next(toCopy), stage);
   waitForCopies<tile.stages - 2>();
@@ -193,35 +221,40 @@ __device__ __forceinline__ void attention(
 
   float output[P::outputs] = {};
   OnlineSoftmax softmax;
-  const int row = at.firstQuery + warpRow + lane / 4, column = lane % 4 * 2;
+  const int row = at.firstRow + warpRow + lane / 4, column = warpKey + lane % 4 * 2;
   int stage = 0;
 #pragma unroll 1
-  for (int keyTile = next(-1); keyTile < P::keyTiles; keyTile = next(keyTile)) {
+  for (int keyTile = next(split - tile.splits); keyTile < P::keyTiles; keyTile = next(keyTile)) {
     waitForCopies<tile.stages - 2>();
-    ptx::barrier();  // the tile has landed, and the one before it has been read by all
+    // The tile has landed, and the one before it, or queries in its place, have been read by all.
+    ptx::barrier();
     copy(toCopy = next(toCopy), stage == 0 ? tile.stages - 1 : stage - 1);
     const SharedAddress keys = stages + stage * P::stageBytes;
     stage = stage + 1 == tile.stages ? 0 : stage + 1;
     float scores[P::scores] = {};
-    multiplyKeys<shape, T>(scores, loadQueries, keys);
+    multiplyKeys<shape, T>(scores, loadQueries, keys, warpKey);
     constexpr bool hasPart = shape.keys % tile.keys != 0;
     const int firstColumn = keyTile * tile.keys + column;
     if ((hasPart && keyTile == P::keyTiles - 1) || coverageOf(keyTile) != TileCoverage::full)
-      applyScoreOps<shape, hasPart>(scores, args.score, at.head, row, firstColumn);
-    else applyScoreOps<shape, false>(scores, args.scoreWithoutMasks, at.head, row, firstColumn);
+      applyScoreOps<shape, tile, hasPart>(scores, args.score, at, row, firstColumn);
+    else applyScoreOps<shape, tile, false>(scores, args.scoreWithoutMasks, at, row, firstColumn);
     float older[2];
     softmax.add(scores, factor, older);
 #pragma unroll
     for (int o = 0; o < P::outputs; ++o) output[o] *= older[o / 2 % 2];
-    unsigned p[tile.keys / 16][4];
+    unsigned p[P::keysOfWarp / 16][4];
     packExponentials<T, P::scores>(p, scores);
-    multiplyValues<shape, T>(output, p, keys + P::keyBytes);
+    multiplyValues<shape, T>(output, p, keys + P::keyBytes, warpKey);
   }
   waitForCopies<0>();
   ptx::barrier();
-  storeOutput<shape, tile>(output, softmax, factor, args.output + places.output,
-                           args.logSums == nullptr ? nullptr : args.logSums + places.logSums, at,
-                           queryTile);
+  if constexpr (P::joins) {
+    joinRows<shape, tile>(output, softmax, factor, args, at, split);
+  } else {
+    storeOutput<shape, tile>(output, softmax, factor, args.output + places.output,
+                             args.logSums == nullptr ? nullptr : args.logSums + places.logSums, at,
+                             dynamicShared());
+  }
 }
 
 }  // namespace weft::sm80

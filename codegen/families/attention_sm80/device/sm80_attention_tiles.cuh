@@ -18,10 +18,18 @@ struct AttentionShape {
   bool scalesLast;
 };
 
-/// queries: positions of a block, 16 a warp; keys: positions of a key tile; stages: key tiles, with
+/// queries: rows of a block, 16 a warp; keys: positions of a key tile; stages: key tiles, with
 /// their values, in shared memory.
+///
+/// packedHeads: neighbouring heads that share keys and values and whose queries are rows of one
+/// matrix, heads fastest; 1: rows are the queries of one head. masksDiffer: masks are not the same
+/// for all of these heads. splits: blocks that share the key tiles of a tile of rows; block s takes
+/// tiles s, s + splits, s + 2 splits, ..., so that each has its share of what masks leave.
 struct AttentionTile {
   int queries, keys, stages;
+  int packedHeads = 1;
+  bool masksDiffer = false;
+  int splits = 1;
 };
 
 /// The first elements of one head.
@@ -46,24 +54,56 @@ struct AttentionRows {
 /// What follows from an attention and a tile.
 template <AttentionShape shape, AttentionTile tile>
 struct AttentionConfig {
-  static constexpr int warps = tile.queries / 16, threads = 32 * warps;
-  static constexpr int queryTiles = (shape.queries + tile.queries - 1) / tile.queries,
+  /// Warps that share rows, each with its own keys of every tile: of few rows.
+  static constexpr int keyWarps =
+      tile.queries < 64 ? smaller(64 / tile.queries, tile.keys / 16) : 1;
+  static constexpr int rowWarps = tile.queries / 16, warps = rowWarps * keyWarps,
+                       threads = 32 * warps;
+  static constexpr int rows = shape.queries * tile.packedHeads;
+  static constexpr int queryTiles = (rows + tile.queries - 1) / tile.queries,
                        keyTiles = (shape.keys + tile.keys - 1) / tile.keys;
+  static constexpr int rowTiles = shape.heads / tile.packedHeads * queryTiles,
+                       blocks = rowTiles * tile.splits;
+  /// Whether rows are brought together behind the loop (sm80_attention_join.cuh).
+  static constexpr bool joins = keyWarps > 1 || tile.packedHeads > 1 || tile.splits > 1;
   using HeadRows = AttentionRows<shape.headDim>;
   using ValueRows = AttentionRows<shape.valueDim>;
   static constexpr int queryBytes = tile.queries * HeadRows::pitchBytes,
                        keyBytes = tile.keys * HeadRows::pitchBytes,
                        stageBytes = keyBytes + tile.keys * ValueRows::pitchBytes,
                        outputBytes = tile.queries * ValueRows::pitchBytes;
-  static constexpr int sharedBytes = larger(queryBytes + tile.stages * stageBytes, outputBytes);
-  /// Of a lane: eight of every 16 x 16 scores, or elements of the output, of its warp.
-  static constexpr int scores = tile.keys / 2, outputs = ValueRows::blocks * 8;
   /// Whether a warp keeps its queries in registers, not in shared memory alone.
   static constexpr bool keepsQueries = shape.headDim <= 128;
-  static_assert(tile.queries % 16 == 0 && tile.keys % 16 == 0 && tile.stages >= 2,
+  /// Whether queries lie in the last stage until warps keep them.
+  static constexpr bool areQueriesInRing = joins && keepsQueries && queryBytes <= stageBytes;
+  static constexpr int ringBytes = tile.stages * stageBytes + (areQueriesInRing ? 0 : queryBytes);
+  /// Of a row that is joined: its output in fp32, then its maximum and sum. Eight rows of it lie in
+  /// different banks.
+  static constexpr int statsColumn = ValueRows::blocks * 16, joinPitch = statsColumn + 8,
+                       joinBytes = keyWarps * tile.queries * joinPitch * 4;
+  static constexpr int sharedBytes = larger(ringBytes, joins ? joinBytes : outputBytes);
+  static constexpr int keysOfWarp = tile.keys / keyWarps;
+  /// Of a lane: eight of every 16 x 16 scores, or elements of the output, of its warp.
+  static constexpr int scores = keysOfWarp / 2, outputs = ValueRows::blocks * 8;
+  static_assert(tile.queries % 16 == 0 && keysOfWarp % 16 == 0 && tile.stages >= 2,
                 "tiles of whole blocks, and a stage that is filled while one is read");
   static_assert(shape.headDim % 8 == 0 && shape.valueDim % 8 == 0, "rows of whole chunks");
+  static_assert(shape.heads % tile.packedHeads == 0, "whole groups of heads");
 };
+
+/// The rows of a block: all inside the tensor.
+struct AttentionPlace {
+  int firstHead, firstRow, lastRow;
+};
+/// The head and the query of a row.
+struct RowPlace {
+  int head, query;
+};
+template <AttentionTile tile>
+__device__ __forceinline__ RowPlace placeOfRow(const AttentionPlace &at, int row) {
+  if constexpr (tile.packedHeads == 1) return {at.firstHead, row};
+  else return {at.firstHead + row % tile.packedHeads, row / tile.packedHeads};
+}
 
 /// Starts to copy `rows` positions from `first` on into shared memory, zeros from `end` on and in
 /// the padding of a row. `matrix`: of the head.
@@ -83,6 +123,29 @@ __device__ __forceinline__ void copyPositions(SharedAddress to, const T *matrix,
     const bool isInside = first + row < end && !isPadding;
     copyAsync(to + Rows::placeOf(row, column),
               isInside ? from + pass * rowsAPass * rowStride : matrix, isInside ? 16 : 0);
+  }
+}
+
+/// The same of the queries of a block, whose rows may be of several heads.
+template <AttentionShape shape, AttentionTile tile, typename T, typename PlacesOfHead>
+__device__ __forceinline__ void copyQueries(SharedAddress to, const T *q,
+                                            const PlacesOfHead &placesOfHead,
+                                            const AttentionPlace &at) {
+  using P = AttentionConfig<shape, tile>;
+  if constexpr (tile.packedHeads == 1) {
+    copyPositions<tile.queries, shape.headDim, P::threads, shape.rowQ>(
+        to, q + placesOfHead(at.firstHead).q, at.firstRow, shape.queries);
+  } else {
+    constexpr int chunks = P::HeadRows::chunks;
+#pragma unroll 1
+    for (int piece = threadIdx.x; piece < tile.queries * chunks; piece += P::threads) {
+      const int row = piece / chunks, column = piece % chunks;
+      const bool isInside = at.firstRow + row <= at.lastRow && column * chunk < shape.headDim;
+      const RowPlace place = placeOfRow<tile>(at, isInside ? at.firstRow + row : at.firstRow);
+      const T *from = q + placesOfHead(place.head).q + place.query * shape.rowQ;
+      copyAsync(to + P::HeadRows::placeOf(row, column), isInside ? from + column * chunk : from,
+                isInside ? 16 : 0);
+    }
   }
 }
 

@@ -141,3 +141,99 @@ TEST_CASE("heads of a group share keys and values, one query has them as rows") 
       smallTile);
   checkAll("sm80_attention_groups", subjects);
 }
+
+namespace {
+
+/// Tiles of few rows, packed where heads share keys, with so many splits.
+void addDecoding(std::vector<Subject> &subjects, const Kernel &kernel, int splits,
+                 const std::vector<double> &lengths = {}) {
+  const Configuration any = configurationOf(kernel, Sm80AttentionKnobs{}, 0);
+  const AttentionProblem problem =
+      valueOrThrow(attentionProblem(kernel, attentionRegion(kernel).region.value(), any));
+  Sm80AttentionKnobs knobs{.tileQueries = subjects.size() % 3 == 2 ? 32 : 16,
+                           .tileKeys = subjects.size() % 2 == 0 ? 32 : 64,
+                           .stages = 2 + int(subjects.size() % 3),
+                           .packed = problem.headsOfGroup > 1 ? 1 : 0,
+                           .splits = splits};
+  const int64_t tiles = (problem.keys + knobs.tileKeys - 1) / knobs.tileKeys;
+  knobs.splits = int(std::min<int64_t>(splits, tiles));
+  REQUIRE(sm80AttentionTileRejection(problem, knobs, true) == "");
+  add(subjects, kernel, knobs, lengths);
+}
+
+}  // namespace
+
+TEST_CASE("rows of all heads of a group are one tile, and several blocks share its keys") {
+  std::vector<Subject> subjects;
+  for (const int64_t group : {1, 3, 4})
+    for (const int64_t queries : {1, 5, 13})
+      for (const int splits : {1, 2, 5}) {
+        const AttentionExtents e{
+            .b = 2, .h = 2, .g = group, .j = queries, .k = 333, .p = 24, .w = 40};
+        addDecoding(subjects, plainAttention(e, DType::f16, true), splits);
+        addDecoding(subjects, causalAttention(e, DType::bf16, queries == 5), splits);
+      }
+  checkAll("sm80_attention_decoding", subjects);
+}
+
+TEST_CASE("splits without a key they see leave no trace, rows without any give zeros") {
+  std::vector<Subject> subjects;
+  for (const int64_t group : {1, 4}) {
+    const AttentionExtents e{.b = 3, .h = 2, .g = group, .j = 3, .k = 300, .p = 16, .w = 16};
+    for (const int splits : {3, 9}) {
+      addDecoding(subjects, windowAttention(e, DType::f16, 20, 7), splits);
+      addDecoding(subjects, windowAttention(e, DType::bf16, 130, 0), splits);
+      addDecoding(subjects, paddedAttention(e, DType::f16), splits, {0, 1, 300});
+      addDecoding(subjects, paddedAttention(e, DType::bf16, true), splits, {270, 33, 0});
+      addDecoding(subjects, cappedAttention(e, DType::f16, true), splits);
+    }
+    // More queries than keys: the first ones see none.
+    addDecoding(
+        subjects,
+        causalAttention({.h = 2, .g = group, .j = 70, .k = 40, .p = 16, .w = 16}, DType::f16, true),
+        2);
+  }
+  checkAll("sm80_attention_splits", subjects);
+}
+
+TEST_CASE("score ops and masks see the head and the query of every packed row") {
+  std::vector<Subject> subjects;
+  const AttentionExtents e{.b = 2, .h = 2, .g = 3, .j = 7, .k = 150, .p = 24, .w = 40};
+  for (const int splits : {1, 4}) {
+    addDecoding(subjects, biasedAttention(e, DType::f16), splits);
+    FusedAttention factors("factor_of_head", e, DType::bf16);
+    const int ofHead = factors.input("factors", "hg", DType::f32);
+    const int product = factors.map("mul", "{0} * {1}", {factors.scores(), ofHead}, "product");
+    addDecoding(subjects, factors.build(factors.causal(product)), splits);
+    // A mask that differs among the heads of a group.
+    FusedAttention byHead("keys_of_head", e, DType::f16);
+    const int lengths = byHead.input("lengths", "hg", DType::i32);
+    addDecoding(subjects, byHead.build(byHead.padding(byHead.scores(), lengths, {1, 2}), true),
+                splits, {150, 0, 31, 64, 33, 149});
+  }
+  checkAll("sm80_attention_packed_scores", subjects);
+}
+
+TEST_CASE("packed tiles of every number of rows have every head dimension") {
+  std::vector<Subject> subjects;
+  for (const auto &[p, w] : {std::pair<int64_t, int64_t>{8, 8},
+                             {64, 64},
+                             {72, 80},
+                             {96, 128},
+                             {128, 128},
+                             {192, 128},
+                             {256, 256}})
+    for (const int tileQueries : {16, 32, 64, 128}) {
+      const Kernel kernel =
+          plainAttention({.h = 1, .g = 2, .j = 37, .k = 170, .p = p, .w = w}, DType::f16, true);
+      const Sm80AttentionKnobs knobs{.tileQueries = tileQueries,
+                                     .tileKeys = tileQueries < 64 && p <= 64 ? 128 : 32,
+                                     .packed = 1,
+                                     .splits = 2};
+      const AttentionProblem problem = valueOrThrow(attentionProblem(
+          kernel, attentionRegion(kernel).region.value(), configurationOf(kernel, knobs, 0)));
+      if (sm80AttentionTileRejection(problem, knobs, false).empty()) add(subjects, kernel, knobs);
+      else CHECK(tileQueries == 128);
+    }
+  checkAll("sm80_attention_few_rows", subjects);
+}

@@ -6,6 +6,7 @@
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Families.h"
 #include "passes/configure/Family.h"
+#include "plan/PlanConfiguration.h"
 #include "tests/support/NonEmpty.h"
 #include "tests/unit/samples/SampleAttentions.h"
 
@@ -121,8 +122,8 @@ TEST_CASE("tiles of attention by mma.sync fit registers and shared memory") {
   CHECK(has(rejection(128, {.tileQueries = 128, .tileKeys = 64, .stages = 3}),
             "131072 bytes of shared memory; the limit is 101376"));
   CHECK(rejection(256, {.tileQueries = 64, .tileKeys = 32, .stages = 2}) == "");
-  CHECK(has(rejection(64, {.tileQueries = 96}), "64 and 128 are taken"));
-  CHECK(has(rejection(64, {.tileKeys = 48}), "32 and 64 are taken"));
+  CHECK(has(rejection(64, {.tileQueries = 96}), "16, 32, 64 and 128 are taken"));
+  CHECK(has(rejection(64, {.tileKeys = 48}), "32, 64 and 128 are taken"));
   CHECK(has(rejection(64, {.stages = 1}), "2 to 4 are taken"));
   const Kernel kernel = plainAttention({.p = 128, .w = 128}, DType::f16);
   CHECK_THROWS_AS(
@@ -164,4 +165,147 @@ TEST_CASE("the price of attention by mma.sync follows its work") {
   const AttentionExtents e{.b = 4, .h = 16, .j = 4096, .k = 4096};
   CHECK(best(causalAttention(e, DType::f16)) / plain(4096, 64) == Approx(0.53).epsilon(0.1));
   CHECK(best(windowAttention(e, DType::f16, 128, 128)) < plain(4096, 64) / 6);
+}
+
+namespace {
+
+/// The cheapest configuration of a kernel on a device, of all families or of one.
+struct Chosen {
+  Configuration configuration;
+  double seconds = 1;
+};
+Chosen cheapest(const Kernel &kernel, const char *device, std::string_view family = "") {
+  const std::unique_ptr<CostModel> model = analyticCostModel(findDevice(device));
+  Chosen chosen;
+  for (const Configuration &one : nonEmpty(enumerate(kernel, findDevice(device)).legal)) {
+    if (!family.empty() && one.knobs.family().name != family) continue;
+    if (const double seconds = model->cost(kernel, one).seconds; seconds < chosen.seconds)
+      chosen = {one, seconds};
+  }
+  return chosen;
+}
+
+/// Loading keys and values at the copy rate.
+double keyValueSeconds(const AttentionExtents &e, const char *device) {
+  return double(e.b * e.h * e.k * (e.p + e.w) * 2) / findDevice(device).copyBandwidth;
+}
+
+}  // namespace
+
+TEST_CASE("few queries and many keys are priced near the time of keys and values") {
+  for (const char *device : {"h200", "a100"})
+    for (const AttentionExtents &e :
+         {AttentionExtents{.h = 8, .g = 4, .j = 1, .k = 32768, .p = 128, .w = 128},
+          {.h = 32, .g = 1, .j = 1, .k = 32768, .p = 128, .w = 128},
+          {.h = 8, .g = 4, .j = 4, .k = 32768, .p = 128, .w = 128},
+          {.h = 8, .g = 4, .j = 16, .k = 32769, .p = 128, .w = 128},
+          {.b = 3, .h = 7, .g = 3, .j = 9, .k = 40001, .p = 80, .w = 80},
+          {.h = 2, .g = 16, .j = 2, .k = 131072, .p = 256, .w = 256},
+          {.h = 8, .g = 8, .j = 3, .k = 65536, .p = 64, .w = 64}}) {
+      const Kernel kernel = causalAttention(e, DType::f16, true);
+      const auto [configuration, seconds] = cheapest(kernel, device);
+      INFO(device << ": " << describe(kernel, configuration.knobs) << " of " << e.h << " x " << e.g
+                  << " heads, " << e.j << " queries, " << e.k << " keys: " << seconds);
+      REQUIRE(configuration.knobs.is<Sm80AttentionKnobs>());
+      const auto knobs = configuration.knobs.get<Sm80AttentionKnobs>();
+      const AttentionProblem problem = problemOf(kernel, configuration);
+      CHECK(knobs.packed == (problem.headsOfGroup > 1 ? 1 : 0));
+      CHECK(knobs.splits > 1);
+      // Most multiprocessors have a block.
+      CHECK(sm80AttentionBlocks(problem, knobs) > 0.85 * findDevice(device).multiprocessors);
+      CHECK(seconds > keyValueSeconds(e, device));
+      CHECK(seconds < 1.45 * keyValueSeconds(e, device));
+    }
+}
+
+TEST_CASE("splits pay where blocks are few, and not where they are many or keys few") {
+  const auto splits = [](const AttentionExtents &e, const char *device) {
+    return cheapest(plainAttention(e, DType::f16), device, "attention-sm80")
+        .configuration.knobs.get<Sm80AttentionKnobs>()
+        .splits;
+  };
+  CHECK(splits({.h = 8, .g = 4, .j = 1, .k = 32768, .p = 128, .w = 128}, "h200") >= 16);
+  CHECK(splits({.b = 64, .h = 8, .g = 4, .j = 1, .k = 2048, .p = 128, .w = 128}, "h200") == 1);
+  CHECK(splits({.b = 4, .h = 16, .j = 1, .k = 128}, "h200") == 1);
+  // A window of 4096 keys is a short sequence, whatever lies before it.
+  const AttentionExtents e{.h = 8, .g = 4, .j = 2, .k = 65536, .p = 128, .w = 128};
+  const double window =
+      cheapest(windowAttention(e, DType::f16, 4095, 0), "h200", "attention-sm80").seconds;
+  CHECK(window < 0.3 * cheapest(causalAttention(e, DType::f16), "h200").seconds);
+}
+
+TEST_CASE("heads that are packed load keys and values once") {
+  const AttentionExtents e{.b = 16, .h = 8, .g = 4, .j = 4, .k = 8192, .p = 128, .w = 128};
+  const Kernel kernel = causalAttention(e, DType::f16);
+  const auto seconds = [&](int packed) {
+    const Configuration configuration = logicalOrder(
+        kernel, {.tileQueries = 16, .tileKeys = 64, .stages = 3, .packed = packed, .splits = 2});
+    return analyticCostModel(findDevice("h200"))->cost(kernel, configuration).seconds;
+  };
+  CHECK(seconds(0) > 2 * seconds(1));
+}
+
+TEST_CASE("queries by the hundred stay with attention-sm90") {
+  const auto family = [](const Kernel &kernel) {
+    return cheapest(kernel, "h200").configuration.knobs.family().name;
+  };
+  for (const int64_t length : {512, 4096}) {
+    const AttentionExtents e{.b = 4, .h = 8, .g = 4, .j = length, .k = length};
+    CHECK(own(causalAttention(e, DType::f16), "h200").empty());
+    CHECK(family(causalAttention(e, DType::f16)) == "attention-sm90");
+  }
+  CHECK(family(plainAttention({.b = 8, .h = 16, .j = 512, .k = 2048}, DType::f16)) ==
+        "attention-sm90");
+}
+
+TEST_CASE("packed heads and splits that there are not are rejected") {
+  const auto rejection = [](const AttentionExtents &e, const Sm80AttentionKnobs &knobs) {
+    const Kernel kernel = causalAttention(e, DType::f16);
+    return sm80AttentionTileRejection(problemOf(kernel, logicalOrder(kernel, knobs)), knobs, false);
+  };
+  const AttentionExtents grouped{.g = 4, .j = 3, .k = 300}, single{.j = 3, .k = 300};
+  CHECK(rejection(grouped, {.tileQueries = 16, .packed = 1, .splits = 5}) == "");
+  CHECK(rejection(single, {.tileQueries = 16, .packed = 1}) ==
+        "no heads share keys and values: there is nothing to pack");
+  CHECK(rejection(single, {.tileQueries = 16, .splits = 6}) == "6 splits of 5 tiles of keys");
+  CHECK(rejection(single, {.tileQueries = 16, .splits = 0}) == "0 splits of 5 tiles of keys");
+  CHECK(has(rejection({.b = 64, .h = 64, .g = 4, .j = 64, .k = 4096, .p = 128, .w = 128},
+                      {.packed = 1, .splits = 64}),
+            "bytes of device memory for the splits; the limit is 67108864: take fewer"));
+}
+
+TEST_CASE("emitted attention says how many heads are packed and blocks share keys") {
+  const auto text = [&](const Kernel &kernel, const Sm80AttentionKnobs &knobs) {
+    return codegen::emit(kernel, logicalOrder(kernel, knobs), "sm_80").readable;
+  };
+  const AttentionExtents e{.b = 2, .h = 4, .g = 3, .j = 5, .k = 301};
+  const Sm80AttentionKnobs packed{.tileQueries = 16, .packed = 1},
+      split{.tileQueries = 16, .packed = 1, .splits = 3};
+  const std::string one = text(causalAttention(e, DType::f16), packed),
+                    several = text(causalAttention(e, DType::f16), split);
+  CHECK(has(one, ".packedHeads = 3}"));
+  CHECK(!has(one, "partials"));
+  CHECK(has(several, ".packedHeads = 3, .splits = 3}"));
+  CHECK(has(several, "__device__ weft::sm80::AttentionPartials<shape, tile> partials;"));
+  CHECK(has(several, ".partials = &partials"));
+  CHECK(has(several, "<<<24, 128>>>"));
+  // Masks of the heads of a group: by a length of each, or the same for all.
+  FusedAttention byHead("keys_of_head", e, DType::f16);
+  const int lengths = byHead.input("lengths", "hg", DType::i32);
+  CHECK(has(text(byHead.build(byHead.padding(byHead.scores(), lengths, {1, 2})), packed),
+            ".masksDiffer = true}"));
+  CHECK(!has(text(paddedAttention(e, DType::f16, true), packed), "masksDiffer"));
+  CHECK(!has(text(biasedAttention(e, DType::f16), packed), "masksDiffer"));
+}
+
+TEST_CASE("a plan may name any number of splits that there is, offered or not") {
+  const Kernel kernel =
+      plainAttention({.h = 8, .g = 4, .j = 1, .k = 32768, .p = 128, .w = 128}, DType::f16);
+  const auto isLegal = [&](const Sm80AttentionKnobs &knobs, const char *device) {
+    return legality(kernel, logicalOrder(kernel, knobs), findDevice(device)).isLegal;
+  };
+  for (const int splits : {1, 7, 100, 512})
+    CHECK(isLegal({.tileQueries = 16, .splits = splits}, "h200"));
+  CHECK_FALSE(isLegal({.tileQueries = 16, .splits = 513}, "h200"));
+  CHECK_FALSE(isLegal({.tileQueries = 16}, "v100"));
 }
