@@ -548,8 +548,9 @@ Compilation::KnownWithoutPins Compilation::knownWithoutPins(
                         fmt::join(choices.fuse, " "), fmt::join(choices.noFuse, " "),
                         choices.searchMemory));
   KnownTimes ofPlan = known;
-  ofPlan.add(fmt::format("{} {} {} {} {}", wholePlan, choices.maxMemory, choices.chunks,
-                         choices.concurrent, choices.alternatives));
+  ofPlan.add(fmt::format("{} {} {} {} {} {}", wholePlan, choices.maxMemory,
+                         choices.memoryTradeShare(), choices.chunks, choices.concurrent,
+                         choices.alternatives));
   return {.variants = std::move(known), .plan = std::move(ofPlan)};
 }
 
@@ -560,6 +561,7 @@ decision::Options Compilation::options(const std::vector<ProposedVariant> &propo
           .chunks = choices.chunks,
           .maxMemory = choices.maxMemoryBytes(),
           .maxMemoryText = choices.maxMemory,
+          .memoryTrade = choices.memoryTradeShare(),
           .concurrent = choices.concurrency(),
           .softmax = choices.softmaxCombine(),
           .searchMemory = memory,
