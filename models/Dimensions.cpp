@@ -11,6 +11,8 @@ namespace weft::models {
 namespace {
 
 constexpr int64_t largestExtent = std::numeric_limits<int32_t>::max();
+/// Of queries and of keys: fused attention takes no more.
+constexpr int64_t mostPositions = int64_t(1) << 20;
 
 bool hasGroups(const LayerSpecification &specification) {
   return specification.family == Family::llama || specification.family == Family::attention;
@@ -57,6 +59,10 @@ void deriveMissing(const LayerSpecification &specification, Dims &dims) {
 }
 
 void checkContradictions(const LayerSpecification &specification, const Dims &dims) {
+  for (const char *axis : {"j", "k"})
+    if (dims.at(axis) > mostPositions)
+      throw Error::badInput("{}: dimension {}={}: at most {} (2^20) positions are supported",
+                            specification.name, axis, dims.at(axis), mostPositions);
   if (headsFillEmbedding(specification) && dims.at("i") != dims.at("h") * dims.at("p"))
     throw Error::badInput(
         "{}: i={} must equal h * p = {} * {} = {}; leave p out to let it follow i / h",

@@ -23,9 +23,6 @@ struct Chunking {
 /// elements from other coordinates.
 Kernel onChunk(const Kernel &kernel, const std::string &axis, int64_t start, int64_t size);
 
-/// How much slower than the fastest a plan may be that takes less memory (ChunkChoice.h).
-inline constexpr double mostSlower = 0.25;
-
 /// The name of the kernel that a chunk is of, and the other way round.
 std::string wholeName(const PlanKernel &chunk);
 std::string chunkName(const std::string &whole, const PlanChunk &chunk);

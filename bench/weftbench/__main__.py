@@ -11,11 +11,11 @@ import tempfile
 import time
 from dataclasses import dataclass, field
 
-from . import attention_table, builds, transfer_draws, transfer_table
+from . import attention_figures, attention_table, builds, transfer_draws, transfer_table
 
 # Groups whose contenders of ours are whole artifacts, so that two builds can take part.
 COMPARED = ('encoder', 'training', 'norm', 'contraction', 'attention')
-GROUPS = COMPARED + ('seed004', 'memory', 'table-a1', 'transfer')
+GROUPS = COMPARED + ('seed004', 'memory', 'table-a1', 'transfer') + attention_figures.GROUPS
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COMPILE_LIMIT = 120.0  # seconds, of group transfer
 
@@ -40,6 +40,7 @@ class Settings:
     first: int = 0
     count: int = 0
     draw_limit: float = COMPILE_LIMIT
+    figures: str = '.'  # folder for the drawings of fig2 and fig3
 
     def wants(self, name):
         """Whether a workload is asked for, and there is time left to begin it."""
@@ -115,6 +116,8 @@ def parse(arguments):
     parser.add_argument('--json', default='', metavar='FILE', help='one JSON line a workload')
     parser.add_argument('--budget', type=float, default=float('inf'), metavar='SECONDS',
                         help='begin no workload after so long')
+    parser.add_argument('--figures', default='', metavar='DIR',
+                        help='of fig2 and fig3: folder for the drawings; default: here')
     add_transfer_flags(parser)
     chosen = parser.parse_args(arguments)
     unknown = [group for group in chosen.groups if group not in GROUPS]
@@ -123,6 +126,12 @@ def parse(arguments):
     if chosen.rounds < 1:
         parser.error('--rounds must be at least 1')
     check_transfer(parser, chosen)
+    drawn = [group for group in chosen.groups if group in attention_figures.GROUPS]
+    if drawn and len(drawn) < len(chosen.groups):
+        parser.error(f'{drawn[0]} runs without other groups than '
+                     f'{" and ".join(attention_figures.GROUPS)}')
+    if chosen.figures and not drawn:
+        parser.error(f'--figures belongs to {" and ".join(attention_figures.GROUPS)}')
     if len(chosen.weft) > builds.MOST:
         parser.error(f'--weft is given {len(chosen.weft)} times; two builds are compared at most')
     if chosen.library and len(chosen.library) != max(1, len(chosen.weft)):
@@ -164,7 +173,8 @@ def settings_of(chosen, folder):
                     jax=not chosen.no_jax, weft=weft, library=library, weft_flags=chosen.weft_flag,
                     deadline=time.time() + chosen.budget, seed=chosen.seed or 0,
                     first=chosen.first or 0, count=chosen.count or 0,
-                    draw_limit=chosen.compile_limit or COMPILE_LIMIT)
+                    draw_limit=chosen.compile_limit or COMPILE_LIMIT,
+                    figures=chosen.figures or '.')
 
 
 def file_hash(path):
@@ -259,12 +269,14 @@ def main(arguments):
     folder = pathlib.Path(chosen.folder or tempfile.mkdtemp(prefix='weft-bench-'))
     folder.mkdir(parents=True, exist_ok=True)
     try:
+        if chosen.groups[0] in attention_figures.GROUPS:
+            return attention_figures.run(chosen.groups, settings_of(chosen, folder))
         return run(chosen, settings_of(chosen, folder))
     except ModuleNotFoundError as error:
         print(f'bench/run: {error}: the bench needs PyTorch on a machine with a GPU',
               file=sys.stderr)
         return 3
-    except transfer_table.BadRun as error:
+    except (transfer_table.BadRun, attention_figures.BadRun) as error:
         print(f'bench/run: {error}', file=sys.stderr)
         return 2
     finally:

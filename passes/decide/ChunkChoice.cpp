@@ -14,8 +14,8 @@
 namespace weft::decision {
 namespace {
 
-/// Times the fastest: more chunks only start more kernels.
-constexpr double hopeless = 1 + mostSlower;
+/// Slower than the fastest by this share: more chunks only start more kernels.
+constexpr double hopeless = 0.25;
 
 struct Place {
   size_t variant;
@@ -101,7 +101,9 @@ std::vector<PricedChunking> pricedChunkings(const PlanContext &context, const Op
   std::vector<PricedChunking> priced;
   double fastest = std::numeric_limits<double>::infinity();
   for (const int count : chunkCounts(options)) {
-    if (!priced.empty() && priced.back().seconds > hopeless * fastest) break;
+    if (!priced.empty() &&
+        priced.back().seconds > (1 + std::max(hopeless, options.memoryTrade)) * fastest)
+      break;
     const Expected<PlannedKernels> planned =
         planOf(context, variant, path, count, options.isConcurrent());
     if (!planned) {
@@ -120,7 +122,7 @@ std::vector<PricedChunking> pricedChunkings(const PlanContext &context, const Op
   return priced;
 }
 
-size_t preferred(std::span<const PricedChunking> priced, double freeBytes) {
+size_t preferred(std::span<const PricedChunking> priced, double freeBytes, double trade) {
   const bool needsMeasurements = std::ranges::any_of(priced, &PricedChunking::isMeasured);
   double fastest = std::numeric_limits<double>::infinity();
   for (const PricedChunking &one : priced)
@@ -128,7 +130,7 @@ size_t preferred(std::span<const PricedChunking> priced, double freeBytes) {
   const auto rank = [&](const PricedChunking &one) {  // slow ones last, then those that are too
                                                       // large by size, then all by time
     const bool isOffered =
-        (one.isMeasured || !needsMeasurements) && one.seconds <= fastest * (1 + mostSlower);
+        (one.isMeasured || !needsMeasurements) && one.seconds <= fastest * (1 + trade);
     return std::tuple(!isOffered, std::max(double(one.workspaceBytes), freeBytes), one.seconds);
   };
   return size_t(std::ranges::min_element(priced, {}, rank) - priced.begin());
@@ -158,7 +160,12 @@ void chooseChunks(const PlanContext &context, const Options &options, Decision &
   if (all.empty())
     throw Error::unsupported("--chunks {}: {}{}", asked, rejection,
                              nearestCounts(context, decision, places, asked));
-  const size_t chosen = preferred(all, freeBytes);
+  const size_t chosen = preferred(all, freeBytes, options.memoryTrade),
+               fastest = preferred(all, freeBytes, 0);
+  if (all[chosen].seconds > all[fastest].seconds) {
+    decision.tradedShare = all[chosen].seconds / all[fastest].seconds - 1;
+    decision.tradedBytes = all[fastest].workspaceBytes - all[chosen].workspaceBytes;
+  }
   decision.pricedChunkings = std::move(pricedAt[placeOf[chosen]]);
   decision.freeWorkspaceBytes = freeBytes;
   decision.chunks = all[chosen].chunks;

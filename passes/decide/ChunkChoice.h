@@ -2,9 +2,11 @@
 // --chunks: a choice by time and memory.
 //
 // The rule: a plan needs no more memory than a framework that runs op by op with a fused attention
-// (FrameworkMemory.h), or than the L2 holds. The fastest such plan is chosen if it is predicted at
-// most `mostSlower` slower than the fastest of all, else the smallest plan that is. If the plan
-// without chunks is within the limit, no chunks are considered. `--chunks 1` chooses by time alone.
+// (FrameworkMemory.h), or than the L2 holds, as far as that costs no more time than
+// Options::memoryTrade allows: of the plans that are predicted at most this share slower than the
+// fastest, the fastest one within that memory is chosen, else the smallest. With 0, the default,
+// this is the fastest of all. If the plan without chunks is within the memory, no chunks are
+// considered.
 // Predictions are of whole graphs (plan/GraphPrediction.h): small chunks launch more kernels and
 // each uses the GPU less well, but they find in L2 what a whole tensor of scores loads from DRAM.
 // As everywhere, an estimate is never compared with a measurement: where the whole is measured, so
@@ -34,8 +36,9 @@ std::vector<PricedChunking> pricedChunkings(const PlanContext &context, const Op
                                             std::string &rejection);
 
 /// The rule above, over what was priced, or over what of it is measured if anything is; of equals
-/// the first. `priced` is not empty. `freeBytes`: workspace that any plan may take.
-size_t preferred(std::span<const PricedChunking> priced, double freeBytes);
+/// the first. `priced` is not empty. `freeBytes`: workspace that any plan may take. `trade`:
+/// Options::memoryTrade.
+size_t preferred(std::span<const PricedChunking> priced, double freeBytes, double trade);
 
 /// Chooses path and chunks by the rule above among the paths of all variants that are about as fast
 /// as the best. Throws Error(unsupported) when --chunks asks for what none of them does.

@@ -2,6 +2,7 @@
 // price of each pin; see Decide.h.
 #include "passes/decide/Decide.h"
 
+#include "kernel/Format.h"
 #include "kernel/Nearest.h"
 #include "passes/decide/ChunkChoice.h"
 #include "passes/decide/MeasuredChoice.h"
@@ -113,6 +114,14 @@ select::VariantProblem variantProblem(const Problem &asked, const Variant &varia
   return {.problem = std::move(problem), .options = std::move(limits)};
 }
 
+std::string tradeLine(const Decision &decision) {
+  if (!(decision.tradedShare > 0)) return "";
+  return fmt::format(
+      "--memory-trade: as one graph the plan is {:.2f}% slower than the fastest, and takes {} less "
+      "workspace",
+      100 * decision.tradedShare, formatBytes(decision.tradedBytes));
+}
+
 std::string memoryLine(const Decision &decision) {
   const std::vector<std::string> &cuts = decision.searchCuts;
   if (cuts.empty()) return "";
@@ -197,6 +206,8 @@ PlannedKernels chosenPlan(const Problem &problem, const Decision &decision) {
   checkHonoured(planned.plan, decision.asked);
   if (const std::string line = memoryLine(decision); !line.empty())
     planned.plan.notes.push_back({.kind = NoteKind::searchLimits, .text = line});
+  if (const std::string line = tradeLine(decision); !line.empty())
+    planned.plan.notes.push_back({.kind = NoteKind::chunks, .text = line});
   return planned;
 }
 

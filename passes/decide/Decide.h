@@ -55,10 +55,12 @@ enum class Concurrency : uint8_t { off, on, measured };
 
 struct Options {
   std::vector<Pin> pins;
-  int alternatives = 8;                       ///< k of the k best paths
-  int chunks = 1;                             ///< 0: chosen (ChunkChoice.h)
-  std::optional<int64_t> maxMemory;           ///< bytes of workspace
-  std::string maxMemoryText;                  ///< as it was asked for; for messages
+  int alternatives = 8;              ///< k of the k best paths
+  int chunks = 1;                    ///< 0: chosen (ChunkChoice.h)
+  std::optional<int64_t> maxMemory;  ///< bytes of workspace
+  std::string maxMemoryText;         ///< as it was asked for; for messages
+  double memoryTrade =
+      0;  ///< share by which a plan may be slower for its workspace (ChunkChoice.h)
   Concurrency concurrent = Concurrency::off;  ///< measured: off unless measuring finds it faster
   std::optional<BlockCombine> softmax;        ///< nothing: whatever is fastest
   SearchMemory searchMemory;
@@ -145,6 +147,10 @@ struct Decision {
   std::vector<PricedChunking>
       pricedChunkings;            ///< what these were chosen from; empty where there was no choice
   double freeWorkspaceBytes = 0;  ///< workspace that any plan may take (ChunkChoice.h)
+  /// Where Options::memoryTrade decided: how much slower than the fastest the plan is as one graph,
+  /// as a share, and how many bytes of workspace less it takes. Else both 0.
+  double tradedShare = 0;
+  int64_t tradedBytes = 0;
   /// What all of this comes to: everything but what emission and build find out.
   PlannedKernels planned;
 
@@ -196,6 +202,8 @@ select::VariantProblem variantProblem(const Problem &problem, const Variant &var
 
 /// What --search-memory left out, on one line; empty where the search was whole.
 std::string memoryLine(const Decision &decision);
+/// What Options::memoryTrade cost and gave, on one line; empty where the plan is the fastest.
+std::string tradeLine(const Decision &decision);
 /// Seconds of a variant's plan: of the chosen one those of the plan, with its chunks, of others as
 /// far as they were decided.
 double secondsOf(const Decision &decision, const SelectedVariant &variant);

@@ -131,7 +131,9 @@ void chooseByMeasuring(const PlanContext &context, const Options &options, Decis
                        const Measure &measure) {
   const std::vector<RankedPath> ranked =
       plansToMeasure(context, options, decision, options.plansToMeasure);
-  const RankedPath kept = ranked[compare(context, decision, ranked, measure)];
+  const size_t index = compare(context, decision, ranked, measure);
+  const RankedPath kept = ranked[index];
+  if (index > 0) decision.tradedShare = 0, decision.tradedBytes = 0;
   decision.chosen = kept.variant;
   decision.chosenPath = kept.path;
   decision.chunks = kept.chunks;

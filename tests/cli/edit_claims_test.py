@@ -154,7 +154,7 @@ class Places(Edited):
 
 class Derived(Edited):
     VIEWS = [[], ['--all'], ['--wide'], ['--layout', 'x'], ['--fusion', 'score,probability'],
-             ['--movement'], ['--cache-miss']]
+             ['--movement'], ['--cache-miss'], ['--memory'], ['--attention']]
 
     def setUp(self):
         super().setUp()

@@ -97,6 +97,8 @@ class SchemaTest(JsonTest):
             self.said('explain', name, '--fusion',
                       'score,weighted' if name == 'chunks' else 'q,score', schema='explain-fusion')
             self.said('explain', name, '--layout', 'score', schema='explain-layout')
+            self.said('explain', name, '--memory', schema='explain-memory')
+            self.said('explain', name, '--attention', schema='explain-attention')
             kernel = json.loads(
                 (self.folder / name / 'plan.json').read_text())['kernels'][-1]['name']
             self.said('explain', name, '--kernel', kernel, schema='explain-kernel')
@@ -218,7 +220,7 @@ class PricesTest(JsonTest):
                   env=NO_NVRTC)
         cases = [['explain', name, *view] for name in ('a', 'train', 'bert', 'pinned') for view in (
             [], ['--fusion', 'score,q'], ['--fusion', 'q_product,k_product'], ['--layout', 'score'],
-            ['--layout', 'q'], ['--layout', 'x'], ['--movement'],
+            ['--layout', 'q'], ['--layout', 'x'], ['--movement'], ['--memory'], ['--attention'],
             ['--kernel', 'softmax' if name != 'bert' and name != 'pinned' else 'q_product'])]
         cases += [['select', 'bert-large', '--dim', 'b=1'], ['select', *LAYER],
                   ['select', *CORE, '--pin', 'score=bhjk'], ['diff', 'a', 'b'],

@@ -106,16 +106,20 @@ class SaidOfPlans(CommandTest):
                       self.weft('explain', 'out', '--fusion', pair).prose())
 
     def test_select_says_why_a_slower_variant_is_chosen_where_it_is_shown(self):
-        said = self.weft('select', 'bert-large', '--attention', 'decomposed')
+        traded = ['bert-large', '--attention', 'decomposed', '--memory-trade', '25']
+        said = self.weft('select', *traded)
         rows = said.out.split('\n\n')[0]
-        self.assertRegex(' '.join(rows.split()),
-                         r'\* is slower, chosen for its workspace: .* within [\d.]+ MB.*--chunks 1')
-        free = self.weft('select', 'bert-large', '--attention', 'decomposed', '--json').json()[
-            'freeWorkspaceBytes']
+        self.assertRegex(' '.join(rows.split()), r'\* is slower, chosen for its workspace '
+                         r'\(--memory-trade\): .* within [\d.]+ MB')
+        free = self.weft('select', *traded, '--json').json()['freeWorkspaceBytes']
         self.assertIn(f'within {free / 1e6:.1f} MB', ' '.join(rows.split()))
-        self.assertNotIn('is slower',
-                         self.weft('select', 'bert-large', '--attention', 'decomposed', '--chunks',
-                                   '1').out)
+        self.assertRegex(said.prose(), r'; --memory-trade: as one graph the plan is [\d.]+% slower '
+                         r'than the fastest, and takes [\d.]+ MB less workspace')
+        for flags in (traded[:3], [*traded, '--chunks', '1']):
+            self.assertNotIn('is slower, chosen', self.weft('select', *flags).out)
+        # Two chunks of the core of attention find scores in L2 that the whole stores and loads.
+        chunked = self.weft('select', 'attention', '--attention', 'unfused').prose()
+        self.assertIn('as one graph no other is faster', chunked)
 
     def test_the_bound_has_one_name(self):
         said = self.weft('select', *TINY, '--dot', 'graph.dot').out

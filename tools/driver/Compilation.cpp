@@ -4,6 +4,7 @@
 #include "ir/Weft.h"
 #include "kernel/Error.h"
 #include "kernel/Nearest.h"
+#include "kernel/ReasonCodes.h"
 #include "passes/Describe.h"
 #include "passes/Rewrites.h"
 #include "passes/account/Operators.h"
@@ -279,6 +280,11 @@ std::vector<ProposedVariant> Compilation::rewriteOne(const Variant &variant,
   }
   VariantOptions options{
       .attention = asked.attention, .norms = asked.norms, .stacking = asked.stacking};
+  if (asked.attention == "fused" && asked.chunks > 1)
+    throw Error::unsupported(
+        "--attention fused: --chunks {} asks for stored scores, of which a fused attention has "
+        "none; the nearest alternative is --chunks 1, or --attention decomposed",
+        asked.chunks);
   // Chunks are of stored scores: whoever asks for a number of them asks for a plan that has some.
   options.canFuseAttention = asked.chunks <= 1 && offersFusedAttention(prices->device());
   options.recompute = modelFlags.choosesRecomputed() ? "auto" : "none";
@@ -394,6 +400,30 @@ std::string rejectedPair(const ProposedVariant &variant) {
 
 }  // namespace
 
+namespace {
+
+/// Why no kernel takes a fused attention of the variant: the limits of each family; empty where one
+/// takes all of them.
+std::string unfusedReason(const ProposedVariant &variant) {
+  for (const FlowOp &op : variant.counted.ops) {
+    if (op.kind != OpKind::onlineSoftmaxContract) continue;
+    const auto &candidates = variant.fusions.candidates;
+    if (std::ranges::any_of(candidates, [&](const FusionCandidate &candidate) {
+          return candidate.ops.size() > 1 && std::ranges::count(candidate.ops, op.number) > 0;
+        }))
+      continue;
+    const auto record = std::ranges::find_if(variant.fusions.records, [&](const auto &one) {
+      return !one.accepted && one.code == reasons::attentionOff.code &&
+             std::ranges::count(one.ops, op.number) > 0;
+    });
+    if (record != variant.fusions.records.end())
+      return fmt::format("'{}' fits no kernel: {}", op.label, describe(*record));
+  }
+  return "";
+}
+
+}  // namespace
+
 std::vector<ProposedVariant> Compilation::propose(Phase first) const {
   std::vector<ProposedVariant> kept;
   std::vector<std::string> missingSomewhere, rejected;
@@ -417,6 +447,12 @@ std::vector<ProposedVariant> Compilation::propose(Phase first) const {
     variant.fusions = first >= Phase::configure ? attachedFusions(graph, options)
                                                 : proposeFusions(graph, options);
     detachFusions(graph);
+    if (const std::string reason = unfusedReason(variant);
+        choices.attention == "fused" && !reason.empty())
+      throw Error::unsupported(
+          "--attention fused: {}; the nearest alternative is --attention decomposed, --attention "
+          "auto prices all forms",
+          reason);
     if (const std::string reason = rejectedPair(variant); !reason.empty())
       rejected.push_back(reason);
     else kept.push_back(std::move(variant));
@@ -512,8 +548,9 @@ Compilation::KnownWithoutPins Compilation::knownWithoutPins(
                         fmt::join(choices.fuse, " "), fmt::join(choices.noFuse, " "),
                         choices.searchMemory));
   KnownTimes ofPlan = known;
-  ofPlan.add(fmt::format("{} {} {} {} {}", wholePlan, choices.maxMemory, choices.chunks,
-                         choices.concurrent, choices.alternatives));
+  ofPlan.add(fmt::format("{} {} {} {} {} {}", wholePlan, choices.maxMemory,
+                         choices.memoryTradeShare(), choices.chunks, choices.concurrent,
+                         choices.alternatives));
   return {.variants = std::move(known), .plan = std::move(ofPlan)};
 }
 
@@ -524,6 +561,7 @@ decision::Options Compilation::options(const std::vector<ProposedVariant> &propo
           .chunks = choices.chunks,
           .maxMemory = choices.maxMemoryBytes(),
           .maxMemoryText = choices.maxMemory,
+          .memoryTrade = choices.memoryTradeShare(),
           .concurrent = choices.concurrency(),
           .softmax = choices.softmaxCombine(),
           .searchMemory = memory,

@@ -181,6 +181,12 @@ void ChoiceFlags::declare(CLI::App &command) {
   command.add_option("--attention", attention, "auto, unfused, decomposed or fused")
       ->capture_default_str()
       ->type_name("KIND");
+  declareProposals(command);
+  declareDecisions(command);
+}
+
+void ChoiceFlags::declareProposals(CLI::App &command) {
+  const OptionGroup group(command, "Choices");
   command
       .add_option("--norms", norms,
                   "fused; decomposed: sums of rows, and their application; deferred: of RMS norms, "
@@ -196,16 +202,26 @@ void ChoiceFlags::declare(CLI::App &command) {
       .add_option("--variant", variant,
                   "only this variant, of those in a file of several, else of those proposed")
       ->type_name("NAME");
-  command
-      .add_option("--softmax", softmax,
-                  "how softmax kernels reduce a row: auto, or by a block: shuffle, tree or linear")
-      ->capture_default_str()
-      ->type_name("KIND");
   command.add_option("--fuse-rules", fuseRules, "paper, default or none")
       ->capture_default_str()
       ->type_name("RULES");
   command.add_option("--fuse", fuse, "two ops that must share a kernel")->type_name("A,B");
   command.add_option("--no-fuse", noFuse, "two ops that must not share a kernel")->type_name("A,B");
+  command
+      .add_option("--search-memory", searchMemory,
+                  "most bytes that the search itself may take, e.g. 2G; where that is too little "
+                  "it ends with the best plan found, and says so, as it does after a fixed number "
+                  "of steps; default: half of this machine's memory")
+      ->type_name("SIZE");
+}
+
+void ChoiceFlags::declareDecisions(CLI::App &command) {
+  const OptionGroup group(command, "Choices");
+  command
+      .add_option("--softmax", softmax,
+                  "how softmax kernels reduce a row: auto, or by a block: shuffle, tree or linear")
+      ->capture_default_str()
+      ->type_name("KIND");
   command
       .add_option("--pin", pins,
                   "layout of a tensor, slowest axis first, e.g. --pin q=phbj, or --pin "
@@ -218,11 +234,12 @@ void ChoiceFlags::declare(CLI::App &command) {
           "most bytes of workspace, e.g. 512M; what does not fit as a whole may run in chunks")
       ->type_name("SIZE");
   command
-      .add_option("--search-memory", searchMemory,
-                  "most bytes that the search itself may take, e.g. 2G; where that is too little "
-                  "it ends with the best plan found, and says so, as it does after a fixed number "
-                  "of steps; default: half of this machine's memory")
-      ->type_name("SIZE");
+      .add_option("--memory-trade", memoryTrade,
+                  "how much slower than the fastest a plan may be for its memory: the fastest of "
+                  "those whose workspace is no more than ops one by one with a fused attention "
+                  "take, or than the L2 holds, else the smallest; 0: the fastest")
+      ->capture_default_str()
+      ->type_name("PERCENT");
   chunks = 0;
   command.add_option(
       "--concurrent", concurrent,
@@ -233,7 +250,7 @@ void ChoiceFlags::declare(CLI::App &command) {
   command
       .add_option("--chunks", chunks,
                   "run the kernels around the largest temporary in so many chunks, one after "
-                  "another; 0: by predicted time and memory")
+                  "another; 0: by predicted time, and by memory as --memory-trade says")
       ->capture_default_str()
       ->check(counts)
       ->type_name("N");
@@ -276,7 +293,8 @@ std::vector<Pin> ChoiceFlags::pinned() const {
 }
 
 void ChoiceFlags::check() const {
-  requireOneOf("--attention", attention, {"auto", "unfused", "decomposed", "fused"});
+  memoryTradeShare();
+  requireOneOf("--attention", attention, {attentionKinds.begin(), attentionKinds.end()});
   requireOneOf("--norms", norms, {"auto", "fused", "decomposed", "deferred"});
   requireOneOf("--stacking", stacking, {"auto", "separate", "two", "three"});
   requireOneOf("--concurrent", concurrent, {"auto", "on", "off"});
@@ -294,6 +312,19 @@ std::optional<BlockCombine> ChoiceFlags::softmaxCombine() const {
 std::optional<int64_t> ChoiceFlags::maxMemoryBytes() const {
   if (maxMemory.empty()) return std::nullopt;
   return parseBytes(maxMemory, "--max-memory");
+}
+
+double ChoiceFlags::memoryTradeShare() const {
+  constexpr double most = 1000;
+  double percent = 0;
+  const char *begin = memoryTrade.data(), *last = begin + memoryTrade.size();
+  const auto [end, error] = std::from_chars(begin, last, percent);
+  const std::string_view unit(end, size_t(last - end));
+  if (error != std::errc() || !(unit.empty() || unit == "%") || !(percent >= 0 && percent <= most))
+    throw Error::badInput(
+        "--memory-trade {}: expected a percentage from 0 (the fastest plan) to {:.0f}", memoryTrade,
+        most);
+  return percent / 100;
 }
 
 decision::Concurrency ChoiceFlags::concurrency() const {

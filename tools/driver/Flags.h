@@ -13,6 +13,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <array>
 #include <map>
 #include <optional>
 #include <string>
@@ -76,6 +77,9 @@ decision::NamedLayout parseLayout(const std::string &layout);
 /// Two ops by name, or by number as printed ("7" or "%7").
 using OpPair = std::pair<std::string, std::string>;
 
+/// The values of --attention.
+constexpr std::array<const char *, 4> attentionKinds = {"auto", "unfused", "decomposed", "fused"};
+
 /// What the passes propose and what selection may choose.
 struct ChoiceFlags {
   std::string attention = "auto";
@@ -87,23 +91,32 @@ struct ChoiceFlags {
   std::vector<std::string> fuse, noFuse, pins;
   bool free = false;
   std::string maxMemory;
-  std::string searchMemory;  ///< empty: half of the machine's
-  int chunks = 1;            ///< 0: chosen (ChunkChoice.h)
+  std::string memoryTrade = "0";  ///< percent
+  std::string searchMemory;       ///< empty: half of the machine's
+  int chunks = 1;                 ///< 0: chosen (ChunkChoice.h)
   std::string concurrent = "auto";
   int alternatives = 8;
 
   void declare(CLI::App &command);
+  /// What the proposing passes read, without --attention: --norms, --stacking, --variant,
+  /// --fuse-rules, --fuse, --no-fuse, --search-memory.
+  void declareProposals(CLI::App &command);
   /// Throws Error(badInput) for an unknown kind.
   void check() const;
   std::vector<OpPair> fused() const;
   std::vector<OpPair> notFused() const;
   std::vector<Pin> pinned() const;
   std::optional<int64_t> maxMemoryBytes() const;
+  /// Of --memory-trade, as a share: 0.25 of "25". Throws Error(badInput) for what is no percentage.
+  double memoryTradeShare() const;
   SearchMemory memoryOfSearch() const;
   /// --concurrent auto leaves it to measuring, and is off without.
   decision::Concurrency concurrency() const;
   /// How softmax kernels combine the threads of a block; nothing: whatever is fastest.
   std::optional<BlockCombine> softmaxCombine() const;
+
+private:
+  void declareDecisions(CLI::App &command);
 };
 
 /// --device, --target, --profile, --no-library, --strict.

@@ -69,6 +69,13 @@ json chunksReport(const Decision &decision) {
   return list;
 }
 
+/// What --memory-trade allowed and what became of it.
+json memoryTradeReport(const Decision &decision, double allowed) {
+  return {{"allowedShare", allowed},
+          {"slowerShare", decision.tradedShare},
+          {"bytesLess", decision.tradedBytes}};
+}
+
 json statisticsReport(const select::Statistics &statistics) {
   return {{"configurations", statistics.configurations},
           {"legalConfigurations", statistics.legalConfigurations},
@@ -460,6 +467,8 @@ json makeReport(const Compilation &compilation, const std::vector<ProposedVarian
       {"searchLimits",
        {{"reached", !decision.searchCuts.empty()}, {"leftOut", decision.searchCuts}}},
       {"request", requestReport(compilation)}};
+  if (const double allowed = compilation.choiceFlags().memoryTradeShare(); allowed > 0)
+    report["memoryTrade"] = memoryTradeReport(decision, allowed);
   if (json norms = normsReport(proposed, decision, compilation.costModel().device());
       !norms["attempts"].empty())
     report["norms"] = std::move(norms);

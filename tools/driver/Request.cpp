@@ -24,21 +24,23 @@ ModelFlags modelFrom(const json &object) {
 }
 
 json toJson(const ChoiceFlags &flags) {
-  return {{"attention", flags.attention},
-          {"norms", flags.norms},
-          {"stacking", flags.stacking},
-          {"fuseRules", flags.fuseRules},
-          {"softmax", flags.softmax},
-          {"variant", flags.variant},
-          {"fuse", flags.fuse},
-          {"noFuse", flags.noFuse},
-          {"pins", flags.pins},
-          {"free", flags.free},
-          {"maxMemory", flags.maxMemory},
-          {"chunks", flags.chunks},
-          {"concurrent", flags.concurrent},
-          {"alternatives", flags.alternatives},
-          {"searchMemory", flags.searchMemory}};
+  json object = {{"attention", flags.attention},
+                 {"norms", flags.norms},
+                 {"stacking", flags.stacking},
+                 {"fuseRules", flags.fuseRules},
+                 {"softmax", flags.softmax},
+                 {"variant", flags.variant},
+                 {"fuse", flags.fuse},
+                 {"noFuse", flags.noFuse},
+                 {"pins", flags.pins},
+                 {"free", flags.free},
+                 {"maxMemory", flags.maxMemory},
+                 {"chunks", flags.chunks},
+                 {"concurrent", flags.concurrent},
+                 {"alternatives", flags.alternatives},
+                 {"searchMemory", flags.searchMemory}};
+  if (flags.memoryTradeShare() > 0) object["memoryTrade"] = flags.memoryTrade;  // absent: 0
+  return object;
 }
 
 ChoiceFlags choicesFrom(const json &object) {
@@ -58,6 +60,7 @@ ChoiceFlags choicesFrom(const json &object) {
   object.at("concurrent").get_to(flags.concurrent);
   object.at("alternatives").get_to(flags.alternatives);
   object.at("searchMemory").get_to(flags.searchMemory);
+  if (object.contains("memoryTrade")) object.at("memoryTrade").get_to(flags.memoryTrade);
   return flags;
 }
 
@@ -96,32 +99,40 @@ json requestReport(const Compilation &compilation) {
           {"prices", sourceOfPrices(compilation.target(), compilation.costModel())}};
 }
 
-ReopenedRequest reopen(const json &report, const std::string &profile) {
+Request requestOf(const json &report) {
   if (!report.contains("request"))
     throw Error::badInput(
         "report.json says not what the plan was asked from ('request'): it is of an older weft; "
         "compile the model again");
   try {
-    const json &request = report.at("request");
-    TargetFlags target = targetFrom(request.at("target"));
-    if (!profile.empty()) target.profile = profile;
-    std::vector<VariantText> graphs;
-    for (const json &graph : request.at("graphs")) {
-      graphs.push_back({.rewrites = {}, .text = graph.at("text")});
+    const json &asked = report.at("request");
+    Request request{.model = modelFrom(asked.at("model")),
+                    .choices = choicesFrom(asked.at("choices")),
+                    .target = targetFrom(asked.at("target")),
+                    .graphs = {},
+                    .first = parsePhase(asked.at("first")),
+                    .prices = asked.at("prices")};
+    for (const json &graph : asked.at("graphs")) {
+      request.graphs.push_back({.rewrites = {}, .text = graph.at("text")});
       for (const json &rewrite : graph.at("rewrites"))
-        graphs.back().rewrites.push_back(parseRewrite(rewrite.get<std::string>()));
+        request.graphs.back().rewrites.push_back(parseRewrite(rewrite.get<std::string>()));
     }
-    ReopenedRequest reopened{
-        .compilation = std::make_unique<Compilation>(modelFrom(request.at("model")),
-                                                     choicesFrom(request.at("choices")), target),
-        .first = parsePhase(request.at("first"))};
-    reopened.compilation->importTexts(graphs, reopened.first);
-    reopened.haveSamePrices =
-        sourceOfPrices(target, reopened.compilation->costModel()) == request.at("prices");
-    return reopened;
+    return request;
   } catch (const json::exception &error) {
     throw Error::badInput("report.json: request: {}", error.what());
   }
+}
+
+ReopenedRequest reopen(const json &report, const std::string &profile) {
+  Request request = requestOf(report);
+  if (!profile.empty()) request.target.profile = profile;
+  ReopenedRequest reopened{
+      .compilation = std::make_unique<Compilation>(request.model, request.choices, request.target),
+      .first = request.first};
+  reopened.compilation->importTexts(request.graphs, reopened.first);
+  reopened.haveSamePrices =
+      sourceOfPrices(request.target, reopened.compilation->costModel()) == request.prices;
+  return reopened;
 }
 
 }  // namespace weft::driver

@@ -16,6 +16,18 @@ namespace weft::driver {
 /// Members: first, graphs, model, choices, target, prices.
 nlohmann::json requestReport(const Compilation &compilation);
 
+/// What the report says that was asked.
+struct Request {
+  ModelFlags model;
+  ChoiceFlags choices;
+  TargetFlags target;
+  std::vector<VariantText> graphs;
+  Phase first = Phase::algebra;  ///< with which to propose
+  nlohmann::json prices;         ///< sourceOfPrices() then
+};
+/// Throws Error(badInput) for a report without a request, or with a damaged one.
+Request requestOf(const nlohmann::json &report);
+
 struct ReopenedRequest {
   std::unique_ptr<Compilation> compilation;
   Phase first = Phase::algebra;  ///< with which to propose

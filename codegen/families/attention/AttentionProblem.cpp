@@ -10,7 +10,8 @@
 namespace weft {
 namespace {
 
-constexpr int64_t mostRows = std::numeric_limits<int32_t>::max() / 2;
+constexpr int64_t mostPositions = int64_t(1) << 20;  ///< of queries, and of keys
+constexpr int64_t mostHeads = std::numeric_limits<int32_t>::max() / 2;
 
 bool contains(const std::vector<int> &axes, int axis) {
   return std::ranges::find(axes, axis) != axes.end();
@@ -48,9 +49,11 @@ public:
     problem.queries = extent(problem.queryAxis), problem.keys = extent(problem.keyAxis);
     problem.headDim = extent(problem.headDimAxis), problem.valueDim = extent(problem.valueDimAxis);
     addHeads();
-    if (std::max({problem.queries, problem.keys, problem.heads}) > mostRows)
-      return rejected("{} queries, {} keys and {} heads; at most {} of each are taken",
-                      problem.queries, problem.keys, problem.heads, mostRows);
+    if (std::max(problem.queries, problem.keys) > mostPositions)
+      return rejected("{} queries and {} keys; at most {} (2^20) positions are taken",
+                      problem.queries, problem.keys, mostPositions);
+    if (problem.heads > mostHeads)
+      return rejected("{} heads; at most {} are taken", problem.heads, mostHeads);
     problem.q = tensor(region.q, region.qInput, problem.queryAxis, problem.headDimAxis);
     problem.k = tensor(region.k, region.kInput, problem.keyAxis, problem.headDimAxis);
     problem.v = tensor(region.v, region.vInput, problem.keyAxis, problem.valueDimAxis);

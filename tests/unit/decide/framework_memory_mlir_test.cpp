@@ -94,9 +94,10 @@ TEST_CASE("a longer sequence takes no more for each of its positions") {
   CHECK(bytes("4096") == Approx(8 * bytes("512")).epsilon(0.001));
 }
 
-TEST_CASE("the fastest plan within the limit is taken, if it is not much slower than any") {
-  const auto chosen = [](std::vector<decision::PricedChunking> priced, double freeBytes) {
-    return priced[preferred(priced, freeBytes)].chunks;
+TEST_CASE("the fastest plan within the limit is taken, if it is not slower than the trade allows") {
+  const auto chosen = [](std::vector<decision::PricedChunking> priced, double freeBytes,
+                         double trade = 0.25) {
+    return priced[preferred(priced, freeBytes, trade)].chunks;
   };
   const decision::PricedChunking whole{
       .chunks = 1, .seconds = 100e-6, .workspaceBytes = 400'000'000, .isMeasured = true},
@@ -110,6 +111,14 @@ TEST_CASE("the fastest plan within the limit is taken, if it is not much slower 
   CHECK(chosen(all, 150e6) == 8);  // faster than four
   CHECK(chosen(all, 70e6) ==
         8);  // sixteen fit, half as slow again: the smallest of those that are offered
+  for (const double freeBytes : {500e6, 250e6, 150e6, 70e6})
+    CHECK(chosen(all, freeBytes, 0) == 1);  // no time is given for memory
+  CHECK(chosen(all, 250e6, 0.03) == 1);
+  CHECK(chosen(all, 250e6, 0.05) == 2);
+  CHECK(chosen(all, 70e6, 0.5) == 16);
+  decision::PricedChunking fastest = two;
+  fastest.seconds = 95e-6;
+  CHECK(chosen({whole, fastest, four}, 500e6, 0) == 2);  // in chunks the fastest
   decision::PricedChunking modelled = two;
   modelled.seconds = 90e-6, modelled.isMeasured = false;
   CHECK(chosen({whole, modelled, four}, 250e6) == 4);  // no match for what is measured

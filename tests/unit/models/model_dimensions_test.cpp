@@ -54,7 +54,18 @@ TEST_CASE("dimensions that are not given follow others") {
 
 TEST_CASE("a tensor of more than 2^31 elements is no contradiction") {
   CHECK(resolved("attention", {{"b", 64}, {"j", 65536}}).at("k") == 65536);
-  CHECK(resolved("attention", {{"j", 2147483647}}).at("j") == 2147483647);
+  CHECK(resolved("attention", {{"h", 2147483647}}).at("h") == 2147483647);
+}
+
+TEST_CASE("at most 2^20 positions of queries and of keys") {
+  CHECK(resolved("attention", {{"j", 1048576}}).at("k") == 1048576);
+  CHECK(errorOf("attention", {{"j", 1048577}}) ==
+        "badInput: attention: dimension j=1048577: at most 1048576 (2^20) positions are supported");
+  CHECK(errorOf("attention", {{"j", 1}, {"k", 2097152}}) ==
+        "badInput: attention: dimension k=2097152: at most 1048576 (2^20) positions are supported");
+  CHECK(errorOf("bert-base", {{"j", 2147483647}}) ==
+        "badInput: bert-base: dimension j=2147483647: at most 1048576 (2^20) positions are "
+        "supported");
 }
 
 TEST_CASE("unknown, zero, negative and overflowing dimensions") {

@@ -25,9 +25,61 @@ struct ExplainFlags {
   ChoiceFlags choices;
   TargetFlags target;
   std::string kernel, fusion, layout;
+  std::string attention;  ///< of --attention: a kind, or the folder behind it, or empty
   std::string output;
   bool movement = false, distributions = false, cacheMiss = false, all = false;
+  bool askedForAttention = false, askedForMemory = false;
+  const CLI::App *command = nullptr;  ///< which says what was given
 };
+
+/// A choice that other commands take, and what tells of an artifact what the choice is asked for.
+struct FormerChoice {
+  const char *flag;
+  const char *asks;  ///< of explain
+  bool ofModels;     ///< whether explain MODEL --movement takes it
+};
+constexpr FormerChoice formerChoices[] = {
+    {"--norms", "--all lists the variants with their times", true},
+    {"--stacking", "--all lists the variants with their times", true},
+    {"--variant", "--all lists the variants with their times", true},
+    {"--fuse-rules", "--fusion A,B prices a fusion", true},
+    {"--fuse", "--fusion A,B prices a fusion", true},
+    {"--no-fuse", "--fusion A,B prices a fusion", true},
+    {"--search-memory", "--all says what the limits of the search left out", true},
+    {"--softmax", "--kernel NAME shows how a kernel reduces", false},
+    {"--pin", "--layout TENSOR prices every layout", false},
+    {"--free", "--layout TENSOR prices every layout", false},
+    {"--max-memory", "--memory shows what other workspaces cost", false},
+    {"--memory-trade", "--memory shows what other workspaces cost", false},
+    {"--chunks", "--memory shows what other workspaces cost", false},
+    {"--concurrent", "--all says whether kernels run at once", false},
+    {"--alternatives", "--all lists the variants with their times", false},
+};
+
+/// Throws Error(badInput) for a choice on the command line.
+void rejectChoices(const CLI::App &command, const std::string &folder, bool ofArtifact) {
+  for (const FormerChoice &choice : formerChoices)
+    if ((ofArtifact || !choice.ofModels) && command.count(choice.flag) > 0)
+      throw Error::badInput(
+          "explain {}: {} chooses, and explain shows what was chosen; nearest: explain {}; to "
+          "choose anew: weft compile MODEL {} -o OTHER, then weft diff {} OTHER",
+          folder, choice.flag, choice.asks, choice.flag, folder);
+  if (!ofArtifact) return;
+  for (const CLI::Option *option : command.get_options())
+    if (option->get_group() == "Model" && !option->get_positional() && option->count() > 0)
+      throw Error::badInput(
+          "explain {}: {} belongs to a model (explain MODEL --movement), and an artifact is of one "
+          "model already; weft compile MODEL {} -o OTHER, then weft diff {} OTHER",
+          folder, option->get_name(), option->get_name(), folder);
+}
+
+/// Hidden from --help: what explain MODEL --movement takes none of, so that errors can name what
+/// asks instead.
+void declareFormerChoices(CLI::App &command) {
+  for (const FormerChoice &choice : formerChoices)
+    if (!command.get_option_no_throw(choice.flag))
+      command.add_option(choice.flag)->expected(0, 1)->group("");
+}
 
 /// Without prices: of all variants, each with the kernels that save most, the one that moves least.
 Explanation explainModel(const ExplainFlags &flags) {
@@ -67,6 +119,8 @@ Explanation explainArtifact(const ExplainFlags &flags, const runtime::Artifact &
   if (flags.cacheMiss) return explainCache(artifact, folder, flags.kernel);
   if (!flags.kernel.empty()) return explainKernel(artifact, flags.kernel);
   if (!flags.fusion.empty()) return explainFusion(artifact, flags.fusion);
+  if (flags.askedForAttention) return explainAttention(artifact, flags.target.profile);
+  if (flags.askedForMemory) return explainMemory(artifact);
   if (!flags.layout.empty()) return explainLayout(artifact, flags.layout, flags.target.profile);
   if (flags.distributions) {
     TargetFlags target = flags.target;
@@ -84,7 +138,9 @@ Explanation explainArtifact(const ExplainFlags &flags, const runtime::Artifact &
 Explanation explain(const ExplainFlags &flags) {
   const std::string &folder = flags.model.model;
   if (meansCodes(folder)) return explainCodes(folder);
-  if (flags.movement && !std::filesystem::is_directory(folder)) return explainModel(flags);
+  const bool isModel = flags.movement && !std::filesystem::is_directory(folder);
+  rejectChoices(*flags.command, folder, !isModel);
+  if (isModel) return explainModel(flags);
   const runtime::Artifact artifact = runtime::readArtifact(folder, runtime::Cubins::left);
   checkArtifact(artifact, folder, Use::toLook);
   Explanation explanation = explainArtifact(flags, artifact, folder);
@@ -98,17 +154,55 @@ Explanation explain(const ExplainFlags &flags) {
 
 }  // namespace
 
+/// The folder may stand behind --attention, which takes a kind for models alone.
+void sortAttention(ExplainFlags &flags) {
+  const std::string &value = flags.attention;
+  const bool isKind = std::ranges::count(attentionKinds, value) > 0;
+  if (flags.model.model.empty() && !value.empty() && !isKind)
+    flags.model.model = std::exchange(flags.attention, "");
+  if (flags.model.model.empty())
+    throw Error::badInput("DIR is required (weft explain --help lists what there is)");
+  const bool isModel = flags.movement && !std::filesystem::is_directory(flags.model.model);
+  if (!flags.askedForAttention) return;
+  if (isModel) {
+    if (flags.attention.empty())
+      throw Error::badInput("--attention: explain MODEL --movement takes a kind: {}",
+                            fmt::join(attentionKinds, ", "));
+    flags.choices.attention = flags.attention;
+  } else if (!flags.attention.empty()) {
+    throw Error::badInput(
+        "explain {}: --attention {} chooses, and explain shows what was chosen; nearest: explain "
+        "{} --attention prices every kind; to choose anew: weft compile MODEL --attention {} -o "
+        "OTHER, then weft diff {} OTHER",
+        flags.model.model, flags.attention, flags.model.model, flags.attention, flags.model.model);
+  }
+}
+
 Action addExplain(CLI::App &command) {
   auto flags = std::make_shared<ExplainFlags>();
   flags->model.declare(command);
   command.get_option("model")
+      ->required(false)  // it may stand behind --attention
       ->description(
           "folder that compile wrote; a reason code (F024), or codes for all of them; with "
           "--movement also a preset name, config.json or .mlir")
       ->type_name("DIR");
-  flags->choices.declare(command);
+  flags->choices.declareProposals(command);
   flags->target.declare(command, false);
+  declareFormerChoices(command);
   const OptionGroup group(command, "View");
+  CLI::Option *attention =
+      command
+          .add_option(
+              "--attention", flags->attention,
+              "every attention in every kind: time, bytes, workspace, error bound, and from "
+              "which length on the fused one is faster; of a model with --movement: KIND "
+              "alone")
+          ->expected(0, 1)
+          ->type_name("[KIND]");
+  CLI::Option *memory =
+      command.add_flag("--memory", flags->askedForMemory,
+                       "what the plan takes of memory, and what more or less of it would cost");
   CLI::Option *kernel =
       command.add_option("--kernel", flags->kernel, "everything about one kernel")
           ->type_name("NAME");
@@ -137,7 +231,11 @@ Action addExplain(CLI::App &command) {
       ->excludes(fusion)
       ->excludes(layout)
       ->excludes(movement)
+      ->excludes(memory)
       ->excludes(distributions);
+  for (CLI::Option *other : {kernel, fusion, layout, movement, distributions, attention})
+    memory->excludes(other);
+  for (CLI::Option *other : {kernel, fusion, layout, distributions}) attention->excludes(other);
   distributions->excludes(kernel)->excludes(fusion)->excludes(layout)->excludes(movement);
   command.add_flag("--cache-miss", flags->cacheMiss, "parts of the kernels' cache keys")
       ->excludes(fusion)
@@ -147,7 +245,10 @@ Action addExplain(CLI::App &command) {
   kernel->excludes(fusion)->excludes(layout)->excludes(movement);
   fusion->excludes(layout)->excludes(movement);
   layout->excludes(movement);
-  return [flags](bool json) {
+  return [flags, attention, &command](bool json) {
+    flags->askedForAttention = attention->count() > 0;
+    flags->command = &command;
+    sortAttention(*flags);
     const Explanation explanation =
         readingReport(flags->model.model + "/report.json", [&] { return explain(*flags); });
     if (json) printResult(explanation.json);

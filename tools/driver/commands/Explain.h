@@ -29,6 +29,12 @@ Explanation explainFusion(const runtime::Artifact &artifact, const std::string &
 /// plan's; empty: its own.
 Explanation explainLayout(const runtime::Artifact &artifact, const std::string &tensor,
                           const std::string &profile);
+/// What the plan takes of memory and what other numbers of chunks would take, in bytes and time.
+Explanation explainMemory(const runtime::Artifact &artifact);
+/// The table of chunks with the rule by which they were chosen; empty where there was no choice.
+std::string chunksLines(const Plan &plan, const nlohmann::json &report);
+/// Every attention of the plan in every kind (AttentionKinds.h). `profile`: as of explainLayout.
+Explanation explainAttention(const runtime::Artifact &artifact, const std::string &profile);
 /// Operators with what they compute and move, shares of the classes, bytes before and after each
 /// phase. `movement`: that member of report.json, or accountReport() of a graph that nothing was
 /// selected for; then there is no plan.

@@ -5,7 +5,6 @@
 #include "kernel/Error.h"
 #include "kernel/Nearest.h"
 #include "plan/ConcurrentLaunches.h"
-#include "plan/PlanChunks.h"
 #include "plan/PlanFigures.h"
 #include "runtime/artifact/Artifact.h"
 #include "runtime/artifact/VerificationRecords.h"
@@ -210,42 +209,6 @@ std::string priceLines(const PlanKernel &kernel, const Plan &plan,
                             ? ""
                             : fmt::format(": {} slower", formatSeconds(kernel.runnerUpLoss)));
   return text;
-}
-
-/// In how many chunks the kernels around the largest temporary could run, and why so many were
-/// chosen.
-std::string chunksLines(const Plan &plan, const json &chunks, double free) {
-  if (chunks.size() < 2) return "";
-  Table table({{"", left},
-               {"chunks", right},
-               {"whole graph", right},
-               {"kernels alone", right},
-               {"workspace", right},
-               {"prices", left}});
-  // report.json has the prices of generated texts; what the plan runs may be others, and without a
-  // manifest nobody knows whose the prices are.
-  const auto holds = [&](bool PlanKernel::*mark) {
-    return std::ranges::any_of(plan.kernels, mark);
-  };
-  const bool isUntold = holds(&PlanKernel::isUntold), isEdited = holds(&PlanKernel::edited);
-  const auto prices = [&](const json &one) -> std::string {
-    if (isUntold) return nameOf(TimeSource::unknown);
-    if (isEdited && one["chosen"].get<bool>()) return "before it was edited";
-    return one["measured"].get<bool>() ? "measured" : "with estimates";
-  };
-  for (const json &one : chunks)
-    table.addRow({one["chosen"].get<bool>() ? "*" : "", std::to_string(one["chunks"].get<int>()),
-                  formatSeconds(one["seconds"].get<double>()),
-                  formatSeconds(one["sumSeconds"].get<double>()),
-                  formatBytes(one["workspace"].get<int64_t>()), prices(one)});
-  if (free <= 0)
-    return "chunks:\n" + table.print();  // of an artifact that does not say what was free
-  return fmt::format(
-      "chunks: the fastest plan within {} of workspace (what ops one by one with a fused attention "
-      "take, or the L2), if it is at most "
-      "{:.0f}% slower than without a limit (--chunks 1); a measured plan is never weighed against "
-      "an estimate\n{}",
-      formatBytes(int64_t(free)), 100 * mostSlower, table.print());
 }
 
 /// What later entry points read of earlier ones, and what they compute again.
@@ -464,8 +427,7 @@ std::string details(const runtime::Artifact &artifact, const runtime::BelievedRe
   const Plan &plan = artifact.plan;
   const json &report = artifact.report;
   return graphLine(plan) + concurrencyLine(plan) + measurementLine(plan) +
-         measuredPlans(list(report, "measuredPlans"), plan) +
-         chunksLines(plan, list(report, "chunks"), report.value("freeWorkspace", 0.0)) +
+         measuredPlans(list(report, "measuredPlans"), plan) + chunksLines(plan, report) +
          savedLines(list(report, "saved")) + memoryLine(plan) + footnotes(plan, records);
 }
 

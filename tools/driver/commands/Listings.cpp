@@ -152,6 +152,15 @@ std::string evidenceOf(const select::Statistics &total) {
                     formatCount(total.prunedTransposes));
 }
 
+/// Why a plan stands that is slower kernel by kernel than another.
+std::string whyNotFastest(const decision::Decision &decision) {
+  if (decision.best().fitted) return "chosen for its workspace (--max-memory)";
+  if (!decision.timed.empty()) return "chosen by measuring";
+  if (decision.pricedChunkings.size() == 1)
+    return fmt::format("in {} chunks as asked", decision.chunks);
+  return "as one graph no other is faster";
+}
+
 std::string proof(const decision::Decision &decision) {
   const select::Statistics &statistics = decision.best().selection.statistics();
   if (!decision.searchCuts.empty()) return "; what the limits of the search left out may be faster";
@@ -161,9 +170,10 @@ std::string proof(const decision::Decision &decision) {
   if (loss < -rounding)
     return fmt::format("; in chunks the plan is {:.2f}% faster than the fastest without",
                        -100 * loss);
+  if (const std::string line = decision::tradeLine(decision); !line.empty()) return "; " + line;
   if (decision.chunks > 1 || decision.path().seconds > decision.best().selection.best().seconds)
-    return fmt::format("; the plan is {:.2f}% slower than the fastest, chosen for its workspace",
-                       100 * loss);
+    return fmt::format("; kernel by kernel the plan is {:.2f}% slower than the fastest, {}",
+                       100 * loss, whyNotFastest(decision));
   if (statistics.isProven) return "; the plan is proven the cheapest of its variant";
   return fmt::format("; no plan of its variant is more than {:.2f}% faster",
                      100 * statistics.mostGain);

@@ -83,14 +83,16 @@ nlohmann::json toJson(const Answer &answer, int alternatives) {
   nlohmann::json pins = nlohmann::json::array();
   for (const decision::PinRegret &pin : decision.pins)
     pins.push_back({{"tensor", pin.tensor}, {"layout", pin.layout}, {"regret", pin.seconds}});
-  return {{"plan", planFigures(answer.plan)},
-          {"variants", list},
-          {"lowerBound", decision.lowerBound},
-          {"freeWorkspaceBytes", decision.freeWorkspaceBytes},
-          {"searchLimits",
-           {{"reached", !decision.searchCuts.empty()}, {"leftOut", decision.searchCuts}}},
-          {"alternatives", rivals},
-          {"pins", pins}};
+  return {
+      {"plan", planFigures(answer.plan)},
+      {"variants", list},
+      {"lowerBound", decision.lowerBound},
+      {"freeWorkspaceBytes", decision.freeWorkspaceBytes},
+      {"memoryTrade", {{"slowerShare", decision.tradedShare}, {"bytesLess", decision.tradedBytes}}},
+      {"searchLimits",
+       {{"reached", !decision.searchCuts.empty()}, {"leftOut", decision.searchCuts}}},
+      {"alternatives", rivals},
+      {"pins", pins}};
 }
 
 std::string variantsTable(const Answer &answer) {
@@ -126,10 +128,15 @@ std::string whySlower(const Answer &answer) {
         return secondsOf(decision, variant) < plan.predictedSeconds;
       }))
     return "";
-  return fmt::format(
-      "* is slower, chosen for its workspace: the fastest plan in chunks within {}; the other rows "
-      "are of kernels without chunks, and without this limit (--chunks 1 chooses among them)\n",
-      formatBytes(int64_t(decision.freeWorkspaceBytes)));
+  if (decision.tradedShare > 0)
+    return fmt::format(
+        "* is slower, chosen for its workspace (--memory-trade): the fastest plan in chunks within "
+        "{}; the other rows are of kernels without chunks\n",
+        formatBytes(int64_t(decision.freeWorkspaceBytes)));
+  if (decision.pricedChunkings.size() < 2) return "";
+  return "* is slower kernel by kernel, and the fastest as one graph: its chunks find in L2 what "
+         "earlier kernels wrote; the other rows are of kernels without chunks (--chunks 1 chooses "
+         "among them)\n";
 }
 
 std::string stepsTable(const Answer &answer) {

@@ -1,0 +1,277 @@
+"""Figures 2 and 3 of seed 002 (FlashAttention), forward: bench/run fig2, bench/run fig3.
+
+Without a GPU every figure is a prediction of weft for its device, and is marked so. With one (and
+PyTorch) ours and the rivals are timed in the same rounds, and what was not timed stays marked."""
+import json
+import math
+import pathlib
+import subprocess
+from dataclasses import dataclass
+
+from . import figure_svg
+
+GROUPS = ('fig2', 'fig3')
+# Of GPT-2 medium, as the seed has it: 16 heads of 64, L = 1024; 16k tokens.
+FIG2 = dict(b=16, h=16, j=1024, p=64)
+KINDS = ('unfused', 'decomposed', 'recomposed', 'fused')
+# B = 1, 16 heads of 64: unfused scores of 64K positions still fit the memory of an H200, once.
+FIG3 = dict(b=1, h=16, p=64)
+LENGTHS = [2**exponent for exponent in range(7, 17)]
+LAYER = 'bert-large'  # of which the workspace over length is shown
+LAYER_LENGTHS = [length for length in LENGTHS if length >= 512]
+BYTES = 2  # of an f16
+
+
+class BadRun(RuntimeError):
+    """No figure: what weft said."""
+
+
+def weft(settings, *arguments):
+    done = subprocess.run([settings.weft, *map(str, arguments)], capture_output=True, text=True,
+                          check=False)
+    if done.returncode:
+        raise BadRun(f'weft {arguments[0]}: exit {done.returncode}: {done.stderr.strip()[:300]}')
+    return done.stdout
+
+
+def dims(extents):
+    return [word for name, extent in extents.items() for word in ('--dim', f'{name}={extent}')]
+
+
+def flop(extents, length=None):
+    """Of both products, forward, without masks; softmax is not counted, as published rates."""
+    length = length or extents['j']
+    return 4 * extents['b'] * extents['h'] * length**2 * extents['p']
+
+
+def operand_bytes(extents, length):
+    """Queries, keys, values and results."""
+    return 4 * BYTES * extents['b'] * extents['h'] * length * extents['p']
+
+
+@dataclass
+class Kind:
+    """A row of Fig. 2, left."""
+    name: str
+    seconds: float
+    dram: int
+    l2: int
+    workspace: int
+    source: str  # "predicted", "measured"
+
+
+def site_of(settings):
+    folder = pathlib.Path(settings.folder) / 'fig2'
+    weft(settings, 'compile', 'attention', *dims(FIG2), *settings.weft_flags, '--stop-after',
+         'emit', '--overwrite', '-o', folder)
+    said = json.loads(weft(settings, 'explain', folder, '--attention', '--json'))
+    return said['sites'][0]
+
+
+def kinds_of(site):
+    found = []
+    for one in site['kinds']:
+        if 'figures' not in one:
+            continue
+        figures = one['figures']
+        found.append(
+            Kind(one['kind'], figures['graphSeconds'], figures['dramBytes'], figures['l2Bytes'],
+                 figures['workspaceBytes'], 'predicted'))
+    return found
+
+
+def tiles_of(site):
+    """The fused kernel over its tiles: (queries, keys, seconds, bytes at L2, source)."""
+    fused = next(one for one in site['kinds'] if one['kind'] == 'fused')
+    if 'figures' not in fused:
+        raise BadRun(f'no fused plan: {fused["rejected"]}')
+    return [(tile['queries'], tile['keys'], tile['seconds'], tile['l2Bytes'],
+             'from the profile' if tile['measured'] else 'predicted')
+            for tile in fused['figures']['tiles']]
+
+
+def best_by_rows(tiles):
+    """Of each number of query rows the fastest tile."""
+    best = {}
+    for tile in tiles:
+        if tile[0] not in best or tile[2] < best[tile[0]][2]:
+            best[tile[0]] = tile
+    return [best[rows] for rows in sorted(best)]
+
+
+def fig2_text(kinds, tiles, extents=None):
+    extents = extents or FIG2
+    lines = [
+        'Fig. 2: attention forward, '
+        + ' '.join(f'{name}={extent}' for name, extent in extents.items()),
+        f'{"kind":<12} {"Gflop":>8} {"DRAM MB":>9} {"L2 MB":>9} {"ms":>8}  source'
+    ]
+    for kind in kinds:
+        lines.append(f'{kind.name:<12} {flop(extents) / 1e9:>8.1f} {kind.dram / 1e6:>9.1f} '
+                     f'{kind.l2 / 1e6:>9.1f} {1e3 * kind.seconds:>8.4f}  {kind.source}')
+    lines += ['', f'{"tile":<12} {"L2 MB":>9} {"ms":>8}  source']
+    for rows, keys, seconds, l2_bytes, source in tiles:
+        lines.append(f'{f"{rows} x {keys}":<12} {l2_bytes / 1e6:>9.1f} {1e3 * seconds:>8.4f}  '
+                     f'{source}')
+    return '\n'.join(lines)
+
+
+def fig2_svg(kinds, tiles):
+    best = best_by_rows(tiles)
+    is_predicted = any(tile[4] == 'predicted' for tile in best)
+    rows = [(tile[0], tile) for tile in best]
+    numbered = list(enumerate(kinds, 1))
+    names = ', '.join(f'{number} {kind.name}' for number, kind in numbered)
+    are_predicted = any(kind.source == 'predicted' for kind in kinds)
+    return figure_svg.svg('Fig. 2 of seed 002, forward', [
+        figure_svg.Panel('bytes and time by kind', names, 'MB, and us', [
+            figure_svg.Line('MB at DRAM', [(n, kind.dram / 1e6) for n, kind in numbered], True),
+            figure_svg.Line('MB at L2', [(n, kind.l2 / 1e6) for n, kind in numbered], True),
+            figure_svg.Line('us', [(n, 1e6 * kind.seconds) for n, kind in numbered], are_predicted)
+        ]),
+        figure_svg.Panel('fused, over the rows of a tile', 'query rows of a tile', 'MB, and us', [
+            figure_svg.Line('MB at L2', [(n, tile[3] / 1e6) for n, tile in rows], True),
+            figure_svg.Line('us', [(n, 1e6 * tile[2]) for n, tile in rows], is_predicted)
+        ])
+    ])
+
+
+@dataclass
+class Point:
+    """A kind at a length, of Fig. 3."""
+    kind: str
+    length: int
+    seconds: float
+    workspace: int
+    total: int  # bytes: operands and workspace
+    source: str
+    fits: bool = True  # the device's memory
+
+
+def device_bytes(settings):
+    """Of the device that weft chooses for."""
+    said = json.loads(weft(settings, 'devices', 'h200', '--json'))
+    devices = said.get('devices', [said])
+    return devices[0].get('memoryBytes', math.inf)
+
+
+def predicted(settings, kind, length, memory=math.inf):
+    plan = json.loads(
+        weft(settings, 'select', 'attention', *dims({**FIG3, 'j': length}), '--attention', kind,
+             '--chunks', 1, *settings.weft_flags, '--json'))['plan']
+    total = plan['workspaceBytes'] + operand_bytes(FIG3, length)
+    return Point(kind, length, plan['graphSeconds'], plan['workspaceBytes'], total, 'predicted',
+                 total <= memory)
+
+
+def layer_workspace(settings, length):
+    """Of a whole layer with fused attention."""
+    return json.loads(
+        weft(settings, 'select', LAYER, '--dim', 'b=1', '--dim', f'j={length}', '--attention',
+             'fused', *settings.weft_flags, '--json'))['plan']['workspaceBytes']
+
+
+def slope(points):
+    """Least squares of (length, bytes): bytes a position, and the largest deviation from the line
+    as a share of the greatest value."""
+    count = len(points)
+    mean_x = sum(x for x, _ in points) / count
+    mean_y = sum(y for _, y in points) / count
+    spread = sum((x - mean_x)**2 for x, _ in points)
+    per_position = sum((x - mean_x) * (y - mean_y) for x, y in points) / spread
+    base = mean_y - per_position * mean_x
+    greatest = max(abs(y) for _, y in points) or 1
+    return per_position, max(abs(y - base - per_position * x) for x, y in points) / greatest
+
+
+def slope_text(name, points):
+    per_position, deviation = slope(points)
+    return (f'{name}: workspace {per_position:.1f} B a position from L={points[0][0]} to '
+            f'{points[-1][0]}, off the line by {100 * deviation:.2f}% at most')
+
+
+def fig3_text(points, layer_points):
+    lines = [
+        'Fig. 3: attention forward over length, '
+        + ' '.join(f'{name}={extent}' for name, extent in FIG3.items()),
+        f'{"kind":<14} {"L":>6} {"ms":>10} {"workspace MB":>13} {"memory MB":>11}  source'
+    ]
+    for one in points:
+        lines.append(f'{one.kind:<14} {one.length:>6} {1e3 * one.seconds:>10.4f} '
+                     f'{one.workspace / 1e6:>13.1f} {one.total / 1e6:>11.1f}  {one.source}'
+                     + ('' if one.fits else ', does not fit'))
+    fused = [(one.length, one.workspace) for one in points
+             if one.kind == 'fused' and one.source == 'predicted']
+    if len(fused) > 1:
+        lines.append(slope_text('fused attention', fused))
+    if len(layer_points) > 1:
+        lines.append(slope_text(f'{LAYER} with fused attention', layer_points))
+    return '\n'.join(lines)
+
+
+def fig3_svg(points):
+    groups = {}
+    for one in points:
+        groups.setdefault((one.kind, one.source == 'predicted'), []).append(one)
+
+    def lines(value):
+        return [
+            figure_svg.Line(name, [(one.length, value(one)) for one in found
+                                   if one.fits and value(one) > 0], is_predicted)
+            for (name, is_predicted), found in groups.items()
+        ]
+
+    return figure_svg.svg('Fig. 3 of seed 002, forward', [
+        figure_svg.Panel('time', 'length', 'ms', lines(lambda one: 1e3 * one.seconds)),
+        figure_svg.Panel('memory: operands and workspace', 'length', 'MB',
+                         lines(lambda one: one.total / 1e6))
+    ])
+
+
+def has_gpu():
+    try:
+        import torch
+    except ModuleNotFoundError:
+        return False
+    return torch.cuda.is_available()
+
+
+def write(settings, name, drawn):
+    path = pathlib.Path(settings.figures) / f'{name}.svg'
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(drawn, encoding='utf-8')
+    return path
+
+
+def fig2(settings, measured):
+    site = site_of(settings)
+    kinds, tiles = kinds_of(site), tiles_of(site)
+    if measured:
+        kinds += measured.kinds(settings, site)
+        tiles = measured.tiles(settings, tiles) or tiles
+    return fig2_text(kinds, tiles), fig2_svg(kinds, tiles)
+
+
+def fig3(settings, measured):
+    memory = device_bytes(settings)
+    points = [predicted(settings, kind, length, memory) for kind in ('unfused', 'fused')
+              for length in LENGTHS]
+    layer_points = [(length, layer_workspace(settings, length)) for length in LAYER_LENGTHS]
+    if measured:
+        points += measured.points(settings, points)
+    return fig3_text(points, layer_points), fig3_svg(points)
+
+
+def run(groups, settings):
+    """Prints the tables, and writes FIG.svg into the folder of figures."""
+    measured = None
+    if has_gpu():
+        from . import attention_figures_gpu as measured
+        print(measured.where(), flush=True)
+    else:
+        print('no GPU: every figure is predicted by weft, for the H200 unless --weft-flag says '
+              'otherwise', flush=True)
+    for group in groups:
+        said, drawn = {'fig2': fig2, 'fig3': fig3}[group](settings, measured)
+        print(f'{said}\ndrawn: {write(settings, group, drawn)}\n', flush=True)
+    return 0

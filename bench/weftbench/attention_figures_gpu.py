@@ -1,0 +1,136 @@
+"""What bench/run fig2 and fig3 measure on a GPU: weft's kinds, and rivals through PyTorch's SDPA,
+in the same rounds. Right first: results are compared with fp64 as group `attention` does."""
+from statistics import median
+
+import torch
+from torch.nn.attention import SDPBackend
+
+from . import attention, machine, ours, timing
+from .attention_figures import FIG2, FIG3, Kind, Point, dims, operand_bytes
+from .attention_rows import FORWARD, Row
+from .report import Result
+
+RIVALS = {
+    'cuDNN': SDPBackend.CUDNN_ATTENTION, 'flash-2': SDPBackend.FLASH_ATTENTION,
+    'eager': SDPBackend.MATH
+}
+OURS = ('unfused', 'decomposed', 'fused')
+
+
+def where():
+    return machine.describe()
+
+
+def row_of(extents, length):
+    return Row(FORWARD, extents['b'], extents['h'], extents['p'], length)
+
+
+def contender(settings, result, label, extents, length, flags, sets, check, edit=None):
+    """Ours, on tensors [batch, heads, length, dim] as the preset has them."""
+    def make():
+        artifact = ours.compile_artifact(
+            settings, f'figure {length} {label}',
+            ['attention', *dims({**extents, 'j': length}), *flags], edit)
+        heads_first = {name: tensor.transpose(1, 2).contiguous()
+                       for name, tensor in zip('qkv', sets[0])}
+        given = [heads_first[name] for name in artifact.input_names()]
+        out = artifact.poisoned_outputs()
+        artifact.launch(given, out)
+        torch.cuda.synchronize()
+        shape = heads_first['q'].shape
+        result.errors[label] = check(out[0].reshape(shape).transpose(1, 2))
+        result.extra[label] = artifact.device_bytes() - artifact.parameter_bytes()
+        return [timing.GraphContender(label, lambda _: artifact.launch(given, out))]
+
+    return ours.guarded(result, make, label)
+
+
+def peak(call):
+    """Bytes beyond what was allocated before; what the call returns is part of it."""
+    torch.cuda.synchronize()
+    before = torch.cuda.memory_allocated()
+    torch.cuda.reset_peak_memory_stats()
+    call()
+    torch.cuda.synchronize()
+    return torch.cuda.max_memory_allocated() - before
+
+
+def rivals(settings, result, row, sets, check):
+    contenders = []
+    for name, backend in RIVALS.items() if settings.rivals else ():
+        def make(name=name, backend=backend):
+            call = attention.by_sdpa(row, backend)
+            result.errors[name] = check(call(*sets[0]))
+            result.extra[name] = peak(lambda: call(*sets[0]))
+            return [timing.GraphContender(name, lambda _: call(*sets[0]))]
+
+        contenders += ours.guarded(result, make, name)
+    return contenders
+
+
+def measured_at(settings, extents, length, plans):
+    """Medians by name, and the result with workspaces in `extra`. `plans`: label -> flags, edit."""
+    row = row_of(extents, length)
+    torch.manual_seed(0)
+    result = Result(row.workload())
+    sets = [[torch.randn(shape, device='cuda', dtype=torch.float16) for shape in row.shapes()]]
+    with torch.no_grad():
+        check = attention.Checker(row, sets[0])
+        contenders = []
+        for label, (flags, edit) in plans.items():
+            contenders += contender(settings, result, label, extents, length, flags, sets, check,
+                                    edit)
+        contenders += rivals(settings, result, row, sets, check)
+        timing.measure(result, contenders, settings.rounds)
+    for name, why in result.failures.items():
+        print(f'{row.name()}: {name}: {why}', flush=True)
+    del check, contenders, sets
+    torch.cuda.empty_cache()
+    return {name: median(samples) for name, samples in result.samples.items()}, result
+
+
+def kinds(settings, site):
+    """Measured rows of Fig. 2, left, beside the predicted traffic of our kinds."""
+    predicted = {one['kind']: one.get('figures', {}) for one in site['kinds']}
+    seconds, result = measured_at(settings, FIG2, FIG2['j'],
+                                  {kind: (['--attention', kind], None) for kind in OURS})
+    return [
+        Kind(name, one, predicted.get(name, {}).get('dramBytes', 0),
+             predicted.get(name, {}).get('l2Bytes', 0), result.extra[name], 'measured')
+        for name, one in seconds.items()
+    ]
+
+
+def tiles(settings, known):
+    """The fused kernel with each tile, by editing its plan; none where no edit is taken."""
+    def with_tile(queries, keys):
+        def edit(plan):
+            kernel = next(one for one in plan['kernels'] if 'attention' in one['family'])
+            kernel['knobs'] |= {'tileQueries': queries, 'tileKeys': keys}
+
+        return edit
+
+    plans = {f'{queries} x {keys}': (['--attention', 'fused'], with_tile(queries, keys))
+             for queries, keys, *_ in known}
+    quiet = settings.rivals
+    settings.rivals = False
+    try:
+        seconds, _ = measured_at(settings, FIG2, FIG2['j'], plans)
+    finally:
+        settings.rivals = quiet
+    return [(queries, keys, seconds[f'{queries} x {keys}'], l2_bytes, 'measured')
+            for queries, keys, _, l2_bytes, _ in known if f'{queries} x {keys}' in seconds]
+
+
+def points(settings, predicted):
+    found = []
+    for length in sorted({one.length for one in predicted}):
+        fitting = [one.kind for one in predicted if one.length == length and one.fits]
+        seconds, result = measured_at(
+            settings, FIG3, length,
+            {kind: (['--attention', kind, '--chunks', '1'], None) for kind in fitting})
+        for name, one in seconds.items():
+            workspace = int(result.extra[name])
+            found.append(Point(name, length, one, workspace,
+                               workspace + operand_bytes(FIG3, length), 'measured'))
+    return found

@@ -1,0 +1,145 @@
+"""bench/run fig2 and fig3 without a GPU: predictions marked as such, drawings, and the workspace of
+fused plans, which is linear in the length up to 65,536."""
+import os
+import pathlib
+import subprocess
+import sys
+import types
+import unittest
+import xml.etree.ElementTree
+from unittest import mock
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / 'bench'))
+
+# noqa: E402
+from weftbench import __main__ as bench, attention_figures, figure_svg
+from weft_command import CommandTest, WEFT  # noqa: E402
+
+SVG = '{http://www.w3.org/2000/svg}'
+
+
+class Figures(CommandTest):
+    def setUp(self):
+        super().setUp()
+        self.settings = types.SimpleNamespace(weft=WEFT, weft_flags=[], folder=self.folder,
+                                              figures=self.folder, rounds=1, rivals=True)
+        patched = mock.patch.dict(os.environ, WEFT_CACHE_DIR=str(self.cache))
+        patched.start()
+        self.addCleanup(patched.stop)
+
+    def texts(self, drawn):
+        root = xml.etree.ElementTree.fromstring(drawn)
+        self.assertEqual(root.tag, SVG + 'svg')
+        return [element.text for element in root.iter(SVG + 'text')]
+
+    def test_fig2_has_flop_bytes_time_and_the_sweep_of_tiles(self):
+        with mock.patch.object(attention_figures, 'FIG2', dict(b=2, h=4, j=512, p=64)):
+            said, drawn = attention_figures.fig2(self.settings, None)
+            lines = said.splitlines()
+            rows = {line.split()[0]: line.split() for line in lines[2:6]}
+            self.assertEqual(list(rows), ['unfused', 'decomposed', 'recomposed', 'fused'])
+            for row in rows.values():
+                self.assertEqual(row[1], f'{4 * 8 * 512**2 * 64 / 1e9:.1f}')
+                self.assertEqual(row[-1], 'predicted')
+            # Fused moves queries, keys, values and results once, unfused the scores besides.
+            self.assertEqual(float(rows['fused'][2]), 2.1)
+            self.assertGreater(float(rows['unfused'][3]), 4 * 8 * 512**2 * 2 / 1e6)
+            self.assertLess(float(rows['fused'][4]), float(rows['unfused'][4]))
+            tiles = attention_figures.tiles_of(attention_figures.site_of(self.settings))
+        self.assertGreater(len(tiles), 2)
+        self.assertEqual(len(tiles), len(lines) - 8)
+        for rows_of_tile, _, seconds, l2_bytes, source in tiles:
+            once = 2 * 8 * 512 * 64 * 2
+            self.assertEqual(l2_bytes, once + once * -(-512 // rows_of_tile))
+            self.assertGreater(seconds, 0)
+            self.assertIn(source, ('predicted', 'from the profile'))
+        texts = self.texts(drawn)
+        self.assertIn('us (predicted)', texts)
+        self.assertIn('query rows of a tile', texts)
+
+    def test_workspace_of_fused_plans_is_linear_in_the_length(self):
+        lengths = [512, 4096, 16384, 65536]
+        layer = [(length, attention_figures.layer_workspace(self.settings, length))
+                 for length in lengths]
+        per_position, deviation = attention_figures.slope(layer)
+        self.assertGreater(per_position, 1000)
+        self.assertLess(deviation, 0.01, layer)
+        for length, workspace in layer:
+            self.assertLess(workspace, 1.25 * per_position * length)
+        core = [attention_figures.predicted(self.settings, 'fused', length) for length in lengths]
+        self.assertEqual([point.workspace for point in core], [0, 0, 0, 0])
+        scores = 16 * 65536**2 * 2
+        unfused = attention_figures.predicted(self.settings, 'unfused', 65536, scores)
+        self.assertGreaterEqual(unfused.workspace, scores)
+        self.assertFalse(unfused.fits)
+        self.assertGreater(attention_figures.device_bytes(self.settings), 1e11)
+
+    def test_the_slope_shows_what_is_not_linear(self):
+        lengths = [512, 1024, 4096, 65536]
+        linear, quadratic = ([(x, 8192 * x + 100) for x in lengths], [(x, x * x) for x in lengths])
+        per_position, deviation = attention_figures.slope(linear)
+        self.assertAlmostEqual(per_position, 8192)
+        self.assertLess(deviation, 1e-9)
+        self.assertGreater(attention_figures.slope(quadratic)[1], 0.01)
+        self.assertIn('8192.0 B a position from L=512 to 65536',
+                      attention_figures.slope_text('layer', linear))
+
+    def test_the_commands_without_a_gpu(self):
+        with mock.patch.object(attention_figures, 'LENGTHS', [128, 1024, 65536]), \
+                mock.patch.object(attention_figures, 'LAYER_LENGTHS', [512, 65536]), \
+                mock.patch.object(attention_figures, 'has_gpu', lambda: False), \
+                mock.patch.object(attention_figures, 'device_bytes', lambda _: 80e9), \
+                mock.patch('builtins.print') as printed:
+            code = bench.main(['fig3', '--weft', WEFT, '--figures', str(self.folder / 'drawn')])
+        said = '\n'.join(str(call.args[0]) for call in printed.call_args_list)
+        self.assertEqual(code, 0, said)
+        self.assertIn('no GPU: every figure is predicted', said)
+        self.assertIn('does not fit', said)
+        self.assertRegex(said, r'bert-large with fused attention: workspace [\d.]+ B a position '
+                         'from L=512 to 65536, off the line by 0.0')
+        self.assertRegex(said, r'fused +65536 +[\d.]+ +0\.0 +[\d.]+  predicted')
+        texts = self.texts((self.folder / 'drawn/fig3.svg').read_text())
+        self.assertIn('fused (predicted)', texts)
+        self.assertIn('65536', texts)
+
+    def test_bad_words(self):
+        for words, says in ((['fig2', 'norm'], 'fig2 runs without other groups'),
+                            (['norm', '--figures', 'x'], '--figures belongs to fig2 and fig3')):
+            done = subprocess.run([ROOT / 'bench/run', *words], capture_output=True, text=True,
+                                  check=False)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(says, done.stderr)
+        wrong = ['fig3', '--weft', WEFT, '--weft-flag=--nonsense']
+        done = subprocess.run([ROOT / 'bench/run', *wrong], capture_output=True, text=True,
+                              check=False, cwd=self.folder)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn('--nonsense', done.stderr)
+
+
+class Drawing(unittest.TestCase):
+    def test_the_same_lines_give_the_same_bytes_inside_the_drawing(self):
+        lines = [figure_svg.Line('a < b', [(128, 0.5), (65536, 2e4)], True),
+                 figure_svg.Line('none', [])]
+        panels = [figure_svg.Panel('time', 'length', 'ms', lines),
+                  figure_svg.Panel('empty', 'length', 'ms', [])]
+        drawn = figure_svg.svg('title', panels)
+        self.assertEqual(drawn, figure_svg.svg('title', panels))
+        root = xml.etree.ElementTree.fromstring(drawn)
+        width, height = float(root.get('width')), float(root.get('height'))
+        circles = list(root.iter(SVG + 'circle'))
+        self.assertEqual(len(circles), 2)
+        for circle in circles:
+            self.assertTrue(0 < float(circle.get('cx')) < width / 2)
+            self.assertTrue(0 < float(circle.get('cy')) < height)
+        first, last = circles
+        self.assertLess(float(first.get('cx')), float(last.get('cx')))
+        self.assertGreater(float(first.get('cy')), float(last.get('cy')))  # larger is higher
+        texts = [element.text for element in root.iter(SVG + 'text')]
+        self.assertIn('a < b (predicted)', texts)
+        self.assertIn('nothing to draw', texts)
+        self.assertEqual(drawn.count('stroke-dasharray'), 2)  # the line and its legend
+
+
+if __name__ == '__main__':
+    unittest.main()

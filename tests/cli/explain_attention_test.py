@@ -1,0 +1,343 @@
+"""weft explain --attention and --memory: every kind of attention with its price beside theory, what
+--memory-trade made of a plan, and that explain asks and never chooses."""
+import json
+import re
+import unittest
+
+from weft_command import CommandTest, CORE
+
+SITE = ['attention', '--dim', 'b=2', '--dim', 'h=4', '--dim', 'j=512', '--dim', 'p=64']
+KINDS = ['unfused', 'decomposed', 'recomposed', 'fused']
+HALF = 2**-11  # of f16
+DECOMPOSED = ['bert-large', '--attention', 'decomposed']
+
+
+class Attention(CommandTest):
+    def compiled(self, *arguments, folder='out'):
+        self.weft('compile', *arguments, '--stop-after', 'emit', '--overwrite', '-o', folder)
+        return folder
+
+    def asked(self, *arguments, folder='out'):
+        return self.weft('explain', self.compiled(*arguments, folder=folder), '--attention',
+                         '--json').json()
+
+    def kinds(self, site):
+        self.assertEqual([one['kind'] for one in site['kinds']], KINDS)
+        return {one['kind']: one.get('figures') for one in site['kinds']}
+
+    def test_each_kind_has_its_traffic_and_workspace_beside_theory(self):
+        site, = self.asked(*SITE)['sites']
+        heads, length, dim = 8, 512, 64
+        self.assertEqual((site['heads'], site['queries'], site['keys'], site['headDim']),
+                         (heads, length, length, dim))
+        self.assertEqual(site['compulsoryBytes'], 4 * heads * length * dim * 2)
+        kinds = self.kinds(site)
+        fused, unfused = kinds['fused'], kinds['unfused']
+        self.assertEqual(fused['dramBytes'], site['compulsoryBytes'])
+        self.assertEqual(fused['workspaceBytes'], 0)
+        self.assertEqual(fused['launches'], 1)
+        # 2 N d ceil(N / tile rows) elements of keys and values a head, queries and output once.
+        tiles = -(-length // fused['tileRows'])
+        theory = heads * (2 * length * dim * tiles + 2 * length * dim) * 2
+        self.assertEqual((fused['l2Theory'], fused['l2Bytes']), (theory, theory))
+        scores = heads * length * length * 2
+        self.assertGreaterEqual(unfused['workspaceBytes'], scores)
+        self.assertGreaterEqual(unfused['l2Bytes'], 4 * scores)
+        self.assertEqual(kinds['decomposed']['launches'], 5)
+        self.assertEqual(kinds['recomposed']['launches'], 3)
+        self.assertEqual(len(kinds['recomposed']['kernels']), 3)
+        self.assertGreater(kinds['decomposed']['l2Bytes'], kinds['recomposed']['l2Bytes'])
+        self.assertEqual((site['chosen'], [one['chosen'] for one in site['kinds']]),
+                         ('fused', [False, False, False, True]))
+        self.assertEqual(site['why'], 'the fastest of those that are considered')
+
+    def test_masked_keys_are_not_loaded(self):
+        """Theory counts all keys; a causal mask excludes about half of them."""
+        dense, = self.asked(*SITE)['sites']
+        causal, = self.asked(*SITE, '--mask', 'causal', folder='causal')['sites']
+        figures, before = self.kinds(causal)['fused'], self.kinds(dense)['fused']
+        self.assertLess(figures['l2Bytes'], figures['l2Theory'])
+        self.assertGreater(figures['l2Bytes'], 0.5 * figures['l2Theory'])
+        self.assertEqual(before['l2Bytes'], before['l2Theory'])
+
+    def test_the_error_bound_counts_the_roundings_of_what_crosses_memory(self):
+        kinds = self.kinds(self.asked(*SITE)['sites'][0])
+        bounds = {
+            kind: (figures['errorPerScore'] / HALF, figures['errorConstant'] / HALF)
+            for kind, figures in kinds.items()
+        }
+        # Scores are stored and rounded once in the unfused and the decomposed kind; probabilities
+        # and output once each, exponentials of a local softmax once more.
+        self.assertEqual(bounds['unfused'], (2, 2))
+        self.assertEqual(bounds['decomposed'], (2, 3))
+        self.assertEqual(bounds['recomposed'][0], 0)
+        self.assertEqual(bounds['fused'][0], 0)
+
+    def test_kinds_that_are_considered_only_if_measured_say_so(self):
+        site, = self.asked(*SITE)['sites']
+        recomposed = self.kinds(site)['recomposed']
+        if recomposed['notConsidered']:
+            self.assertIn('only if measured', recomposed['notConsidered'])
+            self.assertEqual(recomposed['measured'], 0)
+        without, = self.weft('explain', 'out', '--attention', '--profile', 'none',
+                             '--json').json()['sites']
+        self.assertEqual(self.kinds(without)['recomposed']['notConsidered'], '')
+
+    def test_the_crossover_is_where_plans_that_are_decided_there_cross(self):
+        site, = self.asked(*SITE)['sites']
+        self.assertEqual([one['kind'] for one in site['crossovers']], KINDS[:3])
+        length = site['crossovers'][0]['length']
+        self.assertEqual(length & (length - 1), 0)
+
+        def seconds(kind, keys):
+            arguments = [*SITE[:-4], '--dim', f'j={keys}', *SITE[-2:], '--free']
+            return self.weft('select', *arguments, '--attention', kind,
+                             '--json').json()['plan']['graphSeconds']
+
+        self.assertLessEqual(seconds('fused', length), seconds('unfused', length))
+        if length > 64:
+            self.assertGreater(seconds('fused', length // 2), seconds('unfused', length // 2))
+
+    def test_text_and_why(self):
+        self.compiled(*SITE, '--attention', 'decomposed')
+        text = self.weft('explain', 'out', '--attention').prose()
+        self.assertIn('weighted: 8 heads, 512 queries, 512 keys, head dim 64, f16; compulsory 2.10 '
+                      'MB', text)
+        self.assertIn('--attention decomposed asked for it', text)
+        self.assertRegex(text, r'fused is as fast as, of the powers of two from 64 to 65536 '
+                         r'queries and keys: unfused from \d+ on, decomposed from \d+ on')
+        self.assertIn('recomposed is a choice within --attention decomposed', text)
+        self.assertRegex(text, r'the whole plan as one graph.*: unfused [\d.]+ .*; decomposed '
+                         r'[\d.]+ .*; fused [\d.]+ us in 0 B')
+
+    def test_every_attention_of_a_layer_and_one_that_cannot_be_fused(self):
+        """In training the backward pass reads the probabilities."""
+        said = self.asked('paper-attention', '--train', '--dim', 'b=2', '--dim', 'j=128')
+        site, = said['sites']
+        fused = site['kinds'][-1]
+        self.assertIn('is in no fused attention', fused['rejected'])
+        self.assertIn('no fused plan', site['whyNoLengths'])
+        self.assertEqual(site['chosen'], 'unfused')
+
+    def test_a_graph_without_attention(self):
+        (self.folder / 'relu.mlir').write_text('''
+!ij = tensor<64x64xf16, #weft.axes<i, j>>
+module {
+  weft.graph @relu(%x: !ij) -> !ij {
+    %y = weft.relu %x : !ij
+    weft.return %y : !ij
+  }
+}
+''')
+        self.compiled('relu.mlir')
+        self.assertIn('no attention', self.weft('explain', 'out', '--attention').out)
+
+    def test_both_orders_of_words(self):
+        self.compiled(*CORE)
+        first = self.weft('explain', 'out', '--attention').out
+        self.assertEqual(self.weft('explain', '--attention', 'out').out, first)
+
+
+class BadInput(CommandTest):
+    """What no fused kernel takes: another kind where weft may choose, else the limit."""
+    NEAREST = 'the nearest alternative is --attention decomposed, --attention auto prices all forms'
+
+    def rejected(self, *arguments, says):
+        said = self.fails(3, 'select', *arguments, '--attention', 'fused', says=says).err
+        self.assertLess(len(said), 700, said)
+        return said
+
+    def test_head_dims_and_types_that_no_kernel_takes(self):
+        for flags, says in ((['--dim', 'p=512'], ['512', 'at most 256 fit the registers']),
+                            (['--dim', 'p=64', '--dim', 'w=264'], ['64 and 264', 'at most 256']),
+                            (['--dim', 'p=20'], ['20', 'multiples of 8']),
+                            (['--dtype', 'f32'], ['element type f32', 'f16 and bf16'])):
+            said = self.rejected('attention', *flags,
+                                says=["--attention fused: 'weighted' fits no kernel", *says])
+            self.assertIn(self.NEAREST, said)
+            plan = self.weft('select', 'attention', *flags, '--json').json()['plan']
+            self.assertNotIn('fuse-attention', plan['variant'])
+
+    def test_another_kind_is_chosen_with_the_reason_as_a_record(self):
+        self.weft('compile', 'attention', '--dim', 'p=512', '--dim', 'j=64', '--stop-after', 'emit',
+                  '-o', 'out')
+        records = self.weft('opt', 'attention', '--dim', 'p=512', '--records', '--wide').out
+        self.assertRegex(records, 'F028 attention-off .*at most 256 fit the registers')
+        said = self.weft('explain', 'out', '--attention', '--json').json()['sites'][0]
+        self.assertIn('at most 256 fit the registers', said['kinds'][-1]['rejected'])
+        self.assertNotEqual(said['chosen'], 'fused')
+
+    def test_chunks_of_scores_that_are_not_stored(self):
+        self.rejected('attention', '--chunks', '2',
+                     says=['--chunks 2 asks for stored scores', '--chunks 1'])
+
+    def test_softmax_that_others_read(self):
+        said = self.rejected('paper-attention', '--train', says=["softmax_dx 'd_score' reads it"])
+        self.assertIn(self.NEAREST, said)
+
+    def test_tf32(self):
+        self.rejected('attention', '--dtype', 'f32', '--tf32', says=['tf32', self.NEAREST])
+
+    def test_a_shape_whose_keys_lie_apart(self):
+        """A mask over a table of blocks is a value op; one that reads another row is none."""
+        graph = """
+!q = tensor<2x2x32x16xf16, #weft.axes<b, h, j, p>>
+!k = tensor<2x2x32x16xf16, #weft.axes<b, h, k, p>>
+!s = tensor<2x2x32x32xf16, #weft.axes<b, h, j, k>>
+module {
+  weft.graph @two_readers(%q: !q, %k: !k, %v: !k) -> (!q, !s) {
+    %s = weft.contract "bhjp,bhkp->bhjk" %q, %k : !q, !k -> !s
+    %p = weft.softmax %s over k : !s
+    %y = weft.contract "bhjk,bhkp->bhjp" %p, %v : !s, !k -> !q
+    weft.return %y, %p : !q, !s
+  }
+}
+"""
+        self.write('two.mlir', graph)
+        self.rejected('two.mlir', says=['the graph returns it', self.NEAREST])
+        self.assertIn('chosen', self.weft('select', 'two.mlir', '--json').out)
+
+    def test_groups_lengths_and_windows(self):
+        for flags, says in ((['--dim', 'h=12', '--dim', 'g=5'],
+                             ['h=12 is not divisible by g=5']),
+                            (['--dim', 'h=4', '--dim', 'g=8'], ['h=4 is not divisible by g=8']),
+                            (['--dim', 'j=1048577'], ['j=1048577', '1048576 (2^20) positions']),
+                            (['--dim', 'k=2097152'], ['k=2097152', '1048576 (2^20) positions']),
+                            (['--mask', 'window=0'], ['nearest is window=1']),
+                            (['--mask', 'window=-4'], ['nearest is window=1'])):
+            for kind in ('auto', 'fused'):
+                self.fails(2, 'select', 'attention', *flags, '--attention', kind, says=says)
+        mismatched = self.write('groups.mlir', """
+!q = tensor<2x6x32x16xf16, #weft.axes<b, h, j, p>>
+!k = tensor<2x4x32x16xf16, #weft.axes<b, h, k, p>>
+!s = tensor<2x6x32x32xf16, #weft.axes<b, h, j, k>>
+module {
+  weft.graph @groups(%q: !q, %k: !k) -> !s {
+    %s = weft.contract "bhjp,bhkp->bhjk" %q, %k : !q, !k -> !s
+    weft.return %s : !s
+  }
+}
+""")
+        self.fails(2, 'select', mismatched, '--attention', 'fused', says=['groups.mlir:7', 'h'])
+
+    def test_a_graph_longer_than_fused_kernels_take(self):
+        long = self.write('long.mlir', """
+!q = tensor<1x1048577x64xf16, #weft.axes<h, j, p>>
+!k = tensor<1x64x64xf16, #weft.axes<h, k, p>>
+!s = tensor<1x1048577x64xf16, #weft.axes<h, j, k>>
+module {
+  weft.graph @long(%q: !q, %k: !k, %v: !k) -> !q {
+    %s = weft.contract "hjp,hkp->hjk" %q, %k : !q, !k -> !s
+    %p = weft.softmax %s over k : !s
+    %y = weft.contract "hjk,hkp->hjp" %p, %v : !s, !k -> !q
+    weft.return %y : !q
+  }
+}
+""")
+        said = self.rejected(long, says=['1048577 queries', 'at most 1048576 (2^20) positions'])
+        self.assertIn(self.NEAREST, said)
+        self.assertNotIn('fuse-attention',
+                         self.weft('select', long, '--json').json()['plan']['variant'])
+
+
+class MemoryTrade(CommandTest):
+    def selected(self, *flags):
+        return self.weft('select', *DECOMPOSED, *flags, '--json').json()
+
+    def test_by_default_the_fastest_plan_is_taken_and_a_trade_gives_time_for_memory(self):
+        fastest, traded = self.selected(), self.selected('--memory-trade', '25')
+        zero = self.selected('--memory-trade', '0%')
+        self.assertEqual(fastest['plan'], zero['plan'])
+        self.assertEqual(fastest['memoryTrade'], {'slowerShare': 0, 'bytesLess': 0})
+        self.assertLess(traded['plan']['workspaceBytes'], fastest['plan']['workspaceBytes'])
+        self.assertGreater(traded['plan']['graphSeconds'], fastest['plan']['graphSeconds'])
+        self.assertLessEqual(traded['plan']['graphSeconds'], 1.25 * fastest['plan']['graphSeconds'])
+        share = traded['plan']['graphSeconds'] / fastest['plan']['graphSeconds'] - 1
+        self.assertAlmostEqual(traded['memoryTrade']['slowerShare'], share, places=6)
+        self.assertEqual(traded['memoryTrade']['bytesLess'],
+                         fastest['plan']['workspaceBytes'] - traded['plan']['workspaceBytes'])
+        small = 50 * share  # in percent half of what the memory costs
+        self.assertEqual(self.selected('--memory-trade', f'{small:.9f}')['plan'], fastest['plan'])
+
+    def test_it_is_recorded_and_explain_says_when_it_was_used(self):
+        self.weft('compile', *DECOMPOSED, '--stop-after', 'emit', '-o', 'fastest')
+        self.weft('compile', *DECOMPOSED, '--memory-trade', '25', '--stop-after', 'emit', '-o',
+                  'traded')
+        report = json.loads((self.folder / 'traded/report.json').read_text())
+        self.assertEqual(report['request']['choices']['memoryTrade'], '25')
+        self.assertEqual(report['memoryTrade']['allowedShare'], 0.25)
+        notes = json.loads((self.folder / 'traded/plan.json').read_text())['notes']
+        self.assertTrue(any('--memory-trade: as one graph the plan is ' in str(note)
+                            for note in notes), notes)
+        self.assertNotIn('memory-trade', (self.folder / 'fastest/plan.json').read_text())
+        said = self.weft('explain', 'traded', '--memory').prose()
+        self.assertRegex(said, r'the trade was used: [\d.]+% slower than the fastest, [\d.]+ MB of '
+                         'workspace less')
+        self.assertIn('of the plans at most 25% slower than the fastest (--memory-trade)', said)
+        said = self.weft('explain', 'fastest', '--memory').prose()
+        self.assertIn('the trade was not used', said)
+        self.assertIn('the fastest plan as one graph (--memory-trade 0)', said)
+        self.assertIn('memory: workspace', said)
+        # Asked again, the plan is decided under the same trade.
+        layout = self.weft('explain', 'traded', '--layout', 'exponentials', '--json').json()
+        own = [one for one in layout['prices'] if one.get('loss') == 0]
+        self.assertTrue(own)
+        self.assertEqual(own[0]['chunks'], layout['planChunks'])
+
+    def test_what_is_no_percentage(self):
+        for wrong in ('-1', 'much', '25 %', '', '1001', 'nan', '5%%'):
+            self.fails(2, 'select', *CORE, f'--memory-trade={wrong}',
+                       says=[f'--memory-trade {wrong}: expected a percentage from 0 ',
+                             '1000'] if wrong else [])
+
+
+class ExplainAsks(CommandTest):
+    def test_choices_of_an_artifact_are_rejected_with_what_asks(self):
+        self.weft('compile', *CORE, '--stop-after', 'emit', '-o', 'out')
+        for flags, nearest in ((['--pin', 'q=bhpj'], '--layout TENSOR'),
+                               (['--fuse', 'a,b'], '--fusion A,B'),
+                               (['--no-fuse', 'a,b'], '--fusion A,B'),
+                               (['--chunks', '2'], '--memory shows'),
+                               (['--max-memory', '1M'], '--memory shows'),
+                               (['--memory-trade', '5'], '--memory shows'),
+                               (['--softmax', 'tree'], '--kernel NAME'),
+                               (['--free'], '--layout TENSOR'),
+                               (['--stacking', 'three'], '--all'),
+                               (['--variant', 'unchanged'], '--all'),
+                               (['--norms', 'auto'], '--all'),
+                               (['--fuse-rules', 'none'], '--fusion A,B'),
+                               (['--concurrent', 'on'], '--all'),
+                               (['--alternatives', '3'], '--all'),
+                               (['--search-memory', '1G'], '--all')):
+            self.fails(2, 'explain', 'out', *flags, says=[
+                f'explain out: {flags[0]} chooses', f'nearest: explain {nearest}',
+                f'weft compile MODEL {flags[0]} -o OTHER', 'weft diff out OTHER'
+            ])
+        self.fails(2, 'explain', 'out', '--attention', 'fused', says=[
+            'explain out --attention prices every kind', 'weft compile MODEL --attention fused'
+        ])
+        for flags in (['--dim', 'j=8'], ['--train'], ['--dtype', 'f16'], ['--mask', 'causal']):
+            self.fails(2, 'explain', 'out', *flags, says=[f'{flags[0]} belongs to a model'])
+
+    def test_a_model_before_selection_is_still_asked_under_choices(self):
+        model = ['paper-encoder', '--movement']
+        fused = self.weft('explain', *model, '--json').json()
+        unfused = self.weft('explain', *model, '--attention', 'unfused', '--json').json()
+        self.assertNotEqual(fused['variant'], unfused['variant'])
+        self.assertEqual(unfused['variant'].count('attention'), 0)
+        self.weft('explain', *model, '--fuse-rules', 'paper')
+        self.fails(2, 'explain', *model, '--attention', says=['takes a kind: auto, unfused'])
+        self.fails(2, 'explain', *model, '--attention', 'fusedd', says=['fusedd', 'fused'])
+        self.fails(2, 'explain', *model, '--chunks', '2', says=['--chunks chooses'])
+        self.fails(2, 'explain', '--movement', says=['DIR is required'])
+
+    def test_help_lists_no_choice_that_is_rejected(self):
+        said = self.weft('explain', '--help').out
+        for flag in ('--pin', '--max-memory', '--memory-trade', '--chunks', '--free', '--softmax'):
+            self.assertIsNone(re.search(f'^ *{flag} ', said, re.M), flag)
+        for flag in (r'--attention \[KIND\]', '--memory', '--layout TENSOR'):
+            self.assertRegex(said, r'(?m)^ *' + flag)
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,380 @@
+// Kinds of attention priced one by one; see AttentionKinds.h.
+#include "tools/driver/AttentionKinds.h"
+
+#include "codegen/families/attention/AttentionProblem.h"
+#include "codegen/families/attention/VisibleScores.h"
+#include "codegen/families/attention_sm80/Sm80AttentionKnobs.h"
+#include "codegen/families/attention_sm90/Sm90AttentionKnobs.h"
+#include "codegen/families/contraction/GemmProblem.h"
+#include "codegen/families/gemm_fma/FmaGemmKnobs.h"
+#include "codegen/families/gemm_sm80/Sm80GemmKnobs.h"
+#include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
+#include "codegen/families/library/LibraryGemm.h"
+#include "codegen/families/library/LibraryKnobs.h"
+#include "kernel/Error.h"
+#include "passes/configure/Families.h"
+#include "plan/GraphPrediction.h"
+#include "plan/PlanFigures.h"
+#include "tools/driver/PlanFacts.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace weft::driver {
+namespace {
+
+int64_t ceilOf(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+/// Relative error of one rounding to the type.
+double unitOf(DType type) {
+  switch (type) {
+    case DType::f16: return 0x1p-11;
+    case DType::bf16: return 0x1p-8;
+    default: return 0x1p-24;
+  }
+}
+
+struct TileRows {
+  int64_t queries = 0, keys = 0;
+};
+std::optional<TileRows> attentionTile(const Knobs &knobs) {
+  if (const auto *sm90 = knobs.getIf<Sm90AttentionKnobs>())
+    return TileRows{.queries = sm90->tileQueries, .keys = sm90->tileKeys};
+  if (const auto *sm80 = knobs.getIf<Sm80AttentionKnobs>())
+    return TileRows{.queries = sm80->tileQueries, .keys = sm80->tileKeys};
+  return {};
+}
+
+/// Every tile of C loads its rows of A and its columns of B. Tiles of the library are taken as
+/// 128 x 128.
+struct TileOfC {
+  int64_t m = 128, n = 128, multicast = 1;  ///< of B: blocks of a cluster that load it once
+};
+TileOfC gemmTile(const Knobs &knobs) {
+  if (const auto *sm90 = knobs.getIf<Sm90GemmKnobs>())
+    return {.m = sm90->tileM, .n = sm90->tileN, .multicast = sm90->multicastB};
+  if (const auto *sm80 = knobs.getIf<Sm80GemmKnobs>()) return {.m = sm80->tileM, .n = sm80->tileN};
+  if (const auto *fma = knobs.getIf<FmaGemmKnobs>()) return {.m = fma->tileM, .n = fma->tileN};
+  return {};
+}
+
+struct Attention {
+  AttentionRegion region;
+  AttentionProblem problem;
+};
+std::optional<Attention> attentionOf(const ChosenKernel &chosen) {
+  const AttentionRegionOrRejection found = attentionRegion(chosen.kernel);
+  if (!found.region) return {};
+  const Expected<AttentionProblem> problem =
+      attentionProblem(chosen.kernel, *found.region, chosen.configuration);
+  if (!problem) return {};
+  return Attention{.region = *found.region, .problem = *problem};
+}
+
+/// Queries and output once, keys and values for every tile of queries: `keysSeen` of them.
+int64_t attentionL2Bytes(const AttentionProblem &problem, int64_t tileQueries, double keysSeen) {
+  const int64_t rows = problem.heads * problem.queries;
+  const int64_t once = rows * (problem.headDim * sizeOf(problem.operandType) +
+                               problem.valueDim * sizeOf(problem.outputType));
+  const double again = double(problem.heads) * double(ceilOf(problem.queries, tileQueries)) *
+                       keysSeen * double(problem.headDim + problem.valueDim) *
+                       double(sizeOf(problem.operandType));
+  return once + int64_t(again);
+}
+
+/// The choices under which one kind is decided for an attention alone.
+ChoiceFlags choicesFor(const Request &request, const std::string &kind) {
+  ChoiceFlags choices;
+  choices.attention = kind == "recomposed" ? "decomposed" : kind;
+  choices.softmax = request.choices.softmax;
+  choices.fuseRules = request.choices.fuseRules;
+  choices.memoryTrade = request.choices.memoryTrade;
+  choices.searchMemory = request.choices.searchMemory;
+  choices.free = true;
+  choices.chunks = 0;
+  choices.concurrent = "off";
+  return choices;
+}
+
+/// The numbers of the ops around the pieces of a decomposed softmax, as --fuse takes them: what
+/// writes the scores with LS, GS with the second contraction.
+std::array<std::string, 2> recomposedPairs(const Dataflow &flow) {
+  int local = -1, scaling = -1, first = -1, last = -1;
+  for (const FlowOp &op : flow.ops) {
+    if (op.kind == OpKind::contract) (first < 0 ? first : last) = op.number;
+    if (op.kind == OpKind::localSoftmax) local = op.number;
+    if (op.kind == OpKind::globalScaling) scaling = op.number;
+  }
+  return {fmt::format("{},{}", first, local), fmt::format("{},{}", scaling, last)};
+}
+
+struct GemmExtents {
+  int64_t batch = 1, m = 1, n = 1, k = 1;
+};
+
+/// By the axes of the contraction alone, A and B as its op has them.
+GemmExtents extentsOf(const Kernel &kernel, const BodyOp &contraction) {
+  const auto has = [&](int value, int axis) {
+    return std::ranges::count(kernel.values[size_t(value)].axes, axis) > 0;
+  };
+  const int a = contraction.operands[0], b = contraction.operands[1];
+  GemmExtents extents;
+  for (size_t axis = 0; axis < kernel.axes.size(); ++axis) {
+    const bool ofA = has(a, int(axis)), ofB = has(b, int(axis));
+    const bool isReduced = std::ranges::count(contraction.reducedAxes, int(axis)) > 0;
+    if (!ofA && !ofB) continue;
+    (isReduced    ? extents.k
+     : ofA && ofB ? extents.batch
+     : ofA        ? extents.m
+                  : extents.n) *= kernel.axes[axis].extent;
+  }
+  return extents;
+}
+
+int64_t gemmL2Bytes(const ChosenKernel &chosen, const BodyOp &contraction) {
+  const Kernel &kernel = chosen.kernel;
+  const TileOfC tile = gemmTile(chosen.configuration.knobs);
+  GemmExtents extents = extentsOf(kernel, contraction);
+  if (const GemmProblemOrRejection found = gemmProblem(kernel, chosen.configuration, true);
+      found.gemm && found.gemm->isSwapped)
+    std::swap(extents.m, extents.n);
+  const int64_t bytes = sizeOf(kernel.values[size_t(contraction.operands[0])].dtype);
+  const int64_t rows = std::min(tile.m, extents.m), columns = std::min(tile.n, extents.n);
+  const int64_t tiles = extents.batch * ceilOf(extents.m, tile.m) * ceilOf(extents.n, tile.n);
+  int64_t operands = 0;
+  for (const int operand : contraction.operands)
+    if (std::ranges::count(kernel.inputs, operand) > 0) operands += kernel.bytes(operand);
+  return tiles * (rows + ceilOf(columns, tile.multicast)) * extents.k * bytes +
+         std::max<int64_t>(0, kernel.necessaryBytes() - operands);
+}
+
+/// Between the contraction of queries and keys and the softmax, or behind it.
+bool isProbability(OpKind kind) {
+  return kind == OpKind::softmax || kind == OpKind::localSoftmax || kind == OpKind::globalScaling ||
+         kind == OpKind::dropout;
+}
+
+/// What a kernel rounds: its results, and what it computes for a contraction to read.
+RoundingBound roundingsOf(const Kernel &kernel, const std::string &output) {
+  RoundingBound bound;
+  for (const BodyOp &op : kernel.body) {
+    if (op.kind == OpKind::onlineSoftmaxContract)
+      bound.constant += unitOf(kernel.values[size_t(op.operands.back())].dtype);
+    for (const int operand : op.operands) {
+      const bool isComputed = std::ranges::count(kernel.inputs, operand) == 0;
+      if (op.kind == OpKind::contract && isComputed)
+        bound.constant += unitOf(kernel.values[size_t(operand)].dtype);
+    }
+    if (op.results.empty() || std::ranges::count(kernel.outputs, op.results.front()) == 0) continue;
+    const Value &result = kernel.values[size_t(op.results.front())];
+    if (op.kind == OpKind::reduceSubvectors) continue;  // fp32, of a row
+    // An error of a score is one of its exponential and of the sum that this is divided by.
+    if (result.name == output || isProbability(op.kind) || op.kind == OpKind::onlineSoftmaxContract)
+      bound.constant += unitOf(result.dtype);
+    else bound.perScore += 2 * unitOf(result.dtype);
+  }
+  return bound;
+}
+
+/// Under the layouts of the kernel that was chosen.
+std::vector<PricedTile> tilesOf(const ChosenKernel &chosen, const CostModel &prices,
+                                const AttentionProblem &problem) {
+  LayoutConstraints fixed;
+  fixed.inputs.assign(chosen.configuration.inputs.begin(), chosen.configuration.inputs.end());
+  fixed.outputs.assign(chosen.configuration.outputs.begin(), chosen.configuration.outputs.end());
+  std::map<std::pair<int64_t, int64_t>, PricedTile> best;
+  bool isAnyMeasured = false;
+  forEachConfiguration(chosen.kernel, prices.device(), fixed, [&](const Configuration &one) {
+    const std::optional<TileRows> tile = attentionTile(one.knobs);
+    if (!tile || &one.knobs.family() != &chosen.configuration.knobs.family()) return true;
+    const Cost cost = prices.cost(chosen.kernel, one);
+    isAnyMeasured = isAnyMeasured || cost.measured;
+    const PricedTile priced{
+        .queries = tile->queries,
+        .keys = tile->keys,
+        .seconds = cost.seconds,
+        .isMeasured = cost.measured,
+        .l2Bytes = attentionL2Bytes(problem, tile->queries, double(problem.keys))};
+    const auto [known, isNew] = best.try_emplace({tile->queries, tile->keys}, priced);
+    if (!isNew && std::pair(!priced.isMeasured, priced.seconds) <
+                      std::pair(!known->second.isMeasured, known->second.seconds))
+      known->second = priced;
+    return true;
+  });
+  std::vector<PricedTile> tiles;
+  for (const auto &[size, tile] : best)
+    if (tile.isMeasured || !isAnyMeasured) tiles.push_back(tile);
+  return tiles;
+}
+
+KindFigures figuresOf(const PlannedKernels &planned, const CostModel &prices,
+                      const AttentionSite &site) {
+  const Device &device = prices.device();
+  const Plan &plan = planned.plan;
+  const GraphPrediction graph = predictGraph(plan, device);
+  KindFigures figures{.seconds = plan.predictedSeconds,
+                      .graphSeconds = graph.seconds(),
+                      .workspaceBytes = plan.workspaceBytes,
+                      .chunks = chunkCount(plan)};
+  double moved = -graph.reusedBytes - graph.overwrittenBytes;
+  for (size_t index = 0; index < plan.kernels.size(); ++index) {
+    const PlanKernel &kernel = plan.kernels[index];
+    const ChosenKernel &chosen = planned.kernels[index];
+    if (kernel.family.isView()) continue;
+    figures.launches += 1;
+    figures.measured += kernel.measured;
+    moved += double(kernel.bytesMoved);
+    figures.l2Bytes += l2BytesOf(chosen);
+    const std::string name = shortName(kernel);
+    if (std::ranges::count(figures.kernels, name) == 0) {
+      figures.kernels.push_back(name);
+      const RoundingBound bound = roundingsOf(chosen.kernel, site.output);
+      figures.error.constant += bound.constant, figures.error.perScore += bound.perScore;
+    }
+    const std::optional<TileRows> tile = attentionTile(chosen.configuration.knobs);
+    const std::optional<Attention> attention = tile ? attentionOf(chosen) : std::nullopt;
+    if (!attention) continue;
+    figures.tileRows = tile->queries;
+    figures.tiles = tilesOf(chosen, prices, attention->problem);
+    figures.l2Theory =
+        attentionL2Bytes(attention->problem, tile->queries, double(attention->problem.keys));
+  }
+  figures.dramBytes = int64_t(std::max(0.0, moved));
+  return figures;
+}
+
+Expected<KindFigures> decideKind(const Request &request, const AttentionSite &site,
+                                 const std::string &graph, const std::string &kind,
+                                 const std::string &profile) {
+  TargetFlags target = request.target;
+  target.profile = profile;
+  target.strict = false;
+  ChoiceFlags choices = choicesFor(request, kind);
+  ModelFlags model;
+  model.model = "report.json.mlir";  // how messages call it
+  const auto compile = [&] {
+    auto compilation = std::make_unique<Compilation>(model, choices, target);
+    compilation->importTexts({{.rewrites = {}, .text = graph}}, Phase::algebra);
+    return compilation;
+  };
+  auto compilation = compile();
+  std::vector<ProposedVariant> proposed = compilation->propose(Phase::algebra);
+  if (kind == "decomposed" || kind == "recomposed") {
+    for (const std::string &pair : recomposedPairs(proposed.front().counted))
+      (kind == "decomposed" ? choices.noFuse : choices.fuse).push_back(pair);
+    proposed.clear();  // they live in the context of their compilation
+    compilation = compile();
+    proposed = compilation->propose(Phase::algebra);
+  }
+  const Expected<decision::Decision> decided =
+      decision::decidePlan(compilation->problem(proposed), compilation->options(proposed));
+  if (!decided) return Unexpected(decided.error());
+  return figuresOf(decided->planned, compilation->costModel(), site);
+}
+
+}  // namespace
+
+int64_t l2BytesOf(const ChosenKernel &chosen) {
+  if (const std::optional<TileRows> tile = attentionTile(chosen.configuration.knobs))
+    if (const std::optional<Attention> attention = attentionOf(chosen)) {
+      const VisibleBlocks blocks = visibleBlocks(chosen.kernel, attention->region,
+                                                 attention->problem, tile->queries, tile->keys);
+      const bool hasMasks =
+          visibleScores(chosen.kernel, attention->region, attention->problem).hasMasks;
+      const double keys = double(attention->problem.keys);
+      return attentionL2Bytes(attention->problem, tile->queries,
+                              hasMasks ? std::min(keys, blocks.mean * double(tile->keys)) : keys);
+    }
+  for (const BodyOp &op : chosen.kernel.body)
+    if (op.kind == OpKind::contract) return gemmL2Bytes(chosen, op);
+  return chosen.cost.bytesMoved;
+}
+
+PricedKind priceKind(const Request &request, const AttentionSite &site, const std::string &kind,
+                     int64_t queries, int64_t keys) {
+  PricedKind priced{.kind = kind, .figures = {}, .rejection = ""};
+  try {
+    const std::string graph =
+        queries == site.queries && keys == site.keys ? site.graph : atLengths(site, queries, keys);
+    const Expected<KindFigures> considered =
+        decideKind(request, site, graph, kind, request.target.profile);
+    if (considered) {
+      priced.figures = *considered;
+      return priced;
+    }
+    priced.rejection = considered.error().what();
+    if (request.target.profile == "none") return priced;
+    const Expected<KindFigures> estimated = decideKind(request, site, graph, kind, "none");
+    if (!estimated) return priced;
+    priced.figures = *estimated;
+    priced.figures->notConsidered =
+        priced.rejection.find("considered only if measured") != std::string::npos
+            ? "considered only if measured, and no profile has it"
+            : priced.rejection;
+    priced.rejection.clear();
+  } catch (const Error &error) {
+    if (error.kind != ErrorKind::unsupported && error.kind != ErrorKind::badInput) throw;
+    priced.rejection = error.what();
+  }
+  return priced;
+}
+
+namespace {
+
+/// As one graph; of a kind that is estimated alone both by estimates.
+bool fusedWins(const Request &request, const AttentionSite &site, const PricedKind &other,
+               const PricedKind &fused, int64_t queries, int64_t keys) {
+  if (other.figures->notConsidered.empty())
+    return fused.figures->graphSeconds <= other.figures->graphSeconds;
+  Request estimated = request;
+  estimated.target.profile = "none";
+  const PricedKind again = priceKind(estimated, site, "fused", queries, keys);
+  return again.figures && again.figures->graphSeconds <= other.figures->graphSeconds;
+}
+
+std::vector<Crossover> crossoversOf(const Request &request, const AttentionSite &site,
+                                    const std::vector<PricedKind> &kinds) {
+  std::vector<Crossover> crossovers;
+  for (const PricedKind &kind : kinds)
+    if (kind.kind != "fused")
+      crossovers.push_back({.kind = kind.kind, .length = {}, .whyNone = kind.rejection});
+  for (int64_t keys = leastLength; keys <= mostLength; keys *= 2) {
+    const int64_t queries = site.queries == site.keys ? keys : site.queries;
+    std::optional<PricedKind> fused;
+    for (Crossover &one : crossovers) {
+      if (one.length || !one.whyNone.empty()) continue;
+      if (!fused) fused = priceKind(request, site, "fused", queries, keys);
+      if (!fused->figures) {
+        one.whyNone = fused->rejection;
+        continue;
+      }
+      const PricedKind other = priceKind(request, site, one.kind, queries, keys);
+      if (other.figures && fusedWins(request, site, other, *fused, queries, keys))
+        one.length = keys;
+    }
+  }
+  return crossovers;
+}
+
+}  // namespace
+
+SitePrices priceSite(const Request &request, const AttentionSite &site) {
+  SitePrices prices{.site = site, .kinds = {}, .crossovers = {}, .whyNoLengths = ""};
+  for (const char *kind : pricedKinds)
+    prices.kinds.push_back(priceKind(request, site, kind, site.queries, site.keys));
+  if (!prices.kinds.back().figures) {
+    prices.whyNoLengths = "no fused plan: " + prices.kinds.back().rejection;
+    return prices;
+  }
+  try {
+    atLengths(site, site.queries == site.keys ? 2 * site.keys : site.queries, 2 * site.keys);
+  } catch (const Error &error) {
+    if (error.kind != ErrorKind::unsupported) throw;
+    prices.whyNoLengths = error.what();
+    return prices;
+  }
+  prices.crossovers = crossoversOf(request, site, prices.kinds);
+  return prices;
+}
+
+}  // namespace weft::driver

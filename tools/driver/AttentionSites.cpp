@@ -1,0 +1,256 @@
+// Attentions cut out of graphs; see AttentionSites.h.
+#include "tools/driver/AttentionSites.h"
+
+#include "ir/Einsum.h"
+#include "ir/Weft.h"
+#include "kernel/Error.h"
+#include "kernel/Nesting.h"
+#include "passes/Describe.h"
+#include "tools/driver/Compilation.h"
+#include "tools/driver/Diagnostics.h"
+
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Parser/Parser.h"
+
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SetVector.h"
+
+#include <algorithm>
+
+namespace weft::driver {
+namespace {
+
+using Ops = llvm::SetVector<mlir::Operation *>;
+
+/// A graph from its text, with what it lives in.
+struct Parsed {
+  explicit Parsed(const std::string &text) : context(mlir::MLIRContext::Threading::DISABLED) {
+    context.loadDialect<WeftDialect>();
+    checkMlirNesting(text, "report.json.mlir");
+    const CapturedDiagnostics diagnostics(context);
+    module = mlir::parseSourceString<mlir::ModuleOp>(text, &context, "report.json.mlir");
+    if (!module) throw diagnostics.error(ErrorKind::badInput, "the request holds no graph");
+    if (module->getOps<GraphOp>().empty()) throw Error::badInput("the request holds no graph");
+  }
+  GraphOp graph() { return *module->getOps<GraphOp>().begin(); }
+
+  mlir::MLIRContext context;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+};
+
+bool isElementwise(mlir::Operation *op) {
+  auto weftOp = mlir::dyn_cast<WeftOp>(op);
+  return weftOp && weftOp.operatorClass() == OperatorClass::elementwise && op->getNumResults() == 1;
+}
+
+mlir::ArrayRef<int64_t> shapeOf(mlir::Value value) {
+  return mlir::cast<mlir::RankedTensorType>(value.getType()).getShape();
+}
+
+/// The contraction that a score is computed from by element-wise ops over all its axes; null where
+/// there is none.
+ContractOp scoresBehind(mlir::Value score) {
+  mlir::Operation *op = score.getDefiningOp();
+  if (!op) return {};
+  if (auto contraction = mlir::dyn_cast<ContractOp>(op)) return contraction;
+  if (!isElementwise(op)) return {};
+  for (mlir::Value operand : op->getOperands())
+    if (shapeOf(operand) == shapeOf(score))
+      if (ContractOp found = scoresBehind(operand)) return found;
+  return {};
+}
+
+/// Ops between the contraction and the softmax that read the one and reach the other, both
+/// included.
+Ops scoreOps(ContractOp contraction, SoftmaxOp softmax) {
+  Ops ops;
+  ops.insert(contraction);
+  for (mlir::Operation *op = contraction->getNextNode(); op && op != softmax.getOperation();
+       op = op->getNextNode())
+    if (isElementwise(op) && llvm::any_of(op->getOperands(), [&](mlir::Value operand) {
+          return operand.getDefiningOp() && ops.contains(operand.getDefiningOp());
+        }))
+      ops.insert(op);
+  llvm::DenseSet<mlir::Operation *> reaching = {softmax.getX().getDefiningOp()};
+  for (mlir::Operation *op : llvm::reverse(ops.getArrayRef()))
+    if (reaching.contains(op))
+      for (mlir::Value operand : op->getOperands())
+        if (operand.getDefiningOp()) reaching.insert(operand.getDefiningOp());
+  Ops kept;
+  for (mlir::Operation *op : ops)
+    if (reaching.contains(op)) kept.insert(op);
+  kept.insert(softmax);
+  return kept;
+}
+
+/// Appends casts and dropout behind the softmax and the contraction that sums over its axis; null,
+/// and ops in vain, where no op is this contraction.
+ContractOp followToValues(SoftmaxOp softmax, Ops &ops) {
+  const size_t axis = size_t(softmax.getAxis());
+  mlir::Value value = softmax.getResult();
+  for (;;) {
+    std::vector<mlir::Operation *> readers(value.user_begin(), value.user_end());
+    std::ranges::sort(readers,
+                      [](mlir::Operation *a, mlir::Operation *b) { return a->isBeforeInBlock(b); });
+    mlir::Operation *next = nullptr;
+    for (mlir::Operation *reader : readers) {
+      if (auto contraction = mlir::dyn_cast<ContractOp>(reader)) {
+        const Einsum einsum = parseEinsum(contraction.getSpec().str());
+        const std::string &letters = contraction.getA() == value ? einsum.a : einsum.b;
+        if (einsum.reduced() != std::string(1, letters[axis])) continue;
+        ops.insert(reader);
+        return contraction;
+      }
+      if (!next && mlir::isa<CastOp, DropoutOp>(reader)) next = reader;
+    }
+    if (!next) return {};
+    ops.insert(next);
+    value = next->getResult(0);
+  }
+}
+
+std::string nameOf(mlir::Value value, size_t number) {
+  const std::string written = writtenName(value);
+  return written.empty() ? "x" + std::to_string(number) : written;
+}
+
+int64_t bytesOf(mlir::Type type) { return elementsOf(type) * int64_t(sizeOf(*toDType(type))); }
+
+/// The ops as a graph of what they read and what others read of them.
+void cutOut(GraphOp graph, const Ops &ops, mlir::Value output, AttentionSite &site) {
+  llvm::SetVector<mlir::Value> arguments, results;
+  results.insert(output);
+  for (mlir::Operation *op : ops) {
+    for (mlir::Value operand : op->getOperands())
+      if (!operand.getDefiningOp() || !ops.contains(operand.getDefiningOp()))
+        arguments.insert(operand);
+    for (mlir::Value result : op->getResults())
+      if (llvm::any_of(result.getUsers(),
+                       [&](mlir::Operation *user) {
+                         return !ops.contains(user) && !mlir::isa<ReturnOp>(user);
+                       }) ||
+          (result != output && llvm::any_of(result.getUsers(), [](mlir::Operation *user) {
+             return mlir::isa<ReturnOp>(user);
+           })))
+        results.insert(result);
+  }
+  std::vector<mlir::Type> argumentTypes, resultTypes;
+  std::vector<std::string> names;
+  for (mlir::Value value : arguments) {
+    argumentTypes.push_back(value.getType());
+    names.push_back(nameOf(value, names.size()));
+    site.compulsoryBytes += bytesOf(value.getType());
+  }
+  for (mlir::Value value : results) {
+    resultTypes.push_back(value.getType());
+    site.compulsoryBytes += bytesOf(value.getType());
+  }
+  mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(graph.getLoc());
+  mlir::OpBuilder builder(graph.getContext());
+  builder.setInsertionPointToEnd(module->getBody());
+  auto cut =
+      GraphOp::create(builder, graph.getLoc(), "attention", argumentTypes, resultTypes, names);
+  mlir::Block &body = cut.getBody().front();
+  mlir::IRMapping mapping;
+  for (size_t index = 0; index < arguments.size(); ++index)
+    mapping.map(arguments[index], body.getArgument(unsigned(index)));
+  builder.setInsertionPointToEnd(&body);
+  for (mlir::Operation *op : ops) builder.clone(*op, mapping);
+  const auto returned =
+      llvm::map_to_vector(results, [&](mlir::Value value) { return mapping.lookup(value); });
+  ReturnOp::create(builder, graph.getLoc(), returned);
+  site.graph = Compilation::print(*module);
+}
+
+/// The axis of positions of queries: of those that scores have from queries alone the one that
+/// masks name, else the one as long as the keys, else the last.
+size_t queryDimension(const Ops &ops, const Einsum &einsum, bool isQueryFirst, mlir::Value scores,
+                      size_t keyDimension) {
+  for (mlir::Operation *op : ops)
+    if (auto mask = mlir::dyn_cast<MaskOp>(op); mask && mask.getQuery())
+      return size_t(*mask.getQuery());
+  const std::string &query = isQueryFirst ? einsum.a : einsum.b,
+                    &key = isQueryFirst ? einsum.b : einsum.a;
+  size_t last = keyDimension;
+  for (size_t at = 0; at < einsum.result.size(); ++at) {
+    if (query.find(einsum.result[at]) == std::string::npos ||
+        key.find(einsum.result[at]) != std::string::npos)
+      continue;
+    last = at;
+    if (shapeOf(scores)[at] == shapeOf(scores)[keyDimension]) break;
+  }
+  return last;
+}
+
+std::optional<AttentionSite> siteOf(GraphOp graph, SoftmaxOp softmax) {
+  ContractOp contraction = scoresBehind(softmax.getX());
+  if (!contraction) return {};
+  Ops ops = scoreOps(contraction, softmax);
+  ContractOp values = followToValues(softmax, ops);
+  if (!values) return {};
+
+  const Einsum einsum = parseEinsum(contraction.getSpec().str());
+  const size_t keyDimension = size_t(softmax.getAxis());
+  const bool isQueryFirst = einsum.b.find(einsum.result[keyDimension]) != std::string::npos;
+  const mlir::Value scores = contraction.getResult();
+  const mlir::ArrayRef<int64_t> shape = shapeOf(scores);
+  const size_t queryAt = queryDimension(ops, einsum, isQueryFirst, scores, keyDimension);
+  const std::vector<std::string> axes = axisNames(scores.getType());
+  AttentionSite site{.softmax = writtenName(softmax.getResult()),
+                     .output = writtenName(values.getResult()),
+                     .dtype = *toDType(contraction.getA().getType()),
+                     .queryAxis = axes[queryAt],
+                     .keyAxis = axes[keyDimension],
+                     .queries = queryAt == keyDimension ? 1 : shape[queryAt],
+                     .keys = shape[keyDimension]};
+  for (size_t at = 0; at < shape.size(); ++at)
+    if (at != queryAt && at != keyDimension) site.heads *= shape[at];
+  const mlir::ArrayRef<int64_t> first = shapeOf(contraction.getA());
+  for (size_t at = 0; at < einsum.a.size(); ++at)
+    if (einsum.reduced().find(einsum.a[at]) != std::string::npos) site.headDim *= first[at];
+  site.valueDim = elementsOf(values.getResult().getType()) / (site.heads * site.queries);
+  cutOut(graph, ops, values.getResult(), site);
+  return site;
+}
+
+}  // namespace
+
+std::vector<AttentionSite> attentionSites(const std::string &graph) {
+  Parsed parsed(graph);
+  std::vector<AttentionSite> sites;
+  for (SoftmaxOp softmax : parsed.graph().getBody().front().getOps<SoftmaxOp>())
+    if (std::optional<AttentionSite> site = siteOf(parsed.graph(), softmax))
+      sites.push_back(std::move(*site));
+  return sites;
+}
+
+std::string atLengths(const AttentionSite &site, int64_t queries, int64_t keys) {
+  Parsed parsed(site.graph);
+  const auto resized = [&](mlir::Type type) -> mlir::Type {
+    const auto tensor = mlir::dyn_cast<mlir::RankedTensorType>(type);
+    if (!tensor) return type;
+    const std::vector<std::string> names = axisNames(type);
+    llvm::SmallVector<int64_t> shape(tensor.getShape());
+    for (size_t axis = 0; axis < names.size(); ++axis)
+      if (names[axis] == site.keyAxis) shape[axis] = keys;
+      else if (names[axis] == site.queryAxis) shape[axis] = queries;
+    return mlir::RankedTensorType::get(shape, tensor.getElementType(), tensor.getEncoding());
+  };
+  const auto all = [&](llvm::ArrayRef<mlir::Type> types) {
+    return llvm::map_to_vector(types, resized);
+  };
+  GraphOp graph = parsed.graph();
+  for (mlir::BlockArgument argument : graph.getBody().getArguments())
+    argument.setType(resized(argument.getType()));
+  for (mlir::Operation &op : graph.getBody().front())
+    for (mlir::Value result : op.getResults()) result.setType(resized(result.getType()));
+  graph.setFunctionType(mlir::FunctionType::get(graph.getContext(), all(graph.getArgumentTypes()),
+                                                all(graph.getResultTypes())));
+  const CapturedDiagnostics diagnostics(parsed.context);
+  if (mlir::failed(mlir::verify(*parsed.module)))
+    throw Error::unsupported("the attention holds on to its lengths: {}", diagnostics.text());
+  return Compilation::print(*parsed.module);
+}
+
+}  // namespace weft::driver

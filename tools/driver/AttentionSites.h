@@ -1,0 +1,40 @@
+// The attentions of a graph, each cut out as a graph by itself:
+//
+//    contraction of queries and keys -> [element-wise ops] -> softmax -> [casts, dropout]
+//                                                          -> contraction with values
+//
+// Recognised by structure, never by names. The cut-out graph takes what these ops read as arguments
+// and returns what other ops read of them: every kind of attention can be decided for it alone, and
+// at other lengths.
+#pragma once
+
+#include "kernel/DType.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace weft::driver {
+
+struct AttentionSite {
+  std::string softmax = {};  ///< name of the softmax's result
+  std::string output = {};   ///< name of the second contraction's result
+  std::string graph = {};    ///< the text of the cut-out graph
+  DType dtype = DType::f16;
+  std::string queryAxis, keyAxis;
+  int64_t queries = 1, keys = 1;
+  int64_t heads = 1;  ///< query heads of all batch elements
+  int64_t headDim = 1, valueDim = 1;
+  /// Arguments and results of the cut-out graph, each once: what any kind must move.
+  int64_t compulsoryBytes = 0;
+  bool operator==(const AttentionSite &) const = default;
+};
+
+/// In the order of the graph. Softmaxes that are no attention are left out.
+std::vector<AttentionSite> attentionSites(const std::string &graph);
+
+/// The cut-out graph with other extents of queries and keys. Throws Error(unsupported) with the
+/// verifier's message where the graph holds on to an extent.
+std::string atLengths(const AttentionSite &site, int64_t queries, int64_t keys);
+
+}  // namespace weft::driver

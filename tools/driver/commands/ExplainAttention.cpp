@@ -1,0 +1,278 @@
+// weft explain --attention: every attention of a plan in every kind, with time, traffic, workspace
+// and error bound, which of them was chosen and why, and from which length on the fused one is the
+// fastest.
+#include "kernel/Error.h"
+#include "plan/PlanFigures.h"
+#include "tools/driver/AttentionKinds.h"
+#include "tools/driver/Console.h"
+#include "tools/driver/ProfileModel.h"
+#include "tools/driver/commands/Explain.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace weft::driver {
+namespace {
+
+using nlohmann::json;
+constexpr auto left = Table::Align::left, right = Table::Align::right;
+
+/// The plan of the whole model with every attention in one kind.
+struct WholePlan {
+  std::string kind;
+  double seconds = 0;  ///< as one graph
+  int64_t workspaceBytes = 0;
+  std::string rejection;  ///< why there is none
+};
+
+std::vector<WholePlan> wholePlans(const Request &request) {
+  std::vector<WholePlan> plans;
+  for (const char *kind : {"unfused", "decomposed", "fused"}) {
+    ChoiceFlags choices = request.choices;
+    choices.attention = kind;
+    WholePlan whole{.kind = kind, .rejection = ""};
+    try {
+      Compilation compilation(request.model, choices, request.target);
+      compilation.importTexts(request.graphs, request.first);
+      const std::vector<ProposedVariant> proposed = compilation.propose(request.first);
+      const Expected<decision::Decision> decided =
+          decision::decidePlan(compilation.problem(proposed), compilation.options(proposed));
+      if (decided) {
+        const json figures = planFigures(decided->planned.plan);
+        whole.seconds = figures["graphSeconds"];
+        whole.workspaceBytes = figures["workspaceBytes"];
+      } else {
+        whole.rejection = decided.error().what();
+      }
+    } catch (const Error &error) {
+      if (error.kind != ErrorKind::unsupported && error.kind != ErrorKind::badInput) throw;
+      whole.rejection = error.what();
+    }
+    plans.push_back(std::move(whole));
+  }
+  return plans;
+}
+
+bool holds(const PlanKernel &kernel, OpKind kind) {
+  return std::ranges::count(kernel.ops, kind, &PlanOp::kind) > 0;
+}
+
+/// The kind in which the plan computes an attention: by the kernel that writes its output.
+std::string chosenKind(const Plan &plan, const AttentionSite &site) {
+  for (const PlanKernel &kernel : plan.kernels)
+    for (const int tensor : kernel.outputs) {
+      if (plan.tensors[size_t(tensor)].logical != site.output) continue;
+      if (holds(kernel, OpKind::identity) && kernel.ops.size() == 1) continue;  // a transpose
+      if (holds(kernel, OpKind::onlineSoftmaxContract)) return "fused";
+      if (holds(kernel, OpKind::globalScaling)) return "recomposed";
+    }
+  const bool isDecomposed = std::ranges::any_of(
+      plan.kernels, [](const PlanKernel &kernel) { return holds(kernel, OpKind::localSoftmax); });
+  return isDecomposed ? "decomposed" : "unfused";
+}
+
+/// Why a kind was chosen: it was asked for, it is the fastest here, or the whole plan is.
+std::string whyChosen(const std::string &chosen, const Request &request, const SitePrices &prices,
+                      const std::vector<WholePlan> &wholes) {
+  if (request.choices.attention != "auto")
+    return fmt::format("--attention {} asked for it", request.choices.attention);
+  if (!request.model.optimizer.empty())
+    return "a plan with --optimizer has the unfused kind alone unless --attention asks";
+  const PricedKind *own = nullptr, *best = nullptr;
+  for (const PricedKind &kind : prices.kinds) {
+    if (!kind.figures || !kind.figures->notConsidered.empty()) continue;
+    if (kind.kind == chosen) own = &kind;
+    if (!best || kind.figures->graphSeconds < best->figures->graphSeconds) best = &kind;
+  }
+  if (own && own == best) return "the fastest of those that are considered";
+  const std::string asVariant = chosen == "recomposed" ? "decomposed" : chosen;
+  const WholePlan *fastest = nullptr;
+  for (const WholePlan &whole : wholes)
+    if (whole.rejection.empty() && (!fastest || whole.seconds < fastest->seconds)) fastest = &whole;
+  if (fastest && fastest->kind == asVariant)
+    return fmt::format("the whole plan is the fastest with it{}",
+                       best ? fmt::format(", though {} is faster here", best->kind) : "");
+  return best ? fmt::format("{} is faster here by today's prices", best->kind)
+              : "no other kind is considered here";
+}
+
+std::string errorText(const RoundingBound &error) {
+  if (error.perScore == 0) return fmt::format("{:.1e}", error.constant);
+  return fmt::format("{:.1e} + {:.1e} |s|", error.constant, error.perScore);
+}
+
+std::string pricesText(const KindFigures &figures) {
+  if (!figures.notConsidered.empty()) return "estimated *";
+  if (figures.measured == figures.launches) return "measured";
+  return figures.measured == 0
+             ? "estimated"
+             : fmt::format("{} of {} measured", figures.measured, figures.launches);
+}
+
+std::string siteText(const SitePrices &prices, const std::string &chosen, const std::string &why) {
+  const AttentionSite &site = prices.site;
+  std::string text = fmt::format(
+      "{}: {} heads, {} queries, {} keys, head dim {}{}, {}; compulsory {}\n", site.output,
+      formatCount(site.heads), formatCount(site.queries), formatCount(site.keys), site.headDim,
+      site.valueDim == site.headDim ? "" : fmt::format(" and {}", site.valueDim),
+      weft::nameOf(site.dtype), formatBytes(site.compulsoryBytes));
+  Table table({{"", left},
+               {"kind", left},
+               {"time", right},
+               {"DRAM", right},
+               {"L2", right},
+               {"workspace", right},
+               {"error bound", right},
+               {"launches", right},
+               {"prices", left}});
+  std::string notes;
+  for (const PricedKind &kind : prices.kinds) {
+    const std::string mark = kind.kind == chosen ? "*" : "";
+    if (!kind.figures) {
+      table.addRow({mark, kind.kind, "-", "-", "-", "-", "-", "-", "no plan"});
+      notes += fmt::format("{}: no plan: {}\n", kind.kind, kind.rejection);
+      continue;
+    }
+    const KindFigures &figures = *kind.figures;
+    table.addRow({mark, kind.kind, formatSeconds(figures.graphSeconds),
+                  formatBytes(figures.dramBytes), formatBytes(figures.l2Bytes),
+                  formatBytes(figures.workspaceBytes), errorText(figures.error),
+                  std::to_string(figures.launches), pricesText(figures)});
+    if (!figures.notConsidered.empty())
+      notes += fmt::format("* {}: not considered, estimated by the model alone: {}\n", kind.kind,
+                           figures.notConsidered);
+    if (figures.tileRows > 0)
+      notes += fmt::format(
+          "fused, theory of L2: keys and values of a head once for every {} queries, with queries "
+          "and output: {}\n",
+          figures.tileRows, formatBytes(figures.l2Theory));
+  }
+  text += table.print() + fmt::format("chosen: {}: {}\n", chosen, why) + notes;
+  if (!prices.whyNoLengths.empty())
+    return text + fmt::format("no crossover over length: {}\n", prices.whyNoLengths);
+  std::vector<std::string> lengths;
+  for (const Crossover &one : prices.crossovers)
+    lengths.push_back(one.length            ? fmt::format("{} from {} on", one.kind, *one.length)
+                      : one.whyNone.empty() ? fmt::format("{} at no length", one.kind)
+                                            : fmt::format("{} (no plan)", one.kind));
+  return text + fmt::format("fused is as fast as, of the powers of two from {} to {} {}: {}\n",
+                            leastLength, mostLength,
+                            site.queries == site.keys ? "queries and keys" : "keys",
+                            fmt::join(lengths, ", "));
+}
+
+json tilesJson(const std::vector<PricedTile> &tiles) {
+  json list = json::array();
+  for (const PricedTile &tile : tiles)
+    list.push_back({{"queries", tile.queries},
+                    {"keys", tile.keys},
+                    {"seconds", tile.seconds},
+                    {"measured", tile.isMeasured},
+                    {"l2Bytes", tile.l2Bytes}});
+  return list;
+}
+
+json toJson(const SitePrices &prices, const std::string &chosen, const std::string &why) {
+  const AttentionSite &site = prices.site;
+  json kinds = json::array(), crossovers = json::array();
+  for (const PricedKind &kind : prices.kinds) {
+    json one = {{"kind", kind.kind}, {"chosen", kind.kind == chosen}};
+    if (!kind.figures) {
+      one["rejected"] = kind.rejection;
+    } else {
+      const KindFigures &figures = *kind.figures;
+      one["figures"] = {{"seconds", figures.seconds},
+                        {"graphSeconds", figures.graphSeconds},
+                        {"dramBytes", figures.dramBytes},
+                        {"l2Bytes", figures.l2Bytes},
+                        {"l2Theory", figures.l2Theory},
+                        {"tileRows", figures.tileRows},
+                        {"tiles", tilesJson(figures.tiles)},
+                        {"workspaceBytes", figures.workspaceBytes},
+                        {"errorConstant", figures.error.constant},
+                        {"errorPerScore", figures.error.perScore},
+                        {"chunks", figures.chunks},
+                        {"launches", figures.launches},
+                        {"measured", figures.measured},
+                        {"kernels", figures.kernels},
+                        {"notConsidered", figures.notConsidered}};
+    }
+    kinds.push_back(std::move(one));
+  }
+  for (const Crossover &one : prices.crossovers)
+    crossovers.push_back({{"kind", one.kind},
+                          {"length", one.length ? json(*one.length) : json()},
+                          {"whyNone", one.whyNone}});
+  return {{"softmax", site.softmax},
+          {"output", site.output},
+          {"dtype", weft::nameOf(site.dtype)},
+          {"heads", site.heads},
+          {"queries", site.queries},
+          {"keys", site.keys},
+          {"headDim", site.headDim},
+          {"valueDim", site.valueDim},
+          {"compulsoryBytes", site.compulsoryBytes},
+          {"chosen", chosen},
+          {"why", why},
+          {"kinds", kinds},
+          {"crossovers", crossovers},
+          {"whyNoLengths", prices.whyNoLengths}};
+}
+
+std::string wholesText(const std::vector<WholePlan> &wholes) {
+  std::vector<std::string> texts;
+  for (const WholePlan &whole : wholes)
+    texts.push_back(whole.rejection.empty()
+                        ? fmt::format("{} {} in {}", whole.kind, formatSeconds(whole.seconds),
+                                      formatBytes(whole.workspaceBytes))
+                        : fmt::format("{} none", whole.kind));
+  return fmt::format(
+      "the whole plan as one graph, all attentions in one kind, and its workspace: "
+      "{}\n",
+      fmt::join(texts, "; "));
+}
+
+}  // namespace
+
+Explanation explainAttention(const runtime::Artifact &artifact, const std::string &profile) {
+  Request request = requestOf(artifact.report);
+  if (!profile.empty()) request.target.profile = profile;
+  if (request.first > Phase::attention)
+    throw Error::unsupported(
+        "explain --attention: the plan was asked from a graph behind the attention phase "
+        "(--start-from {}), whose kind is given; compile the model, or its graph with --start-from "
+        "attention",
+        weft::driver::nameOf(request.first));
+  const std::vector<AttentionSite> sites = attentionSites(request.graphs.front().text);
+  if (sites.empty())
+    return {.text = "no attention: no softmax between two contractions\n",
+            .json = {{"sites", json::array()}, {"plans", json::array()}, {"samePrices", true}}};
+  const std::vector<WholePlan> wholes = wholePlans(request);
+  const bool haveSamePrices =
+      sourceOfPrices(request.target, *costModelOf(request.target)) == request.prices;
+  std::string text;
+  json list = json::array(), plans = json::array();
+  for (const AttentionSite &site : sites) {
+    const SitePrices prices = priceSite(request, site);
+    const std::string chosen = chosenKind(artifact.plan, site);
+    const std::string why = whyChosen(chosen, request, prices, wholes);
+    text += siteText(prices, chosen, why) + "\n";
+    list.push_back(toJson(prices, chosen, why));
+  }
+  for (const WholePlan &whole : wholes)
+    plans.push_back(whole.rejection.empty()
+                        ? json{{"kind", whole.kind},
+                               {"graphSeconds", whole.seconds},
+                               {"workspaceBytes", whole.workspaceBytes}}
+                        : json{{"kind", whole.kind}, {"rejected", whole.rejection}});
+  text += wholesText(wholes) +
+          "each kind as decided for the attention alone, its arguments and results in any layout; "
+          "DRAM without what kernels find in L2; error bound: over the greatest value, |s|: the "
+          "greatest score; recomposed is a choice within --attention decomposed\n";
+  if (!haveSamePrices) text += "note: the prices are others than when this plan was chosen\n";
+  return {.text = text,
+          .json = {{"sites", list}, {"plans", plans}, {"samePrices", haveSamePrices}}};
+}
+
+}  // namespace weft::driver
