@@ -298,7 +298,7 @@ def Weft_RotaryOp : Weft_Elementwise<"rotary", "", 3, "std::numeric_limits<doubl
 }
 
 // Excluded elements become -inf, or `fill`. `aux`: lengths of a padding mask (one per position
-// `along` an axis), table of a block mask.
+// `along` an axis), table of a block mask, segments of a document mask.
 def Weft_MaskOp : Weft_Elementwise<"mask", "", 0, "std::numeric_limits<double>::quiet_NaN()",
     ["filledWithZeros(dy)", ""]> {
   let ownExpression = 1;
@@ -324,8 +324,12 @@ def Weft_MaskOp : Weft_Elementwise<"mask", "", 0, "std::numeric_limits<double>::
     static MaskOp block(::mlir::OpBuilder &builder, ::mlir::Location location, ::mlir::Value x,
         int64_t query,
                         int64_t key, int64_t size, ::mlir::Value table);
+    static MaskOp document(::mlir::OpBuilder &builder, ::mlir::Location location, ::mlir::Value x,
+        int64_t query,
+                           int64_t key, ::mlir::Value segments, int64_t along);
     ::llvm::LogicalResult checkFloatResult();
     ::llvm::LogicalResult verifyAxesAndSizes();
+    ::llvm::LogicalResult verifySegments();
   }];
   let builders = [OpBuilder<(ins "::mlir::Value":$x, "::llvm::StringRef":$kind, "int64_t":$key,
                                  CArg<"std::optional<int64_t>", "std::nullopt">:$query,
@@ -336,6 +340,46 @@ def Weft_MaskOp : Weft_Elementwise<"mask", "", 0, "std::numeric_limits<double>::
     properties.kind = $_builder.getStringAttr(kind);
     properties.key = $_builder.getI64IntegerAttr(key);
     if (query) properties.query = $_builder.getI64IntegerAttr(*query);
+  }]>];
+}
+
+// Attention with linear biases: x + slope * (key - query), the slope from the number of the head,
+// which the coordinates along `heads` are the digits of, slowest first.
+def Weft_AlibiOp : Weft_Elementwise<"alibi", "", 2, "std::numeric_limits<double>::quiet_NaN()",
+    ["dy"]> {
+  let ownExpression = 1;
+  let ownConstraints = 1;
+  let arguments = (ins Weft_Tensor:$x, DenseI64ArrayAttr:$heads, I64Attr:$query, I64Attr:$key,
+                       DefaultValuedAttr<F64Attr, "8.0">:$steepness);
+  let builders = [OpBuilder<(ins "::mlir::Value":$x, "::llvm::ArrayRef<int64_t>":$heads,
+                                 "int64_t":$query, "int64_t":$key, "double":$steepness), [{
+    ::weft::buildElementwise($_state, {x});
+    Properties &properties = $_state.getOrAddProperties<Properties>();
+    properties.heads = $_builder.getDenseI64ArrayAttr(heads);
+    properties.query = $_builder.getI64IntegerAttr(query);
+    properties.key = $_builder.getI64IntegerAttr(key);
+    properties.steepness = $_builder.getF64FloatAttr(steepness);
+  }]>];
+}
+
+// x + the table's element at the distance of key and query, which is clipped to `distance` on
+// either side. The table runs `along` axes of x, then has one element a distance.
+def Weft_RelativeBiasOp : Weft_Elementwise<"relative_bias", "", 1,
+    "std::numeric_limits<double>::quiet_NaN()", []> {
+  let ownExpression = 1;
+  let ownConstraints = 1;
+  let ownTypes = 1;
+  let arguments = (ins Weft_Tensor:$x, Weft_Tensor:$table, DenseI64ArrayAttr:$along,
+                       I64Attr:$query, I64Attr:$key, I64Attr:$distance);
+  let builders = [OpBuilder<(ins "::mlir::Value":$x, "::mlir::Value":$table,
+                                 "::llvm::ArrayRef<int64_t>":$along, "int64_t":$query,
+                                 "int64_t":$key, "int64_t":$distance), [{
+    ::weft::buildElementwise($_state, {x, table});
+    Properties &properties = $_state.getOrAddProperties<Properties>();
+    properties.along = $_builder.getDenseI64ArrayAttr(along);
+    properties.query = $_builder.getI64IntegerAttr(query);
+    properties.key = $_builder.getI64IntegerAttr(key);
+    properties.distance = $_builder.getI64IntegerAttr(distance);
   }]>];
 }
 

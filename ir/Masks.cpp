@@ -1,4 +1,4 @@
-// Ops of coordinates: weft.mask, one op of four kinds, and the expression of weft.rotary. Builders,
+// Ops of coordinates: weft.mask, one op of five kinds, and the expression of weft.rotary. Builders,
 // expressions and constraints.
 #include "ir/Constraints.h"
 #include "kernel/CoordinateExpressions.h"
@@ -41,6 +41,13 @@ MaskOp MaskOp::block(mlir::OpBuilder &builder, mlir::Location location, mlir::Va
   return op;
 }
 
+MaskOp MaskOp::document(mlir::OpBuilder &builder, mlir::Location location, mlir::Value x,
+                        int64_t query, int64_t key, mlir::Value segments, int64_t along) {
+  MaskOp op = makeMask(builder, location, x, "document", key, query, segments);
+  op.setAlong(llvm::ArrayRef<int64_t>{along});
+  return op;
+}
+
 //===-- Expression ----------------------------------------------------------------------------===//
 
 Expression MaskOp::expression() {
@@ -56,7 +63,11 @@ Expression MaskOp::expression() {
     mask.kind = MaskShape::Kind::window;
     mask.left = static_cast<int64_t>(*getLeft()), mask.right = static_cast<int64_t>(*getRight());
   }
-  if (getKind() == "window" || getKind() == "causal") {
+  if (getKind() == "document") {
+    mask.kind = MaskShape::Kind::document;
+    mask.batch = static_cast<int>(getAlong()->front());
+  }
+  if (getKind() == "window" || getKind() == "causal" || getKind() == "document") {
     const std::vector<int64_t> sizes = extents(getX().getType());
     mask.shift = sizes[static_cast<size_t>(mask.key)] - sizes[static_cast<size_t>(mask.query)];
   }
@@ -101,7 +112,8 @@ const std::map<llvm::StringRef, MaskForm> &maskForms() {
       {"causal", {.query = true, .window = false, .size = false, .aux = false, .along = false}},
       {"window", {.query = true, .window = true, .size = false, .aux = false, .along = false}},
       {"padding", {.query = false, .window = false, .size = false, .aux = true, .along = true}},
-      {"block", {.query = true, .window = false, .size = true, .aux = true, .along = false}}};
+      {"block", {.query = true, .window = false, .size = true, .aux = true, .along = false}},
+      {"document", {.query = true, .window = false, .size = false, .aux = true, .along = true}}};
   return forms;
 }
 
@@ -119,8 +131,8 @@ int64_t blocks(int64_t extent, int64_t size) { return extent / size + (extent % 
 mlir::LogicalResult MaskOp::verifyOwnConstraints() {
   const auto form = maskForms().find(getKind());
   if (form == maskForms().end())
-    return broken(*this, "mask_c1")
-           << "unknown kind \"" << getKind() << "\"; supported: causal, window, padding, block";
+    return broken(*this, "mask_c1") << "unknown kind \"" << getKind()
+                                    << "\"; supported: causal, window, padding, block, document";
   const MaskForm &has = form->second;
   if (mlir::failed(
           allOf(checkPresent(*this, getKind(), "query", getQuery().has_value(), has.query),
@@ -164,10 +176,25 @@ mlir::LogicalResult MaskOp::verifyAxesAndSizes() {
   if (getAlong()->size() != 1 || (*getAlong())[0] == key)
     return broken(*this, "mask_c5") << "'along' must be one axis other than the key axis";
   if (mlir::failed(checkAxes(*this, "mask_c5", "along", *getAlong(), x))) return mlir::failure();
+  if (getKind() == "document") return verifySegments();
   return allOf(
       checkExtents(*this, "mask_c5", "the tensor of lengths", aux, {extents(x)[(*getAlong())[0]]}),
       checkElementType(*this, "mask_c5", "the tensor of lengths", aux,
                        fromDType(getContext(), DType::i32)));
+}
+
+mlir::LogicalResult MaskOp::verifySegments() {
+  const std::vector<int64_t> sizes = extents(getX().getType());
+  const int64_t queries = sizes[*getQuery()], keys = sizes[getKey()], along = (*getAlong())[0];
+  if (along == static_cast<int64_t>(*getQuery()))
+    return broken(*this, "mask_c5") << "'along' must be one axis other than the query axis";
+  if (queries > keys)
+    return broken(*this, "mask_c8") << "a document mask of " << queries << " queries and " << keys
+                                    << " keys: the first queries have no segment";
+  return allOf(checkExtents(*this, "mask_c5", "the tensor of segments", getAux().getType(),
+                            {sizes[along], keys}),
+               checkElementType(*this, "mask_c5", "the tensor of segments", getAux().getType(),
+                                fromDType(getContext(), DType::i32)));
 }
 
 }  // namespace weft

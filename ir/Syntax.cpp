@@ -21,18 +21,20 @@ const std::map<llvm::StringRef, Notation> &vocabulary() {
       {"dim", Notation::dimension},    {"query", Notation::dimension},
       {"key", Notation::dimension},    {"axes", Notation::dimensions},
       {"along", Notation::dimensions}, {"permutation", Notation::dimensions},
-      {"scale", Notation::real},       {"factor", Notation::real},
-      {"p", Notation::real},           {"epsilon", Notation::real},
-      {"base", Notation::real},        {"absolute", Notation::real},
-      {"relative", Notation::real},    {"stream", Notation::integer},
-      {"tile", Notation::integer},     {"left", Notation::integer},
-      {"right", Notation::integer},    {"size", Notation::integer},
-      {"start", Notation::integer},    {"count", Notation::integer},
-      {"sizes", Notation::integers},   {"into", Notation::integers},
-      {"fill", Notation::real},        {"weight", Notation::real},
-      {"direction", Notation::word},   {"precision", Notation::word},
-      {"kind", Notation::word},        {"style", Notation::word},
-      {"empty_row", Notation::word},   {"spec", Notation::spec}};
+      {"heads", Notation::dimensions}, {"distance", Notation::integer},
+      {"steepness", Notation::real},   {"scale", Notation::real},
+      {"factor", Notation::real},      {"p", Notation::real},
+      {"epsilon", Notation::real},     {"base", Notation::real},
+      {"absolute", Notation::real},    {"relative", Notation::real},
+      {"stream", Notation::integer},   {"tile", Notation::integer},
+      {"left", Notation::integer},     {"right", Notation::integer},
+      {"size", Notation::integer},     {"start", Notation::integer},
+      {"count", Notation::integer},    {"sizes", Notation::integers},
+      {"into", Notation::integers},    {"fill", Notation::real},
+      {"weight", Notation::real},      {"direction", Notation::word},
+      {"precision", Notation::word},   {"kind", Notation::word},
+      {"style", Notation::word},       {"empty_row", Notation::word},
+      {"spec", Notation::spec}};
   return words;
 }
 

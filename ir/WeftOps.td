@@ -42,6 +42,7 @@ class Weft_SpaceOp<string mnemonic, string operatorClass, list<Trait> traits = [
     : Weft_Op<mnemonic, !listconcat([Pure], traits)> {
   bit isDifferentiable = 0;
   bit keepsMore = 0;  // its derivative reads results that the op need not have
+  bit readsByExpression = 0;  // movement that an expression states: emitted as element-wise ops are
   bit dropsOut = 0;   // `p` and `stream` are optional: what it drops of its first operand
   let members = "::weft::OperatorClass operatorClass() { return ::weft::OperatorClass::"
       # operatorClass # [{; }
@@ -51,6 +52,7 @@ class Weft_SpaceOp<string mnemonic, string operatorClass, list<Trait> traits = [
   }] # !if(isDifferentiable,
       "::llvm::LogicalResult differentiate(::weft::Derivation &derivation);\n", "")
      # !if(keepsMore, "::mlir::Operation *keepForBackward();\n", "")
+     # !if(readsByExpression, "::weft::Expression expression();\n", "")
      # !if(dropsOut, "std::optional<::weft::Dropout> dropout();\n", "");
 }
 
@@ -251,6 +253,17 @@ def Weft_GatherOp : Weft_SpaceOp<"gather", "movement"> {
   let results = (outs Weft_Tensor:$result);
   let skipDefaultBuilders = 1;
   let builders = [OpBuilder<(ins "::mlir::Value":$table, "::mlir::Value":$indices)>];
+}
+
+def Weft_ExpandBucketsOp : Weft_SpaceOp<"expand_buckets", "movement"> {
+  let readsByExpression = 1;
+  let summary = "The table's row of each distance from -distance to distance, by T5's buckets of "
+      "distances (`kind`: causal or bidirectional); distances are the last axis";
+  let arguments = (ins Weft_Tensor:$table, StrAttr:$kind, I64Attr:$distance);
+  let results = (outs Weft_Tensor:$result);
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "::mlir::Value":$table, "::llvm::StringRef":$kind,
+                                 "int64_t":$distance)>];
 }
 
 def Weft_IdentityOp : Weft_SpaceOp<"identity", "movement"> {

@@ -13,6 +13,11 @@ namespace {
 std::string cannotStand(const BodyOp &op, std::string_view why) {
   return fmt::format("'{}' {}", nameOf(op.kind), why);
 }
+bool divides(const Expression &expression) {
+  return std::ranges::any_of(expression.all(), [](const ExpressionNode &node) {
+    return node.kind == ExpressionNode::Kind::binary && node.operation == ScalarOperator::divide;
+  });
+}
 template <typename List>
 bool holds(const List &list, int value) {
   return std::ranges::find(list, value) != list.end();
@@ -87,6 +92,11 @@ private:
     if (std::string rejection = scoreOpRejection(op); !rejection.empty()) return rejection;
     if (std::ranges::none_of(op.operands, [&](int operand) { return dependent.contains(operand); }))
       return cannotStand(op, "does not depend on the scores");
+    for (size_t n = 0; n < op.operands.size(); ++n)
+      if (op.expression.readsElsewhere(int(n)) && !holds(kernel.inputs, op.operands[n]))
+        return cannotStand(op, fmt::format("reads '{}', which the kernel computes, at other "
+                                           "coordinates than the element's",
+                                           nameOfValue(op.operands[n])));
     if (axesOf(op.results[0]) != axesOf(region.scores))
       return cannotStand(op, fmt::format("gives '{}' over other axes than the scores '{}'",
                                          nameOfValue(op.results[0]), nameOfValue(region.scores)));
@@ -144,11 +154,23 @@ private:
       return cannotStand(
           op, fmt::format("reads '{}', an operand of a contraction", nameOfValue(value)));
     for (const int axis : kernel.values[size_t(value)].axes)
-      if (!runsAlong(region.scores, axis))
+      if (!runsAlong(region.scores, axis) && !isReadElsewhereAlone(value))
         return cannotStand(op, fmt::format("reads '{}' along '{}', which the scores lack",
                                            nameOfValue(value), kernel.axes[size_t(axis)].name));
     region.inputs.push_back({.input = input, .value = value});
     return "";
+  }
+
+  /// Whether score ops read an input at coordinates that they compute, and nowhere else: its axes
+  /// are then none of the scores'.
+  bool isReadElsewhereAlone(int value) const {
+    return std::ranges::none_of(region.scoreOps, [&](size_t index) {
+      const BodyOp &op = kernel.body[index];
+      return std::ranges::any_of(op.expression.all(), [&](const ExpressionNode &node) {
+        return node.kind == ExpressionNode::Kind::operand && node.children.empty() &&
+               op.operands[size_t(node.index)] == value;
+      });
+    });
   }
 
   /// The operand that has the axis of keys is the keys.
@@ -223,9 +245,9 @@ std::string scoreOpRejection(const BodyOp &op) {
   if (op.kind == OpKind::dropout)
     return cannotStand(op, "draws; the scores of an attention kernel are not dropped");
   if (op.expression.empty()) return cannotStand(op, "is no function of single elements");
-  if (op.kind == OpKind::mask && op.expression.readsElsewhere(1))
+  if (op.kind == OpKind::mask && op.expression.readsElsewhere(1) && divides(op.expression))
     return cannotStand(op, "reads a table of blocks, at other coordinates than the element's");
-  if (op.expression.readsElsewhere())
+  if (op.expression.readsElsewhere(0))
     return cannotStand(op, "reads at other coordinates than the element's");
   return "";
 }

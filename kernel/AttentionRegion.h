@@ -8,10 +8,12 @@
 //
 // Invariant: the body opens with a contraction of two operands, the scores; every op after it but
 // the last is element-wise over exactly the axes of the scores, reads the scores or a value
-// computed from them, and otherwise inputs over some of these axes at the element's own
-// coordinates; the last op is the fold, which reads the last of these values as scores and an input
-// as values. The fold's results are all outputs, and there is no other. So a kernel that has a tile
-// of scores in registers computes score ops element by element, and no score reaches memory.
+// computed from them at the element's own coordinates, and otherwise inputs: over some of these
+// axes at the element's own coordinates, or at coordinates that the op computes from these (the
+// table of a relative bias, the segments of a document mask); the last op is the fold, which reads
+// the last of these values as scores and an input as values. The fold's results are all outputs,
+// and there is no other. So a kernel that has a tile of scores in registers computes score ops
+// element by element, and no score reaches memory.
 #pragma once
 
 #include "kernel/Kernel.h"

@@ -10,16 +10,20 @@ namespace {
 
 using E = Expression;
 
-constexpr std::array<std::pair<MaskShape::Kind, std::string_view>, 4> maskWords = {
+constexpr std::array<std::pair<MaskShape::Kind, std::string_view>, 5> maskWords = {
     {{MaskShape::Kind::causal, "causal"},
      {MaskShape::Kind::window, "window"},
      {MaskShape::Kind::padding, "padding"},
-     {MaskShape::Kind::block, "block"}}};
+     {MaskShape::Kind::block, "block"},
+     {MaskShape::Kind::document, "document"}}};
+
+E sum(const E &a, int64_t b) {
+  return b == 0 ? a : E::binary(ScalarOperator::add, a, E::integer(b));
+}
 
 E visible(const MaskShape &mask) {
   const E key = E::coordinate(mask.key), query = E::coordinate(mask.query);
-  const E position =
-      mask.shift == 0 ? query : E::binary(ScalarOperator::add, query, E::integer(mask.shift));
+  const E position = sum(query, mask.shift);
   switch (mask.kind) {
     case MaskShape::Kind::padding:
       return E::binary(ScalarOperator::less, key, E::operand(1, ScalarType::i32));
@@ -30,6 +34,11 @@ E visible(const MaskShape &mask) {
                                     E::binary(ScalarOperator::divide, key, size)},
                                    ScalarType::i32);
       return E::binary(ScalarOperator::notEqual, element, E::integer(0));
+    }
+    case MaskShape::Kind::document: {
+      const E batch = E::coordinate(mask.batch);
+      return E::binary(ScalarOperator::equal, E::element(1, {batch, key}, ScalarType::i32),
+                       E::element(1, {batch, position}, ScalarType::i32));
     }
     case MaskShape::Kind::causal: return E::binary(ScalarOperator::lessEqual, key, position);
     case MaskShape::Kind::window: break;
@@ -55,6 +64,12 @@ std::optional<MaskShape::Kind> maskKindNamed(std::string_view name) {
 
 Expression maskExpression(const MaskShape &mask) {
   return E::select(visible(mask), E::operand(0), E::literal(mask.fill));
+}
+
+bool isDocumentMask(const BodyOp &op) {
+  const auto kind = op.attributes.find("kind");
+  return op.kind == OpKind::mask && kind != op.attributes.end() &&
+         std::get<std::string>(kind->second) == nameOf(MaskShape::Kind::document);
 }
 
 Expression rotaryExpression(const RotaryShape &rotary) {
@@ -84,6 +99,70 @@ Expression rotaryExpression(const RotaryShape &rotary) {
                              rotary.isReverse ? E::select(isFirst, partner, minusPartner)
                                               : E::select(isFirst, minusPartner, partner),
                              E::member("sine", turn)));
+}
+
+namespace {
+
+/// key - (query + shift).
+E distanceOf(int key, int query, int64_t shift) {
+  return E::binary(ScalarOperator::subtract, E::coordinate(key), sum(E::coordinate(query), shift));
+}
+
+/// The bucket of each number in [first, end) by comparisons of `at`: halves of the runs of equal
+/// buckets, which begin at `starts`.
+E bucketAt(const E &at, const std::vector<std::pair<int64_t, int64_t>> &runs, size_t first,
+           size_t end) {
+  if (first + 1 == end) return E::integer(runs[first].second);
+  const size_t middle = first + (end - first) / 2;
+  return E::select(E::binary(ScalarOperator::less, at, E::integer(runs[middle].first)),
+                   bucketAt(at, runs, first, middle), bucketAt(at, runs, middle, end));
+}
+
+}  // namespace
+
+Expression alibiExpression(const AlibiShape &alibi) {
+  E head = E::coordinate(alibi.heads.front());
+  int64_t count = alibi.extents.front();
+  for (size_t digit = 1; digit < alibi.heads.size(); ++digit) {
+    head = E::binary(ScalarOperator::add,
+                     E::binary(ScalarOperator::multiply, head, E::integer(alibi.extents[digit])),
+                     E::coordinate(alibi.heads[digit]));
+    count *= alibi.extents[digit];
+  }
+  const int64_t n = powerOfTwoUpTo(count);
+  // Heads from n on stand between those before them.
+  E place = sum(head, 1);
+  if (n < count)
+    place = E::select(E::binary(ScalarOperator::less, head, E::integer(n)),
+                      E::binary(ScalarOperator::add, head, E::literal(1)),
+                      E::binary(ScalarOperator::subtract, head, E::literal(double(n) - 0.5)));
+  const E slope =
+      E::call("weft::exp", {E::binary(ScalarOperator::multiply, place,
+                                      E::literal(-alibi.steepness * std::log(2.0) / double(n)))});
+  return E::binary(
+      ScalarOperator::add, E::operand(0),
+      E::binary(ScalarOperator::multiply, slope, distanceOf(alibi.key, alibi.query, alibi.shift)));
+}
+
+Expression relativeBiasExpression(const RelativeBiasShape &bias) {
+  std::vector<E> places;
+  for (const int dimension : bias.along) places.push_back(E::coordinate(dimension));
+  places.push_back(E::call("weft::clampedIndex",
+                           {sum(distanceOf(bias.key, bias.query, bias.shift), bias.distance),
+                            E::integer(2 * bias.distance + 1)}));
+  return E::binary(ScalarOperator::add, E::operand(0), E::element(1, places));
+}
+
+Expression expandBucketsExpression(const ExpandBucketsShape &table) {
+  std::vector<std::pair<int64_t, int64_t>> runs;  // first place, bucket
+  for (int64_t place = 0; place <= 2 * table.farthest; ++place)
+    if (const int64_t bucket =
+            relativeBucket(table.kind, table.buckets, table.farthest, place - table.farthest);
+        runs.empty() || runs.back().second != bucket)
+      runs.emplace_back(place, bucket);
+  std::vector<E> places = {bucketAt(E::coordinate(table.rank - 1), runs, 0, runs.size())};
+  for (int other = 0; other + 1 < table.rank; ++other) places.push_back(E::coordinate(other));
+  return E::element(0, places);
 }
 
 }  // namespace weft

@@ -1,14 +1,16 @@
-// The expressions of element-wise ops that depend on where an element lies: masks and rotary
-// embedding. Coordinates are those of the op's dimensions (Expression::withAxes makes them axes of
-// a kernel).
+// The expressions of ops that depend on where an element lies: masks, rotary embedding, biases of
+// scores. Coordinates are those of the op's dimensions (Expression::withAxes makes them axes of a
+// kernel).
 #pragma once
 
-#include "kernel/Expression.h"
+#include "kernel/Kernel.h"
+#include "kernel/ScoreBias.h"
 
 #include <cstdint>
 #include <limits>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 namespace weft {
 
@@ -19,11 +21,13 @@ struct MaskShape {
     causal,   ///< key <= query + shift
     window,   ///< query + shift - left <= key <= query + shift + right
     padding,  ///< key < length, the op's second operand
-    block     ///< where the second operand has no zero for the block of `size` x `size`
+    block,    ///< where the second operand has no zero for the block of `size` x `size`
+    document  ///< key and query + shift have one segment: the second operand, by batch and key
   };
   Kind kind = Kind::causal;
   int key = 0, query = 0;       ///< dimensions
-  int64_t shift = 0;            ///< of causal and window
+  int batch = 0;                ///< dimension of a document mask
+  int64_t shift = 0;            ///< of causal, window and document
   int64_t left = 0, right = 0;  ///< of a window
   int64_t size = 1;             ///< of a block
   double fill = -std::numeric_limits<double>::infinity();
@@ -32,6 +36,10 @@ struct MaskShape {
 std::string_view nameOf(MaskShape::Kind kind);
 std::optional<MaskShape::Kind> maskKindNamed(std::string_view name);
 Expression maskExpression(const MaskShape &mask);
+/// Of the segments of a document mask that are drawn at random: with few of them, tokens see
+/// several others.
+constexpr int64_t mostRandomSegment = 3;
+bool isDocumentMask(const BodyOp &op);
 
 /// Pairs are (i, i + half) if halved, (2i, 2i + 1) if interleaved: x of the pair's first turns into
 /// x cos - partner sin, that of its second into x cos + partner sin (RoFormer, section 3.4.2); the
@@ -44,5 +52,37 @@ struct RotaryShape {
   double base = 10000;
 };
 Expression rotaryExpression(const RotaryShape &rotary);
+
+/// x + slope * (key - query - shift); the slope by alibiSlope(), of the head whose digits the
+/// coordinates along `heads` are, slowest first.
+struct AlibiShape {
+  std::vector<int> heads;        ///< dimensions
+  std::vector<int64_t> extents;  ///< of these
+  int query = 0, key = 0;        ///< dimensions
+  int64_t shift = 0;             ///< keys less queries
+  double steepness = 8;
+};
+Expression alibiExpression(const AlibiShape &alibi);
+
+/// x + the second operand's element at clip(key - query - shift, -distance, distance) + distance,
+/// its last coordinate; those before are the coordinates `along` dimensions.
+struct RelativeBiasShape {
+  std::vector<int> along;
+  int query = 0, key = 0;
+  int64_t shift = 0;     ///< keys less queries
+  int64_t distance = 1;  ///< the table has 2 distance + 1 distances
+};
+Expression relativeBiasExpression(const RelativeBiasShape &bias);
+
+/// The operand's element at the bucket of (last coordinate - farthest), its first coordinate; the
+/// others are the coordinates before the last one. The bucket is a tree of comparisons with the
+/// distances at which relativeBucket() changes, so that every kernel has it exactly.
+struct ExpandBucketsShape {
+  BucketKind kind = BucketKind::causal;
+  int64_t buckets = 2;
+  int64_t farthest = 2;
+  int rank = 1;  ///< dimensions of operand and result
+};
+Expression expandBucketsExpression(const ExpandBucketsShape &table);
 
 }  // namespace weft

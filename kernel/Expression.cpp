@@ -14,7 +14,8 @@ namespace {
 using Node = ExpressionNode;
 using Kind = ExpressionNode::Kind;
 
-constexpr std::string_view mathHeader = "weft/math.cuh", slopeHeader = "weft/slope.cuh";
+constexpr std::string_view mathHeader = "weft/math.cuh", slopeHeader = "weft/slope.cuh",
+                           typesHeader = "weft/types.cuh";
 
 constexpr auto f32 = ScalarType::f32;
 constexpr std::array functions = {
@@ -36,6 +37,7 @@ constexpr std::array functions = {
     DeviceFunction{"weft::slope::silu", slopeHeader, 1, f32},
     DeviceFunction{"weft::rotaryFrequency", mathHeader, 2, f32},
     DeviceFunction{"weft::rotation", mathHeader, 2, ScalarType::rotation},
+    DeviceFunction{"weft::clampedIndex", typesHeader, 2, ScalarType::i32},
 };
 
 struct ScalarOperatorRow {

@@ -5,13 +5,20 @@
 #include <cmath>
 
 namespace weft::models {
+namespace {
+
+std::optional<double> scoreScale(const LayerBuilder &layer) {
+  if (!layer.specification().scaleScores) return std::nullopt;
+  return 1.0 / std::sqrt(double(layer.dim('p')));
+}
+
+}  // namespace
 
 mlir::Value attend(LayerBuilder &layer, mlir::Value q, mlir::Value k, mlir::Value v,
                    const std::string &scoreSpec, const std::string &sumSpec) {
-  std::optional<double> scale;
-  if (layer.specification().scaleScores) scale = 1.0 / std::sqrt(double(layer.dim('p')));
-  const mlir::Value score = layer.mask("masked", layer.contract("score", scoreSpec, k, q, scale));
-  const mlir::Value probability = layer.dropout("kept", layer.softmax("probability", score, 'k'));
+  const mlir::Value score = layer.scores("score", scoreSpec, k, q, scoreScale(layer));
+  const mlir::Value seen = layer.mask("masked", score);
+  const mlir::Value probability = layer.dropout("kept", layer.softmax("probability", seen, 'k'));
   return layer.contract("weighted", sumSpec, v, probability);
 }
 
@@ -23,6 +30,22 @@ mlir::Value multiHeadAttention(LayerBuilder &layer, mlir::Value x, mlir::Value s
   const mlir::Value v = layer.project("v", "whi,bki->whbk", "wv", source, bias ? "bv" : "");
   const mlir::Value weighted = attend(layer, q, k, v, "phbk,phbj->hbjk", "whbk,hbjk->whbj");
   return layer.project("attention", "whi,whbj->bji", "wo", weighted, outputBias ? "bo" : "");
+}
+
+mlir::Value crossAttention(LayerBuilder &layer, mlir::Value x, mlir::Value memory) {
+  const bool bias = layer.specification().projectionBias,
+             outputBias = layer.specification().outputBias;
+  layer.setPrefix("cross_");
+  const mlir::Value q = layer.project("q", "phi,bji->phbj", "wq", x, bias ? "bq" : "");
+  const mlir::Value k = layer.project("k", "phi,bmi->phbm", "wk", memory, bias ? "bk" : "");
+  const mlir::Value v = layer.project("v", "whi,bmi->whbm", "wv", memory, bias ? "bv" : "");
+  const mlir::Value score = layer.contract("score", "phbm,phbj->hbjm", k, q, scoreScale(layer));
+  const mlir::Value probability = layer.dropout("kept", layer.softmax("probability", score, 'm'));
+  const mlir::Value weighted = layer.contract("weighted", "whbm,hbjm->whbj", v, probability);
+  const mlir::Value attention =
+      layer.project("attention", "whi,whbj->bji", "wo", weighted, outputBias ? "bo" : "");
+  layer.setPrefix("");
+  return attention;
 }
 
 mlir::Value buildAttention(LayerBuilder &layer) {

@@ -5,6 +5,7 @@
 
 #include "kernel/Error.h"
 #include "kernel/Nearest.h"
+#include "kernel/ScoreBias.h"
 #include "models/ConfigKeys.h"
 #include "models/ConfigReader.h"
 
@@ -35,9 +36,11 @@ Activation activation(ConfigReader &reader, const Keys &keys, const std::string 
                            keys.front(), name, nearestAndKnown(name, names));
 }
 
-void rejectCommon(ConfigReader &reader) {
+/// Keys of any model; T5 reads for itself that it is an encoder-decoder model.
+void rejectCommon(ConfigReader &reader, const std::string &modelType) {
   reader.rejectFlag("add_cross_attention", "cross attention is not supported");
-  reader.rejectFlag("is_encoder_decoder", "encoder-decoder models are not supported");
+  if (modelType != "t5")
+    reader.rejectFlag("is_encoder_decoder", "encoder-decoder models are not supported");
   reader.rejectValue("quantization_config",
                      "quantized weights are not supported; supported are f32, f16 and bf16");
 }
@@ -98,6 +101,142 @@ LayerSpecification readGpt2(ConfigReader &reader) {
           .epsilon = reader.positiveOr({"layer_norm_epsilon"}, 1e-5),
           .causal = true,
           .scaleScores = reader.flag("scale_attn_weights", true)};
+}
+
+/// Slopes in the place of a table of positions (ALiBi). The feed-forward is four times as wide as
+/// the stream, whatever a key says.
+LayerSpecification readBloom(ConfigReader &reader) {
+  const int64_t hidden = reader.requiredInteger({"n_embed", "hidden_size"}),
+                heads = reader.requiredInteger({"num_attention_heads", "n_head"});
+  requireMultiple(reader, "n_embed", hidden, "num_attention_heads", heads);
+  reader.rejectFlag("apply_residual_connection_post_layernorm",
+                    "residuals that are normalized streams are not supported");
+  return {.family = Family::decoder,
+          .dims = {{"b", 1}, {"j", 2048}, {"h", heads}, {"i", hidden}, {"u", 4 * hidden}},
+          .activation = Activation::geluTanh,
+          .epsilon = reader.positiveOr({"layer_norm_epsilon"}, 1e-5),
+          .causal = true,
+          .score = {.alibi = 8}};
+}
+
+/// The object `attn_config` of MPT: the steepness of its slopes.
+double mptSteepness(ConfigReader &reader) {
+  constexpr double usual = 8;
+  const nlohmann::json *object = reader.find("attn_config");
+  if (!object) {
+    reader.assume("attn_config.alibi", "true");
+    return usual;
+  }
+  if (!object->is_object())
+    throw reader.error(ErrorKind::badInput, "attn_config", "must be an object");
+  ConfigReader inner(object->dump(), reader.where() + ": attn_config");
+  if (!inner.flag("alibi", true))
+    throw inner.error(ErrorKind::unsupported, "alibi",
+                      "learned positions of mpt are not supported; supported is true");
+  if (inner.text({"attn_type"}, "multihead_attention") != "multihead_attention")
+    throw inner.error(ErrorKind::unsupported, "attn_type", "supported is \"multihead_attention\"");
+  inner.rejectFlag("prefix_lm", "a prefix that is seen from everywhere is not supported");
+  inner.rejectFlag("qk_ln", "normalized queries and keys are not supported");
+  inner.rejectFlag("attn_uses_sequence_id", "several sequences in one are not supported");
+  inner.rejectValue("clip_qkv", "clipped projections are not supported; supported is null");
+  inner.rejectValue("softmax_scale", "another scale of scores is not supported; supported is null");
+  const double steepness = inner.positive({"alibi_bias_max"}, usual);
+  // How it is computed, and dropout, which --dropout sets.
+  for (const char *key : {"attn_impl", "attn_pdrop"}) inner.find(key);
+  if (const std::vector<std::string> others = inner.unread(); !others.empty())
+    throw reader.error(ErrorKind::unsupported, "attn_config",
+                       fmt::format("unsupported: {}", fmt::join(others, ", ")));
+  return steepness;
+}
+
+LayerSpecification readMpt(ConfigReader &reader) {
+  const int64_t hidden = reader.requiredInteger({"d_model", "hidden_size"}),
+                heads = reader.requiredInteger({"n_heads", "num_attention_heads"}),
+                expansion = reader.integerOr("expansion_ratio", 4).value_or(4);
+  requireMultiple(reader, "d_model", hidden, "n_heads", heads);
+  if (!reader.flag("no_bias", true))
+    throw reader.error(ErrorKind::unsupported, "no_bias", "biases of mpt are not supported");
+  const std::string norm = reader.text({"norm_type"}, "low_precision_layernorm");
+  if (norm != "low_precision_layernorm" && norm != "layernorm")
+    throw reader.error(ErrorKind::unsupported, "norm_type",
+                       "supported are \"low_precision_layernorm\" and \"layernorm\"");
+  return {.family = Family::decoder,
+          .dims = {{"b", 1}, {"j", 2048}, {"h", heads}, {"i", hidden}, {"u", expansion * hidden}},
+          .activation = Activation::gelu,
+          .epsilon = reader.positiveOr({"layer_norm_epsilon"}, 1e-5),
+          .projectionBias = false,
+          .outputBias = false,
+          .feedForwardBias = false,
+          .causal = true,
+          .normBias = false,
+          .score = {.alibi = mptSteepness(reader)}};
+}
+
+/// What `feed_forward_proj` says: "relu", "gated-gelu". Newer files say the same twice.
+void readT5FeedForward(ConfigReader &reader, LayerSpecification &specification) {
+  // T5 means the approximation by tanh where it says gelu behind a gate.
+  static const std::map<std::string, std::pair<Activation, bool>> known = {
+      {"relu", {Activation::relu, false}},
+      {"gelu", {Activation::gelu, false}},
+      {"gated-gelu", {Activation::geluTanh, true}},
+      {"gated-relu", {Activation::relu, true}},
+      {"gated-silu", {Activation::silu, true}}};
+  const std::string name = reader.text({"feed_forward_proj"}, "relu");
+  const auto at = known.find(name);
+  if (at == known.end()) {
+    std::vector<std::string> names;
+    for (const auto &[spelling, value] : known) names.push_back(spelling);
+    throw reader.error(ErrorKind::unsupported, "feed_forward_proj",
+                       fmt::format("unknown feed-forward{}", nearestAndKnown(name, names)));
+  }
+  specification.activation = at->second.first;
+  specification.gatedFeedForward = at->second.second;
+  static const std::map<Activation, std::string> spelled = {{Activation::relu, "relu"},
+                                                            {Activation::gelu, "gelu"},
+                                                            {Activation::geluTanh, "gelu_new"},
+                                                            {Activation::silu, "silu"}};
+  const std::string &usual = spelled.at(specification.activation);
+  if (reader.text({"dense_act_fn"}, usual) != usual)
+    throw reader.error(ErrorKind::badInput, "dense_act_fn",
+                       fmt::format("contradicts 'feed_forward_proj' = \"{}\"", name));
+  if (reader.flag("is_gated_act", specification.gatedFeedForward) != specification.gatedFeedForward)
+    throw reader.error(ErrorKind::badInput, "is_gated_act",
+                       fmt::format("contradicts 'feed_forward_proj' = \"{}\"", name));
+}
+
+/// A file has both stacks: its encoder layer, or with is_decoder its decoder layer.
+LayerSpecification readT5(ConfigReader &reader) {
+  if (!reader.has("is_decoder")) reader.assume("is_decoder", "false");
+  const bool isDecoder = reader.flag("is_decoder", false);
+  const int64_t buckets = reader.integerOr("relative_attention_num_buckets", 32).value_or(32),
+                distance = reader.integerOr("relative_attention_max_distance", 128).value_or(128);
+  const int64_t own =
+      bucketsOfDirection(isDecoder ? BucketKind::causal : BucketKind::bidirectional, buckets);
+  if (own < 2 || (!isDecoder && buckets % 2 != 0))
+    throw reader.error(ErrorKind::badInput, "relative_attention_num_buckets",
+                       "must leave each direction equally many buckets, at least 2");
+  if (distance <= own / 2)
+    throw reader.error(
+        ErrorKind::badInput, "relative_attention_max_distance",
+        fmt::format("must be larger than the {} distances that have a bucket each", own / 2));
+  LayerSpecification specification{.family = Family::t5,
+                                   .dims = {{"b", 8},
+                                            {"j", 512},
+                                            {"h", reader.requiredInteger({"num_heads"})},
+                                            {"p", reader.requiredInteger({"d_kv"})},
+                                            {"i", reader.requiredInteger({"d_model"})},
+                                            {"u", reader.requiredInteger({"d_ff"})},
+                                            {"n", buckets}},
+                                   .epsilon = reader.positiveOr({"layer_norm_epsilon"}, 1e-6),
+                                   .projectionBias = false,
+                                   .outputBias = false,
+                                   .feedForwardBias = false,
+                                   .causal = isDecoder,
+                                   .scaleScores = false,
+                                   .crossAttention = isDecoder,
+                                   .score = {.relative = distance, .hasBuckets = true}};
+  readT5FeedForward(reader, specification);
+  return specification;
 }
 
 /// Newer files put the rotary settings into one object; only the plain kind is the mathematics of
@@ -202,9 +341,12 @@ LayerSpecification readQwen2(ConfigReader &reader) {
 using FamilyReader = LayerSpecification (*)(ConfigReader &);
 const std::map<std::string, FamilyReader> &familyReaders() {
   static const std::map<std::string, FamilyReader> readers = {
-      {"bert", readBert},   {"camembert", readBert}, {"distilbert", readDistilBert},
-      {"gpt2", readGpt2},   {"llama", readLlama},    {"mistral", readMistral},
-      {"qwen2", readQwen2}, {"roberta", readBert},   {"xlm-roberta", readBert}};
+      {"bert", readBert},       {"bloom", readBloom},
+      {"camembert", readBert},  {"distilbert", readDistilBert},
+      {"gpt2", readGpt2},       {"llama", readLlama},
+      {"mistral", readMistral}, {"mpt", readMpt},
+      {"qwen2", readQwen2},     {"roberta", readBert},
+      {"t5", readT5},           {"xlm-roberta", readBert}};
   return readers;
 }
 
@@ -329,7 +471,12 @@ std::vector<ConfigFamily> configFamilies() {
                                                               {"dim", 64},
                                                               {"n_heads", 4},
                                                               {"n_embd", 64},
-                                                              {"n_head", 4}};
+                                                              {"n_head", 4},
+                                                              {"n_embed", 64},
+                                                              {"d_model", 64},
+                                                              {"d_kv", 16},
+                                                              {"d_ff", 128},
+                                                              {"num_heads", 4}};
   std::vector<ConfigFamily> families;
   for (const auto &[modelType, read] : familyReaders()) {
     ConfigFamily family{.modelType = modelType, .family = {}, .keys = {}};
@@ -368,7 +515,7 @@ ConfigDescription parseConfig(std::string_view text, const std::string &where,
   if (family == familyReaders().end())
     throw Error::unsupported("{}: key 'model_type' = \"{}\": unsupported model{}", where, modelType,
                              nearestAndKnown(modelType, supportedModelTypes()));
-  rejectCommon(reader);
+  rejectCommon(reader, modelType);
   ConfigDescription description;
   description.specification = family->second(reader);
   description.specification.name = layerName(where, modelType);

@@ -15,11 +15,11 @@ namespace {
 using nlohmann::json;
 
 const std::set<std::string> dropoutKeys = {
-    "activation_dropout",   "attention_dropout",  "attention_probs_dropout_prob",
-    "attn_pdrop",           "classifier_dropout", "dropout",
-    "embd_pdrop",           "hidden_dropout",     "hidden_dropout_prob",
-    "qa_dropout",           "resid_pdrop",        "seq_classif_dropout",
-    "summary_first_dropout"};
+    "activation_dropout", "attention_dropout",   "attention_probs_dropout_prob",
+    "attn_pdrop",         "classifier_dropout",  "dropout",
+    "dropout_rate",       "emb_pdrop",           "embd_pdrop",
+    "hidden_dropout",     "hidden_dropout_prob", "qa_dropout",
+    "resid_pdrop",        "seq_classif_dropout", "summary_first_dropout"};
 
 const std::set<std::string> neutralKeys = {
     // what the file is
@@ -63,18 +63,36 @@ const std::map<std::string, std::string> doubtfulKeys = {
 
 /// Of one model type: in others they would be something else.
 const std::map<std::string, std::set<std::string>> neutralKeysOf = {
+    {"bloom",
+     {"attention_softmax_in_fp32", "bias_dropout_fusion", "masked_softmax_fusion", "offset_alibi",
+      "seq_length", "skip_bias_add", "skip_bias_add_qkv", "slow_but_exact"}},
+    {"mpt",
+     {"embedding_fraction", "init_config", "init_device", "learned_pos_emb", "max_seq_len",
+      "tokenizer_name", "verbose"}},
+    {"t5", {"is_encoder_decoder", "num_decoder_layers", "num_layers"}},
     {"qwen2",
      {"max_window_layers",
       "sliding_window"}}};  // both wait for use_sliding_window, which is rejected
 
 /// How the classes of a model type begin; each goes on with one of architectureHeads.
 const std::map<std::string, std::vector<std::string>> architecturePrefixes = {
-    {"bert", {"Bert"}},   {"camembert", {"Camembert"}},  {"distilbert", {"DistilBert"}},
-    {"gpt2", {"GPT2"}},   {"llama", {"Llama", "LLaMA"}}, {"mistral", {"Mistral"}},
-    {"qwen2", {"Qwen2"}}, {"roberta", {"Roberta"}},      {"xlm-roberta", {"XLMRoberta"}}};
+    {"bert", {"Bert"}},
+    {"bloom", {"Bloom"}},
+    {"camembert", {"Camembert"}},
+    {"distilbert", {"DistilBert"}},
+    {"gpt2", {"GPT2"}},
+    {"llama", {"Llama", "LLaMA"}},
+    {"mistral", {"Mistral"}},
+    {"mpt", {"MPT", "Mpt"}},
+    {"qwen2", {"Qwen2"}},
+    {"roberta", {"Roberta"}},
+    {"t5", {"T5"}},
+    {"xlm-roberta", {"XLMRoberta"}}};
 
 const std::set<std::string> architectureHeads = {"DoubleHeadsModel",
+                                                 "EncoderModel",
                                                  "ForCausalLM",
+                                                 "ForConditionalGeneration",
                                                  "ForMaskedLM",
                                                  "ForMultipleChoice",
                                                  "ForNextSentencePrediction",

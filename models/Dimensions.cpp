@@ -22,7 +22,14 @@ bool hasGroups(const LayerSpecification &specification) {
 /// freely.
 bool headsFillEmbedding(const LayerSpecification &specification) {
   return specification.family == Family::encoder || specification.family == Family::decoder ||
+         specification.family == Family::transformerDecoder ||
          specification.family == Family::maskedToken;
+}
+
+/// Attention over a memory, whose positions are an axis.
+bool hasMemory(const LayerSpecification &specification) {
+  return !specification.attentionOnly &&
+         (specification.crossAttention || specification.family == Family::transformerDecoder);
 }
 
 void checkOverrides(const LayerSpecification &specification, const Dims &overrides) {
@@ -48,6 +55,7 @@ int64_t quotient(const LayerSpecification &specification, const Dims &dims,
 
 void deriveMissing(const LayerSpecification &specification, Dims &dims) {
   dims.try_emplace("k", dims.at("j"));
+  if (hasMemory(specification)) dims.try_emplace("m", dims.at("j"));
   if (!dims.count("p"))
     dims["p"] =
         quotient(specification, dims, "i", "h", "the hidden size must be a multiple of the heads");
@@ -73,6 +81,16 @@ void checkContradictions(const LayerSpecification &specification, const Dims &di
   if (specification.family == Family::maskedToken && dims.at("k") != dims.at("j"))
     throw Error::badInput("{}: k={} must equal j={}: every token attends to all of its sequence",
                           specification.name, dims.at("k"), dims.at("j"));
+  if (specification.documents && dims.at("j") > dims.at("k"))
+    throw Error::badInput(
+        "{}: --mask document: j={} queries stand at the last of k={} keys, so the first ones have "
+        "no segment; k is at least j",
+        specification.name, dims.at("j"), dims.at("k"));
+  if (specification.family == Family::t5 && dims.at("k") != dims.at("j"))
+    throw Error::unsupported(
+        "{}: k={} differs from j={} in a layer of T5 (keys of earlier steps are not supported); "
+        "nearest is the preset 'attention' with --score relative=N, whose j and k are free",
+        specification.name, dims.at("k"), dims.at("j"));
   if (specification.family != Family::attention && specification.causal &&
       dims.at("k") != dims.at("j"))
     throw Error::unsupported(
@@ -86,6 +104,7 @@ void checkContradictions(const LayerSpecification &specification, const Dims &di
 std::vector<std::string> settableDims(const LayerSpecification &specification) {
   std::vector<std::string> names = {"b", "j", "k", "h"};
   if (hasGroups(specification)) names.push_back("g");
+  if (hasMemory(specification)) names.push_back("m");
   names.insert(names.end(), {"p", "w"});
   if (specification.family == Family::attention) return names;
   names.push_back("i");
@@ -100,6 +119,8 @@ Dims resolveDims(const LayerSpecification &specification, const Dims &overrides)
   Dims dims = overrides;
   for (const auto &[name, extent] : specification.dims)
     if (std::find(known.begin(), known.end(), name) != known.end()) dims.try_emplace(name, extent);
+  // No caller's choice: the table is part of the model.
+  if (specification.score.hasBuckets) dims["n"] = specification.dims.at("n");
   deriveMissing(specification, dims);
   checkContradictions(specification, dims);
   return dims;

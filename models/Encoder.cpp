@@ -11,6 +11,14 @@ mlir::Value feedForward(LayerBuilder &layer, mlir::Value x) {
   return layer.project("feed_forward", "iu,bju->bji", "w2", active, bias ? "b2" : "");
 }
 
+mlir::Value gatedFeedForward(LayerBuilder &layer, mlir::Value x) {
+  const bool bias = layer.specification().feedForwardBias;
+  const mlir::Value gate = layer.project("gate", "ui,bji->bju", "w_gate", x, bias ? "b_gate" : "");
+  const mlir::Value up = layer.project("up", "ui,bji->bju", "w_up", x, bias ? "b_up" : "");
+  const mlir::Value gated = layer.multiply("gated", layer.activate("gate_active", gate), up);
+  return layer.project("feed_forward", "iu,bju->bji", "w_down", gated, bias ? "b_down" : "");
+}
+
 mlir::Value encoderLayer(LayerBuilder &layer, mlir::Value x, mlir::Value source) {
   const mlir::Value attention = multiHeadAttention(layer, x, source);
   if (layer.specification().attentionOnly) return attention;

@@ -31,15 +31,31 @@ mlir::Value buildDecoder(LayerBuilder &layer);
 /// feed-forward.
 mlir::Value buildLlama(LayerBuilder &layer);
 
+/// Raffel et al. 2020: x [b,j,i] normalized (RMS) before each block, self attention with a bias of
+/// each head by the bucket of the distance, feed-forward; no biases, no scale of scores. With
+/// `crossAttention` also attention over memory [b,m,i], an argument.
+mlir::Value buildT5(LayerBuilder &layer);
+
+/// Vaswani et al. 2017, section 3.1: causal self attention, attention over memory [b,m,i], an
+/// argument, and feed-forward, each followed by dropout, residual and layer normalization.
+mlir::Value buildTransformerDecoder(LayerBuilder &layer);
+
 /// Multi-head attention with its projections: x [b,j,i], source [b,k,i] -> [b,j,i] ("Data Movement
 /// Is All You Need", Fig. 1), heads as axis h.
 mlir::Value multiHeadAttention(LayerBuilder &layer, mlir::Value x, mlir::Value source);
 
-/// Scores (scaled by 1/sqrt(p) in their contraction), mask, softmax over k, dropout, weighted sum.
+/// The same over memory [b,m,i], whose keys are all seen; names begin with "cross_".
+mlir::Value crossAttention(LayerBuilder &layer, mlir::Value x, mlir::Value memory);
+
+/// Scores (scaled by 1/sqrt(p) in their contraction), what the specification makes of them, mask,
+/// softmax over k, dropout, weighted sum.
 mlir::Value attend(LayerBuilder &layer, mlir::Value q, mlir::Value k, mlir::Value v,
                    const std::string &scoreSpec, const std::string &sumSpec);
 
 /// Two linear layers with the activation between them: x [b,j,i] -> [b,j,i].
 mlir::Value feedForward(LayerBuilder &layer, mlir::Value x);
+
+/// Three: the activation of one, times another, is what the third takes.
+mlir::Value gatedFeedForward(LayerBuilder &layer, mlir::Value x);
 
 }  // namespace weft::models

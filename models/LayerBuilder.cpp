@@ -4,6 +4,7 @@
 #include "ir/Types.h"
 #include "ir/Weft.h"
 #include "kernel/Error.h"
+#include "kernel/ScoreBias.h"
 
 #include <cctype>
 
@@ -158,10 +159,19 @@ mlir::Value LayerBuilder::weightedLoss(const std::string &name, mlir::Value loss
   return append<ReduceOp>(name, "sum", weighted, all);
 }
 
+mlir::Value LayerBuilder::zeros(const std::string &name, mlir::Type type) {
+  const auto tensor = mlir::cast<mlir::RankedTensorType>(type);
+  return append<ConstantOp>(
+      name, type,
+      mlir::DenseElementsAttr::get(tensor, builder_.getZeroAttr(tensor.getElementType())));
+}
+
 mlir::Value LayerBuilder::layerNorm(const std::string &name, mlir::Value x,
                                     const std::string &suffix) {
-  const mlir::Value gamma = parameter("gamma" + suffix, "i", InitialValue::ones()),
-                    beta = parameter("beta" + suffix, "i", InitialValue::zeros());
+  const mlir::Value gamma = parameter("gamma" + suffix, "i", InitialValue::ones());
+  const mlir::Value beta = specification_.normBias
+                               ? parameter("beta" + suffix, "i", InitialValue::zeros())
+                               : zeros("beta" + suffix, gamma.getType());
   const bool statistics = specification_.normStatistics;
   const std::string names =
       statistics ? fmt::format("{}, mean{}, rstd{}", name, suffix, suffix) : name;
@@ -208,8 +218,51 @@ mlir::Value LayerBuilder::rotary(const std::string &name, mlir::Value x, char po
                           specification_.rotaryBase);
 }
 
+bool LayerBuilder::hasAxis(mlir::Value x, char axis) const {
+  return dimensionOf(x.getType(), llvm::StringRef(&axis, 1)).has_value();
+}
+
+mlir::Value LayerBuilder::scores(const std::string &name, const std::string &spec, mlir::Value keys,
+                                 mlir::Value queries, std::optional<double> scale) {
+  const ScoreForm &form = specification_.score;
+  mlir::Value score;
+  if (form.softcap) {
+    const mlir::Value part =
+        contract(name + "_of_cap", spec, keys, queries, scale.value_or(1) / *form.softcap);
+    score = append<ScaleOp>(name, append<TanhOp>(name + "_soft", part), *form.softcap);
+  } else {
+    score = contract(name, spec, keys, queries, scale);
+  }
+  if (!form.alibi && !form.relative) return score;
+  const std::string heads = hasAxis(score, 'r') ? "gr" : "h";
+  std::vector<int64_t> along;
+  for (const char axis : heads) along.push_back(position(score, axis));
+  const int64_t query = position(score, 'j'), key = position(score, 'k');
+  if (form.alibi) score = append<AlibiOp>(name + "_sloped", score, along, query, key, *form.alibi);
+  if (!form.relative) return score;
+  return append<RelativeBiasOp>(name + "_biased", score, relativeTable(heads), along, query, key,
+                                *form.relative);
+}
+
+/// T5's weight by buckets, or an argument by distance.
+mlir::Value LayerBuilder::relativeTable(const std::string &heads) {
+  const int64_t distance = *specification_.score.relative;
+  if (specification_.score.hasBuckets)
+    return append<ExpandBucketsOp>(
+        "relative_rows", parameter("relative_table", "n" + heads, drawn),
+        nameOf(specification_.causal ? BucketKind::causal : BucketKind::bidirectional), distance);
+  std::vector<std::pair<std::string, int64_t>> extents;
+  for (const char axis : heads) extents.emplace_back(std::string(1, axis), dim(axis));
+  extents.emplace_back("distance", 2 * distance + 1);
+  return body_->addArgument(makeTensor(builder_.getContext(), extents, dtype_),
+                            named("relative_table"));
+}
+
 mlir::Value LayerBuilder::mask(const std::string &name, mlir::Value x) {
-  const mlir::Value seen = maskPositions(name, x);
+  mlir::Value seen = maskPositions(name, x);
+  if (specification_.documents)
+    seen = MaskOp::document(builder_, named("in_document"), seen, position(x, 'j'),
+                            position(x, 'k'), indices("segments", "bk"), position(x, 'b'));
   if (!specification_.padding) return seen;
   return MaskOp::padding(builder_, named("padded"), seen, position(x, 'k'), indices("lengths", "b"),
                          position(x, 'b'));

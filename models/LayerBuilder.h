@@ -71,8 +71,13 @@ public:
   mlir::Value activate(const std::string &name, mlir::Value x);
   mlir::Value multiply(const std::string &name, mlir::Value a, mlir::Value b);
   mlir::Value rotary(const std::string &name, mlir::Value x, char position, char headDim);
+  /// Scores of keys and queries as the specification has them: scaled, capped, with biases by
+  /// position. What they add are arguments: `relative_table` over heads and distances, or T5's
+  /// weight of that name over buckets n and heads.
+  mlir::Value scores(const std::string &name, const std::string &spec, mlir::Value keys,
+                     mlir::Value queries, std::optional<double> scale);
   /// The specification's masks over query j and key k; x itself where it has none. A padding mask
-  /// adds the argument `lengths` over b.
+  /// adds the argument `lengths` over b, a document mask `segments` over b and k.
   mlir::Value mask(const std::string &name, mlir::Value x);
   mlir::Value splitAxis(const std::string &name, mlir::Value x, char axis,
                         const std::string &parts);
@@ -87,6 +92,9 @@ private:
   mlir::Value append(const std::string &name, Arguments &&...arguments);
   mlir::Location named(const std::string &name);
   int64_t position(mlir::Value x, char axis) const;
+  mlir::Value zeros(const std::string &name, mlir::Type type);
+  bool hasAxis(mlir::Value x, char axis) const;
+  mlir::Value relativeTable(const std::string &heads);
   mlir::Value maskPositions(const std::string &name, mlir::Value x);
   void checkElements(const std::string &what, const std::string &axes) const;
   mlir::Value argumentOf(const std::string &name, const std::string &axes, DType dtype);

@@ -2,6 +2,8 @@
 // here; nothing of a model that changes the mathematics of one layer may live anywhere else.
 #pragma once
 
+#include "models/ScoreForm.h"
+
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -11,7 +13,8 @@
 namespace weft::models {
 
 /// Extents by axis letter: b batch, j query, k key, h query heads, g key/value heads, r heads per
-/// group, p query/key head dim, w value head dim, i embedding, u feed-forward, v vocabulary.
+/// group, p query/key head dim, w value head dim, i embedding, u feed-forward, v vocabulary, m
+/// positions of the memory of a cross attention, n buckets of distances.
 using Dims = std::map<std::string, int64_t>;
 
 enum class Family : uint8_t {
@@ -19,6 +22,9 @@ enum class Family : uint8_t {
   encoder,    ///< BERT-like: attention and feed-forward, normalization after each residual
   decoder,    ///< GPT-2-like: causal, layer normalization before attention and feed-forward
   llama,      ///< RMS normalization, rotary positions, grouped key/value heads, gated feed-forward
+  t5,         ///< RMS normalization before each block, biases of scores by distance, no scale
+  transformerDecoder,  ///< Vaswani et al.: causal, then attention over a memory, normalization
+                       ///< after each residual
   maskedToken,  ///< a model with its loss: embeddings, encoder layers, cross entropy at masked
                 ///< positions
 };
@@ -43,9 +49,14 @@ struct LayerSpecification {
   /// Keys that a query sees, its own included: to the left, and as many to the right where not
   /// causal.
   std::optional<int64_t> window = {};
-  bool padding = false;       ///< attention only: an argument says how many keys a sequence has
-  double rotaryBase = 10000;  ///< llama only
-  int64_t layers = 1;         ///< maskedToken only
+  bool padding = false;           ///< attention only: an argument says how many keys a sequence has
+  double rotaryBase = 10000;      ///< llama only
+  int64_t layers = 1;             ///< maskedToken only
+  bool normBias = true;           ///< layer normalization adds a parameter
+  bool gatedFeedForward = false;  ///< the activation is multiplied with a second projection
+  bool crossAttention = false;    ///< t5: a decoder layer, over a memory
+  ScoreForm score = {};           ///< of self attention
+  bool documents = false;         ///< attention only: an argument says which tokens belong together
   bool operator==(const LayerSpecification &) const = default;
 };
 

@@ -100,11 +100,22 @@ void setMask(LayerSpecification &specification, const Request &request) {
   if (supportedMasks(specification).empty())
     throw Error::badInput(
         "{}: --mask {}: {} fixes which keys a query sees; nearest is the preset 'attention', which "
-        "takes causal, window=N and padding",
+        "takes causal, window=N, padding and document",
         specification.name, textOf(request.mask), specification.name);
   specification.causal = request.mask.causal;
   if (request.mask.window) specification.window = *request.mask.window + 1;
   specification.padding = request.mask.padding;
+  specification.documents = request.mask.document;
+}
+
+void setScoreForm(LayerSpecification &specification, const Request &request) {
+  if (request.score.isNone()) return;
+  if (supportedScoreForms(specification).empty())
+    throw Error::badInput(
+        "{}: --score {}: {} fixes what scores are; nearest is the preset 'attention', which takes "
+        "alibi, relative=N and softcap=C",
+        specification.name, textOf(request.score), specification.name);
+  specification.score = request.score;
 }
 
 mlir::Value buildFamily(LayerBuilder &layer) {
@@ -113,6 +124,8 @@ mlir::Value buildFamily(LayerBuilder &layer) {
     case Family::encoder: return buildEncoder(layer);
     case Family::decoder: return buildDecoder(layer);
     case Family::llama: return buildLlama(layer);
+    case Family::t5: return buildT5(layer);
+    case Family::transformerDecoder: return buildTransformerDecoder(layer);
     case Family::maskedToken: return buildMaskedToken(layer);
   }
   llvm_unreachable("every family is in the switch");
@@ -130,6 +143,11 @@ Model buildFromMlir(const Request &request, mlir::MLIRContext &context) {
         "{}: --mask {} cannot be set, a .mlir file holds its own mask ops; nearest is the preset "
         "'attention'",
         request.model, textOf(request.mask));
+  if (!request.score.isNone())
+    throw Error::badInput(
+        "{}: --score {} cannot be set, a .mlir file holds its own ops of scores; nearest is the "
+        "preset 'attention'",
+        request.model, textOf(request.score));
   if (!request.dims.empty())
     throw Error::badInput("{}: dimension {}={} cannot be set, a .mlir file fixes its own extents",
                           request.model, request.dims.begin()->first, request.dims.begin()->second);
@@ -152,6 +170,7 @@ Model buildDescribed(const Request &request, mlir::MLIRContext &context) {
   if (request.part == "attention") specification.attentionOnly = true;
   if (request.dropout) specification.dropout = *request.dropout;
   setMask(specification, request);
+  setScoreForm(specification, request);
   Model model;
   model.description = {.name = specification.name,
                        .dims = resolveDims(specification, request.dims),
@@ -160,6 +179,7 @@ Model buildDescribed(const Request &request, mlir::MLIRContext &context) {
                        .allowedKeys = described.allowedKeys,
                        .assumed = described.assumed,
                        .dtype = dtype,
+                       .isTrained = isTrained(specification),
                        .dtypeNote = elementTypeNote(described, dtype, !findPreset(request.model))};
   checkPositions(described, model.description.dims);
   LayerBuilder layer(context, specification, model.description.dims, dtype);

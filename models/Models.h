@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernel/DType.h"
+#include "models/ScoreForm.h"
 #include "models/ScoreMask.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -27,8 +28,9 @@ struct Request {
   std::set<std::string> allowedKeys =
       {};  ///< of a config.json: may stand there though nobody knows what they mean
   std::optional<double> dropout =
-      {};               ///< probability of every dropout, instead of the model's own; 0: none
-  ScoreMask mask = {};  ///< of the models that supportedMasks (Support.h) says have the choice
+      {};                ///< probability of every dropout, instead of the model's own; 0: none
+  ScoreMask mask = {};   ///< of the models that supportedMasks (Support.h) says have the choice
+  ScoreForm score = {};  ///< of those that supportedScoreForms says have it
 };
 
 struct Description {
@@ -43,6 +45,7 @@ struct Description {
       {};  ///< of a config.json: "KEY = VALUE" that the family takes for a missing key
   std::optional<DType> dtype =
       {};                      ///< of the elements; nothing for a .mlir file, which has its own
+  bool isTrained = true;       ///< the family has a derivative (Support.h); of a file nobody asks
   std::string dtypeNote = {};  ///< of a config.json: what it asks for, and what it gets
 };
 

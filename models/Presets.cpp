@@ -51,6 +51,55 @@ LayerSpecification llama3() {
       .rotaryBase = 500000};
 }
 
+/// Le Scao et al. 2022, Table 3: BLOOM-560m; ALiBi, tanh GELU, normalization before each block.
+LayerSpecification bloom() {
+  return {.name = "bloom-560m",
+          .family = Family::decoder,
+          .dims = {{"b", 1}, {"j", 2048}, {"h", 16}, {"i", 1024}, {"u", 4096}},
+          .activation = Activation::geluTanh,
+          .causal = true,
+          .score = {.alibi = 8}};
+}
+
+/// MosaicML 2023, MPT-7B: ALiBi, exact GELU, no biases, normalization before each block.
+LayerSpecification mpt() {
+  return {.name = "mpt-7b",
+          .family = Family::decoder,
+          .dims = {{"b", 1}, {"j", 2048}, {"h", 32}, {"i", 4096}, {"u", 16384}},
+          .activation = Activation::gelu,
+          .projectionBias = false,
+          .outputBias = false,
+          .feedForwardBias = false,
+          .causal = true,
+          .normBias = false,
+          .score = {.alibi = 8}};
+}
+
+/// Raffel et al. 2020, section 2.1: the Base model, 32 buckets of distances up to 128.
+LayerSpecification t5(std::string name, bool isDecoder) {
+  return {.name = std::move(name),
+          .family = Family::t5,
+          .dims = {{"b", 8}, {"j", 512}, {"h", 12}, {"p", 64}, {"i", 768}, {"u", 3072}, {"n", 32}},
+          .activation = Activation::relu,
+          .epsilon = 1e-6,
+          .projectionBias = false,
+          .outputBias = false,
+          .feedForwardBias = false,
+          .causal = isDecoder,
+          .scaleScores = false,
+          .crossAttention = isDecoder,
+          .score = {.relative = 128, .hasBuckets = true}};
+}
+
+/// Vaswani et al. 2017, Table 3: the base model.
+LayerSpecification transformerDecoder() {
+  return {.name = "transformer-decoder",
+          .family = Family::transformerDecoder,
+          .dims = {{"b", 8}, {"j", 512}, {"h", 8}, {"i", 512}, {"u", 2048}},
+          .activation = Activation::relu,
+          .causal = true};
+}
+
 /// A model small enough to be trained in minutes, of the layers of Devlin et al. 2019: bytes are
 /// its tokens.
 LayerSpecification maskedToken() {
@@ -77,12 +126,20 @@ const std::vector<PresetRow> &presetRows() {
        "softmax(q k / sqrt(p)) v alone, any h, g, j, k, p, w; --mask says which keys are seen"},
       {bert("bert-base", 12, 768), "BERT-base encoder layer, inference: post-norm, exact GELU"},
       {bert("bert-large", 16, 1024), "BERT-large encoder layer, inference: post-norm, exact GELU"},
+      {bloom(), "BLOOM-560m decoder layer, inference: pre-norm, ALiBi, causal, tanh GELU"},
       {gpt2(), "GPT-2 (124M) decoder layer, inference: pre-norm, causal, tanh GELU"},
       {llama3(), "Llama 3 8B decoder layer, inference: RMS norm, rotary, grouped queries, SwiGLU"},
+      {mpt(), "MPT-7B decoder layer, inference: pre-norm, ALiBi, causal, exact GELU, no biases"},
       {paperEncoder("paper-attention", true),
        "multi-head attention of paper-encoder with its biases and dropout"},
       {paperEncoder("paper-encoder", false),
        "BERT-large encoder layer in training: ReLU, dropout 0.1, post-norm"},
+      {t5("t5-base-decoder", true),
+       "T5-Base decoder layer, inference: relative bias, attention over a memory, ReLU"},
+      {t5("t5-base-encoder", false),
+       "T5-Base encoder layer, inference: RMS norm, relative bias, no scale, ReLU"},
+      {transformerDecoder(),
+       "Transformer (base) decoder layer: causal, attention over a memory, post-norm, ReLU"},
   };
   return rows;
 }

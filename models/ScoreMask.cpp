@@ -45,14 +45,16 @@ ScoreMask parseScoreMask(const std::vector<std::string> &words) {
     if (word == "window" || word.starts_with(windowPrefix)) {
       if (mask.window) reject(word);
       mask.window = parseWindow(word);
-    } else if (word == "causal" || word == "padding") {
-      bool &isSet = word == "causal" ? mask.causal : mask.padding;
+    } else if (word == "causal" || word == "padding" || word == "document") {
+      bool &isSet = word == "causal"    ? mask.causal
+                    : word == "padding" ? mask.padding
+                                        : mask.document;
       if (isSet) reject(word);
       isSet = true;
     } else {
-      throw Error::badInput(
-          "--mask {}: unknown mask{}", word,
-          nearestAndKnown(word.substr(0, word.find('=')), {"causal", "window=N", "padding"}));
+      throw Error::badInput("--mask {}: unknown mask{}", word,
+                            nearestAndKnown(word.substr(0, word.find('=')),
+                                            {"causal", "window=N", "padding", "document"}));
     }
   }
   return mask;
@@ -63,6 +65,7 @@ std::string textOf(const ScoreMask &mask) {
   if (mask.causal) words.push_back("causal");
   if (mask.window) words.push_back(fmt::format("{}{}", windowPrefix, *mask.window));
   if (mask.padding) words.push_back("padding");
+  if (mask.document) words.push_back("document");
   return fmt::format("{}", fmt::join(words, ","));
 }
 

@@ -11,6 +11,8 @@ std::string_view nameOf(Family family) {
     case Family::encoder: return "encoder";
     case Family::decoder: return "decoder";
     case Family::llama: return "llama";
+    case Family::t5: return "t5";
+    case Family::transformerDecoder: return "transformer-decoder";
     case Family::maskedToken: return "masked-token";
   }
   return "";
@@ -25,6 +27,11 @@ std::string_view summaryOf(Family family) {
       return "causal, layer normalization before attention and feed-forward, as GPT-2";
     case Family::llama:
       return "causal, RMS norm, rotary positions, grouped key/value heads, gated feed-forward";
+    case Family::t5:
+      return "RMS norm before each block, biases of scores by distance, no scale, as T5";
+    case Family::transformerDecoder:
+      return "causal attention, attention over a memory and feed-forward, normalization after each "
+             "residual";
     case Family::maskedToken:
       return "a model with its loss: embeddings, encoder layers, cross entropy";
   }
@@ -43,7 +50,16 @@ std::vector<std::string> supportedTypes(const LayerSpecification &specification)
 
 std::vector<std::string> supportedMasks(const LayerSpecification &specification) {
   if (specification.family != Family::attention) return {};
-  return {"causal", "window=N", "padding"};
+  return {"causal", "window=N", "padding", "document"};
+}
+
+std::vector<std::string> supportedScoreForms(const LayerSpecification &specification) {
+  if (specification.family != Family::attention) return {};
+  return {"alibi", "relative=N", "softcap=C"};
+}
+
+bool isTrained(const LayerSpecification &specification) {
+  return !specification.score.hasBuckets;  // neither buckets nor biases by distance have one
 }
 
 std::string_view meaningOfAxis(std::string_view axis) {
@@ -54,6 +70,8 @@ std::string_view meaningOfAxis(std::string_view axis) {
       {"i", "embedding"},
       {"j", "query positions"},
       {"k", "key positions"},
+      {"m", "positions of the memory"},
+      {"n", "buckets of distances"},
       {"p", "size of a query or key head"},
       {"r", "query heads of a group"},
       {"u", "feed-forward"},
@@ -65,7 +83,7 @@ std::string_view meaningOfAxis(std::string_view axis) {
 
 std::string_view ruleOfAxis(std::string_view axis) {
   static const std::map<std::string_view, std::string_view> rules = {
-      {"g", "h"}, {"k", "j"}, {"p", "i / h"}, {"w", "p"}};
+      {"g", "h"}, {"k", "j"}, {"m", "j"}, {"p", "i / h"}, {"w", "p"}};
   const auto found = rules.find(axis);
   return found == rules.end() ? std::string_view() : found->second;
 }

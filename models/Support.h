@@ -20,6 +20,12 @@ std::vector<std::string> supportedTypes(const LayerSpecification &specification)
 /// Words of --mask; none where the model fixes what a query sees.
 std::vector<std::string> supportedMasks(const LayerSpecification &specification);
 
+/// Words of --score; none where the model fixes what scores are.
+std::vector<std::string> supportedScoreForms(const LayerSpecification &specification);
+
+/// Whether --train has a derivative of every op of the layer.
+bool isTrained(const LayerSpecification &specification);
+
 /// What an axis is, for people: "batch".
 std::string_view meaningOfAxis(std::string_view axis);
 /// How an axis that a model leaves open follows from others: "j", "i / h"; empty for one that it

@@ -1,6 +1,7 @@
 // Scales and ranges of a plan's arguments; see InputRanges.h.
 #include "plan/InputRanges.h"
 
+#include "kernel/CoordinateExpressions.h"
 #include "kernel/PositiveValues.h"
 
 #include <algorithm>
@@ -35,9 +36,11 @@ void restrict(const Kernel &kernel, const BodyOp &op, size_t operand, Sensible &
         std::min(sensible.range[1],
                  extentOf(op.operands[0], size_t(std::get<int64_t>(op.attributes.at("axis")))) - 1);
   if (op.kind == OpKind::mask && operand == 1 && op.attributes.contains("key"))
-    sensible.range[1] =
-        std::min(sensible.range[1],
-                 extentOf(op.operands[0], size_t(std::get<int64_t>(op.attributes.at("key")))));
+    sensible.range[1] = std::min(
+        sensible.range[1],
+        isDocumentMask(op)
+            ? mostRandomSegment
+            : extentOf(op.operands[0], size_t(std::get<int64_t>(op.attributes.at("key")))));
 }
 
 /// Each op stands alone in some candidate; a concatenation hands on what is asked of its result.

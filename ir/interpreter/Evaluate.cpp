@@ -13,6 +13,7 @@
 #include "ir/interpreter/NormalizationGradients.h"
 #include "ir/interpreter/OnlineSoftmax.h"
 #include "ir/interpreter/Rotary.h"
+#include "ir/interpreter/ScoreBiases.h"
 #include "kernel/Error.h"
 
 #include "llvm/ADT/TypeSwitch.h"
@@ -162,6 +163,18 @@ struct Evaluator {
                                 embedding.getBase().convertToDouble(), style,
                                 embedding.isReverse()));
   }
+  Results operator()(AlibiOp bias) const {
+    return results(alibi<Real>(operand(0), bias.getHeads(), bias.getQuery(), bias.getKey(),
+                               bias.getSteepness().convertToDouble()));
+  }
+  Results operator()(RelativeBiasOp bias) const {
+    return results(relativeBias<Real>(operand(0), operand(1), along(), bias.getQuery(),
+                                      bias.getKey(), bias.getDistance()));
+  }
+  Results operator()(ExpandBucketsOp table) const {
+    return results(
+        expandBuckets(operand(0), *bucketKindNamed(table.getKind().str()), table.getDistance()));
+  }
   Results operator()(MaskOp mask) const {
     const llvm::StringRef kind = mask.getKind();
     const int64_t key = mask.getKey(), query = mask.getQuery().value_or(0);
@@ -174,6 +187,8 @@ struct Evaluator {
       return results(maskPadding(operand(0), key, operand(1), along()[0], fill));
     if (kind == "block")
       return results(maskBlock(operand(0), query, key, *mask.getSize(), operand(1), fill));
+    if (kind == "document")
+      return results(maskDocument(operand(0), query, key, operand(1), along()[0], fill));
     throw Error::unsupported("mask of kind '{}' has no reference evaluation", kind.str());
   }
 
@@ -226,9 +241,9 @@ Results evaluateIn(mlir::Operation *op, Operands operands, const InterpreterOpti
       .Case<ContractOp, SoftmaxOp, LayerNormOp, RmsNormOp, ReduceOp, LocalSoftmaxOp,
             ReduceSubvectorsOp, GlobalScalingOp, SubvectorContractOp, OnlineSoftmaxContractOp,
             TransposeOp, SliceOp, ConcatOp, SplitAxisOp, MergeAxesOp, IdentityOp, GatherOp,
-            DropoutOp, RotaryOp, MaskOp, CrossEntropyOp, CrossEntropyDxOp, SoftmaxDxOp,
-            LayerNormDxOp, LayerNormDwOp, RmsNormDxOp, RmsNormDwOp, ScatterAddOp, PadOp,
-            BroadcastOp>([&](auto typed) { return evaluator(typed); })
+            DropoutOp, RotaryOp, MaskOp, AlibiOp, RelativeBiasOp, ExpandBucketsOp, CrossEntropyOp,
+            CrossEntropyDxOp, SoftmaxDxOp, LayerNormDxOp, LayerNormDwOp, RmsNormDxOp, RmsNormDwOp,
+            ScatterAddOp, PadOp, BroadcastOp>([&](auto typed) { return evaluator(typed); })
       .Default([&](mlir::Operation *other) {
         auto scalar = mlir::dyn_cast<WeftOp>(other);
         if (!scalar || scalar.expression().empty())

@@ -41,4 +41,13 @@ TensorValue maskBlock(const TensorValue &x, int64_t query, int64_t key, int64_t 
   });
 }
 
+TensorValue maskDocument(const TensorValue &x, int64_t query, int64_t key,
+                         const TensorValue &segments, int64_t along, double fill) {
+  const int64_t keys = x.shape[key], shift = keys - x.shape[query];
+  return keepWhere(x, fill, [&](const Shape &at) {
+    const int64_t row = at[along] * keys;
+    return segments.elements[row + at[key]] == segments.elements[row + at[query] + shift];
+  });
+}
+
 }  // namespace weft::reference

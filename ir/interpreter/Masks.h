@@ -19,5 +19,9 @@ TensorValue maskPadding(const TensorValue &x, int64_t key, const TensorValue &le
 /// end alignment.
 TensorValue maskBlock(const TensorValue &x, int64_t query, int64_t key, int64_t size,
                       const TensorValue &table, double fill);
+/// Key k of query row j is seen iff segments[b][k] == segments[b][position(j)], b the coordinate of
+/// `along`.
+TensorValue maskDocument(const TensorValue &x, int64_t query, int64_t key,
+                         const TensorValue &segments, int64_t along, double fill);
 
 }  // namespace weft::reference

@@ -5,6 +5,7 @@
 #include "ir/Weft.h"
 #include "ir/interpreter/Interpreter.h"
 #include "ir/interpreter/Rounding.h"
+#include "kernel/CoordinateExpressions.h"
 #include "kernel/PositiveValues.h"
 
 #include "llvm/ADT/DenseSet.h"
@@ -56,7 +57,9 @@ Range integerRange(mlir::Value value) {
     if (auto gather = mlir::dyn_cast<GatherOp>(use.getOwner()))
       range.high = std::min(range.high, extents(gather.getTable().getType())[0] - 1);
     if (auto mask = mlir::dyn_cast<MaskOp>(use.getOwner()))
-      range.high = std::min(range.high, extents(mask.getX().getType())[mask.getKey()]);
+      range.high = std::min(range.high, mask.getKind() == "document"
+                                            ? mostRandomSegment
+                                            : extents(mask.getX().getType())[mask.getKey()]);
   });
   return range.high == std::numeric_limits<int32_t>::max() ? Range{-8, 8} : range;
 }

@@ -120,6 +120,12 @@ Point PointEvaluator::mask(const BodyOp &op, size_t, const Coordinates &at) {
         const int64_t block[] = {query() / size, key / size};
         return evaluate(op.operands[1], Coordinates(std::span(block))).value != 0;
       }
+      case MaskShape::Kind::document: {
+        const int64_t batch = at[size_t(list(op, "along").at(0))];
+        const int64_t own[] = {batch, key - distance()}, other[] = {batch, key};
+        return evaluate(op.operands[1], Coordinates(std::span(own))).value ==
+               evaluate(op.operands[1], Coordinates(std::span(other))).value;
+      }
     }
     return false;
   };

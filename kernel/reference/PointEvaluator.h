@@ -103,6 +103,14 @@ private:
   Point mask(const BodyOp &op, size_t result, const Coordinates &at);
   Point rotary(const BodyOp &op, size_t result, const Coordinates &at);
 
+  // ScoreBiases.cpp
+  /// Of a key from the query, by the op's dimensions of these names, if the last query stands at
+  /// the last key.
+  int64_t distance(const BodyOp &op, const Coordinates &at) const;
+  Point alibi(const BodyOp &op, size_t result, const Coordinates &at);
+  Point relativeBias(const BodyOp &op, size_t result, const Coordinates &at);
+  Point expandBuckets(const BodyOp &op, size_t result, const Coordinates &at);
+
   // Normalization.cpp
   /// The result of `compute` for this op and key, which is kept.
   template <typename Compute>

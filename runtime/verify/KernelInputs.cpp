@@ -1,5 +1,6 @@
 #include "runtime/verify/KernelInputs.h"
 
+#include "kernel/CoordinateExpressions.h"
 #include "kernel/PositiveValues.h"
 
 #include <algorithm>
@@ -35,10 +36,12 @@ InputRule ruleOf(const Kernel &kernel, int value) {
       if (op.kind == OpKind::gather && n == 1)
         rule.high = kernel.axes[kernel.values[op.operands[0]].axes[0]].extent - 1;
       if (op.kind == OpKind::mask && n == 1)
-        rule.high = kernel
-                        .axes[kernel.values[op.operands[0]]
-                                  .axes[size_t(std::get<int64_t>(op.attributes.at("key")))]]
-                        .extent;
+        rule.high = isDocumentMask(op)
+                        ? mostRandomSegment
+                        : kernel
+                              .axes[kernel.values[op.operands[0]]
+                                        .axes[size_t(std::get<int64_t>(op.attributes.at("key")))]]
+                              .extent;
     }
   return rule;
 }

@@ -108,7 +108,9 @@ class BadMaskTest(CommandTest):
     def test_words(self):
         for mask, says in {
                 'causl': ["--mask causl: unknown mask; nearest is 'causal'"],
-                'block': ['--mask block: unknown mask (known: causal, window=N, padding)'],
+                'block': [
+                    '--mask block: unknown mask (known: causal, window=N, padding, document)'
+                ],
                 'window': ['--mask window: expected a number of keys'],
                 'window=0': ['--mask window=0: ', 'at least 1 key', 'nearest is window=1'],
                 'window=-3': ['--mask window=-3: ', 'at least 1 key', 'nearest is window=1'],

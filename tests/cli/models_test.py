@@ -5,7 +5,9 @@ import unittest
 from weft_command import CommandTest
 
 PARTS, TYPES = ('layer', 'attention', 'model'), ('f16', 'bf16', 'f32')
-MASKS = ('causal', 'window=N', 'padding')
+MASKS = ('causal', 'window=N', 'padding', 'document')
+FORMS = ('alibi', 'relative=N', 'softcap=C')
+UNTRAINED = {'t5-base-decoder', 't5-base-encoder'}
 SMALL = {'b': 1, 'j': 8, 'h': 2, 'i': 8, 'u': 8, 'p': 4, 'g': 1, 'v': 8}
 
 
@@ -58,9 +60,9 @@ class ModelsTest(CommandTest):
             for dtype in TYPES:
                 self.weft('import', model['name'], *small, '--dtype', dtype,
                           code=0 if dtype in model['dtypes'] else 3)
-            self.assertTrue(model['train'])
+            self.assertEqual(model['train'], model['name'] not in UNTRAINED)
             self.weft('compile', model['name'], *small, '--train', '--dtype', model['dtypes'][0],
-                      '--stop-after', 'differentiate')
+                      '--stop-after', 'differentiate', code=0 if model['train'] else 3)
 
     def test_masks_are_as_listed(self):
         self.assertEqual([model['name'] for model in self.models if model['masks']], ['attention'])
@@ -75,10 +77,23 @@ class ModelsTest(CommandTest):
             text = self.weft('models', model['name']).out
             self.assertEqual(all(mask in text for mask in MASKS), bool(model['masks']))
 
+    def test_forms_of_scores_are_as_listed(self):
+        self.assertEqual([model['name'] for model in self.models if model['scores']], ['attention'])
+        for model in self.models:
+            for form in FORMS:
+                given = ('import', model['name'], '--score',
+                         form.replace('N', '4').replace('=C', '=4'), '--dtype', model['dtypes'][0])
+                if form in model['scores']:
+                    self.assertNotEqual(self.weft(*given).out, self.weft(*given[:2]).out)
+                else:
+                    self.fails(2, *given, says=[model['name'], "nearest is the preset 'attention'"])
+            text = self.weft('models', model['name']).out
+            self.assertEqual(all(form in text for form in FORMS), bool(model['scores']))
+
     def test_dims_are_the_settable_ones(self):
         for model in self.models:
             names = [dim['name'] for dim in model['dims']]
-            for name in set('bjkhgpwiuv') - set(names):
+            for name in set('bjkhgpwiuvm') - set(names):
                 self.fails(2, 'import', model['name'], '--dim', f'{name}=8', '--dtype',
                            model['dtypes'][0], says=[f"unknown dimension '{name}'"])
 

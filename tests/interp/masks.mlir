@@ -47,3 +47,16 @@ weft.graph @block() {
   weft.expect_close %y, %expected : !square
   weft.return
 }
+
+!bqk = tensor<2x2x4xf32, #weft.axes<b, j, k>>
+!bk = tensor<2x4xi32, #weft.axes<b, k>>
+// Two queries at the last two of four keys.
+weft.graph @document() {
+  %x = weft.constant dense<1.0> : !bqk
+  %segments = weft.constant dense<[[0, 0, 0, 1], [7, 3, 7, 7]]> : !bk
+  %y = weft.mask document %x, %segments along (b) {query = j, key = k} : !bqk, !bk -> !bqk
+  %expected = weft.constant dense<[[[1.0, 1.0, 1.0, 0xFF800000], [0xFF800000, 0xFF800000, 0xFF800000, 1.0]],
+                                   [[1.0, 0xFF800000, 1.0, 1.0], [1.0, 0xFF800000, 1.0, 1.0]]]> : !bqk
+  weft.expect_close %y, %expected : !bqk
+  weft.return
+}

@@ -71,6 +71,11 @@ std::vector<Case> cases(DType type) {
   result.push_back({"padded", paddedAttention(extents, type, true)});
   result.push_back({"biased", biasedAttention(extents, type)});
   result.push_back({"sloped", slopedAttention(extents, type)});
+  result.push_back({"slopes of heads", alibiAttention(extents, type)});
+  AttentionExtents far = extents;
+  far.distance = 128;
+  result.push_back({"relative bias", relativeAttention(far, type)});
+  result.push_back({"documents", documentAttention(extents, type, true)});
   result.push_back({"dropped", droppedAttention(extents, type, {.p = 0.1, .stream = 1})});
   return result;
 }

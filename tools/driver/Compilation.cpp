@@ -207,13 +207,19 @@ void Compilation::importModel(Phase first) {
       .part = modelFlags.part,
       .allowedKeys = {modelFlags.allowedKeys.begin(), modelFlags.allowedKeys.end()},
       .dropout = modelFlags.dropoutProbability(),
-      .mask = modelFlags.scoreMask()};
+      .mask = modelFlags.scoreMask(),
+      .score = modelFlags.scoreForm()};
   CapturedDiagnostics diagnostics(*context);
   models::Model model = models::build(request, *context);
   if (!model.module) throw diagnostics.error(ErrorKind::badInput, "the model could not be built");
   graphOf(*model.module);
   described = std::move(model.description);
   modelFlags.check(described.dtype);
+  if (modelFlags.train && !described.isTrained)
+    throw Error::unsupported(
+        "{}: --train: weft.relative_bias and weft.expand_buckets have no derivative yet; nearest "
+        "is bert-base or transformer-decoder",
+        described.name);
   imported.push_back({.rewrites = {}, .module = std::move(model.module)});
 }
 
@@ -241,7 +247,8 @@ void Compilation::importText(const VariantText &variant) {
                      .part = modelFlags.part,
                      .allowedKeys = {modelFlags.allowedKeys.begin(), modelFlags.allowedKeys.end()},
                      .dropout = modelFlags.dropoutProbability(),
-                     .mask = modelFlags.scoreMask()},
+                     .mask = modelFlags.scoreMask(),
+                     .score = modelFlags.scoreForm()},
                     *context);
   graphOf(*model.module);
   if (imported.empty()) described = std::move(model.description);

@@ -90,10 +90,19 @@ void ModelFlags::declare(CLI::App &command) {
                   "which keys a query of the preset attention sees: causal: none behind its "
                   "position; window=N: at most N before its position and N behind it (with causal "
                   "N before it), and that of its position; padding: of batch element b the first "
-                  "lengths[b], an argument; several, with a comma: those that all let it see. With "
+                  "lengths[b], an argument; document: those with its segment in segments[b, k], an "
+                  "argument; several, with a comma: those that all let it see. With "
                   "fewer queries than keys, queries stand at the last positions")
       ->delimiter(',')
       ->type_name("KIND,..");
+  command
+      .add_option("--score", scores,
+                  "what scores of the preset attention become before masks: softcap=C: C "
+                  "tanh(score / C); alibi: plus a slope of the head times the distance of key and "
+                  "query; relative=N: plus relative_table[head, distance], an argument, with "
+                  "distances clipped to N on either side; several, with a comma, in this order")
+      ->delimiter(',')
+      ->type_name("FORM,..");
   command.add_flag("--train", train, "forward and backward in one graph");
   command
       .add_option("--optimizer", optimizer,
@@ -175,6 +184,7 @@ std::optional<double> ModelFlags::dropoutProbability() const {
 }
 
 models::ScoreMask ModelFlags::scoreMask() const { return models::parseScoreMask(masks); }
+models::ScoreForm ModelFlags::scoreForm() const { return models::parseScoreForm(scores); }
 
 void ChoiceFlags::declare(CLI::App &command) {
   const OptionGroup group(command, "Choices");

@@ -7,6 +7,7 @@
 #include "kernel/Configuration.h"
 #include "kernel/Device.h"
 #include "kernel/SearchMemory.h"
+#include "models/ScoreForm.h"
 #include "models/ScoreMask.h"
 #include "passes/decide/Decide.h"
 #include "tools/driver/Phase.h"
@@ -44,7 +45,7 @@ struct ModelFlags {
   bool train = false;
   std::string optimizer;  ///< empty: gradients are results
   std::string dropout;    ///< empty: the model's own
-  std::vector<std::string> gradientsOf, recompute, masks;
+  std::vector<std::string> gradientsOf, recompute, masks, scores;
   std::vector<std::string> dims;
   std::string part = "layer";
   std::string dtype;  ///< empty: the model's own
@@ -59,6 +60,7 @@ struct ModelFlags {
   std::optional<DType> elementType() const;
   std::optional<double> dropoutProbability() const;
   models::ScoreMask scoreMask() const;
+  models::ScoreForm scoreForm() const;
   /// Of --recompute: the tensors that it names, and whether it leaves the choice to selection
   /// (auto, the default).
   std::vector<std::string> recomputedNames() const;

@@ -100,6 +100,13 @@ bool reachesFold(const Kernel &kernel, const AttentionRegion &region, size_t mas
   return infinite.contains(region.folded);
 }
 
+bool readsOperand(const Expression &expression, int node) {
+  const ExpressionNode &own = expression[node];
+  return own.kind == Kind::operand || std::ranges::any_of(own.children, [&](int child) {
+           return readsOperand(expression, child);
+         });
+}
+
 bool runsAlong(const Kernel &kernel, int value, int axis) {
   const std::vector<int> &axes = kernel.values[size_t(value)].axes;
   return std::ranges::find(axes, axis) != axes.end();
@@ -192,8 +199,43 @@ private:
     };
   }
 
+  /// One coordinate of an element that is loaded.
+  struct Place {
+    Code index;
+    std::vector<int> guarded;  ///< axes of positions: outside the scores nothing is read
+  };
+  bool isPosition(int axis) const { return axis == problem.queryAxis || axis == problem.keyAxis; }
+
+  /// The element's own coordinates.
+  std::vector<Place> ownPlaces(int value, const Coordinate &at) const {
+    std::vector<Place> places;
+    for (const int axis : kernel.values[size_t(value)].axes) {
+      places.push_back({at(axis), {}});
+      if (isPosition(axis)) places.back().guarded = {axis};
+    }
+    return places;
+  }
+  /// Those that an op computes. A clamped one lies inside its tensor anyway.
+  std::vector<Place> computedPlaces(const Expression &expression, const ExpressionNode &element,
+                                    const Coordinate &at) const {
+    std::vector<Place> places;
+    for (const int child : element.children) {
+      Place place;
+      const bool isClamped = expression[child].kind == Kind::call;
+      place.index = codeOf(expression, child, [&](int index) -> std::optional<Code> {
+        const ExpressionNode &node = expression[index];
+        if (node.kind != Kind::coordinate) return std::nullopt;
+        if (isPosition(node.index) && !isClamped) place.guarded.push_back(node.index);
+        return asOperand(at(node.index));
+      });
+      places.push_back(std::move(place));
+    }
+    return places;
+  }
+
   /// A load of an input's element that reads nothing outside the tensor.
-  Statement load(size_t input, const Code &name, const Coordinate &at) const {
+  Statement load(size_t input, const Code &name, const std::vector<Place> &places,
+                 const Coordinate &at) const {
     const Value &value = kernel.values[size_t(kernel.inputs[input])];
     std::vector<int64_t> extents;
     for (const int axis : value.axes) extents.push_back(extent(axis));
@@ -205,12 +247,13 @@ private:
     std::vector<Code> guards;
     for (size_t d = 0; d < extents.size(); ++d) {
       if (extents[d] == 1) continue;
-      const int axis = value.axes[d];
-      const Code coordinate = at(axis);
+      const Code &coordinate = places[d].index;
       const Code index = isLong ? code("weft::Offset({})", coordinate) : asOperand(coordinate);
       pointer += strides[d] == 1 ? code(" + {}", index) : code(" + {} * {}", index, strides[d]);
-      if (axis == problem.queryAxis || axis == problem.keyAxis)
-        guards.push_back(code("{} < {}", coordinate, axisName(axis)));
+      for (const int axis : places[d].guarded)
+        if (Code guard = code("{} < {}", at(axis), axisName(axis));
+            std::ranges::find(guards, guard) == guards.end())
+          guards.push_back(std::move(guard));
     }
     Statement statement{.kind = Statement::Kind::load,
                         .name = name,
@@ -267,8 +310,25 @@ private:
       throw Error::checkFailed("kernel '{}': '{}' is neither a score nor an input of score ops",
                                kernel.name, kernel.values[size_t(value)].name);
     const Code name = context.names.reserve(kernel.values[size_t(value)].name + "_v");
-    body.push_back(load(*input, name, at));
+    body.push_back(load(*input, name, ownPlaces(value, at), at));
     return names[value] = name;
+  }
+
+  /// The name of an input's element at coordinates that the op computes, loaded at its first use
+  /// there.
+  Code elementName(const BodyOp &op, int index, std::map<std::string, Code> &elements, Block &body,
+                   const Coordinate &at) {
+    const ExpressionNode &node = op.expression[index];
+    const int value = op.operands[size_t(node.index)];
+    Code &name = elements[op.expression.textOf(index)];
+    if (!name.empty()) return name;
+    const std::optional<size_t> input = inputOf(region, value);
+    if (!input)
+      throw Error::checkFailed("kernel '{}': '{}' is read elsewhere, and no input of score ops",
+                               kernel.name, kernel.values[size_t(value)].name);
+    name = context.names.reserve(kernel.values[size_t(value)].name + "_v");
+    body.push_back(load(*input, name, computedPlaces(op.expression, node, at), at));
+    return name;
   }
 
   Code scoreText(const BodyOp &op, int root, std::map<int, Code> &names, Block &body,
@@ -276,8 +336,11 @@ private:
     headers.merge(op.expression.headers());
     const std::map<std::string, Code> attributes = attributeConstants(
         op, [&](const std::string &wish, const Code &value) { return constant(wish, value); });
+    std::map<std::string, Code> elements;  // by the text of the node
     return codeOf(op.expression, root, [&](int index) -> std::optional<Code> {
       const ExpressionNode &node = op.expression[index];
+      if (node.kind == Kind::operand && !node.children.empty())
+        return elementName(op, index, elements, body, at);
       if (node.kind == Kind::operand) return operandName(op, node.index, names, body, at);
       if (node.kind == Kind::attribute) return attributes.at(node.name);
       if (node.kind == Kind::coordinate) return asOperand(at(node.index));
@@ -378,12 +441,15 @@ std::string scoreRejection(const Kernel &kernel, const AttentionRegion &region) 
     const BodyOp &op = kernel.body[index];
     if (op.expression.empty())
       return fmt::format("'{}' between scores and softmax has no expression", nameOf(op.kind));
-    if (op.expression.readsElsewhere())
-      return fmt::format("'{}' reads elements at other coordinates than the score's",
-                         nameOf(op.kind));
-    for (const ExpressionNode &node : op.expression.all())
+    for (const ExpressionNode &node : op.expression.all()) {
       if (node.type == ScalarType::rotation)
         return fmt::format("'{}' between scores and softmax rotates pairs", nameOf(op.kind));
+      if (node.kind != Kind::operand) continue;
+      if (std::ranges::any_of(node.children,
+                              [&](int child) { return readsOperand(op.expression, child); }))
+        return fmt::format("'{}' reads elements at coordinates that are themselves read",
+                           nameOf(op.kind));
+    }
   }
   for (const ScoreInput &input : region.inputs) {
     const Value &value = kernel.values[size_t(input.value)];

@@ -19,8 +19,8 @@
 //    + - negation, * / % by literals  bounds from those of the operands
 //
 // A boolean node becomes two conditions: that it may hold somewhere in the tile, and that it holds
-// everywhere. Comparisons of intervals give both; && and || join them. What cannot be bounded may
-// hold, and does not hold everywhere.
+// everywhere. Comparisons of intervals give both; && and || join them. What cannot be bounded, such
+// as an element that is read at computed coordinates, may hold, and does not hold everywhere.
 #pragma once
 
 #include "codegen/Names.h"
@@ -66,8 +66,8 @@ struct AttentionScore {
 Code headCoordinate(const AttentionProblem &problem, const std::vector<std::string> &axes,
                     const Code &head, int axis);
 
-/// Why score ops are not emitted: an op without an expression, an input of another element type or
-/// read elsewhere than at the element's coordinates. Empty if they are.
+/// Why score ops are not emitted: an op without an expression, an input of another element type, a
+/// coordinate that is itself read. Empty if they are.
 std::string scoreRejection(const Kernel &kernel, const AttentionRegion &region);
 
 /// scoreRejection() is empty.

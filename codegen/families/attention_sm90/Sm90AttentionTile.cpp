@@ -6,6 +6,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
+#include <string>
 
 namespace weft {
 namespace {
@@ -18,8 +21,9 @@ constexpr size_t mostHeadDimensions = 3;  // of a map of five
 /// every WGMMA: with three consumers, with two, and with one.
 constexpr int mostRegistersOfThree = 132, mostRegistersOfTwo = 192, mostRegistersOfOne = 176;
 /// What masks and tensors that score ops read need beside with three consumers, and value ops with
-/// any, as draws of dropout.
-constexpr int maskRegisters = 8, inputRegisters = 16, valueOpRegisters = 12, dropoutRegisters = 16;
+/// any, as draws of dropout. Of a tensor that one op reads twice, with three.
+constexpr int maskRegisters = 8, inputRegisters = 16, valueOpRegisters = 12, dropoutRegisters = 16,
+              secondReadRegisters = 8;
 /// Of 16 columns, some kernels of several blocks of keys were wrong on an H200 (cause unknown);
 /// attention-sm80 takes them.
 constexpr int64_t narrowestValues = 24;
@@ -60,6 +64,16 @@ int registers(const AttentionProblem &problem, const Sm90AttentionKnobs &knobs) 
   return int(knobs.tileKeys / 2 + knobs.tileKeys / 4 + valueColumns / 2);
 }
 
+/// An operand at two computed places.
+bool readsTwice(const Expression &expression) {
+  std::map<int, std::set<std::string>> places;  // texts, by operand
+  for (int node = 0; node <= expression.root(); ++node)
+    if (expression[node].kind == ExpressionNode::Kind::operand &&
+        !expression[node].children.empty())
+      places[expression[node].index].insert(expression.textOf(node));
+  return std::ranges::any_of(places, [](const auto &of) { return of.second.size() > 1; });
+}
+
 }  // namespace
 
 ScoreNeeds scoreNeeds(const Kernel &kernel, const AttentionRegion &region,
@@ -68,6 +82,8 @@ ScoreNeeds scoreNeeds(const Kernel &kernel, const AttentionRegion &region,
   return {.hasMasks = std::ranges::find(isMask, true) != isMask.end(),
           .hasValueOps = std::ranges::find(isMask, false) != isMask.end(),
           .readsInputs = !region.inputs.empty(),
+          .readsTwice = std::ranges::any_of(
+              region.scoreOps, [&](size_t op) { return readsTwice(kernel.body[op].expression); }),
           .hasDropout = region.hasDropout};
 }
 
@@ -122,6 +138,7 @@ std::string sm90AttentionTileRejection(const AttentionProblem &problem,
                               : mostRegistersOfOne;
   if (consumers == 3 && needs.hasMasks) most -= maskRegisters;
   if (consumers == 3 && needs.readsInputs) most -= inputRegisters;
+  if (consumers == 3 && needs.readsTwice) most -= secondReadRegisters;
   if (needs.hasValueOps) most -= valueOpRegisters;
   if (needs.hasDropout) most -= dropoutRegisters;
   if (const int needed = registers(problem, knobs); needed > most)

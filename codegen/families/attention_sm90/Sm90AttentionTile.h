@@ -23,6 +23,7 @@ int64_t sm90AttentionBlocks(const AttentionProblem &problem, const Sm90Attention
 struct ScoreNeeds {
   bool hasMasks = false, hasValueOps = false;
   bool readsInputs = false;  ///< any of them reads a tensor
+  bool readsTwice = false;   ///< one of them at two places, as a document mask reads segments
   bool hasDropout = false;   ///< of the exponentials
 };
 ScoreNeeds scoreNeeds(const Kernel &kernel, const AttentionRegion &region,

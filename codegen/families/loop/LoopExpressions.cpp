@@ -32,6 +32,21 @@ Code GraphBuilder::coordinateText(const Expression &expression, int node,
   });
 }
 
+/// A coordinate that no literal multiple of one other gives: of several coordinates, as [3] - [2],
+/// or of a function. Each element has its own.
+Index GraphBuilder::computedIndex(const Expression &expression, int node,
+                                  const Coordinates &coordinates) {
+  std::vector<Index> uses;
+  Index computed{.text = code("({})", coordinateText(expression, node, coordinates, uses))};
+  for (const Index &index : uses) {
+    if (index.node >= 0)
+      throw Error::unsupported("kernel '{}': arithmetic on a gathered coordinate", kernel.name);
+    computed.irregular |= index.varies();
+    computed.step |= index.step;
+  }
+  return computed;
+}
+
 /// A coordinate of an element that is read elsewhere: [2], [2] / 64, or what moves [2] by literals,
 /// such as [2] < 32 ? [2] + 32 : [2] - 32 and [2] ^ 1.
 Index GraphBuilder::movedIndex(const Expression &expression, int node, int64_t extent,
@@ -41,6 +56,12 @@ Index GraphBuilder::movedIndex(const Expression &expression, int node, int64_t e
   const auto first =
       std::ranges::find(below, Kind::coordinate, [&](int index) { return expression[index].kind; });
   if (first == below.end()) return {.text = Code::plain(expression.textOf(node)), .multipleOf = 1};
+  const bool isComputed = std::ranges::any_of(below, [&](int index) {
+    const ExpressionNode &one = expression[index];
+    return one.kind == Kind::call ||
+           (one.kind == Kind::coordinate && one.index != expression[*first].index);
+  });
+  if (isComputed) return computedIndex(expression, node, coordinates);
   const Index at = coordinates.at.at(expression[*first].index);
   const ExpressionNode &root = expression[node];
   if (root.kind == Kind::coordinate) return at;
@@ -48,12 +69,13 @@ Index GraphBuilder::movedIndex(const Expression &expression, int node, int64_t e
     throw Error::unsupported("kernel '{}': arithmetic on a gathered coordinate", kernel.name);
   if (root.kind == Kind::binary && root.operation == ScalarOperator::divide)
     return divided(at, static_cast<int64_t>(expression[root.children[1]].value), extent);
+  if (root.kind == Kind::binary && root.operation == ScalarOperator::add &&
+      root.children[0] == *first && expression[root.children[1]].kind == Kind::literal)
+    return scaled(at, 1, static_cast<int64_t>(expression[root.children[1]].value));
   int64_t step = at.multipleOf;  // every literal moves by whole multiples of it
   bool isWhole = at.multipleOf % space.width == 0 && !at.irregular;
   for (const int index : below) {
     const ExpressionNode &one = expression[index];
-    if (one.kind == Kind::coordinate && one.index != expression[*first].index)
-      throw Error::unsupported("kernel '{}': an element read along two coordinates", kernel.name);
     if (one.kind != Kind::literal) continue;
     const auto literal = static_cast<int64_t>(one.value);
     step = std::gcd(step, literal);

@@ -60,6 +60,7 @@ private:
   // LoopExpressions.cpp
   Code coordinateText(const Expression &expression, int node, const Coordinates &coordinates,
                       std::vector<Index> &uses);
+  Index computedIndex(const Expression &expression, int node, const Coordinates &coordinates);
   Index movedIndex(const Expression &expression, int node, int64_t extent,
                    const Coordinates &coordinates);
   int rotation(const BodyOp &op, int node, const Coordinates &coordinates);

@@ -62,3 +62,19 @@ weft.graph @mask_c6(%x: tensor<2x4x6xi32, #weft.axes<b, j, i>>) {
   %r = weft.mask causal %x {query = j, key = i} : tensor<2x4x6xi32, #weft.axes<b, j, i>>
   weft.return
 }
+
+// -----
+
+weft.graph @mask_c5__segments(%x: tensor<4x4xf32, #weft.axes<j, k>>, %n: tensor<4x3xi32, #weft.axes<b, k>>) {
+  // expected-error @+1 {{mask_c5: 'along' must be one axis other than the query axis}}
+  %r = weft.mask document %x, %n along (j) {query = j, key = k} : tensor<4x4xf32, #weft.axes<j, k>>, tensor<4x3xi32, #weft.axes<b, k>>
+  weft.return
+}
+
+// -----
+
+weft.graph @mask_c8(%x: tensor<2x5x4xf32, #weft.axes<b, j, k>>, %n: tensor<2x4xi32, #weft.axes<b, k>>) {
+  // expected-error @+1 {{mask_c8: a document mask of 5 queries and 4 keys: the first queries have no segment}}
+  %r = weft.mask document %x, %n along (b) {query = j, key = k} : tensor<2x5x4xf32, #weft.axes<b, j, k>>, tensor<2x4xi32, #weft.axes<b, k>>
+  weft.return
+}

@@ -17,6 +17,9 @@
 !mask = tensor<2x4x6xi1, #weft.axes<b, j, i>>
 !table = tensor<2x2xi1, #weft.axes<j, k>>
 !lengths = tensor<2xi32, #weft.axes<b>>
+!segments = tensor<2x6xi32, #weft.axes<b, i>>
+!distances = tensor<2x5xf32, #weft.axes<b, distance>>
+!buckets = tensor<3x2xf32, #weft.axes<n, b>>
 !long = tensor<2x6xbf16, #weft.axes<batch, "head dim">>
 !scalar = tensor<f32, #weft.axes<>>
 
@@ -81,7 +84,7 @@ weft.graph @binary(%x: !bji, %y: !bji, %b: !b, %c: !mask) -> (!bji) {
 }
 
 // CHECK-LABEL: @masks
-weft.graph @masks(%x: !jk, %s: !jj, %bji: !bji, %lengths: !lengths, %table: !table) {
+weft.graph @masks(%x: !jk, %s: !jj, %bji: !bji, %lengths: !lengths, %segments: !segments, %distances: !distances, %buckets: !buckets, %table: !table) {
   // CHECK: weft.mask causal %x {key = k, query = j} : !f32_jk
   %1 = weft.mask causal %x {query = j, key = k} : !jk
   // CHECK: weft.mask window %x {key = k, left = 2, query = j, right = 0} : !f32_jk
@@ -90,6 +93,14 @@ weft.graph @masks(%x: !jk, %s: !jj, %bji: !bji, %lengths: !lengths, %table: !tab
   %3 = weft.mask padding %bji, %lengths along (b) {key = i} : !bji, !lengths -> !bji
   // CHECK: weft.mask block %x, %table {key = k, query = j, size = 2} : !f32_jk, !i1_jk
   %4 = weft.mask block %x, %table {query = j, key = k, size = 2} : !jk, !table -> !jk
+  // CHECK: weft.mask document %bji, %segments along (b) {key = i, query = j} : !f32_bji, !i32_bi
+  %documents = weft.mask document %bji, %segments along (b) {query = j, key = i} : !bji, !segments -> !bji
+  // CHECK: weft.alibi %bji {heads = [b], key = i, query = j, steepness = 4.0} : !f32_bji
+  %sloped = weft.alibi %bji {heads = [b], query = j, key = i, steepness = 4.0} : !bji
+  // CHECK: weft.relative_bias %bji, %distances along (b) {distance = 2, key = i, query = j} : !f32_bji
+  %relative = weft.relative_bias %bji, %distances along (b) {query = j, key = i, distance = 2} : !bji, !distances -> !bji
+  // CHECK: weft.expand_buckets causal %buckets {distance = 2}
+  %expanded = weft.expand_buckets causal %buckets {distance = 2} : !buckets -> !distances
   // Both axes are called j: positions are printed.
   // CHECK: weft.mask causal %s {key = 1, query = 0} : !f32_jj
   %5 = weft.mask causal %s {query = 0, key = 1} : !jj

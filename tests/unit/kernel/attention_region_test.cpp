@@ -283,6 +283,45 @@ TEST_CASE("score ops that no attention takes say why") {
         }) == "'tanh' does not depend on the scores");
 }
 
+TEST_CASE("score ops read inputs at coordinates that they compute") {
+  Attention a;
+  // 'r' stands for distances, which the scores lack; segments are read at keys and at queries.
+  const int table = a.input("table", "hr"), segments = a.input("segments", "bk", DType::i32);
+  a.contract();
+  const int biased = a.builder.op("relative_bias", OperatorClass::elementwise, {a.scores, table},
+                                  "biased", "bhjk");
+  a.builder.compute(
+      relativeBiasExpression({.along = {1}, .query = 2, .key = 3, .shift = 4, .distance = 3}));
+  const int seen =
+      a.mask({.kind = MaskShape::Kind::document, .shift = 4}, {biased, segments}, "seen");
+  a.fold(seen);
+  const AttentionRegion region = regionOf(a.builder.build({a.output}));
+  CHECK(region.scoreOps.size() == 2);
+  CHECK(region.inputs == std::vector<ScoreInput>{{3, table}, {4, segments}});
+  CHECK(region.keyAxis == a.axis('k'));
+}
+
+TEST_CASE("a table along an axis that the scores lack is read at computed coordinates alone") {
+  Attention a;
+  const int table = a.input("table", "hr");
+  a.contract();
+  const int sum = a.builder.op("add", OperatorClass::elementwise, {a.scores, table}, "sum", "bhjk");
+  a.builder.last().expression = Expression::parse("{0} + {1}");
+  a.fold(sum);
+  CHECK(rejectionOf(a.builder.build({a.output})) ==
+        "'add' reads 'table' along 'r', which the scores lack");
+}
+
+TEST_CASE("scores themselves are read at the element's coordinates alone") {
+  Attention a;
+  const int bias = a.input("bias", "bhjk");
+  a.contract();
+  const int moved = a.map("add", {bias, a.scores}, "moved", "{0} + {1}[[0], [1], [2], [3] % 4]");
+  a.fold(moved);
+  CHECK(rejectionOf(a.builder.build({a.output})) ==
+        "'add' reads 'scores', which the kernel computes, at other coordinates than the element's");
+}
+
 TEST_CASE("a score op over other axes, and one that reads an operand of a contraction, say why") {
   {
     Attention a;

@@ -239,6 +239,49 @@ TEST_CASE("settings that change the mathematics reach the specification") {
       7.5);
 }
 
+TEST_CASE("families whose scores have biases say which") {
+  const auto read = [](const char *text) { return parseConfig(text, "config.json"); };
+  const LayerSpecification bloom =
+      read(R"({"model_type": "bloom", "n_embed": 64, "n_head": 4})").specification;
+  CHECK((bloom.family == Family::decoder && bloom.causal && bloom.score.alibi == 8));
+  CHECK((bloom.dims.at("u") == 256 && bloom.activation == Activation::geluTanh));
+  const LayerSpecification mpt = read(R"({"model_type": "mpt", "d_model": 64, "n_heads": 4,
+      "attn_config": {"alibi": true, "alibi_bias_max": 16}, "expansion_ratio": 2})")
+                                     .specification;
+  CHECK((mpt.score.alibi == 16 && !mpt.normBias && !mpt.feedForwardBias));
+  CHECK(mpt.dims.at("u") == 128);
+  const ConfigDescription t5 = read(R"({"model_type": "t5", "d_model": 64, "d_kv": 8, "d_ff": 96,
+      "num_heads": 4, "feed_forward_proj": "gated-gelu"})");
+  CHECK(t5.assumed.front() == "is_decoder = false");
+  CHECK((t5.specification.gatedFeedForward && !t5.specification.scaleScores));
+  CHECK((t5.specification.activation == Activation::geluTanh && !t5.specification.crossAttention));
+  CHECK((t5.specification.score.relative == 128 && t5.specification.score.hasBuckets));
+  CHECK(t5.specification.dims.at("n") == 32);
+  const LayerSpecification decoder = read(R"({"model_type": "t5", "d_model": 64, "d_kv": 8,
+      "d_ff": 96, "num_heads": 4, "is_decoder": true, "relative_attention_num_buckets": 8,
+      "relative_attention_max_distance": 20})")
+                                         .specification;
+  CHECK((decoder.crossAttention && decoder.causal && decoder.score.relative == 20));
+  CHECK(decoder.dims.at("n") == 8);
+  const auto rejects = [](const std::string &text, const std::string &says) {
+    INFO(text);
+    CHECK(errorOf(text).find(says) != std::string::npos);
+  };
+  const std::string mptSizes = R"({"model_type": "mpt", "d_model": 64, "n_heads": 4, )";
+  rejects(mptSizes + R"("attn_config": {"alibi": false}})",
+          "key 'alibi' = false: learned positions of mpt are not supported");
+  rejects(mptSizes + R"("attn_config": {"clip_qkv": 6}})", "'clip_qkv' = 6");
+  rejects(mptSizes + R"("attn_config": {"attn_type": "multiquery_attention"}})", "'attn_type'");
+  rejects(mptSizes + R"("attn_config": {"rope": true}})", "'attn_config'");
+  rejects(mptSizes + R"("no_bias": false})", "'no_bias' = false");
+  const std::string t5Sizes =
+      R"({"model_type": "t5", "d_model": 64, "d_kv": 8, "d_ff": 96, "num_heads": 4, )";
+  rejects(t5Sizes + R"("feed_forward_proj": "gated-geluu"})", "nearest is 'gated-gelu'");
+  rejects(t5Sizes + R"("is_gated_act": true})", "'is_gated_act' = true: contradicts");
+  rejects(t5Sizes + R"("relative_attention_num_buckets": 31})", "equally many buckets");
+  rejects(t5Sizes + R"("relative_attention_max_distance": 8})", "larger than the 8 distances");
+}
+
 TEST_CASE("DistilBERT spells the same layer differently") {
   const auto read =
       parseConfig(R"({"model_type": "distilbert", "dim": 768, "n_heads": 12, "hidden_dim": 3072,
@@ -315,8 +358,8 @@ TEST_CASE("contradictions name both sides") {
 TEST_CASE("mathematics that no builder expresses is unsupported") {
   CHECK(errorOf("bert-base.json", {{"model_type", "berd"}}) ==
         "unsupported: config.json: key 'model_type' = \"berd\": unsupported model; nearest is "
-        "'bert' (known: bert, "
-        "camembert, distilbert, gpt2, llama, mistral, qwen2, roberta, xlm-roberta)");
+        "'bert' (known: bert, bloom, "
+        "camembert, distilbert, gpt2, llama, mistral, mpt, qwen2, roberta, t5, xlm-roberta)");
   CHECK(errorOf("bert-base.json", {{"hidden_act", "gelu_neww"}}) ==
         "unsupported: config.json: key 'hidden_act' = \"gelu_neww\": unknown activation; nearest "
         "is 'gelu_new' (known: "

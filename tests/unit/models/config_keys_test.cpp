@@ -59,6 +59,34 @@ const std::map<std::string, json> families = {
       "pooler_type": "first_token_transform", "position_embedding_type": "absolute",
       "type_vocab_size": 2,
       "vocab_size": 30522})")},
+    {"bloom", json::parse(
+                  R"({"model_type": "bloom", "apply_residual_connection_post_layernorm": false,
+      "attention_dropout": 0.0, "attention_softmax_in_fp32": true, "bias_dropout_fusion": true,
+      "hidden_dropout": 0.0, "initializer_range": 0.02, "layer_norm_epsilon": 1e-05,
+      "masked_softmax_fusion": true, "n_embed": 1024, "n_inner": null, "n_layer": 24,
+      "num_attention_heads": 16, "offset_alibi": 100, "pretraining_tp": 1, "seq_length": 2048,
+      "skip_bias_add": true, "skip_bias_add_qkv": false, "slow_but_exact": false,
+      "unk_token_id": 0, "vocab_size": 250880})")},
+    {"mpt",
+     json::parse(
+         R"({"model_type": "mpt", "attn_config": {"alibi": true, "alibi_bias_max": 8, "attn_impl":
+         "torch",
+      "attn_pdrop": 0, "attn_type": "multihead_attention", "attn_uses_sequence_id": false,
+      "clip_qkv": null, "prefix_lm": false, "qk_ln": false, "softmax_scale": null}, "d_model": 4096,
+      "emb_pdrop": 0, "embedding_fraction": 1.0, "expansion_ratio": 4, "init_config": {"name":
+      "kaiming_normal_"}, "init_device": "cpu", "learned_pos_emb": true, "logit_scale": null,
+      "max_seq_len": 2048, "n_heads": 32, "n_layers": 32, "no_bias": true, "norm_type":
+      "low_precision_layernorm", "resid_pdrop": 0, "tokenizer_name": "EleutherAI/gpt-neox-20b",
+      "verbose": 0, "vocab_size": 50432})")},
+    {"t5",
+     json::parse(
+         R"({"model_type": "t5", "classifier_dropout": 0.0, "d_ff": 2048, "d_kv": 64, "d_model":
+         512,
+      "dense_act_fn": "relu", "dropout_rate": 0.1, "feed_forward_proj": "relu",
+      "initializer_factor": 1.0, "is_encoder_decoder": true, "is_gated_act": false,
+      "layer_norm_epsilon": 1e-06, "n_positions": 512, "num_decoder_layers": 6, "num_heads": 8,
+      "num_layers": 6, "output_past": true, "relative_attention_max_distance": 128,
+      "relative_attention_num_buckets": 32, "vocab_size": 32128})")},
     {"distilbert",
      json::parse(
          R"({"model_type": "distilbert", "activation": "gelu", "attention_dropout": 0.1, "dim": 768,
@@ -113,9 +141,11 @@ const std::map<std::string, json> families = {
 
 json fileOf(const std::string &family) {
   static const std::map<std::string, const char *> classes = {
-      {"bert", "BertForMaskedLM"},       {"distilbert", "DistilBertModel"},
-      {"gpt2", "GPT2LMHeadModel"},       {"llama", "LlamaForCausalLM"},
-      {"mistral", "MistralForCausalLM"}, {"qwen2", "Qwen2ForCausalLM"}};
+      {"bert", "BertForMaskedLM"},          {"distilbert", "DistilBertModel"},
+      {"bloom", "BloomForCausalLM"},        {"mpt", "MPTForCausalLM"},
+      {"t5", "T5ForConditionalGeneration"}, {"gpt2", "GPT2LMHeadModel"},
+      {"llama", "LlamaForCausalLM"},        {"mistral", "MistralForCausalLM"},
+      {"qwen2", "Qwen2ForCausalLM"}};
   json file = everyModel;
   file["architectures"] = {classes.at(family)};
   file.update(families.at(family));
@@ -165,7 +195,7 @@ std::string outcome(const json &file, const ConfigDescription &before, const std
 }  // namespace
 
 TEST_CASE("files of all families as they are written are read, and no key is left over") {
-  REQUIRE(families.size() == 6);
+  REQUIRE(families.size() == 9);
   for (const auto &[name, own] : families) {
     INFO(name);
     const json file = fileOf(name);
@@ -201,6 +231,13 @@ TEST_CASE("settings of the mathematics of a layer are never listed as without in
       {"bert",
        {"hidden_act", "hidden_size", "intermediate_size", "is_decoder", "layer_norm_eps",
         "num_attention_heads", "position_embedding_type"}},
+      {"bloom",
+       {"apply_residual_connection_post_layernorm", "layer_norm_epsilon", "n_embed", "n_inner",
+        "num_attention_heads"}},
+      {"mpt", {"attn_config", "d_model", "expansion_ratio", "n_heads", "no_bias"}},
+      {"t5",
+       {"d_ff", "d_kv", "d_model", "feed_forward_proj", "is_decoder", "layer_norm_epsilon",
+        "num_heads", "relative_attention_max_distance", "relative_attention_num_buckets"}},
       {"distilbert", {"activation", "dim", "hidden_dim", "n_heads", "is_decoder"}},
       {"gpt2",
        {"activation_function", "layer_norm_epsilon", "n_embd", "n_head", "n_inner",

@@ -52,7 +52,10 @@ public:
 
   int64_t dim(const char *name) const { return dims.at(name); }
   bool has(const std::string &name) const { return weights.count(name) > 0; }
-  Rows input() const { return rows(weights.at("x"), dim("i")); }
+  Rows input(const std::string &name = "x") const { return rows(weights.at(name), dim("i")); }
+  double weight(const std::string &name, int64_t place) const {
+    return weights.at(name)[size_t(place)];
+  }
 
   static Rows rows(const Row &flat, int64_t width) {
     Rows result;
@@ -97,13 +100,13 @@ public:
         [&](int64_t o) { return has(bias) ? weights.at(bias)[slot(o)] : 0.0; });
   }
 
-  Rows fromHeads(const Rows &x) const {
-    const Row &w = weights.at("wo");
+  Rows fromHeads(const Rows &x, const std::string &prefix) const {
+    const Row &w = weights.at(prefix + "wo");
     const int64_t heads = dim("h"), size = dim("p"), outputs = dim("i");
     return linear(
         x, outputs,
         [&](int64_t o, int64_t n) { return w[((n % size) * heads + n / size) * outputs + o]; },
-        [&](int64_t o) { return has("bo") ? weights.at("bo")[o] : 0.0; });
+        [&](int64_t o) { return has(prefix + "bo") ? weights.at(prefix + "bo")[o] : 0.0; });
   }
 
   /// Turns (x[d], x[d + size/2]) of every head by position * base^(-2 d / size).
@@ -121,35 +124,51 @@ public:
         }
   }
 
+  /// What distinguishes attentions.
+  struct Attending {
+    std::function<bool(int64_t query, int64_t key)> sees;
+    double rotaryBase = 0;
+    double scale = 0;  ///< 0: 1 / sqrt(p)
+    std::function<double(int64_t head, int64_t distance)> bias = {};
+    std::string prefix = {};       ///< of weights
+    const Rows *memory = nullptr;  ///< of keys and values; null: the queries'
+  };
   /// `sees(query, key)` decides the mask.
   Rows attention(const Rows &x, const std::function<bool(int64_t, int64_t)> &sees,
                  double rotaryBase = 0) const {
+    return attention(x, Attending{.sees = sees, .rotaryBase = rotaryBase});
+  }
+  Rows attention(const Rows &x, const Attending &how) const {
     const int64_t heads = dim("h"), groups = dims.count("g") ? dim("g") : heads, size = dim("p"),
-                  length = dim("j");
-    Rows q = toHeads(x, "wq", "bq", heads), k = toHeads(x, "wk", "bk", groups),
-         v = toHeads(x, "wv", "bv", groups);
-    if (rotaryBase > 0) {
-      turn(q, heads, rotaryBase);
-      turn(k, groups, rotaryBase);
+                  length = dim("j"), keys = how.memory ? dim("m") : length;
+    const Rows &source = how.memory ? *how.memory : x;
+    Rows q = toHeads(x, how.prefix + "wq", how.prefix + "bq", heads),
+         k = toHeads(source, how.prefix + "wk", how.prefix + "bk", groups),
+         v = toHeads(source, how.prefix + "wv", how.prefix + "bv", groups);
+    if (how.rotaryBase > 0) {
+      turn(q, heads, how.rotaryBase);
+      turn(k, groups, how.rotaryBase);
     }
+    const double scale = how.scale > 0 ? how.scale : 1 / std::sqrt(double(size));
     Rows mixed(x.size(), Row(heads * size, 0.0));
     for (int64_t token = 0; token < int64_t(x.size()); ++token)
       for (int64_t head = 0; head < heads; ++head) {
-        const int64_t group = head / (heads / groups), first = token / length * length;
-        Row weight(length);
+        const int64_t group = head / (heads / groups), first = token / length * keys;
+        Row weight(keys);
         double total = 0;
-        for (int64_t key = 0; key < length; ++key) {
+        for (int64_t key = 0; key < keys; ++key) {
           double score = 0;
           for (int64_t d = 0; d < size; ++d)
             score += q[token][head * size + d] * k[first + key][group * size + d];
-          weight[key] = sees(token % length, key) ? std::exp(score / std::sqrt(double(size))) : 0;
+          const double bias = how.bias ? how.bias(head, key - token % length) : 0;
+          weight[key] = how.sees(token % length, key) ? std::exp(score * scale + bias) : 0;
           total += weight[key];
         }
-        for (int64_t key = 0; key < length; ++key)
+        for (int64_t key = 0; key < keys; ++key)
           for (int64_t d = 0; d < size; ++d)
             mixed[token][head * size + d] += weight[key] / total * v[first + key][group * size + d];
       }
-    return fromHeads(mixed);
+    return fromHeads(mixed, how.prefix);
   }
 
   Rows layerNorm(Rows x, const std::string &suffix, double epsilon) const {
@@ -159,7 +178,7 @@ public:
       for (double value : row) variance += (value - mean) * (value - mean) / double(row.size());
       for (size_t n = 0; n < row.size(); ++n)
         row[n] = (row[n] - mean) / std::sqrt(variance + epsilon) * weights.at("gamma" + suffix)[n] +
-                 weights.at("beta" + suffix)[n];
+                 (has("beta" + suffix) ? weights.at("beta" + suffix)[n] : 0);
     }
     return x;
   }
@@ -279,6 +298,101 @@ TEST_CASE("a tiny Llama layer equals its definition") {
   compare(evaluate(model, arguments), llamaLayer(reference, 500000, 1e-5, causal));
 }
 
+TEST_CASE("tiny BLOOM and MPT layers equal their definition, whatever the number of heads") {
+  mlir::MLIRContext context;
+  // Press et al.: of three heads two are those of two, the third stands before them.
+  const auto slope = [](int64_t head) {
+    return std::exp2(std::array{-4.0, -8.0, -2.0}[size_t(head)]);
+  };
+  const Reference::Attending how{.sees = causal, .bias = [&](int64_t head, int64_t distance) {
+                                   return slope(head) * double(distance);
+                                 }};
+  for (const bool isBloom : {true, false}) {
+    const Model model = models::build(
+        {.model = isBloom ? "bloom-560m" : "mpt-7b", .dims = tiny, .dtype = DType::f32}, context);
+    const auto arguments = randomArguments(graphOf(model), 21);
+    const Reference reference(model, arguments);
+    for (const char *bias : {"bq", "bo", "b1", "b2", "beta1", "beta2"})
+      CHECK(reference.has(bias) == isBloom);
+    const Rows x = reference.input();
+    const Rows attended =
+        Reference::add(reference.attention(reference.layerNorm(x, "1", 1e-5), how), x);
+    const Rows fed =
+        reference.feedForward(reference.layerNorm(attended, "2", 1e-5), isBloom ? geluTanh : gelu);
+    compare(evaluate(model, arguments), Reference::add(fed, attended));
+  }
+}
+
+TEST_CASE("tiny layers of T5 equal their definition") {
+  const std::string sizes = R"({"model_type": "t5", "d_model": 10, "d_kv": 4, "d_ff": 7,
+                                "num_heads": 3, "relative_attention_num_buckets": 8,
+                                "relative_attention_max_distance": 6)";
+  // Buckets of 8 up to 6: the nearest 2 (encoder) or 4 (decoder) have one each, then by log.
+  const auto bucket = [](bool isDecoder, int64_t distance) -> int64_t {
+    const int64_t away = isDecoder ? std::max<int64_t>(-distance, 0) : std::abs(distance);
+    if (isDecoder) return std::array{0, 1, 2, 3, 4, 6, 7, 7, 7}[size_t(away)];
+    return std::array{0, 1, 2, 2, 3, 3, 3, 3, 3}[size_t(away)] + (distance > 0 ? 4 : 0);
+  };
+  mlir::MLIRContext context;
+  for (const bool isDecoder : {false, true})
+    for (const bool isGated : {false, true}) {
+      INFO(isDecoder << " " << isGated);
+      const Model model = buildConfig(
+          sizes + (isDecoder ? R"(, "is_decoder": true)" : "") +
+              (isGated ? R"(, "feed_forward_proj": "gated-gelu"})" : "}"),
+          isDecoder ? Dims{{"b", 2}, {"j", 8}, {"m", 5}} : Dims{{"b", 2}, {"j", 8}}, context);
+      const auto arguments = randomArguments(graphOf(model), 22);
+      const Reference reference(model, arguments);
+      const Rows x = reference.input();
+      const Reference::Attending own{
+          .sees = isDecoder ? causal : all,
+          .scale = 1,
+          .bias = [&](int64_t head, int64_t distance) {
+            return reference.weight("relative_table", bucket(isDecoder, distance) * 3 + head);
+          }};
+      Rows stream =
+          Reference::add(reference.attention(reference.rmsNorm(x, "gamma1", 1e-6), own), x);
+      if (isDecoder) {
+        const Rows memory = reference.input("memory");
+        stream =
+            Reference::add(reference.attention(
+                               reference.rmsNorm(stream, "gamma_cross", 1e-6),
+                               Reference::Attending{
+                                   .sees = all, .scale = 1, .prefix = "cross_", .memory = &memory}),
+                           stream);
+      }
+      const Rows middle = reference.rmsNorm(stream, "gamma2", 1e-6);
+      Rows fed;
+      if (isGated) {
+        const Rows gate = Reference::map(reference.plainLinear(middle, "w_gate", "", 7), geluTanh);
+        fed = reference.plainLinear(
+            Reference::zip(gate, reference.plainLinear(middle, "w_up", "", 7), std::multiplies<>()),
+            "w_down", "", 10);
+      } else {
+        fed = reference.feedForward(middle, [](double value) { return std::max(value, 0.0); });
+      }
+      compare(evaluate(model, arguments), Reference::add(fed, stream));
+    }
+}
+
+TEST_CASE("a tiny decoder layer over a memory of another length equals its definition") {
+  mlir::MLIRContext context;
+  Dims dims = tiny;
+  dims["m"] = 8;
+  const Model model =
+      models::build({.model = "transformer-decoder", .dims = dims, .dtype = DType::f32}, context);
+  const auto arguments = randomArguments(graphOf(model), 23);
+  const Reference reference(model, arguments);
+  const Rows x = reference.input(), memory = reference.input("memory");
+  const Rows first =
+      reference.layerNorm(Reference::add(reference.attention(x, causal), x), "1", 1e-5);
+  const Reference::Attending cross{.sees = all, .prefix = "cross_", .memory = &memory};
+  const Rows second =
+      reference.layerNorm(Reference::add(reference.attention(first, cross), first), "2", 1e-5);
+  const Rows fed = reference.feedForward(second, [](double value) { return std::max(value, 0.0); });
+  compare(evaluate(model, arguments), reference.layerNorm(Reference::add(fed, second), "3", 1e-5));
+}
+
 TEST_CASE("windows and biases of Llama's relatives equal their definition") {
   mlir::MLIRContext context;
   const std::string sizes =
@@ -347,7 +461,8 @@ TEST_CASE("grouped attention equals attention whose keys and values are repeated
 /// softmax(q k / sqrt(p)) v over the keys that `sees(b, position, key)` shows to a query; a query
 /// stands at key position j + K - J, and one that sees nothing gives zeros.
 Rows attentionByDefinition(const Model &model, const std::vector<TensorValue> &arguments,
-                           const std::function<bool(int64_t, int64_t, int64_t)> &sees) {
+                           const std::function<bool(int64_t, int64_t, int64_t)> &sees,
+                           const std::function<double(double, int64_t, int64_t)> &becomes = {}) {
   const auto dim = [&](const char *name) { return model.description.dims.at(name); };
   const int64_t queries = dim("j"), keys = dim("k"), p = dim("p"), w = dim("w");
   const Rows q = Reference::rows(arguments[0].elements, p),
@@ -365,7 +480,9 @@ Rows attentionByDefinition(const Model &model, const std::vector<TensorValue> &a
           double score = 0;
           for (int64_t d = 0; d < p; ++d)
             score += q[size_t((b * dim("h") + h) * queries + j)][d] * k[size_t(firstKey + key)][d];
-          const double weight = std::exp(score / std::sqrt(double(p)));
+          score /= std::sqrt(double(p));
+          if (becomes) score = becomes(score, h, key - (j + keys - queries));
+          const double weight = std::exp(score);
           total += weight;
           for (int64_t d = 0; d < w; ++d) out[d] += weight * v[size_t(firstKey + key)][d];
         }
@@ -404,6 +521,38 @@ TEST_CASE("masks of the attention preset equal their definition") {
             return !mask.padding || double(key) < arguments[3].elements[size_t(b)];
           }));
     }
+}
+
+TEST_CASE("score forms and documents of the attention preset equal their definition") {
+  const Dims square = {{"b", 2}, {"h", 6}, {"j", 5}, {"k", 7}, {"p", 6}, {"w", 5}};
+  Dims grouped = square;
+  grouped["g"] = 2;
+  constexpr std::array slopes = {-2.0, -4.0, -6.0, -8.0, -1.0, -3.0};
+  for (const Dims &dims : {square, grouped}) {
+    mlir::MLIRContext context;
+    const Model model = models::build({.model = "attention",
+                                       .dims = dims,
+                                       .dtype = DType::f32,
+                                       .mask = {.causal = true, .document = true},
+                                       .score = {.softcap = 0.5, .alibi = 8, .relative = 2}},
+                                      context);
+    auto arguments = randomArguments(graphOf(model), 24);
+    REQUIRE(arguments.size() == 5);  // q, k, v, relative_table, segments
+    arguments[4].elements = {0, 0, 1, 1, 1, 2, 2, 5, 3, 5, 3, 5, 5, 3};
+    const std::vector<double> &segments = arguments[4].elements, &table = arguments[3].elements;
+    compare(evaluate(model, arguments),
+            attentionByDefinition(
+                model, arguments,
+                [&](int64_t b, int64_t position, int64_t key) {
+                  return key <= position &&
+                         segments[size_t(b * 7 + key)] == segments[size_t(b * 7 + position)];
+                },
+                [&](double score, int64_t head, int64_t distance) {
+                  return 0.5 * std::tanh(score / 0.5) +
+                         std::exp2(slopes[size_t(head)]) * double(distance) +
+                         table[size_t(head * 5 + std::clamp<int64_t>(distance, -2, 2) + 2)];
+                }));
+  }
 }
 
 TEST_CASE("the paper's encoder ends normalized, and its dropout follows the seed") {

@@ -232,7 +232,7 @@ TEST_CASE("the attention preset has the masks that it is asked for") {
 TEST_CASE("masks of models that fix what a query sees are rejected") {
   CHECK(errorOf({.model = "bert-base", .mask = {.causal = true}}) ==
         "badInput: bert-base: --mask causal: bert-base fixes which keys a query sees; nearest is "
-        "the preset 'attention', which takes causal, window=N and padding");
+        "the preset 'attention', which takes causal, window=N, padding and document");
   CHECK(errorOf({.model = "gpt2", .mask = {.window = 5, .padding = true}})
             .find("gpt2: --mask window=5,padding: gpt2 fixes") != std::string::npos);
   CHECK(errorOf({.model = "masked-token", .mask = {.padding = true}})

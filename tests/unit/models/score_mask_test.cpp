@@ -30,12 +30,14 @@ TEST_CASE("words of a mask in any order") {
   CHECK(parseScoreMask({"window=128"}) == ScoreMask{.window = 128});
   CHECK(parseScoreMask({"padding", "window=1", "causal"}) ==
         ScoreMask{.causal = true, .window = 1, .padding = true});
+  CHECK(parseScoreMask({"document", "causal"}) == ScoreMask{.causal = true, .document = true});
   CHECK(parseScoreMask({"window=2147483647"}).window == 2147483647);
 }
 
 TEST_CASE("the text of a mask is read back") {
-  for (const Words &words : {Words{}, Words{"causal"}, Words{"window=3"}, Words{"padding"},
-                             Words{"causal", "window=3", "padding"}}) {
+  for (const Words &words :
+       {Words{}, Words{"causal"}, Words{"window=3"}, Words{"padding"},
+        Words{"causal", "window=3", "padding"}, Words{"padding", "document"}}) {
     std::string text;
     for (const std::string &word : words) text += (text.empty() ? "" : ",") + word;
     CHECK(textOf(parseScoreMask(words)) == text);
@@ -45,16 +47,17 @@ TEST_CASE("the text of a mask is read back") {
 TEST_CASE("words that are no mask") {
   CHECK(errorOf({"causl"}) ==
         "badInput: --mask causl: unknown mask; nearest is 'causal' (known: causal, window=N, "
-        "padding)");
+        "padding, document)");
   CHECK(errorOf({"windows=3"}) ==
         "badInput: --mask windows=3: unknown mask; nearest is 'window=N' (known: causal, "
-        "window=N, padding)");
+        "window=N, padding, document)");
   CHECK(errorOf({"block"}) ==
-        "badInput: --mask block: unknown mask (known: causal, window=N, padding)");
-  CHECK(errorOf({""}) == "badInput: --mask : unknown mask (known: causal, window=N, padding)");
+        "badInput: --mask block: unknown mask (known: causal, window=N, padding, document)");
+  CHECK(errorOf({""}) ==
+        "badInput: --mask : unknown mask (known: causal, window=N, padding, document)");
   CHECK(errorOf({"causal=1"}) ==
         "badInput: --mask causal=1: unknown mask; nearest is 'causal' (known: causal, window=N, "
-        "padding)");
+        "padding, document)");
 }
 
 TEST_CASE("windows that are none") {

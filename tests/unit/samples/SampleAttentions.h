@@ -7,21 +7,17 @@
 namespace weft::samples {
 
 /// b, h: batch and heads of keys; g: query heads of a group; j queries, k keys of p elements;
-/// values of w.
+/// values of w; distances of keys and queries up to `distance`, none: no axis of them.
 struct AttentionExtents {
   int64_t b = 1, h = 2, g = 1, j = 64, k = 64, p = 64, w = 64;
+  int64_t distance = 0;
 };
 
 /// q over b h g j p, keys over b h k p, values over b h k w; score ops are added in order.
 class FusedAttention {
 public:
   FusedAttention(std::string name, const AttentionExtents &e, DType type, double scale = 0.125)
-      : builder(
-            std::move(name),
-            {{'b', e.b}, {'g', e.g}, {'h', e.h}, {'j', e.j}, {'k', e.k}, {'p', e.p}, {'w', e.w}}),
-        extents(e),
-        type(type),
-        scale(scale) {
+      : builder(std::move(name), axesOf(e)), extents(e), type(type), scale(scale) {
     q = builder.input("q", "bhgjp", type), keys = builder.input("keys", "bhkp", type);
     v = builder.input("v", "bhkw", type);
   }
@@ -81,10 +77,54 @@ public:
     if (!withLogSums) return builder.build({output});
     return builder.build({output, builder.also("log_sums", "bhgj", DType::f32)});
   }
+  int alibi(int of) {
+    const int value = map("alibi",
+                          alibiExpression({.heads = headAxes,
+                                           .extents = {extents.h, extents.g},
+                                           .query = int(queryAxis),
+                                           .key = int(keyAxis),
+                                           .shift = extents.k - extents.j}),
+                          {of}, "sloped");
+    builder.last().attributes = {{"heads", std::vector<int64_t>{1, 2}},
+                                 {"query", queryAxis},
+                                 {"key", keyAxis},
+                                 {"steepness", 8.0}};
+    return value;
+  }
+  /// table: over h g z, z the distances.
+  int relative(int of, int table) {
+    const int value = map("relative_bias",
+                          relativeBiasExpression({.along = headAxes,
+                                                  .query = int(queryAxis),
+                                                  .key = int(keyAxis),
+                                                  .shift = extents.k - extents.j,
+                                                  .distance = extents.distance}),
+                          {of, table}, "biased");
+    builder.last().attributes = {{"along", std::vector<int64_t>{1, 2}},
+                                 {"query", queryAxis},
+                                 {"key", keyAxis},
+                                 {"distance", extents.distance}};
+    return value;
+  }
+  /// segments: i32, over b k; read at positions of keys and of queries.
+  int document(int of, int segments) {
+    return mask({.kind = MaskShape::Kind::document, .shift = extents.k - extents.j}, {of, segments},
+                "in_document",
+                {{"kind", std::string("document")},
+                 {"query", queryAxis},
+                 {"along", std::vector<int64_t>{0}}});
+  }
   /// Axes of the kernel, and dimensions of scores.
   static constexpr int64_t queryAxis = 3, keyAxis = 4;
 
 private:
+  const std::vector<int> headAxes = {2, 1};  ///< of the kernel: h, g, which are dimensions 1, 2
+  static std::map<char, int64_t> axesOf(const AttentionExtents &e) {
+    std::map<char, int64_t> axes = {{'b', e.b}, {'g', e.g}, {'h', e.h}, {'j', e.j},
+                                    {'k', e.k}, {'p', e.p}, {'w', e.w}};
+    if (e.distance > 0) axes['z'] = 2 * e.distance + 1;
+    return axes;
+  }
   int mask(MaskShape shape, std::vector<int> operands, const std::string &result,
            std::map<std::string, Attribute> attributes) {
     shape.query = int(queryAxis), shape.key = int(keyAxis);
@@ -149,6 +189,26 @@ inline Kernel slopedAttention(const AttentionExtents &e, DType type) {
   const int sloped =
       attention.map("add", "{0} + {1} * ([4] - [3])", {attention.scores(), slopes}, "sloped");
   return attention.build(attention.causal(sloped));
+}
+/// ALiBi with slopes from the number of the head, as weft.alibi has them.
+inline Kernel alibiAttention(const AttentionExtents &e, DType type, bool isCausal = true) {
+  FusedAttention attention("alibi_attention", e, type);
+  const int sloped = attention.alibi(attention.scores());
+  return attention.build(isCausal ? attention.causal(sloped) : sloped);
+}
+/// T5: an element of a table by head and distance. e.distance is given.
+inline Kernel relativeAttention(const AttentionExtents &e, DType type, bool isCausal = false) {
+  FusedAttention attention("relative_attention", e, type, 1);
+  const int table = attention.input("table", "hgz", type);
+  const int biased = attention.relative(attention.scores(), table);
+  return attention.build(isCausal ? attention.causal(biased) : biased);
+}
+/// "segments": the document of each position; keys of others are hidden.
+inline Kernel documentAttention(const AttentionExtents &e, DType type, bool isCausal = false) {
+  FusedAttention attention("document_attention", e, type);
+  const int segments = attention.input("segments", "bk", DType::i32);
+  const int seen = attention.document(attention.scores(), segments);
+  return attention.build(isCausal ? attention.causal(seen) : seen);
 }
 
 }  // namespace weft::samples

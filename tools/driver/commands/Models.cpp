@@ -48,7 +48,8 @@ json toJson(const PresetRow &row) {
           {"parts", supportedParts(specification)},
           {"dtypes", supportedTypes(specification)},
           {"masks", supportedMasks(specification)},
-          {"train", true},
+          {"scores", supportedScoreForms(specification)},
+          {"train", isTrained(specification)},
           {"dropout", specification.dropout},
           {"causal", specification.causal},
           {"layers", specification.layers}};
@@ -85,7 +86,7 @@ std::string overview() {
   }
   return result + fmt::format(
                       "\nEach with its extents (--dim), element types (--dtype, the default first) "
-                      "and parts (--part); all of them with --train, too. A "
+                      "and parts (--part); all of them with --train, too, but those of T5. A "
                       "config.json of model_type {} and a graph as .mlir compile as well.\n"
                       "weft models NAME tells more of a model or a model_type.\n",
                       fmt::join(supportedModelTypes(), ", "));
@@ -97,12 +98,15 @@ std::string details(const PresetRow &row) {
   result += fmt::format("  family   {}: {}\n", nameOf(row.specification.family),
                         summaryOf(row.specification.family));
   result += fmt::format(
-      "  --part   {}\n  --dtype  {}\n  --train  supported; --dropout P sets the probability, {} "
-      "without\n",
-      joined(model["parts"]), joined(model["dtypes"]), row.specification.dropout);
+      "  --part   {}\n  --dtype  {}\n  --train  {}; --dropout P sets the probability, {} without\n",
+      joined(model["parts"]), joined(model["dtypes"]),
+      isTrained(row.specification) ? "supported" : "not supported", row.specification.dropout);
   if (!model["masks"].empty())
     result +=
         fmt::format("  --mask   {}, or several of them; none without\n", joined(model["masks"]));
+  if (!model["scores"].empty())
+    result +=
+        fmt::format("  --score  {}, or several of them; none without\n", joined(model["scores"]));
   for (const json &dim : model["dims"]) {
     const std::string rule = dim["follows"];
     result += fmt::format(

@@ -43,13 +43,14 @@ constexpr const char *harness = R"(
       for (int k = 0; k < KEYS; k += TILE_K) {
         const int lastQ = weft::smaller(q + TILE_Q, QUERIES) - 1,
                   lastK = weft::smaller(k + TILE_K, KEYS) - 1;
-        int excluded = 0, all = 0, others = 0;
+        int excluded = 0, all = 0, others = 0, masked = 0;
         for (int row = q; row <= lastQ; ++row)
           for (int column = k; column <= lastK; ++column) {
             const float own = SCORE(1.5f, head, row, column),
                         bare = BARE(1.5f, head, row, column);
             excluded += own == weft::negativeInfinity;
             others += own != weft::negativeInfinity && own != bare;
+            masked += own != bare;
             ++all;
           }
         const weft::TileCoverage found = COVERAGE(head, q, lastQ, k, lastK);
@@ -57,7 +58,11 @@ constexpr const char *harness = R"(
                            : excluded == 0 ? weft::TileCoverage::full
                                            : weft::TileCoverage::mixed;
         counts[2 + int(found)] += 1;
-        if (found != exact) counts[found == weft::TileCoverage::mixed ? 1 : 0] += 1;
+        // Value ops may exclude scores, too: a full tile is one that masks leave as it is.
+        counts[0] += found == weft::TileCoverage::empty ? excluded != all
+                     : found == weft::TileCoverage::full ? masked > 0
+                                                         : 0;
+        counts[1] += found == weft::TileCoverage::mixed && found != exact;
         counts[5] += others;
       }
   // What lies outside the tensor reads nothing outside its memory.
@@ -301,6 +306,62 @@ TEST_CASE("value ops see every score, and their operands at its coordinates") {
     CHECK(subject.score.hasValueOps);
     CHECK(!subject.score.mayScaleLast);
   }
+}
+
+TEST_CASE("biases by position are those of their publications, for every head and distance") {
+  // Six heads: no power of two. Queries stand at the end of the keys.
+  const samples::AttentionExtents e{.b = 2, .h = 3, .g = 2, .j = 9, .k = 12, .distance = 4};
+  std::vector<Subject> subjects = {{samples::alibiAttention(e, DType::f16), 3, 4},
+                                   {samples::relativeAttention(e, DType::f16), 3, 4},
+                                   {samples::relativeAttention(e, DType::f16, true), 3, 4}};
+  for (const size_t subject : {1, 2}) {
+    subjects[subject].inputs.resize(4);
+    for (int i = 0; i < 6 * 9; ++i) subjects[subject].inputs[3].push_back(i / 8.0);
+  }
+  const std::vector<Outcome> outcomes = runAll("attention_positions", subjects);
+  for (int64_t head = 0; head < 12; ++head)
+    for (int64_t q = 0; q < e.j; ++q)
+      for (int64_t k = 0; k < e.k; ++k) {
+        if (head + q + k == 0) continue;
+        const int64_t own = head % 6, distance = k - (q + 3);
+        // Press et al.: four heads of 2^-2 ... 2^-8, then two of the eight between them.
+        constexpr std::array slopes = {-2.0, -4.0, -6.0, -8.0, -1.0, -3.0};
+        const double sloped = 1.5 + std::exp2(slopes[size_t(own)]) * double(distance);
+        const double biased = 1.5 + double(own * 9 + std::clamp<int64_t>(distance, -4, 4) + 4) / 8;
+        const size_t at = size_t((head * e.j + q) * e.k + k);
+        INFO(head << " " << q << " " << k);
+        if (distance > 0) CHECK(outcomes[0].scores[at] == float(masked));
+        else CHECK(outcomes[0].scores[at] == Approx(sloped).epsilon(1e-6));
+        CHECK(outcomes[1].scores[at] == float(biased));
+        CHECK(outcomes[2].scores[at] == float(distance > 0 ? masked : biased));
+      }
+  CHECK(!subjects[1].score.hasMasks);
+  for (const Subject &subject : subjects) CHECK(subject.score.hasValueOps);
+}
+
+TEST_CASE("a tile whose mask reads segments is never known to be full or empty") {
+  const samples::AttentionExtents e{.b = 2, .h = 1, .g = 2, .j = 10, .k = 14};
+  std::vector<Subject> subjects = {{samples::documentAttention(e, DType::f16), 3, 4},
+                                   {samples::documentAttention(e, DType::f16, true), 3, 4}};
+  std::vector<double> segments;
+  for (int64_t i = 0; i < 2 * e.k; ++i) segments.push_back(double(i / 5 % 3));
+  for (Subject &subject : subjects) subject.inputs = {{}, {}, {}, segments};
+  const std::vector<Outcome> outcomes = runAll("attention_documents", subjects);
+  for (int64_t head = 0; head < 4; ++head)
+    for (int64_t q = 0; q < e.j; ++q)
+      for (int64_t k = 0; k < e.k; ++k) {
+        if (head + q + k == 0) continue;
+        const int64_t row = head / 2 * e.k;
+        const bool isSeen = segments[size_t(row + k)] == segments[size_t(row + q + 4)];
+        const size_t at = size_t((head * e.j + q) * e.k + k);
+        CHECK(outcomes[0].scores[at] == (isSeen ? 1.5f : float(masked)));
+        CHECK(outcomes[1].scores[at] == (isSeen && k <= q + 4 ? 1.5f : float(masked)));
+      }
+  CHECK(!subjects[0].score.hasMasks);
+  CHECK(subjects[0].score.coverage == "weft::FullCoverage{}");
+  // The causal mask beside it skips tiles by itself.
+  CHECK(subjects[1].score.hasMasks);
+  CHECK(outcomes[1].counts[empty] > 0);
 }
 
 TEST_CASE("what does not exclude scores for good is a value op") {

@@ -123,6 +123,18 @@ TEST_CASE("score ops see the coordinates and operands of every score") {
   checkAll("sm80_attention_scores", subjects);
 }
 
+TEST_CASE("biases by position and documents") {
+  std::vector<Subject> subjects;
+  const AttentionExtents e{
+      .b = 2, .h = 3, .g = 2, .j = 75, .k = 90, .p = 24, .w = 40, .distance = 20};
+  for (const DType type : {DType::f16, DType::bf16}) {
+    add(subjects, alibiAttention(e, type), smallTile);
+    add(subjects, relativeAttention(e, type, type == DType::bf16), smallTile);
+    add(subjects, documentAttention(e, type, type == DType::f16), smallTile);
+  }
+  checkAll("sm80_attention_positions", subjects);
+}
+
 TEST_CASE("heads of a group share keys and values, one query has them as rows") {
   std::vector<Subject> subjects;
   add(subjects,
