@@ -10,12 +10,19 @@ namespace weft::analytic {
 
 constexpr int64_t warpSize = 32;
 constexpr int64_t sectorBytes = 32;  ///< unit of L1 and L2 traffic
+constexpr int64_t lineBytes = 128;   ///< unit of L1's tags
 constexpr double threadsPerMultiprocessor = 2048, registersPerMultiprocessor = 65536,
                  registersPerThread = 255;
 
 /// L2 over DRAM bandwidth: about 5.5 TB/s from L2 to the multiprocessors of an H200, whose best
 /// copy moves 4.29 TB/s.
 constexpr double l2Speedup = 5.5 / 4.29;
+
+/// Cycles in which L1 looks up a line, and flop of a multiprocessor's FMA units in a cycle.
+constexpr double cyclesOfLine = 2, flopsOfCycle = 256;
+/// Of the device's launchSeconds, what a loop kernel takes beside its work: the smallest ones, and
+/// more where memory works for so long.
+constexpr double loopLaunchShare = 0.6, loopRampShare = 0.15, loopRampSeconds = 2e-6;
 
 /// Share of the instruction time that memory time does not hide, or the other way round (estimate):
 /// rows of narrow loads must not tie with rows of wide ones where memory is the bound.
@@ -63,6 +70,8 @@ constexpr int sequentialUnroll =
 /// Estimates: coordinates from a thread index (divisions by constants) and the guard; converting,
 /// computing and rounding.
 constexpr double indexInstructions = 24, instructionsPerFlop = 2;
+/// One draw of dropout.
+constexpr double drawInstructions = 40;
 /// Threads per multiprocessor that fill its four schedulers (estimate: 4 warps each).
 constexpr double threadsToFillIssue = 512;
 
@@ -72,7 +81,9 @@ constexpr double threadsToFillIssue = 512;
 /// The heuristic's first candidate against the best of its list: 0.87 to 1.00, mean 0.95, of 23
 /// shapes x 4 orientations (cuBLASLt runs: 586 of 639 TFLOP/s at 4096x3072x1024, 641 of 649 at
 /// 4096x1024x4096).
-constexpr double libraryFirstCandidateShare = 0.95;
+/// Priced lower, since what it is a share of was fitted to short runs: 569 TFLOP/s at
+/// 12288x3072x1024, 626 at 8192x8192x8192.
+constexpr double libraryFirstCandidateShare = 0.89;
 /// Share of the peak where rows are no multiple of 16 bytes: 94 TFLOP/s at 4096x4095x1000; reached
 /// by tiles of 64 x 64, which fits 300x1000x520 at 33 TFLOP/s (cuBLASLt runs).
 constexpr double libraryUnalignedShare = 94.0 / 690, libraryUnalignedIntensity = 32;
@@ -81,25 +92,40 @@ constexpr int64_t libraryAlignment = 16;  ///< bytes: what TMA and 16-byte copie
 /// fits 512x512x64 x 128 in 27.7 us (memory 19.6, tensor 6.8) and 512x64x512 x 128 in 23.2 us with
 /// the same bytes and flop (cuBLASLt runs).
 constexpr double libraryDepthStep = 64;
-/// An unmeasured epilogue costs this many times the GEMM and a separate kernel at the copy rate:
-/// its saving counts only once it is measured.
-constexpr double libraryEpilogueUntriedFactor = 1.05;
+/// Fitted to the 5,700 measurements of profiles/h200 (docs/experiments/estimates.md): the share of
+/// the lesser of memory and compute time that is exposed where k is one step; seconds of a kernel's
+/// start beside a launch, of a wave besides its MMAs, of a split of k besides its partial sums; the
+/// factor of a bias, and what each operand of the result's shape adds to it.
+constexpr double libraryExposedShare = 0.7, libraryStartSeconds = 0.58e-6,
+                 libraryWaveSeconds = 0.15e-6, librarySplitSeconds = 1.1e-6,
+                 libraryEpilogueFactor = 1.07, libraryEpilogueOperandShare = 0.11;
 constexpr double libraryDepthUnit = 16;  ///< k of one tensor-core instruction
-/// m n / (m + n) of the smallest tile that reaches the peak: 128 x 128, one wave of which makes
-/// 2640x768x768 in 7.2 us (cuBLASLt runs). In proportion below (estimate).
-constexpr double libraryTensorIntensity = 64;
+/// m n / (m + n) of the smallest tile that reaches the peak, in proportion below, and the peak of
+/// short kernels against the sustained one (fitted likewise).
+constexpr double libraryTensorIntensity = 45, libraryMostEfficiency = 1.14;
 /// The shortest k of a split-K partial that pays (estimate): 8x4096x4096 runs at the memory's
 /// speed, 10.3 us; 300x1000x520 does not profit (cuBLASLt runs).
 constexpr int64_t libraryShortestSplit = 512;
-/// gemm-sm90 (measured in 23 shapes x 4 orientations, interleaved with cuBLASLt). Share of the peak
-/// that a tile reaches by m n / (m + n): 128 x 128 (64) 1.0, 64 x 256 (51) 0.90, 64 x 128 (43)
-/// 0.86, 128 x 64 0.79 to 0.80.
-constexpr double sm90LeastEfficiency = 0.55, sm90EfficiencyPerIntensity = 0.007;
-/// Seconds without WGMMA while a cooperative tile of 128 x 256 is stored: 127 against 115 us of
-/// 9 waves (12288x3072x1024).
-constexpr double sm90StoreSeconds = 1.3e-6;
-/// Barriers, maps and the first k-tiles of a block (estimate).
-constexpr double sm90StartSeconds = 0.2e-6;
+/// gemm-sm90: fitted to the 11,000 measurements of profiles/h200 (docs/experiments/estimates.md).
+/// Share of the sustained peak that a tile reaches by m n / (m + n): 64 x 64 (32) 0.79, 64 x 128
+/// (43) 1.0, and a short kernel more than the power allows for long.
+constexpr double sm90LeastEfficiency = 0.16, sm90EfficiencyPerIntensity = 0.0196,
+                 sm90MostEfficiency = 1.1;
+/// Seconds of a multiprocessor for an element of an epilogue: storing it, a flop of its arithmetic,
+/// the first operand of C's shape (through shared memory), each further one (by threads), a further
+/// result (docs/experiments/epilogues.md: 4.6 us of 4096 x 4096), its part in a reduction, a local
+/// softmax.
+constexpr double epilogueSeconds = 3e-12, epilogueFlopSeconds = 11e-12,
+                 epilogueOperandSeconds = 56e-12, epilogueFurtherOperandSeconds = 140e-12,
+                 epilogueResultSeconds = 50e-12, epilogueReductionElementSeconds = 46e-12,
+                 epilogueSoftmaxSeconds = 56e-12;
+/// The same for dropout: one mix of words for eight elements, two, one for each.
+constexpr double drawSeconds = 36e-12, exchangedDrawSeconds = 91e-12, singleDrawSeconds = 440e-12;
+/// The share of an epilogue that the WGMMA of the other consumer does not hide with ping-pong
+/// tiles.
+constexpr double pingPongShare = 0.76;
+/// Barriers, maps and the first k-tiles of a block.
+constexpr double sm90StartSeconds = 0.3e-6;
 /// Share of the lesser of memory and tensor time that is exposed where k is one k-tile: fits 24.0
 /// us of 512x512x64 x 128.
 constexpr double sm90ExposedShare = 0.5;
@@ -110,29 +136,29 @@ constexpr double sm90GuardedShare = 0.1;
 /// and half as many of rows that start at odd multiples of 16 bytes: 4096 x 4088 x 1000 takes 99.9
 /// us with such rows on both sides (128 x 128), 72.8 with them in A, 50.3 with none.
 constexpr double sm90FlopsOfLoadedByte = 64, sm90StraddlingFactor = 2;
-/// Cluster split-K: the wait for the last CTA, and bytes of accumulators that a CTA receives a
-/// second (estimates).
-constexpr double splitKReductionSeconds = 0.4e-6, splitKReductionBandwidth = 60e9;
+/// Cluster split-K: a step of waiting for twice as many CTAs, and bytes of accumulators that a CTA
+/// receives a second; the share of all multiprocessors that clusters of 4 and 8 can take at a time
+/// (32 clusters of 4 and 16 of 8 take longer than 24 and 12 by whole waves and the start of a
+/// cluster each).
+constexpr double splitKStepSeconds = 0.56e-6, splitKReductionBandwidth = 20e9,
+                 shareOfClustersOfFour = 112.0 / 132, shareOfClustersOfEight = 56.0 / 132,
+                 clusterStartSeconds = 1.5e-6;
 /// Bandwidth that one block reaches at most, in shares of a multiprocessor's (estimate; 64 of 132
 /// blocks do not reach the bandwidth).
 constexpr double sm90ShareOfMemory = 1.6;
 /// Stream-K: a CTA writes its accumulators of a tile and reads those of others, twice (estimate).
 constexpr double streamKSeconds = 1.5e-6;
-/// Factor on the price of cluster split-K: other kernels are preferred while few of these are
-/// measured.
-constexpr double splitKUnmeasured = 1.05;
 /// Added to the price of kernels with several strides along a group of axes, while none are
 /// measured: less than any transpose costs, and more than the differences between plans of one
 /// stride, which `compile --measure` is to compare.
 constexpr double sm90StridesSeconds = 1e-6;
 /// Epilogue reductions: the last-arriving tile of a strip reads the partial sums of the others
-/// through L2 (estimate). The factor is on their price, for the reason of splitKUnmeasured.
-constexpr double epilogueReductionSeconds = 1.5e-6, epilogueReductionUnmeasured = 1.05;
+/// through L2 (estimate).
+constexpr double epilogueReductionSeconds = 1.5e-6;
 /// Single-consumer tiles: share of the peak that one consumer reaches (estimate), and the columns
 /// below which a GEMM of 64 rows is bound by shared memory and not by the tensor cores (16 cycles
-/// for 2 KB). The factor is on their price, for the reason of splitKUnmeasured.
-constexpr double singleConsumerEfficiency = 0.6, singleConsumerColumns = 32,
-                 singleConsumerUnmeasured = 1.04;
+/// for 2 KB).
+constexpr double singleConsumerEfficiency = 0.6, singleConsumerColumns = 32;
 
 /// gemm-sm80 (estimates, no run yet): share of the peak of mma.sync, and of the peak of WGMMA on
 /// sm_90a; by m n / (m + n) of a tile: 128 x 128 (64) all of it, 64 x 64 (32) 0.75.
@@ -148,12 +174,16 @@ constexpr double sm80Unmeasured = 1.05;
 /// shared memory or computed by threads that copy (H200: 0.14 to 0.2 and 0.26 to 0.28 ns an element
 /// and multiprocessor; accesses to shared memory next to WGMMA take 60 cycles a warp); the share of
 /// a multiprocessor's arithmetic that three warps of a block on sm_90a have, and the MMA warps
-/// before sm_90 (estimates). The factor is on their price, for the reason of splitKUnmeasured.
-constexpr double transformInstructions = 20, copyingInstructions = 34, sm90TransformShare = 0.5,
-                 sm80TransformShare = 0.6, prologueUnmeasured = 1.05;
+/// before sm_90 (estimates). The factor is of products that wait for rewritten k-tiles (fitted to
+/// 2,400 measurements of profiles/h200).
+constexpr double transformInstructions = 20, copyingInstructions = 34, sm90TransformShare = 0.42,
+                 sm80TransformShare = 0.6, prologueFactor = 1.1;
 /// The factor where accumulators are scaled instead of an operand (H200: 7% over the plain GEMM).
-constexpr double scaledUnmeasured = 1.07;
+constexpr double scaledFactor = 1.07;
 
+/// gemm-fma: blocks that wait for their first tiles (384 measurements of profiles/h200 take 1.4
+/// times the estimate without it).
+constexpr double fmaStartSeconds = 0.8e-6;
 /// fp32 GEMMs without tensor cores, against the peak of the FMA units (estimate).
 constexpr double libraryFmaShare = 0.75, libraryFmaIntensity = 16;
 

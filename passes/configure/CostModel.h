@@ -19,6 +19,7 @@ struct Cost {
   int64_t bytesNecessary = 0;  ///< Q of the MUE metric
   double flop = 0;
   Bound bound = Bound::memory;
+  double margin = 0;  ///< of an estimate: the share that `seconds` has above the mean (Margins.h)
   bool measured = false;  ///< false: modelled
   bool stale = false;     ///< measured, but with an older version of its family
   std::string source =
@@ -50,6 +51,8 @@ public:
   /// Whether every loop configuration of the kernel is priced by LoopPricer (LoopCost.h), so that
   /// selection may add up operands instead of asking for each configuration.
   virtual bool isSeparable(const Kernel &kernel) const { return false; }
+  /// The margin of what LoopPricer prices (Margins.h).
+  virtual double separableMargin() const { return 0; }
   /// Prices unmeasured kernels: as this model does, but without a lookup of measurements. Lives as
   /// long as this one.
   virtual const CostModel &modelled() const { return *this; }

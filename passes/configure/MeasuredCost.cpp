@@ -9,6 +9,7 @@
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
 #include "passes/configure/Family.h"
+#include "passes/configure/Margins.h"
 #include "passes/configure/StridedViews.h"
 
 #include <algorithm>
@@ -28,10 +29,29 @@ std::string_view placeOf(std::string_view line) {
       0, static_cast<size_t>(fields.layouts.data() + fields.layouts.size() - line.data()));
 }
 
+/// The analytic model as it takes part beside measurements.
+class EstimateBesideMeasurements : public CostModel {
+public:
+  explicit EstimateBesideMeasurements(const CostModel &analytic) : analytic(analytic) {}
+  Cost cost(const Kernel &kernel, const Configuration &configuration) const override {
+    const Family &family = configuration.knobs.family();
+    const Cost cost = analytic.cost(kernel, configuration);
+    return family.isView || family.takesAttention ? cost : margins::added(cost, separableMargin());
+  }
+  const Device &device() const override { return analytic.device(); }
+  bool isSeparable(const Kernel &kernel) const override { return analytic.isSeparable(kernel); }
+  double separableMargin() const override { return margins::besideMeasurements; }
+  std::string description() const override { return analytic.description(); }
+
+private:
+  const CostModel &analytic;
+};
+
 class MeasuredCostModel : public CostModel {
 public:
   MeasuredCostModel(const Device &device, Profile profile, std::string name, bool strict)
       : analytic(analyticCostModel(device)),
+        estimates(*analytic),
         profile(std::move(profile)),
         name(std::move(name)),
         strict(strict) {}
@@ -43,7 +63,7 @@ public:
       throw Error::strictMiss("{} has no measurement for kernel '{}', {}", name, kernel.name,
                               describe(kernel, configuration.knobs));
     return measurement ? priced(kernel, configuration, *measurement)
-                       : analytic->cost(kernel, configuration);
+                       : estimates.cost(kernel, configuration);
   }
 
   const std::vector<PricedConfiguration> &measured(const Kernel &kernel) const override {
@@ -77,7 +97,7 @@ public:
     return result;
   }
 
-  const CostModel &modelled() const override { return *analytic; }
+  const CostModel &modelled() const override { return estimates; }
   const Device &device() const override { return analytic->device(); }
   std::string description() const override {
     return fmt::format("{} ({}, {} measurements)", name, device().name, profile.measurementCount());
@@ -140,6 +160,7 @@ private:
           "{}: the measurement of kernel '{}' is of version {} of its family, which has {}", name,
           kernel.name, measurement.familyVersion, version);
     result.seconds = measurement.seconds;
+    result.margin = 0;
     result.source = measurement.source;
     result.measured = true;
     return result;
@@ -275,6 +296,7 @@ private:
   }
 
   std::unique_ptr<CostModel> analytic;
+  EstimateBesideMeasurements estimates;
   Profile profile;
   std::string name;
   bool strict;

@@ -2,12 +2,16 @@
 #include "passes/decide/PathPlan.h"
 
 #include "kernel/PlainText.h"
+#include "passes/configure/Margins.h"
 #include "passes/decide/Decide.h"
 #include "plan/PlanChunks.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
+#include <map>
 
 namespace weft::decision {
 namespace {
@@ -24,6 +28,22 @@ void noteUnmeasured(const select::Statistics &statistics, std::vector<PlanNote> 
                  "{} of {} candidate kernels have no measured time and were priced by the model",
                  statistics.unmeasuredKernels, statistics.kernels)});
   addNotes(notes, NoteKind::prices, statistics.notes);
+}
+
+/// Names the kernels whose estimates have a larger margin than every estimate beside measurements.
+void noteMargins(const PlannedKernels &planned, std::vector<PlanNote> &notes) {
+  std::map<int, std::vector<std::string>> byPercent;
+  for (const ChosenKernel &kernel : planned.kernels) {
+    const int percent = int(std::lround(100 * kernel.cost.margin));
+    std::vector<std::string> &names = byPercent[percent];
+    const std::string &name = kernel.kernel.name;
+    if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+  }
+  for (const auto &[percent, names] : byPercent)
+    if (percent > std::lround(100 * margins::besideMeasurements))
+      addNotes(
+          notes, NoteKind::prices,
+          {fmt::format("estimated, with a margin of {}%: {}", percent, fmt::join(names, "; "))});
 }
 
 }  // namespace
@@ -49,6 +69,7 @@ Expected<PlannedKernels> planOf(const PlanContext &context, const SelectedVarian
   plan.costModel = pricesOf(plan, *context.prices);
   addNotes(plan.notes, NoteKind::rewrite, variant.notes);
   noteUnmeasured(selection.statistics(), plan.notes);
+  noteMargins(planned, plan.notes);
   return planned;
 }
 

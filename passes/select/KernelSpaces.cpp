@@ -93,12 +93,13 @@ void addMeasured(const Kernel &kernel, const std::vector<PricedConfiguration> &m
     result.measured.push_back(std::make_shared<ConfigurationSpace>(std::move(space)));
 }
 
-/// Whether a space is considered only if measured. The model does not know what these save: a
-/// library GEMM with an epilogue, an epilogue with a reduction or a local softmax, an operand that
-/// a prologue transforms.
+/// Whether a space is considered only if measured: with --strict, kernels whose ops can run without
+/// them. A library GEMM with an epilogue, an epilogue with a reduction or a local softmax, an
+/// operand that a prologue transforms. Else they take part as estimates, with their margins
+/// (passes/configure/Margins.h).
 bool waitsForMeasurements(const Kernel &kernel, const ConfigurationSpace &space,
                           const CostModel &model) {
-  if (!model.hasMeasurements() || !space.family->isGemm || kernel.body.size() == 1) return false;
+  if (model.admitsModelled() || !space.family->isGemm || kernel.body.size() == 1) return false;
   const bool leavesStatistics = std::ranges::any_of(kernel.body, [](const BodyOp &op) {
     return op.kind == OpKind::reduce || op.kind == OpKind::localSoftmax;
   });
@@ -143,7 +144,7 @@ void Bests::offerModelled(const Kernel &kernel, const ConfigurationSpace &space,
       combinations(space.choices) * static_cast<double>(space.knobs.size());
   if (space.tuples.empty() &&
       (pricer.isSeparable(kernel) || configurations > maximumPricedOneByOne)) {
-    const LoopTable table(kernel, model.device(), space, space.choices);
+    const LoopTable table(kernel, model.device(), pricer.separableMargin(), space, space.choices);
     for (size_t row = 0; row < table.knobsCount(); ++row) {
       seconds = std::min(seconds, table.best(row, -1, 0));
       for (size_t operand = 0; operand < space.choices.size(); ++operand)

@@ -9,7 +9,8 @@
 
 namespace weft::select {
 
-LoopTable::LoopTable(const Kernel &kernel, const Device &device, const ConfigurationSpace &space,
+LoopTable::LoopTable(const Kernel &kernel, const Device &device, double margin,
+                     const ConfigurationSpace &space,
                      const std::vector<std::vector<Layout>> &layouts) {
   const LoopPricer pricer(kernel, device);
   std::vector<std::vector<PlacedOperand>> placed(layouts.size());
@@ -26,7 +27,8 @@ LoopTable::LoopTable(const Kernel &kernel, const Device &device, const Configura
             .width = knobs.vectorWidth,
             .share = price.share,
             .issueSeconds = price.issueSeconds,
-            .launchSeconds = device.launchSeconds};
+            .launchSeconds = device.launchSeconds,
+            .margin = margin};
     const std::array<int, 5> key = {
         knobs.vectorAxis, knobs.vectorWidth, knobs.laneAxis, static_cast<int>(knobs.reduction),
         knobs.reduction == ReductionMapping::warp || knobs.reduction == ReductionMapping::block

@@ -195,8 +195,9 @@ private:
 /// For one loop space: the seconds of every knob and operand layout, so that combinations are sums.
 class LoopTable {
 public:
-  LoopTable(const Kernel &kernel, const Device &device, const ConfigurationSpace &space,
-            const std::vector<std::vector<Layout>> &layouts);
+  /// `margin`: of the estimates (CostModel::separableMargin).
+  LoopTable(const Kernel &kernel, const Device &device, double margin,
+            const ConfigurationSpace &space, const std::vector<std::vector<Layout>> &layouts);
 
   size_t knobsCount() const { return rows.size(); }
   /// Index into the space's knobs.
@@ -214,11 +215,11 @@ private:
   struct Row {
     int knobs;
     int width;
-    double share, issueSeconds, launchSeconds;
+    double share, issueSeconds, launchSeconds, margin;
     std::vector<std::vector<Term>> terms = {};  ///< operand, layout
     std::vector<double> cheapest = {};          ///< operand
     double total(double operandSeconds) const {
-      return loopSeconds(launchSeconds, operandSeconds / share, issueSeconds);
+      return loopSeconds(launchSeconds, operandSeconds / share, issueSeconds) * (1 + margin);
     }
   };
   std::vector<Row> rows;

@@ -162,7 +162,8 @@ struct Statistics {
 
 /// Why a kernel has no price although its family accepts it (Selection::waitsForMeasurements).
 inline constexpr const char *waitingReason =
-    "considered only if measured, and the profile has no measurement of it, or none in the pinned "
+    "with --strict considered only if measured, and the profile has no measurement of it, or none "
+    "in the pinned "
     "layouts (weft profile)";
 
 /// A path to draw, and what became of it in the plan: chunks, and with them other times.
@@ -198,8 +199,8 @@ public:
   std::optional<SelectionResult> planIfFused(int opA, int opB, bool fused) const;
   /// Seconds that it loses.
   std::optional<double> whatIfFused(int opA, int opB, bool fused) const;
-  /// Whether the ops could share one kernel if the profile had measurements of it: some kernels are
-  /// considered only if measured.
+  /// Whether the ops could share one kernel if the profile had measurements of it: with --strict
+  /// some kernels are considered only if measured.
   bool waitsForMeasurements(int opA, int opB) const;
   /// The layouts that a tensor may have in the graph.
   const std::vector<Layout> &layouts(int tensor) const;

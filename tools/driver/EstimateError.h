@@ -21,6 +21,6 @@ struct EstimateError {
 };
 
 inline constexpr EstimateError typicalEstimateError{
-    .device = "h200", .dtype = DType::f16, .kernel = 0.09, .plan = 0.06};
+    .device = "h200", .dtype = DType::f16, .kernel = 0.045, .plan = 0.03};
 
 }  // namespace weft::driver

@@ -200,8 +200,8 @@ private:
         if (isWanted(operand, layout)) lists.back().push_back(layout);
       if (lists.back().empty()) return;
     }
-    trim(lists, select::LoopTable(kernel, model.device(), family, lists));
-    const select::LoopTable table(kernel, model.device(), family, lists);
+    trim(lists, select::LoopTable(kernel, model.device(), model.separableMargin(), family, lists));
+    const select::LoopTable table(kernel, model.device(), model.separableMargin(), family, lists);
     std::vector<int> choice(lists.size(), 0);
     for (bool more = true; more; more = advance(choice, lists)) {
       std::vector<std::pair<double, size_t>> rows;

@@ -20,9 +20,9 @@ double transformSeconds(const Kernel &kernel, const GemmProblem &gemm, double m,
   return instructions / (device.fmaFlops / 2 / device.multiprocessors * share);
 }
 
-double unmeasuredPrologue(const GemmProblem &gemm) {
-  return gemm.isAnyTransformed() ? analytic::prologueUnmeasured
-         : gemm.isScaled()       ? analytic::scaledUnmeasured
+double prologueFactor(const GemmProblem &gemm) {
+  return gemm.isAnyTransformed() ? analytic::prologueFactor
+         : gemm.isScaled()       ? analytic::scaledFactor
                                  : 1;
 }
 

@@ -12,7 +12,7 @@ namespace weft {
 double transformSeconds(const Kernel &kernel, const GemmProblem &gemm, double m, double n,
                         double depth, double share, const Device &device);
 
-/// The factor on the modelled price of such a kernel while it is unmeasured.
-double unmeasuredPrologue(const GemmProblem &gemm);
+/// What waiting for rewritten k-tiles, or scaling accumulators, makes of the time.
+double prologueFactor(const GemmProblem &gemm);
 
 }  // namespace weft

@@ -51,7 +51,8 @@ Cost fmaGemmCost(const Kernel &kernel, const Configuration &configuration, const
   const double memorySeconds = std::max(necessary, tileBytes / analytic::l2Speedup) /
                                device.copyBandwidth /
                                analytic::share(inFlight, analytic::mapBytesInFlight, device);
-  return {.seconds = device.launchSeconds + std::max(memorySeconds, fmaSeconds),
+  return {.seconds = device.launchSeconds + analytic::fmaStartSeconds +
+                     std::max(memorySeconds, fmaSeconds),
           .bytesMoved = static_cast<int64_t>(necessary),
           .bound = analytic::boundOf(memorySeconds, fmaSeconds, device.launchSeconds)};
 }

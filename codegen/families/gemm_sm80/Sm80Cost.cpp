@@ -79,7 +79,7 @@ Cost sm80Cost(const Kernel &kernel, const Configuration &configuration, const Sm
         isLast ? 0 : std::max(0.0, necessary - double(library.bytesMoved)) / device.copyBandwidth;
     cost.seconds = std::max(cost.seconds, analytic::sm80Unmeasured * library.seconds + others);
   }
-  cost.seconds *= unmeasuredPrologue(*answer.gemm);
+  cost.seconds *= prologueFactor(*answer.gemm);
   return cost;
 }
 

