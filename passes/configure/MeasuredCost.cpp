@@ -32,7 +32,8 @@ std::string_view placeOf(std::string_view line) {
 /// The analytic model as it takes part beside measurements.
 class EstimateBesideMeasurements : public CostModel {
 public:
-  explicit EstimateBesideMeasurements(const CostModel &analytic) : analytic(analytic) {}
+  EstimateBesideMeasurements(const CostModel &analytic, bool areThereAny)
+      : analytic(analytic), margin(areThereAny ? margins::besideMeasurements : 0) {}
   Cost cost(const Kernel &kernel, const Configuration &configuration) const override {
     const Family &family = configuration.knobs.family();
     const Cost cost = analytic.cost(kernel, configuration);
@@ -40,18 +41,19 @@ public:
   }
   const Device &device() const override { return analytic.device(); }
   bool isSeparable(const Kernel &kernel) const override { return analytic.isSeparable(kernel); }
-  double separableMargin() const override { return margins::besideMeasurements; }
+  double separableMargin() const override { return margin; }
   std::string description() const override { return analytic.description(); }
 
 private:
   const CostModel &analytic;
+  double margin;  ///< of an empty profile none: estimates compete with each other alone
 };
 
 class MeasuredCostModel : public CostModel {
 public:
   MeasuredCostModel(const Device &device, Profile profile, std::string name, bool strict)
       : analytic(analyticCostModel(device)),
-        estimates(*analytic),
+        estimates(*analytic, !profile.kernels.empty()),
         profile(std::move(profile)),
         name(std::move(name)),
         strict(strict) {}

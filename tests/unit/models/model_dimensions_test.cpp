@@ -114,7 +114,7 @@ TEST_CASE("a causal attention core takes any number of keys and queries") {
 TEST_CASE("an unknown preset names the nearest") {
   CHECK_THROWS_WITH(throwUnknownPreset("bert-larg"),
                     "unknown preset 'bert-larg'; nearest is 'bert-large' (known: attention, "
-                    "bert-base, bert-large, gpt2, "
-                    "llama-3-8b, paper-attention, paper-encoder, masked-token); a path must end in "
-                    ".json or .mlir");
+                    "bert-base, bert-large, bloom-560m, gpt2, llama-3-8b, mpt-7b, paper-attention, "
+                    "paper-encoder, t5-base-decoder, t5-base-encoder, transformer-decoder, "
+                    "masked-token); a path must end in .json or .mlir");
 }

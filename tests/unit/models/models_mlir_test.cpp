@@ -261,10 +261,9 @@ TEST_CASE("dimensions whose GEMM overflows are rejected") {
         "badInput: attention: argument q over b=2147483647 * h=2147483647 * j=512 * p=64 has more "
         "than 2^62 points; make "
         "one of these dimensions smaller");
-  CHECK(errorOf({.model = "attention", .dims = {{"j", 2147483647}}}) ==
-        "badInput: attention: contraction score over b=8 * h=16 * k=2147483647 * p=64 * "
-        "j=2147483647 has more than 2^62 "
-        "points; make one of these dimensions smaller");
+  CHECK(errorOf({.model = "attention", .dims = {{"b", 8192}, {"j", 1048576}}}) ==
+        "badInput: attention: contraction score over b=8192 * h=16 * k=1048576 * p=64 * j=1048576 "
+        "has more than 2^62 points; make one of these dimensions smaller");
 }
 
 TEST_CASE("requests that name nothing") {
