@@ -8,7 +8,8 @@
 // Three launches: the bias costs none, since add_softmax reads it before the softmax.
 //   weft compile examples/biased_attention.mlir --attention decomposed --stop-after emit -o split
 //   weft explain split
-// Five launches: rows of 77 are short, and a softmax in pieces reads the scores once more.
+// Three launches: the first GEMM ends with the bias and the local softmax, the second begins with
+// the global scaling.
 !bhjk = tensor<2x4x77x77xf16, #weft.axes<b, h, j, k>>
 !bhjp = tensor<2x4x77x64xf16, #weft.axes<b, h, j, p>>
 !bhkp = tensor<2x4x77x64xf16, #weft.axes<b, h, k, p>>

@@ -2,8 +2,8 @@
 // twice: as a result, and by the norm of the next block.
 //   weft compile examples/gated_feed_forward.mlir --no-library --stop-after emit -o out
 //   weft explain out
-// Five launches for eight ops: gate_projection_silu_mul ends with the activation and the product
-// of both projections, down_projection_residual with the residual, which it stores once.
+// Five launches for eight ops: gate_up_projection is one GEMM of stacked weights, silu_mul reads
+// its halves where they lie, down_projection_residual ends with the residual, which it stores once.
 !bi = tensor<512x1024xf16, #weft.axes<b, i>>
 !bu = tensor<512x2816xf16, #weft.axes<b, u>>
 !ui = tensor<2816x1024xf16, #weft.axes<u, i>>

@@ -49,8 +49,8 @@ class DiffTest(CommandTest):
         self.assertEqual(self.text, 'equal')
 
     def test_names_of_kernels_do_not_matter(self):
-        plan = self.compiled('a', CORE, '--attention', 'unfused')
-        self.compiled('b', CORE, '--attention', 'unfused')
+        plan = self.compiled('a', CORE, '--attention', 'unfused', '--device', 'a100')
+        self.compiled('b', CORE, '--attention', 'unfused', '--device', 'a100')
         text = (self.folder / 'b/plan.json').read_text()
         report = (self.folder / 'b/report.json').read_text()
         renamed = [kernel['name'] for kernel in plan['kernels'] if not kernel['source']]
@@ -133,8 +133,8 @@ class DiffTest(CommandTest):
         self.assertIn('in 2 chunks', self.text)
 
     def test_schedules(self):
-        a = self.compiled('a', CORE, '--attention', 'unfused')
-        b = self.compiled('b', CORE, '--attention', 'unfused', '--no-library')
+        a = self.compiled('a', CORE, '--attention', 'unfused', '--device', 'a100')
+        b = self.compiled('b', CORE, '--attention', 'unfused', '--device', 'a100', '--no-library')
         said = self.diff()
         self.assertComplete(said, a, b)
         self.assertIn('schedule', self.decisions(said))

@@ -12,12 +12,11 @@ SHOWN = {
     'biased_attention': {
         'out': ['contract add online_softmax_contract'],
         'apart': ['contract', 'add softmax', 'contract'],
-        'split': [
-            'contract', 'add local_softmax', 'reduce_subvectors', 'global_scaling', 'contract'
-        ]
+        'split': ['contract add local_softmax', 'reduce_subvectors', 'global_scaling contract']
     },
     'gated_feed_forward': {
-        'out': ['rms_norm', 'contract', 'contract silu mul', 'contract residual', 'rms_norm']
+        'out': ['rms_norm', 'contract', 'slice', 'slice', 'silu mul', 'contract residual',
+                'rms_norm']
     }
 }
 ELSEWHERE = {'two_softmaxes'}  # commands_test.py, readme_test.py

@@ -13,6 +13,7 @@ CHUNKED = [
     'attention', '--dim', 'b=2', '--dim', 'j=64', '--dim', 'h=4', '--dim', 'p=16', '--profile',
     'none', '--chunks', '4'
 ]
+IN_CHUNKS = ['bert-large', '--attention', 'decomposed', '--memory-trade', '25']
 LIMITED = [*CORE, '--attention', 'unfused', '--max-memory', '1K', '--profile', 'none']
 MODELS = {
     'whole': TINY, 'chunked': CHUNKED, 'limited': LIMITED, 'train': [*TINY, '--train'],
@@ -120,7 +121,7 @@ class Predictions(CommandTest):
         """In chunks and whole; as one graph, as the memory fact beside it; in as many chunks as
         the plan, since what chunks save is not saved by a layout."""
         named = 0
-        for flags in (['bert-large', '--attention', 'decomposed'], ['bert-base'],
+        for flags in (IN_CHUNKS, ['bert-base'],
                       ['bert-large', '--chunks', '4'],
                       [*TINY, '--profile', 'none'], LIMITED, [*TINY, '--train', '--pin',
                                                               'hidden=jbu']):
@@ -147,8 +148,7 @@ class Predictions(CommandTest):
     def test_the_row_that_is_marked_is_the_plan(self):
         """One row, of its variant, chunks and times, whether or not compiling with its own layout
         pinned chooses it again; what other chunks save is said as theirs."""
-        self.weft('compile', 'bert-large', '--attention', 'decomposed', '--stop-after', 'emit',
-                  '-o', 'out')
+        self.weft('compile', *IN_CHUNKS, '--stop-after', 'emit', '-o', 'out')
         plan = self.weft('explain', 'out', '--json').json()['plan']
         seen = set()
         for tensor in ('v', 'wq', 'exponentials', 'active'):
@@ -169,8 +169,7 @@ class Predictions(CommandTest):
         self.assertEqual(seen, {True, False})  # both kinds were met
 
     def test_who_writes_and_reads_a_tensor(self):
-        self.weft('compile', 'bert-large', '--attention', 'decomposed', '--stop-after', 'emit',
-                  '-o', 'out')
+        self.weft('compile', *IN_CHUNKS, '--stop-after', 'emit', '-o', 'out')
         for tensor, says, silent in (
             ('v', ['v[w,h,b,k]', 'in 2 chunks read by global_scaling_weighted_contraction__h_b_j_w'
                    ], ['v__h0', 'caller', 'temporary']),
@@ -212,7 +211,7 @@ class Predictions(CommandTest):
 
     def test_the_example_of_the_readme(self):
         """Whole and in chunks, with measured prices."""
-        rows = self.compare('exponentials', 'bert-large', '--attention', 'decomposed', least=2)
+        rows = self.compare('exponentials', *IN_CHUNKS, least=2)
         self.assertGreater(max(row['chunks'] for row in rows if 'chunks' in row), 1)
 
 

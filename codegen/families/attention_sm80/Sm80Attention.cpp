@@ -175,8 +175,12 @@ private:
       program.body.push_back(
           launchCheckOf({fmt::format("{}::blocks == {}", config, blocks),
                          fmt::format("{}::threads == {}", config, sm80AttentionThreads(knobs)),
+                         fmt::format("{}.queries == {}", tile, knobs.tileQueries),
                          fmt::format("{}.splits == {}", tile, knobs.splits)},
                         what));
+      if (knobs.packed != 0)
+        program.body.push_back(launchCheckOf(
+            {fmt::format("{}.packedHeads == {}", tile, problem.headsOfGroup)}, "packed heads"));
       return;
     }
     program.body.push_back(

@@ -233,6 +233,13 @@ void sayWhatChanged(const Plan &before, const Plan &after) {
   }
 }
 
+/// Beside measurements estimates carry a margin; without them they do not.
+bool wasCompiledWithoutProfile(const runtime::Artifact &artifact) {
+  const auto request = artifact.report.find("request");
+  if (request == artifact.report.end() || !request->contains("target")) return false;
+  return (*request)["target"].value("profile", "") == "none";
+}
+
 }  // namespace
 
 int emitAgain(EmitRequest request, bool json) {
@@ -247,6 +254,8 @@ int emitAgain(EmitRequest request, bool json) {
   request.target.deviceName = before.plan.device;
   if (request.target.target.empty()) request.target.target = before.plan.target;
   const std::string architecture = request.target.architecture();
+  if (request.target.profile.empty() && wasCompiledWithoutProfile(before))
+    request.target.profile = "none";
   const std::unique_ptr<CostModel> costModel = costModelOf(request.target);
 
   if (!request.check) rejectEditedGraph(before, request.folder);
@@ -341,8 +350,10 @@ Action addEmit(CLI::App &command) {
   command.add_option("--target", request->target.target, "architecture; default: the plan's")
       ->type_name("SM");
   command
-      .add_option("--profile", request->target.profile,
-                  "measured times; default: the analytic model")
+      .add_option(
+          "--profile", request->target.profile,
+          "measured times; default: the shipped ones, or none where the artifact was compiled "
+          "with none")
       ->type_name("FILE");
   command.add_flag("--strict", request->target.strict,
                    "exit 4 where NVRTC is missing, and where a kernel's time is not measured "

@@ -26,7 +26,8 @@ attention_causal_f16_8x8x32768x128(const weft::half *__restrict__ q, const weft:
                                    float *__restrict__ log_sums) {
   static_assert(weft::sm80::AttentionConfig<shape, tile>::sharedBytes == 98304);
   static_assert(shape.heads == 32 && shape.queries == 2 && shape.keys == 32768 && shape.headDim == 128 && shape.valueDim == 128, "plan.json: these extents");
-  static_assert(weft::sm80::AttentionConfig<shape, tile>::blocks == 264 && weft::sm80::AttentionConfig<shape, tile>::threads == 128 && tile.splits == 33, "plan.json: 264 blocks of 128 threads");
+  static_assert(weft::sm80::AttentionConfig<shape, tile>::blocks == 264 && weft::sm80::AttentionConfig<shape, tile>::threads == 128 && tile.queries == 16 && tile.splits == 33, "plan.json: 264 blocks of 128 threads");
+  static_assert(tile.packedHeads == 4, "plan.json: packed heads");
   static_assert(g == 4 && h == 8 && j == 2 && k == 32768 && p == 128 && w == 128, "plan.json: these extents");
   static_assert(shape.rowQ == 128 && shape.rowK == 128 && shape.rowV == 128 && shape.rowOutput == 128 && shape.rowLogSums == 1 && shape.isOutputAligned == true && shape.scalesLast == true, "plan.json: strides of the result");
   static_assert(sizeof(partials) == sizeof(weft::sm80::AttentionPartials<shape, tile>), "plan.json: device memory");
