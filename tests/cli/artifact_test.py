@@ -316,8 +316,9 @@ class HandEdits(CommandTest):
                 self.rejects_plan('plan.json', says, options=['--overwrite'])
 
     def test_illegal_layouts_name_legal_ones(self):
-        product = next(kernel for kernel in self.plan['kernels']
-                       if kernel['family'].startswith('gemm-'))
+        product = [
+            kernel for kernel in self.plan['kernels'] if kernel['family'].startswith('gemm-')
+        ][-1]  # no view reads what it writes
         tensor = self.plan['tensors'][product['outputs'][0]]
         for order in itertools.permutations(tensor['order']):
             tensor['order'] = list(order)
