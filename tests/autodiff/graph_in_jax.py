@@ -16,6 +16,8 @@ STATEMENT = re.compile(
     \s(?P<operands>%\w+(?:,\s%\w+)*)(?:\sover\s(?P<over>[\w, ]+?))?
     (?:\salong\s\((?P<along>[^)]*)\))?
     (?:\s\{(?P<attributes>.*?)\})?\s:\s(?P<types>.*)$''', re.VERBOSE)
+CONSTANT = re.compile(r'^\s*%(?P<result>\w+) = weft\.constant dense<(?P<value>[^<>\[\]]+)> : '
+                      r'(?P<type>.*)$')
 
 
 class Type:
@@ -102,6 +104,10 @@ class Graph:
         """Argument name -> array to result arrays, in order."""
         values = dict(values)
         for line in self.lines:
+            if constant := CONSTANT.match(line):
+                values[constant['result']] = jnp.full(
+                    self.type(constant['type']).shape, float(constant['value']))
+                continue
             matched = STATEMENT.match(line)
             if not matched:
                 raise ValueError(f'not understood: {line}')
@@ -219,6 +225,18 @@ class Statement:
         turned = a * np.cos(angle) - b * np.sin(angle), b * np.cos(angle) + a * np.sin(angle)
         y = jnp.concatenate(turned, -1) if halved else jnp.stack(turned, -1).reshape(x.shape)
         return jnp.moveaxis(y, (-2, -1), (position, axis))
+
+    def op_alibi(self, x):
+        query, key = self.dimension('query'), self.dimension('key')
+        at = lambda d: np.arange(x.shape[d]).reshape([-1 if n == d else 1 for n in range(x.ndim)])
+        head, count = 0, 1
+        for name in self.listed('heads'):
+            dimension = self.first.dimension(name)
+            head, count = head * x.shape[dimension] + at(dimension), count * x.shape[dimension]
+        whole, steepness = 2**(count.bit_length() - 1), self.number('steepness', 8.0)
+        slope = np.where(head < whole, 2.0**(-steepness * (head + 1) / whole),
+                         2.0**(-steepness * (2 * (head - whole) + 1) / (2 * whole)))
+        return x + slope * (at(key) - (at(query) + x.shape[key] - x.shape[query]))
 
     def op_mask(self, x, aux=None):
         key = self.dimension('key')
