@@ -26,7 +26,7 @@ Configuration rowMajorOf(const Knobs &knobs) {
 constexpr Sm90GemmKnobs pingPong{.schedule = Sm90Schedule::pingPong, .stages = 6};
 
 /// Of the larger GEMM the library is faster than estimated, of the smaller one nothing is.
-std::vector<EstimateSample> madeUp() {
+Profile madeUpProfile() {
   Profile profile{.device = "h200", .protocols = {{1, "made up"}}, .kernels = {}};
   const auto analytic = analyticCostModel(h200());
   const auto add = [&](int64_t rows, const Knobs &knobs, double ofEstimate) {
@@ -41,7 +41,11 @@ std::vector<EstimateSample> madeUp() {
   add(4096, pingPong, 1);
   add(4096, LibraryKnobs{}, 0.5);
   add(1024, pingPong, 1.25);
-  const auto prices = measuredCostModel(h200(), profile, "profile p", false);
+  return profile;
+}
+
+std::vector<EstimateSample> madeUp() {
+  const auto prices = measuredCostModel(h200(), madeUpProfile(), "profile p", false);
   std::vector<EstimateSample> all = estimateSamples(gemm(4096), *prices);
   for (EstimateSample &one : estimateSamples(gemm(1024), *prices)) all.push_back(std::move(one));
   return all;
@@ -75,13 +79,16 @@ TEST_CASE("biases are those of the chosen configurations, without their margins"
 }
 
 TEST_CASE("beside measurements an estimate has a further margin") {
-  Profile profile{.device = "h200", .protocols = {}, .kernels = {}};
-  const auto prices = measuredCostModel(h200(), profile, "profile p", false);
+  const auto prices = measuredCostModel(h200(), madeUpProfile(), "profile p", false);
   const Configuration configuration = rowMajorOf(pingPong);
-  const Cost beside = prices->cost(gemm(4096), configuration),
-             mean = analyticCostModel(h200())->cost(gemm(4096), configuration);
+  const Cost beside = prices->cost(gemm(2048), configuration),
+             mean = analyticCostModel(h200())->cost(gemm(2048), configuration);
   CHECK(mean.margin == 0);
   CHECK(beside.margin == Approx(margins::besideMeasurements));
   CHECK(beside.seconds == Approx(mean.seconds * (1 + margins::besideMeasurements)));
-  CHECK(prices->modelled().cost(gemm(4096), configuration).seconds == beside.seconds);
+  CHECK(prices->modelled().cost(gemm(2048), configuration).seconds == beside.seconds);
+  // Of a profile without measurements it has none.
+  const auto empty = measuredCostModel(h200(), {.device = "h200", .protocols = {}, .kernels = {}},
+                                       "profile p", false);
+  CHECK(empty->cost(gemm(2048), configuration).seconds == mean.seconds);
 }
