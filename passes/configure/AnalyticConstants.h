@@ -175,8 +175,9 @@ constexpr double sm80Unmeasured = 1.05;
 /// and multiprocessor; accesses to shared memory next to WGMMA take 60 cycles a warp); the share of
 /// a multiprocessor's arithmetic that three warps of a block on sm_90a have, and the MMA warps
 /// before sm_90 (estimates). The factor is of products that wait for rewritten k-tiles (fitted to
-/// 2,400 measurements of profiles/h200).
-constexpr double transformInstructions = 20, copyingInstructions = 34, sm90TransformShare = 0.5,
+/// 2,400 measurements of profiles/h200); the instructions of a flop fit GELU and scaling alike.
+constexpr double transformInstructions = 20, copyingInstructions = 34,
+                 prologueInstructionsPerFlop = 4, sm90TransformShare = 0.5,
                  sm80TransformShare = 0.6, prologueFactor = 1.05;
 /// The factor where accumulators are scaled instead of an operand (H200: 7% over the plain GEMM).
 constexpr double scaledFactor = 1.07;

@@ -16,7 +16,7 @@ double transformSeconds(const Kernel &kernel, const GemmProblem &gemm, double m,
   const bool isInPlace = gemm.a.isTransformed ? gemm.a.usesTma : gemm.b.usesTma;
   const double moving = isInPlace ? analytic::transformInstructions : analytic::copyingInstructions;
   const double instructions = (gemm.a.isTransformed ? m : n) * depth *
-                              (moving + analytic::instructionsPerFlop * perElement);
+                              (moving + analytic::prologueInstructionsPerFlop * perElement);
   return instructions / (device.fmaFlops / 2 / device.multiprocessors * share);
 }
 
