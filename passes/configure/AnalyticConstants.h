@@ -121,6 +121,9 @@ constexpr double epilogueSeconds = 3e-12, epilogueFlopSeconds = 11e-12,
                  epilogueSoftmaxSeconds = 56e-12;
 /// The same for dropout: one mix of words for eight elements, two, one for each.
 constexpr double drawSeconds = 36e-12, exchangedDrawSeconds = 91e-12, singleDrawSeconds = 440e-12;
+/// An element that threads store: where rows of C start anywhere (1200 x 21091 x 4800, 467 us), and
+/// of the last columns where their number is no multiple of 8 (35 x 2222 x 101 x 64, 25 us).
+constexpr double threadStoreSeconds = 600e-12, clippedStoreSeconds = 1000e-12;
 /// The share of an epilogue that the WGMMA of the other consumer does not hide with ping-pong
 /// tiles.
 constexpr double pingPongShare = 0.76;
@@ -132,10 +135,11 @@ constexpr double sm90ExposedShare = 0.5;
 /// Threads load rows that are not aligned to 16 bytes: 28 us of 1000x777x555 with tiles of 128 x
 /// 64, 4.9 us with padded rows.
 constexpr double sm90GuardedShare = 0.1;
-/// Flop of f16 MMAs in the time of a byte of k-tiles: 64 bytes a cycle arrive at a multiprocessor,
-/// and half as many of rows that start at odd multiples of 16 bytes: 4096 x 4088 x 1000 takes 99.9
-/// us with such rows on both sides (128 x 128), 72.8 with them in A, 50.3 with none.
-constexpr double sm90FlopsOfLoadedByte = 64, sm90StraddlingFactor = 2;
+/// Flop of f16 MMAs in the time of a byte of k-tiles: 64 bytes a cycle arrive at a multiprocessor;
+/// half as many of rows that start at odd multiples of 16 bytes: 4096 x 4088 x 1000 takes 99.9 us
+/// with such rows on both sides (128 x 128), 72.8 with them in A, 50.3 with none; 40 of rows that
+/// start at multiples of 32 and not of 128 (6080 x 8640 x 2160 with tiles of 64 x 192, 532 us).
+constexpr double sm90FlopsOfLoadedByte = 64, sm90SectorFactor = 2, sm90LineFactor = 1.5;
 /// Cluster split-K: a step of waiting for twice as many CTAs, and bytes of accumulators that a CTA
 /// receives a second; the share of all multiprocessors that clusters of 4 and 8 can take at a time
 /// (32 clusters of 4 and 16 of 8 take longer than 24 and 12 by whole waves and the start of a

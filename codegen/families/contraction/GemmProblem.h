@@ -7,6 +7,7 @@
 #include "kernel/Configuration.h"
 #include "kernel/MultiStrideGemm.h"
 
+#include <numeric>
 #include <optional>
 #include <string>
 
@@ -31,11 +32,14 @@ struct GemmOperand {
   bool isAlongK() const { return k == 1; }
   /// Elements from a row to the next.
   int64_t pitch() const { return isAlongK() ? outer : k; }
-  /// Whether rows start at odd multiples of 16 bytes: their 128 bytes straddle sectors of 32, and
-  /// arrive half as fast.
-  bool straddlesSectors(int64_t elementBytes) const {
-    return usesTma && !isTransformed && pitch() * elementBytes % 32 != 0;
+  /// Bytes that the starts of all rows are multiples of, a power of two of at most 128: TMA moves
+  /// rows of 128 bytes, which arrive slower where they straddle sectors (of 32 bytes) or lines (of
+  /// 128) of L2. 128 where TMA does not load the operand.
+  int64_t rowAlignment(int64_t elementBytes) const {
+    constexpr int64_t line = 128;
+    return usesTma && !isTransformed ? std::gcd(pitch() * elementBytes, line) : line;
   }
+  bool straddlesLines(int64_t elementBytes) const { return rowAlignment(elementBytes) < 128; }
   bool operator==(const GemmOperand &) const = default;
 };
 

@@ -1,6 +1,7 @@
 // Tiles and waves of gemm-sm90; see Sm90Cost.h.
 #include "codegen/families/gemm_sm90/Sm90Cost.h"
 
+#include "codegen/families/contraction/EpilogueLimits.h"
 #include "codegen/families/contraction/PrologueCost.h"
 #include "codegen/families/gemm_sm90/Sm90EpilogueReduction.h"
 #include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
@@ -57,14 +58,16 @@ double singleConsumerSeconds(const GemmProblem &gemm, const Sm90GemmKnobs &knobs
 double loadSeconds(const GemmProblem &gemm, const Sm90GemmKnobs &knobs, double depth,
                    const Device &device) {
   const int64_t elementBytes = sizeOf(gemm.operandType);
-  const bool isSlowA = gemm.a.straddlesSectors(elementBytes),
-             isSlowB = gemm.b.straddlesSectors(elementBytes);
-  if (!isSlowA && !isSlowB) return 0;
-  const auto bytes = [&](double rows, bool isSlow) {
-    return rows * depth * double(elementBytes) * (isSlow ? analytic::sm90StraddlingFactor : 1);
+  if (!gemm.a.straddlesLines(elementBytes) && !gemm.b.straddlesLines(elementBytes)) return 0;
+  const auto bytes = [&](double rows, const GemmOperand &operand) {
+    const int64_t alignment = operand.rowAlignment(elementBytes);
+    const double factor = alignment >= 128                     ? 1
+                          : alignment >= analytic::sectorBytes ? analytic::sm90LineFactor
+                                                               : analytic::sm90SectorFactor;
+    return rows * depth * double(elementBytes) * factor;
   };
   const double loaded =
-      bytes(knobs.tileM, isSlowA) + bytes(double(knobs.tileN) / knobs.multicastB, isSlowB);
+      bytes(knobs.tileM, gemm.a) + bytes(double(knobs.tileN) / knobs.multicastB, gemm.b);
   const double flopsOfByte = analytic::sm90FlopsOfLoadedByte * sizeOf(DType::f16) /
                              double(elementBytes);  // wider elements are multiplied slower
   return loaded * flopsOfByte /
@@ -115,6 +118,15 @@ double drawSeconds(const Kernel &kernel, const ContractionRegion &region,
                                                               : analytic::singleDrawSeconds;
   }
   return seconds;
+}
+
+/// What threads add to an element that they store themselves, where TMA takes none or not those of
+/// the last columns.
+double storeSeconds(const GemmProblem &gemm, DType type) {
+  if (!isHalf(type) || gemm.storesOnlyByTma()) return 0;
+  if (!gemm.usesTma) return analytic::threadStoreSeconds;
+  constexpr int64_t subtile = 64;
+  return analytic::clippedStoreSeconds * double(gemm.n % subtile) / double(gemm.n);
 }
 
 /// What the features of kernel and tile add to the uncertainty of the estimate.
@@ -170,10 +182,12 @@ Cost sm90Cost(const Kernel &kernel, const Configuration &configuration, const Sm
   const GemmProblemOrRejection answer = wgmmaProblem(kernel, configuration);
   if (!answer.gemm) throw Error::unsupported("kernel '{}': {}", kernel.name, answer.rejection);
   const ContractionRegion region = contractionRegion(kernel).region.value();
-  const double multiplySeconds = sm90TensorSeconds(
-      *answer.gemm, knobs,
-      sm90ElementSeconds(kernel, region) + drawSeconds(kernel, region, configuration, *answer.gemm),
-      device);
+  const double multiplySeconds =
+      sm90TensorSeconds(*answer.gemm, knobs,
+                        sm90ElementSeconds(kernel, region) +
+                            drawSeconds(kernel, region, configuration, *answer.gemm) +
+                            storeSeconds(*answer.gemm, kernel.values[size_t(region.c)].dtype),
+                        device);
   // Slices are made while others are multiplied.
   const double waves = std::ceil(double(sm90Tiles(*answer.gemm, knobs)) /
                                  std::min(knobs.blocks, device.multiprocessors));

@@ -121,7 +121,7 @@ Sm90GemmKnobs withMulticast(Sm90GemmKnobs tile) {
 
 /// The tiles worth trying for a result of m x n, best first by the model. The group-M swizzle
 /// matters for many tiles only. stored: tensors that are stored in subtiles. isAnyStraddling: rows
-/// of an operand straddle sectors in some layout. Returns why the last rejected tile does not
+/// of an operand straddle lines in some layout. Returns why the last rejected tile does not
 /// support the epilogue reductions, if that was the reason.
 std::string addKnobs(const GemmProblem &gemm, const ContractionRegion &region,
                      double elementSeconds, int epilogueRegisters, bool readsSubtiles, int stored,
@@ -288,7 +288,7 @@ struct Legal {
   bool isAnyStraddling() const {
     return std::ranges::any_of(problems, [](const GemmProblem &gemm) {
       const int64_t bytes = sizeOf(gemm.operandType);
-      return gemm.a.straddlesSectors(bytes) || gemm.b.straddlesSectors(bytes);
+      return gemm.a.straddlesLines(bytes) || gemm.b.straddlesLines(bytes);
     });
   }
   bool areAllTma() const {
@@ -421,7 +421,7 @@ bool isUsefulSm90Tile(const Kernel &kernel, const LayoutTuple &layouts, const Kn
     // layouts.
     if (!sm90TileRejection(*answer.gemm, tile, 0).empty()) return false;
     const int64_t bytes = sizeOf(answer.gemm->operandType);
-    return answer.gemm->a.straddlesSectors(bytes) || answer.gemm->b.straddlesSectors(bytes);
+    return answer.gemm->a.straddlesLines(bytes) || answer.gemm->b.straddlesLines(bytes);
   }
   // Whether accumulators are scaled or an operand is transformed on load depends on the layouts;
   // which tiles fit into registers depends on that.
