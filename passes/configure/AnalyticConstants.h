@@ -70,8 +70,12 @@ constexpr int sequentialUnroll =
 /// Estimates: coordinates from a thread index (divisions by constants) and the guard; converting,
 /// computing and rounding.
 constexpr double indexInstructions = 24, instructionsPerFlop = 2;
-/// One draw of dropout.
-constexpr double drawInstructions = 40;
+/// One draw of dropout; the cosine and sine of an element's rotation (rotary embedding of 35 x 101
+/// x 22 x 64, 15.8 us, and of 7 x 148 x 30 x 96, 10.8 us).
+constexpr double drawInstructions = 40, rotationInstructions = 80;
+/// Seconds of a multiprocessor for a load and a store of a thread that transposes: 6080 x 2160
+/// element by element take 34 us, 21091 x 1200 60 us.
+constexpr double transposeAccessSeconds = 155e-12;
 /// Threads per multiprocessor that fill its four schedulers (estimate: 4 warps each).
 constexpr double threadsToFillIssue = 512;
 
@@ -110,7 +114,8 @@ constexpr int64_t libraryShortestSplit = 512;
 /// Share of the sustained peak that a tile reaches by m n / (m + n): 64 x 64 (32) 0.79, 64 x 128
 /// (43) 1.0, and a short kernel more than the power allows for long.
 constexpr double sm90LeastEfficiency = 0.16, sm90EfficiencyPerIntensity = 0.0196,
-                 sm90MostEfficiency = 1.1;
+                 sm90WideEfficiency = 0.70, sm90WideEfficiencyPerIntensity = 0.0060,
+                 sm90MostEfficiency = 1.13;
 /// Seconds of a multiprocessor for an element of an epilogue: storing it, a flop of its arithmetic,
 /// the first operand of C's shape (through shared memory), each further one (by threads), a further
 /// result (docs/experiments/epilogues.md: 4.6 us of 4096 x 4096), its part in a reduction, a local

@@ -155,9 +155,11 @@ double sm90TensorSeconds(const GemmProblem &gemm, const Sm90GemmKnobs &knobs, do
   const double waves =
       std::ceil(double(sm90Tiles(gemm, knobs) * knobs.splitK) / concurrentBlocks(knobs, device));
   const double depth = std::ceil(double(sm90KTiles(gemm)) / knobs.splitK) * double(gemm.depth());
+  const double intensity = m * n / (m + n);
   double efficiency = std::min(
-      analytic::sm90MostEfficiency,
-      analytic::sm90LeastEfficiency + analytic::sm90EfficiencyPerIntensity * m * n / (m + n));
+      {analytic::sm90MostEfficiency,
+       analytic::sm90LeastEfficiency + analytic::sm90EfficiencyPerIntensity * intensity,
+       analytic::sm90WideEfficiency + analytic::sm90WideEfficiencyPerIntensity * intensity});
   if (!gemm.a.usesTma || !gemm.b.usesTma) efficiency *= analytic::sm90GuardedShare;
   const double gemmSeconds =
       2 * m * n * depth /

@@ -211,11 +211,14 @@ double LoopPricer::registersOf(const LoopKnobs &knobs, double elements) const {
   return analytic::rowRegisters + elements * std::max(1, fullOperands - 1);
 }
 
-/// Of dropout: eight neighbours along the last logical axis share a draw, where one thread has
-/// them.
-double LoopPricer::drawInstructions(const LoopKnobs &knobs) const {
+/// Of rotations, and of dropout: eight neighbours along the last logical axis share a draw, where
+/// one thread has them.
+double LoopPricer::pointInstructions(const LoopKnobs &knobs) const {
   double instructions = 0;
   for (const BodyOp &op : kernel.body) {
+    if (op.kind == OpKind::rotary)
+      instructions +=
+          static_cast<double>(kernel.elements(op.results[0])) * analytic::rotationInstructions;
     if (op.kind != OpKind::dropout) continue;
     const Value &value = kernel.values[op.results[0]];
     const int sharing = knobs.vectorAxis == value.axes.back() ? std::min(knobs.vectorWidth, 8) : 1;
@@ -254,7 +257,7 @@ KnobPrice LoopPricer::price(const LoopKnobs &knobs) const {
 
   const double issued =
       threads * (analytic::indexInstructions + 2.0 * fullOperands * perThread / knobs.vectorWidth) +
-      kernel.flop() * analytic::instructionsPerFlop + drawInstructions(knobs);
+      kernel.flop() * analytic::instructionsPerFlop + pointInstructions(knobs);
   const double lanesBusy = std::min(
       1.0, threads / (static_cast<double>(device.multiprocessors) * analytic::threadsToFillIssue));
   result.issueSeconds = issued / (device.fmaFlops / 2) / lanesBusy;

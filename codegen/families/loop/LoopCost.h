@@ -50,7 +50,7 @@ private:
   bool reducesOnly() const;
   double columnShare(const LoopKnobs &knobs, double share) const;
   int64_t lanesAlong(const LoopKnobs &knobs) const;
-  double drawInstructions(const LoopKnobs &knobs) const;
+  double pointInstructions(const LoopKnobs &knobs) const;
   double registersOf(const LoopKnobs &knobs, double elementsPerThread) const;
   double elementsPerThread(const LoopKnobs &knobs) const;
   /// Whether a thread keeps its share of the row in registers between passes (the rule of

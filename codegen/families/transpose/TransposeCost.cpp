@@ -29,7 +29,9 @@ Cost transposeCost(const Kernel &kernel, const Configuration &configuration, con
       moved / (device.copyBandwidth *
                analytic::share(resident * tileBytes, analytic::rowBytesInFlight, device));
   const double accesses = 2 * bytes / elementBytes / knobs.vectorWidth;
-  const double issueSeconds = accesses * analytic::indexInstructions / 2 / (device.fmaFlops / 2);
+  const double issueSeconds =
+      std::max(accesses * analytic::indexInstructions / 2 / (device.fmaFlops / 2),
+               accesses * analytic::transposeAccessSeconds / device.multiprocessors);
   return {.seconds = device.launchSeconds + std::max(memorySeconds, issueSeconds),
           .bytesMoved = static_cast<int64_t>(moved),
           .bound = analytic::boundOf(memorySeconds, issueSeconds, device.launchSeconds)};
