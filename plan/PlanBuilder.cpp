@@ -13,6 +13,7 @@
 #include "plan/KernelPositions.h"
 #include "plan/PlanChunks.h"
 #include "plan/PlanConfiguration.h"
+#include "plan/PlanFigures.h"
 #include "plan/PlanMemory.h"
 #include "plan/TensorLayout.h"
 
@@ -61,7 +62,6 @@ public:
       else addStep(step);
     nameResults();
     addOffsets();
-    result.plan.predictedSeconds = path.seconds;
     if (chunks) takeMeasurementsOfStridedViews(*chunks->prices);
     result.plan.variant = problem.name;
     result.plan.rewrites = textsOf(problem.rewrites);
@@ -71,6 +71,7 @@ public:
     result.plan.concurrent = chunks && chunks->concurrent;
     assignBuffers(result.plan, viewOf, overwritableTensors(result));
     orderKernels(result.plan);
+    result.plan.predictedSeconds = sumOfKernels(result.plan);
     noteCopies(result);
     setInputRanges(result.plan, problem);
     return std::move(result);
@@ -327,7 +328,6 @@ private:
                                chosen.kernel.name)});
         continue;
       }
-      result.plan.predictedSeconds += best->cost.seconds - chosen.cost.seconds;
       chosen.configuration = best->configuration;
       chosen.cost = best->cost;
       describeCost(chosen, result.plan.kernels[index]);

@@ -363,12 +363,8 @@ private:
     };
     for (size_t index = 0; index < whole.kernels.size(); ++index) {
       if (!isInChain(int(index))) take(whole, index);
-      else planned.plan.predictedSeconds -= whole.plan.kernels[index].seconds;
       if (int(index) != chain.back()) continue;
-      for (size_t chunk = 0; chunk < cut.kernels.size(); ++chunk) {
-        planned.plan.predictedSeconds += cut.plan.kernels[chunk].seconds;
-        take(cut, chunk);
-      }
+      for (size_t chunk = 0; chunk < cut.kernels.size(); ++chunk) take(cut, chunk);
     }
     removeInner();
   }

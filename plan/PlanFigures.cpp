@@ -12,6 +12,12 @@
 
 namespace weft {
 
+double sumOfKernels(const Plan &plan) {
+  double sum = 0;
+  for (const PlanKernel &kernel : plan.kernels) sum += kernel.seconds;
+  return sum;
+}
+
 int chunkCount(const Plan &plan) {
   std::map<int, int> chunksOf;  // of a whole kernel
   int most = 1;

@@ -10,6 +10,10 @@
 
 namespace weft {
 
+/// Plan::predictedSeconds: of all kernels, added in their order, so that a plan read back has the
+/// same bits.
+double sumOfKernels(const Plan &plan);
+
 /// In how many chunks the largest temporary is computed; 1: as a whole.
 int chunkCount(const Plan &plan);
 

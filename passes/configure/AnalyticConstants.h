@@ -143,8 +143,10 @@ constexpr double sm90GuardedShare = 0.1;
 /// Flop of f16 MMAs in the time of a byte of k-tiles: 64 bytes a cycle arrive at a multiprocessor;
 /// half as many of rows that start at odd multiples of 16 bytes: 4096 x 4088 x 1000 takes 99.9 us
 /// with such rows on both sides (128 x 128), 72.8 with them in A, 50.3 with none; 40 of rows that
-/// start at multiples of 32 and not of 128 (6080 x 8640 x 2160 with tiles of 64 x 192, 532 us).
-constexpr double sm90FlopsOfLoadedByte = 64, sm90SectorFactor = 2, sm90LineFactor = 1.5;
+/// start at multiples of 32 and not of 128 (6080 x 8640 x 2160 with tiles of 64 x 192, 532 us). The
+/// clock is that at which tiles of 128 x 128 multiply, in shares of the sustained peak.
+constexpr double sm90FlopsOfLoadedByte = 64, sm90SectorFactor = 2, sm90LineFactor = 1.5,
+                 sm90LoadingClock = 1.085;
 /// Cluster split-K: a step of waiting for twice as many CTAs, and bytes of accumulators that a CTA
 /// receives a second; the share of all multiprocessors that clusters of 4 and 8 can take at a time
 /// (32 clusters of 4 and 16 of 8 take longer than 24 and 12 by whole waves and the start of a

@@ -50,7 +50,8 @@ double withoutMeasurements(const KernelSpaces &spaces, const ConfigurationSpace 
   double count = 0;
   for (const MeasuredPoint &point : spaces.points) {
     const ConfigurationSpace &measured = *spaces.measured[static_cast<size_t>(point.space)];
-    if (measured.family != space.family || point.hasSeveralStrides) continue;
+    if (measured.family != space.family || point.hasSeveralStrides != space.hasSeveralStrides)
+      continue;
     const bool isLibrary = space.family == &libraryFamily;
     count += !isLibrary || tuples.insert(point.tuple).second ? 1 : 0;
   }
@@ -181,11 +182,7 @@ KernelSpaces spacesOf(const Kernel &kernel, const CostModel &model,
                       std::optional<BlockCombine> softmax) {
   KernelSpaces result;
   std::set<Knobs> loopKnobs;
-  // With a profile, layouts with several strides along a group are considered only if measured, and
-  // do not count as unmeasured configurations.
-  std::vector<ConfigurationSpace> spaces = model.hasMeasurements()
-                                               ? configurationSpaces(kernel, model.device())
-                                               : everySpace(kernel, model.device());
+  std::vector<ConfigurationSpace> spaces = everySpace(kernel, model.device());
   for (ConfigurationSpace &space : spaces) {
     if (softmax) combineSoftmax(kernel, *softmax, space);
     if (space.family == &loopFamily) loopKnobs.insert(space.knobs.begin(), space.knobs.end());

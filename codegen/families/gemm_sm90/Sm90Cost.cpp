@@ -72,7 +72,7 @@ double loadSeconds(const GemmProblem &gemm, const Sm90GemmKnobs &knobs, double d
                              double(elementBytes);  // wider elements are multiplied slower
   return loaded * flopsOfByte /
          (device.tensorFlops.at(gemm.operandType) / device.multiprocessors *
-          analytic::sm90MostEfficiency);  // by the same clock
+          analytic::sm90LoadingClock);
 }
 
 /// Partial sums that all tiles write and the last-arriving ones read; 0 without epilogue

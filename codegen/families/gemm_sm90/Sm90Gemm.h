@@ -30,10 +30,11 @@
 //
 // **Multicast of B** (knob `multicastB`, `loadShared` in `sm90_load.cuh`), for operands whose rows
 // do not start at multiples of 128 bytes: such rows straddle lines of L2 and arrive more slowly,
-// half as fast where they start at odd multiples of 16 (4088 halves, 50264). Two CTAs with neighbouring tiles along m load half of every k-tile of B each, for
-// both. A stage is full when both halves have arrived, and free when the consumers of both CTAs
-// have released it. Where no row straddles a line this gains nothing, so such tiles are offered
-// for those layouts alone (`isUseful`).
+// half as fast where they start at odd multiples of 16 (4088 halves, 50264). Two CTAs with
+// neighbouring tiles along m load half of every k-tile of B each, for both. A stage is full when
+// both halves have arrived, and free when the consumers of both CTAs have released it. Where no row
+// straddles a line this gains nothing, so such tiles are offered for those layouts alone
+// (`isUseful`).
 //
 // **Single-consumer tiles** (schedule `single-consumer`, `sm90_single_consumer.cuh`) have one
 // consumer warpgroup and store from registers to memory. There are two uses:

@@ -236,7 +236,7 @@ TEST_CASE("blocks share k where tiles are few and k is long") {
                     Catch::Contains("each takes 64 at least"));
 }
 
-TEST_CASE("blocks load k-tiles of B for each other where rows start at odd multiples of 16 bytes") {
+TEST_CASE("blocks load k-tiles of B for each other where rows straddle lines of L2") {
   const auto tiles = [](int64_t m, int64_t n, int64_t k) {
     std::set<Knobs> found;
     for (const Configuration &one : ofFamily(gemm(m, n, k)))
@@ -244,7 +244,8 @@ TEST_CASE("blocks load k-tiles of B for each other where rows start at odd multi
     return found;
   };
   CHECK(tiles(4096, 4096, 1024).empty());
-  CHECK(tiles(4096, 4096, 1008).empty());  // 63 sectors
+  CHECK(tiles(4096, 4096, 1088).empty());   // 17 lines of 128 bytes
+  CHECK(!tiles(4096, 4096, 1008).empty());  // 63 sectors of 32 bytes
   CHECK(!tiles(4096, 4096, 1000).empty());
   CHECK(!tiles(4096, 4088, 1024).empty());
   CHECK(tiles(4096, 4095, 1024).empty());  // by threads
@@ -283,8 +284,8 @@ TEST_CASE("blocks load k-tiles of B for each other where rows start at odd multi
 }
 
 TEST_CASE(
-    "rows that straddle sectors arrive half as fast, which blocks that share k-tiles of B make up "
-    "for") {
+    "rows that straddle lines arrive more slowly, by sectors by half, which blocks that share "
+    "k-tiles of B make up for") {
   const Device &device = h200();
   const Sm90GemmKnobs pingPong{.schedule = Sm90Schedule::pingPong, .stages = 6}, wide{.tileN = 256};
   const auto seconds = [&](int64_t n, int64_t k, Sm90GemmKnobs tile, int multicastB) {
