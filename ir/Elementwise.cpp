@@ -120,6 +120,16 @@ mlir::LogicalResult RmsNormalizeOp::verifyOwnConstraints() {
                         getEpsilon().convertToDouble());
 }
 
+mlir::LogicalResult SoftmaxFromLogSumsOp::verifyOwnConstraints() {
+  const mlir::Type x = getX().getType(), logSums = getLogSums().getType();
+  if (rankOf(logSums) + 1 != rankOf(x))
+    return broken(*this, "softmax_from_log_sums_c1")
+           << "log sums run along " << rankOf(logSums) << " axes of " << x
+           << "; all but that of the softmax are expected";
+  return checkElementType(*this, "softmax_from_log_sums_c2", "the tensor of log sums", logSums,
+                          fromDType(getContext(), DType::f32));
+}
+
 mlir::LogicalResult SelectOp::verifyOwnConstraints() {
   const std::vector<int64_t> expected = extents(getCondition().getType());
   return allOf(

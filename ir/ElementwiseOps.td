@@ -258,6 +258,21 @@ def Weft_RmsNormalizeOp : Weft_Normalize<"rms_normalize",
   }]>];
 }
 
+// A softmax computed again from its scores and the logarithms of its sums of exponentials, in f32,
+// which run `along` the axes of x but that of the softmax (FlashAttention, section 3.1: what the
+// backward pass recomputes). Rows whose logarithm is -inf saw nothing: 0.
+def Weft_SoftmaxFromLogSumsOp : Weft_Elementwise<"softmax_from_log_sums",
+    "{1} == weft::negativeInfinity ? 0.0f : weft::exp({0} - {1})", 2,
+    "std::isinf(b) && b < 0 ? 0.0 : std::exp(a - b)", []> {
+  let ownConstraints = 1;
+  let arguments = (ins Weft_Tensor:$x, Weft_Tensor:$log_sums, DenseI64ArrayAttr:$along);
+  let builders = [OpBuilder<(ins "::mlir::Value":$x, "::mlir::Value":$logSums,
+                                 "::llvm::ArrayRef<int64_t>":$along), [{
+    ::weft::buildElementwise($_state, {x, logSums});
+    $_state.getOrAddProperties<Properties>().along = $_builder.getDenseI64ArrayAttr(along);
+  }]>];
+}
+
 //===-- Ops of coordinates: no scalar meaning by value alone ----------------------------------===//
 
 // Bits of the mask: SPEC.md, section Dropout bits.

@@ -2,6 +2,7 @@
 // that is short, sub-vectors that are empty, and rows that are. Statistics by hand: exponentials of logarithms.
 !jk = tensor<3x5xf32, #weft.axes<j, k>>
 !jn = tensor<3x3xf32, #weft.axes<j, n>>
+!j = tensor<3xf32, #weft.axes<j>>
 weft.graph @equals_softmax() {
   // ln 1, ln 2 | ln 4, ln 3 | ln 6      -inf, -inf | ln 1, -inf | ln 3      all -inf
   %x = weft.constant dense<[[0.0, 0.693147181, 1.38629436, 1.09861229, 1.79175947],
@@ -26,6 +27,10 @@ weft.graph @equals_softmax() {
   %expected = weft.constant dense<[[0.0625, 0.125, 0.25, 0.1875, 0.375], [0.0, 0.0, 0.25, 0.0, 0.75],
                                    [0.0, 0.0, 0.0, 0.0, 0.0]]> : !jk
   weft.expect_close %y, %expected {absolute = 1.0e-6} : !jk
+  // ln 16, ln 4, nothing
+  %logSums = weft.constant dense<[2.77258872, 1.38629436, 0xFF800000]> : !j
+  %again = weft.softmax_from_log_sums %x, %logSums along (j) : !jk, !j
+  weft.expect_close %again, %expected {absolute = 1.0e-6} : !jk
   %whole = weft.softmax %x over k : !jk
   weft.expect_close %y, %whole {absolute = 1.0e-6} : !jk
   weft.return

@@ -1,0 +1,72 @@
+// The backward pass of a fused attention: one kernel of
+//
+//    contraction of queries and keys ────────────> scores ─┐
+//                                                          ├─[element-wise ops]─> kept, d_scores
+//    contraction of d_output and values ─────────> d_kept ─┘
+//
+//    contraction of kept and d_output over queries ──> d_v
+//    contraction of d_scores and queries over queries ──> d_k
+//    contraction of d_scores and keys over keys ──> d_q
+//
+// (FlashAttention, section 3.1 and algorithm 4.) Scores are computed again: a
+// `softmax_from_log_sums` among the element-wise ops makes probabilities of them and of the row
+// statistic that forward stored. What remains of the softmax's derivative is element-wise, with the
+// sums of d_output * output over rows as a tensor.
+//
+// Recognised here once, by iteration spaces and never by names, for the families that accept such
+// kernels and for the pass that proposes them.
+//
+// Invariant: the body has five contractions of two operands: two whose operands are inputs and
+// whose results have the axes of scores, and three that read what element-wise ops give of these
+// and an input that is an operand of the first two. All other ops are element-wise over exactly the
+// axes of the scores; they read each other's results and scores at the element's own coordinates,
+// and otherwise inputs as score ops of AttentionRegion.h do. One of them, and one alone, is
+// `softmax_from_log_sums`. The results of the last three contractions are the outputs, all of them,
+// and there is no other. So a kernel that has tiles of both products in registers computes what
+// lies between element by element, and nothing of the extent of scores reaches memory.
+#pragma once
+
+#include "kernel/AttentionRegion.h"
+
+namespace weft {
+
+struct AttentionBackwardRegion {
+  // In Kernel::body.
+  size_t scoresContraction = 0;    ///< of queries and keys
+  size_t dKeptContraction = 0;     ///< of d_output and values
+  size_t probability = 0;          ///< softmax_from_log_sums
+  std::vector<size_t> scoreOps;    ///< element-wise ops from scores to the probability's operand
+  std::vector<size_t> elementOps;  ///< all element-wise ops, in order: `scoreOps`, `probability`,
+                                   ///< dropouts, the derivatives
+  size_t dVContraction = 0, dQContraction = 0, dKContraction = 0;
+
+  // Values.
+  int q = -1, k = -1, v = -1, dOutput = -1;  ///< inputs of the kernel
+  int logSums = -1;                          ///< input: of probability, f32
+  int scores = -1, dKept = -1;               ///< results of the first two contractions
+  int kept = -1;     ///< operand of dV's contraction: probabilities, or what dropout keeps of them
+  int dScores = -1;  ///< operand of those of dQ and dK
+  int dQ = -1, dK = -1, dV = -1;  ///< outputs of the kernel
+  double scoresScale = 1, dKeptScale = 1, dVScale = 1, dQScale = 1, dKScale = 1;
+  bool hasDropout = false;  ///< some dropout among elementOps drops anything
+  /// Inputs of the element-wise ops, in the order of Kernel::inputs; `logSums` and the sums of rows
+  /// are among them.
+  std::vector<ScoreInput> inputs;
+
+  // Axes of the kernel; each has one role, as in AttentionRegion.
+  int keyAxis = -1;           ///< of keys and values; dQ's contraction reduces it
+  std::vector<int> headDim;   ///< of queries, keys, dQ, dK
+  std::vector<int> valueDim;  ///< of values, d_output, dV
+  std::vector<int> queries;   ///< of queries, scores and d_output, not of keys or values: positions
+                              ///< of queries, and the query heads of a group
+  std::vector<int> batch;     ///< of all tensors
+  bool operator==(const AttentionBackwardRegion &) const = default;
+};
+
+struct AttentionBackwardRegionOrRejection {
+  std::optional<AttentionBackwardRegion> region = {};
+  std::string rejection = {};  ///< why there is none: names the op, axis or tensor
+};
+AttentionBackwardRegionOrRejection attentionBackwardRegion(const Kernel &kernel);
+
+}  // namespace weft
