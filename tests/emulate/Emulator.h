@@ -17,7 +17,9 @@
 
 namespace weft::emulate {
 
-/// In which order the threads of a block are resumed between two barriers.
+/// In which order the threads of a block are resumed between two barriers. Asynchronous copies and
+/// products (sm90/) complete as late as the program allows where it is ascending, else as soon as
+/// they are issued.
 enum class Schedule : uint8_t { ascending, descending };
 
 struct Grid {
