@@ -122,7 +122,11 @@ void Block::reset(Schedule schedule) {
   barrierGeneration = clusterGeneration = progress = 0;
   atBarrier = atClusterBarrier = finished = 0;
   for (Thread &thread : threads) thread.started = thread.finished = false;
-  parts.reset(schedule == Schedule::ascending ? Completion::late : Completion::early);
+  // Loads take the place of operands that are released too early; and come late for products that
+  // do not wait for them.
+  parts.reset({.loads = schedule == Schedule::ascending,
+               .products = schedule == Schedule::descending,
+               .stores = schedule == Schedule::descending});
   for (size_t w = 0; w < warps.size(); ++w) {
     const int lanes = std::min<int>(warpSize, int(threads.size()) - int(w) * warpSize);
     warps[w].live = lanes == warpSize ? ~0u : (1u << lanes) - 1;

@@ -31,17 +31,10 @@ public:
   virtual std::span<std::byte> shared() const = 0;
 };
 
-/// Bytes of shared memory; an access outside ends the launch.
-inline std::byte *sharedAt(Fibers &fibers, uint32_t address, size_t bytes) {
-  const std::span<std::byte> shared = fibers.shared();
-  if (address > shared.size() || bytes > shared.size() - address)
-    fibers.fail("shared memory of " + std::to_string(shared.size()) + " bytes accessed at byte " +
-                std::to_string(address));
-  return shared.data() + address;
-}
-
-/// When copies and products complete that nobody has had to wait for yet: as late as the program
-/// allows, which is when no thread can go on without; or as soon as they are issued.
-enum class Completion : uint8_t { late, early };
+/// Which asynchronous work is done as soon as it is issued. What is not is done as late as the
+/// program allows: when no thread can go on without it.
+struct DoneAtOnce {
+  bool loads = false, products = false, stores = false;
+};
 
 }  // namespace weft::emulate

@@ -9,14 +9,14 @@ namespace weft::emulate {
 
 struct AsynchronousParts {
   explicit AsynchronousParts(Fibers &fibers) : fibers(fibers) {}
-  void reset(Completion completion) {
+  void reset(DoneAtOnce atOnce) {
+    shared.reset();
     memoryBarriers.reset();
     namedBarriers.reset();
-    copies.reset(completion);
-    products.reset(completion);
+    copies.reset(atOnce);
+    products.reset(atOnce);
   }
-  /// One thing that threads cannot go on without, when none can: loads first, so that they find
-  /// operands that were released too early. False if there is nothing.
+  /// One thing that threads cannot go on without, when none can. False if there is nothing.
   bool completeOne() {
     return copies.completeLoad() || products.completeOne() || copies.completeStore();
   }
@@ -34,10 +34,11 @@ struct AsynchronousParts {
   }
 
   Fibers &fibers;
-  MemoryBarriers memoryBarriers{fibers};
+  SharedMemory shared{fibers};
+  MemoryBarriers memoryBarriers{fibers, shared};
   NamedBarriers namedBarriers{fibers};
-  BulkCopies copies{fibers, memoryBarriers};
-  WarpgroupProducts products{fibers};
+  BulkCopies copies{fibers, shared, memoryBarriers};
+  WarpgroupProducts products{fibers, shared};
 };
 
 /// Those of the running block.

@@ -18,7 +18,7 @@ void MemoryBarriers::initialize(uint32_t address, int64_t arrivals) {
   if (address % 8 != 0 || arrivals < 1)
     fibers.fail(fmt::format("mbarrier of {} arrivals at byte {}", arrivals, address));
   const uint64_t mark = markOf(address);
-  std::memcpy(sharedAt(fibers, address, sizeof mark), &mark, sizeof mark);
+  std::memcpy(shared.load(address, sizeof mark), &mark, sizeof mark);
   const int number = int(barriers.size());
   barriers.insert_or_assign(address,
                             Barrier{.number = number, .arrivals = arrivals, .missing = arrivals});
@@ -30,7 +30,7 @@ MemoryBarriers::Barrier &MemoryBarriers::at(uint32_t address) {
     fibers.fail(fmt::format("thread {}: no mbarrier was initialized at byte {} of shared memory",
                             fibers.runningThread(), address));
   const uint64_t mark = markOf(address);
-  if (std::memcmp(sharedAt(fibers, address, sizeof mark), &mark, sizeof mark) != 0)
+  if (std::memcmp(shared.load(address, sizeof mark), &mark, sizeof mark) != 0)
     fibers.fail(fmt::format("{}: something was written over it", describe(address)));
   return found->second;
 }

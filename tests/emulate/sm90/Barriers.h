@@ -2,7 +2,7 @@
 // mark, so that whatever is written over it is found; its state stands here.
 #pragma once
 
-#include "tests/emulate/Fibers.h"
+#include "tests/emulate/sm90/SharedMemory.h"
 
 #include <array>
 #include <map>
@@ -11,7 +11,7 @@ namespace weft::emulate {
 
 class MemoryBarriers {
 public:
-  explicit MemoryBarriers(Fibers &fibers) : fibers(fibers) {}
+  MemoryBarriers(Fibers &fibers, SharedMemory &shared) : fibers(fibers), shared(shared) {}
   void reset() { barriers.clear(); }
   void initialize(uint32_t address, int64_t arrivals);
   /// Expects so many bytes in this phase, beside those expected already.
@@ -34,6 +34,7 @@ private:
   void endPhaseIfComplete(Barrier &barrier);
 
   Fibers &fibers;
+  SharedMemory &shared;
   std::map<uint32_t, Barrier> barriers;
 };
 

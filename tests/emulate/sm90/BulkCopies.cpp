@@ -72,34 +72,34 @@ void addFloat(std::byte *to, const std::byte *from) {
 
 }  // namespace
 
-BulkCopies::BulkCopies(Fibers &fibers, MemoryBarriers &barriers)
-    : fibers(fibers), barriers(barriers) {}
+BulkCopies::BulkCopies(Fibers &fibers, SharedMemory &shared, MemoryBarriers &barriers)
+    : fibers(fibers), shared(shared), barriers(barriers) {}
 
-void BulkCopies::reset(Completion how) {
-  completion = how;
+void BulkCopies::reset(DoneAtOnce how) {
+  atOnce = how;
   loads.clear();
   groups.assign(size_t(fibers.threadCount()), {Group{}});
 }
 
 /// What the driver and the instruction ask for.
-void BulkCopies::check(const GlobalSide &side, uint32_t shared) {
+void BulkCopies::check(const GlobalSide &side, uint32_t address) {
   if (!side.map) {
-    if (shared % chunkBytes != 0 || reinterpret_cast<uintptr_t>(side.start) % chunkBytes != 0 ||
+    if (address % chunkBytes != 0 || reinterpret_cast<uintptr_t>(side.start) % chunkBytes != 0 ||
         side.bytes % chunkBytes != 0)
       fibers.fail(
           fmt::format("bulk copy of {} bytes at byte {} of shared memory: not aligned to "
                       "16 bytes",
-                      side.bytes, shared));
+                      side.bytes, address));
     return;
   }
   const EmulatedMap &map = *side.map;
   if (map.dimensions < 2 || map.dimensions > 5) fibers.fail("no tensor map at this address");
-  bool isAligned = reinterpret_cast<uintptr_t>(map.start) % chunkBytes == 0 && shared % 128 == 0 &&
+  bool isAligned = reinterpret_cast<uintptr_t>(map.start) % chunkBytes == 0 && address % 128 == 0 &&
                    map.box[0] * map.elementBytes % chunkBytes == 0;
   for (int d = 1; d < map.dimensions; ++d)
     isAligned = isAligned && map.strides[d - 1] * map.elementBytes % chunkBytes == 0;
   if (!isAligned)
-    fibers.fail(fmt::format("box at byte {} of shared memory, or its map: not aligned", shared));
+    fibers.fail(fmt::format("box at byte {} of shared memory, or its map: not aligned", address));
   if (map.swizzleBytes > 0 && map.box[0] * map.elementBytes > map.swizzleBytes)
     fibers.fail("rows of a box are longer than the swizzle's span");
 }
@@ -108,7 +108,7 @@ void BulkCopies::load(uint32_t to, const GlobalSide &from, uint32_t barrier) {
   check(from, to);
   fibers.progressed();
   loads.push_back({.to = to, .barrier = barrier, .from = from});
-  if (completion == Completion::early) completeLoad();
+  if (atOnce.loads) completeLoad();
 }
 
 bool BulkCopies::completeLoad() {
@@ -122,11 +122,11 @@ bool BulkCopies::completeLoad() {
 void BulkCopies::land(const Load &load) {
   const GlobalSide &from = load.from;
   if (!from.map) {
-    std::memcpy(sharedAt(fibers, load.to, size_t(from.bytes)), from.start, size_t(from.bytes));
+    std::memcpy(shared.accessByPart(load.to, size_t(from.bytes)), from.start, size_t(from.bytes));
   } else {
     const size_t element = size_t(from.map->elementBytes);
     forEachChunk(from, load.to, [&](const Chunk &chunk) {
-      std::byte *to = sharedAt(fibers, chunk.shared, chunkBytes);
+      std::byte *to = shared.accessByPart(chunk.shared, chunkBytes);
       std::memset(to, 0, chunkBytes);
       if (chunk.first < chunk.end)
         std::memcpy(to + size_t(chunk.first) * element,
@@ -141,7 +141,7 @@ void BulkCopies::store(const GlobalSide &to, uint32_t from, bool addsFloats) {
   check(to, from);
   auto store = std::make_shared<Store>(Store{.to = to, .from = from, .addsFloats = addsFloats});
   groups[size_t(fibers.runningThread())].back().push_back(store);
-  if (completion == Completion::early) {
+  if (atOnce.stores) {
     read(*store);
     write(*store);
   }
@@ -151,12 +151,12 @@ void BulkCopies::read(Store &store) {
   if (store.isRead) return;
   store.isRead = true;
   if (!store.to.map) {
-    const std::byte *from = sharedAt(fibers, store.from, size_t(store.to.bytes));
+    const std::byte *from = shared.accessByPart(store.from, size_t(store.to.bytes));
     store.taken.assign(from, from + store.to.bytes);
     return;
   }
   forEachChunk(store.to, store.from, [&](const Chunk &chunk) {
-    const std::byte *from = sharedAt(fibers, chunk.shared, chunkBytes);
+    const std::byte *from = shared.accessByPart(chunk.shared, chunkBytes);
     store.taken.insert(store.taken.end(), from, from + chunkBytes);
   });
 }

@@ -26,8 +26,8 @@ struct GlobalSide {
 
 class BulkCopies {
 public:
-  BulkCopies(Fibers &fibers, MemoryBarriers &barriers);
-  void reset(Completion completion);
+  BulkCopies(Fibers &fibers, SharedMemory &shared, MemoryBarriers &barriers);
+  void reset(DoneAtOnce atOnce);
   void load(uint32_t to, const GlobalSide &from, uint32_t barrier);
   /// Writes, or adds fp32 elements to what is there.
   void store(const GlobalSide &to, uint32_t from, bool addsFloats);
@@ -54,14 +54,15 @@ private:
   };
   using Group = std::vector<std::shared_ptr<Store>>;
 
-  void check(const GlobalSide &side, uint32_t shared);
+  void check(const GlobalSide &side, uint32_t address);
   void land(const Load &load);
   void read(Store &store);
   void write(Store &store);
 
   Fibers &fibers;
+  SharedMemory &shared;
   MemoryBarriers &barriers;
-  Completion completion = Completion::late;
+  DoneAtOnce atOnce;
   std::deque<Load> loads;
   std::vector<std::deque<Group>> groups;  ///< by thread; the last one is not committed
 };

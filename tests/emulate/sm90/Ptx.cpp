@@ -99,6 +99,8 @@ void namedBarrier(const Instruction &is, const Arguments &a) {
   a.parts.namedBarriers.arrive(a.word(0), a.number(1), is.has("sync"), a.at);
 }
 
+void fenceProxies(const Instruction &, const Arguments &a) { a.parts.shared.fence(); }
+
 // ---- Bulk copies ----
 
 /// The box of a map at coordinates from operand `first` on.
@@ -189,12 +191,12 @@ void multiply(const Instruction &is, const Arguments &a) {
 
 size_t vectorOf(const Instruction &is) { return is.has("v4") ? 4 : is.has("v2") ? 2 : 1; }
 
-/// Address of an access of `bytes`, aligned as the device demands.
-std::byte *alignedPlace(const Instruction &is, const Arguments &a, uint32_t address, size_t bytes) {
+/// An address of `bytes`, aligned as the device demands.
+uint32_t aligned(const Instruction &is, const Arguments &a, uint32_t address, size_t bytes) {
   if (address % bytes != 0)
     a.parts.fibers.fail(fmt::format("PTX '{}' at byte {} of shared memory: not aligned to {} bytes",
                                     is.name, address, bytes));
-  return sharedAt(a.parts.fibers, address, bytes);
+  return address;
 }
 size_t elementBytes(const Instruction &is) {
   const std::string &type = is.parts.back();
@@ -202,12 +204,13 @@ size_t elementBytes(const Instruction &is) {
 }
 void loadShared(const Instruction &is, const Arguments &a) {
   const size_t count = vectorOf(is), bytes = elementBytes(is);
-  const std::byte *from = alignedPlace(is, a, a.word(count), count * bytes);
+  const std::byte *from =
+      a.parts.shared.load(aligned(is, a, a.word(count), count * bytes), count * bytes);
   for (size_t n = 0; n < count; ++n) a.set(n, from + n * bytes);
 }
 void storeShared(const Instruction &is, const Arguments &a) {
   const size_t count = vectorOf(is), bytes = elementBytes(is);
-  std::byte *to = alignedPlace(is, a, a.word(0), count * bytes);
+  std::byte *to = a.parts.shared.store(aligned(is, a, a.word(0), count * bytes), count * bytes);
   for (size_t n = 0; n < count; ++n) {
     const int64_t value = a.number(1 + n);
     std::memcpy(to + n * bytes, &value, bytes);
@@ -227,21 +230,21 @@ void forEachOfMatrices(const Instruction &is, const Arguments &a, uint32_t row, 
     for (uint32_t half = 0; half < 2; ++half) {
       const uint32_t r = is.has("trans") ? lane % 4 * 2 + half : lane / 4,
                      c = is.has("trans") ? lane / 4 : lane % 4 * 2 + half;
-      visit(block, half, alignedPlace(is, a, rows[8 * block + r], 16) + 2 * c);
+      visit(block, half, aligned(is, a, rows[8 * block + r], 16) + 2 * c);
     }
 }
 void storeMatrices(const Instruction &is, const Arguments &a) {
-  forEachOfMatrices(is, a, a.word(0), [&](uint32_t block, uint32_t half, std::byte *to) {
+  forEachOfMatrices(is, a, a.word(0), [&](uint32_t block, uint32_t half, uint32_t to) {
     const auto bits = uint16_t(a.word(1 + block) >> 16 * half);
-    std::memcpy(to, &bits, sizeof bits);
+    std::memcpy(a.parts.shared.store(to, sizeof bits), &bits, sizeof bits);
   });
 }
 void loadMatrices(const Instruction &is, const Arguments &a) {
   uint32_t words[4] = {};
   forEachOfMatrices(is, a, a.word(matricesOf(is)),
-                    [&](uint32_t block, uint32_t half, const std::byte *from) {
+                    [&](uint32_t block, uint32_t half, uint32_t from) {
                       uint16_t bits;
-                      std::memcpy(&bits, from, sizeof bits);
+                      std::memcpy(&bits, a.parts.shared.load(from, sizeof bits), sizeof bits);
                       words[block] |= uint32_t(bits) << 16 * half;
                     });
   for (size_t block = 0; block < matricesOf(is); ++block) a.set(block, &words[block]);
@@ -293,6 +296,7 @@ constexpr Entry instructions[] = {
     {"cvt.rna.tf32.f32", roundToTf32},
     {"red.", addFloats},
     {"setmaxnreg.", nothing},
+    {"fence.proxy.async", fenceProxies},
     {"fence.", nothing},
     {"prefetch.", nothing},
     {"griddepcontrol.", nothing},

@@ -73,8 +73,8 @@ struct Descriptor {
 };
 
 /// An operand out of shared memory: [outer][k].
-std::vector<float> loadOperand(Fibers &fibers, uint64_t bits, DType type, int outer, int k,
-                               bool isTransposed) {
+std::vector<float> loadOperand(Fibers &fibers, SharedMemory &shared, uint64_t bits, DType type,
+                               int outer, int k, bool isTransposed) {
   const Descriptor descriptor(bits);
   const uint32_t bytes = uint32_t(sizeOf(type));
   if (descriptor.baseOffset != 0) fibers.fail("WGMMA: base offsets are not emulated");
@@ -83,8 +83,8 @@ std::vector<float> loadOperand(Fibers &fibers, uint64_t bits, DType type, int ou
   for (int o = 0; o < outer; ++o)
     for (int i = 0; i < k; ++i)
       result[size_t(o * k + i)] = numberAt(
-          type, sharedAt(fibers, descriptor.address(uint32_t(o), uint32_t(i), bytes, isTransposed),
-                         bytes));
+          type, shared.accessByPart(
+                    descriptor.address(uint32_t(o), uint32_t(i), bytes, isTransposed), bytes));
   return result;
 }
 
@@ -105,8 +105,8 @@ std::vector<float> operandOfRegisters(DType type,
 
 }  // namespace
 
-void WarpgroupProducts::reset(Completion how) {
-  completion = how;
+void WarpgroupProducts::reset(DoneAtOnce how) {
+  atOnce = how.products;
   threads.assign(size_t(fibers.threadCount()), {});
   warpgroups.assign(threads.size() / warpgroup, {});
 }
@@ -131,7 +131,7 @@ void WarpgroupProducts::issue(const WarpgroupProduct &product, float *accumulato
                 instruction.registersA[size_t(fibers.runningThread() % warpgroup)].begin());
   ++thread.issued;
   fibers.progressed();
-  if (++instruction.issued == warpgroup && completion == Completion::early)
+  if (++instruction.issued == warpgroup && atOnce)
     while (runNext(of)) {}
 }
 
@@ -222,9 +222,9 @@ void WarpgroupProducts::run(Instruction &instruction) {
   const std::vector<float> a =
       product.hasRegistersA
           ? operandOfRegisters(product.typeA, instruction.registersA)
-          : loadOperand(fibers, product.a, product.typeA, rows, k, product.isTransposedA);
+          : loadOperand(fibers, shared, product.a, product.typeA, rows, k, product.isTransposedA);
   const std::vector<float> b =
-      loadOperand(fibers, product.b, product.typeB, n, k, product.isTransposedB);
+      loadOperand(fibers, shared, product.b, product.typeB, n, k, product.isTransposedB);
   std::vector<float> byK(b.size());
   for (int column = 0; column < n; ++column)
     for (int i = 0; i < k; ++i) byK[size_t(i * n + column)] = b[size_t(column * k + i)];

@@ -10,7 +10,7 @@
 #pragma once
 
 #include "kernel/DType.h"
-#include "tests/emulate/Fibers.h"
+#include "tests/emulate/sm90/SharedMemory.h"
 
 #include <array>
 #include <deque>
@@ -31,8 +31,8 @@ struct WarpgroupProduct {
 
 class WarpgroupProducts {
 public:
-  explicit WarpgroupProducts(Fibers &fibers) : fibers(fibers) {}
-  void reset(Completion completion);
+  WarpgroupProducts(Fibers &fibers, SharedMemory &shared) : fibers(fibers), shared(shared) {}
+  void reset(DoneAtOnce atOnce);
   /// Registers are ordered behind what the thread did to them.
   void fence() { own().isFenced = true; }
   /// accumulators: n / 2 floats of the thread; registersA: four words, or nullptr.
@@ -79,7 +79,8 @@ private:
   void deliver(Thread &thread, uint64_t end);
 
   Fibers &fibers;
-  Completion completion = Completion::late;
+  SharedMemory &shared;
+  bool atOnce = false;
   std::vector<Thread> threads;
   std::vector<Warpgroup> warpgroups;
 };
