@@ -113,8 +113,8 @@ void BulkCopies::load(uint32_t to, const GlobalSide &from, uint32_t barrier) {
 
 bool BulkCopies::completeLoad() {
   if (loads.empty()) return false;
-  const Load load = loads.front();
-  loads.pop_front();
+  const Load load = loads.back();
+  loads.pop_back();
   land(load);
   return true;
 }

@@ -1,7 +1,7 @@
 // Bulk copies of a block of sm_90a: boxes of tensors by TMA, and runs of bytes.
 //
-//   load    lands as a whole, and tells its mbarrier; as late as any thread can go on without it,
-//           or at once
+//   load    lands as a whole, and tells its mbarrier; at once, or when no thread can go on without
+//           it, the newest first
 //   store,  two steps: it reads shared memory, then writes or adds; each when a wait of its thread
 //   add     asks for it, or at once; what nobody has asked for is written when the block ends
 #pragma once
@@ -63,7 +63,7 @@ private:
   SharedMemory &shared;
   MemoryBarriers &barriers;
   DoneAtOnce atOnce;
-  std::deque<Load> loads;
+  std::vector<Load> loads;
   std::vector<std::deque<Group>> groups;  ///< by thread; the last one is not committed
 };
 
