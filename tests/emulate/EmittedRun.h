@@ -8,6 +8,7 @@
 #include "kernel/reference/StoredElement.h"
 #include "passes/configure/Family.h"
 #include "passes/configure/StridedViews.h"
+#include "tests/emulate/EmulatedMap.h"
 #include "tests/emulate/Emulator.h"
 #include "tests/emulate/GuardedBuffer.h"
 #include "tests/emulate/HostCompiler.h"
@@ -100,28 +101,6 @@ inline int64_t countWrong(const Kernel &kernel, const std::vector<std::unique_pt
   }
   return wrong;
 }
-
-/// A driver's map as the emulator has it; one address a parameter. The first members are those of
-/// rows, the others of any boxes.
-struct alignas(64) EmulatedMap {
-  std::byte *start;
-  int64_t columns, rows, pitch, batchStride;
-  int32_t dimensions, extents[5] = {}, box[5] = {};
-  int64_t strides[4] = {};
-
-  EmulatedMap() = default;
-  EmulatedMap(std::byte *start, const TensorMap &map)
-      : start(start),
-        columns(map.extents[0]),
-        rows(map.extents[1]),
-        pitch(map.strides[0]),
-        batchStride(map.strides.size() > 1 ? map.strides[1] : 0),
-        dimensions(int32_t(map.extents.size())) {
-    std::ranges::copy(map.extents, extents);
-    std::ranges::copy(map.box, box);
-    std::ranges::copy(map.strides, strides);
-  }
-};
 
 /// Fills an input, or leaves it to the caller.
 using FillInput = std::function<bool(size_t input, const Tensor &tensor)>;

@@ -3,6 +3,8 @@
 // happens only through Block::yield().
 #include "tests/emulate/Emulator.h"
 
+#include "tests/emulate/sm90/AsynchronousParts.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -41,6 +43,7 @@ struct Thread {
   const char *waiting = nullptr;  ///< "barrier" or "exchange", with its place
   const char *file = nullptr;
   int line = 0;
+  uint32_t subject = 0;  ///< of an asynchronous part (Fibers::wait)
 };
 
 struct Warp {
@@ -48,11 +51,16 @@ struct Warp {
   std::map<unsigned, Channel> channels;  ///< by mask
 };
 
+/// What asynchronous parts found while no fiber ran.
+struct Failure {
+  std::string error;
+};
+
 /// The running block. One instance at a time: kernels call free functions that have no other way to
 /// find it.
-class Block {
+class Block : public Fibers {
 public:
-  Block(int threads, const std::function<void()> &body);
+  Block(int threads, const std::function<void()> &body, std::span<std::byte> dynamicShared);
   /// Runs until every thread has ended, or waits at a cluster barrier.
   std::string run(Schedule schedule);
   void barrier(const char *file, int line);
@@ -62,21 +70,35 @@ public:
   bool waitsForCluster() const { return atClusterBarrier == int(threads.size()); }
   void exchange(unsigned mask, const void *mine, size_t size, void *all, const char *file,
                 int line);
-  void reset();
+  void reset(Schedule schedule);
+
+  int runningThread() const override { return current->number; }
+  int threadCount() const override { return int(threads.size()); }
+  void wait(const char *what, uint32_t subject, const SourceLine &at) override {
+    current->subject = subject;
+    wait(what, at.file, at.line);
+  }
+  void progressed() override { ++progress; }
+  [[noreturn]] void fail(const std::string &message) override;
+  std::span<std::byte> shared() const override { return dynamic; }
 
   static Block *running;
+  AsynchronousParts parts{*this};
 
 private:
   static void enter();
+  std::string runThreads(Schedule schedule);
   void resume(Thread &thread);
   void wait(const char *what, const char *file, int line);
   std::string describeDeadlock() const;
 
   const std::function<void()> &body;
+  std::span<std::byte> dynamic;
   std::vector<Thread> threads;
   std::vector<Warp> warps;
   std::jmp_buf scheduler;
   Thread *current = nullptr;
+  bool isInFiber = false;
   uint64_t barrierGeneration = 0, clusterGeneration = 0, progress = 0;
   int atBarrier = 0, atClusterBarrier = 0, finished = 0;
   std::string error;
@@ -84,7 +106,8 @@ private:
 
 Block *Block::running = nullptr;
 
-Block::Block(int count, const std::function<void()> &body) : body(body), threads(count) {
+Block::Block(int count, const std::function<void()> &body, std::span<std::byte> dynamicShared)
+    : body(body), dynamic(dynamicShared), threads(count) {
   for (int n = 0; n < count; ++n) {
     const unsigned x = threadsPerBlock.x, y = threadsPerBlock.y;
     threads[n].number = n;
@@ -95,10 +118,15 @@ Block::Block(int count, const std::function<void()> &body) : body(body), threads
 }
 
 /// Makes the block ready to run again for the next block index; stacks are kept.
-void Block::reset() {
+void Block::reset(Schedule schedule) {
   barrierGeneration = clusterGeneration = progress = 0;
   atBarrier = atClusterBarrier = finished = 0;
   for (Thread &thread : threads) thread.started = thread.finished = false;
+  // Loads take the place of operands that are released too early; and come late for products that
+  // do not wait for them.
+  parts.reset({.loads = schedule == Schedule::ascending,
+               .products = schedule == Schedule::descending,
+               .stores = schedule == Schedule::descending});
   for (size_t w = 0; w < warps.size(); ++w) {
     const int lanes = std::min<int>(warpSize, int(threads.size()) - int(w) * warpSize);
     warps[w].live = lanes == warpSize ? ~0u : (1u << lanes) - 1;
@@ -110,6 +138,7 @@ void Block::enter() {
   Block &block = *running;
   block.body();
   Thread &self = *block.current;
+  block.parts.endThread(self.number);
   self.finished = true;
   block.warps[self.number / warpSize].live &= ~(1u << self.number % warpSize);
   ++block.finished;
@@ -121,7 +150,11 @@ void Block::enter() {
 void Block::resume(Thread &thread) {
   current = &thread;
   currentThread = thread.index;
-  if (_setjmp(scheduler)) return;
+  isInFiber = true;
+  if (_setjmp(scheduler)) {
+    isInFiber = false;
+    return;
+  }
   if (thread.started) _longjmp(thread.resume, 1);
   thread.started = true;
   getcontext(&thread.entry);
@@ -141,12 +174,28 @@ void Block::wait(const char *what, const char *file, int line) {
   if (!_setjmp(self.resume)) _longjmp(scheduler, 1);
 }
 
+void Block::fail(const std::string &message) {
+  if (!isInFiber) throw Failure{message};
+  error = message;
+  while (true) wait("an error", "", 0);
+}
+
 std::string Block::run(Schedule schedule) {
   running = this;
+  try {
+    if (std::string found = runThreads(schedule); !found.empty()) return found;
+    if (hasEnded()) parts.endBlock();
+  } catch (const Failure &failure) {
+    return failure.error;
+  }
+  return {};
+}
+
+std::string Block::runThreads(Schedule schedule) {
   const int count = int(threads.size());
   uint64_t before = ~0ull;
   while (finished < count && !waitsForCluster() && error.empty()) {
-    if (progress == before) return describeDeadlock();
+    if (progress == before && !parts.completeOne()) return describeDeadlock();
     before = progress;
     for (int n = 0; n < count && error.empty(); ++n) {
       Thread &next = threads[schedule == Schedule::ascending ? n : count - 1 - n];
@@ -217,8 +266,9 @@ std::string Block::describeDeadlock() const {
   std::map<std::string, std::vector<int>> waiting;
   for (const Thread &thread : threads)
     if (!thread.finished)
-      waiting[fmt::format("{} {}:{}", thread.waiting, thread.file, thread.line)].push_back(
-          thread.number);
+      waiting[fmt::format("{} {}:{}", parts.describe(thread.waiting, thread.subject), thread.file,
+                          thread.line)]
+          .push_back(thread.number);
   for (const auto &[place, numbers] : waiting)
     text +=
         fmt::format(", {} wait at {} (first thread {})", numbers.size(), place, numbers.front());
@@ -271,7 +321,7 @@ public:
       : shared(grid.shared), dynamic(grid.dynamicShared) {
     const int threads = int(grid.threads[0] * grid.threads[1] * grid.threads[2]);
     for (int64_t rank = 0; rank < grid.cluster; ++rank)
-      blocks.push_back(std::make_unique<Block>(threads, thread));
+      blocks.push_back(std::make_unique<Block>(threads, thread, dynamic));
     images.assign(blocks.size(), std::vector<std::byte>(shared.size()));
   }
 
@@ -311,7 +361,7 @@ std::string Cluster::runBlock(int rank, Schedule schedule) {
 std::string Cluster::run(Schedule schedule, Dim3 first) {
   running = this;
   for (int rank = 0; rank < count(); ++rank) {
-    blocks[rank]->reset();
+    blocks[rank]->reset(schedule);
     std::fill(images[rank].begin(), images[rank].end(), std::byte{0xFF});
   }
   const auto waits = [](const auto &block) { return block->waitsForCluster(); };
@@ -358,6 +408,8 @@ void clusterBarrier(const char *file, int line) { Block::running->clusterBarrier
 void loadFromBlock(const void *own, int rank, void *value, size_t size) {
   std::memcpy(value, Cluster::running->addressOf(own, rank), size);
 }
+
+AsynchronousParts &asynchronousParts() { return Block::running->parts; }
 
 void *dynamicShared() { return Cluster::running->dynamicShared(); }
 

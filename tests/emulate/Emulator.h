@@ -17,7 +17,9 @@
 
 namespace weft::emulate {
 
-/// In which order the threads of a block are resumed between two barriers.
+/// In which order the threads of a block are resumed between two barriers. Of asynchronous work
+/// (sm90/), loads are done at once where it is ascending, and products and stores as late as the
+/// program allows; where it is descending, the other way round.
 enum class Schedule : uint8_t { ascending, descending };
 
 struct Grid {

@@ -3,6 +3,7 @@
 #include "tests/emulate/HostCompiler.h"
 
 #include "kernel/Error.h"
+#include "tests/emulate/TranslatePtx.h"
 
 #include <cstdlib>
 #include <fstream>
@@ -38,10 +39,11 @@ void collectIncludes(const std::string &text, std::set<std::string> &includes) {
 
 /// Headers first: inside a namespace they would declare their functions there. `#pragma once` then
 /// makes the kernel's own include lines empty.
-std::string translationUnit(const std::vector<Source> &sources) {
+std::string translationUnit(const std::vector<Source> &sources, DeviceHeaders headers) {
   std::set<std::string> includes;
   for (const Source &source : sources) collectIncludes(source.text, includes);
-  std::string text = "#include \"emulate_keywords.h\"\n";
+  std::string text = headers == DeviceHeaders::translated ? "#include \"emulate_ptx.h\"\n"
+                                                          : "#include \"emulate_keywords.h\"\n";
   for (const std::string &header : includes) text += fmt::format("#include \"{}\"\n", header);
   for (size_t n = 0; n < sources.size(); ++n) {
     const Source &source = sources[n];
@@ -59,6 +61,17 @@ std::string translationUnit(const std::vector<Source> &sources) {
         n);
   }
   return text;
+}
+
+/// Writes the headers of sm_90a where they come before those that stand for them.
+void translateHeaders(const std::filesystem::path &folder) {
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  for (const auto &entry : std::filesystem::directory_iterator(WEFT_EMULATED_HEADERS "/weft")) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with("sm90_") || name.starts_with("wgmma"))
+      std::ofstream(folder / name) << translatePtx(readFile(entry.path()));
+  }
 }
 
 /// Equal texts are compiled once: launches differ in their arguments alone, and what a kernel keeps
@@ -96,12 +109,18 @@ HostKernel load(void *handle, size_t n) {
 
 }  // namespace
 
-HostLibrary::HostLibrary(const std::string &name, const std::vector<Source> &sources) {
+HostLibrary::HostLibrary(const std::string &name, const std::vector<Source> &sources,
+                         DeviceHeaders headers) {
   const std::filesystem::path folder = std::filesystem::path(WEFT_BINARY_DIR) / "emulate" / name;
   std::filesystem::create_directories(folder);
   const auto file = [&](const char *leaf) { return (folder / leaf).string(); };
+  std::string first;  // of the include path
+  if (headers == DeviceHeaders::translated) {
+    translateHeaders(folder / "weft");
+    first = fmt::format(" -I '{}'", folder.string());
+  }
   const DistinctSources distinct = distinctSources(sources);
-  std::ofstream(file("kernels.cpp")) << translationUnit(distinct.sources);
+  std::ofstream(file("kernels.cpp")) << translationUnit(distinct.sources, headers);
   const auto run = [&](const std::string &step) {
     const std::string command = fmt::format("{} > '{}' 2>&1", step, file("log"));
     if (std::system(command.c_str()) != 0)
@@ -109,11 +128,12 @@ HostLibrary::HostLibrary(const std::string &name, const std::vector<Source> &sou
                                readFile(file("log")).substr(0, 4000));
   };
   // Two steps: the launcher, a compiler cache, keeps objects and no shared objects.
-  run(fmt::format(
-      "{} '{}' -std=c++20 -Og -w -fPIC -ffp-contract=off -fno-gnu-unique {}"
-      " -I '{}' -I '{}' -I '{}' -c -o '{}' '{}'",
-      WEFT_HOST_LAUNCHER, WEFT_HOST_COMPILER, sanitizers, WEFT_SOURCE_DIR "/tests/emulate/host",
-      WEFT_EMULATED_HEADERS, WEFT_SOURCE_DIR, file("kernels.o"), file("kernels.cpp")));
+  run(
+      fmt::format("{} '{}' -std=c++20 -Og -w -fPIC -ffp-contract=off -fno-gnu-unique {}{}"
+                  " -I '{}' -I '{}' -I '{}' -c -o '{}' '{}'",
+                  WEFT_HOST_LAUNCHER, WEFT_HOST_COMPILER, sanitizers, first,
+                  WEFT_SOURCE_DIR "/tests/emulate/host", WEFT_EMULATED_HEADERS, WEFT_SOURCE_DIR,
+                  file("kernels.o"), file("kernels.cpp")));
   run(fmt::format("'{}' -shared -Wl,-Bsymbolic -o '{}' '{}'", WEFT_HOST_COMPILER,
                   file("kernels.so"), file("kernels.o")));
   handle = dlopen(file("kernels.so").c_str(), RTLD_NOW | RTLD_LOCAL);

@@ -16,6 +16,10 @@ struct Source {
   std::string text, entry;
 };
 
+/// What stands for device headers of sm_90a: quick ones of host/weft, with loops in the place of
+/// asynchronous copies and products; or the headers themselves, down to their PTX (sm90/).
+enum class DeviceHeaders : uint8_t { standIns, translated };
+
 /// A loaded kernel: takes the addresses of its arguments.
 struct HostKernel {
   void (*call)(void *const *arguments) = nullptr;
@@ -27,7 +31,8 @@ class HostLibrary {
 public:
   /// `name` names the folder of the generated files, below the build folder. Throws
   /// Error(checkFailed) with the compiler's messages.
-  HostLibrary(const std::string &name, const std::vector<Source> &sources);
+  HostLibrary(const std::string &name, const std::vector<Source> &sources,
+              DeviceHeaders headers = DeviceHeaders::standIns);
   ~HostLibrary();
   HostLibrary(const HostLibrary &) = delete;
   HostLibrary &operator=(const HostLibrary &) = delete;

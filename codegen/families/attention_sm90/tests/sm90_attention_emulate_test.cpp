@@ -1,0 +1,170 @@
+// Fused attention by TMA and WGMMA on the host, down to the PTX of its device headers: tiles and
+// stages on extents that cut them, masks, head dimensions, groups of heads, dropout. Compared with
+// single elements in fp64.
+#include "codegen/families/attention/AttentionLayouts.h"
+#include "codegen/families/attention_sm90/Sm90AttentionTile.h"
+#include "kernel/Error.h"
+#include "tests/emulate/EmittedRun.h"
+#include "tests/unit/samples/SampleAttentions.h"
+
+#include <fmt/format.h>
+
+using namespace weft;
+using namespace weft::samples;
+
+namespace {
+
+struct Subject {
+  Kernel kernel;
+  Configuration configuration;
+  std::vector<double> lengths = {};  ///< of the input of that name
+  codegen::EmittedKernel emitted = {};
+};
+
+/// Layouts by number among all that the family takes.
+Configuration configurationOf(const Kernel &kernel, const Sm90AttentionKnobs &knobs,
+                              size_t number) {
+  const AttentionRegion region = attentionRegion(kernel).region.value();
+  const std::vector<LayoutTuple> tuples = attentionTuples(kernel, region);
+  for (size_t n = 0; n < tuples.size(); ++n) {
+    const Configuration configuration =
+        toConfiguration(kernel, tuples[(number + n) % tuples.size()], knobs);
+    const auto problem = attentionProblem(kernel, region, configuration);
+    if (problem && sm90AttentionLayoutRejection(*problem).empty() &&
+        sm90AttentionDropoutRejection(kernel, region, *problem).empty())
+      return configuration;
+  }
+  throw Error::checkFailed("no layouts");
+}
+
+void add(std::vector<Subject> &subjects, const Kernel &kernel, const Sm90AttentionKnobs &knobs,
+         const std::vector<double> &lengths = {}) {
+  subjects.push_back({.kernel = kernel,
+                      .configuration = configurationOf(kernel, knobs, 37 * subjects.size()),
+                      .lengths = lengths});
+}
+
+void checkAll(const std::string &name, std::vector<Subject> &subjects) {
+  std::vector<emulate::Source> sources;
+  for (Subject &subject : subjects) {
+    subject.emitted = codegen::emit(subject.kernel, subject.configuration, "sm_90a");
+    sources.push_back({subject.emitted.text, subject.emitted.entry});
+  }
+  const emulate::HostLibrary built(name, sources, emulate::DeviceHeaders::translated);
+  for (size_t i = 0; i < subjects.size(); ++i) {
+    const Subject &subject = subjects[i];
+    INFO(subject.kernel.name << ", " << describe(subject.kernel, subject.configuration.knobs)
+                             << "\n"
+                             << subject.emitted.readable);
+    const auto fill = [&](size_t input, const emulate::Tensor &tensor) {
+      if (subject.kernel.values[size_t(subject.kernel.inputs[input])].name != "lengths")
+        return false;
+      size_t place = 0;
+      tensor.forEach([&](std::span<const int64_t> at) {
+        reference::storeElement(tensor.type, tensor.at(at), subject.lengths.at(place++));
+      });
+      return true;
+    };
+    emulate::checkEmitted(subject.kernel, subject.configuration, subject.emitted, built.kernel(i),
+                          subject.emitted.launch.grid, subject.emitted.launch.block, fill);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("attention of every number of consumers, ordered or not, and of stages") {
+  std::vector<Subject> subjects;
+  // Blocks take several tiles each; extents cut tiles of queries and blocks of keys.
+  const AttentionExtents cut{.b = 1, .h = 2, .j = 200, .k = 171, .p = 64, .w = 64},
+      whole{.b = 1, .h = 2, .j = 192, .k = 128, .p = 64, .w = 64};
+  for (const int tileQueries : {64, 128, 192})
+    for (const int ordered : {0, 1}) {
+      add(subjects, plainAttention(cut, DType::f16, ordered == 1),
+          {.tileQueries = tileQueries,
+           .tileKeys = 64,
+           .queryStages = 2,
+           .ordered = ordered,
+           .blocks = 2});
+      add(subjects, causalAttention(whole, DType::bf16, ordered == 0),
+          {.tileQueries = tileQueries,
+           .tileKeys = 48,
+           .stages = 3,
+           .queryStages = 1,
+           .ordered = ordered,
+           .headGroup = 2,
+           .blocks = 1});
+    }
+  checkAll("sm90_attention_tiles", subjects);
+}
+
+TEST_CASE("attention of every number of panels of columns") {
+  std::vector<Subject> subjects;
+  const Sm90AttentionKnobs knobs{.tileQueries = 64, .tileKeys = 32, .ordered = 0, .blocks = 1};
+  for (const auto &[p, w] : {std::pair<int64_t, int64_t>{24, 24},
+                             {40, 72},
+                             {80, 80},
+                             {128, 128},
+                             {192, 128},
+                             {256, 256}})
+    add(subjects, plainAttention({.h = 1, .j = 70, .k = 75, .p = p, .w = w}, DType::f16), knobs);
+  add(subjects, plainAttention({.h = 1, .j = 70, .k = 75, .p = 96, .w = 96}, DType::bf16, true),
+      {.tileQueries = 192, .tileKeys = 80, .blocks = 1});
+  // No place for the output but that of the queries.
+  const Kernel wide = plainAttention({.h = 1, .j = 150, .k = 99, .p = 256, .w = 256}, DType::bf16);
+  const Sm90AttentionKnobs widest{.tileQueries = 128, .tileKeys = 80, .ordered = 0, .blocks = 1};
+  const AttentionProblem problem = valueOrThrow(attentionProblem(
+      wide, attentionRegion(wide).region.value(), configurationOf(wide, widest, 0)));
+  REQUIRE(sm90AttentionStaysInQ(problem, widest));
+  add(subjects, wide, widest);
+  checkAll("sm90_attention_dimensions", subjects);
+}
+
+TEST_CASE("masked attention skips empty blocks, and rows without keys give zeros") {
+  std::vector<Subject> subjects;
+  const Sm90AttentionKnobs knobs{
+      .tileQueries = 128, .tileKeys = 32, .queryStages = 2, .headGroup = 2, .blocks = 2};
+  for (const auto &[j, k] :
+       {std::pair<int64_t, int64_t>{100, 100}, {70, 200}, {200, 70}, {1, 130}}) {
+    const AttentionExtents e{.b = 3, .h = 1, .j = j, .k = k, .p = 32, .w = 32};
+    // More queries than keys: the first ones see none.
+    add(subjects, causalAttention(e, DType::f16, true), knobs);
+    add(subjects, windowAttention(e, DType::bf16, 20, 7), knobs);
+    add(subjects, paddedAttention(e, DType::f16), knobs, {0, 1, double(k)});
+    add(subjects, paddedAttention(e, DType::bf16, true), knobs, {double(k) - 30, 33, 0});
+  }
+  // Masks are asked about 32 blocks of keys at once.
+  add(subjects, causalAttention({.b = 1, .h = 1, .j = 70, .k = 1200, .p = 32, .w = 32}, DType::f16),
+      knobs);
+  checkAll("sm90_attention_masks", subjects);
+}
+
+TEST_CASE("score ops and dropout see the coordinates of every score") {
+  std::vector<Subject> subjects;
+  const AttentionExtents e{
+      .b = 2, .h = 2, .g = 2, .j = 75, .k = 90, .p = 32, .w = 40, .distance = 20};
+  const Sm90AttentionKnobs knobs{
+      .tileQueries = 128, .tileKeys = 64, .queryStages = 2, .headGroup = 4, .blocks = 3};
+  for (const DType type : {DType::f16, DType::bf16}) {
+    add(subjects, biasedAttention(e, type), knobs);
+    add(subjects, cappedAttention(e, type, true), knobs);
+    add(subjects, documentAttention(e, type, type == DType::f16), knobs);
+    add(subjects, droppedAttention(e, type, {.p = 0.25, .stream = 3}, type == DType::f16, true),
+        knobs);
+  }
+  checkAll("sm90_attention_scores", subjects);
+}
+
+TEST_CASE("heads of a group share keys and values") {
+  std::vector<Subject> subjects;
+  const Sm90AttentionKnobs knobs{.tileQueries = 64, .tileKeys = 64, .ordered = 0, .blocks = 4};
+  add(subjects,
+      plainAttention({.b = 2, .h = 2, .g = 3, .j = 40, .k = 80, .p = 32, .w = 24}, DType::f16,
+                     true),
+      knobs);
+  add(subjects,
+      causalAttention({.b = 2, .h = 3, .g = 2, .j = 65, .k = 70, .p = 32, .w = 32}, DType::bf16),
+      knobs);
+  add(subjects, plainAttention({.b = 1, .h = 1, .j = 1, .k = 1, .p = 32, .w = 32}, DType::f16),
+      knobs);
+  checkAll("sm90_attention_groups", subjects);
+}

@@ -1,0 +1,98 @@
+// Whole kernels of gemm-sm90 on the host, down to the PTX of their main loops: TMA or threads bring
+// k-tiles, WGMMA multiplies them. Every orientation of the operands, schedules, several tiles a
+// block, epilogues that read by TMA. Compared with single elements in fp64. Epilogues at large:
+// sm90_epilogue_emulate_test.cpp.
+#include "codegen/Emit.h"
+#include "codegen/families/contraction/ContractionLayouts.h"
+#include "codegen/families/gemm_sm90/Sm90GemmKnobs.h"
+#include "codegen/families/gemm_sm90/Sm90Tile.h"
+#include "kernel/Device.h"
+#include "tests/emulate/EmittedRun.h"
+#include "tests/unit/samples/SampleContractions.h"
+
+#include <fmt/format.h>
+
+#include <set>
+
+using namespace weft;
+
+namespace {
+
+struct Subject {
+  Kernel kernel;
+  Configuration configuration;
+  codegen::EmittedKernel emitted = {};
+};
+
+/// Of every orientation of operands and result, and of every way that operands come, one tile.
+void add(const Kernel &kernel, std::span<const Sm90GemmKnobs> tiles,
+         std::vector<Subject> &subjects) {
+  std::set<std::string> seen;
+  for (const LayoutTuple &tuple : contractionTuples(kernel)) {
+    Subject subject{
+        .kernel = kernel,
+        .configuration = toConfiguration(kernel, tuple, tiles[seen.size() % tiles.size()])};
+    const auto gemm = wgmmaProblem(kernel, subject.configuration).gemm;
+    if (!gemm || !sm90Rejection(kernel, subject.configuration,
+                                subject.configuration.knobs.get<Sm90GemmKnobs>(),
+                                findDevice("h200").sharedMemoryPerBlock)
+                      .empty())
+      continue;
+    if (!seen.insert(fmt::format("{}{}{}", gemm->isSwapped, gemm->a.isAlongK(), gemm->b.isAlongK()))
+             .second)
+      continue;
+    subject.emitted = codegen::emit(kernel, subject.configuration, "sm_90a");
+    subjects.push_back(std::move(subject));
+  }
+}
+
+void checkAll(const std::string &name, const std::vector<Subject> &subjects) {
+  std::vector<emulate::Source> sources;
+  for (const Subject &subject : subjects)
+    sources.push_back({subject.emitted.text, subject.emitted.entry});
+  const emulate::HostLibrary built(name, sources, emulate::DeviceHeaders::translated);
+  for (size_t i = 0; i < subjects.size(); ++i) {
+    const Subject &subject = subjects[i];
+    INFO(subject.kernel.name << ", " << describe(subject.kernel, subject.configuration.knobs)
+                             << "\n"
+                             << subject.emitted.readable);
+    emulate::checkEmitted(subject.kernel, subject.configuration, subject.emitted, built.kernel(i),
+                          subject.emitted.launch.grid, subject.emitted.launch.block);
+  }
+}
+
+using enum Sm90Schedule;
+constexpr Sm90GemmKnobs tiles[] = {
+    {.schedule = pingPong, .tileM = 64, .tileN = 64, .stages = 2, .epilogueStages = 2, .blocks = 2},
+    {.schedule = cooperative, .tileM = 128, .tileN = 64, .stages = 3, .blocks = 1},
+    {.schedule = cooperative,
+     .tileM = 256,
+     .tileN = 128,
+     .stages = 2,
+     .epilogueStages = 1,
+     .blocks = 1},
+    {.schedule = pingPong,
+     .tileM = 128,
+     .tileN = 192,
+     .stages = 2,
+     .epilogueStages = 4,
+     .blocks = 1}};
+
+}  // namespace
+
+TEST_CASE("k-tiles that TMA brings, of every orientation") {
+  std::vector<Subject> subjects;
+  const samples::ContractionExtents extents{.b = 2, .j = 136, .i = 200, .u = 72};
+  add(samples::gemmBias(extents, DType::f16), tiles, subjects);
+  CHECK(subjects.size() == 8);
+  add(samples::gemmBiasDropoutResidual(extents, DType::bf16), std::span(tiles).subspan(1, 2),
+      subjects);
+  checkAll("sm90_main_loop_tma", subjects);
+}
+
+TEST_CASE("k-tiles that threads bring, of rows that start anywhere") {
+  std::vector<Subject> subjects;
+  add(samples::gemmBias({.b = 2, .j = 75, .i = 77, .u = 69}, DType::f16), tiles, subjects);
+  CHECK(subjects.size() == 7);
+  checkAll("sm90_main_loop_threads", subjects);
+}
