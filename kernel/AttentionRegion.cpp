@@ -154,23 +154,11 @@ private:
       return cannotStand(
           op, fmt::format("reads '{}', an operand of a contraction", nameOfValue(value)));
     for (const int axis : kernel.values[size_t(value)].axes)
-      if (!runsAlong(region.scores, axis) && !isReadElsewhereAlone(value))
+      if (!runsAlong(region.scores, axis) && !isReadElsewhereAlone(kernel, region.scoreOps, value))
         return cannotStand(op, fmt::format("reads '{}' along '{}', which the scores lack",
                                            nameOfValue(value), kernel.axes[size_t(axis)].name));
     region.inputs.push_back({.input = input, .value = value});
     return "";
-  }
-
-  /// Whether score ops read an input at coordinates that they compute, and nowhere else: its axes
-  /// are then none of the scores'.
-  bool isReadElsewhereAlone(int value) const {
-    return std::ranges::none_of(region.scoreOps, [&](size_t index) {
-      const BodyOp &op = kernel.body[index];
-      return std::ranges::any_of(op.expression.all(), [&](const ExpressionNode &node) {
-        return node.kind == ExpressionNode::Kind::operand && node.children.empty() &&
-               op.operands[size_t(node.index)] == value;
-      });
-    });
   }
 
   /// The operand that has the axis of keys is the keys.
@@ -234,6 +222,16 @@ private:
 
 AttentionRegionOrRejection attentionRegion(const Kernel &kernel) {
   return Recognition(kernel).answer();
+}
+
+bool isReadElsewhereAlone(const Kernel &kernel, std::span<const size_t> ops, int value) {
+  return std::ranges::none_of(ops, [&](size_t index) {
+    const BodyOp &op = kernel.body[index];
+    return std::ranges::any_of(op.expression.all(), [&](const ExpressionNode &node) {
+      return node.kind == ExpressionNode::Kind::operand && node.children.empty() &&
+             op.operands[size_t(node.index)] == value;
+    });
+  });
 }
 
 std::string scoreOpRejection(const BodyOp &op) {

@@ -19,6 +19,7 @@
 #include "kernel/Kernel.h"
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -63,5 +64,9 @@ AttentionRegionOrRejection attentionRegion(const Kernel &kernel);
 
 /// Why an op cannot stand between scores and fold, by what it is alone; empty if it can.
 std::string scoreOpRejection(const BodyOp &op);
+
+/// Whether these ops of the body read an input at coordinates that they compute, and nowhere else:
+/// its axes are then none of the scores'.
+bool isReadElsewhereAlone(const Kernel &kernel, std::span<const size_t> ops, int value);
 
 }  // namespace weft

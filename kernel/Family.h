@@ -45,6 +45,8 @@ struct Family {
   bool takesEpilogues = false;  ///< of contractions (kernel/ContractionRegion.h)
   bool takesPrologues = false;
   bool takesAttention = false;  ///< fused attentions (kernel/AttentionRegion.h)
+  /// Their backward passes (kernel/AttentionBackwardRegion.h).
+  bool takesAttentionBackward = false;
   /// The fields of its knobs, in the order of the struct.
   std::span<const ScheduleField> schedule = {};
   /// Knobs with every field at its default.

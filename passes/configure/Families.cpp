@@ -146,6 +146,9 @@ std::function<std::string(const Kernel &)> prologueRejections(const Device &devi
 std::function<std::string(const Kernel &)> attentionRejections(const Device &device) {
   return rejections(device, &Family::takesAttention);
 }
+std::function<std::string(const Kernel &)> attentionBackwardRejections(const Device &device) {
+  return rejections(device, &Family::takesAttentionBackward);
+}
 bool offersFusedAttention(const Device &device) {
   return std::ranges::any_of(families(), [&](const Family *family) {
     return family->takesAttention && device.offers(family->name) &&

@@ -52,6 +52,8 @@ std::function<std::string(const Kernel &)> epilogueRejections(const Device &devi
 std::function<std::string(const Kernel &)> prologueRejections(const Device &device);
 /// The same of those that take fused attentions (kernel/AttentionRegion.h).
 std::function<std::string(const Kernel &)> attentionRejections(const Device &device);
+/// The same of those that take the backward pass of one (kernel/AttentionBackwardRegion.h).
+std::function<std::string(const Kernel &)> attentionBackwardRejections(const Device &device);
 /// Whether the device offers a family of fused attentions, whatever the kernel.
 bool offersFusedAttention(const Device &device);
 

@@ -37,7 +37,8 @@ public:
   Cost cost(const Kernel &kernel, const Configuration &configuration) const override {
     const Family &family = configuration.knobs.family();
     const Cost cost = analytic.cost(kernel, configuration);
-    return family.isView || family.takesAttention ? cost : margins::added(cost, separableMargin());
+    const bool isWhole = family.isView || family.takesAttention || family.takesAttentionBackward;
+    return isWhole ? cost : margins::added(cost, separableMargin());
   }
   const Device &device() const override { return analytic.device(); }
   bool isSeparable(const Kernel &kernel) const override { return analytic.isSeparable(kernel); }

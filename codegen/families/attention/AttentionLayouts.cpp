@@ -7,11 +7,7 @@
 #include <set>
 
 namespace weft {
-namespace {
 
-using Choices = std::vector<std::vector<Layout>>;  // by operand
-
-/// The axes longer than 1 of a value, slowest first.
 std::vector<int> longAxes(const Kernel &kernel, int value, const Layout &layout) {
   std::vector<int> axes;
   for (const int dimension : layout.order) {
@@ -21,8 +17,6 @@ std::vector<int> longAxes(const Kernel &kernel, int value, const Layout &layout)
   return axes;
 }
 
-/// Those of all distinct layouts whose fastest axis is one of `columns`, where one of these is
-/// longer than 1.
 std::vector<Layout> withFastest(const Kernel &kernel, int value, const std::vector<int> &columns) {
   std::vector<Layout> layouts = distinctLayouts(extentsOf(kernel, value));
   const bool hasLongColumn =
@@ -38,6 +32,8 @@ Layout logicalLayout(const Kernel &kernel, int value) {
   const std::vector<int64_t> extents = extentsOf(kernel, value);
   return normalized(rowMajor(extents.size()), extents);
 }
+
+namespace {
 
 /// Those that are the first one but for one run of axes that is moved.
 std::vector<Layout> nearFirst(const Kernel &kernel, int value, const std::vector<Layout> &all) {
@@ -58,13 +54,14 @@ std::vector<Layout> nearFirst(const Kernel &kernel, int value, const std::vector
   return layouts;
 }
 
-double combinations(const Choices &choices) {
+}  // namespace
+
+double combinations(const LayoutChoices &choices) {
   double product = 1;
   for (const std::vector<Layout> &layouts : choices) product *= double(layouts.size());
   return product;
 }
 
-/// Whether the axes that two operands share stand in the same order.
 bool lieAlike(const std::vector<int> &a, const std::vector<int> &b) {
   const auto shared = [](std::vector<int> axes, const std::vector<int> &with) {
     std::erase_if(axes, [&](int axis) { return std::ranges::find(with, axis) == with.end(); });
@@ -73,14 +70,12 @@ bool lieAlike(const std::vector<int> &a, const std::vector<int> &b) {
   return shared(a, b) == shared(b, a);
 }
 
-}  // namespace
-
 std::vector<LayoutTuple> attentionTuples(const Kernel &kernel, const AttentionRegion &region) {
   const std::vector<int> operands = operandValues(kernel);
   const size_t output =
       kernel.inputs.size() +
       size_t(std::ranges::find(kernel.outputs, region.output) - kernel.outputs.begin());
-  Choices choices;
+  LayoutChoices choices;
   for (const int value : operands) {
     const bool isOfValues = value == region.v || value == region.output;
     choices.push_back(withFastest(kernel, value,

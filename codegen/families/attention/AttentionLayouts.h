@@ -17,4 +17,18 @@ namespace weft {
 std::vector<LayoutTuple> attentionTuples(const Kernel &kernel, const AttentionRegion &region);
 constexpr size_t mostAttentionTuples = 1500;
 
+// What lists of layouts are made of.
+
+using LayoutChoices = std::vector<std::vector<Layout>>;  ///< by operand
+double combinations(const LayoutChoices &choices);
+/// The axes longer than 1 of a value, slowest first.
+std::vector<int> longAxes(const Kernel &kernel, int value, const Layout &layout);
+/// Those of all distinct layouts whose fastest axis is one of `columns`, where one of these is
+/// longer than 1.
+std::vector<Layout> withFastest(const Kernel &kernel, int value, const std::vector<int> &columns);
+/// Its dimensions in their order.
+Layout logicalLayout(const Kernel &kernel, int value);
+/// Whether the axes that two operands share, `a` and `b` by longAxes(), stand in the same order.
+bool lieAlike(const std::vector<int> &a, const std::vector<int> &b);
+
 }  // namespace weft

@@ -54,13 +54,11 @@ public:
                       problem.queries, problem.keys, mostPositions);
     if (problem.heads > mostHeads)
       return rejected("{} heads; at most {} are taken", problem.heads, mostHeads);
-    problem.q = tensor(region.q, region.qInput, problem.queryAxis, problem.headDimAxis);
-    problem.k = tensor(region.k, region.kInput, problem.keyAxis, problem.headDimAxis);
-    problem.v = tensor(region.v, region.vInput, problem.keyAxis, problem.valueDimAxis);
-    problem.output =
-        tensor(region.output, outputOf(region.output), problem.queryAxis, problem.valueDimAxis);
-    if (region.logSums >= 0)
-      problem.logSums = tensor(region.logSums, outputOf(region.logSums), problem.queryAxis, -1);
+    problem.q = tensor(region.q, problem.queryAxis, problem.headDimAxis);
+    problem.k = tensor(region.k, problem.keyAxis, problem.headDimAxis);
+    problem.v = tensor(region.v, problem.keyAxis, problem.valueDimAxis);
+    problem.output = tensor(region.output, problem.queryAxis, problem.valueDimAxis);
+    if (region.logSums >= 0) problem.logSums = tensor(region.logSums, problem.queryAxis, -1);
     return problem;
   }
 
@@ -106,31 +104,8 @@ private:
       }
   }
 
-  size_t outputOf(int value) const {
-    return kernel.inputs.size() +
-           size_t(std::ranges::find(kernel.outputs, value) - kernel.outputs.begin());
-  }
-
-  AttentionTensor tensor(int value, size_t operand, int rowAxis, int columnAxis) const {
-    const size_t inputs = kernel.inputs.size();
-    const Layout &layout = operand < inputs ? configuration.inputs.at(operand)
-                                            : configuration.outputs.at(operand - inputs);
-    const std::vector<int> &axes = kernel.values[size_t(value)].axes;
-    std::vector<int64_t> extents;
-    for (const int axis : axes) extents.push_back(extent(axis));
-    const std::vector<int64_t> strides = stridesOf(layout, extents);
-    const auto along = [&](int axis) {
-      const auto found = std::ranges::find(axes, axis);
-      return found == axes.end() ? 0 : strides[size_t(found - axes.begin())];
-    };
-    AttentionTensor result{.value = value,
-                           .operand = operand,
-                           .offset = layout.offset,
-                           .alignment = layout.alignment,
-                           .rowStride = along(rowAxis),
-                           .columnStride = extent(columnAxis) == 1 ? 1 : along(columnAxis)};
-    for (const int axis : problem.headAxes) result.headStrides.push_back(along(axis));
-    return result;
+  AttentionTensor tensor(int value, int rowAxis, int columnAxis) const {
+    return attentionTensor(kernel, configuration, problem, value, rowAxis, columnAxis);
   }
 
   const Kernel &kernel;
@@ -145,6 +120,34 @@ bool AttentionTensor::hasAlignedRows(int64_t elementBytes, int64_t bytes) const 
   const auto isWhole = [&](int64_t stride) { return stride * elementBytes % bytes == 0; };
   return columnStride == 1 && alignment % bytes == 0 && isWhole(rowStride) &&
          std::ranges::all_of(headStrides, isWhole);
+}
+
+AttentionTensor attentionTensor(const Kernel &kernel, const Configuration &configuration,
+                                const AttentionProblem &problem, int value, int rowAxis,
+                                int columnAxis) {
+  const auto input = std::ranges::find(kernel.inputs, value);
+  const bool isInput = input != kernel.inputs.end();
+  const auto place =
+      size_t(isInput ? input - kernel.inputs.begin()
+                     : std::ranges::find(kernel.outputs, value) - kernel.outputs.begin());
+  const Layout &layout = isInput ? configuration.inputs.at(place) : configuration.outputs.at(place);
+  const std::vector<int> &axes = kernel.values[size_t(value)].axes;
+  std::vector<int64_t> extents;
+  for (const int axis : axes) extents.push_back(kernel.axes[size_t(axis)].extent);
+  const std::vector<int64_t> strides = stridesOf(layout, extents);
+  const auto along = [&](int axis) {
+    const auto found = std::ranges::find(axes, axis);
+    return found == axes.end() ? 0 : strides[size_t(found - axes.begin())];
+  };
+  const bool isOneColumn = columnAxis < 0 || kernel.axes[size_t(columnAxis)].extent == 1;
+  AttentionTensor result{.value = value,
+                         .operand = isInput ? place : kernel.inputs.size() + place,
+                         .offset = layout.offset,
+                         .alignment = layout.alignment,
+                         .rowStride = along(rowAxis),
+                         .columnStride = isOneColumn ? 1 : along(columnAxis)};
+  for (const int axis : problem.headAxes) result.headStrides.push_back(along(axis));
+  return result;
 }
 
 Expected<AttentionProblem> attentionProblem(const Kernel &kernel, const AttentionRegion &region,

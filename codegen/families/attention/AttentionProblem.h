@@ -60,6 +60,12 @@ struct AttentionProblem {
 Expected<AttentionProblem> attentionProblem(const Kernel &kernel, const AttentionRegion &region,
                                             const Configuration &configuration);
 
+/// An input or output of the kernel, whose rows run along `rowAxis`. Of `problem` the axes of heads
+/// are read.
+AttentionTensor attentionTensor(const Kernel &kernel, const Configuration &configuration,
+                                const AttentionProblem &problem, int value, int rowAxis,
+                                int columnAxis);
+
 /// Why families that multiply by tensor cores do not take the region's element types on a device;
 /// empty if they do.
 std::string attentionTypeRejection(const Kernel &kernel, const AttentionRegion &region,

@@ -23,25 +23,13 @@
 // as an element that is read at computed coordinates, may hold, and does not hold everywhere.
 #pragma once
 
-#include "codegen/Names.h"
-#include "codegen/Program.h"
-#include "codegen/families/attention/AttentionProblem.h"
+#include "codegen/families/attention/ScoreMasks.h"
+#include "codegen/families/attention/ScoreOps.h"
 
 #include <string>
 #include <vector>
 
 namespace weft::codegen {
-
-/// What the family has decided and named.
-struct ScoreContext {
-  const Kernel &kernel;
-  const Configuration &configuration;
-  const AttentionRegion &region;
-  const AttentionProblem &problem;
-  Names &names;
-  std::vector<std::string> axes;    ///< constants of type int with the extents of the kernel's axes
-  std::vector<std::string> inputs;  ///< pointers, one per Kernel::inputs
-};
 
 struct AttentionScore {
   std::vector<std::string> headers = {};
@@ -61,11 +49,6 @@ struct AttentionScore {
   bool mayScaleLast = true;
 };
 
-/// The coordinate along an axis of heads: a digit of the number of a head. `axes`: as ScoreContext
-/// has them.
-Code headCoordinate(const AttentionProblem &problem, const std::vector<std::string> &axes,
-                    const Code &head, int axis);
-
 /// Why score ops are not emitted: an op without an expression, an input of another element type, a
 /// coordinate that is itself read. Empty if they are.
 std::string scoreRejection(const Kernel &kernel, const AttentionRegion &region);
@@ -73,13 +56,9 @@ std::string scoreRejection(const Kernel &kernel, const AttentionRegion &region);
 /// scoreRejection() is empty.
 AttentionScore attentionScore(const ScoreContext &context);
 
-/// Which of the region's score ops are masks, for prices. One for each of
-/// AttentionRegion::scoreOps.
-std::vector<bool> scoreMasks(const Kernel &kernel, const AttentionRegion &region,
-                             const AttentionProblem &problem);
-/// Whether a mask's condition may differ among the heads of a group: it reads their coordinate, or
-/// a tensor that has their axis.
-bool masksDifferInGroup(const Kernel &kernel, const AttentionRegion &region,
-                        const AttentionProblem &problem);
+/// The function `coverage` of the score ops that are masks, of which there is one; `head`: the name
+/// of its first parameter. `ops` are those of the kernel's other functions.
+Statement coverageFunction(const ScoreContext &context, ScoreOps &ops,
+                           const std::vector<bool> &masks, const Code &head);
 
 }  // namespace weft::codegen

@@ -2,13 +2,12 @@
 #include "codegen/families/attention_sm80/Sm80Attention.h"
 
 #include "codegen/EntryName.h"
+#include "codegen/families/attention/AttentionPlaces.h"
 #include "codegen/families/attention/AttentionScore.h"
 #include "codegen/families/attention_sm80/Sm80AttentionTile.h"
 #include "codegen/families/contraction/ContractionTexts.h"
 #include "codegen/families/loop/LoopOps.h"
 #include "kernel/Error.h"
-
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <limits>
@@ -190,30 +189,6 @@ private:
                       what));
   }
 
-  /// head / divisor % extent * stride, for each axis of heads; neighbouring axes of one stride
-  /// merge.
-  std::string placeText(const AttentionTensor &tensor, const std::string &head) const {
-    std::vector<std::string> terms;
-    int64_t divisor = 1;
-    for (size_t axis = problem.headAxes.size(); axis-- > 0;) {
-      int64_t extent = problem.headExtents[axis], merged = axis;
-      const int64_t stride = tensor.headStrides[axis];
-      while (merged > 0 && tensor.headStrides[size_t(merged) - 1] == stride * extent) {
-        --merged;
-        extent *= problem.headExtents[size_t(merged)];
-      }
-      std::string index = divisor == 1 ? head : fmt::format("{} / {}", head, divisor);
-      if (divisor * extent < problem.heads) index += fmt::format(" % {}", extent);
-      if (stride != 0)
-        terms.insert(terms.begin(), stride == 1
-                                        ? fmt::format("weft::Offset({})", index)
-                                        : fmt::format("weft::Offset({}) * {}", index, stride));
-      divisor *= extent;
-      axis = size_t(merged);
-    }
-    return terms.empty() ? "0" : fmt::format("{}", fmt::join(terms, " + "));
-  }
-
   /// A function of a head that says where its elements begin; returns its name.
   std::string addPlaces() {
     const std::string name = names.reserve("placesOfHead"), head = names.reserve("number");
@@ -227,7 +202,7 @@ private:
              {"logSums", problem.logSums ? &*problem.logSums : nullptr}})
       if (tensor)
         members += fmt::format("{}.{} = {}", members.empty() ? "" : ", ", member,
-                               placeText(*tensor, head));
+                               placeOfHead(problem, *tensor, head));
     program.body.push_back(
         {.kind = Statement::Kind::function,
          .type = fmt::format("int {}", head),

@@ -1,0 +1,33 @@
+// Strides of heads as one expression; see AttentionPlaces.h.
+#include "codegen/families/attention/AttentionPlaces.h"
+
+#include <fmt/ranges.h>
+
+#include <vector>
+
+namespace weft::codegen {
+
+std::string placeOfHead(const AttentionProblem &problem, const AttentionTensor &tensor,
+                        const std::string &head) {
+  std::vector<std::string> terms;
+  int64_t divisor = 1;
+  for (size_t axis = problem.headAxes.size(); axis-- > 0;) {
+    int64_t extent = problem.headExtents[axis], merged = axis;
+    const int64_t stride = tensor.headStrides[axis];
+    while (merged > 0 && tensor.headStrides[size_t(merged) - 1] == stride * extent) {
+      --merged;
+      extent *= problem.headExtents[size_t(merged)];
+    }
+    std::string index = divisor == 1 ? head : fmt::format("{} / {}", head, divisor);
+    if (divisor * extent < problem.heads) index += fmt::format(" % {}", extent);
+    if (stride != 0)
+      terms.insert(terms.begin(), stride == 1
+                                      ? fmt::format("weft::Offset({})", index)
+                                      : fmt::format("weft::Offset({}) * {}", index, stride));
+    divisor *= extent;
+    axis = size_t(merged);
+  }
+  return terms.empty() ? "0" : fmt::format("{}", fmt::join(terms, " + "));
+}
+
+}  // namespace weft::codegen

@@ -1,0 +1,84 @@
+// Element-wise ops over the axes of scores as statements of an emitted function of one score: what
+// the families of fused attention and of its backward pass have in common.
+//
+// A function has the number of a head, a query and a key; values that it has computed or loaded
+// have names. Inputs are loaded at their first use, at the element's coordinates or at those that
+// an op computes, and never outside their tensors.
+#pragma once
+
+#include "codegen/Names.h"
+#include "codegen/Program.h"
+#include "codegen/families/attention/AttentionProblem.h"
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace weft::codegen {
+
+/// What the family has decided and named.
+struct ScoreContext {
+  const Kernel &kernel;
+  const Configuration &configuration;
+  const AttentionRegion &region;
+  const AttentionProblem &problem;
+  Names &names;
+  std::vector<std::string> axes;    ///< constants of type int with the extents of the kernel's axes
+  std::vector<std::string> inputs;  ///< pointers, one per Kernel::inputs
+};
+
+/// The coordinate along an axis of heads: a digit of the number of a head. `axes`: as ScoreContext
+/// has them.
+Code headCoordinate(const AttentionProblem &problem, const std::vector<std::string> &axes,
+                    const Code &head, int axis);
+
+class ScoreOps {
+public:
+  using Coordinate = std::function<Code(int axis)>;
+  explicit ScoreOps(const ScoreContext &context)
+      : context(context),
+        kernel(context.kernel),
+        region(context.region),
+        problem(context.problem) {}
+
+  /// The coordinates of an element; those of extent 1 are 0.
+  Coordinate coordinates(const Code &head, const Code &query, const Code &key) const;
+  int64_t extent(int axis) const { return axis < 0 ? 1 : kernel.axes[size_t(axis)].extent; }
+
+  /// A value's name, loaded at its first use. `names`: by value.
+  Code operandName(const BodyOp &op, int operand, std::map<int, Code> &names, Block &body,
+                   const Coordinate &at);
+  /// What the op computes from a node of its expression on.
+  Code text(const BodyOp &op, int root, std::map<int, Code> &names, Block &body,
+            const Coordinate &at);
+  /// The name of a constant of this value.
+  Code constant(const std::string &wish, const Code &value);
+
+  std::set<std::string> headers = {};  ///< of what was asked for
+  std::vector<ConstantLine> constants = {};
+
+private:
+  /// One coordinate of an element that is loaded.
+  struct Place {
+    Code index;
+    std::vector<int> guarded;  ///< axes of positions: outside the scores nothing is read
+  };
+  bool isPosition(int axis) const { return axis == problem.queryAxis || axis == problem.keyAxis; }
+  std::vector<Place> ownPlaces(int value, const Coordinate &at) const;
+  std::vector<Place> computedPlaces(const Expression &expression, const ExpressionNode &element,
+                                    const Coordinate &at) const;
+  Statement load(size_t input, const Code &name, const std::vector<Place> &places,
+                 const Coordinate &at) const;
+  Code elementName(const BodyOp &op, int index, std::map<std::string, Code> &elements, Block &body,
+                   const Coordinate &at);
+
+  const ScoreContext &context;
+  const Kernel &kernel;
+  const AttentionRegion &region;
+  const AttentionProblem &problem;
+  std::map<std::string, Code> constantNames;
+};
+
+}  // namespace weft::codegen

@@ -1,0 +1,327 @@
+// Recognition: the probability and what leads to it, then the contractions by what they read, then
+// every op between them, then the role of every axis.
+#include "kernel/AttentionBackwardRegion.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <utility>
+
+namespace weft {
+namespace {
+
+std::string cannotStand(const BodyOp &op, std::string_view why) {
+  return fmt::format("'{}' {}", nameOf(op.kind), why);
+}
+template <typename List>
+bool holds(const List &list, int value) {
+  return std::ranges::find(list, value) != list.end();
+}
+double scaleOf(const BodyOp &op) {
+  const auto scale = op.attributes.find("scale");
+  return scale == op.attributes.end() ? 1 : std::get<double>(scale->second);
+}
+
+class Recognition {
+public:
+  explicit Recognition(const Kernel &kernel) : kernel(kernel) {}
+
+  AttentionBackwardRegionOrRejection answer() {
+    std::string rejection = findProbability();
+    if (rejection.empty()) rejection = sortContractions();
+    if (rejection.empty()) rejection = findScores();
+    if (rejection.empty()) rejection = findOperands();
+    for (size_t op = 0; rejection.empty() && op < kernel.body.size(); ++op)
+      if (kernel.body[op].kind != OpKind::contract) rejection = addElementOp(op);
+    for (const size_t op : ofElements)
+      if (rejection.empty()) rejection = addGradient(op);
+    if (rejection.empty()) rejection = checkGradients();
+    if (rejection.empty()) rejection = checkOutputs();
+    for (size_t input = 0; rejection.empty() && input < kernel.inputs.size(); ++input)
+      rejection = addInput(input);
+    for (int axis = 0; rejection.empty() && axis < int(kernel.axes.size()); ++axis)
+      rejection = addAxis(axis);
+    if (rejection.empty() && region.headDim.empty())
+      rejection = cannotStand(kernel.body[region.scoresContraction],
+                              "sums over no axis that queries and keys have in common");
+    if (!rejection.empty()) return {.rejection = std::move(rejection)};
+    return {.region = std::move(region)};
+  }
+
+private:
+  const std::string &nameOfValue(int value) const { return kernel.values[size_t(value)].name; }
+  bool runsAlong(int value, int axis) const {
+    return holds(kernel.values[size_t(value)].axes, axis);
+  }
+  std::set<int> axesOf(int value) const {
+    const std::vector<int> &axes = kernel.values[size_t(value)].axes;
+    return {axes.begin(), axes.end()};
+  }
+  bool isInput(int value) const { return holds(kernel.inputs, value); }
+
+  std::string findProbability() {
+    const auto isProbability = [](const BodyOp &op) {
+      return op.kind == OpKind::softmaxFromLogSums;
+    };
+    const auto count = std::ranges::count_if(kernel.body, isProbability);
+    if (count != 1)
+      return fmt::format("{} '{}' in the body; one computes the probabilities of a backward pass",
+                         count == 0 ? "no" : std::to_string(count),
+                         nameOf(OpKind::softmaxFromLogSums));
+    const auto found = std::ranges::find_if(kernel.body, isProbability);
+    region.probability = size_t(found - kernel.body.begin());
+    region.logSums = found->operands[1];
+    if (!isInput(region.logSums))
+      return cannotStand(*found, fmt::format("reads log sums '{}', which the kernel computes",
+                                             nameOfValue(region.logSums)));
+    // Backwards through the body, which is in topological order: what the operand is computed from.
+    ofScore = {found->operands[0]};
+    for (size_t op = region.probability; op-- > 0;)
+      if (const BodyOp &body = kernel.body[op];
+          body.kind != OpKind::contract &&
+          std::ranges::any_of(body.results, [&](int value) { return ofScore.contains(value); })) {
+        region.scoreOps.insert(region.scoreOps.begin(), op);
+        ofScore.insert(body.operands.begin(), body.operands.end());
+      }
+    return "";
+  }
+
+  /// By how many of their operands are inputs: both, or one.
+  std::string sortContractions() {
+    for (size_t index = 0; index < kernel.body.size(); ++index) {
+      const BodyOp &op = kernel.body[index];
+      if (op.kind != OpKind::contract) continue;
+      if (op.operands.size() != 2)
+        return cannotStand(
+            op, fmt::format("has {} operands; those of an attention have two", op.operands.size()));
+      const std::ptrdiff_t inputs =
+          std::ranges::count_if(op.operands, [&](int operand) { return isInput(operand); });
+      if (inputs == 0)
+        return cannotStand(op,
+                           fmt::format("reads '{}' and '{}', which the kernel both computes",
+                                       nameOfValue(op.operands[0]), nameOfValue(op.operands[1])));
+      if (inputs == 2 && op.operands[0] == op.operands[1])
+        return fmt::format("'{}' is both operands of a contraction", nameOfValue(op.operands[0]));
+      (inputs == 2 ? ofInputs : ofElements).push_back(index);
+    }
+    if (ofInputs.size() != 2)
+      return fmt::format(
+          "{} contractions of inputs; a backward pass has two, the scores and what "
+          "d_output and values give",
+          ofInputs.size());
+    return "";
+  }
+
+  std::string findScores() {
+    const auto isOfScore = [&](size_t op) { return ofScore.contains(kernel.body[op].results[0]); };
+    const BodyOp &probability = kernel.body[region.probability];
+    if (isOfScore(ofInputs[0]) == isOfScore(ofInputs[1]))
+      return cannotStand(probability, isOfScore(ofInputs[0])
+                                          ? "is computed from both contractions of inputs; scores "
+                                            "are one of them"
+                                          : "is computed from no contraction of inputs");
+    std::tie(region.scoresContraction, region.dKeptContraction) =
+        isOfScore(ofInputs[0]) ? std::pair(ofInputs[0], ofInputs[1])
+                               : std::pair(ofInputs[1], ofInputs[0]);
+    const BodyOp &scores = kernel.body[region.scoresContraction],
+                 &dKept = kernel.body[region.dKeptContraction];
+    region.scores = scores.results[0], region.dKept = dKept.results[0];
+    region.scoresScale = scaleOf(scores), region.dKeptScale = scaleOf(dKept);
+    dependent = {region.scores, region.dKept};
+    if (axesOf(region.dKept) != axesOf(region.scores))
+      return cannotStand(dKept, fmt::format("gives '{}' over other axes than the scores '{}'",
+                                            nameOfValue(region.dKept), nameOfValue(region.scores)));
+    std::vector<int> softmax;
+    for (const int axis : axesOf(region.scores))
+      if (!runsAlong(region.logSums, axis)) softmax.push_back(axis);
+    if (softmax.size() != 1)
+      return cannotStand(probability, fmt::format("runs along {} axes of the scores '{}'; one is "
+                                                  "taken",
+                                                  softmax.size(), nameOfValue(region.scores)));
+    region.keyAxis = softmax[0];
+    return "";
+  }
+
+  /// Of both contractions of inputs, the operand that has the axis of keys comes second.
+  std::string findOperands() {
+    for (const auto &[index, other, ofKeys] :
+         {std::tuple(region.scoresContraction, &region.q, &region.k),
+          std::tuple(region.dKeptContraction, &region.dOutput, &region.v)}) {
+      const BodyOp &op = kernel.body[index];
+      const bool isInFirst = runsAlong(op.operands[0], region.keyAxis);
+      if (isInFirst == runsAlong(op.operands[1], region.keyAxis))
+        return fmt::format("the softmax runs along '{}', which {} '{}' {} '{}' {}",
+                           kernel.axes[size_t(region.keyAxis)].name, isInFirst ? "both" : "neither",
+                           nameOfValue(op.operands[0]), isInFirst ? "and" : "nor",
+                           nameOfValue(op.operands[1]), isInFirst ? "have" : "has");
+      *other = op.operands[isInFirst ? 1 : 0], *ofKeys = op.operands[isInFirst ? 0 : 1];
+    }
+    for (const int value : kernel.body[region.dKeptContraction].operands)
+      if (holds(kernel.body[region.scoresContraction].operands, value))
+        return fmt::format("'{}' is an operand of both contractions of inputs", nameOfValue(value));
+    return "";
+  }
+
+  std::string addElementOp(size_t index) {
+    const BodyOp &op = kernel.body[index];
+    const bool isScoreOp = holds(region.scoreOps, int(index));
+    if (!isScoreOp && op.operatorClass != OperatorClass::elementwise)
+      return cannotStand(op, fmt::format("is of class {}; ops between the contractions are "
+                                         "element-wise",
+                                         nameOf(op.operatorClass)));
+    if (isScoreOp || op.kind != OpKind::dropout)
+      if (std::string rejection = scoreOpRejection(op); !rejection.empty()) return rejection;
+    if (std::ranges::none_of(op.operands, [&](int operand) { return dependent.contains(operand); }))
+      return cannotStand(op, fmt::format("depends on neither '{}' nor '{}'",
+                                         nameOfValue(region.scores), nameOfValue(region.dKept)));
+    for (size_t n = 0; n < op.operands.size(); ++n)
+      if (op.expression.readsElsewhere(int(n)) && !isInput(op.operands[n]))
+        return cannotStand(op, fmt::format("reads '{}', which the kernel computes, at other "
+                                           "coordinates than the element's",
+                                           nameOfValue(op.operands[n])));
+    if (axesOf(op.results[0]) != axesOf(region.scores))
+      return cannotStand(op, fmt::format("gives '{}' over other axes than the scores '{}'",
+                                         nameOfValue(op.results[0]), nameOfValue(region.scores)));
+    if (const std::optional<Dropout> dropout = dropoutOf(op); dropout && dropout->p > 0)
+      region.hasDropout = true;
+    dependent.insert(op.results[0]);
+    region.elementOps.push_back(index);
+    return "";
+  }
+
+  /// A contraction of an element-wise op's result. Its other operand says what it gives.
+  std::string addGradient(size_t index) {
+    const BodyOp &op = kernel.body[index];
+    const size_t ofElements = isInput(op.operands[0]) ? 1 : 0;
+    const int elements = op.operands[ofElements], input = op.operands[1 - ofElements];
+    struct Gradient {
+      std::string_view name;
+      int input;
+      size_t *contraction;
+      int *result, *elements;
+      double *scale;
+    };
+    for (const Gradient &gradient : {Gradient{"d_v", region.dOutput, &region.dVContraction,
+                                              &region.dV, &region.kept, &region.dVScale},
+                                     Gradient{"d_q", region.k, &region.dQContraction, &region.dQ,
+                                              &region.dScores, &region.dQScale},
+                                     Gradient{"d_k", region.q, &region.dKContraction, &region.dK,
+                                              &region.dScores, &region.dKScale}}) {
+      if (input != gradient.input) continue;
+      if (*gradient.result >= 0)
+        return cannotStand(
+            op, fmt::format("reads '{}', as the contraction that gives {} '{}' does",
+                            nameOfValue(input), gradient.name, nameOfValue(*gradient.result)));
+      if (*gradient.elements >= 0 && *gradient.elements != elements)
+        return cannotStand(op, fmt::format("reads '{}' of the scores, where another contraction "
+                                           "reads '{}'",
+                                           nameOfValue(elements), nameOfValue(*gradient.elements)));
+      if (axesOf(elements) != axesOf(region.scores))
+        return cannotStand(
+            op, fmt::format("reads '{}', which is no gradient of scores", nameOfValue(elements)));
+      *gradient.contraction = index, *gradient.result = op.results[0];
+      *gradient.elements = elements, *gradient.scale = scaleOf(op);
+      return "";
+    }
+    return cannotStand(op, fmt::format("reads '{}', which is neither queries, keys nor d_output",
+                                       nameOfValue(input)));
+  }
+
+  std::string checkGradients() const {
+    for (const auto &[result, name, from] : {std::tuple(region.dV, "d_v", region.dOutput),
+                                             {region.dQ, "d_q", region.k},
+                                             {region.dK, "d_k", region.q}})
+      if (result < 0)
+        return fmt::format("no contraction with '{}' gives {}", nameOfValue(from), name);
+    if (region.kept == region.dScores)
+      return fmt::format("'{}' is the operand of all three gradients", nameOfValue(region.kept));
+    return "";
+  }
+
+  std::string checkOutputs() const {
+    const std::array results = {region.dQ, region.dK, region.dV};
+    for (const int output : kernel.outputs)
+      if (!holds(results, output))
+        return fmt::format("'{}' is stored; a backward pass stores d_q, d_k and d_v alone",
+                           nameOfValue(output));
+    for (const int result : results) {
+      if (!holds(kernel.outputs, result))
+        return fmt::format("'{}' is not stored", nameOfValue(result));
+      for (const BodyOp &op : kernel.body)
+        if (holds(op.operands, result))
+          return cannotStand(
+              op, fmt::format("reads '{}', a result of a backward pass", nameOfValue(result)));
+    }
+    return "";
+  }
+
+  /// An input of the element-wise ops, if one of them reads it.
+  std::string addInput(size_t input) {
+    const int value = kernel.inputs[input];
+    const auto reader = std::ranges::find_if(
+        region.elementOps, [&](size_t op) { return holds(kernel.body[op].operands, value); });
+    if (reader == region.elementOps.end()) return "";
+    const BodyOp &op = kernel.body[*reader];
+    if (holds(std::array{region.q, region.k, region.v, region.dOutput}, value))
+      return cannotStand(
+          op, fmt::format("reads '{}', an operand of a contraction", nameOfValue(value)));
+    for (const int axis : kernel.values[size_t(value)].axes)
+      if (!runsAlong(region.scores, axis) &&
+          !isReadElsewhereAlone(kernel, region.elementOps, value))
+        return cannotStand(op, fmt::format("reads '{}' along '{}', which the scores lack",
+                                           nameOfValue(value), kernel.axes[size_t(axis)].name));
+    region.inputs.push_back({.input = input, .value = value});
+    return "";
+  }
+
+  std::string addAxis(int axis) {
+    struct Tensor {
+      std::string_view name;
+      int value;
+      bool has;
+    };
+    const auto tensor = [&](std::string_view name, int value) {
+      return Tensor{name, value, runsAlong(value, axis)};
+    };
+    const std::array tensors = {tensor("queries", region.q),     tensor("keys", region.k),
+                                tensor("values", region.v),      tensor("d_output", region.dOutput),
+                                tensor("scores", region.scores), tensor("d_q", region.dQ),
+                                tensor("d_k", region.dK),        tensor("d_v", region.dV)};
+    const auto isOf = [&](const std::set<std::string_view> &names) {
+      return std::ranges::all_of(
+          tensors, [&](const Tensor &one) { return one.has == names.contains(one.name); });
+    };
+    if (std::ranges::all_of(tensors, &Tensor::has)) region.batch.push_back(axis);
+    else if (isOf({"queries", "d_output", "scores", "d_q"})) region.queries.push_back(axis);
+    else if (isOf({"queries", "keys", "d_q", "d_k"})) region.headDim.push_back(axis);
+    else if (isOf({"values", "d_output", "d_v"})) region.valueDim.push_back(axis);
+    else if (axis != region.keyAxis || !isOf({"keys", "values", "scores", "d_k", "d_v"})) {
+      std::string with, without;
+      for (const Tensor &one : tensors) {
+        std::string &list = one.has ? with : without;
+        list +=
+            fmt::format("{}{} '{}'", list.empty() ? "" : ", ", one.name, nameOfValue(one.value));
+      }
+      if (with.empty()) return "";  // of an input of element-wise ops, or of one that nothing reads
+      return fmt::format("axis '{}' has no role in an attention: it is of {} and not of {}",
+                         kernel.axes[size_t(axis)].name, with, without);
+    }
+    return "";
+  }
+
+  const Kernel &kernel;
+  AttentionBackwardRegion region;
+  std::vector<size_t> ofInputs, ofElements;  ///< contractions
+  std::set<int> ofScore;    ///< what the probability is computed from, back to contractions
+  std::set<int> dependent;  ///< scores, dKept, and what is computed from them
+};
+
+}  // namespace
+
+AttentionBackwardRegionOrRejection attentionBackwardRegion(const Kernel &kernel) {
+  return Recognition(kernel).answer();
+}
+
+}  // namespace weft

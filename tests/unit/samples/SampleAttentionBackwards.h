@@ -1,0 +1,179 @@
+// Backward passes of fused attentions as transformer layers have them: for tests of the recognition
+// and of families that take such kernels.
+#pragma once
+
+#include "tests/unit/samples/SampleAttentions.h"
+
+#include <functional>
+
+namespace weft::samples {
+
+/// What the body of a backward pass is made of, op by op. Inputs: q and d_output of queries, keys
+/// and v of keys, f32 log_sums and row_sums of rows. Letters as in AttentionExtents.
+class FusedAttentionBackward {
+public:
+  FusedAttentionBackward(std::string name, const AttentionExtents &e, DType type,
+                         double scale = 0.125)
+      : builder(std::move(name), axesOf(e)), extents(e), type(type), scale(scale) {
+    q = builder.input("q", "bhgjp", type), keys = builder.input("keys", "bhkp", type);
+    v = builder.input("v", "bhkw", type), dOutput = builder.input("d_output", "bhgjw", type);
+    logSums = builder.input("log_sums", "bhgj", DType::f32);
+    rowSums = builder.input("row_sums", "bhgj", DType::f32);
+  }
+  /// Before any op.
+  int input(const std::string &name, const std::string &letters, DType own) {
+    return builder.input(name, letters, own);
+  }
+  int contract(int a, const std::string &ofA, int b, const std::string &ofB,
+               const std::string &result, const std::string &letters, double factor = 1) {
+    std::string reduced;
+    for (const char letter : ofA)
+      if (letters.find(letter) == std::string::npos) reduced += letter;
+    const int value =
+        builder.op("contract", OperatorClass::contraction, {a, b}, result, letters, reduced, type);
+    builder.last().attributes = {{"spec", ofA + "," + ofB + "->" + letters}};
+    if (factor != 1) builder.last().attributes["scale"] = factor;
+    return value;
+  }
+  int scores() { return contract(q, "bhgjp", keys, "bhkp", "scores", "bhgjk", scale); }
+  int dKept() { return contract(dOutput, "bhgjw", v, "bhkw", "d_kept", "bhgjk"); }
+  int map(const std::string &name, const Expression &expression, std::vector<int> operands,
+          const std::string &result) {
+    const int value = builder.op(name, OperatorClass::elementwise, std::move(operands), result,
+                                 "bhgjk", "", type);
+    builder.last().expression = expression;
+    return value;
+  }
+  int map(const std::string &name, const std::string &spelling, std::vector<int> operands,
+          const std::string &result) {
+    return map(name, Expression::parse(spelling), std::move(operands), result);
+  }
+  int scaled(int of, double factor, const std::string &result) {
+    const int value = map("scale", "{0} * {factor}", {of}, result);
+    builder.last().attributes = {{"factor", factor}};
+    return value;
+  }
+  /// A mask along queries and keys, and the same one with zeros for gradients.
+  int masked(MaskShape shape, std::vector<int> operands, const std::string &result,
+             std::optional<double> fill = std::nullopt) {
+    shape.query = FusedAttention::queryAxis, shape.key = FusedAttention::keyAxis;
+    if (shape.kind == MaskShape::Kind::causal || shape.kind == MaskShape::Kind::window ||
+        shape.kind == MaskShape::Kind::document)
+      shape.shift = extents.k - extents.j;
+    shape.fill = fill.value_or(shape.fill);
+    return map("mask", maskExpression(shape), std::move(operands), result);
+  }
+  int probability(int of) {
+    return map("softmax_from_log_sums",
+               "{1} == weft::negativeInfinity ? 0.0f : weft::exp({0} - {1})", {of, logSums}, "y");
+  }
+  int dropped(int of, const Dropout &dropout, const std::string &result) {
+    const int value =
+        builder.op("dropout", OperatorClass::elementwise, {of}, result, "bhgjk", "", type);
+    builder.last().attributes = {{"p", dropout.p}, {"stream", dropout.stream}};
+    return value;
+  }
+  /// (dY - row sums) y.
+  int dSoftmax(int dY, int y) {
+    const int centred = map("sub", "{0} - {1}", {dY, rowSums}, "centred");
+    return map("mul", "{0} * {1}", {centred, y}, "d_s");
+  }
+  int dV(int kept) { return contract(kept, "bhgjk", dOutput, "bhgjw", "d_v", "bhkw"); }
+  int dQ(int dScores) { return contract(dScores, "bhgjk", keys, "bhkp", "d_q", "bhgjp", scale); }
+  int dK(int dScores) { return contract(dScores, "bhgjk", q, "bhgjp", "d_k", "bhkp", scale); }
+
+  /// The whole body: score ops, then their derivatives, which get the gradient of what the first
+  /// gave.
+  Kernel build(const std::function<int(int scores)> &scoreOps,
+               const std::function<int(int dScored)> &derivatives,
+               const std::optional<Dropout> &dropout = std::nullopt) {
+    const int y = probability(scoreOps(scores()));
+    const int kept = dropout ? dropped(y, *dropout, "kept") : y;
+    const int ofKept = dKept();
+    const int dY = dropout ? dropped(ofKept, *dropout, "d_y") : ofKept;
+    const int dScores = derivatives(dSoftmax(dY, y));
+    const int ofV = dV(kept), ofQ = dQ(dScores);
+    return builder.build({ofQ, dK(dScores), ofV});
+  }
+  Kernel build(std::vector<int> outputs) { return builder.build(std::move(outputs)); }
+  BodyOp &last() { return builder.last(); }
+
+  int q = -1, keys = -1, v = -1, dOutput = -1, logSums = -1, rowSums = -1;
+
+private:
+  static std::map<char, int64_t> axesOf(const AttentionExtents &e) {
+    return {{'b', e.b}, {'g', e.g}, {'h', e.h}, {'j', e.j}, {'k', e.k}, {'p', e.p}, {'w', e.w}};
+  }
+  KernelBuilder builder;
+  AttentionExtents extents;
+  DType type;
+  double scale;
+};
+
+inline Kernel plainBackward(const AttentionExtents &e, DType type,
+                            const std::optional<Dropout> &dropout = std::nullopt) {
+  FusedAttentionBackward backward("attention_backward", e, type);
+  const auto same = [](int value) { return value; };
+  return backward.build(same, same, dropout);
+}
+/// Scores and their gradients under the same mask.
+inline Kernel maskedBackward(const std::string &name, const AttentionExtents &e, DType type,
+                             const MaskShape &shape,
+                             const std::optional<Dropout> &dropout = std::nullopt) {
+  FusedAttentionBackward backward(name, e, type);
+  return backward.build([&](int s) { return backward.masked(shape, {s}, "masked"); },
+                        [&](int d) { return backward.masked(shape, {d}, "d_scores", 0); }, dropout);
+}
+inline Kernel causalBackward(const AttentionExtents &e, DType type,
+                             const std::optional<Dropout> &dropout = std::nullopt) {
+  return maskedBackward("causal_backward", e, type, {.kind = MaskShape::Kind::causal}, dropout);
+}
+inline Kernel windowBackward(const AttentionExtents &e, DType type, int64_t left, int64_t right) {
+  return maskedBackward("window_backward", e, type,
+                        {.kind = MaskShape::Kind::window, .left = left, .right = right});
+}
+/// "lengths": keys of each batch element.
+inline Kernel paddedBackward(const AttentionExtents &e, DType type) {
+  FusedAttentionBackward backward("padded_backward", e, type);
+  const int lengths = backward.input("lengths", "b", DType::i32);
+  const MaskShape shape{.kind = MaskShape::Kind::padding};
+  return backward.build(
+      [&](int s) {
+        return backward.masked(shape, {s, lengths}, "masked");
+      },
+      [&](int d) {
+        return backward.masked(shape, {d, lengths}, "d_scores", 0);
+      });
+}
+/// A bias for every score of a head, which gets no gradient.
+inline Kernel biasedBackward(const AttentionExtents &e, DType type) {
+  FusedAttentionBackward backward("biased_backward", e, type);
+  const int bias = backward.input("bias", "hgjk", type);
+  const MaskShape shape{.kind = MaskShape::Kind::causal};
+  return backward.build(
+      [&](int s) {
+        return backward.masked(shape, {backward.map("add", "{0} + {1}", {s, bias}, "biased")},
+                               "masked");
+      },
+      [&](int d) { return backward.masked(shape, {d}, "d_scores", 0); });
+}
+/// c tanh(score / c) in a window.
+inline Kernel cappedBackward(const AttentionExtents &e, DType type) {
+  FusedAttentionBackward backward("capped_backward", e, type);
+  const MaskShape shape{.kind = MaskShape::Kind::window, .left = 40, .right = 3};
+  int soft = -1;
+  return backward.build(
+      [&](int s) {
+        soft =
+            backward.map("tanh", "weft::tanh({0})", {backward.scaled(s, 0.125, "small")}, "soft");
+        return backward.masked(shape, {backward.scaled(soft, 8, "capped")}, "masked");
+      },
+      [&](int d) {
+        const int large = backward.scaled(backward.masked(shape, {d}, "d_capped", 0), 8, "d_soft");
+        return backward.scaled(
+            backward.map("tanh_dx", "{0} * (1.0f - {1} * {1})", {large, soft}, "d_small"), 0.125,
+            "d_scores");
+      });
+}
+
+}  // namespace weft::samples
