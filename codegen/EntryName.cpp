@@ -1,7 +1,7 @@
 // See EntryName.h.
 #include "codegen/EntryName.h"
 
-#include "kernel/AttentionRegion.h"
+#include "kernel/AttentionBackwardRegion.h"
 #include "kernel/StridedBatchedGemm.h"
 
 #include <fmt/ranges.h>
@@ -55,24 +55,25 @@ std::string opsText(const Kernel &kernel, std::string_view copy) {
 }
 
 /// "attention_causal_tanh": with the ops on its scores, masks by what they exclude.
-std::string attentionText(const Kernel &kernel, const AttentionRegion &region) {
-  std::string text = "attention";
-  for (size_t place = 0; place < region.scoreOps.size(); ++place) {
-    const BodyOp &op = kernel.body[region.scoreOps[place]];
+std::string attentionText(const Kernel &kernel, std::string text,
+                          const std::vector<size_t> &scoreOps) {
+  for (size_t place = 0; place < scoreOps.size(); ++place) {
+    const BodyOp &op = kernel.body[scoreOps[place]];
     const auto kind = op.attributes.find("kind");
     const std::string word = op.kind == OpKind::mask && kind != op.attributes.end()
                                  ? std::get<std::string>(kind->second)
                                  : std::string(nameOf(op.kind));
     if (text.size() + 1 + word.size() > mostOpColumns)
-      return fmt::format("{}_and_{}_more", text, region.scoreOps.size() - place);
+      return fmt::format("{}_and_{}_more", text, scoreOps.size() - place);
     text += "_" + word;
   }
   return text;
 }
 
 /// The batch where there is one, queries, keys, the head dimension, and that of values where it is
-/// another.
-std::vector<int64_t> extentsOf(const Kernel &kernel, const AttentionRegion &region) {
+/// another. Of an attention, or of its backward pass.
+template <typename Region>
+std::vector<int64_t> extentsOf(const Kernel &kernel, const Region &region) {
   const auto product = [&](const std::vector<int> &axes) {
     int64_t extent = 1;
     for (const int axis : axes) extent *= kernel.axes[size_t(axis)].extent;
@@ -125,7 +126,11 @@ std::vector<int64_t> extentsOf(const Kernel &kernel) {
 
 std::string entryName(const Kernel &kernel, std::string_view copy) {
   if (const auto region = attentionRegion(kernel).region)
-    return fmt::format("{}_{}_{}", attentionText(kernel, *region), typeText(kernel),
+    return fmt::format("{}_{}_{}", attentionText(kernel, "attention", region->scoreOps),
+                       typeText(kernel), fmt::join(extentsOf(kernel, *region), "x"));
+  if (const auto region = attentionBackwardRegion(kernel).region)
+    return fmt::format("{}_{}_{}", attentionText(kernel, "attention_backward", region->scoreOps),
+                       nameOf(kernel.values[size_t(region->dQ)].dtype),
                        fmt::join(extentsOf(kernel, *region), "x"));
   return fmt::format("{}_{}_{}", opsText(kernel, copy), typeText(kernel),
                      fmt::join(extentsOf(kernel), "x"));

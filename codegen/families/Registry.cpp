@@ -7,7 +7,8 @@
 #define WEFT_FAMILIES(family)                                                          \
   family(viewFamily) family(transposeFamily) family(loopFamily) family(sm90GemmFamily) \
       family(libraryFamily) family(sm80GemmFamily) family(fmaGemmFamily)               \
-          family(sm90AttentionFamily) family(sm80AttentionFamily)
+          family(sm90AttentionFamily) family(sm80AttentionFamily)                      \
+              family(sm80AttentionBackwardFamily)
 
 namespace weft {
 

@@ -12,10 +12,23 @@ namespace weft::reference {
 /// An operand as it is stored, or as it would be where the kernel computes it: rounded to its
 /// element type. Whoever is off by the error may round to another neighbour, and only then.
 Point PointEvaluator::factor(const BodyOp &op, size_t n, const Coordinates &at) {
-  const Point exact = operand(op, n, at);
   const int value = op.operands[n];
-  const DType type = kernel.values[size_t(value)].dtype;
-  if (inputOf[size_t(value)] >= 0 || type == DType::f32) return exact;
+  if (inputOf[size_t(value)] >= 0) return operand(op, n, at);
+  // Every element is a factor of many products.
+  constexpr int64_t mostKept = 1 << 22;
+  if (kernel.elements(value) > mostKept) return roundedFactor(op, n, at);
+  std::vector<std::optional<Point>> &kept = factors[value];
+  if (kept.empty()) kept.resize(size_t(kernel.elements(value)));
+  size_t index = 0;
+  for (size_t d = 0; d < at.size(); ++d) index = index * size_t(extent(value, d)) + size_t(at[d]);
+  if (!kept[index]) kept[index] = roundedFactor(op, n, at);
+  return *kept[index];
+}
+
+Point PointEvaluator::roundedFactor(const BodyOp &op, size_t n, const Coordinates &at) {
+  const Point exact = operand(op, n, at);
+  const DType type = kernel.values[size_t(op.operands[n])].dtype;
+  if (type == DType::f32) return exact;
   const auto rounded = [&](double element) { return roundTo(type, saturated(type, element)); };
   const double nearest = rounded(exact.value), least = rounded(exact.value - exact.error),
                most = rounded(exact.value + exact.error);

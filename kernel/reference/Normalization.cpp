@@ -44,6 +44,20 @@ Point PointEvaluator::exponential(const Point &x, const Point &maximum) const {
   return {.value = value, .error = value * std::expm1(relative) + smallestNormal};
 }
 
+/// exp(x - logSum); zero where the row saw nothing. A kernel may compute it as 2^(x log2(e) -
+/// logSum log2(e)), whose products are rounded, too.
+Point PointEvaluator::softmaxFromLogSums(const BodyOp &op, size_t, const Coordinates &at) {
+  const Point x = evaluate(op.operands[0], mapped(op, 0, at)),
+              logSum = evaluate(op.operands[1], mapped(op, 1, at));
+  if (logSum.value == minusInfinity) return {};
+  const double value = std::exp(x.value - logSum.value);
+  if (value == 0 || !std::isfinite(value)) return {.value = value, .error = smallestNormal};
+  const double relative =
+      x.error + logSum.error + 4 * roundoff +
+      2 * roundoff * (std::abs(x.value - logSum.value) + std::abs(logSum.value));
+  return {.value = value, .error = value * std::expm1(relative) + smallestNormal};
+}
+
 PointEvaluator::Row PointEvaluator::exponentials(const BodyOp &op, Coordinates at, size_t dimension,
                                                  int64_t begin, int64_t end, int weight) {
   std::vector<Point> elements;

@@ -73,6 +73,7 @@ PointEvaluator::Handler PointEvaluator::handlerOf(const Kernel &kernel, const Bo
       {OpKind::relativeBias, &PointEvaluator::relativeBias},
       {OpKind::expandBuckets, &PointEvaluator::expandBuckets},
       {OpKind::softmax, &PointEvaluator::softmax},
+      {OpKind::softmaxFromLogSums, &PointEvaluator::softmaxFromLogSums},
       {OpKind::layerNorm, &PointEvaluator::layerNorm},
       {OpKind::rmsNorm, &PointEvaluator::rmsNorm},
       {OpKind::reduce, &PointEvaluator::reduce},

@@ -14,6 +14,7 @@
 #include <array>
 #include <functional>
 #include <initializer_list>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -120,6 +121,7 @@ private:
   Row exponentials(const BodyOp &op, Coordinates at, size_t dimension, int64_t begin, int64_t end,
                    int weight);
   Point exponential(const Point &x, const Point &maximum) const;
+  Point softmaxFromLogSums(const BodyOp &op, size_t result, const Coordinates &at);
   Point softmax(const BodyOp &op, size_t result, const Coordinates &at);
   Point layerNorm(const BodyOp &op, size_t result, const Coordinates &at);
   Point rmsNorm(const BodyOp &op, size_t result, const Coordinates &at);
@@ -151,6 +153,7 @@ private:
   static Coordinates place(const Terms &terms, size_t side, const Coordinates &at);
   Point contract(const BodyOp &op, size_t result, const Coordinates &at);
   Point factor(const BodyOp &op, size_t n, const Coordinates &at);
+  Point roundedFactor(const BodyOp &op, size_t n, const Coordinates &at);
 
   // OnlineSoftmax.cpp
   Point subvectorContract(const BodyOp &op, size_t result, const Coordinates &at);
@@ -181,6 +184,8 @@ private:
     std::vector<Point> elements;
   };
   std::map<const BodyOp *, ExponentialRow> exponentialRows;
+  /// Operands of contractions that the kernel computes, by value: elements that were asked for.
+  std::map<int, std::vector<std::optional<Point>>> factors;
 };
 
 template <typename Compute>

@@ -1,6 +1,7 @@
 // Which kernels accept strided views, and at what price; see StridedViews.h.
 #include "passes/configure/StridedViews.h"
 
+#include "kernel/AttentionBackwardRegion.h"
 #include "kernel/StridedBatchedGemm.h"
 #include "passes/configure/Family.h"
 
@@ -90,7 +91,8 @@ std::string stridedViewRejection(const Kernel &kernel, size_t operand, const Lay
   if (kernel.body.size() == 1 && first.operatorClass == OperatorClass::movement)
     return fmt::format("'{}' may be a view itself", nameOf(first.kind));
   if (std::ranges::any_of(
-          kernel.body, [](const BodyOp &op) { return op.kind == OpKind::onlineSoftmaxContract; }))
+          kernel.body, [](const BodyOp &op) { return op.kind == OpKind::onlineSoftmaxContract; }) ||
+      attentionBackwardRegion(kernel).region)
     return attentionViewRejection(layout, extents,
                                   sizeOf(kernel.values[static_cast<size_t>(value)].dtype));
   const auto values = contractionValues(kernel);

@@ -104,12 +104,15 @@ inline int64_t countWrong(const Kernel &kernel, const std::vector<std::unique_pt
 
 /// Fills an input, or leaves it to the caller.
 using FillInput = std::function<bool(size_t input, const Tensor &tensor)>;
+/// Changes inputs, all of which are filled: what depends on others.
+using FillRest = std::function<void(std::span<const std::unique_ptr<Tensor>> tensors)>;
 
 /// Launches twice in one module and compares the bits; then with fp64.
 inline void checkEmitted(const Kernel &kernel, const Configuration &configuration,
                          const codegen::EmittedKernel &emitted, const HostKernel &host,
                          const std::array<int64_t, 3> &blocks,
-                         const std::array<int64_t, 3> &threads, const FillInput &fill = {}) {
+                         const std::array<int64_t, 3> &threads, const FillInput &fill = {},
+                         const FillRest &fillRest = {}) {
   const std::optional<ContractionRegion> region = contractionRegion(kernel).region;
   const bool isTransformed = region && region->prologue;
   std::vector<std::unique_ptr<Tensor>> tensors;
@@ -120,6 +123,7 @@ inline void checkEmitted(const Kernel &kernel, const Configuration &configuratio
     if (name == "mask") tensors.back()->fillMask();
     else tensors.back()->fill(i, !isTransformed, name == "squares");
   }
+  if (fillRest) fillRest(tensors);
   for (size_t i = 0; i < kernel.outputs.size(); ++i)
     tensors.push_back(
         std::make_unique<Tensor>(kernel, kernel.outputs[i], configuration.outputs[i]));

@@ -61,7 +61,17 @@ public:
         shape.kind == MaskShape::Kind::document)
       shape.shift = extents.k - extents.j;
     shape.fill = fill.value_or(shape.fill);
-    return map("mask", maskExpression(shape), std::move(operands), result);
+    const int value = map("mask", maskExpression(shape), std::move(operands), result);
+    std::map<std::string, Attribute> attributes = {{"kind", std::string(nameOf(shape.kind))},
+                                                   {"key", FusedAttention::keyAxis}};
+    if (shape.kind == MaskShape::Kind::padding || shape.kind == MaskShape::Kind::document)
+      attributes["along"] = std::vector<int64_t>{0};
+    if (shape.kind != MaskShape::Kind::padding) attributes["query"] = FusedAttention::queryAxis;
+    if (shape.kind == MaskShape::Kind::window)
+      attributes["left"] = shape.left, attributes["right"] = shape.right;
+    if (fill) attributes["fill"] = *fill;
+    builder.last().attributes = std::move(attributes);
+    return value;
   }
   int probability(int of) {
     return map("softmax_from_log_sums",

@@ -1,0 +1,76 @@
+// Choices by operand, of which some follow others; see AttentionBackwardLayouts.h.
+#include "codegen/families/attention_backward/AttentionBackwardLayouts.h"
+
+#include "codegen/families/attention/AttentionLayouts.h"
+#include "passes/configure/Family.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace weft {
+
+std::vector<LayoutTuple> attentionBackwardTuples(const Kernel &kernel,
+                                                 const AttentionBackwardRegion &region) {
+  const std::vector<int> operands = operandValues(kernel);
+  const auto placeOf = [&](int value) {
+    return size_t(std::ranges::find(operands, value) - operands.begin());
+  };
+  std::map<int, const std::vector<int> *> columnsOf;  // by value
+  for (const int value : {region.q, region.k, region.dQ, region.dK})
+    columnsOf[value] = &region.headDim;
+  for (const int value : {region.v, region.dOutput, region.dV}) columnsOf[value] = &region.valueDim;
+  LayoutChoices choices;
+  for (const int value : operands)
+    choices.push_back(withFastest(
+        kernel, value, columnsOf.contains(value) ? *columnsOf.at(value) : std::vector<int>{}));
+
+  std::map<size_t, size_t> leaderOf;  // operands that lie as another one does
+  const auto isTooLarge = [&] {
+    double count = combinations(choices);
+    for (const auto &[follower, leader] : leaderOf) count /= double(choices[follower].size());
+    return count > double(mostAttentionTuples);
+  };
+  for (size_t i = operands.size(); i-- > 0 && isTooLarge();)
+    if (!columnsOf.contains(operands[i])) choices[i] = {logicalLayout(kernel, operands[i])};
+  for (const auto &[follower, leader] : {std::pair(region.v, region.k),
+                                         {region.dV, region.dK},
+                                         {region.dQ, region.dOutput},
+                                         {region.dOutput, region.q},
+                                         {region.dK, region.k}}) {
+    if (!isTooLarge()) break;
+    leaderOf[placeOf(follower)] = placeOf(leader);
+  }
+
+  std::vector<size_t> order;  // leaders come first
+  const auto add = [&](const auto &self, size_t operand) -> void {
+    if (std::ranges::find(order, operand) != order.end()) return;
+    if (const auto leader = leaderOf.find(operand); leader != leaderOf.end())
+      self(self, leader->second);
+    order.push_back(operand);
+  };
+  for (size_t operand = 0; operand < operands.size(); ++operand) add(add, operand);
+
+  std::set<LayoutTuple> tuples;
+  LayoutTuple tuple(operands.size());
+  const auto axesOf = [&](size_t operand) {
+    return longAxes(kernel, operands[operand], tuple[operand]);
+  };
+  const auto visit = [&](const auto &self, size_t step) -> void {
+    if (step == order.size()) {
+      tuples.insert(tuple);
+      return;
+    }
+    const size_t operand = order[step];
+    const auto leader = leaderOf.find(operand);
+    for (const Layout &layout : choices[operand]) {
+      tuple[operand] = layout;
+      if (leader != leaderOf.end() && !lieAlike(axesOf(operand), axesOf(leader->second))) continue;
+      self(self, step + 1);
+    }
+  };
+  visit(visit, 0);
+  return {tuples.begin(), tuples.end()};
+}
+
+}  // namespace weft

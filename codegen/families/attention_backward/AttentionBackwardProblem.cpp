@@ -1,0 +1,63 @@
+// An attention and three more tensors; see AttentionBackwardProblem.h.
+#include "codegen/families/attention_backward/AttentionBackwardProblem.h"
+
+#include "kernel/Error.h"
+
+#include <algorithm>
+
+namespace weft {
+
+AttentionRegion attentionOf(const Kernel &kernel, const AttentionBackwardRegion &region) {
+  const auto inputOf = [&](int value) {
+    return size_t(std::ranges::find(kernel.inputs, value) - kernel.inputs.begin());
+  };
+  return {.contraction = region.scoresContraction,
+          .fold = region.probability,
+          .scoreOps = region.scoreOps,
+          .q = region.q,
+          .k = region.k,
+          .v = region.v,
+          .qInput = inputOf(region.q),
+          .kInput = inputOf(region.k),
+          .vInput = inputOf(region.v),
+          .scores = region.scores,
+          .folded = kernel.body[region.probability].operands[0],
+          .output = region.dOutput,
+          .scale = region.scoresScale,
+          .hasDropout = region.hasDropout,
+          .inputs = region.inputs,
+          .keyAxis = region.keyAxis,
+          .headDim = region.headDim,
+          .valueDim = region.valueDim,
+          .queries = region.queries,
+          .batch = region.batch};
+}
+
+Expected<AttentionBackwardProblem> attentionBackwardProblem(const Kernel &kernel,
+                                                            const AttentionBackwardRegion &region,
+                                                            const Configuration &configuration) {
+  const Expected<AttentionProblem> attention =
+      attentionProblem(kernel, attentionOf(kernel, region), configuration);
+  if (!attention) return Unexpected(attention.error());
+  AttentionBackwardProblem problem{.attention = *attention};
+  const auto tensor = [&](int value, int rowAxis, int columnAxis) {
+    return attentionTensor(kernel, configuration, *attention, value, rowAxis, columnAxis);
+  };
+  problem.dQ = tensor(region.dQ, attention->queryAxis, attention->headDimAxis);
+  problem.dK = tensor(region.dK, attention->keyAxis, attention->headDimAxis);
+  problem.dV = tensor(region.dV, attention->keyAxis, attention->valueDimAxis);
+  return problem;
+}
+
+std::string attentionBackwardTypeRejection(const Kernel &kernel,
+                                           const AttentionBackwardRegion &region,
+                                           const Device &device) {
+  const DType type = kernel.values[size_t(region.q)].dtype;
+  for (const int value : {region.dQ, region.dK, region.dV})
+    if (const Value &gradient = kernel.values[size_t(value)]; gradient.dtype != type)
+      return fmt::format("'{}' is {}, queries are {}; one element type is taken", gradient.name,
+                         nameOf(gradient.dtype), nameOf(type));
+  return attentionTypeRejection(kernel, attentionOf(kernel, region), device);
+}
+
+}  // namespace weft

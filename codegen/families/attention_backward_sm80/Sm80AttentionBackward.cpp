@@ -1,0 +1,238 @@
+// A program that calls the kernel template of backward attention; see Sm80AttentionBackward.h.
+#include "codegen/families/attention_backward_sm80/Sm80AttentionBackward.h"
+
+#include "codegen/EntryName.h"
+#include "codegen/families/attention/AttentionPlaces.h"
+#include "codegen/families/attention_backward/AttentionGradients.h"
+#include "codegen/families/attention_backward_sm80/Sm80AttentionBackwardTile.h"
+#include "codegen/families/contraction/ContractionTexts.h"
+#include "codegen/families/loop/LoopOps.h"
+#include "kernel/Error.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace weft::codegen {
+namespace {
+
+AttentionBackwardRegion checkedRegion(const Kernel &kernel) {
+  AttentionBackwardRegionOrRejection answer = attentionBackwardRegion(kernel);
+  if (!answer.region)
+    throw Error::unsupported("kernel '{}': no backward pass of an attention: {}", kernel.name,
+                             answer.rejection);
+  return std::move(*answer.region);
+}
+
+AttentionBackwardProblem checkedProblem(const Kernel &kernel, const AttentionBackwardRegion &region,
+                                        const Configuration &configuration,
+                                        const Sm80AttentionBackwardKnobs &knobs) {
+  const auto check = [&](const std::string &reason) {
+    if (!reason.empty()) throw Error::unsupported("kernel '{}': {}", kernel.name, reason);
+  };
+  const Expected<AttentionBackwardProblem> answer =
+      attentionBackwardProblem(kernel, region, configuration);
+  if (!answer) check(answer.error().what());
+  check(gradientRejection(kernel, region, *answer));
+  check(sm80AttentionBackwardLayoutRejection(*answer));
+  check(sm80AttentionBackwardTileRejection(*answer, knobs, rowFloatsOf(kernel, region)));
+  if (const int64_t blocks = sm80AttentionBackwardBlocks(*answer, knobs);
+      blocks > std::numeric_limits<int32_t>::max())
+    check(fmt::format("{} blocks; the limit is {}", blocks, std::numeric_limits<int32_t>::max()));
+  return *answer;
+}
+
+class Sm80AttentionBackwardLowering {
+public:
+  Sm80AttentionBackwardLowering(const Kernel &kernel, const Configuration &configuration,
+                                const Sm80AttentionBackwardKnobs &knobs)
+      : kernel(kernel),
+        configuration(configuration),
+        knobs(knobs),
+        region(checkedRegion(kernel)),
+        problem(checkedProblem(kernel, region, configuration, knobs)),
+        attention(problem.attention) {}
+
+  Program run() {
+    program.entry = names.reserve(entryName(kernel));
+    nameAxes();
+    nameTensors();
+    const AttentionGradients gradients = attentionGradients({.kernel = kernel,
+                                                             .configuration = configuration,
+                                                             .region = region,
+                                                             .problem = problem,
+                                                             .names = names,
+                                                             .axes = axes,
+                                                             .inputs = inputs});
+    rowFloats = gradients.rowFloats;
+    program.headers = gradients.headers;
+    program.headers.push_back("weft/sm80_attention_backward.cuh");
+    std::ranges::sort(program.headers);
+    program.parameters.insert(program.parameters.end(), gradients.parameters.begin(),
+                              gradients.parameters.end());
+    program.constants.insert(program.constants.end(), gradients.constants.begin(),
+                             gradients.constants.end());
+    describeProblem();
+    program.constants.push_back(
+        {"weft::sm80::BackwardTile",
+         {{tile, fmt::format("{{.rows = {}, .columns = {}, .stages = {}}}", knobs.tileRows,
+                             knobs.tileColumns, knobs.stages)}},
+         ""});
+    addChecks();
+    program.body.insert(program.body.end(), gradients.functions.begin(), gradients.functions.end());
+    call(gradients, addPlaces());
+    const int threads = sm80AttentionBackwardThreads(knobs);
+    program.launchBounds = fmt::format("{}, 1", threads);
+    program.launch = {.grid = {sm80AttentionBackwardBlocks(problem, knobs), 1, 1},
+                      .block = {threads, 1, 1},
+                      .sharedBytes = sm80AttentionBackwardSharedBytes(problem, knobs, rowFloats)};
+    program.mapping = describe(kernel, knobs);
+    pruneUnused(program);
+    return std::move(program);
+  }
+
+private:
+  void nameAxes() {
+    ConstantLine extents{.type = "int", .entries = {}, .note = "extents"};
+    for (const Axis &axis : kernel.axes) {
+      axes.push_back(names.reserve(axis.name));
+      extents.entries.emplace_back(axes.back(), std::to_string(axis.extent));
+    }
+    program.constants = {extents};
+    for (std::string *name : {&shape, &tile}) *name = names.reserve(*name);
+  }
+
+  std::string addTensor(int value, int index, Parameter::Kind kind) {
+    const std::string name = names.reserve(kernel.values[size_t(value)].name);
+    program.parameters.push_back(
+        {.kind = kind,
+         .index = index,
+         .name = name,
+         .type = std::string(cudaNameOf(kernel.values[size_t(value)].dtype))});
+    return name;
+  }
+  void nameTensors() {
+    for (size_t i = 0; i < kernel.inputs.size(); ++i)
+      inputs.push_back(addTensor(kernel.inputs[i], int(i), Parameter::Kind::input));
+    for (size_t i = 0; i < kernel.outputs.size(); ++i)
+      outputs.push_back(addTensor(kernel.outputs[i], int(i), Parameter::Kind::output));
+  }
+
+  std::string extentOf(int axis) const { return axis < 0 ? "1" : axes[size_t(axis)]; }
+  bool isAligned(const AttentionTensor &tensor) const {
+    return tensor.hasAlignedRows(sizeOf(attention.operandType), 16);
+  }
+
+  void describeProblem() {
+    std::vector<int> groupAxes;
+    for (const int axis : attention.headAxes)
+      if (std::ranges::find(region.queries, axis) != region.queries.end())
+        groupAxes.push_back(axis);
+    program.constants.push_back(
+        {"weft::sm80::BackwardShape",
+         {{shape,
+           fmt::format("{{\n    .heads = {}, .headsOfGroup = {}, .queries = {}, .keys = {},\n"
+                       "    .headDim = {}, .valueDim = {},\n"
+                       "    .rowQ = {}, .rowK = {}, .rowV = {}, .rowDOutput = {},\n"
+                       "    .rowDQ = {}, .rowDK = {}, .rowDV = {},\n"
+                       "    .isDQAligned = {}, .isDKAligned = {}, .isDVAligned = {},\n"
+                       "    .scaleDQ = {}, .scaleDK = {}, .scaleDV = {}, .rowFloats = {}}}",
+                       extentText(kernel, attention.headAxes, axes),
+                       extentText(kernel, groupAxes, axes), extentOf(attention.queryAxis),
+                       extentOf(attention.keyAxis), extentOf(attention.headDimAxis),
+                       extentOf(attention.valueDimAxis), attention.q.rowStride,
+                       attention.k.rowStride, attention.v.rowStride, problem.dOutput().rowStride,
+                       problem.dQ.rowStride, problem.dK.rowStride, problem.dV.rowStride,
+                       isAligned(problem.dQ), isAligned(problem.dK), isAligned(problem.dV),
+                       floatLiteral(region.dQScale), floatLiteral(region.dKScale),
+                       floatLiteral(region.dVScale), rowFloats)}},
+         ""});
+  }
+
+  void addChecks() {
+    const std::string config = fmt::format("weft::sm80::BackwardConfig<{}, {}>", shape, tile);
+    program.body.push_back(
+        evaluate(fmt::format("static_assert({}::sharedBytes == {})", config,
+                             sm80AttentionBackwardSharedBytes(problem, knobs, rowFloats))));
+    const auto equal = [&](const char *member, int64_t value) {
+      return fmt::format("{}.{} == {}", shape, member, value);
+    };
+    program.body.push_back(launchCheckOf(
+        {equal("heads", attention.heads), equal("headsOfGroup", attention.headsOfGroup),
+         equal("queries", attention.queries), equal("keys", attention.keys),
+         equal("headDim", attention.headDim), equal("valueDim", attention.valueDim)},
+        "these extents"));
+    const int64_t blocks = sm80AttentionBackwardBlocks(problem, knobs);
+    const int threads = sm80AttentionBackwardThreads(knobs);
+    program.body.push_back(launchCheckOf({fmt::format("{}::blocks == {}", config, blocks),
+                                          fmt::format("{}::threads == {}", config, threads)},
+                                         fmt::format("{} blocks of {} threads", blocks, threads)));
+  }
+
+  /// A function of a head that says where its elements begin; returns its name.
+  std::string addPlaces() {
+    const std::string name = names.reserve("placesOfHead"), head = names.reserve("number");
+    std::string members;
+    for (const auto &[member, tensor] :
+         std::initializer_list<std::pair<const char *, const AttentionTensor *>>{
+             {"q", &attention.q},
+             {"k", &attention.k},
+             {"v", &attention.v},
+             {"dOutput", &problem.dOutput()},
+             {"dQ", &problem.dQ},
+             {"dK", &problem.dK},
+             {"dV", &problem.dV}})
+      members += fmt::format("{}.{} = {}", members.empty() ? "" : ", ", member,
+                             placeOfHead(attention, *tensor, head));
+    program.body.push_back(
+        {.kind = Statement::Kind::function,
+         .type = fmt::format("int {}", head),
+         .name = name,
+         .body = {evaluate(fmt::format("return weft::sm80::BackwardPlaces{{{}}}", members))}});
+    return name;
+  }
+
+  void call(const AttentionGradients &gradients, const std::string &places) {
+    const auto output = [&](const AttentionTensor &tensor) {
+      return outputs.at(tensor.operand - inputs.size());
+    };
+    const std::vector<NamedArgument> arguments = {
+        {"q", inputs.at(attention.q.operand)},
+        {"k", inputs.at(attention.k.operand)},
+        {"v", inputs.at(attention.v.operand)},
+        {"dOutput", inputs.at(problem.dOutput().operand)},
+        {"dQ", output(problem.dQ)},
+        {"dK", output(problem.dK)},
+        {"dV", output(problem.dV)},
+        {"placesOfHead", places},
+        {"rowOf", gradients.row},
+        {"gradients", gradients.gradients},
+        {"gradientsWithoutMasks", gradients.gradientsWithoutMasks},
+        {"coverage", gradients.coverage},
+        {"dropout", gradients.dropout},
+        {"dropoutTransposed", gradients.dropoutTransposed}};
+    program.body.push_back(skeletonCall(fmt::format("weft::sm80::attentionBackward<{}, {}, {}>",
+                                                    cudaNameOf(attention.operandType), shape, tile),
+                                        "weft::sm80::BackwardArgs", arguments));
+  }
+
+  const Kernel &kernel;
+  const Configuration &configuration;
+  const Sm80AttentionBackwardKnobs &knobs;
+  const AttentionBackwardRegion region;
+  const AttentionBackwardProblem problem;
+  const AttentionProblem &attention;
+  Names names;
+  Program program;
+  std::vector<std::string> axes, inputs, outputs;
+  std::string shape = "shape", tile = "tile";
+  int rowFloats = 1;
+};
+
+}  // namespace
+
+Program lowerSm80AttentionBackward(const Kernel &kernel, const Configuration &configuration,
+                                   const Sm80AttentionBackwardKnobs &knobs) {
+  return Sm80AttentionBackwardLowering(kernel, configuration, knobs).run();
+}
+
+}  // namespace weft::codegen

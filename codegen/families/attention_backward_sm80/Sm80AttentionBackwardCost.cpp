@@ -1,0 +1,92 @@
+// The model of Sm80AttentionBackwardCost.h.
+#include "codegen/families/attention_backward_sm80/Sm80AttentionBackwardCost.h"
+
+#include "codegen/Targets.h"
+#include "codegen/families/attention/VisibleScores.h"
+#include "codegen/families/attention_backward/AttentionGradients.h"
+#include "codegen/families/attention_backward_sm80/Sm80AttentionBackwardTile.h"
+#include "kernel/Error.h"
+#include "passes/configure/AnalyticConstants.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace weft {
+namespace {
+
+/// Instructions of a score, as a share of the FMA units' rate, that an exponential, rounding and
+/// the addresses of rows cost; what a value op and a mask add (estimates).
+constexpr double scoreInstructions = 8, valueOpInstructions = 3, maskInstructions = 4;
+/// Share of the lesser of tensor and element-wise time that the greater does not hide, with one
+/// block a multiprocessor and with several (estimates).
+constexpr double exposedAlone = 0.9, exposedShared = 0.5;
+/// Loading a block's own tile and its first step, and storing its gradients (estimate).
+constexpr double blockSeconds = 2e-6;
+constexpr double sharedBytesOfMultiprocessor = 164 * 1024;
+constexpr double threadsOfMultiprocessor = 256;  // at 255 registers
+
+}  // namespace
+
+Cost sm80AttentionBackwardCost(const Kernel &kernel, const Configuration &configuration,
+                               const Sm80AttentionBackwardKnobs &knobs, const Device &device) {
+  const AttentionBackwardRegionOrRejection recognised = attentionBackwardRegion(kernel);
+  if (!recognised.region)
+    throw Error::unsupported("kernel '{}': {}", kernel.name, recognised.rejection);
+  const AttentionBackwardRegion &region = *recognised.region;
+  const Expected<AttentionBackwardProblem> answer =
+      attentionBackwardProblem(kernel, region, configuration);
+  if (!answer) throw Error::unsupported("kernel '{}': {}", kernel.name, answer.error().what());
+  const AttentionProblem &attention = answer->attention;
+  const bool hasWgmma = codegen::hasWgmma(device.architecture);
+
+  const double share = hasWgmma ? analytic::sm80ShareOfWgmma : analytic::sm80Share;
+  const double tensorRate =
+      share * device.tensorFlops.at(attention.operandType) / device.multiprocessors;
+  const double instructionRate = device.fmaFlops / 2 / device.multiprocessors;
+  const auto padded = [](int64_t columns) { return double((columns + 15) / 16 * 16); };
+  const double headDim = padded(attention.headDim), valueDim = padded(attention.valueDim);
+  const double scores = double(knobs.tileRows) * knobs.tileColumns;
+  const double elementSeconds =
+      scores *
+      (scoreInstructions +
+       valueOpInstructions * codegen::valueOpsOfGradients(kernel, region, *answer)) /
+      instructionRate;
+  const double resident = std::max(
+      1.0, std::min(std::floor(sharedBytesOfMultiprocessor /
+                               double(sm80AttentionBackwardSharedBytes(
+                                   *answer, knobs, codegen::rowFloatsOf(kernel, region)))),
+                    std::floor(threadsOfMultiprocessor / sm80AttentionBackwardThreads(knobs))));
+  const double exposed = resident > 1 ? exposedShared : exposedAlone;
+
+  const VisibleScores visible = visibleScores(kernel, attentionOf(kernel, region), attention);
+  const auto blockOf = [&](double columns, double positions) {
+    const double steps = std::ceil(positions / knobs.tileColumns),
+                 seen = std::min(steps, visible.share * steps + (visible.hasMasks ? 1.0 : 0.0)),
+                 mixed = visible.hasMasks ? std::min(2.0, steps) : 0;
+    const double tensorSeconds = 2 * scores * columns / tensorRate;
+    return seen * (std::max(tensorSeconds, elementSeconds) +
+                   exposed * std::min(tensorSeconds, elementSeconds)) +
+           mixed * scores * maskInstructions / instructionRate;
+  };
+  const double ofKeys = double(attention.headsOfGroup) *
+                            blockOf(2 * (headDim + valueDim), double(attention.queries)) +
+                        blockSeconds / resident,
+               ofQueries = blockOf(2 * headDim + valueDim, double(attention.keys)) +
+                           blockSeconds / resident;
+  const double keyBlocks = double(sm80AttentionBackwardKeyBlocks(*answer, knobs)),
+               queryBlocks = double(sm80AttentionBackwardBlocks(*answer, knobs)) - keyBlocks;
+  const double computeSeconds =
+      (keyBlocks * ofKeys + queryBlocks * ofQueries) / device.multiprocessors +
+      std::max(ofKeys, ofQueries) / 2;
+  const double bytes = double(kernel.necessaryBytes());
+  const double memorySeconds = bytes / device.copyBandwidth;
+  const double busySeconds =
+      std::max(memorySeconds, computeSeconds) * (hasWgmma ? analytic::sm80Unmeasured : 1.0);
+  return {.seconds = device.launchSeconds + analytic::sm80StartSeconds + busySeconds,
+          .bytesMoved = int64_t(bytes),
+          .bound = device.launchSeconds > busySeconds ? Bound::launch
+                   : memorySeconds > computeSeconds   ? Bound::memory
+                                                      : Bound::tensor};
+}
+
+}  // namespace weft

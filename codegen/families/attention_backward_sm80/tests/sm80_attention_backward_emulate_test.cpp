@@ -1,0 +1,227 @@
+// The backward pass of fused attention by mma.sync on the host, down to its instructions: every
+// tile of the family on extents that cut it everywhere, head dimensions, masks that leave rows and
+// tiles empty, score ops, dropout, groups of heads, layouts, adversarial scores. Gradients of
+// queries, keys and values are compared with single elements in fp64.
+#include "codegen/families/attention_backward/AttentionBackwardLayouts.h"
+#include "codegen/families/attention_backward/AttentionGradients.h"
+#include "codegen/families/attention_backward_sm80/Sm80AttentionBackwardTile.h"
+#include "kernel/Error.h"
+#include "tests/emulate/EmittedRun.h"
+#include "tests/unit/samples/SampleAttentionBackwards.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+using namespace weft;
+using namespace weft::samples;
+
+namespace {
+
+/// Elements of queries and of keys, whatever the rest.
+enum class Elements { usual, equal, oneHuge, extreme };
+
+struct Subject {
+  Kernel kernel;
+  Configuration configuration;
+  std::vector<double> lengths = {};  ///< of the input of that name
+  Elements scores = Elements::usual;
+  codegen::EmittedKernel emitted = {};
+};
+
+/// Layouts by number among all that the family takes.
+Configuration configurationOf(const Kernel &kernel, const Sm80AttentionBackwardKnobs &knobs,
+                              size_t number) {
+  const AttentionBackwardRegion region = attentionBackwardRegion(kernel).region.value();
+  const std::vector<LayoutTuple> tuples = attentionBackwardTuples(kernel, region);
+  for (size_t n = 0; n < tuples.size(); ++n) {
+    const Configuration configuration =
+        toConfiguration(kernel, tuples[(number + n) % tuples.size()], knobs);
+    const auto problem = attentionBackwardProblem(kernel, region, configuration);
+    if (problem && sm80AttentionBackwardLayoutRejection(*problem).empty()) return configuration;
+  }
+  throw Error::checkFailed("no layouts");
+}
+
+void add(std::vector<Subject> &subjects, const Kernel &kernel,
+         const Sm80AttentionBackwardKnobs &knobs, const std::vector<double> &lengths = {}) {
+  subjects.push_back({.kernel = kernel,
+                      .configuration = configurationOf(kernel, knobs, 37 * subjects.size()),
+                      .lengths = lengths});
+}
+
+double elementOf(Elements scores, bool isKey, std::span<const int64_t> at) {
+  const int64_t position = at[at.size() - 2], column = at[at.size() - 1];
+  if (scores == Elements::equal) return 0.5;
+  if (scores == Elements::oneHuge)
+    return isKey && position == 7 ? 8 : double((position * 5 + column * 3) % 7) / 8;
+  // Products of +-6e4, as large as f16 holds.
+  return isKey ? (position % 3 == 0 ? 150 : -150) : (position % 2 == 0 ? 100 : -100);
+}
+
+/// What forward stores of its rows: the logarithm of the sum of exponentials, -inf where masks
+/// leave nothing.
+void fillLogSums(const Kernel &kernel, std::span<const std::unique_ptr<emulate::Tensor>> tensors) {
+  const AttentionBackwardRegion region = attentionBackwardRegion(kernel).region.value();
+  Kernel scored = kernel;
+  scored.outputs = {kernel.body[region.probability].operands[0]};
+  std::vector<reference::ElementReader> readers;
+  for (size_t i = 0; i < kernel.inputs.size(); ++i)
+    readers.push_back(
+        [tensor = tensors[i].get()](std::span<const int64_t> at) { return (*tensor)(at); });
+  reference::PointEvaluator evaluator(scored, readers, {});
+  const size_t input =
+      size_t(std::ranges::find(kernel.inputs, region.logSums) - kernel.inputs.begin());
+  const emulate::Tensor &logSums = *tensors[input];
+  const int64_t keys = kernel.axes[size_t(region.keyAxis)].extent;
+  logSums.forEach([&](std::span<const int64_t> row) {
+    std::vector<int64_t> at(row.begin(), row.end());
+    at.push_back(0);
+    std::vector<double> scores;
+    for (at.back() = 0; at.back() < keys; ++at.back())
+      scores.push_back(evaluator.output(0, at).value);
+    const double largest = *std::ranges::max_element(scores);
+    double sum = 0;
+    for (const double score : scores) sum += std::isinf(largest) ? 0 : std::exp(score - largest);
+    reference::storeElement(logSums.type, logSums.at(row),
+                            std::isinf(largest) ? largest : largest + std::log(sum));
+  });
+}
+
+void checkAll(const std::string &name, std::vector<Subject> &subjects) {
+  std::vector<emulate::Source> sources;
+  for (Subject &subject : subjects) {
+    subject.emitted = codegen::emit(subject.kernel, subject.configuration, "sm_80");
+    sources.push_back({subject.emitted.text, subject.emitted.entry});
+  }
+  const emulate::HostLibrary built(name, sources);
+  for (size_t i = 0; i < subjects.size(); ++i) {
+    const Subject &subject = subjects[i];
+    INFO(subject.kernel.name << ", " << describe(subject.kernel, subject.configuration.knobs)
+                             << "\n"
+                             << subject.emitted.readable);
+    const auto fill = [&](size_t input, const emulate::Tensor &tensor) {
+      const std::string &own = subject.kernel.values[size_t(subject.kernel.inputs[input])].name;
+      if (own == "lengths") {
+        size_t place = 0;
+        tensor.forEach([&](std::span<const int64_t> at) {
+          reference::storeElement(tensor.type, tensor.at(at), subject.lengths.at(place++));
+        });
+        return true;
+      }
+      if (subject.scores == Elements::usual || (own != "q" && own != "keys")) return false;
+      tensor.forEach([&](std::span<const int64_t> at) {
+        reference::storeElement(tensor.type, tensor.at(at),
+                                elementOf(subject.scores, own == "keys", at));
+      });
+      return true;
+    };
+    const auto fillRest = [&](std::span<const std::unique_ptr<emulate::Tensor>> tensors) {
+      fillLogSums(subject.kernel, tensors);
+    };
+    emulate::checkEmitted(subject.kernel, subject.configuration, subject.emitted, built.kernel(i),
+                          subject.emitted.launch.grid, subject.emitted.launch.block, fill,
+                          fillRest);
+  }
+}
+
+constexpr Sm80AttentionBackwardKnobs smallTile{.tileRows = 64, .tileColumns = 32, .stages = 2};
+constexpr Dropout dropout{.p = 0.3, .stream = 3};
+
+}  // namespace
+
+TEST_CASE("backward attention of every tile, and of extents that it divides or does not") {
+  std::vector<Subject> subjects;
+  const AttentionExtents cut{.b = 1, .h = 2, .j = 150, .k = 171, .p = 32, .w = 48},
+      whole{.b = 1, .h = 1, .j = 128, .k = 192, .p = 64, .w = 64};
+  for (const int tileRows : {32, 64, 128})
+    for (const int tileColumns : {16, 32, 64}) {
+      const Sm80AttentionBackwardKnobs knobs{tileRows, tileColumns,
+                                             2 + int(subjects.size()) / 2 % 3};
+      add(subjects, plainBackward(cut, DType::f16), knobs);
+      add(subjects, causalBackward(whole, DType::bf16), knobs);
+    }
+  checkAll("sm80_attention_backward_tiles", subjects);
+}
+
+TEST_CASE("backward attention of every head dimension") {
+  std::vector<Subject> subjects;
+  for (const int64_t width : {8, 16, 24, 40, 64, 72, 80, 96, 128, 136})
+    add(subjects,
+        plainBackward({.h = 1, .j = 21, .k = 40, .p = width, .w = width},
+                      subjects.size() % 2 == 0 ? DType::f16 : DType::bf16),
+        smallTile);
+  for (const auto &[p, w] : {std::pair<int64_t, int64_t>{192, 128}, {40, 136}, {64, 8}, {256, 16}})
+    add(subjects, plainBackward({.h = 1, .j = 70, .k = 33, .p = p, .w = w}, DType::f16),
+        {.tileRows = 64, .tileColumns = 16, .stages = 2});
+  checkAll("sm80_attention_backward_dimensions", subjects);
+}
+
+TEST_CASE("masked backward attention skips empty tiles, and rows without keys give zeros") {
+  std::vector<Subject> subjects;
+  for (const auto &[j, k] :
+       {std::pair<int64_t, int64_t>{100, 100}, {70, 200}, {200, 70}, {1, 130}}) {
+    const AttentionExtents e{.b = 3, .h = 1, .j = j, .k = k, .p = 16, .w = 16};
+    // More queries than keys: the first ones see none.
+    add(subjects, causalBackward(e, DType::f16), smallTile);
+    add(subjects, windowBackward(e, DType::bf16, 20, 7), smallTile);
+    add(subjects, windowBackward(e, DType::f16, 150, 0), {.tileRows = 128});
+    add(subjects, paddedBackward(e, DType::f16), smallTile, {0, 1, double(k)});
+    add(subjects, paddedBackward(e, DType::bf16), smallTile, {double(k) - 30, 33, 0});
+  }
+  checkAll("sm80_attention_backward_masks", subjects);
+}
+
+TEST_CASE("element-wise ops see the coordinates and operands of every score") {
+  std::vector<Subject> subjects;
+  for (const DType type : {DType::f16, DType::bf16}) {
+    const AttentionExtents e{.b = 2, .h = 2, .g = 1, .j = 75, .k = 90, .p = 24, .w = 40};
+    add(subjects, biasedBackward(e, type), smallTile);
+    add(subjects, cappedBackward(e, type), smallTile);
+  }
+  checkAll("sm80_attention_backward_scores", subjects);
+}
+
+TEST_CASE("gradients of keys and values are sums over the heads of a group") {
+  std::vector<Subject> subjects;
+  add(subjects,
+      plainBackward({.b = 2, .h = 2, .g = 3, .j = 40, .k = 50, .p = 16, .w = 24}, DType::f16),
+      smallTile);
+  add(subjects,
+      causalBackward({.b = 1, .h = 2, .g = 2, .j = 65, .k = 70, .p = 16, .w = 16}, DType::bf16,
+                     dropout),
+      smallTile);
+  add(subjects, biasedBackward({.b = 1, .h = 2, .g = 2, .j = 40, .k = 40, .p = 16}, DType::f16),
+      smallTile);
+  // The heads of a group are the queries.
+  add(subjects,
+      plainBackward({.b = 2, .h = 2, .g = 8, .j = 1, .k = 100, .p = 32, .w = 32}, DType::f16),
+      smallTile);
+  add(subjects, plainBackward({.b = 1, .h = 1, .j = 1, .k = 1, .p = 8, .w = 8}, DType::f16),
+      smallTile);
+  checkAll("sm80_attention_backward_groups", subjects);
+}
+
+TEST_CASE("backward attention drops what its forward pass dropped") {
+  std::vector<Subject> subjects;
+  const AttentionExtents e{.b = 2, .h = 2, .j = 83, .k = 90, .p = 24, .w = 40};
+  for (const int tileColumns : {16, 64}) {
+    const Sm80AttentionBackwardKnobs knobs{.tileRows = 64, .tileColumns = tileColumns};
+    add(subjects, plainBackward(e, DType::f16, dropout), knobs);
+    add(subjects, causalBackward(e, DType::bf16, dropout), knobs);
+  }
+  add(subjects, plainBackward(e, DType::f16, Dropout{.p = 0, .stream = 3}), smallTile);
+  checkAll("sm80_attention_backward_dropout", subjects);
+}
+
+TEST_CASE("scores that are equal, one that is huge, and scores as large as the type holds") {
+  std::vector<Subject> subjects;
+  for (const Elements scores : {Elements::equal, Elements::oneHuge, Elements::extreme})
+    for (const DType type : {DType::f16, DType::bf16})
+      for (const bool isCausal : {false, true}) {
+        const AttentionExtents e{.b = 1, .h = 1, .j = 50, .k = 60, .p = 32, .w = 32};
+        add(subjects, isCausal ? causalBackward(e, type) : plainBackward(e, type), smallTile);
+        subjects.back().scores = scores;
+      }
+  checkAll("sm80_attention_backward_adversarial", subjects);
+}
