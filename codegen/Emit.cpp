@@ -32,6 +32,19 @@ void addFloat8(const Kernel &kernel, Program &program) {
   std::ranges::sort(program.headers);
 }
 
+/// The launch's workspace, which the family alone sizes. The program takes its address where there
+/// is one, and only there.
+void addWorkspace(const Kernel &kernel, const Configuration &configuration, Program &program) {
+  program.launch.workspaceBytes = workspaceBytesOf(kernel, configuration);
+  const auto taken =
+      std::ranges::count(program.parameters, Parameter::Kind::workspace, &Parameter::kind);
+  if (taken != (program.launch.workspaceBytes > 0))
+    throw Error::checkFailed(
+        "kernel '{}': its program has {} parameters of kind workspace, its family {} asks for {} "
+        "bytes",
+        kernel.name, taken, configuration.knobs.family(), program.launch.workspaceBytes);
+}
+
 Program lower(const Kernel &kernel, const Configuration &configuration,
               std::string_view architecture) {
   if (std::ranges::find(targets(), architecture) == targets().end())
@@ -53,6 +66,7 @@ Program lower(const Kernel &kernel, const Configuration &configuration,
         !reason.empty())
       throw Error::unsupported("kernel '{}': target '{}' {}", kernel.name, architecture, reason);
   Program program = family.lower(kernel, configuration);
+  addWorkspace(kernel, configuration, program);
   addFloat8(kernel, program);
   addConstantChecks(program);
   return program;
@@ -122,6 +136,8 @@ std::string headerComment(const Kernel &kernel, const Configuration &configurati
   addLine(fmt::format("  writes     {}    {}",
                       tensorsText(kernel, kernel.outputs, configuration.outputs),
                       formatBytes(emitted.bytesWritten)));
+  if (program.launch.workspaceBytes > 0)
+    addLine(fmt::format("  workspace  {}", formatBytes(program.launch.workspaceBytes)));
   if (emitted.flop > 0) addLine(fmt::format("  flop       {}", formatFlop(emitted.flop)));
   const auto extentText = [](const std::array<int64_t, 3> &size) {
     if (size[1] == 1 && size[2] == 1) return fmt::format("{}", size[0]);

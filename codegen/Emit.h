@@ -44,6 +44,9 @@ struct Launch {
   /// Programmatic dependent launch: the text waits for the kernels before it, so that its blocks
   /// may start while those end, and lets the next kernel start early, too.
   bool startsEarly = false;
+  /// What the parameter of kind `workspace` is the address of (Family::workspaceBytes); 0: there is
+  /// no such parameter. emit() fills it in.
+  int64_t workspaceBytes = 0;
   bool operator==(const Launch &) const = default;
 };
 

@@ -110,9 +110,8 @@ private:
     if (isMap(parameter.kind))
       return fmt::format("const __grid_constant__ {} {}", parameter.type, parameter.name);
     if (isNumber(parameter.kind)) return fmt::format("{} {}", parameter.type, parameter.name);
-    const bool isWritten = parameter.kind == Parameter::Kind::output;
-    return fmt::format("{}{} *__restrict__ {}", isWritten ? "" : "const ", parameter.type,
-                       parameter.name);
+    return fmt::format("{}{} *__restrict__ {}", isWrittenTo(parameter.kind) ? "" : "const ",
+                       parameter.type, parameter.name);
   }
 
   /// One line, its note at `column` or right behind it.

@@ -213,6 +213,8 @@ std::string print(const Program &program) {
                       program.launch.sharedBytes);
   if (!program.clusterBlocks.empty())
     text += fmt::format("  clusters of {} blocks\n", program.launch.cluster);
+  if (program.launch.workspaceBytes > 0)
+    text += fmt::format("  workspace {} bytes\n", program.launch.workspaceBytes);
   for (const ConstantLine &line : program.constants)
     for (const auto &[name, value] : line.entries)
       text += fmt::format("  constant {} : {} = {}\n", name, line.type, value);

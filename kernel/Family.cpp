@@ -23,6 +23,15 @@ std::strong_ordering operator<=>(const Knobs &a, const Knobs &b) {
   return a.owner->name <=> b.owner->name;
 }
 
+int64_t workspaceBytesOf(const Kernel &kernel, const Configuration &configuration) {
+  const Family &family = configuration.knobs.family();
+  const int64_t bytes = family.workspaceBytes ? family.workspaceBytes(kernel, configuration) : 0;
+  if (bytes < 0)
+    throw Error::checkFailed("kernel '{}': the family {} asks for a workspace of {} bytes",
+                             kernel.name, family, bytes);
+  return bytes;
+}
+
 const Family *familyNamed(std::string_view name) {
   const auto found = std::ranges::find(families(), name, &Family::name);
   return found == families().end() ? nullptr : *found;

@@ -81,6 +81,11 @@ struct Family {
   codegen::Program (*lower)(const Kernel &, const Configuration &) = nullptr;
   /// Why such a kernel is not emitted for a target ("sm_80"); empty if it is. None: every target.
   std::string (*targetRejection)(const Kernel &, const Knobs &, std::string_view target) = nullptr;
+  /// Bytes of device memory that one launch works in beside its inputs and outputs: the plan packs
+  /// it with its temporaries, at a multiple of 256 bytes, and the program takes its address as one
+  /// parameter of kind `workspace`. What lies in it before a launch is undefined, after it lost. 0,
+  /// or no function: none. A text that starts early waits before it touches it.
+  int64_t (*workspaceBytes)(const Kernel &, const Configuration &) = nullptr;
 
   bool hasText() const { return lower != nullptr; }
   bool operator==(const Family &other) const { return this == &other; }
@@ -96,6 +101,11 @@ template <FamilyKnobs Struct>
 std::strong_ordering compareKnobs(const Knobs &a, const Knobs &b) {
   return a.get<Struct>() <=> b.get<Struct>();
 }
+
+/// Bytes that a launch of the configuration works in (Family::workspaceBytes); 0: none. Of a
+/// library GEMM the knobs say so instead. Throws Error(checkFailed) if the family names less than
+/// none.
+int64_t workspaceBytesOf(const Kernel &kernel, const Configuration &configuration);
 
 /// All families, in the order of enumeration: cheapest first, and ties of prices go to the first.
 /// The registry defines it.

@@ -17,11 +17,13 @@ enum class ParameterKind : uint8_t {
   dropoutOuter,   ///< rows of the outer axes before this chunk of the whole tensor
   inputMap,       ///< a tensor map of an input, passed by value
   outputMap,      ///< likewise of an output
+  workspace,      ///< the address of memory that the launch works in (Family::workspaceBytes)
 };
 
 /// In the order of the enumeration, as plan.json and measuring jobs have them.
-constexpr std::array<std::string_view, 7> parameterKindNames = {
-    "input", "output", "dropoutKey", "dropoutStream", "dropoutOuter", "inputMap", "outputMap"};
+constexpr std::array<std::string_view, 8> parameterKindNames = {
+    "input",        "output",   "dropoutKey", "dropoutStream",
+    "dropoutOuter", "inputMap", "outputMap",  "workspace"};
 constexpr std::string_view nameOf(ParameterKind kind) {
   return parameterKindNames.at(static_cast<size_t>(kind));
 }
@@ -43,6 +45,10 @@ constexpr bool isOfInput(ParameterKind kind) {
 /// Whether it leads to an output.
 constexpr bool isOfOutput(ParameterKind kind) {
   return kind == ParameterKind::output || kind == ParameterKind::outputMap;
+}
+/// Whether it is an address that the kernel writes to.
+constexpr bool isWrittenTo(ParameterKind kind) {
+  return kind == ParameterKind::output || kind == ParameterKind::workspace;
 }
 
 }  // namespace weft

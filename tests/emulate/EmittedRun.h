@@ -1,5 +1,5 @@
 // Emitted kernels with inputs of known elements in guarded memory, every element of their outputs
-// compared with fp64. Outputs are poisoned.
+// compared with fp64. Outputs and workspaces are poisoned.
 #pragma once
 
 #include "codegen/Emit.h"
@@ -130,6 +130,8 @@ inline void checkEmitted(const Kernel &kernel, const Configuration &configuratio
   const uint64_t key[2] = {11, 5};
   const void *keyPointer = key;
   uint32_t stream = 3;
+  const GuardedBuffer workspace(size_t(emitted.launch.workspaceBytes));
+  void *workspacePointer = workspace.bytes().data();
   std::vector<EmulatedMap> maps(emitted.parameters.size());
   std::vector<void *> pointers(emitted.parameters.size()), arguments;
   for (size_t p = 0; p < pointers.size(); ++p) {
@@ -138,6 +140,8 @@ inline void checkEmitted(const Kernel &kernel, const Configuration &configuratio
                          parameter.kind == codegen::Parameter::Kind::inputMap;
     if (parameter.kind == codegen::Parameter::Kind::dropoutKey) arguments.push_back(&keyPointer);
     else if (isNumber(parameter.kind)) arguments.push_back(&stream);
+    else if (parameter.kind == codegen::Parameter::Kind::workspace)
+      arguments.push_back(&workspacePointer);
     else {
       std::byte *start = tensors[size_t(parameter.index) + (isInput ? 0 : kernel.inputs.size())]
                              ->buffer.bytes()
@@ -156,6 +160,7 @@ inline void checkEmitted(const Kernel &kernel, const Configuration &configuratio
   for (const Schedule schedule : {Schedule::ascending, Schedule::descending}) {
     for (size_t i = 0; i < kernel.outputs.size(); ++i)
       std::ranges::fill(tensors[kernel.inputs.size() + i]->buffer.bytes(), std::byte{0xFF});
+    std::ranges::fill(workspace.bytes(), std::byte{0xFF});
     REQUIRE(run(grid, schedule, [&] { host.call(arguments.data()); }) == "");
     for (size_t i = 0; i < kernel.outputs.size(); ++i) {
       const std::span<std::byte> bytes = tensors[kernel.inputs.size() + i]->buffer.bytes();
@@ -165,6 +170,7 @@ inline void checkEmitted(const Kernel &kernel, const Configuration &configuratio
   }
   CHECK(countWrong(kernel, tensors, {.seed = 11, .step = 5}) == 0);
   for (const auto &tensor : tensors) CHECK(tensor->buffer.intact());
+  CHECK(workspace.intact());
   CHECK(dynamic.intact());
 }
 

@@ -95,6 +95,7 @@ LaunchResult launch(const Kernel &kernel, const Configuration &configuration,
             : std::make_shared<StoredTensor>(kernel, kernel.outputs[n], configuration.outputs[n]));
 
   const DropoutKey key{bits.seed, bits.step};
+  const GuardedBuffer workspace(size_t(emitted.launch.workspaceBytes));
   std::list<void *> pointers;
   std::list<uint32_t> numbers;
   std::vector<void *> addresses;
@@ -115,6 +116,7 @@ LaunchResult launch(const Kernel &kernel, const Configuration &configuration,
         return {
             .error = fmt::format("'{}' is a map for TMA, which is not emulated", parameter.name),
             .outputs = {}};
+      case codegen::Parameter::Kind::workspace: passPointer(workspace.bytes().data()); break;
     }
   }
 
@@ -131,6 +133,7 @@ LaunchResult launch(const Kernel &kernel, const Configuration &configuration,
       if (result.error.empty() && !(*tensors)[n]->intact())
         result.error =
             fmt::format("writes outside {} {}", tensors == &inputs ? "input" : "output", n);
+  if (result.error.empty() && !workspace.intact()) result.error = "writes outside its workspace";
   for (size_t n = 0; n < arguments.size(); ++n)
     if (result.error.empty() && overwritten != n &&
         distance(inputs[n]->read(), arguments[n], 0, 0) != 0)

@@ -1,5 +1,6 @@
 // One emitted kernel on given arguments: stores them in the configuration's layouts, runs every
-// thread, reads the results back in logical order. Outputs are poisoned with NaN first.
+// thread, reads the results back in logical order. Outputs and the workspace are poisoned with NaN
+// first.
 #pragma once
 
 #include "codegen/Emit.h"

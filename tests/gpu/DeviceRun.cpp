@@ -4,6 +4,7 @@
 #include "runtime/cuda/TensorMaps.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <list>
 
@@ -49,6 +50,35 @@ struct DeviceImage {
   }
 };
 
+/// The memory that a launch works in, poisoned, between margins. Where inputs alone are
+/// initialized, it is not.
+class DeviceWorkspace {
+public:
+  DeviceWorkspace(int64_t bytes, const RunOptions &options)
+      : bytes(bytes), buffer(bytes + 2 * TensorImage::margin) {
+    for (const cuda::DevicePointer margin : {buffer.address(), end()})
+      cuda::fill(margin, uint8_t(TensorImage::poison), TensorImage::margin);
+    if (!options.leaveUninitialized) cuda::fill(start(), uint8_t(TensorImage::poison), bytes);
+  }
+  cuda::DevicePointer start() const {
+    return buffer.address() + cuda::DevicePointer(TensorImage::margin);
+  }
+  /// Whether nothing was written beside it.
+  bool intactAround() const {
+    std::vector<std::byte> margin(TensorImage::margin);
+    return std::ranges::all_of(std::array{buffer.address(), end()}, [&](auto address) {
+      cuda::download(margin, address);
+      return std::ranges::count(margin, TensorImage::poison) == TensorImage::margin;
+    });
+  }
+
+private:
+  cuda::DevicePointer end() const { return start() + cuda::DevicePointer(bytes); }
+
+  int64_t bytes;
+  cuda::Buffer buffer;
+};
+
 }  // namespace
 
 void runOnDevice(const Kernel &kernel, const codegen::EmittedKernel &emitted,
@@ -61,11 +91,13 @@ void runOnDevice(const Kernel &kernel, const codegen::EmittedKernel &emitted,
   for (TensorImage &image : outputs) out.push_back(&images.emplace_back(image, false, options));
   const cuda::Buffer key(sizeof options.dropout);
   cuda::upload(key.address(), std::as_bytes(std::span(&options.dropout, 1)));
+  const DeviceWorkspace workspace(emitted.launch.workspaceBytes, options);
 
   cuda::ArgumentList arguments;
   for (const codegen::Parameter &parameter : emitted.parameters) {
     using enum codegen::Parameter::Kind;
     switch (parameter.kind) {
+      case ParameterKind::workspace: arguments.passPointer(workspace.start()); break;
       case input: arguments.passPointer(in[size_t(parameter.index)]->elementZero()); break;
       case output: arguments.passPointer(out[size_t(parameter.index)]->elementZero()); break;
       case inputMap:
@@ -91,10 +123,13 @@ void runOnDevice(const Kernel &kernel, const codegen::EmittedKernel &emitted,
                  arguments.span(), stream.handle());
     stream.synchronize();
     for (const DeviceImage &image : images) image.download(options);
+    if (!workspace.intactAround())
+      throw Error::checkFailed("kernel '{}': writes outside its workspace", kernel.name);
   };
   const std::vector<TensorImage> poisoned = outputs;
   launch();
-  if (emitted.text.find("\n__device__ ") == std::string::npos) return;
+  if (emitted.text.find("\n__device__ ") == std::string::npos && emitted.launch.workspaceBytes == 0)
+    return;
   std::vector<TensorImage> first = outputs;
   std::ranges::copy(poisoned, outputs.begin());  // in place: the images on the GPU refer to them
   if (!options.leaveUninitialized)

@@ -20,8 +20,9 @@ struct RunOptions {
 };
 
 /// `inputs` and `outputs` come back as the GPU left them. Throws DriverError if the kernel fails. A
-/// kernel that keeps device separate memory is launched twice; throws Error(checkFailed) where
-/// the second launch leaves other bits in an output.
+/// kernel that keeps separate device memory, or works in a workspace, is launched twice, on what
+/// the first launch left there; throws Error(checkFailed) where the second launch leaves other bits
+/// in an output, or something was written beside the workspace.
 void runOnDevice(const Kernel &kernel, const codegen::EmittedKernel &emitted,
                  const std::string &cubin, std::vector<runtime::TensorImage> &inputs,
                  std::vector<runtime::TensorImage> &outputs, const RunOptions &options,

@@ -51,6 +51,15 @@ TEST_CASE("pruning drops constants, declarations and loads that nothing uses") {
   CHECK(contains(text, "twice = 2 * i"));
 }
 
+TEST_CASE("a workspace is a pointer that the kernel writes through") {
+  Program program = sample();
+  program.parameters.push_back({Parameter::Kind::workspace, 0, "places", "float"});
+  program.launch.workspaceBytes = 4096;
+  CHECK(contains(printCuda(program), "float *__restrict__ y, float *__restrict__ places) {"));
+  CHECK(contains(print(program), "  workspace 4096 bytes\n"));
+  CHECK_FALSE(contains(print(sample()), "workspace"));
+}
+
 TEST_CASE("a member that is called like a constant does not keep it") {
   Program program = sample();
   const Code at = Code::name("at"), vector = Code::name("x_v");
