@@ -125,6 +125,7 @@ struct FuseImpl : impl::FusePassBase<FuseImpl> {
         options.epilogueRejection = epilogueRejections(findDevice(device));
         options.prologueRejection = prologueRejections(findDevice(device));
         options.attentionRejection = attentionRejections(findDevice(device));
+        options.attentionBackwardRejection = attentionBackwardRejections(findDevice(device));
       }
       const FusionResult result = proposeFusions(graph, options);
       attachFusions(graph, result);

@@ -2,6 +2,7 @@
 // pinned layouts, else all legal configurations.
 #include "passes/select/Prices.h"
 
+#include "kernel/AttentionBackwardRegion.h"
 #include "kernel/AttentionRegion.h"
 #include "kernel/Error.h"
 #include "passes/configure/StridedViews.h"
@@ -132,7 +133,9 @@ void Prices::openSpaces(int index, SharedSpaces &shared) {
 /// the contraction meets; they are unmeasured.
 void Prices::openSeveralStrides(const Candidate &candidate, const KernelSpaces &known,
                                 CandidatePrices &prices) {
-  if (!contractionValues(candidate.kernel) || attentionRegion(candidate.kernel).region) return;
+  if (!contractionValues(candidate.kernel) || attentionRegion(candidate.kernel).region ||
+      attentionBackwardRegion(candidate.kernel).region)
+    return;
   const auto reaches = [&](const LayoutTuple &tuple) {
     return reachesPins(prices.operands, tuple);
   };
