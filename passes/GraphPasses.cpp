@@ -16,6 +16,7 @@ namespace weft {
 #define GEN_PASS_DEF_DECOMPOSESOFTMAXPASS
 #define GEN_PASS_DEF_COMMUTESCALINGPASS
 #define GEN_PASS_DEF_FOLDSOFTMAXPASS
+#define GEN_PASS_DEF_RECOMPUTEATTENTIONPASS
 #define GEN_PASS_DEF_DECOMPOSENORMSPASS
 #define GEN_PASS_DEF_FUSEPASS
 #include "passes/Passes.h.inc"
@@ -82,6 +83,10 @@ struct StackProjectionsImpl : impl::StackProjectionsPassBase<StackProjectionsImp
                                << "' is not one of separate, two, last-two, three";
     signalPassFailure();
   }
+};
+
+struct RecomputeAttentionImpl : impl::RecomputeAttentionPassBase<RecomputeAttentionImpl> {
+  void runOnOperation() override { recomputeAttentions(getOperation()); }
 };
 
 struct DecomposeSoftmaxImpl : impl::DecomposeSoftmaxPassBase<DecomposeSoftmaxImpl> {
