@@ -346,6 +346,10 @@ std::vector<Variant> proposeVariants(mlir::ModuleOp module, const VariantOptions
         if (attention != forms.front() && &backward != &gradients.front() &&
             !(attention == AttentionForm::fused && isWhole(backward, groups)))
           continue;
+        // A trained fused attention is offered beside none and beside all of them stacked.
+        if (attention == AttentionForm::fused && attention != forms.front() &&
+            isDifferentiated(graph) && isPart(choice, groups))
+          continue;
         // Nor does stacking some of them forward: their backward pass is stacked beside all and
         // beside none.
         if (&backward != &gradients.front() && isPart(choice, groups)) continue;
