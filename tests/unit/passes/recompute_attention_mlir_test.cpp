@@ -1,5 +1,6 @@
 // Attention of differentiated graphs with recomputed scores: gradients stay what they are, saved
 // tensors are listed anew, and what forbids it is named.
+#include "ir/interpreter/Rounding.h"
 #include "passes/Passes.h"
 #include "passes/Rewrites.h"
 #include "passes/SavedTensors.h"
@@ -7,6 +8,7 @@
 #include "tests/unit/samples/SampleGraphs.h"
 
 #include <algorithm>
+#include <cmath>
 
 using namespace weft;
 using namespace weft::test;
@@ -96,6 +98,57 @@ TEST_CASE("gradients of presets with recomputed attention are those of stored pr
     for (OnlineSoftmaxContractOp fold : nonEmpty(opsOf<OnlineSoftmaxContractOp>(again->graph())))
       CHECK(fold.getLogSums().size() == 1);
     requireSame(loaded->graph(), again->graph());
+  }
+}
+
+TEST_CASE("rounded to f16 and bf16, recomputed gradients are about as exact as stored ones") {
+  for (const std::string type : {"f16", "bf16"}) {
+    INFO(type);
+    std::string text = R"(
+!q = tensor<2x3x24x8xT, #weft.axes<b, h, j, p>>
+!k = tensor<2x3x40x8xT, #weft.axes<b, h, k, p>>
+!v = tensor<2x3x40x8xT, #weft.axes<b, h, k, w>>
+!s = tensor<2x3x24x40xT, #weft.axes<b, h, j, k>>
+!y = tensor<2x3x24x8xT, #weft.axes<b, h, j, w>>
+weft.graph @g(%q: !q, %k: !k, %v: !v) -> !y {
+  %score = weft.contract "bhjp,bhkp->bhjk" %q, %k {scale = 0.5} : !q, !k -> !s
+  %masked = weft.mask causal %score {query = j, key = k} : !s
+  %prob = weft.softmax %masked over k : !s
+  %kept = weft.dropout %prob {p = 0.25, stream = 1} : !s
+  %y = weft.contract "bhjk,bhkw->bhjw" %kept, %v : !s, !v -> !y
+  weft.return %y : !y
+})";
+    for (size_t at; (at = text.find("xT,")) != std::string::npos;) text.replace(at + 1, 1, type);
+    const auto stored = parse(text), again = parse(text);
+    for (Loaded *one : {stored.get(), again.get()})
+      REQUIRE(mlir::succeeded(differentiate(one->graph(), {})));
+    REQUIRE(recomputeAttentions(again->graph()) == 1);
+    std::vector<TensorValue> arguments = randomArguments(stored->graph(), 3);
+    for (TensorValue &argument : arguments)
+      for (double &element : argument.elements)
+        element = reference::roundTo(type == "f16" ? DType::f16 : DType::bf16, element);
+    const InterpreterOptions rounding{.precision = Precision::f32, .roundToStorage = true};
+    const auto exact = interpret(stored->graph(), arguments, {});
+    const auto left = interpret(stored->graph(), arguments, rounding),
+               right = interpret(again->graph(), arguments, rounding);
+    REQUIRE((mlir::succeeded(exact) && mlir::succeeded(left) && mlir::succeeded(right)));
+    const double unit = type == "f16" ? std::ldexp(1.0, -11) : std::ldexp(1.0, -8);
+    REQUIRE(exact->size() == 4);
+    for (size_t result = 0; result < exact->size(); ++result) {
+      const auto errorOf = [&](const TensorValue &value) {
+        double squares = 0, all = 0;
+        for (size_t at = 0; at < value.elements.size(); ++at) {
+          const double wanted = (*exact)[result].elements[at];
+          squares += (value.elements[at] - wanted) * (value.elements[at] - wanted);
+          all += wanted * wanted;
+        }
+        return std::sqrt(squares / all);
+      };
+      const double before = errorOf((*left)[result]), after = errorOf((*right)[result]);
+      INFO(result << ": " << before << ", recomputed " << after);
+      CHECK(before < 4 * unit);
+      CHECK(after < 1.5 * before);
+    }
   }
 }
 
