@@ -109,6 +109,21 @@ inline constexpr ReasonCode attentionOff{
     "contract of f32 operands -> online_softmax_contract: tensor cores take 16-bit operands",
     "change what the detail names: --dtype f16 or bf16, or another --device; --attention unfused "
     "or decomposed runs everywhere"};
+inline constexpr ReasonCode attentionBackwardRegion{
+    "F032", "attention-backward-region",
+    "a softmax_from_log_sums shares a kernel with the contractions of scores and of their "
+    "gradients, and with those of d_q, d_k and d_v, if nothing else reads what lies between; the "
+    "detail names what is in the way",
+    "scores with a bias that has a gradient: the sum that computes it reads d_scores as well",
+    "none by a flag: the contractions run one by one, with the ops between in their epilogues. "
+    "Where the bias needs no gradient, leave it out of --gradients-of"};
+inline constexpr ReasonCode attentionBackwardOff{
+    "F033", "attention-backward-off",
+    "no kernel family of the target takes the backward pass of the fused attention; the detail "
+    "names each family with its reason",
+    "f32 operands: tensor cores take 16-bit operands",
+    "change what the detail names: --dtype f16 or bf16, or another --device; without it forward "
+    "may be fused all the same, and the backward pass runs kernel by kernel"};
 inline constexpr ReasonCode wouldCreateCycle{
     "F030", "would-create-cycle",
     "a path between the ops leads through an op outside; the detail names that op",
@@ -240,6 +255,8 @@ inline constexpr std::array reasonCodes{reasons::stackWeightIsNotParameter,
                                         reasons::attentionOff,
                                         reasons::wouldCreateCycle,
                                         reasons::forwardAndBackward,
+                                        reasons::attentionBackwardRegion,
+                                        reasons::attentionBackwardOff,
                                         reasons::partnerAccess,
                                         reasons::subVectorAccess,
                                         reasons::forbiddenByOption,

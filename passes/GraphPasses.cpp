@@ -16,6 +16,7 @@ namespace weft {
 #define GEN_PASS_DEF_DECOMPOSESOFTMAXPASS
 #define GEN_PASS_DEF_COMMUTESCALINGPASS
 #define GEN_PASS_DEF_FOLDSOFTMAXPASS
+#define GEN_PASS_DEF_RECOMPUTEATTENTIONPASS
 #define GEN_PASS_DEF_DECOMPOSENORMSPASS
 #define GEN_PASS_DEF_FUSEPASS
 #include "passes/Passes.h.inc"
@@ -84,6 +85,10 @@ struct StackProjectionsImpl : impl::StackProjectionsPassBase<StackProjectionsImp
   }
 };
 
+struct RecomputeAttentionImpl : impl::RecomputeAttentionPassBase<RecomputeAttentionImpl> {
+  void runOnOperation() override { recomputeAttentions(getOperation()); }
+};
+
 struct DecomposeSoftmaxImpl : impl::DecomposeSoftmaxPassBase<DecomposeSoftmaxImpl> {
   using DecomposeSoftmaxPassBase::DecomposeSoftmaxPassBase;
   void runOnOperation() override {
@@ -125,6 +130,7 @@ struct FuseImpl : impl::FusePassBase<FuseImpl> {
         options.epilogueRejection = epilogueRejections(findDevice(device));
         options.prologueRejection = prologueRejections(findDevice(device));
         options.attentionRejection = attentionRejections(findDevice(device));
+        options.attentionBackwardRejection = attentionBackwardRejections(findDevice(device));
       }
       const FusionResult result = proposeFusions(graph, options);
       attachFusions(graph, result);

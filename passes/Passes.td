@@ -97,6 +97,46 @@ def StackProjectionsPass : Pass<"stack-projections", "::weft::GraphOp"> {
         "separate, two (the first two of a group), last-two, three (all)">];
 }
 
+def RecomputeAttentionPass : Pass<"recompute-attention", "::weft::GraphOp"> {
+  let summary = "Attention of a differentiated graph that saves one number a row";
+  let description = [{
+    FlashAttention, sections 3.1 and B.2. Forward folds the softmax as decompose-softmax,
+    commute-scaling and fold-softmax do, and saves the logarithms of the sums; the backward pass
+    computes scores and probabilities again. D, the sums over rows of the output times its
+    gradient, is what softmax_dx sums over keys, dropped or not.
+    ```mlir
+    %score = weft.contract "phbk,phbj->hbjk" %k, %q : ...
+    %p     = weft.softmax %score over k : !hbjk
+    %kept  = weft.dropout %p {p = 0.1, stream = 0} : !hbjk
+    %y     = weft.contract "whbk,hbjk->whbj" %v, %kept : ...
+    // backward
+    %d_v    = weft.contract "whbj,hbjk->whbk" %d_y, %kept : ...
+    %d_kept = weft.contract "whbk,whbj->hbjk" %v, %d_y : ...
+    %d_p    = weft.dropout %d_kept {p = 0.1, stream = 0} : !hbjk
+    %d_s    = weft.softmax_dx %d_p, %p over k : !hbjk
+    // becomes
+    %score       = weft.contract "phbk,phbj->hbjk" %k, %q : ...
+    %y, %y_log_sums = weft.online_softmax_contract "hbjk,whbk->whbj" %score, %v {p = 0.1,
+        stream = 0} : !hbjk, !whbk -> !whbj, !f32_hbj
+    // backward
+    %score_again = weft.contract "phbk,phbj->hbjk" %k, %q : ...
+    %p_again     = weft.softmax_from_log_sums %score_again, %y_log_sums along (h, b, j) : ...
+    %kept_again  = weft.dropout %p_again {p = 0.1, stream = 0} : !hbjk
+    %d_v    = weft.contract "whbj,hbjk->whbk" %d_y, %kept_again : ...
+    %d_kept = weft.contract "whbk,whbj->hbjk" %v, %d_y : ...
+    %d_p    = weft.dropout %d_kept {p = 0.1, stream = 0} : !hbjk
+    %d_y_wide   = weft.cast %d_y : !whbj -> !f32_whbj
+    %y_terms    = weft.mul %d_y_wide, %y : !f32_whbj, !whbj
+    %y_row_sums = weft.reduce sum %y_terms over w : !f32_whbj -> !f32_hbj
+    %d_p_centered = weft.sub %d_p, %y_row_sums along (h, b, j) : !hbjk, !f32_hbj
+    %d_s        = weft.mul %d_p_centered, %p_again : !hbjk
+    ```
+    A softmax whose probabilities forward reads for anything else stays, as does one whose
+    softmax_dx reads more than the gradient of the contraction. Known downside: where no kernel
+    holds the backward pass whole, scores are computed twice.
+  }];
+}
+
 def DecomposeSoftmaxPass : Pass<"decompose-softmax", "::weft::GraphOp"> {
   let summary = "Softmax as local softmax, reduction of sub-vectors and global scaling";
   let description = [{

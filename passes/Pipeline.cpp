@@ -15,6 +15,9 @@ const std::vector<PipelineStep> &graphPipeline() {
       {"fold-scale", "first: a factor inside a contraction is part of what stacking compares"},
       {"stack-projections",
        "after fold-scale: a scale between a projection and its bias would hide the bias"},
+      {"recompute-attention",
+       "before decompose-softmax, which leaves no softmax to its derivative: those that the "
+       "backward pass reads fold here"},
       {"decompose-softmax", "after stacking only by convention: the two touch different ops"},
       {"commute-scaling", "after decompose-softmax, which makes the scalings"},
       {"fold-softmax", "after commute-scaling, whose contractions of sub-vectors it folds"},

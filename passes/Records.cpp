@@ -87,7 +87,8 @@ FusionResult attachedFusions(mlir::Operation *graph, const FuseOptions &target) 
       proposeFusions(graph, {.maxEpilogues = std::numeric_limits<int>::max(),
                              .epilogueRejection = target.epilogueRejection,
                              .prologueRejection = target.prologueRejection,
-                             .attentionRejection = target.attentionRejection});
+                             .attentionRejection = target.attentionRejection,
+                             .attentionBackwardRejection = target.attentionBackwardRejection});
   FusionResult result;
   for (auto entry : candidates.getAsRange<mlir::DictionaryAttr>()) {
     result.candidates.push_back(

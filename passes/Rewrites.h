@@ -112,8 +112,10 @@ GlobalScalingOp decomposeSoftmax(SoftmaxOp softmax, int64_t tile);
 
 /// Why probabilities (the result of a softmax or of its global scaling, along `axis`) cannot reach
 /// a fold: names the reader that forbids it. Empty if their only reader, through casts and a
-/// dropout at most, is a contraction over that axis alone.
-std::string attentionRejection(mlir::Value probabilities, int64_t axis);
+/// dropout at most, is a contraction over that axis alone. `counts`: which readers count.
+std::string attentionRejection(
+    mlir::Value probabilities, int64_t axis,
+    llvm::function_ref<bool(mlir::Operation *)> counts = [](mlir::Operation *) { return true; });
 
 /// global_scaling, [dropout], contract -> subvector_contract, which drops exponentials, and
 /// contract over the sub-vectors with the factors. Requires an empty attentionRejection(). Returns
@@ -123,11 +125,25 @@ ContractOp commuteScaling(GlobalScalingOp scaling);
 int commuteScalings(GraphOp graph);
 
 /// local_softmax, reduce_subvectors, subvector_contract, contract -> online_softmax_contract, and
-/// scale if the contraction, which `sum` is, has one. False, and no change, where the ops before
-/// `sum` are others, or where anything else reads a result between them.
-bool foldSoftmax(ContractOp sum);
+/// scale if the contraction, which `sum` is, has one. Null, and no change, where the ops before
+/// `sum` are others, or where anything else reads a result between them. With or without the
+/// logarithms of the sums as a second result.
+OnlineSoftmaxContractOp foldSoftmax(ContractOp sum, bool withLogSums = false);
 /// All of a graph that can. Returns how many.
 int foldSoftmaxes(GraphOp graph);
+
+/// Why the backward pass of a differentiated graph cannot compute the probabilities of a softmax
+/// again: names the op that forbids it. Empty if forward reads them as attentionRejection() asks,
+/// and every softmax_dx of them reads the gradient that comes of that contraction.
+std::string recomputeAttentionRejection(SoftmaxOp softmax);
+
+/// Forward: softmax, [casts, dropout], contract -> online_softmax_contract with the logarithms of
+/// the sums. Backward: scores are computed again, softmax_from_log_sums makes probabilities of
+/// them, and softmax_dx becomes element-wise, with sums over rows of the output times its gradient.
+/// What is saved is listed anew. Requires an empty recomputeAttentionRejection().
+void recomputeAttention(SoftmaxOp softmax);
+/// All of a graph that can. Returns how many.
+int recomputeAttentions(GraphOp graph);
 
 /// layer_norm -> sums of x and of its squares by rows, in fp32, and normalize with mul and add;
 /// rms_norm -> sums of squares, and rms_normalize with mul. The sums may join what computes x, the

@@ -187,17 +187,39 @@ std::string Recomputation::name() const {
   return name.empty() ? op->getName().stripDialect().str() + std::to_string(number) : name;
 }
 
+mlir::Operation *lastForwardOp(GraphOp graph) {
+  mlir::Operation *last = nullptr;
+  mlir::Operation *terminator = graph.getBody().front().getTerminator();
+  for (auto [result, value] : llvm::enumerate(terminator->getOperands())) {
+    mlir::Operation *op = value.getDefiningOp();
+    const auto position = static_cast<unsigned>(result);
+    if (!op || graph.getResultAttr(position, gradientOfName) ||
+        graph.getResultAttr(position, updateOfName))
+      continue;
+    if (!last || last->isBeforeInBlock(op)) last = op;
+  }
+  return last;
+}
+
 namespace {
 
 std::vector<mlir::Operation *> forwardOps(GraphOp graph) {
-  const DescribedOps described = describeGraph(graph);
   std::vector<mlir::Operation *> forward;
-  for (size_t op = 0; op < described.ops.size(); ++op)
-    if (described.flow.ops[op].entry == 0) forward.push_back(described.ops[op]);
+  const mlir::Operation *last = lastForwardOp(graph);
+  for (mlir::Operation &op : graph.getBody().front().without_terminator()) {
+    if (!last) break;
+    forward.push_back(&op);
+    if (&op == last) break;
+  }
   return forward;
 }
 
 }  // namespace
+
+void listSavedTensors(GraphOp graph) {
+  const std::vector<mlir::Operation *> forward = forwardOps(graph);
+  Saver(graph, forward).listSaved();
+}
 
 std::vector<Recomputation> findRecomputations(GraphOp graph) {
   std::vector<Recomputation> found;

@@ -18,4 +18,11 @@ inline constexpr llvm::StringLiteral savedName = "weft.saved", gradientOfName = 
 mlir::LogicalResult saveTensors(GraphOp graph, llvm::ArrayRef<mlir::Operation *> forward,
                                 const DifferentiateOptions &options);
 
+/// The last op that the results of the forward pass need; null where there is none. All ops behind
+/// it belong to the backward pass, or to the optimizer.
+mlir::Operation *lastForwardOp(GraphOp graph);
+
+/// Lists anew what a rewrite of a differentiated graph leaves to be saved.
+void listSavedTensors(GraphOp graph);
+
 }  // namespace weft

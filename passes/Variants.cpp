@@ -2,11 +2,13 @@
 // rewritten clone; the selector solves each alone, and the fastest wins. There are a few dozen at
 // most: a group of projections is stacked in up to four ways, and in a backward pass in up to seven
 // more for each; attention has three forms; saved tensors are recomputed one by one and all
-// together; norms are decomposed if an option says so.
+// together; norms are decomposed if an option says so. Choices that matter little to each other are
+// not multiplied.
 #include "kernel/Error.h"
 #include "passes/Describe.h"
 #include "passes/Passes.h"
 #include "passes/Rewrites.h"
+#include "passes/SavedTensors.h"
 
 #include <limits>
 #include <set>
@@ -91,11 +93,19 @@ std::vector<SoftmaxOp> softmaxesOf(GraphOp graph) {
 
 enum class AttentionForm : uint8_t { unfused, decomposed, fused };
 
-/// Why the softmax cannot be in a fused attention: "softmax 'prob' is in no fused attention:
-/// softmax_dx 'd_score' reads it, too"; empty if it can.
+bool isDifferentiated(GraphOp graph) { return graph->hasAttr(savedName); }
+
+/// Which op keeps the softmax from its fold as the graph stands; empty if none does.
+std::string otherReaders(SoftmaxOp softmax) {
+  return attentionRejection(softmax.getResult(), static_cast<int64_t>(softmax.getAxis()));
+}
+
+/// Why the softmax cannot be in a fused attention: "softmax 'prob' is in no fused attention: the
+/// graph returns it"; empty if it can. What the backward pass reads of it can be computed again.
 std::string fusedRejection(SoftmaxOp softmax) {
-  const std::string reason =
-      attentionRejection(softmax.getResult(), static_cast<int64_t>(softmax.getAxis()));
+  std::string reason = otherReaders(softmax);
+  if (!reason.empty() && isDifferentiated(softmax->getParentOfType<GraphOp>()))
+    reason = recomputeAttentionRejection(softmax);
   if (reason.empty()) return "";
   const std::string name = writtenName(softmax.getResult());
   return fmt::format("softmax{} is in no fused attention: {}",
@@ -141,7 +151,8 @@ std::vector<AttentionForm> formsBesideNorms(GraphOp graph,
   return {AttentionForm::fused, forms.front()};
 }
 
-/// Every softmax in a fused attention that can be; the others stay whole.
+/// Every softmax in a fused attention that can be, with what the backward pass reads of it computed
+/// again; the others stay whole.
 void fuseAttention(GraphOp graph, int subVector, Variant &variant) {
   bool isFused = false;
   for (SoftmaxOp softmax : softmaxesOf(graph)) {
@@ -149,10 +160,10 @@ void fuseAttention(GraphOp graph, int subVector, Variant &variant) {
       variant.unfused.push_back(std::move(rejection));
       continue;
     }
-    const bool isFolded = foldSoftmax(commuteScaling(decomposeSoftmax(softmax, subVector)));
-    if (!isFolded)
-      throw Error::checkFailed("a decomposed softmax whose scaling commuted does not fold");
     isFused = true;
+    if (!otherReaders(softmax).empty()) recomputeAttention(softmax);
+    else if (!foldSoftmax(commuteScaling(decomposeSoftmax(softmax, subVector))))
+      throw Error::checkFailed("a decomposed softmax whose scaling commuted does not fold");
   }
   if (isFused) variant.rewrites.push_back({Rewrite::Kind::fuseAttention});
 }
@@ -184,6 +195,16 @@ std::vector<std::optional<GradientStacking>> gradientChoices(
   }
   if (choices.empty()) choices.push_back(std::nullopt);
   return choices;
+}
+
+/// Whether a group is stacked whole in the backward pass, for all of its gradients.
+bool isWhole(const std::optional<GradientStacking> &stacking,
+             const std::vector<ProjectionGroup> &groups) {
+  if (!stacking) return false;
+  const auto isAll = [&](const std::optional<MemberRange> &range) {
+    return range && range->last - range->first + 1 == groups[stacking->group].projections.size();
+  };
+  return isAll(stacking->inputs) && isAll(stacking->weights);
 }
 
 /// Saved tensors that are offered as recomputed, of those that may pay.
@@ -321,8 +342,14 @@ std::vector<Variant> proposeVariants(mlir::ModuleOp module, const VariantOptions
     for (const std::vector<Choice> &choice : forward)
       for (const std::optional<GradientStacking> &backward : gradients) {
         // How softmax is computed changes nothing for the projections: they are stacked in all ways
-        // beside one of its forms.
-        if (attention != forms.front() && &backward != &gradients.front()) continue;
+        // beside one of its forms, and in the way that is mostly the best beside the fused one.
+        if (attention != forms.front() && &backward != &gradients.front() &&
+            !(attention == AttentionForm::fused && isWhole(backward, groups)))
+          continue;
+        // A trained fused attention is offered beside none and beside all of them stacked.
+        if (attention == AttentionForm::fused && attention != forms.front() &&
+            isDifferentiated(graph) && isPart(choice, groups))
+          continue;
         // Nor does stacking some of them forward: their backward pass is stacked beside all and
         // beside none.
         if (&backward != &gradients.front() && isPart(choice, groups)) continue;
@@ -334,6 +361,12 @@ std::vector<Variant> proposeVariants(mlir::ModuleOp module, const VariantOptions
   for (size_t index : beside)
     for (size_t recomputed = 1; recomputed < recomputations.size(); ++recomputed)
       add(forward[index], gradients.front(), recomputations[recomputed], forms.front(), normSteps);
+  // A fused attention saves least if all else that can be is computed again, too.
+  if (forms.front() != AttentionForm::fused && forms.back() == AttentionForm::fused &&
+      recomputations.size() > 1)
+    for (size_t index : beside)
+      add(forward[index], gradients.front(), recomputations.back(), AttentionForm::fused,
+          normSteps);
   // Norms matter to those who read them: they are rewritten beside none and beside all of the
   // projections stacked.
   const std::vector<AttentionForm> besideNorms = formsBesideNorms(graph, forms);

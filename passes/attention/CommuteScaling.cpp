@@ -57,15 +57,17 @@ char freshLetter(const Einsum &einsum) {
 
 }  // namespace
 
-std::string attentionRejection(mlir::Value probabilities, int64_t axis) {
+std::string attentionRejection(mlir::Value probabilities, int64_t axis,
+                               llvm::function_ref<bool(mlir::Operation *)> counts) {
   mlir::Value value = probabilities;
   std::string what = "it";
   bool isDropped = false;
   for (;;) {
-    if (value.use_empty()) return "nothing reads " + what;
-    if (!value.hasOneUse()) {
-      // Uses are listed from the last one to the first.
-      std::vector<mlir::Operation *> readers(value.user_begin(), value.user_end());
+    // Uses are listed from the last one to the first.
+    std::vector<mlir::Operation *> readers;
+    llvm::copy_if(value.getUsers(), std::back_inserter(readers), counts);
+    if (readers.empty()) return "nothing reads " + what;
+    if (readers.size() > 1) {
       const auto further = std::find_if(readers.begin(), readers.end(), [](mlir::Operation *op) {
         return !mlir::isa<ContractOp, DropoutOp>(op);
       });
@@ -73,7 +75,7 @@ std::string attentionRejection(mlir::Value probabilities, int64_t axis) {
       return mlir::isa<ReturnOp>(named) ? "the graph returns " + what
                                         : fmt::format("{} reads {}, too", described(named), what);
     }
-    mlir::Operation *reader = *value.user_begin();
+    mlir::Operation *reader = readers.front();
     if (mlir::isa<ReturnOp>(reader)) return "the graph returns " + what;
     if (auto cast = mlir::dyn_cast<CastOp>(reader)) {
       value = cast.getResult();

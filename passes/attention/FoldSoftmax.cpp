@@ -8,7 +8,10 @@
 // result. No tile needs the scores of another one. What a dropout keeps of the exponentials is in
 // o alone: d is the sum of all of them.
 #include "ir/Einsum.h"
+#include "passes/Describe.h"
 #include "passes/Rewrites.h"
+
+#include <fmt/format.h>
 
 #include <map>
 
@@ -72,33 +75,35 @@ std::optional<Chain> chainTo(ContractOp sum) {
 
 }  // namespace
 
-bool foldSoftmax(ContractOp sum) {
+OnlineSoftmaxContractOp foldSoftmax(ContractOp sum, bool withLogSums) {
   const std::optional<Chain> found = chainTo(sum);
-  if (!found) return false;
+  if (!found) return {};
   Chain chain = *found;
   mlir::OpBuilder builder(sum);
   const mlir::Location location = sum.getLoc();
   const std::optional<llvm::APFloat> scale = sum.getScale();
-  mlir::Value result =
-      OnlineSoftmaxContractOp::create(
-          builder,
-          scale ? mlir::Location(mlir::NameLoc::get(builder.getStringAttr("unscaled"), location))
-                : location,
-          chain.spec, chain.local.getX(), chain.partials.getV(), sum.getType(), false,
-          chain.partials.dropout())
-          .getResult();
+  const std::string own = writtenName(sum.getResult());
+  std::string names = scale ? "unscaled" : own;
+  if (withLogSums && !own.empty()) names += fmt::format(", {}_log_sums", own);
+  auto fold = OnlineSoftmaxContractOp::create(
+      builder,
+      names == own ? location
+                   : mlir::Location(mlir::NameLoc::get(builder.getStringAttr(names), location)),
+      chain.spec, chain.local.getX(), chain.partials.getV(), sum.getType(), withLogSums,
+      chain.partials.dropout());
+  mlir::Value result = fold.getResult();
   if (scale) result = ScaleOp::create(builder, location, result, scale->convertToDouble());
   sum.getResult().replaceAllUsesWith(result);
   for (mlir::Operation *op : {sum.getOperation(), chain.partials.getOperation(),
                               chain.reduction.getOperation(), chain.local.getOperation()})
     op->erase();
-  return true;
+  return fold;
 }
 
 int foldSoftmaxes(GraphOp graph) {
   int folded = 0;
   for (ContractOp sum : llvm::make_early_inc_range(graph.getBody().front().getOps<ContractOp>()))
-    folded += foldSoftmax(sum);
+    if (foldSoftmax(sum)) ++folded;
   return folded;
 }
 

@@ -35,6 +35,15 @@ bool forEachStridedAxis(const Layout &layout, const std::vector<int64_t> &extent
   return true;
 }
 
+/// Forward, or backward: probabilities computed again between several contractions.
+bool isFusedAttention(const Kernel &kernel) {
+  const auto countOf = [&](OpKind kind) {
+    return std::ranges::count(kernel.body, kind, &BodyOp::kind);
+  };
+  return countOf(OpKind::onlineSoftmaxContract) > 0 ||
+         (countOf(OpKind::softmaxFromLogSums) > 0 && countOf(OpKind::contract) > 1);
+}
+
 /// Fused attention moves rows of heads, wherever each begins: neighbouring elements, rows at
 /// multiples of 16 bytes.
 std::string attentionViewRejection(const Layout &layout, const std::vector<int64_t> &extents,
@@ -90,9 +99,7 @@ std::string stridedViewRejection(const Kernel &kernel, size_t operand, const Lay
   const BodyOp &first = kernel.body.front();
   if (kernel.body.size() == 1 && first.operatorClass == OperatorClass::movement)
     return fmt::format("'{}' may be a view itself", nameOf(first.kind));
-  if (std::ranges::any_of(
-          kernel.body, [](const BodyOp &op) { return op.kind == OpKind::onlineSoftmaxContract; }) ||
-      attentionBackwardRegion(kernel).region)
+  if (isFusedAttention(kernel))
     return attentionViewRejection(layout, extents,
                                   sizeOf(kernel.values[static_cast<size_t>(value)].dtype));
   const auto values = contractionValues(kernel);

@@ -21,7 +21,8 @@ public:
       for (const int tensor : problem.opOutputs[op]) writerOf[size_t(tensor)] = int(op);
     for (size_t op = 0; op < problem.ops.size(); ++op)
       if (bodies[op] &&
-          (bodies[op]->kind == OpKind::softmax || bodies[op]->kind == OpKind::localSoftmax))
+          (bodies[op]->kind == OpKind::softmax || bodies[op]->kind == OpKind::localSoftmax ||
+           bodies[op]->kind == OpKind::softmaxFromLogSums))
         findScores(int(op));
     for (size_t op = 0; op < problem.ops.size(); ++op)
       if (bodies[op] && bodies[op]->kind == OpKind::onlineSoftmaxContract)

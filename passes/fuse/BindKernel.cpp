@@ -346,6 +346,28 @@ std::string contractionName(const Dataflow &flow, const FlowOp &op) {
   return name;
 }
 
+/// Probabilities computed again, and all contractions around them.
+bool isAttentionBackward(const Dataflow &flow, const std::vector<int> &ops) {
+  const auto isProbability = [&](int op) {
+    return flow.ops[op].kind == OpKind::softmaxFromLogSums;
+  };
+  const auto isContraction = [&](int op) {
+    return flow.ops[op].operatorClass == OperatorClass::contraction;
+  };
+  return std::ranges::any_of(ops, isProbability) && std::ranges::count_if(ops, isContraction) > 1;
+}
+
+/// With the ops on its scores behind it.
+std::string attentionBackwardName(const Dataflow &flow, const std::vector<int> &ops) {
+  std::string name = "attention_backward";
+  for (const int op : ops) {
+    if (flow.ops[op].kind == OpKind::softmaxFromLogSums) break;
+    if (flow.ops[op].operatorClass == OperatorClass::contraction) continue;
+    name += "_" + std::string(nameOf(flow.ops[op].kind));
+  }
+  return name;
+}
+
 }  // namespace
 
 int64_t FlowTensor::bytes() const {
@@ -357,6 +379,7 @@ int64_t FlowTensor::bytes() const {
 std::string kernelName(const Dataflow &flow, const std::vector<int> &ops) {
   std::vector<int> sorted = ops;
   std::sort(sorted.begin(), sorted.end());
+  if (isAttentionBackward(flow, sorted)) return attentionBackwardName(flow, sorted);
   const bool isAttention = sorted.size() > 1 && std::ranges::any_of(sorted, [&](int op) {
                              return flow.ops[op].kind == OpKind::onlineSoftmaxContract;
                            });

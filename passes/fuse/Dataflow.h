@@ -80,8 +80,7 @@ BoundKernel bindKernel(const Dataflow &flow, const std::vector<int> &ops,
 
 /// "bias_dropout_residual_layer_norm"; repeated ops are counted ("bias_x3"); contractions are named
 /// by what they compute, those of a fused attention "attention" with the ops on its scores behind
-/// it
-/// ("attention_mask_add").
+/// it ("attention_mask_add"), those of its backward pass "attention_backward_mask_add".
 std::string kernelName(const Dataflow &flow, const std::vector<int> &ops);
 
 }  // namespace weft

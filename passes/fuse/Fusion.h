@@ -48,6 +48,8 @@ struct FuseOptions {
   std::function<std::string(const Kernel &)> prologueRejection = {};
   /// The same of a fused attention (kernel/AttentionRegion.h). Absent: none is proposed.
   std::function<std::string(const Kernel &)> attentionRejection = {};
+  /// The same of the backward pass of one (kernel/AttentionBackwardRegion.h).
+  std::function<std::string(const Kernel &)> attentionBackwardRejection = {};
 };
 
 /// A candidate: op numbers of the graph that may share one kernel.
@@ -69,12 +71,12 @@ struct FusionResult {
 ///   shared-input        two ops read one tensor over one iteration space
 ///   launch-merging      independent ops over one iteration space: fewer launches, no byte saved
 /// and, under rules `standard`, contractions with the element-wise ops that follow them
-/// (Epilogues.h) and that make an operand (Prologues.h), and fused attentions (Attentions.h). The
-/// op set of every candidate is convex: no path between two of its ops leaves the set. `paper` puts
-/// each op into one kernel: neighbours merge in the order of the ops until nothing merges further,
-/// and launches merge only beside contractions that read one tensor. `standard` keeps every
-/// connected set, because the selector may find that a smaller kernel, or another owner of a shared
-/// op, in a better layout wins.
+/// (Epilogues.h) and that make an operand (Prologues.h), fused attentions (Attentions.h) and their
+/// backward passes (AttentionBackwards.h). The op set of every candidate is convex: no path between
+/// two of its ops leaves the set. `paper` puts each op into one kernel: neighbours merge in the
+/// order of the ops until nothing merges further, and launches merge only beside contractions that
+/// read one tensor. `standard` keeps every connected set, because the selector may find that a
+/// smaller kernel, or another owner of a shared op, in a better layout wins.
 FusionResult proposeFusions(const Dataflow &flow, const FuseOptions &options);
 
 /// Bytes between unfused and fused: traffic of the ops alone minus that of one kernel for all of

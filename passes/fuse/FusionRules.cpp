@@ -63,13 +63,13 @@ ReasonCode FusionRules::relationToContraction(const OpSet &both, int contraction
                                                       : reasons::besideContraction;
 }
 
-std::optional<Rejection> FusionRules::rejectByChoice(const OpSet &both) const {
+std::optional<Rejection> FusionRules::rejectByChoice(const OpSet &both, int maxOps) const {
   if (options.rules == FuseRules::none && options.forced.empty())
     return Rejection{reasons::rulesNone, ""};
   if (const auto pair = holdsPair(both, options.forbidden))
     return Rejection{reasons::forbiddenByOption, fmt::format("{},{}", pair->first, pair->second)};
-  if (static_cast<int>(both.size()) > options.maxOps)
-    return Rejection{reasons::candidateBound, std::to_string(options.maxOps) + " ops"};
+  if (static_cast<int>(both.size()) > maxOps)
+    return Rejection{reasons::candidateBound, std::to_string(maxOps) + " ops"};
   return rejectEntryPoints(both);
 }
 

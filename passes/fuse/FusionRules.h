@@ -30,7 +30,10 @@ public:
   /// By what the ops are, the options, and the entry points that the ops belong to.
   std::optional<Rejection> rejectOps(const OpSet &both) const;
   /// By the options and the entry points alone.
-  std::optional<Rejection> rejectByChoice(const OpSet &both) const;
+  std::optional<Rejection> rejectByChoice(const OpSet &both) const {
+    return rejectByChoice(both, options.maxOps);
+  }
+  std::optional<Rejection> rejectByChoice(const OpSet &both, int maxOps) const;
   /// An op outside the set on a path between two of its ops.
   std::optional<int> opBetween(const OpSet &both) const { return reachability.opBetween(both); }
   /// An op that reads elements of another op's result at other coordinates than its element's.

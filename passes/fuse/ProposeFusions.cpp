@@ -5,11 +5,13 @@
 // each op alone and are merged for good, in the order of the ops, until nothing merges. Every union
 // is tried once and leaves one record, up to the first that the bound on candidates turns away, so
 // the records of a graph are a function of the graph and the options alone. Contractions are not
-// part of that search: Epilogues.cpp, Prologues.cpp and Attentions.cpp have theirs.
+// part of that search: Epilogues.cpp, Prologues.cpp, Attentions.cpp and AttentionBackwards.cpp have
+// theirs.
 //
 // A graph with more connected sets than may become candidates (hundreds of ops of an optimizer that
 // all read its scalars) would get its smallest sets alone. Its search begins anew with whole
 // kernels: each op is joined by the neighbour that saves most, again and again.
+#include "passes/fuse/AttentionBackwards.h"
 #include "passes/fuse/Attentions.h"
 #include "passes/fuse/Prologues.h"
 
@@ -52,6 +54,8 @@ private:
     takeAttempts(epilogues);
     if (options.prologueRejection) takeAttempts(proposePrologues(flow, options, rules, epilogues));
     if (options.attentionRejection) takeAttempts(proposeAttentions(flow, options, rules));
+    if (options.attentionBackwardRejection)
+      takeAttempts(proposeAttentionBackwards(flow, options, rules));
   }
 
   void takeAttempts(const std::vector<EpilogueAttempt> &attempts) {

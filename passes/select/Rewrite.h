@@ -17,7 +17,7 @@ struct Rewrite {
     stackWeightGradients,
     recompute,         ///< a saved tensor is computed again: "hidden"
     decomposeSoftmax,  ///< into sub-vectors of so many elements: "64"
-    fuseAttention,     ///< no subject
+    fuseAttention,     ///< no subject; a backward pass computes scores again
     decomposeNorms,    ///< no subject
     deferNorms,        ///< no subject
   };

@@ -3,6 +3,7 @@
 #include "passes/select/Prices.h"
 
 #include "kernel/AttentionBackwardRegion.h"
+#include "kernel/AttentionRegion.h"
 #include "kernel/Error.h"
 #include "passes/configure/StridedViews.h"
 

@@ -1,6 +1,7 @@
 """weft's gradients against JAX's: every preset with --train, and every op of ops.mlir. Forward
 graphs become JAX functions (graph_in_jax.py); JAX differentiates them in fp64; weft-interpret
-evaluates weft's backward graph and compares all results.
+evaluates weft's backward graph and compares all results. Presets are evaluated a second time with
+attention recomputed.
 
 WEFT_BIN names the folder of weft, weft-opt and weft-interpret. Exits with 77 (skipped) where there
 is no JAX."""
@@ -73,7 +74,8 @@ def random_value(random, name, type_):
 
 
 class Gradients(unittest.TestCase):
-    def compare(self, forward_text, both_text, name=None):
+    def compare(self, forward_text, both_text, name=None, rewritten=None):
+        """rewritten: of both passes, and said to compute the same."""
         forward = Graph(forward_text, name, SEED, STEP)
         both = Graph(both_text, name, SEED, STEP)
         random = np.random.default_rng(7)
@@ -106,7 +108,7 @@ class Gradients(unittest.TestCase):
                 strict=True))
         with tempfile.TemporaryDirectory() as folder:
             folder = pathlib.Path(folder)
-            (folder / 'graph.mlir').write_text(both_text)
+            (folder / 'graph.mlir').write_text(rewritten or both_text)
             write_safetensors(
                 folder / 'inputs',
                 {key: (both.arguments[key].dtype, value)
@@ -120,6 +122,14 @@ class Gradients(unittest.TestCase):
                       '--dropout-step', STEP, '--absolute', 1e-6, '--relative', 2e-6)
         self.assertEqual(len(re.findall(': equal:', out)), len(both.results), out)
 
+    @staticmethod
+    def recomputed(text):
+        with tempfile.TemporaryDirectory() as folder:
+            graph = pathlib.Path(folder) / 'graph.mlir'
+            graph.write_text(text)
+            return run(BIN / 'weft-opt',
+                       '--pass-pipeline=builtin.module(weft.graph(recompute-attention))', graph)
+
     def test_every_preset(self):
         seen = set()
         for preset, extents in PRESETS.items():
@@ -128,8 +138,13 @@ class Gradients(unittest.TestCase):
                     flags = [
                         '--dtype', 'f32', *(flag for dim in dims.split() for flag in ('--dim', dim))
                     ]
-                    self.compare(run(BIN / 'weft', 'import', preset, *flags),
-                                 run(BIN / 'weft', 'import', preset, '--train', *flags))
+                    forward = run(BIN / 'weft', 'import', preset, *flags)
+                    both = run(BIN / 'weft', 'import', preset, '--train', *flags)
+                    self.compare(forward, both)
+                    recomputed = self.recomputed(both)
+                    self.assertNotIn('weft.softmax ', recomputed)
+                    self.assertIn('weft.softmax_from_log_sums', recomputed)
+                    self.compare(forward, both, rewritten=recomputed)
                     seen.add(preset)
         unknown = subprocess.run([BIN / 'weft', 'import', 'no such preset'], stderr=subprocess.PIPE,
                                  text=True, check=False)

@@ -332,8 +332,30 @@ class Choices(CommandTest):
         self.assertEqual((free, kept), ({'unchanged', 'decompose-softmax-64'}, {'unchanged'}))
 
     def test_fused_attention_that_no_softmax_can_be_in(self):
-        self.fails(3, 'select', *LAYER, '--train', '--attention', 'fused',
-                   says=["softmax 'probability'", 'softmax_dx', '--attention decomposed'])
+        graph = self.write('returned.mlir', """
+!q = tensor<2x32x64xf16, #weft.axes<h, j, p>>
+!k = tensor<2x32x64xf16, #weft.axes<h, k, p>>
+!s = tensor<2x32x32xf16, #weft.axes<h, j, k>>
+module {
+  weft.graph @returned(%q: !q, %k: !k, %v: !k) -> (!q, !s) {
+    %s = weft.contract "hjp,hkp->hjk" %q, %k : !q, !k -> !s
+    %p = weft.softmax %s over k : !s
+    %y = weft.contract "hjk,hkp->hjp" %p, %v : !s, !k -> !q
+    weft.return %y, %p : !q, !s
+  }
+}
+""")
+        for flags in ([], ['--train']):
+            self.fails(3, 'select', graph, *flags, '--attention', 'fused',
+                       says=["softmax 'p'", 'the graph returns it', '--attention decomposed'])
+
+    def test_fused_attention_in_training_says_what_is_saved(self):
+        self.weft('compile', 'attention', '--dim', 'j=256', '--train', '--attention', 'fused',
+                  '--stop-after', 'emit', '-o', 'out')
+        saved = {one['tensor'] for one in
+                 json.loads((self.folder / 'out/report.json').read_text())['saved']}
+        self.assertEqual(saved, {'weighted', 'weighted_log_sums'})
+        self.assertIn('fused attention', self.weft('explain', 'out').out)
 
     def test_fused_attention_that_no_family_takes(self):
         self.fails(3, 'select', *LAYER, '--attention', 'fused', says=[

@@ -90,6 +90,7 @@ Compilation::Compilation(ModelFlags model, ChoiceFlags choices, TargetFlags targ
   epilogueRejection = epilogueRejections(prices->device());
   prologueRejection = prologueRejections(prices->device());
   attentionRejection = attentionRejections(prices->device());
+  attentionBackwardRejection = attentionBackwardRejections(prices->device());
   context->disableMultithreading();  // graphs are small; threads cost more than they give
   context->loadDialect<WeftDialect>();
 }
@@ -369,7 +370,8 @@ FuseOptions Compilation::fuseOptions(ProposedVariant &variant, size_t variants,
           .maxRecordBytes = memory.bytesOfRecords(variants),
           .epilogueRejection = epilogueRejection,
           .prologueRejection = prologueRejection,
-          .attentionRejection = attentionRejection};
+          .attentionRejection = attentionRejection,
+          .attentionBackwardRejection = attentionBackwardRejection};
 }
 
 namespace {

@@ -142,7 +142,8 @@ private:
   std::unique_ptr<CostModel> prices;
   std::string pricesKey;  ///< equal for equal prices
   std::function<std::string(const Kernel &)> epilogueRejection, prologueRejection,
-      attentionRejection;  ///< of the target's families; see FuseOptions
+      attentionRejection,
+      attentionBackwardRejection;  ///< of the target's families; see FuseOptions
   std::unique_ptr<mlir::MLIRContext> context;
   models::Description described;
   std::vector<PhaseBytes> importedBytes;  ///< after import, and after differentiate

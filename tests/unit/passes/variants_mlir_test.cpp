@@ -123,25 +123,50 @@ TEST_CASE("a variant that is fused counts as one more form of attention") {
   }
 }
 
-TEST_CASE("what reads probabilities beside their contraction forbids a fused attention by name") {
-  VariantOptions options{.attention = "fused", .canFuseAttention = true};
-  const auto dropped = preset("paper-encoder", smallEncoder);
-  REQUIRE(mlir::succeeded(differentiate(dropped->graph(), {})));
-  CHECK_THAT(unsupportedOf(*dropped->module, options),
-             Catch::StartsWith("softmax 'probability' is in no fused attention: softmax_dx 'd_") &&
-                 Catch::Contains("' reads it, too; the nearest alternative is "
-                                 "--attention decomposed"));
-  options.attention = "auto";
-  CHECK(std::ranges::none_of(nonEmpty(proposeVariants(*dropped->module, options)), isFused));
+TEST_CASE("a trained attention has a fused form, whose backward pass computes scores again") {
+  for (const auto &[name, dims] : fusable) {
+    INFO(name);
+    const auto loaded = preset(name, dims);
+    REQUIRE(mlir::succeeded(differentiate(loaded->graph(), {})));
+    VariantOptions options;
+    options.subVector = 4;
+    const std::vector<Variant> without = proposeVariants(*loaded->module, options);
+    CHECK(std::ranges::none_of(nonEmpty(without), isFused));
+    options.canFuseAttention = true;
+    const std::vector<Variant> variants = proposeVariants(*loaded->module, options);
+    CHECK(variants.size() > without.size());
+    CHECK(variants.size() < without.size() * 2);
+    std::set<std::vector<Rewrite>> distinct;
+    for (const Variant &variant : nonEmpty(variants)) {
+      INFO(variantName(variant.rewrites));
+      CHECK(distinct.insert(variant.rewrites).second);
+      CHECK(variant.unfused.empty());
+      GraphOp graph = graphOf(*variant.module);
+      CHECK(countOf<OnlineSoftmaxContractOp>(graph) == size_t(isFused(variant)));
+      CHECK(countOf<SoftmaxFromLogSumsOp>(graph) == size_t(isFused(variant)));
+      if (isFused(variant)) CHECK(countOf<SoftmaxOp>(graph) + countOf<SoftmaxDxOp>(graph) == 0);
+      requireSame(loaded->graph(), graph);
+    }
+    options.attention = "fused";
+    CHECK(std::ranges::all_of(nonEmpty(proposeVariants(*loaded->module, options)), isFused));
+  }
+}
 
-  options.attention = "fused";
-  const auto trained = preset("llama-3-8b", smallLlama);
-  REQUIRE(mlir::succeeded(differentiate(trained->graph(), {})));
-  CHECK_THAT(unsupportedOf(*trained->module, options),
-             Catch::Contains("softmax_dx 'd_") && Catch::Contains("' reads it, too"));
-  options.attention = "auto";
-  CHECK(std::ranges::none_of(nonEmpty(proposeVariants(*trained->module, options)), isFused));
+TEST_CASE("gradients of projections are stacked whole beside a fused attention, or not at all") {
+  const auto loaded = preset("bert-base", smallEncoder);
+  REQUIRE(mlir::succeeded(differentiate(loaded->graph(), {})));
+  std::set<std::string> stackings;
+  for (const Variant &variant :
+       nonEmpty(proposeVariants(*loaded->module, {.subVector = 4, .canFuseAttention = true})))
+    if (isFused(variant))
+      for (const Rewrite &rewrite : variant.rewrites)
+        if (rewrite.kind == Rewrite::Kind::stackInputGradients ||
+            rewrite.kind == Rewrite::Kind::stackWeightGradients)
+          stackings.insert(text(rewrite));
+  CHECK(stackings == std::set<std::string>{"stack-dX-wq-wk-wv", "stack-dW-wq-wk-wv"});
+}
 
+TEST_CASE("no family and no known form forbid a fused attention by name") {
   const auto plain = preset("llama-3-8b", smallLlama);
   CHECK_THAT(unsupportedOf(*plain->module, {.attention = "fused"}),
              Catch::StartsWith("no kernel family of the target takes a fused attention"));

@@ -1,7 +1,8 @@
-// A kernel family that only tests have: fused attentions in the logical order of every tensor, at a
-// price that a test sets. It lowers nothing.
+// Kernel families that only tests have: fused attentions, and their backward passes, in the logical
+// order of every tensor, at a price that a test sets. They lower nothing.
 #pragma once
 
+#include "kernel/AttentionBackwardRegion.h"
 #include "kernel/AttentionRegion.h"
 #include "kernel/Family.h"
 #include "passes/configure/CostModel.h"
@@ -15,11 +16,17 @@ struct SampleAttentionKnobs {
   auto operator<=>(const SampleAttentionKnobs &) const = default;
 };
 
+struct SampleAttentionBackwardKnobs {
+  int tile = 64;
+  static const Family &family();
+  auto operator<=>(const SampleAttentionBackwardKnobs &) const = default;
+};
+
 namespace sample_attention {
 
 /// What tests set: the family cannot be removed once it is registered.
 struct Setting {
-  bool isOffered = true;
+  bool isOffered = true, isBackwardOffered = true;
   double seconds = 1e-9;
 };
 inline Setting &setting() {
@@ -27,21 +34,31 @@ inline Setting &setting() {
   return setting;
 }
 
-inline std::string describe(const Kernel &, const Knobs &knobs) {
-  return fmt::format("tiles of {} keys", knobs.get<SampleAttentionKnobs>().tile);
+template <typename Struct>
+std::string describe(const Kernel &, const Knobs &knobs) {
+  return fmt::format("tiles of {} keys", knobs.get<Struct>().tile);
 }
 
-inline SpaceOrRejection space(const Kernel &kernel, const Device &) {
-  AttentionRegionOrRejection recognised = attentionRegion(kernel);
-  if (!recognised.region) return {.reason = std::move(recognised.rejection)};
-  if (!setting().isOffered) return {.reason = "it is switched off"};
+/// Of a kernel that was recognised.
+template <typename Struct>
+SpaceOrRejection spaceOf(const Kernel &kernel, const std::string &rejection, bool isOffered) {
+  if (!rejection.empty()) return {.reason = rejection};
+  if (!isOffered) return {.reason = "it is switched off"};
   LayoutTuple tuple;
   for (const int value : operandValues(kernel))
     tuple.push_back(
         normalized(rowMajor(kernel.values[size_t(value)].axes.size()), extentsOf(kernel, value)));
-  return {.space = ConfigurationSpace{.family = &SampleAttentionKnobs::family(),
-                                      .tuples = {std::move(tuple)},
-                                      .knobs = {SampleAttentionKnobs{}}}};
+  return {.space = ConfigurationSpace{
+              .family = &Struct::family(), .tuples = {std::move(tuple)}, .knobs = {Struct{}}}};
+}
+
+inline SpaceOrRejection space(const Kernel &kernel, const Device &) {
+  return spaceOf<SampleAttentionKnobs>(kernel, attentionRegion(kernel).rejection,
+                                       setting().isOffered);
+}
+inline SpaceOrRejection backwardSpace(const Kernel &kernel, const Device &) {
+  return spaceOf<SampleAttentionBackwardKnobs>(kernel, attentionBackwardRegion(kernel).rejection,
+                                               setting().isBackwardOffered);
 }
 
 inline Cost price(const Kernel &kernel, const Configuration &, const Device &) {
@@ -49,6 +66,8 @@ inline Cost price(const Kernel &kernel, const Configuration &, const Device &) {
 }
 
 inline const ScheduleField fields[] = {scheduleField<&SampleAttentionKnobs::tile>(
+    {.name = "tile", .rowName = "tile", .meaning = "keys of a tile", .least = 16})};
+inline const ScheduleField backwardFields[] = {scheduleField<&SampleAttentionBackwardKnobs::tile>(
     {.name = "tile", .rowName = "tile", .meaning = "keys of a tile", .least = 16})};
 
 }  // namespace sample_attention
@@ -59,10 +78,24 @@ inline const Family sampleAttentionFamily = {
     .schedule = sample_attention::fields,
     .defaults = defaultKnobs<SampleAttentionKnobs>,
     .compare = compareKnobs<SampleAttentionKnobs>,
-    .describe = sample_attention::describe,
+    .describe = sample_attention::describe<SampleAttentionKnobs>,
     .space = sample_attention::space,
     .price = sample_attention::price,
 };
 inline const Family &SampleAttentionKnobs::family() { return sampleAttentionFamily; }
+
+inline const Family sampleAttentionBackwardFamily = {
+    .name = "sample-attention-backward",
+    .takesAttentionBackward = true,
+    .schedule = sample_attention::backwardFields,
+    .defaults = defaultKnobs<SampleAttentionBackwardKnobs>,
+    .compare = compareKnobs<SampleAttentionBackwardKnobs>,
+    .describe = sample_attention::describe<SampleAttentionBackwardKnobs>,
+    .space = sample_attention::backwardSpace,
+    .price = sample_attention::price,
+};
+inline const Family &SampleAttentionBackwardKnobs::family() {
+  return sampleAttentionBackwardFamily;
+}
 
 }  // namespace weft::samples

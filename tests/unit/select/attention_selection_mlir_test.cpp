@@ -2,6 +2,7 @@
 // the variant has no plan, and the error says why no candidate holds the op.
 #include "kernel/Error.h"
 #include "passes/Passes.h"
+#include "passes/Rewrites.h"
 #include "passes/configure/CostModel.h"
 #include "passes/decide/Decide.h"
 #include "passes/select/Selection.h"
@@ -19,7 +20,8 @@ using namespace weft::samples;
 
 namespace {
 
-const FamilyRegistration registered(sampleAttentionFamily);
+const FamilyRegistration registered(sampleAttentionFamily),
+    registeredBackward(sampleAttentionBackwardFamily);
 
 const std::string types = R"(
 !q = tensor<2x4x64x16xf16, #weft.axes<b, h, j, p>>
@@ -61,6 +63,7 @@ FuseOptions fuseOptions() {
   options.epilogueRejection = epilogueRejections(device());
   options.prologueRejection = prologueRejections(device());
   options.attentionRejection = attentionRejections(device());
+  options.attentionBackwardRejection = attentionBackwardRejections(device());
   return options;
 }
 
@@ -81,6 +84,29 @@ std::string errorOf(const select::Problem &problem) {
     return error.what();
   }
   return "a plan";
+}
+
+/// Causal, with dropout, in f16.
+std::unique_ptr<Loaded> trainedAttention() {
+  auto loaded = parse(types + R"(
+weft.graph @g(%q: !q, %k: !k, %v: !v) -> !y {
+  %scores = weft.contract "bhjp,bhkp->bhjk" %q, %k {scale = 0.25} : !q, !k -> !s
+  %masked = weft.mask causal %scores {query = j, key = k} : !s
+  %prob = weft.softmax %masked over k : !s
+  %kept = weft.dropout %prob {p = 0.25, stream = 1} : !s
+  %y = weft.contract "bhjk,bhkw->bhjw" %kept, %v : !s, !v -> !y
+  weft.return %y : !y
+})");
+  REQUIRE(mlir::succeeded(differentiate(loaded->graph(), {})));
+  return loaded;
+}
+
+/// The fused variant of a trained graph.
+Variant fusedVariant(Loaded &loaded) {
+  std::vector<Variant> variants = proposeVariants(
+      *loaded.module, {.attention = "fused", .stacking = "separate", .canFuseAttention = true});
+  REQUIRE(variants.size() == 1);
+  return std::move(variants.front());
 }
 
 /// Switches the sample family off as long as it lives.
@@ -205,4 +231,43 @@ weft.graph @g(%x: !q, %k: !k, %v: !v) -> !y {
   REQUIRE(decision->dropped.size() == 1);
   CHECK(decision->dropped[0].name == "fused");
   CHECK_THAT(decision->dropped[0].reason, Catch::Contains("F028 attention-off"));
+}
+
+TEST_CASE("a trained attention is one kernel forward and one backward, with the row sums between") {
+  const auto loaded = trainedAttention();
+  const Variant variant = fusedVariant(*loaded);
+  const select::Problem problem = problemOf(test::graphOf(*variant.module));
+  const select::Selection selection = select::select(problem, model(), {});
+  CHECK(kernelsOf(selection) ==
+        std::vector<std::string>{"attention_mask", "cast_mul_reduce", "attention_backward_mask"});
+  CHECK(selection.statistics().isProven);
+  const select::Step &last = selection.best().steps.back();
+  CHECK(last.configuration.knobs.is<SampleAttentionBackwardKnobs>());
+  const Kernel &kernel = problem.candidates[size_t(last.candidate)].kernel;
+  CHECK(attentionBackwardRegion(kernel).region.value().hasDropout);
+  CHECK(kernel.outputs.size() == 3);
+  const auto module = materialize(*variant.module, problem, selection.best());
+  test::requireSame(loaded->graph(), test::graphOf(*module));
+}
+
+TEST_CASE("without a family of backward passes forward is fused all the same") {
+  sample_attention::setting().isBackwardOffered = false;
+  const auto loaded = trainedAttention();
+  const Variant variant = fusedVariant(*loaded);
+  const FusionResult fusions = proposeFusions(test::graphOf(*variant.module), fuseOptions());
+  const select::Problem problem = toProblem(test::graphOf(*variant.module), {}, fusions);
+  const select::Selection selection = select::select(problem, model(), {});
+  sample_attention::setting().isBackwardOffered = true;
+  CHECK(std::ranges::count_if(fusions.records, [](const FusionRecord &record) {
+          return record.code == "F033" &&
+                 record.detail.find("sample-attention-backward: it is switched off") !=
+                     std::string::npos;
+        }) == 1);
+  const std::vector<std::string> kernels = kernelsOf(selection);
+  CHECK(kernels.front() == "attention_mask");
+  CHECK(kernels.size() > 5);
+  for (const std::string &name : nonEmpty(kernels))
+    CHECK_THAT(name, !Catch::StartsWith("attention_backward"));
+  const auto module = materialize(*variant.module, problem, selection.best());
+  test::requireSame(loaded->graph(), test::graphOf(*module));
 }

@@ -1,0 +1,341 @@
+// Attention of a differentiated graph without stored probabilities (FlashAttention, sections 3.1
+// and B.2). Forward keeps one number a row, L = log(sum(exp(scores))); the backward pass makes the
+// scores again and P = exp(scores - L). The derivative of a softmax, P * (dP - D) with
+// D = sum of P * dP over keys, needs no row either: with O = c sum_k drop(P)[k] v[k] and
+// dP[k] = drop(c dO . v[k]),
+//
+//   D = sum_k P[k] drop(c dO . v[k]) = dO . (c sum_k drop(P)[k] v[k]) = dO . O
+//
+// since one mask drops both, and the factor c of the contraction is in both. So what is saved is O
+// and L, and all that is left of the softmax is element-wise. Known downside: unless a kernel holds
+// the contractions around it as well, scores are computed twice and cross memory twice.
+#include "ir/Einsum.h"
+#include "passes/Describe.h"
+#include "passes/Rewrites.h"
+#include "passes/SavedTensors.h"
+
+#include "mlir/IR/IRMapping.h"
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SetVector.h"
+
+#include <fmt/format.h>
+
+namespace weft {
+namespace {
+
+/// Kind and name of an op: "softmax_dx 'd_score'".
+std::string described(mlir::Operation *op) {
+  const std::string kind = op->getName().stripDialect().str();
+  const std::string name = op->getNumResults() > 0 ? writtenName(op->getResult(0)) : "";
+  return name.empty() ? kind : fmt::format("{} '{}'", kind, name);
+}
+
+int64_t elements(mlir::Value value) { return elementsOf(value.getType()); }
+
+constexpr int64_t anyTile = 64;  ///< of the decomposition on the way to the fold, which has none
+
+/// What a softmax of a differentiated graph is rewritten by.
+class Attention {
+public:
+  explicit Attention(SoftmaxOp softmax)
+      : softmax(softmax),
+        graph(mlir::cast<GraphOp>(softmax->getParentOp())),
+        lastForward(lastForwardOp(graph)) {}
+
+  /// Why it cannot be; empty if it can.
+  std::string find() {
+    const auto axis = static_cast<int64_t>(softmax.getAxis());
+    if (std::string rejection = attentionRejection(
+            softmax.getResult(), axis, [&](mlir::Operation *op) { return !isBackward(op); });
+        !rejection.empty())
+      return rejection;
+    if (!addScores(softmax.getX()) || !hasContraction())
+      return "no contraction and element-wise ops behind it make its scores";
+    followToOutput();
+    if (llvm::none_of(madeForward(), [&](mlir::Value value) { return isReadBackward(value); }))
+      return "the backward pass does not read it";
+    for (mlir::Operation *reader : softmax.getResult().getUsers())
+      if (auto derivative = mlir::dyn_cast<SoftmaxDxOp>(reader); derivative && isBackward(reader))
+        if (std::string rejection = addDerivative(derivative); !rejection.empty()) return rejection;
+    return "";
+  }
+
+  void rewrite() {
+    mlir::Operation *first = firstBackwardReader();
+    mlir::OpBuilder builder(first);
+    // The logarithms come of the fold, which is made when forward alone reads the softmax.
+    ConstantOp placeholder = placeholderOfLogSums(builder);
+    makeAgain(builder, placeholder);
+    for (const Derivative &derivative : derivatives) replace(derivative);
+    eraseUnread();
+    OnlineSoftmaxContractOp fold =
+        foldSoftmax(commuteScaling(decomposeSoftmax(softmax, anyTile)), true);
+    assert(fold && "a decomposed softmax whose scaling commuted folds");
+    placeholder.getResult().replaceAllUsesWith(fold.getLogSums().front());
+    placeholder->erase();
+    listSavedTensors(graph);
+  }
+
+private:
+  /// softmax_dx, and the gradient of the result of the contraction behind the softmax.
+  struct Derivative {
+    SoftmaxDxOp op;
+    mlir::Value dOutput;
+  };
+
+  bool isBackward(mlir::Operation *op) const {
+    return !mlir::isa<ReturnOp>(op) && (!lastForward || lastForward->isBeforeInBlock(op));
+  }
+  bool isReadBackward(mlir::Value value) const {
+    return llvm::any_of(value.getUsers(), [&](mlir::Operation *user) { return isBackward(user); });
+  }
+
+  // --- forward ---
+
+  /// Adds the contractions and the element-wise ops that compute a value of the extent of the
+  /// scores; false where no contraction does.
+  bool addScores(mlir::Value value) {
+    if (const auto known = leadsFromContraction.find(value); known != leadsFromContraction.end())
+      return known->second;
+    mlir::Operation *op = value.getDefiningOp();
+    bool leads = false;
+    if (op && elements(value) == elements(softmax.getX())) {
+      if (mlir::isa<ContractOp>(op)) leads = true;
+      else if (op->getNumResults() == 1 &&
+               mlir::cast<WeftOp>(op).operatorClass() == OperatorClass::elementwise)
+        for (mlir::Value operand : op->getOperands()) leads |= addScores(operand);
+    }
+    if (leads) scores.insert(op);
+    return leadsFromContraction[value] = leads;
+  }
+  bool hasContraction() const {
+    return llvm::any_of(scores, [](mlir::Operation *op) { return mlir::isa<ContractOp>(op); });
+  }
+
+  /// The casts and the dropout that attentionRejection() admits, up to the contraction.
+  void followToOutput() {
+    mlir::Value value = softmax.getResult();
+    for (;;) {
+      mlir::Operation *reader = *llvm::find_if(
+          value.getUsers(), [&](mlir::Operation *user) { return !isBackward(user); });
+      if ((output = mlir::dyn_cast<ContractOp>(reader))) break;
+      between.push_back(reader);
+      value = reader->getResult(0);
+    }
+    isFirst = output.getA() == value;
+  }
+
+  /// What the backward pass is to make again.
+  std::vector<mlir::Value> madeForward() const {
+    std::vector<mlir::Value> values = {softmax->getResult(0)};
+    for (mlir::Operation *op : scores) values.push_back(op->getResult(0));
+    for (mlir::Operation *op : between) values.push_back(op->getResult(0));
+    return values;
+  }
+
+  // --- backward ---
+
+  std::string addDerivative(SoftmaxDxOp derivative) {
+    const std::string otherwise = fmt::format("{} reads no gradient that comes of {} alone",
+                                              described(derivative), described(output));
+    if (derivative.getY() != softmax.getResult() || derivative.getAxis() != softmax.getAxis())
+      return otherwise;
+    mlir::Value gradient = derivative.getDy();
+    std::vector<DropoutOp> dropped;
+    while (mlir::Operation *op = gradient.getDefiningOp()) {
+      if (auto dropout = mlir::dyn_cast<DropoutOp>(op)) dropped.push_back(dropout);
+      else if (!mlir::isa<CastOp>(op)) break;
+      gradient = op->getOperand(0);
+    }
+    auto product = gradient.getDefiningOp<ContractOp>();
+    if (!product || !isDroppedAlike(dropped)) return otherwise;
+    const mlir::Value dOutput = gradientOfOutput(product);
+    if (!dOutput) return otherwise;
+    derivatives.push_back({derivative, dOutput});
+    return "";
+  }
+
+  bool isDroppedAlike(llvm::ArrayRef<DropoutOp> dropped) const {
+    std::vector<DropoutOp> forward;
+    for (mlir::Operation *op : between)
+      if (auto dropout = mlir::dyn_cast<DropoutOp>(op)) forward.push_back(dropout);
+    return llvm::equal(forward, dropped, [](DropoutOp a, DropoutOp b) {
+      return a.getP() == b.getP() && a.getStream() == b.getStream();
+    });
+  }
+
+  /// The operand beside the values of the contraction that is the derivative of the one behind the
+  /// softmax; null where the product is another one.
+  mlir::Value gradientOfOutput(ContractOp product) {
+    if (product.getScale() != output.getScale() || product.getPrecision()) return {};
+    const Einsum own = parseEinsum(product.getSpec().str());
+    for (const bool areValuesFirst : {true, false}) {
+      if ((areValuesFirst ? product.getA() : product.getB()) != values()) continue;
+      if (isRenamed({.a = areValuesFirst ? own.a : own.b,
+                     .b = areValuesFirst ? own.b : own.a,
+                     .result = own.result},
+                    {.a = lettersOfValues(), .b = einsum().result, .result = lettersOfScores()}))
+        return areValuesFirst ? product.getB() : product.getA();
+    }
+    return {};
+  }
+
+  static bool isRenamed(const Einsum &one, const Einsum &other) {
+    std::map<char, char> there, back;
+    const auto matches = [&](const std::string &a, const std::string &b) {
+      if (a.size() != b.size()) return false;
+      for (size_t at = 0; at < a.size(); ++at)
+        if (there.try_emplace(a[at], b[at]).first->second != b[at] ||
+            back.try_emplace(b[at], a[at]).first->second != a[at])
+          return false;
+      return true;
+    };
+    return matches(one.a, other.a) && matches(one.b, other.b) && matches(one.result, other.result);
+  }
+
+  Einsum einsum() { return parseEinsum(output.getSpec().str()); }
+  std::string lettersOfScores() { return isFirst ? einsum().a : einsum().b; }
+  std::string lettersOfValues() { return isFirst ? einsum().b : einsum().a; }
+  mlir::Value values() { return isFirst ? output.getB() : output.getA(); }
+
+  // --- the rewrite ---
+
+  mlir::Operation *firstBackwardReader() const {
+    mlir::Operation *first = nullptr;
+    for (mlir::Value value : madeForward())
+      for (mlir::Operation *user : value.getUsers())
+        if (isBackward(user) && (!first || user->isBeforeInBlock(first))) first = user;
+    return first;
+  }
+
+  /// Dimensions of the softmax but its axis.
+  std::vector<int64_t> rows() {
+    std::vector<int64_t> all;
+    for (int64_t dimension = 0; dimension < int64_t(lettersOfScores().size()); ++dimension)
+      if (dimension != int64_t(softmax.getAxis())) all.push_back(dimension);
+    return all;
+  }
+
+  ConstantOp placeholderOfLogSums(mlir::OpBuilder &builder) {
+    const auto type = withDType(
+        withoutDimensions(softmax.getX().getType(), {static_cast<int64_t>(softmax.getAxis())}),
+        DType::f32);
+    return ConstantOp::create(builder, softmax.getLoc(), type,
+                              mlir::DenseElementsAttr::get(type, builder.getF32FloatAttr(0)));
+  }
+
+  mlir::Location named(const std::string &name) {
+    return name.empty() ? softmax.getLoc()
+                        : mlir::NameLoc::get(mlir::StringAttr::get(softmax.getContext(), name),
+                                             graph.getLoc());
+  }
+  mlir::Location after(mlir::Value value, const std::string &suffix) {
+    const std::string name = writtenName(value);
+    return named(name.empty() ? "" : name + suffix);
+  }
+
+  /// A second set of the ops from the scores' contraction to what the contraction of values reads;
+  /// the backward pass reads its results.
+  void makeAgain(mlir::OpBuilder &builder, ConstantOp logSums) {
+    mlir::IRMapping again;
+    const auto clone = [&](mlir::Operation *op) {
+      mlir::Operation *made = builder.clone(*op, again);
+      made->setLoc(after(op->getResult(0), "_again"));
+      clones.push_back(made);
+    };
+    std::vector<mlir::Operation *> ordered(scores.begin(), scores.end());
+    llvm::sort(ordered,
+               [](mlir::Operation *a, mlir::Operation *b) { return a->isBeforeInBlock(b); });
+    for (mlir::Operation *op : ordered) clone(op);
+    const mlir::Type type = softmax.getResult().getType();
+    mlir::Value probabilities =
+        SoftmaxFromLogSumsOp::create(builder, after(softmax.getResult(), "_again"),
+                                     again.lookup(softmax.getX()), logSums.getResult(), rows());
+    clones.push_back(probabilities.getDefiningOp());
+    if (toDType(type) != toDType(probabilities.getType())) {
+      probabilities = CastOp::create(builder, after(softmax.getResult(), "_again"), probabilities,
+                                     *toDType(type));
+      clones.push_back(probabilities.getDefiningOp());
+    }
+    probabilities.setType(mlir::cast<mlir::RankedTensorType>(type));
+    again.map(softmax.getResult(), probabilities);
+    for (mlir::Operation *op : between) clone(op);
+    for (mlir::Value value : madeForward())
+      value.replaceUsesWithIf(again.lookup(value), [&](mlir::OpOperand &use) {
+        return isBackward(use.getOwner()) && !llvm::is_contained(clones, use.getOwner());
+      });
+  }
+
+  /// D by rows, and the derivative with it.
+  void replace(const Derivative &derivative) {
+    SoftmaxDxOp op = derivative.op;
+    mlir::OpBuilder builder(op);
+    const std::string scoreLetters = lettersOfScores(), outputLetters = einsum().result;
+    std::vector<int64_t> along, summed;
+    for (size_t dimension = 0; dimension < outputLetters.size(); ++dimension)
+      if (const size_t at = scoreLetters.find(outputLetters[dimension]); at != std::string::npos)
+        along.push_back(int64_t(at));
+      else summed.push_back(int64_t(dimension));
+    mlir::Value wide = derivative.dOutput;
+    if (*toDType(wide.getType()) != DType::f32)
+      wide = CastOp::create(builder, after(derivative.dOutput, "_wide"), wide, DType::f32);
+    mlir::Value sums =
+        MulOp::create(builder, after(output.getResult(), "_terms"), wide, output.getResult());
+    if (!summed.empty())
+      sums = ReduceOp::create(builder, after(output.getResult(), "_row_sums"), "sum", sums, summed,
+                              DType::f32);
+    mlir::Value centered =
+        SubOp::create(builder, after(op.getDy(), "_centered"), op.getDy(), sums, along);
+    const mlir::Type type = op.getResult().getType();
+    mlir::Value result = MulOp::create(builder, op.getLoc(), centered, op.getY());
+    if (toDType(result.getType()) != toDType(type))
+      result = CastOp::create(builder, op.getLoc(), result, *toDType(type));
+    result.setType(mlir::cast<mlir::RankedTensorType>(type));
+    op.getResult().replaceAllUsesWith(result);
+    op->erase();
+  }
+
+  void eraseUnread() {
+    for (mlir::Operation *clone : llvm::reverse(clones))
+      if (clone->use_empty()) clone->erase();
+  }
+
+  SoftmaxOp softmax;
+  GraphOp graph;
+  mlir::Operation *lastForward;
+  llvm::DenseMap<mlir::Value, bool> leadsFromContraction;
+  llvm::SetVector<mlir::Operation *> scores;  ///< contractions and element-wise ops
+  std::vector<mlir::Operation *> between;     ///< casts, and a dropout at most; in order
+  ContractOp output;
+  bool isFirst = true;  ///< whether probabilities are its first operand
+  std::vector<Derivative> derivatives;
+  std::vector<mlir::Operation *> clones;
+};
+
+}  // namespace
+
+std::string recomputeAttentionRejection(SoftmaxOp softmax) {
+  if (!mlir::cast<GraphOp>(softmax->getParentOp())->hasAttr(savedName))
+    return "the graph has no backward pass";
+  return Attention(softmax).find();
+}
+
+void recomputeAttention(SoftmaxOp softmax) {
+  Attention attention(softmax);
+  [[maybe_unused]] const std::string rejection = attention.find();
+  assert(rejection.empty() && "recomputeAttentionRejection() was asked");
+  attention.rewrite();
+}
+
+int recomputeAttentions(GraphOp graph) {
+  int count = 0;
+  for (SoftmaxOp softmax : llvm::make_early_inc_range(graph.getBody().front().getOps<SoftmaxOp>()))
+    if (recomputeAttentionRejection(softmax).empty()) {
+      recomputeAttention(softmax);
+      ++count;
+    }
+  return count;
+}
+
+}  // namespace weft
