@@ -91,6 +91,48 @@ extern "C" __global__ void copied(const __grid_constant__ TensorMap a,
 }
 )";
 
+/// Sums of fp32: a run of bytes, and a box, twice each.
+constexpr const char *added = R"(
+extern "C" __global__ void added(const __grid_constant__ TensorMap a,
+    const __grid_constant__ TensorMap b, const int *, float *y) {
+  storePair(1024 + threadIdx.x * 8, threadIdx.x, 0.5f);
+  fenceForAsync();
+  __syncthreads();
+  if (threadIdx.x > 0) return;
+  for (int twice = 0; twice < 2; ++twice) {
+    asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], %2;" ::
+        "l"(y), "r"(1024), "r"(512) : "memory");
+    asm volatile("cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.bulk_group [%0, {%2, %3}], "
+        "[%1];" :: "l"(&b), "r"(1024), "r"(0), "r"(1) : "memory");
+    commitStores();
+  }
+  waitForStores<0>();
+}
+)";
+
+/// Blocks of 8 x 8 of a warp, stored transposed and loaded both ways.
+constexpr const char *matrices = R"(
+extern "C" __global__ void matrices(const __grid_constant__ TensorMap a,
+    const __grid_constant__ TensorMap b, const int *, float *y) {
+  if (threadIdx.x >= 32) return;
+  const unsigned lane = threadIdx.x, row = lane % 8 * 16 + lane / 8 * 128;
+  unsigned words[4], back[4];
+  for (unsigned w = 0; w < 4; ++w) words[w] = (lane * 2 + w * 64) | (lane * 2 + 1 + w * 64) << 16;
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::
+      "r"(row), "r"(words[0]), "r"(words[1]), "r"(words[2]), "r"(words[3]) : "memory");
+  __syncwarp();
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+      : "=r"(back[0]), "=r"(back[1]), "=r"(back[2]), "=r"(back[3]) : "r"(row) : "memory");
+  unsigned wrong = 0;
+  for (int w = 0; w < 4; ++w) wrong += back[w] != words[w];
+  loadMatrices(back, row);
+  for (int w = 0; w < 4; ++w)  // element (r, c) of a block is number 8 c + r of its words
+    for (int half = 0; half < 2; ++half)
+      wrong += (back[w] >> 16 * half & 0xFFFF) != (lane % 4 * 2 + half) * 8 + lane / 4 + w * 64;
+  y[lane] = wrong;
+}
+)";
+
 /// A body that each mistake stands in.
 std::string kernelOf(const std::string &body) {
   return fmt::format(R"(
@@ -143,14 +185,15 @@ const std::pair<const char *, const char *> mistakes[] = {
     {"fenceWgmma(); wgmma<false, false>(type, type, d, zeros, describeOperand(90000, 0), true); "
      "commitWgmma(); waitForWgmma<0>();",
      "shared memory of 66560 bytes accessed at byte"},
-    {"weft::emulate::PtxStatement(\"elect.sync _|p, 1;\")({}, \"x.cuh\", 7);",
-     "x.cuh:7: PTX 'elect.sync _|p, 1;' is not emulated"},
+    {"asm volatile(\"elect.sync _|p, 1;\");", "PTX 'elect.sync _|p, 1;' is not emulated"},
 };
 
 const HostLibrary &library() {
   static const HostLibrary built = [] {
     std::vector<Source> sources = {{std::string(head) + product, "product"},
-                                   {std::string(head) + copied, "copied"}};
+                                   {std::string(head) + copied, "copied"},
+                                   {std::string(head) + added, "added"},
+                                   {std::string(head) + matrices, "matrices"}};
     for (const auto &[body, error] : mistakes)
       sources.push_back({head + kernelOf(body), "mistake"});
     return HostLibrary("sm90_parts", sources, DeviceHeaders::translated);
@@ -259,6 +302,44 @@ TEST_CASE("boxes that leave their tensor: zeros come, rows are dropped, columns 
   }
 }
 
+TEST_CASE("bulk stores add fp32 to what is there") {
+  for (const Schedule schedule : both) {
+    std::vector<float> y(256, 1);
+    const GuardedBuffer box(8 * 32 * sizeof(float));
+    std::ranges::fill(box.bytes(), std::byte{0});
+    const EmulatedMap map(box.bytes().data(), TensorMap{.dtype = DType::f32,
+                                                        .extents = {32, 4},
+                                                        .strides = {32},
+                                                        .box = {32, 8},
+                                                        .swizzleBytes = 128});
+    REQUIRE(launch(2, schedule, map, map, {}, reinterpret_cast<std::byte *>(y.data())) == "");
+    int wrong = 0;
+    for (size_t n = 0; n < 256; ++n) {
+      const float added = n < 128 ? (n % 2 == 0 ? float(n / 2) : 0.5f) : 0;
+      wrong += y[n] == 1 + 2 * added ? 0 : 1;
+    }
+    for (size_t row = 0; row < 8; ++row)
+      for (size_t column = 0; column < 32; ++column) {
+        // Rows of 128 bytes from byte 1024 on, swizzled; the box is one row below the tensor's.
+        const size_t from = (row - 1) * 32 + (column / 4 ^ (row - 1)) * 4 + column % 4;
+        const float added = from % 2 == 0 ? float(from / 2) : 0.5f;
+        float found;
+        std::memcpy(&found, &box.bytes()[(row * 32 + column) * sizeof found], sizeof found);
+        wrong += found == (row >= 1 && row < 4 ? 2 * added : 0) ? 0 : 1;
+      }
+    CHECK(wrong == 0);
+  }
+}
+
+TEST_CASE("warps store and load transposed blocks") {
+  std::vector<float> y(32, 1);
+  const Matrix any{16, 64};
+  const EmulatedMap map = any.map(64, 64, 16, 128);
+  REQUIRE(launch(3, Schedule::ascending, map, map, {}, reinterpret_cast<std::byte *>(y.data())) ==
+          "");
+  CHECK(y == std::vector<float>(32, 0));
+}
+
 TEST_CASE("mistakes of asynchronous programs are errors that name what is wrong") {
   const Matrix a{16, 64}, b{16, 64};
   a.fill(0);
@@ -267,7 +348,7 @@ TEST_CASE("mistakes of asynchronous programs are errors that name what is wrong"
     std::string errors;
     for (const Schedule schedule : both)
       errors +=
-          launch(2 + n, schedule, a.map(64, 64, 16, 128), b.map(64, 64, 16, 128), {0}, nullptr) +
+          launch(4 + n, schedule, a.map(64, 64, 16, 128), b.map(64, 64, 16, 128), {0}, nullptr) +
           "\n";
     CHECK_THAT(errors, Catch::Contains(mistakes[n].second));
   }
