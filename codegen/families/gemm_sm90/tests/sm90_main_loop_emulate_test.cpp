@@ -111,7 +111,7 @@ TEST_CASE("products of 8-bit floats and of tf32") {
   checkAll("sm90_main_loop_types", subjects);
 }
 
-TEST_CASE("operands that are scaled or made on load") {
+TEST_CASE("operands that are scaled or transformed on load") {
   std::vector<Subject> subjects;
   for (const Kernel &kernel : test::nonEmpty(
            samples::scaledKTiles({.b = 1, .h = 2, .j = 72, .k = 200, .p = 64}, DType::f16)))
