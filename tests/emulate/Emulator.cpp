@@ -78,7 +78,8 @@ public:
     current->subject = subject;
     wait(what, at.file, at.line);
   }
-  void progressed() override { ++progress; }
+  void poll(const char *what, const SourceLine &at) override;
+  void progressed() override { ++progress, polls = 0; }
   [[noreturn]] void fail(const std::string &message) override;
   std::span<std::byte> shared() const override { return dynamic; }
 
@@ -104,7 +105,7 @@ private:
   bool isInFiber = false;
   Schedule order = Schedule::ascending;
   std::unique_ptr<AsynchronousParts> parts;  ///< where a thread has used any
-  uint64_t barrierGeneration = 0, clusterGeneration = 0, progress = 0;
+  uint64_t barrierGeneration = 0, clusterGeneration = 0, progress = 0, polls = 0;
   int atBarrier = 0, atClusterBarrier = 0, finished = 0;
   std::string error;
 };
@@ -136,7 +137,7 @@ AsynchronousParts &Block::asynchronousParts() {
 
 /// Makes the block ready to run again for the next block index; stacks are kept.
 void Block::reset(Schedule schedule) {
-  barrierGeneration = clusterGeneration = progress = 0;
+  barrierGeneration = clusterGeneration = progress = polls = 0;
   atBarrier = atClusterBarrier = finished = 0;
   for (Thread &thread : threads) thread.started = thread.finished = false;
   order = schedule;
@@ -186,6 +187,15 @@ void Block::wait(const char *what, const char *file, int line) {
   self.file = file;
   self.line = line;
   if (!_setjmp(self.resume)) _longjmp(scheduler, 1);
+}
+
+void Block::poll(const char *what, const SourceLine &at) {
+  constexpr uint64_t most = 1 << 20;
+  if (++polls > most)
+    fail(fmt::format("thread {} waits for memory that nobody writes: {} at {}:{}", current->number,
+                     what, at.file, at.line));
+  ++progress;
+  wait(what, at.file, at.line);
 }
 
 void Block::fail(const std::string &message) {

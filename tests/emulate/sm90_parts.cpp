@@ -125,6 +125,14 @@ extern "C" __global__ void matrices(const __grid_constant__ TensorMap a,
       : "=r"(back[0]), "=r"(back[1]), "=r"(back[2]), "=r"(back[3]) : "r"(row) : "memory");
   unsigned wrong = 0;
   for (int w = 0; w < 4; ++w) wrong += back[w] != words[w];
+  // Lane 0 waits for what the others count, in memory that holds 1.0 at first.
+  unsigned before, counted = 0x3F800000;
+  if (lane > 0) asm volatile("atom.relaxed.gpu.global.add.u32 %0, [%1], %2;"
+      : "=r"(before) : "l"(y + 40), "r"(1) : "memory");
+  while (lane == 0 && counted != 0x3F800000 + 31)
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(counted) : "l"(y + 40) : "memory");
+  asm volatile("red.global.add.v2.f32 [%0], {%1, %2};" :: "l"(y + 32), "f"(0.5f), "f"(2.0f)
+      : "memory");
   loadMatrices(back, row);
   for (int w = 0; w < 4; ++w)  // element (r, c) of a block is number 8 c + r of its words
     for (int half = 0; half < 2; ++half)
@@ -185,6 +193,9 @@ const std::pair<const char *, const char *> mistakes[] = {
     {"fenceWgmma(); wgmma<false, false>(type, type, d, zeros, describeOperand(90000, 0), true); "
      "commitWgmma(); waitForWgmma<0>();",
      "shared memory of 66560 bytes accessed at byte"},
+    {"unsigned found = 0; while (found < 1) asm volatile(\"ld.acquire.gpu.global.u32 %0, [%1];\" : "
+     "\"=r\"(found) : \"l\"(numbers) : \"memory\");",
+     "waits for memory that nobody writes: ld.acquire.gpu.global.u32"},
     {"asm volatile(\"elect.sync _|p, 1;\");", "PTX 'elect.sync _|p, 1;' is not emulated"},
 };
 
@@ -331,13 +342,15 @@ TEST_CASE("bulk stores add fp32 to what is there") {
   }
 }
 
-TEST_CASE("warps store and load transposed blocks") {
-  std::vector<float> y(32, 1);
+TEST_CASE("warps store and load transposed blocks; threads of a block count in memory") {
+  std::vector<float> y(41, 1);
   const Matrix any{16, 64};
   const EmulatedMap map = any.map(64, 64, 16, 128);
   REQUIRE(launch(3, Schedule::ascending, map, map, {}, reinterpret_cast<std::byte *>(y.data())) ==
           "");
-  CHECK(y == std::vector<float>(32, 0));
+  CHECK(std::vector<float>(y.begin(), y.begin() + 32) == std::vector<float>(32, 0));
+  CHECK(y[32] == 1 + 32 * 0.5f);
+  CHECK(y[33] == 1 + 32 * 2);
 }
 
 TEST_CASE("mistakes of asynchronous programs are errors that name what is wrong") {

@@ -11,6 +11,7 @@
 #include "tests/support/NonEmpty.h"
 #include "tests/unit/samples/SampleContractions.h"
 #include "tests/unit/samples/SamplePrologues.h"
+#include "tests/unit/samples/SampleStrides.h"
 #include "tests/unit/samples/SampleTf32.h"
 
 #include <fmt/format.h>
@@ -138,4 +139,24 @@ TEST_CASE("single-consumer tiles") {
     }
   CHECK(subjects.size() > 6);
   checkAll("sm90_main_loop_single_consumer", subjects);
+}
+
+TEST_CASE("stream-K: the last-arriving block adds what others have multiplied") {
+  std::vector<Subject> subjects;
+  const Sm90GemmKnobs tile{.schedule = cooperative,
+                           .tileM = 128,
+                           .tileN = 128,
+                           .stages = 2,
+                           .epilogueStages = 2,
+                           .groupM = 2,
+                           .blocks = 4,
+                           .streamK = 1};
+  for (const auto &[b, m, n, k] : {std::array<int64_t, 4>{1, 300, 200, 264}, {3, 130, 72, 320}}) {
+    const Kernel kernel =
+        samples::contractKernel({{'b', b}, {'k', k}, {'m', m}, {'n', n}}, "bmk", "bnk", "bmn");
+    Subject subject{.kernel = kernel, .configuration = samples::stridedConfiguration(kernel, tile)};
+    subject.emitted = codegen::emit(kernel, subject.configuration, "sm_90a");
+    subjects.push_back(std::move(subject));
+  }
+  checkAll("sm90_main_loop_stream_k", subjects);
 }
