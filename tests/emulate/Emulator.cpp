@@ -103,6 +103,7 @@ private:
   std::jmp_buf scheduler;
   Thread *current = nullptr;
   bool isInFiber = false;
+  bool hasPolled = false;  ///< a thread, since all were resumed last
   Schedule order = Schedule::ascending;
   std::unique_ptr<AsynchronousParts> parts;  ///< where a thread has used any
   uint64_t barrierGeneration = 0, clusterGeneration = 0, progress = 0, polls = 0;
@@ -190,11 +191,11 @@ void Block::wait(const char *what, const char *file, int line) {
 }
 
 void Block::poll(const char *what, const SourceLine &at) {
-  constexpr uint64_t most = 1 << 20;
+  constexpr uint64_t most = 1 << 14;
   if (++polls > most)
     fail(fmt::format("thread {} waits for memory that nobody writes: {} at {}:{}", current->number,
                      what, at.file, at.line));
-  ++progress;
+  hasPolled = true;
   wait(what, at.file, at.line);
 }
 
@@ -219,8 +220,9 @@ std::string Block::runThreads(Schedule schedule) {
   const int count = int(threads.size());
   uint64_t before = ~0ull;
   while (finished < count && !waitsForCluster() && error.empty()) {
-    if (progress == before && !(parts && parts->completeOne())) return describeDeadlock();
-    before = progress;
+    if (progress == before && !(parts && parts->completeOne()) && !hasPolled)
+      return describeDeadlock();
+    before = progress, hasPolled = false;
     for (int n = 0; n < count && error.empty(); ++n) {
       Thread &next = threads[schedule == Schedule::ascending ? n : count - 1 - n];
       if (!next.finished) resume(next);

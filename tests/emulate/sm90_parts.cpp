@@ -91,7 +91,7 @@ extern "C" __global__ void copied(const __grid_constant__ TensorMap a,
 }
 )";
 
-/// Sums of fp32: a run of bytes, and a box, twice each.
+/// Sums of fp32: a run of bytes, and a box, twice each. Then the run again, from memory to memory.
 constexpr const char *added = R"(
 extern "C" __global__ void added(const __grid_constant__ TensorMap a,
     const __grid_constant__ TensorMap b, const int *, float *y) {
@@ -106,6 +106,28 @@ extern "C" __global__ void added(const __grid_constant__ TensorMap a,
         "[%1];" :: "l"(&b), "r"(1024), "r"(0), "r"(1) : "memory");
     commitStores();
   }
+  waitForStores<0>();
+  initializeBarrier(barrier, 1);
+  asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" :: "r"(barrier), "r"(512)
+      : "memory");
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, "
+      "[%3];" :: "r"(4096), "l"(y), "r"(512), "r"(barrier) : "memory");
+  arrive(barrier);
+  int done = 0, isElected = 0;
+  while (!done)
+    asm volatile("{.reg .pred p; mbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2; "
+        "selp.b32 %0, 1, 0, p;}" : "=r"(done) : "r"(barrier), "r"(0) : "memory");
+  asm volatile("{.reg .pred p; elect.sync _|p, %1; selp.b32 %0, 1, 0, p;}" : "=r"(isElected)
+      : "r"(~0u));
+  float four[4];
+  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(four[0]), "=f"(four[1]),
+      "=f"(four[2]), "=f"(four[3]) : "r"(4096 + 16) : "memory");
+  asm volatile("st.shared.v2.f32 [%0], {%1, %2};" :: "r"(4096), "f"(four[2]),
+      "f"(isElected ? four[0] : 0) : "memory");
+  fenceForAsync();
+  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" :: "l"(y + 128),
+      "r"(4096), "r"(512) : "memory");
+  commitStores();
   waitForStores<0>();
 }
 )";
@@ -196,7 +218,8 @@ const std::pair<const char *, const char *> mistakes[] = {
     {"unsigned found = 0; while (found < 1) asm volatile(\"ld.acquire.gpu.global.u32 %0, [%1];\" : "
      "\"=r\"(found) : \"l\"(numbers) : \"memory\");",
      "waits for memory that nobody writes: ld.acquire.gpu.global.u32"},
-    {"asm volatile(\"elect.sync _|p, 1;\");", "PTX 'elect.sync _|p, 1;' is not emulated"},
+    {"asm volatile(\"vote.sync.all.pred p, q, 1;\");",
+     "PTX 'vote.sync.all.pred p, q, 1;' is not emulated"},
 };
 
 const HostLibrary &library() {
@@ -313,7 +336,7 @@ TEST_CASE("boxes that leave their tensor: zeros come, rows are dropped, columns 
   }
 }
 
-TEST_CASE("bulk stores add fp32 to what is there") {
+TEST_CASE("bulk stores add fp32 to what is there, and runs of bytes come and go") {
   for (const Schedule schedule : both) {
     std::vector<float> y(256, 1);
     const GuardedBuffer box(8 * 32 * sizeof(float));
@@ -325,10 +348,10 @@ TEST_CASE("bulk stores add fp32 to what is there") {
                                                         .swizzleBytes = 128});
     REQUIRE(launch(2, schedule, map, map, {}, reinterpret_cast<std::byte *>(y.data())) == "");
     int wrong = 0;
-    for (size_t n = 0; n < 256; ++n) {
-      const float added = n < 128 ? (n % 2 == 0 ? float(n / 2) : 0.5f) : 0;
-      wrong += y[n] == 1 + 2 * added ? 0 : 1;
-    }
+    const auto sum = [](size_t n) { return 1 + 2 * (n % 2 == 0 ? float(n / 2) : 0.5f); };
+    for (size_t n = 0; n < 128; ++n) wrong += y[n] == sum(n) ? 0 : 1;
+    for (size_t n = 0; n < 128; ++n)  // two were exchanged on the way
+      wrong += y[128 + n] == sum(n == 0 ? 6 : n == 1 ? 4 : n) ? 0 : 1;
     for (size_t row = 0; row < 8; ++row)
       for (size_t column = 0; column < 32; ++column) {
         // Rows of 128 bytes from byte 1024 on, swizzled; the box is one row below the tensor's.

@@ -95,6 +95,14 @@ void waitForParity(const Instruction &, const Arguments &a) {
   a.parts.memoryBarriers.wait(a.word(0), a.word(1), a.at);
   a.setResult(1);
 }
+void testParity(const Instruction &is, const Arguments &a) {
+  const bool hasEnded = a.parts.memoryBarriers.hasEnded(a.word(0), a.word(1));
+  if (!hasEnded) a.parts.fibers.poll(is.name.c_str(), a.at);
+  a.setResult(hasEnded ? 1 : 0);
+}
+void expectBytes(const Instruction &, const Arguments &a) {
+  a.parts.memoryBarriers.expect(a.word(0), a.number(1));
+}
 void namedBarrier(const Instruction &is, const Arguments &a) {
   a.parts.namedBarriers.arrive(a.word(0), a.number(1), is.has("sync"), a.at);
 }
@@ -255,6 +263,10 @@ void loadMatrices(const Instruction &is, const Arguments &a) {
 
 // ---- Registers and memory ----
 
+/// The first lane of the warp is the one.
+void electLane(const Instruction &, const Arguments &a) {
+  a.setResult(a.parts.fibers.runningThread() % 32 == 0 ? 1 : 0);
+}
 /// cvt.rna.tf32.f32: nearest, ties away from zero.
 void roundToTf32(const Instruction &, const Arguments &a) {
   constexpr uint32_t infinity = 0x7F800000, magnitude = 0x7FFFFFFF, lower = 0x1FFF;
@@ -320,7 +332,9 @@ struct Entry {
 constexpr Entry instructions[] = {
     {"mbarrier.init.", initializeBarrier},
     {"mbarrier.arrive.", arrive},
+    {"mbarrier.expect_tx.", expectBytes},
     {"mbarrier.try_wait.parity.", waitForParity},
+    {"mbarrier.test_wait.parity.", testParity},
     {"bar.sync", namedBarrier},
     {"bar.arrive", namedBarrier},
     {"barrier.sync", namedBarrier},
@@ -344,6 +358,7 @@ constexpr Entry instructions[] = {
     {"st.", storeGlobal},
     {"red.", combineGlobal},
     {"atom.", combineGlobal},
+    {"elect.sync", electLane},
     {"setmaxnreg.", nothing},
     {"fence.proxy.async", fenceProxies},
     {"fence.", nothing},
