@@ -78,12 +78,13 @@ public:
     current->subject = subject;
     wait(what, at.file, at.line);
   }
-  void progressed() override { ++progress; }
+  void poll(const char *what, const SourceLine &at) override;
+  void progressed() override { ++progress, polls = 0; }
   [[noreturn]] void fail(const std::string &message) override;
   std::span<std::byte> shared() const override { return dynamic; }
 
   static Block *running;
-  AsynchronousParts parts{*this};
+  AsynchronousParts &asynchronousParts();
 
 private:
   static void enter();
@@ -91,6 +92,9 @@ private:
   void resume(Thread &thread);
   void wait(const char *what, const char *file, int line);
   std::string describeDeadlock() const;
+  std::string describe(const Thread &thread) const {
+    return parts ? parts->describe(thread.waiting, thread.subject) : thread.waiting;
+  }
 
   const std::function<void()> &body;
   std::span<std::byte> dynamic;
@@ -99,7 +103,10 @@ private:
   std::jmp_buf scheduler;
   Thread *current = nullptr;
   bool isInFiber = false;
-  uint64_t barrierGeneration = 0, clusterGeneration = 0, progress = 0;
+  bool hasPolled = false;  ///< a thread, since all were resumed last
+  Schedule order = Schedule::ascending;
+  std::unique_ptr<AsynchronousParts> parts;  ///< where a thread has used any
+  uint64_t barrierGeneration = 0, clusterGeneration = 0, progress = 0, polls = 0;
   int atBarrier = 0, atClusterBarrier = 0, finished = 0;
   std::string error;
 };
@@ -117,16 +124,25 @@ Block::Block(int count, const std::function<void()> &body, std::span<std::byte> 
   warps.resize((count + warpSize - 1) / warpSize);
 }
 
+/// Loads that land at once take the place of operands that are released too early; late ones find
+/// products that do not wait for them.
+AsynchronousParts &Block::asynchronousParts() {
+  if (!parts) {
+    parts = std::make_unique<AsynchronousParts>(*this);
+    parts->reset({.loads = order == Schedule::ascending,
+                  .products = order == Schedule::descending,
+                  .stores = order == Schedule::descending});
+  }
+  return *parts;
+}
+
 /// Makes the block ready to run again for the next block index; stacks are kept.
 void Block::reset(Schedule schedule) {
-  barrierGeneration = clusterGeneration = progress = 0;
+  barrierGeneration = clusterGeneration = progress = polls = 0;
   atBarrier = atClusterBarrier = finished = 0;
   for (Thread &thread : threads) thread.started = thread.finished = false;
-  // Loads take the place of operands that are released too early; and come late for products that
-  // do not wait for them.
-  parts.reset({.loads = schedule == Schedule::ascending,
-               .products = schedule == Schedule::descending,
-               .stores = schedule == Schedule::descending});
+  order = schedule;
+  parts.reset();
   for (size_t w = 0; w < warps.size(); ++w) {
     const int lanes = std::min<int>(warpSize, int(threads.size()) - int(w) * warpSize);
     warps[w].live = lanes == warpSize ? ~0u : (1u << lanes) - 1;
@@ -138,7 +154,7 @@ void Block::enter() {
   Block &block = *running;
   block.body();
   Thread &self = *block.current;
-  block.parts.endThread(self.number);
+  if (block.parts) block.parts->endThread(self.number);
   self.finished = true;
   block.warps[self.number / warpSize].live &= ~(1u << self.number % warpSize);
   ++block.finished;
@@ -174,6 +190,15 @@ void Block::wait(const char *what, const char *file, int line) {
   if (!_setjmp(self.resume)) _longjmp(scheduler, 1);
 }
 
+void Block::poll(const char *what, const SourceLine &at) {
+  constexpr uint64_t most = 1 << 14;
+  if (++polls > most)
+    fail(fmt::format("thread {} waits for memory that nobody writes: {} at {}:{}", current->number,
+                     what, at.file, at.line));
+  hasPolled = true;
+  wait(what, at.file, at.line);
+}
+
 void Block::fail(const std::string &message) {
   if (!isInFiber) throw Failure{message};
   error = message;
@@ -184,7 +209,7 @@ std::string Block::run(Schedule schedule) {
   running = this;
   try {
     if (std::string found = runThreads(schedule); !found.empty()) return found;
-    if (hasEnded()) parts.endBlock();
+    if (parts && hasEnded()) parts->endBlock();
   } catch (const Failure &failure) {
     return failure.error;
   }
@@ -195,8 +220,9 @@ std::string Block::runThreads(Schedule schedule) {
   const int count = int(threads.size());
   uint64_t before = ~0ull;
   while (finished < count && !waitsForCluster() && error.empty()) {
-    if (progress == before && !parts.completeOne()) return describeDeadlock();
-    before = progress;
+    if (progress == before && !(parts && parts->completeOne()) && !hasPolled)
+      return describeDeadlock();
+    before = progress, hasPolled = false;
     for (int n = 0; n < count && error.empty(); ++n) {
       Thread &next = threads[schedule == Schedule::ascending ? n : count - 1 - n];
       if (!next.finished) resume(next);
@@ -266,9 +292,8 @@ std::string Block::describeDeadlock() const {
   std::map<std::string, std::vector<int>> waiting;
   for (const Thread &thread : threads)
     if (!thread.finished)
-      waiting[fmt::format("{} {}:{}", parts.describe(thread.waiting, thread.subject), thread.file,
-                          thread.line)]
-          .push_back(thread.number);
+      waiting[fmt::format("{} {}:{}", describe(thread), thread.file, thread.line)].push_back(
+          thread.number);
   for (const auto &[place, numbers] : waiting)
     text +=
         fmt::format(", {} wait at {} (first thread {})", numbers.size(), place, numbers.front());
@@ -409,7 +434,7 @@ void loadFromBlock(const void *own, int rank, void *value, size_t size) {
   std::memcpy(value, Cluster::running->addressOf(own, rank), size);
 }
 
-AsynchronousParts &asynchronousParts() { return Block::running->parts; }
+AsynchronousParts &asynchronousParts() { return Block::running->asynchronousParts(); }
 
 void *dynamicShared() { return Cluster::running->dynamicShared(); }
 

@@ -23,6 +23,9 @@ public:
   /// Hands over to the other threads. `what` and `subject` name what is waited for, should nobody
   /// ever bring it.
   virtual void wait(const char *what, uint32_t subject, const SourceLine &at) = 0;
+  /// Hands over as wait() does, of a thread that looks again and again for what other threads or
+  /// blocks bring; an error if that goes on while nothing else happens.
+  virtual void poll(const char *what, const SourceLine &at) = 0;
   /// Something happened that others may wait for.
   virtual void progressed() = 0;
   /// Ends the launch with an error; does not return.

@@ -50,7 +50,8 @@ std::string translationUnit(const std::vector<Source> &sources, DeviceHeaders he
     text += fmt::format("\n#define __shared__ static __attribute__((section(\"shared_{}\")))\n", n);
     text += fmt::format(
         "#define {0} kernel_{1}\nnamespace text_{1} {{\n{2}\n}}\n#undef {0}\n#undef __shared__\n",
-        source.entry, n, source.text);
+        source.entry, n,
+        headers == DeviceHeaders::translated ? translatePtx(source.text) : source.text);
     text += fmt::format(
         "extern \"C\" void call_{0}(void* const* arguments) {{\n"
         "  weft::emulate::call(text_{0}::kernel_{0}, arguments);\n}}\n"

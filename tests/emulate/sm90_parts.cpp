@@ -91,6 +91,78 @@ extern "C" __global__ void copied(const __grid_constant__ TensorMap a,
 }
 )";
 
+/// Sums of fp32: a run of bytes, and a box, twice each. Then the run again, from memory to memory.
+constexpr const char *added = R"(
+extern "C" __global__ void added(const __grid_constant__ TensorMap a,
+    const __grid_constant__ TensorMap b, const int *, float *y) {
+  storePair(1024 + threadIdx.x * 8, threadIdx.x, 0.5f);
+  fenceForAsync();
+  __syncthreads();
+  if (threadIdx.x > 0) return;
+  for (int twice = 0; twice < 2; ++twice) {
+    asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], %2;" ::
+        "l"(y), "r"(1024), "r"(512) : "memory");
+    asm volatile("cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.bulk_group [%0, {%2, %3}], "
+        "[%1];" :: "l"(&b), "r"(1024), "r"(0), "r"(1) : "memory");
+    commitStores();
+  }
+  waitForStores<0>();
+  initializeBarrier(barrier, 1);
+  asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" :: "r"(barrier), "r"(512)
+      : "memory");
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, "
+      "[%3];" :: "r"(4096), "l"(y), "r"(512), "r"(barrier) : "memory");
+  arrive(barrier);
+  int done = 0, isElected = 0;
+  while (!done)
+    asm volatile("{.reg .pred p; mbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2; "
+        "selp.b32 %0, 1, 0, p;}" : "=r"(done) : "r"(barrier), "r"(0) : "memory");
+  asm volatile("{.reg .pred p; elect.sync _|p, %1; selp.b32 %0, 1, 0, p;}" : "=r"(isElected)
+      : "r"(~0u));
+  float four[4];
+  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(four[0]), "=f"(four[1]),
+      "=f"(four[2]), "=f"(four[3]) : "r"(4096 + 16) : "memory");
+  asm volatile("st.shared.v2.f32 [%0], {%1, %2};" :: "r"(4096), "f"(four[2]),
+      "f"(isElected ? four[0] : 0) : "memory");
+  fenceForAsync();
+  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" :: "l"(y + 128),
+      "r"(4096), "r"(512) : "memory");
+  commitStores();
+  waitForStores<0>();
+}
+)";
+
+/// Blocks of 8 x 8 of a warp, stored transposed and loaded both ways.
+constexpr const char *matrices = R"(
+extern "C" __global__ void matrices(const __grid_constant__ TensorMap a,
+    const __grid_constant__ TensorMap b, const int *, float *y) {
+  if (threadIdx.x >= 32) return;
+  const unsigned lane = threadIdx.x, row = lane % 8 * 16 + lane / 8 * 128;
+  unsigned words[4], back[4];
+  for (unsigned w = 0; w < 4; ++w) words[w] = (lane * 2 + w * 64) | (lane * 2 + 1 + w * 64) << 16;
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::
+      "r"(row), "r"(words[0]), "r"(words[1]), "r"(words[2]), "r"(words[3]) : "memory");
+  __syncwarp();
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+      : "=r"(back[0]), "=r"(back[1]), "=r"(back[2]), "=r"(back[3]) : "r"(row) : "memory");
+  unsigned wrong = 0;
+  for (int w = 0; w < 4; ++w) wrong += back[w] != words[w];
+  // Lane 0 waits for what the others count, in memory that holds 1.0 at first.
+  unsigned before, counted = 0x3F800000;
+  if (lane > 0) asm volatile("atom.relaxed.gpu.global.add.u32 %0, [%1], %2;"
+      : "=r"(before) : "l"(y + 40), "r"(1) : "memory");
+  while (lane == 0 && counted != 0x3F800000 + 31)
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(counted) : "l"(y + 40) : "memory");
+  asm volatile("red.global.add.v2.f32 [%0], {%1, %2};" :: "l"(y + 32), "f"(0.5f), "f"(2.0f)
+      : "memory");
+  loadMatrices(back, row);
+  for (int w = 0; w < 4; ++w)  // element (r, c) of a block is number 8 c + r of its words
+    for (int half = 0; half < 2; ++half)
+      wrong += (back[w] >> 16 * half & 0xFFFF) != (lane % 4 * 2 + half) * 8 + lane / 4 + w * 64;
+  y[lane] = wrong;
+}
+)";
+
 /// A body that each mistake stands in.
 std::string kernelOf(const std::string &body) {
   return fmt::format(R"(
@@ -143,14 +215,19 @@ const std::pair<const char *, const char *> mistakes[] = {
     {"fenceWgmma(); wgmma<false, false>(type, type, d, zeros, describeOperand(90000, 0), true); "
      "commitWgmma(); waitForWgmma<0>();",
      "shared memory of 66560 bytes accessed at byte"},
-    {"weft::emulate::PtxStatement(\"elect.sync _|p, 1;\")({}, \"x.cuh\", 7);",
-     "x.cuh:7: PTX 'elect.sync _|p, 1;' is not emulated"},
+    {"unsigned found = 0; while (found < 1) asm volatile(\"ld.acquire.gpu.global.u32 %0, [%1];\" : "
+     "\"=r\"(found) : \"l\"(numbers) : \"memory\");",
+     "waits for memory that nobody writes: ld.acquire.gpu.global.u32"},
+    {"asm volatile(\"vote.sync.all.pred p, q, 1;\");",
+     "PTX 'vote.sync.all.pred p, q, 1;' is not emulated"},
 };
 
 const HostLibrary &library() {
   static const HostLibrary built = [] {
     std::vector<Source> sources = {{std::string(head) + product, "product"},
-                                   {std::string(head) + copied, "copied"}};
+                                   {std::string(head) + copied, "copied"},
+                                   {std::string(head) + added, "added"},
+                                   {std::string(head) + matrices, "matrices"}};
     for (const auto &[body, error] : mistakes)
       sources.push_back({head + kernelOf(body), "mistake"});
     return HostLibrary("sm90_parts", sources, DeviceHeaders::translated);
@@ -259,6 +336,46 @@ TEST_CASE("boxes that leave their tensor: zeros come, rows are dropped, columns 
   }
 }
 
+TEST_CASE("bulk stores add fp32 to what is there, and runs of bytes come and go") {
+  for (const Schedule schedule : both) {
+    std::vector<float> y(256, 1);
+    const GuardedBuffer box(8 * 32 * sizeof(float));
+    std::ranges::fill(box.bytes(), std::byte{0});
+    const EmulatedMap map(box.bytes().data(), TensorMap{.dtype = DType::f32,
+                                                        .extents = {32, 4},
+                                                        .strides = {32},
+                                                        .box = {32, 8},
+                                                        .swizzleBytes = 128});
+    REQUIRE(launch(2, schedule, map, map, {}, reinterpret_cast<std::byte *>(y.data())) == "");
+    int wrong = 0;
+    const auto sum = [](size_t n) { return 1 + 2 * (n % 2 == 0 ? float(n / 2) : 0.5f); };
+    for (size_t n = 0; n < 128; ++n) wrong += y[n] == sum(n) ? 0 : 1;
+    for (size_t n = 0; n < 128; ++n)  // two were exchanged on the way
+      wrong += y[128 + n] == sum(n == 0 ? 6 : n == 1 ? 4 : n) ? 0 : 1;
+    for (size_t row = 0; row < 8; ++row)
+      for (size_t column = 0; column < 32; ++column) {
+        // Rows of 128 bytes from byte 1024 on, swizzled; the box is one row below the tensor's.
+        const size_t from = (row - 1) * 32 + (column / 4 ^ (row - 1)) * 4 + column % 4;
+        const float added = from % 2 == 0 ? float(from / 2) : 0.5f;
+        float found;
+        std::memcpy(&found, &box.bytes()[(row * 32 + column) * sizeof found], sizeof found);
+        wrong += found == (row >= 1 && row < 4 ? 2 * added : 0) ? 0 : 1;
+      }
+    CHECK(wrong == 0);
+  }
+}
+
+TEST_CASE("warps store and load transposed blocks; threads of a block count in memory") {
+  std::vector<float> y(41, 1);
+  const Matrix any{16, 64};
+  const EmulatedMap map = any.map(64, 64, 16, 128);
+  REQUIRE(launch(3, Schedule::ascending, map, map, {}, reinterpret_cast<std::byte *>(y.data())) ==
+          "");
+  CHECK(std::vector<float>(y.begin(), y.begin() + 32) == std::vector<float>(32, 0));
+  CHECK(y[32] == 1 + 32 * 0.5f);
+  CHECK(y[33] == 1 + 32 * 2);
+}
+
 TEST_CASE("mistakes of asynchronous programs are errors that name what is wrong") {
   const Matrix a{16, 64}, b{16, 64};
   a.fill(0);
@@ -267,7 +384,7 @@ TEST_CASE("mistakes of asynchronous programs are errors that name what is wrong"
     std::string errors;
     for (const Schedule schedule : both)
       errors +=
-          launch(2 + n, schedule, a.map(64, 64, 16, 128), b.map(64, 64, 16, 128), {0}, nullptr) +
+          launch(4 + n, schedule, a.map(64, 64, 16, 128), b.map(64, 64, 16, 128), {0}, nullptr) +
           "\n";
     CHECK_THAT(errors, Catch::Contains(mistakes[n].second));
   }

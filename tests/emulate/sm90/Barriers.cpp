@@ -59,9 +59,13 @@ void MemoryBarriers::land(uint32_t address, int64_t bytes) {
   endPhaseIfComplete(barrier);
 }
 
-void MemoryBarriers::wait(uint32_t address, uint32_t parity, const SourceLine &source) {
+bool MemoryBarriers::hasEnded(uint32_t address, uint32_t parity) {
   if (parity > 1) fibers.fail(fmt::format("parity {} of {}", parity, describe(address)));
-  while ((at(address).phase & 1) == parity) fibers.wait("mbarrier", address, source);
+  return (at(address).phase & 1) != parity;
+}
+
+void MemoryBarriers::wait(uint32_t address, uint32_t parity, const SourceLine &source) {
+  while (!hasEnded(address, parity)) fibers.wait("mbarrier", address, source);
 }
 
 std::string MemoryBarriers::describe(uint32_t address) const {

@@ -19,7 +19,8 @@ public:
   void arrive(uint32_t address);
   /// Bytes of a copy have landed.
   void land(uint32_t address, int64_t bytes);
-  /// Until the phase of this parity has ended.
+  /// Whether the phase of this parity has ended, and until it has.
+  bool hasEnded(uint32_t address, uint32_t parity);
   void wait(uint32_t address, uint32_t parity, const SourceLine &at);
   /// For messages.
   std::string describe(uint32_t address) const;

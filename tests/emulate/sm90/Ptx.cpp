@@ -95,6 +95,14 @@ void waitForParity(const Instruction &, const Arguments &a) {
   a.parts.memoryBarriers.wait(a.word(0), a.word(1), a.at);
   a.setResult(1);
 }
+void testParity(const Instruction &is, const Arguments &a) {
+  const bool hasEnded = a.parts.memoryBarriers.hasEnded(a.word(0), a.word(1));
+  if (!hasEnded) a.parts.fibers.poll(is.name.c_str(), a.at);
+  a.setResult(hasEnded ? 1 : 0);
+}
+void expectBytes(const Instruction &, const Arguments &a) {
+  a.parts.memoryBarriers.expect(a.word(0), a.number(1));
+}
 void namedBarrier(const Instruction &is, const Arguments &a) {
   a.parts.namedBarriers.arrive(a.word(0), a.number(1), is.has("sync"), a.at);
 }
@@ -191,11 +199,14 @@ void multiply(const Instruction &is, const Arguments &a) {
 
 size_t vectorOf(const Instruction &is) { return is.has("v4") ? 4 : is.has("v2") ? 2 : 1; }
 
-/// An address of `bytes`, aligned as the device demands.
-uint32_t aligned(const Instruction &is, const Arguments &a, uint32_t address, size_t bytes) {
+/// As the device demands.
+void checkAligned(const Instruction &is, const Arguments &a, uint64_t address, size_t bytes) {
   if (address % bytes != 0)
-    a.parts.fibers.fail(fmt::format("PTX '{}' at byte {} of shared memory: not aligned to {} bytes",
-                                    is.name, address, bytes));
+    a.parts.fibers.fail(
+        fmt::format("PTX '{}' at address {}: not aligned to {} bytes", is.name, address, bytes));
+}
+uint32_t aligned(const Instruction &is, const Arguments &a, uint32_t address, size_t bytes) {
+  checkAligned(is, a, address, bytes);
   return address;
 }
 size_t elementBytes(const Instruction &is) {
@@ -252,6 +263,10 @@ void loadMatrices(const Instruction &is, const Arguments &a) {
 
 // ---- Registers and memory ----
 
+/// The first lane of the warp is the one.
+void electLane(const Instruction &, const Arguments &a) {
+  a.setResult(a.parts.fibers.runningThread() % 32 == 0 ? 1 : 0);
+}
 /// cvt.rna.tf32.f32: nearest, ties away from zero.
 void roundToTf32(const Instruction &, const Arguments &a) {
   constexpr uint32_t infinity = 0x7F800000, magnitude = 0x7FFFFFFF, lower = 0x1FFF;
@@ -260,11 +275,53 @@ void roundToTf32(const Instruction &, const Arguments &a) {
   else if ((bits & magnitude) != infinity) bits = (bits + (lower + 1) / 2) & ~lower;
   a.set(0, &bits);
 }
-/// red.global.add.f32 [address], value and its vectors: blocks run one after another.
-void addFloats(const Instruction &is, const Arguments &a) {
-  if (!is.has("f32")) a.parts.fibers.fail(fmt::format("PTX '{}': only fp32 is added", is.name));
-  auto *to = a.pointer<float>(0);
-  for (size_t n = 0; n < vectorOf(is); ++n) to[n] += std::bit_cast<float>(a.word(1 + n));
+/// A load that orders memory looks for what others write: they get their turn before it.
+void loadGlobal(const Instruction &is, const Arguments &a) {
+  const size_t count = vectorOf(is), bytes = elementBytes(is);
+  if (is.has("acquire") || is.has("relaxed") || is.has("volatile"))
+    a.parts.fibers.poll(is.name.c_str(), a.at);
+  const auto *from = a.pointer<const std::byte>(count);
+  checkAligned(is, a, uint64_t(a.number(count)), count * bytes);
+  for (size_t n = 0; n < count; ++n) a.set(n, from + n * bytes);
+}
+void storeGlobal(const Instruction &is, const Arguments &a) {
+  const size_t count = vectorOf(is), bytes = elementBytes(is);
+  checkAligned(is, a, uint64_t(a.number(0)), count * bytes);
+  for (size_t n = 0; n < count; ++n) {
+    const int64_t value = a.number(1 + n);
+    std::memcpy(a.pointer<std::byte>(0) + n * bytes, &value, bytes);
+  }
+  a.parts.fibers.progressed();
+}
+
+/// What red and atom make of an element and an operand, of 32 bits.
+uint32_t combined(const Instruction &is, const Arguments &a, uint32_t old, uint32_t operand) {
+  const bool isFloat = is.parts.back() == "f32";
+  if (is.has("add"))
+    return isFloat
+               ? std::bit_cast<uint32_t>(std::bit_cast<float>(old) + std::bit_cast<float>(operand))
+               : old + operand;
+  if (is.has("exch")) return operand;
+  if (is.has("inc") && !isFloat) return old >= operand ? 0 : old + 1;
+  if (is.parts.back() == "u32" && is.has("max")) return std::max(old, operand);
+  if (is.parts.back() == "u32" && is.has("min")) return std::min(old, operand);
+  a.parts.fibers.fail(fmt::format("PTX '{}' is not emulated", is.text));
+  return old;
+}
+/// red [address], values: of floats, vectors too; atom result, [address], value.
+void combineGlobal(const Instruction &is, const Arguments &a) {
+  const bool returns = is.parts[0] == "atom";
+  const size_t address = returns ? 1 : 0, count = vectorOf(is);
+  if (elementBytes(is) != 4 || !is.has("global"))
+    a.parts.fibers.fail(fmt::format("PTX '{}' is not emulated", is.text));
+  checkAligned(is, a, uint64_t(a.number(address)), 4 * count);
+  auto *to = a.pointer<uint32_t>(address);
+  for (size_t n = 0; n < count; ++n) {
+    const uint32_t old = to[n];
+    to[n] = combined(is, a, old, a.word(address + 1 + n));
+    if (returns) a.set(n, &old);
+  }
+  a.parts.fibers.progressed();
 }
 
 struct Entry {
@@ -275,7 +332,9 @@ struct Entry {
 constexpr Entry instructions[] = {
     {"mbarrier.init.", initializeBarrier},
     {"mbarrier.arrive.", arrive},
+    {"mbarrier.expect_tx.", expectBytes},
     {"mbarrier.try_wait.parity.", waitForParity},
+    {"mbarrier.test_wait.parity.", testParity},
     {"bar.sync", namedBarrier},
     {"bar.arrive", namedBarrier},
     {"barrier.sync", namedBarrier},
@@ -291,10 +350,15 @@ constexpr Entry instructions[] = {
     {"ld.shared.", loadShared},
     {"st.shared::cta.", storeShared},
     {"st.shared.", storeShared},
+    {"st.async.", nullptr},
     {"stmatrix.", storeMatrices},
     {"ldmatrix.", loadMatrices},
     {"cvt.rna.tf32.f32", roundToTf32},
-    {"red.", addFloats},
+    {"ld.", loadGlobal},
+    {"st.", storeGlobal},
+    {"red.", combineGlobal},
+    {"atom.", combineGlobal},
+    {"elect.sync", electLane},
     {"setmaxnreg.", nothing},
     {"fence.proxy.async", fenceProxies},
     {"fence.", nothing},

@@ -196,7 +196,6 @@ void WarpgroupProducts::deliver(Thread &thread, uint64_t end) {
       held.start[i] = (*held.tile)[placeOfAccumulator(inWarpgroup, i, 2 * held.count)];
   }
   std::erase_if(thread.inFlight, [&](const InFlight &held) { return held.last < end; });
-  thread.delivered = end;
   Warpgroup &of = warpgroups[size_t(fibers.runningThread()) / warpgroup];
   for (; !of.instructions.empty() && of.first < of.done; ++of.first) of.instructions.pop_front();
 }

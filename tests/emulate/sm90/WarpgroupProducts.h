@@ -65,7 +65,7 @@ private:
     std::shared_ptr<Tile> tile;
   };
   struct Thread {
-    uint64_t issued = 0, delivered = 0;
+    uint64_t issued = 0;
     std::deque<uint64_t> groups;  ///< instructions that were issued when each was committed
     std::vector<InFlight> inFlight;
     bool isFenced = false;
