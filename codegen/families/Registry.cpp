@@ -8,7 +8,7 @@
   family(viewFamily) family(transposeFamily) family(loopFamily) family(sm90GemmFamily) \
       family(libraryFamily) family(sm80GemmFamily) family(fmaGemmFamily)               \
           family(sm90AttentionFamily) family(sm80AttentionFamily)                      \
-              family(sm80AttentionBackwardFamily)
+              family(sm90AttentionBackwardFamily) family(sm80AttentionBackwardFamily)
 
 namespace weft {
 

@@ -1,7 +1,6 @@
 // Which kernels accept strided views, and at what price; see StridedViews.h.
 #include "passes/configure/StridedViews.h"
 
-#include "kernel/AttentionBackwardRegion.h"
 #include "kernel/StridedBatchedGemm.h"
 #include "passes/configure/Family.h"
 

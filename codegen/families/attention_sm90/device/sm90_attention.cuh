@@ -19,6 +19,7 @@
 #include "weft/sm90_attention_tiles.cuh"
 #include "weft/sm90_barrier.cuh"
 #include "weft/sm90_fragment_shared.cuh"
+#include "weft/sm90_heads.cuh"
 #include "weft/sm90_registers.cuh"
 #include "weft/sm90_tma.cuh"
 #include "weft/tile_coverage.cuh"
@@ -51,30 +52,6 @@ struct AttentionArgs {
   Dropout dropout = {};  // of exponentials, behind their sum
   float keepScale = 1;   // 1 / (1 - p)
 };
-
-/// Coordinate 2 + d of a head's boxes; there are no divisors behind the map's dimensions.
-template <HeadMap map, int d>
-__device__ __forceinline__ int headCoordinate(int head) {
-  if constexpr (d + 2 < map.dimensions) return head / map.divisors[d] % map.extents[d];
-  else return 0;
-}
-/// A box of rows from `row` and columns from `column` on, of one head.
-template <HeadMap map>
-__device__ __forceinline__ void loadHead(SharedAddress to, const TensorMap *from,
-                                         SharedAddress barrier, int column, int row, int head) {
-  const int at[5] = {column, row, headCoordinate<map, 0>(head), headCoordinate<map, 1>(head),
-                     headCoordinate<map, 2>(head)};
-  if constexpr (map.dimensions == 2) loadTile(to, from, barrier, column, row);
-  else loadBox<map.dimensions>(to, from, barrier, at);
-}
-template <HeadMap map>
-__device__ __forceinline__ void storeHead(const TensorMap *to, SharedAddress from, int column,
-                                          int row, int head) {
-  const int at[5] = {column, row, headCoordinate<map, 0>(head), headCoordinate<map, 1>(head),
-                     headCoordinate<map, 2>(head)};
-  if constexpr (map.dimensions == 2) storeTile(to, from, column, row);
-  else storeBox<map.dimensions>(to, from, at);
-}
 
 /// The blocks of keys that a tile of queries sees, from the last to the first. The lanes of a warp
 /// ask for the coverage of 32 blocks at once; all of them call advance() together.
@@ -184,13 +161,6 @@ __device__ __forceinline__ void produceAttention(AttentionShared<problem, tile> 
     if (isLeader) index = gridDim.x + ptx::count(args.counter, C::tiles - 1);
     index = __shfl_sync(~0u, index, 0);
   }
-}
-
-/// Keeps the compiler from reading accumulators before the wait in front of it.
-template <int count>
-__device__ __forceinline__ void fenceAccumulators(float (&accumulators)[count]) {
-#pragma unroll
-  for (int i = 0; i < count; ++i) asm volatile("" : "+f"(accumulators[i])::"memory");
 }
 
 constexpr int consumerBarrier = 1, orderedBarrier = 4;  // named barriers from these on

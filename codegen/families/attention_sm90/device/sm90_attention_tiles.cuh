@@ -6,19 +6,13 @@
 // * 128 bytes at p * n * 128. Columns past a tensor's own are zero.
 #pragma once
 
+#include "weft/sm90_heads.cuh"
 #include "weft/sm90_pipeline.cuh"
 #include "weft/sm90_shared.cuh"
 #include "weft/sm90_swizzle.cuh"
 #include "weft/types.cuh"
 
 namespace weft::sm90 {
-
-/// Where a head lies in a tensor's map: coordinate 2 + d of a box is head / divisors[d] %
-/// extents[d].
-struct HeadMap {
-  int dimensions;                         ///< of the map: two and one for each of these
-  int divisors[3] = {}, extents[3] = {};  ///< of as many dimensions; zero behind them
-};
 
 struct AttentionProblem {
   int queries, keys;      ///< rows of a head
@@ -36,9 +30,6 @@ struct AttentionTile {
   bool staysInQ;    ///< the output leaves through the place of the queries
   int headGroup;    ///< heads whose tiles are taken together, last rows first; 0: head by head
 };
-
-/// Tiles of 64 columns.
-__device__ __forceinline__ constexpr int panelsOf(int columns) { return (columns + 63) / 64; }
 
 template <AttentionProblem problem, AttentionTile tile>
 struct AttentionConfig {
@@ -114,15 +105,6 @@ struct AttentionShared {
   __device__ __forceinline__ SharedAddress tileNumber(int place) const {
     return barrier(C::barriers) + place * 4;
   }
-};
-
-/// The stage of pass `count` through a pipeline, whichever side counts: one number in place of a
-/// PipelineState, which pipelines that are passed together share.
-template <int stages>
-struct StageOfPass {
-  int stage, parity;
-  __device__ __forceinline__ explicit StageOfPass(unsigned count)
-      : stage(int(count % stages)), parity(int(count / stages % 2)) {}
 };
 
 struct AttentionTilePlace {

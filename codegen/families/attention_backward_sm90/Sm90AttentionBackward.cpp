@@ -1,0 +1,302 @@
+// A program that calls the kernel template of fused attention backward; see
+// Sm90AttentionBackward.h.
+#include "codegen/families/attention_backward_sm90/Sm90AttentionBackward.h"
+
+#include "codegen/EntryName.h"
+#include "codegen/families/attention_backward/AttentionGradients.h"
+#include "codegen/families/attention_backward_sm90/Sm90AttentionBackwardTile.h"
+#include "codegen/families/attention_sm90/Sm90AttentionTile.h"
+#include "codegen/families/contraction/ContractionTexts.h"
+#include "codegen/families/loop/LoopOps.h"
+#include "kernel/Error.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace weft::codegen {
+namespace {
+
+constexpr int columnsOfBox = 64;
+constexpr const char *mapType = "weft::sm90::TensorMap";
+
+AttentionBackwardRegion checkedRegion(const Kernel &kernel) {
+  AttentionBackwardRegionOrRejection answer = attentionBackwardRegion(kernel);
+  if (!answer.region)
+    throw Error::unsupported("kernel '{}': no fused attention backward: {}", kernel.name,
+                             answer.rejection);
+  return std::move(*answer.region);
+}
+
+AttentionBackwardProblem checkedProblem(const Kernel &kernel, const AttentionBackwardRegion &region,
+                                        const Configuration &configuration) {
+  const Expected<AttentionBackwardProblem> answer =
+      attentionBackwardProblem(kernel, region, configuration);
+  if (!answer) throw Error::unsupported("kernel '{}': {}", kernel.name, answer.error().what());
+  for (const std::string &reason :
+       {sm90AttentionBackwardLayoutRejection(*answer), gradientRejection(kernel, region, *answer)})
+    if (!reason.empty()) throw Error::unsupported("kernel '{}': {}", kernel.name, reason);
+  return *answer;
+}
+
+class Sm90AttentionBackwardLowering {
+public:
+  Sm90AttentionBackwardLowering(const Kernel &kernel, const Configuration &configuration,
+                                const Sm90AttentionBackwardKnobs &knobs)
+      : kernel(kernel),
+        configuration(configuration),
+        knobs(knobs),
+        region(checkedRegion(kernel)),
+        problem(checkedProblem(kernel, region, configuration)) {}
+
+  Program run() {
+    program.entry = names.reserve(entryName(kernel));
+    nameAxes();
+    nameTensors();
+    describeProblem();
+    describeTile();
+    const AttentionGradients gradients = addGradients();
+    if (const std::string reason =
+            sm90AttentionBackwardTileRejection(problem, knobs, gradients.rowFloats);
+        !reason.empty())
+      throw Error::unsupported("kernel '{}': {}", kernel.name, reason);
+    call(gradients);
+    program.launchBounds = fmt::format("{}, 1", sm90AttentionBackwardThreads(knobs));
+    program.launch = {
+        .grid = {sm90AttentionBackwardBlocks(problem, knobs), 1, 1},
+        .block = {sm90AttentionBackwardThreads(knobs), 1, 1},
+        .sharedBytes = sm90AttentionBackwardSharedBytes(problem, knobs, gradients.rowFloats)};
+    program.mapping = describe(kernel, knobs);
+    pruneUnused(program);
+    return std::move(program);
+  }
+
+private:
+  const AttentionProblem &attention() const { return problem.attention; }
+
+  void nameAxes() {
+    ConstantLine extents{.type = "int", .entries = {}, .note = "extents"};
+    for (const Axis &axis : kernel.axes) {
+      axes.push_back(names.reserve(axis.name));
+      extents.entries.emplace_back(axes.back(), std::to_string(axis.extent));
+    }
+    program.constants = {extents};
+    for (std::string *name : {&shape, &tile}) *name = names.reserve(*name);
+  }
+
+  struct Moved {
+    const char *member;
+    const AttentionTensor *tensor;
+    int64_t rows, columns;
+    int boxRows;
+  };
+  /// What TMA moves, under its name in the kernel template.
+  std::vector<Moved> moved() const {
+    const AttentionProblem &a = attention();
+    return {{"q", &a.q, a.queries, a.headDim, knobs.tileQueries},
+            {"k", &a.k, a.keys, a.headDim, knobs.tileKeys},
+            {"v", &a.v, a.keys, a.valueDim, knobs.tileKeys},
+            {"dOutput", &problem.dOutput(), a.queries, a.valueDim, knobs.tileQueries},
+            {"dQ", &problem.dQ, a.queries, a.headDim, columnsOfBox},
+            {"dK", &problem.dK, a.keys, a.headDim, columnsOfBox},
+            {"dV", &problem.dV, a.keys, a.valueDim, columnsOfBox}};
+  }
+
+  std::optional<TensorMap> mapOf(int value) const {
+    for (const Moved &one : moved()) {
+      if (one.tensor->value != value) continue;
+      TensorMap map{.dtype = kernel.values[size_t(value)].dtype,
+                    .extents = {one.columns, one.rows},
+                    .strides = {one.tensor->rowStride},
+                    .box = {columnsOfBox, one.boxRows}};
+      for (const HeadDimension &dimension : headDimensions(attention(), *one.tensor)) {
+        map.extents.push_back(dimension.extent);
+        map.strides.push_back(dimension.stride);
+        map.box.push_back(1);
+      }
+      return map;
+    }
+    return std::nullopt;
+  }
+
+  std::string addTensor(int value, int index, Parameter::Kind map, Parameter::Kind pointer) {
+    const std::string name = names.reserve(kernel.values[size_t(value)].name);
+    if (std::optional<TensorMap> tensorMap = mapOf(value)) {
+      const std::string mapName = names.reserve(name + "_map");
+      program.parameters.push_back({.kind = map,
+                                    .index = index,
+                                    .name = mapName,
+                                    .type = mapType,
+                                    .map = std::move(tensorMap)});
+      mapNames[value] = mapName;
+    } else {
+      program.parameters.push_back(
+          {.kind = pointer,
+           .index = index,
+           .name = name,
+           .type = std::string(cudaNameOf(kernel.values[size_t(value)].dtype))});
+    }
+    return name;
+  }
+
+  void nameTensors() {
+    for (size_t i = 0; i < kernel.inputs.size(); ++i)
+      inputs.push_back(
+          addTensor(kernel.inputs[i], int(i), Parameter::Kind::inputMap, Parameter::Kind::input));
+    for (size_t i = 0; i < kernel.outputs.size(); ++i)
+      addTensor(kernel.outputs[i], int(i), Parameter::Kind::outputMap, Parameter::Kind::output);
+    sums = names.reserve("sums");
+    program.parameters.push_back(
+        {.kind = Parameter::Kind::workspace, .index = 0, .name = sums, .type = "float"});
+  }
+
+  /// Where heads lie in a map: "{4, {1, 16}, {16, 8}}".
+  std::string headMap(const AttentionTensor &tensor) const {
+    std::vector<int64_t> divisors, extents;
+    for (const HeadDimension &dimension : headDimensions(attention(), tensor)) {
+      divisors.push_back(dimension.divisor);
+      extents.push_back(dimension.extent);
+    }
+    if (divisors.empty()) return "{.dimensions = 2}";
+    return fmt::format("{{.dimensions = {}, .divisors = {{{}}}, .extents = {{{}}}}}",
+                       divisors.size() + 2, fmt::join(divisors, ", "), fmt::join(extents, ", "));
+  }
+
+  /// That heads lie in the maps as plan.json has these.
+  std::vector<Code> mapTerms() const {
+    std::vector<Code> terms;
+    for (const Moved &one : moved()) {
+      const std::vector<HeadDimension> dimensions = headDimensions(attention(), *one.tensor);
+      for (size_t d = 0; d < dimensions.size(); ++d)
+        terms.push_back(fmt::format("{0}.{1}.divisors[{2}] == {3} && {0}.{1}.extents[{2}] == {4}",
+                                    shape, one.member, d, dimensions[d].divisor,
+                                    dimensions[d].extent));
+    }
+    if (terms.empty()) terms.push_back(fmt::format("{}.q.dimensions == 2", shape));
+    return terms;
+  }
+
+  std::string extentOf(int axis) const { return axis < 0 ? "1" : axes[size_t(axis)]; }
+
+  void describeProblem() {
+    std::string maps;
+    for (const Moved &one : moved())
+      maps += fmt::format(",\n    .{} = {}", one.member, headMap(*one.tensor));
+    program.constants.push_back(
+        {"weft::sm90::AttentionBackwardProblem",
+         {{shape,
+           fmt::format("{{\n    .queries = {}, .keys = {}, .headDim = {}, .valueDim = {}, .heads = "
+                       "{}, .headsOfGroup = {}{}}}",
+                       extentOf(attention().queryAxis), extentOf(attention().keyAxis),
+                       extentOf(attention().headDimAxis), extentOf(attention().valueDimAxis),
+                       extentText(kernel, attention().headAxes, axes), attention().headsOfGroup,
+                       maps)}},
+         ""});
+  }
+
+  void describeTile() {
+    program.constants.push_back(
+        {"weft::sm90::AttentionBackwardTile",
+         {{tile, fmt::format("{{.queries = {}, .keys = {}, .headGroup = "
+                             "{}}}",
+                             knobs.tileQueries, knobs.tileKeys, knobs.headGroup)}},
+         ""});
+  }
+
+  AttentionGradients addGradients() {
+    AttentionGradients gradients = attentionGradients({.kernel = kernel,
+                                                       .configuration = configuration,
+                                                       .region = region,
+                                                       .problem = problem,
+                                                       .names = names,
+                                                       .axes = axes,
+                                                       .inputs = inputs});
+    program.headers = gradients.headers;
+    program.constants.insert(program.constants.end(), gradients.constants.begin(),
+                             gradients.constants.end());
+    program.parameters.insert(program.parameters.end(), gradients.parameters.begin(),
+                              gradients.parameters.end());
+    program.body.insert(program.body.end(), gradients.functions.begin(), gradients.functions.end());
+    return gradients;
+  }
+
+  void call(const AttentionGradients &gradients) {
+    const std::string type(cudaNameOf(attention().operandType)),
+        element(nameOf(attention().operandType)),
+        config = fmt::format("weft::sm90::AttentionBackwardConfig<{}, {}, weft::ScoreRow<{}>>",
+                             shape, tile, gradients.rowFloats);
+    for (const std::string &header : {std::string("weft/sm90_attention_backward.cuh"),
+                                      fmt::format("weft/wgmma_{}_any_n.cuh", element),
+                                      fmt::format("weft/wgmma_{}_rs.cuh", element)})
+      program.headers.push_back(header);
+    std::ranges::sort(program.headers);
+    const auto last = std::ranges::unique(program.headers);
+    program.headers.erase(last.begin(), last.end());
+
+    const std::string counter = names.reserve("tilesTaken"), turns = names.reserve("turns");
+    program.globals.push_back(
+        {.kind = Statement::Kind::declare, .type = "unsigned", .name = counter});
+    program.globals.push_back(
+        {.kind = Statement::Kind::declare,
+         .type = fmt::format("weft::sm90::Turns<{}>", sm90AttentionBackwardTurns(problem, knobs)),
+         .name = turns});
+    const Block checks = {
+        launchCheckOf({fmt::format("{}.queries == {}", shape, attention().queries),
+                       fmt::format("{}.keys == {}", shape, attention().keys),
+                       fmt::format("{}.headDim == {}", shape, attention().headDim),
+                       fmt::format("{}.valueDim == {}", shape, attention().valueDim),
+                       fmt::format("{}.heads == {}", shape, attention().heads)},
+                      "these extents"),
+        launchCheckOf(mapTerms(), "maps of these heads"),
+        launchCheckOf({fmt::format("{}.queries == {}", tile, knobs.tileQueries),
+                       fmt::format("{}.keys == {}", tile, knobs.tileKeys)},
+                      fmt::format("{} blocks and maps of these tiles",
+                                  sm90AttentionBackwardBlocks(problem, knobs)))};
+    program.body.insert(program.body.begin(), checks.begin(), checks.end());
+    program.body.push_back(evaluate(fmt::format(
+        "static_assert({0}::sharedBytes == {1} && {0}::threads == {2} && {0}::turns == {3} && "
+        "{0}::sumFloats * 4 == {4})",
+        config, sm90AttentionBackwardSharedBytes(problem, knobs, gradients.rowFloats),
+        sm90AttentionBackwardThreads(knobs), sm90AttentionBackwardTurns(problem, knobs),
+        sm90AttentionBackwardWorkspaceBytes(problem, knobs))));
+
+    const AttentionBackwardRegion &r = region;
+    std::vector<NamedArgument> arguments;
+    for (const Moved &one : moved())
+      arguments.push_back({one.member, "&" + mapNames.at(one.tensor->value)});
+    arguments.push_back({"counter", "&" + counter});
+    arguments.push_back({"turns", turns + ".of"});
+    arguments.push_back({"sums", sums});
+    for (const auto &[member, scale] :
+         {std::pair("dQScale", r.dQScale), {"dKScale", r.dKScale}, {"dVScale", r.dVScale}})
+      arguments.push_back({member, floatLiteral(scale).str()});
+    arguments.push_back({"row", gradients.row});
+    arguments.push_back({"gradients", gradients.gradients});
+    arguments.push_back({"gradientsWithoutMasks", gradients.gradientsWithoutMasks});
+    if (gradients.hasMasks) arguments.push_back({"coverage", gradients.coverage});
+    if (region.hasDropout) arguments.push_back({"dropout", gradients.dropoutTransposed});
+    program.body.push_back(
+        skeletonCall(fmt::format("weft::sm90::attentionBackward<{}, {}, {}>", type, shape, tile),
+                     "weft::sm90::AttentionBackwardArgs", arguments));
+  }
+
+  const Kernel &kernel;
+  const Configuration &configuration;
+  const Sm90AttentionBackwardKnobs &knobs;
+  const AttentionBackwardRegion region;
+  const AttentionBackwardProblem problem;
+  Names names;
+  Program program;
+  std::vector<std::string> axes, inputs;
+  std::map<int, std::string> mapNames;  // of values that TMA moves
+  std::string shape = "shape", tile = "tile", sums;
+};
+
+}  // namespace
+
+Program lowerSm90AttentionBackward(const Kernel &kernel, const Configuration &configuration,
+                                   const Sm90AttentionBackwardKnobs &knobs) {
+  return Sm90AttentionBackwardLowering(kernel, configuration, knobs).run();
+}
+
+}  // namespace weft::codegen

@@ -1,0 +1,26 @@
+// `attention-backward-sm90`: a fused attention backward (kernel/AttentionBackwardRegion.h) on the
+// tensor cores of sm_90a as a kernel program.
+//
+//    k, v ──TMA──> shared memory; q, d_output ──TMA──> two stages        (producer warp)
+//    scores^T, dKept^T ──element-wise ops──> kept, dScores               (consumer warpgroups,
+//    dV, dK in registers over all queries                                 64 keys each)
+//    dQ of a block ──added in the order of key tiles──> workspace ──> dQ (sum warp)
+//
+// All kernels of the family are one kernel template (device/sm90_attention_backward.cuh). An
+// emitted kernel names the attention and the tile, passes tensor maps, and defines the element-wise
+// ops as functions (families/attention_backward).
+//
+// Invariant: configurations, price and emission agree on strides, maps, shared memory and
+// workspace, because only AttentionBackwardProblem and Sm90AttentionBackwardTile compute these;
+// emitted text asserts what plan.json has.
+#pragma once
+
+#include "codegen/Program.h"
+#include "codegen/families/attention_backward_sm90/Sm90AttentionBackwardKnobs.h"
+
+namespace weft::codegen {
+
+Program lowerSm90AttentionBackward(const Kernel &kernel, const Configuration &configuration,
+                                   const Sm90AttentionBackwardKnobs &knobs);
+
+}  // namespace weft::codegen

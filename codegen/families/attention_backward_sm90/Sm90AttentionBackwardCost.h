@@ -1,0 +1,22 @@
+// The modelled price of a fused attention backward by attention-backward-sm90.
+//
+//   t = launch + start + max(memory, waves of tiles x (blocks of queries x (five GEMMs at their
+//       share of the peak) + load and store))
+//
+// The share of the peak grows with the columns of a head, as element-wise ops and what goes through
+// shared memory for every score grow less. Blocks that masks exclude are skipped. Memory: every
+// operand once, and the sums of the queries' gradient as often as key tiles add to them. Estimates:
+// no kernel of the family has run on a GPU yet.
+#pragma once
+
+#include "codegen/families/attention_backward_sm90/Sm90AttentionBackwardKnobs.h"
+#include "passes/configure/CostModel.h"
+
+namespace weft {
+
+/// Bytes necessary and flop are left to the caller. Throws Error(unsupported) where the kernel is
+/// no such attention.
+Cost sm90AttentionBackwardCost(const Kernel &kernel, const Configuration &configuration,
+                               const Sm90AttentionBackwardKnobs &knobs, const Device &device);
+
+}  // namespace weft

@@ -1,0 +1,144 @@
+// The fields of fused attention backward on sm_90a, what is said of a kernel, its space, and the
+// family.
+#include "codegen/families/attention_backward_sm90/Sm90AttentionBackwardKnobs.h"
+
+#include "codegen/Targets.h"
+#include "codegen/families/attention_backward/AttentionBackwardLayouts.h"
+#include "codegen/families/attention_backward/AttentionGradients.h"
+#include "codegen/families/attention_backward_sm90/Sm90AttentionBackward.h"
+#include "codegen/families/attention_backward_sm90/Sm90AttentionBackwardCost.h"
+#include "codegen/families/attention_backward_sm90/Sm90AttentionBackwardTile.h"
+#include "passes/configure/Family.h"
+
+namespace weft {
+namespace {
+
+using Shown = ScheduleField::Shown;
+
+const ScheduleField sm90AttentionBackwardFields[] = {
+    scheduleField<&Sm90AttentionBackwardKnobs::tileQueries>({.name = "tileQueries",
+                                                             .rowName = "tileQueries",
+                                                             .meaning = "queries of a block",
+                                                             .least = 64,
+                                                             .most = 128,
+                                                             .shown = Shown::text}),
+    scheduleField<&Sm90AttentionBackwardKnobs::tileKeys>(
+        {.name = "tileKeys",
+         .rowName = "tileKeys",
+         .meaning = "keys of a tile, 64 a consumer warpgroup",
+         .least = 64,
+         .most = 192,
+         .shown = Shown::text}),
+    scheduleField<&Sm90AttentionBackwardKnobs::headGroup>(
+        {.name = "headGroup",
+         .rowName = "headGroup",
+         .meaning = "heads of keys whose tiles are taken together, first keys first",
+         .least = 1,
+         .shown = Shown::text}),
+    scheduleField<&Sm90AttentionBackwardKnobs::blocks>(
+        {.name = "blocks",
+         .rowName = "blocks",
+         .meaning = "blocks of the persistent grid, at most",
+         .least = 1,
+         .shown = Shown::nowhere})};
+
+std::string describeKnobs(const Kernel &, const Knobs &any) {
+  const auto &knobs = any.get<Sm90AttentionBackwardKnobs>();
+  return fmt::format(
+      "fused attention backward by wgmma, {} keys x {} queries, tiles of {} heads together, first "
+      "keys first",
+      knobs.tileKeys, knobs.tileQueries, knobs.headGroup);
+}
+
+SpaceOrRejection spaceOf(const Kernel &kernel, const Device &device) {
+  if (!device.offers(sm90AttentionBackwardFamily.name)) return {.reason = "it is switched off"};
+  if (!codegen::hasWgmma(device.architecture))
+    return {.reason = fmt::format("{} has no WGMMA", device.architecture)};
+  const AttentionBackwardRegionOrRejection recognised = attentionBackwardRegion(kernel);
+  if (!recognised.region) return {.reason = recognised.rejection};
+  const AttentionBackwardRegion &region = *recognised.region;
+  if (std::string reason = attentionBackwardTypeRejection(kernel, region, device); !reason.empty())
+    return {.reason = std::move(reason)};
+  const int rowFloats = mostRowFloats(kernel, region);
+  ConfigurationSpace space{.family = &sm90AttentionBackwardFamily};
+  std::string rejection;
+  for (LayoutTuple &tuple : attentionBackwardTuples(kernel, region)) {
+    const Expected<AttentionBackwardProblem> problem = attentionBackwardProblem(
+        kernel, region, toConfiguration(kernel, tuple, Sm90AttentionBackwardKnobs{}));
+    if (!problem) return {.reason = problem.error().what()};
+    if (std::string reason = codegen::gradientRejection(kernel, region, *problem); !reason.empty())
+      return {.reason = std::move(reason)};
+    if (std::string reason = sm90AttentionBackwardLayoutRejection(*problem); !reason.empty()) {
+      rejection = std::move(reason);
+      continue;
+    }
+    if (space.knobs.empty()) {
+      for (const Sm90AttentionBackwardKnobs &one :
+           sm90AttentionBackwardTileChoices(*problem, rowFloats, device.multiprocessors))
+        space.knobs.push_back(one);
+      if (space.knobs.empty())
+        return {.reason = sm90AttentionBackwardTileRejection(
+                    *problem, Sm90AttentionBackwardKnobs{.tileQueries = 64}, rowFloats)};
+    }
+    space.tuples.push_back(std::move(tuple));
+  }
+  if (space.tuples.empty()) return {.reason = std::move(rejection)};
+  return {.space = std::move(space)};
+}
+
+std::string rejection(const Kernel &kernel, const Configuration &configuration, const Device &) {
+  const AttentionBackwardRegionOrRejection recognised = attentionBackwardRegion(kernel);
+  if (!recognised.region) return recognised.rejection;
+  const Expected<AttentionBackwardProblem> problem =
+      attentionBackwardProblem(kernel, *recognised.region, configuration);
+  if (!problem) return problem.error().what();
+  if (std::string reason = sm90AttentionBackwardLayoutRejection(*problem); !reason.empty())
+    return reason;
+  return sm90AttentionBackwardTileRejection(*problem,
+                                            configuration.knobs.get<Sm90AttentionBackwardKnobs>(),
+                                            mostRowFloats(kernel, *recognised.region));
+}
+
+Cost price(const Kernel &kernel, const Configuration &configuration, const Device &device) {
+  return sm90AttentionBackwardCost(kernel, configuration,
+                                   configuration.knobs.get<Sm90AttentionBackwardKnobs>(), device);
+}
+
+int64_t workspaceBytes(const Kernel &kernel, const Configuration &configuration) {
+  const AttentionBackwardRegionOrRejection recognised = attentionBackwardRegion(kernel);
+  if (!recognised.region) return 0;
+  const Expected<AttentionBackwardProblem> problem =
+      attentionBackwardProblem(kernel, *recognised.region, configuration);
+  return problem ? sm90AttentionBackwardWorkspaceBytes(
+                       *problem, configuration.knobs.get<Sm90AttentionBackwardKnobs>())
+                 : 0;
+}
+
+codegen::Program lower(const Kernel &kernel, const Configuration &configuration) {
+  return codegen::lowerSm90AttentionBackward(kernel, configuration,
+                                             configuration.knobs.get<Sm90AttentionBackwardKnobs>());
+}
+
+std::string targetRejection(const Kernel &, const Knobs &, std::string_view target) {
+  if (codegen::hasWgmma(target)) return "";
+  return "has no WGMMA; take attention-backward-sm80, or let weft select for it";
+}
+
+}  // namespace
+
+const Family sm90AttentionBackwardFamily = {
+    .name = "attention-backward-sm90",
+    .takesAttentionBackward = true,
+    .schedule = sm90AttentionBackwardFields,
+    .defaults = defaultKnobs<Sm90AttentionBackwardKnobs>,
+    .compare = compareKnobs<Sm90AttentionBackwardKnobs>,
+    .describe = describeKnobs,
+    .space = spaceOf,
+    .rejection = rejection,
+    .price = price,
+    .lower = lower,
+    .targetRejection = targetRejection,
+    .workspaceBytes = workspaceBytes,
+};
+
+}  // namespace weft

@@ -1,0 +1,145 @@
+// Shared memory, workspace and maps of a tile; see Sm90AttentionBackwardTile.h.
+#include "codegen/families/attention_backward_sm90/Sm90AttentionBackwardTile.h"
+
+#include "codegen/families/attention_sm90/Sm90AttentionTile.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace weft {
+namespace {
+
+constexpr int warpgroup = 128, rowBytes = 128, subtileSide = 64, stages = 2;
+constexpr int64_t mostSharedBytes = 227 * 1024;  // of a block of sm_90
+constexpr int64_t subtileBytes = subtileSide * rowBytes,
+                  unitBytes = int64_t(4) * subtileSide * subtileSide;
+constexpr size_t mostHeadDimensions = 3;  // of a map of five
+/// Scores, gradients of what is kept, of keys and of values of a thread, in registers, that compile
+/// without a wait behind every WGMMA.
+constexpr int64_t mostRegisters = 192;
+
+int64_t panels(int64_t columns) { return (columns + subtileSide - 1) / subtileSide; }
+int64_t rounded(int64_t columns) { return (columns + 15) / 16 * 16; }
+int64_t queryTiles(const AttentionBackwardProblem &problem,
+                   const Sm90AttentionBackwardKnobs &knobs) {
+  return (problem.attention.queries + knobs.tileQueries - 1) / knobs.tileQueries;
+}
+int64_t units(const AttentionBackwardProblem &problem, const Sm90AttentionBackwardKnobs &knobs) {
+  return knobs.tileQueries / subtileSide * panels(problem.attention.headDim);
+}
+
+}  // namespace
+
+int sm90AttentionBackwardThreads(const Sm90AttentionBackwardKnobs &knobs) {
+  return (knobs.tileKeys / subtileSide + 1) * warpgroup;
+}
+
+int64_t sm90AttentionBackwardSharedBytes(const AttentionBackwardProblem &problem,
+                                         const Sm90AttentionBackwardKnobs &knobs, int rowFloats) {
+  constexpr int64_t blockBytes = 16, barriers = 2 + 4 * stages + 2 + 4;
+  const int64_t columnPanels =
+      panels(problem.attention.headDim) + panels(problem.attention.valueDim);
+  const int64_t rowsBytes = (int64_t(4) * knobs.tileQueries * rowFloats + 15) / 16 * 16;
+  return columnPanels * knobs.tileKeys * rowBytes +
+         stages * columnPanels * knobs.tileQueries * rowBytes +
+         2 * (knobs.tileQueries / subtileSide * knobs.tileKeys * rowBytes) +
+         units(problem, knobs) * unitBytes + subtileBytes + stages * rowsBytes +
+         (stages + 1) * blockBytes + barriers * 8 + 16;
+}
+
+int64_t sm90AttentionBackwardTiles(const AttentionBackwardProblem &problem,
+                                   const Sm90AttentionBackwardKnobs &knobs) {
+  return (problem.attention.keys + knobs.tileKeys - 1) / knobs.tileKeys * problem.groups();
+}
+
+int64_t sm90AttentionBackwardBlocks(const AttentionBackwardProblem &problem,
+                                    const Sm90AttentionBackwardKnobs &knobs) {
+  return std::min<int64_t>(sm90AttentionBackwardTiles(problem, knobs), knobs.blocks);
+}
+
+int64_t sm90AttentionBackwardTurns(const AttentionBackwardProblem &problem,
+                                   const Sm90AttentionBackwardKnobs &knobs) {
+  return problem.attention.heads * queryTiles(problem, knobs);
+}
+
+int64_t sm90AttentionBackwardWorkspaceBytes(const AttentionBackwardProblem &problem,
+                                            const Sm90AttentionBackwardKnobs &knobs) {
+  return sm90AttentionBackwardTurns(problem, knobs) * units(problem, knobs) * unitBytes;
+}
+
+int mostRowFloats(const Kernel &kernel, const AttentionBackwardRegion &region) {
+  return 1 + int(std::ranges::count_if(region.inputs, [&](const ScoreInput &input) {
+           const Value &value = kernel.values[size_t(input.value)];
+           return value.dtype == DType::f32 && input.value != region.logSums &&
+                  std::ranges::find(value.axes, region.keyAxis) == value.axes.end();
+         }));
+}
+
+std::string sm90AttentionBackwardTileRejection(const AttentionBackwardProblem &problem,
+                                               const Sm90AttentionBackwardKnobs &knobs,
+                                               int rowFloats) {
+  const AttentionProblem &attention = problem.attention;
+  if (knobs.tileQueries != 64 && knobs.tileQueries != 128)
+    return fmt::format("{} queries a block; 64 and 128 are taken", knobs.tileQueries);
+  if (knobs.tileKeys != 128) return fmt::format("{} keys a tile; 128 are taken", knobs.tileKeys);
+  if (attention.headDim > 128 || attention.valueDim > 128)
+    return fmt::format("heads of {} and {} columns; gradients of at most 128 fit the registers",
+                       attention.headDim, attention.valueDim);
+  const int64_t registers =
+      knobs.tileQueries + rounded(attention.headDim) / 2 + rounded(attention.valueDim) / 2;
+  if (registers > mostRegisters)
+    return fmt::format(
+        "{} registers a thread hold products of {} queries and sums; at most {} are "
+        "free",
+        registers, knobs.tileQueries, mostRegisters);
+  if (const int64_t bytes = sm90AttentionBackwardSharedBytes(problem, knobs, rowFloats);
+      bytes > mostSharedBytes)
+    return fmt::format("{} bytes of shared memory; a block has {}", bytes, mostSharedBytes);
+  return "";
+}
+
+std::string sm90AttentionBackwardLayoutRejection(const AttentionBackwardProblem &problem) {
+  constexpr int64_t bytes = 16;
+  const AttentionProblem &attention = problem.attention;
+  for (const auto &[tensor, what] : {std::pair(&attention.q, "queries"),
+                                     {&attention.k, "keys"},
+                                     {&attention.v, "values"},
+                                     {&attention.output, "the output's gradient"},
+                                     {&problem.dQ, "the queries' gradient"},
+                                     {&problem.dK, "the keys' gradient"},
+                                     {&problem.dV, "the values' gradient"}}) {
+    if (!tensor->hasAlignedRows(sizeOf(attention.operandType), bytes))
+      return fmt::format(
+          "rows of {} are no neighbours that start at multiples of {} bytes, which TMA asks for",
+          what, bytes);
+    if (const size_t count = headDimensions(attention, *tensor).size(); count > mostHeadDimensions)
+      return fmt::format("heads of {} have {} strides; a tensor map has {} beside rows and columns",
+                         what, count, mostHeadDimensions);
+  }
+  return "";
+}
+
+std::vector<Sm90AttentionBackwardKnobs> sm90AttentionBackwardTileChoices(
+    const AttentionBackwardProblem &problem, int rowFloats, int multiprocessors) {
+  const AttentionProblem &attention = problem.attention;
+  // As many heads as blocks run at a time, so that none waits for its turn, as far as their queries
+  // stay in L2.
+  constexpr int64_t bytesInL2 = 24 << 20;
+  const int64_t bytesOfHead = attention.queries * (attention.headDim + attention.valueDim) *
+                              sizeOf(attention.operandType) * attention.headsOfGroup;
+  const int64_t group = std::clamp<int64_t>(bytesInL2 / std::max<int64_t>(bytesOfHead, 1), 1,
+                                            std::min<int64_t>(problem.groups(), multiprocessors));
+  std::vector<Sm90AttentionBackwardKnobs> choices;
+  for (const int tileQueries : {128, 64}) {
+    const Sm90AttentionBackwardKnobs knobs{.tileQueries = tileQueries,
+                                           .tileKeys = 128,
+                                           .headGroup = int(group),
+                                           .blocks = multiprocessors};
+    if (sm90AttentionBackwardTileRejection(problem, knobs, rowFloats).empty())
+      choices.push_back(knobs);
+  }
+  return choices;
+}
+
+}  // namespace weft

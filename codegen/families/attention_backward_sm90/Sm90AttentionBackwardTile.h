@@ -1,0 +1,44 @@
+// What follows from a tile of a fused attention backward on sm_90a, in bytes and blocks: the same
+// arithmetic as AttentionBackwardConfig (sm90_attention_backward_tiles.cuh), which emitted text
+// asserts.
+#pragma once
+
+#include "codegen/families/attention_backward/AttentionBackwardProblem.h"
+#include "codegen/families/attention_backward_sm90/Sm90AttentionBackwardKnobs.h"
+
+#include <string>
+#include <vector>
+
+namespace weft {
+
+int sm90AttentionBackwardThreads(const Sm90AttentionBackwardKnobs &knobs);
+/// rowFloats: what element-wise ops read of a query.
+int64_t sm90AttentionBackwardSharedBytes(const AttentionBackwardProblem &problem,
+                                         const Sm90AttentionBackwardKnobs &knobs, int rowFloats);
+int64_t sm90AttentionBackwardTiles(const AttentionBackwardProblem &problem,
+                                   const Sm90AttentionBackwardKnobs &knobs);
+int64_t sm90AttentionBackwardBlocks(const AttentionBackwardProblem &problem,
+                                    const Sm90AttentionBackwardKnobs &knobs);
+/// Blocks of queries of all heads: so many counters order the sums of their gradients.
+int64_t sm90AttentionBackwardTurns(const AttentionBackwardProblem &problem,
+                                   const Sm90AttentionBackwardKnobs &knobs);
+/// Of device memory, for sums of the gradients of queries.
+int64_t sm90AttentionBackwardWorkspaceBytes(const AttentionBackwardProblem &problem,
+                                            const Sm90AttentionBackwardKnobs &knobs);
+
+/// What element-wise ops read of a query, at most: every f32 input that runs along no keys.
+int mostRowFloats(const Kernel &kernel, const AttentionBackwardRegion &region);
+
+/// Why a tile cannot have such knobs: registers, shared memory, ranges. Empty if it can.
+std::string sm90AttentionBackwardTileRejection(const AttentionBackwardProblem &problem,
+                                               const Sm90AttentionBackwardKnobs &knobs,
+                                               int rowFloats);
+/// Why layouts are none that TMA loads and stores: columns that are no neighbours, rows that do not
+/// start at multiples of 16 bytes, more strides than a tensor map has. Empty if they are.
+std::string sm90AttentionBackwardLayoutRejection(const AttentionBackwardProblem &problem);
+
+/// The tiles worth trying for these head dimensions.
+std::vector<Sm90AttentionBackwardKnobs> sm90AttentionBackwardTileChoices(
+    const AttentionBackwardProblem &problem, int rowFloats, int multiprocessors);
+
+}  // namespace weft

@@ -1,0 +1,129 @@
+// Fused attention backward by TMA and WGMMA on the host, down to the PTX of its device headers:
+// tiles on extents that cut them, masks, head dimensions, groups of heads, dropout, and the order
+// in which blocks add up the queries' gradients. Compared with single elements in fp64.
+#include "codegen/families/attention_backward/AttentionBackwardLayouts.h"
+#include "codegen/families/attention_backward/AttentionGradients.h"
+#include "codegen/families/attention_backward_sm90/Sm90AttentionBackwardTile.h"
+#include "kernel/Error.h"
+#include "tests/emulate/EmittedRun.h"
+#include "tests/unit/samples/SampleAttentionBackwards.h"
+
+#include <fmt/format.h>
+
+using namespace weft;
+using namespace weft::samples;
+
+namespace {
+
+struct Subject {
+  Kernel kernel;
+  Configuration configuration;
+  std::vector<double> lengths = {};  ///< of the input of that name
+  codegen::EmittedKernel emitted = {};
+};
+
+/// Layouts by number among all that the family takes.
+Configuration configurationOf(const Kernel &kernel, const Sm90AttentionBackwardKnobs &knobs,
+                              size_t number) {
+  const AttentionBackwardRegion region = attentionBackwardRegion(kernel).region.value();
+  const std::vector<LayoutTuple> tuples = attentionBackwardTuples(kernel, region);
+  for (size_t n = 0; n < tuples.size(); ++n) {
+    const Configuration configuration =
+        toConfiguration(kernel, tuples[(number + n) % tuples.size()], knobs);
+    const auto problem = attentionBackwardProblem(kernel, region, configuration);
+    if (problem && sm90AttentionBackwardLayoutRejection(*problem).empty()) return configuration;
+  }
+  throw Error::checkFailed("no layouts");
+}
+
+void add(std::vector<Subject> &subjects, const Kernel &kernel,
+         const Sm90AttentionBackwardKnobs &knobs, const std::vector<double> &lengths = {}) {
+  subjects.push_back({.kernel = kernel,
+                      .configuration = configurationOf(kernel, knobs, 37 * subjects.size()),
+                      .lengths = lengths});
+}
+
+void checkAll(const std::string &name, std::vector<Subject> &subjects) {
+  std::vector<emulate::Source> sources;
+  for (Subject &subject : subjects) {
+    subject.emitted = codegen::emit(subject.kernel, subject.configuration, "sm_90a");
+    sources.push_back({subject.emitted.text, subject.emitted.entry});
+  }
+  const emulate::HostLibrary built(name, sources, emulate::DeviceHeaders::translated);
+  for (size_t i = 0; i < subjects.size(); ++i) {
+    const Subject &subject = subjects[i];
+    INFO(subject.kernel.name << ", " << describe(subject.kernel, subject.configuration.knobs)
+                             << "\n"
+                             << subject.emitted.readable);
+    const auto fill = [&](size_t input, const emulate::Tensor &tensor) {
+      if (subject.kernel.values[size_t(subject.kernel.inputs[input])].name != "lengths")
+        return false;
+      size_t place = 0;
+      tensor.forEach([&](std::span<const int64_t> at) {
+        reference::storeElement(tensor.type, tensor.at(at), subject.lengths.at(place++));
+      });
+      return true;
+    };
+    emulate::checkEmitted(subject.kernel, subject.configuration, subject.emitted, built.kernel(i),
+                          subject.emitted.launch.grid, subject.emitted.launch.block, fill);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("the backward pass of attention by blocks of 64 and 128 queries") {
+  std::vector<Subject> subjects;
+  // Several tiles of keys and blocks of queries, which extents cut; blocks take several tiles each.
+  const AttentionExtents cut{.b = 1, .h = 2, .j = 150, .k = 200, .p = 64, .w = 64},
+      whole{.b = 1, .h = 1, .j = 256, .k = 256, .p = 64, .w = 64},
+      single{.b = 2, .h = 1, .j = 64, .k = 128, .p = 64, .w = 64};
+  for (const int tileQueries : {64, 128}) {
+    add(subjects, plainBackward(cut, DType::f16),
+        {.tileQueries = tileQueries, .headGroup = 2, .blocks = 1});
+    add(subjects, causalBackward(whole, DType::bf16),
+        {.tileQueries = tileQueries, .headGroup = 1, .blocks = 3});
+    add(subjects, plainBackward(single, DType::f16),
+        {.tileQueries = tileQueries, .headGroup = 1, .blocks = 2});
+  }
+  checkAll("sm90_attention_backward_tiles", subjects);
+}
+
+TEST_CASE("the backward pass of attention for every number of panels of columns") {
+  std::vector<Subject> subjects;
+  const Sm90AttentionBackwardKnobs knobs{.tileQueries = 64, .headGroup = 1, .blocks = 1};
+  for (const auto &[p, w] : {std::pair<int64_t, int64_t>{24, 40}, {80, 80}, {96, 64}, {128, 128}})
+    add(subjects, plainBackward({.h = 1, .j = 70, .k = 140, .p = p, .w = w}, DType::f16), knobs);
+  checkAll("sm90_attention_backward_dimensions", subjects);
+}
+
+TEST_CASE("the backward pass of attention under masks, with tiles that nothing sees") {
+  std::vector<Subject> subjects;
+  const Sm90AttentionBackwardKnobs knobs{.tileQueries = 64, .headGroup = 2, .blocks = 2};
+  // Of fewer keys than queries, the first queries see none; of more, nothing sees the first keys.
+  add(subjects, causalBackward({.b = 1, .h = 2, .j = 300, .k = 150, .p = 64, .w = 64}, DType::f16),
+      knobs);
+  add(subjects,
+      windowBackward({.b = 1, .h = 1, .j = 100, .k = 400, .p = 64, .w = 64}, DType::f16, 30, 0),
+      knobs);
+  add(subjects,
+      windowBackward({.b = 1, .h = 1, .j = 400, .k = 400, .p = 64, .w = 64}, DType::bf16, 30, 0),
+      knobs);
+  add(subjects, paddedBackward({.b = 3, .h = 1, .j = 70, .k = 270, .p = 64, .w = 64}, DType::f16),
+      knobs, {270, 5, 0});
+  checkAll("sm90_attention_backward_masks", subjects);
+}
+
+TEST_CASE("the backward pass of attention with groups of heads, biases and dropout") {
+  std::vector<Subject> subjects;
+  const Sm90AttentionBackwardKnobs knobs{.tileQueries = 128, .headGroup = 2, .blocks = 2};
+  add(subjects,
+      causalBackward({.b = 1, .h = 2, .g = 3, .j = 130, .k = 130, .p = 64, .w = 64}, DType::f16),
+      knobs);
+  add(subjects, biasedBackward({.b = 1, .h = 2, .j = 90, .k = 140, .p = 64, .w = 64}, DType::f16),
+      knobs);
+  add(subjects,
+      plainBackward({.b = 2, .h = 2, .j = 90, .k = 140, .p = 64, .w = 64}, DType::bf16,
+                    Dropout{.p = 0.25, .stream = 3}),
+      knobs);
+  checkAll("sm90_attention_backward_others", subjects);
+}
