@@ -1,5 +1,6 @@
 #include "runtime/verify/KernelInputs.h"
 
+#include "kernel/AttentionBackwardRegion.h"
 #include "kernel/CoordinateExpressions.h"
 #include "kernel/PositiveValues.h"
 
@@ -23,6 +24,21 @@ double bellShaped(uint64_t bits) {
   return (sum - 131070) / 65536 * std::sqrt(3.0);
 }
 
+/// The logarithm of a row's sum of exponentials of scores that are bell-shaped around zero: of
+/// deviation 1, or of products of such numbers in the backward pass of an attention.
+double meanLogSum(const Kernel &kernel, const BodyOp &op) {
+  double keys = 1, variance = 1;
+  const std::vector<int> &rows = kernel.values[size_t(op.operands[1])].axes;
+  for (const int axis : kernel.values[size_t(op.operands[0])].axes)
+    if (std::ranges::find(rows, axis) == rows.end())
+      keys *= double(kernel.axes[size_t(axis)].extent);
+  if (const auto region = attentionBackwardRegion(kernel).region) {
+    variance = region->scoresScale * region->scoresScale;
+    for (const int axis : region->headDim) variance *= double(kernel.axes[size_t(axis)].extent);
+  }
+  return std::log(keys) + variance / 2;
+}
+
 InputRule ruleOf(const Kernel &kernel, int value) {
   const DType dtype = kernel.values[value].dtype;
   InputRule rule;
@@ -31,6 +47,7 @@ InputRule ruleOf(const Kernel &kernel, int value) {
   for (const BodyOp &op : kernel.body)
     for (size_t n = 0; n < op.operands.size(); ++n) {
       if (op.operands[n] != value) continue;
+      if (op.kind == OpKind::softmaxFromLogSums && n == 1) rule.mean = meanLogSum(kernel, op);
       if (op.kind == OpKind::scatterAdd && n == 1)
         rule.high = kernel.axes[kernel.values[op.results[0]].axes[0]].extent - 1;
       if (op.kind == OpKind::gather && n == 1)
@@ -66,7 +83,7 @@ void fillInput(TensorImage &image, const InputRule &rule, uint64_t seed, size_t 
       [&](int64_t n) -> double {
         const uint64_t bits = mixed(key + uint64_t(n + 1) * 0x9E3779B97F4A7C15);
         switch (rule.kind) {
-          case InputRule::Kind::real: return bellShaped(bits);
+          case InputRule::Kind::real: return rule.mean + bellShaped(bits);
           case InputRule::Kind::positive: return 0.5 + std::abs(bellShaped(bits));
           case InputRule::Kind::integer:
             return double(rule.low + int64_t(bits % uint64_t(rule.high - rule.low + 1)));

@@ -1,6 +1,7 @@
 // Seeded inputs that make sense to the ops that read them: indices and lengths in range, divisors
-// away from zero, radicands positive, and whatever these are computed of (kernel/PositiveValues.h).
-// All other floats are bell-shaped around zero.
+// away from zero, radicands positive, and whatever these are computed of (kernel/PositiveValues.h);
+// logarithms of sums of exponentials near those of random scores. All other floats are bell-shaped
+// around zero.
 #pragma once
 
 #include "runtime/verify/TensorImage.h"
@@ -14,6 +15,7 @@ struct InputRule {
   enum class Kind : uint8_t { real, positive, integer };
   Kind kind = Kind::real;
   int64_t low = 0, high = 0;  ///< of integers, both included
+  double mean = 0;            ///< of reals
 };
 
 /// One rule for each of Kernel::inputs.

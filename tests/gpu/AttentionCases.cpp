@@ -1,8 +1,9 @@
-// Cases of fused attention: every family, head width, mask and kind of score op, at odd lengths.
+// Cases of fused attention and of its backward pass: every family, head width, mask and kind of
+// score op, at odd lengths.
 #include "codegen/families/attention_sm80/Sm80AttentionKnobs.h"
 #include "codegen/families/attention_sm90/Sm90AttentionKnobs.h"
 #include "tests/gpu/Collector.h"
-#include "tests/unit/samples/SampleAttentions.h"
+#include "tests/unit/samples/SampleAttentionBackwards.h"
 
 namespace weft::gputest {
 namespace {
@@ -64,6 +65,38 @@ void addAttentions(Collector &collect) {
           if ((kind + turn) % 4 == 0)
             for (const Configuration &configuration : collect.drawDecoding(kinds[kind], 2))
               collect.add("attention-decoding", kinds[kind], type, configuration);
+      }
+}
+
+void addAttentionBackwards(Collector &collect) {
+  const AttentionExtents lengths[] = {{.b = 2, .h = 3, .j = 1, .k = 1},
+                                      {.b = 1, .h = 2, .j = 63, .k = 65},
+                                      {.b = 2, .h = 2, .g = 2, .j = 65, .k = 257},
+                                      {.b = 1, .h = 3, .g = 3, .j = 333, .k = 129},
+                                      {.b = 1, .h = 2, .j = 512, .k = 512}};
+  const std::pair<int64_t, int64_t> widths[] = {{64, 64}, {128, 128}, {16, 16}, {32, 48},  {40, 40},
+                                                {72, 72}, {80, 80},   {96, 96}, {192, 128}};
+  size_t turn = 0;
+  for (const DType type : {DType::f16, DType::bf16})
+    for (const AttentionExtents &one : lengths)
+      for (const auto &[headDim, valueDim] : widths) {
+        AttentionExtents extents = one;
+        extents.p = headDim, extents.w = valueDim;
+        const Dropout dropout{.p = 0.3, .stream = 5};
+        const std::vector<Kernel> kinds = {samples::plainBackward(extents, type),
+                                           samples::causalBackward(extents, type),
+                                           samples::plainBackward(extents, type, dropout),
+                                           samples::causalBackward(extents, type, dropout),
+                                           samples::windowBackward(extents, type, 17, 40),
+                                           samples::paddedBackward(extents, type),
+                                           samples::biasedBackward(extents, type),
+                                           samples::cappedBackward(extents, type)};
+        const bool isUsual = headDim == valueDim && (headDim == 64 || headDim == 128);
+        for (size_t kind = 0; kind < kinds.size(); ++kind)
+          if (isUsual || (kind + ++turn) % 4 == 0)
+            for (const Configuration &configuration :
+                 collect.drawFamily(kinds[kind], Sm80AttentionBackwardKnobs{}, 1))
+              collect.add("attention-backward", kinds[kind], type, configuration);
       }
 }
 

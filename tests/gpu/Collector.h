@@ -3,6 +3,7 @@
 // of the calls alone, so that shares of a run are the same everywhere.
 #pragma once
 
+#include "codegen/families/attention_backward_sm80/Sm80AttentionBackwardKnobs.h"
 #include "codegen/families/attention_sm80/Sm80AttentionKnobs.h"
 #include "codegen/families/gemm_sm80/Sm80GemmKnobs.h"
 #include "tests/gpu/Cases.h"
@@ -84,7 +85,8 @@ public:
   std::vector<Configuration> drawFamily(const Kernel &kernel, const Knobs &family, size_t count) {
     std::set<Configuration> chosen;
     // What warps multiply runs on every target from sm_80 on, but an H200 is offered little of it.
-    const bool isOfWarps = family.is<Sm80GemmKnobs>() || family.is<Sm80AttentionKnobs>();
+    const bool isOfWarps = family.is<Sm80GemmKnobs>() || family.is<Sm80AttentionKnobs>() ||
+                           family.is<Sm80AttentionBackwardKnobs>();
     for (const ConfigurationSpace &space :
          configurationSpaces(kernel, isOfWarps ? findDevice("a100") : device)) {
       if (space.family != &family.family()) continue;
@@ -161,5 +163,6 @@ inline Kernel typed(Kernel kernel, DType dtype) {
 void addContractions(Collector &collect);
 /// All cases of fused attention (AttentionCases.cpp).
 void addAttentions(Collector &collect);
+void addAttentionBackwards(Collector &collect);
 
 }  // namespace weft::gputest

@@ -1,0 +1,231 @@
+// The backward pass of fused attention by mma.sync: which kernels and layouts it takes, in which
+// tiles, what is emitted, and how its price grows.
+#include "codegen/Emit.h"
+#include "codegen/families/attention/AttentionLayouts.h"
+#include "codegen/families/attention_backward/AttentionBackwardLayouts.h"
+#include "codegen/families/attention_backward/AttentionGradients.h"
+#include "codegen/families/attention_backward_sm80/Sm80AttentionBackwardTile.h"
+#include "kernel/Error.h"
+#include "passes/configure/CostModel.h"
+#include "passes/configure/Families.h"
+#include "passes/configure/Family.h"
+#include "tests/support/NonEmpty.h"
+#include "tests/unit/samples/SampleAttentionBackwards.h"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <set>
+
+using namespace weft;
+using namespace weft::samples;
+using weft::test::nonEmpty;
+
+namespace {
+
+std::vector<Configuration> own(const Kernel &kernel, const char *device = "a100") {
+  std::vector<Configuration> result;
+  for (const Configuration &configuration : enumerate(kernel, findDevice(device)).legal)
+    if (configuration.knobs.is<Sm80AttentionBackwardKnobs>()) result.push_back(configuration);
+  return result;
+}
+
+std::string exclusion(const Kernel &kernel, const char *device = "a100") {
+  for (const Exclusion &excluded : enumerate(kernel, findDevice(device)).excluded)
+    if (excluded.family == "attention-backward-sm80") return excluded.reason;
+  return "";
+}
+
+AttentionBackwardProblem problemOf(const Kernel &kernel, const Configuration &configuration) {
+  return valueOrThrow(attentionBackwardProblem(
+      kernel, attentionBackwardRegion(kernel).region.value(), configuration));
+}
+
+Configuration logicalOrder(const Kernel &kernel, const Sm80AttentionBackwardKnobs &knobs) {
+  LayoutTuple tuple;
+  for (const int value : operandValues(kernel))
+    tuple.push_back(rowMajor(kernel.values[size_t(value)].axes.size()));
+  return toConfiguration(kernel, tuple, knobs);
+}
+
+double best(const Kernel &kernel, const char *device = "a100") {
+  const std::unique_ptr<CostModel> model = analyticCostModel(findDevice(device));
+  double least = 1;
+  for (const Configuration &one : nonEmpty(own(kernel, device)))
+    least = std::min(least, model->cost(kernel, one).seconds);
+  return least;
+}
+
+bool has(const std::string &text, const char *piece) {
+  return text.find(piece) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("backward attention by mma.sync takes heads of every width up to 176, on every target") {
+  for (const int64_t width : {8, 16, 40, 64, 80, 96, 128, 176})
+    for (const char *device : {"a100", "rtx3090", "h200"}) {
+      const Kernel kernel = plainBackward({.j = 333, .k = 333, .p = width, .w = width}, DType::f16);
+      INFO(width << " on " << device << ": " << exclusion(kernel, device));
+      std::set<Knobs> tiles;
+      for (const Configuration &configuration : nonEmpty(own(kernel, device))) {
+        tiles.insert(configuration.knobs);
+        const AttentionBackwardProblem problem = problemOf(kernel, configuration);
+        CHECK(sm80AttentionBackwardLayoutRejection(problem).empty());
+        CHECK(sm80AttentionBackwardSharedBytes(
+                  problem, configuration.knobs.get<Sm80AttentionBackwardKnobs>(), 2) <= 99 * 1024);
+      }
+      CHECK((width > 128 || tiles.size() >= 3));
+    }
+}
+
+TEST_CASE("what backward attention by mma.sync does not take is said") {
+  const AttentionExtents e{.j = 64, .k = 64};
+  CHECK(has(exclusion(plainBackward(e, DType::f32)), "f16 and bf16 are taken"));
+  CHECK(exclusion(plainBackward({.p = 256, .w = 256}, DType::f16)) ==
+        "328 registers a thread for heads of 256 and 256 elements and 16 columns a step; 255 are "
+        "free: take fewer columns, or shorter heads");
+  CHECK(has(exclusion(plainBackward({.p = 36, .w = 64}, DType::f16)), "multiples of 8"));
+  CHECK(has(exclusion(plainBackward(e, DType::f16), "v100"), "sm_80 and later"));
+  CHECK(
+      exclusion(plainAttention(e, DType::f16)) ==
+      "no 'softmax_from_log_sums' in the body; one computes the probabilities of a backward pass");
+  Device without = findDevice("a100");
+  without.familiesTakenAway.insert("attention-backward-sm80");
+  CHECK(attentionBackwardRejections(without)(plainBackward(e, DType::f16)) ==
+        "attention-backward-sm80: it is switched off");
+  CHECK(attentionBackwardRejections(findDevice("a100"))(plainBackward(e, DType::f16)) == "");
+  // Views whose rows start anywhere: gradients may lie so, operands not.
+  const Kernel kernel = plainBackward(e, DType::f16);
+  const auto withPitch = [&](bool isOutput) {
+    Configuration configuration = logicalOrder(kernel, {});
+    Layout &layout = isOutput ? configuration.outputs[0] : configuration.inputs[3];
+    layout.strides = {10000, 4900, 4900, 70, 1};
+    return sm80AttentionBackwardLayoutRejection(problemOf(kernel, configuration));
+  };
+  CHECK(withPitch(true) == "");
+  CHECK(
+      withPitch(false) ==
+      "rows of d_output are no neighbours that start at multiples of 16 bytes, which asynchronous "
+      "copies ask for");
+}
+
+TEST_CASE("dropouts of a backward pass draw alike, along queries and keys") {
+  const auto rejection = [](const Dropout &first, const Dropout &second) {
+    FusedAttentionBackward backward("backward", {.j = 64, .k = 64}, DType::f16);
+    const int y = backward.probability(backward.scores());
+    const int kept = backward.dropped(y, first, "kept");
+    const int dY = backward.dropped(backward.dKept(), second, "d_y");
+    const int dScores = backward.dSoftmax(dY, y);
+    const int ofV = backward.dV(kept), ofQ = backward.dQ(dScores);
+    return exclusion(backward.build({ofQ, backward.dK(dScores), ofV}));
+  };
+  CHECK(rejection({.p = 0.1, .stream = 3}, {.p = 0.1, .stream = 3}) == "");
+  CHECK(rejection({.p = 0.1, .stream = 3}, {.p = 0.1, .stream = 4}) ==
+        "two dropouts draw differently; a backward pass draws what its forward pass drew");
+  // One query: the last axes but one are the heads of a group, which are the queries then.
+  CHECK(exclusion(
+            plainBackward({.g = 4, .j = 1, .k = 64}, DType::f16, Dropout{.p = 0.1, .stream = 3})) ==
+        "'y' is dropped by other last axes than queries and keys");
+}
+
+TEST_CASE("tiles of backward attention by mma.sync fit registers and shared memory") {
+  const auto rejection = [](int64_t width, const Sm80AttentionBackwardKnobs &knobs) {
+    const Kernel kernel = plainBackward({.p = width, .w = width}, DType::f16);
+    return sm80AttentionBackwardTileRejection(problemOf(kernel, logicalOrder(kernel, knobs)), knobs,
+                                              2);
+  };
+  CHECK(rejection(128, {.tileRows = 128, .tileColumns = 32, .stages = 2}) == "");
+  CHECK(rejection(128, {.tileRows = 128, .tileColumns = 32, .stages = 3}) ==
+        "115456 bytes of shared memory; the limit is 101376: take fewer rows, columns or stages");
+  CHECK(has(rejection(64, {.tileRows = 96}), "32, 64 and 128 are taken"));
+  CHECK(has(rejection(64, {.tileColumns = 48}), "16, 32 and 64 are taken"));
+  CHECK(has(rejection(64, {.stages = 1}), "2 to 4 are taken"));
+  const Kernel kernel = plainBackward({.p = 128, .w = 128}, DType::f16);
+  CHECK_THROWS_AS(
+      codegen::emit(kernel, logicalOrder(kernel, {.tileRows = 128, .tileColumns = 32, .stages = 3}),
+                    "sm_80"),
+      Error);
+}
+
+TEST_CASE("layouts of backward attention: heads in any order, few enough of them") {
+  const Kernel grouped = plainBackward({.b = 2, .h = 3, .g = 4}, DType::f16);
+  const AttentionBackwardRegion region = attentionBackwardRegion(grouped).region.value();
+  const std::vector<LayoutTuple> tuples = attentionBackwardTuples(grouped, region);
+  CHECK(tuples.size() <= mostAttentionTuples);
+  CHECK(tuples.size() > 20);
+  CHECK(std::ranges::is_sorted(tuples));
+  std::set<Layout> ofQ, ofK;
+  for (const LayoutTuple &tuple : nonEmpty(tuples)) {
+    ofQ.insert(tuple[0]), ofK.insert(tuple[1]);
+    CHECK(tuple[0].order.back() == 4);  // elements of a head
+  }
+  CHECK(ofQ.size() == 24);
+  CHECK(ofK.size() == 6);
+  // Of few axes everything is free.
+  const Kernel single = plainBackward({.b = 1, .h = 2}, DType::f16);
+  const auto all = attentionBackwardTuples(single, attentionBackwardRegion(single).region.value());
+  CHECK(all.size() >= 128);
+}
+
+TEST_CASE("the problem of a backward pass has groups of heads and strides of gradients") {
+  const Kernel kernel = plainBackward({.b = 2, .h = 3, .g = 4, .j = 50, .k = 60}, DType::f16);
+  const AttentionBackwardProblem problem = problemOf(kernel, logicalOrder(kernel, {}));
+  CHECK(problem.attention.heads == 24);
+  CHECK(problem.attention.headsOfGroup == 4);
+  CHECK(problem.groups() == 6);
+  CHECK(problem.attention.queries == 50);
+  CHECK(problem.attention.keys == 60);
+  CHECK(problem.dOutput().rowStride == 64);
+  CHECK(problem.dQ.headStrides == std::vector<int64_t>{3 * 4 * 50 * 64, 4 * 50 * 64, 50 * 64});
+  CHECK(problem.dK.headStrides == std::vector<int64_t>{3 * 60 * 64, 60 * 64, 0});
+  CHECK(sm80AttentionBackwardKeyBlocks(problem, {.tileRows = 32}) == 6 * 2);
+  CHECK(sm80AttentionBackwardBlocks(problem, {.tileRows = 32}) == 6 * 2 + 24 * 2);
+}
+
+TEST_CASE("emitted backward attention folds scales and leaves masks out where they keep all") {
+  const auto text = [&](const Kernel &kernel) {
+    return codegen::emit(kernel, logicalOrder(kernel, {}), "sm_80").readable;
+  };
+  const AttentionExtents e{.b = 2, .h = 4, .g = 3, .j = 300, .k = 301};
+  const std::string plain = text(plainBackward(e, DType::f16)),
+                    causal = text(causalBackward(e, DType::f16)),
+                    capped = text(cappedBackward(e, DType::f16)),
+                    dropped = text(plainBackward(e, DType::f16, Dropout{.p = 0.5, .stream = 1}));
+  CHECK(has(plain, "exponentFactor = 0.18033688f"));  // log2(e) / 8
+  CHECK(has(plain, ".headsOfGroup = g"));
+  CHECK(has(plain, "coverage = weft::FullCoverage{}"));
+  CHECK(has(plain, "dropout = weft::NoDropout{}"));
+  CHECK(has(plain, "gradientsWithoutMasks = gradients"));
+  CHECK(has(causal, "gradientsWithoutMasks = unmaskedGradients"));
+  CHECK(has(causal, "coverage = coverage"));
+  const size_t unmasked = causal.find("unmaskedGradients = [");
+  REQUIRE(unmasked != std::string::npos);
+  const std::string body = causal.substr(unmasked, causal.find("};", unmasked) - unmasked);
+  CHECK_FALSE(has(body, "key <="));  // neither the mask nor its derivative
+  CHECK(has(capped, "exponentFactor = 1.442695f"));
+  CHECK(has(capped, "weft::tanh"));
+  CHECK(has(dropped, "isKept ?"));
+  CHECK(has(dropped, "weft::keptTransposedFragment"));
+  CHECK(codegen::emit(causalBackward(e, DType::f16),
+                      logicalOrder(causalBackward(e, DType::f16), {}), "sm_80")
+            .entry == "attention_backward_causal_f16_8x900x301x64");
+}
+
+TEST_CASE("the price of backward attention grows with work, and masks cut it") {
+  const auto square = [](int64_t length, int64_t width = 64) {
+    return AttentionExtents{.b = 4, .h = 8, .j = length, .k = length, .p = width, .w = width};
+  };
+  for (const char *device : {"a100", "h200"}) {
+    const double small = best(plainBackward(square(1024), DType::f16), device),
+                 large = best(plainBackward(square(4096), DType::f16), device);
+    CHECK(large > 10 * small);
+    CHECK(large < 20 * small);
+    const double causal = best(causalBackward(square(4096), DType::f16), device);
+    CHECK(causal < 0.65 * large);
+    CHECK(causal > 0.45 * large);
+    CHECK(best(plainBackward(square(4096, 128), DType::f16), device) > 1.4 * large);
+    CHECK(best(cappedBackward(square(1024), DType::f16), device) <
+          best(plainBackward(square(1024), DType::f16), device));
+  }
+}
