@@ -4,49 +4,16 @@
 #include "codegen/families/attention_sm80/Sm80AttentionKnobs.h"
 #include "codegen/families/attention_sm90/Sm90AttentionKnobs.h"
 #include "tests/nvrtc/KernelBatch.h"
+#include "tests/nvrtc/WgmmaCode.h"
 #include "tests/unit/samples/SampleAttentions.h"
-
-#include <cstring>
 
 using namespace weft;
 using namespace weft::samples;
 using nvrtctest::Batch;
+using nvrtctest::WgmmaCode;
+using nvrtctest::wgmmaCode;
 
 namespace {
-
-/// What of an ELF's code the tensor cores of sm_90a do: 16 bytes an instruction, the operation in
-/// the lowest 12 bits.
-struct WgmmaCode {
-  int products = 0;  ///< HGMMA
-  int starts = 0;    ///< WARPGROUP.ARRIVE
-  int waits = 0;     ///< WARPGROUP.DEPBAR
-};
-WgmmaCode wgmmaCode(const std::string &cubin) {
-  constexpr uint64_t operation = 0xFFF, hgmma = 0x9F0, hgmmaOfRegisters = 0xDF0, warpgroup = 0x9C5,
-                     isWait = 1ull << 47;
-  WgmmaCode code;
-  const auto read = [&]<typename T>(size_t at, T) {
-    T value;
-    REQUIRE(at + sizeof value <= cubin.size());
-    std::memcpy(&value, cubin.data() + at, sizeof value);
-    return value;
-  };
-  const auto sections = size_t(read(40, uint64_t())), size = size_t(read(58, uint16_t())),
-             count = size_t(read(60, uint16_t()));
-  for (size_t section = 0; section < count; ++section) {
-    const size_t header = sections + section * size;
-    constexpr uint64_t executable = 4;
-    if (!(read(header + 8, uint64_t()) & executable)) continue;
-    const auto offset = size_t(read(header + 24, uint64_t())),
-               bytes = size_t(read(header + 32, uint64_t()));
-    for (size_t at = offset; at + 16 <= offset + bytes; at += 16) {
-      const auto word = read(at, uint64_t());
-      if ((word & operation) == hgmma || (word & operation) == hgmmaOfRegisters) ++code.products;
-      if ((word & operation) == warpgroup) ++((word & isWait) ? code.waits : code.starts);
-    }
-  }
-  return code;
-}
 
 struct Case {
   std::string name;

@@ -6,6 +6,7 @@
 #include "codegen/families/attention_backward/AttentionGradients.h"
 #include "codegen/families/attention_backward_sm80/Sm80AttentionBackwardTile.h"
 #include "kernel/Error.h"
+#include "passes/configure/Margins.h"
 #include "passes/configure/AnalyticConstants.h"
 
 #include <algorithm>
@@ -80,13 +81,13 @@ Cost sm80AttentionBackwardCost(const Kernel &kernel, const Configuration &config
       std::max(ofKeys, ofQueries) / 2;
   const double bytes = double(kernel.necessaryBytes());
   const double memorySeconds = bytes / device.copyBandwidth;
-  const double busySeconds =
-      std::max(memorySeconds, computeSeconds) * (hasWgmma ? analytic::sm80Unmeasured : 1.0);
-  return {.seconds = device.launchSeconds + analytic::sm80StartSeconds + busySeconds,
-          .bytesMoved = int64_t(bytes),
-          .bound = device.launchSeconds > busySeconds ? Bound::launch
-                   : memorySeconds > computeSeconds   ? Bound::memory
-                                                      : Bound::tensor};
+  const double busySeconds = std::max(memorySeconds, computeSeconds);
+  const Cost cost{.seconds = device.launchSeconds + analytic::sm80StartSeconds + busySeconds,
+                  .bytesMoved = int64_t(bytes),
+                  .bound = device.launchSeconds > busySeconds ? Bound::launch
+                           : memorySeconds > computeSeconds   ? Bound::memory
+                                                              : Bound::tensor};
+  return margins::added(cost, margins::neverRun);
 }
 
 }  // namespace weft

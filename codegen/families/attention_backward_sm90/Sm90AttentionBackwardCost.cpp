@@ -5,6 +5,7 @@
 #include "codegen/families/attention_backward/AttentionBackwardProblem.h"
 #include "codegen/families/attention_backward_sm90/Sm90AttentionBackwardTile.h"
 #include "kernel/Error.h"
+#include "passes/configure/Margins.h"
 
 #include <algorithm>
 #include <cmath>
@@ -75,11 +76,12 @@ Cost sm90AttentionBackwardCost(const Kernel &kernel, const Configuration &config
   const double bytes = double(kernel.necessaryBytes());
   const double memorySeconds = bytes / device.copyBandwidth;
   const double busySeconds = std::max(tensorSeconds, memorySeconds);
-  return {.seconds = device.launchSeconds + startSeconds + busySeconds,
-          .bytesMoved = int64_t(bytes),
-          .bound = memorySeconds > tensorSeconds        ? Bound::memory
-                   : device.launchSeconds > busySeconds ? Bound::launch
-                                                        : Bound::tensor};
+  const Cost cost{.seconds = device.launchSeconds + startSeconds + busySeconds,
+                  .bytesMoved = int64_t(bytes),
+                  .bound = memorySeconds > tensorSeconds        ? Bound::memory
+                           : device.launchSeconds > busySeconds ? Bound::launch
+                                                                : Bound::tensor};
+  return margins::added(cost, margins::neverRun);
 }
 
 }  // namespace weft
