@@ -1,7 +1,7 @@
 // Cases of fused attention and of its backward pass: every family, head width, mask and kind of
 // score op, at odd lengths.
-#include "codegen/families/attention_sm80/Sm80AttentionKnobs.h"
 #include "codegen/families/attention_backward_sm90/Sm90AttentionBackwardKnobs.h"
+#include "codegen/families/attention_sm80/Sm80AttentionKnobs.h"
 #include "codegen/families/attention_sm90/Sm90AttentionKnobs.h"
 #include "tests/gpu/Collector.h"
 #include "tests/unit/samples/SampleAttentionBackwards.h"
@@ -95,10 +95,9 @@ void addAttentionBackwards(Collector &collect) {
         const bool isUsual = headDim == valueDim && (headDim == 64 || headDim == 128);
         for (size_t kind = 0; kind < kinds.size(); ++kind)
           if (isUsual || (kind + ++turn) % 4 == 0)
-            for (const Knobs &family : {Knobs(Sm90AttentionBackwardKnobs{}),
-                                        Knobs(Sm80AttentionBackwardKnobs{})})
-              for (const Configuration &configuration :
-                   collect.drawFamily(kinds[kind], family, 1))
+            for (const Knobs &family :
+                 {Knobs(Sm90AttentionBackwardKnobs{}), Knobs(Sm80AttentionBackwardKnobs{})})
+              for (const Configuration &configuration : collect.drawFamily(kinds[kind], family, 1))
                 collect.add("attention-backward", kinds[kind], type, configuration);
       }
 }

@@ -6,8 +6,8 @@
 #include "codegen/families/attention_backward/AttentionGradients.h"
 #include "codegen/families/attention_backward_sm80/Sm80AttentionBackwardTile.h"
 #include "kernel/Error.h"
-#include "passes/configure/Margins.h"
 #include "passes/configure/AnalyticConstants.h"
+#include "passes/configure/Margins.h"
 
 #include <algorithm>
 #include <cmath>
