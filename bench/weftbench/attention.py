@@ -1,12 +1,12 @@
-"""Group `attention`: softmax(q k) v alone, forward, by weft, cuDNN, flash-2 and FA4 on the same
-tensors [batch, length, heads, dim]."""
+"""Group `attention`: softmax(q k) v alone, forward and training, by weft, cuDNN, flash-2 and FA4
+on the same tensors [batch, length, heads, dim]."""
 import math
 
 import torch
 import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from . import attention_rows, attention_table, norm, ours, reference, timing
+from . import attention_rows, attention_table, attention_training, norm, ours, reference, timing
 from .attention_table import CUDNN, FA4, FLASH
 from .report import Result
 
@@ -160,12 +160,31 @@ def rival_contenders(settings, result, row, sets, check):
     return contenders
 
 
+def measure_training(settings, row, result):
+    tensors = [torch.randn(shape, device='cuda', dtype=torch.float16) for shape in row.shapes()]
+    d_out = torch.randn_like(tensors[0])
+    seen = visible(row, range(row.length), 'cuda')
+    check = attention_training.Checker(row, seen, tensors, d_out)
+    contenders = ours.guarded(
+        result,
+        lambda: attention_training.our_contenders(settings, result, row, tensors, d_out, check))
+    contenders += attention_training.rival_contenders(settings, result, row, tensors, d_out, check,
+                                                      by_sdpa, fa4)
+    timing.measure(result, contenders, settings.rounds)
+
+
 def run(settings):
     for row in attention_rows.ROWS:
         if not settings.wants(row.name()):
             continue
         torch.manual_seed(0)
         result = Result(row.workload())
+        if row.trains:
+            measure_training(settings, row, result)
+            result.record['attention'] = attention_table.record(row, result)
+            yield result
+            torch.cuda.empty_cache()
+            continue
         decodes = row.part == attention_rows.DECODE
         sets = [[torch.randn(shape, device='cuda', dtype=torch.float16) for shape in row.shapes()]
                 for _ in range(norm.sets_for(row.bytes_moved()) if decodes else 1)]

@@ -9,8 +9,10 @@ from .report import Workload
 FP16 = 2  # bytes
 SAMPLED_QUERIES = 64
 # What a row belongs to: its part of the verdict.
-FORWARD, WINDOW, HEAD_DIMS, GROUPED, DECODE = ('forward', 'window', 'head dims', 'grouped', 'decode'
-                                               )
+FORWARD, WINDOW, HEAD_DIMS, GROUPED, DECODE, TRAINING = ('forward', 'window', 'head dims',
+                                                         'grouped', 'decode', 'forward+backward')
+# Products of the backward pass are five, of forward two: as published rates count them.
+TRAINING_FLOP = 3.5
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,10 @@ class Row:
     window: int = 0  # of a causal row: keys that a query sees, its own included; 0: all
 
     @property
+    def trains(self):
+        return self.part == TRAINING
+
+    @property
     def key_heads(self):
         return self.groups or self.heads
 
@@ -40,7 +46,9 @@ class Row:
         heads = f'{self.heads}/{self.groups}' if self.groups else f'{self.heads}'
         mask = f' window {self.window}' if self.window else ' causal' if self.causal else ''
         queries = f' {self.queries} query' if self.queries else ''
-        return f'd={self.head_dim} {heads} heads{mask}{queries} L={self.keys} B={self.batch}'
+        trains = f' {TRAINING}' if self.trains else ''
+        size = f'L={self.keys} B={self.batch}'
+        return f'd={self.head_dim} {heads} heads{mask}{queries} {size}{trains}'
 
     def shapes(self):
         """Of q, k and v."""
@@ -59,18 +67,21 @@ class Row:
         return sum(min(most, query + self.keys - self.length + 1) for query in range(self.length))
 
     def flop(self):
-        return 4 * self.batch * self.heads * self.head_dim * self.pairs()
+        forward = 4 * self.batch * self.heads * self.head_dim * self.pairs()
+        return TRAINING_FLOP * forward if self.trains else forward
 
     def bytes_moved(self):
-        """Queries, keys, values and results once."""
+        """Queries, keys, values and results once; in the backward pass these again, the results'
+        gradient and the three gradients."""
         queries, keys, values = map(math.prod, self.shapes())
-        return FP16 * (2 * queries + keys + values)
+        forward = FP16 * (2 * queries + keys + values)
+        return forward + FP16 * (4 * queries + 2 * (keys + values)) if self.trains else forward
 
     def key_value_bytes(self):
         return FP16 * sum(map(math.prod, self.shapes()[1:]))
 
     def workload(self):
-        note = f'forward, {self.part}'
+        note = self.part if self.trains else f'forward, {self.part}'
         if self.part == DECODE:
             return Workload(self.name(), self.key_value_bytes(), self.flop(),
                             note + ', bytes of K and V')
@@ -128,4 +139,8 @@ ROWS += [
     Row(HEAD_DIMS, 4, 32, 96, 4096),
     Row(GROUPED, 2, 32, 128, 8192, groups=8, causal=True),
     Row(DECODE, 1, 32, 128, 32768, groups=8, queries=1)
+]
+ROWS += [
+    Row(TRAINING, TOKENS // length, heads, head_dim, length, causal=causal)
+    for head_dim, heads in HEADS.items() for length, causal in LENGTHS
 ]

@@ -6,8 +6,11 @@ from .report import align, milliseconds
 
 CUDNN, FLASH, FA4 = 'cuDNN', 'flash-2', 'FA4'
 RIVALS = [CUDNN, FLASH, FA4]
-# Of the geometric mean of cuDNN / weft over the forward rows of a head dim.
-MUST = {64: 1.05, 128: 1.0}
+# Of the geometric mean of cuDNN / weft over the rows of a part and a head dim.
+MUST = {
+    attention_rows.FORWARD: {64: 1.05, 128: 1.0},
+    attention_rows.TRAINING: {64: 1.08, 128: 1.03}
+}
 
 
 def record(row, result):
@@ -65,21 +68,24 @@ def rows_of(lines):
     return rows
 
 
-def means(lines):
-    """One sentence a head dim: rows without a figure are named, and leave no mean behind that
-    would hide them."""
+def means(lines, part=attention_rows.FORWARD):
+    """One sentence a head dim, of rows of one part: rows without a figure are named, and leave no
+    mean behind that would hide them."""
     said = []
+    must = MUST[part]
+    suffix = '' if part == attention_rows.FORWARD else f' {part}'
     for head_dim in sorted({line['attention']['headDim'] for line in lines}):
         own = [line for line in lines if line['attention']['headDim'] == head_dim]
         missing = [line['workload'] for line in own if ratio(line, [CUDNN]) is None]
         if missing:
-            said.append(f'd={head_dim}: no geometric mean: weft or cuDNN has no figure of '
+            said.append(f'd={head_dim}{suffix}: no geometric mean: weft or cuDNN has no figure of '
                         f'{", ".join(missing)}')
             continue
         cudnn, best = (geometric_mean([ratio(line, names) for line in own])
                        for names in ([CUDNN], RIVALS))
-        said.append(f'd={head_dim}, {len(own)} rows: geometric mean of cuDNN / weft {cudnn:.3f}x'
-                    + (f' (must: {MUST[head_dim]:.2f}x)' if head_dim in MUST else '') +
+        said.append(f'd={head_dim}{suffix}, {len(own)} rows: geometric mean of cuDNN / weft '
+                    f'{cudnn:.3f}x' +
+                    (f' (must: {must[head_dim]:.2f}x)' if head_dim in must else '') +
                     f', of the best rival / weft {best:.3f}x')
     return said
 
@@ -94,7 +100,7 @@ def verdicts(lines):
             said.append(f'{line["workload"]}: keys and values at '
                         + (f'{100 * share:.1f}%' if share else '-') +
                         ' of the best copy\'s rate (must: 80%)')
-        elif part != attention_rows.FORWARD:
+        elif part not in MUST:
             said.append(f'{line["workload"]}: the faster of cuDNN and flash-2 / weft '
                         f'{times(ratio(line, [CUDNN, FLASH]))} (must: 1.00x), FA4 / weft '
                         f'{times(ratio(line, [FA4]))}')
@@ -110,5 +116,7 @@ def text(lines):
     """`lines`: of this group, as report.json_line writes them."""
     if not lines:
         return ''
-    forward = [line for line in lines if line['attention']['part'] == attention_rows.FORWARD]
-    return '\n'.join([align(rows_of(lines)), *means(forward), *verdicts(lines)])
+    said = []
+    for part in MUST:
+        said += means([line for line in lines if line['attention']['part'] == part], part)
+    return '\n'.join([align(rows_of(lines)), *said, *verdicts(lines)])

@@ -35,17 +35,22 @@ class RowsTest(CommandTest):
     def test_names_differ_and_parts_are_known(self):
         names = [row.name() for row in attention_rows.ROWS]
         self.assertEqual(len(names), len(set(names)))
-        self.assertEqual([row.name() for row in attention_rows.ROWS[-2:]],
+        self.assertEqual([row.name() for row in attention_rows.ROWS[13:16]],
                          ['d=128 32/8 heads causal L=8192 B=2',
-                          'd=128 32/8 heads 1 query L=32768 B=1'])
+                          'd=128 32/8 heads 1 query L=32768 B=1',
+                          'd=64 32 heads L=512 B=32 forward+backward'])
 
     def test_section_3(self):
         """16k tokens and 2048 columns each; flop as published rates count them."""
-        rows = [row for row in attention_rows.ROWS if row.part == attention_rows.FORWARD]
-        self.assertEqual(len(rows), 10)
+        for part, count in ((attention_rows.FORWARD, 4), (attention_rows.TRAINING, 14)):
+            rows = [row for row in attention_rows.ROWS if row.part == part]
+            self.assertEqual(len(rows), 10)
+            self.section_3(rows, count)
+
+    def section_3(self, rows, count):
         for row in rows:
             self.assertEqual((row.batch * row.keys, row.heads * row.head_dim), (16384, 2048))
-            dense = 4 * row.batch * row.heads * row.keys**2 * row.head_dim
+            dense = count * row.batch * row.heads * row.keys**2 * row.head_dim
             self.assertAlmostEqual(row.flop() / dense, 0.5 if row.causal else 1, delta=2e-4)
 
     def test_pairs_are_those_that_see_each_other(self):
@@ -124,6 +129,14 @@ class TableTest(unittest.TestCase):
             'd=128, 5 rows: geometric mean of cuDNN / weft 1.200x (must: 1.00x), of the best '
             'rival / weft 0.900x'])
 
+    def test_training_has_means_of_its_own(self):
+        lines = [line_of(row, weft=2.0, cuDNN=2.2) for row in self.rows if row.trains]
+        said = attention_table.text(lines).splitlines()
+        self.assertEqual(said[-2:], [
+            f'd={dim} forward+backward, 5 rows: geometric mean of cuDNN / weft 1.100x (must: '
+            f'{must}x), of the best rival / weft 1.100x'
+            for dim, must in ((64, '1.08'), (128, '1.03'))])
+
     def test_a_missing_figure_leaves_no_mean(self):
         for name, rest in (('weft', {'cuDNN': 1.0}), ('cuDNN', {'weft': 1.0})):
             lines = self.forward(weft=1.0, cuDNN=1.0)
@@ -200,6 +213,27 @@ class TorchTest(CommandTest):
             check = self.attention.Checker(row, (q, k, v))
             out = self.attention.by_sdpa(row, SDPBackend.MATH)(q, k, v)
             self.assertLess(check(out), 1e-6)
+
+    def test_gradients_are_those_of_sdpa(self):
+        from torch.nn.attention import SDPBackend
+        from weftbench import attention_training, reference
+        rows = [row for row in SMALL if row.trains]
+        self.assertEqual({row.causal for row in rows}, {False, True})
+        rows.append(dataclasses.replace(rows[0], groups=2))
+        for row in rows:
+            tensors = self.tensors(row)
+            d_out = self.torch.randn_like(tensors[0])
+            seen = self.attention.visible(row, range(row.length), 'cpu')
+            check = attention_training.Checker(row, seen, tensors, d_out)
+            leaves = [tensor.requires_grad_() for tensor in tensors]
+            out = self.attention.by_sdpa(row, SDPBackend.MATH)(*leaves)
+            found = dict(zip('qkv', self.torch.autograd.grad(out, leaves, d_out)))
+            self.assertLess(check(found), 1e-5)
+            for name in found:
+                with self.assertRaisesRegex(reference.WrongResult, f'gradient of {name}'):
+                    check({**found, name: found[name] * 1.1})
+                with self.assertRaisesRegex(reference.WrongResult, f'gradient of {name}'):
+                    check({**found, name: found[name] * float('nan')})
 
     def test_wrong_results(self):
         from weftbench import reference
