@@ -222,10 +222,14 @@ template <AttentionBackwardProblem problem, AttentionBackwardTile tile, typename
 __device__ __forceinline__ void produceOperands(const Shared &shared, const Args &args) {
   using C = AttentionBackwardConfig<problem, tile, typename Args::Row>;
   const bool isLeader = threadIdx.x == 0;
-  unsigned tiles = 0, count = 0;  // passed before
-  int index = blockIdx.x;
+  unsigned count = 0;  // blocks passed before
 #pragma unroll 1
-  while (true) {
+  for (unsigned tiles = 0;; ++tiles) {
+    // The first one by the counter, too: whoever has a later tile may wait for this one's sums, so
+    // that it has to be with a block that runs.
+    int index = 0;
+    if (isLeader) index = ptx::count(args.counter, C::tiles + gridDim.x - 1);
+    index = __shfl_sync(~0u, index, 0);
     const StageOfPass<2> place(tiles);
     auto blocks = queryBlocks<problem, tile>(args, smaller(index, C::tiles - 1));
     bool hasBlock = blocks.advance();
@@ -268,9 +272,6 @@ __device__ __forceinline__ void produceOperands(const Shared &shared, const Args
                                   args.dOutput, shared.dOutputFull(block.stage), panel * 64,
                                   blocks.firstQuery(), blocks.head);
     }
-    ++tiles;
-    if (isLeader) index = gridDim.x + ptx::count(args.counter, C::tiles - 1);
-    index = __shfl_sync(~0u, index, 0);
   }
 }
 
