@@ -177,6 +177,7 @@ void BulkCopies::write(Store &store) {
     if (chunk.first == 0 && chunk.end > 0) put(chunk.global, chunkBytes);
     from += chunkBytes;
   });
+  store.taken.clear();
 }
 
 void BulkCopies::commitStores() { groups[size_t(fibers.runningThread())].emplace_back(); }
