@@ -95,7 +95,7 @@ void addAttentionBackwards(Collector &collect) {
         for (size_t kind = 0; kind < kinds.size(); ++kind)
           if (isUsual || (kind + ++turn) % 4 == 0)
             for (const Configuration &configuration :
-                 collect.drawFamily(kinds[kind], Sm80AttentionBackwardKnobs{}, 1))
+                 collect.drawFamily(kinds[kind], Sm80AttentionBackwardKnobs{}, isUsual ? 3 : 1))
               collect.add("attention-backward", kinds[kind], type, configuration);
       }
 }
