@@ -97,7 +97,8 @@ void addAttentionBackwards(Collector &collect) {
           if (isUsual || (kind + ++turn) % 4 == 0)
             for (const Knobs &family :
                  {Knobs(Sm90AttentionBackwardKnobs{}), Knobs(Sm80AttentionBackwardKnobs{})})
-              for (const Configuration &configuration : collect.drawFamily(kinds[kind], family, 1))
+              for (const Configuration &configuration :
+                   collect.drawFamily(kinds[kind], family, isUsual ? 3 : 1))
                 collect.add("attention-backward", kinds[kind], type, configuration);
       }
 }

@@ -163,9 +163,14 @@ private:
         "these extents"));
     const int64_t blocks = sm80AttentionBackwardBlocks(problem, knobs);
     const int threads = sm80AttentionBackwardThreads(knobs);
-    program.body.push_back(launchCheckOf({fmt::format("{}::blocks == {}", config, blocks),
-                                          fmt::format("{}::threads == {}", config, threads)},
-                                         fmt::format("{} blocks of {} threads", blocks, threads)));
+    const auto tilesOf = [&](int64_t positions) {
+      return fmt::format("(({} + {}.rows - 1) / {}.rows)", positions, tile, tile);
+    };
+    program.body.push_back(launchCheckOf(
+        {fmt::format("{} * {} + {} * {} == {}", problem.groups(), tilesOf(attention.keys),
+                     attention.heads, tilesOf(attention.queries), blocks),
+         fmt::format("2 * {}.rows == {}", tile, threads)},
+        fmt::format("{} blocks of {} threads", blocks, threads)));
   }
 
   /// A function of a head that says where its elements begin; returns its name.

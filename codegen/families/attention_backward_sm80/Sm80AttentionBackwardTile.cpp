@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t mostSharedBytes = 99 * 1024;  // dynamic, of every target from sm_80 on
 constexpr int64_t chunk = 8, chunkBytes = 16;
 /// Registers of a thread, and those that are no scores or gradients (tests/nvrtc).
-constexpr int64_t mostRegisters = 255, ownRegisters = 56;
+constexpr int64_t mostRegisters = 255, ownRegisters = 64;
 
 int64_t roundedUp(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 int64_t tilesOf(int64_t positions, int rows) { return (positions + rows - 1) / rows; }

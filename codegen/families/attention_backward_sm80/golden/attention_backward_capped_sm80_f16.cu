@@ -54,7 +54,7 @@ attention_backward_scale_tanh_scale_window_f16_96x197x333x40x64(const weft::half
                                                                 weft::half *__restrict__ d_v) {
   static_assert(weft::sm80::BackwardConfig<shape, tile>::sharedBytes == 78336);
   static_assert(shape.heads == 96 && shape.headsOfGroup == 1 && shape.queries == 197 && shape.keys == 333 && shape.headDim == 40 && shape.valueDim == 64, "plan.json: these extents");
-  static_assert(weft::sm80::BackwardConfig<shape, tile>::blocks == 480 && weft::sm80::BackwardConfig<shape, tile>::threads == 256, "plan.json: 480 blocks of 256 threads");
+  static_assert(96 * ((333 + tile.rows - 1) / tile.rows) + 96 * ((197 + tile.rows - 1) / tile.rows) == 480 && 2 * tile.rows == 256, "plan.json: 480 blocks of 256 threads");
   static_assert(b == 8 && h == 12 && j == 197 && k == 333 && p == 40 && w == 64, "plan.json: these extents");
   static_assert(shape.rowQ == 40 && shape.rowK == 40 && shape.rowV == 64 && shape.rowDOutput == 64 && shape.rowDQ == 40 && shape.rowDK == 40 && shape.rowDV == 64 && shape.isDQAligned == true && shape.isDKAligned == true && shape.isDVAligned == true && shape.rowFloats == 2, "plan.json: strides of the result");
   const auto rowOf = [=](int head, int query) {

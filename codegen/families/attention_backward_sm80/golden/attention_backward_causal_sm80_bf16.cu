@@ -49,7 +49,7 @@ attention_backward_causal_bf16_16x2048x512x128(const weft::bfloat16 *__restrict_
                                                unsigned dropoutStream) {
   static_assert(weft::sm80::BackwardConfig<shape, tile>::sharedBytes == 66048);
   static_assert(shape.heads == 64 && shape.headsOfGroup == 4 && shape.queries == 512 && shape.keys == 512 && shape.headDim == 128 && shape.valueDim == 128, "plan.json: these extents");
-  static_assert(weft::sm80::BackwardConfig<shape, tile>::blocks == 640 && weft::sm80::BackwardConfig<shape, tile>::threads == 128, "plan.json: 640 blocks of 128 threads");
+  static_assert(16 * ((512 + tile.rows - 1) / tile.rows) + 64 * ((512 + tile.rows - 1) / tile.rows) == 640 && 2 * tile.rows == 128, "plan.json: 640 blocks of 128 threads");
   static_assert(b == 2 && g == 4 && h == 8 && j == 512 && k == 512 && p == 128 && w == 128, "plan.json: these extents");
   static_assert(shape.rowQ == 128 && shape.rowK == 128 && shape.rowV == 128 && shape.rowDOutput == 128 && shape.rowDQ == 128 && shape.rowDK == 128 && shape.rowDV == 128 && shape.isDQAligned == true && shape.isDKAligned == true && shape.isDVAligned == true && shape.rowFloats == 2, "plan.json: strides of the result");
   const auto rowOf = [=](int head, int query) {
