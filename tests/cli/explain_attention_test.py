@@ -11,6 +11,21 @@ KINDS = ['unfused', 'decomposed', 'recomposed', 'fused']
 HALF = 2**-11  # of f16
 DECOMPOSED = ['bert-large', '--attention', 'decomposed']
 
+# What another op reads of probabilities, or the graph returns, is stored.
+TWO_READERS = """
+!q = tensor<2x2x32x16xf16, #weft.axes<b, h, j, p>>
+!k = tensor<2x2x32x16xf16, #weft.axes<b, h, k, p>>
+!s = tensor<2x2x32x32xf16, #weft.axes<b, h, j, k>>
+module {
+  weft.graph @two_readers(%q: !q, %k: !k, %v: !k) -> (!q, !s) {
+    %s = weft.contract "bhjp,bhkp->bhjk" %q, %k : !q, !k -> !s
+    %p = weft.softmax %s over k : !s
+    %y = weft.contract "bhjk,bhkp->bhjp" %p, %v : !s, !k -> !q
+    weft.return %y, %p : !q, !s
+  }
+}
+"""
+
 
 class Attention(CommandTest):
     def compiled(self, *arguments, folder='out'):
@@ -111,13 +126,26 @@ class Attention(CommandTest):
                          r'[\d.]+ .*; fused [\d.]+ us in 0 B')
 
     def test_every_attention_of_a_layer_and_one_that_cannot_be_fused(self):
-        """In training the backward pass reads the probabilities."""
-        said = self.asked('paper-attention', '--train', '--dim', 'b=2', '--dim', 'j=128')
+        graph = self.write('two.mlir', TWO_READERS)
+        said = self.asked(graph)
         site, = said['sites']
         fused = site['kinds'][-1]
         self.assertIn('is in no fused attention', fused['rejected'])
         self.assertIn('no fused plan', site['whyNoLengths'])
         self.assertEqual(site['chosen'], 'unfused')
+
+    def test_a_trained_attention_stores_one_number_a_row_if_it_is_fused(self):
+        said = self.asked('paper-attention', '--train', '--dim', 'b=2', '--dim', 'j=1024')
+        site, = said['sites']
+        self.assertEqual(site['whyNoLengths'], '')
+        unfused, fused = site['kinds'][0]['figures'], site['kinds'][-1]['figures']
+        scores = 2 * 2 * 16 * 1024 * 1024
+        self.assertGreater(unfused['dramBytes'] - fused['dramBytes'], 2 * scores)
+        self.assertLess(site['compulsoryBytes'], scores)
+        self.assertEqual([plan['kind'] for plan in said['plans'] if 'rejected' not in plan],
+                         ['unfused', 'decomposed', 'fused'])
+        self.assertIn('probabilities or, if it is fused, one number a row',
+                      self.weft('explain', 'out', '--attention').prose())
 
     def test_a_graph_without_attention(self):
         (self.folder / 'relu.mlir').write_text('''
@@ -172,28 +200,17 @@ class BadInput(CommandTest):
                      says=['--chunks 2 asks for stored scores', '--chunks 1'])
 
     def test_softmax_that_others_read(self):
-        said = self.rejected('paper-attention', '--train', says=["softmax_dx 'd_score' reads it"])
-        self.assertIn(self.NEAREST, said)
+        for flags in ([], ['--train']):
+            said = self.rejected(self.write('two.mlir', TWO_READERS), *flags,
+                                 says=["softmax 'p'", 'the graph returns it'])
+            self.assertIn(self.NEAREST, said)
 
     def test_tf32(self):
         self.rejected('attention', '--dtype', 'f32', '--tf32', says=['tf32', self.NEAREST])
 
     def test_a_shape_whose_keys_lie_apart(self):
         """A mask over a table of blocks is a value op; one that reads another row is none."""
-        graph = """
-!q = tensor<2x2x32x16xf16, #weft.axes<b, h, j, p>>
-!k = tensor<2x2x32x16xf16, #weft.axes<b, h, k, p>>
-!s = tensor<2x2x32x32xf16, #weft.axes<b, h, j, k>>
-module {
-  weft.graph @two_readers(%q: !q, %k: !k, %v: !k) -> (!q, !s) {
-    %s = weft.contract "bhjp,bhkp->bhjk" %q, %k : !q, !k -> !s
-    %p = weft.softmax %s over k : !s
-    %y = weft.contract "bhjk,bhkp->bhjp" %p, %v : !s, !k -> !q
-    weft.return %y, %p : !q, !s
-  }
-}
-"""
-        self.write('two.mlir', graph)
+        self.write('two.mlir', TWO_READERS)
         self.rejected('two.mlir', says=['the graph returns it', self.NEAREST])
         self.assertIn('chosen', self.weft('select', 'two.mlir', '--json').out)
 

@@ -294,8 +294,9 @@ PricedKind priceKind(const Request &request, const AttentionSite &site, const st
                      int64_t queries, int64_t keys) {
   PricedKind priced{.kind = kind, .figures = {}, .rejection = ""};
   try {
-    const std::string graph =
-        queries == site.queries && keys == site.keys ? site.graph : atLengths(site, queries, keys);
+    const std::string graph = queries == site.queries && keys == site.keys
+                                  ? site.graphOf(kind)
+                                  : atLengths(site, kind, queries, keys);
     const Expected<KindFigures> considered =
         decideKind(request, site, graph, kind, request.target.profile);
     if (considered) {
@@ -367,7 +368,8 @@ SitePrices priceSite(const Request &request, const AttentionSite &site) {
     return prices;
   }
   try {
-    atLengths(site, site.queries == site.keys ? 2 * site.keys : site.queries, 2 * site.keys);
+    atLengths(site, "fused", site.queries == site.keys ? 2 * site.keys : site.queries,
+              2 * site.keys);
   } catch (const Error &error) {
     if (error.kind != ErrorKind::unsupported) throw;
     prices.whyNoLengths = error.what();

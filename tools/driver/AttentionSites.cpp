@@ -6,6 +6,7 @@
 #include "kernel/Error.h"
 #include "kernel/Nesting.h"
 #include "passes/Describe.h"
+#include "passes/Rewrites.h"
 #include "tools/driver/Compilation.h"
 #include "tools/driver/Diagnostics.h"
 
@@ -61,18 +62,18 @@ ContractOp scoresBehind(mlir::Value score) {
   return {};
 }
 
-/// Ops between the contraction and the softmax that read the one and reach the other, both
-/// included.
-Ops scoreOps(ContractOp contraction, SoftmaxOp softmax) {
+/// Ops between the contraction and the softmax, or its fold, that read the one and reach the other,
+/// both included.
+Ops scoreOps(ContractOp contraction, mlir::Operation *softmax) {
   Ops ops;
   ops.insert(contraction);
-  for (mlir::Operation *op = contraction->getNextNode(); op && op != softmax.getOperation();
+  for (mlir::Operation *op = contraction->getNextNode(); op && op != softmax;
        op = op->getNextNode())
     if (isElementwise(op) && llvm::any_of(op->getOperands(), [&](mlir::Value operand) {
           return operand.getDefiningOp() && ops.contains(operand.getDefiningOp());
         }))
       ops.insert(op);
-  llvm::DenseSet<mlir::Operation *> reaching = {softmax.getX().getDefiningOp()};
+  llvm::DenseSet<mlir::Operation *> reaching = {softmax->getOperand(0).getDefiningOp()};
   for (mlir::Operation *op : llvm::reverse(ops.getArrayRef()))
     if (reaching.contains(op))
       for (mlir::Value operand : op->getOperands())
@@ -117,8 +118,14 @@ std::string nameOf(mlir::Value value, size_t number) {
 
 int64_t bytesOf(mlir::Type type) { return elementsOf(type) * int64_t(sizeOf(*toDType(type))); }
 
+struct CutGraph {
+  std::string text;
+  int64_t bytes = 0;  ///< of arguments and results
+};
+
 /// The ops as a graph of what they read and what others read of them.
-void cutOut(GraphOp graph, const Ops &ops, mlir::Value output, AttentionSite &site) {
+CutGraph cutOut(GraphOp graph, const Ops &ops, mlir::Value output) {
+  CutGraph result;
   llvm::SetVector<mlir::Value> arguments, results;
   results.insert(output);
   for (mlir::Operation *op : ops) {
@@ -140,11 +147,11 @@ void cutOut(GraphOp graph, const Ops &ops, mlir::Value output, AttentionSite &si
   for (mlir::Value value : arguments) {
     argumentTypes.push_back(value.getType());
     names.push_back(nameOf(value, names.size()));
-    site.compulsoryBytes += bytesOf(value.getType());
+    result.bytes += bytesOf(value.getType());
   }
   for (mlir::Value value : results) {
     resultTypes.push_back(value.getType());
-    site.compulsoryBytes += bytesOf(value.getType());
+    result.bytes += bytesOf(value.getType());
   }
   mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(graph.getLoc());
   mlir::OpBuilder builder(graph.getContext());
@@ -160,7 +167,41 @@ void cutOut(GraphOp graph, const Ops &ops, mlir::Value output, AttentionSite &si
   const auto returned =
       llvm::map_to_vector(results, [&](mlir::Value value) { return mapping.lookup(value); });
   ReturnOp::create(builder, graph.getLoc(), returned);
-  site.graph = Compilation::print(*module);
+  result.text = Compilation::print(*module);
+  return result;
+}
+
+/// The same softmax in a clone of its graph.
+SoftmaxOp sameIn(GraphOp clone, SoftmaxOp softmax) {
+  const auto position =
+      std::distance(softmax->getBlock()->begin(), mlir::Block::iterator(softmax.getOperation()));
+  return mlir::cast<SoftmaxOp>(*std::next(clone.getBody().front().begin(), position));
+}
+
+/// What the fused kind computes of a trained attention; nothing where it is what the others
+/// compute, or where it cannot be.
+std::optional<CutGraph> cutOutFused(GraphOp graph, SoftmaxOp softmax) {
+  if (attentionRejection(softmax.getResult(), int64_t(softmax.getAxis())).empty() ||
+      !recomputeAttentionRejection(softmax).empty())
+    return {};
+  const mlir::OwningOpRef<mlir::Operation *> clone = graph->clone();
+  auto trained = mlir::cast<GraphOp>(*clone);
+  SoftmaxOp same = sameIn(trained, softmax);
+  // The contraction of the scores stays; the backward pass has another.
+  ContractOp contraction = scoresBehind(same.getX());
+  const mlir::Value scores = same.getX();
+  recomputeAttention(same);
+  const auto fold = llvm::find_if(scores.getUsers(), [](mlir::Operation *user) {
+    return mlir::isa<OnlineSoftmaxContractOp>(user);
+  });
+  Ops ops = scoreOps(contraction, *fold);
+  mlir::Value output = (*fold)->getResult(0);
+  if (output.hasOneUse())
+    if (auto scale = mlir::dyn_cast<ScaleOp>(*output.user_begin())) {
+      ops.insert(scale);
+      output = scale.getResult();
+    }
+  return cutOut(trained, ops, output);
 }
 
 /// The axis of positions of queries: of those that scores have from queries alone the one that
@@ -210,7 +251,10 @@ std::optional<AttentionSite> siteOf(GraphOp graph, SoftmaxOp softmax) {
   for (size_t at = 0; at < einsum.a.size(); ++at)
     if (einsum.reduced().find(einsum.a[at]) != std::string::npos) site.headDim *= first[at];
   site.valueDim = elementsOf(values.getResult().getType()) / (site.heads * site.queries);
-  cutOut(graph, ops, values.getResult(), site);
+  CutGraph cut = cutOut(graph, ops, values.getResult());
+  site.graph = std::move(cut.text), site.compulsoryBytes = cut.bytes;
+  if (std::optional<CutGraph> fused = cutOutFused(graph, softmax))
+    site.fused = std::move(fused->text), site.compulsoryBytes = fused->bytes;
   return site;
 }
 
@@ -225,8 +269,9 @@ std::vector<AttentionSite> attentionSites(const std::string &graph) {
   return sites;
 }
 
-std::string atLengths(const AttentionSite &site, int64_t queries, int64_t keys) {
-  Parsed parsed(site.graph);
+std::string atLengths(const AttentionSite &site, std::string_view kind, int64_t queries,
+                      int64_t keys) {
+  Parsed parsed(site.graphOf(kind));
   const auto resized = [&](mlir::Type type) -> mlir::Type {
     const auto tensor = mlir::dyn_cast<mlir::RankedTensorType>(type);
     if (!tensor) return type;

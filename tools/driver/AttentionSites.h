@@ -5,7 +5,8 @@
 //
 // Recognised by structure, never by names. The cut-out graph takes what these ops read as arguments
 // and returns what other ops read of them: every kind of attention can be decided for it alone, and
-// at other lengths.
+// at other lengths. Of a graph that is trained it is the forward pass: the fused kind has a graph
+// for itself there, since it saves the logarithms of sums where others save probabilities.
 #pragma once
 
 #include "kernel/DType.h"
@@ -20,12 +21,17 @@ struct AttentionSite {
   std::string softmax = {};  ///< name of the softmax's result
   std::string output = {};   ///< name of the second contraction's result
   std::string graph = {};    ///< the text of the cut-out graph
+  std::string fused = {};    ///< that of the fused kind, where it is another one
   DType dtype = DType::f16;
   std::string queryAxis, keyAxis;
   int64_t queries = 1, keys = 1;
   int64_t heads = 1;  ///< query heads of all batch elements
   int64_t headDim = 1, valueDim = 1;
-  /// Arguments and results of the cut-out graph, each once: what any kind must move.
+  const std::string &graphOf(std::string_view kind) const {
+    return kind == "fused" && !fused.empty() ? fused : graph;
+  }
+  /// Arguments and results of the cut-out graph, each once: what any kind must move. Of that of the
+  /// fused kind where there is one.
   int64_t compulsoryBytes = 0;
   bool operator==(const AttentionSite &) const = default;
 };
@@ -33,8 +39,9 @@ struct AttentionSite {
 /// In the order of the graph. Softmaxes that are no attention are left out.
 std::vector<AttentionSite> attentionSites(const std::string &graph);
 
-/// The cut-out graph with other extents of queries and keys. Throws Error(unsupported) with the
+/// The graph of a kind with other extents of queries and keys. Throws Error(unsupported) with the
 /// verifier's message where the graph holds on to an extent.
-std::string atLengths(const AttentionSite &site, int64_t queries, int64_t keys);
+std::string atLengths(const AttentionSite &site, std::string_view kind, int64_t queries,
+                      int64_t keys);
 
 }  // namespace weft::driver

@@ -270,6 +270,10 @@ Explanation explainAttention(const runtime::Artifact &artifact, const std::strin
           "each kind as decided for the attention alone, its arguments and results in any layout; "
           "DRAM without what kernels find in L2; error bound: over the greatest value, |s|: the "
           "greatest score; recomposed is a choice within --attention decomposed\n";
+  if (std::ranges::any_of(sites, [](const AttentionSite &site) { return !site.fused.empty(); }))
+    text +=
+        "of a trained attention, the forward pass: what the backward pass reads is stored, "
+        "probabilities or, if it is fused, one number a row\n";
   if (!haveSamePrices) text += "note: the prices are others than when this plan was chosen\n";
   return {.text = text,
           .json = {{"sites", list}, {"plans", plans}, {"samePrices", haveSamePrices}}};
